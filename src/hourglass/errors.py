@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The errors a user can cause or meet; the command line maps each to one clear line and an exit status."""
+
+from pathlib import Path
+
+
+class HourglassError(Exception):
+    """Base of all errors that are shown without a traceback. `status` is the exit status of the command."""
+
+    status = 3
+
+
+class InputError(HourglassError):
+    """The user's input is wrong: names the key, the value and what is allowed. Exit status 2."""
+
+    status = 2
+
+    def __init__(self, key: str, value: object, allowed: str) -> None:
+        self.key, self.value, self.allowed = key, value, allowed
+        super().__init__(f"{key} = {value!r}: {allowed}")
+
+
+class MissingError(HourglassError):
+    """The machine lacks something: says what, and the command that mends it. Exit status 3."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        self.what, self.remedy = what, remedy
+        super().__init__(f"{what}; mend it with: {remedy}")
+
+
+class GuestError(HourglassError):
+    """The guest failed: the reason, the log's path and its last lines that matter. Exit status 3."""
+
+    def __init__(self, reason: str, log: Path | None = None, tail: list[str] | None = None) -> None:
+        self.reason, self.log, self.tail = reason, log, tail or []
+        lines = [reason]
+        if log is not None:
+            lines.append(f"console log: {log}")
+        lines += [f"  | {line}" for line in self.tail]
+        super().__init__("\n".join(lines))
