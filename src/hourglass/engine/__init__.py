@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Below the engine seam: a plan goes in, records come out. Knows no scenario, no preset, no statistic.
+
+kernel/     obtains kernel sources, applies kernel/hooks and kernel/drivers, builds and keeps guest kernels
+root        the guest's own root file system: one small archive with the agent and the tools it drives
+virtual     runs a plan in a guest kernel in virtual time
+console     the guest's console: the agent's events, the kernel's complaints
+process     a group of processes that outlives nobody
+doctor      what this machine lacks, and the command that mends it
+paths       where the repository and the cache are
+"""

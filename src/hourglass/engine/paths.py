@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the repository and the cache are. Nothing else of the engine looks at the environment for folders."""
+
+import os
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+KERNEL = REPOSITORY / "kernel"
+AGENT = REPOSITORY / "agent" / "target" / "x86_64-unknown-linux-gnu" / "release" / "hourglass-agent"
+
+
+def cache() -> Path:
+    """The cache folder, made if it is not there: $HOURGLASS_CACHE, $XDG_CACHE_HOME/hourglass or ~/.cache/hourglass."""
+    if named := os.environ.get("HOURGLASS_CACHE"):
+        folder = Path(named)
+    elif base := os.environ.get("XDG_CACHE_HOME"):
+        folder = Path(base) / "hourglass"
+    else:
+        folder = Path.home() / ".cache" / "hourglass"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder.absolute()
