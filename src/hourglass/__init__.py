@@ -1,5 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hourglass: the real Linux network stack in virtual time.
 
-The way of the data, one folder each: `scenario` → `plan` → `engine` → `results` → `plots`; `cli` calls them in that order.
+The way of the data, one folder each: `scenario` → `plan` → `engine` → `results` → `plots`; `cli` calls them in that
+order.
+
+    import hourglass
+    run = hourglass.run(hourglass.scenario.load("L100M"))
+    run.summary["totals"]["upload_mbps"]
 """
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hourglass.results.run import Run
+    from hourglass.runner import run
+
+__all__ = ["load", "run"]
+
+
+def load(path: str | Path) -> "Run":
+    """The run in directory `path`. Raises `InputError` when there is none."""
+    from hourglass.results.run import Run
+
+    return Run(Path(path))
+
+
+def __getattr__(name: str) -> Any:
+    """`hourglass.run` and the folders are imported when first used, so that the command line starts fast."""
+    if name == "run":
+        from hourglass.runner import run
+
+        return run
+    if name in ("scenario", "plan", "engine", "results", "plots"):
+        from importlib import import_module
+
+        return import_module(f"hourglass.{name}")
+    raise AttributeError(f"module 'hourglass' has no attribute {name!r}")

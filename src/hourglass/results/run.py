@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Run`: a run directory as an object. Everything is read when first asked for."""
+
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from hourglass.errors import HourglassError, InputError
+from hourglass.results import records
+
+RUN_FILE = "run.json"
+SCENARIO_FILE = "scenario.json"
+PLAN_FILE = "plan.json"
+RECORDS_FILE = "records.arrows"
+CONSOLE_FILE = "console.log"
+SUMMARY_FILE = "summary.json"
+PICTURE_FILE = "run.png"
+"""The files of a run directory; ARCHITECTURE.md says what is in each."""
+
+
+class Run:
+    """One finished run.
+
+    `tcp`, `pings`, `devices`, `qdisc`, `ethtool`, `flows` and `facts` are the record tables `tcp`, `ping`, `device`,
+    `qdisc`, `ethtool`, `flow` and `fact` (columns and units: ARCHITECTURE.md, "The records"); a table the run did not
+    write is an empty frame without columns.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Opens the run in directory `path`. Raises `InputError` when there is none or when it failed."""
+        self.path = path
+        if not path.is_dir():
+            raise InputError("run", str(path), "there is no such directory; `hourglass run` makes one")
+        if not (path / RUN_FILE).is_file():
+            raise InputError("run", str(path), f"is not a run directory: it holds no {RUN_FILE}")
+        if self.info.get("status") != "complete":
+            reason = self.info.get("error", "unknown reason")
+            raise InputError("run", str(path), f"is a run that did not complete ({reason}); run the scenario again")
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r})"
+
+    @cached_property
+    def info(self) -> dict[str, Any]:
+        """`run.json`: engine, kernel, seed, virtual and wall seconds, digest, status, warnings."""
+        return self._json(RUN_FILE)
+
+    @cached_property
+    def scenario(self) -> dict[str, Any]:
+        """The resolved scenario: `hourglass.scenario.Scenario` as plain data, every default spelled out."""
+        return self._json(SCENARIO_FILE)
+
+    @cached_property
+    def plan(self) -> dict[str, Any]:
+        """The plan that was executed, times in ns (ARCHITECTURE.md, "The plan")."""
+        return self._json(PLAN_FILE)
+
+    @cached_property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """All record tables by name."""
+        return records.read(self.path / RECORDS_FILE)
+
+    @cached_property
+    def tcp(self) -> pl.DataFrame:
+        return self._table("tcp")
+
+    @cached_property
+    def pings(self) -> pl.DataFrame:
+        return self._table("ping")
+
+    @cached_property
+    def devices(self) -> pl.DataFrame:
+        return self._table("device")
+
+    @cached_property
+    def ethtool(self) -> pl.DataFrame:
+        return self._table("ethtool")
+
+    @cached_property
+    def qdisc(self) -> pl.DataFrame:
+        return self._table("qdisc")
+
+    @cached_property
+    def flows(self) -> pl.DataFrame:
+        return self._table("flow")
+
+    @cached_property
+    def facts(self) -> pl.DataFrame:
+        return self._table("fact")
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The object `--json` prints, computed from the records."""
+        from hourglass.results.summary import summarize
+
+        return summarize(self)
+
+    def _table(self, name: str) -> pl.DataFrame:
+        return self.tables.get(name, pl.DataFrame())
+
+    def _json(self, name: str) -> dict[str, Any]:
+        path = self.path / name
+        try:
+            value = json.loads(path.read_text())
+        except FileNotFoundError:
+            raise HourglassError(f"{path}: the run directory lacks this file; run the scenario again") from None
+        except (OSError, ValueError) as error:
+            raise HourglassError(f"{path}: cannot be read ({error}); run the scenario again") from error
+        if not isinstance(value, dict):
+            raise HourglassError(f"{path}: is not a JSON object; run the scenario again")
+        return value

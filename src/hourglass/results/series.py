@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cuts series out of a run's tables: the loaded window, goodput per step, TCP RTT and ping samples.
+
+Times are int64 ns of test time in the tables and float seconds in the series given to plots and statistics.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from hourglass.results.stats import Floats
+
+if TYPE_CHECKING:
+    from hourglass.results.run import Run
+
+NS_PER_S = 1_000_000_000
+NS_PER_MS = 1_000_000
+US_PER_MS = 1_000
+
+
+@dataclass(frozen=True)
+class Window:
+    """A span of test time, both ends included, in ns."""
+
+    start_ns: int
+    end_ns: int
+
+    @property
+    def length_s(self) -> float:
+        return (self.end_ns - self.start_ns) / NS_PER_S
+
+    def holds(self, column: str = "t_ns") -> pl.Expr:
+        """The polars condition "this row's time is in the window"."""
+        return pl.col(column).is_between(self.start_ns, self.end_ns)
+
+
+@dataclass(frozen=True)
+class Series:
+    """Values over test time: `t_s` seconds, `values` in the unit the maker says. Equal lengths."""
+
+    t_s: Floats
+    values: Floats
+
+    def within(self, window: Window) -> "Series":
+        """The part of the series inside the window, ends included."""
+        keep = (self.t_s >= window.start_ns / NS_PER_S) & (self.t_s <= window.end_ns / NS_PER_S)
+        return Series(self.t_s[keep], self.values[keep])
+
+
+def loaded_window(run: "Run") -> Window:
+    """[delay, delay + length] of the scenario's test; the whole run when the plan has no flow (`ping`)."""
+    if not run.plan["flows"]:
+        return Window(0, int(run.plan["end_ns"]))
+    test = run.scenario["test"]
+    start_ns = round(test["delay"] * NS_PER_S)
+    return Window(start_ns, start_ns + round(test["length"] * NS_PER_S))
+
+
+def step_ns(run: "Run") -> int:
+    """The resampling step of series, ns."""
+    step: float = run.scenario["test"]["step"]
+    return round(step * NS_PER_S)
+
+
+def is_upload(flow: dict[str, Any]) -> bool:
+    """Whether the data of a planned flow goes from its client to its server."""
+    return bool(flow["sender"] == flow["client"])
+
+
+def _payload(run: "Run", flow: int) -> tuple[Floats, Floats]:
+    """(t_ns, payload bytes so far): what the receiver got, or without its samples what the sender saw acked."""
+    if run.tcp.is_empty():
+        return np.empty(0), np.empty(0)
+    rows = run.tcp.filter(pl.col("flow") == flow)
+    for sender, column in ((False, "bytes_received"), (True, "bytes_acked")):
+        side = rows.filter(pl.col("sender") == sender).drop_nulls(column).sort("t_ns")
+        if not side.is_empty():
+            return side["t_ns"].cast(pl.Float64).to_numpy(), side[column].cast(pl.Float64).to_numpy()
+    return np.empty(0), np.empty(0)
+
+
+def payload_at(run: "Run", flow: dict[str, Any], edges_ns: Floats) -> Floats:
+    """Payload bytes a planned flow had delivered at each edge: 0 at its start, linear between samples, level after."""
+    t_ns, received = _payload(run, flow["id"])
+    if t_ns.size == 0:
+        return np.zeros_like(edges_ns)
+    if t_ns[0] > flow["start_ns"]:
+        t_ns, received = np.insert(t_ns, 0, flow["start_ns"]), np.insert(received, 0, 0.0)
+    return np.interp(edges_ns, t_ns, received)
+
+
+def goodput_mbps(run: "Run", flow: dict[str, Any], window: Window) -> float:
+    """Mean goodput of a planned flow over the window, Mbit/s of payload."""
+    first, last = payload_at(run, flow, np.array([window.start_ns, window.end_ns], dtype=np.float64))
+    return float(last - first) * 8 / 1e6 / window.length_s
+
+
+def goodput_steps(run: "Run", flow: dict[str, Any], window: Window) -> Series:
+    """Goodput of a planned flow in each full step of the window, Mbit/s; times are the steps' ends."""
+    step = step_ns(run)
+    edges_ns = np.arange(window.start_ns, window.end_ns + 1, step, dtype=np.float64)
+    delivered = np.diff(payload_at(run, flow, edges_ns))
+    return Series(edges_ns[1:] / NS_PER_S, delivered * 8 / 1e6 / (step / NS_PER_S))
+
+
+def goodput_total(run: "Run", flows: list[dict[str, Any]], window: Window) -> Series:
+    """Goodput of several planned flows together in each full step of the window, Mbit/s. `flows` must not be empty."""
+    parts = [goodput_steps(run, flow, window) for flow in flows]
+    return Series(parts[0].t_s, np.sum([part.values for part in parts], axis=0))
+
+
+def tcp_rtt_ms(run: "Run", flow: int | None = None) -> Series:
+    """The senders' smoothed RTT samples (`tcpi_rtt`), ms, of one flow or of all; without 0, "not measured yet"."""
+    if run.tcp.is_empty():
+        return Series(np.empty(0), np.empty(0))
+    rows = run.tcp.filter(pl.col("sender") & (pl.col("rtt") > 0))
+    if flow is not None:
+        rows = rows.filter(pl.col("flow") == flow)
+    return _series(rows.sort("t_ns", maintain_order=True), "rtt", US_PER_MS)
+
+
+def retransmits(run: "Run", flow: int, window: Window) -> int:
+    """Segments the sender retransmitted within the window (difference of `tcpi_total_retrans`)."""
+    if run.tcp.is_empty():
+        return 0
+    rows = run.tcp.filter((pl.col("flow") == flow) & pl.col("sender")).drop_nulls("total_retrans").sort("t_ns")
+    before = rows.filter(pl.col("t_ns") <= window.start_ns)["total_retrans"]
+    upto = rows.filter(pl.col("t_ns") <= window.end_ns)["total_retrans"]
+    return int(upto[-1] if len(upto) else 0) - int(before[-1] if len(before) else 0)
+
+
+def ping_ms(run: "Run", probe: int) -> Series:
+    """Round-trip times of one probe by the time of sending, ms; NaN = lost."""
+    if run.pings.is_empty():
+        return Series(np.empty(0), np.empty(0))
+    return _series(run.pings.filter(pl.col("probe") == probe).sort("t_ns", maintain_order=True), "rtt_ns", NS_PER_MS)
+
+
+def _series(rows: pl.DataFrame, column: str, divisor: int) -> Series:
+    """One column over time in a bigger unit; nulls become NaN."""
+    values = rows[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    return Series(rows["t_ns"].cast(pl.Float64).to_numpy() / NS_PER_S, values / divisor)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The summary object: what `hourglass run --json` prints and `summary.json` holds. Schema 1.
+
+Statistics cover the loaded window: the `length` seconds under load, or the whole run when nothing loads it. Drops cover
+the whole run. Goodput is payload bytes received per second. RTT samples of TCP are the sender's smoothed RTT at each
+sampling instant. A ping belongs to the window it was sent in; it is lost when no answer came.
+"""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from hourglass.results.run import Run
+from hourglass.results.series import Window, goodput_mbps, is_upload, loaded_window, ping_ms, retransmits, tcp_rtt_ms
+from hourglass.results.stats import fairness, rounded, statistics
+
+SCHEMA = 1
+INGRESS_KINDS = ("ingress", "clsact")
+
+
+def summarize(run: Run) -> dict[str, Any]:
+    """The JSON object of one run: plain data, no NaN, floats of six significant digits."""
+    window = loaded_window(run)
+    goodputs = [goodput_mbps(run, flow, window) for flow in run.plan["flows"]]
+    return {
+        "schema": SCHEMA,
+        "scenario": run.scenario["name"],
+        "engine": run.info["engine"],
+        "kernel": run.info["kernel"]["release"],
+        "seed": run.info["seed"],
+        "virtual_s": rounded(run.info["virtual_s"]),
+        "wall_s": rounded(run.info["wall_s"]),
+        "digest": run.info["digest"],
+        "totals": _totals(run, goodputs),
+        "flows": [_flow(run, flow, goodput, window) for flow, goodput in zip(run.plan["flows"], goodputs, strict=True)],
+        "tcp_rtt_ms": statistics(tcp_rtt_ms(run).within(window).values),
+        "ping_ms": {probe["name"]: _ping(run, probe["id"], window) for probe in run.plan["probes"]},
+        "drops": drops(run),
+    }
+
+
+def _totals(run: Run, goodputs: list[float]) -> dict[str, float | None]:
+    ways = {"upload_mbps": True, "download_mbps": False}
+    flows = run.plan["flows"]
+    totals: dict[str, float | None] = {
+        key: rounded(sum(rate for flow, rate in zip(flows, goodputs, strict=True) if is_upload(flow) == way))
+        for key, way in ways.items()
+    }
+    return totals | {"fairness": fairness(goodputs)}
+
+
+def _flow(run: Run, flow: dict[str, Any], goodput: float, window: Window) -> dict[str, Any]:
+    return {
+        "id": flow["name"],
+        "cc": flow["cc"],
+        "goodput_mbps": rounded(goodput),
+        "retransmits": retransmits(run, flow["id"], window),
+        "tcp_rtt_ms": statistics(tcp_rtt_ms(run, flow["id"]).within(window).values),
+    }
+
+
+def _ping(run: Run, probe: int, window: Window) -> dict[str, Any]:
+    sent = ping_ms(run, probe).within(window).values
+    return {"lost": int(np.isnan(sent).sum())} | statistics(sent)
+
+
+def drops(run: Run) -> dict[str, dict[str, dict[str, int]]]:
+    """{node: {device: {"qdisc": packets, "nic": packets}}} dropped from the first sample of the run to the last.
+
+    `qdisc` counts at the roots (egress and ingress): the kernel passes a child's drops up to its parents, so adding the
+    children would count a packet twice. `nic` is the device's own `rx_dropped` and `tx_dropped`.
+    """
+    result: dict[str, dict[str, dict[str, int]]] = {}
+    if not run.devices.is_empty():
+        nic = run.devices.with_columns(lost=pl.col("rx_dropped") + pl.col("tx_dropped"))
+        for node, device, count in _growth(nic, "lost", []):
+            result.setdefault(node, {})[device] = {"qdisc": 0, "nic": count}
+    if not run.qdisc.is_empty():
+        roots = run.qdisc.filter((pl.col("parent") == "root") | pl.col("kind").is_in(INGRESS_KINDS))
+        for node, device, count in _growth(roots, "drops", ["kind", "handle"]):
+            result.setdefault(node, {}).setdefault(device, {"qdisc": 0, "nic": 0})["qdisc"] += count
+    return result
+
+
+def _growth(table: pl.DataFrame, counter: str, further: list[str]) -> list[tuple[str, str, int]]:
+    """(node, device, last - first of a counter) of every device, in name order; summed over the `further` keys."""
+    keys = ["node", "device", *further]
+    grown = (
+        table.sort("t_ns", maintain_order=True)
+        .group_by(keys)
+        .agg(pl.col(counter).last().cast(pl.Int64) - pl.col(counter).first().cast(pl.Int64))
+    )
+    total = grown.group_by("node", "device").agg(pl.col(counter).sum()).sort("node", "device")
+    return [(node, device, int(count)) for node, device, count in total.iter_rows()]

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading concatenated Arrow streams, whole and broken."""
+
+import pyarrow as pa
+import pytest
+
+from hourglass.results.records import RecordsError, read
+from results.synthetic import write_records
+
+PINGS = [{"t_ns": t, "probe": 0, "seq": t, "rtt_ns": 5, "owd_up_ns": None, "owd_down_ns": None} for t in range(100)]
+FACTS = [{"t_ns": 0, "node": None, "key": "kernel.release", "value": "6.1"}]
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "records.arrows"
+    write_records(path, [("ping", PINGS[:60]), ("fact", FACTS), ("ping", PINGS[60:])])
+    return path
+
+
+def test_pieces_of_a_table_come_together_in_order(path):
+    tables = read(path)
+    assert set(tables) == {"ping", "fact"}
+    assert tables["ping"]["seq"].to_list() == list(range(100))
+    assert tables["fact"].row(0) == (0, None, "kernel.release", "6.1")
+
+
+def test_a_table_without_rows_keeps_its_columns(tmp_path):
+    write_records(tmp_path / "r", [("ping", [])])
+    assert "rtt_ns" in read(tmp_path / "r")["ping"].columns
+
+
+def test_every_truncation_within_the_last_stream_is_seen(path):
+    whole = path.read_bytes()
+    for cut in (1, 4, 7, 8, 9, 100, 500, 1000):
+        path.write_bytes(whole[:-cut])
+        with pytest.raises(RecordsError, match="cut off") as caught:
+            read(path)
+        assert str(path) in str(caught.value)
+
+
+def test_a_damaged_stream_is_seen(path):
+    whole = bytearray(path.read_bytes())
+    whole[4:8] = b"\xff\xff\xff\x7f"
+    path.write_bytes(whole)
+    with pytest.raises(RecordsError, match="damaged"):
+        read(path)
+
+
+@pytest.mark.parametrize(("content", "words"), [(b"", "empty"), (b"this is a text file, not records", "cut off")])
+def test_what_is_not_records_is_refused(tmp_path, content, words):
+    (tmp_path / "r").write_bytes(content)
+    with pytest.raises(RecordsError, match=words):
+        read(tmp_path / "r")
+
+
+def test_a_missing_file_is_one_clear_line(tmp_path):
+    with pytest.raises(RecordsError, match="no such file"):
+        read(tmp_path / "r")
+
+
+def test_a_stream_without_a_table_name_is_refused(tmp_path):
+    with (tmp_path / "r").open("wb") as file:
+        table = pa.table({"t_ns": [1]})
+        with pa.ipc.new_stream(file, table.schema) as stream:
+            stream.write_table(table)
+    with pytest.raises(RecordsError, match="does not name its table"):
+        read(tmp_path / "r")
+
+
+def test_two_schemas_for_one_table_are_refused(tmp_path):
+    with (tmp_path / "r").open("wb") as file:
+        for column in ("a", "b"):
+            table = pa.table({column: [1]}).replace_schema_metadata({"table": "ping"})
+            with pa.ipc.new_stream(file, table.schema) as stream:
+                stream.write_table(table)
+    with pytest.raises(RecordsError, match="one schema"):
+        read(tmp_path / "r")
