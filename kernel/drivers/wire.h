@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * wire: an Ethernet NIC and its end of a cable, in virtual time.
+ *
+ *	 xmit           ring          line        delay        moderation
+ *	------> [descriptors, BQL] ==========> ( in flight ) ------------> NAPI
+ *	            ^  completion interrupt |                   peer NIC
+ *	            +-----------------------+
+ *
+ * wire_nic.c	life of a NIC, cables, the interrupt
+ * wire_tx.c	ring, segmentation, transmission, completion
+ * wire_rx.c	arrival, moderation, NAPI
+ * wire_line.c, wire_faults.c	the arithmetic: pure functions
+ * wire_ethtool.c, wire_sysfs.c	what ethtool(8) and /sys/class/net/X/wire/ show
+ *
+ * The guest has one CPU and all of this runs in bottom halves or under RTNL
+ * with bottom halves off, so there are no locks.
+ */
+#ifndef _WIRE_H
+#define _WIRE_H
+
+#include <linux/hrtimer.h>
+#include <linux/netdevice.h>
+#include <linux/skbuff.h>
+#include "wire_faults.h"
+#include "wire_line.h"
+
+/* Preamble and start of frame 8, FCS 4, gap 12; the header is in skb->len. */
+#define WIRE_OVERHEAD	24
+#define WIRE_NO_CABLE	(-1)
+
+/* Interrupt after @frames, or @usecs after the first: whichever is earlier. */
+struct wire_moderation {
+	u32 usecs;
+	u32 frames;	/* 0: no limit */
+};
+
+/* A descriptor chain handed to the NIC: the skb lives until it is reported. */
+struct wire_slot {
+	struct sk_buff *skb;
+	u64 done_ns;
+	u32 bytes;
+	u32 descriptors;
+};
+
+struct wire_stats {
+	u64 tx_frames, tx_bytes, tx_wire_bytes, tx_skbs, tx_tso_skbs;
+	u64 tx_stops, tx_no_carrier, tx_no_memory;
+	u64 tx_lost, tx_duplicated, tx_reordered, tx_unplugged;
+	u64 rx_frames, rx_bytes, rx_corrupted, rx_missed;
+	u64 interrupts;
+	u64 tx_digest;
+};
+
+struct wire_nic {
+	struct net_device *dev;
+	struct list_head list;		/* of all NICs */
+
+	/* parameters */
+	int cable;			/* NICs of one number are joined */
+	u64 delay_ns;
+	struct wire_faults faults;	/* of the direction away from here */
+	struct wire_moderation tx_moderation, rx_moderation;
+	u32 tx_ring, rx_ring;		/* descriptors */
+
+	/* transmission */
+	struct wire_nic *peer;
+	struct wire_line line;
+	struct wire_slot *slots;	/* tx_ring of them, a circle */
+	u32 slot_first, slot_count;
+	u32 descriptors_used;
+	u64 arrival_last_ns;		/* jitter keeps the order */
+
+	/* reception: frames on their way or arrived, by time of arrival */
+	struct sk_buff_head frames;
+	u64 rx_due_ns;
+
+	/* the interrupt: one vector for both directions */
+	struct napi_struct napi;
+	struct hrtimer interrupt;
+	u64 interrupt_ns;		/* when it is set to fire; WIRE_NEVER */
+	bool masked;
+
+	/* text of the trace, as written so far */
+	char *trace_text;
+	size_t trace_length;
+
+	struct wire_stats stats;
+};
+
+/* On a frame between the NICs. */
+struct wire_cb {
+	u64 arrival_ns;
+	bool corrupted;
+};
+
+static inline struct wire_cb *wire_cb(struct sk_buff *skb)
+{
+	BUILD_BUG_ON(sizeof(struct wire_cb) > sizeof(skb->cb));
+	return (struct wire_cb *)skb->cb;
+}
+
+/* wire_nic.c */
+void wire_interrupt_set(struct wire_nic *nic);
+int wire_plug(struct wire_nic *nic, int cable);
+
+/* wire_tx.c */
+netdev_tx_t wire_xmit(struct sk_buff *skb, struct net_device *dev);
+void wire_tx_reap(struct wire_nic *nic, u64 now_ns);
+u64 wire_tx_due(const struct wire_nic *nic);
+int wire_tx_resize(struct wire_nic *nic, u32 descriptors);
+void wire_tx_flush(struct wire_nic *nic);
+
+/* wire_rx.c */
+void wire_rx_enqueue(struct wire_nic *nic, struct sk_buff *frame);
+void wire_rx_moderate(struct wire_nic *nic);
+int wire_rx_poll(struct wire_nic *nic, u64 now_ns, int budget);
+u32 wire_rx_in_flight(const struct wire_nic *nic, u64 now_ns);
+void wire_rx_flush(struct wire_nic *nic);
+
+/* wire_ethtool.c, wire_sysfs.c */
+extern const struct ethtool_ops wire_ethtool_ops;
+extern const struct attribute_group wire_attributes;
+void wire_trace_free(struct wire_nic *nic);
+
+#endif

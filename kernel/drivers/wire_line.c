@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The arithmetic of one direction of a cable: when do the bytes of a frame
+ * have left, given that frames leave one after another at an exact rate?
+ *
+ * Time is in ns, data in nanobits (10^-9 bit), since one ns at R bit/s carries
+ * exactly R nanobits. A frame that needs N nanobits leaves after the smallest
+ * whole number of ns whose capacity is at least N; what the last ns carried
+ * beyond N ("spare") belongs to the next frame if that one was already waiting.
+ * So k frames back to back leave after ceil(k * N / R) ns: nothing drifts.
+ *
+ *	|<------- frame 1 ------->|<------- frame 2 ------->|
+ *	ns  .    .    .    .    .    .    .    .    .    .
+ *	                        |-| spare: given to frame 2
+ *
+ * A trace makes the rate a step function of time; a frame that meets a change
+ * goes on at the new rate, and waits while the rate is 0. A trace of
+ * opportunities is the other common form (Mahimahi, R. Netravali et al.,
+ * USENIX ATC 2015): at given instants up to quantum_bytes may leave; what is
+ * not used at an instant by frames already waiting is lost.
+ *
+ * No locks, no clock, no device: proved in kernel/tests/wire_line_test.c.
+ */
+#include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/time64.h>
+#include "wire_line.h"
+
+/*
+ * The number of steps at or before @time, with *@base the time of the period
+ * that holds it. @time is not before the epoch.
+ */
+static unsigned int wire_trace_find(const struct wire_trace *trace, u64 time,
+				    u64 *base)
+{
+	unsigned int low = 0, high = trace->count;
+	u64 offset = time - trace->epoch_ns;
+
+	*base = trace->epoch_ns;
+	if (trace->period_ns) {
+		*base += div64_u64(offset, trace->period_ns) * trace->period_ns;
+		offset = time - *base;
+	}
+	while (low < high) {
+		unsigned int middle = (low + high) / 2;
+
+		if (trace->steps[middle].at_ns <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The rate at @time, and with *@until the time at which it may change. */
+static u64 wire_line_rate(const struct wire_line *line, u64 time, u64 *until)
+{
+	const struct wire_trace *trace = &line->trace;
+	unsigned int passed;
+	u64 base;
+
+	*until = WIRE_NEVER;
+	if (trace->kind != WIRE_RATE)
+		return line->rate_bps;
+	if (time < trace->epoch_ns) {
+		*until = trace->epoch_ns;
+		return line->rate_bps;
+	}
+	passed = wire_trace_find(trace, time, &base);
+	if (passed < trace->count)
+		*until = base + trace->steps[passed].at_ns;
+	else if (trace->period_ns)
+		*until = base + trace->period_ns;
+	return passed ? trace->steps[passed - 1].rate_bps : line->rate_bps;
+}
+
+static u64 wire_send_at_rate(struct wire_line *line, u64 start, u64 spare,
+			     u32 bytes)
+{
+	u64 need = (u64)bytes * BITS_PER_BYTE * NSEC_PER_SEC;
+
+	for (;;) {
+		u64 until, rate = wire_line_rate(line, start, &until);
+		u64 duration;
+
+		if (!rate && until == WIRE_NEVER)
+			return WIRE_NEVER;
+		if (rate) {
+			spare = min(spare, rate - 1);
+			duration = need <= spare ? 0 :
+				   div64_u64(need - spare + rate - 1, rate);
+			if (duration <= until - start) {
+				line->spare = spare + duration * rate - need;
+				return start + duration;
+			}
+			need -= spare + (until - start) * rate;
+		}
+		start = until;
+		spare = 0;
+	}
+}
+
+/* The first opportunity at or after @time. */
+static u64 wire_next_opportunity(const struct wire_trace *trace, u64 time)
+{
+	unsigned int passed;
+	u64 base;
+
+	if (time <= trace->epoch_ns)
+		return trace->epoch_ns + trace->steps[0].at_ns;
+	/* steps strictly before @time, hence the - 1 */
+	passed = wire_trace_find(trace, time - 1, &base);
+	if (passed < trace->count)
+		return base + trace->steps[passed].at_ns;
+	if (!trace->period_ns)
+		return WIRE_NEVER;
+	return base + trace->period_ns + trace->steps[0].at_ns;
+}
+
+static u64 wire_send_at_opportunity(struct wire_line *line, u64 now_ns,
+				    u32 bytes)
+{
+	u64 at = max(now_ns, line->free_ns);
+
+	if (now_ns > line->free_ns)
+		line->spare_bytes = 0;
+	while (bytes > line->spare_bytes) {
+		bytes -= line->spare_bytes;
+		at = wire_next_opportunity(&line->trace,
+					   max(at, line->opportunity_ns));
+		if (at == WIRE_NEVER)
+			return WIRE_NEVER;
+		line->opportunity_ns = at + 1;
+		line->spare_bytes = line->trace.quantum_bytes;
+	}
+	line->spare_bytes -= bytes;
+	return at;
+}
+
+u64 wire_line_send(struct wire_line *line, u64 now_ns, u32 bytes)
+{
+	const struct wire_trace *trace = &line->trace;
+	u64 start = max(now_ns, line->free_ns);
+	u64 spare = now_ns < line->free_ns ? line->spare : 0;
+
+	if (line->free_ns == WIRE_NEVER)
+		return WIRE_NEVER;
+	line->spare = 0;
+	if (trace->kind == WIRE_OPPORTUNITY && start >= trace->epoch_ns)
+		line->free_ns = wire_send_at_opportunity(line, now_ns, bytes);
+	else
+		line->free_ns = wire_send_at_rate(line, start, spare, bytes);
+	return line->free_ns;
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * wire: the life of a NIC, cables, and the interrupt.
+ *
+ * `ip link add eth0 type wire` makes a NIC without a cable. Two NICs, of any
+ * namespaces, whose `cable` attribute holds the same number are joined; there is
+ * carrier while both are up. One interrupt vector serves both directions, as
+ * the NIC the defaults are of has it: it fires at the earlier of the completion
+ * and the receive interrupt, and whatever else is due is served with it.
+ *
+ * parameter	unit	default	why
+ * rate_bps	bit/s	10^9	Gigabit Ethernet
+ * delay_ns	ns	0	a patch cable: 5 ns per metre
+ * tx_ring	descr.	511	tg3: TG3_DEF_TX_RING_PENDING
+ * rx_ring	descr.	200	tg3: TG3_DEF_RX_RING_PENDING
+ * rx_usecs	us	20	tg3: LOW_RXCOL_TICKS_CLRTCKS
+ * rx_frames	frames	5	tg3: LOW_RXMAX_FRAMES
+ * tx_usecs	us	72	tg3: LOW_TXCOL_TICKS_CLRTCKS
+ * tx_frames	chains	53	tg3: LOW_TXMAX_FRAMES
+ */
+#include <linux/etherdevice.h>
+#include <linux/ethtool.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/version.h>
+#include <net/rtnetlink.h>
+#include "wire.h"
+
+#define WIRE_FEATURES	(NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_RXCSUM | \
+			 NETIF_F_TSO | NETIF_F_TSO6 | NETIF_F_TSO_ECN | \
+			 NETIF_F_HIGHDMA)
+
+static LIST_HEAD(wire_nics);	/* under RTNL */
+
+/* Sets the interrupt to when the earlier of the two causes is due. */
+void wire_interrupt_set(struct wire_nic *nic)
+{
+	u64 due = min(wire_tx_due(nic), nic->rx_due_ns);
+
+	if (nic->masked || due == nic->interrupt_ns)
+		return;
+	nic->interrupt_ns = due;
+	if (due == WIRE_NEVER)
+		hrtimer_try_to_cancel(&nic->interrupt);
+	else
+		hrtimer_start(&nic->interrupt, ns_to_ktime(due),
+			      HRTIMER_MODE_ABS_HARD);
+}
+
+static enum hrtimer_restart wire_interrupt(struct hrtimer *timer)
+{
+	struct wire_nic *nic = container_of(timer, struct wire_nic, interrupt);
+
+	nic->stats.interrupts++;
+	nic->masked = true;
+	nic->interrupt_ns = WIRE_NEVER;
+	napi_schedule_irqoff(&nic->napi);
+	return HRTIMER_NORESTART;
+}
+
+static int wire_poll(struct napi_struct *napi, int budget)
+{
+	struct wire_nic *nic = container_of(napi, struct wire_nic, napi);
+	u64 now = ktime_get_ns();
+	int done;
+
+	wire_tx_reap(nic, now);
+	done = wire_rx_poll(nic, now, budget);
+	if (done < budget && napi_complete_done(napi, done)) {
+		nic->masked = false;
+		wire_rx_moderate(nic);
+		wire_interrupt_set(nic);
+	}
+	return done;
+}
+
+static void wire_carrier(struct wire_nic *nic)
+{
+	if (nic->peer && netif_running(nic->dev) && netif_running(nic->peer->dev))
+		netif_carrier_on(nic->dev);
+	else
+		netif_carrier_off(nic->dev);
+}
+
+static void wire_carrier_both(struct wire_nic *nic)
+{
+	wire_carrier(nic);
+	if (nic->peer)
+		wire_carrier(nic->peer);
+}
+
+static void wire_unplug(struct wire_nic *nic)
+{
+	struct wire_nic *peer = nic->peer;
+
+	nic->cable = WIRE_NO_CABLE;
+	if (!peer)
+		return;
+	local_bh_disable();
+	nic->peer = NULL;
+	peer->peer = NULL;
+	wire_rx_flush(nic);
+	wire_rx_flush(peer);
+	local_bh_enable();
+	wire_carrier(nic);
+	wire_carrier(peer);
+}
+
+/* Plugs @nic into @cable: -EBUSY if that has two ends already. Under RTNL. */
+int wire_plug(struct wire_nic *nic, int cable)
+{
+	struct wire_nic *other, *peer = NULL;
+
+	if (cable == nic->cable)
+		return 0;
+	list_for_each_entry(other, &wire_nics, list) {
+		if (cable == WIRE_NO_CABLE || other->cable != cable)
+			continue;
+		if (other->peer)
+			return -EBUSY;
+		peer = other;
+	}
+	wire_unplug(nic);
+	nic->cable = cable;
+	if (peer) {
+		nic->peer = peer;
+		peer->peer = nic;
+	}
+	wire_carrier_both(nic);
+	return 0;
+}
+
+static int wire_open(struct net_device *dev)
+{
+	struct wire_nic *nic = netdev_priv(dev);
+
+	nic->masked = false;
+	nic->interrupt_ns = WIRE_NEVER;
+	napi_enable(&nic->napi);
+	netif_start_queue(dev);
+	wire_carrier_both(nic);
+	return 0;
+}
+
+static int wire_stop(struct net_device *dev)
+{
+	struct wire_nic *nic = netdev_priv(dev);
+
+	netif_stop_queue(dev);
+	napi_disable(&nic->napi);
+	nic->masked = true;
+	hrtimer_cancel(&nic->interrupt);
+	local_bh_disable();
+	wire_tx_flush(nic);
+	wire_rx_flush(nic);
+	local_bh_enable();
+	wire_carrier_both(nic);
+	return 0;
+}
+
+static void wire_get_stats(struct net_device *dev,
+			   struct rtnl_link_stats64 *stats)
+{
+	const struct wire_nic *nic = netdev_priv(dev);
+
+	stats->tx_packets = nic->stats.tx_frames;
+	stats->tx_bytes = nic->stats.tx_bytes;
+	stats->tx_carrier_errors = nic->stats.tx_no_carrier;
+	stats->tx_errors = nic->stats.tx_no_carrier;
+	stats->tx_dropped = nic->stats.tx_no_memory;
+	stats->rx_packets = nic->stats.rx_frames;
+	stats->rx_bytes = nic->stats.rx_bytes;
+	stats->rx_crc_errors = nic->stats.rx_corrupted;
+	stats->rx_errors = nic->stats.rx_corrupted;
+	stats->rx_missed_errors = nic->stats.rx_missed;
+}
+
+static int wire_init(struct net_device *dev)
+{
+	struct wire_nic *nic = netdev_priv(dev);
+
+	nic->dev = dev;
+	nic->cable = WIRE_NO_CABLE;
+	nic->line.rate_bps = NSEC_PER_SEC;
+	nic->rx_ring = 200;
+	nic->rx_moderation = (struct wire_moderation){ .usecs = 20, .frames = 5 };
+	nic->tx_moderation = (struct wire_moderation){ .usecs = 72, .frames = 53 };
+	nic->rx_due_ns = WIRE_NEVER;
+	nic->interrupt_ns = WIRE_NEVER;
+	nic->masked = true;
+	__skb_queue_head_init(&nic->frames);
+	list_add_tail(&nic->list, &wire_nics);
+	return wire_tx_resize(nic, 511);
+}
+
+static void wire_uninit(struct net_device *dev)
+{
+	struct wire_nic *nic = netdev_priv(dev);
+
+	wire_unplug(nic);
+	list_del(&nic->list);
+	wire_trace_free(nic);
+	kfree(nic->slots);
+	nic->slots = NULL;
+}
+
+static const struct net_device_ops wire_netdev_ops = {
+	.ndo_init = wire_init,
+	.ndo_uninit = wire_uninit,
+	.ndo_open = wire_open,
+	.ndo_stop = wire_stop,
+	.ndo_start_xmit = wire_xmit,
+	.ndo_get_stats64 = wire_get_stats,
+	.ndo_validate_addr = eth_validate_addr,
+	.ndo_set_mac_address = eth_mac_addr,
+};
+
+static void wire_setup(struct net_device *dev)
+{
+	struct wire_nic *nic = netdev_priv(dev);
+
+	ether_setup(dev);
+	dev->netdev_ops = &wire_netdev_ops;
+	dev->ethtool_ops = &wire_ethtool_ops;
+	dev->sysfs_groups[0] = &wire_attributes;
+	dev->needs_free_netdev = true;
+	dev->priv_flags |= IFF_LIVE_ADDR_CHANGE;
+	dev->features = WIRE_FEATURES;
+	dev->hw_features = WIRE_FEATURES & ~NETIF_F_HIGHDMA;
+	dev->vlan_features = WIRE_FEATURES;
+	dev->max_mtu = 9000;
+	eth_hw_addr_random(dev);
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 0)
+	netif_napi_add(dev, &nic->napi, wire_poll);
+#else
+	netif_napi_add(dev, &nic->napi, wire_poll, NAPI_POLL_WEIGHT);
+#endif
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+	hrtimer_setup(&nic->interrupt, wire_interrupt, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_ABS_HARD);
+#else
+	hrtimer_init(&nic->interrupt, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
+	nic->interrupt.function = wire_interrupt;
+#endif
+}
+
+static struct rtnl_link_ops wire_link_ops = {
+	.kind = "wire",
+	.priv_size = sizeof(struct wire_nic),
+	.setup = wire_setup,
+};
+
+static int __init wire_module_init(void)
+{
+	return rtnl_link_register(&wire_link_ops);
+}
+module_init(wire_module_init);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("Ethernet NICs and cables in virtual time");
+MODULE_ALIAS_RTNL_LINK("wire");

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * wire: from the cable to the network stack.
+ *
+ * Frames wait in one queue by time of arrival; those whose time has come are
+ * in the NIC's ring. The interrupt comes rx_usecs after the first of them or
+ * when the rx_frames-th arrives, whichever is earlier; NAPI then takes all that
+ * are there and GRO merges what belongs together. Code takes no time in the
+ * guest, so the ring overflows only when moderation is longer than the ring.
+ */
+#include <linux/etherdevice.h>
+#include "wire.h"
+
+static u64 wire_arrival(const struct sk_buff *frame)
+{
+	return ((const struct wire_cb *)frame->cb)->arrival_ns;
+}
+
+/* Works out when the receive interrupt is due, from the whole queue. */
+void wire_rx_moderate(struct wire_nic *nic)
+{
+	const struct wire_moderation *moderation = &nic->rx_moderation;
+	const struct sk_buff *frame = skb_peek(&nic->frames);
+	u32 i;
+
+	if (!frame) {
+		nic->rx_due_ns = WIRE_NEVER;
+		return;
+	}
+	nic->rx_due_ns = wire_arrival(frame) +
+			 (u64)moderation->usecs * NSEC_PER_USEC;
+	if (!moderation->frames || skb_queue_len(&nic->frames) < moderation->frames)
+		return;
+	for (i = 1; i < moderation->frames; i++) {
+		frame = frame->next;
+		if (wire_arrival(frame) >= nic->rx_due_ns)
+			return;
+	}
+	nic->rx_due_ns = min(nic->rx_due_ns, wire_arrival(frame));
+}
+
+/* Puts @frame on its way to @nic. */
+void wire_rx_enqueue(struct wire_nic *nic, struct sk_buff *frame)
+{
+	u64 arrival = wire_arrival(frame);
+	struct sk_buff *before = skb_peek_tail(&nic->frames);
+
+	if (!netif_running(nic->dev)) {
+		nic->stats.rx_missed++;
+		kfree_skb(frame);
+		return;
+	}
+	if (!before || wire_arrival(before) <= arrival) {
+		u32 length;
+
+		__skb_queue_tail(&nic->frames, frame);
+		length = skb_queue_len(&nic->frames);
+		if (length > 1 && length != nic->rx_moderation.frames)
+			return;		/* the interrupt is set already */
+	} else {
+		while (before && wire_arrival(before) > arrival)
+			before = skb_queue_is_first(&nic->frames, before) ?
+				 NULL : skb_queue_prev(&nic->frames, before);
+		if (before)
+			__skb_queue_after(&nic->frames, before, frame);
+		else
+			__skb_queue_head(&nic->frames, frame);
+	}
+	wire_rx_moderate(nic);
+	wire_interrupt_set(nic);
+}
+
+u32 wire_rx_in_flight(const struct wire_nic *nic, u64 now_ns)
+{
+	const struct sk_buff *frame;
+	u32 count = 0;
+
+	skb_queue_reverse_walk(&nic->frames, frame) {
+		if (wire_arrival(frame) <= now_ns)
+			break;
+		count++;
+	}
+	return count;
+}
+
+/* Drops what has arrived beyond the ring's descriptors: the youngest. */
+static void wire_rx_overflow(struct wire_nic *nic, u64 now_ns)
+{
+	u32 arrived = skb_queue_len(&nic->frames);
+	struct sk_buff *frame, *older;
+
+	if (arrived <= nic->rx_ring)
+		return;
+	arrived -= wire_rx_in_flight(nic, now_ns);
+	skb_queue_reverse_walk_safe(&nic->frames, frame, older) {
+		if (arrived <= nic->rx_ring)
+			break;
+		if (wire_arrival(frame) > now_ns)
+			continue;
+		__skb_unlink(frame, &nic->frames);
+		kfree_skb(frame);
+		nic->stats.rx_missed++;
+		arrived--;
+	}
+}
+
+int wire_rx_poll(struct wire_nic *nic, u64 now_ns, int budget)
+{
+	struct sk_buff *frame;
+	int done = 0;
+
+	wire_rx_overflow(nic, now_ns);
+	while (done < budget && (frame = skb_peek(&nic->frames)) &&
+	       wire_arrival(frame) <= now_ns) {
+		__skb_unlink(frame, &nic->frames);
+		done++;
+		if (wire_cb(frame)->corrupted) {
+			nic->stats.rx_corrupted++;
+			kfree_skb(frame);
+			continue;
+		}
+		nic->stats.rx_frames++;
+		nic->stats.rx_bytes += frame->len;
+		memset(frame->cb, 0, sizeof(frame->cb));
+		frame->protocol = eth_type_trans(frame, nic->dev);
+		napi_gro_receive(&nic->napi, frame);
+	}
+	return done;
+}
+
+/* Drops what is on its way: the device goes down, or the cable is pulled. */
+void wire_rx_flush(struct wire_nic *nic)
+{
+	struct sk_buff *frame;
+
+	while ((frame = __skb_dequeue(&nic->frames))) {
+		nic->stats.rx_missed++;
+		kfree_skb(frame);
+	}
+	nic->rx_due_ns = WIRE_NEVER;
+}

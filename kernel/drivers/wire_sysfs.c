@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * wire: the cable's parameters, as files of /sys/class/net/X/wire/.
+ *
+ * They describe the direction away from X and apply to frames that enter the
+ * ring from then on. `cable` joins two NICs. `trace` makes the rate change over
+ * time: text, one statement a line, times in ns after `epoch_ns`:
+ *
+ *	rate PERIOD		then lines "TIME BPS": from TIME on, BPS bit/s
+ *	opportunity PERIOD BYTES	then lines "TIME": up to BYTES may leave then
+ *
+ * PERIOD 0: no repetition. The trace takes effect when epoch_ns is written
+ * (CLOCK_MONOTONIC, the test's time 0); before the epoch the rate is rate_bps.
+ */
+#include <linux/capability.h>
+#include <linux/kernel.h>
+#include <linux/rtnetlink.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/version.h>
+#include <linux/vmalloc.h>
+#include "wire.h"
+
+#define WIRE_RATE_MAX	1000000000000ULL	/* 1 Tbit/s */
+#define WIRE_TIME_MAX	(3600ULL * NSEC_PER_SEC)
+#define WIRE_TRACE_MAX	(16U << 20)
+
+static struct wire_nic *wire_of(struct device *device)
+{
+	return netdev_priv(to_net_dev(device));
+}
+
+/* Reads a decimal number in [low, high]. */
+static int wire_number(const char *text, u64 low, u64 high, u64 *number)
+{
+	int err = kstrtou64(text, 10, number);
+
+	if (err)
+		return err;
+	return *number < low || *number > high ? -ERANGE : 0;
+}
+
+static ssize_t cable_show(struct device *device, struct device_attribute *attr,
+			  char *text)
+{
+	return sprintf(text, "%d\n", wire_of(device)->cable);
+}
+
+static ssize_t cable_store(struct device *device, struct device_attribute *attr,
+			   const char *text, size_t length)
+{
+	int cable, err = kstrtoint(text, 10, &cable);
+
+	if (err)
+		return err;
+	if (cable < WIRE_NO_CABLE)
+		return -ERANGE;
+	if (!rtnl_trylock())
+		return restart_syscall();
+	err = wire_plug(wire_of(device), cable);
+	rtnl_unlock();
+	return err ?: length;
+}
+static DEVICE_ATTR_RW(cable);
+
+#define WIRE_ATTRIBUTE(name, field, low, high)				\
+static ssize_t name##_show(struct device *device,			\
+			   struct device_attribute *attr, char *text)	\
+{									\
+	return sprintf(text, "%llu\n", (u64)wire_of(device)->field);	\
+}									\
+static ssize_t name##_store(struct device *device,			\
+			    struct device_attribute *attr,		\
+			    const char *text, size_t length)		\
+{									\
+	u64 number;							\
+	int err = wire_number(text, low, high, &number);		\
+									\
+	if (err)							\
+		return err;						\
+	wire_of(device)->field = number;				\
+	return length;							\
+}									\
+static DEVICE_ATTR_RW(name)
+
+WIRE_ATTRIBUTE(rate_bps, line.rate_bps, 1, WIRE_RATE_MAX);
+WIRE_ATTRIBUTE(delay_ns, delay_ns, 0, WIRE_TIME_MAX);
+WIRE_ATTRIBUTE(seed, faults.seed, 0, U64_MAX);
+WIRE_ATTRIBUTE(loss_ppb, faults.loss_ppb, 0, WIRE_PPB);
+WIRE_ATTRIBUTE(corrupt_ppb, faults.corrupt_ppb, 0, WIRE_PPB);
+WIRE_ATTRIBUTE(duplicate_ppb, faults.duplicate_ppb, 0, WIRE_PPB);
+WIRE_ATTRIBUTE(reorder_ppb, faults.reorder_ppb, 0, WIRE_PPB);
+WIRE_ATTRIBUTE(reorder_ns, faults.reorder_ns, 0, WIRE_TIME_MAX);
+WIRE_ATTRIBUTE(jitter_ns, faults.jitter_ns, 0, WIRE_TIME_MAX);
+
+void wire_trace_free(struct wire_nic *nic)
+{
+	kvfree(nic->trace_text);
+	kvfree(nic->line.trace.steps);
+	nic->trace_text = NULL;
+	nic->trace_length = 0;
+	memset(&nic->line.trace, 0, sizeof(nic->line.trace));
+}
+
+/* Appends to the text of the trace; a write at 0 begins it anew. */
+static ssize_t trace_write(struct file *file, struct kobject *kobject,
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+			   const
+#endif
+			   struct bin_attribute *attr, char *text, loff_t at,
+			   size_t length)
+{
+	struct wire_nic *nic = wire_of(kobj_to_dev(kobject));
+	char *longer;
+
+	if (!at)
+		wire_trace_free(nic);
+	if (at != nic->trace_length || at + length > WIRE_TRACE_MAX)
+		return -EINVAL;
+	longer = kvmalloc(at + length + 1, GFP_KERNEL);
+	if (!longer)
+		return -ENOMEM;
+	if (at)
+		memcpy(longer, nic->trace_text, at);
+	memcpy(longer + at, text, length);
+	longer[at + length] = 0;
+	kvfree(nic->trace_text);
+	nic->trace_text = longer;
+	nic->trace_length = at + length;
+	return length;
+}
+static BIN_ATTR_WO(trace, 0);
+
+static int wire_trace_head(struct wire_trace *trace, const char *line)
+{
+	if (sscanf(line, "rate %llu", &trace->period_ns) == 1) {
+		trace->kind = WIRE_RATE;
+		return 0;
+	}
+	if (sscanf(line, "opportunity %llu %u", &trace->period_ns,
+		   &trace->quantum_bytes) == 2 && trace->quantum_bytes) {
+		trace->kind = WIRE_OPPORTUNITY;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int wire_trace_step(struct wire_trace *trace, const char *line)
+{
+	struct wire_step *step = &trace->steps[trace->count];
+	int wanted = trace->kind == WIRE_RATE ? 2 : 1;
+
+	if (sscanf(line, "%llu %llu", &step->at_ns, &step->rate_bps) != wanted ||
+	    step->at_ns > WIRE_TIME_MAX)
+		return -EINVAL;
+	if (trace->kind == WIRE_RATE && step->rate_bps > WIRE_RATE_MAX)
+		return -ERANGE;
+	if (trace->count && step->at_ns < step[-1].at_ns)
+		return -EINVAL;
+	if (trace->period_ns && step->at_ns > trace->period_ns)
+		return -ERANGE;
+	trace->count++;
+	return 0;
+}
+
+/* Reads the text of the trace; destroys it. */
+static int wire_trace_parse(struct wire_nic *nic, struct wire_trace *trace)
+{
+	char *rest = nic->trace_text, *line;
+	size_t lines = 1, i;
+	int err = 0;
+
+	for (i = 0; i < nic->trace_length; i++)
+		lines += rest[i] == '\n';
+	trace->steps = kvcalloc(lines, sizeof(*trace->steps), GFP_KERNEL);
+	if (!trace->steps)
+		return -ENOMEM;
+	line = strsep(&rest, "\n");
+	err = wire_trace_head(trace, line);
+	while (!err && (line = strsep(&rest, "\n")))
+		if (*line)
+			err = wire_trace_step(trace, line);
+	if (!err && !trace->count)
+		err = -EINVAL;
+	if (err)
+		kvfree(trace->steps);
+	return err;
+}
+
+static ssize_t epoch_ns_show(struct device *device,
+			     struct device_attribute *attr, char *text)
+{
+	return sprintf(text, "%llu\n", wire_of(device)->line.trace.epoch_ns);
+}
+
+static ssize_t epoch_ns_store(struct device *device,
+			      struct device_attribute *attr, const char *text,
+			      size_t length)
+{
+	struct wire_nic *nic = wire_of(device);
+	struct wire_trace trace = { };
+	int err = kstrtou64(text, 10, &trace.epoch_ns);
+
+	if (err)
+		return err;
+	if (!nic->trace_text)
+		return -ENODATA;
+	err = wire_trace_parse(nic, &trace);
+	wire_trace_free(nic);
+	if (err)
+		return err;
+	nic->line.trace = trace;
+	return length;
+}
+static DEVICE_ATTR_RW(epoch_ns);
+
+static struct attribute *wire_attribute_list[] = {
+	&dev_attr_cable.attr,
+	&dev_attr_rate_bps.attr,
+	&dev_attr_delay_ns.attr,
+	&dev_attr_seed.attr,
+	&dev_attr_loss_ppb.attr,
+	&dev_attr_corrupt_ppb.attr,
+	&dev_attr_duplicate_ppb.attr,
+	&dev_attr_reorder_ppb.attr,
+	&dev_attr_reorder_ns.attr,
+	&dev_attr_jitter_ns.attr,
+	&dev_attr_epoch_ns.attr,
+	NULL
+};
+
+static struct bin_attribute *wire_bin_attribute_list[] = {
+	&bin_attr_trace,
+	NULL
+};
+
+const struct attribute_group wire_attributes = {
+	.name = "wire",
+	.attrs = wire_attribute_list,
+	.bin_attrs = wire_bin_attribute_list,
+};

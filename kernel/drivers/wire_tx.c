@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * wire: from ndo_start_xmit to the cable, and the report of completion.
+ *
+ * A frame's departure is known when it enters the ring, since the ring is a
+ * FIFO and the line's arithmetic is exact: there is no event per frame, only
+ * the completion interrupt. An skb larger than a frame (TSO) takes one chain
+ * of descriptors and is cut at the wire; it is freed, and BQL and TCP Small
+ * Queues hear of it, when the interrupt after its last bit is served, as with
+ * a NIC that reports per chain. Frames carry a copy of the header and share the
+ * payload's pages with the sender, as a DMA engine reads them.
+ *
+ * Left out: the NIC's own memory (DMA takes no time), multiple queues.
+ * Source of the defaults: Broadcom NetXtreme (BCM57xx) as drivers/net/ethernet/
+ * broadcom/tg3.c sets it up; the papers' testbed has a BCM5761.
+ */
+#include <linux/etherdevice.h>
+#include <linux/slab.h>
+#include <linux/version.h>
+#include <net/ip.h>
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+#include <net/gso.h>
+#endif
+#include "wire.h"
+
+/* What a driver allocates to receive into: small frames are copied out. */
+#define WIRE_RX_COPY	256
+#define WIRE_RX_BUFFER	2048
+
+/* The most descriptors one skb takes. */
+#define WIRE_CHAIN	(MAX_SKB_FRAGS + 1)
+
+static struct wire_slot *wire_slot(const struct wire_nic *nic, u32 index)
+{
+	return &nic->slots[(nic->slot_first + index) % nic->tx_ring];
+}
+
+/*
+ * Stirs a frame's departure, length and head into the NIC's digest: two runs
+ * with equal digests sent the same frames at the same ns.
+ */
+static void wire_digest(struct wire_nic *nic, const struct sk_buff *frame,
+			u64 departure_ns)
+{
+	u8 head[96] __aligned(8) = {};
+	const u64 *words = (const u64 *)head;
+	u64 digest = nic->stats.tx_digest;
+	unsigned int i;
+
+	skb_copy_bits(frame, 0, head, min_t(u32, frame->len, sizeof(head)));
+	digest = (digest ^ departure_ns) * 0x100000001b3ULL;
+	digest = (digest ^ frame->len) * 0x100000001b3ULL;
+	for (i = 0; i < sizeof(head) / sizeof(*words); i++)
+		digest = ((digest ^ words[i]) * 0x100000001b3ULL) ^ (digest >> 29);
+	nic->stats.tx_digest = digest;
+}
+
+/* Makes the sender's frame look as a driver would have received it. */
+static void wire_receive_buffer(struct sk_buff *frame)
+{
+	int buffer = frame->len <= WIRE_RX_COPY ? WIRE_RX_COPY : WIRE_RX_BUFFER;
+
+	skb_scrub_packet(frame, true);
+	skb_clear_hash(frame);
+	frame->priority = 0;
+	frame->queue_mapping = 0;
+	frame->truesize = max_t(int, frame->truesize, SKB_TRUESIZE(buffer));
+	if (frame->ip_summed != CHECKSUM_PARTIAL)
+		frame->ip_summed = CHECKSUM_UNNECESSARY;
+}
+
+static void wire_deliver(struct wire_nic *nic, struct sk_buff *frame,
+			 const struct wire_fate *fate, u64 departure_ns)
+{
+	u64 arrival = departure_ns + nic->delay_ns + fate->jitter_ns;
+
+	if (fate->reordered) {
+		arrival += nic->faults.reorder_ns;
+		nic->stats.tx_reordered++;
+	} else {
+		arrival = max(arrival, nic->arrival_last_ns);
+		nic->arrival_last_ns = arrival;
+	}
+	wire_receive_buffer(frame);
+	wire_cb(frame)->arrival_ns = arrival;
+	wire_cb(frame)->corrupted = fate->corrupted;
+	if (fate->duplicated) {
+		struct sk_buff *twin = pskb_copy(frame, GFP_ATOMIC);
+
+		if (twin) {
+			nic->stats.tx_duplicated++;
+			*wire_cb(twin) = *wire_cb(frame);
+			wire_rx_enqueue(nic->peer, twin);
+		}
+	}
+	wire_rx_enqueue(nic->peer, frame);
+}
+
+/* Sends one frame; consumes it. Returns the ns at which its last bit leaves. */
+static u64 wire_send_frame(struct wire_nic *nic, struct sk_buff *frame,
+			   u64 now_ns)
+{
+	u32 bytes = max_t(u32, frame->len, ETH_ZLEN) + WIRE_OVERHEAD;
+	u64 departure = wire_line_send(&nic->line, now_ns, bytes);
+	struct wire_fate fate = wire_fate(&nic->faults, nic->stats.tx_frames);
+
+	nic->stats.tx_frames++;
+	nic->stats.tx_bytes += frame->len;
+	nic->stats.tx_wire_bytes += bytes;
+	wire_digest(nic, frame, departure);
+	if (fate.lost || departure == WIRE_NEVER) {
+		nic->stats.tx_lost++;
+		kfree_skb(frame);
+	} else {
+		wire_deliver(nic, frame, &fate, departure);
+	}
+	return departure;
+}
+
+/*
+ * The frames of @skb as a list, their headers their own. @skb itself stays as
+ * it is: the destructor that TCP Small Queues waits for must fire at completion.
+ */
+static struct sk_buff *wire_frames(struct sk_buff *skb, struct net_device *dev)
+{
+	struct sk_buff *clone, *frames;
+
+	if (!skb_is_gso(skb)) {
+		if (skb->len <= WIRE_RX_COPY)
+			return skb_copy(skb, GFP_ATOMIC);
+		return pskb_copy(skb, GFP_ATOMIC);
+	}
+	clone = skb_clone(skb, GFP_ATOMIC);
+	if (!clone)
+		return NULL;
+	frames = skb_gso_segment(clone, dev->features & ~NETIF_F_GSO_MASK);
+	consume_skb(clone);
+	return IS_ERR(frames) ? NULL : frames;
+}
+
+/* Sends all frames of @skb and gives the ns at which the last bit leaves. */
+static int wire_launch(struct wire_nic *nic, struct sk_buff *skb, u64 now_ns,
+		       u64 *done_ns)
+{
+	struct sk_buff *frame = wire_frames(skb, nic->dev);
+
+	if (!frame)
+		return -ENOMEM;
+	while (frame) {
+		struct sk_buff *next = frame->next;
+
+		skb_mark_not_on_list(frame);
+		*done_ns = wire_send_frame(nic, frame, now_ns);
+		frame = next;
+	}
+	nic->stats.tx_skbs++;
+	nic->stats.tx_tso_skbs += skb_is_gso(skb);
+	return 0;
+}
+
+netdev_tx_t wire_xmit(struct sk_buff *skb, struct net_device *dev)
+{
+	struct wire_nic *nic = netdev_priv(dev);
+	u64 now = ktime_get_ns();
+	struct wire_slot *slot;
+	u64 done;
+
+	if (!nic->peer) {
+		nic->stats.tx_no_carrier++;
+		dev_kfree_skb_any(skb);
+		return NETDEV_TX_OK;
+	}
+	skb_tx_timestamp(skb);
+	if (wire_launch(nic, skb, now, &done)) {
+		nic->stats.tx_no_memory++;
+		dev_kfree_skb_any(skb);
+		return NETDEV_TX_OK;
+	}
+	slot = wire_slot(nic, nic->slot_count++);
+	slot->skb = skb;
+	slot->done_ns = done;
+	slot->bytes = skb->len;
+	slot->descriptors = skb_shinfo(skb)->nr_frags + 1;
+	nic->descriptors_used += slot->descriptors;
+	netdev_sent_queue(dev, slot->bytes);
+	if (nic->tx_ring - nic->descriptors_used < WIRE_CHAIN) {
+		nic->stats.tx_stops++;
+		netif_stop_queue(dev);
+	}
+	wire_interrupt_set(nic);
+	return NETDEV_TX_OK;
+}
+
+/* Frees what has left the line by @now_ns and reports it to BQL. */
+void wire_tx_reap(struct wire_nic *nic, u64 now_ns)
+{
+	unsigned int packets = 0, bytes = 0;
+
+	while (nic->slot_count) {
+		struct wire_slot *slot = wire_slot(nic, 0);
+
+		if (slot->done_ns > now_ns)
+			break;
+		packets++;
+		bytes += slot->bytes;
+		nic->descriptors_used -= slot->descriptors;
+		nic->slot_first = (nic->slot_first + 1) % nic->tx_ring;
+		nic->slot_count--;
+		napi_consume_skb(slot->skb, 1);
+	}
+	if (!packets)
+		return;
+	netdev_completed_queue(nic->dev, packets, bytes);
+	if (netif_queue_stopped(nic->dev) &&
+	    nic->tx_ring - nic->descriptors_used >= WIRE_CHAIN)
+		netif_wake_queue(nic->dev);
+}
+
+/* When the completion interrupt is due. */
+u64 wire_tx_due(const struct wire_nic *nic)
+{
+	const struct wire_moderation *moderation = &nic->tx_moderation;
+	u64 due, first;
+
+	if (!nic->slot_count)
+		return WIRE_NEVER;
+	first = wire_slot(nic, 0)->done_ns;
+	if (first == WIRE_NEVER)
+		return WIRE_NEVER;
+	due = first + (u64)moderation->usecs * NSEC_PER_USEC;
+	if (moderation->frames && nic->slot_count >= moderation->frames)
+		due = min(due, wire_slot(nic, moderation->frames - 1)->done_ns);
+	return due;
+}
+
+/* Drops what waits for its report: the device goes down. */
+void wire_tx_flush(struct wire_nic *nic)
+{
+	while (nic->slot_count) {
+		dev_kfree_skb_any(wire_slot(nic, 0)->skb);
+		nic->slot_first = (nic->slot_first + 1) % nic->tx_ring;
+		nic->slot_count--;
+	}
+	nic->descriptors_used = 0;
+	netdev_reset_queue(nic->dev);
+}
+
+/* Gives the NIC a ring of @descriptors; only while it is down. */
+int wire_tx_resize(struct wire_nic *nic, u32 descriptors)
+{
+	struct wire_slot *slots = kcalloc(descriptors, sizeof(*slots), GFP_KERNEL);
+
+	if (!slots)
+		return -ENOMEM;
+	kfree(nic->slots);
+	nic->slots = slots;
+	nic->tx_ring = descriptors;
+	nic->slot_first = 0;
+	return 0;
+}
