@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The look of all pictures: the Okabe-Ito colours (told apart by colour-blind readers), one font, units on every axis.
+
+Figures are made with matplotlib's Agg canvas directly, so no display and no global state is touched.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from hourglass.errors import HourglassError, InputError
+
+BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE, YELLOW, BLACK = (
+    "#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#F0E442", "#000000",
+)  # fmt: skip
+FLOWS = (BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE)
+"""Colours of a run's flows."""
+WAYS = {"upload": BLUE, "download": VERMILION}
+TCP_RTT = GREEN
+PROBES = (ORANGE, SKY, PURPLE, YELLOW, BLACK, BLUE, VERMILION)
+"""Colours of a run's probes, in the plan's order: the same in every picture."""
+INK = "#222222"
+MUTED = "#6B6B6B"
+GRID = "#E3E3E3"
+SHADE = "#F4F6F8"
+
+DPI = 150
+LOG_SPAN = 30
+"""Values that span more than this factor are drawn on a logarithmic axis."""
+
+SUFFIXES = (".png", ".svg")
+METADATA: dict[str, dict[str, str | None]] = {
+    ".png": {"Software": None},
+    ".svg": {"Date": None, "Creator": "hourglass"},
+}
+
+RC: dict[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.8,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "text.color": INK,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "svg.hashsalt": "hourglass",
+    "svg.fonttype": "path",
+}
+
+
+@contextmanager
+def figure(width_in: float, height_in: float, path: Path) -> Iterator[Figure]:
+    """A figure in the house style, saved at `path` when the block ends. Raises `InputError` for an unknown suffix."""
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise InputError("picture", str(path), f"the name must end in {' or '.join(SUFFIXES)}")
+    with mpl.rc_context(RC):  # type: ignore[arg-type]  # its keys are a Literal of 300 names
+        made = Figure(figsize=(width_in, height_in), dpi=DPI, layout="constrained", facecolor="white")
+        FigureCanvasAgg(made)
+        yield made
+        try:
+            made.savefig(path, metadata=METADATA[suffix])
+        except OSError as error:
+            raise HourglassError(f"{path}: the picture cannot be written: {error.strerror}") from error
+
+
+def wants_log(values: npt.ArrayLike) -> bool:
+    """Whether positive values span so much that a linear axis would hide the small ones."""
+    sample = np.asarray(values, dtype=np.float64)
+    sample = sample[np.isfinite(sample) & (sample > 0)]
+    return bool(sample.size) and float(sample.max() / sample.min()) > LOG_SPAN
+
+
+def log_y(axes: Axes) -> None:
+    """A logarithmic y axis with plain numbers at 1, 2 and 5."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.tick_params(axis="y", which="minor", length=0)
+
+
+def short(value: float) -> str:
+    """Three significant digits without an exponent: 95.6, 0.823, 1240."""
+    if value == 0:
+        return "0"
+    digits = max(0, 2 - int(np.floor(np.log10(abs(value)))))
+    return f"{value:.{digits}f}"

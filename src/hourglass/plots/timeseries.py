@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run over its time: goodput, TCP RTT and ping on a shared axis; the loaded window is shaded."""
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from hourglass.plots import style
+from hourglass.results.run import Run
+from hourglass.results.series import (
+    NS_PER_S,
+    Series,
+    Window,
+    goodput_steps,
+    goodput_total,
+    loaded_window,
+    ping_ms,
+    tcp_rtt_ms,
+)
+from hourglass.results.stats import Floats
+
+NAMED_FLOWS = len(style.FLOWS)
+"""Up to this number each flow has a colour and a name of its own; more are drawn grey."""
+POINTS = 3000
+"""RTT lines are thinned to about this number of points: more cannot be seen, and SVG would grow."""
+
+
+def timeseries(run: Run, path: Path) -> None:
+    """Draws the run into `path` (.png or .svg): three panels under load, ping alone without."""
+    loaded = bool(run.plan["flows"])
+    heights = [1.25, 1, 1] if loaded else [1]
+    with style.figure(9, 1.5 + 2.0 * len(heights), path) as figure:
+        panels = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
+        if loaded:
+            _goodput(panels[0], run)
+            _rtt(panels[1], run)
+        _ping(panels[-1], run)
+        for axes in panels:
+            _frame(axes, run, loaded)
+        panels[-1].set_xlabel("test time (s)")
+        figure.suptitle(_title(run), x=0.01, ha="left", fontsize=11, fontweight="bold")
+        figure.align_ylabels(list(panels))
+
+
+def _title(run: Run) -> str:
+    return f"{run.scenario['name']}  ·  {run.scenario['test']['name']}  ·  Linux {run.info['kernel']['release']}"
+
+
+def _goodput(axes: Axes, run: Run) -> None:
+    window, flows = _whole(run), run.plan["flows"]
+    for flow, (colour, name) in zip(flows, _looks(run), strict=True):
+        series = goodput_steps(run, flow, window)
+        axes.plot(series.t_s, series.values, color=colour, linewidth=1.1, label=name, drawstyle="steps-pre")
+    if len(flows) > 1:
+        total = goodput_total(run, flows, window)
+        axes.plot(total.t_s, total.values, color=style.INK, linewidth=1.6, label="total", drawstyle="steps-pre")
+    axes.set_ylabel("goodput (Mbit/s)")
+    axes.set_ylim(bottom=0)
+
+
+def _rtt(axes: Axes, run: Run) -> None:
+    seen = []
+    for flow, (colour, _) in zip(run.plan["flows"], _looks(run), strict=True):
+        series = _thinned(tcp_rtt_ms(run, flow["id"]))
+        seen.append(series.values)
+        axes.plot(series.t_s, series.values, color=colour, linewidth=1.1)
+    axes.set_ylabel("TCP RTT (ms)")
+    _scale(axes, np.concatenate(seen))
+
+
+def _ping(axes: Axes, run: Run) -> None:
+    seen = [np.empty(0)]
+    for place, probe in enumerate(run.plan["probes"]):
+        series = ping_ms(run, probe["id"])
+        name, colour, lost = probe["name"], style.PROBES[place % len(style.PROBES)], np.isnan(series.values)
+        seen.append(series.values)
+        axes.plot(series.t_s, series.values, color=colour, linewidth=1.1, marker=".", markersize=2.5, label=name)
+        if lost.any():
+            axes.plot(series.t_s[lost], np.full(lost.sum(), 0.02), "x", color=colour, markersize=4, clip_on=False,
+                      transform=axes.get_xaxis_transform(), label=f"{name} lost ({lost.sum()})")  # fmt: skip
+    axes.set_ylabel("ping RTT (ms)")
+    _scale(axes, np.concatenate(seen))
+
+
+def _scale(axes: Axes, values: Floats) -> None:
+    if style.wants_log(values):
+        style.log_y(axes)
+    else:
+        axes.set_ylim(0, np.nanmax(values, initial=0) * 1.08 or 1)
+
+
+def _frame(axes: Axes, run: Run, loaded: bool) -> None:
+    """The time axis, the loaded window's shade and the legend right of the panel."""
+    axes.set_xlim(0, run.plan["end_ns"] / NS_PER_S)
+    if loaded:
+        window = loaded_window(run)
+        axes.axvspan(window.start_ns / NS_PER_S, window.end_ns / NS_PER_S, color=style.SHADE, zorder=0)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
+
+
+def _whole(run: Run) -> Window:
+    return Window(0, int(run.plan["end_ns"]))
+
+
+def _looks(run: Run) -> list[tuple[str, str]]:
+    """(colour, legend) of each flow; "_" keeps a line out of the legend."""
+    flows = run.plan["flows"]
+    if len(flows) <= NAMED_FLOWS:
+        return [(style.FLOWS[i], flow["name"]) for i, flow in enumerate(flows)]
+    return [("#A8B4BE", f"{len(flows)} flows" if i == 0 else "_") for i in range(len(flows))]
+
+
+def _thinned(series: Series) -> Series:
+    """Every k-th sample, so that about `POINTS` remain."""
+    every = max(1, series.t_s.size // POINTS)
+    return Series(series.t_s[::every], series.values[::every])

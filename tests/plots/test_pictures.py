@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures: same runs, same bytes; units and convention are on them; odd runs do not break them."""
+
+import pytest
+from results.synthetic import MS, Flow, Probe, Recipe, make
+
+import hourglass
+from hourglass.errors import HourglassError, InputError
+from hourglass.plots import candlestick, timeseries
+from hourglass.plots.style import short, wants_log
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    recipes = [
+        Recipe(flows=[Flow("upload::1"), Flow("upload::2", rtt_us=lambda t: 2000 + int(t * 100))]),
+        Recipe(flows=[Flow("upload::1"), Flow("download::1", upload=False)], probes=[Probe("icmp"), Probe("udp")]),
+        Recipe(flows=[], probes=[Probe("icmp", lambda seq: None if seq % 7 == 0 else 90 * MS)]),
+        Recipe(flows=[Flow(f"upload::{i}") for i in range(9)], probes=[Probe("icmp", lambda seq: None)]),
+    ]
+    root = tmp_path_factory.mktemp("runs")
+    return [hourglass.load(make(root / str(i), recipe)) for i, recipe in enumerate(recipes)]
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_the_same_runs_give_the_same_bytes(runs, tmp_path, suffix):
+    for name, draw in (("c", lambda p: candlestick(runs[:2], ["a", "b"], p)), ("t", lambda p: timeseries(runs[0], p))):
+        pictures = [tmp_path / f"{name}{i}.{suffix}" for i in range(2)]
+        for picture in pictures:
+            draw(picture)
+        first, second = (picture.read_bytes() for picture in pictures)
+        assert first == second
+        assert len(first) > 10_000
+
+
+def test_every_kind_of_run_can_be_drawn(runs, tmp_path):
+    for i, run in enumerate(runs):
+        timeseries(run, tmp_path / f"{i}.png")
+        candlestick([run], ["one"], tmp_path / f"c{i}.png")
+    candlestick(runs, ["a", "b", "ping alone", "nine"], tmp_path / "all.png")
+    assert len(list(tmp_path.glob("*.png"))) == 2 * len(runs) + 1
+
+
+def test_a_candlestick_states_its_convention_and_units(runs, tmp_path, monkeypatch):
+    monkeypatch.setitem(hourglass.plots.style.RC, "svg.fonttype", "none")
+    candlestick(runs[:2], ["tsq=default", "tsq=off"], tmp_path / "c.svg")
+    text = (tmp_path / "c.svg").read_text()
+    for words in ("box: p10\u2013p90, line: median", "(Mbit/s)", "(ms)", "tsq=default", "TCP RTT", "ping icmp"):
+        assert words in text
+
+
+def test_candles_are_drawn_at_the_percentiles(runs, tmp_path, monkeypatch):
+    """RTT of the second flow rises from 2 to 3 ms beside a constant 2 ms: p10 = 2, p90 = 2.8 over both."""
+    seen = []
+    monkeypatch.setattr("hourglass.plots.candlestick._candle", lambda axes, x, figures, *rest: seen.append(figures))
+    candlestick(runs[:1], ["one"], tmp_path / "c.png")
+    throughput, rtt, ping = seen
+    assert list(throughput) == pytest.approx([16, 16, 16])
+    assert list(rtt) == pytest.approx([2, 2, 2.8], abs=0.01)
+    assert list(ping) == [1, 1, 1]
+
+
+def test_an_unknown_suffix_is_the_users_mistake(runs, tmp_path):
+    with pytest.raises(InputError, match=r"picture = .*\.png or \.svg"):
+        timeseries(runs[0], tmp_path / "x.jpg")
+
+
+def test_a_place_that_cannot_be_written_is_one_clear_line(runs, tmp_path):
+    with pytest.raises(HourglassError, match="cannot be written: No such file"):
+        timeseries(runs[0], tmp_path / "none" / "x.png")
+
+
+@pytest.mark.parametrize(("values", "log"), [([1, 30], False), ([1, 31], True), ([0, 1000], False), ([], False)])
+def test_log_axes_begin_above_a_span_of_thirty(values, log):
+    assert wants_log(values) == log
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(95.64, "95.6"), (0.8234, "0.823"), (1234, "1234"), (0, "0"), (9.999, "10.00")]
+)
+def test_medians_are_written_short(value, text):
+    assert short(value) == text
