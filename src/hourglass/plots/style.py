@@ -103,8 +103,8 @@ def log_y(axes: Axes) -> None:
 
 
 def short(value: float) -> str:
-    """Three significant digits without an exponent: 95.6, 0.823, 1240."""
+    """Three significant digits without an exponent: 95.6, 0.823, 1230."""
     if value == 0:
         return "0"
-    digits = max(0, 2 - int(np.floor(np.log10(abs(value)))))
-    return f"{value:.{digits}f}"
+    kept = float(f"{value:.3g}")
+    return f"{kept:.{max(0, 2 - int(np.floor(np.log10(abs(kept)))))}f}"
