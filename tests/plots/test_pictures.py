@@ -52,7 +52,8 @@ def test_a_candlestick_states_its_convention_and_units(runs, tmp_path, monkeypat
 def test_candles_are_drawn_at_the_percentiles(runs, tmp_path, monkeypatch):
     """RTT of the second flow rises from 2 to 3 ms beside a constant 2 ms: p10 = 2, p90 = 2.8 over both."""
     seen = []
-    monkeypatch.setattr("hourglass.plots.candlestick._candle", lambda axes, x, figures, *rest: seen.append(figures))
+    module = importlib.import_module("hourglass.plots.candlestick")
+    monkeypatch.setattr(module, "_candle", lambda axes, x, figures, *rest: seen.append(figures))
     candlestick(runs[:1], ["one"], tmp_path / "c.png")
     throughput, rtt, ping = seen
     assert list(throughput) == pytest.approx([16, 16, 16])
@@ -75,8 +76,9 @@ def test_log_axes_begin_above_a_span_of_thirty(values, log):
     assert wants_log(values) == log
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [(95.64, "95.6"), (0.8234, "0.823"), (1234, "1234"), (0, "0"), (9.999, "10.00")]
-)
+SHORT = [(95.64, "95.6"), (0.8234, "0.823"), (1234, "1230"), (0, "0"), (9.999, "10.0")]
+
+
+@pytest.mark.parametrize(("value", "text"), SHORT)
 def test_medians_are_written_short(value, text):
     assert short(value) == text
