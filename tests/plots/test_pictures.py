@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures: same runs, same bytes; units and convention are on them; odd runs do not break them."""
 
+import importlib
+
 import pytest
 from results.synthetic import MS, Flow, Probe, Recipe, make
 
