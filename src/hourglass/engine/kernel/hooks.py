@@ -137,9 +137,7 @@ def anchor_places(lines: list[Line], edit: Edit) -> list[int]:
         first
         for span in spans
         for first in range(span.start, span.stop - len(anchor) + 1)
-        if all(
-            not lines[first + i].ours and lines[first + i].text.strip() == wanted for i, wanted in enumerate(anchor)
-        )
+        if all(not lines[first + i].ours and lines[first + i].text.strip() == wanted for i, wanted in enumerate(anchor))
     ]
 
 
@@ -179,8 +177,10 @@ def overlay(pristine: Path, kernel: Path = paths.KERNEL, without: Iterable[str] 
                 if edit.file not in edited:
                     edited[edit.file] = read_lines(pristine / edit.file, edit, hook.name)
                 apply_edit(edited[edit.file], edit, hook.name, version)
-    files |= {name: "\n".join(line.text for line in lines).encode("utf-8", "surrogateescape")
-              for name, lines in edited.items()}
+    files |= {
+        name: "\n".join(line.text for line in lines).encode("utf-8", "surrogateescape")
+        for name, lines in edited.items()
+    }
     return files if "drivers" in left_out else files | drivers(kernel)
 
 

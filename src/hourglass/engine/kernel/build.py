@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds guest kernels and keeps them in the cache, by content key and by name.
+
+kernels/KEY/          linux, config, build.log, kernel.json: complete, or not there at all
+kernels/names/NAME    which key a name stands for now, and how it was made
+work/NAME/            the working tree, see worktree.py
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hourglass.engine import paths, process
+from hourglass.engine.kernel import config, hooks, source, worktree
+from hourglass.engine.kernel.recipe import Recipe, check_prerequisites
+from hourglass.engine.kernel.source import RELEASES, Source
+from hourglass.errors import HourglassError, InputError
+
+USUAL_STEPS = 1900
+"""How many lines make prints for a whole kernel, until one was built here."""
+
+MAKE = [
+    "make", "ARCH=um", "KBUILD_BUILD_TIMESTAMP=2024-01-01", "KBUILD_BUILD_USER=hourglass",
+    "KBUILD_BUILD_HOST=hourglass", "KBUILD_BUILD_VERSION=1", "SOURCE_DATE_EPOCH=1704067200", "LOCALVERSION=",
+]  # fmt: skip
+_STEP = re.compile(rb"^  [A-Z][A-Z0-9_.-]* ")
+_TELLING = re.compile(r"error:|Error |undefined reference|No space left|multiple definition|No rule to make")
+
+
+@dataclass(frozen=True)
+class BuiltKernel:
+    """A guest kernel in the cache. `linux` is the program to start, `key` stands for all that went into it."""
+
+    name: str
+    release: str
+    key: str
+    linux: Path
+    config: Path
+    hz: int
+
+
+@dataclass(frozen=True)
+class BuildProgress:
+    """How far a build is. `total` and `remaining_s` are estimates, None while nothing is known."""
+
+    stage: str
+    done: int = 0
+    total: int | None = None
+    elapsed_s: float = 0.0
+
+    @property
+    def remaining_s(self) -> float | None:
+        """Seconds to go at the rate so far."""
+        if not self.total or self.done < 20:
+            return None
+        return self.elapsed_s * max(self.total - self.done, 0) / self.done
+
+
+Report = Callable[[BuildProgress], None]
+
+
+def build(
+    version_or_path: str | Path,
+    name: str | None = None,
+    progress: Report | None = None,
+    jobs: int | None = None,
+    variant: str | None = None,
+    without: Sequence[str] = (),
+) -> BuiltKernel:
+    """Builds "5.10", "6.1", "6.12", or a tree under a name of the user's, unless the cache has its key already.
+
+    `variant` adds kernel/config/VARIANT.config; `without` leaves hooks out. Raises InputError, MissingError, or
+    HourglassError with the log and the compiler's own words.
+    """
+    report = progress or (lambda _: None)
+    check_prerequisites()
+    origin = find_source(version_or_path, name, report)
+    version = hooks.tree_version(origin.tree)
+    recipe = Recipe(origin.name, origin.identity, version, variant, tuple(sorted(without)))
+    work = paths.cache() / "work" / recipe.label
+    busy = BuildProgress(f"waiting for another process that builds Linux {recipe.label}")
+    with source.locked(work.with_name(f"{recipe.label}.lock"), lambda: report(busy)):
+        kernel = load(recipe.key(), recipe.label)
+        if kernel is None:
+            key, files, wanted = read_ingredients(recipe, origin)
+            base = work.with_name(origin.name)
+            if work != base and not worktree.built(work) and worktree.built(base):
+                report(BuildProgress(f"copying the objects of {origin.name}"))
+                worktree.clone(base, work)
+            report(BuildProgress("preparing the source tree"))
+            worktree.prepare(work, origin, files)
+            configure(work, recipe, wanted, strict=origin.packaged)
+            make(work, recipe, jobs or len(os.sched_getaffinity(0)), report)
+            kernel = keep(work, key, recipe.label)
+    remember(recipe, origin, kernel.key)
+    return kernel
+
+
+def read_ingredients(recipe: Recipe, origin: Source) -> tuple[str, hooks.Overlay, config.Options]:
+    """The key, and what it stands for, read again if somebody edits kernel/ meanwhile."""
+    while True:
+        key = recipe.key()
+        files = hooks.overlay(origin.tree, without=recipe.without)
+        wanted = config.merge(config.fragments(paths.KERNEL / "config", recipe.version, recipe.variant))
+        if key == recipe.key():
+            return key, files, wanted
+
+
+def find_source(version_or_path: str | Path, name: str | None, report: Report) -> Source:
+    """The source that the user means: a packaged version, or a folder and the name for it."""
+    if str(version_or_path) in RELEASES and name in {None, str(version_or_path)}:
+        return source.packaged(str(version_or_path), lambda text: report(BuildProgress(text)))
+    tree = Path(version_or_path)
+    if not tree.is_dir():
+        raise InputError("kernel", str(version_or_path), f"{', '.join(RELEASES)} or the folder of a kernel tree")
+    if name is None:
+        raise InputError("kernel build --name", None, "a tree of your own needs a name")
+    report(BuildProgress("hashing the source tree"))
+    return source.named(tree, name)
+
+
+def make(work: Path, recipe: Recipe, jobs: int, report: Report) -> None:
+    """Compiles; the log is beside the working tree. Raises HourglassError with the lines that matter."""
+    log = log_of(work)
+    again = worktree.begin(work)
+    usual = paths.cache() / "kernels" / "steps"
+    total = None if again else int(usual.read_text()) if usual.is_file() else USUAL_STEPS
+    steps, start = 0, time.monotonic()
+    report(BuildProgress("compiling", 0, total))
+    command = [*MAKE, f"-j{jobs}", "linux"]
+    with log.open("ab") as file, process.group(command, work, process.clean_environment(), grace_s=5.0) as child:
+        assert child.stdout is not None
+        for line in child.stdout:
+            file.write(line)
+            if _STEP.match(line):
+                steps += 1
+                total = max(total, steps) if total else None
+                report(BuildProgress("compiling", steps, total, time.monotonic() - start))
+        status = child.wait()
+    if status != 0:
+        raise failure(f"building Linux {recipe.label} failed", log)
+    worktree.finish(work)
+    if not again:
+        usual.parent.mkdir(parents=True, exist_ok=True)
+        usual.write_text(str(steps))
+
+
+def configure(work: Path, recipe: Recipe, wanted: config.Options, strict: bool) -> None:
+    """Writes .config and checks that nothing wanted got lost. Skipped when nothing that decides it changed.
+
+    An option that a tree of the user's does not know at all is tolerated unless `strict`.
+    """
+    log, fragment, stamp = log_of(work), work / ".hourglass-fragment", work / ".hourglass-configured"
+    log.write_text(f"# {recipe}\n")
+    kconfigs = sorted((work / name).read_bytes() for name in overlaid(work) if "Kconfig" in Path(name).name)
+    state = f"{recipe.identity}\n{config.render(wanted)}" + b"\n".join(kconfigs).decode(errors="replace")
+    if stamp.is_file() and stamp.read_text() == state:
+        return
+    stamp.unlink(missing_ok=True)
+    fragment.write_text(config.render(wanted))
+    for target in (["allnoconfig", f"KCONFIG_ALLCONFIG={fragment.name}"], ["olddefconfig"]):
+        with log.open("ab") as file, process.group([*MAKE, *target], work, process.clean_environment()) as child:
+            assert child.stdout is not None
+            file.writelines(child.stdout)
+            if child.wait() != 0:
+                raise failure(f"configuring Linux {recipe.label} failed", log)
+    gone = config.lost(wanted, config.parse((work / ".config").read_text()))
+    gone = [option for option in gone if strict or known(work, option)]
+    if gone:
+        raise HourglassError(f"Linux {recipe.label} does not take these options of kernel/config: {', '.join(gone)}")
+    stamp.write_text(state)
+
+
+def overlaid(work: Path) -> list[str]:
+    """The files of the working tree that hooks and drivers changed or added."""
+    return (work / hooks.MANIFEST).read_text().splitlines()
+
+
+def known(work: Path, option: str) -> bool:
+    """Whether any Kconfig file of the tree declares an option ("CONFIG_X=y")."""
+    name = option.split("=")[0].removeprefix("CONFIG_")
+    pattern = rf"^\s*(menu)?config\s+{name}\s*$"
+    return subprocess.run(["grep", "-rqE", "--include=Kconfig*", pattern, "."], cwd=work, check=False).returncode == 0
+
+
+def failure(what: str, log: Path) -> HourglassError:
+    """The error of a failed make: the log's path and its telling lines."""
+    lines = log.read_text(errors="replace").splitlines()
+    telling = [line for line in lines if _TELLING.search(line)][:8] or lines[-8:]
+    return HourglassError("\n".join([what, f"build log: {log}", *(f"  | {line}" for line in telling)]))
+
+
+def keep(work: Path, key: str, label: str) -> BuiltKernel:
+    """Copies what a build made into the cache; the entry appears complete, by a rename."""
+    kernels = paths.cache() / "kernels"
+    fresh = kernels / f".{key}.{os.getpid()}"
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    shutil.copy2(work / "linux", fresh / "linux")
+    shutil.copy2(work / ".config", fresh / "config")
+    shutil.copy2(log_of(work), fresh / "build.log")
+    release = (work / "include/config/kernel.release").read_text().strip()
+    hz = int(config.parse((work / ".config").read_text())["CONFIG_HZ"])
+    (fresh / "kernel.json").write_text(json.dumps({"release": release, "hz": hz}))
+    shutil.rmtree(kernels / key, ignore_errors=True)
+    fresh.rename(kernels / key)
+    kernel = load(key, label)
+    assert kernel is not None, "it was just put there"
+    return kernel
+
+
+def log_of(work: Path) -> Path:
+    """The build log of a working tree: beside it, so that it outlives a tree made anew."""
+    return work.with_name(f"{work.name}.log")
+
+
+def load(key: str, label: str) -> BuiltKernel | None:
+    """The cache's kernel of that key."""
+    folder = paths.cache() / "kernels" / key
+    facts = folder / "kernel.json"
+    if not facts.is_file():
+        return None
+    read = json.loads(facts.read_text())
+    return BuiltKernel(label, read["release"], key, folder / "linux", folder / "config", read["hz"])
+
+
+def remember(recipe: Recipe, origin: Source, key: str) -> None:
+    """Lets a name stand for a key, atomically."""
+    names = paths.cache() / "kernels" / "names"
+    names.mkdir(parents=True, exist_ok=True)
+    record = {
+        "key": key, "name": recipe.name, "identity": recipe.identity, "version": recipe.version,
+        "variant": recipe.variant, "without": recipe.without,
+        "tree": None if origin.packaged else str(origin.tree),
+    }  # fmt: skip
+    fresh = names / f".{recipe.label}.{os.getpid()}"
+    fresh.write_text(json.dumps(record))
+    fresh.replace(names / recipe.label)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes into a kernel and the key that stands for it: equal keys mean equal bytes."""
+
+import hashlib
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from hourglass.engine import paths, process
+from hourglass.engine.kernel import config
+from hourglass.engine.kernel.hooks import Version
+from hourglass.errors import MissingError
+
+RECIPE = 1
+"""Raised whenever build.py makes something else of the same inputs."""
+
+TOOLS = {
+    "gcc": "gcc", "ld": "binutils", "make": "make", "flex": "flex", "bison": "bison", "bc": "bc", "perl": "perl-base",
+    "xz": "xz-utils", "tar": "tar", "awk": "mawk", "cmp": "diffutils", "find": "findutils",
+}  # fmt: skip
+"""The programs that a build needs, and the packages they come in."""
+
+HEADERS = {"/usr/include/stdio.h": "libc6-dev", "/usr/include/linux/ptrace.h": "linux-libc-dev"}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One kernel to build. `identity` and `version` are those of the source tree."""
+
+    name: str
+    identity: str
+    version: Version
+    variant: str | None = None
+    without: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The name under which the kernel is kept: "6.1", "6.1+kunit", "6.1+no-tsq"."""
+        return (
+            self.name + (f"+{self.variant}" if self.variant else "") + "".join(f"+no-{hook}" for hook in self.without)
+        )
+
+    def key(self) -> str:
+        """SHA-256, in 16 hex digits, over everything that decides the kernel's bytes."""
+        total = hashlib.sha256(repr((RECIPE, self.identity, self.variant, sorted(self.without), compiler())).encode())
+        for path in [*config.fragments(paths.KERNEL / "config", self.version, self.variant), *ingredients()]:
+            total.update(f"{path.relative_to(paths.KERNEL)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+        return total.hexdigest()[:16]
+
+
+def ingredients() -> list[Path]:
+    """All files of kernel/ but the configuration and what only people read."""
+    folders = [paths.KERNEL / name for name in ("hooks", "drivers", "tests")]
+    wanted = {".c", ".h", ".toml"}
+    return sorted(path for folder in folders for path in folder.rglob("*")
+                  if path.suffix in wanted or path.name in {"Kconfig", "Makefile"})  # fmt: skip
+
+
+def compiler() -> str:
+    """Version and target of gcc and the version of ld; "none" where they are missing."""
+    try:
+        words = [
+            subprocess.run(command, text=True, capture_output=True, check=True).stdout.splitlines()[0]
+            for command in (["gcc", "-dumpfullversion"], ["gcc", "-dumpmachine"], ["ld", "--version"])
+        ]
+    except (OSError, subprocess.CalledProcessError, IndexError):
+        return "none"
+    return " ".join(words)
+
+
+def check_prerequisites() -> None:
+    """Raises MissingError naming all packages that a build lacks, and the one command that installs them."""
+    packages = process.missing_tools(TOOLS)
+    packages += [package for path, package in HEADERS.items() if not Path(path).exists()]
+    if packages:
+        remedy = f"apt-get install -y {' '.join(packages)}"
+        raise MissingError(f"building a guest kernel needs {', '.join(packages)}", remedy)

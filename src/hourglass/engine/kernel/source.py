@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pristine kernel trees: Debian's linux-source packages, kept in the cache, and trees the user names.
+
+A tree is told from others by its identity: package and version, or a hash over its files. Nothing here changes a tree.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hourglass.engine import paths, process
+from hourglass.engine.kernel import apt, hooks
+from hourglass.errors import HourglassError, InputError, MissingError
+
+RELEASES = {"5.10": "bullseye", "6.1": "bookworm", "6.12": "trixie"}
+"""The kernels that are there by name, and the Debian release whose package each is."""
+
+LEFT_OUT = ["Documentation/[!K]*", "arch/[!uxK]*", "arch/xtensa", "drivers/gpu/*.[ch]", "sound/*.[ch]", "tools/testing"]
+"""What a guest kernel never compiles; all Kconfig files stay. Half of the tree."""
+
+PRODUCTS = (".o", ".a", ".ko", ".cmd", ".mod", ".mod.c", ".order", ".symvers", ".su", ".gcno")
+PRODUCT_FOLDERS = {".git", "include/config", "include/generated", ".tmp_versions"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A pristine tree. `packaged` trees are ours and never change; other trees are the user's."""
+
+    name: str
+    identity: str
+    tree: Path
+    packaged: bool
+
+
+@contextmanager
+def locked(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
+    """Holds a lock file; calls `waiting` once if another process holds it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting()
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def packaged(name: str, say: Callable[[str], None]) -> Source:
+    """The tree of kernel "5.10", "6.1" or "6.12", downloaded and unpacked into the cache unless it is there."""
+    sources = paths.cache() / "sources"
+    with locked(sources / f"{name}.lock", lambda: say(f"waiting for another process that fetches Linux {name}")):
+        if kept(name) is None:
+            fetch(name, sources, say)
+    found = kept(name)
+    assert found is not None, "fetch() leaves a tree or raises"
+    return found
+
+
+def kept(name: str) -> Source | None:
+    """The tree of a packaged kernel if the cache has it."""
+    folder = paths.cache() / "sources" / name
+    stamp = folder / "identity"
+    return Source(name, stamp.read_text().strip(), folder / "tree", packaged=True) if stamp.is_file() else None
+
+
+def fetch(name: str, sources: Path, say: Callable[[str], None]) -> None:
+    """Unpacks the installed source package, else the downloaded one, and renames it into place."""
+    if lacking := process.missing_tools({"apt-get": "apt", "dpkg-deb": "dpkg", "xz": "xz-utils", "tar": "tar"}):
+        raise MissingError(f"cannot fetch Linux {name}", f"apt-get install -y {' '.join(lacking)}")
+    package = f"linux-source-{name}"
+    fresh = sources / f".{name}.new"
+    shutil.rmtree(fresh, ignore_errors=True)
+    (fresh / "tree").mkdir(parents=True)
+    installed = Path(f"/usr/src/{package}.tar.xz")
+    if installed.is_file():
+        say(f"unpacking {installed}")
+        identity = f"{package} {package_version(package) or file_hash(installed)}"
+        unpack([["cat", str(installed)]], package, fresh / "tree")
+    else:
+        say(f"downloading {package} of Debian {RELEASES[name]}")
+        state = sources / f".{name}.apt"
+        deb = apt.download(package, RELEASES[name], state)
+        say(f"unpacking {deb.name}")
+        identity = f"{package} {deb.name.split('_')[1]}"
+        member = f"./usr/src/{package}.tar.xz"
+        unpack([["dpkg-deb", "--fsys-tarfile", str(deb)], ["tar", "-xO", member]], package, fresh / "tree")
+        shutil.rmtree(state)
+    (fresh / "identity").write_text(identity + "\n")
+    shutil.rmtree(sources / name, ignore_errors=True)
+    fresh.rename(sources / name)
+
+
+def unpack(producers: list[list[str]], top: str, target: Path) -> None:
+    """Pipes the producers' output, a tar.xz, into a folder, without its `top` folder and without LEFT_OUT."""
+    excluded = [f"--exclude={top}/{pattern}" for pattern in LEFT_OUT]
+    tar = ["tar", "-xJ", "--strip-components=1", "--no-same-owner", "-C", str(target), *excluded]
+    running: list[subprocess.Popen[bytes]] = []
+    for command in [*producers, tar]:
+        before = running[-1].stdout if running else subprocess.DEVNULL
+        running.append(subprocess.Popen(command, stdin=before, stdout=subprocess.PIPE))
+        if running[1:]:
+            stream = running[-2].stdout
+            assert stream is not None
+            stream.close()
+    try:
+        failed = [str(child.args) for child in reversed(running) if child.wait() != 0]
+    finally:
+        for child in running:
+            child.kill()
+    if failed:
+        raise HourglassError(f"unpacking the kernel source failed: {failed[-1]} (is the disk full?)")
+
+
+def package_version(package: str) -> str:
+    """The version of an installed Debian package, or nothing."""
+    asked = ["dpkg-query", "-W", "-f", "${Version}", package]
+    return subprocess.run(asked, text=True, capture_output=True, check=False).stdout.strip()
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def named(tree: Path, name: str) -> Source:
+    """A tree of the user's. Its identity is a hash over its files, build products left out."""
+    hooks.tree_version(tree)
+    if name in RELEASES or not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
+        taken = f"letters, digits, '.', '-' and '_'; not one of {', '.join(RELEASES)}"
+        raise InputError("kernel build --name", name, taken)
+    return Source(name, f"tree {tree_hash(tree)}", tree.absolute(), packaged=False)
+
+
+def tree_hash(tree: Path) -> str:
+    """Git's tree hash of a clean checkout, else a SHA-256 over names and contents."""
+    if (tree / ".git").exists() and git(tree, "status", "--porcelain") == "":
+        return git(tree, "rev-parse", "HEAD^{tree}").strip()
+    total = hashlib.sha256()
+    for name in tree_files(tree):
+        path = tree / name
+        content = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
+        total.update(os.fsencode(name) + b"\0" + hashlib.sha256(content).digest())
+    return total.hexdigest()
+
+
+def tree_files(tree: Path) -> list[str]:
+    """The source files of a tree, sorted: what git tracks or would track, else all but build products."""
+    if (tree / ".git").exists():
+        listed = git(tree, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
+        return sorted({name for name in listed if name and os.path.lexists(tree / name)})
+    found = []
+    for folder, folders, files in os.walk(tree):
+        inside = Path(folder).relative_to(tree)
+        folders[:] = [name for name in folders if not is_product_folder(inside / name)]
+        links = [name for name in folders if (Path(folder) / name).is_symlink()]
+        found += [str(inside / name) for name in files + links if not is_product(name)]
+    return sorted(found)
+
+
+def is_product(name: str) -> bool:
+    """Whether a file's name says that a build made it."""
+    return (
+        name.endswith(PRODUCTS) or name in {"vmlinux", "linux", "System.map"} or name.startswith((".config", ".tmp_"))
+    )
+
+
+def is_product_folder(path: Path) -> bool:
+    """Whether a folder is git's or holds what a build made."""
+    return path.name == ".git" or str(path) in PRODUCT_FOLDERS or str(path).endswith("include/generated")
+
+
+def git(tree: Path, *arguments: str) -> str:
+    """What git says about a tree; raises HourglassError with its words."""
+    result = subprocess.run(["git", "-C", str(tree), *arguments], text=True, capture_output=True, check=False)
+    if result.returncode:
+        raise HourglassError(f"git in {tree}: {result.stderr.strip()}")
+    return result.stdout

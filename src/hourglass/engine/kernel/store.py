@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernels that are there, by name, and `ensure`, which builds one only if it must."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hourglass.engine import paths
+from hourglass.engine.kernel import source
+from hourglass.engine.kernel.build import BuiltKernel, Report, build, load
+from hourglass.engine.kernel.hooks import tree_version
+from hourglass.engine.kernel.recipe import Recipe
+from hourglass.engine.kernel.source import RELEASES
+from hourglass.errors import InputError
+
+
+def kernels() -> list[BuiltKernel]:
+    """All kernels of the cache that have a name, in order of their names."""
+    names = paths.cache() / "kernels" / "names"
+    found = [find(path.name) for path in sorted(names.glob("[!.]*"))]
+    return [kernel for kernel in found if kernel is not None]
+
+
+def find(label: str) -> BuiltKernel | None:
+    """The kernel last built under a name ("6.1", "6.1+kunit"), however old; None if there is none."""
+    record = read(label)
+    return load(record["key"], label) if record else None
+
+
+def read(label: str) -> dict[str, Any] | None:
+    """What names/LABEL says."""
+    path = paths.cache() / "kernels" / "names" / label
+    if not path.is_file():
+        return None
+    record: dict[str, Any] = json.loads(path.read_text())
+    return record
+
+
+def ensure(
+    name: str, progress: Report | None = None, variant: str | None = None, without: Sequence[str] = ()
+) -> BuiltKernel:
+    """The kernel of a name as sources, kernel/ and the compiler are now; builds it if it is not there.
+
+    A user's tree is taken as it was when `kernel build` last saw it, and read again only if it must be built again.
+    """
+    hooks_out = tuple(sorted(without))
+    record = read(Recipe(name, "", (0, 0), variant, hooks_out).label) or read(name)
+    if name not in RELEASES and record is None:
+        known = [*RELEASES, *(kernel.name for kernel in kernels() if kernel.name not in RELEASES)]
+        raise InputError(
+            "kernel", name, f"one of {', '.join(known)}, or a name given with: hourglass kernel build PATH"
+        )
+    kept = source.kept(name) if name in RELEASES else None
+    if kept is not None:
+        recipe = Recipe(name, kept.identity, tree_version(kept.tree), variant, hooks_out)
+    elif record is not None:
+        recipe = Recipe(name, record["identity"], tuple(record["version"]), variant, hooks_out)
+    else:
+        return build(name, progress=progress, variant=variant, without=without)
+    there = load(recipe.key(), recipe.label)
+    if there is not None:
+        return there
+    tree = Path(record["tree"]) if record and record["tree"] else name
+    return build(tree, name, progress, variant=variant, without=without)

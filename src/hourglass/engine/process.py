@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that are started as a group of their own and never outlive the one who started them.
+
+A started program leads a new session, so a Ctrl-C at the terminal reaches only us and we decide; the kernel kills it
+when we die, however we die (PR_SET_PDEATHSIG); leaving the `with` block kills the whole group, however it is left.
+"""
+
+import contextlib
+import ctypes
+import os
+import resource
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None)
+
+
+def _bind_to(parent: int) -> Callable[[], None]:
+    """What the child does before exec: dies with `parent`, dumps no core."""
+
+    def prepare() -> None:
+        _LIBC.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if os.getppid() != parent:  # the parent died before prctl took effect
+            os._exit(127)
+
+    return prepare
+
+
+@contextmanager
+def group(
+    argv: Sequence[str | Path], cwd: Path, env: Mapping[str, str], grace_s: float = 0.0
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Starts a program whose stdout and stderr are one pipe.
+
+    On exit what is left of its group gets SIGTERM (if there is a grace) and SIGKILL.
+    """
+    child = subprocess.Popen(
+        argv,
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        preexec_fn=_bind_to(os.getpid()),
+    )
+    try:
+        yield child
+    finally:
+        if grace_s and child.poll() is None:
+            kill_group(child, signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(grace_s)
+        kill_group(child, signal.SIGKILL)
+        child.wait()
+        if child.stdout is not None:
+            child.stdout.close()
+
+
+def kill_group(child: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    """Signals every process of the child's group that is still there."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, number)
+
+
+def clean_environment() -> dict[str, str]:
+    """The environment of a build: search path, home and proxies of ours; nothing that steers make or the compiler."""
+    kept = ("PATH", "HOME", "TMPDIR", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+    return {name: os.environ[name] for name in kept if name in os.environ} | {"LC_ALL": "C", "TZ": "UTC"}
+
+
+def missing_tools(tools: Mapping[str, str]) -> list[str]:
+    """The packages of those tools (tool → package) that are not on the search path, in order, each once."""
+    path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+    return sorted({package for tool, package in tools.items() if shutil.which(tool, path=path) is None})
