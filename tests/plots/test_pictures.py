@@ -9,7 +9,7 @@ from results.synthetic import MS, Flow, Probe, Recipe, make
 import hourglass
 from hourglass.errors import HourglassError, InputError
 from hourglass.plots import candlestick, timeseries
-from hourglass.plots.style import short, wants_log
+from hourglass.plots.style import wants_log
 
 
 @pytest.fixture(scope="module")
@@ -76,11 +76,3 @@ def test_a_place_that_cannot_be_written_is_one_clear_line(runs, tmp_path):
 @pytest.mark.parametrize(("values", "log"), [([1, 30], False), ([1, 31], True), ([0, 1000], False), ([], False)])
 def test_log_axes_begin_above_a_span_of_thirty(values, log):
     assert wants_log(values) == log
-
-
-SHORT = [(95.64, "95.6"), (0.8234, "0.823"), (1234, "1230"), (0, "0"), (9.999, "10.0")]
-
-
-@pytest.mark.parametrize(("value", "text"), SHORT)
-def test_medians_are_written_short(value, text):
-    assert short(value) == text

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import hourglass
-from hourglass.results.compare import compare, interval
+from hourglass.results.compare import compare, draws, interval
 from results.synthetic import MS, Flow, Probe, Recipe, make
 
 
@@ -49,8 +49,11 @@ def test_figures_that_only_one_run_has_stay_empty_for_the_other(tmp_path):
 def test_the_interval_is_the_same_each_time_and_needs_blocks():
     random = np.random.default_rng(3)
     first, other = ([random.normal(size=5) for _ in range(30)] for _ in range(2))
-    assert interval(first, other, np.median) == interval(first, other, np.median)
-    assert interval(first, other[:4], np.median) is None
+    drawn = draws(first, np.median, 1)
+    assert interval(drawn, draws(other, np.median, 2)) == interval(
+        draws(first, np.median, 1), draws(other, np.median, 2)
+    )
+    assert interval(drawn, draws(other[:4], np.median, 2)) is None
 
 
 def test_the_interval_covers_the_truth_about_as_often_as_it_says():
@@ -59,7 +62,7 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says():
     held = 0
     for _ in range(60):
         first, other = ([random.normal(size=5) for _ in range(30)] for _ in range(2))
-        low, high = interval(first, other, np.mean)
+        low, high = interval(draws(first, np.mean, 1), draws(other, np.mean, 2))
         held += low <= 0 <= high
     assert held >= 60 * 0.85
     assert held == pytest.approx(57, abs=5)

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from hourglass.results.stats import KEYS, fairness, rounded, statistics
+from hourglass.results.stats import KEYS, fairness, rounded, short, statistics
 
 TABLE = [
     # values, n, min, p10, p50, p90, p99, max, mean
@@ -47,3 +47,11 @@ def test_fairness_is_jains(shares, index):
 @pytest.mark.parametrize(("value", "kept"), [(95.648191234, 95.6482), (0.00123456789, 0.00123457), (0, 0), (1e9, 1e9)])
 def test_rounding_keeps_six_digits(value, kept):
     assert rounded(value) == kept
+
+
+SHORT = [(95.64, "95.6"), (0.8234, "0.823"), (1234, "1230"), (0, "0"), (9.999, "10.0")]
+
+
+@pytest.mark.parametrize(("value", "text"), SHORT)
+def test_figures_are_written_short(value, text):
+    assert short(value) == text

@@ -18,7 +18,7 @@ from matplotlib.patches import Patch, Rectangle
 from hourglass.plots import style
 from hourglass.results.run import Run
 from hourglass.results.series import goodput_total, is_upload, loaded_window, ping_ms, tcp_rtt_ms
-from hourglass.results.stats import Floats
+from hourglass.results.stats import Floats, short
 
 CONVENTION = "box: p10\u2013p90, line: median"
 SLOT_IN = 0.42
@@ -120,7 +120,7 @@ def _candle(axes: Axes, x: float, figures: Floats, colour: str, label: bool) -> 
     axes.add_patch(Rectangle((x - 0.36, low), 0.72, high - low, fill=False, edgecolor=colour, linewidth=1.2))
     axes.plot([x - 0.36, x + 0.36], [median, median], color=style.INK, linewidth=2, solid_capstyle="butt")
     if label:
-        axes.annotate(style.short(median), (x, high), (0, 3), textcoords="offset points", ha="center", fontsize=7.5)
+        axes.annotate(short(median), (x, high), (0, 3), textcoords="offset points", ha="center", fontsize=7.5)
 
 
 def _scale(axes: Axes, ends: Floats, may_be_log: bool) -> None:

@@ -100,11 +100,3 @@ def log_y(axes: Axes) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.tick_params(axis="y", which="minor", length=0)
-
-
-def short(value: float) -> str:
-    """Three significant digits without an exponent: 95.6, 0.823, 1230."""
-    if value == 0:
-        return "0"
-    kept = float(f"{value:.3g}")
-    return f"{kept:.{max(0, 2 - int(np.floor(np.log10(abs(kept)))))}f}"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run directory → tables and the summary object. Knows files and records, never how the run was made.
 
-`records` reads the Arrow streams, `run` is the directory as an object, `series` cuts windows and steps out of the
-tables, `stats` has the percentiles, `summary` the object that `--json` prints, `compare` holds runs against each other.
+`records` reads the Arrow streams, `run` is the directory as an object, `directory` makes one safely, `series` cuts
+windows and steps out of the tables, `stats` has the percentiles, `summary` is the object that `--json` prints,
+`compare` holds runs against each other.
 """

@@ -115,14 +115,19 @@ def _row(runs: list[Run], figure: str, unit: str, series: Callable[[Run], Series
     pooled = [np.concatenate(blocks) if blocks else np.empty(0) for blocks in parts]
     values = [rounded(float(statistic(values))) if values.size else None for values in pooled]
     cells = [Cell(values[0])]
+    first = draws(parts[0], statistic, SEED)
     for value, blocks in zip(values[1:], parts[1:], strict=True):
-        cells.append(Cell(value, _change(value, values[0]), interval(parts[0], blocks, statistic)))
+        cells.append(Cell(value, _change(value, values[0]), interval(first, draws(blocks, statistic, SEED + 1))))
     return Row(figure, unit, cells)
 
 
 def _change(value: float | None, base: float | None) -> float | None:
-    """Difference from `base` in percent of it."""
-    return rounded((value - base) / base * 100) if value is not None and base else None
+    """Difference from `base` in percent of it; none from a base of 0, unless both are."""
+    if value is None or base is None:
+        return None
+    if value == base:
+        return 0.0
+    return rounded((value - base) / base * 100) if base else None
 
 
 def _blocks(run: Run, series: Series | None) -> list[Floats]:
@@ -135,16 +140,18 @@ def _blocks(run: Run, series: Series | None) -> list[Floats]:
     return np.split(series.values[order], np.flatnonzero(np.diff(index)) + 1)
 
 
-def interval(first: list[Floats], other: list[Floats], statistic: Statistic) -> tuple[float, float] | None:
-    """The 95 % bootstrap interval of statistic(other) - statistic(first); None when either has too few blocks."""
-    if min(len(first), len(other)) < MIN_BLOCKS:
+def draws(blocks: list[Floats], statistic: Statistic, seed: int) -> Floats:
+    """The statistic of `DRAWS` draws of as many blocks as there are, with replacement; empty with too few blocks."""
+    if len(blocks) < MIN_BLOCKS:
+        return np.empty(0)
+    random = np.random.default_rng(seed)
+    chosen = random.integers(len(blocks), size=(DRAWS, len(blocks)))
+    return np.array([statistic(np.concatenate([blocks[i] for i in draw])) for draw in chosen])
+
+
+def interval(first: Floats, other: Floats) -> tuple[float, float] | None:
+    """The 95 % interval of other - first, from the draws of both; None when either had too few blocks."""
+    if first.size == 0 or other.size == 0:
         return None
-    random = np.random.default_rng(SEED)
-    differences = [_draw(other, statistic, random) - _draw(first, statistic, random) for _ in range(DRAWS)]
-    low, high = np.quantile(differences, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = np.quantile(other - first, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return rounded(float(low)), rounded(float(high))
-
-
-def _draw(blocks: list[Floats], statistic: Statistic, random: np.random.Generator) -> float:
-    drawn = random.integers(len(blocks), size=len(blocks))
-    return float(statistic(np.concatenate([blocks[i] for i in drawn])))

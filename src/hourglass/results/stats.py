@@ -42,3 +42,11 @@ def fairness(shares: Sequence[float]) -> float | None:
     """Jain's index (Σx)² / (n · Σx²): 1 = all equal, 1/n = one has everything. None when nobody got anything."""
     squares = sum(share * share for share in shares)
     return rounded(sum(shares) ** 2 / (len(shares) * squares)) if squares > 0 else None
+
+
+def short(value: float) -> str:
+    """Three significant digits without an exponent: 95.6, 0.823, 1230."""
+    if value == 0:
+        return "0"
+    kept = float(f"{value:.3g}")
+    return f"{kept:.{max(0, 2 - int(np.floor(np.log10(abs(kept)))))}f}"

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of the terminal: pure functions from figures to what `rich` draws, 80 columns wide, ASCII only."""
+
+import string
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from hourglass.results.compare import Cell, Row
+from hourglass.results.stats import short
+
+PERCENTILES = ("p10", "p50", "p90", "p99")
+NOTHING = "-"
+"""What stands where there is no figure."""
+
+FIGURE_WIDTH, UNIT_WIDTH, BASE_WIDTH, OTHER_WIDTH = 21, 9, 10, 20
+"""Columns of the comparison with margins: the figure, its unit, the first run, each further run with its change."""
+
+
+def figures(summary: dict[str, Any], test: str) -> Group:
+    """All figures of one run: flows, pings, drops."""
+    title = f"{summary['scenario']}  {test}  Linux {summary['kernel']}  seed {summary['seed']}"
+    parts: list[RenderableType] = [Text(title, style="bold"), Text()]
+    if summary["flows"]:
+        parts += [_flows(summary), Text(), Text(_totals(summary["totals"])), Text()]
+    if summary["ping_ms"]:
+        parts += [_pings(summary["ping_ms"]), Text()]
+    return Group(*parts, _drops(summary["drops"]), Text())
+
+
+def footer(summary: dict[str, Any], place: Path, picture: Path | None, warnings: Sequence[str]) -> Text:
+    """Where the run is and what it took; not wrapped, so that paths can be copied."""
+    lines = [f"run      {place}"]
+    if picture is not None:
+        lines.append(f"picture  {picture}")
+    virtual_s, wall_s = summary["virtual_s"], summary["wall_s"]
+    speed = f" ({virtual_s / wall_s:.1f} x real time)" if wall_s else ""
+    lines.append(f"time     {virtual_s:g} s virtual in {wall_s:.2f} s{speed}")
+    lines.append(f"digest   {summary['digest'][:12]}")
+    lines += [f"warning  {warning}" for warning in warnings]
+    return Text("\n".join(lines))
+
+
+def _grid(*columns: tuple[str, str]) -> Table:
+    """A table without lines; columns are (header, "left" | "right")."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for header, side in columns:
+        table.add_column(header, justify="right" if side == "right" else "left", no_wrap=True, overflow="ellipsis")
+    return table
+
+
+def _flows(summary: dict[str, Any]) -> Table:
+    numbers = ("Mbit/s", "retrans", *(f"RTT {p}" for p in PERCENTILES))
+    table = _grid(("flow", "left"), ("cc", "left"), *((name, "right") for name in numbers))
+    for flow in summary["flows"]:
+        _flow(table, flow["id"], flow["cc"], flow["goodput_mbps"], flow["retransmits"], flow["tcp_rtt_ms"])
+    if len(summary["flows"]) > 1:
+        totals = summary["totals"]
+        retransmits = sum(flow["retransmits"] for flow in summary["flows"])
+        _flow(table, "all", "", totals["upload_mbps"] + totals["download_mbps"], retransmits, summary["tcp_rtt_ms"])
+    return table
+
+
+def _flow(table: Table, name: str, cc: str, mbps: float, retransmits: int, rtt_ms: dict[str, Any]) -> None:
+    table.add_row(name, cc, _number(mbps), str(retransmits), *(_number(rtt_ms[p]) for p in PERCENTILES))
+
+
+def _totals(totals: dict[str, Any]) -> str:
+    return (
+        f"upload {_number(totals['upload_mbps'])} Mbit/s   download {_number(totals['download_mbps'])} Mbit/s   "
+        f"fairness {_number(totals['fairness'])}   (TCP RTT in ms)"
+    )
+
+
+def _pings(pings: dict[str, Any]) -> Table:
+    table = _grid(("ping (ms)", "left"), *((name, "right") for name in (*PERCENTILES, "max", "answered", "lost")))
+    for probe, rtt_ms in pings.items():
+        values = [_number(rtt_ms[key]) for key in (*PERCENTILES, "max")]
+        table.add_row(probe, *values, str(rtt_ms["n"]), str(rtt_ms["lost"]))
+    return table
+
+
+def _drops(drops: dict[str, dict[str, dict[str, int]]]) -> RenderableType:
+    """The devices that dropped packets during the run, or one line that none did."""
+    rows = [
+        (node, device, counts)
+        for node, devices in drops.items()
+        for device, counts in devices.items()
+        if any(counts.values())
+    ]
+    if not rows:
+        return Text("no drops")
+    table = _grid(("drops (packets)", "left"), ("device", "left"), ("qdisc", "right"), ("nic", "right"))
+    for node, device, counts in rows:
+        table.add_row(node, device, str(counts["qdisc"]), str(counts["nic"]))
+    return table
+
+
+def _number(value: float | None) -> str:
+    """Three significant digits; counts in full."""
+    if value is None:
+        return NOTHING
+    return str(value) if isinstance(value, int) else short(value)
+
+
+def comparison(rows: Sequence[Row], runs: Sequence[str], width: int = 80) -> Group:
+    """The runs, named A, B, …, side by side; as many tables as the width needs, A in each of them."""
+    names = [_letter(place) for place in range(len(runs))]
+    parts: list[RenderableType] = [Text(f"{name}  {run}") for name, run in zip(names, runs, strict=True)]
+    room = max(1, (width - FIGURE_WIDTH - UNIT_WIDTH - BASE_WIDTH) // OTHER_WIDTH)
+    for first in range(1, len(runs), room):
+        parts += [Text(), _side_by_side(rows, names, range(first, min(first + room, len(runs))))]
+    note = "change from A in %; * = the 95 % interval of the difference leaves out 0\n(bootstrap over 1 s blocks)"
+    return Group(*parts, Text(), Text(note, style="dim"))
+
+
+def _letter(place: int) -> str:
+    """A … Z, then A1 … Z1, and so on."""
+    letters = string.ascii_uppercase
+    return letters[place % len(letters)] + (str(place // len(letters)) if place >= len(letters) else "")
+
+
+def _side_by_side(rows: Sequence[Row], names: Sequence[str], others: range) -> Table:
+    columns = [(names[0], "right")]
+    for other in others:
+        columns += [(names[other], "right"), ("change", "right")]
+    table = _grid(("figure", "left"), ("unit", "left"), *columns)
+    for row in rows:
+        cells = [_number(row.cells[0].value)]
+        for other in others:
+            cells += [_number(row.cells[other].value), _change(row.cells[other])]
+        table.add_row(row.figure, row.unit, *cells)
+    return table
+
+
+def _change(cell: Cell) -> str:
+    """ "+12.3 *": the change in percent, and the mark or a blank, so that the digits stay in line."""
+    if cell.change_percent is None:
+        return f"{NOTHING}  "
+    return f"{cell.change_percent:+.1f} {'*' if cell.significant else ' '}"

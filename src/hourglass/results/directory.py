@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run directory while it is made: built in a hidden sibling, renamed when complete, kept as `.failed` when not.
+
+Nothing half-made ever stands under the final name, and an older complete run there gives way only to a complete one.
+What is not a run directory is never touched.
+"""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hourglass.errors import GuestError, HourglassError, InputError
+from hourglass.results.run import CONSOLE_FILE, RUN_FILE, SCENARIO_FILE
+
+DERIVED = (".json", ".arrows", ".log", ".png", ".svg", ".html", ".pcap", ".gz")
+"""Suffixes of what a run directory may hold; a directory with anything else in it is not replaced."""
+
+
+class Workshop:
+    """The hidden directory `path` in which the run that will stand at `place` is made."""
+
+    def __init__(self, out: Path) -> None:
+        self.place = out.resolve()
+        self.failed = self.place.with_name(f"{self.place.name}.failed")
+        self.path = self.place.with_name(f".{self.place.name}.{os.getpid()}")
+
+    def open(self) -> None:
+        """Checks that the places may be taken, then makes the hidden directory."""
+        if not self.place.name:
+            raise InputError("out", str(self.place), "must name a directory to be made")
+        for place in (self.place, self.failed):
+            _check_free(place)
+        with readable_errors(self.place):
+            self.place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(self.path, ignore_errors=True)
+            self.path.mkdir()
+
+    def publish(self) -> None:
+        """Puts the complete run in its place."""
+        _swap(self.path, self.place)
+
+    def keep_failed(self) -> None:
+        """Keeps what there is beside the final place, so that the log can be read."""
+        _swap(self.path, self.failed)
+
+    def discard(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def translate(self, error: HourglassError) -> HourglassError:
+        """The same error with the log's path as it is after `keep_failed`."""
+        if isinstance(error, GuestError) and error.log is not None and error.log.is_relative_to(self.path):
+            return GuestError(error.reason, self.failed / error.log.relative_to(self.path), error.tail)
+        return error
+
+
+def _check_free(place: Path) -> None:
+    """Refuses to replace a file, or a directory that holds anything but a run."""
+    if not os.path.lexists(place):
+        return
+    if not place.is_dir():
+        raise InputError("out", str(place), "is a file; name a directory to be made, or one of an older run")
+    names = sorted(entry.name for entry in place.iterdir())
+    if names and not {RUN_FILE, SCENARIO_FILE} & set(names):
+        raise InputError("out", str(place), "exists and is not a run directory; nothing in it was touched")
+    foreign = [name for name in names if not name.endswith(DERIVED)]
+    if foreign:
+        raise InputError("out", str(place), f"holds {foreign[0]!r}, which is not part of a run; move it away first")
+
+
+def _swap(new: Path, place: Path) -> None:
+    """Renames `new` to `place`; what was there is moved aside first and deleted last."""
+    old = new.with_name(f"{new.name}.old")
+    with contextlib.suppress(FileNotFoundError):
+        place.rename(old)
+    try:
+        new.rename(place)
+    except OSError:
+        with contextlib.suppress(OSError):
+            old.rename(place)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+@contextmanager
+def readable_errors(place: Path) -> Iterator[None]:
+    """Turns what the file system refuses into one clear line."""
+    try:
+        yield
+    except (PermissionError, NotADirectoryError, FileExistsError, IsADirectoryError) as error:
+        raise InputError("out", str(place), f"cannot be written: {error.strerror}") from error
+    except OSError as error:
+        raise HourglassError(f"{error.filename or place}: {error.strerror or error}") from error
+
+
+@contextmanager
+def workshop(out: Path) -> Iterator[Workshop]:
+    """Opens the workshop for a run at `out`; whoever leaves normally must have published.
+
+    An error keeps the directory as `<out>.failed` and is raised again; Ctrl-C keeps it only if a guest had begun to
+    write its console log.
+    """
+    made = Workshop(out)
+    made.open()
+    try:
+        with readable_errors(out):
+            yield made
+    except HourglassError as error:
+        made.keep_failed()
+        raise made.translate(error) from error
+    except Exception:
+        made.keep_failed()
+        raise
+    except KeyboardInterrupt:
+        log = made.path / CONSOLE_FILE
+        if log.is_file() and log.stat().st_size:
+            made.keep_failed()
+        raise
+    finally:
+        made.discard()

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenario → plan → engine → run directory: the one way to make a run, for the command line and for Python alike."""
+
+import contextlib
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, Protocol
+
+import hourglass.engine.kernel as kernels
+import hourglass.plan as plans
+from hourglass.engine import virtual
+from hourglass.errors import GuestError, HourglassError
+from hourglass.results.directory import Workshop, readable_errors, workshop
+from hourglass.results.run import PLAN_FILE, RUN_FILE, SCENARIO_FILE, SUMMARY_FILE, Run
+from hourglass.scenario import Scenario
+
+RUNS = Path("runs")
+"""Where runs go that are given no place, below the current directory."""
+
+ENGINE = "virtual"
+SCHEMA = 1
+"""Schema of `run.json`."""
+
+
+class Progress(Protocol):
+    """What is told while a run is made. Both are called from the thread that called `run`."""
+
+    def kernel(self, fraction: float, step: str) -> None:
+        """A kernel is being built: how far (0 to 1) and what is being done."""
+
+    def time(self, reached_s: float, total_s: float) -> None:
+        """The guest runs: virtual seconds reached, and of how many."""
+
+
+class Silent:
+    """Progress nobody looks at."""
+
+    def kernel(self, fraction: float, step: str) -> None:
+        pass
+
+    def time(self, reached_s: float, total_s: float) -> None:
+        pass
+
+
+def run(scenario: Scenario, out: Path | None = None, progress: Progress | None = None) -> Run:
+    """Runs the scenario; the run directory is `out`, or `runs/<name>-<hash of scenario and kernel>`.
+
+    The kernel is built first if it is not there. An older complete run at the same place is replaced when the new one
+    is complete. Raises `InputError` for what the user can mend, `GuestError` when the guest failed (its log is then under
+    `<out>.failed`), `MissingError` when the machine lacks something.
+    """
+    progress = progress or Silent()
+    plan = plans.build(scenario)
+    kernel = kernels.ensure(scenario.kernel, progress=progress.kernel)
+    described = canonical(scenario)
+    place = out or default_place(scenario.name, described, kernel.key)
+    with workshop(place) as shop:
+        plan_json = plan.to_json()
+        (shop.path / SCENARIO_FILE).write_bytes(described)
+        (shop.path / PLAN_FILE).write_bytes(plan_json)
+        info = {
+            "schema": SCHEMA,
+            "engine": ENGINE,
+            "kernel": {"name": kernel.name, "release": kernel.release, "key": kernel.key},
+            "seed": scenario.seed,
+        }
+        try:
+            outcome = virtual.run(plan_json, kernel, shop.path, seed=scenario.seed, progress=progress.time)
+            info |= {"virtual_s": outcome.virtual_s, "wall_s": outcome.wall_s, "digest": outcome.digest}
+            _write(shop, RUN_FILE, info | {"status": "complete", "warnings": list(outcome.warnings)})
+            _write(shop, SUMMARY_FILE, Run(shop.path).summary)
+        except (HourglassError, KeyboardInterrupt) as error:
+            with contextlib.suppress(HourglassError):
+                _write(shop, RUN_FILE, info | {"status": "failed", "error": _reason(error)})
+            raise
+        shop.publish()
+    return Run(place)
+
+
+def canonical(scenario: Scenario) -> bytes:
+    """The resolved scenario as JSON: keys sorted, so that equal scenarios are equal bytes."""
+    return _json(scenario.model_dump(mode="json"))
+
+
+def default_place(name: str, scenario_json: bytes, kernel_key: str) -> Path:
+    """`runs/<name>-<first 10 hex of sha256>`: the same scenario on the same kernel always goes to the same place."""
+    return RUNS / f"{name}-{hashlib.sha256(scenario_json + kernel_key.encode()).hexdigest()[:10]}"
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, GuestError):
+        return error.reason
+    return str(error) if isinstance(error, HourglassError) else "interrupted"
+
+
+def _write(shop: Workshop, name: str, value: dict[str, Any]) -> None:
+    with readable_errors(shop.place):
+        (shop.path / name).write_bytes(_json(value, ordered=True))
+
+
+def _json(value: dict[str, Any], ordered: bool = False) -> bytes:
+    text = json.dumps(value, indent=2, sort_keys=not ordered, ensure_ascii=False, allow_nan=False)
+    return f"{text}\n".encode()
