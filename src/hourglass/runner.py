@@ -47,8 +47,8 @@ def run(scenario: Scenario, out: Path | None = None, progress: Progress | None =
     """Runs the scenario; the run directory is `out`, or `runs/<name>-<hash of scenario and kernel>`.
 
     The kernel is built first if it is not there. An older complete run at the same place is replaced when the new one
-    is complete. Raises `InputError` for what the user can mend, `GuestError` when the guest failed (its log is then under
-    `<out>.failed`), `MissingError` when the machine lacks something.
+    is complete. Raises `InputError` for what the user can mend, `GuestError` when the guest failed (its log is then
+    under `<out>.failed`), `MissingError` when the machine lacks something.
     """
     progress = progress or Silent()
     plan = plans.build(scenario)

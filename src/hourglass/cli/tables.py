@@ -141,4 +141,4 @@ def _change(cell: Cell) -> str:
     """ "+12.3 *": the change in percent, and the mark or a blank, so that the digits stay in line."""
     if cell.change_percent is None:
         return f"{NOTHING}  "
-    return f"{cell.change_percent:+.1f} {'*' if cell.significant else ' '}"
+    return f"{round(cell.change_percent, 1) + 0.0:+.1f} {'*' if cell.significant else ' '}"

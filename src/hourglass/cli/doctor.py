@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`hourglass doctor`: the checks of the engine, and the command that mends what is missing."""
+
+from rich.text import Text
+
+from hourglass.cli import output
+from hourglass.engine import doctor
+from hourglass.errors import HourglassError
+
+
+def examine() -> int:
+    """Prints every check; returns the exit status: 0 when all is there."""
+    checks = doctor.check()
+    for check in checks:
+        mark = Text("ok      ", style="green") if check.ok else Text("missing ", style="bold red")
+        output.show(mark + Text(f"{check.name}: {check.detail}"), whole_lines=True)
+        if not check.ok and check.remedy:
+            output.show(f"        mend it with: {check.remedy}", whole_lines=True)
+    return 0 if all(check.ok for check in checks) else HourglassError.status

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every error of the command line, mapped to what the user sees and the exit status.
+
+| what happened | on stderr | status |
+|---|---|---|
+| the input is wrong (`InputError`, wrong usage) | `hourglass: error: …` | 2 |
+| the guest failed, the machine lacks something | `hourglass: error: …`, log lines below | 3 |
+| an error of ours | one line and where the traceback is; the traceback with `HOURGLASS_DEBUG=1` | 70 |
+| Ctrl-C or SIGTERM | `hourglass: interrupted` | 130 |
+| whoever read our output has gone | nothing | 1 |
+"""
+
+import os
+import signal
+import sys
+import tempfile
+import traceback
+from types import FrameType
+
+from hourglass.errors import HourglassError
+
+USAGE, INTERNAL, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 1
+
+
+def guarded(arguments: list[str]) -> int:
+    """Runs the command; never raises. Returns the exit status."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        status = _run(arguments)
+        sys.stdout.flush()
+        return status
+    except HourglassError as error:
+        _say(f"error: {error}")
+        return error.status
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the flush at exit finds no broken pipe
+        return BROKEN_PIPE
+    except Exception as error:
+        return _internal(error)
+
+
+def _run(arguments: list[str]) -> int:
+    """The command's own status; usage errors become one line."""
+    import typer
+
+    from hourglass.cli.app import app
+
+    try:
+        status = app(arguments, prog_name="hourglass", standalone_mode=False)
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except typer.Exit as stop:
+        return stop.exit_code
+    except SystemExit:  # typer's answer to a broken pipe
+        return BROKEN_PIPE
+    except typer.BadParameter.__mro__[2] as wrong:  # click's ClickException; typer brings its own copy of click
+        message = getattr(wrong, "format_message")()  # noqa: B009
+        _say(f"error: {message.strip().rstrip(".")}; `hourglass --help` shows the commands")
+        return USAGE
+    return status if isinstance(status, int) else 0
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _say(line: str) -> None:
+    print(f"hourglass: {line}", file=sys.stderr)
+
+
+def _internal(error: Exception) -> int:
+    """An error of ours: one line, the traceback in a file; or the traceback itself with `HOURGLASS_DEBUG=1`."""
+    text = "".join(traceback.format_exception(error))
+    if os.environ.get("HOURGLASS_DEBUG") == "1":
+        print(text, end="", file=sys.stderr)
+        return INTERNAL
+    with tempfile.NamedTemporaryFile("w", prefix="hourglass-error-", suffix=".txt", delete=False) as file:
+        file.write(text)
+    _say(f"internal error: {type(error).__name__}: {error}; please report it with {file.name}")
+    return INTERNAL

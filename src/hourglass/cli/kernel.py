@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`hourglass kernel build` and `hourglass kernel list`."""
+
+from rich.table import Table
+
+from hourglass.cli import output, progress
+from hourglass.engine.kernel import store
+from hourglass.engine.kernel.build import BuiltKernel, build
+
+
+def build_kernel(source: str, name: str | None) -> None:
+    """Builds a kernel and says what it is called."""
+    with progress.shown() as shown:
+        built = build(source, name, progress=shown.kernel)
+    output.show(f"kernel {built.name}: Linux {built.release}, key {built.key[:12]}; use it with --kernel {built.name}")
+
+
+def list_kernels() -> None:
+    """The built kernels, or how to get one."""
+    kernels = store.kernels()
+    if kernels:
+        output.show(table(kernels))
+    else:
+        output.show("no kernel is built yet; `hourglass run` builds the one it needs, or: hourglass kernel build 6.1")
+
+
+def table(kernels: list[BuiltKernel]) -> Table:
+    """Name, release, timer frequency and key of each kernel."""
+    result = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for header in ("kernel", "release", "HZ", "key"):
+        result.add_column(header, no_wrap=True)
+    for kernel in kernels:
+        result.add_row(kernel.name, kernel.release, str(kernel.hz), kernel.key[:12])
+    return result

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Printing on stdout: tables through `rich`, without colour codes when nobody sees colours; JSON as it is."""
+
+import json
+from typing import Any
+
+from rich.console import Console, RenderableType
+
+
+def screen() -> Console:
+    """The console of stdout: the terminal's width, 80 columns when it is none."""
+    return Console(highlight=False, markup=False, emoji=False)
+
+
+def show(*parts: RenderableType, whole_lines: bool = False) -> None:
+    """Prints the parts one below the other; `whole_lines` leaves long lines unwrapped, so that they can be copied."""
+    console = screen()
+    for part in parts:
+        console.print(part, soft_wrap=whole_lines)
+
+
+def show_json(value: Any) -> None:
+    """Prints one JSON value on stdout."""
+    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))

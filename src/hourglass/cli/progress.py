@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes on while a run is made: live on a terminal, otherwise a plain line now and then. Always on stderr."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
+
+PLAIN_EVERY_S = 10.0
+"""Wall seconds between two plain lines."""
+
+
+class Progress(Protocol):
+    """Kernel builds and guest runs, as `hourglass.runner.Progress`."""
+
+    def kernel(self, fraction: float, step: str) -> None: ...
+
+    def time(self, reached_s: float, total_s: float) -> None: ...
+
+
+@contextmanager
+def shown() -> Iterator[Progress]:
+    """The progress display that suits stderr; whatever is live disappears at the end."""
+    if not sys.stderr.isatty():
+        yield Plain()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[detail]}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        yield Live(bars)
+
+
+def pace(reached_s: float, total_s: float, wall_s: float) -> str:
+    """ "12.0 of 40.0 s, 30 x real time, 1 s left" """
+    text = f"{reached_s:.1f} of {total_s:.1f} s"
+    if wall_s <= 0 or reached_s <= 0:
+        return text
+    speed = reached_s / wall_s
+    return f"{text}, {speed:.1f} x real time, {(total_s - reached_s) / speed:.0f} s left"
+
+
+class Live:
+    """Two bars that show up when their work begins."""
+
+    def __init__(self, bars: "Bars") -> None:
+        self.bars = bars
+        self.building: TaskID | None = None
+        self.running: TaskID | None = None
+        self.started_s = 0.0
+
+    def kernel(self, fraction: float, step: str) -> None:
+        if self.building is None:
+            self.building = self.bars.add_task("kernel", total=1.0, detail="")
+        self.bars.update(self.building, completed=fraction, detail=f"{fraction:.0%} {step}")
+
+    def time(self, reached_s: float, total_s: float) -> None:
+        if self.running is None:
+            self.started_s = time.monotonic()
+            self.running = self.bars.add_task("virtual time", total=total_s, detail="")
+        detail = pace(reached_s, total_s, time.monotonic() - self.started_s)
+        self.bars.update(self.running, completed=reached_s, detail=detail)
+
+
+class Plain:
+    """A line at the beginning of each kind of work and then rarely."""
+
+    def __init__(self) -> None:
+        self.kind = ""
+        self.started_s = 0.0
+        self.said_s = 0.0
+
+    def kernel(self, fraction: float, step: str) -> None:
+        self._say("kernel", f"{fraction:.0%} {step}")
+
+    def time(self, reached_s: float, total_s: float) -> None:
+        if self.kind != "virtual time":
+            self.started_s = time.monotonic()
+        self._say("virtual time", pace(reached_s, total_s, time.monotonic() - self.started_s))
+
+    def _say(self, kind: str, text: str) -> None:
+        now_s = time.monotonic()
+        if kind == self.kind and now_s - self.said_s < PLAIN_EVERY_S:
+            return
+        self.kind, self.said_s = kind, now_s
+        print(f"hourglass: {kind}: {text}", file=sys.stderr, flush=True)

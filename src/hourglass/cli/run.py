@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`hourglass run`: a scenario → a run directory, its table and its picture."""
+
+from pathlib import Path
+
+from hourglass import runner, scenario
+from hourglass.cli import output, progress, tables
+from hourglass.results.run import PICTURE_FILE
+
+
+def run_scenario(
+    source: str, settings: list[str], seed: int | None, kernel: str | None, out: Path | None, json: bool, picture: bool
+) -> None:
+    """Runs the scenario and prints what came out, as tables or as the JSON object."""
+    wanted = scenario.load(source, settings, seed=seed, kernel=kernel)
+    with progress.shown() as shown:
+        done = runner.run(wanted, out, shown)
+    drawn = done.path / PICTURE_FILE if picture else None
+    if drawn is not None:
+        from hourglass.plots import timeseries
+
+        timeseries(done, drawn)
+    if json:
+        output.show_json(done.summary)
+        return
+    output.show(tables.figures(done.summary, done.scenario["test"]["name"]))
+    output.show(tables.footer(done.summary, done.path, drawn, done.info["warnings"]), whole_lines=True)
