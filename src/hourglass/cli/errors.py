@@ -57,8 +57,8 @@ def _run(arguments: list[str]) -> int:
     except SystemExit:  # typer's answer to a broken pipe
         return BROKEN_PIPE
     except typer.BadParameter.__mro__[2] as wrong:  # click's ClickException; typer brings its own copy of click
-        message = getattr(wrong, "format_message")()  # noqa: B009
-        _say(f"error: {message.strip().rstrip(".")}; `hourglass --help` shows the commands")
+        message = getattr(wrong, "format_message")().strip().rstrip(".")  # noqa: B009
+        _say(f"error: {message}; `hourglass --help` shows the commands")
         return USAGE
     return status if isinstance(status, int) else 0
 
