@@ -2,8 +2,8 @@
 """The command line: parses, calls, prints. Holds no arithmetic and no knowledge of scenarios or kernels.
 
 `app` declares the commands, one file of the same name does each; `tables` lays out what they print, `progress` shows
-what goes on, `errors` maps every error to one clear line and an exit status. Imports are made inside the commands, so that
-`hourglass --help` does not wait for them.
+what goes on, `errors` maps every error to one clear line and an exit status. Imports are made inside the commands, so
+that `hourglass --help` does not wait for them.
 """
 
 import sys

@@ -12,7 +12,10 @@ def build_kernel(source: str, name: str | None) -> None:
     """Builds a kernel and says what it is called."""
     with progress.shown() as shown:
         built = build(source, name, progress=shown.kernel)
-    output.show(f"kernel {built.name}: Linux {built.release}, key {built.key[:12]}; use it with --kernel {built.name}")
+    output.show(
+        f"kernel {built.name}: Linux {built.release}, key {built.key[:12]}; use it with --kernel {built.name}",
+        whole_lines=True,
+    )
 
 
 def list_kernels() -> None:
@@ -21,7 +24,10 @@ def list_kernels() -> None:
     if kernels:
         output.show(table(kernels))
     else:
-        output.show("no kernel is built yet; `hourglass run` builds the one it needs, or: hourglass kernel build 6.1")
+        output.show(
+            "no kernel is built yet; `hourglass run` builds the one it needs, or: hourglass kernel build 6.1",
+            whole_lines=True,
+        )
 
 
 def table(kernels: list[BuiltKernel]) -> Table:

@@ -49,7 +49,8 @@ def _grid(*columns: tuple[str, str]) -> Table:
     """A table without lines; columns are (header, "left" | "right")."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     for header, side in columns:
-        table.add_column(header, justify="right" if side == "right" else "left", no_wrap=True, overflow="ellipsis")
+        right = side == "right"
+        table.add_column(header, justify="right" if right else "left", no_wrap=right, overflow="fold")
     return table
 
 

@@ -24,13 +24,13 @@ class Workshop:
 
     def __init__(self, out: Path) -> None:
         self.place = out.resolve()
+        if not self.place.name:
+            raise InputError("out", str(out), "must name a directory to be made")
         self.failed = self.place.with_name(f"{self.place.name}.failed")
         self.path = self.place.with_name(f".{self.place.name}.{os.getpid()}")
 
     def open(self) -> None:
         """Checks that the places may be taken, then makes the hidden directory."""
-        if not self.place.name:
-            raise InputError("out", str(self.place), "must name a directory to be made")
         for place in (self.place, self.failed):
             _check_free(place)
         with readable_errors(self.place):

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Golden text: what the tables must look like, to be read by people. `UPDATE_GOLDEN=1 pytest tests/cli` writes it anew."""
+
+import io
+import os
+from pathlib import Path
+
+from rich.console import Console, RenderableType
+
+FOLDER = Path(__file__).parent / "golden"
+WIDTH = 80
+
+
+def drawn(*parts: RenderableType, width: int = WIDTH) -> str:
+    """The parts as plain text of 80 columns, without blanks at the lines' ends."""
+    console = Console(file=io.StringIO(), width=width, highlight=False, markup=False)
+    for part in parts:
+        console.print(part)
+    text = console.file.getvalue()
+    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+
+
+def check(name: str, text: str) -> None:
+    """Holds `text` against golden/NAME."""
+    path = FOLDER / name
+    if os.environ.get("UPDATE_GOLDEN"):
+        FOLDER.mkdir(exist_ok=True)
+        path.write_text(text)
+    assert text == path.read_text()

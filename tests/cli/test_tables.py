@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The terminal's tables against golden text."""
+
+from pathlib import Path
+
+import pytest
+from results.synthetic import MS, Flow, Probe, Recipe, make
+
+import hourglass
+from cli.golden import WIDTH, check, drawn
+from hourglass.cli import tables
+from hourglass.results.compare import compare
+
+LOADED = Recipe(
+    name="L100M",
+    flows=[
+        Flow("upload::1", rtt_us=lambda t: 1000 + round(t * 100), retrans_at=lambda t: int(t)),
+        Flow("upload::2", bytes_at=lambda t: int(t * 11_000_000), rtt_us=lambda t: 40_000, cc="bbr"),
+        Flow("download::1", upload=False, bytes_at=lambda t: int(t * 500_000)),
+    ],
+    probes=[Probe("icmp"), Probe("udp", lambda seq: None if seq % 10 == 0 else seq * MS)],
+)
+SLOWER = Recipe(name="L100M", flows=[Flow(rtt_us=lambda t: 30_000)], probes=[Probe("icmp", lambda seq: 31 * MS)])
+PING = Recipe(name="idle", flows=[], probes=[Probe("icmp"), Probe("udp", lambda seq: None)], qdisc_drops=0, nic_drops=0)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    root = tmp_path_factory.mktemp("runs")
+    return [hourglass.load(make(root / str(i), recipe)) for i, recipe in enumerate((LOADED, SLOWER, PING))]
+
+
+def test_the_table_of_a_loaded_run(runs):
+    check("loaded.txt", drawn(tables.figures(runs[0].summary, "tcp_nup")))
+
+
+def test_the_table_of_a_run_without_load(runs):
+    check("idle.txt", drawn(tables.figures(runs[2].summary, "ping")))
+
+
+def test_the_footer_names_places_times_and_digest(runs):
+    summary = runs[0].summary | {"digest": "0123456789abcdef" * 4}
+    place = Path("runs") / "L100M-0123456789"
+    check("footer.txt", drawn(tables.footer(summary, place, place / "run.png", ["the console has an odd line"])))
+
+
+def test_the_comparison_of_two_runs(runs):
+    check("compare.txt", drawn(tables.comparison(compare(runs[:2]), ["runs/fast", "runs/slow"])))
+
+
+def test_many_runs_are_compared_in_several_tables(runs):
+    five = [runs[0], runs[1], runs[2], runs[1], runs[0]]
+    check("compare_many.txt", drawn(tables.comparison(compare(five), [f"runs/{i}" for i in range(5)])))
+
+
+def test_no_line_is_wider_than_the_terminal(runs):
+    long = dict(runs[0].summary)
+    long["flows"] = [
+        flow | {"id": "upload with a very long name::1", "goodput_mbps": 12345.6} for flow in long["flows"]
+    ]
+    for text in (drawn(tables.figures(long, "tcp_nup")), drawn(tables.comparison(compare(runs), ["a", "b", "c"]))):
+        assert max(len(line) for line in text.splitlines()) <= WIDTH
+        assert text.isascii()

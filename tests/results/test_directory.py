@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run directories are made safely: complete or not at all, and never over a user's files."""
+
+import os
+
+import pytest
+
+from hourglass.errors import GuestError, HourglassError, InputError
+from hourglass.results.directory import workshop
+from results.synthetic import make
+
+
+def names(path):
+    return sorted(entry.name for entry in path.iterdir())
+
+
+def finish(out, text="new"):
+    with workshop(out) as shop:
+        (shop.path / "run.json").write_text(text)
+        shop.publish()
+
+
+def test_a_run_appears_complete_and_leaves_nothing_beside_it(tmp_path):
+    finish(tmp_path / "deep" / "run")
+    assert names(tmp_path / "deep") == ["run"]
+    assert (tmp_path / "deep" / "run" / "run.json").read_text() == "new"
+
+
+def test_nothing_stands_at_the_place_before_the_end(tmp_path):
+    with workshop(tmp_path / "run") as shop:
+        assert names(tmp_path) == [f".run.{os.getpid()}"]
+        (shop.path / "run.json").write_text("")
+        shop.publish()
+
+
+def test_an_older_run_is_replaced_whole(tmp_path):
+    make(tmp_path / "run")
+    finish(tmp_path / "run")
+    assert names(tmp_path / "run") == ["run.json"]
+    assert names(tmp_path) == ["run"]
+
+
+def test_a_failure_keeps_the_older_run_and_the_log_with_its_path(tmp_path):
+    make(tmp_path / "run")
+    before = names(tmp_path / "run")
+    with pytest.raises(GuestError) as caught, workshop(tmp_path / "run") as shop:
+        (shop.path / "console.log").write_text("panic")
+        raise GuestError("the guest stopped", shop.path / "console.log", ["panic"])
+    assert names(tmp_path) == ["run", "run.failed"]
+    assert names(tmp_path / "run") == before
+    assert caught.value.log == tmp_path / "run.failed" / "console.log"
+    assert caught.value.log.read_text() == "panic"
+    assert str(caught.value.log) in str(caught.value)
+
+
+def test_a_second_failure_replaces_the_first(tmp_path):
+    for text in ("first", "second"):
+        with pytest.raises(HourglassError), workshop(tmp_path / "run") as shop:
+            (shop.path / "run.json").write_text(text)
+            raise HourglassError("no")
+    assert names(tmp_path) == ["run.failed"]
+    assert (tmp_path / "run.failed" / "run.json").read_text() == "second"
+
+
+@pytest.mark.parametrize(("log", "left"), [("", []), ("booting", ["run.failed"])])
+def test_an_interruption_keeps_only_what_has_a_log(tmp_path, log, left):
+    with pytest.raises(KeyboardInterrupt), workshop(tmp_path / "run") as shop:
+        (shop.path / "scenario.json").write_text("{}")
+        (shop.path / "console.log").write_text(log)
+        raise KeyboardInterrupt
+    assert names(tmp_path) == left
+
+
+def test_a_bug_keeps_the_log_too(tmp_path):
+    with pytest.raises(ZeroDivisionError), workshop(tmp_path / "run"):
+        _ = 1 / 0
+    assert names(tmp_path) == ["run.failed"]
+
+
+@pytest.mark.parametrize("content", [{"thesis.txt": "years"}, {"run.json": "{}", "notes.md": "mine"}])
+@pytest.mark.parametrize("name", ["run", "run.failed"])
+def test_a_users_files_are_never_touched(tmp_path, content, name):
+    (tmp_path / name).mkdir()
+    for file, text in content.items():
+        (tmp_path / name / file).write_text(text)
+    with pytest.raises(InputError, match="not a run directory|not part of a run"):
+        finish(tmp_path / "run")
+    assert names(tmp_path) == [name]
+    assert {path.name: path.read_text() for path in (tmp_path / name).iterdir()} == content
+
+
+def test_an_empty_directory_may_become_a_run(tmp_path):
+    (tmp_path / "run").mkdir()
+    finish(tmp_path / "run")
+    assert names(tmp_path / "run") == ["run.json"]
+
+
+def test_a_file_or_the_root_cannot_become_a_run(tmp_path):
+    (tmp_path / "run").write_text("mine")
+    with pytest.raises(InputError, match="is a file"):
+        finish(tmp_path / "run")
+    with pytest.raises(InputError, match="must name a directory"):
+        finish(tmp_path.__class__("/"))
+    with pytest.raises(InputError, match="cannot be written"):
+        finish(tmp_path / "run" / "below")
+
+
+def test_a_link_to_a_run_is_followed(tmp_path):
+    make(tmp_path / "real")
+    (tmp_path / "link").symlink_to("real")
+    finish(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert names(tmp_path / "real") == ["run.json"]
+
+
+def test_a_full_disk_is_one_clear_line(tmp_path):
+    with pytest.raises(HourglassError, match="No space left on device") as caught, workshop(tmp_path / "run"):
+        raise OSError(28, os.strerror(28), str(tmp_path / "run" / "records.arrows"))
+    assert "\n" not in str(caught.value)
