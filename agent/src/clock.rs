@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Clocks and the one way to wait.
+//!
+//! Test time counts from an [`Epoch`]. Deadlines are absolute times of `CLOCK_MONOTONIC`, so lateness never adds up.
+//! Packet times are `CLOCK_REALTIME`, the clock of the kernel's receive timestamps; the epoch knows its value at
+//! test time 0 too.
+
+use nix::errno::Errno;
+use nix::sys::time::TimeSpec;
+use nix::time::{clock_gettime, clock_nanosleep, ClockId, ClockNanosleepFlags};
+
+pub const SECOND: i64 = 1_000_000_000;
+
+/// Room between the end of the set-up and test time 0 in which the threads of the test start.
+const LEAD: i64 = 50_000_000;
+
+pub fn to_ns(time: TimeSpec) -> i64 {
+    time.tv_sec() * SECOND + time.tv_nsec()
+}
+
+fn read(clock: ClockId) -> i64 {
+    to_ns(clock_gettime(clock).expect("these clocks exist on every Linux"))
+}
+
+pub fn monotonic() -> i64 {
+    read(ClockId::CLOCK_MONOTONIC)
+}
+
+pub fn realtime() -> i64 {
+    read(ClockId::CLOCK_REALTIME)
+}
+
+fn sleep_until(monotonic_ns: i64) {
+    let deadline = TimeSpec::new(monotonic_ns / SECOND, monotonic_ns % SECOND);
+    let absolute = ClockNanosleepFlags::TIMER_ABSTIME;
+    while clock_nanosleep(ClockId::CLOCK_MONOTONIC, absolute, &deadline) == Err(Errno::EINTR) {}
+}
+
+pub fn sleep(ns: i64) {
+    sleep_until(monotonic() + ns);
+}
+
+/// Test time 0 on both clocks.
+#[derive(Clone, Copy)]
+pub struct Epoch {
+    pub monotonic_ns: i64,
+    realtime_ns: i64,
+}
+
+impl Epoch {
+    /// The next whole second of the monotonic clock, never less than `LEAD` away.
+    pub fn next() -> Self {
+        let (now, wall) = (monotonic(), realtime());
+        let zero = next_whole_second(now + LEAD);
+        Self { monotonic_ns: zero, realtime_ns: wall + (zero - now) }
+    }
+
+    pub fn now(self) -> i64 {
+        monotonic() - self.monotonic_ns
+    }
+
+    pub fn of_realtime(self, realtime_ns: i64) -> i64 {
+        realtime_ns - self.realtime_ns
+    }
+
+    pub fn sleep_until(self, test_ns: i64) {
+        sleep_until(self.monotonic_ns + test_ns);
+    }
+}
+
+fn next_whole_second(ns: i64) -> i64 {
+    (ns + SECOND - 1) / SECOND * SECOND
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_second_stays_and_the_rest_is_rounded_up() {
+        assert_eq!(next_whole_second(3 * SECOND), 3 * SECOND);
+        assert_eq!(next_whole_second(3 * SECOND + 1), 4 * SECOND);
+    }
+}

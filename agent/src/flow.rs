@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Bulk flows: TCP connections that one end fills and the other end drains.
+//!
+//! Each end has a thread that sits in one system call for as long as the kernel lets it (a gibibyte of `writev`, or of
+//! `recv` that discards), so bulk data costs hardly any crossing between user and kernel. Sockets are made, and
+//! congestion controls asked for, before test time starts: a wrong name ends the run at once. The main thread starts
+//! and stops flows; what happens in between is noted by the flow's own threads, and a flow that fails does not end the
+//! run.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::{self, Thread};
+
+use nix::sys::socket::{
+    bind, connect, getsockname, listen, setsockopt, socket, sockopt, Backlog, SockFlag, SockType, SockaddrStorage,
+};
+
+use crate::clock::Epoch;
+use crate::column::Cell;
+use crate::netns::{family, set_dscp, Nodes};
+use crate::plan;
+use crate::records::{Records, Table};
+use crate::report::{words, Failure, Result};
+use crate::sys::{self, Zeros};
+
+/// Enough for a thread that does little but call the kernel.
+const STACK: usize = 64 << 10;
+
+#[derive(Clone)]
+struct Event {
+    t_ns: i64,
+    name: &'static str,
+    detail: String,
+}
+
+/// What the two threads of a flow and the main thread share. Its sockets live until the agent ends.
+struct Flow {
+    plan: plan::Flow,
+    epoch: Epoch,
+    client: OwnedFd,
+    listener: OwnedFd,
+    accepted: OnceLock<OwnedFd>,
+    /// The client's own address, known once it is connected.
+    local: OnceLock<SocketAddr>,
+    started: AtomicBool,
+    stopped: AtomicBool,
+    events: Mutex<Vec<Event>>,
+}
+
+impl Flow {
+    /// Sockets of both ends, in the namespaces of their nodes. What the listener is set to, its connection inherits.
+    fn open(plan: &plan::Flow, nodes: &Nodes, epoch: Epoch) -> Result<Self> {
+        let blame = |failure: Failure| Failure::of(format!("flow {}", plan.name), failure.message);
+        nodes.enter(Some(&plan.server))?;
+        let listener = open_end(plan).map_err(blame)?;
+        listen_at(&listener, plan).map_err(|error| blame(Failure::of("listening", words(&error))))?;
+        nodes.enter(Some(&plan.client))?;
+        let client = open_end(plan).map_err(blame)?;
+        Ok(Self {
+            plan: plan.clone(),
+            epoch,
+            client,
+            listener,
+            accepted: OnceLock::new(),
+            local: OnceLock::new(),
+            started: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
+            events: Mutex::new(Vec::new()),
+        })
+    }
+
+    fn address(&self) -> SocketAddr {
+        SocketAddr::new(self.plan.address, self.plan.port)
+    }
+
+    /// An event of one name happens once, whichever end notices it first.
+    fn note(&self, name: &'static str, detail: String) {
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        if events.iter().all(|event| event.name != name) {
+            events.push(Event { t_ns: self.epoch.now(), name, detail });
+        }
+    }
+
+    /// A connection that ends by itself has failed; one that was stopped has not.
+    fn note_end(&self, result: &io::Result<()>) {
+        if !self.stopped.load(Ordering::SeqCst) {
+            let detail = result.as_ref().err().map_or("the sender closed the connection".to_owned(), words);
+            self.note("failed", detail);
+        }
+    }
+
+    fn run_client(&self, zeros: &Zeros) -> io::Result<()> {
+        while !self.started.load(Ordering::SeqCst) {
+            thread::park();
+        }
+        connect(self.client.as_raw_fd(), &SockaddrStorage::from(self.address()))?;
+        let local = local_address(&self.client)?;
+        let _ = self.local.set(local);
+        self.note("connected", format!("{local} to {}", self.address()));
+        transfer(&self.client, self.plan.client_sends(), zeros)
+    }
+
+    fn run_server(&self, zeros: &Zeros) -> io::Result<()> {
+        let fd = sys::accept(self.listener.as_fd())?;
+        let fd = self.accepted.get_or_init(|| fd);
+        if self.stopped.load(Ordering::SeqCst) {
+            return sys::abort(fd.as_fd()); // it came through as it was being stopped
+        }
+        transfer(fd, !self.plan.client_sends(), zeros)
+    }
+
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        let ends = [Some(&self.client), self.accepted.get()];
+        let error = ends.into_iter().flatten().find_map(|fd| sys::abort(fd.as_fd()).err());
+        self.note("stopped", error.as_ref().map_or_else(String::new, words));
+    }
+}
+
+fn open_end(plan: &plan::Flow) -> Result<OwnedFd> {
+    let open = || -> io::Result<OwnedFd> {
+        let fd = socket(family(plan.address), SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+        set_dscp(fd.as_fd(), plan.address, plan.dscp)?;
+        Ok(fd)
+    };
+    let fd = open().map_err(|error| Failure::of("making its socket", words(&error)))?;
+    setsockopt(&fd, sockopt::TcpCongestion, &plan.cc.clone().into()).map_err(|error| {
+        Failure::of(format!("congestion control {} is not in this kernel", plan.cc), error.desc())
+    })?;
+    Ok(fd)
+}
+
+fn listen_at(fd: &OwnedFd, plan: &plan::Flow) -> io::Result<()> {
+    let any = match plan.address {
+        IpAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::from(Ipv6Addr::UNSPECIFIED),
+    };
+    bind(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(any, plan.port)))?;
+    Ok(listen(fd, Backlog::new(1)?)?)
+}
+
+fn local_address(fd: &OwnedFd) -> io::Result<SocketAddr> {
+    let name: SockaddrStorage = getsockname(fd.as_raw_fd())?;
+    let four = name.as_sockaddr_in().map(|address| SocketAddr::V4((*address).into()));
+    let six = name.as_sockaddr_in6().map(|address| SocketAddr::V6((*address).into()));
+    four.or(six).ok_or_else(|| io::Error::other("its address is neither IPv4 nor IPv6"))
+}
+
+fn transfer(fd: &OwnedFd, sends: bool, zeros: &Zeros) -> io::Result<()> {
+    if sends {
+        zeros.send_forever(fd.as_fd())
+    } else {
+        sys::discard_forever(fd.as_fd())
+    }
+}
+
+/// One end of a live connection, as the kernel's tables name it.
+pub struct Endpoint<'a> {
+    pub node: &'a str,
+    pub flow: u16,
+    pub sender: bool,
+    pub local: SocketAddr,
+    pub remote: SocketAddr,
+}
+
+pub struct Flows {
+    flows: Vec<(Arc<Flow>, Thread)>,
+}
+
+impl Flows {
+    /// Sockets and threads of all flows. Leaves the calling thread in one of the nodes.
+    pub fn prepare(plans: &[plan::Flow], nodes: &Nodes, epoch: Epoch) -> Result<Self> {
+        let zeros = Arc::new(Zeros::new().map_err(|error| Failure::of("memory to send from", error))?);
+        let mut flows = Vec::new();
+        for plan in plans {
+            let flow = Arc::new(Flow::open(plan, nodes, epoch)?);
+            spawn(&flow, &zeros, Flow::run_server)?;
+            let client = spawn(&flow, &zeros, Flow::run_client)?;
+            flows.push((flow, client));
+        }
+        Ok(Self { flows })
+    }
+
+    pub fn start(&self, number: usize) {
+        let (flow, client) = &self.flows[number];
+        flow.started.store(true, Ordering::SeqCst);
+        client.unpark();
+    }
+
+    pub fn stop(&self, number: usize) {
+        self.flows[number].0.stop();
+    }
+
+    /// Both ends of every flow that is connected, in the order of the plan, the client first.
+    pub fn endpoints(&self) -> impl Iterator<Item = Endpoint<'_>> {
+        let live = self.flows.iter().map(|(flow, _)| flow).filter(|flow| !flow.stopped.load(Ordering::SeqCst));
+        live.filter_map(|flow| Some((flow, *flow.local.get()?))).flat_map(|(flow, local)| {
+            let (plan, remote) = (&flow.plan, flow.address());
+            let (flow, sender) = (plan.id, plan.client_sends());
+            [
+                Endpoint { node: &plan.client, flow, sender, local, remote },
+                Endpoint { node: &plan.server, flow, sender: !sender, local: remote, remote: local },
+            ]
+        })
+    }
+
+    pub fn write(&self, records: &mut Records) -> Result<()> {
+        let mut rows: Vec<(i64, u16, Event)> = Vec::new();
+        for (flow, _) in &self.flows {
+            let events = flow.events.lock().unwrap_or_else(PoisonError::into_inner);
+            rows.extend(events.iter().map(|event| (event.t_ns, flow.plan.id, event.clone())));
+        }
+        rows.sort_by_key(|(t_ns, flow, _)| (*t_ns, *flow));
+        for (t_ns, flow, event) in &rows {
+            let row =
+                [Cell::I64(*t_ns), Cell::U64((*flow).into()), Cell::Text(event.name), Cell::Text(&event.detail)];
+            records.push(Table::Flow, &row)?;
+        }
+        Ok(())
+    }
+}
+
+type Role = fn(&Flow, &Zeros) -> io::Result<()>;
+
+fn spawn(flow: &Arc<Flow>, zeros: &Arc<Zeros>, role: Role) -> Result<Thread> {
+    let (flow, zeros) = (Arc::clone(flow), Arc::clone(zeros));
+    let body = move || flow.note_end(&role(&flow, &zeros));
+    let thread = thread::Builder::new().stack_size(STACK).spawn(body);
+    thread.map(|handle| handle.thread().clone()).map_err(|error| Failure::of("starting a thread", error))
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Many datagrams in one system call, each with the kernel's time of its arrival.
+//!
+//! Nobody has to wait for a message whose arrival the kernel has stamped: replies and netlink answers stay in the
+//! socket's queue and are fetched together.
+
+use std::io::{Error, ErrorKind, Result};
+use std::mem::{size_of, zeroed};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr;
+
+/// Room for the control message with the time of arrival.
+const CONTROL: usize = 64;
+
+pub struct Mailbox {
+    slot: usize,
+    count: usize,
+    data: Vec<u8>,
+    /// As u64 for the alignment of `struct cmsghdr`.
+    control: Vec<u64>,
+    headers: Vec<libc::mmsghdr>,
+}
+
+impl Mailbox {
+    /// `count` messages of up to `slot` bytes; the rest of a longer one is cut off.
+    pub fn new(count: usize, slot: usize) -> Self {
+        let control = vec![0; count * CONTROL / size_of::<u64>()];
+        Self { slot, count, data: vec![0; count * slot], control, headers: Vec::new() }
+    }
+
+    /// Fetches what is there, without waiting; false when that was all.
+    pub fn fetch(&mut self, fd: BorrowedFd) -> Result<bool> {
+        let control = self.control.chunks_exact_mut(CONTROL / size_of::<u64>());
+        let mut slots: Vec<libc::iovec> = self
+            .data
+            .chunks_exact_mut(self.slot)
+            .map(|slot| libc::iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: slot.len() })
+            .collect();
+        self.headers.clear();
+        self.headers.extend(slots.iter_mut().zip(control).map(|(slot, control)| {
+            // SAFETY: all zeros is a valid mmsghdr: no name, no data, no control.
+            let mut header: libc::mmsghdr = unsafe { zeroed() };
+            header.msg_hdr.msg_iov = ptr::from_mut(slot);
+            header.msg_hdr.msg_iovlen = 1;
+            header.msg_hdr.msg_control = control.as_mut_ptr().cast();
+            header.msg_hdr.msg_controllen = CONTROL;
+            header
+        }));
+        let (headers, count) = (self.headers.as_mut_ptr(), libc::c_uint::try_from(self.count).expect("is small"));
+        // SAFETY: `count` headers, each pointing at its own slot of `data` and `control`, all alive here.
+        let got = unsafe { libc::recvmmsg(fd.as_raw_fd(), headers, count, libc::MSG_DONTWAIT, ptr::null_mut()) };
+        let got = usize::try_from(got).or_else(|_| {
+            let error = Error::last_os_error();
+            if error.kind() == ErrorKind::WouldBlock { Ok(0) } else { Err(error) }
+        });
+        self.headers.truncate(*got.as_ref().unwrap_or(&0));
+        Ok(got? == self.count)
+    }
+
+    /// The fetched messages: content and, if the socket asks for it, time of arrival (`CLOCK_REALTIME`, ns).
+    pub fn messages(&self) -> impl Iterator<Item = (&[u8], Option<i64>)> {
+        self.headers.iter().zip(self.data.chunks_exact(self.slot)).map(|(header, slot)| {
+            let length = usize::try_from(header.msg_len).map_or(slot.len(), |length| length.min(slot.len()));
+            (&slot[..length], arrival(&header.msg_hdr))
+        })
+    }
+}
+
+fn arrival(header: &libc::msghdr) -> Option<i64> {
+    // SAFETY: the kernel filled `header`, whose control buffer belongs to the mailbox that is borrowed meanwhile.
+    let control = unsafe { libc::CMSG_FIRSTHDR(header).as_ref() }?;
+    if (control.cmsg_level, control.cmsg_type) != (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
+        return None;
+    }
+    // SAFETY: the data of a control message of this type is a timespec.
+    let time: libc::timespec = unsafe { libc::CMSG_DATA(control).cast::<libc::timespec>().read_unaligned() };
+    Some(crate::clock::to_ns(time.into()))
+}

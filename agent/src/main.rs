@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The Hourglass agent: executes a plan on a Linux kernel and writes what it saw.
+//!
+//! `hourglass-agent PLAN RECORDS`. As the first process of a machine it does that process's duties too (`init`); else
+//! it is an ordinary command that leaves nothing behind. It runs on a kernel in virtual time, where code takes no time
+//! and the clock jumps when all threads sleep, and on a real machine, and does not know which. So it never polls and
+//! never spins, and it is sparing with system calls, page faults and processes, which are dear where it runs most.
+//!
+//! The way of a run: `plan` is read, `netns` makes the nodes, `setup` runs the steps (`tool`, `icmp`), `clockwork`
+//! follows the `agenda`: `flow` and `probe` make traffic, `diag` and `device` sample, all into `records`. `report` is
+//! what the outside sees.
+
+mod agenda;
+mod clock;
+mod clockwork;
+mod column;
+mod device;
+mod diag;
+mod ethtool;
+mod flow;
+mod icmp;
+mod init;
+mod jitter;
+mod mailbox;
+mod netlink;
+mod netns;
+mod plan;
+mod probe;
+mod records;
+mod report;
+mod setup;
+mod sys;
+mod tcp_info;
+mod tool;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::{env, fs, panic, process};
+
+use report::{Failure, Result};
+
+fn main() {
+    sys::keep_freed_memory();
+    panic::set_hook(Box::new(|panic| leave(Err(Failure::new(format!("a bug in the agent: {panic}"))))));
+    leave(run());
+}
+
+fn run() -> Result<()> {
+    let first = init::is_init();
+    if first {
+        init::start()?;
+    }
+    let arguments: Vec<OsString> = env::args_os().skip(1).collect();
+    let [plan, records] = arguments.as_slice() else {
+        return Err(Failure::new("usage: hourglass-agent PLAN RECORDS"));
+    };
+    let plan = Path::new(plan);
+    let text = fs::read(plan).map_err(|error| Failure::of(plan.display(), error))?;
+    let plan = plan::Plan::parse(&text)?;
+    let records = records::Records::create(Path::new(records))?;
+    if !first {
+        init::isolate()?; // only now: the files may lie in what it hides
+    }
+    let nodes = netns::Nodes::make(&plan.nodes)?;
+    setup::run(&plan.setup, &nodes)?;
+    let agenda = agenda::Agenda::new(&plan);
+    clockwork::Clockwork::prepare(&plan, &nodes, records)?.run(agenda)
+}
+
+/// The one way out, for success, failure and panic alike.
+fn leave(result: Result<()>) -> ! {
+    match &result {
+        Ok(()) => report::done(),
+        Err(failure) => report::error(failure),
+    }
+    if init::is_init() {
+        init::power_off();
+    }
+    process::exit(i32::from(result.is_err()));
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Netlink framing: messages and attributes, and dumps.
+//!
+//! A message is `struct nlmsghdr` (length, type, flags, sequence, port), a family's own header and attributes, all
+//! aligned to four bytes, all in the byte order of the machine.
+
+use std::io::{Error, Result};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use nix::sys::socket::{recv, send, socket, AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType};
+
+pub const HEADER: usize = 16;
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+const NLM_F_REQUEST: u16 = 1;
+pub const NLM_F_DUMP: u16 = 0x300;
+
+/// Large enough for the kernel's largest dump message, and for what makes it choose that.
+const BUFFER: usize = 256 << 10;
+
+pub struct Message<'a> {
+    pub kind: u16,
+    pub sequence: u32,
+    pub body: &'a [u8],
+}
+
+/// The messages of a datagram; stops at what is cut off.
+pub struct Messages<'a>(pub &'a [u8]);
+
+impl<'a> Iterator for Messages<'a> {
+    type Item = Message<'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let length = usize::try_from(u32_at(self.0, 0)?).ok()?;
+        let message = Message {
+            kind: u16_at(self.0, 4)?,
+            sequence: u32_at(self.0, 8)?,
+            body: self.0.get(HEADER..length)?,
+        };
+        self.0 = self.0.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some(message)
+    }
+}
+
+/// The attributes behind a family's header: type and content.
+pub struct Attributes<'a>(&'a [u8]);
+
+impl<'a> Attributes<'a> {
+    pub fn after(body: &'a [u8], header: usize) -> Self {
+        Self(body.get(header..).unwrap_or_default())
+    }
+}
+
+impl<'a> Iterator for Attributes<'a> {
+    type Item = (u16, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        const FLAGS: u16 = 0xc000; // nested, network byte order
+        let length = usize::from(u16_at(self.0, 0)?);
+        let item = (u16_at(self.0, 2)? & !FLAGS, self.0.get(4..length)?);
+        self.0 = self.0.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some(item)
+    }
+}
+
+pub fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..)?.first_chunk().copied().map(u16::from_ne_bytes)
+}
+
+pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().copied().map(u32::from_ne_bytes)
+}
+
+pub fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..)?.first_chunk().copied().map(u64::from_ne_bytes)
+}
+
+/// Appends a request to `to`. `body` is the family's header and attributes, aligned.
+pub fn request(to: &mut Vec<u8>, kind: u16, flags: u16, sequence: u32, body: &[u8]) {
+    let length = u32::try_from(HEADER + body.len()).expect("a request is small");
+    to.extend(length.to_ne_bytes());
+    to.extend(kind.to_ne_bytes());
+    to.extend((NLM_F_REQUEST | flags).to_ne_bytes());
+    to.extend(sequence.to_ne_bytes());
+    to.extend([0; 4]);
+    to.extend(body);
+}
+
+/// A netlink socket of the namespace in which it was opened.
+pub struct Socket {
+    fd: OwnedFd,
+    sequence: u32,
+    buffer: Vec<u8>,
+}
+
+pub fn open(protocol: SockProtocol) -> Result<OwnedFd> {
+    Ok(socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)?)
+}
+
+pub fn send_all(fd: BorrowedFd, requests: &[u8]) -> Result<()> {
+    send(fd.as_raw_fd(), requests, MsgFlags::empty())?;
+    Ok(())
+}
+
+impl Socket {
+    pub fn open(protocol: SockProtocol) -> Result<Self> {
+        Ok(Self { fd: open(protocol)?, sequence: 0, buffer: vec![0; BUFFER] })
+    }
+
+    /// Asks for everything of a kind and hands each message's body to `each`.
+    pub fn dump(&mut self, kind: u16, body: &[u8], mut each: impl FnMut(&[u8])) -> Result<()> {
+        self.sequence += 1;
+        let mut question = Vec::new();
+        request(&mut question, kind, NLM_F_DUMP, self.sequence, body);
+        send_all(self.fd.as_fd(), &question)?;
+        loop {
+            let length = recv(self.fd.as_raw_fd(), &mut self.buffer, MsgFlags::empty())?;
+            for message in Messages(&self.buffer[..length]) {
+                match message.kind {
+                    NLMSG_DONE => return Ok(()),
+                    NLMSG_ERROR => return Err(error_of(message.body)),
+                    _ => each(message.body),
+                }
+            }
+        }
+    }
+}
+
+fn error_of(body: &[u8]) -> Error {
+    let code = u32_at(body, 0).map_or(0, u32::cast_signed);
+    Error::from_raw_os_error(-code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_read_back_as_a_message() {
+        let mut bytes = Vec::new();
+        request(&mut bytes, 18, NLM_F_DUMP, 7, &[1, 2, 3, 4]);
+        request(&mut bytes, 38, 0, 8, &[]);
+        let read: Vec<_> = Messages(&bytes).map(|m| (m.kind, m.sequence, m.body.len())).collect();
+        assert_eq!(read, [(18, 7, 4), (38, 8, 0)]);
+    }
+
+    #[test]
+    fn attributes_are_aligned_and_lose_their_flags() {
+        let body = [9, 9, 9, 9, 5, 0, 1, 0x80, b'x', 0, 0, 0, 8, 0, 2, 0, 1, 0, 0, 0];
+        let read: Vec<_> = Attributes::after(&body, 4).collect();
+        assert_eq!(read, [(1, &b"x"[..]), (2, &[1, 0, 0, 0][..])]);
+    }
+
+    #[test]
+    fn what_is_cut_off_ends_the_reading() {
+        assert_eq!(Messages(&[40, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]).count(), 0);
+        assert_eq!(Attributes::after(&[1, 0, 0, 0], 0).count(), 0);
+        assert_eq!(Attributes::after(&[], 8).count(), 0);
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The nodes: a network namespace each. They vanish with the agent, which holds them by file descriptors and by names
+//! in a mount namespace that is its own (or, if it is the first process, dies with the machine). The names are those
+//! `ip` looks for, so a line of the plan may say `netns router`.
+//!
+//! The main thread walks from node to node (`enter`); sockets, files and tools it opens there belong to the node for
+//! ever. `/proc/sys/net` follows the thread that opens it. sysfs shows the namespace that mounted it, so a node gets a
+//! mount of its own, at the first write to it, on no path: see `sys::mount_detached_sysfs`.
+
+use std::cell::{Cell, OnceCell};
+use std::fs::{create_dir_all, File, OpenOptions};
+use std::io::{self, Write};
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use nix::fcntl::{openat, OFlag};
+use nix::mount::{mount, MsFlags};
+use nix::sched::{setns, unshare, CloneFlags};
+use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
+use nix::sys::stat::Mode;
+
+use crate::report::{words, Failure, Result};
+use crate::sys;
+
+const OWN_NAMESPACE: &str = "/proc/thread-self/ns/net";
+/// Where iproute2 looks for names of namespaces.
+const NAMES: &str = "/run/netns";
+
+struct Namespace {
+    name: String,
+    file: File,
+    /// For ioctls on the node's devices.
+    control: OwnedFd,
+    sysfs: OnceCell<OwnedFd>,
+}
+
+pub struct Nodes {
+    first: File,
+    list: Vec<Namespace>,
+    /// Where the main thread is: none is the first namespace.
+    current: Cell<Option<usize>>,
+}
+
+impl Nodes {
+    pub fn make(names: &[String]) -> Result<Self> {
+        let first = File::open(OWN_NAMESPACE).map_err(|error| Failure::of(OWN_NAMESPACE, words(&error)))?;
+        create_dir_all(NAMES).map_err(|error| Failure::of(NAMES, words(&error)))?;
+        let mut nodes = Self { first, list: Vec::new(), current: Cell::new(None) };
+        for name in names {
+            let namespace = Namespace::make(name).map_err(|error| Failure {
+                node: Some(name.clone()),
+                ..Failure::of("making the network namespace", words(&error))
+            })?;
+            nodes.current.set(Some(nodes.list.len()));
+            nodes.list.push(namespace);
+        }
+        Ok(nodes)
+    }
+
+    fn index(&self, name: &str) -> usize {
+        self.list.iter().position(|node| node.name == name).expect("Plan::check knows every node")
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.list.iter().map(|node| node.name.as_str())
+    }
+
+    /// Moves the calling thread, which must be the one that made the nodes.
+    pub fn enter(&self, name: Option<&str>) -> Result<()> {
+        let target = name.map(|name| self.index(name));
+        if target != self.current.get() {
+            let file = target.map_or(&self.first, |index| &self.list[index].file);
+            setns(file, CloneFlags::CLONE_NEWNET).map_err(|error| Failure {
+                node: name.map(str::to_owned),
+                ..Failure::of("entering the network namespace", error.desc())
+            })?;
+            self.current.set(target);
+        }
+        Ok(())
+    }
+
+    pub fn control(&self, name: &str) -> BorrowedFd<'_> {
+        self.list[self.index(name)].control.as_fd()
+    }
+
+    /// Writes to an existing file, as seen from the node that the thread is in.
+    pub fn write(&self, path: &str, value: &str) -> io::Result<()> {
+        let node = self.current.get().map(|index| &self.list[index]);
+        let mut file = match (path.strip_prefix("/sys/"), node) {
+            (Some(relative), Some(node)) => {
+                let flags = OFlag::O_WRONLY | OFlag::O_CLOEXEC;
+                File::from(openat(node.sysfs()?, relative, flags, Mode::empty())?)
+            }
+            _ => OpenOptions::new().write(true).open(path)?,
+        };
+        file.write_all(value.as_bytes())
+    }
+}
+
+impl Namespace {
+    /// Makes a namespace and leaves the thread in it.
+    fn make(name: &str) -> io::Result<Self> {
+        unshare(CloneFlags::CLONE_NEWNET)?;
+        let file = File::open(OWN_NAMESPACE)?;
+        let path = Path::new(NAMES).join(name);
+        File::create(&path)?;
+        mount(Some(OWN_NAMESPACE), &path, None::<&str>, MsFlags::MS_BIND, None::<&str>)?;
+        let control = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+        sys::set_up(control.as_fd(), "lo")?;
+        Ok(Self { name: name.to_owned(), file, control, sysfs: OnceCell::new() })
+    }
+
+    fn sysfs(&self) -> io::Result<&OwnedFd> {
+        if self.sysfs.get().is_none() {
+            let _ = self.sysfs.set(sys::mount_detached_sysfs()?);
+        }
+        Ok(self.sysfs.get().expect("was just set"))
+    }
+}
+
+/// The address family of an address.
+pub fn family(address: IpAddr) -> AddressFamily {
+    match address {
+        IpAddr::V4(_) => AddressFamily::Inet,
+        IpAddr::V6(_) => AddressFamily::Inet6,
+    }
+}
+
+/// Marks what a socket sends: the DSCP is the upper six bits of the traffic class.
+pub fn set_dscp(fd: BorrowedFd, address: IpAddr, dscp: u8) -> io::Result<()> {
+    let class = libc::c_int::from(dscp) << 2;
+    match address {
+        _ if dscp == 0 => Ok(()),
+        IpAddr::V4(_) => sys::set_option(fd, libc::IPPROTO_IP, libc::IP_TOS, class),
+        IpAddr::V6(_) => sys::set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, class),
+    }
+}

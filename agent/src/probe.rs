@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Probes: round trips of single packets, and for `udp` the delay of each way.
+//!
+//! A packet's time of sending is the clock just before it is sent, its times of arrival are the kernel's receive
+//! timestamps, all of `CLOCK_REALTIME`. Where code takes no time this is exact; on a real machine it adds the few
+//! microseconds from the call to the device. A timestamp of the transmission instead would cost a system call more per
+//! packet and leave out what the packet waits for before it has a device (a neighbour's address). The way down counts
+//! from the arrival at the server, so the two ways add up to the round trip.
+//!
+//! Replies are not waited for. They stay in the socket until `collect`, which fetches many at a time.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::thread;
+
+use nix::cmsg_space;
+use nix::sys::socket::{
+    bind, connect, recvmsg, send, sendmsg, setsockopt, socket, sockopt, ControlMessageOwned, MsgFlags, SockFlag,
+    SockType, SockaddrStorage,
+};
+use nix::sys::time::TimeSpec;
+
+use crate::clock::{self, Epoch};
+use crate::column::Cell;
+use crate::icmp;
+use crate::mailbox::Mailbox;
+use crate::netns::{family, set_dscp, Nodes};
+use crate::plan::{self, ProbeKind};
+use crate::records::{Records, Table};
+use crate::report::{Failure, Result};
+
+/// Where the payload of a `udp` probe holds the arrival at the server; its sequence number is at 0.
+const ARRIVAL: std::ops::Range<usize> = 8..16;
+
+/// Replies that may wait for a `collect`, in bytes of the kernel's accounting.
+const REPLIES_BYTES: usize = 16 << 20;
+
+/// Enough of a reply to know it: an IPv4 header with options, and ours.
+const REPLY: usize = 128;
+const REPLIES: usize = 64;
+
+const STACK: usize = 64 << 10;
+
+/// Times of one packet, `CLOCK_REALTIME`.
+struct Packet {
+    sent: i64,
+    /// Arrival at the server (if it is told) and back at the client.
+    back: Option<(Option<i64>, i64)>,
+}
+
+struct Probe {
+    plan: plan::Probe,
+    socket: OwnedFd,
+    /// What is sent, headers of ours included.
+    content: Vec<u8>,
+    /// By sequence number.
+    packets: Vec<Packet>,
+}
+
+pub struct Probes {
+    probes: Vec<Probe>,
+    mailbox: Mailbox,
+}
+
+impl Probes {
+    /// Sockets of all probes, and the responders. Leaves the calling thread in one of the nodes.
+    pub fn prepare(plans: &[plan::Probe], nodes: &Nodes) -> Result<Self> {
+        let mut probes = Vec::new();
+        for plan in plans {
+            let blame = |error: std::io::Error| Failure::of(format!("probe {}", plan.name), error);
+            if plan.kind == ProbeKind::Udp {
+                nodes.enter(Some(&plan.server))?;
+                start_responder(plan).map_err(blame)?;
+            }
+            nodes.enter(Some(&plan.client))?;
+            probes.push(Probe::open(plan).map_err(blame)?);
+        }
+        Ok(Self { probes, mailbox: Mailbox::new(REPLIES, REPLY) })
+    }
+
+    pub fn send(&mut self, number: usize, seq: u32) {
+        self.probes[number].send(seq);
+    }
+
+    /// Fetches the replies that have come.
+    pub fn collect(&mut self) -> Result<()> {
+        for probe in &mut self.probes {
+            probe.collect(&mut self.mailbox)?;
+        }
+        Ok(())
+    }
+
+    pub fn write(&self, epoch: Epoch, records: &mut Records) -> Result<()> {
+        for probe in &self.probes {
+            for (packet, seq) in probe.packets.iter().zip(0u64..) {
+                let rtt = packet.back.map(|(_, back)| back - packet.sent);
+                let ways = packet.back.and_then(|(there, back)| there.map(|there| (there, back)));
+                let row = [
+                    Cell::I64(epoch.of_realtime(packet.sent)),
+                    Cell::U64(probe.plan.id.into()),
+                    Cell::U64(seq),
+                    Cell::from(rtt),
+                    Cell::from(ways.map(|(there, _)| there - packet.sent)),
+                    Cell::from(ways.map(|(there, back)| back - there)),
+                ];
+                records.push(Table::Ping, &row)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Probe {
+    fn open(plan: &plan::Probe) -> std::io::Result<Self> {
+        let (socket, headers) = match plan.kind {
+            ProbeKind::Icmp => (icmp::open(plan.address)?, icmp::HEADER),
+            ProbeKind::Udp => {
+                let fd = udp_socket(plan)?;
+                connect(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(plan.address, plan.port)))?;
+                (fd, 0)
+            }
+        };
+        set_dscp(socket.as_fd(), plan.address, plan.dscp)?;
+        setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
+        setsockopt(&socket, sockopt::RcvBufForce, &REPLIES_BYTES)?;
+        let content = vec![0; headers + plan.payload_bytes];
+        Ok(Self { plan: plan.clone(), socket, content, packets: Vec::new() })
+    }
+
+    fn send(&mut self, seq: u32) {
+        match self.plan.kind {
+            ProbeKind::Icmp => {
+                let low = (seq & 0xffff).try_into().expect("was masked");
+                icmp::fill_request(&mut self.content, self.plan.address, self.plan.id, low);
+            }
+            ProbeKind::Udp => self.content[..4].copy_from_slice(&seq.to_be_bytes()),
+        }
+        self.packets.push(Packet { sent: clock::realtime(), back: None });
+        // An error (no route, a full queue, an ICMP error of an earlier packet) loses the packet, which is a result.
+        let _ = send(self.socket.as_raw_fd(), &self.content, MsgFlags::empty());
+    }
+
+    fn collect(&mut self, mailbox: &mut Mailbox) -> Result<()> {
+        loop {
+            // As in `send`, an error may be about a lost packet. Such a one is told once.
+            let more = mailbox
+                .fetch(self.socket.as_fd())
+                .or_else(|_| mailbox.fetch(self.socket.as_fd()))
+                .map_err(|error| Failure::of(format!("probe {}", self.plan.name), error))?;
+            for (reply, arrival) in mailbox.messages() {
+                let Some((seq, there)) = self.parse(reply) else { continue };
+                let Some(back) = arrival else {
+                    return Err(Failure::new(format!("probe {}: a reply without a timestamp", self.plan.name)));
+                };
+                if let Some(packet) = self.packets.get_mut(seq).filter(|packet| packet.back.is_none()) {
+                    packet.back = Some((there, back));
+                }
+            }
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The sequence number of a reply to this probe, and its arrival at the server.
+    fn parse(&self, reply: &[u8]) -> Option<(usize, Option<i64>)> {
+        match self.plan.kind {
+            ProbeKind::Icmp => {
+                let (id, low) = icmp::parse_reply(reply, self.plan.address)?;
+                let seq = unwrap_sequence(low, self.packets.len().checked_sub(1)?)?;
+                (id == self.plan.id).then_some((seq, None))
+            }
+            ProbeKind::Udp => {
+                let seq = u32::from_be_bytes(*reply.first_chunk()?);
+                let there = i64::from_be_bytes(*reply.get(ARRIVAL)?.first_chunk()?);
+                Some((seq.try_into().ok()?, Some(there)))
+            }
+        }
+    }
+}
+
+/// The newest number not above `last` whose low 16 bits are `low`.
+fn unwrap_sequence(low: u16, last: usize) -> Option<usize> {
+    let behind = (last & 0xffff) as u64;
+    let behind = behind.wrapping_sub(u64::from(low)) & 0xffff;
+    last.checked_sub(usize::try_from(behind).ok()?)
+}
+
+fn udp_socket(plan: &plan::Probe) -> nix::Result<OwnedFd> {
+    socket(family(plan.address), SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
+}
+
+/// A thread that sends each packet back with the time of its arrival in it, from a socket of the calling thread's
+/// namespace. It is bound to the address that the client asks, so that the reply comes from there.
+fn start_responder(plan: &plan::Probe) -> std::io::Result<()> {
+    let fd = udp_socket(plan)?;
+    bind(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(plan.address, plan.port)))?;
+    set_dscp(fd.as_fd(), plan.address, plan.dscp)?;
+    setsockopt(&fd, sockopt::ReceiveTimestampns, &true)?;
+    let mut buffer = vec![0; plan.payload_bytes];
+    thread::Builder::new().stack_size(STACK).spawn(move || loop {
+        // An error is about a packet that did not reach the client; the next one may.
+        let _ = respond(&fd, &mut buffer);
+    })?;
+    Ok(())
+}
+
+fn respond(fd: &OwnedFd, buffer: &mut [u8]) -> nix::Result<()> {
+    let mut control = cmsg_space!(TimeSpec);
+    let (length, client, arrival) = {
+        let mut parts = [IoSliceMut::new(buffer)];
+        let message =
+            recvmsg::<SockaddrStorage>(fd.as_raw_fd(), &mut parts, Some(&mut control), MsgFlags::empty())?;
+        let arrival = message.cmsgs()?.find_map(|control| match control {
+            ControlMessageOwned::ScmTimestampns(time) => Some(clock::to_ns(time)),
+            _ => None,
+        });
+        (message.bytes, message.address, arrival)
+    };
+    if let (Some(arrival), Some(place)) = (arrival, buffer[..length].get_mut(ARRIVAL)) {
+        place.copy_from_slice(&arrival.to_be_bytes());
+        let parts = [IoSlice::new(&buffer[..length])];
+        sendmsg(fd.as_raw_fd(), &parts, &[], MsgFlags::empty(), client.as_ref())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sequence_numbers_unwrap_to_the_newest_that_was_sent() {
+        assert_eq!(unwrap_sequence(5, 5), Some(5));
+        assert_eq!(unwrap_sequence(3, 5), Some(3));
+        assert_eq!(unwrap_sequence(65_535, 65_537), Some(65_535));
+        assert_eq!(unwrap_sequence(1, 65_537), Some(65_537));
+        assert_eq!(unwrap_sequence(9, 5), None, "was never sent");
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The set-up: the steps of the plan, in their order, each failure put on the step that caused it.
+//!
+//! Neighbouring `ip` (or `tc`) steps of one node share a process; the line number of a failure leads back to the step.
+
+use std::net::IpAddr;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use nix::sys::socket::{send, MsgFlags};
+
+use crate::clock::{self, SECOND};
+use crate::mailbox::Mailbox;
+use crate::netns::Nodes;
+use crate::plan::{Step, Work};
+use crate::report::{words, Failure, Result};
+use crate::{icmp, tool};
+
+/// How long a `reach` step waits for a reply before it asks again.
+const REACH_INTERVAL: i64 = 50_000_000;
+/// Distinguishes its echoes from those of probes, whose identifiers count from 0.
+const REACH_ID: u16 = u16::MAX;
+
+pub fn run(steps: &[Step], nodes: &Nodes) -> Result<()> {
+    for steps in steps.chunk_by(share_a_process) {
+        let step = &steps[0];
+        nodes.enter(step.node.as_deref())?;
+        match &step.work {
+            Work::Ip { .. } | Work::Tc { .. } => run_batch(steps)?,
+            Work::Write { path, value } => {
+                let line = format!("{path} = {value}");
+                nodes.write(path, value).map_err(|error| blame(step, line, Failure::of(path, words(&error))))?;
+            }
+            Work::Ethtool { args } => {
+                let args: Vec<&str> = args.iter().map(String::as_str).collect();
+                tool::run("ethtool", &args, "")
+                    .map_err(|complaint| blame(step, args.join(" "), Failure::new(complaint.words)))?;
+            }
+            Work::Reach { address, timeout_ns } => {
+                reach(*address, *timeout_ns).map_err(|failure| blame(step, address.to_string(), failure))?;
+            }
+        }
+    }
+    nodes.enter(None)
+}
+
+fn share_a_process(one: &Step, next: &Step) -> bool {
+    let same_tool = matches!(
+        (&one.work, &next.work),
+        (Work::Ip { .. }, Work::Ip { .. }) | (Work::Tc { .. }, Work::Tc { .. })
+    );
+    same_tool && one.node == next.node
+}
+
+fn batch_lines(step: &Step) -> &[String] {
+    match &step.work {
+        Work::Ip { lines } | Work::Tc { lines } => lines,
+        _ => &[],
+    }
+}
+
+fn run_batch(steps: &[Step]) -> Result<()> {
+    let lines: Vec<(&Step, &String)> =
+        steps.iter().flat_map(|step| batch_lines(step).iter().map(move |line| (step, line))).collect();
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let input: String = lines.iter().flat_map(|(_, line)| [line.as_str(), "\n"]).collect();
+    tool::run(name(&steps[0].work), &["-batch", "-"], &input).map_err(|complaint| {
+        let guilty = complaint.line.and_then(|line| lines.get(line));
+        let (step, line) = guilty.map_or((&steps[0], String::new()), |(step, line)| (*step, (*line).clone()));
+        blame(step, line, Failure::new(complaint.words))
+    })
+}
+
+fn name(work: &Work) -> &'static str {
+    match work {
+        Work::Ip { .. } => "ip",
+        Work::Tc { .. } => "tc",
+        Work::Write { .. } => "write",
+        Work::Ethtool { .. } => "ethtool",
+        Work::Reach { .. } => "reach",
+    }
+}
+
+fn blame(step: &Step, line: String, failure: Failure) -> Failure {
+    Failure {
+        origin: step.origin.clone(),
+        step: Some(name(&step.work)),
+        node: step.node.clone(),
+        line: Some(line),
+        message: failure.message,
+    }
+}
+
+/// Asks until the address answers. A route or a neighbour that is not there yet is a reason to ask again.
+fn reach(address: IpAddr, timeout_ns: i64) -> Result<()> {
+    let socket = icmp::open(address).map_err(|error| Failure::of("ping", error))?;
+    let mut mailbox = Mailbox::new(8, 128);
+    let mut packet = [0; icmp::HEADER + 8];
+    let deadline = clock::monotonic() + timeout_ns;
+    for seq in 0.. {
+        icmp::fill_request(&mut packet, address, REACH_ID, seq);
+        let _ = send(socket.as_raw_fd(), &packet, MsgFlags::empty());
+        let left = deadline - clock::monotonic();
+        clock::sleep(REACH_INTERVAL.min(left.max(0)));
+        if answered(&socket, &mut mailbox, address) {
+            return Ok(());
+        }
+        if left <= REACH_INTERVAL {
+            break;
+        }
+    }
+    Err(Failure::new(format!("unreachable: no reply to ping within {} s", seconds(timeout_ns))))
+}
+
+fn answered(socket: &OwnedFd, mailbox: &mut Mailbox, address: IpAddr) -> bool {
+    // A failed fetch is the ICMP error of an earlier request: no answer.
+    let _ = mailbox.fetch(socket.as_fd());
+    let mut messages = mailbox.messages();
+    messages.any(|(packet, _)| matches!(icmp::parse_reply(packet, address), Some((REACH_ID, _))))
+}
+
+/// Nanoseconds as seconds, with no more digits than they need.
+fn seconds(ns: i64) -> String {
+    let text = format!("{}.{:09}", ns / SECOND, ns % SECOND);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(json: &str) -> Step {
+        serde_json::from_str(json).expect("a step")
+    }
+
+    #[test]
+    fn only_neighbours_of_one_tool_and_node_share_a_process() {
+        let ip = step(r#"{"do": "ip", "node": "a", "lines": []}"#);
+        let tc = step(r#"{"do": "tc", "node": "a", "lines": []}"#);
+        let other = step(r#"{"do": "ip", "node": "b", "lines": []}"#);
+        assert!(share_a_process(&ip, &ip));
+        assert!(!share_a_process(&ip, &tc));
+        assert!(!share_a_process(&ip, &other));
+    }
+
+    #[test]
+    fn seconds_are_short() {
+        assert_eq!(seconds(SECOND), "1");
+        assert_eq!(seconds(1_500_000_000), "1.5");
+        assert_eq!(seconds(50_000_000), "0.05");
+    }
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The system calls that no safe wrapper offers. All `unsafe` of the agent is in this file and in `mailbox.rs`.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{Error, Result};
+use std::mem::size_of;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr;
+
+use nix::errno::Errno;
+use nix::sys::mman::{mmap_anonymous, MapFlags, ProtFlags};
+
+/// What one system call sends or discards at most: large, so that bulk data costs hardly any system calls.
+const CHUNK: usize = 1 << 20;
+const CHUNKS: usize = 1024;
+
+fn check(result: libc::c_int) -> Result<libc::c_int> {
+    if result < 0 {
+        Err(Error::last_os_error())
+    } else {
+        Ok(result)
+    }
+}
+
+fn check_size(result: libc::ssize_t) -> Result<usize> {
+    usize::try_from(result).map_err(|_| Error::last_os_error())
+}
+
+/// Where page faults are dear, freed memory is kept and not given back, and there is one heap for all threads.
+pub fn keep_freed_memory() {
+    const FOREVER: libc::c_int = 1 << 30;
+    // SAFETY: mallopt only sets numbers in the allocator; no other thread runs yet.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+        libc::mallopt(libc::M_MMAP_THRESHOLD, FOREVER);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, FOREVER);
+        libc::mallopt(libc::M_TOP_PAD, 1 << 20);
+    }
+}
+
+/// Real-time priority for the calling thread. Sleeps of an ordinary thread end up to `timer_slack_ns` (50 µs) late,
+/// those of a real-time thread on the dot, and what it does at an instant comes before what it wakes.
+/// Threads made later have to ask for themselves; without the privilege it stays an ordinary thread.
+pub fn become_exact() {
+    let parameters = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the pointer is to a live value; the call changes only the scheduling of this thread.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters) };
+}
+
+/// Dirty pages to the file system below, without the flush of the disk's own cache that `fsync` adds.
+pub fn write_back(file: &File) -> Result<()> {
+    let all = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    // SAFETY: plain integers and an open descriptor.
+    check(unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, all) }).map(drop)
+}
+
+pub fn set_option<T: Copy>(fd: BorrowedFd, level: libc::c_int, name: libc::c_int, value: T) -> Result<()> {
+    let length = libc::socklen_t::try_from(size_of::<T>()).expect("options are small");
+    // SAFETY: pointer and length are those of `value`, which outlives the call.
+    check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), length) }).map(drop)
+}
+
+/// Ends a TCP connection at once: what is queued is dropped, a RST leaves, and threads blocked in it return an error.
+/// (`connect` to no address; `close` would not wake them and `shutdown` would send a FIN first.)
+pub fn abort(fd: BorrowedFd) -> Result<()> {
+    let nowhere = libc::sockaddr {
+        sa_family: libc::sa_family_t::try_from(libc::AF_UNSPEC).expect("is 0"),
+        sa_data: [0; 14],
+    };
+    let length = libc::socklen_t::try_from(size_of::<libc::sockaddr>()).expect("is 16");
+    // SAFETY: pointer and length are those of `nowhere`, which outlives the call.
+    check(unsafe { libc::connect(fd.as_raw_fd(), &raw const nowhere, length) }).map(drop)
+}
+
+/// Zeros to send: never written to, so the kernel backs all of it by one page that stays in the processor's cache.
+pub struct Zeros {
+    start: usize,
+}
+
+impl Zeros {
+    pub fn new() -> Result<Self> {
+        let length = CHUNK.try_into().expect("is not 0");
+        // SAFETY: a new private mapping at an address of the kernel's choice; nothing else refers to it.
+        let start = unsafe { mmap_anonymous(None, length, ProtFlags::PROT_READ, MapFlags::MAP_PRIVATE) }?;
+        Ok(Self { start: start.as_ptr() as usize })
+    }
+
+    /// Sends for as long as the connection lives; the error is why it ended.
+    pub fn send_forever(&self, fd: BorrowedFd) -> Result<()> {
+        let chunk = libc::iovec { iov_base: self.start as *mut libc::c_void, iov_len: CHUNK };
+        let chunks = vec![chunk; CHUNKS];
+        let count = libc::c_int::try_from(CHUNKS).expect("is 1024");
+        loop {
+            // SAFETY: every element is the mapping, which is never unmapped, and writev only reads it.
+            check_size(unsafe { libc::writev(fd.as_raw_fd(), chunks.as_ptr(), count) })?;
+        }
+    }
+}
+
+/// Receives and discards inside the kernel for as long as the connection lives.
+pub fn discard_forever(fd: BorrowedFd) -> Result<()> {
+    let flags = libc::MSG_TRUNC | libc::MSG_WAITALL;
+    loop {
+        // SAFETY: with MSG_TRUNC, TCP drops the data and does not write to the buffer.
+        let received = unsafe { libc::recv(fd.as_raw_fd(), ptr::null_mut(), CHUNK * CHUNKS, flags) };
+        if check_size(received)? == 0 {
+            return Ok(());
+        }
+    }
+}
+
+pub fn accept(listener: BorrowedFd) -> Result<OwnedFd> {
+    let none = ptr::null_mut();
+    // SAFETY: nobody asks for the peer's address.
+    let fd = unsafe { libc::accept4(listener.as_raw_fd(), none, none.cast(), libc::SOCK_CLOEXEC) };
+    owned(fd.into())
+}
+
+/// A mount of sysfs that is attached to no path: it shows the network namespace of the calling thread and vanishes
+/// with the descriptor, which is a directory to open paths from.
+pub fn mount_detached_sysfs() -> Result<OwnedFd> {
+    const FSOPEN_CLOEXEC: libc::c_long = 1;
+    const FSMOUNT_CLOEXEC: libc::c_long = 1;
+    const FSCONFIG_CMD_CREATE: libc::c_long = 6;
+    let none = ptr::null::<libc::c_void>();
+    // SAFETY: the name is a C string; the numbers are those of fsopen(2).
+    let context = owned(unsafe { libc::syscall(libc::SYS_fsopen, c"sysfs".as_ptr(), FSOPEN_CLOEXEC) })?;
+    let raw = context.as_raw_fd();
+    // SAFETY: FSCONFIG_CMD_CREATE takes no key, no value and no number.
+    let created = unsafe { libc::syscall(libc::SYS_fsconfig, raw, FSCONFIG_CMD_CREATE, none, none, 0) };
+    if created < 0 {
+        return Err(Error::last_os_error());
+    }
+    // SAFETY: a configured context, no attributes.
+    owned(unsafe { libc::syscall(libc::SYS_fsmount, raw, FSMOUNT_CLOEXEC, 0) })
+}
+
+fn owned(result: libc::c_long) -> Result<OwnedFd> {
+    match libc::c_int::try_from(result) {
+        // SAFETY: the kernel just gave us this descriptor and nobody else knows it.
+        Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+        _ => Err(Error::last_os_error()),
+    }
+}
+
+/// An ioctl on the network device `name`: `setup` fills the request, `read` looks at the kernel's answer.
+fn interface_ioctl(
+    control: BorrowedFd,
+    name: &str,
+    request: libc::Ioctl,
+    content: libc::__c_anonymous_ifr_ifru,
+) -> Result<()> {
+    let text = CString::new(name)?;
+    let mut ifreq = libc::ifreq { ifr_name: [0; libc::IFNAMSIZ], ifr_ifru: content };
+    let bytes = text.as_bytes_with_nul();
+    if bytes.len() > ifreq.ifr_name.len() {
+        return Err(Errno::ENODEV.into());
+    }
+    for (to, from) in ifreq.ifr_name.iter_mut().zip(bytes) {
+        *to = from.cast_signed();
+    }
+    // SAFETY: every request used here takes a `struct ifreq`, whose content the caller made valid.
+    check(unsafe { libc::ioctl(control.as_raw_fd(), request, &raw mut ifreq) }).map(drop)
+}
+
+pub fn set_up(control: BorrowedFd, device: &str) -> Result<()> {
+    let flags = libc::c_short::try_from(libc::IFF_UP | libc::IFF_RUNNING).expect("is 0x41");
+    let content = libc::__c_anonymous_ifr_ifru { ifru_flags: flags };
+    interface_ioctl(control, device, libc::SIOCSIFFLAGS, content)
+}
+
+/// An ethtool command. `buffer` holds its structure, and must be as large as the kernel's answer to it.
+pub fn ethtool(control: BorrowedFd, device: &str, buffer: &mut [u64]) -> Result<()> {
+    const SIOCETHTOOL: libc::Ioctl = 0x8946;
+    let content = libc::__c_anonymous_ifr_ifru { ifru_data: buffer.as_mut_ptr().cast() };
+    interface_ioctl(control, device, SIOCETHTOOL, content)
+}
