@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Golden text: what the tables must look like, to be read by people. `UPDATE_GOLDEN=1 pytest tests/cli` writes it anew."""
+"""Golden text: what the tables must look like, for people to read. `UPDATE_GOLDEN=1 pytest tests/cli` writes it."""
 
 import io
 import os

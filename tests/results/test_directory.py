@@ -20,6 +20,14 @@ def finish(out, text="new"):
         shop.publish()
 
 
+def fail(out, files, error):
+    """A run that writes `files` and then fails; `error` is made from the path it works in."""
+    with workshop(out) as shop:
+        for name, text in files.items():
+            (shop.path / name).write_text(text)
+        raise error(shop.path)
+
+
 def test_a_run_appears_complete_and_leaves_nothing_beside_it(tmp_path):
     finish(tmp_path / "deep" / "run")
     assert names(tmp_path / "deep") == ["run"]
@@ -43,9 +51,12 @@ def test_an_older_run_is_replaced_whole(tmp_path):
 def test_a_failure_keeps_the_older_run_and_the_log_with_its_path(tmp_path):
     make(tmp_path / "run")
     before = names(tmp_path / "run")
-    with pytest.raises(GuestError) as caught, workshop(tmp_path / "run") as shop:
-        (shop.path / "console.log").write_text("panic")
-        raise GuestError("the guest stopped", shop.path / "console.log", ["panic"])
+    with pytest.raises(GuestError) as caught:
+        fail(
+            tmp_path / "run",
+            {"console.log": "panic"},
+            lambda path: GuestError("the guest stopped", path / "console.log", ["panic"]),
+        )
     assert names(tmp_path) == ["run", "run.failed"]
     assert names(tmp_path / "run") == before
     assert caught.value.log == tmp_path / "run.failed" / "console.log"
@@ -55,19 +66,16 @@ def test_a_failure_keeps_the_older_run_and_the_log_with_its_path(tmp_path):
 
 def test_a_second_failure_replaces_the_first(tmp_path):
     for text in ("first", "second"):
-        with pytest.raises(HourglassError), workshop(tmp_path / "run") as shop:
-            (shop.path / "run.json").write_text(text)
-            raise HourglassError("no")
+        with pytest.raises(HourglassError):
+            fail(tmp_path / "run", {"run.json": text}, lambda path: HourglassError("no"))
     assert names(tmp_path) == ["run.failed"]
     assert (tmp_path / "run.failed" / "run.json").read_text() == "second"
 
 
 @pytest.mark.parametrize(("log", "left"), [("", []), ("booting", ["run.failed"])])
 def test_an_interruption_keeps_only_what_has_a_log(tmp_path, log, left):
-    with pytest.raises(KeyboardInterrupt), workshop(tmp_path / "run") as shop:
-        (shop.path / "scenario.json").write_text("{}")
-        (shop.path / "console.log").write_text(log)
-        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        fail(tmp_path / "run", {"scenario.json": "{}", "console.log": log}, lambda path: KeyboardInterrupt())
     assert names(tmp_path) == left
 
 
@@ -83,7 +91,7 @@ def test_a_users_files_are_never_touched(tmp_path, content, name):
     (tmp_path / name).mkdir()
     for file, text in content.items():
         (tmp_path / name / file).write_text(text)
-    with pytest.raises(InputError, match="not a run directory|not part of a run"):
+    with pytest.raises(InputError, match=r"not a run directory|not part of a run"):
         finish(tmp_path / "run")
     assert names(tmp_path) == [name]
     assert {path.name: path.read_text() for path in (tmp_path / name).iterdir()} == content
