@@ -53,6 +53,8 @@ def _run(arguments: list[str]) -> int:
     except typer.Abort:
         raise KeyboardInterrupt from None
     except typer.Exit as stop:
+        if stop.exit_code == INTERRUPTED:  # what some versions of typer make of a KeyboardInterrupt
+            raise KeyboardInterrupt from None
         return stop.exit_code
     except SystemExit:  # typer's answer to a broken pipe
         return BROKEN_PIPE

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An engine that needs no guest: it writes synthetic records, or fails as the test wants."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from results import synthetic
+
+
+class FakeScenario(SimpleNamespace):
+    """As much of a scenario as the runner looks at."""
+
+    def model_dump(self, mode: str) -> dict[str, Any]:
+        return {"name": self.name, "kernel": self.kernel, "seed": self.seed, "test": vars(self.test)}
+
+
+@dataclass
+class FakeEngine:
+    """Stands in for planning, kernels and the guest. `fail` is called in the run directory when set."""
+
+    recipe: synthetic.Recipe = field(default_factory=synthetic.Recipe)
+    fail: Callable[[Path], None] | None = None
+    runs: int = 0
+
+    def scenario(self, source: str = "synthetic", settings: Any = (), *, seed: Any = None, kernel: Any = None) -> Any:
+        recipe = self.recipe
+        test = SimpleNamespace(name="tcp_nup", length=recipe.length, delay=recipe.delay, step=recipe.step)
+        return FakeScenario(name=source, kernel=kernel or "6.1", seed=seed or 1, test=test)
+
+    def plan(self, scenario: Any) -> Any:
+        return SimpleNamespace(to_json=lambda: json.dumps(synthetic.plan(self.recipe)).encode())
+
+    def kernel(self, name: str, progress: Any = None) -> Any:
+        return SimpleNamespace(name=name, release="6.1.192", key="0123456789abcdef", path=Path("linux"), hz=1000)
+
+    def run(self, plan_json: bytes, kernel: Any, directory: Path, **options: Any) -> Any:
+        self.runs += 1
+        (directory / "console.log").write_text("booted\n")
+        if self.fail is not None:
+            self.fail(directory)
+        pieces = [(t["table"], t["rows"]) for t in synthetic.tables(self.recipe)]
+        synthetic.write_records(directory / "records.arrows", pieces)
+        digest = hashlib.sha256((directory / "records.arrows").read_bytes()).hexdigest()
+        return SimpleNamespace(wall_s=1.25, virtual_s=14.0, release="6.1.192", warnings=[], digest=digest)
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    from hourglass import runner, scenario
+
+    fake = FakeEngine()
+    monkeypatch.setattr(scenario, "load", fake.scenario)
+    monkeypatch.setattr(runner.plans, "build", fake.plan)
+    monkeypatch.setattr(runner.kernels, "ensure", fake.kernel)
+    monkeypatch.setattr(runner.virtual, "run", fake.run)
+    return fake

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands by their exit status, what they print, and where."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from results.synthetic import Flow, Recipe, make
+
+from hourglass.cli import errors
+from hourglass.cli.errors import guarded
+from hourglass.errors import GuestError, MissingError
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture
+def call(capsys):
+    """Runs a command in this process: (status, stdout, stderr)."""
+
+    def run(*arguments):
+        status = guarded([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run
+
+
+def hourglass(*arguments, **options):
+    """Runs a command in a process of its own."""
+    command = [sys.executable, "-c", "from hourglass.cli import main; main()", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+def raises(error):
+    def fail(directory):
+        raise error
+
+    return fail
+
+
+def test_run_prints_the_table_and_leaves_run_and_picture(engine, call, tmp_path):
+    status, out, err = call("run", "synthetic", "--out", "out")
+    assert status == 0, err
+    for words in ("upload::1", "8.00", "drops", "run      out", "picture  out/run.png", "x real time", "digest"):
+        assert words in out
+    assert "\x1b" not in out
+    assert (tmp_path / "out" / "run.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_run_json_is_all_that_is_on_stdout(engine, call, tmp_path):
+    status, out, _ = call("run", "synthetic", "--json", "--no-picture", "--out", "out", "--seed", "7")
+    assert status == 0
+    assert json.loads(out) == json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert json.loads(out)["seed"] == 7
+    assert not (tmp_path / "out" / "run.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "words"),
+    [
+        (GuestError("the kernel panicked"), 3, "the kernel panicked"),
+        (MissingError("no compiler", "apt install gcc"), 3, "mend it with: apt install gcc"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (ZeroDivisionError("oops"), 70, "internal error: ZeroDivisionError: oops"),
+        (OSError(28, "No space left on device"), 3, "No space left"),
+    ],
+)
+def test_each_failure_has_its_status_and_one_line(engine, call, error, status, words):
+    engine.fail = raises(error)
+    got, out, err = call("run", "synthetic", "--out", "out")
+    assert (got, out) == (status, "")
+    assert words in err.strip().splitlines()[-1]
+    assert "Traceback" not in err
+
+
+def test_the_traceback_of_an_internal_error_is_kept(engine, call, monkeypatch, tmp_path):
+    monkeypatch.setattr(errors.tempfile, "tempdir", str(tmp_path))
+    engine.fail = raises(ZeroDivisionError("oops"))
+    _, _, err = call("run", "synthetic", "--out", "out")
+    kept = next(tmp_path.glob("hourglass-error-*.txt"))
+    assert str(kept) in err
+    assert "Traceback" in kept.read_text()
+
+
+def test_debug_shows_the_traceback(engine, call, monkeypatch):
+    monkeypatch.setenv("HOURGLASS_DEBUG", "1")
+    engine.fail = raises(ZeroDivisionError("oops"))
+    status, _, err = call("run", "synthetic", "--out", "out")
+    assert status == 70
+    assert "Traceback" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["frobnicate"], "No such command 'frobnicate'"),
+        (["run"], "Missing argument"),
+        (["run", "x", "--frob"], "No such option"),
+        (["run", "x", "--seed", "many"], "--seed"),
+        (["compare", "nowhere", "nowhere"], "run = 'nowhere': there is no such directory"),
+        (["compare", "nowhere"], "two or more"),
+        (["run", "no-such-scenario"], "no-such-scenario"),
+        (["show", "no-such-name"], "no-such-name"),
+    ],
+)
+def test_wrong_input_is_one_line_and_status_2(call, arguments, words):
+    status, out, err = call(*arguments)
+    assert (status, out) == (2, "")
+    assert words in err
+    assert err.startswith("hourglass: error: ")
+    assert len(err.splitlines()) == 1
+
+
+def test_compare_prints_table_json_and_picture(call, tmp_path):
+    make(tmp_path / "a")
+    make(tmp_path / "b", Recipe(name="slow", flows=[Flow(rtt_us=lambda t: 9000)]))
+    status, out, _ = call("compare", "a", "b", "--out", "c.svg")
+    assert status == 0
+    assert "+350.0 *" in out
+    assert (tmp_path / "c.svg").read_text().startswith("<?xml")
+    status, out, _ = call("compare", "a", "b", "--json")
+    rtt = next(row for row in json.loads(out)["figures"] if row["figure"] == "TCP RTT p50")
+    assert rtt["runs"][1] == {"value": 9, "change_percent": 350, "interval": [7, 7], "significant": True}
+
+
+def test_equal_records_are_named(call, tmp_path):
+    make(tmp_path / "a")
+    make(tmp_path / "b")
+    assert "the same records as A" in call("compare", "a", "b")[1]
+
+
+def test_broken_records_are_one_line(call, tmp_path):
+    make(tmp_path / "a")
+    (tmp_path / "a" / "records.arrows").write_bytes(b"rubbish")
+    status, _, err = call("compare", "a", "a")
+    assert status == 3
+    assert "cut off" in err
+
+
+def test_a_process_of_its_own_exits_with_the_status():
+    wrong = hourglass("compare", "nowhere", "nowhere")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr.startswith("hourglass: error: run = 'nowhere'")
+    version = hourglass("--version")
+    assert (version.returncode, version.stdout.split()[0]) == (0, "hourglass")
+
+
+def test_a_reader_that_goes_away_is_met_with_silence(tmp_path):
+    make(tmp_path / "a")
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-c", "from hourglass.cli import main; main()", "compare", "a", "a", "--json"]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+def test_help_is_fast():
+    """The heavy imports wait until a command needs them. Best of three: other tests may run beside this one."""
+    times_s = []
+    for _ in range(3):
+        start_s = time.perf_counter()
+        assert "compare" in hourglass("--help").stdout
+        times_s.append(time.perf_counter() - start_s)
+    assert min(times_s) < 0.3
+
+
+@pytest.mark.parametrize("module", ["numpy", "polars", "pyarrow", "matplotlib", "pydantic", "rich.console"])
+def test_help_imports_nothing_heavy(module):
+    run = "import sys; from hourglass.cli.errors import guarded; guarded(['--help'])"
+    code = f"{run}; sys.exit({module!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
