@@ -35,6 +35,14 @@ struct wire_moderation {
 	u32 frames;	/* 0: no limit */
 };
 
+/* An interrupt vector: set to fire at one time, served by one NAPI. */
+struct wire_vector {
+	struct hrtimer timer;
+	struct napi_struct napi;
+	u64 fires_ns;		/* WIRE_NEVER: not set */
+	bool masked;		/* NAPI is at work, or the NIC is down */
+};
+
 /* A descriptor chain handed to the NIC: the skb lives until it is reported. */
 struct wire_slot {
 	struct sk_buff *skb;
@@ -46,9 +54,9 @@ struct wire_slot {
 struct wire_stats {
 	u64 tx_frames, tx_bytes, tx_wire_bytes, tx_skbs, tx_tso_skbs;
 	u64 tx_stops, tx_no_carrier, tx_no_memory;
-	u64 tx_lost, tx_duplicated, tx_reordered, tx_unplugged;
+	u64 tx_lost, tx_duplicated, tx_reordered;
 	u64 rx_frames, rx_bytes, rx_corrupted, rx_missed;
-	u64 interrupts;
+	u64 tx_interrupts, rx_interrupts;
 	u64 tx_digest;
 };
 
@@ -71,15 +79,11 @@ struct wire_nic {
 	u32 descriptors_used;
 	u64 arrival_last_ns;		/* jitter keeps the order */
 
+	struct wire_vector tx_vector;
+
 	/* reception: frames on their way or arrived, by time of arrival */
 	struct sk_buff_head frames;
-	u64 rx_due_ns;
-
-	/* the interrupt: one vector for both directions */
-	struct napi_struct napi;
-	struct hrtimer interrupt;
-	u64 interrupt_ns;		/* when it is set to fire; WIRE_NEVER */
-	bool masked;
+	struct wire_vector rx_vector;
 
 	/* text of the trace, as written so far */
 	char *trace_text;
@@ -101,7 +105,7 @@ static inline struct wire_cb *wire_cb(struct sk_buff *skb)
 }
 
 /* wire_nic.c */
-void wire_interrupt_set(struct wire_nic *nic);
+void wire_vector_set(struct wire_vector *vector, u64 due_ns);
 int wire_plug(struct wire_nic *nic, int cable);
 
 /* wire_tx.c */
@@ -113,7 +117,7 @@ void wire_tx_flush(struct wire_nic *nic);
 
 /* wire_rx.c */
 void wire_rx_enqueue(struct wire_nic *nic, struct sk_buff *frame);
-void wire_rx_moderate(struct wire_nic *nic);
+u64 wire_rx_due(const struct wire_nic *nic);
 int wire_rx_poll(struct wire_nic *nic, u64 now_ns, int budget);
 u32 wire_rx_in_flight(const struct wire_nic *nic, u64 now_ns);
 void wire_rx_flush(struct wire_nic *nic);

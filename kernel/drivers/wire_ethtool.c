@@ -36,7 +36,8 @@ static const struct {
 	WIRE_COUNTER(rx_bytes),
 	WIRE_COUNTER(rx_corrupted),
 	WIRE_COUNTER(rx_missed),
-	WIRE_COUNTER(interrupts),
+	WIRE_COUNTER(tx_interrupts),
+	WIRE_COUNTER(rx_interrupts),
 	WIRE_COUNTER(tx_digest),
 };
 
@@ -126,8 +127,8 @@ static int wire_coalesce_set(struct wire_nic *nic,
 	nic->rx_moderation.frames = coalesce->rx_max_coalesced_frames;
 	nic->tx_moderation.usecs = coalesce->tx_coalesce_usecs;
 	nic->tx_moderation.frames = coalesce->tx_max_coalesced_frames;
-	wire_rx_moderate(nic);
-	wire_interrupt_set(nic);
+	wire_vector_set(&nic->rx_vector, wire_rx_due(nic));
+	wire_vector_set(&nic->tx_vector, wire_tx_due(nic));
 	local_bh_enable();
 	return 0;
 }

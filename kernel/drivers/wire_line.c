@@ -21,9 +21,10 @@
  *
  * No locks, no clock, no device: proved in kernel/tests/wire_line_test.c.
  */
+#include <linux/bits.h>
+#include <linux/kernel.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
-#include <linux/minmax.h>
 #include <linux/time64.h>
 #include "wire_line.h"
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * wire: the life of a NIC, cables, and the interrupt.
+ * wire: the life of a NIC, cables, and interrupts.
  *
  * `ip link add eth0 type wire` makes a NIC without a cable. Two NICs, of any
  * namespaces, whose `cable` attribute holds the same number are joined; there is
- * carrier while both are up. One interrupt vector serves both directions, as
- * the NIC the defaults are of has it: it fires at the earlier of the completion
- * and the receive interrupt, and whatever else is due is served with it.
+ * carrier while both are up. Each direction has an interrupt vector of its own,
+ * so that what one does never shortens the other's moderation.
  *
  * parameter	unit	default	why
  * rate_bps	bit/s	10^9	Gigabit Ethernet
@@ -32,46 +31,70 @@
 
 static LIST_HEAD(wire_nics);	/* under RTNL */
 
-/* Sets the interrupt to when the earlier of the two causes is due. */
-void wire_interrupt_set(struct wire_nic *nic)
+/* Sets the interrupt to fire at @due_ns, unless it is masked. */
+void wire_vector_set(struct wire_vector *vector, u64 due_ns)
 {
-	u64 due = min(wire_tx_due(nic), nic->rx_due_ns);
-
-	if (nic->masked || due == nic->interrupt_ns)
+	if (vector->masked || due_ns == vector->fires_ns)
 		return;
-	nic->interrupt_ns = due;
-	if (due == WIRE_NEVER)
-		hrtimer_try_to_cancel(&nic->interrupt);
+	vector->fires_ns = due_ns;
+	if (due_ns == WIRE_NEVER)
+		hrtimer_try_to_cancel(&vector->timer);
 	else
-		hrtimer_start(&nic->interrupt, ns_to_ktime(due),
+		hrtimer_start(&vector->timer, ns_to_ktime(due_ns),
 			      HRTIMER_MODE_ABS_HARD);
 }
 
 static enum hrtimer_restart wire_interrupt(struct hrtimer *timer)
 {
-	struct wire_nic *nic = container_of(timer, struct wire_nic, interrupt);
+	struct wire_vector *vector = container_of(timer, struct wire_vector,
+						  timer);
 
-	nic->stats.interrupts++;
-	nic->masked = true;
-	nic->interrupt_ns = WIRE_NEVER;
-	napi_schedule_irqoff(&nic->napi);
+	vector->masked = true;
+	vector->fires_ns = WIRE_NEVER;
+	napi_schedule_irqoff(&vector->napi);
 	return HRTIMER_NORESTART;
 }
 
-static int wire_poll(struct napi_struct *napi, int budget)
+static int wire_tx_napi(struct napi_struct *napi, int budget)
 {
-	struct wire_nic *nic = container_of(napi, struct wire_nic, napi);
-	u64 now = ktime_get_ns();
-	int done;
+	struct wire_nic *nic = container_of(napi, struct wire_nic,
+					    tx_vector.napi);
 
-	wire_tx_reap(nic, now);
-	done = wire_rx_poll(nic, now, budget);
+	nic->stats.tx_interrupts++;
+	wire_tx_reap(nic, ktime_get_ns());
+	if (napi_complete_done(napi, 0)) {
+		nic->tx_vector.masked = false;
+		wire_vector_set(&nic->tx_vector, wire_tx_due(nic));
+	}
+	return 0;
+}
+
+static int wire_rx_napi(struct napi_struct *napi, int budget)
+{
+	struct wire_nic *nic = container_of(napi, struct wire_nic,
+					    rx_vector.napi);
+	int done = wire_rx_poll(nic, ktime_get_ns(), budget);
+
 	if (done < budget && napi_complete_done(napi, done)) {
-		nic->masked = false;
-		wire_rx_moderate(nic);
-		wire_interrupt_set(nic);
+		nic->stats.rx_interrupts++;
+		nic->rx_vector.masked = false;
+		wire_vector_set(&nic->rx_vector, wire_rx_due(nic));
 	}
 	return done;
+}
+
+static void wire_vector_enable(struct wire_vector *vector)
+{
+	vector->masked = false;
+	vector->fires_ns = WIRE_NEVER;
+	napi_enable(&vector->napi);
+}
+
+static void wire_vector_disable(struct wire_vector *vector)
+{
+	napi_disable(&vector->napi);
+	vector->masked = true;
+	hrtimer_cancel(&vector->timer);
 }
 
 static void wire_carrier(struct wire_nic *nic)
@@ -134,9 +157,8 @@ static int wire_open(struct net_device *dev)
 {
 	struct wire_nic *nic = netdev_priv(dev);
 
-	nic->masked = false;
-	nic->interrupt_ns = WIRE_NEVER;
-	napi_enable(&nic->napi);
+	wire_vector_enable(&nic->tx_vector);
+	wire_vector_enable(&nic->rx_vector);
 	netif_start_queue(dev);
 	wire_carrier_both(nic);
 	return 0;
@@ -147,9 +169,8 @@ static int wire_stop(struct net_device *dev)
 	struct wire_nic *nic = netdev_priv(dev);
 
 	netif_stop_queue(dev);
-	napi_disable(&nic->napi);
-	nic->masked = true;
-	hrtimer_cancel(&nic->interrupt);
+	wire_vector_disable(&nic->tx_vector);
+	wire_vector_disable(&nic->rx_vector);
 	local_bh_disable();
 	wire_tx_flush(nic);
 	wire_rx_flush(nic);
@@ -185,9 +206,8 @@ static int wire_init(struct net_device *dev)
 	nic->rx_ring = 200;
 	nic->rx_moderation = (struct wire_moderation){ .usecs = 20, .frames = 5 };
 	nic->tx_moderation = (struct wire_moderation){ .usecs = 72, .frames = 53 };
-	nic->rx_due_ns = WIRE_NEVER;
-	nic->interrupt_ns = WIRE_NEVER;
-	nic->masked = true;
+	nic->tx_vector.masked = true;
+	nic->rx_vector.masked = true;
 	__skb_queue_head_init(&nic->frames);
 	list_add_tail(&nic->list, &wire_nics);
 	return wire_tx_resize(nic, 511);
@@ -215,6 +235,31 @@ static const struct net_device_ops wire_netdev_ops = {
 	.ndo_set_mac_address = eth_mac_addr,
 };
 
+typedef int (*wire_poll)(struct napi_struct *napi, int budget);
+
+static void wire_vector_setup(struct wire_vector *vector,
+			      struct net_device *dev, wire_poll poll, bool tx)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 0)
+	if (tx)
+		netif_napi_add_tx(dev, &vector->napi, poll);
+	else
+		netif_napi_add(dev, &vector->napi, poll);
+#else
+	if (tx)
+		netif_tx_napi_add(dev, &vector->napi, poll, NAPI_POLL_WEIGHT);
+	else
+		netif_napi_add(dev, &vector->napi, poll, NAPI_POLL_WEIGHT);
+#endif
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+	hrtimer_setup(&vector->timer, wire_interrupt, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_ABS_HARD);
+#else
+	hrtimer_init(&vector->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
+	vector->timer.function = wire_interrupt;
+#endif
+}
+
 static void wire_setup(struct net_device *dev)
 {
 	struct wire_nic *nic = netdev_priv(dev);
@@ -230,18 +275,8 @@ static void wire_setup(struct net_device *dev)
 	dev->vlan_features = WIRE_FEATURES;
 	dev->max_mtu = 9000;
 	eth_hw_addr_random(dev);
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 0)
-	netif_napi_add(dev, &nic->napi, wire_poll);
-#else
-	netif_napi_add(dev, &nic->napi, wire_poll, NAPI_POLL_WEIGHT);
-#endif
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
-	hrtimer_setup(&nic->interrupt, wire_interrupt, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_ABS_HARD);
-#else
-	hrtimer_init(&nic->interrupt, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
-	nic->interrupt.function = wire_interrupt;
-#endif
+	wire_vector_setup(&nic->tx_vector, dev, wire_tx_napi, true);
+	wire_vector_setup(&nic->rx_vector, dev, wire_rx_napi, false);
 }
 
 static struct rtnl_link_ops wire_link_ops = {

@@ -16,27 +16,25 @@ static u64 wire_arrival(const struct sk_buff *frame)
 	return ((const struct wire_cb *)frame->cb)->arrival_ns;
 }
 
-/* Works out when the receive interrupt is due, from the whole queue. */
-void wire_rx_moderate(struct wire_nic *nic)
+/* When the receive interrupt is due. */
+u64 wire_rx_due(const struct wire_nic *nic)
 {
 	const struct wire_moderation *moderation = &nic->rx_moderation;
 	const struct sk_buff *frame = skb_peek(&nic->frames);
+	u64 due;
 	u32 i;
 
-	if (!frame) {
-		nic->rx_due_ns = WIRE_NEVER;
-		return;
-	}
-	nic->rx_due_ns = wire_arrival(frame) +
-			 (u64)moderation->usecs * NSEC_PER_USEC;
+	if (!frame)
+		return WIRE_NEVER;
+	due = wire_arrival(frame) + (u64)moderation->usecs * NSEC_PER_USEC;
 	if (!moderation->frames || skb_queue_len(&nic->frames) < moderation->frames)
-		return;
+		return due;
 	for (i = 1; i < moderation->frames; i++) {
 		frame = frame->next;
-		if (wire_arrival(frame) >= nic->rx_due_ns)
-			return;
+		if (wire_arrival(frame) >= due)
+			return due;
 	}
-	nic->rx_due_ns = min(nic->rx_due_ns, wire_arrival(frame));
+	return min(due, wire_arrival(frame));
 }
 
 /* Puts @frame on its way to @nic. */
@@ -66,8 +64,7 @@ void wire_rx_enqueue(struct wire_nic *nic, struct sk_buff *frame)
 		else
 			__skb_queue_head(&nic->frames, frame);
 	}
-	wire_rx_moderate(nic);
-	wire_interrupt_set(nic);
+	wire_vector_set(&nic->rx_vector, wire_rx_due(nic));
 }
 
 u32 wire_rx_in_flight(const struct wire_nic *nic, u64 now_ns)
@@ -123,7 +120,7 @@ int wire_rx_poll(struct wire_nic *nic, u64 now_ns, int budget)
 		nic->stats.rx_bytes += frame->len;
 		memset(frame->cb, 0, sizeof(frame->cb));
 		frame->protocol = eth_type_trans(frame, nic->dev);
-		napi_gro_receive(&nic->napi, frame);
+		napi_gro_receive(&nic->rx_vector.napi, frame);
 	}
 	return done;
 }
@@ -137,5 +134,4 @@ void wire_rx_flush(struct wire_nic *nic)
 		nic->stats.rx_missed++;
 		kfree_skb(frame);
 	}
-	nic->rx_due_ns = WIRE_NEVER;
 }

@@ -187,7 +187,8 @@ netdev_tx_t wire_xmit(struct sk_buff *skb, struct net_device *dev)
 		nic->stats.tx_stops++;
 		netif_stop_queue(dev);
 	}
-	wire_interrupt_set(nic);
+	if (nic->slot_count == 1 || nic->slot_count == nic->tx_moderation.frames)
+		wire_vector_set(&nic->tx_vector, wire_tx_due(nic));
 	return NETDEV_TX_OK;
 }
 
