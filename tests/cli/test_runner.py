@@ -2,7 +2,6 @@
 """The runner on an engine without a guest: what stands in the run directory, and what stands there after a failure."""
 
 import json
-import os
 
 import pytest
 
@@ -50,7 +49,7 @@ def test_a_failed_run_keeps_the_older_one_and_says_where_its_log_is(engine, tmp_
         hourglass.run(engine.scenario(), tmp_path / "out")
     assert caught.value.log == tmp_path / "out.failed" / "console.log"
     assert hourglass.load(tmp_path / "out").summary["totals"]["upload_mbps"] == 8
-    with pytest.raises(InputError, match="did not complete .the guest stopped"):
+    with pytest.raises(InputError, match="did not complete"):
         hourglass.load(tmp_path / "out.failed")
 
 
@@ -58,7 +57,7 @@ def test_an_interrupted_run_keeps_its_log_and_says_so(engine, tmp_path):
     engine.fail = raises(lambda directory: KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         hourglass.run(engine.scenario(), tmp_path / "out")
-    assert os.listdir(tmp_path) == ["out.failed"]
+    assert [path.name for path in tmp_path.iterdir()] == ["out.failed"]
     assert json.loads((tmp_path / "out.failed" / "run.json").read_text())["error"] == "interrupted"
 
 
@@ -75,7 +74,7 @@ def test_records_that_cannot_be_read_make_a_failed_run(engine, tmp_path):
     hourglass.runner.virtual.run = cut
     with pytest.raises(HourglassError, match="cut off"):
         hourglass.run(engine.scenario(), tmp_path / "out")
-    assert os.listdir(tmp_path) == ["out.failed"]
+    assert [path.name for path in tmp_path.iterdir()] == ["out.failed"]
 
 
 def test_a_users_directory_is_refused_before_the_guest_starts(engine, tmp_path):

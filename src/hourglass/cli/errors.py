@@ -52,16 +52,15 @@ def _run(arguments: list[str]) -> int:
         status = app(arguments, prog_name="hourglass", standalone_mode=False)
     except typer.Abort:
         raise KeyboardInterrupt from None
-    except typer.Exit as stop:
-        if stop.exit_code == INTERRUPTED:  # what some versions of typer make of a KeyboardInterrupt
-            raise KeyboardInterrupt from None
-        return stop.exit_code
     except SystemExit:  # typer's answer to a broken pipe
         return BROKEN_PIPE
-    except typer.BadParameter.__mro__[2] as wrong:  # click's ClickException; typer brings its own copy of click
-        message = getattr(wrong, "format_message")().strip().rstrip(".")  # noqa: B009
-        _say(f"error: {message}; `hourglass --help` shows the commands")
+    except Exception as wrong:
+        if not hasattr(wrong, "format_message"):  # click's usage errors have it; typer may bring its own copy of click
+            raise
+        _say(f"error: {wrong.format_message().strip().rstrip('.')}; `hourglass --help` shows the commands")
         return USAGE
+    if status == INTERRUPTED:  # what typer makes of a KeyboardInterrupt
+        raise KeyboardInterrupt
     return status if isinstance(status, int) else 0
 
 
