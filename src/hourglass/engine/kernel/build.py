@@ -30,7 +30,7 @@ MAKE = [
     "KBUILD_BUILD_HOST=hourglass", "KBUILD_BUILD_VERSION=1", "SOURCE_DATE_EPOCH=1704067200", "LOCALVERSION=",
 ]  # fmt: skip
 _STEP = re.compile(rb"^  [A-Z][A-Z0-9_.-]* ")
-_TELLING = re.compile(r"error:|Error |undefined reference|No space left|multiple definition|No rule to make")
+_TELLING = re.compile(r"error:|can't open|Error |undefined reference|No space left|multiple definition|No rule to make")
 
 
 @dataclass(frozen=True)
@@ -45,24 +45,8 @@ class BuiltKernel:
     hz: int
 
 
-@dataclass(frozen=True)
-class BuildProgress:
-    """How far a build is. `total` and `remaining_s` are estimates, None while nothing is known."""
-
-    stage: str
-    done: int = 0
-    total: int | None = None
-    elapsed_s: float = 0.0
-
-    @property
-    def remaining_s(self) -> float | None:
-        """Seconds to go at the rate so far."""
-        if not self.total or self.done < 20:
-            return None
-        return self.elapsed_s * max(self.total - self.done, 0) / self.done
-
-
-Report = Callable[[BuildProgress], None]
+Report = Callable[[float, str], None]
+"""Progress of a build: the share that is done, from 0 to 1 and estimated, and what goes on."""
 
 
 def build(
@@ -78,22 +62,22 @@ def build(
     `variant` adds kernel/config/VARIANT.config; `without` leaves hooks out. Raises InputError, MissingError, or
     HourglassError with the log and the compiler's own words.
     """
-    report = progress or (lambda _: None)
+    report = progress or (lambda _, __: None)
     check_prerequisites()
     origin = find_source(version_or_path, name, report)
     version = hooks.tree_version(origin.tree)
     recipe = Recipe(origin.name, origin.identity, version, variant, tuple(sorted(without)))
     work = paths.cache() / "work" / recipe.label
-    busy = BuildProgress(f"waiting for another process that builds Linux {recipe.label}")
-    with source.locked(work.with_name(f"{recipe.label}.lock"), lambda: report(busy)):
+    busy = f"waiting for another process that builds Linux {recipe.label}"
+    with source.locked(work.with_name(f"{recipe.label}.lock"), lambda: report(0.0, busy)):
         kernel = load(recipe.key(), recipe.label)
         if kernel is None:
             key, files, wanted = read_ingredients(recipe, origin)
             base = work.with_name(origin.name)
             if work != base and not worktree.built(work) and worktree.built(base):
-                report(BuildProgress(f"copying the objects of {origin.name}"))
+                report(0.0, f"copying the objects of {origin.name}")
                 worktree.clone(base, work)
-            report(BuildProgress("preparing the source tree"))
+            report(0.0, "preparing the source tree")
             worktree.prepare(work, origin, files)
             configure(work, recipe, wanted, strict=origin.packaged)
             make(work, recipe, jobs or len(os.sched_getaffinity(0)), report)
@@ -115,13 +99,13 @@ def read_ingredients(recipe: Recipe, origin: Source) -> tuple[str, hooks.Overlay
 def find_source(version_or_path: str | Path, name: str | None, report: Report) -> Source:
     """The source that the user means: a packaged version, or a folder and the name for it."""
     if str(version_or_path) in RELEASES and name in {None, str(version_or_path)}:
-        return source.packaged(str(version_or_path), lambda text: report(BuildProgress(text)))
+        return source.packaged(str(version_or_path), lambda text: report(0.0, text))
     tree = Path(version_or_path)
     if not tree.is_dir():
         raise InputError("kernel", str(version_or_path), f"{', '.join(RELEASES)} or the folder of a kernel tree")
     if name is None:
         raise InputError("kernel build --name", None, "a tree of your own needs a name")
-    report(BuildProgress("hashing the source tree"))
+    report(0.0, "hashing the source tree")
     return source.named(tree, name)
 
 
@@ -132,7 +116,7 @@ def make(work: Path, recipe: Recipe, jobs: int, report: Report) -> None:
     usual = paths.cache() / "kernels" / "steps"
     total = None if again else int(usual.read_text()) if usual.is_file() else USUAL_STEPS
     steps, start = 0, time.monotonic()
-    report(BuildProgress("compiling", 0, total))
+    report(0.0, "compiling")
     command = [*MAKE, f"-j{jobs}", "linux"]
     with log.open("ab") as file, process.group(command, work, process.clean_environment(), grace_s=5.0) as child:
         assert child.stdout is not None
@@ -140,8 +124,7 @@ def make(work: Path, recipe: Recipe, jobs: int, report: Report) -> None:
             file.write(line)
             if _STEP.match(line):
                 steps += 1
-                total = max(total, steps) if total else None
-                report(BuildProgress("compiling", steps, total, time.monotonic() - start))
+                report(*estimate(steps, total, time.monotonic() - start))
         status = child.wait()
     if status != 0:
         raise failure(f"building Linux {recipe.label} failed", log)
@@ -149,6 +132,15 @@ def make(work: Path, recipe: Recipe, jobs: int, report: Report) -> None:
     if not again:
         usual.parent.mkdir(parents=True, exist_ok=True)
         usual.write_text(str(steps))
+
+
+def estimate(steps: int, total: int | None, elapsed_s: float) -> tuple[float, str]:
+    """The share done and a text with the time taken and to go, from make's steps so far and those of a whole build."""
+    taken = f"compiling, {elapsed_s:.0f} s"
+    if total is None:
+        return 0.0, f"{taken}, {steps} files"
+    share = min(steps / total, 0.99)
+    return share, f"{taken}, about {elapsed_s / share - elapsed_s:.0f} s left" if steps >= 50 else taken
 
 
 def configure(work: Path, recipe: Recipe, wanted: config.Options, strict: bool) -> None:
@@ -168,8 +160,9 @@ def configure(work: Path, recipe: Recipe, wanted: config.Options, strict: bool) 
         with log.open("ab") as file, process.group([*MAKE, *target], work, process.clean_environment()) as child:
             assert child.stdout is not None
             file.writelines(child.stdout)
-            if child.wait() != 0:
-                raise failure(f"configuring Linux {recipe.label} failed", log)
+            status = child.wait()
+        if status != 0:
+            raise failure(f"configuring Linux {recipe.label} failed", log)
     gone = config.lost(wanted, config.parse((work / ".config").read_text()))
     gone = [option for option in gone if strict or known(work, option)]
     if gone:

@@ -21,7 +21,10 @@ from hourglass.errors import HourglassError, InputError, MissingError
 RELEASES = {"5.10": "bullseye", "6.1": "bookworm", "6.12": "trixie"}
 """The kernels that are there by name, and the Debian release whose package each is."""
 
-LEFT_OUT = ["Documentation/[!K]*", "arch/[!uxK]*", "arch/xtensa", "drivers/gpu/*.[ch]", "sound/*.[ch]", "tools/testing"]
+LEFT_OUT = [
+    *(f"arch/[!uxK]*{ending}" for ending in (".[chS]", ".dts", ".dtsi", "_defconfig", ".config")),
+    "Documentation/[!K]*", "drivers/gpu/*.[ch]", "sound/*.[ch]", "tools/testing",
+]  # fmt: skip
 """What a guest kernel never compiles; all Kconfig files stay. Half of the tree."""
 
 PRODUCTS = (".o", ".a", ".ko", ".cmd", ".mod", ".mod.c", ".order", ".symvers", ".su", ".gcno")

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The guest's console: the agent's events (ARCHITECTURE.md, "Console protocol"), and a log of everything else.
+
+Whatever the kernel complains of is noticed here: a panic, a BUG, a WARNING. Knows neither processes nor clocks.
+"""
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+PREFIX = b"hourglass: {"
+PANIC = "Kernel panic - not syncing"
+_COMPLAINT = re.compile(r"WARNING: |BUG: |Oops")
+_KEPT = 400
+
+Event = dict[str, Any]
+
+
+@dataclass
+class Console:
+    """Reads the console's bytes as they come; writes `log`, except the heartbeats."""
+
+    log: BinaryIO
+    ready: bool = False
+    done: bool = False
+    test_ns: int = 0
+    error: Event | None = None
+    warnings: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    panicked: bool = False
+    _rest: bytes = b""
+
+    def feed(self, data: bytes) -> int:
+        """Takes bytes; gives the number of events among them. Raises OSError when the log cannot be written."""
+        *whole, self._rest = (self._rest + data).split(b"\n")
+        return sum(self._line(line.rstrip(b"\r")) for line in whole)
+
+    def close(self) -> None:
+        """Takes what came after the last end of line."""
+        if self._rest:
+            self.feed(b"\n")
+        self.log.flush()
+
+    def _line(self, line: bytes) -> bool:
+        """One line; whether it was an event. An event that something was printed before is still one."""
+        before, prefix, _ = line.partition(PREFIX)
+        event = parse_event(line[len(before) + len(PREFIX) - 1 :]) if prefix else None
+        if event is None:
+            self._log(line)
+            return False
+        if event["event"] == "time":
+            line = before
+        if line:
+            self.log.write(line + b"\n")
+        self._act(event)
+        return True
+
+    def _log(self, line: bytes) -> None:
+        self.log.write(line + b"\n")
+        text = line.decode("utf-8", "replace")
+        if PANIC in text:
+            self.panicked = True
+        elif _COMPLAINT.search(text):
+            self.warnings.append(text.strip())
+        self.lines = [*self.lines[-_KEPT:], text]
+
+    def _act(self, event: Event) -> None:
+        match event:
+            case {"event": "ready"}:
+                self.ready = True
+            case {"event": "time", "ns": int(ns)}:
+                self.test_ns = ns
+            case {"event": "error"} if self.error is None:
+                self.error = event
+            case {"event": "done"}:
+                self.done = True
+
+    def tail(self, count: int = 12) -> list[str]:
+        """The lines that matter: a panic and what follows it, else the last ones."""
+        full = [line for line in self.lines if line.strip()]
+        first = next((number for number, line in enumerate(full) if PANIC in line), None)
+        return full[-count:] if first is None else full[first : first + count]
+
+
+def parse_event(text: bytes) -> Event | None:
+    """The JSON object of a protocol line; None if it is not one."""
+    try:
+        event = json.loads(text)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) and isinstance(event.get("event"), str) else None

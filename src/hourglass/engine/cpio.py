@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the archive the kernel unpacks as its first root: cpio, "newc" format.
+
+Source: Documentation/driver-api/early-userspace/buffer-format.rst of the kernel. A member is a header of 13 eight-digit
+hexadecimal numbers, its name and its bytes, each padded to four. Everything a host could put in (inode numbers, owners,
+times) is fixed, so equal members give equal bytes. Left out: hard links, check sums.
+"""
+
+import stat
+from dataclasses import dataclass
+
+_TRAILER = "TRAILER!!!"
+
+
+@dataclass(frozen=True)
+class Member:
+    """One file: `mode` with its type bits, `content` the bytes or a link's target, `device` major and minor."""
+
+    mode: int
+    content: bytes = b""
+    device: tuple[int, int] = (0, 0)
+
+
+def folder() -> Member:
+    """An empty folder."""
+    return Member(stat.S_IFDIR | 0o755)
+
+
+def file(content: bytes, mode: int = 0o644) -> Member:
+    """A regular file."""
+    return Member(stat.S_IFREG | mode, content)
+
+
+def link(target: str) -> Member:
+    """A symbolic link."""
+    return Member(stat.S_IFLNK | 0o777, target.encode())
+
+
+def character_device(major: int, minor: int) -> Member:
+    """A character device node."""
+    return Member(stat.S_IFCHR | 0o600, device=(major, minor))
+
+
+def archive(members: dict[str, Member]) -> bytes:
+    """The archive of members by path without leading slash, in order of path; parent folders are added."""
+    every = {parent: folder() for name in members for parent in parents(name)} | members
+    parts = [entry(number, name, every[name]) for number, name in enumerate(sorted(every), start=1)]
+    parts.append(entry(0, _TRAILER, Member(0)))
+    return b"".join(parts)
+
+
+def parents(name: str) -> list[str]:
+    """The folders above a path: "a/b/c" has "a" and "a/b"."""
+    steps = name.split("/")
+    return ["/".join(steps[:depth]) for depth in range(1, len(steps))]
+
+
+def entry(inode: int, name: str, member: Member) -> bytes:
+    """Header, name and bytes of one member."""
+    encoded = name.encode() + b"\0"
+    links = 2 if stat.S_ISDIR(member.mode) else 1
+    numbers = (inode, member.mode, 0, 0, links, 0, len(member.content), 0, 0, *member.device, len(encoded), 0)
+    header = b"070701" + b"".join(b"%08X" % number for number in numbers)
+    return pad(header + encoded) + pad(member.content)
+
+
+def pad(data: bytes) -> bytes:
+    """The bytes, filled with zeros to a multiple of four."""
+    return data + bytes(-len(data) % 4)
