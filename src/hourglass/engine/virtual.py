@@ -112,6 +112,8 @@ def command(kernel: BuiltKernel, seed: int) -> list[str]:
         f"mem={MEMORY}",
         f"initrd={PRIVATE}/root.cpio",
         "hostfs=.",
+        "root=98:0",  # unused; this and the console would else be appended, behind the agent's arguments
+        "console=tty0",
         f"uml_dir={PRIVATE}/",
         "con=null",
         "con0=null,fd:1",
