@@ -133,7 +133,8 @@ mod tests {
     #[test]
     fn sampling_switched_off_leaves_the_devices_start_and_end() {
         let all = agenda(r#"{"tcp_ns": 0, "device_ns": 0}"#, "", "");
-        let samples: Vec<i64> = all.iter().filter(|(_, a)| *a == Action::SampleDevices).map(|(t, _)| *t).collect();
+        let samples: Vec<i64> =
+            all.iter().filter(|(_, a)| *a == Action::SampleDevices).map(|(t, _)| *t).collect();
         assert_eq!(samples, [0, 2 * SECOND]);
         assert!(!all.iter().any(|(_, action)| *action == Action::SampleTcp));
     }

@@ -37,9 +37,9 @@ impl<'a> Clockwork<'a> {
         let (mut sockets, mut devices) = (Vec::new(), Vec::new());
         for name in nodes.names() {
             nodes.enter(Some(name))?;
-            devices.push(Devices::open(name).map_err(|error| Failure::of("route netlink", error))?);
+            devices.push(Devices::open(name).map_err(|error| Failure::system("route netlink", error))?);
             if plan.flows.iter().any(|flow| flow.client == name || flow.server == name) {
-                let diag = Diag::open().map_err(|error| Failure::of("sock_diag", error))?;
+                let diag = Diag::open().map_err(|error| Failure::system("sock_diag", error))?;
                 sockets.push((name.to_owned(), diag));
             }
         }
@@ -91,7 +91,7 @@ impl<'a> Clockwork<'a> {
                     result = records.push(Table::Tcp, &row);
                 }
             });
-            asked.map_err(|error| Failure::of(format!("sock_diag in {node}"), error))?;
+            asked.map_err(|error| Failure::system(format!("sock_diag in {node}"), error))?;
             result?;
         }
         Ok(())
@@ -102,10 +102,11 @@ impl<'a> Clockwork<'a> {
     }
 
     fn write_facts(&mut self) -> Result<()> {
-        let name = nix::sys::utsname::uname().map_err(|error| Failure::of("uname", error))?;
+        let name = nix::sys::utsname::uname().map_err(|error| Failure::system("uname", error))?;
         let release = name.release().to_string_lossy();
         for (key, value) in [("kernel.release", &*release), ("agent.version", env!("CARGO_PKG_VERSION"))] {
-            self.records.push(Table::Fact, &[Cell::I64(0), Cell::Null, Cell::Text(key), Cell::Text(value)])?;
+            self.records
+                .push(Table::Fact, &[Cell::I64(0), Cell::Null, Cell::Text(key), Cell::Text(value)])?;
         }
         Ok(())
     }
@@ -114,8 +115,9 @@ impl<'a> Clockwork<'a> {
     fn write_counters(&mut self, t_ns: i64) -> Result<()> {
         for (node, devices) in self.nodes.names().zip(&mut self.devices) {
             for device in devices.names()? {
-                let counters = ethtool::counters(self.nodes.control(node), &device)
-                    .map_err(|error| Failure::of(format!("ethtool counters of {device} in {node}"), error))?;
+                let counters = ethtool::counters(self.nodes.control(node), &device).map_err(|error| {
+                    Failure::system(format!("ethtool counters of {device} in {node}"), error)
+                })?;
                 for (name, value) in counters {
                     let texts = [node, &device, &name].map(Cell::Text);
                     let row = [&[Cell::I64(t_ns)], &texts[..], &[Cell::U64(value)]].concat();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Counters of devices and qdiscs, from route netlink (include/uapi/linux/if_link.h, gen_stats.h, rtnetlink.h).
+//! Counters of devices and qdiscs, from route netlink (`if_link.h`, `gen_stats.h` and `rtnetlink.h` of
+//! include/uapi/linux).
 //!
 //! Every device but `lo`, and every qdisc on them, also those the kernel put there itself, for they queue too.
 
@@ -18,6 +19,7 @@ const RTM_GETQDISC: u16 = 38;
 /// `sizeof` of `struct ifinfomsg` and of `struct tcmsg`.
 const IFINFOMSG: usize = 16;
 const TCMSG: usize = 20;
+const IFF_LOOPBACK: u32 = 0x8;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_STATS64: u16 = 23;
 const TCA_KIND: u16 = 1;
@@ -78,13 +80,13 @@ impl Devices {
     }
 
     pub fn names(&mut self) -> report::Result<Vec<String>> {
-        let links = self.links().map_err(|error| Failure::of("listing devices", error))?;
+        let links = self.links().map_err(|error| Failure::system("listing devices", error))?;
         Ok(links.into_values().map(|link| link.name).collect())
     }
 
     pub fn sample(&mut self, t_ns: i64, records: &mut Records) -> report::Result<()> {
         let both = self.links().and_then(|links| Ok((links, self.qdiscs()?)));
-        let (links, qdiscs) = both.map_err(|error| Failure::of("reading device counters", error))?;
+        let (links, qdiscs) = both.map_err(|error| Failure::system("reading device counters", error))?;
         for link in links.values() {
             let head = [Cell::I64(t_ns), Cell::Text(&self.node), Cell::Text(&link.name)];
             let [rx_packets, tx_packets, rx_bytes, tx_bytes, rx_errors, tx_errors, rx_dropped, tx_dropped] =
@@ -123,7 +125,7 @@ impl Link {
                 _ => {}
             }
         }
-        (flags & libc::IFF_LOOPBACK.cast_unsigned() == 0).then_some((index, link))
+        (flags & IFF_LOOPBACK == 0).then_some((index, link))
     }
 }
 
@@ -194,8 +196,10 @@ fn parent(class: u32) -> String {
     match class {
         TC_H_ROOT => "root".to_owned(),
         TC_H_INGRESS => "ingress".to_owned(),
-        _ if class & 0xffff == 0 => handle(class),
-        _ => format!("{:x}:{:x}", class >> 16, class & 0xffff),
+        _ => match class & 0xffff {
+            0 => handle(class),
+            minor => format!("{:x}:{minor:x}", class >> 16),
+        },
     }
 }
 

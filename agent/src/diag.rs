@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The state of TCP sockets, from the kernel's own tables (`sock_diag`, include/uapi/linux/inet_diag.h).
+//! The state of TCP sockets, from the kernel's own tables (`sock_diag`, `inet_diag.h`).
 //!
 //! All sockets of a node are asked for by their addresses in one message, and the answers, one each, are fetched
 //! together: two system calls per node and sample. (A dump would walk the whole hash table of established sockets and

@@ -20,7 +20,8 @@ pub fn counters(control: BorrowedFd, device: &str) -> Result<Vec<(String, u64)>>
     let names = ask(control, device, &[ETHTOOL_GSTRINGS, ETH_SS_STATS, count_word], 12 + count * NAME)?;
     let values = ask(control, device, &[ETHTOOL_GSTATS, count_word], 8 + count * 8)?;
     let names = names[12..].chunks_exact(NAME).map(name);
-    let values = values[8..].chunks_exact(8).map(|bytes| u64::from_ne_bytes(*bytes.first_chunk().expect("is 8")));
+    let values =
+        values[8..].chunks_exact(8).map(|bytes| u64::from_ne_bytes(*bytes.first_chunk().expect("is 8")));
     Ok(names.zip(values).take(count).collect())
 }
 

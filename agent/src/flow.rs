@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
 use nix::sys::socket::{
-    bind, connect, getsockname, listen, setsockopt, socket, sockopt, Backlog, SockFlag, SockType, SockaddrStorage,
+    bind, connect, getsockname, listen, setsockopt, shutdown, socket, sockopt, Backlog, Shutdown, SockFlag,
+    SockType, SockaddrStorage,
 };
 
 use crate::clock::Epoch;
@@ -28,6 +29,8 @@ use crate::sys::{self, Zeros};
 
 /// Enough for a thread that does little but call the kernel.
 const STACK: usize = 64 << 10;
+
+const CONNECTED: &str = "connected";
 
 #[derive(Clone)]
 struct Event {
@@ -56,7 +59,7 @@ impl Flow {
         let blame = |failure: Failure| Failure::of(format!("flow {}", plan.name), failure.message);
         nodes.enter(Some(&plan.server))?;
         let listener = open_end(plan).map_err(blame)?;
-        listen_at(&listener, plan).map_err(|error| blame(Failure::of("listening", words(&error))))?;
+        listen_at(&listener, plan).map_err(|error| blame(Failure::system("listening", error)))?;
         nodes.enter(Some(&plan.client))?;
         let client = open_end(plan).map_err(blame)?;
         Ok(Self {
@@ -76,10 +79,10 @@ impl Flow {
         SocketAddr::new(self.plan.address, self.plan.port)
     }
 
-    /// An event of one name happens once, whichever end notices it first.
+    /// The end of a flow, be it stopped or failed, is noted once, whichever of its ends notices first.
     fn note(&self, name: &'static str, detail: String) {
         let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        if events.iter().all(|event| event.name != name) {
+        if events.iter().all(|event| event.name == CONNECTED) {
             events.push(Event { t_ns: self.epoch.now(), name, detail });
         }
     }
@@ -99,8 +102,8 @@ impl Flow {
         connect(self.client.as_raw_fd(), &SockaddrStorage::from(self.address()))?;
         let local = local_address(&self.client)?;
         let _ = self.local.set(local);
-        self.note("connected", format!("{local} to {}", self.address()));
-        transfer(&self.client, self.plan.client_sends(), zeros)
+        self.note(CONNECTED, format!("{local} to {}", self.address()));
+        self.transfer(&self.client, self.plan.client_sends(), zeros)
     }
 
     fn run_server(&self, zeros: &Zeros) -> io::Result<()> {
@@ -109,14 +112,33 @@ impl Flow {
         if self.stopped.load(Ordering::SeqCst) {
             return sys::abort(fd.as_fd()); // it came through as it was being stopped
         }
-        transfer(fd, !self.plan.client_sends(), zeros)
+        self.transfer(fd, !self.plan.client_sends(), zeros)
+    }
+
+    fn transfer(&self, fd: &OwnedFd, sends: bool, zeros: &Zeros) -> io::Result<()> {
+        let result = if sends { zeros.send_forever(fd.as_fd()) } else { sys::discard_forever(fd.as_fd()) };
+        if self.stopped.load(Ordering::SeqCst) {
+            sys::abort(fd.as_fd())?; // for the kernels of `stop_end`; nothing to do on others
+        }
+        result
     }
 
     fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         let ends = [Some(&self.client), self.accepted.get()];
-        let error = ends.into_iter().flatten().find_map(|fd| sys::abort(fd.as_fd()).err());
+        let error = ends.into_iter().flatten().find_map(|fd| stop_end(fd).err());
         self.note("stopped", error.as_ref().map_or_else(String::new, words));
+    }
+}
+
+/// Some kernels of 2023 (Linux 6.4 to 6.6 and stable ones of that time) refuse to abort what a thread is blocked in.
+/// There the thread is woken, and aborts.
+fn stop_end(fd: &OwnedFd) -> io::Result<()> {
+    match sys::abort(fd.as_fd()) {
+        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+            Ok(shutdown(fd.as_raw_fd(), Shutdown::Both)?)
+        }
+        result => result,
     }
 }
 
@@ -126,9 +148,9 @@ fn open_end(plan: &plan::Flow) -> Result<OwnedFd> {
         set_dscp(fd.as_fd(), plan.address, plan.dscp)?;
         Ok(fd)
     };
-    let fd = open().map_err(|error| Failure::of("making its socket", words(&error)))?;
+    let fd = open().map_err(|error| Failure::system("making its socket", error))?;
     setsockopt(&fd, sockopt::TcpCongestion, &plan.cc.clone().into()).map_err(|error| {
-        Failure::of(format!("congestion control {} is not in this kernel", plan.cc), error.desc())
+        Failure::system(format!("congestion control {} is not in this kernel", plan.cc), error)
     })?;
     Ok(fd)
 }
@@ -149,14 +171,6 @@ fn local_address(fd: &OwnedFd) -> io::Result<SocketAddr> {
     four.or(six).ok_or_else(|| io::Error::other("its address is neither IPv4 nor IPv6"))
 }
 
-fn transfer(fd: &OwnedFd, sends: bool, zeros: &Zeros) -> io::Result<()> {
-    if sends {
-        zeros.send_forever(fd.as_fd())
-    } else {
-        sys::discard_forever(fd.as_fd())
-    }
-}
-
 /// One end of a live connection, as the kernel's tables name it.
 pub struct Endpoint<'a> {
     pub node: &'a str,
@@ -173,7 +187,7 @@ pub struct Flows {
 impl Flows {
     /// Sockets and threads of all flows. Leaves the calling thread in one of the nodes.
     pub fn prepare(plans: &[plan::Flow], nodes: &Nodes, epoch: Epoch) -> Result<Self> {
-        let zeros = Arc::new(Zeros::new().map_err(|error| Failure::of("memory to send from", error))?);
+        let zeros = Arc::new(Zeros::new().map_err(|error| Failure::system("memory to send from", error))?);
         let mut flows = Vec::new();
         for plan in plans {
             let flow = Arc::new(Flow::open(plan, nodes, epoch)?);
@@ -196,7 +210,8 @@ impl Flows {
 
     /// Both ends of every flow that is connected, in the order of the plan, the client first.
     pub fn endpoints(&self) -> impl Iterator<Item = Endpoint<'_>> {
-        let live = self.flows.iter().map(|(flow, _)| flow).filter(|flow| !flow.stopped.load(Ordering::SeqCst));
+        let live =
+            self.flows.iter().map(|(flow, _)| flow).filter(|flow| !flow.stopped.load(Ordering::SeqCst));
         live.filter_map(|flow| Some((flow, *flow.local.get()?))).flat_map(|(flow, local)| {
             let (plan, remote) = (&flow.plan, flow.address());
             let (flow, sender) = (plan.id, plan.client_sends());
@@ -215,8 +230,12 @@ impl Flows {
         }
         rows.sort_by_key(|(t_ns, flow, _)| (*t_ns, *flow));
         for (t_ns, flow, event) in &rows {
-            let row =
-                [Cell::I64(*t_ns), Cell::U64((*flow).into()), Cell::Text(event.name), Cell::Text(&event.detail)];
+            let row = [
+                Cell::I64(*t_ns),
+                Cell::U64((*flow).into()),
+                Cell::Text(event.name),
+                Cell::Text(&event.detail),
+            ];
             records.push(Table::Flow, &row)?;
         }
         Ok(())
@@ -229,5 +248,5 @@ fn spawn(flow: &Arc<Flow>, zeros: &Arc<Zeros>, role: Role) -> Result<Thread> {
     let (flow, zeros) = (Arc::clone(flow), Arc::clone(zeros));
     let body = move || flow.note_end(&role(&flow, &zeros));
     let thread = thread::Builder::new().stack_size(STACK).spawn(body);
-    thread.map(|handle| handle.thread().clone()).map_err(|error| Failure::of("starting a thread", error))
+    thread.map(|handle| handle.thread().clone()).map_err(|error| Failure::system("starting a thread", error))
 }

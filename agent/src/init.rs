@@ -13,13 +13,19 @@ use nix::sys::reboot::{reboot, RebootMode};
 use nix::sys::termios::tcdrain;
 use nix::unistd::{dup2_stderr, dup2_stdin, dup2_stdout, sync};
 
-use crate::report::{words, Failure, Result};
+use crate::report::{Failure, Result};
 
 /// Where the host's side of the run is: the plan comes from there, the records go there.
 const OUT: &str = "/out";
 
-const MOUNTS: [(&str, &str); 6] =
-    [("/proc", "proc"), ("/sys", "sysfs"), ("/dev", "devtmpfs"), ("/run", "tmpfs"), ("/tmp", "tmpfs"), (OUT, "hostfs")];
+const MOUNTS: [(&str, &str); 6] = [
+    ("/proc", "proc"),
+    ("/sys", "sysfs"),
+    ("/dev", "devtmpfs"),
+    ("/run", "tmpfs"),
+    ("/tmp", "tmpfs"),
+    (OUT, "hostfs"),
+];
 
 pub fn is_init() -> bool {
     std::process::id() == 1
@@ -27,9 +33,9 @@ pub fn is_init() -> bool {
 
 pub fn start() -> Result<()> {
     for (path, kind) in MOUNTS {
-        attach(path, kind).map_err(|error| Failure::of(format!("mounting {kind} on {path}"), words(&error)))?;
+        attach(path, kind).map_err(|error| Failure::system(format!("mounting {kind} on {path}"), error))?;
     }
-    console().map_err(|error| Failure::of("/dev/console", words(&error)))
+    console().map_err(|error| Failure::system("/dev/console", error))
 }
 
 /// A view of the file system for this process and its children alone, with an empty /run in it.
@@ -40,7 +46,7 @@ pub fn isolate() -> Result<()> {
         mount(None::<&str>, "/", None::<&str>, private, None::<&str>)?;
         mount(Some("none"), "/run", Some("tmpfs"), MsFlags::empty(), None::<&str>)
     };
-    isolate().map_err(|error| Failure::of("making a mount namespace (this needs root)", error.desc()))
+    isolate().map_err(|error| Failure::system("making a mount namespace (this needs root)", error))
 }
 
 /// Mounts, unless the kernel already did; makes the mount point if it can and must.

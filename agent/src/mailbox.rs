@@ -46,12 +46,18 @@ impl Mailbox {
             header.msg_hdr.msg_controllen = CONTROL;
             header
         }));
-        let (headers, count) = (self.headers.as_mut_ptr(), libc::c_uint::try_from(self.count).expect("is small"));
+        let (headers, count) =
+            (self.headers.as_mut_ptr(), libc::c_uint::try_from(self.count).expect("is small"));
         // SAFETY: `count` headers, each pointing at its own slot of `data` and `control`, all alive here.
-        let got = unsafe { libc::recvmmsg(fd.as_raw_fd(), headers, count, libc::MSG_DONTWAIT, ptr::null_mut()) };
+        let got =
+            unsafe { libc::recvmmsg(fd.as_raw_fd(), headers, count, libc::MSG_DONTWAIT, ptr::null_mut()) };
         let got = usize::try_from(got).or_else(|_| {
             let error = Error::last_os_error();
-            if error.kind() == ErrorKind::WouldBlock { Ok(0) } else { Err(error) }
+            if error.kind() == ErrorKind::WouldBlock {
+                Ok(0)
+            } else {
+                Err(error)
+            }
         });
         self.headers.truncate(*got.as_ref().unwrap_or(&0));
         Ok(got? == self.count)

@@ -41,8 +41,9 @@ use report::{Failure, Result};
 
 fn main() {
     sys::keep_freed_memory();
-    panic::set_hook(Box::new(|panic| leave(Err(Failure::new(format!("a bug in the agent: {panic}"))))));
-    leave(run());
+    sys::raise_file_limit();
+    panic::set_hook(Box::new(|panic| leave(&Err(Failure::new(format!("a bug in the agent: {panic}"))))));
+    leave(&run());
 }
 
 fn run() -> Result<()> {
@@ -55,7 +56,7 @@ fn run() -> Result<()> {
         return Err(Failure::new("usage: hourglass-agent PLAN RECORDS"));
     };
     let plan = Path::new(plan);
-    let text = fs::read(plan).map_err(|error| Failure::of(plan.display(), error))?;
+    let text = fs::read(plan).map_err(|error| Failure::system(plan.display(), error))?;
     let plan = plan::Plan::parse(&text)?;
     let records = records::Records::create(Path::new(records))?;
     if !first {
@@ -68,8 +69,8 @@ fn run() -> Result<()> {
 }
 
 /// The one way out, for success, failure and panic alike.
-fn leave(result: Result<()>) -> ! {
-    match &result {
+fn leave(result: &Result<()>) -> ! {
+    match result {
         Ok(()) => report::done(),
         Err(failure) => report::error(failure),
     }

@@ -127,8 +127,8 @@ impl Socket {
 }
 
 fn error_of(body: &[u8]) -> Error {
-    let code = u32_at(body, 0).map_or(0, u32::cast_signed);
-    Error::from_raw_os_error(-code)
+    let negative = body.first_chunk().copied().map_or(0, i32::from_ne_bytes);
+    Error::from_raw_os_error(-negative)
 }
 
 #[cfg(test)]

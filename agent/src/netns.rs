@@ -20,7 +20,7 @@ use nix::sched::{setns, unshare, CloneFlags};
 use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
 use nix::sys::stat::Mode;
 
-use crate::report::{words, Failure, Result};
+use crate::report::{Failure, Result};
 use crate::sys;
 
 const OWN_NAMESPACE: &str = "/proc/thread-self/ns/net";
@@ -44,13 +44,13 @@ pub struct Nodes {
 
 impl Nodes {
     pub fn make(names: &[String]) -> Result<Self> {
-        let first = File::open(OWN_NAMESPACE).map_err(|error| Failure::of(OWN_NAMESPACE, words(&error)))?;
-        create_dir_all(NAMES).map_err(|error| Failure::of(NAMES, words(&error)))?;
+        let first = File::open(OWN_NAMESPACE).map_err(|error| Failure::system(OWN_NAMESPACE, error))?;
+        create_dir_all(NAMES).map_err(|error| Failure::system(NAMES, error))?;
         let mut nodes = Self { first, list: Vec::new(), current: Cell::new(None) };
         for name in names {
             let namespace = Namespace::make(name).map_err(|error| Failure {
                 node: Some(name.clone()),
-                ..Failure::of("making the network namespace", words(&error))
+                ..Failure::system("making the network namespace", error)
             })?;
             nodes.current.set(Some(nodes.list.len()));
             nodes.list.push(namespace);
@@ -73,7 +73,7 @@ impl Nodes {
             let file = target.map_or(&self.first, |index| &self.list[index].file);
             setns(file, CloneFlags::CLONE_NEWNET).map_err(|error| Failure {
                 node: name.map(str::to_owned),
-                ..Failure::of("entering the network namespace", error.desc())
+                ..Failure::system("entering the network namespace", error)
             })?;
             self.current.set(target);
         }

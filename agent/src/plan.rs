@@ -112,7 +112,9 @@ impl Plan {
     }
 
     fn check(&self) -> std::result::Result<(), String> {
-        require(self.version == VERSION, || format!("version {} (this agent knows {VERSION})", self.version))?;
+        require(self.version == VERSION, || {
+            format!("version {} (this agent knows {VERSION})", self.version)
+        })?;
         let sampling = self.sampling;
         let times = [self.end_ns, sampling.tcp_ns, sampling.device_ns];
         require(times.iter().all(|ns| *ns >= 0), || "a time below 0".into())?;

@@ -16,8 +16,8 @@ use std::thread;
 
 use nix::cmsg_space;
 use nix::sys::socket::{
-    bind, connect, recvmsg, send, sendmsg, setsockopt, socket, sockopt, ControlMessageOwned, MsgFlags, SockFlag,
-    SockType, SockaddrStorage,
+    bind, connect, recvmsg, send, sendmsg, setsockopt, socket, sockopt, ControlMessageOwned, MsgFlags,
+    SockFlag, SockType, SockaddrStorage,
 };
 use nix::sys::time::TimeSpec;
 
@@ -68,7 +68,7 @@ impl Probes {
     pub fn prepare(plans: &[plan::Probe], nodes: &Nodes) -> Result<Self> {
         let mut probes = Vec::new();
         for plan in plans {
-            let blame = |error: std::io::Error| Failure::of(format!("probe {}", plan.name), error);
+            let blame = |error: std::io::Error| Failure::system(format!("probe {}", plan.name), error);
             if plan.kind == ProbeKind::Udp {
                 nodes.enter(Some(&plan.server))?;
                 start_responder(plan).map_err(blame)?;
@@ -147,11 +147,14 @@ impl Probe {
             let more = mailbox
                 .fetch(self.socket.as_fd())
                 .or_else(|_| mailbox.fetch(self.socket.as_fd()))
-                .map_err(|error| Failure::of(format!("probe {}", self.plan.name), error))?;
+                .map_err(|error| Failure::system(format!("probe {}", self.plan.name), error))?;
             for (reply, arrival) in mailbox.messages() {
                 let Some((seq, there)) = self.parse(reply) else { continue };
                 let Some(back) = arrival else {
-                    return Err(Failure::new(format!("probe {}: a reply without a timestamp", self.plan.name)));
+                    return Err(Failure::new(format!(
+                        "probe {}: a reply without a timestamp",
+                        self.plan.name
+                    )));
                 };
                 if let Some(packet) = self.packets.get_mut(seq).filter(|packet| packet.back.is_none()) {
                     packet.back = Some((there, back));

@@ -44,7 +44,8 @@ const TABLES: [(&str, &[&[Column]]); 7] = [
     ("fact", &[FACT]),
 ];
 
-const TCP: &[Column] = &[Column::of("t_ns", Kind::I64), Column::of("flow", Kind::U16), Column::of("sender", Kind::Bool)];
+const TCP: &[Column] =
+    &[Column::of("t_ns", Kind::I64), Column::of("flow", Kind::U16), Column::of("sender", Kind::Bool)];
 
 /// What stands beside `struct tcp_info`, in the order of the kernel's structures: `sk_meminfo`, `tcp_bbr_info`
 /// (its two halves of `bw` joined), `tcpvegas_info`, `tcp_dctcp_info`.
@@ -176,7 +177,7 @@ pub struct Records {
 
 impl Records {
     pub fn create(path: &Path) -> Result<Self> {
-        let file = File::create(path).map_err(|error| Failure::of(path.display(), error))?;
+        let file = File::create(path).map_err(|error| Failure::system(path.display(), error))?;
         let tables = TABLES.iter().map(|(name, parts)| Pending::new(name, parts)).collect();
         Ok(Self { file, tables })
     }
@@ -195,13 +196,13 @@ impl Records {
         for pending in self.tables.iter_mut().filter(|pending| pending.rows > 0) {
             append(&mut self.file, pending)?;
         }
-        crate::sys::write_back(&self.file).map_err(|error| Failure::of("records", error))
+        crate::sys::write_back(&self.file).map_err(|error| Failure::system("records", error))
     }
 }
 
 fn append(file: &mut File, pending: &mut Pending) -> Result<()> {
     let stream = pending.encode().map_err(|error| Failure::of("records", error))?;
-    file.write_all(&stream).map_err(|error| Failure::of("records", error))
+    file.write_all(&stream).map_err(|error| Failure::system("records", error))
 }
 
 #[cfg(test)]

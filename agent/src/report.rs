@@ -31,6 +31,11 @@ impl Failure {
         Self { message: message.into(), ..Self::default() }
     }
 
+    /// `what: the system's words for the error`.
+    pub fn system(what: impl Display, error: impl Into<io::Error>) -> Self {
+        Self::of(what, words(&error.into()))
+    }
+
     /// `what: the error's own words`, the way system tools say it.
     pub fn of(what: impl Display, error: impl Display) -> Self {
         Self::new(format!("{what}: {error}"))

@@ -12,7 +12,7 @@ use crate::clock::{self, SECOND};
 use crate::mailbox::Mailbox;
 use crate::netns::Nodes;
 use crate::plan::{Step, Work};
-use crate::report::{words, Failure, Result};
+use crate::report::{Failure, Result};
 use crate::{icmp, tool};
 
 /// How long a `reach` step waits for a reply before it asks again.
@@ -28,7 +28,7 @@ pub fn run(steps: &[Step], nodes: &Nodes) -> Result<()> {
             Work::Ip { .. } | Work::Tc { .. } => run_batch(steps)?,
             Work::Write { path, value } => {
                 let line = format!("{path} = {value}");
-                nodes.write(path, value).map_err(|error| blame(step, line, Failure::of(path, words(&error))))?;
+                nodes.write(path, value).map_err(|error| blame(step, line, Failure::system(path, error)))?;
             }
             Work::Ethtool { args } => {
                 let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -94,7 +94,7 @@ fn blame(step: &Step, line: String, failure: Failure) -> Failure {
 
 /// Asks until the address answers. A route or a neighbour that is not there yet is a reason to ask again.
 fn reach(address: IpAddr, timeout_ns: i64) -> Result<()> {
-    let socket = icmp::open(address).map_err(|error| Failure::of("ping", error))?;
+    let socket = icmp::open(address).map_err(|error| Failure::system("ping", error))?;
     let mut mailbox = Mailbox::new(8, 128);
     let mut packet = [0; icmp::HEADER + 8];
     let deadline = clock::monotonic() + timeout_ns;

@@ -39,18 +39,28 @@ pub fn keep_freed_memory() {
     }
 }
 
+/// Room for the sockets of many flows. What is not granted shows when they are opened.
+pub fn raise_file_limit() {
+    let limit = libc::rlimit { rlim_cur: 1 << 16, rlim_max: 1 << 16 };
+    // SAFETY: the pointer is to a live value.
+    unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+}
+
 /// Real-time priority for the calling thread. Sleeps of an ordinary thread end up to `timer_slack_ns` (50 µs) late,
 /// those of a real-time thread on the dot, and what it does at an instant comes before what it wakes.
 /// Threads made later have to ask for themselves; without the privilege it stays an ordinary thread.
 pub fn become_exact() {
     let parameters = libc::sched_param { sched_priority: 1 };
     // SAFETY: the pointer is to a live value; the call changes only the scheduling of this thread.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters) };
+    unsafe {
+        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters)
+    };
 }
 
 /// Dirty pages to the file system below, without the flush of the disk's own cache that `fsync` adds.
 pub fn write_back(file: &File) -> Result<()> {
-    let all = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    let all =
+        libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
     // SAFETY: plain integers and an open descriptor.
     check(unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, all) }).map(drop)
 }
@@ -58,7 +68,8 @@ pub fn write_back(file: &File) -> Result<()> {
 pub fn set_option<T: Copy>(fd: BorrowedFd, level: libc::c_int, name: libc::c_int, value: T) -> Result<()> {
     let length = libc::socklen_t::try_from(size_of::<T>()).expect("options are small");
     // SAFETY: pointer and length are those of `value`, which outlives the call.
-    check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), length) }).map(drop)
+    check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), length) })
+        .map(drop)
 }
 
 /// Ends a TCP connection at once: what is queued is dropped, a RST leaves, and threads blocked in it return an error.
@@ -158,7 +169,7 @@ fn interface_ioctl(
         return Err(Errno::ENODEV.into());
     }
     for (to, from) in ifreq.ifr_name.iter_mut().zip(bytes) {
-        *to = from.cast_signed();
+        *to = libc::c_char::from_ne_bytes([*from]);
     }
     // SAFETY: every request used here takes a `struct ifreq`, whose content the caller made valid.
     check(unsafe { libc::ioctl(control.as_raw_fd(), request, &raw mut ifreq) }).map(drop)

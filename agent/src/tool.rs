@@ -77,7 +77,8 @@ mod tests {
     #[test]
     fn the_failing_line_of_a_batch_is_found() {
         let stderr = "Error: Exclusivity flag on, cannot modify.\nCommand failed -:3\n";
-        let expected = Complaint { line: Some(2), words: "Error: Exclusivity flag on, cannot modify.".into() };
+        let expected =
+            Complaint { line: Some(2), words: "Error: Exclusivity flag on, cannot modify.".into() };
         assert_eq!(complaint(stderr, "tc"), expected);
     }
 

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The agent on the kernel that runs this test: three nodes joined by `veth`, a flow each way, both kinds of probe.
+//! Needs root, iproute2, ethtool and a kernel with veth; says what is missing and passes if it is not there.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Seek;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt64Type};
+use arrow_array::{Array, RecordBatch};
+use arrow_ipc::reader::StreamReader;
+use serde_json::{json, Value};
+
+const SECOND: u64 = 1_000_000_000;
+
+fn permitted() -> bool {
+    let veth = ["--net", "ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1"];
+    let works = |tool: &str, args: &[&str]| {
+        Command::new(tool).args(args).output().is_ok_and(|output| output.status.success())
+    };
+    let permitted = works("unshare", &veth) && works("ethtool", &["--version"]);
+    if !permitted {
+        eprintln!("skipped: network namespaces with veth, ip and ethtool are not to be had here");
+    }
+    permitted
+}
+
+fn step(kind: &str, node: &str, key: &str, value: &Value) -> Value {
+    json!({"do": kind, "node": node, "origin": format!("{kind} of {node}"), key: value})
+}
+
+fn flow(id: u64, sender: &str) -> Value {
+    json!({"id": id, "name": format!("flow {id}"), "client": "client", "server": "server", "sender": sender,
+        "address": "10.0.2.2", "port": 5000 + id, "cc": "cubic", "dscp": 8,
+        "start_ns": SECOND / 2, "stop_ns": 3 * SECOND / 2})
+}
+
+fn probe(id: u64, kind: &str) -> Value {
+    json!({"id": id, "name": kind, "kind": kind, "client": "client", "server": "server", "address": "10.0.2.2",
+        "port": 7000, "dscp": 0, "payload_bytes": 56, "start_ns": 0, "stop_ns": 2 * SECOND,
+        "interval_ns": SECOND / 10, "jitter_ns": SECOND / 100})
+}
+
+fn plan() -> Value {
+    let lines = |node: &str, lines: &[&str]| step("ip", node, "lines", &json!(lines));
+    let write = |node: &str, path: &str, value: &str| json!({"do": "write", "node": node, "path": path, "value": value});
+    json!({
+        "version": 1, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["client", "router", "server"],
+        "setup": [
+            lines("client", &["link add eth0 type veth peer name eth0 netns router"]),
+            lines("server", &["link add eth0 type veth peer name eth1 netns router"]),
+            lines("router", &["addr add 10.0.1.1/24 dev eth0", "addr add 10.0.2.1/24 dev eth1"]),
+            lines("router", &["link set eth0 up", "link set eth1 up"]),
+            lines("client", &["addr add 10.0.1.2/24 dev eth0", "link set eth0 up", "route add default via 10.0.1.1"]),
+            lines("server", &["addr add 10.0.2.2/24 dev eth0", "link set eth0 up", "route add default via 10.0.2.1"]),
+            write("router", "/proc/sys/net/ipv4/ip_forward", "1"),
+            write("client", "/sys/class/net/eth0/tx_queue_len", "500"),
+            step("tc", "router", "lines", &json!(["qdisc add dev eth1 root pfifo limit 100"])),
+            step("ethtool", "client", "args", &json!(["-K", "eth0", "gro", "on"])),
+            {"do": "reach", "node": "client", "address": "10.0.2.2", "timeout_ns": SECOND},
+        ],
+        "flows": [flow(0, "client"), flow(1, "server")],
+        "probes": [probe(0, "icmp"), probe(1, "udp")],
+        "sampling": {"tcp_ns": SECOND / 100, "device_ns": SECOND / 5},
+    })
+}
+
+/// Runs the agent in a folder of its own; gives its output and its records' path.
+fn run(name: &str, plan: &Value) -> (Output, PathBuf) {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let (plan_path, records) = (folder.join("plan.json"), folder.join("records.arrows"));
+    std::fs::write(&plan_path, plan.to_string()).expect("a plan");
+    let agent = env!("CARGO_BIN_EXE_hourglass-agent");
+    let output = Command::new(agent).args([&plan_path, &records]).output().expect("the agent starts");
+    (output, records)
+}
+
+/// The events of the console protocol.
+fn events(output: &Output) -> Vec<Value> {
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let lines = text.lines().filter_map(|line| line.strip_prefix("hourglass: "));
+    lines.map(|json| serde_json::from_str(json).expect("an event")).collect()
+}
+
+fn read(path: &Path) -> BTreeMap<String, Vec<RecordBatch>> {
+    let mut file = File::open(path).expect("records");
+    let length = file.metadata().expect("records").len();
+    let mut tables: BTreeMap<String, Vec<RecordBatch>> = BTreeMap::new();
+    while file.stream_position().expect("a position") < length {
+        let reader = StreamReader::try_new(&mut file, None).expect("a stream");
+        let table = reader.schema().metadata()["table"].clone();
+        tables.entry(table).or_default().extend(reader.map(|batch| batch.expect("whole")));
+    }
+    tables
+}
+
+fn texts(batches: &[RecordBatch], column: &str) -> Vec<String> {
+    let columns = batches.iter().map(|batch| batch[column].as_string::<i32>().clone());
+    columns.flat_map(|column| column.iter().flatten().map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+fn largest(batches: &[RecordBatch], column: &str) -> u64 {
+    let columns = batches.iter().map(|batch| batch[column].as_primitive::<UInt64Type>().clone());
+    columns.filter_map(|column| column.iter().flatten().max()).max().expect("a row")
+}
+
+#[test]
+fn a_plan_gives_the_records_it_asks_for() {
+    if !permitted() {
+        return;
+    }
+    let (output, records) = run("complete", &plan());
+    let names: Vec<Value> = events(&output).iter().map(|event| event["event"].clone()).collect();
+    assert_eq!(names, ["ready", "time", "time", "done"], "{output:?}");
+    assert!(output.status.success());
+
+    let tables = read(&records);
+    let expected = ["device", "ethtool", "fact", "flow", "ping", "qdisc", "tcp"];
+    assert_eq!(tables.keys().collect::<Vec<_>>(), expected);
+    let mut flow_events = texts(&tables["flow"], "event");
+    flow_events.sort();
+    assert_eq!(flow_events, ["connected", "connected", "stopped", "stopped"]);
+    assert!(largest(&tables["tcp"], "bytes_acked") > 1_000_000, "the flows carried data");
+    assert!(texts(&tables["qdisc"], "kind").contains(&"pfifo".to_owned()));
+
+    let times = |batch: &RecordBatch| batch["t_ns"].as_primitive::<Int64Type>().values().to_vec();
+    let sampled: Vec<i64> = tables["tcp"].iter().flat_map(times).collect();
+    assert_eq!(sampled.last(), Some(&1_500_000_000), "the sample at the stop sees the flow");
+    assert_eq!(sampled.iter().filter(|t_ns| **t_ns == 1_500_000_000).count(), 4, "both ends of both flows");
+
+    let pings: usize = tables["ping"].iter().map(RecordBatch::num_rows).sum();
+    let lost: usize = tables["ping"].iter().map(|batch| batch["rtt_ns"].null_count()).sum();
+    assert_eq!(pings, 40);
+    assert!(lost < pings / 2, "{lost} of {pings} probes lost");
+    let ways: usize =
+        tables["ping"].iter().map(|batch| batch["owd_up_ns"].len() - batch["owd_up_ns"].null_count()).sum();
+    assert!(ways > 0 && ways <= 20, "only udp probes have one-way delays");
+}
+
+fn failure(name: &str, plan: &Value) -> Value {
+    let (output, _) = run(name, plan);
+    assert_eq!(output.status.code(), Some(1));
+    let events = events(&output);
+    let [event] = events.as_slice() else { panic!("one event, not {events:?}") };
+    assert_eq!(event["event"], "error");
+    event.clone()
+}
+
+#[test]
+fn a_failing_line_is_put_on_its_step() {
+    if !permitted() {
+        return;
+    }
+    let mut plan = plan();
+    plan["setup"][3]["lines"][1] = "link set eth9 up".into();
+    plan["setup"][3]["origin"] = "testbed.link.1".into();
+    let event = failure("line", &plan);
+    assert_eq!(event["origin"], "testbed.link.1");
+    assert_eq!((&event["step"], &event["node"]), (&"ip".into(), &"router".into()));
+    assert_eq!(event["line"], "link set eth9 up");
+    assert_eq!(event["message"], "Cannot find device \"eth9\"");
+}
+
+#[test]
+fn an_unknown_congestion_control_is_named_with_its_flow() {
+    if !permitted() {
+        return;
+    }
+    let mut plan = plan();
+    plan["flows"][1]["cc"] = "hope".into();
+    let message = failure("cc", &plan)["message"].to_string();
+    assert!(message.contains("flow 1") && message.contains("hope"), "{message}");
+}
+
+#[test]
+fn an_unreachable_address_is_said_to_be_so() {
+    if !permitted() {
+        return;
+    }
+    let mut plan = plan();
+    plan["setup"][10]["address"] = "10.0.2.9".into();
+    plan["setup"][10]["timeout_ns"] = (SECOND / 5).into();
+    let event = failure("reach", &plan);
+    assert_eq!(event["message"], "unreachable: no reply to ping within 0.2 s");
+}
+
+#[test]
+fn a_plan_that_is_not_there_is_an_error_event() {
+    let agent = env!("CARGO_BIN_EXE_hourglass-agent");
+    let output =
+        Command::new(agent).args(["/nonexistent/plan", "/nonexistent/records"]).output().expect("starts");
+    assert_eq!(events(&output)[0]["message"], "/nonexistent/plan: No such file or directory");
+}
