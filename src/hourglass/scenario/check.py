@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What no single value shows: that names refer to something, that keys fit each other. Fills defaults that depend on others."""
+
+from collections import Counter
+from collections.abc import Iterable
+from ipaddress import ip_interface
+from typing import Any
+
+from hourglass.scenario.blame import refusal
+from hourglass.scenario.model import Scenario, Test
+from hourglass.scenario.stack import STACK_KEYS
+from hourglass.scenario.suggest import closest
+from hourglass.scenario.testbed import LINKS_MAX, NODES_MAX, REORDER_DELAY_NS, Link, Node, Testbed
+from hourglass.scenario.tests import STREAM_PARAMETERS, TESTS
+from hourglass.scenario.values import Place
+
+IPV6_MTU_MIN = 1280
+
+
+def resolve(scenario: Scenario) -> Scenario:
+    """The scenario with every default spelled out. Raises InputError."""
+    testbed = scenario.testbed
+    names = [node.name for node in testbed.node]
+    _check_nodes(names)
+    _check_links(testbed, names)
+    _check_shapers(testbed)
+    for name in scenario.stack.nodes:
+        if name not in names:
+            known = closest(name, (*STACK_KEYS, *names))
+            allowed = f"neither a key of the stack nor a node. {known}Keys: {', '.join(STACK_KEYS)}; nodes: {_some(names)}"
+            raise refusal(f"stack.{name}", scenario.stack.nodes[name].model_dump(exclude_none=True), allowed)
+    links = tuple(_resolve_link(link) for link in testbed.link)
+    return scenario.model_copy(
+        update={
+            "testbed": testbed.model_copy(update={"link": links}),
+            "test": _resolve_test(scenario.test, testbed.node),
+        }
+    )
+
+
+def _check_nodes(names: list[str]) -> None:
+    if not 2 <= len(names) <= NODES_MAX:
+        raise refusal("testbed.node", names, f"2 to {NODES_MAX} nodes")
+    for index, name in enumerate(names):
+        if name in STACK_KEYS:
+            raise refusal(f"testbed.node.{index}.name", name, f"is a key of [stack] ({', '.join(STACK_KEYS)})")
+        if name in names[:index]:
+            raise refusal(f"testbed.node.{index}.name", name, "is the name of another node")
+
+
+def _check_links(testbed: Testbed, names: list[str]) -> None:
+    if not 1 <= len(testbed.link) <= LINKS_MAX:
+        raise refusal("testbed.link", [link.model_dump() for link in testbed.link], f"1 to {LINKS_MAX} links")
+    seen: set[Place] = set()
+    for index, link in enumerate(testbed.link):
+        key = f"testbed.link.{index}"
+        for end in link.ends:
+            _check_node(f"{key}.ends", end.node, names)
+            if end in seen:
+                raise refusal(f"{key}.ends", str(end), "has a cable already: a device is an end of one link")
+            seen.add(end)
+        if link.ends[0].node == link.ends[1].node:
+            raise refusal(f"{key}.ends", [str(end) for end in link.ends], "joins two nodes, not a node to itself")
+        if testbed.ip == 6 and link.mtu < IPV6_MTU_MIN:
+            raise refusal(f"{key}.mtu", link.mtu, f"at least {IPV6_MTU_MIN} for IPv6")
+        for address in link.addresses or ():
+            if ip_interface(address).version != testbed.ip:
+                raise refusal(f"{key}.addresses", address, f"addresses of IPv{testbed.ip}, since testbed.ip = {testbed.ip}")
+
+
+def _check_shapers(testbed: Testbed) -> None:
+    devices = [str(end) for link in testbed.link for end in link.ends]
+    places = [str(shaper.at) for shaper in testbed.shaper]
+    for index, place in enumerate(places):
+        if place not in devices:
+            allowed = f"no such device. {closest(place, devices)}Devices: {_some(devices)}"
+            raise refusal(f"testbed.shaper.{index}.at", place, allowed)
+        if Counter(places[: index + 1])[place] > 1:
+            raise refusal(f"testbed.shaper.{index}.at", place, "has a shaper already")
+
+
+def _check_node(key: str, name: str, names: list[str]) -> None:
+    if name not in names:
+        raise refusal(key, name, f"no such node. {closest(name, names)}Nodes: {_some(names)}")
+
+
+def _some(names: Iterable[str]) -> str:
+    several = list(names)
+    return ", ".join(several[:20]) + (", …" if len(several) > 20 else "")
+
+
+def _resolve_link(link: Link) -> Link:
+    if any(link.reorder) and link.reorder_delay is None:
+        return link.model_copy(update={"reorder_delay": REORDER_DELAY_NS})
+    return link
+
+
+def _resolve_test(test: Test, nodes: tuple[Node, ...]) -> Test:
+    names = [node.name for node in nodes]
+    hosts = [node.name for node in nodes if node.role == "host"] or names
+    client = test.client or ("client" if "client" in hosts else hosts[0])
+    server = test.server or ("server" if "server" in hosts else hosts[-1])
+    _check_node("test.client", client, names)
+    _check_node("test.server", server, names)
+    if client == server:
+        raise refusal("test.server", server, "is the client: name two nodes")
+    if test.step > test.length:
+        raise refusal("test.step", test.step, f"at most the test's length, {test.length} s")
+    return test.model_copy(update={"client": client, "server": server} | _resolve_flows(test))
+
+
+def _resolve_flows(test: Test) -> dict[str, Any]:
+    """The parameters of the test at hand; refuses those of others."""
+    kind = TESTS[test.name]
+    streams = {key: getattr(test, key) for key in STREAM_PARAMETERS}
+    for key, value in streams.items():
+        if value is not None and key not in kind.parameters:
+            raise refusal(f"test.{key}", value, f"the test {test.name} has no such parameter")
+    if not kind.loaded:
+        for key in ("flow_cc", "stream_delays"):
+            if getattr(test, key):
+                raise refusal(f"test.{key}", list(getattr(test, key)), f"the test {test.name} has no flows")
+        if test.delay and "delay" in test.model_fields_set:
+            raise refusal("test.delay", test.delay, f"the test {test.name} has no flows to wait for")
+        return {"delay": 0}
+    for late in test.stream_delays:
+        if late >= test.length:
+            raise refusal("test.stream_delays", late, f"less than the test's length, {test.length} s")
+    return {key: value if value is not None else 1 for key, value in streams.items() if key in kind.parameters}

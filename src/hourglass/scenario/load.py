@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`load`: from a file, a built-in's name or a table, with changes, to a checked `Scenario`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from hourglass.scenario import overrides as changes
+from hourglass.scenario.blame import explain, refusal
+from hourglass.scenario.check import resolve
+from hourglass.scenario.model import Scenario
+from hourglass.scenario.paths import PRESETS, SCENARIOS
+from hourglass.scenario.source import Table, names, read, read_preset, read_trace
+
+_GRAPH = ("node", "link", "shaper")
+
+
+def load(
+    source: str | Path | Mapping[str, Any] | Scenario,
+    overrides: Sequence[str] = (),
+    *,
+    seed: int | None = None,
+    kernel: str | None = None,
+) -> Scenario:
+    """The scenario, checked, with every default spelled out.
+
+    `source` is a built-in's name, a TOML file, a scenario as JSON (`scenario.json` of a run; its name ends in .json), a
+    table of the same keys, or a scenario. `overrides` are "dotted.key=value" and see the testbed written out, preset or not;
+    `testbed.preset` replaces the testbed. `seed` and `kernel` win over both. Raises `InputError` for whatever is wrong.
+    """
+    data, folder = read(source.model_dump(mode="json") if isinstance(source, Scenario) else source)
+    parsed = [changes.parse(one) for one in overrides]
+    _choose_preset(data, [value for parts, value in parsed if parts == ["testbed", "preset"]])
+    _expand_preset(data)
+    rest = [change for change in parsed if change[0] != ["testbed", "preset"]]
+    changes.apply(data, sorted(rest, key=lambda change: change[0] != ["test", "name"]))
+    data.update({key: value for key, value in (("seed", seed), ("kernel", kernel)) if value is not None})
+    _read_traces(data, folder)
+    try:
+        scenario = Scenario.model_validate(data)
+    except ValidationError as error:
+        raise explain(error) from None
+    return resolve(scenario)
+
+
+def builtin() -> list[tuple[str, str]]:
+    """(name, description) of the built-in scenarios."""
+    return [(name, str(read(name)[0].get("description", ""))) for name in names(SCENARIOS)]
+
+
+def presets() -> list[tuple[str, str]]:
+    """(name, description) of the preset testbeds."""
+    return [(name, str(read(PRESETS / f"{name}.toml")[0].get("description", ""))) for name in names(PRESETS)]
+
+
+def _choose_preset(data: Table, chosen: list[Any]) -> None:
+    if not chosen:
+        return
+    testbed = data.setdefault("testbed", {})
+    if isinstance(testbed, dict):
+        for key in _GRAPH:
+            testbed.pop(key, None)
+        testbed["preset"] = chosen[-1]
+
+
+def _expand_preset(data: Table) -> None:
+    """Writes the preset's testbed in place of its name."""
+    testbed = data.get("testbed")
+    if not isinstance(testbed, dict) or "preset" not in testbed:
+        return
+    for key in _GRAPH:
+        if key in testbed:
+            raise refusal(f"testbed.{key}", testbed[key], "goes without preset: a testbed is a preset or spelled out")
+    preset = read_preset(testbed.pop("preset"))
+    data["testbed"] = preset | testbed
+
+
+def _read_traces(data: Table, folder: Path) -> None:
+    """Puts the content of trace files in the place of their names: a scenario is data."""
+    testbed = data.get("testbed")
+    links = testbed.get("link") if isinstance(testbed, dict) else None
+    for index, link in enumerate(links if isinstance(links, list) else []):
+        trace = link.get("trace") if isinstance(link, dict) else None
+        key = f"testbed.link.{index}.trace"
+        if isinstance(trace, str):
+            link["trace"] = read_trace(key, trace, folder)
+        elif isinstance(trace, dict):
+            for way, one in trace.items():
+                if way in ("there", "back") and isinstance(one, str):
+                    trace[way] = read_trace(f"{key}.{way}", one, folder)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Scenario`: everything a run is made from. `load` makes one; every default is spelled out in it."""
+
+import json
+from fractions import Fraction
+from typing import Annotated
+
+from pydantic import Field, PlainValidator
+
+from hourglass.scenario.stack import Stack
+from hourglass.scenario.table import Table
+from hourglass.scenario.testbed import Testbed
+from hourglass.scenario.tests import TESTS
+from hourglass.scenario.units import parse_seconds
+from hourglass.scenario.values import (
+    DAY_S,
+    LIST,
+    Ccs,
+    Description,
+    Interval,
+    KernelName,
+    Kind,
+    NodeName,
+    Number,
+    PositiveSeconds,
+    ScenarioName,
+    Seconds,
+    integer,
+    one_of,
+    sequence,
+)
+
+Streams = Annotated[int, integer(1, 1000, "flows"), Kind("integer")]
+Seed = Annotated[int, integer(0, 2**63 - 1, ""), Kind("integer")]
+TestName = Annotated[str, PlainValidator(one_of(tuple(TESTS), "a test")), Kind("name")]
+Length = Annotated[
+    Number, PlainValidator(lambda value: parse_seconds(value, Fraction(1, 10), DAY_S)), Kind("number", "s")
+]
+
+
+def _delays(value: object) -> tuple[Number, ...]:
+    return tuple(parse_seconds(one, Fraction(0), DAY_S) for one in sequence(value, "seconds"))
+
+
+Delays = Annotated[tuple[Number, ...], PlainValidator(_delays), LIST, Kind("list of numbers", "s")]
+
+
+class Test(Table):
+    """What is run on the testbed."""
+
+    __test__ = False
+
+    name: TestName = Field("tcp_nup", description=f"One of {', '.join(TESTS)}.")
+    client: NodeName = Field("", description="The node that connects; default: the host named client, else the first host.")
+    server: NodeName = Field("", description="The node that listens; default: the host named server, else the last host.")
+    upload_streams: Streams | None = Field(None, description="Flows from client to server; tcp_nup only, default 1.")
+    download_streams: Streams | None = Field(None, description="Flows from server to client; tcp_ndown only, default 1.")
+    length: Length = Field(30, description="How long the flows send.")
+    delay: Seconds = Field(5, description="How long there are pings alone, before the flows and after them; 0 for the test ping.")
+    step: PositiveSeconds = Field(0.2, description="Step to which series are resampled.")
+    flow_cc: Ccs = Field((), description="Congestion controls of the flows, in turn; default: the sender's stack.cc.")
+    stream_delays: Delays = Field((), description="How much later than the first possible time each flow starts, in turn.")
+    ping_interval: PositiveSeconds = Field(0.2, description="Time between two ICMP echo requests, each up to a tenth late.")
+    udp_interval: PositiveSeconds = Field(0.2, description="Time between two UDP round trips, each up to a tenth late.")
+
+
+class Measure(Table):
+    """What is recorded beside the pings. Measuring costs no virtual time."""
+
+    tcp: Interval = Field(10**7, description="Interval of samples of every socket (tcp_info).")
+    devices: Interval = Field(2 * 10**8, description="Interval of samples of every NIC and qdisc; 0: at start and end only.")
+
+
+class Scenario(Table):
+    """A run, fully described."""
+
+    name: ScenarioName = Field("scenario", description="Names the run; default: the file's name.")
+    description: Description = Field("", description="One line about it.")
+    kernel: KernelName = Field("6.1", description="5.10, 6.1, 6.12 or a name given with `hourglass kernel build`.")
+    seed: Seed = Field(1, description="Of everything random; equal seeds give equal runs.")
+    testbed: Testbed = Field(description="Nodes, links, shapers.")
+    stack: Stack = Field(Stack(), description="The nodes' network stack.")
+    test: Test = Field(Test(), description="What is run.")
+    measure: Measure = Field(Measure(), description="What is recorded.")
+
+    def to_json(self) -> bytes:
+        """Canonical JSON: equal scenarios are equal bytes. `load` makes the same scenario of it again."""
+        text = json.dumps(self.model_dump(mode="json"), indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+        return f"{text}\n".encode()

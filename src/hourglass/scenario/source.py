@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From what the user names (a file, a built-in, a table) to plain data. Files are read here and nowhere else."""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hourglass.errors import InputError
+from hourglass.scenario.blame import abridge, refusal
+from hourglass.scenario.paths import PRESETS, SCENARIOS
+from hourglass.scenario.suggest import closest
+
+SIZE_MAX = 16 * 2**20
+DEPTH_MAX = 32
+VALUES_MAX = 4_000_000
+
+Table = dict[str, Any]
+
+
+def names(folder: Path) -> list[str]:
+    """The names of the TOML files of a folder, in order."""
+    return sorted(path.stem for path in folder.glob("*.toml"))
+
+
+def read(source: object) -> tuple[Table, Path]:
+    """The data, and the folder from which the files it names are read."""
+    if isinstance(source, Mapping):
+        return plain(source), Path()
+    if not isinstance(source, str | Path):
+        raise refusal("scenario", source, "a built-in name, a file or a table")
+    if isinstance(source, str) and source in names(SCENARIOS):
+        path = SCENARIOS / f"{source}.toml"
+    else:
+        path = Path(source)
+    data = _parse(path, _bytes(path, source))
+    data.setdefault("name", path.stem)
+    return data, path.parent
+
+
+def read_preset(name: object) -> Table:
+    """The testbed of a preset."""
+    known = names(PRESETS)
+    if not isinstance(name, str) or name not in known:
+        raise refusal("testbed.preset", name, f"{closest(name, known)}A preset is one of {', '.join(known)}")
+    path = PRESETS / f"{name}.toml"
+    testbed = _parse(path, _bytes(path, name)).get("testbed", {})
+    assert isinstance(testbed, dict), path
+    return testbed
+
+
+def read_trace(key: str, name: str, folder: Path) -> Table:
+    """A Mahimahi trace: a line per opportunity, ms."""
+    if not name.isprintable() or not name:
+        raise refusal(key, name, "the name of a file of times in ms, one a line")
+    path = folder / name
+    try:
+        lines = _bytes(path, name).decode("ascii").split()
+        return {"opportunity_ms": [int(line) for line in lines if len(line) < 20 or _refuse(line)]}
+    except InputError as error:
+        raise refusal(key, name, error.allowed) from None
+    except ValueError:
+        raise refusal(key, name, "a file of times in ms, whole numbers, one a line") from None
+
+
+def _refuse(line: str) -> bool:
+    raise ValueError(line)
+
+
+def _bytes(path: Path, source: object) -> bytes:
+    try:
+        if path.is_dir():
+            raise refusal("scenario", source, "is a directory; a scenario is a TOML file or a built-in name")
+        if path.exists() and not path.is_file():
+            raise refusal("scenario", source, "is no regular file")
+        if path.is_file() and path.stat().st_size > SIZE_MAX:
+            raise refusal("scenario", source, f"is larger than {SIZE_MAX >> 20} MiB")
+        return path.read_bytes()
+    except FileNotFoundError:
+        known = names(SCENARIOS)
+        text = f"no such file, and no built-in of this name. {closest(str(source), known)}Built in: {', '.join(known)}"
+        raise refusal("scenario", str(source), text) from None
+    except OSError as error:
+        raise refusal("scenario", str(source), f"cannot be read: {error.strerror or error}") from None
+    except ValueError:  # NUL in the name, surrogates
+        raise refusal("scenario", str(source), "is no name of a file") from None
+
+
+def _parse(path: Path, content: bytes) -> Table:
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise refusal("scenario", str(path), f"is not UTF-8: byte 0x{content[error.start]:02x} in line {line}") from None
+    try:
+        if path.suffix == ".json":
+            data = json.loads(text)
+        else:
+            data = tomllib.loads(text)
+    except json.JSONDecodeError as error:
+        raise refusal("scenario", str(path), f"is no JSON: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise refusal("scenario", str(path), f"is no TOML: {_one_line(str(error))}") from None
+    except (RecursionError, ValueError):  # nesting; an int of thousands of digits
+        raise refusal("scenario", str(path), "is nested too deeply or holds a number that is too large") from None
+    if not isinstance(data, dict):
+        raise refusal("scenario", str(path), "a table of keys")
+    return plain(data)
+
+
+def _one_line(text: str) -> str:
+    return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in text)[:300]
+
+
+def plain(source: Mapping[Any, Any]) -> Table:
+    """A copy made of dict and list alone; refuses what is too deep, too large or has keys that are not text."""
+    budget = [VALUES_MAX]
+
+    def copy(value: Any, depth: int) -> Any:
+        budget[0] -= 1
+        if depth > DEPTH_MAX or budget[0] < 0:
+            raise refusal("scenario", abridge(type(value).__name__), "is nested too deeply or too large")
+        if isinstance(value, Mapping):
+            if odd := [key for key in value if not isinstance(key, str)]:
+                raise refusal("scenario", odd[0], "keys are text")
+            return {str(key): copy(one, depth + 1) for key, one in value.items()}
+        if isinstance(value, list | tuple):
+            return [copy(one, depth + 1) for one in value]
+        return value
+
+    copied: Table = copy(source, 0)
+    return copied

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stack: congestion control, TSQ, GSO, pacing, qdisc and sysctls, for all nodes and per node.
+
+`[stack]` holds for every node, `[stack.NODE]` overrides it key by key; `pacing` and `sysctl` are merged.
+"""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import Field, PlainValidator, SerializerFunctionWrapHandler, model_serializer, model_validator
+
+from hourglass.scenario.table import Table
+from hourglass.scenario.values import Cc, Gso, Kind, Qdisc, Tsq, TsqLimit, integer
+from hourglass.scenario.vocabulary import OWNED_SYSCTLS
+
+Percent = Annotated[int, integer(1, 1000, "percent"), Kind("integer", "%")]
+
+_SYSCTL_KEY = re.compile(r"net(\.[A-Za-z0-9_-]{1,64}){1,8}", re.ASCII)
+_SYSCTL_VALUE = re.compile(r"[ -~]{0,200}", re.ASCII)
+
+
+def _sysctl(value: object) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise ValueError('a table of sysctls, like { "net.ipv4.tcp_ecn" = 1 }')
+    return {_sysctl_key(key): _sysctl_value(key, setting) for key, setting in sorted(value.items())}
+
+
+def _sysctl_key(key: str) -> str:
+    if not _SYSCTL_KEY.fullmatch(key):
+        raise ValueError(f"sysctl {key[:80]!r}: a node has sysctls of the network only, like \"net.ipv4.tcp_ecn\"")
+    if key in OWNED_SYSCTLS:
+        raise ValueError(f"sysctl {key}: {OWNED_SYSCTLS[key]}")
+    return key
+
+
+def _sysctl_value(key: str, value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | str) or (isinstance(value, int) and abs(value) >= 2**64):
+        raise ValueError(f"sysctl {key}: a whole number or text")
+    if not _SYSCTL_VALUE.fullmatch(str(value)):
+        raise ValueError(f"sysctl {key}: one line of at most 200 ASCII characters")
+    return str(value)
+
+
+Sysctls = Annotated[dict[str, str], PlainValidator(_sysctl), Kind("table")]
+
+
+class Pacing(Table):
+    """How much faster than cwnd per RTT TCP paces, in percent."""
+
+    ss: Percent = Field(200, description="In slow start (tcp_pacing_ss_ratio).")
+    ca: Percent = Field(120, description="In congestion avoidance (tcp_pacing_ca_ratio).")
+
+
+class NodePacing(Table):
+    """One node's pacing where it differs."""
+
+    ss: Percent | None = Field(None, description="In slow start.")
+    ca: Percent | None = Field(None, description="In congestion avoidance.")
+
+
+class NodeStack(Table):
+    """One node's stack where it differs from `[stack]`."""
+
+    cc: Cc | None = Field(None, description="Congestion control.")
+    tsq: TsqLimit | None = Field(None, description="TCP Small Queues.")
+    gso: Gso | None = Field(None, description="Size of skbs.")
+    pacing: NodePacing | None = Field(None, description="Pacing ratios.")
+    qdisc: Qdisc | None = Field(None, description="Queueing discipline.")
+    sysctl: Sysctls = Field({}, description="Further sysctls.")
+
+
+class Stack(Table):
+    """The stack of all nodes, and in `nodes` what differs on one."""
+
+    cc: Cc = Field("cubic", description="Congestion control of the flows a node sends.")
+    tsq: TsqLimit = Field(
+        Tsq("default"),
+        description="TCP Small Queues: how much one socket may have in qdisc and NIC: the kernel's rule, no limit, a time (of data"
+        " at the pacing rate) or a size.",
+    )
+    gso: Gso = Field(0, description="How much data at the pacing rate an skb holds: the kernel's autosizing, or a time.")
+    pacing: Pacing = Field(Pacing(ss=200, ca=120), description="Pacing ratios.")
+    qdisc: Qdisc = Field(
+        "pfifo_fast", description="Queueing discipline of every device: below HTB where there is a shaper, else the root."
+    )
+    sysctl: Sysctls = Field({}, description="Further sysctls, of the node's own network namespace.")
+    nodes: dict[str, NodeStack] = Field({}, exclude=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather_nodes(cls, data: Any) -> Any:
+        """Tables that are no key of the stack belong to nodes."""
+        if not isinstance(data, dict):
+            return data
+        own = {key: value for key, value in data.items() if key in STACK_KEYS or not isinstance(value, dict)}
+        return own | {"nodes": {key: value for key, value in data.items() if key not in own}}
+
+    @model_serializer(mode="wrap")
+    def _spread_nodes(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        nodes = {name: node.model_dump(exclude_none=True, exclude_defaults=True) for name, node in self.nodes.items()}
+        return {**handler(self), **nodes}
+
+    def of(self, node: str) -> "Stack":
+        """The stack of one node."""
+        differs = self.nodes.get(node, NodeStack())
+        changes = {key: value for key in ("cc", "tsq", "gso", "qdisc") if (value := getattr(differs, key)) is not None}
+        pacing = differs.pacing.model_dump(exclude_none=True) if differs.pacing else {}
+        merged = {"pacing": self.pacing.model_copy(update=pacing), "sysctl": self.sysctl | differs.sysctl, "nodes": {}}
+        return self.model_copy(update=changes | merged)
+
+    def origin(self, node: str, key: str, part: str = "") -> str:
+        """The dotted key that decides `key` (or its `part`: a sysctl, a pacing ratio) on the node."""
+        own = getattr(self.nodes.get(node, NodeStack()), key)
+        if part:
+            own = own.get(part) if isinstance(own, dict) else getattr(own, part, None)
+        return ".".join(["stack", *([node] if own is not None else []), key, *([part] if part else [])])
+
+
+STACK_KEYS = tuple(key for key in Stack.model_fields if key != "nodes")
+"""What stands in `[stack]`; no node can have one of these names."""

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The testbed: nodes, the links between them, and the shapers at their devices."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, PlainValidator, model_validator
+
+from hourglass.scenario.table import Rows, Table
+from hourglass.scenario.trace import LinkTraces, Spans
+from hourglass.scenario.values import (
+    Addresses,
+    Delay,
+    Delays,
+    End,
+    Ends,
+    Kind,
+    NodeName,
+    Rates,
+    ShaperRate,
+    Shares,
+    integer,
+    one_of,
+)
+
+GIGABIT = 10**9
+REORDER_DELAY_NS = 10**6
+NODES_MAX = LINKS_MAX = 1000
+
+Ring = Annotated[int, integer(36, 4096, "descriptors"), Kind("integer")]
+RxRing = Annotated[int, integer(1, 4096, "descriptors"), Kind("integer")]
+Usecs = Annotated[int, integer(0, 1_000_000, "microseconds"), Kind("integer", "us")]
+Frames = Annotated[int, integer(0, 4096, "frames"), Kind("integer")]
+Mtu = Annotated[int, integer(68, 9000, "bytes"), Kind("integer", "B")]
+
+
+def _switch(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("true or false")
+    return value
+
+
+Switch = Annotated[bool, PlainValidator(_switch), Kind("true or false")]
+
+
+class Node(Table):
+    """A host or a router: a network namespace."""
+
+    name: NodeName = Field(description="The node's name.")
+    role: Annotated[
+        Literal["host", "router"], PlainValidator(one_of(("host", "router"), "a role")), Kind('"host" or "router"')
+    ] = Field("host", description="Routers forward packets, hosts do not.")
+
+
+class Link(Table):
+    """A cable and the two NICs it joins."""
+
+    ends: Ends = Field(description="The two devices it joins.")
+    rate: Rates = Field((GIGABIT, GIGABIT), description="What the cable carries, with preamble, FCS and gap (24 B a frame).")
+    delay: Delays = Field((0, 0), description="Propagation, one way.")
+    jitter: Delays = Field((0, 0), description="Each frame is up to this much later, at random; order is kept.")
+    loss: Shares = Field((0, 0), description="Frames that vanish.")
+    corrupt: Shares = Field((0, 0), description="Frames that arrive damaged: the NIC counts and drops them.")
+    duplicate: Shares = Field((0, 0), description="Frames that arrive twice.")
+    reorder: Shares = Field((0, 0), description="Frames that arrive late by `reorder_delay`, overtaken by others.")
+    reorder_delay: Delay | None = Field(None, description="How late; 1ms when there is `reorder`.")
+    trace: LinkTraces | None = Field(
+        None,
+        description="The rate over time, from test time 0: steps `[[0, \"10mbit\"], [5, 0]]`, the name of a Mahimahi file (read"
+        " when the scenario is), or a table `{there = …, back = …}` for the two directions.",
+    )
+    outage: Spans = Field((), description="Spans without any transmission, both directions.")
+    addresses: Addresses | None = Field(None, description="The two ends' addresses; else 10.0.N.1, 10.0.N.2 or fd00:0:0:N::1, 2.")
+    mtu: Mtu = Field(1500, description="Of both NICs.")
+    tx_ring: Ring | None = Field(None, description="Transmit descriptors; unset: the driver's 511.")
+    rx_ring: RxRing | None = Field(None, description="Receive descriptors; unset: the driver's 200.")
+    rx_usecs: Usecs | None = Field(None, description="Receive interrupt at most this after a frame; unset: 20.")
+    rx_frames: Frames | None = Field(None, description="Receive interrupt after so many frames; unset: 5.")
+    tx_usecs: Usecs | None = Field(None, description="Completion interrupt at most this after a transmission; unset: 72.")
+    tx_frames: Frames | None = Field(None, description="Completion interrupt after so many transmissions; unset: 53.")
+    tso: Switch | None = Field(None, description="TCP segmentation by the NIC; unset: on.")
+    gso: Switch | None = Field(None, description="Segmentation just above the driver; unset: on.")
+    gro: Switch | None = Field(None, description="Merging of received segments; unset: on.")
+    checksum: Switch | None = Field(None, description="Checksums by the NIC, both ways; unset: on. Off turns TSO off too.")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Link":
+        if self.reorder_delay is not None and not any(self.reorder):
+            raise ValueError("reorder_delay goes with reorder, which is 0")
+        if self.reorder_delay == 0:
+            raise ValueError("reorder_delay must be above 0, or nothing is reordered")
+        traces = [one for one in (self.trace.there, self.trace.back) if one] if self.trace else []
+        if self.outage and any(one.repeat or one.opportunity_ms for one in traces):
+            raise ValueError("outage does not go with a trace that repeats; write the outage into the trace")
+        if self.checksum is False and self.tso:
+            raise ValueError("tso needs checksum")
+        return self
+
+
+class Shaper(Table):
+    """HTB at a device's egress, the stack's qdisc below it."""
+
+    at: End = Field(description="The device.")
+    rate: ShaperRate = Field(description="HTB's rate and ceil; counts the frame without preamble, FCS and gap.")
+
+
+class Testbed(Table):
+    """Nodes and links. A preset is written out before this is made."""
+
+    __test__ = False
+
+    ip: Annotated[Literal[4, 6], integer(4, 6, "IP version"), Kind("4 or 6")] = Field(4, description="Version of IP.")
+    node: Rows[Node] = Field(description="The hosts and routers.")
+    link: Rows[Link] = Field(description="The cables.")
+    shaper: Rows[Shaper] = Field((), description="Where HTB sets the rate.")

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A link's rate over time: steps, delivery opportunities, outages. Data only; files were read before (`source.py`)."""
+
+from fractions import Fraction
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, model_validator
+
+from hourglass.scenario.table import Table
+from hourglass.scenario.units import RATE, parse_seconds, seconds_ns, show
+from hourglass.scenario.values import LIST, STEP_RATE, Kind, Number, sequence
+
+TRACE_S = Fraction(3600)
+"""The wire driver's bound on times of a trace."""
+OPPORTUNITY_BYTES = 1538
+"""A Mahimahi opportunity lets one 1500-byte packet pass: on the cable, with header, preamble, FCS and gap, 1538 bytes."""
+STEPS_MAX = 500_000
+
+
+class Step(NamedTuple):
+    """From `at_s` on (s after test time 0) the link runs at `rate_bps`; 0 is an outage."""
+
+    at_s: Number
+    rate_bps: int
+
+
+def _steps(value: object) -> tuple[Step, ...]:
+    steps = []
+    for row in sequence(value, 'steps [seconds, rate], like [[0, "10mbit"], [5, "2mbit"]]'):
+        pair = sequence(row, "two: seconds and the rate from then on")
+        if len(pair) != 2:
+            raise ValueError('steps of two values, [seconds, rate], like [5, "2mbit"]')
+        steps.append(Step(parse_seconds(pair[0], Fraction(0), TRACE_S), STEP_RATE.parse(pair[1])))
+    if not 0 < len(steps) <= STEPS_MAX or any(b.at_s <= a.at_s for a, b in zip(steps, steps[1:], strict=False)):
+        raise ValueError(f"1 to {STEPS_MAX} steps [seconds, rate] whose times grow")
+    return tuple(steps)
+
+
+def _opportunities(value: object) -> tuple[int, ...]:
+    times = sequence(value, "times in ms")
+    plain = all(type(time) is int and 0 <= time <= TRACE_S * 1000 for time in times)
+    if not plain or not 0 < len(times) <= STEPS_MAX or times != sorted(times) or times[-1] == 0:
+        raise ValueError(f"1 to {STEPS_MAX} whole ms that do not fall, the last above 0 and at most {TRACE_S * 1000}")
+    return tuple(times)
+
+
+def _spans(value: object) -> tuple[tuple[Number, Number], ...]:
+    spans = []
+    for row in sequence(value, "spans [start, end] in seconds"):
+        ends = sequence(row, "two: start and end in seconds")
+        if len(ends) != 2:
+            raise ValueError("spans of two values, [start, end] in seconds, like [10, 10.5]")
+        start, end = (parse_seconds(one, Fraction(0), TRACE_S) for one in ends)
+        if end <= start or (spans and start <= spans[-1][1]):
+            raise ValueError("spans [start, end] in seconds, one after another, each with its end after its start")
+        spans.append((start, end))
+    return tuple(spans)
+
+
+Steps = Annotated[
+    tuple[Step, ...],
+    PlainValidator(_steps),
+    PlainSerializer(lambda steps: [[step.at_s, show(step.rate_bps, RATE)] for step in steps]),
+    Kind("list of [seconds, rate]", "bit/s"),
+]
+Opportunities = Annotated[tuple[int, ...], PlainValidator(_opportunities), LIST, Kind("list of whole numbers", "ms")]
+Spans = Annotated[
+    tuple[tuple[Number, Number], ...],
+    PlainValidator(_spans),
+    PlainSerializer(lambda spans: [list(span) for span in spans]),
+    Kind("list of [start, end]", "s"),
+]
+Repeat = Annotated[
+    Number, PlainValidator(lambda value: parse_seconds(value, Fraction(0), TRACE_S)), Kind("number, 0 = never", "s")
+]
+
+
+class Trace(Table):
+    """The rate of one direction over time: `rate` or `opportunity_ms`. Before the first step the link's `rate` holds."""
+
+    rate: Steps | None = Field(None, description="The rate from each time on; 0 is an outage.")
+    repeat: Repeat = Field(0, description="The steps of `rate` begin again after this; 0: the last one stays.")
+    opportunity_ms: Opportunities | None = Field(
+        None,
+        description="A Mahimahi trace: at each time one 1500-byte packet may leave; begins again after the last time.",
+    )
+
+    @model_validator(mode="after")
+    def _one_form(self) -> "Trace":
+        if (self.rate is None) == (self.opportunity_ms is None):
+            raise ValueError("either rate = [[seconds, rate], …] or opportunity_ms = [ms, …]")
+        if self.repeat and (self.rate is None or self.repeat < self.rate[-1].at_s):
+            raise ValueError("repeat goes with rate and is not before its last step")
+        return self
+
+    def text(self) -> str:
+        """The trace in the wire driver's own words: a head line, then a line per step, times in ns."""
+        if self.rate is not None:
+            lines = [f"rate {seconds_ns(self.repeat)}"]
+            lines += [f"{seconds_ns(step.at_s)} {step.rate_bps}" for step in self.rate]
+        else:
+            times = self.opportunity_ms or ()
+            lines = [f"opportunity {times[-1] * 10**6} {OPPORTUNITY_BYTES}"]
+            lines += [str(time * 10**6) for time in times]
+        return "\n".join(lines) + "\n"
+
+
+def _both(value: object) -> Any:
+    """A trace for both directions may be written without saying so."""
+    if isinstance(value, list | tuple):
+        value = {"rate": value}
+    if isinstance(value, dict) and not {"there", "back"} & value.keys():
+        return {"there": value, "back": value}
+    if isinstance(value, dict):
+        return {way: {"rate": one} if isinstance(one, list | tuple) else one for way, one in value.items()}
+    return value
+
+
+class Traces(Table):
+    """The traces of a link's two directions."""
+
+    there: Trace | None = Field(None, description="From the first end to the second.")
+    back: Trace | None = Field(None, description="From the second end to the first.")
+
+
+LinkTraces = Annotated[Traces, BeforeValidator(_both), Kind("steps, file, or table")]

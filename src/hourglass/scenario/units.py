@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quantities as people write them ("100mbit", "10ms", "64KiB", "0.1%") to integers and back, exactly.
+
+Rates are bit/s, times ns, sizes bytes, shares parts per billion. Rates use tc's suffixes with SI factors; sizes tell KB (1000)
+from KiB (1024). Everything goes through `Fraction`: a text that is no whole number of the base unit is refused, not rounded.
+"""
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isfinite
+
+NS_PER_S = 10**9
+PPB_PER_PERCENT = 10**7
+_TEXT = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,12})?)([a-zA-Z%]{1,4})", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One kind of quantity. `units`: suffix → base units, the largest first; `bare`: whether a plain integer is in base units."""
+
+    name: str
+    base: str
+    units: dict[str, int]
+    example: str
+    bare: bool = False
+
+
+RATE = Quantity(
+    "rate", "bit/s", {"tbit": 10**12, "gbit": 10**9, "mbit": 10**6, "kbit": 10**3, "bit": 1}, '"100mbit"', bare=True
+)
+TIME = Quantity("time", "ns", {"s": NS_PER_S, "ms": 10**6, "us": 10**3, "ns": 1}, '"10ms"')
+SIZE = Quantity(
+    "size", "B", {"MiB": 2**20, "MB": 10**6, "KiB": 2**10, "KB": 10**3, "B": 1}, '"64KiB"'
+)  # fmt: skip
+SHARE = Quantity("share", "ppb", {"%": PPB_PER_PERCENT}, '"0.1%"')
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The integers in [low, high] of a quantity's base unit, and 0 if `zero`."""
+
+    quantity: Quantity
+    low: int
+    high: int
+    zero: bool = False
+
+    def allowed(self) -> str:
+        """What may be written: "a rate like "100mbit" (tbit, gbit, mbit, kbit, bit), from 1bit to 1tbit"."""
+        kind = self.quantity
+        suffixes = "" if len(kind.units) == 1 else f" ({', '.join(kind.units)})"
+        nought = "0 or " if self.zero and self.low > 0 else ""
+        return f"{nought}a {kind.name} like {kind.example}{suffixes}, from {show(self.low, kind)} to {show(self.high, kind)}"
+
+    def parse(self, value: object) -> int:
+        """The value in base units. Raises ValueError with what is allowed."""
+        number = self._number(value)
+        if number is None or number.denominator != 1:
+            raise ValueError(self.allowed())
+        whole = int(number)
+        if not (self.low <= whole <= self.high or (self.zero and whole == 0)):
+            raise ValueError(self.allowed())
+        return whole
+
+    def _number(self, value: object) -> Fraction | None:
+        if isinstance(value, bool):
+            return None
+        if isinstance(value, int):
+            return Fraction(value) if self.quantity.bare or value == 0 else None
+        match = _TEXT.fullmatch(value) if isinstance(value, str) else None
+        factor = self.quantity.units.get(match[2]) if match else None
+        return Fraction(match[1]) * factor if match and factor else None
+
+
+def show(number: int, quantity: Quantity) -> str:
+    """The number with the largest suffix that keeps it whole: 10000000 ns → "10ms". `parse` gives the number back."""
+    if quantity is SHARE:
+        return f"{_decimal(number, PPB_PER_PERCENT)}%"
+    suffix = next((s for s, factor in quantity.units.items() if number and number % factor == 0), None)
+    if suffix is None:
+        return f"0{next(iter(quantity.units)) if quantity is TIME else list(quantity.units)[-1]}"
+    return f"{number // quantity.units[suffix]}{suffix}"
+
+
+def _decimal(number: int, per: int) -> str:
+    """number / per as a decimal without needless zeros; `per` is a power of ten."""
+    whole, rest = divmod(number, per)
+    return f"{whole}.{rest:0{len(str(per)) - 1}d}".rstrip("0").rstrip(".")
+
+
+def parse_seconds(value: object, low: Fraction, high: Fraction) -> int | float:
+    """A number of seconds, or a time with a suffix, as a number of seconds: an int when whole, else a float.
+
+    Raises ValueError when it is not in [low, high] or no whole number of ns.
+    """
+    allowed = f"a number of seconds, from {float(low):g} to {float(high):g}, in whole ns"
+    number = _exact(value)
+    if number is None or not low <= number <= high or (number * NS_PER_S).denominator != 1:
+        raise ValueError(allowed)
+    return int(number) if number.denominator == 1 else float(number)
+
+
+def _exact(value: object) -> Fraction | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return Fraction(value)
+    if isinstance(value, float):
+        return Fraction(repr(value)) if isfinite(value) else None
+    match = _TEXT.fullmatch(value) if isinstance(value, str) else None
+    factor = TIME.units.get(match[2]) if match else None
+    return Fraction(match[1]) * factor / NS_PER_S if match and factor else None
+
+
+def seconds_ns(seconds: int | float) -> int:
+    """Seconds as checked by `parse_seconds`, in ns, exactly: 0.2 → 200000000."""
+    return int(Fraction(repr(seconds)) * NS_PER_S)

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel's own names that a scenario may use, and what the engine keeps for itself."""
+
+CONGESTION_CONTROLS = (
+    "reno", "bbr", "bic", "cdg", "cubic", "dctcp", "westwood", "highspeed", "hybla",
+    "htcp", "vegas", "nv", "veno", "scalable", "lp", "yeah", "illinois",
+)  # fmt: skip
+"""All of Linux 5.10 to 6.12, net/ipv4/tcp_*.c."""
+
+QDISCS = (
+    "pfifo_fast", "pfifo", "bfifo", "fq", "fq_codel", "codel", "cake", "pie", "fq_pie", "sfq",
+    "sfb", "red", "choke", "hhf", "skbprio", "prio", "ets", "tbf", "netem",
+)  # fmt: skip
+"""Those that work on one tc line, as root and below HTB, on a NIC of one queue.
+
+Left out: htb, hfsc, drr, qfq (drop or bypass everything until classes are made), gred (needs a second line), mqprio, multiq,
+taprio (need several queues), etf (needs SO_TXTIME), cbs, plug, teql, ingress, clsact, noqueue."""
+
+OWNED_SYSCTLS = {
+    "net.ipv4.tcp_congestion_control": "set stack.cc instead",
+    "net.ipv4.tcp_pacing_ss_ratio": "set stack.pacing.ss instead",
+    "net.ipv4.tcp_pacing_ca_ratio": "set stack.pacing.ca instead",
+    "net.ipv4.tcp_tsq_mode": "set stack.tsq instead",
+    "net.ipv4.tcp_tsq_ns": "set stack.tsq instead",
+    "net.ipv4.tcp_tsq_bytes": "set stack.tsq instead",
+    "net.ipv4.tcp_gso_ns": "set stack.gso instead",
+    "net.ipv4.ip_forward": 'give the node role = "router" instead',
+    "net.ipv4.conf.all.forwarding": 'give the node role = "router" instead',
+    "net.ipv6.conf.all.forwarding": 'give the node role = "router" instead',
+    "net.ipv6.conf.all.disable_ipv6": "set testbed.ip instead",
+    "net.ipv6.conf.default.disable_ipv6": "set testbed.ip instead",
+    "net.ipv4.tcp_mem": "it is one value for all nodes, kept constant so that the guest's memory size never matters",
+    "net.core.default_qdisc": "set stack.qdisc instead",
+}
+"""Sysctls that another key decides, and which one. Refused, so that one fact stands in one place."""
