@@ -109,35 +109,39 @@ impl Flow {
     fn run_server(&self, zeros: &Zeros) -> io::Result<()> {
         let fd = sys::accept(self.listener.as_fd())?;
         let fd = self.accepted.get_or_init(|| fd);
-        if self.stopped.load(Ordering::SeqCst) {
-            return sys::abort(fd.as_fd()); // it came through as it was being stopped
-        }
         self.transfer(fd, !self.plan.client_sends(), zeros)
     }
 
+    /// Moves data until the connection ends. Ends it if that is still to do: it came through as it was being stopped, or
+    /// `stop_end` left it to this thread.
     fn transfer(&self, fd: &OwnedFd, sends: bool, zeros: &Zeros) -> io::Result<()> {
-        let result = if sends { zeros.send_forever(fd.as_fd()) } else { sys::discard_forever(fd.as_fd()) };
-        if self.stopped.load(Ordering::SeqCst) {
-            sys::abort(fd.as_fd())?; // for the kernels of `stop_end`; nothing to do on others
+        let stopped = || self.stopped.load(Ordering::SeqCst);
+        let result = match sends {
+            _ if stopped() => Ok(()),
+            true => zeros.send_forever(fd.as_fd()),
+            false => sys::discard_forever(fd.as_fd()),
+        };
+        if stopped() {
+            sys::abort(fd.as_fd())?;
         }
         result
     }
 
     fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
-        let ends = [Some(&self.client), self.accepted.get()];
-        let error = ends.into_iter().flatten().find_map(|fd| stop_end(fd).err());
+        let client = Some((&self.client, self.plan.client_sends()));
+        let server = self.accepted.get().map(|fd| (fd, !self.plan.client_sends()));
+        let error = [client, server].into_iter().flatten().find_map(|(fd, sends)| stop_end(fd, sends).err());
         self.note("stopped", error.as_ref().map_or_else(String::new, words));
     }
 }
 
-/// Some kernels of 2023 (Linux 6.4 to 6.6 and stable ones of that time) refuse to abort what a thread is blocked in.
-/// There the thread is woken, and aborts.
-fn stop_end(fd: &OwnedFd) -> io::Result<()> {
+/// Some kernels of 2023 (Linux 6.4 to 6.6, and stable ones such as 5.10) refuse to abort what a thread is blocked in.
+/// There the thread is woken, by the shutdown that sends least, and aborts.
+fn stop_end(fd: &OwnedFd, sends: bool) -> io::Result<()> {
+    let way = if sends { Shutdown::Write } else { Shutdown::Read };
     match sys::abort(fd.as_fd()) {
-        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
-            Ok(shutdown(fd.as_raw_fd(), Shutdown::Both)?)
-        }
+        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => Ok(shutdown(fd.as_raw_fd(), way)?),
         result => result,
     }
 }

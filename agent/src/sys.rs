@@ -39,11 +39,17 @@ pub fn keep_freed_memory() {
     }
 }
 
-/// Room for the sockets of many flows. What is not granted shows when they are opened.
+/// Room for the sockets of many flows: what we would like, or else what we may. Too little shows when they are opened.
 pub fn raise_file_limit() {
-    let limit = libc::rlimit { rlim_cur: 1 << 16, rlim_max: 1 << 16 };
-    // SAFETY: the pointer is to a live value.
-    unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+    let mut limit = libc::rlimit { rlim_cur: 1 << 16, rlim_max: 1 << 16 };
+    // SAFETY: the pointers are to a live value.
+    unsafe {
+        if libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) < 0 {
+            libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+        }
+    }
 }
 
 /// Real-time priority for the calling thread. Sleeps of an ordinary thread end up to `timer_slack_ns` (50 µs) late,
