@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 from typing import Any, Protocol
 
-import hourglass.engine.kernel as kernels
 import hourglass.plan as plans
 from hourglass.engine import virtual
+from hourglass.engine.kernel import store as kernels
 from hourglass.errors import GuestError, HourglassError
 from hourglass.results.directory import Workshop, readable_errors, workshop
 from hourglass.results.run import PLAN_FILE, RUN_FILE, SCENARIO_FILE, SUMMARY_FILE, Run
@@ -27,7 +27,7 @@ class Progress(Protocol):
     """What is told while a run is made. Both are called from the thread that called `run`."""
 
     def kernel(self, fraction: float, step: str) -> None:
-        """A kernel is being built: how far (0 to 1) and what is being done."""
+        """A kernel is being built: how far it is (0 to 1) and what is being done."""
 
     def time(self, reached_s: float, total_s: float) -> None:
         """The guest runs: virtual seconds reached, and of how many."""
@@ -53,7 +53,7 @@ def run(scenario: Scenario, out: Path | None = None, progress: Progress | None =
     progress = progress or Silent()
     plan = plans.build(scenario)
     kernel = kernels.ensure(scenario.kernel, progress=progress.kernel)
-    described = canonical(scenario)
+    described = scenario.to_json()
     place = out or default_place(scenario.name, described, kernel.key)
     with workshop(place) as shop:
         plan_json = plan.to_json()
@@ -78,11 +78,6 @@ def run(scenario: Scenario, out: Path | None = None, progress: Progress | None =
     return Run(place)
 
 
-def canonical(scenario: Scenario) -> bytes:
-    """The resolved scenario as JSON: keys sorted, so that equal scenarios are equal bytes."""
-    return _json(scenario.model_dump(mode="json"))
-
-
 def default_place(name: str, scenario_json: bytes, kernel_key: str) -> Path:
     """`runs/<name>-<first 10 hex of sha256>`: the same scenario on the same kernel always goes to the same place."""
     return RUNS / f"{name}-{hashlib.sha256(scenario_json + kernel_key.encode()).hexdigest()[:10]}"
@@ -96,9 +91,5 @@ def _reason(error: BaseException) -> str:
 
 def _write(shop: Workshop, name: str, value: dict[str, Any]) -> None:
     with readable_errors(shop.place):
-        (shop.path / name).write_bytes(_json(value, ordered=True))
-
-
-def _json(value: dict[str, Any], ordered: bool = False) -> bytes:
-    text = json.dumps(value, indent=2, sort_keys=not ordered, ensure_ascii=False, allow_nan=False)
-    return f"{text}\n".encode()
+        text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+        (shop.path / name).write_text(f"{text}\n", "utf-8")

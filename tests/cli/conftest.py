@@ -16,8 +16,9 @@ from results import synthetic
 class FakeScenario(SimpleNamespace):
     """As much of a scenario as the runner looks at."""
 
-    def model_dump(self, mode: str) -> dict[str, Any]:
-        return {"name": self.name, "kernel": self.kernel, "seed": self.seed, "test": vars(self.test)}
+    def to_json(self) -> bytes:
+        dump = {"name": self.name, "kernel": self.kernel, "seed": self.seed, "test": vars(self.test)}
+        return json.dumps(dump, sort_keys=True).encode()
 
 
 @dataclass
@@ -37,7 +38,7 @@ class FakeEngine:
         return SimpleNamespace(to_json=lambda: json.dumps(synthetic.plan(self.recipe)).encode())
 
     def kernel(self, name: str, progress: Any = None) -> Any:
-        return SimpleNamespace(name=name, release="6.1.192", key="0123456789abcdef", path=Path("linux"), hz=1000)
+        return SimpleNamespace(name=name, release="6.1.192", key="0123456789abcdef", linux=Path("linux"), hz=1000)
 
     def run(self, plan_json: bytes, kernel: Any, directory: Path, **options: Any) -> Any:
         self.runs += 1

@@ -77,16 +77,16 @@ class Plain:
         self.said_s = 0.0
 
     def kernel(self, fraction: float, step: str) -> None:
-        self._say("kernel", f"{fraction:.0%} {step}")
+        self._say("kernel", f"kernel: {fraction:.0%} {step}")
 
     def time(self, reached_s: float, total_s: float) -> None:
         if self.kind != "virtual time":
             self.started_s = time.monotonic()
-        self._say("virtual time", pace(reached_s, total_s, time.monotonic() - self.started_s))
+        self._say("virtual time", f"virtual time: {pace(reached_s, total_s, time.monotonic() - self.started_s)}")
 
     def _say(self, kind: str, text: str) -> None:
         now_s = time.monotonic()
         if kind == self.kind and now_s - self.said_s < PLAIN_EVERY_S:
             return
         self.kind, self.said_s = kind, now_s
-        print(f"hourglass: {kind}: {text}", file=sys.stderr, flush=True)
+        print(f"hourglass: {text}", file=sys.stderr, flush=True)

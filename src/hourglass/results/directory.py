@@ -50,9 +50,11 @@ class Workshop:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def translate(self, error: HourglassError) -> HourglassError:
-        """The same error with the log's path as it is after `keep_failed`."""
+        """The same error with the paths as they are after `keep_failed`."""
         if isinstance(error, GuestError) and error.log is not None and error.log.is_relative_to(self.path):
             return GuestError(error.reason, self.failed / error.log.relative_to(self.path), error.tail)
+        if str(self.path) in str(error) and not isinstance(error, InputError):
+            return HourglassError(str(error).replace(str(self.path), str(self.failed)))
         return error
 
 

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`hourglass list` and `hourglass show`: the names that can be used, and what stands behind them.
+
+The names come from where they are declared: scenarios, presets, tests, congestion controls and qdiscs from `scenario`,
+kernels from `engine`.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from hourglass import plan as plans
+from hourglass import scenario
+from hourglass.cli import output
+from hourglass.engine.kernel import store
+from hourglass.engine.kernel.source import RELEASES
+from hourglass.errors import InputError
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Something with a name: what kind of thing it is, one line about it, and how it is used in a command."""
+
+    kind: str
+    name: str
+    description: str
+    use: str
+
+
+def show_list() -> None:
+    """Prints every name, by kind."""
+    output.show(listing(entries()))
+
+
+def show_name(name: str, settings: list[str], plan: bool, as_json: bool) -> None:
+    """Prints what a name stands for; a scenario as the JSON that `hourglass run` takes again, or its plan."""
+    found = [entry for entry in entries() if entry.name == name]
+    if Path(name).is_file() or any(entry.kind == "scenario" for entry in found):
+        _show_scenario(name, settings, plan, as_json)
+        return
+    if not found:
+        raise InputError("NAME", name, "is neither a file nor a name that `hourglass list` knows")
+    for option, given in (("--set", bool(settings)), ("--plan", plan)):
+        if given:
+            raise InputError("NAME", name, f"is a {found[0].kind}; {option} goes with scenarios only")
+    for entry in found:
+        if as_json:
+            output.show_json({"kind": entry.kind, "name": entry.name, "description": entry.description})
+        else:
+            output.show(
+                f"{entry.name} ({entry.kind}): {entry.description}", f"use it with: {entry.use}", whole_lines=True
+            )
+
+
+def _show_scenario(source: str, settings: list[str], plan: bool, as_json: bool) -> None:
+    resolved = scenario.load(source, settings)
+    if not plan:
+        print(resolved.to_json().decode(), end="")
+        return
+    text = plans.build(resolved).to_json().decode()
+    if as_json:
+        print(text.rstrip("\n"))
+    else:
+        output.show("\n".join(lines_of(json.loads(text))), whole_lines=True)
+
+
+def lines_of(plan: dict[str, Any]) -> list[str]:
+    """The plan's set-up as command lines, each behind the node it runs in, then its flows and probes."""
+    lines = [f"{step['node'] or 'guest'}: {line}" for step in plan["setup"] for line in _step_lines(step)]
+    for flow in plan["flows"]:
+        way = f"{flow['client']} connects to {flow['server']}, {flow['sender']} sends"
+        lines.append(f"flow {flow['name']}: {way}, {flow['cc']}, {_span(flow)}")
+    for probe in plan["probes"]:
+        every = f"every {probe['interval_ns'] / 1e9:g} s"
+        lines.append(f"ping {probe['name']}: {probe['client']} to {probe['server']}, {every}, {_span(probe)}")
+    return lines
+
+
+def _span(planned: dict[str, Any]) -> str:
+    return f"{planned['start_ns'] / 1e9:g} s to {planned['stop_ns'] / 1e9:g} s"
+
+
+def _step_lines(step: dict[str, Any]) -> list[str]:
+    match step["do"]:
+        case "ip" | "tc":
+            return [f"{step['do']} {line}" for line in step["lines"]]
+        case "write":
+            return [f"echo {step['value']} > {step['path']}"]
+        case "ethtool":
+            return [f"ethtool {' '.join(step['args'])}"]
+        case "reach":
+            return [f"ping {step['address']} until it answers, at most {step['timeout_ns'] / 1e9:g} s"]
+        case other:
+            return [f"{other} {json.dumps({key: value for key, value in step.items() if key not in ('do', 'node')})}"]
+
+
+def entries() -> list[Entry]:
+    """Everything that has a name, in the order in which it is listed."""
+    built = {kernel.name: kernel for kernel in store.kernels()}
+    found = [Entry("scenario", name, about, f"hourglass run {name}") for name, about in scenario.builtin()]
+    found += [Entry("testbed", name, about, f"--set testbed.preset={name}") for name, about in scenario.presets()]
+    found += [Entry("test", name, _test(kind), f"--set test.name={name}") for name, kind in scenario.TESTS.items()]
+    for name in dict.fromkeys((*RELEASES, *built)):
+        about = f"Linux {built[name].release}, built" if name in built else "is built when it is first used"
+        found.append(Entry("kernel", name, about, f"--kernel {name}"))
+    about = "the kernel's own; `--set test.flow_cc` sets it per flow"
+    found += [
+        Entry("congestion control", name, about, f"--set stack.cc={name}") for name in scenario.CONGESTION_CONTROLS
+    ]
+    about = "the kernel's own; a whole tc line may be given, with the parameters of `man tc`"
+    return found + [Entry("qdisc", name, about, f"--set stack.qdisc={name}") for name in scenario.QDISCS]
+
+
+def _test(kind: scenario.tests.TestKind) -> str:
+    """A test's description with its parameters."""
+    return f"{kind.description} Parameters: {', '.join(kind.parameters)}." if kind.parameters else kind.description
+
+
+DESCRIBED = {"scenario": "Scenarios", "testbed": "Testbed presets", "test": "Tests", "kernel": "Kernels"}
+NAMED = {"congestion control": "Congestion controls", "qdisc": "Qdiscs"}
+
+
+def listing(found: list[Entry]) -> Group:
+    """The names by kind: with their descriptions where they have some of their own, else in a row."""
+    parts: list[RenderableType] = []
+    for kind, heading in (DESCRIBED | NAMED).items():
+        members = [entry for entry in found if entry.kind == kind]
+        names = Text(", ".join(entry.name for entry in members))
+        parts += [
+            Text(heading, style="bold"),
+            Padding(_described(members) if kind in DESCRIBED else names, (0, 0, 1, 2)),
+        ]
+    return Group(*parts, Text("hourglass show NAME tells more"))
+
+
+def _described(members: list[Entry]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for entry in members:
+        table.add_row(entry.name, entry.description)
+    return table
