@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 PREFIX = b"hourglass: {"
 PANIC = "Kernel panic - not syncing"
 _COMPLAINT = re.compile(r"WARNING: |BUG: |Oops")
+_CHATTER = re.compile(r"BogoMIPS|epollctl add err|kernel memory protection|reboot: System halted")
 _KEPT = 400
 
 Event = dict[str, Any]
@@ -78,7 +79,7 @@ class Console:
 
     def tail(self, count: int = 12) -> list[str]:
         """The lines that matter: a panic and what follows it, else the last ones."""
-        full = [line for line in self.lines if line.strip()]
+        full = [line for line in self.lines if line.strip() and not _CHATTER.search(line)]
         first = next((number for number, line in enumerate(full) if PANIC in line), None)
         return full[-count:] if first is None else full[first : first + count]
 

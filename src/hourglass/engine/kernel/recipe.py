@@ -68,10 +68,14 @@ def compiler() -> str:
     return " ".join(words)
 
 
+def missing_headers() -> list[str]:
+    """The packages of headers that are not there."""
+    return [package for path, package in HEADERS.items() if not Path(path).exists()]
+
+
 def check_prerequisites() -> None:
     """Raises MissingError naming all packages that a build lacks, and the one command that installs them."""
-    packages = process.missing_tools(TOOLS)
-    packages += [package for path, package in HEADERS.items() if not Path(path).exists()]
+    packages = process.missing_tools(TOOLS) + missing_headers()
     if packages:
         remedy = f"apt-get install -y {' '.join(packages)}"
         raise MissingError(f"building a guest kernel needs {', '.join(packages)}", remedy)

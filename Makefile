@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+# make run     what Hourglass is for: the same uploads with and without TCP Small Queues, side by side
+# make test    all tests, on all kernels
+# make check   style and types, as CI does
+# make setup   only what both need; seconds when nothing changed
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+
+KERNELS := 5.10 6.1 6.12
+BIN := .venv/bin
+HOURGLASS := $(BIN)/hourglass
+SYSTEM_PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+
+.PHONY: run test check bench setup packages agent kernels clean
+
+run: setup
+	@$(HOURGLASS) kernel build 6.1
+	$(HOURGLASS) run L100M --set stack.tsq=off --out runs/L100M-notsq
+	$(HOURGLASS) run L100M --out runs/L100M-tsq
+	$(HOURGLASS) compare runs/L100M-notsq runs/L100M-tsq
+
+test: setup kernels
+	cd agent && cargo test --locked --quiet
+	$(BIN)/pytest -n auto
+
+kernels: setup
+	@for version in $(KERNELS); do $(HOURGLASS) kernel build $$version; done
+
+setup: agent
+
+# Installs what is missing when we may; else says what to install.
+packages: .venv/installed
+	@missing="$$($(BIN)/python -m hourglass.engine.doctor)"; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if [ "$$(id -u)" != 0 ]; then echo "please run: sudo apt-get install -y $$missing" >&2; exit 3; fi; \
+	echo "installing $$missing"; \
+	apt-get update -qq; \
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null
+
+.venv/installed: pyproject.toml
+	@if [ -z "$(SYSTEM_PYTHON)" ]; then echo "Python 3.11 or newer is needed: apt-get install -y python3 python3-venv" >&2; exit 3; fi
+	@if [ ! -x $(BIN)/python ]; then $(SYSTEM_PYTHON) -m venv .venv || \
+		{ echo "mend it with: apt-get install -y python3-venv" >&2; exit 3; }; fi
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+agent: packages
+	@cd agent && cargo build --release --locked --quiet
+
+check: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	@cd agent && if cargo fmt --version >/dev/null 2>&1; then cargo fmt --check; else echo "no rustfmt: not checked"; fi
+	@cd agent && if cargo clippy --version >/dev/null 2>&1; then cargo clippy --locked --quiet --all-targets -- -D warnings; \
+		else echo "no clippy: not checked"; fi
+	$(BIN)/python -m hourglass.engine.kernel.checkpatch
+
+bench: setup
+	$(BIN)/python -m bench
+
+clean:
+	rm -rf .venv agent/target .pytest_cache .mypy_cache .ruff_cache
+	@echo "runs/ and the kernels in \$${XDG_CACHE_HOME:-~/.cache}/hourglass are kept"

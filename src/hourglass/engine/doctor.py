@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What this machine lacks to build and run guests, and the command that mends each thing.
+
+`python -m hourglass.engine.doctor` prints the Debian packages that are missing, for `make setup`.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+
+from hourglass.engine import paths, process, root, virtual
+from hourglass.engine.kernel import apt, recipe, source
+from hourglass.errors import HourglassError
+
+LEAST_PYTHON = (3, 11)
+LEAST_RUST = (1, 85)
+LEAST_DISK = 3 << 30
+"""A kernel's source takes 0.8 GB of the cache, its objects 0.2 GB."""
+
+FETCHING = {"apt-get": "apt", "dpkg-deb": "dpkg", "xz": "xz-utils", "tar": "tar"}
+_TRACE_ME = "import ctypes, sys; sys.exit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) != 0)"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that must be there. `remedy` is a command, empty when all is well."""
+
+    name: str
+    ok: bool
+    detail: str
+    remedy: str = ""
+
+
+def check() -> list[Check]:
+    """All checks, those that others rest on first."""
+    return [python(), rust(), compilers(), fetching(), tools(), tracing(), memory(), agent(), disk()]
+
+
+def missing_packages() -> list[str]:
+    """The Debian packages that the checks ask for."""
+    rust_package = [] if rust().ok else [rust_name()]
+    wanted = [*build_packages(), *process.missing_tools(FETCHING), *process.missing_tools(root.TOOLS), *rust_package]
+    return sorted(set(wanted))
+
+
+def build_packages() -> list[str]:
+    """The packages that building a kernel lacks."""
+    return process.missing_tools(recipe.TOOLS) + recipe.missing_headers()
+
+
+def packages_check(name: str, packages: list[str], present: str) -> Check:
+    """A check that passes when no package is missing."""
+    if packages:
+        return Check(name, False, f"missing: {', '.join(packages)}", f"apt-get install -y {' '.join(packages)}")
+    return Check(name, True, present)
+
+
+def python() -> Check:
+    """This interpreter's version."""
+    here = ".".join(map(str, sys.version_info[:3]))
+    wanted = ".".join(map(str, LEAST_PYTHON))
+    return Check("python", sys.version_info >= LEAST_PYTHON, f"{here}, {wanted} or newer is needed", "")
+
+
+def rust() -> Check:
+    """cargo and rustc, for the agent."""
+    found = shutil.which("cargo") and shutil.which("rustc")
+    said = subprocess.run(["rustc", "--version"], text=True, capture_output=True, check=False).stdout if found else ""
+    version = re.search(r"(\d+)\.(\d+)", said)
+    wanted = f"{LEAST_RUST[0]}.{LEAST_RUST[1]} or newer is needed"
+    if version and (int(version[1]), int(version[2])) >= LEAST_RUST:
+        return Check("rust", True, f"rustc {version[0]}, {wanted}")
+    return Check("rust", False, f"{said.strip() or 'no rustc'}; {wanted}", f"apt-get install -y {rust_name()}")
+
+
+def rust_name() -> str:
+    """The package of a cargo that is new enough: Debian 12's own is too old, its second one is kept up to date."""
+    return "cargo-web" if apt.machine_codename() == "bookworm" else "cargo"
+
+
+def compilers() -> Check:
+    """What building a kernel takes."""
+    return packages_check("kernel build", build_packages(), f"gcc, make and the rest are there ({recipe.compiler()})")
+
+
+def fetching() -> Check:
+    """What downloading and unpacking a kernel takes; not needed for trees of one's own."""
+    if all(source.kept(name) for name in source.RELEASES):
+        return Check("kernel sources", True, "in the cache")
+    lacking = packages_check("kernel sources", process.missing_tools(FETCHING), "can be downloaded with apt")
+    if lacking.ok and not apt.derive(apt.machine_sources(), apt.machine_codename(), "bookworm"):
+        remedy = "hourglass kernel build PATH --name N, with a kernel tree of your own"
+        return Check("kernel sources", False, "this machine's apt knows no Debian archive", remedy)
+    return lacking
+
+
+def tools() -> Check:
+    """The tools that the guest runs."""
+    return packages_check("network tools", process.missing_tools(root.TOOLS), ", ".join(root.TOOLS))
+
+
+def tracing() -> Check:
+    """Whether a process may be traced: the guest kernel runs its programs so."""
+    allowed = subprocess.run([sys.executable, "-c", _TRACE_ME], check=False).returncode == 0
+    return Check("ptrace", allowed, "permitted" if allowed else "forbidden", "" if allowed else virtual.PTRACE_REMEDY)
+
+
+def memory() -> Check:
+    """A place for the guest's memory."""
+    try:
+        return Check("guest memory", True, f"in {virtual.memory_folder()}")
+    except HourglassError as problem:
+        return Check("guest memory", False, str(problem), getattr(problem, "remedy", ""))
+
+
+def agent() -> Check:
+    """The agent's binary."""
+    there = paths.AGENT.is_file()
+    return Check("agent", there, str(paths.AGENT) if there else "not built", "" if there else "make setup")
+
+
+def disk() -> Check:
+    """Room for kernels."""
+    free = shutil.disk_usage(paths.cache()).free
+    enough = free >= LEAST_DISK
+    detail = f"{free / 1e9:.1f} GB free in {paths.cache()}"
+    return Check("disk", enough, detail, "" if enough else "set HOURGLASS_CACHE to a folder with 3 GB free")
+
+
+if __name__ == "__main__":
+    print(" ".join(missing_packages()))

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Another release's package sources, from a machine's own."""
+
+import pytest
+
+from hourglass.engine.kernel import apt
+
+DEB822 = """\
+# a comment
+Types: deb deb-src
+URIs: http://mirror.example.org/debian
+Suites: bookworm bookworm-updates bookworm-backports
+Components: main contrib
+Signed-By: /etc/apt/keyrings/mirror.gpg
+
+Types: deb
+URIs: http://mirror.example.org/debian-security
+Suites: bookworm-security
+Components: main
+
+Types: deb
+URIs: http://third.example.org/node
+Suites: nodistro
+Components: main
+
+Types: deb
+URIs: http://third.example.org/cloud
+Suites: cloud-bookworm
+Components: main
+
+Enabled: no
+Types: deb
+URIs: http://off.example.org/debian
+Suites: bookworm
+Components: main
+"""
+
+ONE_LINE = """\
+# deb http://off.example.org/debian bookworm main
+deb [arch=amd64 signed-by=/etc/apt/keyrings/mirror.gpg] http://mirror.example.org/debian bookworm main contrib
+deb http://mirror.example.org/debian-security bookworm-security main
+deb-src http://mirror.example.org/debian bookworm main
+deb http://third.example.org/tool stable main
+"""
+
+EXPECTED = """\
+Types: deb
+URIs: http://mirror.example.org/debian
+Suites: {suites}
+Components: main
+Signed-By: /etc/apt/keyrings/mirror.gpg
+
+Types: deb
+URIs: http://mirror.example.org/debian-security
+Suites: bullseye-security
+Components: main
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "suites"),
+    [("debian.sources", DEB822, "bullseye bullseye-updates"), ("sources.list", ONE_LINE, "bullseye")],
+)
+def test_suites_are_replaced_and_third_parties_left_out(name: str, text: str, suites: str) -> None:
+    assert apt.derive([(name, text)], "bookworm", "bullseye") == EXPECTED.format(suites=suites)
+
+
+def test_a_machine_of_the_wanted_release_keeps_its_sources() -> None:
+    assert "Suites: bookworm bookworm-updates\n" in apt.derive([("d.sources", DEB822)], "bookworm", "bookworm")
+
+
+def test_nothing_is_derived_for_another_distribution() -> None:
+    assert apt.derive([("d.sources", DEB822)], "noble", "bookworm") == ""
+
+
+def test_an_embedded_key_survives() -> None:
+    key = "Types: deb\nURIs: http://m.example.org/d\nSuites: trixie\nSigned-By:\n -----BEGIN-----\n .\n xyz\n"
+    derived = apt.derive([("d.sources", key)], "trixie", "bookworm")
+    assert derived.endswith("Signed-By: \n -----BEGIN-----\n .\n xyz\n")

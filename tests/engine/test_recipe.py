@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keys and configurations: what changes a kernel changes its key, and nothing else does."""
+
+from pathlib import Path
+
+import pytest
+
+from hourglass.engine import paths
+from hourglass.engine.kernel import config
+from hourglass.engine.kernel.recipe import Recipe
+from hourglass.errors import InputError
+
+
+@pytest.fixture
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small kernel/ folder in place of the repository's."""
+    for name, text in {
+        "config/common.config": "CONFIG_A=y\n# CONFIG_B is not set\n",
+        "config/6.1.config": "CONFIG_B=y\n",
+        "config/kunit.config": "CONFIG_KUNIT=y\n",
+        "drivers/wire.c": "int x;\n",
+        "hooks/tsq.toml": "name = 'tsq'\n",
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    (tmp_path / "tests").mkdir()
+    monkeypatch.setattr(paths, "KERNEL", tmp_path)
+    return tmp_path
+
+
+def test_the_key_is_stable_and_follows_every_ingredient(kernel: Path) -> None:
+    recipe = Recipe("6.1", "linux-source-6.1 1", (6, 1))
+    keys = [recipe.key()]
+    (kernel / "hooks/README.md").write_text("for people")
+    (kernel / "config/5.10.config").write_text("CONFIG_C=y\n")
+    assert recipe.key() == keys[0]
+    keys += [
+        Recipe("6.1", "linux-source-6.1 2", (6, 1)).key(),
+        Recipe("6.1", "linux-source-6.1 1", (6, 1), variant="kunit").key(),
+        Recipe("6.1", "linux-source-6.1 1", (6, 1), without=("tsq",)).key(),
+        Recipe("6.1", "linux-source-6.1 1", (5, 10)).key(),
+    ]
+    for name in ("drivers/wire.c", "hooks/tsq.toml", "config/common.config", "config/6.1.config", "tests/t.c"):
+        (kernel / name).write_text("something else")
+        keys.append(recipe.key())
+    assert len(set(keys)) == len(keys)
+
+
+def test_the_name_of_a_kernel_does_not_enter_its_key(kernel: Path) -> None:
+    assert Recipe("mine", "tree 1", (6, 1)).key() == Recipe("yours", "tree 1", (6, 1)).key()
+
+
+def test_a_label_tells_variants_apart() -> None:
+    assert Recipe("6.1", "", (6, 1), "kunit", ("tsq",)).label == "6.1+kunit+no-tsq"
+
+
+def test_an_unknown_variant_names_the_known_ones(kernel: Path) -> None:
+    with pytest.raises(InputError, match="kunit"):
+        Recipe("6.1", "", (6, 1), "kasan").key()
+
+
+def test_later_fragments_rule_and_losses_are_named(kernel: Path) -> None:
+    wanted = config.merge(config.fragments(kernel / "config", (6, 1), None))
+    assert wanted == {"CONFIG_A": "y", "CONFIG_B": "y"}
+    assert config.parse(config.render(wanted | {"CONFIG_C": "n"})) == wanted | {"CONFIG_C": "n"}
+    assert config.lost(wanted | {"CONFIG_C": "n"}, {"CONFIG_A": "y"}) == ["CONFIG_B=y"]
+    assert config.lost({"CONFIG_C": "n"}, {"CONFIG_C": "y"}) == ["CONFIG_C=n"]
