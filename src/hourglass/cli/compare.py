@@ -28,8 +28,7 @@ def compare_runs(places: list[Path], out: Path | None, json: bool) -> None:
         ]
         output.show_json({"schema": 1, "runs": [str(run.path) for run in runs], "figures": figures})
         return
-    console = output.screen()
-    console.print(tables.comparison(rows, [_described(run, runs[0]) for run in runs], console.width))
+    output.show(tables.comparison(rows, [_described(run, runs[0]) for run in runs], output.screen().width))
     if out is not None:
         output.show(f"picture  {out}", whole_lines=True)
 

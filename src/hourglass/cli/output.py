@@ -13,10 +13,15 @@ def screen() -> Console:
 
 
 def show(*parts: RenderableType, whole_lines: bool = False) -> None:
-    """Prints the parts one below the other; `whole_lines` leaves long lines unwrapped, so that they can be copied."""
+    """Prints the parts one below the other; `whole_lines` leaves long lines unwrapped, so that they can be copied.
+
+    No line ends in blanks."""
     console = screen()
-    for part in parts:
-        console.print(part, soft_wrap=whole_lines)
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part, soft_wrap=whole_lines)
+    for line in captured.get().splitlines():
+        print(line.rstrip())
 
 
 def show_json(value: Any) -> None:

@@ -22,6 +22,8 @@ from hourglass.engine.kernel import store
 from hourglass.engine.kernel.source import RELEASES
 from hourglass.errors import InputError
 
+RUN = "hourglass run SCENARIO"
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -53,9 +55,7 @@ def show_name(name: str, settings: list[str], plan: bool, as_json: bool) -> None
         if as_json:
             output.show_json({"kind": entry.kind, "name": entry.name, "description": entry.description})
         else:
-            output.show(
-                f"{entry.name} ({entry.kind}): {entry.description}", f"use it with: {entry.use}", whole_lines=True
-            )
+            output.show(f"{entry.name} ({entry.kind}): {entry.description}", f"use: {entry.use}", whole_lines=True)
 
 
 def _show_scenario(source: str, settings: list[str], plan: bool, as_json: bool) -> None:
@@ -104,17 +104,20 @@ def entries() -> list[Entry]:
     """Everything that has a name, in the order in which it is listed."""
     built = {kernel.name: kernel for kernel in store.kernels()}
     found = [Entry("scenario", name, about, f"hourglass run {name}") for name, about in scenario.builtin()]
-    found += [Entry("testbed", name, about, f"--set testbed.preset={name}") for name, about in scenario.presets()]
-    found += [Entry("test", name, _test(kind), f"--set test.name={name}") for name, kind in scenario.TESTS.items()]
+    found += [Entry("testbed", name, about, f"{RUN} --set testbed.preset={name}") for name, about in scenario.presets()]
+    found += [
+        Entry("test", name, _test(kind), f"{RUN} --set test.name={name}") for name, kind in scenario.TESTS.items()
+    ]
     for name in dict.fromkeys((*RELEASES, *built)):
-        about = f"Linux {built[name].release}, built" if name in built else "is built when it is first used"
-        found.append(Entry("kernel", name, about, f"--kernel {name}"))
+        about = f"Linux {built[name].release}, built" if name in built else "built when it is first used"
+        found.append(Entry("kernel", name, about, f"{RUN} --kernel {name}"))
     about = "the kernel's own; `--set test.flow_cc` sets it per flow"
     found += [
-        Entry("congestion control", name, about, f"--set stack.cc={name}") for name in scenario.CONGESTION_CONTROLS
+        Entry("congestion control", name, about, f"{RUN} --set stack.cc={name}")
+        for name in scenario.CONGESTION_CONTROLS
     ]
     about = "the kernel's own; a whole tc line may be given, with the parameters of `man tc`"
-    return found + [Entry("qdisc", name, about, f"--set stack.qdisc={name}") for name in scenario.QDISCS]
+    return found + [Entry("qdisc", name, about, f"{RUN} --set stack.qdisc={name}") for name in scenario.QDISCS]
 
 
 def _test(kind: scenario.tests.TestKind) -> str:

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is shown while a run is made."""
+
+import io
+
+import pytest
+from rich.console import Console
+from rich.progress import Progress, TextColumn
+
+from hourglass.cli import progress
+
+
+def test_pace_says_speed_and_what_is_left():
+    assert progress.pace(12, 40, 0.5) == "12.0 of 40.0 s, 24.0 x real time, 1 s left"
+    assert progress.pace(0, 40, 0) == "0.0 of 40.0 s"
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_plain_lines_are_rare(clock, capsys):
+    plain = progress.Plain()
+    for second in range(30):
+        plain.kernel(second / 100, "compiling")
+        clock[0] += 1
+    for second in range(21):
+        plain.time(second, 20)
+        clock[0] += 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines() == [
+        "hourglass: kernel: 0% compiling",
+        "hourglass: kernel: 10% compiling",
+        "hourglass: kernel: 20% compiling",
+        "hourglass: virtual time: 0.0 of 20.0 s",
+        "hourglass: virtual time: 10.0 of 20.0 s, 1.0 x real time, 10 s left",
+        "hourglass: virtual time: 20.0 of 20.0 s, 1.0 x real time, 0 s left",
+    ]
+
+
+def test_the_live_display_shows_percent_and_pace(clock):
+    screen = io.StringIO()
+    console = Console(file=screen, width=100)
+    columns = (TextColumn("{task.description}"), TextColumn("{task.fields[detail]}"))
+    with Progress(*columns, console=console) as bars:
+        live = progress.Live(bars)
+        live.kernel(0.4, "compiling")
+        live.time(0, 40)
+        clock[0] += 1
+        live.time(20, 40)
+    assert "40% compiling" in screen.getvalue()
+    assert "virtual time 20.0 of 40.0 s, 20.0 x real time, 1 s left" in screen.getvalue()
+
+
+def test_without_a_terminal_lines_are_plain(capsys):
+    with progress.shown() as shown:
+        assert isinstance(shown, progress.Plain)

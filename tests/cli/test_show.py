@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`list` and `show`."""
+
+import json
+
+import pytest
+from results.synthetic import Recipe, plan
+
+from cli.golden import WIDTH
+from hourglass import scenario
+from hourglass.cli.errors import guarded
+from hourglass.cli.show import lines_of
+
+
+@pytest.fixture
+def call(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    monkeypatch.setenv("HOURGLASS_CACHE", str(tmp_path))
+
+    def run(*arguments):
+        status = guarded(list(arguments))
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run
+
+
+def test_list_has_every_declared_name(call):
+    status, out, _ = call("list")
+    declared = [name for name, _ in (*scenario.builtin(), *scenario.presets())]
+    declared += [*scenario.TESTS, *scenario.CONGESTION_CONTROLS, *scenario.QDISCS, "5.10", "6.1", "6.12"]
+    assert status == 0
+    assert [name for name in declared if name not in out.replace(",", "").split()] == []
+    assert max(map(len, out.splitlines())) <= WIDTH
+
+
+def test_a_shown_scenario_is_a_scenario_again(call, tmp_path):
+    name = scenario.builtin()[0][0]
+    status, out, _ = call("show", name, "--set", "test.length=7")
+    assert status == 0
+    (tmp_path / "again.json").write_text(out)
+    assert scenario.load(tmp_path / "again.json") == scenario.load(name, ["test.length=7"])
+
+
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [("ping", "--set test.name=ping"), ("bbr", "--set stack.cc=bbr"), ("fq_codel", "--set stack.qdisc=fq_codel"),
+     ("6.1", "--kernel 6.1")],
+)  # fmt: skip
+def test_every_kind_of_name_says_what_it_is_and_how_it_is_used(call, name, use):
+    status, out, _ = call("show", name)
+    assert status == 0
+    assert out.startswith(f"{name} (")
+    assert use in out
+    assert json.loads(call("show", name, "--json")[1])["name"] == name
+
+
+def test_plan_goes_with_scenarios_only(call):
+    status, _, err = call("show", "bbr", "--plan")
+    assert status == 2
+    assert "--plan goes with scenarios only" in err
+
+
+def test_the_plan_of_a_builtin_is_shown_as_lines(call):
+    status, out, _ = call("show", scenario.builtin()[0][0], "--plan")
+    assert status == 0
+    assert any(line.startswith("client: ip ") for line in out.splitlines())
+    assert any(line.startswith("flow ") for line in out.splitlines())
+
+
+def test_every_step_is_a_line_behind_its_node():
+    setup = [
+        {"do": "ip", "node": "client", "lines": ["link add eth0 type wire", "link set eth0 up"], "origin": None},
+        {"do": "tc", "node": "router", "lines": ["qdisc add dev eth0 root fq"], "origin": None},
+        {"do": "write", "node": None, "path": "/proc/sys/x", "value": "1", "origin": None},
+        {"do": "ethtool", "node": "client", "args": ["-K", "eth0", "tso", "off"], "origin": None},
+        {"do": "reach", "node": "client", "address": "10.0.1.2", "timeout_ns": 10**9, "origin": None},
+    ]
+    assert lines_of(plan(Recipe()) | {"setup": setup}) == [
+        "client: ip link add eth0 type wire",
+        "client: ip link set eth0 up",
+        "router: tc qdisc add dev eth0 root fq",
+        "guest: echo 1 > /proc/sys/x",
+        "client: ethtool -K eth0 tso off",
+        "client: ping 10.0.1.2 until it answers, at most 1 s",
+        "flow upload::1: client connects to server, client sends, cubic, 2 s to 12 s",
+        "ping icmp: client to server, every 0.2 s, 0 s to 14 s",
+    ]
