@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs in a guest, and every way in which one can end early: no process and no file is left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hourglass.engine import virtual
+from hourglass.engine.kernel.build import BuiltKernel
+from hourglass.errors import GuestError, InputError
+
+from .plans import small_plan, tc
+
+pytestmark = pytest.mark.guest
+
+LONG_S = 100_000.0
+
+CHILD = """
+import sys
+from pathlib import Path
+from hourglass.engine import virtual
+from hourglass.engine.kernel.store import find
+directory = Path(sys.argv[1])
+virtual.run((directory / "wanted.json").read_bytes(), find("6.1"), directory, seed=1)
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A run directory whose name would need quoting."""
+    made = tmp_path / "a run, with spaces"
+    made.mkdir()
+    return made
+
+
+def living(directory: Path) -> list[int]:
+    """The processes, zombies aside, that run in a directory, as the guest's all do."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "cwd").readlink() == directory:
+                found.append(int(process.name))
+        except OSError:
+            continue
+    return found
+
+
+def gone(directory: Path, within_s: float = 5.0) -> bool:
+    """Whether no process is left there, soon."""
+    end = time.monotonic() + within_s
+    while living(directory) and time.monotonic() < end:
+        time.sleep(0.05)
+    return not living(directory)
+
+
+def started(directory: Path) -> subprocess.Popen[bytes]:
+    """Another Python that runs a long plan there, once its guest is at work."""
+    (directory / "wanted.json").write_bytes(small_plan(LONG_S))
+    child = subprocess.Popen([sys.executable, "-c", CHILD, str(directory)], stderr=subprocess.PIPE)
+    records = directory / "records.arrows"
+    end = time.monotonic() + 30
+    while not (records.exists() and records.stat().st_size) and time.monotonic() < end:
+        assert child.poll() is None
+        time.sleep(0.05)
+    assert len(living(directory)) >= 2, "the kernel and the agent"
+    return child
+
+
+def test_equal_inputs_give_equal_records_and_the_seed_matters(guest_kernel: BuiltKernel, tmp_path: Path) -> None:
+    digests = []
+    for number, seed in enumerate((1, 1, 2)):
+        directory = tmp_path / f"run {number}"
+        directory.mkdir()
+        outcome = virtual.run(small_plan(), guest_kernel, directory, seed=seed)
+        assert (outcome.virtual_s, outcome.release, outcome.warnings) == (1.0, guest_kernel.release, [])
+        assert sorted(path.name for path in directory.iterdir()) == ["console.log", "plan.json", "records.arrows"]
+        digests.append(outcome.digest)
+    assert digests[0] == digests[1]
+    assert digests[0] != digests[2]
+
+
+def test_progress_reaches_the_end(guest_kernel: BuiltKernel, place: Path) -> None:
+    heard: list[tuple[float, float]] = []
+    virtual.run(small_plan(3.0), guest_kernel, place, seed=1, progress=lambda *step: heard.append(step))
+    assert [step for step, _ in heard] == sorted(step for step, _ in heard)
+    assert heard[-1] == (3.0, 3.0)
+
+
+def test_a_line_of_the_user_s_that_fails_is_blamed_in_the_tool_s_words(guest_kernel: BuiltKernel, place: Path) -> None:
+    with pytest.raises(InputError, match="unknown") as raised:
+        virtual.run(small_plan(setup=[tc("qdisc add dev lo root nonsense")]), guest_kernel, place, seed=1)
+    assert raised.value.key == "stack.qdisc"
+    assert raised.value.value == "qdisc add dev lo root nonsense"
+
+
+def test_a_line_of_ours_that_fails_is_the_guest_s_error(guest_kernel: BuiltKernel, place: Path) -> None:
+    with pytest.raises(GuestError, match="nonsense") as raised:
+        virtual.run(small_plan(setup=[tc("qdisc add dev lo root nonsense", None)]), guest_kernel, place, seed=1)
+    assert raised.value.log == place / "console.log"
+
+
+@pytest.mark.parametrize(
+    ("silence_s", "wall_limit_s", "words"), [(0.05, None, "said nothing"), (60.0, 1.0, "did not end within 1 s")]
+)
+def test_a_guest_that_takes_too_long_is_stopped(
+    guest_kernel: BuiltKernel, place: Path, silence_s: float, wall_limit_s: float | None, words: str
+) -> None:
+    plan = small_plan(LONG_S)
+    with pytest.raises(GuestError, match=words):
+        virtual.run(plan, guest_kernel, place, seed=1, silence_s=silence_s, wall_limit_s=wall_limit_s)
+    assert gone(place)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_no_process_outlives_us(guest_kernel: BuiltKernel, place: Path, number: signal.Signals) -> None:
+    child = started(place)
+    child.send_signal(number)
+    _, said = child.communicate(timeout=20)
+    assert child.returncode == -number
+    assert (b"KeyboardInterrupt" in said) == (number == signal.SIGINT)
+    assert gone(place)
+
+
+def test_a_killed_guest_is_an_error_and_leaves_no_process(guest_kernel: BuiltKernel, place: Path) -> None:
+    child = started(place)
+    os.kill(min(living(place)), signal.SIGKILL)
+    _, said = child.communicate(timeout=20)
+    assert b"the guest ended before its records were complete (killed by signal 9)" in said
+    assert gone(place)
+    assert not (place / virtual.PRIVATE).exists()
