@@ -33,9 +33,11 @@ def abridge(value: object) -> Abridged:
     """A short printable form of any value; never raises."""
     if isinstance(value, Abridged):
         return value
-    short = reprlib.Repr(maxlevel=3, maxdict=4, maxlist=4, maxtuple=4, maxstring=80, maxlong=40, maxother=80)
+    short = reprlib.Repr()
+    short.maxlevel, short.maxdict, short.maxlist, short.maxtuple = 3, 4, 4, 4
+    short.maxstring = short.maxother = 80
     try:
-        return Abridged(short.repr(value))
+        return Abridged(" ".join(short.repr(value).split()))
     except (ValueError, RecursionError):  # an int of thousands of digits
         return Abridged(f"<{type(value).__name__}>")
 
@@ -57,10 +59,7 @@ def explain(error: ValidationError) -> InputError:
         return _unknown(place, shown, value)
     if kind == "missing":
         return refusal(dotted(shown), Abridged("(nothing)"), f"is missing. {_description(place)}")
-    if kind == "value_error":
-        allowed = str(first["ctx"]["error"])
-    else:
-        allowed = "a table" if kind in _TABLES else first["msg"]
+    allowed = "a table" if kind in _TABLES else str(first["ctx"]["error"]) if kind == "value_error" else first["msg"]
     return refusal(dotted(shown) or "scenario", value, allowed)
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What no single value shows: that names refer to something, that keys fit each other. Fills defaults that depend on others."""
+"""What no single value shows: that names refer to something, that keys fit each other. Fills defaults
+that depend on others."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -27,7 +28,9 @@ def resolve(scenario: Scenario) -> Scenario:
     for name in scenario.stack.nodes:
         if name not in names:
             known = closest(name, (*STACK_KEYS, *names))
-            allowed = f"neither a key of the stack nor a node. {known}Keys: {', '.join(STACK_KEYS)}; nodes: {_some(names)}"
+            allowed = (
+                f"neither a key of the stack nor a node. {known}Keys: {', '.join(STACK_KEYS)}; nodes: {_some(names)}"
+            )
             raise refusal(f"stack.{name}", scenario.stack.nodes[name].model_dump(exclude_none=True), allowed)
     links = tuple(_resolve_link(link) for link in testbed.link)
     return scenario.model_copy(
@@ -65,7 +68,9 @@ def _check_links(testbed: Testbed, names: list[str]) -> None:
             raise refusal(f"{key}.mtu", link.mtu, f"at least {IPV6_MTU_MIN} for IPv6")
         for address in link.addresses or ():
             if ip_interface(address).version != testbed.ip:
-                raise refusal(f"{key}.addresses", address, f"addresses of IPv{testbed.ip}, since testbed.ip = {testbed.ip}")
+                raise refusal(
+                    f"{key}.addresses", address, f"addresses of IPv{testbed.ip}, since testbed.ip = {testbed.ip}"
+                )
 
 
 def _check_shapers(testbed: Testbed) -> None:

@@ -32,7 +32,7 @@ from hourglass.scenario.values import (
 
 Streams = Annotated[int, integer(1, 1000, "flows"), Kind("integer")]
 Seed = Annotated[int, integer(0, 2**63 - 1, ""), Kind("integer")]
-TestName = Annotated[str, PlainValidator(one_of(tuple(TESTS), "a test")), Kind("name")]
+TestName = Annotated[str, PlainValidator(one_of(tuple(TESTS), "A test")), Kind("name")]
 Length = Annotated[
     Number, PlainValidator(lambda value: parse_seconds(value, Fraction(1, 10), DAY_S)), Kind("number", "s")
 ]
@@ -50,38 +50,60 @@ class Test(Table):
 
     __test__ = False
 
-    name: TestName = Field("tcp_nup", description=f"One of {', '.join(TESTS)}.")
-    client: NodeName = Field("", description="The node that connects; default: the host named client, else the first host.")
-    server: NodeName = Field("", description="The node that listens; default: the host named server, else the last host.")
-    upload_streams: Streams | None = Field(None, description="Flows from client to server; tcp_nup only, default 1.")
-    download_streams: Streams | None = Field(None, description="Flows from server to client; tcp_ndown only, default 1.")
-    length: Length = Field(30, description="How long the flows send.")
-    delay: Seconds = Field(5, description="How long there are pings alone, before the flows and after them; 0 for the test ping.")
-    step: PositiveSeconds = Field(0.2, description="Step to which series are resampled.")
-    flow_cc: Ccs = Field((), description="Congestion controls of the flows, in turn; default: the sender's stack.cc.")
-    stream_delays: Delays = Field((), description="How much later than the first possible time each flow starts, in turn.")
-    ping_interval: PositiveSeconds = Field(0.2, description="Time between two ICMP echo requests, each up to a tenth late.")
-    udp_interval: PositiveSeconds = Field(0.2, description="Time between two UDP round trips, each up to a tenth late.")
+    name: TestName = Field(default="tcp_nup", description=f"One of {', '.join(TESTS)}.")
+    client: NodeName = Field(
+        default="", description="The node that connects; default: the host named client, else the first host."
+    )
+    server: NodeName = Field(
+        default="", description="The node that listens; default: the host named server, else the last host."
+    )
+    upload_streams: Streams | None = Field(
+        default=None, description="Flows from client to server; tcp_nup only, default 1."
+    )
+    download_streams: Streams | None = Field(
+        default=None, description="Flows from server to client; tcp_ndown only, default 1."
+    )
+    length: Length = Field(default=30, description="How long the flows send.")
+    delay: Seconds = Field(
+        default=5, description="How long there are pings alone, before the flows and after them; 0 for the test ping."
+    )
+    step: PositiveSeconds = Field(default=0.2, description="Step to which series are resampled.")
+    flow_cc: Ccs = Field(
+        default=(), description="Congestion controls of the flows, in turn; default: the sender's stack.cc."
+    )
+    stream_delays: Delays = Field(
+        default=(), description="How much later than the first possible time each flow starts, in turn."
+    )
+    ping_interval: PositiveSeconds = Field(
+        default=0.2, description="Time between two ICMP echo requests, each up to a tenth late."
+    )
+    udp_interval: PositiveSeconds = Field(
+        default=0.2, description="Time between two UDP round trips, each up to a tenth late."
+    )
 
 
 class Measure(Table):
     """What is recorded beside the pings. Measuring costs no virtual time."""
 
-    tcp: Interval = Field(10**7, description="Interval of samples of every socket (tcp_info).")
-    devices: Interval = Field(2 * 10**8, description="Interval of samples of every NIC and qdisc; 0: at start and end only.")
+    tcp: Interval = Field(default=10**7, description="Interval of samples of every socket (tcp_info).")
+    devices: Interval = Field(
+        default=2 * 10**8, description="Interval of samples of every NIC and qdisc; 0: at start and end only."
+    )
 
 
 class Scenario(Table):
     """A run, fully described."""
 
-    name: ScenarioName = Field("scenario", description="Names the run; default: the file's name.")
-    description: Description = Field("", description="One line about it.")
-    kernel: KernelName = Field("6.1", description="5.10, 6.1, 6.12 or a name given with `hourglass kernel build`.")
-    seed: Seed = Field(1, description="Of everything random; equal seeds give equal runs.")
+    name: ScenarioName = Field(default="scenario", description="Names the run; default: the file's name.")
+    description: Description = Field(default="", description="One line about it.")
+    kernel: KernelName = Field(
+        default="6.1", description="5.10, 6.1, 6.12 or a name given with `hourglass kernel build`."
+    )
+    seed: Seed = Field(default=1, description="Of everything random; equal seeds give equal runs.")
     testbed: Testbed = Field(description="Nodes, links, shapers.")
-    stack: Stack = Field(Stack(), description="The nodes' network stack.")
-    test: Test = Field(Test(), description="What is run.")
-    measure: Measure = Field(Measure(), description="What is recorded.")
+    stack: Stack = Field(default=Stack(), description="The nodes' network stack.")
+    test: Test = Field(default=Test(), description="What is run.")
+    measure: Measure = Field(default=Measure(), description="What is recorded.")
 
     def to_json(self) -> bytes:
         """Canonical JSON: equal scenarios are equal bytes. `load` makes the same scenario of it again."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`--set KEY=VALUE`: one value of a scenario changed before it is checked.
 
-KEY is dotted; a list's items are numbers; a part may be quoted, and all that follows `sysctl` is one part. VALUE is a TOML
-value if it reads as one, else text.
+KEY is dotted; a list's items are numbers; a part may be quoted, and all that follows `sysctl` is one part. VALUE is a
+TOML value if it reads as one, else text.
 """
 
 import re

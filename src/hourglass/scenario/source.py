@@ -2,6 +2,7 @@
 """From what the user names (a file, a built-in, a table) to plain data. Files are read here and nowhere else."""
 
 import json
+import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,10 +31,11 @@ def read(source: object) -> tuple[Table, Path]:
         return plain(source), Path()
     if not isinstance(source, str | Path):
         raise refusal("scenario", source, "a built-in name, a file or a table")
-    if isinstance(source, str) and source in names(SCENARIOS):
-        path = SCENARIOS / f"{source}.toml"
-    else:
-        path = Path(source)
+    known = names(SCENARIOS)
+    path = SCENARIOS / f"{source}.toml" if isinstance(source, str) and source in known else Path(source)
+    if not os.path.lexists(path):
+        hint = f"{closest(str(source), known)}Built in: {', '.join(known)}"
+        raise refusal("scenario", str(source), f"no such file, and no built-in of this name. {hint}")
     data = _parse(path, _bytes(path, source))
     data.setdefault("name", path.stem)
     return data, path.parent
@@ -78,9 +80,7 @@ def _bytes(path: Path, source: object) -> bytes:
             raise refusal("scenario", source, f"is larger than {SIZE_MAX >> 20} MiB")
         return path.read_bytes()
     except FileNotFoundError:
-        known = names(SCENARIOS)
-        text = f"no such file, and no built-in of this name. {closest(str(source), known)}Built in: {', '.join(known)}"
-        raise refusal("scenario", str(source), text) from None
+        raise refusal("scenario", str(source), "no such file") from None
     except OSError as error:
         raise refusal("scenario", str(source), f"cannot be read: {error.strerror or error}") from None
     except ValueError:  # NUL in the name, surrogates
@@ -92,12 +92,11 @@ def _parse(path: Path, content: bytes) -> Table:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise refusal("scenario", str(path), f"is not UTF-8: byte 0x{content[error.start]:02x} in line {line}") from None
+        raise refusal(
+            "scenario", str(path), f"is not UTF-8: byte 0x{content[error.start]:02x} in line {line}"
+        ) from None
     try:
-        if path.suffix == ".json":
-            data = json.loads(text)
-        else:
-            data = tomllib.loads(text)
+        data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except json.JSONDecodeError as error:
         raise refusal("scenario", str(path), f"is no JSON: {error}") from None
     except tomllib.TOMLDecodeError as error:

@@ -27,7 +27,7 @@ def _sysctl(value: object) -> dict[str, str]:
 
 def _sysctl_key(key: str) -> str:
     if not _SYSCTL_KEY.fullmatch(key):
-        raise ValueError(f"sysctl {key[:80]!r}: a node has sysctls of the network only, like \"net.ipv4.tcp_ecn\"")
+        raise ValueError(f'sysctl {key[:80]!r}: a node has sysctls of the network only, like "net.ipv4.tcp_ecn"')
     if key in OWNED_SYSCTLS:
         raise ValueError(f"sysctl {key}: {OWNED_SYSCTLS[key]}")
     return key
@@ -47,44 +47,47 @@ Sysctls = Annotated[dict[str, str], PlainValidator(_sysctl), Kind("table")]
 class Pacing(Table):
     """How much faster than cwnd per RTT TCP paces, in percent."""
 
-    ss: Percent = Field(200, description="In slow start (tcp_pacing_ss_ratio).")
-    ca: Percent = Field(120, description="In congestion avoidance (tcp_pacing_ca_ratio).")
+    ss: Percent = Field(default=200, description="In slow start (tcp_pacing_ss_ratio).")
+    ca: Percent = Field(default=120, description="In congestion avoidance (tcp_pacing_ca_ratio).")
 
 
 class NodePacing(Table):
     """One node's pacing where it differs."""
 
-    ss: Percent | None = Field(None, description="In slow start.")
-    ca: Percent | None = Field(None, description="In congestion avoidance.")
+    ss: Percent | None = Field(default=None, description="In slow start.")
+    ca: Percent | None = Field(default=None, description="In congestion avoidance.")
 
 
 class NodeStack(Table):
     """One node's stack where it differs from `[stack]`."""
 
-    cc: Cc | None = Field(None, description="Congestion control.")
-    tsq: TsqLimit | None = Field(None, description="TCP Small Queues.")
-    gso: Gso | None = Field(None, description="Size of skbs.")
-    pacing: NodePacing | None = Field(None, description="Pacing ratios.")
-    qdisc: Qdisc | None = Field(None, description="Queueing discipline.")
-    sysctl: Sysctls = Field({}, description="Further sysctls.")
+    cc: Cc | None = Field(default=None, description="Congestion control.")
+    tsq: TsqLimit | None = Field(default=None, description="TCP Small Queues.")
+    gso: Gso | None = Field(default=None, description="Size of skbs.")
+    pacing: NodePacing | None = Field(default=None, description="Pacing ratios.")
+    qdisc: Qdisc | None = Field(default=None, description="Queueing discipline.")
+    sysctl: Sysctls = Field(default={}, description="Further sysctls.")
 
 
 class Stack(Table):
     """The stack of all nodes, and in `nodes` what differs on one."""
 
-    cc: Cc = Field("cubic", description="Congestion control of the flows a node sends.")
+    cc: Cc = Field(default="cubic", description="Congestion control of the flows a node sends.")
     tsq: TsqLimit = Field(
-        Tsq("default"),
-        description="TCP Small Queues: how much one socket may have in qdisc and NIC: the kernel's rule, no limit, a time (of data"
-        " at the pacing rate) or a size.",
+        default=Tsq("default"),
+        description="TCP Small Queues, what one socket may have in qdisc and NIC: the kernel's rule, no limit, a time"
+        " (of data at the pacing rate) or a size.",
     )
-    gso: Gso = Field(0, description="How much data at the pacing rate an skb holds: the kernel's autosizing, or a time.")
-    pacing: Pacing = Field(Pacing(ss=200, ca=120), description="Pacing ratios.")
+    gso: Gso = Field(
+        default=0, description="How much data at the pacing rate an skb holds: the kernel's autosizing, or a time."
+    )
+    pacing: Pacing = Field(default=Pacing(ss=200, ca=120), description="Pacing ratios.")
     qdisc: Qdisc = Field(
-        "pfifo_fast", description="Queueing discipline of every device: below HTB where there is a shaper, else the root."
+        default="pfifo_fast",
+        description="Queueing discipline of every device: below HTB where there is a shaper, else the root.",
     )
-    sysctl: Sysctls = Field({}, description="Further sysctls, of the node's own network namespace.")
-    nodes: dict[str, NodeStack] = Field({}, exclude=True)
+    sysctl: Sysctls = Field(default={}, description="Further sysctls, of the node's own network namespace.")
+    nodes: dict[str, NodeStack] = Field(default={}, exclude=True)
 
     @model_validator(mode="before")
     @classmethod

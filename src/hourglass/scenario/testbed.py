@@ -39,6 +39,13 @@ def _switch(value: object) -> bool:
     return value
 
 
+def _version(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value not in (4, 6):
+        raise ValueError("4 or 6")
+    return value
+
+
+Version = Annotated[Literal[4, 6], PlainValidator(_version), Kind("4 or 6")]
 Switch = Annotated[bool, PlainValidator(_switch), Kind("true or false")]
 
 
@@ -47,40 +54,52 @@ class Node(Table):
 
     name: NodeName = Field(description="The node's name.")
     role: Annotated[
-        Literal["host", "router"], PlainValidator(one_of(("host", "router"), "a role")), Kind('"host" or "router"')
-    ] = Field("host", description="Routers forward packets, hosts do not.")
+        Literal["host", "router"], PlainValidator(one_of(("host", "router"), "A role")), Kind('"host" or "router"')
+    ] = Field(default="host", description="Routers forward packets, hosts do not.")
 
 
 class Link(Table):
     """A cable and the two NICs it joins."""
 
     ends: Ends = Field(description="The two devices it joins.")
-    rate: Rates = Field((GIGABIT, GIGABIT), description="What the cable carries, with preamble, FCS and gap (24 B a frame).")
-    delay: Delays = Field((0, 0), description="Propagation, one way.")
-    jitter: Delays = Field((0, 0), description="Each frame is up to this much later, at random; order is kept.")
-    loss: Shares = Field((0, 0), description="Frames that vanish.")
-    corrupt: Shares = Field((0, 0), description="Frames that arrive damaged: the NIC counts and drops them.")
-    duplicate: Shares = Field((0, 0), description="Frames that arrive twice.")
-    reorder: Shares = Field((0, 0), description="Frames that arrive late by `reorder_delay`, overtaken by others.")
-    reorder_delay: Delay | None = Field(None, description="How late; 1ms when there is `reorder`.")
-    trace: LinkTraces | None = Field(
-        None,
-        description="The rate over time, from test time 0: steps `[[0, \"10mbit\"], [5, 0]]`, the name of a Mahimahi file (read"
-        " when the scenario is), or a table `{there = …, back = …}` for the two directions.",
+    rate: Rates = Field(
+        default=(GIGABIT, GIGABIT), description="What the cable carries, with preamble, FCS and gap (24 B a frame)."
     )
-    outage: Spans = Field((), description="Spans without any transmission, both directions.")
-    addresses: Addresses | None = Field(None, description="The two ends' addresses; else 10.0.N.1, 10.0.N.2 or fd00:0:0:N::1, 2.")
-    mtu: Mtu = Field(1500, description="Of both NICs.")
-    tx_ring: Ring | None = Field(None, description="Transmit descriptors; unset: the driver's 511.")
-    rx_ring: RxRing | None = Field(None, description="Receive descriptors; unset: the driver's 200.")
-    rx_usecs: Usecs | None = Field(None, description="Receive interrupt at most this after a frame; unset: 20.")
-    rx_frames: Frames | None = Field(None, description="Receive interrupt after so many frames; unset: 5.")
-    tx_usecs: Usecs | None = Field(None, description="Completion interrupt at most this after a transmission; unset: 72.")
-    tx_frames: Frames | None = Field(None, description="Completion interrupt after so many transmissions; unset: 53.")
-    tso: Switch | None = Field(None, description="TCP segmentation by the NIC; unset: on.")
-    gso: Switch | None = Field(None, description="Segmentation just above the driver; unset: on.")
-    gro: Switch | None = Field(None, description="Merging of received segments; unset: on.")
-    checksum: Switch | None = Field(None, description="Checksums by the NIC, both ways; unset: on. Off turns TSO off too.")
+    delay: Delays = Field(default=(0, 0), description="Propagation, one way.")
+    jitter: Delays = Field(default=(0, 0), description="Each frame is up to this much later, at random; order is kept.")
+    loss: Shares = Field(default=(0, 0), description="Frames that vanish.")
+    corrupt: Shares = Field(default=(0, 0), description="Frames that arrive damaged: the NIC counts and drops them.")
+    duplicate: Shares = Field(default=(0, 0), description="Frames that arrive twice.")
+    reorder: Shares = Field(
+        default=(0, 0), description="Frames that arrive late by `reorder_delay`, overtaken by others."
+    )
+    reorder_delay: Delay | None = Field(default=None, description="How late; 1ms when there is `reorder`.")
+    trace: LinkTraces | None = Field(
+        default=None,
+        description='The rate over time, from test time 0: steps `[[0, "10mbit"], [5, 0]]`, the name of a Mahimahi file'
+        " (read when the scenario is), or a table `{there = …, back = …}` for the two directions.",
+    )
+    outage: Spans = Field(default=(), description="Spans without any transmission, both directions.")
+    addresses: Addresses | None = Field(
+        default=None, description="The two ends' addresses; else 10.0.N.1, 10.0.N.2 or fd00:0:0:N::1, 2."
+    )
+    mtu: Mtu = Field(default=1500, description="Of both NICs.")
+    tx_ring: Ring | None = Field(default=None, description="Transmit descriptors; unset: the driver's 511.")
+    rx_ring: RxRing | None = Field(default=None, description="Receive descriptors; unset: the driver's 200.")
+    rx_usecs: Usecs | None = Field(default=None, description="Receive interrupt at most this after a frame; unset: 20.")
+    rx_frames: Frames | None = Field(default=None, description="Receive interrupt after so many frames; unset: 5.")
+    tx_usecs: Usecs | None = Field(
+        default=None, description="Completion interrupt at most this after a transmission; unset: 72."
+    )
+    tx_frames: Frames | None = Field(
+        default=None, description="Completion interrupt after so many transmissions; unset: 53."
+    )
+    tso: Switch | None = Field(default=None, description="TCP segmentation by the NIC; unset: on.")
+    gso: Switch | None = Field(default=None, description="Segmentation just above the driver; unset: on.")
+    gro: Switch | None = Field(default=None, description="Merging of received segments; unset: on.")
+    checksum: Switch | None = Field(
+        default=None, description="Checksums by the NIC, both ways; unset: on. Off turns TSO off too."
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> "Link":
@@ -108,7 +127,7 @@ class Testbed(Table):
 
     __test__ = False
 
-    ip: Annotated[Literal[4, 6], integer(4, 6, "IP version"), Kind("4 or 6")] = Field(4, description="Version of IP.")
+    ip: Version = Field(default=4, description="Version of IP.")
     node: Rows[Node] = Field(description="The hosts and routers.")
     link: Rows[Link] = Field(description="The cables.")
-    shaper: Rows[Shaper] = Field((), description="Where HTB sets the rate.")
+    shaper: Rows[Shaper] = Field(default=(), description="Where HTB sets the rate.")

@@ -2,18 +2,17 @@
 """A link's rate over time: steps, delivery opportunities, outages. Data only; files were read before (`source.py`)."""
 
 from fractions import Fraction
+from itertools import pairwise
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, model_validator
 
 from hourglass.scenario.table import Table
-from hourglass.scenario.units import RATE, parse_seconds, seconds_ns, show
+from hourglass.scenario.units import RATE, parse_seconds, show
 from hourglass.scenario.values import LIST, STEP_RATE, Kind, Number, sequence
 
 TRACE_S = Fraction(3600)
 """The wire driver's bound on times of a trace."""
-OPPORTUNITY_BYTES = 1538
-"""A Mahimahi opportunity lets one 1500-byte packet pass: on the cable, with header, preamble, FCS and gap, 1538 bytes."""
 STEPS_MAX = 500_000
 
 
@@ -31,7 +30,7 @@ def _steps(value: object) -> tuple[Step, ...]:
         if len(pair) != 2:
             raise ValueError('steps of two values, [seconds, rate], like [5, "2mbit"]')
         steps.append(Step(parse_seconds(pair[0], Fraction(0), TRACE_S), STEP_RATE.parse(pair[1])))
-    if not 0 < len(steps) <= STEPS_MAX or any(b.at_s <= a.at_s for a, b in zip(steps, steps[1:], strict=False)):
+    if not 0 < len(steps) <= STEPS_MAX or any(b.at_s <= a.at_s for a, b in pairwise(steps)):
         raise ValueError(f"1 to {STEPS_MAX} steps [seconds, rate] whose times grow")
     return tuple(steps)
 
@@ -45,7 +44,7 @@ def _opportunities(value: object) -> tuple[int, ...]:
 
 
 def _spans(value: object) -> tuple[tuple[Number, Number], ...]:
-    spans = []
+    spans: list[tuple[Number, Number]] = []
     for row in sequence(value, "spans [start, end] in seconds"):
         ends = sequence(row, "two: start and end in seconds")
         if len(ends) != 2:
@@ -76,12 +75,12 @@ Repeat = Annotated[
 
 
 class Trace(Table):
-    """The rate of one direction over time: `rate` or `opportunity_ms`. Before the first step the link's `rate` holds."""
+    """The rate of one direction over time: `rate` or `opportunity_ms`. The link's own holds before the first step."""
 
-    rate: Steps | None = Field(None, description="The rate from each time on; 0 is an outage.")
-    repeat: Repeat = Field(0, description="The steps of `rate` begin again after this; 0: the last one stays.")
+    rate: Steps | None = Field(default=None, description="The rate from each time on; 0 is an outage.")
+    repeat: Repeat = Field(default=0, description="The steps of `rate` begin again after this; 0: the last one stays.")
     opportunity_ms: Opportunities | None = Field(
-        None,
+        default=None,
         description="A Mahimahi trace: at each time one 1500-byte packet may leave; begins again after the last time.",
     )
 
@@ -92,17 +91,6 @@ class Trace(Table):
         if self.repeat and (self.rate is None or self.repeat < self.rate[-1].at_s):
             raise ValueError("repeat goes with rate and is not before its last step")
         return self
-
-    def text(self) -> str:
-        """The trace in the wire driver's own words: a head line, then a line per step, times in ns."""
-        if self.rate is not None:
-            lines = [f"rate {seconds_ns(self.repeat)}"]
-            lines += [f"{seconds_ns(step.at_s)} {step.rate_bps}" for step in self.rate]
-        else:
-            times = self.opportunity_ms or ()
-            lines = [f"opportunity {times[-1] * 10**6} {OPPORTUNITY_BYTES}"]
-            lines += [str(time * 10**6) for time in times]
-        return "\n".join(lines) + "\n"
 
 
 def _both(value: object) -> Any:
@@ -119,8 +107,8 @@ def _both(value: object) -> Any:
 class Traces(Table):
     """The traces of a link's two directions."""
 
-    there: Trace | None = Field(None, description="From the first end to the second.")
-    back: Trace | None = Field(None, description="From the second end to the first.")
+    there: Trace | None = Field(default=None, description="From the first end to the second.")
+    back: Trace | None = Field(default=None, description="From the second end to the first.")
 
 
 LinkTraces = Annotated[Traces, BeforeValidator(_both), Kind("steps, file, or table")]

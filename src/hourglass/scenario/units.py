@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantities as people write them ("100mbit", "10ms", "64KiB", "0.1%") to integers and back, exactly.
 
-Rates are bit/s, times ns, sizes bytes, shares parts per billion. Rates use tc's suffixes with SI factors; sizes tell KB (1000)
-from KiB (1024). Everything goes through `Fraction`: a text that is no whole number of the base unit is refused, not rounded.
+Rates are bit/s, times ns, sizes bytes, shares parts per billion. Rates use tc's suffixes with SI factors; sizes tell KB
+(1000) from KiB (1024). Everything goes through `Fraction`: a text that is no whole number of the base unit is refused,
+not rounded.
 """
 
 import re
@@ -17,7 +18,7 @@ _TEXT = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,12})?)([a-zA-Z%]{1,4})", re.ASCII)
 
 @dataclass(frozen=True)
 class Quantity:
-    """One kind of quantity. `units`: suffix → base units, the largest first; `bare`: whether a plain integer is in base units."""
+    """One kind of quantity. `units`: suffix → base units, the largest first; `bare`: plain integers are base units."""
 
     name: str
     base: str
@@ -50,7 +51,8 @@ class Bounds:
         kind = self.quantity
         suffixes = "" if len(kind.units) == 1 else f" ({', '.join(kind.units)})"
         nought = "0 or " if self.zero and self.low > 0 else ""
-        return f"{nought}a {kind.name} like {kind.example}{suffixes}, from {show(self.low, kind)} to {show(self.high, kind)}"
+        span = f"from {show(self.low, kind)} to {show(self.high, kind)}"
+        return f"{nought}a {kind.name} like {kind.example}{suffixes}, {span}"
 
     def parse(self, value: object) -> int:
         """The value in base units. Raises ValueError with what is allowed."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The types of single values: how each is checked, how it is written back, and what the reference says of it.
 
-Quantities are integers in base units (ns, bit/s, ppb, bytes) in the object and text with a suffix in its dump; times whose
-key says seconds are numbers of seconds in both. A check that fails raises ValueError whose text is what is allowed.
+Quantities are integers in base units (ns, bit/s, ppb, bytes) in the object and text with a suffix in its dump; times
+whose key says seconds are numbers of seconds in both. A check that fails raises ValueError: what is allowed.
 """
 
 import re
@@ -12,11 +12,11 @@ from fractions import Fraction
 from ipaddress import ip_interface
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import PlainValidator, PlainSerializer
+from pydantic import PlainSerializer, PlainValidator
 
 from hourglass.scenario.suggest import closest
-from hourglass.scenario.units import SHARE, SIZE, TIME, Bounds, parse_seconds, show
 from hourglass.scenario.units import RATE as RATE_QUANTITY
+from hourglass.scenario.units import SHARE, SIZE, TIME, Bounds, parse_seconds, show
 from hourglass.scenario.vocabulary import CONGESTION_CONTROLS, QDISCS
 
 HOUR_NS = 3600 * 10**9
@@ -169,8 +169,8 @@ def _place(value: object) -> Place:
     match = _PLACE.fullmatch(value) if isinstance(value, str) else None
     if not match or match[2] in _RESERVED_DEVICES:
         raise ValueError(
-            'a node and its device like "client:eth0"; a device\'s name has 1 to 15 letters, digits, _ and -, begins with a'
-            " letter and is not lo, all or default"
+            'a node and its device like "client:eth0"; a device\'s name has 1 to 15 letters, digits, _ and -, begins'
+            " with a letter and is not lo, all or default"
         )
     return Place(match[1], match[2])
 
@@ -194,7 +194,9 @@ Ends = Annotated[
 def _addresses(value: object) -> tuple[str, str]:
     try:
         pair = sequence(value, "two addresses")
-        one, two = (str(ip_interface(text)) for text in pair if isinstance(text, str) and "/" in text and "%" not in text)
+        one, two = (
+            str(ip_interface(text)) for text in pair if isinstance(text, str) and "/" in text and "%" not in text
+        )
         if len(pair) != 2:
             raise ValueError
     except ValueError:
@@ -204,11 +206,11 @@ def _addresses(value: object) -> tuple[str, str]:
 
 Addresses = Annotated[tuple[str, str], PlainValidator(_addresses), LIST, Kind("[ADDRESS/LENGTH, ADDRESS/LENGTH]")]
 
-Cc = Annotated[str, PlainValidator(one_of(CONGESTION_CONTROLS, "a congestion control")), Kind("name")]
+Cc = Annotated[str, PlainValidator(one_of(CONGESTION_CONTROLS, "A congestion control")), Kind("name")]
 
 
 def _ccs(value: object) -> tuple[str, ...]:
-    check = one_of(CONGESTION_CONTROLS, "a congestion control")
+    check = one_of(CONGESTION_CONTROLS, "A congestion control")
     return tuple(check(one) for one in ([value] if isinstance(value, str) else sequence(value, "congestion controls")))
 
 
@@ -223,9 +225,10 @@ def _qdisc(value: object) -> str:
     text = re.sub(" +", " ", text)
     if len(text) > 1000 or not _TC.fullmatch(text):
         raise ValueError(
-            'a qdisc\'s kind or its whole tc line, like "fq_codel target 2ms": words of letters, digits and _ . : , / % + = -'
+            'a qdisc\'s kind or its whole tc line, like "fq_codel target 2ms": words of letters, digits'
+            " and _ . : , / % + = -"
         )
-    one_of(QDISCS, "the first word, a qdisc's kind,")(text.split(" ")[0])
+    one_of(QDISCS, "The first word, a qdisc's kind,")(text.split(" ")[0])
     return text
 
 
@@ -248,8 +251,8 @@ def _tsq(value: object) -> Tsq:
         except ValueError:
             continue
     raise ValueError(
-        '"default" (the kernel\'s rule), "off" (no limit), a time like "3ms" (of data at the pacing rate, up to 10s) or a size'
-        ' like "64KiB" (up to 2 GiB - 1)'
+        '"default" (the kernel\'s rule), "off" (no limit), a time like "3ms" (of data at the pacing rate, up to 10s) or'
+        ' a size like "64KiB" (up to 2 GiB - 1)'
     )
 
 
@@ -267,7 +270,8 @@ def _gso(value: object) -> int:
         return 0 if value == "default" else TSQ_TIME.parse(value)
     except ValueError:
         raise ValueError(
-            '"default" (the kernel\'s autosizing) or a time like "1ms": how much data at the pacing rate an skb holds, up to 10s'
+            '"default" (the kernel\'s autosizing) or a time like "1ms": how much data at the pacing rate an skb holds,'
+            " up to 10s"
         ) from None
 
 

@@ -13,8 +13,8 @@ QDISCS = (
 )  # fmt: skip
 """Those that work on one tc line, as root and below HTB, on a NIC of one queue.
 
-Left out: htb, hfsc, drr, qfq (drop or bypass everything until classes are made), gred (needs a second line), mqprio, multiq,
-taprio (need several queues), etf (needs SO_TXTIME), cbs, plug, teql, ingress, clsact, noqueue."""
+Left out: htb, hfsc, drr, qfq (drop or bypass everything until classes are made), gred (needs a second line), mqprio,
+multiq, taprio (need several queues), etf (needs SO_TXTIME), cbs, plug, teql, ingress, clsact, noqueue."""
 
 OWNED_SYSCTLS = {
     "net.ipv4.tcp_congestion_control": "set stack.cc instead",

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`build`: a scenario worked out to steps.
+
+Order of the set-up: what is global; what new devices inherit; devices, addresses, routes; cables; qdiscs; sysctls; a
+ping that resolves the neighbours. Neighbouring `ip` (or `tc`) steps of a node are one process in the guest, so a node's
+stand together.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from hourglass.plan import links as devices
+from hourglass.plan import qdiscs, sysctls, tests
+from hourglass.plan.model import VERSION, Plan, ReachStep, Sampling, Step
+from hourglass.plan.network import Network
+from hourglass.scenario import Scenario
+
+REACH_NS = 10 * 10**9
+"""Patience of the first ping beyond the links' delays; virtual time is cheap."""
+
+
+def build(scenario: Scenario, links: Literal["wire", "veth"] = "wire") -> Plan:
+    """The plan of a scenario. `links="veth"`: for a real machine; then what only the wire driver can do is refused.
+
+    Raises InputError when the scenario cannot be carried out: addresses that clash, a server nobody can reach.
+    """
+    network = Network(scenario.testbed)
+    flows, probes = tests.flows(scenario, network), tests.probes(scenario, network)
+    return Plan(
+        version=VERSION,
+        seed=scenario.seed,
+        end_ns=tests.end_ns(scenario.test),
+        nodes=network.nodes,
+        setup=[*(_wire(scenario, network) if links == "wire" else _veth(scenario, network)), _reach(scenario, network)],
+        flows=flows,
+        probes=probes,
+        sampling=Sampling(tcp_ns=scenario.measure.tcp, device_ns=scenario.measure.devices),
+    )
+
+
+def _wire(scenario: Scenario, network: Network) -> Iterator[Step]:
+    yield sysctls.of_all()
+    for node in network.nodes:
+        yield from sysctls.before_devices(scenario, node)
+        yield from devices.make(scenario, network, node)
+    for node in network.nodes:
+        for port in network.of(node):
+            yield from devices.plug(scenario, port)
+    yield from _stacks(scenario, network, every_qdisc=False)
+
+
+def _veth(scenario: Scenario, network: Network) -> Iterator[Step]:
+    for node in network.nodes:
+        yield from sysctls.before_devices(scenario, node)
+    yield from devices.veth(scenario, network)
+    yield from _stacks(scenario, network, every_qdisc=True)
+
+
+def _stacks(scenario: Scenario, network: Network, every_qdisc: bool) -> Iterator[Step]:
+    for node in network.nodes:
+        yield from qdiscs.make(scenario, network, node, every_qdisc)
+        yield from sysctls.after_devices(scenario, node)
+
+
+def _reach(scenario: Scenario, network: Network) -> ReachStep:
+    """From the client to the server: the one pair that the test uses."""
+    test = scenario.test
+    path = network.path(test.client, test.server)
+    passed = [scenario.testbed.link[port.link] for port in path]
+    late_ns = sum(sum(link.delay) + sum(link.jitter) + 2 * (link.reorder_delay or 0) for link in passed)
+    address = str(path[-1].address.ip)
+    return ReachStep(do="reach", node=test.client, address=address, timeout_ns=REACH_NS + 4 * late_ns, origin="testbed")

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Devices: the steps that make NICs, set them, bring them up with addresses and routes, and plug their cables in.
+
+A node needs one `ip` process: the NIC comes up without a cable, addresses and routes do not mind, and the carrier
+follows when the cable is plugged. Where `ethtool` is to set something it has to come before the NIC is up (changing a
+ring restarts the NIC, which drops its routes), and the node's `ip` lines are two batches.
+"""
+
+from collections.abc import Iterator
+
+from hourglass.errors import InputError
+from hourglass.plan.model import BatchStep, EpochStep, EthtoolStep, Step, VethStep, WriteStep
+from hourglass.plan.network import Network, Port
+from hourglass.plan.seeds import link_seed
+from hourglass.plan.traces import trace_text
+from hourglass.scenario import Link, Scenario
+from hourglass.scenario.blame import dotted, refusal
+from hourglass.scenario.testbed import GIGABIT
+
+DRIVER_MTU = 1500
+_SHARES = ("loss", "corrupt", "duplicate", "reorder")
+_RINGS = {"rx_ring": "rx", "tx_ring": "tx"}
+_MODERATION = {"rx_usecs": "rx-usecs", "rx_frames": "rx-frames", "tx_usecs": "tx-usecs", "tx_frames": "tx-frames"}
+_OFFLOADS = {"checksum": ("rx", "tx"), "tso": ("tso",), "gso": ("gso",), "gro": ("gro",)}
+
+
+def key(link: int, name: str = "") -> str:
+    """The scenario's key of a link or of one of its settings."""
+    return dotted(["testbed", "link", link, *([name] if name else [])])
+
+
+def make(scenario: Scenario, network: Network, node: str) -> list[Step]:
+    """The node's NICs, up, with addresses and routes. The wire driver."""
+    ports = network.of(node)
+    if not ports:
+        return []
+    links = scenario.testbed.link
+    steps: list[Step] = [
+        BatchStep(do="ip", node=node, lines=[_create(port, links[port.link])], origin=key(port.link)) for port in ports
+    ]
+    for port in ports:
+        steps += ethtool(port, links[port.link])
+    return steps + up(network, node)
+
+
+def veth(scenario: Scenario, network: Network) -> list[Step]:
+    """All links as veth pairs, with addresses and routes. Refuses what a veth pair cannot do."""
+    steps: list[Step] = []
+    for link, (a, b) in enumerate(network.ports):
+        _refuse_for_veth(link, scenario.testbed.link[link])
+        steps.append(VethStep(do="veth", a=(a.node, a.device), b=(b.node, b.device), origin=key(link)))
+    for node in network.nodes:
+        for port in network.of(node):
+            setting = f"link set {port.device} address {mac(port)}{_mtu(scenario.testbed.link[port.link])}"
+            steps.append(BatchStep(do="ip", node=node, lines=[setting], origin=key(port.link)))
+            steps += ethtool(port, scenario.testbed.link[port.link])
+        steps += up(network, node)
+    return steps
+
+
+def mac(port: Port) -> str:
+    """A locally administered address that tells link and side."""
+    return f"02:00:00:{port.link >> 8:02x}:{port.link & 255:02x}:{port.side + 1:02x}"
+
+
+def _mtu(link: Link) -> str:
+    return "" if link.mtu == DRIVER_MTU else f" mtu {link.mtu}"
+
+
+def _create(port: Port, link: Link) -> str:
+    return f"link add {port.device} address {mac(port)}{_mtu(link)} type wire"
+
+
+def up(network: Network, node: str) -> list[Step]:
+    """Brings the node's devices up, then gives addresses, then routes."""
+    steps: list[Step] = []
+    for port in network.of(node):
+        nodad = " nodad" if port.address.version == 6 else ""
+        lines = [f"link set {port.device} up", f"addr add {port.address} dev {port.device}{nodad}"]
+        origin = key(port.link, "addresses")
+        steps.append(BatchStep(do="ip", node=node, lines=lines, origin=origin))
+    routes = [f"route add {route.subnet} via {route.via}" for route in network.routes(node)]
+    if routes:
+        steps.append(BatchStep(do="ip", node=node, lines=routes, origin="testbed"))
+    return steps
+
+
+def ethtool(port: Port, link: Link) -> list[Step]:
+    """The NIC's settings that the scenario gives, one call for rings, one for moderation, one for offloads."""
+
+    def step(option: str, arguments: list[str]) -> list[Step]:
+        args = [option, port.device, *arguments]
+        return [EthtoolStep(do="ethtool", node=port.node, args=args, origin=key(port.link))] if arguments else []
+
+    offloads = [
+        word
+        for name, features in _OFFLOADS.items()
+        for feature in features
+        if (switch := getattr(link, name)) is not None
+        for word in (feature, "on" if switch else "off")
+    ]
+    return step("-G", _numbers(link, _RINGS)) + step("-C", _numbers(link, _MODERATION)) + step("-K", offloads)
+
+
+def _numbers(link: Link, names: dict[str, str]) -> list[str]:
+    return [
+        word
+        for name, option in names.items()
+        if (value := getattr(link, name)) is not None
+        for word in (option, str(value))
+    ]
+
+
+def plug(scenario: Scenario, port: Port) -> Iterator[Step]:
+    """The wire driver's parameters of the direction away from the port; last, the cable."""
+    link, side = scenario.testbed.link[port.link], port.side
+    folder = f"/sys/class/net/{port.device}/wire"
+
+    def write(name: str, value: object, setting: str) -> WriteStep:
+        path, origin = f"{folder}/{name}", key(port.link, setting)
+        return WriteStep(do="write", node=port.node, path=path, value=str(value), origin=origin)
+
+    yield WriteStep(
+        do="write",
+        node=port.node,
+        path=f"{folder}/seed",
+        value=str(link_seed(scenario.seed, port.link, side)),
+        origin="seed",
+    )
+    if link.rate[side] != GIGABIT:
+        yield write("rate_bps", link.rate[side], "rate")
+    if link.delay[side]:
+        yield write("delay_ns", link.delay[side], "delay")
+    if link.jitter[side]:
+        yield write("jitter_ns", link.jitter[side], "jitter")
+    for name in _SHARES:
+        if share := getattr(link, name)[side]:
+            yield write(f"{name}_ppb", share, name)
+    if link.reorder[side]:
+        yield write("reorder_ns", link.reorder_delay, "reorder_delay")
+    if text := trace_text(link, side):
+        setting = "trace" if link.trace else "outage"
+        yield write("trace", text, setting)
+        yield EpochStep(do="epoch", node=port.node, path=f"{folder}/epoch_ns", origin=key(port.link, setting))
+    yield write("cable", port.link, "ends")
+
+
+def _refuse_for_veth(index: int, link: Link) -> None:
+    """A veth pair has no rate, no delay, no faults, no ring: what asks for one cannot be obeyed."""
+    nothing = Link(ends=link.ends)
+    able = {"ends", "addresses", "mtu", *_OFFLOADS}
+    for name in Link.model_fields:
+        if name not in able and getattr(link, name) != getattr(nothing, name):
+            error: InputError = refusal(
+                key(index, name), link.model_dump()[name], "a link made as a veth pair has none"
+            )
+            raise error

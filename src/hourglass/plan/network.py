@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Addresses and routes: a subnet per link, shortest paths through routers.
+
+Link N gets 10.0.N.0/24 (10.1.0.0/24 follows 10.0.255.0/24) or fd00:0:0:N::/64 (N in hexadecimal), its first end
+.1 and its second .2, unless the scenario gives addresses. Of several shortest paths the one over the earlier links is taken.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network, ip_interface
+from itertools import pairwise
+
+from hourglass.scenario import Testbed
+from hourglass.scenario.blame import refusal
+
+Interface = IPv4Interface | IPv6Interface
+Subnet = IPv4Network | IPv6Network
+
+
+@dataclass(frozen=True)
+class Port:
+    """One end of a link: `side` is 0 or 1."""
+
+    link: int
+    side: int
+    node: str
+    device: str
+    address: Interface
+
+
+@dataclass(frozen=True)
+class Route:
+    """To a subnet over the next router's address."""
+
+    subnet: Subnet
+    via: str
+
+
+@dataclass(frozen=True)
+class Hop:
+    """How a search reached a node: by which port it came in, over which port it left the start, and from which node."""
+
+    first: Port
+    arrival: Port
+    before: str
+
+
+class Network:
+    """The testbed with addresses."""
+
+    def __init__(self, testbed: Testbed) -> None:
+        """Raises InputError when the scenario's addresses cannot be."""
+        self.ports = [_ports(testbed, index) for index in range(len(testbed.link))]
+        self.routers = {node.name for node in testbed.node if node.role == "router"}
+        self.nodes = [node.name for node in testbed.node]
+        _check_subnets(self.ports)
+
+    @cached_property
+    def _of_node(self) -> dict[str, list[Port]]:
+        """Ports by node, in the order of the links."""
+        table: dict[str, list[Port]] = {name: [] for name in self.nodes}
+        for port in (port for pair in self.ports for port in pair):
+            table[port.node].append(port)
+        return table
+
+    def of(self, node: str) -> list[Port]:
+        """The node's ports, in the order of the links."""
+        return self._of_node[node]
+
+    def peer(self, port: Port) -> Port:
+        """The other end."""
+        return self.ports[port.link][1 - port.side]
+
+    def search(self, start: str) -> dict[str, Hop]:
+        """How each node is reached from `start`, breadth first; only routers pass packets on."""
+        reached: dict[str, Hop] = {}
+        queue = [start]
+        for node in queue:
+            if node != start and node not in self.routers:
+                continue
+            for port in self.of(node):
+                other = self.peer(port)
+                if other.node != start and other.node not in reached:
+                    first = reached[node].first if node in reached else port
+                    reached[other.node] = Hop(first, other, node)
+                    queue.append(other.node)
+        return reached
+
+    def routes(self, node: str) -> Iterator[Route]:
+        """The node's routes to the subnets it is not in."""
+        reached = self.search(node)
+        order = {name: place for place, name in enumerate(reached)}
+        mine = {port.link for port in self.of(node)}
+        for link, pair in enumerate(self.ports):
+            routers = [port.node for port in pair if port.node in self.routers and port.node in reached]
+            if link not in mine and routers:
+                nearest = min(routers, key=order.__getitem__)
+                via = self.peer(reached[nearest].first).address.ip
+                yield Route(pair[0].address.network, str(via))
+
+    def address(self, client: str, server: str) -> Interface:
+        """The server's address towards the client. Raises InputError when no path of routers joins them."""
+        return self.path(client, server)[-1].address
+
+    def path(self, client: str, server: str) -> list[Port]:
+        """The ports by which packets enter each node on the way. Raises InputError when there is no way."""
+        reached = self.search(client)
+        if server not in reached:
+            hosts = [name for name in self.nodes if len(self.of(name)) > 1 and name not in self.routers]
+            hint = f'; hosts do not forward: give {", ".join(hosts[:5])} role = "router"?' if hosts else ""
+            raise refusal("test.server", server, f"no path of links and routers leads there from {client}{hint}")
+        ports, node = [], server
+        while node != client:
+            ports.append(reached[node].arrival)
+            node = reached[node].before
+        return ports[::-1]
+
+
+def _ports(testbed: Testbed, index: int) -> tuple[Port, Port]:
+    link = testbed.link[index]
+    texts = link.addresses or _default_addresses(testbed.ip, index)
+    addresses = [ip_interface(text) for text in texts]
+    if link.addresses:
+        _check_addresses(f"testbed.link.{index}.addresses", addresses)
+    one, two = (
+        Port(index, side, end.node, end.device, address)
+        for side, (end, address) in enumerate(zip(link.ends, addresses, strict=True))
+    )
+    return one, two
+
+
+def _default_addresses(version: int, index: int) -> tuple[str, str]:
+    if version == 6:
+        return f"fd00:0:0:{index:x}::1/64", f"fd00:0:0:{index:x}::2/64"
+    return f"10.{index >> 8}.{index & 255}.1/24", f"10.{index >> 8}.{index & 255}.2/24"
+
+
+def _check_addresses(key: str, addresses: list[Interface]) -> None:
+    one, two = addresses
+    if one.network != two.network:
+        raise refusal(key, [str(one), str(two)], "the two ends of a link are in one subnet")
+    if one.ip == two.ip:
+        raise refusal(key, str(one), "is the address of both ends")
+    for address in addresses:
+        network, ip = address.network, address.ip
+        if (
+            ip.is_multicast
+            or ip.is_unspecified
+            or ip.is_loopback
+            or ip.is_link_local
+            or ip.is_reserved
+            or _this_network(ip)
+        ):
+            raise refusal(key, str(address), "is no address of a host's NIC")
+        if network.prefixlen < network.max_prefixlen - 1 and ip == network.network_address:
+            raise refusal(key, str(address), "is the subnet's own address, not a host's")
+        if network.version == 4 and network.prefixlen < 31 and ip == network.broadcast_address:
+            raise refusal(key, str(address), "is the subnet's broadcast address, not a host's")
+
+
+def _this_network(ip: IPv4Address | IPv6Address) -> bool:
+    """0.0.0.0/8 is no place for hosts."""
+    return ip.version == 4 and int(ip) >> 24 == 0
+
+
+def _check_subnets(ports: list[tuple[Port, Port]]) -> None:
+    """Refuses subnets that overlap: sorted by address, an overlap is one of neighbours."""
+    subnets = sorted((_span(pair[0].address.network), pair[0].link) for pair in ports)
+    for (span, link), (next_span, next_link) in pairwise(subnets):
+        if next_span[0] <= span[1]:
+            guilty, other = max(link, next_link), min(link, next_link)
+            pair = ports[guilty]
+            key = f"testbed.link.{guilty}.addresses"
+            value = [str(port.address) for port in pair]
+            raise refusal(key, value, f"overlaps the subnet {ports[other][0].address.network} of testbed.link.{other}")
+
+
+def _span(network: Subnet) -> tuple[int, int]:
+    return int(network.network_address), int(network.broadcast_address)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The `tc` lines: HTB where there is a shaper, the stack's qdisc below it or as the root.
+
+HTB: one class, rate = ceil. `quantum` is one full frame, since the kernel complains of the one it derives at high
+rates; with a single class it decides nothing. burst and cburst are tc's own default.
+"""
+
+from hourglass.plan.model import BatchStep, Step
+from hourglass.plan.network import Network, Port
+from hourglass.scenario import Scenario
+from hourglass.scenario.units import RATE, show
+
+ETHERNET_HEADER = 14
+DEFAULT = "pfifo_fast"
+"""The qdisc a new device of one queue gets from the kernel itself."""
+
+
+def make(scenario: Scenario, network: Network, node: str, every: bool = False) -> list[Step]:
+    """The qdiscs of the node's devices. `every`: also where the kernel's default is what is wanted (veth has none)."""
+    shapers = {shaper.at: (index, shaper.rate) for index, shaper in enumerate(scenario.testbed.shaper)}
+    qdisc = scenario.stack.of(node).qdisc
+    origin = scenario.stack.origin(node, "qdisc")
+    steps: list[Step] = []
+    for port in network.of(node):
+        parent = "root"
+        mtu = scenario.testbed.link[port.link].mtu
+        for at, (index, rate_bps) in shapers.items():
+            if at == (port.node, port.device):
+                parent = "parent 1:1"
+                lines = _htb(port, rate_bps, mtu)
+                steps.append(BatchStep(do="tc", node=node, lines=lines, origin=f"testbed.shaper.{index}"))
+        if every or qdisc != DEFAULT or parent != "root":
+            line = f"qdisc add dev {port.device} {parent} handle 10: {qdisc}"
+            steps.append(BatchStep(do="tc", node=node, lines=[line], origin=origin))
+    return steps
+
+
+def _htb(port: Port, rate_bps: int, mtu: int) -> list[str]:
+    rate, quantum = show(rate_bps, RATE), mtu + ETHERNET_HEADER
+    return [
+        f"qdisc add dev {port.device} root handle 1: htb default 1",
+        f"class add dev {port.device} parent 1: classid 1:1 htb rate {rate} ceil {rate} quantum {quantum}",
+    ]

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sysctls of the nodes, as writes to /proc/sys.
+
+What new devices inherit (`….default.…`, whether there is IPv6) is written before the devices are made, all else after.
+"""
+
+from collections.abc import Iterator
+
+from hourglass.plan.model import WriteStep
+from hourglass.scenario import Scenario
+from hourglass.scenario.stack import Stack
+
+TCP_MEM = "190000 260000 390000"
+"""Pages at which TCP as a whole begins to save memory. The kernel derives them from the memory it finds; this is about
+what it finds on a machine of 16 GB, always the same."""
+
+TSQ_MODES = {"default": 0, "time": 1, "size": 2, "off": 3}
+"""net.ipv4.tcp_tsq_mode, kernel/hooks/tsq.toml."""
+
+
+def of_all() -> WriteStep:
+    """What there is one of for all nodes."""
+    return _write(None, "net.ipv4.tcp_mem", TCP_MEM, None)
+
+
+def before_devices(scenario: Scenario, node: str) -> Iterator[WriteStep]:
+    """What has to stand before the node's devices are made."""
+    if scenario.testbed.ip == 4:
+        yield _write(node, "net.ipv6.conf.default.disable_ipv6", "1", "testbed.ip")
+    else:
+        # No announcements at random times: addresses are known to be unique, routes are static.
+        yield _write(node, "net.ipv6.conf.default.accept_dad", "0", "testbed.ip")
+        yield _write(node, "net.ipv6.conf.default.router_solicitations", "0", "testbed.ip")
+    if any(one.name == node and one.role == "router" for one in scenario.testbed.node):
+        forwarding = "net.ipv4.ip_forward" if scenario.testbed.ip == 4 else "net.ipv6.conf.all.forwarding"
+        yield _write(node, forwarding, "1", "testbed.node")
+    yield from _given(scenario, node, for_new_devices=True)
+
+
+def after_devices(scenario: Scenario, node: str) -> Iterator[WriteStep]:
+    """The node's TCP, and the scenario's further sysctls."""
+    stack = scenario.stack.of(node)
+
+    def write(name: str, value: object, key: str, part: str = "") -> WriteStep:
+        return _write(node, f"net.ipv4.{name}", str(value), scenario.stack.origin(node, key, part))
+
+    yield write("tcp_congestion_control", stack.cc, "cc")
+    yield write("tcp_pacing_ss_ratio", stack.pacing.ss, "pacing", "ss")
+    yield write("tcp_pacing_ca_ratio", stack.pacing.ca, "pacing", "ca")
+    for name, value in _tsq(stack):
+        yield write(name, value, "tsq")
+    if stack.gso:
+        yield write("tcp_gso_ns", stack.gso, "gso")
+    yield from _given(scenario, node, for_new_devices=False)
+
+
+def _tsq(stack: Stack) -> Iterator[tuple[str, int]]:
+    """The knobs of our kernel; none at the kernel's own rule, so that a kernel without them will do."""
+    mode, amount = stack.tsq
+    if mode == "default":
+        return
+    if amount:
+        yield {"time": "tcp_tsq_ns", "size": "tcp_tsq_bytes"}[mode], amount
+    yield "tcp_tsq_mode", TSQ_MODES[mode]
+
+
+def _given(scenario: Scenario, node: str, for_new_devices: bool) -> Iterator[WriteStep]:
+    for name, value in sorted(scenario.stack.of(node).sysctl.items()):
+        if (".default." in name) == for_new_devices:
+            yield _write(node, name, value, scenario.stack.origin(node, "sysctl", name))
+
+
+def _write(node: str | None, name: str, value: str, origin: str | None) -> WriteStep:
+    return WriteStep(do="write", node=node, path=f"/proc/sys/{name.replace('.', '/')}", value=value, origin=origin)
