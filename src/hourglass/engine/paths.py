@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the repository and the cache are. Nothing else of the engine looks at the environment for folders."""
 
+import contextlib
 import os
+import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -19,3 +22,14 @@ def cache() -> Path:
         folder = Path.home() / ".cache" / "hourglass"
     folder.mkdir(parents=True, exist_ok=True)
     return folder.absolute()
+
+
+def keep_newest(entries: Iterable[Path], count: int) -> None:
+    """Deletes all but the last used of some files or folders of the cache; whoever uses one touches it."""
+    ages = []
+    for path in entries:
+        with contextlib.suppress(FileNotFoundError):
+            ages.append((path.stat().st_mtime_ns, path))
+    for _, path in sorted(ages)[:-count]:
+        shutil.rmtree(path, ignore_errors=True)
+        path.unlink(missing_ok=True)

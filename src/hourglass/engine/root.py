@@ -18,6 +18,9 @@ from hourglass.errors import MissingError
 TOOLS = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool"}
 """The tools a plan may call, and the Debian packages they come in."""
 
+KEPT = 8
+"""How many archives the cache keeps: each is some megabytes, and each build of the agent makes one."""
+
 DATA = ["/etc/iproute2/*", "/usr/lib/tc/*.dist", "/usr/lib/*/tc/*.dist"]
 """What the tools read: names of tables and DSCPs, and netem's distributions."""
 
@@ -31,6 +34,8 @@ def image() -> Path:
         fresh = path.with_name(f".{path.name}.{os.getpid()}")
         fresh.write_bytes(content)
         fresh.replace(path)
+        paths.keep_newest(path.parent.glob("*.cpio"), KEPT)
+    path.touch()
     return path
 
 

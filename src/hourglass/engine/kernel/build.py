@@ -25,6 +25,9 @@ from hourglass.errors import HourglassError, InputError
 USUAL_STEPS = 1900
 """How many lines make prints for a whole kernel, until one was built here."""
 
+KEPT = 40
+"""How many kernels the cache keeps: each is some megabytes, and each change of a driver makes one."""
+
 MAKE = [
     "make", "ARCH=um", "KBUILD_BUILD_TIMESTAMP=2024-01-01", "KBUILD_BUILD_USER=hourglass",
     "KBUILD_BUILD_HOST=hourglass", "KBUILD_BUILD_VERSION=1", "SOURCE_DATE_EPOCH=1704067200", "LOCALVERSION=",
@@ -203,6 +206,7 @@ def keep(work: Path, key: str, label: str) -> BuiltKernel:
     (fresh / "kernel.json").write_text(json.dumps({"release": release, "hz": hz}))
     shutil.rmtree(kernels / key, ignore_errors=True)
     fresh.rename(kernels / key)
+    paths.keep_newest(kernels.glob("?" * len(key)), KEPT)
     kernel = load(key, label)
     assert kernel is not None, "it was just put there"
     return kernel
@@ -220,6 +224,7 @@ def load(key: str, label: str) -> BuiltKernel | None:
     if not facts.is_file():
         return None
     read = json.loads(facts.read_text())
+    folder.touch()
     return BuiltKernel(label, read["release"], key, folder / "linux", folder / "config", read["hz"])
 
 
