@@ -10,16 +10,18 @@ from rich.progress import Progress, TextColumn
 from hourglass.cli import progress
 
 
-def test_pace_says_speed_and_what_is_left():
-    assert progress.pace(12, 40, 0.5) == "12.0 of 40.0 s, 24.0 x real time, 1 s left"
-    assert progress.pace(0, 40, 0) == "0.0 of 40.0 s"
-
-
 @pytest.fixture
 def clock(monkeypatch):
     now = [100.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     return now
+
+
+def test_pace_counts_from_the_first_report(clock):
+    pace = progress.Pace(5)
+    assert pace.words(5, 40) == "5.0 of 40.0 s"
+    clock[0] += 0.5
+    assert pace.words(17, 40) == "17.0 of 40.0 s, 24.0 x real time, 1 s left"
 
 
 def test_plain_lines_are_rare(clock, capsys):

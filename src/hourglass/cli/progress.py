@@ -37,13 +37,19 @@ def shown() -> Iterator[Progress]:
         yield Live(bars)
 
 
-def pace(reached_s: float, total_s: float, wall_s: float) -> str:
-    """ "12.0 of 40.0 s, 30 x real time, 1 s left" """
-    text = f"{reached_s:.1f} of {total_s:.1f} s"
-    if wall_s <= 0 or reached_s <= 0:
-        return text
-    speed = reached_s / wall_s
-    return f"{text}, {speed:.1f} x real time, {(total_s - reached_s) / speed:.0f} s left"
+class Pace:
+    """The speed of a guest since its first report."""
+
+    def __init__(self, reached_s: float) -> None:
+        self.first_s, self.started_s = reached_s, time.monotonic()
+
+    def words(self, reached_s: float, total_s: float) -> str:
+        """ "12.0 of 40.0 s, 30 x real time, 1 s left" """
+        text, wall_s = f"{reached_s:.1f} of {total_s:.1f} s", time.monotonic() - self.started_s
+        if wall_s <= 0 or reached_s <= self.first_s:
+            return text
+        speed = (reached_s - self.first_s) / wall_s
+        return f"{text}, {speed:.1f} x real time, {(total_s - reached_s) / speed:.0f} s left"
 
 
 class Live:
@@ -53,7 +59,7 @@ class Live:
         self.bars = bars
         self.building: TaskID | None = None
         self.running: TaskID | None = None
-        self.started_s = 0.0
+        self.pace: Pace | None = None
 
     def kernel(self, fraction: float, step: str) -> None:
         if self.building is None:
@@ -61,11 +67,10 @@ class Live:
         self.bars.update(self.building, completed=fraction, detail=f"{fraction:.0%} {step}")
 
     def time(self, reached_s: float, total_s: float) -> None:
-        if self.running is None:
-            self.started_s = time.monotonic()
+        if self.running is None or self.pace is None:
+            self.pace = Pace(reached_s)
             self.running = self.bars.add_task("virtual time", total=total_s, detail="")
-        detail = pace(reached_s, total_s, time.monotonic() - self.started_s)
-        self.bars.update(self.running, completed=reached_s, detail=detail)
+        self.bars.update(self.running, completed=reached_s, detail=self.pace.words(reached_s, total_s))
 
 
 class Plain:
@@ -73,16 +78,15 @@ class Plain:
 
     def __init__(self) -> None:
         self.kind = ""
-        self.started_s = 0.0
         self.said_s = 0.0
+        self.pace: Pace | None = None
 
     def kernel(self, fraction: float, step: str) -> None:
         self._say("kernel", f"kernel: {fraction:.0%} {step}")
 
     def time(self, reached_s: float, total_s: float) -> None:
-        if self.kind != "virtual time":
-            self.started_s = time.monotonic()
-        self._say("virtual time", f"virtual time: {pace(reached_s, total_s, time.monotonic() - self.started_s)}")
+        self.pace = self.pace or Pace(reached_s)
+        self._say("virtual time", f"virtual time: {self.pace.words(reached_s, total_s)}")
 
     def _say(self, kind: str, text: str) -> None:
         now_s = time.monotonic()

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to call runs that stand side by side: by the keys of their scenarios that tell them apart."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from hourglass.results.run import Run
+
+MOST_KEYS = 2
+"""More differing keys than this make no label; the run's directory does."""
+
+SAID_OTHERWISE = ("name", "description")
+
+
+def labels(runs: list[Run]) -> list[str]:
+    """One label per run: the scenario's name where the names differ, else the differing keys ("tsq=off")."""
+    names = [str(run.scenario["name"]) for run in runs]
+    if len(set(names)) == len(runs):
+        return names
+    tellings = [told(run, runs) for run in runs]
+    shared = len(set(names)) == 1
+    found = [", ".join(parts if shared else [name, *parts]) for name, parts in zip(names, tellings, strict=True)]
+    if len(set(found)) == len(runs) and max(map(len, tellings)) <= MOST_KEYS:
+        return found
+    return [run.path.resolve().name for run in runs]
+
+
+def told(run: Run, runs: list[Run]) -> list[str]:
+    """The keys of a run's scenario that are not the same in all runs, as "key=value" with the key's last word."""
+    flat = [dict(_flatten(other.scenario)) for other in runs]
+    mine = dict(_flatten(run.scenario))
+    keys = [key for key in dict.fromkeys(key for one in flat for key in one) if key[0] not in SAID_OTHERWISE]
+    differing = [key for key in keys if any(one.get(key) != flat[0].get(key) for one in flat)]
+    return [f"{key[-1]}={mine.get(key, '-')}" for key in differing]
+
+
+def _flatten(value: Any, key: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """(key, value) of everything in a nested table, values as text."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _flatten(inner, (*key, str(name)))
+    elif isinstance(value, list) and any(isinstance(inner, dict) for inner in value):
+        for place, inner in enumerate(value):
+            yield from _flatten(inner, (*key, str(place)))
+    else:
+        yield key, str(value)

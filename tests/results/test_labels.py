@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of runs that stand side by side."""
+
+import copy
+
+import pytest
+
+import hourglass
+from hourglass.results.labels import labels
+from results.synthetic import make
+
+BASE = {"name": "L100M", "kernel": "6.1", "seed": 1, "stack": {"tsq": "default", "sysctl": {}}, "links": [{"rate": 1}]}
+
+
+@pytest.fixture
+def runs(tmp_path):
+    made = [hourglass.load(make(tmp_path / f"run{i}")) for i in range(2)]
+    for run in made:
+        run.scenario = copy.deepcopy(BASE)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        ({"name": "R100M"}, ["L100M", "R100M"]),
+        ({"stack": {"tsq": "off", "sysctl": {}}}, ["tsq=default", "tsq=off"]),
+        ({"kernel": "6.12", "seed": 2}, ["kernel=6.1, seed=1", "kernel=6.12, seed=2"]),
+        ({"links": [{"rate": 2}]}, ["rate=1", "rate=2"]),
+        ({"stack": {"tsq": "default", "sysctl": {"a.b": 1}}}, ["a.b=-", "a.b=1"]),
+        ({"kernel": "6.12", "seed": 2, "stack": {"tsq": "off", "sysctl": {}}}, ["run0", "run1"]),
+        ({}, ["run0", "run1"]),
+    ],
+)
+def test_runs_are_told_apart_by_what_differs(runs, change, names):
+    runs[1].scenario.update(change)
+    assert labels(runs) == names
+
+
+def test_runs_of_several_scenarios_keep_their_names(runs, tmp_path):
+    third = hourglass.load(make(tmp_path / "run2"))
+    third.scenario = BASE | {"name": "R100M"}
+    runs[1].scenario["seed"] = 2
+    assert labels([*runs, third]) == ["L100M, seed=1", "L100M, seed=2", "R100M, seed=1"]
