@@ -2,7 +2,8 @@
 """Addresses and routes: a subnet per link, shortest paths through routers.
 
 Link N gets 10.0.N.0/24 (10.1.0.0/24 follows 10.0.255.0/24) or fd00:0:0:N::/64 (N in hexadecimal), its first end
-.1 and its second .2, unless the scenario gives addresses. Of several shortest paths the one over the earlier links is taken.
+.1 and its second .2, unless the scenario gives addresses. Of several shortest paths the one over the earlier links
+is taken.
 """
 
 from collections.abc import Iterator
@@ -54,7 +55,7 @@ class Network:
         self.ports = [_ports(testbed, index) for index in range(len(testbed.link))]
         self.routers = {node.name for node in testbed.node if node.role == "router"}
         self.nodes = [node.name for node in testbed.node]
-        _check_subnets(self.ports)
+        _check_subnets(testbed, self.ports)
 
     @cached_property
     def _of_node(self) -> dict[str, list[Port]]:
@@ -164,12 +165,14 @@ def _this_network(ip: IPv4Address | IPv6Address) -> bool:
     return ip.version == 4 and int(ip) >> 24 == 0
 
 
-def _check_subnets(ports: list[tuple[Port, Port]]) -> None:
-    """Refuses subnets that overlap: sorted by address, an overlap is one of neighbours."""
+def _check_subnets(testbed: Testbed, ports: list[tuple[Port, Port]]) -> None:
+    """Refuses subnets that overlap: sorted by address, an overlap is one of neighbours. Default subnets never do."""
     subnets = sorted((_span(pair[0].address.network), pair[0].link) for pair in ports)
     for (span, link), (next_span, next_link) in pairwise(subnets):
         if next_span[0] <= span[1]:
-            guilty, other = max(link, next_link), min(link, next_link)
+            given = {one for one in (link, next_link) if testbed.link[one].addresses}
+            guilty = max(given)
+            other = link + next_link - guilty
             pair = ports[guilty]
             key = f"testbed.link.{guilty}.addresses"
             value = [str(port.address) for port in pair]

@@ -9,6 +9,7 @@ from hourglass.plan.model import BatchStep, Step
 from hourglass.plan.network import Network, Port
 from hourglass.scenario import Scenario
 from hourglass.scenario.units import RATE, show
+from hourglass.scenario.values import Place
 
 ETHERNET_HEADER = 14
 DEFAULT = "pfifo_fast"
@@ -22,15 +23,13 @@ def make(scenario: Scenario, network: Network, node: str, every: bool = False) -
     origin = scenario.stack.origin(node, "qdisc")
     steps: list[Step] = []
     for port in network.of(node):
-        parent = "root"
-        mtu = scenario.testbed.link[port.link].mtu
-        for at, (index, rate_bps) in shapers.items():
-            if at == (port.node, port.device):
-                parent = "parent 1:1"
-                lines = _htb(port, rate_bps, mtu)
-                steps.append(BatchStep(do="tc", node=node, lines=lines, origin=f"testbed.shaper.{index}"))
-        if every or qdisc != DEFAULT or parent != "root":
-            line = f"qdisc add dev {port.device} {parent} handle 10: {qdisc}"
+        shaper = shapers.get(Place(node, port.device))
+        if shaper:
+            index, rate_bps = shaper
+            lines = _htb(port, rate_bps, scenario.testbed.link[port.link].mtu)
+            steps.append(BatchStep(do="tc", node=node, lines=lines, origin=f"testbed.shaper.{index}"))
+        if shaper or every or qdisc != DEFAULT:
+            line = f"qdisc add dev {port.device} {'parent 1:1' if shaper else 'root'} handle 10: {qdisc}"
             steps.append(BatchStep(do="tc", node=node, lines=[line], origin=origin))
     return steps
 

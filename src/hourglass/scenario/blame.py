@@ -68,6 +68,8 @@ def _unknown(place: tuple[Any, ...], shown: tuple[Any, ...], value: object) -> I
         return refusal(dotted(shown), value, NOT_BUILT[place])
     table = _model(place[:-1])
     names = STACK_KEYS if place[:-1] == ("stack",) else tuple(table.model_fields) if table else ()
+    if place[:-1] == ("testbed",):
+        names = ("preset", *names)
     return refusal(dotted(shown), value, f"unknown key. {closest(place[-1], names)}Known here: {', '.join(names)}")
 
 

@@ -100,7 +100,7 @@ class Scenario(Table):
         default="6.1", description="5.10, 6.1, 6.12 or a name given with `hourglass kernel build`."
     )
     seed: Seed = Field(default=1, description="Of everything random; equal seeds give equal runs.")
-    testbed: Testbed = Field(description="Nodes, links, shapers.")
+    testbed: Testbed = Field(description="Nodes, links, shapers: `preset = NAME`, or spelled out.")
     stack: Stack = Field(default=Stack(), description="The nodes' network stack.")
     test: Test = Field(default=Test(), description="What is run.")
     measure: Measure = Field(default=Measure(), description="What is recorded.")

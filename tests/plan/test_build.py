@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+from itertools import groupby
+from typing import Any
+
+import pytest
+
+from hourglass.errors import InputError
+from hourglass.plan import Plan, build
+from hourglass.plan.model import BatchStep, EpochStep, WriteStep
+from hourglass.plan.network import Network
+from hourglass.plan.seeds import link_seed, splitmix64
+from hourglass.scenario import builtin, load
+
+
+def graph(links: list[Any], routers: str = "", test: dict[str, Any] | None = None, **testbed: Any) -> Plan:
+    """A plan from "a:1 b:1"-like links; nodes are named by their letter, routers are listed."""
+    rows = [link if isinstance(link, dict) else {"ends": link.split()} for link in links]
+    names = sorted({end.split(":")[0] for row in rows for end in row["ends"]})
+    nodes = [{"name": name, "role": "router" if name in routers else "host"} for name in names]
+    for row in rows:
+        row["ends"] = [f"{node}:d{device}" for node, device in (end.split(":") for end in row["ends"])]
+    return build(load({"testbed": {"node": nodes, "link": rows, **testbed}, "test": test or {}}))
+
+
+def lines(plan: Plan, node: str, word: str) -> list[str]:
+    return [
+        line
+        for step in plan.setup
+        if isinstance(step, BatchStep) and step.node == node
+        for line in step.lines
+        if line.startswith(word)
+    ]
+
+
+def writes(plan: Plan, name: str) -> list[str]:
+    return [step.value for step in plan.setup if isinstance(step, WriteStep) and step.path.endswith(f"/{name}")]
+
+
+@pytest.mark.parametrize("name", [name for name, _ in builtin()])
+def test_every_built_in_has_a_plan_and_equal_scenarios_equal_bytes(name: str) -> None:
+    made = build(load(name)).to_json()
+    assert made == build(load(json.loads(load(name).to_json()))).to_json()
+    assert Plan.model_validate_json(made).to_json() == made
+
+
+@pytest.mark.parametrize("name", [name for name, _ in builtin()])
+def test_a_node_needs_one_ip_process_and_one_of_tc_at_most(name: str) -> None:
+    """The agent runs neighbouring steps of one node and tool as one process."""
+    setup = build(load(name)).setup
+    batches = [step if isinstance(step, BatchStep) else None for step in setup]
+    processes = [key for key, _ in groupby(batches, lambda step: step and (step.node, step.do)) if key]
+    assert len(processes) == len(set(processes))
+
+
+def test_ties_go_to_the_earlier_link() -> None:
+    square = ["a:0 p:0", "a:1 q:0", "p:1 z:0", "q:1 z:1"]
+    plan = graph(square, routers="pq")
+    assert lines(plan, "a", "route") == ["route add 10.0.2.0/24 via 10.0.0.2", "route add 10.0.3.0/24 via 10.0.1.2"]
+    assert plan.flows[0].address == "10.0.2.2"
+
+
+def test_the_shortest_path_is_taken() -> None:
+    plan = graph(["a:0 p:0", "p:1 q:0", "q:1 z:0", "p:2 z:1"], routers="pq")
+    assert plan.flows[0].address == "10.0.3.2"
+    assert lines(plan, "z", "route") == ["route add 10.0.0.0/24 via 10.0.3.1", "route add 10.0.1.0/24 via 10.0.2.1"]
+
+
+def test_hosts_do_not_forward() -> None:
+    with pytest.raises(InputError, match=r'test.server = .*no path.*give b role = "router"'):
+        graph(["a:0 b:0", "b:1 z:0"])
+
+
+def test_two_hosts_on_one_cable_need_no_route() -> None:
+    plan = graph(["a:0 b:0"])
+    assert not lines(plan, "a", "route")
+    assert plan.flows[0].address == "10.0.0.2"
+
+
+def test_three_hundred_links_have_subnets_of_their_own() -> None:
+    links = [f"n{place}:0 r:{place}" for place in range(300)]
+    plan = graph(links, routers="r", test={"client": "n0", "server": "n299"})
+    assert plan.flows[0].address == "10.1.43.1"
+    addresses = [line for node in plan.nodes for line in lines(plan, node, "link add")]
+    assert len(set(addresses)) == len(addresses) == 600
+    assert len({line.split()[4] for line in addresses}) == 600
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        (["10.0.1.1/24", "10.0.1.2/24"], None, "overlaps the subnet 10.0.1.0/24 of testbed.link.1"),
+        (["10.0.0.1/8", "10.0.0.2/8"], None, "overlaps the subnet"),
+        (["192.168.1.1/24", "192.168.2.2/24"], None, "in one subnet"),
+        (["192.168.1.1/24", "192.168.1.2/25"], None, "in one subnet"),
+        (["192.168.1.1/24", "192.168.1.1/24"], None, "address of both ends"),
+        (["192.168.1.0/24", "192.168.1.1/24"], None, "the subnet's own address"),
+        (["192.168.1.1/24", "192.168.1.255/24"], None, "broadcast address"),
+        (["127.0.0.1/24", "127.0.0.2/24"], None, "no address of a host's NIC"),
+        (["0.0.0.1/24", "0.0.0.2/24"], None, "no address of a host's NIC"),
+        (["224.0.0.1/24", "224.0.0.2/24"], None, "no address of a host's NIC"),
+        (
+            ["192.168.1.1/24", "192.168.1.2/24"],
+            ["192.168.1.5/30", "192.168.1.6/30"],
+            "overlaps the subnet 192.168.1.0/24",
+        ),
+        (["192.168.1.1/24"], None, "two addresses"),
+        (["192.168.1.1", "192.168.1.2"], None, "two addresses"),
+        (["192.168.1.300/24", "192.168.1.2/24"], None, "two addresses"),
+        (["fd00::1%x/64", "fd00::2/64"], None, "two addresses"),
+    ],
+)
+def test_addresses_that_cannot_be(first: list[str], second: list[str] | None, message: str) -> None:
+    one: dict[str, Any] = {"ends": ["a:0", "r:0"], "addresses": first}
+    two: dict[str, Any] = {"ends": ["r:1", "z:0"], **({"addresses": second} if second else {})}
+    with pytest.raises(InputError, match=r"testbed\.link\.[01]\.addresses = ") as caught:
+        graph([one, two], routers="r")
+    assert message in str(caught.value)
+
+
+def test_addresses_can_be_given() -> None:
+    one = {"ends": ["a:0", "r:0"], "addresses": ["192.168.1.1/31", "192.168.1.0/31"]}
+    plan = graph([one, "r:1 z:0"], routers="r")
+    assert lines(plan, "a", "addr") == ["addr add 192.168.1.1/31 dev d0"]
+    assert lines(plan, "a", "route") == ["route add 10.0.1.0/24 via 192.168.1.0"]
+
+
+def test_each_direction_of_a_link_has_its_own_parameters() -> None:
+    link = {"ends": ["a:0", "b:0"], "rate": ["1mbit", "2mbit"], "delay": [0, "1ms"], "reorder": ["1%", 0]}
+    plan = graph([link])
+    assert writes(plan, "rate_bps") == ["1000000", "2000000"]
+    assert writes(plan, "delay_ns") == ["1000000"]
+    assert writes(plan, "reorder_ppb") == ["10000000"]
+    assert writes(plan, "reorder_ns") == ["1000000"]
+    assert writes(plan, "cable") == ["0", "0"]
+
+
+def test_traces_in_the_words_of_the_driver() -> None:
+    link = {
+        "ends": ["a:0", "b:0"],
+        "trace": {"there": {"rate": [[1, "1mbit"], [2.5, 0]], "repeat": 3}, "back": {"opportunity_ms": [0, 4, 4, 12]}},
+    }
+    plan = graph([link])
+    assert writes(plan, "trace") == [
+        "rate 3000000000\n1000000000 1000000\n2500000000 0\n",
+        "opportunity 12000000 1538\n0\n4000000\n4000000\n12000000\n",
+    ]
+    assert [step.path for step in plan.setup if isinstance(step, EpochStep)] == ["/sys/class/net/d0/wire/epoch_ns"] * 2
+
+
+def test_outages_are_worked_into_the_rate() -> None:
+    steps = [[2, "3mbit"], [4, "5mbit"]]
+    plan = graph([{"ends": ["a:0", "b:0"], "rate": "1mbit", "outage": [[1, 3], [3.5, 4]], "trace": {"there": steps}}])
+    there, back = writes(plan, "trace")
+    assert there.split("\n")[1:-1] == [
+        "1000000000 0", "2000000000 0", "3000000000 3000000", "3500000000 0", "4000000000 5000000"
+    ]  # fmt: skip
+    assert back.split("\n")[1:-1] == ["1000000000 0", "3000000000 1000000", "3500000000 0", "4000000000 1000000"]
+
+
+def test_flows_take_their_turn() -> None:
+    test = {"name": "tcp_nup", "upload_streams": 3, "flow_cc": ["cubic", "bbr"], "stream_delays": [0, 0.1], "length": 1}
+    flows = graph(["a:0 b:0"], test=test).flows
+    assert [flow.cc for flow in flows] == ["cubic", "bbr", "cubic"]
+    assert [flow.start_ns for flow in flows] == [5_000_000_000, 5_100_000_000, 5_000_000_000]
+    assert {flow.stop_ns for flow in flows} == {6_000_000_000}
+    assert [flow.name for flow in flows] == ["upload::1", "upload::2", "upload::3"]
+
+
+def test_a_flow_has_the_congestion_control_of_its_sender() -> None:
+    changes = ["test.name=tcp_bidirectional", "stack.server.cc=bbr"]
+    flows = build(load("L100M", changes)).flows
+    assert [(flow.name, flow.sender, flow.cc) for flow in flows] == [
+        ("upload::1", "client", "cubic"),
+        ("download::1", "server", "bbr"),
+    ]
+
+
+def test_a_ping_test_has_no_flows_and_no_delay() -> None:
+    plan = build(load("L100M", ["test.name=ping", "test.length=7"]))
+    assert (plan.flows, plan.end_ns) == ([], 7_000_000_000)
+    assert [(probe.kind, probe.stop_ns, probe.jitter_ns) for probe in plan.probes] == [
+        ("icmp", 7_000_000_000, 20_000_000),
+        ("udp", 7_000_000_000, 20_000_000),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tsq", "written"),
+    [
+        ("default", {}),
+        ("off", {"tcp_tsq_mode": "3"}),
+        ("3ms", {"tcp_tsq_mode": "1", "tcp_tsq_ns": "3000000"}),
+        ("64KiB", {"tcp_tsq_mode": "2", "tcp_tsq_bytes": "65536"}),
+    ],
+)
+def test_the_knobs_of_tsq(tsq: str, written: dict[str, str]) -> None:
+    plan = build(load("L100M", [f"stack.client.tsq={tsq}"]))
+    steps = [step for step in plan.setup if isinstance(step, WriteStep) and "tcp_tsq" in step.path]
+    assert {step.path.rsplit("/", 1)[1]: step.value for step in steps} == written
+    assert all((step.node, step.origin) == ("client", "stack.client.tsq") for step in steps)
+
+
+def test_what_new_devices_inherit_is_written_before_they_are_made() -> None:
+    given = ["stack.sysctl.net.ipv4.conf.default.rp_filter=1", "stack.sysctl.net.ipv4.conf.eth0.rp_filter=0"]
+    setup = build(load("L100M", given)).setup
+    place = {step.path: n for n, step in enumerate(setup) if isinstance(step, WriteStep) and step.node == "client"}
+    made = next(n for n, step in enumerate(setup) if isinstance(step, BatchStep) and step.node == "client")
+    assert place["/proc/sys/net/ipv4/conf/default/rp_filter"] < made < place["/proc/sys/net/ipv4/conf/eth0/rp_filter"]
+
+
+@pytest.mark.parametrize("change", ["delay=1ms", "rate=100mbit", "loss=1%", "tx_ring=100", "outage=[[1,2]]"])
+def test_a_veth_pair_cannot_do_what_a_wire_can(change: str) -> None:
+    with pytest.raises(InputError, match=f"testbed.link.0.{change.split('=')[0]} = .*veth"):
+        build(load("L100M", [f"testbed.link.0.{change}"]), links="veth")
+
+
+def test_on_a_real_machine_nothing_global_is_written() -> None:
+    assert all(step.node for step in build(load("L100M"), links="veth").setup if isinstance(step, WriteStep))
+
+
+def test_splitmix64_is_the_published_one() -> None:
+    """The first outputs of the reference implementation from the state 1234567."""
+    state, outputs = 1234567, []
+    for _ in range(3):
+        outputs.append(splitmix64(state))
+        state = (state + 0x9E3779B97F4A7C15) % 2**64
+    assert outputs == [6457827717110365317, 3203168211198807973, 9817491932198370423]
+
+
+def test_no_two_directions_share_a_seed() -> None:
+    seeds = {link_seed(seed, link, side) for seed in range(20) for link in range(100) for side in (0, 1)}
+    assert len(seeds) == 20 * 100 * 2
+
+
+def test_a_search_meets_every_node_of_a_row_of_routers() -> None:
+    network = Network(load("parking-lot").testbed)
+    assert set(network.search("h1a")) == set(network.nodes) - {"h1a"}
+    assert [port.node for port in network.path("h1a", "h4b")] == ["r1", "r2", "r3", "r4", "h4b"]

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One line for each mistake: the key, the value, what is allowed."""
+
+from typing import Any
+
+import pytest
+
+from hourglass.errors import InputError
+from hourglass.scenario import load
+
+TABLE = [
+    ("stack.tsq=99s", "stack.tsq = '99s'", 'a time like "3ms"'),
+    ("stakc.tsq=1", "stakc", 'Did you mean "stack"?'),
+    ("stack.cc=cubik", "stack.cc = 'cubik'", 'Did you mean "cubic"?'),
+    ("stack.tsk=off", "stack.tsk = 'off'", 'Did you mean "tsq"?'),
+    ("stack.client.tsk=off", "stack.client.tsk = 'off'", 'Did you mean "tsq"?'),
+    ("stack.cleint.tsq=off", "stack.cleint", 'Did you mean "client"?'),
+    ("stack.pacing.ss=0", "stack.pacing.ss = 0", "percent from 1 to 1000"),
+    ("stack.gso=0s", "stack.gso = '0s'", '"default" (the kernel\'s autosizing) or a time like "1ms"'),
+    ("stack.qdisc=fq_codle", "stack.qdisc = 'fq_codle'", 'Did you mean "fq_codel"?'),
+    ("stack.qdisc=htb", "stack.qdisc = 'htb'", "is one of pfifo_fast"),
+    ('stack.qdisc="fq\\nqdisc del"', "stack.qdisc = 'fq\\nqdisc del'", "words of letters, digits"),
+    ("stack.qdisc=fq\\", "stack.qdisc", "words of letters, digits"),
+    ("stack.qdisc=fq #", "stack.qdisc", "words of letters, digits"),
+    ("stack.qdisc=", "stack.qdisc = ''", "a qdisc's kind"),
+    ("stack.sysctl.kernel.hostname=x", "stack.sysctl", "sysctls of the network only"),
+    ("stack.sysctl.net.ipv4.tcp_ecn=1.5", "stack.sysctl", "a whole number or text"),
+    ('stack.sysctl.net.ipv4.tcp_ecn="1\\n2"', "stack.sysctl", "one line"),
+    ('stack.sysctl."net.ipv4/../x"=1', "stack.sysctl", "sysctls of the network only"),
+    ("stack.sysctl.net.ipv4.tcp_congestion_control=bbr", "stack.sysctl", "set stack.cc instead"),
+    ("testbed.link.0.dely=1ms", "testbed.link.0.dely = '1ms'", 'Did you mean "delay"?'),
+    ("testbed.link.0.delay=1", "testbed.link.0.delay = 1", 'a time like "10ms"'),
+    ("testbed.link.0.rate=0", "testbed.link.0.rate = 0", "from 1bit to 1tbit"),
+    ("testbed.link.0.rate=[1,2,3]", "testbed.link.0.rate = [1, 2, 3]", "a list of two"),
+    ("testbed.link.0.loss=0.1", "testbed.link.0.loss = 0.1", 'a share like "0.1%"'),
+    ("testbed.link.0.ends=x", "testbed.link.0.ends = 'x'", "a list of two ends"),
+    ('testbed.link.0.ends=["client:eth0","nobody:x"]', "testbed.link.0.ends = 'nobody'", "no such node"),
+    ('testbed.link.0.ends=["client:a/b","router:x"]', "testbed.link.0.ends", "1 to 15 letters"),
+    ('testbed.link.0.ends=["client:abcdefghijklmnop","router:x"]', "testbed.link.0.ends", "1 to 15 letters"),
+    ('testbed.link.0.ends=["client:lo","router:x"]', "testbed.link.0.ends", "is not lo"),
+    ('testbed.link.0.ends=["client:x","client:y"]', "testbed.link.0.ends", "not a node to itself"),
+    ('testbed.link.1.ends=["client:eth0","server:y"]', "testbed.link.1.ends", "has a cable already"),
+    ("testbed.link.0.tx_ring=10", "testbed.link.0.tx_ring = 10", "from 36 to 4096"),
+    ("testbed.link.0.tso=1", "testbed.link.0.tso = 1", "true or false"),
+    ("testbed.link.0.reorder_delay=1ms", "testbed.link.0 = ", "goes with reorder"),
+    ("testbed.link.0.outage=[[2,1]]", "testbed.link.0.outage = [[2, 1]]", "its end after its start"),
+    ('testbed.link.0.trace=[[1,"1mbit"],[1,0]]', "testbed.link.0.trace.there.rate", "whose times grow"),
+    ("testbed.link.0.trace=nofile", "testbed.link.0.trace = 'nofile'", "no such file"),
+    ("testbed.link.0.trace.there.opportunity_ms=[2,1]", "testbed.link.0.trace.there.opportunity_ms", "do not fall"),
+    ("testbed.link.0.trace={repeat=1}", "testbed.link.0.trace.there", "either rate"),
+    ('testbed.link.0.addresses=["10.0.0.1/24"]', "testbed.link.0.addresses", "two addresses"),
+    ('testbed.link.0.addresses=["fd00::1/64","fd00::2/64"]', "testbed.link.0.addresses", "addresses of IPv4"),
+    ("testbed.link.7.delay=1ms", "--set testbed.link.7.delay = '1ms'", "its items: 0 to 1"),
+    ("testbed.link.x.delay=1ms", "--set testbed.link.x.delay = '1ms'", "its items: 0 to 1"),
+    ("testbed.link=[]", "testbed.link = []", "1 to 1000 links"),
+    ("testbed.link=[1]", "testbed.link.0 = 1", "a table"),
+    ("testbed.node=x", "testbed.node = 'x'", "a list of tables"),
+    ("testbed.node.0.name=", "testbed.node.0.name = ''", "1 to 32 letters"),
+    ("testbed.node.0.name=a b", "testbed.node.0.name = 'a b'", "1 to 32 letters"),
+    ("testbed.node.0.name=cc", "testbed.node.0.name = 'cc'", "is a key of [stack]"),
+    ("testbed.node.0.name=server", "testbed.node.2.name = 'server'", "is the name of another node"),
+    ("testbed.node.0.role=ap", "testbed.node.0.role = 'ap'", "A role is one of host, router"),
+    ("testbed.shaper.0.at=client:eth7", "testbed.shaper.0.at = 'client:eth7'", 'Did you mean "client:eth0"?'),
+    ("testbed.shaper.1.at=client:eth0", "testbed.shaper.1.at = 'client:eth0'", "has a shaper already"),
+    ("testbed.shaper.0.rate=1bit", "testbed.shaper.0.rate = '1bit'", "from 1kbit"),
+    ("testbed.preset=L10", "testbed.preset = 'L10'", 'Did you mean "L10M"?'),
+    ("testbed.ip=5", "testbed.ip = 5", "4 or 6"),
+    ("testbed.prset=L10M", "testbed.prset = 'L10M'", 'Did you mean "preset"?'),
+    ("test.name=tcp_nupp", "test.name = 'tcp_nupp'", 'Did you mean "tcp_nup"?'),
+    ("test.upload_streams=0", "test.upload_streams = 0", "flows from 1 to 1000"),
+    ("test.download_streams=2", "test.download_streams = 2", "tcp_nup has no such parameter"),
+    ("test.client=nobody", "test.client = 'nobody'", "no such node"),
+    ("test.server=client", "test.server = 'client'", "name two nodes"),
+    ("test.length=-1", "test.length = -1", "a number of seconds"),
+    ("test.length=inf", "test.length = inf", "a number of seconds"),
+    ("test.step=31", "test.step = 31", "at most the test's length"),
+    ("test.stream_delays=[30]", "test.stream_delays = 30", "less than the test's length"),
+    ("test=3", "test = 3", "a table"),
+    ("measure.tcp=1ns", "measure.tcp = '1ns'", "0 or a time"),
+    ("name=a/b", "name = 'a/b'", "1 to 64 letters"),
+    ("kernel=../x", "kernel = '../x'", "a kernel's name"),
+    ("seed=-1", "seed = -1", "a whole number from 0"),
+    ("seed=true", "seed = True", "a whole number from 0"),
+    ('description="a\\nb"', "description = 'a\\nb'", "without control characters"),
+    ('capture.pcap=["client:eth0"]', "capture", "captures are not built yet"),
+    ("stack.cc.x=1", "--set stack.cc.x = 1", "stack.cc is no table"),
+    ("stack.tsq", "--set = 'stack.tsq'", "KEY=VALUE"),
+    ("=1", "--set = '=1'", "KEY=VALUE"),
+]
+
+
+@pytest.mark.parametrize(("change", "start", "allowed"), TABLE)
+def test_a_mistake_is_one_clear_line(change: str, start: str, allowed: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load("L100M", [change])
+    text = str(caught.value)
+    assert text.startswith(start), text
+    assert allowed in text
+    assert text.isprintable()
+
+
+def test_a_preset_and_a_graph_are_one_too_many() -> None:
+    with pytest.raises(InputError, match=r"testbed\.link = .*a preset or spelled out"):
+        load({"testbed": {"preset": "L100M", "link": []}})
+
+
+def test_keys_are_refused_in_python_too() -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({}, "testbed = .nothing.: is missing"),
+        ({"testbed": {"preset": "L100M"}, "stack": {"cc": object()}}, "stack.cc = <object"),
+        ({"testbed": {"preset": "L100M"}, "name": "\ud800"}, "name = '.ud800'"),
+        ({"testbed": {"preset": "L100M"}, "x\ny": 1}, "'x.ny' = 1: unknown key"),
+    ]
+    for data, message in cases:
+        with pytest.raises(InputError, match=message):
+            load(data)
