@@ -83,7 +83,7 @@ def test_three_hundred_links_have_subnets_of_their_own() -> None:
     assert plan.flows[0].address == "10.1.43.1"
     addresses = [line for node in plan.nodes for line in lines(plan, node, "link add")]
     assert len(set(addresses)) == len(addresses) == 600
-    assert len({line.split()[4] for line in addresses}) == 600
+    assert len({line.split()[5] for line in addresses}) == 600
 
 
 @pytest.mark.parametrize(

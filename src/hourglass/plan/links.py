@@ -51,7 +51,7 @@ def veth(scenario: Scenario, network: Network) -> list[Step]:
         steps.append(VethStep(do="veth", a=(a.node, a.device), b=(b.node, b.device), origin=key(link)))
     for node in network.nodes:
         for port in network.of(node):
-            setting = f"link set {port.device} address {mac(port)}{_mtu(scenario.testbed.link[port.link])}"
+            setting = f"link set dev {port.device} address {mac(port)}{_mtu(scenario.testbed.link[port.link])}"
             steps.append(BatchStep(do="ip", node=node, lines=[setting], origin=key(port.link)))
             steps += ethtool(port, scenario.testbed.link[port.link])
         steps += up(network, node)
@@ -68,7 +68,7 @@ def _mtu(link: Link) -> str:
 
 
 def _create(port: Port, link: Link) -> str:
-    return f"link add {port.device} address {mac(port)}{_mtu(link)} type wire"
+    return f"link add dev {port.device} address {mac(port)}{_mtu(link)} type wire"
 
 
 def up(network: Network, node: str) -> list[Step]:
@@ -76,7 +76,7 @@ def up(network: Network, node: str) -> list[Step]:
     steps: list[Step] = []
     for port in network.of(node):
         nodad = " nodad" if port.address.version == 6 else ""
-        lines = [f"link set {port.device} up", f"addr add {port.address} dev {port.device}{nodad}"]
+        lines = [f"link set dev {port.device} up", f"addr add {port.address} dev {port.device}{nodad}"]
         origin = key(port.link, "addresses")
         steps.append(BatchStep(do="ip", node=node, lines=lines, origin=origin))
     routes = [f"route add {route.subnet} via {route.via}" for route in network.routes(node)]

@@ -23,8 +23,8 @@ HEAD = """<!-- SPDX-License-Identifier: Apache-2.0 -->
 
 A scenario is a TOML file: a testbed, the nodes' stack, a test. `hourglass run` takes a file or the name of a built-in
 one, and `--set KEY=VALUE` changes a value: the key is dotted, items of lists are numbers
-(`testbed.link.0.delay=10ms`), and a preset is written out first. From Python, `hourglass.scenario.load` takes the same as
-a dict.
+(`testbed.link.0.delay=10ms`), and a preset is written out first. From Python, `hourglass.scenario.load` takes the same
+as a dict.
 
 ```toml
 name = "L100M"
