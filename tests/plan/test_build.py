@@ -176,6 +176,12 @@ def test_a_flow_has_the_congestion_control_of_its_sender() -> None:
     ]
 
 
+def test_what_nodes_have_as_their_default_is_allowed_to_them() -> None:
+    plan = build(load("L100M", ["stack.cc=illinois", "stack.server.cc=bbr"]))
+    assert writes(plan, "tcp_allowed_congestion_control") == ["reno bbr illinois"]
+    assert writes(plan, "tcp_congestion_control") == ["illinois", "illinois", "bbr"]
+
+
 def test_a_ping_test_has_no_flows_and_no_delay() -> None:
     plan = build(load("L100M", ["test.name=ping", "test.length=7"]))
     assert (plan.flows, plan.end_ns) == ([], 7_000_000_000)

@@ -39,27 +39,27 @@ def build(scenario: Scenario, links: Literal["wire", "veth"] = "wire") -> Plan:
 
 
 def _wire(scenario: Scenario, network: Network) -> Iterator[Step]:
-    yield sysctls.of_all()
+    yield from sysctls.of_all(scenario)
     for node in network.nodes:
         yield from sysctls.before_devices(scenario, node)
         yield from devices.make(scenario, network, node)
     for node in network.nodes:
         for port in network.of(node):
             yield from devices.plug(scenario, port)
-    yield from _stacks(scenario, network, every_qdisc=False)
+    yield from _stacks(scenario, network, own_machine=True)
 
 
 def _veth(scenario: Scenario, network: Network) -> Iterator[Step]:
     for node in network.nodes:
         yield from sysctls.before_devices(scenario, node)
     yield from devices.veth(scenario, network)
-    yield from _stacks(scenario, network, every_qdisc=True)
+    yield from _stacks(scenario, network, own_machine=False)
 
 
-def _stacks(scenario: Scenario, network: Network, every_qdisc: bool) -> Iterator[Step]:
+def _stacks(scenario: Scenario, network: Network, own_machine: bool) -> Iterator[Step]:
     for node in network.nodes:
-        yield from qdiscs.make(scenario, network, node, every_qdisc)
-        yield from sysctls.after_devices(scenario, node)
+        yield from qdiscs.make(scenario, network, node, every=not own_machine)
+        yield from sysctls.after_devices(scenario, node, own_machine)
 
 
 def _reach(scenario: Scenario, network: Network) -> ReachStep:

@@ -18,9 +18,15 @@ TSQ_MODES = {"default": 0, "time": 1, "size": 2, "off": 3}
 """net.ipv4.tcp_tsq_mode, kernel/hooks/tsq.toml."""
 
 
-def of_all() -> WriteStep:
-    """What there is one of for all nodes."""
-    return _write(None, "net.ipv4.tcp_mem", TCP_MEM, None)
+def of_all(scenario: Scenario) -> Iterator[WriteStep]:
+    """What there is one of for all nodes.
+
+    A namespace can have a congestion control as its default only if the first namespace allows it to everybody.
+    """
+    yield _write(None, "net.ipv4.tcp_mem", TCP_MEM, None)
+    used = {scenario.stack.of(node.name).cc for node in scenario.testbed.node}
+    allowed = ["reno", *sorted(used - {"reno"})]
+    yield _write(None, "net.ipv4.tcp_allowed_congestion_control", " ".join(allowed), "stack.cc")
 
 
 def before_devices(scenario: Scenario, node: str) -> Iterator[WriteStep]:
@@ -37,14 +43,19 @@ def before_devices(scenario: Scenario, node: str) -> Iterator[WriteStep]:
     yield from _given(scenario, node, for_new_devices=True)
 
 
-def after_devices(scenario: Scenario, node: str) -> Iterator[WriteStep]:
-    """The node's TCP, and the scenario's further sysctls."""
+def after_devices(scenario: Scenario, node: str, own_machine: bool) -> Iterator[WriteStep]:
+    """The node's TCP, and the scenario's further sysctls.
+
+    Without a machine of its own, what `of_all` allows is not there: flows then have their congestion control from their
+    sockets alone.
+    """
     stack = scenario.stack.of(node)
 
     def write(name: str, value: object, key: str, part: str = "") -> WriteStep:
         return _write(node, f"net.ipv4.{name}", str(value), scenario.stack.origin(node, key, part))
 
-    yield write("tcp_congestion_control", stack.cc, "cc")
+    if own_machine:
+        yield write("tcp_congestion_control", stack.cc, "cc")
     yield write("tcp_pacing_ss_ratio", stack.pacing.ss, "pacing", "ss")
     yield write("tcp_pacing_ca_ratio", stack.pacing.ca, "pacing", "ca")
     for name, value in _tsq(stack):

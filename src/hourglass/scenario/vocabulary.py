@@ -18,6 +18,7 @@ multiq, taprio (need several queues), etf (needs SO_TXTIME), cbs, plug, teql, in
 
 OWNED_SYSCTLS = {
     "net.ipv4.tcp_congestion_control": "set stack.cc instead",
+    "net.ipv4.tcp_allowed_congestion_control": "it follows stack.cc",
     "net.ipv4.tcp_pacing_ss_ratio": "set stack.pacing.ss instead",
     "net.ipv4.tcp_pacing_ca_ratio": "set stack.pacing.ca instead",
     "net.ipv4.tcp_tsq_mode": "set stack.tsq instead",
