@@ -35,13 +35,14 @@ class Console:
     def feed(self, data: bytes) -> int:
         """Takes bytes; gives the number of events among them. Raises OSError when the log cannot be written."""
         *whole, self._rest = (self._rest + data).split(b"\n")
-        return sum(self._line(line.rstrip(b"\r")) for line in whole)
+        events = sum(self._line(line.rstrip(b"\r")) for line in whole)
+        self.log.flush()
+        return events
 
     def close(self) -> None:
         """Takes what came after the last end of line."""
         if self._rest:
             self.feed(b"\n")
-        self.log.flush()
 
     def _line(self, line: bytes) -> bool:
         """One line; whether it was an event. An event that something was printed before is still one."""

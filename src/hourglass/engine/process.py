@@ -17,13 +17,20 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
+_PR_CAPBSET_DROP = 24
+_PR_SET_NO_NEW_PRIVS = 38
+_CAPABILITIES = 64
 _LIBC = ctypes.CDLL(None)
 
 
-def _bind_to(parent: int) -> Callable[[], None]:
-    """What the child does before exec: dies with `parent`, dumps no core."""
+def _bind_to(parent: int, powerless: bool) -> Callable[[], None]:
+    """What the child does before exec: dies with `parent`, dumps no core, and has no capabilities if `powerless`."""
 
     def prepare() -> None:
+        if powerless:
+            _LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+            for capability in range(_CAPABILITIES):  # refused to those who have none
+                _LIBC.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
         _LIBC.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if os.getppid() != parent:  # the parent died before prctl took effect
@@ -34,11 +41,12 @@ def _bind_to(parent: int) -> Callable[[], None]:
 
 @contextmanager
 def group(
-    argv: Sequence[str | Path], cwd: Path, env: Mapping[str, str], grace_s: float = 0.0
+    argv: Sequence[str | Path], cwd: Path, env: Mapping[str, str], grace_s: float = 0.0, powerless: bool = False
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Starts a program whose stdout and stderr are one pipe.
 
-    On exit what is left of its group gets SIGTERM (if there is a grace) and SIGKILL.
+    On exit what is left of its group gets SIGTERM (if there is a grace) and SIGKILL. A `powerless` program has no
+    capabilities even if we are root.
     """
     child = subprocess.Popen(
         argv,
@@ -48,7 +56,7 @@ def group(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
-        preexec_fn=_bind_to(os.getpid()),
+        preexec_fn=_bind_to(os.getpid(), powerless),
     )
     try:
         yield child

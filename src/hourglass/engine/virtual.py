@@ -87,9 +87,10 @@ def run(
         with log.open("wb") as file:
             console = Console(file)
             watch = Watch(console, progress or (lambda _, __: None), end_s, silence_s, wall_limit_s)
-            with process.group(command(kernel, seed), directory, {"TMPDIR": str(memory_folder())}) as guest:
+            environment = {"TMPDIR": str(memory_folder())}
+            with process.group(command(kernel, seed), directory, environment, powerless=True) as guest:
                 watch.follow(guest)
-                status = guest.wait()
+            status = guest.returncode
             console.close()
     except OSError as problem:
         if problem.errno in {errno.ENOSPC, errno.EDQUOT}:
@@ -159,6 +160,8 @@ class Watch:
                 continue
             data = os.read(pipe, 1 << 16)
             if not data:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    guest.wait(FAREWELL_S)
                 return
             if self.console.feed(data):
                 heard = time.monotonic()

@@ -22,7 +22,7 @@ from hourglass.engine.kernel.recipe import Recipe, check_prerequisites
 from hourglass.engine.kernel.source import RELEASES, Source
 from hourglass.errors import HourglassError, InputError
 
-USUAL_STEPS = 1900
+USUAL_STEPS = 1100
 """How many lines make prints for a whole kernel, until one was built here."""
 
 KEPT = 40
