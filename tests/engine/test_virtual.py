@@ -127,7 +127,10 @@ def test_no_process_outlives_us(guest_kernel: BuiltKernel, place: Path, number: 
 
 
 def test_a_killed_guest_is_an_error_and_leaves_no_process(guest_kernel: BuiltKernel, place: Path) -> None:
+    """Without PTRACE_O_EXITKILL in the guest kernel the agent would go on as a process of the host, and be heard."""
     child = started(place)
+    for process in living(place):
+        assert "CapEff:\t0000000000000000\n" in Path(f"/proc/{process}/status").read_text()
     os.kill(min(living(place)), signal.SIGKILL)
     _, said = child.communicate(timeout=20)
     assert b"the guest ended before its records were complete (killed by signal 9)" in said
