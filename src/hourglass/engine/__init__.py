@@ -3,6 +3,7 @@
 
 kernel/     obtains kernel sources, applies kernel/hooks and kernel/drivers, builds and keeps guest kernels
 root        the guest's own root file system: one small archive with the agent and the tools it drives
+cpio        the format of that archive
 virtual     runs a plan in a guest kernel in virtual time
 console     the guest's console: the agent's events, the kernel's complaints
 process     a group of processes that outlives nobody
