@@ -15,7 +15,7 @@ use crate::plan::Plan;
 use crate::probe::Probes;
 use crate::records::{Records, Table};
 use crate::report::{self, Failure, Result};
-use crate::sys;
+use crate::{setup, sys};
 
 pub struct Clockwork<'a> {
     nodes: &'a Nodes,
@@ -32,6 +32,7 @@ impl<'a> Clockwork<'a> {
     /// Opens everything the test needs. The calling thread ends in the first namespace.
     pub fn prepare(plan: &Plan, nodes: &'a Nodes, records: Records) -> Result<Self> {
         let epoch = Epoch::next();
+        setup::announce(epoch, &plan.setup, nodes)?;
         let probes = Probes::prepare(&plan.probes, nodes)?;
         let flows = Flows::prepare(&plan.flows, nodes, epoch)?;
         let (mut sockets, mut devices) = (Vec::new(), Vec::new());

@@ -46,11 +46,27 @@ pub struct Step {
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase")]
 pub enum Work {
-    Ip { lines: Vec<String> },
-    Tc { lines: Vec<String> },
-    Write { path: String, value: String },
-    Ethtool { args: Vec<String> },
-    Reach { address: IpAddr, timeout_ns: i64 },
+    Ip {
+        lines: Vec<String>,
+    },
+    Tc {
+        lines: Vec<String>,
+    },
+    Write {
+        path: String,
+        value: String,
+    },
+    Ethtool {
+        args: Vec<String>,
+    },
+    Reach {
+        address: IpAddr,
+        timeout_ns: i64,
+    },
+    /// At the end of the set-up, test time 0 (`CLOCK_MONOTONIC`, ns) is written to the file.
+    Epoch {
+        path: String,
+    },
 }
 
 #[derive(Debug, Clone, Deserialize)]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The set-up: the steps of the plan, in their order, each failure put on the step that caused it.
+//! The set-up: the steps of the plan, in their order, each failure put on the step that caused it; then, when test time
+//! 0 is known, the files that want to know it.
 //!
 //! Neighbouring `ip` (or `tc`) steps of one node share a process; the line number of a failure leads back to the step.
 
@@ -8,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use nix::sys::socket::{send, MsgFlags};
 
-use crate::clock::{self, SECOND};
+use crate::clock::{self, Epoch, SECOND};
 use crate::mailbox::Mailbox;
 use crate::netns::Nodes;
 use crate::plan::{Step, Work};
@@ -26,10 +27,8 @@ pub fn run(steps: &[Step], nodes: &Nodes) -> Result<()> {
         nodes.enter(step.node.as_deref())?;
         match &step.work {
             Work::Ip { .. } | Work::Tc { .. } => run_batch(steps)?,
-            Work::Write { path, value } => {
-                let line = format!("{path} = {value}");
-                nodes.write(path, value).map_err(|error| blame(step, line, Failure::system(path, error)))?;
-            }
+            Work::Write { path, value } => write(nodes, step, path, value)?,
+            Work::Epoch { .. } => {}
             Work::Ethtool { args } => {
                 let args: Vec<&str> = args.iter().map(String::as_str).collect();
                 tool::run("ethtool", &args, "")
@@ -41,6 +40,25 @@ pub fn run(steps: &[Step], nodes: &Nodes) -> Result<()> {
         }
     }
     nodes.enter(None)
+}
+
+/// Tells the files of the `epoch` steps when test time 0 is.
+pub fn announce(epoch: Epoch, steps: &[Step], nodes: &Nodes) -> Result<()> {
+    for step in steps {
+        if let Work::Epoch { path } = &step.work {
+            nodes.enter(step.node.as_deref())?;
+            write(nodes, step, path, &epoch.monotonic_ns.to_string())?;
+        }
+    }
+    nodes.enter(None)
+}
+
+fn write(nodes: &Nodes, step: &Step, path: &str, value: &str) -> Result<()> {
+    nodes.write(path, value).map_err(|error| {
+        // a trace has many lines; its first says which it is
+        let shown = value.lines().next().unwrap_or_default();
+        blame(step, format!("{path} = {shown}"), Failure::system(path, error))
+    })
 }
 
 fn share_a_process(one: &Step, next: &Step) -> bool {
@@ -79,6 +97,7 @@ fn name(work: &Work) -> &'static str {
         Work::Write { .. } => "write",
         Work::Ethtool { .. } => "ethtool",
         Work::Reach { .. } => "reach",
+        Work::Epoch { .. } => "epoch",
     }
 }
 

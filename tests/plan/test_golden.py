@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans as text, in golden/. After a wanted change: HOURGLASS_GOLDEN=write pytest tests/plan; then read the diff."""
+"""Plans as text, in golden/. After a wanted change: UPDATE_GOLDEN=1 pytest tests/plan; then read the diff."""
 
 import os
 from pathlib import Path
@@ -26,7 +26,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
 
 def compare(name: str, text: str) -> None:
     file = GOLDEN / f"{name}.txt"
-    if os.environ.get("HOURGLASS_GOLDEN") == "write":
+    if os.environ.get("UPDATE_GOLDEN"):
         file.write_text(text)
     assert text == file.read_text()
 

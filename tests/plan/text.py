@@ -2,7 +2,7 @@
 """A plan as text that a person can read, for golden files: a line per line of a tool, write, flow and probe."""
 
 from hourglass.plan import Plan
-from hourglass.plan.model import BatchStep, EpochStep, EthtoolStep, ReachStep, Step, VethStep, WriteStep
+from hourglass.plan.model import BatchStep, EpochStep, EthtoolStep, ReachStep, Step, WriteStep
 
 
 def plan_text(plan: Plan) -> str:
@@ -30,8 +30,6 @@ def step_lines(step: Step) -> list[str]:
             texts = [f"{step.node} ethtool {' '.join(step.args)}"]
         case EpochStep():
             texts = [f"{step.node} epoch {step.path}"]
-        case VethStep():
-            texts = [f"veth {':'.join(step.a)} {':'.join(step.b)}"]
         case ReachStep():
             texts = [f"{step.node} reach {step.address} {step.timeout_ns}"]
     return [f"{text}    # {step.origin}" for text in texts]

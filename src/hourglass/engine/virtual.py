@@ -112,7 +112,7 @@ def command(kernel: BuiltKernel, seed: int) -> list[str]:
         f"time-travel-start={START_NS}",
         f"mem={MEMORY}",
         f"initrd={PRIVATE}/root.cpio",
-        "hostfs=.",
+        "hostfs=/proc/self/cwd",  # whatever its name is; 6.12 wants an absolute path
         "root=98:0",  # unused; this and the console would else be appended, behind the agent's arguments
         "console=tty0",
         f"uml_dir={PRIVATE}/",

@@ -9,7 +9,7 @@ ring restarts the NIC, which drops its routes), and the node's `ip` lines are tw
 from collections.abc import Iterator
 
 from hourglass.errors import InputError
-from hourglass.plan.model import BatchStep, EpochStep, EthtoolStep, Step, VethStep, WriteStep
+from hourglass.plan.model import BatchStep, EpochStep, EthtoolStep, Step, WriteStep
 from hourglass.plan.network import Network, Port
 from hourglass.plan.seeds import link_seed
 from hourglass.plan.traces import trace_text
@@ -48,7 +48,8 @@ def veth(scenario: Scenario, network: Network) -> list[Step]:
     steps: list[Step] = []
     for link, (a, b) in enumerate(network.ports):
         _refuse_for_veth(link, scenario.testbed.link[link])
-        steps.append(VethStep(do="veth", a=(a.node, a.device), b=(b.node, b.device), origin=key(link)))
+        pair = f"link add dev {a.device} type veth peer name {b.device} netns {b.node}"
+        steps.append(BatchStep(do="ip", node=a.node, lines=[pair], origin=key(link)))
     for node in network.nodes:
         for port in network.of(node):
             setting = f"link set dev {port.device} address {mac(port)}{_mtu(scenario.testbed.link[port.link])}"

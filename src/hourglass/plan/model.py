@@ -58,15 +58,6 @@ class EpochStep(Part):
     origin: str | None
 
 
-class VethStep(Part):
-    """A veth pair whose ends are [node, device] each; for machines without the wire driver."""
-
-    do: Literal["veth"]
-    a: tuple[str, str]
-    b: tuple[str, str]
-    origin: str | None
-
-
 class ReachStep(Part):
     """Ping from the node until the address answers; resolves neighbours before the test."""
 
@@ -77,7 +68,7 @@ class ReachStep(Part):
     origin: str | None
 
 
-Step = Annotated[BatchStep | WriteStep | EthtoolStep | EpochStep | VethStep | ReachStep, Field(discriminator="do")]
+Step = Annotated[BatchStep | WriteStep | EthtoolStep | EpochStep | ReachStep, Field(discriminator="do")]
 
 
 class Flow(Part):

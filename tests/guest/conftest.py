@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole runs on real guest kernels, each made once a session, whoever asks for it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hourglass
+from hourglass import runner, scenario
+from hourglass.results.run import Run
+
+KERNELS = ("5.10", "6.1", "6.12")
+
+Simulate = Callable[..., Run]
+
+
+@pytest.fixture(scope="session")
+def simulate(tmp_path_factory: pytest.TempPathFactory) -> Simulate:
+    """`simulate(source, "key=value", …, kernel=V, seed=N, fresh=False)`: a run of a built-in or spelled-out scenario."""
+    made: dict[str, Run] = {}
+    folder = tmp_path_factory.mktemp("runs")
+
+    def make(source: str | dict[str, Any], *overrides: str, fresh: bool = False, **settings: Any) -> Run:
+        name = json.dumps([source, overrides, settings], sort_keys=True)
+        if fresh or name not in made:
+            place = folder / f"{len(list(folder.iterdir()))}"
+            made[name] = runner.run(scenario.load(source, overrides, **settings), place)
+        return made[name]
+
+    return make
+
+
+def counters(run: Run, node: str, device: str = "eth0") -> dict[str, int]:
+    """`ethtool -S` of a NIC at the end of a run."""
+    rows = run.ethtool.filter((run.ethtool["node"] == node) & (run.ethtool["device"] == device))
+    return dict(zip(rows["name"], rows["value"], strict=True))
+
+
+def digests(run: Run) -> dict[str, int]:
+    """What each NIC sent and when, as one number per NIC."""
+    rows = run.ethtool.filter(run.ethtool["name"] == "tx_digest")
+    return {f"{node}:{device}": value for node, device, value in rows.select("node", "device", "value").rows()}
+
+
+def line(rate: str = "1gbit", delay: str = "0ns", nodes: int = 3, **link: Any) -> dict[str, Any]:
+    """A scenario: client - router - … - server in a line of equal cables, no shaper, no load."""
+    names = ["client", *(f"router{i}" for i in range(1, nodes - 1)), "server"]
+    links = [
+        {"ends": [f"{left}:right", f"{right}:left"], "rate": rate, "delay": delay, **link}
+        for left, right in zip(names, names[1:], strict=False)
+    ]
+    return {
+        "name": "line",
+        "testbed": {"node": [{"name": n, "role": "router" if n[0] == "r" else "host"} for n in names], "link": links},
+        "test": {"name": "ping", "length": 2},
+    }
+
+
+def records(run: Run) -> Path:
+    return run.path / "records.arrows"
+
+
+__all__ = ["KERNELS", "Simulate", "counters", "digests", "hourglass", "line", "records"]

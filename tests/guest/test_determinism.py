@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Same scenario, seed and kernel: same bytes, whatever else the machine does. A knob at its default: same packets."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from hourglass import runner, scenario
+from hourglass.engine.kernel import build
+from hourglass.engine.kernel import store as kernels
+
+from .conftest import KERNELS, Simulate, digests, records
+
+pytestmark = pytest.mark.guest
+
+SHORT = ("test.length=4", "test.delay=1")
+
+
+@pytest.fixture
+def busy() -> Iterator[None]:
+    """Two loops that keep two CPUs busy."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    yield
+    for loop in loops:
+        loop.kill()
+        loop.wait()
+
+
+@pytest.mark.parametrize("cc", ["cubic", "bbr"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_same_bytes_beside_a_busy_machine(simulate: Simulate, busy: None, kernel: str, cc: str) -> None:
+    first = simulate("L100M", *SHORT, f"stack.cc={cc}", kernel=kernel)
+    again = simulate("L100M", *SHORT, f"stack.cc={cc}", kernel=kernel, fresh=True)
+    assert records(first).read_bytes() == records(again).read_bytes()
+    assert first.summary["digest"] == again.summary["digest"]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_another_seed_is_another_run(simulate: Simulate, kernel: str) -> None:
+    first = simulate("L100M", *SHORT, kernel=kernel)
+    other = simulate("L100M", *SHORT, kernel=kernel, seed=2)
+    assert first.summary["digest"] != other.summary["digest"]
+    assert not set(digests(first).values()) & set(digests(other).values())
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_tsq_knob_at_its_default_changes_no_packet(simulate: Simulate, kernel: str, monkeypatch, tmp_path) -> None:
+    """A kernel built without the hook sends the same frames at the same ns, at the bottleneck's both places."""
+    bare = build.build(kernel, without=("tsq",))
+    for name in ("L100M", "LR1000M"):
+        with_hook = simulate(name, *SHORT, kernel=kernel)
+        with monkeypatch.context() as patch:
+            patch.setattr(kernels, "ensure", lambda *_, **__: bare)
+            without = runner.run(scenario.load(name, SHORT, kernel=kernel), tmp_path / name)
+        assert without.info["kernel"]["key"] != with_hook.info["kernel"]["key"]
+        assert digests(without) == digests(with_hook)
+
+
+def test_measuring_less_changes_no_packet(simulate: Simulate) -> None:
+    everything = simulate("L100M", *SHORT)
+    nothing = simulate("L100M", *SHORT, "measure.tcp=0", "measure.devices=0")
+    assert digests(everything) == digests(nothing)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Times and rates against closed forms, to the ns."""
+
+import polars as pl
+import pytest
+
+from .conftest import KERNELS, Simulate, line
+
+pytestmark = pytest.mark.guest
+
+RX_USECS = 20
+"""Receive moderation of the NIC's defaults."""
+
+HEADERS = {"icmp": 14 + 20 + 8, "udp": 14 + 20 + 8}
+OVERHEAD = 24
+
+
+def rtts(run, probe: str) -> list[int]:
+    """Round trips in ns of one probe of an idle path, but the first, which may wait for the neighbour tables."""
+    index = next(p["id"] for p in run.plan["probes"] if p["name"] == probe)
+    return run.pings.filter(pl.col("probe") == index)["rtt_ns"].to_list()[1:]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(("rate", "bps"), [("1gbit", 10**9), ("100mbit", 10**8), ("10mbit", 10**7)])
+def test_idle_round_trip_is_the_sum_of_its_parts(simulate: Simulate, kernel: str, rate: str, bps: int) -> None:
+    delay_ns = 123_457
+    run = simulate(line(rate, f"{delay_ns}ns"), kernel=kernel)
+    payload = {p["name"]: p["payload_bytes"] for p in run.plan["probes"]}
+    for probe in ("icmp", "udp"):
+        frame_bits = (HEADERS[probe] + payload[probe] + OVERHEAD) * 8
+        once = -(-frame_bits * 10**9 // bps) + delay_ns + RX_USECS * 1000
+        measured = rtts(run, probe)
+        assert len(measured) > 5
+        assert set(measured) == {4 * once}
+
+
+def test_one_way_delays_sum_to_the_round_trip(simulate: Simulate) -> None:
+    run = simulate(line("100mbit", "1ms", rx_usecs=0, rx_frames=0))
+    udp = run.pings.filter(pl.col("owd_up_ns").is_not_null())
+    assert len(udp) > 5
+    assert (udp["owd_up_ns"] + udp["owd_down_ns"] == udp["rtt_ns"]).all()
+    frame_ns = (HEADERS["udp"] + run.plan["probes"][1]["payload_bytes"] + OVERHEAD) * 80
+    assert set(udp["owd_up_ns"][1:]) == {2 * (frame_ns + 10**6)}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(("rate", "mbps"), [("10mbit", 10), ("100mbit", 100), ("1gbit", 1000)])
+def test_saturated_goodput(simulate: Simulate, kernel: str, rate: str, mbps: int) -> None:
+    test = {"name": "tcp_nup", "upload_streams": 4, "length": 10, "delay": 3 if mbps == 10 else 1}
+    run = simulate({**line(rate, "100us"), "test": test}, kernel=kernel)
+    window = run.tcp.filter((pl.col("t_ns") >= 4 * 10**9) & (pl.col("t_ns") <= 10 * 10**9) & ~pl.col("sender"))
+    per_flow = window.group_by("flow").agg(
+        (pl.col("bytes_received").last() - pl.col("bytes_received").first())
+        / (pl.col("t_ns").last() - pl.col("t_ns").first())
+    )
+    goodput = per_flow["bytes_received"].sum() * 8e3
+    assert goodput == pytest.approx(mbps * 1448 / 1538, rel=1e-3)
+
+
+def test_shaped_goodput_and_full_queue(simulate: Simulate) -> None:
+    run = simulate("L100M", kernel="5.10")
+    assert run.summary["totals"]["upload_mbps"] == pytest.approx(100 * 1448 / 1514, abs=0.3)
+
+
+def test_queue_of_a_thousand_full_frames(simulate: Simulate) -> None:
+    """Without GSO an skb is a frame, and a full pfifo_fast is 1000 frames at HTB's rate: 121.1 ms."""
+    off = [f"testbed.link.0.{feature}=false" for feature in ("tso", "gso")]
+    run = simulate("L100M", "stack.tsq=off", *off, kernel="5.10")
+    full_ms = 1000 * 1514 * 8 / 1e5
+    assert run.summary["ping_ms"]["icmp"]["max"] == pytest.approx(full_ms, rel=0.02)
+    assert run.summary["drops"]["client"]["eth0"]["qdisc"] > 0
