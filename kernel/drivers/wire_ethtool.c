@@ -133,41 +133,39 @@ static int wire_coalesce_set(struct wire_nic *nic,
 	return 0;
 }
 
-/* The kernel widened these four calls in 5.15 and 5.17. */
+/* The kernel gave these calls two more arguments each, in 5.15 and 5.17. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 15, 0)
-#define WIRE_COALESCE_MORE	, struct kernel_ethtool_coalesce *kernel_coalesce, \
-				  struct netlink_ext_ack *extack
+#define WIRE_COALESCE	struct ethtool_coalesce *coalesce, \
+			struct kernel_ethtool_coalesce *kernel_coalesce, \
+			struct netlink_ext_ack *extack
 #else
-#define WIRE_COALESCE_MORE
+#define WIRE_COALESCE	struct ethtool_coalesce *coalesce
 #endif
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 17, 0)
-#define WIRE_RING_MORE		, struct kernel_ethtool_ringparam *kernel_ring, \
-				  struct netlink_ext_ack *extack
+#define WIRE_RING	struct ethtool_ringparam *ring, \
+			struct kernel_ethtool_ringparam *kernel_ring, \
+			struct netlink_ext_ack *extack
 #else
-#define WIRE_RING_MORE
+#define WIRE_RING	struct ethtool_ringparam *ring
 #endif
 
-static void wire_get_ringparam(struct net_device *dev,
-			       struct ethtool_ringparam *ring WIRE_RING_MORE)
+static void wire_get_ringparam(struct net_device *dev, WIRE_RING)
 {
 	wire_ring_get(netdev_priv(dev), ring);
 }
 
-static int wire_set_ringparam(struct net_device *dev,
-			      struct ethtool_ringparam *ring WIRE_RING_MORE)
+static int wire_set_ringparam(struct net_device *dev, WIRE_RING)
 {
 	return wire_ring_set(dev, ring);
 }
 
-static int wire_get_coalesce(struct net_device *dev,
-			     struct ethtool_coalesce *coalesce WIRE_COALESCE_MORE)
+static int wire_get_coalesce(struct net_device *dev, WIRE_COALESCE)
 {
 	wire_coalesce_get(netdev_priv(dev), coalesce);
 	return 0;
 }
 
-static int wire_set_coalesce(struct net_device *dev,
-			     struct ethtool_coalesce *coalesce WIRE_COALESCE_MORE)
+static int wire_set_coalesce(struct net_device *dev, WIRE_COALESCE)
 {
 	return wire_coalesce_set(netdev_priv(dev), coalesce);
 }

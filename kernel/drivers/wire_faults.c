@@ -35,7 +35,7 @@ static u32 wire_draw(const struct wire_faults *faults,
 }
 
 static bool wire_chance(const struct wire_faults *faults,
-			enum wire_fault_kind kind, u64 n, u32 ppb)
+			enum wire_fault_kind kind, u64 n, u64 ppb)
 {
 	return ppb && ((u64)wire_draw(faults, kind, n) * WIRE_PPB >> 32) < ppb;
 }

@@ -9,10 +9,10 @@
 
 struct wire_faults {
 	u64 seed;
-	u32 loss_ppb;		/* the frame vanishes */
-	u32 corrupt_ppb;	/* it arrives with a wrong FCS: the NIC drops it */
-	u32 duplicate_ppb;	/* it arrives twice */
-	u32 reorder_ppb;	/* it arrives reorder_ns late, others pass it */
+	u64 loss_ppb;		/* the frame vanishes */
+	u64 corrupt_ppb;	/* it arrives with a wrong FCS: the NIC drops it */
+	u64 duplicate_ppb;	/* it arrives twice */
+	u64 reorder_ppb;	/* it arrives reorder_ns late, others pass it */
 	u64 reorder_ns;
 	u64 jitter_ns;		/* each frame is up to this late, in order */
 };

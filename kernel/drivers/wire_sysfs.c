@@ -30,16 +30,6 @@ static struct wire_nic *wire_of(struct device *device)
 	return netdev_priv(to_net_dev(device));
 }
 
-/* Reads a decimal number in [low, high]. */
-static int wire_number(const char *text, u64 low, u64 high, u64 *number)
-{
-	int err = kstrtou64(text, 10, number);
-
-	if (err)
-		return err;
-	return *number < low || *number > high ? -ERANGE : 0;
-}
-
 static ssize_t cable_show(struct device *device, struct device_attribute *attr,
 			  char *text)
 {
@@ -63,35 +53,60 @@ static ssize_t cable_store(struct device *device, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RW(cable);
 
-#define WIRE_ATTRIBUTE(name, field, low, high)				\
-static ssize_t name##_show(struct device *device,			\
-			   struct device_attribute *attr, char *text)	\
-{									\
-	return sprintf(text, "%llu\n", (u64)wire_of(device)->field);	\
-}									\
-static ssize_t name##_store(struct device *device,			\
-			    struct device_attribute *attr,		\
-			    const char *text, size_t length)		\
-{									\
-	u64 number;							\
-	int err = wire_number(text, low, high, &number);		\
-									\
-	if (err)							\
-		return err;						\
-	wire_of(device)->field = number;				\
-	return length;							\
-}									\
-static DEVICE_ATTR_RW(name)
+/* A u64 of struct wire_nic that can be read and set within bounds. */
+struct wire_attribute {
+	struct device_attribute attr;
+	size_t offset;
+	u64 low, high;
+};
 
-WIRE_ATTRIBUTE(rate_bps, line.rate_bps, 1, WIRE_RATE_MAX);
-WIRE_ATTRIBUTE(delay_ns, delay_ns, 0, WIRE_TIME_MAX);
-WIRE_ATTRIBUTE(seed, faults.seed, 0, U64_MAX);
-WIRE_ATTRIBUTE(loss_ppb, faults.loss_ppb, 0, WIRE_PPB);
-WIRE_ATTRIBUTE(corrupt_ppb, faults.corrupt_ppb, 0, WIRE_PPB);
-WIRE_ATTRIBUTE(duplicate_ppb, faults.duplicate_ppb, 0, WIRE_PPB);
-WIRE_ATTRIBUTE(reorder_ppb, faults.reorder_ppb, 0, WIRE_PPB);
-WIRE_ATTRIBUTE(reorder_ns, faults.reorder_ns, 0, WIRE_TIME_MAX);
-WIRE_ATTRIBUTE(jitter_ns, faults.jitter_ns, 0, WIRE_TIME_MAX);
+static struct wire_attribute *wire_attribute(struct device_attribute *attr)
+{
+	return container_of(attr, struct wire_attribute, attr);
+}
+
+static ssize_t wire_show(struct device *device, struct device_attribute *attr,
+			 char *text)
+{
+	const struct wire_attribute *number = wire_attribute(attr);
+
+	return sprintf(text, "%llu\n",
+		       *(u64 *)((char *)wire_of(device) + number->offset));
+}
+
+static ssize_t wire_store(struct device *device, struct device_attribute *attr,
+			  const char *text, size_t length)
+{
+	const struct wire_attribute *number = wire_attribute(attr);
+	u64 value;
+	int err = kstrtou64(text, 10, &value);
+
+	if (err)
+		return err;
+	if (value < number->low || value > number->high)
+		return -ERANGE;
+	*(u64 *)((char *)wire_of(device) + number->offset) = value;
+	return length;
+}
+
+#define WIRE_NUMBER(_name, _field, _low, _high) {			\
+	.attr = __ATTR(_name, 0644, wire_show, wire_store),		\
+	.offset = offsetof(struct wire_nic, _field),			\
+	.low = (_low),							\
+	.high = (_high),						\
+}
+
+static struct wire_attribute wire_numbers[] = {
+	WIRE_NUMBER(rate_bps, line.rate_bps, 1, WIRE_RATE_MAX),
+	WIRE_NUMBER(delay_ns, delay_ns, 0, WIRE_TIME_MAX),
+	WIRE_NUMBER(seed, faults.seed, 0, U64_MAX),
+	WIRE_NUMBER(loss_ppb, faults.loss_ppb, 0, WIRE_PPB),
+	WIRE_NUMBER(corrupt_ppb, faults.corrupt_ppb, 0, WIRE_PPB),
+	WIRE_NUMBER(duplicate_ppb, faults.duplicate_ppb, 0, WIRE_PPB),
+	WIRE_NUMBER(reorder_ppb, faults.reorder_ppb, 0, WIRE_PPB),
+	WIRE_NUMBER(reorder_ns, faults.reorder_ns, 0, WIRE_TIME_MAX),
+	WIRE_NUMBER(jitter_ns, faults.jitter_ns, 0, WIRE_TIME_MAX),
+};
 
 void wire_trace_free(struct wire_nic *nic)
 {
@@ -102,13 +117,16 @@ void wire_trace_free(struct wire_nic *nic)
 	memset(&nic->line.trace, 0, sizeof(nic->line.trace));
 }
 
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+#define WIRE_CONST const
+#else
+#define WIRE_CONST
+#endif
+
 /* Appends to the text of the trace; a write at 0 begins it anew. */
 static ssize_t trace_write(struct file *file, struct kobject *kobject,
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
-			   const
-#endif
-			   struct bin_attribute *attr, char *text, loff_t at,
-			   size_t length)
+			   WIRE_CONST struct bin_attribute *attr, char *text,
+			   loff_t at, size_t length)
 {
 	struct wire_nic *nic = wire_of(kobj_to_dev(kobject));
 	char *longer;
@@ -216,18 +234,20 @@ static DEVICE_ATTR_RW(epoch_ns);
 
 static struct attribute *wire_attribute_list[] = {
 	&dev_attr_cable.attr,
-	&dev_attr_rate_bps.attr,
-	&dev_attr_delay_ns.attr,
-	&dev_attr_seed.attr,
-	&dev_attr_loss_ppb.attr,
-	&dev_attr_corrupt_ppb.attr,
-	&dev_attr_duplicate_ppb.attr,
-	&dev_attr_reorder_ppb.attr,
-	&dev_attr_reorder_ns.attr,
-	&dev_attr_jitter_ns.attr,
 	&dev_attr_epoch_ns.attr,
+	&wire_numbers[0].attr.attr,
+	&wire_numbers[1].attr.attr,
+	&wire_numbers[2].attr.attr,
+	&wire_numbers[3].attr.attr,
+	&wire_numbers[4].attr.attr,
+	&wire_numbers[5].attr.attr,
+	&wire_numbers[6].attr.attr,
+	&wire_numbers[7].attr.attr,
+	&wire_numbers[8].attr.attr,
 	NULL
 };
+
+static_assert(ARRAY_SIZE(wire_attribute_list) == ARRAY_SIZE(wire_numbers) + 3);
 
 static struct bin_attribute *wire_bin_attribute_list[] = {
 	&bin_attr_trace,

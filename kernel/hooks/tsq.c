@@ -18,6 +18,7 @@
  * tsq_bytes	bytes	131072	mode 2: the papers' static limit of 128 KB
  * gso_ns	ns	0	0: the kernel's autosizing, untouched
  */
+#include <linux/bits.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/sysctl.h>
@@ -30,7 +31,7 @@
 enum tsq_mode { TSQ_KERNEL, TSQ_TIME, TSQ_BYTES, TSQ_OFF };
 
 /* Far above any send buffer, far below where "<<= factor" overflows. */
-#define TSQ_NO_LIMIT	(1UL << 48)
+#define TSQ_NO_LIMIT	BIT(48)
 
 struct tsq_net {
 	int mode;
@@ -54,7 +55,7 @@ static struct tsq_net *tsq_net(const struct sock *sk)
  */
 static unsigned long tsq_bytes_in(const struct sock *sk, unsigned long ns)
 {
-	unsigned long rate = min(READ_ONCE(sk->sk_pacing_rate), 1UL << 40);
+	unsigned long rate = min(READ_ONCE(sk->sk_pacing_rate), BIT(40));
 
 	return rate / NSEC_PER_SEC * ns +
 	       rate % NSEC_PER_SEC * ns / NSEC_PER_SEC;

@@ -105,4 +105,5 @@ static struct kunit_suite wire_faults_suite = {
 	.name = "wire_faults",
 	.test_cases = wire_faults_cases,
 };
+
 kunit_test_suite(wire_faults_suite);

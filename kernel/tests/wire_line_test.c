@@ -173,4 +173,5 @@ static struct kunit_suite wire_line_suite = {
 	.name = "wire_line",
 	.test_cases = wire_line_cases,
 };
+
 kunit_test_suite(wire_line_suite);

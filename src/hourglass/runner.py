@@ -4,16 +4,22 @@
 import contextlib
 import hashlib
 import json
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Protocol
 
 import hourglass.plan as plans
+from hourglass import load
 from hourglass.engine import virtual
 from hourglass.engine.kernel import store as kernels
 from hourglass.errors import GuestError, HourglassError
 from hourglass.results.directory import Workshop, readable_errors, workshop
-from hourglass.results.run import PLAN_FILE, RUN_FILE, SCENARIO_FILE, SUMMARY_FILE, Run
+from hourglass.results.files import PLAN_FILE, RUN_FILE, SCENARIO_FILE, SUMMARY_FILE
 from hourglass.scenario import Scenario
+
+if TYPE_CHECKING:
+    from hourglass.results.run import Run
 
 RUNS = Path("runs")
 """Where runs go that are given no place, below the current directory."""
@@ -43,7 +49,7 @@ class Silent:
         pass
 
 
-def run(scenario: Scenario, out: Path | None = None, progress: Progress | None = None) -> Run:
+def run(scenario: Scenario, out: Path | None = None, progress: Progress | None = None) -> "Run":
     """Runs the scenario; the run directory is `out`, or `runs/<name>-<hash of scenario and kernel>`.
 
     The kernel is built first if it is not there. An older complete run at the same place is replaced when the new one
@@ -51,6 +57,8 @@ def run(scenario: Scenario, out: Path | None = None, progress: Progress | None =
     under `<out>.failed`), `MissingError` when the machine lacks something.
     """
     progress = progress or Silent()
+    reading = Thread(target=import_module, args=("hourglass.results.run",))  # takes a while; the guest runs meanwhile
+    reading.start()
     plan = plans.build(scenario)
     kernel = kernels.ensure(scenario.kernel, progress=progress.kernel)
     described = scenario.to_json()
@@ -69,13 +77,14 @@ def run(scenario: Scenario, out: Path | None = None, progress: Progress | None =
             outcome = virtual.run(plan_json, kernel, shop.path, seed=scenario.seed, progress=progress.time)
             info |= {"virtual_s": outcome.virtual_s, "wall_s": outcome.wall_s, "digest": outcome.digest}
             _write(shop, RUN_FILE, info | {"status": "complete", "warnings": list(outcome.warnings)})
-            _write(shop, SUMMARY_FILE, Run(shop.path).summary)
+            reading.join()
+            _write(shop, SUMMARY_FILE, load(shop.path).summary)
         except (HourglassError, KeyboardInterrupt) as error:
             with contextlib.suppress(HourglassError):
                 _write(shop, RUN_FILE, info | {"status": "failed", "error": _reason(error)})
             raise
         shop.publish()
-    return Run(place)
+    return load(place)
 
 
 def default_place(name: str, scenario_json: bytes, kernel_key: str) -> Path:

@@ -23,10 +23,12 @@ _CAPABILITIES = 64
 _LIBC = ctypes.CDLL(None)
 
 
-def _bind_to(parent: int, powerless: bool) -> Callable[[], None]:
-    """What the child does before exec: dies with `parent`, dumps no core, and has no capabilities if `powerless`."""
+def _bind_to(parent: int, powerless: bool, cpu: int | None) -> Callable[[], None]:
+    """What the child does before exec: dies with `parent`, dumps no core, stays on `cpu`, has no capabilities."""
 
     def prepare() -> None:
+        if cpu is not None:
+            os.sched_setaffinity(0, {cpu})
         if powerless:
             _LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
             for capability in range(_CAPABILITIES):  # refused to those who have none
@@ -41,12 +43,17 @@ def _bind_to(parent: int, powerless: bool) -> Callable[[], None]:
 
 @contextmanager
 def group(
-    argv: Sequence[str | Path], cwd: Path, env: Mapping[str, str], grace_s: float = 0.0, powerless: bool = False
+    argv: Sequence[str | Path],
+    cwd: Path,
+    env: Mapping[str, str],
+    grace_s: float = 0.0,
+    powerless: bool = False,
+    cpu: int | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Starts a program whose stdout and stderr are one pipe.
 
     On exit what is left of its group gets SIGTERM (if there is a grace) and SIGKILL. A `powerless` program has no
-    capabilities even if we are root.
+    capabilities even if we are root; `cpu` is the only one it runs on.
     """
     child = subprocess.Popen(
         argv,
@@ -56,7 +63,7 @@ def group(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
-        preexec_fn=_bind_to(os.getpid(), powerless),
+        preexec_fn=_bind_to(os.getpid(), powerless, cpu),
     )
     try:
         yield child

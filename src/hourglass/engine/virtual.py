@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from fcntl import fcntl
 from pathlib import Path
 
-from hourglass.engine import process, root
+from hourglass.engine import cpu, process, root
 from hourglass.engine.console import Console
 from hourglass.engine.kernel.build import BuiltKernel
 from hourglass.errors import GuestError, HourglassError, InputError, MissingError
@@ -88,7 +88,10 @@ def run(
             console = Console(file)
             watch = Watch(console, progress or (lambda _, __: None), end_s, silence_s, wall_limit_s)
             environment = {"TMPDIR": str(memory_folder())}
-            with process.group(command(kernel, seed), directory, environment, powerless=True) as guest:
+            with (
+                cpu.claim() as own,
+                process.group(command(kernel, seed), directory, environment, powerless=True, cpu=own) as guest,
+            ):
                 watch.follow(guest)
             status = guest.returncode
             console.close()

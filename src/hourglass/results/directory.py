@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hourglass.errors import GuestError, HourglassError, InputError
-from hourglass.results.run import CONSOLE_FILE, RUN_FILE, SCENARIO_FILE
+from hourglass.results.files import CONSOLE_FILE, RUN_FILE, SCENARIO_FILE
 
 DERIVED = (".json", ".arrows", ".log", ".png", ".svg", ".html", ".pcap", ".gz")
 """Suffixes of what a run directory may hold; a directory with anything else in it is not replaced."""

@@ -10,15 +10,7 @@ import polars as pl
 
 from hourglass.errors import HourglassError, InputError
 from hourglass.results import records
-
-RUN_FILE = "run.json"
-SCENARIO_FILE = "scenario.json"
-PLAN_FILE = "plan.json"
-RECORDS_FILE = "records.arrows"
-CONSOLE_FILE = "console.log"
-SUMMARY_FILE = "summary.json"
-PICTURE_FILE = "run.png"
-"""The files of a run directory; ARCHITECTURE.md says what is in each."""
+from hourglass.results.files import PLAN_FILE, RECORDS_FILE, RUN_FILE, SCENARIO_FILE
 
 
 class Run:

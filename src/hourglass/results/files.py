@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files of a run directory; ARCHITECTURE.md says what is in each."""
+
+RUN_FILE = "run.json"
+SCENARIO_FILE = "scenario.json"
+PLAN_FILE = "plan.json"
+RECORDS_FILE = "records.arrows"
+CONSOLE_FILE = "console.log"
+SUMMARY_FILE = "summary.json"
+PICTURE_FILE = "run.png"
