@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole runs on real guest kernels, each made once a session, whoever asks for it."""
 
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +9,6 @@ from typing import Any
 
 import pytest
 
-import hourglass
 from hourglass import runner, scenario
 from hourglass.results.run import Run
 
@@ -19,7 +19,7 @@ Simulate = Callable[..., Run]
 
 @pytest.fixture(scope="session")
 def simulate(tmp_path_factory: pytest.TempPathFactory) -> Simulate:
-    """`simulate(source, "key=value", …, kernel=V, seed=N, fresh=False)`: a run of a built-in or spelled-out scenario."""
+    """`simulate(source, "key=value", …, kernel=V, seed=N, fresh=False)`: a run of a built-in or of a mapping."""
     made: dict[str, Run] = {}
     folder = tmp_path_factory.mktemp("runs")
 
@@ -50,7 +50,7 @@ def line(rate: str = "1gbit", delay: str = "0ns", nodes: int = 3, **link: Any) -
     names = ["client", *(f"router{i}" for i in range(1, nodes - 1)), "server"]
     links = [
         {"ends": [f"{left}:right", f"{right}:left"], "rate": rate, "delay": delay, **link}
-        for left, right in zip(names, names[1:], strict=False)
+        for left, right in itertools.pairwise(names)
     ]
     return {
         "name": "line",
@@ -63,4 +63,4 @@ def records(run: Run) -> Path:
     return run.path / "records.arrows"
 
 
-__all__ = ["KERNELS", "Simulate", "counters", "digests", "hourglass", "line", "records"]
+__all__ = ["KERNELS", "Simulate", "counters", "digests", "line", "records"]

@@ -74,7 +74,7 @@ def test_without_load_the_window_is_the_whole_run(tmp_path):
 
 
 def test_drops_are_differences_counted_at_the_roots(tmp_path):
-    assert run_of(tmp_path).summary["drops"] == {"client": {"eth0": {"qdisc": 7, "nic": 3}}}
+    assert run_of(tmp_path).summary["drops"] == {"client": {"eth0": {"qdisc": 7, "nic": 3, "cable": 0}}}
 
 
 def test_the_object_has_the_keys_of_the_contract_in_order(tmp_path):

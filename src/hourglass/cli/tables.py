@@ -95,9 +95,10 @@ def _drops(drops: dict[str, dict[str, dict[str, int]]]) -> RenderableType:
     ]
     if not rows:
         return Text("no drops")
-    table = _grid(("drops (packets)", "left"), ("device", "left"), ("qdisc", "right"), ("nic", "right"))
+    places = ("qdisc", "nic", "cable")
+    table = _grid(("drops (packets)", "left"), ("device", "left"), *((place, "right") for place in places))
     for node, device, counts in rows:
-        table.add_row(node, device, str(counts["qdisc"]), str(counts["nic"]))
+        table.add_row(node, device, *(str(counts[place]) for place in places))
     return table
 
 

@@ -65,21 +65,35 @@ def _ping(run: Run, probe: int, window: Window) -> dict[str, Any]:
     return {"lost": int(np.isnan(sent).sum())} | statistics(sent)
 
 
+NIC_DROPS = ("rx_missed", "rx_corrupted")
+CABLE_DROPS = ("tx_lost",)
+"""Counters of the wire driver (`ethtool -S`) that the kernel's own `rx_dropped` and `tx_dropped` do not hold."""
+
+
 def drops(run: Run) -> dict[str, dict[str, dict[str, int]]]:
-    """{node: {device: {"qdisc": packets, "nic": packets}}} dropped from the first sample of the run to the last.
+    """{node: {device: {"qdisc": packets, "nic": packets, "cable": frames}}} dropped during the run.
 
     `qdisc` counts at the roots (egress and ingress): the kernel passes a child's drops up to its parents, so adding the
-    children would count a packet twice. `nic` is the device's own `rx_dropped` and `tx_dropped`.
+    children would count a packet twice. `nic`: `rx_dropped`, `tx_dropped`, frames beyond the ring and frames with a
+    wrong FCS. `cable`: lost on the way away from the device.
     """
     result: dict[str, dict[str, dict[str, int]]] = {}
+
+    def add(node: str, device: str, place: str, count: int) -> None:
+        result.setdefault(node, {}).setdefault(device, {"qdisc": 0, "nic": 0, "cable": 0})[place] += count
+
     if not run.devices.is_empty():
         nic = run.devices.with_columns(lost=pl.col("rx_dropped") + pl.col("tx_dropped"))
         for node, device, count in _growth(nic, "lost", []):
-            result.setdefault(node, {})[device] = {"qdisc": 0, "nic": count}
+            add(node, device, "nic", count)
     if not run.qdisc.is_empty():
         roots = run.qdisc.filter((pl.col("parent") == "root") | pl.col("kind").is_in(INGRESS_KINDS))
         for node, device, count in _growth(roots, "drops", ["kind", "handle"]):
-            result.setdefault(node, {}).setdefault(device, {"qdisc": 0, "nic": 0})["qdisc"] += count
+            add(node, device, "qdisc", count)
+    if not run.ethtool.is_empty():
+        for node, device, name, value in run.ethtool.select("node", "device", "name", "value").iter_rows():
+            if name in NIC_DROPS or name in CABLE_DROPS:
+                add(node, device, "nic" if name in NIC_DROPS else "cable", value)
     return result
 
 
