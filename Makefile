@@ -20,7 +20,7 @@ run: setup
 	@$(HOURGLASS) kernel build 6.1
 	$(HOURGLASS) run L100M --set stack.tsq=off --out runs/L100M-notsq
 	$(HOURGLASS) run L100M --out runs/L100M-tsq
-	$(HOURGLASS) compare runs/L100M-notsq runs/L100M-tsq
+	$(HOURGLASS) compare runs/L100M-notsq runs/L100M-tsq --out runs/L100M.png
 
 test: setup kernels
 	cd agent && cargo test --locked --quiet
