@@ -107,6 +107,8 @@ static inline struct wire_cb *wire_cb(struct sk_buff *skb)
 /* wire_nic.c */
 void wire_vector_set(struct wire_vector *vector, u64 due_ns);
 int wire_plug(struct wire_nic *nic, int cable);
+void wire_start(struct wire_nic *nic);
+void wire_halt(struct wire_nic *nic);
 
 /* wire_tx.c */
 netdev_tx_t wire_xmit(struct sk_buff *skb, struct net_device *dev);

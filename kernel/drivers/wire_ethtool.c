@@ -95,10 +95,12 @@ static int wire_ring_set(struct net_device *dev,
 		return -EINVAL;
 	if (ring->tx_pending != nic->tx_ring) {
 		if (running)
-			dev_close(dev);
+			wire_halt(nic);
 		err = wire_tx_resize(nic, ring->tx_pending);
-		if (running)
-			err = dev_open(dev, NULL) ?: err;
+		if (running) {
+			wire_start(nic);
+			netif_schedule_queue(netdev_get_tx_queue(dev, 0));
+		}
 	}
 	if (!err)
 		nic->rx_ring = ring->rx_pending;

@@ -153,29 +153,37 @@ int wire_plug(struct wire_nic *nic, int cable)
 	return 0;
 }
 
-static int wire_open(struct net_device *dev)
+/* Lets the NIC work; see wire_halt(). */
+void wire_start(struct wire_nic *nic)
 {
-	struct wire_nic *nic = netdev_priv(dev);
-
 	wire_vector_enable(&nic->tx_vector);
 	wire_vector_enable(&nic->rx_vector);
-	netif_start_queue(dev);
-	wire_carrier_both(nic);
-	return 0;
+	netif_start_queue(nic->dev);
 }
 
-static int wire_stop(struct net_device *dev)
+/* Stops the NIC and drops what is in its rings and on its way to it. */
+void wire_halt(struct wire_nic *nic)
 {
-	struct wire_nic *nic = netdev_priv(dev);
-
-	netif_stop_queue(dev);
+	netif_stop_queue(nic->dev);
 	wire_vector_disable(&nic->tx_vector);
 	wire_vector_disable(&nic->rx_vector);
 	local_bh_disable();
 	wire_tx_flush(nic);
 	wire_rx_flush(nic);
 	local_bh_enable();
-	wire_carrier_both(nic);
+}
+
+static int wire_open(struct net_device *dev)
+{
+	wire_start(netdev_priv(dev));
+	wire_carrier_both(netdev_priv(dev));
+	return 0;
+}
+
+static int wire_stop(struct net_device *dev)
+{
+	wire_halt(netdev_priv(dev));
+	wire_carrier_both(netdev_priv(dev));
 	return 0;
 }
 
@@ -209,8 +217,10 @@ static int wire_init(struct net_device *dev)
 	nic->tx_vector.masked = true;
 	nic->rx_vector.masked = true;
 	__skb_queue_head_init(&nic->frames);
+	if (wire_tx_resize(nic, 511))
+		return -ENOMEM;
 	list_add_tail(&nic->list, &wire_nics);
-	return wire_tx_resize(nic, 511);
+	return 0;
 }
 
 static void wire_uninit(struct net_device *dev)
