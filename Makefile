@@ -57,7 +57,7 @@ check: setup
 	@cd agent && if cargo fmt --version >/dev/null 2>&1; then cargo fmt --check; else echo "no rustfmt: not checked"; fi
 	@cd agent && if cargo clippy --version >/dev/null 2>&1; then cargo clippy --locked --quiet --all-targets -- -D warnings; \
 		else echo "no clippy: not checked"; fi
-	$(BIN)/python -m hourglass.engine.kernel.checkpatch
+	$(BIN)/python -m hourglass.engine.kernel.check
 
 bench: setup
 	$(BIN)/python -m bench
