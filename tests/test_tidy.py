@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""House rules that no linter knows: licences, sizes, who may import whom, the map of the folders."""
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LISTED = subprocess.run(
+    ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+    cwd=ROOT,
+    capture_output=True,
+    text=True,
+    check=True,
+).stdout.split("\n")
+FILES = [ROOT / name for name in LISTED if name and (ROOT / name).is_file()]
+NO_LICENCE_LINE = {".lock", ".png", ".svg", ".txt", ".json", ""}
+MOST_LINES = 500
+
+FORBIDDEN = {
+    "scenario": {"plan", "engine", "results", "plots", "cli", "runner"},
+    "plan": {"engine", "results", "plots", "cli", "runner"},
+    "engine": {"scenario", "plan", "results", "plots", "cli", "runner"},
+    "results": {"plan", "engine", "plots", "cli", "runner"},
+    "plots": {"scenario", "plan", "engine", "cli", "runner"},
+}
+"""What each folder must not know (ARCHITECTURE.md, "Map")."""
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", [f for f in FILES if f.suffix not in NO_LICENCE_LINE], ids=relative)
+def test_licence_line(path: Path) -> None:
+    head = "\n".join(path.read_text().splitlines()[:3])
+    licence = "GPL-2.0-only" if relative(path).startswith("kernel/") else "Apache-2.0"
+    assert f"SPDX-License-Identifier: {licence}" in head
+
+
+@pytest.mark.parametrize("path", [f for f in FILES if f.suffix in {".py", ".rs", ".c", ".h"}], ids=relative)
+def test_size(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= MOST_LINES
+
+
+def imports(path: Path) -> set[str]:
+    """The folders of the package that a file imports from, wherever in the file."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module == "hourglass":
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= set(re.findall(r"^hourglass\.(\w+)", node.module))
+        elif isinstance(node, ast.Import):
+            found |= {m for name in node.names for m in re.findall(r"^hourglass\.(\w+)", name.name)}
+    return found
+
+
+@pytest.mark.parametrize("folder", FORBIDDEN)
+def test_import_direction(folder: str) -> None:
+    for path in (ROOT / "src/hourglass" / folder).rglob("*.py"):
+        assert not imports(path) & FORBIDDEN[folder], relative(path)
+
+
+def test_every_folder_is_on_the_map() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    folders = {f"src/hourglass/{p.name}/" for p in (ROOT / "src/hourglass").iterdir() if (p / "__init__.py").is_file()}
+    folders |= {f"kernel/{p.name}/" for p in (ROOT / "kernel").iterdir() if p.is_dir()} | {
+        "agent/",
+        "scenarios/",
+        "bench/",
+    }
+    assert {folder for folder in folders if f"`{folder}`" not in text} == set()
+
+
+def test_every_link_of_the_docs_leads_somewhere() -> None:
+    for page in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
