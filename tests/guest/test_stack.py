@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every name a scenario may use is one the guest's kernels have, and what is set is what the kernel does."""
+
+import polars as pl
+import pytest
+
+from hourglass.results.run import Run
+from hourglass.scenario import CONGESTION_CONTROLS, QDISCS
+
+from .conftest import KERNELS, Simulate, line
+
+pytestmark = pytest.mark.guest
+
+SHORT = ("test.length=2", "test.delay=1")
+
+NEEDED = {
+    "red": "limit 400000 min 30000 max 90000 avpkt 1000",
+    "choke": "limit 1000 min 100 max 300 bandwidth 100mbit",
+    "ets": "bands 3",
+    "tbf": "rate 20mbit burst 20kb latency 50ms",
+}
+"""Parameters of the qdiscs that `tc` does not take without any."""
+
+DETAILS = {"bbr": "bbr_bw", "dctcp": "dctcp_alpha", "vegas": "vegas_rtt"}
+"""A field of tcp_info's further structures that only sockets of one congestion control fill."""
+
+VEGAS_LIKE = {"vegas", "nv", "westwood", "yeah", "illinois"}
+"""Those that speak through the structure of Vegas."""
+
+
+def upload(run: Run) -> float:
+    return run.summary["totals"]["upload_mbps"]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_every_congestion_control_carries_data(simulate: Simulate, kernel: str) -> None:
+    """Each is set by name on its flow's sockets, which fails where the kernel has none; some say who they are."""
+    count = len(CONGESTION_CONTROLS)
+    test = {"name": "tcp_nup", "upload_streams": count, "flow_cc": list(CONGESTION_CONTROLS), "length": 5, "delay": 1}
+    run = simulate({**line("100mbit", "1ms"), "test": test}, kernel=kernel)
+    assert run.flows["event"].to_list().count("connected") == count
+    assert run.flows["event"].to_list().count("stopped") == count
+    used = {flow["id"]: flow["cc"] for flow in run.plan["flows"]}
+    assert sorted(used.values()) == sorted(CONGESTION_CONTROLS)
+    for cc, column in DETAILS.items():
+        filled = run.tcp.filter(pl.col("sender") & pl.col(column).is_not_null())["flow"].unique()
+        assert {used[flow] for flow in filled} == (VEGAS_LIKE if cc == "vegas" else {cc})
+    assert all(flow["goodput_mbps"] > 1 for flow in run.summary["flows"])
+    assert upload(run) == pytest.approx(100 * 1448 / 1538, rel=0.01)
+
+
+@pytest.mark.parametrize("qdisc", QDISCS)
+def test_every_qdisc_works_below_htb(simulate: Simulate, qdisc: str) -> None:
+    setting = f"{qdisc} {NEEDED.get(qdisc, '')}".strip()
+    run = simulate("L100M", *SHORT, f"stack.qdisc={setting}", kernel="6.1")
+    leaf = run.qdisc.filter((pl.col("node") == "client") & (pl.col("handle") == "10:"))
+    assert set(leaf["kind"]) == {qdisc}
+    assert leaf["packets"].max() > 100
+    assert run.info["warnings"] == []
+    mbps = 20 if qdisc == "tbf" else 100
+    assert upload(run) == pytest.approx(mbps * 1448 / 1514, rel=0.03)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_parameters_of_a_tc_line_reach_the_qdisc(simulate: Simulate, kernel: str) -> None:
+    """codel's target is the delay it settles at; netem's delay is one way."""
+    low, high = (
+        simulate(
+            "L100M", "test.length=5", "test.delay=1", f"stack.client.qdisc={setting}", "stack.tsq=off", kernel=kernel
+        )
+        for setting in ("codel target 2ms interval 20ms", "codel target 40ms interval 400ms")
+    )
+    ping = [run.summary["ping_ms"]["icmp"]["p50"] for run in (low, high)]
+    assert ping[1] > 3 * ping[0]
+    late = simulate(line(), "stack.client.qdisc=netem delay 7ms", kernel=kernel)
+    assert min(late.pings["rtt_ns"]) >= 7_000_000
+    assert max(late.pings["rtt_ns"][2:]) < 7_500_000
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_ecn_marks_instead_of_drops(simulate: Simulate, kernel: str) -> None:
+    ecn = ("stack.tsq=off", "stack.qdisc=codel", "test.length=5", "test.delay=1")
+    without = simulate("L100M", *ecn, kernel=kernel)
+    with_it = simulate("L100M", *ecn, "stack.qdisc=codel ecn", "stack.sysctl.net.ipv4.tcp_ecn=1", kernel=kernel)
+    seen = [run.tcp.filter(pl.col("sender"))["delivered_ce"].max() for run in (without, with_it)]
+    assert seen[0] == 0
+    assert seen[1] > 0
+    dropped = [run.summary["drops"]["client"]["eth0"]["qdisc"] for run in (without, with_it)]
+    assert dropped[0] > 0
+    assert dropped[1] < dropped[0]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_ipv6_carries_data_at_its_own_overhead(simulate: Simulate, kernel: str) -> None:
+    """20 bytes more of header a frame."""
+    run = simulate("L100M", "test.length=5", "test.delay=1", "testbed.ip=6", kernel=kernel)
+    assert upload(run) == pytest.approx(100 * 1428 / 1514, rel=0.01)
+    assert ":" in run.flows["detail"][0]
+    assert run.summary["ping_ms"]["icmp"]["lost"] == 0
+
+
+def test_a_node_s_own_stack(simulate: Simulate) -> None:
+    """What is set for one node holds there and not on the others."""
+    run = simulate(
+        "L100M", *SHORT, "stack.router.qdisc=fq_codel", "stack.client.cc=reno", "stack.client.pacing.ca=150",
+        "stack.server.sysctl.net.ipv4.tcp_timestamps=0",
+        kernel="6.1",
+    )  # fmt: skip
+    kinds = {node: set(run.qdisc.filter(pl.col("node") == node)["kind"]) for node in ("client", "router", "server")}
+    assert kinds == {"client": {"htb", "pfifo_fast"}, "router": {"htb", "fq_codel"}, "server": {"pfifo_fast"}}
+    assert {flow["cc"] for flow in run.plan["flows"]} == {"reno"}
+    assert run.tcp.filter(pl.col("state") == 1)["snd_mss"].max() == 1460, "no time stamps: one end refuses them"
+
+
+def test_a_sysctl_reaches_the_kernel(simulate: Simulate) -> None:
+    """A send buffer of 16 KiB holds one skb (64 KiB) more than that, which cannot fill a path of 40 ms."""
+    path, test = line("100mbit", "10ms"), ("test.name=tcp_upload", "test.length=3", "test.delay=1")
+    small = simulate(path, *test, "stack.sysctl.net.ipv4.tcp_wmem=4096 16384 16384")
+    large = simulate(path, *test)
+    assert set(small.tcp.filter("sender")["sk_sndbuf"]) == {16384}
+    assert upload(small) < (16384 + 65536) * 8 / 0.04 / 1e6
+    assert upload(large) > 3 * upload(small)
