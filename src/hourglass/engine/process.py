@@ -19,6 +19,8 @@ from pathlib import Path
 _PR_SET_PDEATHSIG = 1
 _PR_CAPBSET_DROP = 24
 _PR_SET_NO_NEW_PRIVS = 38
+_PR_CAP_AMBIENT = 47
+_PR_CAP_AMBIENT_CLEAR_ALL = 4
 _CAPABILITIES = 64
 _LIBC = ctypes.CDLL(None)
 
@@ -33,6 +35,7 @@ def _bind_to(parent: int, powerless: bool, cpu: int | None) -> Callable[[], None
             _LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
             for capability in range(_CAPABILITIES):  # refused to those who have none
                 _LIBC.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
+            _LIBC.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)  # these pass exec whatever the above says
         _LIBC.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if os.getppid() != parent:  # the parent died before prctl took effect
