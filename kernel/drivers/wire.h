@@ -121,7 +121,6 @@ void wire_tx_flush(struct wire_nic *nic);
 void wire_rx_enqueue(struct wire_nic *nic, struct sk_buff *frame);
 u64 wire_rx_due(const struct wire_nic *nic);
 int wire_rx_poll(struct wire_nic *nic, u64 now_ns, int budget);
-u32 wire_rx_in_flight(const struct wire_nic *nic, u64 now_ns);
 void wire_rx_flush(struct wire_nic *nic);
 
 /* wire_ethtool.c, wire_sysfs.c */

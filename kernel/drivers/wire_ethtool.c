@@ -41,7 +41,7 @@ static const struct {
 	WIRE_COUNTER(tx_digest),
 };
 
-/* Beside the counters: frames that have left the peer and not arrived yet. */
+/* Beside the counters: frames on their way, or waiting for the interrupt. */
 static const char wire_in_flight[ETH_GSTRING_LEN] = "rx_in_flight";
 
 static int wire_get_sset_count(struct net_device *dev, int set)
@@ -70,7 +70,7 @@ static void wire_get_ethtool_stats(struct net_device *dev,
 	for (i = 0; i < ARRAY_SIZE(wire_counters); i++)
 		values[i] = *(const u64 *)((const char *)&nic->stats +
 					   wire_counters[i].offset);
-	values[i] = wire_rx_in_flight(nic, ktime_get_ns());
+	values[i] = skb_queue_len(&nic->frames);
 }
 
 static void wire_ring_get(const struct wire_nic *nic,

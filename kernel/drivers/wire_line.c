@@ -16,8 +16,8 @@
  * A trace makes the rate a step function of time; a frame that meets a change
  * goes on at the new rate, and waits while the rate is 0. A trace of
  * opportunities is the other common form (Mahimahi, R. Netravali et al.,
- * USENIX ATC 2015): at given instants up to quantum_bytes may leave; what is
- * not used at an instant by frames already waiting is lost.
+ * USENIX ATC 2015): at given instants so many bytes may leave; what is not
+ * used at an instant by frames already waiting is lost.
  *
  * No locks, no clock, no device: proved in kernel/tests/wire_line_test.c.
  */
@@ -73,7 +73,7 @@ static u64 wire_line_rate(const struct wire_line *line, u64 time, u64 *until)
 		*until = base + trace->steps[passed].at_ns;
 	else if (trace->period_ns)
 		*until = base + trace->period_ns;
-	return passed ? trace->steps[passed - 1].rate_bps : line->rate_bps;
+	return passed ? trace->steps[passed - 1].amount : line->rate_bps;
 }
 
 static u64 wire_send_at_rate(struct wire_line *line, u64 start, u64 spare,
@@ -102,21 +102,29 @@ static u64 wire_send_at_rate(struct wire_line *line, u64 start, u64 spare,
 	}
 }
 
-/* The first opportunity at or after @time. */
-static u64 wire_next_opportunity(const struct wire_trace *trace, u64 time)
+/* The first opportunity at or after @time, and the @bytes that may leave then. */
+static u64 wire_next_opportunity(const struct wire_trace *trace, u64 time,
+				 u64 *bytes)
 {
-	unsigned int passed;
-	u64 base;
+	const struct wire_step *first = trace->steps;
+	const struct wire_step *step = first;
+	u64 base = trace->epoch_ns;
 
-	if (time <= trace->epoch_ns)
-		return trace->epoch_ns + trace->steps[0].at_ns;
-	/* steps strictly before @time, hence the - 1 */
-	passed = wire_trace_find(trace, time - 1, &base);
-	if (passed < trace->count)
-		return base + trace->steps[passed].at_ns;
-	if (!trace->period_ns)
-		return WIRE_NEVER;
-	return base + trace->period_ns + trace->steps[0].at_ns;
+	if (time > trace->epoch_ns) {
+		/* steps strictly before @time, hence the - 1 */
+		step += wire_trace_find(trace, time - 1, &base);
+		if (step == first + trace->count) {
+			if (!trace->period_ns)
+				return WIRE_NEVER;
+			base += trace->period_ns;
+			step = first;
+		}
+	}
+	*bytes = step->amount;
+	/* the end of a period is the beginning of the next */
+	if (trace->period_ns && step->at_ns == trace->period_ns && !first->at_ns)
+		*bytes += first->amount;
+	return base + step->at_ns;
 }
 
 static u64 wire_send_at_opportunity(struct wire_line *line, u64 now_ns,
@@ -129,11 +137,11 @@ static u64 wire_send_at_opportunity(struct wire_line *line, u64 now_ns,
 	while (bytes > line->spare_bytes) {
 		bytes -= line->spare_bytes;
 		at = wire_next_opportunity(&line->trace,
-					   max(at, line->opportunity_ns));
+					   max(at, line->opportunity_ns),
+					   &line->spare_bytes);
 		if (at == WIRE_NEVER)
 			return WIRE_NEVER;
 		line->opportunity_ns = at + 1;
-		line->spare_bytes = line->trace.quantum_bytes;
 	}
 	line->spare_bytes -= bytes;
 	return at;

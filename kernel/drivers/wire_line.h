@@ -5,16 +5,16 @@
 
 #include <linux/types.h>
 
-/* From @at_ns after the epoch the rate is @rate_bps (0: an outage). */
+/* What begins @at_ns after the epoch. */
 struct wire_step {
 	u64 at_ns;
-	u64 rate_bps;
+	u64 amount;	/* a rate in bit/s (0: an outage), or bytes that may leave */
 };
 
 enum wire_trace_kind {
 	WIRE_CONSTANT,		/* no trace */
 	WIRE_RATE,		/* steps are changes of the rate */
-	WIRE_OPPORTUNITY,	/* steps are instants at which bytes may leave */
+	WIRE_OPPORTUNITY,	/* steps are instants, each at another time */
 };
 
 /* A rate that changes over time. */
@@ -22,7 +22,6 @@ struct wire_trace {
 	enum wire_trace_kind kind;
 	u64 epoch_ns;		/* time 0 of the steps; constant rate before */
 	u64 period_ns;		/* the steps repeat after this; 0: they do not */
-	u32 quantum_bytes;	/* bytes that may leave at one opportunity */
 	unsigned int count;
 	struct wire_step *steps;	/* in order of time */
 };
@@ -36,7 +35,7 @@ struct wire_line {
 	u64 free_ns;		/* the line is busy until then */
 	u64 spare;		/* nanobits of the last ns not used */
 	u64 opportunity_ns;	/* earlier opportunities are used up */
-	u32 spare_bytes;	/* of the last opportunity not used */
+	u64 spare_bytes;	/* of the last opportunity not used */
 };
 
 #define WIRE_NEVER	U64_MAX

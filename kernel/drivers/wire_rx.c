@@ -67,7 +67,8 @@ void wire_rx_enqueue(struct wire_nic *nic, struct sk_buff *frame)
 	wire_vector_set(&nic->rx_vector, wire_rx_due(nic));
 }
 
-u32 wire_rx_in_flight(const struct wire_nic *nic, u64 now_ns)
+/* The frames that have not arrived by @now_ns. */
+static u32 wire_rx_in_flight(const struct wire_nic *nic, u64 now_ns)
 {
 	const struct sk_buff *frame;
 	u32 count = 0;

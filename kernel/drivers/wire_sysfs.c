@@ -7,7 +7,8 @@
  * time: text, one statement a line, times in ns after `epoch_ns`:
  *
  *	rate PERIOD		then lines "TIME BPS": from TIME on, BPS bit/s
- *	opportunity PERIOD BYTES	then lines "TIME": up to BYTES may leave then
+ *	opportunity PERIOD BYTES	then lines "TIME": up to BYTES may leave then;
+ *				a time on two lines is two opportunities
  *
  * PERIOD 0: no repetition. The trace takes effect when epoch_ns is written
  * (CLOCK_MONOTONIC, the test's time 0); before the epoch the rate is rate_bps.
@@ -149,34 +150,43 @@ static ssize_t trace_write(struct file *file, struct kobject *kobject,
 }
 static BIN_ATTR_WO(trace, 0);
 
-static int wire_trace_head(struct wire_trace *trace, const char *line)
+/* Reads the first line; gives the @bytes of one opportunity. */
+static int wire_trace_head(struct wire_trace *trace, const char *line,
+			   u32 *bytes)
 {
 	if (sscanf(line, "rate %llu", &trace->period_ns) == 1) {
 		trace->kind = WIRE_RATE;
 		return 0;
 	}
-	if (sscanf(line, "opportunity %llu %u", &trace->period_ns,
-		   &trace->quantum_bytes) == 2 && trace->quantum_bytes) {
+	if (sscanf(line, "opportunity %llu %u", &trace->period_ns, bytes) == 2 &&
+	    *bytes) {
 		trace->kind = WIRE_OPPORTUNITY;
 		return 0;
 	}
 	return -EINVAL;
 }
 
-static int wire_trace_step(struct wire_trace *trace, const char *line)
+static int wire_trace_step(struct wire_trace *trace, const char *line, u32 bytes)
 {
 	struct wire_step *step = &trace->steps[trace->count];
 	int wanted = trace->kind == WIRE_RATE ? 2 : 1;
 
-	if (sscanf(line, "%llu %llu", &step->at_ns, &step->rate_bps) != wanted ||
+	if (sscanf(line, "%llu %llu", &step->at_ns, &step->amount) != wanted ||
 	    step->at_ns > WIRE_TIME_MAX)
 		return -EINVAL;
-	if (trace->kind == WIRE_RATE && step->rate_bps > WIRE_RATE_MAX)
+	if (trace->kind == WIRE_RATE && step->amount > WIRE_RATE_MAX)
 		return -ERANGE;
 	if (trace->count && step->at_ns < step[-1].at_ns)
 		return -EINVAL;
 	if (trace->period_ns && step->at_ns > trace->period_ns)
 		return -ERANGE;
+	if (trace->kind == WIRE_OPPORTUNITY) {
+		if (trace->count && step->at_ns == step[-1].at_ns) {
+			step[-1].amount += bytes;
+			return 0;
+		}
+		step->amount = bytes;
+	}
 	trace->count++;
 	return 0;
 }
@@ -186,7 +196,8 @@ static int wire_trace_parse(struct wire_nic *nic, struct wire_trace *trace)
 {
 	char *rest = nic->trace_text, *line;
 	size_t lines = 1, i;
-	int err = 0;
+	u32 bytes = 0;
+	int err;
 
 	for (i = 0; i < nic->trace_length; i++)
 		lines += rest[i] == '\n';
@@ -194,10 +205,10 @@ static int wire_trace_parse(struct wire_nic *nic, struct wire_trace *trace)
 	if (!trace->steps)
 		return -ENOMEM;
 	line = strsep(&rest, "\n");
-	err = wire_trace_head(trace, line);
+	err = wire_trace_head(trace, line, &bytes);
 	while (!err && (line = strsep(&rest, "\n")))
 		if (*line)
-			err = wire_trace_step(trace, line);
+			err = wire_trace_step(trace, line, bytes);
 	if (!err && !trace->count)
 		err = -EINVAL;
 	if (err)

@@ -138,21 +138,40 @@ static void trace_repeats(struct kunit *test)
 
 static void opportunities(struct kunit *test)
 {
-	struct wire_step steps[] = { { 1000 }, { 2000 }, { 2000 }, { 5000 } };
+	struct wire_step steps[] = { { 1000, 1500 }, { 2000, 3000 },
+				     { 5000, 1500 } };
 	struct wire_line line = {
 		.rate_bps = 1,
 		.trace = { .kind = WIRE_OPPORTUNITY, .period_ns = 5000,
-			   .quantum_bytes = 1500, .count = 4, .steps = steps },
+			   .count = 3, .steps = steps },
 	};
 
 	/* a small frame, one that fits beside it, one that takes the rest and more */
 	KUNIT_EXPECT_EQ(test, wire_line_send(&line, 0, 500), 1000ULL);
 	KUNIT_EXPECT_EQ(test, wire_line_send(&line, 10, 900), 1000ULL);
 	KUNIT_EXPECT_EQ(test, wire_line_send(&line, 20, 1000), 2000ULL);
-	/* what nobody waits for is lost */
-	KUNIT_EXPECT_EQ(test, wire_line_send(&line, 3000, 1500), 5000ULL);
+	/* 3000 bytes at 2000, of which 900 are used: one more frame fits */
+	KUNIT_EXPECT_EQ(test, wire_line_send(&line, 30, 1500), 2000ULL);
+	KUNIT_EXPECT_EQ(test, wire_line_send(&line, 40, 1500), 5000ULL);
 	/* the opportunity at 5000 is used up: the next is 1000 into the period */
 	KUNIT_EXPECT_EQ(test, wire_line_send(&line, 5000, 1500), 6000ULL);
+	/* what nobody waits for is lost */
+	KUNIT_EXPECT_EQ(test, wire_line_send(&line, 8000, 1500), 10000ULL);
+}
+
+static void opportunities_at_both_ends_of_the_period(struct kunit *test)
+{
+	struct wire_step steps[] = { { 0, 1500 }, { 1000, 1500 } };
+	struct wire_line line = {
+		.rate_bps = 1,
+		.trace = { .kind = WIRE_OPPORTUNITY, .period_ns = 1000,
+			   .count = 2, .steps = steps },
+	};
+	static const u64 left[] = { 0, 1000, 1000, 2000, 2000, 3000, 3000 };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(left); i++)
+		KUNIT_EXPECT_EQ(test, wire_line_send(&line, 0, 1500), left[i]);
 }
 
 static struct kunit_case wire_line_cases[] = {
@@ -166,6 +185,7 @@ static struct kunit_case wire_line_cases[] = {
 	KUNIT_CASE(outage_for_ever),
 	KUNIT_CASE(trace_repeats),
 	KUNIT_CASE(opportunities),
+	KUNIT_CASE(opportunities_at_both_ends_of_the_period),
 	{}
 };
 

@@ -157,7 +157,6 @@ def test_each_opportunity_of_a_mahimahi_trace_lets_a_packet_pass(simulate: Simul
     assert len(set(left)) >= 3
 
 
-@pytest.mark.xfail(strict=True, reason="wire_line.c takes equal times of a trace for one opportunity")
 def test_a_time_written_twice_in_a_mahimahi_trace_is_two_packets(simulate: Simulate) -> None:
     """So a link is faster than 12 Mbit/s."""
     trace = {"there": {"opportunity_ms": [1, 1, 1]}}

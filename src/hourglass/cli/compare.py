@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import hourglass
-from hourglass.cli import output, tables
+from hourglass.cli import output, pictures, tables
 from hourglass.errors import InputError
 from hourglass.results.compare import Cell, compare
 from hourglass.results.labels import labels
@@ -19,9 +19,7 @@ def compare_runs(places: list[Path], out: Path | None, json: bool) -> None:
     runs = [hourglass.load(place) for place in places]
     rows, names = compare(runs), labels(runs)
     if out is not None:
-        from hourglass.plots import candlestick
-
-        candlestick(runs, names, out)
+        pictures.plots().candlestick(runs, names, out)
     if json:
         figures = [
             {"figure": row.figure, "unit": row.unit, "runs": [_cell(cell) for cell in row.cells]} for row in rows

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """`hourglass run`: a scenario → a run directory, its table and its picture."""
 
-from importlib import import_module
 from pathlib import Path
 from threading import Thread
 
 from hourglass import runner, scenario
-from hourglass.cli import output, progress, tables
+from hourglass.cli import output, pictures, progress, tables
 from hourglass.results.files import PICTURE_FILE
 
 
@@ -16,12 +15,12 @@ def run_scenario(
     """Runs the scenario and prints what came out, as tables or as the JSON object."""
     wanted = scenario.load(source, settings, seed=seed, kernel=kernel)
     if picture:  # loading what draws takes a second; the guest runs meanwhile
-        Thread(target=import_module, args=("hourglass.plots",), daemon=True).start()
+        Thread(target=pictures.plots, daemon=True).start()
     with progress.shown() as shown:
         done = runner.run(wanted, out, shown)
     drawn = done.path / PICTURE_FILE if picture else None
     if drawn is not None:
-        import_module("hourglass.plots").timeseries(done, drawn)
+        pictures.plots().timeseries(done, drawn)
     if json:
         output.show_json(done.summary)
         return
