@@ -5,6 +5,8 @@ kernel/     obtains kernel sources, applies kernel/hooks and kernel/drivers, bui
 root        the guest's own root file system: one small archive with the agent and the tools it drives
 cpio        the format of that archive
 virtual     runs a plan in a guest kernel in virtual time
+native      runs a plan on this machine's own kernel in real time
+follow      follows either from its start to a verdict on its end
 console     the guest's console: the agent's events, the kernel's complaints
 process     a group of processes that outlives nobody
 doctor      what this machine lacks, and the command that mends it

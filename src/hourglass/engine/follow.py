@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Follows whoever executes a plan — a guest kernel or a plain process — from its start to a verdict on how it ended.
+
+The console protocol (ARCHITECTURE.md) is all that is known of it.
+"""
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import select
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from fcntl import fcntl
+from pathlib import Path
+
+from hourglass.engine.console import Console
+from hourglass.errors import GuestError, HourglassError, InputError
+
+SILENCE_S = 60.0
+"""Wall seconds without an event after which a guest counts as stuck. A second of test time at 10 Gbit/s takes 3."""
+
+FAREWELL_S = 10.0
+"""Wall seconds it may take to end after its last event."""
+
+_F_SETPIPE_SZ = 1031
+
+Report = Callable[[float, float], None]
+"""Progress of a run: seconds of test time reached, and of how many."""
+
+Judge = Callable[[Console, str | None, int, Path], None]
+"""Raises the error that an end stands for: of the console, why it was stopped if it was, exit status, run directory."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What there is to say about a complete run besides its records. `digest` is the SHA-256 of records.arrows."""
+
+    wall_s: float
+    virtual_s: float
+    release: str
+    digest: str
+    warnings: list[str] = field(default_factory=list)
+
+
+def execute(
+    plan_json: bytes,
+    directory: Path,
+    executor: AbstractContextManager[subprocess.Popen[bytes]],
+    judge: Judge,
+    release: str,
+    progress: Report | None,
+    silence_s: float = SILENCE_S,
+    wall_limit_s: float | None = None,
+) -> Outcome:
+    """Writes plan.json, starts the executor, follows it into console.log and judges its end and its records.
+
+    The executor reads plan.json and writes records.arrows in `directory`, which must exist.
+    """
+    begun = time.monotonic()
+    end_s = int(json.loads(plan_json)["end_ns"]) / 1e9
+    log = directory / "console.log"
+    try:
+        (directory / "plan.json").write_bytes(plan_json)
+        (directory / "records.arrows").unlink(missing_ok=True)
+        with log.open("wb") as file:
+            console = Console(file)
+            watch = Watch(console, progress or (lambda _, __: None), end_s, silence_s, wall_limit_s)
+            with executor as child:
+                watch.follow(child)
+            console.close()
+    except OSError as problem:
+        if problem.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise no_space(directory) from problem
+        raise
+    judge(console, watch.stuck, child.returncode, directory)
+    with (directory / "records.arrows").open("rb") as records:
+        digest = hashlib.file_digest(records, "sha256").hexdigest()
+    return Outcome(time.monotonic() - begun, end_s, release, digest, console.warnings)
+
+
+@dataclass
+class Watch:
+    """Follows a child to its end, or to the moment it counts as stuck; then `stuck` says why."""
+
+    console: Console
+    report: Report
+    end_s: float
+    silence_s: float
+    wall_limit_s: float | None
+    stuck: str | None = None
+
+    def follow(self, child: subprocess.Popen[bytes]) -> None:
+        """Reads the console until the child closes it or a time limit passes."""
+        assert child.stdout is not None
+        pipe = child.stdout.fileno()
+        with contextlib.suppress(OSError):
+            fcntl(pipe, _F_SETPIPE_SZ, 1 << 20)
+        begun = heard = time.monotonic()
+        while True:
+            now = time.monotonic()
+            self.stuck = self._limit(now - begun, now - heard)
+            if self.stuck is not None:
+                return
+            if not select.select([pipe], [], [], 0.5)[0]:
+                continue
+            data = os.read(pipe, 1 << 16)
+            if not data:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(FAREWELL_S)
+                return
+            if self.console.feed(data):
+                heard = time.monotonic()
+                self.report(min(self.console.test_ns / 1e9, self.end_s), self.end_s)
+
+    def _limit(self, wall_s: float, silent_s: float) -> str | None:
+        """Why the child is to be stopped, if it is."""
+        over = self.console.done or self.console.error is not None or self.console.panicked
+        if over:
+            return "did not end after its last word" if silent_s > FAREWELL_S else None
+        if self.wall_limit_s is not None and wall_s > self.wall_limit_s:
+            return f"did not end within {self.wall_limit_s:g} s of wall time"
+        if silent_s > self.silence_s:
+            where = f"at {self.console.test_ns / 1e9:g} s of test time" if self.console.ready else "during its start"
+            return f"said nothing for {self.silence_s:g} s of wall time {where}; a program may wait without sleeping"
+        return None
+
+
+def judge(console: Console, stuck: str | None, status: int, directory: Path, name: str) -> None:
+    """Raises the error that an end stands for; a run that said it is done is good. `name`: whose end."""
+    log, tail = directory / "console.log", console.tail()
+    if console.error is not None:
+        raise step_error(console.error, directory, tail)
+    if console.panicked:
+        raise GuestError("the guest kernel panicked", log, tail)
+    if console.done and (directory / "records.arrows").is_file():
+        return
+    if stuck is not None:
+        raise GuestError(f"{name} {stuck}; it was stopped", log, tail)
+    how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
+    raise GuestError(f"{name} ended before its records were complete ({how})", log, tail)
+
+
+def step_error(event: dict[str, object], directory: Path, tail: list[str]) -> HourglassError:
+    """The agent's error: the user's if a key of the scenario is to blame."""
+    message, line = str(event.get("message") or "unknown reason"), event.get("line")
+    if "No space left on device" in message:
+        return no_space(directory)
+    where = "".join(
+        f" {word} {event[key]}" for key, word in (("step", "in step"), ("node", "on node")) if event.get(key)
+    )
+    if event.get("origin") is not None:
+        return InputError(str(event["origin"]), line, f"refused{where}: {message}")
+    told = f": {line}" if line else ""
+    return GuestError(f"the plan failed{where}{told}: {message}", directory / "console.log", tail)
+
+
+def no_space(directory: Path) -> HourglassError:
+    """The one message about a full disk."""
+    return HourglassError(f"no space left on the disk of {directory}: the run's records could not be written")
