@@ -84,7 +84,8 @@ fn run_batch(steps: &[Step]) -> Result<()> {
     }
     let input: String = lines.iter().flat_map(|(_, line)| [line.as_str(), "\n"]).collect();
     tool::run(name(&steps[0].work), &["-batch", "-"], &input).map_err(|complaint| {
-        let guilty = complaint.line.and_then(|line| lines.get(line));
+        // tc does not say which line is incomplete; what a user wrote comes last
+        let guilty = complaint.line.and_then(|line| lines.get(line)).or(lines.last());
         let (step, line) = guilty.map_or((&steps[0], String::new()), |(step, line)| (*step, (*line).clone()));
         blame(step, line, Failure::new(complaint.words))
     })
