@@ -1,2 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run costs. `python -m bench [--quick]`, or `make bench`."""
+"""The performance figures: `make bench`, or `python -m bench [--quick] [--json]`.
+
+cases    what is run, and the figures of others it is held against
+measure  one run, the least of several, the cost of a second
+table    the figures as a table
+
+Every figure is the least of several runs: other work on the machine only ever adds. The repetitions of all cases are
+interleaved, so a busy minute hits all of them, and ratios are of runs made side by side.
+"""
