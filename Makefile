@@ -24,7 +24,8 @@ run: setup
 
 test: setup kernels
 	cd agent && cargo test --locked --quiet
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest tests/native  # by itself: it measures in real time
+	$(BIN)/pytest -n auto --ignore tests/native
 
 kernels: setup
 	@for version in $(KERNELS); do $(HOURGLASS) kernel build $$version; done
