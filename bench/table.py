@@ -31,12 +31,12 @@ def figures(costs: Costs) -> dict[str, Any]:
 def show(data: dict[str, Any], console: Console) -> None:
     """Prints the tables."""
     table = Table(title="wall ms per second under load", title_justify="left", box=None, pad_edge=False)
-    table.add_column("")
+    table.add_column("", no_wrap=True)
     for column in ("Hourglass", "x real time", "MiB", *COLUMNS):
         table.add_column(column, justify="right")
     for case in CASES:
         cost_ms = data["ms_per_loaded_second"][case.name]
-        ours = [f"{cost_ms:.1f}", f"{1e3 / cost_ms:.0f}", f"{data['peak_mib'][case.name]:.0f}"]
+        ours = [f"{cost_ms:,.1f}", f"{1e3 / cost_ms:.2g}", f"{data['peak_mib'][case.name]:.0f}"]
         table.add_row(case.name, *ours, *(quoted(case.peers, what) for what in COLUMNS.values()))
     console.print(table)
     console.print()
