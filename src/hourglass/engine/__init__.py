@@ -8,6 +8,7 @@ virtual     runs a plan in a guest kernel in virtual time
 native      runs a plan on this machine's own kernel in real time
 follow      follows either from its start to a verdict on its end
 console     the guest's console: the agent's events, the kernel's complaints
+cpu         one CPU for each guest
 process     a group of processes that outlives nobody
 doctor      what this machine lacks, and the command that mends it
 paths       where the repository and the cache are
