@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from ipaddress import ip_interface
 from typing import Any
 
+from hourglass.scenario import cells
 from hourglass.scenario.blame import refusal
 from hourglass.scenario.model import Scenario, Test
 from hourglass.scenario.stack import STACK_KEYS
@@ -14,17 +15,22 @@ from hourglass.scenario.suggest import closest
 from hourglass.scenario.testbed import LINKS_MAX, NODES_MAX, REORDER_DELAY_NS, Link, Node, Testbed
 from hourglass.scenario.tests import STREAM_PARAMETERS, TESTS
 from hourglass.scenario.values import Place
+from hourglass.scenario.wifi import Competing
 
 IPV6_MTU_MIN = 1280
 
 
 def resolve(scenario: Scenario) -> Scenario:
     """The scenario with every default spelled out. Raises InputError."""
+    scenario = cells.write_out(scenario)
     testbed = scenario.testbed
     names = [node.name for node in testbed.node]
     _check_nodes(names)
     _check_links(testbed, names)
-    _check_shapers(testbed)
+    _check_radios(testbed, names)
+    _check_places("shaper", testbed, [str(shaper.at) for shaper in testbed.shaper])
+    _check_places("netem", testbed, [str(netem.at) for netem in testbed.netem])
+    cells.check(testbed, scenario.kernel)
     for name in scenario.stack.nodes:
         if name not in names:
             known = closest(name, (*STACK_KEYS, *names))
@@ -52,7 +58,7 @@ def _check_nodes(names: list[str]) -> None:
 
 
 def _check_links(testbed: Testbed, names: list[str]) -> None:
-    if not 1 <= len(testbed.link) <= LINKS_MAX:
+    if not (1 <= len(testbed.link) <= LINKS_MAX or (testbed.wifi and not testbed.link)):
         raise refusal("testbed.link", [link.model_dump() for link in testbed.link], f"1 to {LINKS_MAX} links")
     seen: set[Place] = set()
     for index, link in enumerate(testbed.link):
@@ -73,15 +79,35 @@ def _check_links(testbed: Testbed, names: list[str]) -> None:
                 )
 
 
-def _check_shapers(testbed: Testbed) -> None:
-    devices = [str(end) for link in testbed.link for end in link.ends]
-    places = [str(shaper.at) for shaper in testbed.shaper]
+def _check_radios(testbed: Testbed, names: list[str]) -> None:
+    seen = {end for link in testbed.link for end in link.ends}
+    for key, place in cells.devices(testbed):
+        _check_node(key, place.node, names)
+        if place in seen:
+            raise refusal(key, str(place), "has a cable already, or is in a cell: a radio is in one cell")
+        seen.add(place)
+    for index, cell in enumerate(testbed.wifi):
+        members = [str(cell.ap), *(str(one.at) for one in cell.station)]
+        nodes = [member.split(":")[0] for member in members]
+        for number, node in enumerate(nodes):
+            if node in nodes[:number]:
+                key = f"testbed.wifi.{index}.station.{number - 1}.at"
+                raise refusal(key, members[number], "its node is in this cell already")
+
+
+def _check_places(kind: str, testbed: Testbed, places: list[str]) -> None:
+    """Shapers and delays: at a device, one each, and never both (netem has no classes, HTB's leaf is the stack's)."""
+    cables = [str(end) for link in testbed.link for end in link.ends]
+    devices = cables + [str(place) for _, place in cells.devices(testbed)]
+    shaped = [str(shaper.at) for shaper in testbed.shaper]
     for index, place in enumerate(places):
+        key = f"testbed.{kind}.{index}.at"
         if place not in devices:
-            allowed = f"no such device. {closest(place, devices)}Devices: {_some(devices)}"
-            raise refusal(f"testbed.shaper.{index}.at", place, allowed)
+            raise refusal(key, place, f"no such device. {closest(place, devices)}Devices: {_some(devices)}")
         if Counter(places[: index + 1])[place] > 1:
-            raise refusal(f"testbed.shaper.{index}.at", place, "has a shaper already")
+            raise refusal(key, place, f"has a {kind} already")
+        if kind == "netem" and place in shaped:
+            raise refusal(key, place, "has a shaper: give the next cable a delay instead")
 
 
 def _check_node(key: str, name: str, names: list[str]) -> None:
@@ -111,7 +137,20 @@ def _resolve_test(test: Test, nodes: tuple[Node, ...]) -> Test:
         raise refusal("test.server", server, "is the client: name two nodes")
     if test.step > test.length:
         raise refusal("test.step", test.step, f"at most the test's length, {test.length} s")
-    return test.model_copy(update={"client": client, "server": server} | _resolve_flows(test))
+    rest = {"competing": _resolve_competing(test.competing, server, names)} | _resolve_flows(test)
+    return test.model_copy(update={"client": client, "server": server} | rest)
+
+
+def _resolve_competing(competing: tuple[Competing, ...], server: str, names: list[str]) -> tuple[Competing, ...]:
+    """Each with its server."""
+    resolved = tuple(one.model_copy(update={"server": one.server or server}) for one in competing)
+    for index, one in enumerate(resolved):
+        key = f"test.competing.{index}"
+        _check_node(f"{key}.client", one.client, names)
+        _check_node(f"{key}.server", one.server, names)
+        if one.client == one.server:
+            raise refusal(f"{key}.server", one.server, "is the client: name two nodes")
+    return resolved
 
 
 def _resolve_flows(test: Test) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from hourglass.scenario.model import Scenario
 from hourglass.scenario.paths import PRESETS, SCENARIOS
 from hourglass.scenario.source import Table, names, read, read_preset, read_trace
 
-_GRAPH = ("node", "link", "shaper")
+_GRAPH = ("node", "link", "wifi", "shaper", "netem")
 
 
 def load(

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field, PlainValidator
 
 from hourglass.scenario.stack import Stack
-from hourglass.scenario.table import Table
+from hourglass.scenario.table import Rows, Table
 from hourglass.scenario.testbed import Testbed
 from hourglass.scenario.tests import TESTS
 from hourglass.scenario.units import parse_seconds
@@ -29,6 +29,7 @@ from hourglass.scenario.values import (
     one_of,
     sequence,
 )
+from hourglass.scenario.wifi import Competing
 
 Streams = Annotated[int, integer(1, 1000, "flows"), Kind("integer")]
 Seed = Annotated[int, integer(0, 2**63 - 1, ""), Kind("integer")]
@@ -71,6 +72,7 @@ class Test(Table):
     flow_cc: Ccs = Field(
         default=(), description="Congestion controls of the flows, in turn; default: the sender's stack.cc."
     )
+    competing: Rows[Competing] = Field(default=(), description="Flows of further nodes beside the test's.")
     stream_delays: Delays = Field(
         default=(), description="How much later than the first possible time each flow starts, in turn."
     )
@@ -100,7 +102,7 @@ class Scenario(Table):
         default="6.1", description="5.10, 6.1, 6.12 or a name given with `hourglass kernel build`."
     )
     seed: Seed = Field(default=1, description="Of everything random; equal seeds give equal runs.")
-    testbed: Testbed = Field(description="Nodes, links, shapers: `preset = NAME`, or spelled out.")
+    testbed: Testbed = Field(description="Nodes, links, cells, shapers: `preset = NAME`, or spelled out.")
     stack: Stack = Field(default=Stack(), description="The nodes' network stack.")
     test: Test = Field(default=Test(), description="What is run.")
     measure: Measure = Field(default=Measure(), description="What is recorded.")

@@ -11,11 +11,12 @@ from hourglass.scenario.load import builtin, presets
 from hourglass.scenario.model import Measure, Scenario, Test
 from hourglass.scenario.stack import Pacing, Stack
 from hourglass.scenario.table import Table
-from hourglass.scenario.testbed import Link, Node, Shaper, Testbed
+from hourglass.scenario.testbed import Link, Netem, Node, Shaper, Testbed
 from hourglass.scenario.tests import TESTS
 from hourglass.scenario.trace import Trace, Traces
 from hourglass.scenario.values import Kind
 from hourglass.scenario.vocabulary import CONGESTION_CONTROLS, OWNED_SYSCTLS, QDISCS
+from hourglass.scenario.wifi import Competing, Others, Station, Wifi
 
 HEAD = """<!-- SPDX-License-Identifier: Apache-2.0 -->
 <!-- Made by `python -m hourglass.scenario.reference > docs/scenario.md`; change the models instead. -->
@@ -69,7 +70,16 @@ SECTIONS: tuple[tuple[str, str, type[Table], str], ...] = (
     ("testbed.link.N", "`[[testbed.link]]`", Link, "NIC settings hold for both ends."),
     ("testbed.link.N.trace", "`trace` of a link", Traces, ""),
     ("testbed.link.N.trace.there", "One direction's trace", Trace, ""),
+    (
+        "testbed.wifi.N",
+        "`[[testbed.wifi]]`",
+        Wifi,
+        "A cell: one access point, its stations, one channel. Cells do not hear each other.",
+    ),
+    ("testbed.wifi.N.station.N", "`[[testbed.wifi.station]]`", Station, ""),
+    ("testbed.wifi.N.others", "`others` of a cell", Others, "Written out as nodes, stations and `test.competing`."),
     ("testbed.shaper.N", "`[[testbed.shaper]]`", Shaper, ""),
+    ("testbed.netem.N", "`[[testbed.netem]]`", Netem, "For the base RTT. A cable's `delay` does the same without a queue."),
     (
         "stack",
         "`[stack]`, and `[stack.NODE]` for what differs on a node",
@@ -78,6 +88,7 @@ SECTIONS: tuple[tuple[str, str, type[Table], str], ...] = (
     ),
     ("stack.pacing", "`pacing`", Pacing, ""),
     ("test", "`[test]`", Test, "Pings run from the first to the last moment."),
+    ("test.competing.N", "`[[test.competing]]`", Competing, ""),
     ("measure", "`[measure]`", Measure, ""),
 )
 
@@ -89,6 +100,10 @@ NOTES = """## Notes
   batches.
 * **Trace.** Times count from test time 0, when the pings begin. An opportunity of a Mahimahi trace lets one 1500-byte
   packet pass. A trace's file is looked for beside the scenario's file, or in the current folder when there is none.
+* **Wi-Fi.** The access point routes between the cell and its other devices. Cell K of C comes behind the L links: its subnet is
+  10.0.(L + K).0, the access point .1, the stations .2 and on. Where mac80211 queues by itself (every chip but ath9k_htc) a
+  device has no qdisc unless `qdisc` is another than pfifo_fast: then it is put above mac80211's queues. ath9k_htc has the
+  kernel's mq over four pfifo_fast, or the one `qdisc` asks for.
 * **Probes.** Each is up to a tenth of its interval late, at random: round intervals would meet periodic states in one
   phase.
 * **IPv4 tests** run without IPv6, and IPv6 tests without duplicate address detection and router solicitations.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The testbed: nodes, the links between them, and the shapers at their devices."""
+"""The testbed: nodes, the cables between them, and the shapers and delays at their devices. Wi-Fi cells: wifi.py."""
 
 from typing import Annotated, Literal
 
@@ -21,6 +21,7 @@ from hourglass.scenario.values import (
     integer,
     one_of,
 )
+from hourglass.scenario.wifi import Wifi
 
 GIGABIT = 10**9
 REORDER_DELAY_NS = 10**6
@@ -30,6 +31,7 @@ Ring = Annotated[int, integer(36, 4096, "descriptors"), Kind("integer")]
 RxRing = Annotated[int, integer(1, 4096, "descriptors"), Kind("integer")]
 Usecs = Annotated[int, integer(0, 1_000_000, "microseconds"), Kind("integer", "us")]
 Frames = Annotated[int, integer(0, 4096, "frames"), Kind("integer")]
+NetemLimit = Annotated[int, integer(1, 10**7, "packets"), Kind("integer")]
 Mtu = Annotated[int, integer(68, 9000, "bytes"), Kind("integer", "B")]
 
 
@@ -122,12 +124,25 @@ class Shaper(Table):
     rate: ShaperRate = Field(description="HTB's rate and ceil; counts the frame without preamble, FCS and gap.")
 
 
+class Netem(Table):
+    """A delay at a device's egress, by the qdisc netem: how the papers set the base RTT."""
+
+    at: End = Field(description="The device.")
+    delay: Delay = Field(description="Of every packet that leaves there; 0: no netem.")
+    limit: NetemLimit = Field(
+        default=100_000,
+        description="Packets it holds; what is more is dropped. netem's own 1000 are 120 Mbit/s at 100 ms.",
+    )
+
+
 class Testbed(Table):
-    """Nodes and links. A preset is written out before this is made."""
+    """Nodes, cables and Wi-Fi cells. A preset is written out before this is made."""
 
     __test__ = False
 
     ip: Version = Field(default=4, description="Version of IP.")
     node: Rows[Node] = Field(description="The hosts and routers.")
-    link: Rows[Link] = Field(description="The cables.")
+    link: Rows[Link] = Field(default=(), description="The cables.")
+    wifi: Rows[Wifi] = Field(default=(), description="The Wi-Fi cells.")
     shaper: Rows[Shaper] = Field(default=(), description="Where HTB sets the rate.")
+    netem: Rows[Netem] = Field(default=(), description="Where netem delays.")

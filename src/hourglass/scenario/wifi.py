@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Wi-Fi cell: an access point, its stations, the channel they share and the chip they all have.
+
+Numbers of the standard: IEEE 802.11-2020 (clauses 19 HT, 21 VHT) and 802.11ax-2021 (clause 27 HE). What a chip does by
+itself stands in the `radio` driver; here is only what may be asked of it.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field, PlainSerializer, PlainValidator
+
+from hourglass.scenario.table import Rows, Table
+from hourglass.scenario.units import SHARE, TIME, Bounds, show
+from hourglass.scenario.values import Cc, End, Kind, NodeName, integer, one_of
+
+CELLS_MAX = 8
+STATIONS_MAX = 50
+"""Of a cell. Each is a kernel thread or two and three processes at the start."""
+
+PPB_PER_PPM = 1000
+
+
+@dataclass(frozen=True)
+class Chip:
+    """What a chip can be asked: standards, spatial streams, widths in MHz, and whether mac80211 queues above it."""
+
+    standards: tuple[str, ...]
+    streams: int
+    widths: tuple[int, ...]
+    txq: bool
+
+
+CHIPS = {
+    "ath9k": Chip(("n",), 3, (20, 40), txq=True),
+    "ath9k_htc": Chip(("n",), 1, (20, 40), txq=False),
+    "generic": Chip(("n", "ac", "ax"), 4, (20, 40, 80), txq=True),
+}
+"""AR9580 (PCIe), AR9271 (USB), and a current mt76 or ath10k."""
+
+
+@dataclass(frozen=True)
+class Standard:
+    """An amendment's highest MCS of one stream, and its guard intervals in ns."""
+
+    mcs: int
+    guards: tuple[int, ...]
+
+
+STANDARDS = {
+    "n": Standard(7, (400, 800)),
+    "ac": Standard(9, (400, 800)),
+    "ax": Standard(11, (800, 1600, 3200)),
+}
+NO_VHT = {(20, 9): (1, 2, 4), (80, 6): (3,)}
+"""(width, MCS) → numbers of streams for which 802.11ac has no such rate (802.11-2020, 21.5)."""
+
+
+def _width(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value not in (20, 40, 80):
+        raise ValueError("20, 40 or 80 (MHz)")
+    return value
+
+
+def _mcs(value: object) -> int | str:
+    if value == "minstrel" or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 11):
+        return value  # type: ignore[return-value]
+    raise ValueError('an MCS per spatial stream, 0 to 7 (n), 9 (ac) or 11 (ax), or "minstrel"')
+
+
+def _shift(value: object) -> int | str:
+    if value == "kernel" or (isinstance(value, int) and not isinstance(value, bool) and 5 <= value <= 15):
+        return value  # type: ignore[return-value]
+    raise ValueError('"kernel" (mac80211\'s own, 7) or a whole number from 5 to 15 (10: the papers\' 1 ms)')
+
+
+_ERROR = Bounds(SHARE, 0, 10**9 - 1)
+_GUARD = Bounds(TIME, 400, 3200)
+
+
+def _error(value: object) -> int:
+    ppb = _ERROR.parse(value)
+    if ppb % PPB_PER_PPM:
+        raise ValueError(f"{_ERROR.allowed()}, in whole parts per million")
+    return ppb
+
+
+Standards = Annotated[str, PlainValidator(one_of(tuple(STANDARDS), "A standard")), Kind('"n", "ac" or "ax"')]
+Band = Annotated[str, PlainValidator(one_of(("2.4GHz", "5GHz"), "A band")), Kind('"2.4GHz" or "5GHz"')]
+Width = Annotated[int, PlainValidator(_width), Kind("20, 40 or 80", "MHz")]
+SpatialStreams = Annotated[int, integer(1, 4, "spatial streams"), Kind("integer")]
+Guard = Annotated[
+    int, PlainValidator(_GUARD.parse), PlainSerializer(lambda ns: show(ns, TIME), return_type=str), Kind("time", "ns")
+]
+Mcs = Annotated[int | str, PlainValidator(_mcs), Kind('integer or "minstrel"')]
+Db = Annotated[int, integer(-10, 80, "dB"), Kind("integer", "dB")]
+ErrorShare = Annotated[
+    int, PlainValidator(_error), PlainSerializer(lambda ppb: show(ppb, SHARE), return_type=str), Kind("percentage", "ppb")
+]
+Shift = Annotated[int | str, PlainValidator(_shift), Kind('"kernel" or integer')]
+Subframes = Annotated[int, integer(1, 256, "subframes"), Kind("integer")]
+AirTime = Annotated[int, integer(100, 5484, "microseconds"), Kind("integer", "us")]
+Depth = Annotated[int, integer(1, 8, "aggregates"), Kind("integer")]
+Threshold = Annotated[int, integer(0, 65535, "bytes"), Kind("integer", "B")]
+Mitigation = Annotated[int, integer(0, 100_000, "microseconds"), Kind("integer", "us")]
+BeaconInterval = Annotated[int, integer(15, 65535, "units of 1024 us"), Kind("integer", "1024 us")]
+Count = Annotated[int, integer(0, STATIONS_MAX, "stations"), Kind("integer")]
+Flows = Annotated[int, integer(0, 1000, "flows"), Kind("integer")]
+Traffic = Annotated[
+    Literal["none", "upload", "download", "both"],
+    PlainValidator(one_of(("none", "upload", "download", "both"), "Traffic")),
+    Kind('"none", "upload", "download" or "both"'),
+]
+
+
+def _on(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("true or false")
+    return value
+
+
+Toggle = Annotated[bool, PlainValidator(_on), Kind("true or false")]
+
+
+class Station(Table):
+    """A station of the cell, and how its link to the access point differs."""
+
+    at: End = Field(description="The device.")
+    mcs: Mcs | None = Field(default=None, description="Of its link, both directions; unset: the cell's.")
+    snr: Db | None = Field(default=None, description="Of its link, both directions; unset: the cell's.")
+    error: ErrorShare | None = Field(default=None, description="Of its link, both directions; unset: the cell's.")
+
+
+class Others(Table):
+    """Further stations, added as hosts named `other1`, `other2`, …, and their traffic with `test.server`."""
+
+    count: Count = Field(default=0, description="How many.")
+    traffic: Traffic = Field(default="upload", description="One flow each in this direction, during the test's length.")
+    mcs: Mcs | None = Field(default=None, description="Of their links; unset: the cell's.")
+    snr: Db | None = Field(default=None, description="Of their links; unset: the cell's.")
+    error: ErrorShare | None = Field(default=None, description="Of their links; unset: the cell's.")
+
+
+class Wifi(Table):
+    """A cell: one channel, one access point, stations, all with one kind of chip."""
+
+    ap: End = Field(description="The access point's device; its node is a router (or a host that is itself the server).")
+    station: Rows[Station] = Field(description="The stations.")
+    others: Others = Field(default=Others(), description="Further stations, to compete.")
+    chip: Annotated[
+        str, PlainValidator(one_of(tuple(CHIPS), "A chip")), Kind('"ath9k", "ath9k_htc" or "generic"')
+    ] = Field(
+        default="ath9k",
+        description="How chip and driver aggregate, queue and retry: AR9580 (PCIe), AR9271 (USB; kernels before 6.2), or a"
+        " current chip with AQL.",
+    )
+    standard: Standards = Field(default="n", description="802.11n, ac or ax; ac and ax with the generic chip.")
+    band: Band = Field(default="5GHz", description="Channel 36, or 1. SIFS is 16 us in both (10 + 6 of signal extension).")
+    width: Width = Field(default=40, description="Of the channel.")
+    streams: SpatialStreams = Field(default=1, description="Spatial streams.")
+    guard: Guard = Field(default=400, description="Guard interval: 400ns or 800ns; ax: 800ns, 1600ns or 3200ns.")
+    mcs: Mcs = Field(
+        default=7,
+        description="Rate, counted per stream as ac and ax do (802.11n's own number is this + 8 (streams - 1)), or the"
+        " kernel's rate control.",
+    )
+    snr: Db | None = Field(
+        default=None, description="Signal to noise, from which each MPDU's error probability follows; unset: see `error`."
+    )
+    error: ErrorShare | None = Field(default=None, description="MPDUs lost, each an independent draw; unset: none.")
+    collisions: Toggle = Field(
+        default=True,
+        description="Whether transmissions that begin in one slot destroy each other; else the first in the list wins.",
+    )
+    pacing_shift: Shift = Field(
+        default="kernel",
+        description="TCP Small Queues and GSO autosizing on these radios: 2^-shift s of data at the pacing rate. \"kernel\":"
+        " mac80211 sets 7, 8 ms; 10: 1 ms, as on Ethernet and in the papers. `stack.tsq` and `stack.gso` go before it.",
+    )
+    fairness: Toggle = Field(
+        default=True, description="The driver reports air time, by which mac80211 schedules stations fairly."
+    )
+    max_subframes: Subframes | None = Field(
+        default=None, description="MPDUs of an aggregate at most; unset: 32 (ath9k), 17 (ath9k_htc), 64 (generic)."
+    )
+    max_airtime: AirTime | None = Field(
+        default=None, description="Of an aggregate at most; unset: 4096 (ath9k), 5484 (generic), no limit (ath9k_htc)."
+    )
+    depth: Depth | None = Field(
+        default=None, description="Aggregates in the hardware at a time; unset: 2, ath9k_htc: 1."
+    )
+    rts: Threshold | None = Field(default=None, description="RTS/CTS before PPDUs of at least so many bytes; unset: never.")
+    rx_usecs: Mitigation | None = Field(
+        default=None, description="Receive interrupt this after the last frame; unset: 500 (ath9k), 250 (ath9k_htc), 0."
+    )
+    rx_usecs_first: Mitigation | None = Field(
+        default=None, description="… and at most this after the first; unset: 2000 (ath9k), 700 (ath9k_htc), 0."
+    )
+    beacon_interval: BeaconInterval = Field(default=100, description="Between two beacons, in 802.11's time units.")
+
+
+class Competing(Table):
+    """Flows beside those of the test, in the same span of time."""
+
+    client: NodeName = Field(description="The node that connects.")
+    server: NodeName = Field(default="", description="The node that listens; default: the test's server.")
+    upload_streams: Flows = Field(default=1, description="Flows from client to server.")
+    download_streams: Flows = Field(default=0, description="Flows from server to client.")
+    cc: Cc | None = Field(default=None, description="Congestion control; default: the sender's stack.cc.")
