@@ -2,7 +2,7 @@
 """A plan as text that a person can read, for golden files: a line per line of a tool, write, flow and probe."""
 
 from hourglass.plan import Plan
-from hourglass.plan.model import BatchStep, EpochStep, EthtoolStep, ReachStep, Step, WriteStep
+from hourglass.plan.model import BatchStep, DaemonStep, EpochStep, EthtoolStep, IwStep, ReachStep, Step, WriteStep
 
 
 def plan_text(plan: Plan) -> str:
@@ -15,6 +15,7 @@ def plan_text(plan: Plan) -> str:
     for probe in plan.probes:
         way = f"{probe.client} {probe.server} {probe.address}:{probe.port} {probe.payload_bytes} B"
         lines.append(f"probe {probe.id} {probe.name} {way} {probe.interval_ns} {probe.jitter_ns} {probe.stop_ns}")
+    lines += [f"radio {radio.phy} is {radio.node}:{radio.device}" for radio in plan.radios]
     lines.append(f"sampling tcp {plan.sampling.tcp_ns} devices {plan.sampling.device_ns}")
     return "\n".join(lines) + "\n"
 
@@ -32,4 +33,9 @@ def step_lines(step: Step) -> list[str]:
             texts = [f"{step.node} epoch {step.path}"]
         case ReachStep():
             texts = [f"{step.node} reach {step.address} {step.timeout_ns}"]
+        case IwStep():
+            texts = [f"{step.node or '-'} iw {' '.join(step.args)} ({step.timeout_ns})"]
+        case DaemonStep():
+            texts = [f"{step.node} {step.tool}: {line}" for line in step.config.splitlines()]
+            texts.append(f"{step.node} {step.tool} until {step.ready} ({step.timeout_ns})")
     return [f"{text}    # {step.origin}" for text in texts]

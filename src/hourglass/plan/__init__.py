@@ -5,7 +5,7 @@ and no result.
 build.py    the whole, and the order of the set-up    model.py     the plan's contract
 network.py  addresses, routes                          links.py     NICs and cables; traces.py, seeds.py theirs
 qdiscs.py   tc                                         sysctls.py   /proc/sys
-tests.py    flows and probes
+tests.py    flows and probes                           radios.py   Wi-Fi
 """
 
 from hourglass.plan.build import build

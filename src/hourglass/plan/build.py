@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """`build`: a scenario worked out to steps.
 
-Order of the set-up: what is global; what new devices inherit; devices, addresses, routes; cables; qdiscs; sysctls; a
-ping that resolves the neighbours. Neighbouring `ip` (or `tc`) steps of a node are one process in the guest, so a node's
-stand together.
+Order of the set-up: what is global; what new devices inherit; radios, access points, devices, addresses, routes;
+cables; stations join; qdiscs; sysctls; a ping that resolves the neighbours. Neighbouring `ip` (or `tc`) steps of a node
+are one process in the guest, so a node's stand together.
 """
 
 from collections.abc import Iterator
 from typing import Literal
 
 from hourglass.plan import links as devices
-from hourglass.plan import qdiscs, sysctls, tests
+from hourglass.plan import qdiscs, radios, sysctls, tests
 from hourglass.plan.model import VERSION, Plan, ReachStep, Sampling, Step
 from hourglass.plan.network import Network
 from hourglass.scenario import Scenario
+from hourglass.scenario.blame import refusal
 
 REACH_NS = 10 * 10**9
 """Patience of the first ping beyond the links' delays; virtual time is cheap."""
@@ -35,6 +36,7 @@ def build(scenario: Scenario, links: Literal["wire", "veth"] = "wire") -> Plan:
         flows=flows,
         probes=probes,
         sampling=Sampling(tcp_ns=scenario.measure.tcp, device_ns=scenario.measure.devices),
+        radios=radios.radios(network),
     )
 
 
@@ -42,14 +44,18 @@ def _wire(scenario: Scenario, network: Network) -> Iterator[Step]:
     yield from sysctls.of_all(scenario)
     for node in network.nodes:
         yield from sysctls.before_devices(scenario, node)
+        yield from radios.make(scenario, network, node)
         yield from devices.make(scenario, network, node)
     for node in network.nodes:
-        for port in network.of(node):
+        for port in network.wires(node):
             yield from devices.plug(scenario, port)
+    yield from radios.join(scenario, network)
     yield from _stacks(scenario, network, own_machine=True)
 
 
 def _veth(scenario: Scenario, network: Network) -> Iterator[Step]:
+    if network.cells:
+        raise refusal("testbed.wifi", f"{len(network.cells)} cells", "only the guest's kernel has radios")
     for node in network.nodes:
         yield from sysctls.before_devices(scenario, node)
     yield from devices.veth(scenario, network)
@@ -66,7 +72,8 @@ def _reach(scenario: Scenario, network: Network) -> ReachStep:
     """From the client to the server: the one pair that the test uses."""
     test = scenario.test
     path = network.path(test.client, test.server)
-    passed = [scenario.testbed.link[port.link] for port in path]
+    passed = [scenario.testbed.link[port.link] for port in path if not port.radio]
     late_ns = sum(sum(link.delay) + sum(link.jitter) + 2 * (link.reorder_delay or 0) for link in passed)
+    late_ns += sum(netem.delay for netem in scenario.testbed.netem)
     address = str(path[-1].address.ip)
     return ReachStep(do="reach", node=test.client, address=address, timeout_ns=REACH_NS + 4 * late_ns, origin="testbed")

@@ -31,9 +31,7 @@ def key(link: int, name: str = "") -> str:
 
 def make(scenario: Scenario, network: Network, node: str) -> list[Step]:
     """The node's NICs, up, with addresses and routes. The wire driver."""
-    ports = network.of(node)
-    if not ports:
-        return []
+    ports = network.wires(node)
     links = scenario.testbed.link
     steps: list[Step] = [
         BatchStep(do="ip", node=node, lines=[_create(port, links[port.link])], origin=key(port.link)) for port in ports
@@ -51,7 +49,7 @@ def veth(scenario: Scenario, network: Network) -> list[Step]:
         pair = f"link add dev {a.device} type veth peer name {b.device} netns {b.node}"
         steps.append(BatchStep(do="ip", node=a.node, lines=[pair], origin=key(link)))
     for node in network.nodes:
-        for port in network.of(node):
+        for port in network.wires(node):
             setting = f"link set dev {port.device} address {mac(port)}{_mtu(scenario.testbed.link[port.link])}"
             steps.append(BatchStep(do="ip", node=node, lines=[setting], origin=key(port.link)))
             steps += ethtool(port, scenario.testbed.link[port.link])
@@ -78,7 +76,7 @@ def up(network: Network, node: str) -> list[Step]:
     for port in network.of(node):
         nodad = " nodad" if port.address.version == 6 else ""
         lines = [f"link set dev {port.device} up", f"addr add {port.address} dev {port.device}{nodad}"]
-        origin = key(port.link, "addresses")
+        origin = "testbed.wifi" if port.radio else key(port.link, "addresses")
         steps.append(BatchStep(do="ip", node=node, lines=lines, origin=origin))
     routes = [f"route add {route.subnet} via {route.via}" for route in network.routes(node)]
     if routes:

@@ -68,7 +68,32 @@ class ReachStep(Part):
     origin: str | None
 
 
-Step = Annotated[BatchStep | WriteStep | EthtoolStep | EpochStep | ReachStep, Field(discriminator="do")]
+class IwStep(Part):
+    """One call of the real `iw`, which has to end well within `timeout_ns`; `node: null` is the first namespace."""
+
+    do: Literal["iw"]
+    node: str | None
+    args: list[str]
+    timeout_ns: Ns
+    origin: str | None
+
+
+class DaemonStep(Part):
+    """A program that stays until the end of the run; `config` is the file it is given. The set-up goes on when it has said
+    `ready`."""
+
+    do: Literal["daemon"]
+    node: str
+    tool: Literal["hostapd"]
+    config: str
+    ready: str
+    timeout_ns: Ns
+    origin: str | None
+
+
+Step = Annotated[
+    BatchStep | WriteStep | EthtoolStep | EpochStep | ReachStep | IwStep | DaemonStep, Field(discriminator="do")
+]
 
 
 class Flow(Part):
@@ -112,6 +137,14 @@ class Sampling(Part):
     device_ns: Ns
 
 
+class Radio(Part):
+    """A radio of the `radio` driver: its name there, and the device it is in a node."""
+
+    phy: str
+    node: str
+    device: str
+
+
 class Plan(Part):
     """What is done, step by step."""
 
@@ -123,6 +156,7 @@ class Plan(Part):
     flows: list[Flow]
     probes: list[Probe]
     sampling: Sampling
+    radios: list[Radio]
 
     def to_json(self) -> bytes:
         """Canonical JSON: equal plans are equal bytes."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses and routes: a subnet per link, shortest paths through routers.
+"""Addresses and routes: a subnet per link and per Wi-Fi cell, shortest paths through routers.
 
 Link N gets 10.0.N.0/24 (10.1.0.0/24 follows 10.0.255.0/24) or fd00:0:0:N::/64 (N in hexadecimal), its first end
-.1 and its second .2, unless the scenario gives addresses. Of several shortest paths the one over the earlier links
-is taken.
+.1 and its second .2, unless the scenario gives addresses. Cells follow the links: the access point has .1, the stations
+.2 and on. Of several shortest paths the one over the earlier links is taken.
 """
 
 from collections.abc import Iterator
@@ -21,13 +21,14 @@ Subnet = IPv4Network | IPv6Network
 
 @dataclass(frozen=True)
 class Port:
-    """One end of a link: `side` is 0 or 1."""
+    """One end of a link, `side` 0 or 1; or a radio of a cell, `link` counting on, `side` 0 the access point."""
 
     link: int
     side: int
     node: str
     device: str
     address: Interface
+    radio: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,10 @@ class Route:
 
 @dataclass(frozen=True)
 class Hop:
-    """How a search reached a node: by which port it came in, over which port it left the start, and from which node."""
+    """How a search reached a node: by which port it came in, at which port it entered the first node on the way, and
+    from which node."""
 
-    first: Port
+    gateway: Port
     arrival: Port
     before: str
 
@@ -53,25 +55,39 @@ class Network:
     def __init__(self, testbed: Testbed) -> None:
         """Raises InputError when the scenario's addresses cannot be."""
         self.ports = [_ports(testbed, index) for index in range(len(testbed.link))]
+        self.cells = [_radios(testbed, index) for index in range(len(testbed.wifi))]
+        self.segments: list[tuple[Port, ...]] = [*self.ports, *self.cells]
         self.routers = {node.name for node in testbed.node if node.role == "router"}
         self.nodes = [node.name for node in testbed.node]
-        _check_subnets(testbed, self.ports)
+        _check_subnets(testbed, self.segments)
 
     @cached_property
     def _of_node(self) -> dict[str, list[Port]]:
-        """Ports by node, in the order of the links."""
+        """Ports by node, in the order of the links, then of the cells."""
         table: dict[str, list[Port]] = {name: [] for name in self.nodes}
-        for port in (port for pair in self.ports for port in pair):
+        for port in (port for segment in self.segments for port in segment):
             table[port.node].append(port)
         return table
 
     def of(self, node: str) -> list[Port]:
-        """The node's ports, in the order of the links."""
+        """The node's ports, in the order of the links, then of the cells."""
         return self._of_node[node]
 
+    def wires(self, node: str) -> list[Port]:
+        """The node's ends of cables."""
+        return [port for port in self._of_node[node] if not port.radio]
+
+    def radios(self, node: str) -> list[Port]:
+        """The node's radios."""
+        return [port for port in self._of_node[node] if port.radio]
+
     def peer(self, port: Port) -> Port:
-        """The other end."""
+        """The other end of a cable."""
         return self.ports[port.link][1 - port.side]
+
+    def others(self, port: Port) -> list[Port]:
+        """The other ends of a cable, or of a cell."""
+        return [other for other in self.segments[port.link] if other is not port]
 
     def search(self, start: str) -> dict[str, Hop]:
         """How each node is reached from `start`, breadth first; only routers pass packets on."""
@@ -80,11 +96,10 @@ class Network:
         for node in queue:
             if node != start and node not in self.routers:
                 continue
-            for port in self.of(node):
-                other = self.peer(port)
+            for other in (other for port in self.of(node) for other in self.others(port)):
                 if other.node != start and other.node not in reached:
-                    first = reached[node].first if node in reached else port
-                    reached[other.node] = Hop(first, other, node)
+                    gateway = reached[node].gateway if node in reached else other
+                    reached[other.node] = Hop(gateway, other, node)
                     queue.append(other.node)
         return reached
 
@@ -93,12 +108,11 @@ class Network:
         reached = self.search(node)
         order = {name: place for place, name in enumerate(reached)}
         mine = {port.link for port in self.of(node)}
-        for link, pair in enumerate(self.ports):
-            routers = [port.node for port in pair if port.node in self.routers and port.node in reached]
+        for link, segment in enumerate(self.segments):
+            routers = [port.node for port in segment if port.node in self.routers and port.node in reached]
             if link not in mine and routers:
                 nearest = min(routers, key=order.__getitem__)
-                via = self.peer(reached[nearest].first).address.ip
-                yield Route(pair[0].address.network, str(via))
+                yield Route(segment[0].address.network, str(reached[nearest].gateway.address.ip))
 
     def address(self, client: str, server: str) -> Interface:
         """The server's address towards the client. Raises InputError when no path of routers joins them."""
@@ -131,10 +145,24 @@ def _ports(testbed: Testbed, index: int) -> tuple[Port, Port]:
     return one, two
 
 
+def _radios(testbed: Testbed, index: int) -> tuple[Port, ...]:
+    """The radios of a cell, the access point first."""
+    cell, link = testbed.wifi[index], len(testbed.link) + index
+    places = [cell.ap, *(station.at for station in cell.station)]
+    return tuple(
+        Port(link, side, end.node, end.device, ip_interface(_default_address(testbed.ip, link, side)), radio=True)
+        for side, end in enumerate(places)
+    )
+
+
 def _default_addresses(version: int, index: int) -> tuple[str, str]:
+    return _default_address(version, index, 0), _default_address(version, index, 1)
+
+
+def _default_address(version: int, index: int, side: int) -> str:
     if version == 6:
-        return f"fd00:0:0:{index:x}::1/64", f"fd00:0:0:{index:x}::2/64"
-    return f"10.{index >> 8}.{index & 255}.1/24", f"10.{index >> 8}.{index & 255}.2/24"
+        return f"fd00:0:0:{index:x}::{side + 1:x}/64"
+    return f"10.{index >> 8}.{index & 255}.{side + 1}/24"
 
 
 def _check_addresses(key: str, addresses: list[Interface]) -> None:
@@ -165,18 +193,24 @@ def _this_network(ip: IPv4Address | IPv6Address) -> bool:
     return ip.version == 4 and int(ip) >> 24 == 0
 
 
-def _check_subnets(testbed: Testbed, ports: list[tuple[Port, Port]]) -> None:
+def _check_subnets(testbed: Testbed, ports: list[tuple[Port, ...]]) -> None:
     """Refuses subnets that overlap: sorted by address, an overlap is one of neighbours. Default subnets never do."""
     subnets = sorted((_span(pair[0].address.network), pair[0].link) for pair in ports)
     for (span, link), (next_span, next_link) in pairwise(subnets):
         if next_span[0] <= span[1]:
-            given = {one for one in (link, next_link) if testbed.link[one].addresses}
+            given = {one for one in (link, next_link) if one < len(testbed.link) and testbed.link[one].addresses}
             guilty = max(given)
             other = link + next_link - guilty
             pair = ports[guilty]
             key = f"testbed.link.{guilty}.addresses"
             value = [str(port.address) for port in pair]
-            raise refusal(key, value, f"overlaps the subnet {ports[other][0].address.network} of testbed.link.{other}")
+            subnet = ports[other][0].address.network
+            raise refusal(key, value, f"overlaps the subnet {subnet} of {_name(testbed, other)}")
+
+
+def _name(testbed: Testbed, segment: int) -> str:
+    wires = len(testbed.link)
+    return f"testbed.link.{segment}" if segment < wires else f"testbed.wifi.{segment - wires}"
 
 
 def _span(network: Subnet) -> tuple[int, int]:

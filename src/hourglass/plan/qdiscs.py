@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `tc` lines: HTB where there is a shaper, the stack's qdisc below it or as the root.
+"""The `tc` lines: HTB where there is a shaper, the stack's qdisc below it or as the root; netem where there is a delay.
 
 HTB: one class, rate = ceil. `quantum` is one full frame, since the kernel complains of the one it derives at high
 rates; with a single class it decides nothing. burst and cburst are tc's own default.
@@ -8,28 +8,37 @@ rates; with a single class it decides nothing. burst and cburst are tc's own def
 from hourglass.plan.model import BatchStep, Step
 from hourglass.plan.network import Network, Port
 from hourglass.scenario import Scenario
-from hourglass.scenario.units import RATE, show
+from hourglass.scenario.units import RATE, TIME, show
 from hourglass.scenario.values import Place
 
 ETHERNET_HEADER = 14
+RADIO_MTU = 1500
 DEFAULT = "pfifo_fast"
 """The qdisc a new device of one queue gets from the kernel itself."""
 
 
 def make(scenario: Scenario, network: Network, node: str, every: bool = False) -> list[Step]:
     """The qdiscs of the node's devices. `every`: also where the kernel's default is what is wanted (veth has none)."""
-    shapers = {shaper.at: (index, shaper.rate) for index, shaper in enumerate(scenario.testbed.shaper)}
+    testbed = scenario.testbed
+    shapers = {shaper.at: (index, shaper.rate) for index, shaper in enumerate(testbed.shaper)}
+    delays = {netem.at: (index, netem) for index, netem in enumerate(testbed.netem) if netem.delay}
     qdisc = scenario.stack.of(node).qdisc
     origin = scenario.stack.origin(node, "qdisc")
     steps: list[Step] = []
     for port in network.of(node):
-        shaper = shapers.get(Place(node, port.device))
+        shaper, delay = shapers.get(Place(node, port.device)), delays.get(Place(node, port.device))
         if shaper:
             index, rate_bps = shaper
-            lines = _htb(port, rate_bps, scenario.testbed.link[port.link].mtu)
+            lines = _htb(port, rate_bps, RADIO_MTU if port.radio else testbed.link[port.link].mtu)
             steps.append(BatchStep(do="tc", node=node, lines=lines, origin=f"testbed.shaper.{index}"))
+        if delay:
+            index, netem = delay
+            setting = f"delay {show(netem.delay, TIME)} limit {netem.limit}"
+            line = f"qdisc add dev {port.device} root handle 2: netem {setting}"
+            steps.append(BatchStep(do="tc", node=node, lines=[line], origin=f"testbed.netem.{index}"))
         if shaper or every or qdisc != DEFAULT:
-            line = f"qdisc add dev {port.device} {'parent 1:1' if shaper else 'root'} handle 10: {qdisc}"
+            parent = "parent 1:1" if shaper else "parent 2:1" if delay else "root"
+            line = f"qdisc add dev {port.device} {parent} handle 10: {qdisc}"
             steps.append(BatchStep(do="tc", node=node, lines=[line], origin=origin))
     return steps
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seeds of the links' random faults: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), a bijection of 64 bits."""
+"""Seeds of links and radios: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), a bijection of 64 bits."""
 
 MASK = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15
@@ -16,3 +16,8 @@ def splitmix64(value: int) -> int:
 def link_seed(seed: int, link: int, side: int) -> int:
     """The seed of the direction away from `side` (0 or 1) of a link: no two directions of a run share one."""
     return splitmix64(splitmix64(seed) ^ (2 * link + side + 1))
+
+
+def radio_seed(seed: int, segment: int, side: int) -> int:
+    """The seed of a cell's radio; `segment` counts links, then cells. Its backoffs and its losses."""
+    return splitmix64(link_seed(seed, segment, 0) + side & MASK)

@@ -6,6 +6,7 @@ probes |-----------|-------------------------------|-------------------|
 flows              |===============================|
 """
 
+from collections import Counter
 from typing import Literal
 
 from hourglass.plan.model import Flow, Probe
@@ -13,6 +14,7 @@ from hourglass.plan.network import Network
 from hourglass.scenario import Scenario, Test
 from hourglass.scenario.tests import TESTS
 from hourglass.scenario.units import seconds_ns
+from hourglass.scenario.wifi import Competing
 
 FLOW_PORT = 5000
 """Flow N is on port 5000 + N."""
@@ -30,15 +32,24 @@ def end_ns(test: Test) -> int:
 
 
 def flows(scenario: Scenario, network: Network) -> list[Flow]:
-    """Uploads first, then downloads; named upload::1, upload::2, …, download::1, …"""
+    """Uploads first, then downloads; named upload::1, upload::2, …, download::1, …; then the competing ones, named
+    other1-upload::1 and so on."""
     test = scenario.test
     kind = TESTS[test.name]
     counts = {"upload": _count(test, kind.uploads), "download": _count(test, kind.downloads)}
-    names = [(way, f"{way}::{number + 1}") for way, count in counts.items() for number in range(count)]
-    if not names:
-        return []
-    address = str(network.address(test.client, test.server).ip)
-    return [_flow(scenario, place, way, name, address) for place, (way, name) in enumerate(names)]
+    made = [_flow(scenario, network, place, way, name) for place, (way, name) in enumerate(_names(counts))]
+    numbers: Counter[str] = Counter()
+    for competing in test.competing:
+        counts = {"upload": competing.upload_streams, "download": competing.download_streams}
+        for way, _ in _names(counts):
+            prefix = f"{competing.client}-{way}"
+            numbers[prefix] += 1
+            made.append(_competing(scenario, network, len(made), way, f"{prefix}::{numbers[prefix]}", competing))
+    return made
+
+
+def _names(counts: dict[str, int]) -> list[tuple[str, str]]:
+    return [(way, f"{way}::{number + 1}") for way, count in counts.items() for number in range(count)]
 
 
 def _count(test: Test, streams: int | str) -> int:
@@ -47,7 +58,26 @@ def _count(test: Test, streams: int | str) -> int:
     return count
 
 
-def _flow(scenario: Scenario, place: int, way: str, name: str, address: str) -> Flow:
+def _competing(scenario: Scenario, network: Network, place: int, way: str, name: str, competing: Competing) -> Flow:
+    """A flow beside the test's, in the same span of time."""
+    test = scenario.test
+    sender = competing.client if way == "upload" else competing.server
+    return Flow(
+        id=place,
+        name=name,
+        client=competing.client,
+        server=competing.server,
+        sender=sender,
+        address=str(network.address(competing.client, competing.server).ip),
+        port=FLOW_PORT + place,
+        cc=competing.cc or scenario.stack.of(sender).cc,
+        dscp=0,
+        start_ns=seconds_ns(test.delay),
+        stop_ns=seconds_ns(test.delay) + seconds_ns(test.length),
+    )
+
+
+def _flow(scenario: Scenario, network: Network, place: int, way: str, name: str) -> Flow:
     test = scenario.test
     sender = test.client if way == "upload" else test.server
     late = test.stream_delays[place % len(test.stream_delays)] if test.stream_delays else 0
@@ -58,7 +88,7 @@ def _flow(scenario: Scenario, place: int, way: str, name: str, address: str) -> 
         client=test.client,
         server=test.server,
         sender=sender,
-        address=address,
+        address=str(network.address(test.client, test.server).ip),
         port=FLOW_PORT + place,
         cc=test.flow_cc[place % len(test.flow_cc)] if test.flow_cc else scenario.stack.of(sender).cc,
         dscp=0,

@@ -4,6 +4,7 @@
 load.py       the door: source, preset, changes, checks      source.py     files → plain data
 model.py      Scenario, Test, Measure                         overrides.py  --set KEY=VALUE
 testbed.py    nodes, links, shapers; trace.py their traces    check.py      what no single value shows
+wifi.py       Wi-Fi cells; cells.py what they must agree on
 stack.py      cc, tsq, gso, pacing, qdisc, sysctl             blame.py      errors as one line each
 values.py     types of single values; units.py quantities     reference.py  docs/scenario.md
 tests.py, vocabulary.py   the tests, and the kernel's names   paths.py      where built-ins lie
@@ -12,9 +13,10 @@ tests.py, vocabulary.py   the tests, and the kernel's names   paths.py      wher
 from hourglass.scenario.load import builtin, load, presets
 from hourglass.scenario.model import Measure, Scenario, Test
 from hourglass.scenario.stack import Stack
-from hourglass.scenario.testbed import Link, Node, Shaper, Testbed
+from hourglass.scenario.testbed import Link, Netem, Node, Shaper, Testbed
 from hourglass.scenario.tests import TESTS
 from hourglass.scenario.vocabulary import CONGESTION_CONTROLS, QDISCS
+from hourglass.scenario.wifi import Station, Wifi
 
 __all__ = [
     "CONGESTION_CONTROLS",
@@ -22,12 +24,15 @@ __all__ = [
     "TESTS",
     "Link",
     "Measure",
+    "Netem",
     "Node",
     "Scenario",
     "Shaper",
     "Stack",
+    "Station",
     "Test",
     "Testbed",
+    "Wifi",
     "builtin",
     "load",
     "presets",

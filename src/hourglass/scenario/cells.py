@@ -56,10 +56,7 @@ def _free_names(taken: list[str], count: int) -> list[str]:
 
 def _with(cell: Wifi, names: list[str]) -> Wifi:
     others = cell.others
-    made = [
-        Station(at=Place(name, DEVICE), mcs=others.mcs, snr=others.snr, error=others.error)
-        for name in names
-    ]
+    made = [Station(at=Place(name, DEVICE), mcs=others.mcs, snr=others.snr, error=others.error) for name in names]
     return cell.model_copy(update={"station": (*cell.station, *made), "others": Others()})
 
 
@@ -98,13 +95,13 @@ def _check_count(key: str, cell: Wifi) -> None:
 
 def _check_chip(key: str, cell: Wifi, kernel: str) -> None:
     chip = CHIPS[cell.chip]
-    if not chip.txq and (version := re.match(r"(\d+)\.(\d+)", kernel)):
-        if (int(version[1]), int(version[2])) > LAST_WITHOUT_TXQ:
-            why = (
-                f"not on kernel {kernel}: since 6.2 mac80211 queues above every driver, and what {cell.chip} shows is the"
-                " qdisc above a driver without such queues; 5.10 and 6.1 have it"
-            )
-            raise refusal(f"{key}.chip", cell.chip, why)
+    version = re.match(r"(\d+)\.(\d+)", kernel)
+    if not chip.txq and version and (int(version[1]), int(version[2])) > LAST_WITHOUT_TXQ:
+        why = (
+            f"not on kernel {kernel}: since 6.2 mac80211 queues above every driver, and what {cell.chip} shows is the"
+            " qdisc above a driver without such queues; 5.10 and 6.1 have it"
+        )
+        raise refusal(f"{key}.chip", cell.chip, why)
     _check_one_of(f"{key}.standard", cell.standard, chip.standards, cell.chip)
     _check_one_of(f"{key}.width", cell.width, chip.widths, cell.chip)
     _check_one_of(f"{key}.streams", cell.streams, tuple(range(1, chip.streams + 1)), cell.chip)

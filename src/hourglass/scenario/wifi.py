@@ -64,14 +64,14 @@ def _width(value: object) -> int:
 
 def _mcs(value: object) -> int | str:
     if value == "minstrel" or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 11):
-        return value  # type: ignore[return-value]
+        return value
     raise ValueError('an MCS per spatial stream, 0 to 7 (n), 9 (ac) or 11 (ax), or "minstrel"')
 
 
 def _shift(value: object) -> int | str:
     if value == "kernel" or (isinstance(value, int) and not isinstance(value, bool) and 5 <= value <= 15):
-        return value  # type: ignore[return-value]
-    raise ValueError('"kernel" (mac80211\'s own, 7) or a whole number from 5 to 15 (10: the papers\' 1 ms)')
+        return value
+    raise ValueError("\"kernel\" (mac80211's own, 7) or a whole number from 5 to 15 (10: the papers' 1 ms)")
 
 
 _ERROR = Bounds(SHARE, 0, 10**9 - 1)
@@ -95,7 +95,10 @@ Guard = Annotated[
 Mcs = Annotated[int | str, PlainValidator(_mcs), Kind('integer or "minstrel"')]
 Db = Annotated[int, integer(-10, 80, "dB"), Kind("integer", "dB")]
 ErrorShare = Annotated[
-    int, PlainValidator(_error), PlainSerializer(lambda ppb: show(ppb, SHARE), return_type=str), Kind("percentage", "ppb")
+    int,
+    PlainValidator(_error),
+    PlainSerializer(lambda ppb: show(ppb, SHARE), return_type=str),
+    Kind("percentage", "ppb"),
 ]
 Shift = Annotated[int | str, PlainValidator(_shift), Kind('"kernel" or integer')]
 Subframes = Annotated[int, integer(1, 256, "subframes"), Kind("integer")]
@@ -144,18 +147,20 @@ class Others(Table):
 class Wifi(Table):
     """A cell: one channel, one access point, stations, all with one kind of chip."""
 
-    ap: End = Field(description="The access point's device; its node is a router (or a host that is itself the server).")
+    ap: End = Field(description="The access point's device. Its node is a router, or itself the server.")
     station: Rows[Station] = Field(description="The stations.")
     others: Others = Field(default=Others(), description="Further stations, to compete.")
-    chip: Annotated[
-        str, PlainValidator(one_of(tuple(CHIPS), "A chip")), Kind('"ath9k", "ath9k_htc" or "generic"')
-    ] = Field(
-        default="ath9k",
-        description="How chip and driver aggregate, queue and retry: AR9580 (PCIe), AR9271 (USB; kernels before 6.2), or a"
-        " current chip with AQL.",
+    chip: Annotated[str, PlainValidator(one_of(tuple(CHIPS), "A chip")), Kind('"ath9k", "ath9k_htc" or "generic"')] = (
+        Field(
+            default="ath9k",
+            description="How chip and driver aggregate, queue and retry: AR9580 (PCIe), AR9271 (USB; kernels before 6.2), or"
+            " a current chip with AQL.",
+        )
     )
     standard: Standards = Field(default="n", description="802.11n, ac or ax; ac and ax with the generic chip.")
-    band: Band = Field(default="5GHz", description="Channel 36, or 1. SIFS is 16 us in both (10 + 6 of signal extension).")
+    band: Band = Field(
+        default="5GHz", description="Channel 36, or 1. SIFS is 16 us in both, 10 + 6 of signal extension."
+    )
     width: Width = Field(default=40, description="Of the channel.")
     streams: SpatialStreams = Field(default=1, description="Spatial streams.")
     guard: Guard = Field(default=400, description="Guard interval: 400ns or 800ns; ax: 800ns, 1600ns or 3200ns.")
@@ -165,7 +170,7 @@ class Wifi(Table):
         " kernel's rate control.",
     )
     snr: Db | None = Field(
-        default=None, description="Signal to noise, from which each MPDU's error probability follows; unset: see `error`."
+        default=None, description="Signal to noise; each MPDU's error probability follows from it; unset: see `error`."
     )
     error: ErrorShare | None = Field(default=None, description="MPDUs lost, each an independent draw; unset: none.")
     collisions: Toggle = Field(
@@ -174,8 +179,9 @@ class Wifi(Table):
     )
     pacing_shift: Shift = Field(
         default="kernel",
-        description="TCP Small Queues and GSO autosizing on these radios: 2^-shift s of data at the pacing rate. \"kernel\":"
-        " mac80211 sets 7, 8 ms; 10: 1 ms, as on Ethernet and in the papers. `stack.tsq` and `stack.gso` go before it.",
+        description="TCP Small Queues and GSO autosizing on these radios: 2^-shift s of data at the pacing rate."
+        ' "kernel": mac80211 sets 7, 8 ms; 10: 1 ms, as on Ethernet and in the papers. `stack.tsq` and `stack.gso` go'
+        " before it.",
     )
     fairness: Toggle = Field(
         default=True, description="The driver reports air time, by which mac80211 schedules stations fairly."
@@ -189,7 +195,7 @@ class Wifi(Table):
     depth: Depth | None = Field(
         default=None, description="Aggregates in the hardware at a time; unset: 2, ath9k_htc: 1."
     )
-    rts: Threshold | None = Field(default=None, description="RTS/CTS before PPDUs of at least so many bytes; unset: never.")
+    rts: Threshold | None = Field(default=None, description="RTS/CTS before PPDUs of so many bytes; unset: never.")
     rx_usecs: Mitigation | None = Field(
         default=None, description="Receive interrupt this after the last frame; unset: 500 (ath9k), 250 (ath9k_htc), 0."
     )

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wi-Fi: the steps that make radios, start an access point with hostapd and join its stations with `iw`.
+
+    phy line → wiphy → iw: into the node, a device on it → hostapd → ip: up, addresses → iw connect → the test's ping
+
+An open network: keys would need a
+cipher, and what is measured here does not. Everything is done before test time 0; block-ack sessions come up with the
+first data.
+"""
+
+from collections.abc import Iterator
+
+from hourglass.plan.links import mac
+from hourglass.plan.model import DaemonStep, IwStep, Radio, Step, WriteStep
+from hourglass.plan.network import Network, Port
+from hourglass.plan.seeds import radio_seed
+from hourglass.scenario import Scenario, Station, Wifi
+from hourglass.scenario.wifi import PPB_PER_PPM
+
+DRIVER = "/proc/hourglass/radio"
+READY = "AP-ENABLED"
+"""What hostapd says when it sends beacons."""
+
+AP_NS = 10 * 10**9
+"""Patience with hostapd: it listens for neighbours on a 40 MHz channel first, 0.2 s."""
+
+JOIN_NS = 10 * 10**9
+"""Patience with a station: a scan of one channel, authentication, association; 50 ms without losses."""
+
+IW_NS = 10**9
+"""Patience with an `iw` that waits for nothing."""
+
+_CHANNELS = {"5GHz": (36, 5180), "2.4GHz": (1, 2412)}
+_HALVES = {80: (42, 1)}
+"""Width → hostapd's centre channel and its number for the width."""
+
+_CHIP_KEYS = {
+    "max_subframes": "max_subframes",
+    "max_airtime": "max_us",
+    "depth": "depth",
+    "rts": "rts",
+    "rx_usecs": "rx_last_us",
+    "rx_usecs_first": "rx_first_us",
+}
+"""Scenario's key → the driver's, of what is the chip's own unless it is given."""
+
+
+def radios(network: Network) -> list[Radio]:
+    """Every radio, in the order in which they are made."""
+    ports = [port for node in network.nodes for port in network.radios(node)]
+    return [Radio(phy=phy(network, port), node=port.node, device=port.device) for port in ports]
+
+
+def phy(network: Network, port: Port) -> str:
+    """The driver's name for a radio: cell 0's access point is c0ap, its first station c0s1."""
+    cell = port.link - len(network.ports)
+    return f"c{cell}s{port.side}" if port.side else f"c{cell}ap"
+
+
+def ssid(cell: int) -> str:
+    """The cell's network."""
+    return f"hourglass-{cell}"
+
+
+def make(scenario: Scenario, network: Network, node: str) -> Iterator[Step]:
+    """The node's radios as devices of its own, and an access point at work."""
+    for port in network.radios(node):
+        name, index = phy(network, port), port.link - len(network.ports)
+        cell, key = scenario.testbed.wifi[index], f"testbed.wifi.{index}"
+        line = f"phy {name} {_settings(scenario, port, index)}"
+        yield WriteStep(do="write", node=None, path=DRIVER, value=line, origin=key)
+        yield _iw(None, ["phy", name, "set", "netns", "name", node], IW_NS, key)
+        kind = "managed" if port.side else "__ap"
+        add = ["phy", name, "interface", "add", port.device, "type", kind, "addr", mac(port)]
+        yield _iw(node, add, IW_NS, key)
+        if port.side == 0:
+            yield _access_point(cell, port, index)
+
+
+def _access_point(cell: Wifi, port: Port, index: int) -> DaemonStep:
+    return DaemonStep(
+        do="daemon",
+        node=port.node,
+        tool="hostapd",
+        config=hostapd(cell, port.device, ssid(index)),
+        ready=READY,
+        timeout_ns=AP_NS,
+        origin=f"testbed.wifi.{index}.ap",
+    )
+
+
+def join(scenario: Scenario, network: Network) -> Iterator[Step]:
+    """Each station finds its access point and associates."""
+    for index, (cell, members) in enumerate(zip(scenario.testbed.wifi, network.cells, strict=True)):
+        frequency = str(_CHANNELS[cell.band][1])
+        for port in members[1:]:
+            args = ["dev", port.device, "connect", "-w", ssid(index), frequency]
+            yield _iw(port.node, args, JOIN_NS, f"testbed.wifi.{index}.station.{port.side - 1}")
+
+
+def _iw(node: str | None, args: list[str], timeout_ns: int, origin: str) -> IwStep:
+    return IwStep(do="iw", node=node, args=args, timeout_ns=timeout_ns, origin=origin)
+
+
+def _settings(scenario: Scenario, port: Port, index: int) -> str:
+    """The driver's words for a radio: the cell's, and its link's. An access point has the cell's."""
+    cell = scenario.testbed.wifi[index]
+    words: dict[str, object] = {
+        "medium": index,
+        "chip": cell.chip,
+        "std": cell.standard,
+        "band": cell.band[:-3],
+        "width": cell.width,
+        "streams": cell.streams,
+        "gi_ns": cell.guard,
+        **_link(cell, cell.station[port.side - 1] if port.side else None),
+        "seed": radio_seed(scenario.seed, port.link, port.side),
+        "collide": int(cell.collisions),
+        "atf": int(cell.fairness),
+    }
+    if cell.pacing_shift != "kernel":
+        words["pacing_shift"] = cell.pacing_shift
+    words |= {theirs: value for ours, theirs in _CHIP_KEYS.items() if (value := getattr(cell, ours)) is not None}
+    return " ".join(f"{key}={value}" for key, value in words.items())
+
+
+def _link(cell: Wifi, station: Station | None) -> dict[str, object]:
+    """Rate and errors of a radio's link. A station's own SNR or error stands in the place of either of the cell's."""
+    mcs = cell.mcs if station is None or station.mcs is None else station.mcs
+    quality: Wifi | Station = cell
+    if station is not None and (station.snr is not None or station.error is not None):
+        quality = station
+    words: dict[str, object] = {"mcs": mcs}
+    if quality.snr is not None:
+        words["snr_db"] = quality.snr
+    elif quality.error:
+        words["per_ppm"] = quality.error // PPB_PER_PPM
+    return words
+
+
+def hostapd(cell: Wifi, device: str, name: str) -> str:
+    """hostapd's configuration: an open network with WMM, hostapd's own defaults for whatever is not said."""
+    channel, _ = _CHANNELS[cell.band]
+    lines = [
+        f"interface={device}",
+        "driver=nl80211",
+        f"ssid={name}",
+        f"hw_mode={'a' if cell.band == '5GHz' else 'g'}",
+        f"channel={channel}",
+        f"beacon_int={cell.beacon_interval}",
+        "wmm_enabled=1",
+        "ieee80211n=1",
+        *_capabilities(cell),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _capabilities(cell: Wifi) -> Iterator[str]:
+    short, wide = cell.guard == 400, cell.width > 20
+    flags = ["[HT40+]"] * wide + ["[SHORT-GI-20]"] * short + ["[SHORT-GI-40]"] * (short and wide)
+    yield f"ht_capab={''.join(flags)}"
+    centre, width = _HALVES.get(cell.width, (0, 0))
+    if cell.standard != "n" and cell.band == "5GHz":
+        yield "ieee80211ac=1"
+        yield from _wide("vht", centre, width)
+        if short and centre:
+            yield "vht_capab=[SHORT-GI-80]"
+    if cell.standard == "ax":
+        yield "ieee80211ax=1"
+        yield from _wide("he", centre, width)
+
+
+def _wide(prefix: str, centre: int, width: int) -> Iterator[str]:
+    if centre:
+        yield f"{prefix}_oper_chwidth={width}"
+        yield f"{prefix}_oper_centr_freq_seg0_idx={centre}"
