@@ -72,9 +72,22 @@ fn next_whole_second(ns: i64) -> i64 {
     (ns + SECOND - 1) / SECOND * SECOND
 }
 
+/// Nanoseconds as seconds, with no more digits than they need.
+pub fn seconds(ns: i64) -> String {
+    let text = format!("{}.{:09}", ns / SECOND, ns % SECOND);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn seconds_are_short() {
+        assert_eq!(seconds(SECOND), "1");
+        assert_eq!(seconds(1_500_000_000), "1.5");
+        assert_eq!(seconds(50_000_000), "0.05");
+    }
 
     #[test]
     fn a_whole_second_stays_and_the_rest_is_rounded_up() {

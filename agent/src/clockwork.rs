@@ -6,6 +6,7 @@
 use crate::agenda::{Action, Agenda};
 use crate::clock::Epoch;
 use crate::column::Cell;
+use crate::daemon::Daemons;
 use crate::device::Devices;
 use crate::diag::Diag;
 use crate::ethtool;
@@ -13,6 +14,7 @@ use crate::flow::{Endpoint, Flows};
 use crate::netns::Nodes;
 use crate::plan::Plan;
 use crate::probe::Probes;
+use crate::radio::Radios;
 use crate::records::{Records, Table};
 use crate::report::{self, Failure, Result};
 use crate::{setup, sys};
@@ -25,12 +27,14 @@ pub struct Clockwork<'a> {
     /// Of the nodes that have flows.
     sockets: Vec<(String, Diag)>,
     devices: Vec<Devices>,
+    radios: Radios,
+    daemons: Daemons,
     records: Records,
 }
 
 impl<'a> Clockwork<'a> {
     /// Opens everything the test needs. The calling thread ends in the first namespace.
-    pub fn prepare(plan: &Plan, nodes: &'a Nodes, records: Records) -> Result<Self> {
+    pub fn prepare(plan: &Plan, nodes: &'a Nodes, daemons: Daemons, records: Records) -> Result<Self> {
         let epoch = Epoch::next();
         setup::announce(epoch, &plan.setup, nodes)?;
         let probes = Probes::prepare(&plan.probes, nodes)?;
@@ -45,7 +49,8 @@ impl<'a> Clockwork<'a> {
             }
         }
         nodes.enter(None)?;
-        Ok(Self { nodes, epoch, flows, probes, sockets, devices, records })
+        let radios = Radios::open(&plan.radios)?;
+        Ok(Self { nodes, epoch, flows, probes, sockets, devices, radios, daemons, records })
     }
 
     pub fn run(mut self, mut agenda: Agenda) -> Result<()> {
@@ -66,6 +71,7 @@ impl<'a> Clockwork<'a> {
                 Action::Probe(number, seq) => self.probes.send(number, seq),
                 Action::Heartbeat => {
                     self.probes.collect()?;
+                    self.daemons.check()?;
                     report::time(t_ns);
                 }
                 Action::End => self.write_counters(t_ns)?,
@@ -99,7 +105,8 @@ impl<'a> Clockwork<'a> {
     }
 
     fn sample_devices(&mut self, t_ns: i64) -> Result<()> {
-        self.devices.iter_mut().try_for_each(|devices| devices.sample(t_ns, &mut self.records))
+        self.devices.iter_mut().try_for_each(|devices| devices.sample(t_ns, &mut self.records))?;
+        self.radios.sample(t_ns, &mut self.records)
     }
 
     fn write_facts(&mut self) -> Result<()> {

@@ -6,14 +6,16 @@
 //! and the clock jumps when all threads sleep, and on a real machine, and does not know which. So it never polls and
 //! never spins, and it is sparing with system calls, page faults and processes, which are dear where it runs most.
 //!
-//! The way of a run: `plan` is read, `netns` makes the nodes, `setup` runs the steps (`tool`, `icmp`), `clockwork`
-//! follows the `agenda`: `flow` and `probe` make traffic, `diag` and `device` sample, all into `records`. `report` is
+//! The way of a run: `plan` is read, `netns` makes the nodes, `setup` runs the steps (`tool`, `icmp`, `daemon`),
+//! `clockwork` follows the `agenda`: `flow` and `probe` make traffic, `diag`, `device` and `radio` sample, all into
+//! `records`. `report` is
 //! what the outside sees.
 
 mod agenda;
 mod clock;
 mod clockwork;
 mod column;
+mod daemon;
 mod device;
 mod diag;
 mod ethtool;
@@ -26,12 +28,14 @@ mod netlink;
 mod netns;
 mod plan;
 mod probe;
+mod radio;
 mod records;
 mod report;
 mod setup;
 mod sys;
 mod tcp_info;
 mod tool;
+mod watched;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -63,9 +67,9 @@ fn run() -> Result<()> {
         init::isolate()?; // only now: the files may lie in what it hides
     }
     let nodes = netns::Nodes::make(&plan.nodes)?;
-    setup::run(&plan.setup, &nodes)?;
+    let daemons = setup::run(&plan.setup, &nodes)?;
     let agenda = agenda::Agenda::new(&plan);
-    clockwork::Clockwork::prepare(&plan, &nodes, records)?.run(agenda)
+    clockwork::Clockwork::prepare(&plan, &nodes, daemons, records)?.run(agenda)
 }
 
 /// The one way out, for success, failure and panic alike.

@@ -30,9 +30,20 @@ pub struct Plan {
     pub flows: Vec<Flow>,
     pub probes: Vec<Probe>,
     pub sampling: Sampling,
+    #[serde(default)]
+    pub radios: Vec<Radio>,
 }
 
-#[derive(Debug, Deserialize)]
+/// A radio of the driver: its name there, and the device it is in a node.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Radio {
+    pub phy: String,
+    pub node: String,
+    pub device: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
 pub struct Step {
     /// The namespace it runs in; none is the first namespace.
     pub node: Option<String>,
@@ -43,7 +54,7 @@ pub struct Step {
     pub work: Work,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase")]
 pub enum Work {
     Ip {
@@ -63,10 +74,26 @@ pub enum Work {
         address: IpAddr,
         timeout_ns: i64,
     },
+    Iw {
+        args: Vec<String>,
+        /// It is called again until it prints this.
+        says: Option<String>,
+        timeout_ns: i64,
+    },
+    Daemon(Daemon),
     /// At the end of the set-up, test time 0 (`CLOCK_MONOTONIC`, ns) is written to the file.
     Epoch {
         path: String,
     },
+}
+
+/// A program that stays until the end; it gets `config` as a file and has to say `ready` in time.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Daemon {
+    pub tool: String,
+    pub config: String,
+    pub ready: String,
+    pub timeout_ns: i64,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -141,6 +168,9 @@ impl Plan {
         };
         for node in self.setup.iter().filter_map(|step| step.node.as_deref()) {
             known("a step", node)?;
+        }
+        for radio in &self.radios {
+            known(&format!("radio {}", radio.phy), &radio.node)?;
         }
         for flow in &self.flows {
             let what = format!("flow {}", flow.name);

@@ -31,10 +31,12 @@ pub enum Table {
     Qdisc,
     Flow,
     Fact,
+    Radio,
+    Station,
 }
 
 /// Every table, in the order of `Table`.
-const TABLES: [(&str, &[&[Column]]); 7] = [
+const TABLES: [(&str, &[&[Column]]); 9] = [
     ("tcp", &[TCP, &tcp_info::COLUMNS, TCP_EXTRAS]),
     ("ping", &[PING]),
     ("device", &[DEVICE]),
@@ -42,6 +44,8 @@ const TABLES: [(&str, &[&[Column]]); 7] = [
     ("qdisc", &[QDISC]),
     ("flow", &[FLOW]),
     ("fact", &[FACT]),
+    ("radio", &[RADIO]),
+    ("station", &[STATION]),
 ];
 
 const TCP: &[Column] =
@@ -133,6 +137,25 @@ const FACT: &[Column] = &[
     Column::optional("node", Kind::Text),
     Column::of("key", Kind::Text),
     Column::of("value", Kind::Text),
+];
+
+/// One of a radio's own counters; its name is the driver's.
+const RADIO: &[Column] = &[
+    Column::of("t_ns", Kind::I64),
+    Column::of("node", Kind::Text),
+    Column::of("device", Kind::Text),
+    Column::of("name", Kind::Text),
+    Column::of("value", Kind::I64),
+];
+
+/// One of a radio's counters of another station, which is known by its address.
+const STATION: &[Column] = &[
+    Column::of("t_ns", Kind::I64),
+    Column::of("node", Kind::Text),
+    Column::of("device", Kind::Text),
+    Column::of("station", Kind::Text),
+    Column::of("name", Kind::Text),
+    Column::of("value", Kind::I64),
 ];
 
 /// The rows of one table that are not in the file yet.

@@ -9,7 +9,8 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use nix::sys::socket::{send, MsgFlags};
 
-use crate::clock::{self, Epoch, SECOND};
+use crate::clock::{self, Epoch};
+use crate::daemon::Daemons;
 use crate::mailbox::Mailbox;
 use crate::netns::Nodes;
 use crate::plan::{Step, Work};
@@ -18,10 +19,14 @@ use crate::{icmp, tool};
 
 /// How long a `reach` step waits for a reply before it asks again.
 const REACH_INTERVAL: i64 = 50_000_000;
+/// How long an `iw` step waits before it asks again.
+const IW_INTERVAL: i64 = 100_000_000;
 /// Distinguishes its echoes from those of probes, whose identifiers count from 0.
 const REACH_ID: u16 = u16::MAX;
 
-pub fn run(steps: &[Step], nodes: &Nodes) -> Result<()> {
+/// Gives back the daemons that were started; they live as long as it does.
+pub fn run(steps: &[Step], nodes: &Nodes) -> Result<Daemons> {
+    let mut daemons = Daemons::default();
     for steps in steps.chunk_by(share_a_process) {
         let step = &steps[0];
         nodes.enter(step.node.as_deref())?;
@@ -34,12 +39,20 @@ pub fn run(steps: &[Step], nodes: &Nodes) -> Result<()> {
                 tool::run("ethtool", &args, "")
                     .map_err(|complaint| blame(step, args.join(" "), Failure::new(complaint.words)))?;
             }
+            Work::Iw { args, says, timeout_ns } => {
+                iw(args, says.as_deref(), *timeout_ns)
+                    .map_err(|failure| blame(step, args.join(" "), failure))?;
+            }
+            Work::Daemon(plan) => {
+                daemons.start(plan, step).map_err(|failure| blame(step, plan.tool.clone(), failure))?;
+            }
             Work::Reach { address, timeout_ns } => {
                 reach(*address, *timeout_ns).map_err(|failure| blame(step, address.to_string(), failure))?;
             }
         }
     }
-    nodes.enter(None)
+    nodes.enter(None)?;
+    Ok(daemons)
 }
 
 /// Tells the files of the `epoch` steps when test time 0 is.
@@ -91,6 +104,24 @@ fn run_batch(steps: &[Step]) -> Result<()> {
     })
 }
 
+/// One call; or, if it has to say something, as many as the time allows: a station may miss a beacon.
+fn iw(args: &[String], says: Option<&str>, timeout_ns: i64) -> Result<()> {
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let deadline = clock::monotonic() + timeout_ns;
+    loop {
+        let left = deadline - clock::monotonic();
+        let words = tool::run_within("iw", &args, left).map_err(|complaint| Failure::new(complaint.words))?;
+        if says.is_none_or(|says| words.contains(says)) {
+            return Ok(());
+        }
+        if left <= IW_INTERVAL {
+            let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+            return Err(Failure::of(format!("not within {} s", clock::seconds(timeout_ns)), words));
+        }
+        clock::sleep(IW_INTERVAL);
+    }
+}
+
 fn name(work: &Work) -> &'static str {
     match work {
         Work::Ip { .. } => "ip",
@@ -99,10 +130,12 @@ fn name(work: &Work) -> &'static str {
         Work::Ethtool { .. } => "ethtool",
         Work::Reach { .. } => "reach",
         Work::Epoch { .. } => "epoch",
+        Work::Iw { .. } => "iw",
+        Work::Daemon(_) => "daemon",
     }
 }
 
-fn blame(step: &Step, line: String, failure: Failure) -> Failure {
+pub fn blame(step: &Step, line: String, failure: Failure) -> Failure {
     Failure {
         origin: step.origin.clone(),
         step: Some(name(&step.work)),
@@ -130,7 +163,7 @@ fn reach(address: IpAddr, timeout_ns: i64) -> Result<()> {
             break;
         }
     }
-    Err(Failure::new(format!("unreachable: no reply to ping within {} s", seconds(timeout_ns))))
+    Err(Failure::new(format!("unreachable: no reply to ping within {} s", clock::seconds(timeout_ns))))
 }
 
 fn answered(socket: &OwnedFd, mailbox: &mut Mailbox, address: IpAddr) -> bool {
@@ -138,12 +171,6 @@ fn answered(socket: &OwnedFd, mailbox: &mut Mailbox, address: IpAddr) -> bool {
     let _ = mailbox.fetch(socket.as_fd());
     let mut messages = mailbox.messages();
     messages.any(|(packet, _)| matches!(icmp::parse_reply(packet, address), Some((REACH_ID, _))))
-}
-
-/// Nanoseconds as seconds, with no more digits than they need.
-fn seconds(ns: i64) -> String {
-    let text = format!("{}.{:09}", ns / SECOND, ns % SECOND);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]
@@ -162,12 +189,5 @@ mod tests {
         assert!(share_a_process(&ip, &ip));
         assert!(!share_a_process(&ip, &tc));
         assert!(!share_a_process(&ip, &other));
-    }
-
-    #[test]
-    fn seconds_are_short() {
-        assert_eq!(seconds(SECOND), "1");
-        assert_eq!(seconds(1_500_000_000), "1.5");
-        assert_eq!(seconds(50_000_000), "0.05");
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Runs the real `ip`, `tc` and `ethtool` in the namespace of the calling thread.
+//! Runs the real `ip`, `tc`, `ethtool` and `iw` in the namespace of the calling thread.
 //!
 //! A process start is by far the dearest thing in a set-up, so lines go to one process through `-batch -`. The child
 //! is started without copying this process (`posix_spawn`), which is why nothing here asks for a hook before exec.
@@ -8,6 +8,9 @@ use std::env;
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+
+use crate::clock;
+use crate::watched::{Heard, Watched};
 
 const USUAL_FOLDERS: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
 
@@ -18,7 +21,7 @@ pub struct Complaint {
     pub words: String,
 }
 
-fn find(tool: &str) -> io::Result<PathBuf> {
+pub fn find(tool: &str) -> io::Result<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path)
         .chain(USUAL_FOLDERS.map(PathBuf::from))
@@ -33,6 +36,23 @@ pub fn run(tool: &str, args: &[&str], input: &str) -> Result<(), Complaint> {
         Ok(None) => Ok(()),
         Ok(Some(words)) => Err(complaint(&words, tool)),
         Err(error) => Err(Complaint { line: None, words: format!("{tool}: {error}") }),
+    }
+}
+
+/// Runs a tool that may wait for something, but not for longer than `timeout_ns`; gives what it said.
+pub fn run_within(tool: &str, args: &[&str], timeout_ns: i64) -> Result<String, Complaint> {
+    let of = |error: io::Error| Complaint { line: None, words: format!("{tool}: {error}") };
+    let mut command = Command::new(find(tool).map_err(of)?);
+    command.args(args);
+    let mut program = Watched::start(command).map_err(of)?;
+    if program.listen(None, timeout_ns).map_err(of)? == Heard::Late {
+        let words = format!("did not end within {} s; {}", clock::seconds(timeout_ns), program.last_words());
+        return Err(Complaint { line: None, words });
+    }
+    if program.status().map_err(of)?.success() {
+        Ok(program.words())
+    } else {
+        Err(complaint(&program.words(), tool))
     }
 }
 

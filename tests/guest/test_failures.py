@@ -202,11 +202,27 @@ def test_a_killed_guest_costs_exit_status_3_and_shows_where_its_log_is(tmp_path:
     assert names(tmp_path) == ["run.failed"]
 
 
-def test_the_guest_has_a_root_of_its_own_made_of_the_agent_and_three_tools() -> None:
-    members = root.members()
-    tools = {f"usr/sbin/{tool}" for tool in root.TOOLS}
+@pytest.mark.parametrize("wifi", [False, True])
+def test_the_guest_has_a_root_of_its_own_made_of_the_agent_and_the_tools(wifi: bool) -> None:
+    members = root.members(wifi)
+    tools = {f"usr/sbin/{tool}" for tool in (root.TOOLS | root.WIFI_TOOLS if wifi else root.TOOLS)}
     places = ("usr/lib/", "usr/lib64", "etc/iproute2/", "dev/", "etc/passwd", "etc/group")
-    plain = {"init", "bin", "sbin", "lib", "lib64", "usr/bin", "usr/sbin", "proc", "sys", "dev", "run", "tmp", "out"}
+    plain = {
+        *(["var", "var/run"] if wifi else []),
+        "init",
+        "bin",
+        "sbin",
+        "lib",
+        "lib64",
+        "usr/bin",
+        "usr/sbin",
+        "proc",
+        "sys",
+        "dev",
+        "run",
+        "tmp",
+        "out",
+    }
     assert [name for name in members if name not in tools | plain and not name.startswith(places)] == []
     libraries = [name for name in members if ".so" in name]
     assert 0 < len(libraries) < 20

@@ -12,7 +12,9 @@ from typing import Any, BinaryIO
 PREFIX = b"hourglass: {"
 PANIC = "Kernel panic - not syncing"
 _COMPLAINT = re.compile(r"WARNING: |BUG: |Oops")
-_CHATTER = re.compile(r"BogoMIPS|epollctl add err|kernel memory protection|reboot: System halted")
+_CHATTER = re.compile(
+    r"BogoMIPS|regulatory\.db|firmware_class|epollctl add err|kernel memory protection|reboot: System halted"
+)
 _KEPT = 400
 
 Event = dict[str, Any]

@@ -35,13 +35,14 @@ class Check:
 
 def check() -> list[Check]:
     """All checks, those that others rest on first."""
-    return [python(), rust(), compilers(), fetching(), tools(), tracing(), memory(), agent(), disk()]
+    return [python(), rust(), compilers(), fetching(), tools(), wifi_tools(), tracing(), memory(), agent(), disk()]
 
 
 def missing_packages() -> list[str]:
     """The Debian packages that the checks ask for."""
     rust_package = [] if rust().ok else [rust_name()]
-    wanted = [*build_packages(), *process.missing_tools(FETCHING), *process.missing_tools(root.TOOLS), *rust_package]
+    guest = root.TOOLS | root.WIFI_TOOLS
+    wanted = [*build_packages(), *process.missing_tools(FETCHING), *process.missing_tools(guest), *rust_package]
     return sorted(set(wanted))
 
 
@@ -99,6 +100,11 @@ def fetching() -> Check:
 def tools() -> Check:
     """The tools that the guest runs."""
     return packages_check("network tools", process.missing_tools(root.TOOLS), ", ".join(root.TOOLS))
+
+
+def wifi_tools() -> Check:
+    """The tools that a guest with radios runs."""
+    return packages_check("Wi-Fi tools", process.missing_tools(root.WIFI_TOOLS), ", ".join(root.WIFI_TOOLS))
 
 
 def tracing() -> Check:

@@ -6,6 +6,7 @@ name. All paths it is given are relative to the run directory, because a kernel'
 by itself when the plan ends; it is killed when it stops talking, when we die, or when the user interrupts.
 """
 
+import json
 import mmap
 import shutil
 import subprocess
@@ -47,17 +48,17 @@ def run(
     Raises InputError when a step that stems from the user's scenario failed, GuestError when the guest did,
     MissingError when this machine cannot run guests. Bounded: each second of test time has `silence_s` of wall time.
     """
-    guest = boot(kernel, directory, seed)
+    guest = boot(kernel, directory, seed, root.needs_wifi(json.loads(plan_json)))
     return follow.execute(plan_json, directory, guest, judge, kernel.release, progress, silence_s, wall_limit_s)
 
 
 @contextmanager
-def boot(kernel: BuiltKernel, directory: Path, seed: int) -> Iterator[subprocess.Popen[bytes]]:
+def boot(kernel: BuiltKernel, directory: Path, seed: int, wifi: bool = False) -> Iterator[subprocess.Popen[bytes]]:
     """A guest at work in the run directory; what it needs there beside the plan is gone afterwards."""
     private = directory / PRIVATE
     try:
         private.mkdir(exist_ok=True)
-        (private / "root.cpio").symlink_to(root.image())
+        (private / "root.cpio").symlink_to(root.image(wifi))
         environment = {"TMPDIR": str(memory_folder())}
         with (
             cpu.claim() as own,

@@ -69,18 +69,22 @@ class ReachStep(Part):
 
 
 class IwStep(Part):
-    """One call of the real `iw`, which has to end well within `timeout_ns`; `node: null` is the first namespace."""
+    """One call of the real `iw`, which has to end well within `timeout_ns`; `node: null` is the first namespace.
+
+    With `says` it is called again until it prints that: `iw connect` ends well when it does not connect, too.
+    """
 
     do: Literal["iw"]
     node: str | None
     args: list[str]
+    says: str | None
     timeout_ns: Ns
     origin: str | None
 
 
 class DaemonStep(Part):
-    """A program that stays until the end of the run; `config` is the file it is given. The set-up goes on when it has said
-    `ready`."""
+    """A program that stays until the end of the run; `config` is the file it is given. The set-up goes on when it
+    has said `ready`."""
 
     do: Literal["daemon"]
     node: str

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wi-Fi: the steps that make radios, start an access point with hostapd and join its stations with `iw`.
 
-    phy line → wiphy → iw: into the node, a device on it → hostapd → ip: up, addresses → iw connect → the test's ping
+    phy line → wiphy → iw: a device on it, both into the node → hostapd → ip: up, addresses → iw connect → ping
 
 An open network: keys would need a
 cipher, and what is measured here does not. Everything is done before test time 0; block-ack sessions come up with the
@@ -20,6 +20,9 @@ from hourglass.scenario.wifi import PPB_PER_PPM
 DRIVER = "/proc/hourglass/radio"
 READY = "AP-ENABLED"
 """What hostapd says when it sends beacons."""
+
+CONNECTED = "connected to"
+"""What `iw connect -w` says of a success."""
 
 AP_NS = 10 * 10**9
 """Patience with hostapd: it listens for neighbours on a 40 MHz channel first, 0.2 s."""
@@ -69,10 +72,9 @@ def make(scenario: Scenario, network: Network, node: str) -> Iterator[Step]:
         cell, key = scenario.testbed.wifi[index], f"testbed.wifi.{index}"
         line = f"phy {name} {_settings(scenario, port, index)}"
         yield WriteStep(do="write", node=None, path=DRIVER, value=line, origin=key)
-        yield _iw(None, ["phy", name, "set", "netns", "name", node], IW_NS, key)
         kind = "managed" if port.side else "__ap"
-        add = ["phy", name, "interface", "add", port.device, "type", kind, "addr", mac(port)]
-        yield _iw(node, add, IW_NS, key)
+        yield _iw(["phy", name, "interface", "add", port.device, "type", kind, "addr", mac(port)], key)
+        yield _iw(["phy", name, "set", "netns", "name", node], key)
         if port.side == 0:
             yield _access_point(cell, port, index)
 
@@ -94,12 +96,19 @@ def join(scenario: Scenario, network: Network) -> Iterator[Step]:
     for index, (cell, members) in enumerate(zip(scenario.testbed.wifi, network.cells, strict=True)):
         frequency = str(_CHANNELS[cell.band][1])
         for port in members[1:]:
-            args = ["dev", port.device, "connect", "-w", ssid(index), frequency]
-            yield _iw(port.node, args, JOIN_NS, f"testbed.wifi.{index}.station.{port.side - 1}")
+            yield IwStep(
+                do="iw",
+                node=port.node,
+                args=["dev", port.device, "connect", "-w", ssid(index), frequency],
+                says=CONNECTED,
+                timeout_ns=JOIN_NS,
+                origin=f"testbed.wifi.{index}.station.{port.side - 1}",
+            )
 
 
-def _iw(node: str | None, args: list[str], timeout_ns: int, origin: str) -> IwStep:
-    return IwStep(do="iw", node=node, args=args, timeout_ns=timeout_ns, origin=origin)
+def _iw(args: list[str], origin: str) -> IwStep:
+    """In the first namespace: sysfs, where iw looks for the names of radios, is that one's."""
+    return IwStep(do="iw", node=None, args=args, says=None, timeout_ns=IW_NS, origin=origin)
 
 
 def _settings(scenario: Scenario, port: Port, index: int) -> str:

@@ -153,8 +153,8 @@ class Wifi(Table):
     chip: Annotated[str, PlainValidator(one_of(tuple(CHIPS), "A chip")), Kind('"ath9k", "ath9k_htc" or "generic"')] = (
         Field(
             default="ath9k",
-            description="How chip and driver aggregate, queue and retry: AR9580 (PCIe), AR9271 (USB; kernels before 6.2), or"
-            " a current chip with AQL.",
+            description="How chip and driver queue, aggregate and retry: AR9580 (PCIe), AR9271 (USB; kernels before 6.2)"
+            ", or a current chip with AQL.",
         )
     )
     standard: Standards = Field(default="n", description="802.11n, ac or ax; ac and ax with the generic chip.")
