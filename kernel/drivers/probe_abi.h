@@ -23,7 +23,7 @@
 
 #include <linux/types.h>
 
-enum probe_type {
+enum probe_record {
 	PROBE_PACKET = 1,
 	PROBE_LAYERS,
 	PROBE_TCP,
