@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * probe: where every packet is and was, of the flows and probes it is told to watch.
+ * probe: where every packet is and was, of the flows and probes it is told to
+ * watch.
  *
  *	tracepoints, TCP, wire ---> slots, connections ---> records ---> /proc/hourglass/probe
  *
@@ -12,9 +13,11 @@
  * probe_sample.c	sockets and queues at an instant
  * probe_proc.c		commands, records, the clock of the samples
  *
- * A packet is known by what stands in it (flow, sequence number), not by its skb: skbs are cut, merged and copied on
- * the way. The unit is what the wire carries: a GSO skb is as many packets as it has segments. Everything here runs in
- * bottom halves or with them off; the guest has one CPU. Nothing here changes a packet, a queue or a timer.
+ * A packet is known by what stands in it (flow, sequence number), not by its
+ * skb: skbs are cut, merged and copied on the way. The unit is what the wire
+ * carries: a GSO skb is as many packets as it has segments. Everything here
+ * runs in bottom halves or with them off; the guest has one CPU. Nothing here
+ * changes a packet, a queue or a timer.
  */
 #ifndef _PROBE_H
 #define _PROBE_H
@@ -24,7 +27,7 @@
 #include <linux/skbuff.h>
 #include "probe_abi.h"
 
-#define PROBE_VISITS	12	/* nodes that one packet passes; the last stands for all beyond */
+#define PROBE_VISITS 12 /* nodes that one packet passes; the last stands for all beyond */
 
 /* The layers between two sockets; the others belong to a socket. */
 enum probe_hop { HOP_RX, HOP_STACK, HOP_QDISC, HOP_RING, HOP_WIRE, HOP_PROPAGATION, HOP_COUNT };
@@ -35,8 +38,8 @@ enum probe_state {
 	PROBE_IN_QDISC = 1,
 	PROBE_IN_RING = 2,
 	PROBE_ON_WIRE = 4,
-	PROBE_RECEIVED = 8,	/* by a node; of TCP data at its end: not read yet */
-	PROBE_LOST = 16,	/* TCP data that was dropped: kept for its retransmission */
+	PROBE_RECEIVED = 8, /* by a node; of TCP data at its end: not read yet */
+	PROBE_LOST = 16, /* TCP data that was dropped: kept for its retransmission */
 };
 
 /* Sums over the packets of a stream that ended, at one node. */
@@ -48,15 +51,15 @@ struct probe_sums {
 
 /* One way of a watched flow or probe. */
 struct probe_way {
-	int final;		/* the node where its packets end; -1: not known yet */
-	u32 number;		/* of the next packet */
+	int final; /* the node where its packets end; -1: not known yet */
+	u32 number; /* of the next packet */
 	u64 sent, duplicated, delivered, dropped, unmatched;
-	struct probe_sums *sums[2];	/* [data] of PROBE_VISITS nodes */
+	struct probe_sums *sums[2]; /* [data] of PROBE_VISITS nodes */
 };
 
 struct probe_watch {
 	u16 id;
-	u8 kind;		/* as in struct probe_stream */
+	u8 kind; /* as in struct probe_stream */
 	u8 protocol;
 	u16 key;
 	struct probe_way way[2];
@@ -76,7 +79,7 @@ struct probe_end {
 	struct sock *sk;
 	/* as sender */
 	struct list_head written;
-	u32 sent_end;		/* sequence number behind all that was ever sent */
+	u32 sent_end; /* sequence number behind all that was ever sent */
 	bool has_sent;
 	u32 gso_bytes;
 	enum probe_hold hold;
@@ -85,18 +88,18 @@ struct probe_end {
 	u64 tsq_limit, tsq_rate;
 	u32 tsq_truesize, tsq_term, tsq_shift, tsq_throttled;
 	/* as receiver */
-	struct list_head received;	/* slots, by sequence number */
-	u32 read_end;		/* sequence number behind all that was read */
+	struct list_head received; /* slots, by sequence number */
+	u32 read_end; /* sequence number behind all that was read */
 	bool has_read;
-	s64 in_order_ns;	/* when the data read last was in order */
+	s64 in_order_ns; /* when the data read last was in order */
 };
 
 struct probe_connection {
 	struct hlist_node hash;
 	struct list_head list;
 	struct probe_watch *watch;
-	u16 port;		/* the client's */
-	struct probe_end end[2];	/* the client, the server */
+	u16 port; /* the client's */
+	struct probe_end end[2]; /* the client, the server */
 };
 
 struct probe_visited {
@@ -106,15 +109,15 @@ struct probe_visited {
 
 struct probe_slot {
 	struct hlist_node hash;
-	struct list_head received;	/* in probe_end, while PROBE_RECEIVED at its end */
+	struct list_head received; /* in probe_end, while PROBE_RECEIVED at its end */
 	u64 who, what;
 	struct probe_watch *watch;
 	u8 way, content, state;
 	u8 visits;
 	u32 number, bytes, seq;
 	s64 begin_ns;
-	s64 sent_ns;		/* for the first time */
-	s64 at_ns;		/* the last layer ended, or will */
+	s64 sent_ns; /* for the first time */
+	s64 at_ns; /* the last layer ended, or will */
 	s64 sender_ns[PROBE_STACK - PROBE_CWND];
 	s64 reorder_ns, read_ns;
 	struct probe_visited visit[PROBE_VISITS];
@@ -124,10 +127,10 @@ struct probe_slot {
 struct probe_packets {
 	struct probe_watch *watch;
 	u8 way, content;
-	u16 port;		/* the client's */
-	u64 what;		/* of the first */
+	u16 port; /* the client's */
+	u64 what; /* of the first */
 	u32 seq, ack;
-	u32 payload, step;	/* bytes: of all, of each but the last */
+	u32 payload, step; /* bytes: of all, of each but the last */
 	u32 count;
 };
 
@@ -145,13 +148,14 @@ bool probe_local(const struct sk_buff *skb, int offset, struct net *net);
 
 static inline u64 probe_who(const struct probe_packets *packets)
 {
-	return (u64)packets->watch->kind << 56 | (u64)packets->watch->id << 32 | (u64)packets->way << 24 |
-	       (u64)packets->content << 16 | packets->port;
+	return (u64)packets->watch->kind << 56 | (u64)packets->watch->id << 32 |
+	       (u64)packets->way << 24 | (u64)packets->content << 16 | packets->port;
 }
 
 static inline u64 probe_what(const struct probe_packets *packets, u32 index)
 {
-	return packets->content == PROBE_DATA ? packets->seq + index * packets->step : packets->what;
+	return packets->content == PROBE_DATA ? packets->seq + index * packets->step :
+						packets->what;
 }
 
 static inline u32 probe_bytes(const struct probe_packets *packets, u32 index)
@@ -160,7 +164,8 @@ static inline u32 probe_bytes(const struct probe_packets *packets, u32 index)
 }
 
 /* probe_slot.c */
-struct probe_slot *probe_slot_new(const struct probe_packets *packets, u32 index, int node, s64 now_ns);
+struct probe_slot *probe_slot_new(const struct probe_packets *packets, u32 index, int node,
+				  s64 now_ns);
 struct probe_slot *probe_slot_find(u64 who, u64 what, int states, int node, s64 now_ns);
 struct probe_slot *probe_slot_twin(const struct probe_slot *slot);
 void probe_slot_spend(struct probe_slot *slot, enum probe_hop hop, s64 until_ns);
@@ -177,18 +182,20 @@ static inline int probe_slot_node(const struct probe_slot *slot)
 
 static inline struct probe_stream probe_slot_stream(const struct probe_slot *slot)
 {
-	return (struct probe_stream){ .id = slot->watch->id, .kind = slot->watch->kind, .way = slot->way };
+	return (struct probe_stream){ .id = slot->watch->id,
+				      .kind = slot->watch->kind,
+				      .way = slot->way };
 }
 
 /* probe_path.c: what wire tells; times are those of the frame's bits */
 int probe_path_start(void);
-struct probe_slot *__probe_wire_sent(const struct sk_buff *frame, const struct net_device *dev, u64 start_ns,
-				     u64 end_ns);
+struct probe_slot *__probe_wire_sent(const struct sk_buff *frame, const struct net_device *dev,
+				     u64 start_ns, u64 end_ns);
 void __probe_wire_arrived(const struct sk_buff *frame, const struct net_device *to, u64 arrival_ns);
 
 /* The frame's bits leave @dev from @start_ns to @end_ns: its packet, or NULL. */
-static inline struct probe_slot *probe_wire_sent(const struct sk_buff *frame, const struct net_device *dev,
-						 u64 start_ns, u64 end_ns)
+static inline struct probe_slot *
+probe_wire_sent(const struct sk_buff *frame, const struct net_device *dev, u64 start_ns, u64 end_ns)
 {
 	return probe_on ? __probe_wire_sent(frame, dev, start_ns, end_ns) : NULL;
 }
@@ -208,7 +215,8 @@ static inline void probe_wire_twin(const struct probe_slot *packet)
 }
 
 /* The NIC hands it to the stack now; it has arrived at @arrival_ns. */
-static inline void probe_wire_arrived(const struct sk_buff *frame, const struct net_device *to, u64 arrival_ns)
+static inline void probe_wire_arrived(const struct sk_buff *frame, const struct net_device *to,
+				      u64 arrival_ns)
 {
 	if (probe_on)
 		__probe_wire_arrived(frame, to, arrival_ns);
@@ -218,7 +226,8 @@ static inline void probe_wire_arrived(const struct sk_buff *frame, const struct 
 int probe_drop_start(void);
 void __probe_drop(const struct sk_buff *frame, const struct net_device *dev, enum probe_place place,
 		  const char *reason);
-void __probe_wire_lost(struct probe_slot *packet, const struct sk_buff *frame, const struct net_device *dev);
+void __probe_wire_lost(struct probe_slot *packet, const struct sk_buff *frame,
+		       const struct net_device *dev);
 
 /* The cable loses the frame whose packet is @packet (NULL: nobody's). */
 static inline void probe_wire_lost(struct probe_slot *packet, const struct sk_buff *frame,
@@ -229,8 +238,8 @@ static inline void probe_wire_lost(struct probe_slot *packet, const struct sk_bu
 }
 
 /* A driver drops a frame. */
-static inline void probe_drop(const struct sk_buff *frame, const struct net_device *dev, enum probe_place place,
-			      const char *reason)
+static inline void probe_drop(const struct sk_buff *frame, const struct net_device *dev,
+			      enum probe_place place, const char *reason)
 {
 	if (probe_on)
 		__probe_drop(frame, dev, place, reason);
@@ -240,7 +249,8 @@ static inline void probe_drop(const struct sk_buff *frame, const struct net_devi
 int probe_tcp_start(void);
 struct probe_connection *probe_connection(struct probe_watch *watch, u16 port, bool make);
 struct probe_end *probe_end_of(const struct sock *sk, struct probe_watch **watch, u8 *side);
-void probe_tcp_sent(const struct probe_packets *packets, struct sock *sk, struct probe_slot *slot, s64 now_ns);
+void probe_tcp_sent(const struct probe_packets *packets, struct sock *sk, struct probe_slot *slot,
+		    s64 now_ns);
 bool probe_tcp_received(const struct probe_packets *packets, struct probe_slot *slot);
 void probe_end_hold(struct probe_end *end, enum probe_hold hold, s64 now_ns);
 extern struct list_head probe_connections;

@@ -2,12 +2,15 @@
 /*
  * probe: packets that end early.
  *
- * The kernel drops through kfree_skb(), whose tracepoint says why since 5.17 and where since ever; our drivers say it
- * themselves. Where a packet was when it was dropped its slot knows, which is better than what can be guessed from the
- * call. TCP data keeps its slot until it is sent again: what it waited before belongs to the retransmission.
+ * The kernel drops through kfree_skb(), whose tracepoint says why since 5.17
+ * and where since ever; our drivers say it themselves. Where a packet was when
+ * it was dropped its slot knows, which is better than what can be guessed from
+ * the call. TCP data keeps its slot until it is sent again: what it waited
+ * before belongs to the retransmission.
  *
- * A merged skb's pieces are freed by kfree_skb() too although nothing is lost (skb_release_data(), frag_list): their
- * data begin behind the network header, which at no place but the end a packet's do.
+ * A merged skb's pieces are freed by kfree_skb() too although nothing is lost
+ * (skb_release_data(), frag_list): their data begin behind the network header,
+ * which at no place but the end a packet's do.
  */
 #include <linux/if_ether.h>
 #include <linux/kallsyms.h>
@@ -26,7 +29,9 @@ static enum probe_place probe_place(const struct probe_slot *slot)
 	case PROBE_ON_WIRE:
 		return PROBE_AT_WIRE;
 	default:
-		return probe_slot_node(slot) == slot->watch->way[slot->way].final ? PROBE_AT_SOCKET : PROBE_AT_STACK;
+		return probe_slot_node(slot) == slot->watch->way[slot->way].final ?
+			       PROBE_AT_SOCKET :
+			       PROBE_AT_STACK;
 	}
 }
 
@@ -40,8 +45,9 @@ static void probe_end_slot(struct probe_slot *slot)
 		probe_slot_free(slot);
 }
 
-static void probe_record_drop(const struct net_device *dev, int node, enum probe_place place, const char *reason,
-			      struct probe_stream stream, u32 packets, u32 bytes)
+static void probe_record_drop(const struct net_device *dev, int node, enum probe_place place,
+			      const char *reason, struct probe_stream stream, u32 packets,
+			      u32 bytes)
 {
 	struct probe_drop *drop = probe_emit(PROBE_DROP, sizeof(*drop));
 
@@ -59,14 +65,15 @@ static void probe_record_drop(const struct net_device *dev, int node, enum probe
 }
 
 /* Ends the packets of a watched stream that are at @node in one of @states. */
-static void probe_drop_watched(const struct probe_packets *packets, const struct net_device *dev, int node,
-			       int states, int place, const char *reason)
+static void probe_drop_watched(const struct probe_packets *packets, const struct net_device *dev,
+			       int node, int states, int place, const char *reason)
 {
 	u32 i, dropped = 0, bytes = 0;
+	u64 who = probe_who(packets);
 
 	for (i = 0; i < packets->count; i++) {
-		struct probe_slot *slot = probe_slot_find(probe_who(packets), probe_what(packets, i), states, node,
-							  S64_MAX);
+		u64 what = probe_what(packets, i);
+		struct probe_slot *slot = probe_slot_find(who, what, states, node, S64_MAX);
 
 		if (!slot)
 			continue;
@@ -78,12 +85,14 @@ static void probe_drop_watched(const struct probe_packets *packets, const struct
 	}
 	if (dropped)
 		probe_record_drop(dev, node, place, reason,
-				  (struct probe_stream){ .id = packets->watch->id, .kind = packets->watch->kind,
-							 .way = packets->way }, dropped, bytes);
+				  (struct probe_stream){ .id = packets->watch->id,
+							 .kind = packets->watch->kind,
+							 .way = packets->way },
+				  dropped, bytes);
 }
 
-static void probe_drop_any(const struct sk_buff *skb, int offset, const struct net_device *dev, int states, int place,
-			   const char *reason)
+static void probe_drop_any(const struct sk_buff *skb, int offset, const struct net_device *dev,
+			   int states, int place, const char *reason)
 {
 	const struct probe_stream nobody = { .kind = 255 };
 	int node = probe_node(dev_net(dev));
@@ -92,7 +101,8 @@ static void probe_drop_any(const struct sk_buff *skb, int offset, const struct n
 	if (node < 0)
 		return;
 	if (probe_parse(skb, offset, &packets))
-		probe_drop_watched(&packets, dev, states == PROBE_ON_WIRE ? -1 : node, states, place, reason);
+		probe_drop_watched(&packets, dev, states == PROBE_ON_WIRE ? -1 : node, states,
+				   place, reason);
 	else
 		probe_record_drop(dev, node, place < 0 ? PROBE_AT_STACK : place, reason, nobody,
 				  max_t(u32, skb_shinfo(skb)->gso_segs, 1), skb->len);
@@ -101,18 +111,20 @@ static void probe_drop_any(const struct sk_buff *skb, int offset, const struct n
 void __probe_drop(const struct sk_buff *frame, const struct net_device *dev, enum probe_place place,
 		  const char *reason)
 {
-	probe_drop_any(frame, skb_network_offset(frame), dev, place == PROBE_AT_RING ? PROBE_IN_RING : PROBE_ON_WIRE,
-		       place, reason);
+	probe_drop_any(frame, skb_network_offset(frame), dev,
+		       place == PROBE_AT_RING ? PROBE_IN_RING : PROBE_ON_WIRE, place, reason);
 }
 
-void __probe_wire_lost(struct probe_slot *packet, const struct sk_buff *frame, const struct net_device *dev)
+void __probe_wire_lost(struct probe_slot *packet, const struct sk_buff *frame,
+		       const struct net_device *dev)
 {
 	const struct probe_stream nobody = { .kind = 255 };
 	int node = probe_node(dev_net(dev));
 
 	if (node < 0)
 		return;
-	probe_record_drop(dev, node, PROBE_AT_WIRE, "loss", packet ? probe_slot_stream(packet) : nobody, 1,
+	probe_record_drop(dev, node, PROBE_AT_WIRE, "loss",
+			  packet ? probe_slot_stream(packet) : nobody, 1,
 			  packet ? packet->bytes : frame->len);
 	if (packet)
 		probe_end_slot(packet);
@@ -120,7 +132,8 @@ void __probe_wire_lost(struct probe_slot *packet, const struct sk_buff *frame, c
 
 static void probe_freed(struct sk_buff *skb, const char *reason)
 {
-	int offset = skb_network_offset(skb), states = PROBE_IN_QDISC | PROBE_IN_RING | PROBE_RECEIVED;
+	int offset = skb_network_offset(skb),
+	    states = PROBE_IN_QDISC | PROBE_IN_RING | PROBE_RECEIVED;
 
 	if (!probe_on || !skb->dev)
 		return;
@@ -130,7 +143,10 @@ static void probe_freed(struct sk_buff *skb, const char *reason)
 	if (!skb_mac_header_was_set(skb) && !skb->network_header)
 		return;
 	if (offset < 0) {
-		/* TCP pulls its header: the end of the path, or a piece of a merged skb; not at the end means piece */
+		/*
+		 * TCP pulls its header: the end of the path, or a piece of a
+		 * merged skb; not at the end means piece
+		 */
 		struct probe_packets packets;
 		struct sk_buff whole = *skb;
 
@@ -138,8 +154,8 @@ static void probe_freed(struct sk_buff *skb, const char *reason)
 		whole.len -= offset;
 		if (probe_parse(&whole, 0, &packets) &&
 		    packets.watch->way[packets.way].final == probe_node(dev_net(skb->dev)))
-			probe_drop_watched(&packets, skb->dev, probe_node(dev_net(skb->dev)), PROBE_RECEIVED,
-					   PROBE_AT_SOCKET, reason);
+			probe_drop_watched(&packets, skb->dev, probe_node(dev_net(skb->dev)),
+					   PROBE_RECEIVED, PROBE_AT_SOCKET, reason);
 		return;
 	}
 	probe_drop_any(skb, offset, skb->dev, states, -1, reason);
@@ -156,8 +172,10 @@ static const char *probe_reason(enum skb_drop_reason reason)
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
 	{
 		unsigned int subsystem = u32_get_bits(reason, SKB_DROP_REASON_SUBSYS_MASK);
-		const struct drop_reason_list *list = subsystem < SKB_DROP_REASON_SUBSYS_NUM ?
-			rcu_dereference_check(drop_reasons_by_subsys[subsystem], true) : NULL;
+		const struct drop_reason_list *list =
+			subsystem < SKB_DROP_REASON_SUBSYS_NUM ?
+				rcu_dereference_check(drop_reasons_by_subsys[subsystem], true) :
+				NULL;
 
 		reason &= ~SKB_DROP_REASON_SUBSYS_MASK;
 		if (list && reason < list->n_reasons)
@@ -183,14 +201,15 @@ static void probe_freed_by(struct sk_buff *skb, void *location, const char *reas
 }
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
-static void probe_kfree_skb(void *data, struct sk_buff *skb, void *location, enum skb_drop_reason reason,
-			    struct sock *rx_sk)
+static void probe_kfree_skb(void *data, struct sk_buff *skb, void *location,
+			    enum skb_drop_reason reason, struct sock *rx_sk)
 {
 	if (probe_on)
 		probe_freed_by(skb, location, probe_reason(reason));
 }
 #elif LINUX_VERSION_CODE >= KERNEL_VERSION(5, 17, 0)
-static void probe_kfree_skb(void *data, struct sk_buff *skb, void *location, enum skb_drop_reason reason)
+static void probe_kfree_skb(void *data, struct sk_buff *skb, void *location,
+			    enum skb_drop_reason reason)
 {
 	if (probe_on)
 		probe_freed_by(skb, location, probe_reason(reason));

@@ -2,10 +2,11 @@
 /*
  * probe: from an skb's headers to the packets it stands for.
  *
- * A flow is known by the port its server listens on, a probe by that or by its echo identifier; the plan makes them
- * unique. A packet within it is known by its sequence number, a bare acknowledgement by the number it acknowledges, a
- * datagram by the first eight bytes of its payload. Equal packets that follow one another (duplicate acknowledgements)
- * are told apart by where they are.
+ * A flow is known by the port its server listens on, a probe by that or by its
+ * echo identifier; the plan makes them unique. A packet within it is known by
+ * its sequence number, a bare acknowledgment by the number it acknowledges, a
+ * datagram by the first eight bytes of its payload. Equal packets that follow
+ * one another (duplicate acknowledgments) are told apart by where they are.
  *
  * Left out: IPv6 extension headers, IP fragments, tunnels.
  */
@@ -20,7 +21,7 @@
 #include <net/route.h>
 #include "probe.h"
 
-#define PROBE_PORTS	65536
+#define PROBE_PORTS 65536
 
 enum { TABLE_TCP, TABLE_UDP, TABLE_ICMP, TABLE_COUNT };
 
@@ -64,7 +65,8 @@ struct probe_watch *probe_watch_of(u8 protocol, u16 source, u16 destination, u8 
 	return table[*way ? source : destination];
 }
 
-static bool probe_parse_tcp(const struct sk_buff *skb, int offset, int end, struct probe_packets *packets)
+static bool probe_parse_tcp(const struct sk_buff *skb, int offset, int end,
+			    struct probe_packets *packets)
 {
 	struct tcphdr buffer;
 	const struct tcphdr *tcp = skb_header_pointer(skb, offset, sizeof(buffer), &buffer);
@@ -91,7 +93,8 @@ static bool probe_parse_tcp(const struct sk_buff *skb, int offset, int end, stru
 	return true;
 }
 
-static bool probe_parse_udp(const struct sk_buff *skb, int offset, int end, struct probe_packets *packets)
+static bool probe_parse_udp(const struct sk_buff *skb, int offset, int end,
+			    struct probe_packets *packets)
 {
 	struct {
 		struct udphdr head;
@@ -118,7 +121,7 @@ static bool probe_parse_udp(const struct sk_buff *skb, int offset, int end, stru
 static bool probe_parse_icmp(const struct sk_buff *skb, int offset, int end, u8 request, u8 reply,
 			     struct probe_packets *packets)
 {
-	struct icmphdr buffer;	/* of an echo, ICMPv6's is the same */
+	struct icmphdr buffer; /* of an echo, ICMPv6's is the same */
 	const struct icmphdr *icmp = skb_header_pointer(skb, offset, sizeof(buffer), &buffer);
 
 	if (!icmp || (icmp->type != request && icmp->type != reply) || !tables[TABLE_ICMP])
@@ -145,15 +148,17 @@ static bool probe_parse_next(const struct sk_buff *skb, u8 protocol, int offset,
 	case IPPROTO_ICMP:
 		return probe_parse_icmp(skb, offset, end, ICMP_ECHO, ICMP_ECHOREPLY, packets);
 	case IPPROTO_ICMPV6:
-		return probe_parse_icmp(skb, offset, end, ICMPV6_ECHO_REQUEST, ICMPV6_ECHO_REPLY, packets);
+		return probe_parse_icmp(skb, offset, end, ICMPV6_ECHO_REQUEST, ICMPV6_ECHO_REPLY,
+					packets);
 	default:
 		return false;
 	}
 }
 
 /*
- * Reads the headers of @skb, whose IP header stands at @offset; false if nobody watches. Frames may be padded and
- * aggregates longer than IP can say, so the end is IP's where there is one packet and the skb's where there are many.
+ * Reads the headers of @skb, whose IP header stands at @offset; false if nobody
+ * watches. Frames may be padded and aggregates longer than IP can say, so the
+ * end is IP's where there is one packet and the skb's where there are many.
  */
 bool probe_parse(const struct sk_buff *skb, int offset, struct probe_packets *packets)
 {
@@ -173,7 +178,8 @@ bool probe_parse(const struct sk_buff *skb, int offset, struct probe_packets *pa
 		if (!skb_is_gso(skb))
 			end = offset + ntohs(ip->tot_len);
 	} else if (ip->version == 6) {
-		const struct ipv6hdr *ip6 = skb_header_pointer(skb, offset, sizeof(buffer.v6), &buffer);
+		const struct ipv6hdr *ip6 =
+			skb_header_pointer(skb, offset, sizeof(buffer.v6), &buffer);
 
 		if (!ip6)
 			return false;
@@ -210,7 +216,8 @@ bool probe_local(const struct sk_buff *skb, int offset, struct net *net)
 		return inet_addr_type(net, ip->daddr) == RTN_LOCAL;
 #if IS_ENABLED(CONFIG_IPV6)
 	if (ip->version == 6) {
-		const struct ipv6hdr *ip6 = skb_header_pointer(skb, offset, sizeof(buffer.v6), &buffer);
+		const struct ipv6hdr *ip6 =
+			skb_header_pointer(skb, offset, sizeof(buffer.v6), &buffer);
 
 		return ip6 && ipv6_chk_addr(net, &ip6->daddr, NULL, 0);
 	}

@@ -8,8 +8,9 @@
  * wire_sent, wire_arrives	wire: known in advance		ring, wire, propagation
  * netif_receive_skb		tracepoint			rx (GRO is over)
  *
- * Datagrams and bare acknowledgements end when the stack has them: from there to the socket it takes no time, and how
- * long a datagram waits for its reader is the reader's affair. TCP data ends when it is read (probe_tcp.c).
+ * Datagrams and bare acknowledgments end when the stack has them: from there to
+ * the socket it takes no time, and how long a datagram waits for its reader is
+ * the reader's affair. TCP data ends when it is read (probe_tcp.c).
  */
 #include <linux/etherdevice.h>
 #include <net/inet_common.h>
@@ -22,7 +23,8 @@ static s64 probe_now(void)
 	return ktime_get_ns();
 }
 
-static void probe_queue_one(const struct probe_packets *packets, u32 index, struct sk_buff *skb, int node, s64 now)
+static void probe_queue_one(const struct probe_packets *packets, u32 index, struct sk_buff *skb,
+			    int node, s64 now)
 {
 	u64 who = probe_who(packets), what = probe_what(packets, index);
 	struct probe_slot *slot;
@@ -63,7 +65,8 @@ static void probe_net_dev_queue(void *data, struct sk_buff *skb)
 		probe_queue_one(&packets, i, skb, node, now);
 }
 
-static void probe_net_dev_start_xmit(void *data, const struct sk_buff *skb, const struct net_device *dev)
+static void probe_net_dev_start_xmit(void *data, const struct sk_buff *skb,
+				     const struct net_device *dev)
 {
 	struct probe_packets packets;
 	int node = probe_node(dev_net(dev));
@@ -73,8 +76,8 @@ static void probe_net_dev_start_xmit(void *data, const struct sk_buff *skb, cons
 	if (!probe_on || node < 0 || !probe_parse(skb, skb_network_offset(skb), &packets))
 		return;
 	for (i = 0; i < packets.count; i++) {
-		struct probe_slot *slot = probe_slot_find(probe_who(&packets), probe_what(&packets, i),
-							  PROBE_IN_QDISC, node, now);
+		u64 who = probe_who(&packets), what = probe_what(&packets, i);
+		struct probe_slot *slot = probe_slot_find(who, what, PROBE_IN_QDISC, node, now);
 
 		if (!slot) {
 			packets.watch->way[packets.way].unmatched++;
@@ -86,8 +89,9 @@ static void probe_net_dev_start_xmit(void *data, const struct sk_buff *skb, cons
 }
 
 /* The slot of a frame, which is one packet, in one of @states at the node of @dev. */
-static struct probe_slot *probe_frame_slot(const struct sk_buff *frame, const struct net_device *dev, int states,
-					   int node, s64 now)
+static struct probe_slot *probe_frame_slot(const struct sk_buff *frame,
+					   const struct net_device *dev, int states, int node,
+					   s64 now)
 {
 	struct probe_packets packets;
 
@@ -96,9 +100,12 @@ static struct probe_slot *probe_frame_slot(const struct sk_buff *frame, const st
 	return probe_slot_find(probe_who(&packets), probe_what(&packets, 0), states, node, now);
 }
 
-/* Records a frame as it is on the cable at @t_ns, its data from @offset (negative: the header was pulled). */
-static void probe_capture(const struct sk_buff *frame, const struct net_device *dev, int offset, s64 t_ns,
-			  bool received, const struct probe_slot *slot)
+/*
+ * Records a frame as it is on the cable at @t_ns, its data from @offset
+ * (negative: the header was pulled).
+ */
+static void probe_capture(const struct sk_buff *frame, const struct net_device *dev, int offset,
+			  s64 t_ns, bool received, const struct probe_slot *slot)
 {
 	u32 snaplen, length = frame->len - offset, visits = slot ? slot->visits : 0;
 	struct probe_frame *record;
@@ -113,12 +120,15 @@ static void probe_capture(const struct sk_buff *frame, const struct net_device *
 		return;
 	record->t_ns = t_ns;
 	record->node = probe_node(dev_net(dev));
+	record->stream.kind = 255;
 	record->received = received;
 	record->length = length;
 	record->captured = snaplen;
 	record->visits = visits;
 	strscpy(record->device, dev->name, sizeof(record->device));
 	if (slot) {
+		record->stream = probe_slot_stream(slot);
+		record->number = slot->number;
 		record->begin_ns = slot->begin_ns;
 		probe_slot_layers(slot, record->visit);
 	}
@@ -129,8 +139,8 @@ static void probe_capture(const struct sk_buff *frame, const struct net_device *
 		skb_copy_bits(frame, 0, (u8 *)&record->visit[visits] - offset, snaplen + offset);
 }
 
-struct probe_slot *__probe_wire_sent(const struct sk_buff *frame, const struct net_device *dev, u64 start_ns,
-				     u64 end_ns)
+struct probe_slot *__probe_wire_sent(const struct sk_buff *frame, const struct net_device *dev,
+				     u64 start_ns, u64 end_ns)
 {
 	int node = probe_node(dev_net(dev));
 	struct probe_slot *slot;
@@ -158,9 +168,12 @@ void __probe_wire_arrived(const struct sk_buff *frame, const struct net_device *
 			      probe_frame_slot(frame, to, PROBE_ON_WIRE, -1, arrival_ns));
 }
 
-/* Whether @packets end at @node; asked of the routing tables until the answer is yes for the first time. */
-static bool probe_final(const struct probe_packets *packets, const struct sk_buff *skb, int offset, struct net *net,
-			int node)
+/*
+ * Whether @packets end at @node; asked of the routing tables until the answer
+ * is yes for the first time.
+ */
+static bool probe_final(const struct probe_packets *packets, const struct sk_buff *skb, int offset,
+			struct net *net, int node)
 {
 	struct probe_way *way = &packets->watch->way[packets->way];
 
@@ -205,7 +218,7 @@ static void probe_netif_receive_skb(void *data, struct sk_buff *skb)
 
 int probe_path_start(void)
 {
-	return register_trace_net_dev_queue(probe_net_dev_queue, NULL) ?:
-	       register_trace_net_dev_start_xmit(probe_net_dev_start_xmit, NULL) ?:
-	       register_trace_netif_receive_skb(probe_netif_receive_skb, NULL);
+	return register_trace_net_dev_queue(probe_net_dev_queue, NULL)			 ?:
+		       register_trace_net_dev_start_xmit(probe_net_dev_start_xmit, NULL) ?:
+		       register_trace_netif_receive_skb(probe_netif_receive_skb, NULL);
 }

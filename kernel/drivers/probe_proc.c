@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * probe: /proc/hourglass/probe. Commands in, records out; probe_abi.h says which.
+ * probe: /proc/hourglass/probe. Commands in, records out; probe_abi.h says
+ * which.
  *
- * Records are gathered in chunks and handed over whole. The reader sleeps in read(), which therefore also keeps the
- * clock of the samples: a sample costs a timer, and no system call.
+ * Records are gathered in chunks and handed over whole. The reader sleeps in
+ * read(), which therefore also keeps the clock of the samples: a sample costs a
+ * timer, and no system call.
  *
  * parameter		unit	value	why
  * PROBE_CHUNK		bytes	65536	what kmalloc() gives without searching
@@ -22,11 +24,11 @@
 #include "hourglass_proc.h"
 #include "probe.h"
 
-#define PROBE_CHUNK	65536
-#define PROBE_PATIENCE	(200 * NSEC_PER_MSEC)
-#define PROBE_WATCHES	4096
-#define PROBE_CAPTURES	64
-#define PROBE_LINE	128
+#define PROBE_CHUNK 65536
+#define PROBE_PATIENCE (200 * NSEC_PER_MSEC)
+#define PROBE_WATCHES 4096
+#define PROBE_CAPTURES 64
+#define PROBE_LINE 128
 
 bool probe_on;
 struct probe_watch *probe_watches[PROBE_WATCHES];
@@ -39,8 +41,8 @@ struct probe_chunk {
 };
 
 static LIST_HEAD(chunks);
-static u64 waiting;		/* bytes in them */
-static u64 wanted;		/* by a reader */
+static u64 waiting; /* bytes in them */
+static u64 wanted; /* by a reader */
 static DECLARE_WAIT_QUEUE_HEAD(readers);
 
 static struct {
@@ -49,12 +51,12 @@ static struct {
 } captures[PROBE_CAPTURES];
 static unsigned int capture_count;
 
-static u32 kept_of;		/* one packet in so many becomes a record; 0: none */
+static u32 kept_of; /* one packet in so many becomes a record; 0: none */
 static s64 sample_ns, totals_ns, next_sample, next_totals;
 static bool started, stopped;
 
 struct probe_net {
-	int node;	/* + 1; 0: not watched */
+	int node; /* + 1; 0: not watched */
 };
 
 static unsigned int probe_net_id __read_mostly;
@@ -78,21 +80,27 @@ u32 probe_snaplen(const struct net_device *dev, bool *captured)
 	return 0;
 }
 
-/* Whether the packet is one of those that become records: all of a probe's, one in @kept_of of a flow's. */
+/*
+ * Whether the packet is one of those that become records: all of a probe's,
+ * one in @kept_of of a flow's.
+ */
 bool probe_kept(const struct probe_slot *slot)
 {
 	if (!kept_of)
 		return false;
 	if (slot->watch->kind || kept_of == 1)
 		return true;
-	return hash_64((u64)slot->watch->id << 40 | (u64)slot->way << 32 | slot->number, 32) % kept_of == 0;
+	return hash_64((u64)slot->watch->id << 40 | (u64)slot->way << 32 | slot->number, 32) %
+		       kept_of ==
+	       0;
 }
 
 /* Room for a record with a body of @bytes, zeroed; NULL: no memory. */
 void *probe_emit(enum probe_record type, u32 bytes)
 {
 	u32 size = ALIGN(sizeof(struct probe_head) + bytes, 8);
-	struct probe_chunk *chunk = list_empty(&chunks) ? NULL : list_last_entry(&chunks, struct probe_chunk, list);
+	struct probe_chunk *chunk =
+		list_empty(&chunks) ? NULL : list_last_entry(&chunks, struct probe_chunk, list);
 	struct probe_head *head;
 
 	if (!chunk || chunk->filled + size > PROBE_CHUNK - sizeof(*chunk)) {
@@ -132,7 +140,8 @@ static int probe_command_watch(const char *words)
 	unsigned int id, key;
 	int error;
 
-	if (sscanf(words, "%7s %u %7s %u", kind, &id, protocol, &key) != 4 || id > U16_MAX || key > U16_MAX)
+	if (sscanf(words, "%7s %u %7s %u", kind, &id, protocol, &key) != 4 || id > U16_MAX ||
+	    key > U16_MAX)
 		return -EINVAL;
 	if (probe_watch_count == PROBE_WATCHES)
 		return -ENOSPC;
@@ -142,11 +151,14 @@ static int probe_command_watch(const char *words)
 	watch->id = id;
 	watch->key = key;
 	watch->kind = !strcmp(kind, "probe");
-	watch->protocol = !strcmp(protocol, "tcp") ? IPPROTO_TCP : !strcmp(protocol, "udp") ? IPPROTO_UDP :
-			  !strcmp(protocol, "icmp") ? IPPROTO_ICMP : 0;
+	watch->protocol = !strcmp(protocol, "tcp")  ? IPPROTO_TCP :
+			  !strcmp(protocol, "udp")  ? IPPROTO_UDP :
+			  !strcmp(protocol, "icmp") ? IPPROTO_ICMP :
+						      0;
 	watch->way[0].final = -1;
 	watch->way[1].final = -1;
-	error = watch->protocol && (watch->kind || !strcmp(kind, "flow")) ? probe_watch(watch) : -EINVAL;
+	error = watch->protocol && (watch->kind || !strcmp(kind, "flow")) ? probe_watch(watch) :
+									    -EINVAL;
 	if (error)
 		kfree(watch);
 	else
@@ -169,7 +181,7 @@ static int probe_command_capture(const char *words)
 		return -ENODEV;
 	captures[capture_count].snaplen = snaplen;
 	captures[capture_count++].dev = dev;
-	dev_put(dev);	/* a capture lasts as long as the guest */
+	dev_put(dev); /* a capture lasts as long as the guest */
 	return 0;
 }
 
@@ -230,14 +242,10 @@ static const struct {
 	const char *name;
 	int (*run)(const char *words);
 } commands[] = {
-	{ "node", probe_command_node },
-	{ "watch", probe_command_watch },
-	{ "capture", probe_command_capture },
-	{ "packets", probe_command_packets },
-	{ "totals", probe_command_totals },
-	{ "sample", probe_command_sample },
-	{ "start", probe_command_start },
-	{ "stop", probe_command_stop },
+	{ "node", probe_command_node },	      { "watch", probe_command_watch },
+	{ "capture", probe_command_capture }, { "packets", probe_command_packets },
+	{ "totals", probe_command_totals },   { "sample", probe_command_sample },
+	{ "start", probe_command_start },     { "stop", probe_command_stop },
 };
 
 static int probe_command(char *line)
@@ -309,7 +317,9 @@ static ssize_t probe_take(char __user *to, size_t size)
 		u32 end = chunk->taken;
 
 		while (end < chunk->filled &&
-		       taken + end - chunk->taken + ((struct probe_head *)(chunk->data + end))->size <= size)
+		       taken + end - chunk->taken +
+				       ((struct probe_head *)(chunk->data + end))->size <=
+			       size)
 			end += ((struct probe_head *)(chunk->data + end))->size;
 		if (end == chunk->taken && end < chunk->filled)
 			break;
@@ -323,7 +333,7 @@ static ssize_t probe_take(char __user *to, size_t size)
 		kfree(chunk);
 	}
 	waiting -= taken;
-	return taken ?: waiting ? -EINVAL : 0;	/* a buffer too small for one record */
+	return taken ?: waiting ? -EINVAL : 0; /* a buffer too small for one record */
 }
 
 static ssize_t probe_read(struct file *file, char __user *to, size_t size, loff_t *offset)

@@ -2,8 +2,9 @@
 /*
  * probe: sockets and queues at an instant, sums and balances.
  *
- * Runs in the context of the process that reads. The sockets are asked as sock_diag asks them (tcp_get_info(), the
- * congestion control's get_info()), so that the answers are the same.
+ * Runs in the context of the process that reads. The sockets are asked as
+ * sock_diag asks them (tcp_get_info(), the congestion control's get_info()), so
+ * that the answers are the same.
  */
 #include <linux/inet_diag.h>
 #include <linux/sock_diag.h>
@@ -32,7 +33,8 @@ static void probe_sample_tcp(struct probe_connection *connection, unsigned int s
 	if (!tcp)
 		return;
 	tcp->t_ns = t_ns;
-	tcp->stream = (struct probe_stream){ .id = connection->watch->id, .kind = connection->watch->kind,
+	tcp->stream = (struct probe_stream){ .id = connection->watch->id,
+					     .kind = connection->watch->kind,
 					     .way = side };
 	tcp->info_bytes = sizeof(info);
 	memcpy(tcp->info, &info, sizeof(info));
@@ -112,7 +114,8 @@ static void probe_totals_of(const struct probe_watch *watch, u8 way, bool data, 
 		if (!layers)
 			return;
 		layers->t_ns = t_ns;
-		layers->stream = (struct probe_stream){ .id = watch->id, .kind = watch->kind, .way = way };
+		layers->stream =
+			(struct probe_stream){ .id = watch->id, .kind = watch->kind, .way = way };
 		layers->node = sums[i].node;
 		layers->data = data;
 		layers->packets = sums[i].packets;
@@ -148,7 +151,8 @@ void probe_balance(s64 t_ns)
 				return;
 			balance->t_ns = t_ns;
 			balance->stream = (struct probe_stream){ .id = probe_watches[i]->id,
-								 .kind = probe_watches[i]->kind, .way = w };
+								 .kind = probe_watches[i]->kind,
+								 .way = w };
 			balance->sent = way->sent;
 			balance->duplicated = way->duplicated;
 			balance->delivered = way->delivered;

@@ -7,15 +7,17 @@
  *	                                            |
  *	                                            +--> in order -> read: finish
  *
- * A slot's clock `at_ns` says where its account ends; every event spends the time since then on one layer and moves the
- * clock, so that the layers add up to the packet's life by construction. What could still be wrong is an event that
- * comes in a place where the packet cannot be: those are counted (`unmatched`).
+ * A slot's clock `at_ns` says where its account ends; every event spends the
+ * time since then on one layer and moves the clock, so that the layers add up
+ * to the packet's life by construction. What could still be wrong is an event
+ * that comes in a place where the packet cannot be: those are counted
+ * (`unmatched`).
  */
 #include <linux/hashtable.h>
 #include <linux/slab.h>
 #include "probe.h"
 
-#define PROBE_HASH_BITS	14
+#define PROBE_HASH_BITS 14
 
 static DEFINE_HASHTABLE(slots, PROBE_HASH_BITS);
 static struct kmem_cache *slot_cache;
@@ -26,7 +28,8 @@ static u64 probe_hash(u64 who, u64 what)
 }
 
 /* A packet that leaves its first socket at @now_ns. */
-struct probe_slot *probe_slot_new(const struct probe_packets *packets, u32 index, int node, s64 now_ns)
+struct probe_slot *probe_slot_new(const struct probe_packets *packets, u32 index, int node,
+				  s64 now_ns)
 {
 	struct probe_way *way = &packets->watch->way[packets->way];
 	struct probe_slot *slot;
@@ -57,15 +60,16 @@ struct probe_slot *probe_slot_new(const struct probe_packets *packets, u32 index
 }
 
 /*
- * The oldest slot of the packet that is in one of @states at @node (-1: anywhere), and not further in time than
- * @now_ns.
+ * The oldest slot of the packet that is in one of @states at @node (-1:
+ * anywhere), and not further in time than @now_ns.
  */
 struct probe_slot *probe_slot_find(u64 who, u64 what, int states, int node, s64 now_ns)
 {
 	struct probe_slot *slot, *found = NULL;
 
 	hash_for_each_possible(slots, slot, hash, probe_hash(who, what)) {
-		if (slot->what != what || slot->who != who || !(slot->state & states) || slot->at_ns > now_ns)
+		if (slot->what != what || slot->who != who || !(slot->state & states) ||
+		    slot->at_ns > now_ns)
 			continue;
 		if (node < 0 || probe_slot_node(slot) == node)
 			found = slot;
@@ -106,9 +110,9 @@ void probe_slot_visit(struct probe_slot *slot, int node)
 /* Writes out the layers of each visit. */
 void probe_slot_layers(const struct probe_slot *slot, struct probe_visit *visit)
 {
-	static const enum probe_layer layer_of[HOP_COUNT] = {
-		PROBE_RX, PROBE_STACK, PROBE_QDISC, PROBE_RING, PROBE_WIRE, PROBE_PROPAGATION
-	};
+	static const enum probe_layer layer_of[HOP_COUNT] = { PROBE_RX,	   PROBE_STACK,
+							      PROBE_QDISC, PROBE_RING,
+							      PROBE_WIRE,  PROBE_PROPAGATION };
 	unsigned int i, hop;
 
 	memset(visit, 0, slot->visits * sizeof(*visit));
@@ -146,8 +150,10 @@ static void probe_slot_add(struct probe_slot *slot, const struct probe_visit *vi
 	s64 total = 0;
 
 	for (i = 0; i < slot->visits; i++) {
-		struct probe_sums *sums = probe_sums(&slot->watch->way[slot->way], slot->content == PROBE_DATA ||
-						     slot->content == PROBE_DATAGRAM, visit[i].node);
+		struct probe_sums *sums =
+			probe_sums(&slot->watch->way[slot->way],
+				   slot->content == PROBE_DATA || slot->content == PROBE_DATAGRAM,
+				   visit[i].node);
 
 		for (layer = 0; layer < PROBE_LAYER_COUNT; layer++) {
 			total += visit[i].layer_ns[layer];
@@ -161,7 +167,10 @@ static void probe_slot_add(struct probe_slot *slot, const struct probe_visit *vi
 		slot->watch->way[slot->way].unmatched++;
 }
 
-/* The packet has come to its end: into the sums, and into a record if it is one of those that are kept. */
+/*
+ * The packet has come to its end: into the sums, and into a record if it is
+ * one of those that are kept.
+ */
 void probe_slot_finish(struct probe_slot *slot)
 {
 	struct probe_visit visit[PROBE_VISITS];
@@ -178,7 +187,8 @@ void probe_slot_finish(struct probe_slot *slot)
 			packet->stream = probe_slot_stream(slot);
 			packet->number = slot->number;
 			packet->bytes = slot->bytes;
-			packet->data = slot->content == PROBE_DATA || slot->content == PROBE_DATAGRAM;
+			packet->data = slot->content == PROBE_DATA ||
+				       slot->content == PROBE_DATAGRAM;
 			packet->visits = slot->visits;
 			memcpy(packet->visit, visit, slot->visits * sizeof(*visit));
 		}

@@ -2,14 +2,19 @@
 /*
  * probe: sockets. How long data waits in them, and for what.
  *
- * Sender. Whenever tcp_write_xmit() stops with data left, one thing stopped it; until the next call that thing holds
- * the socket back. So a socket's time falls into stretches with one cause each, their sums are kept by cause, and what a
- * byte waited for is the difference of the sums between its write and its first transmission. The causes are asked for
- * in the order in which tcp_write_xmit() asks (net/ipv4/tcp_output.c): pacing, congestion window, receive window, then
- * Nagle and TSO deferral, then TCP Small Queues. An skb that is deferred because it does not fit the rest of a window is
- * held by that window. A byte that is sent again was held until it was sent first; from then on it is `recovery`.
+ * Sender. Whenever tcp_write_xmit() stops with data left, one thing stopped it;
+ * until the next call that thing holds the socket back. So a socket's time
+ * falls into stretches with one cause each, their sums are kept by cause, and
+ * what a byte waited for is the difference of the sums between its write and
+ * its first transmission. The causes are asked for in the order in which
+ * tcp_write_xmit() asks (net/ipv4/tcp_output.c): pacing, congestion window,
+ * receive window, then Nagle and TSO deferral, then TCP Small Queues. An skb
+ * that is deferred because it does not fit the rest of a window is held by that
+ * window. A byte that is sent again was held until it was sent first; from then
+ * on it is `recovery`.
  *
- * Receiver. A byte is in order when all before it have come, and ends when recvmsg() has passed it.
+ * Receiver. A byte is in order when all before it have come, and ends when
+ * recvmsg() has passed it.
  */
 #include <linux/hashtable.h>
 #include <linux/slab.h>
@@ -19,9 +24,9 @@
 #include <net/hourglass_probe.h>
 #include "probe.h"
 
-#if __has_include(<net/hourglass_tsq.h>)
+#if __has_include("net/hourglass_tsq.h")
 #include <net/hourglass_tsq.h>
-#else	/* a kernel without that hook */
+#else /* a kernel without that hook */
 enum tsq_mode { TSQ_KERNEL, TSQ_TIME, TSQ_BYTES, TSQ_OFF };
 
 static int tsq_mode(const struct sock *sk)
@@ -67,7 +72,10 @@ found:
 	return connection;
 }
 
-/* The end that is @sk, and whether that is the client (0) or the server (1); NULL if nobody watches it. */
+/*
+ * The end that is @sk, and whether that is the client (0) or the server (1);
+ * NULL if nobody watches it.
+ */
 struct probe_end *probe_end_of(const struct sock *sk, struct probe_watch **watch, u8 *side)
 {
 	const struct inet_sock *inet = inet_sk(sk);
@@ -76,7 +84,8 @@ struct probe_end *probe_end_of(const struct sock *sk, struct probe_watch **watch
 	*watch = probe_watch_of(IPPROTO_TCP, inet->inet_num, ntohs(inet->inet_dport), side);
 	if (!*watch)
 		return NULL;
-	connection = probe_connection(*watch, *side ? ntohs(inet->inet_dport) : inet->inet_num, true);
+	connection =
+		probe_connection(*watch, *side ? ntohs(inet->inet_dport) : inet->inet_num, true);
 	return connection ? &connection->end[*side] : NULL;
 }
 
@@ -113,7 +122,9 @@ void __probe_tcp_written(struct sock *sk)
 	if (!end)
 		return;
 	probe_end_hold(end, end->hold, now);
-	last = list_empty(&end->written) ? NULL : list_last_entry(&end->written, struct probe_written, list);
+	last = list_empty(&end->written) ?
+		       NULL :
+		       list_last_entry(&end->written, struct probe_written, list);
 	if (!last || last->t_ns != now) {
 		last = kmalloc(sizeof(*last), GFP_ATOMIC);
 		if (!last)
@@ -125,7 +136,8 @@ void __probe_tcp_written(struct sock *sk)
 	last->end = tcp_sk(sk)->write_seq;
 }
 
-static enum probe_term probe_term(const struct sock *sk, const struct sk_buff *skb, unsigned long limit)
+static enum probe_term probe_term(const struct sock *sk, const struct sk_buff *skb,
+				  unsigned long limit)
 {
 	switch (tsq_mode(sk)) {
 	case TSQ_BYTES:
@@ -166,8 +178,8 @@ static u32 probe_cwnd(const struct tcp_sock *tp)
 }
 
 /* What stopped tcp_write_xmit() before @skb, the first that is not sent. */
-static enum probe_hold probe_cause(const struct sock *sk, const struct probe_end *end, const struct sk_buff *skb,
-				   unsigned int mss)
+static enum probe_hold probe_cause(const struct sock *sk, const struct probe_end *end,
+				   const struct sk_buff *skb, unsigned int mss)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 in_flight = tcp_packets_in_flight(tp), cwnd = probe_cwnd(tp);
@@ -179,7 +191,8 @@ static enum probe_hold probe_cause(const struct sock *sk, const struct probe_end
 		return PROBE_HOLD_CWND;
 	if (after(first, tcp_wnd_end(tp)))
 		return PROBE_HOLD_RWND;
-	if (test_bit(TSQ_THROTTLED, &sk->sk_tsq_flags) && refcount_read(&sk->sk_wmem_alloc) > end->tsq_limit)
+	if (test_bit(TSQ_THROTTLED, &sk->sk_tsq_flags) &&
+	    refcount_read(&sk->sk_wmem_alloc) > end->tsq_limit)
 		return PROBE_HOLD_TSQ;
 	if (in_flight + DIV_ROUND_UP(skb->len, mss) > cwnd)
 		return PROBE_HOLD_CWND;
@@ -194,7 +207,8 @@ void __probe_tcp_held(struct sock *sk, unsigned int mss)
 	const struct sk_buff *skb = tcp_send_head(sk);
 
 	if (end)
-		probe_end_hold(end, skb ? probe_cause(sk, end, skb, mss) : PROBE_HOLD_NONE, ktime_get_ns());
+		probe_end_hold(end, skb ? probe_cause(sk, end, skb, mss) : PROBE_HOLD_NONE,
+			       ktime_get_ns());
 }
 
 /* Of data sent for the first time: its write, and what held it since. */
@@ -212,11 +226,12 @@ static void probe_first_sent(struct probe_end *end, struct probe_slot *slot, s64
 		kfree(first);
 	}
 	if (!first)
-		return;	/* written before the probe was on */
+		return; /* written before the probe was on */
 	slot->begin_ns = first->t_ns;
 	for (hold = PROBE_HOLD_CWND; hold < PROBE_HOLD_COUNT; hold++)
 		slot->sender_ns[hold - PROBE_HOLD_CWND] = end->hold_ns[hold] - first->hold_ns[hold];
-	slot->sender_ns[PROBE_PUSH - PROBE_CWND] += end->hold_ns[PROBE_HOLD_NONE] - first->hold_ns[PROBE_HOLD_NONE];
+	slot->sender_ns[PROBE_PUSH - PROBE_CWND] +=
+		end->hold_ns[PROBE_HOLD_NONE] - first->hold_ns[PROBE_HOLD_NONE];
 }
 
 /* Of data sent again: what is known from before. */
@@ -224,11 +239,11 @@ static void probe_sent_again(struct probe_slot *slot, s64 now)
 {
 	struct probe_slot *earlier;
 
-	slot->state = 0;	/* not itself */
+	slot->state = 0; /* not itself */
 	earlier = probe_slot_find(slot->who, slot->what, ~0, -1, S64_MAX);
 	slot->state = PROBE_IN_QDISC;
 	if (!earlier)
-		return;	/* it has arrived: this one is for nothing */
+		return; /* it has arrived: this one is for nothing */
 	slot->begin_ns = earlier->begin_ns;
 	slot->sent_ns = earlier->sent_ns;
 	memcpy(slot->sender_ns, earlier->sender_ns, sizeof(slot->sender_ns));
@@ -238,7 +253,8 @@ static void probe_sent_again(struct probe_slot *slot, s64 now)
 }
 
 /* TCP has sent the packet of @slot. */
-void probe_tcp_sent(const struct probe_packets *packets, struct sock *sk, struct probe_slot *slot, s64 now)
+void probe_tcp_sent(const struct probe_packets *packets, struct sock *sk, struct probe_slot *slot,
+		    s64 now)
 {
 	struct probe_connection *connection;
 	struct probe_end *end;
@@ -262,7 +278,8 @@ void probe_tcp_sent(const struct probe_packets *packets, struct sock *sk, struct
 /* Data has come to its end: false if it had come before. */
 bool probe_tcp_received(const struct probe_packets *packets, struct probe_slot *slot)
 {
-	struct probe_connection *connection = probe_connection(packets->watch, packets->port, false);
+	struct probe_connection *connection =
+		probe_connection(packets->watch, packets->port, false);
 	struct probe_end *end;
 	struct probe_slot *earlier;
 
@@ -317,5 +334,5 @@ static void probe_tcp_destroy_sock(void *data, struct sock *sk)
 int probe_tcp_start(void)
 {
 	return register_trace_tcp_rcv_space_adjust(probe_tcp_rcv_space_adjust, NULL) ?:
-	       register_trace_tcp_destroy_sock(probe_tcp_destroy_sock, NULL);
+		       register_trace_tcp_destroy_sock(probe_tcp_destroy_sock, NULL);
 }

@@ -11,16 +11,13 @@ struct sk_buff;
 
 #ifdef CONFIG_HOURGLASS_PROBE
 extern bool probe_on;
+#else
+#define probe_on false
+#endif
 
 void __probe_tcp_written(struct sock *sk);
 void __probe_tcp_limit(struct sock *sk, const struct sk_buff *skb, unsigned long limit);
 void __probe_tcp_held(struct sock *sk, unsigned int mss);
-#else
-#define probe_on false
-static inline void __probe_tcp_written(struct sock *sk) { }
-static inline void __probe_tcp_limit(struct sock *sk, const struct sk_buff *skb, unsigned long limit) { }
-static inline void __probe_tcp_held(struct sock *sk, unsigned int mss) { }
-#endif
 
 /* write_seq has grown. */
 static inline void probe_tcp_written(struct sock *sk)
