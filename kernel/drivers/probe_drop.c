@@ -130,35 +130,38 @@ void __probe_wire_lost(struct probe_slot *packet, const struct sk_buff *frame,
 		probe_end_slot(packet);
 }
 
-static void probe_freed(struct sk_buff *skb, const char *reason)
+/*
+ * TCP has pulled the IP header, and may have forgotten the device: the packet is
+ * at its end. Anywhere else it is a piece of a merged skb.
+ */
+static void probe_freed_behind(const struct sk_buff *skb, int offset, const char *reason)
 {
-	int offset = skb_network_offset(skb),
-	    states = PROBE_IN_QDISC | PROBE_IN_RING | PROBE_RECEIVED;
+	struct probe_packets packets;
+	struct sk_buff whole = *skb;
+	int final;
 
-	if (!probe_on || !skb->dev)
+	whole.data += offset;
+	whole.len -= offset;
+	if (!probe_parse(&whole, 0, &packets))
 		return;
+	final = packets.watch->way[packets.way].final;
+	if (!skb->dev || probe_node(dev_net(skb->dev)) == final)
+		probe_drop_watched(&packets, skb->dev, final, PROBE_RECEIVED, PROBE_AT_SOCKET,
+				   reason);
+}
+
+static void probe_freed(const struct sk_buff *skb, const char *reason)
+{
+	int offset = skb_network_offset(skb);
+
 	if (skb->protocol != htons(ETH_P_IP) && skb->protocol != htons(ETH_P_IPV6) &&
 	    skb->protocol != htons(ETH_P_ARP))
 		return;
-	if (!skb_mac_header_was_set(skb) && !skb->network_header)
-		return;
-	if (offset < 0) {
-		/*
-		 * TCP pulls its header: the end of the path, or a piece of a
-		 * merged skb; not at the end means piece
-		 */
-		struct probe_packets packets;
-		struct sk_buff whole = *skb;
-
-		whole.data += offset;
-		whole.len -= offset;
-		if (probe_parse(&whole, 0, &packets) &&
-		    packets.watch->way[packets.way].final == probe_node(dev_net(skb->dev)))
-			probe_drop_watched(&packets, skb->dev, probe_node(dev_net(skb->dev)),
-					   PROBE_RECEIVED, PROBE_AT_SOCKET, reason);
-		return;
-	}
-	probe_drop_any(skb, offset, skb->dev, states, -1, reason);
+	if (offset < 0)
+		probe_freed_behind(skb, offset, reason);
+	else if (skb->dev && (skb_mac_header_was_set(skb) || skb->network_header))
+		probe_drop_any(skb, offset, skb->dev,
+			       PROBE_IN_QDISC | PROBE_IN_RING | PROBE_RECEIVED, -1, reason);
 }
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 17, 0)
