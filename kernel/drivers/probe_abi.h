@@ -90,7 +90,8 @@ struct probe_packet {
 	__s64 t_ns;		/* its first layer began */
 	__s64 end_ns;		/* its last layer ended */
 	struct probe_stream stream;
-	__u32 number;		/* counts the packets of the stream, from 0 */
+	/* counts the packets of the stream; of a probe its sequence number */
+	__u32 number;
 	__u32 bytes;		/* of payload: TCP's, UDP's or ICMP's */
 	__u16 data;		/* 0: a bare acknowledgment, SYN, FIN */
 	__u16 visits;

@@ -64,16 +64,20 @@ static void probe_record_drop(const struct net_device *dev, int node, enum probe
 	strscpy(drop->reason, reason, sizeof(drop->reason));
 }
 
-/* Ends the packets of a watched stream that are at @node in one of @states. */
+/*
+ * Ends the packets of a watched stream that are at @node in one of @states, or
+ * on their way to it.
+ */
 static void probe_drop_watched(const struct probe_packets *packets, const struct net_device *dev,
 			       int node, int states, int place, const char *reason)
 {
 	u32 i, dropped = 0, bytes = 0;
 	u64 who = probe_who(packets);
+	int from = states == PROBE_ON_WIRE ? -1 : node;
 
 	for (i = 0; i < packets->count; i++) {
 		u64 what = probe_what(packets, i);
-		struct probe_slot *slot = probe_slot_find(who, what, states, node, S64_MAX);
+		struct probe_slot *slot = probe_slot_find(who, what, states, from, S64_MAX);
 
 		if (!slot)
 			continue;
@@ -101,8 +105,7 @@ static void probe_drop_any(const struct sk_buff *skb, int offset, const struct n
 	if (node < 0)
 		return;
 	if (probe_parse(skb, offset, &packets))
-		probe_drop_watched(&packets, dev, states == PROBE_ON_WIRE ? -1 : node, states,
-				   place, reason);
+		probe_drop_watched(&packets, dev, node, states, place, reason);
 	else
 		probe_record_drop(dev, node, place < 0 ? PROBE_AT_STACK : place, reason, nobody,
 				  max_t(u32, skb_shinfo(skb)->gso_segs, 1), skb->len);
@@ -145,7 +148,7 @@ static void probe_freed_behind(const struct sk_buff *skb, int offset, const char
 	if (!probe_parse(&whole, 0, &packets))
 		return;
 	final = packets.watch->way[packets.way].final;
-	if (!skb->dev || probe_node(dev_net(skb->dev)) == final)
+	if (final >= 0 && (!skb->dev || probe_node(dev_net(skb->dev)) == final))
 		probe_drop_watched(&packets, skb->dev, final, PROBE_RECEIVED, PROBE_AT_SOCKET,
 				   reason);
 }

@@ -13,7 +13,6 @@
  * the reader's affair. TCP data ends when it is read (probe_tcp.c).
  */
 #include <linux/etherdevice.h>
-#include <net/inet_common.h>
 #include <net/sock.h>
 #include <trace/events/net.h>
 #include "probe.h"
@@ -31,12 +30,12 @@ static void probe_queue_one(const struct probe_packets *packets, u32 index, stru
 
 	/* one device above another (ifb, bridge): still the first one's queue */
 	slot = probe_slot_find(who, what, PROBE_IN_QDISC | PROBE_IN_RING, node, now);
-	if (slot && (!skb->sk || slot->at_ns == now)) {
+	if (slot && (skb->skb_iif || slot->at_ns == now)) {
 		probe_slot_spend(slot, HOP_QDISC, now);
 		slot->state = PROBE_IN_QDISC;
 		return;
 	}
-	if (!skb->sk) {
+	if (skb->skb_iif) {
 		slot = probe_slot_find(who, what, PROBE_RECEIVED, node, now);
 		if (slot) {
 			probe_slot_spend(slot, HOP_STACK, now);
@@ -47,8 +46,7 @@ static void probe_queue_one(const struct probe_packets *packets, u32 index, stru
 		return;
 	}
 	slot = probe_slot_new(packets, index, node, now);
-	if (slot && (packets->content == PROBE_DATA || packets->content == PROBE_CONTROL ||
-		     packets->content == PROBE_ACK))
+	if (slot && packets->content != PROBE_DATAGRAM)
 		probe_tcp_sent(packets, skb->sk, slot, now);
 }
 

@@ -27,6 +27,25 @@ static u64 probe_hash(u64 who, u64 what)
 	return who * 0x9e3779b97f4a7c15ULL ^ what;
 }
 
+/*
+ * The number of a packet: they are counted, but for a probe's, whose sequence
+ * numbers (a UDP probe's first 32 bits; ICMP's 16 are continued) name both the
+ * question and its answer.
+ */
+static u32 probe_number(const struct probe_packets *packets, struct probe_way *way)
+{
+	u32 next = way->number;
+
+	if (!packets->watch->kind)
+		return way->number++;
+	if (packets->watch->protocol == IPPROTO_UDP)
+		next = packets->what >> 32;
+	else
+		next += (s16)(packets->what - next);
+	way->number = next + 1;
+	return next;
+}
+
 /* A packet that leaves its first socket at @now_ns. */
 struct probe_slot *probe_slot_new(const struct probe_packets *packets, u32 index, int node,
 				  s64 now_ns)
@@ -46,7 +65,7 @@ struct probe_slot *probe_slot_new(const struct probe_packets *packets, u32 index
 	slot->way = packets->way;
 	slot->content = packets->content;
 	slot->state = PROBE_IN_QDISC;
-	slot->number = way->number++;
+	slot->number = probe_number(packets, way);
 	slot->bytes = probe_bytes(packets, index);
 	slot->seq = slot->what;
 	slot->begin_ns = now_ns;
@@ -86,7 +105,8 @@ struct probe_slot *probe_slot_twin(const struct probe_slot *slot)
 		return NULL;
 	*twin = *slot;
 	INIT_LIST_HEAD(&twin->received);
-	twin->number = slot->watch->way[slot->way].number++;
+	if (!slot->watch->kind)
+		twin->number = slot->watch->way[slot->way].number++;
 	slot->watch->way[slot->way].duplicated++;
 	hash_add(slots, &twin->hash, probe_hash(twin->who, twin->what));
 	return twin;

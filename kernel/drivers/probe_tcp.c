@@ -263,7 +263,7 @@ void probe_tcp_sent(const struct probe_packets *packets, struct sock *sk, struct
 	if (!connection)
 		return;
 	end = &connection->end[packets->way];
-	if (sk_fullsock(sk) && sk->sk_protocol == IPPROTO_TCP && sk->sk_state != TCP_LISTEN &&
+	if (sk && sk_fullsock(sk) && sk->sk_protocol == IPPROTO_TCP && sk->sk_state != TCP_LISTEN &&
 	    sk->sk_state != TCP_CLOSE)
 		end->sk = sk;
 	if (packets->content != PROBE_DATA)
