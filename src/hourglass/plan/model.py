@@ -106,8 +106,8 @@ class Probe(Part):
 
 
 class Sampling(Part):
-    """Intervals of the samples; 0 is off (`device_ns`: at start and end only). One packet in `packets` gives its layers'
-    times; 0 is off."""
+    """Intervals of the samples; 0 is off (`device_ns`: at start and end only). The layers' times of one packet in
+    `packets` become rows; 0 is off."""
 
     tcp_ns: Ns
     device_ns: Ns
