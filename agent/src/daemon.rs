@@ -7,17 +7,17 @@ use std::process::Command;
 
 use crate::clock;
 use crate::plan::{self, Step};
+use crate::program::{Heard, Program};
 use crate::report::{Failure, Result};
 use crate::setup::blame;
 use crate::tool;
-use crate::watched::{Heard, Watched};
 
 /// Memory that is the run's own, in a guest and on a real machine.
 const FOLDER: &str = "/run";
 
 #[derive(Default)]
 pub struct Daemons {
-    running: Vec<(Step, Watched)>,
+    running: Vec<(Step, Program)>,
 }
 
 impl Daemons {
@@ -29,7 +29,7 @@ impl Daemons {
         let mut command =
             Command::new(tool::find(&daemon.tool).map_err(|error| Failure::of(&daemon.tool, error))?);
         command.arg(&config);
-        let mut program = Watched::start(command).map_err(of)?;
+        let mut program = Program::start(command).map_err(of)?;
         match program.listen(Some(&daemon.ready), daemon.timeout_ns).map_err(of)? {
             Heard::Word => {}
             Heard::End => return Err(Failure::of("ended before it was ready", program.last_words())),

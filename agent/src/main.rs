@@ -8,10 +8,12 @@
 //!
 //! The way of a run: `plan` is read, `netns` makes the nodes, `setup` runs the steps (`tool`, `icmp`, `daemon`),
 //! `clockwork` follows the `agenda`: `flow` and `probe` make traffic, `diag`, `device` and `radio` sample, all into
-//! `records`. `report` is
-//! what the outside sees.
+//! `records`. On a kernel that has it, `watch` reads what the kernel's own probe saw: `abi` takes it apart, `rows` and
+//! `capture` write it. `report` is what the outside sees.
 
+mod abi;
 mod agenda;
+mod capture;
 mod clock;
 mod clockwork;
 mod column;
@@ -28,14 +30,19 @@ mod netlink;
 mod netns;
 mod plan;
 mod probe;
+mod program;
+mod qdisc_stat;
 mod radio;
 mod records;
 mod report;
+mod rows;
 mod setup;
+mod socket;
 mod sys;
+mod tables;
 mod tcp_info;
 mod tool;
-mod watched;
+mod watch;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -62,14 +69,15 @@ fn run() -> Result<()> {
     let plan = Path::new(plan);
     let text = fs::read(plan).map_err(|error| Failure::system(plan.display(), error))?;
     let plan = plan::Plan::parse(&text)?;
-    let records = records::Records::create(Path::new(records))?;
+    let path = Path::new(records);
+    let records = records::Records::create(path)?;
+    let captures = capture::Captures::create(&plan.captures, path.parent().unwrap_or(Path::new("")))?;
     if !first {
         init::isolate()?; // only now: the files may lie in what it hides
     }
     let nodes = netns::Nodes::make(&plan.nodes)?;
     let daemons = setup::run(&plan.setup, &nodes)?;
-    let agenda = agenda::Agenda::new(&plan);
-    clockwork::Clockwork::prepare(&plan, &nodes, daemons, records)?.run(agenda)
+    clockwork::Clockwork::prepare(&plan, &nodes, daemons, records, captures)?.run()
 }
 
 /// The one way out, for success, failure and panic alike.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The counters of the radios: a line of JSON per radio in `/proc/hourglass/radio`, whose names are the driver's.
 //!
-//! A number is a row, an array a row for each entry that is not 0 (`subframes.17`), an object within a row for each of its
-//! numbers (`air.data_ns`). What stands below `stations` belongs to the station whose address is the key.
+//! A number is a row, an object within is a row for each of its numbers (`aggregates.17`). What stands below `stations` are
+//! the driver's counters of the radios it talks to, each with its address.
 
 use std::fs::File;
 use std::io::Error;
@@ -12,11 +12,13 @@ use serde_json::{Map, Value};
 
 use crate::column::Cell;
 use crate::plan::Radio;
-use crate::records::{Records, Table};
+use crate::records::Records;
 use crate::report::{Failure, Result};
+use crate::tables::Table;
 
 const DRIVER: &str = "/proc/hourglass/radio";
 const STATIONS: &str = "stations";
+const ADDRESS: &str = "addr";
 /// A line has some KB: the histogram of aggregates, a dozen counters for each station.
 const CHUNK: usize = 1 << 16;
 
@@ -41,7 +43,7 @@ impl Radios {
                 serde_json::from_slice(line).map_err(|error| Failure::of(DRIVER, error))?;
             let phy = counters.get("phy").and_then(Value::as_str).unwrap_or_default();
             if let Some(radio) = self.list.iter().find(|radio| radio.phy == phy) {
-                write(t_ns, radio, &counters, records)?;
+                write(t_ns, radio, &self.list, &counters, records)?;
             }
         }
         Ok(())
@@ -66,47 +68,43 @@ fn read(file: &File, buffer: &mut Vec<u8>) -> std::io::Result<()> {
     }
 }
 
-fn write(t_ns: i64, radio: &Radio, counters: &Map<String, Value>, records: &mut Records) -> Result<()> {
-    let head = [Cell::I64(t_ns), Cell::Text(&radio.node), Cell::Text(&radio.device)];
+fn write(
+    t_ns: i64,
+    radio: &Radio,
+    radios: &[Radio],
+    counters: &Map<String, Value>,
+    records: &mut Records,
+) -> Result<()> {
     let mut result = Ok(());
-    for (key, value) in counters {
-        if key == STATIONS {
-            for (station, counters) in value.as_object().into_iter().flatten() {
-                flatten("", counters, &mut |name, value| {
-                    let row =
-                        [&head[..], &[Cell::Text(station), Cell::Text(name), Cell::I64(value)]].concat();
-                    if result.is_ok() {
-                        result = records.push(Table::Station, &row);
-                    }
-                });
-            }
-        } else {
-            flatten(key, value, &mut |name, value| {
-                let row = [&head[..], &[Cell::Text(name), Cell::I64(value)]].concat();
-                if result.is_ok() {
-                    result = records.push(Table::Radio, &row);
-                }
-            });
+    let mut push = |station: Option<&str>, name: &str, value: i64| {
+        let table = if station.is_some() { Table::Station } else { Table::Radio };
+        let head = [Cell::I64(t_ns), Cell::Text(&radio.node), Cell::Text(&radio.device)];
+        let tail = [Cell::Text(name), Cell::I64(value)];
+        if result.is_ok() {
+            result = records.push(table, head.into_iter().chain(station.map(Cell::Text)).chain(tail));
         }
+    };
+    for (key, value) in counters.iter().filter(|(key, _)| *key != STATIONS) {
+        flatten(key, value, &mut |name, value| push(None, name, value));
+    }
+    for station in counters.get(STATIONS).and_then(Value::as_array).into_iter().flatten() {
+        let address = station.get(ADDRESS).and_then(Value::as_str).unwrap_or_default();
+        let node = radios.iter().find(|radio| radio.address == address).map_or(address, |radio| &radio.node);
+        flatten("", station, &mut |name, value| push(Some(node), name, value));
     }
     result
 }
 
 /// Every number below `value`, under its dotted name.
 fn flatten(name: &str, value: &Value, take: &mut dyn FnMut(&str, i64)) {
-    let below = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name}.{key}") };
     match value {
-        Value::Number(number) => {
-            if let Some(number) = number.as_i64() {
-                take(name, number);
+        Value::Number(number) => number.as_i64().into_iter().for_each(|number| take(name, number)),
+        Value::Object(entries) => {
+            for (key, entry) in entries {
+                let below = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
+                flatten(&below, entry, take);
             }
         }
-        Value::Array(entries) => {
-            for (place, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.as_i64() != Some(0)) {
-                flatten(&below(&place.to_string()), entry, take);
-            }
-        }
-        Value::Object(entries) => entries.iter().for_each(|(key, entry)| flatten(&below(key), entry, take)),
         _ => {}
     }
 }
@@ -117,11 +115,10 @@ mod tests {
 
     #[test]
     fn numbers_are_found_wherever_they_stand() {
-        let value =
-            serde_json::json!({"a": 1, "b": {"c_ns": -2}, "hist": [0, 7, 0, 9], "name": "x", "half": 0.5});
+        let value = serde_json::json!({"a": 1, "tx_ns": {"be": 2}, "aggregates": {"17": 9}, "name": "x"});
         let mut rows = Vec::new();
         flatten("", &value, &mut |name, value| rows.push((name.to_owned(), value)));
-        let expected = [("a", 1), ("b.c_ns", -2), ("hist.1", 7), ("hist.3", 9)];
+        let expected = [("a", 1), ("aggregates.17", 9), ("tx_ns.be", 2)];
         assert_eq!(rows, expected.map(|(name, value)| (name.to_owned(), value)));
     }
 }

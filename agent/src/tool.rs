@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crate::clock;
-use crate::watched::{Heard, Watched};
+use crate::program::{Heard, Program};
 
 const USUAL_FOLDERS: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
 
@@ -44,7 +44,7 @@ pub fn run_within(tool: &str, args: &[&str], timeout_ns: i64) -> Result<String, 
     let of = |error: io::Error| Complaint { line: None, words: format!("{tool}: {error}") };
     let mut command = Command::new(find(tool).map_err(of)?);
     command.args(args);
-    let mut program = Watched::start(command).map_err(of)?;
+    let mut program = Program::start(command).map_err(of)?;
     if program.listen(None, timeout_ns).map_err(of)? == Heard::Late {
         let words = format!("did not end within {} s; {}", clock::seconds(timeout_ns), program.last_words());
         return Err(Complaint { line: None, words });

@@ -34,9 +34,8 @@ def step_lines(step: Step) -> list[str]:
         case ReachStep():
             texts = [f"{step.node} reach {step.address} {step.timeout_ns}"]
         case IwStep():
-            texts = [
-                f"{step.node or '-'} iw {' '.join(step.args)} ({step.timeout_ns}){f' until {step.says}' if step.says else ''}"
-            ]
+            patience = f"until {step.says} ({step.timeout_ns})" if step.says else f"({step.timeout_ns})"
+            texts = [f"{step.node or '-'} iw {' '.join(step.args)} {patience}"]
         case DaemonStep():
             texts = [f"{step.node} {step.tool}: {line}" for line in step.config.splitlines()]
             texts.append(f"{step.node} {step.tool} until {step.ready} ({step.timeout_ns})")

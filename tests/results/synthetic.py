@@ -95,7 +95,8 @@ def plan(recipe: Recipe) -> dict[str, Any]:
         for i, p in enumerate(recipe.probes)
     ]  # fmt: skip
     return {"version": 1, "seed": 1, "end_ns": round(recipe.end_s * S), "nodes": ["client", "server"], "setup": [],
-            "flows": flows, "probes": probes, "sampling": {"tcp_ns": 10 * MS, "device_ns": 200 * MS}}  # fmt: skip
+            "flows": flows, "probes": probes, "sampling": {"tcp_ns": 10 * MS, "device_ns": 200 * MS, "packets": 0},
+            "captures": []}  # fmt: skip
 
 
 def tables(recipe: Recipe) -> list[dict[str, Any]]:

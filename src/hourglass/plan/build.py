@@ -35,7 +35,8 @@ def build(scenario: Scenario, links: Literal["wire", "veth"] = "wire") -> Plan:
         setup=[*(_wire(scenario, network) if links == "wire" else _veth(scenario, network)), _reach(scenario, network)],
         flows=flows,
         probes=probes,
-        sampling=Sampling(tcp_ns=scenario.measure.tcp, device_ns=scenario.measure.devices),
+        sampling=Sampling(tcp_ns=scenario.measure.tcp, device_ns=scenario.measure.devices, packets=1),
+        captures=[],
         radios=radios.radios(network),
     )
 

@@ -15,7 +15,7 @@ from hourglass.plan.model import DaemonStep, IwStep, Radio, Step, WriteStep
 from hourglass.plan.network import Network, Port
 from hourglass.plan.seeds import radio_seed
 from hourglass.scenario import Scenario, Station, Wifi
-from hourglass.scenario.wifi import PPB_PER_PPM
+from hourglass.scenario.wifi import PPB_PER_PPM, STANDARDS
 
 DRIVER = "/proc/hourglass/radio"
 READY = "AP-ENABLED"
@@ -39,9 +39,9 @@ _HALVES = {80: (42, 1)}
 
 _CHIP_KEYS = {
     "max_subframes": "max_subframes",
-    "max_airtime": "max_us",
+    "max_airtime": "max_airtime_us",
     "depth": "depth",
-    "rts": "rts",
+    "rts": "rts_bytes",
     "rx_usecs": "rx_last_us",
     "rx_usecs_first": "rx_first_us",
 }
@@ -51,7 +51,7 @@ _CHIP_KEYS = {
 def radios(network: Network) -> list[Radio]:
     """Every radio, in the order in which they are made."""
     ports = [port for node in network.nodes for port in network.radios(node)]
-    return [Radio(phy=phy(network, port), node=port.node, device=port.device) for port in ports]
+    return [Radio(phy=phy(network, port), node=port.node, device=port.device, address=mac(port)) for port in ports]
 
 
 def phy(network: Network, port: Port) -> str:
@@ -73,7 +73,7 @@ def make(scenario: Scenario, network: Network, node: str) -> Iterator[Step]:
         line = f"phy {name} {_settings(scenario, port, index)}"
         yield WriteStep(do="write", node=None, path=DRIVER, value=line, origin=key)
         kind = "managed" if port.side else "__ap"
-        yield _iw(["phy", name, "interface", "add", port.device, "type", kind, "addr", mac(port)], key)
+        yield _iw(["phy", name, "interface", "add", port.device, "type", kind], key)
         yield _iw(["phy", name, "set", "netns", "name", node], key)
         if port.side == 0:
             yield _access_point(cell, port, index)
@@ -117,15 +117,16 @@ def _settings(scenario: Scenario, port: Port, index: int) -> str:
     words: dict[str, object] = {
         "medium": index,
         "chip": cell.chip,
-        "std": cell.standard,
-        "band": cell.band[:-3],
+        "addr": mac(port),
+        "standard": cell.standard,
+        "band": int(float(cell.band[:-3])),
         "width": cell.width,
         "streams": cell.streams,
-        "gi_ns": cell.guard,
+        "sgi": int(cell.guard == min(STANDARDS[cell.standard].guards)),
         **_link(cell, cell.station[port.side - 1] if port.side else None),
         "seed": radio_seed(scenario.seed, port.link, port.side),
         "collide": int(cell.collisions),
-        "atf": int(cell.fairness),
+        "fair": int(cell.fairness),
     }
     if cell.pacing_shift != "kernel":
         words["pacing_shift"] = cell.pacing_shift
@@ -139,9 +140,11 @@ def _link(cell: Wifi, station: Station | None) -> dict[str, object]:
     quality: Wifi | Station = cell
     if station is not None and (station.snr is not None or station.error is not None):
         quality = station
+    if cell.standard == "n" and isinstance(mcs, int):
+        mcs += 8 * (cell.streams - 1)
     words: dict[str, object] = {"mcs": mcs}
     if quality.snr is not None:
-        words["snr_db"] = quality.snr
+        words["snr_cdb"] = 100 * quality.snr
     elif quality.error:
         words["per_ppm"] = quality.error // PPB_PER_PPM
     return words

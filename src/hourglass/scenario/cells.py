@@ -126,6 +126,8 @@ def _check_link(key: str, link: Wifi | Station, cell: Wifi) -> None:
         raise refusal(f"{key}.error", link.error, "goes without snr, which gives an error probability itself")
     if mcs == "minstrel" and cell.chip == "ath9k_htc":
         raise refusal(f"{key}.mcs", mcs, "ath9k_htc chooses rates in its firmware, which is not modelled: a number")
+    if mcs == "minstrel" and cell.standard == "ax":
+        raise refusal(f"{key}.mcs", mcs, "minstrel_ht knows no rate of 802.11ax: a number")
     if isinstance(mcs, int) and mcs > standard.mcs:
         raise refusal(f"{key}.mcs", mcs, f"802.11{cell.standard} has 0 to {standard.mcs} per stream")
     if cell.standard == "ac" and isinstance(mcs, int) and cell.streams in NO_VHT.get((cell.width, mcs), ()):

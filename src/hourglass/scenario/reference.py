@@ -101,7 +101,7 @@ NOTES = """## Notes
 * **Trace.** Times count from test time 0, when the pings begin. An opportunity of a Mahimahi trace lets one 1500-byte
   packet pass. A trace's file is looked for beside the scenario's file, or in the current folder when there is none.
 * **Wi-Fi.** The access point routes between the cell and its other devices. Cells come behind the L links: cell K has
-  the subnet 10.0.(L + K).0, the access point .1, the stations .2 and on. Where mac80211 queues by itself (every chip but
+  the subnet 10.0.(L + K).0, the access point .1, the stations .2 and on. Where mac80211 queues by itself (not with
   ath9k_htc) a device has no qdisc unless `qdisc` is another than pfifo_fast: then it is put above mac80211's queues.
   ath9k_htc has the kernel's mq over four pfifo_fast, or the one `qdisc` asks for.
 * **Probes.** Each is up to a tenth of its interval late, at random: round intervals would meet periodic states in one

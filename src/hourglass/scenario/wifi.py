@@ -41,7 +41,7 @@ CHIPS = {
 
 @dataclass(frozen=True)
 class Standard:
-    """An amendment's highest MCS of one stream, and its guard intervals in ns."""
+    """An amendment's highest MCS of one stream, and the driver's guard intervals in ns."""
 
     mcs: int
     guards: tuple[int, ...]
@@ -50,7 +50,7 @@ class Standard:
 STANDARDS = {
     "n": Standard(7, (400, 800)),
     "ac": Standard(9, (400, 800)),
-    "ax": Standard(11, (800, 1600, 3200)),
+    "ax": Standard(11, (800, 3200)),
 }
 NO_VHT = {(20, 9): (1, 2, 4), (80, 6): (3,)}
 """(width, MCS) → numbers of streams for which 802.11ac has no such rate (802.11-2020, 21.5)."""
@@ -93,7 +93,7 @@ Guard = Annotated[
     int, PlainValidator(_GUARD.parse), PlainSerializer(lambda ns: show(ns, TIME), return_type=str), Kind("time", "ns")
 ]
 Mcs = Annotated[int | str, PlainValidator(_mcs), Kind('integer or "minstrel"')]
-Db = Annotated[int, integer(-10, 80, "dB"), Kind("integer", "dB")]
+Db = Annotated[int, integer(0, 100, "dB"), Kind("integer", "dB")]
 ErrorShare = Annotated[
     int,
     PlainValidator(_error),
@@ -153,7 +153,7 @@ class Wifi(Table):
     chip: Annotated[str, PlainValidator(one_of(tuple(CHIPS), "A chip")), Kind('"ath9k", "ath9k_htc" or "generic"')] = (
         Field(
             default="ath9k",
-            description="How chip and driver queue, aggregate and retry: AR9580 (PCIe), AR9271 (USB; kernels before 6.2)"
+            description="How it queues, aggregates and retries: AR9580 (PCIe), AR9271 (USB; kernels before 6.2)"
             ", or a current chip with AQL.",
         )
     )
@@ -163,7 +163,7 @@ class Wifi(Table):
     )
     width: Width = Field(default=40, description="Of the channel.")
     streams: SpatialStreams = Field(default=1, description="Spatial streams.")
-    guard: Guard = Field(default=400, description="Guard interval: 400ns or 800ns; ax: 800ns, 1600ns or 3200ns.")
+    guard: Guard = Field(default=400, description="Guard interval: 400ns or 800ns; ax: 800ns or 3200ns.")
     mcs: Mcs = Field(
         default=7,
         description="Rate, counted per stream as ac and ax do (802.11n's own number is this + 8 (streams - 1)), or the"
@@ -187,10 +187,11 @@ class Wifi(Table):
         default=True, description="The driver reports air time, by which mac80211 schedules stations fairly."
     )
     max_subframes: Subframes | None = Field(
-        default=None, description="MPDUs of an aggregate at most; unset: 32 (ath9k), 17 (ath9k_htc), 64 (generic)."
+        default=None,
+        description="MPDUs of an aggregate at most; unset: 32 (ath9k), 17 (ath9k_htc), 64 (generic; ax: 256).",
     )
     max_airtime: AirTime | None = Field(
-        default=None, description="Of an aggregate at most; unset: 4096 (ath9k), 5484 (generic), no limit (ath9k_htc)."
+        default=None, description="Of an aggregate's PPDU at most; unset: 4096 (ath9k) or 802.11's 5484."
     )
     depth: Depth | None = Field(
         default=None, description="Aggregates in the hardware at a time; unset: 2, ath9k_htc: 1."

@@ -26,14 +26,14 @@ pub enum Heard {
     Late,
 }
 
-pub struct Watched {
+pub struct Program {
     child: Child,
     output: File,
     said: Vec<u8>,
     ended: bool,
 }
 
-impl Watched {
+impl Program {
     /// Starts the program in the namespace of the calling thread.
     pub fn start(mut command: Command) -> io::Result<Self> {
         let (output, input) = pipe()?;
@@ -93,7 +93,7 @@ impl Watched {
     }
 }
 
-impl Drop for Watched {
+impl Drop for Program {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -106,10 +106,10 @@ mod tests {
 
     const PATIENCE: i64 = 20_000 * MILLISECOND;
 
-    fn shell(script: &str) -> Watched {
+    fn shell(script: &str) -> Program {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]);
-        Watched::start(command).expect("starts")
+        Program::start(command).expect("starts")
     }
 
     #[test]

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * radio: an 802.11 radio below the kernel's own mac80211, and the air, in
+ * virtual time.
+ *
+ *	mac80211 TXQ --> TID window --> hardware queue (EDCA) ==air==> receive
+ *	     ^  pull        ^   |  not acknowledged |            |  moderation
+ *	     |              +-------- retries ------+            v
+ *	     +-- completion: refill, then free            mac80211 of the peer
+ *
+ * radio_phy.c	life of a radio; radio_ops.c what mac80211 calls; radio_caps.c what
+ *		the radio can do; radio_proc.c, radio_stats.c what users see
+ * radio_medium.c	the air: who sends when, what arrives
+ * radio_ampdu.c	windows, aggregates; radio_tx.c frames and their reports
+ * radio_pull.c, radio_usb.c	personalities: how frames get into the hardware
+ * radio_rx.c	arrival, interrupt mitigation
+ * radio_duration.c, radio_edca.c, radio_errors.c	the arithmetic: pure functions
+ *
+ * The guest has one CPU and all of this runs in bottom halves or with bottom
+ * halves off, so there are no locks. Where mac80211 is called, which calls
+ * back, the state is complete.
+ */
+#ifndef _RADIO_H
+#define _RADIO_H
+
+#include <linux/bitmap.h>
+#include <linux/hrtimer.h>
+#include <linux/skbuff.h>
+#include <linux/version.h>
+#include <net/mac80211.h>
+#include "radio_duration.h"
+#include "radio_edca.h"
+#include "radio_errors.h"
+
+#define RADIO_SUBFRAMES	256
+#define RADIO_BEACONS	IEEE80211_NUM_ACS	/* the queue after those of the ACs */
+#define RADIO_QUEUES	(IEEE80211_NUM_ACS + 1)
+#define RADIO_MINSTREL	(-1)
+
+enum radio_chip { RADIO_ATH9K, RADIO_ATH9K_HTC, RADIO_GENERIC };
+enum radio_standard { RADIO_N, RADIO_AC, RADIO_AX };
+
+/* See the table in radio_params.c. */
+struct radio_params {
+	u64 chip, standard, medium, band, width, streams, sgi, mcs, snr_cdb, per_ppm,
+	    seed, rx_last_us, rx_first_us, max_subframes, max_airtime_us, depth,
+	    fifo, gap_us, usb_ns, collide, pacing_shift, aql, fair, rts_bytes,
+	    propagation_ns, hw_tries, sw_tries;
+};
+
+/* One frame, from mac80211 until it is reported. */
+struct radio_mpdu {
+	struct list_head list;
+	struct sk_buff *skb;
+	struct radio_tid *tid;	/* NULL: of no station's */
+	u32 bytes;		/* with FCS */
+	u16 seq;
+	u16 tries;		/* times on the air */
+	bool ampdu;		/* under a block ack session */
+	bool acked;
+	/* instants, ns: the waits that a packet's story is made of */
+	u64 taken_ns;		/* from mac80211 */
+	u64 queued_ns;		/* its PPDU in the hardware queue, last time */
+	u64 head_ns;		/* its PPDU at the head of that queue */
+	u64 start_ns, end_ns;	/* its PPDU on the air */
+	u64 air_ns;		/* on the air in all tries */
+};
+
+enum radio_ack { RADIO_NO_ACK, RADIO_NORMAL_ACK, RADIO_BLOCK_ACK };
+
+/* What the hardware sends at once. */
+struct radio_ppdu {
+	struct list_head list;		/* in a hardware queue */
+	struct list_head mpdus;
+	struct radio_queue *queue;
+	struct ieee80211_sta *sta;	/* NULL: none, or gone */
+	struct radio_rate rates[IEEE80211_TX_MAX_RATES];
+	u8 tries[IEEE80211_TX_MAX_RATES];	/* allowed; 0 ends the series */
+	u8 series;			/* rate in use */
+	u8 tried;			/* with it */
+	u16 count;
+	u32 bytes;			/* of PSDU */
+	enum radio_ack ack;
+	bool ampdu;			/* counts against the depth of aggregates */
+	bool rts;
+	u64 queued_ns, head_ns;
+	u64 start_ns, end_ns;		/* of the last try: preamble to last bit */
+	u64 air_ns;			/* of all tries */
+};
+
+/* A hardware queue: what contends for the medium. */
+struct radio_queue {
+	struct radio_phy *phy;
+	u8 ac;
+	struct radio_edca edca;
+	struct list_head ppdus;
+	struct list_head on_air;	/* in the medium's list of senders */
+	u64 txop_start_ns;
+	u32 aggregates, others;		/* in ppdus */
+	/* firmware: TIDs with frames, round robin */
+	struct list_head tids;
+	struct hrtimer gap;		/* the firmware's pause between aggregates */
+	bool pausing;
+};
+
+/* What is sent to one station with one TID. */
+struct radio_tid {
+	struct radio_queue *queue;
+	struct ieee80211_sta *sta;
+	struct list_head retry;		/* of radio_mpdu, before all others */
+	struct list_head pending;	/* in the firmware */
+	struct list_head list;		/* in queue->tids */
+	u8 tid;
+	bool active;			/* block ack session */
+	bool asked;			/* for one */
+	u16 window;
+	u16 seq_first, seq_next;
+	u32 bar;			/* sequence number to send a BAR for, or -1 */
+	DECLARE_BITMAP(done, 512);
+};
+
+#define RADIO_NO_BAR	U32_MAX
+
+struct radio_station {
+	struct list_head list;		/* of the phy */
+	struct ieee80211_sta *sta;
+	struct radio_tid tids[IEEE80211_NUM_TIDS];
+	u64 tx_ns[IEEE80211_NUM_ACS], rx_ns[IEEE80211_NUM_ACS];
+};
+
+struct radio_vif {
+	struct list_head list;		/* of the phy */
+	struct radio_tid tid;		/* frames for all */
+	u64 beacon_ns;			/* interval; 0: none */
+	u64 tbtt_ns;
+};
+
+struct radio_stats {
+	u64 tx_ppdus, tx_aggregates, tx_singles, tx_controls, tx_beacons, tx_rts;
+	u64 tx_mpdus, tx_acked, tx_failed, tx_dropped, tx_retries, tx_bars;
+	u64 tx_collisions, tx_internal, tx_unanswered, tx_attempts, tx_ns;
+	u64 tx_truesize, tx_truesize_mpdus, tx_fifo_stops, tx_no_memory;
+	u64 rx_ppdus, rx_mpdus, rx_errors, rx_interrupts, rx_ns;
+	u64 queue_ns, contention_ns, air_ns;
+	u64 tx_digest;
+};
+
+/* The USB side of ath9k_htc. */
+struct radio_usb {
+	struct list_head fifo, transfer;
+	struct hrtimer timer;
+	struct hrtimer events;
+	struct list_head done;
+	u32 queued;		/* frames the host knows as under way */
+	u32 buffers;		/* free ones in the firmware */
+	bool busy, stopped;
+};
+
+struct radio_phy {
+	struct ieee80211_hw *hw;
+	struct list_head list;		/* of the medium */
+	struct radio_medium *medium;
+	const struct radio_personality *chip;
+	struct radio_params params;
+	struct radio_random backoffs, errors;
+	bool running, monitor;
+	struct list_head vifs, stations;
+	struct radio_queue queues[RADIO_QUEUES];
+	struct hrtimer beacons;
+	struct sk_buff_head arrived;
+	u64 rx_first_ns, rx_last_ns;
+	struct hrtimer rx_interrupt;
+	u32 ampdu_reference;
+	struct radio_usb usb;
+	struct radio_stats stats;
+	u64 histogram[RADIO_SUBFRAMES + 1];
+	/* what the radio can do: see radio_caps.c */
+	struct ieee80211_supported_band sband;
+	struct ieee80211_sband_iftype_data iftypes;
+	struct ieee80211_iface_limit limit;
+	struct ieee80211_iface_combination combination;
+};
+
+/* How frames get from mac80211 into the hardware, and numbers. */
+struct radio_personality {
+	const char *name;
+	bool firmware;		/* TIDs are queued below the driver */
+	u32 least_bytes;	/* of a subframe */
+	u32 density_us;		/* 0: any; else the code of the HT capability follows */
+	u32 others;		/* PPDUs of one frame in a hardware queue */
+	u32 rx_buffer;		/* what the driver receives into, bytes */
+	struct radio_params params;	/* defaults; 0 is the common one */
+	void (*refill)(struct radio_queue *queue);	/* room in the hardware */
+	void (*report)(struct radio_phy *phy, struct list_head *done);
+	void (*wake)(struct radio_phy *phy, struct ieee80211_txq *txq);
+	void (*tx)(struct radio_phy *phy, struct ieee80211_sta *sta,
+		   struct sk_buff *skb);
+};
+
+extern const struct radio_personality radio_ath9k, radio_htc, radio_generic;
+
+static inline struct radio_phy *radio_phy(struct ieee80211_hw *hw)
+{
+	return hw->priv;
+}
+
+static inline struct radio_station *radio_station(struct ieee80211_sta *sta)
+{
+	return (struct radio_station *)sta->drv_priv;
+}
+
+static inline struct radio_vif *radio_vif(struct ieee80211_vif *vif)
+{
+	return (struct radio_vif *)vif->drv_priv;
+}
+
+static inline struct ieee80211_vif *radio_vif_of(struct radio_vif *vif)
+{
+	return container_of((void *)vif, struct ieee80211_vif, drv_priv);
+}
+
+typedef enum hrtimer_restart (*radio_timer)(struct hrtimer *timer);
+
+static inline void radio_timer_setup(struct hrtimer *timer, radio_timer function)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+	hrtimer_setup(timer, function, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+#else
+	hrtimer_init(timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	timer->function = function;
+#endif
+}
+
+static inline void radio_timer_set(struct hrtimer *timer, u64 at_ns)
+{
+	hrtimer_start(timer, ns_to_ktime(at_ns), HRTIMER_MODE_ABS_SOFT);
+}
+
+/* radio_phy.c */
+int radio_phy_make(const char *name, const struct radio_params *params,
+		   const u8 *address);
+struct radio_phy *radio_phy_find(const char *name);
+struct radio_phy *radio_phy_next(struct radio_phy *phy);
+int radio_phy_apply(struct radio_phy *phy, const struct radio_params *params);
+
+/* radio_params.c */
+const struct radio_personality *radio_params_chip(u64 chip);
+int radio_params_parse(struct radio_params *params, u8 *address, char *words,
+		       bool live);
+int radio_params_check(const struct radio_params *params);
+
+/* radio_caps.c */
+int radio_caps_set(struct radio_phy *phy);
+bool radio_params_rate(const struct radio_params *params, struct radio_rate *rate);
+
+/* radio_ops.c */
+extern const struct ieee80211_ops radio_txq_ops;
+extern const struct ieee80211_ops radio_fifo_ops;
+void radio_beacons(struct radio_phy *phy);
+
+/* radio_medium.c */
+struct radio_medium *radio_medium_join(struct radio_phy *phy, u64 number);
+void radio_medium_enqueue(struct radio_ppdu *ppdu);
+void radio_medium_forget(struct radio_phy *phy, struct ieee80211_sta *sta);
+void radio_medium_flush(struct radio_phy *phy);
+
+/* radio_tx.c */
+struct radio_mpdu *radio_mpdu_make(struct radio_phy *phy, struct radio_tid *tid,
+				   struct sk_buff *skb);
+struct radio_ppdu *radio_ppdu_make(struct radio_queue *queue,
+				   struct ieee80211_sta *sta,
+				   struct radio_mpdu *first);
+bool radio_ppdu_send(struct radio_queue *queue, struct ieee80211_sta *sta,
+		     struct radio_mpdu *mpdu);
+void radio_ppdu_complete(struct radio_ppdu *ppdu, bool answered);
+void radio_report(struct radio_phy *phy, struct list_head *done);
+void radio_discard(struct radio_phy *phy, struct list_head *mpdus);
+void radio_digest(struct radio_phy *phy, const struct radio_ppdu *ppdu);
+u32 radio_backoff(struct radio_phy *phy);
+
+/* radio_ampdu.c */
+void radio_tid_setup(struct radio_tid *tid, struct radio_queue *queue,
+		     struct ieee80211_sta *sta, u8 number);
+struct radio_tid *radio_tid_of(struct radio_phy *phy, struct ieee80211_sta *sta,
+			       struct sk_buff *skb);
+void radio_tid_start(struct radio_tid *tid, u16 ssn);
+void radio_tid_done(struct radio_tid *tid, struct radio_mpdu *mpdu);
+bool radio_tid_within(const struct radio_tid *tid, u16 seq);
+int radio_tid_schedule(struct radio_tid *tid, struct ieee80211_txq *txq);
+int radio_ampdu_action(struct ieee80211_hw *hw, struct ieee80211_vif *vif,
+		       struct ieee80211_ampdu_params *action);
+
+/* radio_pull.c, radio_usb.c */
+void radio_firmware_refill(struct radio_queue *queue);
+void radio_firmware_add(struct radio_tid *tid, struct radio_mpdu *mpdu);
+void radio_usb_setup(struct radio_phy *phy);
+void radio_usb_stop(struct radio_phy *phy);
+
+/* radio_rx.c */
+void radio_rx_ppdu(struct radio_phy *phy, struct radio_ppdu *ppdu, u64 arrival_ns);
+void radio_rx_drain(struct radio_phy *phy);
+void radio_rx_flush(struct radio_phy *phy);
+void radio_rx_setup(struct radio_phy *phy);
+bool radio_rx_wants(const struct radio_phy *phy, const struct sk_buff *skb);
+bool radio_rx_answers(const struct radio_phy *phy, const struct sk_buff *skb);
+bool radio_rx_tuned(const struct radio_phy *phy, const struct radio_phy *to);
+
+/* radio_stats.c */
+void radio_stats_print(struct seq_file *file, struct radio_phy *phy);
+int radio_stats_count(struct ieee80211_hw *hw, struct ieee80211_vif *vif, int set);
+void radio_stats_names(struct ieee80211_hw *hw, struct ieee80211_vif *vif, u32 set,
+		       u8 *names);
+void radio_stats_values(struct ieee80211_hw *hw, struct ieee80211_vif *vif,
+			struct ethtool_stats *stats, u64 *values);
+
+#endif

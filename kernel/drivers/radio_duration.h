@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* How long frames are on the air; see radio_duration.c. */
+#ifndef _RADIO_DURATION_H
+#define _RADIO_DURATION_H
+
+#include <linux/types.h>
+
+#define RADIO_SIFS_NS		16000
+#define RADIO_SLOT_NS		9000
+#define RADIO_PHY_START_NS	20000	/* aRxPHYStartDelay: until a PPDU is noticed */
+
+/* Bytes of control frames, FCS included. */
+#define RADIO_ACK	14
+#define RADIO_CTS	14
+#define RADIO_RTS	20
+#define RADIO_BA	32		/* compressed, 64 frames */
+#define RADIO_BA_256	56
+
+#define RADIO_DELIMITER	4
+#define RADIO_FCS	4
+
+enum radio_mode { RADIO_LEGACY, RADIO_HT, RADIO_VHT, RADIO_HE };
+
+struct radio_rate {
+	u8 mode;	/* enum radio_mode */
+	u8 mcs;		/* of one stream: HT 0-7, VHT 0-9, HE 0-11; legacy: 0-7 for 6-54 Mbit/s */
+	u8 streams;	/* 1-4 */
+	u8 width;	/* 20 MHz << width */
+	u8 gi;		/* HT, VHT: 1 short; HE: 0, 1, 2 for 0.8, 1.6, 3.2 us */
+};
+
+/* Data bits of one OFDM symbol; 0: there is no such rate. */
+u32 radio_bits_per_symbol(const struct radio_rate *rate);
+
+/* A PPDU that carries @bytes of PSDU. */
+u64 radio_ppdu_ns(const struct radio_rate *rate, u32 bytes);
+
+/* The largest PSDU whose PPDU lasts no longer than @ns. */
+u32 radio_ppdu_bytes(const struct radio_rate *rate, u64 ns);
+
+/* The rate of the control frames that go with @rate. */
+struct radio_rate radio_control_rate(const struct radio_rate *rate);
+
+/* A control frame of @bytes that goes with @rate. */
+u64 radio_control_ns(const struct radio_rate *rate, u32 bytes);
+
+/*
+ * An MPDU of @mpdu bytes as a subframe that another follows: delimiter, and
+ * delimiters more until it has @least bytes and lasts @density_us; then padding.
+ */
+u32 radio_subframe_bytes(const struct radio_rate *rate, u32 mpdu, u32 least,
+			 u32 density_us);
+
+/* The rate in units of 100 kbit/s. */
+u32 radio_rate_100k(const struct radio_rate *rate);
+
+#endif

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Frames on their way out: their rates, what becomes of them, their report.
+ *
+ * The order at the end of a PPDU is ath9k's (ath_tx_complete_aggr, Linux 6.1):
+ *	1. frames that are to be sent again go back to their TID
+ *	2. a BAR is sent if a frame of a session was given up
+ *	3. the hardware is refilled with what waits above
+ *	4. the frames that are done with are reported and freed, which is when TCP
+ *	   Small Queues hears of them; what it sends then comes after the refill
+ */
+#include <linux/etherdevice.h>
+#include <linux/slab.h>
+#include "radio.h"
+
+/* A frame as mac80211 gave it; NULL, and @skb is freed, without memory. */
+struct radio_mpdu *radio_mpdu_make(struct radio_phy *phy, struct radio_tid *tid,
+				   struct sk_buff *skb)
+{
+	struct ieee80211_hdr *header = (struct ieee80211_hdr *)skb->data;
+	struct radio_mpdu *mpdu = kzalloc(sizeof(*mpdu), GFP_ATOMIC);
+
+	if (!mpdu) {
+		phy->stats.tx_no_memory++;
+		ieee80211_free_txskb(phy->hw, skb);
+		return NULL;
+	}
+	INIT_LIST_HEAD(&mpdu->list);
+	mpdu->skb = skb;
+	mpdu->tid = tid;
+	mpdu->bytes = skb->len + RADIO_FCS;
+	mpdu->taken_ns = ktime_get_ns();
+	mpdu->ampdu = tid && IEEE80211_SKB_CB(skb)->flags & IEEE80211_TX_CTL_AMPDU;
+	if (!ieee80211_is_ctl(header->frame_control))
+		mpdu->seq = IEEE80211_SEQ_TO_SN(le16_to_cpu(header->seq_ctrl));
+	return mpdu;
+}
+
+/* The set rate, as far as the peer takes it. */
+static void radio_rate_fixed(const struct radio_phy *phy,
+			     const struct ieee80211_sta *sta,
+			     struct radio_rate *rate)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 19, 0)
+	const struct ieee80211_link_sta *caps = &sta->deflink;
+#else
+	const struct ieee80211_sta *caps = sta;
+#endif
+
+	if (!caps->ht_cap.ht_supported || !radio_params_rate(&phy->params, rate)) {
+		*rate = (struct radio_rate){ .streams = 1 };
+		return;
+	}
+	if (rate->mode == RADIO_HE && !caps->he_cap.has_he) {
+		rate->mode = RADIO_VHT;
+		rate->gi = 1;
+	}
+	if (rate->mode == RADIO_VHT && !caps->vht_cap.vht_supported)
+		rate->mode = RADIO_HT;
+	rate->width = min_t(u8, rate->width, caps->bandwidth);
+	if (caps->rx_nss)
+		rate->streams = min_t(u8, rate->streams, caps->rx_nss);
+	while (!radio_bits_per_symbol(rate) && rate->mcs)
+		rate->mcs--;
+}
+
+/* A rate of mac80211's; 2.4 GHz has four CCK rates first, sent as 6 Mbit/s. */
+static struct radio_rate radio_rate_of(const struct radio_phy *phy,
+				       const struct ieee80211_tx_rate *from)
+{
+	struct radio_rate rate = { .streams = 1 };
+
+	if (from->flags & IEEE80211_TX_RC_VHT_MCS) {
+		rate.mode = RADIO_VHT;
+		rate.mcs = ieee80211_rate_get_vht_mcs(from);
+		rate.streams = ieee80211_rate_get_vht_nss(from);
+	} else if (from->flags & IEEE80211_TX_RC_MCS) {
+		rate.mode = RADIO_HT;
+		rate.mcs = from->idx % 8;
+		rate.streams = from->idx / 8 + 1;
+	} else {
+		rate.mcs = max(from->idx - (phy->params.band == 2 ? 4 : 0), 0);
+		return rate;
+	}
+	rate.gi = !!(from->flags & IEEE80211_TX_RC_SHORT_GI);
+	if (from->flags & IEEE80211_TX_RC_160_MHZ_WIDTH)
+		rate.width = 3;
+	else if (from->flags & IEEE80211_TX_RC_80_MHZ_WIDTH)
+		rate.width = 2;
+	else if (from->flags & IEEE80211_TX_RC_40_MHZ_WIDTH)
+		rate.width = 1;
+	return rate;
+}
+
+/* As mac80211 wants to hear it; an 802.11ax rate as the 802.11ac rate next to it. */
+static void radio_rate_show(const struct radio_phy *phy,
+			    const struct radio_rate *rate,
+			    struct ieee80211_tx_rate *to)
+{
+	static const u16 widths[] = { 0, IEEE80211_TX_RC_40_MHZ_WIDTH,
+				      IEEE80211_TX_RC_80_MHZ_WIDTH,
+				      IEEE80211_TX_RC_160_MHZ_WIDTH };
+
+	to->flags = widths[rate->width];
+	switch (rate->mode) {
+	case RADIO_LEGACY:
+		to->idx = rate->mcs + (phy->params.band == 2 ? 4 : 0);
+		to->flags = 0;
+		return;
+	case RADIO_HT:
+		to->idx = rate->mcs + 8 * (rate->streams - 1);
+		to->flags |= IEEE80211_TX_RC_MCS;
+		break;
+	default:
+		ieee80211_rate_set_vht(to, min_t(u8, rate->mcs, 9), rate->streams);
+		to->flags |= IEEE80211_TX_RC_VHT_MCS;
+	}
+	if (rate->gi && rate->mode != RADIO_HE)
+		to->flags |= IEEE80211_TX_RC_SHORT_GI;
+}
+
+static void radio_ppdu_rates(struct radio_ppdu *ppdu, struct sk_buff *skb)
+{
+	struct radio_phy *phy = ppdu->queue->phy;
+	struct ieee80211_tx_info *info = IEEE80211_SKB_CB(skb);
+	struct ieee80211_hdr *header = (struct ieee80211_hdr *)skb->data;
+	struct ieee80211_tx_rate rates[IEEE80211_TX_MAX_RATES];
+	unsigned int i;
+
+	ppdu->rates[0] = (struct radio_rate){ .streams = 1 };
+	ppdu->tries[0] = phy->params.hw_tries;
+	if ((s64)phy->params.mcs != RADIO_MINSTREL) {
+		if (ppdu->sta && ieee80211_is_data(header->frame_control))
+			radio_rate_fixed(phy, ppdu->sta, &ppdu->rates[0]);
+		return;
+	}
+	ieee80211_get_tx_rates(info->control.vif, ppdu->sta, skb, rates,
+			       ARRAY_SIZE(rates));
+	for (i = 0; i < ARRAY_SIZE(rates) && rates[i].idx >= 0; i++) {
+		ppdu->rates[i] = radio_rate_of(phy, &rates[i]);
+		ppdu->tries[i] = max_t(u8, rates[i].count, 1);
+	}
+}
+
+static enum radio_ack radio_ack_of(const struct sk_buff *skb)
+{
+	const struct ieee80211_hdr *header = (const void *)skb->data;
+
+	if (is_multicast_ether_addr(header->addr1) ||
+	    IEEE80211_SKB_CB(skb)->flags & IEEE80211_TX_CTL_NO_ACK)
+		return RADIO_NO_ACK;
+	return ieee80211_is_back_req(header->frame_control) ? RADIO_BLOCK_ACK :
+							      RADIO_NORMAL_ACK;
+}
+
+/* A PPDU of one frame; NULL, and the frame is gone, without memory. */
+struct radio_ppdu *radio_ppdu_make(struct radio_queue *queue,
+				   struct ieee80211_sta *sta,
+				   struct radio_mpdu *first)
+{
+	struct radio_ppdu *ppdu = kzalloc(sizeof(*ppdu), GFP_ATOMIC);
+
+	if (!ppdu) {
+		LIST_HEAD(gone);
+
+		list_add(&first->list, &gone);
+		queue->phy->stats.tx_no_memory++;
+		radio_discard(queue->phy, &gone);
+		return NULL;
+	}
+	INIT_LIST_HEAD(&ppdu->list);
+	INIT_LIST_HEAD(&ppdu->mpdus);
+	list_add_tail(&first->list, &ppdu->mpdus);
+	ppdu->queue = queue;
+	ppdu->sta = sta;
+	ppdu->count = 1;
+	ppdu->ack = radio_ack_of(first->skb);
+	radio_ppdu_rates(ppdu, first->skb);
+	ppdu->bytes = first->bytes;
+	/* from 802.11ac on even one frame has a delimiter */
+	if (ppdu->rates[0].mode >= RADIO_VHT)
+		ppdu->bytes += RADIO_DELIMITER;
+	return ppdu;
+}
+
+/* Sends one frame by itself. */
+bool radio_ppdu_send(struct radio_queue *queue, struct ieee80211_sta *sta,
+		     struct radio_mpdu *mpdu)
+{
+	struct radio_ppdu *ppdu = radio_ppdu_make(queue, sta, mpdu);
+
+	if (!ppdu)
+		return false;
+	radio_medium_enqueue(ppdu);
+	return true;
+}
+
+/* Stirs the PPDU's start, length and first header into the digest. */
+void radio_digest(struct radio_phy *phy, const struct radio_ppdu *ppdu)
+{
+	const struct radio_mpdu *mpdu;
+	u64 digest = phy->stats.tx_digest;
+
+	digest = (digest ^ ppdu->start_ns) * 0x100000001b3ULL;
+	digest = (digest ^ ppdu->bytes) * 0x100000001b3ULL;
+	list_for_each_entry(mpdu, &ppdu->mpdus, list) {
+		u8 head[64] __aligned(8) = {};
+		const u64 *words = (const u64 *)head;
+		unsigned int i;
+
+		memcpy(head, mpdu->skb->data,
+		       min_t(u32, skb_headlen(mpdu->skb), sizeof(head)));
+		for (i = 0; i < sizeof(head) / sizeof(*words); i++)
+			digest = ((digest ^ words[i]) * 0x100000001b3ULL) ^
+				 (digest >> 29);
+	}
+	phy->stats.tx_digest = digest;
+}
+
+/* Frees frames that were never reported. */
+void radio_discard(struct radio_phy *phy, struct list_head *mpdus)
+{
+	struct radio_mpdu *mpdu, *next;
+
+	list_for_each_entry_safe(mpdu, next, mpdus, list) {
+		list_del(&mpdu->list);
+		ieee80211_free_txskb(phy->hw, mpdu->skb);
+		kfree(mpdu);
+	}
+}
+
+static void radio_count(struct radio_phy *phy, const struct radio_ppdu *ppdu)
+{
+	struct radio_stats *stats = &phy->stats;
+
+	phy->histogram[min_t(u32, ppdu->count, RADIO_SUBFRAMES)]++;
+	if (ppdu->queue->ac == RADIO_BEACONS)
+		stats->tx_beacons++;
+	else if (ppdu->count > 1)
+		stats->tx_aggregates++;
+	else
+		stats->tx_singles++;
+	stats->tx_mpdus += ppdu->count;
+	stats->queue_ns += ppdu->count * (ppdu->head_ns - ppdu->queued_ns);
+	stats->contention_ns += ppdu->count *
+				(ppdu->end_ns - ppdu->head_ns - ppdu->air_ns);
+	stats->air_ns += ppdu->count * ppdu->air_ns;
+}
+
+/* What mac80211 is told of a frame; @first: it speaks for its aggregate. */
+static void radio_status(struct radio_phy *phy, const struct radio_ppdu *ppdu,
+			 struct radio_mpdu *mpdu, u32 acked, bool first)
+{
+	struct ieee80211_tx_info *info = IEEE80211_SKB_CB(mpdu->skb);
+	unsigned int i, last = min_t(u8, ppdu->series, IEEE80211_TX_MAX_RATES - 1);
+
+	info->flags &= ~(IEEE80211_TX_STAT_AMPDU | IEEE80211_TX_STAT_ACK);
+	memset(&info->status, 0, sizeof(info->status));
+	for (i = 0; i < IEEE80211_TX_MAX_RATES; i++) {
+		info->status.rates[i].idx = -1;
+		if (i > last || !ppdu->tries[i])
+			continue;
+		radio_rate_show(phy, &ppdu->rates[i], &info->status.rates[i]);
+		info->status.rates[i].count = i < ppdu->series ? ppdu->tries[i] :
+							ppdu->tried + 1;
+	}
+	info->status.tx_time = min_t(u64, div_u64(ppdu->air_ns, NSEC_PER_USEC),
+				     U16_MAX);
+	if (mpdu->acked)
+		info->flags |= IEEE80211_TX_STAT_ACK;
+	if (ppdu->ack == RADIO_NO_ACK)
+		info->flags |= IEEE80211_TX_STAT_NOACK_TRANSMITTED;
+	if (first && ppdu->ampdu) {
+		info->flags |= IEEE80211_TX_STAT_AMPDU;
+		info->status.ampdu_len = min_t(u32, ppdu->count, U8_MAX);
+		info->status.ampdu_ack_len = min_t(u32, acked, U8_MAX);
+	}
+}
+
+/* Asks for a block ack session once a frame shows that the peer is there. */
+static void radio_session(struct radio_phy *phy, struct radio_ppdu *ppdu,
+			  const struct radio_mpdu *mpdu)
+{
+	struct radio_tid *tid = mpdu->tid;
+
+	if (!ppdu->sta || !tid || !tid->sta || tid->active || tid->asked ||
+	    !mpdu->acked || (s64)phy->params.mcs == RADIO_MINSTREL ||
+	    ppdu->queue->ac == IEEE80211_AC_VO ||
+	    ppdu->rates[0].mode == RADIO_LEGACY ||
+	    mpdu->skb->protocol == cpu_to_be16(ETH_P_PAE))
+		return;
+	tid->asked = !ieee80211_start_tx_ba_session(ppdu->sta, tid->tid, 0);
+}
+
+/* Whether a frame that got no acknowledgement is sent again by software. */
+static bool radio_again(const struct radio_phy *phy, const struct radio_mpdu *mpdu)
+{
+	return mpdu->ampdu && mpdu->tid && mpdu->tid->active &&
+		radio_tid_within(mpdu->tid, mpdu->seq) &&
+		mpdu->tries < phy->params.sw_tries;
+}
+
+/* Sorts the frames of a PPDU: those done with, and those to send again. */
+static void radio_sort(struct radio_phy *phy, struct radio_ppdu *ppdu,
+		       struct list_head *done, struct list_head *again)
+{
+	struct radio_stats *stats = &phy->stats;
+	struct radio_mpdu *mpdu, *next;
+	bool first = true;
+	u32 acked = 0;
+
+	list_for_each_entry(mpdu, &ppdu->mpdus, list)
+		acked += mpdu->acked;
+	stats->tx_acked += acked;
+	list_for_each_entry_safe(mpdu, next, &ppdu->mpdus, list) {
+		if (!mpdu->acked && ppdu->ack != RADIO_NO_ACK) {
+			stats->tx_failed++;
+			if (radio_again(phy, mpdu)) {
+				stats->tx_retries++;
+				list_move_tail(&mpdu->list, again);
+				continue;
+			}
+			stats->tx_dropped++;
+			if (mpdu->ampdu && mpdu->tid && mpdu->tid->active)
+				mpdu->tid->bar = IEEE80211_SN_INC(mpdu->seq);
+		}
+		if (mpdu->skb->sk) {
+			stats->tx_truesize += mpdu->skb->truesize;
+			stats->tx_truesize_mpdus++;
+		}
+		if (mpdu->ampdu && mpdu->tid)
+			radio_tid_done(mpdu->tid, mpdu);
+		radio_session(phy, ppdu, mpdu);
+		radio_status(phy, ppdu, mpdu, acked, first);
+		first = false;
+		list_move_tail(&mpdu->list, done);
+	}
+}
+
+static void radio_bar(struct radio_phy *phy, struct radio_tid *tid,
+		      struct ieee80211_vif *vif)
+{
+	u32 bar = tid->bar;
+
+	if (bar == RADIO_NO_BAR)
+		return;
+	tid->bar = RADIO_NO_BAR;
+	phy->stats.tx_bars++;
+	ieee80211_send_bar(vif, tid->sta->addr, tid->tid, bar);
+}
+
+static void radio_airtime(struct radio_phy *phy, struct radio_ppdu *ppdu, u8 tid)
+{
+	if (ppdu->queue->ac >= IEEE80211_NUM_ACS)
+		return;
+	radio_station(ppdu->sta)->tx_ns[ppdu->queue->ac] += ppdu->air_ns;
+	if (phy->params.fair)
+		ieee80211_sta_register_airtime(ppdu->sta, tid,
+					       div_u64(ppdu->air_ns, NSEC_PER_USEC), 0);
+}
+
+/* The PPDU is done with: see the order above. */
+void radio_ppdu_complete(struct radio_ppdu *ppdu, bool answered)
+{
+	struct radio_queue *queue = ppdu->queue;
+	struct radio_phy *phy = queue->phy;
+	struct radio_mpdu *first = list_first_entry(&ppdu->mpdus, struct radio_mpdu, list);
+	struct ieee80211_vif *vif = IEEE80211_SKB_CB(first->skb)->control.vif;
+	struct radio_tid *tid = first->tid;
+	struct radio_mpdu *mpdu;
+	LIST_HEAD(again);
+	LIST_HEAD(done);
+
+	if (!answered)
+		list_for_each_entry(mpdu, &ppdu->mpdus, list)
+			mpdu->acked = false;
+	radio_count(phy, ppdu);
+	rcu_read_lock();
+	if (ppdu->sta)
+		radio_airtime(phy, ppdu, tid ? tid->tid : 0);
+	radio_sort(phy, ppdu, &done, &again);
+	if (tid && !list_empty(&again)) {
+		list_splice_tail_init(&again, &tid->retry);
+		if (phy->chip->firmware)
+			radio_firmware_add(tid, NULL);
+		else
+			ieee80211_schedule_txq(phy->hw, tid->sta->txq[tid->tid]);
+	}
+	if (tid && tid->sta)
+		radio_bar(phy, tid, vif);
+	kfree(ppdu);
+	phy->chip->refill(queue);
+	phy->chip->report(phy, &done);
+	rcu_read_unlock();
+	radio_rx_drain(phy);
+}
+
+/* Tells mac80211 of frames, and frees them. */
+void radio_report(struct radio_phy *phy, struct list_head *done)
+{
+	struct radio_mpdu *mpdu, *next;
+
+	list_for_each_entry_safe(mpdu, next, done, list) {
+		struct sk_buff *skb = mpdu->skb;
+		struct ieee80211_hdr *header = (struct ieee80211_hdr *)skb->data;
+		struct ieee80211_tx_info *info = IEEE80211_SKB_CB(skb);
+		struct ieee80211_sta *sta = mpdu->tid ? mpdu->tid->sta : NULL;
+
+		list_del(&mpdu->list);
+		kfree(mpdu);
+		if (ieee80211_is_beacon(header->frame_control)) {
+			dev_kfree_skb(skb);
+		} else if (!sta || phy->monitor || phy->params.aql ||
+			   info->flags & IEEE80211_TX_CTL_REQ_TX_STATUS) {
+			if (sta && (s64)phy->params.mcs != RADIO_MINSTREL)
+				ieee80211_tx_rate_update(phy->hw, sta, info);
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+			ieee80211_tx_status_skb(phy->hw, skb);
+#else
+			ieee80211_tx_status(phy->hw, skb);
+#endif
+		} else {
+			ieee80211_tx_status_noskb(phy->hw, sta, info);
+			dev_kfree_skb(skb);
+		}
+	}
+}
