@@ -106,16 +106,16 @@ class Probe(Part):
 
 
 class Sampling(Part):
-    """Intervals of the samples; 0 is off (`device_ns`: at start and end only). One packet in `packets` gives its layers'
-    times; 0 is off."""
+    """Intervals of the samples; 0 is off (`device_ns`: at start and end only)."""
 
     tcp_ns: Ns
     device_ns: Ns
     packets: Annotated[int, Field(ge=0, lt=2**32)]
+    """The layer times of one packet in so many become rows; 0: of none."""
 
 
 class Capture(Part):
-    """Frames of a device, cut to `snaplen` bytes (0: whole), into `file` beside the records."""
+    """The frames on the cable of a node's device, cut to `snaplen` bytes (0: whole), in a file of the run directory."""
 
     node: str
     device: str
