@@ -98,9 +98,9 @@ def _anatomy(data: Anatomy, pings: dict[str, Anatomy]) -> Table:
     probe = next((name for name, anatomy in pings.items() if anatomy), None)
     kinds = {"data": data} if data else {}
     kinds |= {f"{probe}": pings[probe]} if probe else {}
-    keys = ("p50", "p99", "mean", "share")
+    keys = ("p50", "p99", "share")
     numbers = [f"{kind} {key}" if key == "p50" else key for kind in kinds for key in keys]
-    table = _grid(("layers (ms)", "left"), ("", "left"), *((name, "right") for name in numbers))
+    table = _grid(("time (ms)", "left"), ("layer", "left"), *((name, "right") for name in numbers))
     nodes = dict.fromkeys(node for anatomy in kinds.values() for node in anatomy)
     last = None
     for node in nodes:
@@ -118,8 +118,8 @@ def _matters(figures: dict[str, Any]) -> bool:
 
 def _layer(figures: dict[str, Any] | None) -> list[str]:
     if figures is None:
-        return [NOTHING] * 4
-    return [*(_ms(figures[key]) for key in ("p50", "p99", "mean")), f"{figures['share']:.1%}"]
+        return [NOTHING] * 3
+    return [*(_ms(figures[key]) for key in ("p50", "p99")), f"{figures['share']:.1%}"]
 
 
 def _ms(value: float | None) -> str:
