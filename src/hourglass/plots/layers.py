@@ -47,16 +47,16 @@ def layers(run: Run, path: Path) -> None:
 
 def steps_ms(run: Run) -> tuple[Floats, dict[Place, Floats]]:
     """(ends of the steps in s, mean ms in each step by node and layer, in path order); steps without packets: 0."""
-    flows = run.layer_totals.filter(pl.col("data") & pl.col("flow").is_not_null() & loaded_window(run).holds())
+    window = run.layer_totals.filter(loaded_window(run).holds())
+    flows = window.filter(pl.col("data") & pl.col("flow").is_not_null())
+    instants = window.select(pl.col("t_ns").unique().sort())
     sums = flows.group_by("node", "t_ns").agg(pl.col("packets", *COLUMNS).sum().cast(pl.Int64)).sort("t_ns")
-    t_ns = sums["t_ns"].unique().sort().cast(pl.Float64).to_numpy()
+    t_ns = instants["t_ns"].cast(pl.Float64).to_numpy()
     found: dict[Place, Floats] = {}
     if t_ns.size < 2:
         return t_ns, found
     for node in run.path_order:
-        mine = pl.DataFrame({"t_ns": sums["t_ns"].unique().sort()}).join(
-            sums.filter(pl.col("node") == node), on="t_ns", how="left", maintain_order="left"
-        )
+        mine = instants.join(sums.filter(pl.col("node") == node), on="t_ns", how="left", maintain_order="left")
         grown = mine.select(pl.col("packets", *COLUMNS).fill_null(strategy="forward").fill_null(0).diff().slice(1))
         packets = np.maximum(grown["packets"].to_numpy(), 1)
         for layer in LAYERS:
