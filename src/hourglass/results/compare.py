@@ -94,7 +94,8 @@ def _layer_rows(runs: list[Run]) -> list[Row]:
 
     def layer_ms(run: Run, node: str, layer: str) -> float | None:
         anatomy = run.summary["layers_ms"]
-        return anatomy.get(node, {}).get(layer, {}).get("mean", 0.0) if anatomy else None
+        mean: float = (anatomy.get(node, {}).get(layer, {}).get("mean")) or 0.0
+        return round(mean, 3) if anatomy else None  # whole us: a change in % of a few ns says nothing
 
     nodes = dict.fromkeys(node for run in runs for node in run.summary["layers_ms"])
     shares = [
