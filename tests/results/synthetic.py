@@ -118,7 +118,7 @@ def tables(recipe: Recipe) -> list[dict[str, Any]]:
         {"t_ns": t, "node": "client", "device": "eth0", "kind": kind, "handle": handle, "parent": parent, "bytes": 0,
          "packets": 0, "drops": n, "overlimits": 0, "requeues": 0, "qlen": 0, "backlog": 0}
         for t, n in ((0, 5), (S, 5 + recipe.qdisc_drops))
-        for kind, handle, parent in (("htb", "1:", "root"), ("pfifo_fast", "11:", "1:1"))
+        for kind, handle, parent in (("htb", "1:", "root"), ("htb class", "1:1", "root"), ("pfifo_fast", "11:", "1:1"))
     ]  # fmt: skip
     flow = [
         {"t_ns": round(recipe.delay * S), "flow": i, "event": "connected", "detail": ""}

@@ -108,7 +108,8 @@ def drops(run: Run) -> dict[str, dict[str, dict[str, int]]]:
         for node, device, count in _growth(nic, "lost", []):
             add(node, device, "nic", count)
     if not run.qdisc.is_empty():
-        roots = run.qdisc.filter((pl.col("parent") == "root") | pl.col("kind").is_in(INGRESS_KINDS))
+        top = (pl.col("parent") == "root") & ~pl.col("kind").str.ends_with(" class")  # a class's drops are its qdisc's
+        roots = run.qdisc.filter(top | pl.col("kind").is_in(INGRESS_KINDS))
         for node, device, count in _growth(roots, "drops", ["kind", "handle"]):
             add(node, device, "qdisc", count)
     if not run.ethtool.is_empty():
