@@ -358,7 +358,14 @@ static ssize_t probe_read(struct file *file, char __user *to, size_t size, loff_
 	return probe_take(to, size);
 }
 
+/* A reader that waits does not keep a writer out: there is no position to share. */
+static int probe_open(struct inode *inode, struct file *file)
+{
+	return stream_open(inode, file);
+}
+
 static const struct proc_ops probe_ops = {
+	.proc_open = probe_open,
 	.proc_write = probe_write,
 	.proc_read = probe_read,
 	.proc_lseek = noop_llseek,

@@ -104,6 +104,7 @@ struct probe_slot *probe_slot_twin(const struct probe_slot *slot)
 	if (!twin)
 		return NULL;
 	*twin = *slot;
+	twin->twin = true;
 	INIT_LIST_HEAD(&twin->received);
 	if (!slot->watch->kind)
 		twin->number = slot->watch->way[slot->way].number++;
@@ -196,9 +197,14 @@ void probe_slot_finish(struct probe_slot *slot)
 	struct probe_visit visit[PROBE_VISITS];
 	struct probe_packet *packet;
 
+	slot->watch->way[slot->way].delivered++;
+	if (slot->twin && slot->watch->kind) {
+		/* a probe's sequence number stands for one packet */
+		probe_slot_free(slot);
+		return;
+	}
 	probe_slot_layers(slot, visit);
 	probe_slot_add(slot, visit);
-	slot->watch->way[slot->way].delivered++;
 	if (probe_kept(slot)) {
 		packet = probe_emit(PROBE_PACKET, struct_size(packet, visit, slot->visits));
 		if (packet) {

@@ -24,12 +24,12 @@
 #include <net/hourglass_probe.h>
 #include "probe.h"
 
-#if __has_include("net/hourglass_tsq.h")
+#ifdef HOURGLASS_TSQ
 #include <net/hourglass_tsq.h>
-#else /* a kernel without that hook */
+#else	/* a kernel without that hook */
 enum tsq_mode { TSQ_KERNEL, TSQ_TIME, TSQ_BYTES, TSQ_OFF };
 
-static int tsq_mode(const struct sock *sk)
+static enum tsq_mode tsq_mode(const struct sock *sk)
 {
 	return TSQ_KERNEL;
 }

@@ -4,16 +4,17 @@
 Figures are made with matplotlib's Agg canvas directly, so no display and no global state is touched.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -28,6 +29,8 @@ WAYS = {"upload": BLUE, "download": VERMILION}
 TCP_RTT = GREEN
 PROBES = (ORANGE, SKY, PURPLE, YELLOW, BLACK, BLUE, VERMILION)
 """Colours of a run's probes, in the plan's order: the same in every picture."""
+NODES = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION)
+"""Hues of the nodes in the order of the path; a node's layers are shades of its hue."""
 INK = "#222222"
 MUTED = "#6B6B6B"
 GRID = "#E3E3E3"
@@ -84,6 +87,23 @@ def figure(width_in: float, height_in: float, path: Path) -> Iterator[Figure]:
             made.savefig(path, metadata=METADATA[suffix])
         except OSError as error:
             raise HourglassError(f"{path}: the picture cannot be written: {error.strerror}") from error
+
+
+Place: TypeAlias = tuple[str, str]
+"""A node and a layer."""
+
+
+def shades(places: Sequence[Place]) -> dict[Place, str]:
+    """A colour per node and layer: hue by node, from dark to light in the order of its layers."""
+    nodes = list(dict.fromkeys(node for node, _ in places))
+    found = {}
+    for number, node in enumerate(nodes):
+        mine = [place for place in places if place[0] == node]
+        hue = np.array(to_rgb(NODES[number % len(NODES)]))
+        for step, place in enumerate(mine):
+            light = 0.72 * step / max(1, len(mine) - 1) if len(mine) > 1 else 0.0
+            found[place] = to_hex(tuple(hue + (1 - hue) * light))
+    return found
 
 
 def wants_log(values: npt.ArrayLike) -> bool:

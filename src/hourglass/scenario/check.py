@@ -31,6 +31,7 @@ def resolve(scenario: Scenario) -> Scenario:
     _check_places("shaper", testbed, [str(shaper.at) for shaper in testbed.shaper])
     _check_places("netem", testbed, [str(netem.at) for netem in testbed.netem])
     cells.check(testbed, scenario.kernel)
+    _check_captures(scenario.capture.pcap, testbed)
     for name in scenario.stack.nodes:
         if name not in names:
             known = closest(name, (*STACK_KEYS, *names))
@@ -108,6 +109,27 @@ def _check_places(kind: str, testbed: Testbed, places: list[str]) -> None:
             raise refusal(key, place, f"has a {kind} already")
         if kind == "netem" and place in shaped:
             raise refusal(key, place, "has a shaper: give the next cable a delay instead")
+
+
+def _check_captures(places: tuple[Place, ...], testbed: Testbed) -> None:
+    """Each is a device, and no two would be written to one file: a-b:c and a:b-c."""
+    devices = [str(end) for link in testbed.link for end in link.ends]
+    files: dict[str, Place] = {}
+    for index, place in enumerate(places):
+        key = f"capture.pcap.{index}"
+        if place in [radio for _, radio in cells.devices(testbed)]:
+            raise refusal(key, str(place), "is a radio; what is captured is the frames of a cable")
+        if str(place) not in devices:
+            allowed = f"no such device. {closest(str(place), devices)}Devices: {_some(devices)}"
+            raise refusal(key, str(place), allowed)
+        if other := files.get(capture_file(place)):
+            raise refusal(key, str(place), f"its file {capture_file(place)} would be that of {other}; rename a node")
+        files[capture_file(place)] = place
+
+
+def capture_file(place: Place) -> str:
+    """Where the frames of a device are written."""
+    return f"{place.node}-{place.device}.pcapng"
 
 
 def _check_node(key: str, name: str, names: list[str]) -> None:

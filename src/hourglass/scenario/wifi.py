@@ -6,6 +6,7 @@ itself stands in the `radio` driver; here is only what may be asked of it.
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Annotated, Literal
 
 from pydantic import Field, PlainSerializer, PlainValidator
@@ -204,6 +205,21 @@ class Wifi(Table):
         default=None, description="… and at most this after the first; unset: 2000 (ath9k), 700 (ath9k_htc), 0."
     )
     beacon_interval: BeaconInterval = Field(default=100, description="Between two beacons, in 802.11's time units.")
+
+
+_CARRIERS = {"n": {20: 52, 40: 108}, "ac": {20: 52, 40: 108, 80: 234}, "ax": {20: 234, 40: 468, 80: 980}}
+"""Data subcarriers (802.11-2020, tables 19-6 and 21-5; 802.11ax-2021, table 27-16)."""
+
+_SYMBOL_NS = {"n": 3200, "ac": 3200, "ax": 12800}
+_BITS = tuple(Fraction(text) for text in ["1/2", "1", "3/2", "2", "3", "4", "9/2", "5", "6", "20/3", "15/2", "25/3"])
+"""Data bits of a subcarrier and symbol, by MCS."""
+
+
+def radio_bps(cell: Wifi) -> int:
+    """The PHY rate of the cell's MCS, of the highest one under rate control; bit/s, rounded down."""
+    mcs = cell.mcs if isinstance(cell.mcs, int) else STANDARDS[cell.standard].mcs
+    bits = _CARRIERS[cell.standard][cell.width] * _BITS[mcs] * cell.streams
+    return int(bits * 10**9 / (_SYMBOL_NS[cell.standard] + cell.guard))
 
 
 class Competing(Table):
