@@ -4,7 +4,7 @@
 from pathlib import Path
 
 import pytest
-from results import synthetic_probe
+from results import synthetic_probe, synthetic_wifi
 from results.synthetic import MS, Flow, Probe, Recipe, make
 
 import hourglass
@@ -82,3 +82,9 @@ def test_no_line_is_wider_than_the_terminal(runs):
     for text in (drawn(tables.figures(long, "tcp_nup")), drawn(tables.comparison(compare(runs), ["a", "b", "c"]))):
         assert max(len(line) for line in text.splitlines()) <= WIDTH
         assert text.isascii()
+
+
+def test_the_table_of_radios(tmp_path):
+    run = hourglass.load(make(tmp_path / "run", Recipe(name="wifi", further=synthetic_wifi.further)))
+    run.plan["radios"] = synthetic_wifi.RADIOS
+    check("wifi.txt", drawn(tables.figures(run.summary, "tcp_nup")))

@@ -166,9 +166,15 @@ COLUMNS = {"tcp": ("t_ns", "flow", "sender", "rtt", "bytes_acked", "bytes_receiv
            "flow": ("t_ns", "flow", "event", "detail")}  # fmt: skip
 
 
+NAMED = ("radio", "station")
+"""Tables whose column `name` is text."""
+
+
 def schema(name: str, rows: list[dict[str, Any]]) -> pa.Schema:
     columns = tuple(rows[0]) if rows else COLUMNS[name]
-    types = [(c, pa.utf8() if c in WORDS else TYPES.get(c, pa.uint64())) for c in columns]
+    types = [
+        (c, pa.utf8() if c in WORDS or (c == "name" and name in NAMED) else TYPES.get(c, pa.uint64())) for c in columns
+    ]
     return pa.schema(types, metadata={"table": name})
 
 

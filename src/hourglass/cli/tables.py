@@ -24,13 +24,15 @@ FIGURE_WIDTH, UNIT_WIDTH, BASE_WIDTH, OTHER_WIDTH = 21, 9, 10, 20
 
 
 def figures(summary: dict[str, Any], test: str) -> Group:
-    """All figures of one run: flows, pings, layers, drops."""
+    """All figures of one run: flows, pings, radios, layers, drops."""
     title = f"{summary['scenario']}  {test}  Linux {summary['kernel']}  seed {summary['seed']}"
     parts: list[RenderableType] = [Text(title, style="bold"), Text()]
     if summary["flows"]:
         parts += [_flows(summary), Text(), Text(_totals(summary["totals"])), Text()]
     if summary["ping_ms"]:
         parts += [_pings(summary["ping_ms"]), Text()]
+    if summary["wifi"]:
+        parts += [_wifi(summary["wifi"]), Text()]
     if summary["layers_ms"] or any(summary["ping_layers_ms"].values()):
         parts += [_anatomy(summary["layers_ms"], summary["ping_layers_ms"]), Text()]
     return Group(*parts, _drops(summary["drops"]), Text())
@@ -143,6 +145,24 @@ def _drops(drops: dict[str, dict[str, dict[str, int]]]) -> RenderableType:
     table = _grid(("drops (packets)", "left"), ("device", "left"), *((place, "right") for place in places))
     for node, device, counts in rows:
         table.add_row(node, device, *(str(counts[place]) for place in places))
+    return table
+
+
+def _wifi(radios: dict[str, dict[str, dict[str, Any]]]) -> Table:
+    """A radio a row; `share` is of the air time to and from the stations of an access point, in per cent."""
+    numbers = ("PPDUs", "MPDUs each", "p50", "max", "air %", "collided %", "retried %")
+    table = _grid(("Wi-Fi", "left"), *((name, "right") for name in numbers), ("shares of air %", "left"))
+    for node, devices in radios.items():
+        for one in devices.values():
+            sizes, ppdus, mpdus = one["subframes"], one["ppdus"], one["mpdus"]
+            parts = [
+                100 * part / whole if whole else None
+                for part, whole in ((one["collisions"], ppdus), (one["retries"], mpdus))
+            ]
+            shares = [f"{name} {100 * share:.0f}" for name, share in one["air_share"].items() if share is not None]
+            cells = (sizes["mean"], sizes["p50"], sizes["max"], one["air_percent"], *parts)
+            told = " ".join(shares) if len(shares) > 1 else ""
+            table.add_row(node, str(ppdus), *(_number(cell) for cell in cells), told)
     return table
 
 

@@ -70,6 +70,7 @@ def compare(runs: list[Run]) -> list[Row]:
     ]
     for probe in dict.fromkeys(probe["name"] for run in runs for probe in run.plan["probes"]):
         rows += _ping_rows(runs, probe)
+    rows += _wifi_rows(runs)
     rows += _layer_rows(runs)
     return [row for row in rows if any(cell.value is not None for cell in row.cells)]
 
@@ -83,6 +84,31 @@ def _ping_rows(runs: list[Run], probe: str) -> list[Row]:
         _plain(runs, f"ping {probe} p99", "ms", figure("p99")),
         _plain(runs, f"ping {probe} lost", "packets", figure("lost")),
     ]
+
+
+def _wifi_rows(runs: list[Run]) -> list[Row]:
+    """A radio's mean aggregate, its air time, and how many of its transmissions were in vain."""
+
+    def figure(node: str, device: str, take: Callable[[dict[str, Any]], float | None]) -> Callable[[Run], float | None]:
+        def value(run: Run) -> float | None:
+            figures = run.summary["wifi"].get(node, {}).get(device)
+            return take(figures) if figures else None
+
+        return value
+
+    def per_cent(part: str, whole: str) -> Callable[[dict[str, Any]], float | None]:
+        return lambda figures: rounded(100 * figures[part] / figures[whole]) if figures[whole] else None
+
+    rows = []
+    radios = [(node, device) for run in runs for node, devices in run.summary["wifi"].items() for device in devices]
+    for node, device in dict.fromkeys(radios):
+        rows += [
+            _plain(runs, f"{node} aggregate", "MPDUs", figure(node, device, lambda one: one["subframes"]["mean"])),
+            _plain(runs, f"{node} air", "%", figure(node, device, lambda one: one["air_percent"])),
+            _plain(runs, f"{node} collisions", "%", figure(node, device, per_cent("collisions", "ppdus"))),
+            _plain(runs, f"{node} retries", "%", figure(node, device, per_cent("retries", "mpdus"))),
+        ]
+    return rows
 
 
 SHARE = 0.01

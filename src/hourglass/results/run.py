@@ -17,10 +17,11 @@ class Run:
     """One finished run.
 
     The record tables (columns and units: ARCHITECTURE.md, "The records") are `tcp`, `pings`, `devices`, `qdisc`,
-    `qdisc_stats`, `ethtool`, `flows`, `facts`, and from the probe `packets`, `layer_totals` (the table `layer`),
-    `queues`, `drops`, `balance`. Wherever there is a `flow` or `probe`, a column `stream` has its name. What a kernel
-    without the probe does not write is an empty frame with the right columns; any other table that was not written
-    is empty and has none. `layers` is `packets` in long form, computed when asked for.
+    `qdisc_stats`, `ethtool`, `flows`, `facts`, `radios`, `stations` (the tables `radio` and `station`), and from the
+    probe `packets`, `layer_totals` (the table `layer`), `queues`, `drops`, `balance`. Wherever there is a `flow` or
+    `probe`, a column `stream` has its name. What a kernel without the probe does not write is an empty frame with the
+    right columns; any other table that was not written is empty and has none. `layers` is `packets` in long form,
+    computed when asked for.
     """
 
     def __init__(self, path: Path) -> None:
@@ -85,6 +86,16 @@ class Run:
     def path_order(self) -> list[str]:
         """The nodes from client to server, then those beside the path."""
         return probe.path_order(self.packets, self.plan)
+
+    @cached_property
+    def radios(self) -> pl.DataFrame:
+        """The radios' own counters at sampling instants, in long form: `t_ns, node, device, name, value`."""
+        return self._table("radio")
+
+    @cached_property
+    def stations(self) -> pl.DataFrame:
+        """The same of each radio they talk to; `station` is its node."""
+        return self._table("station")
 
     @cached_property
     def queues(self) -> pl.DataFrame:

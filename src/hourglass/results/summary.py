@@ -25,6 +25,7 @@ from hourglass.results.series import (
 )
 from hourglass.results.sockets import hystart_exit_ns
 from hourglass.results.stats import fairness, rounded, statistics
+from hourglass.results.wifi import wifi
 
 SCHEMA = 1
 INGRESS_KINDS = ("ingress", "clsact")
@@ -47,6 +48,7 @@ def summarize(run: Run) -> dict[str, Any]:
         "flows": [_flow(run, flow, goodput, window) for flow, goodput in zip(run.plan["flows"], goodputs, strict=True)],
         "tcp_rtt_ms": statistics(tcp_rtt_ms(run).within(window).values),
         "ping_ms": {probe["name"]: _ping(run, probe["id"], window) for probe in run.plan["probes"]},
+        "wifi": wifi(run, window),
         "drops": drops(run),
         "drops_by_reason": drops_by_reason(run),
         "layers_ms": layers_ms(run, window),

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The counters of a cell by formula: an access point and two stations, sampled each 200 ms."""
+
+from typing import Any
+
+from results.synthetic import MS, Recipe
+
+RADIOS = [
+    {"phy": f"c0{name}", "node": node, "device": "wlan0", "address": f"02:00:00:00:01:0{place}"}
+    for place, (name, node) in enumerate((("ap", "ap"), ("s1", "client"), ("s2", "slow")), start=1)
+]
+STEP = 200 * MS
+
+
+def further(recipe: Recipe) -> list[dict[str, Any]]:
+    """Per step the access point sends 2 beacons, 1 single frame and 3 aggregates of 4, one MPDU again, one PPDU in
+    vain, for a fifth of the time; the client sends 2 aggregates of 10 for a half. The access point's air is 3 : 1."""
+    radio, station = [], []
+    for tick in range(round(recipe.end_s * 5) + 1):
+        ap = {"aggregates.1": 3, "aggregates.4": 3, "tx_beacons": 2, "tx_attempts": 6, "tx_mpdus": 15, "tx_retries": 1,
+              "tx_dropped": 0, "tx_collisions": 1, "tx_ns": 40 * MS}  # fmt: skip
+        client = {
+            "aggregates.10": 2,
+            "tx_beacons": 0,
+            "tx_attempts": 2,
+            "tx_mpdus": 20,
+            "tx_retries": 0,
+            "tx_ns": 100 * MS,
+        }
+        for node, counters in (("ap", ap), ("client", client)):
+            place = {"t_ns": tick * STEP, "node": node, "device": "wlan0"}
+            radio += [place | {"name": name, "value": value * tick} for name, value in counters.items()]
+        place = {"t_ns": tick * STEP, "node": "ap", "device": "wlan0"}
+        for other, ns in (("client", 30 * MS), ("slow", 10 * MS)):
+            station += [
+                place | {"station": other, "name": name, "value": ns * tick} for name in ("rx_ns.be", "tx_ns.be")
+            ]
+    return [{"table": "radio", "rows": radio}, {"table": "station", "rows": station}]
