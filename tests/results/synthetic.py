@@ -166,15 +166,14 @@ COLUMNS = {"tcp": ("t_ns", "flow", "sender", "rtt", "bytes_acked", "bytes_receiv
            "flow": ("t_ns", "flow", "event", "detail")}  # fmt: skip
 
 
-NAMED = ("radio", "station")
-"""Tables whose column `name` is text."""
+COUNTER = {"name": pa.utf8(), "value": pa.int64(), "station": pa.utf8()}
+"""Columns of the tables `radio` and `station`."""
 
 
 def schema(name: str, rows: list[dict[str, Any]]) -> pa.Schema:
     columns = tuple(rows[0]) if rows else COLUMNS[name]
-    types = [
-        (c, pa.utf8() if c in WORDS or (c == "name" and name in NAMED) else TYPES.get(c, pa.uint64())) for c in columns
-    ]
+    own = COUNTER if name in ("radio", "station") else {}
+    types = [(c, own.get(c) or (pa.utf8() if c in WORDS else TYPES.get(c, pa.uint64()))) for c in columns]
     return pa.schema(types, metadata={"table": name})
 
 
