@@ -149,9 +149,10 @@ def _drops(drops: dict[str, dict[str, dict[str, int]]]) -> RenderableType:
 
 
 def _wifi(radios: dict[str, dict[str, dict[str, Any]]]) -> Table:
-    """A radio a row; `share` is of the air time to and from the stations of an access point, in per cent."""
-    numbers = ("PPDUs", "MPDUs each", "p50", "max", "air %", "collided %", "retried %")
-    table = _grid(("Wi-Fi", "left"), *((name, "right") for name in numbers), ("shares of air %", "left"))
+    """A radio a row: PPDUs, the MPDUs of one (mean, p50, max), its air time, PPDUs that collided, MPDUs sent again; of an
+    access point the shares of air time to and from its stations."""
+    numbers = ("PPDUs", "MPDUs", "p50", "max", "air %", "lost %", "again %")
+    table = _grid(("Wi-Fi", "left"), *((name, "right") for name in numbers), ("shares of air, %", "left"))
     for node, devices in radios.items():
         for one in devices.values():
             sizes, ppdus, mpdus = one["subframes"], one["ppdus"], one["mpdus"]

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wi-Fi in a guest: real hostapd and `iw`, the kernel's mac80211, our air."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from hourglass.errors import InputError
+from hourglass.results.run import Run
+from hourglass.scenario.wifi import radio_bps
+
+from .conftest import KERNELS, Simulate, digests, records
+
+pytestmark = pytest.mark.guest
+
+SHORT = ("test.length=3", "test.delay=1")
+WITHOUT_TXQ = ("5.10", "6.1")
+"""Kernels that let a driver do without mac80211's queues."""
+
+
+def upload(run: Run) -> float:
+    return run.summary["totals"]["upload_mbps"]
+
+
+def shares(run: Run) -> dict[str, float]:
+    return run.summary["wifi"]["ap"]["wlan0"]["air_share"]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("name", ["wifi-ath9k", "wifi-ax"])
+def test_stations_associate_and_carry_data(simulate: Simulate, name: str, kernel: str) -> None:
+    run = simulate(name, *SHORT, kernel=kernel)
+    check(run, name)
+
+
+@pytest.mark.parametrize("kernel", WITHOUT_TXQ)
+def test_a_radio_below_a_qdisc_carries_data(simulate: Simulate, kernel: str) -> None:
+    run = simulate("wifi-ath9k-htc", *SHORT, kernel=kernel)
+    check(run, "wifi-ath9k-htc")
+    kinds = set(run.qdisc.filter((pl.col("node") == "client") & (pl.col("device") == "wlan0"))["kind"])
+    assert kinds == {"mq", "pfifo_fast"}
+
+
+def check(run: Run, name: str) -> None:
+    """Data flow, in aggregates, below the PHY rate; nothing is lost of the pings; the kernel does not complain."""
+    from hourglass.scenario import load
+
+    rate = radio_bps(load(name).testbed.wifi[0]) / 1e6
+    summary = run.summary
+    total = sum(flow["goodput_mbps"] for flow in summary["flows"])
+    assert 0.4 * rate < total < 0.95 * rate
+    assert summary["ping_ms"]["icmp"]["lost"] == 0
+    assert summary["wifi"]["client"]["wlan0"]["subframes"]["p90"] > 4
+    busy = sum(one["wlan0"]["air_percent"] for one in summary["wifi"].values())
+    assert 50 < busy <= 120
+    assert run.info["warnings"] == []
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_same_seed_same_bytes_and_another_seed_another_run(simulate: Simulate, kernel: str) -> None:
+    first = simulate("wifi-ath9k", *SHORT, kernel=kernel)
+    again = simulate("wifi-ath9k", *SHORT, kernel=kernel, fresh=True)
+    other = simulate("wifi-ath9k", *SHORT, kernel=kernel, seed=2)
+    assert records(first).read_bytes() == records(again).read_bytes()
+    assert digests(first)["client:wlan0"] != digests(other)["client:wlan0"]
+
+
+def test_measuring_less_changes_no_frame(simulate: Simulate) -> None:
+    everything = simulate("wifi-ath9k", *SHORT, kernel="6.1")
+    nothing = simulate("wifi-ath9k", *SHORT, "measure.tcp=0", "measure.devices=0", "measure.packets=0", kernel="6.1")
+    assert digests(everything) == digests(nothing)
+
+
+def test_both_pacing_shifts_reach_the_sockets(simulate: Simulate) -> None:
+    """mac80211's 7 is 8 ms of data, the papers' 10 is 1 ms: smaller aggregates, shorter pings."""
+    kernel, paper = (
+        simulate("wifi-ath9k", *SHORT, f"testbed.wifi.0.pacing_shift={shift}", kernel="5.10")
+        for shift in ("kernel", 10)
+    )
+    sizes = [run.summary["wifi"]["client"]["wlan0"]["subframes"]["mean"] for run in (kernel, paper)]
+    pings = [run.summary["ping_ms"]["icmp"]["p50"] for run in (kernel, paper)]
+    assert sizes[1] < sizes[0]
+    assert pings[1] < pings[0]
+    seen = [set(run.tcp.filter(pl.col("sender"))["tsq_shift"].drop_nulls()) for run in (kernel, paper)]
+    assert 7 in seen[0]
+    assert seen[1] == {10}
+
+
+def crowd(**wifi: Any) -> dict[str, Any]:
+    """Two fast stations and a slow one, each with a download from the server: the access point decides who is served."""
+    names = ("client", "fast", "slow")
+    stations = [{"at": f"{name}:wlan0"} for name in names]
+    stations[2]["mcs"] = 0  # type: ignore[assignment]
+    return {
+        "name": "crowd",
+        "kernel": "6.1",
+        "testbed": {
+            "node": [*({"name": name} for name in names), {"name": "ap", "role": "router"}, {"name": "server"}],
+            "wifi": [{"ap": "ap:wlan0", "station": stations, "width": 20, **wifi}],
+            "link": [{"ends": ["ap:eth0", "server:eth0"]}],
+        },
+        "test": {
+            "name": "tcp_ndown",
+            "download_streams": 1,
+            "length": 10,
+            "delay": 1,
+            "competing": [{"client": name, "upload_streams": 0, "download_streams": 1} for name in ("fast", "slow")],
+        },
+    }
+
+
+def test_the_air_is_shared_fairly_by_the_scheduler_and_not_without_it(simulate: Simulate) -> None:
+    """65 or 72 against 7 Mbit/s: without the scheduler the slow station has most of the air."""
+    fair, unfair = (simulate(crowd(fairness=fairness)) for fairness in (True, False))
+    assert all(share == pytest.approx(1 / 3, abs=0.07) for share in shares(fair).values())
+    assert shares(unfair)["slow"] > 0.6
+    goodput = [{flow["id"]: flow["goodput_mbps"] for flow in run.summary["flows"]} for run in (fair, unfair)]
+    assert goodput[0]["download::1"] > 2 * goodput[1]["download::1"]
+
+
+def test_each_station_s_traffic_is_recorded_under_its_node(simulate: Simulate) -> None:
+    run = simulate("wifi-ath9k", *SHORT, "testbed.wifi.0.others.count=2", kernel="6.1")
+    assert set(shares(run)) == {"client", "other1", "other2"}
+    ids = [flow["id"] for flow in run.summary["flows"]]
+    assert ids[-2:] == ["other1-upload::1", "other2-upload::1"]
+    assert all(flow["goodput_mbps"] > 1 for flow in run.summary["flows"])
+    assert run.summary["wifi"]["other1"]["wlan0"]["collisions"] > 0
+
+
+def test_without_collisions_nothing_collides(simulate: Simulate) -> None:
+    collided, not_at_all = (
+        simulate("wifi-ath9k", *SHORT, f"testbed.wifi.0.collisions={switch}", kernel="6.1")
+        for switch in ("true", "false")
+    )
+    counts = [sum(one["wlan0"]["collisions"] for one in run.summary["wifi"].values()) for run in (collided, not_at_all)]
+    assert counts[0] > 0
+    assert counts[1] == 0
+    assert upload(not_at_all) > upload(collided)
+
+
+def test_errors_are_retried(simulate: Simulate) -> None:
+    run = simulate("wifi-ath9k", *SHORT, "testbed.wifi.0.error=5%", "testbed.wifi.0.collisions=false", kernel="6.1")
+    client = run.summary["wifi"]["client"]["wlan0"]
+    assert client["retries"] / client["mpdus"] == pytest.approx(0.05, rel=0.15)
+    assert run.summary["ping_ms"]["icmp"]["lost"] == 0
+
+
+def test_an_access_point_on_a_channel_hostapd_refuses_is_blamed(simulate: Simulate, monkeypatch) -> None:
+    """One line: the key, the tool, its words."""
+    from hourglass.plan import radios
+
+    monkeypatch.setitem(radios._CHANNELS, "5GHz", (77, 5385))
+    with pytest.raises(InputError, match=r"testbed.wifi.0.ap = 'hostapd': refused in step daemon on node ap: ended"):
+        simulate("wifi-ath9k", *SHORT, "test.length=4", kernel="6.1")
+
+
+def test_a_station_that_finds_no_access_point_is_blamed(simulate: Simulate, monkeypatch) -> None:
+    from hourglass.plan import radios
+
+    monkeypatch.setitem(radios._CHANNELS, "5GHz", (36, 5200))
+    with pytest.raises(InputError, match=r"testbed.wifi.0.station.0 = 'dev wlan0 connect .* not within 10 s"):
+        simulate("wifi-ath9k", *SHORT, "test.length=5", kernel="6.1")
