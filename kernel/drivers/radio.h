@@ -130,13 +130,15 @@ struct radio_station {
 
 struct radio_vif {
 	struct list_head list;		/* of the phy */
+	struct ieee80211_vif *vif;
+	u8 address[ETH_ALEN];
 	struct radio_tid tid;		/* frames for all */
 	u64 beacon_ns;			/* interval; 0: none */
 	u64 tbtt_ns;
 };
 
 struct radio_stats {
-	u64 tx_ppdus, tx_aggregates, tx_singles, tx_controls, tx_beacons, tx_rts;
+	u64 tx_ppdus, tx_aggregates, tx_singles, tx_beacons, tx_rts;
 	u64 tx_mpdus, tx_acked, tx_failed, tx_dropped, tx_retries, tx_bars;
 	u64 tx_collisions, tx_internal, tx_unanswered, tx_attempts, tx_ns;
 	u64 tx_truesize, tx_truesize_mpdus, tx_fifo_stops, tx_no_memory;
@@ -177,8 +179,11 @@ struct radio_phy {
 	/* what the radio can do: see radio_caps.c */
 	struct ieee80211_supported_band sband;
 	struct ieee80211_sband_iftype_data iftypes;
-	struct ieee80211_iface_limit limit;
-	struct ieee80211_iface_combination combination;
+	struct ieee80211_channel channels[11];
+	struct ieee80211_rate bitrates[12];
+	struct device *device;
+	char name[32];
+	struct list_head all;
 };
 
 /* How frames get from mac80211 into the hardware, and numbers. */
@@ -214,11 +219,6 @@ static inline struct radio_vif *radio_vif(struct ieee80211_vif *vif)
 	return (struct radio_vif *)vif->drv_priv;
 }
 
-static inline struct ieee80211_vif *radio_vif_of(struct radio_vif *vif)
-{
-	return container_of((void *)vif, struct ieee80211_vif, drv_priv);
-}
-
 typedef enum hrtimer_restart (*radio_timer)(struct hrtimer *timer);
 
 static inline void radio_timer_setup(struct hrtimer *timer, radio_timer function)
@@ -250,13 +250,14 @@ int radio_params_parse(struct radio_params *params, u8 *address, char *words,
 int radio_params_check(const struct radio_params *params);
 
 /* radio_caps.c */
-int radio_caps_set(struct radio_phy *phy);
+void radio_caps_set(struct radio_phy *phy);
 bool radio_params_rate(const struct radio_params *params, struct radio_rate *rate);
 
 /* radio_ops.c */
 extern const struct ieee80211_ops radio_txq_ops;
 extern const struct ieee80211_ops radio_fifo_ops;
 void radio_beacons(struct radio_phy *phy);
+void radio_beacons_setup(struct radio_phy *phy);
 
 /* radio_medium.c */
 struct radio_medium *radio_medium_join(struct radio_phy *phy, u64 number);
@@ -295,6 +296,7 @@ void radio_firmware_refill(struct radio_queue *queue);
 void radio_firmware_add(struct radio_tid *tid, struct radio_mpdu *mpdu);
 void radio_usb_setup(struct radio_phy *phy);
 void radio_usb_stop(struct radio_phy *phy);
+void radio_usb_forget(struct radio_phy *phy, struct list_head *mpdus);
 
 /* radio_rx.c */
 void radio_rx_ppdu(struct radio_phy *phy, struct radio_ppdu *ppdu, u64 arrival_ns);

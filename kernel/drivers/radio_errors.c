@@ -42,8 +42,8 @@ u32 radio_random_next(struct radio_random *random)
 	return (z ^ (z >> 31)) >> 32;
 }
 
-/* 2^-x in 0.32, for x in 16.16 */
-static u32 radio_exp2_minus(u64 x)
+/* 2^-x in 1.32, for x in 16.16 */
+static u64 radio_exp2_minus(u64 x)
 {
 	/* 2^-(1/2), 2^-(1/4), ... in 0.32 */
 	static const u32 roots[16] = {
@@ -52,7 +52,7 @@ static u32 radio_exp2_minus(u64 x)
 		4289156690U, 4292061010U, 4293513907U, 4294240540U,
 		4294603903U, 4294785595U, 4294876445U, 4294921870U,
 	};
-	u64 result = U32_MAX;
+	u64 result = 1ULL << 32;
 	unsigned int i;
 
 	for (i = 0; i < 16; i++)
@@ -74,6 +74,6 @@ u32 radio_error_ppm(const struct radio_rate *rate, s32 snr_cdb, u32 bytes)
 		return RADIO_PPM;
 	/* L r log2(e), 16.16: exponent of the chance to survive */
 	loss = (u64)bytes * LOG2_E;
-	loss = mul_u64_u32_shr(loss, radio_exp2_minus(exponent), 32);
-	return RADIO_PPM - (u32)((u64)radio_exp2_minus(loss) * RADIO_PPM >> 32);
+	loss = mul_u64_u64_shr(loss, radio_exp2_minus(exponent), 32);
+	return RADIO_PPM - (u32)(radio_exp2_minus(loss) * RADIO_PPM >> 32);
 }

@@ -36,7 +36,7 @@ struct radio_medium {
 
 static LIST_HEAD(radio_media);
 
-static struct radio_ppdu *radio_first(const struct radio_queue *queue)
+static struct radio_ppdu *radio_first(struct radio_queue *queue)
 {
 	return list_first_entry_or_null(&queue->ppdus, struct radio_ppdu, list);
 }
@@ -238,7 +238,6 @@ static bool radio_medium_deliver(struct radio_medium *medium,
 	bool answered = false;
 	struct radio_mpdu *mpdu;
 
-	mpdu = list_first_entry(&ppdu->mpdus, struct radio_mpdu, list);
 	list_for_each_entry(mpdu, &ppdu->mpdus, list) {
 		u32 ppm = max_t(u64, from->params.per_ppm,
 				radio_error_ppm(&ppdu->rates[ppdu->series],

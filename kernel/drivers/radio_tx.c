@@ -142,7 +142,7 @@ static void radio_ppdu_rates(struct radio_ppdu *ppdu, struct sk_buff *skb)
 	}
 }
 
-static enum radio_ack radio_ack_of(const struct sk_buff *skb)
+static enum radio_ack radio_ack_of(struct sk_buff *skb)
 {
 	const struct ieee80211_hdr *header = (const void *)skb->data;
 
@@ -292,7 +292,7 @@ static void radio_session(struct radio_phy *phy, struct radio_ppdu *ppdu,
 	tid->asked = !ieee80211_start_tx_ba_session(ppdu->sta, tid->tid, 0);
 }
 
-/* Whether a frame that got no acknowledgement is sent again by software. */
+/* Whether a frame that was not acknowledged is sent again by software. */
 static bool radio_again(const struct radio_phy *phy, const struct radio_mpdu *mpdu)
 {
 	return mpdu->ampdu && mpdu->tid && mpdu->tid->active &&
@@ -322,7 +322,7 @@ static void radio_sort(struct radio_phy *phy, struct radio_ppdu *ppdu,
 			}
 			stats->tx_dropped++;
 			if (mpdu->ampdu && mpdu->tid && mpdu->tid->active)
-				mpdu->tid->bar = IEEE80211_SN_INC(mpdu->seq);
+				mpdu->tid->bar = (mpdu->seq + 1) & 0xfff;
 		}
 		if (mpdu->skb->sk) {
 			stats->tx_truesize += mpdu->skb->truesize;
@@ -332,6 +332,10 @@ static void radio_sort(struct radio_phy *phy, struct radio_ppdu *ppdu,
 			radio_tid_done(mpdu->tid, mpdu);
 		radio_session(phy, ppdu, mpdu);
 		radio_status(phy, ppdu, mpdu, acked, first);
+		/* what iw shows, and AQL reckons with */
+		if (first && ppdu->sta && (s64)phy->params.mcs != RADIO_MINSTREL)
+			ieee80211_tx_rate_update(phy->hw, ppdu->sta,
+						 IEEE80211_SKB_CB(mpdu->skb));
 		first = false;
 		list_move_tail(&mpdu->list, done);
 	}
@@ -412,8 +416,6 @@ void radio_report(struct radio_phy *phy, struct list_head *done)
 			dev_kfree_skb(skb);
 		} else if (!sta || phy->monitor || phy->params.aql ||
 			   info->flags & IEEE80211_TX_CTL_REQ_TX_STATUS) {
-			if (sta && (s64)phy->params.mcs != RADIO_MINSTREL)
-				ieee80211_tx_rate_update(phy->hw, sta, info);
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
 			ieee80211_tx_status_skb(phy->hw, skb);
 #else

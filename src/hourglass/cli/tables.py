@@ -149,8 +149,8 @@ def _drops(drops: dict[str, dict[str, dict[str, int]]]) -> RenderableType:
 
 
 def _wifi(radios: dict[str, dict[str, dict[str, Any]]]) -> Table:
-    """A radio a row: PPDUs, the MPDUs of one (mean, p50, max), its air time, PPDUs that collided, MPDUs sent again; of an
-    access point the shares of air time to and from its stations."""
+    """A radio a row: PPDUs, the MPDUs of one (mean, p50, max), its air time, collided PPDUs, MPDUs sent again; of an access
+    point the shares of air time to and from its stations."""
     numbers = ("PPDUs", "MPDUs", "p50", "max", "air %", "lost %", "again %")
     table = _grid(("Wi-Fi", "left"), *((name, "right") for name in numbers), ("shares of air, %", "left"))
     for node, devices in radios.items():

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* radio: what mac80211 calls. */
+#include <linux/etherdevice.h>
+#include <linux/slab.h>
+#include "radio.h"
+
+#define RADIO_TU_NS	(1024 * NSEC_PER_USEC)
+
+/* Access categories of the TIDs (802.11-2020, table 10-1). */
+static const u8 radio_tid_ac[8] = {
+	IEEE80211_AC_BE, IEEE80211_AC_BK, IEEE80211_AC_BK, IEEE80211_AC_BE,
+	IEEE80211_AC_VI, IEEE80211_AC_VI, IEEE80211_AC_VO, IEEE80211_AC_VO,
+};
+
+static int radio_start(struct ieee80211_hw *hw)
+{
+	radio_phy(hw)->running = true;
+	return 0;
+}
+
+static void radio_halt(struct radio_phy *phy)
+{
+	phy->running = false;
+	hrtimer_cancel(&phy->beacons);
+	radio_usb_stop(phy);
+	local_bh_disable();
+	radio_medium_flush(phy);
+	local_bh_enable();
+	radio_rx_flush(phy);
+}
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+static void radio_stop(struct ieee80211_hw *hw, bool suspend)
+#else
+static void radio_stop(struct ieee80211_hw *hw)
+#endif
+{
+	radio_halt(radio_phy(hw));
+}
+
+static int radio_config(struct ieee80211_hw *hw, u32 changed)
+{
+	return 0;
+}
+
+static void radio_configure_filter(struct ieee80211_hw *hw, unsigned int changed,
+				   unsigned int *total, u64 multicast)
+{
+	*total &= FIF_ALLMULTI | FIF_OTHER_BSS | FIF_BCN_PRBRESP_PROMISC |
+		  FIF_CONTROL | FIF_PROBE_REQ;
+	radio_phy(hw)->monitor = hw->conf.flags & IEEE80211_CONF_MONITOR;
+}
+
+static void radio_discard_tid(struct radio_phy *phy, struct radio_tid *tid)
+{
+	list_del_init(&tid->list);
+	radio_usb_forget(phy, &tid->retry);
+	radio_usb_forget(phy, &tid->pending);
+	radio_discard(phy, &tid->retry);
+	radio_discard(phy, &tid->pending);
+}
+
+static int radio_add_interface(struct ieee80211_hw *hw, struct ieee80211_vif *vif)
+{
+	struct radio_phy *phy = radio_phy(hw);
+	struct radio_vif *ours = radio_vif(vif);
+
+	memset(ours, 0, sizeof(*ours));
+	ours->vif = vif;
+	ether_addr_copy(ours->address, vif->addr);
+	radio_tid_setup(&ours->tid, &phy->queues[IEEE80211_AC_BE], NULL, 0);
+	vif->cab_queue = IEEE80211_INVAL_HW_QUEUE;
+	local_bh_disable();
+	list_add_tail(&ours->list, &phy->vifs);
+	local_bh_enable();
+	return 0;
+}
+
+static void radio_remove_interface(struct ieee80211_hw *hw,
+				   struct ieee80211_vif *vif)
+{
+	struct radio_phy *phy = radio_phy(hw);
+
+	local_bh_disable();
+	list_del(&radio_vif(vif)->list);
+	radio_discard_tid(phy, &radio_vif(vif)->tid);
+	radio_beacons(phy);
+	local_bh_enable();
+}
+
+static void radio_tx(struct ieee80211_hw *hw, struct ieee80211_tx_control *control,
+		     struct sk_buff *skb)
+{
+	struct radio_phy *phy = radio_phy(hw);
+
+	local_bh_disable();
+	if (phy->running)
+		phy->chip->tx(phy, control->sta, skb);
+	else
+		ieee80211_free_txskb(hw, skb);
+	local_bh_enable();
+}
+
+static void radio_wake(struct ieee80211_hw *hw, struct ieee80211_txq *txq)
+{
+	struct radio_phy *phy = radio_phy(hw);
+
+	local_bh_disable();
+	phy->chip->wake(phy, txq);
+	local_bh_enable();
+}
+
+static int radio_sta_add(struct ieee80211_hw *hw, struct ieee80211_vif *vif,
+			 struct ieee80211_sta *sta)
+{
+	struct radio_station *station = radio_station(sta);
+	struct radio_phy *phy = radio_phy(hw);
+	unsigned int i;
+
+	memset(station, 0, sizeof(*station));
+	station->sta = sta;
+	for (i = 0; i < IEEE80211_NUM_TIDS; i++)
+		radio_tid_setup(&station->tids[i], &phy->queues[radio_tid_ac[i % 8]],
+				sta, i);
+	local_bh_disable();
+	list_add_tail(&station->list, &phy->stations);
+	local_bh_enable();
+	return 0;
+}
+
+static void radio_forget(struct list_head *mpdus, struct ieee80211_sta *sta)
+{
+	struct radio_mpdu *mpdu;
+
+	list_for_each_entry(mpdu, mpdus, list)
+		if (mpdu->tid && mpdu->tid->sta == sta)
+			mpdu->tid = NULL;
+}
+
+static int radio_sta_remove(struct ieee80211_hw *hw, struct ieee80211_vif *vif,
+			    struct ieee80211_sta *sta)
+{
+	struct radio_station *station = radio_station(sta);
+	struct radio_phy *phy = radio_phy(hw);
+	unsigned int i;
+
+	local_bh_disable();
+	list_del(&station->list);
+	radio_medium_forget(phy, sta);
+	radio_forget(&phy->usb.fifo, sta);
+	radio_forget(&phy->usb.transfer, sta);
+	radio_forget(&phy->usb.done, sta);
+	for (i = 0; i < IEEE80211_NUM_TIDS; i++)
+		radio_discard_tid(phy, &station->tids[i]);
+	local_bh_enable();
+	return 0;
+}
+
+static int radio_conf(struct ieee80211_hw *hw, u16 ac,
+		      const struct ieee80211_tx_queue_params *params)
+{
+	struct radio_edca *edca = &radio_phy(hw)->queues[ac].edca;
+
+	edca->aifsn = params->aifs;
+	edca->cw_min = params->cw_min;
+	edca->cw_max = params->cw_max;
+	edca->cw = params->cw_min;
+	edca->txop_ns = params->txop * 32 * NSEC_PER_USEC;
+	return 0;
+}
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 0, 0)
+static int radio_conf_tx(struct ieee80211_hw *hw, struct ieee80211_vif *vif,
+			 unsigned int link, u16 ac,
+			 const struct ieee80211_tx_queue_params *params)
+{
+	return radio_conf(hw, ac, params);
+}
+
+static struct sk_buff *radio_beacon(struct ieee80211_hw *hw,
+				    struct ieee80211_vif *vif)
+{
+	return ieee80211_beacon_get(hw, vif, 0);
+}
+
+static void radio_bss_info_changed(struct ieee80211_hw *hw,
+				   struct ieee80211_vif *vif,
+				   struct ieee80211_bss_conf *info, u64 changed)
+#else
+static int radio_conf_tx(struct ieee80211_hw *hw, struct ieee80211_vif *vif, u16 ac,
+			 const struct ieee80211_tx_queue_params *params)
+{
+	return radio_conf(hw, ac, params);
+}
+
+static struct sk_buff *radio_beacon(struct ieee80211_hw *hw,
+				    struct ieee80211_vif *vif)
+{
+	return ieee80211_beacon_get(hw, vif);
+}
+
+static void radio_bss_info_changed(struct ieee80211_hw *hw,
+				   struct ieee80211_vif *vif,
+				   struct ieee80211_bss_conf *info, u32 changed)
+#endif
+{
+	struct radio_vif *ours = radio_vif(vif);
+
+	if (!(changed & (BSS_CHANGED_BEACON_ENABLED | BSS_CHANGED_BEACON_INT)))
+		return;
+	local_bh_disable();
+	ours->beacon_ns = info->enable_beacon ? info->beacon_int * RADIO_TU_NS : 0;
+	if (ours->beacon_ns)
+		ours->tbtt_ns = (div64_u64(ktime_get_ns(), ours->beacon_ns) + 1) *
+				ours->beacon_ns;
+	radio_beacons(radio_phy(hw));
+	local_bh_enable();
+}
+
+static void radio_beacon_send(struct radio_phy *phy, struct sk_buff *skb)
+{
+	struct radio_mpdu *mpdu = radio_mpdu_make(phy, NULL, skb);
+
+	if (mpdu)
+		radio_ppdu_send(&phy->queues[RADIO_BEACONS], NULL, mpdu);
+}
+
+static enum hrtimer_restart radio_beacon_timer(struct hrtimer *timer)
+{
+	struct radio_phy *phy = container_of(timer, struct radio_phy, beacons);
+	u64 now = ktime_get_ns();
+	struct radio_vif *vif;
+	struct sk_buff *skb;
+
+	list_for_each_entry(vif, &phy->vifs, list) {
+		if (!vif->beacon_ns || vif->tbtt_ns > now)
+			continue;
+		vif->tbtt_ns += vif->beacon_ns;
+		skb = radio_beacon(phy->hw, vif->vif);
+		if (skb)
+			radio_beacon_send(phy, skb);
+		while (vif->vif->type == NL80211_IFTYPE_AP &&
+		       (skb = ieee80211_get_buffered_bc(phy->hw, vif->vif)))
+			radio_beacon_send(phy, skb);
+	}
+	radio_beacons(phy);
+	return HRTIMER_NORESTART;
+}
+
+/* Sets the timer of the next beacon. */
+void radio_beacons(struct radio_phy *phy)
+{
+	u64 first = U64_MAX;
+	struct radio_vif *vif;
+
+	list_for_each_entry(vif, &phy->vifs, list)
+		if (vif->beacon_ns)
+			first = min(first, vif->tbtt_ns);
+	if (first == U64_MAX)
+		hrtimer_try_to_cancel(&phy->beacons);
+	else
+		radio_timer_set(&phy->beacons, first);
+}
+
+void radio_beacons_setup(struct radio_phy *phy)
+{
+	radio_timer_setup(&phy->beacons, radio_beacon_timer);
+}
+
+static u64 radio_get_tsf(struct ieee80211_hw *hw, struct ieee80211_vif *vif)
+{
+	return div_u64(ktime_get_ns(), NSEC_PER_USEC);
+}
+
+static int radio_tx_last_beacon(struct ieee80211_hw *hw)
+{
+	return 1;
+}
+
+/* A rate control of the driver's has to have it; ours is the parameter rts_bytes. */
+static int radio_set_rts_threshold(struct ieee80211_hw *hw, u32 value)
+{
+	radio_phy(hw)->params.rts_bytes = value == U32_MAX ? 0 : value;
+	return 0;
+}
+
+#define RADIO_OPS						\
+	.start = radio_start,					\
+	.stop = radio_stop,					\
+	.config = radio_config,					\
+	.configure_filter = radio_configure_filter,		\
+	.add_interface = radio_add_interface,			\
+	.remove_interface = radio_remove_interface,		\
+	.tx = radio_tx,						\
+	.sta_add = radio_sta_add,				\
+	.sta_remove = radio_sta_remove,				\
+	.conf_tx = radio_conf_tx,				\
+	.bss_info_changed = radio_bss_info_changed,		\
+	.get_tsf = radio_get_tsf,				\
+	.tx_last_beacon = radio_tx_last_beacon,			\
+	.ampdu_action = radio_ampdu_action,			\
+	.set_rts_threshold = radio_set_rts_threshold,		\
+	.get_et_sset_count = radio_stats_count,			\
+	.get_et_strings = radio_stats_names,			\
+	.get_et_stats = radio_stats_values
+
+const struct ieee80211_ops radio_txq_ops = {
+	RADIO_OPS,
+	.wake_tx_queue = radio_wake,
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
+	.add_chanctx = ieee80211_emulate_add_chanctx,
+	.remove_chanctx = ieee80211_emulate_remove_chanctx,
+	.change_chanctx = ieee80211_emulate_change_chanctx,
+	.switch_vif_chanctx = ieee80211_emulate_switch_vif_chanctx,
+#endif
+};
+
+/* Without TXQs: the qdisc's frames come straight to .tx. */
+const struct ieee80211_ops radio_fifo_ops = { RADIO_OPS };

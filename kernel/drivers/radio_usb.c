@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ath9k_htc (AR9271 class): a radio behind USB, for kernels to 6.1.
+ *
+ *	qdisc --> FIFO (246) --USB, 20 frames a transfer--> 33 buffers --> aggregates
+ *	  ^                                                                  |
+ *	  +------ report: an event over USB, 12 frames each ----------------+
+ *
+ * The driver has no TXQs: the qdisc above works. It takes frames until it knows of
+ * `fifo` that are not reported, then stops all queues. One transfer is under way
+ * at a time: the first carries one frame, later ones what has gathered. The
+ * firmware takes a frame when it has a buffer free, else the transfer waits. It has
+ * one aggregate in the hardware, of up to 17 frames, and needs `gap_us` after its
+ * end to build the next.
+ *
+ * From 6.2 on mac80211 gives every driver its frames by TXQ: there this
+ * personality is refused.
+ *
+ * Source: Linux 6.1, drivers/net/wireless/ath/ath9k/{htc.h,hif_usb.c,htc_drv_txrx.c};
+ * open-ath9k-htc-firmware, target_firmware/wlan/{if_owl.c,if_athvar.h}. Left out:
+ * reports that the host loses (more than 24 at once), rate control in the firmware.
+ */
+#include <linux/slab.h>
+#include "radio.h"
+
+#define RADIO_USB_FRAMES	20	/* MAX_TX_AGGR_NUM */
+#define RADIO_USB_BYTES		32768	/* MAX_TX_BUF_SIZE */
+#define RADIO_USB_BUFFERS	33	/* ATH_TXBUF */
+#define RADIO_USB_REPORTS	24	/* two events of 12 */
+#define RADIO_USB_POLL_NS	125000	/* the interrupt pipe's interval */
+
+static struct radio_phy *radio_usb_phy(struct radio_usb *usb)
+{
+	return container_of(usb, struct radio_phy, usb);
+}
+
+/* Starts a transfer if none is under way. */
+static void radio_usb_kick(struct radio_phy *phy)
+{
+	struct radio_usb *usb = &phy->usb;
+	struct radio_mpdu *mpdu, *next;
+	u32 frames = 0, bytes = 0;
+
+	if (usb->busy || list_empty(&usb->fifo))
+		return;
+	list_for_each_entry_safe(mpdu, next, &usb->fifo, list) {
+		if (frames == RADIO_USB_FRAMES ||
+		    bytes + mpdu->bytes > RADIO_USB_BYTES)
+			break;
+		list_move_tail(&mpdu->list, &usb->transfer);
+		frames++;
+		bytes += mpdu->bytes;
+	}
+	usb->busy = true;
+	radio_timer_set(&usb->timer,
+			ktime_get_ns() + bytes * phy->params.usb_ns);
+}
+
+/* Gives what was transferred to the firmware, as far as it has buffers. */
+static void radio_usb_land(struct radio_phy *phy)
+{
+	struct radio_usb *usb = &phy->usb;
+	struct radio_mpdu *mpdu;
+	unsigned int i;
+
+	while (usb->buffers && !list_empty(&usb->transfer)) {
+		mpdu = list_first_entry(&usb->transfer, struct radio_mpdu, list);
+		list_del_init(&mpdu->list);
+		usb->buffers--;
+		if (mpdu->tid)
+			radio_firmware_add(mpdu->tid, mpdu);
+		else
+			radio_ppdu_send(&phy->queues[skb_get_queue_mapping(mpdu->skb) %
+						     IEEE80211_NUM_ACS], NULL, mpdu);
+	}
+	for (i = 0; i < IEEE80211_NUM_ACS; i++)
+		radio_firmware_refill(&phy->queues[i]);
+}
+
+static enum hrtimer_restart radio_usb_timer(struct hrtimer *timer)
+{
+	struct radio_usb *usb = container_of(timer, struct radio_usb, timer);
+	struct radio_phy *phy = radio_usb_phy(usb);
+
+	radio_usb_land(phy);
+	if (list_empty(&usb->transfer)) {
+		usb->busy = false;
+		radio_usb_kick(phy);
+	}
+	return HRTIMER_NORESTART;
+}
+
+static void radio_usb_tx(struct radio_phy *phy, struct ieee80211_sta *sta,
+			 struct sk_buff *skb)
+{
+	struct radio_usb *usb = &phy->usb;
+	struct radio_mpdu *mpdu;
+
+	mpdu = radio_mpdu_make(phy, radio_tid_of(phy, sta, skb), skb);
+	if (!mpdu)
+		return;
+	list_add_tail(&mpdu->list, &usb->fifo);
+	if (++usb->queued >= phy->params.fifo && !usb->stopped) {
+		usb->stopped = true;
+		phy->stats.tx_fifo_stops++;
+		ieee80211_stop_queues(phy->hw);
+	}
+	radio_usb_kick(phy);
+}
+
+/* The firmware is done with frames: their report waits for an event. */
+static void radio_usb_report(struct radio_phy *phy, struct list_head *done)
+{
+	struct radio_usb *usb = &phy->usb;
+	struct radio_mpdu *mpdu, *next;
+
+	list_for_each_entry_safe(mpdu, next, done, list) {
+		if (ieee80211_is_beacon(((struct ieee80211_hdr *)
+					 mpdu->skb->data)->frame_control))
+			continue;
+		list_move_tail(&mpdu->list, &usb->done);
+		usb->buffers++;
+	}
+	radio_report(phy, done);
+	if (usb->busy && !hrtimer_active(&usb->timer))
+		radio_timer_set(&usb->timer, ktime_get_ns());
+	if (!list_empty(&usb->done) && !hrtimer_active(&usb->events))
+		radio_timer_set(&usb->events, ktime_get_ns() + RADIO_USB_POLL_NS);
+}
+
+static enum hrtimer_restart radio_usb_event(struct hrtimer *timer)
+{
+	struct radio_usb *usb = container_of(timer, struct radio_usb, events);
+	struct radio_phy *phy = radio_usb_phy(usb);
+	struct radio_mpdu *mpdu, *next;
+	LIST_HEAD(reports);
+	u32 count = 0;
+
+	list_for_each_entry_safe(mpdu, next, &usb->done, list) {
+		if (count == RADIO_USB_REPORTS)
+			break;
+		list_move_tail(&mpdu->list, &reports);
+		count++;
+	}
+	usb->queued -= count;
+	if (!list_empty(&usb->done))
+		radio_timer_set(&usb->events, ktime_get_ns() + RADIO_USB_POLL_NS);
+	rcu_read_lock();
+	radio_report(phy, &reports);
+	rcu_read_unlock();
+	if (usb->stopped && usb->queued < phy->params.fifo) {
+		usb->stopped = false;
+		ieee80211_wake_queues(phy->hw);
+	}
+	return HRTIMER_NORESTART;
+}
+
+static enum hrtimer_restart radio_usb_gap(struct hrtimer *timer)
+{
+	struct radio_queue *queue = container_of(timer, struct radio_queue, gap);
+
+	queue->pausing = false;
+	radio_firmware_refill(queue);
+	return HRTIMER_NORESTART;
+}
+
+/* After an aggregate the firmware's processor works for a while. */
+static void radio_usb_refill(struct radio_queue *queue)
+{
+	u64 gap = queue->phy->params.gap_us * NSEC_PER_USEC;
+
+	if (queue->pausing)
+		return;
+	if (!gap) {
+		radio_firmware_refill(queue);
+		return;
+	}
+	queue->pausing = true;
+	radio_timer_set(&queue->gap, ktime_get_ns() + gap);
+}
+
+/* Frames that the firmware holds are dropped: their buffers are free. */
+void radio_usb_forget(struct radio_phy *phy, struct list_head *mpdus)
+{
+	struct radio_mpdu *mpdu;
+
+	if (phy->chip != &radio_htc)
+		return;
+	list_for_each_entry(mpdu, mpdus, list) {
+		phy->usb.buffers++;
+		phy->usb.queued--;
+	}
+}
+
+void radio_usb_setup(struct radio_phy *phy)
+{
+	struct radio_usb *usb = &phy->usb;
+	unsigned int i;
+
+	INIT_LIST_HEAD(&usb->fifo);
+	INIT_LIST_HEAD(&usb->transfer);
+	INIT_LIST_HEAD(&usb->done);
+	usb->buffers = RADIO_USB_BUFFERS;
+	radio_timer_setup(&usb->timer, radio_usb_timer);
+	radio_timer_setup(&usb->events, radio_usb_event);
+	for (i = 0; i < RADIO_QUEUES; i++)
+		radio_timer_setup(&phy->queues[i].gap, radio_usb_gap);
+}
+
+/* Drops what the driver and the firmware's front have; the TIDs are dropped elsewhere. */
+void radio_usb_stop(struct radio_phy *phy)
+{
+	struct radio_usb *usb = &phy->usb;
+	unsigned int i;
+
+	hrtimer_cancel(&usb->timer);
+	hrtimer_cancel(&usb->events);
+	for (i = 0; i < RADIO_QUEUES; i++) {
+		hrtimer_cancel(&phy->queues[i].gap);
+		phy->queues[i].pausing = false;
+	}
+	local_bh_disable();
+	radio_discard(phy, &usb->fifo);
+	radio_discard(phy, &usb->transfer);
+	radio_discard(phy, &usb->done);
+	local_bh_enable();
+	usb->queued = 0;
+	usb->buffers = RADIO_USB_BUFFERS;
+	usb->busy = false;
+	usb->stopped = false;
+}
+
+const struct radio_personality radio_htc = {
+	.name = "ath9k_htc",
+	.firmware = true,
+	.least_bytes = 256,
+	.density_us = 8,
+	.others = 8,
+	.rx_buffer = 2048,
+	.params = {
+		.rx_last_us = 250, .rx_first_us = 700, .max_subframes = 17,
+		.max_airtime_us = 5484, .depth = 1, .sw_tries = 10,
+		.fifo = 246, .gap_us = 100, .usb_ns = 25,
+	},
+	.refill = radio_usb_refill,
+	.report = radio_usb_report,
+	.tx = radio_usb_tx,
+};
