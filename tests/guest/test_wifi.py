@@ -88,7 +88,7 @@ def test_both_pacing_shifts_reach_the_sockets(simulate: Simulate) -> None:
 
 
 def crowd(**wifi: Any) -> dict[str, Any]:
-    """Two fast stations and a slow one, each with a download from the server: the access point decides who is served."""
+    """Two fast stations and a slow one, each with a download: the access point decides who is served."""
     names = ("client", "fast", "slow")
     stations = [{"at": f"{name}:wlan0"} for name in names]
     stations[2]["mcs"] = 0  # type: ignore[assignment]

@@ -27,7 +27,7 @@ def step_lines(step: Step) -> list[str]:
     """One step; the scenario's key to blame at the end of each line."""
     match step:
         case BatchStep():
-            texts = [f"{step.node} {step.do} {line}" for line in step.lines]
+            texts = [f"{step.node or '-'} {step.do} {line}" for line in step.lines]
         case WriteStep():
             texts = [f"{step.node or '-'} write {step.path} {step.value!r}"]
         case EthtoolStep():

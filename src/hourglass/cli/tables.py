@@ -149,7 +149,7 @@ def _drops(drops: dict[str, dict[str, dict[str, int]]]) -> RenderableType:
 
 
 def _wifi(radios: dict[str, dict[str, dict[str, Any]]]) -> Table:
-    """A radio a row: PPDUs, the MPDUs of one (mean, p50, max), its air time, collided PPDUs, MPDUs sent again; of an access
+    """A radio a row: PPDUs, the MPDUs of one (mean, p50, max), air time, collided PPDUs, MPDUs sent again; of an access
     point the shares of air time to and from its stations."""
     numbers = ("PPDUs", "MPDUs", "p50", "max", "air %", "lost %", "again %")
     table = _grid(("Wi-Fi", "left"), *((name, "right") for name in numbers), ("shares of air, %", "left"))

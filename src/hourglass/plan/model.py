@@ -25,7 +25,7 @@ class BatchStep(Part):
     """Lines for the real `ip` or `tc`, run as a batch in the node."""
 
     do: Literal["ip", "tc"]
-    node: str
+    node: str | None
     lines: list[str]
     origin: str | None
 

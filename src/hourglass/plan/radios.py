@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wi-Fi: the steps that make radios, start an access point with hostapd and join its stations with `iw`.
 
-    phy line → wiphy → iw: a device on it, both into the node → hostapd → ip: up, addresses → iw connect → ping
+    phy line → wiphy with a device → iw: both into the node → hostapd → ip: up, addresses → iw connect → ping
 
 An open network: keys would need a
 cipher, and what is measured here does not. Everything is done before test time 0; block-ack sessions come up with the
@@ -11,13 +11,16 @@ first data.
 from collections.abc import Iterator
 
 from hourglass.plan.links import mac
-from hourglass.plan.model import DaemonStep, IwStep, Radio, Step, WriteStep
+from hourglass.plan.model import BatchStep, DaemonStep, IwStep, Radio, Step, WriteStep
 from hourglass.plan.network import Network, Port
 from hourglass.plan.seeds import radio_seed
 from hourglass.scenario import Scenario, Station, Wifi
 from hourglass.scenario.wifi import PPB_PER_PPM, STANDARDS
 
 DRIVER = "/proc/hourglass/radio"
+FRESH = "wlan0"
+"""The device mac80211 makes with a radio, in the first namespace, where there is no other at that moment."""
+
 READY = "AP-ENABLED"
 """What hostapd says when it sends beacons."""
 
@@ -72,9 +75,12 @@ def make(scenario: Scenario, network: Network, node: str) -> Iterator[Step]:
         cell, key = scenario.testbed.wifi[index], f"testbed.wifi.{index}"
         line = f"phy {name} {_settings(scenario, port, index)}"
         yield WriteStep(do="write", node=None, path=DRIVER, value=line, origin=key)
-        kind = "managed" if port.side else "__ap"
-        yield _iw(["phy", name, "interface", "add", port.device, "type", kind], key)
-        yield _iw(["phy", name, "set", "netns", "name", node], key)
+        if port.device != FRESH:
+            rename = f"link set dev {FRESH} name {port.device}"
+            yield BatchStep(do="ip", node=None, lines=[rename], origin=key)
+        # In the first namespace: sysfs, where iw looks for the names of radios, is that one's.
+        args = ["phy", name, "set", "netns", "name", node]
+        yield IwStep(do="iw", node=None, args=args, says=None, timeout_ns=IW_NS, origin=key)
         if port.side == 0:
             yield _access_point(cell, port, index)
 
@@ -104,11 +110,6 @@ def join(scenario: Scenario, network: Network) -> Iterator[Step]:
                 timeout_ns=JOIN_NS,
                 origin=f"testbed.wifi.{index}.station.{port.side - 1}",
             )
-
-
-def _iw(args: list[str], origin: str) -> IwStep:
-    """In the first namespace: sysfs, where iw looks for the names of radios, is that one's."""
-    return IwStep(do="iw", node=None, args=args, says=None, timeout_ns=IW_NS, origin=origin)
 
 
 def _settings(scenario: Scenario, port: Port, index: int) -> str:
