@@ -206,6 +206,6 @@ void radio_caps_set(struct radio_phy *phy)
 	wiphy->max_scan_ie_len = IEEE80211_MAX_DATA_LEN;
 	wiphy->flags &= ~WIPHY_FLAG_PS_ON_BY_DEFAULT;
 	wiphy->regulatory_flags |= REGULATORY_CUSTOM_REG;
-	wiphy_apply_custom_regulatory(wiphy, &radio_regdomain);
 	radio_caps_band(phy);
+	wiphy_apply_custom_regulatory(wiphy, &radio_regdomain);
 }
