@@ -240,6 +240,7 @@ static inline void radio_timer_set(struct hrtimer *timer, u64 at_ns)
 int radio_phy_make(const char *name, const struct radio_params *params,
 		   const u8 *address);
 struct radio_phy *radio_phy_find(const char *name);
+const struct radio_phy *radio_phy_peer(const struct radio_phy *phy, const u8 *address);
 struct radio_phy *radio_phy_next(struct radio_phy *phy);
 int radio_phy_apply(struct radio_phy *phy, const struct radio_params *params);
 

@@ -235,13 +235,19 @@ static bool radio_medium_deliver(struct radio_medium *medium,
 {
 	struct radio_ppdu *ppdu = radio_first(queue);
 	struct radio_phy *from = queue->phy, *phy;
+	const struct radio_phy *to;
 	bool answered = false;
 	struct radio_mpdu *mpdu;
+	u64 per_ppm, snr_cdb;
 
+	mpdu = list_first_entry(&ppdu->mpdus, struct radio_mpdu, list);
+	to = radio_phy_peer(from, ((struct ieee80211_hdr *)mpdu->skb->data)->addr1) ?: from;
+	per_ppm = max(from->params.per_ppm, to->params.per_ppm);
+	snr_cdb = min(from->params.snr_cdb, to->params.snr_cdb);
 	list_for_each_entry(mpdu, &ppdu->mpdus, list) {
-		u32 ppm = max_t(u64, from->params.per_ppm,
-				radio_error_ppm(&ppdu->rates[ppdu->series],
-						from->params.snr_cdb, mpdu->bytes));
+		u32 ppm = max_t(u64, per_ppm,
+				radio_error_ppm(&ppdu->rates[ppdu->series], snr_cdb,
+						mpdu->bytes));
 		u32 draw = radio_random_next(&from->errors);
 
 		mpdu->acked = ((u64)draw * RADIO_PPM >> 32) >= ppm;

@@ -31,6 +31,9 @@
  * hw_tries *		10		of a PPDU that nobody answers, at one rate
  * sw_tries *		30, 10, 30	of an MPDU in all
  *
+ * A link has the lower mcs (where it is a number), the lower snr_cdb and the higher
+ * per_ppm of its two ends, both ways: a station far away is far for both.
+ *
  * Those with * can be set in a running radio. Sources: the heads of radio_pull.c
  * and radio_usb.c; 802.11-2020 for 5484 us, net/mac80211/main.c for the shift.
  */

@@ -24,6 +24,18 @@ struct radio_phy *radio_phy_find(const char *name)
 	return NULL;
 }
 
+/* Another radio that has @address; NULL: none. */
+const struct radio_phy *radio_phy_peer(const struct radio_phy *phy, const u8 *address)
+{
+	const struct radio_phy *peer;
+
+	list_for_each_entry(peer, &radio_phys, all)
+		if (peer != phy && peer->medium == phy->medium &&
+		    ether_addr_equal(peer->hw->wiphy->perm_addr, address))
+			return peer;
+	return NULL;
+}
+
 /* The radio after @phy; the first after NULL. */
 struct radio_phy *radio_phy_next(struct radio_phy *phy)
 {

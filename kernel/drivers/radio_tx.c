@@ -37,6 +37,20 @@ struct radio_mpdu *radio_mpdu_make(struct radio_phy *phy, struct radio_tid *tid,
 }
 
 /* The set rate, as far as the peer takes it. */
+/* A link is as fast as the slower of its ends is set. */
+static void radio_rate_of_peer(const struct radio_phy *phy, const u8 *address,
+			       struct radio_rate *rate)
+{
+	const struct radio_phy *peer = radio_phy_peer(phy, address);
+	struct radio_rate other;
+
+	if (!peer || (s64)peer->params.mcs == RADIO_MINSTREL ||
+	    !radio_params_rate(&peer->params, &other))
+		return;
+	rate->mcs = min(rate->mcs, other.mcs);
+	rate->streams = min(rate->streams, other.streams);
+}
+
 static void radio_rate_fixed(const struct radio_phy *phy,
 			     const struct ieee80211_sta *sta,
 			     struct radio_rate *rate)
@@ -57,6 +71,7 @@ static void radio_rate_fixed(const struct radio_phy *phy,
 	}
 	if (rate->mode == RADIO_VHT && !caps->vht_cap.vht_supported)
 		rate->mode = RADIO_HT;
+	radio_rate_of_peer(phy, sta->addr, rate);
 	rate->width = min_t(u8, rate->width, caps->bandwidth);
 	if (caps->rx_nss)
 		rate->streams = min_t(u8, rate->streams, caps->rx_nss);
