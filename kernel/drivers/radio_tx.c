@@ -36,7 +36,6 @@ struct radio_mpdu *radio_mpdu_make(struct radio_phy *phy, struct radio_tid *tid,
 	return mpdu;
 }
 
-/* The set rate, as far as the peer takes it. */
 /* A link is as fast as the slower of its ends is set. */
 static void radio_rate_of_peer(const struct radio_phy *phy, const u8 *address,
 			       struct radio_rate *rate)
@@ -51,6 +50,7 @@ static void radio_rate_of_peer(const struct radio_phy *phy, const u8 *address,
 	rate->streams = min(rate->streams, other.streams);
 }
 
+/* The set rate, as far as the peer takes it. */
 static void radio_rate_fixed(const struct radio_phy *phy,
 			     const struct ieee80211_sta *sta,
 			     struct radio_rate *rate)
