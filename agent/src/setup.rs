@@ -109,12 +109,12 @@ fn iw(args: &[String], says: Option<&str>, timeout_ns: i64) -> Result<()> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let deadline = clock::monotonic() + timeout_ns;
     loop {
-        let left = deadline - clock::monotonic();
-        let words = tool::run_within("iw", &args, left).map_err(|complaint| Failure::new(complaint.words))?;
+        let words =
+            tool::run_within("iw", &args, timeout_ns).map_err(|complaint| Failure::new(complaint.words))?;
         if says.is_none_or(|says| words.contains(says)) {
             return Ok(());
         }
-        if left <= IW_INTERVAL {
+        if clock::monotonic() + IW_INTERVAL >= deadline {
             let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
             return Err(Failure::of(format!("not within {} s", clock::seconds(timeout_ns)), words));
         }

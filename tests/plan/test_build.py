@@ -243,3 +243,34 @@ def test_a_search_meets_every_node_of_a_row_of_routers() -> None:
     network = Network(load("parking-lot").testbed)
     assert set(network.search("h1a")) == set(network.nodes) - {"h1a"}
     assert [port.node for port in network.path("h1a", "h4b")] == ["r1", "r2", "r3", "r4", "h4b"]
+
+
+def test_stations_reach_the_world_and_each_other() -> None:
+    """Behind the access point by a route; a station of the same cell without."""
+    plan = build(load("wifi-ath9k", ["testbed.wifi.0.others.count=1"]))
+    assert lines(plan, "client", "addr") == ["addr add 10.0.1.2/24 dev wlan0"]
+    assert lines(plan, "other1", "addr") == ["addr add 10.0.1.3/24 dev wlan0"]
+    assert lines(plan, "client", "route") == ["route add 10.0.0.0/24 via 10.0.1.1"]
+    assert lines(plan, "server", "route") == ["route add 10.0.1.0/24 via 10.0.0.1"]
+    assert not lines(plan, "ap", "route")
+    assert [radio.address[-2:] for radio in plan.radios] == ["02", "01", "03"]
+
+
+def test_a_radio_of_another_name_is_renamed_before_it_moves() -> None:
+    changes = ["testbed.wifi.0.station.0.at=client:air"]
+    steps = [step for step in build(load("wifi-ath9k", changes)).setup if step.node is None]
+    renaming = [step.lines for step in steps if isinstance(step, BatchStep)]
+    assert renaming == [["link set dev wlan0 name air"]]
+
+
+def test_radios_differ_in_their_seeds_and_follow_the_scenario_s() -> None:
+    def seeds(seed: int) -> list[str]:
+        words = [step.value.split() for step in build(load("wifi-ax", seed=seed)).setup if isinstance(step, WriteStep)]
+        return [word for line in words for word in line if word.startswith("seed=")]
+
+    assert len(set(seeds(1) + seeds(2))) == 6
+
+
+def test_only_a_guest_has_radios() -> None:
+    with pytest.raises(InputError, match="only the guest's kernel has radios"):
+        build(load("wifi-ath9k"), links="veth")

@@ -176,7 +176,7 @@ class Wifi(Table):
     error: ErrorShare | None = Field(default=None, description="MPDUs lost, each an independent draw; unset: none.")
     collisions: Toggle = Field(
         default=True,
-        description="Whether transmissions that begin in one slot destroy each other; else the first in the list wins.",
+        description="Whether transmissions that begin in one slot collide; else one of them, by lot, goes on.",
     )
     pacing_shift: Shift = Field(
         default="kernel",
