@@ -365,7 +365,8 @@ static void radio_bar(struct radio_phy *phy, struct radio_tid *tid,
 		return;
 	tid->bar = RADIO_NO_BAR;
 	phy->stats.tx_bars++;
-	ieee80211_send_bar(vif, tid->sta->addr, tid->tid, bar);
+	/* as in a header: above the fragment's number */
+	ieee80211_send_bar(vif, tid->sta->addr, tid->tid, IEEE80211_SN_TO_SEQ(bar));
 }
 
 static void radio_airtime(struct radio_phy *phy, struct radio_ppdu *ppdu, u8 tid)
