@@ -93,7 +93,7 @@ class Measure(Table):
         default=2 * 10**8, description="Interval of samples of every NIC and qdisc; 0: at start and end only."
     )
     packets: Packets = Field(
-        default=1000,
+        default=500,
         description="About how many packets per second have their time in each layer kept one by one; 0: none."
         " Sums are always over all packets.",
     )
