@@ -36,7 +36,8 @@ def offloads_off(evidence: Evidence) -> Iterator[Finding]:
 def buffer_below_bdp(evidence: Evidence) -> Iterator[Finding]:
     """A socket buffer whose maximum, shared by the flows of a way, does not hold the bandwidth-delay product.
 
-    A buffer counts skbs with their overhead: about half of it is payload (tcp_adv_win_scale 1 says the same of windows).
+    A buffer counts skbs with their overhead: about half of it is payload (tcp_adv_win_scale 1 says so
+    of windows).
     """
     if evidence.scenario is None:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traps of queues: too short, in the wrong place, or hidden by another one. Defaults are those of tc(8) and its pages."""
+"""Traps of queues: too short, in the wrong place, or hidden by another one. Defaults are those of tc(8)."""
 
 from collections.abc import Iterator
 
@@ -107,8 +107,8 @@ def bql_above_queue(evidence: Evidence) -> Iterator[Finding]:
                 "bql-above-queue",
                 f"BQL's limit at {hop.place} is {size_text(bql)}, more than the queue under test can hold"
                 f" ({hop.qdisc}: {size_text(held)})",
-                "most of the waiting is in the NIC's ring; shape above the NIC (testbed.shaper), raise the qdisc's limit"
-                " or turn TSO off (testbed.link.N.tso)",
+                "most of the waiting is in the NIC's ring; shape above the NIC (testbed.shaper), raise the qdisc's"
+                " limit or turn TSO off (testbed.link.N.tso)",
             )
 
 
@@ -137,12 +137,13 @@ def shaper_above_link(evidence: Evidence) -> Iterator[Finding]:
     for hop in evidence.hops():
         assert evidence.scenario is not None
         rates = [one.rate for one in evidence.scenario.testbed.shaper if str(one.at) == hop.place]
-        rates += [rate for word in ("bandwidth",) if (rate := rate_bps(word_after(hop.qdisc, word)))]
+        rates += [rate for word in ("bandwidth", "rate") if (rate := rate_bps(word_after(hop.qdisc, word)))]
         for rate in rates:
-            if rate * FRAME_AND_GAP > hop.line_bps * FRAME_BYTES:
+            room = hop.line_bps * FRAME_BYTES / FRAME_AND_GAP
+            if rate > room:
                 yield Finding(
                     "shaper-above-link",
                     f"the shaper at {hop.place} ({rate_text(rate)}) is faster than its link carries"
-                    f" ({rate_text(hop.line_bps)} with preamble, FCS and gap: {rate_text(hop.line_bps * FRAME_BYTES / FRAME_AND_GAP)})",
+                    f" ({rate_text(hop.line_bps)}, of which preamble, FCS and gap leave {rate_text(room)})",
                     "the queue is in the NIC, not in the qdisc under test; give the shaper less than the link",
                 )
