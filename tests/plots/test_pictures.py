@@ -24,7 +24,7 @@ def runs(tmp_path_factory):
     return [hourglass.load(make(root / str(i), recipe)) for i, recipe in enumerate(recipes)]
 
 
-@pytest.mark.parametrize("suffix", ["png", "svg"])
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
 def test_the_same_runs_give_the_same_bytes(runs, tmp_path, suffix):
     for name, draw in (("c", lambda p: candlestick(runs[:2], ["a", "b"], p)), ("t", lambda p: timeseries(runs[0], p))):
         pictures = [tmp_path / f"{name}{i}.{suffix}" for i in range(2)]
@@ -64,7 +64,7 @@ def test_candles_are_drawn_at_the_percentiles(runs, tmp_path, monkeypatch):
 
 
 def test_an_unknown_suffix_is_the_users_mistake(runs, tmp_path):
-    with pytest.raises(InputError, match=r"picture = .*\.png or \.svg"):
+    with pytest.raises(InputError, match=r"picture = .*\.png, \.svg or \.pdf"):
         timeseries(runs[0], tmp_path / "x.jpg")
 
 

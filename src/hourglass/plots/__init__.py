@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs → pictures (PNG or SVG by suffix). Knows figures and samples of runs, never how a run was made.
+"""Runs → pictures (PNG, SVG or PDF by suffix). Knows figures and samples of runs, never how a run was made.
 
-`style` is the look and the saving, `candlestick` compares runs in the form of the papers, `timeseries` shows one run.
+`style` is the look and the saving, `kinds` the table of all kinds of pictures, one file of its name draws each:
+`candlestick` in the form of the papers, `timeseries` one run, `scatter`, `cdf`, `box`, `fairness`.
 Same runs, same bytes: no picture holds a time stamp or a random id.
 """
 
 from hourglass.plots.candlestick import candlestick
+from hourglass.plots.kinds import KINDS, draw
 from hourglass.plots.timeseries import timeseries
 
-__all__ = ["candlestick", "timeseries"]
+__all__ = ["KINDS", "candlestick", "draw", "timeseries"]

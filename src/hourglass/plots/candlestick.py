@@ -46,7 +46,7 @@ class Panel:
 
 
 def candlestick(runs: Sequence[Run], labels: Sequence[str], path: Path) -> None:
-    """Draws the runs side by side under their labels into `path` (.png or .svg)."""
+    """Draws the runs side by side under their labels into `path` (.png, .svg or .pdf)."""
     assert runs, "a picture of no runs"
     assert len(runs) == len(labels), "one label per run"
     panels = [panel for panel in (_throughput(runs), _latency(runs)) if panel.kinds]
@@ -60,7 +60,7 @@ def candlestick(runs: Sequence[Run], labels: Sequence[str], path: Path) -> None:
             axes = figure.add_subplot(grid[place])
             _draw(axes, panel, widths[place])
             _name_runs(axes, panel, labels, slanted)
-        figure.supxlabel(CONVENTION, fontsize=8, color=style.MUTED, x=0.995, ha="right")
+        style.caption(figure, CONVENTION)
 
 
 def _throughput(runs: Sequence[Run]) -> Panel:

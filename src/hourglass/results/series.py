@@ -138,6 +138,15 @@ def ping_ms(run: "Run", probe: int) -> Series:
     return _series(run.pings.filter(pl.col("probe") == probe).sort("t_ns", maintain_order=True), "rtt_ns", NS_PER_MS)
 
 
+def one_way_ms(run: "Run", probe: int, way: str) -> Series:
+    """One-way delays ("up" or "down") of one probe by the time of sending, ms; without lost packets, empty when not measured."""
+    column = f"owd_{way}_ns"
+    if run.pings.is_empty() or column not in run.pings.columns:
+        return Series(np.empty(0), np.empty(0))
+    rows = run.pings.filter((pl.col("probe") == probe) & pl.col(column).is_not_null())
+    return _series(rows.sort("t_ns", maintain_order=True), column, NS_PER_MS)
+
+
 def _series(rows: pl.DataFrame, column: str, divisor: int) -> Series:
     """One column over time in a bigger unit; nulls become NaN."""
     values = rows[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
