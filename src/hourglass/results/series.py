@@ -69,13 +69,20 @@ def is_upload(flow: dict[str, Any]) -> bool:
     return bool(flow["sender"] == flow["client"])
 
 
+def _side(run: "Run", flow: int | None, sender: bool, column: str) -> pl.DataFrame:
+    """(t_ns, column) of one side of a flow, or of all, by time. Only these columns are touched: `tcp` has 80."""
+    side = pl.col("sender") if sender else ~pl.col("sender")
+    wanted = side if flow is None else side & (pl.col("flow") == flow)
+    rows = run.tcp.select("t_ns", "flow", "sender", column).filter(wanted)
+    return rows.select("t_ns", column).sort("t_ns", maintain_order=True)
+
+
 def _payload(run: "Run", flow: int) -> tuple[Floats, Floats]:
     """(t_ns, payload bytes so far): what the receiver got, or without its samples what the sender saw acked."""
     if run.tcp.is_empty():
         return np.empty(0), np.empty(0)
-    rows = run.tcp.filter(pl.col("flow") == flow)
     for sender, column in ((False, "bytes_received"), (True, "bytes_acked")):
-        side = rows.filter(pl.col("sender") == sender).drop_nulls(column).sort("t_ns")
+        side = _side(run, flow, sender, column).drop_nulls(column)
         if not side.is_empty():
             return side["t_ns"].cast(pl.Float64).to_numpy(), side[column].cast(pl.Float64).to_numpy()
     return np.empty(0), np.empty(0)
@@ -115,17 +122,14 @@ def tcp_rtt_ms(run: "Run", flow: int | None = None) -> Series:
     """The senders' smoothed RTT samples (`tcpi_rtt`), ms, of one flow or of all; without 0, "not measured yet"."""
     if run.tcp.is_empty():
         return Series(np.empty(0), np.empty(0))
-    rows = run.tcp.filter(pl.col("sender") & (pl.col("rtt") > 0))
-    if flow is not None:
-        rows = rows.filter(pl.col("flow") == flow)
-    return _series(rows.sort("t_ns", maintain_order=True), "rtt", US_PER_MS)
+    return _series(_side(run, flow, True, "rtt").filter(pl.col("rtt") > 0), "rtt", US_PER_MS)
 
 
 def retransmits(run: "Run", flow: int, window: Window) -> int:
     """Segments the sender retransmitted within the window (difference of `tcpi_total_retrans`)."""
     if run.tcp.is_empty():
         return 0
-    rows = run.tcp.filter((pl.col("flow") == flow) & pl.col("sender")).drop_nulls("total_retrans").sort("t_ns")
+    rows = _side(run, flow, True, "total_retrans").drop_nulls("total_retrans")
     before = rows.filter(pl.col("t_ns") <= window.start_ns)["total_retrans"]
     upto = rows.filter(pl.col("t_ns") <= window.end_ns)["total_retrans"]
     return int(upto[-1] if len(upto) else 0) - int(before[-1] if len(before) else 0)
@@ -139,7 +143,7 @@ def ping_ms(run: "Run", probe: int) -> Series:
 
 
 def one_way_ms(run: "Run", probe: int, way: str) -> Series:
-    """One-way delays ("up" or "down") of one probe by the time of sending, ms; without lost packets, empty when not measured."""
+    """One-way delays ("up" or "down") of one probe by the time of sending, ms, without lost packets."""
     column = f"owd_{way}_ns"
     if run.pings.is_empty() or column not in run.pings.columns:
         return Series(np.empty(0), np.empty(0))

@@ -92,7 +92,8 @@ def _limited(evidence: Evidence, column: str, name: str, what: str, remedy: str)
     table = evidence.run.tcp
     if table.is_empty() or not {column, "busy_time"} <= set(table.columns):
         return
-    rows = table.filter(pl.col("sender") & evidence.window.holds()).drop_nulls([column, "busy_time"]).sort("t_ns")
+    rows = table.select("t_ns", "flow", "sender", column, "busy_time").drop_nulls([column, "busy_time"])
+    rows = rows.filter(pl.col("sender") & evidence.window.holds()).sort("t_ns")
     grown = rows.group_by("flow").agg(
         *(
             pl.col(each).last().cast(pl.Float64) - pl.col(each).first().cast(pl.Float64)
