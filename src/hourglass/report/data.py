@@ -2,6 +2,7 @@
 """What the charts of a page draw: series thinned to what can be seen, numbers of four digits, plain lists."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ def thinned(series: Series, most: int) -> Series:
         return series
     edges = np.linspace(0, size, most // 2 + 1).astype(int)
     keep = set()
-    for first, last in zip(edges[:-1], edges[1:], strict=True):
+    for first, last in pairwise(edges):
         part = series.values[first:last]
         keep |= {first + int(part.argmin()), first + int(part.argmax())}
     chosen = np.array(sorted(keep))

@@ -37,6 +37,17 @@
     return sample.reduce((a, b) => Math.max(a, b)) / sample.reduce((a, b) => Math.min(a, b)) > LOG_SPAN;
   };
 
+  // A logarithmic scale with room above and below, and the few numbers on its axis that people read.
+  function logScale(values, subs) {
+    const sample = values.filter((value) => value > 0);
+    const low = sample.reduce((a, b) => Math.min(a, b)) / 1.25, high = sample.reduce((a, b) => Math.max(a, b)) * 1.25;
+    const ticks = [];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++)
+      for (const sub of subs) ticks.push(Number((sub * 10 ** power).toPrecision(3)));
+    return { scale: { type: "log", nice: false, domain: [low, high] },
+             axis: { values: ticks.filter((tick) => tick >= low && tick <= high), format: "~g" } };
+  }
+
   const embed = (element, spec) =>
     vegaEmbed(element, { $schema: "https://vega.github.io/schema/vega-lite/v6.json", ...spec },
               { actions: false, renderer: "svg", config: config() });
@@ -65,12 +76,13 @@
     const lost = chart.series.flatMap((s) => (s.lost || []).map((t) => ({ t, s: s.name })));
     const names = chart.series.map((s) => s.name);
     const log = chart.unit === "ms" && wantsLog(rows.map((row) => row.v));
-    const scale = log ? { type: "log", nice: false } : { zero: true };
+    const { scale, axis } = log ? logScale(rows.map((row) => row.v), [1, 3]) : { scale: { zero: true }, axis: {} };
     const colour = { field: "s", type: "nominal", legend: null,
                      scale: { domain: names, range: chart.series.map((s) => s.colour) } };
     const x = { field: "t", type: "quantitative", title: "test time (s)", scale: { domain: [0, all.end], nice: false },
                 axis: { grid: false } };
-    const y = { field: "v", type: "quantitative", title: log ? `${chart.unit}, logarithmic` : chart.unit, scale };
+    const y = { field: "v", type: "quantitative", title: log ? `${chart.unit}, logarithmic` : chart.unit, scale,
+                axis: { ...axis, minExtent: 34, maxExtent: 34 } };
     const tooltip = [
       { field: "s", title: "series" },
       { field: "t", title: "time (s)", format: ".3f" },
@@ -169,6 +181,7 @@
     const groups = [...new Set(points.map((point) => point.group))];
     const few = groups.length <= colours().length;
     const log = wantsLog(points.map((point) => point.x));
+    const near = log ? logScale(points.map((point) => point.x), [1, 3]) : { axis: {} };
     const result = await embed(scatter, {
       width: "container", height: 280, autosize: { type: "fit", contains: "padding" }, data: { values: points },
       params: [{ name: "zoom", bind: "scales", select: { type: "interval", zoom: "wheel![event.shiftKey]" } }],
@@ -176,7 +189,7 @@
       encoding: {
         x: { field: "x", type: "quantitative", sort: "descending",
              title: `${latency} p50 (ms${log ? ", logarithmic" : ""}), lower is better →`,
-             scale: log ? { type: "log", reverse: true } : { zero: false, reverse: true } },
+             scale: { ...(log ? near.scale : { zero: false }), reverse: true }, axis: near.axis },
         y: { field: "y", type: "quantitative", title: "goodput, all flows (Mbit/s)", scale: { zero: false } },
         color: few ? { field: "group", type: "nominal", title: null, scale: { domain: groups, range: colours() },
                        legend: groups.length > 1 ? { orient: "top", columns: 2, labelLimit: 220,
@@ -198,14 +211,17 @@
     if (!cdf.length) return;
     place.closest("figure").hidden = false;
     const rows = cdf.flatMap(({ name, q }) => q.map((v, i) => ({ v, p: i / (q.length - 1), s: name })));
-    const series = cdf.map(({ name }, i) => ({ name, colour: colours()[i % colours().length] }));
+    const series = cdf.map(({ name }, i) => ({ name, colour: colours()[i % colours().length],
+                                                    dash: Math.floor(i / colours().length) % 2 === 1 }));
     const log = wantsLog(rows.map((row) => row.v));
     const encoding = {
       x: { field: "v", type: "quantitative", title: `${latency} (ms${log ? ", logarithmic" : ""})`,
-           scale: log ? { type: "log", nice: false } : { zero: true } },
+           ...(log ? logScale(rows.map((row) => row.v), [1, 3]) : { scale: { zero: true } }) },
       y: { field: "p", type: "quantitative", title: null, axis: { format: "%" } },
       color: { field: "s", type: "nominal", legend: null,
                scale: { domain: series.map((s) => s.name), range: series.map((s) => s.colour) } },
+      strokeDash: { field: "s", type: "nominal", legend: null,
+                    scale: { domain: series.map((s) => s.name), range: series.map((s) => (s.dash ? [3, 3] : [1, 0])) } },
     };
     const result = await embed(place, {
       width: "container", height: 250, autosize: { type: "fit", contains: "padding" }, params: [HIDDEN],
@@ -214,7 +230,7 @@
         { mark: { type: "line" }, encoding: { ...encoding, order: { field: "p" } } },
         { params: [{ name: "near", select: { type: "point", on: "pointermove", nearest: true, clear: "pointerout" } }],
           mark: { type: "point", filled: true, size: 45 },
-          encoding: { ...encoding, opacity: { condition: { param: "near", empty: false, value: 1 }, value: 0 },
+          encoding: { ...encoding, strokeDash: undefined, opacity: { condition: { param: "near", empty: false, value: 1 }, value: 0 },
                       tooltip: [{ field: "s", title: "run" }, { field: "v", title: "ms", format: ".4~g" },
                                 { field: "p", title: "share not above", format: ".1%" }] } },
       ],

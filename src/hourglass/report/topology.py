@@ -4,7 +4,7 @@
 from html import escape
 from typing import Any
 
-COLUMN, ROW, NODE_W, NODE_H, MARGIN = 232, 92, 96, 40, 12
+COLUMN, ROW, NODE_W, NODE_H, MARGIN = 272, 92, 96, 40, 12
 """px of the drawing's own scale."""
 
 
@@ -25,7 +25,8 @@ def topology(scenario: dict[str, Any]) -> str:
     parts += [_node(name, roles[name], qdiscs[name], spot) for name, spot in spots.items()]
     words = f"{len(spots)} nodes, {len(links)} links: {', '.join(spots)}"
     return (
-        f'<svg class="topology" viewBox="0 0 {width} {height}" style="min-width:{min(width, 560)}px;max-width:{width}px"'
+        f'<svg class="topology" viewBox="0 0 {width} {height}"'
+        f' style="min-width:{min(width, 560)}px;max-width:{width}px"'
         f' role="img" aria-label="{escape(words)}">{"".join(parts)}</svg>'
     )
 
@@ -73,7 +74,7 @@ def _node(name: str, role: str, qdisc: str, spot: tuple[int, int]) -> str:
 
 def _link(link: dict[str, Any], spots: dict[str, tuple[int, int]], shapers: dict[str, str]) -> str:
     ends = [(*end.split(":"), *_corner(spots[end.split(":")[0]])) for end in link["ends"]]
-    (a, _, ax, ay), (b, _, bx, by) = ends
+    a, b = ends[0][0], ends[1][0]
     flipped = spots[a][0] > spots[b][0]
     left, right = (ends[1], ends[0]) if flipped else (ends[0], ends[1])
     x1, y1, x2, y2 = left[2] + NODE_W, left[3] + NODE_H // 2, right[2], right[3] + NODE_H // 2
@@ -91,7 +92,7 @@ def _link(link: dict[str, Any], spots: dict[str, tuple[int, int]], shapers: dict
         text += f'<text class="fault" x="{middle}" y="{above + 24}">{escape(", ".join(faults))}</text>'
     for end, x, y, anchor in ((left, x1 + 6, y1 + 18, "start"), (right, x2 - 6, y2 + 18, "end")):
         if rate := shapers.get(f"{end[0]}:{end[1]}"):
-            text += f'<text class="shaper" x="{x}" y="{y}" text-anchor="{anchor}">HTB {escape(rate)}</text>'
+            text += f'<text class="shaper" x="{x}" y="{y}" style="text-anchor:{anchor}">HTB {escape(rate)}</text>'
     title = escape(f"{link['ends'][0]} to {link['ends'][1]}: {', '.join([*words, *faults])}")
     return f'<g class="cable"><title>{title}</title><line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>{text}</g>'
 

@@ -41,9 +41,16 @@ def compare_groups(rows: list[Row], found: list[Group]) -> list[Row]:
     return [Row(row.figure, row.unit, _cells(row, found)) for row in rows]
 
 
+def _mean(values: list[float]) -> float | None:
+    """The mean; a count stays one when all seeds agree."""
+    if not values:
+        return None
+    return values[0] if len(set(values)) == 1 else rounded(float(np.mean(values)))
+
+
 def _cells(row: Row, found: list[Group]) -> list[Cell]:
     samples = [[value for i in group.members if (value := row.cells[i].value) is not None] for group in found]
-    means = [rounded(float(np.mean(values))) if values else None for values in samples]
+    means = [_mean(values) for values in samples]
     drawn = [
         draws([np.array([value], dtype=np.float64) for value in values], "mean", SEED + place)
         for place, values in enumerate(samples)
