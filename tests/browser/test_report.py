@@ -69,6 +69,8 @@ def test_it_draws_on_every_screen_without_complaints_or_requests(
     assert browser.js("return document.documentElement.scrollWidth") <= width
     empty = "return [...document.querySelectorAll('.chart')].filter(c => c.offsetParent && !c.querySelector('path[d]'))"
     assert browser.js(f"{empty}.length") == 0
+    charts = "[...document.querySelectorAll('.chart')].filter(c => c.scrollWidth > c.clientWidth)"
+    assert browser.js(f"return {charts}.length") == 0
     assert browser.js("return document.querySelectorAll('.chart svg.marks').length") >= 2
 
 

@@ -177,7 +177,8 @@
     const scatter = document.querySelector('[data-chart="scatter"]');
     if (!scatter) return;
     const { points, cdf, latency } = json("overview-data");
-    scatter.closest("figure").hidden = !points.length;
+    scatter.closest("figure").hidden = !points.length; // both before either is drawn: they share a row
+    document.getElementById("cdf").hidden = !cdf.length;
     const groups = [...new Set(points.map((point) => point.group))];
     const few = groups.length <= colours().length;
     const log = wantsLog(points.map((point) => point.x));
@@ -209,7 +210,6 @@
   async function drawCdf(cdf, latency) {
     const place = document.querySelector('[data-chart="cdf"]');
     if (!cdf.length) return;
-    place.closest("figure").hidden = false;
     const rows = cdf.flatMap(({ name, q }) => q.map((v, i) => ({ v, p: i / (q.length - 1), s: name })));
     const series = cdf.map(({ name }, i) => ({ name, colour: colours()[i % colours().length],
                                                     dash: Math.floor(i / colours().length) % 2 === 1 }));

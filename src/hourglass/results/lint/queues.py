@@ -44,7 +44,7 @@ def queue_below_bdp(evidence: Evidence) -> Iterator[Finding]:
     for way in evidence.ways:
         hop, bdp = way.bottleneck, evidence.bdp_bytes(way)
         held = capacity_bytes(hop)
-        if hop.kind != "netem" and held is not None and bdp is not None and held < bdp and evidence.drops(hop) != 0:
+        if hop.kind != "netem" and held is not None and bdp is not None and held < bdp and evidence.drops(hop):
             yield Finding(
                 "queue-below-bdp",
                 f"the bottleneck's queue at {hop.place} ({hop.qdisc}) holds {size_text(held)}, less than the path's"
