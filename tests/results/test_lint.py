@@ -140,7 +140,7 @@ def test_no_built_in_scenario_is_a_trap_by_itself(tmp_path, name):
     """Static lints and the statistics; what a real run of each adds is in tests/guest/test_lint.py."""
     wanted = scenario.load(name)
     planned = json.loads(plan.build(wanted).to_json())
-    make(tmp_path / name, Recipe(flows=[Flow(f["name"]) for f in planned["flows"]], delay=5, length=30,
+    make(tmp_path / name, Recipe(flows=[Flow(f["name"]) for f in planned["flows"]], delay=5, length=30, qdisc_drops=0,
                                  probes=[Probe("icmp", lambda seq: 30 * MS)]))  # fmt: skip
     (tmp_path / name / "scenario.json").write_bytes(wanted.to_json())
     (tmp_path / name / "plan.json").write_text(json.dumps(planned | {"probes": planned["probes"][:1]}))

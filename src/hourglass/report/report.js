@@ -83,8 +83,8 @@
                 axis: { grid: false } };
     const y = { field: "v", type: "quantitative", title: log ? `${chart.unit}, logarithmic` : chart.unit, scale,
                 axis: { ...axis, minExtent: 34, maxExtent: 34 } };
-    const tooltip = [
-      { field: "s", title: "series" },
+    const tooltip = [ // a point found by nearness wraps its row, which Vega-Lite undoes for numbers with a format only
+      { field: "datum.s", title: "series" },
       { field: "t", title: "time (s)", format: ".3f" },
       { field: "v", title: chart.unit, format: ".4~g" },
     ];
@@ -231,7 +231,7 @@
         { params: [{ name: "near", select: { type: "point", on: "pointermove", nearest: true, clear: "pointerout" } }],
           mark: { type: "point", filled: true, size: 45 },
           encoding: { ...encoding, strokeDash: undefined, opacity: { condition: { param: "near", empty: false, value: 1 }, value: 0 },
-                      tooltip: [{ field: "s", title: "run" }, { field: "v", title: "ms", format: ".4~g" },
+                      tooltip: [{ field: "datum.s", title: "run" }, { field: "v", title: "ms", format: ".4~g" },
                                 { field: "p", title: "share not above", format: ".1%" }] } },
       ],
     });

@@ -73,12 +73,12 @@ def probe_load(evidence: Evidence) -> Iterator[Finding]:
         ends = (probe["client"], probe["server"])
         rates[ends] = rates.get(ends, 0) + bits * NS_PER_S / max(probe["interval_ns"], 1)
     for (client, server), rate in rates.items():
-        for way in (evidence.path(client, server), evidence.path(server, client)):
-            slowest = min((hop.rate_bps for hop in way), default=None)
-            if slowest and rate > PROBE_SHARE * slowest:
-                yield Finding(
-                    "probe-load",
-                    f"the probes send {rate_text(rate)} each way, {rate / slowest:.1%} of the bottleneck"
-                    f" ({rate_text(slowest)} from {way[0].node})",
-                    "they are part of the load: make them rarer (test.ping_interval, test.udp_interval)",
-                )
+        hops = evidence.path(client, server) + evidence.path(server, client)
+        slowest = min((hop.rate_bps for hop in hops), default=None)
+        if slowest and rate > PROBE_SHARE * slowest:
+            yield Finding(
+                "probe-load",
+                f"the probes send {rate_text(rate)} each way, {rate / slowest:.1%} of the slowest hop"
+                f" ({rate_text(slowest)})",
+                "they are part of the load: make them rarer (test.ping_interval, test.udp_interval)",
+            )
