@@ -54,13 +54,13 @@ def _short(stored: dict[str, Any]) -> str | None:
 
 
 def _flatten(value: Any, key: Key = ()) -> Iterator[tuple[Key, Any]]:
-    """(key, value) of everything in nested tables and lists of tables."""
+    """(key, value) of everything in nested tables and lists of tables; empty tables say nothing."""
     items: Any = None
     if isinstance(value, dict):
         items = value.items()
     elif isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
         items = enumerate(value)
-    if items is None or not value:
+    if items is None:
         yield key, value
         return
     for name, inner in items:

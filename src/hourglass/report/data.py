@@ -102,7 +102,9 @@ def _series(name: str, series: Series) -> dict[str, Any]:
 
 def _short(values: Floats, digits: int) -> list[float]:
     """Plain numbers of so many significant digits; whole ones without a point."""
-    return [int(value) if value == int(value) else value for value in map(float, np.char.mod(f"%.{digits}g", values))]
+    scale = 10.0 ** (digits - 1 - np.floor(np.log10(np.abs(np.where(values == 0, 1, values)))))
+    kept: list[float] = (np.round(values * scale) / scale).tolist()
+    return [int(value) if value.is_integer() else value for value in kept]
 
 
 def overview(runs: list[Run], names: list[str], groups: list[str]) -> dict[str, Any]:

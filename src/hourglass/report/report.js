@@ -67,6 +67,7 @@
     }));
   }
 
+  const ROW = "(datum.datum || datum)"; // a point found by nearness wraps its row
   const HIDDEN = { name: "hidden", value: [] };
   const SHOWN = { filter: "indexof(hidden, datum.s) < 0" };
   const hide = (result) => (hidden) => result.view.signal("hidden", [...hidden]).runAsync();
@@ -83,11 +84,8 @@
                 axis: { grid: false } };
     const y = { field: "v", type: "quantitative", title: log ? `${chart.unit}, logarithmic` : chart.unit, scale,
                 axis: { ...axis, minExtent: 34, maxExtent: 34 } };
-    const tooltip = [ // a point found by nearness wraps its row, which Vega-Lite undoes for numbers with a format only
-      { field: "datum.s", title: "series" },
-      { field: "t", title: "time (s)", format: ".3f" },
-      { field: "v", title: chart.unit, format: ".4~g" },
-    ];
+    const tooltip = { expr: `{series: ${ROW}.s, "time (s)": format(${ROW}.t, ".3f"), ` +
+                            `"${chart.unit}": format(${ROW}.v, ".4~g")}` };
     const shade = all.window && {
       data: { values: [{ a: all.window[0], b: all.window[1] }] },
       mark: { type: "rect", color: variable("--shade"), clip: true },
@@ -107,8 +105,8 @@
           select: { type: "interval", encodings: ["x"], zoom: "wheel![event.shiftKey]" } },
         { name: "near", select: { type: "point", on: "pointermove", nearest: true, clear: "pointerout" } },
       ],
-      mark: { type: "point", filled: true, clip: true, size: 45 },
-      encoding: { x, y, color: colour, tooltip,
+      mark: { type: "point", filled: true, clip: true, size: 45, tooltip },
+      encoding: { x, y, color: colour,
                   opacity: { condition: { param: "near", empty: false, value: 1 }, value: 0 } },
     };
     const crosses = {
@@ -229,10 +227,9 @@
       layer: [
         { mark: { type: "line" }, encoding: { ...encoding, order: { field: "p" } } },
         { params: [{ name: "near", select: { type: "point", on: "pointermove", nearest: true, clear: "pointerout" } }],
-          mark: { type: "point", filled: true, size: 45 },
-          encoding: { ...encoding, strokeDash: undefined, opacity: { condition: { param: "near", empty: false, value: 1 }, value: 0 },
-                      tooltip: [{ field: "datum.s", title: "run" }, { field: "v", title: "ms", format: ".4~g" },
-                                { field: "p", title: "share not above", format: ".1%" }] } },
+          mark: { type: "point", filled: true, size: 45,
+                  tooltip: { expr: `{run: ${ROW}.s, ms: format(${ROW}.v, ".4~g"), share: format(${ROW}.p, ".1%")}` } },
+          encoding: { ...encoding, strokeDash: undefined, opacity: { condition: { param: "near", empty: false, value: 1 }, value: 0 } } },
       ],
     });
     keys(place.parentElement.querySelector(".keys"), series, hide(result));

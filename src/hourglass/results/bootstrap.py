@@ -37,8 +37,8 @@ def draws(blocks: list[Floats], statistic: Statistic, seed: int) -> Floats:
     if len(blocks) < MIN_BLOCKS:
         return np.empty(0)
     chosen = np.random.default_rng(seed).integers(len(blocks), size=(DRAWS, len(blocks)))
-    counts = np.zeros((DRAWS, len(blocks)), dtype=np.int64)
-    np.add.at(counts, (np.arange(DRAWS)[:, None], chosen), 1)
+    places = chosen + len(blocks) * np.arange(DRAWS)[:, None]
+    counts = np.bincount(places.ravel(), minlength=DRAWS * len(blocks)).reshape(DRAWS, len(blocks))
     return _means(blocks, counts) if statistic == "mean" else _medians(blocks, counts)
 
 
