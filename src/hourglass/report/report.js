@@ -48,6 +48,12 @@
              axis: { values: ticks.filter((tick) => tick >= low && tick <= high), format: "~g" } };
   }
 
+  // A domain that leaves room around the values and does not blow up what hardly differs.
+  function roomy(values) {
+    const low = Math.min(...values), high = Math.max(...values), room = Math.max((high - low) * 0.15, high * 0.03, 0.01);
+    return [Math.max(0, low - room), high + room];
+  }
+
   const embed = (element, spec) =>
     vegaEmbed(element, { $schema: "https://vega.github.io/schema/vega-lite/v6.json", ...spec },
               { actions: false, renderer: "svg", config: config() });
@@ -186,15 +192,16 @@
       params: [{ name: "zoom", bind: "scales", select: { type: "interval", zoom: "wheel![event.shiftKey]" } }],
       mark: { type: "point", filled: true, size: 70, opacity: 0.8, cursor: "pointer" },
       encoding: {
-        x: { field: "x", type: "quantitative", sort: "descending",
+        x: { field: "x", type: "quantitative",
              title: `${latency} p50 (ms${log ? ", logarithmic" : ""}), lower is better →`,
              scale: { ...(log ? near.scale : { zero: false }), reverse: true }, axis: near.axis },
-        y: { field: "y", type: "quantitative", title: "goodput, all flows (Mbit/s)", scale: { zero: false } },
+        y: { field: "y", type: "quantitative", title: "goodput, all flows (Mbit/s)",
+             scale: { zero: false, nice: false, domain: roomy(points.map((point) => point.y)) } },
         color: few ? { field: "group", type: "nominal", title: null, scale: { domain: groups, range: colours() },
                        legend: groups.length > 1 ? { orient: "top", columns: 2, labelLimit: 220,
                                                      labelColor: variable("--ink") } : null }
                    : { value: colours()[0] },
-        shape: few ? { field: "group", type: "nominal", legend: null } : { value: "circle" },
+        shape: few ? { field: "group", type: "nominal", title: null, scale: { domain: groups } } : { value: "circle" },
         tooltip: [{ field: "name", title: "run" }, { field: "x", title: `${latency} p50 (ms)`, format: ".4~g" },
                   { field: "y", title: "goodput (Mbit/s)", format: ".4~g" }],
       },

@@ -87,6 +87,9 @@ _SIDES: "WeakKeyDictionary[Run, dict[tuple[int | None, bool], pl.DataFrame]]" = 
 """What `_sides` made of each run: every figure of a run asks for the same rows."""
 
 
+_PINGS: "WeakKeyDictionary[Run, dict[int, Series]]" = WeakKeyDictionary()
+
+
 def _sides(tcp: pl.DataFrame) -> dict[tuple[int | None, bool], pl.DataFrame]:
     """The rows by (flow, sender), and by (None, sender) for all flows together, in order of time."""
     rows = tcp.select(name for name in USED if name in tcp.columns).sort("t_ns", maintain_order=True)
@@ -165,7 +168,11 @@ def ping_ms(run: "Run", probe: int) -> Series:
     """Round-trip times of one probe by the time of sending, ms; NaN = lost."""
     if run.pings.is_empty():
         return Series(np.empty(0), np.empty(0))
-    return _series(run.pings.filter(pl.col("probe") == probe).sort("t_ns", maintain_order=True), "rtt_ns", NS_PER_MS)
+    known = _PINGS.setdefault(run, {})
+    if probe not in known:
+        rows = run.pings.filter(pl.col("probe") == probe).sort("t_ns", maintain_order=True)
+        known[probe] = _series(rows, "rtt_ns", NS_PER_MS)
+    return known[probe]
 
 
 def one_way_ms(run: "Run", probe: int, way: str) -> Series:
