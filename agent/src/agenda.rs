@@ -35,7 +35,8 @@ pub struct Agenda {
 }
 
 impl Agenda {
-    pub fn new(plan: &Plan) -> Self {
+    /// `tcp`: whether samples of sockets are to be taken here; if not, the kernel takes them itself.
+    pub fn new(plan: &Plan, tcp: bool) -> Self {
         let mut agenda = Self {
             queue: BinaryHeap::new(),
             probes: plan.probes.clone(),
@@ -44,7 +45,7 @@ impl Agenda {
             tcp_ns: plan.sampling.tcp_ns,
             device_ns: plan.sampling.device_ns,
         };
-        if agenda.tcp_ns > 0 {
+        if tcp && agenda.tcp_ns > 0 {
             agenda.add(0, Action::SampleTcp);
         }
         agenda.add(0, Action::SampleDevices);
@@ -100,9 +101,9 @@ mod tests {
     fn agenda(sampling: &str, flows: &str, probes: &str) -> Vec<(i64, Action)> {
         let plan = format!(
             r#"{{"version": 1, "seed": 1, "end_ns": 2000000000, "nodes": ["c", "s"], "setup": [],
-                "flows": [{flows}], "probes": [{probes}], "sampling": {sampling}}}"#
+                "flows": [{flows}], "probes": [{probes}], "sampling": {sampling}, "captures": []}}"#
         );
-        let mut agenda = Agenda::new(&Plan::parse(plan.as_bytes()).expect("a plan"));
+        let mut agenda = Agenda::new(&Plan::parse(plan.as_bytes()).expect("a plan"), true);
         std::iter::from_fn(|| agenda.pop()).collect()
     }
 
@@ -114,7 +115,7 @@ mod tests {
 
     #[test]
     fn at_one_instant_samples_come_before_stops_and_the_end_is_last() {
-        let all = agenda(r#"{"tcp_ns": 1000000000, "device_ns": 2000000000}"#, FLOW, "");
+        let all = agenda(r#"{"tcp_ns": 1000000000, "device_ns": 2000000000, "packets": 0}"#, FLOW, "");
         let expected = [
             (0, Action::SampleTcp),
             (0, Action::SampleDevices),
@@ -132,7 +133,7 @@ mod tests {
 
     #[test]
     fn sampling_switched_off_leaves_the_devices_start_and_end() {
-        let all = agenda(r#"{"tcp_ns": 0, "device_ns": 0}"#, "", "");
+        let all = agenda(r#"{"tcp_ns": 0, "device_ns": 0, "packets": 0}"#, "", "");
         let samples: Vec<i64> =
             all.iter().filter(|(_, a)| *a == Action::SampleDevices).map(|(t, _)| *t).collect();
         assert_eq!(samples, [0, 2 * SECOND]);
@@ -141,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_probe_sends_on_its_grid_and_not_at_its_stop() {
-        let all = agenda(r#"{"tcp_ns": 0, "device_ns": 0}"#, "", PROBE);
+        let all = agenda(r#"{"tcp_ns": 0, "device_ns": 0, "packets": 0}"#, "", PROBE);
         let sent: Vec<_> = all.iter().filter(|(_, action)| matches!(action, Action::Probe(..))).collect();
         let half = SECOND / 2;
         let expected = [0, 1, 2, 3].map(|seq| (i64::from(seq) * half, Action::Probe(0, seq)));

@@ -4,6 +4,7 @@
 //! A sample is labelled with the instant at which it is due.
 
 use crate::agenda::{Action, Agenda};
+use crate::capture::Captures;
 use crate::clock::Epoch;
 use crate::column::Cell;
 use crate::device::Devices;
@@ -13,8 +14,10 @@ use crate::flow::{Endpoint, Flows};
 use crate::netns::Nodes;
 use crate::plan::Plan;
 use crate::probe::Probes;
-use crate::records::{Records, Table};
+use crate::records::{Records, Shared};
 use crate::report::{self, Failure, Result};
+use crate::tables::Table;
+use crate::watch::{self, Watch};
 use crate::{setup, sys};
 
 pub struct Clockwork<'a> {
@@ -22,15 +25,20 @@ pub struct Clockwork<'a> {
     epoch: Epoch,
     flows: Flows,
     probes: Probes,
-    /// Of the nodes that have flows.
+    agenda: Agenda,
+    watch: Option<Watch>,
+    /// Of the nodes that have flows; of none if the kernel samples them itself.
     sockets: Vec<(String, Diag)>,
     devices: Vec<Devices>,
-    records: Records,
+    records: Shared,
 }
 
 impl<'a> Clockwork<'a> {
     /// Opens everything the test needs. The calling thread ends in the first namespace.
-    pub fn prepare(plan: &Plan, nodes: &'a Nodes, records: Records) -> Result<Self> {
+    pub fn prepare(plan: &Plan, nodes: &'a Nodes, records: Records, captures: Captures) -> Result<Self> {
+        let probe = watch::open(plan)?;
+        let samples_tcp = probe.is_none();
+        let records = Shared::new(records);
         let epoch = Epoch::next();
         setup::announce(epoch, &plan.setup, nodes)?;
         let probes = Probes::prepare(&plan.probes, nodes)?;
@@ -39,21 +47,24 @@ impl<'a> Clockwork<'a> {
         for name in nodes.names() {
             nodes.enter(Some(name))?;
             devices.push(Devices::open(name).map_err(|error| Failure::system("route netlink", error))?);
-            if plan.flows.iter().any(|flow| flow.client == name || flow.server == name) {
+            if samples_tcp && plan.flows.iter().any(|flow| flow.client == name || flow.server == name) {
                 let diag = Diag::open().map_err(|error| Failure::system("sock_diag", error))?;
                 sockets.push((name.to_owned(), diag));
             }
         }
+        let start = |probe| Watch::start(probe, plan, nodes, epoch, captures, records.clone());
+        let watch = probe.map(start).transpose()?;
         nodes.enter(None)?;
-        Ok(Self { nodes, epoch, flows, probes, sockets, devices, records })
+        let agenda = Agenda::new(plan, samples_tcp);
+        Ok(Self { nodes, epoch, flows, probes, agenda, watch, sockets, devices, records })
     }
 
-    pub fn run(mut self, mut agenda: Agenda) -> Result<()> {
+    pub fn run(mut self) -> Result<()> {
         report::ready(self.epoch.monotonic_ns);
-        sys::become_exact();
+        sys::become_exact(sys::Rank::Acts);
         self.write_facts()?;
         let mut now = -1;
-        while let Some((t_ns, action)) = agenda.pop() {
+        while let Some((t_ns, action)) = self.agenda.pop() {
             if t_ns > now {
                 self.epoch.sleep_until(t_ns);
                 now = t_ns;
@@ -72,24 +83,24 @@ impl<'a> Clockwork<'a> {
             }
         }
         self.probes.collect()?;
-        self.probes.write(self.epoch, &mut self.records)?;
-        self.flows.write(&mut self.records)?;
-        self.records.finish()
+        if let Some(watch) = self.watch {
+            watch.finish()?;
+        }
+        let mut records = self.records.lock();
+        self.probes.write(self.epoch, &mut records)?;
+        self.flows.write(&mut records)?;
+        records.finish()
     }
 
     fn sample_tcp(&mut self, t_ns: i64) -> Result<()> {
-        let records = &mut self.records;
-        let mut row = Vec::new();
+        let mut records = self.records.lock();
         for (node, diag) in &mut self.sockets {
             let endpoints: Vec<Endpoint> =
                 self.flows.endpoints().filter(|endpoint| endpoint.node == node).collect();
             let mut result = Ok(());
-            let asked = diag.ask(&endpoints, |endpoint, answer| {
-                row.clear();
-                row.extend([Cell::I64(t_ns), Cell::U64(endpoint.flow.into()), Cell::Bool(endpoint.sender)]);
-                row.extend(answer.cells());
+            let asked = diag.ask(&endpoints, |endpoint, socket| {
                 if result.is_ok() {
-                    result = records.push(Table::Tcp, &row);
+                    result = socket.write(t_ns, endpoint.flow, endpoint.sender, &mut records);
                 }
             });
             asked.map_err(|error| Failure::system(format!("sock_diag in {node}"), error))?;
@@ -99,15 +110,16 @@ impl<'a> Clockwork<'a> {
     }
 
     fn sample_devices(&mut self, t_ns: i64) -> Result<()> {
-        self.devices.iter_mut().try_for_each(|devices| devices.sample(t_ns, &mut self.records))
+        let mut records = self.records.lock();
+        self.devices.iter_mut().try_for_each(|devices| devices.sample(t_ns, &mut records))
     }
 
     fn write_facts(&mut self) -> Result<()> {
         let name = nix::sys::utsname::uname().map_err(|error| Failure::system("uname", error))?;
         let release = name.release().to_string_lossy();
         for (key, value) in [("kernel.release", &*release), ("agent.version", env!("CARGO_PKG_VERSION"))] {
-            self.records
-                .push(Table::Fact, &[Cell::I64(0), Cell::Null, Cell::Text(key), Cell::Text(value)])?;
+            let row = [Cell::I64(0), Cell::Null, Cell::Text(key), Cell::Text(value)];
+            self.records.lock().push(Table::Fact, row)?;
         }
         Ok(())
     }
@@ -121,8 +133,8 @@ impl<'a> Clockwork<'a> {
                 })?;
                 for (name, value) in counters {
                     let texts = [node, &device, &name].map(Cell::Text);
-                    let row = [&[Cell::I64(t_ns)], &texts[..], &[Cell::U64(value)]].concat();
-                    self.records.push(Table::Ethtool, &row)?;
+                    let row = [Cell::I64(t_ns)].into_iter().chain(texts).chain([Cell::U64(value)]);
+                    self.records.lock().push(Table::Ethtool, row)?;
                 }
             }
         }

@@ -11,11 +11,14 @@ use nix::sys::socket::SockProtocol;
 
 use crate::column::Cell;
 use crate::netlink::{u32_at, u64_at, Attributes, Socket};
-use crate::records::{Records, Table};
+use crate::qdisc_stat;
+use crate::records::Records;
 use crate::report::{self, Failure};
+use crate::tables::Table;
 
 const RTM_GETLINK: u16 = 18;
 const RTM_GETQDISC: u16 = 38;
+const RTM_GETTCLASS: u16 = 42;
 /// `sizeof` of `struct ifinfomsg` and of `struct tcmsg`.
 const IFINFOMSG: usize = 16;
 const TCMSG: usize = 20;
@@ -23,10 +26,12 @@ const IFF_LOOPBACK: u32 = 0x8;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_STATS64: u16 = 23;
 const TCA_KIND: u16 = 1;
+const TCA_OPTIONS: u16 = 2;
 const TCA_STATS2: u16 = 7;
 const TCA_DUMP_INVISIBLE: u8 = 10;
 const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
+const TCA_STATS_APP: u16 = 4;
 const TCA_STATS_PKT64: u16 = 8;
 const TC_H_ROOT: u32 = 0xffff_ffff;
 const TC_H_INGRESS: u32 = 0xffff_fff1;
@@ -46,6 +51,7 @@ struct Link {
 #[derive(Debug, PartialEq, Eq)]
 struct Qdisc {
     device: u32,
+    number: u32,
     kind: String,
     handle: String,
     parent: String,
@@ -56,6 +62,9 @@ struct Qdisc {
     requeues: u64,
     qlen: u64,
     backlog: u64,
+    /// Its own counters, as the kernel lays them out.
+    app: Vec<u8>,
+    options: Vec<u8>,
 }
 
 impl Devices {
@@ -76,6 +85,14 @@ impl Devices {
         question[TCMSG + 2] = TCA_DUMP_INVISIBLE;
         let mut qdiscs = Vec::new();
         self.socket.dump(RTM_GETQDISC, &question, |body| qdiscs.extend(Qdisc::parse(body)))?;
+        for index in 0..qdiscs.len() {
+            if qdiscs[index].kind == qdisc_stat::HTB {
+                let (device, handle) = (qdiscs[index].device, qdiscs[index].number);
+                self.socket.dump(RTM_GETTCLASS, &classes_of(device, handle), |body| {
+                    qdiscs.extend(Qdisc::parse(body).map(Qdisc::into_class));
+                })?;
+            }
+        }
         Ok(qdiscs)
     }
 
@@ -93,15 +110,32 @@ impl Devices {
                 link.counters.map(Cell::U64);
             let tail =
                 [rx_packets, tx_packets, rx_bytes, tx_bytes, rx_dropped, tx_dropped, rx_errors, tx_errors];
-            records.push(Table::Device, &[&head[..], &tail].concat())?;
+            records.push(Table::Device, head.into_iter().chain(tail))?;
         }
         for qdisc in &qdiscs {
             let Some(link) = links.get(&qdisc.device) else { continue };
             let head = [Cell::I64(t_ns), Cell::Text(&self.node), Cell::Text(&link.name)];
-            records.push(Table::Qdisc, &[&head[..], &qdisc.cells()].concat())?;
+            records.push(Table::Qdisc, head.into_iter().chain(qdisc.cells()))?;
+            let mut result = Ok(());
+            qdisc_stat::read(&qdisc.kind, &qdisc.app, &qdisc.options, |name, value| {
+                let texts = [&qdisc.handle, &qdisc.kind, name].map(Cell::Text);
+                let row = head.into_iter().chain(texts).chain([Cell::I64(value)]);
+                if result.is_ok() {
+                    result = records.push(Table::QdiscStat, row);
+                }
+            });
+            result?;
         }
         Ok(())
     }
+}
+
+/// `struct tcmsg` that asks for the classes of one qdisc.
+fn classes_of(device: u32, handle: u32) -> [u8; TCMSG] {
+    let mut question = [0; TCMSG];
+    question[4..8].copy_from_slice(&device.to_ne_bytes());
+    question[12..16].copy_from_slice(&handle.to_ne_bytes());
+    question
 }
 
 fn text(content: &[u8]) -> String {
@@ -133,6 +167,7 @@ impl Qdisc {
     fn parse(body: &[u8]) -> Option<Self> {
         let mut qdisc = Self {
             device: u32_at(body, 4)?,
+            number: u32_at(body, 8)?,
             kind: String::new(),
             handle: handle(u32_at(body, 8)?),
             parent: parent(u32_at(body, 12)?),
@@ -143,15 +178,23 @@ impl Qdisc {
             requeues: 0,
             qlen: 0,
             backlog: 0,
+            app: Vec::new(),
+            options: Vec::new(),
         };
         for (kind, content) in Attributes::after(body, TCMSG) {
             match kind {
                 TCA_KIND => qdisc.kind = text(content),
+                TCA_OPTIONS => content.clone_into(&mut qdisc.options),
                 TCA_STATS2 => qdisc.read_stats(content)?,
                 _ => {}
             }
         }
         Some(qdisc)
+    }
+
+    /// A class has the message of a qdisc, and its own number in place of the handle.
+    fn into_class(self) -> Self {
+        Self { kind: qdisc_stat::HTB_CLASS_KIND.to_owned(), handle: parent(self.number), ..self }
     }
 
     fn read_stats(&mut self, stats: &[u8]) -> Option<()> {
@@ -164,6 +207,7 @@ impl Qdisc {
                     (self.qlen, self.backlog, self.drops) = (word(0)?, word(4)?, word(8)?);
                     (self.requeues, self.overlimits) = (word(12)?, word(16)?);
                 }
+                TCA_STATS_APP => content.clone_into(&mut self.app),
                 _ => {}
             }
         }

@@ -11,21 +11,16 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use nix::sys::socket::{AddressFamily, SockProtocol};
 
-use crate::column::Cell;
 use crate::flow::Endpoint;
 use crate::mailbox::Mailbox;
-use crate::netlink::{self, u16_at, u32_at, Attributes, Messages};
-use crate::tcp_info;
+use crate::netlink::{self, Attributes, Messages};
+use crate::socket::{Socket, ESTABLISHED, INET_DIAG_VEGASINFO};
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const INET_DIAG_INFO: u16 = 2;
-const INET_DIAG_VEGASINFO: u16 = 3;
 const INET_DIAG_SKMEMINFO: u16 = 7;
-const INET_DIAG_DCTCPINFO: u16 = 9;
-const INET_DIAG_BBRINFO: u16 = 16;
 /// Asking for Vegas' details asks for those of any congestion control.
 const EXTENSIONS: [u16; 3] = [INET_DIAG_INFO, INET_DIAG_VEGASINFO, INET_DIAG_SKMEMINFO];
-const ESTABLISHED: u8 = 1;
 /// `sizeof(struct inet_diag_msg)`.
 const MESSAGE: usize = 72;
 
@@ -48,7 +43,7 @@ impl Diag {
     }
 
     /// Hands the state of each endpoint that is established to `each`, in their order.
-    pub fn ask(&mut self, endpoints: &[Endpoint], mut each: impl FnMut(&Endpoint, &Answer)) -> Result<()> {
+    pub fn ask(&mut self, endpoints: &[Endpoint], mut each: impl FnMut(&Endpoint, &Socket)) -> Result<()> {
         for endpoints in endpoints.chunks(BATCH) {
             self.question.clear();
             for (endpoint, sequence) in endpoints.iter().zip(0..) {
@@ -63,7 +58,7 @@ impl Diag {
                 for message in self.mailbox.messages().flat_map(|(datagram, _)| Messages(datagram)) {
                     answers += 1;
                     let endpoint = usize::try_from(message.sequence).ok().and_then(|at| endpoints.get(at));
-                    let answer = (message.kind == SOCK_DIAG_BY_FAMILY).then(|| Answer::parse(message.body));
+                    let answer = (message.kind == SOCK_DIAG_BY_FAMILY).then(|| parse(message.body));
                     if let (Some(endpoint), Some(Some(answer))) = (endpoint, answer) {
                         each(endpoint, &answer);
                     }
@@ -101,53 +96,20 @@ fn question(local: SocketAddr, remote: SocketAddr) -> Vec<u8> {
     body
 }
 
-/// The state of one socket.
-#[derive(Default)]
-pub struct Answer<'a> {
-    info: &'a [u8],
-    memory: &'a [u8],
-    bbr: &'a [u8],
-    vegas: &'a [u8],
-    dctcp: &'a [u8],
-}
-
-impl<'a> Answer<'a> {
-    /// None if the socket is not established, as when its listener answers in its place.
-    fn parse(body: &'a [u8]) -> Option<Self> {
-        if *body.get(1)? != ESTABLISHED {
-            return None;
-        }
-        let mut answer = Self::default();
-        for (kind, content) in Attributes::after(body, MESSAGE) {
-            match kind {
-                INET_DIAG_INFO => answer.info = content,
-                INET_DIAG_SKMEMINFO => answer.memory = content,
-                INET_DIAG_BBRINFO => answer.bbr = content,
-                INET_DIAG_VEGASINFO => answer.vegas = content,
-                INET_DIAG_DCTCPINFO => answer.dctcp = content,
-                _ => {}
-            }
-        }
-        Some(answer)
+/// None if the socket is not established, as when its listener answers in its place.
+fn parse(body: &[u8]) -> Option<Socket<'_>> {
+    if *body.get(1)? != ESTABLISHED {
+        return None;
     }
-
-    /// The cells of the table `tcp` from `state` on.
-    pub fn cells(&self) -> impl Iterator<Item = Cell<'static>> + '_ {
-        let bandwidth = u32_at(self.bbr, 0).zip(u32_at(self.bbr, 4));
-        let bandwidth = bandwidth.map(|(low, high)| u64::from(high) << 32 | u64::from(low));
-        let dctcp_flags = [0, 2].map(|at| Cell::from(u16_at(self.dctcp, at).map(u64::from)));
-        tcp_info::cells(self.info)
-            .chain(words(self.memory, 0, 9))
-            .chain([Cell::from(bandwidth)])
-            .chain(words(self.bbr, 8, 3))
-            .chain(words(self.vegas, 0, 4))
-            .chain(dctcp_flags)
-            .chain(words(self.dctcp, 4, 3))
+    let mut socket = Socket::default();
+    for (kind, content) in Attributes::after(body, MESSAGE) {
+        match kind {
+            INET_DIAG_INFO => socket.info = content,
+            INET_DIAG_SKMEMINFO => socket.memory = content,
+            _ => socket.set_congestion(kind, content),
+        }
     }
-}
-
-fn words(bytes: &[u8], from: usize, count: usize) -> impl Iterator<Item = Cell<'static>> + '_ {
-    (0..count).map(move |index| Cell::from(u32_at(bytes, from + 4 * index).map(u64::from)))
+    Some(socket)
 }
 
 #[cfg(test)]
@@ -183,33 +145,19 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_fills_the_columns_of_its_congestion_control_and_no_others() {
-        let mut info = [0; 232];
-        info[80..84].copy_from_slice(&77u32.to_ne_bytes());
-        let bbr: Vec<u8> = [5u32, 1, 20_000, 739, 512].iter().flat_map(|word| word.to_ne_bytes()).collect();
-        let body = body(ESTABLISHED, &[attribute(INET_DIAG_INFO, &info), attribute(INET_DIAG_BBRINFO, &bbr)]);
-        let cells: Vec<Cell> = Answer::parse(&body).expect("established").cells().collect();
-        let fields = tcp_info::COLUMNS.len();
-        let cwnd = tcp_info::COLUMNS.iter().position(|column| column.name == "snd_cwnd").expect("a column");
-        assert_eq!(cells.len(), fields + 9 + 4 + 4 + 5);
-        assert_eq!(cells[cwnd], Cell::U64(77));
-        assert_eq!(cells[fields - 1], Cell::Null, "total_rto_time is not in 232 bytes");
-        assert_eq!(cells[fields], Cell::Null, "no memory was told");
-        assert_eq!(cells[fields + 9..fields + 13], [1 << 32 | 5, 20_000, 739, 512].map(Cell::U64));
-        assert!(cells[fields + 13..].iter().all(|cell| *cell == Cell::Null));
-    }
-
-    #[test]
-    fn dctcp_begins_with_two_short_words() {
-        let dctcp = [1u8, 0, 1, 0, 9, 0, 0, 0, 8, 0, 0, 0, 7, 0, 0, 0];
-        let body = body(ESTABLISHED, &[attribute(INET_DIAG_DCTCPINFO, &dctcp)]);
-        let cells: Vec<Cell> = Answer::parse(&body).expect("established").cells().collect();
-        assert_eq!(cells[cells.len() - 5..], [1, 1, 9, 8, 7].map(Cell::U64));
+    fn an_answers_attributes_are_the_sockets_structures() {
+        let body = body(
+            ESTABLISHED,
+            &[attribute(INET_DIAG_INFO, &[7; 232]), attribute(INET_DIAG_SKMEMINFO, &[9; 36])],
+        );
+        let socket = parse(&body).expect("established");
+        assert_eq!((socket.info, socket.memory), (&[7; 232][..], &[9; 36][..]));
+        assert_eq!(socket.sending, None, "only the probe knows");
     }
 
     #[test]
     fn a_listener_that_answers_is_no_connection() {
-        assert!(Answer::parse(&body(10, &[])).is_none());
-        assert!(Answer::parse(&[]).is_none());
+        assert!(parse(&body(10, &[])).is_none());
+        assert!(parse(&[]).is_none());
     }
 }

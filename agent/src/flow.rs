@@ -23,9 +23,10 @@ use crate::clock::Epoch;
 use crate::column::Cell;
 use crate::netns::{family, set_dscp, Nodes};
 use crate::plan;
-use crate::records::{Records, Table};
+use crate::records::Records;
 use crate::report::{words, Failure, Result};
 use crate::sys::{self, Zeros};
+use crate::tables::Table;
 
 /// Enough for a thread that does little but call the kernel.
 const STACK: usize = 64 << 10;
@@ -240,7 +241,7 @@ impl Flows {
                 Cell::Text(event.name),
                 Cell::Text(&event.detail),
             ];
-            records.push(Table::Flow, &row)?;
+            records.push(Table::Flow, row)?;
         }
         Ok(())
     }

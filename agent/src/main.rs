@@ -7,10 +7,13 @@
 //! never spins, and it is sparing with system calls, page faults and processes, which are dear where it runs most.
 //!
 //! The way of a run: `plan` is read, `netns` makes the nodes, `setup` runs the steps (`tool`, `icmp`), `clockwork`
-//! follows the `agenda`: `flow` and `probe` make traffic, `diag` and `device` sample, all into `records`. `report` is
-//! what the outside sees.
+//! follows the `agenda`: `flow` and `probe` make traffic, `diag` and `device` sample, all into `records`. On a kernel
+//! that has it, `watch` reads what the kernel's own probe saw: `abi` takes it apart, `rows` and `capture` write it.
+//! `report` is what the outside sees.
 
+mod abi;
 mod agenda;
+mod capture;
 mod clock;
 mod clockwork;
 mod column;
@@ -26,12 +29,17 @@ mod netlink;
 mod netns;
 mod plan;
 mod probe;
+mod qdisc_stat;
 mod records;
 mod report;
+mod rows;
 mod setup;
+mod socket;
 mod sys;
+mod tables;
 mod tcp_info;
 mod tool;
+mod watch;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -58,14 +66,15 @@ fn run() -> Result<()> {
     let plan = Path::new(plan);
     let text = fs::read(plan).map_err(|error| Failure::system(plan.display(), error))?;
     let plan = plan::Plan::parse(&text)?;
-    let records = records::Records::create(Path::new(records))?;
+    let path = Path::new(records);
+    let records = records::Records::create(path)?;
+    let captures = capture::Captures::create(&plan.captures, path.parent().unwrap_or(Path::new("")))?;
     if !first {
         init::isolate()?; // only now: the files may lie in what it hides
     }
     let nodes = netns::Nodes::make(&plan.nodes)?;
     setup::run(&plan.setup, &nodes)?;
-    let agenda = agenda::Agenda::new(&plan);
-    clockwork::Clockwork::prepare(&plan, &nodes, records)?.run(agenda)
+    clockwork::Clockwork::prepare(&plan, &nodes, records, captures)?.run()
 }
 
 /// The one way out, for success, failure and panic alike.

@@ -5,6 +5,7 @@
 //! Times are ns of test time.
 
 use std::collections::BTreeSet;
+use std::fmt::Debug;
 use std::net::IpAddr;
 
 use serde::Deserialize;
@@ -30,6 +31,7 @@ pub struct Plan {
     pub flows: Vec<Flow>,
     pub probes: Vec<Probe>,
     pub sampling: Sampling,
+    pub captures: Vec<Capture>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -118,6 +120,19 @@ pub struct Sampling {
     pub tcp_ns: i64,
     /// 0 = at test time 0 and at the end only.
     pub device_ns: i64,
+    /// Layer times of one packet in so many become rows; 0 = of none.
+    pub packets: u32,
+}
+
+/// Frames of one device, into a file beside the records.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Capture {
+    pub node: String,
+    pub device: String,
+    pub file: String,
+    /// Bytes of a frame that are kept; 0 = all.
+    pub snaplen: u32,
 }
 
 impl Plan {
@@ -154,8 +169,32 @@ impl Plan {
             known(&what, &probe.server)?;
             probe.check().map_err(|message| format!("{what}: {message}"))?;
         }
-        Ok(())
+        unique("flows", self.flows.iter().map(|flow| flow.id))?;
+        unique("probes", self.probes.iter().map(|probe| probe.id))?;
+        for capture in &self.captures {
+            known("a capture", &capture.node)?;
+            require(!capture.file.is_empty() && !capture.file.contains('/'), || {
+                format!("a capture's file {:?} is not a plain name", capture.file)
+            })?;
+        }
+        unique("captures", self.captures.iter().map(|capture| &capture.file))?;
+        unique("captures", self.captures.iter().map(|capture| (&capture.node, &capture.device)))
     }
+
+    /// Whether anything is asked for that the kernel's probe gives.
+    pub fn wants_probe(&self) -> bool {
+        self.sampling.tcp_ns > 0 || self.sampling.packets > 0 || !self.captures.is_empty()
+    }
+}
+
+/// What records and files are told apart by.
+fn unique<T: Ord + Debug>(what: &str, keys: impl Iterator<Item = T>) -> std::result::Result<(), String> {
+    let mut seen = BTreeSet::new();
+    for key in keys {
+        require(!seen.contains(&key), || format!("two {what} are both {key:?}"))?;
+        seen.insert(key);
+    }
+    Ok(())
 }
 
 impl Flow {
@@ -221,7 +260,8 @@ mod tests {
      "probes": [
        {"id": 0, "name": "icmp", "kind": "icmp", "client": "client", "server": "server", "address": "10.0.1.2", "port": 0,
         "dscp": 0, "payload_bytes": 56, "start_ns": 0, "stop_ns": 40000000000, "interval_ns": 200000000, "jitter_ns": 20000000}],
-     "sampling": {"tcp_ns": 10000000, "device_ns": 200000000}}"#;
+     "sampling": {"tcp_ns": 10000000, "device_ns": 200000000, "packets": 9},
+     "captures": [{"node": "client", "device": "eth0", "file": "client-eth0.pcapng", "snaplen": 128}]}"#;
 
     fn refusal(from: &str, to: &str) -> String {
         let changed = EXAMPLE.replacen(from, to, 1);
@@ -249,5 +289,14 @@ mod tests {
         assert!(refusal(r#""interval_ns": 200000000"#, r#""interval_ns": 0"#).contains("interval_ns"));
         assert!(refusal(r#""kind": "icmp", "#, r#""kind": "udp", "mtu": 3, "#).contains("mtu"));
         assert!(refusal(r#""dscp": 0"#, r#""dscp": 64"#).contains("dscp 64"));
+        assert!(refusal("client-eth0.pcapng", "../eth0").contains("plain name"));
+        assert!(refusal(r#"{"node": "client", "device""#, r#"{"node": "nobody", "device""#)
+            .contains("node nobody"));
+        let twice = r#"[{"node": "server", "device": "eth0", "file": "client-eth0.pcapng", "snaplen": 0}, "#;
+        assert!(refusal(
+            r#"[{"node": "client", "device": "eth0", "file""#,
+            &format!("{twice}{}", r#"{"node": "client", "device": "eth0", "file""#)
+        )
+        .contains("client-eth0"));
     }
 }

@@ -27,8 +27,9 @@ use crate::icmp;
 use crate::mailbox::Mailbox;
 use crate::netns::{family, set_dscp, Nodes};
 use crate::plan::{self, ProbeKind};
-use crate::records::{Records, Table};
+use crate::records::Records;
 use crate::report::{Failure, Result};
+use crate::tables::Table;
 
 /// Where the payload of a `udp` probe holds the arrival at the server; its sequence number is at 0.
 const ARRIVAL: std::ops::Range<usize> = 8..16;
@@ -104,7 +105,7 @@ impl Probes {
                     Cell::from(ways.map(|(there, _)| there - packet.sent)),
                     Cell::from(ways.map(|(there, back)| back - there)),
                 ];
-                records.push(Table::Ping, &row)?;
+                records.push(Table::Ping, row)?;
             }
         }
         Ok(())

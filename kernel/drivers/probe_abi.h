@@ -4,18 +4,26 @@
  *
  * Written to it, a command per line:
  *
- *	node INDEX			the writer's network namespace is node INDEX
- *	watch KIND ID PROTO KEY		KIND flow or probe; PROTO tcp, udp or icmp; KEY the port the server
- *					listens on, or the echo identifier; ID as in the plan
- *	capture DEVICE SNAPLEN		frames on this wire of the writer's namespace, cut to SNAPLEN bytes; 0: whole
- *	packets N			rows of one packet in N; 1 all, 0 none (totals are always of all)
- *	totals NS			PROBE_LAYERS each NS
- *	sample NS			PROBE_TCP and PROBE_QUEUE each NS; 0: never
- *	start NS			intervals count from this CLOCK_MONOTONIC; from now on packets are followed
- *	stop				gives what is still to give: PROBE_LAYERS, PROBE_BALANCE; then reads end
+ * node INDEX		the writer's network namespace is node INDEX
+ * watch KIND ID PROTO KEY
+ *			KIND flow or probe; PROTO tcp, udp or icmp; KEY the port
+ *			the server listens on, or the echo identifier; ID as in
+ *			the plan
+ * capture DEVICE SNAPLEN
+ *			frames on this wire of the writer's namespace, cut to
+ *			SNAPLEN bytes; 0: whole
+ * packets N		rows of one packet in N; 1 all, 0 none (totals are
+ *			always of all)
+ * totals NS		PROBE_LAYERS each NS; 0: at stop only
+ * sample NS		PROBE_TCP and PROBE_QUEUE each NS; 0: never
+ * start NS		intervals count from this CLOCK_MONOTONIC; from now on
+ *			packets are followed
+ * stop			gives what is still to give: PROBE_LAYERS,
+ *			PROBE_BALANCE; then reads end
  *
- * Read from it: whole records, each a struct probe_head and its body, padded to 8 bytes. A read waits until its buffer
- * is half full, or 200 ms of virtual time have passed; 0 after `stop` when all is read. All times are ns of
+ * Read from it: whole records, each a struct probe_head and its body, padded to
+ * 8 bytes. A read waits until its buffer is half full, or 200 ms of virtual
+ * time have passed; 0 after `stop` when all is read. All times are ns of
  * CLOCK_MONOTONIC, all durations ns.
  */
 #ifndef _PROBE_ABI_H
@@ -23,7 +31,7 @@
 
 #include <linux/types.h>
 
-enum probe_type {
+enum probe_record {
 	PROBE_PACKET = 1,
 	PROBE_LAYERS,
 	PROBE_TCP,
@@ -34,12 +42,14 @@ enum probe_type {
 };
 
 /*
- * The layers of one node, in the order in which a packet passes them; what a packet does not pass is 0. They add up to
- * the time from the write of a packet's first byte (of the first bit's enqueueing, where there is no socket to write
- * to) to its read.
+ * The layers of one node, in the order in which a packet passes them; what a
+ * packet does not pass is 0. They add up to the time from the write of a
+ * packet's first byte (of the first bit's enqueueing, where there is no socket
+ * to write to) to its read.
  */
 enum probe_layer {
-	PROBE_RX,		/* arrived, until the stack has it: interrupt moderation, NAPI, GRO */
+	/* arrived, until the stack has it: interrupt moderation, NAPI, GRO */
+	PROBE_RX,
 	PROBE_REORDER,		/* in the receiver, until nothing before it is missing */
 	PROBE_READ,		/* in the receiver's socket, until it is read */
 	PROBE_CWND,		/* written, not sent: the congestion window is full */
@@ -80,9 +90,10 @@ struct probe_packet {
 	__s64 t_ns;		/* its first layer began */
 	__s64 end_ns;		/* its last layer ended */
 	struct probe_stream stream;
-	__u32 number;		/* counts the packets of the stream, from 0 */
+	/* counts the packets of the stream; of a probe its sequence number */
+	__u32 number;
 	__u32 bytes;		/* of payload: TCP's, UDP's or ICMP's */
-	__u16 data;		/* 0: a bare acknowledgement, SYN, FIN */
+	__u16 data;		/* 0: a bare acknowledgment, SYN, FIN */
 	__u16 visits;
 	struct probe_visit visit[];	/* [visits], from sender to receiver */
 };
@@ -107,8 +118,15 @@ enum probe_term {
 	PROBE_TERM_OFF,
 };
 
-enum probe_hold { PROBE_HOLD_NONE, PROBE_HOLD_CWND, PROBE_HOLD_RWND, PROBE_HOLD_PACING, PROBE_HOLD_TSQ,
-	PROBE_HOLD_PUSH, PROBE_HOLD_COUNT };
+enum probe_hold {
+	PROBE_HOLD_NONE,
+	PROBE_HOLD_CWND,
+	PROBE_HOLD_RWND,
+	PROBE_HOLD_PACING,
+	PROBE_HOLD_TSQ,
+	PROBE_HOLD_PUSH,
+	PROBE_HOLD_COUNT,
+};
 
 struct probe_tcp {
 	__s64 t_ns;
@@ -144,7 +162,14 @@ struct probe_queue {
 	__u32 bql_inflight;
 };
 
-enum probe_place { PROBE_AT_SOCKET, PROBE_AT_STACK, PROBE_AT_QDISC, PROBE_AT_RING, PROBE_AT_WIRE, PROBE_AT_RX };
+enum probe_place {
+	PROBE_AT_SOCKET,
+	PROBE_AT_STACK,
+	PROBE_AT_QDISC,
+	PROBE_AT_RING,
+	PROBE_AT_WIRE,
+	PROBE_AT_RX,
+};
 
 struct probe_drop {
 	__s64 t_ns;
@@ -154,7 +179,8 @@ struct probe_drop {
 	__u32 packets;		/* segments of the skb */
 	__u32 bytes;		/* of payload */
 	char device[16];	/* empty: no device has to do with it */
-	char reason[40];	/* the kernel's drop reason; its function where it has none; or the driver's word */
+	/* the kernel's drop reason; its function where it has none; or the driver's word */
+	char reason[40];
 };
 
 /* A frame on the cable; @t_ns is its first bit leaving, or its last bit arriving. */
@@ -164,9 +190,12 @@ struct probe_frame {
 	__u16 received;		/* 0: sent */
 	__u32 length;
 	__u32 captured;
-	__u16 visits;		/* 0: not followed; else the layers so far, to which t_ns - begin_ns adds up */
+	/* 0: not followed; else the layers so far, to which t_ns - begin_ns adds up */
+	__u16 visits;
 	__u16 reserved;
 	char device[16];
+	struct probe_stream stream;	/* kind 255 and number 0 where it is not followed */
+	__u32 number;		/* as in probe_packet */
 	__s64 begin_ns;
 	struct probe_visit visit[];	/* [visits], then u8 data[captured] */
 };

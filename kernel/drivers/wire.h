@@ -109,6 +109,8 @@ void wire_vector_set(struct wire_vector *vector, u64 due_ns);
 int wire_plug(struct wire_nic *nic, int cable);
 void wire_start(struct wire_nic *nic);
 void wire_halt(struct wire_nic *nic);
+void wire_each(void (*each)(const struct wire_nic *nic, void *context),
+	       void *context);
 
 /* wire_tx.c */
 netdev_tx_t wire_xmit(struct sk_buff *skb, struct net_device *dev);

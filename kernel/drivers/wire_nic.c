@@ -97,6 +97,16 @@ static void wire_vector_disable(struct wire_vector *vector)
 	hrtimer_cancel(&vector->timer);
 }
 
+/* Calls @each for all NICs. No NIC is made or unmade while the test runs. */
+void wire_each(void (*each)(const struct wire_nic *nic, void *context),
+	       void *context)
+{
+	const struct wire_nic *nic;
+
+	list_for_each_entry(nic, &wire_nics, list)
+		each(nic, context);
+}
+
 static void wire_carrier(struct wire_nic *nic)
 {
 	if (nic->peer && netif_running(nic->dev) && netif_running(nic->peer->dev))

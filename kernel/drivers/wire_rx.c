@@ -9,11 +9,20 @@
  * guest, so the ring overflows only when moderation is longer than the ring.
  */
 #include <linux/etherdevice.h>
+#include "probe.h"
 #include "wire.h"
 
 static u64 wire_arrival(const struct sk_buff *frame)
 {
 	return ((const struct wire_cb *)frame->cb)->arrival_ns;
+}
+
+/* Drops a frame that has come, or is on its way. */
+static void wire_rx_drop(struct wire_nic *nic, struct sk_buff *frame,
+			 const char *reason)
+{
+	probe_drop(frame, nic->dev, PROBE_AT_RX, reason);
+	consume_skb(frame);
 }
 
 /* When the receive interrupt is due. */
@@ -45,7 +54,7 @@ void wire_rx_enqueue(struct wire_nic *nic, struct sk_buff *frame)
 
 	if (!netif_running(nic->dev)) {
 		nic->stats.rx_missed++;
-		kfree_skb(frame);
+		wire_rx_drop(nic, frame, "down");
 		return;
 	}
 	if (!before || wire_arrival(before) <= arrival) {
@@ -96,7 +105,7 @@ static void wire_rx_overflow(struct wire_nic *nic, u64 now_ns)
 		if (wire_arrival(frame) > now_ns)
 			continue;
 		__skb_unlink(frame, &nic->frames);
-		kfree_skb(frame);
+		wire_rx_drop(nic, frame, "ring is full");
 		nic->stats.rx_missed++;
 		arrived--;
 	}
@@ -111,10 +120,11 @@ int wire_rx_poll(struct wire_nic *nic, u64 now_ns, int budget)
 	while (done < budget && (frame = skb_peek(&nic->frames)) &&
 	       wire_arrival(frame) <= now_ns) {
 		__skb_unlink(frame, &nic->frames);
+		probe_wire_arrived(frame, nic->dev, wire_arrival(frame));
 		done++;
 		if (wire_cb(frame)->corrupted) {
 			nic->stats.rx_corrupted++;
-			kfree_skb(frame);
+			wire_rx_drop(nic, frame, "wrong FCS");
 			continue;
 		}
 		nic->stats.rx_frames++;
@@ -133,6 +143,6 @@ void wire_rx_flush(struct wire_nic *nic)
 
 	while ((frame = __skb_dequeue(&nic->frames))) {
 		nic->stats.rx_missed++;
-		kfree_skb(frame);
+		wire_rx_drop(nic, frame, "down");
 	}
 }

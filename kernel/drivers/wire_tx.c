@@ -21,6 +21,7 @@
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
 #include <net/gso.h>
 #endif
+#include "probe.h"
 #include "wire.h"
 
 /* What a driver allocates to receive into: small frames are copied out. */
@@ -70,7 +71,8 @@ static void wire_receive_buffer(struct sk_buff *frame)
 }
 
 static void wire_deliver(struct wire_nic *nic, struct sk_buff *frame,
-			 const struct wire_fate *fate, u64 departure_ns)
+			 const struct wire_fate *fate, u64 departure_ns,
+			 struct probe_slot *packet)
 {
 	u64 arrival = departure_ns + nic->delay_ns + fate->jitter_ns;
 
@@ -82,6 +84,7 @@ static void wire_deliver(struct wire_nic *nic, struct sk_buff *frame,
 		nic->arrival_last_ns = arrival;
 	}
 	wire_receive_buffer(frame);
+	probe_wire_arrives(packet, arrival);
 	wire_cb(frame)->arrival_ns = arrival;
 	wire_cb(frame)->corrupted = fate->corrupted;
 	if (fate->duplicated) {
@@ -90,6 +93,7 @@ static void wire_deliver(struct wire_nic *nic, struct sk_buff *frame,
 		if (twin) {
 			nic->stats.tx_duplicated++;
 			*wire_cb(twin) = *wire_cb(frame);
+			probe_wire_twin(packet);
 			wire_rx_enqueue(nic->peer, twin);
 		}
 	}
@@ -101,18 +105,28 @@ static u64 wire_send_frame(struct wire_nic *nic, struct sk_buff *frame,
 			   u64 now_ns)
 {
 	u32 bytes = max_t(u32, frame->len, ETH_ZLEN) + WIRE_OVERHEAD;
+	u64 start = max(now_ns, nic->line.free_ns);
 	u64 departure = wire_line_send(&nic->line, now_ns, bytes);
 	struct wire_fate fate = wire_fate(&nic->faults, nic->stats.tx_frames);
+	struct probe_slot *packet;
 
 	nic->stats.tx_frames++;
 	nic->stats.tx_bytes += frame->len;
 	nic->stats.tx_wire_bytes += bytes;
 	wire_digest(nic, frame, departure);
-	if (fate.lost || departure == WIRE_NEVER) {
+	if (departure == WIRE_NEVER) {
 		nic->stats.tx_lost++;
-		kfree_skb(frame);
+		probe_drop(frame, nic->dev, PROBE_AT_RING, "outage without end");
+		consume_skb(frame);
+		return departure;
+	}
+	packet = probe_wire_sent(frame, nic->dev, start, departure);
+	if (fate.lost) {
+		nic->stats.tx_lost++;
+		probe_wire_lost(packet, frame, nic->dev);
+		consume_skb(frame);
 	} else {
-		wire_deliver(nic, frame, &fate, departure);
+		wire_deliver(nic, frame, &fate, departure, packet);
 	}
 	return departure;
 }

@@ -28,8 +28,6 @@
 #include <net/tcp.h>
 #include <net/hourglass_tsq.h>
 
-enum tsq_mode { TSQ_KERNEL, TSQ_TIME, TSQ_BYTES, TSQ_OFF };
-
 /* Far above any send buffer, far below where "<<= factor" overflows. */
 #define TSQ_NO_LIMIT	BIT(48)
 
@@ -47,6 +45,11 @@ static unsigned int tsq_net_id __read_mostly;
 static struct tsq_net *tsq_net(const struct sock *sk)
 {
 	return net_generic(sock_net(sk), tsq_net_id);
+}
+
+enum tsq_mode tsq_mode(const struct sock *sk)
+{
+	return READ_ONCE(tsq_net(sk)->mode);
 }
 
 /*

@@ -6,6 +6,10 @@
 struct sock;
 struct sk_buff;
 
+enum tsq_mode { TSQ_KERNEL, TSQ_TIME, TSQ_BYTES, TSQ_OFF };
+
+enum tsq_mode tsq_mode(const struct sock *sk);
+
 /*
  * The bytes of truesize a socket may have below it, before the doubling for
  * retransmissions. @kernel is what the kernel's own rule gives.

@@ -4,6 +4,7 @@
 from pathlib import Path
 
 import pytest
+from results import synthetic_probe
 from results.synthetic import MS, Flow, Probe, Recipe, make
 
 import hourglass
@@ -22,6 +23,26 @@ LOADED = Recipe(
 )
 SLOWER = Recipe(name="L100M", flows=[Flow(rtt_us=lambda t: 30_000)], probes=[Probe("icmp", lambda seq: 31 * MS)])
 PING = Recipe(name="idle", flows=[], probes=[Probe("icmp"), Probe("udp", lambda seq: None)], qdisc_drops=0, nic_drops=0)
+
+
+QUEUED = synthetic_probe.recipe(name="L100M")
+SMALL_QUEUES = synthetic_probe.recipe(
+    synthetic_probe.Anatomy(synthetic_probe.upload(14 * MS, 1 * MS), synthetic_probe.ping(1 * MS)), name="L100M"
+)
+
+
+@pytest.fixture(scope="module")
+def probed(tmp_path_factory):
+    root = tmp_path_factory.mktemp("probed")
+    return [hourglass.load(make(root / str(i), recipe)) for i, recipe in enumerate((QUEUED, SMALL_QUEUES))]
+
+
+def test_the_table_of_layers(probed):
+    check("layers.txt", drawn(tables.figures(probed[0].summary, "tcp_nup")))
+
+
+def test_the_comparison_of_layers(probed):
+    check("compare_layers.txt", drawn(tables.comparison(compare(probed), ["runs/queued", "runs/small"])))
 
 
 @pytest.fixture(scope="module")

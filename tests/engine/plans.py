@@ -20,7 +20,8 @@ def small_plan(end_s: float = 1.0, **changes: Any) -> bytes:
             {"do": "ip", "node": "b", "lines": ["addr add 10.0.0.2/24 dev eth0", "link set eth0 up"], "origin": None},
             tc("qdisc add dev eth0 root tbf rate 50mbit burst 10k latency 10ms"),
         ],
-        "flows": [flow], "probes": [], "sampling": {"tcp_ns": 10_000_000, "device_ns": 200_000_000},
+        "flows": [flow], "probes": [], "captures": [],
+        "sampling": {"tcp_ns": 10_000_000, "device_ns": 200_000_000, "packets": 0},
     }  # fmt: skip
     return json.dumps(plan | changes).encode()
 

@@ -15,7 +15,10 @@ def plan_text(plan: Plan) -> str:
     for probe in plan.probes:
         way = f"{probe.client} {probe.server} {probe.address}:{probe.port} {probe.payload_bytes} B"
         lines.append(f"probe {probe.id} {probe.name} {way} {probe.interval_ns} {probe.jitter_ns} {probe.stop_ns}")
-    lines.append(f"sampling tcp {plan.sampling.tcp_ns} devices {plan.sampling.device_ns}")
+    lines.append(
+        f"sampling tcp {plan.sampling.tcp_ns} devices {plan.sampling.device_ns} packets 1/{plan.sampling.packets}"
+    )
+    lines += [f"capture {one.node} {one.device} {one.file} {one.snaplen}" for one in plan.captures]
     return "\n".join(lines) + "\n"
 
 

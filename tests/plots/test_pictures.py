@@ -5,11 +5,14 @@ import importlib
 
 import numpy as np
 import pytest
+from results import synthetic_probe
 from results.synthetic import MS, Flow, Probe, Recipe, make
 
 import hourglass
 from hourglass.errors import HourglassError, InputError
-from hourglass.plots import KINDS, candlestick, draw, timeseries
+from hourglass.plots import KINDS, anatomy, candlestick, draw, layers, queues, timeseries
+from hourglass.plots.anatomy import bars
+from hourglass.plots.layers import steps_ms
 from hourglass.plots.scatter import ellipse
 from hourglass.plots.style import wants_log
 
@@ -80,7 +83,10 @@ def test_log_axes_begin_above_a_span_of_thirty(values, log):
     assert wants_log(values) == log
 
 
-@pytest.mark.parametrize("kind", KINDS)
+PROBED = ("anatomy", "layers", "queues")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in PROBED])
 def test_every_kind_draws_the_same_bytes_and_names_its_units(runs, tmp_path, monkeypatch, kind):
     monkeypatch.setitem(hourglass.plots.style.RC, "svg.fonttype", "none")
     for name in ("a", "b"):
@@ -108,3 +114,62 @@ def test_the_ellipse_is_one_sigma_of_the_samples():
     unbiased = (4 / 3) ** 0.5
     assert along.max() == pytest.approx(10 + 3 * unbiased, rel=1e-3)
     assert across.max() == pytest.approx(5 + 1 * unbiased, rel=1e-3)
+
+
+@pytest.fixture(scope="module")
+def probed(tmp_path_factory):
+    root = tmp_path_factory.mktemp("probed")
+    recipes = [
+        synthetic_probe.recipe(),
+        synthetic_probe.recipe(
+            synthetic_probe.Anatomy(synthetic_probe.upload(tsq_ns=14 * MS, qdisc_ns=1 * MS)),
+            flows=[Flow(cc="bbr"), Flow("upload::2")],
+        ),
+    ]
+    return [hourglass.load(make(root / str(i), recipe)) for i, recipe in enumerate(recipes)]
+
+
+def test_pictures_of_layers_have_the_same_bytes_each_time(probed, tmp_path):
+    draws = {
+        "a": lambda p: anatomy(probed, ["off", "1ms"], p),
+        "c": lambda p: candlestick(probed, ["off", "1ms"], p),
+        "l": lambda p: layers(probed[0], p),
+        "q": lambda p: queues(probed[1], p),
+    }
+    for name, made in draws.items():
+        first, second = (tmp_path / f"{name}{i}.png" for i in range(2))
+        made(first)
+        made(second)
+        assert first.read_bytes() == second.read_bytes()
+
+
+def test_pictures_of_layers_name_places_units_terms_and_phases(probed, tmp_path, monkeypatch):
+    monkeypatch.setitem(hourglass.plots.style.RC, "svg.fonttype", "none")
+    candlestick(probed, ["off", "1ms"], tmp_path / "c.svg")
+    for words in ("client qdisc", "client tsq 14.0", "mean time of a packet (ms)", "ping icmp", "TCP data", "1ms"):
+        assert words in (tmp_path / "c.svg").read_text()
+    queues(probed[1], tmp_path / "q.svg")
+    for words in ("limit: floor", "limit: cap", "PROBE_RTT", "client:eth0", "(KiB)", "cwnd (segments)"):
+        assert words in (tmp_path / "q.svg").read_text()
+    layers(probed[1], tmp_path / "l.svg")
+    assert "client tsq" in (tmp_path / "l.svg").read_text()
+
+
+def test_the_means_of_steps_are_exact(probed):
+    """A step of 200 ms holds ten even packets of 10 ms and ten odd ones of 20 ms."""
+    t_s, means = steps_ms(probed[0])
+    assert t_s.size == 50
+    assert means["client", "qdisc"][5:-1] == pytest.approx(15)
+    assert means["client", "ring"][5] == pytest.approx(0.005)
+
+
+def test_bars_are_as_long_as_the_mean_packet(probed):
+    bar = next(bar for bar in bars(probed, ["off", "1ms"]) if (bar.run, bar.kind) == ("1ms", "TCP data"))
+    assert bar.ms["client", "tsq"] == 14
+    assert sum(bar.ms.values()) == pytest.approx(14 + 1.5 + (5 + 40 + 2 * 13.304) / 1000, 1e-3)
+
+
+def test_a_run_without_layers_is_refused_with_a_reason(runs, tmp_path):
+    for made in (lambda p: anatomy(runs[:1], ["a"], p), lambda p: layers(runs[0], p), lambda p: queues(runs[2], p)):
+        with pytest.raises(InputError, match="RUN = "):
+            made(tmp_path / "x.png")

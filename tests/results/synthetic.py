@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
+
+from hourglass.results.probe import SCHEMAS
 
 S = 1_000_000_000
 MS = 1_000_000
@@ -48,6 +51,9 @@ class Recipe:
     nic_drops: int = 3
     receiver: bool = True
     wall_s: float = 1.25
+    nodes: tuple[str, ...] = ("client", "server")
+    further: Callable[["Recipe"], list[dict[str, Any]]] = lambda recipe: []
+    """More tables, or `tcp` in place of the plain one."""
 
     @property
     def end_s(self) -> float:
@@ -94,8 +100,9 @@ def plan(recipe: Recipe) -> dict[str, Any]:
          "jitter_ns": 0}
         for i, p in enumerate(recipe.probes)
     ]  # fmt: skip
-    return {"version": 1, "seed": 1, "end_ns": round(recipe.end_s * S), "nodes": ["client", "server"], "setup": [],
-            "flows": flows, "probes": probes, "sampling": {"tcp_ns": 10 * MS, "device_ns": 200 * MS}}  # fmt: skip
+    return {"version": 1, "seed": 1, "end_ns": round(recipe.end_s * S), "nodes": list(recipe.nodes), "setup": [],
+            "flows": flows, "probes": probes, "sampling": {"tcp_ns": 10 * MS, "device_ns": 200 * MS, "packets": 1},
+            "captures": []}  # fmt: skip
 
 
 def tables(recipe: Recipe) -> list[dict[str, Any]]:
@@ -111,7 +118,7 @@ def tables(recipe: Recipe) -> list[dict[str, Any]]:
         {"t_ns": t, "node": "client", "device": "eth0", "kind": kind, "handle": handle, "parent": parent, "bytes": 0,
          "packets": 0, "drops": n, "overlimits": 0, "requeues": 0, "qlen": 0, "backlog": 0}
         for t, n in ((0, 5), (S, 5 + recipe.qdisc_drops))
-        for kind, handle, parent in (("htb", "1:", "root"), ("pfifo_fast", "11:", "1:1"))
+        for kind, handle, parent in (("htb", "1:", "root"), ("htb class", "1:1", "root"), ("pfifo_fast", "11:", "1:1"))
     ]  # fmt: skip
     flow = [
         {"t_ns": round(recipe.delay * S), "flow": i, "event": "connected", "detail": ""}
@@ -121,7 +128,9 @@ def tables(recipe: Recipe) -> list[dict[str, Any]]:
     half = len(tcp) // 2
     pieces = [("tcp", tcp[:half]), ("ping", ping[:5]), ("tcp", tcp[half:]), ("ping", ping[5:])]
     pieces += [("device", device), ("qdisc", qdisc), ("flow", flow), ("fact", fact)]
-    return [{"table": name, "rows": rows} for name, rows in pieces]
+    further = recipe.further(recipe)
+    kept = [piece for piece in pieces if piece[0] not in {table["table"] for table in further}]
+    return [{"table": name, "rows": rows} for name, rows in kept] + further
 
 
 def tcp_rows(recipe: Recipe) -> list[dict[str, Any]]:
@@ -151,14 +160,14 @@ def ping_rows(recipe: Recipe) -> list[dict[str, Any]]:
 TYPES = {"t_ns": pa.int64(), "flow": pa.uint16(), "probe": pa.uint16(), "sender": pa.bool_(), "seq": pa.uint32(),
          "rtt_ns": pa.int64(), "owd_up_ns": pa.int64(), "owd_down_ns": pa.int64(), "rtt": pa.uint32(),
          "total_retrans": pa.uint32(), "qlen": pa.uint32(), "backlog": pa.uint32()}  # fmt: skip
-WORDS = ("node", "device", "kind", "handle", "parent", "event", "detail", "key", "value")
+WORDS = ("tsq_term", "node", "device", "kind", "handle", "parent", "event", "detail", "key", "value")
 COLUMNS = {"tcp": ("t_ns", "flow", "sender", "rtt", "bytes_acked", "bytes_received", "total_retrans"),
            "ping": ("t_ns", "probe", "seq", "rtt_ns", "owd_up_ns", "owd_down_ns"),
            "flow": ("t_ns", "flow", "event", "detail")}  # fmt: skip
 
 
 def schema(name: str, rows: list[dict[str, Any]]) -> pa.Schema:
-    columns = COLUMNS.get(name) or tuple(rows[0])
+    columns = tuple(rows[0]) if rows else COLUMNS[name]
     types = [(c, pa.utf8() if c in WORDS else TYPES.get(c, pa.uint64())) for c in columns]
     return pa.schema(types, metadata={"table": name})
 
@@ -167,6 +176,10 @@ def write_records(path: Path, pieces: list[tuple[str, list[dict[str, Any]]]]) ->
     """Arrow IPC streams one after another, each naming its table."""
     with path.open("wb") as file:
         for name, rows in pieces:
-            table = pa.Table.from_pylist(rows, schema=schema(name, rows))
+            if name in SCHEMAS:
+                table = pl.DataFrame(rows, schema=SCHEMAS[name], orient="row").to_arrow()
+                table = table.replace_schema_metadata({"table": name})
+            else:
+                table = pa.Table.from_pylist(rows, schema=schema(name, rows))
             with pa.ipc.new_stream(file, table.schema) as stream:
                 stream.write_table(table)

@@ -10,7 +10,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from hourglass.results.anatomy import Anatomy
 from hourglass.results.compare import Cell, Row
+from hourglass.results.probe import LAYERS
 from hourglass.results.stats import short
 
 PERCENTILES = ("p10", "p50", "p90", "p99")
@@ -22,13 +24,15 @@ FIGURE_WIDTH, UNIT_WIDTH, BASE_WIDTH, OTHER_WIDTH = 21, 9, 10, 20
 
 
 def figures(summary: dict[str, Any], test: str) -> Group:
-    """All figures of one run: flows, pings, drops."""
+    """All figures of one run: flows, pings, layers, drops."""
     title = f"{summary['scenario']}  {test}  Linux {summary['kernel']}  seed {summary['seed']}"
     parts: list[RenderableType] = [Text(title, style="bold"), Text()]
     if summary["flows"]:
         parts += [_flows(summary), Text(), Text(_totals(summary["totals"])), Text()]
     if summary["ping_ms"]:
         parts += [_pings(summary["ping_ms"]), Text()]
+    if summary["layers_ms"] or any(summary["ping_layers_ms"].values()):
+        parts += [_anatomy(summary["layers_ms"], summary["ping_layers_ms"]), Text()]
     return Group(*parts, _drops(summary["drops"]), Text())
 
 
@@ -90,6 +94,46 @@ def _pings(pings: dict[str, Any]) -> Table:
         values = [_number(rtt_ms[key]) for key in (*PERCENTILES, "max")]
         table.add_row(probe, *values, str(rtt_ms["n"]), str(rtt_ms["lost"]))
     return table
+
+
+SMALL_SHARE, SMALL_MS = 0.001, 0.001
+"""Layers below both, in the mean and at p99, have no line."""
+
+
+def _anatomy(data: Anatomy, pings: dict[str, Anatomy]) -> Table:
+    """Where the time goes: of TCP data from write to read, and of the round trips of the first probe that has any."""
+    probe = next((name for name, anatomy in pings.items() if anatomy), None)
+    kinds = {"data": data} if data else {}
+    kinds |= {f"{probe}": pings[probe]} if probe else {}
+    keys = ("p50", "p99", "share")
+    numbers = [f"{kind} {key}" if key == "p50" else key for kind in kinds for key in keys]
+    table = _grid(("time (ms)", "left"), ("layer", "left"), *((name, "right") for name in numbers))
+    nodes = dict.fromkeys(node for anatomy in kinds.values() for node in anatomy)
+    last = None
+    for node in nodes:
+        for layer in LAYERS:
+            figures = [anatomy.get(node, {}).get(layer) for anatomy in kinds.values()]
+            if any(one and _matters(one) for one in figures):
+                table.add_row(node if node != last else "", layer, *(text for one in figures for text in _layer(one)))
+                last = node
+    return table
+
+
+def _matters(figures: dict[str, Any]) -> bool:
+    return figures["share"] >= SMALL_SHARE or (figures["p99"] or 0) >= SMALL_MS
+
+
+def _layer(figures: dict[str, Any] | None) -> list[str]:
+    if figures is None:
+        return [NOTHING] * 3
+    return [*(_ms(figures[key]) for key in ("p50", "p99")), f"{figures['share']:.1%}"]
+
+
+def _ms(value: float | None) -> str:
+    """Whole microseconds below 10: a table of layers is no place for ns."""
+    if value is None or not 0 < value < 1:
+        return _number(value)
+    return f"{value:.3f}"
 
 
 def _drops(drops: dict[str, dict[str, dict[str, int]]]) -> RenderableType:

@@ -35,7 +35,8 @@ ATTEMPT = {
     ],
     "flows": [],
     "probes": [],
-    "sampling": {"tcp_ns": 0, "device_ns": 0},
+    "sampling": {"tcp_ns": 0, "device_ns": 0, "packets": 0},
+    "captures": [],
 }
 """A plan of what every native run needs of the kernel and of our rights."""
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Literal
 
 from hourglass.plan import links as devices
-from hourglass.plan import qdiscs, sysctls, tests
-from hourglass.plan.model import VERSION, Plan, ReachStep, Sampling, Step
+from hourglass.plan import measure, qdiscs, sysctls, tests
+from hourglass.plan.model import VERSION, Plan, ReachStep, Step
 from hourglass.plan.network import Network
 from hourglass.scenario import Scenario
 
@@ -34,7 +34,8 @@ def build(scenario: Scenario, links: Literal["wire", "veth"] = "wire") -> Plan:
         setup=[*(_wire(scenario, network) if links == "wire" else _veth(scenario, network)), _reach(scenario, network)],
         flows=flows,
         probes=probes,
-        sampling=Sampling(tcp_ns=scenario.measure.tcp, device_ns=scenario.measure.devices),
+        sampling=measure.sampling(scenario, network),
+        captures=measure.captures(scenario, on_wire=links == "wire"),
     )
 
 

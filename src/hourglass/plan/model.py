@@ -106,10 +106,21 @@ class Probe(Part):
 
 
 class Sampling(Part):
-    """Intervals of the samples; 0 is off (`device_ns`: at start and end only)."""
+    """Intervals of the samples; 0 is off (`device_ns`: at start and end only). The layers' times of one packet in
+    `packets` become rows; 0 is off."""
 
     tcp_ns: Ns
     device_ns: Ns
+    packets: Annotated[int, Field(ge=0, lt=2**32)]
+
+
+class Capture(Part):
+    """Frames of a device, cut to `snaplen` bytes (0: whole), into `file` beside the records."""
+
+    node: str
+    device: str
+    file: str
+    snaplen: Annotated[int, Field(ge=0, lt=2**32)]
 
 
 class Plan(Part):
@@ -123,6 +134,7 @@ class Plan(Part):
     flows: list[Flow]
     probes: list[Probe]
     sampling: Sampling
+    captures: list[Capture]
 
     def to_json(self) -> bytes:
         """Canonical JSON: equal plans are equal bytes."""

@@ -13,9 +13,12 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import FigureBase
 from matplotlib.patches import Patch, Rectangle
 
 from hourglass.plots import style
+from hourglass.plots.anatomy import NARROWEST_IN as BARS_IN
+from hourglass.plots.anatomy import bars, draw, height_in
 from hourglass.results.run import Run
 from hourglass.results.series import goodput_total, is_upload, loaded_window, ping_ms, tcp_rtt_ms
 from hourglass.results.stats import Floats, short
@@ -46,7 +49,7 @@ class Panel:
 
 
 def candlestick(runs: Sequence[Run], labels: Sequence[str], path: Path) -> None:
-    """Draws the runs side by side under their labels into `path` (.png, .svg or .pdf)."""
+    """Draws the runs side by side under their labels into `path` ; below, where their time goes."""
     assert runs, "a picture of no runs"
     assert len(runs) == len(labels), "one label per run"
     panels = [panel for panel in (_throughput(runs), _latency(runs)) if panel.kinds]
@@ -54,7 +57,15 @@ def candlestick(runs: Sequence[Run], labels: Sequence[str], path: Path) -> None:
     slot_in = max(NARROWEST_IN, min(SLOT_IN, WIDEST_IN / sum(panel.slots for panel in panels)))
     widths = [max(2.2, 1.1 + 0.95 * len(panel.kinds), slot_in * panel.slots) for panel in panels]
     slanted = max(map(len, labels)) * LETTER_IN > min(widths) / len(labels)
-    with style.figure(sum(widths) + 0.9 * len(panels), 4.2, path) as figure:
+    times = bars(runs, labels)
+    below_in = height_in(times) if times else 0.0
+    width_in = max(sum(widths) + 0.9 * len(panels), BARS_IN if times else 0.0)
+    with style.figure(width_in, 4.2 + below_in, path) as whole:
+        figure: FigureBase = whole
+        if times:
+            parts = whole.subfigures(2, 1, height_ratios=[4.2, below_in], squeeze=False)[:, 0]
+            figure = parts[0]
+            draw(parts[1].add_subplot(), times)
         grid = figure.add_gridspec(1, len(panels), width_ratios=widths, wspace=0.08)
         for place, panel in enumerate(panels):
             axes = figure.add_subplot(grid[place])

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hourglass.errors import InputError
+from hourglass.plots.anatomy import anatomy
 from hourglass.plots.box import box
 from hourglass.plots.candlestick import candlestick
 from hourglass.plots.cdf import cdf, cdf_log
 from hourglass.plots.fairness import fairness
+from hourglass.plots.layers import layers
+from hourglass.plots.queues import queues
 from hourglass.plots.scatter import scatter
 from hourglass.plots.timeseries import timeseries
 from hourglass.results.labels import labels
@@ -40,6 +43,9 @@ KINDS: dict[str, Kind] = {
     "cdf": Kind(cdf, "how latency is distributed, on a linear axis"),
     "cdf-log": Kind(cdf_log, "how latency is distributed, on a logarithmic axis"),
     "box": Kind(box, "goodput and latency by group: runs that differ in their seed alone are one box"),
+    "anatomy": Kind(anatomy, "where the time of a packet goes, by node and layer"),
+    "layers": Kind(_one(layers), "one run's layers over its time", most_runs=1),
+    "queues": Kind(_one(queues), "one run's queues, TCP Small Queues, cwnd and RTT", most_runs=1),
     "fairness": Kind(fairness, "what each flow got, up and down, and Jain's index", needs_flows=True),
 }
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
+from typing import Any, TypeAlias
 
 import matplotlib as mpl
 import numpy as np
@@ -16,7 +16,8 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from hourglass.errors import HourglassError, InputError
@@ -32,6 +33,8 @@ WAYS = {"upload": BLUE, "download": VERMILION}
 TCP_RTT = GREEN
 PROBES = (ORANGE, SKY, PURPLE, YELLOW, BLACK, BLUE, VERMILION)
 """Colours of a run's probes, in the plan's order: the same in every picture."""
+NODES = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION)
+"""Hues of the nodes in the order of the path; a node's layers are shades of its hue."""
 INK = "#222222"
 MUTED = "#6B6B6B"
 GRID = "#E3E3E3"
@@ -91,6 +94,23 @@ def figure(width_in: float, height_in: float, path: Path) -> Iterator[Figure]:
             raise HourglassError(f"{path}: the picture cannot be written: {error.strerror}") from error
 
 
+Place: TypeAlias = tuple[str, str]
+"""A node and a layer."""
+
+
+def shades(places: Sequence[Place]) -> dict[Place, str]:
+    """A colour per node and layer: hue by node, from dark to light in the order of its layers."""
+    nodes = list(dict.fromkeys(node for node, _ in places))
+    found = {}
+    for number, node in enumerate(nodes):
+        mine = [place for place in places if place[0] == node]
+        hue = np.array(to_rgb(NODES[number % len(NODES)]))
+        for step, place in enumerate(mine):
+            light = 0.72 * step / max(1, len(mine) - 1) if len(mine) > 1 else 0.0
+            found[place] = to_hex(tuple(hue + (1 - hue) * light))
+    return found
+
+
 def wants_log(values: npt.ArrayLike) -> bool:
     """Whether positive values span so much that a linear axis would hide the small ones."""
     sample = np.asarray(values, dtype=np.float64)
@@ -110,9 +130,9 @@ def log_x(axes: Axes) -> None:
     _plain_numbers(axes.xaxis, (1, 3))
 
 
-def caption(figure: Figure, text: str) -> None:
+def caption(figure: Figure | SubFigure, text: str) -> None:
     """The convention of a picture, below it, in as many lines as its width needs."""
-    letters = int(figure.get_figwidth() / 0.068)
+    letters = int(figure.bbox.width / figure.get_dpi() / 0.068)
     figure.supxlabel("\n".join(wrap(text, letters)), fontsize=7.5, color=MUTED, x=0.995, ha="right")
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hourglass.results.bootstrap import Statistic, draws, interval, statistic_of
+from hourglass.results.probe import LAYERS
 from hourglass.results.run import Run
 from hourglass.results.series import NS_PER_S, Series, goodput_total, is_upload, loaded_window, ping_ms, tcp_rtt_ms
 from hourglass.results.stats import Floats, rounded
@@ -59,6 +60,7 @@ def compare(runs: list[Run]) -> list[Row]:
     ]
     for probe in dict.fromkeys(probe["name"] for run in runs for probe in run.plan["probes"]):
         rows += _ping_rows(runs, probe)
+    rows += _layer_rows(runs)
     return [row for row in rows if any(cell.value is not None for cell in row.cells)]
 
 
@@ -70,6 +72,31 @@ def _ping_rows(runs: list[Run], probe: str) -> list[Row]:
         _row(runs, f"ping {probe} p50", "ms", lambda run: _answered(run, probe), "median"),
         _plain(runs, f"ping {probe} p99", "ms", figure("p99")),
         _plain(runs, f"ping {probe} lost", "packets", figure("lost")),
+    ]
+
+
+SHARE = 0.01
+"""A layer has a row when it has at least this share of the mean time of some run's TCP data."""
+
+
+def _layer_rows(runs: list[Run]) -> list[Row]:
+    """The mean time of TCP data in each layer that matters, in the order of the path."""
+
+    def layer_ms(run: Run, node: str, layer: str) -> float | None:
+        anatomy = run.summary["layers_ms"]
+        mean: float = (anatomy.get(node, {}).get(layer, {}).get("mean")) or 0.0
+        return round(mean, 3) if anatomy else None  # whole us: a change in % of a few ns says nothing
+
+    nodes = dict.fromkeys(node for run in runs for node in run.summary["layers_ms"])
+    shares = [
+        {(node, layer): figures["share"] for node in found for layer, figures in found[node].items()}
+        for found in (run.summary["layers_ms"] for run in runs)
+    ]
+    return [
+        _plain(runs, f"{node} {layer}", "ms", lambda run, node=node, layer=layer: layer_ms(run, node, layer))  # type: ignore[misc]
+        for node in nodes
+        for layer in LAYERS
+        if any(one.get((node, layer), 0) >= SHARE for one in shares)
     ]
 
 

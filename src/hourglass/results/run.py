@@ -9,16 +9,18 @@ from typing import Any
 import polars as pl
 
 from hourglass.errors import HourglassError, InputError
-from hourglass.results import records
+from hourglass.results import probe, records, sockets
 from hourglass.results.files import PLAN_FILE, RECORDS_FILE, RUN_FILE, SCENARIO_FILE
 
 
 class Run:
     """One finished run.
 
-    `tcp`, `pings`, `devices`, `qdisc`, `ethtool`, `flows` and `facts` are the record tables `tcp`, `ping`, `device`,
-    `qdisc`, `ethtool`, `flow` and `fact` (columns and units: ARCHITECTURE.md, "The records"); a table the run did not
-    write is an empty frame without columns.
+    The record tables (columns and units: ARCHITECTURE.md, "The records") are `tcp`, `pings`, `devices`, `qdisc`,
+    `qdisc_stats`, `ethtool`, `flows`, `facts`, and from the probe `packets`, `layer_totals` (the table `layer`),
+    `queues`, `drops`, `balance`. Wherever there is a `flow` or `probe`, a column `stream` has its name. What a kernel
+    without the probe does not write is an empty frame with the right columns; any other table that was not written
+    is empty and has none. `layers` is `packets` in long form, computed when asked for.
     """
 
     def __init__(self, path: Path) -> None:
@@ -57,11 +59,44 @@ class Run:
 
     @cached_property
     def tcp(self) -> pl.DataFrame:
-        return self._table("tcp")
+        """Sockets at sampling instants; `bbr_phase` is derived from BBR's gains."""
+        return sockets.with_phase(self._table("tcp"))
 
     @cached_property
     def pings(self) -> pl.DataFrame:
         return self._table("ping")
+
+    @cached_property
+    def packets(self) -> pl.DataFrame:
+        """A row per packet and node that it passed, a column of ns per layer."""
+        return probe.coded(self._table("packet"), self.plan)
+
+    @cached_property
+    def layers(self) -> pl.DataFrame:
+        """`packets` in long form: `t_ns, end_ns, stream, way, packet, data, visit, node, layer, ns`; no zeros."""
+        return probe.long(self.packets)
+
+    @cached_property
+    def layer_totals(self) -> pl.DataFrame:
+        """Sums over all packets of a stream so far, per node, over time."""
+        return probe.coded(self._table("layer"), self.plan)
+
+    @cached_property
+    def path_order(self) -> list[str]:
+        """The nodes from client to server, then those beside the path."""
+        return probe.path_order(self.packets, self.plan)
+
+    @cached_property
+    def queues(self) -> pl.DataFrame:
+        return self._table("queue")
+
+    @cached_property
+    def drops(self) -> pl.DataFrame:
+        return self._table("drop")
+
+    @cached_property
+    def balance(self) -> pl.DataFrame:
+        return self._table("balance")
 
     @cached_property
     def devices(self) -> pl.DataFrame:
@@ -74,6 +109,10 @@ class Run:
     @cached_property
     def qdisc(self) -> pl.DataFrame:
         return self._table("qdisc")
+
+    @cached_property
+    def qdisc_stats(self) -> pl.DataFrame:
+        return self._table("qdisc_stat")
 
     @cached_property
     def flows(self) -> pl.DataFrame:
@@ -91,7 +130,7 @@ class Run:
         return summarize(self)
 
     def _table(self, name: str) -> pl.DataFrame:
-        return self.tables.get(name, pl.DataFrame())
+        return probe.named(probe.table(self.tables, name), self.plan)
 
     def _json(self, name: str) -> dict[str, Any]:
         path = self.path / name

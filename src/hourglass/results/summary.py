@@ -12,8 +12,19 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from hourglass.results.anatomy import drops_by_reason, layers_ms, ping_layers_ms
 from hourglass.results.run import Run
-from hourglass.results.series import Window, goodput_mbps, is_upload, loaded_window, ping_ms, retransmits, tcp_rtt_ms
+from hourglass.results.series import (
+    NS_PER_S,
+    Window,
+    goodput_mbps,
+    is_upload,
+    loaded_window,
+    ping_ms,
+    retransmits,
+    tcp_rtt_ms,
+)
+from hourglass.results.sockets import hystart_exit_ns
 from hourglass.results.stats import fairness, rounded, statistics
 
 SCHEMA = 1
@@ -38,6 +49,9 @@ def summarize(run: Run) -> dict[str, Any]:
         "tcp_rtt_ms": statistics(tcp_rtt_ms(run).within(window).values),
         "ping_ms": {probe["name"]: _ping(run, probe["id"], window) for probe in run.plan["probes"]},
         "drops": drops(run),
+        "drops_by_reason": drops_by_reason(run),
+        "layers_ms": layers_ms(run, window),
+        "ping_layers_ms": ping_layers_ms(run, window),
         "warnings": warnings(run),
     }
 
@@ -67,7 +81,14 @@ def _flow(run: Run, flow: dict[str, Any], goodput: float, window: Window) -> dic
         "goodput_mbps": rounded(goodput),
         "retransmits": retransmits(run, flow["id"], window),
         "tcp_rtt_ms": statistics(tcp_rtt_ms(run, flow["id"]).within(window).values),
+        "hystart_exit_s": _hystart_exit_s(run, flow),
     }
+
+
+def _hystart_exit_s(run: Run, flow: dict[str, Any]) -> float | None:
+    """Seconds after the flow's start."""
+    ended_ns = hystart_exit_ns(run.tcp, flow)
+    return None if ended_ns is None else rounded((ended_ns - flow["start_ns"]) / NS_PER_S)
 
 
 def _ping(run: Run, probe: int, window: Window) -> dict[str, Any]:
@@ -97,7 +118,8 @@ def drops(run: Run) -> dict[str, dict[str, dict[str, int]]]:
         for node, device, count in _growth(nic, "lost", []):
             add(node, device, "nic", count)
     if not run.qdisc.is_empty():
-        roots = run.qdisc.filter((pl.col("parent") == "root") | pl.col("kind").is_in(INGRESS_KINDS))
+        top = (pl.col("parent") == "root") & ~pl.col("kind").str.ends_with(" class")  # a class's drops are its qdisc's
+        roots = run.qdisc.filter(top | pl.col("kind").is_in(INGRESS_KINDS))
         for node, device, count in _growth(roots, "drops", ["kind", "handle"]):
             add(node, device, "qdisc", count)
     if not run.ethtool.is_empty():

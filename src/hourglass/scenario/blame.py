@@ -11,9 +11,6 @@ from hourglass.errors import InputError
 from hourglass.scenario.stack import STACK_KEYS
 from hourglass.scenario.suggest import closest
 
-NOT_BUILT = {("capture",): "captures are not built yet"}
-"""Keys of the scenario's contract that nothing obeys so far."""
-
 _TABLES = ("model_type", "model_attributes_type", "dict_type")
 
 
@@ -64,8 +61,6 @@ def explain(error: ValidationError) -> InputError:
 
 
 def _unknown(place: tuple[Any, ...], shown: tuple[Any, ...], value: object) -> InputError:
-    if place in NOT_BUILT:
-        return refusal(dotted(shown), value, NOT_BUILT[place])
     table = _model(place[:-1])
     names = STACK_KEYS if place[:-1] == ("stack",) else tuple(table.model_fields) if table else ()
     if place[:-1] == ("testbed",):

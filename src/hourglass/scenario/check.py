@@ -25,6 +25,7 @@ def resolve(scenario: Scenario) -> Scenario:
     _check_nodes(names)
     _check_links(testbed, names)
     _check_shapers(testbed)
+    _check_captures(scenario.capture.pcap, testbed)
     for name in scenario.stack.nodes:
         if name not in names:
             known = closest(name, (*STACK_KEYS, *names))
@@ -82,6 +83,25 @@ def _check_shapers(testbed: Testbed) -> None:
             raise refusal(f"testbed.shaper.{index}.at", place, allowed)
         if Counter(places[: index + 1])[place] > 1:
             raise refusal(f"testbed.shaper.{index}.at", place, "has a shaper already")
+
+
+def _check_captures(places: tuple[Place, ...], testbed: Testbed) -> None:
+    """Each is a device, and no two would be written to one file: a-b:c and a:b-c."""
+    devices = [str(end) for link in testbed.link for end in link.ends]
+    files: dict[str, Place] = {}
+    for index, place in enumerate(places):
+        key = f"capture.pcap.{index}"
+        if str(place) not in devices:
+            allowed = f"no such device. {closest(str(place), devices)}Devices: {_some(devices)}"
+            raise refusal(key, str(place), allowed)
+        if other := files.get(capture_file(place)):
+            raise refusal(key, str(place), f"its file {capture_file(place)} would be that of {other}; rename a node")
+        files[capture_file(place)] = place
+
+
+def capture_file(place: Place) -> str:
+    """Where the frames of a device are written."""
+    return f"{place.node}-{place.device}.pcapng"
 
 
 def _check_node(key: str, name: str, names: list[str]) -> None:

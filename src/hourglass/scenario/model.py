@@ -22,6 +22,8 @@ from hourglass.scenario.values import (
     Kind,
     NodeName,
     Number,
+    Packets,
+    Places,
     PositiveSeconds,
     ScenarioName,
     Seconds,
@@ -30,6 +32,7 @@ from hourglass.scenario.values import (
     sequence,
 )
 
+Snaplen = Annotated[int, integer(0, 65535, "bytes"), Kind("integer", "B")]
 Streams = Annotated[int, integer(1, 1000, "flows"), Kind("integer")]
 Seed = Annotated[int, integer(0, 2**63 - 1, ""), Kind("integer")]
 TestName = Annotated[str, PlainValidator(one_of(tuple(TESTS), "A test")), Kind("name")]
@@ -89,6 +92,18 @@ class Measure(Table):
     devices: Interval = Field(
         default=2 * 10**8, description="Interval of samples of every NIC and qdisc; 0: at start and end only."
     )
+    packets: Packets = Field(
+        default=1000,
+        description="About how many packets per second have their time in each layer kept one by one; 0: none."
+        " Sums are always over all packets.",
+    )
+
+
+class Capture(Table):
+    """Frames on the cable, into pcapng files of the run directory. Capturing costs no virtual time."""
+
+    pcap: Places = Field(default=(), description="The devices whose frames are captured, both directions.")
+    snaplen: Snaplen = Field(default=128, description="Bytes kept of each frame; 0: all.")
 
 
 class Scenario(Table):
@@ -104,6 +119,7 @@ class Scenario(Table):
     stack: Stack = Field(default=Stack(), description="The nodes' network stack.")
     test: Test = Field(default=Test(), description="What is run.")
     measure: Measure = Field(default=Measure(), description="What is recorded.")
+    capture: Capture = Field(default=Capture(), description="Which frames are captured.")
 
     def to_json(self) -> bytes:
         """Canonical JSON: equal scenarios are equal bytes. `load` makes the same scenario of it again."""

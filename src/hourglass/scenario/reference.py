@@ -8,7 +8,7 @@ from pydantic.fields import FieldInfo
 
 from hourglass.scenario.blame import table_of
 from hourglass.scenario.load import builtin, presets
-from hourglass.scenario.model import Measure, Scenario, Test
+from hourglass.scenario.model import Capture, Measure, Scenario, Test
 from hourglass.scenario.stack import Pacing, Stack
 from hourglass.scenario.table import Table
 from hourglass.scenario.testbed import Link, Node, Shaper, Testbed
@@ -79,6 +79,12 @@ SECTIONS: tuple[tuple[str, str, type[Table], str], ...] = (
     ("stack.pacing", "`pacing`", Pacing, ""),
     ("test", "`[test]`", Test, "Pings run from the first to the last moment."),
     ("measure", "`[measure]`", Measure, ""),
+    (
+        "capture",
+        "`[capture]`",
+        Capture,
+        "Each device becomes NODE-DEVICE.pcapng: times in ns of test time, layer times as packet comments.",
+    ),
 )
 
 NOTES = """## Notes

@@ -191,6 +191,33 @@ Ends = Annotated[
 ]
 
 
+def _places(value: object) -> tuple[Place, ...]:
+    places = [_place(one) for one in sequence(value, 'devices, like ["client:eth0"]')]
+    twice = next((one for index, one in enumerate(places) if one in places[:index]), None)
+    if twice is not None:
+        raise ValueError(f"each device once; {twice} is there twice")
+    return tuple(places)
+
+
+Places = Annotated[
+    tuple[Place, ...],
+    PlainValidator(_places),
+    PlainSerializer(lambda places: [str(one) for one in places]),
+    Kind("[NODE:DEVICE, …]"),
+]
+
+
+def _packets(value: object) -> int | str:
+    if value == "all":
+        return "all"
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 10**6:
+        raise ValueError('a whole number of packets per second from 0 (none) to 1000000, or "all"')
+    return value
+
+
+Packets = Annotated[int | str, PlainValidator(_packets), Kind('integer or "all"', "1/s")]
+
+
 def _addresses(value: object) -> tuple[str, str]:
     try:
         pair = sequence(value, "two addresses")

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Captures: frames of the kernel's probe into pcapng files that Wireshark reads, one for each device.
+//!
+//! Timestamps are ns of test time, as if it began in 1970. A packet that the probe follows has a comment: whose it is,
+//! and where it spent its time until then. What was on the cable before test time 0 is left out.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+use std::time::Duration;
+
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::DataLink;
+
+use crate::abi::{Frame, Visits};
+use crate::plan;
+use crate::report::{Failure, Result};
+use crate::{sys, tables};
+
+/// Bytes gathered before they are written: a system call is dear.
+const BUFFER: usize = 256 << 10;
+
+struct Capture {
+    plan: plan::Capture,
+    file: PcapNgWriter<BufWriter<File>>,
+}
+
+pub struct Captures {
+    captures: Vec<Capture>,
+    comment: String,
+}
+
+impl Captures {
+    /// The files, in `folder`.
+    pub fn create(plans: &[plan::Capture], folder: &Path) -> Result<Self> {
+        let captures = plans.iter().map(|plan| Capture::create(plan, folder, DataLink::ETHERNET));
+        Ok(Self { captures: captures.collect::<Result<_>>()?, comment: String::new() })
+    }
+
+    /// Writes a frame of `node`; `title` says whose packet it is.
+    pub fn write(&mut self, t_ns: i64, frame: &Frame, nodes: &[String], title: &str) -> Result<()> {
+        let node = &nodes[usize::from(frame.node)];
+        let mut captures = self.captures.iter_mut();
+        let wanted =
+            captures.find(|capture| capture.plan.node == *node && capture.plan.device == frame.device);
+        let (Some(capture), Ok(t_ns)) = (wanted, u64::try_from(t_ns)) else { return Ok(()) };
+        self.comment.clear();
+        comment(&mut self.comment, title, frame.number, frame.visits, nodes);
+        capture.write(t_ns, frame, &self.comment)
+    }
+
+    /// Everything to the files, and out of this kernel's page cache.
+    pub fn finish(self) -> Result<()> {
+        for capture in self.captures {
+            let blame = |error| Failure::system(&capture.plan.file, error);
+            let file = capture.file.into_inner().into_inner().map_err(|error| blame(error.into_error()))?;
+            sys::write_back(&file).map_err(blame)?;
+        }
+        Ok(())
+    }
+}
+
+impl Capture {
+    fn create(plan: &plan::Capture, folder: &Path, link: DataLink) -> Result<Self> {
+        let path = folder.join(&plan.file);
+        let file = File::create(&path).map_err(|error| Failure::system(path.display(), error))?;
+        let interface = InterfaceDescriptionBlock {
+            linktype: link,
+            snaplen: plan.snaplen,
+            options: vec![
+                InterfaceDescriptionOption::IfName(Cow::Borrowed(&plan.device)),
+                InterfaceDescriptionOption::IfDescription(Cow::Borrowed(&plan.node)),
+                InterfaceDescriptionOption::IfTsResol(9),
+            ],
+        };
+        PcapNgWriter::new(BufWriter::with_capacity(BUFFER, file))
+            .and_then(|mut file| {
+                file.write_pcapng_block(interface)?;
+                Ok(Self { plan: plan.clone(), file })
+            })
+            .map_err(|error| Failure::of(&plan.file, error))
+    }
+
+    fn write(&mut self, t_ns: u64, frame: &Frame, comment: &str) -> Result<()> {
+        const INBOUND: u32 = 1;
+        const OUTBOUND: u32 = 2;
+        let way = if frame.received { INBOUND } else { OUTBOUND };
+        let mut options = vec![EnhancedPacketOption::Flags(way)];
+        if !comment.is_empty() {
+            options.insert(0, EnhancedPacketOption::Comment(Cow::Borrowed(comment)));
+        }
+        let block = EnhancedPacketBlock {
+            interface_id: 0,
+            timestamp: Duration::from_nanos(t_ns),
+            original_len: frame.length,
+            data: Cow::Borrowed(frame.data),
+            options,
+        };
+        let written = self.file.write_pcapng_block(block);
+        written.map(drop).map_err(|error| Failure::of(&self.plan.file, error))
+    }
+}
+
+/// `upload::1 packet 7: client tsq 812.3 us, ring 12.1 us | router rx 20 us`: the layers that took time. Nothing for a
+/// frame that is not followed.
+fn comment(text: &mut String, title: &str, number: u32, visits: Visits, nodes: &[String]) {
+    let mut before = ": ";
+    for (node, layers) in visits.iter() {
+        if before == ": " {
+            let _ = write!(text, "{title} packet {number}");
+        }
+        let node = nodes.get(usize::from(node)).map_or("?", String::as_str);
+        let _ = write!(text, "{before}{node}");
+        before = " | ";
+        let mut comma = "";
+        for (layer, ns) in layers.iter().enumerate().filter(|(_, ns)| **ns != 0) {
+            let _ = write!(text, "{comma} {} ", tables::layer_name(layer));
+            microseconds(text, *ns);
+            comma = ",";
+        }
+    }
+}
+
+/// With no more digits than it needs.
+fn microseconds(text: &mut String, ns: i64) {
+    let _ = write!(text, "{}", ns / 1000);
+    if ns % 1000 != 0 {
+        let _ = write!(text, ".{:03}", (ns % 1000).abs());
+        text.truncate(text.trim_end_matches('0').len());
+    }
+    text.push_str(" us");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::bytes::{fields, record, stream, text, visit};
+    use crate::abi::{Record, Records};
+    use pcap_file::pcapng::{Block, PcapNgReader};
+
+    fn frame(device: &str, visits: u16) -> Vec<u8> {
+        let mut body = fields![0i64, 0u16, 1u16, 1514u32, 5u32, visits, 0u16];
+        body.extend(text(device, 16));
+        body.extend(stream(0, 0, 0));
+        body.extend(fields![7u32, 0i64]);
+        body.extend((0..visits).flat_map(|node| visit(node, 0)));
+        body.extend(b"abcde");
+        record(6, &body)
+    }
+
+    fn parsed(bytes: &[u8]) -> Frame<'_> {
+        let Some(Some(Record::Frame(frame))) = Records(bytes).next() else { panic!("a frame") };
+        frame
+    }
+
+    #[test]
+    fn a_file_reads_back_with_names_times_ways_and_comments() {
+        let folder = std::env::temp_dir().join(format!("hourglass-capture-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let plan = plan::Capture {
+            node: "client".into(),
+            device: "eth0".into(),
+            file: "c.pcapng".into(),
+            snaplen: 128,
+        };
+        let nodes = ["client".to_owned(), "router".to_owned()];
+        let mut captures = Captures::create(&[plan], &folder).expect("a file");
+        for (t_ns, device, visits) in
+            [(-1, "eth0", 0), (5, "eth0", 0), (6, "eth1", 0), (3_000_000_001, "eth0", 2)]
+        {
+            let bytes = frame(device, visits);
+            captures.write(t_ns, &parsed(&bytes), &nodes, "up").expect("written");
+        }
+        captures.finish().expect("finished");
+        let file = File::open(folder.join("c.pcapng")).expect("the file");
+        let mut reader = PcapNgReader::new(file).expect("pcapng");
+        let mut packets = Vec::new();
+        while let Some(block) = reader.next_block() {
+            match block.expect("whole").into_owned() {
+                Block::InterfaceDescription(block) => {
+                    assert_eq!((block.linktype, block.snaplen), (DataLink::ETHERNET, 128));
+                    assert!(block.options.contains(&InterfaceDescriptionOption::IfName("eth0".into())));
+                    assert!(block
+                        .options
+                        .contains(&InterfaceDescriptionOption::IfDescription("client".into())));
+                    assert!(block.options.contains(&InterfaceDescriptionOption::IfTsResol(9)));
+                }
+                Block::EnhancedPacket(block) => packets.push(block),
+                _ => panic!("another block"),
+            }
+        }
+        std::fs::remove_dir_all(&folder).expect("removed");
+        let times: Vec<_> = packets.iter().map(|packet| packet.timestamp.as_nanos()).collect();
+        assert_eq!(times, [5, 3_000_000_001], "neither before the test nor of another device");
+        assert_eq!((&packets[0].data[..], packets[0].original_len), (&b"abcde"[..], 1514));
+        assert_eq!(packets[0].options, [EnhancedPacketOption::Flags(1)]);
+        let expected = EnhancedPacketOption::Comment("up packet 7: client | router".into());
+        assert_eq!(packets[1].options[0], expected);
+    }
+
+    #[test]
+    fn a_comment_names_the_layers_that_took_time() {
+        let mut body = fields![0i64, 0u16, 1u16, 0u32, 0u32, 2u16, 0u16];
+        body.extend(text("eth0", 16));
+        body.extend(stream(0, 0, 0));
+        body.extend(fields![7u32, 0i64]);
+        let (mut client, mut router) = (visit(0, 0), visit(1, 0));
+        client[8 + 6 * 8..8 + 7 * 8].copy_from_slice(&812_300i64.to_ne_bytes());
+        client[8 + 11 * 8..8 + 12 * 8].copy_from_slice(&1i64.to_ne_bytes());
+        router[8..16].copy_from_slice(&20_000i64.to_ne_bytes());
+        body.extend(client.into_iter().chain(router));
+        let bytes = record(6, &body);
+        let mut text = String::new();
+        let nodes = ["client".to_owned(), "router".to_owned()];
+        comment(&mut text, "upload::1", 7, parsed(&bytes).visits, &nodes);
+        assert_eq!(text, "upload::1 packet 7: client tsq 812.3 us, ring 0.001 us | router rx 20 us");
+    }
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From records of the kernel's probe to rows of tables, and frames to captures. What the probe numbers, the plan names.
+
+use crate::abi::{Balance, Drop, Frame, Kind, Layers, Packet, Queue, Record, Records as Parsed, Stream, Tcp};
+use crate::capture::Captures;
+use crate::column::Cell;
+use crate::plan::Plan;
+use crate::records::Records;
+use crate::report::{Failure, Result};
+use crate::socket::{Socket, ESTABLISHED};
+use crate::tables::Table;
+
+/// Of `enum probe_place`.
+const PLACES: [&str; 6] = ["socket", "stack", "qdisc", "ring", "wire", "rx"];
+
+pub struct Rows {
+    /// Test time 0, `CLOCK_MONOTONIC`.
+    zero_ns: i64,
+    nodes: Vec<String>,
+    /// Number, name, and whether the client sends.
+    flows: Vec<(u16, String, bool)>,
+    probes: Vec<(u16, String)>,
+    captures: Captures,
+}
+
+impl Rows {
+    pub fn new(plan: &Plan, zero_ns: i64, captures: Captures) -> Self {
+        let flows = plan.flows.iter().map(|flow| (flow.id, flow.name.clone(), flow.client_sends()));
+        Self {
+            zero_ns,
+            nodes: plan.nodes.clone(),
+            flows: flows.collect(),
+            probes: plan.probes.iter().map(|probe| (probe.id, probe.name.clone())).collect(),
+            captures,
+        }
+    }
+
+    /// Writes what a read of the probe gave: whole records.
+    pub fn take(&mut self, bytes: &[u8], records: &mut Records) -> Result<()> {
+        for record in Parsed(bytes) {
+            match record {
+                Some(Record::Packet(packet)) => self.packet(&packet, records)?,
+                Some(Record::Layers(layers)) => self.layers(&layers, records)?,
+                Some(Record::Tcp(tcp)) => self.tcp(&tcp, records)?,
+                Some(Record::Queue(queue)) => self.queue(&queue, records)?,
+                Some(Record::Drop(drop)) => self.drop(&drop, records)?,
+                Some(Record::Frame(frame)) => self.frame(&frame)?,
+                Some(Record::Balance(balance)) => self.balance(&balance, records)?,
+                Some(Record::Unknown) => {}
+                None => return Err(wrong("a record that is cut off")),
+            }
+        }
+        Ok(())
+    }
+
+    pub fn finish(self) -> Result<()> {
+        self.captures.finish()
+    }
+
+    fn time(&self, t_ns: i64) -> Cell<'static> {
+        Cell::I64(t_ns - self.zero_ns)
+    }
+
+    fn node(&self, number: u16) -> Result<Cell<'_>> {
+        let name = self.nodes.get(usize::from(number));
+        name.map(|name| Cell::Text(name)).ok_or_else(|| wrong(&format!("node {number}")))
+    }
+
+    fn packet(&self, packet: &Packet, records: &mut Records) -> Result<()> {
+        let [flow, probe, way] = stream(packet.stream);
+        for ((node, layers), visit) in packet.visits.iter().zip(0..) {
+            let head = [
+                self.time(packet.t_ns),
+                self.time(packet.end_ns),
+                flow,
+                probe,
+                way,
+                Cell::U64(packet.number.into()),
+                Cell::U64(packet.bytes.into()),
+                Cell::Bool(packet.data),
+                Cell::U64(visit),
+                self.node(node)?,
+            ];
+            records.push(Table::Packet, head.into_iter().chain(layers.into_iter().map(Cell::I64)))?;
+        }
+        Ok(())
+    }
+
+    fn layers(&self, layers: &Layers, records: &mut Records) -> Result<()> {
+        let [flow, probe, way] = stream(layers.stream);
+        let node = self.node(layers.node)?;
+        let packets = Cell::U64(layers.packets);
+        let head = [self.time(layers.t_ns), flow, probe, way, Cell::Bool(layers.data), node, packets];
+        records.push(Table::Layer, head.into_iter().chain(layers.layer_ns.map(Cell::U64)))
+    }
+
+    /// As by `sock_diag`, a connection has a row while it is established.
+    fn tcp(&self, tcp: &Tcp, records: &mut Records) -> Result<()> {
+        let flow = self.flows.iter().find(|(id, ..)| tcp.stream.kind == Kind::Flow && *id == tcp.stream.id);
+        let Some((id, _, client_sends)) = flow else { return Err(wrong("a socket of no flow")) };
+        if tcp.info.first() != Some(&ESTABLISHED) {
+            return Ok(());
+        }
+        let mut socket = Socket::default();
+        (socket.info, socket.memory, socket.sending) = (tcp.info, tcp.memory, Some(tcp.sending));
+        if let Ok(attribute) = u16::try_from(tcp.ca_attribute) {
+            socket.set_congestion(attribute, tcp.ca_info);
+        }
+        socket.write(tcp.t_ns - self.zero_ns, *id, tcp.stream.up == *client_sends, records)
+    }
+
+    fn queue(&self, queue: &Queue, records: &mut Records) -> Result<()> {
+        let head = [self.time(queue.t_ns), self.node(queue.node)?, Cell::Text(queue.device)];
+        let sizes = queue.sizes.map(|size| Cell::U64(size.into()));
+        records.push(Table::Queue, head.into_iter().chain(sizes))
+    }
+
+    fn drop(&self, drop: &Drop, records: &mut Records) -> Result<()> {
+        let [flow, probe, way] = stream(drop.stream);
+        let place = PLACES.get(usize::from(drop.place)).ok_or_else(|| wrong("a drop in no known place"))?;
+        let row = [
+            self.time(drop.t_ns),
+            flow,
+            probe,
+            way,
+            self.node(drop.node)?,
+            if drop.device.is_empty() { Cell::Null } else { Cell::Text(drop.device) },
+            Cell::Text(place),
+            Cell::Text(drop.reason),
+            Cell::U64(drop.packets.into()),
+            Cell::U64(drop.bytes.into()),
+        ];
+        records.push(Table::Drop, row)
+    }
+
+    fn balance(&self, balance: &Balance, records: &mut Records) -> Result<()> {
+        let [flow, probe, way] = stream(balance.stream);
+        let head = [self.time(balance.t_ns), flow, probe, way];
+        records.push(Table::Balance, head.into_iter().chain(balance.counts.map(Cell::U64)))
+    }
+
+    fn frame(&mut self, frame: &Frame) -> Result<()> {
+        self.node(frame.node)?;
+        let flow = self.flows.iter().map(|(id, name, _)| (Kind::Flow, *id, name));
+        let probe = self.probes.iter().map(|(id, name)| (Kind::Probe, *id, name));
+        let own = (frame.stream.kind, frame.stream.id);
+        let title = flow.chain(probe).find(|(kind, id, _)| (*kind, *id) == own);
+        let title = title.map_or("?", |(_, _, name)| name);
+        self.captures.write(frame.t_ns - self.zero_ns, frame, &self.nodes, title)
+    }
+}
+
+/// The cells `flow, probe, way`.
+fn stream(stream: Stream) -> [Cell<'static>; 3] {
+    let id = Cell::U64(stream.id.into());
+    let way = Cell::Text(if stream.up { "up" } else { "down" });
+    match stream.kind {
+        Kind::Flow => [id, Cell::Null, way],
+        Kind::Probe => [Cell::Null, id, way],
+        Kind::Neither => [Cell::Null; 3],
+    }
+}
+
+/// The kernel is another than this agent was made for.
+fn wrong(what: &str) -> Failure {
+    Failure::new(format!("the kernel's probe gave {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::bytes::{fields, record, stream, text, visit};
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Int64Type, UInt16Type, UInt32Type, UInt64Type, UInt8Type};
+    use arrow_array::{Array, RecordBatch};
+    use arrow_ipc::reader::StreamReader;
+    use std::collections::BTreeMap;
+
+    const PLAN: &str = r#"{"version": 1, "seed": 1, "end_ns": 9, "nodes": ["c", "s"], "setup": [],
+        "flows": [{"id": 4, "name": "f", "client": "c", "server": "s", "sender": "s", "address": "10.0.0.1", "port": 1,
+            "cc": "reno", "dscp": 0, "start_ns": 0, "stop_ns": 9}], "probes": [],
+        "sampling": {"tcp_ns": 1, "device_ns": 1, "packets": 1}, "captures": []}"#;
+    const ZERO: i64 = 1000;
+
+    fn write(name: &str, bytes: &[u8]) -> Result<BTreeMap<String, RecordBatch>> {
+        let plan = Plan::parse(PLAN.as_bytes()).expect("a plan");
+        let path = std::env::temp_dir().join(format!("hourglass-rows-{name}-{}", std::process::id()));
+        let mut records = Records::create(&path).expect("a file");
+        let captures = Captures::create(&[], &std::env::temp_dir()).expect("none");
+        let mut rows = Rows::new(&plan, ZERO, captures);
+        let taken = rows.take(bytes, &mut records);
+        records.finish().expect("finished");
+        let file = std::fs::read(&path).expect("the file");
+        std::fs::remove_file(&path).expect("removed");
+        taken?;
+        let (mut rest, mut tables) = (file.as_slice(), BTreeMap::new());
+        while !rest.is_empty() {
+            let mut reader = StreamReader::try_new(&mut rest, None).expect("a stream");
+            let table = reader.schema().metadata()["table"].clone();
+            tables.insert(table, reader.next().expect("a batch").expect("whole"));
+            assert!(reader.next().is_none());
+        }
+        Ok(tables)
+    }
+
+    fn strings(batch: &RecordBatch, column: &str) -> Vec<Option<String>> {
+        batch[column].as_string::<i32>().iter().map(|text| text.map(str::to_owned)).collect()
+    }
+
+    fn tcp(info: &[u8], way: u8) -> Vec<u8> {
+        let mut body = fields![ZERO + 7];
+        body.extend(stream(4, 0, way));
+        body.extend(fields![232u32]);
+        body.extend(info.iter().copied().chain(std::iter::repeat(0)).take(320));
+        body.extend((0..9u32).flat_map(u32::to_ne_bytes));
+        body.extend(fields![16u32, 5u32, 1u32, 20_000u32, 739u32, 512u32, 0u32]);
+        body.extend(fields![3_000u64, 2_304u32, 2u32, 77u64, 10u32, 6u32, 4u32, 1_448u32]);
+        body.extend((0..6u64).flat_map(u64::to_ne_bytes));
+        record(3, &body)
+    }
+
+    #[test]
+    fn a_packet_has_a_row_for_each_node_and_its_layers_sum_up() {
+        let mut body = fields![ZERO + 5, ZERO + 5 + 14 * 10 + 91];
+        body.extend(stream(4, 0, 1));
+        body.extend(fields![9u32, 1_448u32, 1u16, 2u16]);
+        body.extend([visit(1, 10), visit(0, 0)].concat());
+        let tables = write("packet", &record(1, &body)).expect("rows");
+        let packet = &tables["packet"];
+        assert_eq!(packet.num_rows(), 2);
+        assert_eq!(strings(packet, "node"), [Some("s".to_owned()), Some("c".to_owned())]);
+        assert_eq!(strings(packet, "way")[0].as_deref(), Some("down"));
+        assert_eq!(packet["flow"].as_primitive::<UInt16Type>().value(0), 4);
+        assert_eq!(packet["probe"].null_count(), 2);
+        assert_eq!(packet["visit"].as_primitive::<UInt8Type>().values()[..], [0, 1]);
+        let number = |column: &str| packet[column].as_primitive::<Int64Type>().value(0);
+        assert_eq!((number("t_ns"), number("rx_ns"), number("propagation_ns")), (5, 10, 23));
+        let layers = packet.schema().fields().iter().skip(10).map(|field| number(field.name())).sum::<i64>();
+        assert_eq!(layers, number("end_ns") - number("t_ns"));
+    }
+
+    #[test]
+    fn totals_queues_drops_and_balances_fill_their_tables() {
+        let mut layers = fields![ZERO + 1];
+        layers.extend(stream(0, 1, 0));
+        layers.extend(fields![0u16, 0u16, 3u64]);
+        layers.extend((0..14u64).flat_map(u64::to_ne_bytes));
+        let mut queue = fields![ZERO + 2, 1u16, 0u16, 0u16, 0u16];
+        queue.extend(text("eth0", 16));
+        queue.extend((1..7u32).flat_map(u32::to_ne_bytes));
+        let drop = |kind: u8, device: &str| {
+            let mut body = fields![ZERO + 3];
+            body.extend(stream(4, kind, 0));
+            body.extend(fields![0u16, 2u16, 2u32, 2_896u32]);
+            body.extend(text(device, 16));
+            body.extend(text("QDISC_DROP", 40));
+            record(5, &body)
+        };
+        let mut balance = fields![ZERO + 4];
+        balance.extend(stream(4, 0, 0));
+        balance.extend(fields![0u32]);
+        balance.extend([10u64, 1, 8, 2, 1, 0].into_iter().flat_map(u64::to_ne_bytes));
+        let bytes =
+            [record(2, &layers), record(4, &queue), drop(0, "eth0"), drop(255, ""), record(7, &balance)];
+        let tables = write("others", &bytes.concat()).expect("rows");
+        let layer = &tables["layer"];
+        assert_eq!((layer["flow"].null_count(), layer["probe"].null_count()), (1, 0));
+        assert_eq!(layer["propagation_ns"].as_primitive::<UInt64Type>().value(0), 13);
+        assert_eq!(tables["queue"]["bql_inflight"].as_primitive::<UInt32Type>().value(0), 6);
+        let drop = &tables["drop"];
+        assert_eq!(strings(drop, "device"), [Some("eth0".to_owned()), None]);
+        assert_eq!(strings(drop, "way"), [Some("up".to_owned()), None]);
+        assert_eq!(strings(drop, "place")[0].as_deref(), Some("qdisc"));
+        assert_eq!(strings(drop, "reason")[1].as_deref(), Some("QDISC_DROP"));
+        assert_eq!(tables["balance"]["in_flight"].as_primitive::<UInt64Type>().value(0), 1);
+    }
+
+    #[test]
+    fn a_socket_has_a_row_while_it_is_established() {
+        let bytes = [tcp(&[ESTABLISHED], 1), tcp(&[7], 0), tcp(&[ESTABLISHED], 0)].concat();
+        let tables = write("tcp", &bytes).expect("rows");
+        let tcp = &tables["tcp"];
+        assert_eq!(tcp["t_ns"].as_primitive::<Int64Type>().values()[..], [7, 7]);
+        let sender: Vec<bool> = tcp["sender"].as_boolean().iter().flatten().collect();
+        assert_eq!(sender, [true, false], "the server of this flow sends");
+        assert_eq!(tcp["bbr_bw"].as_primitive::<UInt64Type>().value(0), 1 << 32 | 5);
+        assert_eq!(tcp["sk_drops"].as_primitive::<UInt32Type>().value(0), 8);
+        assert_eq!(tcp["rcv_wnd"].null_count(), 2, "is not in 232 bytes");
+        assert_eq!(tcp["tsq_limit"].as_primitive::<UInt64Type>().value(0), 3_000);
+        assert_eq!(strings(tcp, "tsq_term")[0].as_deref(), Some("rate"));
+        assert_eq!(strings(tcp, "hold")[0].as_deref(), Some("tsq"));
+        assert_eq!(tcp["hold_push_ns"].as_primitive::<UInt64Type>().value(0), 5);
+    }
+
+    #[test]
+    fn what_cannot_be_is_a_failure() {
+        let failure = |bytes: &[u8]| write("wrong", bytes).expect_err("refused").message;
+        let mut queue = fields![0i64, 2u16, 0u16, 0u16, 0u16];
+        queue.resize(56, 0);
+        assert_eq!(failure(&record(4, &queue)), "the kernel's probe gave node 2");
+        assert_eq!(failure(&[1, 2, 3]), "the kernel's probe gave a record that is cut off");
+    }
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The kernel's probe: told what to follow, and read by a thread of its own while the test runs.
+//!
+//! A read waits in the kernel until there is much to give, so all that the kernel saw (packets, samples of sockets and
+//! queues, frames) costs a few system calls a second. `probe_abi.h` says what is written and read, `rows` makes rows
+//! of it. A kernel that is not ours has no probe.
+
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use crate::capture::Captures;
+use crate::clock::Epoch;
+use crate::netns::Nodes;
+use crate::plan::{Plan, ProbeKind};
+use crate::records::Shared;
+use crate::report::{Failure, Result};
+use crate::rows::Rows;
+use crate::sys;
+
+const PATH: &str = "/proc/hourglass/probe";
+
+/// A read returns when half of it is full.
+const BUFFER: usize = 1 << 20;
+
+pub struct Watch {
+    probe: Arc<File>,
+    reader: JoinHandle<Result<()>>,
+}
+
+/// The probe, if the plan wants it and this kernel has it.
+pub fn open(plan: &Plan) -> Result<Option<File>> {
+    open_at(PATH, plan)
+}
+
+fn open_at(path: &str, plan: &Plan) -> Result<Option<File>> {
+    if !plan.wants_probe() {
+        return Ok(None);
+    }
+    match OpenOptions::new().read(true).write(true).open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == ErrorKind::NotFound && plan.captures.is_empty() => Ok(None),
+        Err(error) => Err(Failure::system(path, error)),
+    }
+}
+
+impl Watch {
+    /// Tells the probe what to follow from test time 0 on, and starts to read.
+    pub fn start(
+        probe: File,
+        plan: &Plan,
+        nodes: &Nodes,
+        epoch: Epoch,
+        captures: Captures,
+        records: Shared,
+    ) -> Result<Self> {
+        for (node, line) in commands(plan, epoch.monotonic_ns) {
+            nodes.enter(node)?;
+            tell(&probe, &line)?;
+        }
+        let probe = Arc::new(probe);
+        let rows = Rows::new(plan, epoch.monotonic_ns, captures);
+        let reader = {
+            let probe = Arc::clone(&probe);
+            thread::Builder::new().spawn(move || read(&*probe, rows, &records))
+        };
+        let reader = reader.map_err(|error| Failure::system("starting a thread", error))?;
+        Ok(Self { probe, reader })
+    }
+
+    /// At the end of the test: all that is left is read.
+    pub fn finish(self) -> Result<()> {
+        tell(&self.probe, "stop")?;
+        self.reader.join().unwrap_or_else(|_| Err(Failure::new("the reader of the kernel's probe died")))
+    }
+}
+
+fn tell(mut probe: &File, line: &str) -> Result<()> {
+    let written = probe.write_all(format!("{line}\n").as_bytes());
+    written.map_err(|error| Failure::system(format!("{PATH}: {line}"), error))
+}
+
+/// Each with the node in which it is to be written.
+fn commands(plan: &Plan, zero_ns: i64) -> Vec<(Option<&str>, String)> {
+    let mut lines = Vec::new();
+    for (node, index) in plan.nodes.iter().zip(0..) {
+        lines.push((Some(node.as_str()), format!("node {index}")));
+    }
+    for flow in &plan.flows {
+        lines.push((None, format!("watch flow {} tcp {}", flow.id, flow.port)));
+    }
+    for probe in &plan.probes {
+        let (protocol, key) = match probe.kind {
+            ProbeKind::Icmp => ("icmp", probe.id), // see `probe`: the echo identifier
+            ProbeKind::Udp => ("udp", probe.port),
+        };
+        lines.push((None, format!("watch probe {} {protocol} {key}", probe.id)));
+    }
+    for capture in &plan.captures {
+        lines.push((Some(&capture.node), format!("capture {} {}", capture.device, capture.snaplen)));
+    }
+    let sampling = &plan.sampling;
+    lines.push((None, format!("packets {}", sampling.packets)));
+    lines.push((None, format!("totals {}", sampling.device_ns)));
+    lines.push((None, format!("sample {}", sampling.tcp_ns)));
+    lines.push((None, format!("start {zero_ns}")));
+    lines
+}
+
+/// Until the probe has no more to give. Between reads time passes; what a read gave is written at one instant.
+fn read(mut probe: impl Read, mut rows: Rows, records: &Shared) -> Result<()> {
+    sys::become_exact(sys::Rank::Samples);
+    let mut buffer = vec![0; BUFFER];
+    loop {
+        match probe.read(&mut buffer) {
+            Ok(0) => return rows.finish(),
+            Ok(length) => rows.take(&buffer[..length], &mut records.lock())?,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(Failure::system(PATH, error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::Records;
+
+    fn plan(sampling: &str, captures: &str) -> Plan {
+        let text = format!(
+            r#"{{"version": 1, "seed": 1, "end_ns": 9, "nodes": ["c", "s"], "setup": [],
+            "flows": [{{"id": 4, "name": "f", "client": "c", "server": "s", "sender": "s", "address": "10.0.0.1",
+                "port": 5004, "cc": "reno", "dscp": 0, "start_ns": 0, "stop_ns": 9}}],
+            "probes": [{{"id": 0, "name": "p", "kind": "icmp", "client": "c", "server": "s", "address": "10.0.0.1",
+                "port": 0, "dscp": 0, "payload_bytes": 56, "start_ns": 0, "stop_ns": 9, "interval_ns": 1, "jitter_ns": 0}},
+                {{"id": 1, "name": "q", "kind": "udp", "client": "c", "server": "s", "address": "10.0.0.1",
+                "port": 2112, "dscp": 0, "payload_bytes": 56, "start_ns": 0, "stop_ns": 9, "interval_ns": 1, "jitter_ns": 0}}],
+            "sampling": {sampling}, "captures": [{captures}]}}"#
+        );
+        Plan::parse(text.as_bytes()).expect("a plan")
+    }
+
+    const SAMPLING: &str = r#"{"tcp_ns": 10, "device_ns": 200, "packets": 9}"#;
+    const NOTHING: &str = r#"{"tcp_ns": 0, "device_ns": 200, "packets": 0}"#;
+    const CAPTURE: &str = r#"{"node": "s", "device": "eth0", "file": "s.pcapng", "snaplen": 64}"#;
+
+    #[test]
+    fn the_probe_is_told_all_that_the_plan_names_and_then_to_start() {
+        let plan = plan(SAMPLING, CAPTURE);
+        let told: Vec<String> = commands(&plan, 77)
+            .iter()
+            .map(|(node, line)| format!("{} {line}", node.unwrap_or("-")))
+            .collect();
+        let expected = [
+            "c node 0",
+            "s node 1",
+            "- watch flow 4 tcp 5004",
+            "- watch probe 0 icmp 0",
+            "- watch probe 1 udp 2112",
+            "s capture eth0 64",
+            "- packets 9",
+            "- totals 200",
+            "- sample 10",
+            "- start 77",
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_kernel_without_the_probe_is_good_enough_but_for_captures() {
+        let nowhere = "/nonexistent/probe";
+        assert!(open_at(nowhere, &plan(SAMPLING, "")).expect("falls back").is_none());
+        let failure = open_at(nowhere, &plan(SAMPLING, CAPTURE)).expect_err("no frames to be had");
+        assert_eq!(failure.message, "/nonexistent/probe: No such file or directory");
+    }
+
+    #[test]
+    fn the_probe_is_opened_only_for_what_it_gives() {
+        let unreadable = "/proc/self/mem/probe"; // an error of another kind than not found
+        assert!(open_at(unreadable, &plan(NOTHING, "")).expect("is not tried").is_none());
+        assert!(open_at(unreadable, &plan(SAMPLING, "")).is_err());
+        assert!(open_at(unreadable, &plan(NOTHING, CAPTURE)).is_err());
+    }
+
+    #[test]
+    fn reading_ends_at_its_end_or_at_what_is_wrong() {
+        let path = std::env::temp_dir().join(format!("hourglass-watch-{}", std::process::id()));
+        let records = Shared::new(Records::create(&path).expect("a file"));
+        let read_all = |bytes: &[u8]| {
+            let captures = Captures::create(&[], &std::env::temp_dir()).expect("none");
+            read(bytes, Rows::new(&plan(SAMPLING, ""), 0, captures), &records)
+        };
+        assert!(read_all(&[]).is_ok());
+        assert!(read_all(&crate::abi::bytes::record(4, &[0; 56])).is_ok());
+        assert!(read_all(&[9; 9]).is_err());
+        std::fs::remove_file(&path).expect("removed");
+    }
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * probe: where every packet is and was, of the flows and probes it is told to
+ * watch.
+ *
+ *	tracepoints, TCP, wire ---> slots, connections ---> records ---> /proc/hourglass/probe
+ *
+ * probe_parse.c	headers of an skb -> whose packets these are
+ * probe_slot.c		what is known of a packet: its slot
+ * probe_path.c		the events that move packets on: tracepoints and wire
+ * probe_drop.c		packets that end early
+ * probe_tcp.c		sockets: what is written, held back, read
+ * probe_sample.c	sockets and queues at an instant
+ * probe_proc.c		commands, records, the clock of the samples
+ *
+ * A packet is known by what stands in it (flow, sequence number), not by its
+ * skb: skbs are cut, merged and copied on the way. The unit is what the wire
+ * carries: a GSO skb is as many packets as it has segments. Everything here
+ * runs in bottom halves or with them off; the guest has one CPU. Nothing here
+ * changes a packet, a queue or a timer.
+ */
+#ifndef _PROBE_H
+#define _PROBE_H
+
+#include <linux/list.h>
+#include <linux/netdevice.h>
+#include <linux/skbuff.h>
+#include "probe_abi.h"
+
+#define PROBE_VISITS 12 /* nodes that one packet passes; the last stands for all beyond */
+
+/* The layers between two sockets; the others belong to a socket. */
+enum probe_hop { HOP_RX, HOP_STACK, HOP_QDISC, HOP_RING, HOP_WIRE, HOP_PROPAGATION, HOP_COUNT };
+
+enum probe_content { PROBE_DATA, PROBE_ACK, PROBE_CONTROL, PROBE_DATAGRAM };
+
+enum probe_state {
+	PROBE_IN_QDISC = 1,
+	PROBE_IN_RING = 2,
+	PROBE_ON_WIRE = 4,
+	PROBE_RECEIVED = 8, /* by a node; of TCP data at its end: not read yet */
+	PROBE_LOST = 16, /* TCP data that was dropped: kept for its retransmission */
+};
+
+/* Sums over the packets of a stream that ended, at one node. */
+struct probe_sums {
+	u16 node;
+	u64 packets;
+	u64 ns[PROBE_LAYER_COUNT];
+};
+
+/* One way of a watched flow or probe. */
+struct probe_way {
+	int final; /* the node where its packets end; -1: not known yet */
+	u32 number; /* of the next packet */
+	u64 sent, duplicated, delivered, dropped, unmatched;
+	struct probe_sums *sums[2]; /* [data] of PROBE_VISITS nodes */
+};
+
+struct probe_watch {
+	u16 id;
+	u8 kind; /* as in struct probe_stream */
+	u8 protocol;
+	u16 key;
+	struct probe_way way[2];
+	struct probe_connection *last;
+};
+
+/* Data was written up to @end at @t_ns, when so much time had been spent held back. */
+struct probe_written {
+	struct list_head list;
+	u32 end;
+	s64 t_ns;
+	s64 hold_ns[PROBE_HOLD_COUNT];
+};
+
+/* One end of a TCP connection. */
+struct probe_end {
+	struct sock *sk;
+	/* as sender */
+	struct list_head written;
+	u32 sent_end; /* sequence number behind all that was ever sent */
+	bool has_sent;
+	u32 gso_bytes;
+	enum probe_hold hold;
+	s64 hold_since_ns;
+	s64 hold_ns[PROBE_HOLD_COUNT];
+	u64 tsq_limit, tsq_rate;
+	u32 tsq_truesize, tsq_term, tsq_shift, tsq_throttled;
+	/* as receiver */
+	struct list_head received; /* slots, by sequence number */
+	u32 read_end; /* sequence number behind all that was read */
+	bool has_read;
+	s64 in_order_ns; /* when the data read last was in order */
+};
+
+struct probe_connection {
+	struct hlist_node hash;
+	struct list_head list;
+	struct probe_watch *watch;
+	u16 port; /* the client's */
+	struct probe_end end[2]; /* the client, the server */
+};
+
+struct probe_visited {
+	u16 node;
+	s64 ns[HOP_COUNT];
+};
+
+struct probe_slot {
+	struct hlist_node hash;
+	struct list_head received; /* in probe_end, while PROBE_RECEIVED at its end */
+	u64 who, what;
+	struct probe_watch *watch;
+	u8 way, content, state;
+	u8 visits;
+	bool twin;		/* made by the cable */
+	u32 number, bytes, seq;
+	s64 begin_ns;
+	s64 sent_ns; /* for the first time */
+	s64 at_ns; /* the last layer ended, or will */
+	s64 sender_ns[PROBE_STACK - PROBE_CWND];
+	s64 reorder_ns, read_ns;
+	struct probe_visited visit[PROBE_VISITS];
+};
+
+/* The packets that an skb stands for. */
+struct probe_packets {
+	struct probe_watch *watch;
+	u8 way, content;
+	u16 port; /* the client's */
+	u64 what; /* of the first */
+	u32 seq, ack;
+	u32 payload, step; /* bytes: of all, of each but the last */
+	u32 count;
+};
+
+#ifdef CONFIG_HOURGLASS_PROBE
+extern bool probe_on;
+#else
+#define probe_on false
+#endif
+
+/* probe_parse.c */
+int probe_watch(struct probe_watch *watch);
+struct probe_watch *probe_watch_of(u8 protocol, u16 source, u16 destination, u8 *way);
+bool probe_parse(const struct sk_buff *skb, int offset, struct probe_packets *packets);
+bool probe_local(const struct sk_buff *skb, int offset, struct net *net);
+
+static inline u64 probe_who(const struct probe_packets *packets)
+{
+	return (u64)packets->watch->kind << 56 | (u64)packets->watch->id << 32 |
+	       (u64)packets->way << 24 | (u64)packets->content << 16 | packets->port;
+}
+
+static inline u64 probe_what(const struct probe_packets *packets, u32 index)
+{
+	return packets->content == PROBE_DATA ? packets->seq + index * packets->step :
+						packets->what;
+}
+
+static inline u32 probe_bytes(const struct probe_packets *packets, u32 index)
+{
+	return min(packets->step, packets->payload - index * packets->step);
+}
+
+/* probe_slot.c */
+struct probe_slot *probe_slot_new(const struct probe_packets *packets, u32 index, int node,
+				  s64 now_ns);
+struct probe_slot *probe_slot_find(u64 who, u64 what, int states, int node, s64 now_ns);
+struct probe_slot *probe_slot_twin(const struct probe_slot *slot);
+void probe_slot_spend(struct probe_slot *slot, enum probe_hop hop, s64 until_ns);
+void probe_slot_visit(struct probe_slot *slot, int node);
+void probe_slot_layers(const struct probe_slot *slot, struct probe_visit *visit);
+void probe_slot_finish(struct probe_slot *slot);
+void probe_slot_free(struct probe_slot *slot);
+u64 probe_slots_in_flight(const struct probe_watch *watch, u8 way);
+
+static inline int probe_slot_node(const struct probe_slot *slot)
+{
+	return slot->visit[slot->visits - 1].node;
+}
+
+static inline struct probe_stream probe_slot_stream(const struct probe_slot *slot)
+{
+	return (struct probe_stream){ .id = slot->watch->id,
+				      .kind = slot->watch->kind,
+				      .way = slot->way };
+}
+
+/* probe_path.c: what wire tells; times are those of the frame's bits */
+int probe_path_start(void);
+struct probe_slot *__probe_wire_sent(const struct sk_buff *frame, const struct net_device *dev,
+				     u64 start_ns, u64 end_ns);
+void __probe_wire_arrived(const struct sk_buff *frame, const struct net_device *to, u64 arrival_ns);
+
+/* The frame's bits leave @dev from @start_ns to @end_ns: its packet, or NULL. */
+static inline struct probe_slot *
+probe_wire_sent(const struct sk_buff *frame, const struct net_device *dev, u64 start_ns, u64 end_ns)
+{
+	return probe_on ? __probe_wire_sent(frame, dev, start_ns, end_ns) : NULL;
+}
+
+/* It will have arrived at the other end at @arrival_ns. */
+static inline void probe_wire_arrives(struct probe_slot *packet, u64 arrival_ns)
+{
+	if (packet)
+		probe_slot_spend(packet, HOP_PROPAGATION, arrival_ns);
+}
+
+/* It will arrive there twice. */
+static inline void probe_wire_twin(const struct probe_slot *packet)
+{
+	if (packet)
+		probe_slot_twin(packet);
+}
+
+/* The NIC hands it to the stack now; it has arrived at @arrival_ns. */
+static inline void probe_wire_arrived(const struct sk_buff *frame, const struct net_device *to,
+				      u64 arrival_ns)
+{
+	if (probe_on)
+		__probe_wire_arrived(frame, to, arrival_ns);
+}
+
+/* probe_drop.c */
+int probe_drop_start(void);
+void __probe_drop(const struct sk_buff *frame, const struct net_device *dev, enum probe_place place,
+		  const char *reason);
+void __probe_wire_lost(struct probe_slot *packet, const struct sk_buff *frame,
+		       const struct net_device *dev);
+
+/* The cable loses the frame whose packet is @packet (NULL: nobody's). */
+static inline void probe_wire_lost(struct probe_slot *packet, const struct sk_buff *frame,
+				   const struct net_device *dev)
+{
+	if (probe_on)
+		__probe_wire_lost(packet, frame, dev);
+}
+
+/* A driver drops a frame. */
+static inline void probe_drop(const struct sk_buff *frame, const struct net_device *dev,
+			      enum probe_place place, const char *reason)
+{
+	if (probe_on)
+		__probe_drop(frame, dev, place, reason);
+}
+
+/* probe_tcp.c */
+int probe_tcp_start(void);
+struct probe_connection *probe_connection(struct probe_watch *watch, u16 port, bool make);
+struct probe_end *probe_end_of(const struct sock *sk, struct probe_watch **watch, u8 *side);
+void probe_tcp_sent(const struct probe_packets *packets, struct sock *sk, struct probe_slot *slot,
+		    s64 now_ns);
+bool probe_tcp_received(const struct probe_packets *packets, struct probe_slot *slot);
+void probe_end_hold(struct probe_end *end, enum probe_hold hold, s64 now_ns);
+extern struct list_head probe_connections;
+
+/* probe_sample.c */
+void probe_sample(s64 t_ns);
+void probe_totals(s64 t_ns);
+void probe_balance(s64 t_ns);
+
+/* wire_nic.c */
+struct wire_nic;
+void wire_each(void (*each)(const struct wire_nic *nic, void *context), void *context);
+
+/* probe_proc.c */
+extern struct probe_watch *probe_watches[];
+extern unsigned int probe_watch_count;
+int probe_node(const struct net *net);
+u32 probe_snaplen(const struct net_device *dev, bool *captured);
+bool probe_kept(const struct probe_slot *slot);
+void *probe_emit(enum probe_record type, u32 bytes);
+
+#endif

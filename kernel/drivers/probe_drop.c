@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * probe: packets that end early.
+ *
+ * The kernel drops through kfree_skb(), whose tracepoint says why since 5.17
+ * and where since ever; our drivers say it themselves. Where a packet was when
+ * it was dropped its slot knows, which is better than what can be guessed from
+ * the call. TCP data keeps its slot until it is sent again: what it waited
+ * before belongs to the retransmission.
+ *
+ * A merged skb's pieces are freed by kfree_skb() too although nothing is lost
+ * (skb_release_data(), frag_list): their data begin behind the network header,
+ * which at no place but the end a packet's do.
+ */
+#include <linux/if_ether.h>
+#include <linux/kallsyms.h>
+#include <linux/version.h>
+#include <net/sock.h>
+#include <trace/events/skb.h>
+#include "probe.h"
+
+static enum probe_place probe_place(const struct probe_slot *slot)
+{
+	switch (slot->state) {
+	case PROBE_IN_QDISC:
+		return PROBE_AT_QDISC;
+	case PROBE_IN_RING:
+		return PROBE_AT_RING;
+	case PROBE_ON_WIRE:
+		return PROBE_AT_WIRE;
+	default:
+		return probe_slot_node(slot) == slot->watch->way[slot->way].final ?
+			       PROBE_AT_SOCKET :
+			       PROBE_AT_STACK;
+	}
+}
+
+static void probe_end_slot(struct probe_slot *slot)
+{
+	slot->watch->way[slot->way].dropped++;
+	list_del_init(&slot->received);
+	if (slot->content == PROBE_DATA)
+		slot->state = PROBE_LOST;
+	else
+		probe_slot_free(slot);
+}
+
+static void probe_record_drop(const struct net_device *dev, int node, enum probe_place place,
+			      const char *reason, struct probe_stream stream, u32 packets,
+			      u32 bytes)
+{
+	struct probe_drop *drop = probe_emit(PROBE_DROP, sizeof(*drop));
+
+	if (!drop)
+		return;
+	drop->t_ns = ktime_get_ns();
+	drop->stream = stream;
+	drop->node = node;
+	drop->place = place;
+	drop->packets = packets;
+	drop->bytes = bytes;
+	if (dev)
+		strscpy(drop->device, dev->name, sizeof(drop->device));
+	strscpy(drop->reason, reason, sizeof(drop->reason));
+}
+
+/*
+ * Ends the packets of a watched stream that are at @node in one of @states, or
+ * on their way to it.
+ */
+static void probe_drop_watched(const struct probe_packets *packets, const struct net_device *dev,
+			       int node, int states, int place, const char *reason)
+{
+	u32 i, dropped = 0, bytes = 0;
+	u64 who = probe_who(packets);
+	int from = states == PROBE_ON_WIRE ? -1 : node;
+
+	for (i = 0; i < packets->count; i++) {
+		u64 what = probe_what(packets, i);
+		struct probe_slot *slot = probe_slot_find(who, what, states, from, S64_MAX);
+
+		if (!slot)
+			continue;
+		if (place < 0)
+			place = probe_place(slot);
+		dropped++;
+		bytes += slot->bytes;
+		probe_end_slot(slot);
+	}
+	if (dropped)
+		probe_record_drop(dev, node, place, reason,
+				  (struct probe_stream){ .id = packets->watch->id,
+							 .kind = packets->watch->kind,
+							 .way = packets->way },
+				  dropped, bytes);
+}
+
+static void probe_drop_any(const struct sk_buff *skb, int offset, const struct net_device *dev,
+			   int states, int place, const char *reason)
+{
+	const struct probe_stream nobody = { .kind = 255 };
+	int node = probe_node(dev_net(dev));
+	struct probe_packets packets;
+
+	if (node < 0)
+		return;
+	if (probe_parse(skb, offset, &packets))
+		probe_drop_watched(&packets, dev, node, states, place, reason);
+	else
+		probe_record_drop(dev, node, place < 0 ? PROBE_AT_STACK : place, reason, nobody,
+				  max_t(u32, skb_shinfo(skb)->gso_segs, 1), skb->len);
+}
+
+void __probe_drop(const struct sk_buff *frame, const struct net_device *dev, enum probe_place place,
+		  const char *reason)
+{
+	probe_drop_any(frame, skb_network_offset(frame), dev,
+		       place == PROBE_AT_RING ? PROBE_IN_RING : PROBE_ON_WIRE, place, reason);
+}
+
+void __probe_wire_lost(struct probe_slot *packet, const struct sk_buff *frame,
+		       const struct net_device *dev)
+{
+	const struct probe_stream nobody = { .kind = 255 };
+	int node = probe_node(dev_net(dev));
+
+	if (node < 0)
+		return;
+	probe_record_drop(dev, node, PROBE_AT_WIRE, "loss",
+			  packet ? probe_slot_stream(packet) : nobody, 1,
+			  packet ? packet->bytes : frame->len);
+	if (packet)
+		probe_end_slot(packet);
+}
+
+/*
+ * TCP has pulled the IP header, and may have forgotten the device: the packet is
+ * at its end. Anywhere else it is a piece of a merged skb.
+ */
+static void probe_freed_behind(const struct sk_buff *skb, int offset, const char *reason)
+{
+	struct probe_packets packets;
+	struct sk_buff whole = *skb;
+	int final;
+
+	whole.data += offset;
+	whole.len -= offset;
+	if (!probe_parse(&whole, 0, &packets))
+		return;
+	final = packets.watch->way[packets.way].final;
+	if (final >= 0 && (!skb->dev || probe_node(dev_net(skb->dev)) == final))
+		probe_drop_watched(&packets, skb->dev, final, PROBE_RECEIVED, PROBE_AT_SOCKET,
+				   reason);
+}
+
+static void probe_freed(const struct sk_buff *skb, const char *reason)
+{
+	int offset = skb_network_offset(skb);
+
+	if (skb->protocol != htons(ETH_P_IP) && skb->protocol != htons(ETH_P_IPV6) &&
+	    skb->protocol != htons(ETH_P_ARP))
+		return;
+	if (offset < 0)
+		probe_freed_behind(skb, offset, reason);
+	else if (skb->dev && (skb_mac_header_was_set(skb) || skb->network_header))
+		probe_drop_any(skb, offset, skb->dev,
+			       PROBE_IN_QDISC | PROBE_IN_RING | PROBE_RECEIVED, -1, reason);
+}
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 17, 0)
+/* The kernel's name of @reason; "" if it has none. */
+static const char *probe_reason(enum skb_drop_reason reason)
+{
+	const char *name = NULL;
+
+	if (reason == SKB_DROP_REASON_NOT_SPECIFIED)
+		return "";
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+	{
+		unsigned int subsystem = u32_get_bits(reason, SKB_DROP_REASON_SUBSYS_MASK);
+		const struct drop_reason_list *list =
+			subsystem < SKB_DROP_REASON_SUBSYS_NUM ?
+				rcu_dereference_check(drop_reasons_by_subsys[subsystem], true) :
+				NULL;
+
+		reason &= ~SKB_DROP_REASON_SUBSYS_MASK;
+		if (list && reason < list->n_reasons)
+			name = list->reasons[reason];
+	}
+#else
+	if (reason < SKB_DROP_REASON_MAX)
+		name = drop_reasons[reason];
+#endif
+	return name ?: "";
+}
+#endif
+
+static void probe_freed_by(struct sk_buff *skb, void *location, const char *reason)
+{
+	char symbol[KSYM_SYMBOL_LEN];
+
+	if (!*reason) {
+		snprintf(symbol, sizeof(symbol), "%ps", location);
+		reason = symbol;
+	}
+	probe_freed(skb, reason);
+}
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+static void probe_kfree_skb(void *data, struct sk_buff *skb, void *location,
+			    enum skb_drop_reason reason, struct sock *rx_sk)
+{
+	if (probe_on)
+		probe_freed_by(skb, location, probe_reason(reason));
+}
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(5, 17, 0)
+static void probe_kfree_skb(void *data, struct sk_buff *skb, void *location,
+			    enum skb_drop_reason reason)
+{
+	if (probe_on)
+		probe_freed_by(skb, location, probe_reason(reason));
+}
+#else
+static void probe_kfree_skb(void *data, struct sk_buff *skb, void *location)
+{
+	if (probe_on)
+		probe_freed_by(skb, location, "");
+}
+#endif
+
+int probe_drop_start(void)
+{
+	return register_trace_kfree_skb(probe_kfree_skb, NULL);
+}

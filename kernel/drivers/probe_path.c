@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * probe: the events that move packets on.
+ *
+ * event			from				layer that ends
+ * net_dev_queue		tracepoint			the socket's, or stack
+ * net_dev_start_xmit		tracepoint			qdisc
+ * wire_sent, wire_arrives	wire: known in advance		ring, wire, propagation
+ * netif_receive_skb		tracepoint			rx (GRO is over)
+ *
+ * Datagrams and bare acknowledgments end when the stack has them: from there to
+ * the socket it takes no time, and how long a datagram waits for its reader is
+ * the reader's affair. TCP data ends when it is read (probe_tcp.c).
+ */
+#include <linux/etherdevice.h>
+#include <net/sock.h>
+#include <trace/events/net.h>
+#include "probe.h"
+
+static s64 probe_now(void)
+{
+	return ktime_get_ns();
+}
+
+static void probe_queue_one(const struct probe_packets *packets, u32 index, struct sk_buff *skb,
+			    int node, s64 now)
+{
+	u64 who = probe_who(packets), what = probe_what(packets, index);
+	struct probe_slot *slot;
+
+	/* one device above another (ifb, bridge): still the first one's queue */
+	slot = probe_slot_find(who, what, PROBE_IN_QDISC | PROBE_IN_RING, node, now);
+	if (slot && (skb->skb_iif || slot->at_ns == now)) {
+		probe_slot_spend(slot, HOP_QDISC, now);
+		slot->state = PROBE_IN_QDISC;
+		return;
+	}
+	if (skb->skb_iif) {
+		slot = probe_slot_find(who, what, PROBE_RECEIVED, node, now);
+		if (slot) {
+			probe_slot_spend(slot, HOP_STACK, now);
+			slot->state = PROBE_IN_QDISC;
+		} else {
+			packets->watch->way[packets->way].unmatched++;
+		}
+		return;
+	}
+	slot = probe_slot_new(packets, index, node, now);
+	if (slot && packets->content != PROBE_DATAGRAM)
+		probe_tcp_sent(packets, skb->sk, slot, now);
+}
+
+static void probe_net_dev_queue(void *data, struct sk_buff *skb)
+{
+	struct probe_packets packets;
+	int node = probe_node(dev_net(skb->dev));
+	s64 now = probe_now();
+	u32 i;
+
+	if (!probe_on || node < 0 || !probe_parse(skb, skb_network_offset(skb), &packets))
+		return;
+	for (i = 0; i < packets.count; i++)
+		probe_queue_one(&packets, i, skb, node, now);
+}
+
+static void probe_net_dev_start_xmit(void *data, const struct sk_buff *skb,
+				     const struct net_device *dev)
+{
+	struct probe_packets packets;
+	int node = probe_node(dev_net(dev));
+	s64 now = probe_now();
+	u32 i;
+
+	if (!probe_on || node < 0 || !probe_parse(skb, skb_network_offset(skb), &packets))
+		return;
+	for (i = 0; i < packets.count; i++) {
+		u64 who = probe_who(&packets), what = probe_what(&packets, i);
+		struct probe_slot *slot = probe_slot_find(who, what, PROBE_IN_QDISC, node, now);
+
+		if (!slot) {
+			packets.watch->way[packets.way].unmatched++;
+			continue;
+		}
+		probe_slot_spend(slot, HOP_QDISC, now);
+		slot->state = PROBE_IN_RING;
+	}
+}
+
+/* The slot of a frame, which is one packet, in one of @states at the node of @dev. */
+static struct probe_slot *probe_frame_slot(const struct sk_buff *frame,
+					   const struct net_device *dev, int states, int node,
+					   s64 now)
+{
+	struct probe_packets packets;
+
+	if (!probe_parse(frame, skb_network_offset(frame), &packets))
+		return NULL;
+	return probe_slot_find(probe_who(&packets), probe_what(&packets, 0), states, node, now);
+}
+
+/*
+ * Records a frame as it is on the cable at @t_ns, its data from @offset
+ * (negative: the header was pulled).
+ */
+static void probe_capture(const struct sk_buff *frame, const struct net_device *dev, int offset,
+			  s64 t_ns, bool received, const struct probe_slot *slot)
+{
+	u32 snaplen, length = frame->len - offset, visits = slot ? slot->visits : 0;
+	struct probe_frame *record;
+	bool captured;
+
+	snaplen = probe_snaplen(dev, &captured);
+	if (!captured)
+		return;
+	snaplen = snaplen ? min(snaplen, length) : length;
+	record = probe_emit(PROBE_FRAME, struct_size(record, visit, visits) + snaplen);
+	if (!record)
+		return;
+	record->t_ns = t_ns;
+	record->node = probe_node(dev_net(dev));
+	record->stream.kind = 255;
+	record->received = received;
+	record->length = length;
+	record->captured = snaplen;
+	record->visits = visits;
+	strscpy(record->device, dev->name, sizeof(record->device));
+	if (slot) {
+		record->stream = probe_slot_stream(slot);
+		record->number = slot->number;
+		record->begin_ns = slot->begin_ns;
+		probe_slot_layers(slot, record->visit);
+	}
+	/* the header is still in the buffer when it was pulled */
+	if (offset < 0)
+		memcpy(&record->visit[visits], frame->data + offset, min_t(u32, snaplen, -offset));
+	if (snaplen > -offset)
+		skb_copy_bits(frame, 0, (u8 *)&record->visit[visits] - offset, snaplen + offset);
+}
+
+struct probe_slot *__probe_wire_sent(const struct sk_buff *frame, const struct net_device *dev,
+				     u64 start_ns, u64 end_ns)
+{
+	int node = probe_node(dev_net(dev));
+	struct probe_slot *slot;
+
+	if (node < 0)
+		return NULL;
+	slot = probe_frame_slot(frame, dev, PROBE_IN_RING, node, probe_now());
+	if (slot)
+		probe_slot_spend(slot, HOP_RING, start_ns);
+	probe_capture(frame, dev, 0, start_ns, false, slot);
+	if (slot) {
+		probe_slot_spend(slot, HOP_WIRE, end_ns);
+		slot->state = PROBE_ON_WIRE;
+	}
+	return slot;
+}
+
+void __probe_wire_arrived(const struct sk_buff *frame, const struct net_device *to, u64 arrival_ns)
+{
+	bool captured;
+
+	probe_snaplen(to, &captured);
+	if (captured)
+		probe_capture(frame, to, 0, arrival_ns, true,
+			      probe_frame_slot(frame, to, PROBE_ON_WIRE, -1, arrival_ns));
+}
+
+/*
+ * Whether @packets end at @node; asked of the routing tables until the answer
+ * is yes for the first time.
+ */
+static bool probe_final(const struct probe_packets *packets, const struct sk_buff *skb, int offset,
+			struct net *net, int node)
+{
+	struct probe_way *way = &packets->watch->way[packets->way];
+
+	if (way->final < 0 && probe_local(skb, offset, net))
+		way->final = node;
+	return way->final == node;
+}
+
+static void probe_netif_receive_skb(void *data, struct sk_buff *skb)
+{
+	struct net *net = dev_net(skb->dev);
+	struct probe_packets packets;
+	int node = probe_node(net);
+	s64 now = probe_now();
+	bool final;
+	u32 i;
+
+	/* the network header begins where the data does: the link header was pulled */
+	if (!probe_on || node < 0 || !probe_parse(skb, 0, &packets))
+		return;
+	final = probe_final(&packets, skb, 0, net, node);
+	for (i = 0; i < packets.count; i++) {
+		struct probe_slot *slot;
+		u64 who = probe_who(&packets), what = probe_what(&packets, i);
+
+		slot = probe_slot_find(who, what, PROBE_ON_WIRE | PROBE_IN_RING, -1, now);
+		if (!slot) {
+			/* once more at one node: an ifb below it */
+			if (!probe_slot_find(who, what, PROBE_RECEIVED, node, now))
+				packets.watch->way[packets.way].unmatched++;
+			continue;
+		}
+		probe_slot_visit(slot, node);
+		probe_slot_spend(slot, HOP_RX, now);
+		slot->state = PROBE_RECEIVED;
+		if (!final)
+			continue;
+		if (packets.content != PROBE_DATA || !probe_tcp_received(&packets, slot))
+			probe_slot_finish(slot);
+	}
+}
+
+int probe_path_start(void)
+{
+	return register_trace_net_dev_queue(probe_net_dev_queue, NULL)			 ?:
+		       register_trace_net_dev_start_xmit(probe_net_dev_start_xmit, NULL) ?:
+		       register_trace_netif_receive_skb(probe_netif_receive_skb, NULL);
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * probe: sockets and queues at an instant, sums and balances.
+ *
+ * Runs in the context of the process that reads. The sockets are asked as
+ * sock_diag asks them (tcp_get_info(), the congestion control's get_info()), so
+ * that the answers are the same.
+ */
+#include <linux/inet_diag.h>
+#include <linux/sock_diag.h>
+#include <linux/slab.h>
+#include <net/pkt_sched.h>
+#include <net/sch_generic.h>
+#include <net/tcp.h>
+#include "probe.h"
+#include "wire.h"
+
+static void probe_sample_tcp(struct probe_connection *connection, unsigned int side, s64 t_ns)
+{
+	struct probe_end *end = &connection->end[side];
+	const struct tcp_congestion_ops *ops;
+	struct sock *sk = end->sk;
+	struct tcp_info info = {};
+	union tcp_cc_info cc = {};
+	struct probe_tcp *tcp;
+	int attribute = 0;
+
+	if (!sk || sk->sk_state == TCP_CLOSE || sk->sk_state == TCP_SYN_SENT)
+		return;
+	BUILD_BUG_ON(sizeof(info) > sizeof(tcp->info) || sizeof(cc) > sizeof(tcp->ca_info));
+	tcp_get_info(sk, &info);
+	tcp = probe_emit(PROBE_TCP, sizeof(*tcp));
+	if (!tcp)
+		return;
+	tcp->t_ns = t_ns;
+	tcp->stream = (struct probe_stream){ .id = connection->watch->id,
+					     .kind = connection->watch->kind,
+					     .way = side };
+	tcp->info_bytes = sizeof(info);
+	memcpy(tcp->info, &info, sizeof(info));
+	BUILD_BUG_ON(SK_MEMINFO_VARS != ARRAY_SIZE(tcp->meminfo));
+	sk_get_meminfo(sk, tcp->meminfo);
+	ops = inet_csk(sk)->icsk_ca_ops;
+	if (ops && ops->get_info && ops->get_info(sk, ~0U, &attribute, &cc)) {
+		tcp->ca_attribute = attribute;
+		memcpy(tcp->ca_info, &cc, sizeof(cc));
+	}
+	tcp->tsq_limit = end->tsq_limit;
+	tcp->tsq_truesize = end->tsq_truesize;
+	tcp->tsq_term = end->tsq_term;
+	tcp->tsq_rate = end->tsq_rate;
+	tcp->tsq_shift = end->tsq_shift;
+	tcp->tsq_throttled = end->tsq_throttled;
+	probe_end_hold(end, end->hold, t_ns);
+	tcp->hold = end->hold;
+	tcp->gso_bytes = end->gso_bytes;
+	memcpy(tcp->hold_ns, end->hold_ns, sizeof(tcp->hold_ns));
+}
+
+static void probe_sample_queue(const struct wire_nic *nic, void *context)
+{
+	const struct net_device *dev = nic->dev;
+	struct probe_queue *queue;
+	int node = probe_node(dev_net(dev));
+	struct Qdisc *root;
+	u32 i;
+
+	if (node < 0 || !netif_running(dev))
+		return;
+	queue = probe_emit(PROBE_QUEUE, sizeof(*queue));
+	if (!queue)
+		return;
+	queue->t_ns = *(s64 *)context;
+	queue->node = node;
+	strscpy(queue->device, dev->name, sizeof(queue->device));
+	root = rcu_dereference_bh(dev->qdisc);
+	if (root)
+		qdisc_qstats_qlen_backlog(root, &queue->qdisc_packets, &queue->qdisc_bytes);
+	queue->ring_skbs = nic->slot_count;
+	for (i = 0; i < nic->slot_count; i++)
+		queue->ring_bytes += nic->slots[(nic->slot_first + i) % nic->tx_ring].bytes;
+#ifdef CONFIG_BQL
+	{
+		const struct dql *dql = &netdev_get_tx_queue(dev, 0)->dql;
+
+		queue->bql_limit = dql->limit;
+		queue->bql_inflight = dql->num_queued - dql->num_completed;
+	}
+#endif
+}
+
+/* Every socket and every queue. Takes socket locks: only with bottom halves on. */
+void probe_sample(s64 t_ns)
+{
+	struct probe_connection *connection;
+	unsigned int side;
+
+	list_for_each_entry(connection, &probe_connections, list)
+		for (side = 0; side < 2; side++)
+			probe_sample_tcp(connection, side, t_ns);
+	rcu_read_lock_bh();
+	wire_each(probe_sample_queue, &t_ns);
+	rcu_read_unlock_bh();
+}
+
+static void probe_totals_of(const struct probe_watch *watch, u8 way, bool data, s64 t_ns)
+{
+	const struct probe_sums *sums = watch->way[way].sums[data];
+	unsigned int i;
+
+	for (i = 0; sums && i < PROBE_VISITS && sums[i].packets; i++) {
+		struct probe_layers *layers = probe_emit(PROBE_LAYERS, sizeof(*layers));
+
+		if (!layers)
+			return;
+		layers->t_ns = t_ns;
+		layers->stream =
+			(struct probe_stream){ .id = watch->id, .kind = watch->kind, .way = way };
+		layers->node = sums[i].node;
+		layers->data = data;
+		layers->packets = sums[i].packets;
+		memcpy(layers->layer_ns, sums[i].ns, sizeof(layers->layer_ns));
+	}
+}
+
+/* The layers of all packets that ended so far. */
+void probe_totals(s64 t_ns)
+{
+	unsigned int i;
+
+	for (i = 0; i < probe_watch_count; i++) {
+		probe_totals_of(probe_watches[i], 0, true, t_ns);
+		probe_totals_of(probe_watches[i], 0, false, t_ns);
+		probe_totals_of(probe_watches[i], 1, true, t_ns);
+		probe_totals_of(probe_watches[i], 1, false, t_ns);
+	}
+}
+
+/* What became of all packets. */
+void probe_balance(s64 t_ns)
+{
+	unsigned int i;
+	u8 w;
+
+	for (i = 0; i < probe_watch_count; i++) {
+		for (w = 0; w < 2; w++) {
+			const struct probe_way *way = &probe_watches[i]->way[w];
+			struct probe_balance *balance = probe_emit(PROBE_BALANCE, sizeof(*balance));
+
+			if (!balance)
+				return;
+			balance->t_ns = t_ns;
+			balance->stream = (struct probe_stream){ .id = probe_watches[i]->id,
+								 .kind = probe_watches[i]->kind,
+								 .way = w };
+			balance->sent = way->sent;
+			balance->duplicated = way->duplicated;
+			balance->delivered = way->delivered;
+			balance->dropped = way->dropped;
+			balance->in_flight = probe_slots_in_flight(probe_watches[i], w);
+			balance->unmatched = way->unmatched;
+		}
+	}
+}

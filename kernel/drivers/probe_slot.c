@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * probe: what is known of a packet on its way.
+ *
+ *	         new                                      visit
+ *	socket ------> qdisc -> ring -> wire -> received ------> qdisc ...
+ *	                                            |
+ *	                                            +--> in order -> read: finish
+ *
+ * A slot's clock `at_ns` says where its account ends; every event spends the
+ * time since then on one layer and moves the clock, so that the layers add up
+ * to the packet's life by construction. What could still be wrong is an event
+ * that comes in a place where the packet cannot be: those are counted
+ * (`unmatched`).
+ */
+#include <linux/hashtable.h>
+#include <linux/slab.h>
+#include "probe.h"
+
+#define PROBE_HASH_BITS 14
+
+static DEFINE_HASHTABLE(slots, PROBE_HASH_BITS);
+static struct kmem_cache *slot_cache;
+
+static u64 probe_hash(u64 who, u64 what)
+{
+	return who * 0x9e3779b97f4a7c15ULL ^ what;
+}
+
+/*
+ * The number of a packet: they are counted, but for a probe's, whose sequence
+ * numbers (a UDP probe's first 32 bits; ICMP's 16 are continued) name both the
+ * question and its answer.
+ */
+static u32 probe_number(const struct probe_packets *packets, struct probe_way *way)
+{
+	u32 next = way->number;
+
+	if (!packets->watch->kind)
+		return way->number++;
+	if (packets->watch->protocol == IPPROTO_UDP)
+		next = packets->what >> 32;
+	else
+		next += (s16)(packets->what - next);
+	way->number = next + 1;
+	return next;
+}
+
+/* A packet that leaves its first socket at @now_ns. */
+struct probe_slot *probe_slot_new(const struct probe_packets *packets, u32 index, int node,
+				  s64 now_ns)
+{
+	struct probe_way *way = &packets->watch->way[packets->way];
+	struct probe_slot *slot;
+
+	if (!slot_cache)
+		slot_cache = KMEM_CACHE(probe_slot, 0);
+	slot = slot_cache ? kmem_cache_zalloc(slot_cache, GFP_ATOMIC) : NULL;
+	if (!slot)
+		return NULL;
+	INIT_LIST_HEAD(&slot->received);
+	slot->who = probe_who(packets);
+	slot->what = probe_what(packets, index);
+	slot->watch = packets->watch;
+	slot->way = packets->way;
+	slot->content = packets->content;
+	slot->state = PROBE_IN_QDISC;
+	slot->number = probe_number(packets, way);
+	slot->bytes = probe_bytes(packets, index);
+	slot->seq = slot->what;
+	slot->begin_ns = now_ns;
+	slot->sent_ns = now_ns;
+	slot->at_ns = now_ns;
+	slot->visits = 1;
+	slot->visit[0].node = node;
+	way->sent++;
+	hash_add(slots, &slot->hash, probe_hash(slot->who, slot->what));
+	return slot;
+}
+
+/*
+ * The oldest slot of the packet that is in one of @states at @node (-1:
+ * anywhere), and not further in time than @now_ns.
+ */
+struct probe_slot *probe_slot_find(u64 who, u64 what, int states, int node, s64 now_ns)
+{
+	struct probe_slot *slot, *found = NULL;
+
+	hash_for_each_possible(slots, slot, hash, probe_hash(who, what)) {
+		if (slot->what != what || slot->who != who || !(slot->state & states) ||
+		    slot->at_ns > now_ns)
+			continue;
+		if (node < 0 || probe_slot_node(slot) == node)
+			found = slot;
+	}
+	return found;
+}
+
+/* The packet once more, where it is. */
+struct probe_slot *probe_slot_twin(const struct probe_slot *slot)
+{
+	struct probe_slot *twin = kmem_cache_alloc(slot_cache, GFP_ATOMIC);
+
+	if (!twin)
+		return NULL;
+	*twin = *slot;
+	twin->twin = true;
+	INIT_LIST_HEAD(&twin->received);
+	if (!slot->watch->kind)
+		twin->number = slot->watch->way[slot->way].number++;
+	slot->watch->way[slot->way].duplicated++;
+	hash_add(slots, &twin->hash, probe_hash(twin->who, twin->what));
+	return twin;
+}
+
+/* The time up to @until_ns was spent in @hop of the node where the packet is. */
+void probe_slot_spend(struct probe_slot *slot, enum probe_hop hop, s64 until_ns)
+{
+	slot->visit[slot->visits - 1].ns[hop] += until_ns - slot->at_ns;
+	slot->at_ns = until_ns;
+}
+
+/* The packet is at the next node. */
+void probe_slot_visit(struct probe_slot *slot, int node)
+{
+	if (slot->visits < PROBE_VISITS)
+		memset(&slot->visit[slot->visits++], 0, sizeof(slot->visit[0]));
+	slot->visit[slot->visits - 1].node = node;
+}
+
+/* Writes out the layers of each visit. */
+void probe_slot_layers(const struct probe_slot *slot, struct probe_visit *visit)
+{
+	static const enum probe_layer layer_of[HOP_COUNT] = { PROBE_RX,	   PROBE_STACK,
+							      PROBE_QDISC, PROBE_RING,
+							      PROBE_WIRE,  PROBE_PROPAGATION };
+	unsigned int i, hop;
+
+	memset(visit, 0, slot->visits * sizeof(*visit));
+	for (i = 0; i < slot->visits; i++) {
+		visit[i].node = slot->visit[i].node;
+		for (hop = 0; hop < HOP_COUNT; hop++)
+			visit[i].layer_ns[layer_of[hop]] = slot->visit[i].ns[hop];
+	}
+	for (i = 0; i < ARRAY_SIZE(slot->sender_ns); i++)
+		visit[0].layer_ns[PROBE_CWND + i] = slot->sender_ns[i];
+	visit[slot->visits - 1].layer_ns[PROBE_REORDER] = slot->reorder_ns;
+	visit[slot->visits - 1].layer_ns[PROBE_READ] = slot->read_ns;
+}
+
+/* The sums of @node, or of the last node there is room for. */
+static struct probe_sums *probe_sums(struct probe_way *way, bool data, u16 node)
+{
+	struct probe_sums **sums = &way->sums[data];
+	unsigned int i;
+
+	if (!*sums)
+		*sums = kcalloc(PROBE_VISITS, sizeof(**sums), GFP_ATOMIC);
+	if (!*sums)
+		return NULL;
+	for (i = 0; i < PROBE_VISITS - 1; i++)
+		if (!(*sums)[i].packets || (*sums)[i].node == node)
+			break;
+	(*sums)[i].node = node;
+	return &(*sums)[i];
+}
+
+static void probe_slot_add(struct probe_slot *slot, const struct probe_visit *visit)
+{
+	unsigned int i, layer;
+	s64 total = 0;
+
+	for (i = 0; i < slot->visits; i++) {
+		struct probe_sums *sums =
+			probe_sums(&slot->watch->way[slot->way],
+				   slot->content == PROBE_DATA || slot->content == PROBE_DATAGRAM,
+				   visit[i].node);
+
+		for (layer = 0; layer < PROBE_LAYER_COUNT; layer++) {
+			total += visit[i].layer_ns[layer];
+			if (sums)
+				sums->ns[layer] += visit[i].layer_ns[layer];
+		}
+		if (sums)
+			sums->packets++;
+	}
+	if (WARN_ON_ONCE(total != slot->at_ns - slot->begin_ns))
+		slot->watch->way[slot->way].unmatched++;
+}
+
+/*
+ * The packet has come to its end: into the sums, and into a record if it is
+ * one of those that are kept.
+ */
+void probe_slot_finish(struct probe_slot *slot)
+{
+	struct probe_visit visit[PROBE_VISITS];
+	struct probe_packet *packet;
+
+	slot->watch->way[slot->way].delivered++;
+	if (slot->twin && slot->watch->kind) {
+		/* a probe's sequence number stands for one packet */
+		probe_slot_free(slot);
+		return;
+	}
+	probe_slot_layers(slot, visit);
+	probe_slot_add(slot, visit);
+	if (probe_kept(slot)) {
+		packet = probe_emit(PROBE_PACKET, struct_size(packet, visit, slot->visits));
+		if (packet) {
+			packet->t_ns = slot->begin_ns;
+			packet->end_ns = slot->at_ns;
+			packet->stream = probe_slot_stream(slot);
+			packet->number = slot->number;
+			packet->bytes = slot->bytes;
+			packet->data = slot->content == PROBE_DATA ||
+				       slot->content == PROBE_DATAGRAM;
+			packet->visits = slot->visits;
+			memcpy(packet->visit, visit, slot->visits * sizeof(*visit));
+		}
+	}
+	probe_slot_free(slot);
+}
+
+void probe_slot_free(struct probe_slot *slot)
+{
+	list_del(&slot->received);
+	hash_del(&slot->hash);
+	kmem_cache_free(slot_cache, slot);
+}
+
+/* Packets of one way that are somewhere; counted, not computed. */
+u64 probe_slots_in_flight(const struct probe_watch *watch, u8 way)
+{
+	struct probe_slot *slot;
+	unsigned int bucket;
+	u64 count = 0;
+
+	hash_for_each(slots, bucket, slot, hash)
+		count += slot->watch == watch && slot->way == way && slot->state != PROBE_LOST;
+	return count;
+}

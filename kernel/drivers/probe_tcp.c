@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * probe: sockets. How long data waits in them, and for what.
+ *
+ * Sender. Whenever tcp_write_xmit() stops with data left, one thing stopped it;
+ * until the next call that thing holds the socket back. So a socket's time
+ * falls into stretches with one cause each, their sums are kept by cause, and
+ * what a byte waited for is the difference of the sums between its write and
+ * its first transmission. The causes are asked for in the order in which
+ * tcp_write_xmit() asks (net/ipv4/tcp_output.c): pacing, congestion window,
+ * receive window, then Nagle and TSO deferral, then TCP Small Queues. An skb
+ * that is deferred because it does not fit the rest of a window is held by that
+ * window. A byte that is sent again was held until it was sent first; from then
+ * on it is `recovery`.
+ *
+ * Receiver. A byte is in order when all before it have come, and ends when
+ * recvmsg() has passed it.
+ */
+#include <linux/hashtable.h>
+#include <linux/slab.h>
+#include <linux/version.h>
+#include <net/tcp.h>
+#include <trace/events/tcp.h>
+#include <net/hourglass_probe.h>
+#include "probe.h"
+
+#ifdef HOURGLASS_TSQ
+#include <net/hourglass_tsq.h>
+#else	/* a kernel without that hook */
+enum tsq_mode { TSQ_KERNEL, TSQ_TIME, TSQ_BYTES, TSQ_OFF };
+
+static enum tsq_mode tsq_mode(const struct sock *sk)
+{
+	return TSQ_KERNEL;
+}
+#endif
+
+static DEFINE_HASHTABLE(connections, 10);
+LIST_HEAD(probe_connections);
+
+static void probe_end_init(struct probe_end *end)
+{
+	INIT_LIST_HEAD(&end->written);
+	INIT_LIST_HEAD(&end->received);
+	end->hold_since_ns = ktime_get_ns();
+}
+
+/* The connection of @watch from the client's @port; made if @make. */
+struct probe_connection *probe_connection(struct probe_watch *watch, u16 port, bool make)
+{
+	u32 key = watch->id << 16 | port;
+	struct probe_connection *connection = watch->last;
+
+	if (connection && connection->port == port)
+		return connection;
+	hash_for_each_possible(connections, connection, hash, key)
+		if (connection->watch == watch && connection->port == port)
+			goto found;
+	if (!make)
+		return NULL;
+	connection = kzalloc(sizeof(*connection), GFP_ATOMIC);
+	if (!connection)
+		return NULL;
+	connection->watch = watch;
+	connection->port = port;
+	probe_end_init(&connection->end[0]);
+	probe_end_init(&connection->end[1]);
+	hash_add(connections, &connection->hash, key);
+	list_add_tail(&connection->list, &probe_connections);
+found:
+	watch->last = connection;
+	return connection;
+}
+
+/*
+ * The end that is @sk, and whether that is the client (0) or the server (1);
+ * NULL if nobody watches it.
+ */
+struct probe_end *probe_end_of(const struct sock *sk, struct probe_watch **watch, u8 *side)
+{
+	const struct inet_sock *inet = inet_sk(sk);
+	struct probe_connection *connection;
+
+	*watch = probe_watch_of(IPPROTO_TCP, inet->inet_num, ntohs(inet->inet_dport), side);
+	if (!*watch)
+		return NULL;
+	connection =
+		probe_connection(*watch, *side ? ntohs(inet->inet_dport) : inet->inet_num, true);
+	return connection ? &connection->end[*side] : NULL;
+}
+
+/* ... and it is known from now on that @sk is that socket. */
+static struct probe_end *probe_meet(struct sock *sk)
+{
+	struct probe_watch *watch;
+	struct probe_end *end;
+	u8 side;
+
+	end = probe_end_of(sk, &watch, &side);
+	if (end && end->sk != sk && !(TCPF_LISTEN & (1 << sk->sk_state)))
+		end->sk = sk;
+	return end;
+}
+
+/* @end is held back by @hold from @now_ns on. */
+void probe_end_hold(struct probe_end *end, enum probe_hold hold, s64 now_ns)
+{
+	end->hold_ns[end->hold] += now_ns - end->hold_since_ns;
+	end->hold_since_ns = now_ns;
+	if (hold == PROBE_HOLD_TSQ && end->hold != PROBE_HOLD_TSQ)
+		end->tsq_throttled++;
+	end->hold = hold;
+}
+
+/* Notes that data was written up to write_seq just now. */
+void __probe_tcp_written(struct sock *sk)
+{
+	struct probe_end *end = probe_meet(sk);
+	struct probe_written *last;
+	s64 now = ktime_get_ns();
+
+	if (!end)
+		return;
+	probe_end_hold(end, end->hold, now);
+	last = list_empty(&end->written) ?
+		       NULL :
+		       list_last_entry(&end->written, struct probe_written, list);
+	if (!last || last->t_ns != now) {
+		last = kmalloc(sizeof(*last), GFP_ATOMIC);
+		if (!last)
+			return;
+		last->t_ns = now;
+		memcpy(last->hold_ns, end->hold_ns, sizeof(last->hold_ns));
+		list_add_tail(&last->list, &end->written);
+	}
+	last->end = tcp_sk(sk)->write_seq;
+}
+
+static enum probe_term probe_term(const struct sock *sk, const struct sk_buff *skb,
+				  unsigned long limit)
+{
+	switch (tsq_mode(sk)) {
+	case TSQ_BYTES:
+		return PROBE_TERM_BYTES;
+	case TSQ_OFF:
+		return PROBE_TERM_OFF;
+	default:
+		break;
+	}
+	if (limit == 2 * skb->truesize)
+		return PROBE_TERM_FLOOR;
+	if (sk->sk_pacing_status == SK_PACING_NONE &&
+	    limit == READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_limit_output_bytes))
+		return PROBE_TERM_CAP;
+	return PROBE_TERM_RATE;
+}
+
+void __probe_tcp_limit(struct sock *sk, const struct sk_buff *skb, unsigned long limit)
+{
+	struct probe_end *end = probe_meet(sk);
+
+	if (!end)
+		return;
+	end->tsq_limit = limit;
+	end->tsq_truesize = skb->truesize;
+	end->tsq_rate = READ_ONCE(sk->sk_pacing_rate);
+	end->tsq_shift = READ_ONCE(sk->sk_pacing_shift);
+	end->tsq_term = probe_term(sk, skb, limit);
+}
+
+static u32 probe_cwnd(const struct tcp_sock *tp)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 18, 0)
+	return tcp_snd_cwnd(tp);
+#else
+	return tp->snd_cwnd;
+#endif
+}
+
+/* What stopped tcp_write_xmit() before @skb, the first that is not sent. */
+static enum probe_hold probe_cause(const struct sock *sk, const struct probe_end *end,
+				   const struct sk_buff *skb, unsigned int mss)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 in_flight = tcp_packets_in_flight(tp), cwnd = probe_cwnd(tp);
+	u32 first = TCP_SKB_CB(skb)->seq + min_t(u32, skb->len, mss);
+
+	if (tcp_needs_internal_pacing(sk) && tp->tcp_wstamp_ns > tp->tcp_clock_cache)
+		return PROBE_HOLD_PACING;
+	if (in_flight >= cwnd)
+		return PROBE_HOLD_CWND;
+	if (after(first, tcp_wnd_end(tp)))
+		return PROBE_HOLD_RWND;
+	if (test_bit(TSQ_THROTTLED, &sk->sk_tsq_flags) &&
+	    refcount_read(&sk->sk_wmem_alloc) > end->tsq_limit)
+		return PROBE_HOLD_TSQ;
+	if (in_flight + DIV_ROUND_UP(skb->len, mss) > cwnd)
+		return PROBE_HOLD_CWND;
+	if (after(TCP_SKB_CB(skb)->end_seq, tcp_wnd_end(tp)))
+		return PROBE_HOLD_RWND;
+	return PROBE_HOLD_PUSH;
+}
+
+void __probe_tcp_held(struct sock *sk, unsigned int mss)
+{
+	struct probe_end *end = probe_meet(sk);
+	const struct sk_buff *skb = tcp_send_head(sk);
+
+	if (end)
+		probe_end_hold(end, skb ? probe_cause(sk, end, skb, mss) : PROBE_HOLD_NONE,
+			       ktime_get_ns());
+}
+
+/* Of data sent for the first time: its write, and what held it since. */
+static void probe_first_sent(struct probe_end *end, struct probe_slot *slot, s64 now)
+{
+	struct probe_written *first;
+	unsigned int hold;
+
+	end->sent_end = slot->seq + slot->bytes;
+	end->has_sent = true;
+	probe_end_hold(end, end->hold, now);
+	while ((first = list_first_entry_or_null(&end->written, struct probe_written, list)) &&
+	       !before(slot->seq, first->end)) {
+		list_del(&first->list);
+		kfree(first);
+	}
+	if (!first)
+		return; /* written before the probe was on */
+	slot->begin_ns = first->t_ns;
+	for (hold = PROBE_HOLD_CWND; hold < PROBE_HOLD_COUNT; hold++)
+		slot->sender_ns[hold - PROBE_HOLD_CWND] = end->hold_ns[hold] - first->hold_ns[hold];
+	slot->sender_ns[PROBE_PUSH - PROBE_CWND] +=
+		end->hold_ns[PROBE_HOLD_NONE] - first->hold_ns[PROBE_HOLD_NONE];
+}
+
+/* Of data sent again: what is known from before. */
+static void probe_sent_again(struct probe_slot *slot, s64 now)
+{
+	struct probe_slot *earlier;
+
+	slot->state = 0; /* not itself */
+	earlier = probe_slot_find(slot->who, slot->what, ~0, -1, S64_MAX);
+	slot->state = PROBE_IN_QDISC;
+	if (!earlier)
+		return; /* it has arrived: this one is for nothing */
+	slot->begin_ns = earlier->begin_ns;
+	slot->sent_ns = earlier->sent_ns;
+	memcpy(slot->sender_ns, earlier->sender_ns, sizeof(slot->sender_ns));
+	slot->sender_ns[PROBE_RECOVERY - PROBE_CWND] = now - slot->sent_ns;
+	if (earlier->state == PROBE_LOST)
+		probe_slot_free(earlier);
+}
+
+/* TCP has sent the packet of @slot. */
+void probe_tcp_sent(const struct probe_packets *packets, struct sock *sk, struct probe_slot *slot,
+		    s64 now)
+{
+	struct probe_connection *connection;
+	struct probe_end *end;
+
+	connection = probe_connection(packets->watch, packets->port, true);
+	if (!connection)
+		return;
+	end = &connection->end[packets->way];
+	if (sk && sk_fullsock(sk) && sk->sk_protocol == IPPROTO_TCP && sk->sk_state != TCP_LISTEN &&
+	    sk->sk_state != TCP_CLOSE)
+		end->sk = sk;
+	if (packets->content != PROBE_DATA)
+		return;
+	end->gso_bytes = packets->payload;
+	if (end->has_sent && before(slot->seq, end->sent_end))
+		probe_sent_again(slot, now);
+	else
+		probe_first_sent(end, slot, now);
+}
+
+/* Data has come to its end: false if it had come before. */
+bool probe_tcp_received(const struct probe_packets *packets, struct probe_slot *slot)
+{
+	struct probe_connection *connection =
+		probe_connection(packets->watch, packets->port, false);
+	struct probe_end *end;
+	struct probe_slot *earlier;
+
+	if (!connection)
+		return false;
+	end = &connection->end[!packets->way];
+	if (end->has_read && !after(slot->seq + slot->bytes, end->read_end))
+		return false;
+	list_for_each_entry_reverse(earlier, &end->received, received) {
+		if (earlier->seq == slot->seq)
+			return false;
+		if (before(earlier->seq, slot->seq))
+			break;
+	}
+	list_add(&slot->received, &earlier->received);
+	return true;
+}
+
+/* All that was received up to copied_seq has been read. */
+static void probe_tcp_rcv_space_adjust(void *data, struct sock *sk)
+{
+	struct probe_end *end = probe_on ? probe_meet(sk) : NULL;
+	struct probe_slot *slot, *next;
+	s64 now = ktime_get_ns();
+
+	if (!end)
+		return;
+	end->read_end = tcp_sk(sk)->copied_seq;
+	end->has_read = true;
+	list_for_each_entry_safe(slot, next, &end->received, received) {
+		if (after(slot->seq + slot->bytes, end->read_end))
+			break;
+		end->in_order_ns = max(end->in_order_ns, slot->at_ns);
+		slot->reorder_ns = end->in_order_ns - slot->at_ns;
+		slot->read_ns = now - end->in_order_ns;
+		slot->at_ns = now;
+		probe_slot_finish(slot);
+	}
+}
+
+static void probe_tcp_destroy_sock(void *data, struct sock *sk)
+{
+	struct probe_connection *connection;
+	unsigned int side;
+
+	list_for_each_entry(connection, &probe_connections, list)
+		for (side = 0; side < 2; side++)
+			if (connection->end[side].sk == sk)
+				connection->end[side].sk = NULL;
+}
+
+int probe_tcp_start(void)
+{
+	return register_trace_tcp_rcv_space_adjust(probe_tcp_rcv_space_adjust, NULL) ?:
+		       register_trace_tcp_destroy_sock(probe_tcp_destroy_sock, NULL);
+}

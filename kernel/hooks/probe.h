@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What TCP tells the probe that no tracepoint tells; drivers/net/hourglass/probe_tcp.c. */
+#ifndef _NET_HOURGLASS_PROBE_H
+#define _NET_HOURGLASS_PROBE_H
+
+#include <linux/compiler.h>
+#include <linux/types.h>
+
+struct sock;
+struct sk_buff;
+
+#ifdef CONFIG_HOURGLASS_PROBE
+extern bool probe_on;
+#else
+#define probe_on false
+#endif
+
+void __probe_tcp_written(struct sock *sk);
+void __probe_tcp_limit(struct sock *sk, const struct sk_buff *skb, unsigned long limit);
+void __probe_tcp_held(struct sock *sk, unsigned int mss);
+
+/* write_seq has grown. */
+static inline void probe_tcp_written(struct sock *sk)
+{
+	if (unlikely(probe_on))
+		__probe_tcp_written(sk);
+}
+
+/* TCP Small Queues is about to hold @sk_wmem_alloc against @limit for @skb. */
+static inline void probe_tcp_limit(struct sock *sk, const struct sk_buff *skb, unsigned long limit)
+{
+	if (unlikely(probe_on))
+		__probe_tcp_limit(sk, skb, limit);
+}
+
+/* TCP has sent what it may; what is left is held back. */
+static inline void probe_tcp_held(struct sock *sk, unsigned int mss)
+{
+	if (unlikely(probe_on))
+		__probe_tcp_held(sk, mss);
+}
+
+#endif

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KUnit: what the probe reads from an skb, and the account of a packet. */
+#include <kunit/test.h>
+#include <linux/icmp.h>
+#include <linux/ip.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
+#include "probe.h"
+
+#define SERVER	5000
+#define CLIENT	40000
+#define MSS	1448
+
+static struct probe_watch tcp = { .id = 3, .protocol = IPPROTO_TCP, .key = SERVER };
+static struct probe_watch udp = { .id = 4, .protocol = IPPROTO_UDP, .key = SERVER };
+static struct probe_watch ping = { .id = 5, .kind = 1, .protocol = IPPROTO_ICMP, .key = 77 };
+
+static int watch_all(struct kunit_suite *suite)
+{
+	return probe_watch(&tcp) ?: probe_watch(&udp) ?: probe_watch(&ping);
+}
+
+/* An IPv4 packet of @protocol with @bytes behind its header, zeroed; @padding follows. */
+static struct sk_buff *packet(u8 protocol, u32 bytes, u32 padding, void **next)
+{
+	struct sk_buff *skb = alloc_skb(sizeof(struct iphdr) + bytes + padding, GFP_KERNEL);
+	struct iphdr *ip = skb_put_zero(skb, sizeof(*ip));
+
+	ip->version = 4;
+	ip->ihl = 5;
+	ip->protocol = protocol;
+	ip->tot_len = htons(sizeof(*ip) + bytes);
+	*next = skb_put_zero(skb, bytes);
+	skb_put_zero(skb, padding);
+	return skb;
+}
+
+static struct sk_buff *segment(u16 from, u16 to, u32 seq, u32 ack, u32 payload, u32 padding)
+{
+	struct tcphdr *head;
+	struct sk_buff *skb = packet(IPPROTO_TCP, 32 + payload, padding, (void **)&head);
+
+	head->doff = 8;
+	head->source = htons(from);
+	head->dest = htons(to);
+	head->seq = htonl(seq);
+	head->ack_seq = htonl(ack);
+	return skb;
+}
+
+static void a_gso_skb_is_its_segments(struct kunit *test)
+{
+	struct sk_buff *skb = segment(CLIENT, SERVER, 1000, 1, 2 * MSS + 100, 0);
+	struct probe_packets packets;
+
+	skb_shinfo(skb)->gso_size = MSS;
+	KUNIT_ASSERT_TRUE(test, probe_parse(skb, 0, &packets));
+	KUNIT_EXPECT_PTR_EQ(test, packets.watch, &tcp);
+	KUNIT_EXPECT_EQ(test, packets.way, 0);
+	KUNIT_EXPECT_EQ(test, packets.count, 3U);
+	KUNIT_EXPECT_EQ(test, probe_what(&packets, 2), 1000ULL + 2 * MSS);
+	KUNIT_EXPECT_EQ(test, probe_bytes(&packets, 1), (u32)MSS);
+	KUNIT_EXPECT_EQ(test, probe_bytes(&packets, 2), 100U);
+	kfree_skb(skb);
+}
+
+static void padding_is_no_payload(struct kunit *test)
+{
+	struct sk_buff *skb = segment(SERVER, CLIENT, 1, 2448, 0, 6);
+	struct probe_packets packets;
+
+	KUNIT_ASSERT_TRUE(test, probe_parse(skb, 0, &packets));
+	KUNIT_EXPECT_EQ(test, packets.way, 1);
+	KUNIT_EXPECT_EQ(test, (int)packets.content, (int)PROBE_ACK);
+	KUNIT_EXPECT_EQ(test, packets.port, CLIENT);
+	KUNIT_EXPECT_EQ(test, packets.what, 2448ULL);
+	KUNIT_EXPECT_EQ(test, packets.count, 1U);
+	kfree_skb(skb);
+}
+
+static void datagrams_by_their_first_bytes(struct kunit *test)
+{
+	struct probe_packets packets;
+	struct udphdr *head;
+	struct sk_buff *skb = packet(IPPROTO_UDP, sizeof(*head) + 20, 0, (void **)&head);
+
+	head->source = htons(SERVER);
+	head->dest = htons(CLIENT);
+	*(__be64 *)(head + 1) = cpu_to_be64(0x0102030405060708ULL);
+	KUNIT_ASSERT_TRUE(test, probe_parse(skb, 0, &packets));
+	KUNIT_EXPECT_PTR_EQ(test, packets.watch, &udp);
+	KUNIT_EXPECT_EQ(test, packets.way, 1);
+	KUNIT_EXPECT_EQ(test, packets.payload, 20U);
+	KUNIT_EXPECT_EQ(test, packets.what, 0x0102030405060708ULL);
+	kfree_skb(skb);
+}
+
+static void echoes_by_their_identifier(struct kunit *test)
+{
+	struct probe_packets packets;
+	struct icmphdr *head;
+	struct sk_buff *skb = packet(IPPROTO_ICMP, sizeof(*head) + 56, 0, (void **)&head);
+
+	head->type = ICMP_ECHO;
+	head->un.echo.id = htons(77);
+	head->un.echo.sequence = htons(9);
+	KUNIT_ASSERT_TRUE(test, probe_parse(skb, 0, &packets));
+	KUNIT_EXPECT_PTR_EQ(test, packets.watch, &ping);
+	KUNIT_EXPECT_EQ(test, packets.way, 0);
+	KUNIT_EXPECT_EQ(test, packets.what, 9ULL);
+	head->un.echo.id = htons(78);
+	KUNIT_EXPECT_FALSE(test, probe_parse(skb, 0, &packets));
+	kfree_skb(skb);
+}
+
+/* A packet through two nodes: each stretch in its layer, nothing lost, nothing twice. */
+static void layers_add_up(struct kunit *test)
+{
+	struct sk_buff *skb = segment(CLIENT, SERVER, 1000, 1, MSS, 0);
+	struct probe_visit visit[PROBE_VISITS];
+	struct probe_packets packets;
+	struct probe_slot *slot;
+	unsigned int i, layer;
+	s64 total = 0;
+
+	KUNIT_ASSERT_TRUE(test, probe_parse(skb, 0, &packets));
+	slot = probe_slot_new(&packets, 0, 0, 100);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, slot);
+	probe_slot_spend(slot, HOP_QDISC, 150);
+	probe_slot_spend(slot, HOP_RING, 155);
+	probe_slot_spend(slot, HOP_WIRE, 255);
+	probe_slot_spend(slot, HOP_PROPAGATION, 1255);
+	probe_slot_visit(slot, 1);
+	probe_slot_spend(slot, HOP_RX, 1275);
+	probe_slot_layers(slot, visit);
+	KUNIT_EXPECT_EQ(test, visit[0].layer_ns[PROBE_QDISC], 50LL);
+	KUNIT_EXPECT_EQ(test, visit[0].layer_ns[PROBE_RING], 5LL);
+	KUNIT_EXPECT_EQ(test, visit[0].layer_ns[PROBE_WIRE], 100LL);
+	KUNIT_EXPECT_EQ(test, visit[0].layer_ns[PROBE_PROPAGATION], 1000LL);
+	KUNIT_EXPECT_EQ(test, visit[1].layer_ns[PROBE_RX], 20LL);
+	for (i = 0; i < slot->visits; i++)
+		for (layer = 0; layer < PROBE_LAYER_COUNT; layer++)
+			total += visit[i].layer_ns[layer];
+	KUNIT_EXPECT_EQ(test, total, slot->at_ns - slot->begin_ns);
+	probe_slot_finish(slot);
+	KUNIT_EXPECT_EQ(test, tcp.way[0].delivered, 1ULL);
+	KUNIT_EXPECT_EQ(test, tcp.way[0].unmatched, 0ULL);
+	KUNIT_EXPECT_EQ(test, probe_slots_in_flight(&tcp, 0), 0ULL);
+	kfree_skb(skb);
+}
+
+/* Equal packets are told apart by state, place and age. */
+static void the_oldest_of_equals(struct kunit *test)
+{
+	struct sk_buff *skb = segment(SERVER, CLIENT, 1, 5000, 0, 0);
+	struct probe_slot *first, *second;
+	struct probe_packets packets;
+	u64 who;
+
+	KUNIT_ASSERT_TRUE(test, probe_parse(skb, 0, &packets));
+	who = probe_who(&packets);
+	first = probe_slot_new(&packets, 0, 2, 100);
+	second = probe_slot_new(&packets, 0, 2, 200);
+	KUNIT_EXPECT_PTR_EQ(test, probe_slot_find(who, 5000, PROBE_IN_QDISC, 2, 300), first);
+	first->state = PROBE_IN_RING;
+	KUNIT_EXPECT_PTR_EQ(test, probe_slot_find(who, 5000, PROBE_IN_QDISC, 2, 300), second);
+	KUNIT_EXPECT_NULL(test, probe_slot_find(who, 5000, PROBE_IN_QDISC, 1, 300));
+	KUNIT_EXPECT_NULL(test, probe_slot_find(who, 5000, PROBE_IN_QDISC, 2, 199));
+	KUNIT_EXPECT_EQ(test, probe_slots_in_flight(&tcp, 1), 2ULL);
+	probe_slot_free(first);
+	probe_slot_free(second);
+	kfree_skb(skb);
+}
+
+static struct kunit_case probe_cases[] = {
+	KUNIT_CASE(a_gso_skb_is_its_segments),
+	KUNIT_CASE(padding_is_no_payload),
+	KUNIT_CASE(datagrams_by_their_first_bytes),
+	KUNIT_CASE(echoes_by_their_identifier),
+	KUNIT_CASE(layers_add_up),
+	KUNIT_CASE(the_oldest_of_equals),
+	{}
+};
+
+static struct kunit_suite probe_suite = {
+	.name = "probe",
+	.suite_init = watch_all,
+	.test_cases = probe_cases,
+};
+
+kunit_test_suite(probe_suite);

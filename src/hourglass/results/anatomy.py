@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the time goes: {node: {layer: figures}} of flows and of pings, and the drops by reason.
+
+A packet counts in the window in which it ended. `n`, `mean` and `share` are exact: differences of the sums that the
+probe keeps over all packets. `p50` and `p99` are of the packets that have rows (`measure.packets`), packets that spent
+nothing in the layer included; null without rows. Layers in which no packet spent anything are left out.
+
+* Flows: data packets of all flows. `share` is of the mean time from write to read, all nodes together.
+* Pings: a node's layer is the sum over both ways, request and answer. `mean` is the requests' mean plus the answers',
+  `n` the answers; percentiles are of the round trips of which both ways have rows: the answer begins at the ns in
+  which the request ended.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from hourglass.results.probe import COLUMNS, LAYERS
+from hourglass.results.series import NS_PER_MS, Window
+from hourglass.results.stats import rounded
+
+if TYPE_CHECKING:
+    from hourglass.results.run import Run
+
+Anatomy = dict[str, dict[str, dict[str, float | int | None]]]
+"""{node: {layer: {n, p50, p99, mean, share}}}, times in ms, nodes and layers in the order of the path."""
+
+
+def window_sums(run: "Run", window: Window) -> pl.DataFrame:
+    """`stream, way, data, node, packets` and the layer columns (ns): all packets that ended in (start, end]."""
+    keys, sums = ["stream", "way", "data", "node"], ["packets", *COLUMNS]
+
+    def until(t_ns: int) -> pl.DataFrame:
+        rows = run.layer_totals.filter(pl.col("t_ns") <= t_ns).sort("t_ns", maintain_order=True)
+        return rows.group_by(keys, maintain_order=True).agg(pl.col(sums).last().cast(pl.Int64))
+
+    before = until(window.start_ns).rename({name: f"{name}_before" for name in sums})
+    both = until(window.end_ns).join(before, on=keys, how="left")
+    return both.select(*keys, *(pl.col(name) - pl.col(f"{name}_before").fill_null(0) for name in sums))
+
+
+def layers_ms(run: "Run", window: Window) -> Anatomy:
+    """The anatomy of the flows' data packets."""
+    flows = [flow["name"] for flow in run.plan["flows"]]
+    sums = window_sums(run, window).filter(pl.col("data") & pl.col("stream").cast(pl.String).is_in(flows))
+    nodes = sums.group_by("node").agg(pl.col("packets", *COLUMNS).sum())
+    rows = run.packets.filter(pl.col("data") & pl.col("flow").is_not_null() & _ended(window))
+    means = {row["node"]: _means(row) for row in nodes.iter_rows(named=True)}
+    counts = {row["node"]: row["packets"] for row in nodes.iter_rows(named=True)}
+    return _anatomy(run.path_order, counts, means, rows)
+
+
+def ping_layers_ms(run: "Run", window: Window) -> dict[str, Anatomy]:
+    """{probe: the anatomy of its round trips}."""
+    sums = window_sums(run, window)
+    found = {}
+    for probe in run.plan["probes"]:
+        mine = sums.filter(pl.col("stream").cast(pl.String) == probe["name"])
+        means: dict[str, dict[str, float]] = {}
+        counts: dict[str, int] = {}
+        for row in mine.iter_rows(named=True):
+            node = means.setdefault(row["node"], dict.fromkeys(LAYERS, 0.0))
+            for layer, mean in _means(row).items():
+                node[layer] += mean
+            if row["way"] == "down":
+                counts[row["node"]] = row["packets"]
+        found[probe["name"]] = _anatomy(run.path_order, counts, means, _round_trips(run, probe["id"], window))
+    return found
+
+
+def _ended(window: Window) -> pl.Expr:
+    return (pl.col("end_ns") > window.start_ns) & (pl.col("end_ns") <= window.end_ns)
+
+
+def _means(row: dict[str, Any]) -> dict[str, float]:
+    """Mean ms of a packet in each layer, of a row of sums."""
+    if not row["packets"]:
+        return dict.fromkeys(LAYERS, 0.0)
+    return {layer: row[f"{layer}_ns"] / row["packets"] / NS_PER_MS for layer in LAYERS}
+
+
+def _round_trips(run: "Run", probe: int, window: Window) -> pl.DataFrame:
+    """A row per round trip and node: `node` and the layer columns, summed over both ways."""
+    rows = run.packets.filter(pl.col("probe") == probe)
+    up, down = (rows.filter(pl.col("way") == way) for way in ("up", "down"))
+    answers = down.filter(_ended(window)).select(trip="t_ns", packet="packet").unique()
+    requests = up.select(trip="end_ns", packet="packet").unique()
+    both = requests.select("trip").join(answers.select("trip"), on="trip")
+    parts = [
+        side.join(ends.join(both, on="trip"), on="packet").select("trip", "node", *COLUMNS)
+        for side, ends in ((up, requests), (down, answers))
+    ]
+    return pl.concat(parts).group_by("trip", "node").agg(pl.col(COLUMNS).sum())
+
+
+def _anatomy(
+    order: list[str], counts: dict[str, int], means: dict[str, dict[str, float]], rows: pl.DataFrame
+) -> Anatomy:
+    whole = sum(sum(layers.values()) for layers in means.values())
+    found: Anatomy = {}
+    for node in order:
+        samples = rows.filter(pl.col("node") == node)
+        for layer, mean in means.get(node, {}).items():
+            if mean > 0:
+                figures = {"n": counts.get(node, 0)} | _percentiles(samples[f"{layer}_ns"].to_numpy())
+                found.setdefault(node, {})[layer] = figures | {"mean": rounded(mean), "share": rounded(mean / whole)}
+    return found
+
+
+def _percentiles(ns: Any) -> dict[str, float | int | None]:
+    if not len(ns):
+        return {"p50": None, "p99": None}
+    low, high = np.percentile(ns, [50, 99]) / NS_PER_MS
+    return {"p50": rounded(float(low)), "p99": rounded(float(high))}
+
+
+def drops_by_reason(run: "Run") -> dict[str, dict[str, dict[str, dict[str, int]]]]:
+    """{node: {device: {place: {reason: packets}}}} of the whole run; device "-": no device has to do with it."""
+    found: dict[str, dict[str, dict[str, dict[str, int]]]] = {}
+    keys = ["node", "device", "place", "reason"]
+    counted = run.drops.with_columns(pl.col("device").fill_null("-")).group_by(keys).agg(pl.col("packets").sum())
+    for node, device, place, reason, packets in counted.sort(keys).iter_rows():
+        found.setdefault(node, {}).setdefault(device, {}).setdefault(place, {})[reason] = int(packets)
+    return found

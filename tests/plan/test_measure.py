@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a scenario's `measure` and `capture` come to in the plan."""
+
+import pytest
+
+from hourglass.errors import InputError
+from hourglass.plan import build
+from hourglass.plan.model import Capture
+from hourglass.scenario import load
+
+LINE = {
+    "testbed": {
+        "node": [{"name": "a"}, {"name": "b"}],
+        "link": [{"ends": ["a:x", "b:y"], "rate": ["12.112mbit", "121.12mbit"]}],
+    }
+}
+"""1,000 full frames a second there, 10,000 back."""
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "one_in"),
+    [
+        ("L100M", 1000, 9),  # 8,256.3 full frames a second
+        ("L100M", 9000, 1),
+        ("R100M", 100, 83),
+        ("LR1000M", 1000, 83),
+        ("L100M", '"all"', 1),
+        ("L100M", 0, 0),
+        (LINE, 1000, 10),
+        (LINE, 9999, 2),
+        (LINE, 10_000, 1),
+    ],
+)
+def test_one_packet_in_n_is_for_the_narrowest_place_of_the_faster_way(name, wanted, one_in):
+    assert build(load(name, [f"measure.packets={wanted}"])).sampling.packets == one_in
+
+
+def test_captures_name_device_file_and_length():
+    plan = build(load("L100M", ['capture.pcap=["client:eth0", "router:eth1"]', "capture.snaplen=0"]))
+    assert plan.captures == [
+        Capture(node="client", device="eth0", file="client-eth0.pcapng", snaplen=0),
+        Capture(node="router", device="eth1", file="router-eth1.pcapng", snaplen=0),
+    ]
+    assert build(load("L100M")).captures == []
+
+
+def test_two_devices_that_would_share_a_file_are_refused():
+    ends = [["a:b-c", "m:one"], ["a-b:c", "m:two"]]
+    nodes = [{"name": name, "role": "router"} for name in ("a", "a-b", "m")]
+    testbed = {"node": nodes, "link": [{"ends": pair} for pair in ends]}
+    with pytest.raises(InputError, match=r"capture\.pcap\.1 = 'a-b:c': its file a-b-c\.pcapng .* a:b-c"):
+        load({"testbed": testbed, "capture": {"pcap": ["a:b-c", "a-b:c"]}})
+
+
+def test_without_wires_there_is_nothing_to_capture_on():
+    with pytest.raises(InputError, match=r"capture\.pcap = .*only the wire driver"):
+        build(load("L100M", ['capture.pcap=["client:eth0"]']), links="veth")

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Per-layer tables and figures of synthetic runs against figures worked out by hand."""
+
+import time
+
+import polars as pl
+import pytest
+
+import hourglass
+from hourglass.results.anatomy import window_sums
+from hourglass.results.probe import COLUMNS, LAYERS, SCHEMAS, long
+from hourglass.results.series import loaded_window
+from results.synthetic import MS, Flow, S, make
+from results.synthetic_probe import BBR, US, Anatomy, recipe
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return hourglass.load(make(tmp_path_factory.mktemp("runs") / "run", recipe()))
+
+
+def test_the_layers_of_a_packet_add_up_to_its_time(run):
+    each = run.packets.group_by("stream", "way", "packet").agg(
+        pl.sum_horizontal(COLUMNS).sum().alias("sum"), pl.col("t_ns", "end_ns").first()
+    )
+    assert each.height == 1000 + 2 * 70
+    assert (each["sum"] == each["end_ns"] - each["t_ns"]).all()
+    short = run.layers.group_by("stream", "way", "packet").agg(pl.col("ns").sum(), pl.col("t_ns", "end_ns").first())
+    assert (short["ns"] == short["end_ns"] - short["t_ns"]).all()
+
+
+def test_the_long_form_has_one_row_a_layer_in_path_order(run):
+    one = run.layers.filter((pl.col("stream") == "upload::1") & (pl.col("packet") == 3))
+    assert one.select("node", "layer", "ns").rows() == [
+        ("client", "qdisc", 20 * MS), ("client", "ring", 5 * US), ("client", "wire", 12_304),
+        ("client", "propagation", 1_000), ("router", "rx", 20 * US), ("router", "wire", 12_304),
+        ("router", "propagation", 1_000), ("server", "rx", 20 * US),
+    ]  # fmt: skip
+    assert run.layers.columns == ["t_ns", "end_ns", "stream", "way", "packet", "data", "visit", "node", "layer", "ns"]
+
+
+def test_means_shares_and_percentiles_are_exact(run):
+    """Packets leave at 2 s + 10 ms · n, n < 1000, and wait 10 ms (n even) or 20 ms in the client's qdisc. The window is
+    (2 s, 12 s]: n = 998, 999 end at 11.990 s + 10 ms + 0.1 ms and 11.99 s + 20 ms + …, both after 11.98 s + 10 ms."""
+    rest_ns = 5 * US + 2 * 13_304 + 40 * US
+    ended = [n for n in range(1000) if n * 10 * MS + 10 * MS * (1 + n % 2) + rest_ns <= 10 * S]
+    waits = [10 * MS * (1 + n % 2) for n in ended]
+    mean_ns = sum(waits) / len(waits)
+    qdisc = run.summary["layers_ms"]["client"]["qdisc"]
+    assert qdisc["n"] == len(ended)
+    assert qdisc["mean"] == pytest.approx(mean_ns / MS, 1e-5)
+    assert qdisc["share"] == pytest.approx(mean_ns / (mean_ns + rest_ns), 1e-5)
+    assert (qdisc["p50"], qdisc["p99"]) == (sorted(waits)[len(waits) // 2] / MS, 20)
+    layers = run.summary["layers_ms"]
+    assert {node: list(found) for node, found in layers.items()} == {
+        "client": ["qdisc", "ring", "wire", "propagation"], "router": ["rx", "wire", "propagation"], "server": ["rx"],
+    }  # fmt: skip
+    assert sum(figures["share"] for node in layers.values() for figures in node.values()) == pytest.approx(1, 1e-5)
+
+
+def test_percentiles_come_from_the_rows_and_sums_from_all(tmp_path):
+    """Rows of odd packets only: they waited 20 ms, the mean over all stays."""
+    odd = Anatomy(keep=lambda number: number % 2 == 1)
+    qdisc = hourglass.load(make(tmp_path / "run", recipe(odd))).summary["layers_ms"]["client"]["qdisc"]
+    assert (qdisc["p50"], qdisc["p99"]) == (20, 20)
+    assert qdisc["mean"] == pytest.approx(15, 1e-2)
+    none = Anatomy(keep=lambda number: False)
+    summary = hourglass.load(make(tmp_path / "none", recipe(none))).summary
+    assert (summary["layers_ms"]["client"]["qdisc"]["p50"], list(summary["layers_ms"])) == (
+        None, ["client", "router", "server"]
+    )  # fmt: skip
+
+
+def test_a_pings_layers_are_summed_over_both_ways(run):
+    """The router is passed twice: 2 · 20 us of interrupt moderation, 2 · 976 ns of transmission."""
+    icmp = run.summary["ping_layers_ms"]["icmp"]
+    assert icmp["client"]["qdisc"]["p50"] == icmp["client"]["qdisc"]["mean"] == 10
+    assert icmp["router"]["rx"] | {"share": 0} == {"n": 50, "p50": 0.04, "p99": 0.04, "mean": 0.04, "share": 0}
+    assert icmp["router"]["wire"]["mean"] == 0.001952
+    assert icmp["client"]["rx"]["mean"] == 0.02
+    assert icmp["server"]["wire"]["p99"] == 0.000976
+    whole_ns = 10 * MS + 4 * 976 + 4 * 20 * US
+    assert icmp["client"]["qdisc"]["share"] == pytest.approx(10 * MS / whole_ns, 1e-5)
+
+
+def test_ways_that_do_not_meet_give_no_percentiles(tmp_path):
+    """Rows of even requests and odd answers cannot be had from one number; rows of requests alone can."""
+    lone = hourglass.load(make(tmp_path / "run", recipe()))
+    lone.packets = lone.packets.filter((pl.col("way") == "up") | pl.col("flow").is_not_null())
+    assert lone.summary["ping_layers_ms"]["icmp"]["client"]["qdisc"]["p50"] is None
+    assert lone.summary["ping_layers_ms"]["icmp"]["client"]["qdisc"]["mean"] == 10
+
+
+def test_sums_of_a_window_are_differences(run):
+    sums = window_sums(run, loaded_window(run)).filter(pl.col("way") == "down")
+    assert sums.filter(pl.col("node") == "server").select("packets", "wire_ns").rows() == [(50, 50 * 976)]
+
+
+def test_drops_by_reason(run):
+    assert run.summary["drops_by_reason"] == {
+        "router": {"eth1": {"qdisc": {"QDISC_DROP": 3}}},
+        "server": {"-": {"socket": {"NO_SOCKET": 1}}},
+    }
+    assert run.drops["stream"].to_list() == ["upload::1", "upload::1", None]
+
+
+def test_streams_have_names(run):
+    assert set(run.packets["stream"]) == {"upload::1", "icmp"}
+    assert set(run.tcp["stream"]) == {"upload::1"}
+    assert set(run.pings["stream"]) == {"icmp"}
+    assert run.path_order == ["client", "router", "server"]
+
+
+def test_a_run_without_the_probe_has_empty_tables_with_columns(tmp_path):
+    run = hourglass.load(make(tmp_path / "run"))
+    for frame, name in ((run.packets, "packet"), (run.layer_totals, "layer"), (run.queues, "queue"),
+                        (run.drops, "drop"), (run.balance, "balance"), (run.qdisc_stats, "qdisc_stat")):  # fmt: skip
+        assert frame.is_empty()
+        assert [column for column in frame.columns if column != "stream"] == list(SCHEMAS[name])
+    assert run.layers.is_empty()
+    assert "ns" in run.layers.columns
+    assert (run.summary["layers_ms"], run.summary["ping_layers_ms"]) == ({}, {"icmp": {}})
+    assert run.summary["drops_by_reason"] == {}
+    assert run.path_order == ["client", "server"]
+
+
+def test_bbrs_phases_follow_from_its_gains(tmp_path):
+    bbr = recipe(flows=[Flow(cc="bbr"), Flow("upload::2")])
+    tcp = hourglass.load(make(tmp_path / "run", bbr)).tcp
+    second = ((pl.col("t_ns") - 2 * S) // S % 4).alias("second")
+    seen = tcp.filter(pl.col("flow") == 0).select(second, "bbr_phase").unique().sort("second")
+    assert seen["bbr_phase"].to_list() == list(BBR)
+    assert tcp.filter(pl.col("flow") == 1)["bbr_phase"].null_count() == 2 * 1001
+
+
+def test_the_end_of_hystart(tmp_path):
+    """ssthresh is finite from 1 s on: by HyStart, unless something was retransmitted or it is not CUBIC."""
+    flows = [Flow(), Flow("upload::2", retrans_at=lambda t: 1), Flow("upload::3", cc="bbr")]
+    found = hourglass.load(make(tmp_path / "run", recipe(flows=flows))).summary["flows"]
+    assert [flow["hystart_exit_s"] for flow in found] == [1, None, None]
+
+
+def test_a_million_rows_are_quick(tmp_path):
+    """Long form of a million rows with six layers each, and the memory it takes: enumerations, not text."""
+    run = hourglass.load(make(tmp_path / "run", recipe()))
+    rows = run.packets.filter(pl.col("flow").is_not_null())
+    many = pl.concat([rows] * (1_000_000 // rows.height + 1)).head(1_000_000)
+    start_s = time.process_time()
+    made = long(many)
+    assert made.height > 2 * 10**6
+    assert time.process_time() - start_s < 20
+    assert made.estimated_size() / made.height < 64
+
+
+def test_every_layer_can_be_long(tmp_path):
+    """All fourteen layers, each with a time of its own."""
+
+    def all_layers(number):
+        return [("client", {layer: place + 1 for place, layer in enumerate(LAYERS)})]
+
+    run = hourglass.load(make(tmp_path / "run", recipe(Anatomy(data=all_layers), probes=[])))
+    one = run.layers.filter(pl.col("packet") == 0)
+    assert one["layer"].to_list() == list(LAYERS)
+    assert one["ns"].to_list() == list(range(1, 15))
