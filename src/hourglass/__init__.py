@@ -32,7 +32,7 @@ def __getattr__(name: str) -> Any:
         from hourglass.runner import run
 
         return run
-    if name in ("scenario", "plan", "engine", "results", "plots"):
+    if name in ("scenario", "plan", "engine", "results", "plots", "report"):
         from importlib import import_module
 
         return import_module(f"hourglass.{name}")

@@ -93,6 +93,29 @@ def compare(
     compare_runs(runs, out, json)
 
 
+@app.command("plot")
+def plot(
+    kind: Annotated[str, typer.Argument(help="What to draw; `hourglass plot list` says what there is.")],
+    runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN...", help="Run directories.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The picture: .png, .svg or .pdf; default KIND.png.")] = None,
+) -> None:
+    """Draw runs: scatter, CDF, boxes, fairness, time series and more."""
+    from hourglass.cli.plot import plot_runs
+
+    plot_runs(kind, runs or [], out)
+
+
+@app.command("report")
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories; the first is the base.")],
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+) -> None:
+    """Write one HTML page about the runs that works offline."""
+    from hourglass.cli.report import report_runs
+
+    report_runs(runs, out)
+
+
 @kernel_app.callback()
 def kernel_root(context: typer.Context) -> None:
     """Build and list guest kernels."""
