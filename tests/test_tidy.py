@@ -21,11 +21,13 @@ NO_LICENCE_LINE = {".lock", ".png", ".svg", ".txt", ".json", ""}
 MOST_LINES = 500
 
 FORBIDDEN = {
-    "scenario": {"plan", "engine", "results", "plots", "cli", "runner"},
-    "plan": {"engine", "results", "plots", "cli", "runner"},
-    "engine": {"scenario", "plan", "results", "plots", "cli", "runner"},
-    "results": {"plan", "engine", "plots", "cli", "runner"},
-    "plots": {"scenario", "plan", "engine", "cli", "runner"},
+    "scenario": {"plan", "engine", "results", "plots", "cli", "runner", "campaign", "papers"},
+    "plan": {"engine", "results", "plots", "cli", "runner", "campaign", "papers"},
+    "engine": {"scenario", "plan", "results", "plots", "cli", "runner", "campaign", "papers"},
+    "results": {"plan", "engine", "plots", "cli", "runner", "campaign", "papers"},
+    "plots": {"scenario", "plan", "engine", "cli", "runner", "campaign", "papers"},
+    "campaign": {"plan", "plots", "cli", "papers"},
+    "papers": {"plan", "engine", "cli"},
 }
 """What each folder must not know (ARCHITECTURE.md, "Map")."""
 

@@ -93,6 +93,25 @@ def compare(
     compare_runs(runs, out, json)
 
 
+@app.command("sweep")
+def sweep(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A sweep file (TOML): a scenario and its axes.")],
+    jobs: Annotated[int | None, typer.Option("-j", "--jobs", help="Runs at a time; default one per CPU.")] = None,
+    dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Let this Dask cluster make the runs.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the sweep; default sweeps/NAME.")] = None,
+    keep: Annotated[str, typer.Option(help="What stays of each run: records, or its summary.")] = "records",
+    kernel: Annotated[str | None, typer.Option(help="Kernel of all runs.")] = None,
+    no_picture: Annotated[bool, typer.Option("--no-picture", help="Draw no picture.")] = False,
+) -> None:
+    """Make a grid of runs and one table of all.
+
+    Runs that are there are not made again, so an interrupted sweep goes on where it was.
+    """
+    from hourglass.cli.sweep import run_sweep
+
+    raise typer.Exit(run_sweep(file, out, jobs, dask, keep, kernel, not no_picture))
+
+
 @kernel_app.callback()
 def kernel_root(context: typer.Context) -> None:
     """Build and list guest kernels."""

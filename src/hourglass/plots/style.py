@@ -13,6 +13,7 @@ import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
@@ -116,7 +117,17 @@ def wants_log(values: npt.ArrayLike) -> bool:
 def log_y(axes: Axes) -> None:
     """A logarithmic y axis with plain numbers at 1, 2 and 5."""
     axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.tick_params(axis="y", which="minor", length=0)
+    _plain_numbers(axes.yaxis)
+
+
+def log_x(axes: Axes) -> None:
+    """The same for the x axis."""
+    axes.set_xscale("log")
+    _plain_numbers(axes.xaxis)
+
+
+def _plain_numbers(axis: Axis) -> None:
+    axis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+    axis.set_tick_params(which="minor", length=0)
