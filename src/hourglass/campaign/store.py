@@ -4,7 +4,7 @@
     runs/KEY/           a run directory, complete or not there at all
     runs/KEY.failed/    the last attempt failed: its log, and the reason in run.json
     table.parquet       one row per cell
-    sweep.lock          held while a sweep works here
+    runs.lock           held while a sweep works here
 
 A run's place follows from its scenario and its kernel, so a run that is there is never made again, whichever sweep file
 asked for it first. Whatever dies leaves hidden folders at most, which the next sweep deletes.
@@ -35,17 +35,18 @@ _ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 class Store:
     """The folder `out` of a sweep; `keep` says what remains of each run."""
 
-    def __init__(self, out: Path, keep: Keep) -> None:
+    def __init__(self, out: Path, keep: Keep, runs: Path | None = None) -> None:
         self.out, self.keep = out, keep
-        self.runs = out / "runs"
+        self.runs = runs or out / "runs"
         self.table = out / TABLE_FILE
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Holds the folder for one sweep and removes what an earlier one left half-made."""
         with readable_errors(self.out):
+            self.out.mkdir(parents=True, exist_ok=True)
             self.runs.mkdir(parents=True, exist_ok=True)
-            lock = (self.out / "sweep.lock").open("w")
+            lock = self.runs.with_name(f"{self.runs.name}.lock").open("w")
         with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -68,6 +68,7 @@ class Result:
 
     grid: Grid
     out: Path
+    runs: Path
     cells: list[Cell]
     failures: list[Failure]
     made: int
@@ -87,35 +88,36 @@ class Result:
         values = {key.replace("__", "."): value for key, value in wanted.items()}
         for cell in self.cells:
             if all(cell.assignment.get(key) == value for key, value in values.items()):
-                return Run(self.out / "runs" / cell.key)
+                return Run(self.runs / cell.key)
         raise InputError("run", values, "no such cell in this sweep")
 
 
 def sweep(
-    source: str | Path | Mapping[str, Any],
+    source: str | Path | Mapping[str, Any] | Grid,
     out: Path | None = None,
     *,
     jobs: int | None = None,
     dask: str | None = None,
     keep: Keep = "records",
     kernel: str | None = None,
+    runs: Path | None = None,
     progress: Progress | None = None,
 ) -> Result:
     """Makes all runs of a sweep file (or a table of the same keys) that are not there, and the table of all.
 
     `jobs`: local processes, default one per CPU we may use. `dask`: address of a cluster that is to do it instead.
-    `kernel` replaces the kernel of all runs. Raises `InputError` before the first run if any run's scenario is wrong;
-    runs that fail do not raise, see `Result.failures`.
+    `kernel` replaces the kernel of all runs; `runs` is a folder of runs that sweeps share, default `out`/runs. Raises
+    `InputError` before the first run if any run's scenario is wrong; runs that fail do not raise: `Result.failures`.
     """
     progress = progress or Silent()
     if keep not in KEEPS:
         raise InputError("keep", keep, f"one of {', '.join(KEEPS)}")
     if jobs is not None and jobs < 1:
         raise InputError("jobs", jobs, "at least 1")
-    grid = file.read(source)
+    grid = source if isinstance(source, Grid) else file.read(source)
     scenarios = cell_.scenarios(grid, kernel)
     cells = cell_.cells(grid, scenarios, lambda name: kernels.ensure(name, progress.kernel).key)
-    store = Store(out or SWEEPS / grid.name, keep)
+    store = Store(out or SWEEPS / grid.name, keep, runs)
     with store.locked():
         missing = {cell.key: cell for cell in cells if not store.done(cell.key)}
         there = len({cell.key for cell in cells}) - len(missing)
@@ -128,7 +130,7 @@ def sweep(
             for cell in cells
             if store.summary(cell.key) is None
         ]
-    return Result(grid, store.out, cells, failures, len(missing), there)
+    return Result(grid, store.out, store.runs, cells, failures, len(missing), there)
 
 
 def _make(

@@ -112,6 +112,20 @@ def sweep(
     raise typer.Exit(run_sweep(file, out, jobs, dask, keep, kernel, not no_picture))
 
 
+@app.command("paper")
+def paper(
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID...]", help="Figures as A-5a; default all.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="One seed of each setting.")] = False,
+    kernel: Annotated[str | None, typer.Option(help="Another kernel than the paper's.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of runs and report; default papers.")] = None,
+    jobs: Annotated[int | None, typer.Option("-j", "--jobs", help="Runs at a time; default one per CPU.")] = None,
+) -> None:
+    """Run the papers' figures and judge what they say, claim by claim."""
+    from hourglass.cli.paper import run_papers
+
+    run_papers(ids or [], quick, kernel, out, jobs)
+
+
 @kernel_app.callback()
 def kernel_root(context: typer.Context) -> None:
     """Build and list guest kernels."""

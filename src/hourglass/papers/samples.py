@@ -20,15 +20,23 @@ def senders(run: Run) -> pl.DataFrame:
     return run.tcp.filter(known).sort("flow", "t_ns").with_columns(pl.col(fields).cast(pl.Int64))
 
 
+def middle(column: pl.Series) -> float:
+    """The median as a number. Raises LookupError when there is none."""
+    found = column.drop_nulls().cast(pl.Float64).median()
+    if not isinstance(found, float):
+        raise LookupError(f"no samples of {column.name}")
+    return found
+
+
 def below_tcp(run: Run) -> str:
     """What the sockets have in qdisc and NIC, and which term of the TSQ limit decides."""
     table = senders(run)
-    held = table["sk_wmem_alloc"].median()
+    held = middle(table["sk_wmem_alloc"])
     flows = table["flow"].n_unique()
     words = f"each of {flows} sockets has {held:,.0f} bytes of memory below TCP (median)"
     if "tsq_term" in table.columns and table["tsq_limit"].drop_nulls().len():
         terms = table.drop_nulls("tsq_term").group_by("tsq_term").len().sort("len", descending=True)
-        limit, skb = table["tsq_limit"].median(), table["tsq_truesize"].median()
+        limit, skb = middle(table["tsq_limit"]), middle(table["tsq_truesize"])
         words += (
             f"; the TSQ limit is {limit:,.0f}, by the term '{terms['tsq_term'][0]}', for skbs of {skb:,.0f} (truesize)"
         )
