@@ -67,6 +67,9 @@ def show(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario.")
     ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Print the ip and tc lines a scenario comes to.")] = False,
+    apply: Annotated[
+        str | None, typer.Option(metavar="NODE", help="Print the sysctl and tc lines that set up a machine like NODE.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Show what a name stands for.
@@ -75,7 +78,7 @@ def show(
     """
     from hourglass.cli.show import show_name
 
-    show_name(name, settings or [], plan, json)
+    show_name(name, settings or [], plan, apply, json)
 
 
 @app.command("compare")
