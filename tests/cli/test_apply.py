@@ -24,5 +24,5 @@ def test_the_stack_of_a_node_as_lines_of_sysctl_and_tc() -> None:
 
 
 def test_an_unknown_node_is_one_line() -> None:
-    with pytest.raises(InputError, match="no such node. Nodes: client, router, server"):
+    with pytest.raises(InputError, match=r"no such node\. Nodes: client, router, server"):
         show_apply(scenario.load("L100M"), "clint")

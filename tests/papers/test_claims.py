@@ -35,7 +35,7 @@ def test_every_figure_of_the_papers_is_there() -> None:
 
 def evidence(rows: list[dict[str, Any]], *keys: str) -> Evidence:
     table = pl.DataFrame([{"status": "done", **row} for row in rows])
-    return Evidence(SimpleNamespace(table=table, grid=SimpleNamespace(keys=keys)))  # type: ignore[arg-type]
+    return Evidence(SimpleNamespace(table=table, runs=Path("nowhere"), grid=SimpleNamespace(keys=keys)))  # type: ignore[arg-type]
 
 
 def verdicts(figure: str, rows: list[dict[str, Any]], *keys: str) -> dict[str, str]:

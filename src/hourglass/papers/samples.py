@@ -36,6 +36,8 @@ def below_tcp(run: Run) -> str:
     words = f"each of {flows} sockets has {held:,.0f} bytes of memory below TCP (median)"
     if "tsq_term" in table.columns and table["tsq_limit"].drop_nulls().len():
         terms = table.drop_nulls("tsq_term").group_by("tsq_term").len().sort("len", descending=True)
+        if terms["tsq_term"][0] == "off":
+            return f"{words}; TSQ is off"
         limit, skb = middle(table["tsq_limit"]), middle(table["tsq_truesize"])
         words += (
             f"; the TSQ limit is {limit:,.0f}, by the term '{terms['tsq_term'][0]}', for skbs of {skb:,.0f} (truesize)"
