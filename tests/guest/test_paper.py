@@ -11,11 +11,12 @@ pytestmark = pytest.mark.guest
 
 
 def test_a_figure_is_run_drawn_and_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    paper.run_papers(["A-4"], True, None, tmp_path, None)
+    paper.run_papers(["A-4"], True, None, tmp_path, None, tmp_path / "pages")
     told = capsys.readouterr().out
     assert told.count("  holds  ") == 3
     assert (tmp_path / "A-4.png").stat().st_size > 10_000
     page = (tmp_path / "paper-a.md").read_text()
     assert page.count("| holds |") == 3
+    assert {path.name for path in (tmp_path / "pages").iterdir()} == {"paper-a.md", "A-4.png"}
     assert "data:image/png;base64" in (tmp_path / "report.html").read_text()
     assert len(list((tmp_path / "runs").glob("*"))) == 4

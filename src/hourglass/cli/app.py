@@ -121,12 +121,13 @@ def paper(
     quick: Annotated[bool, typer.Option("--quick", help="One seed of each setting.")] = False,
     kernel: Annotated[str | None, typer.Option(help="Another kernel than the paper's.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of runs and report; default papers.")] = None,
+    pages: Annotated[Path | None, typer.Option(metavar="DIR", help="Copy the pages and their pictures there.")] = None,
     jobs: Annotated[int | None, typer.Option("-j", "--jobs", help="Runs at a time; default one per CPU.")] = None,
 ) -> None:
     """Run the papers' figures and judge what they say, claim by claim."""
     from hourglass.cli.paper import run_papers
 
-    run_papers(ids or [], quick, kernel, out, jobs)
+    run_papers(ids or [], quick, kernel, out, jobs, pages)
 
 
 @kernel_app.callback()

@@ -12,6 +12,7 @@ import numpy as np
 
 from hourglass.papers import samples
 from hourglass.papers.model import Claim, Evidence, Figure, Finding, ratio
+from hourglass.papers.rules import CAP
 from hourglass.results.series import loaded_window, tcp_rtt_ms
 
 TCP, PING, UP = "tcp_rtt_p50_ms", "ping_icmp_p50_ms", "upload_mbps"
@@ -137,7 +138,7 @@ FIGURES = (
         "A-5a",
         "TCP RTT: CUBIC, pfifo_fast",
         "candles",
-        (_orders("L10M", 2), _orders("L100M", 2), _orders("LR1000M", 1)),
+        (_orders("L10M", 2), _orders("L100M", 2), _orders("LR1000M", 1), CAP),
     ),
     Figure(
         "A-5b",

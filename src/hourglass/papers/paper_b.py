@@ -14,6 +14,7 @@ from hourglass.papers.samples import middle, senders
 PING, UP, DOWN = "ping_icmp_p50_ms", "upload_mbps", "download_mbps"
 Check = Callable[[Evidence], tuple[bool, str]]
 Where = dict[str, object]
+MOST_SUBFRAMES = 32
 
 
 def _name(where: Where) -> str:
@@ -55,6 +56,16 @@ def fair(**where: object) -> Check:
     return check
 
 
+def more(column: str, than: str, one: Where, other: Where | None = None, by: float = 0) -> Check:
+    """`column` of one setting is more than `than` of another (default: the same) by at least `by`."""
+
+    def check(e: Evidence) -> tuple[bool, str]:
+        a, b = e.value(column, **one), e.value(than, **(other or one))
+        return a > b + by, f"{_name(one)} {a:.3g}, {_name(other or one)} {b:.3g}"
+
+    return check
+
+
 def rising(column: str, axis: str, **where: object) -> Check:
     """The last value of an axis has at least 1.2 times the first's, and no step falls by more than 5 %."""
 
@@ -83,6 +94,30 @@ def _shift(e: Evidence) -> Finding:
         raise LookupError("this kernel does not tell sk_pacing_shift")
     shift = int(middle(table["tsq_shift"]))
     return Finding(shift == 10, f"sk_pacing_shift is {shift}: 1/{2**shift} s of data", "mac80211 sets it")
+
+
+def _counter(e: Evidence, word: str) -> list[int]:
+    """Values of a NIC's counters with this word in their names. Raises LookupError."""
+    table = e.runs()[0].ethtool
+    found = [int(v) for name, v in table.select("name", "value").iter_rows() if word in name] if table.height else []
+    if not found:
+        raise LookupError(f"no counter of {word} in the records")
+    return found
+
+
+def _aggregates(e: Evidence) -> Finding:
+    most = max(_counter(e, "ampdu_max_subframes"))
+    return Finding(
+        most < MOST_SUBFRAMES, f"the largest aggregate has {most} subframes", "mac80211's and ath9k's bound is 32"
+    )
+
+
+def _bql(e: Evidence) -> Finding:
+    table = e.runs()[0].tables.get("queue")
+    if table is None or not (radios := table.filter(table["device"].str.starts_with("wlan"))).height:
+        raise LookupError("no queue samples of a Wi-Fi device")
+    limit = int(radios["bql_limit"].fill_null(0).to_numpy().max())
+    return Finding(limit > 0, f"BQL's limit of the Wi-Fi device: {limit}", "no mac80211 driver has BQL")
 
 
 def _ccs(*names: str, but: tuple[str, ...] = ()) -> list[str]:
@@ -133,6 +168,8 @@ FIGURES = (
                 _ratio_only_latency,
                 tolerance="below 5 % of throughput at 8 ms",
             ),
+            Claim("D-6", "FQ-CoDel's 5 ms bound aggregates", f"fewer than {MOST_SUBFRAMES} subframes", _aggregates),
+            Claim("D-7", "BQL is the driver's last queue limit", "the device has a BQL limit", _bql),
         ),
     ),
     Figure(
@@ -239,6 +276,7 @@ FIGURES = (
                     for check in (near(UP, 80, cc=cc), below(DOWN, 20, cc=cc))
                 ],
             ),
+            claim("B-5", 5, "BBR: down above up", more(DOWN, UP, {"cc": "bbr"}), tolerance="more"),
         ),
     ),
     Figure(
@@ -318,6 +356,13 @@ FIGURES = (
                 near(PING, 70, tsq="off"),
             ),
             Claim("D-4", "TSQ holds 1 ms of data on Wi-Fi too", "sk_pacing_shift is 10", _shift),
+            claim(
+                "B-9",
+                3,
+                "64 KB has a lower latency than standard TSQ",
+                more(PING, PING, {"tsq": "default"}, {"tsq": "64KiB"}),
+                tolerance="lower",
+            ),
         ),
     ),
     Figure(
@@ -375,6 +420,13 @@ FIGURES = (
                 near(UP, 100, cc="reno"),
                 near(PING, 7, cc="reno"),
             ),
+            claim(
+                "B-13",
+                2,
+                "BBR and New Vegas have the lowest goodput",
+                *[more(UP, UP, {"cc": cc}, {"cc": low}) for cc in ("cubic", "reno", "yeah") for low in ("bbr", "nv")],
+                tolerance="lower than each of the others",
+            ),
         ),
     ),
     Figure(
@@ -389,6 +441,16 @@ FIGURES = (
                 "BBR with standard TSQ below 10 ms",
                 below(PING, 10, cc="bbr", tsq="default"),
                 tolerance="10 ms",
+            ),
+            claim(
+                "B-14",
+                3,
+                "64 KB costs about 10 ms, but not of BBR",
+                *[
+                    more(PING, PING, {"cc": cc, "tsq": "64KiB"}, {"cc": cc, "tsq": "default"}, by=5)
+                    for cc in ("cubic", "nv", "reno", "yeah")
+                ],
+                tolerance="5 ms or more",
             ),
         ),
     ),

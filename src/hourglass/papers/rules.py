@@ -14,6 +14,7 @@ from hourglass.results.run import Run
 
 PING = "ping_icmp_p50_ms"
 MTU_SEGMENT = 1448
+PAPERS_CAP = 128 << 10
 
 
 def _probe(run: Run, column: str) -> pl.Series:
@@ -58,10 +59,19 @@ def _floor(e: Evidence) -> Finding:
 
 
 def _cap(e: Evidence) -> Finding:
-    terms = _probe(_cubic(e), "tsq_term").to_list()
+    run = e.runs(scenario="LR1000M", tsq="default")[0]
+    most = int(_probe(run, "tsq_limit").to_numpy().max())
+    terms = _probe(run, "tsq_term").to_list()
     capped = sum(term == "cap" for term in terms)
-    most = int(_probe(_cubic(e), "tsq_limit").to_numpy().max())
-    return Finding(capped > 0, f"the cap decided {capped} of {len(terms)} samples", f"highest limit {most:,} bytes")
+    how = f"tcp_limit_output_bytes decided {capped} of {len(terms)} samples, the other terms the rest"
+    return Finding(most <= PAPERS_CAP, f"the highest limit on LR1000M is {most:,} bytes", how)
+
+
+def _bbr_alone(e: Evidence) -> Finding:
+    held = samples.growth(e.runs(cc="bbr", ca=120)[0], "hold_pacing_ns")
+    if not held:
+        _probe(e.runs(cc="bbr", ca=120)[0], "hold_pacing_ns")
+    return Finding(held > 0, f"below pfifo_fast unsent data waited {held / 1e9:.3g} s for pacing")
 
 
 def _bbr_paces(e: Evidence) -> Finding:
@@ -103,6 +113,8 @@ def _one_ms(e: Evidence) -> Finding:
     return Finding(max(found.values()) <= 4, f"ping of four flows: {measured}", how)
 
 
+CAP = Claim("D-3", "TSQ's limit is at most tcp_limit_output_bytes, 128 KB", "128 KiB", _cap)
+
 FIGURES = (
     Figure(
         "A-rules",
@@ -119,7 +131,7 @@ FIGURES = (
             ),
             Claim("D-1", "the pacing rate divides by the base RTT", "in 99 % of the samples", _base_rtt),
             Claim("D-2", "TSQ's floor is 2 packets of data", "exact", _floor),
-            Claim("D-3", "tcp_limit_output_bytes bounds TSQ", "it decides a sample", _cap),
+            Claim("D-8", "BBR paces itself, without fq", "unsent data waits for pacing", _bbr_alone),
             Claim("D-5", "pacing changes CUBIC's sending", "unsent data waits for pacing", _pacing_acts),
         ),
     ),

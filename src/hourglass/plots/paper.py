@@ -80,9 +80,12 @@ def series(title: str, columns: Sequence[tuple[str, Sequence[tuple[str, Run]]]],
                 rtt = tcp_rtt_ms(run, 0).within(window)
                 below.plot(rtt.t_s, rtt.values, color=colour, linewidth=1.0, label=label)
             above.set_title(name)
-            above.set_ylim(bottom=0)
             below.set_xlabel("test time (s)")
-            below.set_ylim(bottom=0)
+        grid[0][0].set_ylim(0, grid[0][0].get_ylim()[1] * 1.1)
+        if style.wants_log(np.concatenate([line.get_ydata() for axes in grid[1] for line in axes.get_lines()])):
+            style.log_y(grid[1][0])
+        else:
+            grid[1][0].set_ylim(bottom=0)
         grid[0][0].set_ylabel("goodput (Mbit/s)")
         grid[1][0].set_ylabel("TCP RTT of flow 1 (ms)")
         grid[0][0].legend(loc="lower left")
