@@ -21,12 +21,14 @@ NO_LICENCE_LINE = {".lock", ".png", ".svg", ".txt", ".json", ""}
 MOST_LINES = 500
 
 FORBIDDEN = {
-    "scenario": {"plan", "engine", "results", "plots", "report", "cli", "runner"},
-    "plan": {"engine", "results", "plots", "report", "cli", "runner"},
-    "engine": {"scenario", "plan", "results", "plots", "report", "cli", "runner"},
-    "results": {"plan", "engine", "plots", "report", "cli", "runner"},
-    "plots": {"scenario", "plan", "engine", "report", "cli", "runner"},
-    "report": {"plan", "engine", "plots", "cli", "runner"},
+    "scenario": {"plan", "engine", "results", "plots", "report", "cli", "runner", "campaign", "papers"},
+    "plan": {"engine", "results", "plots", "report", "cli", "runner", "campaign", "papers"},
+    "engine": {"scenario", "plan", "results", "plots", "report", "cli", "runner", "campaign", "papers"},
+    "results": {"plan", "engine", "plots", "report", "cli", "runner", "campaign", "papers"},
+    "plots": {"scenario", "plan", "engine", "report", "cli", "runner", "campaign", "papers"},
+    "report": {"plan", "engine", "plots", "cli", "runner", "campaign", "papers"},
+    "campaign": {"plan", "plots", "report", "cli", "papers"},
+    "papers": {"plan", "engine", "report", "cli"},
 }
 """What each folder must not know (ARCHITECTURE.md, "Map")."""
 

@@ -67,6 +67,9 @@ def show(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario.")
     ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Print the ip and tc lines a scenario comes to.")] = False,
+    apply: Annotated[
+        str | None, typer.Option(metavar="NODE", help="Print the sysctl and tc lines that set up a machine like NODE.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Show what a name stands for.
@@ -75,7 +78,7 @@ def show(
     """
     from hourglass.cli.show import show_name
 
-    show_name(name, settings or [], plan, json)
+    show_name(name, settings or [], plan, apply, json)
 
 
 @app.command("compare")
@@ -114,6 +117,40 @@ def report(
     from hourglass.cli.report import report_runs
 
     report_runs(runs, out)
+
+
+@app.command("sweep")
+def sweep(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A sweep file (TOML): a scenario and its axes.")],
+    jobs: Annotated[int | None, typer.Option("-j", "--jobs", help="Runs at a time; default one per CPU.")] = None,
+    dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Let this Dask cluster make the runs.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the sweep; default sweeps/NAME.")] = None,
+    keep: Annotated[str, typer.Option(help="What stays of each run: records, or its summary.")] = "records",
+    kernel: Annotated[str | None, typer.Option(help="Kernel of all runs.")] = None,
+    no_picture: Annotated[bool, typer.Option("--no-picture", help="Draw no picture.")] = False,
+) -> None:
+    """Make a grid of runs and one table of all.
+
+    Runs that are there are not made again, so an interrupted sweep goes on where it was.
+    """
+    from hourglass.cli.sweep import run_sweep
+
+    raise typer.Exit(run_sweep(file, out, jobs, dask, keep, kernel, not no_picture))
+
+
+@app.command("paper")
+def paper(
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID...]", help="Figures as A-5a; default all.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="One seed of each setting.")] = False,
+    kernel: Annotated[str | None, typer.Option(help="Another kernel than the paper's.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of runs and report; default papers.")] = None,
+    pages: Annotated[Path | None, typer.Option(metavar="DIR", help="Copy the pages and their pictures there.")] = None,
+    jobs: Annotated[int | None, typer.Option("-j", "--jobs", help="Runs at a time; default one per CPU.")] = None,
+) -> None:
+    """Run the papers' figures and judge what they say, claim by claim."""
+    from hourglass.cli.paper import run_papers
+
+    run_papers(ids or [], quick, kernel, out, jobs, pages)
 
 
 @kernel_app.callback()

@@ -4,7 +4,8 @@
 `style` is the look and the saving, `kinds` the table of all kinds of pictures, one file of its name draws each:
 `candlestick` in the form of the papers, `timeseries` one run, `scatter`, `cdf`, `box`, `fairness`;
 `anatomy` says where the time goes, `layers` the same over time, `queues` what queues, TCP Small Queues and cwnd do.
-Same runs, same bytes: no picture holds a time stamp or a random id.
+`sweep` shows a grid of runs, `paper` a figure of the papers. Same runs, same bytes: no picture holds a time stamp or a
+random id.
 """
 
 from hourglass.plots.anatomy import anatomy
@@ -12,6 +13,7 @@ from hourglass.plots.candlestick import candlestick
 from hourglass.plots.kinds import KINDS, draw
 from hourglass.plots.layers import layers
 from hourglass.plots.queues import queues
+from hourglass.plots.sweep import sweep
 from hourglass.plots.timeseries import timeseries
 
-__all__ = ["KINDS", "anatomy", "candlestick", "draw", "layers", "queues", "timeseries"]
+__all__ = ["KINDS", "anatomy", "candlestick", "draw", "layers", "queues", "sweep", "timeseries"]
