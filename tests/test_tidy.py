@@ -24,7 +24,8 @@ FORBIDDEN = {
     "scenario": {"plan", "engine", "results", "plots", "cli", "runner"},
     "plan": {"engine", "results", "plots", "cli", "runner"},
     "engine": {"scenario", "plan", "results", "plots", "cli", "runner"},
-    "results": {"plan", "engine", "plots", "cli", "runner"},
+    "results": {"plan", "engine", "flent", "plots", "cli", "runner"},
+    "flent": {"plan", "engine", "plots", "cli", "runner"},
     "plots": {"scenario", "plan", "engine", "cli", "runner"},
 }
 """What each folder must not know (ARCHITECTURE.md, "Map")."""
