@@ -153,6 +153,17 @@ def paper(
     run_papers(ids or [], quick, kernel, out, jobs, pages)
 
 
+@app.command("export")
+def export(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
+    out: Annotated[Path | None, typer.Option(help="Folder for the files; default: each run's directory.")] = None,
+) -> None:
+    """Write runs as Flent data files (.flent.gz)."""
+    from hourglass.cli.export import export_runs
+
+    export_runs(runs, out)
+
+
 @kernel_app.callback()
 def kernel_root(context: typer.Context) -> None:
     """Build and list guest kernels."""

@@ -61,10 +61,10 @@ class Test(Table):
         default="", description="The node that listens; default: the host named server, else the last host."
     )
     upload_streams: Streams | None = Field(
-        default=None, description="Flows from client to server; tcp_nup only, default 1."
+        default=None, description="Flows from client to server; tcp_nup and rrul_be_nflows, default 1."
     )
     download_streams: Streams | None = Field(
-        default=None, description="Flows from server to client; tcp_ndown only, default 1."
+        default=None, description="Flows from server to client; tcp_ndown and rrul_be_nflows, default 1."
     )
     length: Length = Field(default=30, description="How long the flows send.")
     delay: Seconds = Field(
