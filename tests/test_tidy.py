@@ -21,11 +21,15 @@ NO_LICENCE_LINE = {".lock", ".png", ".svg", ".txt", ".json", ""}
 MOST_LINES = 500
 
 FORBIDDEN = {
-    "scenario": {"plan", "engine", "results", "plots", "cli", "runner"},
-    "plan": {"engine", "results", "plots", "cli", "runner"},
-    "engine": {"scenario", "plan", "results", "plots", "cli", "runner"},
-    "results": {"plan", "engine", "plots", "cli", "runner"},
-    "plots": {"scenario", "plan", "engine", "cli", "runner"},
+    "scenario": {"plan", "engine", "results", "flent", "plots", "report", "cli", "runner", "campaign", "papers"},
+    "plan": {"engine", "results", "flent", "plots", "report", "cli", "runner", "campaign", "papers"},
+    "engine": {"scenario", "plan", "results", "flent", "plots", "report", "cli", "runner", "campaign", "papers"},
+    "results": {"plan", "engine", "flent", "plots", "report", "cli", "runner", "campaign", "papers"},
+    "flent": {"plan", "engine", "plots", "report", "cli", "runner", "campaign", "papers"},
+    "plots": {"scenario", "plan", "engine", "flent", "report", "cli", "runner", "campaign", "papers"},
+    "report": {"plan", "engine", "flent", "plots", "cli", "runner", "campaign", "papers"},
+    "campaign": {"plan", "flent", "plots", "report", "cli", "papers"},
+    "papers": {"plan", "engine", "flent", "report", "cli"},
 }
 """What each folder must not know (ARCHITECTURE.md, "Map")."""
 

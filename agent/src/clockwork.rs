@@ -72,7 +72,7 @@ impl<'a> Clockwork<'a> {
 
     pub fn run(mut self) -> Result<()> {
         report::ready(self.epoch.monotonic_ns);
-        sys::become_exact(sys::Rank::Acts);
+        sys::become_exact();
         self.write_facts()?;
         let mut now = -1;
         while let Some((t_ns, action)) = self.agenda.pop() {

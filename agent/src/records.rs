@@ -16,7 +16,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::RecordBatch;
-use arrow_ipc::writer::StreamWriter;
+use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
+use arrow_ipc::CompressionType;
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 
 use crate::column::{Buffer, Cell, Column};
@@ -56,7 +57,8 @@ impl Pending {
         self.rows = 0;
         let arrays = self.buffers.iter_mut().map(Buffer::take).collect();
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays)?;
-        let mut writer = StreamWriter::try_new(Vec::new(), &self.schema)?;
+        let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::LZ4_FRAME))?;
+        let mut writer = StreamWriter::try_new_with_options(Vec::new(), &self.schema, options)?;
         writer.write(&batch)?;
         writer.into_inner()
     }

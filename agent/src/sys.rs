@@ -52,19 +52,18 @@ pub fn raise_file_limit() {
     }
 }
 
-/// Which of two exact threads comes first at an instant: the higher one.
-#[derive(Clone, Copy)]
-pub enum Rank {
-    Acts = 1,
-    /// Samples are of the state before what is done at their instant.
-    Samples = 2,
+/// The lowest priority for the calling thread: it runs when all others sleep, and so changes nothing for them.
+pub fn become_last() {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the pointer is to a live value; the call changes only the scheduling of this thread.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
 }
 
 /// Real-time priority for the calling thread. Sleeps of an ordinary thread end up to `timer_slack_ns` (50 µs) late,
 /// those of a real-time thread on the dot, and what it does at an instant comes before what it wakes.
 /// Threads made later have to ask for themselves; without the privilege it stays an ordinary thread.
-pub fn become_exact(rank: Rank) {
-    let parameters = libc::sched_param { sched_priority: rank as libc::c_int };
+pub fn become_exact() {
+    let parameters = libc::sched_param { sched_priority: 1 };
     // SAFETY: the pointer is to a live value; the call changes only the scheduling of this thread.
     unsafe {
         libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters)

@@ -110,7 +110,7 @@ fn commands(plan: &Plan, zero_ns: i64) -> Vec<(Option<&str>, String)> {
 
 /// Until the probe has no more to give. Between reads time passes; what a read gave is written at one instant.
 fn read(mut probe: impl Read, mut rows: Rows, records: &Shared) -> Result<()> {
-    sys::become_exact(sys::Rank::Samples);
+    sys::become_last();
     let mut buffer = vec![0; BUFFER];
     loop {
         match probe.read(&mut buffer) {

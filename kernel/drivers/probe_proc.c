@@ -3,9 +3,10 @@
  * probe: /proc/hourglass/probe. Commands in, records out; probe_abi.h says
  * which.
  *
- * Records are gathered in chunks and handed over whole. The reader sleeps in
- * read(), which therefore also keeps the clock of the samples: a sample costs a
- * timer, and no system call.
+ * Records are gathered in chunks and handed over whole. Samples are taken by a
+ * timer's softirq, before any process runs at their instant. The reader must be
+ * one that waits for all others (SCHED_IDLE): it would change the order in which
+ * they run.
  *
  * parameter		unit	value	why
  * PROBE_CHUNK		bytes	65536	what kmalloc() gives without searching
@@ -18,6 +19,7 @@
 #include <linux/proc_fs.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+#include <linux/version.h>
 #include <linux/wait.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
@@ -185,6 +187,46 @@ static int probe_command_capture(const char *words)
 	return 0;
 }
 
+/* When something is due next. */
+static s64 probe_due(void)
+{
+	return min(next_sample, next_totals);
+}
+
+/* Does what is due by now. */
+static enum hrtimer_restart probe_tick(struct hrtimer *timer)
+{
+	s64 now = ktime_get_ns();
+
+	if (!probe_on)
+		return HRTIMER_NORESTART;
+	while (next_sample <= now) {
+		probe_sample(next_sample);
+		next_sample += sample_ns;
+	}
+	while (next_totals <= now) {
+		probe_totals(next_totals);
+		next_totals += totals_ns;
+	}
+	hrtimer_set_expires(timer, ns_to_ktime(probe_due()));
+	return HRTIMER_RESTART;
+}
+
+static void probe_clock_start(void)
+{
+	static struct hrtimer timer;
+
+	if (probe_due() == S64_MAX)
+		return;
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+	hrtimer_setup(&timer, probe_tick, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+#else
+	hrtimer_init(&timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	timer.function = probe_tick;
+#endif
+	hrtimer_start(&timer, ns_to_ktime(probe_due()), HRTIMER_MODE_ABS_SOFT);
+}
+
 static int probe_command_start(const char *words)
 {
 	int error;
@@ -201,6 +243,7 @@ static int probe_command_start(const char *words)
 	next_sample = sample_ns ? epoch : S64_MAX;
 	next_totals = totals_ns ? epoch + totals_ns : S64_MAX;
 	probe_on = true;
+	probe_clock_start();
 	return 0;
 }
 
@@ -288,25 +331,6 @@ static bool probe_sleep(s64 until_ns)
 	return !signal_pending(current);
 }
 
-/* Does what is due by now. */
-static void probe_tick(void)
-{
-	s64 now = ktime_get_ns();
-
-	if (stopped)
-		return;
-	while (next_sample <= now) {
-		probe_sample(next_sample);
-		next_sample += sample_ns;
-	}
-	while (next_totals <= now) {
-		local_bh_disable();
-		probe_totals(next_totals);
-		local_bh_enable();
-		next_totals += totals_ns;
-	}
-}
-
 /* Copies whole records out. */
 static ssize_t probe_take(char __user *to, size_t size)
 {
@@ -341,7 +365,6 @@ static ssize_t probe_read(struct file *file, char __user *to, size_t size, loff_
 	s64 patience = ktime_get_ns() + PROBE_PATIENCE;
 
 	wanted = size / 2;
-	probe_tick();
 	while (!stopped && waiting < wanted) {
 		s64 now = ktime_get_ns();
 
@@ -350,9 +373,8 @@ static ssize_t probe_read(struct file *file, char __user *to, size_t size, loff_
 				break;
 			patience = now + PROBE_PATIENCE;
 		}
-		if (!probe_sleep(min3(next_sample, next_totals, patience)))
+		if (!probe_sleep(patience))
 			return -EINTR;
-		probe_tick();
 	}
 	wanted = 0;
 	return probe_take(to, size);

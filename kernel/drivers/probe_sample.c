@@ -2,7 +2,8 @@
 /*
  * probe: sockets and queues at an instant, sums and balances.
  *
- * Runs in the context of the process that reads. The sockets are asked as
+ * Runs in softirq, while no process holds a socket: time moves on only when all
+ * processes sleep. The sockets are asked as
  * sock_diag asks them (tcp_get_info(), the congestion control's get_info()), so
  * that the answers are the same.
  */
@@ -25,7 +26,8 @@ static void probe_sample_tcp(struct probe_connection *connection, unsigned int s
 	struct probe_tcp *tcp;
 	int attribute = 0;
 
-	if (!sk || sk->sk_state == TCP_CLOSE || sk->sk_state == TCP_SYN_SENT)
+	if (!sk || sk->sk_state == TCP_CLOSE || sk->sk_state == TCP_SYN_SENT ||
+	    WARN_ON_ONCE(sock_owned_by_user(sk)))
 		return;
 	BUILD_BUG_ON(sizeof(info) > sizeof(tcp->info) || sizeof(cc) > sizeof(tcp->ca_info));
 	tcp_get_info(sk, &info);
@@ -89,7 +91,7 @@ static void probe_sample_queue(const struct wire_nic *nic, void *context)
 #endif
 }
 
-/* Every socket and every queue. Takes socket locks: only with bottom halves on. */
+/* Every socket and every queue. */
 void probe_sample(s64 t_ns)
 {
 	struct probe_connection *connection;
@@ -98,9 +100,7 @@ void probe_sample(s64 t_ns)
 	list_for_each_entry(connection, &probe_connections, list)
 		for (side = 0; side < 2; side++)
 			probe_sample_tcp(connection, side, t_ns);
-	rcu_read_lock_bh();
 	wire_each(probe_sample_queue, &t_ns);
-	rcu_read_unlock_bh();
 }
 
 static void probe_totals_of(const struct probe_watch *watch, u8 way, bool data, s64 t_ns)

@@ -22,6 +22,11 @@
 static DEFINE_HASHTABLE(slots, PROBE_HASH_BITS);
 static struct kmem_cache *slot_cache;
 
+static const enum probe_layer layer_of[HOP_COUNT] = {
+	[HOP_RX] = PROBE_RX,	 [HOP_STACK] = PROBE_STACK, [HOP_QDISC] = PROBE_QDISC,
+	[HOP_RING] = PROBE_RING, [HOP_WIRE] = PROBE_WIRE,   [HOP_PROPAGATION] = PROBE_PROPAGATION,
+};
+
 static u64 probe_hash(u64 who, u64 what)
 {
 	return who * 0x9e3779b97f4a7c15ULL ^ what;
@@ -55,9 +60,10 @@ struct probe_slot *probe_slot_new(const struct probe_packets *packets, u32 index
 
 	if (!slot_cache)
 		slot_cache = KMEM_CACHE(probe_slot, 0);
-	slot = slot_cache ? kmem_cache_zalloc(slot_cache, GFP_ATOMIC) : NULL;
+	slot = slot_cache ? kmem_cache_alloc(slot_cache, GFP_ATOMIC) : NULL;
 	if (!slot)
 		return NULL;
+	memset(slot, 0, offsetof(struct probe_slot, visit[1]));
 	INIT_LIST_HEAD(&slot->received);
 	slot->who = probe_who(packets);
 	slot->what = probe_what(packets, index);
@@ -131,9 +137,6 @@ void probe_slot_visit(struct probe_slot *slot, int node)
 /* Writes out the layers of each visit. */
 void probe_slot_layers(const struct probe_slot *slot, struct probe_visit *visit)
 {
-	static const enum probe_layer layer_of[HOP_COUNT] = { PROBE_RX,	   PROBE_STACK,
-							      PROBE_QDISC, PROBE_RING,
-							      PROBE_WIRE,  PROBE_PROPAGATION };
 	unsigned int i, hop;
 
 	memset(visit, 0, slot->visits * sizeof(*visit));
@@ -165,27 +168,35 @@ static struct probe_sums *probe_sums(struct probe_way *way, bool data, u16 node)
 	return &(*sums)[i];
 }
 
-static void probe_slot_add(struct probe_slot *slot, const struct probe_visit *visit)
+/* Adds the packet's layers to its stream's sums. */
+static void probe_slot_add(const struct probe_slot *slot)
 {
-	unsigned int i, layer;
-	s64 total = 0;
+	struct probe_way *way = &slot->watch->way[slot->way];
+	bool data = slot->content == PROBE_DATA || slot->content == PROBE_DATAGRAM;
+	s64 total = slot->reorder_ns + slot->read_ns;
+	struct probe_sums *sums = NULL;
+	unsigned int i, j;
 
 	for (i = 0; i < slot->visits; i++) {
-		struct probe_sums *sums =
-			probe_sums(&slot->watch->way[slot->way],
-				   slot->content == PROBE_DATA || slot->content == PROBE_DATAGRAM,
-				   visit[i].node);
+		const struct probe_visited *visit = &slot->visit[i];
 
-		for (layer = 0; layer < PROBE_LAYER_COUNT; layer++) {
-			total += visit[i].layer_ns[layer];
-			if (sums)
-				sums->ns[layer] += visit[i].layer_ns[layer];
+		sums = probe_sums(way, data, visit->node);
+		if (!sums)
+			return;
+		sums->packets++;
+		for (j = 0; j < HOP_COUNT; j++) {
+			sums->ns[layer_of[j]] += visit->ns[j];
+			total += visit->ns[j];
 		}
-		if (sums)
-			sums->packets++;
+		for (j = 0; !i && j < ARRAY_SIZE(slot->sender_ns); j++) {
+			sums->ns[PROBE_CWND + j] += slot->sender_ns[j];
+			total += slot->sender_ns[j];
+		}
 	}
+	sums->ns[PROBE_REORDER] += slot->reorder_ns;
+	sums->ns[PROBE_READ] += slot->read_ns;
 	if (WARN_ON_ONCE(total != slot->at_ns - slot->begin_ns))
-		slot->watch->way[slot->way].unmatched++;
+		way->unmatched++;
 }
 
 /*
@@ -194,7 +205,6 @@ static void probe_slot_add(struct probe_slot *slot, const struct probe_visit *vi
  */
 void probe_slot_finish(struct probe_slot *slot)
 {
-	struct probe_visit visit[PROBE_VISITS];
 	struct probe_packet *packet;
 
 	slot->watch->way[slot->way].delivered++;
@@ -203,8 +213,7 @@ void probe_slot_finish(struct probe_slot *slot)
 		probe_slot_free(slot);
 		return;
 	}
-	probe_slot_layers(slot, visit);
-	probe_slot_add(slot, visit);
+	probe_slot_add(slot);
 	if (probe_kept(slot)) {
 		packet = probe_emit(PROBE_PACKET, struct_size(packet, visit, slot->visits));
 		if (packet) {
@@ -216,7 +225,7 @@ void probe_slot_finish(struct probe_slot *slot)
 			packet->data = slot->content == PROBE_DATA ||
 				       slot->content == PROBE_DATAGRAM;
 			packet->visits = slot->visits;
-			memcpy(packet->visit, visit, slot->visits * sizeof(*visit));
+			probe_slot_layers(slot, packet->visit);
 		}
 	}
 	probe_slot_free(slot);

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hourglass.campaign.sweep import sweep
     from hourglass.results.run import Run
     from hourglass.runner import run
 
-__all__ = ["load", "run"]
+__all__ = ["load", "run", "sweep"]
 
 
 def load(path: str | Path) -> "Run":
@@ -27,12 +28,16 @@ def load(path: str | Path) -> "Run":
 
 
 def __getattr__(name: str) -> Any:
-    """`hourglass.run` and the folders are imported when first used, so that the command line starts fast."""
+    """The functions and the folders are imported when first used, so that the command line starts fast."""
     if name == "run":
         from hourglass.runner import run
 
         return run
-    if name in ("scenario", "plan", "engine", "results", "plots"):
+    if name == "sweep":
+        from hourglass.campaign.sweep import sweep
+
+        return sweep
+    if name in ("campaign", "papers", "scenario", "plan", "engine", "results", "plots", "report"):
         from importlib import import_module
 
         return import_module(f"hourglass.{name}")

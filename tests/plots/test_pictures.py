@@ -3,15 +3,17 @@
 
 import importlib
 
+import numpy as np
 import pytest
 from results import synthetic_probe
 from results.synthetic import MS, Flow, Probe, Recipe, make
 
 import hourglass
 from hourglass.errors import HourglassError, InputError
-from hourglass.plots import anatomy, candlestick, layers, queues, timeseries
+from hourglass.plots import KINDS, anatomy, candlestick, draw, layers, queues, timeseries
 from hourglass.plots.anatomy import bars
 from hourglass.plots.layers import steps_ms
+from hourglass.plots.scatter import ellipse
 from hourglass.plots.style import wants_log
 
 
@@ -27,12 +29,12 @@ def runs(tmp_path_factory):
     return [hourglass.load(make(root / str(i), recipe)) for i, recipe in enumerate(recipes)]
 
 
-@pytest.mark.parametrize("suffix", ["png", "svg"])
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
 def test_the_same_runs_give_the_same_bytes(runs, tmp_path, suffix):
-    for name, draw in (("c", lambda p: candlestick(runs[:2], ["a", "b"], p)), ("t", lambda p: timeseries(runs[0], p))):
+    for name, made in (("c", lambda p: candlestick(runs[:2], ["a", "b"], p)), ("t", lambda p: timeseries(runs[0], p))):
         pictures = [tmp_path / f"{name}{i}.{suffix}" for i in range(2)]
         for picture in pictures:
-            draw(picture)
+            made(picture)
         first, second = (picture.read_bytes() for picture in pictures)
         assert first == second
         assert len(first) > 10_000
@@ -67,7 +69,7 @@ def test_candles_are_drawn_at_the_percentiles(runs, tmp_path, monkeypatch):
 
 
 def test_an_unknown_suffix_is_the_users_mistake(runs, tmp_path):
-    with pytest.raises(InputError, match=r"picture = .*\.png or \.svg"):
+    with pytest.raises(InputError, match=r"picture = .*\.png, \.svg or \.pdf"):
         timeseries(runs[0], tmp_path / "x.jpg")
 
 
@@ -79,6 +81,39 @@ def test_a_place_that_cannot_be_written_is_one_clear_line(runs, tmp_path):
 @pytest.mark.parametrize(("values", "log"), [([1, 30], False), ([1, 31], True), ([0, 1000], False), ([], False)])
 def test_log_axes_begin_above_a_span_of_thirty(values, log):
     assert wants_log(values) == log
+
+
+PROBED = ("anatomy", "layers", "queues")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in PROBED])
+def test_every_kind_draws_the_same_bytes_and_names_its_units(runs, tmp_path, monkeypatch, kind):
+    monkeypatch.setitem(hourglass.plots.style.RC, "svg.fonttype", "none")
+    for name in ("a", "b"):
+        draw(kind, runs[:1] if KINDS[kind].most_runs else [runs[0], runs[1], runs[3]], tmp_path / f"{name}.svg")
+    text = (tmp_path / "a.svg").read_text()
+    assert text == (tmp_path / "b.svg").read_text()
+    assert "(ms" in text or "Mbit/s" in text
+
+
+@pytest.mark.parametrize("kind", [kind for kind, about in KINDS.items() if about.needs_flows])
+def test_kinds_that_need_flows_say_so(runs, tmp_path, kind):
+    with pytest.raises(InputError, match=f"{kind} needs flows, and the test tcp_nup has none"):
+        draw(kind, [runs[2]], tmp_path / "x.png")
+
+
+def test_a_kind_of_one_run_refuses_two(runs, tmp_path):
+    with pytest.raises(InputError, match="timeseries shows 1 run only"):
+        draw("timeseries", runs[:2], tmp_path / "x.png")
+
+
+def test_the_ellipse_is_one_sigma_of_the_samples():
+    """Independent samples with deviations 3 and 1: the outline reaches mean + deviation along each axis."""
+    x, y = np.array([-3.0, 3, -3, 3]) + 10, np.array([-1.0, -1, 1, 1]) + 5
+    along, across = ellipse(x, y)
+    unbiased = (4 / 3) ** 0.5
+    assert along.max() == pytest.approx(10 + 3 * unbiased, rel=1e-3)
+    assert across.max() == pytest.approx(5 + 1 * unbiased, rel=1e-3)
 
 
 @pytest.fixture(scope="module")
@@ -101,10 +136,10 @@ def test_pictures_of_layers_have_the_same_bytes_each_time(probed, tmp_path):
         "l": lambda p: layers(probed[0], p),
         "q": lambda p: queues(probed[1], p),
     }
-    for name, draw in draws.items():
+    for name, made in draws.items():
         first, second = (tmp_path / f"{name}{i}.png" for i in range(2))
-        draw(first)
-        draw(second)
+        made(first)
+        made(second)
         assert first.read_bytes() == second.read_bytes()
 
 
@@ -135,6 +170,6 @@ def test_bars_are_as_long_as_the_mean_packet(probed):
 
 
 def test_a_run_without_layers_is_refused_with_a_reason(runs, tmp_path):
-    for draw in (lambda p: anatomy(runs[:1], ["a"], p), lambda p: layers(runs[0], p), lambda p: queues(runs[2], p)):
+    for made in (lambda p: anatomy(runs[:1], ["a"], p), lambda p: layers(runs[0], p), lambda p: queues(runs[2], p)):
         with pytest.raises(InputError, match="RUN = "):
-            draw(tmp_path / "x.png")
+            made(tmp_path / "x.png")

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import hourglass
-from hourglass.results.compare import compare, draws, interval
+from hourglass.results.bootstrap import DRAWS, draws, interval
+from hourglass.results.compare import compare
 from results.synthetic import MS, Flow, Probe, Recipe, make
 
 
@@ -49,11 +50,9 @@ def test_figures_that_only_one_run_has_stay_empty_for_the_other(tmp_path):
 def test_the_interval_is_the_same_each_time_and_needs_blocks():
     random = np.random.default_rng(3)
     first, other = ([random.normal(size=5) for _ in range(30)] for _ in range(2))
-    drawn = draws(first, np.median, 1)
-    assert interval(drawn, draws(other, np.median, 2)) == interval(
-        draws(first, np.median, 1), draws(other, np.median, 2)
-    )
-    assert interval(drawn, draws(other[:4], np.median, 2)) is None
+    drawn = draws(first, "median", 1)
+    assert interval(drawn, draws(other, "median", 2)) == interval(draws(first, "median", 1), draws(other, "median", 2))
+    assert interval(drawn, draws(other[:4], "median", 2)) is None
 
 
 def test_the_interval_covers_the_truth_about_as_often_as_it_says():
@@ -62,7 +61,17 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says():
     held = 0
     for _ in range(60):
         first, other = ([random.normal(size=5) for _ in range(30)] for _ in range(2))
-        low, high = interval(draws(first, np.mean, 1), draws(other, np.mean, 2))
+        low, high = interval(draws(first, "mean", 1), draws(other, "mean", 2))
         held += low <= 0 <= high
     assert held >= 60 * 0.85
     assert held == pytest.approx(57, abs=5)
+
+
+@pytest.mark.parametrize(("statistic", "plain"), [("mean", np.mean), ("median", np.median)])
+def test_draws_are_those_of_the_plain_definition(statistic, plain):
+    """Blocks of unequal size with ties: the same as putting the drawn blocks together, one draw after the other."""
+    random = np.random.default_rng(5)
+    blocks = [random.integers(0, 12, size=size).astype(float) for size in (1, 7, 4, 9, 2, 6)]
+    chosen = np.random.default_rng(9).integers(len(blocks), size=(DRAWS, len(blocks)))
+    expected = [plain(np.concatenate([blocks[i] for i in draw])) for draw in chosen]
+    assert draws(blocks, statistic, 9) == pytest.approx(expected, abs=1e-12)

@@ -67,6 +67,9 @@ def show(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario.")
     ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Print the ip and tc lines a scenario comes to.")] = False,
+    apply: Annotated[
+        str | None, typer.Option(metavar="NODE", help="Print the sysctl and tc lines that set up a machine like NODE.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Show what a name stands for.
@@ -75,7 +78,7 @@ def show(
     """
     from hourglass.cli.show import show_name
 
-    show_name(name, settings or [], plan, json)
+    show_name(name, settings or [], plan, apply, json)
 
 
 @app.command("compare")
@@ -91,6 +94,74 @@ def compare(
     from hourglass.cli.compare import compare_runs
 
     compare_runs(runs, out, json)
+
+
+@app.command("plot")
+def plot(
+    kind: Annotated[str, typer.Argument(help="What to draw; `hourglass plot list` says what there is.")],
+    runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN...", help="Run directories.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The picture: .png, .svg or .pdf; default KIND.png.")] = None,
+) -> None:
+    """Draw runs: scatter, CDF, boxes, fairness, time series and more."""
+    from hourglass.cli.plot import plot_runs
+
+    plot_runs(kind, runs or [], out)
+
+
+@app.command("report")
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories; the first is the base.")],
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+) -> None:
+    """Write one HTML page about the runs that works offline."""
+    from hourglass.cli.report import report_runs
+
+    report_runs(runs, out)
+
+
+@app.command("sweep")
+def sweep(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A sweep file (TOML): a scenario and its axes.")],
+    jobs: Annotated[int | None, typer.Option("-j", "--jobs", help="Runs at a time; default one per CPU.")] = None,
+    dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Let this Dask cluster make the runs.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the sweep; default sweeps/NAME.")] = None,
+    keep: Annotated[str, typer.Option(help="What stays of each run: records, or its summary.")] = "records",
+    kernel: Annotated[str | None, typer.Option(help="Kernel of all runs.")] = None,
+    no_picture: Annotated[bool, typer.Option("--no-picture", help="Draw no picture.")] = False,
+) -> None:
+    """Make a grid of runs and one table of all.
+
+    Runs that are there are not made again, so an interrupted sweep goes on where it was.
+    """
+    from hourglass.cli.sweep import run_sweep
+
+    raise typer.Exit(run_sweep(file, out, jobs, dask, keep, kernel, not no_picture))
+
+
+@app.command("paper")
+def paper(
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID...]", help="Figures as A-5a; default all.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="One seed of each setting.")] = False,
+    kernel: Annotated[str | None, typer.Option(help="Another kernel than the paper's.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of runs and report; default papers.")] = None,
+    pages: Annotated[Path | None, typer.Option(metavar="DIR", help="Copy the pages and their pictures there.")] = None,
+    jobs: Annotated[int | None, typer.Option("-j", "--jobs", help="Runs at a time; default one per CPU.")] = None,
+) -> None:
+    """Run the papers' figures and judge what they say, claim by claim."""
+    from hourglass.cli.paper import run_papers
+
+    run_papers(ids or [], quick, kernel, out, jobs, pages)
+
+
+@app.command("export")
+def export(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
+    out: Annotated[Path | None, typer.Option(help="Folder for the files; default: each run's directory.")] = None,
+) -> None:
+    """Write runs as Flent data files (.flent.gz)."""
+    from hourglass.cli.export import export_runs
+
+    export_runs(runs, out)
 
 
 @kernel_app.callback()

@@ -25,4 +25,4 @@ def run_scenario(
         output.show_json(done.summary)
         return
     output.show(tables.figures(done.summary, done.scenario["test"]["name"]))
-    output.show(tables.footer(done.summary, done.path, drawn, done.info["warnings"]), whole_lines=True)
+    output.show(tables.footer(done.summary, done.path, drawn), whole_lines=True)

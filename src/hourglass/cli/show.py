@@ -40,15 +40,20 @@ def show_list() -> None:
     output.show(listing(entries()))
 
 
-def show_name(name: str, settings: list[str], plan: bool, as_json: bool) -> None:
+def show_name(name: str, settings: list[str], plan: bool, apply: str | None, as_json: bool) -> None:
     """Prints what a name stands for; a scenario as the JSON that `hourglass run` takes again, or its plan."""
     found = [entry for entry in entries() if entry.name == name]
     if Path(name).is_file() or any(entry.kind == "scenario" for entry in found):
+        if apply is not None:
+            from hourglass.cli.apply import show_apply
+
+            show_apply(scenario.load(name, settings), apply)
+            return
         _show_scenario(name, settings, plan, as_json)
         return
     if not found:
         raise InputError("NAME", name, "is neither a file nor a name that `hourglass list` knows")
-    for option, given in (("--set", bool(settings)), ("--plan", plan)):
+    for option, given in (("--set", bool(settings)), ("--plan", plan), ("--apply", apply is not None)):
         if given:
             raise InputError("NAME", name, f"is a {found[0].kind}; {option} goes with scenarios only")
     for entry in found:

@@ -38,17 +38,24 @@ def figures(summary: dict[str, Any], test: str) -> Group:
     return Group(*parts, _drops(summary["drops"]), Text())
 
 
-def footer(summary: dict[str, Any], place: Path, picture: Path | None, warnings: Sequence[str]) -> Text:
-    """Where the run is and what it took; not wrapped, so that paths can be copied."""
-    lines = [f"run      {place}"]
+def footer(summary: dict[str, Any], place: Path, picture: Path | None) -> Text:
+    """What to beware of, where the run is and what it took; not wrapped, so that paths can be copied."""
+    lines = [f"warning  {_warning(warning)}" for warning in summary["warnings"]]
+    lines += [""] if lines else []
+    lines.append(f"run      {place}")
     if picture is not None:
         lines.append(f"picture  {picture}")
     virtual_s, wall_s = summary["virtual_s"], summary["wall_s"]
     speed = f" ({virtual_s / wall_s:.1f} x real time)" if wall_s else ""
     lines.append(f"time     {virtual_s:g} s virtual in {wall_s:.2f} s{speed}")
     lines.append(f"digest   {summary['digest'][:12]}")
-    lines += [f"warning  {warning}" for warning in warnings]
     return Text("\n".join(lines))
+
+
+def _warning(warning: dict[str, str]) -> str:
+    """One line: what was found and what to do about it."""
+    remedy = f"; {warning['remedy']}" if warning["remedy"] else ""
+    return f"[{warning['id']}] {warning['text']}{remedy}"
 
 
 def _grid(*columns: tuple[str, str]) -> Table:

@@ -12,14 +12,14 @@ from typing import Literal
 from hourglass.plan.model import Flow, Probe
 from hourglass.plan.network import Network
 from hourglass.scenario import Scenario, Test
-from hourglass.scenario.tests import TESTS
+from hourglass.scenario.tests import BE, TESTS, Stream
 from hourglass.scenario.units import seconds_ns
 from hourglass.scenario.wifi import Competing
 
 FLOW_PORT = 5000
 """Flow N is on port 5000 + N."""
 UDP_PROBE_PORT = 2112
-"""irtt's port."""
+"""irtt's port; the further UDP probes have the ports after it."""
 PAYLOAD_BYTES = 56
 """ping's default; the UDP probe is as large."""
 JITTER_PART = 10
@@ -28,34 +28,36 @@ JITTER_PART = 10
 
 def end_ns(test: Test) -> int:
     """When the test is over."""
-    return 2 * seconds_ns(test.delay) + seconds_ns(test.length)
+    idle = 2 if TESTS[test.name].idle_after else 1
+    return idle * seconds_ns(test.delay) + seconds_ns(test.length)
 
 
 def flows(scenario: Scenario, network: Network) -> list[Flow]:
-    """Uploads first, then downloads; named upload::1, upload::2, …, download::1, …; then the competing ones, named
-    other1-upload::1 and so on."""
+    """Uploads first, then downloads; named upload::1, upload::2, …, download::1, … or by their labels; then those
+    that compete, named other1-upload::1 and so on."""
     test = scenario.test
     kind = TESTS[test.name]
-    counts = {"upload": _count(test, kind.uploads), "download": _count(test, kind.downloads)}
-    made = [_flow(scenario, network, place, way, name) for place, (way, name) in enumerate(_names(counts))]
+    ways = {"upload": _streams(test, kind.uploads), "download": _streams(test, kind.downloads)}
+    wanted = [(way, stream) for way, streams in ways.items() for stream in streams]
+    address = str(network.address(test.client, test.server).ip)
+    made = [_flow(scenario, place, way, stream, address) for place, (way, stream) in enumerate(wanted)]
     numbers: Counter[str] = Counter()
     for competing in test.competing:
         counts = {"upload": competing.upload_streams, "download": competing.download_streams}
-        for way, _ in _names(counts):
+        for way in (way for way, count in counts.items() for _ in range(count)):
             prefix = f"{competing.client}-{way}"
             numbers[prefix] += 1
             made.append(_competing(scenario, network, len(made), way, f"{prefix}::{numbers[prefix]}", competing))
     return made
 
 
-def _names(counts: dict[str, int]) -> list[tuple[str, str]]:
-    return [(way, f"{way}::{number + 1}") for way, count in counts.items() for number in range(count)]
-
-
-def _count(test: Test, streams: int | str) -> int:
+def _streams(test: Test, streams: int | str | tuple[Stream, ...]) -> tuple[Stream, ...]:
+    """The flows of one way; those that are only counted are labelled 1, 2, …"""
+    if isinstance(streams, tuple):
+        return streams
     count = getattr(test, streams) if isinstance(streams, str) else streams
     assert isinstance(count, int), streams
-    return count
+    return tuple(Stream(str(number + 1)) for number in range(count))
 
 
 def _competing(scenario: Scenario, network: Network, place: int, way: str, name: str, competing: Competing) -> Flow:
@@ -77,23 +79,23 @@ def _competing(scenario: Scenario, network: Network, place: int, way: str, name:
     )
 
 
-def _flow(scenario: Scenario, network: Network, place: int, way: str, name: str) -> Flow:
+def _flow(scenario: Scenario, place: int, way: str, stream: Stream, address: str) -> Flow:
     test = scenario.test
     sender = test.client if way == "upload" else test.server
     late = test.stream_delays[place % len(test.stream_delays)] if test.stream_delays else 0
-    start_ns = seconds_ns(test.delay)
+    loaded_ns = seconds_ns(test.delay)
     return Flow(
         id=place,
-        name=name,
+        name=f"{way}::{stream.label}",
         client=test.client,
         server=test.server,
         sender=sender,
-        address=str(network.address(test.client, test.server).ip),
+        address=address,
         port=FLOW_PORT + place,
-        cc=test.flow_cc[place % len(test.flow_cc)] if test.flow_cc else scenario.stack.of(sender).cc,
-        dscp=0,
-        start_ns=start_ns + seconds_ns(late),
-        stop_ns=start_ns + seconds_ns(test.length),
+        cc=test.flow_cc[place % len(test.flow_cc)] if test.flow_cc else stream.cc or scenario.stack.of(sender).cc,
+        dscp=stream.dscp,
+        start_ns=(0 if stream.from_start else loaded_ns) + seconds_ns(late),
+        stop_ns=loaded_ns + seconds_ns(test.length),
     )
 
 
@@ -101,22 +103,35 @@ def probes(scenario: Scenario, network: Network) -> list[Probe]:
     """ICMP and UDP from the client to the server, from the first to the last moment."""
     test = scenario.test
     address = str(network.address(test.client, test.server).ip)
+    udp_ns = seconds_ns(test.udp_interval)
     return [
-        _probe(test, 0, "icmp", address, 0, seconds_ns(test.ping_interval)),
-        _probe(test, 1, "udp", address, UDP_PROBE_PORT, seconds_ns(test.udp_interval)),
+        _probe(test, 0, "icmp", "icmp", BE, address, 0, seconds_ns(test.ping_interval)),
+        *(
+            _probe(test, 1 + place, "udp", name, dscp, address, UDP_PROBE_PORT + place, udp_ns)
+            for place, (name, dscp) in enumerate(TESTS[test.name].udp)
+        ),
     ]
 
 
-def _probe(test: Test, place: int, kind: Literal["icmp", "udp"], address: str, port: int, interval_ns: int) -> Probe:
+def _probe(
+    test: Test,
+    place: int,
+    kind: Literal["icmp", "udp"],
+    name: str,
+    dscp: int,
+    address: str,
+    port: int,
+    interval_ns: int,
+) -> Probe:
     return Probe(
         id=place,
-        name=kind,
+        name=name,
         kind=kind,
         client=test.client,
         server=test.server,
         address=address,
         port=port,
-        dscp=0,
+        dscp=dscp,
         payload_bytes=PAYLOAD_BYTES,
         start_ns=0,
         stop_ns=end_ns(test),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import FigureBase
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Patch, Rectangle
 
 from hourglass.plots import style
@@ -49,7 +49,7 @@ class Panel:
 
 
 def candlestick(runs: Sequence[Run], labels: Sequence[str], path: Path) -> None:
-    """Draws the runs side by side under their labels into `path` (.png or .svg); below, where their time goes."""
+    """Draws the runs side by side under their labels into `path`; below, where their time goes."""
     assert runs, "a picture of no runs"
     assert len(runs) == len(labels), "one label per run"
     panels = [panel for panel in (_throughput(runs), _latency(runs)) if panel.kinds]
@@ -61,7 +61,7 @@ def candlestick(runs: Sequence[Run], labels: Sequence[str], path: Path) -> None:
     below_in = height_in(times) if times else 0.0
     width_in = max(sum(widths) + 0.9 * len(panels), BARS_IN if times else 0.0)
     with style.figure(width_in, 4.2 + below_in, path) as whole:
-        figure: FigureBase = whole
+        figure: Figure | SubFigure = whole
         if times:
             parts = whole.subfigures(2, 1, height_ratios=[4.2, below_in], squeeze=False)[:, 0]
             figure = parts[0]
@@ -71,7 +71,7 @@ def candlestick(runs: Sequence[Run], labels: Sequence[str], path: Path) -> None:
             axes = figure.add_subplot(grid[place])
             _draw(axes, panel, widths[place])
             _name_runs(axes, panel, labels, slanted)
-        figure.supxlabel(CONVENTION, fontsize=8, color=style.MUTED, x=0.995, ha="right")
+        style.caption(figure, CONVENTION)
 
 
 def _throughput(runs: Sequence[Run]) -> Panel:

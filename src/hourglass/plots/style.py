@@ -7,15 +7,17 @@ Figures are made with matplotlib's Agg canvas directly, so no display and no glo
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, TypeAlias
 
 import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgb
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from hourglass.errors import HourglassError, InputError
@@ -25,6 +27,8 @@ BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE, YELLOW, BLACK = (
 )  # fmt: skip
 FLOWS = (BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE)
 """Colours of a run's flows."""
+SERIES = (BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE, BLACK)
+"""Colours of runs and groups that stand side by side."""
 WAYS = {"upload": BLUE, "download": VERMILION}
 TCP_RTT = GREEN
 PROBES = (ORANGE, SKY, PURPLE, YELLOW, BLACK, BLUE, VERMILION)
@@ -40,10 +44,11 @@ DPI = 150
 LOG_SPAN = 30
 """Values that span more than this factor are drawn on a logarithmic axis."""
 
-SUFFIXES = (".png", ".svg")
+SUFFIXES = (".png", ".svg", ".pdf")
 METADATA: dict[str, dict[str, str | None]] = {
     ".png": {"Software": None},
     ".svg": {"Date": None, "Creator": "hourglass"},
+    ".pdf": {"CreationDate": None, "Creator": "hourglass", "Producer": None},
 }
 
 RC: dict[str, Any] = {
@@ -78,7 +83,7 @@ def figure(width_in: float, height_in: float, path: Path) -> Iterator[Figure]:
     """A figure in the house style, saved at `path` when the block ends. Raises `InputError` for an unknown suffix."""
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise InputError("picture", str(path), f"the name must end in {' or '.join(SUFFIXES)}")
+        raise InputError("picture", str(path), f"the name must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
     with mpl.rc_context(RC):  # type: ignore[arg-type]  # its keys are a Literal of 300 names
         made = Figure(figsize=(width_in, height_in), dpi=DPI, layout="constrained", facecolor="white")
         FigureCanvasAgg(made)
@@ -116,7 +121,36 @@ def wants_log(values: npt.ArrayLike) -> bool:
 def log_y(axes: Axes) -> None:
     """A logarithmic y axis with plain numbers at 1, 2 and 5."""
     axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.tick_params(axis="y", which="minor", length=0)
+    _plain_numbers(axes.yaxis, (1, 2, 5))
+
+
+def log_x(axes: Axes) -> None:
+    """A logarithmic x axis with plain numbers at 1 and 3: more would run into each other."""
+    axes.set_xscale("log")
+    _plain_numbers(axes.xaxis, (1, 3))
+
+
+def caption(figure: Figure | SubFigure, text: str) -> None:
+    """The convention of a picture, below it, in as many lines as its width needs."""
+    letters = int(figure.bbox.width / figure.get_dpi() / 0.068)
+    figure.supxlabel("\n".join(wrap(text, letters)), fontsize=7.5, color=MUTED, x=0.995, ha="right")
+
+
+def name_places(axes: Axes, names: Sequence[str]) -> None:
+    """The names below their places 0, 1, …: a key a line where a label has several."""
+    axes.set_xticks(range(len(names)), [name.replace(", ", "\n") for name in names], fontsize=8)
+    axes.tick_params(axis="x", length=0)
+    axes.grid(visible=False, axis="x")
+    axes.set_xlim(-0.6, len(names) - 0.4)
+
+
+def widest_in(names: Sequence[str]) -> float:
+    """Width that one place of `name_places` needs, inches."""
+    return max(0.7, 0.15 + 0.075 * max(len(part) for name in names for part in name.replace(", ", "\n").split("\n")))
+
+
+def _plain_numbers(axis: Axis, subs: tuple[int, ...]) -> None:
+    axis.set_major_locator(LogLocator(base=10, subs=subs))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+    axis.set_tick_params(which="minor", length=0)

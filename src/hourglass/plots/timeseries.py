@@ -15,6 +15,7 @@ from hourglass.results.series import (
     goodput_steps,
     goodput_total,
     loaded_window,
+    one_way_ms,
     ping_ms,
     tcp_rtt_ms,
 )
@@ -27,7 +28,7 @@ POINTS = 3000
 
 
 def timeseries(run: Run, path: Path) -> None:
-    """Draws the run into `path` (.png or .svg): three panels under load, ping alone without."""
+    """Draws the run into `path` (.png, .svg or .pdf): three panels under load, ping alone without."""
     loaded = bool(run.plan["flows"])
     heights = [1.25, 1, 1] if loaded else [1]
     with style.figure(9, 1.5 + 2.0 * len(heights), path) as figure:
@@ -76,11 +77,25 @@ def _ping(axes: Axes, run: Run) -> None:
         name, colour, lost = probe["name"], style.PROBES[place % len(style.PROBES)], np.isnan(series.values)
         seen.append(series.values)
         axes.plot(series.t_s, series.values, color=colour, linewidth=1.1, marker=".", markersize=2.5, label=name)
+        _one_way(axes, run, probe["id"], colour, name)
         if lost.any():
             axes.plot(series.t_s[lost], np.full(lost.sum(), 0.02), "x", color=colour, markersize=4, clip_on=False,
                       transform=axes.get_xaxis_transform(), label=f"{name} lost ({lost.sum()})")  # fmt: skip
-    axes.set_ylabel("ping RTT (ms)")
+    axes.set_ylabel("ping RTT, one way (ms)" if seen_one_way(run) else "ping RTT (ms)")
     _scale(axes, np.concatenate(seen))
+
+
+def _one_way(axes: Axes, run: Run, probe: int, colour: str, name: str) -> None:
+    """The two one-way delays of a probe that measures them, thin, up dashed and down dotted."""
+    for way, line in (("up", (0, (4, 1.5))), ("down", (0, (1, 1.5)))):
+        series = one_way_ms(run, probe, way)
+        if series.t_s.size:
+            axes.plot(series.t_s, series.values, color=colour, linewidth=0.9, linestyle=line, label=f"{name} {way}")
+
+
+def seen_one_way(run: Run) -> bool:
+    """Whether any probe measured its ways apart."""
+    return any(one_way_ms(run, probe["id"], "up").t_s.size for probe in run.plan["probes"])
 
 
 def _scale(axes: Axes, values: Floats) -> None:

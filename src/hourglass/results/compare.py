@@ -2,38 +2,29 @@
 """Holds runs against the first of them: figures side by side, differences in %, and which differences are significant.
 
 A run is exact, so what remains uncertain is how far its loaded window stands for longer ones. That is asked by a block
-bootstrap (Künsch 1989): neighbouring samples depend on each other, so whole 1 s blocks of the window are drawn with
-replacement, from both runs, and the statistic is taken of what was drawn. A difference is significant when the 95 %
-interval of the drawn differences leaves out 0. Fixed seed: the same runs give the same marks.
+bootstrap (`bootstrap`): neighbouring samples depend on each other, so whole 1 s blocks of the window are drawn, from
+both runs. A difference is significant when the 95 % interval of the drawn differences leaves out 0. Fixed seed: the
+same runs give the same marks.
 
-| parameter | value | why |
-|---|---|---|
-| `BLOCK_S` | 1 s | longer than a congestion-control cycle of most paths here, and 30 blocks in the usual window |
-| `DRAWS` | 1000 | the interval's ends move less than the blocks' own noise |
-| `LEVEL` | 95 % | usual |
-| `MIN_BLOCKS` | 5 | fewer blocks say nothing about the spread: no mark |
+`BLOCK_S` is longer than a congestion-control cycle of most paths here, and leaves 30 blocks in the usual window.
 
 Left out: tail percentiles and counts carry no mark; too few samples of one window stand behind them.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
+from hourglass.results.bootstrap import Statistic, draws, interval, statistic_of
 from hourglass.results.probe import LAYERS
 from hourglass.results.run import Run
 from hourglass.results.series import NS_PER_S, Series, goodput_total, is_upload, loaded_window, ping_ms, tcp_rtt_ms
 from hourglass.results.stats import Floats, rounded
 
 BLOCK_S = 1.0
-DRAWS = 1000
-LEVEL = 0.95
-MIN_BLOCKS = 5
 SEED = 1
-
-Statistic: TypeAlias = Callable[[Floats], "np.floating[Any]"]
 
 
 @dataclass(frozen=True)
@@ -61,11 +52,11 @@ class Row:
 def compare(runs: list[Run]) -> list[Row]:
     """The figures of all runs that at least one of them has, in a fixed order."""
     rows = [
-        _row(runs, "upload goodput", "Mbit/s", lambda run: _goodput(run, True), np.mean),
-        _row(runs, "download goodput", "Mbit/s", lambda run: _goodput(run, False), np.mean),
+        _row(runs, "upload goodput", "Mbit/s", lambda run: _goodput(run, True), "mean"),
+        _row(runs, "download goodput", "Mbit/s", lambda run: _goodput(run, False), "mean"),
         _plain(runs, "fairness", "", lambda run: run.summary["totals"]["fairness"]),
         _plain(runs, "retransmits", "segments", _retransmits),
-        _row(runs, "TCP RTT p50", "ms", lambda run: tcp_rtt_ms(run).within(loaded_window(run)), np.median),
+        _row(runs, "TCP RTT p50", "ms", lambda run: tcp_rtt_ms(run).within(loaded_window(run)), "median"),
         _plain(runs, "TCP RTT p99", "ms", lambda run: run.summary["tcp_rtt_ms"]["p99"]),
     ]
     for probe in dict.fromkeys(probe["name"] for run in runs for probe in run.plan["probes"]):
@@ -80,7 +71,7 @@ def _ping_rows(runs: list[Run], probe: str) -> list[Row]:
         return lambda run: run.summary["ping_ms"].get(probe, {}).get(key)
 
     return [
-        _row(runs, f"ping {probe} p50", "ms", lambda run: _answered(run, probe), np.median),
+        _row(runs, f"ping {probe} p50", "ms", lambda run: _answered(run, probe), "median"),
         _plain(runs, f"ping {probe} p99", "ms", figure("p99")),
         _plain(runs, f"ping {probe} lost", "packets", figure("lost")),
     ]
@@ -159,22 +150,24 @@ def _answered(run: Run, probe: str) -> Series | None:
 def _plain(runs: list[Run], figure: str, unit: str, value: Callable[[Run], float | None]) -> Row:
     """A row of figures without intervals."""
     values = [value(run) for run in runs]
-    return Row(figure, unit, [Cell(each, _change(each, values[0]) if i else None) for i, each in enumerate(values)])
+    return Row(
+        figure, unit, [Cell(each, change_percent(each, values[0]) if i else None) for i, each in enumerate(values)]
+    )
 
 
 def _row(runs: list[Run], figure: str, unit: str, series: Callable[[Run], Series | None], statistic: Statistic) -> Row:
     """A row of figures with the interval of each difference from the first run's."""
     parts = [_blocks(run, series(run)) for run in runs]
     pooled = [np.concatenate(blocks) if blocks else np.empty(0) for blocks in parts]
-    values = [rounded(float(statistic(values))) if values.size else None for values in pooled]
+    values = [rounded(statistic_of(values, statistic)) if values.size else None for values in pooled]
     cells = [Cell(values[0])]
     first = draws(parts[0], statistic, SEED)
     for value, blocks in zip(values[1:], parts[1:], strict=True):
-        cells.append(Cell(value, _change(value, values[0]), interval(first, draws(blocks, statistic, SEED + 1))))
+        cells.append(Cell(value, change_percent(value, values[0]), interval(first, draws(blocks, statistic, SEED + 1))))
     return Row(figure, unit, cells)
 
 
-def _change(value: float | None, base: float | None) -> float | None:
+def change_percent(value: float | None, base: float | None) -> float | None:
     """Difference from `base` in percent of it; none from a base of 0, unless both are."""
     if value is None or base is None:
         return None
@@ -191,20 +184,3 @@ def _blocks(run: Run, series: Series | None) -> list[Floats]:
     order = np.argsort(series.t_s, kind="stable")
     index = np.floor((series.t_s[order] - start_s) / BLOCK_S)
     return np.split(series.values[order], np.flatnonzero(np.diff(index)) + 1)
-
-
-def draws(blocks: list[Floats], statistic: Statistic, seed: int) -> Floats:
-    """The statistic of `DRAWS` draws of as many blocks as there are, with replacement; empty with too few blocks."""
-    if len(blocks) < MIN_BLOCKS:
-        return np.empty(0)
-    random = np.random.default_rng(seed)
-    chosen = random.integers(len(blocks), size=(DRAWS, len(blocks)))
-    return np.array([statistic(np.concatenate([blocks[i] for i in draw])) for draw in chosen])
-
-
-def interval(first: Floats, other: Floats) -> tuple[float, float] | None:
-    """The 95 % interval of other - first, from the draws of both; None when either had too few blocks."""
-    if first.size == 0 or other.size == 0:
-        return None
-    low, high = np.quantile(other - first, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return rounded(float(low)), rounded(float(high))

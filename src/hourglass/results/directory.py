@@ -15,7 +15,7 @@ from pathlib import Path
 from hourglass.errors import GuestError, HourglassError, InputError
 from hourglass.results.files import CONSOLE_FILE, RUN_FILE, SCENARIO_FILE
 
-DERIVED = (".json", ".arrows", ".log", ".png", ".svg", ".html", ".pcapng", ".gz")
+DERIVED = (".json", ".arrows", ".log", ".png", ".svg", ".pdf", ".html", ".pcapng", ".gz")
 """Suffixes of what a run directory may hold; a directory with anything else in it is not replaced."""
 
 

@@ -6,6 +6,7 @@ Times are int64 ns of test time in the tables and float seconds in the series gi
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import polars as pl
@@ -69,15 +70,47 @@ def is_upload(flow: dict[str, Any]) -> bool:
     return bool(flow["sender"] == flow["client"])
 
 
+def _side(run: "Run", flow: int | None, sender: bool, column: str) -> pl.DataFrame:
+    """(t_ns, column) of one side of a flow, or of all flows, by time."""
+    sides = _SIDES.get(run)
+    if sides is None:
+        sides = _SIDES[run] = _sides(run.tcp)
+    rows = sides.get((flow, sender))
+    if rows is None or column not in rows.columns:
+        return pl.DataFrame(schema={"t_ns": pl.Int64, column: pl.UInt64})
+    return pl.DataFrame([rows["t_ns"], rows[column]])
+
+
+USED = ("t_ns", "flow", "sender", "rtt", "bytes_acked", "bytes_received", "total_retrans")
+"""The columns of `tcp` that series are cut from, of 80."""
+_SIDES: "WeakKeyDictionary[Run, dict[tuple[int | None, bool], pl.DataFrame]]" = WeakKeyDictionary()
+"""What `_sides` made of each run: every figure of a run asks for the same rows."""
+
+
+_PINGS: "WeakKeyDictionary[Run, dict[int, Series]]" = WeakKeyDictionary()
+
+
+def _sides(tcp: pl.DataFrame) -> dict[tuple[int | None, bool], pl.DataFrame]:
+    """The rows by (flow, sender), and by (None, sender) for all flows together, in order of time."""
+    rows = tcp.select(name for name in USED if name in tcp.columns).sort("t_ns", maintain_order=True)
+    found: dict[tuple[int | None, bool], pl.DataFrame] = {}
+    for (sender,), side in rows.partition_by("sender", as_dict=True).items():
+        found[None, bool(sender)] = side
+        for (flow,), part in side.partition_by("flow", as_dict=True).items():
+            found[int(flow), bool(sender)] = part
+    return found
+
+
 def _payload(run: "Run", flow: int) -> tuple[Floats, Floats]:
     """(t_ns, payload bytes so far): what the receiver got, or without its samples what the sender saw acked."""
     if run.tcp.is_empty():
         return np.empty(0), np.empty(0)
-    rows = run.tcp.filter(pl.col("flow") == flow)
     for sender, column in ((False, "bytes_received"), (True, "bytes_acked")):
-        side = rows.filter(pl.col("sender") == sender).drop_nulls(column).sort("t_ns")
-        if not side.is_empty():
-            return side["t_ns"].cast(pl.Float64).to_numpy(), side[column].cast(pl.Float64).to_numpy()
+        side = _side(run, flow, sender, column)
+        t_ns, received = (side[name].cast(pl.Float64).to_numpy() for name in side.columns)
+        known = ~np.isnan(received)
+        if known.any():
+            return t_ns[known], received[known]
     return np.empty(0), np.empty(0)
 
 
@@ -115,27 +148,40 @@ def tcp_rtt_ms(run: "Run", flow: int | None = None) -> Series:
     """The senders' smoothed RTT samples (`tcpi_rtt`), ms, of one flow or of all; without 0, "not measured yet"."""
     if run.tcp.is_empty():
         return Series(np.empty(0), np.empty(0))
-    rows = run.tcp.filter(pl.col("sender") & (pl.col("rtt") > 0))
-    if flow is not None:
-        rows = rows.filter(pl.col("flow") == flow)
-    return _series(rows.sort("t_ns", maintain_order=True), "rtt", US_PER_MS)
+    samples = _series(_side(run, flow, True, "rtt"), "rtt", US_PER_MS)
+    measured = samples.values > 0
+    return Series(samples.t_s[measured], samples.values[measured])
 
 
 def retransmits(run: "Run", flow: int, window: Window) -> int:
     """Segments the sender retransmitted within the window (difference of `tcpi_total_retrans`)."""
     if run.tcp.is_empty():
         return 0
-    rows = run.tcp.filter((pl.col("flow") == flow) & pl.col("sender")).drop_nulls("total_retrans").sort("t_ns")
-    before = rows.filter(pl.col("t_ns") <= window.start_ns)["total_retrans"]
-    upto = rows.filter(pl.col("t_ns") <= window.end_ns)["total_retrans"]
-    return int(upto[-1] if len(upto) else 0) - int(before[-1] if len(before) else 0)
+    counts = _series(_side(run, flow, True, "total_retrans"), "total_retrans", 1)
+    known = ~np.isnan(counts.values)
+    counts = Series(counts.t_s[known], counts.values[known])
+    before, upto = (counts.values[counts.t_s <= end / NS_PER_S] for end in (window.start_ns, window.end_ns))
+    return int(upto[-1] if upto.size else 0) - int(before[-1] if before.size else 0)
 
 
 def ping_ms(run: "Run", probe: int) -> Series:
     """Round-trip times of one probe by the time of sending, ms; NaN = lost."""
     if run.pings.is_empty():
         return Series(np.empty(0), np.empty(0))
-    return _series(run.pings.filter(pl.col("probe") == probe).sort("t_ns", maintain_order=True), "rtt_ns", NS_PER_MS)
+    known = _PINGS.setdefault(run, {})
+    if probe not in known:
+        rows = run.pings.filter(pl.col("probe") == probe).sort("t_ns", maintain_order=True)
+        known[probe] = _series(rows, "rtt_ns", NS_PER_MS)
+    return known[probe]
+
+
+def one_way_ms(run: "Run", probe: int, way: str) -> Series:
+    """One-way delays ("up" or "down") of one probe by the time of sending, ms, without lost packets."""
+    column = f"owd_{way}_ns"
+    if run.pings.is_empty() or column not in run.pings.columns:
+        return Series(np.empty(0), np.empty(0))
+    rows = run.pings.filter((pl.col("probe") == probe) & pl.col(column).is_not_null())
+    return _series(rows.sort("t_ns", maintain_order=True), column, NS_PER_MS)
 
 
 def _series(rows: pl.DataFrame, column: str, divisor: int) -> Series:

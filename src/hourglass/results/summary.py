@@ -6,6 +6,7 @@ the whole run. Goodput is payload bytes received per second. RTT samples of TCP 
 sampling instant. A ping belongs to the window it was sent in; it is lost when no answer came.
 """
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,16 @@ def summarize(run: Run) -> dict[str, Any]:
         "drops_by_reason": drops_by_reason(run),
         "layers_ms": layers_ms(run, window),
         "ping_layers_ms": ping_layers_ms(run, window),
+        "warnings": warnings(run),
     }
+
+
+def warnings(run: Run) -> list[dict[str, str]]:
+    """[{id, text, remedy}]: what the guest's console warned of (id `console`), then what the lints found."""
+    from hourglass.results.lint import lint
+
+    said = [{"id": "console", "text": text, "remedy": ""} for text in run.info.get("warnings", [])]
+    return said + [asdict(finding) for finding in lint(run)]
 
 
 def _totals(run: Run, goodputs: list[float]) -> dict[str, float | None]:

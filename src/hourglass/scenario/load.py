@@ -19,7 +19,7 @@ _GRAPH = ("node", "link", "wifi", "shaper", "netem")
 
 def load(
     source: str | Path | Mapping[str, Any] | Scenario,
-    overrides: Sequence[str] = (),
+    overrides: Sequence[str | tuple[str, Any]] = (),
     *,
     seed: int | None = None,
     kernel: str | None = None,
@@ -27,9 +27,9 @@ def load(
     """The scenario, checked, with every default spelled out.
 
     `source` is a built-in's name, a TOML file, a scenario as JSON (`scenario.json` of a run; its name ends in .json), a
-    table of the same keys, or a scenario. `overrides` are "dotted.key=value" and see the testbed written out, preset or
-    not; `testbed.preset` replaces the testbed. `seed` and `kernel` win over both. Raises `InputError` for whatever
-    is wrong.
+    table of the same keys, or a scenario. `overrides` are "dotted.key=value", or pairs of the two, and see the testbed
+    written out, preset or not; `testbed.preset` replaces the testbed. `seed` and `kernel` win over both. Raises
+    `InputError` for whatever is wrong.
     """
     data, folder = read(source.model_dump(mode="json") if isinstance(source, Scenario) else source)
     parsed = [changes.parse(one) for one in overrides]

@@ -62,10 +62,10 @@ class Test(Table):
         default="", description="The node that listens; default: the host named server, else the last host."
     )
     upload_streams: Streams | None = Field(
-        default=None, description="Flows from client to server; tcp_nup only, default 1."
+        default=None, description="Flows from client to server; tcp_nup and rrul_be_nflows, default 1."
     )
     download_streams: Streams | None = Field(
-        default=None, description="Flows from server to client; tcp_ndown only, default 1."
+        default=None, description="Flows from server to client; tcp_ndown and rrul_be_nflows, default 1."
     )
     length: Length = Field(default=30, description="How long the flows send.")
     delay: Seconds = Field(
@@ -95,7 +95,7 @@ class Measure(Table):
         default=2 * 10**8, description="Interval of samples of every NIC and qdisc; 0: at start and end only."
     )
     packets: Packets = Field(
-        default=1000,
+        default=500,
         description="About how many packets per second have their time in each layer kept one by one; 0: none."
         " Sums are always over all packets.",
     )

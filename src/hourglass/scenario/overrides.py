@@ -21,11 +21,20 @@ Change = tuple[list[str], Any]
 
 
 def parse(text: object) -> Change:
-    """`a.b=1` → (["a", "b"], 1)."""
+    """`a.b=1` → (["a", "b"], 1); so does the pair ("a.b", 1)."""
+    if isinstance(text, tuple):
+        return _pair(*text)
     if not isinstance(text, str) or not (split := _split(text)):
         raise refusal("--set", text, "KEY=VALUE, with a dotted key, like stack.tsq=off")
     parts, value = split
     return parts, _value(value, always_text=parts in _TEXT_KEYS)
+
+
+def _pair(key: str, value: Any) -> Change:
+    split = _split(f"{key}=")
+    if not split:
+        raise refusal(key, value, "a dotted key, like stack.tsq")
+    return split[0], value
 
 
 def _split(text: str) -> tuple[list[str], str] | None:

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Assignments → scenarios, all of them before the first run, so that a wrong value is one line and costs nothing."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hourglass import scenario
+from hourglass.campaign.expand import Assignment
+from hourglass.campaign.file import BASE, Grid, text
+from hourglass.errors import InputError
+from hourglass.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of the grid. `key` stands for all that decides its records: two cells may share it."""
+
+    assignment: Assignment
+    scenario_json: bytes
+    kernel: str
+    kernel_key: str
+    virtual_s: float
+
+    @property
+    def key(self) -> str:
+        return hashlib.sha256(self.scenario_json + self.kernel_key.encode()).hexdigest()[:16]
+
+
+def scenarios(grid: Grid, kernel: str | None = None) -> list[Scenario]:
+    """The scenario of each cell, checked. Raises `InputError` that names the key and the cell."""
+    return [_scenario(grid, one, kernel) for one in grid.cells]
+
+
+def _scenario(grid: Grid, assignment: Assignment, kernel: str | None) -> Scenario:
+    chosen = assignment.get(BASE, grid.base)
+    changes = [(key, value) for key, value in (grid.fixed | assignment).items() if key != BASE]
+    try:
+        return scenario.load(_source(chosen, grid.folder), changes, kernel=kernel)
+    except InputError as error:
+        raise InputError(error.key, error.value, f"{error.allowed} (in {describe(grid, assignment)})") from None
+
+
+def _source(chosen: Any, folder: Path) -> str | Path | Mapping[str, Any]:
+    """A file beside the sweep file, or what `scenario.load` takes."""
+    if isinstance(chosen, str) and (folder / chosen).is_file():
+        return folder / chosen
+    found: str | Mapping[str, Any] = chosen
+    return found
+
+
+def describe(grid: Grid, assignment: Assignment) -> str:
+    """The cell in words: "stack.tsq=off seed=2"."""
+    return " ".join(f"{key}={text(assignment[key])}" for key in grid.keys)
+
+
+def cells(grid: Grid, found: list[Scenario], key_of: Callable[[str], str]) -> list[Cell]:
+    """The cells. `key_of` gives the key of a kernel by its name."""
+    keys = {name: key_of(name) for name in dict.fromkeys(one.kernel for one in found)}
+    return [
+        Cell(assignment, one.to_json(), one.kernel, keys[one.kernel], one.test.length + 2 * one.test.delay)
+        for assignment, one in zip(grid.cells, found, strict=True)
+    ]

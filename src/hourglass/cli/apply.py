@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`hourglass show SCENARIO --apply NODE`: the sysctl and tc lines that give a real machine the node's stack.
+
+They are the plan's own. What belongs to the testbed (addresses, modelled hardware) is left out; what only a kernel with
+our hooks knows is said to be so.
+"""
+
+from hourglass import plan as plans
+from hourglass.cli import output
+from hourglass.errors import InputError
+from hourglass.scenario import Scenario
+
+SYSCTLS = "/proc/sys/"
+OURS = ("net.ipv4.tcp_tsq_", "net.ipv4.tcp_gso_ns")
+"""Sysctls of kernel/hooks/tsq.toml: no distributed kernel has them."""
+TESTBED = ("testbed",)
+"""Origins that speak of the testbed and not of the stack, but for shapers."""
+
+
+def show_apply(scenario: Scenario, node: str) -> None:
+    """Prints the lines for one node."""
+    names = [one.name for one in scenario.testbed.node]
+    if node not in names:
+        raise InputError("--apply", node, f"no such node. Nodes: {', '.join(names)}")
+    output.show("\n".join(lines(scenario, node)), whole_lines=True)
+
+
+def lines(scenario: Scenario, node: str) -> list[str]:
+    """The lines, in the plan's order; devices have the scenario's names."""
+    found = []
+    for step in plans.build(scenario).setup:
+        origin = step.origin or ""
+        if step.node != node or (origin.split(".")[0] in TESTBED and not origin.startswith("testbed.shaper")):
+            continue
+        if step.do == "tc":
+            found += [f"tc {line.replace(' add ', ' replace ', 1)}" for line in step.lines]
+        elif step.do == "write" and step.path.startswith(SYSCTLS):
+            name = step.path.removeprefix(SYSCTLS).replace("/", ".")
+            line = f"sysctl -w {name}={step.value!r}" if " " in step.value else f"sysctl -w {name}={step.value}"
+            found.append(f"# only with the tsq hook of Hourglass: {line}" if name.startswith(OURS) else line)
+    return found

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`hourglass paper`: figures of the papers, run and judged claim by claim."""
+
+import shutil
+from pathlib import Path
+
+from hourglass.cli import output, pictures
+from hourglass.cli.sweep_progress import shown
+from hourglass.papers import report, study
+from hourglass.papers.study import Studied
+
+PAPERS = Path("papers")
+"""Where figures go that are given no place, below the current directory."""
+
+
+def run_papers(
+    ids: list[str], quick: bool, kernel: str | None, out: Path | None, jobs: int | None, pages: Path | None
+) -> None:
+    """Runs the figures, prints the verdicts, writes the report."""
+    pictures.plots()
+    from hourglass.papers.draw import draw
+
+    folder = out or PAPERS
+    studied: list[Studied] = []
+    for figure in study.chosen(ids):
+        with shown() as progress:
+            found = study.study(figure, folder, quick=quick, jobs=jobs, kernel=kernel, progress=progress)
+        studied.append(found)
+        folder.mkdir(parents=True, exist_ok=True)
+        if found.evidence is not None and not found.evidence.table.is_empty():
+            draw(figure, found.evidence, folder / f"{figure.id}.png")
+        output.show(f"{figure.id}  {figure.title}", whole_lines=True)
+        for one in found.verdicts:
+            lines = [
+                f"  {one.word:13}  {one.claim.says} ({one.claim.tolerance})",
+                f"  {'':13}  measured: {one.measured}",
+            ]
+            if one.because:
+                lines.append(f"  {'':13}  {one.because}")
+            output.show("\n".join(lines), whole_lines=True)
+    _write(studied, folder, " ".join(["hourglass paper", *ids, *(["--quick"] if quick else [])]))
+    if pages is not None:
+        _copy(studied, folder, pages)
+    every = [verdict for one in studied for verdict in one.verdicts]
+    output.show(f"{report.counts(every)}\nreport   {folder / 'report.html'}", whole_lines=True)
+
+
+def _write(studied: list[Studied], folder: Path, how: str) -> None:
+    for paper in report.PAPERS:
+        own = [one for one in studied if one.figure.id.startswith(paper)]
+        if own:
+            (folder / f"paper-{paper.lower()}.md").write_text(report.markdown(paper, own, how, folder), "utf-8")
+    (folder / "report.html").write_text(report.page(studied, folder), "utf-8")
+
+
+def _copy(studied: list[Studied], folder: Path, pages: Path) -> None:
+    """The pages of the papers and their pictures, for the documentation."""
+    pages.mkdir(parents=True, exist_ok=True)
+    for page in folder.glob("paper-*.md"):
+        shutil.copy(page, pages)
+    for one in studied:
+        if (picture := folder / f"{one.figure.id}.png").is_file():
+            shutil.copy(picture, pages)

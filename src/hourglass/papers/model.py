@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a claim is, and what there is to judge it by. A verdict is computed from runs, never written down."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import polars as pl
+
+from hourglass.campaign.sweep import Result
+from hourglass.results.run import Run
+
+Word = Literal["holds", "differs", "cannot be had"]
+Form = Literal["candles", "series", "bars", "table"]
+
+
+class Evidence:
+    """The runs of one figure. `where` names axes by the last word of their key: tsq="off", scenario="L100M"."""
+
+    def __init__(self, result: Result) -> None:
+        self.result = result
+        self.short = {key.rsplit(".", 1)[-1]: key for key in result.grid.keys}
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """The rows of complete runs."""
+        return self.result.table.filter(pl.col("status") == "done")
+
+    def rows(self, **where: Any) -> pl.DataFrame:
+        found = self.table
+        for word, value in where.items():
+            found = found.filter(pl.col(self.short[word]) == value)
+        if found.is_empty():
+            raise LookupError(f"no complete run with {where}")
+        return found
+
+    def value(self, column: str, **where: Any) -> float:
+        """The median over the seeds (and whatever else `where` leaves open). Raises LookupError."""
+        found = self.rows(**where)
+        median = found[column].median() if column in found.columns else None
+        if not isinstance(median, int | float):
+            raise LookupError(f"the runs with {where} have no {column}")
+        return float(median)
+
+    def runs(self, **where: Any) -> list[Run]:
+        """The runs themselves, in the order of their seeds. Raises LookupError."""
+        return [Run(self.result.runs / name) for name in self.rows(**where)["run"]]
+
+    def values(self, word: str) -> list[Any]:
+        """The values of an axis, in the file's order."""
+        return list(dict.fromkeys(self.result.table[self.short[word]].to_list()))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was measured, whether the claim holds by its tolerance, and what the data say of the cause."""
+
+    holds: bool
+    measured: str
+    mechanism: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence of a paper. `tolerance` says in words what `judge` takes for true."""
+
+    id: str
+    says: str
+    tolerance: str
+    judge: Callable[[Evidence], Finding]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure: its sweep file has its id as a name. `y`: the column of candles and bars."""
+
+    id: str
+    title: str
+    form: Form
+    claims: tuple[Claim, ...]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim, judged."""
+
+    figure: str
+    claim: Claim
+    word: Word
+    measured: str
+    because: str
+
+
+def ratio(a: float, b: float) -> str:
+    """ "277 / 7.2 = 38.5" """
+    return f"{a:.3g} / {b:.3g} = {a / b:.3g}"

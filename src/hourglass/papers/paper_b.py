@@ -1,0 +1,457 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paper B: Grazia, "Towards 1 ms WLAN Latency" (2018, kernel 4.14), and the Wi-Fi figures of paper A.
+
+Tolerances: "N Mbit/s" is within 20 %, "N ms" within a factor of 2, "fair" is a factor below 1.5 between up and down.
+Run on the oldest kernel there is. Figures whose testbed this version lacks say so (`study.study`).
+"""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+from hourglass.papers.model import Claim, Evidence, Figure, Finding
+from hourglass.papers.samples import middle, senders
+
+PING, UP, DOWN = "ping_icmp_p50_ms", "upload_mbps", "download_mbps"
+Check = Callable[[Evidence], tuple[bool, str]]
+Where = dict[str, object]
+MOST_SUBFRAMES = 32
+
+
+def _name(where: Where) -> str:
+    return " ".join(str(value) for value in where.values())
+
+
+def near(column: str, value: float, **where: object) -> Check:
+    """Within 20 % for rates, within a factor of 2 for times."""
+    factor = 1.2 if column in (UP, DOWN) else 2
+
+    def check(e: Evidence) -> tuple[bool, str]:
+        found = e.value(column, **where)
+        return value / factor <= found <= value * factor, f"{_name(where)} {found:.3g}"
+
+    return check
+
+
+def below(column: str, value: float, **where: object) -> Check:
+    def check(e: Evidence) -> tuple[bool, str]:
+        found = e.value(column, **where)
+        return found <= value, f"{_name(where)} {found:.3g}"
+
+    return check
+
+
+def above(column: str, value: float, **where: object) -> Check:
+    def check(e: Evidence) -> tuple[bool, str]:
+        found = e.value(column, **where)
+        return found >= value, f"{_name(where)} {found:.3g}"
+
+    return check
+
+
+def fair(**where: object) -> Check:
+    def check(e: Evidence) -> tuple[bool, str]:
+        up, down = e.value(UP, **where), e.value(DOWN, **where)
+        return max(up, down) < 1.5 * min(up, down), f"{_name(where)} {up:.3g} up {down:.3g} down"
+
+    return check
+
+
+def more(column: str, than: str, one: Where, other: Where | None = None, by: float = 0) -> Check:
+    """`column` of one setting is more than `than` of another (default: the same) by at least `by`."""
+
+    def check(e: Evidence) -> tuple[bool, str]:
+        a, b = e.value(column, **one), e.value(than, **(other or one))
+        return a > b + by, f"{_name(one)} {a:.3g}, {_name(other or one)} {b:.3g}"
+
+    return check
+
+
+def rising(column: str, axis: str, **where: object) -> Check:
+    """The last value of an axis has at least 1.2 times the first's, and no step falls by more than 5 %."""
+
+    def check(e: Evidence) -> tuple[bool, str]:
+        found = [e.value(column, **{axis: value}, **where) for value in e.values(axis)]
+        steps = all(later > 0.95 * sooner for sooner, later in pairwise(found))
+        return steps and found[-1] > 1.2 * found[0], f"{_name(where)} {found[0]:.3g} to {found[-1]:.3g}"
+
+    return check
+
+
+def claim(
+    figure: str, number: int, says: str, *checks: Check, tolerance: str = "rates 20 %, times a factor of 2"
+) -> Claim:
+    def judge(e: Evidence) -> Finding:
+        found = [check(e) for check in checks]
+        wrong = [words for good, words in found if not good]
+        return Finding(not wrong, "; ".join(words for _, words in found), f"off: {'; '.join(wrong)}" if wrong else "")
+
+    return Claim(f"{figure}.{number}", says, tolerance, judge)
+
+
+def _shift(e: Evidence) -> Finding:
+    table = senders(e.runs(tsq="default")[0])
+    if "tsq_shift" not in table.columns or not table["tsq_shift"].drop_nulls().len():
+        raise LookupError("this kernel does not tell sk_pacing_shift")
+    shift = int(middle(table["tsq_shift"]))
+    return Finding(shift == 10, f"sk_pacing_shift is {shift}: 1/{2**shift} s of data", "mac80211 sets it")
+
+
+def _counter(e: Evidence, word: str) -> list[int]:
+    """Values of a NIC's counters with this word in their names. Raises LookupError."""
+    table = e.runs()[0].ethtool
+    found = [int(v) for name, v in table.select("name", "value").iter_rows() if word in name] if table.height else []
+    if not found:
+        raise LookupError(f"no counter of {word} in the records")
+    return found
+
+
+def _aggregates(e: Evidence) -> Finding:
+    most = max(_counter(e, "ampdu_max_subframes"))
+    return Finding(
+        most < MOST_SUBFRAMES, f"the largest aggregate has {most} subframes", "mac80211's and ath9k's bound is 32"
+    )
+
+
+def _bql(e: Evidence) -> Finding:
+    table = e.runs()[0].tables.get("queue")
+    if table is None or not (radios := table.filter(table["device"].str.starts_with("wlan"))).height:
+        raise LookupError("no queue samples of a Wi-Fi device")
+    limit = int(radios["bql_limit"].fill_null(0).to_numpy().max())
+    return Finding(limit > 0, f"BQL's limit of the Wi-Fi device: {limit}", "no mac80211 driver has BQL")
+
+
+def _ccs(*names: str, but: tuple[str, ...] = ()) -> list[str]:
+    every = ["bbr", "cubic", "highspeed", "hybla", "illinois", "nv", "reno", "scalable", "westwood", "yeah"]
+    return [one for one in (names or every) if one not in but]
+
+
+def _ratio_only_latency(e: Evidence) -> tuple[bool, str]:
+    rates, times = ([e.value(column, ca=ca, tsq="8ms") for ca in (120, 140)] for column in (UP, PING))
+    words = f"at 8 ms: {rates[0]:.3g} to {rates[1]:.3g} Mbit/s, {times[0]:.3g} to {times[1]:.3g} ms"
+    return rates[1] < 1.05 * rates[0] and times[1] > times[0], words
+
+
+def _base(first: str, other: str, tsq: str) -> Check:
+    def check(e: Evidence) -> tuple[bool, str]:
+        more, less = e.value(UP, delay=first, tsq=tsq), e.value(UP, delay=other, tsq=tsq)
+        return more > less, f"TSQ {tsq}: {more:.3g} and {less:.3g} Mbit/s"
+
+    return check
+
+
+FIGURES = (
+    Figure(
+        "A-8a",
+        "Throughput and RTT on ath9k: TSQ size and pacing ratio",
+        "bars",
+        (
+            claim(
+                "A-8a",
+                1,
+                "throughput and latency rise with TSQ's size",
+                rising(UP, "tsq", ca=120),
+                rising(PING, "tsq", ca=120),
+                tolerance="1.2 times from 1 to 8 ms",
+            ),
+            claim(
+                "A-8a",
+                2,
+                "they rise with the pacing ratio",
+                rising(UP, "ca", tsq="1ms"),
+                rising(PING, "ca", tsq="1ms"),
+                tolerance="1.2 times from 120 to 140 %, TSQ 1 ms",
+            ),
+            claim(
+                "A-8a",
+                3,
+                "beyond 4 ms a larger ratio adds latency only",
+                _ratio_only_latency,
+                tolerance="below 5 % of throughput at 8 ms",
+            ),
+            Claim("D-6", "FQ-CoDel's 5 ms bound aggregates", f"fewer than {MOST_SUBFRAMES} subframes", _aggregates),
+            Claim("D-7", "BQL is the driver's last queue limit", "the device has a BQL limit", _bql),
+        ),
+    ),
+    Figure(
+        "A-8b",
+        "Throughput and RTT on ath9k: TSQ size and base RTT",
+        "bars",
+        (
+            claim(
+                "A-8b",
+                1,
+                "1 ms of base RTT gives more throughput than 10 ms",
+                _base("0.5ms", "5ms", "1ms"),
+                tolerance="more",
+            ),
+            claim(
+                "A-8b",
+                2,
+                "at 100 ms throughput is below optimal even with a relaxed TSQ",
+                _base("0.5ms", "50ms", "8ms"),
+                tolerance="less",
+            ),
+        ),
+    ),
+    Figure(
+        "B-3",
+        "One upload: ten congestion controls",
+        "bars",
+        (
+            claim(
+                "B-3",
+                1,
+                "goodput near 100 Mbit/s for all but BBR and New Vegas",
+                *[near(UP, 100, cc=cc) for cc in _ccs(but=("bbr", "nv"))],
+            ),
+            claim("B-3", 2, "BBR 50, New Vegas 70 Mbit/s", near(UP, 50, cc="bbr"), near(UP, 70, cc="nv")),
+            claim(
+                "B-3",
+                3,
+                "ping above 70 ms for most",
+                *[above(PING, 70, cc=cc) for cc in _ccs(but=("bbr", "nv", "yeah"))],
+            ),
+            claim(
+                "B-3",
+                4,
+                "BBR and New Vegas below 10 ms, YeAH 25",
+                below(PING, 10, cc="bbr"),
+                below(PING, 10, cc="nv"),
+                near(PING, 25, cc="yeah"),
+            ),
+        ),
+    ),
+    Figure(
+        "B-4",
+        "Four uploads: ten congestion controls",
+        "bars",
+        (
+            claim(
+                "B-4",
+                1,
+                "Cubic, HighSpeed, Hybla, Illinois, New Reno, Scalable above 100 ms",
+                *[
+                    above(PING, 100, cc=cc)
+                    for cc in _ccs("cubic", "highspeed", "hybla", "illinois", "reno", "scalable")
+                ],
+            ),
+            claim("B-4", 2, "Westwood 80, YeAH near 60 ms", near(PING, 80, cc="westwood"), near(PING, 60, cc="yeah")),
+            claim("B-4", 3, "New Vegas 10 ms at full goodput", near(PING, 10, cc="nv"), near(UP, 100, cc="nv")),
+            claim("B-4", 4, "BBR about 5 ms at 75 Mbit/s", near(PING, 5, cc="bbr"), near(UP, 75, cc="bbr")),
+        ),
+    ),
+    Figure(
+        "B-5",
+        "RRUL: ten congestion controls",
+        "bars",
+        (
+            claim(
+                "B-5",
+                1,
+                "Cubic 200 ms, BBR 25, New Vegas 40, YeAH 80",
+                near(PING, 200, cc="cubic"),
+                near(PING, 25, cc="bbr"),
+                near(PING, 40, cc="nv"),
+                near(PING, 80, cc="yeah"),
+            ),
+            claim(
+                "B-5",
+                2,
+                "the others above 100 ms",
+                *[above(PING, 100, cc=cc) for cc in _ccs(but=("cubic", "bbr", "nv", "yeah"))],
+            ),
+            claim(
+                "B-5",
+                3,
+                "fair: Cubic, Hybla, New Vegas, Westwood, YeAH",
+                *[fair(cc=cc) for cc in _ccs("cubic", "hybla", "nv", "westwood", "yeah")],
+            ),
+            claim(
+                "B-5",
+                4,
+                "HighSpeed, Illinois, New Reno, Scalable: up near 80, down below 20",
+                *[
+                    check
+                    for cc in _ccs("highspeed", "illinois", "reno", "scalable")
+                    for check in (near(UP, 80, cc=cc), below(DOWN, 20, cc=cc))
+                ],
+            ),
+            claim("B-5", 5, "BBR: down above up", more(DOWN, UP, {"cc": "bbr"}), tolerance="more"),
+        ),
+    ),
+    Figure(
+        "B-6",
+        "One download: seven qdiscs",
+        "bars",
+        (
+            claim(
+                "B-6",
+                1,
+                "CoDel, SFQ, FQ and FQ-CoDel hold 25 ms",
+                *[near(PING, 25, qdisc=q) for q in ("codel", "sfq", "fq", "fq_codel")],
+            ),
+            claim(
+                "B-6",
+                2,
+                "FIFO, pfifo_fast and PIE are above that",
+                *[above(PING, 50, qdisc=q) for q in ("pfifo", "pfifo_fast", "pie")],
+            ),
+        ),
+    ),
+    Figure(
+        "B-7",
+        "Four downloads: seven qdiscs",
+        "bars",
+        (
+            claim(
+                "B-7",
+                1,
+                "CoDel, SFQ and FQ-CoDel have the best goodput",
+                *[above(DOWN, 90, qdisc=q) for q in ("codel", "sfq", "fq_codel")],
+                tolerance="90 Mbit/s or more",
+            ),
+            claim(
+                "B-7",
+                2,
+                "PIE and pfifo_fast degrade",
+                above(PING, 50, qdisc="pie"),
+                above(PING, 50, qdisc="pfifo_fast"),
+                tolerance="50 ms or more",
+            ),
+        ),
+    ),
+    Figure(
+        "B-8",
+        "One upload: seven qdiscs",
+        "bars",
+        (
+            claim(
+                "B-8",
+                1,
+                "pfifo_fast, FIFO and PIE near 70 ms",
+                *[near(PING, 70, qdisc=q) for q in ("pfifo_fast", "pfifo", "pie")],
+            ),
+            claim("B-8", 2, "FQ is best: it paces CUBIC", below(PING, 25, qdisc="fq"), tolerance="at most 25 ms"),
+        ),
+    ),
+    Figure(
+        "B-9",
+        "One upload: TSQ's size",
+        "bars",
+        (
+            claim(
+                "B-9",
+                1,
+                "full goodput needs 128 KB or more",
+                near(UP, 100, tsq="128KiB"),
+                near(UP, 100, tsq="1MiB"),
+                below(UP, 83, tsq="64KiB"),
+            ),
+            claim(
+                "B-9",
+                2,
+                "from 5 MB on the latency is flat at 70 ms",
+                near(PING, 70, tsq="5MiB"),
+                near(PING, 70, tsq="10MiB"),
+                near(PING, 70, tsq="off"),
+            ),
+            Claim("D-4", "TSQ holds 1 ms of data on Wi-Fi too", "sk_pacing_shift is 10", _shift),
+            claim(
+                "B-9",
+                3,
+                "64 KB has a lower latency than standard TSQ",
+                more(PING, PING, {"tsq": "default"}, {"tsq": "64KiB"}),
+                tolerance="lower",
+            ),
+        ),
+    ),
+    Figure(
+        "B-10",
+        "Four uploads: TSQ's size",
+        "bars",
+        (
+            claim(
+                "B-10", 1, "standard TSQ: 5 ms at 75 Mbit/s", near(PING, 5, tsq="default"), near(UP, 75, tsq="default")
+            ),
+            claim("B-10", 2, "64 KB saturates", near(UP, 100, tsq="64KiB")),
+            claim(
+                "B-10",
+                3,
+                "latency rises with the limit to 100 ms",
+                near(PING, 100, tsq="off"),
+                above(PING, 20, tsq="1MiB"),
+            ),
+        ),
+    ),
+    Figure(
+        "B-11",
+        "RRUL: TSQ's size",
+        "bars",
+        (
+            claim(
+                "B-11",
+                1,
+                "standard TSQ: near 25 ms, uploads starved",
+                near(PING, 25, tsq="default"),
+                below(UP, 25, tsq="default"),
+            ),
+            claim("B-11", 2, "static limits are fair", *[fair(tsq=size) for size in ("64KiB", "256KiB", "1MiB")]),
+        ),
+    ),
+    Figure(
+        "B-12",
+        "FQ-CoDel, one upload: five congestion controls",
+        "bars",
+        (claim("B-12", 1, "BBR below 2 ms of round trip", below(PING, 2, cc="bbr", tsq="default"), tolerance="2 ms"),),
+    ),
+    Figure(
+        "B-13",
+        "FQ-CoDel, one upload, standard TSQ",
+        "bars",
+        (
+            claim(
+                "B-13",
+                1,
+                "YeAH 60 Mbit/s at 3 ms, Cubic 70 at 4, New Reno near 100 at 7",
+                near(UP, 60, cc="yeah"),
+                near(PING, 3, cc="yeah"),
+                near(UP, 70, cc="cubic"),
+                near(PING, 4, cc="cubic"),
+                near(UP, 100, cc="reno"),
+                near(PING, 7, cc="reno"),
+            ),
+            claim(
+                "B-13",
+                2,
+                "BBR and New Vegas have the lowest goodput",
+                *[more(UP, UP, {"cc": cc}, {"cc": low}) for cc in ("cubic", "reno", "yeah") for low in ("bbr", "nv")],
+                tolerance="lower than each of the others",
+            ),
+        ),
+    ),
+    Figure(
+        "B-14",
+        "RRUL, FQ-CoDel: TSQ and 64 KB",
+        "bars",
+        (
+            claim("B-14", 1, "64 KB is fair", *[fair(cc=cc, tsq="64KiB") for cc in ("cubic", "nv", "reno", "yeah")]),
+            claim(
+                "B-14",
+                2,
+                "BBR with standard TSQ below 10 ms",
+                below(PING, 10, cc="bbr", tsq="default"),
+                tolerance="10 ms",
+            ),
+            claim(
+                "B-14",
+                3,
+                "64 KB costs about 10 ms, but not of BBR",
+                *[
+                    more(PING, PING, {"cc": cc, "tsq": "64KiB"}, {"cc": cc, "tsq": "default"}, by=5)
+                    for cc in ("cubic", "nv", "reno", "yeah")
+                ],
+                tolerance="5 ms or more",
+            ),
+        ),
+    ),
+)

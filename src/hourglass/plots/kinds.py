@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every kind of picture by name: `hourglass plot KIND RUN…`. A new kind is one entry of `KINDS`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hourglass.errors import InputError
+from hourglass.plots.anatomy import anatomy
+from hourglass.plots.box import box
+from hourglass.plots.candlestick import candlestick
+from hourglass.plots.cdf import cdf, cdf_log
+from hourglass.plots.fairness import fairness
+from hourglass.plots.layers import layers
+from hourglass.plots.queues import queues
+from hourglass.plots.scatter import scatter
+from hourglass.plots.timeseries import timeseries
+from hourglass.results.labels import labels
+from hourglass.results.run import Run
+
+Draw = Callable[[Sequence[Run], Sequence[str], Path], None]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """`draw(runs, labels, path)` draws into a file. `needs_flows`: without any flow there is nothing to draw."""
+
+    draw: Draw
+    description: str
+    most_runs: int | None = None
+    needs_flows: bool = False
+
+
+def _one(draw: Callable[[Run, Path], None]) -> Draw:
+    """A picture of a single run as a picture of several."""
+    return lambda runs, names, path: draw(runs[0], path)
+
+
+KINDS: dict[str, Kind] = {
+    "timeseries": Kind(_one(timeseries), "one run over its time: goodput, TCP RTT, pings and losses", most_runs=1),
+    "candlestick": Kind(candlestick, "goodput and latency of each run, p10 to p90 and median"),
+    "scatter": Kind(scatter, "goodput against latency with 1-sigma ellipses, better is up and right", needs_flows=True),
+    "cdf": Kind(cdf, "how latency is distributed, on a linear axis"),
+    "cdf-log": Kind(cdf_log, "how latency is distributed, on a logarithmic axis"),
+    "box": Kind(box, "goodput and latency by group: runs that differ in their seed alone are one box"),
+    "anatomy": Kind(anatomy, "where the time of a packet goes, by node and layer"),
+    "layers": Kind(_one(layers), "one run's layers over its time", most_runs=1),
+    "queues": Kind(_one(queues), "one run's queues, TCP Small Queues, cwnd and RTT", most_runs=1),
+    "fairness": Kind(fairness, "what each flow got, up and down, and Jain's index", needs_flows=True),
+}
+
+
+def draw(kind: str, runs: list[Run], path: Path) -> None:
+    """Draws the runs as `kind` into `path`. Raises `InputError` for what the user can mend."""
+    if kind not in KINDS:
+        raise InputError("kind", kind, f"is one of {', '.join(KINDS)}")
+    chosen = KINDS[kind]
+    if chosen.most_runs is not None and len(runs) > chosen.most_runs:
+        raise InputError("RUN", str(runs[chosen.most_runs].path), f"{kind} shows {chosen.most_runs} run only")
+    if chosen.needs_flows and not any(run.plan["flows"] for run in runs):
+        raise InputError("RUN", str(runs[0].path), f"{kind} needs flows, and the test {_test(runs[0])} has none")
+    chosen.draw(runs, labels(runs), path)
+
+
+def _test(run: Run) -> str:
+    return str(run.scenario["test"]["name"])

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Goodput against latency, a cloud and its 1-sigma ellipse per group of runs; the better corner is up and right.
+
+Form: Winstein and Balakrishnan, "TCP ex Machina" (SIGCOMM 2013), figure 4: the latency axis runs to the left, the
+ellipse is the covariance of the samples, its centre their mean. A sample is one second under load: mean goodput of all
+flows and median latency. On a logarithmic axis mean and covariance are those of the logarithms.
+"""
+
+from collections.abc import Sequence
+from itertools import cycle
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Polygon
+
+from hourglass.plots import style
+from hourglass.results.groups import groups
+from hourglass.results.points import latency, points
+from hourglass.results.run import Run
+from hourglass.results.stats import Floats
+
+CONVENTION = "dot: 1 s under load (mean goodput, median latency); cross: mean; ellipse: 1\u03c3 of the dots"
+WIDTH_IN = 6.4
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+
+def scatter(runs: Sequence[Run], _: Sequence[str], path: Path) -> None:
+    """Draws the groups of runs into `path`, under the groups' own labels."""
+    found = groups(list(runs))
+    clouds = [_cloud([runs[i] for i in group.members]) for group in found]
+    names = [g.label if len(g.members) == 1 else f"{g.label} ({len(g.members)} seeds)" for g in found]
+    seen = np.concatenate([cloud[0] for cloud in clouds])
+    log = style.wants_log(seen)
+    with style.figure(WIDTH_IN, 4.8, path) as figure:
+        axes = figure.add_subplot()
+        if log:
+            style.log_x(axes)
+        looks = zip(cycle(style.SERIES), cycle(MARKERS), strict=False)
+        for cloud, name, (colour, marker) in zip(clouds, names, looks, strict=False):
+            _draw(axes, cloud, name, colour, marker, log)
+        axes.invert_xaxis()
+        kinds = list(dict.fromkeys(latency(run)[0] for run in runs if run.plan["flows"]))
+        unit = "ms, logarithmic" if log else "ms"
+        axes.set_xlabel(f"{' / '.join(kinds)}, round trip ({unit})   lower is better \u2192")
+        axes.set_ylabel("goodput, all flows (Mbit/s)   higher is better \u2192")
+        axes.margins(0.08)
+        columns = max(1, min(len(names), int(WIDTH_IN / (0.45 + 0.08 * max(map(len, names))))))
+        figure.legend(loc="outside upper left", ncols=columns)
+        style.caption(figure, CONVENTION)
+
+
+def _cloud(runs: list[Run]) -> tuple[Floats, Floats]:
+    parts = [points(run) for run in runs]
+    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+
+def _draw(axes: Axes, cloud: tuple[Floats, Floats], name: str, colour: str, marker: str, log: bool) -> None:
+    waits, rates = cloud
+    if not waits.size:
+        return
+    axes.scatter(waits, rates, s=12, color=colour, alpha=0.35, marker=marker, linewidths=0)
+    x, y = ellipse(np.log(waits) if log else waits, rates)
+    outline = np.column_stack([np.exp(x) if log else x, y])
+    axes.add_patch(Polygon(outline, facecolor=colour, alpha=0.18, linewidth=0))
+    axes.add_patch(Polygon(outline, fill=False, edgecolor=colour, linewidth=1.4))
+    centre = np.exp(np.log(waits).mean()) if log else waits.mean()
+    axes.plot(centre, rates.mean(), marker="+", color=colour, markersize=8, markeredgewidth=1.6, linestyle="none")
+    axes.plot([], [], marker=marker, color=colour, linestyle="none", markersize=5, label=name)
+
+
+def ellipse(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """The outline of the 1-sigma covariance ellipse of samples: mean + sqrt(eigenvalue) along each eigenvector."""
+    centre = np.array([x.mean(), y.mean()])
+    if x.size < 2:
+        return np.full(2, centre[0]), np.full(2, centre[1])
+    sizes, axes = np.linalg.eigh(np.cov(x, y))
+    angle = np.linspace(0, 2 * np.pi, 120)
+    circle = np.sqrt(np.clip(sizes, 0, None))[:, None] * np.vstack([np.cos(angle), np.sin(angle)])
+    outline = axes @ circle
+    return outline[0] + centre[0], outline[1] + centre[1]

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sweep in one picture: throughput against latency with the Pareto front, and small multiples of latency.
+
+Left: a point per setting; the line joins those that no other setting beats. Right: a panel per axis, a point per
+setting over the axis's values, so that what an axis does shows whatever the others are.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+
+from hourglass.plots import style
+
+MOST_NAMED = 12
+"""Points of the front that are named."""
+MOST_PANELS = 6
+SPREAD = 0.28
+"""How far the points over one value of an axis are spread, in parts of the distance of two values."""
+
+
+def sweep(
+    title: str, points: pl.DataFrame, labels: Mapping[str, Sequence[str]], throughput: str, latency: str, path: Path
+) -> None:
+    """Draws the settings. `points`: a row per setting, columns `throughput`, `latency`, `front`; `labels`: for each
+    axis what to call the value of each row."""
+    axes_keys = [key for key in labels if len(set(labels[key])) > 1][:MOST_PANELS]
+    rows = max(1, -(-len(axes_keys) // 2))
+    with style.figure(11 if axes_keys else 6, max(4.2, 2.6 * rows), path) as figure:
+        grid = figure.add_gridspec(rows, 4 if axes_keys else 2)
+        _front(figure.add_subplot(grid[:, :2]), points, labels, throughput, latency)
+        for place, key in enumerate(axes_keys):
+            axes = figure.add_subplot(grid[place // 2, 2 + place % 2])
+            _panel(axes, key, labels[key], points, latency)
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+
+
+def _front(
+    axes: Axes, points: pl.DataFrame, labels: Mapping[str, Sequence[str]], throughput: str, latency: str
+) -> None:
+    axes.scatter(points[latency], points[throughput], s=18, color=style.SKY, linewidth=0, alpha=0.8)
+    best = points.with_row_index("row").filter(pl.col("front")).sort(latency)
+    axes.plot(best[latency], best[throughput], color=style.VERMILION, marker="o", markersize=5, linewidth=1.2)
+    several = [key for key in labels if len(set(labels[key])) > 1]
+    for row in best.head(MOST_NAMED).iter_rows(named=True):
+        name = ", ".join(labels[key][row["row"]] for key in several)
+        axes.annotate(name, (row[latency], row[throughput]), (6, -8), textcoords="offset points", fontsize=7)
+    axes.set_title("Throughput against latency, and its Pareto front")
+    axes.set_xlabel(_named(latency))
+    axes.set_ylabel(_named(throughput))
+    if style.wants_log(points[latency].to_numpy()):
+        style.log_x(axes)
+    axes.margins(x=0.12, y=0.12)
+
+
+def _panel(axes: Axes, key: str, names: Sequence[str], points: pl.DataFrame, latency: str) -> None:
+    values = list(dict.fromkeys(names))
+    place = {value: at for at, value in enumerate(values)}
+    groups = {value: [at for at, name in enumerate(names) if name == value] for value in values}
+    for value, members in groups.items():
+        middle = (len(members) - 1) / 2
+        width = SPREAD / max(1.0, middle)
+        x = [place[value] + (at - middle) * width for at in range(len(members))]
+        axes.scatter(x, [points[latency][at] for at in members], s=12, color=style.BLUE, alpha=0.7, linewidth=0)
+        median = float(np.median(points[members][latency].to_numpy()))
+        axes.plot([place[value] - 0.3, place[value] + 0.3], [median, median], color=style.INK, linewidth=1.6)
+    axes.set_title(key, fontsize=9)
+    axes.set_xticks(range(len(values)), values)
+    if max(map(len, values)) * len(values) > 24:
+        for tick in axes.get_xticklabels():
+            tick.set(rotation=30, ha="right", rotation_mode="anchor")
+    axes.set_ylabel(_named(latency), fontsize=8)
+    if style.wants_log(points[latency].to_numpy()):
+        style.log_y(axes)
+    else:
+        axes.set_ylim(bottom=0)
+
+
+def _named(column: str) -> str:
+    """ping_icmp_p99_ms → "ping icmp p99 (ms)"."""
+    for suffix, unit in (("_mbps", "Mbit/s"), ("_ms", "ms")):
+        if column.endswith(suffix):
+            return f"{column.removesuffix(suffix).replace('_', ' ')} ({unit})"
+    return column

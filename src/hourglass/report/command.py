@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command that repeats a run, as short as it can be made and checked: it stands for the stored scenario, byte by
+byte. A scenario that is no built-in, or is too far from one, is repeated from the run's own `scenario.json`."""
+
+import json
+import shlex
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from hourglass.errors import HourglassError
+from hourglass.results.files import SCENARIO_FILE
+from hourglass.results.run import Run
+from hourglass.scenario import builtin, load
+
+MOST_SETTINGS = 8
+Key = tuple[str, ...]
+
+
+def command(run: Run) -> str:
+    """`hourglass run …` with the kernel and seed of the run."""
+    short = _short(run.scenario)
+    return short if short else f"hourglass run {shlex.quote(str(run.path / SCENARIO_FILE))}"
+
+
+@cache
+def _builtin(name: str) -> str | None:
+    """A built-in scenario as canonical JSON."""
+    return load(name).to_json().decode() if name in dict(builtin()) else None
+
+
+def _short(stored: dict[str, Any]) -> str | None:
+    name = str(stored.get("name", ""))
+    text = _builtin(name)
+    if text is None:
+        return None
+    base, mine = (dict(_flatten(value)) for value in (json.loads(text), stored))
+    if not set(base) <= set(mine):
+        return None
+    changed = {key: value for key, value in mine.items() if base.get(key) != value}
+    settings = [f"{_dotted(key)}={_word(value)}" for key, value in changed.items() if len(key) > 1]
+    options = [[f"--{key[0]}", str(value)] for key, value in changed.items() if len(key) == 1]
+    if len(settings) > MOST_SETTINGS or any(key[0] not in ("kernel", "seed") for key in changed if len(key) == 1):
+        return None
+    try:
+        again = load(name, settings, kernel=stored.get("kernel"), seed=stored.get("seed"))
+    except HourglassError:
+        return None
+    if json.loads(again.to_json()) != stored:
+        return None
+    words = ["hourglass", "run", name, *(word for one in settings for word in ("--set", one)),
+             *(word for option in options for word in option)]  # fmt: skip
+    return " ".join(shlex.quote(word) for word in words)
+
+
+def _flatten(value: Any, key: Key = ()) -> Iterator[tuple[Key, Any]]:
+    """(key, value) of everything in nested tables and lists of tables; empty tables say nothing."""
+    items: Any = None
+    if isinstance(value, dict):
+        items = value.items()
+    elif isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+        items = enumerate(value)
+    if items is None:
+        yield key, value
+        return
+    for name, inner in items:
+        yield from _flatten(inner, (*key, str(name)))
+
+
+def _dotted(key: Key) -> str:
+    """As `--set` reads it: parts with dots are quoted, those behind `sysctl` are not."""
+    return ".".join(f'"{part}"' if "." in part and "sysctl" not in key else part for part in key)
+
+
+def _word(value: Any) -> str:
+    """A value as `--set` reads it: text as it is when nothing else reads so, else TOML (JSON's lists and numbers)."""
+    if isinstance(value, str) and not value.replace(".", "", 1).isdigit() and value not in ("true", "false"):
+        return value
+    return json.dumps(value)

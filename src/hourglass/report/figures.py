@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of a page as cells of text: rounded as the terminal rounds them, with the exact value beside."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from hourglass.results.compare import Cell, Row
+from hourglass.results.stats import short
+
+PERCENTILES = ("p10", "p50", "p90", "p99")
+NOTHING = "\u2013"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A cell: its text, the value for sorting, and when it is held against another run, how it differs."""
+
+    text: str
+    value: float | None
+    change: str = ""
+    significant: bool = False
+    interval: str = ""
+
+
+def number(value: float | None) -> Figure:
+    """Three significant digits; counts in full; a dash for nothing."""
+    if value is None:
+        return Figure(NOTHING, None)
+    return Figure(str(value) if isinstance(value, int) else short(value), value)
+
+
+def flow_rows(summary: dict[str, Any]) -> list[tuple[str, str, list[Figure]]]:
+    """(flow, cc, figures) of each flow, and of all together when there are several."""
+    rows = [(f["id"], f["cc"], f["goodput_mbps"], f["retransmits"], f["tcp_rtt_ms"]) for f in summary["flows"]]
+    if len(rows) > 1:
+        totals = summary["totals"]
+        rows.append(("all", "", totals["upload_mbps"] + totals["download_mbps"],
+                     sum(f["retransmits"] for f in summary["flows"]), summary["tcp_rtt_ms"]))  # fmt: skip
+    return [
+        (name, cc, [number(rate), number(retrans), *(number(rtt[p]) for p in PERCENTILES)])
+        for name, cc, rate, retrans, rtt in rows
+    ]
+
+
+def ping_rows(summary: dict[str, Any]) -> list[tuple[str, list[Figure]]]:
+    """(probe, figures) of each probe."""
+    keys = (*PERCENTILES, "max", "n", "lost")
+    return [(probe, [number(rtt[key]) for key in keys]) for probe, rtt in summary["ping_ms"].items()]
+
+
+def drop_rows(summary: dict[str, Any]) -> list[tuple[str, str, list[int]]]:
+    """(node, device, [qdisc, nic, cable]) of the devices that dropped."""
+    return [
+        (node, device, [counts[place] for place in ("qdisc", "nic", "cable")])
+        for node, devices in summary["drops"].items()
+        for device, counts in devices.items()
+        if any(counts.values())
+    ]
+
+
+def held_against(rows: list[Row], column: int) -> list[Figure]:
+    """The figures of one run or group, one per row of the comparison."""
+    return [_held(row.cells[column], row.unit) for row in rows]
+
+
+def _held(cell: Cell, unit: str) -> Figure:
+    figure = number(cell.value)
+    change = "" if cell.change_percent is None else f"{round(cell.change_percent, 1) + 0.0:+.1f} %"
+    interval = ""
+    if cell.interval is not None:
+        low, high = cell.interval
+        verdict = "significant" if cell.significant else "not significant"
+        interval = f"{verdict}; 95 % interval of the difference: {low:+g} to {high:+g} {unit}".strip()
+    return Figure(figure.text, figure.value, change, cell.significant, interval)
+
+
+def anatomy(summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """[{node, layers: [{layer, mean, p50, p99, share}]}]: where a packet's time goes, from `layers_ms`, if it is there.
+
+    Layers that take no time are left out; `share` is of all nodes together.
+    """
+    nodes = summary.get("layers_ms") or {}
+    total = sum(layer.get("mean") or 0 for layers in nodes.values() for layer in layers.values())
+    return [
+        {"node": node, "layers": [
+            {"layer": name, "mean": number(layer["mean"]), "p50": number(layer.get("p50")),
+             "p99": number(layer.get("p99")), "share": layer["mean"] / total}
+            for name, layer in layers.items() if layer.get("mean")
+        ]}
+        for node, layers in nodes.items() if total and any(layer.get("mean") for layer in layers.values())
+    ]  # fmt: skip

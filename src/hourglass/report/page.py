@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts the page together: figures, comparison and data into the template, with style, script and charting library."""
+
+import json
+import re
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from hourglass.errors import HourglassError
+from hourglass.report import data, figures
+from hourglass.report.command import command
+from hourglass.report.topology import topology
+from hourglass.results.bootstrap import MIN_BLOCKS
+from hourglass.results.compare import compare
+from hourglass.results.groups import compare_groups, groups
+from hourglass.results.labels import labels
+from hourglass.results.run import Run
+
+OPEN_RUNS = 1
+"""Up to so many runs are shown opened."""
+
+
+def write(runs: list[Run], path: Path) -> None:
+    """Writes the page about the runs to `path`. Raises `HourglassError` when it cannot be written."""
+    text = page(runs)
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise HourglassError(f"{path}: the report cannot be written: {error.strerror}") from error
+
+
+def page(runs: list[Run]) -> str:
+    """The page about the runs; the first is the one the others are held against."""
+    assert runs, "a report of no runs"
+    names = _names(runs)
+    found = groups(runs)
+    rows = compare(runs)
+    group_of = {place: group.label for group in found for place in group.members}
+    most = data.share_of_page(runs)
+    several = len(found) < len(runs) and len(found) > 1
+    return _environment().from_string(_file("page.html.j2")).render(
+        title=_title(runs),
+        runs=[_run(run, name, place) for place, (run, name) in enumerate(zip(runs, names, strict=True))],
+        opened=len(runs) <= OPEN_RUNS,
+        columns=[(row.figure, row.unit) for row in rows],
+        table=[figures.held_against(rows, place) for place in range(len(runs))],
+        groups=[(group.label, len(group.members)) for group in found] if several else [],
+        group_table=_group_table(rows, found) if several else [],
+        least_seeds=MIN_BLOCKS,
+        overview=_json(data.overview(runs, names, [group_of[place] for place in range(len(runs))])),
+        data=[_json(data.charts(run, most)) for run in runs],
+        style=Markup(_file("report.css")),
+        script=Markup(_file("report.js")),
+        library=_library(),
+    )  # fmt: skip
+
+
+def _names(runs: list[Run]) -> list[str]:
+    """Labels that tell the runs apart, numbered where they do not."""
+    found = labels(runs)
+    return found if len(set(found)) == len(found) else [f"{name} #{i + 1}" for i, name in enumerate(found)]
+
+
+def _title(runs: list[Run]) -> str:
+    scenarios = list(dict.fromkeys(str(run.scenario["name"]) for run in runs))
+    named = ", ".join(scenarios[:3]) + (" and others" if len(scenarios) > 3 else "")
+    return named if len(runs) == 1 else f"{named}: {len(runs)} runs"
+
+
+def _group_table(rows: list[Any], found: list[Any]) -> list[list[figures.Figure]]:
+    held = compare_groups(rows, found)
+    return [figures.held_against(held, place) for place in range(len(found))]
+
+
+def _run(run: Run, name: str, place: int) -> dict[str, Any]:
+    summary, scenario = run.summary, run.scenario
+    return {
+        "place": place,
+        "name": name,
+        "path": str(run.path),
+        "summary": summary,
+        "test": scenario["test"]["name"],
+        "description": scenario.get("description", ""),
+        "facts": _facts(run),
+        "flows": figures.flow_rows(summary),
+        "pings": figures.ping_rows(summary),
+        "drops": figures.drop_rows(summary),
+        "totals": {key: figures.number(value) for key, value in summary["totals"].items()},
+        "anatomy": figures.anatomy(summary),
+        "topology": Markup(topology(scenario)),
+        "command": command(run),
+    }
+
+
+def _facts(run: Run) -> list[tuple[str, str]]:
+    """What was run, as words: the test, the stack of all nodes and of single ones, kernel, seed, digest."""
+    scenario, summary = run.scenario, run.summary
+    test, stack = scenario["test"], scenario.get("stack") or {}
+    facts = [
+        ("test", f"{test['name']}, {test['length']:g} s under load, {test['delay']:g} s before and after"),
+        ("kernel", f"Linux {summary['kernel']}, {summary['engine']} engine"),
+        ("seed", str(summary["seed"])),
+    ]
+    facts += [(key, str(stack[key])) for key in ("cc", "qdisc", "tsq", "gso") if key in stack]
+    if "pacing" in stack:
+        facts.append(("pacing", f"{stack['pacing']['ss']} % in slow start, {stack['pacing']['ca']} % after"))
+    facts += [(key, value) for key, value in sorted((stack.get("sysctl") or {}).items())]
+    own = [name for name, value in stack.items() if isinstance(value, dict) and name not in ("pacing", "sysctl")]
+    facts += [(f"at {name}", ", ".join(f"{key} {value}" for key, value in stack[name].items())) for name in own]
+    return [*facts, ("digest", summary["digest"])]
+
+
+def _environment() -> Environment:
+    return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def _json(value: Any) -> Markup:
+    """JSON that can stand in a script element: nothing in it can end one."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
+
+
+def _file(name: str) -> str:
+    return resources.files("hourglass.report").joinpath(name).read_text("utf-8")
+
+
+@cache
+def _library() -> Markup:
+    """Vega, Vega-Lite and vega-embed as one script."""
+    import vl_convert
+
+    bundle = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # its stub knows no default
+    return Markup(re.sub(r"</(?=script)", r"<\\/", bundle, flags=re.IGNORECASE))

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traps of statistics: samples of an idle path among the loaded ones, tails that rest on nothing, loud probes."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+
+from hourglass.results.lint.evidence import NS_PER_S, Evidence, Finding, rate_text
+from hourglass.results.series import ping_ms
+
+IDLE_SHARE = 0.01
+"""A hundredth of idle samples already moves p99 of what it is not about, or p1."""
+P99_SAMPLES = 100
+"""Fewer samples than this have no 99th percentile between two of them but the largest two."""
+PROBE_SHARE = 0.01
+HEADERS = {"icmp": 14 + 20 + 8, "udp": 14 + 20 + 8}
+
+
+def idle_samples(evidence: Evidence) -> Iterator[Finding]:
+    """Part of the loaded window in which no flow was there: late starts, early ends."""
+    flows = evidence.run.plan["flows"]
+    if not flows:
+        return
+    window = evidence.window
+    ends = _ends(evidence)
+    spans = [(flow["start_ns"], min(flow["stop_ns"], ends.get(flow["id"], flow["stop_ns"]))) for flow in flows]
+    idle, reached = 0, window.start_ns
+    for start, stop in sorted(spans):
+        idle += max(0, min(start, window.end_ns) - reached)
+        reached = max(reached, stop)
+    idle += max(0, window.end_ns - reached)
+    share = idle / (window.end_ns - window.start_ns)
+    if share > IDLE_SHARE:
+        yield Finding(
+            "idle-samples",
+            f"for {idle / NS_PER_S:.3g} s of the {window.length_s:g} s under load ({share:.0%}) no flow was running:"
+            " percentiles of ping mix the idle path with the loaded one",
+            "start a flow at the window's start (test.stream_delays) and see why flows ended early (table `flow`)",
+        )
+
+
+def _ends(evidence: Evidence) -> dict[int, int]:
+    """When each flow failed, ns; stops are as planned."""
+    table = evidence.run.flows
+    if table.is_empty():
+        return {}
+    failed = table.filter(pl.col("event") == "failed")
+    return {int(flow): int(t_ns) for flow, t_ns in failed.select("flow", "t_ns").iter_rows()}
+
+
+def few_samples(evidence: Evidence) -> Iterator[Finding]:
+    """A 99th percentile of fewer than 100 samples is one of the two largest."""
+    few = {}
+    for probe in evidence.run.plan["probes"]:
+        answered = int((~np.isnan(ping_ms(evidence.run, probe["id"]).within(evidence.window).values)).sum())
+        if 0 < answered < P99_SAMPLES:
+            few[probe["name"]] = answered
+    if few:
+        listed = ", ".join(f"{name} {count}" for name, count in few.items())
+        yield Finding(
+            "few-samples",
+            f"p99 of ping rests on fewer than {P99_SAMPLES} samples ({listed}): it is all but the maximum",
+            "make the test longer (test.length) or the probes denser (test.ping_interval, test.udp_interval)",
+        )
+
+
+def probe_load(evidence: Evidence) -> Iterator[Finding]:
+    """Probes that take more than a hundredth of the bottleneck are part of the load."""
+    rates: dict[tuple[str, str], float] = {}
+    for probe in evidence.run.plan["probes"]:
+        bits = (probe["payload_bytes"] + HEADERS.get(probe["kind"], 42)) * 8
+        ends = (probe["client"], probe["server"])
+        rates[ends] = rates.get(ends, 0) + bits * NS_PER_S / max(probe["interval_ns"], 1)
+    for (client, server), rate in rates.items():
+        hops = evidence.path(client, server) + evidence.path(server, client)
+        slowest = min((hop.rate_bps for hop in hops), default=None)
+        if slowest and rate > PROBE_SHARE * slowest:
+            yield Finding(
+                "probe-load",
+                f"the probes send {rate_text(rate)} each way, {rate / slowest:.1%} of the slowest hop"
+                f" ({rate_text(slowest)})",
+                "they are part of the load: make them rarer (test.ping_interval, test.udp_interval)",
+            )

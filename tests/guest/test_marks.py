@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The marks of `rrul` reach the qdiscs: cake's tins count what the marked sockets and pings sent, both ways."""
+
+import polars as pl
+import pytest
+
+from hourglass.results.run import Run
+
+from .conftest import Simulate
+
+pytestmark = pytest.mark.guest
+
+CAKE = "cake bandwidth 50mbit diffserv4"
+TINS = {0: ("BK",), 1: ("BE",), 2: (), 3: ("CS5", "EF")}
+"""diffserv4 (man tc-cake): CS1 is bulk, CS5 and EF are voice, nothing here is video."""
+UNSEEN = 100
+"""Packets after the last sample (up to 10 ms, and the resets), and what no flow sends (ICMP, ARP)."""
+
+
+def sent(run: Run, node: str, labels: tuple[str, ...]) -> int:
+    """Packets that the node's sockets and UDP pings of these labels sent."""
+    tcp = run.tcp.with_columns(pl.col("stream").cast(pl.String)).filter(
+        pl.col("stream").str.split("::").list.last().is_in(labels)
+    )
+    upload = pl.col("stream").str.starts_with("upload")
+    mine = tcp.filter((upload == pl.col("sender")) if node == "client" else (upload != pl.col("sender")))
+    segments = mine.sort("t_ns").group_by("stream").agg(pl.col("segs_out").last())["segs_out"].sum()
+    pings = run.pings.with_columns(pl.col("stream").cast(pl.String)).filter(
+        pl.col("stream").is_in([f"udp {label}" for label in labels])
+    )
+    return int(segments) + (pings.height if node == "client" else pings["rtt_ns"].count())
+
+
+@pytest.mark.parametrize("node", ["client", "server"])
+def test_each_mark_lands_in_its_tin(simulate: Simulate, node: str) -> None:
+    settings = (f"stack.client.qdisc={CAKE}", f"stack.server.qdisc={CAKE}")
+    run = simulate("L100M", "test.name=rrul", "test.length=2", "test.delay=1", *settings)
+    counts = run.qdisc_stats.filter(pl.col("node") == node).sort("t_ns").group_by("name").agg(pl.col("value").last())
+    counters = dict(counts.iter_rows())
+    for tin, labels in TINS.items():
+        dropped = counters[f"tin{tin}_drops"] + counters[f"tin{tin}_ack_drops"]
+        passed, expected = counters[f"tin{tin}_sent_packets"] + dropped, sent(run, node, labels)
+        assert expected <= passed <= expected + (UNSEEN if labels else 0), (tin, passed, expected)
+        assert bool(labels) == (passed > 300)

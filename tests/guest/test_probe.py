@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The probe: it changes nothing, loses nothing, and says what the kernel does."""
+
+import shutil
+import subprocess
+
+import polars as pl
+import pytest
+
+from hourglass.results.probe import COLUMNS
+from hourglass.results.run import Run
+
+from .conftest import KERNELS, Simulate, digests, line
+
+pytestmark = pytest.mark.guest
+
+SHORT = ("test.length=4", "test.delay=1")
+EVERYTHING = ("measure.packets=all", "measure.tcp=5ms", 'capture.pcap=["client:eth0", "router:eth1"]')
+NOTHING = ("measure.packets=0", "measure.tcp=0", "measure.devices=0")
+CAP = "stack.sysctl.net.ipv4.tcp_limit_output_bytes=1048576"
+
+HARD = {
+    "loss": ("L100M", "testbed.link.0.loss=1%", "stack.qdisc=fq"),
+    "reorder": ("L100M", "testbed.link.1.reorder=1%", "testbed.link.1.reorder_delay=1ms", "stack.cc=bbr"),
+    "twice and wrong": ("R100M", "testbed.link.1.duplicate=1%", "testbed.link.0.corrupt=1%"),
+    "cake": ("L100M", "stack.qdisc=cake"),
+    "full queue": ("R100M", "stack.tsq=off"),
+    "six hops, IPv6": ("parking-lot",),
+}
+
+
+@pytest.mark.parametrize("cc", ["cubic", "bbr"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_watching_everything_changes_no_packet(simulate: Simulate, kernel: str, cc: str) -> None:
+    watched = simulate("L100M", *SHORT, *EVERYTHING, f"stack.cc={cc}", kernel=kernel)
+    alone = simulate("L100M", *SHORT, *NOTHING, f"stack.cc={cc}", kernel=kernel)
+    assert watched.packets.height > 50_000
+    assert alone.packets.is_empty()
+    assert digests(watched) == digests(alone)
+
+
+@pytest.mark.parametrize("case", HARD)
+def test_every_packet_is_accounted_for(simulate: Simulate, case: str) -> None:
+    """Whatever happens on the way: the layers of each packet add up, and each packet has an end."""
+    name, *overrides = HARD[case]
+    run = simulate(name, *SHORT, *overrides, "measure.packets=all")
+    ends = pl.col("delivered") + pl.col("dropped") + pl.col("in_flight")
+    assert run.balance.filter(pl.col("sent") + pl.col("duplicated") != ends).is_empty()
+    assert run.balance["unmatched"].sum() == 0
+    # only what a receiver's socket held unread when it closed has no end
+    assert run.balance["in_flight"].sum() < 200
+    each = run.packets.group_by("stream", "way", "packet").agg(
+        pl.sum_horizontal(COLUMNS).sum().alias("sum"), (pl.col("end_ns") - pl.col("t_ns")).first().alias("whole")
+    )
+    assert each.height > 20_000
+    assert each.filter(pl.col("sum") != pl.col("whole")).is_empty()
+    assert run.packets.select(pl.min_horizontal(COLUMNS).min()).item() >= 0
+    dropped = run.drops.filter(pl.col("stream").is_not_null())["packets"].sum()
+    assert dropped == run.balance["dropped"].sum()
+
+
+def both_ways(run: Run) -> pl.DataFrame:
+    """Of each answered ping: its round trip, and the sum of its layers there and back."""
+    layers = run.packets.filter(pl.col("probe").is_not_null())
+    sums = layers.group_by("probe", pl.col("packet").alias("seq")).agg(pl.sum_horizontal(COLUMNS).sum().alias("sum"))
+    return run.pings.filter(pl.col("rtt_ns").is_not_null()).join(sums, on=["probe", "seq"])
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_pings_layers_are_its_round_trip(simulate: Simulate, kernel: str) -> None:
+    """Two clocks that know nothing of each other: the probe's, and the sender's own."""
+    run = simulate("L100M", *SHORT, kernel=kernel)
+    pings = both_ways(run)
+    assert pings.height > 50
+    assert pings.filter(pl.col("rtt_ns") != pl.col("sum")).is_empty()
+
+
+def test_each_layer_of_an_idle_path_has_its_closed_form(simulate: Simulate) -> None:
+    run = simulate(line("100mbit", "123us"))
+    wire_ns = (14 + 20 + 8 + 56 + 24) * 80
+    rows = run.packets.filter(pl.col("packet") > 0)
+    assert rows.height > 30
+    last = pl.col("visit") == 2
+    assert set(rows.filter(~last)["wire_ns"]) == {wire_ns}
+    assert set(rows.filter(~last)["propagation_ns"]) == {123_000}
+    assert set(rows.filter(pl.col("visit") > 0)["rx_ns"]) == {20_000}
+    others = [name for name in COLUMNS if name not in ("wire_ns", "propagation_ns", "rx_ns")]
+    assert rows.select(pl.max_horizontal(others).max()).item() == 0
+
+
+RULES = {
+    "kernel": ("stack.tsq=default",),
+    "paced": ("stack.tsq=default", "stack.cc=bbr"),
+    "4 ms": ("stack.tsq=4ms",),
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_limit_of_small_queues_is_the_rules(simulate: Simulate, kernel: str, rule: str) -> None:
+    """Algorithm 2 from the kernel's own fields at the check."""
+    run = simulate("L100M", *SHORT, *RULES[rule], CAP, kernel=kernel)
+    rows = run.tcp.filter(pl.col("sender") & pl.col("tsq_limit").is_not_null())
+    assert rows.height > 1000
+    for limit, truesize, term, rate, shift in rows.select(
+        "tsq_limit", "tsq_truesize", "tsq_term", "tsq_rate", "tsq_shift"
+    ).iter_rows():
+        rate = min(rate, 2**40)
+        terms = {"floor": 2 * truesize, "rate": rate // 250 if rule == "4 ms" else rate >> shift}
+        expected = max(terms.values())
+        if rule != "paced":
+            terms["cap"] = 2**20
+            expected = min(expected, terms["cap"])
+        if rule == "4 ms":
+            assert abs(limit - expected) <= 1
+        else:
+            assert limit == expected
+            assert terms[term] == limit
+
+
+def test_bbr_probes_the_rtt_every_ten_seconds(simulate: Simulate) -> None:
+    """A-bbr: PROBE_RTT about every 10 s, the only time at which the queue is drained."""
+    run = simulate("R100M", "test.length=25", "test.delay=1", "stack.cc=bbr", kernel="5.10")
+    rows = run.tcp.filter(pl.col("sender")).sort("flow", "t_ns")
+    begins = rows.with_columns(before=pl.col("bbr_phase").shift(1).over("flow")).filter(
+        (pl.col("bbr_phase") == "PROBE_RTT") & (pl.col("before") != "PROBE_RTT")
+    )
+    assert begins["flow"].n_unique() == 4
+    gaps_s = begins.with_columns(gap=pl.col("t_ns").diff().over("flow"))["gap"].drop_nulls() / 1e9
+    assert gaps_s.len() >= 4
+    assert gaps_s.is_between(9.5, 11.5).all()
+    assert {"STARTUP", "DRAIN", "PROBE_BW", "PROBE_RTT"} <= set(rows["bbr_phase"])
+
+
+@pytest.fixture(scope="module")
+def tshark() -> str:
+    found = shutil.which("tshark")
+    if found is None:
+        pytest.skip("no tshark here; the project's own CI installs it")
+    return found
+
+
+def fields(tshark: str, capture: str, filter_: str, *names: str) -> list[list[str]]:
+    command = [tshark, "-r", capture, "-Y", filter_, "-T", "fields", *(word for name in names for word in ("-e", name))]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "malformed" not in done.stderr.lower()
+    return [text.split("\t") for text in done.stdout.splitlines()]
+
+
+def test_wiresharks_round_trips_are_ours(simulate: Simulate, tshark: str) -> None:
+    """ICMP to the ns: from the first bit out of the client's NIC to the last bit of the answer into it."""
+    run = simulate("R100M", *SHORT, "measure.packets=all", 'capture.pcap=["client:eth0"]', "capture.snaplen=0")
+    capture = str(run.path / "client-eth0.pcapng")
+    rows = run.packets.filter(pl.col("probe") == 0)
+    out = rows.filter((pl.col("way") == "up") & (pl.col("visit") == 0)).select(
+        "packet", before=pl.sum_horizontal("stack_ns", "qdisc_ns", "ring_ns")
+    )
+    back = rows.filter((pl.col("way") == "down") & (pl.col("node") == "client")).select("packet", after="rx_ns")
+    ours = both_ways(run).filter(pl.col("probe") == 0).with_columns(packet=pl.col("seq"))
+    ours = ours.join(out, on="packet").join(back, on="packet").sort("packet")
+    expected = (ours["rtt_ns"] - ours["before"] - ours["after"]).to_list()
+    replies = fields(tshark, capture, "icmp.resptime", "icmp.resptime")
+    assert len(replies) > 20
+    assert [float(ms) * 1e6 for (ms,) in replies] == pytest.approx(expected, abs=1000)
+    acks = fields(
+        tshark, capture, "tcp.analysis.ack_rtt && tcp.dstport >= 32768", "frame.time_epoch", "tcp.analysis.ack_rtt"
+    )
+    loaded = [float(rtt) * 1e3 for time, rtt in acks if float(time) > 2]
+    assert pl.Series(loaded).median() == pytest.approx(run.summary["tcp_rtt_ms"]["p50"], rel=0.1)
+    comments = fields(tshark, capture, "tcp.len > 0", "frame.comment")
+    assert all("upload::" in text and "client" in text for (text,) in comments[100:200])

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sweeps of real short runs: killed and resumed, on a cluster that loses a worker, with runs that fail."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from hourglass.campaign import Result, sweep
+from hourglass.engine.kernel import store as kernels
+from hourglass.errors import InputError
+from hourglass.results.run import Run
+
+pytestmark = pytest.mark.guest
+
+FILE = """
+name = "short"
+scenario = "L100M"
+repetitions = 3
+[set]
+"kernel" = "6.1"
+"test.name" = "ping"
+"test.length" = 0.4
+"test.ping_interval" = 0.1
+[axes]
+"stack.qdisc" = ["pfifo_fast", "fq_codel nonsense", "fq_codel"]
+"""
+CELLS, FAILING = 9, 3
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("sweep") / "short.toml"
+    path.write_text(FILE)
+    return path
+
+
+@pytest.fixture(scope="module")
+def straight(file: Path) -> Result:
+    """The sweep as it is when nothing happens."""
+    return sweep(file, file.parent / "straight", jobs=2)
+
+
+def test_failed_runs_are_kept_with_their_log_and_stop_nothing(straight: Result) -> None:
+    assert (straight.made, straight.there) == (CELLS, 0)
+    table = straight.table
+    assert table.filter(pl.col("status") == "done")["ping_icmp_samples"].to_list() == [4] * (CELLS - FAILING)
+    assert table["seed"].to_list() == [1, 2, 3] * 3
+    assert len(straight.failures) == FAILING
+    failure = straight.failures[0]
+    assert failure.cell == "stack.qdisc=fq_codel nonsense seed=1"
+    assert "nonsense" in failure.reason
+    assert failure.log.is_file()
+    assert table.filter(pl.col("status") == "failed")["error"][0] == failure.reason
+
+
+def test_a_second_call_makes_the_failed_runs_only(file: Path, straight: Result) -> None:
+    before = straight.path.read_bytes()
+    again = sweep(file, straight.out, jobs=2)
+    assert (again.made, again.there) == (FAILING, CELLS - FAILING)
+    assert straight.path.read_bytes() == before
+
+
+def command(file: Path, out: Path, *options: str) -> list[str]:
+    return [
+        sys.executable,
+        "-c",
+        "import hourglass.cli as c; c.main()",
+        "sweep",
+        str(file),
+        "--out",
+        str(out),
+        *options,
+    ]
+
+
+def descendants(pid: int) -> list[int]:
+    """All processes below one, as far as they are still there."""
+    children: list[int] = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            children += map(int, path.read_text().split())
+    return children + [below for child in children for below in descendants(child)]
+
+
+def test_killed_in_the_middle_and_resumed_it_gives_the_same_table(file: Path, straight: Result) -> None:
+    out = file.parent / "killed"
+    child = subprocess.Popen(command(file, out, "-j", "2", "--no-picture"), stderr=subprocess.DEVNULL)
+    while len(list(out.glob("runs/[!.]*"))) < 3:
+        assert child.poll() is None
+        time.sleep(0.02)
+    family = descendants(child.pid)
+    assert len(family) >= 2
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    deadline = time.monotonic() + 20
+    while any(alive(pid) for pid in family):
+        assert time.monotonic() < deadline, "workers and guests outlived their sweep"
+        time.sleep(0.05)
+    assert not (out / "table.parquet").exists()
+    done = len([path for path in out.glob("runs/*") if path.suffix != ".failed" and (path / "summary.json").is_file()])
+    again = subprocess.run(command(file, out, "--no-picture"), capture_output=True, text=True, check=False)
+    assert again.returncode == 3
+    assert again.stderr.count("hourglass: failed: stack.qdisc=fq_codel nonsense") == 2 * FAILING
+    assert f"{done} were there" in again.stdout
+    assert 0 < done < CELLS
+    assert (out / "table.parquet").read_bytes() == straight.path.read_bytes()
+    assert not list(out.glob("runs/.*"))
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_worker_that_dies_costs_a_second_attempt_only(file: Path, straight: Result) -> None:
+    out = file.parent / "died"
+    killed = []
+
+    class Killer:
+        def kernel(self, fraction: float, step: str) -> None: ...
+
+        def begin(self, there: int, total: int, jobs: int | None) -> None: ...
+
+        def done(self, cell: str, failure: str | None) -> None:
+            if not killed:
+                killed.append(next(pid for pid in descendants(os.getpid()) if b"campaign.worker" in cmdline(pid)))
+                os.kill(killed[0], signal.SIGKILL)
+
+    sweep(file, out, jobs=2, progress=Killer())
+    assert killed
+    assert (out / "table.parquet").read_bytes() == straight.path.read_bytes()
+
+
+def cmdline(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def test_a_cluster_that_loses_a_worker_gives_the_same_table(file: Path, straight: Result) -> None:
+    distributed: Any = pytest.importorskip("distributed")
+    out = file.parent / "cluster"
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        victim = cluster.workers[0]
+
+        class Killer:
+            count = 0
+
+            def kernel(self, fraction: float, step: str) -> None: ...
+
+            def begin(self, there: int, total: int, jobs: int | None) -> None: ...
+
+            def done(self, cell: str, failure: str | None) -> None:
+                self.count += 1
+                if self.count == 2:
+                    os.kill(victim.pid, signal.SIGKILL)
+
+        killer = Killer()
+        result = sweep(file, out, dask=cluster.scheduler_address, progress=killer)
+    assert killer.count == CELLS
+    assert len(result.failures) == FAILING
+    assert result.path.read_bytes() == straight.path.read_bytes()
+    assert result.failures[0].log.is_file()
+    assert Run(out / "runs" / result.cells[0].key).pings.height > 0
+
+
+def test_summaries_alone_make_the_same_table_and_records_come_back(file: Path, straight: Result) -> None:
+    out = file.parent / "summaries"
+    small = sweep(file, out, keep="summary")
+    place = out / "runs" / small.cells[0].key
+    assert sorted(path.name for path in place.iterdir()) == ["run.json", "scenario.json", "summary.json"]
+    assert small.path.read_bytes() == straight.path.read_bytes()
+    again = sweep(file, out, keep="records")
+    assert again.made == CELLS
+    assert Run(place).info["digest"] == Run(straight.out / "runs" / small.cells[0].key).info["digest"]
+
+
+def test_a_bad_value_is_said_before_anything_runs(tmp_path: Path) -> None:
+    data = {"scenario": "L100M", "axes": {"stack.cc": ["cubic", "cubicle"], "seed": [1, 2]}}
+    with pytest.raises(InputError, match=r"stack\.cc = 'cubicle': .*\(in stack\.cc=cubicle seed=1\)"):
+        sweep(data, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_one_sweep_at_a_time_in_a_folder(file: Path, straight: Result) -> None:
+    from hourglass.campaign.store import Store
+
+    with Store(straight.out, "records").locked(), pytest.raises(InputError, match="another sweep is at work"):
+        sweep(file, straight.out)
+
+
+def test_another_kernel_under_the_same_name_is_refused_by_the_worker(tmp_path: Path) -> None:
+    from hourglass import scenario
+    from hourglass.campaign.worker import make
+
+    wanted = scenario.load("L100M", kernel="6.1")
+    task = {"scenario": wanted.to_json().decode(), "kernel_key": "0" * 64, "keep": "records"}
+    assert kernels.ensure("6.1").key[:12] in str(make(task, tmp_path / "run"))
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verdicts are computed: other data, other verdicts; what cannot be run says why; each sweep file can be read."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+
+from hourglass.campaign import cells, file
+from hourglass.errors import InputError
+from hourglass.papers import paper_b, report, study
+from hourglass.papers.model import Claim, Evidence, Figure, Finding, Verdict
+
+WIRED = ("A-4", "A-5a", "A-5b", "A-5c", "A-6", "A-7", "A-rules", "A-kernels")
+
+
+@pytest.mark.parametrize("name", [*study.FIGURES, "beyond-ccs", "beyond-qdiscs"])
+def test_every_sweep_file_reads_and_the_wired_ones_resolve(name: str) -> None:
+    grid = file.read(study.FOLDER / f"{name}.toml")
+    assert grid.name == name
+    if name in WIRED or name.startswith("beyond"):
+        assert len(cells.scenarios(grid)) == len(grid.cells)
+
+
+def test_every_figure_of_the_papers_is_there() -> None:
+    wanted = {"A-4", "A-5a", "A-5b", "A-5c", "A-6", "A-7", "A-8a", "A-8b", *(f"B-{n}" for n in range(3, 15))}
+    assert wanted <= set(study.FIGURES)
+    ids = {claim.id for figure in study.FIGURES.values() for claim in figure.claims}
+    assert {"A-alg1", "A-alg2", "A-bbr", "D-1", "D-2", "D-3", "D-4", "D-5", "D-6", "D-7", "D-8", "D-9", "D-10"} <= ids
+    every = [claim for figure in study.FIGURES.values() for claim in figure.claims]
+    assert all(claim.says and claim.tolerance for claim in every)
+
+
+def evidence(rows: list[dict[str, Any]], *keys: str) -> Evidence:
+    table = pl.DataFrame([{"status": "done", **row} for row in rows])
+    return Evidence(SimpleNamespace(table=table, runs=Path("nowhere"), grid=SimpleNamespace(keys=keys)))  # type: ignore[arg-type]
+
+
+def verdicts(figure: str, rows: list[dict[str, Any]], *keys: str) -> dict[str, str]:
+    found = study.FIGURES[figure]
+    data = evidence(rows, *keys)
+    return {claim.id: study.judge(found, claim, data).word for claim in found.claims}
+
+
+def a4(goodput: float, remote_off: float) -> list[dict[str, Any]]:
+    ping = {("L100M", "off"): 275.0, ("L100M", "default"): 7.6, ("R100M", "off"): remote_off, ("R100M", "default"): 100}
+    return [
+        {"scenario": s, "stack.tsq": t, "upload_mbps": goodput, "ping_icmp_p50_ms": float(ms), "run": "none"}
+        for (s, t), ms in ping.items()
+    ]
+
+
+def test_a_verdict_follows_the_data() -> None:
+    good = verdicts("A-4", a4(95.6, 110.0), "scenario", "stack.tsq")
+    bad = verdicts("A-4", a4(80.0, 200.0), "scenario", "stack.tsq")
+    assert (good["A-4 throughput"], good["A-4 remote"]) == ("holds", "holds")
+    assert (bad["A-4 throughput"], bad["A-4 remote"]) == ("differs", "differs")
+
+
+def test_wi_fi_claims_follow_the_data() -> None:
+    def rows(bbr: float) -> list[dict[str, Any]]:
+        figures = [("bbr", 75.0, bbr), ("nv", 99.0, 10.0), ("westwood", 99.0, 80.0), ("yeah", 99.0, 60.0)]
+        figures += [(cc, 99.0, 130.0) for cc in ("cubic", "highspeed", "hybla", "illinois", "reno", "scalable")]
+        return [{"stack.cc": c, "upload_mbps": up, "ping_icmp_p50_ms": ms} for c, up, ms in figures]
+
+    assert set(verdicts("B-4", rows(5.0), "stack.cc").values()) == {"holds"}
+    assert verdicts("B-4", rows(50.0), "stack.cc")["B-4.4"] == "differs"
+
+
+def test_runs_that_failed_take_their_claims_with_them() -> None:
+    found = verdicts("A-4", a4(95.6, 110.0)[:2], "scenario", "stack.tsq")
+    assert found["A-4 remote"] == "cannot be had"
+
+
+def test_a_figure_without_its_testbed_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "X.toml").write_text('[scenario]\ntestbed = { preset = "carrier-pigeon" }\n[axes]\nseed = [1]\n')
+    monkeypatch.setattr(study, "FOLDER", tmp_path)
+    claim = Claim("X.1", "it flies", "none", lambda evidence: Finding(True, "1"))
+    figure = Figure("X", "Pigeons", "bars", (claim,))
+    found = study.study(figure, tmp_path, quick=True, jobs=1, kernel=None, progress=None)  # type: ignore[arg-type]
+    assert [one.word for one in found.verdicts] == ["cannot be had"]
+    assert "carrier-pigeon" in found.reason
+    assert found.evidence is None
+
+
+def test_an_unknown_figure_is_one_line() -> None:
+    with pytest.raises(InputError, match='Did you mean "A-5a"'):
+        study.chosen(["A-5aa"])
+
+
+def test_reports_hold_every_verdict(tmp_path: Path) -> None:
+    figure = study.FIGURES["B-4"]
+    found = study.Studied(figure, [Verdict("B-4", one, "differs", "1 | 2", "why") for one in figure.claims])
+    text = report.markdown("B", [found], "hourglass paper B-4", tmp_path)
+    assert text.count("| differs |") == len(figure.claims)
+    assert "1 \\| 2" in text
+    assert "0 hold, 4 differ, 0 cannot be had" in text
+    assert report.page([found], tmp_path).count("<td>differs") == len(figure.claims)
+
+
+def test_near_is_a_fifth_of_rates_and_a_factor_of_two_of_times() -> None:
+    data = evidence([{"stack.cc": "bbr", "upload_mbps": 61.0, "ping_icmp_p50_ms": 9.0}], "stack.cc")
+    assert not paper_b.near("upload_mbps", 50, cc="bbr")(data)[0]
+    assert paper_b.near("upload_mbps", 52, cc="bbr")(data)[0]
+    assert paper_b.near("ping_icmp_p50_ms", 5, cc="bbr")(data)[0]
+    assert not paper_b.near("ping_icmp_p50_ms", 4, cc="bbr")(data)[0]

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page as text: its numbers are the terminal's and the summary's, it is one file, it escapes what it shows."""
+
+import json
+import re
+import time
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from cli.golden import drawn
+from results.synthetic import MS, Flow, Probe, Recipe, make
+
+import hourglass
+from hourglass import scenario
+from hourglass.cli import tables
+from hourglass.cli.errors import guarded
+from hourglass.report import page
+from hourglass.report.command import command
+from hourglass.report.data import charts, share_of_page, thinned
+from hourglass.report.topology import topology
+from hourglass.results.compare import compare
+from hourglass.results.series import Series
+
+
+class Page(HTMLParser):
+    """Tables as rows of (text, exact value), and every address the page names."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tables, self.addresses, self.table, self.cell = {}, [], None, None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.addresses += [value for key, value in attributes if key in ("src", "href", "srcset", "action")]
+        if tag == "table":
+            self.table = self.tables.setdefault(found.get("id") or found["class"], [])
+        elif tag == "tr" and self.table is not None:
+            self.table.append([])
+        elif tag in ("td", "th") and self.table is not None:
+            self.cell = ["", found.get("data-value")]
+            self.table[-1].append(self.cell)
+        elif tag == "small":
+            self.cell = None
+
+    def handle_endtag(self, tag):
+        if tag == "table":
+            self.table = None
+        if tag in ("td", "th"):
+            self.cell = None
+
+    def handle_data(self, text):
+        if self.cell is not None:
+            self.cell[0] += text.strip()
+
+
+RECIPE = Recipe(
+    name="L100M",
+    flows=[Flow("upload::1", rtt_us=lambda t: 1000 + round(t * 100), retrans_at=lambda t: int(t)),
+           Flow("download::1", upload=False, bytes_at=lambda t: int(t * 5e5))],
+    probes=[Probe("icmp"), Probe("udp", lambda seq: None if seq % 10 == 0 else seq * MS)],
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    root = tmp_path_factory.mktemp("runs")
+    slow = Recipe(flows=[Flow(rtt_us=lambda t: 30_000)], probes=[Probe("icmp", lambda seq: 31 * MS)])
+    return [hourglass.load(make(root / str(i), recipe)) for i, recipe in enumerate((RECIPE, slow, RECIPE))]
+
+
+def test_the_numbers_of_a_run_agree_in_terminal_summary_and_page(runs):
+    summary = runs[0].summary
+    shown = Page(page(runs[:1])).tables
+    terminal = drawn(tables.figures(summary, "tcp_nup")).splitlines()
+
+    def of_terminal(name):
+        return next(line.split() for line in terminal if line.startswith(f"{name} "))
+
+    for row, flow in zip(shown["flows"][1:], summary["flows"], strict=False):
+        assert [cell[0] for cell in row] == of_terminal(flow["id"])
+        exact = [flow["goodput_mbps"], flow["retransmits"], *(flow["tcp_rtt_ms"][p] for p in tables.PERCENTILES)]
+        assert [float(cell[1]) for cell in row[2:]] == exact
+    assert [cell[0] for cell in shown["flows"][3] if cell[0]] == of_terminal("all")
+    for row in shown["pings"][1:]:
+        name = row[0][0]
+        assert [cell[0] for cell in row] == of_terminal(name)
+        keys = ("p10", "p50", "p90", "p99", "max", "n", "lost")
+        assert [float(cell[1]) for cell in row[1:]] == [summary["ping_ms"][name][key] for key in keys]
+    assert [cell[0] for cell in shown["drops"][1]] == ["client", "eth0", "7", "3", "0"]
+
+
+def test_the_comparison_of_the_page_is_that_of_the_terminal(runs):
+    rows = compare(runs)
+    shown = Page(page(runs)).tables["runs-table"][1:]
+    for place, cells in enumerate(shown):
+        values = [row.cells[place].value for row in rows]
+        assert [None if cell[1] is None else float(cell[1]) for cell in cells[3:]] == values
+    html = page(runs)
+    assert html.count('aria-label="significant"') == sum(c.significant for row in rows for c in row.cells) > 0
+
+
+def test_the_page_is_one_file_that_asks_for_nothing(runs):
+    text = page(runs)
+    assert [address for address in Page(text).addresses if not address.startswith(("#", "data:"))] == []
+    assert "default-src 'none'" in text
+    assert text.count("vegaEmbed=") == 1
+
+
+def test_the_same_runs_give_the_same_page(runs):
+    assert page(runs) == page([hourglass.load(run.path) for run in runs])
+
+
+def test_what_runs_say_is_escaped(tmp_path):
+    make(tmp_path / "a", Recipe(name="<script>alert(1)</script>", probes=[Probe("icmp </script><b>")]))
+    text = page([hourglass.load(tmp_path / "a")])
+    assert "<script>alert" not in text
+    assert "icmp </script>" not in text
+
+
+def test_layers_are_drawn_when_a_run_has_them(runs):
+    run = hourglass.load(runs[0].path)
+    assert "Where the time goes" not in page([run])
+    run.summary["layers_ms"] = {
+        "client": {
+            "qdisc": {"p50": 5.0, "p99": 9.0, "mean": 6.0, "share": 0.75},
+            "rx": {"p50": 0, "p99": 0, "mean": 0},
+        },
+        "router": {"ring": {"p50": 2.0, "p99": 2.5, "mean": 2.0, "share": 0.25}},
+    }
+    shown = Page(page([run])).tables["layers"][1:]
+    assert [[cell[0] for cell in row] for row in shown] == [
+        ["client", "qdisc", "6.00", "5.00", "9.00", "75.0"],
+        ["router", "ring", "2.00", "2.00", "2.50", "25.0"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "options"),
+    [
+        ("L100M", ["stack.tsq=off", "test.length=7"], {"seed": 9}),
+        ("mobile", ["testbed.link.0.rate=30mbit", "stack.sysctl.net.ipv4.tcp_ecn=1"], {"kernel": "5.10"}),
+        ("asymmetric", ['stack.home.qdisc="cake bandwidth 19mbit"'], {}),
+        ("L100M", ['test.flow_cc=["cubic","bbr"]', "testbed.link.1.delay=10ms"], {}),
+        ("L100M", ["testbed.preset=R10M"], {}),
+    ],
+)
+def test_the_command_makes_the_very_scenario_again(tmp_path, monkeypatch, name, settings, options):
+    make(tmp_path / "run")
+    wanted = scenario.load(name, settings, **options)
+    (tmp_path / "run/scenario.json").write_bytes(wanted.to_json())
+    line = command(hourglass.load(tmp_path / "run"))
+    assert line.startswith(f"hourglass run {name}")
+    seen = []
+    monkeypatch.setattr("hourglass.cli.run.run_scenario", lambda *given: seen.append(given))
+    import shlex
+
+    assert guarded(shlex.split(line)[1:]) == 0
+    source, changes, seed, kernel, *_ = seen[0]
+    assert scenario.load(source, changes, seed=seed, kernel=kernel).to_json() == wanted.to_json()
+
+
+def test_a_scenario_of_ones_own_is_repeated_from_its_run(tmp_path):
+    make(tmp_path / "run")
+    assert command(hourglass.load(tmp_path / "run")) == f"hourglass run {tmp_path}/run/scenario.json"
+
+
+@pytest.mark.parametrize("name", [name for name, _ in scenario.builtin()])
+def test_every_built_in_testbed_can_be_drawn(name):
+    plain = json.loads(scenario.load(name).to_json())
+    svg = topology(plain)
+    for node in plain["testbed"]["node"]:
+        assert f">{node['name']}</text>" in svg
+    assert svg.count("<line ") == len(plain["testbed"]["link"])
+    assert svg.count(">HTB ") == len(plain["testbed"]["shaper"])
+
+
+def test_thinning_keeps_every_stretch_s_extremes():
+    values = np.random.default_rng(1).normal(size=100_000)
+    values[77_777] = 99.0
+    series = thinned(Series(np.arange(100_000.0), values), 1500)
+    assert series.values.size <= 1500
+    assert series.values.max() == 99.0
+    assert series.values.min() == values.min()
+    assert (np.diff(series.t_s) > 0).all()
+
+
+def test_charts_hold_losses_and_one_way_delays_apart(runs):
+    drawn_ = charts(runs[0], 1500)
+    ping = {series["name"]: series for series in drawn_["charts"][-1]["series"]}
+    assert len(ping["udp"]["lost"]) == 7
+    assert "lost" not in ping["icmp"]
+    assert drawn_["window"] == [2, 12]
+
+
+def test_two_hundred_runs_stay_small_and_quick(tmp_path):
+    """Under 15 MB and 10 s of this process's own time, with four flows and 30 s each."""
+    flows = [Flow(f"upload::{i + 1}", rtt_us=lambda t, i=i: 2000 + int(t * 977 * (i + 1)) % 4000) for i in range(4)]
+    place = make(tmp_path / "run", Recipe(flows=flows, length=30, delay=5))
+    many = [hourglass.load(place) for _ in range(200)]
+    assert share_of_page(many) < 1500
+    started = time.process_time()
+    size = len(page(many).encode())
+    assert size < 15e6
+    assert time.process_time() - started < 10
+
+
+def test_the_command_line_writes_the_page(runs, tmp_path, capsys):
+    out = tmp_path / "r.html"
+    assert guarded(["report", *(str(run.path) for run in runs), "--out", str(out)]) == 0
+    assert re.search(r"^report +\S+r.html$", capsys.readouterr().out, re.MULTILINE)
+    assert out.read_text().startswith("<!DOCTYPE html>") or "<!DOCTYPE html>" in out.read_text()[:200]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["report", "nowhere"], "run = 'nowhere': there is no such directory"),
+        (["report", "nowhere", "--out", "x.pdf"], "out = 'x.pdf': the name must end in .html"),
+        (["plot", "pie", "nowhere"], "KIND = 'pie': is one of timeseries"),
+        (["plot", "cdf"], "which runs? hourglass plot cdf RUN..."),
+    ],
+)
+def test_mistakes_are_one_clear_line(capsys, arguments, words):
+    assert guarded(arguments) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert len(error.splitlines()) == 1

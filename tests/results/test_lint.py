@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each lint on a scenario that falls into its trap and on one that does not."""
+
+import json
+
+import polars as pl
+import pytest
+
+import hourglass
+from hourglass import plan, scenario
+from hourglass.results.lint import LINTS, Evidence, lint
+from hourglass.results.lint.evidence import rate_bps, size_bytes, time_us
+from results.synthetic import MS, Flow, Probe, Recipe, S, make
+
+
+@pytest.fixture
+def made(tmp_path):
+    """made(setting, …, rtt_ms=…, drops=…): a run of client - router - server with 50 ms of idle round trip."""
+    count = iter(range(99))
+
+    def one(*settings, rtt_ms=50, drops=7, flows=1, length=30, **columns):
+        place = tmp_path / str(next(count))
+        recipe = Recipe(
+            flows=[Flow(f"upload::{i + 1}") for i in range(flows)],
+            probes=[Probe("icmp", lambda seq: rtt_ms * MS), Probe("udp", lambda seq: rtt_ms * MS)],
+            length=length,
+            delay=5,
+            qdisc_drops=drops,
+        )
+        make(place, recipe)
+        wanted = scenario.load("L100M", [f"test.length={length}", f"test.upload_streams={flows}", *settings])
+        (place / "scenario.json").write_bytes(wanted.to_json())
+        (place / "plan.json").write_bytes(plan.build(wanted).to_json())
+        run = hourglass.load(place)
+        if columns:
+            run.tables["tcp"] = run.tables["tcp"].with_columns(**columns)
+        return run
+
+    return one
+
+
+def ids(run):
+    return [finding.id for finding in lint(run)]
+
+
+def test_a_sound_experiment_has_no_findings(made):
+    assert ids(made()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "trap", "sound"),
+    [
+        ("queue-below-bdp", ["stack.qdisc=pfifo limit 50"], ["stack.qdisc=pfifo limit 500"]),
+        ("netem-limit", ["stack.router.qdisc=netem delay 200ms"], ["stack.router.qdisc=netem delay 200ms limit 9000"]),
+        ("netem-own-egress", ["stack.client.qdisc=netem delay 5ms"], ["stack.client.qdisc=netem loss 1%"]),
+        ("shaper-above-link", ["testbed.link.0.rate=100mbit"], ["testbed.link.0.rate=110mbit"]),
+        ("offloads-off", ["testbed.link.1.tso=false"], ["testbed.link.1.tso=true"]),
+        (
+            "receive-buffer-below-bdp",
+            ["stack.server.sysctl.net.ipv4.tcp_rmem=4096 131072 400000"],
+            ["stack.server.sysctl.net.ipv4.tcp_rmem=4096 131072 6291456"],
+        ),
+        (
+            "send-buffer-below-bdp",
+            ["stack.client.sysctl.net.ipv4.tcp_wmem=4096 16384 400000"],
+            ["stack.client.sysctl.net.ipv4.tcp_wmem=4096 16384 4194304"],
+        ),
+        ("idle-samples", ["test.stream_delays=[3]"], ["test.stream_delays=[0]"]),
+        ("probe-load", ["test.udp_interval=0.001", "test.ping_interval=0.001"], ["test.udp_interval=0.001"]),
+    ],
+)
+def test_a_trap_of_the_scenario_is_named(made, name, trap, sound):
+    assert ids(made(*trap)) == [name]
+    assert ids(made(*sound)) == []
+
+
+def test_a_short_queue_that_never_overflowed_is_no_trap(made):
+    assert ids(made("stack.qdisc=pfifo limit 50", drops=0)) == []
+
+
+def test_the_numbers_of_a_short_queue_are_in_its_finding(made):
+    """100 Mbit/s x 50 ms = 625,000 B; 50 full frames = 75,700 B; 413 frames hold the product."""
+    (finding,) = lint(made("stack.qdisc=pfifo limit 50"))
+    assert "75.7 KB" in finding.text
+    assert "625 KB (100 Mbit/s x 50 ms)" in finding.text
+    assert "413 packets" in finding.remedy
+
+
+@pytest.mark.parametrize("name", ["rwnd_limited", "sndbuf_limited"])
+@pytest.mark.parametrize(("share", "found"), [(0.5, True), (0.09, False)])
+def test_what_the_kernel_says_limited_a_flow_is_passed_on(made, name, share, found):
+    busy = ((pl.col("t_ns") - 5 * S) // 1000).cast(pl.UInt64)
+    run = made(**{"busy_time": busy, name: (busy * share).cast(pl.UInt64)})
+    assert ids(run) == ([name.replace("_", "-")] if found else [])
+    if found:
+        assert "upload::1 50%" in lint(run)[0].text
+
+
+def test_a_tail_of_few_samples_is_named(made):
+    assert ids(made(length=19)) == ["few-samples"]
+    assert ids(made(length=20)) == []
+
+
+def test_a_flow_that_failed_leaves_idle_samples(made):
+    run = made()
+    failed = run.tables["flow"].with_columns(t_ns=pl.lit(15 * S), event=pl.lit("failed"))
+    run.tables["flow"] = pl.concat([run.tables["flow"], failed])
+    (finding,) = lint(run)
+    assert finding.id == "idle-samples"
+    assert finding.text.startswith("for 20 s of the 30 s under load (67%)")
+
+
+def queue(ring, bql):
+    times = [t * S for t in range(40)]
+    return pl.DataFrame({"t_ns": times, "node": "router", "device": "eth1", "ring_bytes": ring, "bql_limit": bql})
+
+
+WIDE = ["testbed.preset=LR1000M", "testbed.link.1.rate=20mbit"]
+
+
+@pytest.mark.parametrize(
+    ("name", "qdisc", "ring", "bql", "found"),
+    [
+        ("ring-hides-aqm", "fq_codel", 30_000, 40_000, True),  # 12 ms at 20 Mbit/s
+        ("ring-hides-aqm", "fq_codel", 6_000, 40_000, False),
+        ("ring-hides-aqm", "fq_codel target 20ms", 30_000, 40_000, False),
+        ("bql-above-queue", "pfifo limit 20", 0, 40_000, True),  # 20 frames are 30,280 B
+        ("bql-above-queue", "pfifo limit 30", 0, 40_000, False),
+    ],
+)
+def test_what_waits_in_the_ring_is_held_against_the_queue_above(made, name, qdisc, ring, bql, found):
+    run = made(*WIDE, f"stack.router.qdisc={qdisc}", drops=0)
+    assert ids(run) == []
+    run.tables["queue"] = queue(ring, bql)
+    assert ids(run) == ([name] if found else [])
+
+
+@pytest.mark.parametrize("name", [name for name, _ in scenario.builtin()])
+def test_no_built_in_scenario_is_a_trap_by_itself(tmp_path, name):
+    """Static lints and the statistics; what a real run of each adds is in tests/guest/test_lint.py."""
+    wanted = scenario.load(name)
+    planned = json.loads(plan.build(wanted).to_json())
+    make(tmp_path / name, Recipe(flows=[Flow(f["name"]) for f in planned["flows"]], delay=5, length=30, qdisc_drops=0,
+                                 probes=[Probe("icmp", lambda seq: 30 * MS)]))  # fmt: skip
+    (tmp_path / name / "scenario.json").write_bytes(wanted.to_json())
+    (tmp_path / name / "plan.json").write_text(json.dumps(planned | {"probes": planned["probes"][:1]}))
+    assert ids(hourglass.load(tmp_path / name)) == []
+
+
+def test_a_run_of_another_version_is_linted_by_its_tables_alone(tmp_path):
+    run = hourglass.load(make(tmp_path / "old", Recipe(length=5)))
+    assert Evidence(run).scenario is None
+    assert ids(run) == ["few-samples"]
+
+
+def test_the_summary_carries_the_findings(made):
+    (warning,) = made("testbed.link.1.gro=false").summary["warnings"]
+    assert warning["id"] == "offloads-off"
+    assert warning["text"].startswith("gro off on link 1")
+    assert warning["remedy"]
+
+
+def test_every_lint_says_what_it_looks_for():
+    assert all(each.__doc__ for each in LINTS)
+
+
+def test_quantities_are_read_as_tc_writes_them():
+    assert [rate_bps(word) for word in ("10mbit", "1gbps", "500", "x")] == [10**7, 8 * 10**9, 500, None]
+    assert [size_bytes(word) for word in ("10kb", "3000", "1m")] == [10240, 3000, 2**20]
+    assert [time_us(word) for word in ("10ms", "1s", "250")] == [10_000, 10**6, 250]
