@@ -14,7 +14,7 @@ HOURGLASS := $(BIN)/hourglass
 SYSTEM_PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: run test check bench browser setup packages agent kernels clean
+.PHONY: run test check bench tools setup packages agent kernels clean
 
 run: setup
 	@$(HOURGLASS) kernel build 6.1
@@ -22,17 +22,17 @@ run: setup
 	$(HOURGLASS) run L100M --out runs/L100M-tsq
 	$(HOURGLASS) compare runs/L100M-notsq runs/L100M-tsq --out runs/L100M.png
 
-test: setup browser kernels
+test: setup tools kernels
 	cd agent && cargo test --locked --quiet
 	$(BIN)/pytest tests/native  # by itself: it measures in real time
 	$(BIN)/pytest -n auto --ignore tests/native
 
-# A browser for tests/browser, which are skipped without one (and fail where CI is set).
-browser: setup
-	@missing=""; for pair in chromium:chromium chromedriver:chromium-driver; do \
+# What only tests need, which are skipped without it (and fail where CI is set).
+tools: setup
+	@missing=""; for pair in chromium:chromium chromedriver:chromium-driver tshark:tshark; do \
 		command -v $${pair%%:*} >/dev/null || missing="$$missing $${pair##*:}"; done; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
-	if [ "$$(id -u)" != 0 ]; then echo "no browser test: apt-get install -y$$missing" >&2; exit 0; fi; \
+	if [ "$$(id -u)" != 0 ]; then echo "some tests are skipped: apt-get install -y$$missing" >&2; exit 0; fi; \
 	echo "installing$$missing"; apt-get update -qq; \
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null
 

@@ -114,7 +114,7 @@ struct probe_slot {
 	struct probe_watch *watch;
 	u8 way, content, state;
 	u8 visits;
-	bool twin;		/* made by the cable */
+	bool twin;		/* of a packet that is known */
 	u32 number, bytes, seq;
 	s64 begin_ns;
 	s64 sent_ns; /* for the first time */

@@ -12,11 +12,15 @@
  * (skb_release_data(), frag_list): their data begin behind the network header,
  * which at no place but the end a packet's do.
  */
+#include <linux/bitfield.h>
 #include <linux/if_ether.h>
 #include <linux/kallsyms.h>
 #include <linux/version.h>
 #include <net/sock.h>
 #include <trace/events/skb.h>
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+#include <net/dropreason.h>
+#endif
 #include "probe.h"
 
 static enum probe_place probe_place(const struct probe_slot *slot)

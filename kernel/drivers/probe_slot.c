@@ -71,6 +71,9 @@ struct probe_slot *probe_slot_new(const struct probe_packets *packets, u32 index
 	slot->way = packets->way;
 	slot->content = packets->content;
 	slot->state = PROBE_IN_QDISC;
+	/* a second answer to a question that came twice */
+	slot->twin = packets->watch->kind &&
+		     probe_slot_find(slot->who, slot->what, ~0, -1, S64_MAX);
 	slot->number = probe_number(packets, way);
 	slot->bytes = probe_bytes(packets, index);
 	slot->seq = slot->what;
