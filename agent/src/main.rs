@@ -7,7 +7,7 @@
 //! never spins, and it is sparing with system calls, page faults and processes, which are dear where it runs most.
 //!
 //! The way of a run: `plan` is read, `netns` makes the nodes, `setup` runs the steps (`tool`, `icmp`, `daemon`),
-//! `clockwork` follows the `agenda`: `flow` and `probe` make traffic, `diag`, `device` and `radio` sample, all into
+//! `clockwork` follows the `agenda`: `flow`, `probe`, `datagram` and `fetch` make traffic, `diag`, `device` and `radio` sample, all into
 //! `records`. On a kernel that has it, `watch` reads what the kernel's own probe saw: `abi` takes it apart, `rows` and
 //! `capture` write it. `report` is what the outside sees.
 
@@ -18,9 +18,11 @@ mod clock;
 mod clockwork;
 mod column;
 mod daemon;
+mod datagram;
 mod device;
 mod diag;
 mod ethtool;
+mod fetch;
 mod flow;
 mod icmp;
 mod init;
