@@ -51,8 +51,8 @@ class Series:
 
 
 def loaded_window(run: "Run") -> Window:
-    """[delay, delay + length] of the scenario's test; the whole run when the plan has no flow (`ping`)."""
-    if not run.plan["flows"]:
+    """[delay, delay + length] of the scenario's test; the whole run when the plan sends nothing but pings (`ping`)."""
+    if not run.plan["flows"] and not run.plan.get("datagrams"):
         return Window(0, int(run.plan["end_ns"]))
     test = run.scenario["test"]
     start_ns = round(test["delay"] * NS_PER_S)
