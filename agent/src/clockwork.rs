@@ -12,6 +12,7 @@ use crate::datagram::Datagrams;
 use crate::device::Devices;
 use crate::diag::Diag;
 use crate::ethtool;
+use crate::facts::Facts;
 use crate::fetch::Fetches;
 use crate::flow::{Endpoint, Flows};
 use crate::netns::Nodes;
@@ -47,11 +48,13 @@ impl<'a> Clockwork<'a> {
         plan: &Plan,
         nodes: &'a Nodes,
         daemons: Daemons,
-        records: Records,
+        facts: &Facts,
+        mut records: Records,
         captures: Captures,
     ) -> Result<Self> {
         let probe = watch::open(plan)?;
         let samples_tcp = probe.is_none();
+        facts.write(&mut records)?;
         let records = Shared::new(records);
         let epoch = Epoch::next();
         setup::announce(epoch, &plan.setup, nodes)?;
@@ -93,7 +96,6 @@ impl<'a> Clockwork<'a> {
     pub fn run(mut self) -> Result<()> {
         report::ready(self.epoch.monotonic_ns);
         sys::become_exact();
-        self.write_facts()?;
         let mut now = -1;
         while let Some((t_ns, action)) = self.agenda.pop() {
             if t_ns > now {
@@ -152,16 +154,6 @@ impl<'a> Clockwork<'a> {
         let mut records = self.records.lock();
         self.devices.iter_mut().try_for_each(|devices| devices.sample(t_ns, &mut records))?;
         self.radios.sample(t_ns, &mut records)
-    }
-
-    fn write_facts(&mut self) -> Result<()> {
-        let name = nix::sys::utsname::uname().map_err(|error| Failure::system("uname", error))?;
-        let release = name.release().to_string_lossy();
-        for (key, value) in [("kernel.release", &*release), ("agent.version", env!("CARGO_PKG_VERSION"))] {
-            let row = [Cell::I64(0), Cell::Null, Cell::Text(key), Cell::Text(value)];
-            self.records.lock().push(Table::Fact, row)?;
-        }
-        Ok(())
     }
 
     /// The drivers' own counters of every device.

@@ -31,6 +31,10 @@ def figures(summary: dict[str, Any], test: str) -> Group:
         parts += [_flows(summary), Text(), Text(_totals(summary["totals"])), Text()]
     if summary["ping_ms"]:
         parts += [_pings(summary["ping_ms"]), Text()]
+    if summary["datagrams"]:
+        parts += [_datagrams(summary["datagrams"]), Text()]
+    if summary["fetches"]:
+        parts += [_fetches(summary["fetches"]), Text()]
     if summary["wifi"]:
         parts += [_wifi(summary["wifi"]), Text()]
     if summary["layers_ms"] or any(summary["ping_layers_ms"].values()):
@@ -95,6 +99,36 @@ def _pings(pings: dict[str, Any]) -> Table:
     for probe, rtt_ms in pings.items():
         values = [_number(rtt_ms[key]) for key in (*PERCENTILES, "max")]
         table.add_row(probe, *values, str(rtt_ms["n"]), str(rtt_ms["lost"]))
+    return table
+
+
+def _datagrams(streams: list[dict[str, Any]]) -> Table:
+    """One-way streams: what arrived, how late, how unevenly, what was lost; of a telephone how it sounds."""
+    numbers = ("Mbit/s", "p10", "p50", "p90", "p99", "jitter", "sent", "lost", "MOS")
+    table = _grid(("one way (ms)", "left"), *((name, "right") for name in numbers))
+    for one in streams:
+        cells = [
+            one["goodput_mbps"],
+            *(one["owd_ms"][p] for p in PERCENTILES),
+            one["jitter_ms"],
+            one["sent"],
+            one["lost"],
+        ]
+        table.add_row(one["id"], *(_number(cell) for cell in (*cells, one.get("mos"))))
+    return table
+
+
+def _fetches(clients: list[dict[str, Any]]) -> Table:
+    """Completion times, of all fetches and by size."""
+    table = _grid(
+        ("fetch (ms)", "left"), ("bytes", "right"), *((name, "right") for name in (*PERCENTILES, "max", "done", "not"))
+    )
+    for one in clients:
+        several = len(one["by_bytes"]) > 1
+        parts = {"all": one["done_ms"]} | one["by_bytes"] if several else one["by_bytes"]
+        for size, times in parts.items():
+            last = str(one["unfinished"]) if size == next(iter(parts)) else ""
+            table.add_row(one["id"], size, *(_number(times[key]) for key in (*PERCENTILES, "max", "n")), last)
     return table
 
 

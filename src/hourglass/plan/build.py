@@ -32,7 +32,10 @@ def build(scenario: Scenario, links: Literal["wire", "veth"] = "wire") -> Plan:
         seed=scenario.seed,
         end_ns=tests.end_ns(scenario.test),
         nodes=network.nodes,
-        setup=[*(_wire(scenario, network) if links == "wire" else _veth(scenario, network)), *_reach(scenario, network)],
+        setup=[
+            *(_wire(scenario, network) if links == "wire" else _veth(scenario, network)),
+            *_reach(scenario, network),
+        ],
         flows=flows,
         probes=probes,
         datagrams=traffic.datagrams(scenario, network, len(probes)),

@@ -66,7 +66,7 @@ def simultaneous() -> float:
     q = 37 - 15 * log10(QDU)
     g = 1.07 + 0.258 * q + 0.0602 * q**2
     y, z = (basic() - 100) / 15 + 46 / 8.4 - g / 9, 46 / 30 - g / 40
-    return too_loud + sidetone + 15 * log10(1 + 10**y + 10**z)
+    return float(too_loud + sidetone + 15 * log10(1 + 10**y + 10**z))
 
 
 def _half_and_root(difference: float, under: float) -> float:
@@ -84,7 +84,7 @@ def _talker_echo(delay_ms: float) -> float:
 
 def _listener_echo(delay_ms: float) -> float:
     """Idle (7-25), over the four-wire loop, twice the delay long."""
-    rle = 10.5 * (WEPL + 7) * (2 * delay_ms + 1) ** -0.25
+    rle: float = 10.5 * (WEPL + 7) * (2 * delay_ms + 1) ** -0.25
     return _half_and_root(basic() - rle, 169)
 
 

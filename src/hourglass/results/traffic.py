@@ -48,7 +48,8 @@ def arrived(run: "Run", stream: dict[str, Any], edges_ns: Floats) -> Floats:
     """Payload bytes of a datagram stream that had arrived at each edge."""
     found = rows(run.datagrams, "datagram", stream["id"]).drop_nulls("owd_ns")
     at_ns = np.sort((found["t_ns"] + found["owd_ns"]).to_numpy())
-    return np.searchsorted(at_ns, edges_ns, side="right") * float(stream["payload_bytes"])
+    packets = np.searchsorted(at_ns, edges_ns, side="right").astype(np.float64)
+    return np.asarray(packets * stream["payload_bytes"], dtype=np.float64)
 
 
 def jitter_ms(delays: Floats) -> float | None:
