@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The metadata of a Flent file, as Flent fills it, from what the run knows of itself. What it does not know is left out.
+"""The metadata of a Flent file, as Flent fills it, from what the run knows of itself. What it does not know is absent.
 
 The guest's facts (table `fact`) are those of the client, the machine that Flent would have run on.
 """

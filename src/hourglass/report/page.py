@@ -46,6 +46,7 @@ def page(runs: list[Run]) -> str:
     return _environment().from_string(_file("page.html.j2")).render(
         title=_title(runs),
         runs=[_run(run, name, place) for place, (run, name) in enumerate(zip(runs, names, strict=True))],
+        lead=_lead(runs),
         opened=len(runs) <= OPEN_RUNS,
         columns=[(row.figure, row.unit) for row in rows],
         table=[figures.held_against(rows, place) for place in range(len(runs))],
@@ -58,6 +59,20 @@ def page(runs: list[Run]) -> str:
         script=Markup(_file("report.js")),
         library=_library(),
     )  # fmt: skip
+
+
+def foreign(run: Run) -> bool:
+    """Whether the run was measured by Flent."""
+    return bool(run.info["engine"] == "flent")
+
+
+def _lead(runs: list[Run]) -> str:
+    """How many runs of which kind."""
+    measured = sum(foreign(run) for run in runs)
+    own = len(runs) - measured
+    parts = [f"{own} run{'s' if own > 1 else ''} of the real Linux network stack in virtual time"] if own else []
+    parts += [f"{measured} file{'s' if measured > 1 else ''} measured by Flent"] if measured else []
+    return f"{' and '.join(parts)}."
 
 
 def _names(runs: list[Run]) -> list[str]:
@@ -98,6 +113,7 @@ def _run(run: Run, name: str, place: int) -> dict[str, Any]:
         "anatomy": figures.anatomy(summary),
         "topology": Markup(topology(scenario)),
         "command": command(run),
+        "repeats": "Measured by Flent; this measures the like" if foreign(run) else "Repeat it, byte by byte",
     }
 
 
@@ -108,7 +124,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     facts = [
         ("test", f"{test['name']}, {test['length']:g} s under load, {test['delay']:g} s before and after"),
         ("kernel", f"Linux {summary['kernel']}, {summary['engine']} engine"),
-        ("seed", str(summary["seed"])),
+        *([] if foreign(run) else [("seed", str(summary["seed"]))]),
     ]
     facts += [(key, str(stack[key])) for key in ("cc", "qdisc", "tsq", "gso") if key in stack]
     if "pacing" in stack:

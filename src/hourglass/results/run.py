@@ -18,9 +18,10 @@ class Run:
 
     The record tables (columns and units: ARCHITECTURE.md, "The records") are `tcp`, `pings`, `devices`, `qdisc`,
     `qdisc_stats`, `ethtool`, `flows`, `facts`, `radios`, `stations`, `datagrams`, `fetches` (the tables `radio`,
-    `station`, `datagram`, `fetch`), and from the probe `packets`, `layer_totals` (the table `layer`), `queues`, `drops`, `balance`. Wherever there is a `flow` or
-    `probe`, a column `stream` has its name. What a kernel without the probe does not write is an empty frame with the
-    right columns; any other table that was not written is empty and has none. `layers` is `packets` in long form,
+    `station`, `datagram`, `fetch`), and from the probe `packets`, `layer_totals` (the table `layer`), `queues`,
+    `drops`, `balance`. Wherever there is a `flow` or `probe`, a column `stream` has its name. What need not be there
+    is an empty frame with the right columns; any other table that was not written is empty and has none. `layers` is
+    `packets` in long form,
     computed when asked for.
     """
 
