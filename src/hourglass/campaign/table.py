@@ -34,7 +34,7 @@ def metrics(summary: dict[str, Any]) -> Row:
             found |= dict(_flat((key,), value))
     flows = summary["flows"]
     found["flows"] = len(flows)
-    found["retransmits_segments"] = sum(flow["retransmits"] for flow in flows)
+    found["retransmits_segments"] = known_sum([flow["retransmits"] for flow in flows])
     rates = [flow["goodput_mbps"] for flow in flows]
     found["slowest_flow_mbps"], found["fastest_flow_mbps"] = (min(rates), max(rates)) if rates else (None, None)
     return found | _drops(summary["drops"])

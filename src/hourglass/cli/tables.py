@@ -13,7 +13,7 @@ from rich.text import Text
 from hourglass.results.anatomy import Anatomy
 from hourglass.results.compare import Cell, Row
 from hourglass.results.probe import LAYERS
-from hourglass.results.stats import short
+from hourglass.results.stats import known_sum, short
 
 PERCENTILES = ("p10", "p50", "p90", "p99")
 NOTHING = "-"
@@ -78,13 +78,13 @@ def _flows(summary: dict[str, Any]) -> Table:
         _flow(table, flow["id"], flow["cc"], flow["goodput_mbps"], flow["retransmits"], flow["tcp_rtt_ms"])
     if len(summary["flows"]) > 1:
         totals = summary["totals"]
-        retransmits = sum(flow["retransmits"] for flow in summary["flows"])
+        retransmits = known_sum([flow["retransmits"] for flow in summary["flows"]])
         _flow(table, "all", "", totals["upload_mbps"] + totals["download_mbps"], retransmits, summary["tcp_rtt_ms"])
     return table
 
 
-def _flow(table: Table, name: str, cc: str, mbps: float, retransmits: int, rtt_ms: dict[str, Any]) -> None:
-    table.add_row(name, cc, _number(mbps), str(retransmits), *(_number(rtt_ms[p]) for p in PERCENTILES))
+def _flow(table: Table, name: str, cc: str, mbps: float, retransmits: int | None, rtt_ms: dict[str, Any]) -> None:
+    table.add_row(name, cc, _number(mbps), _number(retransmits), *(_number(rtt_ms[p]) for p in PERCENTILES))
 
 
 def _totals(totals: dict[str, Any]) -> str:

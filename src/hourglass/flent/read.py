@@ -2,10 +2,10 @@
 """`.flent.gz` → a `Run`: a file measured elsewhere stands beside runs of ours, in the same tables and figures.
 
 A TCP series becomes a flow whose receiver's bytes grow by `val` over `dur` (from the last point on where there is no
-`dur`), a ping series becomes a probe; both have the names that our own tests give them. What ss told of a sender becomes its
-samples. Series that Flent computed from others (avg, sum, fairness) and those it has no packets of are left out. The
-time under load is LENGTH seconds in the middle of TOTAL_LENGTH, as Flent's tests have it; of a test without TCP series
-it is all of it.
+`dur`), a ping series becomes a probe; both have the names that our own tests give them. What ss told of a sender becomes
+its samples. A telephone becomes datagrams, what http-getter did becomes fetches. Series that Flent computed from others
+(avg, sum, fairness) and a flood's, of which it has no packets, are left out. The time under load is LENGTH seconds in
+the middle of TOTAL_LENGTH, as Flent's tests have it; of a test without TCP series it is all of it.
 """
 
 import bz2
@@ -21,8 +21,9 @@ from typing import Any
 import polars as pl
 
 from hourglass.errors import InputError
+from hourglass.results import probe
 from hourglass.results.run import Run
-from hourglass.scenario.tests import TESTS
+from hourglass.scenario.tests import TESTS, VOIP_BYTES, VOIP_INTERVAL_S
 
 NEWEST = 4
 OLDEST = 2
@@ -155,15 +156,46 @@ class FlentRun(Run):
                     "jitter_ns": 0}
             for place, name in enumerate(self._pings)
         ]  # fmt: skip
+        span = {"dscp": 0, "start_ns": 0, "stop_ns": end}
+        datagrams = [ends | span | {"id": len(probes), "name": "voip", "payload_bytes": VOIP_BYTES,
+                                    "interval_ns": round(VOIP_INTERVAL_S * S_NS)}] if self._voice else []  # fmt: skip
+        fetches = [
+            ends | span | {"id": place, "name": name.replace("HTTP latency", "http").replace("::", " "), "cc": "",
+                           "request_bytes": 0, "interval_ns": 0, "sizes": sorted({_size(one) for _, one in points})}
+            for place, (name, points) in enumerate(self._pages.items())
+        ]  # fmt: skip
         return {"version": 1, "end_ns": end, "nodes": list(dict.fromkeys([test["client"], test["server"]])),
-                "setup": [], "flows": flows, "probes": probes, "datagrams": [], "fetches": []}  # fmt: skip
+                "setup": [], "flows": flows, "probes": probes, "datagrams": datagrams,
+                "fetches": fetches}  # fmt: skip
+
+    @cached_property
+    def _voice(self) -> list[tuple[float, Point]]:
+        """The packets of a telephone whose one-way delays are known."""
+        points = [one for one in (self._data.get("raw_values") or {}).get("VoIP") or [] if "seq" in one]
+        found = [(float(one["t"]) - self._zero_s, one) for one in points if "owd_up" in one or one.get("lost")]
+        return sorted(found, key=lambda one: one[0])
+
+    @cached_property
+    def _pages(self) -> dict[str, list[tuple[float, Point]]]:
+        """The fetches, at the time of completion."""
+        return {name: self._points(name) for name in self._names if name.startswith("HTTP latency")}
 
     @cached_property
     def tables(self) -> dict[str, pl.DataFrame]:
-        """The tables `tcp` and `ping`, as our records have them."""
+        """The tables `tcp`, `ping`, `datagram` and `fetch`, as our records have them."""
         tcp = [row for place, name in enumerate(self._tcp) for row in self._tcp_rows(place, name)]
         ping = [row for place, name in enumerate(self._pings) for row in self._ping_rows(place, name)]
-        made = {"tcp": pl.DataFrame(tcp, TCP), "ping": pl.DataFrame(ping, PING)}
+        first = len(self._pings)
+        voice = [{"t_ns": round(t_s * S_NS), "datagram": first, "seq": one["seq"], "refused": False,
+                  "owd_ns": round(one["owd_up"] * MS_NS) if "owd_up" in one else None}
+                 for t_s, one in self._voice]  # fmt: skip
+        pages = [{"t_ns": round(t_s * S_NS - one["val"] * MS_NS), "fetch": place, "seq": seq, "bytes": _size(one),
+                  "first_ns": None, "done_ns": round(one["val"] * MS_NS)}
+                 for place, points in enumerate(self._pages.values())
+                 for seq, (t_s, one) in enumerate(points)]  # fmt: skip
+        made = {"tcp": pl.DataFrame(tcp, TCP), "ping": pl.DataFrame(ping, PING),
+                "datagram": pl.DataFrame(voice, probe.SCHEMAS["datagram"]),
+                "fetch": pl.DataFrame(pages, probe.SCHEMAS["fetch"])}  # fmt: skip
         return {name: table for name, table in made.items() if not table.is_empty()}
 
     @cached_property
@@ -204,6 +236,10 @@ class FlentRun(Run):
             told = {ours: round(float(point[key]) * unit) for key, (ours, unit) in SOCKETS.items()
                     if point.get(key) is not None}  # fmt: skip
             rows.append({"t_ns": round(t_s * S_NS), "flow": flow, "sender": True, **told})
+        retransmitted = ((self._meta.get("SERIES_META") or {}).get(name) or {}).get("TCP_RETRANSMIT")
+        if retransmitted is not None:
+            stop_ns = round((self._delay_s + self._length_s) * S_NS)
+            rows.append({"t_ns": stop_ns, "flow": flow, "sender": True, "total_retrans": int(retransmitted)})
         return rows
 
     def _has_sockets(self, name: str) -> bool:
@@ -240,6 +276,11 @@ def _received(flow: int, t_s: float, received: float) -> dict[str, Any]:
 
 def _answer(t_ns: int, probe: int, seq: int, ms: float | None) -> dict[str, Any]:
     return {"t_ns": t_ns, "probe": probe, "seq": seq, "rtt_ns": None if ms is None else round(ms * MS_NS)}
+
+
+def _size(point: Point) -> int:
+    """Bytes of a fetch: our own files tell them, Flent's do not."""
+    return int(point.get("bytes", 0))
 
 
 def _of_socket(name: str) -> bool:

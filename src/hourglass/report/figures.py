@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hourglass.results.compare import Cell, Row
-from hourglass.results.stats import short
+from hourglass.results.stats import known_sum, short
 
 PERCENTILES = ("p10", "p50", "p90", "p99")
 NOTHING = "\u2013"
@@ -35,7 +35,7 @@ def flow_rows(summary: dict[str, Any]) -> list[tuple[str, str, list[Figure]]]:
     if len(rows) > 1:
         totals = summary["totals"]
         rows.append(("all", "", totals["upload_mbps"] + totals["download_mbps"],
-                     sum(f["retransmits"] for f in summary["flows"]), summary["tcp_rtt_ms"]))  # fmt: skip
+                     known_sum([f["retransmits"] for f in summary["flows"]]), summary["tcp_rtt_ms"]))  # fmt: skip
     return [
         (name, cc, [number(rate), number(retrans), *(number(rtt[p]) for p in PERCENTILES)])
         for name, cc, rate, retrans, rtt in rows

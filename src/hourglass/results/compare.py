@@ -21,7 +21,7 @@ from hourglass.results.bootstrap import Statistic, draws, interval, statistic_of
 from hourglass.results.probe import LAYERS
 from hourglass.results.run import Run
 from hourglass.results.series import NS_PER_S, Series, goodput_total, is_upload, loaded_window, ping_ms, tcp_rtt_ms
-from hourglass.results.stats import Floats, rounded
+from hourglass.results.stats import Floats, known_sum, rounded
 from hourglass.results.traffic import delays_ms, times_ms
 
 BLOCK_S = 1.0
@@ -187,7 +187,7 @@ def _goodput(run: Run, upload: bool) -> Series | None:
 
 def _retransmits(run: Run) -> int | None:
     flows = run.summary["flows"]
-    return sum(flow["retransmits"] for flow in flows) if flows else None
+    return known_sum([flow["retransmits"] for flow in flows]) if flows else None
 
 
 def _answered(run: Run, probe: str) -> Series | None:

@@ -153,12 +153,14 @@ def tcp_rtt_ms(run: "Run", flow: int | None = None) -> Series:
     return Series(samples.t_s[measured], samples.values[measured])
 
 
-def retransmits(run: "Run", flow: int, window: Window) -> int:
-    """Segments the sender retransmitted within the window (difference of `tcpi_total_retrans`)."""
+def retransmits(run: "Run", flow: int, window: Window) -> int | None:
+    """Segments the sender retransmitted within the window (difference of `tcpi_total_retrans`); None: not known."""
     if run.tcp.is_empty():
-        return 0
+        return None
     counts = _series(_side(run, flow, True, "total_retrans"), "total_retrans", 1)
     known = ~np.isnan(counts.values)
+    if not known.any():
+        return None
     counts = Series(counts.t_s[known], counts.values[known])
     before, upto = (counts.values[counts.t_s <= end / NS_PER_S] for end in (window.start_ns, window.end_ns))
     return int(upto[-1] if upto.size else 0) - int(before[-1] if before.size else 0)
