@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The marks of `rrul` reach the qdiscs: cake's tins count what the marked sockets and pings sent, both ways."""
+"""The marks of `rrul` reach the qdiscs: cake's tins and prio's bands count what the marked sockets and pings sent, both
+ways."""
 
 import polars as pl
 import pytest
@@ -42,3 +43,22 @@ def test_each_mark_lands_in_its_tin(simulate: Simulate, node: str) -> None:
         passed, expected = counters[f"tin{tin}_sent_packets"] + dropped, sent(run, node, labels)
         assert expected <= passed <= expected + (UNSEEN if labels else 0), (tin, passed, expected)
         assert bool(labels) == (passed > 300)
+
+
+BANDS = {"1": ("EF",), "2": ("BE", "BK", "CS5")}
+"""prio tells by the priority that Linux makes of the four old TOS bits (`ip_tos2prio`, net/ipv4/route.c), not of the
+class: EF's 0xb8 has both of delay and throughput, 0x18, which is interactive (6), and prio's default priomap puts that
+into its first band (man tc-prio). CS5, CS1 and BE have none of the bits: best effort, the second."""
+
+
+def test_prio_tells_ef_from_the_rest(simulate: Simulate) -> None:
+    run = simulate("LR1000M", "test.name=rrul", "test.length=1", "test.delay=1", "stack.client.qdisc=prio")
+    classes = run.qdisc.filter((pl.col("node") == "client") & (pl.col("kind") == "prio class")).sort("t_ns")
+    last = classes.group_by("handle").agg((pl.col("packets") + pl.col("drops")).last())
+    counts = {handle.split(":")[1]: packets for handle, packets in last.iter_rows()}
+    assert set(counts) == {"1", "2", "3"}
+    for band, labels in BANDS.items():
+        expected = sent(run, "client", labels)
+        assert expected <= counts[band] <= expected + UNSEEN, (band, counts, expected)
+        assert counts[band] > 300
+    assert counts["3"] == 0

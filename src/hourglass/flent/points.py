@@ -48,7 +48,8 @@ def flood(run: Run, stream: dict[str, Any], step_s: float) -> Points:
 
 def sockets(run: Run, flow: dict[str, Any], step_s: float) -> Points:
     """What `ss` would show of an upload's sender once per step: cwnd in packets, ms, Mbit/s."""
-    if run.tcp.is_empty() or not is_upload(flow):
+    needed = {"rtt", "rttvar", "snd_cwnd", "pacing_rate", "delivery_rate"}
+    if not is_upload(flow) or not needed <= set(run.tcp.columns):
         return []
     rows = run.tcp.filter((pl.col("flow") == flow["id"]) & pl.col("sender") & (pl.col("rtt") > 0)).sort("t_ns")
     rows = rows.group_by((pl.col("t_ns") // round(step_s * NS_PER_S)).alias("step"), maintain_order=True).last()

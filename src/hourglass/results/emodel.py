@@ -105,8 +105,8 @@ def rating(delay_ms: float, loss: float) -> float:
 
 
 def mos(delay_ms: float, loss: float) -> float:
-    """Mean opinion score, 1 to 4.5 (B-4)."""
+    """Mean opinion score, 1 to 4.5 (B-4, which dips below 1 by less than 0.02 where R is below 6.5)."""
     r = rating(delay_ms, loss)
     if r <= 0:
         return 1.0
-    return 4.5 if r >= 100 else 1 + 0.035 * r + r * (r - 60) * (100 - r) * 7e-6
+    return 4.5 if r >= 100 else max(1.0, 1 + 0.035 * r + r * (r - 60) * (100 - r) * 7e-6)
