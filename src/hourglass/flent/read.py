@@ -2,10 +2,10 @@
 """`.flent.gz` → a `Run`: a file measured elsewhere stands beside runs of ours, in the same tables and figures.
 
 A TCP series becomes a flow whose receiver's bytes grow by `val` over `dur` (from the last point on where there is no
-`dur`), a ping series becomes a probe; both have the names that our own tests give them. What ss told of a sender becomes
-its samples. A telephone becomes datagrams, what http-getter did becomes fetches. Series that Flent computed from others
-(avg, sum, fairness) and a flood's, of which it has no packets, are left out. The time under load is LENGTH seconds in
-the middle of TOTAL_LENGTH, as Flent's tests have it; of a test without TCP series it is all of it.
+`dur`), a ping series becomes a probe; both have the names that our own tests give them. What ss told of a sender
+becomes its samples. A telephone becomes datagrams, what http-getter did becomes fetches. Series that Flent computed
+from others (avg, sum, fairness) and a flood's, of which it has no packets, are left out. The time under load is LENGTH
+seconds in the middle of TOTAL_LENGTH, as Flent's tests have it; of a test without TCP series it is all of it.
 """
 
 import bz2
