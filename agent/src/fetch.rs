@@ -56,24 +56,18 @@ impl Client {
         while !self.started.load(Ordering::SeqCst) {
             thread::park();
         }
-        for (place, bytes) in self.plan.sizes.iter().copied().cycle().enumerate() {
-            let due = self.due(place);
+        let mut due = self.plan.start_ns;
+        for bytes in self.plan.sizes.iter().copied().cycle() {
             if self.stopped() || due >= self.plan.stop_ns {
                 return;
             }
             self.epoch.sleep_until(due);
-            let fetch = Fetch { start_ns: self.epoch.now(), bytes, first_ns: None, done_ns: None };
-            self.note(|fetches| fetches.push(fetch));
+            let start_ns = self.epoch.now();
+            self.note(|fetches| fetches.push(Fetch { start_ns, bytes, first_ns: None, done_ns: None }));
             // An answer that does not come is a fetch without an end.
             let _ = self.fetch(bytes);
+            due = self.epoch.now().max(start_ns + self.plan.interval_ns);
         }
-    }
-
-    /// The next instant of the grid, or now when that has passed.
-    fn due(&self, place: usize) -> i64 {
-        let place = i64::try_from(place).unwrap_or(i64::MAX);
-        let grid = self.plan.start_ns.saturating_add(place.saturating_mul(self.plan.interval_ns));
-        grid.max(self.epoch.now())
     }
 
     fn fetch(&self, bytes: u64) -> io::Result<()> {

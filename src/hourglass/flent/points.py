@@ -89,9 +89,7 @@ def voice(run: Run, stream: dict[str, Any]) -> Points:
     """Packets of a telephone: one-way delays (`val` and `owd_up`), changes of them, losses."""
     points: Points = []
     last = None
-    for t_ns, seq, owd in (
-        traffic.rows(run.datagrams, "datagram", stream["id"]).select("t_ns", "seq", "owd_ns").iter_rows()
-    ):
+    for t_ns, seq, owd in traffic.packets(run, stream["id"]).select("t_ns", "seq", "owd_ns").iter_rows():
         point = {"t": t_ns / NS_PER_S, "seq": seq}
         if owd is None:
             points.append({**point, "val": None, "lost": True})

@@ -28,10 +28,18 @@ def rows(table: pl.DataFrame, key: str, number: int) -> pl.DataFrame:
     return table.filter(pl.col(key) == number).sort("t_ns", "seq")
 
 
+def packets(run: "Run", number: int) -> pl.DataFrame:
+    """The packets of a datagram stream, by time, without those that were still on their way when the run ended: not
+    arrived, and sent later before the end than the slowest one took."""
+    found = rows(run.datagrams, "datagram", number)
+    slowest = found["owd_ns"].max()
+    last_ns = int(run.plan["end_ns"]) - (slowest if isinstance(slowest, int) else 0)
+    return found.filter(pl.col("owd_ns").is_not_null() | pl.col("refused") | (pl.col("t_ns") <= last_ns))
+
+
 def delays_ms(run: "Run", number: int) -> Series:
     """One-way delays of a datagram stream by the time of sending, ms; NaN = lost."""
-    found = rows(run.datagrams, "datagram", number)
-    return _series(found, "owd_ns")
+    return _series(packets(run, number), "owd_ns")
 
 
 def times_ms(run: "Run", number: int, column: str = "done_ns") -> Series:

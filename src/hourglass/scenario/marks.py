@@ -9,7 +9,8 @@ from pydantic import PlainSerializer, PlainValidator
 from hourglass.scenario.suggest import closest
 from hourglass.scenario.tests import MARKINGS, marking_name
 from hourglass.scenario.units import RATE, SIZE, Bounds, show
-from hourglass.scenario.values import LIST, Kind, sequence
+from hourglass.scenario.values import LIST, Kind, one_of, sequence
+from hourglass.scenario.vocabulary import CONGESTION_CONTROLS
 
 ANSWER = Bounds(SIZE, 1, 2**40)
 UDP_RATE = Bounds(RATE, 1000, 10**11)
@@ -71,6 +72,16 @@ Directions = Annotated[
     PlainValidator(lambda value: tuple(_direction(one) for one in words(value, "directions"))),
     LIST,
     Kind('list of "u", "d", "ud"'),
+]
+CcNames = Annotated[
+    tuple[str, ...],
+    PlainValidator(
+        lambda value: tuple(
+            one_of(CONGESTION_CONTROLS, "A congestion control")(one) for one in words(value, "congestion controls")
+        )
+    ),
+    LIST,
+    Kind("name, or list of names"),
 ]
 Sizes = Annotated[
     tuple[int, ...],

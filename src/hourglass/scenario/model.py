@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, PlainValidator
 
-from hourglass.scenario.marks import Directions, Labels, Marking, Markings, Sizes, UdpRate, words
+from hourglass.scenario.marks import CcNames, Directions, Labels, Marking, Markings, Sizes, UdpRate, words
 from hourglass.scenario.stack import Stack
 from hourglass.scenario.table import Rows, Table
 from hourglass.scenario.testbed import Testbed
@@ -91,10 +91,10 @@ class Test(Table):
         default=None, description="Names of the flows; rrul_var and rtt_fair_var, default N (MARK), or BE."
     )
     ping_labels: Labels | None = Field(default=None, description="Names of the pings; rtt_fair_var, default ICMP.")
-    cc_algos: Ccs | None = Field(
+    cc_algos: CcNames | None = Field(
         default=None, description="Congestion controls of the flows, stream by stream, both ways of one alike."
     )
-    tcp_cong_control: Ccs | None = Field(
+    tcp_cong_control: CcNames | None = Field(
         default=None, description="Congestion control of all flows of the test, or [up, down]; default: stack.cc."
     )
     data_directions: Directions | None = Field(
