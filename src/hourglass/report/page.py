@@ -2,8 +2,6 @@
 """Puts the page together: figures, comparison and data into the template, with style, script and charting library."""
 
 import json
-import re
-from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from hourglass.errors import HourglassError
-from hourglass.report import data, figures
+from hourglass.report import data, figures, library
 from hourglass.report.command import command
 from hourglass.report.topology import topology
 from hourglass.results.bootstrap import MIN_BLOCKS
@@ -25,16 +23,18 @@ OPEN_RUNS = 1
 """Up to so many runs are shown opened."""
 
 
-def write(runs: list[Run], path: Path) -> None:
-    """Writes the page about the runs to `path`. Raises `HourglassError` when it cannot be written."""
-    text = page(runs)
+def write(runs: list[Run], path: Path, cache: Path | None = None) -> None:
+    """Writes the page about the runs to `path`. Raises `HourglassError` when it cannot be written.
+
+    `cache`: a folder where the charting library, which takes seconds to make, is kept for the next page."""
+    text = page(runs, cache)
     try:
         path.write_text(text, "utf-8")
     except OSError as error:
         raise HourglassError(f"{path}: the report cannot be written: {error.strerror}") from error
 
 
-def page(runs: list[Run]) -> str:
+def page(runs: list[Run], cache: Path | None = None) -> str:
     """The page about the runs; the first is the one the others are held against."""
     assert runs, "a report of no runs"
     names = _names(runs)
@@ -57,7 +57,7 @@ def page(runs: list[Run]) -> str:
         data=[_json(data.charts(run, most)) for run in runs],
         style=Markup(_file("report.css")),
         script=Markup(_file("report.js")),
-        library=_library(),
+        library=Markup(library.text(cache)),
     )  # fmt: skip
 
 
@@ -147,12 +147,3 @@ def _json(value: Any) -> Markup:
 
 def _file(name: str) -> str:
     return resources.files("hourglass.report").joinpath(name).read_text("utf-8")
-
-
-@cache
-def _library() -> Markup:
-    """Vega, Vega-Lite and vega-embed as one script."""
-    import vl_convert
-
-    bundle = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # its stub knows no default
-    return Markup(re.sub(r"</(?=script)", r"<\\/", bundle, flags=re.IGNORECASE))

@@ -75,6 +75,8 @@ def named(frame: pl.DataFrame, plan: dict[str, Any]) -> pl.DataFrame:
         return frame
     kind_of = pl.Enum(list(dict.fromkeys(name for kind in names.values() for name in kind.values())))
     found = [pl.col(kind).replace_strict(names[kind], default=None, return_dtype=kind_of) for kind in kinds]
+    if frame.is_empty():
+        found = [pl.lit(None, dtype=kind_of)]
     place = 1 + max(frame.columns.index(kind) for kind in kinds)
     order = [*frame.columns[:place], "stream", *frame.columns[place:]]
     return frame.with_columns(pl.coalesce(found).alias("stream")).select(order)

@@ -103,6 +103,16 @@ def _sides(tcp: pl.DataFrame) -> dict[tuple[int | None, bool], pl.DataFrame]:
 
 def _payload(run: "Run", flow: int) -> tuple[Floats, Floats]:
     """(t_ns, payload bytes so far): what the receiver got, or without its samples what the sender saw acked."""
+    known = _PAYLOADS.setdefault(run, {})
+    if flow not in known:
+        known[flow] = _find_payload(run, flow)
+    return known[flow]
+
+
+_PAYLOADS: "WeakKeyDictionary[Run, dict[int, tuple[Floats, Floats]]]" = WeakKeyDictionary()
+
+
+def _find_payload(run: "Run", flow: int) -> tuple[Floats, Floats]:
     if run.tcp.is_empty():
         return np.empty(0), np.empty(0)
     for sender, column in ((False, "bytes_received"), (True, "bytes_acked")):
