@@ -31,7 +31,8 @@ pub fn driver(control: BorrowedFd, device: &str) -> Result<String> {
 
 /// Which offloads are on, of those that the device can tell.
 pub fn offloads(control: BorrowedFd, device: &str) -> Vec<(&'static str, bool)> {
-    let told = |command: u32| ask(control, device, &[command, 0], 8).ok().and_then(|answer| u32_at(&answer, 4));
+    let told =
+        |command: u32| ask(control, device, &[command, 0], 8).ok().and_then(|answer| u32_at(&answer, 4));
     OFFLOADS.iter().filter_map(|(name, command)| Some((*name, told(*command)? != 0))).collect()
 }
 

@@ -6,10 +6,10 @@
 //! and the clock jumps when all threads sleep, and on a real machine, and does not know which. So it never polls and
 //! never spins, and it is sparing with system calls, page faults and processes, which are dear where it runs most.
 //!
-//! The way of a run: `plan` is read, `netns` makes the nodes, `setup` runs the steps (`tool`, `icmp`, `daemon`), `facts` looks round,
-//! `clockwork` follows the `agenda`: `flow`, `probe`, `datagram` and `fetch` make traffic, `diag`, `device` and `radio` sample, all into
-//! `records`. On a kernel that has it, `watch` reads what the kernel's own probe saw: `abi` takes it apart, `rows` and
-//! `capture` write it. `report` is what the outside sees.
+//! The way of a run: `plan` is read, `netns` makes the nodes, `setup` runs the steps (`tool`, `icmp`, `daemon`), `facts`
+//! looks round, `clockwork` follows the `agenda`: `flow`, `probe`, `datagram` and `fetch` make traffic, `diag`, `device`
+//! and `radio` sample, all into `records`. On a kernel that has it, `watch` reads what the kernel's own probe saw: `abi`
+//! takes it apart, `rows` and `capture` write it. `report` is what the outside sees.
 
 mod abi;
 mod agenda;
