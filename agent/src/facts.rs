@@ -76,7 +76,7 @@ impl Facts {
                 self.add(Some(node), &format!("sysctl.{name}"), &value);
             }
         }
-        let devices = Devices::open(node).and_then(|mut devices| Ok(devices.names().unwrap_or_default()));
+        let devices = Devices::open(node).map(|mut devices| devices.names().unwrap_or_default());
         for device in devices.unwrap_or_default() {
             self.of_device(nodes, node, &device);
         }
