@@ -77,6 +77,14 @@ CASES = [
     loaded("cubic", "1gbit", (2, 5), Peer(NS3, 1360, 1500), Peer(PROTOTYPE, 250, 410), Peer(USER_LOAD, 2800, 2800)),
     loaded("bbr", "1gbit", (2, 5), Peer(PROTOTYPE, 270, 350)),
     loaded("cubic", "100mbit", (2, 8), Peer(PROTOTYPE, 130, 150), flows=64),
+    Case(
+        "1 CUBIC, 802.11n at 144M",
+        "wifi-ath9k",
+        ("test.upload_streams=1", "test.delay=0.2"),
+        "6.1",
+        *(2, 22),
+        (Peer(NS3, 350, 350), Peer(PROTOTYPE, 100, 120)),
+    ),
     *(Case(f"L100M, {kernel}", "L100M", ("test.delay=0.2",), kernel, 2, 22) for kernel in ("5.10", "6.1", "6.12")),
 ]
 

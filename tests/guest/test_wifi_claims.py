@@ -15,7 +15,7 @@ OLD = ("stack.gso=1ns", "stack.sysctl.net.ipv4.tcp_min_tso_segs=1")
 """One segment an skb, as before Linux 4.17 on devices without scatter-gather."""
 
 PAPER = (*SHORT, "testbed.wifi.0.pacing_shift=10")
-"""Autosizing of 1 ms; with mac80211's 8 ms two skbs, the least TSQ lets through, hold more than any TSQ of 1 to 8 ms."""
+"""Autosizing of 1 ms. With mac80211's 8 ms two skbs, the least that TSQ lets through, are more than 8 ms of TSQ."""
 
 FULL = pl.col("t_ns").is_between(3_500_000_000, 6_900_000_000)
 """Past slow start, before the end."""
