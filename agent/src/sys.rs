@@ -134,6 +134,30 @@ pub fn discard_forever(fd: BorrowedFd) -> Result<()> {
     }
 }
 
+/// Up to two datagrams in one call: waits for the first, takes the second if it is there. Gives their lengths.
+pub fn receive_two(fd: BorrowedFd, buffers: &mut [Vec<u8>; 2]) -> Result<[usize; 2]> {
+    let mut parts = buffers
+        .each_mut()
+        .map(|buffer| libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() });
+    let mut headers = parts.each_mut().map(|part| {
+        // SAFETY: zeros are a valid msghdr: no name, no control data.
+        let mut header: libc::mmsghdr = unsafe { std::mem::zeroed() };
+        header.msg_hdr.msg_iov = part;
+        header.msg_hdr.msg_iovlen = 1;
+        header
+    });
+    // SAFETY: two headers, each with one part that is a live buffer of that length.
+    let received = unsafe {
+        libc::recvmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), 2, libc::MSG_WAITFORONE, ptr::null_mut())
+    };
+    let received = usize::try_from(check(received)?).expect("is not negative");
+    let mut lengths = [0; 2];
+    for (length, header) in lengths.iter_mut().zip(&headers[..received]) {
+        *length = usize::try_from(header.msg_len).expect("fits");
+    }
+    Ok(lengths)
+}
+
 pub fn accept(listener: BorrowedFd) -> Result<OwnedFd> {
     let none = ptr::null_mut();
     // SAFETY: nobody asks for the peer's address.
