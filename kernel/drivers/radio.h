@@ -122,11 +122,18 @@ struct radio_tid {
 
 #define RADIO_NO_BAR	U32_MAX
 
+/* What mac80211 counts of the queues to a station, all TIDs together, when last asked. */
+struct radio_txq_stats {
+	u64 backlog_packets, backlog_bytes, drops, overlimit, ecn_marks, collisions;
+	u64 tx_packets, tx_bytes;
+};
+
 struct radio_station {
 	struct list_head list;		/* of the phy */
 	struct ieee80211_sta *sta;
 	struct radio_tid tids[IEEE80211_NUM_TIDS];
 	u64 tx_ns[IEEE80211_NUM_ACS], rx_ns[IEEE80211_NUM_ACS];
+	struct radio_txq_stats txq;
 };
 
 struct radio_vif {
@@ -314,6 +321,7 @@ bool radio_rx_answers(const struct radio_phy *phy, const struct sk_buff *skb);
 bool radio_rx_tuned(const struct radio_phy *phy, const struct radio_phy *to);
 
 /* radio_stats.c */
+void radio_stats_gather(struct radio_phy *phy);
 void radio_stats_print(struct seq_file *file, struct radio_phy *phy);
 int radio_stats_count(struct ieee80211_hw *hw, struct ieee80211_vif *vif, int set);
 void radio_stats_names(struct ieee80211_hw *hw, struct ieee80211_vif *vif, u32 set,
