@@ -222,6 +222,8 @@ const QUEUE: &[Column] = &[
     Column::of("ring_bytes", Kind::U32),
     Column::of("bql_limit", Kind::U32),
     Column::of("bql_inflight", Kind::U32),
+    Column::of("txq_packets", Kind::U32),
+    Column::of("txq_bytes", Kind::U32),
 ];
 
 const DROP: &[Column] = &[
@@ -245,6 +247,7 @@ const BALANCE: &[Column] = &[
 /// The layers' columns, in the order of `enum probe_layer`.
 const LAYERS: [&str; abi::LAYERS] = [
     "rx_ns",
+    "resequence_ns",
     "reorder_ns",
     "read_ns",
     "cwnd_ns",
@@ -255,7 +258,11 @@ const LAYERS: [&str; abi::LAYERS] = [
     "recovery_ns",
     "stack_ns",
     "qdisc_ns",
+    "txq_ns",
     "ring_ns",
+    "contention_ns",
+    "retry_ns",
+    "air_ns",
     "wire_ns",
     "propagation_ns",
 ];

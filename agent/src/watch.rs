@@ -194,11 +194,11 @@ mod tests {
         let path = std::env::temp_dir().join(format!("hourglass-watch-{}", std::process::id()));
         let records = Shared::new(Records::create(&path).expect("a file"));
         let read_all = |bytes: &[u8]| {
-            let captures = Captures::create(&[], &std::env::temp_dir()).expect("none");
+            let captures = Captures::create(&[], &[], &std::env::temp_dir()).expect("none");
             read(bytes, Rows::new(&plan(SAMPLING, ""), 0, captures), &records)
         };
         assert!(read_all(&[]).is_ok());
-        assert!(read_all(&crate::abi::bytes::record(4, &[0; 56])).is_ok());
+        assert!(read_all(&crate::abi::bytes::record(4, &[0; 64])).is_ok());
         assert!(read_all(&[9; 9]).is_err());
         std::fs::remove_file(&path).expect("removed");
     }

@@ -7,6 +7,7 @@ packet passes them at one node (`kernel/drivers/probe_abi.h`):
 | layer | the packet |
 |---|---|
 | `rx` | has arrived, until the stack has it: interrupt moderation, NAPI, GRO |
+| `resequence` | is in mac80211 of the receiver, until no MPDU before it is missing |
 | `reorder` | is in the receiver, until nothing before it is missing |
 | `read` | is in the receiver's socket, until it is read |
 | `cwnd`, `rwnd`, `pacing`, `tsq`, `push` | is written but not sent: congestion window, receiver's window, pacing, \
@@ -14,9 +15,13 @@ TCP Small Queues, Nagle and the like |
 | `recovery` | was sent before, until it was sent again |
 | `stack` | is between socket or receive path and qdisc |
 | `qdisc` | is in the qdisc |
-| `ring` | is with the driver, until its first bit leaves |
+| `txq` | is in mac80211's queue (FQ-CoDel), until the radio's driver takes it |
+| `ring` | is with the driver, until its first bit leaves; of a radio: until its PPDU is the first in its hardware queue |
+| `contention` | until that PPDU begins: EDCA, others' air time, RTS and CTS |
+| `retry` | until the PPDU begins that is received |
+| `air` | that PPDU, preamble to last bit |
 | `wire` | is being transmitted |
-| `propagation` | is on its way: the cable's delay and jitter |
+| `propagation` | is on its way: the cable's delay and jitter; through the air |
 """
 
 from collections.abc import Iterable
@@ -26,12 +31,12 @@ import polars as pl
 from polars.datatypes import DataType, DataTypeClass
 
 LAYERS = (
-    "rx", "reorder", "read", "cwnd", "rwnd", "pacing", "tsq", "push", "recovery", "stack", "qdisc", "ring", "wire",
-    "propagation",
+    "rx", "resequence", "reorder", "read", "cwnd", "rwnd", "pacing", "tsq", "push", "recovery", "stack", "qdisc", "txq",
+    "ring", "contention", "retry", "air", "wire", "propagation",
 )  # fmt: skip
 COLUMNS = [f"{layer}_ns" for layer in LAYERS]
 WAYS = ("up", "down")
-PLACES = ("socket", "stack", "qdisc", "ring", "wire", "rx")
+PLACES = ("socket", "stack", "qdisc", "ring", "wire", "rx", "txq", "air")
 
 Schema = dict[str, "DataType | DataTypeClass"]
 
@@ -44,7 +49,7 @@ SCHEMAS: dict[str, Schema] = {
               **dict.fromkeys(COLUMNS, pl.UInt64)},
     "queue": {"t_ns": pl.Int64, "node": pl.String, "device": pl.String, "qdisc_packets": pl.UInt32,
               "qdisc_bytes": pl.UInt32, "ring_skbs": pl.UInt32, "ring_bytes": pl.UInt32, "bql_limit": pl.UInt32,
-              "bql_inflight": pl.UInt32},
+              "bql_inflight": pl.UInt32, "txq_packets": pl.UInt32, "txq_bytes": pl.UInt32},
     "drop": {**_STREAM, "node": pl.String, "device": pl.String, "place": pl.String, "reason": pl.String,
              "packets": pl.UInt32, "bytes": pl.UInt32},
     "balance": {**_STREAM, "sent": pl.UInt64, "duplicated": pl.UInt64, "delivered": pl.UInt64, "dropped": pl.UInt64,

@@ -112,11 +112,10 @@ def _check_places(kind: str, testbed: Testbed, places: list[str]) -> None:
 def _check_captures(places: tuple[Place, ...], testbed: Testbed) -> None:
     """Each is a device, and no two would be written to one file: a-b:c and a:b-c."""
     devices = [str(end) for link in testbed.link for end in link.ends]
+    devices += [str(radio) for _, radio in cells.devices(testbed)]
     files: dict[str, Place] = {}
     for index, place in enumerate(places):
         key = f"capture.pcap.{index}"
-        if place in [radio for _, radio in cells.devices(testbed)]:
-            raise refusal(key, str(place), "is a radio; what is captured is the frames of a cable")
         if str(place) not in devices:
             allowed = f"no such device. {closest(str(place), devices)}Devices: {_some(devices)}"
             raise refusal(key, str(place), allowed)
