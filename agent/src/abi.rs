@@ -5,7 +5,7 @@
 //! allocated: hundreds of thousands of records are read in a run.
 
 /// `PROBE_LAYER_COUNT`.
-pub const LAYERS: usize = 14;
+pub const LAYERS: usize = 19;
 /// `PROBE_HOLD_COUNT`.
 pub const HOLDS: usize = 6;
 /// `sizeof(struct probe_head)` and `sizeof(struct probe_visit)`.
@@ -89,8 +89,8 @@ pub struct Queue<'a> {
     pub t_ns: i64,
     pub node: u16,
     pub device: &'a str,
-    /// `qdisc_packets, qdisc_bytes, ring_skbs, ring_bytes, bql_limit, bql_inflight`.
-    pub sizes: [u32; 6],
+    /// `qdisc_packets, qdisc_bytes, ring_skbs, ring_bytes, bql_limit, bql_inflight, txq_packets, txq_bytes`.
+    pub sizes: [u32; 8],
 }
 
 pub struct Drop<'a> {
@@ -292,7 +292,7 @@ impl<'a> Fields<'a> {
         let (t_ns, node) = (self.i64()?, self.u16()?);
         self.skip(6)?;
         let device = self.text(16)?;
-        let mut sizes = [0; 6];
+        let mut sizes = [0; 8];
         for size in &mut sizes {
             *size = self.u32()?;
         }
@@ -378,7 +378,7 @@ mod tests {
     use super::*;
 
     /// `sizeof` of each body without what varies, by type: 1 to 7.
-    const SIZES: [usize; 7] = [32, 136, 488, 56, 80, 56, 64];
+    const SIZES: [usize; 7] = [32, 176, 488, 64, 80, 56, 64];
 
     #[test]
     fn every_type_takes_exactly_its_structure() {
@@ -396,8 +396,8 @@ mod tests {
             let bytes = record(kind, &vec![0; size - 8]);
             assert!(matches!(Records(&bytes).next(), Some(None)), "type {kind}");
         }
-        let whole = record(4, &[0; 56]);
-        for cut in [1, 7, 8, 60] {
+        let whole = record(4, &[0; 64]);
+        for cut in [1, 7, 8, 68] {
             let mut records = Records(&whole[..cut]);
             assert!(matches!(records.next(), Some(None)), "after {cut} bytes");
             assert!(records.next().is_none(), "and no endless loop");
@@ -424,7 +424,7 @@ mod tests {
         body.extend(visit(4, 0));
         let bytes = record(1, &body);
         let Some(Some(Record::Packet(packet))) = Records(&bytes).next() else { panic!("a packet") };
-        let visits: Vec<_> = packet.visits.iter().map(|(node, layers)| (node, layers[13])).collect();
-        assert_eq!(visits, [(3, 23), (4, 0)]);
+        let visits: Vec<_> = packet.visits.iter().map(|(node, layers)| (node, layers[18])).collect();
+        assert_eq!(visits, [(3, 28), (4, 0)]);
     }
 }

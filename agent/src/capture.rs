@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Captures: frames of the kernel's probe into pcapng files that Wireshark reads, one for each device.
+//! Captures: frames of the kernel's probe into pcapng files that Wireshark reads, one for each device: Ethernet of a
+//! cable, of a radio 802.11 behind the radiotap header that the kernel made.
 //!
 //! Timestamps are ns of test time, as if it began in 1970. A packet that the probe follows has a comment: whose it is,
 //! and where it spent its time until then. What was on the cable before test time 0 is left out.
@@ -25,6 +26,8 @@ use crate::{sys, tables};
 
 /// Bytes gathered before they are written: a system call is dear.
 const BUFFER: usize = 256 << 10;
+/// `PROBE_RADIOTAP`: what a radio's frame may be longer than `snaplen`.
+const RADIOTAP: u32 = 64;
 
 struct Capture {
     plan: plan::Capture,
@@ -38,8 +41,11 @@ pub struct Captures {
 
 impl Captures {
     /// The files, in `folder`.
-    pub fn create(plans: &[plan::Capture], folder: &Path) -> Result<Self> {
-        let captures = plans.iter().map(|plan| Capture::create(plan, folder, DataLink::ETHERNET));
+    pub fn create(plans: &[plan::Capture], radios: &[plan::Radio], folder: &Path) -> Result<Self> {
+        let captures = plans.iter().map(|plan| {
+            let on_air = radios.iter().any(|radio| radio.node == plan.node && radio.device == plan.device);
+            Capture::create(plan, folder, if on_air { DataLink::IEEE802_11_RADIOTAP } else { DataLink::ETHERNET })
+        });
         Ok(Self { captures: captures.collect::<Result<_>>()?, comment: String::new() })
     }
 
@@ -72,7 +78,10 @@ impl Capture {
         let file = File::create(&path).map_err(|error| Failure::system(path.display(), error))?;
         let interface = InterfaceDescriptionBlock {
             linktype: link,
-            snaplen: plan.snaplen,
+            snaplen: match (plan.snaplen, link) {
+                (1.., DataLink::IEEE802_11_RADIOTAP) => plan.snaplen + RADIOTAP,
+                (snaplen, _) => snaplen,
+            },
             options: vec![
                 InterfaceDescriptionOption::IfName(Cow::Borrowed(&plan.device)),
                 InterfaceDescriptionOption::IfDescription(Cow::Borrowed(&plan.node)),
@@ -154,6 +163,29 @@ mod tests {
         record(6, &body)
     }
 
+    fn plan(device: &str) -> plan::Capture {
+        plan::Capture { node: "client".into(), device: device.into(), file: "c.pcapng".into(), snaplen: 128 }
+    }
+
+    #[test]
+    fn a_radio_s_file_says_that_radiotap_headers_come_first() {
+        let folder = std::env::temp_dir().join(format!("hourglass-radiotap-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let radio = |device: &str| plan::Radio {
+            phy: "c0s0".into(),
+            node: "client".into(),
+            device: device.into(),
+            address: "02:00:00:00:00:01".into(),
+        };
+        let radios = [radio("wlan1"), radio("wlan0")];
+        Captures::create(&[plan("wlan0")], &radios, &folder).expect("a file").finish().expect("finished");
+        let file = File::open(folder.join("c.pcapng")).expect("the file");
+        let mut reader = PcapNgReader::new(file).expect("pcapng");
+        let Some(Ok(Block::InterfaceDescription(block))) = reader.next_block() else { panic!("an interface") };
+        assert_eq!((block.linktype, block.snaplen), (DataLink::IEEE802_11_RADIOTAP, 128 + RADIOTAP));
+        std::fs::remove_dir_all(&folder).expect("removed");
+    }
+
     fn parsed(bytes: &[u8]) -> Frame<'_> {
         let Some(Some(Record::Frame(frame))) = Records(bytes).next() else { panic!("a frame") };
         frame
@@ -163,14 +195,8 @@ mod tests {
     fn a_file_reads_back_with_names_times_ways_and_comments() {
         let folder = std::env::temp_dir().join(format!("hourglass-capture-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
-        let plan = plan::Capture {
-            node: "client".into(),
-            device: "eth0".into(),
-            file: "c.pcapng".into(),
-            snaplen: 128,
-        };
         let nodes = ["client".to_owned(), "router".to_owned()];
-        let mut captures = Captures::create(&[plan], &folder).expect("a file");
+        let mut captures = Captures::create(&[plan("eth0")], &[], &folder).expect("a file");
         for (t_ns, device, visits) in
             [(-1, "eth0", 0), (5, "eth0", 0), (6, "eth1", 0), (3_000_000_001, "eth0", 2)]
         {
@@ -211,8 +237,8 @@ mod tests {
         body.extend(stream(0, 0, 0));
         body.extend(fields![7u32, 0i64]);
         let (mut client, mut router) = (visit(0, 0), visit(1, 0));
-        client[8 + 6 * 8..8 + 7 * 8].copy_from_slice(&812_300i64.to_ne_bytes());
-        client[8 + 11 * 8..8 + 12 * 8].copy_from_slice(&1i64.to_ne_bytes());
+        client[8 + 7 * 8..8 + 8 * 8].copy_from_slice(&812_300i64.to_ne_bytes());
+        client[8 + 13 * 8..8 + 14 * 8].copy_from_slice(&1i64.to_ne_bytes());
         router[8..16].copy_from_slice(&20_000i64.to_ne_bytes());
         body.extend(client.into_iter().chain(router));
         let bytes = record(6, &body);

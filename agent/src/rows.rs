@@ -11,7 +11,7 @@ use crate::socket::{Socket, ESTABLISHED};
 use crate::tables::Table;
 
 /// Of `enum probe_place`.
-const PLACES: [&str; 6] = ["socket", "stack", "qdisc", "ring", "wire", "rx"];
+const PLACES: [&str; 8] = ["socket", "stack", "qdisc", "ring", "wire", "rx", "txq", "air"];
 
 pub struct Rows {
     /// Test time 0, `CLOCK_MONOTONIC`.
@@ -26,11 +26,13 @@ pub struct Rows {
 impl Rows {
     pub fn new(plan: &Plan, zero_ns: i64, captures: Captures) -> Self {
         let flows = plan.flows.iter().map(|flow| (flow.id, flow.name.clone(), flow.client_sends()));
+        let probes = plan.probes.iter().map(|probe| (probe.id, probe.name.clone()));
+        let datagrams = plan.datagrams.iter().map(|datagram| (datagram.id, datagram.name.clone()));
         Self {
             zero_ns,
             nodes: plan.nodes.clone(),
             flows: flows.collect(),
-            probes: plan.probes.iter().map(|probe| (probe.id, probe.name.clone())).collect(),
+            probes: probes.chain(datagrams).collect(),
             captures,
         }
     }
@@ -186,7 +188,7 @@ mod tests {
         let plan = Plan::parse(PLAN.as_bytes()).expect("a plan");
         let path = std::env::temp_dir().join(format!("hourglass-rows-{name}-{}", std::process::id()));
         let mut records = Records::create(&path).expect("a file");
-        let captures = Captures::create(&[], &std::env::temp_dir()).expect("none");
+        let captures = Captures::create(&[], &[], &std::env::temp_dir()).expect("none");
         let mut rows = Rows::new(&plan, ZERO, captures);
         let taken = rows.take(bytes, &mut records);
         records.finish().expect("finished");
@@ -221,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_packet_has_a_row_for_each_node_and_its_layers_sum_up() {
-        let mut body = fields![ZERO + 5, ZERO + 5 + 14 * 10 + 91];
+        let mut body = fields![ZERO + 5, ZERO + 5 + 19 * 10 + 171];
         body.extend(stream(4, 0, 1));
         body.extend(fields![9u32, 1_448u32, 1u16, 2u16]);
         body.extend([visit(1, 10), visit(0, 0)].concat());
@@ -234,7 +236,7 @@ mod tests {
         assert_eq!(packet["probe"].null_count(), 2);
         assert_eq!(packet["visit"].as_primitive::<UInt8Type>().values()[..], [0, 1]);
         let number = |column: &str| packet[column].as_primitive::<Int64Type>().value(0);
-        assert_eq!((number("t_ns"), number("rx_ns"), number("propagation_ns")), (5, 10, 23));
+        assert_eq!((number("t_ns"), number("rx_ns"), number("propagation_ns")), (5, 10, 28));
         let layers = packet.schema().fields().iter().skip(10).map(|field| number(field.name())).sum::<i64>();
         assert_eq!(layers, number("end_ns") - number("t_ns"));
     }
@@ -244,10 +246,10 @@ mod tests {
         let mut layers = fields![ZERO + 1];
         layers.extend(stream(0, 1, 0));
         layers.extend(fields![0u16, 0u16, 3u64]);
-        layers.extend((0..14u64).flat_map(u64::to_ne_bytes));
+        layers.extend((0..19u64).flat_map(u64::to_ne_bytes));
         let mut queue = fields![ZERO + 2, 1u16, 0u16, 0u16, 0u16];
         queue.extend(text("eth0", 16));
-        queue.extend((1..7u32).flat_map(u32::to_ne_bytes));
+        queue.extend((1..9u32).flat_map(u32::to_ne_bytes));
         let drop = |kind: u8, device: &str| {
             let mut body = fields![ZERO + 3];
             body.extend(stream(4, kind, 0));
@@ -265,7 +267,7 @@ mod tests {
         let tables = write("others", &bytes.concat()).expect("rows");
         let layer = &tables["layer"];
         assert_eq!((layer["flow"].null_count(), layer["probe"].null_count()), (1, 0));
-        assert_eq!(layer["propagation_ns"].as_primitive::<UInt64Type>().value(0), 13);
+        assert_eq!(layer["propagation_ns"].as_primitive::<UInt64Type>().value(0), 18);
         assert_eq!(tables["queue"]["bql_inflight"].as_primitive::<UInt32Type>().value(0), 6);
         let drop = &tables["drop"];
         assert_eq!(strings(drop, "device"), [Some("eth0".to_owned()), None]);
@@ -296,7 +298,7 @@ mod tests {
     fn what_cannot_be_is_a_failure() {
         let failure = |bytes: &[u8]| write("wrong", bytes).expect_err("refused").message;
         let mut queue = fields![0i64, 2u16, 0u16, 0u16, 0u16];
-        queue.resize(56, 0);
+        queue.resize(64, 0);
         assert_eq!(failure(&record(4, &queue)), "the kernel's probe gave node 2");
         assert_eq!(failure(&[1, 2, 3]), "the kernel's probe gave a record that is cut off");
     }

@@ -3,7 +3,7 @@
 
 use std::ffi::CString;
 use std::fs::File;
-use std::io::{Error, Result};
+use std::io::{Error, ErrorKind, Result};
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
@@ -110,6 +110,18 @@ impl Zeros {
         Ok(Self { start: start.as_ptr() as usize })
     }
 
+    /// Sends so many bytes.
+    pub fn send(&self, fd: BorrowedFd, bytes: u64) -> Result<()> {
+        let mut left = usize::try_from(bytes).map_err(|_| Error::from(ErrorKind::InvalidInput))?;
+        while left > 0 {
+            let start = self.start as *const libc::c_void;
+            // SAFETY: at most the whole mapping, which is never unmapped; send only reads it.
+            let sent = unsafe { libc::send(fd.as_raw_fd(), start, left.min(CHUNK), libc::MSG_NOSIGNAL) };
+            left -= check_size(sent)?;
+        }
+        Ok(())
+    }
+
     /// Sends for as long as the connection lives; the error is why it ended.
     pub fn send_forever(&self, fd: BorrowedFd) -> Result<()> {
         let chunk = libc::iovec { iov_base: self.start as *mut libc::c_void, iov_len: CHUNK };
@@ -119,6 +131,18 @@ impl Zeros {
             // SAFETY: every element is the mapping, which is never unmapped, and writev only reads it.
             check_size(unsafe { libc::writev(fd.as_raw_fd(), chunks.as_ptr(), count) })?;
         }
+    }
+}
+
+/// Receives at most so many bytes of TCP data, and discards them inside the kernel. An end of the connection is an error.
+pub fn discard(fd: BorrowedFd, most: u64) -> Result<u64> {
+    let most = usize::try_from(most).unwrap_or(usize::MAX).min(CHUNK * CHUNKS);
+    // SAFETY: with MSG_TRUNC, TCP drops the data and does not write to the buffer.
+    let received =
+        unsafe { libc::recv(fd.as_raw_fd(), ptr::null_mut(), most, libc::MSG_TRUNC | libc::MSG_WAITALL) };
+    match check_size(received)? {
+        0 => Err(ErrorKind::UnexpectedEof.into()),
+        received => Ok(u64::try_from(received).expect("is at most 1 GiB")),
     }
 }
 

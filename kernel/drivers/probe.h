@@ -3,11 +3,12 @@
  * probe: where every packet is and was, of the flows and probes it is told to
  * watch.
  *
- *	tracepoints, TCP, wire ---> slots, connections ---> records ---> /proc/hourglass/probe
+ *	tracepoints, TCP, wire, radio ---> slots, connections ---> records ---> /proc/hourglass/probe
  *
  * probe_parse.c	headers of an skb -> whose packets these are
  * probe_slot.c		what is known of a packet: its slot
  * probe_path.c		the events that move packets on: tracepoints and wire
+ * probe_radio.c	what radios tell; probe_radiotap.c: their frames in captures
  * probe_drop.c		packets that end early
  * probe_tcp.c		sockets: what is written, held back, read
  * probe_sample.c	sockets and queues at an instant
@@ -22,6 +23,7 @@
 #ifndef _PROBE_H
 #define _PROBE_H
 
+#include <linux/if_ether.h>
 #include <linux/list.h>
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
@@ -30,7 +32,20 @@
 #define PROBE_VISITS 12 /* nodes that one packet passes; the last stands for all beyond */
 
 /* The layers between two sockets; the others belong to a socket. */
-enum probe_hop { HOP_RX, HOP_STACK, HOP_QDISC, HOP_RING, HOP_WIRE, HOP_PROPAGATION, HOP_COUNT };
+enum probe_hop {
+	HOP_RX,
+	HOP_RESEQUENCE,
+	HOP_STACK,
+	HOP_QDISC,
+	HOP_TXQ,
+	HOP_RING,
+	HOP_CONTENTION,
+	HOP_RETRY,
+	HOP_AIR,
+	HOP_WIRE,
+	HOP_PROPAGATION,
+	HOP_COUNT
+};
 
 enum probe_content { PROBE_DATA, PROBE_ACK, PROBE_CONTROL, PROBE_DATAGRAM };
 
@@ -40,6 +55,9 @@ enum probe_state {
 	PROBE_ON_WIRE = 4,
 	PROBE_RECEIVED = 8, /* by a node; of TCP data at its end: not read yet */
 	PROBE_LOST = 16, /* TCP data that was dropped: kept for its retransmission */
+	PROBE_IN_TXQ = 32, /* mac80211's */
+	PROBE_IN_RADIO = 64, /* its radio_mpdu says which slot it is */
+	PROBE_IN_MAC80211 = 128, /* of the receiver */
 };
 
 /* Sums over the packets of a stream that ended, at one node. */
@@ -118,7 +136,8 @@ struct probe_slot {
 	u8 visits;
 	bool twin; /* of a packet that is known */
 	struct probe_watch *watch;
-	struct list_head received; /* in probe_end, while PROBE_RECEIVED at its end */
+	/* in probe_end, while PROBE_RECEIVED at its end; in radio_phy, until its interrupt */
+	struct list_head received;
 	u32 number, bytes, seq;
 	s64 begin_ns;
 	s64 sent_ns; /* for the first time */
@@ -149,6 +168,14 @@ int probe_watch(struct probe_watch *watch);
 struct probe_watch *probe_watch_of(u8 protocol, u16 source, u16 destination, u8 *way);
 bool probe_parse(const struct sk_buff *skb, int offset, struct probe_packets *packets);
 bool probe_local(const struct sk_buff *skb, int offset, struct net *net);
+int probe_offset(const struct sk_buff *skb);
+int probe_offset_80211(const struct sk_buff *skb);
+
+/* An access point sends it on within its cell: mac80211's word for that. */
+static inline bool probe_forwarded(const struct sk_buff *skb)
+{
+	return skb->protocol == htons(ETH_P_802_3);
+}
 
 static inline u64 probe_who(const struct probe_packets *packets)
 {
@@ -221,12 +248,24 @@ static inline void probe_wire_arrived(const struct sk_buff *frame, const struct 
 		__probe_wire_arrived(frame, to, arrival_ns);
 }
 
+u8 *probe_capture(const struct sk_buff *frame, const struct net_device *dev, int offset, s64 t_ns,
+		  bool received, const struct probe_slot *slot, const void *head, u32 head_bytes);
+
+/* probe_radio.c */
+extern bool probe_dequeues; /* the driver of a radio takes a frame from mac80211's queue */
+struct probe_queue;
+void probe_radio_queues(void (*each)(const struct net_device *dev, const struct probe_queue *held,
+				     void *context),
+			void *context);
+
 /* probe_drop.c */
 int probe_drop_start(void);
 void __probe_drop(const struct sk_buff *frame, const struct net_device *dev, enum probe_place place,
 		  const char *reason);
 void __probe_wire_lost(struct probe_slot *packet, const struct sk_buff *frame,
 		       const struct net_device *dev);
+void probe_slot_drop(struct probe_slot *slot, const struct net_device *dev, enum probe_place place,
+		     const char *reason);
 
 /* The cable loses the frame whose packet is @packet (NULL: nobody's). */
 static inline void probe_wire_lost(struct probe_slot *packet, const struct sk_buff *frame,

@@ -10,8 +10,8 @@
  *			the server listens on, or the echo identifier; ID as in
  *			the plan
  * capture DEVICE SNAPLEN
- *			frames on this wire of the writer's namespace, cut to
- *			SNAPLEN bytes; 0: whole
+ *			frames on this wire or radio of the writer's namespace,
+ *			cut to SNAPLEN bytes (radiotap not counted); 0: whole
  * packets N		rows of one packet in N; 1 all, 0 none (totals are
  *			always of all)
  * totals NS		PROBE_LAYERS each NS; 0: at stop only
@@ -50,6 +50,8 @@ enum probe_record {
 enum probe_layer {
 	/* arrived, until the stack has it: interrupt moderation, NAPI, GRO */
 	PROBE_RX,
+	/* in mac80211 of the receiver, until no MPDU before it is missing */
+	PROBE_RESEQUENCE,
 	PROBE_REORDER,		/* in the receiver, until nothing before it is missing */
 	PROBE_READ,		/* in the receiver's socket, until it is read */
 	PROBE_CWND,		/* written, not sent: the congestion window is full */
@@ -60,9 +62,17 @@ enum probe_layer {
 	PROBE_RECOVERY,		/* sent before, until it was sent again */
 	PROBE_STACK,		/* between socket or receive path and qdisc: routing, neighbours */
 	PROBE_QDISC,
-	PROBE_RING,		/* given to the driver, until its first bit leaves */
+	PROBE_TXQ,		/* in mac80211's queue, until the radio's driver takes it */
+	/*
+	 * given to the driver, until its first bit leaves; of a radio: until its PPDU is
+	 * the first of its hardware queue
+	 */
+	PROBE_RING,
+	PROBE_CONTENTION,	/* ... until that PPDU begins: EDCA, others' air time, RTS and CTS */
+	PROBE_RETRY,		/* from there, until the PPDU begins that is received */
+	PROBE_AIR,		/* that PPDU, preamble to last bit */
 	PROBE_WIRE,		/* first bit to last bit, gap included */
-	PROBE_PROPAGATION,	/* delay and jitter of the cable */
+	PROBE_PROPAGATION,	/* delay and jitter of the cable; through the air */
 	PROBE_LAYER_COUNT,
 };
 
@@ -156,10 +166,12 @@ struct probe_queue {
 	char device[16];
 	__u32 qdisc_packets;	/* the root qdisc's, children included */
 	__u32 qdisc_bytes;
-	__u32 ring_skbs;
+	__u32 ring_skbs;	/* of a radio: MPDUs with driver and hardware, unreported ones too */
 	__u32 ring_bytes;
 	__u32 bql_limit;
 	__u32 bql_inflight;
+	__u32 txq_packets;	/* of a radio: in mac80211's queues to all its stations */
+	__u32 txq_bytes;
 };
 
 enum probe_place {
@@ -169,6 +181,8 @@ enum probe_place {
 	PROBE_AT_RING,
 	PROBE_AT_WIRE,
 	PROBE_AT_RX,
+	PROBE_AT_TXQ,
+	PROBE_AT_AIR,
 };
 
 struct probe_drop {
@@ -183,7 +197,10 @@ struct probe_drop {
 	char reason[40];
 };
 
-/* A frame on the cable; @t_ns is its first bit leaving, or its last bit arriving. */
+/*
+ * A frame on the cable; @t_ns is its first bit leaving, or its last bit arriving. On
+ * the air: its PPDU's first or last bit, and a radiotap header before the frame.
+ */
 struct probe_frame {
 	__s64 t_ns;
 	__u16 node;

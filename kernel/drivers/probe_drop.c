@@ -6,7 +6,8 @@
  * and where since ever; our drivers say it themselves. Where a packet was when
  * it was dropped its slot knows, which is better than what can be guessed from
  * the call. TCP data keeps its slot until it is sent again: what it waited
- * before belongs to the retransmission.
+ * before belongs to the retransmission. mac80211's queue gives no reason: what goes
+ * when the driver takes a frame is CoDel's, all else that of the queue's limit.
  *
  * A merged skb's pieces are freed by kfree_skb() too although nothing is lost
  * (skb_release_data(), frag_list): their data begin behind the network header,
@@ -32,6 +33,8 @@ static enum probe_place probe_place(const struct probe_slot *slot)
 		return PROBE_AT_RING;
 	case PROBE_ON_WIRE:
 		return PROBE_AT_WIRE;
+	case PROBE_IN_TXQ:
+		return PROBE_AT_TXQ;
 	default:
 		return slot->node == slot->watch->way[slot->way].final ?
 			       PROBE_AT_SOCKET :
@@ -91,6 +94,8 @@ static void probe_drop_watched(const struct probe_packets *packets, const struct
 		bytes += slot->bytes;
 		probe_end_slot(slot);
 	}
+	if (place == PROBE_AT_TXQ)
+		reason = probe_dequeues ? "codel" : "overlimit";
 	if (dropped)
 		probe_record_drop(dev, node, place, reason,
 				  (struct probe_stream){ .id = packets->watch->id,
@@ -137,6 +142,15 @@ void __probe_wire_lost(struct probe_slot *packet, const struct sk_buff *frame,
 		probe_end_slot(packet);
 }
 
+/* A device loses the packet of @slot. */
+void probe_slot_drop(struct probe_slot *slot, const struct net_device *dev, enum probe_place place,
+		     const char *reason)
+{
+	probe_record_drop(dev, probe_node(dev_net(dev)), place, reason, probe_slot_stream(slot), 1,
+			  slot->bytes);
+	probe_end_slot(slot);
+}
+
 /*
  * TCP has pulled the IP header, and may have forgotten the device: the packet is
  * at its end. Anywhere else it is a piece of a merged skb.
@@ -159,16 +173,17 @@ static void probe_freed_behind(const struct sk_buff *skb, int offset, const char
 
 static void probe_freed(const struct sk_buff *skb, const char *reason)
 {
-	int offset = skb_network_offset(skb);
+	int offset = probe_offset(skb);
 
 	if (skb->protocol != htons(ETH_P_IP) && skb->protocol != htons(ETH_P_IPV6) &&
-	    skb->protocol != htons(ETH_P_ARP))
+	    skb->protocol != htons(ETH_P_ARP) && !probe_forwarded(skb))
 		return;
 	if (offset < 0)
 		probe_freed_behind(skb, offset, reason);
 	else if (skb->dev && (skb_mac_header_was_set(skb) || skb->network_header))
 		probe_drop_any(skb, offset, skb->dev,
-			       PROBE_IN_QDISC | PROBE_IN_RING | PROBE_RECEIVED, -1, reason);
+			       PROBE_IN_QDISC | PROBE_IN_RING | PROBE_IN_TXQ | PROBE_RECEIVED, -1,
+			       reason);
 }
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 17, 0)

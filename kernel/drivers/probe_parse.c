@@ -12,6 +12,8 @@
  */
 #include <linux/icmp.h>
 #include <linux/icmpv6.h>
+#include <linux/ieee80211.h>
+#include <linux/if_ether.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/tcp.h>
@@ -22,6 +24,7 @@
 #include "probe.h"
 
 #define PROBE_PORTS 65536
+#define PROBE_SNAP 8 /* LLC and SNAP headers between 802.11's and IP's */
 
 enum { TABLE_TCP, TABLE_UDP, TABLE_ICMP, TABLE_COUNT };
 
@@ -199,6 +202,37 @@ bool probe_parse(const struct sk_buff *skb, int offset, struct probe_packets *pa
 		packets->count = DIV_ROUND_UP(packets->payload, packets->step);
 	}
 	return true;
+}
+
+/* Where the IP header of an 802.11 data frame is; -1: it is none, or has no payload. */
+int probe_offset_80211(const struct sk_buff *skb)
+{
+	const struct ieee80211_hdr *header = (const void *)skb->data;
+	int bytes = offsetof(struct ieee80211_hdr, addr4);
+
+	if (skb_headlen(skb) < sizeof(header->frame_control) ||
+	    !ieee80211_is_data_present(header->frame_control))
+		return -1;
+	if (ieee80211_has_a4(header->frame_control))
+		bytes += ETH_ALEN;
+	if (ieee80211_is_data_qos(header->frame_control))
+		bytes += IEEE80211_QOS_CTL_LEN;
+	return bytes + PROBE_SNAP;
+}
+
+/*
+ * Where the IP header of @skb is that the stack gives to a device. What an access
+ * point sends on from one of its stations to another has its network header where the
+ * Ethernet header is, until mac80211 has made an 802.11 frame of it.
+ */
+int probe_offset(const struct sk_buff *skb)
+{
+	int offset;
+
+	if (!probe_forwarded(skb))
+		return skb_network_offset(skb);
+	offset = probe_offset_80211(skb);
+	return offset < 0 ? skb_network_offset(skb) + ETH_HLEN : offset;
 }
 
 /* Whether the packet with its IP header at @offset is for @net itself. */

@@ -6,7 +6,8 @@
  * net_dev_queue		tracepoint			the socket's, or stack
  * net_dev_start_xmit		tracepoint			qdisc
  * wire_sent, wire_arrives	wire: known in advance		ring, wire, propagation
- * netif_receive_skb		tracepoint			rx (GRO is over)
+ * radio_probe_...		radio				txq ... propagation, rx
+ * netif_receive_skb		tracepoint			rx (GRO is over); resequence
  *
  * Datagrams and bare acknowledgments end when the stack has them: from there to
  * the socket it takes no time, and how long a datagram waits for its reader is
@@ -22,12 +23,31 @@ static s64 probe_now(void)
 	return ktime_get_ns();
 }
 
+/* Within a cell: from the access point's receive path onto its queue. */
+static void probe_queue_forwarded(const struct probe_packets *packets, int node, s64 now)
+{
+	struct probe_slot *slot = probe_slot_find(probe_who(packets), probe_what(packets, 0),
+						  PROBE_IN_MAC80211, -1, now);
+
+	if (!slot) {
+		packets->watch->way[packets->way].unmatched++;
+		return;
+	}
+	probe_slot_visit(slot, node);
+	probe_slot_spend(slot, HOP_RESEQUENCE, now);
+	slot->state = PROBE_IN_QDISC;
+}
+
 static void probe_queue_one(const struct probe_packets *packets, u32 index, struct sk_buff *skb,
 			    int node, s64 now)
 {
 	u64 who = probe_who(packets), what = probe_what(packets, index);
 	struct probe_slot *slot;
 
+	if (probe_forwarded(skb)) {
+		probe_queue_forwarded(packets, node, now);
+		return;
+	}
 	/* one device above another (ifb, bridge): still the first one's queue */
 	slot = probe_slot_find(who, what, PROBE_IN_QDISC | PROBE_IN_RING, node, now);
 	if (slot && (skb->skb_iif || slot->at_ns == now)) {
@@ -57,10 +77,20 @@ static void probe_net_dev_queue(void *data, struct sk_buff *skb)
 	s64 now = probe_now();
 	u32 i;
 
-	if (!probe_on || node < 0 || !probe_parse(skb, skb_network_offset(skb), &packets))
+	if (!probe_on || node < 0 || !probe_parse(skb, probe_offset(skb), &packets))
 		return;
 	for (i = 0; i < packets.count; i++)
 		probe_queue_one(&packets, i, skb, node, now);
+}
+
+/* Where a frame is that a device has been given. */
+static enum probe_state probe_below(const struct net_device *dev)
+{
+#if IS_ENABLED(CONFIG_CFG80211)
+	if (dev->ieee80211_ptr)
+		return PROBE_IN_TXQ;
+#endif
+	return PROBE_IN_RING;
 }
 
 static void probe_net_dev_start_xmit(void *data, const struct sk_buff *skb,
@@ -71,7 +101,7 @@ static void probe_net_dev_start_xmit(void *data, const struct sk_buff *skb,
 	s64 now = probe_now();
 	u32 i;
 
-	if (!probe_on || node < 0 || !probe_parse(skb, skb_network_offset(skb), &packets))
+	if (!probe_on || node < 0 || !probe_parse(skb, probe_offset(skb), &packets))
 		return;
 	for (i = 0; i < packets.count; i++) {
 		u64 who = probe_who(&packets), what = probe_what(&packets, i);
@@ -82,7 +112,7 @@ static void probe_net_dev_start_xmit(void *data, const struct sk_buff *skb,
 			continue;
 		}
 		probe_slot_spend(slot, HOP_QDISC, now);
-		slot->state = PROBE_IN_RING;
+		slot->state = probe_below(dev);
 	}
 }
 
@@ -99,29 +129,32 @@ static struct probe_slot *probe_frame_slot(const struct sk_buff *frame,
 }
 
 /*
- * Records a frame as it is on the cable at @t_ns, its data from @offset
- * (negative: the header was pulled).
+ * Records a frame as it is on the cable or in the air at @t_ns, its data from @offset
+ * (negative: the header was pulled), behind @head_bytes of @head. Gives what was
+ * recorded, or NULL.
  */
-static void probe_capture(const struct sk_buff *frame, const struct net_device *dev, int offset,
-			  s64 t_ns, bool received, const struct probe_slot *slot)
+u8 *probe_capture(const struct sk_buff *frame, const struct net_device *dev, int offset, s64 t_ns,
+		  bool received, const struct probe_slot *slot, const void *head, u32 head_bytes)
 {
 	u32 snaplen, length = frame->len - offset, visits = slot ? slot->visits : 0;
 	struct probe_frame *record;
 	bool captured;
+	u8 *data;
 
 	snaplen = probe_snaplen(dev, &captured);
 	if (!captured)
-		return;
+		return NULL;
 	snaplen = snaplen ? min(snaplen, length) : length;
-	record = probe_emit(PROBE_FRAME, struct_size(record, visit, visits) + snaplen);
+	record = probe_emit(PROBE_FRAME,
+			    struct_size(record, visit, visits) + head_bytes + snaplen);
 	if (!record)
-		return;
+		return NULL;
 	record->t_ns = t_ns;
 	record->node = probe_node(dev_net(dev));
 	record->stream.kind = 255;
 	record->received = received;
-	record->length = length;
-	record->captured = snaplen;
+	record->length = head_bytes + length;
+	record->captured = head_bytes + snaplen;
 	record->visits = visits;
 	strscpy(record->device, dev->name, sizeof(record->device));
 	if (slot) {
@@ -130,11 +163,15 @@ static void probe_capture(const struct sk_buff *frame, const struct net_device *
 		record->begin_ns = slot->begin_ns;
 		probe_slot_layers(slot, record->visit);
 	}
+	data = (u8 *)&record->visit[visits];
+	memcpy(data, head, head_bytes);
+	data += head_bytes;
 	/* the header is still in the buffer when it was pulled */
 	if (offset < 0)
-		memcpy(&record->visit[visits], frame->data + offset, min_t(u32, snaplen, -offset));
+		memcpy(data, frame->data + offset, min_t(u32, snaplen, -offset));
 	if (snaplen > -offset)
-		skb_copy_bits(frame, 0, (u8 *)&record->visit[visits] - offset, snaplen + offset);
+		skb_copy_bits(frame, 0, data - offset, snaplen + offset);
+	return data - head_bytes;
 }
 
 struct probe_slot *__probe_wire_sent(const struct sk_buff *frame, const struct net_device *dev,
@@ -148,7 +185,7 @@ struct probe_slot *__probe_wire_sent(const struct sk_buff *frame, const struct n
 	slot = probe_frame_slot(frame, dev, PROBE_IN_RING, node, probe_now());
 	if (slot)
 		probe_slot_spend(slot, HOP_RING, start_ns);
-	probe_capture(frame, dev, 0, start_ns, false, slot);
+	probe_capture(frame, dev, 0, start_ns, false, slot, NULL, 0);
 	if (slot) {
 		probe_slot_spend(slot, HOP_WIRE, end_ns);
 		slot->state = PROBE_ON_WIRE;
@@ -163,7 +200,7 @@ void __probe_wire_arrived(const struct sk_buff *frame, const struct net_device *
 	probe_snaplen(to, &captured);
 	if (captured)
 		probe_capture(frame, to, 0, arrival_ns, true,
-			      probe_frame_slot(frame, to, PROBE_ON_WIRE, -1, arrival_ns));
+			      probe_frame_slot(frame, to, PROBE_ON_WIRE, -1, arrival_ns), NULL, 0);
 }
 
 /*
@@ -197,7 +234,8 @@ static void probe_netif_receive_skb(void *data, struct sk_buff *skb)
 		struct probe_slot *slot;
 		u64 who = probe_who(&packets), what = probe_what(&packets, i);
 
-		slot = probe_slot_find(who, what, PROBE_ON_WIRE | PROBE_IN_RING, -1, now);
+		slot = probe_slot_find(who, what,
+				       PROBE_ON_WIRE | PROBE_IN_RING | PROBE_IN_MAC80211, -1, now);
 		if (!slot) {
 			/* once more at one node: an ifb below it */
 			if (!probe_slot_find(who, what, PROBE_RECEIVED, node, now))
@@ -205,7 +243,8 @@ static void probe_netif_receive_skb(void *data, struct sk_buff *skb)
 			continue;
 		}
 		probe_slot_visit(slot, node);
-		probe_slot_spend(slot, HOP_RX, now);
+		probe_slot_spend(slot, slot->state == PROBE_IN_MAC80211 ? HOP_RESEQUENCE : HOP_RX,
+				 now);
 		slot->state = PROBE_RECEIVED;
 		if (!final)
 			continue;

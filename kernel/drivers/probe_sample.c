@@ -59,25 +59,35 @@ static void probe_sample_tcp(struct probe_connection *connection, unsigned int s
 	memcpy(tcp->hold_ns, end->hold_ns, sizeof(tcp->hold_ns));
 }
 
-static void probe_sample_queue(const struct wire_nic *nic, void *context)
+/* A record of the device with what its qdisc holds; NULL: nobody wants it. */
+static struct probe_queue *probe_queue_of(const struct net_device *dev, s64 t_ns)
 {
-	const struct net_device *dev = nic->dev;
 	struct probe_queue *queue;
 	int node = probe_node(dev_net(dev));
 	struct Qdisc *root;
-	u32 i;
 
 	if (node < 0 || !netif_running(dev))
-		return;
+		return NULL;
 	queue = probe_emit(PROBE_QUEUE, sizeof(*queue));
 	if (!queue)
-		return;
-	queue->t_ns = *(s64 *)context;
+		return NULL;
+	queue->t_ns = t_ns;
 	queue->node = node;
 	strscpy(queue->device, dev->name, sizeof(queue->device));
 	root = rcu_dereference_bh(dev->qdisc);
 	if (root)
 		qdisc_qstats_qlen_backlog(root, &queue->qdisc_packets, &queue->qdisc_bytes);
+	return queue;
+}
+
+static void probe_sample_wire(const struct wire_nic *nic, void *context)
+{
+	const struct net_device *dev = nic->dev;
+	struct probe_queue *queue = probe_queue_of(dev, *(s64 *)context);
+	u32 i;
+
+	if (!queue)
+		return;
 	queue->ring_skbs = nic->slot_count;
 	for (i = 0; i < nic->slot_count; i++)
 		queue->ring_bytes += nic->slots[(nic->slot_first + i) % nic->tx_ring].bytes;
@@ -91,6 +101,21 @@ static void probe_sample_queue(const struct wire_nic *nic, void *context)
 #endif
 }
 
+#ifdef CONFIG_HOURGLASS_RADIO
+static void probe_sample_radio(const struct net_device *dev, const struct probe_queue *held,
+			       void *context)
+{
+	struct probe_queue *queue = probe_queue_of(dev, *(s64 *)context);
+
+	if (!queue)
+		return;
+	queue->ring_skbs = held->ring_skbs;
+	queue->ring_bytes = held->ring_bytes;
+	queue->txq_packets = held->txq_packets;
+	queue->txq_bytes = held->txq_bytes;
+}
+#endif
+
 /* Every socket and every queue. */
 void probe_sample(s64 t_ns)
 {
@@ -100,7 +125,10 @@ void probe_sample(s64 t_ns)
 	list_for_each_entry(connection, &probe_connections, list)
 		for (side = 0; side < 2; side++)
 			probe_sample_tcp(connection, side, t_ns);
-	wire_each(probe_sample_queue, &t_ns);
+	wire_each(probe_sample_wire, &t_ns);
+#ifdef CONFIG_HOURGLASS_RADIO
+	probe_radio_queues(probe_sample_radio, &t_ns);
+#endif
 }
 
 static void probe_totals_of(const struct probe_watch *watch, u8 way, bool data, s64 t_ns)

@@ -13,7 +13,7 @@
  * radio_medium.c	the air: who sends when, what arrives
  * radio_ampdu.c	windows, aggregates; radio_tx.c frames and their reports
  * radio_pull.c, radio_usb.c	personalities: how frames get into the hardware
- * radio_rx.c	arrival, interrupt mitigation
+ * radio_rx.c	arrival, interrupt mitigation; radio_probe.h: what the probe hears
  * radio_duration.c, radio_edca.c, radio_errors.c	the arithmetic: pure functions
  *
  * The guest has one CPU and all of this runs in bottom halves or with bottom
@@ -64,6 +64,7 @@ struct radio_mpdu {
 	u64 head_ns;		/* its PPDU at the head of that queue */
 	u64 start_ns, end_ns;	/* its PPDU on the air */
 	u64 air_ns;		/* on the air in all tries */
+	struct probe_slot *packet;	/* the probe's; NULL: it follows something else */
 };
 
 enum radio_ack { RADIO_NO_ACK, RADIO_NORMAL_ACK, RADIO_BLOCK_ACK };
@@ -121,11 +122,18 @@ struct radio_tid {
 
 #define RADIO_NO_BAR	U32_MAX
 
+/* What mac80211 counts of the queues to a station, all TIDs together, when last asked. */
+struct radio_txq_stats {
+	u64 backlog_packets, backlog_bytes, drops, overlimit, ecn_marks, collisions;
+	u64 tx_packets, tx_bytes;
+};
+
 struct radio_station {
 	struct list_head list;		/* of the phy */
 	struct ieee80211_sta *sta;
 	struct radio_tid tids[IEEE80211_NUM_TIDS];
 	u64 tx_ns[IEEE80211_NUM_ACS], rx_ns[IEEE80211_NUM_ACS];
+	struct radio_txq_stats txq;
 };
 
 struct radio_vif {
@@ -170,6 +178,8 @@ struct radio_phy {
 	struct radio_queue queues[RADIO_QUEUES];
 	struct hrtimer beacons;
 	struct sk_buff_head arrived;
+	struct list_head packets;	/* the probe's, of `arrived` */
+	u32 held, held_bytes;		/* MPDUs from mac80211 that are not reported yet */
 	u64 rx_first_ns, rx_last_ns;
 	struct hrtimer rx_interrupt;
 	u32 ampdu_reference;
@@ -275,6 +285,7 @@ struct radio_ppdu *radio_ppdu_make(struct radio_queue *queue,
 bool radio_ppdu_send(struct radio_queue *queue, struct ieee80211_sta *sta,
 		     struct radio_mpdu *mpdu);
 void radio_ppdu_complete(struct radio_ppdu *ppdu, bool answered);
+void radio_mpdu_free(struct radio_phy *phy, struct radio_mpdu *mpdu);
 void radio_report(struct radio_phy *phy, struct list_head *done);
 void radio_discard(struct radio_phy *phy, struct list_head *mpdus);
 void radio_digest(struct radio_phy *phy, const struct radio_ppdu *ppdu);
@@ -305,10 +316,12 @@ void radio_rx_drain(struct radio_phy *phy);
 void radio_rx_flush(struct radio_phy *phy);
 void radio_rx_setup(struct radio_phy *phy);
 bool radio_rx_wants(const struct radio_phy *phy, const struct sk_buff *skb);
+s8 radio_rx_signal(const struct radio_phy *phy);
 bool radio_rx_answers(const struct radio_phy *phy, const struct sk_buff *skb);
 bool radio_rx_tuned(const struct radio_phy *phy, const struct radio_phy *to);
 
 /* radio_stats.c */
+void radio_stats_gather(struct radio_phy *phy);
 void radio_stats_print(struct seq_file *file, struct radio_phy *phy);
 int radio_stats_count(struct ieee80211_hw *hw, struct ieee80211_vif *vif, int set);
 void radio_stats_names(struct ieee80211_hw *hw, struct ieee80211_vif *vif, u32 set,

@@ -16,7 +16,7 @@
  * Left out: A-MSDU, fragments.
  */
 #include <linux/slab.h>
-#include "radio.h"
+#include "radio_probe.h"
 
 #define RADIO_SEQ_MASK	0xfff
 
@@ -89,7 +89,7 @@ static struct radio_mpdu *radio_tid_take(struct radio_tid *tid,
 		list_del_init(&mpdu->list);
 		return mpdu;
 	}
-	while (txq && (skb = ieee80211_tx_dequeue(phy->hw, txq))) {
+	while (txq && (skb = radio_dequeue(phy, txq))) {
 		mpdu = radio_mpdu_make(phy, tid, skb);
 		if (mpdu)
 			return mpdu;

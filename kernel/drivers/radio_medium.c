@@ -17,7 +17,7 @@
  * Beacons start one slot after SIFS, without backoff.
  */
 #include <linux/slab.h>
-#include "radio.h"
+#include "radio_probe.h"
 
 enum radio_medium_state { RADIO_IDLE, RADIO_PPDU, RADIO_ANSWER };
 
@@ -207,6 +207,7 @@ static u64 radio_medium_launch(struct radio_queue *queue, bool collision, u64 no
 		mpdu->end_ns = ppdu->end_ns;
 		mpdu->air_ns += ppdu->end_ns - ppdu->start_ns;
 	}
+	radio_probe_sent(ppdu);
 	radio_digest(queue->phy, ppdu);
 	return ppdu->end_ns;
 }

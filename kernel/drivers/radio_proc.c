@@ -84,6 +84,8 @@ static int radio_show(struct seq_file *file, void *nothing)
 	struct radio_phy *phy = NULL;
 
 	mutex_lock(&radio_commands);
+	while ((phy = radio_phy_next(phy)))
+		radio_stats_gather(phy);
 	local_bh_disable();
 	while ((phy = radio_phy_next(phy)))
 		radio_stats_print(file, phy);

@@ -13,7 +13,7 @@
  * Source: Linux 6.1, drivers/net/wireless/ath/ath9k/xmit.c (ath_txq_schedule),
  * ath9k.h, hw.c (interrupt mitigation); net/mac80211/tx.c (AQL).
  */
-#include "radio.h"
+#include "radio_probe.h"
 
 static struct radio_tid *radio_txq_tid(struct ieee80211_txq *txq)
 {
@@ -106,7 +106,7 @@ static void radio_generic_refill(struct radio_queue *queue)
 	while ((txq = ieee80211_next_txq(hw, queue->ac))) {
 		tid = radio_txq_tid(txq);
 		while (ieee80211_txq_airtime_check(hw, txq) &&
-		       (skb = ieee80211_tx_dequeue(hw, txq))) {
+		       (skb = radio_dequeue(queue->phy, txq))) {
 			mpdu = radio_mpdu_make(queue->phy, tid, skb);
 			if (mpdu)
 				radio_firmware_add(tid, mpdu);

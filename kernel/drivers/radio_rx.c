@@ -10,7 +10,7 @@
  * Source: Linux 6.1, drivers/net/wireless/ath/ath9k/hw.c (AR_RIMT).
  */
 #include <linux/etherdevice.h>
-#include "radio.h"
+#include "radio_probe.h"
 
 bool radio_rx_answers(const struct radio_phy *phy, const struct sk_buff *skb)
 {
@@ -40,6 +40,12 @@ bool radio_rx_tuned(const struct radio_phy *phy, const struct radio_phy *to)
 	return ours && theirs && ours->center_freq == theirs->center_freq;
 }
 
+/* dBm over -91: thermal noise and the receiver's own at 20 MHz. */
+s8 radio_rx_signal(const struct radio_phy *phy)
+{
+	return clamp_t(s64, -91 + div_s64(phy->params.snr_cdb, 100), -100, -20);
+}
+
 static void radio_rx_status(struct radio_phy *phy, const struct radio_ppdu *ppdu,
 			    struct ieee80211_rx_status *status)
 {
@@ -52,8 +58,7 @@ static void radio_rx_status(struct radio_phy *phy, const struct radio_ppdu *ppdu
 	status->flag = RX_FLAG_MACTIME_START;
 	status->freq = phy->hw->conf.chandef.chan->center_freq;
 	status->band = phy->hw->conf.chandef.chan->band;
-	/* over -91 dBm: thermal noise and the receiver's own at 20 MHz */
-	status->signal = clamp_t(s64, -91 + div_s64(phy->params.snr_cdb, 100), -100, -20);
+	status->signal = radio_rx_signal(phy);
 	status->nss = rate->streams;
 	status->bw = widths[rate->width];
 	status->rate_idx = rate->mcs;
@@ -138,10 +143,12 @@ void radio_rx_ppdu(struct radio_phy *phy, struct radio_ppdu *ppdu, u64 arrival_n
 	radio_rx_account(phy, ppdu,
 			 ((struct ieee80211_hdr *)mpdu->skb->data)->addr2);
 	list_for_each_entry(mpdu, &ppdu->mpdus, list) {
-		if (mpdu->acked)
-			radio_rx_mpdu(phy, ppdu, mpdu);
-		else
+		if (!mpdu->acked) {
 			phy->stats.rx_errors++;
+			continue;
+		}
+		radio_rx_mpdu(phy, ppdu, mpdu);
+		radio_probe_arrived(phy, ppdu, mpdu, arrival_ns);
 	}
 	if (skb_queue_empty(&phy->arrived))
 		return;
@@ -165,6 +172,7 @@ void radio_rx_drain(struct radio_phy *phy)
 	skb_queue_splice_init(&phy->arrived, &frames);
 	hrtimer_try_to_cancel(&phy->rx_interrupt);
 	phy->stats.rx_interrupts++;
+	radio_probe_interrupt(phy);
 	rcu_read_lock();
 	while ((skb = __skb_dequeue(&frames)))
 		ieee80211_rx_napi(phy->hw, NULL, skb, NULL);
@@ -180,6 +188,7 @@ static enum hrtimer_restart radio_rx_interrupt(struct hrtimer *timer)
 void radio_rx_setup(struct radio_phy *phy)
 {
 	__skb_queue_head_init(&phy->arrived);
+	INIT_LIST_HEAD(&phy->packets);
 	radio_timer_setup(&phy->rx_interrupt, radio_rx_interrupt);
 }
 
@@ -188,6 +197,7 @@ void radio_rx_flush(struct radio_phy *phy)
 {
 	hrtimer_cancel(&phy->rx_interrupt);
 	local_bh_disable();
+	radio_probe_missed(phy);
 	__skb_queue_purge(&phy->arrived);
 	local_bh_enable();
 }

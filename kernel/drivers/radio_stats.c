@@ -5,10 +5,15 @@
  * tx_mpdus = tx_acked + tx_failed + those to nobody in particular, and
  * tx_failed = tx_retries + tx_dropped: an MPDU counts once per PPDU that is over;
  * tries of the hardware are tx_attempts. queue_ns, contention_ns and air_ns are sums
- * over MPDUs: behind other PPDUs, at the head of the queue, on the air.
+ * over MPDUs: behind other PPDUs, at the head of the queue, on the air. `txq` of a
+ * station is what mac80211 counts of its queues: `drops` are CoDel's, `overlimit` those
+ * of the queue's limit.
  */
+#include <linux/etherdevice.h>
 #include <linux/ethtool.h>
 #include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <net/cfg80211.h>
 #include "radio.h"
 
 static const struct {
@@ -101,6 +106,85 @@ static void radio_print_ac(struct seq_file *file, const char *name, const u64 *n
 		   ns[IEEE80211_AC_BE], ns[IEEE80211_AC_BK]);
 }
 
+static void radio_print_txq(struct seq_file *file, const struct radio_txq_stats *txq)
+{
+	seq_printf(file, "\"txq\": {\"backlog_packets\": %llu, \"backlog_bytes\": %llu, ",
+		   txq->backlog_packets, txq->backlog_bytes);
+	seq_printf(file, "\"drops\": %llu, \"overlimit\": %llu, \"ecn_marks\": %llu, ",
+		   txq->drops, txq->overlimit, txq->ecn_marks);
+	seq_printf(file, "\"collisions\": %llu, \"tx_packets\": %llu, \"tx_bytes\": %llu}",
+		   txq->collisions, txq->tx_packets, txq->tx_bytes);
+}
+
+static void radio_add_tid(struct radio_txq_stats *to, const struct cfg80211_txq_stats *from)
+{
+	to->backlog_packets += from->backlog_packets;
+	to->backlog_bytes += from->backlog_bytes;
+	to->drops += from->drops;
+	to->overlimit += from->overlimit;
+	to->ecn_marks += from->ecn_marks;
+	to->collisions += from->collisions;
+	to->tx_packets += from->tx_packets;
+	to->tx_bytes += from->tx_bytes;
+}
+
+/* Asks mac80211, as `iw` does, what it counts of the queues to @address. */
+static void radio_ask(struct net_device *dev, const u8 *address, struct radio_txq_stats *txq)
+{
+	struct station_info *info = kzalloc(sizeof(*info), GFP_KERNEL);
+	unsigned int i;
+
+	memset(txq, 0, sizeof(*txq));
+	if (!info || cfg80211_get_station(dev, address, info))
+		goto out;
+	for (i = 0; info->pertid && i <= IEEE80211_NUM_TIDS; i++)
+		if (info->pertid[i].filled & BIT(NL80211_TID_STATS_TXQ_STATS))
+			radio_add_tid(txq, &info->pertid[i].txq_stats);
+	cfg80211_sinfo_release_content(info);
+out:
+	kfree(info);
+}
+
+/* The station after the first @number; NULL: there is none. With bottom halves off. */
+static struct radio_station *radio_station_at(struct radio_phy *phy, u32 number)
+{
+	struct radio_station *station;
+
+	list_for_each_entry(station, &phy->stations, list)
+		if (!number--)
+			return station;
+	return NULL;
+}
+
+/* Brings the stations' `txq` up to date. In process context: it sleeps. */
+void radio_stats_gather(struct radio_phy *phy)
+{
+	struct radio_txq_stats txq;
+	struct radio_station *station;
+	struct radio_vif *ours;
+	struct net_device *dev;
+	u8 address[ETH_ALEN];
+	u32 i;
+
+	for (i = 0;; i++) {
+		local_bh_disable();
+		ours = list_first_entry_or_null(&phy->vifs, struct radio_vif, list);
+		dev = ours ? ieee80211_vif_to_wdev(ours->vif)->netdev : NULL;
+		station = radio_station_at(phy, i);
+		if (station)
+			ether_addr_copy(address, station->sta->addr);
+		local_bh_enable();
+		if (!dev || !station)
+			return;
+		radio_ask(dev, address, &txq);
+		local_bh_disable();
+		station = radio_station_at(phy, i);
+		if (station && ether_addr_equal(station->sta->addr, address))
+			station->txq = txq;
+		local_bh_enable();
+	}
+}
+
 /* One line of JSON. With bottom halves off. */
 void radio_stats_print(struct seq_file *file, struct radio_phy *phy)
 {
@@ -128,6 +212,10 @@ void radio_stats_print(struct seq_file *file, struct radio_phy *phy)
 		radio_print_ac(file, "tx_ns", station->tx_ns);
 		seq_puts(file, ", ");
 		radio_print_ac(file, "rx_ns", station->rx_ns);
+		if (phy->chip->wake) {
+			seq_puts(file, ", ");
+			radio_print_txq(file, &station->txq);
+		}
 		seq_puts(file, "}");
 		comma = ", ";
 	}

@@ -11,7 +11,7 @@
  */
 #include <linux/etherdevice.h>
 #include <linux/slab.h>
-#include "radio.h"
+#include "radio_probe.h"
 
 /* A frame as mac80211 gave it; NULL, and @skb is freed, without memory. */
 struct radio_mpdu *radio_mpdu_make(struct radio_phy *phy, struct radio_tid *tid,
@@ -33,7 +33,18 @@ struct radio_mpdu *radio_mpdu_make(struct radio_phy *phy, struct radio_tid *tid,
 	mpdu->ampdu = tid && IEEE80211_SKB_CB(skb)->flags & IEEE80211_TX_CTL_AMPDU;
 	if (!ieee80211_is_ctl(header->frame_control))
 		mpdu->seq = IEEE80211_SEQ_TO_SN(le16_to_cpu(header->seq_ctrl));
+	phy->held++;
+	phy->held_bytes += mpdu->bytes;
+	radio_probe_taken(mpdu);
 	return mpdu;
+}
+
+/* Its frame is somebody else's from now on. */
+void radio_mpdu_free(struct radio_phy *phy, struct radio_mpdu *mpdu)
+{
+	phy->held--;
+	phy->held_bytes -= mpdu->bytes;
+	kfree(mpdu);
 }
 
 /* A link is as fast as the slower of its ends is set. */
@@ -238,9 +249,12 @@ void radio_discard(struct radio_phy *phy, struct list_head *mpdus)
 	struct radio_mpdu *mpdu, *next;
 
 	list_for_each_entry_safe(mpdu, next, mpdus, list) {
+		struct sk_buff *skb = mpdu->skb;
+
 		list_del(&mpdu->list);
-		ieee80211_free_txskb(phy->hw, mpdu->skb);
-		kfree(mpdu);
+		radio_probe_lost(mpdu, PROBE_AT_RING, "discarded");
+		radio_mpdu_free(phy, mpdu);
+		ieee80211_free_txskb(phy->hw, skb);
 	}
 }
 
@@ -336,6 +350,7 @@ static void radio_sort(struct radio_phy *phy, struct radio_ppdu *ppdu,
 				continue;
 			}
 			stats->tx_dropped++;
+			radio_probe_lost(mpdu, PROBE_AT_AIR, "retry limit");
 			if (mpdu->ampdu && mpdu->tid && mpdu->tid->active)
 				mpdu->tid->bar = (mpdu->seq + 1) & 0xfff;
 		}
@@ -427,7 +442,7 @@ void radio_report(struct radio_phy *phy, struct list_head *done)
 		struct ieee80211_sta *sta = mpdu->tid ? mpdu->tid->sta : NULL;
 
 		list_del(&mpdu->list);
-		kfree(mpdu);
+		radio_mpdu_free(phy, mpdu);
 		if (ieee80211_is_beacon(header->frame_control)) {
 			dev_kfree_skb(skb);
 		} else if (!sta || phy->monitor || phy->params.aql ||

@@ -15,6 +15,7 @@ from hourglass.plots.layers import layers
 from hourglass.plots.queues import queues
 from hourglass.plots.scatter import scatter
 from hourglass.plots.timeseries import timeseries
+from hourglass.plots.wifi import wifi
 from hourglass.results.labels import labels
 from hourglass.results.run import Run
 
@@ -46,6 +47,7 @@ KINDS: dict[str, Kind] = {
     "anatomy": Kind(anatomy, "where the time of a packet goes, by node and layer"),
     "layers": Kind(_one(layers), "one run's layers over its time", most_runs=1),
     "queues": Kind(_one(queues), "one run's queues, TCP Small Queues, cwnd and RTT", most_runs=1),
+    "wifi": Kind(_one(wifi), "one run's radios: sizes of aggregates, air time, queues, retries", most_runs=1),
     "fairness": Kind(fairness, "what each flow got, up and down, and Jain's index", needs_flows=True),
 }
 

@@ -71,15 +71,15 @@ def _t_s(frame: pl.DataFrame) -> Floats:
 
 
 def _queues(axes: Axes, run: Run, sender: pl.DataFrame) -> None:
-    """Bytes in the qdisc and ring of each device that ever held 1 % of the fullest."""
-    waiting = run.queues.with_columns((pl.col("qdisc_bytes") + pl.col("ring_bytes")).alias("bytes"))
+    """Bytes in the qdisc, TXQ and ring of each device that ever held 1 % of the fullest."""
+    waiting = run.queues.with_columns(pl.sum_horizontal("qdisc_bytes", "txq_bytes", "ring_bytes").alias("bytes"))
     fullest = waiting.group_by("node", "device", maintain_order=True).agg(pl.col("bytes").max())
     shown = fullest.filter(pl.col("bytes") * 100 >= pl.col("bytes").max())
     for number, (node, device, _) in enumerate(shown.iter_rows()):
         rows = _thinned(waiting.filter((pl.col("node") == node) & (pl.col("device") == device)).sort("t_ns"))
         axes.plot(_t_s(rows), _values(rows, "bytes", KIB), linewidth=1.1, label=f"{node}:{device}",
                   color=style.FLOWS[number % len(style.FLOWS)])  # fmt: skip
-    axes.set_ylabel("qdisc + ring (KiB)")
+    axes.set_ylabel("qdisc, TXQ, ring (KiB)")
     axes.set_ylim(bottom=0)
     _legend(axes)
 

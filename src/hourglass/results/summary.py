@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from hourglass.results import traffic
 from hourglass.results.anatomy import drops_by_reason, layers_ms, ping_layers_ms
 from hourglass.results.run import Run
 from hourglass.results.series import (
@@ -26,7 +27,7 @@ from hourglass.results.series import (
 )
 from hourglass.results.sockets import hystart_exit_ns
 from hourglass.results.stats import fairness, rounded, statistics
-from hourglass.results.wifi import wifi
+from hourglass.results.wifi import given_up, txq_drops, wifi
 
 SCHEMA = 1
 INGRESS_KINDS = ("ingress", "clsact")
@@ -49,6 +50,8 @@ def summarize(run: Run) -> dict[str, Any]:
         "flows": [_flow(run, flow, goodput, window) for flow, goodput in zip(run.plan["flows"], goodputs, strict=True)],
         "tcp_rtt_ms": statistics(tcp_rtt_ms(run).within(window).values),
         "ping_ms": {probe["name"]: _ping(run, probe["id"], window) for probe in run.plan["probes"]},
+        "datagrams": traffic.datagrams(run, window),
+        "fetches": traffic.fetches(run, window),
         "wifi": wifi(run, window),
         "drops": drops(run),
         "drops_by_reason": drops_by_reason(run),
@@ -108,7 +111,8 @@ def drops(run: Run) -> dict[str, dict[str, dict[str, int]]]:
 
     `qdisc` counts at the roots (egress and ingress): the kernel passes a child's drops up to its parents, so adding the
     children would count a packet twice. `nic`: `rx_dropped`, `tx_dropped`, frames beyond the ring and frames with a
-    wrong FCS. `cable`: lost on the way away from the device.
+    wrong FCS. `cable`: lost on the way away from the device. Of a radio `qdisc` has mac80211's queues too, and `cable`
+    the MPDUs that were given up after all their tries.
     """
     result: dict[str, dict[str, dict[str, int]]] = {}
 
@@ -128,6 +132,13 @@ def drops(run: Run) -> dict[str, dict[str, dict[str, int]]]:
         for node, device, name, value in run.ethtool.select("node", "device", "name", "value").iter_rows():
             if name in NIC_DROPS or name in CABLE_DROPS:
                 add(node, device, "nic" if name in NIC_DROPS else "cable", value)
+    if not run.radios.is_empty():
+        t_ns = run.radios["t_ns"].to_numpy()
+        whole = Window(int(t_ns.min()), int(t_ns.max()))
+        for radio in run.plan["radios"]:
+            place = radio["node"], radio["device"]
+            add(*place, "qdisc", txq_drops(run, *place, whole))
+            add(*place, "cable", given_up(run, *place, whole))
     return result
 
 

@@ -32,7 +32,9 @@ def wifi(run: Run, window: Window) -> dict[str, dict[str, dict[str, Any]]]:
     """{node: {device: figures}} of every radio; empty without radios.
 
     Figures: those of `COUNTS`; `subframes` with mean, p50, p90 and max; `air_percent`, the share of the window in which
-    this radio sent; `air_share`, {node: share of the air time that went to and from it} of the stations it talked to.
+    this radio sent; `air_share`, {node: share of the air time that went to and from it} of the stations it talked to;
+    `txq` and `held`, mean and max packets in mac80211's queues and MPDUs below them (null without `measure.tcp`);
+    `txq_drops`, those of CoDel and of the queues' limit.
     """
     found: dict[str, dict[str, dict[str, Any]]] = {}
     if run.radios.is_empty():
@@ -44,8 +46,37 @@ def wifi(run: Run, window: Window) -> dict[str, dict[str, dict[str, Any]]]:
         figures["subframes"] = _subframes(grown)
         figures["air_percent"] = rounded(grown.get("tx_ns", 0) / NS_PER_S / window.length_s * 100)
         figures["air_share"] = _shares(_of(run.stations, node, device), window)
+        queue = _of(run.queues, node, device).filter(window.holds())
+        figures |= {"txq": _waiting(queue, "txq_packets"), "held": _waiting(queue, "ring_skbs")}
+        figures["txq_drops"] = txq_drops(run, node, device, window)
         found.setdefault(node, {})[device] = figures
     return found
+
+
+def sizes(run: Run, node: str, device: str, window: Window) -> dict[int, int]:
+    """{MPDUs of a PPDU: PPDUs of that size} of a radio, beacons left out, in order of size."""
+    return _sizes(_growth(_of(run.radios, node, device), window))
+
+
+def txq_drops(run: Run, node: str, device: str, window: Window) -> int:
+    """Packets that mac80211 dropped from a radio's queues."""
+    rows = _of(run.stations, node, device)
+    if rows.is_empty():
+        return 0
+    grown = (_growth(own, window) for _, own in rows.group_by("station", maintain_order=True))
+    return sum(one.get(name, 0) for one in grown for name in ("txq.drops", "txq.overlimit"))
+
+
+def given_up(run: Run, node: str, device: str, window: Window) -> int:
+    """MPDUs that a radio did not get through in all their tries."""
+    return _growth(_of(run.radios, node, device), window).get("tx_dropped", 0)
+
+
+def _waiting(queue: pl.DataFrame, column: str) -> dict[str, float | int | None]:
+    if queue.is_empty():
+        return {"mean": None, "max": None}
+    packets = queue[column].cast(pl.Int64).to_numpy()
+    return {"mean": rounded(float(packets.mean())), "max": int(packets.max())}
 
 
 def air_share(run: Run, node: str, window: Window) -> Series:
@@ -77,13 +108,17 @@ def _at(rows: pl.DataFrame, t_ns: int) -> Growth:
     return dict(zip(last["name"], last["value"], strict=True))
 
 
+def _sizes(grown: Growth) -> dict[int, int]:
+    found = {int(name.removeprefix(SIZES)): count for name, count in grown.items() if name.startswith(SIZES)}
+    found[1] = found.get(1, 0) - grown.get("tx_beacons", 0)
+    return {size: count for size, count in sorted(found.items()) if count > 0}
+
+
 def _subframes(grown: Growth) -> dict[str, float | None]:
-    sizes = {int(name.removeprefix(SIZES)): count for name, count in grown.items() if name.startswith(SIZES)}
-    sizes[1] = sizes.get(1, 0) - grown.get("tx_beacons", 0)
-    present = sorted((size, count) for size, count in sizes.items() if count > 0)
+    present = _sizes(grown)
     if not present:
         return dict.fromkeys(("mean", "p50", "p90", "max"))
-    values, counts = (np.array(part) for part in zip(*present, strict=True))
+    values, counts = np.array(list(present)), np.array(list(present.values()))
     below = np.cumsum(counts)
 
     def percentile(share: float) -> int:

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run's radios: how many MPDUs a PPDU had, and over time who had the air, what waited in mac80211's queues and below
+them, and how many MPDUs had to be sent again.
+
+A radio has one colour in all four. Sizes are those under load; a step over time is one between two samples of the
+driver's counters.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+
+from hourglass.errors import InputError
+from hourglass.plots import style
+from hourglass.results.run import Run
+from hourglass.results.series import NS_PER_S, Window, loaded_window
+from hourglass.results.stats import Floats
+from hourglass.results.wifi import sizes
+
+POINTS = 3000
+Radio = tuple[str, str]
+"""Node and device."""
+
+
+def wifi(run: Run, path: Path) -> None:
+    """Draws the run into `path` (.png or .svg). Raises `InputError` when it has no counters of radios."""
+    if run.radios.is_empty():
+        raise InputError("RUN", str(run.path), "has no radios")
+    radios: list[Radio] = [(radio["node"], radio["device"]) for radio in run.plan["radios"]]
+    sent = [radio for radio in radios if sizes(run, *radio, loaded_window(run))]
+    panels: list[Callable[[Axes, Run, list[Radio]], None]] = [_sizes, _air, _waiting, _again]
+    with style.figure(11, 6.4, path) as figure:
+        grid = figure.subplots(2, 2).ravel()
+        for axes, panel in zip(grid, panels, strict=True):
+            panel(axes, run, sent)
+        for axes in grid[1:]:
+            axes.set_xlim(0, run.plan["end_ns"] / NS_PER_S)
+            axes.set_xlabel("test time (s)")
+            axes.set_ylim(bottom=0)
+        handles, names = grid[1].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside right upper")
+        figure.suptitle(
+            f"{run.scenario['name']}  ·  Linux {run.info['kernel']['release']}", x=0.01, ha="left", fontsize=11,
+            fontweight="bold",
+        )  # fmt: skip
+
+
+def _colour(number: int) -> str:
+    return style.FLOWS[number % len(style.FLOWS)]
+
+
+def _name(radio: Radio) -> str:
+    return ":".join(radio)
+
+
+def _sizes(axes: Axes, run: Run, radios: list[Radio]) -> None:
+    """Bars side by side: the share of a radio's PPDUs that had so many MPDUs."""
+    window: Window = loaded_window(run)
+    width = 0.8 / max(1, len(radios))
+    for number, radio in enumerate(radios):
+        found = sizes(run, *radio, window)
+        values, counts = np.array(list(found)), np.array(list(found.values()))
+        left = values - 0.4 + width * (number + 0.5)
+        axes.bar(left, 100 * counts / counts.sum(), width=width, color=_colour(number), linewidth=0)
+    axes.set_xlabel("MPDUs of a PPDU")
+    axes.set_ylabel("PPDUs (%)")
+    axes.set_xlim(left=0.4)
+
+
+def _steps(run: Run, radio: Radio, *names: str) -> tuple[Floats, list[Floats]]:
+    """(ends of the steps in s, growth in each step of every counter)."""
+    node, device = radio
+    rows = run.radios.filter((pl.col("node") == node) & (pl.col("device") == device) & pl.col("name").is_in(names))
+    wide = rows.pivot("name", index="t_ns", values="value").sort("t_ns")
+    grown = [np.diff(wide[name].to_numpy()).astype(np.float64) for name in names]
+    return wide["t_ns"].to_numpy()[1:] / NS_PER_S, grown
+
+
+def _air(axes: Axes, run: Run, radios: list[Radio]) -> None:
+    for number, radio in enumerate(radios):
+        t_s, (sent_ns,) = _steps(run, radio, "tx_ns")
+        step_ns = np.diff(t_s, prepend=0) * NS_PER_S
+        axes.plot(t_s, 100 * sent_ns / step_ns, color=_colour(number), linewidth=1.1, label=_name(radio))
+    axes.set_ylabel("sends (% of the time)")
+
+
+def _waiting(axes: Axes, run: Run, radios: list[Radio]) -> None:
+    """mac80211's queues; dotted: driver and hardware."""
+    for number, (node, device) in enumerate(radios):
+        rows = run.queues.filter((pl.col("node") == node) & (pl.col("device") == device)).sort("t_ns")
+        rows = rows.gather_every(max(1, rows.height // POINTS))
+        t_s = rows["t_ns"].to_numpy() / NS_PER_S
+        axes.plot(t_s, rows["txq_packets"].to_numpy(), color=_colour(number), linewidth=1.1)
+        axes.plot(t_s, rows["ring_skbs"].to_numpy(), color=_colour(number), linewidth=0.8, linestyle=":")
+    axes.set_ylabel("TXQ (dotted: driver) (packets)")
+
+
+def _again(axes: Axes, run: Run, radios: list[Radio]) -> None:
+    for number, radio in enumerate(radios):
+        t_s, (again, all_mpdus) = _steps(run, radio, "tx_retries", "tx_mpdus")
+        axes.plot(t_s, 100 * again / np.maximum(all_mpdus, 1), color=_colour(number), linewidth=1.1)
+    axes.set_ylabel("MPDUs sent again (%)")
