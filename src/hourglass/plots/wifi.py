@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run's radios: how many MPDUs a PPDU had, and over time who had the air, what waited in mac80211's queues and below
+"""One run's radios: MPDUs of a PPDU, and over time who had the air, what waited in mac80211's queues and below
 them, and how many MPDUs had to be sent again.
 
 A radio has one colour in all four. Sizes are those under load; a step over time is one between two samples of the
