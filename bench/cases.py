@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is run. Loaded seconds are the difference of two lengths, so boot, set-up, slow start and reading cancel.
 
-The figures beside ours are quoted, not measured here: they were taken on a machine like this one (two x86-64 cores) and
-say in which region ours are, not by how many per cent they differ.
+The same in ns-3 and in namespaces of this machine's kernel is run beside ours (`peers.py`), so ratios are of one
+machine in one state.
 """
 
 from dataclasses import dataclass
@@ -10,19 +10,6 @@ from typing import Any
 
 from hourglass import scenario
 from hourglass.scenario import Scenario
-
-PROTOTYPE = "throw-away prototype, load inside the kernel"
-USER_LOAD = "throw-away prototype, load in user space"
-NS3 = "ns-3, optimised build, same topology and flows"
-
-
-@dataclass(frozen=True)
-class Peer:
-    """Somebody else's figure, wall ms per loaded second: a range."""
-
-    what: str
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -35,7 +22,12 @@ class Case:
     kernel: str
     short_s: float
     long_s: float
-    peers: tuple[Peer, ...] = ()
+    ns3: tuple[str, ...] = ()
+    """The program that runs the same in ns-3, and its arguments before the length."""
+    ns3_s: tuple[float, float] = (1, 2)
+    """The lengths between which ns-3's loaded seconds are counted."""
+    target_ms: float | None = None
+    """What a loaded second may cost at most, ms."""
 
     def scenario(self, length_s: float) -> Scenario:
         return scenario.load(self.source, [*self.settings, f"test.length={length_s}"], kernel=self.kernel)
@@ -56,31 +48,47 @@ def line(rate: str) -> dict[str, Any]:
     }
 
 
-def loaded(cc: str, rate: str, seconds: tuple[float, float], *peers: Peer, flows: int = 4, note: str = "") -> Case:
+LINE, AIR = "ns3_line.py", "ns3_wifi.py"
+BITS = {"10mbit": 10**7, "100mbit": 10**8, "1gbit": 10**9}
+
+
+def loaded(
+    cc: str, rate: str, seconds: tuple[float, float], target_ms: float | None = None, flows: int = 4, note: str = ""
+) -> Case:
+    """Flows over `line`; CUBIC's at 100 Mbit/s and 1 Gbit/s beside ns-3."""
     settings = [f"stack.cc={cc}", f"test.upload_streams={flows}"]
     if note:
-        settings.append("measure.tcp=0")
+        settings += ["measure.tcp=0", "measure.devices=0", "measure.packets=0"]
     name = f"{flows} {cc.upper()}, {rate.removesuffix('bit').upper()}{note}"
-    return Case(name, line(rate), tuple(settings), "6.1", *seconds, peers)
+    beside = cc == "cubic" and flows == 4 and not note and rate != "10mbit"
+    ns3 = (LINE, str(BITS[rate]), str(flows)) if beside else ()
+    return Case(name, line(rate), tuple(settings), "6.1", *seconds, ns3=ns3, target_ms=target_ms)
 
 
-UNSAMPLED = ", no samples"
+UNSAMPLED = ", nothing measured"
 SAMPLED_CASE = "4 CUBIC, 100M"
 WITHOUT_SAMPLES = SAMPLED_CASE + UNSAMPLED
 
 CASES = [
-    loaded("cubic", "10mbit", (2, 22), Peer(PROTOTYPE, 26, 26)),
+    loaded("cubic", "10mbit", (2, 22)),
     loaded("bbr", "10mbit", (2, 22)),
-    loaded("cubic", "100mbit", (2, 12), Peer(NS3, 147, 147), Peer(PROTOTYPE, 16, 45), Peer(USER_LOAD, 1000, 1300)),
+    loaded("cubic", "100mbit", (2, 12), 30),
     loaded("cubic", "100mbit", (2, 12), note=UNSAMPLED),
-    loaded("bbr", "100mbit", (2, 12), Peer(PROTOTYPE, 30, 42), Peer(USER_LOAD, 1000, 1000)),
-    loaded("cubic", "1gbit", (2, 5), Peer(NS3, 1360, 1500), Peer(PROTOTYPE, 250, 410), Peer(USER_LOAD, 2800, 2800)),
-    loaded("bbr", "1gbit", (2, 5), Peer(PROTOTYPE, 270, 350)),
-    loaded("cubic", "100mbit", (2, 8), Peer(PROTOTYPE, 130, 150), flows=64),
+    loaded("bbr", "100mbit", (2, 12), 30),
+    loaded("cubic", "1gbit", (2, 5), 250),
+    loaded("bbr", "1gbit", (2, 5), 250),
+    loaded("cubic", "100mbit", (2, 8), flows=64),
+    loaded("cubic", "100mbit", (4, 10), flows=1000),
     *(Case(f"L100M, {kernel}", "L100M", ("test.delay=0.2",), kernel, 2, 22) for kernel in ("5.10", "6.1", "6.12")),
+    Case("wifi-ath9k", "wifi-ath9k", ("test.delay=0.2",), "6.1", 2, 12, ns3=(AIR, "4"), target_ms=100),
+    Case("wifi-ath9k-htc", "wifi-ath9k-htc", ("test.delay=0.2",), "6.1", 2, 12, target_ms=100),
 ]
 
 START = Case("start", "L100M", ("test.name=ping",), "6.1", 1, 1)
 """Boot and set-up of three nodes with HTB, and a second of pings."""
 
-START_PEERS = (Peer(PROTOTYPE, 1300, 1700),)
+WHOLE = Case("L100M", "L100M", (), "6.1", 30, 30)
+"""The main job, with everything measured and the table and picture made."""
+
+NATIVE = Case("native", "L100M", ("test.delay=0.2",), "6.1", 10, 10)
+"""What is run once more in namespaces of this machine's own kernel."""

@@ -2,6 +2,7 @@
 """One run and what it cost; the least of several; the cost of a second."""
 
 import contextlib
+import json
 import os
 import re
 import subprocess
@@ -13,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import hourglass.plan as plans
-from bench.cases import CASES, START, Case
+from bench import peers
+from bench.cases import CASES, NATIVE, START, WHOLE, Case
 from hourglass.engine import virtual
 from hourglass.engine.kernel import store
 from hourglass.scenario import Scenario
@@ -25,17 +27,33 @@ Say = Callable[[str], None]
 
 @dataclass
 class Costs:
-    """What was measured: wall seconds by case and length, each as often as repeated, and the guest's peak memory."""
+    """What was measured, each as often as repeated: wall seconds by case and length, CPU seconds per segment."""
 
     command_s: list[float] = field(default_factory=list)
+    whole_s: list[tuple[float, float]] = field(default_factory=list)
+    """The main job: the whole command, and the guest's part of it."""
+    bare_s: list[float] = field(default_factory=list)
+    """The main job with nothing measured."""
     start_s: list[float] = field(default_factory=list)
     wall_s: dict[tuple[str, float], list[float]] = field(default_factory=dict)
+    ns3_s: dict[tuple[str, float], list[float]] = field(default_factory=dict)
+    segment_s: dict[str, list[float]] = field(default_factory=dict)
+    """CPU seconds per data segment delivered: `guest`, and `native` where that is permitted."""
     peak_mib: dict[str, float] = field(default_factory=dict)
 
     def second_ms(self, case: Case) -> float:
         """Wall ms per loaded second."""
-        short, long = (min(self.wall_s[case.name, length]) for length in (case.short_s, case.long_s))
-        return (long - short) / (case.long_s - case.short_s) * 1e3
+        return slope_ms(self.wall_s, case.name, case.short_s, case.long_s)
+
+    def ns3_ms(self, case: Case) -> float | None:
+        """The same of ns-3, where it was run."""
+        return slope_ms(self.ns3_s, case.name, *case.ns3_s) if case.ns3 else None
+
+
+def slope_ms(measured: dict[tuple[str, float], list[float]], name: str, short_s: float, long_s: float) -> float:
+    """Least wall ms per second between two lengths."""
+    short, long = (min(measured[name, length]) for length in (short_s, long_s))
+    return (long - short) / (long_s - short_s) * 1e3
 
 
 def measure(repetitions: int, say: Say) -> Costs:
@@ -44,17 +62,48 @@ def measure(repetitions: int, say: Say) -> Costs:
     for kernel in KERNELS:
         say(f"kernel {kernel}")
         store.ensure(kernel)
+    say("ns-3")
+    peers.ns3_python()
     for number in range(1, repetitions + 1):
         say(f"{number}/{repetitions}: start")
-        costs.command_s.append(command_s())
+        costs.command_s.append(command_s(*PINGS)[0])
         costs.start_s.append(run(START.scenario(START.short_s))[0])
+        say(f"{number}/{repetitions}: {WHOLE.name}")
+        costs.whole_s.append(command_s())
+        costs.bare_s.append(command_s(*(word for name in BARE for word in ("--set", f"measure.{name}=0")))[0])
         for case in CASES:
             say(f"{number}/{repetitions}: {case.name}")
             for length_s in (case.short_s, case.long_s):
                 wall_s, peak_mib = run(case.scenario(length_s))
                 costs.wall_s.setdefault((case.name, length_s), []).append(wall_s)
                 costs.peak_mib[case.name] = max(peak_mib, costs.peak_mib.get(case.name, 0))
+            for length_s in case.ns3_s if case.ns3 else ():
+                say(f"{number}/{repetitions}: {case.name} in ns-3")
+                wall_s, _ = peers.ns3_s(*case.ns3, length_s)
+                costs.ns3_s.setdefault((case.name, length_s), []).append(wall_s)
+        say(f"{number}/{repetitions}: this machine's kernel")
+        for name, spent_s in segments_s().items():
+            costs.segment_s.setdefault(name, []).append(spent_s)
     return costs
+
+
+PINGS = ("--no-picture", "--json", "--set", "test.name=ping", "--set", "test.length=1")
+BARE = ("tcp", "devices", "packets")
+
+
+def segments_s() -> dict[str, float]:
+    """CPU seconds per data segment delivered: by the guest and, where permitted, by this machine's kernel."""
+    scenario = NATIVE.scenario(NATIVE.long_s)
+    before = os.times()
+    with tempfile.TemporaryDirectory() as directory:
+        kernel = store.ensure(scenario.kernel)
+        virtual.run(plans.build(scenario).to_json(), kernel, Path(directory), seed=scenario.seed)
+        after = os.times()
+        spent = after.children_user - before.children_user + after.children_system - before.children_system
+        found = {"guest": spent / peers.segments(Path(directory))}
+    if natively := peers.native_cpu_s(scenario):
+        found["native"] = natively[0] / natively[1]
+    return found
 
 
 def run(scenario: Scenario) -> tuple[float, float]:
@@ -85,12 +134,12 @@ def resident_kib(pid: int) -> int:
     return 0
 
 
-def command_s() -> float:
-    """Wall seconds of the whole command for the shortest of tests, from the shell's point of view."""
-    words = ["run", "L100M", "--kernel", START.kernel, "--no-picture", "--json"]
-    words += ["--set", "test.name=ping", "--set", "test.length=1"]
+def command_s(*further: str) -> tuple[float, float]:
+    """Wall seconds of `hourglass run L100M` from the shell's point of view, and of the guest in it."""
+    words = ["run", "L100M", "--kernel", START.kernel, *further]
     with tempfile.TemporaryDirectory() as directory:
         argv: list[str | Path] = [Path(sys.executable).with_name("hourglass"), *words, "--out", f"{directory}/run"]
         begun = time.monotonic()
         subprocess.run(argv, check=True, capture_output=True, env=dict(os.environ))
-        return time.monotonic() - begun
+        spent = time.monotonic() - begun
+        return spent, json.loads((Path(directory) / "run" / "run.json").read_text())["wall_s"]

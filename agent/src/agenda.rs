@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 
 use crate::clock::SECOND;
 use crate::jitter::jitter;
-use crate::plan::{Plan, Probe};
+use crate::plan::{Datagram, Plan, Probe};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
@@ -18,9 +18,13 @@ pub enum Action {
     SampleDevices,
     /// The number of the flow in the plan.
     Stop(usize),
+    StopFetch(usize),
     Start(usize),
+    StartFetch(usize),
     /// The number of the probe in the plan, and of its packet.
     Probe(usize, u32),
+    /// The same of datagrams.
+    Datagram(usize, u32),
     Heartbeat,
     End,
 }
@@ -28,6 +32,7 @@ pub enum Action {
 pub struct Agenda {
     queue: BinaryHeap<Reverse<(i64, Action)>>,
     probes: Vec<Probe>,
+    datagrams: Vec<Datagram>,
     seed: u64,
     end_ns: i64,
     tcp_ns: i64,
@@ -40,6 +45,7 @@ impl Agenda {
         let mut agenda = Self {
             queue: BinaryHeap::new(),
             probes: plan.probes.clone(),
+            datagrams: plan.datagrams.clone(),
             seed: plan.seed,
             end_ns: plan.end_ns,
             tcp_ns: plan.sampling.tcp_ns,
@@ -56,8 +62,15 @@ impl Agenda {
             agenda.add(flow.start_ns, Action::Start(number));
             agenda.add(flow.stop_ns, Action::Stop(number));
         }
+        for (number, fetch) in plan.fetches.iter().enumerate() {
+            agenda.add(fetch.start_ns, Action::StartFetch(number));
+            agenda.add(fetch.stop_ns, Action::StopFetch(number));
+        }
         for number in 0..agenda.probes.len() {
             agenda.add_probe(number, 0);
+        }
+        for number in 0..agenda.datagrams.len() {
+            agenda.add_datagram(number, 0);
         }
         agenda.add(SECOND, Action::Heartbeat);
         agenda.add(plan.end_ns, Action::End);
@@ -71,9 +84,14 @@ impl Agenda {
             Action::SampleTcp => self.add(time + self.tcp_ns, action),
             Action::SampleDevices if self.device_ns > 0 => self.add(time + self.device_ns, action),
             Action::Probe(number, seq) => self.add_probe(number, seq + 1),
+            Action::Datagram(number, seq) => self.add_datagram(number, seq + 1),
             Action::Heartbeat => self.add(time + SECOND, action),
             Action::End => self.queue.clear(),
-            Action::SampleDevices | Action::Stop(_) | Action::Start(_) => {}
+            Action::SampleDevices
+            | Action::Stop(_)
+            | Action::StopFetch(_)
+            | Action::Start(_)
+            | Action::StartFetch(_) => {}
         }
         Some((time, action))
     }
@@ -90,6 +108,14 @@ impl Agenda {
         let time = on_the_grid + jitter(self.seed, probe.id, seq, probe.jitter_ns);
         if time < probe.stop_ns {
             self.add(time, Action::Probe(number, seq));
+        }
+    }
+
+    fn add_datagram(&mut self, number: usize, seq: u32) {
+        let datagram = &self.datagrams[number];
+        let time = datagram.start_ns + i64::from(seq) * datagram.interval_ns;
+        if time < datagram.stop_ns {
+            self.add(time, Action::Datagram(number, seq));
         }
     }
 }

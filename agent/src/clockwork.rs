@@ -8,9 +8,12 @@ use crate::capture::Captures;
 use crate::clock::Epoch;
 use crate::column::Cell;
 use crate::daemon::Daemons;
+use crate::datagram::Datagrams;
 use crate::device::Devices;
 use crate::diag::Diag;
 use crate::ethtool;
+use crate::facts::Facts;
+use crate::fetch::Fetches;
 use crate::flow::{Endpoint, Flows};
 use crate::netns::Nodes;
 use crate::plan::Plan;
@@ -27,6 +30,8 @@ pub struct Clockwork<'a> {
     epoch: Epoch,
     flows: Flows,
     probes: Probes,
+    datagrams: Datagrams,
+    fetches: Fetches,
     agenda: Agenda,
     watch: Option<Watch>,
     /// Of the nodes that have flows; of none if the kernel samples them itself.
@@ -43,16 +48,20 @@ impl<'a> Clockwork<'a> {
         plan: &Plan,
         nodes: &'a Nodes,
         daemons: Daemons,
-        records: Records,
+        facts: &Facts,
+        mut records: Records,
         captures: Captures,
     ) -> Result<Self> {
         let probe = watch::open(plan)?;
         let samples_tcp = probe.is_none();
+        facts.write(&mut records)?;
         let records = Shared::new(records);
         let epoch = Epoch::next();
         setup::announce(epoch, &plan.setup, nodes)?;
         let probes = Probes::prepare(&plan.probes, nodes)?;
         let flows = Flows::prepare(&plan.flows, nodes, epoch)?;
+        let datagrams = Datagrams::prepare(&plan.datagrams, nodes)?;
+        let fetches = Fetches::prepare(&plan.fetches, nodes, epoch)?;
         let (mut sockets, mut devices) = (Vec::new(), Vec::new());
         for name in nodes.names() {
             nodes.enter(Some(name))?;
@@ -67,13 +76,26 @@ impl<'a> Clockwork<'a> {
         nodes.enter(None)?;
         let radios = Radios::open(&plan.radios)?;
         let agenda = Agenda::new(plan, samples_tcp);
-        Ok(Self { nodes, epoch, flows, probes, agenda, watch, sockets, devices, radios, daemons, records })
+        Ok(Self {
+            nodes,
+            epoch,
+            flows,
+            probes,
+            datagrams,
+            fetches,
+            agenda,
+            watch,
+            sockets,
+            devices,
+            radios,
+            daemons,
+            records,
+        })
     }
 
     pub fn run(mut self) -> Result<()> {
         report::ready(self.epoch.monotonic_ns);
         sys::become_exact();
-        self.write_facts()?;
         let mut now = -1;
         while let Some((t_ns, action)) = self.agenda.pop() {
             if t_ns > now {
@@ -85,9 +107,13 @@ impl<'a> Clockwork<'a> {
                 Action::SampleDevices => self.sample_devices(t_ns)?,
                 Action::Stop(number) => self.flows.stop(number),
                 Action::Start(number) => self.flows.start(number),
+                Action::StopFetch(number) => self.fetches.stop(number),
+                Action::StartFetch(number) => self.fetches.start(number),
                 Action::Probe(number, seq) => self.probes.send(number, seq),
+                Action::Datagram(number, seq) => self.datagrams.send(number, seq)?,
                 Action::Heartbeat => {
                     self.probes.collect()?;
+                    self.datagrams.collect()?;
                     self.daemons.check()?;
                     report::time(t_ns);
                 }
@@ -95,12 +121,15 @@ impl<'a> Clockwork<'a> {
             }
         }
         self.probes.collect()?;
+        self.datagrams.collect()?;
         if let Some(watch) = self.watch {
             watch.finish()?;
         }
         let mut records = self.records.lock();
         self.probes.write(self.epoch, &mut records)?;
         self.flows.write(&mut records)?;
+        self.datagrams.write(self.epoch, &mut records)?;
+        self.fetches.write(&mut records)?;
         records.finish()
     }
 
@@ -125,16 +154,6 @@ impl<'a> Clockwork<'a> {
         let mut records = self.records.lock();
         self.devices.iter_mut().try_for_each(|devices| devices.sample(t_ns, &mut records))?;
         self.radios.sample(t_ns, &mut records)
-    }
-
-    fn write_facts(&mut self) -> Result<()> {
-        let name = nix::sys::utsname::uname().map_err(|error| Failure::system("uname", error))?;
-        let release = name.release().to_string_lossy();
-        for (key, value) in [("kernel.release", &*release), ("agent.version", env!("CARGO_PKG_VERSION"))] {
-            let row = [Cell::I64(0), Cell::Null, Cell::Text(key), Cell::Text(value)];
-            self.records.lock().push(Table::Fact, row)?;
-        }
-        Ok(())
     }
 
     /// The drivers' own counters of every device.

@@ -86,7 +86,7 @@ impl Devices {
         let mut qdiscs = Vec::new();
         self.socket.dump(RTM_GETQDISC, &question, |body| qdiscs.extend(Qdisc::parse(body)))?;
         for index in 0..qdiscs.len() {
-            if qdiscs[index].kind == qdisc_stat::HTB {
+            if qdisc_stat::CLASSFUL.contains(&qdiscs[index].kind.as_str()) {
                 let (device, handle) = (qdiscs[index].device, qdiscs[index].number);
                 self.socket.dump(RTM_GETTCLASS, &classes_of(device, handle), |body| {
                     qdiscs.extend(Qdisc::parse(body).map(Qdisc::into_class));
@@ -194,7 +194,7 @@ impl Qdisc {
 
     /// A class has the message of a qdisc, and its own number in place of the handle.
     fn into_class(self) -> Self {
-        Self { kind: qdisc_stat::HTB_CLASS_KIND.to_owned(), handle: parent(self.number), ..self }
+        Self { kind: format!("{} class", self.kind), handle: parent(self.number), ..self }
     }
 
     fn read_stats(&mut self, stats: &[u8]) -> Option<()> {

@@ -13,6 +13,29 @@ const ETHTOOL_GSSET_INFO: u32 = 0x37;
 const ETH_SS_STATS: u32 = 1;
 const NAME: usize = 32;
 
+const ETHTOOL_GDRVINFO: u32 = 0x03;
+const DRIVER_INFO: usize = 196;
+/// The names that `ethtool -k` prints, and the commands that ask for them.
+const OFFLOADS: [(&str, u32); 3] = [
+    ("tcp-segmentation-offload", 0x1e),
+    ("generic-segmentation-offload", 0x23),
+    ("generic-receive-offload", 0x2b),
+];
+
+/// The driver's name.
+pub fn driver(control: BorrowedFd, device: &str) -> Result<String> {
+    // `struct ethtool_drvinfo`: command, then the driver in 32 bytes
+    let answer = ask(control, device, &[ETHTOOL_GDRVINFO], DRIVER_INFO)?;
+    Ok(name(&answer[4..4 + NAME]))
+}
+
+/// Which offloads are on, of those that the device can tell.
+pub fn offloads(control: BorrowedFd, device: &str) -> Vec<(&'static str, bool)> {
+    let told =
+        |command: u32| ask(control, device, &[command, 0], 8).ok().and_then(|answer| u32_at(&answer, 4));
+    OFFLOADS.iter().filter_map(|(name, command)| Some((*name, told(*command)? != 0))).collect()
+}
+
 /// Names and values, in the driver's order; nothing if the driver counts nothing.
 pub fn counters(control: BorrowedFd, device: &str) -> Result<Vec<(String, u64)>> {
     let Some(count) = count(control, device) else { return Ok(Vec::new()) };

@@ -59,10 +59,11 @@ impl Flow {
     fn open(plan: &plan::Flow, nodes: &Nodes, epoch: Epoch) -> Result<Self> {
         let blame = |failure: Failure| Failure::of(format!("flow {}", plan.name), failure.message);
         nodes.enter(Some(&plan.server))?;
-        let listener = open_end(plan).map_err(blame)?;
-        listen_at(&listener, plan).map_err(|error| blame(Failure::system("listening", error)))?;
+        let end = plan.end();
+        let listener = open_end(&end).map_err(blame)?;
+        listen_at(&listener, &end).map_err(|error| blame(Failure::system("listening", error)))?;
         nodes.enter(Some(&plan.client))?;
-        let client = open_end(plan).map_err(blame)?;
+        let client = open_end(&end).map_err(blame)?;
         Ok(Self {
             plan: plan.clone(),
             epoch,
@@ -139,7 +140,7 @@ impl Flow {
 
 /// Some kernels of 2023 (Linux 6.4 to 6.6, and stable ones such as 5.10) refuse to abort what a thread is blocked in.
 /// There the thread is woken, by the shutdown that sends least, and aborts.
-fn stop_end(fd: &OwnedFd, sends: bool) -> io::Result<()> {
+pub fn stop_end(fd: &OwnedFd, sends: bool) -> io::Result<()> {
     let way = if sends { Shutdown::Write } else { Shutdown::Read };
     match sys::abort(fd.as_fd()) {
         Err(error) if error.kind() == io::ErrorKind::ResourceBusy => Ok(shutdown(fd.as_raw_fd(), way)?),
@@ -147,20 +148,34 @@ fn stop_end(fd: &OwnedFd, sends: bool) -> io::Result<()> {
     }
 }
 
-fn open_end(plan: &plan::Flow) -> Result<OwnedFd> {
+/// One end of a TCP connection to be: what its socket is set to.
+pub struct End<'a> {
+    pub address: IpAddr,
+    pub port: u16,
+    pub cc: &'a str,
+    pub dscp: u8,
+}
+
+impl plan::Flow {
+    fn end(&self) -> End<'_> {
+        End { address: self.address, port: self.port, cc: &self.cc, dscp: self.dscp }
+    }
+}
+
+pub fn open_end(plan: &End) -> Result<OwnedFd> {
     let open = || -> io::Result<OwnedFd> {
         let fd = socket(family(plan.address), SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
         set_dscp(fd.as_fd(), plan.address, plan.dscp)?;
         Ok(fd)
     };
     let fd = open().map_err(|error| Failure::system("making its socket", error))?;
-    setsockopt(&fd, sockopt::TcpCongestion, &plan.cc.clone().into()).map_err(|error| {
+    setsockopt(&fd, sockopt::TcpCongestion, &plan.cc.into()).map_err(|error| {
         Failure::system(format!("congestion control {} is not in this kernel", plan.cc), error)
     })?;
     Ok(fd)
 }
 
-fn listen_at(fd: &OwnedFd, plan: &plan::Flow) -> io::Result<()> {
+pub fn listen_at(fd: &OwnedFd, plan: &End) -> io::Result<()> {
     let any = match plan.address {
         IpAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
         IpAddr::V6(_) => IpAddr::from(Ipv6Addr::UNSPECIFIED),

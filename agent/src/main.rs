@@ -6,10 +6,10 @@
 //! and the clock jumps when all threads sleep, and on a real machine, and does not know which. So it never polls and
 //! never spins, and it is sparing with system calls, page faults and processes, which are dear where it runs most.
 //!
-//! The way of a run: `plan` is read, `netns` makes the nodes, `setup` runs the steps (`tool`, `icmp`, `daemon`),
-//! `clockwork` follows the `agenda`: `flow` and `probe` make traffic, `diag`, `device` and `radio` sample, all into
-//! `records`. On a kernel that has it, `watch` reads what the kernel's own probe saw: `abi` takes it apart, `rows` and
-//! `capture` write it. `report` is what the outside sees.
+//! The way of a run: `plan` is read, `netns` makes the nodes, `setup` runs the steps (`tool`, `icmp`, `daemon`), `facts`
+//! looks round, `clockwork` follows the `agenda`: `flow`, `probe`, `datagram` and `fetch` make traffic, `diag`, `device`
+//! and `radio` sample, all into `records`. On a kernel that has it, `watch` reads what the kernel's own probe saw: `abi`
+//! takes it apart, `rows` and `capture` write it. `report` is what the outside sees.
 
 mod abi;
 mod agenda;
@@ -18,9 +18,12 @@ mod clock;
 mod clockwork;
 mod column;
 mod daemon;
+mod datagram;
 mod device;
 mod diag;
 mod ethtool;
+mod facts;
+mod fetch;
 mod flow;
 mod icmp;
 mod init;
@@ -77,7 +80,8 @@ fn run() -> Result<()> {
     }
     let nodes = netns::Nodes::make(&plan.nodes)?;
     let daemons = setup::run(&plan.setup, &nodes)?;
-    clockwork::Clockwork::prepare(&plan, &nodes, daemons, records, captures)?.run()
+    let facts = facts::Facts::gather(&plan, &nodes)?;
+    clockwork::Clockwork::prepare(&plan, &nodes, daemons, &facts, records, captures)?.run()
 }
 
 /// The one way out, for success, failure and panic alike.

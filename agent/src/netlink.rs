@@ -7,7 +7,9 @@
 use std::io::{Error, Result};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use nix::sys::socket::{recv, send, socket, AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType};
+use nix::sys::socket::{send, socket, AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType};
+
+use crate::sys;
 
 pub const HEADER: usize = 16;
 const NLMSG_ERROR: u16 = 2;
@@ -90,7 +92,8 @@ pub fn request(to: &mut Vec<u8>, kind: u16, flags: u16, sequence: u32, body: &[u
 pub struct Socket {
     fd: OwnedFd,
     sequence: u32,
-    buffer: Vec<u8>,
+    /// Two, since the message that ends a dump comes by itself.
+    buffers: [Vec<u8>; 2],
 }
 
 pub fn open(protocol: SockProtocol) -> Result<OwnedFd> {
@@ -104,7 +107,7 @@ pub fn send_all(fd: BorrowedFd, requests: &[u8]) -> Result<()> {
 
 impl Socket {
     pub fn open(protocol: SockProtocol) -> Result<Self> {
-        Ok(Self { fd: open(protocol)?, sequence: 0, buffer: vec![0; BUFFER] })
+        Ok(Self { fd: open(protocol)?, sequence: 0, buffers: [vec![0; BUFFER], vec![0; BUFFER]] })
     }
 
     /// Asks for everything of a kind and hands each message's body to `each`.
@@ -114,12 +117,14 @@ impl Socket {
         request(&mut question, kind, NLM_F_DUMP, self.sequence, body);
         send_all(self.fd.as_fd(), &question)?;
         loop {
-            let length = recv(self.fd.as_raw_fd(), &mut self.buffer, MsgFlags::empty())?;
-            for message in Messages(&self.buffer[..length]) {
-                match message.kind {
-                    NLMSG_DONE => return Ok(()),
-                    NLMSG_ERROR => return Err(error_of(message.body)),
-                    _ => each(message.body),
+            let lengths = sys::receive_two(self.fd.as_fd(), &mut self.buffers)?;
+            for (buffer, length) in self.buffers.iter().zip(lengths) {
+                for message in Messages(&buffer[..length]) {
+                    match message.kind {
+                        NLMSG_DONE => return Ok(()),
+                        NLMSG_ERROR => return Err(error_of(message.body)),
+                        _ => each(message.body),
+                    }
                 }
             }
         }

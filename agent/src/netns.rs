@@ -9,7 +9,7 @@
 
 use std::cell::{Cell, OnceCell};
 use std::fs::{create_dir_all, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -82,6 +82,21 @@ impl Nodes {
 
     pub fn control(&self, name: &str) -> BorrowedFd<'_> {
         self.list[self.index(name)].control.as_fd()
+    }
+
+    /// Reads a file of /sys, as seen from the node that the thread is in.
+    pub fn read(&self, path: &str) -> io::Result<String> {
+        let node = self.current.get().map(|index| &self.list[index]);
+        let mut file = match (path.strip_prefix("/sys/"), node) {
+            (Some(relative), Some(node)) => {
+                let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+                File::from(openat(node.sysfs()?, relative, flags, Mode::empty())?)
+            }
+            _ => File::open(path)?,
+        };
+        let mut text = String::new();
+        file.read_to_string(&mut text)?;
+        Ok(text)
     }
 
     /// Writes to an existing file, as seen from the node that the thread is in.

@@ -17,6 +17,10 @@ const VERSION: u32 = 1;
 
 /// A `udp` probe carries its sequence number and the time of its arrival at the server.
 pub const UDP_PAYLOAD_MIN: usize = 16;
+/// A datagram carries its number.
+const DATAGRAM_PAYLOAD_MIN: usize = 4;
+/// A request carries the size of its answer.
+const REQUEST_MIN: usize = 8;
 /// The largest payload of an IPv4 packet with an eight-byte ICMP or UDP header.
 const PAYLOAD_MAX: usize = 65_507;
 
@@ -34,6 +38,10 @@ pub struct Plan {
     pub captures: Vec<Capture>,
     #[serde(default)]
     pub radios: Vec<Radio>,
+    #[serde(default)]
+    pub datagrams: Vec<Datagram>,
+    #[serde(default)]
+    pub fetches: Vec<Fetch>,
 }
 
 /// A radio of the driver: its name there, the device it is in a node, and its address.
@@ -141,6 +149,43 @@ pub struct Probe {
     pub jitter_ns: i64,
 }
 
+/// One-way packets from client to server.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Datagram {
+    /// Of one space with the probes' ids.
+    pub id: u16,
+    pub name: String,
+    pub client: String,
+    pub server: String,
+    pub address: IpAddr,
+    pub port: u16,
+    pub dscp: u8,
+    pub payload_bytes: usize,
+    pub start_ns: i64,
+    pub stop_ns: i64,
+    pub interval_ns: i64,
+}
+
+/// Requests of the client's, answered by so many bytes of the server's, in turn.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fetch {
+    pub id: u16,
+    pub name: String,
+    pub client: String,
+    pub server: String,
+    pub address: IpAddr,
+    pub port: u16,
+    pub cc: String,
+    pub dscp: u8,
+    pub request_bytes: usize,
+    pub sizes: Vec<u64>,
+    pub start_ns: i64,
+    pub stop_ns: i64,
+    pub interval_ns: i64,
+}
+
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sampling {
@@ -200,8 +245,22 @@ impl Plan {
             known(&what, &probe.server)?;
             probe.check().map_err(|message| format!("{what}: {message}"))?;
         }
+        for datagram in &self.datagrams {
+            let what = format!("datagrams {}", datagram.name);
+            known(&what, &datagram.client)?;
+            known(&what, &datagram.server)?;
+            datagram.check(self.end_ns).map_err(|message| format!("{what}: {message}"))?;
+        }
+        for fetch in &self.fetches {
+            let what = format!("fetches {}", fetch.name);
+            known(&what, &fetch.client)?;
+            known(&what, &fetch.server)?;
+            fetch.check(self.end_ns).map_err(|message| format!("{what}: {message}"))?;
+        }
         unique("flows", self.flows.iter().map(|flow| flow.id))?;
-        unique("probes", self.probes.iter().map(|probe| probe.id))?;
+        let datagrams = self.datagrams.iter().map(|datagram| datagram.id);
+        unique("probes", self.probes.iter().map(|probe| probe.id).chain(datagrams))?;
+        unique("fetches", self.fetches.iter().map(|fetch| fetch.id))?;
         for capture in &self.captures {
             known("a capture", &capture.node)?;
             require(!capture.file.is_empty() && !capture.file.contains('/'), || {
@@ -233,9 +292,7 @@ impl Flow {
         require(self.sender == self.client || self.sender == self.server, || {
             format!("its sender {} is neither its client nor its server", self.sender)
         })?;
-        require(0 <= self.start_ns && self.start_ns < self.stop_ns && self.stop_ns <= end_ns, || {
-            "0 ≤ start_ns < stop_ns ≤ end_ns does not hold".into()
-        })?;
+        check_span(self.start_ns, self.stop_ns, end_ns)?;
         check_dscp(self.dscp)
     }
 
@@ -257,6 +314,37 @@ impl Probe {
         require(self.start_ns >= 0, || "start_ns is below 0".into())?;
         check_dscp(self.dscp)
     }
+}
+
+impl Datagram {
+    fn check(&self, end_ns: i64) -> std::result::Result<(), String> {
+        require((DATAGRAM_PAYLOAD_MIN..=PAYLOAD_MAX).contains(&self.payload_bytes), || {
+            format!("payload_bytes {} is not in {DATAGRAM_PAYLOAD_MIN}..={PAYLOAD_MAX}", self.payload_bytes)
+        })?;
+        require(self.interval_ns > 0, || "interval_ns is not above 0".into())?;
+        check_span(self.start_ns, self.stop_ns, end_ns)?;
+        check_dscp(self.dscp)
+    }
+}
+
+impl Fetch {
+    fn check(&self, end_ns: i64) -> std::result::Result<(), String> {
+        require((REQUEST_MIN..=PAYLOAD_MAX).contains(&self.request_bytes), || {
+            format!("request_bytes {} is not in {REQUEST_MIN}..={PAYLOAD_MAX}", self.request_bytes)
+        })?;
+        require(!self.sizes.is_empty() && self.sizes.iter().all(|size| *size > 0), || {
+            "sizes are not at least one size, each above 0".into()
+        })?;
+        require(self.interval_ns > 0, || "interval_ns is not above 0".into())?;
+        check_span(self.start_ns, self.stop_ns, end_ns)?;
+        check_dscp(self.dscp)
+    }
+}
+
+fn check_span(start_ns: i64, stop_ns: i64, end_ns: i64) -> std::result::Result<(), String> {
+    require(0 <= start_ns && start_ns < stop_ns && stop_ns <= end_ns, || {
+        "0 ≤ start_ns < stop_ns ≤ end_ns does not hold".into()
+    })
 }
 
 fn check_dscp(dscp: u8) -> std::result::Result<(), String> {
@@ -292,7 +380,14 @@ mod tests {
        {"id": 0, "name": "icmp", "kind": "icmp", "client": "client", "server": "server", "address": "10.0.1.2", "port": 0,
         "dscp": 0, "payload_bytes": 56, "start_ns": 0, "stop_ns": 40000000000, "interval_ns": 200000000, "jitter_ns": 20000000}],
      "sampling": {"tcp_ns": 10000000, "device_ns": 200000000, "packets": 9},
-     "captures": [{"node": "client", "device": "eth0", "file": "client-eth0.pcapng", "snaplen": 128}]}"#;
+     "captures": [{"node": "client", "device": "eth0", "file": "client-eth0.pcapng", "snaplen": 128}],
+     "datagrams": [
+       {"id": 1, "name": "voip", "client": "client", "server": "server", "address": "10.0.1.2", "port": 8999,
+        "dscp": 46, "payload_bytes": 172, "start_ns": 0, "stop_ns": 40000000000, "interval_ns": 20000000}],
+     "fetches": [
+       {"id": 0, "name": "http", "client": "client", "server": "server", "address": "10.0.1.2", "port": 8080,
+        "cc": "cubic", "dscp": 0, "request_bytes": 300, "sizes": [10000, 100000, 1000000],
+        "start_ns": 5000000000, "stop_ns": 35000000000, "interval_ns": 200000000}]}"#;
 
     fn refusal(from: &str, to: &str) -> String {
         let changed = EXAMPLE.replacen(from, to, 1);
@@ -321,6 +416,10 @@ mod tests {
         assert!(refusal(r#""kind": "icmp", "#, r#""kind": "udp", "mtu": 3, "#).contains("mtu"));
         assert!(refusal(r#""dscp": 0"#, r#""dscp": 64"#).contains("dscp 64"));
         assert!(refusal("client-eth0.pcapng", "../eth0").contains("plain name"));
+        assert!(refusal(r#""payload_bytes": 172"#, r#""payload_bytes": 3"#).contains("payload_bytes 3"));
+        assert!(refusal(r#"{"id": 1, "name": "voip""#, r#"{"id": 0, "name": "voip""#).contains("two probes"));
+        assert!(refusal("[10000, 100000, 1000000]", "[]").contains("sizes"));
+        assert!(refusal(r#""request_bytes": 300"#, r#""request_bytes": 7"#).contains("request_bytes 7"));
         assert!(refusal(r#"{"node": "client", "device""#, r#"{"node": "nobody", "device""#)
             .contains("node nobody"));
         let twice = r#"[{"node": "server", "device": "eth0", "file": "client-eth0.pcapng", "snaplen": 0}, "#;

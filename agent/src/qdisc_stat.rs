@@ -116,8 +116,9 @@ const HTB_CLASS: &[Field] = &[
     ("ctokens", 16, S32),
 ];
 
-pub const HTB: &str = "htb";
-pub const HTB_CLASS_KIND: &str = "htb class";
+/// Qdiscs whose classes are sampled beside them.
+pub const CLASSFUL: [&str; 3] = ["htb", "prio", "ets"];
+const HTB_CLASS_KIND: &str = "htb class";
 const SFQ_QTH_MIN: usize = 32;
 const FQ_CODEL_QDISC: u32 = 0;
 

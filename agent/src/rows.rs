@@ -26,11 +26,13 @@ pub struct Rows {
 impl Rows {
     pub fn new(plan: &Plan, zero_ns: i64, captures: Captures) -> Self {
         let flows = plan.flows.iter().map(|flow| (flow.id, flow.name.clone(), flow.client_sends()));
+        let probes = plan.probes.iter().map(|probe| (probe.id, probe.name.clone()));
+        let datagrams = plan.datagrams.iter().map(|datagram| (datagram.id, datagram.name.clone()));
         Self {
             zero_ns,
             nodes: plan.nodes.clone(),
             flows: flows.collect(),
-            probes: plan.probes.iter().map(|probe| (probe.id, probe.name.clone())).collect(),
+            probes: probes.chain(datagrams).collect(),
             captures,
         }
     }

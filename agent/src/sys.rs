@@ -3,7 +3,7 @@
 
 use std::ffi::CString;
 use std::fs::File;
-use std::io::{Error, Result};
+use std::io::{Error, ErrorKind, Result};
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
@@ -110,6 +110,18 @@ impl Zeros {
         Ok(Self { start: start.as_ptr() as usize })
     }
 
+    /// Sends so many bytes.
+    pub fn send(&self, fd: BorrowedFd, bytes: u64) -> Result<()> {
+        let mut left = usize::try_from(bytes).map_err(|_| Error::from(ErrorKind::InvalidInput))?;
+        while left > 0 {
+            let start = self.start as *const libc::c_void;
+            // SAFETY: at most the whole mapping, which is never unmapped; send only reads it.
+            let sent = unsafe { libc::send(fd.as_raw_fd(), start, left.min(CHUNK), libc::MSG_NOSIGNAL) };
+            left -= check_size(sent)?;
+        }
+        Ok(())
+    }
+
     /// Sends for as long as the connection lives; the error is why it ended.
     pub fn send_forever(&self, fd: BorrowedFd) -> Result<()> {
         let chunk = libc::iovec { iov_base: self.start as *mut libc::c_void, iov_len: CHUNK };
@@ -119,6 +131,18 @@ impl Zeros {
             // SAFETY: every element is the mapping, which is never unmapped, and writev only reads it.
             check_size(unsafe { libc::writev(fd.as_raw_fd(), chunks.as_ptr(), count) })?;
         }
+    }
+}
+
+/// Receives at most so many bytes of TCP data, and discards them inside the kernel. An end of the connection is an error.
+pub fn discard(fd: BorrowedFd, most: u64) -> Result<u64> {
+    let most = usize::try_from(most).unwrap_or(usize::MAX).min(CHUNK * CHUNKS);
+    // SAFETY: with MSG_TRUNC, TCP drops the data and does not write to the buffer.
+    let received =
+        unsafe { libc::recv(fd.as_raw_fd(), ptr::null_mut(), most, libc::MSG_TRUNC | libc::MSG_WAITALL) };
+    match check_size(received)? {
+        0 => Err(ErrorKind::UnexpectedEof.into()),
+        received => Ok(u64::try_from(received).expect("is at most 1 GiB")),
     }
 }
 
@@ -132,6 +156,30 @@ pub fn discard_forever(fd: BorrowedFd) -> Result<()> {
             return Ok(());
         }
     }
+}
+
+/// Up to two datagrams in one call: waits for the first, takes the second if it is there. Gives their lengths.
+pub fn receive_two(fd: BorrowedFd, buffers: &mut [Vec<u8>; 2]) -> Result<[usize; 2]> {
+    let mut parts = buffers
+        .each_mut()
+        .map(|buffer| libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() });
+    let mut headers = parts.each_mut().map(|part| {
+        // SAFETY: zeros are a valid msghdr: no name, no control data.
+        let mut header: libc::mmsghdr = unsafe { std::mem::zeroed() };
+        header.msg_hdr.msg_iov = part;
+        header.msg_hdr.msg_iovlen = 1;
+        header
+    });
+    // SAFETY: two headers, each with one part that is a live buffer of that length.
+    let received = unsafe {
+        libc::recvmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), 2, libc::MSG_WAITFORONE, ptr::null_mut())
+    };
+    let received = usize::try_from(check(received)?).expect("is not negative");
+    let mut lengths = [0; 2];
+    for (length, header) in lengths.iter_mut().zip(&headers[..received]) {
+        *length = usize::try_from(header.msg_len).expect("fits");
+    }
+    Ok(lengths)
 }
 
 pub fn accept(listener: BorrowedFd) -> Result<OwnedFd> {

@@ -22,10 +22,12 @@ pub enum Table {
     Balance,
     Radio,
     Station,
+    Datagram,
+    Fetch,
 }
 
 /// Every table, in the order of `Table`.
-pub const TABLES: [(&str, &[&[Column]]); 15] = [
+pub const TABLES: [(&str, &[&[Column]]); 17] = [
     ("tcp", &[TCP, &tcp_info::COLUMNS, TCP_EXTRAS, TCP_SENDING]),
     ("ping", &[PING]),
     ("device", &[DEVICE]),
@@ -41,6 +43,25 @@ pub const TABLES: [(&str, &[&[Column]]); 15] = [
     ("balance", &[TIME, STREAM, BALANCE]),
     ("radio", &[TIME, DEVICE_OF, COUNTER]),
     ("station", &[TIME, DEVICE_OF, STATION, COUNTER]),
+    ("datagram", &[DATAGRAM]),
+    ("fetch", &[FETCH]),
+];
+
+const DATAGRAM: &[Column] = &[
+    Column::of("t_ns", Kind::I64),
+    Column::of("datagram", Kind::U16),
+    Column::of("seq", Kind::U32),
+    Column::optional("owd_ns", Kind::I64),
+    Column::of("refused", Kind::Bool),
+];
+
+const FETCH: &[Column] = &[
+    Column::of("t_ns", Kind::I64),
+    Column::of("fetch", Kind::U16),
+    Column::of("seq", Kind::U32),
+    Column::of("bytes", Kind::U64),
+    Column::optional("first_ns", Kind::I64),
+    Column::optional("done_ns", Kind::I64),
 ];
 
 const DEVICE_OF: &[Column] = &[Column::of("node", Kind::Text), Column::of("device", Kind::Text)];

@@ -97,6 +97,9 @@ fn commands(plan: &Plan, zero_ns: i64) -> Vec<(Option<&str>, String)> {
         };
         lines.push((None, format!("watch probe {} {protocol} {key}", probe.id)));
     }
+    for datagram in &plan.datagrams {
+        lines.push((None, format!("watch probe {} udp {}", datagram.id, datagram.port)));
+    }
     for capture in &plan.captures {
         lines.push((Some(&capture.node), format!("capture {} {}", capture.device, capture.snaplen)));
     }
@@ -136,6 +139,8 @@ mod tests {
                 "port": 0, "dscp": 0, "payload_bytes": 56, "start_ns": 0, "stop_ns": 9, "interval_ns": 1, "jitter_ns": 0}},
                 {{"id": 1, "name": "q", "kind": "udp", "client": "c", "server": "s", "address": "10.0.0.1",
                 "port": 2112, "dscp": 0, "payload_bytes": 56, "start_ns": 0, "stop_ns": 9, "interval_ns": 1, "jitter_ns": 0}}],
+            "datagrams": [{{"id": 2, "name": "d", "client": "c", "server": "s", "address": "10.0.0.1", "port": 9,
+                "dscp": 0, "payload_bytes": 56, "start_ns": 0, "stop_ns": 9, "interval_ns": 1}}],
             "sampling": {sampling}, "captures": [{captures}]}}"#
         );
         Plan::parse(text.as_bytes()).expect("a plan")
@@ -158,6 +163,7 @@ mod tests {
             "- watch flow 4 tcp 5004",
             "- watch probe 0 icmp 0",
             "- watch probe 1 udp 2112",
+            "- watch probe 2 udp 9",
             "s capture eth0 64",
             "- packets 9",
             "- totals 200",

@@ -125,19 +125,22 @@ struct probe_visited {
 	s64 ns[HOP_COUNT];
 };
 
+/* What a search looks at stands in the first cache line. */
 struct probe_slot {
 	struct hlist_node hash;
+	u64 who, what;
+	s64 at_ns; /* the last layer ended, or will */
+	u16 node; /* of the last visit */
+	u8 state;
+	u8 way, content;
+	u8 visits;
+	bool twin; /* of a packet that is known */
+	struct probe_watch *watch;
 	/* in probe_end, while PROBE_RECEIVED at its end; in radio_phy, until its interrupt */
 	struct list_head received;
-	u64 who, what;
-	struct probe_watch *watch;
-	u8 way, content, state;
-	u8 visits;
-	bool twin;		/* of a packet that is known */
 	u32 number, bytes, seq;
 	s64 begin_ns;
 	s64 sent_ns; /* for the first time */
-	s64 at_ns; /* the last layer ended, or will */
 	s64 sender_ns[PROBE_STACK - PROBE_CWND];
 	s64 reorder_ns, read_ns;
 	struct probe_visited visit[PROBE_VISITS];
@@ -202,11 +205,6 @@ void probe_slot_layers(const struct probe_slot *slot, struct probe_visit *visit)
 void probe_slot_finish(struct probe_slot *slot);
 void probe_slot_free(struct probe_slot *slot);
 u64 probe_slots_in_flight(const struct probe_watch *watch, u8 way);
-
-static inline int probe_slot_node(const struct probe_slot *slot)
-{
-	return slot->visit[slot->visits - 1].node;
-}
 
 static inline struct probe_stream probe_slot_stream(const struct probe_slot *slot)
 {

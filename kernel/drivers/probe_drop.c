@@ -36,7 +36,7 @@ static enum probe_place probe_place(const struct probe_slot *slot)
 	case PROBE_IN_TXQ:
 		return PROBE_AT_TXQ;
 	default:
-		return probe_slot_node(slot) == slot->watch->way[slot->way].final ?
+		return slot->node == slot->watch->way[slot->way].final ?
 			       PROBE_AT_SOCKET :
 			       PROBE_AT_STACK;
 	}

@@ -17,7 +17,7 @@
 #include <linux/slab.h>
 #include "probe.h"
 
-#define PROBE_HASH_BITS 14
+#define PROBE_HASH_BITS 12
 
 static DEFINE_HASHTABLE(slots, PROBE_HASH_BITS);
 static struct kmem_cache *slot_cache;
@@ -68,7 +68,7 @@ struct probe_slot *probe_slot_new(const struct probe_packets *packets, u32 index
 	struct probe_slot *slot;
 
 	if (!slot_cache)
-		slot_cache = KMEM_CACHE(probe_slot, 0);
+		slot_cache = KMEM_CACHE(probe_slot, SLAB_HWCACHE_ALIGN);
 	slot = slot_cache ? kmem_cache_alloc(slot_cache, GFP_ATOMIC) : NULL;
 	if (!slot)
 		return NULL;
@@ -91,6 +91,7 @@ struct probe_slot *probe_slot_new(const struct probe_packets *packets, u32 index
 	slot->at_ns = now_ns;
 	slot->visits = 1;
 	slot->visit[0].node = node;
+	slot->node = node;
 	way->sent++;
 	hash_add(slots, &slot->hash, probe_hash(slot->who, slot->what));
 	return slot;
@@ -108,7 +109,7 @@ struct probe_slot *probe_slot_find(u64 who, u64 what, int states, int node, s64 
 		if (slot->what != what || slot->who != who || !(slot->state & states) ||
 		    slot->at_ns > now_ns)
 			continue;
-		if (node < 0 || probe_slot_node(slot) == node)
+		if (node < 0 || slot->node == node)
 			found = slot;
 	}
 	return found;
@@ -144,6 +145,7 @@ void probe_slot_visit(struct probe_slot *slot, int node)
 	if (slot->visits < PROBE_VISITS)
 		memset(&slot->visit[slot->visits++], 0, sizeof(slot->visit[0]));
 	slot->visit[slot->visits - 1].node = node;
+	slot->node = node;
 }
 
 /* Writes out the layers of each visit. */

@@ -19,9 +19,9 @@
 #ifndef _WIRE_H
 #define _WIRE_H
 
-#include <linux/hrtimer.h>
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
+#include <linux/time-internal.h>
 #include "wire_faults.h"
 #include "wire_line.h"
 
@@ -37,7 +37,7 @@ struct wire_moderation {
 
 /* An interrupt vector: set to fire at one time, served by one NAPI. */
 struct wire_vector {
-	struct hrtimer timer;
+	struct time_travel_event event;
 	struct napi_struct napi;
 	u64 fires_ns;		/* WIRE_NEVER: not set */
 	bool masked;		/* NAPI is at work, or the NIC is down */

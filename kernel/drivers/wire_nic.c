@@ -34,25 +34,27 @@ static LIST_HEAD(wire_nics);	/* under RTNL */
 /* Sets the interrupt to fire at @due_ns, unless it is masked. */
 void wire_vector_set(struct wire_vector *vector, u64 due_ns)
 {
+	s64 delay;
+
 	if (vector->masked || due_ns == vector->fires_ns)
 		return;
 	vector->fires_ns = due_ns;
-	if (due_ns == WIRE_NEVER)
-		hrtimer_try_to_cancel(&vector->timer);
-	else
-		hrtimer_start(&vector->timer, ns_to_ktime(due_ns),
-			      HRTIMER_MODE_ABS_HARD);
+	if (due_ns == WIRE_NEVER) {
+		hourglass_event_set(&vector->event, -1);
+		return;
+	}
+	delay = due_ns - ktime_get_ns();
+	hourglass_event_set(&vector->event, max_t(s64, delay, 0));
 }
 
-static enum hrtimer_restart wire_interrupt(struct hrtimer *timer)
+static void wire_interrupt(struct time_travel_event *event)
 {
-	struct wire_vector *vector = container_of(timer, struct wire_vector,
-						  timer);
+	struct wire_vector *vector = container_of(event, struct wire_vector,
+						  event);
 
 	vector->masked = true;
 	vector->fires_ns = WIRE_NEVER;
 	napi_schedule_irqoff(&vector->napi);
-	return HRTIMER_NORESTART;
 }
 
 static int wire_tx_napi(struct napi_struct *napi, int budget)
@@ -94,7 +96,7 @@ static void wire_vector_disable(struct wire_vector *vector)
 {
 	napi_disable(&vector->napi);
 	vector->masked = true;
-	hrtimer_cancel(&vector->timer);
+	hourglass_event_set(&vector->event, -1);
 }
 
 /* Calls @each for all NICs. No NIC is made or unmade while the test runs. */
@@ -271,13 +273,7 @@ static void wire_vector_setup(struct wire_vector *vector,
 	else
 		netif_napi_add(dev, &vector->napi, poll, NAPI_POLL_WEIGHT);
 #endif
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
-	hrtimer_setup(&vector->timer, wire_interrupt, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_ABS_HARD);
-#else
-	hrtimer_init(&vector->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
-	vector->timer.function = wire_interrupt;
-#endif
+	time_travel_set_event_fn(&vector->event, wire_interrupt);
 }
 
 static void wire_setup(struct net_device *dev)

@@ -21,7 +21,11 @@ __all__ = ["load", "run", "sweep"]
 
 
 def load(path: str | Path) -> "Run":
-    """The run in directory `path`. Raises `InputError` when there is none."""
+    """The run in directory `path`, or the Flent file of that name. Raises `InputError` when there is none."""
+    from hourglass.flent import read
+
+    if read.is_flent(Path(path)):
+        return read.load(Path(path))
     from hourglass.results.run import Run
 
     return Run(Path(path))

@@ -78,13 +78,15 @@ def run(scenario: Scenario, out: Path | None = None, progress: Progress | None =
             info |= {"virtual_s": outcome.virtual_s, "wall_s": outcome.wall_s, "digest": outcome.digest}
             _write(shop, RUN_FILE, info | {"status": "complete", "warnings": list(outcome.warnings)})
             reading.join()
-            _write(shop, SUMMARY_FILE, load(shop.path).summary)
+            made = load(shop.path)
+            _write(shop, SUMMARY_FILE, made.summary)
         except (HourglassError, KeyboardInterrupt) as error:
             with contextlib.suppress(HourglassError):
                 _write(shop, RUN_FILE, info | {"status": "failed", "error": _reason(error)})
             raise
         shop.publish()
-    return load(place)
+    made.path = place  # what it has read is not read again
+    return made
 
 
 def default_place(name: str, scenario_json: bytes, kernel_key: str) -> Path:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each test's run as a Flent file: the same figures, the same bytes twice, and stock Flent draws it without a word.
+"""Each test's run as a Flent file: the same figures, the same bytes twice, and stock Flent prints the same means and
+draws it without a word.
 
 Stock Flent is a tool beside us: it is installed into an environment of its own, in the cache.
 """
@@ -12,11 +13,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hourglass.engine import paths
-from hourglass.flent.write import write
-from hourglass.results.series import Window, goodput_mbps
+from hourglass.flent.write import document, write
+from hourglass.results import traffic
+from hourglass.results.run import Run
+from hourglass.results.series import Window, goodput_mbps, ping_ms
 from hourglass.scenario.tests import TESTS
 
 from .conftest import Simulate
@@ -47,25 +51,106 @@ def flent() -> Path:
     return command
 
 
+def source(name: str) -> tuple[str, tuple[str, ...]]:
+    """The built-in scenario and settings that a test runs in."""
+    kind = TESTS[name]
+    further = {
+        "rrul_var": ("test.bidir_streams=2", "test.markings=CS0,EF", "test.labels=plain,voice"),
+        "rtt_fair_var_mixed": ("test.data_directions=u,d,ud",),
+        "udp_flood": ("test.udp_bandwidth=20mbit",),
+    }.get(name, ())
+    return "rtt-fair" if kind.hosts else "L100M", (*SHORT[: 2 if kind.loaded else 1], *further)
+
+
+def stock(flent: Path, place: Path, *words: str) -> str:
+    """What stock Flent prints; it has to be content."""
+    environment = {**os.environ, "MPLBACKEND": "Agg"}
+    done = subprocess.run([flent, *words, str(place)], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "warning" not in done.stderr.lower(), done.stderr
+    assert "error" not in done.stderr.lower(), done.stderr
+    return done.stdout
+
+
+def means(summary: str) -> dict[str, str]:
+    """The column "avg" of a printed summary, by series."""
+    rows = (line.rsplit(" : ", 1) for line in summary.splitlines() if " : " in line)
+    return {name.strip(): figures.split()[0] for name, figures in rows}
+
+
+def ours(run: Run) -> dict[str, float]:
+    """The same means from the run's own series: goodput from start to stop, latency of the whole run."""
+    kind = TESTS[run.scenario["test"]["name"]]
+    whole = Window(0, run.plan["end_ns"])
+    found = {
+        kind.flow_series(flow["name"]): goodput_mbps(run, flow, Window(flow["start_ns"], flow["stop_ns"]))
+        for flow in run.plan["flows"]
+    }
+    found |= {
+        kind.ping_series(probe["name"]): np.nanmean(ping_ms(run, probe["id"]).values) for probe in run.plan["probes"]
+    }
+    for one in traffic.datagrams(run, whole):
+        if one["id"] == "voip":
+            found["VoIP::delay"] = one["owd_ms"]["mean"]
+        else:
+            length_s = run.scenario["test"]["length"]
+            found["UDP upload"] = one["goodput_mbps"] * run.plan["end_ns"] / 1e9 / length_s
+    for one in traffic.fetches(run, whole):
+        found["HTTP latency"] = one["done_ms"]["mean"]
+    return found
+
+
 @pytest.mark.parametrize("name", TESTS)
-def test_the_file_says_what_the_run_says(simulate: Simulate, tmp_path: Path, flent: Path, name: str) -> None:
-    run = simulate("L100M", f"test.name={name}", *SHORT[: 1 if name == "ping" else 2])
+def test_stock_flent_prints_the_same_means_and_draws_the_file(
+    simulate: Simulate, tmp_path: Path, flent: Path, name: str
+) -> None:
+    scenario, settings = source(name)
+    run = simulate(scenario, f"test.name={name}", *settings)
     place = write(run, tmp_path)
     first = place.read_bytes()
     assert write(run, tmp_path).read_bytes() == first
     data = json.loads(gzip.decompress(first))
-    for flow in run.plan["flows"]:
-        series = TESTS[name].flow_series(flow["name"])
-        whole = goodput_mbps(run, flow, Window(flow["start_ns"], flow["stop_ns"]))
-        assert data["metadata"]["SERIES_META"][series]["MEAN_VALUE"] == whole > 0
-        steps = [point["val"] for point in data["raw_values"][series] if "val" in point]
-        assert sum(steps) / len(steps) == pytest.approx(whole)
     assert {len(values) for values in data["results"].values()} == {len(data["x_values"])}
+    printed, expected = means(stock(flent, place, "-f", "summary")), ours(run)
+    assert set(expected) <= set(printed)
+    for series, mean in expected.items():
+        assert float(printed[series]) == pytest.approx(mean, abs=0.0051), series
+        assert mean > 0
     picture = tmp_path / "default.png"
-    for asked in (["-f", "summary"], ["-f", "plot", "-o", str(picture)]):
-        environment = {**os.environ, "MPLBACKEND": "Agg"}
-        done = subprocess.run([flent, *asked, str(place)], capture_output=True, text=True, env=environment)
-        assert done.returncode == 0, done.stderr
-        assert "warning" not in done.stderr.lower()
-        assert "error" not in done.stderr.lower()
+    stock(flent, place, "-f", "plot", "-o", str(picture))
     assert picture.stat().st_size > 5000
+
+
+PLOTS = {
+    "tcp_nup": ("totals", "ping_cdf", "box_totals", "box_combine", "tcp_cwnd", "tcp_rtt_cdf", "tcp_pacing"),
+    "rrul": ("all_scaled", "totals", "box_combine"),
+    "voip": ("voip_mos_combine",),
+}
+"""Those that people type most."""
+
+
+@pytest.mark.parametrize(("name", "plot"), [(name, plot) for name, plots in PLOTS.items() for plot in plots])
+def test_the_usual_plots_are_drawn(simulate: Simulate, tmp_path: Path, flent: Path, name: str, plot: str) -> None:
+    scenario, settings = source(name)
+    picture = tmp_path / "plot.png"
+    place = write(simulate(scenario, f"test.name={name}", *settings), tmp_path)
+    stock(flent, place, "-f", "plot", "-p", plot, "-o", str(picture))
+    assert picture.stat().st_size > 5000
+
+
+def test_the_metadata_is_what_the_guest_said(simulate: Simulate) -> None:
+    run = simulate("L100M", "test.name=tcp_upload", *SHORT, "stack.client.sysctl.net.ipv4.tcp_ecn=1")
+    meta = document(run)["metadata"]
+    assert meta["SYSCTLS"]["net.ipv4.tcp_ecn"] == 1
+    assert meta["SYSCTLS"]["net.ipv4.tcp_pacing_ca_ratio"] == 120
+    assert meta["SYSCTLS"]["net.ipv4.tcp_wmem"].split()[0] == "4096"
+    egress = meta["EGRESS_INFO"]
+    assert (egress["iface"], egress["driver"], egress["nexthop"]) == ("eth0", "wire", "10.0.0.2")
+    assert egress["offloads"]["tcp-segmentation-offload"] is True
+    assert set(egress["bql"]) == {"tx-0"}
+    assert [(one["name"], one["parent"]) for one in egress["qdiscs"]] == [("htb", "root"), ("pfifo_fast", "1:1")]
+    flow = meta["SERIES_META"]["TCP upload"]
+    assert flow["RUNNER"] == "HourglassFlow"
+    assert flow["TCP_MSS"] == flow["TCPI_SND_MSS"] == 1448
+    assert flow["BYTES_SENT"] >= flow["BYTES_RECVD"] > 10**6
+    assert flow["TCPI_SND_CWND"] > 10

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The marks of `rrul` reach the qdiscs: cake's tins count what the marked sockets and pings sent, both ways."""
+"""The marks of `rrul` reach the qdiscs: cake's tins and prio's bands count what the marked sockets and pings sent, both
+ways."""
 
 import polars as pl
 import pytest
@@ -42,3 +43,30 @@ def test_each_mark_lands_in_its_tin(simulate: Simulate, node: str) -> None:
         passed, expected = counters[f"tin{tin}_sent_packets"] + dropped, sent(run, node, labels)
         assert expected <= passed <= expected + (UNSEEN if labels else 0), (tin, passed, expected)
         assert bool(labels) == (passed > 300)
+
+
+LARGEST = 45
+"""Segments of an skb in the queue, at most: 64 KiB."""
+
+PRIO = "prio bands 3 priomap 1 2 2 2 0 2 2 2 1 1 1 1 1 1 1 1"
+"""prio tells by the priority that Linux makes of the four old TOS bits (`ip_tos2prio`, net/ipv4/route.c), not of the
+class. EF's 0xb8 has the bits 0x18, interactive bulk (4), which this map alone puts into the first band. CS5, CS1 and BE
+have none of the bits: best effort (0), the second. By prio's own map all four are in one band."""
+BANDS = {"1": ("EF",), "2": ("BE", "BK", "CS5")}
+
+
+def test_prio_tells_ef_from_the_rest(simulate: Simulate) -> None:
+    """Counted when the flows stop: what comes after is resets of what is still on its way."""
+    run = simulate("L100M", "test.name=rrul", "test.length=2", "test.delay=1", f"stack.client.qdisc={PRIO}")
+    stop_ns = run.plan["flows"][0]["stop_ns"]
+    classes = run.qdisc.filter(
+        (pl.col("node") == "client") & (pl.col("kind") == "prio class") & (pl.col("t_ns") == stop_ns)
+    )
+    rows = classes.select("handle", "packets", "qlen").iter_rows()
+    counts = {handle.split(":")[1]: (packets, queued) for handle, packets, queued in rows}
+    assert set(counts) == {"1", "2", "3"}
+    assert counts["3"] == (0, 0), "nothing is bulk"
+    for band, labels in BANDS.items():
+        (passed, queued), expected = counts[band], sent(run, "client", labels)
+        assert expected - LARGEST * queued - UNSEEN <= passed <= expected + UNSEEN, (band, passed, queued, expected)
+        assert passed > 3000

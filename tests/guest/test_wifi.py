@@ -19,8 +19,8 @@ WITHOUT_TXQ = ("5.10", "6.1")
 """Kernels that let a driver do without mac80211's queues."""
 
 
-LEAST = {"wifi-ath9k": 0.6, "wifi-ath9k-htc": 0.6, "wifi-ax": 0.15}
-"""Goodput as a share of the PHY rate. On 802.11ax aggregates are small (10 of 256 MPDUs)."""
+LEAST = {"wifi-ath9k": 0.6, "wifi-ath9k-htc": 0.6, "wifi-ax": 0.45}
+"""Goodput as a share of the PHY rate. On 802.11ax two stations contend, and an aggregate of 100 MPDUs takes 1 ms."""
 
 
 def upload(run: Run) -> float:
@@ -70,9 +70,19 @@ def test_same_seed_same_bytes_and_another_seed_another_run(simulate: Simulate, k
     assert digests(first)["client:wlan0"] != digests(other)["client:wlan0"]
 
 
-def test_measuring_less_changes_no_frame(simulate: Simulate) -> None:
-    everything = simulate("wifi-ath9k", *SHORT, kernel="6.1")
-    nothing = simulate("wifi-ath9k", *SHORT, "measure.tcp=0", "measure.devices=0", kernel="6.1")
+@pytest.mark.parametrize("name", ["wifi-ath9k-htc", "wifi-ax"])
+def test_other_chips_too_are_deterministic(simulate: Simulate, name: str) -> None:
+    first, again = (simulate(name, *SHORT, kernel="6.1", fresh=fresh) for fresh in (False, True))
+    assert records(first).read_bytes() == records(again).read_bytes()
+
+
+@pytest.mark.parametrize("name", ["wifi-ath9k", "wifi-ath9k-htc", "wifi-ax"])
+def test_measuring_changes_no_frame(simulate: Simulate, name: str) -> None:
+    """Everything, down to each packet, or nothing."""
+    short = ("test.length=1.5", "test.delay=0.5")
+    everything = simulate(name, *short, "measure.packets=all", "measure.devices=10ms", kernel="6.1")
+    nothing = simulate(name, *short, "measure.tcp=0", "measure.packets=0", "measure.devices=0", kernel="6.1")
+    assert len(digests(nothing)) > 2
     assert digests(everything) == digests(nothing)
 
 

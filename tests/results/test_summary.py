@@ -81,7 +81,8 @@ def test_the_object_has_the_keys_of_the_contract_in_order(tmp_path):
     summary = run_of(tmp_path).summary
     assert list(summary) == [
         "schema", "scenario", "engine", "kernel", "seed", "virtual_s", "wall_s", "digest", "totals", "flows",
-        "tcp_rtt_ms", "ping_ms", "wifi", "drops", "drops_by_reason", "layers_ms", "ping_layers_ms",
+        "tcp_rtt_ms", "ping_ms", "datagrams", "fetches", "wifi", "drops",
+            "drops_by_reason", "layers_ms", "ping_layers_ms",
         "warnings",
     ]  # fmt: skip
     assert (summary["schema"], summary["scenario"], summary["kernel"]) == (1, "synthetic", "6.1.192")

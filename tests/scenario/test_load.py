@@ -41,7 +41,15 @@ WIFI = ["wifi-ath9k", "wifi-ath9k-htc", "wifi-ax"]
 
 
 def test_presets_are_listed_with_what_they_are() -> None:
-    assert [name for name, text in presets() if text] == ["L100M", "L10M", "LR1000M", "R100M", "R10M", *WIFI]
+    assert [name for name, text in presets() if text] == [
+        "L100M",
+        "L10M",
+        "LR1000M",
+        "R100M",
+        "R10M",
+        "rtt-fair",
+        *WIFI,
+    ]
 
 
 def test_overrides_see_the_preset_written_out() -> None:

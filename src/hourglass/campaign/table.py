@@ -16,12 +16,13 @@ import pyarrow.parquet as pq
 
 from hourglass.campaign.expand import Assignment
 from hourglass.campaign.file import Grid, text
+from hourglass.results.stats import known_sum
 
 ABOUT = ("run", "status", "error")
 """Columns behind the axes: the run's folder below `runs/`, "done" or "failed", and why."""
 
 UNITS = ("_ms", "_mbps")
-LEFT_OUT = ("schema", "scenario", "engine", "seed", "virtual_s", "wall_s", "flows", "drops")
+LEFT_OUT = ("schema", "scenario", "engine", "seed", "virtual_s", "wall_s", "flows", "drops", "datagrams", "fetches")
 
 Row = dict[str, Any]
 
@@ -32,9 +33,12 @@ def metrics(summary: dict[str, Any]) -> Row:
     for key, value in summary.items():
         if key not in LEFT_OUT:
             found |= dict(_flat((key,), value))
+    for one in (*summary.get("datagrams", ()), *summary.get("fetches", ())):
+        told = {key: value for key, value in one.items() if key not in ("id", "by_bytes")}
+        found |= dict(_flat((one["id"].replace(" ", "_"),), told))
     flows = summary["flows"]
     found["flows"] = len(flows)
-    found["retransmits_segments"] = sum(flow["retransmits"] for flow in flows)
+    found["retransmits_segments"] = known_sum([flow["retransmits"] for flow in flows])
     rates = [flow["goodput_mbps"] for flow in flows]
     found["slowest_flow_mbps"], found["fastest_flow_mbps"] = (min(rates), max(rates)) if rates else (None, None)
     return found | _drops(summary["drops"])

@@ -83,7 +83,10 @@ def show(
 
 @app.command("compare")
 def compare(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN...", help="Run directories; the first is the base.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN RUN...", help="Run directories or .flent.gz files; the first is the base."),
+    ],
     out: Annotated[Path | None, typer.Option(help="Draw the runs as candlesticks into this .png or .svg.")] = None,
     json: Json = False,
 ) -> None:
@@ -110,7 +113,9 @@ def plot(
 
 @app.command("report")
 def report(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories; the first is the base.")],
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Run directories or .flent.gz files; the first is the base.")
+    ],
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
 ) -> None:
     """Write one HTML page about the runs that works offline."""
@@ -157,11 +162,12 @@ def paper(
 def export(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
     out: Annotated[Path | None, typer.Option(help="Folder for the files; default: each run's directory.")] = None,
+    kind: Annotated[str, typer.Option("--format", help="flent, csv or parquet.")] = "flent",
 ) -> None:
-    """Write runs as Flent data files (.flent.gz)."""
+    """Write runs as Flent data files (.flent.gz), or their figures and series as CSV or Parquet."""
     from hourglass.cli.export import export_runs
 
-    export_runs(runs, out)
+    export_runs(runs, out, kind)
 
 
 @kernel_app.callback()

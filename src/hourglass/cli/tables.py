@@ -13,7 +13,7 @@ from rich.text import Text
 from hourglass.results.anatomy import Anatomy
 from hourglass.results.compare import Cell, Row
 from hourglass.results.probe import LAYERS
-from hourglass.results.stats import short
+from hourglass.results.stats import known_sum, short
 
 PERCENTILES = ("p10", "p50", "p90", "p99")
 NOTHING = "-"
@@ -31,6 +31,10 @@ def figures(summary: dict[str, Any], test: str) -> Group:
         parts += [_flows(summary), Text(), Text(_totals(summary["totals"])), Text()]
     if summary["ping_ms"]:
         parts += [_pings(summary["ping_ms"]), Text()]
+    if summary["datagrams"]:
+        parts += [_datagrams(summary["datagrams"]), Text()]
+    if summary["fetches"]:
+        parts += [_fetches(summary["fetches"]), Text()]
     if summary["wifi"]:
         parts += [_wifi(summary["wifi"]), Text()]
     if summary["layers_ms"] or any(summary["ping_layers_ms"].values()):
@@ -74,13 +78,13 @@ def _flows(summary: dict[str, Any]) -> Table:
         _flow(table, flow["id"], flow["cc"], flow["goodput_mbps"], flow["retransmits"], flow["tcp_rtt_ms"])
     if len(summary["flows"]) > 1:
         totals = summary["totals"]
-        retransmits = sum(flow["retransmits"] for flow in summary["flows"])
+        retransmits = known_sum([flow["retransmits"] for flow in summary["flows"]])
         _flow(table, "all", "", totals["upload_mbps"] + totals["download_mbps"], retransmits, summary["tcp_rtt_ms"])
     return table
 
 
-def _flow(table: Table, name: str, cc: str, mbps: float, retransmits: int, rtt_ms: dict[str, Any]) -> None:
-    table.add_row(name, cc, _number(mbps), str(retransmits), *(_number(rtt_ms[p]) for p in PERCENTILES))
+def _flow(table: Table, name: str, cc: str, mbps: float, retransmits: int | None, rtt_ms: dict[str, Any]) -> None:
+    table.add_row(name, cc, _number(mbps), _number(retransmits), *(_number(rtt_ms[p]) for p in PERCENTILES))
 
 
 def _totals(totals: dict[str, Any]) -> str:
@@ -95,6 +99,36 @@ def _pings(pings: dict[str, Any]) -> Table:
     for probe, rtt_ms in pings.items():
         values = [_number(rtt_ms[key]) for key in (*PERCENTILES, "max")]
         table.add_row(probe, *values, str(rtt_ms["n"]), str(rtt_ms["lost"]))
+    return table
+
+
+def _datagrams(streams: list[dict[str, Any]]) -> Table:
+    """One-way streams: what arrived, how late, how unevenly, what was lost; of a telephone how it sounds."""
+    numbers = ("Mbit/s", "p10", "p50", "p90", "p99", "jitter", "sent", "lost", "MOS")
+    table = _grid(("one way (ms)", "left"), *((name, "right") for name in numbers))
+    for one in streams:
+        cells = [
+            one["goodput_mbps"],
+            *(one["owd_ms"][p] for p in PERCENTILES),
+            one["jitter_ms"],
+            one["sent"],
+            one["lost"],
+        ]
+        table.add_row(one["id"], *(_number(cell) for cell in (*cells, one.get("mos"))))
+    return table
+
+
+def _fetches(clients: list[dict[str, Any]]) -> Table:
+    """Completion times, of all fetches and by size."""
+    table = _grid(
+        ("fetch (ms)", "left"), ("bytes", "right"), *((name, "right") for name in (*PERCENTILES, "max", "done", "not"))
+    )
+    for one in clients:
+        several = len(one["by_bytes"]) > 1
+        parts = {"all": one["done_ms"]} | one["by_bytes"] if several else one["by_bytes"]
+        for size, times in parts.items():
+            last = str(one["unfinished"]) if size == next(iter(parts)) else ""
+            table.add_row(one["id"], size, *(_number(times[key]) for key in (*PERCENTILES, "max", "n")), last)
     return table
 
 

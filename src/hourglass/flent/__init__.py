@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run as a Flent data file, version 4 (Flent's doc/data-format.rst), which stock Flent 2.3.0 opens and plots.
+"""Flent data files, version 4 (Flent's doc/data-format.rst), which stock Flent 2.3.0 opens and plots.
 
-`write` makes the file; it is exported, not made by every run. What the guest was not asked (its whole sysctl tree,
-TCPI_* of the connection's end, driver and BQL limits) is not in it: no value is guessed.
+`write` makes one of a run, from `points` and `meta`: it is exported, not made by every run, and no value is guessed.
+`read` makes a run of one that was measured elsewhere, for `compare` and `report`.
 """

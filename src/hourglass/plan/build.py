@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from hourglass.plan import links as devices
-from hourglass.plan import measure, qdiscs, radios, sysctls, tests
+from hourglass.plan import measure, qdiscs, radios, sysctls, tests, traffic
 from hourglass.plan.model import VERSION, Plan, ReachStep, Step
 from hourglass.plan.network import Network
 from hourglass.scenario import Scenario
@@ -32,9 +32,14 @@ def build(scenario: Scenario, links: Literal["wire", "veth"] = "wire") -> Plan:
         seed=scenario.seed,
         end_ns=tests.end_ns(scenario.test),
         nodes=network.nodes,
-        setup=[*(_wire(scenario, network) if links == "wire" else _veth(scenario, network)), _reach(scenario, network)],
+        setup=[
+            *(_wire(scenario, network) if links == "wire" else _veth(scenario, network)),
+            *_reach(scenario, network),
+        ],
         flows=flows,
         probes=probes,
+        datagrams=traffic.datagrams(scenario, network, len(probes)),
+        fetches=traffic.fetches(scenario, network),
         sampling=measure.sampling(scenario, network),
         captures=measure.captures(scenario, on_wire=links == "wire"),
         radios=radios.radios(network),
@@ -69,12 +74,15 @@ def _stacks(scenario: Scenario, network: Network, own_machine: bool) -> Iterator
         yield from sysctls.after_devices(scenario, node, own_machine)
 
 
-def _reach(scenario: Scenario, network: Network) -> ReachStep:
-    """From the client to the server: the one pair that the test uses."""
+def _reach(scenario: Scenario, network: Network) -> Iterator[ReachStep]:
+    """From the client to each server: the pairs that the test uses."""
     test = scenario.test
-    path = network.path(test.client, test.server)
-    passed = [scenario.testbed.link[port.link] for port in path if not port.radio]
-    late_ns = sum(sum(link.delay) + sum(link.jitter) + 2 * (link.reorder_delay or 0) for link in passed)
-    late_ns += sum(netem.delay for netem in scenario.testbed.netem)
-    address = str(path[-1].address.ip)
-    return ReachStep(do="reach", node=test.client, address=address, timeout_ns=REACH_NS + 4 * late_ns, origin="testbed")
+    for server in test.hosts or (test.server,):
+        path = network.path(test.client, server)
+        passed = [scenario.testbed.link[port.link] for port in path if not port.radio]
+        late_ns = sum(sum(link.delay) + sum(link.jitter) + 2 * (link.reorder_delay or 0) for link in passed)
+        late_ns += sum(netem.delay for netem in scenario.testbed.netem)
+        timeout_ns = REACH_NS + 4 * late_ns
+        yield ReachStep(
+            do="reach", node=test.client, address=str(path[-1].address.ip), timeout_ns=timeout_ns, origin="testbed"
+        )

@@ -134,6 +134,41 @@ class Probe(Part):
     jitter_ns: Ns
 
 
+class Datagram(Part):
+    """One-way packets from client to server; the id is of one space with the probes'."""
+
+    id: int
+    name: str
+    client: str
+    server: str
+    address: str
+    port: int
+    dscp: int
+    payload_bytes: int
+    start_ns: Ns
+    stop_ns: Ns
+    interval_ns: Ns
+
+
+class Fetch(Part):
+    """Requests of the client's, answered by `sizes` bytes in turn, a TCP connection each; the next one begins when the
+    last is done and `interval_ns` since its beginning has passed."""
+
+    id: int
+    name: str
+    client: str
+    server: str
+    address: str
+    port: int
+    cc: str
+    dscp: int
+    request_bytes: int
+    sizes: list[int]
+    start_ns: Ns
+    stop_ns: Ns
+    interval_ns: Ns
+
+
 class Sampling(Part):
     """Intervals of the samples; 0 is off (`device_ns`: at start and end only). The layers' times of one packet in
     `packets` become rows; 0 is off."""
@@ -171,6 +206,8 @@ class Plan(Part):
     setup: list[Step]
     flows: list[Flow]
     probes: list[Probe]
+    datagrams: list[Datagram]
+    fetches: list[Fetch]
     sampling: Sampling
     captures: list[Capture]
     radios: list[Radio]

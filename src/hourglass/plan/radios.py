@@ -176,8 +176,9 @@ def _capabilities(cell: Wifi) -> Iterator[str]:
     if cell.standard != "n" and cell.band == "5GHz":
         yield "ieee80211ac=1"
         yield from _wide("vht", centre, width)
-        if short and centre:
-            yield "vht_capab=[SHORT-GI-80]"
+        # Without a length hostapd announces aggregates of 8 KB at most, whatever the chip can (802.11ax's own
+        # exponent it takes from the driver).
+        yield f"vht_capab=[MAX-A-MPDU-LEN-EXP7]{'[SHORT-GI-80]' * bool(short and centre)}"
     if cell.standard == "ax":
         yield "ieee80211ax=1"
         yield from _wide("he", centre, width)

@@ -15,13 +15,15 @@ from hourglass.results.stats import fairness as jain
 from hourglass.results.stats import short
 
 CONVENTION = "dot: mean goodput of one flow under load; bar: mean of the way; Jain's index: 1 is equal shares"
+SLOT_IN = 1.5
+"""Three bars of a run have their figures beside each other."""
 WAYS = {"upload": True, "download": False}
 
 
 def fairness(runs: Sequence[Run], labels: Sequence[str], path: Path) -> None:
     """Draws the runs into `path`: what each flow got, above the index of each way and of all flows."""
     shares = [_shares(run) for run in runs]
-    width = max(4.4, 1.0 + style.widest_in(labels) * len(runs))
+    width = max(4.4, 1.0 + max(SLOT_IN, style.widest_in(labels)) * len(runs))
     with style.figure(width, 5.2, path) as figure:
         top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
         for place, ways in enumerate(shares):

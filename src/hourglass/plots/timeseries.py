@@ -20,6 +20,7 @@ from hourglass.results.series import (
     tcp_rtt_ms,
 )
 from hourglass.results.stats import Floats
+from hourglass.results.traffic import delays_ms, times_ms
 
 NAMED_FLOWS = len(style.FLOWS)
 """Up to this number each flow has a colour and a name of its own; more are drawn grey."""
@@ -28,15 +29,22 @@ POINTS = 3000
 
 
 def timeseries(run: Run, path: Path) -> None:
-    """Draws the run into `path` (.png, .svg or .pdf): three panels under load, ping alone without."""
-    loaded = bool(run.plan["flows"])
-    heights = [1.25, 1, 1] if loaded else [1]
+    """Draws the run into `path` (.png, .svg or .pdf): goodput and TCP RTT where there are flows, pings, and a panel for
+    one-way streams and for fetches where there are some."""
+    flows, streams, clients = (run.plan.get(kind, []) for kind in ("flows", "datagrams", "fetches"))
+    loaded = bool(flows or streams)
+    heights = [*([1.25, 1] if flows else []), 1, *([1] if streams else []), *([1] if clients else [])]
     with style.figure(9, 1.5 + 2.0 * len(heights), path) as figure:
         panels = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
-        if loaded:
-            _goodput(panels[0], run)
-            _rtt(panels[1], run)
-        _ping(panels[-1], run)
+        left = iter(panels)
+        if flows:
+            _goodput(next(left), run)
+            _rtt(next(left), run)
+        _ping(next(left), run)
+        if streams:
+            _traffic(next(left), {one["name"]: delays_ms(run, one["id"]) for one in streams}, "one-way delay (ms)")
+        if clients:
+            _traffic(next(left), {one["name"]: times_ms(run, one["id"]) for one in clients}, "time of a fetch (ms)")
         for axes in panels:
             _frame(axes, run, loaded)
         panels[-1].set_xlabel("test time (s)")
@@ -78,11 +86,28 @@ def _ping(axes: Axes, run: Run) -> None:
         seen.append(series.values)
         axes.plot(series.t_s, series.values, color=colour, linewidth=1.1, marker=".", markersize=2.5, label=name)
         _one_way(axes, run, probe["id"], colour, name)
-        if lost.any():
-            axes.plot(series.t_s[lost], np.full(lost.sum(), 0.02), "x", color=colour, markersize=4, clip_on=False,
-                      transform=axes.get_xaxis_transform(), label=f"{name} lost ({lost.sum()})")  # fmt: skip
+        _losses(axes, series.t_s[lost], colour, name)
     axes.set_ylabel("ping RTT, one way (ms)" if seen_one_way(run) else "ping RTT (ms)")
     _scale(axes, np.concatenate(seen))
+
+
+def _traffic(axes: Axes, found: dict[str, Series], unit: str) -> None:
+    """Streams of packets or fetches as dots, their losses at the foot."""
+    for place, (name, series) in enumerate(found.items()):
+        colour, lost = style.FLOWS[place % len(style.FLOWS)], np.isnan(series.values)
+        shown = _thinned(Series(series.t_s[~lost], series.values[~lost]))
+        axes.plot(shown.t_s, shown.values, ".", color=colour, markersize=2.5, label=name)
+        _losses(axes, series.t_s[lost], colour, name)
+    axes.set_ylabel(unit)
+    _scale(axes, np.concatenate([series.values for series in found.values()]))
+
+
+def _losses(axes: Axes, t_s: Floats, colour: str, name: str) -> None:
+    """Crosses at the foot of the panel."""
+    if t_s.size:
+        shown = _thinned(Series(t_s, t_s)).t_s
+        axes.plot(shown, np.full(shown.size, 0.02), "x", color=colour, markersize=4, clip_on=False,
+                  transform=axes.get_xaxis_transform(), label=f"{name} lost ({t_s.size})")  # fmt: skip
 
 
 def _one_way(axes: Axes, run: Run, probe: int, colour: str, name: str) -> None:

@@ -18,9 +18,19 @@ Key = tuple[str, ...]
 
 
 def command(run: Run) -> str:
-    """`hourglass run …` with the kernel and seed of the run."""
+    """`hourglass run …` with the kernel and seed of the run; of a file of Flent's, what measures the like again."""
+    if run.info["engine"] == "flent":
+        return _flent(run.scenario)
     short = _short(run.scenario)
     return short if short else f"hourglass run {shlex.quote(str(run.path / SCENARIO_FILE))}"
+
+
+def _flent(scenario: dict[str, Any]) -> str:
+    test = scenario["test"]
+    words = ["flent", test["name"], *(word for host in test["hosts"] for word in ("-H", str(host))),
+             "-l", f"{test['length']:g}", "-s", f"{test['step']:g}", "-t", scenario["name"],
+             *(word for key, value in test["parameters"].items() for word in ("--te", f"{key}={value}"))]  # fmt: skip
+    return " ".join(shlex.quote(word) for word in words)
 
 
 @cache

@@ -21,6 +21,7 @@ from hourglass.results.series import (
     tcp_rtt_ms,
 )
 from hourglass.results.stats import Floats
+from hourglass.results.traffic import delays_ms, times_ms
 
 MOST_POINTS = 1500
 """Of one series: more than a wide screen has columns."""
@@ -34,7 +35,14 @@ QUANTILES = 200
 
 def share_of_page(runs: list[Run]) -> int:
     """How many points a series may have, so that the page stays small whatever is on it."""
-    series = sum(2 * min(len(run.plan["flows"]), SHOWN_FLOWS) + 1 + 3 * len(run.plan["probes"]) for run in runs)
+    series = sum(
+        2 * min(len(run.plan["flows"]), SHOWN_FLOWS)
+        + 1
+        + 3 * len(run.plan["probes"])
+        + len(run.plan.get("datagrams", []))
+        + len(run.plan.get("fetches", []))
+        for run in runs
+    )
     return max(LEAST_POINTS, min(MOST_POINTS, PAGE_POINTS // max(series, 1)))
 
 
@@ -54,13 +62,13 @@ def thinned(series: Series, most: int) -> Series:
 
 def charts(run: Run, most: int) -> dict[str, Any]:
     """The time series of one run, a list of charts on one time axis, and where the load was (s)."""
-    loaded = bool(run.plan["flows"])
+    loaded = bool(run.plan["flows"] or run.plan.get("datagrams"))
     window = loaded_window(run)
-    made = [_goodput(run, most), _rtt(run, most)] if loaded else []
+    made = [_goodput(run, most), _rtt(run, most)] if run.plan["flows"] else []
     return {
         "end": run.plan["end_ns"] / NS_PER_S,
         "window": [window.start_ns / NS_PER_S, window.end_ns / NS_PER_S] if loaded else None,
-        "charts": [*made, _ping(run, most)],
+        "charts": [*made, _ping(run, most), *_traffic(run, most)],
     }
 
 
@@ -85,15 +93,33 @@ def _note(flows: list[Any]) -> str:
 def _ping(run: Run, most: int) -> dict[str, Any]:
     series = []
     for probe in run.plan["probes"]:
-        sent = ping_ms(run, probe["id"])
-        lost = np.isnan(sent.values)
-        made = _series(probe["name"], thinned(Series(sent.t_s[~lost], sent.values[~lost]), most))
-        series.append(made | ({"lost": _short(sent.t_s[lost], 6)} if lost.any() else {}))
+        series.append(_with_losses(probe["name"], ping_ms(run, probe["id"]), most))
         for way in ("up", "down"):
             part = one_way_ms(run, probe["id"], way)
             if part.values.size:
                 series.append(_series(f"{probe['name']} one way {way}", thinned(part, most)) | {"dash": True})
     return {"title": "Ping", "unit": "ms", "step": False, "series": series, "note": ""}
+
+
+def _traffic(run: Run, most: int) -> list[dict[str, Any]]:
+    """One-way streams and fetches, where there are some."""
+    kinds = (
+        ("One-way delay", [(one["name"], delays_ms(run, one["id"])) for one in run.plan.get("datagrams", [])]),
+        ("Time of a fetch", [(one["name"], times_ms(run, one["id"])) for one in run.plan.get("fetches", [])]),
+    )
+    return [
+        {"title": title, "unit": "ms", "step": False, "series": [_with_losses(*one, most) for one in found], "note": ""}
+        for title, found in kinds
+        if found
+    ]
+
+
+def _with_losses(name: str, series: Series, most: int) -> dict[str, Any]:
+    """A series with the times of what was lost beside it."""
+    lost = np.isnan(series.values)
+    made = _series(name, thinned(Series(series.t_s[~lost], series.values[~lost]), most))
+    times = thinned(Series(series.t_s[lost], series.t_s[lost]), most).t_s
+    return made | ({"lost": _short(times, 6)} if lost.any() else {})
 
 
 def _series(name: str, series: Series) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hourglass.results.compare import Cell, Row
-from hourglass.results.stats import short
+from hourglass.results.stats import known_sum, short
 
 PERCENTILES = ("p10", "p50", "p90", "p99")
 NOTHING = "\u2013"
@@ -35,7 +35,7 @@ def flow_rows(summary: dict[str, Any]) -> list[tuple[str, str, list[Figure]]]:
     if len(rows) > 1:
         totals = summary["totals"]
         rows.append(("all", "", totals["upload_mbps"] + totals["download_mbps"],
-                     sum(f["retransmits"] for f in summary["flows"]), summary["tcp_rtt_ms"]))  # fmt: skip
+                     known_sum([f["retransmits"] for f in summary["flows"]]), summary["tcp_rtt_ms"]))  # fmt: skip
     return [
         (name, cc, [number(rate), number(retrans), *(number(rtt[p]) for p in PERCENTILES)])
         for name, cc, rate, retrans, rtt in rows
@@ -46,6 +46,52 @@ def ping_rows(summary: dict[str, Any]) -> list[tuple[str, list[Figure]]]:
     """(probe, figures) of each probe."""
     keys = (*PERCENTILES, "max", "n", "lost")
     return [(probe, [number(rtt[key]) for key in keys]) for probe, rtt in summary["ping_ms"].items()]
+
+
+def datagram_rows(summary: dict[str, Any]) -> list[tuple[str, list[Figure]]]:
+    """(stream, figures) of each one-way stream; MOS is a dash for what is no telephone."""
+    return [
+        (one["id"], [number(one["goodput_mbps"]), *(number(one["owd_ms"][p]) for p in PERCENTILES),
+                     *(number(one.get(key)) for key in ("jitter_ms", "sent", "lost", "mos"))])
+        for one in summary["datagrams"]
+    ]  # fmt: skip
+
+
+def fetch_rows(summary: dict[str, Any]) -> list[tuple[str, str, list[Figure]]]:
+    """(client, size, figures) of all fetches and of each size."""
+    keys = (*PERCENTILES, "max", "n")
+    return [
+        (one["id"], size, [number(times[key]) for key in keys])
+        for one in summary["fetches"]
+        for size, times in [("all", one["done_ms"]), *one["by_bytes"].items()]
+    ]
+
+
+def ping_layer_rows(summary: dict[str, Any]) -> list[tuple[str, str, str, list[Figure]]]:
+    """(probe, node, layer, figures) of the layers that take a probe's round trips time."""
+    return [
+        (
+            probe,
+            node,
+            layer,
+            [*(number(one[key]) for key in ("mean", "p50", "p99")), number(round(100 * one["share"], 3))],
+        )
+        for probe, nodes in (summary.get("ping_layers_ms") or {}).items()
+        for node, layers in nodes.items()
+        for layer, one in layers.items()
+        if one.get("mean")
+    ]
+
+
+def reason_rows(summary: dict[str, Any]) -> list[tuple[str, str, str, str, int]]:
+    """(node, device, place, the kernel's reason, packets) of all drops that the probe saw."""
+    return [
+        (node, device, place, reason, packets)
+        for node, devices in (summary.get("drops_by_reason") or {}).items()
+        for device, places in devices.items()
+        for place, reasons in places.items()
+        for reason, packets in reasons.items()
+    ]
 
 
 def drop_rows(summary: dict[str, Any]) -> list[tuple[str, str, list[int]]]:

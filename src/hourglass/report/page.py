@@ -2,8 +2,6 @@
 """Puts the page together: figures, comparison and data into the template, with style, script and charting library."""
 
 import json
-import re
-from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from hourglass.errors import HourglassError
-from hourglass.report import data, figures
+from hourglass.report import data, figures, library
 from hourglass.report.command import command
 from hourglass.report.topology import topology
 from hourglass.results.bootstrap import MIN_BLOCKS
@@ -25,16 +23,18 @@ OPEN_RUNS = 1
 """Up to so many runs are shown opened."""
 
 
-def write(runs: list[Run], path: Path) -> None:
-    """Writes the page about the runs to `path`. Raises `HourglassError` when it cannot be written."""
-    text = page(runs)
+def write(runs: list[Run], path: Path, cache: Path | None = None) -> None:
+    """Writes the page about the runs to `path`. Raises `HourglassError` when it cannot be written.
+
+    `cache`: a folder where the charting library, which takes seconds to make, is kept for the next page."""
+    text = page(runs, cache)
     try:
         path.write_text(text, "utf-8")
     except OSError as error:
         raise HourglassError(f"{path}: the report cannot be written: {error.strerror}") from error
 
 
-def page(runs: list[Run]) -> str:
+def page(runs: list[Run], cache: Path | None = None) -> str:
     """The page about the runs; the first is the one the others are held against."""
     assert runs, "a report of no runs"
     names = _names(runs)
@@ -46,6 +46,7 @@ def page(runs: list[Run]) -> str:
     return _environment().from_string(_file("page.html.j2")).render(
         title=_title(runs),
         runs=[_run(run, name, place) for place, (run, name) in enumerate(zip(runs, names, strict=True))],
+        lead=_lead(runs),
         opened=len(runs) <= OPEN_RUNS,
         columns=[(row.figure, row.unit) for row in rows],
         table=[figures.held_against(rows, place) for place in range(len(runs))],
@@ -56,8 +57,22 @@ def page(runs: list[Run]) -> str:
         data=[_json(data.charts(run, most)) for run in runs],
         style=Markup(_file("report.css")),
         script=Markup(_file("report.js")),
-        library=_library(),
+        library=Markup(library.text(cache)),
     )  # fmt: skip
+
+
+def foreign(run: Run) -> bool:
+    """Whether the run was measured by Flent."""
+    return bool(run.info["engine"] == "flent")
+
+
+def _lead(runs: list[Run]) -> str:
+    """How many runs of which kind."""
+    measured = sum(foreign(run) for run in runs)
+    own = len(runs) - measured
+    parts = [f"{own} run{'s' if own > 1 else ''} of the real Linux network stack in virtual time"] if own else []
+    parts += [f"{measured} file{'s' if measured > 1 else ''} measured by Flent"] if measured else []
+    return f"{' and '.join(parts)}."
 
 
 def _names(runs: list[Run]) -> list[str]:
@@ -90,10 +105,15 @@ def _run(run: Run, name: str, place: int) -> dict[str, Any]:
         "flows": figures.flow_rows(summary),
         "pings": figures.ping_rows(summary),
         "drops": figures.drop_rows(summary),
+        "reasons": figures.reason_rows(summary),
+        "ping_layers": figures.ping_layer_rows(summary),
+        "datagrams": figures.datagram_rows(summary),
+        "fetches": figures.fetch_rows(summary),
         "totals": {key: figures.number(value) for key, value in summary["totals"].items()},
         "anatomy": figures.anatomy(summary),
         "topology": Markup(topology(scenario)),
         "command": command(run),
+        "repeats": "Measured by Flent; this measures the like" if foreign(run) else "Repeat it, byte by byte",
     }
 
 
@@ -104,7 +124,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     facts = [
         ("test", f"{test['name']}, {test['length']:g} s under load, {test['delay']:g} s before and after"),
         ("kernel", f"Linux {summary['kernel']}, {summary['engine']} engine"),
-        ("seed", str(summary["seed"])),
+        *([] if foreign(run) else [("seed", str(summary["seed"]))]),
     ]
     facts += [(key, str(stack[key])) for key in ("cc", "qdisc", "tsq", "gso") if key in stack]
     if "pacing" in stack:
@@ -127,12 +147,3 @@ def _json(value: Any) -> Markup:
 
 def _file(name: str) -> str:
     return resources.files("hourglass.report").joinpath(name).read_text("utf-8")
-
-
-@cache
-def _library() -> Markup:
-    """Vega, Vega-Lite and vega-embed as one script."""
-    import vl_convert
-
-    bundle = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # its stub knows no default
-    return Markup(re.sub(r"</(?=script)", r"<\\/", bundle, flags=re.IGNORECASE))

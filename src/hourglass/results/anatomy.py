@@ -42,6 +42,8 @@ def window_sums(run: "Run", window: Window) -> pl.DataFrame:
 
 def layers_ms(run: "Run", window: Window) -> Anatomy:
     """The anatomy of the flows' data packets."""
+    if run.layer_totals.is_empty():
+        return {}
     flows = [flow["name"] for flow in run.plan["flows"]]
     sums = window_sums(run, window).filter(pl.col("data") & pl.col("stream").cast(pl.String).is_in(flows))
     nodes = sums.group_by("node").agg(pl.col("packets", *COLUMNS).sum())
@@ -53,6 +55,8 @@ def layers_ms(run: "Run", window: Window) -> Anatomy:
 
 def ping_layers_ms(run: "Run", window: Window) -> dict[str, Anatomy]:
     """{probe: the anatomy of its round trips}."""
+    if run.layer_totals.is_empty():
+        return {probe["name"]: {} for probe in run.plan["probes"]}
     sums = window_sums(run, window)
     found = {}
     for probe in run.plan["probes"]:

@@ -21,7 +21,8 @@ from hourglass.results.bootstrap import Statistic, draws, interval, statistic_of
 from hourglass.results.probe import LAYERS
 from hourglass.results.run import Run
 from hourglass.results.series import NS_PER_S, Series, goodput_total, is_upload, loaded_window, ping_ms, tcp_rtt_ms
-from hourglass.results.stats import Floats, rounded
+from hourglass.results.stats import Floats, known_sum, rounded
+from hourglass.results.traffic import delays_ms, times_ms
 
 BLOCK_S = 1.0
 SEED = 1
@@ -61,6 +62,7 @@ def compare(runs: list[Run]) -> list[Row]:
     ]
     for probe in dict.fromkeys(probe["name"] for run in runs for probe in run.plan["probes"]):
         rows += _ping_rows(runs, probe)
+    rows += _traffic_rows(runs)
     rows += _wifi_rows(runs)
     rows += _layer_rows(runs)
     return [row for row in rows if any(cell.value is not None for cell in row.cells)]
@@ -75,6 +77,57 @@ def _ping_rows(runs: list[Run], probe: str) -> list[Row]:
         _plain(runs, f"ping {probe} p99", "ms", figure("p99")),
         _plain(runs, f"ping {probe} lost", "packets", figure("lost")),
     ]
+
+
+def _traffic_rows(runs: list[Run]) -> list[Row]:
+    """One-way streams and fetches: medians, tails, losses, and how a call sounds."""
+
+    def figure(kind: str, name: str, *keys: str) -> Callable[[Run], float | None]:
+        def value(run: Run) -> float | None:
+            found: Any = next((one for one in run.summary[kind] if one["id"] == name), {})
+            for key in keys:
+                found = (found or {}).get(key)
+            return found  # type: ignore[no-any-return]
+
+        return value
+
+    def named(kind: str) -> dict[str, None]:
+        return dict.fromkeys(one["id"] for run in runs for one in run.summary[kind])
+
+    rows = []
+    for name in named("datagrams"):
+        rows += [
+            _plain(runs, f"{name} goodput", "Mbit/s", figure("datagrams", name, "goodput_mbps")),
+            _row(runs, f"{name} one way p50", "ms", lambda run, name=name: _one_way(run, name), "median"),  # type: ignore[misc]
+            _plain(runs, f"{name} one way p99", "ms", figure("datagrams", name, "owd_ms", "p99")),
+            _plain(runs, f"{name} jitter", "ms", figure("datagrams", name, "jitter_ms")),
+            _plain(runs, f"{name} lost", "packets", figure("datagrams", name, "lost")),
+            _plain(runs, f"{name} MOS", "", figure("datagrams", name, "mos")),
+        ]
+    for name in named("fetches"):
+        rows += [
+            _row(runs, f"{name} done p50", "ms", lambda run, name=name: _fetched(run, name), "median"),  # type: ignore[misc]
+            _plain(runs, f"{name} done p99", "ms", figure("fetches", name, "done_ms", "p99")),
+            _plain(runs, f"{name} unfinished", "fetches", figure("fetches", name, "unfinished")),
+        ]
+    return rows
+
+
+def _one_way(run: Run, name: str) -> Series | None:
+    """The delays of the packets of a stream that arrived in the window, ms; None when the run has no such stream."""
+    found = [one["id"] for one in run.plan.get("datagrams", []) if one["name"] == name]
+    return _there(delays_ms(run, found[0]).within(loaded_window(run))) if found else None
+
+
+def _fetched(run: Run, name: str) -> Series | None:
+    """The completion times of a client's fetches in the window, ms; None when the run has no such client."""
+    found = [one["id"] for one in run.plan.get("fetches", []) if one["name"] == name]
+    return _there(times_ms(run, found[0]).within(loaded_window(run))) if found else None
+
+
+def _there(series: Series) -> Series:
+    known = ~np.isnan(series.values)
+    return Series(series.t_s[known], series.values[known])
 
 
 def _wifi_rows(runs: list[Run]) -> list[Row]:
@@ -134,16 +187,14 @@ def _goodput(run: Run, upload: bool) -> Series | None:
 
 def _retransmits(run: Run) -> int | None:
     flows = run.summary["flows"]
-    return sum(flow["retransmits"] for flow in flows) if flows else None
+    return known_sum([flow["retransmits"] for flow in flows]) if flows else None
 
 
 def _answered(run: Run, probe: str) -> Series | None:
     """The window's answered pings of a probe, ms; None when the run has no such probe."""
     for planned in run.plan["probes"]:
         if planned["name"] == probe:
-            sent = ping_ms(run, planned["id"]).within(loaded_window(run))
-            answered = ~np.isnan(sent.values)
-            return Series(sent.t_s[answered], sent.values[answered])
+            return _there(ping_ms(run, planned["id"]).within(loaded_window(run)))
     return None
 
 

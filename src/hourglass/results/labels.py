@@ -17,7 +17,7 @@ def labels(runs: list[Run]) -> list[str]:
     names = [str(run.scenario["name"]) for run in runs]
     if len(set(names)) == len(runs):
         return names
-    tellings = [told(run, runs) for run in runs]
+    tellings = told(runs)
     shared = len(set(names)) == 1
     found = [", ".join(parts if shared else [name, *parts]) for name, parts in zip(names, tellings, strict=True)]
     if len(set(found)) == len(runs) and max(map(len, tellings)) <= MOST_KEYS:
@@ -25,13 +25,12 @@ def labels(runs: list[Run]) -> list[str]:
     return [run.path.resolve().name for run in runs]
 
 
-def told(run: Run, runs: list[Run]) -> list[str]:
-    """The keys of a run's scenario that are not the same in all runs, as "key=value" with the key's last word."""
-    flat = [dict(_flatten(other.scenario)) for other in runs]
-    mine = dict(_flatten(run.scenario))
+def told(runs: list[Run]) -> list[list[str]]:
+    """Of each run the keys of its scenario that are not the same in all, as "key=value" with the key's last word."""
+    flat = [dict(_flatten(run.scenario)) for run in runs]
     keys = [key for key in dict.fromkeys(key for one in flat for key in one) if key[0] not in SAID_OTHERWISE]
     differing = [key for key in keys if any(one.get(key) != flat[0].get(key) for one in flat)]
-    return [f"{key[-1]}={mine.get(key, '-')}" for key in differing]
+    return [[f"{key[-1]}={one.get(key, '-')}" for key in differing] for one in flat]
 
 
 def _flatten(value: Any, key: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:

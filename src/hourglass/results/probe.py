@@ -57,8 +57,13 @@ SCHEMAS: dict[str, Schema] = {
                 "in_flight": pl.UInt64, "unmatched": pl.UInt64},
     "qdisc_stat": {"t_ns": pl.Int64, "node": pl.String, "device": pl.String, "handle": pl.String, "kind": pl.String,
                    "name": pl.String, "value": pl.Int64},
+    "datagram": {"t_ns": pl.Int64, "datagram": pl.UInt16, "seq": pl.UInt32, "owd_ns": pl.Int64,
+                 "refused": pl.Boolean},
+    "fetch": {"t_ns": pl.Int64, "fetch": pl.UInt16, "seq": pl.UInt32, "bytes": pl.UInt64, "first_ns": pl.Int64,
+              "done_ns": pl.Int64},
 }  # fmt: skip
-"""Columns of the tables that a kernel without the probe does not give (ARCHITECTURE.md, "The records")."""
+"""Columns of the tables that a run need not have written (ARCHITECTURE.md, "The records"): those that a kernel without
+the probe does not give, and those of traffic that not every test has."""
 
 
 def table(tables: dict[str, pl.DataFrame], name: str) -> pl.DataFrame:
@@ -69,12 +74,15 @@ def table(tables: dict[str, pl.DataFrame], name: str) -> pl.DataFrame:
 
 def named(frame: pl.DataFrame, plan: dict[str, Any]) -> pl.DataFrame:
     """With a column `stream` behind `flow` and `probe`: the flow's or probe's name in the plan, null of neither."""
-    names = {kind: {one["id"]: one["name"] for one in plan[f"{kind}s"]} for kind in ("flow", "probe")}
+    streams = {"flow": plan["flows"], "probe": [*plan["probes"], *plan.get("datagrams", [])]}
+    names = {kind: {one["id"]: one["name"] for one in found} for kind, found in streams.items()}
     kinds = [kind for kind in names if kind in frame.columns]
     if not kinds:
         return frame
     kind_of = pl.Enum(list(dict.fromkeys(name for kind in names.values() for name in kind.values())))
     found = [pl.col(kind).replace_strict(names[kind], default=None, return_dtype=kind_of) for kind in kinds]
+    if frame.is_empty():
+        found = [pl.lit(None, dtype=kind_of)]
     place = 1 + max(frame.columns.index(kind) for kind in kinds)
     order = [*frame.columns[:place], "stream", *frame.columns[place:]]
     return frame.with_columns(pl.coalesce(found).alias("stream")).select(order)
@@ -105,7 +113,7 @@ def long(packets: pl.DataFrame) -> pl.DataFrame:
 
 def path_order(packets: pl.DataFrame, plan: dict[str, Any]) -> list[str]:
     """The plan's nodes in the order in which packets to the server pass them, then those that none passed."""
-    streams = [*plan["flows"], *plan["probes"]]
+    streams = [*plan["flows"], *plan["probes"]]  # every test has pings
     ends = (streams[0]["client"], streams[0]["server"]) if streams else ("", "")
     visits = packets.filter(pl.col("way") == "up").group_by("node").agg(pl.col("visit").mean()).sort("visit", "node")
     seen = [node for node in visits["node"] if node not in ends]

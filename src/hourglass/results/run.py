@@ -17,10 +17,11 @@ class Run:
     """One finished run.
 
     The record tables (columns and units: ARCHITECTURE.md, "The records") are `tcp`, `pings`, `devices`, `qdisc`,
-    `qdisc_stats`, `ethtool`, `flows`, `facts`, `radios`, `stations` (the tables `radio` and `station`), and from the
-    probe `packets`, `layer_totals` (the table `layer`), `queues`, `drops`, `balance`. Wherever there is a `flow` or
-    `probe`, a column `stream` has its name. What a kernel without the probe does not write is an empty frame with the
-    right columns; any other table that was not written is empty and has none. `layers` is `packets` in long form,
+    `qdisc_stats`, `ethtool`, `flows`, `facts`, `radios`, `stations`, `datagrams`, `fetches` (the tables `radio`,
+    `station`, `datagram`, `fetch`), and from the probe `packets`, `layer_totals` (the table `layer`), `queues`,
+    `drops`, `balance`. Wherever there is a `flow` or `probe`, a column `stream` has its name. What need not be there
+    is an empty frame with the right columns; any other table that was not written is empty and has none. `layers` is
+    `packets` in long form,
     computed when asked for.
     """
 
@@ -108,6 +109,16 @@ class Run:
     @cached_property
     def balance(self) -> pl.DataFrame:
         return self._table("balance")
+
+    @cached_property
+    def datagrams(self) -> pl.DataFrame:
+        """One-way packets: `t_ns, datagram, seq, owd_ns` (null: lost), `refused` (by the sender's socket)."""
+        return self._table("datagram")
+
+    @cached_property
+    def fetches(self) -> pl.DataFrame:
+        """Fetches: `t_ns, fetch, seq, bytes`, and since `t_ns`: `first_ns` (byte), `done_ns` (null: not finished)."""
+        return self._table("fetch")
 
     @cached_property
     def devices(self) -> pl.DataFrame:

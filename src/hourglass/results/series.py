@@ -51,8 +51,8 @@ class Series:
 
 
 def loaded_window(run: "Run") -> Window:
-    """[delay, delay + length] of the scenario's test; the whole run when the plan has no flow (`ping`)."""
-    if not run.plan["flows"]:
+    """[delay, delay + length] of the scenario's test; the whole run when the plan sends nothing but pings (`ping`)."""
+    if not run.plan["flows"] and not run.plan.get("datagrams"):
         return Window(0, int(run.plan["end_ns"]))
     test = run.scenario["test"]
     start_ns = round(test["delay"] * NS_PER_S)
@@ -103,6 +103,16 @@ def _sides(tcp: pl.DataFrame) -> dict[tuple[int | None, bool], pl.DataFrame]:
 
 def _payload(run: "Run", flow: int) -> tuple[Floats, Floats]:
     """(t_ns, payload bytes so far): what the receiver got, or without its samples what the sender saw acked."""
+    known = _PAYLOADS.setdefault(run, {})
+    if flow not in known:
+        known[flow] = _find_payload(run, flow)
+    return known[flow]
+
+
+_PAYLOADS: "WeakKeyDictionary[Run, dict[int, tuple[Floats, Floats]]]" = WeakKeyDictionary()
+
+
+def _find_payload(run: "Run", flow: int) -> tuple[Floats, Floats]:
     if run.tcp.is_empty():
         return np.empty(0), np.empty(0)
     for sender, column in ((False, "bytes_received"), (True, "bytes_acked")):
@@ -153,12 +163,14 @@ def tcp_rtt_ms(run: "Run", flow: int | None = None) -> Series:
     return Series(samples.t_s[measured], samples.values[measured])
 
 
-def retransmits(run: "Run", flow: int, window: Window) -> int:
-    """Segments the sender retransmitted within the window (difference of `tcpi_total_retrans`)."""
+def retransmits(run: "Run", flow: int, window: Window) -> int | None:
+    """Segments the sender retransmitted within the window (difference of `tcpi_total_retrans`); None: not known."""
     if run.tcp.is_empty():
-        return 0
+        return None
     counts = _series(_side(run, flow, True, "total_retrans"), "total_retrans", 1)
     known = ~np.isnan(counts.values)
+    if not known.any():
+        return None
     counts = Series(counts.t_s[known], counts.values[known])
     before, upto = (counts.values[counts.t_s <= end / NS_PER_S] for end in (window.start_ns, window.end_ns))
     return int(upto[-1] if upto.size else 0) - int(before[-1] if before.size else 0)

@@ -38,6 +38,12 @@ def statistics(values: npt.ArrayLike) -> Statistics:
     return result | {"max": rounded(sample.max()), "mean": rounded(sample.mean())}
 
 
+def known_sum(counts: Sequence[int | None]) -> int | None:
+    """The sum; None when one of them is not known."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
 def fairness(shares: Sequence[float]) -> float | None:
     """Jain's index (Σx)² / (n · Σx²): 1 = all equal, 1/n = one has everything. None when nobody got anything."""
     squares = sum(share * share for share in shares)

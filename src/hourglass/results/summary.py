@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from hourglass.results import traffic
 from hourglass.results.anatomy import drops_by_reason, layers_ms, ping_layers_ms
 from hourglass.results.run import Run
 from hourglass.results.series import (
@@ -49,6 +50,8 @@ def summarize(run: Run) -> dict[str, Any]:
         "flows": [_flow(run, flow, goodput, window) for flow, goodput in zip(run.plan["flows"], goodputs, strict=True)],
         "tcp_rtt_ms": statistics(tcp_rtt_ms(run).within(window).values),
         "ping_ms": {probe["name"]: _ping(run, probe["id"], window) for probe in run.plan["probes"]},
+        "datagrams": traffic.datagrams(run, window),
+        "fetches": traffic.fetches(run, window),
         "wifi": wifi(run, window),
         "drops": drops(run),
         "drops_by_reason": drops_by_reason(run),

@@ -7,7 +7,8 @@ testbed.py    nodes, links, shapers; trace.py their traces    check.py      what
 wifi.py       Wi-Fi cells; cells.py what they must agree on
 stack.py      cc, tsq, gso, pacing, qdisc, sysctl             blame.py      errors as one line each
 values.py     types of single values; units.py quantities     reference.py  docs/scenario.md
-tests.py, vocabulary.py   the tests, and the kernel's names   paths.py      where built-ins lie
+tests.py      the tests; parameters.py, marks.py theirs      paths.py      where built-ins lie
+vocabulary.py the kernel's names
 """
 
 from hourglass.scenario.load import builtin, load, presets

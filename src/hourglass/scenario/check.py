@@ -5,15 +5,13 @@ that depend on others."""
 from collections import Counter
 from collections.abc import Iterable
 from ipaddress import ip_interface
-from typing import Any
 
-from hourglass.scenario import cells
+from hourglass.scenario import cells, parameters
 from hourglass.scenario.blame import refusal
 from hourglass.scenario.model import Scenario, Test
 from hourglass.scenario.stack import STACK_KEYS
 from hourglass.scenario.suggest import closest
 from hourglass.scenario.testbed import LINKS_MAX, NODES_MAX, REORDER_DELAY_NS, Link, Node, Testbed
-from hourglass.scenario.tests import STREAM_PARAMETERS, TESTS
 from hourglass.scenario.values import Place
 from hourglass.scenario.wifi import Competing
 
@@ -158,7 +156,16 @@ def _resolve_test(test: Test, nodes: tuple[Node, ...]) -> Test:
         raise refusal("test.server", server, "is the client: name two nodes")
     if test.step > test.length:
         raise refusal("test.step", test.step, f"at most the test's length, {test.length} s")
-    rest = {"competing": _resolve_competing(test.competing, server, names)} | _resolve_flows(test)
+    others = [name for name in hosts if name != client]
+    rest = {"competing": _resolve_competing(test.competing, server, names)} | parameters.resolve(test, others)
+    for host in rest.get("hosts") or ():
+        _check_node("test.hosts", host, names)
+        if host == client:
+            raise refusal("test.hosts", host, "is the client: name the others")
+    if rest.get("hosts"):
+        if test.server and test.server != rest["hosts"][0]:
+            raise refusal("test.server", test.server, f"is the first of test.hosts, {rest['hosts'][0]}; leave it out")
+        server = rest["hosts"][0]
     return test.model_copy(update={"client": client, "server": server} | rest)
 
 
@@ -172,23 +179,3 @@ def _resolve_competing(competing: tuple[Competing, ...], server: str, names: lis
         if one.client == one.server:
             raise refusal(f"{key}.server", one.server, "is the client: name two nodes")
     return resolved
-
-
-def _resolve_flows(test: Test) -> dict[str, Any]:
-    """The parameters of the test at hand; refuses those of others."""
-    kind = TESTS[test.name]
-    streams = {key: getattr(test, key) for key in STREAM_PARAMETERS}
-    for key, value in streams.items():
-        if value is not None and key not in kind.parameters:
-            raise refusal(f"test.{key}", value, f"the test {test.name} has no such parameter")
-    if not kind.loaded:
-        for key in ("flow_cc", "stream_delays"):
-            if getattr(test, key):
-                raise refusal(f"test.{key}", list(getattr(test, key)), f"the test {test.name} has no flows")
-        if test.delay and "delay" in test.model_fields_set:
-            raise refusal("test.delay", test.delay, f"the test {test.name} has no flows to wait for")
-        return {"delay": 0}
-    for late in test.stream_delays:
-        if late >= test.length:
-            raise refusal("test.stream_delays", late, f"less than the test's length, {test.length} s")
-    return {key: value if value is not None else 1 for key, value in streams.items() if key in kind.parameters}

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, PlainValidator
 
+from hourglass.scenario.marks import CcNames, Directions, Labels, Marking, Markings, Sizes, UdpRate, words
 from hourglass.scenario.stack import Stack
 from hourglass.scenario.table import Rows, Table
 from hourglass.scenario.testbed import Testbed
@@ -35,6 +36,8 @@ from hourglass.scenario.wifi import Competing
 
 Snaplen = Annotated[int, integer(0, 65535, "bytes"), Kind("integer", "B")]
 Streams = Annotated[int, integer(1, 1000, "flows"), Kind("integer")]
+Payload = Annotated[int, integer(4, 65_507, "bytes"), Kind("integer", "B")]
+Workers = Annotated[int, integer(1, 100, "fetches at a time"), Kind("integer")]
 Seed = Annotated[int, integer(0, 2**63 - 1, ""), Kind("integer")]
 TestName = Annotated[str, PlainValidator(one_of(tuple(TESTS), "A test")), Kind("name")]
 Length = Annotated[
@@ -47,6 +50,16 @@ def _delays(value: object) -> tuple[Number, ...]:
 
 
 Delays = Annotated[tuple[Number, ...], PlainValidator(_delays), LIST, Kind("list of numbers", "s")]
+
+
+def _hosts(value: object) -> tuple[str, ...]:
+    named = [one for one in words(value, "nodes") if isinstance(one, str)]
+    if len(set(named)) != len(words(value, "nodes")):
+        raise ValueError("names of nodes, each once")
+    return tuple(named)
+
+
+NodeNames = Annotated[tuple[str, ...], PlainValidator(_hosts), LIST, Kind("list of nodes")]
 
 
 class Test(Table):
@@ -67,6 +80,36 @@ class Test(Table):
     download_streams: Streams | None = Field(
         default=None, description="Flows from server to client; tcp_ndown and rrul_be_nflows, default 1."
     )
+    bidir_streams: Streams | None = Field(default=None, description="Flows each way; rrul_var, default 1.")
+    hosts: NodeNames | None = Field(
+        default=None, description="The servers of rtt_fair; default: every host but the client. `server` is the first."
+    )
+    markings: Markings | None = Field(
+        default=None, description="Marks of the flows; one of fewer marks than flows is CS0. Plain flows and hosts."
+    )
+    labels: Labels | None = Field(
+        default=None, description="Names of the flows; rrul_var and rtt_fair_var, default N (MARK), or BE."
+    )
+    ping_labels: Labels | None = Field(default=None, description="Names of the pings; rtt_fair_var, default ICMP.")
+    cc_algos: CcNames | None = Field(
+        default=None, description="Congestion controls of the flows, stream by stream, both ways of one alike."
+    )
+    tcp_cong_control: CcNames | None = Field(
+        default=None, description="Congestion control of all flows of the test, or [up, down]; default: stack.cc."
+    )
+    data_directions: Directions | None = Field(
+        default=None, description="Which flows there are with each host; rtt_fair_var_mixed, default ud."
+    )
+    udp_bandwidth: UdpRate | None = Field(default=None, description="UDP payload; udp_flood, default 1mbit.")
+    udp_pktsize: Payload | None = Field(default=None, description="UDP payload of a packet; udp_flood, default 1470.")
+    voip_marking: Marking | None = Field(default=None, description="Mark of the voip stream, default CS0.")
+    http_sizes: Sizes | None = Field(
+        default=None, description="What is fetched in turn; http, default 10KB, 100KB, 1MB."
+    )
+    http_interval: PositiveSeconds | None = Field(
+        default=None, description="The next fetch begins so long after the last began, or when that is done; 0.2."
+    )
+    http_workers: Workers | None = Field(default=None, description="Clients that fetch at the same time, default 1.")
     length: Length = Field(default=30, description="How long the flows send.")
     delay: Seconds = Field(
         default=5, description="How long there are pings alone, before the flows and after them; 0 for the test ping."

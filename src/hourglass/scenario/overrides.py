@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hourglass.scenario.blame import dotted, refusal
-from hourglass.scenario.tests import STREAM_PARAMETERS, TESTS
+from hourglass.scenario.tests import PARAMETERS, TESTS
 
 _PART = re.compile(r'"([^"]*)"|([^."=]+)')
 _TEXT_KEYS = (["kernel"], ["name"], ["description"])
@@ -82,7 +82,7 @@ def _forget_parameters(test: object, name: object) -> None:
     kind = TESTS.get(name) if isinstance(name, str) else None
     if not isinstance(test, dict) or kind is None:
         return
-    for key in STREAM_PARAMETERS:
+    for key in PARAMETERS:
         if key not in kind.parameters:
             test.pop(key, None)
     if not kind.loaded:

@@ -1,15 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tests, each declared once, as data: Flent's names, flows, marks and pings, and what can be set.
 
-Names and marks are those of Flent 2.3.0. `series` and `ping_series` say what a Flent file calls a flow and a ping.
+Names and marks are those of Flent 2.3.0. `series` and `ping` say what a Flent file calls a flow and a ping.
 Every test has the pings `icmp` and at least one of `udp …`, also those that have none in Flent.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Literal
 
 BE, CS1, CS5, EF, CS6 = 0, 8, 40, 46, 48
 """DSCP (RFC 2474, RFC 3246); Flent's BK is CS1."""
+
+MARKINGS = {
+    **{f"CS{i}": 8 * i for i in range(8)},
+    **{f"AF{i}{j}": 8 * i + 2 * j for i in range(1, 5) for j in range(1, 4)},
+    "VA": 44,
+    "EF": EF,
+    "LE": 1,
+}
+"""DSCP by name (RFC 2474, RFC 2597, RFC 3246, RFC 5865, RFC 8622)."""
+
+
+def marking_name(dscp: int) -> str:
+    """The name of a DSCP, or its number."""
+    return next((name for name, value in MARKINGS.items() if value == dscp), str(dscp))
+
 
 Way = Literal["upload", "download"]
 
@@ -24,12 +40,27 @@ class Stream:
     from_start: bool = False
 
 
+Rule = Callable[[int, int], str]
+"""A label of a stream from its place (from 0) and its DSCP."""
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """One flow each way per server. `count` servers, or all of `test.hosts` when None; `preset`: by parameter."""
+
+    count: int | None = None
+    preset: dict[str, tuple[object, ...]] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class TestKind:
     """`uploads` and `downloads`: the flows; how many plain ones; the name of the parameter that says how many; or 0.
 
-    `series`: a flow's name in a Flent file, of its way and label. `udp`: the UDP pings as (name, DSCP).
-    `idle_after`: whether pings go on for `delay` after the flows.
+    `label`: of plain flows. `hosts`: then there is one plain flow per host where `uploads` or `downloads` is not 0.
+    `series` and `ping`: names in a Flent file, of a flow's way and label and of a ping. `udp`: the UDP pings as (name,
+    DSCP); `udp_per_stream`: one more per plain flow. `idle_after`: whether pings go on for `delay` after the flows.
+    `flood`, `voip`, `http`: the other traffic.
+    `further`: parameters of this test alone.
     """
 
     __test__ = False
@@ -38,30 +69,85 @@ class TestKind:
     uploads: int | str | tuple[Stream, ...] = 0
     downloads: int | str | tuple[Stream, ...] = 0
     series: str = "TCP {way}::{label}"
+    ping: str = "Ping (ms) {name}"
     udp: tuple[tuple[str, int], ...] = (("udp", BE),)
+    udp_per_stream: bool = False
     idle_after: bool = True
+    label: Rule = lambda place, dscp: str(place + 1)
+    hosts: Hosts | None = None
+    flood: bool = False
+    voip: bool = False
+    http: bool = False
+    further: tuple[str, ...] = ()
 
     @property
-    def parameters(self) -> tuple[str, ...]:
-        """The stream parameters of the test."""
+    def counts(self) -> tuple[str, ...]:
+        """The parameters that say how many flows there are."""
         return tuple(dict.fromkeys(one for one in (self.uploads, self.downloads) if isinstance(one, str)))
 
     @property
+    def plain(self) -> bool:
+        """Whether it has flows that the test itself does not tell apart."""
+        return not self.hosts and any(one and not isinstance(one, tuple) for one in (self.uploads, self.downloads))
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """What can be set of this test and not of every one."""
+        names = [*self.counts, *self.further]
+        if self.hosts:
+            names.append("hosts")
+        if (self.hosts and not self.hosts.preset) or self.plain:
+            names += ["markings", "cc_algos"]
+        if (self.hosts and not self.hosts.preset) or self.udp_per_stream:
+            names.append("labels")
+        if self.hosts and not self.hosts.preset:
+            names.append("ping_labels")
+        if self.uploads or self.downloads:
+            names.append("tcp_cong_control")
+        traffic = ((self.flood, ("udp_bandwidth", "udp_pktsize")), (self.voip, ("voip_marking",)),
+                   (self.http, ("http_sizes", "http_interval", "http_workers")))  # fmt: skip
+        return (*names, *(name for has, own in traffic if has for name in own))
+
+    @property
     def loaded(self) -> bool:
-        """Whether it has flows at all."""
-        return bool(self.uploads or self.downloads)
+        """Whether there is something to wait `delay` for; the other traffic alone has the whole time for itself."""
+        return bool(self.uploads or self.downloads or self.flood)
 
     def flow_series(self, name: str) -> str:
-        """The name of flow "way::label" in a Flent file."""
+        """The name of flow "way::label" in a Flent file; a competing flow's is its own."""
         way, label = name.split("::", 1)
-        return self.series.format(way=way, label=label)
+        return self.series.format(way=way, label=label) if way in ("upload", "download") else f"TCP {name}"
 
     def ping_series(self, name: str) -> str:
         """The name of a ping in a Flent file: "icmp" is "Ping (ms) ICMP"."""
-        return f"Ping (ms) {name.replace('icmp', 'ICMP').replace('udp', 'UDP')}"
+        first, *rest = name.split(" ", 1)
+        shown = " ".join([first.upper() if first in ("icmp", "udp") else first, *rest])
+        return self.ping.format(name=shown)
 
 
-STREAM_PARAMETERS = ("upload_streams", "download_streams")
+PARAMETERS: dict[str, object] = {
+    "upload_streams": 1,
+    "download_streams": 1,
+    "bidir_streams": 1,
+    "hosts": (),
+    "markings": (),
+    "labels": (),
+    "ping_labels": (),
+    "cc_algos": (),
+    "tcp_cong_control": (),
+    "data_directions": (),
+    "udp_bandwidth": 10**6,
+    "udp_pktsize": 1470,
+    "voip_marking": BE,
+    "http_sizes": (10_000, 100_000, 1_000_000),
+    "http_interval": 0.2,
+    "http_workers": 1,
+}
+"""What some tests have and others do not, with defaults: those of Flent, and for UDP of its iperf (1 Mbit/s in packets
+of 1470 B). The web's are ours: an icon, a script, a picture."""
+
+VOIP_INTERVAL_S, VOIP_BYTES = 0.02, 172
+"""G.711 (ITU-T G.711, RFC 3551): 20 ms of 64 kbit/s are 160 B, with 12 B of RTP; Flent's voip sends the same."""
 
 _RRUL = (Stream("BE"), Stream("BK", CS1), Stream("CS5", CS5), Stream("EF", EF))
 _RRUL_BE = (Stream("BE"), Stream("BE2"), Stream("BE3"), Stream("BE4"))
@@ -82,6 +168,42 @@ def _versus(other: str, cc: str) -> TestKind:
         udp=(("udp BE", BE), ("udp CS1", CS1), ("udp CS6", CS6)),
     )
 
+
+_RTT_FAIR_LABELS = ("BE1", "BE2", "BK1", "BK2")
+
+
+def _rtt_fair(what: str, marks: tuple[int, ...], labels: tuple[str, ...], ways: str = "ud") -> TestKind:
+    """A fixed number of servers with fixed marks and labels."""
+    preset = {"markings": marks, "labels": labels, "ping_labels": tuple(f"ICMP{i + 1}" for i in range(len(labels)))}
+    return TestKind(
+        what,
+        uploads=1 if "u" in ways else 0,
+        downloads=1 if "d" in ways else 0,
+        series="TCP {way} {label}",
+        hosts=Hosts(len(labels), preset),
+        udp=(),
+    )
+
+
+def _rtt_fair_var(what: str, ways: str = "ud", further: tuple[str, ...] = ()) -> TestKind:
+    """As many servers as `test.hosts` names."""
+    return TestKind(
+        f"{what} with each of `hosts`.",
+        uploads=1 if "u" in ways else 0,
+        downloads=1 if "d" in ways else 0,
+        series="TCP {way} {label}",
+        hosts=Hosts(),
+        udp=(),
+        further=further,
+    )
+
+
+def _best_effort(count: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    return (BE,) * count, tuple(f"BE{i + 1}" for i in range(count))
+
+
+_HTTP = "fetches of `http_sizes` in turn, a new TCP connection each, with their completion times"
+_VOIP = "a one-way G.711 stream (172 B each 20 ms) from client to server with its delay, jitter, loss and MOS"
 
 TESTS = {
     "ping": TestKind("Pings alone, for `length` seconds."),
@@ -123,4 +245,51 @@ TESTS = {
     ),
     "cubic_bbr": _versus("BBR", "bbr"),
     "cubic_reno": _versus("Reno", "reno"),
+    "rrul_var": TestKind(
+        "rrul with `bidir_streams` flows each way, marked by `markings`, and a UDP ping as each.",
+        uploads="bidir_streams",
+        downloads="bidir_streams",
+        ping="Ping (ms)::{name}",
+        udp=(),
+        udp_per_stream=True,
+        label=lambda place, dscp: f"{place} ({marking_name(dscp)})",
+    ),
+    "rtt_fair": _rtt_fair(
+        "A TCP flow each way with each of four servers, two best effort, two background (CS1).",
+        (BE, BE, CS1, CS1),
+        _RTT_FAIR_LABELS,
+    ),
+    "rtt_fair4be": _rtt_fair("rtt_fair with every flow best effort.", *_best_effort(4)),
+    "rtt_fair6be": _rtt_fair("rtt_fair with six servers and every flow best effort.", *_best_effort(6)),
+    "rtt_fair_up": _rtt_fair("rtt_fair4be with uploads alone.", *_best_effort(4), ways="u"),
+    "rtt_fair_var": _rtt_fair_var("A TCP flow each way"),
+    "rtt_fair_var_up": _rtt_fair_var("An upload", "u"),
+    "rtt_fair_var_down": _rtt_fair_var("A download", "d"),
+    "rtt_fair_var_mixed": _rtt_fair_var(
+        "TCP flows as `data_directions` says (u, d or ud for each)", further=("data_directions",)
+    ),
+    "udp_flood": TestKind("UDP packets at `udp_bandwidth` from client to server.", flood=True),
+    "voip": TestKind(f"VoIP: {_VOIP}.", voip=True),
+    "voip-1up": TestKind("voip beside one TCP flow from client to server.", uploads=1, series="TCP {way}", voip=True),
+    "voip-rrul": TestKind(
+        "voip beside rrul.",
+        uploads=_RRUL,
+        downloads=_RRUL,
+        series="TCP {way} {label}",
+        udp=(("udp EF", EF), ("udp BK", CS1), ("udp BE", BE)),
+        voip=True,
+    ),
+    "http": TestKind(f"Web: {_HTTP}.", http=True),
+    "http-1up": TestKind("http beside one TCP flow from client to server.", uploads=1, series="TCP {way}", http=True),
+    "http-1down": TestKind(
+        "http beside one TCP flow from server to client.", downloads=1, series="TCP {way}", http=True
+    ),
+    "http-rrul": TestKind(
+        "http beside rrul.",
+        uploads=_RRUL,
+        downloads=_RRUL,
+        series="TCP {way} {label}",
+        udp=(("udp EF", EF), ("udp BK", CS1), ("udp BE", BE)),
+        http=True,
+    ),
 }

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Datagrams: one-way streams of UDP packets at a fixed interval, as a flood or a telephone sends them.
+//!
+//! Nobody answers. The server's socket keeps what arrives with the kernel's time of arrival until `collect`, of each
+//! packet as much as tells its number. A packet that the sender's own socket has no room for is not waited with, it is
+//! refused: a source of voice does not wait, and a flood that waited would not be one.
+
+use std::io::Result as IoResult;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::sys::socket::{
+    bind, connect, send, setsockopt, socket, sockopt, MsgFlags, SockFlag, SockType, SockaddrStorage,
+};
+
+use crate::clock::{self, Epoch};
+use crate::column::Cell;
+use crate::mailbox::Mailbox;
+use crate::netns::{family, set_dscp, Nodes};
+use crate::plan;
+use crate::records::Records;
+use crate::report::{Failure, Result};
+use crate::tables::Table;
+
+/// What may wait for a `collect`, in bytes of the kernel's accounting.
+const WAITING_BYTES: usize = 16 << 20;
+/// A full packet counts 2,304 bytes there: packets sent between two collects.
+const COLLECT_EVERY: u32 = 1024;
+
+/// The number of a packet stands at its start.
+const NUMBER: usize = 4;
+const TOGETHER: usize = 256;
+
+/// Times of one packet, `CLOCK_REALTIME`.
+struct Packet {
+    sent: i64,
+    arrived: Option<i64>,
+    refused: bool,
+}
+
+struct Stream {
+    plan: plan::Datagram,
+    sender: OwnedFd,
+    receiver: OwnedFd,
+    content: Vec<u8>,
+    /// By number.
+    packets: Vec<Packet>,
+}
+
+pub struct Datagrams {
+    streams: Vec<Stream>,
+    mailbox: Mailbox,
+}
+
+impl Datagrams {
+    /// Sockets of both ends of all streams. Leaves the calling thread in one of the nodes.
+    pub fn prepare(plans: &[plan::Datagram], nodes: &Nodes) -> Result<Self> {
+        let mut streams = Vec::new();
+        for plan in plans {
+            let blame = |error: std::io::Error| Failure::system(format!("datagrams {}", plan.name), error);
+            nodes.enter(Some(&plan.server))?;
+            let receiver = open_receiver(plan).map_err(blame)?;
+            nodes.enter(Some(&plan.client))?;
+            let sender = open_sender(plan).map_err(blame)?;
+            let content = vec![0; plan.payload_bytes];
+            streams.push(Stream { plan: plan.clone(), sender, receiver, content, packets: Vec::new() });
+        }
+        Ok(Self { streams, mailbox: Mailbox::new(TOGETHER, NUMBER) })
+    }
+
+    pub fn send(&mut self, number: usize, seq: u32) -> Result<()> {
+        let stream = &mut self.streams[number];
+        stream.send(seq);
+        if (seq + 1) % COLLECT_EVERY == 0 {
+            stream.collect(&mut self.mailbox)?;
+        }
+        Ok(())
+    }
+
+    /// Fetches what has arrived.
+    pub fn collect(&mut self) -> Result<()> {
+        self.streams.iter_mut().try_for_each(|stream| stream.collect(&mut self.mailbox))
+    }
+
+    pub fn write(&self, epoch: Epoch, records: &mut Records) -> Result<()> {
+        for stream in &self.streams {
+            for (packet, seq) in stream.packets.iter().zip(0u64..) {
+                let row = [
+                    Cell::I64(epoch.of_realtime(packet.sent)),
+                    Cell::U64(stream.plan.id.into()),
+                    Cell::U64(seq),
+                    Cell::from(packet.arrived.map(|arrived| arrived - packet.sent)),
+                    Cell::Bool(packet.refused),
+                ];
+                records.push(Table::Datagram, row)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Stream {
+    fn send(&mut self, seq: u32) {
+        self.content[..NUMBER].copy_from_slice(&seq.to_be_bytes());
+        let sent = clock::realtime();
+        // Any other error is about an earlier packet, or loses this one, which is a result.
+        let result = send(self.sender.as_raw_fd(), &self.content, MsgFlags::MSG_DONTWAIT);
+        self.packets.push(Packet { sent, arrived: None, refused: result == Err(Errno::EAGAIN) });
+    }
+
+    fn collect(&mut self, mailbox: &mut Mailbox) -> Result<()> {
+        loop {
+            let more = mailbox
+                .fetch(self.receiver.as_fd())
+                .map_err(|error| Failure::system(format!("datagrams {}", self.plan.name), error))?;
+            for (start, arrival) in mailbox.messages() {
+                let number = start.first_chunk().map(|bytes| u32::from_be_bytes(*bytes));
+                let place = number.and_then(|number| usize::try_from(number).ok());
+                let packet = place.and_then(|place| self.packets.get_mut(place));
+                if let Some(packet) = packet.filter(|packet| packet.arrived.is_none()) {
+                    packet.arrived = arrival;
+                }
+            }
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn open(plan: &plan::Datagram) -> IoResult<OwnedFd> {
+    Ok(socket(family(plan.address), SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?)
+}
+
+fn open_receiver(plan: &plan::Datagram) -> IoResult<OwnedFd> {
+    let fd = open(plan)?;
+    setsockopt(&fd, sockopt::ReceiveTimestampns, &true)?;
+    setsockopt(&fd, sockopt::RcvBufForce, &WAITING_BYTES)?;
+    bind(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(plan.address, plan.port)))?;
+    Ok(fd)
+}
+
+fn open_sender(plan: &plan::Datagram) -> IoResult<OwnedFd> {
+    let fd = open(plan)?;
+    set_dscp(fd.as_fd(), plan.address, plan.dscp)?;
+    connect(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(plan.address, plan.port)))?;
+    Ok(fd)
+}

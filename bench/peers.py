@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Those we are held against, run here and now beside our own runs: ns-3's wheel, and this machine's own kernel."""
+
+import fcntl
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import polars as pl
+
+import hourglass.plan as plans
+from hourglass.engine import native, paths
+from hourglass.results import records
+from hourglass.results.files import RECORDS_FILE
+from hourglass.scenario import Scenario
+
+NS3 = "ns3==3.44.post0"
+"""A build without the compiler's full optimisation; one from source takes about 1/1.8 of its time."""
+
+PROGRAMS = Path(__file__).parent
+
+
+def ns3_python() -> Path:
+    """The interpreter of an environment that has ns-3; made on first use. Raises `subprocess.CalledProcessError`."""
+    place = paths.cache() / "tools" / NS3
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with (place.parent / f"{NS3}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = place / "installed"
+        if not done.exists():
+            subprocess.run([sys.executable, "-m", "venv", place], check=True)
+            subprocess.run([place / "bin" / "pip", "install", "--quiet", NS3], check=True)
+            done.touch()
+    return place / "bin" / "python"
+
+
+def ns3_s(program: str, *arguments: object) -> tuple[float, float]:
+    """One simulation by `bench/<program>`: wall seconds from its first event to its last, Mbit/s received."""
+    words = [str(ns3_python()), str(PROGRAMS / program), *map(str, arguments)]
+    out = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    wall_s, mbps = map(float, out.split())
+    return wall_s, mbps
+
+
+def busy_s() -> float:
+    """CPU seconds this machine has spent on anything so far, all cores."""
+    ticks = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    idle, iowait = ticks[3], ticks[4]
+    return (sum(ticks) - idle - iowait) / os.sysconf("SC_CLK_TCK")
+
+
+def native_cpu_s(scenario: Scenario) -> tuple[float, int] | None:
+    """The same traffic in namespaces of this machine's kernel: CPU seconds beyond what the machine does anyway, and
+    frames its devices sent; None where that is not permitted."""
+    if native.permitted():
+        return None
+    plan = plans.build(scenario, links="veth")
+    rest_s = 3.0
+    before = busy_s()
+    time.sleep(rest_s)
+    background = (busy_s() - before) / rest_s
+    with tempfile.TemporaryDirectory() as directory:
+        begun, before = time.monotonic(), busy_s()
+        native.run(plan.to_json(), Path(directory))
+        spent = busy_s() - before - background * (time.monotonic() - begun)
+        return spent, segments(Path(directory))
+
+
+def segments(directory: Path) -> int:
+    """Data segments that all receivers of a run were given."""
+    tcp = records.read(directory / RECORDS_FILE)["tcp"]
+    last = tcp.filter(~pl.col("sender")).group_by("flow").agg(pl.col("data_segs_in").max())
+    return int(last["data_segs_in"].sum())

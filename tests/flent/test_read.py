@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flent files as runs: our own come back with their figures, files of Flent's own form are read, others are refused."""
+
+import gzip
+import json
+
+import pytest
+from results.synthetic import MS, Flow, Probe, Recipe, make
+
+import hourglass
+from hourglass.errors import InputError
+from hourglass.flent.write import write
+from hourglass.report.command import command
+from hourglass.report.page import page
+from hourglass.results.compare import compare
+from hourglass.results.tidy import figures
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A run of ours whose scenario is a whole one."""
+    from hourglass import scenario
+
+    recipe = Recipe(
+        flows=[Flow("upload::1", bytes_at=lambda t: int(t * 1e6), retrans_at=lambda t: int(t)), Flow("upload::2")],
+        probes=[Probe("icmp", lambda seq: None if seq % 10 == 3 else (10 + seq % 7) * MS), Probe("udp")],
+        length=10,
+        delay=2,
+    )
+    place = make(tmp_path / "own", recipe)
+    wanted = scenario.load("L100M", ["test.length=10", "test.delay=2", "test.upload_streams=2"])
+    (place / "scenario.json").write_bytes(wanted.to_json())
+    return hourglass.load(place)
+
+
+def values(run, kinds):
+    """The figures of these kinds, without what a Flent file has at fewer instants: samples of sockets."""
+    rows = figures(run).filter(figures(run)["kind"].is_in(kinds))
+    return {
+        tuple(row[:3]): row[4] for row in rows.iter_rows() if "tcp_rtt" not in row[2] and "retransmits" not in row[2]
+    }
+
+
+def test_our_own_file_comes_back_with_its_figures(own, tmp_path):
+    read = hourglass.load(write(own, tmp_path))
+    kinds = ["totals", "flow", "ping"]
+    before, after = values(own, kinds), values(read, kinds)
+    assert set(before) == set(after)
+    for key, value in before.items():
+        assert after[key] == (None if value is None else pytest.approx(value, rel=1e-5)), key
+    assert sum(row.cells[1].change_percent == 0 for row in compare([own, read])) >= 8
+
+
+NETPERF = {
+    "version": 4,
+    "x_values": [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5],
+    "results": {"TCP upload BE": [None, None, 8.0, 8.0, 16.0, 16.0, None, None], "TCP upload avg": [1.0] * 8,
+                "Ping (ms) ICMP": [1.0] * 8, "TCP upload BE::tcp_rtt": [5.0] * 8},
+    "raw_values": {
+        "Ping (ms) ICMP": [{"t": 1000.0 + i / 2, "val": 10.0 + i, "seq": i} for i in (0, 1, 2, 5, 6)],
+        "Ping (ms) UDP BE": [{"t": 1000.5, "val": 3.0, "seq": 0, "owd_up": 1.0, "owd_down": 2.0},
+                             {"t": 1001.5, "seq": 1, "lost": True, "val": None}],
+        "VoIP": [{"t": 1001.0, "seq": 0, "val": 40.0, "owd_up": 20.0}, {"t": 1001.02, "seq": 1, "lost": True}],
+        "HTTP latency": [{"t": 1001.5, "val": 250.0}],
+    },
+    "metadata": {
+        "NAME": "rrul", "TITLE": "at home", "HOST": "far.example", "HOSTS": ["far.example"], "LOCAL_HOST": "laptop",
+        "T0": "1970-01-01T00:16:40.000000Z", "LENGTH": 2, "TOTAL_LENGTH": 4, "STEP_SIZE": 0.5,
+        "KERNEL_RELEASE": "6.9.1", "TEST_PARAMETERS": {"cc": "x y"},
+        "SERIES_META": {"TCP upload BE": {"CONG_CONTROL": "bbr", "TCP_RETRANSMIT": "7"},
+                        "TCP upload avg": {"COMPUTED_LATE": True}},
+    },
+}  # fmt: skip
+
+
+@pytest.fixture
+def foreign(tmp_path):
+    place = tmp_path / "home.flent.gz"
+    place.write_bytes(gzip.compress(json.dumps(NETPERF).encode()))
+    return hourglass.load(place)
+
+
+def test_a_file_of_netperf_and_ping_is_a_run(foreign):
+    summary = foreign.summary
+    (flow,) = summary["flows"]
+    assert (flow["id"], flow["cc"], flow["retransmits"]) == ("upload::BE", "bbr", 7)
+    assert flow["goodput_mbps"] == 10.0  # 8, 8, 16 at the ends of half seconds of the 2 s from 1 s, none in the last
+    assert summary["ping_ms"]["icmp"]["lost"] == 2  # the numbers 3 and 4
+    assert summary["ping_ms"]["udp BE"]["lost"] == 1
+    assert summary["datagrams"][0]["owd_ms"]["mean"] == 20.0
+    assert summary["datagrams"][0]["lost"] == 1
+    assert summary["fetches"][0]["done_ms"]["mean"] == 250.0
+    assert (summary["engine"], summary["seed"], summary["kernel"]) == ("flent", None, "6.9.1")
+    assert not summary["warnings"] or all(warning["id"] != "console" for warning in summary["warnings"])
+
+
+def test_it_stands_beside_our_runs_in_the_report(foreign, own):
+    text = page([own, foreign])
+    assert "1 run of the real Linux network stack in virtual time and 1 file measured by Flent." in text
+    assert command(foreign) == "flent rrul -H far.example -l 2 -s 0.5 -t 'at home' --te 'cc=x y'"
+    assert "Measured by Flent; this measures the like:" in text
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"no gzip", "is no Flent file"),
+        (gzip.compress(b"[]"), "it has no metadata"),
+        (gzip.compress(b'{"version": 5, "metadata": {}}'), "has version 5; versions 2 to 4 are read"),
+    ],
+)
+def test_what_is_no_flent_file_is_refused_in_one_line(tmp_path, content, complaint):
+    place = tmp_path / "bad.flent.gz"
+    place.write_bytes(content)
+    with pytest.raises(InputError, match=complaint):
+        hourglass.load(place)
+    with pytest.raises(InputError, match="there is no such file"):
+        hourglass.load(tmp_path / "none.flent.gz")
+
+
+def test_a_file_of_flents_is_not_exported_as_ours(foreign, tmp_path):
+    with pytest.raises(InputError, match="is no run of Hourglass"):
+        write(foreign, tmp_path)

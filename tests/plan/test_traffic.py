@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tests with hosts, marks and other traffic than bulk flows: what their parameters come to in the plan."""
+
+import json
+
+import pytest
+
+from hourglass.errors import InputError
+from hourglass.plan import Plan, build
+from hourglass.scenario import TESTS, load
+
+
+def plan(scenario: str, *settings: str) -> Plan:
+    return build(load(scenario, settings))
+
+
+def flows(made: Plan) -> list[tuple[str, str, int, str]]:
+    return [(flow.name, flow.server, flow.dscp, flow.cc) for flow in made.flows]
+
+
+def test_rrul_var_has_marked_streams_each_way_and_a_ping_of_each() -> None:
+    made = plan("L100M", "test.name=rrul_var", "test.bidir_streams=3", "test.markings=EF,CS1", "test.cc_algos=bbr")
+    labels = ["0 (EF)", "1 (CS1)", "2 (CS0)"]
+    streams = list(zip(labels, (46, 8, 0), ("bbr", "cubic", "cubic"), strict=True))
+    expected = [
+        (f"{way}::{label}", "server", dscp, cc) for way in ("upload", "download") for label, dscp, cc in streams
+    ]
+    assert flows(made) == expected
+    assert [(probe.name, probe.dscp) for probe in made.probes] == [
+        ("icmp", 0),
+        *((f"udp {label}", dscp) for label, dscp, _ in streams),
+    ]
+
+
+def test_rtt_fair_has_a_flow_each_way_with_each_of_four_servers() -> None:
+    made = plan("rtt-fair", "test.name=rtt_fair")
+    servers = ["near", "city", "country", "continent"]
+    marked = list(zip(("BE1", "BE2", "BK1", "BK2"), servers, (0, 0, 8, 8), strict=True))
+    expected = [(f"{way}::{label} {host}", host, dscp, "cubic")
+                for way in ("upload", "download") for label, host, dscp in marked]  # fmt: skip
+    assert flows(made) == expected
+    assert len({flow.address for flow in made.flows}) == 4
+    assert [probe.name for probe in made.probes][:4] == [f"ICMP{i + 1} {host}" for i, host in enumerate(servers)]
+    assert [probe.server for probe in made.probes] == servers * 2
+    assert [step.do for step in made.setup][-4:] == ["reach"] * 4
+
+
+def test_the_forms_of_rtt_fair() -> None:
+    counts = {}
+    for name in ("rtt_fair4be", "rtt_fair6be", "rtt_fair_up", "rtt_fair_var", "rtt_fair_var_up", "rtt_fair_var_down"):
+        made = plan("rtt-fair", f"test.name={name}")
+        ways = [flow.name.split("::")[0] for flow in made.flows]
+        counts[name] = (ways.count("upload"), ways.count("download"))
+    assert counts == {
+        "rtt_fair4be": (4, 4), "rtt_fair6be": (6, 6), "rtt_fair_up": (4, 0), "rtt_fair_var": (6, 6),
+        "rtt_fair_var_up": (6, 0), "rtt_fair_var_down": (0, 6),
+    }  # fmt: skip
+
+
+def test_a_mixed_rtt_fair_has_the_directions_it_is_told() -> None:
+    made = plan("rtt-fair", "test.name=rtt_fair_var_mixed", "test.hosts=far,near,city", "test.data_directions=u,d,ud")
+    assert [flow.name for flow in made.flows] == [
+        "upload::BE far", "upload::BE city", "download::BE near", "download::BE city",
+    ]  # fmt: skip
+    assert {probe.name for probe in made.probes} >= {"ICMP far", "ICMP near", "ICMP city"}
+
+
+def test_congestion_controls_by_direction_and_by_stream() -> None:
+    made = plan("L100M", "test.name=rrul_be", "test.tcp_cong_control=bbr,reno")
+    assert {(flow.name.split("::")[0], flow.cc) for flow in made.flows} == {("upload", "bbr"), ("download", "reno")}
+    made = plan("L100M", "test.upload_streams=3", "test.tcp_cong_control=bbr", "test.cc_algos=reno,vegas")
+    assert [flow.cc for flow in made.flows] == ["reno", "vegas", "bbr"]
+
+
+def test_a_flood_is_as_many_packets_as_its_bandwidth_says() -> None:
+    (flood,) = plan("L100M", "test.name=udp_flood").datagrams
+    assert (flood.payload_bytes, flood.interval_ns) == (1470, 11_760_000)  # iperf's 1 Mbit/s
+    assert (flood.start_ns, flood.stop_ns) == (5 * 10**9, 35 * 10**9)
+    made = plan("L100M", "test.name=udp_flood", "test.udp_bandwidth=100mbit", "test.udp_pktsize=1250")
+    assert made.datagrams[0].interval_ns == 100_000
+    assert made.datagrams[0].id == len(made.probes)
+
+
+def test_a_telephone_is_g711_from_the_first_to_the_last_moment() -> None:
+    made = plan("L100M", "test.name=voip-1up", "test.voip_marking=EF")
+    (voice,) = made.datagrams
+    assert (voice.payload_bytes, voice.interval_ns, voice.dscp) == (172, 20_000_000, 46)
+    assert (voice.start_ns, voice.stop_ns) == (0, made.end_ns)
+    assert plan("L100M", "test.name=voip").end_ns == 30 * 10**9, "it waits for no flow"
+
+
+def test_the_web_has_its_clients() -> None:
+    made = plan("L100M", "test.name=http-1down", "test.http_workers=2", "test.http_sizes=1KB,2MB")
+    assert [(one.name, one.port, one.sizes) for one in made.fetches] == [
+        ("http 1", 8080, [1000, 2_000_000]), ("http 2", 8081, [1000, 2_000_000]),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("scenario", "settings", "complaint"),
+    [
+        ("L100M", ["test.name=rtt_fair"], "test.hosts = ['server']: rtt_fair needs 4 servers"),
+        (
+            "L100M",
+            ["test.upload_streams=1", "test.markings=EF,EF"],
+            "at most one for each of the 1 streams",
+        ),
+        ("L100M", ["test.name=rrul", "test.markings=EF"], "the test rrul has no such parameter"),
+        ("L100M", ["test.name=rrul_var", "test.bidir_streams=2", "test.labels=a,a"], "names of their own"),
+        ("L100M", ["test.markings=EG"], "test.markings = 'EG': "),
+        ("L100M", ["test.name=voip", "test.voip_marking=64"], "or a DSCP from 0 to 63"),
+        ("L100M", ["test.tcp_cong_control=bbr", "test.flow_cc=reno"], "test.flow_cc says the same"),
+        ("L100M", ["test.name=rrul", "test.tcp_cong_control=bbr,reno,cubic"], "one for all flows, or [up, down]"),
+        ("L100M", ["test.name=http", "test.http_sizes=0B"], "test.http_sizes"),
+        ("L100M", ["test.name=http", "test.http_sizes=[]"], "at least one size"),
+        ("L100M", ["test.name=udp_flood", "test.udp_pktsize=3"], "from 4 to 65507"),
+        ("rtt-fair", ["test.hosts=far,far,near,city"], "names of nodes, each once"),
+        ("rtt-fair", ["test.hosts=far,near,city,client"], "is the client: name the others"),
+        ("rtt-fair", ["test.hosts=far,near,city,router7"], "no such node"),
+        ("rtt-fair", ["test.server=near", "test.hosts=far,near,city,ocean"], "is the first of test.hosts"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(scenario: str, settings: list[str], complaint: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load(scenario, settings)
+    assert complaint in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_every_parameter_of_a_test_is_a_key_of_the_scenario_and_comes_back(name: str) -> None:
+    made = load("rtt-fair" if TESTS[name].hosts else "L100M", [f"test.name={name}"])
+    assert set(TESTS[name].parameters) <= set(type(made.test).model_fields)
+    assert load(json.loads(made.to_json())) == made
