@@ -5,7 +5,7 @@ import importlib
 
 import numpy as np
 import pytest
-from results import synthetic_probe
+from results import synthetic_probe, synthetic_wifi
 from results.synthetic import MS, Flow, Probe, Recipe, make
 
 import hourglass
@@ -83,7 +83,7 @@ def test_log_axes_begin_above_a_span_of_thirty(values, log):
     assert wants_log(values) == log
 
 
-PROBED = ("anatomy", "layers", "queues")
+PROBED = ("anatomy", "layers", "queues", "wifi")
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in PROBED])
@@ -94,6 +94,17 @@ def test_every_kind_draws_the_same_bytes_and_names_its_units(runs, tmp_path, mon
     text = (tmp_path / "a.svg").read_text()
     assert text == (tmp_path / "b.svg").read_text()
     assert "(ms" in text or "Mbit/s" in text
+
+
+def test_radios_are_drawn_and_a_run_without_any_says_so(runs, tmp_path, monkeypatch):
+    monkeypatch.setitem(hourglass.plots.style.RC, "svg.fonttype", "none")
+    with pytest.raises(InputError, match="has no radios"):
+        draw("wifi", runs[:1], tmp_path / "none.svg")
+    run = hourglass.load(make(tmp_path / "run", Recipe(further=synthetic_wifi.further)))
+    run.plan["radios"] = synthetic_wifi.RADIOS
+    draw("wifi", [run], tmp_path / "a.svg")
+    text = (tmp_path / "a.svg").read_text()
+    assert all(words in text for words in ("ap:wlan0", "client:wlan0", "MPDUs of a PPDU", "PPDUs (%)"))
 
 
 @pytest.mark.parametrize("kind", [kind for kind, about in KINDS.items() if about.needs_flows])

@@ -35,4 +35,5 @@ def further(recipe: Recipe) -> list[dict[str, Any]]:
             station += [
                 place | {"station": other, "name": name, "value": ns * tick} for name in ("rx_ns.be", "tx_ns.be")
             ]
+            station.append(place | {"station": other, "name": "txq.drops", "value": tick})
     return [{"table": "radio", "rows": radio}, {"table": "station", "rows": station}]

@@ -32,8 +32,13 @@ def test_figures_are_the_growth_within_the_window(run: Run) -> None:
         "subframes": {"mean": 3.25, "p50": 4, "p90": 4, "max": 4},
         "air_percent": 20,
         "air_share": {"client": 0.75, "slow": 0.25},
+        "txq": {"mean": None, "max": None},
+        "held": {"mean": None, "max": None},
+        "txq_drops": 100,
     }
     client = run.summary["wifi"]["client"]["wlan0"]
+    # a drop per station and step; the whole run has 14 s, in which its drops count
+    assert run.summary["drops"]["ap"]["wlan0"] == {"qdisc": 2 * 70, "nic": 0, "cable": 0}
     assert (client["subframes"]["mean"], client["air_percent"], client["air_share"]) == (10, 50, {})
 
 

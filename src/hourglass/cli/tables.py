@@ -190,9 +190,9 @@ def _drops(drops: dict[str, dict[str, dict[str, int]]]) -> RenderableType:
 
 
 def _wifi(radios: dict[str, dict[str, dict[str, Any]]]) -> Table:
-    """A radio a row: PPDUs, the MPDUs of one (mean, p50, max), air time, collided PPDUs, MPDUs sent again, packets in
+    """A radio a row: PPDUs, the MPDUs of one (mean, max), air time, collided PPDUs, MPDUs sent again, packets in
     mac80211's queues (mean); of an access point the shares of air time to and from its stations."""
-    numbers = ("PPDUs", "MPDUs", "p50", "max", "air %", "lost %", "again %", "TXQ")
+    numbers = ("PPDUs", "MPDUs", "max", "air %", "lost %", "again %", "TXQ")
     table = _grid(("Wi-Fi", "left"), *((name, "right") for name in numbers), ("shares of air, %", "left"))
     for node, devices in radios.items():
         for one in devices.values():
@@ -202,7 +202,7 @@ def _wifi(radios: dict[str, dict[str, dict[str, Any]]]) -> Table:
                 for part, whole in ((one["collisions"], ppdus), (one["retries"], mpdus))
             ]
             shares = [f"{name} {100 * share:.0f}" for name, share in one["air_share"].items() if share is not None]
-            cells = (sizes["mean"], sizes["p50"], sizes["max"], one["air_percent"], *parts, one["txq"]["mean"])
+            cells = (sizes["mean"], sizes["max"], one["air_percent"], *parts, one["txq"]["mean"])
             told = " ".join(shares) if len(shares) > 1 else ""
             table.add_row(node, str(ppdus), *(_number(cell) for cell in cells), told)
     return table

@@ -147,8 +147,11 @@ class Measure(Table):
 class Capture(Table):
     """Frames on the cable, into pcapng files of the run directory. Capturing costs no virtual time."""
 
-    pcap: Places = Field(default=(), description="The devices whose frames are captured, both directions.")
-    snaplen: Snaplen = Field(default=128, description="Bytes kept of each frame; 0: all.")
+    pcap: Places = Field(
+        default=(),
+        description="The devices whose frames are captured, both directions; of a radio 802.11 with radiotap headers.",
+    )
+    snaplen: Snaplen = Field(default=128, description="Bytes kept of each frame, radiotap not counted; 0: all.")
 
 
 class Scenario(Table):
