@@ -17,7 +17,7 @@ static struct probe_watch ping = { .id = 5, .kind = 1, .protocol = IPPROTO_ICMP,
 
 static int watch_all(struct kunit_suite *suite)
 {
-	return probe_watch(&tcp) ?: probe_watch(&udp) ?: probe_watch(&ping);
+	return probe_slot_start() ?: probe_watch(&tcp) ?: probe_watch(&udp) ?: probe_watch(&ping);
 }
 
 /* An IPv4 packet of @protocol with @bytes behind its header, zeroed; @padding follows. */
