@@ -44,7 +44,11 @@ impl Captures {
     pub fn create(plans: &[plan::Capture], radios: &[plan::Radio], folder: &Path) -> Result<Self> {
         let captures = plans.iter().map(|plan| {
             let on_air = radios.iter().any(|radio| radio.node == plan.node && radio.device == plan.device);
-            Capture::create(plan, folder, if on_air { DataLink::IEEE802_11_RADIOTAP } else { DataLink::ETHERNET })
+            Capture::create(
+                plan,
+                folder,
+                if on_air { DataLink::IEEE802_11_RADIOTAP } else { DataLink::ETHERNET },
+            )
         });
         Ok(Self { captures: captures.collect::<Result<_>>()?, comment: String::new() })
     }
@@ -181,7 +185,9 @@ mod tests {
         Captures::create(&[plan("wlan0")], &radios, &folder).expect("a file").finish().expect("finished");
         let file = File::open(folder.join("c.pcapng")).expect("the file");
         let mut reader = PcapNgReader::new(file).expect("pcapng");
-        let Some(Ok(Block::InterfaceDescription(block))) = reader.next_block() else { panic!("an interface") };
+        let Some(Ok(Block::InterfaceDescription(block))) = reader.next_block() else {
+            panic!("an interface")
+        };
         assert_eq!((block.linktype, block.snaplen), (DataLink::IEEE802_11_RADIOTAP, 128 + RADIOTAP));
         std::fs::remove_dir_all(&folder).expect("removed");
     }

@@ -74,7 +74,8 @@ fn run() -> Result<()> {
     let plan = plan::Plan::parse(&text)?;
     let path = Path::new(records);
     let records = records::Records::create(path)?;
-    let captures = capture::Captures::create(&plan.captures, &plan.radios, path.parent().unwrap_or(Path::new("")))?;
+    let captures =
+        capture::Captures::create(&plan.captures, &plan.radios, path.parent().unwrap_or(Path::new("")))?;
     if !first {
         init::isolate()?; // only now: the files may lie in what it hides
     }

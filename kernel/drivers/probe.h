@@ -3,7 +3,7 @@
  * probe: where every packet is and was, of the flows and probes it is told to
  * watch.
  *
- *	tracepoints, TCP, wire, radio ---> slots, connections ---> records ---> /proc/hourglass/probe
+ *	tracepoints, TCP, wire, radio --> slots, connections --> records --> /proc/hourglass/probe
  *
  * probe_parse.c	headers of an skb -> whose packets these are
  * probe_slot.c		what is known of a packet: its slot

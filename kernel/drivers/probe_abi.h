@@ -68,7 +68,7 @@ enum probe_layer {
 	 * the first of its hardware queue
 	 */
 	PROBE_RING,
-	PROBE_CONTENTION,	/* ... until that PPDU begins: EDCA, others' air time, RTS and CTS */
+	PROBE_CONTENTION,	/* ... until that PPDU begins: EDCA, others' air time, RTS, CTS */
 	PROBE_RETRY,		/* from there, until the PPDU begins that is received */
 	PROBE_AIR,		/* that PPDU, preamble to last bit */
 	PROBE_WIRE,		/* first bit to last bit, gap included */
@@ -166,7 +166,7 @@ struct probe_queue {
 	char device[16];
 	__u32 qdisc_packets;	/* the root qdisc's, children included */
 	__u32 qdisc_bytes;
-	__u32 ring_skbs;	/* of a radio: MPDUs with driver and hardware, unreported ones too */
+	__u32 ring_skbs;	/* of a radio: MPDUs with driver and hardware, unreported */
 	__u32 ring_bytes;
 	__u32 bql_limit;
 	__u32 bql_inflight;

@@ -117,7 +117,8 @@ u32 probe_radiotap(u8 *head, const struct radio_ppdu *ppdu, const struct radio_m
 	struct probe_tap tap = { .head = head, .bytes = sizeof(*header) };
 	__le64 start_us = cpu_to_le64(div_u64(ppdu->start_ns, NSEC_PER_USEC));
 	u8 flags = 0, legacy, retries = mpdu->tries - 1;
-	__le16 tx_flags = cpu_to_le16(ppdu->ack == RADIO_NO_ACK ? IEEE80211_RADIOTAP_F_TX_NOACK : 0);
+	u16 no_ack = ppdu->ack == RADIO_NO_ACK ? IEEE80211_RADIOTAP_F_TX_NOACK : 0;
+	__le16 tx_flags = cpu_to_le16(no_ack);
 	s8 signal;
 
 	probe_tap_add(&tap, IEEE80211_RADIOTAP_TSFT, 8, &start_us, sizeof(start_us));
