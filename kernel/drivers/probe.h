@@ -195,6 +195,7 @@ static inline u32 probe_bytes(const struct probe_packets *packets, u32 index)
 }
 
 /* probe_slot.c */
+int probe_slot_start(void);
 struct probe_slot *probe_slot_new(const struct probe_packets *packets, u32 index, int node,
 				  s64 now_ns);
 struct probe_slot *probe_slot_find(u64 who, u64 what, int states, int node, s64 now_ns);

@@ -237,7 +237,7 @@ static int probe_command_start(const char *words)
 	if (started)
 		return -EBUSY;
 	started = true;
-	error = probe_path_start() ?: probe_drop_start() ?: probe_tcp_start();
+	error = probe_slot_start() ?: probe_path_start() ?: probe_drop_start() ?: probe_tcp_start();
 	if (error)
 		return error;
 	next_sample = sample_ns ? epoch : S64_MAX;

@@ -60,6 +60,13 @@ static u32 probe_number(const struct probe_packets *packets, struct probe_way *w
 	return next;
 }
 
+int probe_slot_start(void)
+{
+	if (!slot_cache)
+		slot_cache = KMEM_CACHE(probe_slot, SLAB_HWCACHE_ALIGN);
+	return slot_cache ? 0 : -ENOMEM;
+}
+
 /* A packet that leaves its first socket at @now_ns. */
 struct probe_slot *probe_slot_new(const struct probe_packets *packets, u32 index, int node,
 				  s64 now_ns)
@@ -67,9 +74,7 @@ struct probe_slot *probe_slot_new(const struct probe_packets *packets, u32 index
 	struct probe_way *way = &packets->watch->way[packets->way];
 	struct probe_slot *slot;
 
-	if (!slot_cache)
-		slot_cache = KMEM_CACHE(probe_slot, SLAB_HWCACHE_ALIGN);
-	slot = slot_cache ? kmem_cache_alloc(slot_cache, GFP_ATOMIC) : NULL;
+	slot = kmem_cache_alloc(slot_cache, GFP_ATOMIC);
 	if (!slot)
 		return NULL;
 	memset(slot, 0, offsetof(struct probe_slot, visit[1]));

@@ -27,15 +27,18 @@ PACKET_BYTES, TCP_BYTES = 1500, 1448
 Change = Callable[[Plan], Plan]
 
 
-def flood(*pairs: tuple[str, str], payload_bytes: int = 1472, interval_us: int = 80) -> Change:
+def flood(
+    *pairs: tuple[str, str], payload_bytes: int = 1472, interval_us: int = 80, background: tuple[str, ...] = ()
+) -> Change:
     """A plan with nothing but pings that nobody answers, from each pair's first node to its second, one each
-    `interval_us`: more than the air carries."""
+    `interval_us`: more than the air carries. Those of the nodes `background` have DSCP CS1, access category BK."""
 
     def change(plan: Plan) -> Plan:
         probes = [
             Probe(
                 id=i, name=f"{client} to {server}", kind="icmp", client=client, server=server,
-                address=_address(plan, server), port=0, dscp=0, payload_bytes=payload_bytes, start_ns=0,
+                address=_address(plan, server), port=0, dscp=8 * (client in background), payload_bytes=payload_bytes,
+                start_ns=0,
                 stop_ns=plan.end_ns, interval_ns=interval_us * 1000, jitter_ns=0,
             )
             for i, (client, server) in enumerate(pairs)
@@ -96,24 +99,30 @@ def cycle_us(mpdus: int, bits: int, streams: int, slots: float) -> float:
 
 
 @functools.cache
-def contend(stations: int, rounds: int = 2500, collide: bool = True) -> tuple[float, float]:
-    """Saturated stations, slot by slot: (share of transmissions that collide, idle slots before each start).
+def contend(
+    stations: int, rounds: int = 2500, collide: bool = True, later: tuple[int, ...] = ()
+) -> tuple[float, float, list[float]]:
+    """Saturated stations, slot by slot: (share of transmissions that collide, idle slots before each start, each
+    station's share of those that do not).
 
-    All count down at every slot boundary, that of a start too; who sent draws anew. 500 cells at a time.
+    All count down at every slot boundary after their AIFS (which ends `later` slots after the shortest), that of a
+    start too; who sent draws anew. 500 cells at a time.
     """
     random = np.random.default_rng(1)
     cells = np.arange(500)
+    behind = np.array(later or [0] * stations)
     window = np.full((500, stations), CW_MIN)
     counter = random.integers(0, window + 1)
     sent = collided = idle = 0
+    went_well = np.zeros(stations)
     for turn in range(rounds):
-        least = counter.min(axis=1, keepdims=True)
-        starts = counter == least
+        least = (counter + behind).min(axis=1, keepdims=True)
+        starts = counter + behind == least
         if not collide:
             chosen = (random.random(starts.shape) * starts).argmax(axis=1)
             starts = np.zeros_like(starts)
             starts[cells, chosen] = True
-        counter = np.maximum(counter - least - 1, 0)
+        counter = np.maximum(counter - np.maximum(least - behind + 1, 0), 0)
         clash = starts & (starts.sum(axis=1, keepdims=True) > 1)
         limit = ((CW_MIN + 1) << STAGES) - 1
         window = np.where(clash, np.minimum(2 * window + 1, limit), np.where(starts, CW_MIN, window))
@@ -122,7 +131,9 @@ def contend(stations: int, rounds: int = 2500, collide: bool = True) -> tuple[fl
             sent += int(starts.sum())
             collided += int(clash.sum())
             idle += int(least.sum())
-    return collided / sent, idle / (500 * (rounds - rounds // 10))
+            went_well += (starts & ~clash).sum(axis=0)
+    shares = [float(share) for share in went_well / went_well.sum()]
+    return collided / sent, idle / (500 * (rounds - rounds // 10)), shares
 
 
 def bianchi(stations: int) -> float:

@@ -60,7 +60,7 @@ def test_two_saturated_radios_share_the_ceiling(flood: Flood, mpdus: int) -> Non
     """Both ways at once, without collisions: the pause before a start is that of two that contend."""
     run = flood(air.cell(1, max_subframes=mpdus, collisions=False), air.flood(("s1", "ap"), ("ap", "s1")))
     up, down = (goodput_mbps(air.grown(run, node)) for node in ("s1", "ap"))
-    _, slots = air.contend(2, collide=False)
+    _, slots, _ = air.contend(2, collide=False)
     ceiling = mpdus * air.TCP_BYTES * 8 / air.cycle_us(mpdus, *HT40_MCS7, slots=slots)
     assert up + down == pytest.approx(ceiling, rel=0.02)
     assert up == pytest.approx(down, rel=0.1)
@@ -76,10 +76,21 @@ def test_saturated_stations_collide_as_the_standard_and_bianchi_say(flood: Flood
     run = flood(cell, air.flood(*pairs, payload_bytes=56, interval_us=100 * stations))
     counts = [air.grown(run, name) for name in names]
     share = sum(each["tx_collisions"] for each in counts) / sum(each["tx_attempts"] for each in counts)
-    exact, _ = air.contend(stations)
+    exact, _, _ = air.contend(stations)
     assert share == pytest.approx(exact, rel=0.05)
     if stations > 2:
         assert share == pytest.approx(air.bianchi(stations), rel=0.05)
+
+
+def test_background_traffic_yields_by_its_longer_aifs(flood: Flood) -> None:
+    """AIFS of 7 slots beside 3, all else equal: its share of the exchanges, by the slots counted."""
+    cell = air.cell(2, length_s=5, max_subframes=1)
+    pairs = (("s1", "ap"), ("s2", "ap"))
+    run = flood(cell, air.flood(*pairs, payload_bytes=56, interval_us=150, background=("s2",)))
+    best_effort, background = (air.grown(run, name)["tx_acked"] for name in ("s1", "s2"))
+    _, _, shares = air.contend(2, later=(0, 4))
+    assert shares[1] < 0.3
+    assert background / (best_effort + background) == pytest.approx(shares[1], rel=0.05)
 
 
 def test_the_yardsticks_agree() -> None:

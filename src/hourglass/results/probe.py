@@ -16,8 +16,7 @@ TCP Small Queues, Nagle and the like |
 | `stack` | is between socket or receive path and qdisc |
 | `qdisc` | is in the qdisc |
 | `txq` | is in mac80211's queue (FQ-CoDel), until the radio's driver takes it |
-| `ring` | is with the driver, until its first bit leaves; of a radio: until its PPDU is first in the \
-hardware's queue |
+| `ring` | is with the driver, until its first bit leaves; of a radio: until its PPDU is first in its hardware queue |
 | `contention` | until that PPDU begins: EDCA, others' air time, RTS and CTS |
 | `retry` | until the PPDU begins that is received |
 | `air` | that PPDU, preamble to last bit |
