@@ -18,13 +18,15 @@ def further(recipe: Recipe) -> list[dict[str, Any]]:
     radio, station = [], []
     for tick in range(round(recipe.end_s * 5) + 1):
         ap = {"aggregates.1": 3, "aggregates.4": 3, "tx_beacons": 2, "tx_attempts": 6, "tx_mpdus": 15, "tx_retries": 1,
-              "tx_dropped": 0, "tx_collisions": 1, "tx_ns": 40 * MS}  # fmt: skip
+              "tx_dropped": 0, "tx_collisions": 1, "tx_unanswered": 0, "tx_ns": 40 * MS}  # fmt: skip
         client = {
             "aggregates.10": 2,
             "tx_beacons": 0,
             "tx_attempts": 2,
             "tx_mpdus": 20,
             "tx_retries": 0,
+            "tx_collisions": 0,
+            "tx_unanswered": 0,
             "tx_ns": 100 * MS,
         }
         for node, counters in (("ap", ap), ("client", client)):
