@@ -6,7 +6,7 @@
  * header's beginning. MPDUs of one A-MPDU have the same reference.
  * Source: www.radiotap.org; <net/ieee80211_radiotap.h>.
  */
-#include <linux/align.h>
+#include <linux/kernel.h>
 #include <net/ieee80211_radiotap.h>
 #include "radio_probe.h"
 
