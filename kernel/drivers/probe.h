@@ -130,11 +130,12 @@ struct probe_slot {
 	struct hlist_node hash;
 	u64 who, what;
 	s64 at_ns; /* the last layer ended, or will */
-	u16 node; /* of the last visit */
+	u16 node; /* where it is; on a cable: where to */
 	u8 state;
 	u8 way, content;
 	u8 visits;
 	bool twin; /* of a packet that is known */
+	int device; /* in whose queue it was last: ifindex */
 	struct probe_watch *watch;
 	/* in probe_end, while PROBE_RECEIVED at its end; in radio_phy, until its interrupt */
 	struct list_head received;
@@ -162,6 +163,9 @@ extern bool probe_on;
 #else
 #define probe_on false
 #endif
+
+/* probe_proc.c */
+int probe_node(const struct net *net);
 
 /* probe_parse.c */
 int probe_watch(struct probe_watch *watch);
@@ -227,11 +231,14 @@ probe_wire_sent(const struct sk_buff *frame, const struct net_device *dev, u64 s
 	return probe_on ? __probe_wire_sent(frame, dev, start_ns, end_ns) : NULL;
 }
 
-/* It will have arrived at the other end at @arrival_ns. */
-static inline void probe_wire_arrives(struct probe_slot *packet, u64 arrival_ns)
+/* It will have arrived at @to, the other end, at @arrival_ns. */
+static inline void probe_wire_arrives(struct probe_slot *packet, const struct net_device *to,
+				      u64 arrival_ns)
 {
-	if (packet)
-		probe_slot_spend(packet, HOP_PROPAGATION, arrival_ns);
+	if (!packet)
+		return;
+	probe_slot_spend(packet, HOP_PROPAGATION, arrival_ns);
+	packet->node = probe_node(dev_net(to));
 }
 
 /* It will arrive there twice. */
@@ -306,7 +313,6 @@ void wire_each(void (*each)(const struct wire_nic *nic, void *context), void *co
 /* probe_proc.c */
 extern struct probe_watch *probe_watches[];
 extern unsigned int probe_watch_count;
-int probe_node(const struct net *net);
 u32 probe_snaplen(const struct net_device *dev, bool *captured);
 bool probe_kept(const struct probe_slot *slot);
 void *probe_emit(enum probe_record type, u32 bytes);

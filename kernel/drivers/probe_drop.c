@@ -72,19 +72,18 @@ static void probe_record_drop(const struct net_device *dev, int node, enum probe
 }
 
 /*
- * Ends the packets of a watched stream that are at @node in one of @states, or
- * on their way to it.
+ * Ends the packets of a watched stream that are in one of @states at @node, or
+ * on a cable to it.
  */
 static void probe_drop_watched(const struct probe_packets *packets, const struct net_device *dev,
 			       int node, int states, int place, const char *reason)
 {
 	u32 i, dropped = 0, bytes = 0;
 	u64 who = probe_who(packets);
-	int from = states == PROBE_ON_WIRE ? -1 : node;
 
 	for (i = 0; i < packets->count; i++) {
 		u64 what = probe_what(packets, i);
-		struct probe_slot *slot = probe_slot_find(who, what, states, from, S64_MAX);
+		struct probe_slot *slot = probe_slot_find(who, what, states, node, S64_MAX);
 
 		if (!slot)
 			continue;

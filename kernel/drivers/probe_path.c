@@ -50,24 +50,24 @@ static void probe_queue_one(const struct probe_packets *packets, u32 index, stru
 	}
 	/* one device above another (ifb, bridge): still the first one's queue */
 	slot = probe_slot_find(who, what, PROBE_IN_QDISC | PROBE_IN_RING, node, now);
-	if (slot && (skb->skb_iif || slot->at_ns == now)) {
+	if (slot && slot->device != skb->dev->ifindex && (skb->skb_iif || slot->at_ns == now)) {
 		probe_slot_spend(slot, HOP_QDISC, now);
-		slot->state = PROBE_IN_QDISC;
-		return;
-	}
-	if (skb->skb_iif) {
+	} else if (skb->skb_iif) {
 		slot = probe_slot_find(who, what, PROBE_RECEIVED, node, now);
-		if (slot) {
-			probe_slot_spend(slot, HOP_STACK, now);
-			slot->state = PROBE_IN_QDISC;
-		} else {
+		if (!slot) {
 			packets->watch->way[packets->way].unmatched++;
+			return;
 		}
-		return;
+		probe_slot_spend(slot, HOP_STACK, now);
+	} else {
+		slot = probe_slot_new(packets, index, node, now);
+		if (!slot)
+			return;
+		if (packets->content != PROBE_DATAGRAM)
+			probe_tcp_sent(packets, skb->sk, slot, now);
 	}
-	slot = probe_slot_new(packets, index, node, now);
-	if (slot && packets->content != PROBE_DATAGRAM)
-		probe_tcp_sent(packets, skb->sk, slot, now);
+	slot->state = PROBE_IN_QDISC;
+	slot->device = skb->dev->ifindex;
 }
 
 static void probe_net_dev_queue(void *data, struct sk_buff *skb)
@@ -200,7 +200,9 @@ void __probe_wire_arrived(const struct sk_buff *frame, const struct net_device *
 	probe_snaplen(to, &captured);
 	if (captured)
 		probe_capture(frame, to, 0, arrival_ns, true,
-			      probe_frame_slot(frame, to, PROBE_ON_WIRE, -1, arrival_ns), NULL, 0);
+			      probe_frame_slot(frame, to, PROBE_ON_WIRE,
+					       probe_node(dev_net(to)), arrival_ns),
+			      NULL, 0);
 }
 
 /*
@@ -234,8 +236,9 @@ static void probe_netif_receive_skb(void *data, struct sk_buff *skb)
 		struct probe_slot *slot;
 		u64 who = probe_who(&packets), what = probe_what(&packets, i);
 
-		slot = probe_slot_find(who, what,
-				       PROBE_ON_WIRE | PROBE_IN_RING | PROBE_IN_MAC80211, -1, now);
+		slot = probe_slot_find(who, what, PROBE_ON_WIRE, node, now) ?:
+			       probe_slot_find(who, what, PROBE_IN_RING | PROBE_IN_MAC80211, -1,
+					       now);
 		if (!slot) {
 			/* once more at one node: an ifb below it */
 			if (!probe_slot_find(who, what, PROBE_RECEIVED, node, now))

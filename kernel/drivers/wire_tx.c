@@ -84,7 +84,7 @@ static void wire_deliver(struct wire_nic *nic, struct sk_buff *frame,
 		nic->arrival_last_ns = arrival;
 	}
 	wire_receive_buffer(frame);
-	probe_wire_arrives(packet, arrival);
+	probe_wire_arrives(packet, nic->peer->dev, arrival);
 	wire_cb(frame)->arrival_ns = arrival;
 	wire_cb(frame)->corrupted = fate->corrupted;
 	if (fate->duplicated) {

@@ -58,10 +58,10 @@ def test_one_flow_over_usb_has_near_100_mbps(simulate: Simulate) -> None:
 
 @pytest.mark.parametrize("qdisc", ["pfifo_fast", "codel", "fq_codel", "sfq", "pie"])
 def test_the_driver_s_fifo_is_a_floor_below_every_qdisc(simulate: Simulate, qdisc: str) -> None:
-    """B-6, B-8: without TSQ 25 ms and more, whatever manages the queue above; pfifo_fast and PIE are worse."""
+    """B-6, B-8: without TSQ 25 ms and more, whatever manages the queue above; pfifo_fast is far worse."""
     run = htc(simulate, "stack.tsq=off", f"stack.client.qdisc={qdisc}")
     assert ping(run) > 0.9 * FIFO_MS
-    assert (ping(run) < 1.6 * FIFO_MS) == (qdisc not in {"pfifo_fast", "pie"})
+    assert (ping(run) < 2 * FIFO_MS) == (qdisc != "pfifo_fast")
     stops = run.radios.filter((pl.col("node") == "client") & (pl.col("name") == "tx_fifo_stops"))["value"]
     assert stops.max() > 10
 
