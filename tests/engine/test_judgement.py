@@ -64,5 +64,5 @@ def test_a_full_disk_is_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(root, "image", full)
     kernel = BuiltKernel("n", "r", "k", tmp_path, tmp_path, 1000)
     with pytest.raises(HourglassError, match="no space left on the disk"):
-        virtual.run(b'{"end_ns": 1}', kernel, tmp_path, seed=1)
+        virtual.run(b'{"end_ns": 1, "setup": []}', kernel, tmp_path, seed=1)
     assert not (tmp_path / virtual.PRIVATE).exists()
