@@ -5,7 +5,7 @@ from pathlib import Path
 from threading import Thread
 
 from hourglass import runner, scenario
-from hourglass.cli import output, pictures, progress
+from hourglass.cli import output, pictures, progress, tables
 from hourglass.results.files import PICTURE_FILE
 
 
@@ -24,7 +24,5 @@ def run_scenario(
     if json:
         output.show_json(done.summary)
         return
-    from hourglass.cli import tables  # what it needs is loaded while the guest runs
-
     output.show(tables.figures(done.summary, done.scenario["test"]["name"]))
     output.show(tables.footer(done.summary, done.path, drawn), whole_lines=True)
