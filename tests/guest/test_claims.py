@@ -74,8 +74,8 @@ def test_what_a_socket_has_below_it_is_algorithm_2(simulate: Simulate, name: str
 
     truesize is that of an skb of autosizing's most segments; the rate is the highest of the last three samples (20 ms:
     what waits below was sent at an earlier rate). In slow start the rate may have been higher between two samples, so a
-    few may be outside (`test_probe.py` asks the kernel itself, at every decision). The third term, the 1 MiB of tcp_limit_output_bytes, is above every
-    limit that occurs."""
+    few may be outside (`test_probe.py` asks the kernel itself, at every decision). The third term, the 1 MiB of
+    tcp_limit_output_bytes, is above every limit that occurs."""
     rate_ms = (pl.col("pacing_rate") // 1024).rolling_max(3, min_samples=1).over("flow")
     segments = pl.max_horizontal(rate_ms // pl.col("snd_mss"), 2)
     skb = segments * pl.col("snd_mss") + SKB
