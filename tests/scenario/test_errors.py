@@ -63,6 +63,8 @@ TABLE = [
     ("testbed.shaper.0.at=client:eth7", "testbed.shaper.0.at = 'client:eth7'", 'Did you mean "client:eth0"?'),
     ("testbed.shaper.1.at=client:eth0", "testbed.shaper.1.at = 'client:eth0'", "has a shaper already"),
     ("testbed.shaper.0.rate=1bit", "testbed.shaper.0.rate = '1bit'", "from 1kbit"),
+    ("testbed.shaper.0.burst=1KB", "testbed.shaper.0.burst = '1KB'", "from 1600B"),
+    ("testbed.shaper.0.burst=900MB", "testbed.shaper.0", "at most what passes in 60 s"),
     ("testbed.preset=L10", "testbed.preset = 'L10'", 'Did you mean "L10M"?'),
     ("testbed.ip=5", "testbed.ip = 5", "4 or 6"),
     ("testbed.prset=L10M", "testbed.prset = 'L10M'", 'Did you mean "preset"?'),

@@ -2,12 +2,14 @@
 """The `tc` lines: HTB where there is a shaper, the stack's qdisc below it or as the root; netem where there is a delay.
 
 HTB: one class, rate = ceil. `quantum` is one full frame, since the kernel complains of the one it derives at high
-rates; with a single class it decides nothing. burst and cburst are tc's own default.
+rates; with a single class it decides nothing. burst and cburst are tc's own default unless
+the shaper says otherwise.
 """
 
 from hourglass.plan.model import BatchStep, Step
 from hourglass.plan.network import Network, Port
 from hourglass.scenario import Scenario
+from hourglass.scenario.testbed import Shaper
 from hourglass.scenario.units import RATE, TIME, show
 from hourglass.scenario.values import Place
 
@@ -20,7 +22,7 @@ DEFAULT = "pfifo_fast"
 def make(scenario: Scenario, network: Network, node: str, every: bool = False) -> list[Step]:
     """The qdiscs of the node's devices. `every`: also where the kernel's default is what is wanted (veth has none)."""
     testbed = scenario.testbed
-    shapers = {shaper.at: (index, shaper.rate) for index, shaper in enumerate(testbed.shaper)}
+    shapers = {shaper.at: (index, shaper) for index, shaper in enumerate(testbed.shaper)}
     delays = {netem.at: (index, netem) for index, netem in enumerate(testbed.netem) if netem.delay}
     qdisc = scenario.stack.of(node).qdisc
     origin = scenario.stack.origin(node, "qdisc")
@@ -28,8 +30,8 @@ def make(scenario: Scenario, network: Network, node: str, every: bool = False) -
     for port in network.of(node):
         shaper, delay = shapers.get(Place(node, port.device)), delays.get(Place(node, port.device))
         if shaper:
-            index, rate_bps = shaper
-            lines = _htb(port, rate_bps, RADIO_MTU if port.radio else testbed.link[port.link].mtu)
+            index, htb = shaper
+            lines = _htb(port, htb, RADIO_MTU if port.radio else testbed.link[port.link].mtu)
             steps.append(BatchStep(do="tc", node=node, lines=lines, origin=f"testbed.shaper.{index}"))
         if delay:
             index, netem = delay
@@ -43,9 +45,10 @@ def make(scenario: Scenario, network: Network, node: str, every: bool = False) -
     return steps
 
 
-def _htb(port: Port, rate_bps: int, mtu: int) -> list[str]:
-    rate, quantum = show(rate_bps, RATE), mtu + ETHERNET_HEADER
+def _htb(port: Port, shaper: Shaper, mtu: int) -> list[str]:
+    rate, quantum = show(shaper.rate, RATE), mtu + ETHERNET_HEADER
+    burst = f" burst {shaper.burst} cburst {shaper.burst}" if shaper.burst else ""
     return [
         f"qdisc add dev {port.device} root handle 1: htb default 1",
-        f"class add dev {port.device} parent 1: classid 1:1 htb rate {rate} ceil {rate} quantum {quantum}",
+        f"class add dev {port.device} parent 1: classid 1:1 htb rate {rate} ceil {rate}{burst} quantum {quantum}",
     ]

@@ -100,7 +100,7 @@ SECTIONS: tuple[tuple[str, str, type[Table], str], ...] = (
 
 NOTES = """## Notes
 
-* **Shaper.** HTB with one class, `rate` = `ceil`, burst as `tc` chooses it (1600 bytes); the stack's qdisc is its leaf.
+* **Shaper.** HTB with one class, `rate` = `ceil`; the stack's qdisc is its leaf.
   Without a shaper the qdisc is the device's root. `pfifo_fast` holds 1000 packets, the device's `txqueuelen`.
 * **NIC.** The defaults are those of a BCM5761 (tg3) at Gigabit: interrupts are moderated, so frames arrive in small
   batches.

@@ -16,6 +16,7 @@ from hourglass.scenario.values import (
     Kind,
     NodeName,
     Rates,
+    ShaperBurst,
     ShaperRate,
     Shares,
     integer,
@@ -25,6 +26,8 @@ from hourglass.scenario.wifi import Wifi
 
 GIGABIT = 10**9
 REORDER_DELAY_NS = 10**6
+BITS = 8
+BURST_S = 60
 NODES_MAX = LINKS_MAX = 1000
 
 Ring = Annotated[int, integer(36, 4096, "descriptors"), Kind("integer")]
@@ -122,6 +125,16 @@ class Shaper(Table):
 
     at: End = Field(description="The device.")
     rate: ShaperRate = Field(description="HTB's rate and ceil; counts the frame without preamble, FCS and gap.")
+    burst: ShaperBurst | None = Field(
+        default=None,
+        description="HTB's burst and cburst: what may pass at line rate after a pause; unset: tc's own, 1600 bytes.",
+    )
+
+    @model_validator(mode="after")
+    def _saves_up(self) -> "Shaper":
+        if self.burst and self.burst * BITS > self.rate * BURST_S:
+            raise ValueError(f"burst must be at most what passes in {BURST_S} s at the rate, as in HTB itself")
+        return self
 
 
 class Netem(Table):

@@ -22,6 +22,7 @@ from hourglass.scenario.vocabulary import CONGESTION_CONTROLS, QDISCS
 HOUR_NS = 3600 * 10**9
 LINE_RATE = Bounds(RATE_QUANTITY, 1, 10**12)
 SHAPER_RATE = Bounds(RATE_QUANTITY, 1000, 10**12)
+SHAPER_BURST = Bounds(SIZE, 1600, 10**9)
 STEP_RATE = Bounds(RATE_QUANTITY, 1, 10**12, zero=True)
 DELAY = Bounds(TIME, 0, HOUR_NS)
 INTERVAL = Bounds(TIME, 10**5, HOUR_NS, zero=True)
@@ -118,6 +119,7 @@ Delays = Annotated[tuple[int, int], *_both(DELAY), Kind("time, or [a to b, b to 
 Shares = Annotated[tuple[int, int], *_both(SHARES), Kind("percentage, or [a to b, b to a]", "ppb")]
 Delay = Annotated[int, *_single(DELAY), Kind("time", "ns")]
 ShaperRate = Annotated[int, *_single(SHAPER_RATE), Kind("rate", "bit/s")]
+ShaperBurst = Annotated[int, *_single(SHAPER_BURST), Kind("size", "B")]
 Interval = Annotated[int, *_single(INTERVAL), Kind("time, 0 = off", "ns")]
 
 ScenarioName = Annotated[
