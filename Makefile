@@ -40,6 +40,7 @@ kernels: setup
 	@for version in $(KERNELS); do $(HOURGLASS) kernel build $$version; done
 
 setup: agent
+	@$(BIN)/python -m compileall -q src  # what an environment that forbids writing bytecode would compile at each start
 
 # Installs what is missing when we may; else says what to install.
 packages: .venv/installed

@@ -76,38 +76,25 @@ void wire_rx_enqueue(struct wire_nic *nic, struct sk_buff *frame)
 	wire_vector_set(&nic->rx_vector, wire_rx_due(nic));
 }
 
-/* The frames that have not arrived by @now_ns. */
-static u32 wire_rx_in_flight(const struct wire_nic *nic, u64 now_ns)
-{
-	const struct sk_buff *frame;
-	u32 count = 0;
-
-	skb_queue_reverse_walk(&nic->frames, frame) {
-		if (wire_arrival(frame) <= now_ns)
-			break;
-		count++;
-	}
-	return count;
-}
-
-/* Drops what has arrived beyond the ring's descriptors: the youngest. */
+/*
+ * Drops what has arrived beyond the ring's descriptors: the youngest. Reads
+ * only frames that have arrived: thousands may be on a long, fast cable.
+ */
 static void wire_rx_overflow(struct wire_nic *nic, u64 now_ns)
 {
-	u32 arrived = skb_queue_len(&nic->frames);
-	struct sk_buff *frame, *older;
+	struct sk_buff *frame, *next;
+	u32 arrived = 0;
 
-	if (arrived <= nic->rx_ring)
+	if (skb_queue_len(&nic->frames) <= nic->rx_ring)
 		return;
-	arrived -= wire_rx_in_flight(nic, now_ns);
-	skb_queue_reverse_walk_safe(&nic->frames, frame, older) {
-		if (arrived <= nic->rx_ring)
-			break;
+	skb_queue_walk_safe(&nic->frames, frame, next) {
 		if (wire_arrival(frame) > now_ns)
+			break;
+		if (arrived++ < nic->rx_ring)
 			continue;
 		__skb_unlink(frame, &nic->frames);
 		wire_rx_drop(nic, frame, "ring is full");
 		nic->stats.rx_missed++;
-		arrived--;
 	}
 }
 

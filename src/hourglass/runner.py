@@ -4,9 +4,9 @@
 import contextlib
 import hashlib
 import json
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol
 
 import hourglass.plan as plans
@@ -25,6 +25,8 @@ RUNS = Path("runs")
 """Where runs go that are given no place, below the current directory."""
 
 ENGINE = "virtual"
+READER = "hourglass.results.run"
+
 SCHEMA = 1
 """Schema of `run.json`."""
 
@@ -49,16 +51,20 @@ class Silent:
         pass
 
 
-def run(scenario: Scenario, out: Path | None = None, progress: Progress | None = None) -> "Run":
+def run(
+    scenario: Scenario,
+    out: Path | None = None,
+    progress: Progress | None = None,
+    meanwhile: Sequence[str] = (),
+) -> "Run":
     """Runs the scenario; the run directory is `out`, or `runs/<name>-<hash of scenario and kernel>`.
 
     The kernel is built first if it is not there. An older complete run at the same place is replaced when the new one
     is complete. Raises `InputError` for what the user can mend, `GuestError` when the guest failed (its log is then
-    under `<out>.failed`), `MissingError` when the machine lacks something.
+    under `<out>.failed`), `MissingError` when the machine lacks something. `meanwhile`: modules the caller will need
+    when the run is made, loaded while the guest runs, which takes a while.
     """
     progress = progress or Silent()
-    reading = Thread(target=import_module, args=("hourglass.results.run",))  # takes a while; the guest runs meanwhile
-    reading.start()
     plan = plans.build(scenario)
     kernel = kernels.ensure(scenario.kernel, progress=progress.kernel)
     described = scenario.to_json()
@@ -74,10 +80,16 @@ def run(scenario: Scenario, out: Path | None = None, progress: Progress | None =
             "seed": scenario.seed,
         }
         try:
-            outcome = virtual.run(plan_json, kernel, shop.path, seed=scenario.seed, progress=progress.time)
+            outcome = virtual.run(
+                plan_json,
+                kernel,
+                shop.path,
+                seed=scenario.seed,
+                progress=progress.time,
+                meanwhile=lambda: [import_module(name) for name in (READER, *meanwhile)],
+            )
             info |= {"virtual_s": outcome.virtual_s, "wall_s": outcome.wall_s, "digest": outcome.digest}
             _write(shop, RUN_FILE, info | {"status": "complete", "warnings": list(outcome.warnings)})
-            reading.join()
             made = load(shop.path)
             _write(shop, SUMMARY_FILE, made.summary)
         except (HourglassError, KeyboardInterrupt) as error:

@@ -2,10 +2,9 @@
 """`hourglass run`: a scenario → a run directory, its table and its picture."""
 
 from pathlib import Path
-from threading import Thread
 
 from hourglass import runner, scenario
-from hourglass.cli import output, pictures, progress, tables
+from hourglass.cli import output, pictures, progress
 from hourglass.results.files import PICTURE_FILE
 
 
@@ -14,15 +13,16 @@ def run_scenario(
 ) -> None:
     """Runs the scenario and prints what came out, as tables or as the JSON object."""
     wanted = scenario.load(source, settings, seed=seed, kernel=kernel)
-    if picture:  # loading what draws takes a second; the guest runs meanwhile
-        Thread(target=pictures.plots, daemon=True).start()
+    needed = ["hourglass.cli.tables", *([pictures.package()] if picture else [])]
     with progress.shown() as shown:
-        done = runner.run(wanted, out, shown)
+        done = runner.run(wanted, out, shown, meanwhile=needed)
     drawn = done.path / PICTURE_FILE if picture else None
     if drawn is not None:
         pictures.plots().timeseries(done, drawn)
     if json:
         output.show_json(done.summary)
         return
+    from hourglass.cli import tables
+
     output.show(tables.figures(done.summary, done.scenario["test"]["name"]))
     output.show(tables.footer(done.summary, done.path, drawn), whole_lines=True)

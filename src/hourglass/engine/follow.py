@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from fcntl import fcntl
 from pathlib import Path
+from threading import Thread
 
 from hourglass.engine.console import Console
 from hourglass.errors import GuestError, HourglassError, InputError
@@ -31,6 +32,9 @@ _F_SETPIPE_SZ = 1031
 
 Report = Callable[[float, float], None]
 """Progress of a run: seconds of test time reached, and of how many."""
+
+Meanwhile = Callable[[], object]
+"""What a thread of its own does once the executor is at work: no sooner, since a fork amid imports can hang."""
 
 Judge = Callable[[Console, str | None, int, Path], None]
 """Raises the error that an end stands for: of the console, why it was stopped if it was, exit status, run directory."""
@@ -56,6 +60,7 @@ def execute(
     progress: Report | None,
     silence_s: float = SILENCE_S,
     wall_limit_s: float | None = None,
+    meanwhile: Meanwhile | None = None,
 ) -> Outcome:
     """Writes plan.json, starts the executor, follows it into console.log and judges its end and its records.
 
@@ -71,6 +76,8 @@ def execute(
             console = Console(file)
             watch = Watch(console, progress or (lambda _, __: None), end_s, silence_s, wall_limit_s)
             with executor as child:
+                if meanwhile is not None:
+                    Thread(target=meanwhile, daemon=True).start()
                 watch.follow(child)
             console.close()
     except OSError as problem:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from hourglass.engine import cpu, follow, process, root
 from hourglass.engine.console import Console
-from hourglass.engine.follow import Outcome, Report
+from hourglass.engine.follow import Meanwhile, Outcome, Report
 from hourglass.engine.kernel.build import BuiltKernel
 from hourglass.errors import MissingError
 
@@ -42,6 +42,7 @@ def run(
     progress: Report | None = None,
     wall_limit_s: float | None = None,
     silence_s: float = follow.SILENCE_S,
+    meanwhile: Meanwhile | None = None,
 ) -> Outcome:
     """Executes a plan; writes plan.json, records.arrows and console.log into `directory`, which must exist.
 
@@ -49,7 +50,9 @@ def run(
     MissingError when this machine cannot run guests. Bounded: each second of test time has `silence_s` of wall time.
     """
     guest = boot(kernel, directory, seed, root.needs_wifi(json.loads(plan_json)))
-    return follow.execute(plan_json, directory, guest, judge, kernel.release, progress, silence_s, wall_limit_s)
+    return follow.execute(
+        plan_json, directory, guest, judge, kernel.release, progress, silence_s, wall_limit_s, meanwhile
+    )
 
 
 @contextmanager
