@@ -44,11 +44,10 @@ impl Pending {
     }
 
     fn push<'a>(&mut self, row: impl IntoIterator<Item = Cell<'a>>) {
-        let mut cells = row.into_iter();
-        for buffer in &mut self.buffers {
-            buffer.push(cells.next().expect("a row has a cell for each column"));
-        }
-        assert!(cells.next().is_none(), "a row has a column for each cell");
+        let mut buffers = self.buffers.iter_mut();
+        // `for_each`, not a loop: a chain of iterators asks itself at each `next` which of its parts it is in
+        row.into_iter().for_each(|cell| buffers.next().expect("a row has a column for each cell").push(cell));
+        assert!(buffers.next().is_none(), "a row has a cell for each column");
         self.rows += 1;
     }
 
