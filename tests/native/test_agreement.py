@@ -2,15 +2,13 @@
 """The guest against this machine's own kernel in real time: namespaces, veth pairs, HTB, pfifo_fast, CUBIC.
 
 Goodput agrees within 1 %, median TCP RTT within 10 %. The guest runs 6.12; the machine's kernel is what it is (written
-against 6.18). Of each native case three runs go side by side and the median counts: real time has the machine's other
-work in it, and where the kernel has two stable states a run picks one. A path with neither a modelled NIC nor a delay
-is not the guest's usual one, so what is compared is chosen with care:
+against 6.18). Of each native case three runs go side by side, and the best goodput and the median latency count: real
+time has the machine's other work in it, and where the kernel has two stable states a run picks one. A path with neither
+a modelled NIC nor a delay is not the guest's usual one, so what is compared is chosen with care:
 
 * **Remote bottleneck, offloads off** (guest with its NICs and cables). The queue is a thousand packets in the router's
   pfifo_fast and CUBIC fills it; the sender's NIC has no part in the latency. Offloads are off because a veth pair
-  never splits a GSO skb and its qdisc would count one as one packet, where a NIC makes packets of it. The shaper may
-  catch up with 250 KB (20 ms): a virtual machine is stopped for milliseconds now and then, and the rate HTB does not
-  use meanwhile is lost beyond its burst, so that goodput would measure the host (87 to 94 of 95.6 Mbit/s).
+  never splits a GSO skb and its qdisc would count one as one packet, where a NIC makes packets of it.
 * **Local bottleneck, one flow** (guest with its NICs and cables). The latency is what TCP Small Queues lets into HTB's
   queue: two skbs. Their size is set (44 segments, what fits 64 KB), since else the minimum RTT decides it (64 KB below
   0.5 ms, 32 KB below 1 ms) and that of a veth pair is a matter of how busy the machine is. Reno, which has no HyStart:
@@ -22,6 +20,10 @@ is not the guest's usual one, so what is compared is chosen with care:
   the four flows are compared veth with veth, and with `tcp_tso_rtt_log` 0, since else the minimum RTT decides the size
   of the skbs too and the runs are spread over 22 to 24 ms.
 
+Goodput is compared with a burst of 100 KB (8 ms) in the shaper, latency without. A virtual machine is stopped for
+milliseconds now and then, and what HTB does not send meanwhile is lost beyond its burst: goodput would measure the host
+(87 to 95 of 95.6 Mbit/s). Latency does not mind that, but with a burst four local flows have two states, 12 and 16 ms.
+
 R100M with offloads on does not agree for the reason of the first case: 178 ms over NICs, 208 over veth in the guest,
 200 to 311 natively. At 10 Mbit/s four flows over veth do not agree with themselves: 124 or 227 ms, a matter of which
 flow's SYN was last.
@@ -29,7 +31,9 @@ flow's SYN was last.
 
 import json
 import platform
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Literal
@@ -53,12 +57,12 @@ NATIVE_RUNS = 3
 MEASUREMENTS = 4
 SHORT = ("test.length=10", "test.delay=1")
 NO_OFFLOADS = tuple(f"testbed.link.{link}.{name}=false" for link in (0, 1) for name in ("tso", "gso", "gro"))
-CATCHES_UP = ("testbed.shaper.0.burst=250KB", "testbed.shaper.1.burst=250KB")
+CATCHES_UP = ("testbed.shaper.0.burst=100KB", "testbed.shaper.1.burst=100KB")
 SMALL_SKBS = "stack.sysctl.net.ipv4.tcp_tso_rtt_log=0"
 LARGE_SKBS = (SMALL_SKBS, "stack.sysctl.net.ipv4.tcp_min_tso_segs=44")
 
 CASES = {
-    "remote bottleneck": ("R100M", (*NO_OFFLOADS, *CATCHES_UP), "wire"),
+    "remote bottleneck": ("R100M", NO_OFFLOADS, "wire"),
     "local bottleneck, one flow": ("L100M", ("test.name=tcp_upload", "stack.cc=reno", *LARGE_SKBS), "wire"),
     "local bottleneck, four flows": ("L100M", (SMALL_SKBS,), "veth"),
 }
@@ -98,31 +102,49 @@ def real(of: Scenario, place: Path) -> Run:
     return described(place, of, "native", native.run(plan.build(of, links="veth").to_json(), place))
 
 
-def figures(runs: list[Run]) -> tuple[float, float]:
-    """Medians of goodput (Mbit/s) and of median TCP RTT (ms)."""
-    return (
-        median(run.summary["totals"]["upload_mbps"] for run in runs),
-        median(run.summary["tcp_rtt_ms"]["p50"] for run in runs),
-    )
+def goodput_mbps(run: Run) -> float:
+    return float(run.summary["totals"]["upload_mbps"])
 
 
-def agree(case: str, place: Path) -> bool:
-    """Whether one measurement of the machine agrees with the guest: goodput within 1 %, median TCP RTT within 10 %."""
+def rtt_ms(run: Run) -> float:
+    """The median."""
+    return float(run.summary["tcp_rtt_ms"]["p50"])
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What is compared: of a run, of several native runs, and how near it must be."""
+
+    figure: Callable[[Run], float]
+    overall: Callable[[list[float]], float]
+    within: float
+    settings: tuple[str, ...] = ()
+
+
+QUANTITIES = {
+    "goodput": Quantity(goodput_mbps, max, 0.01, CATCHES_UP),  # a stop only takes away, the shaper lets no more pass
+    "latency": Quantity(rtt_ms, median, 0.1),
+}
+
+
+def agree(case: str, quantity: Quantity, place: Path) -> bool:
+    """Whether one measurement of the machine agrees with the guest."""
     name, overrides, links = CASES[case]
-    of = scenario.load(name, [*SHORT, *overrides], kernel=KERNEL)
+    of = scenario.load(name, [*SHORT, *overrides, *quantity.settings], kernel=KERNEL)
     place.mkdir()
     with ThreadPoolExecutor(NATIVE_RUNS) as pool:
         runs = list(pool.map(lambda number: real(of, place / f"native {number}"), range(NATIVE_RUNS)))
-    goodput, rtt_ms = figures(runs)
-    guest_goodput, guest_rtt_ms = figures([simulated(of, store.ensure(KERNEL), links, place / "guest")])
-    print(f"{case}: {guest_goodput:.2f} and {goodput:.2f} Mbit/s, {guest_rtt_ms:.2f} and {rtt_ms:.2f} ms")
-    return guest_goodput == pytest.approx(goodput, rel=0.01) and guest_rtt_ms == pytest.approx(rtt_ms, rel=0.1)
+    natively = quantity.overall([quantity.figure(run) for run in runs])
+    guest = quantity.figure(simulated(of, store.ensure(KERNEL), links, place / "guest"))
+    print(f"{case}: {guest:.2f} in the guest, {natively:.2f} natively")
+    return guest == pytest.approx(natively, rel=quantity.within)
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_guest_and_machine_agree(case: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("quantity", QUANTITIES)
+def test_guest_and_machine_agree(case: str, quantity: str, tmp_path: Path) -> None:
     """The guest is exact; the machine has other work, which can only spoil a measurement: it has up to four."""
-    assert any(agree(case, tmp_path / str(attempt)) for attempt in range(MEASUREMENTS))
+    assert any(agree(case, QUANTITIES[quantity], tmp_path / str(attempt)) for attempt in range(MEASUREMENTS))
 
 
 def test_a_native_run_tells_what_it_ran_on_and_how_far_it_is(tmp_path: Path) -> None:
