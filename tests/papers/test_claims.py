@@ -11,12 +11,13 @@ import pytest
 from hourglass.campaign import cells, file
 from hourglass.errors import InputError
 from hourglass.papers import paper_b, report, study
-from hourglass.papers.model import Claim, Evidence, Figure, Finding, Verdict
+from hourglass.papers.beyond import side_by_side
+from hourglass.papers.model import Claim, Evidence, Figure, Finding, Layout, Verdict
 
 WIRED = ("A-4", "A-5a", "A-5b", "A-5c", "A-6", "A-7", "A-rules", "A-kernels")
 
 
-@pytest.mark.parametrize("name", [*study.FIGURES, "beyond-ccs", "beyond-qdiscs"])
+@pytest.mark.parametrize("name", study.FIGURES)
 def test_every_sweep_file_reads_and_the_wired_ones_resolve(name: str) -> None:
     grid = file.read(study.FOLDER / f"{name}.toml")
     assert grid.name == name
@@ -63,7 +64,7 @@ def test_wi_fi_claims_follow_the_data() -> None:
     def rows(bbr: float) -> list[dict[str, Any]]:
         figures = [("bbr", 75.0, bbr), ("nv", 99.0, 10.0), ("westwood", 99.0, 80.0), ("yeah", 99.0, 60.0)]
         figures += [(cc, 99.0, 130.0) for cc in ("cubic", "highspeed", "hybla", "illinois", "reno", "scalable")]
-        return [{"stack.cc": c, "upload_mbps": up, "ping_icmp_p50_ms": ms} for c, up, ms in figures]
+        return [{"stack.cc": c, "upload_mbps": up, "ping_icmp_p50_ms": ms, "run": "none"} for c, up, ms in figures]
 
     assert set(verdicts("B-4", rows(5.0), "stack.cc").values()) == {"holds"}
     assert verdicts("B-4", rows(50.0), "stack.cc")["B-4.4"] == "differs"
@@ -93,11 +94,11 @@ def test_an_unknown_figure_is_one_line() -> None:
 def test_reports_hold_every_verdict(tmp_path: Path) -> None:
     figure = study.FIGURES["B-4"]
     found = study.Studied(figure, [Verdict("B-4", one, "differs", "1 | 2", "why") for one in figure.claims])
-    text = report.markdown("B", [found], "hourglass paper B-4", tmp_path)
+    text = report.markdown(report.PAGES["B"], [found], "hourglass paper B-4", tmp_path)
     assert text.count("| differs |") == len(figure.claims)
     assert "1 \\| 2" in text
     assert "0 hold, 4 differ, 0 cannot be had" in text
-    assert report.page([found], tmp_path).count("<td>differs") == len(figure.claims)
+    assert report.whole([found], tmp_path).count("<td>differs") == len(figure.claims)
 
 
 def test_near_is_a_fifth_of_rates_and_a_factor_of_two_of_times() -> None:
@@ -106,3 +107,19 @@ def test_near_is_a_fifth_of_rates_and_a_factor_of_two_of_times() -> None:
     assert paper_b.near("upload_mbps", 52, cc="bbr")(data)[0]
     assert paper_b.near("ping_icmp_p50_ms", 5, cc="bbr")(data)[0]
     assert not paper_b.near("ping_icmp_p50_ms", 4, cc="bbr")(data)[0]
+
+
+def test_what_has_no_claims_stands_side_by_side() -> None:
+    times = {("L100M", "5.10"): 7.0, ("L100M", "6.1"): 40.0, ("R100M", "5.10"): 100.0}
+    rows = [
+        {"scenario": s, "kernel": k, "tcp_rtt_p50_ms": ms, "upload_mbps": 95.6, "ping_icmp_p50_ms": ms}
+        for (s, k), ms in times.items()
+    ]
+    data = evidence(rows, "scenario", "kernel")
+    data.result.grid.label = lambda key, value: str(value)  # type: ignore[misc]
+    found = side_by_side(Figure("X", "Kernels", "candles", layout=Layout(series=("kernel",))), data)
+    assert found.head[:2] == ["", "5.10: Mbit/s"]
+    assert [row[0] for row in found.rows] == ["L100M", "R100M"]
+    assert found.rows[0][1:] == ["95.6", "7", "7", "95.6", "40", "40"]
+    assert found.rows[1][4:] == ["-", "-", "-"]
+    assert found.largest == ["L100M: 7 ms with 5.10, 40 ms with 6.1"]

@@ -146,7 +146,7 @@ def sweep(
 @app.command("paper")
 def paper(
     ids: Annotated[list[str] | None, typer.Argument(metavar="[ID...]", help="Figures as A-5a; default all.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="One seed of each setting.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="One seed of each setting, and what has claims only.")] = False,
     kernel: Annotated[str | None, typer.Option(help="Another kernel than the paper's.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of runs and report; default papers.")] = None,
     pages: Annotated[Path | None, typer.Option(metavar="DIR", help="Copy the pages and their pictures there.")] = None,

@@ -22,7 +22,7 @@ def run_papers(
 
     folder = out or PAPERS
     studied: list[Studied] = []
-    for figure in study.chosen(ids):
+    for figure in study.chosen(ids, quick):
         with shown() as progress:
             found = study.study(figure, folder, quick=quick, jobs=jobs, kernel=kernel, progress=progress)
         studied.append(found)
@@ -38,6 +38,8 @@ def run_papers(
             if one.because:
                 lines.append(f"  {'':13}  {one.because}")
             output.show("\n".join(lines), whole_lines=True)
+        if not figure.claims:
+            output.show(f"  {report.table(found)[2]}", whole_lines=True)
     _write(studied, folder, " ".join(["hourglass paper", *ids, *(["--quick"] if quick else [])]))
     if pages is not None:
         _copy(studied, folder, pages)
@@ -46,18 +48,16 @@ def run_papers(
 
 
 def _write(studied: list[Studied], folder: Path, how: str) -> None:
-    for paper in report.PAPERS:
-        own = [one for one in studied if one.figure.id.startswith(paper)]
-        if own:
-            (folder / f"paper-{paper.lower()}.md").write_text(report.markdown(paper, own, how, folder), "utf-8")
-    (folder / "report.html").write_text(report.page(studied, folder), "utf-8")
+    for page, own in report.pages(studied):
+        (folder / f"{page.name}.md").write_text(report.markdown(page, own, how, folder), "utf-8")
+    (folder / "report.html").write_text(report.whole(studied, folder), "utf-8")
 
 
 def _copy(studied: list[Studied], folder: Path, pages: Path) -> None:
     """The pages of the papers and their pictures, for the documentation."""
     pages.mkdir(parents=True, exist_ok=True)
-    for page in folder.glob("paper-*.md"):
-        shutil.copy(page, pages)
+    for page, _ in report.pages(studied):
+        shutil.copy(folder / f"{page.name}.md", pages)
     for one in studied:
         if (picture := folder / f"{one.figure.id}.png").is_file():
             shutil.copy(picture, pages)

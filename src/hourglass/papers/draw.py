@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A figure drawn in the paper's form from its runs."""
 
+from itertools import product
 from pathlib import Path
+from typing import Any
 
-from hourglass.papers.model import Evidence, Figure
+from hourglass.papers.model import Evidence, Figure, Layout
 from hourglass.plots import paper
 from hourglass.results.run import Run
 
@@ -22,8 +24,7 @@ def draw(figure: Figure, evidence: Evidence, path: Path) -> bool:
 def _draw(figure: Figure, evidence: Evidence, path: Path) -> bool:
     title = f"{figure.id}  {figure.title}"
     if figure.form == "candles":
-        wanted = ("goodput", "ping") if figure.id == "A-4" else ("tcp",)
-        paper.candles(title, [_candles(evidence, what) for what in wanted], path)
+        paper.candles(title, _panels(evidence, figure.layout), path)
     elif figure.form == "series":
         paper.series(title, _columns(evidence), path)
     elif figure.form == "bars":
@@ -33,27 +34,35 @@ def _draw(figure: Figure, evidence: Evidence, path: Path) -> bool:
     return True
 
 
-def _candles(e: Evidence, what: str) -> paper.Panel:
-    groups, kinds = e.values("scenario"), e.values("tsq")
-    samples = [[paper.samples_of(e.runs(scenario=group, tsq=tsq), what) for group in groups] for tsq in kinds]
-    return paper.Panel(QUANTITIES[what], groups, [e.result.grid.label("stack.tsq", tsq) for tsq in kinds], samples)
+def _panels(e: Evidence, layout: Layout) -> list[paper.Panel]:
+    places = [{layout.panel: value} for value in e.values(layout.panel)] if layout.panel else [{}]
+    return [_panel(e, layout, what, where) for where in places for what in layout.quantities]
+
+
+def _panel(e: Evidence, layout: Layout, what: str, where: dict[str, Any]) -> paper.Panel:
+    groups = e.values(layout.groups)
+    kinds = [dict(zip(layout.series, values, strict=True)) for values in product(*map(e.values, layout.series))]
+    samples = [
+        [paper.samples_of(e.runs(**where, **kind, **{layout.groups: group}), what) for group in groups]
+        for kind in kinds
+    ]
+    label = ", ".join([QUANTITIES[what], *(e.label(**{word: value}) for word, value in where.items())])
+    return paper.Panel(
+        label, [e.label(**{layout.groups: group}) for group in groups], [e.label(**kind) for kind in kinds], samples
+    )
 
 
 def _columns(e: Evidence) -> list[tuple[str, list[tuple[str, Run]]]]:
     return [
-        (e.result.grid.label("stack.tsq", tsq), [(cc.upper(), e.runs(cc=cc, tsq=tsq)[0]) for cc in e.values("cc")])
+        (e.label(tsq=tsq), [(cc.upper(), e.runs(cc=cc, tsq=tsq)[0]) for cc in e.values("cc")])
         for tsq in e.values("tsq")
     ]
 
 
 def _bars(e: Evidence) -> list[paper.Bar]:
     """A bar per setting, medians over the seeds."""
-    words = [word for word, key in e.short.items() if key != "seed"]
-    settings = e.table.select([e.short[word] for word in words]).unique(maintain_order=True)
     found = []
-    for row in settings.iter_rows():
-        where = dict(zip(words, row, strict=True))
-        label = ", ".join(e.result.grid.label(e.short[word], value) for word, value in where.items())
+    for where in e.settings():
         figures = [e.value(name, **where) for name in ("upload_mbps", "download_mbps", "ping_icmp_p50_ms")]
-        found.append(paper.Bar(label, *figures))
+        found.append(paper.Bar(e.label(**where), *figures))
     return found

@@ -47,6 +47,16 @@ class Evidence:
         """The runs themselves, in the order of their seeds. Raises LookupError."""
         return [Run(self.result.runs / name) for name in self.rows(**where)["run"]]
 
+    def settings(self, *without: str) -> list[dict[str, Any]]:
+        """Each combination of values of the axes but the seed and those of `without`, in the file's order."""
+        words = [word for word, key in self.short.items() if key != "seed" and word not in without]
+        found = self.table.select([self.short[word] for word in words]).unique(maintain_order=True)
+        return [dict(zip(words, row, strict=True)) for row in found.iter_rows()]
+
+    def label(self, **where: Any) -> str:
+        """What a figure calls these values."""
+        return ", ".join(self.result.grid.label(self.short[word], value) for word, value in where.items())
+
     def values(self, word: str) -> list[Any]:
         """The values of an axis, in the file's order."""
         return list(dict.fromkeys(self.result.table[self.short[word]].to_list()))
@@ -72,13 +82,24 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Layout:
+    """How candles are set out: axes by the last word of their key. A panel per quantity, or per value of `panel`."""
+
+    groups: str = "scenario"
+    series: tuple[str, ...] = ("tsq",)
+    panel: str = ""
+    quantities: tuple[str, ...] = ("tcp",)
+
+
+@dataclass(frozen=True)
 class Figure:
-    """A figure: its sweep file has its id as a name. `y`: the column of candles and bars."""
+    """A figure: its sweep file has its id as a name. One without claims is a comparison of our own."""
 
     id: str
     title: str
     form: Form
-    claims: tuple[Claim, ...]
+    claims: tuple[Claim, ...] = ()
+    layout: Layout = Layout()
 
 
 @dataclass(frozen=True)

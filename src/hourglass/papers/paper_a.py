@@ -11,7 +11,7 @@ from statistics import median
 import numpy as np
 
 from hourglass.papers import samples
-from hourglass.papers.model import Claim, Evidence, Figure, Finding, ratio
+from hourglass.papers.model import Claim, Evidence, Figure, Finding, Layout, ratio
 from hourglass.papers.rules import CAP
 from hourglass.results.series import loaded_window, tcp_rtt_ms
 
@@ -53,7 +53,8 @@ def _less(figure: str, scenario: str, about_ms: float) -> Claim:
     def judge(e: Evidence) -> Finding:
         off, on = e.value(TCP, scenario=scenario, tsq="off"), e.value(TCP, scenario=scenario, tsq="default")
         runs = [e.runs(scenario=scenario, tsq=tsq)[0] for tsq in ("off", "default")]
-        how = "without TSQ " + samples.below_tcp(runs[0]) + "; with it " + samples.below_tcp(runs[1])
+        told = [f"{samples.below_tcp(run)}; {samples.window(run)}" for run in runs]
+        how = f"without TSQ {told[0]}; with it {told[1]}"
         return Finding(about_ms / 2 <= off - on <= about_ms * 2, f"{off:.3g} - {on:.3g} = {off - on:.3g} ms less", how)
 
     return Claim(
@@ -68,8 +69,7 @@ def _held(scenario: str, tsq: str) -> Claim:
     def judge(e: Evidence) -> Finding:
         found = e.value(TCP, scenario=scenario, tsq=tsq)
         run = e.runs(scenario=scenario, tsq=tsq)[0]
-        base = samples.middle(samples.senders(run)["min_rtt"]) / 1000
-        how = f"median of min_rtt {base:.3g} ms; a full frame takes 1.2 ms at 10 Mbit/s, and there are four flows"
+        how = f"{samples.window(run)}; a full frame takes 1.23 ms at 10 Mbit/s"
         return Finding(5 <= found <= 20, f"median {found:.3g} ms", how)
 
     words = f"{scenario}{' without TSQ' if tsq == 'off' else ''}"
@@ -133,6 +133,7 @@ FIGURES = (
             Claim("A-4 local", "local bottleneck: latency drops by a lot with TSQ", "to a tenth or less", _local),
             Claim("A-4 remote", "remote bottleneck: the difference is marginal", f"a factor below {MARGINAL}", _remote),
         ),
+        Layout(quantities=("goodput", "ping")),
     ),
     Figure(
         "A-5a",

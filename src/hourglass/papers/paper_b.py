@@ -8,12 +8,16 @@ Run on the oldest kernel there is. Figures whose testbed this version lacks say 
 from collections.abc import Callable
 from itertools import pairwise
 
+import polars as pl
+
+from hourglass.errors import HourglassError
 from hourglass.papers.model import Claim, Evidence, Figure, Finding
-from hourglass.papers.samples import middle, senders
+from hourglass.papers.samples import below_tcp, middle, senders
 
 PING, UP, DOWN = "ping_icmp_p50_ms", "upload_mbps", "download_mbps"
-Check = Callable[[Evidence], tuple[bool, str]]
 Where = dict[str, object]
+Check = Callable[[Evidence], tuple[bool, str, Where]]
+"""Whether it is so, what was found, and in which runs to look for the cause."""
 MOST_SUBFRAMES = 32
 
 
@@ -25,33 +29,33 @@ def near(column: str, value: float, **where: object) -> Check:
     """Within 20 % for rates, within a factor of 2 for times."""
     factor = 1.2 if column in (UP, DOWN) else 2
 
-    def check(e: Evidence) -> tuple[bool, str]:
+    def check(e: Evidence) -> tuple[bool, str, Where]:
         found = e.value(column, **where)
-        return value / factor <= found <= value * factor, f"{_name(where)} {found:.3g}"
+        return value / factor <= found <= value * factor, f"{_name(where)} {found:.3g}", where
 
     return check
 
 
 def below(column: str, value: float, **where: object) -> Check:
-    def check(e: Evidence) -> tuple[bool, str]:
+    def check(e: Evidence) -> tuple[bool, str, Where]:
         found = e.value(column, **where)
-        return found <= value, f"{_name(where)} {found:.3g}"
+        return found <= value, f"{_name(where)} {found:.3g}", where
 
     return check
 
 
 def above(column: str, value: float, **where: object) -> Check:
-    def check(e: Evidence) -> tuple[bool, str]:
+    def check(e: Evidence) -> tuple[bool, str, Where]:
         found = e.value(column, **where)
-        return found >= value, f"{_name(where)} {found:.3g}"
+        return found >= value, f"{_name(where)} {found:.3g}", where
 
     return check
 
 
 def fair(**where: object) -> Check:
-    def check(e: Evidence) -> tuple[bool, str]:
+    def check(e: Evidence) -> tuple[bool, str, Where]:
         up, down = e.value(UP, **where), e.value(DOWN, **where)
-        return max(up, down) < 1.5 * min(up, down), f"{_name(where)} {up:.3g} up {down:.3g} down"
+        return max(up, down) < 1.5 * min(up, down), f"{_name(where)} {up:.3g} up {down:.3g} down", where
 
     return check
 
@@ -59,9 +63,9 @@ def fair(**where: object) -> Check:
 def more(column: str, than: str, one: Where, other: Where | None = None, by: float = 0) -> Check:
     """`column` of one setting is more than `than` of another (default: the same) by at least `by`."""
 
-    def check(e: Evidence) -> tuple[bool, str]:
+    def check(e: Evidence) -> tuple[bool, str, Where]:
         a, b = e.value(column, **one), e.value(than, **(other or one))
-        return a > b + by, f"{_name(one)} {a:.3g}, {_name(other or one)} {b:.3g}"
+        return a > b + by, f"{_name(one)} {a:.3g}, {_name(other or one)} {b:.3g}", one
 
     return check
 
@@ -69,12 +73,28 @@ def more(column: str, than: str, one: Where, other: Where | None = None, by: flo
 def rising(column: str, axis: str, **where: object) -> Check:
     """The last value of an axis has at least 1.2 times the first's, and no step falls by more than 5 %."""
 
-    def check(e: Evidence) -> tuple[bool, str]:
+    def check(e: Evidence) -> tuple[bool, str, Where]:
         found = [e.value(column, **{axis: value}, **where) for value in e.values(axis)]
         steps = all(later > 0.95 * sooner for sooner, later in pairwise(found))
-        return steps and found[-1] > 1.2 * found[0], f"{_name(where)} {found[0]:.3g} to {found[-1]:.3g}"
+        words = f"{_name(where)} {found[0]:.3g} to {found[-1]:.3g}"
+        return steps and found[-1] > 1.2 * found[0], words, where | {axis: e.values(axis)[-1]}
 
     return check
+
+
+def on_air(e: Evidence, where: Where) -> str:
+    """What the records of one of the runs say of its sockets and its air."""
+    try:
+        run = e.runs(**where)[0]
+        told = [below_tcp(run)]
+    except (LookupError, HourglassError):
+        return "no records"
+    for node, radios in run.summary.get("wifi", {}).items():
+        for radio in radios.values():
+            told.append(
+                f"{node}: aggregates of {radio['subframes']['mean']:.3g}, {radio['air_percent']:.3g} % of the air"
+            )
+    return ", ".join(told)
 
 
 def claim(
@@ -82,33 +102,37 @@ def claim(
 ) -> Claim:
     def judge(e: Evidence) -> Finding:
         found = [check(e) for check in checks]
-        wrong = [words for good, words in found if not good]
-        return Finding(not wrong, "; ".join(words for _, words in found), f"off: {'; '.join(wrong)}" if wrong else "")
+        wrong = [words for good, words, _ in found if not good]
+        causes = {_name(where): where for good, _, where in found if not good}
+        how = [f"off: {'; '.join(wrong)}", *(f"{name}: {on_air(e, where)}" for name, where in causes.items())]
+        return Finding(not wrong, "; ".join(words for _, words, _ in found), "; ".join(how) if wrong else "")
 
     return Claim(f"{figure}.{number}", says, tolerance, judge)
 
 
 def _shift(e: Evidence) -> Finding:
-    table = senders(e.runs(tsq="default")[0])
-    if "tsq_shift" not in table.columns or not table["tsq_shift"].drop_nulls().len():
-        raise LookupError("this kernel does not tell sk_pacing_shift")
-    shift = int(middle(table["tsq_shift"]))
-    return Finding(shift == 10, f"sk_pacing_shift is {shift}: 1/{2**shift} s of data", "mac80211 sets it")
+    found = {}
+    for adapter in e.values("scenario"):
+        table = senders(e.runs(scenario=adapter)[0])
+        if "tsq_shift" not in table.columns or not table["tsq_shift"].drop_nulls().len():
+            raise LookupError("this kernel does not tell sk_pacing_shift")
+        found[adapter] = int(middle(table["tsq_shift"]))
+    words = "; ".join(f"{adapter}: {shift}, 1/{2**shift} s of data" for adapter, shift in found.items())
+    return Finding(set(found.values()) == {10}, words, "mac80211 sets it")
 
 
 def _aggregates(e: Evidence) -> Finding:
-    sizes = [radio["subframes"]["max"] for run in e.runs() for radio in run.summary["wifi"].get("client", {}).values()]
-    if not sizes:
-        raise LookupError("no radio of the client in the runs")
-    most = max(size or 0 for size in sizes)
+    run = e.runs(scenario="wifi-ath9k")[0]
+    most = max(radio["subframes"]["max"] or 0 for radio in run.summary["wifi"]["client"].values())
     return Finding(
         most < MOST_SUBFRAMES, f"the largest aggregate has {most} subframes", "mac80211's and ath9k's bound is 32"
     )
 
 
 def _bql(e: Evidence) -> Finding:
-    table = e.runs()[0].tables.get("queue")
-    if table is None or not (radios := table.filter(table["device"].str.starts_with("wlan"))).height:
+    samples = e.runs(scenario="wifi-ath9k")[0].queues
+    radios = samples.filter(pl.col("device").str.starts_with("wlan"))
+    if radios.is_empty():
         raise LookupError("no queue samples of a Wi-Fi device")
     limit = int(radios["bql_limit"].fill_null(0).to_numpy().max())
     return Finding(limit > 0, f"BQL's limit of the Wi-Fi device: {limit}", "no mac80211 driver has BQL")
@@ -119,21 +143,45 @@ def _ccs(*names: str, but: tuple[str, ...] = ()) -> list[str]:
     return [one for one in (names or every) if one not in but]
 
 
-def _ratio_only_latency(e: Evidence) -> tuple[bool, str]:
+def _ratio_only_latency(e: Evidence) -> tuple[bool, str, Where]:
     rates, times = ([e.value(column, ca=ca, tsq="8ms") for ca in (120, 140)] for column in (UP, PING))
     words = f"at 8 ms: {rates[0]:.3g} to {rates[1]:.3g} Mbit/s, {times[0]:.3g} to {times[1]:.3g} ms"
-    return rates[1] < 1.05 * rates[0] and times[1] > times[0], words
+    return rates[1] < 1.05 * rates[0] and times[1] > times[0], words, {"ca": 140, "tsq": "8ms"}
 
 
 def _base(first: str, other: str, tsq: str) -> Check:
-    def check(e: Evidence) -> tuple[bool, str]:
+    def check(e: Evidence) -> tuple[bool, str, Where]:
         more, less = e.value(UP, delay=first, tsq=tsq), e.value(UP, delay=other, tsq=tsq)
-        return more > less, f"TSQ {tsq}: {more:.3g} and {less:.3g} Mbit/s"
+        return more > less, f"TSQ {tsq}: {more:.3g} and {less:.3g} Mbit/s", {"delay": other, "tsq": tsq}
 
     return check
 
 
+DIFFERENCES = (
+    "The paper ran Linux 4.14; this is 5.10, the oldest kernel here, with the settings that bring it closest: the",
+    "pacing shift of radios is 10 (mac80211 sets 7 since 4.20), an skb holds one segment (4.14 did no GSO for a device",
+    "without scatter-gather), `tcp_limit_output_bytes` is 256 KiB. What stays different:",
+    "",
+    "* `tcp_limit_output_bytes` bounds only sockets that are not paced (since 5.0), so not BBR's.",
+    "* An skb of one segment counts 2,728 bytes (truesize), in 4.14 4,352: 64 KiB are 24 segments here, 15 there.",
+    "* BBR asks for two segments per skb whatever `tcp_min_tso_segs` is.",
+    "* Pacing is by earliest departure time (4.20), acknowledgments of out-of-order data are compressed (4.18), losses",
+    "  are found by RACK alone (4.18).",
+    "* The adapter, its USB and the air are models ([their limits](../model.md)).",
+)
+"""What of the paper's testbed is not had: lines of its page."""
+
 FIGURES = (
+    Figure(
+        "B-rules",
+        "What is below TCP on Wi-Fi",
+        "table",
+        (
+            Claim("D-4", "TSQ holds 1 ms of data on Wi-Fi too", "sk_pacing_shift is 10", _shift),
+            Claim("D-6", "FQ-CoDel's 5 ms bound aggregates", f"fewer than {MOST_SUBFRAMES} subframes", _aggregates),
+            Claim("D-7", "BQL is the driver's last queue limit", "the device has a BQL limit", _bql),
+        ),
+    ),
     Figure(
         "A-8a",
         "Throughput and RTT on ath9k: TSQ size and pacing ratio",
@@ -162,8 +210,6 @@ FIGURES = (
                 _ratio_only_latency,
                 tolerance="below 5 % of throughput at 8 ms",
             ),
-            Claim("D-6", "FQ-CoDel's 5 ms bound aggregates", f"fewer than {MOST_SUBFRAMES} subframes", _aggregates),
-            Claim("D-7", "BQL is the driver's last queue limit", "the device has a BQL limit", _bql),
         ),
     ),
     Figure(
@@ -349,7 +395,6 @@ FIGURES = (
                 near(PING, 70, tsq="10MiB"),
                 near(PING, 70, tsq="off"),
             ),
-            Claim("D-4", "TSQ holds 1 ms of data on Wi-Fi too", "sk_pacing_shift is 10", _shift),
             claim(
                 "B-9",
                 3,

@@ -45,6 +45,14 @@ def below_tcp(run: Run) -> str:
     return words
 
 
+def window(run: Run) -> str:
+    """The congestion windows, and the smallest round trip that the sockets have seen."""
+    table = senders(run)
+    cwnd, base_us = middle(table["snd_cwnd"]), middle(table["min_rtt"])
+    flows = table["flow"].n_unique()
+    return f"{flows} windows of {cwnd:.0f} segments (median), min_rtt {base_us / 1000:.3g} ms"
+
+
 def drain_times_s(run: Run, flow: int = 0) -> list[float]:
     """When BBR's window was that of ProbeRTT: the beginning of each such spell, seconds of test time."""
     table = senders(run).filter(pl.col("flow") == flow)

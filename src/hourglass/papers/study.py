@@ -8,13 +8,15 @@ from hourglass.campaign import cells, file, sweep
 from hourglass.campaign.file import Grid
 from hourglass.campaign.sweep import Progress
 from hourglass.errors import HourglassError, InputError
-from hourglass.papers import paper_a, paper_b, rules
+from hourglass.papers import beyond, paper_a, paper_b, rules
 from hourglass.papers.model import Claim, Evidence, Figure, Verdict
 from hourglass.scenario.paths import SCENARIOS
 from hourglass.scenario.suggest import closest
 
 FOLDER = SCENARIOS / "papers"
-FIGURES: dict[str, Figure] = {one.id: one for one in (*paper_a.FIGURES, *rules.FIGURES, *paper_b.FIGURES)}
+FIGURES: dict[str, Figure] = {
+    one.id: one for one in (*paper_a.FIGURES, *rules.FIGURES, *paper_b.FIGURES, *beyond.FIGURES)
+}
 
 
 @dataclass(frozen=True)
@@ -27,12 +29,12 @@ class Studied:
     reason: str = ""
 
 
-def chosen(ids: list[str]) -> list[Figure]:
-    """The figures of some ids, all if there is none. Raises `InputError`."""
+def chosen(ids: list[str], quick: bool = False) -> list[Figure]:
+    """The figures of some ids, all if there is none; `quick`: all that have claims. Raises `InputError`."""
     for one in ids:
         if one not in FIGURES:
             raise InputError("ID", one, f"no such figure. {closest(one, FIGURES)}Figures: {', '.join(FIGURES)}")
-    return [FIGURES[one] for one in ids] or list(FIGURES.values())
+    return [FIGURES[one] for one in ids] or [one for one in FIGURES.values() if one.claims or not quick]
 
 
 def grid_of(figure: Figure, quick: bool) -> Grid:
