@@ -79,13 +79,18 @@ RC: dict[str, Any] = {
 
 
 @contextmanager
-def figure(width_in: float, height_in: float, path: Path) -> Iterator[Figure]:
-    """A figure in the house style, saved at `path` when the block ends. Raises `InputError` for an unknown suffix."""
+def figure(width_in: float, height_in: float, path: Path, arranged: bool = True) -> Iterator[Figure]:
+    """A figure in the house style, saved at `path` when the block ends. Raises `InputError` for an unknown suffix.
+
+    `arranged`: matplotlib finds room for all labels, for which it lays out everything twice.
+    """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise InputError("picture", str(path), f"the name must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
     with mpl.rc_context(RC):  # type: ignore[arg-type]  # its keys are a Literal of 300 names
-        made = Figure(figsize=(width_in, height_in), dpi=DPI, layout="constrained", facecolor="white")
+        made = Figure(
+            figsize=(width_in, height_in), dpi=DPI, layout="constrained" if arranged else None, facecolor="white"
+        )
         FigureCanvasAgg(made)
         yield made
         try:

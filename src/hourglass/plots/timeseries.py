@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """One run over its time: goodput, TCP RTT and ping on a shared axis; the loaded window is shaded."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from hourglass.plots import style
 from hourglass.results.run import Run
@@ -34,7 +36,7 @@ def timeseries(run: Run, path: Path) -> None:
     flows, streams, clients = (run.plan.get(kind, []) for kind in ("flows", "datagrams", "fetches"))
     loaded = bool(flows or streams)
     heights = [*([1.25, 1] if flows else []), 1, *([1] if streams else []), *([1] if clients else [])]
-    with style.figure(9, 1.5 + 2.0 * len(heights), path) as figure:
+    with style.figure(9, 1.5 + 2.0 * len(heights), path, arranged=False) as figure:
         panels = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
         left = iter(panels)
         if flows:
@@ -50,6 +52,21 @@ def timeseries(run: Run, path: Path) -> None:
         panels[-1].set_xlabel("test time (s)")
         figure.suptitle(_title(run), x=0.01, ha="left", fontsize=11, fontweight="bold")
         figure.align_ylabels(list(panels))
+        _arrange(figure, panels)
+
+
+def _arrange(figure: Figure, panels: Iterable[Axes]) -> None:
+    """Room for the title, the labels and the widest legend: known, so that this picture of every run is quick."""
+    width_in, height_in = figure.get_size_inches()
+    legends = [legend for axes in panels if (legend := axes.get_legend())]
+    legend_in = max((legend.get_window_extent().width for legend in legends), default=0) / figure.dpi
+    figure.subplots_adjust(
+        left=0.75 / width_in,
+        right=1 - (legend_in + 0.2) / width_in,
+        top=1 - 0.4 / height_in,
+        bottom=0.5 / height_in,
+        hspace=0.12,
+    )
 
 
 def _title(run: Run) -> str:
