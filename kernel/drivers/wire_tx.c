@@ -132,6 +132,16 @@ static u64 wire_send_frame(struct wire_nic *nic, struct sk_buff *frame,
 }
 
 /*
+ * Whether @skb itself may be the frame: a forwarded packet, which nobody else
+ * holds and of whose completion nobody but BQL wants to hear.
+ */
+static bool wire_is_frame(const struct sk_buff *skb)
+{
+	return !skb->destructor && !skb->sk && !skb_is_gso(skb) && !skb_cloned(skb) &&
+	       !skb_shared(skb);
+}
+
+/*
  * The frames of @skb as a list, their headers their own. @skb itself stays as
  * it is: the destructor that TCP Small Queues waits for must fire at completion.
  */
@@ -152,32 +162,26 @@ static struct sk_buff *wire_frames(struct sk_buff *skb, struct net_device *dev)
 	return IS_ERR(frames) ? NULL : frames;
 }
 
-/* Sends all frames of @skb and gives the ns at which the last bit leaves. */
-static int wire_launch(struct wire_nic *nic, struct sk_buff *skb, u64 now_ns,
-		       u64 *done_ns)
+/* Sends a list of frames and gives the ns at which the last bit leaves. */
+static u64 wire_launch(struct wire_nic *nic, struct sk_buff *frame, u64 now_ns)
 {
-	struct sk_buff *frame = wire_frames(skb, nic->dev);
+	u64 done_ns = now_ns;
 
-	if (!frame)
-		return -ENOMEM;
 	while (frame) {
 		struct sk_buff *next = frame->next;
 
 		skb_mark_not_on_list(frame);
-		*done_ns = wire_send_frame(nic, frame, now_ns);
+		done_ns = wire_send_frame(nic, frame, now_ns);
 		frame = next;
 	}
-	nic->stats.tx_skbs++;
-	nic->stats.tx_tso_skbs += skb_is_gso(skb);
-	return 0;
+	return done_ns;
 }
 
 netdev_tx_t wire_xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	struct wire_nic *nic = netdev_priv(dev);
-	u64 now = ktime_get_ns();
+	struct sk_buff *frames;
 	struct wire_slot *slot;
-	u64 done;
 
 	if (!nic->peer) {
 		nic->stats.tx_no_carrier++;
@@ -185,16 +189,19 @@ netdev_tx_t wire_xmit(struct sk_buff *skb, struct net_device *dev)
 		return NETDEV_TX_OK;
 	}
 	skb_tx_timestamp(skb);
-	if (wire_launch(nic, skb, now, &done)) {
+	frames = wire_is_frame(skb) ? skb : wire_frames(skb, dev);
+	if (!frames) {
 		nic->stats.tx_no_memory++;
 		dev_kfree_skb_any(skb);
 		return NETDEV_TX_OK;
 	}
+	nic->stats.tx_skbs++;
+	nic->stats.tx_tso_skbs += skb_is_gso(skb);
 	slot = wire_slot(nic, nic->slot_count++);
-	slot->skb = skb;
-	slot->done_ns = done;
+	slot->skb = frames == skb ? NULL : skb;
 	slot->bytes = skb->len;
 	slot->descriptors = skb_shinfo(skb)->nr_frags + 1;
+	slot->done_ns = wire_launch(nic, frames, ktime_get_ns());
 	nic->descriptors_used += slot->descriptors;
 	netdev_sent_queue(dev, slot->bytes);
 	if (nic->tx_ring - nic->descriptors_used < WIRE_CHAIN) {
@@ -221,7 +228,7 @@ void wire_tx_reap(struct wire_nic *nic, u64 now_ns)
 		nic->descriptors_used -= slot->descriptors;
 		nic->slot_first = (nic->slot_first + 1) % nic->tx_ring;
 		nic->slot_count--;
-		napi_consume_skb(slot->skb, 1);
+		napi_consume_skb(slot->skb, 1); /* NULL: it went itself */
 	}
 	if (!packets)
 		return;
