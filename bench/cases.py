@@ -90,5 +90,8 @@ START = Case("start", "L100M", ("test.name=ping",), "6.1", 1, 1)
 WHOLE = Case("L100M", "L100M", (), "6.1", 30, 30)
 """The main job, with everything measured and the table and picture made."""
 
-NATIVE = Case("native", "L100M", ("test.delay=0.2",), "6.1", 10, 10)
+NATIVE = Case("native", "L100M", ("test.delay=0.2",), "6.1", 3, 13)
 """What is run once more in namespaces of this machine's own kernel."""
+
+FRAMES = tuple(f"testbed.link.{link}.{name}=false" for link in (0, 1) for name in ("tso", "gso", "gro"))
+"""Every packet by itself, as on a cable: pairs of veth pass on whatever TCP hands down, up to 64 KB in one piece."""

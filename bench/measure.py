@@ -10,13 +10,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import hourglass.plan as plans
 from bench import peers
-from bench.cases import CASES, NATIVE, START, WHOLE, Case
-from hourglass.engine import virtual
+from bench.cases import CASES, FRAMES, NATIVE, START, WHOLE, Case
+from hourglass.engine import native, virtual
 from hourglass.engine.kernel import store
 from hourglass.scenario import Scenario
 
@@ -38,7 +38,7 @@ class Costs:
     wall_s: dict[tuple[str, float], list[float]] = field(default_factory=dict)
     ns3_s: dict[tuple[str, float], list[float]] = field(default_factory=dict)
     segment_s: dict[str, list[float]] = field(default_factory=dict)
-    """CPU seconds per data segment delivered: `guest`, and `native` where that is permitted."""
+    """CPU seconds per data segment delivered: see `segments_s`."""
     peak_mib: dict[str, float] = field(default_factory=dict)
 
     def second_ms(self, case: Case) -> float:
@@ -92,18 +92,31 @@ BARE = ("tcp", "devices", "packets")
 
 
 def segments_s() -> dict[str, float]:
-    """CPU seconds per data segment delivered: by the guest and, where permitted, by this machine's kernel."""
-    scenario = NATIVE.scenario(NATIVE.long_s)
+    """CPU seconds per data segment delivered, of the seconds between the case's lengths: by the guest; where permitted
+    by this machine's kernel, packet by packet and with what TCP hands down left whole."""
+    found = {"guest": slope(lambda length_s: guest_cpu_s(NATIVE.scenario(length_s)))}
+    if not native.permitted():
+        packets = replace(NATIVE, settings=(*NATIVE.settings, *FRAMES))
+        found["native"] = slope(lambda length_s: peers.native_cpu_s(packets.scenario(length_s)))
+        found["native_whole"] = slope(lambda length_s: peers.native_cpu_s(NATIVE.scenario(length_s)))
+    return found
+
+
+def slope(cost: Callable[[float], tuple[float, int]]) -> float:
+    """CPU seconds per segment between the two lengths; `cost` gives CPU seconds and segments of a length."""
+    (less, few), (more, many) = cost(NATIVE.short_s), cost(NATIVE.long_s)
+    return (more - less) / (many - few)
+
+
+def guest_cpu_s(scenario: Scenario) -> tuple[float, int]:
+    """CPU seconds of a guest, and the data segments that it delivered."""
+    plan, kernel = plans.build(scenario).to_json(), store.ensure(scenario.kernel)
     before = os.times()
     with tempfile.TemporaryDirectory() as directory:
-        kernel = store.ensure(scenario.kernel)
-        virtual.run(plans.build(scenario).to_json(), kernel, Path(directory), seed=scenario.seed)
+        virtual.run(plan, kernel, Path(directory), seed=scenario.seed)
         after = os.times()
         spent = after.children_user - before.children_user + after.children_system - before.children_system
-        found = {"guest": spent / peers.segments(Path(directory))}
-    if natively := peers.native_cpu_s(scenario):
-        found["native"] = natively[0] / natively[1]
-    return found
+        return spent, peers.segments(Path(directory))
 
 
 def run(scenario: Scenario) -> tuple[float, float]:

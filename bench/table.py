@@ -57,14 +57,15 @@ def show(data: dict[str, Any], console: Console) -> None:
     whole, extra, segment = data["L100M_ms"], data["measurement_ratio"], data["segment_us"]
     native = "not permitted here"
     if data["native_ratio"] is not None:
-        native = f"{segment['native']:.1f} us natively: x {data['native_ratio']:.2f}"
+        native = f"{segment['native']:.1f} us natively: x {data['native_ratio']:.2f} ({segment['native_whole']:.1f} us"
+        native += " with TCP's skbs never cut)"
     for name, text in {
         "start": f"{data['start_ms']:.0f} ms: boot, set-up of three nodes, 1 s of pings",
         "command": f"{data['command_ms']:.0f} ms: the same as `hourglass run`, from start to exit",
         "L100M": f"{whole['command']:.0f} ms: `hourglass run L100M`, table and picture; guest {whole['guest']:.0f} ms",
         "measuring": f"x {extra['command']:.2f}: L100M with all default measurements over none, whole command; "
         f"x {extra['loaded second']:.2f}: a loaded second of {SAMPLED_CASE}",
-        "segment": f"{segment['guest']:.1f} us of CPU per data segment over three nodes, boot included; {native}",
+        "segment": f"{segment['guest']:.1f} us of CPU per data segment over three nodes; {native}",
         "ours": f"the least of {data['repetitions']} runs; MiB: the guest kernel's most resident memory",
         "ns-3": "its wheel, run here; a build from source with full optimisation takes about 1/1.8 of that",
     }.items():
