@@ -141,7 +141,11 @@ mod tests {
 
     #[test]
     fn at_one_instant_samples_come_before_stops_and_the_end_is_last() {
-        let all = agenda(r#"{"tcp_ns": 1000000000, "device_ns": 2000000000, "packets": 0}"#, FLOW, "");
+        let all = agenda(
+            r#"{"tcp_ns": 1000000000, "device_ns": 2000000000, "totals_ns": 2000000000, "packets": 0}"#,
+            FLOW,
+            "",
+        );
         let expected = [
             (0, Action::SampleTcp),
             (0, Action::SampleDevices),
@@ -159,7 +163,7 @@ mod tests {
 
     #[test]
     fn sampling_switched_off_leaves_the_devices_start_and_end() {
-        let all = agenda(r#"{"tcp_ns": 0, "device_ns": 0, "packets": 0}"#, "", "");
+        let all = agenda(r#"{"tcp_ns": 0, "device_ns": 0, "totals_ns": 0, "packets": 0}"#, "", "");
         let samples: Vec<i64> =
             all.iter().filter(|(_, a)| *a == Action::SampleDevices).map(|(t, _)| *t).collect();
         assert_eq!(samples, [0, 2 * SECOND]);
@@ -168,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_probe_sends_on_its_grid_and_not_at_its_stop() {
-        let all = agenda(r#"{"tcp_ns": 0, "device_ns": 0, "packets": 0}"#, "", PROBE);
+        let all = agenda(r#"{"tcp_ns": 0, "device_ns": 0, "totals_ns": 0, "packets": 0}"#, "", PROBE);
         let sent: Vec<_> = all.iter().filter(|(_, action)| matches!(action, Action::Probe(..))).collect();
         let half = SECOND / 2;
         let expected = [0, 1, 2, 3].map(|seq| (i64::from(seq) * half, Action::Probe(0, seq)));

@@ -193,6 +193,8 @@ pub struct Sampling {
     pub tcp_ns: i64,
     /// 0 = at test time 0 and at the end only.
     pub device_ns: i64,
+    /// Of the sums over each flow's packets; 0 = at the end only.
+    pub totals_ns: i64,
     /// Layer times of one packet in so many become rows; 0 = of none.
     pub packets: u32,
 }
@@ -220,7 +222,7 @@ impl Plan {
             format!("version {} (this agent knows {VERSION})", self.version)
         })?;
         let sampling = self.sampling;
-        let times = [self.end_ns, sampling.tcp_ns, sampling.device_ns];
+        let times = [self.end_ns, sampling.tcp_ns, sampling.device_ns, sampling.totals_ns];
         require(times.iter().all(|ns| *ns >= 0), || "a time below 0".into())?;
         let nodes: BTreeSet<&str> = self.nodes.iter().map(String::as_str).collect();
         require(nodes.len() == self.nodes.len(), || "two nodes of one name".into())?;
@@ -379,7 +381,7 @@ mod tests {
      "probes": [
        {"id": 0, "name": "icmp", "kind": "icmp", "client": "client", "server": "server", "address": "10.0.1.2", "port": 0,
         "dscp": 0, "payload_bytes": 56, "start_ns": 0, "stop_ns": 40000000000, "interval_ns": 200000000, "jitter_ns": 20000000}],
-     "sampling": {"tcp_ns": 10000000, "device_ns": 200000000, "packets": 9},
+     "sampling": {"tcp_ns": 10000000, "device_ns": 200000000, "totals_ns": 200000000, "packets": 9},
      "captures": [{"node": "client", "device": "eth0", "file": "client-eth0.pcapng", "snaplen": 128}],
      "datagrams": [
        {"id": 1, "name": "voip", "client": "client", "server": "server", "address": "10.0.1.2", "port": 8999,

@@ -181,7 +181,7 @@ mod tests {
     const PLAN: &str = r#"{"version": 1, "seed": 1, "end_ns": 9, "nodes": ["c", "s"], "setup": [],
         "flows": [{"id": 4, "name": "f", "client": "c", "server": "s", "sender": "s", "address": "10.0.0.1", "port": 1,
             "cc": "reno", "dscp": 0, "start_ns": 0, "stop_ns": 9}], "probes": [],
-        "sampling": {"tcp_ns": 1, "device_ns": 1, "packets": 1}, "captures": []}"#;
+        "sampling": {"tcp_ns": 1, "device_ns": 1, "totals_ns": 1, "packets": 1}, "captures": []}"#;
     const ZERO: i64 = 1000;
 
     fn write(name: &str, bytes: &[u8]) -> Result<BTreeMap<String, RecordBatch>> {

@@ -105,7 +105,7 @@ fn commands(plan: &Plan, zero_ns: i64) -> Vec<(Option<&str>, String)> {
     }
     let sampling = &plan.sampling;
     lines.push((None, format!("packets {}", sampling.packets)));
-    lines.push((None, format!("totals {}", sampling.device_ns)));
+    lines.push((None, format!("totals {}", sampling.totals_ns)));
     lines.push((None, format!("sample {}", sampling.tcp_ns)));
     lines.push((None, format!("start {zero_ns}")));
     lines
@@ -146,8 +146,8 @@ mod tests {
         Plan::parse(text.as_bytes()).expect("a plan")
     }
 
-    const SAMPLING: &str = r#"{"tcp_ns": 10, "device_ns": 200, "packets": 9}"#;
-    const NOTHING: &str = r#"{"tcp_ns": 0, "device_ns": 200, "packets": 0}"#;
+    const SAMPLING: &str = r#"{"tcp_ns": 10, "device_ns": 200, "totals_ns": 200, "packets": 9}"#;
+    const NOTHING: &str = r#"{"tcp_ns": 0, "device_ns": 200, "totals_ns": 200, "packets": 0}"#;
     const CAPTURE: &str = r#"{"node": "s", "device": "eth0", "file": "s.pcapng", "snaplen": 64}"#;
 
     #[test]

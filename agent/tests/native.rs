@@ -64,7 +64,7 @@ fn plan() -> Value {
         ],
         "flows": [flow(0, "client"), flow(1, "server")],
         "probes": [probe(0, "icmp"), probe(1, "udp")],
-        "sampling": {"tcp_ns": SECOND / 100, "device_ns": SECOND / 5, "packets": 9},
+        "sampling": {"tcp_ns": SECOND / 100, "device_ns": SECOND / 5, "totals_ns": SECOND / 5, "packets": 9},
         "captures": [],
     })
 }

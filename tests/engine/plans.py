@@ -21,7 +21,7 @@ def small_plan(end_s: float = 1.0, **changes: Any) -> bytes:
             tc("qdisc add dev eth0 root tbf rate 50mbit burst 10k latency 10ms"),
         ],
         "flows": [flow], "probes": [], "captures": [],
-        "sampling": {"tcp_ns": 10_000_000, "device_ns": 200_000_000, "packets": 0},
+        "sampling": {"tcp_ns": 10_000_000, "device_ns": 200_000_000, "totals_ns": 200_000_000, "packets": 0},
     }  # fmt: skip
     return json.dumps(plan | changes).encode()
 

@@ -35,6 +35,21 @@ def test_one_packet_in_n_is_for_the_narrowest_place_of_the_faster_way(name, want
     assert build(load(name, [f"measure.packets={wanted}"])).sampling.packets == one_in
 
 
+@pytest.mark.parametrize(
+    ("flows", "settings", "tcp_ms", "totals_ms"),
+    [
+        (64, [], 10, 200),
+        (65, [], 20, 400),
+        (1000, [], 160, 3200),
+        (1000, ["test.step=0.1"], 100, 3200),
+        (1000, ["measure.tcp=5ms", "measure.devices=10ms"], 5, 160),
+    ],
+)
+def test_what_has_a_row_per_flow_is_rarer_with_many(flows, settings, tcp_ms, totals_ms):
+    sampling = build(load("L100M", [f"test.upload_streams={flows}", *settings])).sampling
+    assert (sampling.tcp_ns, sampling.totals_ns) == (tcp_ms * 10**6, totals_ms * 10**6)
+
+
 def test_captures_name_device_file_and_length():
     plan = build(load("L100M", ['capture.pcap=["client:eth0", "router:eth1"]', "capture.snaplen=0"]))
     assert plan.captures == [

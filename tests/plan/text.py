@@ -16,9 +16,9 @@ def plan_text(plan: Plan) -> str:
         way = f"{probe.client} {probe.server} {probe.address}:{probe.port} {probe.payload_bytes} B"
         lines.append(f"probe {probe.id} {probe.name} {way} {probe.interval_ns} {probe.jitter_ns} {probe.stop_ns}")
     lines += [f"radio {radio.phy} is {radio.node}:{radio.device}" for radio in plan.radios]
-    lines.append(
-        f"sampling tcp {plan.sampling.tcp_ns} devices {plan.sampling.device_ns} packets 1/{plan.sampling.packets}"
-    )
+    every = plan.sampling
+    times = f"tcp {every.tcp_ns} devices {every.device_ns} totals {every.totals_ns}"
+    lines.append(f"sampling {times} packets 1/{every.packets}")
     lines += [f"capture {one.node} {one.device} {one.file} {one.snaplen}" for one in plan.captures]
     return "\n".join(lines) + "\n"
 

@@ -101,8 +101,8 @@ def plan(recipe: Recipe) -> dict[str, Any]:
         for i, p in enumerate(recipe.probes)
     ]  # fmt: skip
     return {"version": 1, "seed": 1, "end_ns": round(recipe.end_s * S), "nodes": list(recipe.nodes), "setup": [],
-            "flows": flows, "probes": probes, "sampling": {"tcp_ns": 10 * MS, "device_ns": 200 * MS, "packets": 1},
-            "captures": []}  # fmt: skip
+            "flows": flows, "probes": probes, "captures": [],
+            "sampling": {"tcp_ns": 10 * MS, "device_ns": 200 * MS, "totals_ns": 200 * MS, "packets": 1}}  # fmt: skip
 
 
 def tables(recipe: Recipe) -> list[dict[str, Any]]:

@@ -35,7 +35,7 @@ ATTEMPT = {
     ],
     "flows": [],
     "probes": [],
-    "sampling": {"tcp_ns": 0, "device_ns": 0, "packets": 0},
+    "sampling": {"tcp_ns": 0, "device_ns": 0, "totals_ns": 0, "packets": 0},
     "captures": [],
 }
 """A plan of what every native run needs of the kernel and of our rights."""

@@ -40,7 +40,7 @@ def build(scenario: Scenario, links: Literal["wire", "veth"] = "wire") -> Plan:
         probes=probes,
         datagrams=traffic.datagrams(scenario, network, len(probes)),
         fetches=traffic.fetches(scenario, network),
-        sampling=measure.sampling(scenario, network),
+        sampling=measure.sampling(scenario, network, len(flows)),
         captures=measure.captures(scenario, on_wire=links == "wire"),
         radios=radios.radios(network),
     )

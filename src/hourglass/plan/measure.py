@@ -11,15 +11,28 @@ from hourglass.plan.network import Network, Port
 from hourglass.scenario import Scenario
 from hourglass.scenario.blame import refusal
 from hourglass.scenario.check import capture_file
+from hourglass.scenario.units import NS_PER_S
 from hourglass.scenario.wifi import radio_bps
 
 FRAME_BITS = 1514 * 8
+TCP_NS = 10**7
+"""Interval of the samples of sockets that are asked for by nobody."""
+FLOWS = 64
+"""With so many flows samples are as frequent as with one."""
 
 
-def sampling(scenario: Scenario, network: Network) -> Sampling:
-    """The intervals and "one packet in N"."""
+def sampling(scenario: Scenario, network: Network, flows: int) -> Sampling:
+    """The intervals and "one packet in N". What has a row per flow is rarer when there are many of them."""
     measure = scenario.measure
-    return Sampling(tcp_ns=measure.tcp, device_ns=measure.devices, packets=one_in(scenario, network))
+    rarer = max(1, -(-flows // FLOWS))
+    step_ns = int(scenario.test.step * NS_PER_S)
+    tcp_ns = min(rarer * TCP_NS, step_ns) if measure.tcp is None else measure.tcp
+    return Sampling(
+        tcp_ns=tcp_ns,
+        device_ns=measure.devices,
+        totals_ns=rarer * measure.devices,
+        packets=one_in(scenario, network),
+    )
 
 
 def one_in(scenario: Scenario, network: Network) -> int:

@@ -133,7 +133,11 @@ class Test(Table):
 class Measure(Table):
     """What is recorded beside the pings. Measuring costs no virtual time."""
 
-    tcp: Interval = Field(default=10**7, description="Interval of samples of every socket (tcp_info).")
+    tcp: Interval | None = Field(
+        default=None,
+        description="Interval of samples of every socket (tcp_info); unset: 10ms, with more than 64 flows so much"
+        " longer that no more is written, at most `test.step`.",
+    )
     devices: Interval = Field(
         default=2 * 10**8, description="Interval of samples of every NIC and qdisc; 0: at start and end only."
     )
