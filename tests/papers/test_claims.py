@@ -123,3 +123,10 @@ def test_what_has_no_claims_stands_side_by_side() -> None:
     assert found.rows[0][1:] == ["95.6", "7", "7", "95.6", "40", "40"]
     assert found.rows[1][4:] == ["-", "-", "-"]
     assert found.largest == ["L100M: 7 ms with 5.10, 40 ms with 6.1"]
+
+
+def test_a_kernel_is_found_by_its_version() -> None:
+    releases = {"6.1.192-hourglass": 45.0, "6.12.117-hourglass": 40.0}
+    data = evidence([{"kernel": k, "tcp_rtt_p50_ms": ms} for k, ms in releases.items()], "kernel")
+    assert data.value("tcp_rtt_p50_ms", kernel="6.1") == 45.0
+    assert data.value("tcp_rtt_p50_ms", kernel="6.12.117-hourglass") == 40.0

@@ -16,7 +16,10 @@ Form = Literal["candles", "series", "bars", "table"]
 
 
 class Evidence:
-    """The runs of one figure. `where` names axes by the last word of their key: tsq="off", scenario="L100M"."""
+    """The runs of one figure. `where` names axes by the last word of their key: tsq="off", scenario="L100M".
+
+    The table has kernels by their release, as 5.10.262-hourglass; here "5.10" finds them too.
+    """
 
     def __init__(self, result: Result) -> None:
         self.result = result
@@ -30,7 +33,11 @@ class Evidence:
     def rows(self, **where: Any) -> pl.DataFrame:
         found = self.table
         for word, value in where.items():
-            found = found.filter(pl.col(self.short[word]) == value)
+            column = pl.col(self.short[word])
+            agrees = column == value
+            if word == "kernel":
+                agrees |= column.str.starts_with(f"{value}.")
+            found = found.filter(agrees)
         if found.is_empty():
             raise LookupError(f"no complete run with {where}")
         return found
@@ -55,7 +62,8 @@ class Evidence:
 
     def label(self, **where: Any) -> str:
         """What a figure calls these values."""
-        return ", ".join(self.result.grid.label(self.short[word], value) for word, value in where.items())
+        names = (self.result.grid.label(self.short[word], value) for word, value in where.items())
+        return ", ".join(name.removesuffix("-hourglass") for name in names)
 
     def values(self, word: str) -> list[Any]:
         """The values of an axis, in the file's order."""

@@ -13,6 +13,7 @@ import numpy as np
 from hourglass.papers import samples
 from hourglass.papers.model import Claim, Evidence, Figure, Finding, Layout, ratio
 from hourglass.papers.rules import CAP
+from hourglass.results.run import Run
 from hourglass.results.series import loaded_window, tcp_rtt_ms
 
 TCP, PING, UP = "tcp_rtt_p50_ms", "ping_icmp_p50_ms", "upload_mbps"
@@ -37,10 +38,16 @@ def _remote(e: Evidence) -> Finding:
     return Finding(1 / MARGINAL <= off / on <= MARGINAL, f"ping {ratio(off, on)}")
 
 
+def _both(e: Evidence, scenario: str) -> list[Run]:
+    """A run without TSQ and one with it."""
+    return [e.runs(scenario=scenario, tsq=tsq)[0] for tsq in ("off", "default")]
+
+
 def _orders(scenario: str, orders: int) -> Claim:
     def judge(e: Evidence) -> Finding:
         off, on = e.value(TCP, scenario=scenario, tsq="off"), e.value(TCP, scenario=scenario, tsq="default")
-        how = samples.below_tcp(e.runs(scenario=scenario, tsq="default")[0])
+        told = [f"{samples.below_tcp(run)}; {samples.window(run)}" for run in _both(e, scenario)]
+        how = f"without TSQ {told[0]}; with it {told[1]}"
         return Finding(round(log10(off / on)) == orders, f"TCP RTT {ratio(off, on)}", how)
 
     word = {1: "one order", 2: "two orders"}[orders]
@@ -52,8 +59,7 @@ def _orders(scenario: str, orders: int) -> Claim:
 def _less(figure: str, scenario: str, about_ms: float) -> Claim:
     def judge(e: Evidence) -> Finding:
         off, on = e.value(TCP, scenario=scenario, tsq="off"), e.value(TCP, scenario=scenario, tsq="default")
-        runs = [e.runs(scenario=scenario, tsq=tsq)[0] for tsq in ("off", "default")]
-        told = [f"{samples.below_tcp(run)}; {samples.window(run)}" for run in runs]
+        told = [f"{samples.below_tcp(run)}; {samples.window(run)}" for run in _both(e, scenario)]
         how = f"without TSQ {told[0]}; with it {told[1]}"
         return Finding(about_ms / 2 <= off - on <= about_ms * 2, f"{off:.3g} - {on:.3g} = {off - on:.3g} ms less", how)
 
