@@ -44,7 +44,9 @@ def run_papers(
     if pages is not None:
         _copy(studied, folder, pages)
     every = [verdict for one in studied for verdict in one.verdicts]
-    output.show(f"{report.counts(every)}\nreport   {folder / 'report.html'}", whole_lines=True)
+    if every:
+        output.show(report.counts(every), whole_lines=True)
+    output.show(f"report   {folder / 'report.html'}", whole_lines=True)
 
 
 def _write(studied: list[Studied], folder: Path, how: str) -> None:

@@ -14,6 +14,9 @@ from hourglass.results.run import Run
 from hourglass.results.series import goodput_total, loaded_window, ping_ms, tcp_rtt_ms
 from hourglass.results.stats import Floats, short
 
+WIDEST_IN = 14.0
+"""No picture is wider: on a page its letters would be too small."""
+
 COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.ORANGE, style.SKY, style.PURPLE)
 
 
@@ -28,10 +31,13 @@ class Panel:
 
 
 def candles(title: str, panels: Sequence[Panel], path: Path) -> None:
-    """A panel per quantity; groups on the x axis, a colour per series."""
-    width = sum(max(3.4, 0.55 * len(one.groups) * len(one.series)) for one in panels)
-    with style.figure(width + 0.6, 4.0, path) as figure:
-        for axes, panel in zip(np.atleast_1d(figure.subplots(1, len(panels))), panels, strict=True):
+    """A panel per quantity, side by side or, where that is too wide, one above the other; groups on the x axis, a
+    colour per series."""
+    widths = [max(3.4, 0.55 * len(one.groups) * len(one.series)) for one in panels]
+    rows, columns = (1, len(panels)) if sum(widths) <= WIDEST_IN else (len(panels), 1)
+    width_in = sum(widths) if rows == 1 else min(max(widths), WIDEST_IN)
+    with style.figure(width_in + 0.6, 3.6 * rows + 0.4, path) as figure:
+        for axes, panel in zip(np.ravel(figure.subplots(rows, columns)), panels, strict=True):
             _panel(axes, panel)
         figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
         figure.supxlabel("box: p10\u2013p90, line: median", fontsize=8, color=style.MUTED, x=0.995, ha="right")
