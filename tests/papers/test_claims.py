@@ -97,6 +97,7 @@ def test_reports_hold_every_verdict(tmp_path: Path) -> None:
     text = report.markdown(report.PAGES["B"], [found], "hourglass paper B-4", tmp_path)
     assert text.count("| differs |") == len(figure.claims)
     assert "1 \\| 2" in text
+    assert text.count("* [B-4](#b-4) says: ") == len(figure.claims)
     assert "0 hold, 4 differ, 0 cannot be had" in text
     assert report.whole([found], tmp_path).count("<td>differs") == len(figure.claims)
 

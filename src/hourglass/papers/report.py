@@ -63,6 +63,16 @@ def table(one: Studied) -> Table:
     return found.head, found.rows, f"{QUANTITIES[COMPARED]}, differs most: {'; '.join(found.largest)}."
 
 
+def learned(verdicts: Sequence[Verdict]) -> list[str]:
+    """What came out otherwise than the paper says, a line each; why is in the tables."""
+    found = [
+        f"* [{one.figure}](#{one.figure.lower()}) says: {one.claim.says}. Here: {one.measured}."
+        for one in verdicts
+        if one.word == "differs"
+    ]
+    return ["What came out otherwise:", "", *found, ""] if found else []
+
+
 def pages(studied: Sequence[Studied]) -> list[tuple[Page, list[Studied]]]:
     """The pages that there is something for, with their figures."""
     found = [(page, [one for one in studied if one.figure.id.split("-")[0] == key]) for key, page in PAGES.items()]
@@ -75,8 +85,9 @@ def markdown(page: Page, studied: Sequence[Studied], how: str, folder: Path) -> 
     verdicts = f"; every verdict on this page is computed. {counts(every)}." if every else "."
     lines = ["<!-- SPDX-License-Identifier: Apache-2.0 -->", f"# {page.title}", "", f"Made by `{how}`{verdicts}", ""]
     lines += [*page.notes, ""] if page.notes else []
+    lines += learned(every)
     for one in studied:
-        lines += [f"## {one.figure.id}: {one.figure.title}", ""]
+        lines += [f"## {one.figure.id}", "", f"{one.figure.title}.", ""]
         if (folder / f"{one.figure.id}.png").is_file():
             lines += [f"![{one.figure.title}]({one.figure.id}.png)", ""]
         head, rows, above = table(one)
