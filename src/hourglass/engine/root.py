@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,8 @@ DATA = ["/etc/iproute2/*", "/usr/lib/tc/*.dist", "/usr/lib/*/tc/*.dist"]
 
 def image(wifi: bool = False) -> Path:
     """The archive for this agent and the tools; made if the cache does not have it. Raises MissingError."""
-    content = cpio.archive(members(wifi))
-    path = paths.cache() / "roots" / f"{hashlib.sha256(content).hexdigest()[:16]}.cpio"
+    content, key = _archive(wifi, _agent())
+    path = paths.cache() / "roots" / f"{key}.cpio"
     if not path.is_file():
         path.parent.mkdir(exist_ok=True)
         fresh = path.with_name(f".{path.name}.{os.getpid()}")
@@ -44,6 +45,23 @@ def image(wifi: bool = False) -> Path:
     return path
 
 
+@lru_cache(maxsize=2)
+def _archive(wifi: bool, _built: tuple[int, int]) -> tuple[bytes, str]:
+    """The archive and its key. A process that makes many runs makes it once: an agent that is built anew is noticed,
+    the machine's tools are taken for the same."""
+    content = cpio.archive(members(wifi))
+    return content, hashlib.sha256(content).hexdigest()[:16]
+
+
+def _agent() -> tuple[int, int]:
+    """What tells one build of the agent from another. Raises MissingError."""
+    try:
+        found = paths.AGENT.stat()
+    except FileNotFoundError:
+        raise MissingError(f"the agent is not built ({paths.AGENT})", "make setup") from None
+    return found.st_mtime_ns, found.st_size
+
+
 def needs_wifi(plan: Mapping[str, Any]) -> bool:
     """Whether a plan calls the Wi-Fi tools."""
     return any(step["do"] in ("iw", "daemon") for step in plan["setup"])
@@ -51,8 +69,6 @@ def needs_wifi(plan: Mapping[str, Any]) -> bool:
 
 def members(wifi: bool = False) -> dict[str, Member]:
     """All files of the root by path."""
-    if not paths.AGENT.is_file():
-        raise MissingError(f"the agent is not built ({paths.AGENT})", "make setup")
     files = skeleton() | {"init": cpio.file(paths.AGENT.read_bytes(), 0o755)}
     if wifi:
         files["var/run"] = cpio.link("../run")  # where iw looks for the names of namespaces
