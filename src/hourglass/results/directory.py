@@ -105,10 +105,19 @@ def workshop(out: Path) -> Iterator[Workshop]:
     write its console log.
     """
     made = Workshop(out)
-    made.open()
     try:
-        with readable_errors(out):
+        made.open()
+        with _kept(made), readable_errors(out):
             yield made
+    finally:
+        made.discard()
+
+
+@contextmanager
+def _kept(made: Workshop) -> Iterator[None]:
+    """Keeps what an error leaves behind, if there is something to see."""
+    try:
+        yield
     except HourglassError as error:
         made.keep_failed()
         raise made.translate(error) from error
@@ -120,5 +129,3 @@ def workshop(out: Path) -> Iterator[Workshop]:
         if log.is_file() and log.stat().st_size:
             made.keep_failed()
         raise
-    finally:
-        made.discard()
