@@ -7,9 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from hourglass import runner, scenario
+from hourglass.results.probe import COLUMNS
 from hourglass.results.run import Run
 
 KERNELS = ("5.10", "6.1", "6.12")
@@ -43,6 +45,31 @@ def digests(run: Run) -> dict[str, int]:
     """What each NIC sent and when, as one number per NIC."""
     rows = run.ethtool.filter(run.ethtool["name"] == "tx_digest")
     return {f"{node}:{device}": value for node, device, value in rows.select("node", "device", "value").rows()}
+
+
+def check_accounts(run: Run, packets: int) -> None:
+    """The layers of each packet add up to the ns, and each that was sent was delivered, dropped, or is on its way.
+    `packets`: there are more than so many."""
+    ends = pl.col("delivered") + pl.col("dropped") + pl.col("in_flight")
+    assert run.balance.filter(pl.col("sent") + pl.col("duplicated") != ends).is_empty()
+    assert run.balance["unmatched"].sum() == 0
+    # only what a receiver's socket held unread when it closed has no end
+    assert run.balance["in_flight"].sum() < 200
+    each = run.packets.group_by("stream", "way", "packet").agg(
+        pl.sum_horizontal(COLUMNS).sum().alias("sum"), (pl.col("end_ns") - pl.col("t_ns")).first().alias("whole")
+    )
+    assert each.height > packets
+    assert each.filter(pl.col("sum") != pl.col("whole")).is_empty()
+    assert run.packets.select(pl.min_horizontal(COLUMNS).min()).item() >= 0
+    dropped = run.drops.filter(pl.col("stream").is_not_null())["packets"].sum()
+    assert dropped == run.balance["dropped"].sum()
+
+
+def both_ways(run: Run) -> pl.DataFrame:
+    """Of each answered ping: its round trip, and the sum of its layers there and back."""
+    layers = run.packets.filter(pl.col("probe").is_not_null())
+    sums = layers.group_by("probe", pl.col("packet").alias("seq")).agg(pl.sum_horizontal(COLUMNS).sum().alias("sum"))
+    return run.pings.filter(pl.col("rtt_ns").is_not_null()).join(sums, on=["probe", "seq"])
 
 
 def line(rate: str = "1gbit", delay: str = "0ns", nodes: int = 3, **link: Any) -> dict[str, Any]:

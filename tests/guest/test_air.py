@@ -11,10 +11,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from hourglass.results.probe import COLUMNS
 from hourglass.results.run import Run
 
-from .conftest import Simulate, digests
+from .conftest import Simulate, both_ways, check_accounts, digests
 
 pytestmark = pytest.mark.guest
 
@@ -61,29 +60,13 @@ def test_watching_everything_changes_no_frame(simulate: Simulate, name: str) -> 
 @pytest.mark.parametrize("name", CASES)
 def test_every_packet_is_accounted_for(simulate: Simulate, name: str) -> None:
     """The layers of each packet add up to the ns; what was sent was delivered, dropped, or is on its way."""
-    run = case(simulate, name)
-    ends = pl.col("delivered") + pl.col("dropped") + pl.col("in_flight")
-    assert run.balance.filter(pl.col("sent") + pl.col("duplicated") != ends).is_empty()
-    assert run.balance["unmatched"].sum() == 0
-    # only what a receiver's socket held unread when it closed has no end
-    assert run.balance["in_flight"].sum() < 200
-    each = run.packets.group_by("stream", "way", "packet").agg(
-        pl.sum_horizontal(COLUMNS).sum().alias("sum"), (pl.col("end_ns") - pl.col("t_ns")).first().alias("whole")
-    )
-    assert each.height > 2000
-    assert each.filter(pl.col("sum") != pl.col("whole")).is_empty()
-    assert run.packets.select(pl.min_horizontal(COLUMNS).min()).item() >= 0
-    dropped = run.drops.filter(pl.col("stream").is_not_null())["packets"].sum()
-    assert dropped == run.balance["dropped"].sum()
+    check_accounts(case(simulate, name), packets=2000)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_pings_layers_are_its_round_trip(simulate: Simulate, name: str) -> None:
     """Two clocks that know nothing of each other: the probe's, and the sender's own."""
-    run = case(simulate, name)
-    layers = run.packets.filter(pl.col("probe").is_not_null())
-    sums = layers.group_by("probe", pl.col("packet").alias("seq")).agg(pl.sum_horizontal(COLUMNS).sum().alias("sum"))
-    pings = run.pings.filter(pl.col("rtt_ns").is_not_null()).join(sums, on=["probe", "seq"])
+    pings = both_ways(case(simulate, name))
     assert pings.height > 30
     assert pings.filter(pl.col("rtt_ns") != pl.col("sum")).is_empty()
 

@@ -9,9 +9,8 @@ import polars as pl
 import pytest
 
 from hourglass.results.probe import COLUMNS
-from hourglass.results.run import Run
 
-from .conftest import KERNELS, Simulate, digests, line
+from .conftest import KERNELS, Simulate, both_ways, check_accounts, digests, line
 
 pytestmark = pytest.mark.guest
 
@@ -45,26 +44,7 @@ def test_every_packet_is_accounted_for(simulate: Simulate, case: str) -> None:
     """Whatever happens on the way: the layers of each packet add up, and each packet has an end."""
     name, *overrides = HARD[case]
     run = simulate(name, *SHORT, *overrides, "measure.packets=all")
-    ends = pl.col("delivered") + pl.col("dropped") + pl.col("in_flight")
-    assert run.balance.filter(pl.col("sent") + pl.col("duplicated") != ends).is_empty()
-    assert run.balance["unmatched"].sum() == 0
-    # only what a receiver's socket held unread when it closed has no end
-    assert run.balance["in_flight"].sum() < 200
-    each = run.packets.group_by("stream", "way", "packet").agg(
-        pl.sum_horizontal(COLUMNS).sum().alias("sum"), (pl.col("end_ns") - pl.col("t_ns")).first().alias("whole")
-    )
-    assert each.height > 20_000
-    assert each.filter(pl.col("sum") != pl.col("whole")).is_empty()
-    assert run.packets.select(pl.min_horizontal(COLUMNS).min()).item() >= 0
-    dropped = run.drops.filter(pl.col("stream").is_not_null())["packets"].sum()
-    assert dropped == run.balance["dropped"].sum()
-
-
-def both_ways(run: Run) -> pl.DataFrame:
-    """Of each answered ping: its round trip, and the sum of its layers there and back."""
-    layers = run.packets.filter(pl.col("probe").is_not_null())
-    sums = layers.group_by("probe", pl.col("packet").alias("seq")).agg(pl.sum_horizontal(COLUMNS).sum().alias("sum"))
-    return run.pings.filter(pl.col("rtt_ns").is_not_null()).join(sums, on=["probe", "seq"])
+    check_accounts(run, packets=20_000)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

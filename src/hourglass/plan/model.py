@@ -170,8 +170,8 @@ class Fetch(Part):
 
 
 class Sampling(Part):
-    """Intervals of the samples; 0 is off (`device_ns`, and `totals_ns` of the sums over each flow's packets: at start
-    and end only). The layers' times of one packet in `packets` become rows; 0 is off."""
+    """Intervals of the samples; 0 is off (`device_ns`: at start and end only; `totals_ns`, the sums over each flow's
+    packets: at the end only). The layers' times of one packet in `packets` become rows; 0 is off."""
 
     tcp_ns: Ns
     device_ns: Ns
