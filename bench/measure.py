@@ -34,6 +34,8 @@ class Costs:
     """The main job: the whole command, and the guest's part of it."""
     bare_s: list[float] = field(default_factory=list)
     """The main job with nothing measured."""
+    report_s: list[float] = field(default_factory=list)
+    """`hourglass report` about `REPORTED` runs of the main job."""
     start_s: list[float] = field(default_factory=list)
     wall_s: dict[tuple[str, float], list[float]] = field(default_factory=dict)
     ns3_s: dict[tuple[str, float], list[float]] = field(default_factory=dict)
@@ -71,6 +73,8 @@ def measure(repetitions: int, say: Say) -> Costs:
         say(f"{number}/{repetitions}: {WHOLE.name}")
         costs.whole_s.append(command_s())
         costs.bare_s.append(command_s(*(word for name in BARE for word in ("--set", f"measure.{name}=0")))[0])
+        say(f"{number}/{repetitions}: report of {REPORTED} runs")
+        costs.report_s.append(report_s())
         for case in CASES:
             say(f"{number}/{repetitions}: {case.name}")
             for length_s in (case.short_s, case.long_s):
@@ -88,6 +92,7 @@ def measure(repetitions: int, say: Say) -> Costs:
 
 
 PINGS = ("--no-picture", "--json", "--set", "test.name=ping", "--set", "test.length=1")
+REPORTED = 200
 BARE = ("tcp", "devices", "packets")
 
 
@@ -149,10 +154,24 @@ def resident_kib(pid: int) -> int:
 
 def command_s(*further: str) -> tuple[float, float]:
     """Wall seconds of `hourglass run L100M` from the shell's point of view, and of the guest in it."""
-    words = ["run", "L100M", "--kernel", START.kernel, *further]
     with tempfile.TemporaryDirectory() as directory:
-        argv: list[str | Path] = [Path(sys.executable).with_name("hourglass"), *words, "--out", f"{directory}/run"]
-        begun = time.monotonic()
-        subprocess.run(argv, check=True, capture_output=True, env=dict(os.environ))
-        spent = time.monotonic() - begun
+        spent = shell_s("run", "L100M", "--kernel", START.kernel, *further, "--out", f"{directory}/run")
         return spent, json.loads((Path(directory) / "run" / "run.json").read_text())["wall_s"]
+
+
+def report_s() -> float:
+    """Wall seconds of `hourglass report` about so many runs."""
+    with tempfile.TemporaryDirectory() as directory:
+        place = Path(directory) / "run"
+        shell_s("run", "L100M", "--kernel", START.kernel, "--no-picture", "--out", str(place))
+        runs = [Path(directory) / f"run{number}" for number in range(REPORTED)]
+        for link in runs:
+            link.symlink_to(place)
+        return shell_s("report", *map(str, runs), "--out", f"{directory}/report.html")
+
+
+def shell_s(*words: str) -> float:
+    """Wall seconds of `hourglass` with these words."""
+    begun = time.monotonic()
+    subprocess.run([Path(sys.executable).with_name("hourglass"), *words], check=True, capture_output=True)
+    return time.monotonic() - begun

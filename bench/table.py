@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.cases import CASES, SAMPLED_CASE, WITHOUT_SAMPLES
-from bench.measure import Costs
+from bench.measure import REPORTED, Costs
 
 
 def figures(costs: Costs) -> dict[str, Any]:
@@ -26,6 +26,7 @@ def figures(costs: Costs) -> dict[str, Any]:
         "start_ms": min(costs.start_s) * 1e3,
         "command_ms": min(costs.command_s) * 1e3,
         "L100M_ms": {"command": whole_s[0] * 1e3, "guest": whole_s[1] * 1e3},
+        "report_ms": min(costs.report_s) * 1e3,
         "ms_per_loaded_second": seconds,
         "ns3_ms_per_loaded_second": ns3,
         "ns3_ratio": {name: cost / seconds[name] for name, cost in ns3.items()},
@@ -63,6 +64,7 @@ def show(data: dict[str, Any], console: Console) -> None:
         "start": f"{data['start_ms']:.0f} ms: boot, set-up of three nodes, 1 s of pings",
         "command": f"{data['command_ms']:.0f} ms: the same as `hourglass run`, from start to exit",
         "L100M": f"{whole['command']:.0f} ms: `hourglass run L100M`, table and picture; guest {whole['guest']:.0f} ms",
+        "report": f"{data['report_ms']:,.0f} ms: `hourglass report` about {REPORTED} such runs",
         "measuring": f"x {extra['command']:.2f}: L100M with all default measurements over none, whole command; "
         f"x {extra['loaded second']:.2f}: a loaded second of {SAMPLED_CASE}",
         "segment": f"{segment['guest']:.1f} us of CPU per data segment over three nodes; {native}",

@@ -89,6 +89,9 @@ def run(
                 meanwhile=lambda: [import_module(name) for name in (READER, *meanwhile)],
             )
             info |= {"virtual_s": outcome.virtual_s, "wall_s": outcome.wall_s, "digest": outcome.digest}
+            from hourglass.results.summary import code
+
+            info |= {"results": code()}
             _write(shop, RUN_FILE, info | {"status": "complete", "warnings": list(outcome.warnings)})
             made = load(shop.path)
             _write(shop, SUMMARY_FILE, made.summary)

@@ -85,6 +85,17 @@ def make(path: Path, recipe: Recipe | None = None) -> Path:
     return path
 
 
+def summed_up(place: Path) -> Path:
+    """With its summary beside the records, as a run leaves them."""
+    from hourglass.results.run import Run
+    from hourglass.results.summary import code
+
+    run = Run(place)
+    (place / "run.json").write_text(json.dumps(run.info | {"results": code()}))
+    (place / "summary.json").write_text(json.dumps(run.summary))
+    return place
+
+
 def plan(recipe: Recipe) -> dict[str, Any]:
     """The part of a plan that readers of a run need."""
     start, stop = round(recipe.delay * S), round((recipe.delay + recipe.length) * S)

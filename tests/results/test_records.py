@@ -4,7 +4,7 @@
 import pyarrow as pa
 import pytest
 
-from hourglass.results.records import RecordsError, read
+from hourglass.results.records import RecordsError, Tables
 from results.synthetic import write_records
 
 PINGS = [{"t_ns": t, "probe": 0, "seq": t, "rtt_ns": 5, "owd_up_ns": None, "owd_down_ns": None} for t in range(100)]
@@ -19,7 +19,7 @@ def path(tmp_path):
 
 
 def test_pieces_of_a_table_come_together_in_order(path):
-    tables = read(path)
+    tables = Tables(path)
     assert set(tables) == {"ping", "fact"}
     assert tables["ping"]["seq"].to_list() == list(range(100))
     assert tables["fact"].row(0) == (0, None, "kernel.release", "6.1")
@@ -27,7 +27,7 @@ def test_pieces_of_a_table_come_together_in_order(path):
 
 def test_a_table_without_rows_keeps_its_columns(tmp_path):
     write_records(tmp_path / "r", [("ping", [])])
-    assert "rtt_ns" in read(tmp_path / "r")["ping"].columns
+    assert "rtt_ns" in Tables(tmp_path / "r")["ping"].columns
 
 
 def test_every_truncation_within_the_last_stream_is_seen(path):
@@ -35,7 +35,7 @@ def test_every_truncation_within_the_last_stream_is_seen(path):
     for cut in (1, 4, 7, 8, 9, 100, 500, 1000):
         path.write_bytes(whole[:-cut])
         with pytest.raises(RecordsError, match="cut off") as caught:
-            read(path)
+            Tables(path)
         assert str(path) in str(caught.value)
 
 
@@ -44,19 +44,19 @@ def test_a_damaged_stream_is_seen(path):
     whole[4:8] = b"\xff\xff\xff\x7f"
     path.write_bytes(whole)
     with pytest.raises(RecordsError, match="damaged"):
-        read(path)
+        Tables(path)
 
 
 @pytest.mark.parametrize(("content", "words"), [(b"", "empty"), (b"this is a text file, not records", "cut off")])
 def test_what_is_not_records_is_refused(tmp_path, content, words):
     (tmp_path / "r").write_bytes(content)
     with pytest.raises(RecordsError, match=words):
-        read(tmp_path / "r")
+        Tables(tmp_path / "r")
 
 
 def test_a_missing_file_is_one_clear_line(tmp_path):
     with pytest.raises(RecordsError, match="no such file"):
-        read(tmp_path / "r")
+        Tables(tmp_path / "r")
 
 
 def test_a_stream_without_a_table_name_is_refused(tmp_path):
@@ -65,7 +65,7 @@ def test_a_stream_without_a_table_name_is_refused(tmp_path):
         with pa.ipc.new_stream(file, table.schema) as stream:
             stream.write_table(table)
     with pytest.raises(RecordsError, match="does not name its table"):
-        read(tmp_path / "r")
+        Tables(tmp_path / "r")
 
 
 def test_two_schemas_for_one_table_are_refused(tmp_path):
@@ -75,4 +75,16 @@ def test_two_schemas_for_one_table_are_refused(tmp_path):
             with pa.ipc.new_stream(file, table.schema) as stream:
                 stream.write_table(table)
     with pytest.raises(RecordsError, match="one schema"):
-        read(tmp_path / "r")
+        Tables(tmp_path / "r")
+
+
+def test_single_columns_are_read_and_not_kept(path):
+    tables = Tables(path)
+    part = tables.columns("ping", ("rtt_ns", "no such column", "t_ns"))
+    assert part.columns == ["rtt_ns", "t_ns"]
+    assert part.equals(Tables(path)["ping"].select("rtt_ns", "t_ns"))
+    assert not tables.kept("ping")
+    assert "ping" in tables
+    assert not tables.kept("ping")
+    tables["ping"] = tables["ping"].head(3)
+    assert tables.columns("ping", ("seq",))["seq"].to_list() == [0, 1, 2]

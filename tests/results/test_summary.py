@@ -7,7 +7,8 @@ import pytest
 
 import hourglass
 from hourglass.errors import HourglassError, InputError
-from results.synthetic import MS, Flow, Probe, Recipe, make
+from hourglass.results.summary import summarize
+from results.synthetic import MS, Flow, Probe, Recipe, make, summed_up
 
 
 def run_of(tmp_path, **recipe):
@@ -110,3 +111,15 @@ def test_broken_json_is_one_clear_line(tmp_path, content):
     with pytest.raises(HourglassError, match=r"plan\.json") as caught:
         _ = hourglass.load(path).summary
     assert "\n" not in str(caught.value)
+
+
+def test_a_summary_is_taken_from_its_file_when_the_same_code_wrote_it(tmp_path, monkeypatch):
+    place = summed_up(make(tmp_path / "run"))
+    told = hourglass.load(place).summary
+    assert told == summarize(hourglass.load(place))
+    (place / "summary.json").write_text(json.dumps(told | {"seed": 77}))
+    assert hourglass.load(place).summary["seed"] == 77
+    monkeypatch.setattr("hourglass.results.summary.code", lambda: "another")
+    run = hourglass.load(place)
+    assert run.summary == told
+    assert not any(run.tables.kept(name) for name in run.tables)

@@ -22,6 +22,7 @@ import polars as pl
 
 from hourglass.errors import InputError
 from hourglass.results import probe
+from hourglass.results.records import Tables
 from hourglass.results.run import Run
 from hourglass.scenario.tests import TESTS, VOIP_BYTES, VOIP_INTERVAL_S
 
@@ -181,7 +182,7 @@ class FlentRun(Run):
         return {name: self._points(name) for name in self._names if name.startswith("HTTP latency")}
 
     @cached_property
-    def tables(self) -> dict[str, pl.DataFrame]:
+    def tables(self) -> Tables:
         """The tables `tcp`, `ping`, `datagram` and `fetch`, as our records have them."""
         tcp = [row for place, name in enumerate(self._tcp) for row in self._tcp_rows(place, name)]
         ping = [row for place, name in enumerate(self._pings) for row in self._ping_rows(place, name)]
@@ -196,7 +197,7 @@ class FlentRun(Run):
         made = {"tcp": pl.DataFrame(tcp, TCP), "ping": pl.DataFrame(ping, PING),
                 "datagram": pl.DataFrame(voice, probe.SCHEMAS["datagram"]),
                 "fetch": pl.DataFrame(pages, probe.SCHEMAS["fetch"])}  # fmt: skip
-        return {name: table for name, table in made.items() if not table.is_empty()}
+        return Tables.of({name: table for name, table in made.items() if not table.is_empty()})
 
     @cached_property
     def _zero_s(self) -> float:

@@ -12,6 +12,7 @@ bisection over the sorted samples, in which a block's table says how many of its
 | `MIN_BLOCKS` | 5 | fewer blocks say nothing about the spread: no interval |
 """
 
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -36,10 +37,16 @@ def draws(blocks: list[Floats], statistic: Statistic, seed: int) -> Floats:
     """The statistic of `DRAWS` draws of as many blocks as there are, with replacement; empty with too few blocks."""
     if len(blocks) < MIN_BLOCKS:
         return np.empty(0)
-    chosen = np.random.default_rng(seed).integers(len(blocks), size=(DRAWS, len(blocks)))
-    places = chosen + len(blocks) * np.arange(DRAWS)[:, None]
-    counts = np.bincount(places.ravel(), minlength=DRAWS * len(blocks)).reshape(DRAWS, len(blocks))
+    counts = _counts(len(blocks), seed)
     return _means(blocks, counts) if statistic == "mean" else _medians(blocks, counts)
+
+
+@lru_cache(maxsize=64)
+def _counts(blocks: int, seed: int) -> Counts:
+    """How often each block is in each draw: [draw, block]."""
+    chosen = np.random.default_rng(seed).integers(blocks, size=(DRAWS, blocks))
+    places = chosen + blocks * np.arange(DRAWS)[:, None]
+    return np.bincount(places.ravel(), minlength=DRAWS * blocks).reshape(DRAWS, blocks)
 
 
 def interval(first: Floats, other: Floats) -> tuple[float, float] | None:

@@ -24,7 +24,7 @@ TCP Small Queues, Nagle and the like |
 | `propagation` | is on its way: the cable's delay and jitter; through the air |
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import polars as pl
@@ -65,7 +65,7 @@ SCHEMAS: dict[str, Schema] = {
 the probe does not give, and those of traffic that not every test has."""
 
 
-def table(tables: dict[str, pl.DataFrame], name: str) -> pl.DataFrame:
+def table(tables: Mapping[str, pl.DataFrame], name: str) -> pl.DataFrame:
     """A record table; without rows but with its columns when the run did not write it and it is one of the probe's."""
     found = tables.get(name)
     return pl.DataFrame(schema=SCHEMAS.get(name, {})) if found is None else found

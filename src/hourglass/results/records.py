@@ -5,6 +5,8 @@ The schemas are declared by the writer (`agent/src/tables.rs`); this reader take
 Streams of equal table are pieces of one table and are put together in the order of the file.
 """
 
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
@@ -23,20 +25,85 @@ class RecordsError(HourglassError):
         super().__init__(f"{path}: {reason}; run the scenario again to make the records anew")
 
 
-def read(path: Path) -> dict[str, pl.DataFrame]:
-    """All tables of the file by name. Raises `RecordsError` when the file is missing, empty, cut off or damaged."""
-    pieces: dict[str, list[pa.Table]] = {}
-    try:
-        with pa.memory_map(str(path)) as source:
+class Tables(MutableMapping[str, pl.DataFrame]):
+    """All tables of a file by name, each read when it is first asked for and then kept."""
+
+    def __init__(self, path: Path) -> None:
+        """Looks where the tables are. Raises `RecordsError` when the file is missing, empty, cut off or damaged."""
+        self._path = path
+        self._known: dict[str, pl.DataFrame | None] = {}
+        self._places: dict[str, list[int]] = {}
+        self._schemas: dict[str, pa.Schema] = {}
+        with self._opened() as source:
             _check_ends(path, source)
             while source.tell() < source.size():
-                name, table = _read_stream(path, source)
-                pieces.setdefault(name, []).append(table)
-    except FileNotFoundError:
-        raise RecordsError(path, "there is no such file") from None
-    except (pa.ArrowInvalid, OSError) as error:
-        raise RecordsError(path, f"the records are cut off or damaged ({error})") from error
-    return {name: _join(path, name, tables) for name, tables in pieces.items()}
+                start = source.tell()
+                name, schema = _pass_stream(path, source)
+                if self._schemas.setdefault(name, schema) != schema:
+                    raise RecordsError(path, f"the streams of table {name!r} do not have one schema")
+                self._places.setdefault(name, []).append(start)
+                self._known[name] = None
+
+    @classmethod
+    def of(cls, frames: Mapping[str, pl.DataFrame]) -> "Tables":
+        """Tables that are no file's."""
+        made = cls.__new__(cls)
+        made._known = dict(frames)
+        return made
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        found = self._known[name]
+        if found is None:
+            found = self._known[name] = self._read(name, self._schemas[name].names)
+        return found
+
+    def __setitem__(self, name: str, table: pl.DataFrame) -> None:
+        self._known[name] = table
+
+    def __delitem__(self, name: str) -> None:
+        del self._known[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._known
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def kept(self, name: str) -> bool:
+        """Whether the table has been read."""
+        return self._known[name] is not None
+
+    def columns(self, name: str, wanted: Iterable[str]) -> pl.DataFrame:
+        """Those of the `wanted` columns that the table has, not kept: of 90 columns only these are read."""
+        known = self._known[name]
+        if known is not None:
+            return known.select(column for column in wanted if column in known.columns)
+        return self._read(name, [column for column in wanted if column in self._schemas[name].names])
+
+    def _read(self, name: str, columns: list[str]) -> pl.DataFrame:
+        fields = sorted(self._schemas[name].get_field_index(column) for column in columns)
+        options = pa.ipc.IpcReadOptions(included_fields=fields)
+        pieces = []
+        with self._opened() as source:
+            for start in self._places[name]:
+                source.seek(start)
+                pieces.append(pa.ipc.open_stream(source, options=options).read_all())
+        frame = pl.from_arrow(pa.concat_tables(pieces))
+        assert isinstance(frame, pl.DataFrame)
+        return frame.select(columns)
+
+    @contextmanager
+    def _opened(self) -> Iterator[pa.MemoryMappedFile]:
+        try:
+            with pa.memory_map(str(self._path)) as source:
+                yield source
+        except FileNotFoundError:
+            raise RecordsError(self._path, "there is no such file") from None
+        except (pa.ArrowInvalid, OSError) as error:
+            raise RecordsError(self._path, f"the records are cut off or damaged ({error})") from error
 
 
 def _check_ends(path: Path, source: pa.NativeFile) -> None:
@@ -50,19 +117,14 @@ def _check_ends(path: Path, source: pa.NativeFile) -> None:
     source.seek(0)
 
 
-def _read_stream(path: Path, source: pa.NativeFile) -> tuple[str, pa.Table]:
-    """The next stream's table name and rows; leaves `source` behind the end of the stream."""
+def _pass_stream(path: Path, source: pa.NativeFile) -> tuple[str, pa.Schema]:
+    """The next stream's table name and schema; leaves `source` behind the end of the stream, with no row decoded."""
     start = source.tell()
-    reader = pa.ipc.open_stream(source)
-    name = (reader.schema.metadata or {}).get(b"table")
+    messages = pa.ipc.MessageReader.open_stream(source)
+    schema = pa.ipc.read_schema(next(messages))
+    name = (schema.metadata or {}).get(b"table")
     if name is None:
         raise RecordsError(path, f"the stream at byte {start} does not name its table")
-    return name.decode(), reader.read_all()
-
-
-def _join(path: Path, name: str, tables: list[pa.Table]) -> pl.DataFrame:
-    if any(table.schema != tables[0].schema for table in tables):
-        raise RecordsError(path, f"the streams of table {name!r} do not have one schema")
-    frame = pl.from_arrow(pa.concat_tables(tables))
-    assert isinstance(frame, pl.DataFrame)
-    return frame
+    for _ in messages:
+        pass
+    return name.decode(), schema

@@ -10,7 +10,7 @@ import polars as pl
 
 from hourglass.errors import HourglassError, InputError
 from hourglass.results import probe, records, sockets
-from hourglass.results.files import PLAN_FILE, RECORDS_FILE, RUN_FILE, SCENARIO_FILE
+from hourglass.results.files import PLAN_FILE, RECORDS_FILE, RUN_FILE, SCENARIO_FILE, SUMMARY_FILE
 
 
 class Run:
@@ -55,9 +55,9 @@ class Run:
         return self._json(PLAN_FILE)
 
     @cached_property
-    def tables(self) -> dict[str, pl.DataFrame]:
+    def tables(self) -> records.Tables:
         """All record tables by name."""
-        return records.read(self.path / RECORDS_FILE)
+        return records.Tables(self.path / RECORDS_FILE)
 
     @cached_property
     def tcp(self) -> pl.DataFrame:
@@ -146,10 +146,15 @@ class Run:
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """The object `--json` prints, computed from the records."""
-        from hourglass.results.summary import summarize
+        """The object `--json` prints: as it was written when the run ended, if that was by the same code of this
+        package, and otherwise computed from the records."""
+        from hourglass.results.summary import code, summarize
 
-        return summarize(self)
+        if not (self.path / SUMMARY_FILE).is_file():
+            return summarize(self)
+        if self.info.get("results") == code():
+            return self._json(SUMMARY_FILE)
+        return summarize(Run(self.path))  # of many older runs, all tables are too many to be kept
 
     def _table(self, name: str) -> pl.DataFrame:
         return probe.named(probe.table(self.tables, name), self.plan)

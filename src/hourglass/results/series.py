@@ -70,63 +70,63 @@ def is_upload(flow: dict[str, Any]) -> bool:
     return bool(flow["sender"] == flow["client"])
 
 
-def _side(run: "Run", flow: int | None, sender: bool, column: str) -> pl.DataFrame:
-    """(t_ns, column) of one side of a flow, or of all flows, by time."""
-    sides = _SIDES.get(run)
-    if sides is None:
-        sides = _SIDES[run] = _sides(run.tcp)
-    rows = sides.get((flow, sender))
-    if rows is None or column not in rows.columns:
-        return pl.DataFrame(schema={"t_ns": pl.Int64, column: pl.UInt64})
-    return pl.DataFrame([rows["t_ns"], rows[column]])
+class _Samples:
+    """The samples of a run's sockets as arrays, null as NaN: every figure of the run asks for the same rows."""
+
+    COLUMNS = ("t_ns", "flow", "sender", "rtt", "bytes_acked", "bytes_received", "total_retrans")
+    """What series are cut from, of the 90 columns of `tcp`."""
+
+    def __init__(self, run: "Run") -> None:
+        rows = run.tables.columns("tcp", self.COLUMNS) if "tcp" in run.tables else pl.DataFrame()
+        floats = rows.select(pl.all().cast(pl.Float64).fill_null(float("nan")))
+        self._columns = {name: floats[name].to_numpy() for name in floats.columns}
+        self._payloads: dict[int, tuple[Floats, Floats]] = {}
+        self._places: dict[tuple[int | None, bool], Any] = {}
+        if rows.is_empty():
+            return
+        t_ns, flow, sender = (self._columns[name] for name in self.COLUMNS[:3])
+        order = np.lexsort((t_ns, sender, flow))
+        for part in np.split(order, np.flatnonzero(np.diff(2 * flow[order] + sender[order])) + 1):
+            self._places[int(flow[part[0]]), bool(sender[part[0]])] = part
+        by_time = np.argsort(t_ns, kind="stable")
+        self._places[None, True] = by_time[sender[by_time] == 1]
+
+    def of(self, flow: int | None, sender: bool, column: str) -> tuple[Floats, Floats]:
+        """(t_ns, column) of one side of a flow, or of all flows, by time; empty when there is no such column."""
+        places = self._places.get((flow, sender))
+        if places is None or column not in self._columns:
+            return np.empty(0), np.empty(0)
+        return self._columns["t_ns"][places], self._columns[column][places]
+
+    def payload(self, flow: int) -> tuple[Floats, Floats]:
+        """(t_ns, payload bytes so far): what the receiver got, or without its samples what the sender saw acked."""
+        if flow not in self._payloads:
+            self._payloads[flow] = self._find_payload(flow)
+        return self._payloads[flow]
+
+    def _find_payload(self, flow: int) -> tuple[Floats, Floats]:
+        for sender, column in ((False, "bytes_received"), (True, "bytes_acked")):
+            t_ns, received = self.of(flow, sender, column)
+            known = ~np.isnan(received)
+            if known.any():
+                return t_ns[known], received[known]
+        return np.empty(0), np.empty(0)
 
 
-USED = ("t_ns", "flow", "sender", "rtt", "bytes_acked", "bytes_received", "total_retrans")
-"""The columns of `tcp` that series are cut from, of 80."""
-_SIDES: "WeakKeyDictionary[Run, dict[tuple[int | None, bool], pl.DataFrame]]" = WeakKeyDictionary()
-"""What `_sides` made of each run: every figure of a run asks for the same rows."""
-
-
+_SAMPLES: "WeakKeyDictionary[Run, _Samples]" = WeakKeyDictionary()
 _PINGS: "WeakKeyDictionary[Run, dict[int, Series]]" = WeakKeyDictionary()
 
 
-def _sides(tcp: pl.DataFrame) -> dict[tuple[int | None, bool], pl.DataFrame]:
-    """The rows by (flow, sender), and by (None, sender) for all flows together, in order of time."""
-    rows = tcp.select(name for name in USED if name in tcp.columns).sort("t_ns", maintain_order=True)
-    found: dict[tuple[int | None, bool], pl.DataFrame] = {}
-    for (sender,), side in rows.partition_by("sender", as_dict=True).items():
-        found[None, bool(sender)] = side
-        for (flow,), part in side.partition_by("flow", as_dict=True).items():
-            found[int(flow), bool(sender)] = part
+def _samples(run: "Run") -> _Samples:
+    found = _SAMPLES.get(run)
+    if found is None:
+        found = _SAMPLES[run] = _Samples(run)
     return found
-
-
-def _payload(run: "Run", flow: int) -> tuple[Floats, Floats]:
-    """(t_ns, payload bytes so far): what the receiver got, or without its samples what the sender saw acked."""
-    known = _PAYLOADS.setdefault(run, {})
-    if flow not in known:
-        known[flow] = _find_payload(run, flow)
-    return known[flow]
-
-
-_PAYLOADS: "WeakKeyDictionary[Run, dict[int, tuple[Floats, Floats]]]" = WeakKeyDictionary()
-
-
-def _find_payload(run: "Run", flow: int) -> tuple[Floats, Floats]:
-    if run.tcp.is_empty():
-        return np.empty(0), np.empty(0)
-    for sender, column in ((False, "bytes_received"), (True, "bytes_acked")):
-        side = _side(run, flow, sender, column)
-        t_ns, received = (side[name].cast(pl.Float64).to_numpy() for name in side.columns)
-        known = ~np.isnan(received)
-        if known.any():
-            return t_ns[known], received[known]
-    return np.empty(0), np.empty(0)
 
 
 def payload_at(run: "Run", flow: dict[str, Any], edges_ns: Floats) -> Floats:
     """Payload bytes a planned flow had delivered at each edge: 0 at its start, linear between samples, level after."""
-    t_ns, received = _payload(run, flow["id"])
+    t_ns, received = _samples(run).payload(flow["id"])
     if t_ns.size == 0:
         return np.zeros_like(edges_ns)
     if t_ns[0] > flow["start_ns"]:
@@ -156,23 +156,18 @@ def goodput_total(run: "Run", flows: list[dict[str, Any]], window: Window) -> Se
 
 def tcp_rtt_ms(run: "Run", flow: int | None = None) -> Series:
     """The senders' smoothed RTT samples (`tcpi_rtt`), ms, of one flow or of all; without 0, "not measured yet"."""
-    if run.tcp.is_empty():
-        return Series(np.empty(0), np.empty(0))
-    samples = _series(_side(run, flow, True, "rtt"), "rtt", US_PER_MS)
-    measured = samples.values > 0
-    return Series(samples.t_s[measured], samples.values[measured])
+    t_ns, rtt_us = _samples(run).of(flow, True, "rtt")
+    measured = rtt_us > 0
+    return Series(t_ns[measured] / NS_PER_S, rtt_us[measured] / US_PER_MS)
 
 
 def retransmits(run: "Run", flow: int, window: Window) -> int | None:
     """Segments the sender retransmitted within the window (difference of `tcpi_total_retrans`); None: not known."""
-    if run.tcp.is_empty():
-        return None
-    counts = _series(_side(run, flow, True, "total_retrans"), "total_retrans", 1)
-    known = ~np.isnan(counts.values)
+    t_ns, counts = _samples(run).of(flow, True, "total_retrans")
+    known = ~np.isnan(counts)
     if not known.any():
         return None
-    counts = Series(counts.t_s[known], counts.values[known])
-    before, upto = (counts.values[counts.t_s <= end / NS_PER_S] for end in (window.start_ns, window.end_ns))
+    before, upto = (counts[known & (t_ns <= end_ns)] for end_ns in (window.start_ns, window.end_ns))
     return int(upto[-1] if upto.size else 0) - int(before[-1] if before.size else 0)
 
 

@@ -6,7 +6,10 @@ the whole run. Goodput is payload bytes received per second. RTT samples of TCP 
 sampling instant. A ping belongs to the window it was sent in; it is lost when no answer came.
 """
 
+import hashlib
 from dataclasses import asdict
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,6 +34,15 @@ from hourglass.results.wifi import given_up, txq_drops, wifi
 
 SCHEMA = 1
 INGRESS_KINDS = ("ingress", "clsact")
+
+
+@cache
+def code() -> str:
+    """Names the code that makes summaries: 16 hex digits of this package's sources."""
+    total = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        total.update(path.read_bytes())
+    return total.hexdigest()[:16]
 
 
 def summarize(run: Run) -> dict[str, Any]:
