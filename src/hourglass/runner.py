@@ -100,7 +100,7 @@ def run(
                 _write(shop, RUN_FILE, info | {"status": "failed", "error": _reason(error)})
             raise
         shop.publish()
-    made.path = place  # what it has read is not read again
+    made.moved(place)
     return made
 
 

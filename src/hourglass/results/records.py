@@ -30,7 +30,7 @@ class Tables(MutableMapping[str, pl.DataFrame]):
 
     def __init__(self, path: Path) -> None:
         """Looks where the tables are. Raises `RecordsError` when the file is missing, empty, cut off or damaged."""
-        self._path = path
+        self.path = path
         self._known: dict[str, pl.DataFrame | None] = {}
         self._places: dict[str, list[int]] = {}
         self._schemas: dict[str, pa.Schema] = {}
@@ -98,12 +98,12 @@ class Tables(MutableMapping[str, pl.DataFrame]):
     @contextmanager
     def _opened(self) -> Iterator[pa.MemoryMappedFile]:
         try:
-            with pa.memory_map(str(self._path)) as source:
+            with pa.memory_map(str(self.path)) as source:
                 yield source
         except FileNotFoundError:
-            raise RecordsError(self._path, "there is no such file") from None
+            raise RecordsError(self.path, "there is no such file") from None
         except (pa.ArrowInvalid, OSError) as error:
-            raise RecordsError(self._path, f"the records are cut off or damaged ({error})") from error
+            raise RecordsError(self.path, f"the records are cut off or damaged ({error})") from error
 
 
 def _check_ends(path: Path, source: pa.NativeFile) -> None:

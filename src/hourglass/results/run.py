@@ -39,6 +39,12 @@ class Run:
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
 
+    def moved(self, place: Path) -> None:
+        """Says that the directory has been renamed: what has been read of it is not read again."""
+        self.path = place
+        if "tables" in vars(self):
+            self.tables.path = place / RECORDS_FILE
+
     @cached_property
     def info(self) -> dict[str, Any]:
         """`run.json`: engine, kernel, seed, virtual and wall seconds, digest, status, warnings."""
