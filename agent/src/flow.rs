@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Bulk flows: TCP connections that one end fills and the other end drains.
 //!
-//! Each end has a thread that sits in one system call for as long as the kernel lets it (a gibibyte of `writev`, or of
-//! `recv` that discards), so bulk data costs hardly any crossing between user and kernel. Sockets are made, and
+//! Each end has a thread. With the backend `socket` it writes or reads pieces, as an application does. With `load` it
+//! sits in one system call, in which the kernel sends what is never copied, or discards what arrives, so bulk data costs
+//! hardly any crossing between user and kernel; the packets are the same, at the same ns. Sockets are made, and
 //! congestion controls asked for, before test time starts: a wrong name ends the run at once. The main thread starts
 //! and stops flows; what happens in between is noted by the flow's own threads, and a flow that fails does not end the
 //! run.
@@ -21,8 +22,9 @@ use nix::sys::socket::{
 
 use crate::clock::Epoch;
 use crate::column::Cell;
+use crate::load;
 use crate::netns::{family, set_dscp, Nodes};
-use crate::plan;
+use crate::plan::{self, Backend};
 use crate::records::Records;
 use crate::report::{words, Failure, Result};
 use crate::sys::{self, Zeros};
@@ -118,10 +120,12 @@ impl Flow {
     /// `stop_end` left it to this thread.
     fn transfer(&self, fd: &OwnedFd, sends: bool, zeros: &Zeros) -> io::Result<()> {
         let stopped = || self.stopped.load(Ordering::SeqCst);
-        let result = match sends {
+        let result = match (self.plan.backend, sends) {
             _ if stopped() => Ok(()),
-            true => zeros.send_forever(fd.as_fd()),
-            false => sys::discard_forever(fd.as_fd()),
+            (Backend::Load, true) => load::send_forever(fd.as_fd()),
+            (Backend::Load, false) => sys::discard_forever(fd.as_fd()),
+            (Backend::Socket, true) => zeros.send_forever(fd.as_fd()),
+            (Backend::Socket, false) => sys::read_forever(fd.as_fd()),
         };
         if stopped() {
             sys::abort(fd.as_fd())?;

@@ -28,6 +28,7 @@ mod flow;
 mod icmp;
 mod init;
 mod jitter;
+mod load;
 mod mailbox;
 mod netlink;
 mod netns;

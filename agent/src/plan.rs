@@ -122,6 +122,17 @@ pub struct Flow {
     pub dscp: u8,
     pub start_ns: i64,
     pub stop_ns: i64,
+    #[serde(default)]
+    pub backend: Backend,
+}
+
+/// Who moves a flow's data: threads of the agent with write and read, or the kernel by itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Backend {
+    #[default]
+    Socket,
+    Load,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

@@ -114,6 +114,7 @@ class Flow(Part):
     dscp: int
     start_ns: Ns
     stop_ns: Ns
+    backend: Literal["load", "socket"]
 
 
 class Probe(Part):

@@ -121,6 +121,7 @@ def _competing(scenario: Scenario, network: Network, place: int, way: str, name:
         dscp=0,
         start_ns=seconds_ns(test.delay),
         stop_ns=seconds_ns(test.delay) + seconds_ns(test.length),
+        backend=scenario.flow.backend,
     )
 
 
@@ -141,6 +142,7 @@ def _flow(scenario: Scenario, network: Network, place: int, wanted: Wanted) -> F
         dscp=stream.dscp,
         start_ns=(0 if stream.from_start else loaded_ns) + seconds_ns(late),
         stop_ns=loaded_ns + seconds_ns(test.length),
+        backend=scenario.flow.backend,
     )
 
 

@@ -16,6 +16,7 @@ from hourglass.scenario.units import parse_seconds
 from hourglass.scenario.values import (
     DAY_S,
     LIST,
+    Backend,
     Ccs,
     Description,
     Interval,
@@ -130,6 +131,16 @@ class Test(Table):
     )
 
 
+class Flow(Table):
+    """How the data of TCP flows is made and taken."""
+
+    backend: Backend = Field(
+        default="load",
+        description="load: by the guest's kernel itself; socket: by threads that write 16 KiB and read 128 KiB at a time,"
+        " as a real machine's do. The packets are the same, at the same ns.",
+    )
+
+
 class Measure(Table):
     """What is recorded beside the pings. Measuring costs no virtual time."""
 
@@ -170,6 +181,7 @@ class Scenario(Table):
     testbed: Testbed = Field(description="Nodes, links, cells, shapers: `preset = NAME`, or spelled out.")
     stack: Stack = Field(default=Stack(), description="The nodes' network stack.")
     test: Test = Field(default=Test(), description="What is run.")
+    flow: Flow = Field(default=Flow(), description="How the data of TCP flows is made and taken.")
     measure: Measure = Field(default=Measure(), description="What is recorded.")
     capture: Capture = Field(default=Capture(), description="Which frames are captured.")
 

@@ -8,7 +8,7 @@ from pydantic.fields import FieldInfo
 
 from hourglass.scenario.blame import table_of
 from hourglass.scenario.load import builtin, presets
-from hourglass.scenario.model import Capture, Measure, Scenario, Test
+from hourglass.scenario.model import Capture, Flow, Measure, Scenario, Test
 from hourglass.scenario.stack import Pacing, Stack
 from hourglass.scenario.table import Table
 from hourglass.scenario.testbed import Link, Netem, Node, Shaper, Testbed
@@ -89,6 +89,7 @@ SECTIONS: tuple[tuple[str, str, type[Table], str], ...] = (
     ("stack.pacing", "`pacing`", Pacing, ""),
     ("test", "`[test]`", Test, "Pings run from the first to the last moment."),
     ("test.competing.N", "`[[test.competing]]`", Competing, ""),
+    ("flow", "`[flow]`", Flow, "Of all bulk flows. A real machine (native) always has sockets."),
     ("measure", "`[measure]`", Measure, ""),
     (
         "capture",

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from ipaddress import ip_interface
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import PlainSerializer, PlainValidator
 
@@ -235,6 +235,11 @@ def _addresses(value: object) -> tuple[str, str]:
 
 Addresses = Annotated[tuple[str, str], PlainValidator(_addresses), LIST, Kind("[ADDRESS/LENGTH, ADDRESS/LENGTH]")]
 
+Backend = Annotated[
+    Literal["load", "socket"],
+    PlainValidator(one_of(("load", "socket"), "What makes the data")),
+    Kind('"load" or "socket"'),
+]
 Cc = Annotated[str, PlainValidator(one_of(CONGESTION_CONTROLS, "A congestion control")), Kind("name")]
 
 
