@@ -136,8 +136,8 @@ class Flow(Table):
 
     backend: Backend = Field(
         default="load",
-        description="load: by the guest's kernel itself; socket: by threads that write 16 KiB and read 128 KiB at a time,"
-        " as a real machine's do. The packets are the same, at the same ns.",
+        description="load: by the guest's kernel itself; socket: by threads that write 16 KiB and read 128 KiB at a"
+        " time, as a real machine's do. The packets are the same, at the same ns.",
     )
 
 
