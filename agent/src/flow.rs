@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Bulk flows: TCP connections that one end fills and the other end drains.
 //!
-//! Each end has a thread. With the backend `socket` it writes or reads pieces, as an application does. With `load` it
-//! sits in one system call, in which the kernel sends what is never copied, or discards what arrives, so bulk data costs
-//! hardly any crossing between user and kernel; the packets are the same, at the same ns. Sockets are made, and
-//! congestion controls asked for, before test time starts: a wrong name ends the run at once. The main thread starts
-//! and stops flows; what happens in between is noted by the flow's own threads, and a flow that fails does not end the
-//! run.
+//! Each end has a thread. The sender's sits in one system call per gibibyte, all of which is one page of zeros. With the
+//! backend `load` the receiver's sits in one too, in which the kernel discards what arrives; with `socket` it reads, as
+//! an application does, and crosses between user and kernel whenever something is there. The packets are the same, at
+//! the same ns. Sockets are made, and congestion controls asked for, before test time starts: a wrong name ends the run
+//! at once. The main thread starts and stops flows; what happens in between is noted by the flow's own threads, and a
+//! flow that fails does not end the run.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -22,7 +22,6 @@ use nix::sys::socket::{
 
 use crate::clock::Epoch;
 use crate::column::Cell;
-use crate::load;
 use crate::netns::{family, set_dscp, Nodes};
 use crate::plan::{self, Backend};
 use crate::records::Records;
@@ -120,12 +119,11 @@ impl Flow {
     /// `stop_end` left it to this thread.
     fn transfer(&self, fd: &OwnedFd, sends: bool, zeros: &Zeros) -> io::Result<()> {
         let stopped = || self.stopped.load(Ordering::SeqCst);
-        let result = match (self.plan.backend, sends) {
+        let result = match self.plan.backend {
             _ if stopped() => Ok(()),
-            (Backend::Load, true) => load::send_forever(fd.as_fd()),
-            (Backend::Load, false) => sys::discard_forever(fd.as_fd()),
-            (Backend::Socket, true) => zeros.send_forever(fd.as_fd()),
-            (Backend::Socket, false) => sys::read_forever(fd.as_fd()),
+            _ if sends => zeros.send_forever(fd.as_fd()),
+            Backend::Load => sys::discard_forever(fd.as_fd()),
+            Backend::Socket => sys::read_forever(fd.as_fd()),
         };
         if stopped() {
             sys::abort(fd.as_fd())?;

@@ -28,7 +28,6 @@ mod flow;
 mod icmp;
 mod init;
 mod jitter;
-mod load;
 mod mailbox;
 mod netlink;
 mod netns;

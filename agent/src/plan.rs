@@ -126,7 +126,7 @@ pub struct Flow {
     pub backend: Backend,
 }
 
-/// Who moves a flow's data: threads of the agent with write and read, or the kernel by itself.
+/// Who takes a flow's data: a thread of the agent that reads it, or the kernel by itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {

@@ -11,13 +11,11 @@ use std::ptr;
 use nix::errno::Errno;
 use nix::sys::mman::{mmap_anonymous, MapFlags, ProtFlags};
 
-/// What an application hands over in one system call, and what it takes: netperf's lengths, the defaults of `tcp_wmem`
-/// and `tcp_rmem`. The first is `LOAD_PIECE` of the kernel's source.
-const SENT: u64 = 16 << 10;
-const TAKEN: usize = 128 << 10;
-/// What one system call sends at most, and discards at most: large, so that it costs hardly any system calls.
+/// What one system call sends or discards at most: large, so that bulk data costs hardly any system calls.
 const CHUNK: usize = 1 << 20;
 const CHUNKS: usize = 1024;
+/// What an application takes in one system call: netperf's length, the default of `tcp_rmem`.
+const TAKEN: usize = 128 << 10;
 
 fn check(result: libc::c_int) -> Result<libc::c_int> {
     if result < 0 {
@@ -126,10 +124,14 @@ impl Zeros {
         Ok(())
     }
 
-    /// Sends for as long as the connection lives, piece by piece; the error is why it ended.
+    /// Sends for as long as the connection lives; the error is why it ended.
     pub fn send_forever(&self, fd: BorrowedFd) -> Result<()> {
+        let chunk = libc::iovec { iov_base: self.start as *mut libc::c_void, iov_len: CHUNK };
+        let chunks = vec![chunk; CHUNKS];
+        let count = libc::c_int::try_from(CHUNKS).expect("is 1024");
         loop {
-            self.send(fd, SENT)?;
+            // SAFETY: every element is the mapping, which is never unmapped, and writev only reads it.
+            check_size(unsafe { libc::writev(fd.as_raw_fd(), chunks.as_ptr(), count) })?;
         }
     }
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data that the kernel makes and discards by itself is, in every record, what an application writes and reads."""
+"""Data that the kernel discards by itself leaves every record as it is when an application reads them."""
 
 import pytest
 

@@ -13,7 +13,7 @@ from hourglass.plan import links as devices
 from hourglass.plan import measure, qdiscs, radios, sysctls, tests, traffic
 from hourglass.plan.model import VERSION, Plan, ReachStep, Step
 from hourglass.plan.network import Network
-from hourglass.scenario import Flow, Scenario
+from hourglass.scenario import Scenario
 from hourglass.scenario.blame import refusal
 
 REACH_NS = 10 * 10**9
@@ -26,8 +26,6 @@ def build(scenario: Scenario, links: Literal["wire", "veth"] = "wire") -> Plan:
     Raises InputError when the scenario cannot be carried out: addresses that clash, a server nobody can reach.
     """
     network = Network(scenario.testbed)
-    if links == "veth":  # a machine's own kernel has no source of its own
-        scenario = scenario.model_copy(update={"flow": Flow(backend="socket")})
     flows, probes = tests.flows(scenario, network), tests.probes(scenario, network)
     return Plan(
         version=VERSION,

@@ -132,12 +132,12 @@ class Test(Table):
 
 
 class Flow(Table):
-    """How the data of TCP flows is made and taken."""
+    """Who moves the data of TCP flows."""
 
     backend: Backend = Field(
         default="load",
-        description="load: by the guest's kernel itself; socket: by threads that write 16 KiB and read 128 KiB at a"
-        " time, as a real machine's do. The packets are the same, at the same ns.",
+        description="load: all inside the kernel, which discards what arrives; socket: a thread reads it, as an"
+        " application does, which takes three times as long. The packets are the same, at the same ns.",
     )
 
 
@@ -181,7 +181,7 @@ class Scenario(Table):
     testbed: Testbed = Field(description="Nodes, links, cells, shapers: `preset = NAME`, or spelled out.")
     stack: Stack = Field(default=Stack(), description="The nodes' network stack.")
     test: Test = Field(default=Test(), description="What is run.")
-    flow: Flow = Field(default=Flow(), description="How the data of TCP flows is made and taken.")
+    flow: Flow = Field(default=Flow(), description="Who moves the data of TCP flows.")
     measure: Measure = Field(default=Measure(), description="What is recorded.")
     capture: Capture = Field(default=Capture(), description="Which frames are captured.")
 

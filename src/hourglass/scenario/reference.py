@@ -89,7 +89,7 @@ SECTIONS: tuple[tuple[str, str, type[Table], str], ...] = (
     ("stack.pacing", "`pacing`", Pacing, ""),
     ("test", "`[test]`", Test, "Pings run from the first to the last moment."),
     ("test.competing.N", "`[[test.competing]]`", Competing, ""),
-    ("flow", "`[flow]`", Flow, "Of all bulk flows. A real machine (native) always has sockets."),
+    ("flow", "`[flow]`", Flow, "Of all bulk flows."),
     ("measure", "`[measure]`", Measure, ""),
     (
         "capture",
