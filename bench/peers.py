@@ -13,8 +13,8 @@ import polars as pl
 
 import hourglass.plan as plans
 from hourglass.engine import native, paths
-from hourglass.results import records
 from hourglass.results.files import RECORDS_FILE
+from hourglass.results.records import Tables
 from hourglass.scenario import Scenario
 
 NS3 = "ns3==3.44.post0"
@@ -69,6 +69,6 @@ def native_cpu_s(scenario: Scenario) -> tuple[float, int]:
 
 def segments(directory: Path) -> int:
     """Data segments that all receivers of a run were given."""
-    tcp = records.read(directory / RECORDS_FILE)["tcp"]
+    tcp = Tables(directory / RECORDS_FILE).columns("tcp", ("flow", "sender", "data_segs_in"))
     last = tcp.filter(~pl.col("sender")).group_by("flow").agg(pl.col("data_segs_in").max())
     return int(last["data_segs_in"].sum())
