@@ -22,7 +22,7 @@ def main() -> None:
         json.dump(data, sys.stdout, indent=2)
         print()
     else:
-        table.show(data, Console())
+        table.show(data, Console(width=None if sys.stdout.isatty() else 120))
 
 
 if __name__ == "__main__":
