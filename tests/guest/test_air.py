@@ -13,7 +13,7 @@ import pytest
 
 from hourglass.results.run import Run
 
-from .conftest import Simulate, both_ways, check_accounts, digests
+from .conftest import KERNELS, Simulate, both_ways, check_accounts, digests
 
 pytestmark = pytest.mark.guest
 
@@ -194,3 +194,24 @@ def test_frames_that_are_sent_again_say_so(simulate: Simulate, tshark: str) -> N
     again = [bool(int(retry)) for _, retry in rows]
     assert again == [int(count) > 0 for count, _ in rows]
     assert 0.5 < sum(again) / len(again) < 0.7
+
+
+CLASSES = {"0": "0", "8": "1", "40": "5", "46": "5"}
+"""The TID of each mark of `rrul` (BE, CS1, CS5, EF): the upper three bits (net/wireless/util.c,
+cfg80211_classify8021d). Linux 6.12 has RFC 8325: EF is voice, TID 6."""
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_marks_of_rrul_reach_the_access_categories(simulate: Simulate, tshark: str, kernel: str) -> None:
+    """Both ways; and who has the better access waits less."""
+    short = ("test.name=rrul", "test.length=5", "test.delay=1", "measure.packets=all")
+    run = simulate("wifi-ath9k", *short, *CAPTURE, kernel=kernel)
+    expected = CLASSES | ({"46": "6"} if kernel == "6.12" else {})
+    for node, way in (("client", "tods"), ("ap", "fromds")):
+        filter_ = f"wlan.fc.{way} == 1 && wlan.fc.type_subtype == 0x28 && (tcp || udp)"
+        found = Counter(tuple(row) for row in fields(tshark, run, node, filter_, "ip.dsfield.dscp", "wlan.qos.tid"))
+        assert set(found) == set(expected.items())
+        assert min(found.values()) > 20
+    waits = {name: run.summary["ping_ms"][name]["p50"] for name in ("udp EF", "udp BE", "udp BK")}
+    assert waits["udp EF"] < waits["udp BE"] / 3
+    assert waits["udp BE"] < waits["udp BK"]
