@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from cli.golden import drawn
+from results import synthetic_wifi
 from results.synthetic import MS, Flow, Probe, Recipe, make, summed_up
 
 import hourglass
@@ -191,6 +192,23 @@ def test_charts_hold_losses_and_one_way_delays_apart(runs):
     assert len(ping["udp"]["lost"]) == 7
     assert "lost" not in ping["icmp"]
     assert drawn_["window"] == [2, 12]
+
+
+def test_radios_have_the_summary_s_figures(tmp_path):
+    run = hourglass.load(make(tmp_path / "run", Recipe(name="wifi", further=synthetic_wifi.further)))
+    run.plan["radios"] = synthetic_wifi.RADIOS
+    radios = [
+        (f"{node} {device}", one) for node, devices in run.summary["wifi"].items() for device, one in devices.items()
+    ]
+    head, *rows = Page(page([run])).tables["radios"]
+    assert [name for name, _ in head][:3] == ["radio", "PPDUs", "mean"]
+    assert len(rows) == len(radios) > 1
+    for cells, (name, one) in zip(rows, radios, strict=True):
+        assert cells[0][0] == name
+        exact = [float(value) for _, value in cells if value is not None]
+        sizes = [one["subframes"][key] for key in ("mean", "p50", "max")]
+        told = [value for value in (one["ppdus"], *sizes, one["air_percent"]) if value is not None]
+        assert exact[: len(told)] == told
 
 
 def test_two_hundred_runs_stay_small_and_no_run_is_summed_up_anew(tmp_path, monkeypatch):

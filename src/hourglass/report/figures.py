@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hourglass.results.compare import Cell, Row
-from hourglass.results.stats import known_sum, short
+from hourglass.results.stats import known_sum, rounded, short
 
 PERCENTILES = ("p10", "p50", "p90", "p99")
 NOTHING = "\u2013"
@@ -64,6 +64,29 @@ def fetch_rows(summary: dict[str, Any]) -> list[tuple[str, str, list[Figure]]]:
         (one["id"], size, [number(times[key]) for key in keys])
         for one in summary["fetches"]
         for size, times in [("all", one["done_ms"]), *one["by_bytes"].items()]
+    ]
+
+
+def radio_rows(summary: dict[str, Any]) -> list[tuple[str, list[Figure], str]]:
+    """(radio, figures, what of its air time each station has) of each radio: PPDUs, the MPDUs of one (mean, p50, max),
+    air time and collided PPDUs in %, MPDUs sent again and given up, packets in mac80211's queues (mean, max)."""
+    return [
+        (
+            f"{node} {device}",
+            [
+                number(one["ppdus"]),
+                *(number(one["subframes"][key]) for key in ("mean", "p50", "max")),
+                number(one["air_percent"]),
+                number(rounded(100 * one["collisions"] / one["ppdus"]) if one["ppdus"] else None),
+                *(number(one[key]) for key in ("retries", "dropped")),
+                *(number(one["txq"][key]) for key in ("mean", "max")),
+            ],
+            ", ".join(f"{name} {100 * share:.0f} %" for name, share in one["air_share"].items() if share)
+            if len(one["air_share"]) > 1
+            else "",
+        )
+        for node, devices in (summary.get("wifi") or {}).items()
+        for device, one in devices.items()
     ]
 
 

@@ -104,6 +104,7 @@ def _run(run: Run, name: str, place: int) -> dict[str, Any]:
         "facts": _facts(run),
         "flows": figures.flow_rows(summary),
         "pings": figures.ping_rows(summary),
+        "radios": figures.radio_rows(summary),
         "drops": figures.drop_rows(summary),
         "reasons": figures.reason_rows(summary),
         "ping_layers": figures.ping_layer_rows(summary),
