@@ -88,9 +88,9 @@ def run(
                 progress=progress.time,
                 meanwhile=lambda: [import_module(name) for name in (READER, *meanwhile)],
             )
-            info |= {"virtual_s": outcome.virtual_s, "wall_s": outcome.wall_s, "digest": outcome.digest}
             from hourglass.results.summary import code
 
+            info |= {"virtual_s": outcome.virtual_s, "wall_s": outcome.wall_s, "digest": outcome.digest}
             info |= {"results": code()}
             _write(shop, RUN_FILE, info | {"status": "complete", "warnings": list(outcome.warnings)})
             made = load(shop.path)

@@ -13,7 +13,7 @@ from rich.text import Text
 from hourglass.results.anatomy import Anatomy
 from hourglass.results.compare import Cell, Row
 from hourglass.results.probe import LAYERS
-from hourglass.results.stats import known_sum, short
+from hourglass.results.stats import known_sum, percent, short
 
 PERCENTILES = ("p10", "p50", "p90", "p99")
 NOTHING = "-"
@@ -197,10 +197,7 @@ def _wifi(radios: dict[str, dict[str, dict[str, Any]]]) -> Table:
     for node, devices in radios.items():
         for one in devices.values():
             sizes, ppdus, mpdus = one["subframes"], one["ppdus"], one["mpdus"]
-            parts = [
-                100 * part / whole if whole else None
-                for part, whole in ((one["collisions"], ppdus), (one["retries"], mpdus))
-            ]
+            parts = percent(one["collisions"], ppdus), percent(one["retries"], mpdus)
             shares = [f"{name} {100 * share:.0f}" for name, share in one["air_share"].items() if share is not None]
             cells = (sizes["mean"], sizes["max"], one["air_percent"], *parts, one["txq"]["mean"])
             told = " ".join(shares) if len(shares) > 1 else ""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hourglass.results.compare import Cell, Row
-from hourglass.results.stats import known_sum, rounded, short
+from hourglass.results.stats import known_sum, percent, short
 
 PERCENTILES = ("p10", "p50", "p90", "p99")
 NOTHING = "\u2013"
@@ -77,7 +77,7 @@ def radio_rows(summary: dict[str, Any]) -> list[tuple[str, list[Figure], str]]:
                 number(one["ppdus"]),
                 *(number(one["subframes"][key]) for key in ("mean", "p50", "max")),
                 number(one["air_percent"]),
-                number(rounded(100 * one["collisions"] / one["ppdus"]) if one["ppdus"] else None),
+                number(percent(one["collisions"], one["ppdus"])),
                 *(number(one[key]) for key in ("retries", "dropped")),
                 *(number(one["txq"][key]) for key in ("mean", "max")),
             ],

@@ -21,7 +21,7 @@ from hourglass.results.bootstrap import Statistic, draws, interval, statistic_of
 from hourglass.results.probe import LAYERS
 from hourglass.results.run import Run
 from hourglass.results.series import NS_PER_S, Series, goodput_total, is_upload, loaded_window, ping_ms, tcp_rtt_ms
-from hourglass.results.stats import Floats, known_sum, rounded
+from hourglass.results.stats import Floats, known_sum, percent, rounded
 from hourglass.results.traffic import delays_ms, times_ms
 
 BLOCK_S = 1.0
@@ -141,7 +141,7 @@ def _wifi_rows(runs: list[Run]) -> list[Row]:
         return value
 
     def per_cent(part: str, whole: str) -> Callable[[dict[str, Any]], float | None]:
-        return lambda figures: rounded(100 * figures[part] / figures[whole]) if figures[whole] else None
+        return lambda figures: percent(figures[part], figures[whole])
 
     rows = []
     radios = [(node, device) for run in runs for node, devices in run.summary["wifi"].items() for device in devices]

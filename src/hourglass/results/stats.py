@@ -38,6 +38,11 @@ def statistics(values: npt.ArrayLike) -> Statistics:
     return result | {"max": rounded(sample.max()), "mean": rounded(sample.mean())}
 
 
+def percent(part: float, whole: float) -> float | None:
+    """`part` in % of `whole`; None of nothing."""
+    return rounded(100 * part / whole) if whole else None
+
+
 def known_sum(counts: Sequence[int | None]) -> int | None:
     """The sum; None when one of them is not known."""
     known = [count for count in counts if count is not None]

@@ -237,7 +237,7 @@ Addresses = Annotated[tuple[str, str], PlainValidator(_addresses), LIST, Kind("[
 
 Backend = Annotated[
     Literal["load", "socket"],
-    PlainValidator(one_of(("load", "socket"), "What makes the data")),
+    PlainValidator(one_of(("load", "socket"), "What takes the data")),
     Kind('"load" or "socket"'),
 ]
 Cc = Annotated[str, PlainValidator(one_of(CONGESTION_CONTROLS, "A congestion control")), Kind("name")]
