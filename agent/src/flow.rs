@@ -2,13 +2,14 @@
 //! Bulk flows: TCP connections that one end fills and the other end drains.
 //!
 //! Each end has a thread. The sender's sits in one system call per gibibyte, all of which is one page of zeros. With the
-//! backend `load` the receiver's sits in one too, in which the kernel discards what arrives; with `socket` it reads, as
-//! an application does, and crosses between user and kernel whenever something is there. The packets are the same, at
-//! the same ns. Sockets are made, and congestion controls asked for, before test time starts: a wrong name ends the run
+//! backend `load` the guest's kernel does not copy it, and the receiver's thread sits in one call too, in which the kernel
+//! discards what arrives; with `socket` the kernel copies, and the receiver reads, as an application does, and crosses
+//! between user and kernel whenever something is there. The packets are the same, at the same ns. Sockets are made, and congestion controls asked for, before test time starts: a wrong name ends the run
 //! at once. The main thread starts and stops flows; what happens in between is noted by the flow's own threads, and a
 //! flow that fails does not end the run.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -121,7 +122,8 @@ impl Flow {
         let stopped = || self.stopped.load(Ordering::SeqCst);
         let result = match self.plan.backend {
             _ if stopped() => Ok(()),
-            _ if sends => zeros.send_forever(fd.as_fd()),
+            Backend::Load if sends => leave_uncopied(fd).and_then(|()| zeros.send_forever(fd.as_fd())),
+            Backend::Socket if sends => zeros.send_forever(fd.as_fd()),
             Backend::Load => sys::discard_forever(fd.as_fd()),
             Backend::Socket => sys::read_forever(fd.as_fd()),
         };
@@ -184,6 +186,16 @@ pub fn listen_at(fd: &OwnedFd, plan: &End) -> io::Result<()> {
     };
     bind(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(any, plan.port)))?;
     Ok(listen(fd, Backlog::new(1)?)?)
+}
+
+/// What is sent from now on is not copied into the kernel: the guest's knows that it is zeros (kernel/drivers/load.c). A
+/// real machine's kernel copies.
+fn leave_uncopied(fd: &OwnedFd) -> io::Result<()> {
+    match File::options().write(true).open("/proc/hourglass/load") {
+        Ok(mut file) => file.write_all(fd.as_raw_fd().to_string().as_bytes()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 fn local_address(fd: &OwnedFd) -> io::Result<SocketAddr> {
