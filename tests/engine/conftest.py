@@ -6,7 +6,7 @@ import os
 import pytest
 
 from hourglass.engine import root
-from hourglass.engine.kernel.build import BuiltKernel
+from hourglass.engine.kernel.built import BuiltKernel
 from hourglass.engine.kernel.store import ensure
 from hourglass.errors import MissingError
 

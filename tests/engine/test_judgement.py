@@ -8,7 +8,7 @@ import pytest
 
 from hourglass.engine import root, virtual
 from hourglass.engine.console import Console
-from hourglass.engine.kernel.build import BuiltKernel
+from hourglass.engine.kernel.built import BuiltKernel
 from hourglass.errors import GuestError, HourglassError, InputError, MissingError
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hourglass.engine import virtual
-from hourglass.engine.kernel.build import BuiltKernel
+from hourglass.engine.kernel.built import BuiltKernel
 from hourglass.errors import GuestError, InputError
 
 from .plans import small_plan, tc

@@ -43,7 +43,7 @@ import pytest
 from hourglass import load, plan, scenario
 from hourglass.engine import native, virtual
 from hourglass.engine.kernel import store
-from hourglass.engine.kernel.build import BuiltKernel
+from hourglass.engine.kernel.built import BuiltKernel
 from hourglass.errors import HourglassError, InputError
 from hourglass.results.run import Run
 from hourglass.scenario import Scenario

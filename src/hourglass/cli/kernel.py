@@ -5,7 +5,8 @@ from rich.table import Table
 
 from hourglass.cli import output, progress
 from hourglass.engine.kernel import store
-from hourglass.engine.kernel.build import BuiltKernel, build
+from hourglass.engine.kernel.build import build
+from hourglass.engine.kernel.built import BuiltKernel
 
 
 def build_kernel(source: str, name: str | None) -> None:
@@ -16,6 +17,8 @@ def build_kernel(source: str, name: str | None) -> None:
         f"kernel {built.name}: Linux {built.release}, key {built.key[:12]}; use it with --kernel {built.name}",
         whole_lines=True,
     )
+    if built.untuned:
+        output.show(f"not tuned, so that runs take longer: {built.untuned}", whole_lines=True)
 
 
 def list_kernels() -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from hourglass.engine import cpu, follow, process, root
 from hourglass.engine.console import Console
 from hourglass.engine.follow import Meanwhile, Outcome, Report
-from hourglass.engine.kernel.build import BuiltKernel
+from hourglass.engine.kernel.built import BuiltKernel
 from hourglass.errors import MissingError
 
 START_NS = 1_704_067_200_000_000_000

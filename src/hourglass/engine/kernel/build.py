@@ -13,12 +13,13 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from hourglass.engine import paths, process
-from hourglass.engine.kernel import config, hooks, source, worktree
-from hourglass.engine.kernel.recipe import Recipe, check_prerequisites
+from hourglass.engine.kernel import config, hooks, source, tune, worktree
+from hourglass.engine.kernel.built import BuiltKernel
+from hourglass.engine.kernel.recipe import Recipe, check_prerequisites, compiler
 from hourglass.engine.kernel.source import RELEASES, Source
 from hourglass.errors import HourglassError, InputError
 
@@ -34,18 +35,6 @@ MAKE = [
 ]  # fmt: skip
 _STEP = re.compile(rb"^  [A-Z][A-Z0-9_.-]* ")
 _TELLING = re.compile(r"error:|can't open|Error |undefined reference|No space left|multiple definition|No rule to make")
-
-
-@dataclass(frozen=True)
-class BuiltKernel:
-    """A guest kernel in the cache. `linux` is the program to start, `key` stands for all that went into it."""
-
-    name: str
-    release: str
-    key: str
-    linux: Path
-    config: Path
-    hz: int
 
 
 Report = Callable[[float, str], None]
@@ -74,17 +63,17 @@ def build(
     busy = f"waiting for another process that builds Linux {recipe.label}"
     with source.locked(work.with_name(f"{recipe.label}.lock"), lambda: report(0.0, busy)):
         kernel = load(recipe.key(), recipe.label)
-        if kernel is None:
+        if kernel is None or kernel.untuned:
             key, files, wanted = read_ingredients(recipe, origin)
             base = work.with_name(origin.name)
             if work != base and not worktree.built(work) and worktree.built(base):
                 report(0.0, f"copying the objects of {origin.name}")
                 worktree.clone(base, work)
+                tune.forget(work)
             report(0.0, "preparing the source tree")
             worktree.prepare(work, origin, files)
             configure(work, recipe, wanted, strict=origin.packaged)
-            make(work, recipe, jobs or len(os.sched_getaffinity(0)), report)
-            kernel = keep(work, key, recipe.label)
+            kernel = compile_all(work, key, recipe, jobs or len(os.sched_getaffinity(0)), report)
     remember(recipe, origin, kernel.key)
     return kernel
 
@@ -112,34 +101,59 @@ def find_source(version_or_path: str | Path, name: str | None, report: Report) -
     return source.named(tree, name)
 
 
-def make(work: Path, recipe: Recipe, jobs: int, report: Report) -> None:
-    """Compiles; the log is beside the working tree. Raises HourglassError with the lines that matter."""
-    log = log_of(work)
+def compile_all(work: Path, key: str, recipe: Recipe, jobs: int, report: Report) -> BuiltKernel:
+    """From a configured tree to a kernel in the cache. Variants, which are for tests, are not tuned."""
     again = worktree.begin(work)
+    tune.recover(work)
     usual = paths.cache() / "kernels" / "steps"
     total = None if again else int(usual.read_text()) if usual.is_file() else USUAL_STEPS
     steps, start = 0, time.monotonic()
+
+    def make(words: list[str], what: str) -> None:
+        def step() -> None:
+            nonlocal steps
+            steps += 1
+            report(*estimate(what, steps, total, time.monotonic() - start))
+
+        run_make(work, f"building Linux {recipe.label}", [f"-j{jobs}", *words], step)
+
     report(0.0, "compiling")
-    command = [*MAKE, f"-j{jobs}", "linux"]
+    make(["linux"], "compiling")
+    untuned = ""
+    if recipe.label == recipe.name:
+        try:
+            tune.tune(work, facts(work, key, recipe.label), compiler(), make)
+        except HourglassError as error:
+            untuned = str(error)
+            tune.recover(work)
+            make(["linux"], "linking")
+    worktree.finish(work)
+    if not again:
+        usual.parent.mkdir(parents=True, exist_ok=True)
+        usual.write_text(str(steps))
+    return keep(work, replace(facts(work, key, recipe.label), untuned=untuned))
+
+
+def run_make(work: Path, what: str, words: list[str], step: Callable[[], None] = lambda: None) -> None:
+    """Runs make, whose log is beside the tree; `step` hears of each file.
+
+    Raises HourglassError that says `what` failed, with the lines that matter.
+    """
+    log, command = log_of(work), [*MAKE, *words]
     with log.open("ab") as file, process.group(command, work, process.clean_environment(), grace_s=5.0) as child:
         assert child.stdout is not None
         for line in child.stdout:
             file.write(line)
             if _STEP.match(line):
-                steps += 1
-                report(*estimate(steps, total, time.monotonic() - start))
+                step()
         status = child.wait()
     if status != 0:
-        raise failure(f"building Linux {recipe.label} failed", log)
-    worktree.finish(work)
-    if not again:
-        usual.parent.mkdir(parents=True, exist_ok=True)
-        usual.write_text(str(steps))
+        raise failure(f"{what} failed", log)
 
 
-def estimate(steps: int, total: int | None, elapsed_s: float) -> tuple[float, str]:
+def estimate(what: str, steps: int, total: int | None, elapsed_s: float) -> tuple[float, str]:
     """The share done and a text with the time taken and to go, from make's steps so far and those of a whole build."""
-    taken = f"compiling, {elapsed_s:.0f} s"
+    taken = f"{what}, {elapsed_s:.0f} s"
     if total is None:
         return 0.0, f"{taken}, {steps} files"
     share = min(steps / total, 0.99)
@@ -160,12 +174,7 @@ def configure(work: Path, recipe: Recipe, wanted: config.Options, strict: bool) 
     stamp.unlink(missing_ok=True)
     fragment.write_text(config.render(wanted))
     for target in (["allnoconfig", f"KCONFIG_ALLCONFIG={fragment.name}"], ["olddefconfig"]):
-        with log.open("ab") as file, process.group([*MAKE, *target], work, process.clean_environment()) as child:
-            assert child.stdout is not None
-            file.writelines(child.stdout)
-            status = child.wait()
-        if status != 0:
-            raise failure(f"configuring Linux {recipe.label} failed", log)
+        run_make(work, f"configuring Linux {recipe.label}", target)
     gone = config.lost(wanted, config.parse((work / ".config").read_text()))
     gone = [option for option in gone if strict or known(work, option)]
     if gone:
@@ -192,24 +201,30 @@ def failure(what: str, log: Path) -> HourglassError:
     return HourglassError("\n".join([what, f"build log: {log}", *(f"  | {line}" for line in telling)]))
 
 
-def keep(work: Path, key: str, label: str) -> BuiltKernel:
-    """Copies what a build made into the cache; the entry appears complete, by a rename."""
-    kernels = paths.cache() / "kernels"
-    fresh = kernels / f".{key}.{os.getpid()}"
-    shutil.rmtree(fresh, ignore_errors=True)
-    fresh.mkdir(parents=True)
-    shutil.copy2(work / "linux", fresh / "linux")
-    shutil.copy2(work / ".config", fresh / "config")
-    shutil.copy2(log_of(work), fresh / "build.log")
+def facts(work: Path, key: str, label: str) -> BuiltKernel:
+    """The kernel that a working tree holds."""
     release = (work / "include/config/kernel.release").read_text().strip()
     hz = int(config.parse((work / ".config").read_text())["CONFIG_HZ"])
-    (fresh / "kernel.json").write_text(json.dumps({"release": release, "hz": hz}))
-    shutil.rmtree(kernels / key, ignore_errors=True)
-    fresh.rename(kernels / key)
-    paths.keep_newest(kernels.glob("?" * len(key)), KEPT)
-    kernel = load(key, label)
-    assert kernel is not None, "it was just put there"
-    return kernel
+    return BuiltKernel(label, release, key, work / "linux", work / ".config", hz)
+
+
+def keep(work: Path, kernel: BuiltKernel) -> BuiltKernel:
+    """Copies what a build made into the cache; the entry appears complete, by a rename."""
+    kernels = paths.cache() / "kernels"
+    fresh = kernels / f".{kernel.key}.{os.getpid()}"
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    shutil.copy2(kernel.linux, fresh / "linux")
+    shutil.copy2(kernel.config, fresh / "config")
+    shutil.copy2(log_of(work), fresh / "build.log")
+    described = {"release": kernel.release, "hz": kernel.hz, "untuned": kernel.untuned}
+    (fresh / "kernel.json").write_text(json.dumps(described))
+    shutil.rmtree(kernels / kernel.key, ignore_errors=True)
+    fresh.rename(kernels / kernel.key)
+    paths.keep_newest(kernels.glob("?" * len(kernel.key)), KEPT)
+    kept = load(kernel.key, kernel.name)
+    assert kept is not None, "it was just put there"
+    return kept
 
 
 def log_of(work: Path) -> Path:
@@ -220,12 +235,14 @@ def log_of(work: Path) -> Path:
 def load(key: str, label: str) -> BuiltKernel | None:
     """The cache's kernel of that key."""
     folder = paths.cache() / "kernels" / key
-    facts = folder / "kernel.json"
-    if not facts.is_file():
+    described = folder / "kernel.json"
+    if not described.is_file():
         return None
-    read = json.loads(facts.read_text())
+    read = json.loads(described.read_text())
     folder.touch()
-    return BuiltKernel(label, read["release"], key, folder / "linux", folder / "config", read["hz"])
+    return BuiltKernel(
+        label, read["release"], key, folder / "linux", folder / "config", read["hz"], read.get("untuned", "")
+    )
 
 
 def remember(recipe: Recipe, origin: Source, key: str) -> None:

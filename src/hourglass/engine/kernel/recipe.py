@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes into a kernel and the key that stands for it: equal keys mean equal bytes."""
+"""What goes into a kernel and the key that stands for it: equal keys mean kernels that compute the same."""
 
 import hashlib
 import subprocess
@@ -11,7 +11,7 @@ from hourglass.engine.kernel import config
 from hourglass.engine.kernel.hooks import Version
 from hourglass.errors import MissingError
 
-RECIPE = 1
+RECIPE = 2
 """Raised whenever build.py makes something else of the same inputs."""
 
 TOOLS = {
@@ -41,7 +41,7 @@ class Recipe:
         )
 
     def key(self) -> str:
-        """SHA-256, in 16 hex digits, over everything that decides the kernel's bytes."""
+        """SHA-256, in 16 hex digits, over everything that decides what the kernel does, and how fast."""
         total = hashlib.sha256(repr((RECIPE, self.identity, self.variant, sorted(self.without), compiler())).encode())
         for path in [*config.fragments(paths.KERNEL / "config", self.version, self.variant), *ingredients()]:
             total.update(f"{path.relative_to(paths.KERNEL)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
@@ -50,10 +50,10 @@ class Recipe:
 
 def ingredients() -> list[Path]:
     """All files of kernel/ but the configuration and what only people read."""
-    folders = [paths.KERNEL / name for name in ("hooks", "drivers", "tests")]
-    wanted = {".c", ".h", ".toml"}
+    folders = [paths.KERNEL / name for name in ("hooks", "drivers", "tests", "tuning")]
+    wanted = {".c", ".h", ".toml", ".mk", ".json"}
     return sorted(path for folder in folders for path in folder.rglob("*")
-                  if path.suffix in wanted or path.name in {"Kconfig", "Makefile"})  # fmt: skip
+                  if path.suffix in wanted or path.name in {"Kconfig", "Makefile", "objects"})  # fmt: skip
 
 
 def compiler() -> str:

@@ -8,7 +8,8 @@ from typing import Any
 
 from hourglass.engine import paths
 from hourglass.engine.kernel import source
-from hourglass.engine.kernel.build import BuiltKernel, Report, build, load
+from hourglass.engine.kernel.build import Report, build, load
+from hourglass.engine.kernel.built import BuiltKernel
 from hourglass.engine.kernel.hooks import tree_version
 from hourglass.engine.kernel.recipe import Recipe
 from hourglass.engine.kernel.source import RELEASES

@@ -19,7 +19,6 @@ _SOURCE = ".hourglass-source"
 _STATE = ".hourglass-copied"
 _BUILDING = ".hourglass-building"
 _BUILT = ".hourglass-built"
-OWN = {hooks.MANIFEST, _SOURCE, _STATE, _BUILDING, _BUILT}
 
 
 def prepare(work: Path, source: Source, overlay: Overlay) -> None:

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plans by which kernels are tuned; after a change: `python -m hourglass.plan.training kernel/tuning`.
+
+They are files because the engine, which runs them, knows no scenario. Together they pass what runs usually pass:
+TCP's senders and receivers, forwarding, the common qdiscs, both ways of Wi-Fi, and everything that measures.
+"""
+
+import sys
+from pathlib import Path
+
+from hourglass import scenario
+from hourglass.plan.build import build
+
+TRAINING = {
+    "htb-cubic": ("L100M", "test.length=3"),
+    "fq-bbr": ("LR1000M", "test.length=1", "stack.cc=bbr", "stack.qdisc=fq"),
+    "cake": ("asymmetric", "test.length=2", "stack.qdisc=cake"),
+    "fq_codel": ("R100M", "test.length=1", "stack.qdisc=fq_codel"),
+    "wifi": ("wifi-ath9k", "test.length=2"),
+}
+"""Scenario and settings of each plan."""
+
+
+def plans() -> dict[str, bytes]:
+    """The files and what has to be in them."""
+    return {
+        f"{name}.json": build(scenario.load(source, ["test.delay=0.2", *settings], kernel="6.1")).to_json()
+        for name, (source, *settings) in TRAINING.items()
+    }
+
+
+if __name__ == "__main__":
+    for name, content in plans().items():
+        (Path(sys.argv[1]) / name).write_bytes(content)
