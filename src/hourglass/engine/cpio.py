@@ -44,9 +44,8 @@ def character_device(major: int, minor: int) -> Member:
 def archive(members: dict[str, Member]) -> bytes:
     """The archive of members by path without leading slash, in order of path; parent folders are added."""
     every = {parent: folder() for name in members for parent in parents(name)} | members
-    parts = [entry(number, name, every[name]) for number, name in enumerate(sorted(every), start=1)]
-    parts.append(entry(0, _TRAILER, Member(0)))
-    return b"".join(parts)
+    parts = [part for number, name in enumerate(sorted(every), start=1) for part in entry(number, name, every[name])]
+    return b"".join([*parts, *entry(0, _TRAILER, Member(0))])
 
 
 def parents(name: str) -> list[str]:
@@ -55,15 +54,15 @@ def parents(name: str) -> list[str]:
     return ["/".join(steps[:depth]) for depth in range(1, len(steps))]
 
 
-def entry(inode: int, name: str, member: Member) -> bytes:
-    """Header, name and bytes of one member."""
+def entry(inode: int, name: str, member: Member) -> list[bytes]:
+    """Header, name and bytes of one member, and the zeros between them."""
     encoded = name.encode() + b"\0"
     links = 2 if stat.S_ISDIR(member.mode) else 1
     numbers = (inode, member.mode, 0, 0, links, 0, len(member.content), 0, 0, *member.device, len(encoded), 0)
     header = b"070701" + b"".join(b"%08X" % number for number in numbers)
-    return pad(header + encoded) + pad(member.content)
+    return [header, encoded, padding(header + encoded), member.content, padding(member.content)]
 
 
-def pad(data: bytes) -> bytes:
-    """The bytes, filled with zeros to a multiple of four."""
-    return data + bytes(-len(data) % 4)
+def padding(data: bytes) -> bytes:
+    """The zeros that fill up to a multiple of four."""
+    return bytes(-len(data) % 4)

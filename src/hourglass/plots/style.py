@@ -77,6 +77,9 @@ RC: dict[str, Any] = {
     "svg.fonttype": "path",
 }
 
+FASTER: dict[str, dict[str, Any]] = {".png": {"pil_kwargs": {"compress_level": 3}}}
+"""A fifth more bytes for a tenth of a picture's time."""
+
 
 @contextmanager
 def figure(width_in: float, height_in: float, path: Path, arranged: bool = True) -> Iterator[Figure]:
@@ -94,7 +97,7 @@ def figure(width_in: float, height_in: float, path: Path, arranged: bool = True)
         FigureCanvasAgg(made)
         yield made
         try:
-            made.savefig(path, metadata=METADATA[suffix])
+            made.savefig(path, metadata=METADATA[suffix], **FASTER.get(suffix, {}))
         except OSError as error:
             raise HourglassError(f"{path}: the picture cannot be written: {error.strerror}") from error
 
