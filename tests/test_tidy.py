@@ -80,6 +80,11 @@ def test_every_folder_is_on_the_map() -> None:
     assert {folder for folder in folders if f"`{folder}`" not in text} == set()
 
 
+def test_every_hook_is_in_the_docs() -> None:
+    text = (ROOT / "docs/model.md").read_text()
+    assert {p.stem for p in (ROOT / "kernel/hooks").glob("*.toml") if f"`{p.stem}`" not in text} == set()
+
+
 def test_every_link_of_the_docs_leads_somewhere() -> None:
     for page in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):

@@ -136,8 +136,9 @@ class Flow(Table):
 
     backend: Backend = Field(
         default="load",
-        description="load: all inside the kernel, which discards what arrives; socket: a thread reads it, as an"
-        " application does, which takes three times as long. The packets are the same, at the same ns.",
+        description="load: all inside the kernel, which copies nothing and discards what arrives; socket: it copies,"
+        " and a thread reads, as an application does, which takes three times as long. The packets are the same, at"
+        " the same ns.",
     )
 
 
