@@ -1,28 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m bench`: measures and prints. `--quick`: once instead of three times. `--json`: one object."""
+"""`python -m bench`: measures, prints beside an earlier run of the bench, and keeps the figures as JSON.
+
+Figures go to runs/bench/COMMIT.json. What is printed as "before" is bench/reference.json, or what `--against` names.
+"""
 
 import argparse
 import json
 import sys
+from pathlib import Path
 
 from rich.console import Console
 
 from bench import measure, table
+
+REFERENCE = Path(__file__).with_name("reference.json")
+KEPT = Path("runs/bench")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Hourglass's performance figures.")
     parser.add_argument("--quick", action="store_true", help="each run once instead of three times")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--against", type=Path, default=REFERENCE, metavar="FILE", help="figures of an earlier run")
     options = parser.parse_args()
+    reference = json.loads(options.against.read_text())
     with Console(stderr=True).status("") as status:
         costs = measure.measure(1 if options.quick else 3, status.update)
     data = table.figures(costs)
+    kept = KEPT / f"{data['commit']}.json"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text(json.dumps(data, indent=2) + "\n")
     if options.json:
-        json.dump(data, sys.stdout, indent=2)
-        print()
+        print(kept.read_text(), end="")
     else:
-        table.show(data, Console(width=None if sys.stdout.isatty() else 120))
+        table.show(data, reference, Console(width=None if sys.stdout.isatty() else 120))
+        print(f"kept      {kept}")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 from rich.console import Console
@@ -41,18 +42,33 @@ def figures(costs: Costs) -> dict[str, Any]:
     }
 
 
-def show(data: dict[str, Any], console: Console) -> None:
+def pace(data: dict[str, Any], reference: dict[str, Any]) -> float:
+    """How many times as long this machine takes as the reference's did: the geometric mean over ns-3's cases."""
+    now, then = data["ns3_ms_per_loaded_second"], reference["ns3_ms_per_loaded_second"]
+    return geometric_mean([now[name] / then[name] for name in now.keys() & then.keys()])
+
+
+def changes(data: dict[str, Any], reference: dict[str, Any]) -> dict[str, float]:
+    """By case, wall time now as a multiple of what the reference would take on this machine, by ns-3's times."""
+    now, then = data["ms_per_loaded_second"], reference["ms_per_loaded_second"]
+    factor = pace(data, reference)
+    return {name: now[name] / (then[name] * factor) for name in now.keys() & then.keys()}
+
+
+def show(data: dict[str, Any], reference: dict[str, Any], console: Console) -> None:
     """Prints the tables."""
     table = Table(title="wall ms per second under load", title_justify="left", box=None, pad_edge=False)
     table.add_column("", no_wrap=True)
-    for column in ("Hourglass", "x real time", "at most", "ns-3", "x ns-3", "MiB"):
+    for column in ("Hourglass", "x real time", "at most", "x before", "ns-3", "x ns-3", "MiB"):
         table.add_column(column, justify="right")
+    changed = changes(data, reference)
     for case in CASES:
         cost_ms, ns3_ms = data["ms_per_loaded_second"][case.name], data["ns3_ms_per_loaded_second"].get(case.name)
         target = "" if case.target_ms is None else f"{case.target_ms:g}"
+        before = f"{changed[case.name]:.2f}" if case.name in changed else ""
         beside = ("", "") if ns3_ms is None else (f"{ns3_ms:,.0f}", f"{ns3_ms / cost_ms:.1f}")
         mib = f"{data['peak_mib'][case.name]:.0f}"
-        table.add_row(case.name, f"{cost_ms:,.1f}", f"{1e3 / cost_ms:.2g}", target, *beside, mib)
+        table.add_row(case.name, f"{cost_ms:,.1f}", f"{1e3 / cost_ms:.2g}", target, before, *beside, mib)
     console.print(table)
     console.print()
     whole, extra, segment = data["L100M_ms"], data["measurement_ratio"], data["segment_us"]
@@ -69,6 +85,8 @@ def show(data: dict[str, Any], console: Console) -> None:
         f"x {extra['loaded second']:.2f}: a loaded second of {SAMPLED_CASE}",
         "segment": f"{segment['guest']:.1f} us of CPU per data segment over three nodes; {native}",
         "ours": f"the least of {data['repetitions']} runs; MiB: the guest kernel's most resident memory",
+        "before": f"{reference['commit']} on {reference['machine']['processor']}; ns-3 takes "
+        f"{pace(data, reference):.2f} times as long here, and so much longer it would take",
         "ns-3": "its wheel, run here; a build from source with full optimisation takes about 1/1.8 of that",
     }.items():
         console.print(f"{name:9} {text}", highlight=False, soft_wrap=True)
