@@ -5,14 +5,14 @@ import os
 import platform
 import subprocess
 from pathlib import Path
-from statistics import geometric_mean
+from statistics import geometric_mean, median
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from bench.cases import CASES, SAMPLED_CASE, WITHOUT_SAMPLES
-from bench.measure import REPORTED, Costs
+from bench.measure import AT_ONCE, REPORTED, Costs
 
 
 def figures(costs: Costs) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def figures(costs: Costs) -> dict[str, Any]:
     seconds = {case.name: costs.second_ms(case) for case in CASES}
     ns3 = {case.name: cost for case in CASES if (cost := costs.ns3_ms(case)) is not None}
     whole_s = min(costs.whole_s)
-    segment_us = {name: min(spent) * 1e6 for name, spent in costs.segment_s.items()}
+    segment_us = {name: median(spent) * 1e6 for name, spent in costs.segment_s.items()}
     return {
         "machine": {"processor": processor(), "cores": os.cpu_count(), "kernel": platform.release()},
         "commit": commit(),
@@ -84,7 +84,8 @@ def show(data: dict[str, Any], reference: dict[str, Any], console: Console) -> N
         "measuring": f"x {extra['command']:.2f}: L100M with all default measurements over none, whole command; "
         f"x {extra['loaded second']:.2f}: a loaded second of {SAMPLED_CASE}",
         "segment": f"{segment['guest']:.1f} us of CPU per data segment over three nodes; {native}",
-        "ours": f"the least of {data['repetitions']} runs; MiB: the guest kernel's most resident memory",
+        "ours": f"the least of {data['repetitions'] * AT_ONCE} runs; segments: the median of {data['repetitions']}; "
+        "MiB: the guest kernel's most resident memory",
         "before": f"{reference['commit']} on {reference['machine']['processor']}; ns-3 takes "
         f"{pace(data, reference):.2f} times as long here, and so much longer it would take",
         "ns-3": "its wheel, run here; a build from source with full optimisation takes about 1/1.8 of that",
