@@ -23,7 +23,7 @@ from hourglass.engine.kernel.recipe import Recipe, check_prerequisites, compiler
 from hourglass.engine.kernel.source import RELEASES, Source
 from hourglass.errors import HourglassError, InputError
 
-USUAL_STEPS = 1100
+USUAL_STEPS = 1300
 """How many lines make prints for a whole kernel, until one was built here."""
 
 KEPT = 40
@@ -69,7 +69,6 @@ def build(
             if work != base and not worktree.built(work) and worktree.built(base):
                 report(0.0, f"copying the objects of {origin.name}")
                 worktree.clone(base, work)
-                tune.forget(work)
             report(0.0, "preparing the source tree")
             worktree.prepare(work, origin, files)
             configure(work, recipe, wanted, strict=origin.packaged)
@@ -104,7 +103,6 @@ def find_source(version_or_path: str | Path, name: str | None, report: Report) -
 def compile_all(work: Path, key: str, recipe: Recipe, jobs: int, report: Report) -> BuiltKernel:
     """From a configured tree to a kernel in the cache. Variants, which are for tests, are not tuned."""
     again = worktree.begin(work)
-    tune.recover(work)
     usual = paths.cache() / "kernels" / "steps"
     total = None if again else int(usual.read_text()) if usual.is_file() else USUAL_STEPS
     steps, start = 0, time.monotonic()
@@ -115,18 +113,14 @@ def compile_all(work: Path, key: str, recipe: Recipe, jobs: int, report: Report)
             steps += 1
             report(*estimate(what, steps, total, time.monotonic() - start))
 
-        run_make(work, f"building Linux {recipe.label}", [f"-j{jobs}", *words], step)
+        run_make(work, f"building Linux {recipe.label}", [f"-j{jobs}", "linux", *words], step)
 
     report(0.0, "compiling")
-    make(["linux"], "compiling")
     untuned = ""
     if recipe.label == recipe.name:
-        try:
-            tune.tune(work, facts(work, key, recipe.label), compiler(), make)
-        except HourglassError as error:
-            untuned = str(error)
-            tune.recover(work)
-            make(["linux"], "linking")
+        untuned = tune.make_tuned(work, lambda: facts(work, key, recipe.label), compiler(), make)
+    else:
+        make([], "compiling")
     worktree.finish(work)
     if not again:
         usual.parent.mkdir(parents=True, exist_ok=True)

@@ -51,7 +51,7 @@ class Recipe:
 def ingredients() -> list[Path]:
     """All files of kernel/ but the configuration and what only people read."""
     folders = [paths.KERNEL / name for name in ("hooks", "drivers", "tests", "tuning")]
-    wanted = {".c", ".h", ".toml", ".mk", ".json"}
+    wanted = {".c", ".h", ".toml", ".json"}
     return sorted(path for folder in folders for path in folder.rglob("*")
                   if path.suffix in wanted or path.name in {"Kconfig", "Makefile", "objects"})  # fmt: skip
 
