@@ -23,15 +23,19 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--against", type=Path, default=REFERENCE, metavar="FILE", help="figures of an earlier run")
     options = parser.parse_args()
-    reference = json.loads(options.against.read_text())
+    try:
+        reference = json.loads(options.against.read_text())
+    except (OSError, ValueError) as error:
+        parser.error(f"--against {options.against}: {error}; allowed: a file that the bench kept")
     with Console(stderr=True).status("") as status:
         costs = measure.measure(1 if options.quick else 3, status.update)
     data = table.figures(costs)
     kept = KEPT / f"{data['commit']}.json"
     kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_text(json.dumps(data, indent=2) + "\n")
+    text = json.dumps(data, indent=2)
+    kept.write_text(f"{text}\n")
     if options.json:
-        print(kept.read_text(), end="")
+        print(text)
     else:
         table.show(data, reference, Console(width=None if sys.stdout.isatty() else 120))
         print(f"kept      {kept}")

@@ -2,11 +2,13 @@
 //! Bulk flows: TCP connections that one end fills and the other end drains.
 //!
 //! Each end has a thread. The sender's sits in one system call per gibibyte, all of which is one page of zeros. With the
-//! backend `load` the guest's kernel does not copy it, and the receiver's thread sits in one call too, in which the kernel
-//! discards what arrives; with `socket` the kernel copies, and the receiver reads, as an application does, and crosses
-//! between user and kernel whenever something is there. The packets are the same, at the same ns. Sockets are made, and congestion controls asked for, before test time starts: a wrong name ends the run
-//! at once. The main thread starts and stops flows; what happens in between is noted by the flow's own threads, and a
-//! flow that fails does not end the run.
+//! backend `load` the guest's kernel does not copy it, and the receiver's thread sits in one call too, in which the
+//! kernel discards what arrives; with `socket` the kernel copies, and the receiver reads, as an application does, and
+//! crosses between user and kernel whenever something is there. The packets are the same, at the same ns.
+//!
+//! Sockets are made, and congestion controls asked for, before test time starts: a wrong name ends the run at once. The
+//! main thread starts and stops flows; what happens in between is noted by the flow's own threads, and a flow that fails
+//! does not end the run.
 
 use std::fs::File;
 use std::io::{self, Write};
