@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an engine can do. A plan is made for capabilities, never for an engine."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What whoever executes a plan can be asked for."""
+
+    nic: Literal["wire", "veth"]
+    """What a link is made of: our driver's NICs, with rate, delay and impairments; or a veth pair, with none."""
+    own_kernel: bool
+    """The kernel is there for this run alone: settings of the whole kernel, beside those of a namespace, may be
+    written."""
+    virtual_time: bool
+    """Time stands still while code runs: equal plans give equal records."""
+    radios: bool
+    """Wi-Fi cells."""
+    captures: bool
+    """Frames as they are on the cable or in the air."""
+    layers: bool
+    """Where each packet spends its time: the tables that the packet probe fills."""

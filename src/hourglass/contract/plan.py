@@ -1,0 +1,376 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plan: what is done, step by step. `hourglass.plan` writes it, the agent's `plan.rs` reads it.
+
+Times are ns of test time; test time 0 is when the set-up is done. Nothing here has a default: whoever executes a plan
+decides nothing. Keys that are not declared here are refused, by the agent too (`tests/contract/test_plan.py`).
+"""
+
+import json
+from collections.abc import Iterator
+from ipaddress import ip_address, ip_interface
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+VERSION: Final = 2
+STREAMS_MAX: Final = 4096
+"""Streams of one plan: each has a port of its own, and the packet probe follows so many."""
+
+UDP_PING_PAYLOAD_MIN: Final = 16
+"""A UDP ping carries its number and the time of its arrival at the server."""
+DATAGRAM_PAYLOAD_MIN: Final = 4
+"""A datagram carries its number."""
+REQUEST_MIN: Final = 8
+"""A request carries the size of its answer."""
+PAYLOAD_MAX: Final = 65_507
+"""The largest payload of an IPv4 packet with an eight-byte header."""
+
+
+def _address(text: str) -> str:
+    ip_address(text)
+    return text
+
+
+def _interface(text: str) -> str:
+    ip_interface(text)
+    return text
+
+
+Ns = Annotated[int, Field(ge=0, lt=2**63)]
+Positive = Annotated[int, Field(ge=1, lt=2**63)]
+U16 = Annotated[int, Field(ge=0, lt=2**16)]
+U32 = Annotated[int, Field(ge=0, lt=2**32)]
+U64 = Annotated[int, Field(ge=0, lt=2**64)]
+Dscp = Annotated[int, Field(ge=0, lt=64)]
+Bps = Annotated[int, Field(ge=0, lt=2**63)]
+Payload = Annotated[int, Field(ge=0, le=PAYLOAD_MAX)]
+Address = Annotated[str, AfterValidator(_address)]
+"""An IP address, without a prefix length."""
+Interface = Annotated[str, AfterValidator(_interface)]
+"""An IP address with its prefix length."""
+FileName = Annotated[str, Field(pattern=r"^[^/]+$")]
+
+
+class Part(BaseModel):
+    """A part of a plan."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+# Set-up. `node: null` is the kernel's first namespace. `origin` is the scenario's key to blame when the step fails; the
+# agent hands it back untouched.
+
+
+class BatchStep(Part):
+    """Lines for the real `ip` or `tc`, run as a batch in the node."""
+
+    do: Literal["ip", "tc"]
+    node: str | None
+    lines: list[str]
+    origin: str | None
+
+
+class WriteStep(Part):
+    """A value written to a file of /proc or /sys as the node sees it."""
+
+    do: Literal["write"]
+    node: str | None
+    path: str
+    value: str
+    origin: str | None
+
+
+class EthtoolStep(Part):
+    """One call of the real `ethtool` in the node."""
+
+    do: Literal["ethtool"]
+    node: str
+    args: list[str]
+    origin: str | None
+
+
+class EpochStep(Part):
+    """At test time 0, the clock's value (CLOCK_MONOTONIC, ns) is written to the file: a trace begins then."""
+
+    do: Literal["epoch"]
+    node: str
+    path: str
+    origin: str | None
+
+
+class ReachStep(Part):
+    """Ping from the node until the address answers; resolves neighbours before the test."""
+
+    do: Literal["reach"]
+    node: str
+    address: Address
+    timeout_ns: Ns
+    origin: str | None
+
+
+class IwStep(Part):
+    """One call of the real `iw`, which has to end well within `timeout_ns`.
+
+    With `says` it is called again until it prints that: `iw connect` ends well when it does not connect, too.
+    """
+
+    do: Literal["iw"]
+    node: str | None
+    args: list[str]
+    says: str | None
+    timeout_ns: Ns
+    origin: str | None
+
+
+class DaemonStep(Part):
+    """A program that stays until the end of the run; `config` is the file it is given. The set-up goes on when it
+    has said `ready`."""
+
+    do: Literal["daemon"]
+    node: str
+    tool: Literal["hostapd"]
+    config: str
+    ready: str
+    timeout_ns: Ns
+    origin: str | None
+
+
+Step = Annotated[
+    BatchStep | WriteStep | EthtoolStep | EpochStep | ReachStep | IwStep | DaemonStep, Field(discriminator="do")
+]
+
+
+# Streams: traffic that is measured. `id` is the place in the plan's list; records call a stream by it.
+
+
+class StreamBase(Part):
+    """What every stream has. `client` opens it, to `address`:`port` at `server`."""
+
+    id: U16
+    name: str
+    client: str
+    server: str
+    address: Address
+    port: U16
+    dscp: Dscp
+    start_ns: Ns
+    stop_ns: Ns
+
+
+class Flow(StreamBase):
+    """One TCP connection; `sender`, one of the two nodes, sends without pause from `start_ns` (when the SYN leaves)
+    to `stop_ns`, when both ends abort. `backend` load: the kernel discards what arrives; socket: the agent reads it."""
+
+    kind: Literal["flow"]
+    sender: str
+    cc: str
+    backend: Literal["load", "socket"]
+
+    @property
+    def upload(self) -> bool:
+        """Whether the data go from client to server."""
+        return self.sender == self.client
+
+
+class Ping(StreamBase):
+    """One packet at each `interval_ns`, displaced by a seeded amount in [0, `jitter_ns`), which the server answers.
+
+    `icmp`: echo requests, whose identifier is `port`. `udp`: isochronous round trips with one-way delays. Packet N is
+    displaced by splitmix64(`jitter_seed` XOR N) modulo `jitter_ns`."""
+
+    kind: Literal["ping"]
+    protocol: Literal["icmp", "udp"]
+    payload_bytes: Payload
+    interval_ns: Positive
+    jitter_ns: Ns
+    jitter_seed: U64
+
+
+class Datagrams(StreamBase):
+    """One packet at each `interval_ns` from client to server, exactly on its grid; nobody answers, and a packet that
+    the socket has no room for is not sent."""
+
+    kind: Literal["datagrams"]
+    payload_bytes: Payload
+    interval_ns: Positive
+
+
+class Fetches(StreamBase):
+    """Requests of the client's, answered by `sizes` bytes in turn, a TCP connection each; the next one begins when the
+    last is done and `interval_ns` since its beginning has passed. At `stop_ns` the one at hand is aborted."""
+
+    kind: Literal["fetches"]
+    cc: str
+    request_bytes: Payload
+    sizes: list[Positive]
+    interval_ns: Positive
+
+
+Stream = Annotated[Flow | Ping | Datagrams | Fetches, Field(discriminator="kind")]
+
+
+# Paths: what the testbed is to a stream.
+
+
+class Hop(Part):
+    """A device that packets leave by, and where that leads."""
+
+    node: str
+    device: str
+    address: Interface
+    to_node: str
+    to_device: str
+    to_address: Interface
+    medium: Literal["cable", "air"]
+    line_bps: Bps
+    """What the medium carries: the cable's rate, or the radio's PHY rate (for minstrel the highest it may choose)."""
+    shaper_bps: Bps | None
+    """HTB's rate at the device."""
+    rate_bps: Bps
+    """The least of the medium's rate, the shaper's and the qdisc's own."""
+    delay_ns: Ns
+    """Propagation, and netem's delay at the device."""
+    qdisc: str
+    """The qdisc under test, below the shaper, in tc's words."""
+    impairments: list[str]
+    """What else happens on the medium, in the scenario's words: "loss 0.1%", "trace"."""
+    origin: str
+    """The scenario's key of the link or cell."""
+
+
+class Path(Part):
+    """The way of the streams between two nodes, hop by hop."""
+
+    client: str
+    server: str
+    there: list[Hop]
+    back: list[Hop]
+
+
+class Sampling(Part):
+    """Intervals of the samples; 0 is off (`device_ns`: at start and end only; `totals_ns`, the sums over each stream's
+    packets: at the end only). The times of one packet in `packets` in each layer become rows; 0 is off."""
+
+    tcp_ns: Ns
+    device_ns: Ns
+    totals_ns: Ns
+    packets: U32
+
+
+class Capture(Part):
+    """Frames of a device, cut to `snaplen` bytes (0: whole), into `file` beside the records."""
+
+    node: str
+    device: str
+    file: FileName
+    snaplen: U32
+
+
+class Radio(Part):
+    """A radio of the `radio` driver: its name there, the device it is in a node, and its address."""
+
+    phy: str
+    node: str
+    device: str
+    address: str
+
+
+class Plan(Part):
+    """What is done, step by step."""
+
+    version: Literal[2]
+    seed: U64
+    end_ns: Ns
+    nodes: list[str]
+    setup: list[Step]
+    streams: Annotated[list[Stream], Field(max_length=STREAMS_MAX)]
+    paths: list[Path]
+    sampling: Sampling
+    captures: list[Capture]
+    radios: list[Radio]
+
+    @model_validator(mode="after")
+    def _holds_together(self) -> "Plan":
+        """What no single part shows; the agent checks the same."""
+        for problem in _problems(self):
+            raise ValueError(problem)
+        return self
+
+    @property
+    def flows(self) -> list[Flow]:
+        return [one for one in self.streams if isinstance(one, Flow)]
+
+    @property
+    def pings(self) -> list[Ping]:
+        return [one for one in self.streams if isinstance(one, Ping)]
+
+    @property
+    def datagrams(self) -> list[Datagrams]:
+        return [one for one in self.streams if isinstance(one, Datagrams)]
+
+    @property
+    def fetches(self) -> list[Fetches]:
+        return [one for one in self.streams if isinstance(one, Fetches)]
+
+    def path(self, client: str, server: str) -> Path:
+        """The path of a stream's two nodes."""
+        return next(path for path in self.paths if (path.client, path.server) == (client, server))
+
+    def to_json(self) -> bytes:
+        """Canonical JSON: equal plans are equal bytes."""
+        return (json.dumps(self.model_dump(mode="json"), indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
+
+
+def _problems(plan: Plan) -> Iterator[str]:
+    nodes = set(plan.nodes)
+    if len(nodes) != len(plan.nodes):
+        yield "two nodes of one name"
+    named: list[tuple[str, str | None]] = [("a step", step.node) for step in plan.setup]
+    named += [(f"radio {radio.phy}", radio.node) for radio in plan.radios]
+    named += [("a capture", capture.node) for capture in plan.captures]
+    named += [(f"stream {one.name}", node) for one in plan.streams for node in (one.client, one.server)]
+    for what, node in named:
+        if node is not None and node not in nodes:
+            yield f"{what} names the node {node}, which is not in nodes"
+    for place, stream in enumerate(plan.streams):
+        if stream.id != place:
+            yield f"stream {stream.name} has the id {stream.id}, not its place {place}"
+        for problem in _stream_problems(stream, plan.end_ns):
+            yield f"stream {stream.name}: {problem}"
+    pairs: list[Any] = [(path.client, path.server) for path in plan.paths]
+    for what, keys in (
+        ("streams", [stream.name for stream in plan.streams]),
+        ("paths", pairs),
+        ("captures", [capture.file for capture in plan.captures]),
+        ("captures", [(capture.node, capture.device) for capture in plan.captures]),
+    ):
+        if len(set(keys)) != len(keys):
+            yield f"two {what} are the same"
+    for stream in plan.streams:
+        if (stream.client, stream.server) not in pairs:
+            yield f"stream {stream.name} has no path"
+
+
+def _stream_problems(stream: Flow | Ping | Datagrams | Fetches, end_ns: int) -> Iterator[str]:
+    if not stream.start_ns < stream.stop_ns <= end_ns:
+        yield "start_ns < stop_ns <= end_ns does not hold"
+    least = 0
+    match stream:
+        case Flow():
+            if stream.sender not in (stream.client, stream.server):
+                yield f"its sender {stream.sender} is neither its client nor its server"
+            return
+        case Ping():
+            least = UDP_PING_PAYLOAD_MIN if stream.protocol == "udp" else 0
+            if stream.jitter_ns > stream.interval_ns:
+                yield "jitter_ns is above interval_ns"
+        case Datagrams():
+            least = DATAGRAM_PAYLOAD_MIN
+        case Fetches():
+            if not stream.sizes:
+                yield "no sizes"
+            if stream.request_bytes < REQUEST_MIN:
+                yield f"request_bytes is below {REQUEST_MIN}"
+            return
+    if stream.payload_bytes < least:
+        yield f"payload_bytes is below {least}"
