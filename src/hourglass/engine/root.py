@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The guest's own root: the agent as /init, the real network tools with their libraries, and nothing else of the host.
 
-One archive in the cache, named after its content. The guest's only way to the host is /out, the run directory.
+One archive in the cache, named after its content: its key is part of a run's identity, because tools and libraries are
+those of the machine's Debian release. Nothing in it, nor how its programs start, depends on the machine's CPU, its
+users or the environment. The guest's only way to the host is /out, the run directory.
 """
 
 import hashlib
@@ -14,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from hourglass.engine import cpio, paths
+from hourglass.engine import cpio, loader_cache, paths
 from hourglass.engine.cpio import Member
 from hourglass.errors import MissingError
 
@@ -24,11 +26,20 @@ TOOLS = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool"}
 WIFI_TOOLS = {"iw": "iw", "hostapd": "hostapd"}
 """Those that only plans with radios call: 8 MB with their libraries, by which a start takes 15 % longer."""
 
+AGENT = "init"
+"""The agent's place in the root."""
+
 KEPT = 8
 """How many archives the cache keeps: each is some megabytes, and each build of the agent makes one."""
 
-DATA = ["/etc/iproute2/*", "/usr/lib/tc/*.dist", "/usr/lib/*/tc/*.dist"]
-"""What the tools read: names of tables and DSCPs, and netem's distributions."""
+DATA = ["/usr/lib/tc/*.dist", "/usr/lib/*/tc/*.dist"]
+"""What tc reads: netem's distributions."""
+
+NAMES = [Path("/usr/share/iproute2"), Path("/etc/iproute2")]
+"""Where iproute2's names of tables, protocols and DSCPs are: the package's own, up to Debian 12 beside what the
+administrator wrote."""
+
+LOADER = Path("/lib64/ld-linux-x86-64.so.2")
 
 
 def image(wifi: bool = False) -> Path:
@@ -45,12 +56,26 @@ def image(wifi: bool = False) -> Path:
     return path
 
 
+def key(wifi: bool = False) -> str:
+    """Stands for the content of the archive, and so for all that the root does to the records. Raises MissingError."""
+    return _archive(wifi, _agent())[1]
+
+
+def tools_key(wifi: bool = False) -> str:
+    """Stands for what of the root comes from the machine: everything but the agent. Raises MissingError."""
+    return _key(cpio.archive({name: member for name, member in members(wifi).items() if name != AGENT}))
+
+
+def _key(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
 @lru_cache(maxsize=2)
 def _archive(wifi: bool, _built: tuple[int, int]) -> tuple[bytes, str]:
     """The archive and its key. A process that makes many runs makes it once: an agent that is built anew is noticed,
     the machine's tools are taken for the same."""
     content = cpio.archive(members(wifi))
-    return content, hashlib.sha256(content).hexdigest()[:16]
+    return content, _key(content)
 
 
 def _agent() -> tuple[int, int]:
@@ -69,7 +94,7 @@ def needs_wifi(plan: Mapping[str, Any]) -> bool:
 
 def members(wifi: bool = False) -> dict[str, Member]:
     """All files of the root by path."""
-    files = skeleton() | {"init": cpio.file(paths.AGENT.read_bytes(), 0o755)}
+    files = skeleton() | {AGENT: cpio.file(paths.AGENT.read_bytes(), 0o755)}
     if wifi:
         files["var/run"] = cpio.link("../run")  # where iw looks for the names of namespaces
     libraries: set[Path] = set()
@@ -77,13 +102,18 @@ def members(wifi: bool = False) -> dict[str, Member]:
         program = find(tool)
         files[f"usr/sbin/{tool}"] = cpio.file(program.read_bytes(), 0o755)
         libraries |= needed(program)
-    for library in sorted(libraries):
-        files[guest_path(library)] = cpio.file(library.read_bytes(), 0o755)
-    for pattern in DATA:
-        for data in sorted(Path("/").glob(pattern[1:])):
-            if data.is_file():
-                files[guest_path(data)] = cpio.file(data.read_bytes())
-    return files
+    files |= {guest_path(library): cpio.file(library.read_bytes(), 0o755) for library in libraries}
+    cached = {f"/{guest_path(library)}" for library in libraries - {LOADER}}
+    files["etc/ld.so.cache"] = cpio.file(loader_cache.build(cached))
+    return files | {guest_path(path): cpio.file(path.read_bytes()) for path in data()}
+
+
+def data() -> list[Path]:
+    """The files that the tools read; of /etc none that the administrator or an editor left behind ("group~")."""
+    names = next((folder for folder in NAMES if folder.is_dir()), None)
+    found = [path for path in names.iterdir() if re.fullmatch(r"\w+", path.name)] if names else []
+    found += [path for pattern in DATA for path in Path("/").glob(pattern[1:])]
+    return [path for path in found if path.is_file()]
 
 
 def skeleton() -> dict[str, Member]:
@@ -106,13 +136,16 @@ def find(tool: str) -> Path:
 
 
 def needed(program: Path) -> set[Path]:
-    """The shared libraries of a program and its loader, under the names it asks for."""
-    environment = {"LD_TRACE_LOADED_OBJECTS": "1"}  # what ldd does
-    listed = subprocess.run([program], env=environment, text=True, capture_output=True, check=False).stdout
+    """The shared libraries of a program and its loader, under the names it asks for; the plain ones, not those that the
+    machine may have for CPUs like its own."""
+    plain = ["--glibc-hwcaps-mask", "none"], {"GLIBC_TUNABLES": "glibc.cpu.hwcap_mask=0"}  # glibc before 2.37 has both
+    listed = subprocess.run(
+        [LOADER, *plain[0], "--list", program], env=plain[1], text=True, capture_output=True, check=False
+    ).stdout
     if lacking := re.findall(r"^\s*(\S+) => not found", listed, re.MULTILINE):
         packages = " ".join(sorted({*TOOLS.values(), *WIFI_TOOLS.values()}))
         raise MissingError(f"{program} lacks {', '.join(lacking)}", f"apt-get install -y --reinstall {packages}")
-    return {Path(path) for path in re.findall(r"(?:=> |^\s*)(/\S+) \(0x", listed, re.MULTILINE)}
+    return {LOADER} | {Path(path) for path in re.findall(r"=> (/\S+) \(0x", listed)}
 
 
 def guest_path(path: Path) -> str:

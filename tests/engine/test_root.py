@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The guest's root: equal wherever the tools are equal, and with a loader cache that is ldconfig's."""
+
+import os
+import stat
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hourglass.engine import loader_cache, root
+
+HEADER = struct.Struct("<20sIIB3xI12x")
+ENTRY = struct.Struct("<iIIIQ")
+
+KEY = "import os; os.umask(0o077); from hourglass.engine import root; print(root.key(True))"
+
+
+def entries(cache: bytes) -> list[tuple[str, str]]:
+    """Name and path of each library, in the cache's order."""
+    count = HEADER.unpack_from(cache)[1]
+
+    def text(at: int) -> str:
+        return cache[at : cache.index(b"\0", at)].decode()
+
+    places = [ENTRY.unpack_from(cache, HEADER.size + ENTRY.size * number)[1:3] for number in range(count)]
+    return [(text(name), text(path)) for name, path in places]
+
+
+def test_the_loader_cache_is_ldconfigs(tmp_path: Path) -> None:
+    """Byte for byte, but for the extension behind it, which names the ldconfig that wrote it."""
+    if os.geteuid() != 0:
+        assert not os.environ.get("CI"), "ldconfig -r needs root"
+        pytest.skip("ldconfig -r needs root")
+    members = root.members(wifi=True)
+    libraries = [name for name in members if Path(name).name.startswith("lib") and stat.S_ISREG(members[name].mode)]
+    for name in libraries:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(members[name].content)
+    folders = sorted({f"/{Path(name).parent}" for name in libraries})
+    (tmp_path / "conf").write_text("\n".join(folders))
+    (tmp_path / "etc").mkdir()
+    subprocess.run(["/sbin/ldconfig", "-X", "-r", tmp_path, "-f", "/conf", "-C", "/etc/ld.so.cache"], check=True)
+    theirs, ours = (tmp_path / "etc/ld.so.cache").read_bytes(), members["etc/ld.so.cache"].content
+    magic, count, size, order, _ = HEADER.unpack_from(theirs)
+    assert count == len(libraries)
+    plain = HEADER.pack(magic, count, size, order, 0) + theirs[HEADER.size : HEADER.size + count * ENTRY.size + size]
+    assert ours == plain
+
+
+def test_digits_are_numbers_that_come_after_letters() -> None:
+    """The loader's binary search relies on it: the greatest stands first."""
+    names = ["lib10.so", "lib9.so", "libab.so.1", "liba.so.10", "liba.so.9", "liba-3.so.1", "lib.so.1"]
+    found = entries(loader_cache.build(f"/lib/{name}" for name in reversed(names)))
+    assert found == [(name, f"/lib/{name}") for name in names]
+
+
+def test_every_program_finds_its_libraries_in_the_cache() -> None:
+    members = root.members(wifi=True)
+    cached = dict(entries(members["etc/ld.so.cache"].content))
+    assert all(path.removeprefix("/") in members for path in cached.values())
+    for tool in root.TOOLS | root.WIFI_TOOLS:
+        asked = {library.name for library in root.needed(root.find(tool))} - {root.LOADER.name}
+        assert asked <= cached.keys(), tool
+
+
+def test_libraries_for_the_machines_own_cpu_are_passed_over(tmp_path: Path) -> None:
+    """Where the machine has a library twice, plain and for CPUs from a level on, the root has the plain one."""
+    levels = [tmp_path / "glibc-hwcaps" / f"x86-64-v{level}" for level in (2, 3, 4)]
+    legacy = [tmp_path / name for name in ("haswell", "xeon_phi", "avx512_1")]
+    for folder in [tmp_path, *levels, *legacy]:
+        folder.mkdir(parents=True, exist_ok=True)
+        compile_c("int number(void) { return 1; }", "-shared", "-fPIC", "-o", folder / "libnumber.so")
+    program = tmp_path / "program"
+    compile_c(
+        "int number(void); int main(void) { return number(); }",
+        *("-o", program, f"-L{tmp_path}", "-lnumber", f"-Wl,-rpath,{tmp_path}"),
+    )
+    assert tmp_path / "libnumber.so" in root.needed(program)
+
+
+def compile_c(code: str, *arguments: str | Path) -> None:
+    subprocess.run(["gcc", "-x", "c", "-", "-x", "none", *arguments], input=code, text=True, check=True)
+
+
+def test_what_is_left_behind_in_etc_stays_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rt_tables.d").mkdir()
+    for name in ("rt_tables", "rt_tables~", "rt_tables.dpkg-old", "#group#"):
+        (tmp_path / name).touch()
+    monkeypatch.setattr(root, "NAMES", [tmp_path / "none", tmp_path])
+    monkeypatch.setattr(root, "DATA", [])
+    assert root.data() == [tmp_path / "rt_tables"]
+
+
+def test_the_key_follows_the_content_alone(tmp_path: Path) -> None:
+    environment = {"HOME": str(tmp_path), "PYTHONHASHSEED": "7", "LC_ALL": "C", "TZ": "Asia/Tokyo", "LD_BIND_NOW": "1"}
+    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+    told = subprocess.run(
+        [sys.executable, "-c", KEY], cwd=tmp_path, env=environment, text=True, capture_output=True, check=True
+    )
+    assert told.stdout.strip() == root.key(wifi=True) != root.key(wifi=False)
+    assert root.tools_key(wifi=True) not in (root.key(wifi=True), root.tools_key(wifi=False))
