@@ -18,6 +18,7 @@ from bench import peers
 from bench.cases import CASES, FRAMES, NATIVE, START, WHOLE, Case
 from hourglass.engine import native, virtual
 from hourglass.engine.kernel import store
+from hourglass.runner import CAPABILITIES
 from hourglass.scenario import Scenario
 
 KERNELS = sorted({case.kernel for case in CASES})
@@ -117,7 +118,7 @@ def slope(cost: Callable[[float], tuple[float, int]]) -> float:
 
 def guest_cpu_s(scenario: Scenario) -> tuple[float, int]:
     """CPU seconds of a guest, and the data segments that it delivered."""
-    plan, kernel = plans.build(scenario).to_json(), store.ensure(scenario.kernel)
+    plan, kernel = plans.build(scenario, CAPABILITIES).to_json(), store.ensure(scenario.kernel)
     before = os.times()
     with tempfile.TemporaryDirectory() as directory:
         virtual.run(plan, kernel, Path(directory), seed=scenario.seed)
@@ -134,7 +135,7 @@ def run(scenario: Scenario) -> tuple[float, float]:
         nonlocal peak_kib
         peak_kib = max([peak_kib, *(resident_kib(child) for child in children())])
 
-    plan = plans.build(scenario).to_json()
+    plan = plans.build(scenario, CAPABILITIES).to_json()
     with tempfile.TemporaryDirectory() as directory:
         kernel = store.ensure(scenario.kernel)
         outcome = virtual.run(plan, kernel, Path(directory), seed=scenario.seed, progress=look)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import hourglass.plan as plans
 from hourglass import load
+from hourglass.contract.capabilities import Capabilities
 from hourglass.engine import virtual
 from hourglass.engine.kernel import store as kernels
 from hourglass.errors import GuestError, HourglassError
@@ -25,6 +26,7 @@ RUNS = Path("runs")
 """Where runs go that are given no place, below the current directory."""
 
 ENGINE = "virtual"
+CAPABILITIES = Capabilities(nic="wire", own_kernel=True, virtual_time=True, radios=True, captures=True, layers=True)
 READER = "hourglass.results.run"
 
 SCHEMA = 1
@@ -65,7 +67,7 @@ def run(
     when the run is made, loaded while the guest runs, which takes a while.
     """
     progress = progress or Silent()
-    plan = plans.build(scenario)
+    plan = plans.build(scenario, CAPABILITIES)
     kernel = kernels.ensure(scenario.kernel, progress=progress.kernel)
     described = scenario.to_json()
     place = out or default_place(scenario.name, described, kernel.key)

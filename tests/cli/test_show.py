@@ -4,12 +4,14 @@
 import json
 
 import pytest
-from results.synthetic import Recipe, plan
 
 from cli.golden import WIDTH
 from hourglass import scenario
 from hourglass.cli.errors import guarded
 from hourglass.cli.show import lines_of
+from hourglass.contract.plan import BatchStep, EthtoolStep, ReachStep, WriteStep
+from hourglass.plan import build
+from hourglass.runner import CAPABILITIES
 
 
 @pytest.fixture
@@ -70,19 +72,23 @@ def test_the_plan_of_a_builtin_is_shown_as_lines(call):
 
 def test_every_step_is_a_line_behind_its_node():
     setup = [
-        {"do": "ip", "node": "client", "lines": ["link add eth0 type wire", "link set eth0 up"], "origin": None},
-        {"do": "tc", "node": "router", "lines": ["qdisc add dev eth0 root fq"], "origin": None},
-        {"do": "write", "node": None, "path": "/proc/sys/x", "value": "1", "origin": None},
-        {"do": "ethtool", "node": "client", "args": ["-K", "eth0", "tso", "off"], "origin": None},
-        {"do": "reach", "node": "client", "address": "10.0.1.2", "timeout_ns": 10**9, "origin": None},
+        BatchStep(do="ip", node="client", lines=["link add eth0 type wire", "link set eth0 up"], origin=None),
+        BatchStep(do="tc", node="router", lines=["qdisc add dev eth0 root fq"], origin=None),
+        WriteStep(do="write", node=None, path="/proc/sys/x", value="1", origin=None),
+        EthtoolStep(do="ethtool", node="client", args=["-K", "eth0", "tso", "off"], origin=None),
+        ReachStep(do="reach", node="client", address="10.0.1.2", timeout_ns=10**9, origin=None),
     ]
-    assert lines_of(plan(Recipe()) | {"setup": setup}) == [
+    short = scenario.load("L100M", ["test.name=voip-1up", "test.length=10", "test.delay=2"])
+    plan = build(short, CAPABILITIES)
+    assert lines_of(plan.model_copy(update={"setup": setup})) == [
         "client: ip link add eth0 type wire",
         "client: ip link set eth0 up",
         "router: tc qdisc add dev eth0 root fq",
-        "guest: echo 1 > /proc/sys/x",
+        "kernel: echo 1 > /proc/sys/x",
         "client: ethtool -K eth0 tso off",
         "client: ping 10.0.1.2 until it answers, at most 1 s",
         "flow upload::1: client connects to server, client sends, cubic, 2 s to 12 s",
         "ping icmp: client to server, every 0.2 s, 0 s to 14 s",
+        "ping udp: client to server, every 0.2 s, 0 s to 14 s",
+        "datagrams voip: client to server, every 0.02 s, 0 s to 14 s",
     ]

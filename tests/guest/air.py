@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hourglass.plan.model import BatchStep, Plan, Probe, WriteStep
+from hourglass.contract.plan import BatchStep, Path, Ping, Plan, WriteStep
 from hourglass.results.run import Run
 
 SIFS_US, SLOT_US, AIFS_US = 16.0, 9.0, 43.0
@@ -34,20 +34,20 @@ def flood(
     `interval_us`: more than the air carries. Those of the nodes `background` have DSCP CS1, access category BK."""
 
     def change(plan: Plan) -> Plan:
-        probes = [
-            Probe(
-                id=i, name=f"{client} to {server}", kind="icmp", client=client, server=server,
-                address=_address(plan, server), port=0, dscp=8 * (client in background), payload_bytes=payload_bytes,
-                start_ns=0,
-                stop_ns=plan.end_ns, interval_ns=interval_us * 1000, jitter_ns=0,
+        pings = [
+            Ping(
+                kind="ping", protocol="icmp", id=i, name=f"{client} to {server}", client=client, server=server,
+                address=_address(plan, server), port=i, dscp=8 * (client in background), payload_bytes=payload_bytes,
+                start_ns=0, stop_ns=plan.end_ns, interval_ns=interval_us * 1000, jitter_ns=0, jitter_seed=0,
             )
             for i, (client, server) in enumerate(pairs)
         ]  # fmt: skip
+        paths = [Path(client=client, server=server, there=[], back=[]) for client, server in dict.fromkeys(pairs)]
         deaf = [
             WriteStep(do="write", node=node, path="/proc/sys/net/ipv4/icmp_echo_ignore_all", value="1", origin=None)
             for node in plan.nodes
         ]
-        return plan.model_copy(update={"probes": probes, "flows": [], "setup": [*plan.setup, *deaf]})
+        return plan.model_copy(update={"streams": pings, "paths": paths, "setup": [*plan.setup, *deaf]})
 
     return change
 

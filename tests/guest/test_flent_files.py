@@ -21,7 +21,7 @@ from hourglass.flent.write import document, write
 from hourglass.results import traffic
 from hourglass.results.run import Run
 from hourglass.results.series import Window, goodput_mbps, ping_ms
-from hourglass.scenario.tests import TESTS
+from hourglass.scenario.testkinds import TESTS
 
 from .conftest import Simulate
 

@@ -26,7 +26,7 @@ def flood(simulate: Simulate, monkeypatch: pytest.MonkeyPatch) -> Flood:
     build = plans.build
 
     def make(cell: dict[str, Any], change: air.Change) -> Run:
-        monkeypatch.setattr(plans, "build", lambda scenario: change(build(scenario)))
+        monkeypatch.setattr(plans, "build", lambda *given: change(build(*given)))
         run = simulate(cell, fresh=True)
         assert run.info["warnings"] == []
         return run

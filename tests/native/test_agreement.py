@@ -41,17 +41,20 @@ from typing import Literal
 import pytest
 
 from hourglass import load, plan, scenario
+from hourglass.contract.capabilities import Capabilities
 from hourglass.engine import native, virtual
 from hourglass.engine.kernel import store
 from hourglass.engine.kernel.built import BuiltKernel
 from hourglass.errors import HourglassError, InputError
 from hourglass.results.run import Run
+from hourglass.runner import CAPABILITIES
 from hourglass.scenario import Scenario
 
 pytestmark = pytest.mark.guest
 
 Links = Literal["wire", "veth"]
 
+VETH = Capabilities(nic="veth", own_kernel=False, virtual_time=False, radios=False, captures=False, layers=False)
 KERNEL = "6.12"
 NATIVE_RUNS = 3
 MEASUREMENTS = 4
@@ -93,13 +96,15 @@ def described(place: Path, of: Scenario, engine: str, outcome: virtual.Outcome) 
 
 def simulated(of: Scenario, kernel: BuiltKernel, links: Links, place: Path) -> Run:
     place.mkdir()
-    outcome = virtual.run(plan.build(of, links=links).to_json(), kernel, place, seed=of.seed)
+    outcome = virtual.run(
+        plan.build(of, CAPABILITIES if links == "wire" else VETH).to_json(), kernel, place, seed=of.seed
+    )
     return described(place, of, "virtual", outcome)
 
 
 def real(of: Scenario, place: Path) -> Run:
     place.mkdir()
-    return described(place, of, "native", native.run(plan.build(of, links="veth").to_json(), place))
+    return described(place, of, "native", native.run(plan.build(of, VETH).to_json(), place))
 
 
 def goodput_mbps(run: Run) -> float:
@@ -150,7 +155,7 @@ def test_guest_and_machine_agree(case: str, quantity: str, tmp_path: Path) -> No
 def test_a_native_run_tells_what_it_ran_on_and_how_far_it_is(tmp_path: Path) -> None:
     of = scenario.load("L100M", ["test.name=ping", "test.length=2"])
     heard: list[tuple[float, float]] = []
-    outcome = native.run(plan.build(of, links="veth").to_json(), tmp_path, lambda now, end: heard.append((now, end)))
+    outcome = native.run(plan.build(of, VETH).to_json(), tmp_path, lambda now, end: heard.append((now, end)))
     assert (outcome.release, outcome.virtual_s) == (platform.release(), 2.0)
     assert heard[-1] == (2.0, 2.0)
     assert outcome.wall_s > 2
@@ -163,7 +168,7 @@ def test_a_native_run_blames_the_users_key_and_leaves_nothing_behind(tmp_path: P
     before = sorted(Path("/sys/class/net").iterdir())
     of = scenario.load("L100M", ["test.name=ping", "test.length=1", "stack.client.qdisc=fq_codel nonsense"])
     with pytest.raises(InputError, match=r"stack\.client\.qdisc"):
-        native.run(plan.build(of, links="veth").to_json(), tmp_path)
+        native.run(plan.build(of, VETH).to_json(), tmp_path)
     assert sorted(Path("/sys/class/net").iterdir()) == before
 
 

@@ -5,12 +5,19 @@ from typing import Any
 
 import pytest
 
+import hourglass.plan
+from hourglass.contract.capabilities import Capabilities
+from hourglass.contract.plan import BatchStep, EpochStep, Plan, WriteStep
 from hourglass.errors import InputError
-from hourglass.plan import Plan, build
-from hourglass.plan.model import BatchStep, EpochStep, WriteStep
 from hourglass.plan.network import Network
 from hourglass.plan.seeds import link_seed, splitmix64
-from hourglass.scenario import builtin, load
+from hourglass.scenario import Scenario, builtin, load
+
+from .able import ALL, VETH
+
+
+def build(scenario: Scenario, able: Capabilities = ALL) -> Plan:
+    return hourglass.plan.build(scenario, able)
 
 
 def graph(links: list[Any], routers: str = "", test: dict[str, Any] | None = None, **testbed: Any) -> Plan:
@@ -185,7 +192,7 @@ def test_what_nodes_have_as_their_default_is_allowed_to_them() -> None:
 def test_a_ping_test_has_no_flows_and_no_delay() -> None:
     plan = build(load("L100M", ["test.name=ping", "test.length=7"]))
     assert (plan.flows, plan.end_ns) == ([], 7_000_000_000)
-    assert [(probe.kind, probe.stop_ns, probe.jitter_ns) for probe in plan.probes] == [
+    assert [(ping.protocol, ping.stop_ns, ping.jitter_ns) for ping in plan.pings] == [
         ("icmp", 7_000_000_000, 20_000_000),
         ("udp", 7_000_000_000, 20_000_000),
     ]
@@ -218,11 +225,11 @@ def test_what_new_devices_inherit_is_written_before_they_are_made() -> None:
 @pytest.mark.parametrize("change", ["delay=1ms", "rate=100mbit", "loss=1%", "tx_ring=100", "outage=[[1,2]]"])
 def test_a_veth_pair_cannot_do_what_a_wire_can(change: str) -> None:
     with pytest.raises(InputError, match=f"testbed.link.0.{change.split('=')[0]} = .*veth"):
-        build(load("L100M", [f"testbed.link.0.{change}"]), links="veth")
+        build(load("L100M", [f"testbed.link.0.{change}"]), VETH)
 
 
 def test_on_a_real_machine_nothing_global_is_written() -> None:
-    assert all(step.node for step in build(load("L100M"), links="veth").setup if isinstance(step, WriteStep))
+    assert all(step.node for step in build(load("L100M"), VETH).setup if isinstance(step, WriteStep))
 
 
 def test_splitmix64_is_the_published_one() -> None:
@@ -242,7 +249,8 @@ def test_no_two_directions_share_a_seed() -> None:
 def test_a_search_meets_every_node_of_a_row_of_routers() -> None:
     network = Network(load("parking-lot").testbed)
     assert set(network.search("h1a")) == set(network.nodes) - {"h1a"}
-    assert [port.node for port in network.path("h1a", "h4b")] == ["r1", "r2", "r3", "r4", "h4b"]
+    way = network.way("h1a", network.arrival("h1a", "h4b"))
+    assert [enters.node for _, enters in way] == ["r1", "r2", "r3", "r4", "h4b"]
 
 
 def test_stations_reach_the_world_and_each_other() -> None:
@@ -271,6 +279,6 @@ def test_radios_differ_in_their_seeds_and_follow_the_scenario_s() -> None:
     assert len(set(seeds(1) + seeds(2))) == 6
 
 
-def test_only_a_guest_has_radios() -> None:
-    with pytest.raises(InputError, match="only the guest's kernel has radios"):
-        build(load("wifi-ath9k"), links="veth")
+def test_radios_need_an_engine_that_has_them() -> None:
+    with pytest.raises(InputError, match=r"testbed\.wifi = '1 cells': this engine has no Wi-Fi"):
+        build(load("wifi-ath9k"), VETH)

@@ -12,10 +12,13 @@ from typing import Any
 
 import pytest
 
+from hourglass.contract.plan import Plan
 from hourglass.errors import InputError
-from hourglass.plan import Plan, build
+from hourglass.plan import build
 from hourglass.scenario import Scenario, load
 from hourglass.scenario.paths import PRESETS, SCENARIOS
+
+from .able import ALL
 
 TEXTS = [path.read_bytes() for path in sorted(SCENARIOS.glob("*.toml"))]
 SMALL = [text for text in TEXTS if len(text) < 2000]
@@ -49,7 +52,7 @@ def answer(source: Any, changes: list[str]) -> None:
         made = load(source, changes)
         assert isinstance(made, Scenario)
         assert load(made) == made
-        assert isinstance(build(made), Plan)
+        assert isinstance(build(made, ALL), Plan)
     except InputError as error:
         refused = str(error)
     assert "\n" not in refused
@@ -180,4 +183,4 @@ def test_the_pieces_are_not_all_refused() -> None:
 
 def test_presets_are_data_like_any_other() -> None:
     for path in PRESETS.glob("*.toml"):
-        assert isinstance(build(load(path)), Plan)
+        assert isinstance(build(load(path), ALL), Plan)

@@ -9,6 +9,7 @@ import pytest
 from hourglass.plan import build
 from hourglass.scenario import load
 
+from .able import ALL, VETH
 from .text import plan_text
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -37,11 +38,11 @@ def compare(name: str, text: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_plan(name: str) -> None:
     source, changes = CASES[name]
-    compare(name, plan_text(build(load(source, changes))))
+    compare(name, plan_text(build(load(source, changes), ALL)))
 
 
 def test_plan_for_a_real_machine() -> None:
-    compare("L100M-veth", plan_text(build(load("L100M"), links="veth")))
+    compare("L100M-veth", plan_text(build(load("L100M"), VETH)))
 
 
 def test_there_is_no_golden_file_without_a_test() -> None:

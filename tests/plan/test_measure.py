@@ -3,10 +3,12 @@
 
 import pytest
 
+from hourglass.contract.plan import Capture
 from hourglass.errors import InputError
 from hourglass.plan import build
-from hourglass.plan.model import Capture
 from hourglass.scenario import load
+
+from .able import ALL, VETH
 
 LINE = {
     "testbed": {
@@ -32,7 +34,7 @@ LINE = {
     ],
 )
 def test_one_packet_in_n_is_for_the_narrowest_place_of_the_faster_way(name, wanted, one_in):
-    assert build(load(name, [f"measure.packets={wanted}"])).sampling.packets == one_in
+    assert build(load(name, [f"measure.packets={wanted}"]), ALL).sampling.packets == one_in
 
 
 @pytest.mark.parametrize(
@@ -46,17 +48,17 @@ def test_one_packet_in_n_is_for_the_narrowest_place_of_the_faster_way(name, want
     ],
 )
 def test_what_has_a_row_per_flow_is_rarer_with_many(flows, settings, tcp_ms, totals_ms):
-    sampling = build(load("L100M", [f"test.upload_streams={flows}", *settings])).sampling
+    sampling = build(load("L100M", [f"test.upload_streams={flows}", *settings]), ALL).sampling
     assert (sampling.tcp_ns, sampling.totals_ns) == (tcp_ms * 10**6, totals_ms * 10**6)
 
 
 def test_captures_name_device_file_and_length():
-    plan = build(load("L100M", ['capture.pcap=["client:eth0", "router:eth1"]', "capture.snaplen=0"]))
+    plan = build(load("L100M", ['capture.pcap=["client:eth0", "router:eth1"]', "capture.snaplen=0"]), ALL)
     assert plan.captures == [
         Capture(node="client", device="eth0", file="client-eth0.pcapng", snaplen=0),
         Capture(node="router", device="eth1", file="router-eth1.pcapng", snaplen=0),
     ]
-    assert build(load("L100M")).captures == []
+    assert build(load("L100M"), ALL).captures == []
 
 
 def test_two_devices_that_would_share_a_file_are_refused():
@@ -68,5 +70,5 @@ def test_two_devices_that_would_share_a_file_are_refused():
 
 
 def test_without_wires_there_is_nothing_to_capture_on():
-    with pytest.raises(InputError, match=r"capture\.pcap = .*only the wire driver"):
-        build(load("L100M", ['capture.pcap=["client:eth0"]']), links="veth")
+    with pytest.raises(InputError, match=r"capture\.pcap = .*cannot capture"):
+        build(load("L100M", ['capture.pcap=["client:eth0"]']), VETH)

@@ -5,13 +5,16 @@ import json
 
 import pytest
 
+from hourglass.contract.plan import Plan
 from hourglass.errors import InputError
-from hourglass.plan import Plan, build
+from hourglass.plan import build
 from hourglass.scenario import TESTS, load
+
+from .able import ALL
 
 
 def plan(scenario: str, *settings: str) -> Plan:
-    return build(load(scenario, settings))
+    return build(load(scenario, settings), ALL)
 
 
 def flows(made: Plan) -> list[tuple[str, str, int, str]]:
@@ -26,7 +29,7 @@ def test_rrul_var_has_marked_streams_each_way_and_a_ping_of_each() -> None:
         (f"{way}::{label}", "server", dscp, cc) for way in ("upload", "download") for label, dscp, cc in streams
     ]
     assert flows(made) == expected
-    assert [(probe.name, probe.dscp) for probe in made.probes] == [
+    assert [(ping.name, ping.dscp) for ping in made.pings] == [
         ("icmp", 0),
         *((f"udp {label}", dscp) for label, dscp, _ in streams),
     ]
@@ -40,8 +43,8 @@ def test_rtt_fair_has_a_flow_each_way_with_each_of_four_servers() -> None:
                 for way in ("upload", "download") for label, host, dscp in marked]  # fmt: skip
     assert flows(made) == expected
     assert len({flow.address for flow in made.flows}) == 4
-    assert [probe.name for probe in made.probes][:4] == [f"ICMP{i + 1} {host}" for i, host in enumerate(servers)]
-    assert [probe.server for probe in made.probes] == servers * 2
+    assert [ping.name for ping in made.pings][:4] == [f"ICMP{i + 1} {host}" for i, host in enumerate(servers)]
+    assert [ping.server for ping in made.pings] == servers * 2
     assert [step.do for step in made.setup][-4:] == ["reach"] * 4
 
 
@@ -62,7 +65,7 @@ def test_a_mixed_rtt_fair_has_the_directions_it_is_told() -> None:
     assert [flow.name for flow in made.flows] == [
         "upload::BE far", "upload::BE city", "download::BE near", "download::BE city",
     ]  # fmt: skip
-    assert {probe.name for probe in made.probes} >= {"ICMP far", "ICMP near", "ICMP city"}
+    assert {ping.name for ping in made.pings} >= {"ICMP far", "ICMP near", "ICMP city"}
 
 
 def test_congestion_controls_by_direction_and_by_stream() -> None:
@@ -78,7 +81,7 @@ def test_a_flood_is_as_many_packets_as_its_bandwidth_says() -> None:
     assert (flood.start_ns, flood.stop_ns) == (5 * 10**9, 35 * 10**9)
     made = plan("L100M", "test.name=udp_flood", "test.udp_bandwidth=100mbit", "test.udp_pktsize=1250")
     assert made.datagrams[0].interval_ns == 100_000
-    assert made.datagrams[0].id == len(made.probes)
+    assert made.datagrams[0].id == len(made.pings)
 
 
 def test_a_telephone_is_g711_from_the_first_to_the_last_moment() -> None:

@@ -1,26 +1,67 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan as text that a person can read, for golden files: a line per line of a tool, write, flow and probe."""
+"""A plan as text that a person can read, for golden files: a line per line of a tool, write, stream and
+hop."""
 
-from hourglass.plan import Plan
-from hourglass.plan.model import BatchStep, DaemonStep, EpochStep, EthtoolStep, IwStep, ReachStep, Step, WriteStep
+from hourglass.contract.plan import (
+    BatchStep,
+    DaemonStep,
+    Datagrams,
+    EpochStep,
+    EthtoolStep,
+    Fetches,
+    Flow,
+    Hop,
+    IwStep,
+    Path,
+    Ping,
+    Plan,
+    ReachStep,
+    Step,
+    Stream,
+    WriteStep,
+)
 
 
 def plan_text(plan: Plan) -> str:
     """The whole plan."""
     lines = [f"nodes {' '.join(plan.nodes)}", f"end {plan.end_ns}"]
     lines += [line for step in plan.setup for line in step_lines(step)]
-    for flow in plan.flows:
-        way = f"{flow.client} {flow.server} {flow.address}:{flow.port} {flow.sender} sends {flow.cc}"
-        lines.append(f"flow {flow.id} {flow.name} {way} {flow.start_ns} {flow.stop_ns}")
-    for probe in plan.probes:
-        way = f"{probe.client} {probe.server} {probe.address}:{probe.port} {probe.payload_bytes} B"
-        lines.append(f"probe {probe.id} {probe.name} {way} {probe.interval_ns} {probe.jitter_ns} {probe.stop_ns}")
+    lines += [stream_line(one) for one in plan.streams]
+    lines += [line for path in plan.paths for line in path_lines(path)]
     lines += [f"radio {radio.phy} is {radio.node}:{radio.device}" for radio in plan.radios]
     every = plan.sampling
     times = f"tcp {every.tcp_ns} devices {every.device_ns} totals {every.totals_ns}"
     lines.append(f"sampling {times} packets 1/{every.packets}")
     lines += [f"capture {one.node} {one.device} {one.file} {one.snaplen}" for one in plan.captures]
     return "\n".join(lines) + "\n"
+
+
+def stream_line(one: Stream) -> str:
+    """One stream."""
+    ends = f"{one.client} {one.server} {one.address}:{one.port} dscp {one.dscp} {one.start_ns} {one.stop_ns}"
+    match one:
+        case Flow():
+            rest = f"{one.sender} sends {one.cc} {one.backend}"
+        case Ping():
+            rest = f"{one.protocol} {one.payload_bytes} B {one.interval_ns} {one.jitter_ns} seed {one.jitter_seed:x}"
+        case Datagrams():
+            rest = f"{one.payload_bytes} B {one.interval_ns}"
+        case Fetches():
+            rest = f"{one.cc} {one.request_bytes} B {one.sizes} {one.interval_ns}"
+    return f"{one.kind} {one.id} {one.name} {ends} {rest}"
+
+
+def path_lines(path: Path) -> list[str]:
+    """Both ways."""
+    ways = (("there", path.there), ("back", path.back))
+    return [f"path {path.client} {path.server} {way} {hop_text(hop)}" for way, hops in ways for hop in hops]
+
+
+def hop_text(hop: Hop) -> str:
+    """One hop."""
+    ends = f"{hop.node}:{hop.device} {hop.address} to {hop.to_node}:{hop.to_device} {hop.to_address}"
+    rates = f"{hop.medium} {hop.line_bps} shaper {hop.shaper_bps or '-'} rate {hop.rate_bps} delay {hop.delay_ns}"
+    return f"{ends} {rates} {hop.qdisc!r} {' '.join(hop.impairments) or '-'}    # {hop.origin}"
 
 
 def step_lines(step: Step) -> list[str]:

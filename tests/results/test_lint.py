@@ -9,7 +9,7 @@ import pytest
 import hourglass
 from hourglass import plan, scenario
 from hourglass.results.lint import LINTS, Evidence, lint
-from hourglass.results.lint.evidence import rate_bps, size_bytes, time_us
+from hourglass.scenario.tc_words import rate_bps, size_bytes, time_us
 from results.synthetic import MS, Flow, Probe, Recipe, S, make
 
 

@@ -8,7 +8,6 @@ kernels from `engine`.
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -18,9 +17,11 @@ from rich.text import Text
 from hourglass import plan as plans
 from hourglass import scenario
 from hourglass.cli import output
+from hourglass.contract.plan import BatchStep, EthtoolStep, Flow, Plan, ReachStep, Step, Stream, WriteStep
 from hourglass.engine.kernel import store
 from hourglass.engine.kernel.source import RELEASES
 from hourglass.errors import InputError
+from hourglass.runner import CAPABILITIES
 
 RUN = "hourglass run SCENARIO"
 
@@ -68,41 +69,38 @@ def _show_scenario(source: str, settings: list[str], plan: bool, as_json: bool) 
     if not plan:
         print(resolved.to_json().decode(), end="")
         return
-    text = plans.build(resolved).to_json().decode()
+    built = plans.build(resolved, CAPABILITIES)
     if as_json:
-        print(text.rstrip("\n"))
+        print(built.to_json().decode().rstrip("\n"))
     else:
-        output.show("\n".join(lines_of(json.loads(text))), whole_lines=True)
+        output.show("\n".join(lines_of(built)), whole_lines=True)
 
 
-def lines_of(plan: dict[str, Any]) -> list[str]:
-    """The plan's set-up as command lines, each behind the node it runs in, then its flows and probes."""
-    lines = [f"{step['node'] or 'guest'}: {line}" for step in plan["setup"] for line in _step_lines(step)]
-    for flow in plan["flows"]:
-        way = f"{flow['client']} connects to {flow['server']}, {flow['sender']} sends"
-        lines.append(f"flow {flow['name']}: {way}, {flow['cc']}, {_span(flow)}")
-    for probe in plan["probes"]:
-        every = f"every {probe['interval_ns'] / 1e9:g} s"
-        lines.append(f"ping {probe['name']}: {probe['client']} to {probe['server']}, {every}, {_span(probe)}")
-    return lines
+def lines_of(plan: Plan) -> list[str]:
+    """The plan's set-up as command lines, each behind the node it runs in, then its streams."""
+    lines = [f"{step.node or 'kernel'}: {line}" for step in plan.setup for line in _step_lines(step)]
+    return [*lines, *(_stream_line(one) for one in plan.streams)]
 
 
-def _span(planned: dict[str, Any]) -> str:
-    return f"{planned['start_ns'] / 1e9:g} s to {planned['stop_ns'] / 1e9:g} s"
+def _stream_line(one: Stream) -> str:
+    span = f"{one.start_ns / 1e9:g} s to {one.stop_ns / 1e9:g} s"
+    if isinstance(one, Flow):
+        return f"flow {one.name}: {one.client} connects to {one.server}, {one.sender} sends, {one.cc}, {span}"
+    return f"{one.kind} {one.name}: {one.client} to {one.server}, every {one.interval_ns / 1e9:g} s, {span}"
 
 
-def _step_lines(step: dict[str, Any]) -> list[str]:
-    match step["do"]:
-        case "ip" | "tc":
-            return [f"{step['do']} {line}" for line in step["lines"]]
-        case "write":
-            return [f"echo {step['value']} > {step['path']}"]
-        case "ethtool":
-            return [f"ethtool {' '.join(step['args'])}"]
-        case "reach":
-            return [f"ping {step['address']} until it answers, at most {step['timeout_ns'] / 1e9:g} s"]
+def _step_lines(step: Step) -> list[str]:
+    match step:
+        case BatchStep():
+            return [f"{step.do} {line}" for line in step.lines]
+        case WriteStep():
+            return [f"echo {step.value} > {step.path}"]
+        case EthtoolStep():
+            return [f"ethtool {' '.join(step.args)}"]
+        case ReachStep():
+            return [f"ping {step.address} until it answers, at most {step.timeout_ns / 1e9:g} s"]
         case other:
-            return [f"{other} {json.dumps({key: value for key, value in step.items() if key not in ('do', 'node')})}"]
+            return [f"{other.do} {json.dumps(other.model_dump(exclude={'do', 'node'}))}"]
 
 
 def entries() -> list[Entry]:
@@ -125,7 +123,7 @@ def entries() -> list[Entry]:
     return found + [Entry("qdisc", name, about, f"{RUN} --set stack.qdisc={name}") for name in scenario.QDISCS]
 
 
-def _test(kind: scenario.tests.TestKind) -> str:
+def _test(kind: scenario.testkinds.TestKind) -> str:
     """A test's description with its parameters."""
     return f"{kind.description} Parameters: {', '.join(kind.parameters)}." if kind.parameters else kind.description
 

@@ -24,7 +24,7 @@ from hourglass.errors import InputError
 from hourglass.results import probe
 from hourglass.results.records import Tables
 from hourglass.results.run import Run
-from hourglass.scenario.tests import TESTS, VOIP_BYTES, VOIP_INTERVAL_S
+from hourglass.scenario.testkinds import TESTS, VOIP_BYTES, VOIP_INTERVAL_S
 
 NEWEST = 4
 OLDEST = 2

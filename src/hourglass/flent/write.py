@@ -18,7 +18,7 @@ from hourglass.flent.points import Column, Points
 from hourglass.results import traffic
 from hourglass.results.run import Run
 from hourglass.results.series import NS_PER_S, Window
-from hourglass.scenario.tests import TESTS
+from hourglass.scenario.testkinds import TESTS
 
 VERSION = 4
 DIGEST_CHARS = 8

@@ -7,82 +7,78 @@ are one process in the guest, so a node's stand together.
 """
 
 from collections.abc import Iterator
-from typing import Literal
 
-from hourglass.plan import links as devices
-from hourglass.plan import measure, qdiscs, radios, sysctls, tests, traffic
-from hourglass.plan.model import VERSION, Plan, ReachStep, Step
+from hourglass.contract.capabilities import Capabilities
+from hourglass.contract.plan import VERSION, Flow, Plan, ReachStep, Step
+from hourglass.plan import links, measure, qdiscs, radios, sysctls
 from hourglass.plan.network import Network
+from hourglass.plan.paths import Paths
+from hourglass.plan.streams import Setting, streams
 from hourglass.scenario import Scenario
 from hourglass.scenario.blame import refusal
 
 REACH_NS = 10 * 10**9
-"""Patience of the first ping beyond the links' delays; virtual time is cheap."""
+"""Patience of the first ping beyond the links' delays."""
 
 
-def build(scenario: Scenario, links: Literal["wire", "veth"] = "wire") -> Plan:
-    """The plan of a scenario. `links="veth"`: for a real machine; then what only the wire driver can do is refused.
+def build(scenario: Scenario, able: Capabilities) -> Plan:
+    """The plan of a scenario for whoever has these capabilities.
 
-    Raises InputError when the scenario cannot be carried out: addresses that clash, a server nobody can reach.
+    Raises InputError when the scenario cannot be carried out: addresses that clash, a server nobody can reach,
+    something that none of the capabilities can do.
     """
     network = Network(scenario.testbed)
-    flows, probes = tests.flows(scenario, network), tests.probes(scenario, network)
+    setting = Setting(scenario, Paths(scenario, network))
+    made = streams(setting)
+    main = setting.paths.between(scenario.test.client, scenario.test.server)
     return Plan(
         version=VERSION,
         seed=scenario.seed,
-        end_ns=tests.end_ns(scenario.test),
+        end_ns=setting.end_ns,
         nodes=network.nodes,
-        setup=[
-            *(_wire(scenario, network) if links == "wire" else _veth(scenario, network)),
-            *_reach(scenario, network),
-        ],
-        flows=flows,
-        probes=probes,
-        datagrams=traffic.datagrams(scenario, network, len(probes)),
-        fetches=traffic.fetches(scenario, network),
-        sampling=measure.sampling(scenario, network, len(flows)),
-        captures=measure.captures(scenario, on_wire=links == "wire"),
+        setup=[*_devices(scenario, network, able), *_stacks(scenario, network, able), *_reach(setting)],
+        streams=made,
+        paths=setting.paths.all(),
+        sampling=measure.sampling(scenario, main, sum(isinstance(one, Flow) for one in made), able.layers),
+        captures=measure.captures(scenario, able),
         radios=radios.radios(network),
     )
 
 
-def _wire(scenario: Scenario, network: Network) -> Iterator[Step]:
-    yield from sysctls.of_all(scenario)
+def _devices(scenario: Scenario, network: Network, able: Capabilities) -> Iterator[Step]:
+    if network.cells and not able.radios:
+        raise refusal("testbed.wifi", f"{len(network.cells)} cells", "this engine has no Wi-Fi")
+    if able.own_kernel:
+        yield from sysctls.of_all(scenario)
     for node in network.nodes:
         yield from sysctls.before_devices(scenario, node)
+    if able.nic == "veth":
+        yield from links.pairs(scenario, network)
+    for node in network.nodes:
         yield from radios.make(scenario, network, node)
-        yield from devices.make(scenario, network, node)
-    for node in network.nodes:
-        for port in network.wires(node):
-            yield from devices.plug(scenario, port)
+        yield from links.make(scenario, network, node, able.nic)
+    for port in (port for node in network.nodes for port in network.wires(node) if able.nic == "wire"):
+        yield from links.plug(scenario, port)
     yield from radios.join(scenario, network)
-    yield from _stacks(scenario, network, own_machine=True)
 
 
-def _veth(scenario: Scenario, network: Network) -> Iterator[Step]:
-    if network.cells:
-        raise refusal("testbed.wifi", f"{len(network.cells)} cells", "only the guest's kernel has radios")
+def _stacks(scenario: Scenario, network: Network, able: Capabilities) -> Iterator[Step]:
     for node in network.nodes:
-        yield from sysctls.before_devices(scenario, node)
-    yield from devices.veth(scenario, network)
-    yield from _stacks(scenario, network, own_machine=False)
+        yield from qdiscs.make(scenario, network, node, every=able.nic == "veth")
+        yield from sysctls.after_devices(scenario, node, able.own_kernel)
 
 
-def _stacks(scenario: Scenario, network: Network, own_machine: bool) -> Iterator[Step]:
-    for node in network.nodes:
-        yield from qdiscs.make(scenario, network, node, every=not own_machine)
-        yield from sysctls.after_devices(scenario, node, own_machine)
-
-
-def _reach(scenario: Scenario, network: Network) -> Iterator[ReachStep]:
+def _reach(setting: Setting) -> Iterator[ReachStep]:
     """From the client to each server: the pairs that the test uses."""
-    test = scenario.test
+    test, testbed = setting.scenario.test, setting.scenario.testbed
+    late_ns = sum(sum(link.jitter) + 2 * (link.reorder_delay or 0) for link in testbed.link)
     for server in test.hosts or (test.server,):
-        path = network.path(test.client, server)
-        passed = [scenario.testbed.link[port.link] for port in path if not port.radio]
-        late_ns = sum(sum(link.delay) + sum(link.jitter) + 2 * (link.reorder_delay or 0) for link in passed)
-        late_ns += sum(netem.delay for netem in scenario.testbed.netem)
-        timeout_ns = REACH_NS + 4 * late_ns
+        path = setting.paths.between(test.client, server)
+        delay_ns = sum(hop.delay_ns for hop in (*path.there, *path.back))
         yield ReachStep(
-            do="reach", node=test.client, address=str(path[-1].address.ip), timeout_ns=timeout_ns, origin="testbed"
+            do="reach",
+            node=test.client,
+            address=setting.ends(server)["address"],
+            timeout_ns=REACH_NS + 4 * (delay_ns + late_ns),
+            origin="testbed",
         )

@@ -7,15 +7,18 @@ ring restarts the NIC, which drops its routes), and the node's `ip` lines are tw
 """
 
 from collections.abc import Iterator
+from typing import Literal
 
+from hourglass.contract.plan import BatchStep, EpochStep, EthtoolStep, Step, WriteStep
 from hourglass.errors import InputError
-from hourglass.plan.model import BatchStep, EpochStep, EthtoolStep, Step, WriteStep
 from hourglass.plan.network import Network, Port
 from hourglass.plan.seeds import link_seed
 from hourglass.plan.traces import trace_text
 from hourglass.scenario import Link, Scenario
 from hourglass.scenario.blame import dotted, refusal
 from hourglass.scenario.testbed import GIGABIT
+
+Nic = Literal["wire", "veth"]
 
 DRIVER_MTU = 1500
 _SHARES = ("loss", "corrupt", "duplicate", "reorder")
@@ -29,32 +32,23 @@ def key(link: int, name: str = "") -> str:
     return dotted(["testbed", "link", link, *([name] if name else [])])
 
 
-def make(scenario: Scenario, network: Network, node: str) -> list[Step]:
-    """The node's NICs, up, with addresses and routes. The wire driver."""
-    ports = network.wires(node)
-    links = scenario.testbed.link
+def make(scenario: Scenario, network: Network, node: str, nic: Nic) -> list[Step]:
+    """The node's NICs, up, with addresses and routes. Veth pairs are there already."""
+    ports = [(port, scenario.testbed.link[port.link]) for port in network.wires(node)]
     steps: list[Step] = [
-        BatchStep(do="ip", node=node, lines=[_create(port, links[port.link])], origin=key(port.link)) for port in ports
+        BatchStep(do="ip", node=node, lines=[_device(port, link, nic)], origin=key(port.link)) for port, link in ports
     ]
-    for port in ports:
-        steps += ethtool(port, links[port.link])
+    for port, link in ports:
+        steps += ethtool(port, link)
     return steps + up(network, node)
 
 
-def veth(scenario: Scenario, network: Network) -> list[Step]:
-    """All links as veth pairs, with addresses and routes. Refuses what a veth pair cannot do."""
-    steps: list[Step] = []
+def pairs(scenario: Scenario, network: Network) -> Iterator[Step]:
+    """All links as veth pairs. Refuses what a veth pair cannot do."""
     for link, (a, b) in enumerate(network.ports):
         _refuse_for_veth(link, scenario.testbed.link[link])
         pair = f"link add dev {a.device} type veth peer name {b.device} netns {b.node}"
-        steps.append(BatchStep(do="ip", node=a.node, lines=[pair], origin=key(link)))
-    for node in network.nodes:
-        for port in network.wires(node):
-            setting = f"link set dev {port.device} address {mac(port)}{_mtu(scenario.testbed.link[port.link])}"
-            steps.append(BatchStep(do="ip", node=node, lines=[setting], origin=key(port.link)))
-            steps += ethtool(port, scenario.testbed.link[port.link])
-        steps += up(network, node)
-    return steps
+        yield BatchStep(do="ip", node=a.node, lines=[pair], origin=key(link))
 
 
 def mac(port: Port) -> str:
@@ -62,12 +56,10 @@ def mac(port: Port) -> str:
     return f"02:00:00:{port.link >> 8:02x}:{port.link & 255:02x}:{port.side + 1:02x}"
 
 
-def _mtu(link: Link) -> str:
-    return "" if link.mtu == DRIVER_MTU else f" mtu {link.mtu}"
-
-
-def _create(port: Port, link: Link) -> str:
-    return f"link add dev {port.device} address {mac(port)}{_mtu(link)} type wire"
+def _device(port: Port, link: Link, nic: Nic) -> str:
+    mtu = "" if link.mtu == DRIVER_MTU else f" mtu {link.mtu}"
+    settings = f"dev {port.device} address {mac(port)}{mtu}"
+    return f"link add {settings} type wire" if nic == "wire" else f"link set {settings}"
 
 
 def up(network: Network, node: str) -> list[Step]:
@@ -115,33 +107,26 @@ def plug(scenario: Scenario, port: Port) -> Iterator[Step]:
     link, side = scenario.testbed.link[port.link], port.side
     folder = f"/sys/class/net/{port.device}/wire"
 
-    def write(name: str, value: object, setting: str) -> WriteStep:
-        path, origin = f"{folder}/{name}", key(port.link, setting)
-        return WriteStep(do="write", node=port.node, path=path, value=str(value), origin=origin)
+    def write(name: str, value: object, origin: str) -> WriteStep:
+        return WriteStep(do="write", node=port.node, path=f"{folder}/{name}", value=str(value), origin=origin)
 
-    yield WriteStep(
-        do="write",
-        node=port.node,
-        path=f"{folder}/seed",
-        value=str(link_seed(scenario.seed, port.link, side)),
-        origin="seed",
-    )
+    yield write("seed", link_seed(scenario.seed, port.link, side), "seed")
     if link.rate[side] != GIGABIT:
-        yield write("rate_bps", link.rate[side], "rate")
+        yield write("rate_bps", link.rate[side], key(port.link, "rate"))
     if link.delay[side]:
-        yield write("delay_ns", link.delay[side], "delay")
+        yield write("delay_ns", link.delay[side], key(port.link, "delay"))
     if link.jitter[side]:
-        yield write("jitter_ns", link.jitter[side], "jitter")
+        yield write("jitter_ns", link.jitter[side], key(port.link, "jitter"))
     for name in _SHARES:
         if share := getattr(link, name)[side]:
-            yield write(f"{name}_ppb", share, name)
+            yield write(f"{name}_ppb", share, key(port.link, name))
     if link.reorder[side]:
-        yield write("reorder_ns", link.reorder_delay, "reorder_delay")
+        yield write("reorder_ns", link.reorder_delay, key(port.link, "reorder_delay"))
     if text := trace_text(link, side):
-        setting = "trace" if link.trace else "outage"
-        yield write("trace", text, setting)
-        yield EpochStep(do="epoch", node=port.node, path=f"{folder}/epoch_ns", origin=key(port.link, setting))
-    yield write("cable", port.link, "ends")
+        origin = key(port.link, "trace" if link.trace else "outage")
+        yield write("trace", text, origin)
+        yield EpochStep(do="epoch", node=port.node, path=f"{folder}/epoch_ns", origin=origin)
+    yield write("cable", port.link, key(port.link, "ends"))
 
 
 def _refuse_for_veth(index: int, link: Link) -> None:

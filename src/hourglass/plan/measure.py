@@ -6,13 +6,12 @@ between client and server can carry: frames of 1,514 bytes at the rate of the na
 shaper, on the faster of the two ways. A trace that changes a cable's rate is not looked at.
 """
 
-from hourglass.plan.model import Capture, Sampling
-from hourglass.plan.network import Network, Port
+from hourglass.contract.capabilities import Capabilities
+from hourglass.contract.plan import Capture, Path, Sampling
 from hourglass.scenario import Scenario
 from hourglass.scenario.blame import refusal
 from hourglass.scenario.check import capture_file
 from hourglass.scenario.units import NS_PER_S
-from hourglass.scenario.wifi import radio_bps
 
 FRAME_BITS = 1514 * 8
 TCP_NS = 10**7
@@ -21,60 +20,40 @@ FLOWS = 64
 """With so many flows samples are as frequent as with one."""
 
 
-def sampling(scenario: Scenario, network: Network, flows: int) -> Sampling:
-    """The intervals and "one packet in N". What has a row per flow is rarer when there are many of them."""
+def sampling(scenario: Scenario, path: Path, flows: int, layers: bool) -> Sampling:
+    """The intervals and "one packet in N" of the path. What has a row per flow is rarer when there are many of them.
+
+    Without `layers` nobody looks at packets."""
     measure = scenario.measure
     rarer = max(1, -(-flows // FLOWS))
     step_ns = int(scenario.test.step * NS_PER_S)
-    tcp_ns = min(rarer * TCP_NS, step_ns) if measure.tcp is None else measure.tcp
     return Sampling(
-        tcp_ns=tcp_ns,
+        tcp_ns=min(rarer * TCP_NS, step_ns) if measure.tcp is None else measure.tcp,
         device_ns=measure.devices,
-        totals_ns=rarer * measure.devices,
-        packets=one_in(scenario, network),
+        totals_ns=rarer * measure.devices if layers else 0,
+        packets=one_in(measure.packets, path_bps(path)) if layers else 0,
     )
 
 
-def one_in(scenario: Scenario, network: Network) -> int:
-    """N of "the layer times of one packet in N"; 1 = all, 0 = none."""
-    wanted = scenario.measure.packets
+def one_in(wanted: int | str, rate_bps: int) -> int:
+    """N of "the layer times of one packet in N" for `wanted` packets a second; 1 = all, 0 = none."""
     if wanted == "all":
         return 1
     assert isinstance(wanted, int)
-    if wanted == 0:
-        return 0
-    return max(1, -(-path_bps(scenario, network) // (FRAME_BITS * wanted)))
+    return max(1, -(-rate_bps // (FRAME_BITS * wanted))) if wanted else 0
 
 
-def path_bps(scenario: Scenario, network: Network) -> int:
-    """What the path between client and server carries, bit/s: the narrowest device's rate, of the faster way."""
-    test, testbed = scenario.test, scenario.testbed
-    shapers = {str(shaper.at): shaper.rate for shaper in testbed.shaper}
-    arrivals = network.path(test.client, test.server)
-    nodes = [test.client, *(port.node for port in arrivals)]
-    there = [_towards(network, node, port) for node, port in zip(nodes, arrivals, strict=False)]
-
-    def rate(port: Port) -> int:
-        if port.radio:
-            return radio_bps(testbed.wifi[port.link - len(network.ports)])
-        return testbed.link[port.link].rate[port.side]
-
-    def narrowest(ports: list[Port]) -> int:
-        return min(min(rate(port), shapers.get(f"{port.node}:{port.device}", rate(port))) for port in ports)
-
-    return max(narrowest(ports) for ports in (there, arrivals))
+def path_bps(path: Path) -> int:
+    """What the path carries, bit/s: the narrowest medium or shaper, of the faster way. Qdiscs' own rates are not
+    looked at: some are of each flow."""
+    return max(min(min(hop.line_bps, hop.shaper_bps or hop.line_bps) for hop in way) for way in (path.there, path.back))
 
 
-def _towards(network: Network, node: str, arrival: Port) -> Port:
-    """The node's own port of the cable or cell by which a packet arrives at `arrival`."""
-    return next(port for port in network.others(arrival) if port.node == node)
-
-
-def captures(scenario: Scenario, on_wire: bool) -> list[Capture]:
-    """One file per captured device. Raises InputError where there is no wire driver."""
+def captures(scenario: Scenario, able: Capabilities) -> list[Capture]:
+    """One file per captured device. Raises InputError where frames cannot be seen."""
     places = scenario.capture.pcap
-    if places and not on_wire:
-        raise refusal("capture.pcap", [str(one) for one in places], "only the wire driver captures, and here is none")
+    if places and not able.captures:
+        raise refusal("capture.pcap", [str(one) for one in places], "this engine cannot capture frames")
     return [
         Capture(node=one.node, device=one.device, file=capture_file(one), snaplen=scenario.capture.snaplen)
         for one in places

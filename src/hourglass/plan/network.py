@@ -8,7 +8,7 @@ Link N gets 10.0.N.0/24 (10.1.0.0/24 follows 10.0.255.0/24) or fd00:0:0:N::/64 (
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network, ip_interface
 from itertools import pairwise
 
@@ -17,6 +17,10 @@ from hourglass.scenario.blame import refusal
 
 Interface = IPv4Interface | IPv6Interface
 Subnet = IPv4Network | IPv6Network
+
+
+SEARCHES = 64
+"""So many results of a search are kept: those of a testbed of a thousand nodes are large."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +44,13 @@ class Route:
 
 
 @dataclass(frozen=True)
-class Hop:
+class Found:
     """How a search reached a node: by which port it came in, at which port it entered the first node on the way, and
-    from which node."""
+    as which one."""
 
     gateway: Port
     arrival: Port
-    before: str
+    order: int
 
 
 class Network:
@@ -59,6 +63,7 @@ class Network:
         self.segments: list[tuple[Port, ...]] = [*self.ports, *self.cells]
         self.routers = {node.name for node in testbed.node if node.role == "router"}
         self.nodes = [node.name for node in testbed.node]
+        self.search = lru_cache(SEARCHES)(self._search)
         _check_subnets(testbed, self.segments)
 
     @cached_property
@@ -89,9 +94,13 @@ class Network:
         """The other ends of a cable, or of a cell."""
         return [other for other in self.segments[port.link] if other is not port]
 
-    def search(self, start: str) -> dict[str, Hop]:
+    def cell(self, port: Port) -> int:
+        """The number of a radio's cell."""
+        return port.link - len(self.ports)
+
+    def _search(self, start: str) -> dict[str, Found]:
         """How each node is reached from `start`, breadth first; only routers pass packets on."""
-        reached: dict[str, Hop] = {}
+        reached: dict[str, Found] = {}
         queue = [start]
         for node in queue:
             if node != start and node not in self.routers:
@@ -99,37 +108,42 @@ class Network:
             for other in (other for port in self.of(node) for other in self.others(port)):
                 if other.node != start and other.node not in reached:
                     gateway = reached[node].gateway if node in reached else other
-                    reached[other.node] = Hop(gateway, other, node)
+                    reached[other.node] = Found(gateway, other, len(reached))
                     queue.append(other.node)
         return reached
 
     def routes(self, node: str) -> Iterator[Route]:
         """The node's routes to the subnets it is not in."""
-        reached = self.search(node)
-        order = {name: place for place, name in enumerate(reached)}
         mine = {port.link for port in self.of(node)}
         for link, segment in enumerate(self.segments):
-            routers = [port.node for port in segment if port.node in self.routers and port.node in reached]
-            if link not in mine and routers:
-                nearest = min(routers, key=order.__getitem__)
-                yield Route(segment[0].address.network, str(reached[nearest].gateway.address.ip))
+            if link not in mine and (gateway := self._gateway(node, segment)):
+                yield Route(segment[0].address.network, str(gateway.address.ip))
 
-    def address(self, client: str, server: str) -> Interface:
-        """The server's address towards the client. Raises InputError when no path of routers joins them."""
-        return self.path(client, server)[-1].address
+    def _gateway(self, node: str, segment: tuple[Port, ...]) -> Port | None:
+        """The next router's port on the way from a node to the segment's nearest router."""
+        reached = self.search(node)
+        routers = [reached[port.node] for port in segment if port.node in self.routers and port.node in reached]
+        return min(routers, key=lambda found: found.order).gateway if routers else None
 
-    def path(self, client: str, server: str) -> list[Port]:
-        """The ports by which packets enter each node on the way. Raises InputError when there is no way."""
+    def arrival(self, client: str, server: str) -> Port:
+        """The server's port towards the client. Raises InputError when no path of routers joins them."""
         reached = self.search(client)
         if server not in reached:
             hosts = [name for name in self.nodes if len(self.of(name)) > 1 and name not in self.routers]
             hint = f'; hosts do not forward: give {", ".join(hosts[:5])} role = "router"?' if hosts else ""
             raise refusal("test.server", server, f"no path of links and routers leads there from {client}{hint}")
-        ports, node = [], server
-        while node != client:
-            ports.append(reached[node].arrival)
-            node = reached[node].before
-        return ports[::-1]
+        return reached[server].arrival
+
+    def way(self, start: str, target: Port) -> list[tuple[Port, Port]]:
+        """The ports by which packets for the target's address leave each node and enter the next, by the routes."""
+        ports, node = [], start
+        while node != target.node:
+            near = any(port.link == target.link for port in self.of(node))
+            enters = target if near else self._gateway(node, self.segments[target.link])
+            assert enters is not None, (start, target)
+            ports.append((next(port for port in self.of(node) if port.link == enters.link), enters))
+            node = enters.node
+        return ports
 
 
 def _ports(testbed: Testbed, index: int) -> tuple[Port, Port]:

@@ -6,12 +6,13 @@ rates; with a single class it decides nothing. burst and cburst are tc's own def
 the shaper says otherwise.
 """
 
-from hourglass.plan.model import BatchStep, Step
+from hourglass.contract.plan import BatchStep, Step
 from hourglass.plan.network import Network, Port
 from hourglass.scenario import Scenario
 from hourglass.scenario.testbed import Shaper
 from hourglass.scenario.units import RATE, TIME, show
 from hourglass.scenario.values import Place
+from hourglass.scenario.wifi import CHIPS
 
 ETHERNET_HEADER = 14
 RADIO_MTU = 1500
@@ -19,7 +20,16 @@ DEFAULT = "pfifo_fast"
 """The qdisc a new device of one queue gets from the kernel itself."""
 
 
-def make(scenario: Scenario, network: Network, node: str, every: bool = False) -> list[Step]:
+def qdisc_of(scenario: Scenario, network: Network, port: Port) -> str:
+    """The qdisc at a device, below its shaper, as tc would say it."""
+    own = scenario.stack.of(port.node).qdisc
+    testbed, place = scenario.testbed, Place(port.node, port.device)
+    parents = [*(one.at for one in testbed.shaper), *(one.at for one in testbed.netem if one.delay)]
+    queues = port.radio and CHIPS[testbed.wifi[network.cell(port)].chip].txq
+    return "noqueue" if queues and own == DEFAULT and place not in parents else own
+
+
+def make(scenario: Scenario, network: Network, node: str, every: bool) -> list[Step]:
     """The qdiscs of the node's devices. `every`: also where the kernel's default is what is wanted (veth has none)."""
     testbed = scenario.testbed
     shapers = {shaper.at: (index, shaper) for index, shaper in enumerate(testbed.shaper)}

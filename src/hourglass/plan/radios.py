@@ -10,8 +10,8 @@ first data.
 
 from collections.abc import Iterator
 
+from hourglass.contract.plan import BatchStep, DaemonStep, IwStep, Radio, Step, WriteStep
 from hourglass.plan.links import mac
-from hourglass.plan.model import BatchStep, DaemonStep, IwStep, Radio, Step, WriteStep
 from hourglass.plan.network import Network, Port
 from hourglass.plan.seeds import radio_seed
 from hourglass.scenario import Scenario, Station, Wifi

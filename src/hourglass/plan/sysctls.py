@@ -6,7 +6,7 @@ What new devices inherit (`….default.…`, whether there is IPv6) is written b
 
 from collections.abc import Iterator
 
-from hourglass.plan.model import WriteStep
+from hourglass.contract.plan import WriteStep
 from hourglass.scenario import Scenario
 from hourglass.scenario.stack import Stack
 
@@ -43,10 +43,10 @@ def before_devices(scenario: Scenario, node: str) -> Iterator[WriteStep]:
     yield from _given(scenario, node, for_new_devices=True)
 
 
-def after_devices(scenario: Scenario, node: str, own_machine: bool) -> Iterator[WriteStep]:
+def after_devices(scenario: Scenario, node: str, own_kernel: bool) -> Iterator[WriteStep]:
     """The node's TCP, and the scenario's further sysctls.
 
-    Without a machine of its own, what `of_all` allows is not there: flows then have their congestion control from their
+    Without a kernel of its own, what `of_all` allows is not there: flows then have their congestion control from their
     sockets alone.
     """
     stack = scenario.stack.of(node)
@@ -54,7 +54,7 @@ def after_devices(scenario: Scenario, node: str, own_machine: bool) -> Iterator[
     def write(name: str, value: object, key: str, part: str = "") -> WriteStep:
         return _write(node, f"net.ipv4.{name}", str(value), scenario.stack.origin(node, key, part))
 
-    if own_machine:
+    if own_kernel:
         yield write("tcp_congestion_control", stack.cc, "cc")
     yield write("tcp_pacing_ss_ratio", stack.pacing.ss, "pacing", "ss")
     yield write("tcp_pacing_ca_ratio", stack.pacing.ca, "pacing", "ca")

@@ -9,7 +9,11 @@ import sys
 from pathlib import Path
 
 from hourglass import scenario
+from hourglass.contract.capabilities import Capabilities
 from hourglass.plan.build import build
+
+ABLE = Capabilities(nic="wire", own_kernel=True, virtual_time=True, radios=True, captures=True, layers=True)
+"""Of the kernels that are tuned."""
 
 TRAINING = {
     "htb-cubic": ("L100M", "test.length=3"),
@@ -24,7 +28,7 @@ TRAINING = {
 def plans() -> dict[str, bytes]:
     """The files and what has to be in them."""
     return {
-        f"{name}.json": build(scenario.load(source, ["test.delay=0.2", *settings], kernel="6.1")).to_json()
+        f"{name}.json": build(scenario.load(source, ["test.delay=0.2", *settings], kernel="6.1"), ABLE).to_json()
         for name, (source, *settings) in TRAINING.items()
     }
 

@@ -15,7 +15,7 @@ from hourglass.scenario.load import builtin, load, presets
 from hourglass.scenario.model import Flow, Measure, Scenario, Test
 from hourglass.scenario.stack import Stack
 from hourglass.scenario.testbed import Link, Netem, Node, Shaper, Testbed
-from hourglass.scenario.tests import TESTS
+from hourglass.scenario.testkinds import TESTS
 from hourglass.scenario.vocabulary import CONGESTION_CONTROLS, QDISCS
 from hourglass.scenario.wifi import Station, Wifi
 

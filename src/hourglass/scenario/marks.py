@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import PlainSerializer, PlainValidator
 
 from hourglass.scenario.suggest import closest
-from hourglass.scenario.tests import MARKINGS, marking_name
+from hourglass.scenario.testkinds import MARKINGS, marking_name
 from hourglass.scenario.units import RATE, SIZE, Bounds, show
 from hourglass.scenario.values import LIST, Kind, one_of, sequence
 from hourglass.scenario.vocabulary import CONGESTION_CONTROLS

@@ -11,7 +11,7 @@ from hourglass.scenario.marks import CcNames, Directions, Labels, Marking, Marki
 from hourglass.scenario.stack import Stack
 from hourglass.scenario.table import Rows, Table
 from hourglass.scenario.testbed import Testbed
-from hourglass.scenario.tests import TESTS
+from hourglass.scenario.testkinds import TESTS, WORKERS_MAX
 from hourglass.scenario.units import parse_seconds
 from hourglass.scenario.values import (
     DAY_S,
@@ -38,7 +38,7 @@ from hourglass.scenario.wifi import Competing
 Snaplen = Annotated[int, integer(0, 65535, "bytes"), Kind("integer", "B")]
 Streams = Annotated[int, integer(1, 1000, "flows"), Kind("integer")]
 Payload = Annotated[int, integer(4, 65_507, "bytes"), Kind("integer", "B")]
-Workers = Annotated[int, integer(1, 100, "fetches at a time"), Kind("integer")]
+Workers = Annotated[int, integer(1, WORKERS_MAX, "fetches at a time"), Kind("integer")]
 Seed = Annotated[int, integer(0, 2**63 - 1, ""), Kind("integer")]
 TestName = Annotated[str, PlainValidator(one_of(tuple(TESTS), "A test")), Kind("name")]
 Length = Annotated[

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hourglass.scenario.blame import dotted, refusal
-from hourglass.scenario.tests import PARAMETERS, TESTS
+from hourglass.scenario.testkinds import PARAMETERS, TESTS
 
 _PART = re.compile(r'"([^"]*)"|([^."=]+)')
 _TEXT_KEYS = (["kernel"], ["name"], ["description"])

@@ -5,7 +5,7 @@ from typing import Any
 
 from hourglass.scenario.blame import refusal
 from hourglass.scenario.model import Test
-from hourglass.scenario.tests import PARAMETERS, TESTS, TestKind
+from hourglass.scenario.testkinds import PARAMETERS, TESTS, TestKind
 
 
 def resolve(test: Test, others: list[str]) -> dict[str, Any]:

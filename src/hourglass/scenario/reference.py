@@ -12,7 +12,7 @@ from hourglass.scenario.model import Capture, Flow, Measure, Scenario, Test
 from hourglass.scenario.stack import Pacing, Stack
 from hourglass.scenario.table import Table
 from hourglass.scenario.testbed import Link, Netem, Node, Shaper, Testbed
-from hourglass.scenario.tests import TESTS
+from hourglass.scenario.testkinds import TESTS
 from hourglass.scenario.trace import Trace, Traces
 from hourglass.scenario.values import Kind
 from hourglass.scenario.vocabulary import CONGESTION_CONTROLS, OWNED_SYSCTLS, QDISCS

@@ -215,9 +215,11 @@ _BITS = tuple(Fraction(text) for text in ["1/2", "1", "3/2", "2", "3", "4", "9/2
 """Data bits of a subcarrier and symbol, by MCS."""
 
 
-def radio_bps(cell: Wifi) -> int:
-    """The PHY rate of the cell's MCS, of the highest one under rate control; bit/s, rounded down."""
-    mcs = cell.mcs if isinstance(cell.mcs, int) else STANDARDS[cell.standard].mcs
+def radio_bps(cell: Wifi, station: Station | None = None) -> int:
+    """The PHY rate of the cell's MCS or of a station's own, of the highest one under rate control; bit/s, rounded
+    down."""
+    chosen = cell.mcs if station is None or station.mcs is None else station.mcs
+    mcs = chosen if isinstance(chosen, int) else STANDARDS[cell.standard].mcs
     bits = _CARRIERS[cell.standard][cell.width] * _BITS[mcs] * cell.streams
     return int(bits * 10**9 / (_SYMBOL_NS[cell.standard] + cell.guard))
 

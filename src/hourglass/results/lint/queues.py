@@ -11,13 +11,10 @@ from hourglass.results.lint.evidence import (
     Finding,
     Hop,
     ms_text,
-    rate_bps,
     rate_text,
-    size_bytes,
     size_text,
-    time_us,
-    word_after,
 )
+from hourglass.scenario.tc_words import rate_bps, size_bytes, time_us, word_after
 
 NETEM_LIMIT = 1000
 PACKET_LIMITS = {"pfifo": 1000, "pfifo_fast": 1000, "codel": 1000, "fq_codel": 10240, "pie": 1000, "fq_pie": 10240,

@@ -31,14 +31,46 @@ Way = Literal["upload", "download"]
 
 
 @dataclass(frozen=True)
-class Stream:
-    """One TCP flow of a test with fixed flows. `cc` None: the sender's own. `from_start`: sends without the delay."""
+class Bulk:
+    """One TCP flow of a test. `cc` None: the sender's own. `from_start`: sends without the delay."""
 
     label: str
     dscp: int = BE
     cc: str | None = None
     from_start: bool = False
 
+
+@dataclass(frozen=True)
+class Traffic:
+    """Traffic other than bulk flows: its parameters with their defaults; whether it is a load, which begins after
+    `delay`, or goes on from the first to the last moment. Its streams: `plan/streams.py`."""
+
+    parameters: dict[str, object]
+    load: bool = False
+
+
+TRAFFIC = {
+    "flood": Traffic({"udp_bandwidth": 10**6, "udp_pktsize": 1470}, load=True),
+    "voip": Traffic({"voip_marking": BE}),
+    "http": Traffic({"http_sizes": (10_000, 100_000, 1_000_000), "http_interval": 0.2, "http_workers": 1}),
+}
+"""By name, in the order of their streams. The flood's defaults are those of Flent's iperf (1 Mbit/s in packets of
+1470 B). The web's are ours: an icon, a script, a picture."""
+
+PARAMETERS: dict[str, object] = {
+    "upload_streams": 1,
+    "download_streams": 1,
+    "bidir_streams": 1,
+    "hosts": (),
+    "markings": (),
+    "labels": (),
+    "ping_labels": (),
+    "cc_algos": (),
+    "tcp_cong_control": (),
+    "data_directions": (),
+    **{key: default for one in TRAFFIC.values() for key, default in one.parameters.items()},
+}
+"""What some tests have and others do not, with defaults, Flent's where it has them."""
 
 Rule = Callable[[int, int], str]
 """A label of a stream from its place (from 0) and its DSCP."""
@@ -59,15 +91,14 @@ class TestKind:
     `label`: of plain flows. `hosts`: then there is one plain flow per host where `uploads` or `downloads` is not 0.
     `series` and `ping`: names in a Flent file, of a flow's way and label and of a ping. `udp`: the UDP pings as (name,
     DSCP); `udp_per_stream`: one more per plain flow. `idle_after`: whether pings go on for `delay` after the flows.
-    `flood`, `voip`, `http`: the other traffic.
-    `further`: parameters of this test alone.
+    `traffic`: its other traffic, by the names of `TRAFFIC`. `further`: parameters of this test alone.
     """
 
     __test__ = False
 
     description: str
-    uploads: int | str | tuple[Stream, ...] = 0
-    downloads: int | str | tuple[Stream, ...] = 0
+    uploads: int | str | tuple[Bulk, ...] = 0
+    downloads: int | str | tuple[Bulk, ...] = 0
     series: str = "TCP {way}::{label}"
     ping: str = "Ping (ms) {name}"
     udp: tuple[tuple[str, int], ...] = (("udp", BE),)
@@ -75,9 +106,7 @@ class TestKind:
     idle_after: bool = True
     label: Rule = lambda place, dscp: str(place + 1)
     hosts: Hosts | None = None
-    flood: bool = False
-    voip: bool = False
-    http: bool = False
+    traffic: tuple[str, ...] = ()
     further: tuple[str, ...] = ()
 
     @property
@@ -104,14 +133,17 @@ class TestKind:
             names.append("ping_labels")
         if self.uploads or self.downloads:
             names.append("tcp_cong_control")
-        traffic = ((self.flood, ("udp_bandwidth", "udp_pktsize")), (self.voip, ("voip_marking",)),
-                   (self.http, ("http_sizes", "http_interval", "http_workers")))  # fmt: skip
-        return (*names, *(name for has, own in traffic if has for name in own))
+        return (*names, *(key for one in self.traffic for key in TRAFFIC[one].parameters))
+
+    @property
+    def bulk(self) -> bool:
+        """Whether it has flows of its own."""
+        return bool(self.uploads or self.downloads)
 
     @property
     def loaded(self) -> bool:
         """Whether there is something to wait `delay` for; the other traffic alone has the whole time for itself."""
-        return bool(self.uploads or self.downloads or self.flood)
+        return self.bulk or any(TRAFFIC[one].load for one in self.traffic)
 
     def flow_series(self, name: str) -> str:
         """The name of flow "way::label" in a Flent file; a competing flow's is its own."""
@@ -125,38 +157,20 @@ class TestKind:
         return self.ping.format(name=shown)
 
 
-PARAMETERS: dict[str, object] = {
-    "upload_streams": 1,
-    "download_streams": 1,
-    "bidir_streams": 1,
-    "hosts": (),
-    "markings": (),
-    "labels": (),
-    "ping_labels": (),
-    "cc_algos": (),
-    "tcp_cong_control": (),
-    "data_directions": (),
-    "udp_bandwidth": 10**6,
-    "udp_pktsize": 1470,
-    "voip_marking": BE,
-    "http_sizes": (10_000, 100_000, 1_000_000),
-    "http_interval": 0.2,
-    "http_workers": 1,
-}
-"""What some tests have and others do not, with defaults: those of Flent, and for UDP of its iperf (1 Mbit/s in packets
-of 1470 B). The web's are ours: an icon, a script, a picture."""
+WORKERS_MAX = 100
+"""Fetches at a time."""
 
 VOIP_INTERVAL_S, VOIP_BYTES = 0.02, 172
 """G.711 (ITU-T G.711, RFC 3551): 20 ms of 64 kbit/s are 160 B, with 12 B of RTP; Flent's voip sends the same."""
 
-_RRUL = (Stream("BE"), Stream("BK", CS1), Stream("CS5", CS5), Stream("EF", EF))
-_RRUL_BE = (Stream("BE"), Stream("BE2"), Stream("BE3"), Stream("BE4"))
+_RRUL = (Bulk("BE"), Bulk("BK", CS1), Bulk("CS5", CS5), Bulk("EF", EF))
+_RRUL_BE = (Bulk("BE"), Bulk("BE2"), Bulk("BE3"), Bulk("BE4"))
 
 
 def _versus(other: str, cc: str) -> TestKind:
     """Cubic against another congestion control, as best effort and as background."""
     streams = tuple(
-        Stream(f"{name} {mark}", dscp, algorithm)
+        Bulk(f"{name} {mark}", dscp, algorithm)
         for mark, dscp in (("BE", BE), ("CS1", CS1))
         for name, algorithm in (("Cubic", "cubic"), (other, cc))
     )
@@ -218,7 +232,7 @@ TESTS = {
     "tcp_ndown": TestKind("`download_streams` TCP flows from server to client.", downloads="download_streams"),
     "tcp_2up_delay": TestKind(
         "Two TCP flows from client to server; the second starts `delay` later, both stop together.",
-        uploads=(Stream("1", from_start=True), Stream("2")),
+        uploads=(Bulk("1", from_start=True), Bulk("2")),
         series="TCP stream {label}",
         idle_after=False,
     ),
@@ -268,21 +282,25 @@ TESTS = {
     "rtt_fair_var_mixed": _rtt_fair_var(
         "TCP flows as `data_directions` says (u, d or ud for each)", further=("data_directions",)
     ),
-    "udp_flood": TestKind("UDP packets at `udp_bandwidth` from client to server.", flood=True),
-    "voip": TestKind(f"VoIP: {_VOIP}.", voip=True),
-    "voip-1up": TestKind("voip beside one TCP flow from client to server.", uploads=1, series="TCP {way}", voip=True),
+    "udp_flood": TestKind("UDP packets at `udp_bandwidth` from client to server.", traffic=("flood",)),
+    "voip": TestKind(f"VoIP: {_VOIP}.", traffic=("voip",)),
+    "voip-1up": TestKind(
+        "voip beside one TCP flow from client to server.", uploads=1, series="TCP {way}", traffic=("voip",)
+    ),
     "voip-rrul": TestKind(
         "voip beside rrul.",
         uploads=_RRUL,
         downloads=_RRUL,
         series="TCP {way} {label}",
         udp=(("udp EF", EF), ("udp BK", CS1), ("udp BE", BE)),
-        voip=True,
+        traffic=("voip",),
     ),
-    "http": TestKind(f"Web: {_HTTP}.", http=True),
-    "http-1up": TestKind("http beside one TCP flow from client to server.", uploads=1, series="TCP {way}", http=True),
+    "http": TestKind(f"Web: {_HTTP}.", traffic=("http",)),
+    "http-1up": TestKind(
+        "http beside one TCP flow from client to server.", uploads=1, series="TCP {way}", traffic=("http",)
+    ),
     "http-1down": TestKind(
-        "http beside one TCP flow from server to client.", downloads=1, series="TCP {way}", http=True
+        "http beside one TCP flow from server to client.", downloads=1, series="TCP {way}", traffic=("http",)
     ),
     "http-rrul": TestKind(
         "http beside rrul.",
@@ -290,6 +308,6 @@ TESTS = {
         downloads=_RRUL,
         series="TCP {way} {label}",
         udp=(("udp EF", EF), ("udp BK", CS1), ("udp BE", BE)),
-        http=True,
+        traffic=("http",),
     ),
 }

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paths: the devices that packets pass between two nodes, as the routes have it, and what each does to them."""
+
+from collections.abc import Iterator
+
+from hourglass.contract.plan import Hop, Path
+from hourglass.plan.network import Network, Port
+from hourglass.plan.qdiscs import qdisc_of
+from hourglass.scenario import Link, Scenario
+from hourglass.scenario.tc_words import rate_bps, word_after
+from hourglass.scenario.wifi import radio_bps
+
+RATE_WORDS = ("bandwidth", "rate", "maxrate")
+"""What qdiscs of their own rate call it: cake; tbf and netem; fq."""
+
+IMPAIRMENTS = ("jitter", "loss", "corrupt", "duplicate", "reorder")
+"""Keys of a link, each with a value per direction, 0 for none."""
+
+
+class Paths:
+    """The paths of a plan, each worked out when it is first asked for."""
+
+    def __init__(self, scenario: Scenario, network: Network) -> None:
+        self._scenario, self._network = scenario, network
+        self._made: dict[tuple[str, str], Path] = {}
+
+    def between(self, client: str, server: str) -> Path:
+        """The path of two nodes. Raises InputError when no routers join them."""
+        pair = (client, server)
+        if pair not in self._made:
+            there = self._network.way(client, self._network.arrival(client, server))
+            back = self._network.way(server, there[0][0])
+            hops = ([_hop(self._scenario, self._network, *ports) for ports in way] for way in (there, back))
+            self._made[pair] = Path(client=client, server=server, there=next(hops), back=next(hops))
+        return self._made[pair]
+
+    def all(self) -> list[Path]:
+        """Those that were asked for, in that order."""
+        return list(self._made.values())
+
+
+def _hop(scenario: Scenario, network: Network, leaves: Port, enters: Port) -> Hop:
+    testbed = scenario.testbed
+    place = f"{leaves.node}:{leaves.device}"
+    shaper_bps = next((one.rate for one in testbed.shaper if str(one.at) == place), None)
+    netem_ns = next((one.delay for one in testbed.netem if str(one.at) == place), 0)
+    qdisc = qdisc_of(scenario, network, leaves)
+    if leaves.radio:
+        cell = network.cell(leaves)
+        wifi = testbed.wifi[cell]
+        line_bps = min(radio_bps(wifi, wifi.station[port.side - 1]) for port in (leaves, enters) if port.side)
+        delay_ns, impairments, origin = 0, [], f"testbed.wifi.{cell}"
+    else:
+        link = testbed.link[leaves.link]
+        line_bps, delay_ns = link.rate[leaves.side], link.delay[leaves.side]
+        impairments, origin = list(_impairments(link, leaves.side)), f"testbed.link.{leaves.link}"
+    own = (rate_bps(word_after(qdisc, word)) for word in RATE_WORDS)
+    return Hop(
+        node=leaves.node,
+        device=leaves.device,
+        address=str(leaves.address),
+        to_node=enters.node,
+        to_device=enters.device,
+        to_address=str(enters.address),
+        medium="air" if leaves.radio else "cable",
+        line_bps=line_bps,
+        shaper_bps=shaper_bps,
+        rate_bps=min(rate for rate in (line_bps, shaper_bps, *own) if rate),
+        delay_ns=delay_ns + netem_ns,
+        qdisc=qdisc,
+        impairments=impairments,
+        origin=origin,
+    )
+
+
+def _impairments(link: Link, side: int) -> Iterator[str]:
+    """In the scenario's words; the direction away from the side."""
+    shown = link.model_dump(include=set(IMPAIRMENTS))
+    for name in IMPAIRMENTS:
+        if getattr(link, name)[side]:
+            yield f"{name} {shown[name] if isinstance(shown[name], str) else shown[name][side]}"
+    if link.trace and (link.trace.there, link.trace.back)[side]:
+        yield "trace"
+    if link.outage:
+        yield "outage"

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plan's streams: what `scenario/streams.py` and the test's other traffic come to on the testbed.
+
+     0        delay                          delay + length      2 delay + length
+pings  |---------|-------------------------------|-------------------|
+flows            |===============================|
+
+A kind of traffic is a builder here: it is told where the streams begin to count and gives its own.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+
+from hourglass.contract.plan import Datagrams, Fetches, Flow, Ping, Stream
+from hourglass.plan.paths import Paths
+from hourglass.plan.seeds import splitmix64
+from hourglass.scenario import Scenario
+from hourglass.scenario.streams import flows, pings
+from hourglass.scenario.testkinds import BE, TESTS, TRAFFIC, VOIP_BYTES, VOIP_INTERVAL_S, WORKERS_MAX
+from hourglass.scenario.units import NS_PER_S, seconds_ns
+
+FLOW_PORT = 5000
+"""Flow N is on port 5000 + N; those from 8080 on are after the web's."""
+UDP_PING_PORT = 2112
+"""irtt's port; the further UDP pings have the ports after it."""
+FLOOD_PORT = 5001
+"""iperf's."""
+VOIP_PORT = 8999
+"""D-ITG's."""
+HTTP_PORT = 8080
+"""The first client's; the further ones have the ports after it."""
+PING_BYTES = 56
+"""ping's default; the UDP ping is as large."""
+JITTER_PART = 10
+"""A ping is up to a tenth of its interval late: round intervals would always meet periodic states in one phase."""
+REQUEST_BYTES = 300
+"""A GET with a browser's usual headers."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What builders build from, with the moments of the test in ns."""
+
+    scenario: Scenario
+    paths: Paths
+
+    @property
+    def load_ns(self) -> int:
+        """When the load begins."""
+        return seconds_ns(self.scenario.test.delay)
+
+    @property
+    def stop_ns(self) -> int:
+        """When the load ends."""
+        return self.load_ns + seconds_ns(self.scenario.test.length)
+
+    @property
+    def end_ns(self) -> int:
+        """When the test is over."""
+        return self.stop_ns + (self.load_ns if TESTS[self.scenario.test.name].idle_after else 0)
+
+    def ends(self, server: str, client: str | None = None) -> dict[str, str]:
+        """Who talks to whom; the client is the test's unless said otherwise."""
+        client = client or self.scenario.test.client
+        address = self.paths.between(client, server).there[-1].to_address.split("/")[0]
+        return {"client": client, "server": server, "address": address}
+
+
+Builder = Callable[[Setting, int], list[Stream]]
+
+
+def streams(setting: Setting) -> list[Stream]:
+    """Flows, pings, then the other traffic in the order of `TRAFFIC`; the id is the place."""
+    wanted = TESTS[setting.scenario.test.name].traffic
+    made: list[Stream] = []
+    for builder in (_flows, _pings, *(BUILDERS[name] for name in TRAFFIC if name in wanted)):
+        made += builder(setting, len(made))
+    return made
+
+
+def _flows(setting: Setting, first: int) -> list[Stream]:
+    scenario = setting.scenario
+    return [
+        Flow(
+            kind="flow",
+            id=first + place,
+            name=one.name,
+            **setting.ends(one.server, one.client),
+            sender=one.sender,
+            port=_flow_port(place),
+            cc=one.cc or scenario.stack.of(one.sender).cc,
+            dscp=one.dscp,
+            start_ns=(0 if one.from_start else setting.load_ns) + seconds_ns(one.late_s),
+            stop_ns=setting.stop_ns,
+            backend=scenario.flow.backend,
+        )
+        for place, one in enumerate(flows(scenario.test))
+    ]
+
+
+def _flow_port(place: int) -> int:
+    port = FLOW_PORT + place
+    return port if port < HTTP_PORT else port + WORKERS_MAX
+
+
+def _pings(setting: Setting, first: int) -> list[Stream]:
+    """From the first to the last moment. An ICMP ping's port is its identifier: its place among the pings."""
+    test = setting.scenario.test
+    interval_ns = {"icmp": seconds_ns(test.ping_interval), "udp": seconds_ns(test.udp_interval)}
+    udp_ports = count(UDP_PING_PORT)
+    return [
+        Ping(
+            kind="ping",
+            id=first + place,
+            name=one.name,
+            protocol=one.protocol,
+            **setting.ends(one.server),
+            port=next(udp_ports) if one.protocol == "udp" else place,
+            dscp=one.dscp,
+            payload_bytes=PING_BYTES,
+            start_ns=0,
+            stop_ns=setting.end_ns,
+            interval_ns=interval_ns[one.protocol],
+            jitter_ns=interval_ns[one.protocol] // JITTER_PART,
+            jitter_seed=splitmix64(setting.scenario.seed) ^ place << 32,
+        )
+        for place, one in enumerate(pings(test))
+    ]
+
+
+def _flood(setting: Setting, first: int) -> list[Stream]:
+    """UDP at a rate, during the load."""
+    test = setting.scenario.test
+    assert test.udp_bandwidth is not None
+    assert test.udp_pktsize is not None
+    return [
+        Datagrams(
+            kind="datagrams",
+            id=first,
+            name="udp upload",
+            **setting.ends(test.server),
+            port=FLOOD_PORT,
+            dscp=BE,
+            payload_bytes=test.udp_pktsize,
+            start_ns=setting.load_ns,
+            stop_ns=setting.stop_ns,
+            interval_ns=max(1, round(test.udp_pktsize * 8 * NS_PER_S / test.udp_bandwidth)),
+        )
+    ]
+
+
+def _voip(setting: Setting, first: int) -> list[Stream]:
+    """A telephone, from the first to the last moment."""
+    test = setting.scenario.test
+    return [
+        Datagrams(
+            kind="datagrams",
+            id=first,
+            name="voip",
+            **setting.ends(test.server),
+            port=VOIP_PORT,
+            dscp=test.voip_marking or BE,
+            payload_bytes=VOIP_BYTES,
+            start_ns=0,
+            stop_ns=setting.end_ns,
+            interval_ns=seconds_ns(VOIP_INTERVAL_S),
+        )
+    ]
+
+
+def _http(setting: Setting, first: int) -> list[Stream]:
+    """The clients of the web, from the first to the last moment."""
+    test = setting.scenario.test
+    assert test.http_workers is not None
+    assert test.http_interval is not None
+    return [
+        Fetches(
+            kind="fetches",
+            id=first + number,
+            name="http" if test.http_workers == 1 else f"http {number + 1}",
+            **setting.ends(test.server),
+            port=HTTP_PORT + number,
+            cc=setting.scenario.stack.of(test.server).cc,
+            dscp=BE,
+            request_bytes=REQUEST_BYTES,
+            sizes=list(test.http_sizes or ()),
+            start_ns=0,
+            stop_ns=setting.end_ns,
+            interval_ns=seconds_ns(test.http_interval),
+        )
+        for number in range(test.http_workers)
+    ]
+
+
+BUILDERS: dict[str, Builder] = {"flood": _flood, "voip": _voip, "http": _http}
