@@ -34,7 +34,7 @@ class FakeEngine:
         test = SimpleNamespace(name="tcp_nup", length=recipe.length, delay=recipe.delay, step=recipe.step)
         return FakeScenario(name=source, kernel=kernel or "6.1", seed=seed or 1, test=test)
 
-    def plan(self, scenario: Any) -> Any:
+    def plan(self, scenario: Any, able: Any) -> Any:
         return SimpleNamespace(to_json=lambda: json.dumps(synthetic.plan(self.recipe)).encode())
 
     def kernel(self, name: str, progress: Any = None) -> Any:
