@@ -8,7 +8,6 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 
-KERNELS := 5.10 6.1 6.12
 BIN := .venv/bin
 HOURGLASS := $(BIN)/hourglass
 SYSTEM_PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3; do \
@@ -17,7 +16,6 @@ SYSTEM_PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3; do \
 .PHONY: run test check bench tools setup packages agent kernels clean
 
 run: setup
-	@$(HOURGLASS) kernel build 6.1
 	$(HOURGLASS) run L100M --set stack.tsq=off --out runs/L100M-notsq
 	$(HOURGLASS) run L100M --out runs/L100M-tsq
 	$(HOURGLASS) compare runs/L100M-notsq runs/L100M-tsq --out runs/L100M.png
@@ -37,7 +35,7 @@ tools: setup
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null
 
 kernels: setup
-	@for version in $(KERNELS); do $(HOURGLASS) kernel build $$version; done
+	@$(HOURGLASS) kernel build all
 
 setup: agent
 	@$(BIN)/python -m compileall -q src  # what an environment that forbids writing bytecode would compile at each start
@@ -54,12 +52,12 @@ packages: .venv/installed
 .venv/installed: pyproject.toml
 	@if [ -z "$(SYSTEM_PYTHON)" ]; then echo "Python 3.11 or newer is needed: apt-get install -y python3 python3-venv" >&2; exit 3; fi
 	@if [ ! -x $(BIN)/python ]; then $(SYSTEM_PYTHON) -m venv .venv || \
-		{ echo "mend it with: apt-get install -y python3-venv" >&2; exit 3; }; fi
+		{ echo "to fix: apt-get install -y python3-venv" >&2; exit 3; }; fi
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
 agent: packages
-	@cd agent && cargo build --release --locked --quiet
+	@$(BIN)/python -m hourglass.engine.agent
 
 check: setup
 	$(BIN)/ruff check

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hourglass import scenario
+from hourglass.contract.kernels import KERNELS
 from hourglass.scenario import Scenario
 
 
@@ -79,7 +80,7 @@ CASES = [
     loaded("bbr", "1gbit", (2, 5), 250),
     loaded("cubic", "100mbit", (2, 8), flows=64),
     loaded("cubic", "100mbit", (4, 10), flows=1000),
-    *(Case(f"L100M, {kernel}", "L100M", ("test.delay=0.2",), kernel, 2, 22) for kernel in ("5.10", "6.1", "6.12")),
+    *(Case(f"L100M, {kernel}", "L100M", ("test.delay=0.2",), kernel, 2, 22) for kernel in KERNELS),
     Case("wifi-ath9k", "wifi-ath9k", ("test.delay=0.2",), "6.1", 2, 12, ns3=(AIR, "4"), target_ms=100),
     Case("wifi-ath9k-htc", "wifi-ath9k-htc", ("test.delay=0.2",), "6.1", 2, 12, target_ms=100),
 ]

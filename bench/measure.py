@@ -16,9 +16,10 @@ from pathlib import Path
 import hourglass.plan as plans
 from bench import peers
 from bench.cases import CASES, FRAMES, NATIVE, START, WHOLE, Case
-from hourglass.engine import native, virtual
 from hourglass.engine.kernel import store
-from hourglass.runner import CAPABILITIES
+from hourglass.engine.native import Native
+from hourglass.engine.virtual import Virtual
+from hourglass.errors import MissingError
 from hourglass.scenario import Scenario
 
 KERNELS = sorted({case.kernel for case in CASES})
@@ -103,10 +104,10 @@ def segments_s() -> dict[str, float]:
     """CPU seconds per data segment delivered, of the seconds between the case's lengths: by the guest; where permitted
     by this machine's kernel, packet by packet and with what TCP hands down left whole."""
     found = {"guest": slope(lambda length_s: guest_cpu_s(NATIVE.scenario(length_s)))}
-    if not native.permitted():
-        packets = replace(NATIVE, settings=(*NATIVE.settings, *FRAMES))
-        found["native"] = slope(lambda length_s: peers.native_cpu_s(packets.scenario(length_s)))
-        found["native_whole"] = slope(lambda length_s: peers.native_cpu_s(NATIVE.scenario(length_s)))
+    with contextlib.suppress(MissingError):
+        machine, packets = Native.ready(), replace(NATIVE, settings=(*NATIVE.settings, *FRAMES))
+        found["native"] = slope(lambda length_s: peers.native_cpu_s(machine, packets.scenario(length_s)))
+        found["native_whole"] = slope(lambda length_s: peers.native_cpu_s(machine, NATIVE.scenario(length_s)))
     return found
 
 
@@ -118,10 +119,10 @@ def slope(cost: Callable[[float], tuple[float, int]]) -> float:
 
 def guest_cpu_s(scenario: Scenario) -> tuple[float, int]:
     """CPU seconds of a guest, and the data segments that it delivered."""
-    plan, kernel = plans.build(scenario, CAPABILITIES).to_json(), store.ensure(scenario.kernel)
+    plan, guest = plans.build(scenario, Virtual.capabilities), Virtual(store.ensure(scenario.kernel))
     before = os.times()
     with tempfile.TemporaryDirectory() as directory:
-        virtual.run(plan, kernel, Path(directory), seed=scenario.seed)
+        guest.run(plan, Path(directory))
         after = os.times()
         spent = after.children_user - before.children_user + after.children_system - before.children_system
         return spent, peers.segments(Path(directory))
@@ -135,10 +136,9 @@ def run(scenario: Scenario) -> tuple[float, float]:
         nonlocal peak_kib
         peak_kib = max([peak_kib, *(resident_kib(child) for child in children())])
 
-    plan = plans.build(scenario, CAPABILITIES).to_json()
+    plan, guest = plans.build(scenario, Virtual.capabilities), Virtual(store.ensure(scenario.kernel))
     with tempfile.TemporaryDirectory() as directory:
-        kernel = store.ensure(scenario.kernel)
-        outcome = virtual.run(plan, kernel, Path(directory), seed=scenario.seed, progress=look)
+        outcome = guest.run(plan, Path(directory), progress=look)
     return outcome.wall_s, peak_kib / 1024
 
 

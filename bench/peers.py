@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Those we are held against, run here and now beside our own runs: ns-3's wheel, and this machine's own kernel."""
 
-import fcntl
 import os
 import subprocess
 import sys
@@ -12,8 +11,9 @@ from pathlib import Path
 import polars as pl
 
 import hourglass.plan as plans
-from hourglass.contract.capabilities import Capabilities
-from hourglass.engine import native, paths
+from hourglass import locks
+from hourglass.engine import paths
+from hourglass.engine.native import Native
 from hourglass.results.files import RECORDS_FILE
 from hourglass.results.records import Tables
 from hourglass.scenario import Scenario
@@ -21,17 +21,13 @@ from hourglass.scenario import Scenario
 NS3 = "ns3==3.44.post0"
 """A build without the compiler's full optimisation; one from source takes about 1/1.8 of its time."""
 
-VETH = Capabilities(nic="veth", own_kernel=False, virtual_time=False, radios=False, captures=False, layers=False)
-
 PROGRAMS = Path(__file__).parent
 
 
 def ns3_python() -> Path:
     """The interpreter of an environment that has ns-3; made on first use. Raises `subprocess.CalledProcessError`."""
     place = paths.cache() / "tools" / NS3
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with (place.parent / f"{NS3}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locks.held(place.parent / f"{NS3}.lock"):
         done = place / "installed"
         if not done.exists():
             subprocess.run([sys.executable, "-m", "venv", place], check=True)
@@ -55,17 +51,17 @@ def busy_s() -> float:
     return (sum(ticks) - idle - iowait) / os.sysconf("SC_CLK_TCK")
 
 
-def native_cpu_s(scenario: Scenario) -> tuple[float, int]:
+def native_cpu_s(machine: Native, scenario: Scenario) -> tuple[float, int]:
     """The same traffic in namespaces of this machine's kernel: CPU seconds beyond what the machine does anyway, and the
     data segments delivered."""
-    plan = plans.build(scenario, VETH)
+    plan = plans.build(scenario, machine.capabilities)
     rest_s = 3.0
     before = busy_s()
     time.sleep(rest_s)
     background = (busy_s() - before) / rest_s
     with tempfile.TemporaryDirectory() as directory:
         begun, before = time.monotonic(), busy_s()
-        native.run(plan.to_json(), Path(directory))
+        machine.run(plan, Path(directory))
         spent = busy_s() - before - background * (time.monotonic() - begun)
         return spent, segments(Path(directory))
 

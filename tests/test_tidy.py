@@ -21,6 +21,7 @@ NO_LICENCE_LINE = {".lock", ".png", ".svg", ".txt", ".json", ""}
 MOST_LINES = 500
 
 FORBIDDEN = {
+    "contract": {"scenario", "plan", "engine", "results", "flent", "plots", "report", "cli", "runner", "campaign"},
     "scenario": {"plan", "engine", "results", "flent", "plots", "report", "cli", "runner", "campaign", "papers"},
     "plan": {"engine", "results", "flent", "plots", "report", "cli", "runner", "campaign", "papers"},
     "engine": {"scenario", "plan", "results", "flent", "plots", "report", "cli", "runner", "campaign", "papers"},

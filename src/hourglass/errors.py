@@ -21,11 +21,11 @@ class InputError(HourglassError):
 
 
 class MissingError(HourglassError):
-    """The machine lacks something: says what, and the command that mends it. Exit status 3."""
+    """The machine lacks something: says what, and the command that installs or permits it. Exit status 3."""
 
     def __init__(self, what: str, remedy: str) -> None:
         self.what, self.remedy = what, remedy
-        super().__init__(f"{what}; mend it with: {remedy}")
+        super().__init__(f"{what}; to fix: {remedy}")
 
 
 class GuestError(HourglassError):

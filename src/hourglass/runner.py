@@ -4,19 +4,17 @@
 import contextlib
 import hashlib
 import json
-from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import hourglass.plan as plans
 from hourglass import load
-from hourglass.contract.capabilities import Capabilities
-from hourglass.engine import virtual
-from hourglass.engine.kernel import store as kernels
+from hourglass.engine import engines
+from hourglass.engine.base import Preload
 from hourglass.errors import GuestError, HourglassError
 from hourglass.results.directory import Workshop, readable_errors, workshop
-from hourglass.results.files import PLAN_FILE, RUN_FILE, SCENARIO_FILE, SUMMARY_FILE
+from hourglass.results.files import RUN_FILE, SCENARIO_FILE, SUMMARY_FILE
 from hourglass.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
 RUNS = Path("runs")
 """Where runs go that are given no place, below the current directory."""
 
-ENGINE = "virtual"
-CAPABILITIES = Capabilities(nic="wire", own_kernel=True, virtual_time=True, radios=True, captures=True, layers=True)
 READER = "hourglass.results.run"
 
 SCHEMA = 1
@@ -56,40 +52,41 @@ class Silent:
 def run(
     scenario: Scenario,
     out: Path | None = None,
+    *,
+    engine: str = engines.DEFAULT,
     progress: Progress | None = None,
-    meanwhile: Sequence[str] = (),
+    preload: Preload | None = None,
 ) -> "Run":
-    """Runs the scenario; the run directory is `out`, or `runs/<name>-<hash of scenario and kernel>`.
+    """Runs the scenario; the run directory is `out`, or `runs/<name>-<hash of scenario and engine>`.
 
-    The kernel is built first if it is not there. An older complete run at the same place is replaced when the new one
-    is complete. Raises `InputError` for what the user can mend, `GuestError` when the guest failed (its log is then
-    under `<out>.failed`), `MissingError` when the machine lacks something. `meanwhile`: modules the caller will need
-    when the run is made, loaded while the guest runs, which takes a while.
+    `engine`: one of `engine.engines.ENGINES`. A guest's kernel is built first if it is not there. An older complete run
+    at the same place is replaced when the new one is complete. Raises `InputError` for what the user can change,
+    `GuestError` when the guest failed (its log is then under `<out>.failed`), `MissingError` when the machine lacks
+    something. `preload` loads what the caller will need when the run is made: it is called in a thread while the plan
+    is at work.
     """
     progress = progress or Silent()
-    plan = plans.build(scenario, CAPABILITIES)
-    kernel = kernels.ensure(scenario.kernel, progress=progress.kernel)
+    kind = engines.chosen(engine)
+    plan = plans.build(scenario, kind.capabilities)
+    ready = kind.ready(scenario.kernel, progress.kernel)
     described = scenario.to_json()
-    place = out or default_place(scenario.name, described, kernel.key)
+    place = out or default_place(scenario.name, described, ready.identity(bool(plan.radios)))
+
+    def load_further() -> None:
+        import_module(READER)
+        if preload is not None:
+            preload()
+
     with workshop(place) as shop:
-        plan_json = plan.to_json()
         (shop.path / SCENARIO_FILE).write_bytes(described)
-        (shop.path / PLAN_FILE).write_bytes(plan_json)
         info = {
             "schema": SCHEMA,
-            "engine": ENGINE,
-            "kernel": {"name": kernel.name, "release": kernel.release, "key": kernel.key},
+            "engine": ready.name,
+            "kernel": {"name": ready.kernel.name, "release": ready.kernel.release, "key": ready.kernel.key},
             "seed": scenario.seed,
         }
         try:
-            outcome = virtual.run(
-                plan_json,
-                kernel,
-                shop.path,
-                seed=scenario.seed,
-                progress=progress.time,
-                meanwhile=lambda: [import_module(name) for name in (READER, *meanwhile)],
-            )
+            outcome = ready.run(plan, shop.path, progress=progress.time, preload=load_further)
             from hourglass.results.summary import code
 
             info |= {"virtual_s": outcome.virtual_s, "wall_s": outcome.wall_s, "digest": outcome.digest}
@@ -106,9 +103,9 @@ def run(
     return made
 
 
-def default_place(name: str, scenario_json: bytes, kernel_key: str) -> Path:
-    """`runs/<name>-<first 10 hex of sha256>`: the same scenario on the same kernel always goes to the same place."""
-    return RUNS / f"{name}-{hashlib.sha256(scenario_json + kernel_key.encode()).hexdigest()[:10]}"
+def default_place(name: str, scenario_json: bytes, identity: str) -> Path:
+    """`runs/<name>-<first 10 hex of sha256>`: what gives the same records always goes to the same place."""
+    return RUNS / f"{name}-{hashlib.sha256(scenario_json + identity.encode()).hexdigest()[:10]}"
 
 
 def _reason(error: BaseException) -> str:

@@ -7,10 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from results import synthetic
+
+from hourglass.engine import engines
+from hourglass.engine.base import Kernel, Outcome
+from hourglass.engine.virtual import Virtual
 
 
 class FakeScenario(SimpleNamespace):
@@ -23,11 +27,14 @@ class FakeScenario(SimpleNamespace):
 
 @dataclass
 class FakeEngine:
-    """Stands in for planning, kernels and the guest. `fail` is called in the run directory when set."""
+    """Stands in for planning and the guest. `fail` is called in the run directory when set."""
 
     recipe: synthetic.Recipe = field(default_factory=synthetic.Recipe)
     fail: Callable[[Path], None] | None = None
     runs: int = 0
+    name: ClassVar = "virtual"
+    capabilities: ClassVar = Virtual.capabilities
+    kernel: ClassVar = Kernel("6.1", "6.1.192", "0123456789abcdef")
 
     def scenario(self, source: str = "synthetic", settings: Any = (), *, seed: Any = None, kernel: Any = None) -> Any:
         recipe = self.recipe
@@ -35,20 +42,21 @@ class FakeEngine:
         return FakeScenario(name=source, kernel=kernel or "6.1", seed=seed or 1, test=test)
 
     def plan(self, scenario: Any, able: Any) -> Any:
-        return SimpleNamespace(to_json=lambda: json.dumps(synthetic.plan(self.recipe)).encode())
+        return SimpleNamespace(to_json=lambda: json.dumps(synthetic.plan(self.recipe)).encode(), radios=[])
 
-    def kernel(self, name: str, progress: Any = None) -> Any:
-        return SimpleNamespace(name=name, release="6.1.192", key="0123456789abcdef", linux=Path("linux"), hz=1000)
+    def identity(self, radios: bool) -> str:
+        return "0123456789abcdef"
 
-    def run(self, plan_json: bytes, kernel: Any, directory: Path, **options: Any) -> Any:
+    def run(self, plan: Any, place: Path, **options: Any) -> Outcome:
         self.runs += 1
-        (directory / "console.log").write_text("booted\n")
+        (place / "plan.json").write_bytes(plan.to_json())
+        (place / "console.log").write_text("booted\n")
         if self.fail is not None:
-            self.fail(directory)
+            self.fail(place)
         pieces = [(t["table"], t["rows"]) for t in synthetic.tables(self.recipe)]
-        synthetic.write_records(directory / "records.arrows", pieces)
-        digest = hashlib.sha256((directory / "records.arrows").read_bytes()).hexdigest()
-        return SimpleNamespace(wall_s=1.25, virtual_s=14.0, release="6.1.192", warnings=[], digest=digest)
+        synthetic.write_records(place / "records.arrows", pieces)
+        digest = hashlib.sha256((place / "records.arrows").read_bytes()).hexdigest()
+        return Outcome(wall_s=1.25, virtual_s=14.0, digest=digest)
 
 
 @pytest.fixture
@@ -58,6 +66,5 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     fake = FakeEngine()
     monkeypatch.setattr(scenario, "load", fake.scenario)
     monkeypatch.setattr(runner.plans, "build", fake.plan)
-    monkeypatch.setattr(runner.kernels, "ensure", fake.kernel)
-    monkeypatch.setattr(runner.virtual, "run", fake.run)
+    monkeypatch.setitem(engines.ENGINES, "virtual", engines.Kind(Virtual.capabilities, lambda *_: fake))
     return fake

@@ -67,7 +67,7 @@ def test_run_json_is_all_that_is_on_stdout(engine, call, tmp_path):
     ("error", "status", "words"),
     [
         (GuestError("the kernel panicked"), 3, "the kernel panicked"),
-        (MissingError("no compiler", "apt install gcc"), 3, "mend it with: apt install gcc"),
+        (MissingError("no compiler", "apt install gcc"), 3, "to fix: apt install gcc"),
         (KeyboardInterrupt(), 130, "interrupted"),
         (ZeroDivisionError("oops"), 70, "internal error: ZeroDivisionError: oops"),
         (OSError(28, "No space left on device"), 3, "No space left"),

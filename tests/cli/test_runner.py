@@ -65,13 +65,13 @@ def test_records_that_cannot_be_read_make_a_failed_run(engine, tmp_path):
     engine.recipe.probes = []
     whole = engine.run
 
-    def cut(*arguments, **options):
-        outcome = whole(*arguments, **options)
-        path = arguments[2] / "records.arrows"
+    def cut(plan, place, **options):
+        outcome = whole(plan, place, **options)
+        path = place / "records.arrows"
         path.write_bytes(path.read_bytes()[:-100])
         return outcome
 
-    hourglass.runner.virtual.run = cut
+    engine.run = cut
     with pytest.raises(HourglassError, match="cut off"):
         hourglass.run(engine.scenario(), tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["out.failed"]

@@ -9,9 +9,10 @@ from cli.golden import WIDTH
 from hourglass import scenario
 from hourglass.cli.errors import guarded
 from hourglass.cli.show import lines_of
+from hourglass.contract.kernels import KERNELS
 from hourglass.contract.plan import BatchStep, EthtoolStep, ReachStep, WriteStep
+from hourglass.engine.virtual import Virtual
 from hourglass.plan import build
-from hourglass.runner import CAPABILITIES
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def call(capsys, monkeypatch, tmp_path):
 def test_list_has_every_declared_name(call):
     status, out, _ = call("list")
     declared = [name for name, _ in (*scenario.builtin(), *scenario.presets())]
-    declared += [*scenario.TESTS, *scenario.CONGESTION_CONTROLS, *scenario.QDISCS, "5.10", "6.1", "6.12"]
+    declared += [*scenario.TESTS, *scenario.CONGESTION_CONTROLS, *scenario.QDISCS, *KERNELS]
     assert status == 0
     assert [name for name in declared if name not in out.replace(",", "").split()] == []
     assert max(map(len, out.splitlines())) <= WIDTH
@@ -79,7 +80,7 @@ def test_every_step_is_a_line_behind_its_node():
         ReachStep(do="reach", node="client", address="10.0.1.2", timeout_ns=10**9, origin=None),
     ]
     short = scenario.load("L100M", ["test.name=voip-1up", "test.length=10", "test.delay=2"])
-    plan = build(short, CAPABILITIES)
+    plan = build(short, Virtual.capabilities)
     assert lines_of(plan.model_copy(update={"setup": setup})) == [
         "client: ip link add eth0 type wire",
         "client: ip link set eth0 up",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hourglass.engine import paths
+from hourglass import resources
 from hourglass.engine.kernel import hooks
 from hourglass.errors import InputError
 
@@ -174,4 +174,4 @@ def test_a_hook_left_out_is_an_existing_one(tree: Path, kernel: Path) -> None:
 
 
 def test_the_repository_s_own_hooks_are_well_formed() -> None:
-    assert {hook.name for hook in hooks.load(paths.KERNEL / "hooks")} >= {"tsq", "determinism", "drivers"}
+    assert {hook.name for hook in hooks.load(resources.KERNEL / "hooks")} >= {"tsq", "determinism", "drivers"}

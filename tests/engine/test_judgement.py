@@ -11,6 +11,8 @@ from hourglass.engine.console import Console
 from hourglass.engine.kernel.built import BuiltKernel
 from hourglass.errors import GuestError, HourglassError, InputError, MissingError
 
+from .plans import small_plan
+
 
 def after(text: str) -> Console:
     """A console on which a text was printed."""
@@ -64,5 +66,5 @@ def test_a_full_disk_is_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(root, "image", full)
     kernel = BuiltKernel("n", "r", "k", tmp_path, tmp_path, 1000)
     with pytest.raises(HourglassError, match="no space left on the disk"):
-        virtual.run(b'{"end_ns": 1, "setup": []}', kernel, tmp_path, seed=1)
+        virtual.Virtual(kernel).run(small_plan(), tmp_path)
     assert not (tmp_path / virtual.PRIVATE).exists()

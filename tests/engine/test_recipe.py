@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hourglass.engine import paths
+from hourglass import resources
 from hourglass.engine.kernel import config
 from hourglass.engine.kernel.recipe import Recipe
 from hourglass.errors import InputError
@@ -25,7 +25,7 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     (tmp_path / "tests").mkdir()
-    monkeypatch.setattr(paths, "KERNEL", tmp_path)
+    monkeypatch.setattr(resources, "KERNEL", tmp_path)
     return tmp_path
 
 

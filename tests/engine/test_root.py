@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hourglass.engine import loader_cache, root
+from hourglass.engine import loader_cache, paths, root
 
 HEADER = struct.Struct("<20sIIB3xI12x")
 ENTRY = struct.Struct("<iIIIQ")
@@ -96,7 +96,7 @@ def test_what_is_left_behind_in_etc_stays_outside(tmp_path: Path, monkeypatch: p
 
 def test_the_key_follows_the_content_alone(tmp_path: Path) -> None:
     environment = {"HOME": str(tmp_path), "PYTHONHASHSEED": "7", "LC_ALL": "C", "TZ": "Asia/Tokyo", "LD_BIND_NOW": "1"}
-    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+    environment |= {"PYTHONPATH": os.pathsep.join(sys.path), "HOURGLASS_CACHE": str(paths.cache())}
     told = subprocess.run(
         [sys.executable, "-c", KEY], cwd=tmp_path, env=environment, text=True, capture_output=True, check=True
     )

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from hourglass.engine import paths, virtual
+from hourglass import resources
+from hourglass.contract.plan import Plan
 from hourglass.engine.kernel import tune
 from hourglass.engine.kernel.built import BuiltKernel
+from hourglass.engine.virtual import Virtual
 from hourglass.errors import GuestError
 
 KERNEL = BuiltKernel("6.1", "6.1.0", "key", Path("linux"), Path("config"), 1000)
@@ -24,8 +26,8 @@ class Tree:
         flags = [word.removeprefix("HOURGLASS_FLAGS=") for word in words if word.startswith("HOURGLASS_FLAGS=")]
         self.done += flags or ["plain"]
 
-    def run(self, plan: bytes, kernel: BuiltKernel, directory: Path, *, seed: int) -> None:
-        assert kernel.linux == self.work / "linux"
+    def run(self, guest: Virtual, plan: Plan, directory: Path) -> None:
+        assert guest.kernel.linux == self.work / "linux"
         self.done.append("run")
         (self.work / "dev.gcda").touch()
 
@@ -38,7 +40,7 @@ class Tree:
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
     made = Tree(tmp_path)
-    monkeypatch.setattr(virtual, "run", made.run)
+    monkeypatch.setattr(Virtual, "run", lambda *given: made.run(*given))
     return made
 
 
@@ -61,14 +63,14 @@ def test_a_kernel_that_fails_its_training_is_made_plain(tree: Tree, monkeypatch:
         raise GuestError("the guest kernel panicked", tree.work, [])
 
     with monkeypatch.context() as patch:
-        patch.setattr(virtual, "run", fail)
+        patch.setattr(Virtual, "run", fail)
         assert tree.tune() == [tune.COUNT, "plain"]
     assert "panicked" in tree.untuned
     assert tree.tune() == [tune.COUNT, *RUNS, tune.USE]
 
 
 def test_runs_that_count_nothing_are_noticed(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(virtual, "run", lambda *_, **__: None)
+    monkeypatch.setattr(Virtual, "run", lambda *_, **__: None)
     assert tree.tune() == [tune.COUNT, "plain"]
     assert "no counts" in tree.untuned
 
@@ -85,4 +87,4 @@ def test_the_drivers_of_the_list_exist() -> None:
     for name in tune.further("")[0].removeprefix("HOURGLASS_TUNED=").split():
         if name.startswith(folder):
             pattern = name.removeprefix(folder).replace("%", "*").replace(".o", ".c")
-            assert list((paths.KERNEL / "drivers").glob(pattern)), name
+            assert list((resources.KERNEL / "drivers").glob(pattern)), name

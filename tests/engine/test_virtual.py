@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from hourglass.engine import virtual
+from hourglass.engine.follow import Limits
 from hourglass.engine.kernel.built import BuiltKernel
+from hourglass.engine.virtual import Virtual
 from hourglass.errors import GuestError, InputError
 
 from .plans import small_plan, tc
@@ -23,10 +25,11 @@ LONG_S = 100_000.0
 CHILD = """
 import sys
 from pathlib import Path
-from hourglass.engine import virtual
+from hourglass.contract.plan import Plan
 from hourglass.engine.kernel.store import find
+from hourglass.engine.virtual import Virtual
 directory = Path(sys.argv[1])
-virtual.run((directory / "wanted.json").read_bytes(), find("6.1"), directory, seed=1)
+Virtual(find("6.1")).run(Plan.model_validate_json((directory / "wanted.json").read_bytes()), directory)
 """
 
 
@@ -60,7 +63,7 @@ def gone(directory: Path, within_s: float = 5.0) -> bool:
 
 def started(directory: Path) -> subprocess.Popen[bytes]:
     """Another Python that runs a long plan there, once its guest is at work."""
-    (directory / "wanted.json").write_bytes(small_plan(LONG_S))
+    (directory / "wanted.json").write_bytes(small_plan(LONG_S).to_json())
     child = subprocess.Popen([sys.executable, "-c", CHILD, str(directory)], stderr=subprocess.PIPE)
     records = directory / "records.arrows"
     end = time.monotonic() + 30
@@ -76,8 +79,8 @@ def test_equal_inputs_give_equal_records_and_the_seed_matters(guest_kernel: Buil
     for number, seed in enumerate((1, 1, 2)):
         directory = tmp_path / f"run {number}"
         directory.mkdir()
-        outcome = virtual.run(small_plan(), guest_kernel, directory, seed=seed)
-        assert (outcome.virtual_s, outcome.release, outcome.warnings) == (1.0, guest_kernel.release, [])
+        outcome = Virtual(guest_kernel).run(small_plan(seed=seed), directory)
+        assert (outcome.virtual_s, outcome.warnings) == (1.0, [])
         assert sorted(path.name for path in directory.iterdir()) == ["console.log", "plan.json", "records.arrows"]
         digests.append(outcome.digest)
     assert digests[0] == digests[1]
@@ -86,21 +89,21 @@ def test_equal_inputs_give_equal_records_and_the_seed_matters(guest_kernel: Buil
 
 def test_progress_reaches_the_end(guest_kernel: BuiltKernel, place: Path) -> None:
     heard: list[tuple[float, float]] = []
-    virtual.run(small_plan(3.0), guest_kernel, place, seed=1, progress=lambda *step: heard.append(step))
+    Virtual(guest_kernel).run(small_plan(3.0), place, progress=lambda *step: heard.append(step))
     assert [step for step, _ in heard] == sorted(step for step, _ in heard)
     assert heard[-1] == (3.0, 3.0)
 
 
 def test_a_line_of_the_user_s_that_fails_is_blamed_in_the_tool_s_words(guest_kernel: BuiltKernel, place: Path) -> None:
     with pytest.raises(InputError, match="unknown") as raised:
-        virtual.run(small_plan(setup=[tc("qdisc add dev lo root nonsense")]), guest_kernel, place, seed=1)
+        Virtual(guest_kernel).run(small_plan(setup=[tc("qdisc add dev lo root nonsense")]), place)
     assert raised.value.key == "stack.qdisc"
     assert raised.value.value == "qdisc add dev lo root nonsense"
 
 
 def test_a_line_of_ours_that_fails_is_the_guest_s_error(guest_kernel: BuiltKernel, place: Path) -> None:
     with pytest.raises(GuestError, match="nonsense") as raised:
-        virtual.run(small_plan(setup=[tc("qdisc add dev lo root nonsense", None)]), guest_kernel, place, seed=1)
+        Virtual(guest_kernel).run(small_plan(setup=[tc("qdisc add dev lo root nonsense", None)]), place)
     assert raised.value.log == place / "console.log"
 
 
@@ -112,7 +115,7 @@ def test_a_guest_that_takes_too_long_is_stopped(
 ) -> None:
     plan = small_plan(LONG_S)
     with pytest.raises(GuestError, match=words):
-        virtual.run(plan, guest_kernel, place, seed=1, silence_s=silence_s, wall_limit_s=wall_limit_s)
+        Virtual(guest_kernel, Limits(silence_s, wall_limit_s)).run(plan, place)
     assert gone(place)
 
 

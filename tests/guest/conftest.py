@@ -11,10 +11,9 @@ import polars as pl
 import pytest
 
 from hourglass import runner, scenario
+from hourglass.contract.kernels import KERNELS
 from hourglass.results.probe import COLUMNS
 from hourglass.results.run import Run
-
-KERNELS = ("5.10", "6.1", "6.12")
 
 Simulate = Callable[..., Run]
 

@@ -247,7 +247,7 @@ def test_the_guest_cannot_leave_the_run_directory(tmp_path: Path) -> None:
     for path in ("/out/../victim", f"/out/..{victim}", str(victim), "/out/link"):
         step = {"do": "write", "node": None, "path": path, "value": "yours", "origin": None}
         with pytest.raises(GuestError, match="No such file"):
-            virtual.run(small_plan(setup=[step]), kernel, tmp_path / "run", seed=1)
+            virtual.Virtual(kernel).run(small_plan(setup=[step]), tmp_path / "run")
     assert victim.read_text() == "mine"
 
 
@@ -291,6 +291,7 @@ def test_who_is_not_root_gets_the_same_run(tmp_path: Path) -> None:
         here.mkdir()
         shutil.copy(paths.cache() / "kernels" / "names" / KERNEL, cache / "kernels" / "names")
         shutil.copytree(kernel.linux.parent, cache / "kernels" / kernel.linux.parent.name)
+        shutil.copytree(paths.cache() / "agents", cache / "agents", ignore=lambda *_: ["target"])
         for path in (Path(folder), here, cache, *cache.rglob("*")):
             os.chown(path, NOBODY, NOBODY)
         environment = {"HOURGLASS_CACHE": str(cache), "HOME": str(here), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from hourglass.engine import paths
+from hourglass import resources
 from hourglass.engine.kernel import build
 
 pytestmark = pytest.mark.guest
@@ -20,7 +20,7 @@ def test_every_suite_passes() -> None:
         [kernel.linux, *BOOT], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
     )
     lines = boot.stdout.splitlines()
-    cases = sum(text.count("KUNIT_CASE(") for text in (p.read_text() for p in paths.KERNEL.glob("tests/*.c")))
+    cases = sum(text.count("KUNIT_CASE(") for text in (p.read_text() for p in resources.KERNEL.glob("tests/*.c")))
     passed = [line for line in lines if re.search(r"\]     ok \d+ ", line)]
     failed = [line for line in lines if re.search(r"not ok|# .*EXPECTATION|ASSERTION FAILED", line)]
     assert failed == []

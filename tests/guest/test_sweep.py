@@ -205,6 +205,6 @@ def test_another_kernel_under_the_same_name_is_refused_by_the_worker(tmp_path: P
     from hourglass.campaign.worker import make
 
     wanted = scenario.load("L100M", kernel="6.1")
-    task = {"scenario": wanted.to_json().decode(), "kernel_key": "0" * 64, "keep": "records"}
+    task = {"scenario": wanted.to_json().decode(), "engine": "virtual", "identity": "0" * 64, "keep": "records"}
     assert kernels.ensure("6.1").key[:12] in str(make(task, tmp_path / "run"))
     assert not (tmp_path / "run").exists()

@@ -29,33 +29,29 @@ R100M with offloads on does not agree for the reason of the first case: 178 ms o
 flow's SYN was last.
 """
 
-import json
 import platform
+import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
-from typing import Literal
 
 import pytest
 
-from hourglass import load, plan, scenario
-from hourglass.contract.capabilities import Capabilities
-from hourglass.engine import native, virtual
-from hourglass.engine.kernel import store
-from hourglass.engine.kernel.built import BuiltKernel
-from hourglass.errors import HourglassError, InputError
+from hourglass import runner, scenario
+from hourglass.cli.errors import guarded
+from hourglass.engine import engines, native
+from hourglass.engine.native import Native
+from hourglass.errors import InputError, MissingError
 from hourglass.results.run import Run
-from hourglass.runner import CAPABILITIES
 from hourglass.scenario import Scenario
 
 pytestmark = pytest.mark.guest
 
-Links = Literal["wire", "veth"]
-
-VETH = Capabilities(nic="veth", own_kernel=False, virtual_time=False, radios=False, captures=False, layers=False)
 KERNEL = "6.12"
+VIRTUAL = engines.ENGINES["virtual"]
+VETH = replace(VIRTUAL.capabilities, nic="veth", own_kernel=False, layers=False)
 NATIVE_RUNS = 3
 MEASUREMENTS = 4
 SHORT = ("test.length=10", "test.delay=1")
@@ -65,46 +61,20 @@ SMALL_SKBS = "stack.sysctl.net.ipv4.tcp_tso_rtt_log=0"
 LARGE_SKBS = (SMALL_SKBS, "stack.sysctl.net.ipv4.tcp_min_tso_segs=44")
 
 CASES = {
-    "remote bottleneck": ("R100M", NO_OFFLOADS, "wire"),
-    "local bottleneck, one flow": ("L100M", ("test.name=tcp_upload", "stack.cc=reno", *LARGE_SKBS), "wire"),
-    "local bottleneck, four flows": ("L100M", (SMALL_SKBS,), "veth"),
+    "remote bottleneck": ("R100M", NO_OFFLOADS, "virtual"),
+    "local bottleneck, one flow": ("L100M", ("test.name=tcp_upload", "stack.cc=reno", *LARGE_SKBS), "virtual"),
+    "local bottleneck, four flows": ("L100M", (SMALL_SKBS,), "virtual with veth"),
 }
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _natively() -> None:
-    """Skips where this machine does not let us."""
-    if reason := native.permitted():
+@pytest.fixture(autouse=True)
+def _engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skips where this machine does not let us. The guest takes a plan for veth pairs, too."""
+    try:
+        Native.ready()
+    except MissingError as reason:
         pytest.skip(f"no native runs here: {reason}")
-
-
-def described(place: Path, of: Scenario, engine: str, outcome: virtual.Outcome) -> Run:
-    """A run directory made complete with what the engine does not write."""
-    (place / "scenario.json").write_bytes(of.to_json())
-    info = {
-        "engine": engine,
-        "kernel": {"release": outcome.release},
-        "seed": of.seed,
-        "virtual_s": outcome.virtual_s,
-        "wall_s": outcome.wall_s,
-        "digest": outcome.digest,
-        "status": "complete",
-    }
-    (place / "run.json").write_text(json.dumps(info))
-    return load(place)
-
-
-def simulated(of: Scenario, kernel: BuiltKernel, links: Links, place: Path) -> Run:
-    place.mkdir()
-    outcome = virtual.run(
-        plan.build(of, CAPABILITIES if links == "wire" else VETH).to_json(), kernel, place, seed=of.seed
-    )
-    return described(place, of, "virtual", outcome)
-
-
-def real(of: Scenario, place: Path) -> Run:
-    place.mkdir()
-    return described(place, of, "native", native.run(plan.build(of, VETH).to_json(), place))
+    monkeypatch.setitem(engines.ENGINES, "virtual with veth", replace(VIRTUAL, capabilities=VETH))
 
 
 def goodput_mbps(run: Run) -> float:
@@ -134,13 +104,15 @@ QUANTITIES = {
 
 def agree(case: str, quantity: Quantity, place: Path) -> bool:
     """Whether one measurement of the machine agrees with the guest."""
-    name, overrides, links = CASES[case]
+    name, overrides, engine = CASES[case]
     of = scenario.load(name, [*SHORT, *overrides, *quantity.settings], kernel=KERNEL)
-    place.mkdir()
+
+    def real(number: int) -> Run:
+        return runner.run(of, place / f"native {number}", engine="native")
+
     with ThreadPoolExecutor(NATIVE_RUNS) as pool:
-        runs = list(pool.map(lambda number: real(of, place / f"native {number}"), range(NATIVE_RUNS)))
-    natively = quantity.overall([quantity.figure(run) for run in runs])
-    guest = quantity.figure(simulated(of, store.ensure(KERNEL), links, place / "guest"))
+        natively = quantity.overall([quantity.figure(run) for run in pool.map(real, range(NATIVE_RUNS))])
+    guest = quantity.figure(runner.run(of, place / "guest", engine=engine))
     print(f"{case}: {guest:.2f} in the guest, {natively:.2f} natively")
     return guest == pytest.approx(natively, rel=quantity.within)
 
@@ -152,31 +124,70 @@ def test_guest_and_machine_agree(case: str, quantity: str, tmp_path: Path) -> No
     assert any(agree(case, QUANTITIES[quantity], tmp_path / str(attempt)) for attempt in range(MEASUREMENTS))
 
 
+def short(*overrides: str) -> Scenario:
+    return scenario.load("L100M", ["test.name=ping", "test.length=2", *overrides])
+
+
+class Heard(runner.Silent):
+    """What is told of the time."""
+
+    def __init__(self) -> None:
+        self.last = (0.0, 0.0)
+
+    def time(self, reached_s: float, total_s: float) -> None:
+        self.last = (reached_s, total_s)
+
+
 def test_a_native_run_tells_what_it_ran_on_and_how_far_it_is(tmp_path: Path) -> None:
-    of = scenario.load("L100M", ["test.name=ping", "test.length=2"])
-    heard: list[tuple[float, float]] = []
-    outcome = native.run(plan.build(of, VETH).to_json(), tmp_path, lambda now, end: heard.append((now, end)))
-    assert (outcome.release, outcome.virtual_s) == (platform.release(), 2.0)
-    assert heard[-1] == (2.0, 2.0)
-    assert outcome.wall_s > 2
-    run = described(tmp_path, of, "native", outcome)
+    heard = Heard()
+    run = runner.run(short(), tmp_path / "run", engine="native", progress=heard)
+    assert heard.last == (2.0, 2.0)
     assert run.summary["ping_ms"]["icmp"]["lost"] == 0
     assert run.facts.filter(run.facts["key"] == "kernel.release")["value"].to_list() == [platform.release()]
+    said = {name: run.summary[name] for name in ("engine", "kernel", "virtual_s")}
+    assert said == {"engine": "native", "kernel": platform.release(), "virtual_s": 2.0}
+    assert run.summary["wall_s"] > 2
 
 
 def test_a_native_run_blames_the_users_key_and_leaves_nothing_behind(tmp_path: Path) -> None:
     before = sorted(Path("/sys/class/net").iterdir())
-    of = scenario.load("L100M", ["test.name=ping", "test.length=1", "stack.client.qdisc=fq_codel nonsense"])
     with pytest.raises(InputError, match=r"stack\.client\.qdisc"):
-        native.run(plan.build(of, VETH).to_json(), tmp_path)
+        runner.run(short("stack.client.qdisc=fq_codel nonsense"), tmp_path / "run", engine="native")
     assert sorted(Path("/sys/class/net").iterdir()) == before
+
+
+def test_who_is_not_root_gets_a_user_namespace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if subprocess.run([*native.AS_ROOT, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no user namespaces here")
+    monkeypatch.setattr(native.os, "geteuid", lambda: 1000)
+    run = runner.run(short(), tmp_path / "run", engine="native")
+    assert run.summary["ping_ms"]["icmp"]["lost"] == 0
 
 
 def test_who_may_not_is_told_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(native.os, "geteuid", lambda: 1000)
-    assert native.permitted() == "only root may make network namespaces"
-    monkeypatch.undo()
-    monkeypatch.setattr(native.paths, "AGENT", tmp_path / "agent")
-    with pytest.raises(HourglassError, match="make setup"):
-        native.run(b'{"end_ns": 1}', tmp_path)
-    assert "make setup" in (native.permitted() or "")
+    monkeypatch.setattr(native, "AS_ROOT", ["sh", "-c", "echo no such right >&2; exit 1"])
+    with pytest.raises(MissingError, match=r"no such right; to fix: run it as root"):
+        runner.run(short(), tmp_path / "run", engine="native")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "key"),
+    [
+        (["wifi-ath9k"], "testbed.wifi"),
+        (["L100M", "--set", 'capture.pcap=["client:eth0"]'], "capture.pcap"),
+        (["L100M", "--set", "testbed.link.0.delay=1ms"], "testbed.link.0.delay"),
+        (["L100M", "--kernel", "6.1"], "--kernel"),
+    ],
+)
+def test_what_a_machine_cannot_do_is_refused(words: list[str], key: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert guarded(["run", *words, "--engine", "native"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"hourglass: error: {key} = ")
+    assert said.count("\n") == 1
+
+
+def test_the_plan_of_a_native_run_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert guarded(["show", "L100M", "--plan", "--engine", "native"]) == 0
+    assert "type veth peer name" in capsys.readouterr().out

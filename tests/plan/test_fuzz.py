@@ -15,8 +15,8 @@ import pytest
 from hourglass.contract.plan import Plan
 from hourglass.errors import InputError
 from hourglass.plan import build
+from hourglass.resources import PRESETS, SCENARIOS
 from hourglass.scenario import Scenario, load
-from hourglass.scenario.paths import PRESETS, SCENARIOS
 
 from .able import ALL
 

@@ -7,8 +7,8 @@ import pytest
 
 from hourglass import scenario
 from hourglass.errors import InputError
+from hourglass.resources import SCENARIOS
 from hourglass.scenario import Scenario, builtin, load, presets
-from hourglass.scenario.paths import SCENARIOS
 from hourglass.scenario.reference import reference
 from hourglass.scenario.trace import Step
 

@@ -21,12 +21,12 @@ class Cell:
     assignment: Assignment
     scenario_json: bytes
     kernel: str
-    kernel_key: str
+    identity: str
     virtual_s: float
 
     @property
     def key(self) -> str:
-        return hashlib.sha256(self.scenario_json + self.kernel_key.encode()).hexdigest()[:16]
+        return hashlib.sha256(self.scenario_json + self.identity.encode()).hexdigest()[:16]
 
 
 def scenarios(grid: Grid, kernel: str | None = None) -> list[Scenario]:
@@ -56,10 +56,11 @@ def describe(grid: Grid, assignment: Assignment) -> str:
     return " ".join(f"{key}={text(assignment[key])}" for key in grid.keys)
 
 
-def cells(grid: Grid, found: list[Scenario], key_of: Callable[[str], str]) -> list[Cell]:
-    """The cells. `key_of` gives the key of a kernel by its name."""
-    keys = {name: key_of(name) for name in dict.fromkeys(one.kernel for one in found)}
+def cells(grid: Grid, found: list[Scenario], identity_of: Callable[[str, bool], str]) -> list[Cell]:
+    """The cells. `identity_of` gives an engine's identity by the name of its kernel and whether there are radios."""
+    needs = [(one.kernel, bool(one.testbed.wifi)) for one in found]
+    identities = {need: identity_of(*need) for need in dict.fromkeys(needs)}
     return [
-        Cell(assignment, one.to_json(), one.kernel, keys[one.kernel], one.test.length + 2 * one.test.delay)
-        for assignment, one in zip(grid.cells, found, strict=True)
+        Cell(assignment, one.to_json(), one.kernel, identities[need], one.test.length + 2 * one.test.delay)
+        for assignment, one, need in zip(grid.cells, found, needs, strict=True)
     ]

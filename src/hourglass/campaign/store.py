@@ -11,7 +11,6 @@ asked for it first. Whatever dies leaves hidden folders at most, which the next 
 """
 
 import contextlib
-import fcntl
 import io
 import json
 import os
@@ -22,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+from hourglass import locks
 from hourglass.errors import InputError
 from hourglass.results.directory import readable_errors
 from hourglass.results.files import CONSOLE_FILE, RECORDS_FILE, RUN_FILE, SUMMARY_FILE
@@ -46,14 +46,12 @@ class Store:
         with readable_errors(self.out):
             self.out.mkdir(parents=True, exist_ok=True)
             self.runs.mkdir(parents=True, exist_ok=True)
-            lock = self.runs.with_name(f"{self.runs.name}.lock").open("w")
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise InputError("out", str(self.out), "another sweep is at work in this folder") from None
+        with locks.held(self.runs.with_name(f"{self.runs.name}.lock"), self._busy):
             self.sweep_out()
             yield
+
+    def _busy(self) -> None:
+        raise InputError("out", str(self.out), "another sweep is at work in this folder")
 
     def sweep_out(self) -> None:
         """Deletes the hidden folders of runs that never became complete."""

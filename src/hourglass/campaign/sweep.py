@@ -19,7 +19,7 @@ from hourglass.campaign import cluster, file, pool, table
 from hourglass.campaign.cells import Cell
 from hourglass.campaign.file import Grid
 from hourglass.campaign.store import KEEPS, Keep, Store
-from hourglass.engine.kernel import store as kernels
+from hourglass.engine import engines
 from hourglass.errors import InputError
 from hourglass.results.run import Run
 
@@ -99,13 +99,15 @@ def sweep(
     jobs: int | None = None,
     dask: str | None = None,
     keep: Keep = "records",
+    engine: str = engines.DEFAULT,
     kernel: str | None = None,
     runs: Path | None = None,
     progress: Progress | None = None,
 ) -> Result:
     """Makes all runs of a sweep file (or a table of the same keys) that are not there, and the table of all.
 
-    `jobs`: local processes, default one per CPU we may use. `dask`: address of a cluster that is to do it instead.
+    `jobs`: local processes, default one per CPU we may use, and one where time is real. `dask`: address of a cluster
+    that is to do it instead. `engine`: one of `engine.engines.ENGINES`.
     `kernel` replaces the kernel of all runs; `runs` is a folder of runs that sweeps share, default `out`/runs. Raises
     `InputError` before the first run if any run's scenario is wrong; runs that fail do not raise: `Result.failures`.
     """
@@ -114,16 +116,18 @@ def sweep(
         raise InputError("keep", keep, f"one of {', '.join(KEEPS)}")
     if jobs is not None and jobs < 1:
         raise InputError("jobs", jobs, "at least 1")
+    able = engines.chosen(engine, kernel).capabilities
     grid = source if isinstance(source, Grid) else file.read(source)
     scenarios = cell_.scenarios(grid, kernel)
-    cells = cell_.cells(grid, scenarios, lambda name: kernels.ensure(name, progress.kernel).key)
+    cells = cell_.cells(grid, scenarios, lambda name, radios: engines.identity(engine, name, radios, progress.kernel))
     store = Store(out or SWEEPS / grid.name, keep, runs)
     with store.locked():
         missing = {cell.key: cell for cell in cells if not store.done(cell.key)}
         there = len({cell.key for cell in cells}) - len(missing)
-        many = None if dask else min(jobs or len(os.sched_getaffinity(0)), max(1, len(missing)))
+        usual = len(os.sched_getaffinity(0)) if able.virtual_time else 1
+        many = None if dask else min(jobs or usual, max(1, len(missing)))
         progress.begin(there, there + len(missing), many)
-        _make(missing, store, many, dask, grid, progress)
+        _make(missing, store, many, dask, engine, grid, progress)
         table.write(_table(grid, cells, store), store.table)
         failures = [
             Failure(cell_.describe(grid, cell.assignment), store.failure(cell.key) or "", store.log(cell.key))
@@ -134,7 +138,13 @@ def sweep(
 
 
 def _make(
-    missing: dict[str, Cell], store: Store, jobs: int | None, dask: str | None, grid: Grid, progress: Progress
+    missing: dict[str, Cell],
+    store: Store,
+    jobs: int | None,
+    dask: str | None,
+    engine: str,
+    grid: Grid,
+    progress: Progress,
 ) -> None:
     def finished(key: str, failure: str | None) -> None:
         if failure is None:
@@ -143,7 +153,7 @@ def _make(
             store.fail(key, failure)
         progress.done(cell_.describe(grid, missing[key].assignment), failure)
 
-    tasks = [_task(cell, store) for cell in missing.values()]
+    tasks = [_task(cell, engine, store) for cell in missing.values()]
     if not tasks:
         return
     if dask:
@@ -153,11 +163,12 @@ def _make(
         pool.run(tasks, jobs, finished)
 
 
-def _task(cell: Cell, store: Store) -> dict[str, Any]:
+def _task(cell: Cell, engine: str, store: Store) -> dict[str, Any]:
     return {
         "key": cell.key,
         "scenario": cell.scenario_json.decode(),
-        "kernel_key": cell.kernel_key,
+        "engine": engine,
+        "identity": cell.identity,
         "keep": store.keep,
         "place": str(store.place(cell.key).resolve()),
     }

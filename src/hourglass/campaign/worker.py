@@ -21,23 +21,22 @@ _PR_SET_PDEATHSIG = 1
 def make(task: dict[str, Any], place: Path) -> str | None:
     """Makes the run of a task at `place`; the reason in one line if it failed.
 
-    A task has `scenario` (JSON text), `kernel_key` (what its kernel must be: the key stands for sources, drivers and
-    compiler) and `keep`.
+    A task has `scenario` (JSON text), `engine`, `identity` (the engine's, which must be the same here) and `keep`.
     """
     from hourglass import runner, scenario
     from hourglass.campaign.store import prune
-    from hourglass.engine.kernel import store as kernels
+    from hourglass.engine import engines
     from hourglass.errors import GuestError, HourglassError
 
     try:
         wanted = scenario.load(json.loads(task["scenario"]))
-        kernel = kernels.ensure(wanted.kernel)
-        if kernel.key != task["kernel_key"]:
+        identity = engines.identity(task["engine"], wanted.kernel, radios=bool(wanted.testbed.wifi))
+        if identity != task["identity"]:
             return (
-                f"kernel {wanted.kernel} is another one on this machine: key {kernel.key[:12]} instead of "
-                f"{task['kernel_key'][:12]} (other kernel/ folder, sources or compiler)"
+                f"kernel {wanted.kernel} or the guest's root is another one on this machine: {identity} instead of "
+                f"{task['identity']} (other sources, compiler or network tools)"
             )
-        runner.run(wanted, place)
+        runner.run(wanted, place, engine=task["engine"])
         if task["keep"] == "summary":
             prune(place)
     except GuestError as error:

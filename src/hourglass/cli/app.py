@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from hourglass.contract.kernels import CHOICES
+
 app = typer.Typer(
     name="hourglass",
     help="The real Linux network stack in virtual time: throughput and latency under load, exact and repeatable.",
@@ -17,6 +19,10 @@ kernel_app = typer.Typer(help="Build and list guest kernels.", rich_markup_mode=
 app.add_typer(kernel_app, name="kernel")
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else there.")]
+
+Engine = Annotated[
+    str, typer.Option(help="Who runs it: virtual, a guest kernel in virtual time; native, this machine's own kernel.")
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -41,7 +47,8 @@ def run(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key, as stack.tsq=off.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of everything random.")] = None,
-    kernel: Annotated[str | None, typer.Option(help="Kernel: 5.10, 6.1, 6.12 or a built name.")] = None,
+    kernel: Annotated[str | None, typer.Option(help=f"Kernel: {CHOICES} or a built name.")] = None,
+    engine: Engine = "virtual",
     out: Annotated[Path | None, typer.Option(help="Run directory; default runs/NAME-HASH.")] = None,
     json: Json = False,
     no_picture: Annotated[bool, typer.Option("--no-picture", help="Draw no picture.")] = False,
@@ -49,7 +56,7 @@ def run(
     """Run a scenario and show its throughput and latency."""
     from hourglass.cli.run import run_scenario
 
-    run_scenario(scenario, settings or [], seed, kernel, out, json, not no_picture)
+    run_scenario(scenario, settings or [], seed, kernel, engine, out, json, not no_picture)
 
 
 @app.command("list")
@@ -70,6 +77,7 @@ def show(
     apply: Annotated[
         str | None, typer.Option(metavar="NODE", help="Print the sysctl and tc lines that set up a machine like NODE.")
     ] = None,
+    engine: Engine = "virtual",
     json: Json = False,
 ) -> None:
     """Show what a name stands for.
@@ -78,7 +86,7 @@ def show(
     """
     from hourglass.cli.show import show_name
 
-    show_name(name, settings or [], plan, apply, json)
+    show_name(name, settings or [], plan, apply, engine, json)
 
 
 @app.command("compare")
@@ -131,6 +139,7 @@ def sweep(
     dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Let this Dask cluster make the runs.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the sweep; default sweeps/NAME.")] = None,
     keep: Annotated[str, typer.Option(help="What stays of each run: records, or its summary.")] = "records",
+    engine: Engine = "virtual",
     kernel: Annotated[str | None, typer.Option(help="Kernel of all runs.")] = None,
     no_picture: Annotated[bool, typer.Option("--no-picture", help="Draw no picture.")] = False,
 ) -> None:
@@ -140,7 +149,7 @@ def sweep(
     """
     from hourglass.cli.sweep import run_sweep
 
-    raise typer.Exit(run_sweep(file, out, jobs, dask, keep, kernel, not no_picture))
+    raise typer.Exit(run_sweep(file, out, jobs, dask, keep, engine, kernel, not no_picture))
 
 
 @app.command("paper")
@@ -179,13 +188,13 @@ def kernel_root(context: typer.Context) -> None:
 
 @kernel_app.command("build")
 def kernel_build(
-    source: Annotated[str, typer.Argument(metavar="VERSION|PATH", help="5.10, 6.1, 6.12 or a kernel source tree.")],
+    source: Annotated[str, typer.Argument(metavar="VERSION|PATH", help=f"{CHOICES}, all, or a kernel source tree.")],
     name: Annotated[str | None, typer.Option(help="Name for a tree's kernel, to use as --kernel NAME.")] = None,
 ) -> None:
-    """Build a guest kernel."""
-    from hourglass.cli.kernel import build_kernel
+    """Build a guest kernel, or all that have a name."""
+    from hourglass.cli.kernel import build_kernels
 
-    build_kernel(source, name)
+    build_kernels(source, name)
 
 
 @kernel_app.command("list")
@@ -198,7 +207,7 @@ def kernel_list() -> None:
 
 @app.command("doctor")
 def doctor() -> None:
-    """Check what this machine lacks and how to mend it."""
+    """Check what this machine lacks and how to fix it."""
     from hourglass.cli.doctor import examine
 
     raise typer.Exit(examine())

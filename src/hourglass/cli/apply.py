@@ -7,8 +7,8 @@ our hooks knows is said to be so.
 
 from hourglass import plan as plans
 from hourglass.cli import output
+from hourglass.engine.virtual import Virtual
 from hourglass.errors import InputError
-from hourglass.runner import CAPABILITIES
 from hourglass.scenario import Scenario
 
 SYSCTLS = "/proc/sys/"
@@ -29,7 +29,7 @@ def show_apply(scenario: Scenario, node: str) -> None:
 def lines(scenario: Scenario, node: str) -> list[str]:
     """The lines, in the plan's order; devices have the scenario's names."""
     found = []
-    for step in plans.build(scenario, CAPABILITIES).setup:
+    for step in plans.build(scenario, Virtual.capabilities).setup:
         origin = step.origin or ""
         if step.node != node or (origin.split(".")[0] in TESTBED and not origin.startswith("testbed.shaper")):
             continue

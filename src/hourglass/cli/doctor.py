@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hourglass doctor`: the checks of the engine, and the command that mends what is missing."""
+"""`hourglass doctor`: the checks of the engine, and how to fix what is missing."""
 
 from rich.text import Text
 
@@ -15,5 +15,5 @@ def examine() -> int:
         mark = Text("ok      ", style="green") if check.ok else Text("missing ", style="bold red")
         output.show(mark + Text(f"{check.name}: {check.detail}"), whole_lines=True)
         if not check.ok and check.remedy:
-            output.show(f"        mend it with: {check.remedy}", whole_lines=True)
+            output.show(f"        to fix: {check.remedy}", whole_lines=True)
     return 0 if all(check.ok for check in checks) else HourglassError.status

@@ -4,9 +4,16 @@
 from rich.table import Table
 
 from hourglass.cli import output, progress
+from hourglass.contract.kernels import DEFAULT, KERNELS
 from hourglass.engine.kernel import store
 from hourglass.engine.kernel.build import build
 from hourglass.engine.kernel.built import BuiltKernel
+
+
+def build_kernels(source: str, name: str | None) -> None:
+    """Builds a kernel, or "all" of the list, and says what each is called."""
+    for one in KERNELS if source == "all" else [source]:
+        build_kernel(one, name)
 
 
 def build_kernel(source: str, name: str | None) -> None:
@@ -28,7 +35,7 @@ def list_kernels() -> None:
         output.show(table(kernels))
     else:
         output.show(
-            "no kernel is built yet; `hourglass run` builds the one it needs, or: hourglass kernel build 6.1",
+            f"no kernel is built yet; `hourglass run` builds the one it needs, or: hourglass kernel build {DEFAULT}",
             whole_lines=True,
         )
 

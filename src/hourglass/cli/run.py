@@ -1,21 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """`hourglass run`: a scenario → a run directory, its table and its picture."""
 
+from importlib import import_module
 from pathlib import Path
 
 from hourglass import runner, scenario
 from hourglass.cli import output, pictures, progress
+from hourglass.engine import engines
 from hourglass.results.files import PICTURE_FILE
 
 
 def run_scenario(
-    source: str, settings: list[str], seed: int | None, kernel: str | None, out: Path | None, json: bool, picture: bool
+    source: str,
+    settings: list[str],
+    seed: int | None,
+    kernel: str | None,
+    engine: str,
+    out: Path | None,
+    json: bool,
+    picture: bool,
 ) -> None:
     """Runs the scenario and prints what came out, as tables or as the JSON object."""
+    engines.chosen(engine, kernel)
     wanted = scenario.load(source, settings, seed=seed, kernel=kernel)
-    needed = ["hourglass.cli.tables", *([pictures.package()] if picture else [])]
+
+    def preload() -> None:
+        import_module("hourglass.cli.tables")
+        if picture:
+            pictures.plots()
+
     with progress.shown() as shown:
-        done = runner.run(wanted, out, shown, meanwhile=needed)
+        done = runner.run(wanted, out, engine=engine, progress=shown, preload=preload)
     drawn = done.path / PICTURE_FILE if picture else None
     if drawn is not None:
         pictures.plots().timeseries(done, drawn)

@@ -17,11 +17,11 @@ from rich.text import Text
 from hourglass import plan as plans
 from hourglass import scenario
 from hourglass.cli import output
+from hourglass.contract.kernels import KERNELS
 from hourglass.contract.plan import BatchStep, EthtoolStep, Flow, Plan, ReachStep, Step, Stream, WriteStep
+from hourglass.engine import engines
 from hourglass.engine.kernel import store
-from hourglass.engine.kernel.source import RELEASES
 from hourglass.errors import InputError
-from hourglass.runner import CAPABILITIES
 
 RUN = "hourglass run SCENARIO"
 
@@ -41,7 +41,7 @@ def show_list() -> None:
     output.show(listing(entries()))
 
 
-def show_name(name: str, settings: list[str], plan: bool, apply: str | None, as_json: bool) -> None:
+def show_name(name: str, settings: list[str], plan: bool, apply: str | None, engine: str, as_json: bool) -> None:
     """Prints what a name stands for; a scenario as the JSON that `hourglass run` takes again, or its plan."""
     found = [entry for entry in entries() if entry.name == name]
     if Path(name).is_file() or any(entry.kind == "scenario" for entry in found):
@@ -50,7 +50,7 @@ def show_name(name: str, settings: list[str], plan: bool, apply: str | None, as_
 
             show_apply(scenario.load(name, settings), apply)
             return
-        _show_scenario(name, settings, plan, as_json)
+        _show_scenario(name, settings, plan, engine, as_json)
         return
     if not found:
         raise InputError("NAME", name, "is neither a file nor a name that `hourglass list` knows")
@@ -64,12 +64,12 @@ def show_name(name: str, settings: list[str], plan: bool, apply: str | None, as_
             output.show(f"{entry.name} ({entry.kind}): {entry.description}", f"use: {entry.use}", whole_lines=True)
 
 
-def _show_scenario(source: str, settings: list[str], plan: bool, as_json: bool) -> None:
+def _show_scenario(source: str, settings: list[str], plan: bool, engine: str, as_json: bool) -> None:
     resolved = scenario.load(source, settings)
     if not plan:
         print(resolved.to_json().decode(), end="")
         return
-    built = plans.build(resolved, CAPABILITIES)
+    built = plans.build(resolved, engines.chosen(engine).capabilities)
     if as_json:
         print(built.to_json().decode().rstrip("\n"))
     else:
@@ -111,7 +111,7 @@ def entries() -> list[Entry]:
     found += [
         Entry("test", name, _test(kind), f"{RUN} --set test.name={name}") for name, kind in scenario.TESTS.items()
     ]
-    for name in dict.fromkeys((*RELEASES, *built)):
+    for name in dict.fromkeys((*KERNELS, *built)):
         about = f"Linux {built[name].release}, built" if name in built else "built when it is first used"
         found.append(Entry("kernel", name, about, f"{RUN} --kernel {name}"))
     about = "the kernel's own; `--set test.flow_cc` sets it per flow"

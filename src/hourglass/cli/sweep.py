@@ -32,11 +32,20 @@ LATENCIES = ("ping_icmp_p99_ms", "ping_icmp_p50_ms", "tcp_rtt_p50_ms")
 
 
 def run_sweep(
-    source: Path, out: Path | None, jobs: int | None, dask: str | None, keep: str, kernel: str | None, picture: bool
+    source: Path,
+    out: Path | None,
+    jobs: int | None,
+    dask: str | None,
+    keep: str,
+    engine: str,
+    kernel: str | None,
+    picture: bool,
 ) -> int:
     """Makes what is missing, prints the medians; the exit status."""
     with shown() as progress:
-        result = conductor(source, out, jobs=jobs, dask=dask, keep=cast(Keep, keep), kernel=kernel, progress=progress)
+        result = conductor(
+            source, out, jobs=jobs, dask=dask, keep=cast(Keep, keep), engine=engine, kernel=kernel, progress=progress
+        )
     done = result.table.filter(pl.col("status") == "done")
     if len(done):
         output.show(medians(result, done))

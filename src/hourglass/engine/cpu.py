@@ -7,11 +7,11 @@ one, so each claims its own by a lock that goes away with its holder.
 """
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from hourglass import locks
 from hourglass.engine import paths
 
 
@@ -20,14 +20,16 @@ def claim() -> Iterator[int]:
     """A CPU that no other guest of this user claims, while there is one; else one of those we may use."""
     allowed = sorted(os.sched_getaffinity(0), reverse=True)  # the first CPU has most of the machine's interrupts
     folder = paths.cache() / "cpus"
-    folder.mkdir(exist_ok=True)
     with contextlib.ExitStack() as held:
         for cpu in allowed:
-            lock = held.enter_context((folder / str(cpu)).open("w"))
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                held.enter_context(locks.held(folder / str(cpu), _claimed))
             except BlockingIOError:
                 continue
             yield cpu
             return
         yield allowed[os.getpid() % len(allowed)]
+
+
+def _claimed() -> None:
+    raise BlockingIOError

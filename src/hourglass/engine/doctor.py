@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this machine lacks to build and run guests, and the command that mends each thing.
+"""What this machine lacks to build and run guests, and the command that fixes each thing.
 
 `python -m hourglass.engine.doctor` prints the Debian packages that are missing, for `make setup`.
 """
 
-import re
 import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
 
+from hourglass.contract.kernels import DEFAULT, KERNELS
+from hourglass.engine import agent as agents
 from hourglass.engine import paths, process, root, virtual
 from hourglass.engine.kernel import apt, recipe, source
 from hourglass.errors import HourglassError
 
 LEAST_PYTHON = (3, 11)
-LEAST_RUST = (1, 85)
 LEAST_DISK = 3 << 30
 """A kernel's source takes 0.8 GB of the cache, its objects 0.2 GB."""
 
@@ -35,14 +35,14 @@ class Check:
 
 def check() -> list[Check]:
     """All checks, those that others rest on first."""
-    return [python(), rust(), compilers(), fetching(), tools(), wifi_tools(), tracing(), memory(), agent(), disk()]
+    return [python(), agent(), compilers(), fetching(), tools(), wifi_tools(), tracing(), memory(), disk()]
 
 
 def missing_packages() -> list[str]:
     """The Debian packages that the checks ask for."""
-    rust_package = [] if rust().ok else [rust_name()]
+    rust = [] if agent().ok else [agents.package()]
     guest = root.TOOLS | root.WIFI_TOOLS
-    wanted = [*build_packages(), *process.missing_tools(FETCHING), *process.missing_tools(guest), *rust_package]
+    wanted = [*build_packages(), *process.missing_tools(FETCHING), *process.missing_tools(guest), *rust]
     return sorted(set(wanted))
 
 
@@ -65,20 +65,13 @@ def python() -> Check:
     return Check("python", sys.version_info >= LEAST_PYTHON, f"{here}, {wanted} or newer is needed", "")
 
 
-def rust() -> Check:
-    """cargo and rustc, for the agent."""
-    found = shutil.which("cargo") and shutil.which("rustc")
-    said = subprocess.run(["rustc", "--version"], text=True, capture_output=True, check=False).stdout if found else ""
-    version = re.search(r"(\d+)\.(\d+)", said)
-    wanted = f"{LEAST_RUST[0]}.{LEAST_RUST[1]} or newer is needed"
-    if version and (int(version[1]), int(version[2])) >= LEAST_RUST:
-        return Check("rust", True, f"rustc {version[0]}, {wanted}")
-    return Check("rust", False, f"{said.strip() or 'no rustc'}; {wanted}", f"apt-get install -y {rust_name()}")
-
-
-def rust_name() -> str:
-    """The package of a cargo that is new enough: Debian 12's own is too old, its second one is kept up to date."""
-    return "cargo-web" if apt.machine_codename() == "bookworm" else "cargo"
+def agent() -> Check:
+    """The agent's binary, or a Rust that can build it."""
+    if (found := agents.built()) is not None:
+        return Check("agent", True, str(found))
+    if (problem := agents.rust_problem()) is None:
+        return Check("agent", True, "built when it is first used")
+    return Check("agent", False, problem, f"apt-get install -y {agents.package()}")
 
 
 def compilers() -> Check:
@@ -88,10 +81,10 @@ def compilers() -> Check:
 
 def fetching() -> Check:
     """What downloading and unpacking a kernel takes; not needed for trees of one's own."""
-    if all(source.kept(name) for name in source.RELEASES):
+    if all(source.kept(name) for name in KERNELS):
         return Check("kernel sources", True, "in the cache")
     lacking = packages_check("kernel sources", process.missing_tools(FETCHING), "can be downloaded with apt")
-    if lacking.ok and not apt.derive(apt.machine_sources(), apt.machine_codename(), "bookworm"):
+    if lacking.ok and not apt.derive(apt.machine_sources(), apt.machine_codename(), KERNELS[DEFAULT]):
         remedy = "hourglass kernel build PATH --name N, with a kernel tree of your own"
         return Check("kernel sources", False, "this machine's apt knows no Debian archive", remedy)
     return lacking
@@ -119,12 +112,6 @@ def memory() -> Check:
         return Check("guest memory", True, f"in {virtual.memory_folder()}")
     except HourglassError as problem:
         return Check("guest memory", False, str(problem), getattr(problem, "remedy", ""))
-
-
-def agent() -> Check:
-    """The agent's binary."""
-    there = paths.AGENT.is_file()
-    return Check("agent", there, str(paths.AGENT) if there else "not built", "" if there else "make setup")
 
 
 def disk() -> Check:

@@ -7,18 +7,19 @@ The console protocol (ARCHITECTURE.md) is all that is known of it.
 import contextlib
 import errno
 import hashlib
-import json
 import os
 import select
 import subprocess
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fcntl import fcntl
 from pathlib import Path
 from threading import Thread
 
+from hourglass.contract.plan import Plan
+from hourglass.engine.base import Outcome, Preload, Report
 from hourglass.engine.console import Console
 from hourglass.errors import GuestError, HourglassError, InputError
 
@@ -30,54 +31,46 @@ FAREWELL_S = 10.0
 
 _F_SETPIPE_SZ = 1031
 
-Report = Callable[[float, float], None]
-"""Progress of a run: seconds of test time reached, and of how many."""
-
-Meanwhile = Callable[[], object]
-"""What a thread of its own does once the executor is at work: no sooner, since a fork amid imports can hang."""
-
 Judge = Callable[[Console, str | None, int, Path], None]
 """Raises the error that an end stands for: of the console, why it was stopped if it was, exit status, run directory."""
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What there is to say about a complete run besides its records. `digest` is the SHA-256 of records.arrows."""
+class Limits:
+    """Wall seconds a run may take: without an event, and in all."""
 
-    wall_s: float
-    virtual_s: float
-    release: str
-    digest: str
-    warnings: list[str] = field(default_factory=list)
+    silence_s: float = SILENCE_S
+    wall_s: float | None = None
+
+
+LIMITS = Limits()
 
 
 def execute(
-    plan_json: bytes,
+    plan: Plan,
     directory: Path,
     executor: AbstractContextManager[subprocess.Popen[bytes]],
     judge: Judge,
-    release: str,
+    limits: Limits,
     progress: Report | None,
-    silence_s: float = SILENCE_S,
-    wall_limit_s: float | None = None,
-    meanwhile: Meanwhile | None = None,
+    preload: Preload | None,
 ) -> Outcome:
     """Writes plan.json, starts the executor, follows it into console.log and judges its end and its records.
 
     The executor reads plan.json and writes records.arrows in `directory`, which must exist.
     """
     begun = time.monotonic()
-    end_s = int(json.loads(plan_json)["end_ns"]) / 1e9
+    end_s = plan.end_ns / 1e9
     log = directory / "console.log"
     try:
-        (directory / "plan.json").write_bytes(plan_json)
+        (directory / "plan.json").write_bytes(plan.to_json())
         (directory / "records.arrows").unlink(missing_ok=True)
         with log.open("wb") as file:
             console = Console(file)
-            watch = Watch(console, progress or (lambda _, __: None), end_s, silence_s, wall_limit_s)
+            watch = Watch(console, progress or (lambda _, __: None), end_s, limits)
             with executor as child:
-                if meanwhile is not None:
-                    Thread(target=meanwhile, daemon=True).start()
+                if preload is not None:
+                    Thread(target=preload, daemon=True).start()
                 watch.follow(child)
             console.close()
     except OSError as problem:
@@ -87,7 +80,7 @@ def execute(
     judge(console, watch.stuck, child.returncode, directory)
     with (directory / "records.arrows").open("rb") as records:
         digest = hashlib.file_digest(records, "sha256").hexdigest()
-    return Outcome(time.monotonic() - begun, end_s, release, digest, console.warnings)
+    return Outcome(time.monotonic() - begun, end_s, digest, console.warnings)
 
 
 @dataclass
@@ -97,8 +90,7 @@ class Watch:
     console: Console
     report: Report
     end_s: float
-    silence_s: float
-    wall_limit_s: float | None
+    limits: Limits
     stuck: str | None = None
 
     def follow(self, child: subprocess.Popen[bytes]) -> None:
@@ -129,11 +121,11 @@ class Watch:
         over = self.console.done or self.console.error is not None or self.console.panicked
         if over:
             return "did not end after its last word" if silent_s > FAREWELL_S else None
-        if self.wall_limit_s is not None and wall_s > self.wall_limit_s:
-            return f"did not end within {self.wall_limit_s:g} s of wall time"
-        if silent_s > self.silence_s:
+        if self.limits.wall_s is not None and wall_s > self.limits.wall_s:
+            return f"did not end within {self.limits.wall_s:g} s of wall time"
+        if silent_s > (longest_s := self.limits.silence_s):
             where = f"at {self.console.test_ns / 1e9:g} s of test time" if self.console.ready else "during its start"
-            return f"said nothing for {self.silence_s:g} s of wall time {where}; a program may wait without sleeping"
+            return f"said nothing for {longest_s:g} s of wall time {where}; a program may wait without sleeping"
         return None
 
 

@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a plan on this machine's own kernel, in real time: the agent as an ordinary process of root.
+"""Runs a plan on this machine's own kernel, in real time: the agent as an ordinary process.
 
-The same agent and the same plan as in a guest, with veth pairs for links (`plan.build(scenario, links="veth")`): what a
-guest shows can be held against a kernel that nobody modelled. The namespaces live in the agent and go away with it.
-Results are neither repeatable nor exact: the machine's other work is in them.
+The same agent as in a guest, with veth pairs for links: what a guest shows can be held against a kernel that nobody
+modelled. The namespaces live in the agent and go away with it. Who is not root gets a user namespace, where the kernel
+lets him. Results are neither repeatable nor exact: the machine's other work is in them.
 """
 
-import json
 import os
 import platform
 import tempfile
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import ClassVar, Self
 
-from hourglass.engine import follow, paths, process, root
-from hourglass.engine.follow import Outcome, Report
-from hourglass.errors import HourglassError, MissingError
+from hourglass.contract.capabilities import Capabilities
+from hourglass.contract.plan import VERSION, BatchStep, Plan, Sampling
+from hourglass.engine import agent, follow, process, root
+from hourglass.engine.base import Kernel, Outcome, Preload, Report
+from hourglass.errors import GuestError, HourglassError, MissingError
 
 SILENCE_S = 20.0
 """Wall seconds without an event after which the agent counts as stuck: it speaks once a second."""
@@ -23,47 +26,77 @@ SILENCE_S = 20.0
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Where the agent looks for `ip`, `tc` and `ethtool`."""
 
-ATTEMPT = {
-    "version": 1,
-    "seed": 0,
-    "end_ns": 1,
-    "nodes": ["attempt"],
-    "setup": [
-        {"do": "ip", "node": "attempt", "lines": ["link add dev a type veth peer name b"], "origin": None},
-        {"do": "tc", "node": "attempt", "lines": ["qdisc add dev a root handle 1: htb default 1"], "origin": None},
-        {"do": "tc", "node": "attempt", "lines": ["qdisc add dev b root pfifo_fast"], "origin": None},
-    ],
-    "flows": [],
-    "probes": [],
-    "sampling": {"tcp_ns": 0, "device_ns": 0, "totals_ns": 0, "packets": 0},
-    "captures": [],
-}
-"""A plan of what every native run needs of the kernel and of our rights."""
+AS_ROOT = ["unshare", "--user", "--map-root-user", "--net", "--"]
+"""How a user who is not root becomes root of namespaces of his own."""
 
 
-def run(plan_json: bytes, directory: Path, progress: Report | None = None) -> Outcome:
-    """Executes a plan; writes plan.json, records.arrows and console.log into `directory`, which must exist.
+@dataclass(frozen=True)
+class Native:
+    """This machine's kernel."""
 
-    Raises InputError when a step that stems from the user's scenario failed, GuestError when another did or the agent,
-    MissingError when the agent is not built.
-    """
-    if not paths.AGENT.is_file():
-        raise MissingError(f"the agent is not built ({paths.AGENT})", "make setup")
-    argv: list[str | Path] = [paths.AGENT, "plan.json", "records.arrows"]
-    agent = process.group(argv, directory, {"PATH": SEARCH_PATH})
-    judge = partial(follow.judge, name="the agent")
-    return follow.execute(plan_json, directory, agent, judge, platform.release(), progress, SILENCE_S)
+    name: ClassVar = "native"
+    capabilities: ClassVar = Capabilities(
+        nic="veth", own_kernel=False, virtual_time=False, radios=False, captures=False, layers=False
+    )
+
+    @classmethod
+    def ready(cls) -> Self:
+        """The engine, if this machine permits it; found out by a small plan. Raises MissingError that says why not."""
+        if packages := process.missing_tools(root.TOOLS):
+            raise MissingError("native runs need tools that are missing", f"apt-get install -y {' '.join(packages)}")
+        native = cls()
+        try:
+            with tempfile.TemporaryDirectory() as place:
+                native.run(attempt(), Path(place))
+        except MissingError:
+            raise
+        except HourglassError as error:
+            said = error.tail[-1] if isinstance(error, GuestError) and error.tail else str(error).splitlines()[0]
+            what = f"this machine does not permit native runs, which need network namespaces with veth and HTB: {said}"
+            raise MissingError(what, remedy()) from None
+        return native
+
+    @property
+    def kernel(self) -> Kernel:
+        return Kernel("host", platform.release(), "")
+
+    def identity(self, radios: bool) -> str:
+        """The running kernel; what else decides a native run nobody can say."""
+        return f"{self.name} {platform.release()} {platform.version()}"
+
+    def run(
+        self, plan: Plan, place: Path, *, progress: Report | None = None, preload: Preload | None = None
+    ) -> Outcome:
+        """`Engine.run`."""
+        argv = [*([] if os.geteuid() == 0 else AS_ROOT), str(agent.binary()), "plan.json", "records.arrows"]
+        child = process.group(argv, place, {"PATH": SEARCH_PATH})
+        judge = partial(follow.judge, name="the agent")
+        return follow.execute(plan, place, child, judge, follow.Limits(SILENCE_S), progress, preload)
 
 
-def permitted() -> str | None:
-    """Why this machine cannot run plans itself; None if it can. Found out by running a small one."""
+def attempt() -> Plan:
+    """A plan of what every native run needs of the kernel and of our rights."""
+    pair = "link add dev a type veth peer name b"
+    qdiscs = ["qdisc add dev a root handle 1: htb default 1", "qdisc add dev b root pfifo_fast"]
+    return Plan(
+        version=VERSION,
+        seed=0,
+        end_ns=1,
+        nodes=["attempt"],
+        setup=[
+            BatchStep(do="ip", node="attempt", lines=[pair], origin=None),
+            BatchStep(do="tc", node="attempt", lines=qdiscs, origin=None),
+        ],
+        streams=[],
+        paths=[],
+        sampling=Sampling(tcp_ns=0, device_ns=0, totals_ns=0, packets=0),
+        captures=[],
+        radios=[],
+    )
+
+
+def remedy() -> str:
+    """What may help those who are not permitted."""
     if os.geteuid() != 0:
-        return "only root may make network namespaces"
-    if missing := process.missing_tools(root.TOOLS):
-        return f"missing: {', '.join(missing)}"
-    try:
-        with tempfile.TemporaryDirectory() as directory:
-            run(json.dumps(ATTEMPT).encode(), Path(directory))
-    except HourglassError as error:
-        return str(error).splitlines()[0]
-    return None
+        return "run it as root, or sysctl user.max_user_namespaces=1000 (as root)"
+    return "in a container: allow it CAP_SYS_ADMIN and CAP_NET_ADMIN; else: modprobe -a veth sch_htb"

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the repository and the cache are. Nothing else of the engine looks at the environment for folders."""
+"""Where the cache is. Nothing else looks at the environment for folders.
+
+`platformdirs` would say the same of Linux, in no fewer lines.
+"""
 
 import contextlib
 import os
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
-
-REPOSITORY = Path(__file__).resolve().parents[3]
-KERNEL = REPOSITORY / "kernel"
-AGENT = REPOSITORY / "agent" / "target" / "x86_64-unknown-linux-gnu" / "release" / "hourglass-agent"
 
 
 def cache() -> Path:

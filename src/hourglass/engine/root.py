@@ -11,12 +11,10 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
-from typing import Any
 
-from hourglass.engine import cpio, loader_cache, paths
+from hourglass.engine import agent, cpio, loader_cache, paths
 from hourglass.engine.cpio import Member
 from hourglass.errors import MissingError
 
@@ -44,7 +42,7 @@ LOADER = Path("/lib64/ld-linux-x86-64.so.2")
 
 def image(wifi: bool = False) -> Path:
     """The archive for this agent and the tools; made if the cache does not have it. Raises MissingError."""
-    content, key = _archive(wifi, _agent())
+    content, key = _archive(wifi)
     path = paths.cache() / "roots" / f"{key}.cpio"
     if not path.is_file():
         path.parent.mkdir(exist_ok=True)
@@ -58,7 +56,7 @@ def image(wifi: bool = False) -> Path:
 
 def key(wifi: bool = False) -> str:
     """Stands for the content of the archive, and so for all that the root does to the records. Raises MissingError."""
-    return _archive(wifi, _agent())[1]
+    return _archive(wifi)[1]
 
 
 def tools_key(wifi: bool = False) -> str:
@@ -70,31 +68,17 @@ def _key(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-@lru_cache(maxsize=2)
-def _archive(wifi: bool, _built: tuple[int, int]) -> tuple[bytes, str]:
-    """The archive and its key. A process that makes many runs makes it once: an agent that is built anew is noticed,
-    the machine's tools are taken for the same."""
+@cache
+def _archive(wifi: bool) -> tuple[bytes, str]:
+    """The archive and its key. A process that makes many runs makes it once: the machine's tools are taken for the
+    same."""
     content = cpio.archive(members(wifi))
     return content, _key(content)
 
 
-def _agent() -> tuple[int, int]:
-    """What tells one build of the agent from another. Raises MissingError."""
-    try:
-        found = paths.AGENT.stat()
-    except FileNotFoundError:
-        raise MissingError(f"the agent is not built ({paths.AGENT})", "make setup") from None
-    return found.st_mtime_ns, found.st_size
-
-
-def needs_wifi(plan: Mapping[str, Any]) -> bool:
-    """Whether a plan calls the Wi-Fi tools."""
-    return any(step["do"] in ("iw", "daemon") for step in plan["setup"])
-
-
 def members(wifi: bool = False) -> dict[str, Member]:
     """All files of the root by path."""
-    files = skeleton() | {AGENT: cpio.file(paths.AGENT.read_bytes(), 0o755)}
+    files = skeleton() | {AGENT: cpio.file(agent.binary().read_bytes(), 0o755)}
     if wifi:
         files["var/run"] = cpio.link("../run")  # where iw looks for the names of namespaces
     libraries: set[Path] = set()

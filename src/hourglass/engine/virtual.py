@@ -6,18 +6,21 @@ name. All paths it is given are relative to the run directory, because a kernel'
 by itself when the plan ends; it is killed when it stops talking, when we die, or when the user interrupts.
 """
 
-import json
 import mmap
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
+from hourglass.contract.capabilities import Capabilities
+from hourglass.contract.plan import Plan
 from hourglass.engine import cpu, follow, process, root
+from hourglass.engine.base import Outcome, Preload, Report
 from hourglass.engine.console import Console
-from hourglass.engine.follow import Meanwhile, Outcome, Report
 from hourglass.engine.kernel.built import BuiltKernel
 from hourglass.errors import MissingError
 
@@ -33,26 +36,27 @@ PRIVATE = ".guest"
 _LEAST_MEMORY = 256 << 20
 
 
-def run(
-    plan_json: bytes,
-    kernel: BuiltKernel,
-    directory: Path,
-    *,
-    seed: int,
-    progress: Report | None = None,
-    wall_limit_s: float | None = None,
-    silence_s: float = follow.SILENCE_S,
-    meanwhile: Meanwhile | None = None,
-) -> Outcome:
-    """Executes a plan; writes plan.json, records.arrows and console.log into `directory`, which must exist.
+@dataclass(frozen=True)
+class Virtual:
+    """A guest kernel. Bounded: each second of test time has `limits.silence_s` of wall time."""
 
-    Raises InputError when a step that stems from the user's scenario failed, GuestError when the guest did,
-    MissingError when this machine cannot run guests. Bounded: each second of test time has `silence_s` of wall time.
-    """
-    guest = boot(kernel, directory, seed, root.needs_wifi(json.loads(plan_json)))
-    return follow.execute(
-        plan_json, directory, guest, judge, kernel.release, progress, silence_s, wall_limit_s, meanwhile
+    kernel: BuiltKernel
+    limits: follow.Limits = follow.LIMITS
+    name: ClassVar = "virtual"
+    capabilities: ClassVar = Capabilities(
+        nic="wire", own_kernel=True, virtual_time=True, radios=True, captures=True, layers=True
     )
+
+    def identity(self, radios: bool) -> str:
+        """The kernel's key and the root's."""
+        return f"{self.kernel.key} {root.key(radios)}"
+
+    def run(
+        self, plan: Plan, place: Path, *, progress: Report | None = None, preload: Preload | None = None
+    ) -> Outcome:
+        """`Engine.run`. Raises MissingError when this machine cannot run guests."""
+        guest = boot(self.kernel, place, plan.seed, wifi=bool(plan.radios))
+        return follow.execute(plan, place, guest, judge, self.limits, progress, preload)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from hourglass.campaign.sweep import Progress
 from hourglass.errors import HourglassError, InputError
 from hourglass.papers import beyond, paper_a, paper_b, rules
 from hourglass.papers.model import Claim, Evidence, Figure, Verdict
-from hourglass.scenario.paths import SCENARIOS
+from hourglass.resources import SCENARIOS
 from hourglass.scenario.suggest import closest
 
 FOLDER = SCENARIOS / "papers"

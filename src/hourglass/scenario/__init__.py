@@ -7,7 +7,7 @@ testbed.py    nodes, links, shapers; trace.py their traces    check.py      what
 wifi.py       Wi-Fi cells; cells.py what they must agree on
 stack.py      cc, tsq, gso, pacing, qdisc, sysctl             blame.py      errors as one line each
 values.py     types of single values; units.py quantities     reference.py  docs/scenario.md
-tests.py      the tests; parameters.py, marks.py theirs      paths.py      where built-ins lie
+tests.py      the tests; parameters.py, marks.py theirs
 vocabulary.py the kernel's names
 """
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from hourglass.resources import PRESETS, SCENARIOS
 from hourglass.scenario import overrides as changes
 from hourglass.scenario.blame import explain, refusal
 from hourglass.scenario.check import resolve
 from hourglass.scenario.model import Scenario
-from hourglass.scenario.paths import PRESETS, SCENARIOS
 from hourglass.scenario.source import Table, names, read, read_preset, read_trace
 
 _GRAPH = ("node", "link", "wifi", "shaper", "netem")

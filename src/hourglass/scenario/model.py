@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, PlainValidator
 
+from hourglass.contract.kernels import CHOICES, DEFAULT
 from hourglass.scenario.marks import CcNames, Directions, Labels, Marking, Markings, Sizes, UdpRate, words
 from hourglass.scenario.stack import Stack
 from hourglass.scenario.table import Rows, Table
@@ -175,9 +176,7 @@ class Scenario(Table):
 
     name: ScenarioName = Field(default="scenario", description="Names the run; default: the file's name.")
     description: Description = Field(default="", description="One line about it.")
-    kernel: KernelName = Field(
-        default="6.1", description="5.10, 6.1, 6.12 or a name given with `hourglass kernel build`."
-    )
+    kernel: KernelName = Field(default=DEFAULT, description=f"{CHOICES} or a name given with `hourglass kernel build`.")
     seed: Seed = Field(default=1, description="Of everything random; equal seeds give equal runs.")
     testbed: Testbed = Field(description="Nodes, links, cells, shapers: `preset = NAME`, or spelled out.")
     stack: Stack = Field(default=Stack(), description="The nodes' network stack.")

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hourglass.errors import InputError
+from hourglass.resources import PRESETS, SCENARIOS
 from hourglass.scenario.blame import abridge, refusal
-from hourglass.scenario.paths import PRESETS, SCENARIOS
 from hourglass.scenario.suggest import closest
 
 SIZE_MAX = 16 * 2**20

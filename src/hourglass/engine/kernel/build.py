@@ -16,11 +16,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from hourglass import locks, resources
+from hourglass.contract.kernels import CHOICES, KERNELS
 from hourglass.engine import paths, process
 from hourglass.engine.kernel import config, hooks, source, tune, worktree
 from hourglass.engine.kernel.built import BuiltKernel
 from hourglass.engine.kernel.recipe import Recipe, check_prerequisites, compiler
-from hourglass.engine.kernel.source import RELEASES, Source
+from hourglass.engine.kernel.source import Source
 from hourglass.errors import HourglassError, InputError
 
 USUAL_STEPS = 1300
@@ -49,7 +51,7 @@ def build(
     variant: str | None = None,
     without: Sequence[str] = (),
 ) -> BuiltKernel:
-    """Builds "5.10", "6.1", "6.12", or a tree under a name of the user's, unless the cache has its key already.
+    """Builds a kernel of the list, or a tree under a name of the user's, unless the cache has its key already.
 
     `variant` adds kernel/config/VARIANT.config; `without` leaves hooks out. Raises InputError, MissingError, or
     HourglassError with the log and the compiler's own words.
@@ -61,7 +63,7 @@ def build(
     recipe = Recipe(origin.name, origin.identity, version, variant, tuple(sorted(without)))
     work = paths.cache() / "work" / recipe.label
     busy = f"waiting for another process that builds Linux {recipe.label}"
-    with source.locked(work.with_name(f"{recipe.label}.lock"), lambda: report(0.0, busy)):
+    with locks.held(work.with_name(f"{recipe.label}.lock"), lambda: report(0.0, busy)):
         kernel = load(recipe.key(), recipe.label)
         if kernel is None or kernel.untuned:
             key, files, wanted = read_ingredients(recipe, origin)
@@ -82,18 +84,18 @@ def read_ingredients(recipe: Recipe, origin: Source) -> tuple[str, hooks.Overlay
     while True:
         key = recipe.key()
         files = hooks.overlay(origin.tree, without=recipe.without)
-        wanted = config.merge(config.fragments(paths.KERNEL / "config", recipe.version, recipe.variant))
+        wanted = config.merge(config.fragments(resources.KERNEL / "config", recipe.version, recipe.variant))
         if key == recipe.key():
             return key, files, wanted
 
 
 def find_source(version_or_path: str | Path, name: str | None, report: Report) -> Source:
     """The source that the user means: a packaged version, or a folder and the name for it."""
-    if str(version_or_path) in RELEASES and name in {None, str(version_or_path)}:
+    if str(version_or_path) in KERNELS and name in {None, str(version_or_path)}:
         return source.packaged(str(version_or_path), lambda text: report(0.0, text))
     tree = Path(version_or_path)
     if not tree.is_dir():
-        raise InputError("kernel", str(version_or_path), f"{', '.join(RELEASES)} or the folder of a kernel tree")
+        raise InputError("kernel", str(version_or_path), f"{CHOICES}, or the folder of a kernel tree")
     if name is None:
         raise InputError("kernel build --name", None, "a tree of your own needs a name")
     report(0.0, "hashing the source tree")

@@ -4,14 +4,13 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from hourglass.engine.base import Kernel
+
 
 @dataclass(frozen=True)
-class BuiltKernel:
-    """A guest kernel in the cache. `linux` is the program to start, `key` stands for all that went into it."""
+class BuiltKernel(Kernel):
+    """A guest kernel in the cache. `linux` is the program to start."""
 
-    name: str
-    release: str
-    key: str
     linux: Path
     config: Path
     hz: int

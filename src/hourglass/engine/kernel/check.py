@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 
+from hourglass import resources
 from hourglass.engine import paths
 from hourglass.engine.kernel import build, source
 
@@ -26,7 +27,7 @@ OURS = ["drivers/net/hourglass/", "net/ipv4/hourglass_tsq.o"]
 
 def checkpatch() -> bool:
     """Whether every C file has the kernel's style."""
-    folders = [paths.KERNEL / name for name in ("hooks", "drivers", "tests")]
+    folders = [resources.KERNEL / name for name in ("hooks", "drivers", "tests")]
     files = sorted(str(path) for folder in folders for path in folder.rglob("*.[ch]"))
     tree = source.packaged(VERSION, lambda text: print(text, file=sys.stderr)).tree
     rules = ["--no-tree", "--strict", "--terse", "--quiet", "--no-summary", "--ignore", ",".join(IGNORED)]

@@ -21,7 +21,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from hourglass.engine import paths
+from hourglass import resources
 from hourglass.errors import HourglassError, InputError
 
 DRIVERS_TARGET = "drivers/net/hourglass"
@@ -160,7 +160,7 @@ def apply_edit(lines: list[Line], edit: Edit, hook: str, version: Version) -> No
             lines[at:at] = new
 
 
-def overlay(pristine: Path, kernel: Path = paths.KERNEL, without: Iterable[str] = ()) -> Overlay:
+def overlay(pristine: Path, kernel: Path = resources.KERNEL, without: Iterable[str] = ()) -> Overlay:
     """The files, by their path in the tree, that hooks, drivers and tests change or add in a pristine tree."""
     version, left_out = tree_version(pristine), set(without)
     hooks = load(kernel / "hooks")

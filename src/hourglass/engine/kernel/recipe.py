@@ -6,7 +6,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from hourglass.engine import paths, process
+from hourglass import resources
+from hourglass.engine import process
 from hourglass.engine.kernel import config
 from hourglass.engine.kernel.hooks import Version
 from hourglass.errors import MissingError
@@ -43,14 +44,16 @@ class Recipe:
     def key(self) -> str:
         """SHA-256, in 16 hex digits, over everything that decides what the kernel does, and how fast."""
         total = hashlib.sha256(repr((RECIPE, self.identity, self.variant, sorted(self.without), compiler())).encode())
-        for path in [*config.fragments(paths.KERNEL / "config", self.version, self.variant), *ingredients()]:
-            total.update(f"{path.relative_to(paths.KERNEL)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+        for path in [*config.fragments(resources.KERNEL / "config", self.version, self.variant), *ingredients()]:
+            total.update(
+                f"{path.relative_to(resources.KERNEL)}\0".encode() + hashlib.sha256(path.read_bytes()).digest()
+            )
         return total.hexdigest()[:16]
 
 
 def ingredients() -> list[Path]:
     """All files of kernel/ but the configuration and what only people read."""
-    folders = [paths.KERNEL / name for name in ("hooks", "drivers", "tests", "tuning")]
+    folders = [resources.KERNEL / name for name in ("hooks", "drivers", "tests", "tuning")]
     wanted = {".c", ".h", ".toml", ".json"}
     return sorted(path for folder in folders for path in folder.rglob("*")
                   if path.suffix in wanted or path.name in {"Kconfig", "Makefile", "objects"})  # fmt: skip

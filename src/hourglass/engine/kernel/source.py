@@ -4,22 +4,19 @@
 A tree is told from others by its identity: package and version, or a hash over its files. Nothing here changes a tree.
 """
 
-import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from hourglass import locks
+from hourglass.contract.kernels import CHOICES, KERNELS
 from hourglass.engine import paths, process
 from hourglass.engine.kernel import apt, hooks
 from hourglass.errors import HourglassError, InputError, MissingError
-
-RELEASES = {"5.10": "bullseye", "6.1": "bookworm", "6.12": "trixie"}
-"""The kernels that are there by name, and the Debian release whose package each is."""
 
 LEFT_OUT = [
     *(f"arch/[!uxK]*{ending}" for ending in (".[chS]", ".dts", ".dtsi", "_defconfig", ".config")),
@@ -41,23 +38,10 @@ class Source:
     packaged: bool
 
 
-@contextmanager
-def locked(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
-    """Holds a lock file; calls `waiting` once if another process holds it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            waiting()
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
 def packaged(name: str, say: Callable[[str], None]) -> Source:
-    """The tree of kernel "5.10", "6.1" or "6.12", downloaded and unpacked into the cache unless it is there."""
+    """The tree of a kernel of the list, downloaded and unpacked into the cache unless it is there."""
     sources = paths.cache() / "sources"
-    with locked(sources / f"{name}.lock", lambda: say(f"waiting for another process that fetches Linux {name}")):
+    with locks.held(sources / f"{name}.lock", lambda: say(f"waiting for another process that fetches Linux {name}")):
         if kept(name) is None:
             fetch(name, sources, say)
     found = kept(name)
@@ -86,9 +70,9 @@ def fetch(name: str, sources: Path, say: Callable[[str], None]) -> None:
         identity = f"{package} {package_version(package) or file_hash(installed)}"
         unpack([["cat", str(installed)]], package, fresh / "tree")
     else:
-        say(f"downloading {package} of Debian {RELEASES[name]}")
+        say(f"downloading {package} of Debian {KERNELS[name]}")
         state = sources / f".{name}.apt"
-        deb = apt.download(package, RELEASES[name], state)
+        deb = apt.download(package, KERNELS[name], state)
         say(f"unpacking {deb.name}")
         identity = f"{package} {deb.name.split('_')[1]}"
         member = f"./usr/src/{package}.tar.xz"
@@ -135,8 +119,8 @@ def file_hash(path: Path) -> str:
 def named(tree: Path, name: str) -> Source:
     """A tree of the user's. Its identity is a hash over its files, build products left out."""
     hooks.tree_version(tree)
-    if name in RELEASES or not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
-        taken = f"letters, digits, '.', '-' and '_'; not one of {', '.join(RELEASES)}"
+    if name in KERNELS or not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
+        taken = f"letters, digits, '.', '-' and '_'; not one of {CHOICES}"
         raise InputError("kernel build --name", name, taken)
     return Source(name, f"tree {tree_hash(tree)}", tree.absolute(), packaged=False)
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from hourglass.contract.kernels import KERNELS
 from hourglass.engine import paths
 from hourglass.engine.kernel import source
 from hourglass.engine.kernel.build import Report, build, load
 from hourglass.engine.kernel.built import BuiltKernel
 from hourglass.engine.kernel.hooks import tree_version
 from hourglass.engine.kernel.recipe import Recipe
-from hourglass.engine.kernel.source import RELEASES
 from hourglass.errors import InputError
 
 
@@ -47,12 +47,12 @@ def ensure(
     """
     hooks_out = tuple(sorted(without))
     record = read(Recipe(name, "", (0, 0), variant, hooks_out).label) or read(name)
-    if name not in RELEASES and record is None:
-        known = [*RELEASES, *(kernel.name for kernel in kernels() if kernel.name not in RELEASES)]
+    if name not in KERNELS and record is None:
+        known = [*KERNELS, *(kernel.name for kernel in kernels() if kernel.name not in KERNELS)]
         raise InputError(
             "kernel", name, f"one of {', '.join(known)}, or a name given with: hourglass kernel build PATH"
         )
-    kept = source.kept(name) if name in RELEASES else None
+    kept = source.kept(name) if name in KERNELS else None
     if kept is not None:
         recipe = Recipe(name, kept.identity, tree_version(kept.tree), variant, hooks_out)
     elif record is not None:

@@ -12,11 +12,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from hourglass.engine import paths, virtual
+from hourglass import resources
+from hourglass.contract.plan import Plan
 from hourglass.engine.kernel.built import BuiltKernel
+from hourglass.engine.virtual import Virtual
 from hourglass.errors import HourglassError
 
-TUNING = paths.KERNEL / "tuning"
+TUNING = resources.KERNEL / "tuning"
 _PROFILE = ".hourglass-profile"
 _RUNS = ".hourglass-training"
 
@@ -62,11 +64,11 @@ def train(work: Path, kernel: BuiltKernel) -> None:
     """Leaves the counts of the training runs beside the objects."""
     for counts in work.rglob("*.gcda"):
         counts.unlink()
-    directory = work / _RUNS
+    directory, guest = work / _RUNS, Virtual(replace(kernel, linux=work / "linux"))
     for plan in sorted(TUNING.glob("*.json")):
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir()
-        virtual.run(plan.read_bytes(), replace(kernel, linux=work / "linux"), directory, seed=1)
+        guest.run(Plan.model_validate_json(plan.read_bytes()), directory)
     shutil.rmtree(directory)
     if next(work.rglob("*.gcda"), None) is None:
         raise HourglassError("the training runs left no counts")

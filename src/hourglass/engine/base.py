@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an engine is: a plan goes in, records come out. The engines there are stand in `engines.py`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from hourglass.contract.capabilities import Capabilities
+from hourglass.contract.plan import Plan
+
+Report = Callable[[float, float], None]
+"""Progress of a run: seconds of test time reached, and of how many."""
+
+Preload = Callable[[], object]
+"""What the caller will need when the run is made: called in a thread of its own once the plan is at work, which takes a
+while; no sooner, since a fork amid imports can hang."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The kernel that runs a plan. `name`: what a scenario calls it; `key` stands for all that went into it."""
+
+    name: str
+    release: str
+    key: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What there is to say about a complete run besides its records. `digest` is the SHA-256 of records.arrows."""
+
+    wall_s: float
+    virtual_s: float
+    digest: str
+    warnings: list[str] = field(default_factory=list)
+
+
+class Engine(Protocol):
+    """Whoever executes plans, ready to do so."""
+
+    @property
+    def name(self) -> str:
+        """What the command line calls it."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What a plan for it may ask for."""
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel that it runs plans on."""
+
+    def identity(self, radios: bool) -> str:
+        """What of the engine decides the records of a plan, with or without radios."""
+
+    def run(
+        self, plan: Plan, place: Path, *, progress: Report | None = None, preload: Preload | None = None
+    ) -> Outcome:
+        """Executes a plan; writes plan.json, records.arrows and console.log into `place`, which must exist.
+
+        Raises InputError when a step that stems from the user's scenario failed, GuestError when another did or the
+        engine itself, MissingError when this machine lacks something.
+        """

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engines by name. A row here, and a class that is an `Engine`, are a new one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from hourglass.contract.capabilities import Capabilities
+from hourglass.engine.base import Engine
+from hourglass.engine.kernel import store
+from hourglass.engine.kernel.build import Report
+from hourglass.engine.native import Native
+from hourglass.engine.virtual import Virtual
+from hourglass.errors import InputError
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is known of an engine before it is there. `ready` makes it ready to run plans on the kernel of a name, and
+    raises MissingError when this machine cannot."""
+
+    capabilities: Capabilities
+    ready: Callable[[str, Report], Engine]
+
+
+ENGINES: Final = {
+    Virtual.name: Kind(Virtual.capabilities, lambda kernel, report: Virtual(store.ensure(kernel, report))),
+    Native.name: Kind(Native.capabilities, lambda _kernel, _report: Native.ready()),
+}
+
+DEFAULT: Final = Virtual.name
+
+
+def chosen(name: str, kernel: str | None = None) -> Kind:
+    """The engine of a name. `kernel`: the user asked for this one, which an engine without kernels of its own has not.
+
+    Raises InputError.
+    """
+    kind = ENGINES.get(name)
+    if kind is None:
+        raise InputError("--engine", name, f"one of {', '.join(ENGINES)}")
+    if kernel is not None and not kind.capabilities.own_kernel:
+        raise InputError("--kernel", kernel, f"the engine {name} runs on this machine's own kernel; leave it out")
+    return kind
+
+
+def identity(name: str, kernel: str, radios: bool, report: Report = lambda _, __: None) -> str:
+    """What decides, beside the scenario, the records of a run by the engine of a name on the kernel of a name."""
+    return ENGINES[name].ready(kernel, report).identity(radios)
