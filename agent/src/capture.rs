@@ -19,15 +19,20 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::DataLink;
 
-use crate::abi::{Frame, Visits};
+use crate::abi::{self, Frame, Visit};
 use crate::plan;
 use crate::report::{Failure, Result};
-use crate::{sys, tables};
+use crate::sys;
 
 /// Bytes gathered before they are written: a system call is dear.
 const BUFFER: usize = 256 << 10;
-/// `PROBE_RADIOTAP`: what a radio's frame may be longer than `snaplen`.
-const RADIOTAP: u32 = 64;
+
+/// A frame as the kernel's probe gives it: with the nodes that its packet passed, and its bytes.
+pub struct Seen<'a> {
+    pub frame: &'a Frame,
+    pub visits: &'a [Visit],
+    pub data: &'a [u8],
+}
 
 struct Capture {
     plan: plan::Capture,
@@ -53,16 +58,22 @@ impl Captures {
         Ok(Self { captures: captures.collect::<Result<_>>()?, comment: String::new() })
     }
 
-    /// Writes a frame of `node`; `title` says whose packet it is.
-    pub fn write(&mut self, t_ns: i64, frame: &Frame, nodes: &[String], title: &str) -> Result<()> {
-        let node = &nodes[usize::from(frame.node)];
+    /// Writes a frame of `device`; `title` says whose packet it is.
+    pub fn write(
+        &mut self,
+        t_ns: i64,
+        device: &str,
+        seen: &Seen,
+        nodes: &[String],
+        title: &str,
+    ) -> Result<()> {
+        let node = &nodes[usize::from(seen.frame.node)];
         let mut captures = self.captures.iter_mut();
-        let wanted =
-            captures.find(|capture| capture.plan.node == *node && capture.plan.device == frame.device);
+        let wanted = captures.find(|capture| capture.plan.node == *node && capture.plan.device == device);
         let (Some(capture), Ok(t_ns)) = (wanted, u64::try_from(t_ns)) else { return Ok(()) };
         self.comment.clear();
-        comment(&mut self.comment, title, frame.number, frame.visits, nodes);
-        capture.write(t_ns, frame, &self.comment)
+        comment(&mut self.comment, title, seen, nodes);
+        capture.write(t_ns, seen, &self.comment)
     }
 
     /// Everything to the files, and out of this kernel's page cache.
@@ -83,7 +94,7 @@ impl Capture {
         let interface = InterfaceDescriptionBlock {
             linktype: link,
             snaplen: match (plan.snaplen, link) {
-                (1.., DataLink::IEEE802_11_RADIOTAP) => plan.snaplen + RADIOTAP,
+                (1.., DataLink::IEEE802_11_RADIOTAP) => plan.snaplen + u32::from(abi::RADIOTAP),
                 (snaplen, _) => snaplen,
             },
             options: vec![
@@ -100,10 +111,10 @@ impl Capture {
             .map_err(|error| Failure::of(&plan.file, error))
     }
 
-    fn write(&mut self, t_ns: u64, frame: &Frame, comment: &str) -> Result<()> {
+    fn write(&mut self, t_ns: u64, seen: &Seen, comment: &str) -> Result<()> {
         const INBOUND: u32 = 1;
         const OUTBOUND: u32 = 2;
-        let way = if frame.received { INBOUND } else { OUTBOUND };
+        let way = if seen.frame.received != 0 { INBOUND } else { OUTBOUND };
         let mut options = vec![EnhancedPacketOption::Flags(way)];
         if !comment.is_empty() {
             options.insert(0, EnhancedPacketOption::Comment(Cow::Borrowed(comment)));
@@ -111,8 +122,8 @@ impl Capture {
         let block = EnhancedPacketBlock {
             interface_id: 0,
             timestamp: Duration::from_nanos(t_ns),
-            original_len: frame.length,
-            data: Cow::Borrowed(frame.data),
+            original_len: seen.frame.length,
+            data: Cow::Borrowed(seen.data),
             options,
         };
         let written = self.file.write_pcapng_block(block);
@@ -122,19 +133,19 @@ impl Capture {
 
 /// `upload::1 packet 7: client tsq 812.3 us, ring 12.1 us | router rx 20 us`: the layers that took time. Nothing for a
 /// frame that is not followed.
-fn comment(text: &mut String, title: &str, number: u32, visits: Visits, nodes: &[String]) {
+fn comment(text: &mut String, title: &str, seen: &Seen, nodes: &[String]) {
     let mut before = ": ";
-    for (node, layers) in visits.iter() {
+    for visit in seen.visits {
         if before == ": " {
-            let _ = write!(text, "{title} packet {number}");
+            let _ = write!(text, "{title} packet {}", seen.frame.number);
         }
-        let node = nodes.get(usize::from(node)).map_or("?", String::as_str);
+        let node = nodes.get(usize::from(visit.node)).map_or("?", String::as_str);
         let _ = write!(text, "{before}{node}");
         before = " | ";
         let mut comma = "";
-        for (layer, ns) in layers.iter().enumerate().filter(|(_, ns)| **ns != 0) {
-            let _ = write!(text, "{comma} {} ", tables::layer_name(layer));
-            microseconds(text, *ns);
+        for (layer, ns) in abi::LAYER.iter().zip(visit.layer_ns).filter(|(_, ns)| *ns != 0) {
+            let _ = write!(text, "{comma} {layer} ");
+            microseconds(text, ns);
             comma = ",";
         }
     }
@@ -153,18 +164,18 @@ fn microseconds(text: &mut String, ns: i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::abi::bytes::{fields, record, stream, text, visit};
-    use crate::abi::{Record, Records};
+    use crate::reader::written::{fields, record, stream, text, visit};
+    use crate::reader::{Record, Records};
     use pcap_file::pcapng::{Block, PcapNgReader};
 
-    fn frame(device: &str, visits: u16) -> Vec<u8> {
+    fn frame(device: &str, visits: u16) -> Vec<u64> {
         let mut body = fields![0i64, 0u16, 1u16, 1514u32, 5u32, visits, 0u16];
         body.extend(text(device, 16));
-        body.extend(stream(0, 0, 0));
+        body.extend(stream(0, 0));
         body.extend(fields![7u32, 0i64]);
         body.extend((0..visits).flat_map(|node| visit(node, 0)));
         body.extend(b"abcde");
-        record(6, &body)
+        record(abi::FRAME, &body)
     }
 
     fn plan(device: &str) -> plan::Capture {
@@ -188,13 +199,16 @@ mod tests {
         let Some(Ok(Block::InterfaceDescription(block))) = reader.next_block() else {
             panic!("an interface")
         };
-        assert_eq!((block.linktype, block.snaplen), (DataLink::IEEE802_11_RADIOTAP, 128 + RADIOTAP));
+        assert_eq!(
+            (block.linktype, block.snaplen),
+            (DataLink::IEEE802_11_RADIOTAP, 128 + u32::from(abi::RADIOTAP))
+        );
         std::fs::remove_dir_all(&folder).expect("removed");
     }
 
-    fn parsed(bytes: &[u8]) -> Frame<'_> {
-        let Some(Some(Record::Frame(frame))) = Records(bytes).next() else { panic!("a frame") };
-        frame
+    fn parsed(words: &[u64]) -> Seen<'_> {
+        let Some(Some(Record::Frame(frame, visits, data))) = Records(words).next() else { panic!("a frame") };
+        Seen { frame, visits, data }
     }
 
     #[test]
@@ -207,7 +221,7 @@ mod tests {
             [(-1, "eth0", 0), (5, "eth0", 0), (6, "eth1", 0), (3_000_000_001, "eth0", 2)]
         {
             let bytes = frame(device, visits);
-            captures.write(t_ns, &parsed(&bytes), &nodes, "up").expect("written");
+            captures.write(t_ns, device, &parsed(&bytes), &nodes, "up").expect("written");
         }
         captures.finish().expect("finished");
         let file = File::open(folder.join("c.pcapng")).expect("the file");
@@ -240,17 +254,17 @@ mod tests {
     fn a_comment_names_the_layers_that_took_time() {
         let mut body = fields![0i64, 0u16, 1u16, 0u32, 0u32, 2u16, 0u16];
         body.extend(text("eth0", 16));
-        body.extend(stream(0, 0, 0));
+        body.extend(stream(0, 0));
         body.extend(fields![7u32, 0i64]);
         let (mut client, mut router) = (visit(0, 0), visit(1, 0));
         client[8 + 7 * 8..8 + 8 * 8].copy_from_slice(&812_300i64.to_ne_bytes());
         client[8 + 13 * 8..8 + 14 * 8].copy_from_slice(&1i64.to_ne_bytes());
         router[8..16].copy_from_slice(&20_000i64.to_ne_bytes());
         body.extend(client.into_iter().chain(router));
-        let bytes = record(6, &body);
+        let bytes = record(abi::FRAME, &body);
         let mut text = String::new();
         let nodes = ["client".to_owned(), "router".to_owned()];
-        comment(&mut text, "upload::1", 7, parsed(&bytes).visits, &nodes);
+        comment(&mut text, "upload::1", &parsed(&bytes), &nodes);
         assert_eq!(text, "upload::1 packet 7: client tsq 812.3 us, ring 0.001 us | router rx 20 us");
     }
 }

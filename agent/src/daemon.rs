@@ -9,7 +9,6 @@ use crate::clock;
 use crate::plan::{self, Step};
 use crate::program::{Heard, Program};
 use crate::report::{Failure, Result};
-use crate::setup::blame;
 use crate::tool;
 
 /// Memory that is the run's own, in a guest and on a real machine.
@@ -17,17 +16,18 @@ const FOLDER: &str = "/run";
 
 #[derive(Default)]
 pub struct Daemons {
-    running: Vec<(Step, Program)>,
+    /// Each with the step that started it, and its name.
+    running: Vec<(Step, &'static str, Program)>,
 }
 
 impl Daemons {
     /// Starts a program in the namespace of the calling thread; comes back when it is ready.
     pub fn start(&mut self, daemon: &plan::Daemon, step: &Step) -> Result<()> {
-        let of = |error| Failure::system(&daemon.tool, error);
-        let config = format!("{FOLDER}/{}-{}.conf", daemon.tool, self.running.len());
+        let tool = daemon.tool.name();
+        let of = |error| Failure::system(tool, error);
+        let config = format!("{FOLDER}/{tool}-{}.conf", self.running.len());
         fs::write(&config, &daemon.config).map_err(|error| Failure::system(&config, error))?;
-        let mut command =
-            Command::new(tool::find(&daemon.tool).map_err(|error| Failure::of(&daemon.tool, error))?);
+        let mut command = Command::new(tool::find(tool).map_err(|error| Failure::of(tool, error))?);
         command.arg(&config);
         let mut program = Program::start(command).map_err(of)?;
         match program.listen(Some(&daemon.ready), daemon.timeout_ns).map_err(of)? {
@@ -38,18 +38,17 @@ impl Daemons {
                 return Err(Failure::of(patience, program.last_words()));
             }
         }
-        self.running.push((step.clone(), program));
+        self.running.push((step.clone(), tool, program));
         Ok(())
     }
 
     /// Takes what the programs have printed, so that none is ever stopped by a full pipe; fails when one has ended.
     pub fn check(&mut self) -> Result<()> {
-        for (step, program) in &mut self.running {
-            let heard =
-                program.listen(None, 0).map_err(|error| Failure::system("a daemon's output", error))?;
+        for (step, tool, program) in &mut self.running {
+            let heard = program.listen(None, 0).map_err(|error| Failure::system(*tool, error))?;
             if heard == Heard::End {
                 let failure = Failure::of("ended during the test", program.last_words());
-                return Err(blame(step, "hostapd".to_owned(), failure));
+                return Err(step.blame((*tool).to_owned(), failure));
             }
         }
         Ok(())

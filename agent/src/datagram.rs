@@ -5,6 +5,7 @@
 //! packet as much as tells its number. A packet that the sender's own socket has no room for is not waited with, it is
 //! refused: a source of voice does not wait, and a flood that waited would not be one.
 
+use std::collections::BTreeMap;
 use std::io::Result as IoResult;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -18,9 +19,10 @@ use crate::clock::{self, Epoch};
 use crate::column::Cell;
 use crate::mailbox::Mailbox;
 use crate::netns::{family, set_dscp, Nodes};
-use crate::plan;
+use crate::plan::{Base, Plan};
 use crate::records::Records;
 use crate::report::{Failure, Result};
+use crate::streams::Streams;
 use crate::tables::Table;
 
 /// What may wait for a `collect`, in bytes of the kernel's accounting.
@@ -40,7 +42,7 @@ struct Packet {
 }
 
 struct Stream {
-    plan: plan::Datagram,
+    name: String,
     sender: OwnedFd,
     receiver: OwnedFd,
     content: Vec<u8>,
@@ -49,28 +51,32 @@ struct Stream {
 }
 
 pub struct Datagrams {
-    streams: Vec<Stream>,
+    /// By id.
+    streams: BTreeMap<u16, Stream>,
     mailbox: Mailbox,
 }
 
 impl Datagrams {
     /// Sockets of both ends of all streams. Leaves the calling thread in one of the nodes.
-    pub fn prepare(plans: &[plan::Datagram], nodes: &Nodes) -> Result<Self> {
-        let mut streams = Vec::new();
-        for plan in plans {
-            let blame = |error: std::io::Error| Failure::system(format!("datagrams {}", plan.name), error);
-            nodes.enter(Some(&plan.server))?;
-            let receiver = open_receiver(plan).map_err(blame)?;
-            nodes.enter(Some(&plan.client))?;
-            let sender = open_sender(plan).map_err(blame)?;
+    pub fn prepare(plan: &Plan, nodes: &Nodes) -> Result<Self> {
+        let mut streams = BTreeMap::new();
+        for (base, plan) in plan.datagrams() {
+            let blame = |error: std::io::Error| Failure::system(format!("datagrams {}", base.name), error);
+            nodes.enter(Some(&base.server))?;
+            let receiver = open_receiver(base).map_err(blame)?;
+            nodes.enter(Some(&base.client))?;
+            let sender = open_sender(base).map_err(blame)?;
             let content = vec![0; plan.payload_bytes];
-            streams.push(Stream { plan: plan.clone(), sender, receiver, content, packets: Vec::new() });
+            let name = base.name.clone();
+            streams.insert(base.id, Stream { name, sender, receiver, content, packets: Vec::new() });
         }
         Ok(Self { streams, mailbox: Mailbox::new(TOGETHER, NUMBER) })
     }
+}
 
-    pub fn send(&mut self, number: usize, seq: u32) -> Result<()> {
-        let stream = &mut self.streams[number];
+impl Streams for Datagrams {
+    fn send(&mut self, id: u16, seq: u32) -> Result<()> {
+        let Some(stream) = self.streams.get_mut(&id) else { return Ok(()) };
         stream.send(seq);
         if (seq + 1) % COLLECT_EVERY == 0 {
             stream.collect(&mut self.mailbox)?;
@@ -78,17 +84,16 @@ impl Datagrams {
         Ok(())
     }
 
-    /// Fetches what has arrived.
-    pub fn collect(&mut self) -> Result<()> {
-        self.streams.iter_mut().try_for_each(|stream| stream.collect(&mut self.mailbox))
+    fn collect(&mut self) -> Result<()> {
+        self.streams.values_mut().try_for_each(|stream| stream.collect(&mut self.mailbox))
     }
 
-    pub fn write(&self, epoch: Epoch, records: &mut Records) -> Result<()> {
-        for stream in &self.streams {
+    fn write(&self, epoch: Epoch, records: &mut Records) -> Result<()> {
+        for (id, stream) in &self.streams {
             for (packet, seq) in stream.packets.iter().zip(0u64..) {
                 let row = [
                     Cell::I64(epoch.of_realtime(packet.sent)),
-                    Cell::U64(stream.plan.id.into()),
+                    Cell::U64((*id).into()),
                     Cell::U64(seq),
                     Cell::from(packet.arrived.map(|arrived| arrived - packet.sent)),
                     Cell::Bool(packet.refused),
@@ -113,7 +118,7 @@ impl Stream {
         loop {
             let more = mailbox
                 .fetch(self.receiver.as_fd())
-                .map_err(|error| Failure::system(format!("datagrams {}", self.plan.name), error))?;
+                .map_err(|error| Failure::system(format!("datagrams {}", self.name), error))?;
             for (start, arrival) in mailbox.messages() {
                 let number = start.first_chunk().map(|bytes| u32::from_be_bytes(*bytes));
                 let place = number.and_then(|number| usize::try_from(number).ok());
@@ -129,21 +134,21 @@ impl Stream {
     }
 }
 
-fn open(plan: &plan::Datagram) -> IoResult<OwnedFd> {
-    Ok(socket(family(plan.address), SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?)
+fn open(base: &Base) -> IoResult<OwnedFd> {
+    Ok(socket(family(base.address), SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?)
 }
 
-fn open_receiver(plan: &plan::Datagram) -> IoResult<OwnedFd> {
-    let fd = open(plan)?;
+fn open_receiver(base: &Base) -> IoResult<OwnedFd> {
+    let fd = open(base)?;
     setsockopt(&fd, sockopt::ReceiveTimestampns, &true)?;
     setsockopt(&fd, sockopt::RcvBufForce, &WAITING_BYTES)?;
-    bind(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(plan.address, plan.port)))?;
+    bind(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(base.address, base.port)))?;
     Ok(fd)
 }
 
-fn open_sender(plan: &plan::Datagram) -> IoResult<OwnedFd> {
-    let fd = open(plan)?;
-    set_dscp(fd.as_fd(), plan.address, plan.dscp)?;
-    connect(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(plan.address, plan.port)))?;
+fn open_sender(base: &Base) -> IoResult<OwnedFd> {
+    let fd = open(base)?;
+    set_dscp(fd.as_fd(), base.address, base.dscp)?;
+    connect(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(base.address, base.port)))?;
     Ok(fd)
 }

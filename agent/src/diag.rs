@@ -11,10 +11,10 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use nix::sys::socket::{AddressFamily, SockProtocol};
 
-use crate::flow::Endpoint;
 use crate::mailbox::Mailbox;
 use crate::netlink::{self, Attributes, Messages};
 use crate::socket::{Socket, ESTABLISHED, INET_DIAG_VEGASINFO};
+use crate::streams::Endpoint;
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const INET_DIAG_INFO: u16 = 2;
@@ -43,7 +43,7 @@ impl Diag {
     }
 
     /// Hands the state of each endpoint that is established to `each`, in their order.
-    pub fn ask(&mut self, endpoints: &[Endpoint], mut each: impl FnMut(&Endpoint, &Socket)) -> Result<()> {
+    pub fn ask(&mut self, endpoints: &[&Endpoint], mut each: impl FnMut(&Endpoint, &Socket)) -> Result<()> {
         for endpoints in endpoints.chunks(BATCH) {
             self.question.clear();
             for (endpoint, sequence) in endpoints.iter().zip(0..) {
@@ -152,7 +152,7 @@ mod tests {
         );
         let socket = parse(&body).expect("established");
         assert_eq!((socket.info, socket.memory), (&[7; 232][..], &[9; 36][..]));
-        assert_eq!(socket.sending, None, "only the probe knows");
+        assert!(socket.sending.is_none(), "only the probe knows");
     }
 
     #[test]

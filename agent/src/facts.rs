@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What there is to know of the machine that measures, after the set-up: the kernel, and of the first probe's client the
+//! What there is to know of the machine that measures, after the set-up: the kernel, and of the first ping's client the
 //! sysctls that matter to TCP, and each device's driver, offloads, BQL limits and qdiscs in the words of `tc`.
 //!
 //! A thing that this kernel or device does not have is no fact; nothing here ends a run.
@@ -57,9 +57,9 @@ impl Facts {
         let name = nix::sys::utsname::uname().map_err(|error| Failure::system("uname", error))?;
         facts.add(None, "kernel.release", &name.release().to_string_lossy());
         facts.add(None, "agent.version", env!("CARGO_PKG_VERSION"));
-        if let Some(probe) = plan.probes.first() {
-            nodes.enter(Some(&probe.client))?;
-            facts.of_node(nodes, &probe.client);
+        if let Some((ping, _)) = plan.pings().next() {
+            nodes.enter(Some(&ping.client))?;
+            facts.of_node(nodes, &ping.client);
             nodes.enter(None)?;
         }
         Ok(facts)

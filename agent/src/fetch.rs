@@ -5,6 +5,7 @@
 //! its answers does not pile up. A request is a line of so many bytes whose first eight are the size of the answer. The
 //! time of a fetch counts from before the connection is made to the answer's last byte.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -18,9 +19,10 @@ use crate::clock::Epoch;
 use crate::column::Cell;
 use crate::flow::{listen_at, open_end, stop_end, End};
 use crate::netns::Nodes;
-use crate::plan;
+use crate::plan::{self, Base, Plan};
 use crate::records::Records;
 use crate::report::{Failure, Result};
+use crate::streams::Streams;
 use crate::sys::{self, Zeros};
 use crate::tables::Table;
 
@@ -39,7 +41,8 @@ struct Fetch {
 
 /// What the client's thread and the main thread share.
 struct Client {
-    plan: plan::Fetch,
+    base: Base,
+    plan: plan::Fetches,
     epoch: Epoch,
     started: AtomicBool,
     stopped: AtomicBool,
@@ -56,9 +59,9 @@ impl Client {
         while !self.started.load(Ordering::SeqCst) {
             thread::park();
         }
-        let mut due = self.plan.start_ns;
+        let mut due = self.base.start_ns;
         for bytes in self.plan.sizes.iter().copied().cycle() {
-            if self.stopped() || due >= self.plan.stop_ns {
+            if self.stopped() || due >= self.base.stop_ns {
                 return;
             }
             self.epoch.sleep_until(due);
@@ -71,7 +74,8 @@ impl Client {
     }
 
     fn fetch(&self, bytes: u64) -> io::Result<()> {
-        let fd = Arc::new(open_end(&self.plan.end()).map_err(|failure| io::Error::other(failure.message))?);
+        let end = End::of(&self.base, &self.plan.cc);
+        let fd = Arc::new(open_end(&end).map_err(|failure| io::Error::other(failure.message))?);
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&fd));
         let result = self.exchange(&fd, bytes);
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -79,7 +83,7 @@ impl Client {
     }
 
     fn exchange(&self, fd: &OwnedFd, bytes: u64) -> io::Result<()> {
-        let address = SocketAddr::new(self.plan.address, self.plan.port);
+        let address = SocketAddr::new(self.base.address, self.base.port);
         connect(fd.as_raw_fd(), &SockaddrStorage::from(address))?;
         let mut request = vec![0; self.plan.request_bytes];
         request[..SIZE].copy_from_slice(&bytes.to_be_bytes());
@@ -126,24 +130,26 @@ fn answer(listener: BorrowedFd, request_bytes: usize, zeros: &Zeros) -> io::Resu
 }
 
 pub struct Fetches {
-    clients: Vec<(Arc<Client>, Thread)>,
+    /// By id, each with its thread.
+    clients: BTreeMap<u16, (Arc<Client>, Thread)>,
 }
 
 impl Fetches {
     /// Sockets and threads of all. Leaves the calling thread in one of the nodes.
-    pub fn prepare(plans: &[plan::Fetch], nodes: &Nodes, epoch: Epoch) -> Result<Self> {
-        let mut clients = Vec::new();
-        for plan in plans {
-            let blame = |failure: Failure| Failure::of(format!("fetches {}", plan.name), failure.message);
+    pub fn prepare(plan: &Plan, nodes: &Nodes, epoch: Epoch) -> Result<Self> {
+        let mut clients = BTreeMap::new();
+        for (base, plan) in plan.fetches() {
+            let blame = |failure: Failure| Failure::of(format!("fetches {}", base.name), failure.message);
             let zeros = Zeros::new().map_err(|error| Failure::system("memory to send from", error))?;
-            nodes.enter(Some(&plan.server))?;
-            let end = plan.end();
+            nodes.enter(Some(&base.server))?;
+            let end = End::of(base, &plan.cc);
             let listener = open_end(&end).map_err(blame)?;
             listen_at(&listener, &end).map_err(|error| blame(Failure::system("listening", error)))?;
             let request_bytes = plan.request_bytes;
             spawn(move || serve(listener.as_fd(), request_bytes, &zeros))?;
-            nodes.enter(Some(&plan.client))?;
+            nodes.enter(Some(&base.client))?;
             let client = Arc::new(Client {
+                base: base.clone(),
                 plan: plan.clone(),
                 epoch,
                 started: AtomicBool::new(false),
@@ -155,19 +161,22 @@ impl Fetches {
                 let client = Arc::clone(&client);
                 spawn(move || client.run())?
             };
-            clients.push((client, thread));
+            clients.insert(base.id, (client, thread));
         }
         Ok(Self { clients })
     }
+}
 
-    pub fn start(&self, number: usize) {
-        let (client, thread) = &self.clients[number];
-        client.started.store(true, Ordering::SeqCst);
-        thread.unpark();
+impl Streams for Fetches {
+    fn start(&mut self, id: u16) {
+        if let Some((client, thread)) = self.clients.get(&id) {
+            client.started.store(true, Ordering::SeqCst);
+            thread.unpark();
+        }
     }
 
-    pub fn stop(&self, number: usize) {
-        let client = &self.clients[number].0;
+    fn stop(&mut self, id: u16) {
+        let Some((client, _)) = self.clients.get(&id) else { return };
         client.stopped.store(true, Ordering::SeqCst);
         let current = client.current.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(fd) = current.as_ref() {
@@ -176,14 +185,14 @@ impl Fetches {
         }
     }
 
-    pub fn write(&self, records: &mut Records) -> Result<()> {
-        for (client, _) in &self.clients {
+    fn write(&self, _epoch: Epoch, records: &mut Records) -> Result<()> {
+        for (id, (client, _)) in &self.clients {
             let fetches = client.fetches.lock().unwrap_or_else(PoisonError::into_inner);
             for (fetch, seq) in fetches.iter().zip(0u64..) {
                 let since = |end: Option<i64>| Cell::from(end.map(|end| end - fetch.start_ns));
                 let row = [
                     Cell::I64(fetch.start_ns),
-                    Cell::U64(client.plan.id.into()),
+                    Cell::U64((*id).into()),
                     Cell::U64(seq),
                     Cell::U64(fetch.bytes),
                     since(fetch.first_ns),
@@ -193,12 +202,6 @@ impl Fetches {
             }
         }
         Ok(())
-    }
-}
-
-impl plan::Fetch {
-    fn end(&self) -> End<'_> {
-        End { address: self.address, port: self.port, cc: &self.cc, dscp: self.dscp }
     }
 }
 

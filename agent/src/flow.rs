@@ -10,6 +10,7 @@
 //! main thread starts and stops flows; what happens in between is noted by the flow's own threads, and a flow that fails
 //! does not end the run.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -26,9 +27,11 @@ use nix::sys::socket::{
 use crate::clock::Epoch;
 use crate::column::Cell;
 use crate::netns::{family, set_dscp, Nodes};
-use crate::plan::{self, Backend};
+use crate::plan;
+use crate::plan::{Backend, Base, Plan};
 use crate::records::Records;
 use crate::report::{words, Failure, Result};
+use crate::streams::{Endpoint, Streams};
 use crate::sys::{self, Zeros};
 use crate::tables::Table;
 
@@ -46,6 +49,7 @@ struct Event {
 
 /// What the two threads of a flow and the main thread share. Its sockets live until the agent ends.
 struct Flow {
+    base: Base,
     plan: plan::Flow,
     epoch: Epoch,
     client: OwnedFd,
@@ -60,15 +64,16 @@ struct Flow {
 
 impl Flow {
     /// Sockets of both ends, in the namespaces of their nodes. What the listener is set to, its connection inherits.
-    fn open(plan: &plan::Flow, nodes: &Nodes, epoch: Epoch) -> Result<Self> {
-        let blame = |failure: Failure| Failure::of(format!("flow {}", plan.name), failure.message);
-        nodes.enter(Some(&plan.server))?;
-        let end = plan.end();
+    fn open(base: &Base, plan: &plan::Flow, nodes: &Nodes, epoch: Epoch) -> Result<Self> {
+        let blame = |failure: Failure| Failure::of(format!("flow {}", base.name), failure.message);
+        nodes.enter(Some(&base.server))?;
+        let end = End::of(base, &plan.cc);
         let listener = open_end(&end).map_err(blame)?;
         listen_at(&listener, &end).map_err(|error| blame(Failure::system("listening", error)))?;
-        nodes.enter(Some(&plan.client))?;
+        nodes.enter(Some(&base.client))?;
         let client = open_end(&end).map_err(blame)?;
         Ok(Self {
+            base: base.clone(),
             plan: plan.clone(),
             epoch,
             client,
@@ -82,7 +87,12 @@ impl Flow {
     }
 
     fn address(&self) -> SocketAddr {
-        SocketAddr::new(self.plan.address, self.plan.port)
+        SocketAddr::new(self.base.address, self.base.port)
+    }
+
+    /// Whether the client sends.
+    fn upload(&self) -> bool {
+        self.plan.upload(&self.base)
     }
 
     /// The end of a flow, be it stopped or failed, is noted once, whichever of its ends notices first.
@@ -109,13 +119,13 @@ impl Flow {
         let local = local_address(&self.client)?;
         let _ = self.local.set(local);
         self.note(CONNECTED, format!("{local} to {}", self.address()));
-        self.transfer(&self.client, self.plan.client_sends(), zeros)
+        self.transfer(&self.client, self.upload(), zeros)
     }
 
     fn run_server(&self, zeros: &Zeros) -> io::Result<()> {
         let fd = sys::accept(self.listener.as_fd())?;
         let fd = self.accepted.get_or_init(|| fd);
-        self.transfer(fd, !self.plan.client_sends(), zeros)
+        self.transfer(fd, !self.upload(), zeros)
     }
 
     /// Moves data until the connection ends. Ends it if that is still to do: it came through as it was being stopped, or
@@ -137,8 +147,8 @@ impl Flow {
 
     fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
-        let client = Some((&self.client, self.plan.client_sends()));
-        let server = self.accepted.get().map(|fd| (fd, !self.plan.client_sends()));
+        let client = Some((&self.client, self.upload()));
+        let server = self.accepted.get().map(|fd| (fd, !self.upload()));
         let error = [client, server].into_iter().flatten().find_map(|(fd, sends)| stop_end(fd, sends).err());
         self.note("stopped", error.as_ref().map_or_else(String::new, words));
     }
@@ -162,9 +172,9 @@ pub struct End<'a> {
     pub dscp: u8,
 }
 
-impl plan::Flow {
-    fn end(&self) -> End<'_> {
-        End { address: self.address, port: self.port, cc: &self.cc, dscp: self.dscp }
+impl<'a> End<'a> {
+    pub fn of(base: &Base, cc: &'a str) -> Self {
+        Self { address: base.address, port: base.port, cc, dscp: base.dscp }
     }
 }
 
@@ -207,71 +217,65 @@ fn local_address(fd: &OwnedFd) -> io::Result<SocketAddr> {
     four.or(six).ok_or_else(|| io::Error::other("its address is neither IPv4 nor IPv6"))
 }
 
-/// One end of a live connection, as the kernel's tables name it.
-pub struct Endpoint<'a> {
-    pub node: &'a str,
-    pub flow: u16,
-    pub sender: bool,
-    pub local: SocketAddr,
-    pub remote: SocketAddr,
-}
-
 pub struct Flows {
-    flows: Vec<(Arc<Flow>, Thread)>,
+    /// By id, each with its client's thread.
+    flows: BTreeMap<u16, (Arc<Flow>, Thread)>,
 }
 
 impl Flows {
     /// Sockets and threads of all flows. Leaves the calling thread in one of the nodes.
-    pub fn prepare(plans: &[plan::Flow], nodes: &Nodes, epoch: Epoch) -> Result<Self> {
+    pub fn prepare(plan: &Plan, nodes: &Nodes, epoch: Epoch) -> Result<Self> {
         let zeros = Arc::new(Zeros::new().map_err(|error| Failure::system("memory to send from", error))?);
-        let mut flows = Vec::new();
-        for plan in plans {
-            let flow = Arc::new(Flow::open(plan, nodes, epoch)?);
+        let mut flows = BTreeMap::new();
+        for (base, flow) in plan.flows() {
+            let flow = Arc::new(Flow::open(base, flow, nodes, epoch)?);
             spawn(&flow, &zeros, Flow::run_server)?;
             let client = spawn(&flow, &zeros, Flow::run_client)?;
-            flows.push((flow, client));
+            flows.insert(base.id, (flow, client));
         }
         Ok(Self { flows })
     }
+}
 
-    pub fn start(&self, number: usize) {
-        let (flow, client) = &self.flows[number];
-        flow.started.store(true, Ordering::SeqCst);
-        client.unpark();
-    }
-
-    pub fn stop(&self, number: usize) {
-        self.flows[number].0.stop();
-    }
-
-    /// Both ends of every flow that is connected, in the order of the plan, the client first.
-    pub fn endpoints(&self) -> impl Iterator<Item = Endpoint<'_>> {
-        let live =
-            self.flows.iter().map(|(flow, _)| flow).filter(|flow| !flow.stopped.load(Ordering::SeqCst));
-        live.filter_map(|flow| Some((flow, *flow.local.get()?))).flat_map(|(flow, local)| {
-            let (plan, remote) = (&flow.plan, flow.address());
-            let (flow, sender) = (plan.id, plan.client_sends());
-            [
-                Endpoint { node: &plan.client, flow, sender, local, remote },
-                Endpoint { node: &plan.server, flow, sender: !sender, local: remote, remote: local },
-            ]
-        })
-    }
-
-    pub fn write(&self, records: &mut Records) -> Result<()> {
-        let mut rows: Vec<(i64, u16, Event)> = Vec::new();
-        for (flow, _) in &self.flows {
-            let events = flow.events.lock().unwrap_or_else(PoisonError::into_inner);
-            rows.extend(events.iter().map(|event| (event.t_ns, flow.plan.id, event.clone())));
+impl Streams for Flows {
+    fn start(&mut self, id: u16) {
+        if let Some((flow, client)) = self.flows.get(&id) {
+            flow.started.store(true, Ordering::SeqCst);
+            client.unpark();
         }
-        rows.sort_by_key(|(t_ns, flow, _)| (*t_ns, *flow));
-        for (t_ns, flow, event) in &rows {
-            let row = [
-                Cell::I64(*t_ns),
-                Cell::U64((*flow).into()),
-                Cell::Text(event.name),
-                Cell::Text(&event.detail),
-            ];
+    }
+
+    fn stop(&mut self, id: u16) {
+        if let Some((flow, _)) = self.flows.get(&id) {
+            flow.stop();
+        }
+    }
+
+    fn endpoints(&self) -> Vec<Endpoint<'_>> {
+        let live =
+            self.flows.values().map(|(flow, _)| flow).filter(|flow| !flow.stopped.load(Ordering::SeqCst));
+        let known = live.filter_map(|flow| Some((flow, *flow.local.get()?)));
+        let ends = known.flat_map(|(flow, local)| {
+            let (base, remote, sender) = (&flow.base, flow.address(), flow.upload());
+            let stream = base.id;
+            [
+                Endpoint { node: &base.client, stream, sender, local, remote },
+                Endpoint { node: &base.server, stream, sender: !sender, local: remote, remote: local },
+            ]
+        });
+        ends.collect()
+    }
+
+    fn write(&self, _epoch: Epoch, records: &mut Records) -> Result<()> {
+        let mut rows: Vec<(i64, u16, Event)> = Vec::new();
+        for (id, (flow, _)) in &self.flows {
+            let events = flow.events.lock().unwrap_or_else(PoisonError::into_inner);
+            rows.extend(events.iter().map(|event| (event.t_ns, *id, event.clone())));
+        }
+        rows.sort_by_key(|(t_ns, id, _)| (*t_ns, *id));
+        for (t_ns, id, event) in &rows {
+            let texts = [event.name, &event.detail].map(Cell::Text);
+            let row = [Cell::I64(*t_ns), Cell::U64((*id).into())].into_iter().chain(texts);
             records.push(Table::Flow, row)?;
         }
         Ok(())

@@ -6,44 +6,54 @@
 //! and the clock jumps when all threads sleep, and on a real machine, and does not know which. So it never polls and
 //! never spins, and it is sparing with system calls, page faults and processes, which are dear where it runs most.
 //!
+//! `hourglass-agent --check-plan PLAN` reads the plan and prints it as it was understood.
+//!
 //! The way of a run: `plan` is read, `netns` makes the nodes, `setup` runs the steps (`tool`, `icmp`, `daemon`), `facts`
-//! looks round, `clockwork` follows the `agenda`: `flow`, `probe`, `datagram` and `fetch` make traffic, `diag`, `device`
-//! and `radio` sample, all into `records`. On a kernel that has it, `watch` reads what the kernel's own probe saw: `abi`
-//! takes it apart, `rows` and `capture` write it. `report` is what the outside sees.
+//! looks round, `test_loop` follows the event queue (`events`): `flow`, `ping`, `datagram` and `fetch` make traffic
+//! (`streams` is what they have in common), `diag`, `device` and `radio` sample, all into `records`, whose schemas are
+//! `tables`. On a kernel that has it, `watch` reads what the kernel's probe saw: `reader` takes it apart into the
+//! structures of `abi`, `rows` and `capture` write it. `report` is what the outside sees.
 
+#[rustfmt::skip]
 mod abi;
-mod agenda;
 mod capture;
 mod clock;
-mod clockwork;
 mod column;
 mod daemon;
 mod datagram;
 mod device;
 mod diag;
 mod ethtool;
+mod events;
 mod facts;
 mod fetch;
 mod flow;
 mod icmp;
 mod init;
 mod jitter;
+mod layout;
 mod mailbox;
 mod netlink;
 mod netns;
+mod ping;
 mod plan;
-mod probe;
+mod plan_values;
 mod program;
 mod qdisc_stat;
 mod radio;
+mod reader;
 mod records;
 mod report;
 mod rows;
 mod setup;
+#[cfg(test)]
+mod small;
 mod socket;
+mod streams;
 mod sys;
+#[rustfmt::skip]
 mod tables;
-mod tcp_info;
+mod test_loop;
 mod tool;
 mod watch;
 
@@ -61,18 +71,32 @@ fn main() {
 }
 
 fn run() -> Result<()> {
+    let arguments: Vec<OsString> = env::args_os().skip(1).collect();
+    match arguments.as_slice() {
+        [check, plan] if check == "--check-plan" => check_plan(Path::new(plan)),
+        [plan, records] => execute(Path::new(plan), Path::new(records)),
+        _ => Err(Failure::new("usage: hourglass-agent PLAN RECORDS | --check-plan PLAN")),
+    }
+}
+
+/// Prints the plan as it was understood, and no event behind it.
+fn check_plan(path: &Path) -> Result<()> {
+    let text = serde_json::to_string(&read_plan(path)?).map_err(|error| Failure::of("plan", error))?;
+    println!("{text}");
+    process::exit(0)
+}
+
+fn read_plan(path: &Path) -> Result<plan::Plan> {
+    let text = fs::read(path).map_err(|error| Failure::system(path.display(), error))?;
+    plan::Plan::parse(&text)
+}
+
+fn execute(plan: &Path, path: &Path) -> Result<()> {
     let first = init::is_init();
     if first {
         init::start()?;
     }
-    let arguments: Vec<OsString> = env::args_os().skip(1).collect();
-    let [plan, records] = arguments.as_slice() else {
-        return Err(Failure::new("usage: hourglass-agent PLAN RECORDS"));
-    };
-    let plan = Path::new(plan);
-    let text = fs::read(plan).map_err(|error| Failure::system(plan.display(), error))?;
-    let plan = plan::Plan::parse(&text)?;
-    let path = Path::new(records);
+    let plan = read_plan(plan)?;
     let records = records::Records::create(path)?;
     let captures =
         capture::Captures::create(&plan.captures, &plan.radios, path.parent().unwrap_or(Path::new("")))?;
@@ -82,7 +106,7 @@ fn run() -> Result<()> {
     let nodes = netns::Nodes::make(&plan.nodes)?;
     let daemons = setup::run(&plan.setup, &nodes)?;
     let facts = facts::Facts::gather(&plan, &nodes)?;
-    clockwork::Clockwork::prepare(&plan, &nodes, daemons, &facts, records, captures)?.run()
+    test_loop::TestLoop::prepare(&plan, &nodes, daemons, &facts, records, captures)?.run()
 }
 
 /// The one way out, for success, failure and panic alike.

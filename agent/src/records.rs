@@ -5,7 +5,7 @@
 //! one batch, end), so the file can be cut at any stream and a reader needs no index. The bytes depend on the rows
 //! and on nothing else: the schema's only metadata is the key `table`.
 //!
-//! There may be two writers, the clockwork and the reader of the kernel's probe. Each has tables of its own, so only the
+//! There may be two writers, the test loop and the reader of the kernel's probe. Each has tables of its own, so only the
 //! order of the streams depends on which of them comes first. There is a probe in virtual time alone, where the order
 //! of threads is as deterministic as all else.
 
@@ -35,8 +35,7 @@ struct Pending {
 }
 
 impl Pending {
-    fn new(name: &str, parts: &[&[Column]]) -> Self {
-        let columns: Vec<Column> = parts.concat();
+    fn new(name: &str, columns: &[Column]) -> Self {
         let fields: Vec<Field> = columns.iter().map(Column::field).collect();
         let metadata = HashMap::from([("table".to_owned(), name.to_owned())]);
         let buffers = columns.iter().map(Buffer::new).collect();
@@ -85,7 +84,7 @@ pub struct Records {
 impl Records {
     pub fn create(path: &Path) -> Result<Self> {
         let file = File::create(path).map_err(|error| Failure::system(path.display(), error))?;
-        let tables = TABLES.iter().map(|(name, parts)| Pending::new(name, parts)).collect();
+        let tables = TABLES.iter().map(|(name, columns)| Pending::new(name, columns)).collect();
         Ok(Self { file, tables })
     }
 
@@ -125,8 +124,8 @@ mod tests {
 
     #[test]
     fn a_stream_reads_back_and_names_its_table() {
-        let (name, parts) = TABLES[Table::Ping as usize];
-        let mut pending = Pending::new(name, parts);
+        let (name, columns) = TABLES[Table::Ping as usize];
+        let mut pending = Pending::new(name, columns);
         pending.push(ping(5, Cell::I64(77)));
         pending.push(ping(6, Cell::Null));
         let bytes = pending.encode().expect("encodes");
@@ -134,7 +133,7 @@ mod tests {
         assert_eq!(reader.schema().metadata()["table"], "ping");
         let batch = reader.next().expect("a batch").expect("whole");
         assert_eq!(batch.num_rows(), 2);
-        assert_eq!(batch["probe"].as_primitive::<UInt16Type>().value(0), 3);
+        assert_eq!(batch["stream"].as_primitive::<UInt16Type>().value(0), 3);
         let rtt = batch["rtt_ns"].as_primitive::<Int64Type>();
         assert_eq!((rtt.value(0), rtt.iter().nth(1)), (77, Some(None)));
         assert!(reader.next().is_none());
@@ -143,8 +142,8 @@ mod tests {
     #[test]
     fn equal_rows_are_equal_bytes() {
         let encode = || {
-            let (name, parts) = TABLES[Table::Ping as usize];
-            let mut pending = Pending::new(name, parts);
+            let (name, columns) = TABLES[Table::Ping as usize];
+            let mut pending = Pending::new(name, columns);
             pending.push(ping(5, Cell::I64(77)));
             pending.encode().expect("encodes")
         };

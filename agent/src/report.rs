@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::errno::Errno;
 use serde::Serialize;
-use serde_json::Value;
 
 static FAILED: AtomicBool = AtomicBool::new(false);
 
@@ -19,7 +18,7 @@ pub type Result<T> = std::result::Result<T, Failure>;
 /// Why the run failed, and the step of the plan that was to blame, if it was one.
 #[derive(Debug, Default, Serialize)]
 pub struct Failure {
-    pub origin: Value,
+    pub origin: Option<String>,
     pub step: Option<&'static str>,
     pub node: Option<String>,
     pub line: Option<String>,
@@ -90,7 +89,7 @@ mod tests {
         assert_eq!(text(&Event::Ready { boot_ns: 7 }), r#"{"event":"ready","boot_ns":7}"#);
         assert_eq!(text(&Event::Time { ns: 8 }), r#"{"event":"time","ns":8}"#);
         assert_eq!(text(&Event::Done), r#"{"event":"done"}"#);
-        let failure = Failure { origin: "a.b".into(), step: Some("tc"), ..Failure::new("no") };
+        let failure = Failure { origin: Some("a.b".to_owned()), step: Some("tc"), ..Failure::new("no") };
         assert_eq!(
             text(&Event::Error(&failure)),
             r#"{"event":"error","origin":"a.b","step":"tc","node":null,"line":null,"message":"no"}"#

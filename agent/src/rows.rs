@@ -1,53 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From records of the kernel's probe to rows of tables, and frames to captures. What the probe numbers, the plan names.
 
-use crate::abi::{Balance, Drop, Frame, Kind, Layers, Packet, Queue, Record, Records as Parsed, Stream, Tcp};
-use crate::capture::Captures;
+use zerocopy::IntoBytes;
+
+use crate::abi::{self, Balance, Drop, Layers, Packet, Queue, Stream, Tcp, Visit};
+use crate::capture::{Captures, Seen};
 use crate::column::Cell;
-use crate::plan::Plan;
+use crate::plan::{Plan, Traffic};
+use crate::reader::{text, Record, Records as Parsed};
 use crate::records::Records;
 use crate::report::{Failure, Result};
 use crate::socket::{Socket, ESTABLISHED};
 use crate::tables::Table;
 
-/// Of `enum probe_place`.
-const PLACES: [&str; 8] = ["socket", "stack", "qdisc", "ring", "wire", "rx", "txq", "air"];
-
 pub struct Rows {
     /// Test time 0, `CLOCK_MONOTONIC`.
     zero_ns: i64,
     nodes: Vec<String>,
-    /// Number, name, and whether the client sends.
-    flows: Vec<(u16, String, bool)>,
-    probes: Vec<(u16, String)>,
+    /// By id: the name, and of a flow whether its data go to the server.
+    streams: Vec<(String, Option<bool>)>,
     captures: Captures,
 }
 
 impl Rows {
     pub fn new(plan: &Plan, zero_ns: i64, captures: Captures) -> Self {
-        let flows = plan.flows.iter().map(|flow| (flow.id, flow.name.clone(), flow.client_sends()));
-        let probes = plan.probes.iter().map(|probe| (probe.id, probe.name.clone()));
-        let datagrams = plan.datagrams.iter().map(|datagram| (datagram.id, datagram.name.clone()));
-        Self {
-            zero_ns,
-            nodes: plan.nodes.clone(),
-            flows: flows.collect(),
-            probes: probes.chain(datagrams).collect(),
-            captures,
-        }
+        let streams = plan.streams.iter().map(|stream| match &stream.traffic {
+            Traffic::Flow(flow) => (stream.base.name.clone(), Some(flow.upload(&stream.base))),
+            _ => (stream.base.name.clone(), None),
+        });
+        Self { zero_ns, nodes: plan.nodes.clone(), streams: streams.collect(), captures }
     }
 
     /// Writes what a read of the probe gave: whole records.
-    pub fn take(&mut self, bytes: &[u8], records: &mut Records) -> Result<()> {
-        for record in Parsed(bytes) {
+    pub fn take(&mut self, words: &[u64], records: &mut Records) -> Result<()> {
+        for record in Parsed(words) {
             match record {
-                Some(Record::Packet(packet)) => self.packet(&packet, records)?,
-                Some(Record::Layers(layers)) => self.layers(&layers, records)?,
-                Some(Record::Tcp(tcp)) => self.tcp(&tcp, records)?,
-                Some(Record::Queue(queue)) => self.queue(&queue, records)?,
-                Some(Record::Drop(drop)) => self.drop(&drop, records)?,
-                Some(Record::Frame(frame)) => self.frame(&frame)?,
-                Some(Record::Balance(balance)) => self.balance(&balance, records)?,
+                Some(Record::Packet(packet, visits)) => self.packet(packet, visits, records)?,
+                Some(Record::Layers(layers)) => self.layers(layers, records)?,
+                Some(Record::Tcp(tcp)) => self.tcp(tcp, records)?,
+                Some(Record::Queue(queue)) => self.queue(queue, records)?,
+                Some(Record::Drop(drop)) => self.drop(drop, records)?,
+                Some(Record::Frame(frame, visits, data)) => self.frame(&Seen { frame, visits, data })?,
+                Some(Record::Balance(balance)) => self.balance(balance, records)?,
                 Some(Record::Unknown) => {}
                 None => return Err(wrong("a record that is cut off")),
             }
@@ -68,67 +62,79 @@ impl Rows {
         name.map(|name| Cell::Text(name)).ok_or_else(|| wrong(&format!("node {number}")))
     }
 
-    fn packet(&self, packet: &Packet, records: &mut Records) -> Result<()> {
-        let [flow, probe, way] = stream(packet.stream);
-        for ((node, layers), visit) in packet.visits.iter().zip(0..) {
+    fn packet(&self, packet: &Packet, visits: &[Visit], records: &mut Records) -> Result<()> {
+        let [stream, way] = stream(&packet.stream);
+        for (visit, number) in visits.iter().zip(0..) {
             let head = [
                 self.time(packet.t_ns),
                 self.time(packet.end_ns),
-                flow,
-                probe,
+                stream,
                 way,
                 Cell::U64(packet.number.into()),
                 Cell::U64(packet.bytes.into()),
-                Cell::Bool(packet.data),
-                Cell::U64(visit),
-                self.node(node)?,
+                Cell::Bool(packet.data != 0),
+                Cell::U64(number),
+                self.node(visit.node)?,
             ];
-            records.push(Table::Packet, head.into_iter().chain(layers.into_iter().map(Cell::I64)))?;
+            records.push(Table::Packet, head.into_iter().chain(visit.layer_ns.map(Cell::I64)))?;
         }
         Ok(())
     }
 
     fn layers(&self, layers: &Layers, records: &mut Records) -> Result<()> {
-        let [flow, probe, way] = stream(layers.stream);
-        let node = self.node(layers.node)?;
-        let packets = Cell::U64(layers.packets);
-        let head = [self.time(layers.t_ns), flow, probe, way, Cell::Bool(layers.data), node, packets];
+        let [stream, way] = stream(&layers.stream);
+        let (node, packets) = (self.node(layers.node)?, Cell::U64(layers.packets));
+        let head = [self.time(layers.t_ns), stream, way, Cell::Bool(layers.data != 0), node, packets];
         records.push(Table::Layer, head.into_iter().chain(layers.layer_ns.map(Cell::U64)))
     }
 
     /// As by `sock_diag`, a connection has a row while it is established.
     fn tcp(&self, tcp: &Tcp, records: &mut Records) -> Result<()> {
-        let flow = self.flows.iter().find(|(id, ..)| tcp.stream.kind == Kind::Flow && *id == tcp.stream.id);
-        let Some((id, _, client_sends)) = flow else { return Err(wrong("a socket of no flow")) };
-        if tcp.info.first() != Some(&ESTABLISHED) {
+        let id = tcp.stream.id;
+        let Some((_, Some(upload))) = self.streams.get(usize::from(id)) else {
+            return Err(wrong("a socket of no flow"));
+        };
+        let info = &tcp.info[..tcp.info.len().min(tcp.info_bytes as usize)];
+        if info.first() != Some(&ESTABLISHED) {
             return Ok(());
         }
         let mut socket = Socket::default();
-        (socket.info, socket.memory, socket.sending) = (tcp.info, tcp.memory, Some(tcp.sending));
+        (socket.info, socket.memory, socket.sending) = (info, tcp.meminfo.as_bytes(), Some(tcp));
         if let Ok(attribute) = u16::try_from(tcp.ca_attribute) {
-            socket.set_congestion(attribute, tcp.ca_info);
+            socket.set_congestion(attribute, &tcp.ca_info);
         }
-        socket.write(tcp.t_ns - self.zero_ns, *id, tcp.stream.up == *client_sends, records)
+        socket.write(tcp.t_ns - self.zero_ns, id, (tcp.stream.way == abi::WAY_UP) == *upload, records)
     }
 
     fn queue(&self, queue: &Queue, records: &mut Records) -> Result<()> {
-        let head = [self.time(queue.t_ns), self.node(queue.node)?, Cell::Text(queue.device)];
-        let sizes = queue.sizes.map(|size| Cell::U64(size.into()));
+        let head = [self.time(queue.t_ns), self.node(queue.node)?, Cell::Text(name(&queue.device)?)];
+        let sizes = [
+            queue.qdisc_packets,
+            queue.qdisc_bytes,
+            queue.ring_skbs,
+            queue.ring_bytes,
+            queue.bql_limit,
+            queue.bql_inflight,
+            queue.txq_packets,
+            queue.txq_bytes,
+        ];
+        let sizes = sizes.map(|size| Cell::U64(size.into()));
         records.push(Table::Queue, head.into_iter().chain(sizes))
     }
 
     fn drop(&self, drop: &Drop, records: &mut Records) -> Result<()> {
-        let [flow, probe, way] = stream(drop.stream);
-        let place = PLACES.get(usize::from(drop.place)).ok_or_else(|| wrong("a drop in no known place"))?;
+        let [stream, way] = stream(&drop.stream);
+        let place =
+            abi::PLACE.get(usize::from(drop.place)).ok_or_else(|| wrong("a drop in no known place"))?;
+        let device = name(&drop.device)?;
         let row = [
             self.time(drop.t_ns),
-            flow,
-            probe,
+            stream,
             way,
             self.node(drop.node)?,
-            if drop.device.is_empty() { Cell::Null } else { Cell::Text(drop.device) },
+            if device.is_empty() { Cell::Null } else { Cell::Text(device) },
             Cell::Text(place),
-            Cell::Text(drop.reason),
+            Cell::Text(name(&drop.reason)?),
             Cell::U64(drop.packets.into()),
             Cell::U64(drop.bytes.into()),
         ];
@@ -136,31 +142,37 @@ impl Rows {
     }
 
     fn balance(&self, balance: &Balance, records: &mut Records) -> Result<()> {
-        let [flow, probe, way] = stream(balance.stream);
-        let head = [self.time(balance.t_ns), flow, probe, way];
-        records.push(Table::Balance, head.into_iter().chain(balance.counts.map(Cell::U64)))
+        let [stream, way] = stream(&balance.stream);
+        let counts = [
+            balance.sent,
+            balance.duplicated,
+            balance.delivered,
+            balance.dropped,
+            balance.in_flight,
+            balance.unmatched,
+        ];
+        let head = [self.time(balance.t_ns), stream, way];
+        records.push(Table::Balance, head.into_iter().chain(counts.map(Cell::U64)))
     }
 
-    fn frame(&mut self, frame: &Frame) -> Result<()> {
+    fn frame(&mut self, seen: &Seen) -> Result<()> {
+        let frame = seen.frame;
         self.node(frame.node)?;
-        let flow = self.flows.iter().map(|(id, name, _)| (Kind::Flow, *id, name));
-        let probe = self.probes.iter().map(|(id, name)| (Kind::Probe, *id, name));
-        let own = (frame.stream.kind, frame.stream.id);
-        let title = flow.chain(probe).find(|(kind, id, _)| (*kind, *id) == own);
-        let title = title.map_or("?", |(_, _, name)| name);
-        self.captures.write(frame.t_ns - self.zero_ns, frame, &self.nodes, title)
+        let title = self.streams.get(usize::from(frame.stream.id)).map_or("?", |(name, _)| name);
+        self.captures.write(frame.t_ns - self.zero_ns, name(&frame.device)?, seen, &self.nodes, title)
     }
 }
 
-/// The cells `flow, probe, way`.
-fn stream(stream: Stream) -> [Cell<'static>; 3] {
-    let id = Cell::U64(stream.id.into());
-    let way = Cell::Text(if stream.up { "up" } else { "down" });
-    match stream.kind {
-        Kind::Flow => [id, Cell::Null, way],
-        Kind::Probe => [Cell::Null, id, way],
-        Kind::Neither => [Cell::Null; 3],
+/// The cells `stream, way`.
+fn stream(stream: &Stream) -> [Cell<'static>; 2] {
+    match abi::DIRECTION.get(usize::from(stream.way)) {
+        Some(way) if stream.id != abi::NO_STREAM => [Cell::U64(stream.id.into()), Cell::Text(way)],
+        _ => [Cell::Null; 2],
     }
+}
+
+fn name(field: &[u8]) -> Result<&str> {
+    text(field).ok_or_else(|| wrong("a name that is no text"))
 }
 
 /// The kernel is another than this agent was made for.
@@ -171,26 +183,23 @@ fn wrong(what: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::abi::bytes::{fields, record, stream, text, visit};
+    use crate::reader::written::{fields, record, stream, text, visit};
+    use crate::small::{flow, icmp, plan_of};
     use arrow_array::cast::AsArray;
     use arrow_array::types::{Int64Type, UInt16Type, UInt32Type, UInt64Type, UInt8Type};
     use arrow_array::{Array, RecordBatch};
     use arrow_ipc::reader::StreamReader;
     use std::collections::BTreeMap;
 
-    const PLAN: &str = r#"{"version": 1, "seed": 1, "end_ns": 9, "nodes": ["c", "s"], "setup": [],
-        "flows": [{"id": 4, "name": "f", "client": "c", "server": "s", "sender": "s", "address": "10.0.0.1", "port": 1,
-            "cc": "reno", "dscp": 0, "start_ns": 0, "stop_ns": 9}], "probes": [],
-        "sampling": {"tcp_ns": 1, "device_ns": 1, "totals_ns": 1, "packets": 1}, "captures": []}"#;
     const ZERO: i64 = 1000;
 
-    fn write(name: &str, bytes: &[u8]) -> Result<BTreeMap<String, RecordBatch>> {
-        let plan = Plan::parse(PLAN.as_bytes()).expect("a plan");
+    fn write(name: &str, words: &[u64]) -> Result<BTreeMap<String, RecordBatch>> {
+        let plan = plan_of(&[flow(0, "s"), icmp(1)]);
         let path = std::env::temp_dir().join(format!("hourglass-rows-{name}-{}", std::process::id()));
         let mut records = Records::create(&path).expect("a file");
         let captures = Captures::create(&[], &[], &std::env::temp_dir()).expect("none");
         let mut rows = Rows::new(&plan, ZERO, captures);
-        let taken = rows.take(bytes, &mut records);
+        let taken = rows.take(words, &mut records);
         records.finish().expect("finished");
         let file = std::fs::read(&path).expect("the file");
         std::fs::remove_file(&path).expect("removed");
@@ -209,64 +218,68 @@ mod tests {
         batch[column].as_string::<i32>().iter().map(|text| text.map(str::to_owned)).collect()
     }
 
-    fn tcp(info: &[u8], way: u8) -> Vec<u8> {
+    fn tcp(info: &[u8], way: u8) -> Vec<u64> {
         let mut body = fields![ZERO + 7];
-        body.extend(stream(4, 0, way));
+        body.extend(stream(0, way));
         body.extend(fields![232u32]);
         body.extend(info.iter().copied().chain(std::iter::repeat(0)).take(320));
         body.extend((0..9u32).flat_map(u32::to_ne_bytes));
         body.extend(fields![16u32, 5u32, 1u32, 20_000u32, 739u32, 512u32, 0u32]);
         body.extend(fields![3_000u64, 2_304u32, 2u32, 77u64, 10u32, 6u32, 4u32, 1_448u32]);
         body.extend((0..6u64).flat_map(u64::to_ne_bytes));
-        record(3, &body)
+        record(abi::TCP, &body)
     }
 
     #[test]
     fn a_packet_has_a_row_for_each_node_and_its_layers_sum_up() {
         let mut body = fields![ZERO + 5, ZERO + 5 + 19 * 10 + 171];
-        body.extend(stream(4, 0, 1));
+        body.extend(stream(0, 1));
         body.extend(fields![9u32, 1_448u32, 1u16, 2u16]);
         body.extend([visit(1, 10), visit(0, 0)].concat());
-        let tables = write("packet", &record(1, &body)).expect("rows");
+        let tables = write("packet", &record(abi::PACKET, &body)).expect("rows");
         let packet = &tables["packet"];
         assert_eq!(packet.num_rows(), 2);
         assert_eq!(strings(packet, "node"), [Some("s".to_owned()), Some("c".to_owned())]);
         assert_eq!(strings(packet, "way")[0].as_deref(), Some("down"));
-        assert_eq!(packet["flow"].as_primitive::<UInt16Type>().value(0), 4);
-        assert_eq!(packet["probe"].null_count(), 2);
+        assert_eq!(packet["stream"].as_primitive::<UInt16Type>().value(0), 0);
         assert_eq!(packet["visit"].as_primitive::<UInt8Type>().values()[..], [0, 1]);
         let number = |column: &str| packet[column].as_primitive::<Int64Type>().value(0);
         assert_eq!((number("t_ns"), number("rx_ns"), number("propagation_ns")), (5, 10, 28));
-        let layers = packet.schema().fields().iter().skip(10).map(|field| number(field.name())).sum::<i64>();
+        let layers = packet.schema().fields().iter().skip(9).map(|field| number(field.name())).sum::<i64>();
         assert_eq!(layers, number("end_ns") - number("t_ns"));
     }
 
     #[test]
     fn totals_queues_drops_and_balances_fill_their_tables() {
         let mut layers = fields![ZERO + 1];
-        layers.extend(stream(0, 1, 0));
+        layers.extend(stream(1, 0));
         layers.extend(fields![0u16, 0u16, 3u64]);
         layers.extend((0..19u64).flat_map(u64::to_ne_bytes));
         let mut queue = fields![ZERO + 2, 1u16, 0u16, 0u16, 0u16];
         queue.extend(text("eth0", 16));
         queue.extend((1..9u32).flat_map(u32::to_ne_bytes));
-        let drop = |kind: u8, device: &str| {
+        let drop = |id: u16, device: &str| {
             let mut body = fields![ZERO + 3];
-            body.extend(stream(4, kind, 0));
+            body.extend(stream(id, 0));
             body.extend(fields![0u16, 2u16, 2u32, 2_896u32]);
             body.extend(text(device, 16));
             body.extend(text("QDISC_DROP", 40));
-            record(5, &body)
+            record(abi::DROP, &body)
         };
         let mut balance = fields![ZERO + 4];
-        balance.extend(stream(4, 0, 0));
+        balance.extend(stream(0, 0));
         balance.extend(fields![0u32]);
         balance.extend([10u64, 1, 8, 2, 1, 0].into_iter().flat_map(u64::to_ne_bytes));
-        let bytes =
-            [record(2, &layers), record(4, &queue), drop(0, "eth0"), drop(255, ""), record(7, &balance)];
+        let bytes = [
+            record(abi::LAYERS, &layers),
+            record(abi::QUEUE, &queue),
+            drop(0, "eth0"),
+            drop(abi::NO_STREAM, ""),
+            record(abi::BALANCE, &balance),
+        ];
         let tables = write("others", &bytes.concat()).expect("rows");
         let layer = &tables["layer"];
-        assert_eq!((layer["flow"].null_count(), layer["probe"].null_count()), (1, 0));
+        assert_eq!(layer["stream"].as_primitive::<UInt16Type>().value(0), 1);
         assert_eq!(layer["propagation_ns"].as_primitive::<UInt64Type>().value(0), 18);
         assert_eq!(tables["queue"]["bql_inflight"].as_primitive::<UInt32Type>().value(0), 6);
         let drop = &tables["drop"];
@@ -296,10 +309,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_a_failure() {
-        let failure = |bytes: &[u8]| write("wrong", bytes).expect_err("refused").message;
+        let failure = |words: &[u64]| write("wrong", words).expect_err("refused").message;
         let mut queue = fields![0i64, 2u16, 0u16, 0u16, 0u16];
         queue.resize(64, 0);
-        assert_eq!(failure(&record(4, &queue)), "the kernel's probe gave node 2");
-        assert_eq!(failure(&[1, 2, 3]), "the kernel's probe gave a record that is cut off");
+        assert_eq!(failure(&record(abi::QUEUE, &queue)), "the kernel's probe gave node 2");
+        assert_eq!(failure(&[1, 2]), "the kernel's probe gave a record that is cut off");
     }
 }

@@ -21,7 +21,7 @@ use crate::{icmp, tool};
 const REACH_INTERVAL: i64 = 50_000_000;
 /// How long an `iw` step waits before it asks again.
 const IW_INTERVAL: i64 = 100_000_000;
-/// Distinguishes its echoes from those of probes, whose identifiers count from 0.
+/// Distinguishes its echoes from those of pings, whose identifiers count from 0.
 const REACH_ID: u16 = u16::MAX;
 
 /// Gives back the daemons that were started; they live as long as it does.
@@ -29,7 +29,7 @@ pub fn run(steps: &[Step], nodes: &Nodes) -> Result<Daemons> {
     let mut daemons = Daemons::default();
     for steps in steps.chunk_by(share_a_process) {
         let step = &steps[0];
-        nodes.enter(step.node.as_deref())?;
+        nodes.enter(step.node())?;
         match &step.work {
             Work::Ip { .. } | Work::Tc { .. } => run_batch(steps)?,
             Work::Write { path, value } => write(nodes, step, path, value)?,
@@ -37,17 +37,19 @@ pub fn run(steps: &[Step], nodes: &Nodes) -> Result<Daemons> {
             Work::Ethtool { args } => {
                 let args: Vec<&str> = args.iter().map(String::as_str).collect();
                 tool::run("ethtool", &args, "")
-                    .map_err(|complaint| blame(step, args.join(" "), Failure::new(complaint.words)))?;
+                    .map_err(|complaint| step.blame(args.join(" "), Failure::new(complaint.words)))?;
             }
             Work::Iw { args, says, timeout_ns } => {
                 iw(args, says.as_deref(), *timeout_ns)
-                    .map_err(|failure| blame(step, args.join(" "), failure))?;
+                    .map_err(|failure| step.blame(args.join(" "), failure))?;
             }
             Work::Daemon(plan) => {
-                daemons.start(plan, step).map_err(|failure| blame(step, plan.tool.clone(), failure))?;
+                daemons
+                    .start(plan, step)
+                    .map_err(|failure| step.blame(plan.tool.name().to_owned(), failure))?;
             }
             Work::Reach { address, timeout_ns } => {
-                reach(*address, *timeout_ns).map_err(|failure| blame(step, address.to_string(), failure))?;
+                reach(*address, *timeout_ns).map_err(|failure| step.blame(address.to_string(), failure))?;
             }
         }
     }
@@ -59,7 +61,7 @@ pub fn run(steps: &[Step], nodes: &Nodes) -> Result<Daemons> {
 pub fn announce(epoch: Epoch, steps: &[Step], nodes: &Nodes) -> Result<()> {
     for step in steps {
         if let Work::Epoch { path } = &step.work {
-            nodes.enter(step.node.as_deref())?;
+            nodes.enter(step.node())?;
             write(nodes, step, path, &epoch.monotonic_ns.to_string())?;
         }
     }
@@ -70,7 +72,7 @@ fn write(nodes: &Nodes, step: &Step, path: &str, value: &str) -> Result<()> {
     nodes.write(path, value).map_err(|error| {
         // a trace has many lines; its first says which it is
         let shown = value.lines().next().unwrap_or_default();
-        blame(step, format!("{path} = {shown}"), Failure::system(path, error))
+        step.blame(format!("{path} = {shown}"), Failure::system(path, error))
     })
 }
 
@@ -79,7 +81,7 @@ fn share_a_process(one: &Step, next: &Step) -> bool {
         (&one.work, &next.work),
         (Work::Ip { .. }, Work::Ip { .. }) | (Work::Tc { .. }, Work::Tc { .. })
     );
-    same_tool && one.node == next.node
+    same_tool && one.node() == next.node()
 }
 
 fn batch_lines(step: &Step) -> &[String] {
@@ -96,11 +98,11 @@ fn run_batch(steps: &[Step]) -> Result<()> {
         return Ok(());
     }
     let input: String = lines.iter().flat_map(|(_, line)| [line.as_str(), "\n"]).collect();
-    tool::run(name(&steps[0].work), &["-batch", "-"], &input).map_err(|complaint| {
+    tool::run(steps[0].name(), &["-batch", "-"], &input).map_err(|complaint| {
         // tc does not say which line is incomplete; what a user wrote comes last
         let guilty = complaint.line.and_then(|line| lines.get(line)).or(lines.last());
         let (step, line) = guilty.map_or((&steps[0], String::new()), |(step, line)| (*step, (*line).clone()));
-        blame(step, line, Failure::new(complaint.words))
+        step.blame(line, Failure::new(complaint.words))
     })
 }
 
@@ -119,29 +121,6 @@ fn iw(args: &[String], says: Option<&str>, timeout_ns: i64) -> Result<()> {
             return Err(Failure::of(format!("not within {} s", clock::seconds(timeout_ns)), words));
         }
         clock::sleep(IW_INTERVAL);
-    }
-}
-
-fn name(work: &Work) -> &'static str {
-    match work {
-        Work::Ip { .. } => "ip",
-        Work::Tc { .. } => "tc",
-        Work::Write { .. } => "write",
-        Work::Ethtool { .. } => "ethtool",
-        Work::Reach { .. } => "reach",
-        Work::Epoch { .. } => "epoch",
-        Work::Iw { .. } => "iw",
-        Work::Daemon(_) => "daemon",
-    }
-}
-
-pub fn blame(step: &Step, line: String, failure: Failure) -> Failure {
-    Failure {
-        origin: step.origin.clone(),
-        step: Some(name(&step.work)),
-        node: step.node.clone(),
-        line: Some(line),
-        message: failure.message,
     }
 }
 
@@ -183,9 +162,9 @@ mod tests {
 
     #[test]
     fn only_neighbours_of_one_tool_and_node_share_a_process() {
-        let ip = step(r#"{"do": "ip", "node": "a", "lines": []}"#);
-        let tc = step(r#"{"do": "tc", "node": "a", "lines": []}"#);
-        let other = step(r#"{"do": "ip", "node": "b", "lines": []}"#);
+        let ip = step(r#"{"do": "ip", "node": "a", "lines": [], "origin": null}"#);
+        let tc = step(r#"{"do": "tc", "node": "a", "lines": [], "origin": null}"#);
+        let other = step(r#"{"do": "ip", "node": "b", "lines": [], "origin": null}"#);
         assert!(share_a_process(&ip, &ip));
         assert!(!share_a_process(&ip, &tc));
         assert!(!share_a_process(&ip, &other));

@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A row of the table `tcp`, whoever tells: `sock_diag`, or the kernel's probe, which knows more.
 
-use crate::abi::{Sending, HOLDS};
+use crate::abi;
 use crate::column::Cell;
 use crate::netlink::{u16_at, u32_at};
 use crate::records::Records;
 use crate::report::Result;
-use crate::tables::Table;
-use crate::tcp_info;
+use crate::tables::{Table, TCP_INFO};
 
 pub const INET_DIAG_VEGASINFO: u16 = 3;
 pub const INET_DIAG_DCTCPINFO: u16 = 9;
 pub const INET_DIAG_BBRINFO: u16 = 16;
 pub const ESTABLISHED: u8 = 1;
-
-/// Of `enum probe_term`, whose first says that there was no check yet.
-const TERMS: [&str; 5] = ["floor", "rate", "cap", "bytes", "off"];
-/// Of `enum probe_hold`.
-const HOLD: [&str; HOLDS] = ["none", "cwnd", "rwnd", "pacing", "tsq", "push"];
 
 /// The state of one socket: the kernel's structures, empty where they are not told.
 #[derive(Default)]
@@ -28,7 +22,8 @@ pub struct Socket<'a> {
     bbr: &'a [u8],
     vegas: &'a [u8],
     dctcp: &'a [u8],
-    pub sending: Option<Sending>,
+    /// Known to the kernel's probe alone.
+    pub sending: Option<&'a abi::Tcp>,
 }
 
 impl<'a> Socket<'a> {
@@ -42,8 +37,8 @@ impl<'a> Socket<'a> {
         }
     }
 
-    pub fn write(&self, t_ns: i64, flow: u16, sender: bool, records: &mut Records) -> Result<()> {
-        let head = [Cell::I64(t_ns), Cell::U64(flow.into()), Cell::Bool(sender)];
+    pub fn write(&self, t_ns: i64, stream: u16, sender: bool, records: &mut Records) -> Result<()> {
+        let head = [Cell::I64(t_ns), Cell::U64(stream.into()), Cell::Bool(sender)];
         records.push(Table::Tcp, head.into_iter().chain(self.cells()))
     }
 
@@ -52,14 +47,14 @@ impl<'a> Socket<'a> {
         let bandwidth = u32_at(self.bbr, 0).zip(u32_at(self.bbr, 4));
         let bandwidth = bandwidth.map(|(low, high)| u64::from(high) << 32 | u64::from(low));
         let dctcp_flags = [0, 2].map(|at| Cell::from(u16_at(self.dctcp, at).map(u64::from)));
-        tcp_info::cells(self.info)
-            .chain(words(self.memory, 0, 9))
+        let info = TCP_INFO.iter().map(|field| Cell::from(field.read(self.info)));
+        info.chain(words(self.memory, 0, 9))
             .chain([Cell::from(bandwidth)])
             .chain(words(self.bbr, 8, 3))
             .chain(words(self.vegas, 0, 4))
             .chain(dctcp_flags)
             .chain(words(self.dctcp, 4, 3))
-            .chain(self.sending.as_ref().map_or([Cell::Null; 13], sending))
+            .chain(self.sending.map_or([Cell::Null; 13], sending))
     }
 }
 
@@ -68,21 +63,19 @@ fn words(bytes: &[u8], from: usize, count: usize) -> impl Iterator<Item = Cell<'
 }
 
 /// What TCP Small Queues last decided by is null until it has.
-fn sending(told: &Sending) -> [Cell<'static>; 13] {
-    let index = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
-    let term = index(told.term).checked_sub(1).and_then(|term| TERMS.get(term));
-    let checked = |value: u64| term.map_or(Cell::Null, |_| Cell::U64(value));
-    let text = |name: Option<&&'static str>| name.map_or(Cell::Null, |name| Cell::Text(name));
+fn sending(told: &abi::Tcp) -> [Cell<'static>; 13] {
+    let checked = told.tsq_term != abi::TERM_NONE;
+    let checked = |value: u64| if checked { Cell::U64(value) } else { Cell::Null };
     let [_, cwnd, rwnd, pacing, tsq, push] = told.hold_ns.map(Cell::U64);
     [
-        checked(told.limit),
-        checked(told.truesize.into()),
-        text(term),
-        checked(told.rate),
-        checked(told.shift.into()),
-        Cell::U64(told.throttled.into()),
+        checked(told.tsq_limit),
+        checked(told.tsq_truesize.into()),
+        if told.tsq_term == abi::TERM_NONE { Cell::Null } else { text(&abi::TERM, told.tsq_term) },
+        checked(told.tsq_rate),
+        checked(told.tsq_shift.into()),
+        Cell::U64(told.tsq_throttled.into()),
         Cell::U64(told.gso_bytes.into()),
-        text(HOLD.get(index(told.hold))),
+        text(&abi::HOLD, told.hold),
         cwnd,
         rwnd,
         pacing,
@@ -91,9 +84,17 @@ fn sending(told: &Sending) -> [Cell<'static>; 13] {
     ]
 }
 
+/// The name of a number; null for one of the future.
+fn text(names: &[&'static str], number: u32) -> Cell<'static> {
+    let name = usize::try_from(number).ok().and_then(|number| names.get(number));
+    name.map_or(Cell::Null, |name| Cell::Text(name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tables::TABLES;
+    use zerocopy::FromZeros;
 
     #[test]
     fn a_socket_fills_the_columns_of_its_congestion_control_and_no_others() {
@@ -103,8 +104,9 @@ mod tests {
         let mut socket = Socket { info: &info, ..Socket::default() };
         socket.set_congestion(INET_DIAG_BBRINFO, &bbr);
         let cells: Vec<Cell> = socket.cells().collect();
-        let fields = tcp_info::COLUMNS.len();
-        let cwnd = tcp_info::COLUMNS.iter().position(|column| column.name == "snd_cwnd").expect("a column");
+        let fields = TCP_INFO.len();
+        let columns = TABLES[Table::Tcp as usize].1;
+        let cwnd = columns.iter().position(|column| column.name == "snd_cwnd").expect("a column") - 3;
         assert_eq!(cells.len(), fields + 9 + 4 + 4 + 5 + 13);
         assert_eq!(cells[cwnd], Cell::U64(77));
         assert_eq!(cells[fields - 1], Cell::Null, "total_rto_time is not in 232 bytes");
@@ -125,26 +127,17 @@ mod tests {
 
     #[test]
     fn before_its_first_check_tsq_has_no_limit() {
-        let hold_ns = [9, 1, 2, 3, 4, 5];
-        let mut told = Sending {
-            limit: 5,
-            truesize: 6,
-            term: 0,
-            rate: 7,
-            shift: 10,
-            throttled: 0,
-            hold: 4,
-            gso_bytes: 8,
-            hold_ns,
-        };
+        let mut told = abi::Tcp::new_zeroed();
+        (told.tsq_limit, told.tsq_truesize, told.tsq_rate, told.tsq_shift) = (5, 6, 7, 10);
+        (told.hold, told.gso_bytes, told.hold_ns) = (4, 8, [9, 1, 2, 3, 4, 5]);
         let cells = sending(&told);
         assert_eq!(cells[..5], [Cell::Null; 5]);
         assert_eq!(cells[7], Cell::Text("tsq"));
         assert_eq!(cells[8..], [1, 2, 3, 4, 5].map(Cell::U64));
-        told.term = 2;
+        told.tsq_term = 2;
         let cells = sending(&told);
         assert_eq!((cells[0], cells[2]), (Cell::U64(5), Cell::Text("rate")));
-        told.term = 77;
+        told.tsq_term = 77;
         assert_eq!(sending(&told)[2], Cell::Null, "a term of the future");
     }
 }

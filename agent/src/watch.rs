@@ -10,10 +10,12 @@ use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use zerocopy::IntoBytes;
+
 use crate::capture::Captures;
 use crate::clock::Epoch;
 use crate::netns::Nodes;
-use crate::plan::{Plan, ProbeKind};
+use crate::plan::{Plan, Protocol, Traffic};
 use crate::records::Shared;
 use crate::report::{Failure, Result};
 use crate::rows::Rows;
@@ -87,18 +89,14 @@ fn commands(plan: &Plan, zero_ns: i64) -> Vec<(Option<&str>, String)> {
     for (node, index) in plan.nodes.iter().zip(0..) {
         lines.push((Some(node.as_str()), format!("node {index}")));
     }
-    for flow in &plan.flows {
-        lines.push((None, format!("watch flow {} tcp {}", flow.id, flow.port)));
-    }
-    for probe in &plan.probes {
-        let (protocol, key) = match probe.kind {
-            ProbeKind::Icmp => ("icmp", probe.id), // see `probe`: the echo identifier
-            ProbeKind::Udp => ("udp", probe.port),
+    for stream in &plan.streams {
+        let protocol = match &stream.traffic {
+            Traffic::Flow(_) => "tcp",
+            Traffic::Ping(ping) if ping.protocol == Protocol::Icmp => "icmp",
+            Traffic::Ping(_) | Traffic::Datagrams(_) => "udp",
+            Traffic::Fetches(_) => continue,
         };
-        lines.push((None, format!("watch probe {} {protocol} {key}", probe.id)));
-    }
-    for datagram in &plan.datagrams {
-        lines.push((None, format!("watch probe {} udp {}", datagram.id, datagram.port)));
+        lines.push((None, format!("watch {} {protocol} {}", stream.base.id, stream.base.port)));
     }
     for capture in &plan.captures {
         lines.push((Some(&capture.node), format!("capture {} {}", capture.device, capture.snaplen)));
@@ -114,11 +112,14 @@ fn commands(plan: &Plan, zero_ns: i64) -> Vec<(Option<&str>, String)> {
 /// Until the probe has no more to give. Between reads time passes; what a read gave is written at one instant.
 fn read(mut probe: impl Read, mut rows: Rows, records: &Shared) -> Result<()> {
     sys::become_last();
-    let mut buffer = vec![0; BUFFER];
+    let mut buffer = vec![0u64; BUFFER / size_of::<u64>()];
     loop {
-        match probe.read(&mut buffer) {
+        match probe.read(buffer.as_mut_bytes()) {
             Ok(0) => return rows.finish(),
-            Ok(length) => rows.take(&buffer[..length], &mut records.lock())?,
+            Ok(length) if length % size_of::<u64>() != 0 => {
+                return Err(Failure::new("the kernel's probe gave part of a word"));
+            }
+            Ok(length) => rows.take(&buffer[..length / size_of::<u64>()], &mut records.lock())?,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(Failure::system(PATH, error)),
         }
@@ -128,31 +129,34 @@ fn read(mut probe: impl Read, mut rows: Rows, records: &Shared) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::abi;
+    use crate::reader::written::record;
     use crate::records::Records;
+    use crate::small::{changed, datagrams, fetches, flow, icmp, udp};
+    use serde_json::{json, Value};
 
-    fn plan(sampling: &str, captures: &str) -> Plan {
-        let text = format!(
-            r#"{{"version": 1, "seed": 1, "end_ns": 9, "nodes": ["c", "s"], "setup": [],
-            "flows": [{{"id": 4, "name": "f", "client": "c", "server": "s", "sender": "s", "address": "10.0.0.1",
-                "port": 5004, "cc": "reno", "dscp": 0, "start_ns": 0, "stop_ns": 9}}],
-            "probes": [{{"id": 0, "name": "p", "kind": "icmp", "client": "c", "server": "s", "address": "10.0.0.1",
-                "port": 0, "dscp": 0, "payload_bytes": 56, "start_ns": 0, "stop_ns": 9, "interval_ns": 1, "jitter_ns": 0}},
-                {{"id": 1, "name": "q", "kind": "udp", "client": "c", "server": "s", "address": "10.0.0.1",
-                "port": 2112, "dscp": 0, "payload_bytes": 56, "start_ns": 0, "stop_ns": 9, "interval_ns": 1, "jitter_ns": 0}}],
-            "datagrams": [{{"id": 2, "name": "d", "client": "c", "server": "s", "address": "10.0.0.1", "port": 9,
-                "dscp": 0, "payload_bytes": 56, "start_ns": 0, "stop_ns": 9, "interval_ns": 1}}],
-            "sampling": {sampling}, "captures": [{captures}]}}"#
-        );
-        Plan::parse(text.as_bytes()).expect("a plan")
+    fn plan(sampling: &Value, captures: &Value) -> Plan {
+        changed(
+            &[flow(0, "s"), icmp(1), udp(2), datagrams(3), fetches(4)],
+            &json!({"sampling": sampling, "captures": captures}),
+        )
     }
 
-    const SAMPLING: &str = r#"{"tcp_ns": 10, "device_ns": 200, "totals_ns": 200, "packets": 9}"#;
-    const NOTHING: &str = r#"{"tcp_ns": 0, "device_ns": 200, "totals_ns": 200, "packets": 0}"#;
-    const CAPTURE: &str = r#"{"node": "s", "device": "eth0", "file": "s.pcapng", "snaplen": 64}"#;
+    fn sampling() -> Value {
+        json!({"tcp_ns": 10, "device_ns": 200, "totals_ns": 200, "packets": 9})
+    }
+
+    fn nothing() -> Value {
+        json!({"tcp_ns": 0, "device_ns": 200, "totals_ns": 200, "packets": 0})
+    }
+
+    fn capture() -> Value {
+        json!([{"node": "s", "device": "eth0", "file": "s.pcapng", "snaplen": 64}])
+    }
 
     #[test]
     fn the_probe_is_told_all_that_the_plan_names_and_then_to_start() {
-        let plan = plan(SAMPLING, CAPTURE);
+        let plan = plan(&sampling(), &capture());
         let told: Vec<String> = commands(&plan, 77)
             .iter()
             .map(|(node, line)| format!("{} {line}", node.unwrap_or("-")))
@@ -160,10 +164,10 @@ mod tests {
         let expected = [
             "c node 0",
             "s node 1",
-            "- watch flow 4 tcp 5004",
-            "- watch probe 0 icmp 0",
-            "- watch probe 1 udp 2112",
-            "- watch probe 2 udp 9",
+            "- watch 0 tcp 5000",
+            "- watch 1 icmp 0",
+            "- watch 2 udp 2112",
+            "- watch 3 udp 9",
             "s capture eth0 64",
             "- packets 9",
             "- totals 200",
@@ -176,17 +180,17 @@ mod tests {
     #[test]
     fn a_kernel_without_the_probe_is_good_enough_but_for_captures() {
         let nowhere = "/nonexistent/probe";
-        assert!(open_at(nowhere, &plan(SAMPLING, "")).expect("falls back").is_none());
-        let failure = open_at(nowhere, &plan(SAMPLING, CAPTURE)).expect_err("no frames to be had");
+        assert!(open_at(nowhere, &plan(&sampling(), &json!([]))).expect("falls back").is_none());
+        let failure = open_at(nowhere, &plan(&sampling(), &capture())).expect_err("no frames to be had");
         assert_eq!(failure.message, "/nonexistent/probe: No such file or directory");
     }
 
     #[test]
     fn the_probe_is_opened_only_for_what_it_gives() {
         let unreadable = "/proc/self/mem/probe"; // an error of another kind than not found
-        assert!(open_at(unreadable, &plan(NOTHING, "")).expect("is not tried").is_none());
-        assert!(open_at(unreadable, &plan(SAMPLING, "")).is_err());
-        assert!(open_at(unreadable, &plan(NOTHING, CAPTURE)).is_err());
+        assert!(open_at(unreadable, &plan(&nothing(), &json!([]))).expect("is not tried").is_none());
+        assert!(open_at(unreadable, &plan(&sampling(), &json!([]))).is_err());
+        assert!(open_at(unreadable, &plan(&nothing(), &capture())).is_err());
     }
 
     #[test]
@@ -195,10 +199,11 @@ mod tests {
         let records = Shared::new(Records::create(&path).expect("a file"));
         let read_all = |bytes: &[u8]| {
             let captures = Captures::create(&[], &[], &std::env::temp_dir()).expect("none");
-            read(bytes, Rows::new(&plan(SAMPLING, ""), 0, captures), &records)
+            read(bytes, Rows::new(&plan(&sampling(), &json!([])), 0, captures), &records)
         };
         assert!(read_all(&[]).is_ok());
-        assert!(read_all(&crate::abi::bytes::record(4, &[0; 64])).is_ok());
+        assert!(read_all(record(abi::QUEUE, &[0; 64]).as_bytes()).is_ok());
+        assert!(read_all(&[9; 8]).is_err());
         assert!(read_all(&[9; 9]).is_err());
         std::fs::remove_file(&path).expect("removed");
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The agent on the kernel that runs this test: three nodes joined by `veth`, a flow each way, both kinds of probe.
+//! The agent on the kernel that runs this test: three nodes joined by `veth`, a flow each way, both kinds of ping.
 //! Needs root, iproute2, ethtool and a kernel with veth; says what is missing and passes if it is not there.
 
 use std::collections::BTreeMap;
@@ -28,27 +28,36 @@ fn permitted() -> bool {
     permitted
 }
 
+fn stream(id: u64, kind: &str, name: &str, own: &Value) -> Value {
+    let mut stream = json!({"id": id, "kind": kind, "name": name, "client": "client", "server": "server",
+        "address": "10.0.2.2", "port": 5000 + id, "dscp": 0, "start_ns": 0, "stop_ns": 2 * SECOND});
+    for (key, value) in own.as_object().expect("an object") {
+        stream[key] = value.clone();
+    }
+    stream
+}
+
 fn step(kind: &str, node: &str, key: &str, value: &Value) -> Value {
     json!({"do": kind, "node": node, "origin": format!("{kind} of {node}"), key: value})
 }
 
 fn flow(id: u64, sender: &str) -> Value {
-    json!({"id": id, "name": format!("flow {id}"), "client": "client", "server": "server", "sender": sender,
-        "address": "10.0.2.2", "port": 5000 + id, "cc": "cubic", "dscp": 8,
-        "start_ns": SECOND / 2, "stop_ns": 3 * SECOND / 2})
+    let own = json!({"sender": sender, "cc": "cubic", "dscp": 8, "backend": "socket",
+        "start_ns": SECOND / 2, "stop_ns": 3 * SECOND / 2});
+    stream(id, "flow", &format!("flow {id}"), &own)
 }
 
-fn probe(id: u64, kind: &str) -> Value {
-    json!({"id": id, "name": kind, "kind": kind, "client": "client", "server": "server", "address": "10.0.2.2",
-        "port": 7000, "dscp": 0, "payload_bytes": 56, "start_ns": 0, "stop_ns": 2 * SECOND,
-        "interval_ns": SECOND / 10, "jitter_ns": SECOND / 100})
+fn ping(id: u64, protocol: &str) -> Value {
+    let own = json!({"protocol": protocol, "payload_bytes": 56, "interval_ns": SECOND / 10,
+        "jitter_ns": SECOND / 100, "jitter_seed": id});
+    stream(id, "ping", protocol, &own)
 }
 
 fn plan() -> Value {
     let lines = |node: &str, lines: &[&str]| step("ip", node, "lines", &json!(lines));
-    let write = |node: &str, path: &str, value: &str| json!({"do": "write", "node": node, "path": path, "value": value});
+    let write = |node: &str, path: &str, value: &str| json!({"do": "write", "node": node, "path": path, "value": value, "origin": null});
     json!({
-        "version": 1, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["client", "router", "server"],
+        "version": 2, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["client", "router", "server"],
         "setup": [
             lines("client", &["link add eth0 type veth peer name eth0 netns router"]),
             lines("server", &["link add eth0 type veth peer name eth1 netns router"]),
@@ -60,12 +69,12 @@ fn plan() -> Value {
             write("client", "/sys/class/net/eth0/tx_queue_len", "500"),
             step("tc", "router", "lines", &json!(["qdisc add dev eth1 root pfifo limit 100"])),
             step("ethtool", "client", "args", &json!(["-K", "eth0", "gro", "on"])),
-            {"do": "reach", "node": "client", "address": "10.0.2.2", "timeout_ns": SECOND},
+            {"do": "reach", "node": "client", "address": "10.0.2.2", "timeout_ns": SECOND, "origin": null},
         ],
-        "flows": [flow(0, "client"), flow(1, "server")],
-        "probes": [probe(0, "icmp"), probe(1, "udp")],
+        "streams": [flow(0, "client"), flow(1, "server"), ping(2, "icmp"), ping(3, "udp")],
+        "paths": [{"client": "client", "server": "server", "there": [], "back": []}],
         "sampling": {"tcp_ns": SECOND / 100, "device_ns": SECOND / 5, "totals_ns": SECOND / 5, "packets": 9},
-        "captures": [],
+        "captures": [], "radios": [],
     })
 }
 
@@ -136,10 +145,10 @@ fn a_plan_gives_the_records_it_asks_for() {
     let pings: usize = tables["ping"].iter().map(RecordBatch::num_rows).sum();
     let lost: usize = tables["ping"].iter().map(|batch| batch["rtt_ns"].null_count()).sum();
     assert_eq!(pings, 40);
-    assert!(lost < pings / 2, "{lost} of {pings} probes lost");
+    assert!(lost < pings / 2, "{lost} of {pings} packets lost");
     let ways: usize =
         tables["ping"].iter().map(|batch| batch["owd_up_ns"].len() - batch["owd_up_ns"].null_count()).sum();
-    assert!(ways > 0 && ways <= 20, "only udp probes have one-way delays");
+    assert!(ways > 0 && ways <= 20, "only UDP pings have one-way delays");
 }
 
 fn failure(name: &str, plan: &Value) -> Value {
@@ -172,7 +181,7 @@ fn an_unknown_congestion_control_is_named_with_its_flow() {
         return;
     }
     let mut plan = plan();
-    plan["flows"][1]["cc"] = "hope".into();
+    plan["streams"][1]["cc"] = "hope".into();
     let message = failure("cc", &plan)["message"].to_string();
     assert!(message.contains("flow 1") && message.contains("hope"), "{message}");
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * probe: where every packet is and was, of the flows and probes it is told to
- * watch.
+ * probe: where every packet is and was, of the streams it is told to watch.
  *
  *	tracepoints, TCP, wire, radio --> slots, connections --> records --> /proc/hourglass/probe
  *
@@ -24,6 +23,7 @@
 #define _PROBE_H
 
 #include <linux/if_ether.h>
+#include <linux/in.h>
 #include <linux/list.h>
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
@@ -67,7 +67,7 @@ struct probe_sums {
 	u64 ns[PROBE_LAYER_COUNT];
 };
 
-/* One way of a watched flow or probe. */
+/* One way of a watched stream. */
 struct probe_way {
 	int final; /* the node where its packets end; -1: not known yet */
 	u32 number; /* of the next packet */
@@ -77,7 +77,6 @@ struct probe_way {
 
 struct probe_watch {
 	u16 id;
-	u8 kind; /* as in struct probe_stream */
 	u8 protocol;
 	u16 key;
 	struct probe_way way[2];
@@ -181,10 +180,16 @@ static inline bool probe_forwarded(const struct sk_buff *skb)
 	return skb->protocol == htons(ETH_P_802_3);
 }
 
+/* Of a ping or datagrams: packets that are known by a number of their own. */
+static inline bool probe_numbered(const struct probe_watch *watch)
+{
+	return watch->protocol != IPPROTO_TCP;
+}
+
 static inline u64 probe_who(const struct probe_packets *packets)
 {
-	return (u64)packets->watch->kind << 56 | (u64)packets->watch->id << 32 |
-	       (u64)packets->way << 24 | (u64)packets->content << 16 | packets->port;
+	return (u64)packets->watch->id << 32 | (u64)packets->way << 24 |
+	       (u64)packets->content << 16 | packets->port;
 }
 
 static inline u64 probe_what(const struct probe_packets *packets, u32 index)
@@ -214,7 +219,6 @@ u64 probe_slots_in_flight(const struct probe_watch *watch, u8 way);
 static inline struct probe_stream probe_slot_stream(const struct probe_slot *slot)
 {
 	return (struct probe_stream){ .id = slot->watch->id,
-				      .kind = slot->watch->kind,
 				      .way = slot->way };
 }
 

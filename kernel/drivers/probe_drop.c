@@ -98,7 +98,6 @@ static void probe_drop_watched(const struct probe_packets *packets, const struct
 	if (dropped)
 		probe_record_drop(dev, node, place, reason,
 				  (struct probe_stream){ .id = packets->watch->id,
-							 .kind = packets->watch->kind,
 							 .way = packets->way },
 				  dropped, bytes);
 }
@@ -106,7 +105,7 @@ static void probe_drop_watched(const struct probe_packets *packets, const struct
 static void probe_drop_any(const struct sk_buff *skb, int offset, const struct net_device *dev,
 			   int states, int place, const char *reason)
 {
-	const struct probe_stream nobody = { .kind = 255 };
+	const struct probe_stream nobody = { .id = PROBE_NO_STREAM };
 	int node = probe_node(dev_net(dev));
 	struct probe_packets packets;
 
@@ -129,7 +128,7 @@ void __probe_drop(const struct sk_buff *frame, const struct net_device *dev, enu
 void __probe_wire_lost(struct probe_slot *packet, const struct sk_buff *frame,
 		       const struct net_device *dev)
 {
-	const struct probe_stream nobody = { .kind = 255 };
+	const struct probe_stream nobody = { .id = PROBE_NO_STREAM };
 	int node = probe_node(dev_net(dev));
 
 	if (node < 0)

@@ -2,8 +2,8 @@
 /*
  * probe: from an skb's headers to the packets it stands for.
  *
- * A flow is known by the port its server listens on, a probe by that or by its
- * echo identifier; the plan makes them unique. A packet within it is known by
+ * A stream is known by the port its server listens on, an ICMP ping by its echo
+ * identifier; the plan makes them unique. A packet within it is known by
  * its sequence number, a bare acknowledgment by the number it acknowledges, a
  * datagram by the first eight bytes of its payload. Equal packets that follow
  * one another (duplicate acknowledgments) are told apart by where they are.

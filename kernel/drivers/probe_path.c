@@ -151,7 +151,7 @@ u8 *probe_capture(const struct sk_buff *frame, const struct net_device *dev, int
 		return NULL;
 	record->t_ns = t_ns;
 	record->node = probe_node(dev_net(dev));
-	record->stream.kind = 255;
+	record->stream.id = PROBE_NO_STREAM;
 	record->received = received;
 	record->length = head_bytes + length;
 	record->captured = head_bytes + snaplen;

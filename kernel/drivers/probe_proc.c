@@ -83,14 +83,14 @@ u32 probe_snaplen(const struct net_device *dev, bool *captured)
 }
 
 /*
- * Whether the packet is one of those that become records: all of a probe's,
- * one in @kept_of of a flow's.
+ * Whether the packet is one of those that become records: all of a ping's, one
+ * in @kept_of of a flow's.
  */
 bool probe_kept(const struct probe_slot *slot)
 {
 	if (!kept_of)
 		return false;
-	if (slot->watch->kind || kept_of == 1)
+	if (probe_numbered(slot->watch) || kept_of == 1)
 		return true;
 	return hash_64((u64)slot->watch->id << 40 | (u64)slot->way << 32 | slot->number, 32) %
 		       kept_of ==
@@ -137,12 +137,12 @@ static int probe_command_node(const char *words)
 
 static int probe_command_watch(const char *words)
 {
-	char kind[8], protocol[8];
 	struct probe_watch *watch;
 	unsigned int id, key;
+	char protocol[8];
 	int error;
 
-	if (sscanf(words, "%7s %u %7s %u", kind, &id, protocol, &key) != 4 || id > U16_MAX ||
+	if (sscanf(words, "%u %7s %u", &id, protocol, &key) != 3 || id >= PROBE_NO_STREAM ||
 	    key > U16_MAX)
 		return -EINVAL;
 	if (probe_watch_count == PROBE_WATCHES)
@@ -152,15 +152,13 @@ static int probe_command_watch(const char *words)
 		return -ENOMEM;
 	watch->id = id;
 	watch->key = key;
-	watch->kind = !strcmp(kind, "probe");
 	watch->protocol = !strcmp(protocol, "tcp")  ? IPPROTO_TCP :
 			  !strcmp(protocol, "udp")  ? IPPROTO_UDP :
 			  !strcmp(protocol, "icmp") ? IPPROTO_ICMP :
 						      0;
 	watch->way[0].final = -1;
 	watch->way[1].final = -1;
-	error = watch->protocol && (watch->kind || !strcmp(kind, "flow")) ? probe_watch(watch) :
-									    -EINVAL;
+	error = watch->protocol ? probe_watch(watch) : -EINVAL;
 	if (error)
 		kfree(watch);
 	else

@@ -36,7 +36,6 @@ static void probe_sample_tcp(struct probe_connection *connection, unsigned int s
 		return;
 	tcp->t_ns = t_ns;
 	tcp->stream = (struct probe_stream){ .id = connection->watch->id,
-					     .kind = connection->watch->kind,
 					     .way = side };
 	tcp->info_bytes = sizeof(info);
 	memcpy(tcp->info, &info, sizeof(info));
@@ -142,8 +141,7 @@ static void probe_totals_of(const struct probe_watch *watch, u8 way, bool data, 
 		if (!layers)
 			return;
 		layers->t_ns = t_ns;
-		layers->stream =
-			(struct probe_stream){ .id = watch->id, .kind = watch->kind, .way = way };
+		layers->stream = (struct probe_stream){ .id = watch->id, .way = way };
 		layers->node = sums[i].node;
 		layers->data = data;
 		layers->packets = sums[i].packets;
@@ -178,9 +176,8 @@ void probe_balance(s64 t_ns)
 			if (!balance)
 				return;
 			balance->t_ns = t_ns;
-			balance->stream = (struct probe_stream){ .id = probe_watches[i]->id,
-								 .kind = probe_watches[i]->kind,
-								 .way = w };
+			balance->stream =
+				(struct probe_stream){ .id = probe_watches[i]->id, .way = w };
 			balance->sent = way->sent;
 			balance->duplicated = way->duplicated;
 			balance->delivered = way->delivered;

@@ -42,15 +42,15 @@ static u64 probe_hash(u64 who, u64 what)
 }
 
 /*
- * The number of a packet: they are counted, but for a probe's, whose sequence
- * numbers (a UDP probe's first 32 bits; ICMP's 16 are continued) name both the
- * question and its answer.
+ * The number of a packet: they are counted, but for a ping's, whose sequence
+ * numbers (UDP's first 32 bits; ICMP's 16 are continued) name both the question
+ * and its answer.
  */
 static u32 probe_number(const struct probe_packets *packets, struct probe_way *way)
 {
 	u32 next = way->number;
 
-	if (!packets->watch->kind)
+	if (!probe_numbered(packets->watch))
 		return way->number++;
 	if (packets->watch->protocol == IPPROTO_UDP)
 		next = packets->what >> 32;
@@ -86,7 +86,7 @@ struct probe_slot *probe_slot_new(const struct probe_packets *packets, u32 index
 	slot->content = packets->content;
 	slot->state = PROBE_IN_QDISC;
 	/* a second answer to a question that came twice */
-	slot->twin = packets->watch->kind &&
+	slot->twin = probe_numbered(packets->watch) &&
 		     probe_slot_find(slot->who, slot->what, ~0, -1, S64_MAX);
 	slot->number = probe_number(packets, way);
 	slot->bytes = probe_bytes(packets, index);
@@ -130,7 +130,7 @@ struct probe_slot *probe_slot_twin(const struct probe_slot *slot)
 	*twin = *slot;
 	twin->twin = true;
 	INIT_LIST_HEAD(&twin->received);
-	if (!slot->watch->kind)
+	if (!probe_numbered(slot->watch))
 		twin->number = slot->watch->way[slot->way].number++;
 	slot->watch->way[slot->way].duplicated++;
 	hash_add(slots, &twin->hash, probe_hash(twin->who, twin->what));
@@ -227,8 +227,8 @@ void probe_slot_finish(struct probe_slot *slot)
 	struct probe_packet *packet;
 
 	slot->watch->way[slot->way].delivered++;
-	if (slot->twin && slot->watch->kind) {
-		/* a probe's sequence number stands for one packet */
+	if (slot->twin && probe_numbered(slot->watch)) {
+		/* a ping's sequence number stands for one packet */
 		probe_slot_free(slot);
 		return;
 	}

@@ -77,7 +77,6 @@ static inline struct sk_buff *radio_dequeue(struct radio_phy *phy, struct ieee80
 }
 
 /* probe_radiotap.c */
-#define PROBE_RADIOTAP 64 /* the longest header, bytes */
 
 u32 probe_radiotap(u8 *head, const struct radio_ppdu *ppdu, const struct radio_mpdu *mpdu,
 		   const struct radio_phy *to);

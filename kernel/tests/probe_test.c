@@ -13,7 +13,7 @@
 
 static struct probe_watch tcp = { .id = 3, .protocol = IPPROTO_TCP, .key = SERVER };
 static struct probe_watch udp = { .id = 4, .protocol = IPPROTO_UDP, .key = SERVER };
-static struct probe_watch ping = { .id = 5, .kind = 1, .protocol = IPPROTO_ICMP, .key = 77 };
+static struct probe_watch ping = { .id = 5, .protocol = IPPROTO_ICMP, .key = 77 };
 
 static int watch_all(struct kunit_suite *suite)
 {

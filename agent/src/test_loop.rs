@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The test itself: one thread that does everything timed, in the order of the agenda.
+//! The test itself: one thread that does everything timed, in the order of the event queue.
 //!
 //! A sample is labelled with the instant at which it is due.
 
-use crate::agenda::{Action, Agenda};
 use crate::capture::Captures;
 use crate::clock::Epoch;
 use crate::column::Cell;
@@ -12,27 +11,27 @@ use crate::datagram::Datagrams;
 use crate::device::Devices;
 use crate::diag::Diag;
 use crate::ethtool;
+use crate::events::{Action, Events};
 use crate::facts::Facts;
 use crate::fetch::Fetches;
-use crate::flow::{Endpoint, Flows};
+use crate::flow::Flows;
 use crate::netns::Nodes;
+use crate::ping::Pings;
 use crate::plan::Plan;
-use crate::probe::Probes;
 use crate::radio::Radios;
 use crate::records::{Records, Shared};
 use crate::report::{self, Failure, Result};
+use crate::streams::{Endpoint, Streams};
 use crate::tables::Table;
 use crate::watch::{self, Watch};
 use crate::{setup, sys};
 
-pub struct Clockwork<'a> {
+pub struct TestLoop<'a> {
     nodes: &'a Nodes,
     epoch: Epoch,
-    flows: Flows,
-    probes: Probes,
-    datagrams: Datagrams,
-    fetches: Fetches,
-    agenda: Agenda,
+    /// Of every kind.
+    streams: [Box<dyn Streams>; 4],
+    events: Events,
     watch: Option<Watch>,
     /// Of the nodes that have flows; of none if the kernel samples them itself.
     sockets: Vec<(String, Diag)>,
@@ -42,7 +41,7 @@ pub struct Clockwork<'a> {
     records: Shared,
 }
 
-impl<'a> Clockwork<'a> {
+impl<'a> TestLoop<'a> {
     /// Opens everything the test needs. The calling thread ends in the first namespace.
     pub fn prepare(
         plan: &Plan,
@@ -58,15 +57,17 @@ impl<'a> Clockwork<'a> {
         let records = Shared::new(records);
         let epoch = Epoch::next();
         setup::announce(epoch, &plan.setup, nodes)?;
-        let probes = Probes::prepare(&plan.probes, nodes)?;
-        let flows = Flows::prepare(&plan.flows, nodes, epoch)?;
-        let datagrams = Datagrams::prepare(&plan.datagrams, nodes)?;
-        let fetches = Fetches::prepare(&plan.fetches, nodes, epoch)?;
+        let streams: [Box<dyn Streams>; 4] = [
+            Box::new(Pings::prepare(plan, nodes)?),
+            Box::new(Flows::prepare(plan, nodes, epoch)?),
+            Box::new(Datagrams::prepare(plan, nodes)?),
+            Box::new(Fetches::prepare(plan, nodes, epoch)?),
+        ];
         let (mut sockets, mut devices) = (Vec::new(), Vec::new());
         for name in nodes.names() {
             nodes.enter(Some(name))?;
             devices.push(Devices::open(name).map_err(|error| Failure::system("route netlink", error))?);
-            if samples_tcp && plan.flows.iter().any(|flow| flow.client == name || flow.server == name) {
+            if samples_tcp && plan.flows().any(|(base, _)| base.client == name || base.server == name) {
                 let diag = Diag::open().map_err(|error| Failure::system("sock_diag", error))?;
                 sockets.push((name.to_owned(), diag));
             }
@@ -75,29 +76,15 @@ impl<'a> Clockwork<'a> {
         let watch = probe.map(start).transpose()?;
         nodes.enter(None)?;
         let radios = Radios::open(&plan.radios)?;
-        let agenda = Agenda::new(plan, samples_tcp);
-        Ok(Self {
-            nodes,
-            epoch,
-            flows,
-            probes,
-            datagrams,
-            fetches,
-            agenda,
-            watch,
-            sockets,
-            devices,
-            radios,
-            daemons,
-            records,
-        })
+        let events = Events::new(plan, samples_tcp);
+        Ok(Self { nodes, epoch, streams, events, watch, sockets, devices, radios, daemons, records })
     }
 
     pub fn run(mut self) -> Result<()> {
         report::ready(self.epoch.monotonic_ns);
         sys::become_exact();
         let mut now = -1;
-        while let Some((t_ns, action)) = self.agenda.pop() {
+        while let Some((t_ns, action)) = self.events.pop() {
             if t_ns > now {
                 self.epoch.sleep_until(t_ns);
                 now = t_ns;
@@ -105,43 +92,41 @@ impl<'a> Clockwork<'a> {
             match action {
                 Action::SampleTcp => self.sample_tcp(t_ns)?,
                 Action::SampleDevices => self.sample_devices(t_ns)?,
-                Action::Stop(number) => self.flows.stop(number),
-                Action::Start(number) => self.flows.start(number),
-                Action::StopFetch(number) => self.fetches.stop(number),
-                Action::StartFetch(number) => self.fetches.start(number),
-                Action::Probe(number, seq) => self.probes.send(number, seq),
-                Action::Datagram(number, seq) => self.datagrams.send(number, seq)?,
+                Action::Stop(id) => self.streams.iter_mut().for_each(|streams| streams.stop(id)),
+                Action::Start(id) => self.streams.iter_mut().for_each(|streams| streams.start(id)),
+                Action::Send(id, seq) => {
+                    self.streams.iter_mut().try_for_each(|streams| streams.send(id, seq))?;
+                }
                 Action::Heartbeat => {
-                    self.probes.collect()?;
-                    self.datagrams.collect()?;
+                    self.collect()?;
                     self.daemons.check()?;
                     report::time(t_ns);
                 }
                 Action::End => self.write_counters(t_ns)?,
             }
         }
-        self.probes.collect()?;
-        self.datagrams.collect()?;
+        self.collect()?;
         if let Some(watch) = self.watch {
             watch.finish()?;
         }
         let mut records = self.records.lock();
-        self.probes.write(self.epoch, &mut records)?;
-        self.flows.write(&mut records)?;
-        self.datagrams.write(self.epoch, &mut records)?;
-        self.fetches.write(&mut records)?;
+        self.streams.iter().try_for_each(|streams| streams.write(self.epoch, &mut records))?;
         records.finish()
+    }
+
+    fn collect(&mut self) -> Result<()> {
+        self.streams.iter_mut().try_for_each(|streams| streams.collect())
     }
 
     fn sample_tcp(&mut self, t_ns: i64) -> Result<()> {
         let mut records = self.records.lock();
+        let live: Vec<Endpoint> = self.streams.iter().flat_map(|streams| streams.endpoints()).collect();
         for (node, diag) in &mut self.sockets {
-            let endpoints: Vec<Endpoint> =
-                self.flows.endpoints().filter(|endpoint| endpoint.node == node).collect();
+            let endpoints: Vec<&Endpoint> = live.iter().filter(|endpoint| endpoint.node == node).collect();
             let mut result = Ok(());
             let asked = diag.ask(&endpoints, |endpoint, socket| {
                 if result.is_ok() {
-                    result = socket.write(t_ns, endpoint.flow, endpoint.sender, &mut records);
+                    result = socket.write(t_ns, endpoint.stream, endpoint.sender, &mut records);
                 }
             });
             asked.map_err(|error| Failure::system(format!("sock_diag in {node}"), error))?;

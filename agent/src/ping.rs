@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Probes: round trips of single packets, and for `udp` the delay of each way.
+//! Pings: round trips of single packets, and of UDP the delay of each way.
 //!
 //! A packet's time of sending is the clock just before it is sent, its times of arrival are the kernel's receive
 //! timestamps, all of `CLOCK_REALTIME`. Where code takes no time this is exact; on a real machine it adds the few
@@ -9,6 +9,7 @@
 //!
 //! Replies are not waited for. They stay in the socket until `collect`, which fetches many at a time.
 
+use std::collections::BTreeMap;
 use std::io::{IoSlice, IoSliceMut};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -26,12 +27,13 @@ use crate::column::Cell;
 use crate::icmp;
 use crate::mailbox::Mailbox;
 use crate::netns::{family, set_dscp, Nodes};
-use crate::plan::{self, ProbeKind};
+use crate::plan::{self, Base, Plan, Protocol};
 use crate::records::Records;
 use crate::report::{Failure, Result};
+use crate::streams::Streams;
 use crate::tables::Table;
 
-/// Where the payload of a `udp` probe holds the arrival at the server; its sequence number is at 0.
+/// Where the payload of a UDP ping holds the arrival at the server; its sequence number is at 0.
 const ARRIVAL: std::ops::Range<usize> = 8..16;
 
 /// Replies that may wait for a `collect`, in bytes of the kernel's accounting.
@@ -50,8 +52,9 @@ struct Packet {
     back: Option<(Option<i64>, i64)>,
 }
 
-struct Probe {
-    plan: plan::Probe,
+struct Ping {
+    base: Base,
+    protocol: Protocol,
     socket: OwnedFd,
     /// What is sent, headers of ours included.
     content: Vec<u8>,
@@ -59,47 +62,49 @@ struct Probe {
     packets: Vec<Packet>,
 }
 
-pub struct Probes {
-    probes: Vec<Probe>,
+pub struct Pings {
+    /// By id.
+    pings: BTreeMap<u16, Ping>,
     mailbox: Mailbox,
 }
 
-impl Probes {
-    /// Sockets of all probes, and the responders. Leaves the calling thread in one of the nodes.
-    pub fn prepare(plans: &[plan::Probe], nodes: &Nodes) -> Result<Self> {
-        let mut probes = Vec::new();
-        for plan in plans {
-            let blame = |error: std::io::Error| Failure::system(format!("probe {}", plan.name), error);
-            if plan.kind == ProbeKind::Udp {
-                nodes.enter(Some(&plan.server))?;
-                start_responder(plan).map_err(blame)?;
+impl Pings {
+    /// Sockets of all pings, and the responders. Leaves the calling thread in one of the nodes.
+    pub fn prepare(plan: &Plan, nodes: &Nodes) -> Result<Self> {
+        let mut pings = BTreeMap::new();
+        for (base, plan) in plan.pings() {
+            let blame = |error: std::io::Error| Failure::system(format!("ping {}", base.name), error);
+            if plan.protocol == Protocol::Udp {
+                nodes.enter(Some(&base.server))?;
+                start_responder(base, plan.payload_bytes).map_err(blame)?;
             }
-            nodes.enter(Some(&plan.client))?;
-            probes.push(Probe::open(plan).map_err(blame)?);
+            nodes.enter(Some(&base.client))?;
+            pings.insert(base.id, Ping::open(base, plan).map_err(blame)?);
         }
-        Ok(Self { probes, mailbox: Mailbox::new(REPLIES, REPLY) })
+        Ok(Self { pings, mailbox: Mailbox::new(REPLIES, REPLY) })
     }
+}
 
-    pub fn send(&mut self, number: usize, seq: u32) {
-        self.probes[number].send(seq);
-    }
-
-    /// Fetches the replies that have come.
-    pub fn collect(&mut self) -> Result<()> {
-        for probe in &mut self.probes {
-            probe.collect(&mut self.mailbox)?;
+impl Streams for Pings {
+    fn send(&mut self, id: u16, seq: u32) -> Result<()> {
+        if let Some(ping) = self.pings.get_mut(&id) {
+            ping.send(seq);
         }
         Ok(())
     }
 
-    pub fn write(&self, epoch: Epoch, records: &mut Records) -> Result<()> {
-        for probe in &self.probes {
-            for (packet, seq) in probe.packets.iter().zip(0u64..) {
+    fn collect(&mut self) -> Result<()> {
+        self.pings.values_mut().try_for_each(|ping| ping.collect(&mut self.mailbox))
+    }
+
+    fn write(&self, epoch: Epoch, records: &mut Records) -> Result<()> {
+        for (id, ping) in &self.pings {
+            for (packet, seq) in ping.packets.iter().zip(0u64..) {
                 let rtt = packet.back.map(|(_, back)| back - packet.sent);
                 let ways = packet.back.and_then(|(there, back)| there.map(|there| (there, back)));
                 let row = [
                     Cell::I64(epoch.of_realtime(packet.sent)),
-                    Cell::U64(probe.plan.id.into()),
+                    Cell::U64((*id).into()),
                     Cell::U64(seq),
                     Cell::from(rtt),
                     Cell::from(ways.map(|(there, _)| there - packet.sent)),
@@ -112,30 +117,30 @@ impl Probes {
     }
 }
 
-impl Probe {
-    fn open(plan: &plan::Probe) -> std::io::Result<Self> {
-        let (socket, headers) = match plan.kind {
-            ProbeKind::Icmp => (icmp::open(plan.address)?, icmp::HEADER),
-            ProbeKind::Udp => {
-                let fd = udp_socket(plan)?;
-                connect(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(plan.address, plan.port)))?;
+impl Ping {
+    fn open(base: &Base, plan: &plan::Ping) -> std::io::Result<Self> {
+        let (socket, headers) = match plan.protocol {
+            Protocol::Icmp => (icmp::open(base.address)?, icmp::HEADER),
+            Protocol::Udp => {
+                let fd = udp_socket(base)?;
+                connect(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(base.address, base.port)))?;
                 (fd, 0)
             }
         };
-        set_dscp(socket.as_fd(), plan.address, plan.dscp)?;
+        set_dscp(socket.as_fd(), base.address, base.dscp)?;
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
         setsockopt(&socket, sockopt::RcvBufForce, &REPLIES_BYTES)?;
         let content = vec![0; headers + plan.payload_bytes];
-        Ok(Self { plan: plan.clone(), socket, content, packets: Vec::new() })
+        Ok(Self { base: base.clone(), protocol: plan.protocol, socket, content, packets: Vec::new() })
     }
 
     fn send(&mut self, seq: u32) {
-        match self.plan.kind {
-            ProbeKind::Icmp => {
+        match self.protocol {
+            Protocol::Icmp => {
                 let low = (seq & 0xffff).try_into().expect("was masked");
-                icmp::fill_request(&mut self.content, self.plan.address, self.plan.id, low);
+                icmp::fill_request(&mut self.content, self.base.address, self.base.port, low);
             }
-            ProbeKind::Udp => self.content[..4].copy_from_slice(&seq.to_be_bytes()),
+            Protocol::Udp => self.content[..4].copy_from_slice(&seq.to_be_bytes()),
         }
         self.packets.push(Packet { sent: clock::realtime(), back: None });
         // An error (no route, a full queue, an ICMP error of an earlier packet) loses the packet, which is a result.
@@ -148,13 +153,13 @@ impl Probe {
             let more = mailbox
                 .fetch(self.socket.as_fd())
                 .or_else(|_| mailbox.fetch(self.socket.as_fd()))
-                .map_err(|error| Failure::system(format!("probe {}", self.plan.name), error))?;
+                .map_err(|error| Failure::system(format!("ping {}", self.base.name), error))?;
             for (reply, arrival) in mailbox.messages() {
                 let Some((seq, there)) = self.parse(reply) else { continue };
                 let Some(back) = arrival else {
                     return Err(Failure::new(format!(
-                        "probe {}: a reply without a timestamp",
-                        self.plan.name
+                        "ping {}: a reply without a timestamp",
+                        self.base.name
                     )));
                 };
                 if let Some(packet) = self.packets.get_mut(seq).filter(|packet| packet.back.is_none()) {
@@ -167,15 +172,15 @@ impl Probe {
         }
     }
 
-    /// The sequence number of a reply to this probe, and its arrival at the server.
+    /// The sequence number of a reply to this ping, and its arrival at the server.
     fn parse(&self, reply: &[u8]) -> Option<(usize, Option<i64>)> {
-        match self.plan.kind {
-            ProbeKind::Icmp => {
-                let (id, low) = icmp::parse_reply(reply, self.plan.address)?;
+        match self.protocol {
+            Protocol::Icmp => {
+                let (id, low) = icmp::parse_reply(reply, self.base.address)?;
                 let seq = unwrap_sequence(low, self.packets.len().checked_sub(1)?)?;
-                (id == self.plan.id).then_some((seq, None))
+                (id == self.base.port).then_some((seq, None))
             }
-            ProbeKind::Udp => {
+            Protocol::Udp => {
                 let seq = u32::from_be_bytes(*reply.first_chunk()?);
                 let there = i64::from_be_bytes(*reply.get(ARRIVAL)?.first_chunk()?);
                 Some((seq.try_into().ok()?, Some(there)))
@@ -191,18 +196,18 @@ fn unwrap_sequence(low: u16, last: usize) -> Option<usize> {
     last.checked_sub(usize::try_from(behind).ok()?)
 }
 
-fn udp_socket(plan: &plan::Probe) -> nix::Result<OwnedFd> {
-    socket(family(plan.address), SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
+fn udp_socket(base: &Base) -> nix::Result<OwnedFd> {
+    socket(family(base.address), SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
 }
 
 /// A thread that sends each packet back with the time of its arrival in it, from a socket of the calling thread's
 /// namespace. It is bound to the address that the client asks, so that the reply comes from there.
-fn start_responder(plan: &plan::Probe) -> std::io::Result<()> {
-    let fd = udp_socket(plan)?;
-    bind(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(plan.address, plan.port)))?;
-    set_dscp(fd.as_fd(), plan.address, plan.dscp)?;
+fn start_responder(base: &Base, payload_bytes: usize) -> std::io::Result<()> {
+    let fd = udp_socket(base)?;
+    bind(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(base.address, base.port)))?;
+    set_dscp(fd.as_fd(), base.address, base.dscp)?;
     setsockopt(&fd, sockopt::ReceiveTimestampns, &true)?;
-    let mut buffer = vec![0; plan.payload_bytes];
+    let mut buffer = vec![0; payload_bytes];
     thread::Builder::new().stack_size(STACK).spawn(move || loop {
         // An error is about a packet that did not reach the client; the next one may.
         let _ = respond(&fd, &mut buffer);

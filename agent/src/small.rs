@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Plans for tests, small enough to be made by hand: two nodes, streams from `c` to `s`.
+
+use serde_json::{json, Value};
+
+use crate::clock::SECOND;
+use crate::plan::Plan;
+
+/// Of two seconds, with everything sampled.
+pub fn plan_of(streams: &[Value]) -> Plan {
+    changed(streams, &json!({}))
+}
+
+/// The same with other values of some of the plan's keys.
+pub fn changed(streams: &[Value], changes: &Value) -> Plan {
+    let mut plan = json!({
+        "version": 2, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["c", "s"], "setup": [], "streams": streams,
+        "paths": [{"client": "c", "server": "s", "there": [], "back": []}],
+        "sampling": {"tcp_ns": 10, "device_ns": 200, "totals_ns": 200, "packets": 9}, "captures": [], "radios": [],
+    });
+    for (key, value) in changes.as_object().expect("an object") {
+        plan[key] = value.clone();
+    }
+    Plan::parse(plan.to_string().as_bytes()).expect("a plan")
+}
+
+fn stream(id: u16, kind: &str, port: u16, own: &Value) -> Value {
+    let mut stream = json!({
+        "id": id, "kind": kind, "name": format!("{kind} {id}"), "client": "c", "server": "s", "address": "10.0.0.1",
+        "port": port, "dscp": 0, "start_ns": 0, "stop_ns": 2 * SECOND,
+    });
+    for (key, value) in own.as_object().expect("an object") {
+        stream[key] = value.clone();
+    }
+    stream
+}
+
+pub fn flow(id: u16, sender: &str) -> Value {
+    stream(id, "flow", 5000 + id, &json!({"sender": sender, "cc": "reno", "backend": "load"}))
+}
+
+fn ping(id: u16, protocol: &str, port: u16) -> Value {
+    let own = json!({"protocol": protocol, "payload_bytes": 56, "interval_ns": SECOND / 2, "jitter_ns": 0, "jitter_seed": 1});
+    stream(id, "ping", port, &own)
+}
+
+pub fn icmp(id: u16) -> Value {
+    ping(id, "icmp", 0)
+}
+
+pub fn udp(id: u16) -> Value {
+    ping(id, "udp", 2112)
+}
+
+pub fn datagrams(id: u16) -> Value {
+    stream(id, "datagrams", 9, &json!({"payload_bytes": 56, "interval_ns": SECOND / 2}))
+}
+
+pub fn fetches(id: u16) -> Value {
+    let own = json!({"cc": "reno", "request_bytes": 300, "sizes": [1000], "interval_ns": SECOND / 2});
+    stream(id, "fetches", 80, &own)
+}

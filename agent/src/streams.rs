@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the test's loop asks of traffic: an implementation stands for all streams of one kind. A new kind is a file
+//! beside `flow.rs` and a line in `test_loop.rs`, its events in `events.rs`.
+
+use std::net::SocketAddr;
+
+use crate::clock::Epoch;
+use crate::records::Records;
+use crate::report::Result;
+
+/// `id` is a stream's, be it of this kind or not: whoever does not have it does nothing.
+pub trait Streams {
+    fn start(&mut self, _id: u16) {}
+
+    fn stop(&mut self, _id: u16) {}
+
+    /// Sends packet `seq` of a stream.
+    fn send(&mut self, _id: u16, _seq: u32) -> Result<()> {
+        Ok(())
+    }
+
+    /// Takes what has arrived, so that sockets do not overflow.
+    fn collect(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Both ends of every live TCP connection whose state is sampled, in the order of the plan, the client first.
+    fn endpoints(&self) -> Vec<Endpoint<'_>> {
+        Vec::new()
+    }
+
+    /// What happened, at the end of the test.
+    fn write(&self, epoch: Epoch, records: &mut Records) -> Result<()>;
+}
+
+/// One end of a live connection, as the kernel's tables name it.
+pub struct Endpoint<'a> {
+    pub node: &'a str,
+    pub stream: u16,
+    pub sender: bool,
+    pub local: SocketAddr,
+    pub remote: SocketAddr,
+}
