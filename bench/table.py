@@ -13,6 +13,7 @@ from rich.table import Table
 
 from bench.cases import CASES, SAMPLED_CASE, WITHOUT_SAMPLES
 from bench.measure import AT_ONCE, REPORTED, Costs
+from bench.peers import NS3_SLOWER
 
 
 def figures(costs: Costs) -> dict[str, Any]:
@@ -71,6 +72,7 @@ def show(data: dict[str, Any], reference: dict[str, Any], console: Console) -> N
         table.add_row(case.name, f"{cost_ms:,.1f}", f"{1e3 / cost_ms:.2g}", target, before, *beside, mib)
     console.print(table)
     console.print()
+    at_least, at_most = NS3_SLOWER
     whole, extra, segment = data["L100M_ms"], data["measurement_ratio"], data["segment_us"]
     native = "not permitted here"
     if data["native_ratio"] is not None:
@@ -88,7 +90,7 @@ def show(data: dict[str, Any], reference: dict[str, Any], console: Console) -> N
         "MiB: the guest kernel's most resident memory",
         "before": f"{reference['commit']} on {reference['machine']['processor']}; ns-3 takes "
         f"{pace(data, reference):.2f} times as long here, and so much longer it would take",
-        "ns-3": "its wheel, run here; a build from source with full optimisation takes about 1/1.8 of that",
+        "ns-3": f"its wheel, run here; takes {at_least:g} to {at_most:g} times as long as an optimised build",
     }.items():
         console.print(f"{name:9} {text}", highlight=False, soft_wrap=True)
 
