@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The probe on air: it changes nothing, follows every packet through mac80211, and its captures are what was sent."""
 
-import os
 import re
 import shutil
 import subprocess
