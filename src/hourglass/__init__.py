@@ -6,7 +6,7 @@ order.
 
     import hourglass
     run = hourglass.run(hourglass.scenario.load("L100M"))
-    run.summary["totals"]["upload_mbps"]
+    run.summary.totals.upload_mbps
 """
 
 from pathlib import Path
@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hourglass.campaign.sweep import sweep
-    from hourglass.results.run import Run
+    from hourglass.results.recording import Recording
     from hourglass.runner import run
 
 __all__ = ["load", "run", "sweep"]
 
 
-def load(path: str | Path) -> "Run":
-    """The run in directory `path`, or the Flent file of that name. Raises `InputError` when there is none."""
+def load(path: str | Path) -> "Recording":
+    """What was measured: the run in directory `path`, or the Flent file of that name. Raises `InputError`."""
     from hourglass.flent import read
 
     if read.is_flent(Path(path)):
         return read.load(Path(path))
-    from hourglass.results.run import Run
+    from hourglass.results.opening import open_run
 
-    return Run(Path(path))
+    return open_run(Path(path))
 
 
 def __getattr__(name: str) -> Any:

@@ -13,17 +13,17 @@ from hourglass import load
 from hourglass.engine import engines
 from hourglass.engine.base import Preload
 from hourglass.errors import GuestError, HourglassError
-from hourglass.results.directory import Workshop, readable_errors, workshop
+from hourglass.results.directory import Staging, readable_errors, staging
 from hourglass.results.files import RUN_FILE, SCENARIO_FILE, SUMMARY_FILE
 from hourglass.scenario import Scenario
 
 if TYPE_CHECKING:
-    from hourglass.results.run import Run
+    from hourglass.results.recording import Recording
 
 RUNS = Path("runs")
 """Where runs go that are given no place, below the current directory."""
 
-READER = "hourglass.results.run"
+READER = "hourglass.results.opening"
 
 SCHEMA = 1
 """Schema of `run.json`."""
@@ -56,7 +56,7 @@ def run(
     engine: str = engines.DEFAULT,
     progress: Progress | None = None,
     preload: Preload | None = None,
-) -> "Run":
+) -> "Recording":
     """Runs the scenario; the run directory is `out`, or `runs/<name>-<hash of scenario and engine>`.
 
     `engine`: one of `engine.engines.ENGINES`. A guest's kernel is built first if it is not there. An older complete run
@@ -77,8 +77,8 @@ def run(
         if preload is not None:
             preload()
 
-    with workshop(place) as shop:
-        (shop.path / SCENARIO_FILE).write_bytes(described)
+    with staging(place) as stage:
+        (stage.path / SCENARIO_FILE).write_bytes(described)
         info = {
             "schema": SCHEMA,
             "engine": ready.name,
@@ -86,19 +86,19 @@ def run(
             "seed": scenario.seed,
         }
         try:
-            outcome = ready.run(plan, shop.path, progress=progress.time, preload=load_further)
-            from hourglass.results.summary import code
+            outcome = ready.run(plan, stage.path, progress=progress.time, preload=load_further)
+            from hourglass.results.summarize import code
 
             info |= {"virtual_s": outcome.virtual_s, "wall_s": outcome.wall_s, "digest": outcome.digest}
             info |= {"results": code()}
-            _write(shop, RUN_FILE, info | {"status": "complete", "warnings": list(outcome.warnings)})
-            made = load(shop.path)
-            _write(shop, SUMMARY_FILE, made.summary)
+            _write(stage, RUN_FILE, info | {"status": "complete", "warnings": list(outcome.warnings)})
+            made = load(stage.path)
+            _write(stage, SUMMARY_FILE, made.summary.data())
         except (HourglassError, KeyboardInterrupt) as error:
             with contextlib.suppress(HourglassError):
-                _write(shop, RUN_FILE, info | {"status": "failed", "error": _reason(error)})
+                _write(stage, RUN_FILE, info | {"status": "failed", "error": _reason(error)})
             raise
-        shop.publish()
+        stage.publish()
     made.moved(place)
     return made
 
@@ -114,7 +114,7 @@ def _reason(error: BaseException) -> str:
     return str(error) if isinstance(error, HourglassError) else "interrupted"
 
 
-def _write(shop: Workshop, name: str, value: dict[str, Any]) -> None:
-    with readable_errors(shop.place):
+def _write(stage: Staging, name: str, value: dict[str, Any]) -> None:
+    with readable_errors(stage.place):
         text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
-        (shop.path / name).write_text(f"{text}\n", "utf-8")
+        (stage.path / name).write_text(f"{text}\n", "utf-8")

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hourglass.campaign import file, pareto, table
-from hourglass.results.run import Run
+from hourglass.results.opening import open_run
 from tests.results import synthetic
 
 
 def summary(tmp_path: Path) -> dict:
-    return Run(synthetic.make(tmp_path / "run")).summary
+    return open_run(synthetic.make(tmp_path / "run")).summary.data()
 
 
 def test_metrics_are_flat_with_their_units(tmp_path: Path) -> None:

@@ -38,11 +38,13 @@ class FakeEngine:
 
     def scenario(self, source: str = "synthetic", settings: Any = (), *, seed: Any = None, kernel: Any = None) -> Any:
         recipe = self.recipe
-        test = SimpleNamespace(name="tcp_nup", length=recipe.length, delay=recipe.delay, step=recipe.step)
+        test = SimpleNamespace(
+            name="tcp_nup", client="client", server="server", length=recipe.length, delay=recipe.delay, step=recipe.step
+        )
         return FakeScenario(name=source, kernel=kernel or "6.1", seed=seed or 1, test=test)
 
     def plan(self, scenario: Any, able: Any) -> Any:
-        return SimpleNamespace(to_json=lambda: json.dumps(synthetic.plan(self.recipe)).encode(), radios=[])
+        return synthetic.plan(self.recipe)
 
     def identity(self, radios: bool) -> str:
         return "0123456789abcdef"

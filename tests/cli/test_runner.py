@@ -26,10 +26,10 @@ def test_a_run_directory_holds_what_the_architecture_says(engine):
     assert {path.name for path in run.path.iterdir()} == {
         "scenario.json", "plan.json", "records.arrows", "console.log", "run.json", "summary.json",
     }  # fmt: skip
-    assert run.info["status"] == "complete"
-    assert run.info["kernel"] == {"name": "6.1", "release": "6.1.192", "key": "0123456789abcdef"}
-    assert json.loads((run.path / "summary.json").read_text()) == run.summary
-    assert hourglass.load(run.path).summary["totals"]["upload_mbps"] == 8
+    assert run.info.status == "complete"
+    assert run.info.kernel.model_dump() == {"name": "6.1", "release": "6.1.192", "key": "0123456789abcdef"}
+    assert json.loads((run.path / "summary.json").read_text()) == run.summary.data()
+    assert hourglass.load(run.path).summary.totals.upload_mbps == 8
 
 
 def test_the_place_follows_from_scenario_and_kernel(engine):
@@ -48,7 +48,7 @@ def test_a_failed_run_keeps_the_older_one_and_says_where_its_log_is(engine, tmp_
     with pytest.raises(GuestError) as caught:
         hourglass.run(engine.scenario(), tmp_path / "out")
     assert caught.value.log == tmp_path / "out.failed" / "console.log"
-    assert hourglass.load(tmp_path / "out").summary["totals"]["upload_mbps"] == 8
+    assert hourglass.load(tmp_path / "out").summary.totals.upload_mbps == 8
     with pytest.raises(InputError, match="did not complete"):
         hourglass.load(tmp_path / "out.failed")
 

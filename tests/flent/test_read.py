@@ -82,16 +82,16 @@ def foreign(tmp_path):
 
 def test_a_file_of_netperf_and_ping_is_a_run(foreign):
     summary = foreign.summary
-    (flow,) = summary["flows"]
-    assert (flow["id"], flow["cc"], flow["retransmits"]) == ("upload::BE", "bbr", 7)
-    assert flow["goodput_mbps"] == 10.0  # 8, 8, 16 at the ends of half seconds of the 2 s from 1 s, none in the last
-    assert summary["ping_ms"]["icmp"]["lost"] == 2  # the numbers 3 and 4
-    assert summary["ping_ms"]["udp BE"]["lost"] == 1
-    assert summary["datagrams"][0]["owd_ms"]["mean"] == 20.0
-    assert summary["datagrams"][0]["lost"] == 1
-    assert summary["fetches"][0]["done_ms"]["mean"] == 250.0
-    assert (summary["engine"], summary["seed"], summary["kernel"]) == ("flent", None, "6.9.1")
-    assert not summary["warnings"] or all(warning["id"] != "console" for warning in summary["warnings"])
+    (flow,) = summary.flows
+    assert (flow.id, flow.cc, flow.retransmits) == ("upload::BE", "bbr", 7)
+    assert flow.goodput_mbps == 10.0  # 8, 8, 16 at the ends of half seconds of the 2 s from 1 s, none in the last
+    assert summary.ping_ms["icmp"].lost == 2  # the numbers 3 and 4
+    assert summary.ping_ms["udp BE"].lost == 1
+    assert summary.datagrams[0].owd_ms.mean == 20.0
+    assert summary.datagrams[0].lost == 1
+    assert summary.fetches[0].done_ms.mean == 250.0
+    assert (summary.engine, summary.seed, summary.kernel) == ("flent", None, "6.9.1")
+    assert not summary.warnings or all(warning.id != "console" for warning in summary.warnings)
 
 
 def test_it_stands_beside_our_runs_in_the_report(foreign, own):

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from hourglass.contract.plan import BatchStep, Path, Ping, Plan, WriteStep
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 
 SIFS_US, SLOT_US, AIFS_US = 16.0, 9.0, 43.0
 CW_MIN, STAGES = 15, 6
@@ -75,7 +75,7 @@ def cell(stations: int, length_s: float = 2, **wifi: Any) -> dict[str, Any]:
     }
 
 
-def grown(run: Run, node: str, since_s: float = 0.6) -> dict[str, int]:
+def grown(run: Recording, node: str, since_s: float = 0.6) -> dict[str, int]:
     """By how much a radio's counters grew from a time to the end; `span_ns` is how long that was."""
     rows = run.radios.filter((pl.col("node") == node) & (pl.col("t_ns") >= since_s * 1e9))
     first, last = (rows.filter(pl.col("t_ns") == at) for at in (rows["t_ns"].min(), rows["t_ns"].max()))

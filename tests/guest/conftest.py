@@ -12,19 +12,19 @@ import pytest
 
 from hourglass import runner, scenario
 from hourglass.contract.kernels import KERNELS
-from hourglass.results.probe import COLUMNS
-from hourglass.results.run import Run
+from hourglass.contract.probe import LAYER_COLUMNS
+from hourglass.results.recording import Recording
 
-Simulate = Callable[..., Run]
+Simulate = Callable[..., Recording]
 
 
 @pytest.fixture(scope="session")
 def simulate(tmp_path_factory: pytest.TempPathFactory) -> Simulate:
     """`simulate(source, "key=value", …, kernel=V, seed=N, fresh=False)`: a run of a built-in or of a mapping."""
-    made: dict[str, Run] = {}
+    made: dict[str, Recording] = {}
     folder = tmp_path_factory.mktemp("runs")
 
-    def make(source: str | dict[str, Any], *overrides: str, fresh: bool = False, **settings: Any) -> Run:
+    def make(source: str | dict[str, Any], *overrides: str, fresh: bool = False, **settings: Any) -> Recording:
         name = json.dumps([source, overrides, settings], sort_keys=True)
         if fresh or name not in made:
             place = folder / f"{len(list(folder.iterdir()))}"
@@ -34,19 +34,19 @@ def simulate(tmp_path_factory: pytest.TempPathFactory) -> Simulate:
     return make
 
 
-def counters(run: Run, node: str, device: str = "eth0") -> dict[str, int]:
+def counters(run: Recording, node: str, device: str = "eth0") -> dict[str, int]:
     """`ethtool -S` of a NIC at the end of a run."""
     rows = run.ethtool.filter((run.ethtool["node"] == node) & (run.ethtool["device"] == device))
     return dict(zip(rows["name"], rows["value"], strict=True))
 
 
-def digests(run: Run) -> dict[str, int]:
+def digests(run: Recording) -> dict[str, int]:
     """What each NIC sent and when, as one number per NIC."""
     rows = run.ethtool.filter(run.ethtool["name"] == "tx_digest")
     return {f"{node}:{device}": value for node, device, value in rows.select("node", "device", "value").rows()}
 
 
-def check_accounts(run: Run, packets: int) -> None:
+def check_accounts(run: Recording, packets: int) -> None:
     """The layers of each packet add up to the ns, and each that was sent was delivered, dropped, or is on its way.
     `packets`: there are more than so many."""
     ends = pl.col("delivered") + pl.col("dropped") + pl.col("in_flight")
@@ -55,19 +55,20 @@ def check_accounts(run: Run, packets: int) -> None:
     # only what a receiver's socket held unread when it closed has no end
     assert run.balance["in_flight"].sum() < 200
     each = run.packets.group_by("stream", "way", "packet").agg(
-        pl.sum_horizontal(COLUMNS).sum().alias("sum"), (pl.col("end_ns") - pl.col("t_ns")).first().alias("whole")
+        pl.sum_horizontal(LAYER_COLUMNS).sum().alias("sum"), (pl.col("end_ns") - pl.col("t_ns")).first().alias("whole")
     )
     assert each.height > packets
     assert each.filter(pl.col("sum") != pl.col("whole")).is_empty()
-    assert run.packets.select(pl.min_horizontal(COLUMNS).min()).item() >= 0
+    assert run.packets.select(pl.min_horizontal(LAYER_COLUMNS).min()).item() >= 0
     dropped = run.drops.filter(pl.col("stream").is_not_null())["packets"].sum()
     assert dropped == run.balance["dropped"].sum()
 
 
-def both_ways(run: Run) -> pl.DataFrame:
+def both_ways(run: Recording) -> pl.DataFrame:
     """Of each answered ping: its round trip, and the sum of its layers there and back."""
     layers = run.packets.filter(pl.col("probe").is_not_null())
-    sums = layers.group_by("probe", pl.col("packet").alias("seq")).agg(pl.sum_horizontal(COLUMNS).sum().alias("sum"))
+    whole = pl.sum_horizontal(LAYER_COLUMNS).sum().alias("sum")
+    sums = layers.group_by("probe", pl.col("packet").alias("seq")).agg(whole)
     return run.pings.filter(pl.col("rtt_ns").is_not_null()).join(sums, on=["probe", "seq"])
 
 
@@ -85,7 +86,7 @@ def line(rate: str = "1gbit", delay: str = "0ns", nodes: int = 3, **link: Any) -
     }
 
 
-def records(run: Run) -> Path:
+def records(run: Recording) -> Path:
     return run.path / "records.arrows"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 
 from .conftest import KERNELS, Simulate, both_ways, check_accounts, digests
 
@@ -42,7 +42,7 @@ CASES: dict[str, tuple[str | dict[str, Any], tuple[str, ...]]] = {
 }
 
 
-def case(simulate: Simulate, name: str) -> Run:
+def case(simulate: Simulate, name: str) -> Recording:
     source, overrides = CASES[name]
     return simulate(source, *ALL, *overrides, kernel="6.1")
 
@@ -82,13 +82,13 @@ def test_a_radio_s_sender_has_the_layers_of_the_air_and_a_cable_s_has_not(simula
 
 def test_errors_show_as_retries_reordering_and_the_limit(simulate: Simulate) -> None:
     run = case(simulate, "errors")
-    means = run.summary["layers_ms"]
+    means = run.summary.layers_ms
     assert means["client"]["retry"]["mean"] > 0.5
     assert means["ap"]["resequence"]["mean"] > 0.5, "what came waits for what did not"
     lost = run.drops.filter(pl.col("place") == "air")
     assert set(lost["reason"]) == {"retry limit"}
     assert set(lost["node"]) == {"client", "ap"}
-    counted = run.summary["drops"]
+    counted = run.summary.drops
     for node in ("client", "ap"):  # the driver counts bare management frames too
         assert counted[node]["wlan0"]["cable"] >= lost.filter(pl.col("node") == node)["packets"].sum() > 0
 
@@ -97,8 +97,8 @@ def test_mac80211_s_own_counters_agree(simulate: Simulate) -> None:
     """Drops of the probe are those that `iw` shows; at the end nothing waits in queue or driver."""
     run = case(simulate, "full queues")
     dropped = run.drops.filter((pl.col("node") == "client") & (pl.col("place") == "txq"))
-    assert dropped["packets"].sum() == run.summary["drops"]["client"]["wlan0"]["qdisc"] > 0
-    wifi = run.summary["wifi"]["client"]["wlan0"]
+    assert dropped["packets"].sum() == run.summary.drops["client"]["wlan0"].qdisc > 0
+    wifi = run.summary.wifi["client"]["wlan0"]
     assert wifi["txq_drops"] > 0
     assert wifi["txq"]["max"] >= wifi["txq"]["mean"] > 1
     last = run.queues.filter(pl.col("device") == "wlan0").group_by("node").agg(pl.all().sort_by("t_ns").last())
@@ -128,7 +128,7 @@ def tshark() -> str:
     return found
 
 
-def fields(tshark: str, run: Run, node: str, filter_: str, *names: str, most: int = 0) -> list[list[str]]:
+def fields(tshark: str, run: Recording, node: str, filter_: str, *names: str, most: int = 0) -> list[list[str]]:
     """Of the first `most` frames (0: all) those that pass the filter."""
     command = [tshark, "-r", str(run.path / f"{node}-wlan0.pcapng"), "-Y", filter_, "-T", "fields"]
     command += ["-c", str(most)] if most else []
@@ -209,6 +209,6 @@ def test_the_marks_of_rrul_reach_the_access_categories(simulate: Simulate, tshar
         found = Counter(tuple(row) for row in fields(tshark, run, node, filter_, "ip.dsfield.dscp", "wlan.qos.tid"))
         assert set(found) == set(expected.items())
         assert min(found.values()) > 20
-    waits = {name: run.summary["ping_ms"][name]["p50"] for name in ("udp EF", "udp BE", "udp BK")}
+    waits = {name: run.summary.ping_ms[name].p50 for name in ("udp EF", "udp BE", "udp BK")}
     assert waits["udp EF"] < waits["udp BE"] / 3
     assert waits["udp BE"] < waits["udp BK"]

@@ -15,7 +15,7 @@ from plots.look import assert_drawn
 from hourglass.plots.kinds import draw
 from hourglass.results.compare import compare
 from hourglass.results.labels import labels
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 
 from .conftest import Simulate
 
@@ -30,7 +30,7 @@ QUEUES = {
 
 
 @pytest.fixture(scope="module")
-def line(simulate: Simulate) -> dict[str, Run]:
+def line(simulate: Simulate) -> dict[str, Recording]:
     """The runs. The scenario's own queues at the two ends of the line give way to those asked for."""
     made = {}
     for name, settings in QUEUES.items():
@@ -40,7 +40,7 @@ def line(simulate: Simulate) -> dict[str, Run]:
     return made
 
 
-def test_latency_is_in_the_expected_order(line: dict[str, Run]) -> None:
+def test_latency_is_in_the_expected_order(line: dict[str, Recording]) -> None:
     rows = {row.figure: dict(zip(line, row.cells, strict=True)) for row in compare(list(line.values()))}
     ping, tcp = (
         {name: cell.value for name, cell in rows[figure].items()} for figure in ("ping icmp p50", "TCP RTT p50")
@@ -53,19 +53,19 @@ def test_latency_is_in_the_expected_order(line: dict[str, Run]) -> None:
     assert all(rows["ping icmp p50"][name].significant for name in line if name != "pfifo_fast")
 
 
-def test_the_downloads_starve_behind_the_full_upload(line: dict[str, Run]) -> None:
-    down = {name: run.summary["totals"]["download_mbps"] for name, run in line.items()}
+def test_the_downloads_starve_behind_the_full_upload(line: dict[str, Recording]) -> None:
+    down = {name: run.summary.totals.download_mbps for name, run in line.items()}
     assert all(down[name] > 85 for name in line if name != "pfifo_fast")
     assert down["pfifo_fast"] < 0.75 * down["fq_codel"]
 
 
-def test_a_telephone_of_the_bulk_class_waits_longer_than_one_of_the_best(line: dict[str, Run]) -> None:
+def test_a_telephone_of_the_bulk_class_waits_longer_than_one_of_the_best(line: dict[str, Recording]) -> None:
     """cake's tins: CS1 gives way to EF."""
-    pings = line["cake"].summary["ping_ms"]
+    pings = line["cake"].summary.ping_ms
     assert pings["udp EF"]["p50"] < pings["udp BK"]["p50"]
 
 
-def test_they_are_drawn_in_one_picture(line: dict[str, Run], tmp_path: Path) -> None:
+def test_they_are_drawn_in_one_picture(line: dict[str, Recording], tmp_path: Path) -> None:
     runs = list(line.values())
     assert len(set(labels(runs))) == len(runs)
     draw("scatter", runs, tmp_path / "rrul.png")

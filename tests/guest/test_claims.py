@@ -6,7 +6,7 @@ from statistics import median
 import polars as pl
 import pytest
 
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 
 from .conftest import Simulate
 
@@ -24,27 +24,27 @@ SKB = 1280
 struct skb_shared_info."""
 
 
-def uploads(simulate: Simulate, name: str, *settings: str, seed: int = 1) -> Run:
+def uploads(simulate: Simulate, name: str, *settings: str, seed: int = 1) -> Recording:
     return simulate(name, *SHORT, *settings, kernel=KERNEL, seed=seed)
 
 
-def senders(run: Run) -> pl.DataFrame:
+def senders(run: Recording) -> pl.DataFrame:
     """Samples of the senders that know their round trip, with plain signed integers."""
     fields = ["rtt", "snd_mss", "snd_cwnd", "snd_ssthresh", "unacked", "pacing_rate", "sk_wmem_alloc"]
     known = pl.col("sender") & (pl.col("rtt") > 0) & (pl.col("state") == ESTABLISHED)
     return run.tcp.filter(known).sort("flow", "t_ns").with_columns(pl.col(fields).cast(pl.Int64))
 
 
-def tcp_ms(run: Run) -> float:
-    return run.summary["tcp_rtt_ms"]["p50"]
+def tcp_ms(run: Recording) -> float:
+    return run.summary.tcp_rtt_ms.p50
 
 
-def ping_ms(run: Run) -> float:
-    return run.summary["ping_ms"]["icmp"]["p50"]
+def ping_ms(run: Recording) -> float:
+    return run.summary.ping_ms["icmp"].p50
 
 
-def goodput(run: Run) -> float:
-    return run.summary["totals"]["upload_mbps"]
+def goodput(run: Recording) -> float:
+    return run.summary.totals.upload_mbps
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_what_a_socket_has_below_it_is_algorithm_2(simulate: Simulate, name: str
     skb = segments * pl.col("snd_mss") + SKB
     bound = pl.max_horizontal(2 * skb, rate_ms) + skb
 
-    def used(run: Run) -> pl.Series:
+    def used(run: Recording) -> pl.Series:
         table = senders(run).with_columns(bound=bound)
         assert table["bound"].max() < 1 << 20
         return table["sk_wmem_alloc"] / table["bound"]

@@ -34,14 +34,14 @@ def test_same_bytes_beside_a_busy_machine(simulate: Simulate, busy: None, kernel
     first = simulate("L100M", *SHORT, f"stack.cc={cc}", kernel=kernel)
     again = simulate("L100M", *SHORT, f"stack.cc={cc}", kernel=kernel, fresh=True)
     assert records(first).read_bytes() == records(again).read_bytes()
-    assert first.summary["digest"] == again.summary["digest"]
+    assert first.summary.digest == again.summary.digest
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_another_seed_is_another_run(simulate: Simulate, kernel: str) -> None:
     first = simulate("L100M", *SHORT, kernel=kernel)
     other = simulate("L100M", *SHORT, kernel=kernel, seed=2)
-    assert first.summary["digest"] != other.summary["digest"]
+    assert first.summary.digest != other.summary.digest
     assert not set(digests(first).values()) & set(digests(other).values())
 
 

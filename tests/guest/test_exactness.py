@@ -60,7 +60,7 @@ def test_saturated_goodput(simulate: Simulate, kernel: str, rate: str, mbps: int
 
 def test_shaped_goodput_and_full_queue(simulate: Simulate) -> None:
     run = simulate("L100M", kernel="5.10")
-    assert run.summary["totals"]["upload_mbps"] == pytest.approx(100 * 1448 / 1514, abs=0.3)
+    assert run.summary.totals.upload_mbps == pytest.approx(100 * 1448 / 1514, abs=0.3)
 
 
 def test_queue_of_a_thousand_full_frames(simulate: Simulate) -> None:
@@ -68,5 +68,5 @@ def test_queue_of_a_thousand_full_frames(simulate: Simulate) -> None:
     single = ("stack.gso=1ns", "stack.sysctl.net.ipv4.tcp_min_tso_segs=1")
     run = simulate("L100M", "stack.tsq=off", *single, kernel="5.10")
     full_ms = 1000 * 1514 * 8 / 1e5
-    assert run.summary["ping_ms"]["icmp"]["max"] == pytest.approx(full_ms, rel=0.02)
-    assert run.summary["drops"]["client"]["eth0"]["qdisc"] > 0
+    assert run.summary.ping_ms["icmp"].max == pytest.approx(full_ms, rel=0.02)
+    assert run.summary.drops["client"]["eth0"].qdisc > 0

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 
 from .conftest import KERNELS, Simulate, counters, digests, line
 
@@ -32,7 +32,7 @@ def loaded(link: dict[str, Any], seconds: float = 3, **test: Any) -> dict[str, A
     return {**link, "test": {"name": "tcp_upload", "length": seconds, "delay": 0.5, "flow_cc": "bbr", **test}}
 
 
-def ends(run: Run) -> tuple[dict[str, int], dict[str, int]]:
+def ends(run: Recording) -> tuple[dict[str, int], dict[str, int]]:
     """The counters of client and server."""
     client, server = (counters(run, *end) for end in CABLE)
     return client, server
@@ -47,13 +47,13 @@ def frames_ns(size: int, rate_bps: int) -> int:
     return -(-(size + 24) * 8 * NS // rate_bps)
 
 
-def icmp(run: Run) -> pl.DataFrame:
+def icmp(run: Recording) -> pl.DataFrame:
     """Pings but the first, which may wait for the neighbour tables."""
     probe = next(p["id"] for p in run.plan["probes"] if p["name"] == "icmp")
     return run.pings.filter(pl.col("probe") == probe)[1:]
 
 
-def mbps(run: Run, start_s: float, end_s: float) -> float:
+def mbps(run: Recording, start_s: float, end_s: float) -> float:
     """Goodput of all flows within a span of test time."""
     window = run.tcp.filter(~pl.col("sender") & pl.col("t_ns").is_between(int(start_s * NS), int(end_s * NS)))
     grown = window.group_by("flow").agg(pl.col("bytes_received").last() - pl.col("bytes_received").first())
@@ -168,7 +168,7 @@ def test_a_time_written_twice_in_a_mahimahi_trace_is_two_packets(simulate: Simul
 def test_the_seed_decides_which_frames_are_lost(simulate: Simulate, kernel: str) -> None:
     lossy = loaded(cable(loss="1%", jitter="100us"), 1)
     first, again, other = (simulate(lossy, kernel=kernel, seed=seed, fresh=True) for seed in (1, 1, 2))
-    assert first.summary["digest"] == again.summary["digest"]
+    assert first.summary.digest == again.summary.digest
     assert digests(first) == digests(again)
     assert not set(digests(first).values()) & set(digests(other).values())
 

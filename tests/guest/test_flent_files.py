@@ -19,7 +19,7 @@ import pytest
 from hourglass.engine import paths
 from hourglass.flent.write import document, write
 from hourglass.results import traffic
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 from hourglass.results.series import Window, goodput_mbps, ping_ms
 from hourglass.scenario.testkinds import TESTS
 
@@ -78,7 +78,7 @@ def means(summary: str) -> dict[str, str]:
     return {name.strip(): figures.split()[0] for name, figures in rows}
 
 
-def ours(run: Run) -> dict[str, float]:
+def ours(run: Recording) -> dict[str, float]:
     """The same means from the run's own series: goodput from start to stop, latency of the whole run."""
     kind = TESTS[run.scenario["test"]["name"]]
     whole = Window(0, run.plan["end_ns"])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 
 from .conftest import KERNELS, Simulate, counters, line
 
@@ -24,7 +24,7 @@ SHORT = ("test.length=3", "test.delay=1")
 FLOODED = {"rx_usecs": 20_000, "rx_frames": 0, "rx_ring": 20}
 """A receive interrupt so late that the ring overflows."""
 
-RUNS: dict[str, Callable[[Simulate, str], Run]] = {
+RUNS: dict[str, Callable[[Simulate, str], Recording]] = {
     "local": lambda simulate, kernel: simulate("L100M", *SHORT, "stack.tsq=off", kernel=kernel),
     "faulty": lambda simulate, kernel: simulate(
         {**line("50mbit", "2ms", **FAULTS), "test": {"name": "tcp_bidirectional"}}, *SHORT, kernel=kernel
@@ -36,13 +36,13 @@ RUNS: dict[str, Callable[[Simulate, str], Run]] = {
 }
 
 
-def directions(run: Run) -> list[tuple[tuple[str, str], tuple[str, str]]]:
+def directions(run: Recording) -> list[tuple[tuple[str, str], tuple[str, str]]]:
     """(node, device) of the sender and of the receiver, of every cable both ways."""
     ends = [tuple(tuple(end.split(":")) for end in link["ends"]) for link in run.scenario["testbed"]["link"]]
     return [pair for a, b in ends for pair in ((a, b), (b, a))]
 
 
-def unaccounted(run: Run, sender: tuple[str, str], receiver: tuple[str, str]) -> int:
+def unaccounted(run: Recording, sender: tuple[str, str], receiver: tuple[str, str]) -> int:
     """Frames that left the one NIC and are neither lost, nor under way, nor with the other."""
     tx, rx = counters(run, *sender), counters(run, *receiver)
     arrived = rx["rx_in_flight"] + rx["rx_frames"] + rx["rx_corrupted"] + rx["rx_missed"]
@@ -109,7 +109,7 @@ def test_a_qdisc_below_htb_sent_what_htb_sent(simulate: Simulate) -> None:
     assert {key: root[key] for key in ("packets", "bytes", "drops")} == {
         key: leaf[key] for key in ("packets", "bytes", "drops")
     }
-    assert root["drops"] == run.summary["drops"]["client"]["eth0"]["qdisc"] > 0
+    assert root["drops"] == run.summary.drops["client"]["eth0"].qdisc > 0
 
 
 def test_bytes_received_are_bytes_sent(simulate: Simulate) -> None:

@@ -4,8 +4,8 @@
 import polars as pl
 import pytest
 
-from hourglass.results.probe import COLUMNS
-from hourglass.results.run import Run
+from hourglass.contract.probe import LAYER_COLUMNS
+from hourglass.results.recording import Recording
 
 from .conftest import Simulate
 
@@ -14,19 +14,19 @@ pytestmark = pytest.mark.guest
 SHORT = ("test.length=5", "test.delay=1")
 
 
-def share(run: Run, node: str, layer: str) -> float:
+def share(run: Recording, node: str, layer: str) -> float:
     """Of a ping's mean round trip."""
-    return run.summary["ping_layers_ms"]["icmp"][node][layer]["share"]
+    return run.summary.ping_layers_ms["icmp"][node][layer].share
 
 
-def data_ms(run: Run, node: str, layer: str) -> float:
-    return run.summary["layers_ms"][node].get(layer, {"mean": 0.0})["mean"]
+def data_ms(run: Recording, node: str, layer: str) -> float:
+    return run.summary.layers_ms[node].get(layer, {"mean": 0.0})["mean"]
 
 
 def test_the_layers_of_every_packet_add_up_to_the_ns(simulate: Simulate) -> None:
     run = simulate("L100M", *SHORT, "stack.tsq=off", kernel="6.1")
     each = run.packets.group_by("stream", "way", "packet").agg(
-        pl.sum_horizontal(COLUMNS).sum().alias("sum"), (pl.col("end_ns") - pl.col("t_ns")).first().alias("whole")
+        pl.sum_horizontal(LAYER_COLUMNS).sum().alias("sum"), (pl.col("end_ns") - pl.col("t_ns")).first().alias("whole")
     )
     assert each.height > 1000
     assert each.filter(pl.col("sum") != pl.col("whole")).is_empty()

@@ -5,7 +5,7 @@ ways."""
 import polars as pl
 import pytest
 
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 
 from .conftest import Simulate
 
@@ -18,7 +18,7 @@ UNSEEN = 100
 """Packets after the last sample (up to 10 ms, and the resets), and what no flow sends (ICMP, ARP)."""
 
 
-def sent(run: Run, node: str, labels: tuple[str, ...]) -> int:
+def sent(run: Recording, node: str, labels: tuple[str, ...]) -> int:
     """Packets that the node's sockets and UDP pings of these labels sent."""
     tcp = run.tcp.with_columns(pl.col("stream").cast(pl.String)).filter(
         pl.col("stream").str.split("::").list.last().is_in(labels)

@@ -7,7 +7,7 @@ import subprocess
 import polars as pl
 import pytest
 
-from hourglass.results.probe import COLUMNS
+from hourglass.contract.probe import LAYER_COLUMNS
 
 from .conftest import KERNELS, Simulate, both_ways, check_accounts, digests, line
 
@@ -64,7 +64,7 @@ def test_each_layer_of_an_idle_path_has_its_closed_form(simulate: Simulate) -> N
     assert set(rows.filter(~last)["wire_ns"]) == {wire_ns}
     assert set(rows.filter(~last)["propagation_ns"]) == {123_000}
     assert set(rows.filter(pl.col("visit") > 0)["rx_ns"]) == {20_000}
-    others = [name for name in COLUMNS if name not in ("wire_ns", "propagation_ns", "rx_ns")]
+    others = [name for name in LAYER_COLUMNS if name not in ("wire_ns", "propagation_ns", "rx_ns")]
     assert rows.select(pl.max_horizontal(others).max()).item() == 0
 
 
@@ -146,6 +146,6 @@ def test_wiresharks_round_trips_are_ours(simulate: Simulate, tshark: str) -> Non
         tshark, capture, "tcp.analysis.ack_rtt && tcp.dstport >= 32768", "frame.time_epoch", "tcp.analysis.ack_rtt"
     )
     loaded = [float(rtt) * 1e3 for time, rtt in acks if 1 <= float(time) <= 5]
-    assert pl.Series(loaded).median() == pytest.approx(run.summary["tcp_rtt_ms"]["p50"], rel=0.1)
+    assert pl.Series(loaded).median() == pytest.approx(run.summary.tcp_rtt_ms.p50, rel=0.1)
     comments = fields(tshark, capture, "tcp.len > 0", "frame.comment")
     assert all("upload::" in text and "client" in text for (text,) in comments[100:200])

@@ -4,7 +4,7 @@
 import polars as pl
 import pytest
 
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 from hourglass.scenario import CONGESTION_CONTROLS, QDISCS
 
 from .conftest import KERNELS, Simulate, line
@@ -28,8 +28,8 @@ VEGAS_LIKE = {"vegas", "nv", "westwood", "yeah", "illinois"}
 """Those that speak through the structure of Vegas."""
 
 
-def upload(run: Run) -> float:
-    return run.summary["totals"]["upload_mbps"]
+def upload(run: Recording) -> float:
+    return run.summary.totals.upload_mbps
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -45,7 +45,7 @@ def test_every_congestion_control_carries_data(simulate: Simulate, kernel: str) 
     for cc, column in DETAILS.items():
         filled = run.tcp.filter(pl.col("sender") & pl.col(column).is_not_null())["flow"].unique()
         assert {used[flow] for flow in filled} == (VEGAS_LIKE if cc == "vegas" else {cc})
-    assert all(flow["goodput_mbps"] > 1 for flow in run.summary["flows"])
+    assert all(flow["goodput_mbps"] > 1 for flow in run.summary.flows)
     assert upload(run) == pytest.approx(100 * 1448 / 1538, rel=0.01)
 
 
@@ -70,7 +70,7 @@ def test_parameters_of_a_tc_line_reach_the_qdisc(simulate: Simulate, kernel: str
         )
         for setting in ("codel target 2ms interval 20ms", "codel target 40ms interval 400ms")
     )
-    ping = [run.summary["ping_ms"]["icmp"]["p50"] for run in (low, high)]
+    ping = [run.summary.ping_ms["icmp"].p50 for run in (low, high)]
     assert ping[1] > 3 * ping[0]
     late = simulate(line(), "stack.client.qdisc=netem delay 7ms", kernel=kernel)
     assert min(late.pings["rtt_ns"]) >= 7_000_000
@@ -85,7 +85,7 @@ def test_ecn_marks_instead_of_drops(simulate: Simulate, kernel: str) -> None:
     seen = [run.tcp.filter(pl.col("sender"))["delivered_ce"].max() for run in (without, with_it)]
     assert seen[0] == 0
     assert seen[1] > 0
-    dropped = [run.summary["drops"]["client"]["eth0"]["qdisc"] for run in (without, with_it)]
+    dropped = [run.summary.drops["client"]["eth0"].qdisc for run in (without, with_it)]
     assert dropped[0] > 0
     assert dropped[1] < dropped[0]
 
@@ -96,7 +96,7 @@ def test_ipv6_carries_data_at_its_own_overhead(simulate: Simulate, kernel: str) 
     run = simulate("L100M", "test.length=5", "test.delay=1", "testbed.ip=6", kernel=kernel)
     assert upload(run) == pytest.approx(100 * 1428 / 1514, rel=0.01)
     assert ":" in run.flows["detail"][0]
-    assert run.summary["ping_ms"]["icmp"]["lost"] == 0
+    assert run.summary.ping_ms["icmp"].lost == 0
 
 
 def test_a_node_s_own_stack(simulate: Simulate) -> None:

@@ -27,7 +27,7 @@ def test_a_telephone_on_an_idle_cable_has_the_cables_delay(simulate: Simulate) -
     """172 B of payload are a frame of 214 B and 24 B of preamble, FCS and gap: 1.904 us on each of two cables."""
     base = line(rate="1gbit", delay="20ms")
     base["test"] = {"name": "voip", "length": 2}
-    (voice,) = simulate(base, "test.voip_marking=EF").summary["datagrams"]
+    (voice,) = simulate(base, "test.voip_marking=EF").summary.datagrams
     assert (voice["lost"], voice["refused"]) == (0, 0)
     assert voice["sent"] == 98, "two were on their way at the end"
     wire_ms = 2 * (214 + 20) * 8 / 1e6  # the gap is behind the frame
@@ -40,7 +40,7 @@ def test_a_telephone_on_an_idle_cable_has_the_cables_delay(simulate: Simulate) -
 def test_a_flood_above_the_rate_fills_the_link_and_loses_the_rest(simulate: Simulate) -> None:
     """HTB counts 1512 B of a packet of 1470 B: 97.22 of 100 Mbit/s are payload. What is over is refused or dropped."""
     run = simulate("L100M", "test.name=udp_flood", *SHORT, "test.udp_bandwidth=120mbit")
-    (flood,) = run.summary["datagrams"]
+    (flood,) = run.summary.datagrams
     assert flood["goodput_mbps"] == pytest.approx(100 * 1470 / 1512, rel=5e-3)
     assert flood["sent"] == pytest.approx(2 * 120e6 / 8 / 1470, abs=2)
     assert flood["lost"] >= flood["refused"] > 1000
@@ -54,7 +54,7 @@ def test_what_is_fetched_takes_as_long_as_its_bytes_need(simulate: Simulate) -> 
     base = line(rate="10mbit", delay="5ms")
     base["test"] = {"name": "http", "length": 4, "http_sizes": ["1KB", "100KB"], "http_interval": 0.1}
     run = simulate(base)
-    (web,) = run.summary["fetches"]
+    (web,) = run.summary.fetches
     rtt_ms = 20
     assert web["first_byte_ms"]["min"] >= 2 * rtt_ms
     assert web["by_bytes"]["1000"]["max"] < 2 * rtt_ms + 8
@@ -82,7 +82,7 @@ def test_servers_farther_away_answer_later(simulate: Simulate) -> None:
     for place, (host, rtt_ms) in enumerate(hosts.items()):
         assert rtt_ms < fastest[f"ICMP{place + 1} {host}"] < rtt_ms + 1
         assert rtt_ms < fastest[f"udp {host}"] < rtt_ms + 1
-    assert all(flow["goodput_mbps"] > 0 for flow in run.summary["flows"])
+    assert all(flow["goodput_mbps"] > 0 for flow in run.summary.flows)
 
 
 @pytest.mark.parametrize("interval_ms", [1, 20])

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from hourglass.errors import InputError
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 from hourglass.scenario.wifi import radio_bps
 
 from .conftest import KERNELS, Simulate, digests, records
@@ -23,12 +23,12 @@ LEAST = {"wifi-ath9k": 0.6, "wifi-ath9k-htc": 0.6, "wifi-ax": 0.45}
 """Goodput as a share of the PHY rate. On 802.11ax two stations contend, and an aggregate of 100 MPDUs takes 1 ms."""
 
 
-def upload(run: Run) -> float:
-    return run.summary["totals"]["upload_mbps"]
+def upload(run: Recording) -> float:
+    return run.summary.totals.upload_mbps
 
 
-def shares(run: Run) -> dict[str, float]:
-    return run.summary["wifi"]["ap"]["wlan0"]["air_share"]
+def shares(run: Recording) -> dict[str, float]:
+    return run.summary.wifi["ap"]["wlan0"].air_share
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -46,17 +46,17 @@ def test_a_radio_below_a_qdisc_carries_data(simulate: Simulate, kernel: str) -> 
     assert kinds == {"mq", "pfifo_fast"}
 
 
-def check(run: Run, name: str) -> None:
+def check(run: Recording, name: str) -> None:
     """Data flow, in aggregates, below the PHY rate; nothing is lost of the pings; the kernel does not complain."""
     from hourglass.scenario import load
 
     rate = radio_bps(load(name).testbed.wifi[0]) / 1e6
     summary = run.summary
-    total = sum(flow["goodput_mbps"] for flow in summary["flows"])
+    total = sum(flow["goodput_mbps"] for flow in summary.flows)
     assert LEAST[name] * rate < total < 0.95 * rate
-    assert summary["ping_ms"]["icmp"]["lost"] == 0
-    assert summary["wifi"]["client"]["wlan0"]["subframes"]["p90"] > 4
-    busy = sum(one["wlan0"]["air_percent"] for one in summary["wifi"].values())
+    assert summary.ping_ms["icmp"].lost == 0
+    assert summary.wifi["client"]["wlan0"].subframes.p90 > 4
+    busy = sum(one["wlan0"]["air_percent"] for one in summary.wifi.values())
     assert 30 < busy <= 120
     assert run.info["warnings"] == []
 
@@ -92,8 +92,8 @@ def test_both_pacing_shifts_reach_the_sockets(simulate: Simulate) -> None:
         simulate("wifi-ath9k", *SHORT, f"testbed.wifi.0.pacing_shift={shift}", kernel="5.10")
         for shift in ("kernel", 10)
     )
-    sizes = [run.summary["wifi"]["client"]["wlan0"]["subframes"]["mean"] for run in (kernel, paper)]
-    pings = [run.summary["ping_ms"]["icmp"]["p50"] for run in (kernel, paper)]
+    sizes = [run.summary.wifi["client"]["wlan0"].subframes.mean for run in (kernel, paper)]
+    pings = [run.summary.ping_ms["icmp"].p50 for run in (kernel, paper)]
     assert sizes[1] < sizes[0]
     assert pings[1] < pings[0]
     seen = [set(run.tcp.filter(pl.col("sender"))["tsq_shift"].drop_nulls()) for run in (kernel, paper)]
@@ -129,17 +129,17 @@ def test_the_air_is_shared_fairly_by_the_scheduler_and_not_without_it(simulate: 
     fair, unfair = (simulate(crowd(fairness=fairness)) for fairness in (True, False))
     assert all(share == pytest.approx(1 / 3, abs=0.07) for share in shares(fair).values())
     assert shares(unfair)["slow"] > 0.6
-    goodput = [{flow["id"]: flow["goodput_mbps"] for flow in run.summary["flows"]} for run in (fair, unfair)]
+    goodput = [{flow["id"]: flow["goodput_mbps"] for flow in run.summary.flows} for run in (fair, unfair)]
     assert goodput[0]["download::1"] > 2 * goodput[1]["download::1"]
 
 
 def test_each_station_s_traffic_is_recorded_under_its_node(simulate: Simulate) -> None:
     run = simulate("wifi-ath9k", *SHORT, "testbed.wifi.0.others.count=2", kernel="6.1")
     assert set(shares(run)) == {"client", "other1", "other2"}
-    ids = [flow["id"] for flow in run.summary["flows"]]
+    ids = [flow["id"] for flow in run.summary.flows]
     assert ids[-2:] == ["other1-upload::1", "other2-upload::1"]
-    assert all(flow["goodput_mbps"] > 1 for flow in run.summary["flows"])
-    assert run.summary["wifi"]["other1"]["wlan0"]["collisions"] > 0
+    assert all(flow["goodput_mbps"] > 1 for flow in run.summary.flows)
+    assert run.summary.wifi["other1"]["wlan0"].collisions > 0
 
 
 def test_without_collisions_nothing_collides(simulate: Simulate) -> None:
@@ -147,7 +147,7 @@ def test_without_collisions_nothing_collides(simulate: Simulate) -> None:
         simulate("wifi-ath9k", *SHORT, f"testbed.wifi.0.collisions={switch}", kernel="6.1")
         for switch in ("true", "false")
     )
-    counts = [sum(one["wlan0"]["collisions"] for one in run.summary["wifi"].values()) for run in (collided, not_at_all)]
+    counts = [sum(one["wlan0"]["collisions"] for one in run.summary.wifi.values()) for run in (collided, not_at_all)]
     assert counts[0] > 0
     assert counts[1] == 0
     assert upload(not_at_all) > upload(collided)
@@ -155,9 +155,9 @@ def test_without_collisions_nothing_collides(simulate: Simulate) -> None:
 
 def test_errors_are_retried(simulate: Simulate) -> None:
     run = simulate("wifi-ath9k", *SHORT, "testbed.wifi.0.error=5%", "testbed.wifi.0.collisions=false", kernel="6.1")
-    client = run.summary["wifi"]["client"]["wlan0"]
+    client = run.summary.wifi["client"]["wlan0"]
     assert client["retries"] / client["mpdus"] == pytest.approx(0.05, rel=0.15)
-    assert run.summary["ping_ms"]["icmp"]["lost"] == 0
+    assert run.summary.ping_ms["icmp"].lost == 0
 
 
 def test_an_access_point_on_a_channel_hostapd_refuses_is_blamed(simulate: Simulate, monkeypatch) -> None:

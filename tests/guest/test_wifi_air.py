@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hourglass import plan as plans
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 
 from . import air
 from .conftest import Simulate
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.guest
 HT40_MCS7 = (540, 1)
 """Bits of a symbol and streams: 150 Mbit/s with the short guard interval."""
 
-Flood = Callable[..., Run]
+Flood = Callable[..., Recording]
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def flood(simulate: Simulate, monkeypatch: pytest.MonkeyPatch) -> Flood:
     """`flood(cell, change)`: a run of the cell with its plan changed."""
     build = plans.build
 
-    def make(cell: dict[str, Any], change: air.Change) -> Run:
+    def make(cell: dict[str, Any], change: air.Change) -> Recording:
         monkeypatch.setattr(plans, "build", lambda *given: change(build(*given)))
         run = simulate(cell, fresh=True)
         assert run.info["warnings"] == []

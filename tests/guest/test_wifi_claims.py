@@ -4,7 +4,7 @@
 import polars as pl
 import pytest
 
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 
 from .conftest import Simulate
 
@@ -27,24 +27,24 @@ FIFO_MS = 246 * 1448 * 8 / 102e6 * 1e3
 """What ath9k_htc's driver holds below the qdisc, at the goodput of this link: 27.9 ms."""
 
 
-def upload(run: Run) -> float:
+def upload(run: Recording) -> float:
     assert run.info["warnings"] == []
-    return run.summary["totals"]["upload_mbps"]
+    return run.summary.totals.upload_mbps
 
 
-def ping(run: Run) -> float:
-    return run.summary["ping_ms"]["icmp"]["p50"]
+def ping(run: Recording) -> float:
+    return run.summary.ping_ms["icmp"].p50
 
 
-def senders(run: Run) -> pl.DataFrame:
+def senders(run: Recording) -> pl.DataFrame:
     return run.tcp.filter(pl.col("sender") & FULL)
 
 
-def htc(simulate: Simulate, *overrides: str) -> Run:
+def htc(simulate: Simulate, *overrides: str) -> Recording:
     return simulate("wifi-ath9k-htc", *SHORT, *overrides, kernel="5.10")
 
 
-def ath9k(simulate: Simulate, tsq: str, ratio: int = 120, rtt: str = "1ms") -> Run:
+def ath9k(simulate: Simulate, tsq: str, ratio: int = 120, rtt: str = "1ms") -> Recording:
     changes = (f"stack.tsq={tsq}", f"stack.pacing.ca={ratio}", f"testbed.netem.0.delay={rtt}")
     return simulate("wifi-ath9k", *PAPER, *changes, kernel="5.10")
 
@@ -53,7 +53,7 @@ def test_one_flow_over_usb_has_near_100_mbps(simulate: Simulate) -> None:
     """B: "almost 100 Mbps"; 17 subframes of 150 Mbit/s are 103 to 110 with the ACKs' share of the air."""
     run = htc(simulate)
     assert upload(run) == pytest.approx(103, rel=0.03)
-    assert run.summary["wifi"]["client"]["wlan0"]["subframes"]["p50"] == 17
+    assert run.summary.wifi["client"]["wlan0"].subframes.p50 == 17
 
 
 @pytest.mark.parametrize("qdisc", ["pfifo_fast", "codel", "fq_codel", "sfq", "pie"])
@@ -94,7 +94,7 @@ def test_throughput_and_latency_rise_with_tsq(simulate: Simulate) -> None:
     """A-8a."""
     runs = [ath9k(simulate, tsq) for tsq in ("1ms", "4ms", "8ms")]
     rates, pings = [upload(run) for run in runs], [ping(run) for run in runs]
-    sizes = [run.summary["wifi"]["client"]["wlan0"]["subframes"]["mean"] for run in runs]
+    sizes = [run.summary.wifi["client"]["wlan0"].subframes.mean for run in runs]
     assert rates == sorted(rates)
     assert rates[-1] > 1.1 * rates[0]
     assert pings[-1] > 1.3 * pings[0]

@@ -44,7 +44,7 @@ from hourglass.cli.errors import guarded
 from hourglass.engine import engines, native
 from hourglass.engine.native import Native
 from hourglass.errors import InputError, MissingError
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 from hourglass.scenario import Scenario
 
 pytestmark = pytest.mark.guest
@@ -77,20 +77,20 @@ def _engines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(engines.ENGINES, "virtual with veth", replace(VIRTUAL, capabilities=VETH))
 
 
-def goodput_mbps(run: Run) -> float:
-    return float(run.summary["totals"]["upload_mbps"])
+def goodput_mbps(run: Recording) -> float:
+    return float(run.summary.totals.upload_mbps)
 
 
-def rtt_ms(run: Run) -> float:
+def rtt_ms(run: Recording) -> float:
     """The median."""
-    return float(run.summary["tcp_rtt_ms"]["p50"])
+    return float(run.summary.tcp_rtt_ms.p50)
 
 
 @dataclass(frozen=True)
 class Quantity:
     """What is compared: of a run, of several native runs, and how near it must be."""
 
-    figure: Callable[[Run], float]
+    figure: Callable[[Recording], float]
     overall: Callable[[list[float]], float]
     within: float
     settings: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ def agree(case: str, quantity: Quantity, place: Path) -> bool:
     name, overrides, engine = CASES[case]
     of = scenario.load(name, [*SHORT, *overrides, *quantity.settings], kernel=KERNEL)
 
-    def real(number: int) -> Run:
+    def real(number: int) -> Recording:
         return runner.run(of, place / f"native {number}", engine="native")
 
     with ThreadPoolExecutor(NATIVE_RUNS) as pool:
@@ -142,11 +142,11 @@ def test_a_native_run_tells_what_it_ran_on_and_how_far_it_is(tmp_path: Path) -> 
     heard = Heard()
     run = runner.run(short(), tmp_path / "run", engine="native", progress=heard)
     assert heard.last == (2.0, 2.0)
-    assert run.summary["ping_ms"]["icmp"]["lost"] == 0
+    assert run.summary.ping_ms["icmp"].lost == 0
     assert run.facts.filter(run.facts["key"] == "kernel.release")["value"].to_list() == [platform.release()]
-    said = {name: run.summary[name] for name in ("engine", "kernel", "virtual_s")}
+    said = {name: getattr(run.summary, name) for name in ("engine", "kernel", "virtual_s")}
     assert said == {"engine": "native", "kernel": platform.release(), "virtual_s": 2.0}
-    assert run.summary["wall_s"] > 2
+    assert run.summary.wall_s > 2
 
 
 def test_a_native_run_blames_the_users_key_and_leaves_nothing_behind(tmp_path: Path) -> None:

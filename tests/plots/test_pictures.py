@@ -105,8 +105,7 @@ def test_radios_are_drawn_and_a_run_without_any_says_so(runs, tmp_path, monkeypa
     monkeypatch.setitem(hourglass.plots.style.RC, "svg.fonttype", "none")
     with pytest.raises(InputError, match="has no radios"):
         draw("wifi", runs[:1], tmp_path / "none.svg")
-    run = hourglass.load(make(tmp_path / "run", Recipe(further=synthetic_wifi.further)))
-    run.plan["radios"] = synthetic_wifi.RADIOS
+    run = hourglass.load(make(tmp_path / "run", synthetic_wifi.recipe()))
     draw("wifi", [run], tmp_path / "a.svg")
     text = (tmp_path / "a.svg").read_text()
     assert all(words in text for words in ("ap:wlan0", "client:wlan0", "MPDUs of a PPDU", "PPDUs (%)"))

@@ -15,6 +15,7 @@ import hourglass
 from hourglass import scenario
 from hourglass.cli import tables
 from hourglass.cli.errors import guarded
+from hourglass.contract.summary import Layer
 from hourglass.report import page
 from hourglass.report.command import command
 from hourglass.report.data import charts, share_of_page, thinned
@@ -73,21 +74,21 @@ def runs(tmp_path_factory):
 def test_the_numbers_of_a_run_agree_in_terminal_summary_and_page(runs):
     summary = runs[0].summary
     shown = Page(page(runs[:1])).tables
-    terminal = drawn(tables.figures(summary, "tcp_nup")).splitlines()
+    terminal = drawn(tables.figures(summary.data(), "tcp_nup")).splitlines()
 
     def of_terminal(name):
         return next(line.split() for line in terminal if line.startswith(f"{name} "))
 
-    for row, flow in zip(shown["flows"][1:], summary["flows"], strict=False):
-        assert [cell[0] for cell in row] == of_terminal(flow["id"])
-        exact = [flow["goodput_mbps"], flow["retransmits"], *(flow["tcp_rtt_ms"][p] for p in tables.PERCENTILES)]
+    for row, flow in zip(shown["flows"][1:], summary.flows, strict=False):
+        assert [cell[0] for cell in row] == of_terminal(flow.id)
+        exact = [flow.goodput_mbps, flow.retransmits, *(getattr(flow.tcp_rtt_ms, p) for p in tables.PERCENTILES)]
         assert [float(cell[1]) for cell in row[2:]] == exact
     assert [cell[0] for cell in shown["flows"][3] if cell[0]] == of_terminal("all")
     for row in shown["pings"][1:]:
         name = row[0][0]
         assert [cell[0] for cell in row] == of_terminal(name)
         keys = ("p10", "p50", "p90", "p99", "max", "n", "lost")
-        assert [float(cell[1]) for cell in row[1:]] == [summary["ping_ms"][name][key] for key in keys]
+        assert [float(cell[1]) for cell in row[1:]] == [getattr(summary.ping_ms[name], key) for key in keys]
     assert [cell[0] for cell in shown["drops"][1]] == ["client", "eth0", "7", "3", "0"]
 
 
@@ -122,13 +123,11 @@ def test_what_runs_say_is_escaped(tmp_path):
 def test_layers_are_drawn_when_a_run_has_them(runs):
     run = hourglass.load(runs[0].path)
     assert "Where the time goes" not in page([run])
-    run.summary["layers_ms"] = {
-        "client": {
-            "qdisc": {"p50": 5.0, "p99": 9.0, "mean": 6.0, "share": 0.75},
-            "rx": {"p50": 0, "p99": 0, "mean": 0, "share": 0},
-        },
-        "router": {"ring": {"p50": 2.0, "p99": 2.5, "mean": 2.0, "share": 0.25}},
+    layers = {
+        "client": {"qdisc": Layer(n=9, p50=5.0, p99=9.0, mean=6.0, share=0.75)},
+        "router": {"ring": Layer(n=9, p50=2.0, p99=2.5, mean=2.0, share=0.25)},
     }
+    run.summary = run.summary.model_copy(update={"layers_ms": layers})
     shown = Page(page([run])).tables["layers"][1:]
     assert [[cell[0] for cell in row] for row in shown] == [
         ["client", "qdisc", "6.00", "5.00", "9.00", "75.0"],
@@ -195,10 +194,9 @@ def test_charts_hold_losses_and_one_way_delays_apart(runs):
 
 
 def test_radios_have_the_summary_s_figures(tmp_path):
-    run = hourglass.load(make(tmp_path / "run", Recipe(name="wifi", further=synthetic_wifi.further)))
-    run.plan["radios"] = synthetic_wifi.RADIOS
+    run = hourglass.load(make(tmp_path / "run", synthetic_wifi.recipe()))
     radios = [
-        (f"{node} {device}", one) for node, devices in run.summary["wifi"].items() for device, one in devices.items()
+        (f"{node} {device}", one) for node, devices in run.summary.wifi.items() for device, one in devices.items()
     ]
     head, *rows = Page(page([run])).tables["radios"]
     assert [name for name, _ in head][:3] == ["radio", "PPDUs", "mean"]
@@ -206,8 +204,8 @@ def test_radios_have_the_summary_s_figures(tmp_path):
     for cells, (name, one) in zip(rows, radios, strict=True):
         assert cells[0][0] == name
         exact = [float(value) for _, value in cells if value is not None]
-        sizes = [one["subframes"][key] for key in ("mean", "p50", "max")]
-        told = [value for value in (one["ppdus"], *sizes, one["air_percent"]) if value is not None]
+        sizes = [getattr(one.subframes, key) for key in ("mean", "p50", "max")]
+        told = [value for value in (one.ppdus, *sizes, one.air_percent) if value is not None]
         assert exact[: len(told)] == told
 
 
@@ -216,7 +214,7 @@ def test_two_hundred_runs_stay_small_and_no_run_is_summed_up_anew(tmp_path, monk
     flows = [Flow(f"upload::{i + 1}", rtt_us=lambda t, i=i: 2000 + int(t * 977 * (i + 1)) % 4000) for i in range(4)]
     place = make(tmp_path / "run", Recipe(flows=flows, length=30, delay=5))
     summed_up(place)
-    monkeypatch.setattr("hourglass.results.summary.summarize", None)
+    monkeypatch.setattr("hourglass.results.opening.summarize", None)
     many = [hourglass.load(place) for _ in range(200)]
     assert share_of_page(many) < 1500
     assert len(page(many).encode()) < 15e6

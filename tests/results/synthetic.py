@@ -3,15 +3,20 @@
 
 import hashlib
 import json
+import pathlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
-from hourglass.results.probe import SCHEMAS
+from hourglass.contract.plan import Datagrams, Fetches, Hop, Path, Ping, Plan, Radio, Sampling
+from hourglass.contract.plan import Flow as PlanFlow
+from hourglass.contract.records import SCHEMAS
+from hourglass.results.opening import open_run
+from hourglass.results.summarize import code
 
 S = 1_000_000_000
 MS = 1_000_000
@@ -52,6 +57,13 @@ class Recipe:
     receiver: bool = True
     wall_s: float = 1.25
     nodes: tuple[str, ...] = ("client", "server")
+    route: tuple[str, ...] = ("client", "server")
+    """The nodes that packets to the server pass."""
+    radios: list[Radio] = field(default_factory=list)
+    datagrams: int | None = None
+    """Payload bytes of a stream `voip` of the whole run, in packets 20 ms apart, if there is one."""
+    sizes: list[int] = field(default_factory=list)
+    """What a client `http` fetches in turn, if there is one."""
     further: Callable[["Recipe"], list[dict[str, Any]]] = lambda recipe: []
     """More tables, or `tcp` in place of the plain one."""
 
@@ -60,13 +72,14 @@ class Recipe:
         return self.length + 2 * self.delay
 
 
-def make(path: Path, recipe: Recipe | None = None) -> Path:
+def make(path: pathlib.Path, recipe: Recipe | None = None) -> pathlib.Path:
     """Writes a complete run directory at `path` and returns it."""
     recipe = recipe or Recipe()
     path.mkdir(parents=True)
     write_records(path / "records.arrows", [(t["table"], t["rows"]) for t in tables(recipe)])
     digest = hashlib.sha256((path / "records.arrows").read_bytes()).hexdigest()
-    test = {"name": "tcp_nup", "length": recipe.length, "delay": recipe.delay, "step": recipe.step}
+    test = {"name": "tcp_nup", "client": "client", "server": "server"}
+    test |= {"length": recipe.length, "delay": recipe.delay, "step": recipe.step}
     scenario = {"name": recipe.name, "kernel": "6.1", "seed": 1, "testbed": {}, "stack": {}, "test": test}
     info = {
         "schema": 1,
@@ -77,43 +90,65 @@ def make(path: Path, recipe: Recipe | None = None) -> Path:
         "virtual_s": recipe.end_s,
         "wall_s": recipe.wall_s,
         "digest": digest,
+        "results": "",
         "warnings": [],
     }
-    for file, value in (("scenario.json", scenario), ("plan.json", plan(recipe)), ("run.json", info)):
+    for file, value in (("scenario.json", scenario), ("run.json", info)):
         (path / file).write_text(json.dumps(value))
+    (path / "plan.json").write_bytes(plan(recipe).to_json())
     (path / "console.log").write_text("synthetic\n")
     return path
 
 
-def summed_up(place: Path) -> Path:
+def summed_up(place: pathlib.Path) -> pathlib.Path:
     """With its summary beside the records, as a run leaves them."""
-    from hourglass.results.run import Run
-    from hourglass.results.summary import code
-
-    run = Run(place)
-    (place / "run.json").write_text(json.dumps(run.info | {"results": code()}))
-    (place / "summary.json").write_text(json.dumps(run.summary))
+    run = open_run(place)
+    info = run.info.model_copy(update={"results": code()})
+    (place / "run.json").write_text(info.model_dump_json(by_alias=True))
+    (place / "summary.json").write_text(run.summary.to_json())
     return place
 
 
-def plan(recipe: Recipe) -> dict[str, Any]:
-    """The part of a plan that readers of a run need."""
-    start, stop = round(recipe.delay * S), round((recipe.delay + recipe.length) * S)
-    ends = {"client": "client", "server": "server"}
-    flows = [
-        {"id": i, "name": f.name, **ends, "sender": "client" if f.upload else "server", "address": "10.0.1.2",
-         "port": 5000 + i, "cc": f.cc, "dscp": 0, "start_ns": start, "stop_ns": stop}
-        for i, f in enumerate(recipe.flows)
+def plan(recipe: Recipe) -> Plan:
+    """A plan whose set-up is done by others."""
+    start, stop, end = (round(s * S) for s in (recipe.delay, recipe.delay + recipe.length, recipe.end_s))
+    ends = {"client": "client", "server": "server", "address": "10.0.1.2", "dscp": 0}
+    whole = ends | {"start_ns": 0, "stop_ns": end}
+    makers = [
+        *(lambda i, f=f: PlanFlow(
+            id=i, kind="flow", name=f.name, **ends, port=5000 + i, sender="client" if f.upload else "server", cc=f.cc,
+            start_ns=start, stop_ns=stop, backend="load") for f in recipe.flows),
+        *(lambda i, p=p, at=at: Ping(
+            id=i, kind="ping", name=p.name, **whole, port=at, protocol="udp" if p.name.startswith("udp") else "icmp",
+            payload_bytes=56, interval_ns=200 * MS, jitter_ns=0, jitter_seed=0) for at, p in enumerate(recipe.probes)),
+        *(lambda i, size=size: Datagrams(id=i, kind="datagrams", name="voip", **whole, port=8999, payload_bytes=size,
+                                         interval_ns=20 * MS) for size in [recipe.datagrams] if size),
+        *(lambda i, sizes=sizes: Fetches(id=i, kind="fetches", name="http", **whole, port=8080, cc="cubic",
+                                         request_bytes=300, sizes=sizes, interval_ns=200 * MS)
+          for sizes in [recipe.sizes] if sizes),
     ]  # fmt: skip
-    probes = [
-        {"id": i, "name": p.name, "kind": p.name.split()[0], **ends, "address": "10.0.1.2", "port": 0, "dscp": 0,
-         "payload_bytes": 56, "start_ns": 0, "stop_ns": round(recipe.end_s * S), "interval_ns": 200 * MS,
-         "jitter_ns": 0}
-        for i, p in enumerate(recipe.probes)
+    return Plan(
+        version=2,
+        seed=1,
+        end_ns=end,
+        nodes=list(recipe.nodes),
+        setup=[],
+        streams=[make(i) for i, make in enumerate(makers)],
+        paths=[Path(client="client", server="server", there=hops(recipe.route), back=hops(recipe.route[::-1]))],
+        sampling=Sampling(tcp_ns=10 * MS, device_ns=200 * MS, totals_ns=200 * MS, packets=1),
+        captures=[],
+        radios=recipe.radios,
+    )
+
+
+def hops(route: tuple[str, ...]) -> list[Hop]:
+    """A cable of 100 Mbit/s from each node to the next, eth0 towards the server."""
+    return [
+        Hop(node=node, device="eth0", address=f"10.0.{at}.1/24", to_node=to, to_device="eth1",
+            to_address=f"10.0.{at}.2/24", medium="cable", line_bps=10**8, shaper_bps=None, rate_bps=10**8, delay_ns=0,
+            qdisc="pfifo_fast", impairments=[], origin=f"testbed.link.{at}")
+        for at, (node, to) in enumerate(pairwise(route))
     ]  # fmt: skip
-    return {"version": 1, "seed": 1, "end_ns": round(recipe.end_s * S), "nodes": list(recipe.nodes), "setup": [],
-            "flows": flows, "probes": probes, "captures": [],
-            "sampling": {"tcp_ns": 10 * MS, "device_ns": 200 * MS, "totals_ns": 200 * MS, "packets": 1}}  # fmt: skip
 
 
 def tables(recipe: Recipe) -> list[dict[str, Any]]:
@@ -132,7 +167,7 @@ def tables(recipe: Recipe) -> list[dict[str, Any]]:
         for kind, handle, parent in (("htb", "1:", "root"), ("htb class", "1:1", "root"), ("pfifo_fast", "11:", "1:1"))
     ]  # fmt: skip
     flow = [
-        {"t_ns": round(recipe.delay * S), "flow": i, "event": "connected", "detail": ""}
+        {"t_ns": round(recipe.delay * S), "stream": i, "event": "connected", "detail": ""}
         for i in range(len(recipe.flows))
     ]
     fact = [{"t_ns": 0, "node": None, "key": "kernel.release", "value": "6.1.192"}]
@@ -149,7 +184,7 @@ def tcp_rows(recipe: Recipe) -> list[dict[str, Any]]:
     for tick in range(round(recipe.length * 100) + 1):
         since = tick / 100
         for i, flow in enumerate(recipe.flows):
-            common = {"t_ns": round(recipe.delay * S) + tick * 10 * MS, "flow": i}
+            common = {"t_ns": round(recipe.delay * S) + tick * 10 * MS, "stream": i}
             sent = flow.bytes_at(since)
             rows.append({**common, "sender": True, "rtt": flow.rtt_us(since), "bytes_acked": sent, "bytes_received": 0,
                          "total_retrans": flow.retrans_at(since)})  # fmt: skip
@@ -161,41 +196,18 @@ def tcp_rows(recipe: Recipe) -> list[dict[str, Any]]:
 
 def ping_rows(recipe: Recipe) -> list[dict[str, Any]]:
     return [
-        {"t_ns": seq * 200 * MS, "probe": i, "seq": seq, "rtt_ns": probe.rtt_ns(seq), "owd_up_ns": None,
+        {"t_ns": seq * 200 * MS, "stream": i, "seq": seq, "rtt_ns": probe.rtt_ns(seq), "owd_up_ns": None,
          "owd_down_ns": None}
         for seq in range(round(recipe.end_s * 5))
-        for i, probe in enumerate(recipe.probes)
+        for i, probe in enumerate(recipe.probes, len(recipe.flows))
     ]  # fmt: skip
 
 
-TYPES = {"t_ns": pa.int64(), "flow": pa.uint16(), "probe": pa.uint16(), "sender": pa.bool_(), "seq": pa.uint32(),
-         "rtt_ns": pa.int64(), "owd_up_ns": pa.int64(), "owd_down_ns": pa.int64(), "rtt": pa.uint32(),
-         "total_retrans": pa.uint32(), "qlen": pa.uint32(), "backlog": pa.uint32()}  # fmt: skip
-WORDS = ("tsq_term", "node", "device", "kind", "handle", "parent", "event", "detail", "key", "value")
-COLUMNS = {"tcp": ("t_ns", "flow", "sender", "rtt", "bytes_acked", "bytes_received", "total_retrans"),
-           "ping": ("t_ns", "probe", "seq", "rtt_ns", "owd_up_ns", "owd_down_ns"),
-           "flow": ("t_ns", "flow", "event", "detail")}  # fmt: skip
-
-
-COUNTER = {"name": pa.utf8(), "value": pa.int64(), "station": pa.utf8()}
-"""Columns of the tables `radio` and `station`."""
-
-
-def schema(name: str, rows: list[dict[str, Any]]) -> pa.Schema:
-    columns = tuple(rows[0]) if rows else COLUMNS[name]
-    own = COUNTER if name in ("radio", "station") else {}
-    types = [(c, own.get(c) or (pa.utf8() if c in WORDS else TYPES.get(c, pa.uint64()))) for c in columns]
-    return pa.schema(types, metadata={"table": name})
-
-
-def write_records(path: Path, pieces: list[tuple[str, list[dict[str, Any]]]]) -> None:
-    """Arrow IPC streams one after another, each naming its table."""
+def write_records(path: pathlib.Path, pieces: list[tuple[str, list[dict[str, Any]]]]) -> None:
+    """Arrow IPC streams one after another, each naming its table; of columns that no row has there are none."""
     with path.open("wb") as file:
         for name, rows in pieces:
-            if name in SCHEMAS:
-                table = pl.DataFrame(rows, schema=SCHEMAS[name], orient="row").to_arrow()
-                table = table.replace_schema_metadata({"table": name})
-            else:
-                table = pa.Table.from_pylist(rows, schema=schema(name, rows))
+            schema = {column: kind for column, kind in SCHEMAS[name].items() if not rows or column in rows[0]}
+            table = pl.DataFrame(rows, schema, orient="row").to_arrow().replace_schema_metadata({"table": name})
             with pa.ipc.new_stream(file, table.schema) as stream:
                 stream.write_table(table)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hourglass.results.probe import LAYERS
+from hourglass.contract.probe import LAYERS
 
 from .synthetic import MS, Flow, Probe, Recipe, S, tcp_rows
 
@@ -61,11 +61,11 @@ class Anatomy:
         start, stop = round(recipe.delay * S), round((recipe.delay + recipe.length) * S)
         for flow in range(len(recipe.flows)):
             for number, t_ns in enumerate(range(start, stop, self.every_ns)):
-                stream = {"flow": flow, "probe": None, "way": "up", "packet": number, "bytes": 1448, "data": True}
+                stream = {"stream": flow, "way": "up", "packet": number, "bytes": 1448, "data": True}
                 yield from packet(t_ns, stream, self.data(number))
-        for probe in range(len(recipe.probes)):
+        for probe in range(len(recipe.flows), len(recipe.flows) + len(recipe.probes)):
             for number, t_ns in enumerate(range(0, round(recipe.end_s * S), 200 * MS)):
-                stream = {"flow": None, "probe": probe, "way": "up", "packet": number, "bytes": 56, "data": True}
+                stream = {"stream": probe, "way": "up", "packet": number, "bytes": 56, "data": True}
                 request = list(packet(t_ns, stream, self.pings[0](number)))
                 yield from request
                 yield from packet(request[0]["end_ns"], stream | {"way": "down"}, self.pings[1](number))
@@ -87,23 +87,23 @@ def totals(recipe: Recipe, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     row = next(left, None)
     for t_ns in range(0, round(recipe.end_s * S) + 1, 200 * MS):
         while row is not None and row["end_ns"] <= t_ns:
-            key = tuple(row[name] for name in ("flow", "probe", "way", "data", "node"))
+            key = tuple(row[name] for name in ("stream", "way", "data", "node"))
             mine = sums.setdefault(key, dict.fromkeys(("packets", *(f"{layer}_ns" for layer in LAYERS)), 0))
             mine["packets"] += 1
             for layer in LAYERS:
                 mine[f"{layer}_ns"] += row[f"{layer}_ns"]
             row = next(left, None)
-        for (flow, probe, way, data, node), mine in sums.items():
-            made.append({"t_ns": t_ns, "flow": flow, "probe": probe, "way": way, "data": data, "node": node, **mine})
+        for (stream, way, data, node), mine in sums.items():
+            made.append({"t_ns": t_ns, "stream": stream, "way": way, "data": data, "node": node, **mine})
     return made
 
 
 DROPS = [
-    {"t_ns": 3 * S, "flow": 0, "probe": None, "way": "up", "node": "router", "device": "eth1", "place": "qdisc",
+    {"t_ns": 3 * S, "stream": 0, "way": "up", "node": "router", "device": "eth1", "place": "qdisc",
      "reason": "QDISC_DROP", "packets": 2, "bytes": 2896},
-    {"t_ns": 4 * S, "flow": 0, "probe": None, "way": "up", "node": "router", "device": "eth1", "place": "qdisc",
+    {"t_ns": 4 * S, "stream": 0, "way": "up", "node": "router", "device": "eth1", "place": "qdisc",
      "reason": "QDISC_DROP", "packets": 1, "bytes": 1448},
-    {"t_ns": 5 * S, "flow": None, "probe": None, "way": None, "node": "server", "device": None, "place": "socket",
+    {"t_ns": 5 * S, "stream": None, "way": None, "node": "server", "device": None, "place": "socket",
      "reason": "NO_SOCKET", "packets": 1, "bytes": 0},
 ]  # fmt: skip
 
@@ -129,7 +129,7 @@ def sockets(recipe: Recipe) -> list[dict[str, Any]]:
     made = []
     for row in tcp_rows(recipe):
         since_s = row["t_ns"] / S - recipe.delay
-        pacing, cwnd = list(BBR.values())[int(since_s) % 4] if recipe.flows[row["flow"]].cc == "bbr" else (None, None)
+        pacing, cwnd = list(BBR.values())[int(since_s) % 4] if recipe.flows[row["stream"]].cc == "bbr" else (None, None)
         limit = 131_072 + 65_536 * (int(since_s * 2) % 3)
         made.append(row | {
             "ca_state": 0, "snd_cwnd": 20 + int(since_s * 10) % 80, "snd_ssthresh": 0x7FFFFFFF if since_s < 1 else 60,
@@ -142,5 +142,5 @@ def sockets(recipe: Recipe) -> list[dict[str, Any]]:
 
 def recipe(anatomy: Anatomy | None = None, **changes: Any) -> Recipe:
     """client - router - server, one flow and one probe unless `changes` say otherwise."""
-    base = Recipe(flows=[Flow()], probes=[Probe()], nodes=NODES, further=anatomy or Anatomy())
+    base = Recipe(flows=[Flow()], probes=[Probe()], nodes=NODES, route=NODES, further=anatomy or Anatomy())
     return replace(base, **changes)

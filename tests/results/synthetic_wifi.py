@@ -3,13 +3,22 @@
 
 from typing import Any
 
+from hourglass.contract.plan import Radio
 from results.synthetic import MS, Recipe
 
 RADIOS = [
-    {"phy": f"c0{name}", "node": node, "device": "wlan0", "address": f"02:00:00:00:01:0{place}"}
+    Radio(phy=f"c0{name}", node=node, device="wlan0", address=f"02:00:00:00:01:0{place}")
     for place, (name, node) in enumerate((("ap", "ap"), ("s1", "client"), ("s2", "slow")), start=1)
 ]
 STEP = 200 * MS
+
+
+NODES = ("ap", "client", "slow", "server")
+
+
+def recipe(name: str = "wifi") -> Recipe:
+    """One flow and one ping in the cell."""
+    return Recipe(name=name, nodes=NODES, route=("client", "ap", "server"), radios=RADIOS, further=further)
 
 
 def further(recipe: Recipe) -> list[dict[str, Any]]:

@@ -7,8 +7,10 @@ import polars as pl
 import pytest
 
 import hourglass
+from hourglass.contract.probe import LAYER_COLUMNS, LAYERS
+from hourglass.contract.records import SCHEMAS
 from hourglass.results.anatomy import window_sums
-from hourglass.results.probe import COLUMNS, LAYERS, SCHEMAS, long
+from hourglass.results.frames import long
 from hourglass.results.series import loaded_window
 from results.synthetic import MS, Flow, S, make
 from results.synthetic_probe import BBR, US, Anatomy, recipe
@@ -21,7 +23,7 @@ def run(tmp_path_factory):
 
 def test_the_layers_of_a_packet_add_up_to_its_time(run):
     each = run.packets.group_by("stream", "way", "packet").agg(
-        pl.sum_horizontal(COLUMNS).sum().alias("sum"), pl.col("t_ns", "end_ns").first()
+        pl.sum_horizontal(LAYER_COLUMNS).sum().alias("sum"), pl.col("t_ns", "end_ns").first()
     )
     assert each.height == 1000 + 2 * 70
     assert (each["sum"] == each["end_ns"] - each["t_ns"]).all()
@@ -46,49 +48,55 @@ def test_means_shares_and_percentiles_are_exact(run):
     ended = [n for n in range(1000) if n * 10 * MS + 10 * MS * (1 + n % 2) + rest_ns <= 10 * S]
     waits = [10 * MS * (1 + n % 2) for n in ended]
     mean_ns = sum(waits) / len(waits)
-    qdisc = run.summary["layers_ms"]["client"]["qdisc"]
-    assert qdisc["n"] == len(ended)
-    assert qdisc["mean"] == pytest.approx(mean_ns / MS, 1e-5)
-    assert qdisc["share"] == pytest.approx(mean_ns / (mean_ns + rest_ns), 1e-5)
-    assert (qdisc["p50"], qdisc["p99"]) == (sorted(waits)[len(waits) // 2] / MS, 20)
-    layers = run.summary["layers_ms"]
+    qdisc = run.summary.layers_ms["client"]["qdisc"]
+    assert qdisc.n == len(ended)
+    assert qdisc.mean == pytest.approx(mean_ns / MS, 1e-5)
+    assert qdisc.share == pytest.approx(mean_ns / (mean_ns + rest_ns), 1e-5)
+    assert (qdisc.p50, qdisc.p99) == (sorted(waits)[len(waits) // 2] / MS, 20)
+    layers = run.summary.layers_ms
     assert {node: list(found) for node, found in layers.items()} == {
         "client": ["qdisc", "ring", "wire", "propagation"], "router": ["rx", "wire", "propagation"], "server": ["rx"],
     }  # fmt: skip
-    assert sum(figures["share"] for node in layers.values() for figures in node.values()) == pytest.approx(1, 1e-5)
+    assert sum(figures.share for node in layers.values() for figures in node.values()) == pytest.approx(1, 1e-5)
 
 
 def test_percentiles_come_from_the_rows_and_sums_from_all(tmp_path):
     """Rows of odd packets only: they waited 20 ms, the mean over all stays."""
     odd = Anatomy(keep=lambda number: number % 2 == 1)
-    qdisc = hourglass.load(make(tmp_path / "run", recipe(odd))).summary["layers_ms"]["client"]["qdisc"]
-    assert (qdisc["p50"], qdisc["p99"]) == (20, 20)
-    assert qdisc["mean"] == pytest.approx(15, 1e-2)
+    qdisc = hourglass.load(make(tmp_path / "run", recipe(odd))).summary.layers_ms["client"]["qdisc"]
+    assert (qdisc.p50, qdisc.p99) == (20, 20)
+    assert qdisc.mean == pytest.approx(15, 1e-2)
     none = Anatomy(keep=lambda number: False)
     summary = hourglass.load(make(tmp_path / "none", recipe(none))).summary
-    assert (summary["layers_ms"]["client"]["qdisc"]["p50"], list(summary["layers_ms"])) == (
+    assert (summary.layers_ms["client"]["qdisc"].p50, list(summary.layers_ms)) == (
         None, ["client", "router", "server"]
     )  # fmt: skip
 
 
 def test_a_pings_layers_are_summed_over_both_ways(run):
     """The router is passed twice: 2 · 20 us of interrupt moderation, 2 · 976 ns of transmission."""
-    icmp = run.summary["ping_layers_ms"]["icmp"]
-    assert icmp["client"]["qdisc"]["p50"] == icmp["client"]["qdisc"]["mean"] == 10
-    assert icmp["router"]["rx"] | {"share": 0} == {"n": 50, "p50": 0.04, "p99": 0.04, "mean": 0.04, "share": 0}
-    assert icmp["router"]["wire"]["mean"] == 0.001952
-    assert icmp["client"]["rx"]["mean"] == 0.02
-    assert icmp["server"]["wire"]["p99"] == 0.000976
+    icmp = run.summary.ping_layers_ms["icmp"]
+    assert icmp["client"]["qdisc"].p50 == icmp["client"]["qdisc"].mean == 10
+    assert icmp["router"]["rx"].model_dump() | {"share": 0} == {
+        "n": 50,
+        "p50": 0.04,
+        "p99": 0.04,
+        "mean": 0.04,
+        "share": 0,
+    }
+    assert icmp["router"]["wire"].mean == 0.001952
+    assert icmp["client"]["rx"].mean == 0.02
+    assert icmp["server"]["wire"].p99 == 0.000976
     whole_ns = 10 * MS + 4 * 976 + 4 * 20 * US
-    assert icmp["client"]["qdisc"]["share"] == pytest.approx(10 * MS / whole_ns, 1e-5)
+    assert icmp["client"]["qdisc"].share == pytest.approx(10 * MS / whole_ns, 1e-5)
 
 
 def test_ways_that_do_not_meet_give_no_percentiles(tmp_path):
     """Rows of even requests and odd answers cannot be had from one number; rows of requests alone can."""
     lone = hourglass.load(make(tmp_path / "run", recipe()))
-    lone.packets = lone.packets.filter((pl.col("way") == "up") | pl.col("flow").is_not_null())
-    assert lone.summary["ping_layers_ms"]["icmp"]["client"]["qdisc"]["p50"] is None
-    assert lone.summary["ping_layers_ms"]["icmp"]["client"]["qdisc"]["mean"] == 10
+    lone.packets = lone.packets.filter((pl.col("way") == "up") | (pl.col("stream") == "upload::1"))
+    assert lone.summary.ping_layers_ms["icmp"]["client"]["qdisc"].p50 is None
+    assert lone.summary.ping_layers_ms["icmp"]["client"]["qdisc"].mean == 10
 
 
 def test_sums_of_a_window_are_differences(run):
@@ -97,7 +105,7 @@ def test_sums_of_a_window_are_differences(run):
 
 
 def test_drops_by_reason(run):
-    assert run.summary["drops_by_reason"] == {
+    assert run.summary.drops_by_reason == {
         "router": {"eth1": {"qdisc": {"QDISC_DROP": 3}}},
         "server": {"-": {"socket": {"NO_SOCKET": 1}}},
     }
@@ -107,7 +115,7 @@ def test_drops_by_reason(run):
 def test_streams_have_names(run):
     assert set(run.packets["stream"]) == {"upload::1", "icmp"}
     assert set(run.tcp["stream"]) == {"upload::1"}
-    assert set(run.pings["stream"]) == {"icmp"}
+    assert set(run.ping_rows["stream"]) == {"icmp"}
     assert run.path_order == ["client", "router", "server"]
 
 
@@ -116,11 +124,11 @@ def test_a_run_without_the_probe_has_empty_tables_with_columns(tmp_path):
     for frame, name in ((run.packets, "packet"), (run.layer_totals, "layer"), (run.queues, "queue"),
                         (run.drops, "drop"), (run.balance, "balance"), (run.qdisc_stats, "qdisc_stat")):  # fmt: skip
         assert frame.is_empty()
-        assert [column for column in frame.columns if column != "stream"] == list(SCHEMAS[name])
+        assert frame.columns == list(SCHEMAS[name])
     assert run.layers.is_empty()
     assert "ns" in run.layers.columns
-    assert (run.summary["layers_ms"], run.summary["ping_layers_ms"]) == ({}, {"icmp": {}})
-    assert run.summary["drops_by_reason"] == {}
+    assert (run.summary.layers_ms, run.summary.ping_layers_ms) == ({}, {"icmp": {}})
+    assert run.summary.drops_by_reason == {}
     assert run.path_order == ["client", "server"]
 
 
@@ -128,22 +136,22 @@ def test_bbrs_phases_follow_from_its_gains(tmp_path):
     bbr = recipe(flows=[Flow(cc="bbr"), Flow("upload::2")])
     tcp = hourglass.load(make(tmp_path / "run", bbr)).tcp
     second = ((pl.col("t_ns") - 2 * S) // S % 4).alias("second")
-    seen = tcp.filter(pl.col("flow") == 0).select(second, "bbr_phase").unique().sort("second")
+    seen = tcp.filter(pl.col("stream") == "upload::1").select(second, "bbr_phase").unique().sort("second")
     assert seen["bbr_phase"].to_list() == list(BBR)
-    assert tcp.filter(pl.col("flow") == 1)["bbr_phase"].null_count() == 2 * 1001
+    assert tcp.filter(pl.col("stream") == "upload::2")["bbr_phase"].null_count() == 2 * 1001
 
 
 def test_the_end_of_hystart(tmp_path):
     """ssthresh is finite from 1 s on: by HyStart, unless something was retransmitted or it is not CUBIC."""
     flows = [Flow(), Flow("upload::2", retrans_at=lambda t: 1), Flow("upload::3", cc="bbr")]
-    found = hourglass.load(make(tmp_path / "run", recipe(flows=flows))).summary["flows"]
-    assert [flow["hystart_exit_s"] for flow in found] == [1, None, None]
+    found = hourglass.load(make(tmp_path / "run", recipe(flows=flows))).summary.flows
+    assert [flow.hystart_exit_s for flow in found] == [1, None, None]
 
 
 def test_a_million_rows_are_quick(tmp_path):
     """Long form of a million rows with six layers each, and the memory it takes: enumerations, not text."""
     run = hourglass.load(make(tmp_path / "run", recipe()))
-    rows = run.packets.filter(pl.col("flow").is_not_null())
+    rows = run.packets.filter(pl.col("stream") == "upload::1")
     many = pl.concat([rows] * (1_000_000 // rows.height + 1)).head(1_000_000)
     start_s = time.process_time()
     made = long(many)

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from hourglass.errors import GuestError, HourglassError, InputError
-from hourglass.results.directory import workshop
+from hourglass.results.directory import staging
 from results.synthetic import make
 
 
@@ -15,14 +15,14 @@ def names(path):
 
 
 def finish(out, text="new"):
-    with workshop(out) as shop:
+    with staging(out) as shop:
         (shop.path / "run.json").write_text(text)
         shop.publish()
 
 
 def fail(out, files, error):
     """A run that writes `files` and then fails; `error` is made from the path it works in."""
-    with workshop(out) as shop:
+    with staging(out) as shop:
         for name, text in files.items():
             (shop.path / name).write_text(text)
         raise error(shop.path)
@@ -35,7 +35,7 @@ def test_a_run_appears_complete_and_leaves_nothing_beside_it(tmp_path):
 
 
 def test_nothing_stands_at_the_place_before_the_end(tmp_path):
-    with workshop(tmp_path / "run") as shop:
+    with staging(tmp_path / "run") as shop:
         assert names(tmp_path) == [f".run.{os.getpid()}"]
         (shop.path / "run.json").write_text("")
         shop.publish()
@@ -80,7 +80,7 @@ def test_an_interruption_keeps_only_what_has_a_log(tmp_path, log, left):
 
 
 def test_a_bug_keeps_the_log_too(tmp_path):
-    with pytest.raises(ZeroDivisionError), workshop(tmp_path / "run"):
+    with pytest.raises(ZeroDivisionError), staging(tmp_path / "run"):
         _ = 1 / 0
     assert names(tmp_path) == ["run.failed"]
 
@@ -122,6 +122,6 @@ def test_a_link_to_a_run_is_followed(tmp_path):
 
 
 def test_a_full_disk_is_one_clear_line(tmp_path):
-    with pytest.raises(HourglassError, match="No space left on device") as caught, workshop(tmp_path / "run"):
+    with pytest.raises(HourglassError, match="No space left on device") as caught, staging(tmp_path / "run"):
         raise OSError(28, os.strerror(28), str(tmp_path / "run" / "records.arrows"))
     assert "\n" not in str(caught.value)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of runs that stand side by side."""
 
-import copy
+from dataclasses import replace
 
 import pytest
 
 import hourglass
+from hourglass.results.flat import flat
 from hourglass.results.labels import labels
 from results.synthetic import make
 
@@ -16,8 +17,12 @@ BASE = {"name": "L100M", "kernel": "6.1", "seed": 1, "stack": {"tsq": "default",
 def runs(tmp_path):
     made = [hourglass.load(make(tmp_path / f"run{i}")) for i in range(2)]
     for run in made:
-        run.scenario = copy.deepcopy(BASE)
+        ask(run, BASE)
     return made
+
+
+def ask(run, scenario):
+    run.experiment = replace(run.experiment, name=scenario["name"], settings=dict(flat(scenario)))
 
 
 @pytest.mark.parametrize(
@@ -33,12 +38,12 @@ def runs(tmp_path):
     ],
 )
 def test_runs_are_told_apart_by_what_differs(runs, change, names):
-    runs[1].scenario.update(change)
+    ask(runs[1], BASE | change)
     assert labels(runs) == names
 
 
 def test_runs_of_several_scenarios_keep_their_names(runs, tmp_path):
     third = hourglass.load(make(tmp_path / "run2"))
-    third.scenario = BASE | {"name": "R100M"}
-    runs[1].scenario["seed"] = 2
+    ask(third, BASE | {"name": "R100M"})
+    ask(runs[1], BASE | {"seed": 2})
     assert labels([*runs, third]) == ["L100M, seed=1", "L100M, seed=2", "R100M, seed=1"]

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each lint on a scenario that falls into its trap and on one that does not."""
 
-import json
 
 import polars as pl
 import pytest
 
 import hourglass
-from hourglass import plan, scenario
+from hourglass import scenario
+from hourglass.engine.virtual import Virtual
+from hourglass.plan import build
 from hourglass.results.lint import LINTS, Evidence, lint
 from hourglass.scenario.tc_words import rate_bps, size_bytes, time_us
 from results.synthetic import MS, Flow, Probe, Recipe, S, make
@@ -30,7 +31,7 @@ def made(tmp_path):
         make(place, recipe)
         wanted = scenario.load("L100M", [f"test.length={length}", f"test.upload_streams={flows}", *settings])
         (place / "scenario.json").write_bytes(wanted.to_json())
-        (place / "plan.json").write_bytes(plan.build(wanted).to_json())
+        (place / "plan.json").write_bytes(build(wanted, Virtual.capabilities).to_json())
         run = hourglass.load(place)
         if columns:
             run.tables["tcp"] = run.tables["tcp"].with_columns(**columns)
@@ -131,7 +132,7 @@ WIDE = ["testbed.preset=LR1000M", "testbed.link.1.rate=20mbit"]
 def test_what_waits_in_the_ring_is_held_against_the_queue_above(made, name, qdisc, ring, bql, found):
     run = made(*WIDE, f"stack.router.qdisc={qdisc}", drops=0)
     assert ids(run) == []
-    run.tables["queue"] = queue(ring, bql)
+    run.queues = queue(ring, bql)
     assert ids(run) == ([name] if found else [])
 
 
@@ -139,11 +140,12 @@ def test_what_waits_in_the_ring_is_held_against_the_queue_above(made, name, qdis
 def test_no_built_in_scenario_is_a_trap_by_itself(tmp_path, name):
     """Static lints and the statistics; what a real run of each adds is in tests/guest/test_lint.py."""
     wanted = scenario.load(name)
-    planned = json.loads(plan.build(wanted).to_json())
-    make(tmp_path / name, Recipe(flows=[Flow(f["name"]) for f in planned["flows"]], delay=5, length=30, qdisc_drops=0,
+    planned = build(wanted, Virtual.capabilities)
+    make(tmp_path / name, Recipe(flows=[Flow(flow.name) for flow in planned.flows], delay=5, length=30, qdisc_drops=0,
                                  probes=[Probe("icmp", lambda seq: 30 * MS)]))  # fmt: skip
     (tmp_path / name / "scenario.json").write_bytes(wanted.to_json())
-    (tmp_path / name / "plan.json").write_text(json.dumps(planned | {"probes": planned["probes"][:1]}))
+    streams = [*planned.flows, planned.pings[0].model_copy(update={"id": len(planned.flows)})]
+    (tmp_path / name / "plan.json").write_bytes(planned.model_copy(update={"streams": streams}).to_json())
     assert ids(hourglass.load(tmp_path / name)) == []
 
 
@@ -154,10 +156,10 @@ def test_a_run_of_another_version_is_linted_by_its_tables_alone(tmp_path):
 
 
 def test_the_summary_carries_the_findings(made):
-    (warning,) = made("testbed.link.1.gro=false").summary["warnings"]
-    assert warning["id"] == "offloads-off"
-    assert warning["text"].startswith("gro off on link 1")
-    assert warning["remedy"]
+    (warning,) = made("testbed.link.1.gro=false").summary.warnings
+    assert warning.id == "offloads-off"
+    assert warning.text.startswith("gro off on link 1")
+    assert warning.remedy
 
 
 def test_every_lint_says_what_it_looks_for():

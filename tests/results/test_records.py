@@ -7,7 +7,7 @@ import pytest
 from hourglass.results.records import RecordsError, Tables
 from results.synthetic import write_records
 
-PINGS = [{"t_ns": t, "probe": 0, "seq": t, "rtt_ns": 5, "owd_up_ns": None, "owd_down_ns": None} for t in range(100)]
+PINGS = [{"t_ns": t, "stream": 0, "seq": t, "rtt_ns": 5, "owd_up_ns": None, "owd_down_ns": None} for t in range(100)]
 FACTS = [{"t_ns": 0, "node": None, "key": "kernel.release", "value": "6.1"}]
 
 

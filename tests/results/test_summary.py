@@ -7,7 +7,7 @@ import pytest
 
 import hourglass
 from hourglass.errors import HourglassError, InputError
-from hourglass.results.summary import summarize
+from hourglass.results.summarize import summarize
 from results.synthetic import MS, Flow, Probe, Recipe, make, summed_up
 
 
@@ -22,72 +22,71 @@ def test_constant_rates_give_exact_goodput_totals_and_fairness(tmp_path):
         Flow("download::1", upload=False, bytes_at=lambda t: int(t * 2_000_000)),
     ]
     summary = run_of(tmp_path, flows=flows).summary
-    assert [(f["id"], f["goodput_mbps"]) for f in summary["flows"]] == [
+    assert [(f.id, f.goodput_mbps) for f in summary.flows] == [
         ("upload::1", 8), ("upload::2", 24), ("download::1", 16)
     ]  # fmt: skip
     fairness = pytest.approx(48**2 / 3 / (8**2 + 24**2 + 16**2), 1e-5)
-    assert summary["totals"] == {"upload_mbps": 32, "download_mbps": 16, "fairness": fairness}
+    assert summary.totals.model_dump() == {"upload_mbps": 32, "download_mbps": 16, "fairness": fairness}
 
 
 def test_without_receiver_samples_acked_bytes_count(tmp_path):
-    assert run_of(tmp_path, receiver=False).summary["totals"]["upload_mbps"] == 8
+    assert run_of(tmp_path, receiver=False).summary.totals.upload_mbps == 8
 
 
 def test_bytes_before_the_first_sample_count(tmp_path):
     """A flow whose first sample already shows bytes: they were delivered after its start."""
     run = run_of(tmp_path, flows=[Flow(bytes_at=lambda t: 0 if t == 0 else 1_000_000)])
     run.tcp = run.tcp.filter(run.tcp["t_ns"] > 2_000 * MS)
-    assert run.summary["totals"]["upload_mbps"] == 0.8
+    assert run.summary.totals.upload_mbps == 0.8
 
 
 def test_rtt_statistics_take_sender_samples_of_the_window_only(tmp_path):
     """RTT rises by 1 µs per sample from 1000 µs to 2000 µs; the receiver's 77 µs and a 0 do not count."""
     summary = run_of(tmp_path, flows=[Flow(rtt_us=lambda t: 1000 + round(t * 100))]).summary
     ramp = {"n": 1001, "min": 1, "p10": 1.1, "p50": 1.5, "p90": 1.9, "p99": 1.99, "max": 2, "mean": 1.5}
-    assert summary["tcp_rtt_ms"] == ramp
-    assert summary["flows"][0]["tcp_rtt_ms"] == ramp
+    assert summary.tcp_rtt_ms.model_dump() == ramp
+    assert summary.flows[0].tcp_rtt_ms.model_dump() == ramp
 
 
 def test_unmeasured_rtt_is_left_out(tmp_path):
-    rtt = run_of(tmp_path, flows=[Flow(rtt_us=lambda t: 0 if t < 5 else 4000)]).summary["tcp_rtt_ms"]
-    assert (rtt["n"], rtt["min"]) == (501, 4)
+    rtt = run_of(tmp_path, flows=[Flow(rtt_us=lambda t: 0 if t < 5 else 4000)]).summary.tcp_rtt_ms
+    assert (rtt.n, rtt.min) == (501, 4)
 
 
 def test_retransmits_are_a_difference_within_the_window(tmp_path):
-    assert run_of(tmp_path, flows=[Flow(retrans_at=lambda t: int(t) * 3)]).summary["flows"][0]["retransmits"] == 30
+    assert run_of(tmp_path, flows=[Flow(retrans_at=lambda t: int(t) * 3)]).summary.flows[0].retransmits == 30
 
 
 def test_pings_count_by_the_time_of_sending(tmp_path):
     """200 ms apart: seq 10…60 are sent in [2 s, 12 s]; 1 ms outside the window, 5 ms inside, every tenth lost."""
     inside = lambda seq: 10 <= seq <= 60  # noqa: E731
     probe = Probe("icmp", lambda seq: None if seq % 10 == 0 else 5 * MS if inside(seq) else 1 * MS)
-    icmp = run_of(tmp_path, probes=[probe]).summary["ping_ms"]["icmp"]
-    assert (icmp["lost"], icmp["n"], icmp["min"], icmp["max"]) == (6, 45, 5, 5)
+    icmp = run_of(tmp_path, probes=[probe]).summary.ping_ms["icmp"]
+    assert (icmp.lost, icmp.n, icmp.min, icmp.max) == (6, 45, 5, 5)
 
 
 def test_without_load_the_window_is_the_whole_run(tmp_path):
     summary = run_of(tmp_path, flows=[], probes=[Probe("icmp"), Probe("udp", lambda seq: None)]).summary
-    assert summary["flows"] == []
-    assert summary["totals"] == {"upload_mbps": 0, "download_mbps": 0, "fairness": None}
-    assert summary["tcp_rtt_ms"]["n"] == 0
-    assert summary["ping_ms"]["icmp"]["n"] == 70
-    assert (summary["ping_ms"]["udp"]["lost"], summary["ping_ms"]["udp"]["p50"]) == (70, None)
+    assert summary.flows == []
+    assert summary.totals.model_dump() == {"upload_mbps": 0, "download_mbps": 0, "fairness": None}
+    assert summary.tcp_rtt_ms.n == 0
+    assert summary.ping_ms["icmp"].n == 70
+    assert (summary.ping_ms["udp"].lost, summary.ping_ms["udp"].p50) == (70, None)
 
 
 def test_drops_are_differences_counted_at_the_roots(tmp_path):
-    assert run_of(tmp_path).summary["drops"] == {"client": {"eth0": {"qdisc": 7, "nic": 3, "cable": 0}}}
+    assert run_of(tmp_path).summary.data()["drops"] == {"client": {"eth0": {"qdisc": 7, "nic": 3, "cable": 0}}}
 
 
 def test_the_object_has_the_keys_of_the_contract_in_order(tmp_path):
     summary = run_of(tmp_path).summary
-    assert list(summary) == [
+    assert list(summary.data()) == [
         "schema", "scenario", "engine", "kernel", "seed", "virtual_s", "wall_s", "digest", "totals", "flows",
         "tcp_rtt_ms", "ping_ms", "datagrams", "fetches", "wifi", "drops",
-            "drops_by_reason", "layers_ms", "ping_layers_ms",
-        "warnings",
+        "drops_by_reason", "qdiscs", "layers_ms", "ping_layers_ms", "warnings",
     ]  # fmt: skip
-    assert (summary["schema"], summary["scenario"], summary["kernel"]) == (1, "synthetic", "6.1.192")
-    json.dumps(summary, allow_nan=False)
+    assert (summary.schema_, summary.scenario, summary.kernel) == (1, "synthetic", "6.1.192")
+    assert json.loads(summary.to_json()) == summary.data()
 
 
 def test_a_missing_directory_and_a_foreign_one_are_refused(tmp_path):
@@ -117,9 +116,9 @@ def test_a_summary_is_taken_from_its_file_when_the_same_code_wrote_it(tmp_path, 
     place = summed_up(make(tmp_path / "run"))
     told = hourglass.load(place).summary
     assert told == summarize(hourglass.load(place))
-    (place / "summary.json").write_text(json.dumps(told | {"seed": 77}))
-    assert hourglass.load(place).summary["seed"] == 77
-    monkeypatch.setattr("hourglass.results.summary.code", lambda: "another")
+    (place / "summary.json").write_text(json.dumps(told.data() | {"seed": 77}))
+    assert hourglass.load(place).summary.seed == 77
+    monkeypatch.setattr("hourglass.results.opening.code", lambda: "another")
     run = hourglass.load(place)
     assert run.summary == told
     assert not any(run.tables.kept(name) for name in run.tables)

@@ -21,7 +21,8 @@ from hourglass.campaign.file import Grid
 from hourglass.campaign.store import KEEPS, Keep, Store
 from hourglass.engine import engines
 from hourglass.errors import InputError
-from hourglass.results.run import Run
+from hourglass.results.opening import open_run
+from hourglass.results.recording import Recording
 
 SWEEPS = Path("sweeps")
 """Where sweeps go that are given no place, below the current directory."""
@@ -83,12 +84,12 @@ class Result:
     def table(self) -> pl.DataFrame:
         return table.read(self.path)
 
-    def run(self, **wanted: Any) -> Run:
+    def run(self, **wanted: Any) -> Recording:
         """The first run whose cell has these values; dots of a key are written as two underscores: stack__tsq="off"."""
         values = {key.replace("__", "."): value for key, value in wanted.items()}
         for cell in self.cells:
             if all(cell.assignment.get(key) == value for key, value in values.items()):
-                return Run(self.runs / cell.key)
+                return open_run(self.runs / cell.key)
         raise InputError("run", values, "no such cell in this sweep")
 
 

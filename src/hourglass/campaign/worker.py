@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def _serve(answers: TextIO) -> None:
-    from hourglass.results import run  # noqa: F401  # what every run needs, loaded before the first
+    from hourglass.results import opening  # noqa: F401  # what every run needs, loaded before the first
 
     for line in sys.stdin:
         task = json.loads(line)

@@ -9,7 +9,7 @@ from hourglass.cli import output, pictures, tables
 from hourglass.errors import InputError
 from hourglass.results.compare import Cell, compare
 from hourglass.results.labels import labels
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 
 
 def compare_runs(places: list[Path], out: Path | None, json: bool) -> None:
@@ -39,10 +39,7 @@ def _cell(cell: Cell) -> dict[str, object]:
     return asdict(cell) | {"significant": cell.significant}
 
 
-def _described(run: Run, name: str, first: Run) -> str:
-    same = ", the same records as A" if run is not first and run.info["digest"] == first.info["digest"] else ""
-    scenario, label = (
-        run.scenario["name"],
-        "" if name in (run.scenario["name"], run.path.resolve().name) else f", {name}",
-    )
-    return f"{run.path} ({scenario}{label}, Linux {run.info['kernel']['release']}{same})"
+def _described(run: Recording, name: str, first: Recording) -> str:
+    same = ", the same records as A" if run is not first and run.info.digest == first.info.digest else ""
+    label = "" if name in (run.name, run.path.resolve().name) else f", {name}"
+    return f"{run.path} ({run.name}{label}, Linux {run.info.kernel.release}{same})"

@@ -9,28 +9,28 @@ from hourglass.cli import output
 from hourglass.errors import InputError
 from hourglass.flent.write import stem, write
 from hourglass.results import tidy
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 
 
-def _flent(run: Run, folder: Path) -> list[Path]:
+def _flent(run: Recording, folder: Path) -> list[Path]:
     return [write(run, folder)]
 
 
-def _csv(run: Run, folder: Path) -> list[Path]:
+def _csv(run: Recording, folder: Path) -> list[Path]:
     places = [folder / f"{stem(run)}.{kind}.csv" for kind in ("figures", "series")]
     for place, table in zip(places, (tidy.figures(run), tidy.series(run)), strict=True):
         table.write_csv(place)
     return places
 
 
-def _parquet(run: Run, folder: Path) -> list[Path]:
+def _parquet(run: Recording, folder: Path) -> list[Path]:
     places = [folder / f"{stem(run)}.{kind}.parquet" for kind in ("figures", "series")]
     for place, table in zip(places, (tidy.figures(run), tidy.series(run)), strict=True):
         table.write_parquet(place)
     return places
 
 
-FORMATS: dict[str, Callable[[Run, Path], list[Path]]] = {"flent": _flent, "csv": _csv, "parquet": _parquet}
+FORMATS: dict[str, Callable[[Recording, Path], list[Path]]] = {"flent": _flent, "csv": _csv, "parquet": _parquet}
 
 
 def export_runs(places: list[Path], out: Path | None, kind: str) -> None:

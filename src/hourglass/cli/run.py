@@ -35,9 +35,9 @@ def run_scenario(
     if drawn is not None:
         pictures.plots().timeseries(done, drawn)
     if json:
-        output.show_json(done.summary)
+        print(done.summary.to_json())
         return
     from hourglass.cli import tables
 
-    output.show(tables.figures(done.summary, done.scenario["test"]["name"]))
-    output.show(tables.footer(done.summary, done.path, drawn), whole_lines=True)
+    output.show(tables.figures(done.summary.data(), done.test.name))
+    output.show(tables.footer(done.summary.data(), done.path, drawn), whole_lines=True)

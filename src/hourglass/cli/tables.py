@@ -10,9 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hourglass.results.anatomy import Anatomy
+from hourglass.contract.probe import LAYERS
 from hourglass.results.compare import Cell, Row
-from hourglass.results.probe import LAYERS
 from hourglass.results.stats import known_sum, percent, short
 
 PERCENTILES = ("p10", "p50", "p90", "p99")
@@ -136,7 +135,7 @@ SMALL_SHARE, SMALL_MS = 0.001, 0.001
 """Layers below both, in the mean and at p99, have no line."""
 
 
-def _anatomy(data: Anatomy, pings: dict[str, Anatomy]) -> Table:
+def _anatomy(data: dict[str, Any], pings: dict[str, Any]) -> Table:
     """Where the time goes: of TCP data from write to read, and of the round trips of the first probe that has any."""
     probe = next((name for name, anatomy in pings.items() if anatomy), None)
     kinds = {"data": data} if data else {}

@@ -4,62 +4,59 @@
 The guest's facts (table `fact`) are those of the client, the machine that Flent would have run on.
 """
 
-from ipaddress import ip_address, ip_interface, ip_network
+import json
+from ipaddress import ip_address, ip_interface
 from typing import Any
 
 import polars as pl
 
+from hourglass.contract.plan import Datagrams, Flow, Ping
 from hourglass.flent.points import Points
-from hourglass.results.run import Run
+from hourglass.results.frames import of
+from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, Window, goodput_mbps
 
 EPOCH = "1970-01-01T00:00:00.000000Z"
 
 
-def of_run(run: Run, parameters: tuple[str, ...], series: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
+def of_run(run: Recording, parameters: tuple[str, ...], series: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
     """The metadata of the file `name`; `parameters`: what can be set of the test."""
-    test = run.scenario["test"]
-    hosts = list(test.get("hosts") or [test["server"]])
+    test = run.test
+    scenario = run.scenario
+    assert scenario is not None, "a run of ours"
     return {
-        "NAME": test["name"],
-        "TITLE": run.scenario["name"],
-        "NOTE": run.scenario["description"] or None,
-        "HOST": hosts[0],
-        "HOSTS": hosts,
-        "LOCAL_HOST": test["client"],
+        "NAME": test.name,
+        "TITLE": run.name,
+        "NOTE": run.description or None,
+        "HOST": test.hosts[0],
+        "HOSTS": list(test.hosts),
+        "LOCAL_HOST": test.client,
         "TIME": EPOCH,
         "T0": EPOCH,
-        "LENGTH": test["length"],
-        "TOTAL_LENGTH": run.plan["end_ns"] / NS_PER_S,
-        "STEP_SIZE": test["step"],
-        "IP_VERSION": run.scenario["testbed"]["ip"],
-        "TEST_PARAMETERS": {key: _text(test[key]) for key in parameters if test.get(key) not in (None, [])},
+        "LENGTH": test.length_s,
+        "TOTAL_LENGTH": run.end_ns / NS_PER_S,
+        "STEP_SIZE": test.step_s,
+        "IP_VERSION": scenario.testbed.ip,
+        "TEST_PARAMETERS": {key: test.parameters[key] for key in parameters if key in test.parameters},
         "DATA_FILENAME": name,
         "BATCH_NAME": None,
         "BATCH_TIME": None,
         "BATCH_TITLE": None,
         "BATCH_UUID": None,
         "KERNEL_NAME": "Linux",
-        "KERNEL_RELEASE": run.info["kernel"]["release"],
-        "FAILED_RUNNERS": 0 if run.flows.is_empty() else run.flows.filter(pl.col("event") == "failed").height,
+        "KERNEL_RELEASE": run.info.kernel.release,
+        "FAILED_RUNNERS": run.flow_events.filter(pl.col("event") == "failed").height,
         "SYSCTLS": sysctls(facts(run)),
         "EGRESS_INFO": egress(run),
         "REMOTE_METADATA": {},
         "SERIES_META": series,
-        "HOURGLASS": {"seed": run.info["seed"], "digest": run.info["digest"], "scenario": run.scenario},
+        "HOURGLASS": {"seed": run.info.seed, "digest": run.info.digest, "scenario": json.loads(scenario.to_json())},
     }
 
 
-def _text(value: Any) -> str:
-    """As one writes it behind `--te KEY=`."""
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def facts(run: Run) -> list[tuple[str, str]]:
+def facts(run: Recording) -> list[tuple[str, str]]:
     """(key, value) of the client."""
-    if run.facts.is_empty():
-        return []
-    mine = run.facts.filter(pl.col("node") == run.scenario["test"]["client"])
+    mine = run.facts.filter(pl.col("node") == run.test.client)
     return [(str(key), str(value)) for key, value in mine.select("key", "value").iter_rows()]
 
 
@@ -69,48 +66,27 @@ def sysctls(told: list[tuple[str, str]]) -> dict[str, int | str]:
     return {key: int(value) if value.lstrip("-").isdecimal() else value for key, value in found.items()}
 
 
-def egress(run: Run) -> dict[str, Any]:
+def egress(run: Recording) -> dict[str, Any]:
     """The client's device towards the server: its driver, offloads, BQL limits and qdiscs."""
-    told = facts(run)
-    device, nexthop, source = _route(run)
-    if device is None:
+    if not run.paths or not run.paths[0].there:
         return {}
+    told, stream, hop = facts(run), run.streams[0], run.paths[0].there[0]
+    device, target = hop.device, ip_address(stream.address)
+    direct = target in ip_interface(hop.address).network
     own = {key: value for key, value in told if key.count(".") and key.split(".")[1] == device}
     offloads = {key.split(".")[2]: value == "on" for key, value in own.items() if key.startswith("offload.")}
     bql = {key.split(".")[2]: value for key, value in own.items() if key.startswith("bql.")}
     return {
         "iface": device,
-        "src": source,
-        "target": _target(run),
-        "nexthop": nexthop,
+        "src": str(ip_interface(hop.address).ip),
+        "target": stream.address,
+        "nexthop": None if direct else str(ip_interface(hop.to_address).ip),
         "driver": own.get(f"driver.{device}"),
         "offloads": offloads,
         "bql": bql or None,
         "qdiscs": [found for key, line in told if key == "tc" and (found := _qdisc(line, device))],
         "classes": None,
     }
-
-
-def _target(run: Run) -> str | None:
-    streams = [*run.plan["flows"], *run.plan["probes"]]
-    return str(streams[0]["address"]) if streams else None
-
-
-def _route(run: Run) -> tuple[str | None, str | None, str | None]:
-    """(device, next hop, own address) of the client's packets to the server, by the plan's `ip` lines."""
-    client, target = run.scenario["test"]["client"], _target(run)
-    lines = [line.split() for step in run.plan["setup"] if step["do"] == "ip" and step["node"] == client
-             for line in step["lines"]]  # fmt: skip
-    own = [(ip_interface(words[2]), words[4]) for words in lines if words[:2] == ["addr", "add"]]
-    if target is None or not own:
-        return None, None, None
-    routes = [(ip_network(words[2]), words[4]) for words in lines if words[:2] == ["route", "add"]]
-    fitting = [(net.prefixlen, via) for net, via in routes if ip_address(target) in net]
-    nexthop = max(fitting)[1] if fitting else None
-    for address, device in own:
-        if ip_address(nexthop or target) in address.network:
-            return device, nexthop, str(address.ip)
-    return None, None, None
 
 
 def _qdisc(line: str, device: str) -> dict[str, Any] | None:
@@ -134,16 +110,16 @@ TCP_INFO = (
 """What netperf tells of `struct tcp_info`."""
 
 
-def of_flow(run: Run, flow: dict[str, Any], place: int) -> dict[str, Any]:
+def of_flow(run: Recording, flow: Flow, place: int) -> dict[str, Any]:
     """MEAN_VALUE is the goodput from the flow's start to its stop, as netperf's THROUGHPUT."""
-    mark = flow["dscp"] << 2
-    whole = Window(flow["start_ns"], flow["stop_ns"])
+    mark = flow.dscp << 2
+    whole = Window(flow.start_ns, flow.stop_ns)
     return {
         "UNITS": "Mbits/s",
         "RUNNER": "HourglassFlow",
         "IDX": place,
         "MEAN_VALUE": goodput_mbps(run, flow, whole),
-        "CONG_CONTROL": flow["cc"],
+        "CONG_CONTROL": flow.cc,
         "ELAPSED_TIME": whole.length_s,
         "DATA_TOS": mark,
         "UPSTREAM_TOS": mark,
@@ -152,9 +128,9 @@ def of_flow(run: Run, flow: dict[str, Any], place: int) -> dict[str, Any]:
     }
 
 
-def _sockets(run: Run, flow: dict[str, Any]) -> dict[str, Any]:
+def _sockets(run: Recording, flow: Flow) -> dict[str, Any]:
     """From the last samples of both ends."""
-    sender, receiver = (_last(run, flow["id"], side) for side in (True, False))
+    sender, receiver = (_last(run, flow, side) for side in (True, False))
     found = {f"TCPI_{key.upper()}": sender[key] for key in TCP_INFO if sender.get(key) is not None}
     for name, one, key in (
         ("TCP_MSS", sender, "snd_mss"),
@@ -167,23 +143,21 @@ def _sockets(run: Run, flow: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _last(run: Run, flow: int, sender: bool) -> dict[str, Any]:
-    if run.tcp.is_empty():
-        return {}
-    rows = run.tcp.filter((pl.col("flow") == flow) & (pl.col("sender") == sender)).sort("t_ns").tail(1)
+def _last(run: Recording, flow: Flow, sender: bool) -> dict[str, Any]:
+    rows = run.tcp.filter(of(flow) & (pl.col("sender") == sender)).sort("t_ns").tail(1)
     return rows.row(0, named=True) if rows.height else {}
 
 
-def of_ping(probe: dict[str, Any], points: Points, place: int) -> dict[str, Any]:
-    """Of a probe."""
-    mark = probe["dscp"] << 2
+def of_ping(ping: Ping, points: Points, place: int) -> dict[str, Any]:
+    """Of a ping."""
+    mark = ping.dscp << 2
     meta = {"UNITS": "ms", "RUNNER": "HourglassProbe", "IDX": place, "UPSTREAM_TOS": mark, "DOWNSTREAM_TOS": mark}
     return meta | packets(points) | values(points)
 
 
-def of_stream(stream: dict[str, Any], points: Points, place: int, units: str) -> dict[str, Any]:
+def of_stream(stream: Datagrams, points: Points, place: int, units: str) -> dict[str, Any]:
     """Of one-way datagrams."""
-    mark = stream["dscp"] << 2
+    mark = stream.dscp << 2
     meta = {"UNITS": units, "RUNNER": "HourglassDatagrams", "IDX": place, "UPSTREAM_TOS": mark}
     return meta | packets(points) if units == "ms" else meta
 

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from hourglass.contract.plan import Datagrams, Fetches, Flow, Ping, Stream
 from hourglass.results import traffic
-from hourglass.results.run import Run
-from hourglass.results.series import NS_PER_MS, NS_PER_S, US_PER_MS, is_upload, payload_at
+from hourglass.results.frames import of
+from hourglass.results.recording import Recording
+from hourglass.results.series import NS_PER_MS, NS_PER_S, US_PER_MS, payload_at
 from hourglass.results.stats import Floats
 
 GAP_STEPS = 5
@@ -28,30 +30,29 @@ def _rates(edges_ns: Floats, bytes_at: Floats) -> Points:
     return [{"t": float(t), "val": float(v), "dur": float(d)} for t, v, d in zip(ends_s, rates, lengths_s, strict=True)]
 
 
-def _edges_ns(planned: dict[str, Any], step_s: float) -> Floats:
+def _edges_ns(planned: Stream, step_s: float) -> Floats:
     """Step by step from start to stop; the last step may be shorter."""
-    edges = np.arange(planned["start_ns"], planned["stop_ns"], round(step_s * NS_PER_S), dtype=np.float64)
-    return np.append(edges, float(planned["stop_ns"]))
+    edges = np.arange(planned.start_ns, planned.stop_ns, round(step_s * NS_PER_S), dtype=np.float64)
+    return np.append(edges, float(planned.stop_ns))
 
 
-def goodput(run: Run, flow: dict[str, Any], step_s: float) -> Points:
+def goodput(run: Recording, flow: Flow, step_s: float) -> Points:
     """Payload delivered in each step from the flow's start."""
     edges_ns = _edges_ns(flow, step_s)
     return _rates(edges_ns, payload_at(run, flow, edges_ns))
 
 
-def flood(run: Run, stream: dict[str, Any], step_s: float) -> Points:
+def flood(run: Recording, stream: Datagrams, step_s: float) -> Points:
     """Payload of a datagram stream that arrived in each step."""
     edges_ns = _edges_ns(stream, step_s)
     return _rates(edges_ns, traffic.arrived(run, stream, edges_ns))
 
 
-def sockets(run: Run, flow: dict[str, Any], step_s: float) -> Points:
+def sockets(run: Recording, flow: Flow, step_s: float) -> Points:
     """What `ss` would show of an upload's sender once per step: cwnd in packets, ms, Mbit/s."""
-    needed = {"rtt", "rttvar", "snd_cwnd", "pacing_rate", "delivery_rate"}
-    if not is_upload(flow) or not needed <= set(run.tcp.columns):
+    if not flow.upload:
         return []
-    rows = run.tcp.filter((pl.col("flow") == flow["id"]) & pl.col("sender") & (pl.col("rtt") > 0)).sort("t_ns")
+    rows = run.tcp.filter(of(flow) & pl.col("sender") & (pl.col("rtt") > 0)).sort("t_ns")
     rows = rows.group_by((pl.col("t_ns") // round(step_s * NS_PER_S)).alias("step"), maintain_order=True).last()
     rate = 8 / 1e6
     return rows.select(
@@ -65,14 +66,13 @@ def sockets(run: Run, flow: dict[str, Any], step_s: float) -> Points:
     ).to_dicts()
 
 
-def pings(run: Run, probe: int) -> Points:
-    """Packets of a probe, ms; with one-way delays and their changes where there are some. Lost ones: `lost`."""
-    if run.pings.is_empty():
-        return []
+def pings(run: Recording, ping: Ping) -> Points:
+    """Packets of a ping, ms; with one-way delays and their changes where there are some. Lost ones: `lost`."""
     points: Points = []
     last: dict[str, float] = {}
-    rows = run.pings.filter(pl.col("probe") == probe).sort("t_ns", maintain_order=True)
-    for t_ns, seq, rtt, up, down in rows.select("t_ns", "seq", "rtt_ns", "owd_up_ns", "owd_down_ns").iter_rows():
+    for t_ns, seq, rtt, up, down in (
+        run.rows(ping).select("t_ns", "seq", "rtt_ns", "owd_up_ns", "owd_down_ns").iter_rows()
+    ):
         point = {"t": t_ns / NS_PER_S, "seq": seq}
         if rtt is None:
             points.append({**point, "val": None, "lost": True})
@@ -85,11 +85,11 @@ def pings(run: Run, probe: int) -> Points:
     return points
 
 
-def voice(run: Run, stream: dict[str, Any]) -> Points:
+def voice(run: Recording, stream: Datagrams) -> Points:
     """Packets of a telephone: one-way delays (`val` and `owd_up`), changes of them, losses."""
     points: Points = []
     last = None
-    for t_ns, seq, owd in traffic.packets(run, stream["id"]).select("t_ns", "seq", "owd_ns").iter_rows():
+    for t_ns, seq, owd in traffic.packets(run, stream).select("t_ns", "seq", "owd_ns").iter_rows():
         point = {"t": t_ns / NS_PER_S, "seq": seq}
         if owd is None:
             points.append({**point, "val": None, "lost": True})
@@ -101,9 +101,9 @@ def voice(run: Run, stream: dict[str, Any]) -> Points:
     return points
 
 
-def fetches(run: Run, client: int) -> Points:
+def fetches(run: Recording, client: Fetches) -> Points:
     """Completion times in ms, at the time of completion; with the sizes in bytes."""
-    rows = traffic.rows(run.fetches, "fetch", client).drop_nulls("done_ns")
+    rows = run.rows(client).drop_nulls("done_ns")
     return [
         {"t": (t_ns + done) / NS_PER_S, "val": done / NS_PER_MS, "bytes": size}
         for t_ns, done, size in rows.select("t_ns", "done_ns", "bytes").iter_rows()

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from hourglass.contract.plan import Datagrams, Flow
 from hourglass.errors import InputError
 from hourglass.flent import meta, points
 from hourglass.flent.points import Column, Points
 from hourglass.results import traffic
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, Window
 from hourglass.scenario.testkinds import TESTS
 
@@ -24,19 +25,19 @@ VERSION = 4
 DIGEST_CHARS = 8
 
 
-def stem(run: Run) -> str:
+def stem(run: Recording) -> str:
     """NAME-TIME.TITLE, Flent's convention; behind the title, what tells this run from others of its name."""
-    title = re.sub(r"[^A-Za-z0-9-]+", "_", run.scenario["name"])
+    title = re.sub(r"[^A-Za-z0-9-]+", "_", run.name)
     time = meta.EPOCH.replace(":", "").rstrip("Z")
-    return f"{run.scenario['test']['name']}-{time}.{title}-{run.info['digest'][:DIGEST_CHARS]}"
+    return f"{run.test.name}-{time}.{title}-{run.info.digest[:DIGEST_CHARS]}"
 
 
-def file_name(run: Run) -> str:
+def file_name(run: Recording) -> str:
     """The name of the run's Flent file."""
     return f"{stem(run)}.flent.gz"
 
 
-def write(run: Run, folder: Path) -> Path:
+def write(run: Recording, folder: Path) -> Path:
     """Writes the run's file into `folder`; the path of it."""
     place = folder / file_name(run)
     text = json.dumps(document(run), indent=2, sort_keys=True, allow_nan=False)
@@ -47,9 +48,9 @@ def write(run: Run, folder: Path) -> Path:
 class _File:
     """What is in the file so far; `x_s`: its steps, s."""
 
-    def __init__(self, run: Run) -> None:
-        self.step_s = float(run.scenario["test"]["step"])
-        self.x_s = np.arange(0, run.plan["end_ns"] / NS_PER_S, self.step_s)
+    def __init__(self, run: Recording) -> None:
+        self.step_s = run.test.step_s
+        self.x_s = np.arange(0, run.end_ns / NS_PER_S, self.step_s)
         self.raw: dict[str, Points] = {}
         self.meta: dict[str, dict[str, Any]] = {}
         self.results: dict[str, Column] = {}
@@ -63,23 +64,23 @@ class _File:
         return points.resampled(found, key, self.x_s, self.step_s)
 
 
-def document(run: Run) -> dict[str, Any]:
+def document(run: Recording) -> dict[str, Any]:
     """The file's JSON object. Raises InputError for a run that is no Hourglass run."""
-    kind = TESTS.get(run.scenario["test"]["name"])
-    if kind is None or run.info["engine"] == "flent":
+    kind = TESTS.get(run.test.name)
+    if kind is None or run.info.engine == "flent":
         raise InputError("RUN", str(run.path), "is no run of Hourglass: it cannot be exported as one")
     file = _File(run)
-    for flow in run.plan["flows"]:
-        _flow(file, run, flow, kind.flow_series(flow["name"]))
-    for probe in run.plan["probes"]:
-        found = points.pings(run, probe["id"])
-        file.add(kind.ping_series(probe["name"]), found, meta.of_ping(probe, found, len(file.meta)))
-    for stream in run.plan.get("datagrams", []):
-        (_voice if stream["name"] == traffic.VOICE else _flood)(file, run, stream)
-    for client in run.plan.get("fetches", []):
-        found = points.fetches(run, client["id"])
+    for flow in run.flows:
+        _flow(file, run, flow, kind.flow_series(flow.name))
+    for ping in run.pings:
+        found = points.pings(run, ping)
+        file.add(kind.ping_series(ping.name), found, meta.of_ping(ping, found, len(file.meta)))
+    for stream in run.datagrams:
+        (_voice if stream.name == traffic.VOICE else _flood)(file, run, stream)
+    for client in run.fetches:
+        found = points.fetches(run, client)
         told = {"UNITS": "ms", "RUNNER": "HourglassFetches", "IDX": len(file.meta), **meta.values(found)}
-        file.add(client["name"].replace("http", "HTTP latency").replace("y ", "y::"), found, told)
+        file.add(client.name.replace("http", "HTTP latency").replace("y ", "y::"), found, told)
     return {
         "version": VERSION,
         "x_values": [round(float(x), 9) for x in file.x_s],
@@ -89,7 +90,7 @@ def document(run: Run) -> dict[str, Any]:
     }
 
 
-def _flow(file: _File, run: Run, flow: dict[str, Any], name: str) -> None:
+def _flow(file: _File, run: Recording, flow: Flow, name: str) -> None:
     """The goodput, and what `ss` tells beside it."""
     file.add(name, points.goodput(run, flow, file.step_s), meta.of_flow(run, flow, len(file.meta)))
     sockets = points.sockets(run, flow, file.step_s)
@@ -98,16 +99,16 @@ def _flow(file: _File, run: Run, flow: dict[str, Any], name: str) -> None:
     file.raw[name] = sorted(file.raw[name] + sockets, key=lambda point: float(point["t"]))
 
 
-def _flood(file: _File, run: Run, stream: dict[str, Any]) -> None:
+def _flood(file: _File, run: Recording, stream: Datagrams) -> None:
     """MEAN_VALUE is the mean from start to stop."""
-    whole = Window(stream["start_ns"], stream["stop_ns"])
+    whole = Window(stream.start_ns, stream.stop_ns)
     told = meta.of_stream(stream, [], len(file.meta), "Mbits/s")
     first, last = traffic.arrived(run, stream, np.array([whole.start_ns, whole.end_ns], dtype=np.float64))
     mean = {"MEAN_VALUE": float(last - first) * 8 / 1e6 / whole.length_s, "ELAPSED_TIME": whole.length_s}
     file.add("UDP upload", points.flood(run, stream, file.step_s), told | mean)
 
 
-def _voice(file: _File, run: Run, stream: dict[str, Any]) -> None:
+def _voice(file: _File, run: Recording, stream: Datagrams) -> None:
     """The packets, and delay, jitter, loss and bit rate of them in each step."""
     found = points.voice(run, stream)
     told = meta.of_stream(stream, found, len(file.meta), "ms")

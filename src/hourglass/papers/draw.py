@@ -7,7 +7,7 @@ from typing import Any
 
 from hourglass.papers.model import Evidence, Figure, Layout
 from hourglass.plots import paper
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 
 QUANTITIES = {"goodput": "goodput, all flows (Mbit/s)", "tcp": "TCP RTT (ms)", "ping": "ping RTT (ms)"}
 
@@ -52,7 +52,7 @@ def _panel(e: Evidence, layout: Layout, what: str, where: dict[str, Any]) -> pap
     )
 
 
-def _columns(e: Evidence) -> list[tuple[str, list[tuple[str, Run]]]]:
+def _columns(e: Evidence) -> list[tuple[str, list[tuple[str, Recording]]]]:
     return [
         (e.label(tsq=tsq), [(cc.upper(), e.runs(cc=cc, tsq=tsq)[0]) for cc in e.values("cc")])
         for tsq in e.values("tsq")

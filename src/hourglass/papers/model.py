@@ -9,7 +9,8 @@ from typing import Any, Literal
 import polars as pl
 
 from hourglass.campaign.sweep import Result
-from hourglass.results.run import Run
+from hourglass.results.opening import open_run
+from hourglass.results.recording import Recording
 
 Word = Literal["holds", "differs", "cannot be had"]
 Form = Literal["candles", "series", "bars", "table"]
@@ -50,9 +51,9 @@ class Evidence:
             raise LookupError(f"the runs with {where} have no {column}")
         return float(median)
 
-    def runs(self, **where: Any) -> list[Run]:
+    def runs(self, **where: Any) -> list[Recording]:
         """The runs themselves, in the order of their seeds. Raises LookupError."""
-        return [Run(self.result.runs / name) for name in self.rows(**where)["run"]]
+        return [open_run(self.result.runs / name) for name in self.rows(**where)["run"]]
 
     def settings(self, *without: str) -> list[dict[str, Any]]:
         """Each combination of values of the axes but the seed and those of `without`, in the file's order."""

@@ -13,7 +13,7 @@ import numpy as np
 from hourglass.papers import samples
 from hourglass.papers.model import Claim, Evidence, Figure, Finding, Layout, ratio
 from hourglass.papers.rules import CAP
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 from hourglass.results.series import loaded_window, tcp_rtt_ms
 
 TCP, PING, UP = "tcp_rtt_p50_ms", "ping_icmp_p50_ms", "upload_mbps"
@@ -38,7 +38,7 @@ def _remote(e: Evidence) -> Finding:
     return Finding(1 / MARGINAL <= off / on <= MARGINAL, f"ping {ratio(off, on)}")
 
 
-def _both(e: Evidence, scenario: str) -> list[Run]:
+def _both(e: Evidence, scenario: str) -> list[Recording]:
     """A run without TSQ and one with it."""
     return [e.runs(scenario=scenario, tsq=tsq)[0] for tsq in ("off", "default")]
 
@@ -89,7 +89,7 @@ def _rtt(e: Evidence, cc: str, tsq: str) -> float:
 def _sawtooth(tsq: str) -> Claim:
     def judge(e: Evidence) -> Finding:
         run = e.runs(cc="cubic", tsq=tsq)[0]
-        rtt = tcp_rtt_ms(run, 0).within(loaded_window(run)).values
+        rtt = tcp_rtt_ms(run, run.flows[0]).within(loaded_window(run)).values
         late = rtt[len(rtt) // 3 :]
         low, high = np.percentile(late, [2, 98])
         drops = e.value("drops_qdisc_packets", cc="cubic", tsq=tsq)

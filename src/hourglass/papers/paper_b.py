@@ -89,11 +89,9 @@ def on_air(e: Evidence, where: Where) -> str:
         told = [below_tcp(run)]
     except (LookupError, HourglassError):
         return "no records"
-    for node, radios in run.summary.get("wifi", {}).items():
+    for node, radios in run.summary.wifi.items():
         for radio in radios.values():
-            told.append(
-                f"{node}: aggregates of {radio['subframes']['mean']:.3g}, {radio['air_percent']:.3g} % of the air"
-            )
+            told.append(f"{node}: aggregates of {radio.subframes.mean or 0:.3g}, {radio.air_percent:.3g} % of the air")
     return ", ".join(told)
 
 
@@ -114,7 +112,7 @@ def _shift(e: Evidence) -> Finding:
     found = {}
     for adapter in e.values("scenario"):
         table = senders(e.runs(scenario=adapter)[0])
-        if "tsq_shift" not in table.columns or not table["tsq_shift"].drop_nulls().len():
+        if not table["tsq_shift"].drop_nulls().len():
             raise LookupError("this kernel does not tell sk_pacing_shift")
         found[adapter] = int(middle(table["tsq_shift"]))
     words = "; ".join(f"{adapter}: {shift}, 1/{2**shift} s of data" for adapter, shift in found.items())
@@ -123,7 +121,7 @@ def _shift(e: Evidence) -> Finding:
 
 def _aggregates(e: Evidence) -> Finding:
     run = e.runs(scenario="wifi-ath9k")[0]
-    most = max(radio["subframes"]["max"] or 0 for radio in run.summary["wifi"]["client"].values())
+    most = max(radio.subframes.max or 0 for radio in run.summary.wifi["client"].values())
     return Finding(
         most < MOST_SUBFRAMES, f"the largest aggregate has {most} subframes", "mac80211's and ath9k's bound is 32"
     )

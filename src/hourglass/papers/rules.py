@@ -10,22 +10,22 @@ import polars as pl
 
 from hourglass.papers import samples
 from hourglass.papers.model import Claim, Evidence, Figure, Finding, ratio
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 
 PING = "ping_icmp_p50_ms"
 MTU_SEGMENT = 1448
 PAPERS_CAP = 128 << 10
 
 
-def _probe(run: Run, column: str) -> pl.Series:
+def _probe(run: Recording, column: str) -> pl.Series:
     """A column that only a kernel with our probe fills. Raises LookupError."""
-    table = samples.senders(run)
-    if column not in table.columns or not table[column].drop_nulls().len():
+    found = samples.senders(run)[column].drop_nulls()
+    if found.is_empty():
         raise LookupError(f"this kernel does not tell {column}")
-    return table[column].drop_nulls()
+    return found
 
 
-def _cubic(e: Evidence, ca: int = 120) -> Run:
+def _cubic(e: Evidence, ca: int = 120) -> Recording:
     return e.runs(cc="cubic", ca=ca, qdisc="pfifo_fast")[0]
 
 
@@ -42,7 +42,7 @@ def _base_rtt(e: Evidence) -> Finding:
 
 def _alg2(e: Evidence) -> Finding:
     table = samples.senders(_cubic(e))
-    rate_ms = (pl.col("pacing_rate") // 1024).rolling_max(3, min_samples=1).over("flow")
+    rate_ms = (pl.col("pacing_rate") // 1024).rolling_max(3, min_samples=1).over("stream")
     skb = pl.max_horizontal(rate_ms // pl.col("snd_mss"), 2) * pl.col("snd_mss") + 1280
     bound = pl.max_horizontal(2 * skb, rate_ms) + skb
     used = table.with_columns(u=pl.col("sk_wmem_alloc") / bound)["u"]
@@ -86,8 +86,8 @@ def _bbr_paces(e: Evidence) -> Finding:
     return Finding(same and bool(gap) and all(9 <= one <= 12 for one in gap), words, how)
 
 
-def _same_packets(one: Run, other: Run) -> bool:
-    columns = ["t_ns", "flow", "sender", "rtt", "snd_cwnd", "bytes_acked", "pacing_rate"]
+def _same_packets(one: Recording, other: Recording) -> bool:
+    columns = ["t_ns", "stream", "sender", "rtt", "snd_cwnd", "bytes_acked", "pacing_rate"]
     return one.tcp.select(columns).equals(other.tcp.select(columns))
 
 

@@ -4,7 +4,8 @@
 import numpy as np
 import polars as pl
 
-from hourglass.results.run import Run
+from hourglass.results.frames import of
+from hourglass.results.recording import Recording
 from hourglass.results.series import loaded_window
 
 ESTABLISHED = 1
@@ -13,11 +14,11 @@ PROBE_RTT_CWND = 4
 """tcp_bbr.c: bbr_cwnd_min_target, the window of ProbeRTT."""
 
 
-def senders(run: Run) -> pl.DataFrame:
+def senders(run: Recording) -> pl.DataFrame:
     """The senders' samples that know their round trip, with plain signed integers."""
     fields = ["rtt", "snd_mss", "snd_cwnd", "snd_ssthresh", "unacked", "pacing_rate", "sk_wmem_alloc", "min_rtt"]
     known = pl.col("sender") & (pl.col("rtt") > 0) & (pl.col("state") == ESTABLISHED) & loaded_window(run).holds()
-    return run.tcp.filter(known).sort("flow", "t_ns").with_columns(pl.col(fields).cast(pl.Int64))
+    return run.tcp.filter(known).sort("stream", "t_ns").with_columns(pl.col(fields).cast(pl.Int64))
 
 
 def middle(column: pl.Series) -> float:
@@ -28,13 +29,13 @@ def middle(column: pl.Series) -> float:
     return found
 
 
-def below_tcp(run: Run) -> str:
+def below_tcp(run: Recording) -> str:
     """What the sockets have in qdisc and NIC, and which term of the TSQ limit decides."""
     table = senders(run)
     held = middle(table["sk_wmem_alloc"])
-    flows = table["flow"].n_unique()
+    flows = table["stream"].n_unique()
     words = f"each of {flows} sockets has {held:,.0f} bytes of memory below TCP (median)"
-    if "tsq_term" in table.columns and table["tsq_limit"].drop_nulls().len():
+    if table["tsq_limit"].drop_nulls().len():
         terms = table.drop_nulls("tsq_term").group_by("tsq_term").len().sort("len", descending=True)
         if terms["tsq_term"][0] == "off":
             return f"{words}; TSQ is off"
@@ -45,23 +46,23 @@ def below_tcp(run: Run) -> str:
     return words
 
 
-def window(run: Run) -> str:
+def window(run: Recording) -> str:
     """The congestion windows, and the smallest round trip that the sockets have seen."""
     table = senders(run)
     cwnd, base_us = middle(table["snd_cwnd"]), middle(table["min_rtt"])
-    flows = table["flow"].n_unique()
+    flows = table["stream"].n_unique()
     return f"{flows} windows of {cwnd:.0f} segments (median), min_rtt {base_us / 1000:.3g} ms"
 
 
-def drain_times_s(run: Run, flow: int = 0) -> list[float]:
-    """When BBR's window was that of ProbeRTT: the beginning of each such spell, seconds of test time."""
-    table = senders(run).filter(pl.col("flow") == flow)
+def drain_times_s(run: Recording) -> list[float]:
+    """When the first flow's BBR window was that of ProbeRTT: the beginning of each such spell, seconds of test time."""
+    table = senders(run).filter(of(run.flows[0]))
     low = (table["snd_cwnd"] <= PROBE_RTT_CWND).to_numpy()
     begins = np.flatnonzero(low[1:] & ~low[:-1]) + 1
     return [float(t) / 1e9 for t in table["t_ns"].to_numpy()[begins]]
 
 
-def pacing_rule(run: Run, ss: int, ca: int) -> tuple[float, float]:
+def pacing_rule(run: Recording, ss: int, ca: int) -> tuple[float, float]:
     """Shares of samples whose pacing rate is Algorithm 1's with the smoothed RTT, and with the smallest RTT.
 
     The kernel: mss · max(cwnd, packets out) / srtt · ratio in integers; `rtt` is srtt without its last three bits."""
@@ -74,9 +75,7 @@ def pacing_rule(run: Run, ss: int, ca: int) -> tuple[float, float]:
     return float(shares[0]), float(shares[1])
 
 
-def growth(run: Run, column: str) -> int:
+def growth(run: Recording, column: str) -> int:
     """How much a counter of the senders grew, all flows together; 0 where the kernel does not fill it."""
-    if column not in run.tcp.columns:
-        return 0
-    ends = run.tcp.filter(pl.col("sender")).drop_nulls(column).group_by("flow").agg(pl.col(column).max())
+    ends = run.tcp.filter(pl.col("sender")).drop_nulls(column).group_by("stream").agg(pl.col(column).max())
     return int(ends[column].cast(pl.Int64).sum() or 0)

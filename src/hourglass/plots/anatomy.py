@@ -12,11 +12,11 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Patch
 
+from hourglass.contract.probe import LAYERS
 from hourglass.errors import InputError
 from hourglass.plots import style
 from hourglass.plots.style import Place
-from hourglass.results.probe import LAYERS
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 from hourglass.results.stats import short
 
 SMALL = 0.01
@@ -37,7 +37,7 @@ class Bar:
     ms: dict[Place, float]
 
 
-def anatomy(runs: Sequence[Run], labels: Sequence[str], path: Path) -> None:
+def anatomy(runs: Sequence[Recording], labels: Sequence[str], path: Path) -> None:
     """Draws the runs' bars into `path` (.png or .svg). Raises `InputError` when no run has layer times."""
     made = bars(runs, labels)
     if not made:
@@ -46,14 +46,14 @@ def anatomy(runs: Sequence[Run], labels: Sequence[str], path: Path) -> None:
         draw(figure.add_subplot(), made)
 
 
-def bars(runs: Sequence[Run], labels: Sequence[str]) -> list[Bar]:
+def bars(runs: Sequence[Recording], labels: Sequence[str]) -> list[Bar]:
     """TCP data and pings of each run, as far as it has them."""
     made = []
     for run, label in zip(runs, labels, strict=True):
-        kinds = {"TCP data": run.summary["layers_ms"]}
-        kinds |= {f"ping {name}": found for name, found in run.summary["ping_layers_ms"].items()}
+        kinds = {"TCP data": run.summary.layers_ms}
+        kinds |= {f"ping {name}": found for name, found in run.summary.ping_layers_ms.items()}
         for kind, found in kinds.items():
-            ms = {(node, layer): figures["mean"] for node, layers in found.items() for layer, figures in layers.items()}
+            ms = {(node, layer): figures.mean for node, layers in found.items() for layer, figures in layers.items()}
             if ms:
                 made.append(Bar(label, kind, ms))
     return made

@@ -10,14 +10,14 @@ from matplotlib.axes import Axes
 from hourglass.plots import style
 from hourglass.results.groups import groups
 from hourglass.results.points import latency
-from hourglass.results.run import Run
-from hourglass.results.series import goodput_total, is_upload, loaded_window
+from hourglass.results.recording import Recording
+from hourglass.results.series import goodput_total, loaded_window
 from hourglass.results.stats import Floats
 
 CONVENTION = "box: p25\u2013p75, line: median, whiskers: p10\u2013p90 of all seeds' samples; dot: median of one seed"
 
 
-def box(runs: Sequence[Run], _: Sequence[str], path: Path) -> None:
+def box(runs: Sequence[Recording], _: Sequence[str], path: Path) -> None:
     """Draws the groups into `path` under their own labels: a panel for each way with flows, one for latency."""
     found = groups(list(runs))
     names = [g.label if len(g.members) == 1 else f"{g.label}, {len(g.members)} seeds" for g in found]
@@ -39,8 +39,8 @@ def box(runs: Sequence[Run], _: Sequence[str], path: Path) -> None:
         style.caption(figure, CONVENTION)
 
 
-def _goodput(run: Run, upload: bool) -> Floats:
-    flows = [flow for flow in run.plan["flows"] if is_upload(flow) == upload]
+def _goodput(run: Recording, upload: bool) -> Floats:
+    flows = [flow for flow in run.flows if flow.upload == upload]
     return goodput_total(run, flows, loaded_window(run)).values if flows else np.empty(0)
 
 

@@ -19,8 +19,8 @@ from matplotlib.patches import Patch, Rectangle
 from hourglass.plots import style
 from hourglass.plots.anatomy import NARROWEST_IN as BARS_IN
 from hourglass.plots.anatomy import bars, draw, height_in
-from hourglass.results.run import Run
-from hourglass.results.series import goodput_total, is_upload, loaded_window, ping_ms, tcp_rtt_ms
+from hourglass.results.recording import Recording
+from hourglass.results.series import goodput_total, loaded_window, ping_ms, tcp_rtt_ms
 from hourglass.results.stats import Floats, short
 
 CONVENTION = "box: p10\u2013p90, line: median"
@@ -48,7 +48,7 @@ class Panel:
         return len(self.candles) * (len(self.kinds) + 1)
 
 
-def candlestick(runs: Sequence[Run], labels: Sequence[str], path: Path) -> None:
+def candlestick(runs: Sequence[Recording], labels: Sequence[str], path: Path) -> None:
     """Draws the runs side by side under their labels into `path`; below, where their time goes."""
     assert runs, "a picture of no runs"
     assert len(runs) == len(labels), "one label per run"
@@ -74,11 +74,11 @@ def candlestick(runs: Sequence[Run], labels: Sequence[str], path: Path) -> None:
         style.caption(figure, CONVENTION)
 
 
-def _throughput(runs: Sequence[Run]) -> Panel:
+def _throughput(runs: Sequence[Recording]) -> Panel:
     candles = []
     for run in runs:
         window = loaded_window(run)
-        ways = {name: [flow for flow in run.plan["flows"] if is_upload(flow) == way] for name, way in WAYS.items()}
+        ways = {name: [flow for flow in run.flows if flow.upload == way] for name, way in WAYS.items()}
         candles.append({name: goodput_total(run, flows, window).values for name, flows in ways.items() if flows})
     return Panel("Throughput", "goodput, all flows (Mbit/s)", _present(candles, style.WAYS), candles)
 
@@ -86,13 +86,13 @@ def _throughput(runs: Sequence[Run]) -> Panel:
 WAYS = {"upload": True, "download": False}
 
 
-def _latency(runs: Sequence[Run]) -> Panel:
+def _latency(runs: Sequence[Recording]) -> Panel:
     candles = []
     for run in runs:
         window = loaded_window(run)
         kinds = {"TCP RTT": tcp_rtt_ms(run).within(window).values}
-        for probe in run.plan["probes"]:
-            kinds[f"ping {probe['name']}"] = ping_ms(run, probe["id"]).within(window).values
+        for ping in run.pings:
+            kinds[f"ping {ping.name}"] = ping_ms(run, ping).within(window).values
         candles.append({name: values[~np.isnan(values)] for name, values in kinds.items()})
     probes = list(dict.fromkeys(name for kinds in candles for name in kinds if name != "TCP RTT"))
     colours = {"TCP RTT": style.TCP_RTT} | dict(zip(probes, cycle(style.PROBES), strict=False))

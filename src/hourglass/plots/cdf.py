@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from hourglass.plots import style
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 from hourglass.results.series import loaded_window, ping_ms, tcp_rtt_ms
 from hourglass.results.stats import Floats
 
@@ -18,17 +18,17 @@ STEPS = 600
 LINES = ("-", "--", "-.", ":")
 
 
-def cdf(runs: Sequence[Run], labels: Sequence[str], path: Path) -> None:
+def cdf(runs: Sequence[Recording], labels: Sequence[str], path: Path) -> None:
     """Draws the runs into `path` on a linear latency axis."""
     _draw(runs, labels, path, log=False)
 
 
-def cdf_log(runs: Sequence[Run], labels: Sequence[str], path: Path) -> None:
+def cdf_log(runs: Sequence[Recording], labels: Sequence[str], path: Path) -> None:
     """Draws the runs into `path` on a logarithmic latency axis."""
     _draw(runs, labels, path, log=True)
 
 
-def _draw(runs: Sequence[Run], labels: Sequence[str], path: Path, log: bool) -> None:
+def _draw(runs: Sequence[Recording], labels: Sequence[str], path: Path, log: bool) -> None:
     samples = [_samples(run) for run in runs]
     kinds = list(dict.fromkeys(kind for each in samples for kind in each))
     with style.figure(3.3 * max(len(kinds), 1) + 0.6, 3.7, path) as figure:
@@ -56,11 +56,11 @@ def _legend(axes: Axes, labels: Sequence[str]) -> None:
     axes.figure.legend(handles=handles, loc="outside upper left", ncols=min(len(labels), 4))
 
 
-def _samples(run: Run) -> dict[str, Floats]:
+def _samples(run: Recording) -> dict[str, Floats]:
     window = loaded_window(run)
     kinds = {"TCP RTT": tcp_rtt_ms(run).within(window).values}
-    for probe in run.plan["probes"]:
-        kinds[f"ping {probe['name']}"] = ping_ms(run, probe["id"]).within(window).values
+    for ping in run.pings:
+        kinds[f"ping {ping.name}"] = ping_ms(run, ping).within(window).values
     finite = {kind: values[~np.isnan(values)] for kind, values in kinds.items()}
     return {kind: values for kind, values in finite.items() if values.size}
 

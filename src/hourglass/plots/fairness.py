@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from hourglass.plots import style
-from hourglass.results.run import Run
-from hourglass.results.series import goodput_mbps, is_upload, loaded_window
+from hourglass.results.recording import Recording
+from hourglass.results.series import goodput_mbps, loaded_window
 from hourglass.results.stats import fairness as jain
 from hourglass.results.stats import short
 
@@ -20,7 +20,7 @@ SLOT_IN = 1.5
 WAYS = {"upload": True, "download": False}
 
 
-def fairness(runs: Sequence[Run], labels: Sequence[str], path: Path) -> None:
+def fairness(runs: Sequence[Recording], labels: Sequence[str], path: Path) -> None:
     """Draws the runs into `path`: what each flow got, above the index of each way and of all flows."""
     shares = [_shares(run) for run in runs]
     width = max(4.4, 1.0 + max(SLOT_IN, style.widest_in(labels)) * len(runs))
@@ -43,11 +43,11 @@ def fairness(runs: Sequence[Run], labels: Sequence[str], path: Path) -> None:
         style.caption(figure, CONVENTION)
 
 
-def _shares(run: Run) -> dict[str, list[float]]:
+def _shares(run: Recording) -> dict[str, list[float]]:
     """{way: goodput of its flows, Mbit/s}, ways without flows left out."""
     window = loaded_window(run)
     ways = {
-        way: [goodput_mbps(run, flow, window) for flow in run.plan["flows"] if is_upload(flow) == upload]
+        way: [goodput_mbps(run, flow, window) for flow in run.flows if flow.upload == upload]
         for way, upload in WAYS.items()
     }
     return {way: values for way, values in ways.items() if values}

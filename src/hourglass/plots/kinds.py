@@ -17,9 +17,9 @@ from hourglass.plots.scatter import scatter
 from hourglass.plots.timeseries import timeseries
 from hourglass.plots.wifi import wifi
 from hourglass.results.labels import labels
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 
-Draw = Callable[[Sequence[Run], Sequence[str], Path], None]
+Draw = Callable[[Sequence[Recording], Sequence[str], Path], None]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Kind:
     needs_flows: bool = False
 
 
-def _one(draw: Callable[[Run, Path], None]) -> Draw:
+def _one(draw: Callable[[Recording, Path], None]) -> Draw:
     """A picture of a single run as a picture of several."""
     return lambda runs, names, path: draw(runs[0], path)
 
@@ -52,17 +52,17 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def draw(kind: str, runs: list[Run], path: Path) -> None:
+def draw(kind: str, runs: list[Recording], path: Path) -> None:
     """Draws the runs as `kind` into `path`. Raises `InputError` for what the user can mend."""
     if kind not in KINDS:
         raise InputError("kind", kind, f"is one of {', '.join(KINDS)}")
     chosen = KINDS[kind]
     if chosen.most_runs is not None and len(runs) > chosen.most_runs:
         raise InputError("RUN", str(runs[chosen.most_runs].path), f"{kind} shows {chosen.most_runs} run only")
-    if chosen.needs_flows and not any(run.plan["flows"] for run in runs):
+    if chosen.needs_flows and not any(run.flows for run in runs):
         raise InputError("RUN", str(runs[0].path), f"{kind} needs flows, and the test {_test(runs[0])} has none")
     chosen.draw(runs, labels(runs), path)
 
 
-def _test(run: Run) -> str:
-    return str(run.scenario["test"]["name"])
+def _test(run: Recording) -> str:
+    return run.test.name

@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from hourglass.contract.probe import LAYER_COLUMNS, LAYERS
 from hourglass.errors import InputError
 from hourglass.plots import style
 from hourglass.plots.style import Place
-from hourglass.results.probe import COLUMNS, LAYERS
-from hourglass.results.run import Run
+from hourglass.results.frames import of
+from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_MS, NS_PER_S, loaded_window
 from hourglass.results.stats import Floats
 
@@ -21,7 +22,7 @@ SMALL = 0.01
 """Places with a smaller share of the whole are drawn together, as "other"."""
 
 
-def layers(run: Run, path: Path) -> None:
+def layers(run: Recording, path: Path) -> None:
     """Draws the run into `path` (.png or .svg). Raises `InputError` when its flows have no layer times."""
     t_s, means = steps_ms(run)
     if not means:
@@ -40,24 +41,26 @@ def layers(run: Run, path: Path) -> None:
         axes.set_ylim(bottom=0)
         axes.set_xlabel("test time (s)")
         axes.set_ylabel("mean time of a data packet (ms)")
-        axes.set_title(f"Where the time goes  ·  {run.scenario['name']}  ·  Linux {run.info['kernel']['release']}")
+        axes.set_title(f"Where the time goes  ·  {run.name}  ·  Linux {run.info.kernel.release}")
         handles, texts = axes.get_legend_handles_labels()
         axes.legend(handles[::-1], texts[::-1], loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
 
 
-def steps_ms(run: Run) -> tuple[Floats, dict[Place, Floats]]:
+def steps_ms(run: Recording) -> tuple[Floats, dict[Place, Floats]]:
     """(ends of the steps in s, mean ms in each step by node and layer, in path order); steps without packets: 0."""
     window = run.layer_totals.filter(loaded_window(run).holds())
-    flows = window.filter(pl.col("data") & pl.col("flow").is_not_null())
+    flows = window.filter(pl.col("data") & of(*run.flows))
     instants = window.select(pl.col("t_ns").unique().sort())
-    sums = flows.group_by("node", "t_ns").agg(pl.col("packets", *COLUMNS).sum().cast(pl.Int64)).sort("t_ns")
+    sums = flows.group_by("node", "t_ns").agg(pl.col("packets", *LAYER_COLUMNS).sum().cast(pl.Int64)).sort("t_ns")
     t_ns = instants["t_ns"].cast(pl.Float64).to_numpy()
     found: dict[Place, Floats] = {}
     if t_ns.size < 2:
         return t_ns, found
     for node in run.path_order:
         mine = instants.join(sums.filter(pl.col("node") == node), on="t_ns", how="left", maintain_order="left")
-        grown = mine.select(pl.col("packets", *COLUMNS).fill_null(strategy="forward").fill_null(0).diff().slice(1))
+        grown = mine.select(
+            pl.col("packets", *LAYER_COLUMNS).fill_null(strategy="forward").fill_null(0).diff().slice(1)
+        )
         packets = np.maximum(grown["packets"].to_numpy(), 1)
         for layer in LAYERS:
             values = grown[f"{layer}_ns"].to_numpy() / packets / NS_PER_MS

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch, Rectangle
 
 from hourglass.plots import style
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 from hourglass.results.series import goodput_total, loaded_window, ping_ms, tcp_rtt_ms
 from hourglass.results.stats import Floats, short
 
@@ -73,7 +73,7 @@ def _panel(axes: Axes, panel: Panel) -> None:
     axes.legend(handles=handles, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(handles), borderaxespad=0.3)
 
 
-def series(title: str, columns: Sequence[tuple[str, Sequence[tuple[str, Run]]]], path: Path) -> None:
+def series(title: str, columns: Sequence[tuple[str, Sequence[tuple[str, Recording]]]], path: Path) -> None:
     """A column per setting, in it a line per run: throughput above, TCP RTT below."""
     with style.figure(5.2 * len(columns), 5.0, path) as figure:
         grid = figure.subplots(2, len(columns), sharex=True, sharey="row", squeeze=False)
@@ -81,9 +81,9 @@ def series(title: str, columns: Sequence[tuple[str, Sequence[tuple[str, Run]]]],
             above, below = grid[0][place], grid[1][place]
             for colour, (label, run) in zip(COLOURS, runs, strict=False):
                 window = loaded_window(run)
-                total = goodput_total(run, run.plan["flows"], window)
+                total = goodput_total(run, run.flows, window)
                 above.plot(total.t_s, total.values, color=colour, linewidth=1.1, label=label)
-                rtt = tcp_rtt_ms(run, 0).within(window)
+                rtt = tcp_rtt_ms(run, run.flows[0]).within(window)
                 below.plot(rtt.t_s, rtt.values, color=colour, linewidth=1.0, label=label)
             above.set_title(name)
             below.set_xlabel("test time (s)")
@@ -134,16 +134,16 @@ def bars(title: str, found: Sequence[Bar], path: Path) -> None:
         left.set_title(title)
 
 
-def samples_of(runs: Sequence[Run], what: str) -> Floats:
+def samples_of(runs: Sequence[Recording], what: str) -> Floats:
     """Samples of several runs together: "goodput" per step (Mbit/s), "tcp" or "ping" (ms), of the loaded window."""
     parts = []
     for run in runs:
         window = loaded_window(run)
         if what == "goodput":
-            parts.append(goodput_total(run, run.plan["flows"], window).values)
+            parts.append(goodput_total(run, run.flows, window).values)
         elif what == "tcp":
             parts.append(tcp_rtt_ms(run).within(window).values)
         else:
-            parts.append(ping_ms(run, 0).within(window).values)
+            parts.append(ping_ms(run, run.pings[0]).within(window).values)
     pooled = np.concatenate(parts) if parts else np.empty(0)
     return pooled[~np.isnan(pooled)]

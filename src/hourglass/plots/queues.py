@@ -15,9 +15,10 @@ from matplotlib.patches import Patch
 
 from hourglass.errors import InputError
 from hourglass.plots import style
-from hourglass.results.run import Run
+from hourglass.results.frames import of
+from hourglass.results.phases import PHASES
+from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, US_PER_MS
-from hourglass.results.sockets import PHASES
 from hourglass.results.stats import Floats
 
 TERMS = {"floor": style.ORANGE, "rate": style.GREEN, "cap": style.VERMILION, "bytes": style.PURPLE, "off": style.MUTED}
@@ -27,10 +28,9 @@ POINTS = 3000
 KIB = 1024
 
 
-def queues(run: Run, path: Path) -> None:
+def queues(run: Recording, path: Path) -> None:
     """Draws the run into `path` (.png or .svg). Raises `InputError` when it has samples of neither queues nor TCP."""
-    sender = _thinned(run.tcp.filter((pl.col("flow") == 0) & pl.col("sender")).sort("t_ns") if run.tcp.width else
-                      run.tcp)  # fmt: skip
+    sender = _thinned(run.tcp.filter(of(*run.flows[:1]) & pl.col("sender")).sort("t_ns"))
     panels = [_queues] if not run.queues.is_empty() else []
     if not sender.is_empty():
         panels += [_small_queues] if _has(sender, "tsq_limit", "sk_wmem_alloc") else []
@@ -45,10 +45,10 @@ def queues(run: Run, path: Path) -> None:
             _phases(rows[0], sender)
         for axes, panel in zip(rows[len(heights) - len(panels) :], panels, strict=True):
             panel(axes, run, sender)
-        rows[-1].set_xlim(0, run.plan["end_ns"] / NS_PER_S)
+        rows[-1].set_xlim(0, run.end_ns / NS_PER_S)
         rows[-1].set_xlabel("test time (s)")
         figure.suptitle(
-            f"{run.scenario['name']}  ·  Linux {run.info['kernel']['release']}", x=0.01, ha="left", fontsize=11,
+            f"{run.name}  ·  Linux {run.info.kernel.release}", x=0.01, ha="left", fontsize=11,
             fontweight="bold",
         )  # fmt: skip
         figure.align_ylabels(list(rows))
@@ -70,7 +70,7 @@ def _t_s(frame: pl.DataFrame) -> Floats:
     return _values(frame, "t_ns", NS_PER_S)
 
 
-def _queues(axes: Axes, run: Run, sender: pl.DataFrame) -> None:
+def _queues(axes: Axes, run: Recording, sender: pl.DataFrame) -> None:
     """Bytes in the qdisc, TXQ and ring of each device that ever held 1 % of the fullest."""
     waiting = run.queues.with_columns(pl.sum_horizontal("qdisc_bytes", "txq_bytes", "ring_bytes").alias("bytes"))
     fullest = waiting.group_by("node", "device", maintain_order=True).agg(pl.col("bytes").max())
@@ -84,10 +84,10 @@ def _queues(axes: Axes, run: Run, sender: pl.DataFrame) -> None:
     _legend(axes)
 
 
-def _small_queues(axes: Axes, run: Run, sender: pl.DataFrame) -> None:
+def _small_queues(axes: Axes, run: Recording, sender: pl.DataFrame) -> None:
     """Truesize below the first flow's socket, and the limit in the colour of its term."""
     t_s = _t_s(sender)
-    name = run.plan["flows"][0]["name"]
+    name = run.flows[0].name
     axes.fill_between(t_s, _values(sender, "sk_wmem_alloc", KIB), color=style.BLUE, alpha=0.35, linewidth=0,
                       label=f"{name} below TCP")  # fmt: skip
     limits = _values(sender, "tsq_limit", KIB)
@@ -102,7 +102,7 @@ def _small_queues(axes: Axes, run: Run, sender: pl.DataFrame) -> None:
     _legend(axes)
 
 
-def _cwnd(axes: Axes, run: Run, sender: pl.DataFrame) -> None:
+def _cwnd(axes: Axes, run: Recording, sender: pl.DataFrame) -> None:
     """cwnd in segments left, the sender's smoothed RTT right."""
     axes.plot(_t_s(sender), _values(sender, "snd_cwnd"), color=style.BLUE, linewidth=1.1, label="cwnd")
     axes.set_ylabel("cwnd (segments)", color=style.BLUE)

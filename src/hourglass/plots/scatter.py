@@ -17,7 +17,7 @@ from matplotlib.patches import Polygon
 from hourglass.plots import style
 from hourglass.results.groups import groups
 from hourglass.results.points import latency, points
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 from hourglass.results.stats import Floats
 
 CONVENTION = "dot: 1 s under load (mean goodput, median latency); cross: mean; ellipse: 1\u03c3 of the dots"
@@ -25,7 +25,7 @@ WIDTH_IN = 6.4
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
-def scatter(runs: Sequence[Run], _: Sequence[str], path: Path) -> None:
+def scatter(runs: Sequence[Recording], _: Sequence[str], path: Path) -> None:
     """Draws the groups of runs into `path`, under the groups' own labels."""
     found = groups(list(runs))
     clouds = [_cloud([runs[i] for i in group.members]) for group in found]
@@ -40,7 +40,7 @@ def scatter(runs: Sequence[Run], _: Sequence[str], path: Path) -> None:
         for cloud, name, (colour, marker) in zip(clouds, names, looks, strict=False):
             _draw(axes, cloud, name, colour, marker, log)
         axes.invert_xaxis()
-        kinds = list(dict.fromkeys(latency(run)[0] for run in runs if run.plan["flows"]))
+        kinds = list(dict.fromkeys(latency(run)[0] for run in runs if run.flows))
         unit = "ms, logarithmic" if log else "ms"
         axes.set_xlabel(f"{' / '.join(kinds)}, round trip ({unit})   lower is better \u2192")
         axes.set_ylabel("goodput, all flows (Mbit/s)   higher is better \u2192")
@@ -50,7 +50,7 @@ def scatter(runs: Sequence[Run], _: Sequence[str], path: Path) -> None:
         style.caption(figure, CONVENTION)
 
 
-def _cloud(runs: list[Run]) -> tuple[Floats, Floats]:
+def _cloud(runs: list[Recording]) -> tuple[Floats, Floats]:
     parts = [points(run) for run in runs]
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 

@@ -3,23 +3,25 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from hourglass.contract.plan import Ping
 from hourglass.plots import style
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 from hourglass.results.series import (
     NS_PER_S,
     Series,
-    Window,
     goodput_steps,
     goodput_total,
     loaded_window,
     one_way_ms,
     ping_ms,
     tcp_rtt_ms,
+    whole,
 )
 from hourglass.results.stats import Floats
 from hourglass.results.traffic import delays_ms, times_ms
@@ -30,10 +32,10 @@ POINTS = 3000
 """RTT lines are thinned to about this number of points: more cannot be seen, and SVG would grow."""
 
 
-def timeseries(run: Run, path: Path) -> None:
+def timeseries(run: Recording, path: Path) -> None:
     """Draws the run into `path` (.png, .svg or .pdf): goodput and TCP RTT where there are flows, pings, and a panel for
     one-way streams and for fetches where there are some."""
-    flows, streams, clients = (run.plan.get(kind, []) for kind in ("flows", "datagrams", "fetches"))
+    flows, streams, clients = run.flows, run.datagrams, run.fetches
     loaded = bool(flows or streams)
     heights = [*([1.25, 1] if flows else []), 1, *([1] if streams else []), *([1] if clients else [])]
     with style.figure(9, 1.5 + 2.0 * len(heights), path, arranged=False) as figure:
@@ -44,9 +46,9 @@ def timeseries(run: Run, path: Path) -> None:
             _rtt(next(left), run)
         _ping(next(left), run)
         if streams:
-            _traffic(next(left), {one["name"]: delays_ms(run, one["id"]) for one in streams}, "one-way delay (ms)")
+            _traffic(next(left), {one.name: delays_ms(run, one) for one in streams}, "one-way delay (ms)")
         if clients:
-            _traffic(next(left), {one["name"]: times_ms(run, one["id"]) for one in clients}, "time of a fetch (ms)")
+            _traffic(next(left), {one.name: times_ms(run, one) for one in clients}, "time of a fetch (ms)")
         for axes in panels:
             _frame(axes, run, loaded)
         panels[-1].set_xlabel("test time (s)")
@@ -69,12 +71,12 @@ def _arrange(figure: Figure, panels: Iterable[Axes]) -> None:
     )
 
 
-def _title(run: Run) -> str:
-    return f"{run.scenario['name']}  ·  {run.scenario['test']['name']}  ·  Linux {run.info['kernel']['release']}"
+def _title(run: Recording) -> str:
+    return f"{run.name}  ·  {run.test.name}  ·  Linux {run.info.kernel.release}"
 
 
-def _goodput(axes: Axes, run: Run) -> None:
-    window, flows = _whole(run), run.plan["flows"]
+def _goodput(axes: Axes, run: Recording) -> None:
+    window, flows = whole(run), run.flows
     for flow, (colour, name) in zip(flows, _looks(run), strict=True):
         series = goodput_steps(run, flow, window)
         axes.plot(series.t_s, series.values, color=colour, linewidth=1.1, label=name, drawstyle="steps-pre")
@@ -85,24 +87,24 @@ def _goodput(axes: Axes, run: Run) -> None:
     axes.set_ylim(bottom=0)
 
 
-def _rtt(axes: Axes, run: Run) -> None:
+def _rtt(axes: Axes, run: Recording) -> None:
     seen = []
-    for flow, (colour, _) in zip(run.plan["flows"], _looks(run), strict=True):
-        series = _thinned(tcp_rtt_ms(run, flow["id"]))
+    for flow, (colour, _) in zip(run.flows, _looks(run), strict=True):
+        series = _thinned(tcp_rtt_ms(run, flow))
         seen.append(series.values)
         axes.plot(series.t_s, series.values, color=colour, linewidth=1.1)
     axes.set_ylabel("TCP RTT (ms)")
     _scale(axes, np.concatenate(seen))
 
 
-def _ping(axes: Axes, run: Run) -> None:
+def _ping(axes: Axes, run: Recording) -> None:
     seen = [np.empty(0)]
-    for place, probe in enumerate(run.plan["probes"]):
-        series = ping_ms(run, probe["id"])
-        name, colour, lost = probe["name"], style.PROBES[place % len(style.PROBES)], np.isnan(series.values)
+    for place, ping in enumerate(run.pings):
+        series = ping_ms(run, ping)
+        name, colour, lost = ping.name, style.PROBES[place % len(style.PROBES)], np.isnan(series.values)
         seen.append(series.values)
         axes.plot(series.t_s, series.values, color=colour, linewidth=1.1, marker=".", markersize=2.5, label=name)
-        _one_way(axes, run, probe["id"], colour, name)
+        _one_way(axes, run, ping, colour, name)
         _losses(axes, series.t_s[lost], colour, name)
     axes.set_ylabel("ping RTT, one way (ms)" if seen_one_way(run) else "ping RTT (ms)")
     _scale(axes, np.concatenate(seen))
@@ -127,17 +129,24 @@ def _losses(axes: Axes, t_s: Floats, colour: str, name: str) -> None:
                   transform=axes.get_xaxis_transform(), label=f"{name} lost ({t_s.size})")  # fmt: skip
 
 
-def _one_way(axes: Axes, run: Run, probe: int, colour: str, name: str) -> None:
-    """The two one-way delays of a probe that measures them, thin, up dashed and down dotted."""
-    for way, line in (("up", (0, (4, 1.5))), ("down", (0, (1, 1.5)))):
-        series = one_way_ms(run, probe, way)
+ONE_WAY: tuple[tuple[Literal["up", "down"], tuple[int, tuple[float, float]]], ...] = (
+    ("up", (0, (4, 1.5))),
+    ("down", (0, (1, 1.5))),
+)
+"""How the two ways are drawn: dashed, dotted."""
+
+
+def _one_way(axes: Axes, run: Recording, ping: Ping, colour: str, name: str) -> None:
+    """The two one-way delays of a ping that measures them, thin, up dashed and down dotted."""
+    for way, line in ONE_WAY:
+        series = one_way_ms(run, ping, way)
         if series.t_s.size:
             axes.plot(series.t_s, series.values, color=colour, linewidth=0.9, linestyle=line, label=f"{name} {way}")
 
 
-def seen_one_way(run: Run) -> bool:
-    """Whether any probe measured its ways apart."""
-    return any(one_way_ms(run, probe["id"], "up").t_s.size for probe in run.plan["probes"])
+def seen_one_way(run: Recording) -> bool:
+    """Whether any ping measured its ways apart."""
+    return any(one_way_ms(run, ping, "up").t_s.size for ping in run.pings)
 
 
 def _scale(axes: Axes, values: Floats) -> None:
@@ -147,9 +156,9 @@ def _scale(axes: Axes, values: Floats) -> None:
         axes.set_ylim(0, np.nanmax(values, initial=0) * 1.08 or 1)
 
 
-def _frame(axes: Axes, run: Run, loaded: bool) -> None:
+def _frame(axes: Axes, run: Recording, loaded: bool) -> None:
     """The time axis, the loaded window's shade and the legend right of the panel."""
-    axes.set_xlim(0, run.plan["end_ns"] / NS_PER_S)
+    axes.set_xlim(0, run.end_ns / NS_PER_S)
     if loaded:
         window = loaded_window(run)
         axes.axvspan(window.start_ns / NS_PER_S, window.end_ns / NS_PER_S, color=style.SHADE, zorder=0)
@@ -157,15 +166,11 @@ def _frame(axes: Axes, run: Run, loaded: bool) -> None:
         axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
 
 
-def _whole(run: Run) -> Window:
-    return Window(0, int(run.plan["end_ns"]))
-
-
-def _looks(run: Run) -> list[tuple[str, str]]:
+def _looks(run: Recording) -> list[tuple[str, str]]:
     """(colour, legend) of each flow; "_" keeps a line out of the legend."""
-    flows = run.plan["flows"]
+    flows = run.flows
     if len(flows) <= NAMED_FLOWS:
-        return [(style.FLOWS[i], flow["name"]) for i, flow in enumerate(flows)]
+        return [(style.FLOWS[i], flow.name) for i, flow in enumerate(flows)]
     return [("#A8B4BE", f"{len(flows)} flows" if i == 0 else "_") for i in range(len(flows))]
 
 

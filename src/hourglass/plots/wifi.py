@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 
 from hourglass.errors import InputError
 from hourglass.plots import style
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, Window, loaded_window
 from hourglass.results.stats import Floats
 from hourglass.results.wifi import sizes
@@ -25,25 +25,25 @@ Radio = tuple[str, str]
 """Node and device."""
 
 
-def wifi(run: Run, path: Path) -> None:
+def wifi(run: Recording, path: Path) -> None:
     """Draws the run into `path` (.png or .svg). Raises `InputError` when it has no counters of radios."""
-    if run.radios.is_empty():
+    if run.radio_counters.is_empty():
         raise InputError("RUN", str(run.path), "has no radios")
-    radios: list[Radio] = [(radio["node"], radio["device"]) for radio in run.plan["radios"]]
+    radios: list[Radio] = [(radio.node, radio.device) for radio in run.radios]
     sent = [radio for radio in radios if sizes(run, *radio, loaded_window(run))]
-    panels: list[Callable[[Axes, Run, list[Radio]], None]] = [_sizes, _air, _waiting, _in_vain]
+    panels: list[Callable[[Axes, Recording, list[Radio]], None]] = [_sizes, _air, _waiting, _in_vain]
     with style.figure(11, 6.4, path) as figure:
         grid = figure.subplots(2, 2).ravel()
         for axes, panel in zip(grid, panels, strict=True):
             panel(axes, run, sent)
         for axes in grid[1:]:
-            axes.set_xlim(0, run.plan["end_ns"] / NS_PER_S)
+            axes.set_xlim(0, run.end_ns / NS_PER_S)
             axes.set_xlabel("test time (s)")
             axes.set_ylim(bottom=0)
         handles, names = grid[1].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside right upper")
         figure.suptitle(
-            f"{run.scenario['name']}  ·  Linux {run.info['kernel']['release']}", x=0.01, ha="left", fontsize=11,
+            f"{run.name}  ·  Linux {run.info.kernel.release}", x=0.01, ha="left", fontsize=11,
             fontweight="bold",
         )  # fmt: skip
 
@@ -56,7 +56,7 @@ def _name(radio: Radio) -> str:
     return ":".join(radio)
 
 
-def _sizes(axes: Axes, run: Run, radios: list[Radio]) -> None:
+def _sizes(axes: Axes, run: Recording, radios: list[Radio]) -> None:
     """Bars side by side: the share of a radio's PPDUs that had so many MPDUs."""
     window: Window = loaded_window(run)
     width = 0.8 / max(1, len(radios))
@@ -70,16 +70,18 @@ def _sizes(axes: Axes, run: Run, radios: list[Radio]) -> None:
     axes.set_xlim(left=0.4)
 
 
-def _steps(run: Run, radio: Radio, *names: str) -> tuple[Floats, list[Floats]]:
+def _steps(run: Recording, radio: Radio, *names: str) -> tuple[Floats, list[Floats]]:
     """(ends of the steps in s, growth in each step of every counter)."""
     node, device = radio
-    rows = run.radios.filter((pl.col("node") == node) & (pl.col("device") == device) & pl.col("name").is_in(names))
+    rows = run.radio_counters.filter(
+        (pl.col("node") == node) & (pl.col("device") == device) & pl.col("name").is_in(names)
+    )
     wide = rows.pivot("name", index="t_ns", values="value").sort("t_ns")
     grown = [np.diff(wide[name].to_numpy()).astype(np.float64) for name in names]
     return wide["t_ns"].to_numpy()[1:] / NS_PER_S, grown
 
 
-def _air(axes: Axes, run: Run, radios: list[Radio]) -> None:
+def _air(axes: Axes, run: Recording, radios: list[Radio]) -> None:
     for number, radio in enumerate(radios):
         t_s, (sent_ns,) = _steps(run, radio, "tx_ns")
         step_ns = np.diff(t_s, prepend=0) * NS_PER_S
@@ -87,7 +89,7 @@ def _air(axes: Axes, run: Run, radios: list[Radio]) -> None:
     axes.set_ylabel("sends (% of the time)")
 
 
-def _waiting(axes: Axes, run: Run, radios: list[Radio]) -> None:
+def _waiting(axes: Axes, run: Recording, radios: list[Radio]) -> None:
     """mac80211's queues; dotted: driver and hardware."""
     for number, (node, device) in enumerate(radios):
         rows = run.queues.filter((pl.col("node") == node) & (pl.col("device") == device)).sort("t_ns")
@@ -98,7 +100,7 @@ def _waiting(axes: Axes, run: Run, radios: list[Radio]) -> None:
     axes.set_ylabel("TXQ (dotted: driver) (packets)")
 
 
-def _in_vain(axes: Axes, run: Run, radios: list[Radio]) -> None:
+def _in_vain(axes: Axes, run: Recording, radios: list[Radio]) -> None:
     """PPDUs that collided or were not answered; dotted: MPDUs that software had to send again."""
     for number, radio in enumerate(radios):
         t_s, (collided, unanswered, tries) = _steps(run, radio, "tx_collisions", "tx_unanswered", "tx_attempts")

@@ -4,32 +4,31 @@ byte. A scenario that is no built-in, or is too far from one, is repeated from t
 
 import json
 import shlex
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 from hourglass.errors import HourglassError
 from hourglass.results.files import SCENARIO_FILE
-from hourglass.results.run import Run
-from hourglass.scenario import builtin, load
+from hourglass.results.flat import Key, flat
+from hourglass.results.recording import Recording
+from hourglass.scenario import Scenario, builtin, load
 
 MOST_SETTINGS = 8
-Key = tuple[str, ...]
 
 
-def command(run: Run) -> str:
+def command(run: Recording) -> str:
     """`hourglass run …` with the kernel and seed of the run; of a file of Flent's, what measures the like again."""
-    if run.info["engine"] == "flent":
-        return _flent(run.scenario)
-    short = _short(run.scenario)
+    if run.info.engine == "flent":
+        return _flent(run)
+    short = _short(run.scenario) if run.scenario else None
     return short if short else f"hourglass run {shlex.quote(str(run.path / SCENARIO_FILE))}"
 
 
-def _flent(scenario: dict[str, Any]) -> str:
-    test = scenario["test"]
-    words = ["flent", test["name"], *(word for host in test["hosts"] for word in ("-H", str(host))),
-             "-l", f"{test['length']:g}", "-s", f"{test['step']:g}", "-t", scenario["name"],
-             *(word for key, value in test["parameters"].items() for word in ("--te", f"{key}={value}"))]  # fmt: skip
+def _flent(run: Recording) -> str:
+    test = run.test
+    words = ["flent", test.name, *(word for host in test.hosts for word in ("-H", host)),
+             "-l", f"{test.length_s:g}", "-s", f"{test.step_s:g}", "-t", run.name,
+             *(word for key, value in test.parameters.items() for word in ("--te", f"{key}={value}"))]  # fmt: skip
     return " ".join(shlex.quote(word) for word in words)
 
 
@@ -39,12 +38,12 @@ def _builtin(name: str) -> str | None:
     return load(name).to_json().decode() if name in dict(builtin()) else None
 
 
-def _short(stored: dict[str, Any]) -> str | None:
-    name = str(stored.get("name", ""))
+def _short(stored: Scenario) -> str | None:
+    name = stored.name
     text = _builtin(name)
     if text is None:
         return None
-    base, mine = (dict(_flatten(value)) for value in (json.loads(text), stored))
+    base, mine = (dict(flat(json.loads(value))) for value in (text, stored.to_json()))
     if not set(base) <= set(mine):
         return None
     changed = {key: value for key, value in mine.items() if base.get(key) != value}
@@ -53,28 +52,14 @@ def _short(stored: dict[str, Any]) -> str | None:
     if len(settings) > MOST_SETTINGS or any(key[0] not in ("kernel", "seed") for key in changed if len(key) == 1):
         return None
     try:
-        again = load(name, settings, kernel=stored.get("kernel"), seed=stored.get("seed"))
+        again = load(name, settings, kernel=stored.kernel, seed=stored.seed)
     except HourglassError:
         return None
-    if json.loads(again.to_json()) != stored:
+    if again != stored:
         return None
     words = ["hourglass", "run", name, *(word for one in settings for word in ("--set", one)),
              *(word for option in options for word in option)]  # fmt: skip
     return " ".join(shlex.quote(word) for word in words)
-
-
-def _flatten(value: Any, key: Key = ()) -> Iterator[tuple[Key, Any]]:
-    """(key, value) of everything in nested tables and lists of tables; empty tables say nothing."""
-    items: Any = None
-    if isinstance(value, dict):
-        items = value.items()
-    elif isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
-        items = enumerate(value)
-    if items is None:
-        yield key, value
-        return
-    for name, inner in items:
-        yield from _flatten(inner, (*key, str(name)))
 
 
 def _dotted(key: Key) -> str:

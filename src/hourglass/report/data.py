@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the charts of a page draw: series thinned to what can be seen, numbers of four digits, plain lists."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from hourglass.contract.plan import Flow
 from hourglass.results.points import latency
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 from hourglass.results.series import (
     NS_PER_S,
     Series,
-    Window,
     goodput_steps,
     goodput_total,
     loaded_window,
     one_way_ms,
     ping_ms,
     tcp_rtt_ms,
+    whole,
 )
 from hourglass.results.stats import Floats
 from hourglass.results.traffic import delays_ms, times_ms
@@ -32,14 +33,10 @@ SHOWN_FLOWS = 12
 QUANTILES = 200
 
 
-def share_of_page(runs: list[Run]) -> int:
+def share_of_page(runs: list[Recording]) -> int:
     """How many points a series may have, so that the page stays small whatever is on it."""
     series = sum(
-        2 * min(len(run.plan["flows"]), SHOWN_FLOWS)
-        + 1
-        + 3 * len(run.plan["probes"])
-        + len(run.plan.get("datagrams", []))
-        + len(run.plan.get("fetches", []))
+        2 * min(len(run.flows), SHOWN_FLOWS) + 1 + 3 * len(run.pings) + len(run.datagrams) + len(run.fetches)
         for run in runs
     )
     return max(LEAST_POINTS, min(MOST_POINTS, PAGE_POINTS // max(series, 1)))
@@ -57,52 +54,51 @@ def thinned(series: Series, most: int) -> Series:
     return Series(series.t_s[chosen], series.values[chosen])
 
 
-def charts(run: Run, most: int) -> dict[str, Any]:
+def charts(run: Recording, most: int) -> dict[str, Any]:
     """The time series of one run, a list of charts on one time axis, and where the load was (s)."""
-    loaded = bool(run.plan["flows"] or run.plan.get("datagrams"))
+    loaded = bool(run.flows or run.datagrams)
     window = loaded_window(run)
-    made = [_goodput(run, most), _rtt(run, most)] if run.plan["flows"] else []
+    made = [_goodput(run, most), _rtt(run, most)] if run.flows else []
     return {
-        "end": run.plan["end_ns"] / NS_PER_S,
+        "end": run.end_ns / NS_PER_S,
         "window": [window.start_ns / NS_PER_S, window.end_ns / NS_PER_S] if loaded else None,
         "charts": [*made, _ping(run, most), *_traffic(run, most)],
     }
 
 
-def _goodput(run: Run, most: int) -> dict[str, Any]:
-    whole, flows = Window(0, int(run.plan["end_ns"])), run.plan["flows"]
-    series = [_series(f["name"], thinned(goodput_steps(run, f, whole), most)) for f in flows[:SHOWN_FLOWS]]
+def _goodput(run: Recording, most: int) -> dict[str, Any]:
+    flows = run.flows
+    series = [_series(f.name, thinned(goodput_steps(run, f, whole(run)), most)) for f in flows[:SHOWN_FLOWS]]
     if len(flows) > 1:
-        series.append(_series("total", thinned(goodput_total(run, flows, whole), most)))
+        series.append(_series("total", thinned(goodput_total(run, flows, whole(run)), most)))
     return {"title": "Goodput", "unit": "Mbit/s", "step": True, "series": series, "note": _note(flows)}
 
 
-def _rtt(run: Run, most: int) -> dict[str, Any]:
-    flows = run.plan["flows"]
-    series = [_series(f["name"], thinned(tcp_rtt_ms(run, f["id"]), most)) for f in flows[:SHOWN_FLOWS]]
+def _rtt(run: Recording, most: int) -> dict[str, Any]:
+    flows = run.flows
+    series = [_series(f.name, thinned(tcp_rtt_ms(run, f), most)) for f in flows[:SHOWN_FLOWS]]
     return {"title": "TCP RTT", "unit": "ms", "step": False, "series": series, "note": _note(flows)}
 
 
-def _note(flows: list[Any]) -> str:
+def _note(flows: Sequence[Flow]) -> str:
     return f"The first {SHOWN_FLOWS} of {len(flows)} flows are drawn." if len(flows) > SHOWN_FLOWS else ""
 
 
-def _ping(run: Run, most: int) -> dict[str, Any]:
+def _ping(run: Recording, most: int) -> dict[str, Any]:
     series = []
-    for probe in run.plan["probes"]:
-        series.append(_with_losses(probe["name"], ping_ms(run, probe["id"]), most))
-        for way in ("up", "down"):
-            part = one_way_ms(run, probe["id"], way)
+    for ping in run.pings:
+        series.append(_with_losses(ping.name, ping_ms(run, ping), most))
+        for way, part in (("up", one_way_ms(run, ping, "up")), ("down", one_way_ms(run, ping, "down"))):
             if part.values.size:
-                series.append(_series(f"{probe['name']} one way {way}", thinned(part, most)) | {"dash": True})
+                series.append(_series(f"{ping.name} one way {way}", thinned(part, most)) | {"dash": True})
     return {"title": "Ping", "unit": "ms", "step": False, "series": series, "note": ""}
 
 
-def _traffic(run: Run, most: int) -> list[dict[str, Any]]:
+def _traffic(run: Recording, most: int) -> list[dict[str, Any]]:
     """One-way streams and fetches, where there are some."""
     kinds = (
-        ("One-way delay", [(one["name"], delays_ms(run, one["id"])) for one in run.plan.get("datagrams", [])]),
-        ("Time of a fetch", [(one["name"], times_ms(run, one["id"])) for one in run.plan.get("fetches", [])]),
+        ("One-way delay", [(one.name, delays_ms(run, one)) for one in run.datagrams]),
+        ("Time of a fetch", [(one.name, times_ms(run, one)) for one in run.fetches]),
     )
     return [
         {"title": title, "unit": "ms", "step": False, "series": [_with_losses(*one, most) for one in found], "note": ""}
@@ -130,7 +126,7 @@ def _short(values: Floats, digits: int) -> list[float]:
     return [int(value) if value.is_integer() else value for value in kept]
 
 
-def overview(runs: list[Run], names: list[str], groups: list[str]) -> dict[str, Any]:
+def overview(runs: list[Recording], names: list[str], groups: list[str]) -> dict[str, Any]:
     """One point per run: goodput of all flows and median latency under load; and each run's latency distribution."""
     points = list(_points(runs, names, groups))
     shares = np.linspace(0, 1, QUANTILES + 1)
@@ -144,12 +140,12 @@ def overview(runs: list[Run], names: list[str], groups: list[str]) -> dict[str, 
     return {"points": points, "cdf": cdf, "latency": " / ".join(dict.fromkeys(latency(run)[0] for run in runs))}
 
 
-def _points(runs: list[Run], names: list[str], groups: list[str]) -> Iterator[dict[str, Any]]:
+def _points(runs: list[Recording], names: list[str], groups: list[str]) -> Iterator[dict[str, Any]]:
     for place, (run, name, group) in enumerate(zip(runs, names, groups, strict=True)):
         kind, waits = latency(run)
-        totals = run.summary["totals"]
-        if run.plan["flows"] and waits.values.size:
-            probe = run.summary["ping_ms"].get(kind.removeprefix("ping "))
-            median = probe["p50"] if probe else run.summary["tcp_rtt_ms"]["p50"]
+        totals = run.summary.totals
+        if run.flows and waits.values.size:
+            ping = run.summary.ping_ms.get(kind.removeprefix("ping "))
+            median = (ping or run.summary.tcp_rtt_ms).p50
             yield {"run": place, "name": name, "group": group, "x": median,
-                   "y": round(totals["upload_mbps"] + totals["download_mbps"], 4)}  # fmt: skip
+                   "y": round(totals.upload_mbps + totals.download_mbps, 4)}  # fmt: skip

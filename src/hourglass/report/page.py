@@ -17,13 +17,13 @@ from hourglass.results.bootstrap import MIN_BLOCKS
 from hourglass.results.compare import compare
 from hourglass.results.groups import compare_groups, groups
 from hourglass.results.labels import labels
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 
 OPEN_RUNS = 1
 """Up to so many runs are shown opened."""
 
 
-def write(runs: list[Run], path: Path, cache: Path | None = None) -> None:
+def write(runs: list[Recording], path: Path, cache: Path | None = None) -> None:
     """Writes the page about the runs to `path`. Raises `HourglassError` when it cannot be written.
 
     `cache`: a folder where the charting library, which takes seconds to make, is kept for the next page."""
@@ -34,7 +34,7 @@ def write(runs: list[Run], path: Path, cache: Path | None = None) -> None:
         raise HourglassError(f"{path}: the report cannot be written: {error.strerror}") from error
 
 
-def page(runs: list[Run], cache: Path | None = None) -> str:
+def page(runs: list[Recording], cache: Path | None = None) -> str:
     """The page about the runs; the first is the one the others are held against."""
     assert runs, "a report of no runs"
     names = _names(runs)
@@ -61,12 +61,12 @@ def page(runs: list[Run], cache: Path | None = None) -> str:
     )  # fmt: skip
 
 
-def foreign(run: Run) -> bool:
+def foreign(run: Recording) -> bool:
     """Whether the run was measured by Flent."""
-    return bool(run.info["engine"] == "flent")
+    return run.info.engine == "flent"
 
 
-def _lead(runs: list[Run]) -> str:
+def _lead(runs: list[Recording]) -> str:
     """How many runs of which kind."""
     measured = sum(foreign(run) for run in runs)
     own = len(runs) - measured
@@ -75,14 +75,14 @@ def _lead(runs: list[Run]) -> str:
     return f"{' and '.join(parts)}."
 
 
-def _names(runs: list[Run]) -> list[str]:
+def _names(runs: list[Recording]) -> list[str]:
     """Labels that tell the runs apart, numbered where they do not."""
     found = labels(runs)
     return found if len(set(found)) == len(found) else [f"{name} #{i + 1}" for i, name in enumerate(found)]
 
 
-def _title(runs: list[Run]) -> str:
-    scenarios = list(dict.fromkeys(str(run.scenario["name"]) for run in runs))
+def _title(runs: list[Recording]) -> str:
+    scenarios = list(dict.fromkeys(run.name for run in runs))
     named = ", ".join(scenarios[:3]) + (" and others" if len(scenarios) > 3 else "")
     return named if len(runs) == 1 else f"{named}: {len(runs)} runs"
 
@@ -92,15 +92,15 @@ def _group_table(rows: list[Any], found: list[Any]) -> list[list[figures.Figure]
     return [figures.held_against(held, place) for place in range(len(found))]
 
 
-def _run(run: Run, name: str, place: int) -> dict[str, Any]:
-    summary, scenario = run.summary, run.scenario
+def _run(run: Recording, name: str, place: int) -> dict[str, Any]:
+    summary = run.summary.data()
     return {
         "place": place,
         "name": name,
         "path": str(run.path),
         "summary": summary,
-        "test": scenario["test"]["name"],
-        "description": scenario.get("description", ""),
+        "test": run.test.name,
+        "description": run.description,
         "facts": _facts(run),
         "flows": figures.flow_rows(summary),
         "pings": figures.ping_rows(summary),
@@ -112,20 +112,19 @@ def _run(run: Run, name: str, place: int) -> dict[str, Any]:
         "fetches": figures.fetch_rows(summary),
         "totals": {key: figures.number(value) for key, value in summary["totals"].items()},
         "anatomy": figures.anatomy(summary),
-        "topology": Markup(topology(scenario)),
+        "topology": Markup(topology(run.scenario.model_dump(mode="json") if run.scenario else {})),
         "command": command(run),
         "repeats": "Measured by Flent; this measures the like" if foreign(run) else "Repeat it, byte by byte",
     }
 
 
-def _facts(run: Run) -> list[tuple[str, str]]:
+def _facts(run: Recording) -> list[tuple[str, str]]:
     """What was run, as words: the test, the stack of all nodes and of single ones, kernel, seed, digest."""
-    scenario, summary = run.scenario, run.summary
-    test, stack = scenario["test"], scenario.get("stack") or {}
+    test, stack = run.test, run.scenario.stack.model_dump(mode="json") if run.scenario else {}
     facts = [
-        ("test", f"{test['name']}, {test['length']:g} s under load, {test['delay']:g} s before and after"),
-        ("kernel", f"Linux {summary['kernel']}, {summary['engine']} engine"),
-        *([] if foreign(run) else [("seed", str(summary["seed"]))]),
+        ("test", f"{test.name}, {test.length_s:g} s under load, {test.delay_s:g} s before and after"),
+        ("kernel", f"Linux {run.info.kernel.release}, {run.info.engine} engine"),
+        *([] if foreign(run) else [("seed", str(run.info.seed))]),
     ]
     facts += [(key, str(stack[key])) for key in ("cc", "qdisc", "tsq", "gso") if key in stack]
     if "pacing" in stack:
@@ -133,7 +132,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     facts += [(key, value) for key, value in sorted((stack.get("sysctl") or {}).items())]
     own = [name for name, value in stack.items() if isinstance(value, dict) and name not in ("pacing", "sysctl")]
     facts += [(f"at {name}", ", ".join(f"{key} {value}" for key, value in stack[name].items())) for name in own]
-    return [*facts, ("digest", summary["digest"])]
+    return [*facts, ("digest", run.info.digest)]
 
 
 def _environment() -> Environment:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the time goes: {node: {layer: figures}} of flows and of pings, and the drops by reason.
+"""Where the time goes, by node and layer, of flows and of pings; and the drops by reason.
 
 A packet counts in the window in which it ended. `n`, `mean` and `share` are exact: differences of the sums that the
 probe keeps over all packets. `p50` and `p99` are of the packets that have rows (`measure.packets`), packets that spent
@@ -11,25 +11,23 @@ nothing in the layer included; null without rows. Layers in which no packet spen
   which the request ended.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from hourglass.results.probe import COLUMNS, LAYERS
+from hourglass.contract.plan import Ping
+from hourglass.contract.probe import LAYER_COLUMNS, LAYERS
+from hourglass.contract.summary import Anatomy, Layer
+from hourglass.results.frames import of
+from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_MS, Window
 from hourglass.results.stats import rounded
 
-if TYPE_CHECKING:
-    from hourglass.results.run import Run
 
-Anatomy = dict[str, dict[str, dict[str, float | int | None]]]
-"""{node: {layer: {n, p50, p99, mean, share}}}, times in ms, nodes and layers in the order of the path."""
-
-
-def window_sums(run: "Run", window: Window) -> pl.DataFrame:
+def window_sums(run: Recording, window: Window) -> pl.DataFrame:
     """`stream, way, data, node, packets` and the layer columns (ns): all packets that ended in (start, end]."""
-    keys, sums = ["stream", "way", "data", "node"], ["packets", *COLUMNS]
+    keys, sums = ["stream", "way", "data", "node"], ["packets", *LAYER_COLUMNS]
 
     def until(t_ns: int) -> pl.DataFrame:
         rows = run.layer_totals.filter(pl.col("t_ns") <= t_ns).sort("t_ns", maintain_order=True)
@@ -40,37 +38,36 @@ def window_sums(run: "Run", window: Window) -> pl.DataFrame:
     return both.select(*keys, *(pl.col(name) - pl.col(f"{name}_before").fill_null(0) for name in sums))
 
 
-def layers_ms(run: "Run", window: Window) -> Anatomy:
+def layers_ms(run: Recording, window: Window) -> Anatomy:
     """The anatomy of the flows' data packets."""
     if run.layer_totals.is_empty():
         return {}
-    flows = [flow["name"] for flow in run.plan["flows"]]
-    sums = window_sums(run, window).filter(pl.col("data") & pl.col("stream").cast(pl.String).is_in(flows))
-    nodes = sums.group_by("node").agg(pl.col("packets", *COLUMNS).sum())
-    rows = run.packets.filter(pl.col("data") & pl.col("flow").is_not_null() & _ended(window))
+    data = pl.col("data") & of(*run.flows)
+    nodes = window_sums(run, window).filter(data).group_by("node").agg(pl.col("packets", *LAYER_COLUMNS).sum())
+    rows = run.packets.filter(data & _ended(window))
     means = {row["node"]: _means(row) for row in nodes.iter_rows(named=True)}
     counts = {row["node"]: row["packets"] for row in nodes.iter_rows(named=True)}
     return _anatomy(run.path_order, counts, means, rows)
 
 
-def ping_layers_ms(run: "Run", window: Window) -> dict[str, Anatomy]:
-    """{probe: the anatomy of its round trips}."""
+def ping_layers_ms(run: Recording, window: Window) -> dict[str, Anatomy]:
+    """{ping: the anatomy of its round trips}."""
     if run.layer_totals.is_empty():
-        return {probe["name"]: {} for probe in run.plan["probes"]}
+        return {ping.name: {} for ping in run.pings}
     sums = window_sums(run, window)
-    found = {}
-    for probe in run.plan["probes"]:
-        mine = sums.filter(pl.col("stream").cast(pl.String) == probe["name"])
-        means: dict[str, dict[str, float]] = {}
-        counts: dict[str, int] = {}
-        for row in mine.iter_rows(named=True):
-            node = means.setdefault(row["node"], dict.fromkeys(LAYERS, 0.0))
-            for layer, mean in _means(row).items():
-                node[layer] += mean
-            if row["way"] == "down":
-                counts[row["node"]] = row["packets"]
-        found[probe["name"]] = _anatomy(run.path_order, counts, means, _round_trips(run, probe["id"], window))
-    return found
+    return {ping.name: _ping_layers(run, ping, sums.filter(of(ping)), window) for ping in run.pings}
+
+
+def _ping_layers(run: Recording, ping: Ping, sums: pl.DataFrame, window: Window) -> Anatomy:
+    means: dict[str, dict[str, float]] = {}
+    counts: dict[str, int] = {}
+    for row in sums.iter_rows(named=True):
+        node = means.setdefault(row["node"], dict.fromkeys(LAYERS, 0.0))
+        for layer, mean in _means(row).items():
+            node[layer] += mean
+        if row["way"] == "down":
+            counts[row["node"]] = row["packets"]
+    return _anatomy(run.path_order, counts, means, _round_trips(run, ping, window))
 
 
 def _ended(window: Window) -> pl.Expr:
@@ -84,18 +81,18 @@ def _means(row: dict[str, Any]) -> dict[str, float]:
     return {layer: row[f"{layer}_ns"] / row["packets"] / NS_PER_MS for layer in LAYERS}
 
 
-def _round_trips(run: "Run", probe: int, window: Window) -> pl.DataFrame:
+def _round_trips(run: Recording, ping: Ping, window: Window) -> pl.DataFrame:
     """A row per round trip and node: `node` and the layer columns, summed over both ways."""
-    rows = run.packets.filter(pl.col("probe") == probe)
+    rows = run.packets.filter(of(ping))
     up, down = (rows.filter(pl.col("way") == way) for way in ("up", "down"))
     answers = down.filter(_ended(window)).select(trip="t_ns", packet="packet").unique()
     requests = up.select(trip="end_ns", packet="packet").unique()
     both = requests.select("trip").join(answers.select("trip"), on="trip")
     parts = [
-        side.join(ends.join(both, on="trip"), on="packet").select("trip", "node", *COLUMNS)
+        side.join(ends.join(both, on="trip"), on="packet").select("trip", "node", *LAYER_COLUMNS)
         for side, ends in ((up, requests), (down, answers))
     ]
-    return pl.concat(parts).group_by("trip", "node").agg(pl.col(COLUMNS).sum())
+    return pl.concat(parts).group_by("trip", "node").agg(pl.col(LAYER_COLUMNS).sum())
 
 
 def _anatomy(
@@ -107,19 +104,22 @@ def _anatomy(
         samples = rows.filter(pl.col("node") == node)
         for layer, mean in means.get(node, {}).items():
             if mean > 0:
-                figures = {"n": counts.get(node, 0)} | _percentiles(samples[f"{layer}_ns"].to_numpy())
-                found.setdefault(node, {})[layer] = figures | {"mean": rounded(mean), "share": rounded(mean / whole)}
+                p50, p99 = _percentiles(samples[f"{layer}_ns"])
+                found.setdefault(node, {})[layer] = Layer(
+                    n=counts.get(node, 0), p50=p50, p99=p99, mean=rounded(mean), share=rounded(mean / whole)
+                )
     return found
 
 
-def _percentiles(ns: Any) -> dict[str, float | int | None]:
-    if not len(ns):
-        return {"p50": None, "p99": None}
-    low, high = np.percentile(ns, [50, 99]) / NS_PER_MS
-    return {"p50": rounded(float(low)), "p99": rounded(float(high))}
+def _percentiles(ns: pl.Series) -> tuple[float, float] | tuple[None, None]:
+    """p50 and p99 in ms."""
+    if ns.is_empty():
+        return None, None
+    middle, high = np.percentile(ns.to_numpy(), [50, 99]) / NS_PER_MS
+    return rounded(float(middle)), rounded(float(high))
 
 
-def drops_by_reason(run: "Run") -> dict[str, dict[str, dict[str, dict[str, int]]]]:
+def drops_by_reason(run: Recording) -> dict[str, dict[str, dict[str, dict[str, int]]]]:
     """{node: {device: {place: {reason: packets}}}} of the whole run; device "-": no device has to do with it."""
     found: dict[str, dict[str, dict[str, dict[str, int]]]] = {}
     keys = ["node", "device", "place", "reason"]

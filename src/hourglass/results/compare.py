@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from hourglass.contract.probe import LAYERS
 from hourglass.results.bootstrap import Statistic, draws, interval, statistic_of
-from hourglass.results.probe import LAYERS
-from hourglass.results.run import Run
-from hourglass.results.series import NS_PER_S, Series, goodput_total, is_upload, loaded_window, ping_ms, tcp_rtt_ms
+from hourglass.results.recording import Recording
+from hourglass.results.series import NS_PER_S, Series, goodput_total, loaded_window, ping_ms, tcp_rtt_ms
 from hourglass.results.stats import Floats, known_sum, percent, rounded
 from hourglass.results.traffic import delays_ms, times_ms
 
@@ -50,17 +50,17 @@ class Row:
     cells: list[Cell]
 
 
-def compare(runs: list[Run]) -> list[Row]:
+def compare(runs: list[Recording]) -> list[Row]:
     """The figures of all runs that at least one of them has, in a fixed order."""
     rows = [
         _row(runs, "upload goodput", "Mbit/s", lambda run: _goodput(run, True), "mean"),
         _row(runs, "download goodput", "Mbit/s", lambda run: _goodput(run, False), "mean"),
-        _plain(runs, "fairness", "", lambda run: run.summary["totals"]["fairness"]),
+        _plain(runs, "fairness", "", lambda run: run.summary.data()["totals"]["fairness"]),
         _plain(runs, "retransmits", "segments", _retransmits),
         _row(runs, "TCP RTT p50", "ms", lambda run: tcp_rtt_ms(run).within(loaded_window(run)), "median"),
-        _plain(runs, "TCP RTT p99", "ms", lambda run: run.summary["tcp_rtt_ms"]["p99"]),
+        _plain(runs, "TCP RTT p99", "ms", lambda run: run.summary.data()["tcp_rtt_ms"]["p99"]),
     ]
-    for probe in dict.fromkeys(probe["name"] for run in runs for probe in run.plan["probes"]):
+    for probe in dict.fromkeys(ping.name for run in runs for ping in run.pings):
         rows += _ping_rows(runs, probe)
     rows += _traffic_rows(runs)
     rows += _wifi_rows(runs)
@@ -68,9 +68,9 @@ def compare(runs: list[Run]) -> list[Row]:
     return [row for row in rows if any(cell.value is not None for cell in row.cells)]
 
 
-def _ping_rows(runs: list[Run], probe: str) -> list[Row]:
-    def figure(key: str) -> Callable[[Run], float | None]:
-        return lambda run: run.summary["ping_ms"].get(probe, {}).get(key)
+def _ping_rows(runs: list[Recording], probe: str) -> list[Row]:
+    def figure(key: str) -> Callable[[Recording], float | None]:
+        return lambda run: run.summary.data()["ping_ms"].get(probe, {}).get(key)
 
     return [
         _row(runs, f"ping {probe} p50", "ms", lambda run: _answered(run, probe), "median"),
@@ -79,12 +79,12 @@ def _ping_rows(runs: list[Run], probe: str) -> list[Row]:
     ]
 
 
-def _traffic_rows(runs: list[Run]) -> list[Row]:
+def _traffic_rows(runs: list[Recording]) -> list[Row]:
     """One-way streams and fetches: medians, tails, losses, and how a call sounds."""
 
-    def figure(kind: str, name: str, *keys: str) -> Callable[[Run], float | None]:
-        def value(run: Run) -> float | None:
-            found: Any = next((one for one in run.summary[kind] if one["id"] == name), {})
+    def figure(kind: str, name: str, *keys: str) -> Callable[[Recording], float | None]:
+        def value(run: Recording) -> float | None:
+            found: Any = next((one for one in run.summary.data()[kind] if one["id"] == name), {})
             for key in keys:
                 found = (found or {}).get(key)
             return found  # type: ignore[no-any-return]
@@ -92,7 +92,7 @@ def _traffic_rows(runs: list[Run]) -> list[Row]:
         return value
 
     def named(kind: str) -> dict[str, None]:
-        return dict.fromkeys(one["id"] for run in runs for one in run.summary[kind])
+        return dict.fromkeys(one["id"] for run in runs for one in run.summary.data()[kind])
 
     rows = []
     for name in named("datagrams"):
@@ -113,15 +113,15 @@ def _traffic_rows(runs: list[Run]) -> list[Row]:
     return rows
 
 
-def _one_way(run: Run, name: str) -> Series | None:
+def _one_way(run: Recording, name: str) -> Series | None:
     """The delays of the packets of a stream that arrived in the window, ms; None when the run has no such stream."""
-    found = [one["id"] for one in run.plan.get("datagrams", []) if one["name"] == name]
+    found = [one for one in run.datagrams if one.name == name]
     return _there(delays_ms(run, found[0]).within(loaded_window(run))) if found else None
 
 
-def _fetched(run: Run, name: str) -> Series | None:
+def _fetched(run: Recording, name: str) -> Series | None:
     """The completion times of a client's fetches in the window, ms; None when the run has no such client."""
-    found = [one["id"] for one in run.plan.get("fetches", []) if one["name"] == name]
+    found = [one for one in run.fetches if one.name == name]
     return _there(times_ms(run, found[0]).within(loaded_window(run))) if found else None
 
 
@@ -130,12 +130,14 @@ def _there(series: Series) -> Series:
     return Series(series.t_s[known], series.values[known])
 
 
-def _wifi_rows(runs: list[Run]) -> list[Row]:
+def _wifi_rows(runs: list[Recording]) -> list[Row]:
     """A radio's mean aggregate, its air time, and how many of its transmissions were in vain."""
 
-    def figure(node: str, device: str, take: Callable[[dict[str, Any]], float | None]) -> Callable[[Run], float | None]:
-        def value(run: Run) -> float | None:
-            figures = run.summary["wifi"].get(node, {}).get(device)
+    def figure(
+        node: str, device: str, take: Callable[[dict[str, Any]], float | None]
+    ) -> Callable[[Recording], float | None]:
+        def value(run: Recording) -> float | None:
+            figures = run.summary.data()["wifi"].get(node, {}).get(device)
             return take(figures) if figures else None
 
         return value
@@ -144,7 +146,9 @@ def _wifi_rows(runs: list[Run]) -> list[Row]:
         return lambda figures: percent(figures[part], figures[whole])
 
     rows = []
-    radios = [(node, device) for run in runs for node, devices in run.summary["wifi"].items() for device in devices]
+    radios = [
+        (node, device) for run in runs for node, devices in run.summary.data()["wifi"].items() for device in devices
+    ]
     for node, device in dict.fromkeys(radios):
         rows += [
             _plain(runs, f"{node} aggregate", "MPDUs", figure(node, device, lambda one: one["subframes"]["mean"])),
@@ -159,18 +163,18 @@ SHARE = 0.01
 """A layer has a row when it has at least this share of the mean time of some run's TCP data."""
 
 
-def _layer_rows(runs: list[Run]) -> list[Row]:
+def _layer_rows(runs: list[Recording]) -> list[Row]:
     """The mean time of TCP data in each layer that matters, in the order of the path."""
 
-    def layer_ms(run: Run, node: str, layer: str) -> float | None:
-        anatomy = run.summary["layers_ms"]
+    def layer_ms(run: Recording, node: str, layer: str) -> float | None:
+        anatomy = run.summary.data()["layers_ms"]
         mean: float = (anatomy.get(node, {}).get(layer, {}).get("mean")) or 0.0
         return round(mean, 3) if anatomy else None  # whole us: a change in % of a few ns says nothing
 
-    nodes = dict.fromkeys(node for run in runs for node in run.summary["layers_ms"])
+    nodes = dict.fromkeys(node for run in runs for node in run.summary.data()["layers_ms"])
     shares = [
         {(node, layer): figures["share"] for node in found for layer, figures in found[node].items()}
-        for found in (run.summary["layers_ms"] for run in runs)
+        for found in (run.summary.data()["layers_ms"] for run in runs)
     ]
     return [
         _plain(runs, f"{node} {layer}", "ms", lambda run, node=node, layer=layer: layer_ms(run, node, layer))  # type: ignore[misc]
@@ -180,25 +184,23 @@ def _layer_rows(runs: list[Run]) -> list[Row]:
     ]
 
 
-def _goodput(run: Run, upload: bool) -> Series | None:
-    flows = [flow for flow in run.plan["flows"] if is_upload(flow) == upload]
+def _goodput(run: Recording, upload: bool) -> Series | None:
+    flows = [flow for flow in run.flows if flow.upload == upload]
     return goodput_total(run, flows, loaded_window(run)) if flows else None
 
 
-def _retransmits(run: Run) -> int | None:
-    flows = run.summary["flows"]
+def _retransmits(run: Recording) -> int | None:
+    flows = run.summary.data()["flows"]
     return known_sum([flow["retransmits"] for flow in flows]) if flows else None
 
 
-def _answered(run: Run, probe: str) -> Series | None:
+def _answered(run: Recording, probe: str) -> Series | None:
     """The window's answered pings of a probe, ms; None when the run has no such probe."""
-    for planned in run.plan["probes"]:
-        if planned["name"] == probe:
-            return _there(ping_ms(run, planned["id"]).within(loaded_window(run)))
-    return None
+    found = [one for one in run.pings if one.name == probe]
+    return _there(ping_ms(run, found[0]).within(loaded_window(run))) if found else None
 
 
-def _plain(runs: list[Run], figure: str, unit: str, value: Callable[[Run], float | None]) -> Row:
+def _plain(runs: list[Recording], figure: str, unit: str, value: Callable[[Recording], float | None]) -> Row:
     """A row of figures without intervals."""
     values = [value(run) for run in runs]
     return Row(
@@ -206,7 +208,9 @@ def _plain(runs: list[Run], figure: str, unit: str, value: Callable[[Run], float
     )
 
 
-def _row(runs: list[Run], figure: str, unit: str, series: Callable[[Run], Series | None], statistic: Statistic) -> Row:
+def _row(
+    runs: list[Recording], figure: str, unit: str, series: Callable[[Recording], Series | None], statistic: Statistic
+) -> Row:
     """A row of figures with the interval of each difference from the first run's."""
     parts = [_blocks(run, series(run)) for run in runs]
     pooled = [np.concatenate(blocks) if blocks else np.empty(0) for blocks in parts]
@@ -227,7 +231,7 @@ def change_percent(value: float | None, base: float | None) -> float | None:
     return rounded((value - base) / base * 100) if base else None
 
 
-def _blocks(run: Run, series: Series | None) -> list[Floats]:
+def _blocks(run: Recording, series: Series | None) -> list[Floats]:
     """The samples of a series in consecutive `BLOCK_S` blocks from the window's start; empty blocks are left out."""
     if series is None or series.values.size == 0:
         return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run directory while it is made: built in a hidden sibling, renamed when complete, kept as `.failed` when not.
+"""A run directory while it is made: staged in a hidden sibling, renamed when complete, kept as `.failed` when not.
 
 Nothing half-made ever stands under the final name, and an older complete run there gives way only to a complete one.
 What is not a run directory is never touched.
@@ -19,7 +19,7 @@ DERIVED = (".json", ".arrows", ".log", ".png", ".svg", ".pdf", ".html", ".pcapng
 """Suffixes of what a run directory may hold; a directory with anything else in it is not replaced."""
 
 
-class Workshop:
+class Staging:
     """The hidden directory `path` in which the run that will stand at `place` is made."""
 
     def __init__(self, out: Path) -> None:
@@ -98,13 +98,13 @@ def readable_errors(place: Path) -> Iterator[None]:
 
 
 @contextmanager
-def workshop(out: Path) -> Iterator[Workshop]:
-    """Opens the workshop for a run at `out`; whoever leaves normally must have published.
+def staging(out: Path) -> Iterator[Staging]:
+    """Opens the staging directory for a run at `out`; whoever leaves normally must have published.
 
     An error keeps the directory as `<out>.failed` and is raised again; Ctrl-C keeps it only if a guest had begun to
     write its console log.
     """
-    made = Workshop(out)
+    made = Staging(out)
     try:
         made.open()
         with _kept(made), readable_errors(out):
@@ -114,7 +114,7 @@ def workshop(out: Path) -> Iterator[Workshop]:
 
 
 @contextmanager
-def _kept(made: Workshop) -> Iterator[None]:
+def _kept(made: Staging) -> Iterator[None]:
     """Keeps what an error leaves behind, if there is something to see."""
     try:
         yield

@@ -5,7 +5,6 @@ A group's figure is the mean of its runs' figures. Seeds are drawn with replacem
 below `bootstrap.MIN_BLOCKS` seeds there is no interval and no mark.
 """
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from hourglass.results.bootstrap import draws, interval
 from hourglass.results.compare import SEED, Cell, Row, change_percent
 from hourglass.results.labels import labels
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 from hourglass.results.stats import rounded
 
 
@@ -25,13 +24,12 @@ class Group:
     members: list[int]
 
 
-def groups(runs: list[Run]) -> list[Group]:
+def groups(runs: list[Recording]) -> list[Group]:
     """The groups in the order of their first runs."""
     places: dict[str, list[int]] = {}
     for place, run in enumerate(runs):
-        scenario = {key: value for key, value in run.scenario.items() if key != "seed"}
-        key = json.dumps([scenario, run.info["kernel"], run.info["engine"]], sort_keys=True, default=str)
-        places.setdefault(key, []).append(place)
+        settings = sorted((key, str(value)) for key, value in run.experiment.settings.items() if key != ("seed",))
+        places.setdefault(repr((settings, run.info.kernel, run.info.engine)), []).append(place)
     names = labels([runs[members[0]] for members in places.values()])
     return [Group(name, members) for name, members in zip(names, places.values(), strict=True)]
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What to call runs that stand side by side: by the keys of their scenarios that tell them apart."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Sequence
 
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 
 MOST_KEYS = 2
 """More differing keys than this make no label; the run's directory does."""
@@ -12,9 +11,9 @@ MOST_KEYS = 2
 SAID_OTHERWISE = ("name", "description")
 
 
-def labels(runs: list[Run]) -> list[str]:
+def labels(runs: Sequence[Recording]) -> list[str]:
     """One label per run: the scenario's name where the names differ, else the differing keys ("tsq=off")."""
-    names = [str(run.scenario["name"]) for run in runs]
+    names = [run.name for run in runs]
     if len(set(names)) == len(runs):
         return names
     tellings = told(runs)
@@ -25,21 +24,9 @@ def labels(runs: list[Run]) -> list[str]:
     return [run.path.resolve().name for run in runs]
 
 
-def told(runs: list[Run]) -> list[list[str]]:
+def told(runs: Sequence[Recording]) -> list[list[str]]:
     """Of each run the keys of its scenario that are not the same in all, as "key=value" with the key's last word."""
-    flat = [dict(_flatten(run.scenario)) for run in runs]
+    flat = [{key: str(value) for key, value in run.experiment.settings.items()} for run in runs]
     keys = [key for key in dict.fromkeys(key for one in flat for key in one) if key[0] not in SAID_OTHERWISE]
     differing = [key for key in keys if any(one.get(key) != flat[0].get(key) for one in flat)]
     return [[f"{key[-1]}={one.get(key, '-')}" for key in differing] for one in flat]
-
-
-def _flatten(value: Any, key: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """(key, value) of everything in a nested table, values as text."""
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            yield from _flatten(inner, (*key, str(name)))
-    elif isinstance(value, list) and any(isinstance(inner, dict) for inner in value):
-        for place, inner in enumerate(value):
-            yield from _flatten(inner, (*key, str(place)))
-    else:
-        yield key, str(value)

@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, Series, goodput_total, loaded_window, ping_ms, tcp_rtt_ms
 from hourglass.results.stats import Floats
 
@@ -11,25 +11,25 @@ BLOCK_S = 1.0
 """As in `compare`."""
 
 
-def latency(run: Run) -> tuple[str, Series]:
-    """(name, ms) of the latency that speaks for a run: its first probe's round trips, else the TCP RTT."""
+def latency(run: Recording) -> tuple[str, Series]:
+    """(name, ms) of the latency that speaks for a run: its first answered ping, else the TCP RTT."""
     window = loaded_window(run)
-    for probe in run.plan["probes"]:
-        series = ping_ms(run, probe["id"]).within(window)
+    for ping in run.pings:
+        series = ping_ms(run, ping).within(window)
         answered = ~np.isnan(series.values)
         if answered.any():
-            return f"ping {probe['name']}", Series(series.t_s[answered], series.values[answered])
+            return f"ping {ping.name}", Series(series.t_s[answered], series.values[answered])
     return "TCP RTT", tcp_rtt_ms(run).within(window)
 
 
-def points(run: Run) -> tuple[Floats, Floats]:
+def points(run: Recording) -> tuple[Floats, Floats]:
     """(median latency in ms, goodput of all flows in Mbit/s) of each block that has both. Equal lengths."""
     window = loaded_window(run)
-    if not run.plan["flows"]:
+    if not run.flows:
         return np.empty(0), np.empty(0)
-    goodput, (_, waits) = goodput_total(run, run.plan["flows"], window), latency(run)
+    goodput, (_, waits) = goodput_total(run, run.flows, window), latency(run)
     start_s = window.start_ns / NS_PER_S
-    middle_s = goodput.t_s - run.scenario["test"]["step"] / 2
+    middle_s = goodput.t_s - run.test.step_s / 2
     sent, met = (np.floor((t_s - start_s) / BLOCK_S) for t_s in (middle_s, waits.t_s))
     blocks = np.intersect1d(sent, met)
     return (

@@ -1,61 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What follows from a socket's samples: BBR's phase by name, the end of CUBIC's HyStart.
+"""The samples of a run's sockets as arrays, null as NaN, cut by stream: all figures are made of the same rows."""
 
-BBR's phase (net/ipv4/tcp_bbr.c, Linux 5.10 to 6.12) is not reported, but its two gains tell it. They are in units of
-1/256; `bbr_high_gain` is 256 · 2885 / 1000 + 1, `bbr_drain_gain` 256 · 1000 / 2885, `bbr_cwnd_gain` 256 · 2:
-
-| phase | pacing gain | cwnd gain |
-|---|---|---|
-| STARTUP | 739 | 739 |
-| DRAIN | 88 | 739 |
-| PROBE_BW | 320, 192 or 256 in turn | 512 |
-| PROBE_RTT | 256 | 256 |
-"""
-
-from typing import Any
-
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-UNIT = 256
-HIGH_GAIN = UNIT * 2885 // 1000 + 1
-DRAIN_GAIN = UNIT * 1000 // 2885
-CWND_GAIN = UNIT * 2
-PHASES = ("STARTUP", "DRAIN", "PROBE_BW", "PROBE_RTT")
+from hourglass.contract.plan import Flow
+from hourglass.results.records import Tables
+from hourglass.results.stats import Floats
 
-INFINITE_SSTHRESH = 0x7FFFFFFF
-"""`TCP_INFINITE_SSTHRESH`: slow start has not ended yet."""
-OPEN = 0
-"""`TCP_CA_Open`: no loss, no ECN mark, no local congestion is being reacted to."""
+COLUMNS = ("t_ns", "stream", "sender", "rtt", "bytes_acked", "bytes_received", "total_retrans")
+"""What series are cut from, of the 90 columns of `tcp`."""
 
-
-def with_phase(tcp: pl.DataFrame) -> pl.DataFrame:
-    """The samples with a column `bbr_phase`, one of `PHASES`, null of other congestion controls."""
-    kind = pl.Enum(PHASES)
-    if not {"bbr_pacing_gain", "bbr_cwnd_gain"} <= set(tcp.columns):
-        return tcp.with_columns(pl.lit(None, dtype=kind).alias("bbr_phase"))
-    pacing, cwnd = pl.col("bbr_pacing_gain"), pl.col("bbr_cwnd_gain")
-    phase = (
-        pl.when((pacing == HIGH_GAIN) & (cwnd == HIGH_GAIN)).then(pl.lit("STARTUP"))
-        .when((pacing == DRAIN_GAIN) & (cwnd == HIGH_GAIN)).then(pl.lit("DRAIN"))
-        .when(cwnd == CWND_GAIN).then(pl.lit("PROBE_BW"))
-        .when((pacing == UNIT) & (cwnd == UNIT)).then(pl.lit("PROBE_RTT"))
-    )  # fmt: skip
-    return tcp.with_columns(phase.cast(kind).alias("bbr_phase"))
+Samples = tuple[Floats, Floats]
+"""(t_ns, values), by time."""
 
 
-def hystart_exit_ns(tcp: pl.DataFrame, flow: dict[str, Any]) -> int | None:
-    """When HyStart ended the slow start of a planned flow: its first sample with a finite ssthresh, if until then
-    nothing was retransmitted and nothing else makes the kernel slow down (`ca_state` open). None if it did not, or
-    the flow is not CUBIC's."""
-    wanted = ("snd_ssthresh", "total_retrans", "ca_state")
-    if flow["cc"] != "cubic" or not {"flow", "sender", *wanted} <= set(tcp.columns):
-        return None
-    ended = (
-        tcp.filter((pl.col("flow") == flow["id"]) & pl.col("sender") & (pl.col("snd_ssthresh") < INFINITE_SSTHRESH))
-        .sort("t_ns")
-        .select("t_ns", *wanted)
-        .head(1)
-    )
-    if ended.is_empty() or ended["total_retrans"][0] or ended["ca_state"][0] != OPEN:
-        return None
-    return int(ended["t_ns"][0])
+class Sockets:
+    """The samples of the table `tcp`."""
+
+    def __init__(self, tables: Tables) -> None:
+        rows = tables.columns("tcp", COLUMNS) if "tcp" in tables else pl.DataFrame()
+        floats = rows.select(pl.all().cast(pl.Float64).fill_null(float("nan")))
+        self._columns = {name: floats[name].to_numpy() for name in floats.columns}
+        self._payloads: dict[int, Samples] = {}
+        self._places: dict[tuple[int | None, bool], npt.NDArray[np.intp]] = {}
+        if rows.is_empty():
+            return
+        t_ns, stream, sender = (self._columns[name] for name in COLUMNS[:3])
+        order = np.lexsort((t_ns, sender, stream))
+        for part in np.split(order, np.flatnonzero(np.diff(2 * stream[order] + sender[order])) + 1):
+            self._places[int(stream[part[0]]), bool(sender[part[0]])] = part
+        by_time = np.argsort(t_ns, kind="stable")
+        self._places[None, True] = by_time[sender[by_time] == 1]
+
+    def of(self, flow: Flow | None, sender: bool, column: str) -> Samples:
+        """A column of one side of a flow, or of all senders; empty when there is no such column."""
+        places = self._places.get((None if flow is None else flow.id, sender))
+        if places is None or column not in self._columns:
+            return np.empty(0), np.empty(0)
+        return self._columns["t_ns"][places], self._columns[column][places]
+
+    def payload(self, flow: Flow) -> Samples:
+        """Payload bytes so far: what the receiver got, or without its samples what the sender saw acked."""
+        if flow.id not in self._payloads:
+            self._payloads[flow.id] = self._find_payload(flow)
+        return self._payloads[flow.id]
+
+    def _find_payload(self, flow: Flow) -> Samples:
+        for sender, column in ((False, "bytes_received"), (True, "bytes_acked")):
+            t_ns, received = self.of(flow, sender, column)
+            known = ~np.isnan(received)
+            if known.any():
+                return t_ns[known], received[known]
+        return np.empty(0), np.empty(0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The statistics object of the JSON contract, Jain's fairness and the rounding of what is printed.
+"""Statistics of samples, Jain's fairness and the rounding of what is printed.
 
 Percentiles are numpy's linear ones, as Flent's: between the two nearest ranks of (n - 1) · p.
 """
@@ -10,12 +10,11 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Statistics: TypeAlias = dict[str, float | int | None]
+from hourglass.contract.summary import Statistics
 
-PERCENTILES = {"p10": 10.0, "p50": 50.0, "p90": 90.0, "p99": 99.0}
-KEYS = ("n", "min", *PERCENTILES, "max", "mean")
-"""The keys of a statistics object, in the order of the contract."""
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+PERCENTILES = (10, 50, 90, 99)
 
 SIGNIFICANT = 6
 """Digits kept in the summary: the sampling is coarser than that, and differences stay readable."""
@@ -27,15 +26,14 @@ def rounded(value: float) -> float:
 
 
 def statistics(values: npt.ArrayLike) -> Statistics:
-    """{n, min, p10, p50, p90, p99, max, mean} of `values`, in their unit, without NaN. No values: nulls and n = 0."""
+    """What the values are like, in their unit; NaN is left out."""
     sample = np.asarray(values, dtype=np.float64)
     sample = sample[~np.isnan(sample)]
     if sample.size == 0:
-        return {key: 0 if key == "n" else None for key in KEYS}
-    figures = np.percentile(sample, list(PERCENTILES.values()))
-    result: Statistics = {"n": int(sample.size), "min": rounded(sample.min())}
-    result |= {key: rounded(figure) for key, figure in zip(PERCENTILES, figures, strict=True)}
-    return result | {"max": rounded(sample.max()), "mean": rounded(sample.mean())}
+        return Statistics(n=0, min=None, p10=None, p50=None, p90=None, p99=None, max=None, mean=None)
+    p10, p50, p90, p99 = map(rounded, np.percentile(sample, PERCENTILES))
+    low, high, mean = rounded(sample.min()), rounded(sample.max()), rounded(sample.mean())
+    return Statistics(n=sample.size, min=low, p10=p10, p50=p50, p90=p90, p99=p99, max=high, mean=mean)
 
 
 def percent(part: float, whole: float) -> float | None:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hourglass.results.run import Run
-from hourglass.results.series import Series, Window, goodput_steps, one_way_ms, ping_ms, tcp_rtt_ms
+from hourglass.results.recording import Recording
+from hourglass.results.series import Series, goodput_steps, one_way_ms, ping_ms, tcp_rtt_ms, whole
 from hourglass.results.traffic import delays_ms, times_ms
 
 FIGURES = {"kind": pl.String, "name": pl.String, "figure": pl.String, "unit": pl.String, "value": pl.Float64}
@@ -23,9 +23,9 @@ UNITS = {"mbps": "Mbit/s", "ms": "ms", "s": "s"}
 """By the last word of a summary's key."""
 
 
-def figures(run: Run) -> pl.DataFrame:
+def figures(run: Recording) -> pl.DataFrame:
     """The summary's numbers."""
-    return pl.DataFrame(list(_figures(run.summary)), FIGURES, orient="row")
+    return pl.DataFrame(list(_figures(run.summary.data())), FIGURES, orient="row")
 
 
 def _figures(summary: dict[str, Any]) -> Iterator[tuple[str, str, str, str, float | None]]:
@@ -53,7 +53,7 @@ def _numbers(
             yield kind, name, path, word, value
 
 
-def series(run: Run) -> pl.DataFrame:
+def series(run: Recording) -> pl.DataFrame:
     """The series over the whole run."""
     parts = [
         pl.DataFrame(
@@ -71,18 +71,16 @@ def series(run: Run) -> pl.DataFrame:
     return pl.concat([pl.DataFrame(schema=SERIES), *parts])
 
 
-def _series(run: Run) -> Iterator[tuple[str, str, str, Series]]:
-    whole = Window(0, int(run.plan["end_ns"]))
-    for flow in run.plan["flows"]:
-        yield "goodput", flow["name"], "Mbit/s", goodput_steps(run, flow, whole)
-        yield "tcp_rtt", flow["name"], "ms", tcp_rtt_ms(run, flow["id"])
-    for probe in run.plan["probes"]:
-        yield "ping", probe["name"], "ms", ping_ms(run, probe["id"])
-        for way in ("up", "down"):
-            one_way = one_way_ms(run, probe["id"], way)
+def _series(run: Recording) -> Iterator[tuple[str, str, str, Series]]:
+    for flow in run.flows:
+        yield "goodput", flow.name, "Mbit/s", goodput_steps(run, flow, whole(run))
+        yield "tcp_rtt", flow.name, "ms", tcp_rtt_ms(run, flow)
+    for ping in run.pings:
+        yield "ping", ping.name, "ms", ping_ms(run, ping)
+        for way, one_way in (("up", one_way_ms(run, ping, "up")), ("down", one_way_ms(run, ping, "down"))):
             if np.size(one_way.values):
-                yield f"one_way_{way}", probe["name"], "ms", one_way
-    for stream in run.plan.get("datagrams", []):
-        yield "one_way_up", stream["name"], "ms", delays_ms(run, stream["id"])
-    for client in run.plan.get("fetches", []):
-        yield "fetch", client["name"], "ms", times_ms(run, client["id"])
+                yield f"one_way_{way}", ping.name, "ms", one_way
+    for stream in run.datagrams:
+        yield "one_way_up", stream.name, "ms", delays_ms(run, stream)
+    for client in run.fetches:
+        yield "fetch", client.name, "ms", times_ms(run, client)

@@ -7,57 +7,45 @@ other (RFC 3393). A telephone's MOS is the E-model's (`emodel`) of the mean dela
 at the receiver has to add, and of the share of lost packets; Flent reckons so too.
 """
 
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 import polars as pl
 
+from hourglass.contract import summary
+from hourglass.contract.plan import Datagrams, Fetches
 from hourglass.results.emodel import mos
-from hourglass.results.series import NS_PER_MS, NS_PER_S, Series, Window
+from hourglass.results.recording import Recording
+from hourglass.results.series import NS_PER_MS, Series, Window, by_time, floats
 from hourglass.results.stats import Floats, rounded, statistics
-
-if TYPE_CHECKING:
-    from hourglass.results.run import Run
 
 VOICE = "voip"
 """The stream that is a telephone's."""
 
 
-def rows(table: pl.DataFrame, key: str, number: int) -> pl.DataFrame:
-    """The packets or fetches of one stream, by time."""
-    return table.filter(pl.col(key) == number).sort("t_ns", "seq")
-
-
-def packets(run: "Run", number: int) -> pl.DataFrame:
+def packets(run: Recording, stream: Datagrams) -> pl.DataFrame:
     """The packets of a datagram stream, by time, without those that were still on their way when the run ended: not
     arrived, and sent later before the end than the slowest one took."""
-    found = rows(run.datagrams, "datagram", number)
+    found = run.rows(stream)
     slowest = found["owd_ns"].max()
-    last_ns = int(run.plan["end_ns"]) - (slowest if isinstance(slowest, int) else 0)
+    last_ns = run.end_ns - (slowest if isinstance(slowest, int) else 0)
     return found.filter(pl.col("owd_ns").is_not_null() | pl.col("refused") | (pl.col("t_ns") <= last_ns))
 
 
-def delays_ms(run: "Run", number: int) -> Series:
+def delays_ms(run: Recording, stream: Datagrams) -> Series:
     """One-way delays of a datagram stream by the time of sending, ms; NaN = lost."""
-    return _series(packets(run, number), "owd_ns")
+    return by_time(packets(run, stream), "owd_ns")
 
 
-def times_ms(run: "Run", number: int, column: str = "done_ns") -> Series:
-    """Completion times (or times to the first byte, `first_ns`) of fetches, ms; NaN = not finished."""
-    return _series(rows(run.fetches, "fetch", number), column)
+def times_ms(run: Recording, client: Fetches) -> Series:
+    """Completion times of fetches by the time they began, ms; NaN = not finished."""
+    return by_time(run.rows(client), "done_ns")
 
 
-def _series(found: pl.DataFrame, column: str) -> Series:
-    values = found[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
-    return Series(found["t_ns"].cast(pl.Float64).to_numpy() / NS_PER_S, values / NS_PER_MS)
-
-
-def arrived(run: "Run", stream: dict[str, Any], edges_ns: Floats) -> Floats:
+def arrived(run: Recording, stream: Datagrams, edges_ns: Floats) -> Floats:
     """Payload bytes of a datagram stream that had arrived at each edge."""
-    found = rows(run.datagrams, "datagram", stream["id"]).drop_nulls("owd_ns")
+    found = run.rows(stream).drop_nulls("owd_ns")
     at_ns = np.sort((found["t_ns"] + found["owd_ns"]).to_numpy())
     packets = np.searchsorted(at_ns, edges_ns, side="right").astype(np.float64)
-    return np.asarray(packets * stream["payload_bytes"], dtype=np.float64)
+    return np.asarray(packets * stream.payload_bytes, dtype=np.float64)
 
 
 def jitter_ms(delays: Floats) -> float | None:
@@ -66,29 +54,23 @@ def jitter_ms(delays: Floats) -> float | None:
     return float(np.abs(np.diff(there)).mean()) if there.size > 1 else None
 
 
-def datagrams(run: "Run", window: Window) -> list[dict[str, Any]]:
-    """The figures of each datagram stream in the window."""
-    return [_datagrams(run, stream, window) for stream in run.plan.get("datagrams", [])]
-
-
-def _datagrams(run: "Run", stream: dict[str, Any], window: Window) -> dict[str, Any]:
-    delays = delays_ms(run, stream["id"]).within(window).values
+def datagrams(run: Recording, stream: Datagrams, window: Window) -> summary.Datagrams:
+    """The figures of a datagram stream in the window."""
+    delays = delays_ms(run, stream).within(window).values
     first, last = arrived(run, stream, np.array([window.start_ns, window.end_ns], dtype=np.float64))
-    refused = rows(run.datagrams, "datagram", stream["id"]).filter(window.holds() & pl.col("refused")).height
-    lost = int(np.isnan(delays).sum())
     jitter = jitter_ms(delays)
-    figures = {
-        "id": stream["name"],
-        "goodput_mbps": rounded((last - first) * 8 / 1e6 / window.length_s),
-        "sent": int(delays.size),
-        "lost": lost,
-        "refused": refused,
-        "owd_ms": statistics(delays),
-        "jitter_ms": None if jitter is None else rounded(jitter),
-    }
-    if stream["name"] == VOICE:
-        figures["mos"] = None if jitter is None else rounded(score(delays))
-    return figures
+    figures = summary.Datagrams(
+        id=stream.name,
+        goodput_mbps=rounded((last - first) * 8 / 1e6 / window.length_s),
+        sent=delays.size,
+        lost=int(np.isnan(delays).sum()),
+        refused=run.rows(stream).filter(window.holds() & pl.col("refused")).height,
+        owd_ms=statistics(delays),
+        jitter_ms=None if jitter is None else rounded(jitter),
+    )
+    if stream.name != VOICE:
+        return figures
+    return figures.model_copy(update={"mos": None if jitter is None else rounded(score(delays))})
 
 
 def score(delays: Floats) -> float:
@@ -98,24 +80,16 @@ def score(delays: Floats) -> float:
     return mos(float(np.nanmean(delays)) + 2 * jitter, float(np.isnan(delays).mean()))
 
 
-def fetches(run: "Run", window: Window) -> list[dict[str, Any]]:
-    """The figures of each client of the web in the window, of all sizes and by size (B)."""
-    return [_fetches(run, client, window) for client in run.plan.get("fetches", [])]
-
-
-def _fetches(run: "Run", client: dict[str, Any], window: Window) -> dict[str, Any]:
-    found = rows(run.fetches, "fetch", client["id"]).filter(window.holds())
-    done = found["done_ns"].cast(pl.Float64) / NS_PER_MS
-    sizes = sorted(set(client["sizes"]))
-    return {
-        "id": client["name"],
-        "begun": found.height,
-        "unfinished": int(done.null_count()),
-        "first_byte_ms": statistics(_floats(found["first_ns"].cast(pl.Float64) / NS_PER_MS)),
-        "done_ms": statistics(_floats(done)),
-        "by_bytes": {str(size): statistics(_floats(done.filter(found["bytes"] == size))) for size in sizes},
-    }
-
-
-def _floats(column: pl.Series) -> Floats:
-    return column.fill_null(float("nan")).to_numpy()
+def fetches(run: Recording, client: Fetches, window: Window) -> summary.Fetches:
+    """The figures of a client of the web in the window, of all sizes and by size (B)."""
+    found = run.rows(client).filter(window.holds())
+    done = floats(found["done_ns"]) / NS_PER_MS
+    size_of = found["bytes"].to_numpy()
+    return summary.Fetches(
+        id=client.name,
+        begun=found.height,
+        unfinished=int(np.isnan(done).sum()),
+        first_byte_ms=statistics(floats(found["first_ns"]) / NS_PER_MS),
+        done_ms=statistics(done),
+        by_bytes={str(size): statistics(done[size_of == size]) for size in sorted(set(client.sizes))},
+    )

@@ -6,12 +6,11 @@ the last sample at or before its start to the last at or before its end. The siz
 frame sent by itself is an aggregate of 1.
 """
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 
-from hourglass.results.run import Run
+from hourglass.contract import summary
+from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, Series, Window
 from hourglass.results.stats import rounded
 
@@ -28,68 +27,66 @@ COUNTS = {
 Growth = dict[str, int]
 
 
-def wifi(run: Run, window: Window) -> dict[str, dict[str, dict[str, Any]]]:
-    """{node: {device: figures}} of every radio; empty without radios.
-
-    Figures: those of `COUNTS`; `subframes` with mean, p50, p90 and max; `air_percent`, the share of the window in which
-    this radio sent; `air_share`, {node: share of the air time that went to and from it} of the stations it talked to;
-    `txq` and `held`, mean and max packets in mac80211's queues and MPDUs below them (null without `measure.tcp`);
-    `txq_drops`, those of CoDel and of the queues' limit.
-    """
-    found: dict[str, dict[str, dict[str, Any]]] = {}
-    if run.radios.is_empty():
+def wifi(run: Recording, window: Window) -> dict[str, dict[str, summary.Radio]]:
+    """{node: {device: figures}} of every radio; empty without radios. Waiting packets are unknown without
+    `measure.tcp`; `txq_drops` are those of CoDel and of the queues' limit."""
+    found: dict[str, dict[str, summary.Radio]] = {}
+    if run.radio_counters.is_empty():
         return found
-    for radio in run.plan["radios"]:
-        node, device = radio["node"], radio["device"]
-        grown = _growth(_of(run.radios, node, device), window)
-        figures: dict[str, Any] = {figure: grown.get(counter, 0) for figure, counter in COUNTS.items()}
-        figures["subframes"] = _subframes(grown)
-        figures["air_percent"] = rounded(grown.get("tx_ns", 0) / NS_PER_S / window.length_s * 100)
-        figures["air_share"] = _shares(_of(run.stations, node, device), window)
-        queue = _of(run.queues, node, device).filter(window.holds())
-        figures |= {"txq": _waiting(queue, "txq_packets"), "held": _waiting(queue, "ring_skbs")}
-        figures["txq_drops"] = txq_drops(run, node, device, window)
-        found.setdefault(node, {})[device] = figures
+    for radio in run.radios:
+        found.setdefault(radio.node, {})[radio.device] = _figures(run, radio.node, radio.device, window)
     return found
 
 
-def sizes(run: Run, node: str, device: str, window: Window) -> dict[int, int]:
+def _figures(run: Recording, node: str, device: str, window: Window) -> summary.Radio:
+    grown = _growth(_of(run.radio_counters, node, device), window)
+    queue = _of(run.queues, node, device).filter(window.holds())
+    return summary.Radio(
+        **{figure: grown.get(counter, 0) for figure, counter in COUNTS.items()},
+        subframes=_subframes(grown),
+        air_percent=rounded(grown.get("tx_ns", 0) / NS_PER_S / window.length_s * 100),
+        air_share=_shares(_of(run.station_counters, node, device), window),
+        txq=_waiting(queue, "txq_packets"),
+        held=_waiting(queue, "ring_skbs"),
+        txq_drops=txq_drops(run, node, device, window),
+    )
+
+
+def sizes(run: Recording, node: str, device: str, window: Window) -> dict[int, int]:
     """{MPDUs of a PPDU: PPDUs of that size} of a radio, beacons left out, in order of size."""
-    return _sizes(_growth(_of(run.radios, node, device), window))
+    return _sizes(_growth(_of(run.radio_counters, node, device), window))
 
 
-def txq_drops(run: Run, node: str, device: str, window: Window) -> int:
+def txq_drops(run: Recording, node: str, device: str, window: Window) -> int:
     """Packets that mac80211 dropped from a radio's queues."""
-    rows = _of(run.stations, node, device)
+    rows = _of(run.station_counters, node, device)
     if rows.is_empty():
         return 0
     grown = (_growth(own, window) for _, own in rows.group_by("station", maintain_order=True))
     return sum(one.get(name, 0) for one in grown for name in ("txq.drops", "txq.overlimit"))
 
 
-def given_up(run: Run, node: str, device: str, window: Window) -> int:
+def given_up(run: Recording, node: str, device: str, window: Window) -> int:
     """MPDUs that a radio did not get through in all their tries."""
-    return _growth(_of(run.radios, node, device), window).get("tx_dropped", 0)
+    return _growth(_of(run.radio_counters, node, device), window).get("tx_dropped", 0)
 
 
-def _waiting(queue: pl.DataFrame, column: str) -> dict[str, float | int | None]:
-    if queue.is_empty():
-        return {"mean": None, "max": None}
-    packets = queue[column].cast(pl.Int64).to_numpy()
-    return {"mean": rounded(float(packets.mean())), "max": int(packets.max())}
+def _waiting(queue: pl.DataFrame, column: str) -> summary.Waiting:
+    packets = queue[column].drop_nulls().cast(pl.Int64).to_numpy()
+    if not packets.size:
+        return summary.Waiting(mean=None, max=None)
+    return summary.Waiting(mean=rounded(float(packets.mean())), max=int(packets.max()))
 
 
-def air_share(run: Run, node: str, window: Window) -> Series:
+def air_share(run: Recording, node: str, window: Window) -> Series:
     """The share of its time, in each interval between two samples, in which a node's radios sent."""
-    rows = run.radios.filter((pl.col("node") == node) & (pl.col("name") == "tx_ns") & window.holds())
+    rows = run.radio_counters.filter((pl.col("node") == node) & (pl.col("name") == "tx_ns") & window.holds())
     sums = rows.group_by("t_ns").agg(pl.col("value").sum()).sort("t_ns")
     t_ns, sent_ns = sums["t_ns"].to_numpy(), sums["value"].to_numpy()
     return Series(t_ns[1:] / NS_PER_S, np.diff(sent_ns) / np.diff(t_ns))
 
 
 def _of(table: pl.DataFrame, node: str, device: str) -> pl.DataFrame:
-    if table.is_empty():
-        return table
     return table.filter((pl.col("node") == node) & (pl.col("device") == device))
 
 
@@ -114,10 +111,10 @@ def _sizes(grown: Growth) -> dict[int, int]:
     return {size: count for size, count in sorted(found.items()) if count > 0}
 
 
-def _subframes(grown: Growth) -> dict[str, float | None]:
+def _subframes(grown: Growth) -> summary.Subframes:
     present = _sizes(grown)
     if not present:
-        return dict.fromkeys(("mean", "p50", "p90", "max"))
+        return summary.Subframes(mean=None, p50=None, p90=None, max=None)
     values, counts = np.array(list(present)), np.array(list(present.values()))
     below = np.cumsum(counts)
 
@@ -126,7 +123,7 @@ def _subframes(grown: Growth) -> dict[str, float | None]:
         return int(values[np.searchsorted(below, share * below[-1])])
 
     mean = rounded(float((values * counts).sum() / below[-1]))
-    return {"mean": mean, "p50": percentile(0.5), "p90": percentile(0.9), "max": int(values[-1])}
+    return summary.Subframes(mean=mean, p50=percentile(0.5), p90=percentile(0.9), max=int(values[-1]))
 
 
 def _shares(rows: pl.DataFrame, window: Window) -> dict[str, float | None]:

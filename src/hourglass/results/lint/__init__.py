@@ -9,13 +9,10 @@ A finding is about the experiment, not about the program: the run is valid, but 
 """
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from hourglass.results.lint import hosts, queues, samples
 from hourglass.results.lint.evidence import Evidence, Finding
-
-if TYPE_CHECKING:
-    from hourglass.results.run import Run
+from hourglass.results.recording import Recording
 
 Lint = Callable[[Evidence], Iterator[Finding]]
 
@@ -36,7 +33,7 @@ LINTS: tuple[Lint, ...] = (
 )
 
 
-def lint(run: "Run") -> list[Finding]:
+def lint(run: Recording) -> list[Finding]:
     """What all lints find in a run, in the order of `LINTS`."""
     evidence = Evidence(run)
     return [finding for each in LINTS for finding in each(evidence)]

@@ -4,18 +4,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from hourglass.errors import HourglassError
-from hourglass.results.series import Window, is_upload, loaded_window, ping_ms
+from hourglass.results.recording import Recording
+from hourglass.results.series import Window, loaded_window, ping_ms
 from hourglass.scenario.tc_words import rate_bps, word_after
-
-if TYPE_CHECKING:
-    from hourglass.results.run import Run
-    from hourglass.scenario import Scenario
 
 FRAME_BYTES = 1514
 """A full Ethernet frame as a qdisc counts it."""
@@ -74,18 +69,9 @@ class Way:
 class Evidence:
     """A run as lints see it. What a run lacks is empty."""
 
-    def __init__(self, run: "Run") -> None:
+    def __init__(self, run: Recording) -> None:
         self.run = run
-
-    @cached_property
-    def scenario(self) -> "Scenario | None":
-        """The run's scenario; None when this version cannot read it."""
-        from hourglass.scenario.load import load
-
-        try:
-            return load(self.run.scenario)
-        except HourglassError:
-            return None
+        self.scenario = run.scenario
 
     @cached_property
     def window(self) -> Window:
@@ -95,8 +81,8 @@ class Evidence:
     def ways(self) -> list[Way]:
         """Every pair of sender and receiver of the plan's flows."""
         pairs: dict[tuple[str, str], int] = {}
-        for flow in self.run.plan["flows"]:
-            ends = (flow["client"], flow["server"]) if is_upload(flow) else (flow["server"], flow["client"])
+        for flow in self.run.flows:
+            ends = (flow.client, flow.server) if flow.upload else (flow.server, flow.client)
             pairs[ends] = pairs.get(ends, 0) + 1
         found = [(*ends, self.path(*ends), flows) for ends, flows in pairs.items()]
         return [Way(*way) for way in found if way[2]]
@@ -141,7 +127,7 @@ class Evidence:
     @cached_property
     def base_rtt_ns(self) -> int | None:
         """The shortest answered ping of the whole run; without pings, nothing is known."""
-        times = [ping_ms(self.run, probe["id"]).values for probe in self.run.plan["probes"]]
+        times = [ping_ms(self.run, ping).values for ping in self.run.pings]
         values = np.concatenate([*times, np.empty(0)])
         values = values[~np.isnan(values)]
         return round(float(values.min()) * 1e6) if values.size else None
@@ -160,9 +146,6 @@ class Evidence:
         count = pl.col("drops").cast(pl.Int64)
         grown = rows.sort("t_ns").group_by("handle", "kind").agg(count.last() - count.first())
         return max(grown["drops"].to_list(), default=None)
-
-    def table(self, name: str) -> pl.DataFrame:
-        return self.run.tables.get(name, pl.DataFrame())
 
 
 def size_text(count: float) -> str:

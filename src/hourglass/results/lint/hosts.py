@@ -89,21 +89,18 @@ def rwnd_limited(evidence: Evidence) -> Iterator[Finding]:
 
 def _limited(evidence: Evidence, column: str, name: str, what: str, remedy: str) -> Iterator[Finding]:
     """One finding for all flows whose `column` grew by at least `LIMITED_SHARE` of their busy time in the window."""
-    table = evidence.run.tcp
-    if table.is_empty() or not {column, "busy_time"} <= set(table.columns):
-        return
-    rows = table.select("t_ns", "flow", "sender", column, "busy_time").drop_nulls([column, "busy_time"])
+    columns = ["t_ns", "stream", "sender", column, "busy_time"]
+    rows = evidence.run.tcp.select(columns).drop_nulls([column, "busy_time"])
     rows = rows.filter(pl.col("sender") & evidence.window.holds()).sort("t_ns")
-    grown = rows.group_by("flow").agg(
+    grown = rows.group_by("stream").agg(
         *(
             pl.col(each).last().cast(pl.Float64) - pl.col(each).first().cast(pl.Float64)
             for each in (column, "busy_time")
         )
     )
-    names = {flow["id"]: flow["name"] for flow in evidence.run.plan["flows"]}
     shares = {
-        names[flow]: limited / busy
-        for flow, limited, busy in grown.sort("flow").iter_rows()
+        flow: limited / busy
+        for flow, limited, busy in grown.sort("stream").iter_rows()
         if busy > 0 and limited / busy >= LIMITED_SHARE
     }
     if shares:

@@ -87,11 +87,8 @@ def netem_own_egress(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _median_in_window(evidence: Evidence, hop: Hop, column: str) -> float | None:
-    table = evidence.table("queue")
-    if table.is_empty() or column not in table.columns:
-        return None
     place = (pl.col("node") == hop.node) & (pl.col("device") == hop.device) & evidence.window.holds()
-    value = table.filter(place)[column].drop_nulls().median()
+    value = evidence.run.queues.filter(place)[column].drop_nulls().median()
     return float(value) if isinstance(value, int | float) else None
 
 

@@ -19,12 +19,12 @@ HEADERS = {"icmp": 14 + 20 + 8, "udp": 14 + 20 + 8}
 
 def idle_samples(evidence: Evidence) -> Iterator[Finding]:
     """Part of the loaded window in which no flow was there: late starts, early ends."""
-    flows = evidence.run.plan["flows"]
+    flows = evidence.run.flows
     if not flows:
         return
     window = evidence.window
     ends = _ends(evidence)
-    spans = [(flow["start_ns"], min(flow["stop_ns"], ends.get(flow["id"], flow["stop_ns"]))) for flow in flows]
+    spans = [(flow.start_ns, min(flow.stop_ns, ends.get(flow.name, flow.stop_ns))) for flow in flows]
     idle, reached = 0, window.start_ns
     for start, stop in sorted(spans):
         idle += max(0, min(start, window.end_ns) - reached)
@@ -40,22 +40,19 @@ def idle_samples(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def _ends(evidence: Evidence) -> dict[int, int]:
+def _ends(evidence: Evidence) -> dict[str, int]:
     """When each flow failed, ns; stops are as planned."""
-    table = evidence.run.flows
-    if table.is_empty():
-        return {}
-    failed = table.filter(pl.col("event") == "failed")
-    return {int(flow): int(t_ns) for flow, t_ns in failed.select("flow", "t_ns").iter_rows()}
+    failed = evidence.run.flow_events.filter(pl.col("event") == "failed")
+    return {flow: int(t_ns) for flow, t_ns in failed.select("stream", "t_ns").iter_rows()}
 
 
 def few_samples(evidence: Evidence) -> Iterator[Finding]:
     """A 99th percentile of fewer than 100 samples is one of the two largest."""
     few = {}
-    for probe in evidence.run.plan["probes"]:
-        answered = int((~np.isnan(ping_ms(evidence.run, probe["id"]).within(evidence.window).values)).sum())
+    for ping in evidence.run.pings:
+        answered = int((~np.isnan(ping_ms(evidence.run, ping).within(evidence.window).values)).sum())
         if 0 < answered < P99_SAMPLES:
-            few[probe["name"]] = answered
+            few[ping.name] = answered
     if few:
         listed = ", ".join(f"{name} {count}" for name, count in few.items())
         yield Finding(
@@ -68,10 +65,10 @@ def few_samples(evidence: Evidence) -> Iterator[Finding]:
 def probe_load(evidence: Evidence) -> Iterator[Finding]:
     """Probes that take more than a hundredth of the bottleneck are part of the load."""
     rates: dict[tuple[str, str], float] = {}
-    for probe in evidence.run.plan["probes"]:
-        bits = (probe["payload_bytes"] + HEADERS.get(probe["kind"], 42)) * 8
-        ends = (probe["client"], probe["server"])
-        rates[ends] = rates.get(ends, 0) + bits * NS_PER_S / max(probe["interval_ns"], 1)
+    for ping in evidence.run.pings:
+        bits = (ping.payload_bytes + HEADERS[ping.protocol]) * 8
+        ends = (ping.client, ping.server)
+        rates[ends] = rates.get(ends, 0) + bits * NS_PER_S / ping.interval_ns
     for (client, server), rate in rates.items():
         hops = evidence.path(client, server) + evidence.path(server, client)
         slowest = min((hop.rate_bps for hop in hops), default=None)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`run.json`: how a run was made and what came of it. The runner writes it, `results/` reads it."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SCHEMA: Literal[1] = 1
+
+
+class Part(BaseModel):
+    """A part of run.json."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class Kernel(Part):
+    """The kernel that ran it: its name here, its release, the key of its build ("": not ours)."""
+
+    name: str
+    release: str
+    key: str
+
+
+class RunInfo(Part):
+    """A complete run."""
+
+    schema_: Literal[1] = Field(alias="schema")
+    status: Literal["complete"]
+    engine: str
+    kernel: Kernel
+    seed: int | None
+    virtual_s: float
+    wall_s: float
+    digest: str
+    """SHA-256 of the records."""
+    results: str
+    """The code that made `summary.json`; "" when there is none."""
+    warnings: list[str]
+
+
+class FailedRun(Part):
+    """A run that failed, and why."""
+
+    schema_: Literal[1] = Field(alias="schema")
+    status: Literal["failed"]
+    error: str
+    engine: str | None = None
+    kernel: Kernel | None = None
+    seed: int | None = None
+
+
+RunFile = Annotated[RunInfo | FailedRun, Field(discriminator="status")]
+"""What run.json holds."""

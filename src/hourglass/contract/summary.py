@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of a run: what `hourglass run --json` prints and `summary.json` holds. `results/summarize.py` makes them.
+
+Statistics cover the loaded window: the `length` seconds under load, or the whole run when nothing loads it. Drops and
+the qdiscs' own counters cover the whole run. Goodput is payload bytes received per second. A value that is not known
+is null; floats have six significant digits. The published JSON Schema is made of these models.
+"""
+
+import json
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SCHEMA: Final = 1
+"""Counts changes of a key's meaning. Keys may be added at any time."""
+
+
+class Figures(BaseModel):
+    """A part of the summary."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class Statistics(Figures):
+    """What samples are like; without samples n is 0 and the rest null. Percentiles are linear, as numpy's."""
+
+    n: int
+    min: float | None
+    p10: float | None
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    max: float | None
+    mean: float | None
+
+
+class Lost(Figures):
+    """What got no answer."""
+
+    lost: int
+
+
+class Pings(Statistics, Lost):
+    """Round trips of one ping stream, ms. A packet counts in the window in which it was sent."""
+
+
+class Totals(Figures):
+    """All flows together: goodput each way, and Jain's index (1: all equal)."""
+
+    upload_mbps: float
+    download_mbps: float
+    fairness: float | None
+
+
+class Flow(Figures):
+    """One TCP connection. Samples are the sender's smoothed RTT; `hystart_exit_s` counts from the flow's start."""
+
+    id: str
+    cc: str
+    goodput_mbps: float
+    retransmits: int | None
+    tcp_rtt_ms: Statistics
+    hystart_exit_s: float | None
+
+
+class Datagrams(Figures):
+    """One-way packets. `refused`: the sender's socket had no room; they are among the lost. Of VoIP, `mos`."""
+
+    id: str
+    goodput_mbps: float
+    sent: int
+    lost: int
+    refused: int
+    owd_ms: Statistics
+    jitter_ms: float | None
+    mos: float | None = Field(default=None, description="Mean opinion score by the E-model; only of VoIP.")
+
+
+class Fetches(Figures):
+    """Requests of one client and the times of their answers, all of them and by size in bytes."""
+
+    id: str
+    begun: int
+    unfinished: int
+    first_byte_ms: Statistics
+    done_ms: Statistics
+    by_bytes: dict[str, Statistics]
+
+
+class Subframes(Figures):
+    """MPDUs of a PPDU; beacons are left out."""
+
+    mean: float | None
+    p50: int | None
+    p90: int | None
+    max: int | None
+
+
+class Waiting(Figures):
+    """Packets in a queue at the sampling instants."""
+
+    mean: float | None
+    max: int | None
+
+
+class Radio(Figures):
+    """What a radio sent: `retries` are MPDUs sent once more, `dropped` MPDUs given up, `collisions` PPDUs.
+
+    `air_percent`: the share of the window in which it sent. `air_share`: of the air time to and from the radios that it
+    talked to, by node. `txq`, `held`: packets in mac80211's queues, and MPDUs below them."""
+
+    ppdus: int
+    mpdus: int
+    retries: int
+    dropped: int
+    collisions: int
+    subframes: Subframes
+    air_percent: float
+    air_share: dict[str, float | None]
+    txq: Waiting
+    held: Waiting
+    txq_drops: int
+
+
+class Drops(Figures):
+    """Packets dropped at a device during the run: in its qdiscs and mac80211's queues, in the NIC, on the cable."""
+
+    qdisc: int
+    nic: int
+    cable: int
+
+
+class Layer(Figures):
+    """Time of `n` packets in one layer of one node, ms. `n`, `mean` and `share` (of the whole way) are of all packets;
+    percentiles are of those that were kept one by one."""
+
+    n: int
+    p50: float | None
+    p99: float | None
+    mean: float
+    share: float
+
+
+class Warning(Figures):
+    """Something to beware of: a trap that the run fell into (its lint's name), or a line of the console."""
+
+    id: str
+    text: str
+    remedy: str
+
+
+Anatomy = dict[str, dict[str, Layer]]
+"""{node: {layer: figures}}, in the order of the path; layers that took no time are left out."""
+
+
+class Summary(Figures):
+    """The figures of one run."""
+
+    schema_: Literal[1] = Field(alias="schema")
+    scenario: str
+    engine: str
+    kernel: str
+    seed: int | None
+    virtual_s: float
+    wall_s: float
+    digest: str
+    totals: Totals
+    flows: list[Flow]
+    tcp_rtt_ms: Statistics
+    ping_ms: dict[str, Pings]
+    datagrams: list[Datagrams]
+    fetches: list[Fetches]
+    wifi: dict[str, dict[str, Radio]] = Field(description="By node and device.")
+    drops: dict[str, dict[str, Drops]] = Field(description="By node and device.")
+    drops_by_reason: dict[str, dict[str, dict[str, dict[str, int]]]] = Field(
+        description='Packets by node, device ("-": none), place and the kernel\'s own reason.'
+    )
+    qdiscs: dict[str, dict[str, dict[str, dict[str, int]]]] = Field(
+        default_factory=dict,
+        description="The qdiscs' own counters at the end, in tc's words, by node, device and qdisc (\"fq_codel 11:\").",
+    )
+    layers_ms: Anatomy = Field(description="Where the flows' data spend their time, by node and layer.")
+    ping_layers_ms: dict[str, Anatomy] = Field(description="The same of each ping's round trips.")
+    warnings: list[Warning]
+
+    def to_json(self) -> str:
+        """The JSON object, indented, without a line's end."""
+        return json.dumps(self.data(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def data(self) -> dict[str, Any]:
+        """The JSON object as plain data."""
+        return self.model_dump(by_alias=True, exclude_unset=True)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What follows from a socket's samples: BBR's phase by name, the end of CUBIC's HyStart.
+
+BBR's phase (net/ipv4/tcp_bbr.c, Linux 5.10 to 6.12) is not reported, but its two gains tell it. They are in units of
+1/256; `bbr_high_gain` is 256 · 2885 / 1000 + 1, `bbr_drain_gain` 256 · 1000 / 2885, `bbr_cwnd_gain` 256 · 2:
+
+| phase | pacing gain | cwnd gain |
+|---|---|---|
+| STARTUP | 739 | 739 |
+| DRAIN | 88 | 739 |
+| PROBE_BW | 320, 192 or 256 in turn | 512 |
+| PROBE_RTT | 256 | 256 |
+"""
+
+import polars as pl
+
+from hourglass.contract.plan import Flow
+
+UNIT = 256
+HIGH_GAIN = UNIT * 2885 // 1000 + 1
+DRAIN_GAIN = UNIT * 1000 // 2885
+CWND_GAIN = UNIT * 2
+PHASES = ("STARTUP", "DRAIN", "PROBE_BW", "PROBE_RTT")
+
+INFINITE_SSTHRESH = 0x7FFFFFFF
+"""`TCP_INFINITE_SSTHRESH`: slow start has not ended yet."""
+OPEN = 0
+"""`TCP_CA_Open`: no loss, no ECN mark, no local congestion is being reacted to."""
+
+
+def with_phase(tcp: pl.DataFrame) -> pl.DataFrame:
+    """The samples with a column `bbr_phase`, one of `PHASES`, null of other congestion controls."""
+    pacing, cwnd = pl.col("bbr_pacing_gain"), pl.col("bbr_cwnd_gain")
+    phase = (
+        pl.when((pacing == HIGH_GAIN) & (cwnd == HIGH_GAIN)).then(pl.lit("STARTUP"))
+        .when((pacing == DRAIN_GAIN) & (cwnd == HIGH_GAIN)).then(pl.lit("DRAIN"))
+        .when(cwnd == CWND_GAIN).then(pl.lit("PROBE_BW"))
+        .when((pacing == UNIT) & (cwnd == UNIT)).then(pl.lit("PROBE_RTT"))
+    )  # fmt: skip
+    return tcp.with_columns(phase.cast(pl.Enum(PHASES)).alias("bbr_phase"))
+
+
+def hystart_exit_ns(tcp: pl.DataFrame, flow: Flow) -> int | None:
+    """When HyStart ended the slow start of a flow: its first sample with a finite ssthresh, if until then nothing was
+    retransmitted and nothing else makes the kernel slow down (`ca_state` open). None if it did not, or the flow is not
+    CUBIC's."""
+    if flow.cc != "cubic":
+        return None
+    ended = (
+        tcp.filter((pl.col("stream") == flow.name) & pl.col("sender") & (pl.col("snd_ssthresh") < INFINITE_SSTHRESH))
+        .sort("t_ns")
+        .select("t_ns", "total_retrans", "ca_state")
+        .head(1)
+    )
+    if ended.is_empty() or ended["total_retrans"][0] or ended["ca_state"][0] != OPEN:
+        return None
+    return int(ended["t_ns"][0])

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Recording`: what was measured, as an object. Everything is read when it is first asked for.
+
+Where it is read from is its `Source`: a run directory (`opening.py`) or a Flent file (`flent/read.py`).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import polars as pl
+
+from hourglass.contract import plan
+from hourglass.contract.plan import Datagrams, Fetches, Flow, Ping, Radio, Stream
+from hourglass.contract.run import RunInfo
+from hourglass.contract.summary import Summary
+from hourglass.results import frames, phases
+from hourglass.results.files import RECORDS_FILE
+from hourglass.results.flat import Key
+from hourglass.results.records import Tables
+from hourglass.results.sockets import Sockets
+
+if TYPE_CHECKING:
+    from hourglass.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class TestInfo:
+    """The test that was run. `hosts` are the servers, `parameters` what else was set of it, in the test's own words."""
+
+    __test__ = False
+
+    name: str
+    client: str
+    server: str
+    hosts: tuple[str, ...]
+    length_s: float
+    delay_s: float
+    step_s: float
+    parameters: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What was asked. `settings`: every value of the scenario by its path (of a list of tables, the place in it)."""
+
+    name: str
+    description: str
+    test: TestInfo
+    settings: dict[Key, Any]
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What was sent, over what: the part of a plan that tells it. Times in ns of test time."""
+
+    end_ns: int
+    nodes: tuple[str, ...]
+    streams: tuple[Stream, ...]
+    paths: tuple[plan.Path, ...]
+    radios: tuple[Radio, ...]
+
+
+class Source(Protocol):
+    """Where a recording is read from. Each part is asked for once, and `HourglassError` says why it cannot be had."""
+
+    path: Path
+
+    def info(self) -> RunInfo: ...
+
+    def experiment(self) -> Experiment: ...
+
+    def traffic(self) -> Traffic: ...
+
+    def scenario(self) -> "Scenario | None": ...
+
+    def tables(self) -> Tables: ...
+
+    def summary(self, recording: "Recording") -> Summary: ...
+
+
+class Recording:
+    """One finished run, ours or measured elsewhere.
+
+    The record tables (columns and units: docs/records.md) are `tcp`, `ping_rows`, `datagram_rows`, `fetch_rows`,
+    `flow_events`, `devices`, `qdisc`, `qdisc_stats`, `ethtool`, `facts`, `radio_counters`, `station_counters`, and from
+    the packet probe `packets`, `layer_totals` (the table `layer`), `queues`, `drops`, `balance`. The column `stream`
+    has the stream's name. A table that was not written is empty, a column null. `layers` is `packets` in long form.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def __repr__(self) -> str:
+        return f"Recording({str(self.path)!r})"
+
+    @property
+    def path(self) -> Path:
+        """The run directory or file."""
+        return self._source.path
+
+    def moved(self, place: Path) -> None:
+        """Says that the directory has been renamed: what has been read of it is not read again."""
+        self._source.path = place
+        if "tables" in vars(self):
+            self.tables.path = place / RECORDS_FILE
+
+    @cached_property
+    def info(self) -> RunInfo:
+        """Engine, kernel, seed, virtual and wall seconds, digest, warnings."""
+        return self._source.info()
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        return self._source.experiment()
+
+    @property
+    def name(self) -> str:
+        """The scenario's."""
+        return self.experiment.name
+
+    @property
+    def description(self) -> str:
+        return self.experiment.description
+
+    @property
+    def test(self) -> TestInfo:
+        return self.experiment.test
+
+    @cached_property
+    def scenario(self) -> "Scenario | None":
+        """The resolved scenario; None of what was measured elsewhere, or when this version cannot read it."""
+        return self._source.scenario()
+
+    @cached_property
+    def _traffic(self) -> Traffic:
+        return self._source.traffic()
+
+    @property
+    def end_ns(self) -> int:
+        """When the test ended."""
+        return self._traffic.end_ns
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return self._traffic.nodes
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        return self._traffic.streams
+
+    @property
+    def paths(self) -> tuple[plan.Path, ...]:
+        """The ways of the streams, hop by hop; of what was measured elsewhere they are not known."""
+        return self._traffic.paths
+
+    @property
+    def radios(self) -> tuple[Radio, ...]:
+        return self._traffic.radios
+
+    @cached_property
+    def flows(self) -> tuple[Flow, ...]:
+        return tuple(one for one in self.streams if isinstance(one, Flow))
+
+    @cached_property
+    def pings(self) -> tuple[Ping, ...]:
+        return tuple(one for one in self.streams if isinstance(one, Ping))
+
+    @cached_property
+    def datagrams(self) -> tuple[Datagrams, ...]:
+        return tuple(one for one in self.streams if isinstance(one, Datagrams))
+
+    @cached_property
+    def fetches(self) -> tuple[Fetches, ...]:
+        return tuple(one for one in self.streams if isinstance(one, Fetches))
+
+    @cached_property
+    def path_order(self) -> list[str]:
+        """The nodes from client to server, then those beside the path."""
+        return frames.path_order(self.nodes, self.streams, self.paths)
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The figures: what `--json` prints."""
+        return self._source.summary(self)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """All record tables by name, as they were written."""
+        return self._source.tables()
+
+    @cached_property
+    def sockets(self) -> Sockets:
+        """The samples of the sockets as arrays, cut by stream."""
+        return Sockets(self.tables)
+
+    @cached_property
+    def tcp(self) -> pl.DataFrame:
+        """Sockets at sampling instants; `bbr_phase` is derived from BBR's gains."""
+        return phases.with_phase(self._table("tcp"))
+
+    @cached_property
+    def ping_rows(self) -> pl.DataFrame:
+        """Packets of pings: `t_ns` (sent), `seq`, `rtt_ns` (null: lost), `owd_up_ns`, `owd_down_ns`."""
+        return self._table("ping")
+
+    @cached_property
+    def datagram_rows(self) -> pl.DataFrame:
+        """One-way packets: `t_ns` (sent), `seq`, `owd_ns` (null: lost), `refused` (by the sender's socket)."""
+        return self._table("datagram")
+
+    @cached_property
+    def fetch_rows(self) -> pl.DataFrame:
+        """Fetches: `t_ns`, `seq`, `bytes`, and since `t_ns`: `first_ns` (byte), `done_ns` (null: not finished)."""
+        return self._table("fetch")
+
+    @cached_property
+    def _rows(self) -> dict[str, pl.DataFrame]:
+        tables = (self.ping_rows, self.datagram_rows, self.fetch_rows)
+        parts = [part for table in tables for part in table.sort("t_ns", "seq").partition_by("stream")]
+        return {part["stream"][0]: part for part in parts}
+
+    def rows(self, stream: Ping | Datagrams | Fetches) -> pl.DataFrame:
+        """The packets or fetches of one stream, by time."""
+        table = {"ping": self.ping_rows, "datagrams": self.datagram_rows, "fetches": self.fetch_rows}[stream.kind]
+        return self._rows.get(stream.name, table.clear())
+
+    @cached_property
+    def flow_events(self) -> pl.DataFrame:
+        """When flows began and ended: `event` is connected, stopped or failed."""
+        return self._table("flow")
+
+    @cached_property
+    def packets(self) -> pl.DataFrame:
+        """A row per packet and node that it passed, a column of ns per layer."""
+        return frames.coded(self._table("packet"), self.nodes)
+
+    @cached_property
+    def layers(self) -> pl.DataFrame:
+        """`packets` in long form: `t_ns, end_ns, stream, way, packet, data, visit, node, layer, ns`; no zeros."""
+        return frames.long(self.packets)
+
+    @cached_property
+    def layer_totals(self) -> pl.DataFrame:
+        """Sums over all packets of a stream so far, per node, over time."""
+        return frames.coded(self._table("layer"), self.nodes)
+
+    @cached_property
+    def queues(self) -> pl.DataFrame:
+        return self._table("queue")
+
+    @cached_property
+    def drops(self) -> pl.DataFrame:
+        return self._table("drop")
+
+    @cached_property
+    def balance(self) -> pl.DataFrame:
+        return self._table("balance")
+
+    @cached_property
+    def devices(self) -> pl.DataFrame:
+        return self._table("device")
+
+    @cached_property
+    def ethtool(self) -> pl.DataFrame:
+        return self._table("ethtool")
+
+    @cached_property
+    def qdisc(self) -> pl.DataFrame:
+        return self._table("qdisc")
+
+    @cached_property
+    def qdisc_stats(self) -> pl.DataFrame:
+        """The qdiscs' own counters over time, in tc's words."""
+        return self._table("qdisc_stat")
+
+    @cached_property
+    def radio_counters(self) -> pl.DataFrame:
+        """The radios' own counters at sampling instants, in long form: `t_ns, node, device, name, value`."""
+        return self._table("radio")
+
+    @cached_property
+    def station_counters(self) -> pl.DataFrame:
+        """The same of each radio they talk to; `station` is its node."""
+        return self._table("station")
+
+    @cached_property
+    def facts(self) -> pl.DataFrame:
+        """What the machine told of itself: `node` (null: of all), `key`, `value`."""
+        return self._table("fact")
+
+    def _table(self, name: str) -> pl.DataFrame:
+        return frames.named(frames.complete(self.tables.get(name), name), self.streams)

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`summarize`: the figures of a recording (`contract/summary.py` says what they mean). A pure function."""
+
+import hashlib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+import hourglass.contract.summary
+from hourglass.contract import plan
+from hourglass.contract.summary import SCHEMA, Drops, Flow, Pings, Summary, Totals, Warning
+from hourglass.results import traffic
+from hourglass.results.anatomy import drops_by_reason, layers_ms, ping_layers_ms
+from hourglass.results.lint import lint
+from hourglass.results.phases import hystart_exit_ns
+from hourglass.results.recording import Recording
+from hourglass.results.series import NS_PER_S, Window, goodput_mbps, loaded_window, ping_ms, retransmits, tcp_rtt_ms
+from hourglass.results.stats import fairness, rounded, statistics
+from hourglass.results.wifi import given_up, txq_drops, wifi
+
+INGRESS_KINDS = ("ingress", "clsact")
+
+
+@cache
+def code() -> str:
+    """Names the code that makes summaries: 16 hex digits of this package's sources and of the contract's."""
+    total = hashlib.sha256()
+    for path in (*sorted(Path(__file__).parent.rglob("*.py")), Path(hourglass.contract.summary.__file__)):
+        total.update(path.read_bytes())
+    return total.hexdigest()[:16]
+
+
+def summarize(run: Recording) -> Summary:
+    """The figures of one run."""
+    window = loaded_window(run)
+    goodputs = [goodput_mbps(run, flow, window) for flow in run.flows]
+    return Summary(
+        schema=SCHEMA,
+        scenario=run.name,
+        engine=run.info.engine,
+        kernel=run.info.kernel.release,
+        seed=run.info.seed,
+        virtual_s=rounded(run.info.virtual_s),
+        wall_s=rounded(run.info.wall_s),
+        digest=run.info.digest,
+        totals=_totals(run, goodputs),
+        flows=[_flow(run, flow, goodput, window) for flow, goodput in zip(run.flows, goodputs, strict=True)],
+        tcp_rtt_ms=statistics(tcp_rtt_ms(run).within(window).values),
+        ping_ms={ping.name: _ping(run, ping, window) for ping in run.pings},
+        datagrams=[traffic.datagrams(run, stream, window) for stream in run.datagrams],
+        fetches=[traffic.fetches(run, client, window) for client in run.fetches],
+        wifi=wifi(run, window),
+        drops=drops(run),
+        drops_by_reason=drops_by_reason(run),
+        qdiscs=qdiscs(run),
+        layers_ms=layers_ms(run, window),
+        ping_layers_ms=ping_layers_ms(run, window),
+        warnings=warnings(run),
+    )
+
+
+def warnings(run: Recording) -> list[Warning]:
+    """What the console warned of (id `console`), then what the lints found."""
+    said = [Warning(id="console", text=text, remedy="") for text in run.info.warnings]
+    return said + [Warning(id=one.id, text=one.text, remedy=one.remedy) for one in lint(run)]
+
+
+def _totals(run: Recording, goodputs: list[float]) -> Totals:
+    def total(upload: bool) -> float:
+        return rounded(sum(rate for flow, rate in zip(run.flows, goodputs, strict=True) if flow.upload == upload))
+
+    return Totals(upload_mbps=total(True), download_mbps=total(False), fairness=fairness(goodputs))
+
+
+def _flow(run: Recording, flow: plan.Flow, goodput: float, window: Window) -> Flow:
+    ended_ns = hystart_exit_ns(run.tcp, flow)
+    return Flow(
+        id=flow.name,
+        cc=flow.cc,
+        goodput_mbps=rounded(goodput),
+        retransmits=retransmits(run, flow, window),
+        tcp_rtt_ms=statistics(tcp_rtt_ms(run, flow).within(window).values),
+        hystart_exit_s=None if ended_ns is None else rounded((ended_ns - flow.start_ns) / NS_PER_S),
+    )
+
+
+def _ping(run: Recording, ping: plan.Ping, window: Window) -> Pings:
+    sent = ping_ms(run, ping).within(window).values
+    return Pings(lost=int(np.isnan(sent).sum()), **statistics(sent).model_dump())
+
+
+NIC_DROPS = ("rx_missed", "rx_corrupted")
+CABLE_DROPS = ("tx_lost",)
+"""Counters of the wire driver (`ethtool -S`) that the kernel's own `rx_dropped` and `tx_dropped` do not hold."""
+
+
+def drops(run: Recording) -> dict[str, dict[str, Drops]]:
+    """{node: {device: dropped during the run}}.
+
+    `qdisc` counts at the roots (egress and ingress): the kernel passes a child's drops up to its parents, so adding the
+    children would count a packet twice. `nic`: `rx_dropped`, `tx_dropped`, frames beyond the ring and frames with a
+    wrong FCS. `cable`: lost on the way away from the device. Of a radio `qdisc` has mac80211's queues too, and `cable`
+    the MPDUs that were given up after all their tries.
+    """
+    counts: dict[str, dict[str, dict[str, int]]] = {}
+    for node, device, place, count in _dropped(run):
+        counts.setdefault(node, {}).setdefault(device, {"qdisc": 0, "nic": 0, "cable": 0})[place] += count
+    return {node: {device: Drops(**found) for device, found in devices.items()} for node, devices in counts.items()}
+
+
+def _dropped(run: Recording) -> Iterator[tuple[str, str, str, int]]:
+    """(node, device, place, count), a place as often as something counts there."""
+    nic = run.devices.with_columns(lost=pl.col("rx_dropped") + pl.col("tx_dropped"))
+    for node, device, count in _growth(nic, "lost", []):
+        yield node, device, "nic", count
+    top = (pl.col("parent") == "root") & ~pl.col("kind").str.ends_with(" class")  # a class's drops are its qdisc's
+    roots = run.qdisc.filter(top | pl.col("kind").is_in(INGRESS_KINDS))
+    for node, device, count in _growth(roots, "drops", ["kind", "handle"]):
+        yield node, device, "qdisc", count
+    for node, device, name, value in run.ethtool.select("node", "device", "name", "value").iter_rows():
+        if name in NIC_DROPS or name in CABLE_DROPS:
+            yield node, device, "nic" if name in NIC_DROPS else "cable", value
+    if not run.radio_counters.is_empty():
+        t_ns = run.radio_counters["t_ns"].to_numpy()
+        sampled = Window(int(t_ns.min()), int(t_ns.max()))
+        for radio in run.radios:
+            yield radio.node, radio.device, "qdisc", txq_drops(run, radio.node, radio.device, sampled)
+            yield radio.node, radio.device, "cable", given_up(run, radio.node, radio.device, sampled)
+
+
+def _growth(table: pl.DataFrame, counter: str, further: list[str]) -> list[tuple[str, str, int]]:
+    """(node, device, last - first of a counter) of every device, in name order; summed over the `further` keys."""
+    keys = ["node", "device", *further]
+    grown = (
+        table.sort("t_ns", maintain_order=True)
+        .group_by(keys)
+        .agg(pl.col(counter).last().cast(pl.Int64) - pl.col(counter).first().cast(pl.Int64))
+    )
+    total = grown.group_by("node", "device").agg(pl.col(counter).sum()).sort("node", "device")
+    return [(node, device, int(count)) for node, device, count in total.iter_rows()]
+
+
+def qdiscs(run: Recording) -> dict[str, dict[str, dict[str, dict[str, int]]]]:
+    """{node: {device: {"fq_codel 11:": {name: value}}}}: the qdiscs' own counters at the end, in tc's order."""
+    keys = ["node", "device", "kind", "handle", "name"]
+    last = run.qdisc_stats.group_by(keys, maintain_order=True).agg(pl.col("value").sort_by("t_ns").last())
+    found: dict[str, dict[str, dict[str, dict[str, int]]]] = {}
+    for node, device, kind, handle, name, value in last.iter_rows():
+        found.setdefault(node, {}).setdefault(device, {}).setdefault(f"{kind} {handle}", {})[name] = value
+    return found
