@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The errors a user can cause or meet; the command line maps each to one clear line and an exit status."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 
 
@@ -38,3 +40,12 @@ class GuestError(HourglassError):
             lines.append(f"console log: {log}")
         lines += [f"  | {line}" for line in self.tail]
         super().__init__("\n".join(lines))
+
+
+def closest(word: object, names: Iterable[str]) -> str:
+    """'Did you mean "cubic"? ' if a name is near the word, else nothing. Case does not count."""
+    if not isinstance(word, str) or len(word) > 64:
+        return ""
+    by_lower = {name.lower(): name for name in names}
+    near = get_close_matches(word.lower(), by_lower, n=1)
+    return f'Did you mean "{by_lower[near[0]]}"? ' if near else ""

@@ -42,7 +42,7 @@ TABLE = [
     ('testbed.link.1.ends=["client:eth0","server:y"]', "testbed.link.1.ends", "has a cable already"),
     ("testbed.link.0.tx_ring=10", "testbed.link.0.tx_ring = 10", "from 36 to 4096"),
     ("testbed.link.0.tso=1", "testbed.link.0.tso = 1", "true or false"),
-    ("testbed.link.0.reorder_delay=1ms", "testbed.link.0 = ", "goes with reorder"),
+    ("testbed.link.0.reorder_delay=2ms", "testbed.link.0 = ", "goes with reorder"),
     ("testbed.link.0.outage=[[2,1]]", "testbed.link.0.outage = [[2, 1]]", "its end after its start"),
     ('testbed.link.0.trace=[[1,"1mbit"],[1,0]]', "testbed.link.0.trace.there.rate", "whose times grow"),
     ("testbed.link.0.trace=nofile", "testbed.link.0.trace = 'nofile'", "no such file"),

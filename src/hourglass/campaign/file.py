@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from hourglass.campaign.expand import Assignment, Values, expand, values
-from hourglass.errors import InputError
+from hourglass.errors import InputError, closest
 from hourglass.scenario.blame import refusal
-from hourglass.scenario.suggest import closest
 
 KEYS = ("name", "description", "scenario", "set", "axes", "zip", "exclude", "repetitions", "labels")
 BASE = "scenario"

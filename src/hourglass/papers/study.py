@@ -7,11 +7,10 @@ from pathlib import Path
 from hourglass.campaign import cells, file, sweep
 from hourglass.campaign.file import Grid
 from hourglass.campaign.sweep import Progress
-from hourglass.errors import HourglassError, InputError
+from hourglass.errors import HourglassError, InputError, closest
 from hourglass.papers import beyond, paper_a, paper_b, rules
 from hourglass.papers.model import Claim, Evidence, Figure, Verdict
 from hourglass.resources import SCENARIOS
-from hourglass.scenario.suggest import closest
 
 FOLDER = SCENARIOS / "papers"
 FIGURES: dict[str, Figure] = {

@@ -71,7 +71,7 @@ def _stacks(scenario: Scenario, network: Network, able: Capabilities) -> Iterato
 def _reach(setting: Setting) -> Iterator[ReachStep]:
     """From the client to each server: the pairs that the test uses."""
     test, testbed = setting.scenario.test, setting.scenario.testbed
-    late_ns = sum(sum(link.jitter) + 2 * (link.reorder_delay or 0) for link in testbed.link)
+    late_ns = sum(sum(link.jitter) + 2 * link.reorder_delay * any(link.reorder) for link in testbed.link)
     for server in test.hosts or (test.server,):
         path = setting.paths.between(test.client, server)
         delay_ns = sum(hop.delay_ns for hop in (*path.there, *path.back))

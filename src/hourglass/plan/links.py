@@ -20,7 +20,6 @@ from hourglass.scenario.testbed import GIGABIT
 
 Nic = Literal["wire", "veth"]
 
-DRIVER_MTU = 1500
 _SHARES = ("loss", "corrupt", "duplicate", "reorder")
 _RINGS = {"rx_ring": "rx", "tx_ring": "tx"}
 _MODERATION = {"rx_usecs": "rx-usecs", "rx_frames": "rx-frames", "tx_usecs": "tx-usecs", "tx_frames": "tx-frames"}
@@ -39,7 +38,7 @@ def make(scenario: Scenario, network: Network, node: str, nic: Nic) -> list[Step
         BatchStep(do="ip", node=node, lines=[_device(port, link, nic)], origin=key(port.link)) for port, link in ports
     ]
     for port, link in ports:
-        steps += ethtool(port, link)
+        steps += ethtool(port, link, nic)
     return steps + up(network, node)
 
 
@@ -57,7 +56,7 @@ def mac(port: Port) -> str:
 
 
 def _device(port: Port, link: Link, nic: Nic) -> str:
-    mtu = "" if link.mtu == DRIVER_MTU else f" mtu {link.mtu}"
+    mtu = f" mtu {link.mtu}" if _changed(link, "mtu") else ""
     settings = f"dev {port.device} address {mac(port)}{mtu}"
     return f"link add {settings} type wire" if nic == "wire" else f"link set {settings}"
 
@@ -76,8 +75,9 @@ def up(network: Network, node: str) -> list[Step]:
     return steps
 
 
-def ethtool(port: Port, link: Link) -> list[Step]:
-    """The NIC's settings that the scenario gives, one call for rings, one for moderation, one for offloads."""
+def ethtool(port: Port, link: Link, nic: Nic) -> list[Step]:
+    """The NIC's settings, one call for rings, one for moderation, one for offloads. Each is a process, and what the
+    scenario declares as a default is what our driver begins with; a veth pair's offloads begin otherwise."""
 
     def step(option: str, arguments: list[str]) -> list[Step]:
         args = [option, port.device, *arguments]
@@ -87,19 +87,21 @@ def ethtool(port: Port, link: Link) -> list[Step]:
         word
         for name, features in _OFFLOADS.items()
         for feature in features
-        if (switch := getattr(link, name)) is not None
-        for word in (feature, "on" if switch else "off")
+        if nic == "veth" or _changed(link, name)
+        for word in (feature, "on" if getattr(link, name) else "off")
     ]
     return step("-G", _numbers(link, _RINGS)) + step("-C", _numbers(link, _MODERATION)) + step("-K", offloads)
 
 
 def _numbers(link: Link, names: dict[str, str]) -> list[str]:
     return [
-        word
-        for name, option in names.items()
-        if (value := getattr(link, name)) is not None
-        for word in (option, str(value))
+        word for name, option in names.items() if _changed(link, name) for word in (option, str(getattr(link, name)))
     ]
+
+
+def _changed(link: Link, name: str) -> bool:
+    """Whether a setting of both NICs is another than the declared default."""
+    return bool(getattr(link, name) != Link.model_fields[name].default)
 
 
 def plug(scenario: Scenario, port: Port) -> Iterator[Step]:

@@ -2,8 +2,7 @@
 """The `tc` lines: HTB where there is a shaper, the stack's qdisc below it or as the root; netem where there is a delay.
 
 HTB: one class, rate = ceil. `quantum` is one full frame, since the kernel complains of the one it derives at high
-rates; with a single class it decides nothing. burst and cburst are tc's own default unless
-the shaper says otherwise.
+rates; with a single class it decides nothing.
 """
 
 from hourglass.contract.plan import BatchStep, Step
@@ -57,8 +56,8 @@ def make(scenario: Scenario, network: Network, node: str, every: bool) -> list[S
 
 def _htb(port: Port, shaper: Shaper, mtu: int) -> list[str]:
     rate, quantum = show(shaper.rate, RATE), mtu + ETHERNET_HEADER
-    burst = f" burst {shaper.burst} cburst {shaper.burst}" if shaper.burst else ""
+    burst = f"burst {shaper.burst} cburst {shaper.burst}"
     return [
         f"qdisc add dev {port.device} root handle 1: htb default 1",
-        f"class add dev {port.device} parent 1: classid 1:1 htb rate {rate} ceil {rate}{burst} quantum {quantum}",
+        f"class add dev {port.device} parent 1: classid 1:1 htb rate {rate} ceil {rate} {burst} quantum {quantum}",
     ]

@@ -40,7 +40,7 @@ _CHANNELS = {"5GHz": (36, 5180), "2.4GHz": (1, 2412)}
 _HALVES = {80: (42, 1)}
 """Width → hostapd's centre channel and its number for the width."""
 
-_CHIP_KEYS = {
+_HARDWARE = {
     "max_subframes": "max_subframes",
     "max_airtime": "max_airtime_us",
     "depth": "depth",
@@ -48,7 +48,7 @@ _CHIP_KEYS = {
     "rx_usecs": "rx_last_us",
     "rx_usecs_first": "rx_first_us",
 }
-"""Scenario's key → the driver's, of what is the chip's own unless it is given."""
+"""Scenario's key → the driver's."""
 
 
 def radios(network: Network) -> list[Radio]:
@@ -131,7 +131,7 @@ def _settings(scenario: Scenario, port: Port, index: int) -> str:
     }
     if cell.pacing_shift != "kernel":
         words["pacing_shift"] = cell.pacing_shift
-    words |= {theirs: value for ours, theirs in _CHIP_KEYS.items() if (value := getattr(cell, ours)) is not None}
+    words |= {theirs: getattr(cell, ours) for ours, theirs in _HARDWARE.items()}
     return " ".join(f"{key}={value}" for key, value in words.items())
 
 

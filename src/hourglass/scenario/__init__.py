@@ -2,18 +2,20 @@
 """The user's words → a checked `Scenario` with every default spelled out. Data only; knows no plan and no engine.
 
 load.py       the door: source, preset, changes, checks      source.py     files → plain data
-model.py      Scenario, Test, Flow, Measure                   overrides.py  --set KEY=VALUE
-testbed.py    nodes, links, shapers; trace.py their traces    check.py      what no single value shows
-wifi.py       Wi-Fi cells; cells.py what they must agree on
-stack.py      cc, tsq, gso, pacing, qdisc, sysctl             blame.py      errors as one line each
-values.py     types of single values; units.py quantities     reference.py  docs/scenario.md
-tests.py      the tests; parameters.py, marks.py theirs
-vocabulary.py the kernel's names
+model.py      Scenario, Measure, Capture                      overrides.py  --set KEY=VALUE
+testbed.py    nodes, links, shapers; trace.py their traces    wifi.py       Wi-Fi cells
+stack.py      cc, tsq, gso, pacing, qdisc, sysctl             test.py       the test and its parameters
+check.py      what no single value shows: check_wifi.py of cells, check_streams.py of the test
+testkinds.py  the tests there are                             streams.py    the streams of a test
+values.py     types of single values; units.py quantities     tc_words.py   numbers in tc's words
+blame.py      errors as one line each                         vocabulary.py the kernel's names
+reference.py  docs/scenario.md
 """
 
 from hourglass.scenario.load import builtin, load, presets
-from hourglass.scenario.model import Flow, Measure, Scenario, Test
+from hourglass.scenario.model import Measure, Scenario
 from hourglass.scenario.stack import Stack
+from hourglass.scenario.test import Flow, Test
 from hourglass.scenario.testbed import Link, Netem, Node, Shaper, Testbed
 from hourglass.scenario.testkinds import TESTS
 from hourglass.scenario.vocabulary import CONGESTION_CONTROLS, QDISCS

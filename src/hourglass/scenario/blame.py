@@ -2,14 +2,13 @@
 """Errors of the input as one clear line each: the dotted key, the value, what is allowed."""
 
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from hourglass.errors import InputError
+from hourglass.errors import InputError, closest
 from hourglass.scenario.stack import STACK_KEYS
-from hourglass.scenario.suggest import closest
 
 _TABLES = ("model_type", "model_attributes_type", "dict_type")
 
@@ -43,6 +42,12 @@ def dotted(parts: Sequence[object]) -> str:
     """The key as one writes it: testbed.link.0.rate."""
     texts = [str(part) for part in parts]
     return ".".join(text if text.isprintable() and len(text) <= 64 else abridge(text) for text in texts)
+
+
+def several(names: Iterable[str]) -> str:
+    """Names for a message, twenty at most."""
+    listed = list(names)
+    return ", ".join(listed[:20]) + (", …" if len(listed) > 20 else "")
 
 
 def explain(error: ValidationError) -> InputError:

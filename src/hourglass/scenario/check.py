@@ -3,24 +3,23 @@
 that depend on others."""
 
 from collections import Counter
-from collections.abc import Iterable
 from ipaddress import ip_interface
 
-from hourglass.scenario import cells, parameters
-from hourglass.scenario.blame import refusal
-from hourglass.scenario.model import Scenario, Test
+from hourglass.errors import closest
+from hourglass.scenario import check_streams, check_wifi
+from hourglass.scenario.blame import refusal, several
+from hourglass.scenario.check_streams import check_node
+from hourglass.scenario.model import Scenario
 from hourglass.scenario.stack import STACK_KEYS
-from hourglass.scenario.suggest import closest
-from hourglass.scenario.testbed import LINKS_MAX, NODES_MAX, REORDER_DELAY_NS, Link, Node, Testbed
+from hourglass.scenario.testbed import LINKS_MAX, NODES_MAX, Link, Testbed
 from hourglass.scenario.values import Place
-from hourglass.scenario.wifi import Competing
 
 IPV6_MTU_MIN = 1280
 
 
 def resolve(scenario: Scenario) -> Scenario:
     """The scenario with every default spelled out. Raises InputError."""
-    scenario = cells.write_out(scenario)
+    scenario = check_wifi.write_out(scenario)
     testbed = scenario.testbed
     names = [node.name for node in testbed.node]
     _check_nodes(names)
@@ -28,20 +27,20 @@ def resolve(scenario: Scenario) -> Scenario:
     _check_radios(testbed, names)
     _check_places("shaper", testbed, [str(shaper.at) for shaper in testbed.shaper])
     _check_places("netem", testbed, [str(netem.at) for netem in testbed.netem])
-    cells.check(testbed, scenario.kernel)
+    check_wifi.check(testbed, scenario.kernel)
     _check_captures(scenario.capture.pcap, testbed)
     for name in scenario.stack.nodes:
         if name not in names:
             known = closest(name, (*STACK_KEYS, *names))
             allowed = (
-                f"neither a key of the stack nor a node. {known}Keys: {', '.join(STACK_KEYS)}; nodes: {_some(names)}"
+                f"neither a key of the stack nor a node. {known}Keys: {', '.join(STACK_KEYS)}; nodes: {several(names)}"
             )
             raise refusal(f"stack.{name}", scenario.stack.nodes[name].model_dump(exclude_none=True), allowed)
     links = tuple(_resolve_link(link) for link in testbed.link)
     return scenario.model_copy(
         update={
             "testbed": testbed.model_copy(update={"link": links}),
-            "test": _resolve_test(scenario.test, testbed.node),
+            "test": check_streams.resolve(scenario.test, testbed.node),
         }
     )
 
@@ -63,7 +62,7 @@ def _check_links(testbed: Testbed, names: list[str]) -> None:
     for index, link in enumerate(testbed.link):
         key = f"testbed.link.{index}"
         for end in link.ends:
-            _check_node(f"{key}.ends", end.node, names)
+            check_node(f"{key}.ends", end.node, names)
             if end in seen:
                 raise refusal(f"{key}.ends", str(end), "has a cable already: a device is an end of one link")
             seen.add(end)
@@ -80,8 +79,8 @@ def _check_links(testbed: Testbed, names: list[str]) -> None:
 
 def _check_radios(testbed: Testbed, names: list[str]) -> None:
     seen = {end for link in testbed.link for end in link.ends}
-    for key, place in cells.devices(testbed):
-        _check_node(key, place.node, names)
+    for key, place in check_wifi.devices(testbed):
+        check_node(key, place.node, names)
         if place in seen:
             raise refusal(key, str(place), "has a cable already, or is in a cell: a radio is in one cell")
         seen.add(place)
@@ -97,12 +96,12 @@ def _check_radios(testbed: Testbed, names: list[str]) -> None:
 def _check_places(kind: str, testbed: Testbed, places: list[str]) -> None:
     """Shapers and delays: at a device, one each, and never both (netem has no classes, HTB's leaf is the stack's)."""
     cables = [str(end) for link in testbed.link for end in link.ends]
-    devices = cables + [str(place) for _, place in cells.devices(testbed)]
+    devices = cables + [str(place) for _, place in check_wifi.devices(testbed)]
     shaped = [str(shaper.at) for shaper in testbed.shaper]
     for index, place in enumerate(places):
         key = f"testbed.{kind}.{index}.at"
         if place not in devices:
-            raise refusal(key, place, f"no such device. {closest(place, devices)}Devices: {_some(devices)}")
+            raise refusal(key, place, f"no such device. {closest(place, devices)}Devices: {several(devices)}")
         if Counter(places[: index + 1])[place] > 1:
             raise refusal(key, place, f"has a {kind} already")
         if kind == "netem" and place in shaped:
@@ -112,12 +111,12 @@ def _check_places(kind: str, testbed: Testbed, places: list[str]) -> None:
 def _check_captures(places: tuple[Place, ...], testbed: Testbed) -> None:
     """Each is a device, and no two would be written to one file: a-b:c and a:b-c."""
     devices = [str(end) for link in testbed.link for end in link.ends]
-    devices += [str(radio) for _, radio in cells.devices(testbed)]
+    devices += [str(radio) for _, radio in check_wifi.devices(testbed)]
     files: dict[str, Place] = {}
     for index, place in enumerate(places):
         key = f"capture.pcap.{index}"
         if str(place) not in devices:
-            allowed = f"no such device. {closest(str(place), devices)}Devices: {_some(devices)}"
+            allowed = f"no such device. {closest(str(place), devices)}Devices: {several(devices)}"
             raise refusal(key, str(place), allowed)
         if other := files.get(capture_file(place)):
             raise refusal(key, str(place), f"its file {capture_file(place)} would be that of {other}; rename a node")
@@ -129,53 +128,6 @@ def capture_file(place: Place) -> str:
     return f"{place.node}-{place.device}.pcapng"
 
 
-def _check_node(key: str, name: str, names: list[str]) -> None:
-    if name not in names:
-        raise refusal(key, name, f"no such node. {closest(name, names)}Nodes: {_some(names)}")
-
-
-def _some(names: Iterable[str]) -> str:
-    several = list(names)
-    return ", ".join(several[:20]) + (", …" if len(several) > 20 else "")
-
-
 def _resolve_link(link: Link) -> Link:
-    if any(link.reorder) and link.reorder_delay is None:
-        return link.model_copy(update={"reorder_delay": REORDER_DELAY_NS})
-    return link
-
-
-def _resolve_test(test: Test, nodes: tuple[Node, ...]) -> Test:
-    names = [node.name for node in nodes]
-    hosts = [node.name for node in nodes if node.role == "host"] or names
-    client = test.client or ("client" if "client" in hosts else hosts[0])
-    server = test.server or ("server" if "server" in hosts else hosts[-1])
-    _check_node("test.client", client, names)
-    _check_node("test.server", server, names)
-    if client == server:
-        raise refusal("test.server", server, "is the client: name two nodes")
-    if test.step > test.length:
-        raise refusal("test.step", test.step, f"at most the test's length, {test.length} s")
-    others = [name for name in hosts if name != client]
-    rest = {"competing": _resolve_competing(test.competing, server, names)} | parameters.resolve(test, others)
-    for host in rest.get("hosts") or ():
-        _check_node("test.hosts", host, names)
-        if host == client:
-            raise refusal("test.hosts", host, "is the client: name the others")
-    if rest.get("hosts"):
-        if test.server and test.server != rest["hosts"][0]:
-            raise refusal("test.server", test.server, f"is the first of test.hosts, {rest['hosts'][0]}; leave it out")
-        server = rest["hosts"][0]
-    return test.model_copy(update={"client": client, "server": server} | rest)
-
-
-def _resolve_competing(competing: tuple[Competing, ...], server: str, names: list[str]) -> tuple[Competing, ...]:
-    """Each with its server."""
-    resolved = tuple(one.model_copy(update={"server": one.server or server}) for one in competing)
-    for index, one in enumerate(resolved):
-        key = f"test.competing.{index}"
-        _check_node(f"{key}.client", one.client, names)
-        _check_node(f"{key}.server", one.server, names)
-        if one.client == one.server:
-            raise refusal(f"{key}.server", one.server, "is the client: name two nodes")
-    return resolved
+    """TSO goes with checksums."""
+    return link if link.checksum else link.model_copy(update={"tso": False})

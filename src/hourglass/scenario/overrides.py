@@ -85,9 +85,10 @@ def _forget_parameters(test: object, name: object) -> None:
     for key in PARAMETERS:
         if key not in kind.parameters:
             test.pop(key, None)
+    for key in () if kind.bulk else ("flow_cc", "stream_delays"):
+        test.pop(key, None)
     if not kind.loaded:
-        for key in ("delay", "flow_cc", "stream_delays"):
-            test.pop(key, None)
+        test.pop("delay", None)
 
 
 def _set(data: dict[str, Any], parts: list[str], value: Any) -> None:

@@ -8,15 +8,16 @@ from pydantic.fields import FieldInfo
 
 from hourglass.scenario.blame import table_of
 from hourglass.scenario.load import builtin, presets
-from hourglass.scenario.model import Capture, Flow, Measure, Scenario, Test
+from hourglass.scenario.model import Capture, Measure, Scenario
 from hourglass.scenario.stack import Pacing, Stack
 from hourglass.scenario.table import Table
+from hourglass.scenario.test import Competing, Flow, Test
 from hourglass.scenario.testbed import Link, Netem, Node, Shaper, Testbed
 from hourglass.scenario.testkinds import TESTS
 from hourglass.scenario.trace import Trace, Traces
 from hourglass.scenario.values import Kind
 from hourglass.scenario.vocabulary import CONGESTION_CONTROLS, OWNED_SYSCTLS, QDISCS
-from hourglass.scenario.wifi import Competing, Others, Station, Wifi
+from hourglass.scenario.wifi import Others, Station, Wifi
 
 HEAD = """<!-- SPDX-License-Identifier: Apache-2.0 -->
 <!-- Made by `python -m hourglass.scenario.reference > docs/scenario.md`; change the models instead. -->
@@ -174,7 +175,8 @@ def _default(name: str, field: FieldInfo) -> str:
         return ""
     owner = next(table for _, _, table, _ in SECTIONS if table.model_fields.get(name) is field)
     example = owner.model_construct()
-    return f"`{example.model_dump(include={name}, warnings=False)[name]}`"
+    shown = example.model_dump(include={name}, warnings=False)[name]
+    return f"`{str(shown).lower() if isinstance(shown, bool) else shown}`"
 
 
 def _list(title: str, head: str, rows: dict[str, str]) -> str:

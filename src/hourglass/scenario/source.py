@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hourglass.errors import InputError
+from hourglass.errors import InputError, closest
 from hourglass.resources import PRESETS, SCENARIOS
 from hourglass.scenario.blame import abridge, refusal
-from hourglass.scenario.suggest import closest
 
 SIZE_MAX = 16 * 2**20
 DEPTH_MAX = 32

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from hourglass.scenario.model import Test
+from hourglass.scenario.test import Test
 from hourglass.scenario.testkinds import BE, TESTS, Bulk, TestKind, Way
 
 WAYS: tuple[Way, ...] = ("upload", "download")

@@ -64,7 +64,11 @@ class Node(Table):
 
 
 class Link(Table):
-    """A cable and the two NICs it joins."""
+    """A cable and the two NICs it joins.
+
+    The NICs' defaults are the `wire` driver's own, too (`tests/guest/test_defaults.py`), and those of a BCM5761 at
+    Gigabit (tg3). What is as declared here, a plan need not write.
+    """
 
     ends: Ends = Field(description="The two devices it joins.")
     rate: Rates = Field(
@@ -78,7 +82,7 @@ class Link(Table):
     reorder: Shares = Field(
         default=(0, 0), description="Frames that arrive late by `reorder_delay`, overtaken by others."
     )
-    reorder_delay: Delay | None = Field(default=None, description="How late; 1ms when there is `reorder`.")
+    reorder_delay: Delay = Field(default=REORDER_DELAY_NS, description="How late.")
     trace: LinkTraces | None = Field(
         default=None,
         description='The rate over time, from test time 0: steps `[[0, "10mbit"], [5, 0]]`, the name of a Mahimahi file'
@@ -89,33 +93,27 @@ class Link(Table):
         default=None, description="The two ends' addresses; else 10.0.N.1, 10.0.N.2 or fd00:0:0:N::1, 2."
     )
     mtu: Mtu = Field(default=1500, description="Of both NICs.")
-    tx_ring: Ring | None = Field(default=None, description="Transmit descriptors; unset: the driver's 511.")
-    rx_ring: RxRing | None = Field(default=None, description="Receive descriptors; unset: the driver's 200.")
-    rx_usecs: Usecs | None = Field(default=None, description="Receive interrupt at most this after a frame; unset: 20.")
-    rx_frames: Frames | None = Field(default=None, description="Receive interrupt after so many frames; unset: 5.")
-    tx_usecs: Usecs | None = Field(
-        default=None, description="Completion interrupt at most this after a transmission; unset: 72."
-    )
-    tx_frames: Frames | None = Field(
-        default=None, description="Completion interrupt after so many transmissions; unset: 53."
-    )
-    tso: Switch | None = Field(default=None, description="TCP segmentation by the NIC; unset: on.")
-    gso: Switch | None = Field(default=None, description="Segmentation just above the driver; unset: on.")
-    gro: Switch | None = Field(default=None, description="Merging of received segments; unset: on.")
-    checksum: Switch | None = Field(
-        default=None, description="Checksums by the NIC, both ways; unset: on. Off turns TSO off too."
-    )
+    tx_ring: Ring = Field(default=511, description="Transmit descriptors.")
+    rx_ring: RxRing = Field(default=200, description="Receive descriptors.")
+    rx_usecs: Usecs = Field(default=20, description="Receive interrupt at most this after a frame.")
+    rx_frames: Frames = Field(default=5, description="Receive interrupt after so many frames.")
+    tx_usecs: Usecs = Field(default=72, description="Completion interrupt at most this after a transmission.")
+    tx_frames: Frames = Field(default=53, description="Completion interrupt after so many transmissions.")
+    tso: Switch = Field(default=True, description="TCP segmentation by the NIC.")
+    gso: Switch = Field(default=True, description="Segmentation just above the driver.")
+    gro: Switch = Field(default=True, description="Merging of received segments.")
+    checksum: Switch = Field(default=True, description="Checksums by the NIC, both ways; off turns TSO off too.")
 
     @model_validator(mode="after")
     def _consistent(self) -> "Link":
-        if self.reorder_delay is not None and not any(self.reorder):
+        if self.reorder_delay != REORDER_DELAY_NS and not any(self.reorder):
             raise ValueError("reorder_delay goes with reorder, which is 0")
         if self.reorder_delay == 0:
             raise ValueError("reorder_delay must be above 0, or nothing is reordered")
         traces = [one for one in (self.trace.there, self.trace.back) if one] if self.trace else []
         if self.outage and any(one.repeat or one.opportunity_ms for one in traces):
             raise ValueError("outage does not go with a trace that repeats; write the outage into the trace")
-        if self.checksum is False and self.tso:
+        if not self.checksum and self.tso and "tso" in self.model_fields_set:
             raise ValueError("tso needs checksum")
         return self
 
@@ -125,14 +123,13 @@ class Shaper(Table):
 
     at: End = Field(description="The device.")
     rate: ShaperRate = Field(description="HTB's rate and ceil; counts the frame without preamble, FCS and gap.")
-    burst: ShaperBurst | None = Field(
-        default=None,
-        description="HTB's burst and cburst: what may pass at line rate after a pause; unset: tc's own, 1600 bytes.",
+    burst: ShaperBurst = Field(
+        default=1600, description="HTB's burst and cburst: what may pass at line rate after a pause; tc's own default."
     )
 
     @model_validator(mode="after")
     def _saves_up(self) -> "Shaper":
-        if self.burst and self.burst * BITS > self.rate * BURST_S:
+        if self.burst * BITS > self.rate * BURST_S:
             raise ValueError(f"burst must be at most what passes in {BURST_S} s at the rate, as in HTB itself")
         return self
 

@@ -43,16 +43,20 @@ class Bulk:
 @dataclass(frozen=True)
 class Traffic:
     """Traffic other than bulk flows: its parameters with their defaults; whether it is a load, which begins after
-    `delay`, or goes on from the first to the last moment. Its streams: `plan/streams.py`."""
+    `delay`, or goes on from the first to the last moment; the parameter that says how many streams it is, if not one.
+    The streams themselves: `plan/streams.py`."""
 
     parameters: dict[str, object]
     load: bool = False
+    count: str = ""
 
 
 TRAFFIC = {
     "flood": Traffic({"udp_bandwidth": 10**6, "udp_pktsize": 1470}, load=True),
     "voip": Traffic({"voip_marking": BE}),
-    "http": Traffic({"http_sizes": (10_000, 100_000, 1_000_000), "http_interval": 0.2, "http_workers": 1}),
+    "http": Traffic(
+        {"http_sizes": (10_000, 100_000, 1_000_000), "http_interval": 0.2, "http_workers": 1}, count="http_workers"
+    ),
 }
 """By name, in the order of their streams. The flood's defaults are those of Flent's iperf (1 Mbit/s in packets of
 1470 B). The web's are ours: an icon, a script, a picture."""

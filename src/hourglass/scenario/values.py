@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import PlainSerializer, PlainValidator
 
-from hourglass.scenario.suggest import closest
+from hourglass.errors import closest
 from hourglass.scenario.units import RATE as RATE_QUANTITY
 from hourglass.scenario.units import SHARE, SIZE, TIME, Bounds, parse_seconds, show
 from hourglass.scenario.vocabulary import CONGESTION_CONTROLS, QDISCS

@@ -13,7 +13,7 @@ from pydantic import Field, PlainSerializer, PlainValidator
 
 from hourglass.scenario.table import Rows, Table
 from hourglass.scenario.units import SHARE, TIME, Bounds, show
-from hourglass.scenario.values import Cc, End, Kind, NodeName, integer, one_of
+from hourglass.scenario.values import End, Kind, integer, one_of
 
 CELLS_MAX = 8
 STATIONS_MAX = 50
@@ -24,19 +24,31 @@ PPB_PER_PPM = 1000
 
 @dataclass(frozen=True)
 class Chip:
-    """What a chip can be asked: standards, spatial streams, widths in MHz, and whether mac80211 queues above it."""
+    """What a chip can be asked: standards, spatial streams, widths in MHz, and whether mac80211 queues above it; and
+    its own values of a cell's keys."""
 
     standards: tuple[str, ...]
     streams: int
     widths: tuple[int, ...]
     txq: bool
+    own: dict[str, int]
+
+    def defaults(self, standard: str) -> dict[str, int]:
+        """Its own values in a standard: aggregates of 802.11ax are longer."""
+        return self.own | ({"max_subframes": 256} if standard == "ax" else {})
 
 
 CHIPS = {
-    "ath9k": Chip(("n",), 3, (20, 40), txq=True),
-    "ath9k_htc": Chip(("n",), 1, (20, 40), txq=False),
-    "generic": Chip(("n", "ac", "ax"), 4, (20, 40, 80), txq=True),
-}
+    "ath9k": Chip(("n",), 3, (20, 40), txq=True, own={
+        "max_subframes": 32, "max_airtime": 4096, "depth": 2, "rx_usecs": 500, "rx_usecs_first": 2000,
+    }),
+    "ath9k_htc": Chip(("n",), 1, (20, 40), txq=False, own={
+        "max_subframes": 17, "max_airtime": 5484, "depth": 1, "rx_usecs": 250, "rx_usecs_first": 700,
+    }),
+    "generic": Chip(("n", "ac", "ax"), 4, (20, 40, 80), txq=True, own={
+        "max_subframes": 64, "max_airtime": 5484, "depth": 2, "rx_usecs": 0, "rx_usecs_first": 0,
+    }),
+}  # fmt: skip
 """AR9580 (PCIe), AR9271 (USB), and a current mt76 or ath10k."""
 
 
@@ -109,7 +121,6 @@ Threshold = Annotated[int, integer(0, 65535, "bytes"), Kind("integer", "B")]
 Mitigation = Annotated[int, integer(0, 100_000, "microseconds"), Kind("integer", "us")]
 BeaconInterval = Annotated[int, integer(15, 65535, "units of 1024 us"), Kind("integer", "1024 us")]
 Count = Annotated[int, integer(0, STATIONS_MAX, "stations"), Kind("integer")]
-Flows = Annotated[int, integer(0, 1000, "flows"), Kind("integer")]
 Traffic = Annotated[
     Literal["none", "upload", "download", "both"],
     PlainValidator(one_of(("none", "upload", "download", "both"), "Traffic")),
@@ -173,7 +184,7 @@ class Wifi(Table):
     snr: Db | None = Field(
         default=None, description="Signal to noise; each MPDU's error probability follows from it; unset: see `error`."
     )
-    error: ErrorShare | None = Field(default=None, description="MPDUs lost, each an independent draw; unset: none.")
+    error: ErrorShare = Field(default=0, description="MPDUs lost, each an independent draw.")
     collisions: Toggle = Field(
         default=True,
         description="Whether transmissions that begin in one slot collide; else one of them, by lot, goes on.",
@@ -189,20 +200,21 @@ class Wifi(Table):
     )
     max_subframes: Subframes | None = Field(
         default=None,
-        description="MPDUs of an aggregate at most; unset: 32 (ath9k), 17 (ath9k_htc), 64 (generic; ax: 256).",
+        description="MPDUs of an aggregate at most; default: 32 (ath9k), 17 (ath9k_htc), 64 (generic; ax: 256).",
     )
     max_airtime: AirTime | None = Field(
-        default=None, description="Of an aggregate's PPDU at most; unset: 4096 (ath9k) or 802.11's 5484."
+        default=None, description="Of an aggregate's PPDU at most; default: 4096 (ath9k) or 802.11's 5484."
     )
     depth: Depth | None = Field(
-        default=None, description="Aggregates in the hardware at a time; unset: 2, ath9k_htc: 1."
+        default=None, description="Aggregates in the hardware at a time; default: 2, ath9k_htc: 1."
     )
-    rts: Threshold | None = Field(default=None, description="RTS/CTS before PPDUs of so many bytes; unset: never.")
+    rts: Threshold = Field(default=0, description="RTS/CTS before PPDUs longer than this; 0: never.")
     rx_usecs: Mitigation | None = Field(
-        default=None, description="Receive interrupt this after the last frame; unset: 500 (ath9k), 250 (ath9k_htc), 0."
+        default=None,
+        description="Receive interrupt this after the last frame; default: 500 (ath9k), 250 (ath9k_htc), 0.",
     )
     rx_usecs_first: Mitigation | None = Field(
-        default=None, description="… and at most this after the first; unset: 2000 (ath9k), 700 (ath9k_htc), 0."
+        default=None, description="… and at most this after the first; default: 2000 (ath9k), 700 (ath9k_htc), 0."
     )
     beacon_interval: BeaconInterval = Field(default=100, description="Between two beacons, in 802.11's time units.")
 
@@ -222,13 +234,3 @@ def radio_bps(cell: Wifi, station: Station | None = None) -> int:
     mcs = chosen if isinstance(chosen, int) else STANDARDS[cell.standard].mcs
     bits = _CARRIERS[cell.standard][cell.width] * _BITS[mcs] * cell.streams
     return int(bits * 10**9 / (_SYMBOL_NS[cell.standard] + cell.guard))
-
-
-class Competing(Table):
-    """Flows beside those of the test, in the same span of time."""
-
-    client: NodeName = Field(description="The node that connects.")
-    server: NodeName = Field(default="", description="The node that listens; default: the test's server.")
-    upload_streams: Flows = Field(default=1, description="Flows from client to server.")
-    download_streams: Flows = Field(default=0, description="Flows from server to client.")
-    cc: Cc | None = Field(default=None, description="Congestion control; default: the sender's stack.cc.")

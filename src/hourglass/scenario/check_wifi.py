@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What no single value of a Wi-Fi cell shows: that its chip can do what is asked, that its devices are its own. Writes
-`others` out as nodes, stations and competing flows."""
+out `others`, as nodes, stations and competing flows, and what is the chip's own."""
 
 import re
 
 from hourglass.scenario.blame import refusal
 from hourglass.scenario.model import Scenario
+from hourglass.scenario.test import Competing
 from hourglass.scenario.testbed import Node, Testbed
 from hourglass.scenario.units import TIME, show
 from hourglass.scenario.values import Place
@@ -15,7 +16,6 @@ from hourglass.scenario.wifi import (
     NO_VHT,
     STANDARDS,
     STATIONS_MAX,
-    Competing,
     Others,
     Station,
     Wifi,
@@ -29,7 +29,7 @@ DEVICE = "wlan0"
 
 
 def write_out(scenario: Scenario) -> Scenario:
-    """The scenario with `others` of each cell as nodes, stations and competing flows."""
+    """The scenario with `others` of each cell as nodes, stations and competing flows, and its chip's own values."""
     testbed, test = scenario.testbed, scenario.test
     nodes, competing, cells = list(testbed.node), list(test.competing), []
     for index, cell in enumerate(testbed.wifi):
@@ -38,7 +38,7 @@ def write_out(scenario: Scenario) -> Scenario:
             raise refusal(key, cell.others.count, f"a cell has at most {STATIONS_MAX} stations")
         names = _free_names([node.name for node in nodes], cell.others.count)
         nodes += [Node(name=name) for name in names]
-        cells.append(_with(cell, names))
+        cells.append(_complete(_with(cell, names)))
         competing += [flow for name in names for flow in _flows(name, cell.others.traffic)]
     return scenario.model_copy(
         update={
@@ -58,6 +58,12 @@ def _with(cell: Wifi, names: list[str]) -> Wifi:
     others = cell.others
     made = [Station(at=Place(name, DEVICE), mcs=others.mcs, snr=others.snr, error=others.error) for name in names]
     return cell.model_copy(update={"station": (*cell.station, *made), "others": Others()})
+
+
+def _complete(cell: Wifi) -> Wifi:
+    """With the chip's own values where none are given."""
+    own = CHIPS[cell.chip].defaults(cell.standard)
+    return cell.model_copy(update={key: value for key, value in own.items() if getattr(cell, key) is None})
 
 
 def _flows(name: str, traffic: str) -> list[Competing]:
@@ -122,7 +128,7 @@ def _check_channel(key: str, cell: Wifi) -> None:
 def _check_link(key: str, link: Wifi | Station, cell: Wifi) -> None:
     """A station's own values go with the cell's others."""
     standard, mcs = STANDARDS[cell.standard], link.mcs
-    if link.snr is not None and link.error is not None:
+    if link.snr is not None and link.error:
         raise refusal(f"{key}.error", link.error, "goes without snr, which gives an error probability itself")
     if mcs == "minstrel" and cell.chip == "ath9k_htc":
         raise refusal(f"{key}.mcs", mcs, "ath9k_htc chooses rates in its firmware, which is not modelled: a number")

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The test: what is run on the testbed, and the types of its parameters. What tests there are stands in
+testkinds.py, what is filled in and refused in check_streams.py."""
+
+import re
+from fractions import Fraction
+from typing import Annotated, Any
+
+from pydantic import Field, PlainSerializer, PlainValidator
+
+from hourglass.errors import closest
+from hourglass.scenario.table import Rows, Table
+from hourglass.scenario.testkinds import MARKINGS, TESTS, WORKERS_MAX, marking_name
+from hourglass.scenario.units import RATE, SIZE, Bounds, parse_seconds, show
+from hourglass.scenario.values import (
+    DAY_S,
+    LIST,
+    Backend,
+    Cc,
+    Ccs,
+    Kind,
+    NodeName,
+    Number,
+    PositiveSeconds,
+    Seconds,
+    integer,
+    one_of,
+    sequence,
+)
+from hourglass.scenario.vocabulary import CONGESTION_CONTROLS
+
+ANSWER = Bounds(SIZE, 1, 2**40)
+UDP_RATE = Bounds(RATE, 1000, 10**11)
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ()._+-]{0,31}", re.ASCII)
+_DIRECTIONS = ("u", "d", "ud")
+
+
+def words(value: object, what: str) -> list[Any]:
+    """A list, or one text with commas as Flent takes it."""
+    if isinstance(value, str):
+        return [word.strip() for word in value.split(",")]
+    return sequence(value, what)
+
+
+def marking(value: object) -> int:
+    """A DSCP from its name or number."""
+    if isinstance(value, str):
+        if value.upper() in MARKINGS:
+            return MARKINGS[value.upper()]
+        value = int(value) if value.isascii() and value.isdecimal() and len(value) < 3 else value
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 64:
+        hint = closest(value, tuple(MARKINGS)) if isinstance(value, str) else ""
+        raise ValueError(f"{hint}A mark is one of {', '.join(MARKINGS)}, or a DSCP from 0 to 63")
+    return value
+
+
+def _show(dscp: int) -> str | int:
+    name = marking_name(dscp)
+    return name if name in MARKINGS else dscp
+
+
+def _label(value: object) -> str:
+    if not isinstance(value, str) or not _LABEL.fullmatch(value):
+        raise ValueError("labels of 1 to 32 letters, digits, spaces and ( ) . _ + -")
+    return value
+
+
+def _direction(value: object) -> str:
+    if value not in _DIRECTIONS:
+        raise ValueError(f"a direction is one of {', '.join(_DIRECTIONS)}")
+    return str(value)
+
+
+Marking = Annotated[int, PlainValidator(marking), PlainSerializer(_show), Kind("name or 0 to 63", "DSCP")]
+Markings = Annotated[
+    tuple[int, ...],
+    PlainValidator(lambda value: tuple(marking(one) for one in words(value, "marks"))),
+    PlainSerializer(lambda marks: [_show(one) for one in marks]),
+    Kind("list of names or numbers", "DSCP"),
+]
+Labels = Annotated[
+    tuple[str, ...],
+    PlainValidator(lambda value: tuple(_label(one) for one in words(value, "labels"))),
+    LIST,
+    Kind("list of texts"),
+]
+Directions = Annotated[
+    tuple[str, ...],
+    PlainValidator(lambda value: tuple(_direction(one) for one in words(value, "directions"))),
+    LIST,
+    Kind('list of "u", "d", "ud"'),
+]
+CcNames = Annotated[
+    tuple[str, ...],
+    PlainValidator(
+        lambda value: tuple(
+            one_of(CONGESTION_CONTROLS, "A congestion control")(one) for one in words(value, "congestion controls")
+        )
+    ),
+    LIST,
+    Kind("name, or list of names"),
+]
+Sizes = Annotated[
+    tuple[int, ...],
+    PlainValidator(lambda value: tuple(ANSWER.parse(one) for one in words(value, "sizes"))),
+    PlainSerializer(lambda sizes: [show(one, SIZE) for one in sizes]),
+    Kind("list of sizes", "B"),
+]
+UdpRate = Annotated[
+    int, PlainValidator(UDP_RATE.parse), PlainSerializer(lambda rate: show(rate, RATE), return_type=str),
+    Kind("rate", "bit/s"),
+]  # fmt: skip
+
+Streams = Annotated[int, integer(1, 1000, "flows"), Kind("integer")]
+Payload = Annotated[int, integer(4, 65_507, "bytes"), Kind("integer", "B")]
+Flows = Annotated[int, integer(0, 1000, "flows"), Kind("integer")]
+Workers = Annotated[int, integer(1, WORKERS_MAX, "fetches at a time"), Kind("integer")]
+TestName = Annotated[str, PlainValidator(one_of(tuple(TESTS), "A test")), Kind("name")]
+Length = Annotated[
+    Number, PlainValidator(lambda value: parse_seconds(value, Fraction(1, 10), DAY_S)), Kind("number", "s")
+]
+
+
+def _delays(value: object) -> tuple[Number, ...]:
+    return tuple(parse_seconds(one, Fraction(0), DAY_S) for one in sequence(value, "seconds"))
+
+
+Delays = Annotated[tuple[Number, ...], PlainValidator(_delays), LIST, Kind("list of numbers", "s")]
+
+
+def _hosts(value: object) -> tuple[str, ...]:
+    named = [one for one in words(value, "nodes") if isinstance(one, str)]
+    if len(set(named)) != len(words(value, "nodes")):
+        raise ValueError("names of nodes, each once")
+    return tuple(named)
+
+
+NodeNames = Annotated[tuple[str, ...], PlainValidator(_hosts), LIST, Kind("list of nodes")]
+
+
+class Competing(Table):
+    """Flows beside those of the test, in the same span of time."""
+
+    client: NodeName = Field(description="The node that connects.")
+    server: NodeName = Field(default="", description="The node that listens; default: the test's server.")
+    upload_streams: Flows = Field(default=1, description="Flows from client to server.")
+    download_streams: Flows = Field(default=0, description="Flows from server to client.")
+    cc: Cc | None = Field(default=None, description="Congestion control; default: the sender's stack.cc.")
+
+
+class Test(Table):
+    """What is run on the testbed."""
+
+    __test__ = False
+
+    name: TestName = Field(default="tcp_nup", description=f"One of {', '.join(TESTS)}.")
+    client: NodeName = Field(
+        default="", description="The node that connects; default: the host named client, else the first host."
+    )
+    server: NodeName = Field(
+        default="", description="The node that listens; default: the host named server, else the last host."
+    )
+    upload_streams: Streams | None = Field(
+        default=None, description="Flows from client to server; tcp_nup and rrul_be_nflows, default 1."
+    )
+    download_streams: Streams | None = Field(
+        default=None, description="Flows from server to client; tcp_ndown and rrul_be_nflows, default 1."
+    )
+    bidir_streams: Streams | None = Field(default=None, description="Flows each way; rrul_var, default 1.")
+    hosts: NodeNames | None = Field(
+        default=None, description="The servers of rtt_fair; default: every host but the client. `server` is the first."
+    )
+    markings: Markings | None = Field(
+        default=None, description="Marks of the flows; one of fewer marks than flows is CS0. Plain flows and hosts."
+    )
+    labels: Labels | None = Field(
+        default=None, description="Names of the flows; rrul_var and rtt_fair_var, default N (MARK), or BE."
+    )
+    ping_labels: Labels | None = Field(default=None, description="Names of the pings; rtt_fair_var, default ICMP.")
+    cc_algos: CcNames | None = Field(
+        default=None, description="Congestion controls of the flows, stream by stream, both ways of one alike."
+    )
+    tcp_cong_control: CcNames | None = Field(
+        default=None, description="Congestion control of all flows of the test, or [up, down]; default: stack.cc."
+    )
+    data_directions: Directions | None = Field(
+        default=None, description="Which flows there are with each host; rtt_fair_var_mixed, default ud."
+    )
+    udp_bandwidth: UdpRate | None = Field(default=None, description="UDP payload; udp_flood, default 1mbit.")
+    udp_pktsize: Payload | None = Field(default=None, description="UDP payload of a packet; udp_flood, default 1470.")
+    voip_marking: Marking | None = Field(default=None, description="Mark of the voip stream, default CS0.")
+    http_sizes: Sizes | None = Field(
+        default=None, description="What is fetched in turn; http, default 10KB, 100KB, 1MB."
+    )
+    http_interval: PositiveSeconds | None = Field(
+        default=None, description="The next fetch begins so long after the last began, or when that is done; 0.2."
+    )
+    http_workers: Workers | None = Field(default=None, description="Clients that fetch at the same time, default 1.")
+    length: Length = Field(default=30, description="How long the flows send.")
+    delay: Seconds = Field(
+        default=5, description="How long there are pings alone, before the flows and after them; 0 for the test ping."
+    )
+    step: PositiveSeconds = Field(default=0.2, description="Step to which series are resampled.")
+    flow_cc: Ccs = Field(
+        default=(), description="Congestion controls of the flows, in turn; default: the sender's stack.cc."
+    )
+    competing: Rows[Competing] = Field(default=(), description="Flows of further nodes beside the test's.")
+    stream_delays: Delays = Field(
+        default=(), description="How much later than the first possible time each flow starts, in turn."
+    )
+    ping_interval: PositiveSeconds = Field(
+        default=0.2, description="Time between two ICMP echo requests, each up to a tenth late."
+    )
+    udp_interval: PositiveSeconds = Field(
+        default=0.2, description="Time between two UDP round trips, each up to a tenth late."
+    )
+
+
+class Flow(Table):
+    """Who moves the data of TCP flows."""
+
+    backend: Backend = Field(
+        default="load",
+        description="load: all inside the kernel, which copies nothing and discards what arrives; socket: it copies,"
+        " and a thread reads, as an application does, which takes three times as long. The packets are the same, at"
+        " the same ns.",
+    )
