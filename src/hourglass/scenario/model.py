@@ -7,14 +7,15 @@ from typing import Annotated
 from pydantic import Field
 
 from hourglass.contract.kernels import CHOICES, DEFAULT
+from hourglass.scenario.kinds import integer
 from hourglass.scenario.stack import Stack
 from hourglass.scenario.table import Table
 from hourglass.scenario.test import Flow, Test
 from hourglass.scenario.testbed import Testbed
-from hourglass.scenario.values import Description, Interval, KernelName, Kind, Packets, Places, ScenarioName, integer
+from hourglass.scenario.values import Description, Interval, KernelName, Packets, Places, ScenarioName
 
-Snaplen = Annotated[int, integer(0, 65535, "bytes"), Kind("integer", "B")]
-Seed = Annotated[int, integer(0, 2**63 - 1, ""), Kind("integer")]
+Snaplen = Annotated[int, *integer(0, 65535, "bytes", "B")]
+Seed = Annotated[int, *integer(0, 2**63 - 1, "")]
 
 
 class Measure(Table):

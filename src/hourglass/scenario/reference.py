@@ -7,6 +7,7 @@ from typing import Any, get_args
 from pydantic.fields import FieldInfo
 
 from hourglass.scenario.blame import table_of
+from hourglass.scenario.kinds import Kind
 from hourglass.scenario.load import builtin, presets
 from hourglass.scenario.model import Capture, Measure, Scenario
 from hourglass.scenario.stack import Pacing, Stack
@@ -15,7 +16,6 @@ from hourglass.scenario.test import Competing, Flow, Test
 from hourglass.scenario.testbed import Link, Netem, Node, Shaper, Testbed
 from hourglass.scenario.testkinds import TESTS
 from hourglass.scenario.trace import Trace, Traces
-from hourglass.scenario.values import Kind
 from hourglass.scenario.vocabulary import CONGESTION_CONTROLS, OWNED_SYSCTLS, QDISCS
 from hourglass.scenario.wifi import Others, Station, Wifi
 

@@ -9,11 +9,12 @@ from typing import Annotated, Any
 
 from pydantic import Field, PlainValidator, SerializerFunctionWrapHandler, model_serializer, model_validator
 
+from hourglass.scenario.kinds import Kind, integer
 from hourglass.scenario.table import Table
-from hourglass.scenario.values import Cc, Gso, Kind, Qdisc, Tsq, TsqLimit, integer
+from hourglass.scenario.values import Cc, Gso, Qdisc, Tsq, TsqLimit
 from hourglass.scenario.vocabulary import OWNED_SYSCTLS
 
-Percent = Annotated[int, integer(1, 1000, "percent"), Kind("integer", "%")]
+Percent = Annotated[int, *integer(1, 1000, "percent", "%")]
 
 _SYSCTL_KEY = re.compile(r"net(\.[A-Za-z0-9_-]{1,64}){1,8}", re.ASCII)
 _SYSCTL_VALUE = re.compile(r"[ -~]{0,200}", re.ASCII)
@@ -41,7 +42,8 @@ def _sysctl_value(key: str, value: object) -> str:
     return str(value)
 
 
-Sysctls = Annotated[dict[str, str], PlainValidator(_sysctl), Kind("table")]
+_SYSCTL_SCHEMA = {"type": "object", "additionalProperties": {"type": ["string", "integer"]}}
+Sysctls = Annotated[dict[str, str], PlainValidator(_sysctl), Kind("table", schema=_SYSCTL_SCHEMA)]
 
 
 class Pacing(Table):

@@ -3,43 +3,38 @@
 testkinds.py, what is filled in and refused in check_streams.py."""
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, PlainSerializer, PlainValidator
 
 from hourglass.errors import closest
+from hourglass.scenario.kinds import (
+    LIST,
+    Kind,
+    Schema,
+    choice,
+    integer,
+    list_of,
+    one_of,
+    quantity,
+    seconds,
+    seconds_schema,
+    sequence,
+    words,
+    words_of,
+)
 from hourglass.scenario.table import Rows, Table
 from hourglass.scenario.testkinds import MARKINGS, TESTS, WORKERS_MAX, marking_name
 from hourglass.scenario.units import RATE, SIZE, Bounds, parse_seconds, show
-from hourglass.scenario.values import (
-    DAY_S,
-    LIST,
-    Backend,
-    Cc,
-    Ccs,
-    Kind,
-    NodeName,
-    Number,
-    PositiveSeconds,
-    Seconds,
-    integer,
-    one_of,
-    sequence,
-)
+from hourglass.scenario.values import DAY_S, Backend, Cc, Ccs, NodeName, Number, PositiveSeconds, Seconds
 from hourglass.scenario.vocabulary import CONGESTION_CONTROLS
 
 ANSWER = Bounds(SIZE, 1, 2**40)
-UDP_RATE = Bounds(RATE, 1000, 10**11)
-_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ()._+-]{0,31}", re.ASCII)
+_LABEL_TEXT = r"[A-Za-z0-9][A-Za-z0-9 ()._+-]{0,31}"
+_LABEL = re.compile(_LABEL_TEXT, re.ASCII)
 _DIRECTIONS = ("u", "d", "ud")
-
-
-def words(value: object, what: str) -> list[Any]:
-    """A list, or one text with commas as Flent takes it."""
-    if isinstance(value, str):
-        return [word.strip() for word in value.split(",")]
-    return sequence(value, what)
 
 
 def marking(value: object) -> int:
@@ -65,67 +60,71 @@ def _label(value: object) -> str:
     return value
 
 
-def _direction(value: object) -> str:
-    if value not in _DIRECTIONS:
-        raise ValueError(f"a direction is one of {', '.join(_DIRECTIONS)}")
-    return str(value)
+def _names(check: Callable[[object], str], what: str, shown: str, schema: Schema) -> tuple[object, ...]:
+    """A list of texts, or one text with commas, each of which is checked."""
+
+    def texts(value: object) -> tuple[str, ...]:
+        return tuple(check(one) for one in words(value, what))
+
+    return PlainValidator(texts), LIST, Kind(shown, schema=words_of(schema))
 
 
-Marking = Annotated[int, PlainValidator(marking), PlainSerializer(_show), Kind("name or 0 to 63", "DSCP")]
+_MARK_SCHEMA = {
+    "anyOf": [
+        {"enum": list(MARKINGS)},
+        {"type": "integer", "minimum": 0, "maximum": 63},
+        {"type": "string", "pattern": "^[0-9]{1,2}$"},
+    ]
+}
+Marking = Annotated[int, PlainValidator(marking), PlainSerializer(_show), Kind("name or 0 to 63", "DSCP", _MARK_SCHEMA)]
 Markings = Annotated[
     tuple[int, ...],
     PlainValidator(lambda value: tuple(marking(one) for one in words(value, "marks"))),
     PlainSerializer(lambda marks: [_show(one) for one in marks]),
-    Kind("list of names or numbers", "DSCP"),
+    Kind("list of names or numbers", "DSCP", words_of(_MARK_SCHEMA)),
 ]
 Labels = Annotated[
     tuple[str, ...],
-    PlainValidator(lambda value: tuple(_label(one) for one in words(value, "labels"))),
-    LIST,
-    Kind("list of texts"),
+    *_names(_label, "labels", "list of texts", {"type": "string", "pattern": f"^{_LABEL_TEXT}$"}),
 ]
 Directions = Annotated[
     tuple[str, ...],
-    PlainValidator(lambda value: tuple(_direction(one) for one in words(value, "directions"))),
-    LIST,
-    Kind('list of "u", "d", "ud"'),
+    *_names(one_of(_DIRECTIONS, "A direction"), "directions", 'list of "u", "d", "ud"', {"enum": list(_DIRECTIONS)}),
 ]
 CcNames = Annotated[
     tuple[str, ...],
-    PlainValidator(
-        lambda value: tuple(
-            one_of(CONGESTION_CONTROLS, "A congestion control")(one) for one in words(value, "congestion controls")
-        )
+    *_names(
+        one_of(CONGESTION_CONTROLS, "A congestion control"),
+        "congestion controls",
+        "name, or list of names",
+        {"enum": list(CONGESTION_CONTROLS)},
     ),
-    LIST,
-    Kind("name, or list of names"),
 ]
 Sizes = Annotated[
     tuple[int, ...],
     PlainValidator(lambda value: tuple(ANSWER.parse(one) for one in words(value, "sizes"))),
     PlainSerializer(lambda sizes: [show(one, SIZE) for one in sizes]),
-    Kind("list of sizes", "B"),
+    Kind("list of sizes", "B", words_of(ANSWER.schema())),
 ]
-UdpRate = Annotated[
-    int, PlainValidator(UDP_RATE.parse), PlainSerializer(lambda rate: show(rate, RATE), return_type=str),
-    Kind("rate", "bit/s"),
-]  # fmt: skip
-
-Streams = Annotated[int, integer(1, 1000, "flows"), Kind("integer")]
-Payload = Annotated[int, integer(4, 65_507, "bytes"), Kind("integer", "B")]
-Flows = Annotated[int, integer(0, 1000, "flows"), Kind("integer")]
-Workers = Annotated[int, integer(1, WORKERS_MAX, "fetches at a time"), Kind("integer")]
-TestName = Annotated[str, PlainValidator(one_of(tuple(TESTS), "A test")), Kind("name")]
-Length = Annotated[
-    Number, PlainValidator(lambda value: parse_seconds(value, Fraction(1, 10), DAY_S)), Kind("number", "s")
-]
+UdpRate = Annotated[int, *quantity(Bounds(RATE, 1000, 10**11))]
+Streams = Annotated[int, *integer(1, 1000, "flows")]
+Payload = Annotated[int, *integer(4, 65_507, "bytes", "B")]
+Flows = Annotated[int, *integer(0, 1000, "flows")]
+Workers = Annotated[int, *integer(1, WORKERS_MAX, "fetches at a time")]
+TestName = Annotated[str, *choice(tuple(TESTS), "A test", "name")]
+Length = Annotated[Number, *seconds(Fraction(1, 10), DAY_S)]
 
 
 def _delays(value: object) -> tuple[Number, ...]:
     return tuple(parse_seconds(one, Fraction(0), DAY_S) for one in sequence(value, "seconds"))
 
 
-Delays = Annotated[tuple[Number, ...], PlainValidator(_delays), LIST, Kind("list of numbers", "s")]
+Delays = Annotated[
+    tuple[Number, ...],
+    PlainValidator(_delays),
+    LIST,
+    Kind("list of numbers", "s", list_of(seconds_schema(Fraction(0), DAY_S))),
+]
 
 
 def _hosts(value: object) -> tuple[str, ...]:
@@ -135,7 +134,9 @@ def _hosts(value: object) -> tuple[str, ...]:
     return tuple(named)
 
 
-NodeNames = Annotated[tuple[str, ...], PlainValidator(_hosts), LIST, Kind("list of nodes")]
+NodeNames = Annotated[
+    tuple[str, ...], PlainValidator(_hosts), LIST, Kind("list of nodes", schema=words_of({"type": "string"}))
+]
 
 
 class Competing(Table):

@@ -3,8 +3,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, PlainValidator, model_validator
+from pydantic import Field, model_validator
 
+from hourglass.scenario.kinds import SWITCH, choice, integer, numbers
 from hourglass.scenario.table import Rows, Table
 from hourglass.scenario.trace import LinkTraces, Spans
 from hourglass.scenario.values import (
@@ -13,14 +14,11 @@ from hourglass.scenario.values import (
     Delays,
     End,
     Ends,
-    Kind,
     NodeName,
     Rates,
     ShaperBurst,
     ShaperRate,
     Shares,
-    integer,
-    one_of,
 )
 from hourglass.scenario.wifi import Wifi
 
@@ -30,37 +28,23 @@ BITS = 8
 BURST_S = 60
 NODES_MAX = LINKS_MAX = 1000
 
-Ring = Annotated[int, integer(36, 4096, "descriptors"), Kind("integer")]
-RxRing = Annotated[int, integer(1, 4096, "descriptors"), Kind("integer")]
-Usecs = Annotated[int, integer(0, 1_000_000, "microseconds"), Kind("integer", "us")]
-Frames = Annotated[int, integer(0, 4096, "frames"), Kind("integer")]
-NetemLimit = Annotated[int, integer(1, 10**7, "packets"), Kind("integer")]
-Mtu = Annotated[int, integer(68, 9000, "bytes"), Kind("integer", "B")]
-
-
-def _switch(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("true or false")
-    return value
-
-
-def _version(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value not in (4, 6):
-        raise ValueError("4 or 6")
-    return value
-
-
-Version = Annotated[Literal[4, 6], PlainValidator(_version), Kind("4 or 6")]
-Switch = Annotated[bool, PlainValidator(_switch), Kind("true or false")]
+Ring = Annotated[int, *integer(36, 4096, "descriptors")]
+RxRing = Annotated[int, *integer(1, 4096, "descriptors")]
+Usecs = Annotated[int, *integer(0, 1_000_000, "microseconds", "us")]
+Frames = Annotated[int, *integer(0, 4096, "frames")]
+NetemLimit = Annotated[int, *integer(1, 10**7, "packets")]
+Mtu = Annotated[int, *integer(68, 9000, "bytes", "B")]
+Version = Annotated[Literal[4, 6], *numbers(4, 6)]
+Switch = Annotated[bool, *SWITCH]
 
 
 class Node(Table):
     """A host or a router: a network namespace."""
 
     name: NodeName = Field(description="The node's name.")
-    role: Annotated[
-        Literal["host", "router"], PlainValidator(one_of(("host", "router"), "A role")), Kind('"host" or "router"')
-    ] = Field(default="host", description="Routers forward packets, hosts do not.")
+    role: Annotated[Literal["host", "router"], *choice(("host", "router"), "A role")] = Field(
+        default="host", description="Routers forward packets, hosts do not."
+    )
 
 
 class Link(Table):

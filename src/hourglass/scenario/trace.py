@@ -7,9 +7,10 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, model_validator
 
+from hourglass.scenario.kinds import LIST, Kind, list_of, seconds, seconds_schema, sequence
 from hourglass.scenario.table import Table
 from hourglass.scenario.units import RATE, parse_seconds, show
-from hourglass.scenario.values import LIST, STEP_RATE, Kind, Number, sequence
+from hourglass.scenario.values import STEP_RATE, Number
 
 TRACE_S = Fraction(3600)
 """The wire driver's bound on times of a trace."""
@@ -56,22 +57,27 @@ def _spans(value: object) -> tuple[tuple[Number, Number], ...]:
     return tuple(spans)
 
 
+_TIME = seconds_schema(Fraction(0), TRACE_S)
+_STEP = {"type": "array", "prefixItems": [_TIME, STEP_RATE.schema()], "minItems": 2, "maxItems": 2}
 Steps = Annotated[
     tuple[Step, ...],
     PlainValidator(_steps),
     PlainSerializer(lambda steps: [[step.at_s, show(step.rate_bps, RATE)] for step in steps]),
-    Kind("list of [seconds, rate]", "bit/s"),
+    Kind("list of [seconds, rate]", "bit/s", list_of(_STEP, minItems=1)),
 ]
-Opportunities = Annotated[tuple[int, ...], PlainValidator(_opportunities), LIST, Kind("list of whole numbers", "ms")]
+Opportunities = Annotated[
+    tuple[int, ...],
+    PlainValidator(_opportunities),
+    LIST,
+    Kind("list of whole numbers", "ms", list_of({"type": "integer", "minimum": 0}, minItems=1)),
+]
 Spans = Annotated[
     tuple[tuple[Number, Number], ...],
     PlainValidator(_spans),
     PlainSerializer(lambda spans: [list(span) for span in spans]),
-    Kind("list of [start, end]", "s"),
+    Kind("list of [start, end]", "s", list_of(list_of(_TIME, minItems=2, maxItems=2))),
 ]
-Repeat = Annotated[
-    Number, PlainValidator(lambda value: parse_seconds(value, Fraction(0), TRACE_S)), Kind("number, 0 = never", "s")
-]
+Repeat = Annotated[Number, *seconds(Fraction(0), TRACE_S, "number, 0 = never")]
 
 
 class Trace(Table):

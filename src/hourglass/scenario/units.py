@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
+from typing import Any
 
 NS_PER_S = 10**9
 PPB_PER_PERCENT = 10**7
@@ -18,23 +19,31 @@ _TEXT = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,12})?)([a-zA-Z%]{1,4})", re.ASCII)
 
 @dataclass(frozen=True)
 class Quantity:
-    """One kind of quantity. `units`: suffix → base units, the largest first; `bare`: plain integers are base units."""
+    """One kind of quantity. `units`: suffix → base units, the largest first; `bare`: plain integers are base units.
+    `called`: in the reference."""
 
     name: str
     base: str
     units: dict[str, int]
     example: str
     bare: bool = False
+    called: str = ""
+
+    def schema(self) -> dict[str, Any]:
+        """JSON Schema of its text."""
+        suffixes = "|".join(self.units)
+        text = rf"^[0-9]{{1,20}}(\.[0-9]{{1,12}})?({suffixes})$"
+        return {"type": "string", "pattern": text, "examples": [self.example.strip('"')]}
 
 
 RATE = Quantity(
-    "rate", "bit/s", {"tbit": 10**12, "gbit": 10**9, "mbit": 10**6, "kbit": 10**3, "bit": 1}, '"100mbit"', bare=True
+    "rate", "bit/s", {"tbit": 10**12, "gbit": 10**9, "mbit": 10**6, "kbit": 10**3, "bit": 1}, '"100mbit"', True, "rate"
 )
-TIME = Quantity("time", "ns", {"s": NS_PER_S, "ms": 10**6, "us": 10**3, "ns": 1}, '"10ms"')
+TIME = Quantity("time", "ns", {"s": NS_PER_S, "ms": 10**6, "us": 10**3, "ns": 1}, '"10ms"', called="time")
 SIZE = Quantity(
-    "size", "B", {"MiB": 2**20, "MB": 10**6, "KiB": 2**10, "KB": 10**3, "B": 1}, '"64KiB"'
+    "size", "B", {"MiB": 2**20, "MB": 10**6, "KiB": 2**10, "KB": 10**3, "B": 1}, '"64KiB"', called="size"
 )  # fmt: skip
-SHARE = Quantity("share", "ppb", {"%": PPB_PER_PERCENT}, '"0.1%"')
+SHARE = Quantity("share", "ppb", {"%": PPB_PER_PERCENT}, '"0.1%"', called="percentage")
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,12 @@ class Bounds:
         nought = "0 or " if self.zero and self.low > 0 else ""
         span = f"from {show(self.low, kind)} to {show(self.high, kind)}"
         return f"{nought}a {kind.name} like {kind.example}{suffixes}, {span}"
+
+    def schema(self) -> dict[str, Any]:
+        """JSON Schema of what may be written, the bounds of texts left out."""
+        whole = {"type": "integer", "minimum": 0} if self.quantity.bare else {"const": 0}
+        zero = self.quantity.bare or self.zero or self.low == 0
+        return {"anyOf": [self.quantity.schema(), whole]} if zero else self.quantity.schema()
 
     def parse(self, value: object) -> int:
         """The value in base units. Raises ValueError with what is allowed."""

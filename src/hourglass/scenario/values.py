@@ -1,22 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The types of single values: how each is checked, how it is written back, and what the reference says of it.
+"""The types of single values, each of one of the kinds of kinds.py.
 
 Quantities are integers in base units (ns, bit/s, ppb, bytes) in the object and text with a suffix in its dump; times
-whose key says seconds are numbers of seconds in both. A check that fails raises ValueError: what is allowed.
+whose key says seconds are numbers of seconds in both.
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from ipaddress import ip_interface
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import PlainSerializer, PlainValidator
 
-from hourglass.errors import closest
+from hourglass.scenario.kinds import (
+    LIST,
+    Kind,
+    both_ways,
+    choice,
+    integer_or,
+    list_of,
+    one_of,
+    pattern,
+    quantity,
+    seconds,
+    sequence,
+)
 from hourglass.scenario.units import RATE as RATE_QUANTITY
-from hourglass.scenario.units import SHARE, SIZE, TIME, Bounds, parse_seconds, show
+from hourglass.scenario.units import SHARE, SIZE, TIME, Bounds, show
 from hourglass.scenario.vocabulary import CONGESTION_CONTROLS, QDISCS
 
 HOUR_NS = 3600 * 10**9
@@ -32,113 +42,32 @@ TSQ_SIZE = Bounds(SIZE, 1, 2**31 - 1)
 DAY_S = Fraction(86400)
 
 
-@dataclass(frozen=True)
-class Kind:
-    """For the reference: what one writes, and the unit of the integer behind it."""
-
-    type: str
-    unit: str = ""
-
-
-def sequence(value: object, what: str) -> list[Any]:
-    """The value if it is a list, else ValueError."""
-    if not isinstance(value, list | tuple):
-        raise ValueError(f"a list of {what}")
-    return list(value)
-
-
-def pattern(regex: str, allowed: str) -> PlainValidator:
-    """Text that matches the whole pattern."""
-    compiled = re.compile(regex, re.ASCII)
-
-    def check(value: object) -> str:
-        if not isinstance(value, str) or not compiled.fullmatch(value):
-            raise ValueError(allowed)
-        return value
-
-    return PlainValidator(check)
-
-
-def one_of(names: tuple[str, ...], what: str) -> Callable[[object], str]:
-    """A check for one of the names, that suggests the nearest."""
-
-    def check(value: object) -> str:
-        if not isinstance(value, str) or value not in names:
-            raise ValueError(f"{closest(value, names)}{what} is one of {', '.join(names)}")
-        return value
-
-    return check
-
-
-def integer(low: int, high: int, what: str) -> PlainValidator:
-    """A whole number in [low, high]."""
-
-    def check(value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise ValueError(f"a whole number{f' of {what}' if what else ''} from {low} to {high}")
-        return value
-
-    return PlainValidator(check)
-
-
-def _single(bounds: Bounds) -> tuple[PlainValidator, PlainSerializer]:
-    return PlainValidator(bounds.parse), PlainSerializer(lambda number: show(number, bounds.quantity), return_type=str)
-
-
-def _both(bounds: Bounds) -> tuple[PlainValidator, PlainSerializer]:
-    """One value for both directions of a link, or [a to b, b to a]."""
-
-    def check(value: object) -> tuple[int, int]:
-        values = list(value) if isinstance(value, list | tuple) else [value, value]
-        try:
-            there, back = (bounds.parse(one) for one in values)
-        except ValueError:
-            raise ValueError(f"{bounds.allowed()}; or a list of two, for the two directions") from None
-        return there, back
-
-    def write(pair: tuple[int, int]) -> str | list[str]:
-        there, back = (show(number, bounds.quantity) for number in pair)
-        return there if there == back else [there, back]
-
-    return PlainValidator(check), PlainSerializer(write)
-
-
-def _seconds(low: Fraction) -> PlainValidator:
-    return PlainValidator(lambda value: parse_seconds(value, low, DAY_S))
-
-
 Number = int | float
-LIST = PlainSerializer(list)
-"""Tuples are dumped as lists, in every mode."""
 
-Seconds = Annotated[Number, _seconds(Fraction(0)), Kind("number", "s")]
-PositiveSeconds = Annotated[Number, _seconds(Fraction(1, 1000)), Kind("number", "s")]
+Seconds = Annotated[Number, *seconds(Fraction(0), DAY_S)]
+PositiveSeconds = Annotated[Number, *seconds(Fraction(1, 1000), DAY_S)]
 
-Rates = Annotated[tuple[int, int], *_both(LINE_RATE), Kind("rate, or [a to b, b to a]", "bit/s")]
-Delays = Annotated[tuple[int, int], *_both(DELAY), Kind("time, or [a to b, b to a]", "ns")]
-Shares = Annotated[tuple[int, int], *_both(SHARES), Kind("percentage, or [a to b, b to a]", "ppb")]
-Delay = Annotated[int, *_single(DELAY), Kind("time", "ns")]
-ShaperRate = Annotated[int, *_single(SHAPER_RATE), Kind("rate", "bit/s")]
-ShaperBurst = Annotated[int, *_single(SHAPER_BURST), Kind("size", "B")]
-Interval = Annotated[int, *_single(INTERVAL), Kind("time, 0 = off", "ns")]
+Rates = Annotated[tuple[int, int], *both_ways(LINE_RATE)]
+Delays = Annotated[tuple[int, int], *both_ways(DELAY)]
+Shares = Annotated[tuple[int, int], *both_ways(SHARES)]
+Delay = Annotated[int, *quantity(DELAY)]
+ShaperRate = Annotated[int, *quantity(SHAPER_RATE)]
+ShaperBurst = Annotated[int, *quantity(SHAPER_BURST)]
+Interval = Annotated[int, *quantity(INTERVAL, "time, 0 = off")]
 
 ScenarioName = Annotated[
     str,
-    pattern(
+    *pattern(
         r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}",
         "1 to 64 letters, digits and . _ + -, beginning with a letter or digit; it names the run's folder",
     ),
-    Kind("text"),
 ]
 KernelName = Annotated[
     str,
-    pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", 'a kernel\'s name in quotes, like "6.1": letters, digits and . _ -'),
-    Kind("text"),
+    *pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", 'a kernel\'s name in quotes, like "6.1": letters, digits and . _ -'),
 ]
 NodeName = Annotated[
-    str,
-    pattern(r"[A-Za-z][A-Za-z0-9_-]{0,31}", "1 to 32 letters, digits, _ and -, beginning with a letter"),
-    Kind("text"),
+    str, *pattern(r"[A-Za-z][A-Za-z0-9_-]{0,31}", "1 to 32 letters, digits, _ and -, beginning with a letter")
 ]
 
 
@@ -148,7 +77,7 @@ def _description(value: object) -> str:
     return value
 
 
-Description = Annotated[str, PlainValidator(_description), Kind("text")]
+Description = Annotated[str, PlainValidator(_description), Kind("text", schema={"type": "string", "maxLength": 200})]
 
 
 class Place(NamedTuple):
@@ -161,7 +90,9 @@ class Place(NamedTuple):
         return f"{self.node}:{self.device}"
 
 
-_PLACE = re.compile(r"([A-Za-z][A-Za-z0-9_-]{0,31}):([A-Za-z][A-Za-z0-9_-]{0,14})", re.ASCII)
+_PLACE_TEXT = r"([A-Za-z][A-Za-z0-9_-]{0,31}):([A-Za-z][A-Za-z0-9_-]{0,14})"
+_PLACE = re.compile(_PLACE_TEXT, re.ASCII)
+_PLACE_SCHEMA = {"type": "string", "pattern": f"^{_PLACE_TEXT}$", "examples": ["client:eth0"]}
 _RESERVED_DEVICES = ("lo", "all", "default")
 
 
@@ -184,12 +115,14 @@ def _ends(value: object) -> tuple[Place, Place]:
     return _place(ends[0]), _place(ends[1])
 
 
-End = Annotated[Place, PlainValidator(_place), PlainSerializer(str, return_type=str), Kind("NODE:DEVICE")]
+End = Annotated[
+    Place, PlainValidator(_place), PlainSerializer(str, return_type=str), Kind("NODE:DEVICE", schema=_PLACE_SCHEMA)
+]
 Ends = Annotated[
     tuple[Place, Place],
     PlainValidator(_ends),
     PlainSerializer(lambda ends: [str(end) for end in ends]),
-    Kind("[NODE:DEVICE, NODE:DEVICE]"),
+    Kind("[NODE:DEVICE, NODE:DEVICE]", schema=list_of(_PLACE_SCHEMA, minItems=2, maxItems=2)),
 ]
 
 
@@ -205,19 +138,14 @@ Places = Annotated[
     tuple[Place, ...],
     PlainValidator(_places),
     PlainSerializer(lambda places: [str(one) for one in places]),
-    Kind("[NODE:DEVICE, …]"),
+    Kind("[NODE:DEVICE, …]", schema=list_of(_PLACE_SCHEMA, uniqueItems=True)),
 ]
 
 
-def _packets(value: object) -> int | str:
-    if value == "all":
-        return "all"
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 10**6:
-        raise ValueError('a whole number of packets per second from 0 (none) to 1000000, or "all"')
-    return value
-
-
-Packets = Annotated[int | str, PlainValidator(_packets), Kind('integer or "all"', "1/s")]
+Packets = Annotated[
+    int | str,
+    *integer_or("all", 0, 10**6, 'a whole number of packets per second from 0 (none) to 1000000, or "all"', "1/s"),
+]
 
 
 def _addresses(value: object) -> tuple[str, str]:
@@ -233,14 +161,16 @@ def _addresses(value: object) -> tuple[str, str]:
     return one, two
 
 
-Addresses = Annotated[tuple[str, str], PlainValidator(_addresses), LIST, Kind("[ADDRESS/LENGTH, ADDRESS/LENGTH]")]
-
-Backend = Annotated[
-    Literal["load", "socket"],
-    PlainValidator(one_of(("load", "socket"), "What takes the data")),
-    Kind('"load" or "socket"'),
+_ADDRESS_SCHEMA = {"type": "string", "pattern": r"^[0-9A-Fa-f.:]+/[0-9]{1,3}$", "examples": ["192.168.1.1/24"]}
+Addresses = Annotated[
+    tuple[str, str],
+    PlainValidator(_addresses),
+    LIST,
+    Kind("[ADDRESS/LENGTH, ADDRESS/LENGTH]", schema=list_of(_ADDRESS_SCHEMA, minItems=2, maxItems=2)),
 ]
-Cc = Annotated[str, PlainValidator(one_of(CONGESTION_CONTROLS, "A congestion control")), Kind("name")]
+
+Backend = Annotated[Literal["load", "socket"], *choice(("load", "socket"), "What takes the data")]
+Cc = Annotated[str, *choice(CONGESTION_CONTROLS, "A congestion control", "name")]
 
 
 def _ccs(value: object) -> tuple[str, ...]:
@@ -248,9 +178,18 @@ def _ccs(value: object) -> tuple[str, ...]:
     return tuple(check(one) for one in ([value] if isinstance(value, str) else sequence(value, "congestion controls")))
 
 
-Ccs = Annotated[tuple[str, ...], PlainValidator(_ccs), LIST, Kind("name, or list of names")]
+_CC_SCHEMA = {"enum": list(CONGESTION_CONTROLS)}
+Ccs = Annotated[
+    tuple[str, ...],
+    PlainValidator(_ccs),
+    LIST,
+    Kind("name, or list of names", schema={"anyOf": [list_of(_CC_SCHEMA), _CC_SCHEMA]}),
+]
 
 _TC = re.compile(r"[A-Za-z0-9_.:,/%+=-]+(?: [A-Za-z0-9_.:,/%+=-]+)*", re.ASCII)
+
+
+_QDISC_TEXT = rf"^ *({'|'.join(QDISCS)})( .*)?$"
 
 
 def _qdisc(value: object) -> str:
@@ -266,7 +205,11 @@ def _qdisc(value: object) -> str:
     return text
 
 
-Qdisc = Annotated[str, PlainValidator(_qdisc), Kind("kind or tc line")]
+Qdisc = Annotated[
+    str,
+    PlainValidator(_qdisc),
+    Kind("kind or tc line", schema={"anyOf": [{"enum": list(QDISCS)}, {"type": "string", "pattern": _QDISC_TEXT}]}),
+]
 
 
 class Tsq(NamedTuple):
@@ -295,7 +238,12 @@ def _show_tsq(tsq: Tsq) -> str:
 
 
 TsqLimit = Annotated[
-    Tsq, PlainValidator(_tsq), PlainSerializer(_show_tsq, return_type=str), Kind('"default", "off", time or size')
+    Tsq,
+    PlainValidator(_tsq),
+    PlainSerializer(_show_tsq, return_type=str),
+    Kind(
+        '"default", "off", time or size', schema={"anyOf": [{"enum": ["default", "off"]}, TIME.schema(), SIZE.schema()]}
+    ),
 ]
 
 
@@ -313,5 +261,5 @@ Gso = Annotated[
     int,
     PlainValidator(_gso),
     PlainSerializer(lambda ns: show(ns, TIME) if ns else "default", return_type=str),
-    Kind('"default" or time', "ns"),
+    Kind('"default" or time', "ns", {"anyOf": [{"const": "default"}, TIME.schema()]}),
 ]

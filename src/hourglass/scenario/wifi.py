@@ -11,9 +11,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PlainSerializer, PlainValidator
 
+from hourglass.scenario.kinds import SWITCH, Kind, choice, integer, integer_or, numbers, quantity
 from hourglass.scenario.table import Rows, Table
 from hourglass.scenario.units import SHARE, TIME, Bounds, show
-from hourglass.scenario.values import End, Kind, integer, one_of
+from hourglass.scenario.values import End
 
 CELLS_MAX = 8
 STATIONS_MAX = 50
@@ -69,26 +70,7 @@ NO_VHT = {(20, 9): (1, 2, 4), (80, 6): (3,)}
 """(width, MCS) → numbers of streams for which 802.11ac has no such rate (802.11-2020, 21.5)."""
 
 
-def _width(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value not in (20, 40, 80):
-        raise ValueError("20, 40 or 80 (MHz)")
-    return value
-
-
-def _mcs(value: object) -> int | str:
-    if value == "minstrel" or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 11):
-        return value
-    raise ValueError('an MCS per spatial stream, 0 to 7 (n), 9 (ac) or 11 (ax), or "minstrel"')
-
-
-def _shift(value: object) -> int | str:
-    if value == "kernel" or (isinstance(value, int) and not isinstance(value, bool) and 5 <= value <= 15):
-        return value
-    raise ValueError("\"kernel\" (mac80211's own, 7) or a whole number from 5 to 15 (10: the papers' 1 ms)")
-
-
 _ERROR = Bounds(SHARE, 0, 10**9 - 1)
-_GUARD = Bounds(TIME, 400, 3200)
 
 
 def _error(value: object) -> int:
@@ -98,43 +80,39 @@ def _error(value: object) -> int:
     return ppb
 
 
-Standards = Annotated[str, PlainValidator(one_of(tuple(STANDARDS), "A standard")), Kind('"n", "ac" or "ax"')]
-Band = Annotated[str, PlainValidator(one_of(("2.4GHz", "5GHz"), "A band")), Kind('"2.4GHz" or "5GHz"')]
-Width = Annotated[int, PlainValidator(_width), Kind("20, 40 or 80", "MHz")]
-SpatialStreams = Annotated[int, integer(1, 4, "spatial streams"), Kind("integer")]
-Guard = Annotated[
-    int, PlainValidator(_GUARD.parse), PlainSerializer(lambda ns: show(ns, TIME), return_type=str), Kind("time", "ns")
+Standards = Annotated[str, *choice(tuple(STANDARDS), "A standard")]
+Band = Annotated[str, *choice(("2.4GHz", "5GHz"), "A band")]
+Width = Annotated[int, *numbers(20, 40, 80, unit="MHz")]
+SpatialStreams = Annotated[int, *integer(1, 4, "spatial streams")]
+Guard = Annotated[int, *quantity(Bounds(TIME, 400, 3200))]
+Mcs = Annotated[
+    int | str,
+    *integer_or("minstrel", 0, 11, 'an MCS per spatial stream, 0 to 7 (n), 9 (ac) or 11 (ax), or "minstrel"'),
 ]
-Mcs = Annotated[int | str, PlainValidator(_mcs), Kind('integer or "minstrel"')]
-Db = Annotated[int, integer(0, 100, "dB"), Kind("integer", "dB")]
+Db = Annotated[int, *integer(0, 100, "dB", "dB")]
 ErrorShare = Annotated[
     int,
     PlainValidator(_error),
     PlainSerializer(lambda ppb: show(ppb, SHARE), return_type=str),
-    Kind("percentage", "ppb"),
+    Kind("percentage", "ppb", _ERROR.schema()),
 ]
-Shift = Annotated[int | str, PlainValidator(_shift), Kind('"kernel" or integer')]
-Subframes = Annotated[int, integer(1, 256, "subframes"), Kind("integer")]
-AirTime = Annotated[int, integer(100, 5484, "microseconds"), Kind("integer", "us")]
-Depth = Annotated[int, integer(1, 8, "aggregates"), Kind("integer")]
-Threshold = Annotated[int, integer(0, 65535, "bytes"), Kind("integer", "B")]
-Mitigation = Annotated[int, integer(0, 100_000, "microseconds"), Kind("integer", "us")]
-BeaconInterval = Annotated[int, integer(15, 65535, "units of 1024 us"), Kind("integer", "1024 us")]
-Count = Annotated[int, integer(0, STATIONS_MAX, "stations"), Kind("integer")]
+Shift = Annotated[
+    int | str,
+    *integer_or(
+        "kernel", 5, 15, "\"kernel\" (mac80211's own, 7) or a whole number from 5 to 15 (10: the papers' 1 ms)"
+    ),
+]
+Subframes = Annotated[int, *integer(1, 256, "subframes")]
+AirTime = Annotated[int, *integer(100, 5484, "microseconds", "us")]
+Depth = Annotated[int, *integer(1, 8, "aggregates")]
+Threshold = Annotated[int, *integer(0, 65535, "bytes", "B")]
+Mitigation = Annotated[int, *integer(0, 100_000, "microseconds", "us")]
+BeaconInterval = Annotated[int, *integer(15, 65535, "units of 1024 us", "1024 us")]
+Count = Annotated[int, *integer(0, STATIONS_MAX, "stations")]
 Traffic = Annotated[
-    Literal["none", "upload", "download", "both"],
-    PlainValidator(one_of(("none", "upload", "download", "both"), "Traffic")),
-    Kind('"none", "upload", "download" or "both"'),
+    Literal["none", "upload", "download", "both"], *choice(("none", "upload", "download", "both"), "Traffic")
 ]
-
-
-def _on(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("true or false")
-    return value
-
-
-Toggle = Annotated[bool, PlainValidator(_on), Kind("true or false")]
+Toggle = Annotated[bool, *SWITCH]
 
 
 class Station(Table):
@@ -162,12 +140,10 @@ class Wifi(Table):
     ap: End = Field(description="The access point's device. Its node is a router, or itself the server.")
     station: Rows[Station] = Field(description="The stations.")
     others: Others = Field(default=Others(), description="Further stations, to compete.")
-    chip: Annotated[str, PlainValidator(one_of(tuple(CHIPS), "A chip")), Kind('"ath9k", "ath9k_htc" or "generic"')] = (
-        Field(
-            default="ath9k",
-            description="How it queues, aggregates and retries: AR9580 (PCIe), AR9271 (USB; kernels before 6.2)"
-            ", or a current chip with AQL.",
-        )
+    chip: Annotated[str, *choice(tuple(CHIPS), "A chip")] = Field(
+        default="ath9k",
+        description="How it queues, aggregates and retries: AR9580 (PCIe), AR9271 (USB; kernels before 6.2)"
+        ", or a current chip with AQL.",
     )
     standard: Standards = Field(default="n", description="802.11n, ac or ax; ac and ax with the generic chip.")
     band: Band = Field(
