@@ -19,6 +19,7 @@ mod abi;
 mod capture;
 mod clock;
 mod column;
+mod counters;
 mod daemon;
 mod datagram;
 mod device;

@@ -2,8 +2,10 @@
 //! The counters of the radios: a line of JSON per radio in `/proc/hourglass/radio`, whose names are the driver's.
 //!
 //! A number is a row, an object within is a row for each of its numbers (`aggregates.17`). What stands below `stations` are
-//! the driver's counters of the radios it talks to, each with its address.
+//! the driver's counters of the radios it talks to, each with its address. Written is by how much a counter grew since test
+//! time 0: when the set-up's frames were sent is not in it.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Error;
 use std::os::unix::fs::FileExt;
@@ -22,31 +24,75 @@ const ADDRESS: &str = "addr";
 /// A line has some KB: the histogram of aggregates, a dozen counters for each station.
 const CHUNK: usize = 1 << 16;
 
+/// What is no counter: a number, or how much there is at the moment.
+const LEVELS: [&str; 4] = ["medium", "tx_queued", "txq.backlog_packets", "txq.backlog_bytes"];
+
+/// A radio by its place in the plan, the node of the station that it is about, and the name.
+type Key = (usize, Option<String>, String);
+
 pub struct Radios {
     file: Option<File>,
     list: Vec<Radio>,
     buffer: Vec<u8>,
+    /// The counters at test time 0.
+    before: BTreeMap<Key, i64>,
 }
 
 impl Radios {
     pub fn open(radios: &[Radio]) -> Result<Self> {
         let file = if radios.is_empty() { None } else { Some(File::open(DRIVER).map_err(failure)?) };
-        Ok(Self { file, list: radios.to_vec(), buffer: Vec::new() })
+        Ok(Self { file, list: radios.to_vec(), buffer: Vec::new(), before: BTreeMap::new() })
+    }
+
+    /// Now is test time 0.
+    pub fn begin(&mut self) -> Result<()> {
+        let rows = self.read()?;
+        self.before = rows.into_iter().filter(|((_, _, name), _)| !LEVELS.contains(&name.as_str())).collect();
+        Ok(())
     }
 
     /// All counters of the plan's radios.
     pub fn sample(&mut self, t_ns: i64, records: &mut Records) -> Result<()> {
-        let Some(file) = &self.file else { return Ok(()) };
+        for (key, value) in self.read()? {
+            let grown = value.wrapping_sub(self.before.get(&key).copied().unwrap_or_default());
+            let (number, station, name) = key;
+            let radio = &self.list[number];
+            let table = if station.is_some() { Table::Station } else { Table::Radio };
+            let head = [Cell::I64(t_ns), Cell::Text(&radio.node), Cell::Text(&radio.device)];
+            let tail = [Cell::Text(&name), Cell::I64(grown)];
+            records.push(table, head.into_iter().chain(station.as_deref().map(Cell::Text)).chain(tail))?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<Vec<(Key, i64)>> {
+        let mut rows = Vec::new();
+        let Some(file) = &self.file else { return Ok(rows) };
         read(file, &mut self.buffer).map_err(failure)?;
         for line in self.buffer.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             let counters: Map<String, Value> =
                 serde_json::from_slice(line).map_err(|error| Failure::of(DRIVER, error))?;
             let phy = counters.get("phy").and_then(Value::as_str).unwrap_or_default();
-            if let Some(radio) = self.list.iter().find(|radio| radio.phy == phy) {
-                write(t_ns, radio, &self.list, &counters, records)?;
+            if let Some(number) = self.list.iter().position(|radio| radio.phy == phy) {
+                self.take(number, &counters, &mut rows);
             }
         }
-        Ok(())
+        Ok(rows)
+    }
+
+    fn take(&self, number: usize, counters: &Map<String, Value>, rows: &mut Vec<(Key, i64)>) {
+        let mut push = |station: Option<&str>, name: &str, value: i64| {
+            rows.push(((number, station.map(str::to_owned), name.to_owned()), value));
+        };
+        for (key, value) in counters.iter().filter(|(key, _)| *key != STATIONS) {
+            flatten(key, value, &mut |name, value| push(None, name, value));
+        }
+        for station in counters.get(STATIONS).and_then(Value::as_array).into_iter().flatten() {
+            let address = station.get(ADDRESS).and_then(Value::as_str).unwrap_or_default();
+            let node =
+                self.list.iter().find(|radio| radio.address == address).map_or(address, |radio| &radio.node);
+            flatten("", station, &mut |name, value| push(Some(node), name, value));
+        }
     }
 }
 
@@ -68,37 +114,16 @@ fn read(file: &File, buffer: &mut Vec<u8>) -> std::io::Result<()> {
     }
 }
 
-fn write(
-    t_ns: i64,
-    radio: &Radio,
-    radios: &[Radio],
-    counters: &Map<String, Value>,
-    records: &mut Records,
-) -> Result<()> {
-    let mut result = Ok(());
-    let mut push = |station: Option<&str>, name: &str, value: i64| {
-        let table = if station.is_some() { Table::Station } else { Table::Radio };
-        let head = [Cell::I64(t_ns), Cell::Text(&radio.node), Cell::Text(&radio.device)];
-        let tail = [Cell::Text(name), Cell::I64(value)];
-        if result.is_ok() {
-            result = records.push(table, head.into_iter().chain(station.map(Cell::Text)).chain(tail));
-        }
-    };
-    for (key, value) in counters.iter().filter(|(key, _)| *key != STATIONS) {
-        flatten(key, value, &mut |name, value| push(None, name, value));
-    }
-    for station in counters.get(STATIONS).and_then(Value::as_array).into_iter().flatten() {
-        let address = station.get(ADDRESS).and_then(Value::as_str).unwrap_or_default();
-        let node = radios.iter().find(|radio| radio.address == address).map_or(address, |radio| &radio.node);
-        flatten("", station, &mut |name, value| push(Some(node), name, value));
-    }
-    result
-}
-
-/// Every number below `value`, under its dotted name.
+/// Every number below `value`, all of which are u64, under its dotted name.
 fn flatten(name: &str, value: &Value, take: &mut dyn FnMut(&str, i64)) {
     match value {
-        Value::Number(number) => number.as_i64().into_iter().for_each(|number| take(name, number)),
+        // a digest has all 64 bits
+        Value::Number(number) => {
+            number
+                .as_u64()
+                .into_iter()
+                .for_each(|number| take(name, i64::from_ne_bytes(number.to_ne_bytes())));
+        }
         Value::Object(entries) => {
             for (key, entry) in entries {
                 let below = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };

@@ -5,12 +5,11 @@
 
 use crate::capture::Captures;
 use crate::clock::Epoch;
-use crate::column::Cell;
+use crate::counters::Counters;
 use crate::daemon::Daemons;
 use crate::datagram::Datagrams;
 use crate::device::Devices;
 use crate::diag::Diag;
-use crate::ethtool;
 use crate::events::{Action, Events};
 use crate::facts::Facts;
 use crate::fetch::Fetches;
@@ -22,7 +21,6 @@ use crate::radio::Radios;
 use crate::records::{Records, Shared};
 use crate::report::{self, Failure, Result};
 use crate::streams::{Endpoint, Streams};
-use crate::tables::Table;
 use crate::watch::{self, Watch};
 use crate::{setup, sys};
 
@@ -83,6 +81,9 @@ impl<'a> TestLoop<'a> {
     pub fn run(mut self) -> Result<()> {
         report::ready(self.epoch.monotonic_ns);
         sys::become_exact();
+        self.epoch.sleep_until(0);
+        let counters = Counters::begin(self.nodes, &mut self.devices)?;
+        self.radios.begin()?;
         let mut now = -1;
         while let Some((t_ns, action)) = self.events.pop() {
             if t_ns > now {
@@ -102,7 +103,9 @@ impl<'a> TestLoop<'a> {
                     self.daemons.check()?;
                     report::time(t_ns);
                 }
-                Action::End => self.write_counters(t_ns)?,
+                Action::End => {
+                    counters.write(t_ns, self.nodes, &mut self.devices, &mut self.records.lock())?;
+                }
             }
         }
         self.collect()?;
@@ -139,22 +142,5 @@ impl<'a> TestLoop<'a> {
         let mut records = self.records.lock();
         self.devices.iter_mut().try_for_each(|devices| devices.sample(t_ns, &mut records))?;
         self.radios.sample(t_ns, &mut records)
-    }
-
-    /// The drivers' own counters of every device.
-    fn write_counters(&mut self, t_ns: i64) -> Result<()> {
-        for (node, devices) in self.nodes.names().zip(&mut self.devices) {
-            for device in devices.names()? {
-                let counters = ethtool::counters(self.nodes.control(node), &device).map_err(|error| {
-                    Failure::system(format!("ethtool counters of {device} in {node}"), error)
-                })?;
-                for (name, value) in counters {
-                    let texts = [node, &device, &name].map(Cell::Text);
-                    let row = [Cell::I64(t_ns)].into_iter().chain(texts).chain([Cell::U64(value)]);
-                    self.records.lock().push(Table::Ethtool, row)?;
-                }
-            }
-        }
-        Ok(())
     }
 }

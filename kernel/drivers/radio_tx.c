@@ -221,11 +221,11 @@ bool radio_ppdu_send(struct radio_queue *queue, struct ieee80211_sta *sta,
 	return true;
 }
 
-/* Stirs the PPDU's start, length and first header into the digest. */
+/* Adds a hash of the PPDU's start, length and headers to the digest, as wire does. */
 void radio_digest(struct radio_phy *phy, const struct radio_ppdu *ppdu)
 {
 	const struct radio_mpdu *mpdu;
-	u64 digest = phy->stats.tx_digest;
+	u64 digest = 0xcbf29ce484222325ULL;
 
 	digest = (digest ^ ppdu->start_ns) * 0x100000001b3ULL;
 	digest = (digest ^ ppdu->bytes) * 0x100000001b3ULL;
@@ -240,7 +240,7 @@ void radio_digest(struct radio_phy *phy, const struct radio_ppdu *ppdu)
 			digest = ((digest ^ words[i]) * 0x100000001b3ULL) ^
 				 (digest >> 29);
 	}
-	phy->stats.tx_digest = digest;
+	phy->stats.tx_digest += digest;
 }
 
 /* Frees frames that were never reported. */

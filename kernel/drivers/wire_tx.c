@@ -31,21 +31,25 @@
 /* The most descriptors one skb takes. */
 #define WIRE_CHAIN	(MAX_SKB_FRAGS + 1)
 
+/* Where the hash of a frame begins: FNV's offset. */
+#define WIRE_DIGEST	0xcbf29ce484222325ULL
+
 static struct wire_slot *wire_slot(const struct wire_nic *nic, u32 index)
 {
 	return &nic->slots[(nic->slot_first + index) % nic->tx_ring];
 }
 
 /*
- * Stirs a frame's departure, length and head into the NIC's digest: two runs
- * with equal digests sent the same frames at the same ns.
+ * Adds a hash of a frame's departure, length and head to the NIC's digest: two
+ * runs with equal digests sent the same frames at the same ns. It is a sum, so
+ * the difference of two readings is the digest of what was sent in between.
  */
 static void wire_digest(struct wire_nic *nic, const struct sk_buff *frame,
 			u64 departure_ns)
 {
 	u8 head[96] __aligned(8) = {};
 	const u64 *words = (const u64 *)head;
-	u64 digest = nic->stats.tx_digest;
+	u64 digest = WIRE_DIGEST;
 	unsigned int i;
 
 	skb_copy_bits(frame, 0, head, min_t(u32, frame->len, sizeof(head)));
@@ -53,7 +57,7 @@ static void wire_digest(struct wire_nic *nic, const struct sk_buff *frame,
 	digest = (digest ^ frame->len) * 0x100000001b3ULL;
 	for (i = 0; i < sizeof(head) / sizeof(*words); i++)
 		digest = ((digest ^ words[i]) * 0x100000001b3ULL) ^ (digest >> 29);
-	nic->stats.tx_digest = digest;
+	nic->stats.tx_digest += digest;
 }
 
 /* Makes the sender's frame look as a driver would have received it. */
