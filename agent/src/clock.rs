@@ -40,6 +40,11 @@ pub fn sleep(ns: i64) {
     sleep_until(monotonic() + ns);
 }
 
+/// Until the clock is at a whole multiple of so many ns.
+pub fn sleep_until_whole(ns: i64) {
+    sleep_until(next_whole(monotonic(), ns));
+}
+
 /// Test time 0 on both clocks.
 #[derive(Clone, Copy)]
 pub struct Epoch {
@@ -51,7 +56,7 @@ impl Epoch {
     /// The next whole second of the monotonic clock, never less than `LEAD` away.
     pub fn next() -> Self {
         let (now, wall) = (monotonic(), realtime());
-        let zero = next_whole_second(now + LEAD);
+        let zero = next_whole(now + LEAD, SECOND);
         Self { monotonic_ns: zero, realtime_ns: wall + (zero - now) }
     }
 
@@ -68,8 +73,8 @@ impl Epoch {
     }
 }
 
-fn next_whole_second(ns: i64) -> i64 {
-    (ns + SECOND - 1) / SECOND * SECOND
+fn next_whole(now: i64, ns: i64) -> i64 {
+    (now + ns - 1) / ns * ns
 }
 
 /// Nanoseconds as seconds, with no more digits than they need.
@@ -91,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_whole_second_stays_and_the_rest_is_rounded_up() {
-        assert_eq!(next_whole_second(3 * SECOND), 3 * SECOND);
-        assert_eq!(next_whole_second(3 * SECOND + 1), 4 * SECOND);
+        assert_eq!(next_whole(3 * SECOND, SECOND), 3 * SECOND);
+        assert_eq!(next_whole(3 * SECOND + 1, SECOND), 4 * SECOND);
     }
 }

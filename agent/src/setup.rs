@@ -125,10 +125,14 @@ fn iw(args: &[String], says: Option<&str>, timeout_ns: i64) -> Result<()> {
 }
 
 /// Asks until the address answers. A route or a neighbour that is not there yet is a reason to ask again.
+///
+/// The first question is asked at a whole multiple of the interval: the kernel remembers the jiffy at which it last
+/// numbered a packet, and draws the next number accordingly, so that the test would show how long the set-up took.
 fn reach(address: IpAddr, timeout_ns: i64) -> Result<()> {
     let socket = icmp::open(address).map_err(|error| Failure::system("ping", error))?;
     let mut mailbox = Mailbox::new(8, 128);
     let mut packet = [0; icmp::HEADER + 8];
+    clock::sleep_until_whole(REACH_INTERVAL);
     let deadline = clock::monotonic() + timeout_ns;
     for seq in 0.. {
         icmp::fill_request(&mut packet, address, REACH_ID, seq);
