@@ -70,7 +70,8 @@ def run(
     plan = plans.build(scenario, kind.capabilities)
     ready = kind.ready(scenario.kernel, progress.kernel)
     described = scenario.to_json()
-    place = out or default_place(scenario.name, described, ready.identity(bool(plan.radios)))
+    identity = ready.identity(bool(plan.radios))
+    place = out or default_place(scenario.name, described, identity)
 
     def load_further() -> None:
         import_module(READER)
@@ -83,6 +84,7 @@ def run(
             "schema": SCHEMA,
             "engine": ready.name,
             "kernel": {"name": ready.kernel.name, "release": ready.kernel.release, "key": ready.kernel.key},
+            "identity": identity,
             "seed": scenario.seed,
         }
         try:
