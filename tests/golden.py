@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The golden digests: what the records of a few short runs are, on every kernel, byte for byte.
 
-`golden.toml` has a table for each pair of a kernel's release and a root's tools (`root.tools_key`: iproute2, ethtool, iw,
-hostapd and their libraries, of one Debian release). `python -m tests.golden` makes the runs and prints their table,
+`golden.toml` has a table for each pair of a kernel's release and a root's tools (`root.tools_key`: iproute2, ethtool,
+iw, hostapd and their libraries, of one Debian release). `python -m tests.golden` makes the runs and prints their table,
 `--update` writes it into the file; what changed is then in the diff, and has to be explained by the commit. Beside a
 digest stand figures of the run, so that the diff can be read.
 """
@@ -22,7 +22,8 @@ from hourglass.engine import root
 FILE = Path(__file__).parent / "golden.toml"
 HEAD = """\
 # SPDX-License-Identifier: Apache-2.0
-# Written by `python -m tests.golden --update`, read by tests/guest/test_golden.py. A table is KERNEL RELEASE / ROOT'S TOOLS.
+# Written by `python -m tests.golden --update`, read by tests/guest/test_golden.py.
+# A table is KERNEL RELEASE / ROOT'S TOOLS.
 """
 SHORT = ("test.length=1", "test.delay=0.2")
 CASES: dict[str, tuple[str, tuple[str, ...]]] = {

@@ -17,7 +17,8 @@ def records(origin: str) -> str:
         f"<!-- {origin} -->",
         "# The records of a run",
         ABOUT.strip(),
-        "| table | a row is |\n|---|---|\n" + "".join(f"| [`{t.name}`](#{t.name}) | {t.doc} |\n" for t in TABLES.values()),
+        "| table | a row is |\n|---|---|\n"
+        + "".join(f"| [`{t.name}`](#{t.name}) | {t.doc} |\n" for t in TABLES.values()),
         *(_table(table) for table in TABLES.values()),
         "## The layers",
         PROBE.enum("layer").doc.strip().removesuffix(" The packet ..."),
