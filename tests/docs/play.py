@@ -28,7 +28,7 @@ from .pages import PAGES, ROOT, Piece, pieces
 RELEASE = re.compile(r"Linux (\d+\.\d+)(\.\d+-hourglass)")
 
 ERROR = "hourglass: error:"
-PROGRESS = re.compile(r"^hourglass: (?!error|warning|interrupted).*\n", re.MULTILINE)
+PROGRESS = re.compile(r"^hourglass: (?!error|internal|warning|interrupted).*\n", re.MULTILINE)
 """What a run says on stderr as it goes, whenever the wall clock has it."""
 
 
