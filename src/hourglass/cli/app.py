@@ -18,17 +18,15 @@ app = typer.Typer(
 kernel_app = typer.Typer(help="Build and list guest kernels.", rich_markup_mode=None, invoke_without_command=True)
 app.add_typer(kernel_app, name="kernel")
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else there.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else, on stdout.")]
 
-Engine = Annotated[
-    str, typer.Option(help="Who runs it: virtual, a guest kernel in virtual time; native, this machine's own kernel.")
-]
+Engine = Annotated[str, typer.Option(help="virtual: a guest kernel in virtual time; native: this machine's kernel.")]
 
 
 @app.callback(invoke_without_command=True)
 def root(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     """The real Linux network stack in virtual time: throughput and latency under load, exact and repeatable."""
     if version:
@@ -42,18 +40,18 @@ def root(
 
 @app.command("run")
 def run(
-    scenario: Annotated[str, typer.Argument(help="A scenario file, or the name of a built-in one.")],
+    scenario: Annotated[str, typer.Argument(help="A scenario file or the name of a built-in scenario.")],
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key, as stack.tsq=off.")
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key, for example stack.tsq=off.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of everything random.")] = None,
-    kernel: Annotated[str | None, typer.Option(help=f"Kernel: {CHOICES} or a built name.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of all randomness.")] = None,
+    kernel: Annotated[str | None, typer.Option(help=f"Kernel: {CHOICES}, or a name given to `kernel build`.")] = None,
     engine: Engine = "virtual",
-    out: Annotated[Path | None, typer.Option(help="Run directory; default runs/NAME-HASH.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Run directory; default: runs/NAME-HASH.")] = None,
     json: Json = False,
-    no_picture: Annotated[bool, typer.Option("--no-picture", help="Draw no picture.")] = False,
+    no_picture: Annotated[bool, typer.Option("--no-picture", help="Skip the picture.")] = False,
 ) -> None:
-    """Run a scenario and show its throughput and latency."""
+    """Run a scenario and print its throughput and latency."""
     from hourglass.cli.run import run_scenario
 
     run_scenario(scenario, settings or [], seed, kernel, engine, out, json, not no_picture)
@@ -61,7 +59,7 @@ def run(
 
 @app.command("list")
 def list_all() -> None:
-    """List scenarios, tests, qdiscs and what else has a name."""
+    """List scenarios, tests, congestion controls, qdiscs and kernels."""
     from hourglass.cli.show import show_list
 
     show_list()
@@ -73,14 +71,15 @@ def show(
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario.")
     ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Print the ip and tc lines a scenario comes to.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Print the ip and tc lines of the scenario.")] = False,
     apply: Annotated[
-        str | None, typer.Option(metavar="NODE", help="Print the sysctl and tc lines that set up a machine like NODE.")
+        str | None,
+        typer.Option(metavar="NODE", help="Print sysctl and tc lines that configure a real machine like NODE."),
     ] = None,
     engine: Engine = "virtual",
     json: Json = False,
 ) -> None:
-    """Show what a name stands for.
+    """Show a scenario, test, congestion control, qdisc or kernel.
 
     For a scenario: every value that a run would use, or with --plan the ip and tc lines it comes to.
     """
@@ -93,14 +92,14 @@ def show(
 def compare(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN RUN...", help="Run directories or .flent.gz files; the first is the base."),
+        typer.Argument(metavar="RUN RUN...", help="Run directories or .flent.gz files; the first is the baseline."),
     ],
-    out: Annotated[Path | None, typer.Option(help="Draw the runs as candlesticks into this .png or .svg.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Also draw candlesticks: a .png, .svg or .pdf file.")] = None,
     json: Json = False,
 ) -> None:
-    """Hold runs against the first of them.
+    """Compare runs with a baseline.
 
-    Prints the figures side by side, with the differences in %; * marks those that are significant.
+    Prints figures side by side, with differences from the first run in %; * marks significant ones.
     """
     from hourglass.cli.compare import compare_runs
 
@@ -109,11 +108,11 @@ def compare(
 
 @app.command("plot")
 def plot(
-    kind: Annotated[str, typer.Argument(help="What to draw; `hourglass plot list` says what there is.")],
+    kind: Annotated[str, typer.Argument(help="The kind of picture; `hourglass plot list` lists them.")],
     runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN...", help="Run directories.")] = None,
-    out: Annotated[Path | None, typer.Option(help="The picture: .png, .svg or .pdf; default KIND.png.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The file: .png, .svg or .pdf; default: KIND.png.")] = None,
 ) -> None:
-    """Draw runs: scatter, CDF, boxes, fairness, time series and more."""
+    """Draw runs: time series, scatter, CDF, boxes, fairness and more."""
     from hourglass.cli.plot import plot_runs
 
     plot_runs(kind, runs or [], out)
@@ -122,11 +121,12 @@ def plot(
 @app.command("report")
 def report(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="Run directories or .flent.gz files; the first is the base.")
+        list[Path],
+        typer.Argument(metavar="RUN...", help="Run directories or .flent.gz files; the first is the baseline."),
     ],
-    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("report.html"),
 ) -> None:
-    """Write one HTML page about the runs that works offline."""
+    """Write an HTML report that works offline."""
     from hourglass.cli.report import report_runs
 
     report_runs(runs, out)
@@ -135,17 +135,19 @@ def report(
 @app.command("sweep")
 def sweep(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A sweep file (TOML): a scenario and its axes.")],
-    jobs: Annotated[int | None, typer.Option("-j", "--jobs", help="Runs at a time; default one per CPU.")] = None,
-    dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Let this Dask cluster make the runs.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the sweep; default sweeps/NAME.")] = None,
-    keep: Annotated[str, typer.Option(help="What stays of each run: records, or its summary.")] = "records",
+    jobs: Annotated[int | None, typer.Option("-j", "--jobs", help="Parallel runs; default: one per CPU.")] = None,
+    dask: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Run on this Dask cluster, for example tcp://HOST:8786.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the sweep; default: sweeps/NAME.")] = None,
+    keep: Annotated[str, typer.Option(help="What to keep of each run: records or summary.")] = "records",
     engine: Engine = "virtual",
-    kernel: Annotated[str | None, typer.Option(help="Kernel of all runs.")] = None,
-    no_picture: Annotated[bool, typer.Option("--no-picture", help="Draw no picture.")] = False,
+    kernel: Annotated[str | None, typer.Option(help="Kernel for all runs.")] = None,
+    no_picture: Annotated[bool, typer.Option("--no-picture", help="Skip the picture.")] = False,
 ) -> None:
-    """Make a grid of runs and one table of all.
+    """Run a grid of scenarios and collect one table.
 
-    Runs that are there are not made again, so an interrupted sweep goes on where it was.
+    Cached runs are reused, so an interrupted sweep resumes.
     """
     from hourglass.cli.sweep import run_sweep
 
@@ -154,14 +156,16 @@ def sweep(
 
 @app.command("paper")
 def paper(
-    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID...]", help="Figures as A-5a; default all.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="One seed of each setting, and what has claims only.")] = False,
-    kernel: Annotated[str | None, typer.Option(help="Another kernel than the paper's.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of runs and report; default papers.")] = None,
-    pages: Annotated[Path | None, typer.Option(metavar="DIR", help="Copy the pages and their pictures there.")] = None,
-    jobs: Annotated[int | None, typer.Option("-j", "--jobs", help="Runs at a time; default one per CPU.")] = None,
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID...]", help="Figures, for example A-5a; default: all.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="One seed per setting, and only figures with claims.")] = False,
+    kernel: Annotated[str | None, typer.Option(help="A kernel other than the paper's.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for runs and report; default: papers.")] = None,
+    pages: Annotated[Path | None, typer.Option(metavar="DIR", help="Copy the pages and their pictures to DIR.")] = None,
+    jobs: Annotated[int | None, typer.Option("-j", "--jobs", help="Parallel runs; default: one per CPU.")] = None,
 ) -> None:
-    """Run the papers' figures and judge what they say, claim by claim."""
+    """Reproduce the papers' figures and check their claims."""
     from hourglass.cli.paper import run_papers
 
     run_papers(ids or [], quick, kernel, out, jobs, pages)
@@ -171,7 +175,7 @@ def paper(
 def export(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
     out: Annotated[Path | None, typer.Option(help="Folder for the files; default: each run's directory.")] = None,
-    kind: Annotated[str, typer.Option("--format", help="flent, csv or parquet.")] = "flent",
+    kind: Annotated[str, typer.Option("--format", help="Format: flent, csv or parquet.")] = "flent",
 ) -> None:
     """Write runs as Flent data files (.flent.gz), or their figures and series as CSV or Parquet."""
     from hourglass.cli.export import export_runs
@@ -188,10 +192,12 @@ def kernel_root(context: typer.Context) -> None:
 
 @kernel_app.command("build")
 def kernel_build(
-    source: Annotated[str, typer.Argument(metavar="VERSION|PATH", help=f"{CHOICES}, all, or a kernel source tree.")],
-    name: Annotated[str | None, typer.Option(help="Name for a tree's kernel, to use as --kernel NAME.")] = None,
+    source: Annotated[
+        str, typer.Argument(metavar="VERSION|PATH", help=f"{CHOICES}, all, or the path of a kernel source tree.")
+    ],
+    name: Annotated[str | None, typer.Option(help="Name of the tree's kernel, for --kernel NAME.")] = None,
 ) -> None:
-    """Build a guest kernel, or all that have a name."""
+    """Build a guest kernel, or all named ones."""
     from hourglass.cli.kernel import build_kernels
 
     build_kernels(source, name)
@@ -199,7 +205,7 @@ def kernel_build(
 
 @kernel_app.command("list")
 def kernel_list() -> None:
-    """List the guest kernels that are built."""
+    """List the guest kernels built so far."""
     from hourglass.cli.kernel import list_kernels
 
     list_kernels()
@@ -207,7 +213,7 @@ def kernel_list() -> None:
 
 @app.command("doctor")
 def doctor() -> None:
-    """Check what this machine lacks and how to fix it."""
+    """Check what this machine lacks, and say how to fix it."""
     from hourglass.cli.doctor import examine
 
     raise typer.Exit(examine())
