@@ -48,7 +48,7 @@ def run(tasks: Sequence[Task], jobs: int, finished: Finished) -> None:
                 worker.process.stdin.write(json.dumps(worker.task).encode() + b"\n")
                 worker.process.stdin.flush()
 
-        def hire() -> None:
+        def start() -> None:
             worker = _Worker(_start())
             workers.append(worker)
             assert worker.process.stdout is not None
@@ -57,7 +57,7 @@ def run(tasks: Sequence[Task], jobs: int, finished: Finished) -> None:
 
         try:
             for _ in range(min(jobs, len(tasks))):
-                hire()
+                start()
             while any(worker.task for worker in workers):
                 for worker in _ready(selector):
                     assert worker.process.stdout is not None
@@ -76,7 +76,7 @@ def run(tasks: Sequence[Task], jobs: int, finished: Finished) -> None:
                     elif task is not None:
                         finished(task["key"], f"the worker process died {ATTEMPTS} times (last with status {status})")
                     if waiting:
-                        hire()
+                        start()
         finally:
             for worker in workers:
                 _stop(worker.process)

@@ -98,10 +98,10 @@ def clone(base: Path, work: Path) -> None:
 
 
 def begin(work: Path) -> bool:
-    """Marks that make runs; first mends what a killed make left. Whether objects of an earlier build are there."""
+    """Marks that make runs; first repairs what a killed make left. Whether objects of an earlier build are there."""
     marker = work / _BUILDING
     if marker.exists():
-        mend(work)
+        repair(work)
     marker.touch()
     return (work / _BUILT).exists()
 
@@ -117,7 +117,7 @@ def built(work: Path) -> bool:
     return (work / _BUILT).exists() and not (work / _BUILDING).exists()
 
 
-def mend(work: Path) -> None:
+def repair(work: Path) -> None:
     """Removes outputs that may be half written: those newer than the command file make writes after each of them."""
     for command in work.rglob(".*.cmd"):
         output = command.with_name(command.name[1:].removesuffix(".cmd"))
