@@ -18,7 +18,7 @@ use nix::sys::socket::{
 use crate::clock::{self, Epoch};
 use crate::column::Cell;
 use crate::mailbox::Mailbox;
-use crate::netns::{family, set_dscp, Nodes};
+use crate::netns::{family, set_dscp, set_room, Nodes};
 use crate::plan::{Base, Plan};
 use crate::records::Records;
 use crate::report::{Failure, Result};
@@ -141,7 +141,7 @@ fn open(base: &Base) -> IoResult<OwnedFd> {
 fn open_receiver(base: &Base) -> IoResult<OwnedFd> {
     let fd = open(base)?;
     setsockopt(&fd, sockopt::ReceiveTimestampns, &true)?;
-    setsockopt(&fd, sockopt::RcvBufForce, &WAITING_BYTES)?;
+    set_room(&fd, WAITING_BYTES)?;
     bind(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(base.address, base.port)))?;
     Ok(fd)
 }

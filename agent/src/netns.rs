@@ -14,10 +14,11 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use nix::errno::Errno;
 use nix::fcntl::{openat, OFlag};
 use nix::mount::{mount, MsFlags};
 use nix::sched::{setns, unshare, CloneFlags};
-use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
+use nix::sys::socket::{setsockopt, socket, sockopt, AddressFamily, SockFlag, SockType};
 use nix::sys::stat::Mode;
 
 use crate::report::{Failure, Result};
@@ -139,6 +140,14 @@ pub fn family(address: IpAddr) -> AddressFamily {
     match address {
         IpAddr::V4(_) => AddressFamily::Inet,
         IpAddr::V6(_) => AddressFamily::Inet6,
+    }
+}
+
+/// Room for what has arrived and is not read yet. Root of a user namespace gets no more than the machine's limit.
+pub fn set_room(fd: &OwnedFd, bytes: usize) -> io::Result<()> {
+    match setsockopt(fd, sockopt::RcvBufForce, &bytes) {
+        Err(Errno::EPERM) => Ok(setsockopt(fd, sockopt::RcvBuf, &bytes)?),
+        result => Ok(result?),
     }
 }
 

@@ -26,7 +26,7 @@ use crate::clock::{self, Epoch};
 use crate::column::Cell;
 use crate::icmp;
 use crate::mailbox::Mailbox;
-use crate::netns::{family, set_dscp, Nodes};
+use crate::netns::{family, set_dscp, set_room, Nodes};
 use crate::plan::{self, Base, Plan, Protocol};
 use crate::records::Records;
 use crate::report::{Failure, Result};
@@ -129,7 +129,7 @@ impl Ping {
         };
         set_dscp(socket.as_fd(), base.address, base.dscp)?;
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
-        setsockopt(&socket, sockopt::RcvBufForce, &REPLIES_BYTES)?;
+        set_room(&socket, REPLIES_BYTES)?;
         let content = vec![0; headers + plan.payload_bytes];
         Ok(Self { base: base.clone(), protocol: plan.protocol, socket, content, packets: Vec::new() })
     }
