@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from hourglass.contract.kernels import KERNELS
+
 ROOT = Path(__file__).parents[1]
 LISTED = subprocess.run(
     ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
@@ -94,3 +96,10 @@ def test_every_link_of_the_docs_leads_somewhere() -> None:
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/guide.md", "docs/scenario.md", "kernel/hooks/README.md"])
+def test_the_docs_name_all_kernels(page: str) -> None:
+    versions = r"\d+\.\d+(?:`?(?:, | and | or )+`?\d+\.\d+)+"
+    lists = [re.findall(r"\d+\.\d+", found) for found in re.findall(versions, (ROOT / page).read_text())]
+    assert list(KERNELS) in lists
