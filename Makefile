@@ -13,7 +13,7 @@ HOURGLASS := $(BIN)/hourglass
 SYSTEM_PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: run test check bench tools setup packages agent kernels clean
+.PHONY: run test check bench other-cpus tools setup packages agent kernels clean
 
 run: setup
 	$(HOURGLASS) run L100M --set stack.tsq=off --out runs/L100M-notsq
@@ -67,6 +67,10 @@ check: setup
 	@cd agent && if cargo clippy --version >/dev/null 2>&1; then cargo clippy --locked --quiet --all-targets -- -D warnings; \
 		else echo "no clippy: not checked"; fi
 	$(BIN)/python -m hourglass.engine.kernel.check
+
+# The same bytes on CPUs that QEMU emulates; CPUS="qemu64 max": on these alone. Minutes for each.
+other-cpus: setup
+	$(BIN)/python -m tests.other_cpus $(CPUS)
 
 bench: setup
 	$(BIN)/python -m bench

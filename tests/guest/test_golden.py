@@ -26,7 +26,7 @@ def test_the_records_are_golden(simulate: Simulate, case: str, kernel: str) -> N
     found, known = golden.entry(run.path), golden.read()
     if case not in known.get(pair, {}):
         pytest.fail(
-            "tests/golden.toml lacks this, of this kernel and these tools; review, then: python -m tests.golden --update"
+            "tests/golden.toml lacks this, of this kernel and root; review it, then: python -m tests.golden --update"
             f'\n["{pair}"]\n{golden.line(case, found)}',
             pytrace=False,
         )

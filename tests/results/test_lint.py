@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each lint on a scenario that falls into its trap and on one that does not."""
 
-
 import polars as pl
 import pytest
 
