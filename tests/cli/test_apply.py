@@ -12,7 +12,8 @@ def test_the_stack_of_a_node_as_lines_of_sysctl_and_tc() -> None:
     changes = ["stack.tsq=2ms", "stack.client.cc=bbr", "stack.sysctl.net.ipv4.tcp_rmem=4096 131072 6291456"]
     assert lines(scenario.load("L100M", changes), "client") == [
         "tc qdisc replace dev eth0 root handle 1: htb default 1",
-        "tc class replace dev eth0 parent 1: classid 1:1 htb rate 100mbit ceil 100mbit burst 1600 cburst 1600 quantum 1514",
+        "tc class replace dev eth0 parent 1: classid 1:1"
+        " htb rate 100mbit ceil 100mbit burst 1600 cburst 1600 quantum 1514",
         "tc qdisc replace dev eth0 parent 1:1 handle 10: pfifo_fast",
         "sysctl -w net.ipv4.tcp_congestion_control=bbr",
         "sysctl -w net.ipv4.tcp_pacing_ss_ratio=200",

@@ -9,7 +9,6 @@ from hourglass import scenario
 from hourglass.errors import InputError
 from hourglass.resources import SCENARIOS
 from hourglass.scenario import Scenario, builtin, load, presets
-from hourglass.scenario.reference import reference
 from hourglass.scenario.trace import Step
 
 PAIR = {
@@ -135,11 +134,6 @@ def test_a_trace_file_becomes_part_of_the_scenario(tmp_path: Path) -> None:
     assert made.name == "mine"
     (tmp_path / "line.trace").unlink()
     assert load(json.loads(made.to_json())) == made
-
-
-def test_the_reference_is_up_to_date() -> None:
-    page = Path(__file__).parents[2] / "docs" / "scenario.md"
-    assert page.read_text("utf-8") == reference(), "run: python -m hourglass.scenario.reference > docs/scenario.md"
 
 
 def test_scenarios_do_not_change() -> None:
