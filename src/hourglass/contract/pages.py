@@ -12,14 +12,14 @@ TYPES = {
 
 def records(origin: str) -> str:
     """docs/records.md: every table, every column."""
+    tables = TABLES.values()
     parts = [
         "<!-- SPDX-License-Identifier: Apache-2.0 -->",
         f"<!-- {origin} -->",
         "# The records of a run",
         ABOUT.strip(),
-        "| table | a row is |\n|---|---|\n"
-        + "".join(f"| [`{t.name}`](#{t.name}) | {t.doc} |\n" for t in TABLES.values()),
-        *(_table(table) for table in TABLES.values()),
+        "| table | a row is |\n|---|---|\n" + "".join(f"| [`{t.name}`](#{t.name}) | {t.doc} |\n" for t in tables),
+        *(_table(table) for table in tables),
         "## The layers",
         PROBE.enum("layer").doc.strip().removesuffix(" The packet ..."),
         layers(),

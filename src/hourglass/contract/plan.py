@@ -27,12 +27,17 @@ PAYLOAD_MAX: Final = 65_507
 
 
 def _address(text: str) -> str:
-    ip_address(text)
-    return text
+    return _canonical(text, str(ip_address(text)))
 
 
 def _interface(text: str) -> str:
-    ip_interface(text)
+    return _canonical(text, str(ip_interface(text)))
+
+
+def _canonical(text: str, printed: str) -> str:
+    """Equal addresses are equal texts, and they lie in no zone."""
+    if text != printed or "%" in text:
+        raise ValueError(f"{text} is not how this address is written")
     return text
 
 

@@ -16,7 +16,7 @@ def abi(origin: str) -> str:
     lines = [
         *_head("The kernel's packet probe: `kernel/drivers/probe_abi.h` as Rust reads it.", origin),
         '#![allow(dead_code, reason = "the contract says more than is read here")]',
-        '#![allow(clippy::doc_markdown, reason = "the words are those of the kernel\'s header, where fields have theirs")]',
+        '#![allow(clippy::doc_markdown, reason = "the words are those of the header")]',
         "",
         "use std::mem::offset_of;",
         "",

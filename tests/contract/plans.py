@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random valid plans, for hypothesis."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from hourglass.contract.plan import (
+    DATAGRAM_PAYLOAD_MIN,
+    PAYLOAD_MAX,
+    REQUEST_MIN,
+    UDP_PING_PAYLOAD_MIN,
+    Plan,
+)
+
+Json = dict[str, Any]
+
+u16, u32, u64 = (st.integers(0, 2**bits - 1) for bits in (16, 32, 64))
+ns = st.integers(0, 2**63 - 1)
+positive = st.integers(1, 2**63 - 1)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/"), min_size=1, max_size=12)
+origins = st.none() | texts
+addresses = st.ip_addresses(v=4).map(str) | st.ip_addresses(v=6, network="2001:db8::/32").map(str)
+four = st.builds("{}/{}".format, st.ip_addresses(v=4), st.integers(0, 32))
+six = st.builds("{}/{}".format, st.ip_addresses(v=6, network="2001:db8::/32"), st.integers(0, 128))
+interfaces = four | six
+
+
+def payload(least: int) -> st.SearchStrategy[int]:
+    return st.integers(least, PAYLOAD_MAX)
+
+
+def steps(nodes: list[str]) -> st.SearchStrategy[Json]:
+    """Of every kind."""
+    node = st.sampled_from(nodes)
+    anywhere = st.none() | node
+    lines = st.lists(texts, max_size=3)
+
+    def step(do: str, node: st.SearchStrategy[str | None], **own: st.SearchStrategy[Any]) -> st.SearchStrategy[Json]:
+        return st.fixed_dictionaries({"do": st.just(do), "node": node, "origin": origins, **own})
+
+    return st.one_of(
+        step("ip", anywhere, lines=lines),
+        step("tc", anywhere, lines=lines),
+        step("write", anywhere, path=texts, value=texts),
+        step("ethtool", node, args=lines),
+        step("epoch", node, path=texts),
+        step("reach", node, address=addresses, timeout_ns=ns),
+        step("iw", anywhere, args=lines, says=st.none() | texts, timeout_ns=ns),
+        step("daemon", node, tool=st.just("hostapd"), config=texts, ready=texts, timeout_ns=ns),
+    )
+
+
+@st.composite
+def own(draw: st.DrawFn, client: str, server: str) -> Json:
+    """What a stream of some kind has of its own."""
+    kind = draw(st.sampled_from(["flow", "ping", "datagrams", "fetches"]))
+    interval_ns = draw(positive)
+    match kind:
+        case "flow":
+            sender, backend = draw(st.sampled_from([client, server])), draw(st.sampled_from(["load", "socket"]))
+            rest: Json = {"sender": sender, "cc": draw(texts), "backend": backend}
+        case "ping":
+            protocol = draw(st.sampled_from(["icmp", "udp"]))
+            least = UDP_PING_PAYLOAD_MIN if protocol == "udp" else 0
+            rest = {"protocol": protocol, "payload_bytes": draw(payload(least)), "interval_ns": interval_ns}
+            rest |= {"jitter_ns": draw(st.integers(0, interval_ns)), "jitter_seed": draw(u64)}
+        case "datagrams":
+            rest = {"payload_bytes": draw(payload(DATAGRAM_PAYLOAD_MIN)), "interval_ns": interval_ns}
+        case _:
+            sizes = draw(st.lists(positive, min_size=1, max_size=3))
+            rest = {"cc": draw(texts), "request_bytes": draw(payload(REQUEST_MIN)), "sizes": sizes}
+            rest["interval_ns"] = interval_ns
+    return {"kind": kind, **rest}
+
+
+@st.composite
+def streams(draw: st.DrawFn, nodes: list[str], end_ns: int) -> list[Json]:
+    found = []
+    for place, name in enumerate(draw(st.lists(texts, unique=True, max_size=4))):
+        client, server = draw(st.sampled_from(nodes)), draw(st.sampled_from(nodes))
+        start_ns = draw(st.integers(0, end_ns - 1))
+        found.append(
+            {"id": place, "name": name, "client": client, "server": server, "address": draw(addresses)}
+            | {"port": draw(u16), "dscp": draw(st.integers(0, 63)), "start_ns": start_ns}
+            | {"stop_ns": draw(st.integers(start_ns + 1, end_ns)), **draw(own(client, server))}
+        )
+    return found
+
+
+hops = st.lists(
+    st.fixed_dictionaries(
+        {"node": texts, "device": texts, "address": interfaces, "to_node": texts, "to_device": texts}
+        | {"to_address": interfaces, "medium": st.sampled_from(["cable", "air"]), "line_bps": ns}
+        | {"shaper_bps": st.none() | ns, "rate_bps": ns, "delay_ns": ns, "qdisc": texts}
+        | {"impairments": st.lists(texts, max_size=2), "origin": texts}
+    ),
+    max_size=2,
+)
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    """Any valid plan."""
+    nodes = draw(st.lists(texts, unique=True, min_size=1, max_size=3))
+    node = st.sampled_from(nodes)
+    end_ns = draw(positive)
+    found = draw(streams(nodes, end_ns))
+    pairs = dict.fromkeys((one["client"], one["server"]) for one in found)
+    captures = st.fixed_dictionaries({"node": node, "device": texts, "file": names, "snaplen": u32})
+    radios = st.fixed_dictionaries({"phy": texts, "node": node, "device": texts, "address": texts})
+    return Plan.model_validate(
+        {
+            "version": 2,
+            "seed": draw(u64),
+            "end_ns": end_ns,
+            "nodes": nodes,
+            "setup": draw(st.lists(steps(nodes), max_size=6)),
+            "streams": found,
+            "paths": [{"client": c, "server": s, "there": draw(hops), "back": draw(hops)} for c, s in pairs],
+            "sampling": {"tcp_ns": draw(ns), "device_ns": draw(ns), "totals_ns": draw(ns), "packets": draw(u32)},
+            "captures": draw(st.lists(captures, max_size=1)),
+            "radios": draw(st.lists(radios, max_size=2)),
+        }
+    )
