@@ -2,12 +2,13 @@
 /*
  * probe: where every packet is and was, of the streams it is told to watch.
  *
- *	tracepoints, TCP, wire, radio --> slots, connections --> records --> /proc/hourglass/probe
+ *	tracepoints of kernel, wire and radio; TCP --> slots, connections
+ *	slots, connections --> records --> /proc/hourglass/probe
  *
  * probe_parse.c	headers of an skb -> whose packets these are
  * probe_slot.c		what is known of a packet: its slot
- * probe_path.c		the events that move packets on: tracepoints and wire
- * probe_radio.c	what radios tell; probe_radiotap.c: their frames in captures
+ * probe_path.c		the events that move packets on
+ * probe_radio.c	those of radios; probe_radiotap.c: their frames in captures
  * probe_drop.c		packets that end early
  * probe_tcp.c		sockets: what is written, held back, read
  * probe_sample.c	sockets and queues at an instant
@@ -27,6 +28,7 @@
 #include <linux/list.h>
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
+#include "compat.h"
 #include "probe_abi.h"
 
 #define PROBE_VISITS 12 /* nodes that one packet passes; the last stands for all beyond */
@@ -56,7 +58,7 @@ enum probe_state {
 	PROBE_RECEIVED = 8, /* by a node; of TCP data at its end: not read yet */
 	PROBE_LOST = 16, /* TCP data that was dropped: kept for its retransmission */
 	PROBE_IN_TXQ = 32, /* mac80211's */
-	PROBE_IN_RADIO = 64, /* its radio_mpdu says which slot it is */
+	PROBE_IN_RADIO = 64, /* its radio_mpdu's cookie is the slot */
 	PROBE_IN_MAC80211 = 128, /* of the receiver */
 };
 
@@ -136,8 +138,9 @@ struct probe_slot {
 	bool twin; /* of a packet that is known */
 	int device; /* in whose queue it was last: ifindex */
 	struct probe_watch *watch;
-	/* in probe_end, while PROBE_RECEIVED at its end; in radio_phy, until its interrupt */
+	/* in probe_end, while PROBE_RECEIVED at its end; in probe_radio.c until the interrupt */
 	struct list_head received;
+	const void *radio; /* that received it and has had no interrupt since */
 	u32 number, bytes, seq;
 	s64 begin_ns;
 	s64 sent_ns; /* for the first time */
@@ -157,11 +160,7 @@ struct probe_packets {
 	u32 count;
 };
 
-#ifdef CONFIG_HOURGLASS_PROBE
 extern bool probe_on;
-#else
-#define probe_on false
-#endif
 
 /* probe_proc.c */
 int probe_node(const struct net *net);
@@ -222,78 +221,38 @@ static inline struct probe_stream probe_slot_stream(const struct probe_slot *slo
 				      .way = slot->way };
 }
 
-/* probe_path.c: what wire tells; times are those of the frame's bits */
+/* probe_path.c */
 int probe_path_start(void);
-struct probe_slot *__probe_wire_sent(const struct sk_buff *frame, const struct net_device *dev,
-				     u64 start_ns, u64 end_ns);
-void __probe_wire_arrived(const struct sk_buff *frame, const struct net_device *to, u64 arrival_ns);
-
-/* The frame's bits leave @dev from @start_ns to @end_ns: its packet, or NULL. */
-static inline struct probe_slot *
-probe_wire_sent(const struct sk_buff *frame, const struct net_device *dev, u64 start_ns, u64 end_ns)
-{
-	return probe_on ? __probe_wire_sent(frame, dev, start_ns, end_ns) : NULL;
-}
-
-/* It will have arrived at @to, the other end, at @arrival_ns. */
-static inline void probe_wire_arrives(struct probe_slot *packet, const struct net_device *to,
-				      u64 arrival_ns)
-{
-	if (!packet)
-		return;
-	probe_slot_spend(packet, HOP_PROPAGATION, arrival_ns);
-	packet->node = probe_node(dev_net(to));
-}
-
-/* It will arrive there twice. */
-static inline void probe_wire_twin(const struct probe_slot *packet)
-{
-	if (packet)
-		probe_slot_twin(packet);
-}
-
-/* The NIC hands it to the stack now; it has arrived at @arrival_ns. */
-static inline void probe_wire_arrived(const struct sk_buff *frame, const struct net_device *to,
-				      u64 arrival_ns)
-{
-	if (probe_on)
-		__probe_wire_arrived(frame, to, arrival_ns);
-}
-
 u8 *probe_capture(const struct sk_buff *frame, const struct net_device *dev, int offset, s64 t_ns,
 		  bool received, const struct probe_slot *slot, const void *head, u32 head_bytes);
 
 /* probe_radio.c */
-extern bool probe_dequeues; /* the driver of a radio takes a frame from mac80211's queue */
-struct probe_queue;
-void probe_radio_queues(void (*each)(const struct net_device *dev, const struct probe_queue *held,
-				     void *context),
-			void *context);
+#ifdef CONFIG_HOURGLASS_RADIO
+int probe_radio_start(void);
+void probe_radio_sample(void);
+bool probe_radio_dequeues(void);
+#else
+static inline int probe_radio_start(void)
+{
+	return 0;
+}
+
+static inline void probe_radio_sample(void)
+{
+}
+
+static inline bool probe_radio_dequeues(void)
+{
+	return false;
+}
+#endif
 
 /* probe_drop.c */
 int probe_drop_start(void);
-void __probe_drop(const struct sk_buff *frame, const struct net_device *dev, enum probe_place place,
-		  const char *reason);
-void __probe_wire_lost(struct probe_slot *packet, const struct sk_buff *frame,
-		       const struct net_device *dev);
+void probe_wire_lost(struct probe_slot *packet, const struct sk_buff *frame,
+		     const struct net_device *dev);
 void probe_slot_drop(struct probe_slot *slot, const struct net_device *dev, enum probe_place place,
 		     const char *reason);
-
-/* The cable loses the frame whose packet is @packet (NULL: nobody's). */
-static inline void probe_wire_lost(struct probe_slot *packet, const struct sk_buff *frame,
-				   const struct net_device *dev)
-{
-	if (probe_on)
-		__probe_wire_lost(packet, frame, dev);
-}
-
-/* A driver drops a frame. */
-static inline void probe_drop(const struct sk_buff *frame, const struct net_device *dev,
-			      enum probe_place place, const char *reason)
-{
-	if (probe_on)
-		__probe_drop(frame, dev, place, reason);
-}
 
 /* probe_tcp.c */
 int probe_tcp_start(void);
@@ -306,13 +265,11 @@ void probe_end_hold(struct probe_end *end, enum probe_hold hold, s64 now_ns);
 extern struct list_head probe_connections;
 
 /* probe_sample.c */
+int probe_sample_start(void);
+struct probe_queue *probe_queue_of(const struct net_device *dev);
 void probe_sample(s64 t_ns);
 void probe_totals(s64 t_ns);
 void probe_balance(s64 t_ns);
-
-/* wire_nic.c */
-struct wire_nic;
-void wire_each(void (*each)(const struct wire_nic *nic, void *context), void *context);
 
 /* probe_proc.c */
 extern struct probe_watch *probe_watches[];

@@ -13,16 +13,12 @@
  * (skb_release_data(), frag_list): their data begin behind the network header,
  * which at no place but the end a packet's do.
  */
-#include <linux/bitfield.h>
 #include <linux/if_ether.h>
 #include <linux/kallsyms.h>
-#include <linux/version.h>
 #include <net/sock.h>
 #include <trace/events/skb.h>
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
-#include <net/dropreason.h>
-#endif
 #include "probe.h"
+#include "wire_trace.h"
 
 static enum probe_place probe_place(const struct probe_slot *slot)
 {
@@ -94,7 +90,7 @@ static void probe_drop_watched(const struct probe_packets *packets, const struct
 		probe_end_slot(slot);
 	}
 	if (place == PROBE_AT_TXQ)
-		reason = probe_dequeues ? "codel" : "overlimit";
+		reason = probe_radio_dequeues() ? "codel" : "overlimit";
 	if (dropped)
 		probe_record_drop(dev, node, place, reason,
 				  (struct probe_stream){ .id = packets->watch->id,
@@ -118,22 +114,29 @@ static void probe_drop_any(const struct sk_buff *skb, int offset, const struct n
 				  max_t(u32, skb_shinfo(skb)->gso_segs, 1), skb->len);
 }
 
-void __probe_drop(const struct sk_buff *frame, const struct net_device *dev, enum probe_place place,
-		  const char *reason)
+static void probe_wire_tx_dropped(void *data, const struct sk_buff *frame,
+				  const struct net_device *dev, const char *reason)
 {
-	probe_drop_any(frame, skb_network_offset(frame), dev,
-		       place == PROBE_AT_RING ? PROBE_IN_RING : PROBE_ON_WIRE, place, reason);
+	if (probe_on)
+		probe_drop_any(frame, skb_network_offset(frame), dev, PROBE_IN_RING,
+			       PROBE_AT_RING, reason);
 }
 
-void __probe_wire_lost(struct probe_slot *packet, const struct sk_buff *frame,
-		       const struct net_device *dev)
+static void probe_wire_rx_dropped(void *data, const struct sk_buff *frame,
+				  const struct net_device *dev, const char *reason)
+{
+	if (probe_on)
+		probe_drop_any(frame, skb_network_offset(frame), dev, PROBE_ON_WIRE,
+			       PROBE_AT_RX, reason);
+}
+
+/* A cable loses the frame whose packet is @packet (NULL: nobody's). */
+void probe_wire_lost(struct probe_slot *packet, const struct sk_buff *frame,
+		     const struct net_device *dev)
 {
 	const struct probe_stream nobody = { .id = PROBE_NO_STREAM };
-	int node = probe_node(dev_net(dev));
 
-	if (node < 0)
-		return;
-	probe_record_drop(dev, node, PROBE_AT_WIRE, "loss",
+	probe_record_drop(dev, probe_node(dev_net(dev)), PROBE_AT_WIRE, "loss",
 			  packet ? probe_slot_stream(packet) : nobody, 1,
 			  packet ? packet->bytes : frame->len);
 	if (packet)
@@ -184,34 +187,6 @@ static void probe_freed(const struct sk_buff *skb, const char *reason)
 			       reason);
 }
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 17, 0)
-/* The kernel's name of @reason; "" if it has none. */
-static const char *probe_reason(enum skb_drop_reason reason)
-{
-	const char *name = NULL;
-
-	if (reason == SKB_DROP_REASON_NOT_SPECIFIED)
-		return "";
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
-	{
-		unsigned int subsystem = u32_get_bits(reason, SKB_DROP_REASON_SUBSYS_MASK);
-		const struct drop_reason_list *list =
-			subsystem < SKB_DROP_REASON_SUBSYS_NUM ?
-				rcu_dereference_check(drop_reasons_by_subsys[subsystem], true) :
-				NULL;
-
-		reason &= ~SKB_DROP_REASON_SUBSYS_MASK;
-		if (list && reason < list->n_reasons)
-			name = list->reasons[reason];
-	}
-#else
-	if (reason < SKB_DROP_REASON_MAX)
-		name = drop_reasons[reason];
-#endif
-	return name ?: "";
-}
-#endif
-
 static void probe_freed_by(struct sk_buff *skb, void *location, const char *reason)
 {
 	char symbol[KSYM_SYMBOL_LEN];
@@ -223,29 +198,15 @@ static void probe_freed_by(struct sk_buff *skb, void *location, const char *reas
 	probe_freed(skb, reason);
 }
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
-static void probe_kfree_skb(void *data, struct sk_buff *skb, void *location,
-			    enum skb_drop_reason reason, struct sock *rx_sk)
+static void probe_kfree_skb(KFREE_SKB_ARGS)
 {
 	if (probe_on)
-		probe_freed_by(skb, location, probe_reason(reason));
+		probe_freed_by(skb, location, drop_reason_name(reason));
 }
-#elif LINUX_VERSION_CODE >= KERNEL_VERSION(5, 17, 0)
-static void probe_kfree_skb(void *data, struct sk_buff *skb, void *location,
-			    enum skb_drop_reason reason)
-{
-	if (probe_on)
-		probe_freed_by(skb, location, probe_reason(reason));
-}
-#else
-static void probe_kfree_skb(void *data, struct sk_buff *skb, void *location)
-{
-	if (probe_on)
-		probe_freed_by(skb, location, "");
-}
-#endif
 
 int probe_drop_start(void)
 {
-	return register_trace_kfree_skb(probe_kfree_skb, NULL);
+	return register_trace_kfree_skb(probe_kfree_skb, NULL)			     ?:
+		       register_trace_wire_tx_dropped(probe_wire_tx_dropped, NULL) ?:
+		       register_trace_wire_rx_dropped(probe_wire_rx_dropped, NULL);
 }

@@ -5,8 +5,8 @@
  * event			from				layer that ends
  * net_dev_queue		tracepoint			the socket's, or stack
  * net_dev_start_xmit		tracepoint			qdisc
- * wire_sent, wire_arrives	wire: known in advance		ring, wire, propagation
- * radio_probe_...		radio				txq ... propagation, rx
+ * wire_sent		tracepoint of wire: in advance	ring, wire, propagation
+ * radio_...		tracepoints of radio		txq ... propagation, rx
  * netif_receive_skb		tracepoint			rx (GRO is over); resequence
  *
  * Datagrams and bare acknowledgments end when the stack has them: from there to
@@ -17,6 +17,8 @@
 #include <net/sock.h>
 #include <trace/events/net.h>
 #include "probe.h"
+#include "wire.h"
+#include "wire_trace.h"
 
 static s64 probe_now(void)
 {
@@ -174,29 +176,50 @@ u8 *probe_capture(const struct sk_buff *frame, const struct net_device *dev, int
 	return data - head_bytes;
 }
 
-struct probe_slot *__probe_wire_sent(const struct sk_buff *frame, const struct net_device *dev,
-				     u64 start_ns, u64 end_ns)
+/* The frame's bits leave: gives its slot, or NULL. */
+static struct probe_slot *probe_wire_leaves(const struct sk_buff *frame,
+					    const struct net_device *from, int node,
+					    const struct wire_flight *flight)
 {
-	int node = probe_node(dev_net(dev));
-	struct probe_slot *slot;
+	struct probe_slot *slot = probe_frame_slot(frame, from, PROBE_IN_RING, node, probe_now());
 
-	if (node < 0)
-		return NULL;
-	slot = probe_frame_slot(frame, dev, PROBE_IN_RING, node, probe_now());
 	if (slot)
-		probe_slot_spend(slot, HOP_RING, start_ns);
-	probe_capture(frame, dev, 0, start_ns, false, slot, NULL, 0);
+		probe_slot_spend(slot, HOP_RING, flight->start_ns);
+	probe_capture(frame, from, 0, flight->start_ns, false, slot, NULL, 0);
 	if (slot) {
-		probe_slot_spend(slot, HOP_WIRE, end_ns);
+		probe_slot_spend(slot, HOP_WIRE, flight->end_ns);
 		slot->state = PROBE_ON_WIRE;
 	}
 	return slot;
 }
 
-void __probe_wire_arrived(const struct sk_buff *frame, const struct net_device *to, u64 arrival_ns)
+static void probe_wire_sent(void *data, const struct sk_buff *frame,
+			    const struct net_device *from, const struct net_device *to,
+			    const struct wire_flight *flight)
+{
+	int node = probe_node(dev_net(from));
+	struct probe_slot *slot;
+
+	if (!probe_on || node < 0)
+		return;
+	slot = probe_wire_leaves(frame, from, node, flight);
+	if (!flight->copies) {
+		probe_wire_lost(slot, frame, from);
+	} else if (slot) {
+		probe_slot_spend(slot, HOP_PROPAGATION, flight->arrival_ns);
+		slot->node = probe_node(dev_net(to));
+		if (flight->copies > 1)
+			probe_slot_twin(slot);
+	}
+}
+
+static void probe_wire_received(void *data, const struct sk_buff *frame,
+				const struct net_device *to, u64 arrival_ns)
 {
 	bool captured;
 
+	if (!probe_on)
+		return;
 	probe_snaplen(to, &captured);
 	if (captured)
 		probe_capture(frame, to, 0, arrival_ns, true,
@@ -260,5 +283,7 @@ int probe_path_start(void)
 {
 	return register_trace_net_dev_queue(probe_net_dev_queue, NULL)			 ?:
 		       register_trace_net_dev_start_xmit(probe_net_dev_start_xmit, NULL) ?:
+		       register_trace_wire_sent(probe_wire_sent, NULL)			 ?:
+		       register_trace_wire_received(probe_wire_received, NULL)		 ?:
 		       register_trace_netif_receive_skb(probe_netif_receive_skb, NULL);
 }

@@ -19,7 +19,6 @@
 #include <linux/proc_fs.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
-#include <linux/version.h>
 #include <linux/wait.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
@@ -216,12 +215,7 @@ static void probe_clock_start(void)
 
 	if (probe_due() == S64_MAX)
 		return;
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
 	hrtimer_setup(&timer, probe_tick, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-#else
-	hrtimer_init(&timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	timer.function = probe_tick;
-#endif
 	hrtimer_start(&timer, ns_to_ktime(probe_due()), HRTIMER_MODE_ABS_SOFT);
 }
 
@@ -235,7 +229,8 @@ static int probe_command_start(const char *words)
 	if (started)
 		return -EBUSY;
 	started = true;
-	error = probe_slot_start() ?: probe_path_start() ?: probe_drop_start() ?: probe_tcp_start();
+	error = probe_slot_start() ?: probe_path_start() ?: probe_radio_start() ?:
+		probe_drop_start() ?: probe_tcp_start() ?: probe_sample_start();
 	if (error)
 		return error;
 	next_sample = sample_ns ? epoch : S64_MAX;

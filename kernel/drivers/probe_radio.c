@@ -9,15 +9,16 @@
  * arrived	its PPDU has ended			air, propagation
  * interrupt	mac80211 of the receiver has it		rx
  *
- * From `taken` to `arrived` a frame's radio_mpdu names the slot of its packet, and
- * nobody else may end that: of two equal packets (a retransmission) the later may
- * arrive first. Then the slot waits in its radio's list for the interrupt. In mac80211
+ * From `taken` to `arrived` the cookie of a frame's radio_mpdu is the slot of its packet,
+ * and nobody else may end that: of two equal packets (a retransmission) the later may
+ * arrive first. Then the slot waits in `arrived` for its radio's interrupt. In mac80211
  * it is found by what stands in it again (probe_path.c).
  */
 #include <linux/etherdevice.h>
-#include "radio_probe.h"
+#include "probe_radio.h"
+#include "radio_trace.h"
 
-bool probe_dequeues;
+static LIST_HEAD(arrived); /* slots, at all radios */
 
 static struct net_device *probe_radio_device(const struct radio_mpdu *mpdu)
 {
@@ -26,24 +27,25 @@ static struct net_device *probe_radio_device(const struct radio_mpdu *mpdu)
 	return vif ? ieee80211_vif_to_wdev(vif)->netdev : NULL;
 }
 
-void __radio_probe_taken(struct radio_mpdu *mpdu)
+static void probe_radio_taken(void *data, struct radio_mpdu *mpdu)
 {
 	const struct net_device *dev = probe_radio_device(mpdu);
 	int node = dev ? probe_node(dev_net(dev)) : -1;
 	int offset = probe_offset_80211(mpdu->skb);
 	struct probe_packets packets;
-	s64 now = mpdu->taken_ns;
+	struct probe_slot *packet;
 
-	if (node < 0 || offset < 0 || !probe_parse(mpdu->skb, offset, &packets))
+	if (!probe_on || node < 0 || offset < 0 || !probe_parse(mpdu->skb, offset, &packets))
 		return;
-	mpdu->packet = probe_slot_find(probe_who(&packets), probe_what(&packets, 0),
-				       PROBE_IN_TXQ, node, now);
-	if (!mpdu->packet) {
+	packet = probe_slot_find(probe_who(&packets), probe_what(&packets, 0), PROBE_IN_TXQ, node,
+				 mpdu->taken_ns);
+	if (!packet) {
 		packets.watch->way[packets.way].unmatched++;
 		return;
 	}
-	probe_slot_spend(mpdu->packet, HOP_TXQ, now);
-	mpdu->packet->state = PROBE_IN_RADIO;
+	probe_slot_spend(packet, HOP_TXQ, mpdu->taken_ns);
+	packet->state = PROBE_IN_RADIO;
+	mpdu->cookie = packet;
 }
 
 /* Into the capture of @dev: with the retry bit, as it is in the air. */
@@ -59,18 +61,20 @@ static void probe_radio_capture(const struct radio_ppdu *ppdu, const struct radi
 	if (!captured)
 		return;
 	bytes = probe_radiotap(head, ppdu, mpdu, to);
-	record = probe_capture(mpdu->skb, dev, 0, t_ns, to, mpdu->packet, head, bytes);
+	record = probe_capture(mpdu->skb, dev, 0, t_ns, to, mpdu->cookie, head, bytes);
 	if (record && mpdu->tries > 1)
 		record[bytes + 1] |= IEEE80211_FCTL_RETRY >> 8;
 }
 
-void __radio_probe_sent(struct radio_ppdu *ppdu)
+static void probe_radio_sent(void *data, const struct radio_ppdu *ppdu)
 {
-	struct radio_mpdu *mpdu;
+	const struct radio_mpdu *mpdu;
 
+	if (!probe_on)
+		return;
 	list_for_each_entry(mpdu, &ppdu->mpdus, list) {
 		const struct net_device *dev = probe_radio_device(mpdu);
-		struct probe_slot *packet = mpdu->packet;
+		struct probe_slot *packet = mpdu->cookie;
 
 		if (packet && mpdu->tries == 1) {
 			probe_slot_spend(packet, HOP_RING, ppdu->head_ns);
@@ -83,14 +87,17 @@ void __radio_probe_sent(struct radio_ppdu *ppdu)
 	}
 }
 
-void __radio_probe_arrived(struct radio_phy *phy, const struct radio_ppdu *ppdu,
-			   struct radio_mpdu *mpdu, u64 arrival_ns)
+static void probe_radio_arrived(void *data, const struct radio_phy *phy,
+				const struct radio_ppdu *ppdu, struct radio_mpdu *mpdu,
+				u64 arrival_ns)
 {
 	const struct ieee80211_hdr *header = (const void *)mpdu->skb->data;
 	bool answers = radio_rx_answers(phy, mpdu->skb);
-	struct probe_slot *packet = mpdu->packet;
+	struct probe_slot *packet = mpdu->cookie;
 	const struct radio_vif *ours;
 
+	if (!probe_on)
+		return;
 	if (packet && answers) {
 		probe_slot_spend(packet, HOP_AIR, ppdu->end_ns);
 		probe_slot_spend(packet, HOP_PROPAGATION, arrival_ns);
@@ -105,81 +112,89 @@ void __radio_probe_arrived(struct radio_phy *phy, const struct radio_ppdu *ppdu,
 	}
 	if (!packet || !answers)
 		return;
-	list_add_tail(&packet->received, &phy->packets);
-	mpdu->packet = NULL;
+	packet->radio = phy;
+	list_add_tail(&packet->received, &arrived);
+	mpdu->cookie = NULL;
 }
 
-void __radio_probe_interrupt(struct radio_phy *phy)
+static void probe_radio_interrupt(void *data, const struct radio_phy *phy)
 {
 	struct probe_slot *slot, *next;
 	s64 now = ktime_get_ns();
 
-	list_for_each_entry_safe(slot, next, &phy->packets, received) {
+	if (!probe_on)
+		return;
+	list_for_each_entry_safe(slot, next, &arrived, received) {
+		if (slot->radio != phy)
+			continue;
 		list_del_init(&slot->received);
 		probe_slot_spend(slot, HOP_RX, now);
 		slot->state = PROBE_IN_MAC80211;
 	}
 }
 
-void __radio_probe_lost(struct radio_mpdu *mpdu, enum probe_place place, const char *reason)
+static void probe_radio_end(struct radio_mpdu *mpdu, enum probe_place place, const char *reason)
 {
-	probe_slot_drop(mpdu->packet, probe_radio_device(mpdu), place, reason);
-	mpdu->packet = NULL;
+	if (mpdu->cookie)
+		probe_slot_drop(mpdu->cookie, probe_radio_device(mpdu), place, reason);
+	mpdu->cookie = NULL;
 }
 
-void __radio_probe_missed(struct radio_phy *phy)
+static void probe_radio_lost(void *data, struct radio_mpdu *mpdu, const char *reason)
 {
-	const struct radio_vif *ours = list_first_entry_or_null(&phy->vifs, struct radio_vif, list);
+	probe_radio_end(mpdu, PROBE_AT_AIR, reason);
+}
+
+static void probe_radio_dropped(void *data, struct radio_mpdu *mpdu, const char *reason)
+{
+	probe_radio_end(mpdu, PROBE_AT_RING, reason);
+}
+
+static void probe_radio_missed(void *data, const struct radio_phy *phy)
+{
+	const struct radio_vif *ours = list_first_entry(&phy->vifs, struct radio_vif, list);
 	struct probe_slot *slot, *next;
 
-	if (!ours)
+	if (!probe_on || list_empty(&phy->vifs))
 		return;
-	list_for_each_entry_safe(slot, next, &phy->packets, received)
-		probe_slot_drop(slot, ieee80211_vif_to_wdev(ours->vif)->netdev, PROBE_AT_RX,
-				"down");
+	list_for_each_entry_safe(slot, next, &arrived, received)
+		if (slot->radio == phy)
+			probe_slot_drop(slot, ieee80211_vif_to_wdev(ours->vif)->netdev,
+					PROBE_AT_RX, "down");
 }
 
-static void probe_radio_add(struct ieee80211_txq *txq, struct probe_queue *held)
+static void probe_radio_sampled(void *data, const struct net_device *dev,
+				const struct radio_held *held)
 {
-	unsigned long frames, bytes;
+	struct probe_queue *queue = probe_queue_of(dev);
 
-	if (!txq)
+	if (!queue)
 		return;
-	ieee80211_txq_get_depth(txq, &frames, &bytes);
-	held->txq_packets += frames;
-	held->txq_bytes += bytes;
+	queue->ring_skbs = held->ring_skbs;
+	queue->ring_bytes = held->ring_bytes;
+	queue->txq_packets = held->txq_packets;
+	queue->txq_bytes = held->txq_bytes;
 }
 
-static void probe_radio_held(const struct radio_phy *phy, const struct radio_vif *ours,
-			     struct probe_queue *held)
+void probe_radio_sample(void)
 {
-	const struct radio_station *station;
-	unsigned int i;
-
-	held->ring_skbs = phy->held;
-	held->ring_bytes = phy->held_bytes;
-	if (phy->chip->wake)
-		probe_radio_add(ours->vif->txq, held);
-	list_for_each_entry(station, &phy->stations, list)
-		for (i = 0; phy->chip->wake && i < ARRAY_SIZE(station->sta->txq); i++)
-			probe_radio_add(station->sta->txq[i], held);
+	radio_sample();
 }
 
-/* Calls @each with what every radio's device holds: its fields txq_* and ring_*. */
-void probe_radio_queues(void (*each)(const struct net_device *dev, const struct probe_queue *held,
-				     void *context),
-			void *context)
+/* A frame that goes now is CoDel's drop. */
+bool probe_radio_dequeues(void)
 {
-	struct radio_phy *phy = NULL;
+	return radio_dequeues;
+}
 
-	while ((phy = radio_phy_next(phy))) {
-		const struct radio_vif *ours =
-			list_first_entry_or_null(&phy->vifs, struct radio_vif, list);
-		struct probe_queue held = {};
-
-		if (!ours || !ieee80211_vif_to_wdev(ours->vif)->netdev)
-			continue;
-		probe_radio_held(phy, ours, &held);
-		each(ieee80211_vif_to_wdev(ours->vif)->netdev, &held, context);
-	}
+int probe_radio_start(void)
+{
+	return register_trace_radio_taken(probe_radio_taken, NULL)	   ?:
+		       register_trace_radio_sent(probe_radio_sent, NULL)	   ?:
+		       register_trace_radio_arrived(probe_radio_arrived, NULL)	   ?:
+		       register_trace_radio_interrupt(probe_radio_interrupt, NULL) ?:
+		       register_trace_radio_missed(probe_radio_missed, NULL)	   ?:
+		       register_trace_radio_lost(probe_radio_lost, NULL)	   ?:
+		       register_trace_radio_dropped(probe_radio_dropped, NULL)	   ?:
+		       register_trace_radio_sampled(probe_radio_sampled, NULL);
 }

@@ -8,7 +8,7 @@
  */
 #include <linux/kernel.h>
 #include <net/ieee80211_radiotap.h>
-#include "radio_probe.h"
+#include "probe_radio.h"
 
 struct probe_tap {
 	u8 *head;

@@ -15,8 +15,11 @@
 #include <net/tcp.h>
 #include "probe.h"
 #include "wire.h"
+#include "wire_trace.h"
 
-static void probe_sample_tcp(struct probe_connection *connection, unsigned int side, s64 t_ns)
+static s64 sampled_ns; /* the instant that is sampled */
+
+static void probe_sample_tcp(struct probe_connection *connection, unsigned int side)
 {
 	struct probe_end *end = &connection->end[side];
 	const struct tcp_congestion_ops *ops;
@@ -34,7 +37,7 @@ static void probe_sample_tcp(struct probe_connection *connection, unsigned int s
 	tcp = probe_emit(PROBE_TCP, sizeof(*tcp));
 	if (!tcp)
 		return;
-	tcp->t_ns = t_ns;
+	tcp->t_ns = sampled_ns;
 	tcp->stream = (struct probe_stream){ .id = connection->watch->id,
 					     .way = side };
 	tcp->info_bytes = sizeof(info);
@@ -52,25 +55,25 @@ static void probe_sample_tcp(struct probe_connection *connection, unsigned int s
 	tcp->tsq_rate = end->tsq_rate;
 	tcp->tsq_shift = end->tsq_shift;
 	tcp->tsq_throttled = end->tsq_throttled;
-	probe_end_hold(end, end->hold, t_ns);
+	probe_end_hold(end, end->hold, sampled_ns);
 	tcp->hold = end->hold;
 	tcp->gso_bytes = end->gso_bytes;
 	memcpy(tcp->hold_ns, end->hold_ns, sizeof(tcp->hold_ns));
 }
 
 /* A record of the device with what its qdisc holds; NULL: nobody wants it. */
-static struct probe_queue *probe_queue_of(const struct net_device *dev, s64 t_ns)
+struct probe_queue *probe_queue_of(const struct net_device *dev)
 {
 	struct probe_queue *queue;
 	int node = probe_node(dev_net(dev));
 	struct Qdisc *root;
 
-	if (node < 0 || !netif_running(dev))
+	if (node < 0)
 		return NULL;
 	queue = probe_emit(PROBE_QUEUE, sizeof(*queue));
 	if (!queue)
 		return NULL;
-	queue->t_ns = t_ns;
+	queue->t_ns = sampled_ns;
 	queue->node = node;
 	strscpy(queue->device, dev->name, sizeof(queue->device));
 	root = rcu_dereference_bh(dev->qdisc);
@@ -79,17 +82,14 @@ static struct probe_queue *probe_queue_of(const struct net_device *dev, s64 t_ns
 	return queue;
 }
 
-static void probe_sample_wire(const struct wire_nic *nic, void *context)
+static void probe_wire_sampled(void *data, const struct net_device *dev, u32 skbs, u32 bytes)
 {
-	const struct net_device *dev = nic->dev;
-	struct probe_queue *queue = probe_queue_of(dev, *(s64 *)context);
-	u32 i;
+	struct probe_queue *queue = probe_queue_of(dev);
 
 	if (!queue)
 		return;
-	queue->ring_skbs = nic->slot_count;
-	for (i = 0; i < nic->slot_count; i++)
-		queue->ring_bytes += nic->slots[(nic->slot_first + i) % nic->tx_ring].bytes;
+	queue->ring_skbs = skbs;
+	queue->ring_bytes = bytes;
 #ifdef CONFIG_BQL
 	{
 		const struct dql *dql = &netdev_get_tx_queue(dev, 0)->dql;
@@ -100,20 +100,10 @@ static void probe_sample_wire(const struct wire_nic *nic, void *context)
 #endif
 }
 
-#ifdef CONFIG_HOURGLASS_RADIO
-static void probe_sample_radio(const struct net_device *dev, const struct probe_queue *held,
-			       void *context)
+int probe_sample_start(void)
 {
-	struct probe_queue *queue = probe_queue_of(dev, *(s64 *)context);
-
-	if (!queue)
-		return;
-	queue->ring_skbs = held->ring_skbs;
-	queue->ring_bytes = held->ring_bytes;
-	queue->txq_packets = held->txq_packets;
-	queue->txq_bytes = held->txq_bytes;
+	return register_trace_wire_sampled(probe_wire_sampled, NULL);
 }
-#endif
 
 /* Every socket and every queue. */
 void probe_sample(s64 t_ns)
@@ -121,13 +111,12 @@ void probe_sample(s64 t_ns)
 	struct probe_connection *connection;
 	unsigned int side;
 
+	sampled_ns = t_ns;
 	list_for_each_entry(connection, &probe_connections, list)
 		for (side = 0; side < 2; side++)
-			probe_sample_tcp(connection, side, t_ns);
-	wire_each(probe_sample_wire, &t_ns);
-#ifdef CONFIG_HOURGLASS_RADIO
-	probe_radio_queues(probe_sample_radio, &t_ns);
-#endif
+			probe_sample_tcp(connection, side);
+	wire_sample();
+	probe_radio_sample();
 }
 
 static void probe_totals_of(const struct probe_watch *watch, u8 way, bool data, s64 t_ns)

@@ -18,7 +18,6 @@
  */
 #include <linux/hashtable.h>
 #include <linux/slab.h>
-#include <linux/version.h>
 #include <net/tcp.h>
 #include <trace/events/tcp.h>
 #include <net/hourglass_probe.h>
@@ -168,21 +167,12 @@ void __probe_tcp_limit(struct sock *sk, const struct sk_buff *skb, unsigned long
 	end->tsq_term = probe_term(sk, skb, limit);
 }
 
-static u32 probe_cwnd(const struct tcp_sock *tp)
-{
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 18, 0)
-	return tcp_snd_cwnd(tp);
-#else
-	return tp->snd_cwnd;
-#endif
-}
-
 /* What stopped tcp_write_xmit() before @skb, the first that is not sent. */
 static enum probe_hold probe_cause(const struct sock *sk, const struct probe_end *end,
 				   const struct sk_buff *skb, unsigned int mss)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 in_flight = tcp_packets_in_flight(tp), cwnd = probe_cwnd(tp);
+	u32 in_flight = tcp_packets_in_flight(tp), cwnd = tcp_snd_cwnd(tp);
 	u32 first = TCP_SKB_CB(skb)->seq + min_t(u32, skb->len, mss);
 
 	if (tcp_needs_internal_pacing(sk) && tp->tcp_wstamp_ns > tp->tcp_clock_cache)

@@ -13,7 +13,8 @@
  * radio_medium.c	the air: who sends when, what arrives
  * radio_ampdu.c	windows, aggregates; radio_tx.c frames and their reports
  * radio_pull.c, radio_usb.c	personalities: how frames get into the hardware
- * radio_rx.c	arrival, interrupt mitigation; radio_probe.h: what the probe hears
+ * radio_rx.c	arrival, interrupt mitigation
+ * radio_trace.h	what is told of frames to those who follow them
  * radio_duration.c, radio_edca.c, radio_errors.c	the arithmetic: pure functions
  *
  * The guest has one CPU and all of this runs in bottom halves or with bottom
@@ -26,8 +27,8 @@
 #include <linux/bitmap.h>
 #include <linux/hrtimer.h>
 #include <linux/skbuff.h>
-#include <linux/version.h>
 #include <net/mac80211.h>
+#include "compat.h"
 #include "radio_duration.h"
 #include "radio_edca.h"
 #include "radio_errors.h"
@@ -64,7 +65,7 @@ struct radio_mpdu {
 	u64 head_ns;		/* its PPDU at the head of that queue */
 	u64 start_ns, end_ns;	/* its PPDU on the air */
 	u64 air_ns;		/* on the air in all tries */
-	struct probe_slot *packet;	/* the probe's; NULL: it follows something else */
+	void *cookie;		/* of who follows it: see radio_trace.h */
 };
 
 enum radio_ack { RADIO_NO_ACK, RADIO_NORMAL_ACK, RADIO_BLOCK_ACK };
@@ -178,7 +179,6 @@ struct radio_phy {
 	struct radio_queue queues[RADIO_QUEUES];
 	struct hrtimer beacons;
 	struct sk_buff_head arrived;
-	struct list_head packets;	/* the probe's, of `arrived` */
 	u32 held, held_bytes;		/* MPDUs from mac80211 that are not reported yet */
 	u64 rx_first_ns, rx_last_ns;
 	struct hrtimer rx_interrupt;
@@ -194,6 +194,12 @@ struct radio_phy {
 	struct device *device;
 	char name[32];
 	struct list_head all;
+};
+
+/* What waits in a radio and above it. */
+struct radio_held {
+	u32 ring_skbs, ring_bytes;	/* of mac80211's, not reported yet */
+	u32 txq_packets, txq_bytes;	/* in mac80211's queues to all stations */
 };
 
 /* How frames get from mac80211 into the hardware, and numbers. */
@@ -233,12 +239,7 @@ typedef enum hrtimer_restart (*radio_timer)(struct hrtimer *timer);
 
 static inline void radio_timer_setup(struct hrtimer *timer, radio_timer function)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
 	hrtimer_setup(timer, function, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-#else
-	hrtimer_init(timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	timer->function = function;
-#endif
 }
 
 static inline void radio_timer_set(struct hrtimer *timer, u64 at_ns)
@@ -304,6 +305,8 @@ int radio_ampdu_action(struct ieee80211_hw *hw, struct ieee80211_vif *vif,
 		       struct ieee80211_ampdu_params *action);
 
 /* radio_pull.c, radio_usb.c */
+extern bool radio_dequeues;
+struct sk_buff *radio_dequeue(struct radio_phy *phy, struct ieee80211_txq *txq);
 void radio_firmware_refill(struct radio_queue *queue);
 void radio_firmware_add(struct radio_tid *tid, struct radio_mpdu *mpdu);
 void radio_usb_setup(struct radio_phy *phy);
@@ -321,6 +324,7 @@ bool radio_rx_answers(const struct radio_phy *phy, const struct sk_buff *skb);
 bool radio_rx_tuned(const struct radio_phy *phy, const struct radio_phy *to);
 
 /* radio_stats.c */
+void radio_sample(void);
 void radio_stats_gather(struct radio_phy *phy);
 void radio_stats_print(struct seq_file *file, struct radio_phy *phy);
 int radio_stats_count(struct ieee80211_hw *hw, struct ieee80211_vif *vif, int set);

@@ -16,7 +16,7 @@
  * Left out: A-MSDU, fragments.
  */
 #include <linux/slab.h>
-#include "radio_probe.h"
+#include "radio.h"
 
 #define RADIO_SEQ_MASK	0xfff
 
@@ -127,13 +127,8 @@ static struct radio_mpdu *radio_tid_next(struct radio_tid *tid,
 /* The most bytes the peer takes at once. */
 static u32 radio_peer_bytes(const struct ieee80211_sta *sta, u8 mode)
 {
+	const struct ieee80211_link_sta *caps = radio_link(sta);
 	u32 exponent;
-
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 19, 0)
-	const struct ieee80211_link_sta *caps = &sta->deflink;
-#else
-	const struct ieee80211_sta *caps = sta;
-#endif
 
 	if (mode == RADIO_LEGACY || mode == RADIO_HT)
 		return min((1U << (13 + caps->ht_cap.ampdu_factor)) - 1, 65535U);

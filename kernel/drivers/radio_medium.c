@@ -17,7 +17,8 @@
  * Beacons start one slot after SIFS, without backoff.
  */
 #include <linux/slab.h>
-#include "radio_probe.h"
+#include "radio.h"
+#include "radio_trace.h"
 
 enum radio_medium_state { RADIO_IDLE, RADIO_PPDU, RADIO_ANSWER };
 
@@ -153,7 +154,7 @@ static void radio_medium_collect(struct radio_medium *medium, u64 now)
 {
 	struct radio_queue *queue, *next;
 	struct radio_phy *phy;
-	u32 senders = 0, chosen;
+	u32 senders = 0, chosen, i = 0;
 
 	list_for_each_entry(phy, &medium->phys, list) {
 		queue = radio_medium_winner(medium, phy, now);
@@ -170,7 +171,7 @@ static void radio_medium_collect(struct radio_medium *medium, u64 now)
 		return;
 	chosen = (u64)radio_backoff(queue->phy) * senders >> 32;
 	list_for_each_entry_safe(queue, next, &medium->senders, on_air)
-		if (chosen--) {
+		if (i++ != chosen) {
 			list_del_init(&queue->on_air);
 			radio_edca_freeze(&queue->edca, medium->idle_ns, now);
 		}
@@ -207,7 +208,7 @@ static u64 radio_medium_launch(struct radio_queue *queue, bool collision, u64 no
 		mpdu->end_ns = ppdu->end_ns;
 		mpdu->air_ns += ppdu->end_ns - ppdu->start_ns;
 	}
-	radio_probe_sent(ppdu);
+	trace_radio_sent(ppdu);
 	radio_digest(queue->phy, ppdu);
 	return ppdu->end_ns;
 }

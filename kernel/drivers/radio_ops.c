@@ -29,11 +29,7 @@ static void radio_halt(struct radio_phy *phy)
 	radio_rx_flush(phy);
 }
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
-static void radio_stop(struct ieee80211_hw *hw, bool suspend)
-#else
-static void radio_stop(struct ieee80211_hw *hw)
-#endif
+static void radio_stop(RADIO_STOP_ARGS)
 {
 	radio_halt(radio_phy(hw));
 }
@@ -156,8 +152,7 @@ static int radio_sta_remove(struct ieee80211_hw *hw, struct ieee80211_vif *vif,
 	return 0;
 }
 
-static int radio_conf(struct ieee80211_hw *hw, u16 ac,
-		      const struct ieee80211_tx_queue_params *params)
+static int radio_conf_tx(RADIO_CONF_TX_ARGS)
 {
 	struct radio_edca *edca = &radio_phy(hw)->queues[ac].edca;
 
@@ -169,40 +164,7 @@ static int radio_conf(struct ieee80211_hw *hw, u16 ac,
 	return 0;
 }
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 0, 0)
-static int radio_conf_tx(struct ieee80211_hw *hw, struct ieee80211_vif *vif,
-			 unsigned int link, u16 ac,
-			 const struct ieee80211_tx_queue_params *params)
-{
-	return radio_conf(hw, ac, params);
-}
-
-static struct sk_buff *radio_beacon(struct ieee80211_hw *hw,
-				    struct ieee80211_vif *vif)
-{
-	return ieee80211_beacon_get(hw, vif, 0);
-}
-
-static void radio_bss_info_changed(struct ieee80211_hw *hw,
-				   struct ieee80211_vif *vif,
-				   struct ieee80211_bss_conf *info, u64 changed)
-#else
-static int radio_conf_tx(struct ieee80211_hw *hw, struct ieee80211_vif *vif, u16 ac,
-			 const struct ieee80211_tx_queue_params *params)
-{
-	return radio_conf(hw, ac, params);
-}
-
-static struct sk_buff *radio_beacon(struct ieee80211_hw *hw,
-				    struct ieee80211_vif *vif)
-{
-	return ieee80211_beacon_get(hw, vif);
-}
-
-static void radio_bss_info_changed(struct ieee80211_hw *hw,
-				   struct ieee80211_vif *vif,
-				   struct ieee80211_bss_conf *info, u32 changed)
-#endif
+static void radio_bss_info_changed(RADIO_BSS_CHANGED_ARGS)
 {
 	struct radio_vif *ours = radio_vif(vif);
 
@@ -236,7 +198,7 @@ static enum hrtimer_restart radio_beacon_timer(struct hrtimer *timer)
 		if (!vif->beacon_ns || vif->tbtt_ns > now)
 			continue;
 		vif->tbtt_ns += vif->beacon_ns;
-		skb = radio_beacon(phy->hw, vif->vif);
+		skb = ieee80211_beacon_get(phy->hw, vif->vif, 0);
 		if (skb)
 			radio_beacon_send(phy, skb);
 		while (vif->vif->type == NL80211_IFTYPE_AP &&
@@ -307,12 +269,7 @@ static int radio_set_rts_threshold(struct ieee80211_hw *hw, u32 value)
 const struct ieee80211_ops radio_txq_ops = {
 	RADIO_OPS,
 	.wake_tx_queue = radio_wake,
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
-	.add_chanctx = ieee80211_emulate_add_chanctx,
-	.remove_chanctx = ieee80211_emulate_remove_chanctx,
-	.change_chanctx = ieee80211_emulate_change_chanctx,
-	.switch_vif_chanctx = ieee80211_emulate_switch_vif_chanctx,
-#endif
+	RADIO_CHANNEL_OPS
 };
 
 /* Without TXQs: the qdisc's frames come straight to .tx. */

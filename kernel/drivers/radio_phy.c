@@ -11,6 +11,8 @@
 #include <linux/etherdevice.h>
 #include <linux/slab.h>
 #include "radio.h"
+#define CREATE_TRACE_POINTS
+#include "radio_trace.h"
 
 static LIST_HEAD(radio_phys);
 
@@ -106,11 +108,7 @@ static const struct ieee80211_ops *radio_phy_ops(const struct radio_params *para
 {
 	if (params->chip != RADIO_ATH9K_HTC)
 		return &radio_txq_ops;
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
-	return &radio_fifo_ops;
-#else
-	return NULL;
-#endif
+	return RADIO_OWN_QUEUES ? &radio_fifo_ops : NULL;
 }
 
 static int radio_phy_register(struct radio_phy *phy, const u8 *address)

@@ -13,7 +13,21 @@
  * Source: Linux 6.1, drivers/net/wireless/ath/ath9k/xmit.c (ath_txq_schedule),
  * ath9k.h, hw.c (interrupt mitigation); net/mac80211/tx.c (AQL).
  */
-#include "radio_probe.h"
+#include "radio.h"
+
+/* mac80211 is asked for a frame: what it frees meanwhile, CoDel drops. */
+bool radio_dequeues;
+
+/* The next frame of mac80211's queue. */
+struct sk_buff *radio_dequeue(struct radio_phy *phy, struct ieee80211_txq *txq)
+{
+	struct sk_buff *skb;
+
+	radio_dequeues = true;
+	skb = ieee80211_tx_dequeue(phy->hw, txq);
+	radio_dequeues = false;
+	return skb;
+}
 
 static struct radio_tid *radio_txq_tid(struct ieee80211_txq *txq)
 {

@@ -10,7 +10,8 @@
  * Source: Linux 6.1, drivers/net/wireless/ath/ath9k/hw.c (AR_RIMT).
  */
 #include <linux/etherdevice.h>
-#include "radio_probe.h"
+#include "radio.h"
+#include "radio_trace.h"
 
 bool radio_rx_answers(const struct radio_phy *phy, const struct sk_buff *skb)
 {
@@ -148,7 +149,7 @@ void radio_rx_ppdu(struct radio_phy *phy, struct radio_ppdu *ppdu, u64 arrival_n
 			continue;
 		}
 		radio_rx_mpdu(phy, ppdu, mpdu);
-		radio_probe_arrived(phy, ppdu, mpdu, arrival_ns);
+		trace_radio_arrived(phy, ppdu, mpdu, arrival_ns);
 	}
 	if (skb_queue_empty(&phy->arrived))
 		return;
@@ -172,7 +173,7 @@ void radio_rx_drain(struct radio_phy *phy)
 	skb_queue_splice_init(&phy->arrived, &frames);
 	hrtimer_try_to_cancel(&phy->rx_interrupt);
 	phy->stats.rx_interrupts++;
-	radio_probe_interrupt(phy);
+	trace_radio_interrupt(phy);
 	rcu_read_lock();
 	while ((skb = __skb_dequeue(&frames)))
 		ieee80211_rx_napi(phy->hw, NULL, skb, NULL);
@@ -188,7 +189,6 @@ static enum hrtimer_restart radio_rx_interrupt(struct hrtimer *timer)
 void radio_rx_setup(struct radio_phy *phy)
 {
 	__skb_queue_head_init(&phy->arrived);
-	INIT_LIST_HEAD(&phy->packets);
 	radio_timer_setup(&phy->rx_interrupt, radio_rx_interrupt);
 }
 
@@ -197,7 +197,7 @@ void radio_rx_flush(struct radio_phy *phy)
 {
 	hrtimer_cancel(&phy->rx_interrupt);
 	local_bh_disable();
-	radio_probe_missed(phy);
+	trace_radio_missed(phy);
 	__skb_queue_purge(&phy->arrived);
 	local_bh_enable();
 }

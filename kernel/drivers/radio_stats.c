@@ -15,6 +15,7 @@
 #include <linux/slab.h>
 #include <net/cfg80211.h>
 #include "radio.h"
+#include "radio_trace.h"
 
 static const struct {
 	char name[ETH_GSTRING_LEN];
@@ -97,6 +98,51 @@ void radio_stats_values(struct ieee80211_hw *hw, struct ieee80211_vif *vif,
 	for (i = 0; i < ARRAY_SIZE(radio_counters); i++)
 		values[i] = radio_counter(phy, i);
 	values[i] = radio_queued(phy);
+}
+
+static void radio_held_add(struct radio_held *held, struct ieee80211_txq *txq)
+{
+	unsigned long frames, bytes;
+
+	if (!txq)
+		return;
+	ieee80211_txq_get_depth(txq, &frames, &bytes);
+	held->txq_packets += frames;
+	held->txq_bytes += bytes;
+}
+
+static void radio_hold(const struct radio_phy *phy, const struct radio_vif *ours,
+		       struct radio_held *held)
+{
+	const struct radio_station *station;
+	unsigned int i;
+
+	held->ring_skbs = phy->held;
+	held->ring_bytes = phy->held_bytes;
+	if (phy->chip->wake)
+		radio_held_add(held, ours->vif->txq);
+	list_for_each_entry(station, &phy->stations, list)
+		for (i = 0; phy->chip->wake && i < ARRAY_SIZE(station->sta->txq); i++)
+			radio_held_add(held, station->sta->txq[i]);
+}
+
+/* Tells what every radio holds that has a device and runs, oldest radio first. */
+void radio_sample(void)
+{
+	struct radio_phy *phy = NULL;
+
+	while ((phy = radio_phy_next(phy))) {
+		const struct radio_vif *ours =
+			list_first_entry_or_null(&phy->vifs, struct radio_vif, list);
+		const struct net_device *dev =
+			ours ? ieee80211_vif_to_wdev(ours->vif)->netdev : NULL;
+		struct radio_held held = {};
+
+		if (!dev || !netif_running(dev))
+			continue;
+		radio_hold(phy, ours, &held);
+		trace_radio_sampled(dev, &held);
+	}
 }
 
 static void radio_print_ac(struct seq_file *file, const char *name, const u64 *ns)

@@ -11,7 +11,8 @@
  */
 #include <linux/etherdevice.h>
 #include <linux/slab.h>
-#include "radio_probe.h"
+#include "radio.h"
+#include "radio_trace.h"
 
 /* A frame as mac80211 gave it; NULL, and @skb is freed, without memory. */
 struct radio_mpdu *radio_mpdu_make(struct radio_phy *phy, struct radio_tid *tid,
@@ -35,7 +36,7 @@ struct radio_mpdu *radio_mpdu_make(struct radio_phy *phy, struct radio_tid *tid,
 		mpdu->seq = IEEE80211_SEQ_TO_SN(le16_to_cpu(header->seq_ctrl));
 	phy->held++;
 	phy->held_bytes += mpdu->bytes;
-	radio_probe_taken(mpdu);
+	trace_radio_taken(mpdu);
 	return mpdu;
 }
 
@@ -66,11 +67,7 @@ static void radio_rate_fixed(const struct radio_phy *phy,
 			     const struct ieee80211_sta *sta,
 			     struct radio_rate *rate)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 19, 0)
-	const struct ieee80211_link_sta *caps = &sta->deflink;
-#else
-	const struct ieee80211_sta *caps = sta;
-#endif
+	const struct ieee80211_link_sta *caps = radio_link(sta);
 
 	if (!caps->ht_cap.ht_supported || !radio_params_rate(&phy->params, rate)) {
 		*rate = (struct radio_rate){ .streams = 1 };
@@ -252,7 +249,7 @@ void radio_discard(struct radio_phy *phy, struct list_head *mpdus)
 		struct sk_buff *skb = mpdu->skb;
 
 		list_del(&mpdu->list);
-		radio_probe_lost(mpdu, PROBE_AT_RING, "discarded");
+		trace_radio_dropped(mpdu, "discarded");
 		radio_mpdu_free(phy, mpdu);
 		ieee80211_free_txskb(phy->hw, skb);
 	}
@@ -350,7 +347,7 @@ static void radio_sort(struct radio_phy *phy, struct radio_ppdu *ppdu,
 				continue;
 			}
 			stats->tx_dropped++;
-			radio_probe_lost(mpdu, PROBE_AT_AIR, "retry limit");
+			trace_radio_lost(mpdu, "retry limit");
 			if (mpdu->ampdu && mpdu->tid && mpdu->tid->active)
 				mpdu->tid->bar = (mpdu->seq + 1) & 0xfff;
 		}
@@ -447,11 +444,7 @@ void radio_report(struct radio_phy *phy, struct list_head *done)
 			dev_kfree_skb(skb);
 		} else if (!sta || phy->monitor || phy->params.aql ||
 			   info->flags & IEEE80211_TX_CTL_REQ_TX_STATUS) {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
 			ieee80211_tx_status_skb(phy->hw, skb);
-#else
-			ieee80211_tx_status(phy->hw, skb);
-#endif
 		} else {
 			ieee80211_tx_status_noskb(phy->hw, sta, info);
 			dev_kfree_skb(skb);

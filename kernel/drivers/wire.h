@@ -12,6 +12,7 @@
  * wire_rx.c	arrival, moderation, NAPI
  * wire_line.c, wire_faults.c	the arithmetic: pure functions
  * wire_ethtool.c, wire_sysfs.c	what ethtool(8) and /sys/class/net/X/wire/ show
+ * wire_trace.h	what is told of frames to those who follow them
  *
  * The guest has one CPU and all of this runs in bottom halves or under RTNL
  * with bottom halves off, so there are no locks.
@@ -22,6 +23,7 @@
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
 #include <linux/time-internal.h>
+#include "compat.h"
 #include "wire_faults.h"
 #include "wire_line.h"
 
@@ -92,6 +94,13 @@ struct wire_nic {
 	struct wire_stats stats;
 };
 
+/* What becomes of a frame, known when it enters the ring. */
+struct wire_flight {
+	u64 start_ns, end_ns;	/* its first and its last bit leave; the gap is included */
+	u64 arrival_ns;		/* its last bit arrives */
+	u32 copies;		/* that arrive; 0: the cable loses it */
+};
+
 /* On a frame between the NICs. */
 struct wire_cb {
 	u64 arrival_ns;
@@ -109,13 +118,13 @@ void wire_vector_set(struct wire_vector *vector, u64 due_ns);
 int wire_plug(struct wire_nic *nic, int cable);
 void wire_start(struct wire_nic *nic);
 void wire_halt(struct wire_nic *nic);
-void wire_each(void (*each)(const struct wire_nic *nic, void *context),
-	       void *context);
+void wire_sample(void);
 
 /* wire_tx.c */
 netdev_tx_t wire_xmit(struct sk_buff *skb, struct net_device *dev);
 void wire_tx_reap(struct wire_nic *nic, u64 now_ns);
 u64 wire_tx_due(const struct wire_nic *nic);
+u32 wire_tx_bytes(const struct wire_nic *nic);
 int wire_tx_resize(struct wire_nic *nic, u32 descriptors);
 void wire_tx_flush(struct wire_nic *nic);
 

@@ -9,7 +9,6 @@
  */
 #include <linux/ethtool.h>
 #include <linux/math64.h>
-#include <linux/version.h>
 #include "wire.h"
 
 #define WIRE_RING_MAX		4096
@@ -135,39 +134,23 @@ static int wire_coalesce_set(struct wire_nic *nic,
 	return 0;
 }
 
-/* The kernel gave these calls two more arguments each, in 5.15 and 5.17. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 15, 0)
-#define WIRE_COALESCE	struct ethtool_coalesce *coalesce, \
-			struct kernel_ethtool_coalesce *kernel_coalesce, \
-			struct netlink_ext_ack *extack
-#else
-#define WIRE_COALESCE	struct ethtool_coalesce *coalesce
-#endif
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 17, 0)
-#define WIRE_RING	struct ethtool_ringparam *ring, \
-			struct kernel_ethtool_ringparam *kernel_ring, \
-			struct netlink_ext_ack *extack
-#else
-#define WIRE_RING	struct ethtool_ringparam *ring
-#endif
-
-static void wire_get_ringparam(struct net_device *dev, WIRE_RING)
+static void wire_get_ringparam(RINGPARAM_ARGS)
 {
 	wire_ring_get(netdev_priv(dev), ring);
 }
 
-static int wire_set_ringparam(struct net_device *dev, WIRE_RING)
+static int wire_set_ringparam(RINGPARAM_ARGS)
 {
 	return wire_ring_set(dev, ring);
 }
 
-static int wire_get_coalesce(struct net_device *dev, WIRE_COALESCE)
+static int wire_get_coalesce(COALESCE_ARGS)
 {
 	wire_coalesce_get(netdev_priv(dev), coalesce);
 	return 0;
 }
 
-static int wire_set_coalesce(struct net_device *dev, WIRE_COALESCE)
+static int wire_set_coalesce(COALESCE_ARGS)
 {
 	return wire_coalesce_set(netdev_priv(dev), coalesce);
 }

@@ -21,9 +21,10 @@
 #include <linux/ethtool.h>
 #include <linux/module.h>
 #include <linux/slab.h>
-#include <linux/version.h>
 #include <net/rtnetlink.h>
 #include "wire.h"
+#define CREATE_TRACE_POINTS
+#include "wire_trace.h"
 
 #define WIRE_FEATURES	(NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_RXCSUM | \
 			 NETIF_F_TSO | NETIF_F_TSO6 | NETIF_F_TSO_ECN | \
@@ -99,14 +100,14 @@ static void wire_vector_disable(struct wire_vector *vector)
 	hourglass_event_set(&vector->event, -1);
 }
 
-/* Calls @each for all NICs. No NIC is made or unmade while the test runs. */
-void wire_each(void (*each)(const struct wire_nic *nic, void *context),
-	       void *context)
+/* Tells of every ring, oldest NIC first. No NIC is made or unmade while the test runs. */
+void wire_sample(void)
 {
 	const struct wire_nic *nic;
 
 	list_for_each_entry(nic, &wire_nics, list)
-		each(nic, context);
+		if (netif_running(nic->dev))
+			trace_wire_sampled(nic->dev, nic->slot_count, wire_tx_bytes(nic));
 }
 
 static void wire_carrier(struct wire_nic *nic)
@@ -262,17 +263,10 @@ typedef int (*wire_poll)(struct napi_struct *napi, int budget);
 static void wire_vector_setup(struct wire_vector *vector,
 			      struct net_device *dev, wire_poll poll, bool tx)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 0)
 	if (tx)
 		netif_napi_add_tx(dev, &vector->napi, poll);
 	else
 		netif_napi_add(dev, &vector->napi, poll);
-#else
-	if (tx)
-		netif_tx_napi_add(dev, &vector->napi, poll, NAPI_POLL_WEIGHT);
-	else
-		netif_napi_add(dev, &vector->napi, poll, NAPI_POLL_WEIGHT);
-#endif
 	time_travel_set_event_fn(&vector->event, wire_interrupt);
 }
 

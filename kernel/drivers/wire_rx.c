@@ -9,8 +9,8 @@
  * guest, so the ring overflows only when moderation is longer than the ring.
  */
 #include <linux/etherdevice.h>
-#include "probe.h"
 #include "wire.h"
+#include "wire_trace.h"
 
 static u64 wire_arrival(const struct sk_buff *frame)
 {
@@ -21,7 +21,7 @@ static u64 wire_arrival(const struct sk_buff *frame)
 static void wire_rx_drop(struct wire_nic *nic, struct sk_buff *frame,
 			 const char *reason)
 {
-	probe_drop(frame, nic->dev, PROBE_AT_RX, reason);
+	trace_wire_rx_dropped(frame, nic->dev, reason);
 	consume_skb(frame);
 }
 
@@ -107,7 +107,7 @@ int wire_rx_poll(struct wire_nic *nic, u64 now_ns, int budget)
 	while (done < budget && (frame = skb_peek(&nic->frames)) &&
 	       wire_arrival(frame) <= now_ns) {
 		__skb_unlink(frame, &nic->frames);
-		probe_wire_arrived(frame, nic->dev, wire_arrival(frame));
+		trace_wire_received(frame, nic->dev, wire_arrival(frame));
 		done++;
 		if (wire_cb(frame)->corrupted) {
 			nic->stats.rx_corrupted++;

@@ -18,7 +18,6 @@
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-#include <linux/version.h>
 #include <linux/vmalloc.h>
 #include "wire.h"
 
@@ -118,16 +117,8 @@ void wire_trace_free(struct wire_nic *nic)
 	memset(&nic->line.trace, 0, sizeof(nic->line.trace));
 }
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
-#define WIRE_CONST const
-#else
-#define WIRE_CONST
-#endif
-
 /* Appends to the text of the trace; a write at 0 begins it anew. */
-static ssize_t trace_write(struct file *file, struct kobject *kobject,
-			   WIRE_CONST struct bin_attribute *attr, char *text,
-			   loff_t at, size_t length)
+static ssize_t trace_write(BIN_ATTRIBUTE_ARGS)
 {
 	struct wire_nic *nic = wire_of(kobj_to_dev(kobject));
 	char *longer;

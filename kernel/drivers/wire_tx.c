@@ -16,13 +16,9 @@
  */
 #include <linux/etherdevice.h>
 #include <linux/slab.h>
-#include <linux/version.h>
 #include <net/ip.h>
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
-#include <net/gso.h>
-#endif
-#include "probe.h"
 #include "wire.h"
+#include "wire_trace.h"
 
 /* What a driver allocates to receive into: small frames are copied out. */
 #define WIRE_RX_COPY	256
@@ -74,32 +70,35 @@ static void wire_receive_buffer(struct sk_buff *frame)
 		frame->ip_summed = CHECKSUM_UNNECESSARY;
 }
 
-static void wire_deliver(struct wire_nic *nic, struct sk_buff *frame,
-			 const struct wire_fate *fate, u64 departure_ns,
-			 struct probe_slot *packet)
+/* When a frame that leaves at @departure_ns arrives. */
+static u64 wire_arrives(struct wire_nic *nic, const struct wire_fate *fate,
+			u64 departure_ns)
 {
 	u64 arrival = departure_ns + nic->delay_ns + fate->jitter_ns;
 
 	if (fate->reordered) {
-		arrival += nic->faults.reorder_ns;
 		nic->stats.tx_reordered++;
-	} else {
-		arrival = max(arrival, nic->arrival_last_ns);
-		nic->arrival_last_ns = arrival;
+		return arrival + nic->faults.reorder_ns;
 	}
-	wire_receive_buffer(frame);
-	probe_wire_arrives(packet, nic->peer->dev, arrival);
-	wire_cb(frame)->arrival_ns = arrival;
-	wire_cb(frame)->corrupted = fate->corrupted;
-	if (fate->duplicated) {
-		struct sk_buff *twin = pskb_copy(frame, GFP_ATOMIC);
+	nic->arrival_last_ns = max(arrival, nic->arrival_last_ns);
+	return nic->arrival_last_ns;
+}
 
-		if (twin) {
-			nic->stats.tx_duplicated++;
-			*wire_cb(twin) = *wire_cb(frame);
-			probe_wire_twin(packet);
-			wire_rx_enqueue(nic->peer, twin);
-		}
+static void wire_deliver(struct wire_nic *nic, struct sk_buff *frame,
+			 const struct wire_fate *fate, struct wire_flight *flight)
+{
+	struct sk_buff *twin;
+
+	wire_receive_buffer(frame);
+	twin = fate->duplicated ? pskb_copy(frame, GFP_ATOMIC) : NULL;
+	flight->arrival_ns = wire_arrives(nic, fate, flight->end_ns);
+	flight->copies = twin ? 2 : 1;
+	trace_wire_sent(frame, nic->dev, nic->peer->dev, flight);
+	*wire_cb(frame) = (struct wire_cb){ flight->arrival_ns, fate->corrupted };
+	if (twin) {
+		nic->stats.tx_duplicated++;
+		*wire_cb(twin) = *wire_cb(frame);
+		wire_rx_enqueue(nic->peer, twin);
 	}
 	wire_rx_enqueue(nic->peer, frame);
 }
@@ -109,30 +108,26 @@ static u64 wire_send_frame(struct wire_nic *nic, struct sk_buff *frame,
 			   u64 now_ns)
 {
 	u32 bytes = max_t(u32, frame->len, ETH_ZLEN) + WIRE_OVERHEAD;
-	u64 start = max(now_ns, nic->line.free_ns);
-	u64 departure = wire_line_send(&nic->line, now_ns, bytes);
+	struct wire_flight flight = { .start_ns = max(now_ns, nic->line.free_ns) };
 	struct wire_fate fate = wire_fate(&nic->faults, nic->stats.tx_frames);
-	struct probe_slot *packet;
 
+	flight.end_ns = wire_line_send(&nic->line, now_ns, bytes);
 	nic->stats.tx_frames++;
 	nic->stats.tx_bytes += frame->len;
 	nic->stats.tx_wire_bytes += bytes;
-	wire_digest(nic, frame, departure);
-	if (departure == WIRE_NEVER) {
+	wire_digest(nic, frame, flight.end_ns);
+	if (flight.end_ns == WIRE_NEVER) {
 		nic->stats.tx_lost++;
-		probe_drop(frame, nic->dev, PROBE_AT_RING, "outage without end");
+		trace_wire_tx_dropped(frame, nic->dev, "outage without end");
 		consume_skb(frame);
-		return departure;
-	}
-	packet = probe_wire_sent(frame, nic->dev, start, departure);
-	if (fate.lost) {
+	} else if (fate.lost) {
 		nic->stats.tx_lost++;
-		probe_wire_lost(packet, frame, nic->dev);
+		trace_wire_sent(frame, nic->dev, nic->peer->dev, &flight);
 		consume_skb(frame);
 	} else {
-		wire_deliver(nic, frame, &fate, departure, packet);
+		wire_deliver(nic, frame, &fate, &flight);
 	}
-	return departure;
+	return flight.end_ns;
 }
 
 /*
@@ -257,6 +252,16 @@ u64 wire_tx_due(const struct wire_nic *nic)
 	if (moderation->frames && nic->slot_count >= moderation->frames)
 		due = min(due, wire_slot(nic, moderation->frames - 1)->done_ns);
 	return due;
+}
+
+/* What is in the ring, unreported skbs too. */
+u32 wire_tx_bytes(const struct wire_nic *nic)
+{
+	u32 i, bytes = 0;
+
+	for (i = 0; i < nic->slot_count; i++)
+		bytes += wire_slot(nic, i)->bytes;
+	return bytes;
 }
 
 /* Drops what waits for its report: the device goes down. */

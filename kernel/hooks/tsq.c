@@ -28,6 +28,10 @@
 #include <net/tcp.h>
 #include <net/hourglass_tsq.h>
 
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
+#define register_net_sysctl_sz(net, path, table, entries) register_net_sysctl(net, path, table)
+#endif
+
 /* Far above any send buffer, far below where "<<= factor" overflows. */
 #define TSQ_NO_LIMIT	BIT(48)
 
@@ -153,11 +157,7 @@ static int __net_init tsq_net_init(struct net *net)
 	tsq->table = tsq_make_table(tsq);
 	if (!tsq->table)
 		return -ENOMEM;
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
 	tsq->header = register_net_sysctl_sz(net, "net/ipv4", tsq->table, 4);
-#else
-	tsq->header = register_net_sysctl(net, "net/ipv4", tsq->table);
-#endif
 	if (!tsq->header) {
 		kfree(tsq->table);
 		return -ENOMEM;

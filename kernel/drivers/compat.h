@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What differs between kernel versions. The drivers are written for the newest; here the
+ * older ones learn its words.
+ *
+ * A new version is a few lines here: a function that was renamed, or has one argument
+ * more, gets its new form for the old kernels. A callback of ours whose arguments changed
+ * has them as a list, ..._ARGS, in both forms.
+ */
+#ifndef _HOURGLASS_COMPAT_H
+#define _HOURGLASS_COMPAT_H
+
+#include <linux/bitfield.h>
+#include <linux/hrtimer.h>
+#include <linux/netdevice.h>
+#include <linux/skbuff.h>
+#include <linux/tracepoint.h>
+#include <linux/version.h>
+#include <net/mac80211.h>
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+#include <net/gso.h>
+#endif
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+#include <net/dropreason.h>
+#endif
+
+/* Tracepoints without an event: their names end in _tp if declared by DECLARE_TRACE() */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
+#define DECLARE_TRACE_EVENT DECLARE_TRACE
+#endif
+
+/* sysfs: attributes are constant */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+#define BIN_ATTRIBUTE_ARGS	struct file *file, struct kobject *kobject, \
+				const struct bin_attribute *attr, char *text, \
+				loff_t at, size_t length
+#else
+#define BIN_ATTRIBUTE_ARGS	struct file *file, struct kobject *kobject, \
+				struct bin_attribute *attr, char *text, \
+				loff_t at, size_t length
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *timer),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
+#endif
+
+/* NAPI: its weight is the kernel's affair */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#define netif_napi_add(dev, napi, poll) netif_napi_add(dev, napi, poll, NAPI_POLL_WEIGHT)
+#define netif_napi_add_tx(dev, napi, poll) netif_tx_napi_add(dev, napi, poll, NAPI_POLL_WEIGHT)
+#endif
+
+/* ethtool: what the kernel keeps beside the user's words, and room for its own */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 17, 0)
+#define RINGPARAM_ARGS	struct net_device *dev, struct ethtool_ringparam *ring, \
+			struct kernel_ethtool_ringparam *kernel_ring, \
+			struct netlink_ext_ack *extack
+#else
+#define RINGPARAM_ARGS	struct net_device *dev, struct ethtool_ringparam *ring
+#endif
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 15, 0)
+#define COALESCE_ARGS	struct net_device *dev, struct ethtool_coalesce *coalesce, \
+			struct kernel_ethtool_coalesce *kernel_coalesce, \
+			struct netlink_ext_ack *extack
+#else
+#define COALESCE_ARGS	struct net_device *dev, struct ethtool_coalesce *coalesce
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 18, 0)
+#define tcp_snd_cwnd(tp) ((tp)->snd_cwnd)
+#endif
+
+/* Why an skb was dropped: the kernel's word, "" if it has none. Before 5.17 it never has */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+static inline const char *drop_reason_name(enum skb_drop_reason reason)
+{
+	unsigned int subsystem = u32_get_bits(reason, SKB_DROP_REASON_SUBSYS_MASK);
+	unsigned int number = reason & ~SKB_DROP_REASON_SUBSYS_MASK;
+	const struct drop_reason_list *list;
+
+	if (reason == SKB_DROP_REASON_NOT_SPECIFIED || subsystem >= SKB_DROP_REASON_SUBSYS_NUM)
+		return "";
+	list = rcu_dereference_check(drop_reasons_by_subsys[subsystem], true);
+	return list && number < list->n_reasons ? list->reasons[number] ?: "" : "";
+}
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(5, 17, 0)
+static inline const char *drop_reason_name(enum skb_drop_reason reason)
+{
+	if (reason == SKB_DROP_REASON_NOT_SPECIFIED || reason >= SKB_DROP_REASON_MAX)
+		return "";
+	return drop_reasons[reason] ?: "";
+}
+#else
+#define drop_reason_name(reason) ""
+#endif
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+#define KFREE_SKB_ARGS	void *data, struct sk_buff *skb, void *location, \
+			enum skb_drop_reason reason, struct sock *rx_sk
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(5, 17, 0)
+#define KFREE_SKB_ARGS	void *data, struct sk_buff *skb, void *location, \
+			enum skb_drop_reason reason
+#else
+#define KFREE_SKB_ARGS	void *data, struct sk_buff *skb, void *location
+#endif
+
+/* mac80211: a device stops to sleep, or for good */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+#define RADIO_STOP_ARGS	struct ieee80211_hw *hw, bool suspend
+#else
+#define RADIO_STOP_ARGS	struct ieee80211_hw *hw
+#endif
+
+/* ... it may have channel contexts, and has to say that it has none */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
+#define RADIO_CHANNEL_OPS					\
+	.add_chanctx = ieee80211_emulate_add_chanctx,		\
+	.remove_chanctx = ieee80211_emulate_remove_chanctx,	\
+	.change_chanctx = ieee80211_emulate_change_chanctx,	\
+	.switch_vif_chanctx = ieee80211_emulate_switch_vif_chanctx
+#else
+#define RADIO_CHANNEL_OPS
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+#define ieee80211_tx_status_skb ieee80211_tx_status
+#endif
+
+/* ... keeps the queues of every driver */
+#define RADIO_OWN_QUEUES (LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0))
+
+/* ... an interface, and a station, may have several links */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 0, 0)
+#define RADIO_CONF_TX_ARGS	struct ieee80211_hw *hw, struct ieee80211_vif *vif, \
+				unsigned int link, u16 ac, \
+				const struct ieee80211_tx_queue_params *params
+#define RADIO_BSS_CHANGED_ARGS	struct ieee80211_hw *hw, struct ieee80211_vif *vif, \
+				struct ieee80211_bss_conf *info, u64 changed
+#else
+#define RADIO_CONF_TX_ARGS	struct ieee80211_hw *hw, struct ieee80211_vif *vif, u16 ac, \
+				const struct ieee80211_tx_queue_params *params
+#define RADIO_BSS_CHANGED_ARGS	struct ieee80211_hw *hw, struct ieee80211_vif *vif, \
+				struct ieee80211_bss_conf *info, u32 changed
+#define ieee80211_beacon_get(hw, vif, link) ieee80211_beacon_get(hw, vif)
+#endif
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 19, 0)
+#define radio_link(sta) (&(sta)->deflink)
+#else
+#define radio_link(sta) (sta)
+#define ieee80211_link_sta ieee80211_sta
+#endif
+
+#endif
