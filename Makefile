@@ -59,13 +59,15 @@ packages: .venv/installed
 agent: packages
 	@$(BIN)/python -m hourglass.engine.agent
 
+# A checker that is missing is left out, with a word; where CI is set, that fails.
 check: setup
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	@cd agent && if cargo fmt --version >/dev/null 2>&1; then cargo fmt --check; else echo "no rustfmt: not checked"; fi
+	@cd agent && if cargo fmt --version >/dev/null 2>&1; then cargo fmt --check; \
+		else echo "no rustfmt: not checked"; test -z "$${CI:-}"; fi
 	@cd agent && if cargo clippy --version >/dev/null 2>&1; then cargo clippy --locked --quiet --all-targets -- -D warnings; \
-		else echo "no clippy: not checked"; fi
+		else echo "no clippy: not checked"; test -z "$${CI:-}"; fi
 	$(BIN)/python -m hourglass.engine.kernel.check
 
 # The same bytes on CPUs that QEMU emulates; CPUS="qemu64 max": on these alone. Minutes for each.

@@ -12,6 +12,9 @@ from .conftest import Simulate
 
 pytestmark = pytest.mark.guest
 
+VERSION = "6.1"
+"""The version that is built with them."""
+
 UNSAMPLED = "measure.tcp=0"
 """The probe asks sockets in a softirq. It may: time moves on only when all processes sleep, so nobody holds one. But
 `tcp_get_info()` takes the lock of processes, and lockdep cannot know."""
@@ -22,7 +25,7 @@ SLOW = {"wifi-ax": ("testbed.wifi.0.width=20", "testbed.wifi.0.streams=1")}
 
 @pytest.fixture
 def suspicious(simulate: Simulate, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Simulate]:
-    kernel = build.build("6.1", variant="debug")
+    kernel = build.build(VERSION, variant="debug")
     monkeypatch.setattr(store, "ensure", lambda *_, **__: kernel)
     return simulate
 
@@ -30,7 +33,7 @@ def suspicious(simulate: Simulate, monkeypatch: pytest.MonkeyPatch) -> Callable[
 @pytest.mark.parametrize("name", ["wifi-ath9k", "wifi-ath9k-htc", "wifi-ax"])
 def test_radios_break_no_rule(suspicious: Simulate, name: str) -> None:
     changes = ("test.length=2", "test.delay=1", UNSAMPLED, *SLOW.get(name, ()))
-    run = suspicious(name, *changes, kernel="6.1", fresh=True)
+    run = suspicious(name, *changes, kernel=VERSION, fresh=True)
     sent = run.radios.filter((pl.col("node") == "client") & (pl.col("name") == "tx_mpdus"))["value"].max()
     assert sent > 5000
     assert run.info["warnings"] == []
