@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-NOT_PERMITTED = ("no native runs here", "no file system can be mounted here")
+NOT_PERMITTED = ("no native runs here", "no user namespaces here", "no file system can be mounted here")
 """How the reasons begin that no package mends: what the machine, a container perhaps, does not let us do."""
 
 
