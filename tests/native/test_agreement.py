@@ -4,8 +4,8 @@
 Goodput agrees within 1 %, median TCP RTT within 10 %. The guest runs 6.12; the machine's kernel is what it is (written
 against 6.18). Real time has the machine's other work in it, for seconds at a time, and that only takes goodput away and
 only adds latency. So every native case runs once in each of five rounds, all cases of a round side by side, and what
-counts is the least disturbed of the five: the most goodput (the shaper lets no more pass), the least latency. A path with
-neither a modelled NIC nor a delay is not the guest's usual one, so what is compared is chosen with care:
+counts is the least disturbed of the five: the most goodput (the shaper lets no more pass), the least latency. A path
+with neither a modelled NIC nor a delay is not the guest's usual one, so what is compared is chosen with care:
 
 * **Remote bottleneck, offloads off** (guest with its NICs and cables). The queue is a thousand packets in the router's
   pfifo_fast and CUBIC fills it; the sender's NIC has no part in the latency. Offloads are off because a veth pair
