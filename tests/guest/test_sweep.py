@@ -172,7 +172,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_table(file: Path, straight
     assert len(result.failures) == FAILING
     assert result.path.read_bytes() == straight.path.read_bytes()
     assert result.failures[0].log.is_file()
-    assert open_run(out / "runs" / result.cells[0].key).pings.height > 0
+    assert open_run(out / "runs" / result.cells[0].key).ping_rows.height > 0
 
 
 def test_summaries_alone_make_the_same_table_and_records_come_back(file: Path, straight: Result) -> None:
@@ -183,7 +183,7 @@ def test_summaries_alone_make_the_same_table_and_records_come_back(file: Path, s
     assert small.path.read_bytes() == straight.path.read_bytes()
     again = sweep(file, out, keep="records")
     assert again.made == CELLS
-    assert open_run(place).info["digest"] == open_run(straight.out / "runs" / small.cells[0].key).info["digest"]
+    assert open_run(place).info.digest == open_run(straight.out / "runs" / small.cells[0].key).info.digest
 
 
 def test_a_bad_value_is_said_before_anything_runs(tmp_path: Path) -> None:

@@ -173,7 +173,7 @@ def test_who_is_not_root_gets_a_user_namespace(tmp_path: Path, monkeypatch: pyte
         pytest.skip("no user namespaces here")
     monkeypatch.setattr(native.os, "geteuid", lambda: 1000)
     run = runner.run(short(), tmp_path / "run", engine="native")
-    assert run.summary["ping_ms"]["icmp"]["lost"] == 0
+    assert run.summary.ping_ms["icmp"].lost == 0
 
 
 def test_who_may_not_is_told_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
