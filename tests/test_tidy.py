@@ -4,6 +4,7 @@
 import ast
 import re
 import subprocess
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,18 @@ def imports(path: Path) -> set[str]:
 def test_import_direction(folder: str) -> None:
     for path in (ROOT / "src/hourglass" / folder).rglob("*.py"):
         assert not imports(path) & FORBIDDEN[folder], relative(path)
+
+
+def test_agent_modules_import_in_one_direction() -> None:
+    """Tests aside. A circle raises CycleError, which names it."""
+    modules = {path.stem: path.read_text().split("#[cfg(test)]\nmod ")[0] for path in (ROOT / "agent/src").glob("*.rs")}
+    graph = {}
+    for name, text in modules.items():
+        listed = re.findall(r"crate::\{([^}]*)\}", text)
+        found = {word for part in listed for word in re.findall(r"\w+", part)} | set(re.findall(r"crate::(\w+)", text))
+        graph[name] = (found & set(modules)) - {name, "main"}
+    assert graph["watch"] >= {"rows", "plan"}
+    list(TopologicalSorter(graph).static_order())
 
 
 def test_every_folder_is_on_the_map() -> None:

@@ -1,16 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every generated file is what would be written today."""
+"""What is generated from the declarations is what they say, and C lays the structures out as they are declared."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from hourglass.contract.__main__ import generated
+from hourglass.contract.__main__ import generated, main
+from hourglass.contract.probe import PROBE
 
 ROOT = Path(__file__).parents[2]
-TEXTS = generated(ROOT)
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
-def test_it_is_up_to_date(path: Path) -> None:
-    assert path.read_text("utf-8") == TEXTS[path], "run: python -m hourglass.contract"
+def test_nothing_that_is_generated_is_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert main(["--check"]) == 0
+
+
+def test_a_stale_file_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in generated(ROOT):
+        copy = tmp_path / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(path.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agent/src/abi.rs").write_text("// changed by hand\n")
+    assert main(["--check"]) == 1
+    assert capsys.readouterr().out == "agent/src/abi.rs is stale: run python -m hourglass.contract\n"
+    assert main([]) == 0
+    assert main(["--check"]) == 0
+
+
+def test_c_has_every_field_where_it_is_declared(tmp_path: Path) -> None:
+    """The same of Rust stands in agent/src/abi.rs as assertions of the compiler's."""
+    lines = ["#include <stddef.h>", f'#include "{ROOT}/kernel/drivers/probe_abi.h"']
+    for struct in PROBE.structs:
+        name = f"struct probe_{struct.name}"
+        places = [(f"offsetof({name}, {member.name})", offset) for member, offset in PROBE.layout(struct)]
+        lines += [f'_Static_assert({what} == {number}, "{what}");' for what, number in places]
+        lines.append(f'_Static_assert(sizeof({name}) == {PROBE.size(struct)}, "{name}");')
+    for enum in PROBE.enums:
+        for number, name in enumerate(enum.names, enum.first):
+            lines.append(f'_Static_assert({enum.prefix}{name.upper()} == {number}, "{name}");')
+    source = tmp_path / "layout.c"
+    source.write_text("\n".join(lines))
+    done = subprocess.run(["cc", "-c", source, "-o", tmp_path / "o"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--wrong"], ["--check", "more"]])
+def test_what_it_does_not_know_is_refused(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(SystemExit, match="usage"):
+        main(arguments)
