@@ -8,7 +8,7 @@ import hourglass
 from hourglass import scenario
 from hourglass.engine.virtual import Virtual
 from hourglass.plan import build
-from hourglass.results.lint import LINTS, Evidence, lint
+from hourglass.results.lint import LINTS, Subject, lint
 from hourglass.scenario.tc_words import rate_bps, size_bytes, time_us
 from results.synthetic import MS, Flow, Probe, Recipe, S, make
 
@@ -148,9 +148,50 @@ def test_no_built_in_scenario_is_a_trap_by_itself(tmp_path, name):
     assert ids(hourglass.load(tmp_path / name)) == []
 
 
+CELL = ["testbed.preset=wifi-ath9k"]
+"""client and ap in the air, 144.4 Mbit/s of PHY rate; a cable of 1 Gbit/s to the server."""
+
+
+@pytest.mark.parametrize(
+    ("name", "trap", "sound"),
+    [
+        ("netem-own-egress", ["stack.client.qdisc=netem delay 5ms"], ["stack.client.qdisc=netem loss 1%"]),
+        ("netem-limit", ["stack.ap.qdisc=netem delay 300ms"], ["stack.ap.qdisc=netem delay 300ms limit 9000"]),
+        ("queue-below-bdp", ["stack.client.qdisc=pfifo limit 290"], ["stack.client.qdisc=pfifo limit 300"]),
+        (
+            "shaper-above-link",
+            ["stack.client.qdisc=cake bandwidth 145mbit"],
+            ["stack.client.qdisc=cake bandwidth 140mbit"],
+        ),
+        (
+            "send-buffer-below-bdp",
+            ["stack.client.sysctl.net.ipv4.tcp_wmem=4096 16384 800000"],
+            ["stack.client.sysctl.net.ipv4.tcp_wmem=4096 16384 1000000"],
+        ),
+        ("probe-load", ["test.udp_interval=0.001", "test.ping_interval=0.001"], ["test.udp_interval=0.001"]),
+    ],
+)
+def test_a_trap_on_a_path_through_the_air_is_named(made, name, trap, sound):
+    """Half of the PHY rate for 50 ms: 451 KB, 299 full frames."""
+    assert ids(made(*CELL, *sound, drops=0)) == []
+    run = made(*CELL, *trap)
+    if name == "queue-below-bdp":
+        run.qdisc = run.qdisc.with_columns(device=pl.lit("wlan0"))
+    assert ids(run) == [name]
+
+
+def test_the_hops_of_a_cell_are_the_plans(made):
+    (way,) = Subject(made(*CELL)).ways
+    assert [(hop.node, hop.device, hop.medium) for hop in way.hops] == [
+        ("client", "wlan0", "air"),
+        ("ap", "eth0", "cable"),
+    ]
+    assert (way.bottleneck, way.rate_bps) == (way.hops[0], 72_222_222)
+
+
 def test_a_run_of_another_version_is_linted_by_its_tables_alone(tmp_path):
     run = hourglass.load(make(tmp_path / "old", Recipe(length=5)))
-    assert Evidence(run).scenario is None
+    assert Subject(run).scenario is None
     assert ids(run) == ["few-samples"]
 
 

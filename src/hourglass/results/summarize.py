@@ -65,7 +65,7 @@ def summarize(run: Recording) -> Summary:
 def warnings(run: Recording) -> list[Warning]:
     """What the console warned of (id `console`), then what the lints found."""
     said = [Warning(id="console", text=text, remedy="") for text in run.info.warnings]
-    return said + [Warning(id=one.id, text=one.text, remedy=one.remedy) for one in lint(run)]
+    return said + lint(run)
 
 
 def _totals(run: Recording, goodputs: list[float]) -> Totals:

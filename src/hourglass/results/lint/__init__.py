@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Known traps of network experiments, named when a run fell into one.
 
-`evidence` is what the lints look at: the scenario's path and rates, the run's tables. One function is one lint, in
-`queues` (queues, AQMs, NICs), `hosts` (buffers, offloads) or `samples` (what the statistics rest on). A lint that lacks
-its evidence (no such table, a scenario of another version) finds nothing.
+`subject` is what the lints look at: the ways of the flows, hop by hop, and the recording's tables. One function is one
+lint, in `queues` (queues, AQMs, NICs), `hosts` (buffers, offloads) or `samples` (what the statistics rest on). A lint
+that lacks what it looks at (no such table, no paths, a scenario of another version) finds nothing.
 
-A finding is about the experiment, not about the program: the run is valid, but it may not answer what was asked.
+A warning is about the experiment, not about the program: the run is valid, but it may not answer what was asked.
 """
 
 from collections.abc import Callable, Iterator
 
+from hourglass.contract.summary import Warning
 from hourglass.results.lint import hosts, queues, samples
-from hourglass.results.lint.evidence import Evidence, Finding
+from hourglass.results.lint.subject import Subject
 from hourglass.results.recording import Recording
 
-Lint = Callable[[Evidence], Iterator[Finding]]
+Lint = Callable[[Subject], Iterator[Warning]]
 
 LINTS: tuple[Lint, ...] = (
     queues.queue_below_bdp,
@@ -33,10 +34,10 @@ LINTS: tuple[Lint, ...] = (
 )
 
 
-def lint(run: Recording) -> list[Finding]:
+def lint(run: Recording) -> list[Warning]:
     """What all lints find in a run, in the order of `LINTS`."""
-    evidence = Evidence(run)
-    return [finding for each in LINTS for finding in each(evidence)]
+    subject = Subject(run)
+    return [warning for each in LINTS for warning in each(subject)]
 
 
-__all__ = ["LINTS", "Evidence", "Finding", "lint"]
+__all__ = ["LINTS", "Subject", "lint"]

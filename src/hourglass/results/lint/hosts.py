@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from hourglass.results.lint.evidence import Evidence, Finding, ms_text, rate_text, size_text
+from hourglass.contract.summary import Warning
+from hourglass.results.lint.subject import Subject, ms_text, rate_text, size_text
 
 LIMITED_SHARE = 0.1
 """Share of a flow's busy time from which a limit counts as its bottleneck."""
@@ -13,59 +14,59 @@ OFFLOADS = ("tso", "gso", "gro", "checksum")
 NAMED = 3
 
 
-def offloads_off(evidence: Evidence) -> Iterator[Finding]:
+def offloads_off(subject: Subject) -> Iterator[Warning]:
     """Without offloads every skb is one segment: autosizing, BQL, packet limits and GRO all act differently."""
-    if evidence.scenario is None:
+    if subject.scenario is None:
         return
-    links = evidence.scenario.testbed.link
-    off: dict[str, list[int]] = {}
-    for index in sorted({hop.link for hop in evidence.hops()}):
-        for name in OFFLOADS:
-            if getattr(links[index], name) is False:
-                off.setdefault(name, []).append(index)
+    passed = {hop.origin for hop in subject.hops}
+    off: dict[str, list[str]] = {}
+    for index, link in enumerate(subject.scenario.testbed.link):
+        for name in OFFLOADS if f"testbed.link.{index}" in passed else ():
+            if getattr(link, name) is False:
+                off.setdefault(name, []).append(str(index))
     if off:
-        text = "; ".join(f"{name} off on link {', '.join(map(str, where))}" for name, where in off.items())
-        yield Finding(
-            "offloads-off",
-            f"{text}: skbs are smaller than on most hosts, which changes TSO autosizing, TCP Small Queues, BQL and"
+        text = "; ".join(f"{name} off on link {', '.join(where)}" for name, where in off.items())
+        yield Warning(
+            id="offloads-off",
+            text=f"{text}: skbs are smaller than on most hosts, which changes TSO autosizing, TCP Small Queues, BQL and"
             " limits in packets",
-            "leave offloads on (their default) unless they are the question",
+            remedy="leave offloads on (their default) unless they are the question",
         )
 
 
-def buffer_below_bdp(evidence: Evidence) -> Iterator[Finding]:
+def buffer_below_bdp(subject: Subject) -> Iterator[Warning]:
     """A socket buffer whose maximum, shared by the flows of a way, does not hold the bandwidth-delay product.
 
     A buffer counts skbs with their overhead: about half of it is payload (tcp_adv_win_scale 1 says so
     of windows).
     """
-    if evidence.scenario is None:
+    if subject.scenario is None:
         return
-    for way in evidence.ways:
-        bdp = evidence.bdp_bytes(way)
+    for way in subject.ways:
+        bdp = subject.bdp_bytes(way)
         for node, name, what in (
             (way.sender, "net.ipv4.tcp_wmem", "send"),
             (way.receiver, "net.ipv4.tcp_rmem", "receive"),
         ):
-            words = evidence.scenario.stack.of(node).sysctl.get(name, "").split()
+            words = subject.scenario.stack.of(node).sysctl.get(name, "").split()
             if bdp is None or len(words) != 3 or not words[2].isdecimal():
                 continue
             held = int(words[2]) // 2 * way.flows
             if held < bdp:
-                yield Finding(
-                    f"{what}-buffer-below-bdp",
-                    f"{what} buffers at {node} ({name} at most {words[2]} B, {way.flows} flow"
+                yield Warning(
+                    id=f"{what}-buffer-below-bdp",
+                    text=f"{what} buffers at {node} ({name} at most {words[2]} B, {way.flows} flow"
                     f"{'s' if way.flows > 1 else ''}) hold about {size_text(held)} of payload, less than the path's"
-                    f" bandwidth-delay product of {size_text(bdp)} ({rate_text(way.bottleneck.rate_bps)} x"
-                    f" {ms_text(evidence.base_rtt_ns or 0)})",
-                    f"raise the maximum of {name}, or leave it at the kernel's own",
+                    f" bandwidth-delay product of {size_text(bdp)} ({rate_text(way.rate_bps)} x"
+                    f" {ms_text(subject.base_rtt_ns or 0)})",
+                    remedy=f"raise the maximum of {name}, or leave it at the kernel's own",
                 )
 
 
-def sndbuf_limited(evidence: Evidence) -> Iterator[Finding]:
+def sndbuf_limited(subject: Subject) -> Iterator[Warning]:
     """The kernel's own word that the send buffer held a flow back (`tcpi_sndbuf_limited`)."""
     yield from _limited(
-        evidence,
+        subject,
         "sndbuf_limited",
         "sndbuf-limited",
         "limited by the send buffer",
@@ -73,13 +74,13 @@ def sndbuf_limited(evidence: Evidence) -> Iterator[Finding]:
     )
 
 
-def rwnd_limited(evidence: Evidence) -> Iterator[Finding]:
+def rwnd_limited(subject: Subject) -> Iterator[Warning]:
     """The kernel's own word that the receiver's window held a flow back (`tcpi_rwnd_limited`).
 
     Code takes no time in the guest: a reader is never too slow, so the receive buffer is too small.
     """
     yield from _limited(
-        evidence,
+        subject,
         "rwnd_limited",
         "rwnd-limited",
         "limited by the receiver's window, neither by the network nor by CPU",
@@ -87,11 +88,11 @@ def rwnd_limited(evidence: Evidence) -> Iterator[Finding]:
     )
 
 
-def _limited(evidence: Evidence, column: str, name: str, what: str, remedy: str) -> Iterator[Finding]:
+def _limited(subject: Subject, column: str, name: str, what: str, remedy: str) -> Iterator[Warning]:
     """One finding for all flows whose `column` grew by at least `LIMITED_SHARE` of their busy time in the window."""
     columns = ["t_ns", "stream", "sender", column, "busy_time"]
-    rows = evidence.run.tcp.select(columns).drop_nulls([column, "busy_time"])
-    rows = rows.filter(pl.col("sender") & evidence.window.holds()).sort("t_ns")
+    rows = subject.run.tcp.select(columns).drop_nulls([column, "busy_time"])
+    rows = rows.filter(pl.col("sender") & subject.window.holds()).sort("t_ns")
     grown = rows.group_by("stream").agg(
         *(
             pl.col(each).last().cast(pl.Float64) - pl.col(each).first().cast(pl.Float64)
@@ -106,4 +107,4 @@ def _limited(evidence: Evidence, column: str, name: str, what: str, remedy: str)
     if shares:
         listed = ", ".join(f"{flow} {share:.0%}" for flow, share in list(shares.items())[:NAMED])
         more = f" and {len(shares) - NAMED} more" if len(shares) > NAMED else ""
-        yield Finding(name, f"{what}: {listed}{more} of the time under load", remedy)
+        yield Warning(id=name, text=f"{what}: {listed}{more} of the time under load", remedy=remedy)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from hourglass.results.lint.evidence import NS_PER_S, Evidence, Finding, rate_text
+from hourglass.contract.summary import Warning
+from hourglass.results.lint.subject import NS_PER_S, Subject, rate_text
 from hourglass.results.series import ping_ms
 
 IDLE_SHARE = 0.01
@@ -17,13 +18,13 @@ PROBE_SHARE = 0.01
 HEADERS = {"icmp": 14 + 20 + 8, "udp": 14 + 20 + 8}
 
 
-def idle_samples(evidence: Evidence) -> Iterator[Finding]:
+def idle_samples(subject: Subject) -> Iterator[Warning]:
     """Part of the loaded window in which no flow was there: late starts, early ends."""
-    flows = evidence.run.flows
+    flows = subject.run.flows
     if not flows:
         return
-    window = evidence.window
-    ends = _ends(evidence)
+    window = subject.window
+    ends = _ends(subject)
     spans = [(flow.start_ns, min(flow.stop_ns, ends.get(flow.name, flow.stop_ns))) for flow in flows]
     idle, reached = 0, window.start_ns
     for start, stop in sorted(spans):
@@ -32,50 +33,51 @@ def idle_samples(evidence: Evidence) -> Iterator[Finding]:
     idle += max(0, window.end_ns - reached)
     share = idle / (window.end_ns - window.start_ns)
     if share > IDLE_SHARE:
-        yield Finding(
-            "idle-samples",
-            f"for {idle / NS_PER_S:.3g} s of the {window.length_s:g} s under load ({share:.0%}) no flow was running:"
-            " percentiles of ping mix the idle path with the loaded one",
-            "start a flow at the window's start (test.stream_delays) and see why flows ended early (table `flow`)",
+        yield Warning(
+            id="idle-samples",
+            text=f"for {idle / NS_PER_S:.3g} s of the {window.length_s:g} s under load ({share:.0%}) no flow was"
+            " running: percentiles of ping mix the idle path with the loaded one",
+            remedy="start a flow at the window's start (test.stream_delays) and see why flows ended early (table"
+            " `flow`)",
         )
 
 
-def _ends(evidence: Evidence) -> dict[str, int]:
+def _ends(subject: Subject) -> dict[str, int]:
     """When each flow failed, ns; stops are as planned."""
-    failed = evidence.run.flow_events.filter(pl.col("event") == "failed")
+    failed = subject.run.flow_events.filter(pl.col("event") == "failed")
     return {flow: int(t_ns) for flow, t_ns in failed.select("stream", "t_ns").iter_rows()}
 
 
-def few_samples(evidence: Evidence) -> Iterator[Finding]:
+def few_samples(subject: Subject) -> Iterator[Warning]:
     """A 99th percentile of fewer than 100 samples is one of the two largest."""
     few = {}
-    for ping in evidence.run.pings:
-        answered = int((~np.isnan(ping_ms(evidence.run, ping).within(evidence.window).values)).sum())
+    for ping in subject.run.pings:
+        answered = int((~np.isnan(ping_ms(subject.run, ping).within(subject.window).values)).sum())
         if 0 < answered < P99_SAMPLES:
             few[ping.name] = answered
     if few:
         listed = ", ".join(f"{name} {count}" for name, count in few.items())
-        yield Finding(
-            "few-samples",
-            f"p99 of ping rests on fewer than {P99_SAMPLES} samples ({listed}): it is all but the maximum",
-            "make the test longer (test.length) or the probes denser (test.ping_interval, test.udp_interval)",
+        yield Warning(
+            id="few-samples",
+            text=f"p99 of ping rests on fewer than {P99_SAMPLES} samples ({listed}): it is all but the maximum",
+            remedy="make the test longer (test.length) or the probes denser (test.ping_interval, test.udp_interval)",
         )
 
 
-def probe_load(evidence: Evidence) -> Iterator[Finding]:
+def probe_load(subject: Subject) -> Iterator[Warning]:
     """Probes that take more than a hundredth of the bottleneck are part of the load."""
     rates: dict[tuple[str, str], float] = {}
-    for ping in evidence.run.pings:
+    for ping in subject.run.pings:
         bits = (ping.payload_bytes + HEADERS[ping.protocol]) * 8
         ends = (ping.client, ping.server)
         rates[ends] = rates.get(ends, 0) + bits * NS_PER_S / ping.interval_ns
     for (client, server), rate in rates.items():
-        hops = evidence.path(client, server) + evidence.path(server, client)
-        slowest = min((hop.rate_bps for hop in hops), default=None)
+        path = subject.paths.get((client, server))
+        slowest = min(hop.rate_bps for hop in path.there + path.back) if path else None
         if slowest and rate > PROBE_SHARE * slowest:
-            yield Finding(
-                "probe-load",
-                f"the probes send {rate_text(rate)} each way, {rate / slowest:.1%} of the slowest hop"
+            yield Warning(
+                id="probe-load",
+                text=f"the probes send {rate_text(rate)} each way, {rate / slowest:.1%} of the slowest hop"
                 f" ({rate_text(slowest)})",
-                "they are part of the load: make them rarer (test.ping_interval, test.udp_interval)",
+                remedy="they are part of the load: make them rarer (test.ping_interval, test.udp_interval)",
             )
