@@ -21,8 +21,13 @@ WHOLE: dict[str, tuple[Callable[[str], str], str]] = {
 }
 """Files that are generated as a whole: how, and from what."""
 
-PARTS: dict[tuple[str, str], Callable[[], str]] = {("docs/guide.md", "layers"): pages.layers}
-"""Parts of pages, between `<!-- generated: NAME -->` and `<!-- end -->`."""
+PARTS: dict[tuple[str, str], Callable[[], str]] = {
+    ("docs/guide.md", "layers"): pages.layers,
+    ("src/hourglass/report/report.css", "layers"): pages.layer_colours,
+}
+"""Parts of files, between two comments, `generated: NAME` and `end`."""
+
+COMMENTS = {".md": "<!-- {} -->", ".css": "/* {} */"}
 
 
 def generated(root: Path) -> dict[Path, str]:
@@ -30,9 +35,9 @@ def generated(root: Path) -> dict[Path, str]:
     texts = {root / name: make(ORIGIN.format(source)) for name, (make, source) in WHOLE.items()}
     texts |= {root / name: make() for name, make in schema.GENERATED.items()}
     for (name, part), content in PARTS.items():
-        text = (root / name).read_text()
-        before, begin, rest = text.partition(f"<!-- generated: {part} -->\n")
-        _, end, after = rest.partition("<!-- end -->")
+        text, comment = (root / name).read_text(), COMMENTS[Path(name).suffix]
+        before, begin, rest = text.partition(comment.format(f"generated: {part}") + "\n")
+        _, end, after = rest.partition(comment.format("end"))
         if not (begin and end):
             raise SystemExit(f"{name}: has no place for {part}")
         texts[root / name] = f"{before}{begin}{content()}{end}{after}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of docs/: the tables of a run, and the table of layers in the guide."""
+"""Pages of docs/: the tables of a run, and the table of layers in the guide; the layers' colours in the report."""
 
-from hourglass.contract.probe import PROBE
+from hourglass.contract.probe import LAYER_COLOURS, PROBE
 from hourglass.contract.records import ABOUT, TABLES, Column, Table
 
 TYPES = {
@@ -31,6 +31,11 @@ def layers() -> str:
     """What a packet does in each layer."""
     rows = "".join(f"| `{value.name}` | {value.doc} |\n" for value in PROBE.enum("layer").value)
     return "| layer | the packet |\n|---|---|\n" + rows
+
+
+def layer_colours() -> str:
+    """The style sheet's rules for the layers that have a colour of their own."""
+    return "".join(f".l-{layer} {{ background: {colour} !important; }}\n" for layer, colour in LAYER_COLOURS.items())
 
 
 def _table(table: Table) -> str:
