@@ -49,26 +49,29 @@ enum probe_record {
  * enqueueing, where there is no socket to write to) to its read. The packet ...
  */
 enum probe_layer {
-	PROBE_RX, /* has arrived, until the stack has it: interrupt moderation, NAPI, GRO */
-	PROBE_RESEQUENCE, /* is in mac80211 of the receiver, until no MPDU before it is missing */
-	PROBE_REORDER, /* is in the receiver, until nothing before it is missing */
-	PROBE_READ, /* is in the receiver's socket, until it is read */
-	PROBE_CWND, /* is written, not sent: the congestion window is full */
-	PROBE_RWND, /* is written, not sent: the receiver's window is full */
-	PROBE_PACING, /* is written, not sent: its time has not come */
-	PROBE_TSQ, /* is written, not sent: TCP Small Queues */
-	PROBE_PUSH, /* is written, not sent: Nagle, TSO deferral, not connected yet */
-	PROBE_RECOVERY, /* was sent before, until it was sent again */
+	PROBE_RX, /* has arrived but has not reached the stack: interrupt moderation, NAPI, GRO */
+	PROBE_RESEQUENCE, /* waits in the receiver's mac80211 for a missing earlier MPDU */
+	PROBE_REORDER, /* waits in the receiver for missing earlier data */
+	PROBE_READ, /* waits in the receiver's socket to be read */
+	PROBE_CWND, /* is written but not sent: the congestion window is full */
+	PROBE_RWND, /* is written but not sent: the receive window is full */
+	PROBE_PACING, /* is written but not sent: its pacing time has not come */
+	PROBE_TSQ, /* is written but not sent: TCP Small Queues hold it */
+	PROBE_PUSH, /* is written but not sent: Nagle, TSO deferral, not connected yet */
+	PROBE_RECOVERY, /* was sent before and waits for its retransmission */
 	PROBE_STACK, /* is between socket or receive path and qdisc: routing, neighbours */
 	PROBE_QDISC, /* is in the qdisc */
-	PROBE_TXQ, /* is in mac80211's queue (FQ-CoDel), until the radio's driver takes it */
+	PROBE_TXQ, /* is in mac80211's queue (FQ-CoDel) until the radio's driver takes it */
 	/*
-	 * is with the driver, until its first bit leaves; of a radio: until its PPDU is the first
-	 * of its hardware queue
+	 * is with the driver until its first bit leaves; on a radio, until its PPDU heads its
+	 * hardware queue
 	 */
 	PROBE_RING,
-	PROBE_CONTENTION, /* waits until that PPDU begins: EDCA, others' air time, RTS and CTS */
-	PROBE_RETRY, /* waits from there, until the PPDU begins that is received */
+	PROBE_CONTENTION, /* waits for that PPDU to begin: EDCA, others' air time, RTS and CTS */
+	/*
+	 * waits for the PPDU that is received to begin: failed attempts and the time between them
+	 */
+	PROBE_RETRY,
 	PROBE_AIR, /* is in that PPDU, preamble to last bit */
 	PROBE_WIRE, /* is being transmitted: first bit to last bit, gap included */
 	PROBE_PROPAGATION, /* is on its way: delay and jitter of the cable; through the air */

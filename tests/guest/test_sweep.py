@@ -109,7 +109,7 @@ def test_killed_in_the_middle_and_resumed_it_gives_the_same_table(file: Path, st
     again = subprocess.run(command(file, out, "--no-picture"), capture_output=True, text=True, check=False)
     assert again.returncode == 3
     assert again.stderr.count("hourglass: failed: stack.qdisc=fq_codel nonsense") == 2 * FAILING
-    assert f"{done} were there" in again.stdout
+    assert f"{done} cached" in again.stdout
     assert 0 < done < CELLS
     assert (out / "table.parquet").read_bytes() == straight.path.read_bytes()
     assert not list(out.glob("runs/.*"))

@@ -5,9 +5,9 @@
 |---|---|---|
 | the input is wrong (`InputError`, wrong usage) | `hourglass: error: …` | 2 |
 | the guest failed, the machine lacks something | `hourglass: error: …`, log lines below | 3 |
-| an error of ours | one line and where the traceback is; the traceback with `HOURGLASS_DEBUG=1` | 70 |
+| an internal error | one line and where the traceback is; the traceback with `HOURGLASS_DEBUG=1` | 70 |
 | Ctrl-C or SIGTERM | `hourglass: interrupted` | 130 |
-| whoever read our output has gone | nothing | 1 |
+| the output pipe is closed | nothing | 1 |
 """
 
 import os
@@ -73,7 +73,7 @@ def _say(line: str) -> None:
 
 
 def _internal(error: Exception) -> int:
-    """An error of ours: one line, the traceback in a file; or the traceback itself with `HOURGLASS_DEBUG=1`."""
+    """An internal error: one line, the traceback in a file; or the traceback itself with `HOURGLASS_DEBUG=1`."""
     text = "".join(traceback.format_exception(error))
     if os.environ.get("HOURGLASS_DEBUG") == "1":
         print(text, end="", file=sys.stderr)

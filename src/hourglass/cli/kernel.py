@@ -25,7 +25,7 @@ def build_kernel(source: str, name: str | None) -> None:
         whole_lines=True,
     )
     if built.untuned:
-        output.show(f"not tuned, so that runs take longer: {built.untuned}", whole_lines=True)
+        output.show(f"built without PGO, so runs take longer: {built.untuned}", whole_lines=True)
 
 
 def list_kernels() -> None:
@@ -35,7 +35,7 @@ def list_kernels() -> None:
         output.show(table(kernels))
     else:
         output.show(
-            f"no kernel is built yet; `hourglass run` builds the one it needs, or: hourglass kernel build {DEFAULT}",
+            f"no kernel built yet; `hourglass run` builds the one it needs, or: hourglass kernel build {DEFAULT}",
             whole_lines=True,
         )
 

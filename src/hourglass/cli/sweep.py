@@ -49,7 +49,7 @@ def run_sweep(
     done = result.table.filter(pl.col("status") == "done")
     if len(done):
         output.show(medians(result, done))
-    lines = ["", f"runs     {result.made} made, {result.there} were there", f"table    {result.path}"]
+    lines = ["", f"runs     {result.made} run, {result.there} cached", f"table    {result.path}"]
     if picture and len(done):
         drawn = draw(result, done)
         lines.append(f"picture  {drawn}")
