@@ -13,7 +13,7 @@ def test_the_stack_of_a_node_as_lines_of_sysctl_and_tc() -> None:
     assert lines(scenario.load("L100M", changes), "client") == [
         "tc qdisc replace dev eth0 root handle 1: htb default 1",
         "tc class replace dev eth0 parent 1: classid 1:1"
-        " htb rate 100mbit ceil 100mbit burst 1600 cburst 1600 quantum 1514",
+        " htb rate 100mbit ceil 100mbit burst 14100 cburst 14100 quantum 1514",
         "tc qdisc replace dev eth0 parent 1:1 handle 10: pfifo_fast",
         "sysctl -w net.ipv4.tcp_congestion_control=bbr",
         "sysctl -w net.ipv4.tcp_pacing_ss_ratio=200",

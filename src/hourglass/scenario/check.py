@@ -11,10 +11,12 @@ from hourglass.scenario.blame import refusal, several
 from hourglass.scenario.check_streams import check_node
 from hourglass.scenario.model import Scenario
 from hourglass.scenario.stack import STACK_KEYS
-from hourglass.scenario.testbed import LINKS_MAX, NODES_MAX, Link, Testbed
+from hourglass.scenario.testbed import BITS, LINKS_MAX, NODES_MAX, Link, Shaper, Testbed
 from hourglass.scenario.values import Place
 
 IPV6_MTU_MIN = 1280
+TC_MTU, TC_HZ = 1600, 1000
+"""Of tc's default for HTB's burst (q_htb.c): what passes in a tick of the kernel's timers, and a packet."""
 
 
 def resolve(scenario: Scenario) -> Scenario:
@@ -37,9 +39,10 @@ def resolve(scenario: Scenario) -> Scenario:
             )
             raise refusal(f"stack.{name}", scenario.stack.nodes[name].model_dump(exclude_none=True), allowed)
     links = tuple(_resolve_link(link) for link in testbed.link)
+    shapers = tuple(_resolve_shaper(shaper) for shaper in testbed.shaper)
     return scenario.model_copy(
         update={
-            "testbed": testbed.model_copy(update={"link": links}),
+            "testbed": testbed.model_copy(update={"link": links, "shaper": shapers}),
             "test": check_streams.resolve(scenario.test, testbed.node),
         }
     )
@@ -131,3 +134,8 @@ def capture_file(place: Place) -> str:
 def _resolve_link(link: Link) -> Link:
     """TSO goes with checksums."""
     return link if link.checksum else link.model_copy(update={"tso": False})
+
+
+def _resolve_shaper(shaper: Shaper) -> Shaper:
+    burst = shaper.rate // BITS // TC_HZ + TC_MTU
+    return shaper if shaper.burst else shaper.model_copy(update={"burst": burst})

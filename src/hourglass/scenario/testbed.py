@@ -107,13 +107,15 @@ class Shaper(Table):
 
     at: End = Field(description="The device.")
     rate: ShaperRate = Field(description="HTB's rate and ceil; counts the frame without preamble, FCS and gap.")
-    burst: ShaperBurst = Field(
-        default=1600, description="HTB's burst and cburst: what may pass at line rate after a pause; tc's own default."
+    burst: ShaperBurst | None = Field(
+        default=None,
+        description="HTB's burst and cburst: what may pass at line rate after a pause; default: what passes in 1 ms"
+        " and 1600 bytes, as tc has it on a kernel with timers of 1 ms.",
     )
 
     @model_validator(mode="after")
     def _saves_up(self) -> "Shaper":
-        if self.burst * BITS > self.rate * BURST_S:
+        if self.burst and self.burst * BITS > self.rate * BURST_S:
             raise ValueError(f"burst must be at most what passes in {BURST_S} s at the rate, as in HTB itself")
         return self
 
