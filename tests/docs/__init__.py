@@ -14,6 +14,7 @@ for single numbers, `play` executes a page; `python -m tests.docs --update` writ
 | comment `rows: COMMAND {0} / CELL`, a table | a run per row; `{0}`: its first cell; CELL, with `{figure}`s: its last |
 | number, comment `=RUN FIGURE` | `FIGURE` of RUN's summary in as many significant digits; `FIGURE*100`: in % |
 | picture, comment `=FILE` | a picture that the commands above drew |
+| comment `tools KEY` | the tools of the guest's root that the pages were made with; records depend on them |
 
 All pages are played in one folder, in the order of `PAGES`. In an output the line `…` stands for any lines, `…` at the
 end of a line for its rest. Not compared (`output.UNSTABLE`): wall times, which depend on the machine, and the hashes in

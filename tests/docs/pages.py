@@ -14,6 +14,7 @@ PIECES = re.compile(
     | ^<!--[ ](?P<hidden>console)\n(?P<lines>.*?)^-->$
     | ^<!--[ ]rows:[ ](?P<command>[^\n]*?)[ ]/[ ](?P<cell>[^\n]*?)[ ]-->\n+(?P<table>(?:^\|[^\n]*\n)+)
     | (?P<number>\d[\d,]*(?:\.\d+)?)<!--[ ]=(?P<run>\S+)[ ](?P<figure>[^<>\n]+?)[ ]-->
+    | <!--[ ]tools[ ](?P<tools>\w+)[ ]-->
     | !\[[^\]]*\]\((?P<picture>[^)]+)\)<!--[ ]=(?P<drawn>\S+)[ ]-->
     """,
     re.MULTILINE | re.DOTALL | re.VERBOSE,
@@ -29,10 +30,10 @@ class Piece:
 
     @property
     def kind(self) -> str:
-        """ "console", "python", "toml", … (the fence's language), "rows", "figure" or "picture"."""
+        """ "console", "python", "toml", … (the fence's language), "rows", "figure", "picture" or "tools"."""
         if self.match["hidden"]:
             return "console"
-        for group, kind in (("command", "rows"), ("figure", "figure"), ("drawn", "picture")):
+        for group, kind in (("command", "rows"), ("figure", "figure"), ("drawn", "picture"), ("tools", "tools")):
             if self.match[group]:
                 return kind
         return self.match["language"]

@@ -18,6 +18,7 @@ import hourglass
 from hourglass import scenario
 from hourglass.campaign import file as sweep_file
 from hourglass.cli.errors import guarded
+from hourglass.engine import root
 from hourglass.engine.kernel import store
 from hourglass.errors import InputError
 
@@ -71,6 +72,7 @@ class Play:
             "rows": self._rows,
             "figure": self._figure,
             "picture": self._picture,
+            "tools": self._tools,
         }
         try:
             todo[piece.kind](piece)
@@ -158,16 +160,25 @@ class Play:
         if not there.exists() or imread(there).shape != made.shape:
             self.findings.append(Finding(piece, f"{there} is of another size than {piece.match['drawn']}"))
 
+    def _tools(self, piece: Piece) -> None:
+        shown, here = piece.match["tools"], root.tools_key(wifi=True)
+        if shown != here:
+            self.findings.append(Finding(piece, f"made with the tools {shown}, these are {here}", "tools", here))
+
     def _stale(self, piece: Piece, shown: str, fresh: str, group: str) -> None:
         self.findings.append(Finding(piece, difference(shown, fresh), group, fresh))
 
 
-def other_kernels() -> str | None:
-    """How the machine's kernels differ from those of the pages; None when they do not. Their records differ then."""
-    shown = {match.groups() for page in PAGES for match in RELEASE.finditer(page.read_text())}
-    here = {version: store.ensure(version).release.removeprefix(version) for version, _ in shown}
-    differ = [f"{v}{patch} (here {here[v]})" for v, patch in sorted(shown) if here[v] not in (patch, "")]
-    return f"the pages are of Linux {', '.join(differ)}" if differ else None
+def elsewhere() -> str | None:
+    """How the machine's kernels and tools differ from those the pages were made with, so that its records are others;
+    None when they do not."""
+    text = "".join(page.read_text() for page in PAGES)
+    shown = {version: version + patch for version, patch in RELEASE.findall(text)}
+    here = {version: store.ensure(version).release for version in shown}
+    differ = [f"Linux {release} (here {here[v]})" for v, release in sorted(shown.items()) if here[v] != release]
+    tools = [one.match["tools"] for page in PAGES for one in pieces(page) if one.kind == "tools"]
+    differ += [f"tools {one}" for one in tools if one != root.tools_key(wifi=True)]
+    return f"the pages were made with {', '.join(differ)}" if differ else None
 
 
 def execute(command: str) -> tuple[int, str]:

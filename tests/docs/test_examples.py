@@ -8,13 +8,13 @@ import pytest
 
 from .figures import written
 from .output import agrees, renewed
-from .play import Play, other_kernels
+from .play import Play, elsewhere
 
 
 @pytest.mark.guest
 def test_every_example_and_figure_is_of_today(tmp_path: Path) -> None:
-    """One test, in one folder: later commands use earlier ones' runs. Another kernel of Debian's has other figures."""
-    if (differ := other_kernels()) and not os.environ.get("CI"):
+    """One test, in one folder: later commands use earlier ones' runs. Other kernels or tools have other figures."""
+    if (differ := elsewhere()) and not os.environ.get("CI"):
         pytest.skip(f"{differ}; python -m tests.docs --update writes them anew")
     told = [f"{finding.piece.place}: {finding.about}" for finding in Play(tmp_path).all()]
     assert not told, "\n\n".join([*told, "python -m tests.docs --update writes the pages anew"])
