@@ -129,4 +129,4 @@ def test_circumstances_do_not_show(
     told = digest(
         case, kernel, home / "run", environment, umask=0o077, cwd=home, preexec_fn=lambda: os.sched_setaffinity(0, cpu)
     )
-    assert told == simulate(case, *SHORT, kernel=kernel).summary["digest"]
+    assert told == simulate(case, *SHORT, kernel=kernel).info.digest
