@@ -86,6 +86,7 @@ def make(path: pathlib.Path, recipe: Recipe | None = None) -> pathlib.Path:
         "status": "complete",
         "engine": "virtual",
         "kernel": {"name": "6.1", "release": "6.1.192", "key": "0123456789abcdef"},
+        "identity": "0123456789abcdef fedcba9876543210",
         "seed": 1,
         "virtual_s": recipe.end_s,
         "wall_s": recipe.wall_s,

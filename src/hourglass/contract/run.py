@@ -29,6 +29,8 @@ class RunInfo(Part):
     status: Literal["complete"]
     engine: str
     kernel: Kernel
+    identity: str
+    """What of the engine decides the records: of a guest the keys of kernel and root. "": not known."""
     seed: int | None
     virtual_s: float
     wall_s: float

@@ -91,6 +91,7 @@ class FlentFile:
             status="complete",
             engine="flent",
             kernel=Kernel(name=release, release=release, key=""),
+            identity="",
             seed=None,
             virtual_s=self._total_s,
             wall_s=self._total_s,
