@@ -77,7 +77,7 @@ def cell(stations: int, length_s: float = 2, **wifi: Any) -> dict[str, Any]:
 
 def grown(run: Recording, node: str, since_s: float = 0.6) -> dict[str, int]:
     """By how much a radio's counters grew from a time to the end; `span_ns` is how long that was."""
-    rows = run.radios.filter((pl.col("node") == node) & (pl.col("t_ns") >= since_s * 1e9))
+    rows = run.radio_counters.filter((pl.col("node") == node) & (pl.col("t_ns") >= since_s * 1e9))
     first, last = (rows.filter(pl.col("t_ns") == at) for at in (rows["t_ns"].min(), rows["t_ns"].max()))
     before = dict(zip(first["name"], first["value"], strict=True))
     counts = {name: value - before.get(name, 0) for name, value in zip(last["name"], last["value"], strict=True)}

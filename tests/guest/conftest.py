@@ -13,6 +13,7 @@ import pytest
 from hourglass import runner, scenario
 from hourglass.contract.kernels import KERNELS
 from hourglass.contract.probe import LAYER_COLUMNS
+from hourglass.results.frames import of
 from hourglass.results.recording import Recording
 
 Simulate = Callable[..., Recording]
@@ -66,10 +67,10 @@ def check_accounts(run: Recording, packets: int) -> None:
 
 def both_ways(run: Recording) -> pl.DataFrame:
     """Of each answered ping: its round trip, and the sum of its layers there and back."""
-    layers = run.packets.filter(pl.col("probe").is_not_null())
+    layers = run.packets.filter(of(*run.pings))
     whole = pl.sum_horizontal(LAYER_COLUMNS).sum().alias("sum")
-    sums = layers.group_by("probe", pl.col("packet").alias("seq")).agg(whole)
-    return run.pings.filter(pl.col("rtt_ns").is_not_null()).join(sums, on=["probe", "seq"])
+    sums = layers.group_by("stream", pl.col("packet").alias("seq")).agg(whole)
+    return run.ping_rows.filter(pl.col("rtt_ns").is_not_null()).join(sums, on=["stream", "seq"])
 
 
 def line(rate: str = "1gbit", delay: str = "0ns", nodes: int = 3, **link: Any) -> dict[str, Any]:

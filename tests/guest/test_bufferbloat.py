@@ -62,7 +62,7 @@ def test_the_downloads_starve_behind_the_full_upload(line: dict[str, Recording])
 def test_a_telephone_of_the_bulk_class_waits_longer_than_one_of_the_best(line: dict[str, Recording]) -> None:
     """cake's tins: CS1 gives way to EF."""
     pings = line["cake"].summary.ping_ms
-    assert pings["udp EF"]["p50"] < pings["udp BK"]["p50"]
+    assert pings["udp EF"].p50 < pings["udp BK"].p50
 
 
 def test_they_are_drawn_in_one_picture(line: dict[str, Recording], tmp_path: Path) -> None:

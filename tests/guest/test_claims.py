@@ -32,7 +32,7 @@ def senders(run: Recording) -> pl.DataFrame:
     """Samples of the senders that know their round trip, with plain signed integers."""
     fields = ["rtt", "snd_mss", "snd_cwnd", "snd_ssthresh", "unacked", "pacing_rate", "sk_wmem_alloc"]
     known = pl.col("sender") & (pl.col("rtt") > 0) & (pl.col("state") == ESTABLISHED)
-    return run.tcp.filter(known).sort("flow", "t_ns").with_columns(pl.col(fields).cast(pl.Int64))
+    return run.tcp.filter(known).sort("stream", "t_ns").with_columns(pl.col(fields).cast(pl.Int64))
 
 
 def tcp_ms(run: Recording) -> float:
@@ -76,7 +76,7 @@ def test_what_a_socket_has_below_it_is_algorithm_2(simulate: Simulate, name: str
     what waits below was sent at an earlier rate). In slow start the rate may have been higher between two samples, so a
     few may be outside (`test_probe.py` asks the kernel itself, at every decision). The third term, the 1 MiB of
     tcp_limit_output_bytes, is above every limit that occurs."""
-    rate_ms = (pl.col("pacing_rate") // 1024).rolling_max(3, min_samples=1).over("flow")
+    rate_ms = (pl.col("pacing_rate") // 1024).rolling_max(3, min_samples=1).over("stream")
     segments = pl.max_horizontal(rate_ms // pl.col("snd_mss"), 2)
     skb = segments * pl.col("snd_mss") + SKB
     bound = pl.max_horizontal(2 * skb, rate_ms) + skb

@@ -34,7 +34,7 @@ def suspicious(simulate: Simulate, monkeypatch: pytest.MonkeyPatch) -> Callable[
 def test_radios_break_no_rule(suspicious: Simulate, name: str) -> None:
     changes = ("test.length=2", "test.delay=1", UNSAMPLED, *SLOW.get(name, ()))
     run = suspicious(name, *changes, kernel=VERSION, fresh=True)
-    sent = run.radios.filter((pl.col("node") == "client") & (pl.col("name") == "tx_mpdus"))["value"].max()
+    sent = run.radio_counters.filter((pl.col("node") == "client") & (pl.col("name") == "tx_mpdus"))["value"].max()
     assert sent > 5000
-    assert run.info["warnings"] == []
+    assert run.info.warnings == []
     assert "lock dependency validator" in (run.path / "console.log").read_text().lower()

@@ -54,7 +54,7 @@ def test_tsq_knob_at_its_default_changes_no_packet(simulate: Simulate, kernel: s
         with monkeypatch.context() as patch:
             patch.setattr(kernels, "ensure", lambda *_, **__: bare)
             without = runner.run(scenario.load(name, SHORT, kernel=kernel), tmp_path / name)
-        assert without.info["kernel"]["key"] != with_hook.info["kernel"]["key"]
+        assert without.info.kernel.key != with_hook.info.kernel.key
         assert digests(without) == digests(with_hook)
 
 

@@ -17,8 +17,7 @@ OVERHEAD = 24
 
 def rtts(run, probe: str) -> list[int]:
     """Round trips in ns of one probe of an idle path, but the first, which may wait for the neighbour tables."""
-    index = next(p["id"] for p in run.plan["probes"] if p["name"] == probe)
-    return run.pings.filter(pl.col("probe") == index)["rtt_ns"].to_list()[1:]
+    return run.ping_rows.filter(pl.col("stream") == probe)["rtt_ns"].to_list()[1:]
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -26,7 +25,7 @@ def rtts(run, probe: str) -> list[int]:
 def test_idle_round_trip_is_the_sum_of_its_parts(simulate: Simulate, kernel: str, rate: str, bps: int) -> None:
     delay_ns = 123_457
     run = simulate(line(rate, f"{delay_ns}ns"), kernel=kernel)
-    payload = {p["name"]: p["payload_bytes"] for p in run.plan["probes"]}
+    payload = {ping.name: ping.payload_bytes for ping in run.pings}
     for probe in ("icmp", "udp"):
         frame_bits = (HEADERS[probe] + payload[probe] + OVERHEAD) * 8
         once = -(-frame_bits * 10**9 // bps) + delay_ns + RX_USECS * 1000
@@ -37,10 +36,10 @@ def test_idle_round_trip_is_the_sum_of_its_parts(simulate: Simulate, kernel: str
 
 def test_one_way_delays_sum_to_the_round_trip(simulate: Simulate) -> None:
     run = simulate(line("100mbit", "1ms", rx_usecs=0, rx_frames=0))
-    udp = run.pings.filter(pl.col("owd_up_ns").is_not_null())
+    udp = run.ping_rows.filter(pl.col("owd_up_ns").is_not_null())
     assert len(udp) > 5
     assert (udp["owd_up_ns"] + udp["owd_down_ns"] == udp["rtt_ns"]).all()
-    frame_ns = (HEADERS["udp"] + run.plan["probes"][1]["payload_bytes"] + OVERHEAD) * 80
+    frame_ns = (HEADERS["udp"] + run.pings[1].payload_bytes + OVERHEAD) * 80
     assert set(udp["owd_up_ns"][1:]) == {2 * (frame_ns + 10**6)}
 
 
@@ -50,7 +49,7 @@ def test_saturated_goodput(simulate: Simulate, kernel: str, rate: str, mbps: int
     test = {"name": "tcp_nup", "upload_streams": 4, "length": 10, "delay": 3 if mbps == 10 else 1}
     run = simulate({**line(rate, "100us"), "test": test}, kernel=kernel)
     window = run.tcp.filter((pl.col("t_ns") >= 4 * 10**9) & (pl.col("t_ns") <= 10 * 10**9) & ~pl.col("sender"))
-    per_flow = window.group_by("flow").agg(
+    per_flow = window.group_by("stream").agg(
         (pl.col("bytes_received").last() - pl.col("bytes_received").first())
         / (pl.col("t_ns").last() - pl.col("t_ns").first())
     )

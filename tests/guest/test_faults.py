@@ -49,14 +49,13 @@ def frames_ns(size: int, rate_bps: int) -> int:
 
 def icmp(run: Recording) -> pl.DataFrame:
     """Pings but the first, which may wait for the neighbour tables."""
-    probe = next(p["id"] for p in run.plan["probes"] if p["name"] == "icmp")
-    return run.pings.filter(pl.col("probe") == probe)[1:]
+    return run.ping_rows.filter(pl.col("stream") == "icmp")[1:]
 
 
 def mbps(run: Recording, start_s: float, end_s: float) -> float:
     """Goodput of all flows within a span of test time."""
     window = run.tcp.filter(~pl.col("sender") & pl.col("t_ns").is_between(int(start_s * NS), int(end_s * NS)))
-    grown = window.group_by("flow").agg(pl.col("bytes_received").last() - pl.col("bytes_received").first())
+    grown = window.group_by("stream").agg(pl.col("bytes_received").last() - pl.col("bytes_received").first())
     return grown["bytes_received"].sum() * 8e-6 / (end_s - start_s)
 
 
@@ -178,6 +177,6 @@ def test_switching_one_fault_on_moves_no_other(simulate: Simulate) -> None:
     lost = []
     for faults in ({}, {"jitter": "1ms"}, {"duplicate": "20%"}):
         run = simulate({**cable(loss=["20%", "0%"], **faults), "test": {"name": "ping", "length": 20}})
-        lost.append(run.pings.filter(pl.col("rtt_ns").is_null()).select("probe", "seq").rows())
+        lost.append(run.ping_rows.filter(pl.col("rtt_ns").is_null()).select("stream", "seq").rows())
     assert lost[0] == lost[1] == lost[2]
     assert len(lost[0]) > 10

@@ -20,7 +20,7 @@ from hourglass.engine import paths
 from hourglass.flent.write import document, write
 from hourglass.results import traffic
 from hourglass.results.recording import Recording
-from hourglass.results.series import Window, goodput_mbps, ping_ms
+from hourglass.results.series import Window, goodput_mbps, ping_ms, whole
 from hourglass.scenario.testkinds import TESTS
 
 from .conftest import Simulate
@@ -80,23 +80,19 @@ def means(summary: str) -> dict[str, str]:
 
 def ours(run: Recording) -> dict[str, float]:
     """The same means from the run's own series: goodput from start to stop, latency of the whole run."""
-    kind = TESTS[run.scenario["test"]["name"]]
-    whole = Window(0, run.plan["end_ns"])
+    kind = TESTS[run.test.name]
     found = {
-        kind.flow_series(flow["name"]): goodput_mbps(run, flow, Window(flow["start_ns"], flow["stop_ns"]))
-        for flow in run.plan["flows"]
+        kind.flow_series(flow.name): goodput_mbps(run, flow, Window(flow.start_ns, flow.stop_ns)) for flow in run.flows
     }
-    found |= {
-        kind.ping_series(probe["name"]): np.nanmean(ping_ms(run, probe["id"]).values) for probe in run.plan["probes"]
-    }
-    for one in traffic.datagrams(run, whole):
-        if one["id"] == "voip":
-            found["VoIP::delay"] = one["owd_ms"]["mean"]
+    found |= {kind.ping_series(ping.name): np.nanmean(ping_ms(run, ping).values) for ping in run.pings}
+    for stream in run.datagrams:
+        one = traffic.datagrams(run, stream, whole(run))
+        if one.id == "voip":
+            found["VoIP::delay"] = one.owd_ms.mean
         else:
-            length_s = run.scenario["test"]["length"]
-            found["UDP upload"] = one["goodput_mbps"] * run.plan["end_ns"] / 1e9 / length_s
-    for one in traffic.fetches(run, whole):
-        found["HTTP latency"] = one["done_ms"]["mean"]
+            found["UDP upload"] = one.goodput_mbps * run.end_ns / 1e9 / run.test.length_s
+    for client in run.fetches:
+        found["HTTP latency"] = traffic.fetches(run, client, whole(run)).done_ms.mean
     return found
 
 

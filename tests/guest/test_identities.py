@@ -38,7 +38,8 @@ RUNS: dict[str, Callable[[Simulate, str], Recording]] = {
 
 def directions(run: Recording) -> list[tuple[tuple[str, str], tuple[str, str]]]:
     """(node, device) of the sender and of the receiver, of every cable both ways."""
-    ends = [tuple(tuple(end.split(":")) for end in link["ends"]) for link in run.scenario["testbed"]["link"]]
+    assert run.scenario is not None
+    ends = [[(end.node, end.device) for end in link.ends] for link in run.scenario.testbed.link]
     return [pair for a, b in ends for pair in ((a, b), (b, a))]
 
 
@@ -123,8 +124,9 @@ def test_a_qdisc_below_htb_sent_what_htb_sent(simulate: Simulate) -> None:
 def test_bytes_received_are_bytes_sent(simulate: Simulate) -> None:
     """TCP on a lossless path at its end: the receiver has no byte that was not acknowledged but for those under way."""
     run = simulate("L100M", *SHORT)
-    end = run.tcp.filter(pl.col("state") == 1).group_by("flow", "sender").agg(pl.all().sort_by("t_ns").last())
-    for flow in range(4):
-        sender, receiver = (end.filter((pl.col("flow") == flow) & (pl.col("sender") == way)) for way in (True, False))
+    end = run.tcp.filter(pl.col("state") == 1).group_by("stream", "sender").agg(pl.all().sort_by("t_ns").last())
+    for flow in run.flows:
+        mine = end.filter(pl.col("stream") == flow.name)
+        sender, receiver = (mine.filter(pl.col("sender") == way) for way in (True, False))
         received, acked = receiver["bytes_received"][0], sender["bytes_acked"][0]
         assert 0 <= received - (acked - 1) <= sender["unacked"][0] * sender["snd_mss"][0]

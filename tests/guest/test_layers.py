@@ -20,7 +20,8 @@ def share(run: Recording, node: str, layer: str) -> float:
 
 
 def data_ms(run: Recording, node: str, layer: str) -> float:
-    return run.summary.layers_ms[node].get(layer, {"mean": 0.0})["mean"]
+    found = run.summary.layers_ms[node].get(layer)
+    return found.mean if found else 0.0
 
 
 def test_the_layers_of_every_packet_add_up_to_the_ns(simulate: Simulate) -> None:

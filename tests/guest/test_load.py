@@ -22,7 +22,7 @@ def test_the_records_are_the_same_bytes(simulate: Simulate, kernel: str, name: s
     found = []
     for backend in ("load", "socket"):
         run = simulate(scenario, "test.delay=1", *settings, f"flow.backend={backend}", kernel=kernel)
-        assert {flow["backend"] for flow in run.plan["flows"]} == {backend}
+        assert {flow.backend for flow in run.flows} == {backend}
         assert run.summary.totals.upload_mbps > 1
-        found.append(run.info["digest"])
+        found.append(run.info.digest)
     assert found[0] == found[1]

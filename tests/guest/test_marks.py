@@ -26,7 +26,7 @@ def sent(run: Recording, node: str, labels: tuple[str, ...]) -> int:
     upload = pl.col("stream").str.starts_with("upload")
     mine = tcp.filter((upload == pl.col("sender")) if node == "client" else (upload != pl.col("sender")))
     segments = mine.sort("t_ns").group_by("stream").agg(pl.col("segs_out").last())["segs_out"].sum()
-    pings = run.pings.with_columns(pl.col("stream").cast(pl.String)).filter(
+    pings = run.ping_rows.with_columns(pl.col("stream").cast(pl.String)).filter(
         pl.col("stream").is_in([f"udp {label}" for label in labels])
     )
     return int(segments) + (pings.height if node == "client" else pings["rtt_ns"].count())
@@ -58,7 +58,7 @@ BANDS = {"1": ("EF",), "2": ("BE", "BK", "CS5")}
 def test_prio_tells_ef_from_the_rest(simulate: Simulate) -> None:
     """Counted when the flows stop: what comes after is resets of what is still on its way."""
     run = simulate("L100M", "test.name=rrul", "test.length=2", "test.delay=1", f"stack.client.qdisc={PRIO}")
-    stop_ns = run.plan["flows"][0]["stop_ns"]
+    stop_ns = run.flows[0].stop_ns
     classes = run.qdisc.filter(
         (pl.col("node") == "client") & (pl.col("kind") == "prio class") & (pl.col("t_ns") == stop_ns)
     )

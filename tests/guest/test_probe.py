@@ -101,12 +101,12 @@ def test_the_limit_of_small_queues_is_the_rules(simulate: Simulate, kernel: str,
 def test_bbr_probes_the_rtt_every_ten_seconds(simulate: Simulate) -> None:
     """A-bbr: PROBE_RTT about every 10 s, the only time at which the queue is drained."""
     run = simulate("R100M", "test.length=25", "test.delay=1", "stack.cc=bbr", kernel="5.10")
-    rows = run.tcp.filter(pl.col("sender")).sort("flow", "t_ns")
-    begins = rows.with_columns(before=pl.col("bbr_phase").shift(1).over("flow")).filter(
+    rows = run.tcp.filter(pl.col("sender")).sort("stream", "t_ns")
+    begins = rows.with_columns(before=pl.col("bbr_phase").shift(1).over("stream")).filter(
         (pl.col("bbr_phase") == "PROBE_RTT") & (pl.col("before") != "PROBE_RTT")
     )
-    assert begins["flow"].n_unique() == 4
-    gaps_s = begins.with_columns(gap=pl.col("t_ns").diff().over("flow"))["gap"].drop_nulls() / 1e9
+    assert begins["stream"].n_unique() == 4
+    gaps_s = begins.with_columns(gap=pl.col("t_ns").diff().over("stream"))["gap"].drop_nulls() / 1e9
     assert gaps_s.len() >= 4
     assert gaps_s.is_between(9.5, 11.5).all()
     assert {"STARTUP", "DRAIN", "PROBE_BW", "PROBE_RTT"} <= set(rows["bbr_phase"])
@@ -131,12 +131,12 @@ def test_wiresharks_round_trips_are_ours(simulate: Simulate, tshark: str) -> Non
     """ICMP to the ns: from the first bit out of the client's NIC to the last bit of the answer into it."""
     run = simulate("R100M", *SHORT, "measure.packets=all", 'capture.pcap=["client:eth0"]', "capture.snaplen=0")
     capture = str(run.path / "client-eth0.pcapng")
-    rows = run.packets.filter(pl.col("probe") == 0)
+    rows = run.packets.filter(pl.col("stream") == "icmp")
     out = rows.filter((pl.col("way") == "up") & (pl.col("visit") == 0)).select(
         "packet", before=pl.sum_horizontal("stack_ns", "qdisc_ns", "ring_ns")
     )
     back = rows.filter((pl.col("way") == "down") & (pl.col("node") == "client")).select("packet", after="rx_ns")
-    ours = both_ways(run).filter(pl.col("probe") == 0).with_columns(packet=pl.col("seq"))
+    ours = both_ways(run).filter(pl.col("stream") == "icmp").with_columns(packet=pl.col("seq"))
     ours = ours.join(out, on="packet").join(back, on="packet").sort("packet")
     expected = (ours["rtt_ns"] - ours["before"] - ours["after"]).to_list()
     replies = fields(tshark, capture, "icmp.resptime", "icmp.resptime")

@@ -38,14 +38,14 @@ def test_every_congestion_control_carries_data(simulate: Simulate, kernel: str) 
     count = len(CONGESTION_CONTROLS)
     test = {"name": "tcp_nup", "upload_streams": count, "flow_cc": list(CONGESTION_CONTROLS), "length": 5, "delay": 1}
     run = simulate({**line("100mbit", "1ms"), "test": test}, kernel=kernel)
-    assert run.flows["event"].to_list().count("connected") == count
-    assert run.flows["event"].to_list().count("stopped") == count
-    used = {flow["id"]: flow["cc"] for flow in run.plan["flows"]}
+    assert run.flow_events["event"].to_list().count("connected") == count
+    assert run.flow_events["event"].to_list().count("stopped") == count
+    used = {flow.name: flow.cc for flow in run.flows}
     assert sorted(used.values()) == sorted(CONGESTION_CONTROLS)
     for cc, column in DETAILS.items():
-        filled = run.tcp.filter(pl.col("sender") & pl.col(column).is_not_null())["flow"].unique()
+        filled = run.tcp.filter(pl.col("sender") & pl.col(column).is_not_null())["stream"].unique()
         assert {used[flow] for flow in filled} == (VEGAS_LIKE if cc == "vegas" else {cc})
-    assert all(flow["goodput_mbps"] > 1 for flow in run.summary.flows)
+    assert all(flow.goodput_mbps > 1 for flow in run.summary.flows)
     assert upload(run) == pytest.approx(100 * 1448 / 1538, rel=0.01)
 
 
@@ -56,7 +56,7 @@ def test_every_qdisc_works_below_htb(simulate: Simulate, qdisc: str) -> None:
     leaf = run.qdisc.filter((pl.col("node") == "client") & (pl.col("handle") == "10:"))
     assert set(leaf["kind"]) == {qdisc}
     assert leaf["packets"].max() > 100
-    assert run.info["warnings"] == []
+    assert run.info.warnings == []
     mbps = 20 if qdisc == "tbf" else 100
     assert upload(run) == pytest.approx(mbps * 1448 / 1514, rel=0.03)
 
@@ -73,8 +73,8 @@ def test_parameters_of_a_tc_line_reach_the_qdisc(simulate: Simulate, kernel: str
     ping = [run.summary.ping_ms["icmp"].p50 for run in (low, high)]
     assert ping[1] > 3 * ping[0]
     late = simulate(line(), "stack.client.qdisc=netem delay 7ms", kernel=kernel)
-    assert min(late.pings["rtt_ns"]) >= 7_000_000
-    assert max(late.pings["rtt_ns"][2:]) < 7_500_000
+    assert min(late.ping_rows["rtt_ns"]) >= 7_000_000
+    assert max(late.ping_rows["rtt_ns"][2:]) < 7_500_000
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -95,7 +95,7 @@ def test_ipv6_carries_data_at_its_own_overhead(simulate: Simulate, kernel: str) 
     """20 bytes more of header a frame."""
     run = simulate("L100M", "test.length=5", "test.delay=1", "testbed.ip=6", kernel=kernel)
     assert upload(run) == pytest.approx(100 * 1428 / 1514, rel=0.01)
-    assert ":" in run.flows["detail"][0]
+    assert ":" in run.flow_events["detail"][0]
     assert run.summary.ping_ms["icmp"].lost == 0
 
 
@@ -109,7 +109,7 @@ def test_a_node_s_own_stack(simulate: Simulate) -> None:
     kinds = {node: set(run.qdisc.filter(pl.col("node") == node)["kind"]) for node in ("client", "router", "server")}
     shaped = {"htb", "htb class"}
     assert kinds == {"client": {*shaped, "pfifo_fast"}, "router": {*shaped, "fq_codel"}, "server": {"pfifo_fast"}}
-    assert {flow["cc"] for flow in run.plan["flows"]} == {"reno"}
+    assert {flow.cc for flow in run.flows} == {"reno"}
     assert run.tcp.filter(pl.col("state") == 1)["snd_mss"].max() == 1460, "no time stamps: one end refuses them"
 
 

@@ -28,23 +28,23 @@ def test_a_telephone_on_an_idle_cable_has_the_cables_delay(simulate: Simulate) -
     base = line(rate="1gbit", delay="20ms")
     base["test"] = {"name": "voip", "length": 2}
     (voice,) = simulate(base, "test.voip_marking=EF").summary.datagrams
-    assert (voice["lost"], voice["refused"]) == (0, 0)
-    assert voice["sent"] == 98, "two were on their way at the end"
+    assert (voice.lost, voice.refused) == (0, 0)
+    assert voice.sent == 98, "two were on their way at the end"
     wire_ms = 2 * (214 + 20) * 8 / 1e6  # the gap is behind the frame
     moderated_ms = 2 * 0.020
-    assert 40 + wire_ms <= voice["owd_ms"]["min"] <= voice["owd_ms"]["max"] <= 40 + wire_ms + moderated_ms + 0.005
-    assert voice["mos"] == pytest.approx(emodel.mos(voice["owd_ms"]["mean"] + 2 * voice["jitter_ms"], 0), rel=1e-5)
-    assert voice["mos"] > 4.35
+    assert 40 + wire_ms <= voice.owd_ms.min <= voice.owd_ms.max <= 40 + wire_ms + moderated_ms + 0.005
+    assert voice.mos == pytest.approx(emodel.mos(voice.owd_ms.mean + 2 * voice.jitter_ms, 0), rel=1e-5)
+    assert voice.mos > 4.35
 
 
 def test_a_flood_above_the_rate_fills_the_link_and_loses_the_rest(simulate: Simulate) -> None:
     """HTB counts 1512 B of a packet of 1470 B: 97.22 of 100 Mbit/s are payload. What is over is refused or dropped."""
     run = simulate("L100M", "test.name=udp_flood", *SHORT, "test.udp_bandwidth=120mbit")
     (flood,) = run.summary.datagrams
-    assert flood["goodput_mbps"] == pytest.approx(100 * 1470 / 1512, rel=5e-3)
-    assert flood["sent"] == pytest.approx(2 * 120e6 / 8 / 1470, abs=2)
-    assert flood["lost"] >= flood["refused"] > 1000
-    kept = run.datagrams.filter(~pl.col("refused"))
+    assert flood.goodput_mbps == pytest.approx(100 * 1470 / 1512, rel=5e-3)
+    assert flood.sent == pytest.approx(2 * 120e6 / 8 / 1470, abs=2)
+    assert flood.lost >= flood.refused > 1000
+    kept = run.datagram_rows.filter(~pl.col("refused"))
     (up,) = run.balance.filter((pl.col("stream") == "udp upload") & (pl.col("way") == "up")).iter_rows(named=True)
     assert up["sent"] == kept.height == up["delivered"] + up["dropped"] + up["in_flight"]
 
@@ -56,11 +56,11 @@ def test_what_is_fetched_takes_as_long_as_its_bytes_need(simulate: Simulate) -> 
     run = simulate(base)
     (web,) = run.summary.fetches
     rtt_ms = 20
-    assert web["first_byte_ms"]["min"] >= 2 * rtt_ms
-    assert web["by_bytes"]["1000"]["max"] < 2 * rtt_ms + 8
-    assert web["by_bytes"]["100000"]["min"] > 2 * rtt_ms + 100_000 * 8 / 1e7 * 1e3
-    starts = run.fetches["t_ns"].to_numpy()
-    ends = (run.fetches["t_ns"] + run.fetches["done_ns"]).drop_nulls().to_numpy()
+    assert web.first_byte_ms.min >= 2 * rtt_ms
+    assert web.by_bytes["1000"].max < 2 * rtt_ms + 8
+    assert web.by_bytes["100000"].min > 2 * rtt_ms + 100_000 * 8 / 1e7 * 1e3
+    starts = run.fetch_rows["t_ns"].to_numpy()
+    ends = (run.fetch_rows["t_ns"] + run.fetch_rows["done_ns"]).drop_nulls().to_numpy()
     gaps = starts[1:] - starts[:-1]
     assert gaps.min() > 0.099e9, "no sooner than its interval"
     assert (starts[1:] >= ends[: starts.size - 1]).all(), "no sooner than the last is done"
@@ -74,22 +74,20 @@ def test_a_run_with_everything_is_the_same_twice(simulate: Simulate) -> None:
 
 def test_servers_farther_away_answer_later(simulate: Simulate) -> None:
     run = simulate("rtt-fair", "test.name=rtt_fair6be", *SHORT)
-    idle = (
-        run.pings.filter((pl.col("t_ns") < 10**9) & (pl.col("seq") > 0)).group_by("stream").agg(pl.col("rtt_ns").min())
-    )
+    early = run.ping_rows.filter((pl.col("t_ns") < 10**9) & (pl.col("seq") > 0))
+    idle = early.group_by("stream").agg(pl.col("rtt_ns").min())
     fastest = {name: rtt / 1e6 for name, rtt in idle.with_columns(pl.col("stream").cast(pl.String)).iter_rows()}
     hosts = {"near": 10, "city": 20, "country": 40, "continent": 80, "ocean": 120, "far": 160}
     for place, (host, rtt_ms) in enumerate(hosts.items()):
         assert rtt_ms < fastest[f"ICMP{place + 1} {host}"] < rtt_ms + 1
         assert rtt_ms < fastest[f"udp {host}"] < rtt_ms + 1
-    assert all(flow["goodput_mbps"] > 0 for flow in run.summary.flows)
+    assert all(flow.goodput_mbps > 0 for flow in run.summary.flows)
 
 
 @pytest.mark.parametrize("interval_ms", [1, 20])
 def test_dense_probes_see_the_queue_that_sparse_ones_miss(simulate: Simulate, interval_ms: int) -> None:
     run = simulate("L100M", *SHORT, f"test.udp_interval={interval_ms}ms")
-    (udp,) = (probe for probe in run.plan["probes"] if probe["name"] == "udp")
-    rows = run.pings.filter(pl.col("probe") == udp["id"])
+    rows = run.ping_rows.filter(pl.col("stream") == "udp")
     assert rows.height == 4000 // interval_ms
     answered = rows.drop_nulls("rtt_ns")
     assert (answered["owd_up_ns"] + answered["owd_down_ns"] == answered["rtt_ns"]).all()
@@ -99,13 +97,13 @@ def test_the_numbers_of_one_run_agree_wherever_they_are_told(simulate: Simulate,
     """Terminal, JSON, Flent file, CSV, Parquet and report."""
     run = simulate("L100M", "test.name=voip-1up", *SHORT)
     summary = run.summary
-    told = json.loads(json.dumps(summary))
+    told = json.loads(summary.to_json())
     goodput, ping, voice = told["flows"][0]["goodput_mbps"], told["ping_ms"]["icmp"], told["datagrams"][0]
 
     from rich.console import Console
 
     console = Console(width=200, record=True, file=(tmp_path / "console").open("w"))
-    console.print(tables.figures(summary, "voip-1up"))
+    console.print(tables.figures(summary.data(), "voip-1up"))
     lines = {words[0]: words for one in console.export_text().splitlines() if (words := one.split())}
     assert lines["upload::1"][2] == short(goodput)
     assert lines["icmp"][1:6] == [short(ping[key]) for key in ("p10", "p50", "p90", "p99", "max")]

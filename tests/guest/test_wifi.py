@@ -52,13 +52,13 @@ def check(run: Recording, name: str) -> None:
 
     rate = radio_bps(load(name).testbed.wifi[0]) / 1e6
     summary = run.summary
-    total = sum(flow["goodput_mbps"] for flow in summary.flows)
+    total = sum(flow.goodput_mbps for flow in summary.flows)
     assert LEAST[name] * rate < total < 0.95 * rate
     assert summary.ping_ms["icmp"].lost == 0
     assert summary.wifi["client"]["wlan0"].subframes.p90 > 4
-    busy = sum(one["wlan0"]["air_percent"] for one in summary.wifi.values())
+    busy = sum(one["wlan0"].air_percent for one in summary.wifi.values())
     assert 30 < busy <= 120
-    assert run.info["warnings"] == []
+    assert run.info.warnings == []
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -129,16 +129,16 @@ def test_the_air_is_shared_fairly_by_the_scheduler_and_not_without_it(simulate: 
     fair, unfair = (simulate(crowd(fairness=fairness)) for fairness in (True, False))
     assert all(share == pytest.approx(1 / 3, abs=0.07) for share in shares(fair).values())
     assert shares(unfair)["slow"] > 0.6
-    goodput = [{flow["id"]: flow["goodput_mbps"] for flow in run.summary.flows} for run in (fair, unfair)]
+    goodput = [{flow.id: flow.goodput_mbps for flow in run.summary.flows} for run in (fair, unfair)]
     assert goodput[0]["download::1"] > 2 * goodput[1]["download::1"]
 
 
 def test_each_station_s_traffic_is_recorded_under_its_node(simulate: Simulate) -> None:
     run = simulate("wifi-ath9k", *SHORT, "testbed.wifi.0.others.count=2", kernel="6.1")
     assert set(shares(run)) == {"client", "other1", "other2"}
-    ids = [flow["id"] for flow in run.summary.flows]
+    ids = [flow.id for flow in run.summary.flows]
     assert ids[-2:] == ["other1-upload::1", "other2-upload::1"]
-    assert all(flow["goodput_mbps"] > 1 for flow in run.summary.flows)
+    assert all(flow.goodput_mbps > 1 for flow in run.summary.flows)
     assert run.summary.wifi["other1"]["wlan0"].collisions > 0
 
 
@@ -147,7 +147,7 @@ def test_without_collisions_nothing_collides(simulate: Simulate) -> None:
         simulate("wifi-ath9k", *SHORT, f"testbed.wifi.0.collisions={switch}", kernel="6.1")
         for switch in ("true", "false")
     )
-    counts = [sum(one["wlan0"]["collisions"] for one in run.summary.wifi.values()) for run in (collided, not_at_all)]
+    counts = [sum(one["wlan0"].collisions for one in run.summary.wifi.values()) for run in (collided, not_at_all)]
     assert counts[0] > 0
     assert counts[1] == 0
     assert upload(not_at_all) > upload(collided)
@@ -156,7 +156,7 @@ def test_without_collisions_nothing_collides(simulate: Simulate) -> None:
 def test_errors_are_retried(simulate: Simulate) -> None:
     run = simulate("wifi-ath9k", *SHORT, "testbed.wifi.0.error=5%", "testbed.wifi.0.collisions=false", kernel="6.1")
     client = run.summary.wifi["client"]["wlan0"]
-    assert client["retries"] / client["mpdus"] == pytest.approx(0.05, rel=0.15)
+    assert client.retries / client.mpdus == pytest.approx(0.05, rel=0.15)
     assert run.summary.ping_ms["icmp"].lost == 0
 
 

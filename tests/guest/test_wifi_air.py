@@ -28,7 +28,7 @@ def flood(simulate: Simulate, monkeypatch: pytest.MonkeyPatch) -> Flood:
     def make(cell: dict[str, Any], change: air.Change) -> Recording:
         monkeypatch.setattr(plans, "build", lambda *given: change(build(*given)))
         run = simulate(cell, fresh=True)
-        assert run.info["warnings"] == []
+        assert run.info.warnings == []
         return run
 
     return make

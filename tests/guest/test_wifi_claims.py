@@ -28,7 +28,7 @@ FIFO_MS = 246 * 1448 * 8 / 102e6 * 1e3
 
 
 def upload(run: Recording) -> float:
-    assert run.info["warnings"] == []
+    assert run.info.warnings == []
     return run.summary.totals.upload_mbps
 
 
@@ -62,7 +62,7 @@ def test_the_driver_s_fifo_is_a_floor_below_every_qdisc(simulate: Simulate, qdis
     run = htc(simulate, "stack.tsq=off", f"stack.client.qdisc={qdisc}")
     assert ping(run) > 0.9 * FIFO_MS
     assert (ping(run) < 2 * FIFO_MS) == (qdisc != "pfifo_fast")
-    stops = run.radios.filter((pl.col("node") == "client") & (pl.col("name") == "tx_fifo_stops"))["value"]
+    stops = run.radio_counters.filter((pl.col("node") == "client") & (pl.col("name") == "tx_fifo_stops"))["value"]
     assert stops.max() > 10
 
 
