@@ -10,6 +10,7 @@ from results.synthetic import MS, Flow, Probe, Recipe, make
 import hourglass
 from cli.golden import WIDTH, check, drawn
 from hourglass.cli import tables
+from hourglass.contract.summary import Warning
 from hourglass.results.compare import compare
 
 LOADED = Recipe(
@@ -38,7 +39,7 @@ def probed(tmp_path_factory):
 
 
 def test_the_table_of_layers(probed):
-    check("layers.txt", drawn(tables.figures(probed[0].summary.data(), "tcp_nup")))
+    check("layers.txt", drawn(tables.figures(probed[0].summary, "tcp_nup")))
 
 
 def test_the_comparison_of_layers(probed):
@@ -52,19 +53,19 @@ def runs(tmp_path_factory):
 
 
 def test_the_table_of_a_loaded_run(runs):
-    check("loaded.txt", drawn(tables.figures(runs[0].summary.data(), "tcp_nup")))
+    check("loaded.txt", drawn(tables.figures(runs[0].summary, "tcp_nup")))
 
 
 def test_the_table_of_a_run_without_load(runs):
-    check("idle.txt", drawn(tables.figures(runs[2].summary.data(), "ping")))
+    check("idle.txt", drawn(tables.figures(runs[2].summary, "ping")))
 
 
 def test_the_footer_names_places_times_and_digest(runs):
     warnings = [
-        {"id": "console", "text": "the console has an odd line", "remedy": ""},
-        {"id": "few-samples", "text": "p99 of ping rests on little", "remedy": "make the test longer"},
+        Warning(id="console", text="the console has an odd line", remedy=""),
+        Warning(id="few-samples", text="p99 of ping rests on little", remedy="make the test longer"),
     ]
-    summary = runs[0].summary.data() | {"digest": "0123456789abcdef" * 4, "warnings": warnings}
+    summary = runs[0].summary.model_copy(update={"digest": "0123456789abcdef" * 4, "warnings": warnings})
     place = Path("runs") / "L100M-0123456789"
     check("footer.txt", drawn(tables.footer(summary, place, place / "run.png")))
 
@@ -79,10 +80,9 @@ def test_many_runs_are_compared_in_several_tables(runs):
 
 
 def test_no_line_is_wider_than_the_terminal(runs):
-    long = runs[0].summary.data()
-    long["flows"] = [
-        flow | {"id": "upload with a very long name::1", "goodput_mbps": 12345.6} for flow in long["flows"]
-    ]
+    changes = {"id": "upload with a very long name::1", "goodput_mbps": 12345.6}
+    flows = [flow.model_copy(update=changes) for flow in runs[0].summary.flows]
+    long = runs[0].summary.model_copy(update={"flows": flows})
     for text in (drawn(tables.figures(long, "tcp_nup")), drawn(tables.comparison(compare(runs), ["a", "b", "c"]))):
         assert max(len(line) for line in text.splitlines()) <= WIDTH
         assert text.isascii()
@@ -90,4 +90,4 @@ def test_no_line_is_wider_than_the_terminal(runs):
 
 def test_the_table_of_radios(tmp_path):
     run = hourglass.load(make(tmp_path / "run", synthetic_wifi.recipe()))
-    check("wifi.txt", drawn(tables.figures(run.summary.data(), "tcp_nup")))
+    check("wifi.txt", drawn(tables.figures(run.summary, "tcp_nup")))

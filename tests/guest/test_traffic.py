@@ -103,7 +103,7 @@ def test_the_numbers_of_one_run_agree_wherever_they_are_told(simulate: Simulate,
     from rich.console import Console
 
     console = Console(width=200, record=True, file=(tmp_path / "console").open("w"))
-    console.print(tables.figures(summary.data(), "voip-1up"))
+    console.print(tables.figures(summary, "voip-1up"))
     lines = {words[0]: words for one in console.export_text().splitlines() if (words := one.split())}
     assert lines["upload::1"][2] == short(goodput)
     assert lines["icmp"][1:6] == [short(ping[key]) for key in ("p10", "p50", "p90", "p99", "max")]

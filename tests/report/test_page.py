@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page as text: its numbers are the terminal's and the summary's, it is one file, it escapes what it shows."""
 
-import json
 import re
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 from cli.golden import drawn
-from results import synthetic_wifi
+from results import synthetic_probe, synthetic_wifi
 from results.synthetic import MS, Flow, Probe, Recipe, make, summed_up
 
 import hourglass
@@ -16,11 +15,15 @@ from hourglass import scenario
 from hourglass.cli import tables
 from hourglass.cli.errors import guarded
 from hourglass.contract.summary import Layer
+from hourglass.engine.virtual import Virtual
+from hourglass.plan import build
 from hourglass.report import page
 from hourglass.report.command import command
 from hourglass.report.data import charts, share_of_page, thinned
 from hourglass.report.topology import topology
 from hourglass.results.compare import compare
+from hourglass.results.sections import sections
+from hourglass.results.sections.traffic import PERCENTILES
 from hourglass.results.series import Series
 
 
@@ -74,14 +77,14 @@ def runs(tmp_path_factory):
 def test_the_numbers_of_a_run_agree_in_terminal_summary_and_page(runs):
     summary = runs[0].summary
     shown = Page(page(runs[:1])).tables
-    terminal = drawn(tables.figures(summary.data(), "tcp_nup")).splitlines()
+    terminal = drawn(tables.figures(summary, "tcp_nup")).splitlines()
 
     def of_terminal(name):
         return next(line.split() for line in terminal if line.startswith(f"{name} "))
 
     for row, flow in zip(shown["flows"][1:], summary.flows, strict=False):
         assert [cell[0] for cell in row] == of_terminal(flow.id)
-        exact = [flow.goodput_mbps, flow.retransmits, *(getattr(flow.tcp_rtt_ms, p) for p in tables.PERCENTILES)]
+        exact = [flow.goodput_mbps, flow.retransmits, *(getattr(flow.tcp_rtt_ms, p) for p in PERCENTILES)]
         assert [float(cell[1]) for cell in row[2:]] == exact
     assert [cell[0] for cell in shown["flows"][3] if cell[0]] == of_terminal("all")
     for row in shown["pings"][1:]:
@@ -130,8 +133,8 @@ def test_layers_are_drawn_when_a_run_has_them(runs):
     run.summary = run.summary.model_copy(update={"layers_ms": layers})
     shown = Page(page([run])).tables["layers"][1:]
     assert [[cell[0] for cell in row] for row in shown] == [
-        ["client", "qdisc", "6.00", "5.00", "9.00", "75.0"],
-        ["router", "ring", "2.00", "2.00", "2.50", "25.0"],
+        ["client", "qdisc", "6.00", "5.00", "9.00", "75.0%"],
+        ["router", "ring", "2.00", "2.00", "2.50", "25.0%"],
     ]
 
 
@@ -167,12 +170,25 @@ def test_a_scenario_of_ones_own_is_repeated_from_its_run(tmp_path):
 
 @pytest.mark.parametrize("name", [name for name, _ in scenario.builtin()])
 def test_every_built_in_testbed_can_be_drawn(name):
-    plain = json.loads(scenario.load(name).to_json())
-    svg = topology(plain)
-    for node in plain["testbed"]["node"]:
-        assert f">{node['name']}</text>" in svg
-    assert svg.count("<line ") == len(plain["testbed"]["link"])
-    assert svg.count(">HTB ") == len(plain["testbed"]["shaper"])
+    """What streams pass: every node but those beside the paths, a line per cable and per station."""
+    wanted = scenario.load(name)
+    paths = build(wanted, Virtual.capabilities).paths
+    hops = [hop for path in paths for hop in (*path.there, *path.back)]
+    svg = topology(paths)
+    for node in {hop.node for hop in hops}:
+        assert f">{node}</text>" in svg
+    assert svg.count("<line ") == len(
+        {frozenset(((hop.node, hop.device), (hop.to_node, hop.to_device))) for hop in hops}
+    )
+    passed = {f"{hop.node}:{hop.device}" for hop in hops}
+    assert svg.count(">HTB ") == len({str(one.at) for one in wanted.testbed.shaper} & passed)
+
+
+def test_a_cell_is_drawn_from_its_paths():
+    svg = topology(build(scenario.load("wifi-ath9k"), Virtual.capabilities).paths)
+    assert svg.count('<g class="air">') == 1
+    columns = [int(x) for x in re.findall(r'<rect x="(\d+)"', svg)]
+    assert len(set(columns)) == 3, "client, ap and server, each in a column of its own"
 
 
 def test_thinning_keeps_every_stretch_s_extremes():
@@ -195,18 +211,42 @@ def test_charts_hold_losses_and_one_way_delays_apart(runs):
 
 def test_radios_have_the_summary_s_figures(tmp_path):
     run = hourglass.load(make(tmp_path / "run", synthetic_wifi.recipe()))
-    radios = [
-        (f"{node} {device}", one) for node, devices in run.summary.wifi.items() for device, one in devices.items()
-    ]
+    radios = [(node, device, one) for node, devices in run.summary.wifi.items() for device, one in devices.items()]
     head, *rows = Page(page([run])).tables["radios"]
-    assert [name for name, _ in head][:3] == ["radio", "PPDUs", "mean"]
+    assert [name for name, _ in head][:4] == ["radio", "device", "PPDUs", "MPDUs"]
     assert len(rows) == len(radios) > 1
-    for cells, (name, one) in zip(rows, radios, strict=True):
-        assert cells[0][0] == name
+    for cells, (node, device, one) in zip(rows, radios, strict=True):
+        assert [cell[0] for cell in cells[:2]] == [node, device]
         exact = [float(value) for _, value in cells if value is not None]
         sizes = [getattr(one.subframes, key) for key in ("mean", "p50", "max")]
         told = [value for value in (one.ppdus, *sizes, one.air_percent) if value is not None]
         assert exact[: len(told)] == told
+
+
+def test_the_page_has_every_section_and_the_terminal_what_is_no_detail(probed):
+    """The same figures, headings and words: the one list is drawn twice."""
+    run = probed
+    shown_, text = Page(page([run])).tables, drawn(tables.figures(run.summary, "tcp_nup"))
+    for section in sections(run.summary):
+        if not section.about:
+            continue
+        head, *rows = shown_[section.id]
+        assert [name for name, _ in head] == [column.title for column in section.columns]
+        assert len(rows) == len(section.rows)
+        assert section.detail or all(column.title in text for column in section.columns[1:] if not column.wide)
+    assert {"layers", "reasons", "qdiscs"} <= set(shown_)
+    assert [cell[0] for cell in shown_["qdiscs"][1]] == ["client", "eth0", "fq_codel 11:", "drop_overlimit", "3"]
+    assert "drop_overlimit" not in text
+
+
+@pytest.fixture
+def probed(tmp_path):
+    """A run with layers, reasons of drops and a qdisc's own counters."""
+    counters = [{"t_ns": t, "node": "client", "device": "eth0", "handle": "11:", "kind": "fq_codel",
+                 "name": "drop_overlimit", "value": value} for t, value in ((0, 1), (10**9, 3))]  # fmt: skip
+    anatomy = synthetic_probe.Anatomy()
+    recipe = synthetic_probe.recipe(lambda of: [*anatomy(of), {"table": "qdisc_stat", "rows": counters}])
+    return hourglass.load(make(tmp_path / "probed", recipe))
 
 
 def test_two_hundred_runs_stay_small_and_no_run_is_summed_up_anew(tmp_path, monkeypatch):

@@ -39,5 +39,5 @@ def run_scenario(
         return
     from hourglass.cli import tables
 
-    output.show(tables.figures(done.summary.data(), done.test.name))
-    output.show(tables.footer(done.summary.data(), done.path, drawn), whole_lines=True)
+    output.show(tables.figures(done.summary, done.test.name))
+    output.show(tables.footer(done.summary, done.path, drawn), whole_lines=True)

@@ -2,6 +2,8 @@
 """Puts the page together: figures, comparison and data into the template, with style, script and charting library."""
 
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -9,8 +11,10 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from hourglass.contract.summary import Layer, Summary
 from hourglass.errors import HourglassError
-from hourglass.report import data, figures, library
+from hourglass.report import data, library
+from hourglass.report.cells import NOTHING, Held, held_against
 from hourglass.report.command import command
 from hourglass.report.topology import topology
 from hourglass.results.bootstrap import MIN_BLOCKS
@@ -18,6 +22,7 @@ from hourglass.results.compare import compare
 from hourglass.results.groups import compare_groups, groups
 from hourglass.results.labels import labels
 from hourglass.results.recording import Recording
+from hourglass.results.sections import Section, sections, shown
 
 OPEN_RUNS = 1
 """Up to so many runs are shown opened."""
@@ -49,7 +54,7 @@ def page(runs: list[Recording], cache: Path | None = None) -> str:
         lead=_lead(runs),
         opened=len(runs) <= OPEN_RUNS,
         columns=[(row.figure, row.unit) for row in rows],
-        table=[figures.held_against(rows, place) for place in range(len(runs))],
+        table=[held_against(rows, place) for place in range(len(runs))],
         groups=[(group.label, len(group.members)) for group in found] if several else [],
         group_table=_group_table(rows, found) if several else [],
         least_seeds=MIN_BLOCKS,
@@ -87,56 +92,117 @@ def _title(runs: list[Recording]) -> str:
     return named if len(runs) == 1 else f"{named}: {len(runs)} runs"
 
 
-def _group_table(rows: list[Any], found: list[Any]) -> list[list[figures.Figure]]:
+def _group_table(rows: list[Any], found: list[Any]) -> list[list[Held]]:
     held = compare_groups(rows, found)
-    return [figures.held_against(held, place) for place in range(len(found))]
+    return [held_against(held, place) for place in range(len(found))]
 
 
-def _run(run: Recording, name: str, place: int) -> dict[str, Any]:
-    summary = run.summary.data()
-    return {
-        "place": place,
-        "name": name,
-        "path": str(run.path),
-        "summary": summary,
-        "test": run.test.name,
-        "description": run.description,
-        "facts": _facts(run),
-        "flows": figures.flow_rows(summary),
-        "pings": figures.ping_rows(summary),
-        "radios": figures.radio_rows(summary),
-        "drops": figures.drop_rows(summary),
-        "reasons": figures.reason_rows(summary),
-        "ping_layers": figures.ping_layer_rows(summary),
-        "datagrams": figures.datagram_rows(summary),
-        "fetches": figures.fetch_rows(summary),
-        "totals": {key: figures.number(value) for key, value in summary["totals"].items()},
-        "anatomy": figures.anatomy(summary),
-        "topology": Markup(topology(run.scenario.model_dump(mode="json") if run.scenario else {})),
-        "command": command(run),
-        "repeats": "Measured by Flent; this measures the like" if foreign(run) else "Repeat it, byte by byte",
-    }
+@dataclass(frozen=True)
+class Tile:
+    """A figure in large letters."""
+
+    name: str
+    value: str
+    unit: str
+    range: str = ""
 
 
-def _facts(run: Recording) -> list[tuple[str, str]]:
+@dataclass(frozen=True)
+class Part:
+    """A layer in the bar of its node."""
+
+    layer: str
+    mean: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Where a data packet's time goes at one node."""
+
+    node: str
+    parts: list[Part]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A run as the template sees it."""
+
+    place: int
+    name: str
+    summary: Summary
+    test: str
+    description: str
+    tiles: list[Tile]
+    bars: list[Bar]
+    sections: list[Section]
+    topology: Markup
+    facts: list[tuple[str, str]]
+    command: str
+    repeats: str
+
+
+def _run(run: Recording, name: str, place: int) -> Shown:
+    return Shown(
+        place=place,
+        name=name,
+        summary=run.summary,
+        test=run.test.name,
+        description=run.description,
+        tiles=list(_tiles(run.summary)),
+        bars=[Bar(node, _parts(layers)) for node, layers in run.summary.layers_ms.items()],
+        sections=[section for section in sections(run.summary) if section.about and section.rows],
+        topology=Markup(topology(run.paths)),
+        facts=list(_facts(run)),
+        command=command(run),
+        repeats="Measured by Flent; this measures the like" if foreign(run) else "Repeat it, byte by byte",
+    )
+
+
+def _tiles(summary: Summary) -> Iterator[Tile]:
+    """The totals of the ways that have flows, the pings' medians, fairness."""
+    totals = summary.totals
+    if summary.flows and (totals.upload_mbps or not totals.download_mbps):
+        yield Tile("upload", _number(totals.upload_mbps), "Mbit/s")
+    if totals.download_mbps:
+        yield Tile("download", _number(totals.download_mbps), "Mbit/s")
+    for name, ping in summary.ping_ms.items():
+        yield Tile(f"ping {name}", _number(ping.p50), "ms", f"p10 {_number(ping.p10)} \u00b7 p90 {_number(ping.p90)}")
+    if totals.fairness is not None:
+        yield Tile("fairness", _number(totals.fairness), "", "Jain\u2019s index")
+
+
+def _parts(layers: dict[str, Layer]) -> list[Part]:
+    return [Part(name, one.mean, one.share) for name, one in layers.items()]
+
+
+def _number(value: float | None) -> str:
+    return shown(value, "number", NOTHING)
+
+
+def _facts(run: Recording) -> Iterator[tuple[str, str]]:
     """What was run, as words: the test, the stack of all nodes and of single ones, kernel, seed, digest."""
-    test, stack = run.test, run.scenario.stack.model_dump(mode="json") if run.scenario else {}
-    facts = [
-        ("test", f"{test.name}, {test.length_s:g} s under load, {test.delay_s:g} s before and after"),
-        ("kernel", f"Linux {run.info.kernel.release}, {run.info.engine} engine"),
-        *([] if foreign(run) else [("seed", str(run.info.seed))]),
-    ]
-    facts += [(key, str(stack[key])) for key in ("cc", "qdisc", "tsq", "gso") if key in stack]
-    if "pacing" in stack:
-        facts.append(("pacing", f"{stack['pacing']['ss']} % in slow start, {stack['pacing']['ca']} % after"))
-    facts += [(key, value) for key, value in sorted((stack.get("sysctl") or {}).items())]
-    own = [name for name, value in stack.items() if isinstance(value, dict) and name not in ("pacing", "sysctl")]
-    facts += [(f"at {name}", ", ".join(f"{key} {value}" for key, value in stack[name].items())) for name in own]
-    return [*facts, ("digest", run.info.digest)]
+    test = run.test
+    yield "test", f"{test.name}, {test.length_s:g} s under load, {test.delay_s:g} s before and after"
+    yield "kernel", f"Linux {run.info.kernel.release}, {run.info.engine} engine"
+    if not foreign(run):
+        yield "seed", str(run.info.seed)
+    told: dict[str, list[str]] = {}
+    for key, value in run.experiment.settings.items():
+        if key[0] == "stack" and value not in (None, {}):
+            words = key[1:]
+            if len(words) == 1 or words[0] in ("pacing", "sysctl"):
+                told.setdefault(" ".join(word for word in words if word != "sysctl"), []).append(str(value))
+            else:
+                told.setdefault(f"at {words[0]}", []).append(f"{' '.join(words[1:])} {value}")
+    yield from ((name, ", ".join(values)) for name, values in told.items())
+    yield "digest", run.info.digest
 
 
 def _environment() -> Environment:
-    return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made.filters["shown"] = lambda value, kind: shown(value, kind, NOTHING)
+    return made
 
 
 def _json(value: Any) -> Markup:

@@ -1,29 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The testbed as SVG: nodes by their distance from the client, cables with rate and delay, shapers at their devices."""
+"""The testbed as SVG, as the streams' paths have it: nodes by their distance from the client, between them cables and
+air with rate and delay, shapers at their devices. What no stream passes is not drawn."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
-from typing import Any
+
+from hourglass.contract.plan import Hop, Path
+from hourglass.results.lint.subject import ms_text, rate_text
 
 COLUMN, ROW, NODE_W, NODE_H, MARGIN = 272, 92, 96, 40, 12
 """px of the drawing's own scale."""
 
+Spots = dict[str, tuple[int, int]]
+"""(column, row) of each node."""
 
-def topology(scenario: dict[str, Any]) -> str:
-    """An `<svg>` element; "" for a run that has no testbed (measured elsewhere)."""
-    testbed = scenario.get("testbed") or {}
-    links = testbed.get("link") or []
-    if not links:
+
+@dataclass(frozen=True)
+class Edge:
+    """What joins two devices: the hop away from the client and, where a stream takes it, the one back."""
+
+    there: Hop
+    back: Hop | None
+
+
+def topology(paths: Sequence[Path]) -> str:
+    """An `<svg>` element; "" where no path is known."""
+    edges = _edges(paths)
+    if not edges:
         return ""
-    test = scenario.get("test", {})
-    spots = _spots([node["name"] for node in testbed["node"]], links, test.get("client", ""), test.get("server", ""))
+    spots = _spots(paths, edges)
     width = MARGIN * 2 + NODE_W + COLUMN * max(x for x, _ in spots.values())
     height = MARGIN * 2 + NODE_H + 26 + ROW * max(y for _, y in spots.values())
-    shapers = {shaper["at"]: shaper["rate"] for shaper in testbed.get("shaper") or []}
-    parts = [_link(link, spots, shapers) for link in links]
-    roles = {node["name"]: node.get("role", "host") for node in testbed["node"]}
-    qdiscs = {name: (scenario["stack"].get(name) or {}).get("qdisc") or scenario["stack"]["qdisc"] for name in spots}
-    parts += [_node(name, roles[name], qdiscs[name], spot) for name, spot in spots.items()]
-    words = f"{len(spots)} nodes, {len(links)} links: {', '.join(spots)}"
+    parts = [_edge(edge, spots) for edge in edges] + [_node(name, spot, paths) for name, spot in spots.items()]
+    words = f"{len(spots)} nodes, {len(edges)} links: {', '.join(spots)}"
     return (
         f'<svg class="topology" viewBox="0 0 {width} {height}"'
         f' style="min-width:{min(width, 560)}px;max-width:{width}px"'
@@ -31,26 +41,34 @@ def topology(scenario: dict[str, Any]) -> str:
     )
 
 
-def _spots(nodes: list[str], links: list[dict[str, Any]], client: str, server: str) -> dict[str, tuple[int, int]]:
-    """(column, row) of each node: the column is the distance from the client, the row 0 is the way to the server."""
-    ends = [[end.split(":")[0] for end in link["ends"]] for link in links]
-    start = client if client in nodes else nodes[0]
-    columns, before, queue = {start: 0}, {}, [start]
+def _edges(paths: Sequence[Path]) -> list[Edge]:
+    """Each pair of devices that some path passes, once."""
+    hops = {_ends(hop): hop for path in paths for hop in (*path.there, *path.back)}
+    found: dict[frozenset[str], Edge] = {}
+    for (start, end), hop in hops.items():
+        found.setdefault(frozenset((start, end)), Edge(hop, hops.get((end, start))))
+    return list(found.values())
+
+
+def _ends(hop: Hop) -> tuple[str, str]:
+    return f"{hop.node}:{hop.device}", f"{hop.to_node}:{hop.to_device}"
+
+
+def _spots(paths: Sequence[Path], edges: Sequence[Edge]) -> Spots:
+    """The column is the distance from the first client; row 0 is the way to its server."""
+    start = paths[0].client
+    columns, queue = {start: 0}, [start]
     for node in queue:
-        for pair in ends:
-            if node in pair:
-                other = pair[1 - pair.index(node)]
-                if other not in columns:
-                    columns[other], before[other] = columns[node] + 1, node
+        for one in (edge.there for edge in edges):
+            for here, other in ((one.node, one.to_node), (one.to_node, one.node)):
+                if here == node and other not in columns:
+                    columns[other] = columns[node] + 1
                     queue.append(other)
-    way, node = {start}, server
-    while node in before:
-        way.add(node)
-        node = before[node]
+    way = [start, *(hop.to_node for hop in paths[0].there)]
     rows: dict[int, int] = {}
     spots = {}
-    for name in [*(n for n in nodes if n in way), *(n for n in nodes if n not in way)]:
-        column = columns.get(name, 0)
+    for name in dict.fromkeys((*way, *columns)):
+        column = columns[name]
         spots[name] = (column, rows.get(column, 0 if name in way else 1))
         rows[column] = spots[name][1] + 1
     return spots
@@ -60,46 +78,49 @@ def _corner(spot: tuple[int, int]) -> tuple[int, int]:
     return MARGIN + spot[0] * COLUMN, MARGIN + spot[1] * ROW
 
 
-def _node(name: str, role: str, qdisc: str, spot: tuple[int, int]) -> str:
+def _node(name: str, spot: tuple[int, int], paths: Sequence[Path]) -> str:
     x, y = _corner(spot)
-    radius = 20 if role == "router" else 6
-    kind = qdisc.split()[0]
+    between = {hop.to_node for path in paths for hop in path.there[:-1]}
+    qdiscs = dict.fromkeys(
+        hop.qdisc for path in paths for hop in (*path.there, *path.back) if hop.node == name and hop.qdisc
+    )
+    kinds = ", ".join(dict.fromkeys(qdisc.split()[0] for qdisc in qdiscs))
+    radius, title = 20 if name in between else 6, f"{name}: {', '.join(qdiscs)}"
     return (
-        f'<g class="node {escape(role)}"><title>{escape(name)}: {escape(role)}, {escape(qdisc)}</title>'
+        f'<g class="node"><title>{escape(title)}</title>'
         f'<rect x="{x}" y="{y}" width="{NODE_W}" height="{NODE_H}" rx="{radius}"/>'
         f'<text x="{x + NODE_W // 2}" y="{y + 25}">{escape(name)}</text>'
-        f'<text class="qdisc" x="{x + NODE_W // 2}" y="{y + NODE_H + 15}">{escape(kind)}</text></g>'
+        f'<text class="qdisc" x="{x + NODE_W // 2}" y="{y + NODE_H + 15}">{escape(kinds)}</text></g>'
     )
 
 
-def _link(link: dict[str, Any], spots: dict[str, tuple[int, int]], shapers: dict[str, str]) -> str:
-    ends = [(*end.split(":"), *_corner(spots[end.split(":")[0]])) for end in link["ends"]]
-    a, b = ends[0][0], ends[1][0]
-    flipped = spots[a][0] > spots[b][0]
-    left, right = (ends[1], ends[0]) if flipped else (ends[0], ends[1])
-    x1, y1, x2, y2 = left[2] + NODE_W, left[3] + NODE_H // 2, right[2], right[3] + NODE_H // 2
-    if spots[a][0] == spots[b][0]:
-        x2 = right[2] + NODE_W
+def _edge(edge: Edge, spots: Spots) -> str:
+    """A line with what it carries; the two directions where they differ, as they are drawn, left to right first."""
+    hops = [edge.there, edge.back or edge.there]
+    if spots[edge.there.node][0] > spots[edge.there.to_node][0]:
+        hops.reverse()
+    right, left = hops  # the hop to the right, the hop to the left
+    (x1, y1), (x2, y2) = (_corner(spots[node]) for node in (right.node, right.to_node))
+    x1, y1, y2 = x1 + NODE_W, y1 + NODE_H // 2, y2 + NODE_H // 2
+    if spots[right.node][0] == spots[right.to_node][0]:
+        x2 += NODE_W
     middle, above = (x1 + x2) // 2, (y1 + y2) // 2 - 8
-    words = [_both(link.get("rate", ""), flipped)]
-    if (delay := _both(link.get("delay", "0s"), flipped)) not in ("0s", "0ns"):
-        words.append(delay)
-    faults = [f"{key} {_both(link[key], flipped)}" for key in ("loss", "jitter", "corrupt", "duplicate", "reorder")
-              if link.get(key) and _both(link[key], flipped) not in ("0%", "0s", "0ns")]  # fmt: skip
-    faults += [key for key in ("trace", "outage") if link.get(key)]
+    words = [_both(*(rate_text(hop.line_bps) for hop in (right, left)))]
+    if right.delay_ns or left.delay_ns:
+        words.append(_both(*(ms_text(hop.delay_ns) for hop in (right, left))))
+    faults = list(dict.fromkeys((*right.impairments, *left.impairments)))
     text = f'<text class="link" x="{middle}" y="{above}">{escape(", ".join(words))}</text>'
     if faults:
         text += f'<text class="fault" x="{middle}" y="{above + 24}">{escape(", ".join(faults))}</text>'
-    for end, x, y, anchor in ((left, x1 + 6, y1 + 18, "start"), (right, x2 - 6, y2 + 18, "end")):
-        if rate := shapers.get(f"{end[0]}:{end[1]}"):
-            text += f'<text class="shaper" x="{x}" y="{y}" style="text-anchor:{anchor}">HTB {escape(rate)}</text>'
-    title = escape(f"{link['ends'][0]} to {link['ends'][1]}: {', '.join([*words, *faults])}")
-    return f'<g class="cable"><title>{title}</title><line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>{text}</g>'
+    for hop, x, y, anchor in ((right, x1 + 6, y1 + 18, "start"), (left, x2 - 6, y2 + 18, "end")):
+        if hop.shaper_bps and (hop is not left or left is not right):
+            shaper = f"HTB {rate_text(hop.shaper_bps)}"
+            text += f'<text class="shaper" x="{x}" y="{y}" style="text-anchor:{anchor}">{escape(shaper)}</text>'
+    title = escape(f"{' to '.join(_ends(right))}: {', '.join([*words, *faults])}")
+    line = f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>'
+    return f'<g class="{edge.there.medium}"><title>{title}</title>{line}{text}</g>'
 
 
-def _both(value: Any, flipped: bool) -> str:
-    """A link's value, or its two directions as they are drawn, left to right first."""
-    if isinstance(value, list):
-        there, back = reversed(value) if flipped else value
-        return f"{there} \u2192 \u2190 {back}"
-    return str(value)
+def _both(there: str, back: str) -> str:
+    """A value, or those of the two directions."""
+    return there if there == back else f"{there} \u2192 \u2190 {back}"

@@ -14,7 +14,7 @@ from hourglass.results.series import Window, loaded_window, ping_ms
 FRAME_BYTES = 1514
 """A full Ethernet frame as a qdisc counts it."""
 AIR_PERCENT = 50
-"""Of a radio's PHY rate: aggregates carry more (802.11n), so that a finding is no false alarm where the rate is fixed."""
+"""Of a radio's PHY rate: aggregates carry more (802.11n), so a finding is no false alarm where the rate is fixed."""
 NS_PER_S = 10**9
 
 

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A summary as a list of titled tables, which the terminal and the report only draw.
+
+`model` says what a section is; `traffic` and `network` make them, one function each. A new figure is shown everywhere
+once it is in a row here; a new section is a function and its name in `SECTIONS`.
+"""
+
+from collections.abc import Callable
+
+from hourglass.contract.summary import Summary
+from hourglass.results.sections import network, traffic
+from hourglass.results.sections.model import Column, Section, Value, shown
+
+SECTIONS: tuple[Callable[[Summary], Section], ...] = (
+    traffic.flows,
+    traffic.totals,
+    traffic.pings,
+    traffic.datagrams,
+    traffic.fetches,
+    network.radios,
+    network.layers,
+    network.drops,
+    network.reasons,
+    network.qdiscs,
+)
+"""In the order in which they are shown."""
+
+
+def sections(summary: Summary) -> list[Section]:
+    """Those that have rows, or something to say without."""
+    made = [make(summary) for make in SECTIONS]
+    return [section for section in made if section.rows or section.nothing]
+
+
+__all__ = ["SECTIONS", "Column", "Section", "Value", "sections", "shown"]

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a section is. Whoever shows one decides how a table looks, and nothing else."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from hourglass.results.stats import short
+
+Value: TypeAlias = str | int | float | None
+"""A figure, exact; None: not known."""
+
+Kind = Literal["text", "number", "time", "share"]
+"""`number`: three digits, counts in full; `time`: ms, of less than 1 the whole µs; `share`: of 1, shown in percent."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column. `wide`: only where there is room for more than the 80 columns of a terminal."""
+
+    title: str
+    kind: Kind = "number"
+    unit: str = ""
+    wide: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """A titled table. `about` names what a row is where there is no title, with the `unit` of its figures.
+
+    `detail`: for whoever asks; a terminal leaves it out. `nothing`: what to say when there are no rows, if anything."""
+
+    id: str
+    title: str
+    about: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    unit: str = ""
+    note: str = ""
+    nothing: str = ""
+    detail: bool = False
+
+
+def shown(value: Value, kind: Kind, nothing: str) -> str:
+    """A value as text; `nothing` for what is not known."""
+    if value is None:
+        return nothing
+    if isinstance(value, str):
+        return value
+    if kind == "share":
+        return f"{value:.1%}"
+    if kind == "time" and 0 < value < 1:
+        return f"{value:.3f}"
+    return str(value) if isinstance(value, int) else short(value)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was sent and how it fared: flows, pings, one-way streams, fetches."""
+
+from hourglass.contract.summary import Statistics, Summary
+from hourglass.results.sections.model import Column, Section, Value
+from hourglass.results.stats import known_sum
+
+PERCENTILES = ("p10", "p50", "p90", "p99")
+
+
+def _columns(*titles: str, unit: str = "ms") -> tuple[Column, ...]:
+    return tuple(Column(title, unit=unit) for title in titles)
+
+
+def _percentiles(figures: Statistics) -> tuple[Value, ...]:
+    return figures.p10, figures.p50, figures.p90, figures.p99
+
+
+def flows(summary: Summary) -> Section:
+    """Goodput, retransmitted segments and RTT of each flow, and of all when there are several."""
+    columns = (Column("flow", "text"), Column("cc", "text"), Column("Mbit/s"), Column("retrans"),
+               *_columns(*(f"RTT {p}" for p in PERCENTILES)))  # fmt: skip
+    rows: list[tuple[Value, ...]] = [
+        (flow.id, flow.cc, flow.goodput_mbps, flow.retransmits, *_percentiles(flow.tcp_rtt_ms))
+        for flow in summary.flows
+    ]
+    if len(rows) > 1:
+        goodput = summary.totals.upload_mbps + summary.totals.download_mbps
+        retransmits = known_sum([flow.retransmits for flow in summary.flows])
+        rows.append(("all", "", goodput, retransmits, *_percentiles(summary.tcp_rtt_ms)))
+    return Section("flows", "Flows", "flow", columns, tuple(rows))
+
+
+def totals(summary: Summary) -> Section:
+    """Goodput each way and fairness, a single row."""
+    columns = (Column("upload", unit="Mbit/s"), Column("download", unit="Mbit/s"), Column("fairness"))
+    row = summary.totals.upload_mbps, summary.totals.download_mbps, summary.totals.fairness
+    return Section("totals", "Totals", "", columns, (row,) if summary.flows else (), note="TCP RTT in ms")
+
+
+def pings(summary: Summary) -> Section:
+    columns = (Column("ping", "text"), *_columns(*PERCENTILES, "max"), Column("answered"), Column("lost"))
+    rows = [(name, *_percentiles(one), one.max, one.n, one.lost) for name, one in summary.ping_ms.items()]
+    return Section("pings", "Pings", "ping", columns, tuple(rows), unit="ms")
+
+
+def datagrams(summary: Summary) -> Section:
+    """One-way streams: what arrived, how late, how unevenly, what was lost; of VoIP how it sounds."""
+    columns = (Column("stream", "text"), Column("Mbit/s"), *_columns(*PERCENTILES, "jitter"),
+               Column("sent"), Column("lost"), Column("MOS"))  # fmt: skip
+    rows = [
+        (one.id, one.goodput_mbps, *_percentiles(one.owd_ms), one.jitter_ms, one.sent, one.lost, one.mos)
+        for one in summary.datagrams
+    ]
+    return Section("datagrams", "One-way streams", "one way", columns, tuple(rows), unit="ms")
+
+
+def fetches(summary: Summary) -> Section:
+    """Completion times, of all fetches and, where there are several sizes, of each."""
+    columns = (Column("client", "text"), Column("bytes", "text"), *_columns(*PERCENTILES, "max"),
+               Column("done"), Column("unfinished"))  # fmt: skip
+    rows: list[tuple[Value, ...]] = []
+    for one in summary.fetches:
+        sizes = one.by_bytes if len(one.by_bytes) == 1 else {"all": one.done_ms} | one.by_bytes
+        for size, times in sizes.items():
+            unfinished = one.unfinished if times is next(iter(sizes.values())) else None
+            rows.append((one.id, size, *_percentiles(times), times.max, times.n, unfinished))
+    return Section("fetches", "Fetches", "fetch", columns, tuple(rows), unit="ms")
