@@ -72,6 +72,6 @@ def native_cpu_s(machine: Native, scenario: Scenario) -> tuple[float, int]:
 
 def segments(directory: Path) -> int:
     """Data segments that all receivers of a run were given."""
-    tcp = Tables(directory / RECORDS_FILE).columns("tcp", ("flow", "sender", "data_segs_in"))
-    last = tcp.filter(~pl.col("sender")).group_by("flow").agg(pl.col("data_segs_in").max())
+    tcp = Tables(directory / RECORDS_FILE).columns("tcp", ("stream", "sender", "data_segs_in"))
+    last = tcp.filter(~pl.col("sender")).group_by("stream").agg(pl.col("data_segs_in").max())
     return int(last["data_segs_in"].sum())

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from bench import table
+from bench import measure, table
 from bench.__main__ import REFERENCE
-from bench.cases import CASES
+from bench.cases import CASES, NATIVE
 
 
 def figures(ours_ms: float, ns3_ms: float) -> dict[str, Any]:
@@ -38,3 +38,10 @@ def test_the_reference_has_every_case_and_can_be_shown() -> None:
     table.show(reference, reference, Console(file=out, width=120))
     assert "1.00" in out.getvalue()
     assert reference["commit"] in out.getvalue()
+
+
+@pytest.mark.guest
+def test_the_cpu_time_of_a_guest_and_its_segments_are_counted() -> None:
+    spent_s, segments = measure.guest_cpu_s(NATIVE.scenario(1))
+    assert spent_s > 0
+    assert segments == pytest.approx(95e6 / 8 / 1448, rel=0.2)

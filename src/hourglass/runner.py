@@ -4,12 +4,14 @@
 import contextlib
 import hashlib
 import json
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import hourglass.plan as plans
 from hourglass import load
+from hourglass.contract.run import SCHEMA, FailedRun, Kernel, RunInfo
 from hourglass.engine import engines
 from hourglass.engine.base import Preload
 from hourglass.errors import GuestError, HourglassError
@@ -24,9 +26,6 @@ RUNS = Path("runs")
 """Where runs go that are given no place, below the current directory."""
 
 READER = "hourglass.results.opening"
-
-SCHEMA = 1
-"""Schema of `run.json`."""
 
 
 class Progress(Protocol):
@@ -80,25 +79,21 @@ def run(
 
     with staging(place) as stage:
         (stage.path / SCENARIO_FILE).write_bytes(described)
-        info = {
-            "schema": SCHEMA,
-            "engine": ready.name,
-            "kernel": {"name": ready.kernel.name, "release": ready.kernel.release, "key": ready.kernel.key},
-            "identity": identity,
-            "seed": scenario.seed,
-        }
+        kernel = Kernel(name=ready.kernel.name, release=ready.kernel.release, key=ready.kernel.key)
+        about: dict[str, Any] = {"schema": SCHEMA, "engine": ready.name, "kernel": kernel, "identity": identity}
+        about["seed"] = scenario.seed
         try:
             outcome = ready.run(plan, stage.path, progress=progress.time, preload=load_further)
             from hourglass.results.summarize import code
 
-            info |= {"virtual_s": outcome.virtual_s, "wall_s": outcome.wall_s, "digest": outcome.digest}
-            info |= {"results": code()}
-            _write(stage, RUN_FILE, info | {"status": "complete", "warnings": list(outcome.warnings)})
+            complete = RunInfo(**about, **asdict(outcome), results=code(), status="complete")
+            _write(stage, RUN_FILE, complete.model_dump(by_alias=True))
             made = load(stage.path)
             _write(stage, SUMMARY_FILE, made.summary.data())
         except (HourglassError, KeyboardInterrupt) as error:
             with contextlib.suppress(HourglassError):
-                _write(stage, RUN_FILE, info | {"status": "failed", "error": _reason(error)})
+                failed = FailedRun(**about, status="failed", error=_reason(error))
+                _write(stage, RUN_FILE, failed.model_dump(by_alias=True))
             raise
         stage.publish()
     made.moved(place)

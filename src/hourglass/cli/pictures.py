@@ -8,12 +8,7 @@ from types import ModuleType
 from hourglass.engine import paths
 
 
-def package() -> str:
-    """The name of the package that draws, for who wants it loaded in time: that takes a second the first time."""
-    os.environ.setdefault("MPLCONFIGDIR", str(paths.cache() / "matplotlib"))
-    return "hourglass.plots"
-
-
 def plots() -> ModuleType:
-    """The package that draws."""
-    return import_module(package())
+    """The package that draws; to load it takes a second the first time."""
+    os.environ.setdefault("MPLCONFIGDIR", str(paths.cache() / "matplotlib"))
+    return import_module("hourglass.plots")
