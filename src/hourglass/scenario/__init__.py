@@ -7,9 +7,10 @@ testbed.py    nodes, links, shapers; trace.py their traces    wifi.py       Wi-F
 stack.py      cc, tsq, gso, pacing, qdisc, sysctl             test.py       the test and its parameters
 check.py      what no single value shows: check_wifi.py of cells, check_streams.py of the test
 testkinds.py  the tests there are                             streams.py    the streams of a test
-values.py     types of single values; units.py quantities     tc_words.py   numbers in tc's words
+values.py     types of single values, of the kinds of kinds.py; units.py quantities
 blame.py      errors as one line each                         vocabulary.py the kernel's names
-reference.py  docs/scenario.md
+reference.py  docs/scenario.md                                schema.py     JSON Schema
+tc_words.py   numbers in tc's words
 """
 
 from hourglass.scenario.load import builtin, load, presets

@@ -49,6 +49,10 @@ name = "tcp_nup"
 upload_streams = 4
 ```
 
+An editor with TOML support completes and checks a scenario as it is written when the file has a line
+`#:schema PATH`, the path being that of `scenario.schema.json`; for a sweep's file, of `sweep.schema.json`. Both are in
+the folder that `python -c "import hourglass.schema as s; print(s.__path__[0])"` prints.
+
 ## Values
 
 | kind | written | notes |

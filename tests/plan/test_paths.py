@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The paths of a plan: hop by hop what the routes, cables, cells, shapers and qdiscs are, both ways."""
+
+import pytest
+
+from hourglass.contract.plan import BatchStep, Hop, Plan
+from hourglass.plan import build
+from hourglass.plan.network import Network
+from hourglass.scenario import builtin, load
+
+from .able import ALL
+
+
+def plan(source: object, *settings: str) -> Plan:
+    return build(load(source, settings), ALL)  # type: ignore[arg-type]
+
+
+def ends(hops: list[Hop]) -> list[str]:
+    return [f"{hop.node}:{hop.device}" for hop in hops]
+
+
+@pytest.mark.parametrize("name", [name for name, _ in builtin()])
+def test_a_path_is_a_chain_from_end_to_end_and_streams_go_to_its_last_address(name: str) -> None:
+    made = plan(name)
+    for path in made.paths:
+        for start, stop, hops in ((path.client, path.server, path.there), (path.server, path.client, path.back)):
+            assert (hops[0].node, hops[-1].to_node) == (start, stop)
+            assert [hop.to_node for hop in hops[:-1]] == [hop.node for hop in hops[1:]]
+    for stream in made.streams:
+        assert made.path(stream.client, stream.server).there[-1].to_address.split("/")[0] == stream.address
+
+
+@pytest.mark.parametrize("name", [name for name, _ in builtin()])
+def test_every_hop_is_what_the_node_s_routes_say(name: str) -> None:
+    """Followed by the plan's own `ip route` lines; a node reaches what is on one of its cables without one."""
+    made = plan(name)
+    steps = [step for step in made.setup if isinstance(step, BatchStep) and step.do == "ip"]
+    routes = {(step.node, *line.split()[2:5:2]) for step in steps for line in step.lines if line.startswith("route")}
+    network = Network(load(name).testbed)
+    for path in made.paths:
+        for hops in (path.there, path.back):
+            for hop in hops[:-1]:
+                subnet = str(
+                    next(p for p in network.of(hops[-1].to_node) if p.device == hops[-1].to_device).address.network
+                )
+                assert (hop.node, subnet, hop.to_address.split("/")[0]) in routes
+
+
+def test_rates_and_delays_of_a_hop() -> None:
+    changes = ['testbed.link.0.delay=["3ms", "4ms"]', 'testbed.link.1.rate=["50mbit", "1gbit"]']
+    (path,) = plan("L100M", *changes, "stack.router.qdisc=cake bandwidth 40mbit").paths
+    there, back = path.there, path.back
+    assert ends(there) == ["client:eth0", "router:eth1"]
+    assert ends(back) == ["server:eth0", "router:eth0"]
+    assert [(hop.line_bps, hop.shaper_bps, hop.rate_bps, hop.delay_ns) for hop in (*there, *back)] == [
+        (10**9, 10**8, 10**8, 3_000_000),
+        (50 * 10**6, None, 40 * 10**6, 0),
+        (10**9, None, 10**9, 0),
+        (10**9, 10**8, 40 * 10**6, 4_000_000),
+    ]
+    assert [hop.qdisc for hop in there] == ["pfifo_fast", "cake bandwidth 40mbit"]
+
+
+def test_a_radio_s_rate_is_its_link_s_and_its_queue_mac80211_s() -> None:
+    def first(*changes: str) -> Hop:
+        return plan("wifi-ath9k", *changes).paths[0].there[0]
+
+    air = first()
+    assert (air.medium, air.line_bps, air.qdisc, air.origin) == ("air", 144_444_444, "noqueue", "testbed.wifi.0")
+    assert first("testbed.wifi.0.station.0.mcs=0").line_bps == 14_444_444
+    assert first("stack.qdisc=fq_codel").qdisc == "fq_codel"
+    assert plan("wifi-ath9k-htc").paths[0].there[0].qdisc == "pfifo_fast"
+
+
+def test_the_delay_of_netem_counts_where_packets_leave() -> None:
+    (path,) = plan("wifi-ath9k", "testbed.netem.0.delay=20ms").paths
+    assert [hop.delay_ns for hop in path.there] == [0, 20_000_000]
+    assert [hop.delay_ns for hop in path.back] == [0, 0]
+
+
+def test_impairments_are_told_in_the_scenario_s_words() -> None:
+    hop = plan("mobile", 'testbed.link.0.reorder=["1%", 0]').paths[0].there[0]
+    assert hop.impairments == ["jitter 2ms", "loss 0.01%", "reorder 1%", "trace", "outage"]
+    assert plan("L100M").paths[0].there[0].impairments == []
+
+
+def test_where_two_ways_are_as_short_back_need_not_be_there_reversed() -> None:
+    """A square whose links are declared so that each end has another first one."""
+    rows = ["a:0 p:0", "q:1 z:1", "p:1 z:0", "a:1 q:0"]
+    nodes = [{"name": name, "role": "router" if name in "pq" else "host"} for name in "apqz"]
+    links = [{"ends": [end.replace(":", ":d") for end in row.split()]} for row in rows]
+    (path,) = plan({"testbed": {"node": nodes, "link": links}, "test": {"client": "a", "server": "z"}}).paths
+    assert ends(path.there) == ["a:d0", "p:d1"]
+    assert path.back[-1].to_address == path.there[0].address
+
+
+def test_each_pair_of_nodes_has_one_path() -> None:
+    made = plan("rtt-fair", "test.name=rtt_fair")
+    assert [path.server for path in made.paths] == ["near", "city", "country", "continent"]
+    crowd = plan("wifi-ath9k", "testbed.wifi.0.others.count=3")
+    assert [path.client for path in crowd.paths] == ["client", "other1", "other2", "other3"]
