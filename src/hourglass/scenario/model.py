@@ -23,15 +23,15 @@ class Measure(Table):
 
     tcp: Interval | None = Field(
         default=None,
-        description="Interval of samples of every socket (tcp_info); unset: 10ms, with more than 64 flows so much"
+        description="Sampling interval of every socket (tcp_info); default: 10ms, with more than 64 flows so much"
         " longer that no more is written, at most `test.step`.",
     )
     devices: Interval = Field(
-        default=2 * 10**8, description="Interval of samples of every NIC and qdisc; 0: at start and end only."
+        default=2 * 10**8, description="Sampling interval of every NIC and qdisc; 0: at start and end only."
     )
     packets: Packets = Field(
         default=500,
-        description="About how many packets per second have their time in each layer kept one by one; 0: none."
+        description="About how many packets per second have their layer times kept individually; 0: none."
         " Sums are always over all packets.",
     )
 
@@ -41,22 +41,22 @@ class Capture(Table):
 
     pcap: Places = Field(
         default=(),
-        description="The devices whose frames are captured, both directions; of a radio 802.11 with radiotap headers.",
+        description="Devices whose frames are captured, both directions; on a radio, 802.11 with radiotap headers.",
     )
-    snaplen: Snaplen = Field(default=128, description="Bytes kept of each frame, radiotap not counted; 0: all.")
+    snaplen: Snaplen = Field(default=128, description="Bytes kept of each frame, not counting radiotap; 0: all.")
 
 
 class Scenario(Table):
     """A run, fully described."""
 
-    name: ScenarioName = Field(default="scenario", description="Names the run; default: the file's name.")
-    description: Description = Field(default="", description="One line about it.")
-    kernel: KernelName = Field(default=DEFAULT, description=f"{CHOICES} or a name given with `hourglass kernel build`.")
-    seed: Seed = Field(default=1, description="Of everything random; equal seeds give equal runs.")
-    testbed: Testbed = Field(description="Nodes, links, cells, shapers: `preset = NAME`, or spelled out.")
+    name: ScenarioName = Field(default="scenario", description="Name of the run; default: the file's name.")
+    description: Description = Field(default="", description="One-line description.")
+    kernel: KernelName = Field(default=DEFAULT, description=f"{CHOICES} or a name given to `hourglass kernel build`.")
+    seed: Seed = Field(default=1, description="Seed of all randomness; equal seeds give equal runs.")
+    testbed: Testbed = Field(description="Nodes, links, cells and shapers: `preset = NAME`, or spelled out.")
     stack: Stack = Field(default=Stack(), description="The nodes' network stack.")
-    test: Test = Field(default=Test(), description="What is run.")
-    flow: Flow = Field(default=Flow(), description="Who moves the data of TCP flows.")
+    test: Test = Field(default=Test(), description="The test to run.")
+    flow: Flow = Field(default=Flow(), description="How the data of TCP flows is moved.")
     measure: Measure = Field(default=Measure(), description="What is recorded.")
     capture: Capture = Field(default=Capture(), description="Which frames are captured.")
 

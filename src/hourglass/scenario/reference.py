@@ -23,9 +23,9 @@ HEAD = """<!-- SPDX-License-Identifier: Apache-2.0 -->
 # The scenario
 
 A scenario is a TOML file: a testbed, the nodes' stack, a test. `hourglass run` takes a file or the name of a built-in
-one, and `--set KEY=VALUE` changes a value: the key is dotted, items of lists are numbers
-(`testbed.link.0.delay=10ms`), and a preset is written out first. From Python, `hourglass.scenario.load` takes the same
-as a dict.
+scenario, and `--set KEY=VALUE` changes a value: keys are dotted, list items are numbered
+(`testbed.link.0.delay=10ms`), and presets are expanded first. From Python, `hourglass.scenario.load` takes the same
+as a dictionary.
 
 ```toml
 name = "L100M"
@@ -59,41 +59,41 @@ the folder that `python -c "import hourglass.schema as s; print(s.__path__[0])"`
 |---|---|---|
 | rate | `"100mbit"`, `"2.5gbit"` | bit, kbit, mbit, gbit, tbit; factors of 1000; a plain integer is bit/s |
 | time | `"10ms"`, `"3us"` | ns, us, ms, s |
-| size | `"64KiB"`, `"128KB"` | B, KB (1000), KiB (1024), MB, MiB |
+| size | `"64KiB"`, `"128KB"` | B, KB (1000), KiB (1024), MB, MiB; in a `tc` line KB is tc's own, 1024 |
 | percentage | `"0.1%"` | exact to a part per billion |
 | number of seconds | `30`, `0.2`, `"200ms"` | keys whose unit is s |
 
-Values are exact: what is no whole number of ns, bit/s, bytes or parts per billion is refused. Where a link has two
-directions, one value holds for both, and a list of two is [first end to second, second to first].
+Values are exact: anything but a whole number of ns, bit/s, bytes or parts per billion is refused. Where a link has two
+directions, one value applies to both, and a list of two is [first end to second, second to first].
 """
 
 SECTIONS: tuple[tuple[str, str, type[Table], str], ...] = (
     ("", "Top level", Scenario, ""),
     ("testbed", "`[testbed]`", Testbed, "Either `preset = NAME`, or nodes and links spelled out; `ip` goes with both."),
     ("testbed.node.N", "`[[testbed.node]]`", Node, ""),
-    ("testbed.link.N", "`[[testbed.link]]`", Link, "NIC settings hold for both ends."),
+    ("testbed.link.N", "`[[testbed.link]]`", Link, "NIC settings apply to both ends."),
     ("testbed.link.N.trace", "`trace` of a link", Traces, ""),
     ("testbed.link.N.trace.there", "One direction's trace", Trace, ""),
     (
         "testbed.wifi.N",
         "`[[testbed.wifi]]`",
         Wifi,
-        "A cell: one access point, its stations, one channel. Cells do not hear each other.",
+        "A cell: one access point, its stations, one channel. Cells do not interfere.",
     ),
     ("testbed.wifi.N.station.N", "`[[testbed.wifi.station]]`", Station, ""),
-    ("testbed.wifi.N.others", "`others` of a cell", Others, "Written out as nodes, stations and `test.competing`."),
+    ("testbed.wifi.N.others", "`others` of a cell", Others, "Expanded to nodes, stations and `test.competing`."),
     ("testbed.shaper.N", "`[[testbed.shaper]]`", Shaper, ""),
     ("testbed.netem.N", "`[[testbed.netem]]`", Netem, "For the base RTT. A cable's `delay` needs no queue."),
     (
         "stack",
         "`[stack]`, and `[stack.NODE]` for what differs on a node",
         Stack,
-        "Holds for hosts and routers. A node's `pacing` and `sysctl` add to those of all nodes.",
+        "Applies to hosts and routers. A node's `pacing` and `sysctl` add to those of all nodes.",
     ),
     ("stack.pacing", "`pacing`", Pacing, ""),
-    ("test", "`[test]`", Test, "Pings run from the first to the last moment."),
+    ("test", "`[test]`", Test, "Pings run throughout."),
     ("test.competing.N", "`[[test.competing]]`", Competing, ""),
-    ("flow", "`[flow]`", Flow, "Of all bulk flows."),
+    ("flow", "`[flow]`", Flow, "For all bulk flows."),
     ("measure", "`[measure]`", Measure, ""),
     (
         "capture",
@@ -110,15 +110,15 @@ NOTES = """## Notes
 * **NIC.** The defaults are those of a BCM5761 (tg3) at Gigabit: interrupts are moderated, so frames arrive in small
   batches.
 * **Trace.** Times count from test time 0, when the pings begin. An opportunity of a Mahimahi trace lets one 1500-byte
-  packet pass. A trace's file is looked for beside the scenario's file, or in the current folder when there is none.
+  packet pass. A trace's file is looked for beside the scenario's file, or in the current folder without one.
 * **Wi-Fi.** The access point routes between the cell and its other devices. Cells come behind the L links: cell K has
-  the subnet 10.0.(L + K).0, the access point .1, the stations .2 and on. Where mac80211 queues by itself (not with
+  the subnet 10.0.(L + K).0, the access point .1, the stations .2 and on. Where mac80211 has its own queues (not with
   ath9k_htc) a device has no qdisc unless `qdisc` is another than pfifo_fast: then it is put above mac80211's queues.
   ath9k_htc has the kernel's mq over four pfifo_fast, or the one `qdisc` asks for.
-* **Probes.** Each is up to a tenth of its interval late, at random: round intervals would meet periodic states in one
+* **Pings.** Each is up to a tenth of its interval late, at random: fixed intervals would sample periodic states at one
   phase.
 * **IPv4 tests** run without IPv6, and IPv6 tests without duplicate address detection and router solicitations.
-* **Changing the test** with `--set test.name=…` forgets the stream parameters that the new test does not have.
+* **Changing the test** with `--set test.name=…` drops stream parameters that the new test does not have.
 """
 
 

@@ -74,21 +74,19 @@ class NodeStack(Table):
 class Stack(Table):
     """The stack of all nodes, and in `nodes` what differs on one."""
 
-    cc: Cc = Field(default="cubic", description="Congestion control of the flows a node sends.")
+    cc: Cc = Field(default="cubic", description="Congestion control of the flows that a node sends.")
     tsq: TsqLimit = Field(
         default=Tsq("default"),
-        description="TCP Small Queues, what one socket may have in qdisc and NIC: the kernel's rule, no limit, a time"
+        description="TCP Small Queues limit per socket, in qdisc and NIC: the kernel's rule, none, a time"
         " (of data at the pacing rate) or a size.",
     )
-    gso: Gso = Field(
-        default=0, description="How much data at the pacing rate an skb holds: the kernel's autosizing, or a time."
-    )
+    gso: Gso = Field(default=0, description="Data per skb: the kernel's autosizing, or a time at the pacing rate.")
     pacing: Pacing = Field(default=Pacing(ss=200, ca=120), description="Pacing ratios.")
     qdisc: Qdisc = Field(
         default="pfifo_fast",
-        description="Queueing discipline of every device: below HTB where there is a shaper, else the root.",
+        description="Queueing discipline of every device: below HTB where there is a shaper, otherwise the root.",
     )
-    sysctl: Sysctls = Field(default={}, description="Further sysctls, of the node's own network namespace.")
+    sysctl: Sysctls = Field(default={}, description="Other sysctls, of the node's network namespace.")
     nodes: dict[str, NodeStack] = Field(default={}, exclude=True)
 
     @model_validator(mode="before")

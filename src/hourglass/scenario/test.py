@@ -169,17 +169,17 @@ class Test(Table):
     )
     bidir_streams: Streams | None = Field(default=None, description="Flows each way; rrul_var, default 1.")
     hosts: NodeNames | None = Field(
-        default=None, description="The servers of rtt_fair; default: every host but the client. `server` is the first."
+        default=None, description="Servers of rtt_fair; default: every host but the client. `server` is the first."
     )
     markings: Markings | None = Field(
-        default=None, description="Marks of the flows; one of fewer marks than flows is CS0. Plain flows and hosts."
+        default=None, description="Marks of the flows, in order; missing ones are CS0. Plain flows and hosts."
     )
     labels: Labels | None = Field(
         default=None, description="Names of the flows; rrul_var and rtt_fair_var, default N (MARK), or BE."
     )
     ping_labels: Labels | None = Field(default=None, description="Names of the pings; rtt_fair_var, default ICMP.")
     cc_algos: CcNames | None = Field(
-        default=None, description="Congestion controls of the flows, stream by stream, both ways of one alike."
+        default=None, description="Congestion controls, stream by stream, the same in both directions."
     )
     tcp_cong_control: CcNames | None = Field(
         default=None, description="Congestion control of all flows of the test, or [up, down]; default: stack.cc."
@@ -190,35 +190,32 @@ class Test(Table):
     udp_bandwidth: UdpRate | None = Field(default=None, description="UDP payload; udp_flood, default 1mbit.")
     udp_pktsize: Payload | None = Field(default=None, description="UDP payload of a packet; udp_flood, default 1470.")
     voip_marking: Marking | None = Field(default=None, description="Mark of the voip stream, default CS0.")
-    http_sizes: Sizes | None = Field(
-        default=None, description="What is fetched in turn; http, default 10KB, 100KB, 1MB."
-    )
+    http_sizes: Sizes | None = Field(default=None, description="Sizes fetched in turn; http, default 10KB, 100KB, 1MB.")
     http_interval: PositiveSeconds | None = Field(
-        default=None, description="The next fetch begins so long after the last began, or when that is done; 0.2."
+        default=None,
+        description="Time between the beginnings of two fetches, unless the first takes longer; default 0.2.",
     )
     http_workers: Workers | None = Field(default=None, description="Clients that fetch at the same time, default 1.")
-    length: Length = Field(default=30, description="How long the flows send.")
+    length: Length = Field(default=30, description="Duration of the flows.")
     delay: Seconds = Field(
-        default=5, description="How long there are pings alone, before the flows and after them; 0 for the test ping."
+        default=5, description="Time with pings only, before and after the flows; 0 for the test ping."
     )
-    step: PositiveSeconds = Field(default=0.2, description="Step to which series are resampled.")
+    step: PositiveSeconds = Field(default=0.2, description="Step of resampled series.")
     flow_cc: Ccs = Field(
         default=(), description="Congestion controls of the flows, in turn; default: the sender's stack.cc."
     )
-    competing: Rows[Competing] = Field(default=(), description="Flows of further nodes beside the test's.")
-    stream_delays: Delays = Field(
-        default=(), description="How much later than the first possible time each flow starts, in turn."
-    )
+    competing: Rows[Competing] = Field(default=(), description="Flows of other nodes, in addition to the test's.")
+    stream_delays: Delays = Field(default=(), description="Start delay of each flow, in turn.")
     ping_interval: PositiveSeconds = Field(
-        default=0.2, description="Time between two ICMP echo requests, each up to a tenth late."
+        default=0.2, description="Interval of ICMP echo requests, each up to a tenth late."
     )
     udp_interval: PositiveSeconds = Field(
-        default=0.2, description="Time between two UDP round trips, each up to a tenth late."
+        default=0.2, description="Interval of UDP round trips, each up to a tenth late."
     )
 
 
 class Flow(Table):
-    """Who moves the data of TCP flows."""
+    """How the data of TCP flows is moved."""
 
     backend: Backend = Field(
         default="load",

@@ -54,39 +54,41 @@ class Link(Table):
     Gigabit (tg3). What is as declared here, a plan need not write.
     """
 
-    ends: Ends = Field(description="The two devices it joins.")
+    ends: Ends = Field(description="The two devices it connects.")
     rate: Rates = Field(
-        default=(GIGABIT, GIGABIT), description="What the cable carries, with preamble, FCS and gap (24 B a frame)."
+        default=(GIGABIT, GIGABIT), description="Line rate, preamble, FCS and gap included (24 B per frame)."
     )
     delay: Delays = Field(default=(0, 0), description="Propagation, one way.")
-    jitter: Delays = Field(default=(0, 0), description="Each frame is up to this much later, at random; order is kept.")
-    loss: Shares = Field(default=(0, 0), description="Frames that vanish.")
-    corrupt: Shares = Field(default=(0, 0), description="Frames that arrive damaged: the NIC counts and drops them.")
-    duplicate: Shares = Field(default=(0, 0), description="Frames that arrive twice.")
-    reorder: Shares = Field(
-        default=(0, 0), description="Frames that arrive late by `reorder_delay`, overtaken by others."
+    jitter: Delays = Field(default=(0, 0), description="Random extra delay per frame, up to this; order is kept.")
+    loss: Shares = Field(default=(0, 0), description="Share of frames lost.")
+    corrupt: Shares = Field(
+        default=(0, 0), description="Share of frames that arrive damaged: the NIC counts and drops them."
     )
-    reorder_delay: Delay = Field(default=REORDER_DELAY_NS, description="How late.")
+    duplicate: Shares = Field(default=(0, 0), description="Share of frames that arrive twice.")
+    reorder: Shares = Field(
+        default=(0, 0), description="Share of frames delayed by `reorder_delay` and overtaken by others."
+    )
+    reorder_delay: Delay = Field(default=REORDER_DELAY_NS, description="How much later a reordered frame arrives.")
     trace: LinkTraces | None = Field(
         default=None,
         description='The rate over time, from test time 0: steps `[[0, "10mbit"], [5, 0]]`, the name of a Mahimahi file'
         " (read when the scenario is), or a table `{there = …, back = …}` for the two directions.",
     )
-    outage: Spans = Field(default=(), description="Spans without any transmission, both directions.")
+    outage: Spans = Field(default=(), description="Periods without transmission, both directions.")
     addresses: Addresses | None = Field(
-        default=None, description="The two ends' addresses; else 10.0.N.1, 10.0.N.2 or fd00:0:0:N::1, 2."
+        default=None, description="Addresses of the two ends; default: 10.0.N.1, 10.0.N.2 or fd00:0:0:N::1, 2."
     )
-    mtu: Mtu = Field(default=1500, description="Of both NICs.")
+    mtu: Mtu = Field(default=1500, description="MTU of both NICs.")
     tx_ring: Ring = Field(default=511, description="Transmit descriptors.")
     rx_ring: RxRing = Field(default=200, description="Receive descriptors.")
-    rx_usecs: Usecs = Field(default=20, description="Receive interrupt at most this after a frame.")
-    rx_frames: Frames = Field(default=5, description="Receive interrupt after so many frames.")
-    tx_usecs: Usecs = Field(default=72, description="Completion interrupt at most this after a transmission.")
-    tx_frames: Frames = Field(default=53, description="Completion interrupt after so many transmissions.")
-    tso: Switch = Field(default=True, description="TCP segmentation by the NIC.")
-    gso: Switch = Field(default=True, description="Segmentation just above the driver.")
-    gro: Switch = Field(default=True, description="Merging of received segments.")
-    checksum: Switch = Field(default=True, description="Checksums by the NIC, both ways; off turns TSO off too.")
+    rx_usecs: Usecs = Field(default=20, description="Maximum delay of the receive interrupt after a frame.")
+    rx_frames: Frames = Field(default=5, description="Frames that trigger a receive interrupt.")
+    tx_usecs: Usecs = Field(default=72, description="Maximum delay of the completion interrupt after a transmission.")
+    tx_frames: Frames = Field(default=53, description="Transmissions that trigger a completion interrupt.")
+    tso: Switch = Field(default=True, description="TCP segmentation offload to the NIC.")
+    gso: Switch = Field(default=True, description="Generic segmentation offload, just above the driver.")
+    gro: Switch = Field(default=True, description="Generic receive offload: merging of received segments.")
+    checksum: Switch = Field(default=True, description="Checksum offload, both directions; off also disables TSO.")
 
     @model_validator(mode="after")
     def _consistent(self) -> "Link":
@@ -106,7 +108,7 @@ class Shaper(Table):
     """HTB at a device's egress, the stack's qdisc below it."""
 
     at: End = Field(description="The device.")
-    rate: ShaperRate = Field(description="HTB's rate and ceil; counts the frame without preamble, FCS and gap.")
+    rate: ShaperRate = Field(description="HTB's rate and ceil; preamble, FCS and gap are not counted.")
     burst: ShaperBurst | None = Field(
         default=None,
         description="HTB's burst and cburst: what may pass at line rate after a pause; default: what passes in 1 ms"
@@ -124,10 +126,10 @@ class Netem(Table):
     """A delay at a device's egress, by the qdisc netem: how the papers set the base RTT."""
 
     at: End = Field(description="The device.")
-    delay: Delay = Field(description="Of every packet that leaves there; 0: no netem.")
+    delay: Delay = Field(description="Delay of every packet sent there; 0: no netem.")
     limit: NetemLimit = Field(
         default=100_000,
-        description="Packets it holds; what is more is dropped. netem's own 1000 are 120 Mbit/s at 100 ms.",
+        description="Packets it holds; excess is dropped. netem's own default, 1000, is 120 Mbit/s at 100 ms.",
     )
 
 
@@ -140,5 +142,5 @@ class Testbed(Table):
     node: Rows[Node] = Field(description="The hosts and routers.")
     link: Rows[Link] = Field(default=(), description="The cables.")
     wifi: Rows[Wifi] = Field(default=(), description="The Wi-Fi cells.")
-    shaper: Rows[Shaper] = Field(default=(), description="Where HTB sets the rate.")
-    netem: Rows[Netem] = Field(default=(), description="Where netem delays.")
+    shaper: Rows[Shaper] = Field(default=(), description="HTB shapers.")
+    netem: Rows[Netem] = Field(default=(), description="netem delays.")

@@ -83,11 +83,11 @@ Repeat = Annotated[Number, *seconds(Fraction(0), TRACE_S, "number, 0 = never")]
 class Trace(Table):
     """The rate of one direction over time: `rate` or `opportunity_ms`. The link's own holds before the first step."""
 
-    rate: Steps | None = Field(default=None, description="The rate from each time on; 0 is an outage.")
-    repeat: Repeat = Field(default=0, description="The steps of `rate` begin again after this; 0: the last one stays.")
+    rate: Steps | None = Field(default=None, description="Rate from each time on; 0 is an outage.")
+    repeat: Repeat = Field(default=0, description="Period after which `rate` repeats; 0: never, the last step stays.")
     opportunity_ms: Opportunities | None = Field(
         default=None,
-        description="A Mahimahi trace: at each time one 1500-byte packet may leave; begins again after the last time.",
+        description="A Mahimahi trace: at each time one 1500-byte packet may leave; repeats after the last.",
     )
 
     @model_validator(mode="after")

@@ -119,37 +119,41 @@ class Station(Table):
     """A station of the cell, and how its link to the access point differs."""
 
     at: End = Field(description="The device.")
-    mcs: Mcs | None = Field(default=None, description="Of its link, both directions; unset: the cell's.")
-    snr: Db | None = Field(default=None, description="Of its link, both directions; unset: the cell's.")
-    error: ErrorShare | None = Field(default=None, description="Of its link, both directions; unset: the cell's.")
+    mcs: Mcs | None = Field(default=None, description="Override for its link, both directions; default: the cell's.")
+    snr: Db | None = Field(default=None, description="Override for its link, both directions; default: the cell's.")
+    error: ErrorShare | None = Field(
+        default=None, description="Override for its link, both directions; default: the cell's."
+    )
 
 
 class Others(Table):
     """Further stations, added as hosts named `other1`, `other2`, …, and their traffic with `test.server`."""
 
     count: Count = Field(default=0, description="How many.")
-    traffic: Traffic = Field(default="upload", description="One flow each in this direction, during the test's length.")
-    mcs: Mcs | None = Field(default=None, description="Of their links; unset: the cell's.")
-    snr: Db | None = Field(default=None, description="Of their links; unset: the cell's.")
-    error: ErrorShare | None = Field(default=None, description="Of their links; unset: the cell's.")
+    traffic: Traffic = Field(
+        default="upload", description="One flow each in this direction, while the test's flows run."
+    )
+    mcs: Mcs | None = Field(default=None, description="Override for their links; default: the cell's.")
+    snr: Db | None = Field(default=None, description="Override for their links; default: the cell's.")
+    error: ErrorShare | None = Field(default=None, description="Override for their links; default: the cell's.")
 
 
 class Wifi(Table):
     """A cell: one channel, one access point, stations, all with one kind of chip."""
 
-    ap: End = Field(description="The access point's device. Its node is a router, or itself the server.")
+    ap: End = Field(description="The access point's device. Its node is a router or the server.")
     station: Rows[Station] = Field(description="The stations.")
-    others: Others = Field(default=Others(), description="Further stations, to compete.")
+    others: Others = Field(default=Others(), description="More stations, to compete.")
     chip: Annotated[str, *choice(tuple(CHIPS), "A chip")] = Field(
         default="ath9k",
-        description="How it queues, aggregates and retries: AR9580 (PCIe), AR9271 (USB; kernels before 6.2)"
+        description="How the chip queues, aggregates and retries: AR9580 (PCIe), AR9271 (USB; kernels before 6.2)"
         ", or a current chip with AQL.",
     )
     standard: Standards = Field(default="n", description="802.11n, ac or ax; ac and ax with the generic chip.")
     band: Band = Field(
         default="5GHz", description="Channel 36, or 1. SIFS is 16 us in both, 10 + 6 of signal extension."
     )
-    width: Width = Field(default=40, description="Of the channel.")
+    width: Width = Field(default=40, description="Channel width.")
     streams: SpatialStreams = Field(default=1, description="Spatial streams.")
     guard: Guard = Field(default=400, description="Guard interval: 400ns or 800ns; ax: 800ns or 3200ns.")
     mcs: Mcs = Field(
@@ -158,41 +162,42 @@ class Wifi(Table):
         " kernel's rate control.",
     )
     snr: Db | None = Field(
-        default=None, description="Signal to noise; each MPDU's error probability follows from it; unset: see `error`."
+        default=None,
+        description="Signal-to-noise ratio, which gives each MPDU's error probability; default: see `error`.",
     )
-    error: ErrorShare = Field(default=0, description="MPDUs lost, each an independent draw.")
+    error: ErrorShare = Field(default=0, description="Share of MPDUs lost, each drawn independently.")
     collisions: Toggle = Field(
         default=True,
-        description="Whether transmissions that begin in one slot collide; else one of them, by lot, goes on.",
+        description="Whether transmissions that begin in the same slot collide; otherwise one, drawn by lot, proceeds.",
     )
     pacing_shift: Shift = Field(
         default="kernel",
         description="TCP Small Queues and GSO autosizing on these radios: 2^-shift s of data at the pacing rate."
-        ' "kernel": mac80211 sets 7, 8 ms; 10: 1 ms, as on Ethernet and in the papers. `stack.tsq` and `stack.gso` go'
-        " before it.",
+        ' "kernel": mac80211 sets 7, 8 ms; 10: 1 ms, as on Ethernet and in the papers. `stack.tsq` and `stack.gso`'
+        " take precedence.",
     )
     fairness: Toggle = Field(
-        default=True, description="The driver reports air time, by which mac80211 schedules stations fairly."
+        default=True, description="Whether the driver reports air time, by which mac80211 schedules stations fairly."
     )
     max_subframes: Subframes | None = Field(
         default=None,
-        description="MPDUs of an aggregate at most; default: 32 (ath9k), 17 (ath9k_htc), 64 (generic; ax: 256).",
+        description="Maximum MPDUs per aggregate; default: 32 (ath9k), 17 (ath9k_htc), 64 (generic; ax: 256).",
     )
     max_airtime: AirTime | None = Field(
-        default=None, description="Of an aggregate's PPDU at most; default: 4096 (ath9k) or 802.11's 5484."
+        default=None, description="Maximum duration of an aggregate's PPDU; default: 4096 (ath9k) or 802.11's 5484."
     )
     depth: Depth | None = Field(
-        default=None, description="Aggregates in the hardware at a time; default: 2, ath9k_htc: 1."
+        default=None, description="Aggregates queued in the hardware; default: 2, ath9k_htc: 1."
     )
     rts: Threshold = Field(default=0, description="RTS/CTS before PPDUs longer than this; 0: never.")
     rx_usecs: Mitigation | None = Field(
         default=None,
-        description="Receive interrupt this after the last frame; default: 500 (ath9k), 250 (ath9k_htc), 0.",
+        description="Delay of the receive interrupt after the last frame; default: 500 (ath9k), 250 (ath9k_htc), 0.",
     )
     rx_usecs_first: Mitigation | None = Field(
-        default=None, description="… and at most this after the first; default: 2000 (ath9k), 700 (ath9k_htc), 0."
+        default=None, description="… and its maximum after the first; default: 2000 (ath9k), 700 (ath9k_htc), 0."
     )
-    beacon_interval: BeaconInterval = Field(default=100, description="Between two beacons, in 802.11's time units.")
+    beacon_interval: BeaconInterval = Field(default=100, description="Time between beacons, in 802.11 time units.")
 
 
 _CARRIERS = {"n": {20: 52, 40: 108}, "ac": {20: 52, 40: 108, 80: 234}, "ax": {20: 234, 40: 468, 80: 980}}
