@@ -6,8 +6,6 @@
 #![allow(dead_code, reason = "the contract says more than is read here")]
 #![allow(clippy::doc_markdown, reason = "the words are those of the header")]
 
-use std::mem::offset_of;
-
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
 /// In place of a stream's id: none of the plan's.
@@ -76,10 +74,7 @@ pub struct Head {
     pub kind: u16,
     pub reserved: u16,
 }
-const _: () = assert!(size_of::<Head>() == 8);
-const _: () = assert!(offset_of!(Head, size) == 0);
-const _: () = assert!(offset_of!(Head, kind) == 4);
-const _: () = assert!(offset_of!(Head, reserved) == 6);
+const _: () = assert!(size_of::<Head>() == 8, "the fields' sizes, without a gap");
 
 /// Which packet: one way of one stream.
 #[derive(FromBytes, Immutable, KnownLayout)]
@@ -89,10 +84,7 @@ pub struct Stream {
     pub way: u8,
     pub reserved: u8,
 }
-const _: () = assert!(size_of::<Stream>() == 4);
-const _: () = assert!(offset_of!(Stream, id) == 0);
-const _: () = assert!(offset_of!(Stream, way) == 2);
-const _: () = assert!(offset_of!(Stream, reserved) == 3);
+const _: () = assert!(size_of::<Stream>() == 4, "the fields' sizes, without a gap");
 
 /// A node that a packet passed.
 #[derive(FromBytes, Immutable, KnownLayout)]
@@ -102,10 +94,7 @@ pub struct Visit {
     pub reserved: [u16; 3],
     pub layer_ns: [i64; 19],
 }
-const _: () = assert!(size_of::<Visit>() == 160);
-const _: () = assert!(offset_of!(Visit, node) == 0);
-const _: () = assert!(offset_of!(Visit, reserved) == 2);
-const _: () = assert!(offset_of!(Visit, layer_ns) == 8);
+const _: () = assert!(size_of::<Visit>() == 160, "the fields' sizes, without a gap");
 
 /// A packet that was read at its end.
 #[derive(FromBytes, Immutable, KnownLayout)]
@@ -119,14 +108,7 @@ pub struct Packet {
     pub data: u16,
     pub visits: u16,
 }
-const _: () = assert!(size_of::<Packet>() == 32);
-const _: () = assert!(offset_of!(Packet, t_ns) == 0);
-const _: () = assert!(offset_of!(Packet, end_ns) == 8);
-const _: () = assert!(offset_of!(Packet, stream) == 16);
-const _: () = assert!(offset_of!(Packet, number) == 20);
-const _: () = assert!(offset_of!(Packet, bytes) == 24);
-const _: () = assert!(offset_of!(Packet, data) == 28);
-const _: () = assert!(offset_of!(Packet, visits) == 30);
+const _: () = assert!(size_of::<Packet>() == 32, "the fields' sizes, without a gap");
 
 /// All packets of a stream that ended so far, by the node they passed.
 #[derive(FromBytes, Immutable, KnownLayout)]
@@ -139,13 +121,7 @@ pub struct Layers {
     pub packets: u64,
     pub layer_ns: [u64; 19],
 }
-const _: () = assert!(size_of::<Layers>() == 176);
-const _: () = assert!(offset_of!(Layers, t_ns) == 0);
-const _: () = assert!(offset_of!(Layers, stream) == 8);
-const _: () = assert!(offset_of!(Layers, node) == 12);
-const _: () = assert!(offset_of!(Layers, data) == 14);
-const _: () = assert!(offset_of!(Layers, packets) == 16);
-const _: () = assert!(offset_of!(Layers, layer_ns) == 24);
+const _: () = assert!(size_of::<Layers>() == 176, "the fields' sizes, without a gap");
 
 /// A socket at an instant.
 #[derive(FromBytes, Immutable, KnownLayout)]
@@ -168,23 +144,7 @@ pub struct Tcp {
     pub gso_bytes: u32,
     pub hold_ns: [u64; 6],
 }
-const _: () = assert!(size_of::<Tcp>() == 488);
-const _: () = assert!(offset_of!(Tcp, t_ns) == 0);
-const _: () = assert!(offset_of!(Tcp, stream) == 8);
-const _: () = assert!(offset_of!(Tcp, info_bytes) == 12);
-const _: () = assert!(offset_of!(Tcp, info) == 16);
-const _: () = assert!(offset_of!(Tcp, meminfo) == 336);
-const _: () = assert!(offset_of!(Tcp, ca_attribute) == 372);
-const _: () = assert!(offset_of!(Tcp, ca_info) == 376);
-const _: () = assert!(offset_of!(Tcp, tsq_limit) == 400);
-const _: () = assert!(offset_of!(Tcp, tsq_truesize) == 408);
-const _: () = assert!(offset_of!(Tcp, tsq_term) == 412);
-const _: () = assert!(offset_of!(Tcp, tsq_rate) == 416);
-const _: () = assert!(offset_of!(Tcp, tsq_shift) == 424);
-const _: () = assert!(offset_of!(Tcp, tsq_throttled) == 428);
-const _: () = assert!(offset_of!(Tcp, hold) == 432);
-const _: () = assert!(offset_of!(Tcp, gso_bytes) == 436);
-const _: () = assert!(offset_of!(Tcp, hold_ns) == 440);
+const _: () = assert!(size_of::<Tcp>() == 488, "the fields' sizes, without a gap");
 
 /// A NIC at an instant.
 #[derive(FromBytes, Immutable, KnownLayout)]
@@ -203,19 +163,7 @@ pub struct Queue {
     pub txq_packets: u32,
     pub txq_bytes: u32,
 }
-const _: () = assert!(size_of::<Queue>() == 64);
-const _: () = assert!(offset_of!(Queue, t_ns) == 0);
-const _: () = assert!(offset_of!(Queue, node) == 8);
-const _: () = assert!(offset_of!(Queue, reserved) == 10);
-const _: () = assert!(offset_of!(Queue, device) == 16);
-const _: () = assert!(offset_of!(Queue, qdisc_packets) == 32);
-const _: () = assert!(offset_of!(Queue, qdisc_bytes) == 36);
-const _: () = assert!(offset_of!(Queue, ring_skbs) == 40);
-const _: () = assert!(offset_of!(Queue, ring_bytes) == 44);
-const _: () = assert!(offset_of!(Queue, bql_limit) == 48);
-const _: () = assert!(offset_of!(Queue, bql_inflight) == 52);
-const _: () = assert!(offset_of!(Queue, txq_packets) == 56);
-const _: () = assert!(offset_of!(Queue, txq_bytes) == 60);
+const _: () = assert!(size_of::<Queue>() == 64, "the fields' sizes, without a gap");
 
 /// A dropped skb.
 #[derive(FromBytes, Immutable, KnownLayout)]
@@ -230,15 +178,7 @@ pub struct Drop {
     pub device: [u8; 16],
     pub reason: [u8; 40],
 }
-const _: () = assert!(size_of::<Drop>() == 80);
-const _: () = assert!(offset_of!(Drop, t_ns) == 0);
-const _: () = assert!(offset_of!(Drop, stream) == 8);
-const _: () = assert!(offset_of!(Drop, node) == 12);
-const _: () = assert!(offset_of!(Drop, place) == 14);
-const _: () = assert!(offset_of!(Drop, packets) == 16);
-const _: () = assert!(offset_of!(Drop, bytes) == 20);
-const _: () = assert!(offset_of!(Drop, device) == 24);
-const _: () = assert!(offset_of!(Drop, reason) == 40);
+const _: () = assert!(size_of::<Drop>() == 80, "the fields' sizes, without a gap");
 
 /// A frame on the cable; t_ns is its first bit leaving, or its last bit arriving. On the air: its PPDU's
 /// first or last bit, and a radiotap header before the frame.
@@ -257,18 +197,7 @@ pub struct Frame {
     pub number: u32,
     pub begin_ns: i64,
 }
-const _: () = assert!(size_of::<Frame>() == 56);
-const _: () = assert!(offset_of!(Frame, t_ns) == 0);
-const _: () = assert!(offset_of!(Frame, node) == 8);
-const _: () = assert!(offset_of!(Frame, received) == 10);
-const _: () = assert!(offset_of!(Frame, length) == 12);
-const _: () = assert!(offset_of!(Frame, captured) == 16);
-const _: () = assert!(offset_of!(Frame, visits) == 20);
-const _: () = assert!(offset_of!(Frame, reserved) == 22);
-const _: () = assert!(offset_of!(Frame, device) == 24);
-const _: () = assert!(offset_of!(Frame, stream) == 40);
-const _: () = assert!(offset_of!(Frame, number) == 44);
-const _: () = assert!(offset_of!(Frame, begin_ns) == 48);
+const _: () = assert!(size_of::<Frame>() == 56, "the fields' sizes, without a gap");
 
 /// At the end, one way of a stream: sent + duplicated = delivered + dropped + in flight.
 #[derive(FromBytes, Immutable, KnownLayout)]
@@ -284,13 +213,4 @@ pub struct Balance {
     pub in_flight: u64,
     pub unmatched: u64,
 }
-const _: () = assert!(size_of::<Balance>() == 64);
-const _: () = assert!(offset_of!(Balance, t_ns) == 0);
-const _: () = assert!(offset_of!(Balance, stream) == 8);
-const _: () = assert!(offset_of!(Balance, reserved) == 12);
-const _: () = assert!(offset_of!(Balance, sent) == 16);
-const _: () = assert!(offset_of!(Balance, duplicated) == 24);
-const _: () = assert!(offset_of!(Balance, delivered) == 32);
-const _: () = assert!(offset_of!(Balance, dropped) == 40);
-const _: () = assert!(offset_of!(Balance, in_flight) == 48);
-const _: () = assert!(offset_of!(Balance, unmatched) == 56);
+const _: () = assert!(size_of::<Balance>() == 64, "the fields' sizes, without a gap");

@@ -6,9 +6,9 @@ use std::fs;
 use std::process::Command;
 
 use crate::clock;
-use crate::plan::{self, Step};
 use crate::program::{Heard, Program};
 use crate::report::{Failure, Result};
+use crate::steps::{Daemon, Step};
 use crate::tool;
 
 /// Memory that is the run's own, in a guest and on a real machine.
@@ -22,7 +22,7 @@ pub struct Daemons {
 
 impl Daemons {
     /// Starts a program in the namespace of the calling thread; comes back when it is ready.
-    pub fn start(&mut self, daemon: &plan::Daemon, step: &Step) -> Result<()> {
+    pub fn start(&mut self, daemon: &Daemon, step: &Step) -> Result<()> {
         let tool = daemon.tool.name();
         let of = |error| Failure::system(tool, error);
         let config = format!("{FOLDER}/{tool}-{}.conf", self.running.len());

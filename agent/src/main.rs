@@ -8,7 +8,7 @@
 //!
 //! `hourglass-agent --check-plan PLAN` reads the plan and prints it as it was understood.
 //!
-//! The way of a run: `plan` is read, `netns` makes the nodes, `setup` runs the steps (`tool`, `icmp`, `daemon`), `facts`
+//! The way of a run: `plan` is read, `netns` makes the nodes, `setup` runs the `steps` (`tool`, `icmp`, `daemon`), `facts`
 //! looks round, `test_loop` follows the event queue (`events`): `flow`, `ping`, `datagram` and `fetch` make traffic
 //! (`streams` is what they have in common), `diag`, `device` and `radio` sample, all into `records`, whose schemas are
 //! `tables`. On a kernel that has it, `watch` reads what the kernel's probe saw: `reader` takes it apart into the
@@ -50,6 +50,7 @@ mod setup;
 #[cfg(test)]
 mod small;
 mod socket;
+mod steps;
 mod streams;
 mod sys;
 #[rustfmt::skip]

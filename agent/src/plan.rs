@@ -8,14 +8,13 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::net::IpAddr;
 
-use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Map, Value};
 
 use crate::plan_values::{
-    address, dscp, file_name, interface, ns, payload, positive, positives, present, present_ns, version,
+    address, dscp, file_name, interface, ns, payload, positive, positives, present_ns, split, version,
 };
 use crate::report::{Failure, Result};
+use crate::steps::Step;
 
 const UDP_PING_PAYLOAD_MIN: usize = 16;
 const DATAGRAM_PAYLOAD_MIN: usize = 4;
@@ -37,74 +36,6 @@ pub struct Plan {
     pub sampling: Sampling,
     pub captures: Vec<Capture>,
     pub radios: Vec<Radio>,
-}
-
-/// A step of the set-up: where it runs, whom to blame for it, and what is done.
-#[derive(Debug, Clone, Serialize)]
-pub struct Step {
-    #[serde(flatten)]
-    place: Place,
-    #[serde(flatten)]
-    pub work: Work,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Place {
-    #[serde(deserialize_with = "present")]
-    node: Option<String>,
-    #[serde(deserialize_with = "present")]
-    origin: Option<String>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
-pub enum Work {
-    Ip {
-        lines: Vec<String>,
-    },
-    Tc {
-        lines: Vec<String>,
-    },
-    Write {
-        path: String,
-        value: String,
-    },
-    Ethtool {
-        args: Vec<String>,
-    },
-    Reach {
-        #[serde(deserialize_with = "address")]
-        address: IpAddr,
-        #[serde(deserialize_with = "ns")]
-        timeout_ns: i64,
-    },
-    Iw {
-        args: Vec<String>,
-        #[serde(deserialize_with = "present")]
-        says: Option<String>,
-        #[serde(deserialize_with = "ns")]
-        timeout_ns: i64,
-    },
-    Daemon(Daemon),
-    Epoch {
-        path: String,
-    },
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Daemon {
-    pub tool: Tool,
-    pub config: String,
-    pub ready: String,
-    #[serde(deserialize_with = "ns")]
-    pub timeout_ns: i64,
-}
-
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Tool {
-    Hostapd,
 }
 
 /// Traffic that is measured.
@@ -272,27 +203,6 @@ pub struct Radio {
     pub address: String,
 }
 
-/// An object whose keys are those of `A` and those of `B`, both strict. (`flatten` would let any key pass.)
-fn split<'de, A, B, D>(deserializer: D) -> std::result::Result<(A, B), D::Error>
-where
-    A: DeserializeOwned + Serialize,
-    B: DeserializeOwned,
-    D: Deserializer<'de>,
-{
-    let mut rest = Map::deserialize(deserializer)?;
-    let first: A = serde_json::from_value(Value::Object(rest.clone())).map_err(D::Error::custom)?;
-    if let Ok(Value::Object(taken)) = serde_json::to_value(&first) {
-        rest.retain(|key, _| !taken.contains_key(key));
-    }
-    Ok((first, serde_json::from_value(Value::Object(rest)).map_err(D::Error::custom)?))
-}
-
-impl<'de> Deserialize<'de> for Step {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        split(deserializer).map(|(place, work)| Self { place, work })
-    }
-}
-
 impl<'de> Deserialize<'de> for Stream {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         split(deserializer).map(|(base, traffic)| Self { base, traffic })
@@ -374,51 +284,6 @@ impl Plan {
         }
         let lost = self.setup.iter().find(|step| step.place.node.is_none() && step.work.is_of_a_node());
         require(lost.is_none(), || format!("a step {} without a node", lost.map_or("", Step::name)))
-    }
-}
-
-impl Step {
-    /// The namespace it runs in; none is the first namespace.
-    pub fn node(&self) -> Option<&str> {
-        self.place.node.as_deref()
-    }
-
-    pub fn name(&self) -> &'static str {
-        match self.work {
-            Work::Ip { .. } => "ip",
-            Work::Tc { .. } => "tc",
-            Work::Write { .. } => "write",
-            Work::Ethtool { .. } => "ethtool",
-            Work::Reach { .. } => "reach",
-            Work::Epoch { .. } => "epoch",
-            Work::Iw { .. } => "iw",
-            Work::Daemon(_) => "daemon",
-        }
-    }
-
-    /// The failure as this step's, at `line`.
-    pub fn blame(&self, line: String, failure: Failure) -> Failure {
-        Failure {
-            origin: self.place.origin.clone(),
-            step: Some(self.name()),
-            node: self.place.node.clone(),
-            line: Some(line),
-            message: failure.message,
-        }
-    }
-}
-
-impl Work {
-    fn is_of_a_node(&self) -> bool {
-        matches!(self, Self::Ethtool { .. } | Self::Reach { .. } | Self::Epoch { .. } | Self::Daemon(_))
-    }
-}
-
-impl Tool {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Hostapd => "hostapd",
-        }
     }
 }
 

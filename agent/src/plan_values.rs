@@ -4,8 +4,9 @@
 use std::fmt::Display;
 use std::net::IpAddr;
 
-use serde::de::Error;
-use serde::{Deserialize, Deserializer};
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 
 const VERSION: u32 = 2;
 /// The largest payload of an IPv4 packet with an eight-byte ICMP or UDP header.
@@ -100,4 +101,19 @@ pub fn interface<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D
         Some(_) => Ok(text),
         None => Err(D::Error::custom(format!("{text:?} is no address with a prefix length"))),
     }
+}
+
+/// An object whose keys are those of `A` and those of `B`, both strict. (`flatten` would let any key pass.)
+pub fn split<'de, A, B, D>(deserializer: D) -> Result<(A, B), D::Error>
+where
+    A: DeserializeOwned + Serialize,
+    B: DeserializeOwned,
+    D: Deserializer<'de>,
+{
+    let mut rest = Map::deserialize(deserializer)?;
+    let first: A = serde_json::from_value(Value::Object(rest.clone())).map_err(D::Error::custom)?;
+    if let Ok(Value::Object(taken)) = serde_json::to_value(&first) {
+        rest.retain(|key, _| !taken.contains_key(key));
+    }
+    Ok((first, serde_json::from_value(Value::Object(rest)).map_err(D::Error::custom)?))
 }

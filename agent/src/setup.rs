@@ -13,8 +13,8 @@ use crate::clock::{self, Epoch};
 use crate::daemon::Daemons;
 use crate::mailbox::Mailbox;
 use crate::netns::Nodes;
-use crate::plan::{Step, Work};
 use crate::report::{Failure, Result};
+use crate::steps::{Step, Work};
 use crate::{icmp, tool};
 
 /// How long a `reach` step waits for a reply before it asks again.

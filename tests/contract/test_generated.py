@@ -33,7 +33,7 @@ def test_a_stale_file_is_named(
 
 
 def test_c_has_every_field_where_it_is_declared(tmp_path: Path) -> None:
-    """The same of Rust stands in agent/src/abi.rs as assertions of the compiler's."""
+    """Of Rust the compiler asserts it: a structure as long as its fields together has no gap (agent/src/abi.rs)."""
     lines = ["#include <stddef.h>", f'#include "{ROOT}/kernel/drivers/probe_abi.h"']
     for struct in PROBE.structs:
         name = f"struct probe_{struct.name}"

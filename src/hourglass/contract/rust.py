@@ -2,7 +2,7 @@
 """Modules of the agent: the packet probe's structures (`abi.rs`) and the tables' schemas (`tables.rs`)."""
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from hourglass.contract.probe import PROBE, WIDTHS, Enum, Member, Struct
 from hourglass.contract.records import TABLES, Column, Table, group
@@ -17,8 +17,6 @@ def abi(origin: str) -> str:
         *_head("The kernel's packet probe: `kernel/drivers/probe_abi.h` as Rust reads it.", origin),
         '#![allow(dead_code, reason = "the contract says more than is read here")]',
         '#![allow(clippy::doc_markdown, reason = "the words are those of the header")]',
-        "",
-        "use std::mem::offset_of;",
         "",
         "use zerocopy::{FromBytes, Immutable, KnownLayout};",
     ]
@@ -66,12 +64,14 @@ def _doc(text: str) -> list[str]:
     return [f"/// {line}" for line in textwrap.wrap(text.strip(), WIDEST - 4)]
 
 
-def _wrapped(head: str, items: str, tail: str) -> list[str]:
-    """On one line, or with the items on lines of their own."""
-    line = f"{head}{items}{tail}"
+def _listed(head: str, items: Iterable[str]) -> list[str]:
+    """A list on one line, or with as many items on a line as fit."""
+    found = [*items]
+    line = f"{head}{', '.join(found)}];"
     if len(line) <= WIDEST:
         return [line]
-    return [head, *("    " + line for line in textwrap.wrap(f"{items},", WIDEST - 4)), tail]
+    joined = ", ".join(item.replace(" ", "\xa0") for item in found) + ","
+    return [head, *("    " + line.replace("\xa0", " ") for line in textwrap.wrap(joined, WIDEST - 4)), "];"]
 
 
 def _camel(name: str) -> str:
@@ -82,7 +82,7 @@ def _enum(enum: Enum) -> Iterator[str]:
     """The names; the numbers too where a field holds one, of its type."""
     yield from _doc(enum.doc)
     head = f"pub const {enum.name.upper()}: [&str; {len(enum.names)}] = "
-    yield from _wrapped(f"{head}[", ", ".join(f'"{name}"' for name in enum.names), "];")
+    yield from _listed(f"{head}[", (f'"{name}"' for name in enum.names))
     prefix = enum.prefix.removeprefix("PROBE_")
     for kind in {member.type for struct in PROBE.structs for member in struct.field if member.enum == enum.name}:
         for number, name in enumerate(enum.names, enum.first):
@@ -98,9 +98,7 @@ def _struct(struct: Struct) -> Iterator[str]:
     for member in struct.field:
         yield f"    pub {_named(member)}: {_type(member)},"
     yield "}"
-    yield f"const _: () = assert!(size_of::<{name}>() == {PROBE.size(struct)});"
-    for member, offset in PROBE.layout(struct):
-        yield f"const _: () = assert!(offset_of!({name}, {_named(member)}) == {offset});"
+    yield f'const _: () = assert!(size_of::<{name}>() == {PROBE.size(struct)}, "the fields\' sizes, without a gap");'
 
 
 def _named(member: Member) -> str:
@@ -113,25 +111,24 @@ def _type(member: Member) -> str:
 
 
 def _table(table: Table) -> Iterator[str]:
-    yield f"const {table.name.upper()}: &[Column] = &["
-    for column in table.columns:
-        make = "optional" if column.optional else "of"
-        yield f'    Column::{make}("{column.name}", Kind::{column.type.title()}),'
-    yield "];"
+    yield from _listed(f"const {table.name.upper()}: &[Column] = &[", map(_column, table.columns))
+
+
+def _column(column: Column) -> str:
+    return f'Column::{"optional" if column.optional else "of"}("{column.name}", Kind::{column.type.title()})'
 
 
 def _tcp_info(columns: list[Column]) -> Iterator[str]:
     """The structure has no gaps: each field begins where the one before it ends; bit fields fill bytes."""
     yield "/// The fields of `struct tcp_info` in the order of the columns of `tcp`, from the fourth on."
-    yield f"pub const TCP_INFO: [Field; {len(columns)}] = ["
-    bit = 0
+    fields, bit = [], 0
     for column in columns:
         width = WIDTHS[column.type] * 8
         if column.bits is None:
             bit = -(-bit // 8) * 8
             assert bit % width == 0, f"struct tcp_info: a gap before {column.name}"
-            yield f"    Field::of({bit // 8}, Kind::{column.type.title()}),"
+            fields.append(f"Field::of({bit // 8}, Kind::{column.type.title()})")
         else:
-            yield f"    Field::bits({bit // 8}, {bit % 8}, {column.bits}),"
+            fields.append(f"Field::bits({bit // 8}, {bit % 8}, {column.bits})")
         bit += column.bits or width
-    yield "];"
+    yield from _listed(f"pub const TCP_INFO: [Field; {len(columns)}] = [", fields)

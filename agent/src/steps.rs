@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The steps of a plan's set-up: what each is, and who is to blame when it fails.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::plan_values::{address, ns, present, split};
+use crate::report::Failure;
+
+/// A step of the set-up: where it runs, whom to blame for it, and what is done.
+#[derive(Debug, Clone, Serialize)]
+pub struct Step {
+    #[serde(flatten)]
+    pub place: Place,
+    #[serde(flatten)]
+    pub work: Work,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Place {
+    #[serde(deserialize_with = "present")]
+    pub node: Option<String>,
+    #[serde(deserialize_with = "present")]
+    origin: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Work {
+    Ip {
+        lines: Vec<String>,
+    },
+    Tc {
+        lines: Vec<String>,
+    },
+    Write {
+        path: String,
+        value: String,
+    },
+    Ethtool {
+        args: Vec<String>,
+    },
+    Reach {
+        #[serde(deserialize_with = "address")]
+        address: IpAddr,
+        #[serde(deserialize_with = "ns")]
+        timeout_ns: i64,
+    },
+    Iw {
+        args: Vec<String>,
+        #[serde(deserialize_with = "present")]
+        says: Option<String>,
+        #[serde(deserialize_with = "ns")]
+        timeout_ns: i64,
+    },
+    Daemon(Daemon),
+    Epoch {
+        path: String,
+    },
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Daemon {
+    pub tool: Tool,
+    pub config: String,
+    pub ready: String,
+    #[serde(deserialize_with = "ns")]
+    pub timeout_ns: i64,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tool {
+    Hostapd,
+}
+
+impl<'de> Deserialize<'de> for Step {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        split(deserializer).map(|(place, work)| Self { place, work })
+    }
+}
+
+impl Step {
+    /// The namespace it runs in; none is the first namespace.
+    pub fn node(&self) -> Option<&str> {
+        self.place.node.as_deref()
+    }
+
+    pub fn name(&self) -> &'static str {
+        match self.work {
+            Work::Ip { .. } => "ip",
+            Work::Tc { .. } => "tc",
+            Work::Write { .. } => "write",
+            Work::Ethtool { .. } => "ethtool",
+            Work::Reach { .. } => "reach",
+            Work::Epoch { .. } => "epoch",
+            Work::Iw { .. } => "iw",
+            Work::Daemon(_) => "daemon",
+        }
+    }
+
+    /// The failure as this step's, at `line`.
+    pub fn blame(&self, line: String, failure: Failure) -> Failure {
+        Failure {
+            origin: self.place.origin.clone(),
+            step: Some(self.name()),
+            node: self.place.node.clone(),
+            line: Some(line),
+            message: failure.message,
+        }
+    }
+}
+
+impl Work {
+    pub fn is_of_a_node(&self) -> bool {
+        matches!(self, Self::Ethtool { .. } | Self::Reach { .. } | Self::Epoch { .. } | Self::Daemon(_))
+    }
+}
+
+impl Tool {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Hostapd => "hostapd",
+        }
+    }
+}
