@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads `records.arrows`: Arrow IPC streams one after another, each schema naming its `table` in the metadata.
 
-The schemas are declared by the writer (`agent/src/tables.rs`); this reader takes them from the file and adds nothing.
+The schemas are declared in `contract/records.toml`; this reader takes them from the file and adds nothing.
 Streams of equal table are pieces of one table and are put together in the order of the file.
 """
 
