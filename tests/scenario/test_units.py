@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hourglass.scenario.testbed import LINE_RATE, SHARES
 from hourglass.scenario.units import RATE, SHARE, SIZE, TIME, Bounds, Quantity, parse_seconds, seconds_ns, show
-from hourglass.scenario.values import LINE_RATE, SHARES
 
 ANY_TIME = Bounds(TIME, 0, 10**13)
 ANY_SIZE = Bounds(SIZE, 0, 2**40)

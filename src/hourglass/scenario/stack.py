@@ -5,16 +5,27 @@
 """
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
-from pydantic import Field, PlainValidator, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import (
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from hourglass.scenario.kinds import Kind, integer
 from hourglass.scenario.table import Table
-from hourglass.scenario.values import Cc, Gso, Qdisc, Tsq, TsqLimit
+from hourglass.scenario.units import SIZE, TIME, Bounds, show
+from hourglass.scenario.values import Cc, Qdisc
 from hourglass.scenario.vocabulary import OWNED_SYSCTLS
 
 Percent = Annotated[int, *integer(1, 1000, "percent", "%")]
+
+TSQ_TIME = Bounds(TIME, 1, 10 * 10**9)
+TSQ_SIZE = Bounds(SIZE, 1, 2**31 - 1)
 
 _SYSCTL_KEY = re.compile(r"net(\.[A-Za-z0-9_-]{1,64}){1,8}", re.ASCII)
 _SYSCTL_VALUE = re.compile(r"[ -~]{0,200}", re.ASCII)
@@ -44,6 +55,59 @@ def _sysctl_value(key: str, value: object) -> str:
 
 _SYSCTL_SCHEMA = {"type": "object", "additionalProperties": {"type": ["string", "integer"]}}
 Sysctls = Annotated[dict[str, str], PlainValidator(_sysctl), Kind("table", schema=_SYSCTL_SCHEMA)]
+
+
+class Tsq(NamedTuple):
+    """How much one socket may have below TCP: the kernel's rule, no limit, `amount` ns of data or `amount` bytes."""
+
+    mode: str
+    amount: int = 0
+
+
+def _tsq(value: object) -> Tsq:
+    if isinstance(value, str) and value in ("default", "off"):
+        return Tsq(value)
+    for mode, bounds in (("time", TSQ_TIME), ("size", TSQ_SIZE)):
+        try:
+            return Tsq(mode, bounds.parse(value))
+        except ValueError:
+            continue
+    raise ValueError(
+        '"default" (the kernel\'s rule), "off" (no limit), a time like "3ms" (of data at the pacing rate, up to 10s) or'
+        ' a size like "64KiB" (up to 2 GiB - 1)'
+    )
+
+
+def _show_tsq(tsq: Tsq) -> str:
+    return tsq.mode if tsq.mode in ("default", "off") else show(tsq.amount, TIME if tsq.mode == "time" else SIZE)
+
+
+TsqLimit = Annotated[
+    Tsq,
+    PlainValidator(_tsq),
+    PlainSerializer(_show_tsq, return_type=str),
+    Kind(
+        '"default", "off", time or size', schema={"anyOf": [{"enum": ["default", "off"]}, TIME.schema(), SIZE.schema()]}
+    ),
+]
+
+
+def _gso(value: object) -> int:
+    try:
+        return 0 if value == "default" else TSQ_TIME.parse(value)
+    except ValueError:
+        raise ValueError(
+            '"default" (the kernel\'s autosizing) or a time like "1ms": how much data at the pacing rate an skb holds,'
+            " up to 10s"
+        ) from None
+
+
+Gso = Annotated[
+    int,
+    PlainValidator(_gso),
+    PlainSerializer(lambda ns: show(ns, TIME) if ns else "default", return_type=str),
+    Kind('"default" or time', "ns", {"anyOf": [{"const": "default"}, TIME.schema()]}),
+]
 
 
 class Pacing(Table):

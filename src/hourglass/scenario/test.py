@@ -5,7 +5,7 @@ testkinds.py, what is filled in and refused in check_streams.py."""
 import re
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, PlainSerializer, PlainValidator
 
@@ -28,7 +28,7 @@ from hourglass.scenario.kinds import (
 from hourglass.scenario.table import Rows, Table
 from hourglass.scenario.testkinds import MARKINGS, TESTS, WORKERS_MAX, marking_name
 from hourglass.scenario.units import RATE, SIZE, Bounds, parse_seconds, show
-from hourglass.scenario.values import DAY_S, Backend, Cc, Ccs, NodeName, Number, PositiveSeconds, Seconds
+from hourglass.scenario.values import DAY_S, Cc, Ccs, NodeName, Number, PositiveSeconds, Seconds
 from hourglass.scenario.vocabulary import CONGESTION_CONTROLS
 
 ANSWER = Bounds(SIZE, 1, 2**40)
@@ -217,7 +217,7 @@ class Test(Table):
 class Flow(Table):
     """How the data of TCP flows is moved."""
 
-    backend: Backend = Field(
+    backend: Annotated[Literal["load", "socket"], *choice(("load", "socket"), "What takes the data")] = Field(
         default="load",
         description="load: all inside the kernel, which copies nothing and discards what arrives; socket: it copies,"
         " and a thread reads, as an application does, which takes three times as long. The packets are the same, at"

@@ -5,21 +5,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from hourglass.scenario.kinds import SWITCH, choice, integer, numbers
+from hourglass.scenario.kinds import SWITCH, both_ways, choice, integer, numbers, quantity
 from hourglass.scenario.table import Rows, Table
 from hourglass.scenario.trace import LinkTraces, Spans
-from hourglass.scenario.values import (
-    Addresses,
-    Delay,
-    Delays,
-    End,
-    Ends,
-    NodeName,
-    Rates,
-    ShaperBurst,
-    ShaperRate,
-    Shares,
-)
+from hourglass.scenario.units import RATE, SHARE, SIZE, TIME, Bounds
+from hourglass.scenario.values import HOUR_NS, Addresses, End, Ends, NodeName
 from hourglass.scenario.wifi import Wifi
 
 GIGABIT = 10**9
@@ -28,6 +18,18 @@ BITS = 8
 BURST_S = 60
 NODES_MAX = LINKS_MAX = 1000
 
+LINE_RATE = Bounds(RATE, 1, 10**12)
+SHAPER_RATE = Bounds(RATE, 1000, 10**12)
+SHAPER_BURST = Bounds(SIZE, 1600, 10**9)
+DELAY = Bounds(TIME, 0, HOUR_NS)
+SHARES = Bounds(SHARE, 0, 10**9)
+
+Rates = Annotated[tuple[int, int], *both_ways(LINE_RATE)]
+Delays = Annotated[tuple[int, int], *both_ways(DELAY)]
+Shares = Annotated[tuple[int, int], *both_ways(SHARES)]
+Delay = Annotated[int, *quantity(DELAY)]
+ShaperRate = Annotated[int, *quantity(SHAPER_RATE)]
+ShaperBurst = Annotated[int, *quantity(SHAPER_BURST)]
 Ring = Annotated[int, *integer(36, 4096, "descriptors")]
 RxRing = Annotated[int, *integer(1, 4096, "descriptors")]
 Usecs = Annotated[int, *integer(0, 1_000_000, "microseconds", "us")]

@@ -8,14 +8,13 @@ whose key says seconds are numbers of seconds in both.
 import re
 from fractions import Fraction
 from ipaddress import ip_interface
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 from pydantic import PlainSerializer, PlainValidator
 
 from hourglass.scenario.kinds import (
     LIST,
     Kind,
-    both_ways,
     choice,
     integer_or,
     list_of,
@@ -25,20 +24,12 @@ from hourglass.scenario.kinds import (
     seconds,
     sequence,
 )
-from hourglass.scenario.units import RATE as RATE_QUANTITY
-from hourglass.scenario.units import SHARE, SIZE, TIME, Bounds, show
+from hourglass.scenario.units import RATE, TIME, Bounds
 from hourglass.scenario.vocabulary import CONGESTION_CONTROLS, QDISCS
 
 HOUR_NS = 3600 * 10**9
-LINE_RATE = Bounds(RATE_QUANTITY, 1, 10**12)
-SHAPER_RATE = Bounds(RATE_QUANTITY, 1000, 10**12)
-SHAPER_BURST = Bounds(SIZE, 1600, 10**9)
-STEP_RATE = Bounds(RATE_QUANTITY, 1, 10**12, zero=True)
-DELAY = Bounds(TIME, 0, HOUR_NS)
+STEP_RATE = Bounds(RATE, 1, 10**12, zero=True)
 INTERVAL = Bounds(TIME, 10**5, HOUR_NS, zero=True)
-SHARES = Bounds(SHARE, 0, 10**9)
-TSQ_TIME = Bounds(TIME, 1, 10 * 10**9)
-TSQ_SIZE = Bounds(SIZE, 1, 2**31 - 1)
 DAY_S = Fraction(86400)
 
 
@@ -47,12 +38,6 @@ Number = int | float
 Seconds = Annotated[Number, *seconds(Fraction(0), DAY_S)]
 PositiveSeconds = Annotated[Number, *seconds(Fraction(1, 1000), DAY_S)]
 
-Rates = Annotated[tuple[int, int], *both_ways(LINE_RATE)]
-Delays = Annotated[tuple[int, int], *both_ways(DELAY)]
-Shares = Annotated[tuple[int, int], *both_ways(SHARES)]
-Delay = Annotated[int, *quantity(DELAY)]
-ShaperRate = Annotated[int, *quantity(SHAPER_RATE)]
-ShaperBurst = Annotated[int, *quantity(SHAPER_BURST)]
 Interval = Annotated[int, *quantity(INTERVAL, "time, 0 = off")]
 
 ScenarioName = Annotated[
@@ -169,7 +154,6 @@ Addresses = Annotated[
     Kind("[ADDRESS/LENGTH, ADDRESS/LENGTH]", schema=list_of(_ADDRESS_SCHEMA, minItems=2, maxItems=2)),
 ]
 
-Backend = Annotated[Literal["load", "socket"], *choice(("load", "socket"), "What takes the data")]
 Cc = Annotated[str, *choice(CONGESTION_CONTROLS, "A congestion control", "name")]
 
 
@@ -209,57 +193,4 @@ Qdisc = Annotated[
     str,
     PlainValidator(_qdisc),
     Kind("kind or tc line", schema={"anyOf": [{"enum": list(QDISCS)}, {"type": "string", "pattern": _QDISC_TEXT}]}),
-]
-
-
-class Tsq(NamedTuple):
-    """How much one socket may have below TCP: the kernel's rule, no limit, `amount` ns of data or `amount` bytes."""
-
-    mode: str
-    amount: int = 0
-
-
-def _tsq(value: object) -> Tsq:
-    if isinstance(value, str) and value in ("default", "off"):
-        return Tsq(value)
-    for mode, bounds in (("time", TSQ_TIME), ("size", TSQ_SIZE)):
-        try:
-            return Tsq(mode, bounds.parse(value))
-        except ValueError:
-            continue
-    raise ValueError(
-        '"default" (the kernel\'s rule), "off" (no limit), a time like "3ms" (of data at the pacing rate, up to 10s) or'
-        ' a size like "64KiB" (up to 2 GiB - 1)'
-    )
-
-
-def _show_tsq(tsq: Tsq) -> str:
-    return tsq.mode if tsq.mode in ("default", "off") else show(tsq.amount, TIME if tsq.mode == "time" else SIZE)
-
-
-TsqLimit = Annotated[
-    Tsq,
-    PlainValidator(_tsq),
-    PlainSerializer(_show_tsq, return_type=str),
-    Kind(
-        '"default", "off", time or size', schema={"anyOf": [{"enum": ["default", "off"]}, TIME.schema(), SIZE.schema()]}
-    ),
-]
-
-
-def _gso(value: object) -> int:
-    try:
-        return 0 if value == "default" else TSQ_TIME.parse(value)
-    except ValueError:
-        raise ValueError(
-            '"default" (the kernel\'s autosizing) or a time like "1ms": how much data at the pacing rate an skb holds,'
-            " up to 10s"
-        ) from None
-
-
-Gso = Annotated[
-    int,
-    PlainValidator(_gso),
-    PlainSerializer(lambda ns: show(ns, TIME) if ns else "default", return_type=str),
-    Kind('"default" or time', "ns", {"anyOf": [{"const": "default"}, TIME.schema()]}),
 ]
