@@ -116,3 +116,14 @@ def test_the_docs_name_all_kernels(page: str) -> None:
     versions = r"\d+\.\d+(?:`?(?:, | and | or )+`?\d+\.\d+)+"
     lists = [re.findall(r"\d+\.\d+", found) for found in re.findall(versions, (ROOT / page).read_text())]
     assert list(KERNELS) in lists
+
+
+def test_drivers_know_no_probe() -> None:
+    """They announce what happens (`wire_trace.h`, `radio_trace.h`); who subscribes is not theirs to know."""
+    for path in (ROOT / "kernel/drivers").glob("[wr][ia]*.[ch]"):
+        assert not re.search(r"\bprobe_\w+\(|\bstruct probe_|\"probe", path.read_text()), relative(path)
+
+
+def test_kernel_versions_differ_in_one_place() -> None:
+    places = {relative(p) for p in (ROOT / "kernel").rglob("*.[ch]") if "LINUX_VERSION_CODE" in p.read_text()}
+    assert places == {"kernel/drivers/compat.h", "kernel/hooks/tsq.c"}

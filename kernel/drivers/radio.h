@@ -36,12 +36,12 @@
 #define RADIO_SUBFRAMES	256
 #define RADIO_BEACONS	IEEE80211_NUM_ACS	/* the queue after those of the ACs */
 #define RADIO_QUEUES	(IEEE80211_NUM_ACS + 1)
-#define RADIO_MINSTREL	(-1)
+#define RADIO_MINSTREL	U64_MAX	/* as an MCS: mac80211 chooses */
 
 enum radio_chip { RADIO_ATH9K, RADIO_ATH9K_HTC, RADIO_GENERIC };
 enum radio_standard { RADIO_N, RADIO_AC, RADIO_AX };
 
-/* See the table in radio_params.c. */
+/* See the table in radio_params.c, by which all are read: hence one type. */
 struct radio_params {
 	u64 chip, standard, medium, band, width, streams, sgi, mcs, snr_cdb, per_ppm,
 	    seed, rx_last_us, rx_first_us, max_subframes, max_airtime_us, depth,

@@ -176,7 +176,7 @@ static void radio_caps_flags(struct radio_phy *phy)
 	ieee80211_hw_set(hw, SUPPORT_FAST_XMIT);
 	ieee80211_hw_set(hw, HOST_BROADCAST_PS_BUFFERING);
 	ieee80211_hw_set(hw, MFP_CAPABLE);
-	if ((s64)phy->params.mcs == RADIO_MINSTREL)
+	if (phy->params.mcs == RADIO_MINSTREL)
 		ieee80211_hw_set(hw, SUPPORTS_RC_TABLE);
 	else
 		ieee80211_hw_set(hw, HAS_RATE_CONTROL);

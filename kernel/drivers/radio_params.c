@@ -217,7 +217,7 @@ int radio_params_check(const struct radio_params *params)
 		return radio_refuse("width", "80 or 160", "is for ac and ax at 5 GHz");
 	if (params->standard == RADIO_AC && params->band == 2)
 		return radio_refuse("standard", "ac", "is for 5 GHz");
-	if ((s64)params->mcs == RADIO_MINSTREL) {
+	if (params->mcs == RADIO_MINSTREL) {
 		if (params->standard == RADIO_AX)
 			return radio_refuse("mcs", "minstrel", "knows no rate of ax");
 		return 0;
@@ -254,7 +254,7 @@ int radio_params_parse(struct radio_params *params, u8 *address, char *words,
 		return err;
 	if (!params->streams)
 		params->streams = params->standard == RADIO_N &&
-				  (s64)params->mcs != RADIO_MINSTREL ?
+				  params->mcs != RADIO_MINSTREL ?
 				  min_t(u64, params->mcs / 8 + 1, 4) : 1;
 	if (!live && chip == RADIO_GENERIC && params->standard == RADIO_AX &&
 	    params->max_subframes == radio_generic.params.max_subframes)

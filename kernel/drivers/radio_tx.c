@@ -55,7 +55,7 @@ static void radio_rate_of_peer(const struct radio_phy *phy, const u8 *address,
 	const struct radio_phy *peer = radio_phy_peer(phy, address);
 	struct radio_rate other;
 
-	if (!peer || (s64)peer->params.mcs == RADIO_MINSTREL ||
+	if (!peer || peer->params.mcs == RADIO_MINSTREL ||
 	    !radio_params_rate(&peer->params, &other))
 		return;
 	rate->mcs = min(rate->mcs, other.mcs);
@@ -152,7 +152,7 @@ static void radio_ppdu_rates(struct radio_ppdu *ppdu, struct sk_buff *skb)
 
 	ppdu->rates[0] = (struct radio_rate){ .streams = 1 };
 	ppdu->tries[0] = phy->params.hw_tries;
-	if ((s64)phy->params.mcs != RADIO_MINSTREL) {
+	if (phy->params.mcs != RADIO_MINSTREL) {
 		if (ppdu->sta && ieee80211_is_data(header->frame_control))
 			radio_rate_fixed(phy, ppdu->sta, &ppdu->rates[0]);
 		return;
@@ -310,7 +310,7 @@ static void radio_session(struct radio_phy *phy, struct radio_ppdu *ppdu,
 	struct radio_tid *tid = mpdu->tid;
 
 	if (!ppdu->sta || !tid || !tid->sta || tid->active || tid->asked ||
-	    !mpdu->acked || (s64)phy->params.mcs == RADIO_MINSTREL ||
+	    !mpdu->acked || phy->params.mcs == RADIO_MINSTREL ||
 	    ppdu->queue->ac == IEEE80211_AC_VO ||
 	    ppdu->rates[0].mode == RADIO_LEGACY ||
 	    mpdu->skb->protocol == cpu_to_be16(ETH_P_PAE))
@@ -360,7 +360,7 @@ static void radio_sort(struct radio_phy *phy, struct radio_ppdu *ppdu,
 		radio_session(phy, ppdu, mpdu);
 		radio_status(phy, ppdu, mpdu, acked, first);
 		/* what iw shows, and AQL reckons with */
-		if (first && ppdu->sta && (s64)phy->params.mcs != RADIO_MINSTREL)
+		if (first && ppdu->sta && phy->params.mcs != RADIO_MINSTREL)
 			ieee80211_tx_rate_update(phy->hw, ppdu->sta,
 						 IEEE80211_SKB_CB(mpdu->skb));
 		first = false;
