@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Those we are held against, run here and now beside our own runs: ns-3's wheel, and this machine's own kernel."""
+"""What Hourglass is compared with, run side by side with it: ns-3's wheel, and this machine's own kernel."""
 
 import os
 import subprocess

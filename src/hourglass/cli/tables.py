@@ -96,7 +96,10 @@ def comparison(rows: Sequence[Row], runs: Sequence[str], width: int = 80) -> Gro
     room = max(1, (width - FIGURE_WIDTH - UNIT_WIDTH - BASE_WIDTH) // OTHER_WIDTH)
     for first in range(1, len(runs), room):
         parts += [Text(), _side_by_side(rows, names, range(first, min(first + room, len(runs))))]
-    note = "change from A in %; * = the 95 % interval of the difference leaves out 0\n(bootstrap over 1 s blocks)"
+    note = (
+        "change from A in %; * = the 95 % interval of the difference excludes 0 (bootstrap\n"
+        "over 1 s blocks); it applies to these runs only: run more seeds to generalise"
+    )
     return Group(*parts, Text(), Text(note, style="dim"))
 
 

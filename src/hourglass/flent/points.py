@@ -86,7 +86,7 @@ def pings(run: Recording, ping: Ping) -> Points:
 
 
 def voice(run: Recording, stream: Datagrams) -> Points:
-    """Packets of a telephone: one-way delays (`val` and `owd_up`), changes of them, losses."""
+    """Packets of a VoIP stream: one-way delays (`val` and `owd_up`), changes of them, losses."""
     points: Points = []
     last = None
     for t_ns, seq, owd in traffic.packets(run, stream).select("t_ns", "seq", "owd_ns").iter_rows():

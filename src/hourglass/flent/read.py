@@ -3,7 +3,7 @@
 
 A TCP series becomes a flow whose receiver's bytes grow by `val` over `dur` (from the last point on where there is no
 `dur`), a ping series becomes a ping; both have the names that our own tests give them. What ss told of a sender
-becomes its samples. A telephone becomes datagrams, what http-getter did becomes fetches. Series that Flent computed
+becomes its samples. VoIP becomes datagrams, what http-getter did becomes fetches. Series that Flent computed
 from others (avg, sum, fairness) and a flood's, of which it has no packets, are left out. The time under load is LENGTH
 seconds in the middle of TOTAL_LENGTH, as Flent's tests have it; of a test without TCP series it is all of it.
 """
@@ -171,7 +171,7 @@ class FlentFile:
         makers = [
             *((self._flow, name) for name in self._tcp),
             *((self._ping, name) for name in self._pings),
-            *((self._telephone, name) for name in (["VoIP"] if self._voice else [])),
+            *((self._voip, name) for name in (["VoIP"] if self._voice else [])),
             *((self._fetches, name) for name in self._pages),
         ]
         return [make(place, name) for place, (make, name) in enumerate(makers)]
@@ -204,7 +204,7 @@ class FlentFile:
             jitter_seed=0,
         )
 
-    def _telephone(self, place: int, name: str) -> Stream:
+    def _voip(self, place: int, name: str) -> Stream:
         return Datagrams(
             **self._common(place, 0, self._total_s),
             kind="datagrams",
@@ -226,7 +226,7 @@ class FlentFile:
 
     @cached_property
     def _voice(self) -> list[tuple[float, Point]]:
-        """The packets of a telephone whose one-way delays are known."""
+        """The packets of a VoIP stream whose one-way delays are known."""
         points = [one for one in (self._data.get("raw_values") or {}).get("VoIP") or [] if "seq" in one]
         found = [(float(one["t"]) - self._zero_s, one) for one in points if "owd_up" in one or one.get("lost")]
         return sorted(found, key=lambda one: one[0])

@@ -151,7 +151,7 @@ def _flood(setting: Setting, first: int) -> list[Stream]:
 
 
 def _voip(setting: Setting, first: int) -> list[Stream]:
-    """A telephone, from the first to the last moment."""
+    """The VoIP stream, from beginning to end."""
     test = setting.scenario.test
     return [
         Datagrams(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One run's radios: how many MPDUs a PPDU had, and over time who had the air, what waited in mac80211's queues and
-below them, and how much of what was sent was sent in vain.
+below them, and how many transmissions failed.
 
 A radio has one colour in all four. Sizes are those under load; a step over time is one between two samples of the
 driver's counters.
@@ -31,7 +31,7 @@ def wifi(run: Recording, path: Path) -> None:
         raise InputError("RUN", str(run.path), "has no radios")
     radios: list[Radio] = [(radio.node, radio.device) for radio in run.radios]
     sent = [radio for radio in radios if sizes(run, *radio, loaded_window(run))]
-    panels: list[Callable[[Axes, Recording, list[Radio]], None]] = [_sizes, _air, _waiting, _in_vain]
+    panels: list[Callable[[Axes, Recording, list[Radio]], None]] = [_sizes, _air, _waiting, _failed]
     with style.figure(11, 6.4, path) as figure:
         grid = figure.subplots(2, 2).ravel()
         for axes, panel in zip(grid, panels, strict=True):
@@ -100,11 +100,11 @@ def _waiting(axes: Axes, run: Recording, radios: list[Radio]) -> None:
     axes.set_ylabel("TXQ (dotted: driver) (packets)")
 
 
-def _in_vain(axes: Axes, run: Recording, radios: list[Radio]) -> None:
+def _failed(axes: Axes, run: Recording, radios: list[Radio]) -> None:
     """PPDUs that collided or were not answered; dotted: MPDUs that software had to send again."""
     for number, radio in enumerate(radios):
         t_s, (collided, unanswered, tries) = _steps(run, radio, "tx_collisions", "tx_unanswered", "tx_attempts")
         _, (again, mpdus) = _steps(run, radio, "tx_retries", "tx_mpdus")
         axes.plot(t_s, 100 * (collided + unanswered) / np.maximum(tries, 1), color=_colour(number), linewidth=1.1)
         axes.plot(t_s, 100 * again / np.maximum(mpdus, 1), color=_colour(number), linewidth=0.8, linestyle=":")
-    axes.set_ylabel("PPDUs in vain (dotted: MPDUs again) (%)")
+    axes.set_ylabel("PPDUs failed (dotted: MPDUs retried) (%)")

@@ -40,7 +40,7 @@ def write(runs: list[Recording], path: Path, cache: Path | None = None) -> None:
 
 
 def page(runs: list[Recording], cache: Path | None = None) -> str:
-    """The page about the runs; the first is the one the others are held against."""
+    """The page about the runs; the first is the one the others are compared with."""
     assert runs, "a report of no runs"
     names = _names(runs)
     found = groups(runs)

@@ -3,7 +3,7 @@
 
 A run is exact, so what remains uncertain is how far its loaded window stands for longer ones. That is asked by a block
 bootstrap (`bootstrap`): neighbouring samples depend on each other, so whole 1 s blocks of the window are drawn, from
-both runs. A difference is significant when the 95 % interval of the drawn differences leaves out 0. Fixed seed: the
+both runs. A difference is significant when the 95 % interval of the drawn differences excludes 0. Fixed seed: the
 same runs give the same marks.
 
 `BLOCK_S` is longer than a congestion-control cycle of most paths here, and leaves 30 blocks in the usual window.
@@ -43,7 +43,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One figure over all runs; the first cell is the one the others are held against."""
+    """One figure over all runs; the first cell is the one the others are compared with."""
 
     figure: str
     unit: str
@@ -131,7 +131,7 @@ def _there(series: Series) -> Series:
 
 
 def _wifi_rows(runs: list[Recording]) -> list[Row]:
-    """A radio's mean aggregate, its air time, and how many of its transmissions were in vain."""
+    """A radio's mean aggregate, its air time, and how many of its transmissions collided."""
 
     def figure(
         node: str, device: str, take: Callable[[dict[str, Any]], float | None]

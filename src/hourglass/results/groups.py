@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that differ in their seed alone form a group; groups are held against the first by a bootstrap over seeds.
+"""Runs that differ only in their seed form a group; groups are compared with the first by a bootstrap over seeds.
 
 A group's figure is the mean of its runs' figures. Seeds are drawn with replacement (`bootstrap`, a seed is a block);
 below `bootstrap.MIN_BLOCKS` seeds there is no interval and no mark.

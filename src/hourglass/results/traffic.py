@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests send beside bulk flows and pings: one-way datagrams (floods, telephones) and fetches (the web).
+"""What tests send beside bulk flows and pings: one-way datagrams (floods, VoIP) and fetches (the web).
 
 A packet or fetch belongs to the window in which it began. A packet that the sender's socket had no room for is
 `refused`, and lost like the others. Jitter is the mean absolute difference of the delays of packets that follow each
-other (RFC 3393). A telephone's MOS is the E-model's (`emodel`) of the mean delay and twice the jitter, which a buffer
+other (RFC 3393). A VoIP stream's MOS is the E-model's (`emodel`) of the mean delay and twice the jitter, which a buffer
 at the receiver has to add, and of the share of lost packets; Flent reckons so too.
 """
 
@@ -18,7 +18,7 @@ from hourglass.results.series import NS_PER_MS, Series, Window, by_time, floats
 from hourglass.results.stats import Floats, rounded, statistics
 
 VOICE = "voip"
-"""The stream that is a telephone's."""
+"""The name of the VoIP stream."""
 
 
 def packets(run: Recording, stream: Datagrams) -> pl.DataFrame:
@@ -74,7 +74,7 @@ def datagrams(run: Recording, stream: Datagrams, window: Window) -> summary.Data
 
 
 def score(delays: Floats) -> float:
-    """MOS of a telephone whose packets had these delays (ms, NaN = lost); at least two arrived."""
+    """MOS of a VoIP stream whose packets had these delays (ms, NaN = lost); at least two arrived."""
     jitter = jitter_ms(delays)
     assert jitter is not None
     return mos(float(np.nanmean(delays)) + 2 * jitter, float(np.isnan(delays).mean()))

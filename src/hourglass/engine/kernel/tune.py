@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles what a run spends its time in by the profile of training runs (gcc's -fprofile-use).
+"""Builds the code in which a run spends its time with PGO (gcc's -fprofile-use).
 
 kernel/tuning/objects says which objects of a kernel that is. They are compiled to count their branches, that kernel
 runs the plans of kernel/tuning, and they are compiled again by what it counted: what is taken stands in a row, what is
