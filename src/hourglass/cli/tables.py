@@ -97,8 +97,8 @@ def comparison(rows: Sequence[Row], runs: Sequence[str], width: int = 80) -> Gro
     for first in range(1, len(runs), room):
         parts += [Text(), _side_by_side(rows, names, range(first, min(first + room, len(runs))))]
     note = (
-        "change from A in %; * = the 95 % interval of the difference excludes 0 (bootstrap\n"
-        "over 1 s blocks); it applies to these runs only: run more seeds to generalise"
+        "change from A in %; * = the 95 % interval of the difference excludes 0\n"
+        "(bootstrap over 1 s blocks); * applies to these runs only: more seeds generalise"
     )
     return Group(*parts, Text(), Text(note, style="dim"))
 
