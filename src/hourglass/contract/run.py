@@ -49,6 +49,7 @@ class FailedRun(Part):
     error: str
     engine: str | None = None
     kernel: Kernel | None = None
+    identity: str = ""
     seed: int | None = None
 
 
