@@ -206,7 +206,7 @@ def test_a_killed_guest_costs_exit_status_3_and_shows_where_its_log_is(tmp_path:
 def test_the_guest_has_a_root_of_its_own_made_of_the_agent_and_the_tools(wifi: bool) -> None:
     members = root.members(wifi)
     tools = {f"usr/sbin/{tool}" for tool in (root.TOOLS | root.WIFI_TOOLS if wifi else root.TOOLS)}
-    places = ("usr/lib/", "usr/lib64", "etc/iproute2/", "dev/", "etc/passwd", "etc/group")
+    places = ("usr/lib/", "usr/lib64", "etc/iproute2/", "etc/ld.so.cache", "dev/", "etc/passwd", "etc/group")
     plain = {
         *(["var", "var/run"] if wifi else []),
         "init",
