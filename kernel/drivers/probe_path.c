@@ -279,11 +279,16 @@ static void probe_netif_receive_skb(void *data, struct sk_buff *skb)
 	}
 }
 
+/* Only a capture asks for a frame between its arrival and the stack. */
+int probe_path_capture(void)
+{
+	return register_trace_wire_received(probe_wire_received, NULL);
+}
+
 int probe_path_start(void)
 {
 	return register_trace_net_dev_queue(probe_net_dev_queue, NULL)			 ?:
 		       register_trace_net_dev_start_xmit(probe_net_dev_start_xmit, NULL) ?:
 		       register_trace_wire_sent(probe_wire_sent, NULL)			 ?:
-		       register_trace_wire_received(probe_wire_received, NULL)		 ?:
 		       register_trace_netif_receive_skb(probe_netif_receive_skb, NULL);
 }

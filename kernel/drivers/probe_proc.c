@@ -179,9 +179,9 @@ static int probe_command_capture(const char *words)
 	if (!dev)
 		return -ENODEV;
 	captures[capture_count].snaplen = snaplen;
-	captures[capture_count++].dev = dev;
+	captures[capture_count].dev = dev;
 	dev_put(dev); /* a capture lasts as long as the guest */
-	return 0;
+	return capture_count++ ? 0 : probe_path_capture();
 }
 
 /* When something is due next. */
