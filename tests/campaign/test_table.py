@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hourglass.campaign import file, pareto, table
+from hourglass.contract.summary import Summary
 from hourglass.results.opening import open_run
 from tests.results import synthetic
 
 
-def summary(tmp_path: Path) -> dict:
-    return open_run(synthetic.make(tmp_path / "run")).summary.data()
+def summary(tmp_path: Path) -> Summary:
+    return open_run(synthetic.make(tmp_path / "run")).summary
 
 
 def test_metrics_are_flat_with_their_units(tmp_path: Path) -> None:

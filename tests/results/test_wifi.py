@@ -54,8 +54,8 @@ def test_the_air_over_time(run: Recording) -> None:
 
 def test_the_comparison_has_a_row_for_each_figure(run: Recording) -> None:
     rows = {row.figure: row.cells[0].value for row in compare([run, run])}
-    assert (rows["ap aggregate"], rows["ap air"], rows["ap collisions"]) == (3.25, 20, pytest.approx(100 / 6, 1e-5))
-    assert rows["ap retries"] == pytest.approx(100 / 15, 1e-5)
+    assert (rows["ap aggregate"], rows["ap air"], rows["ap collided"]) == (3.25, 20, pytest.approx(100 / 6, 1e-5))
+    assert rows["ap retried"] == pytest.approx(100 / 15, 1e-5)
     assert "slow aggregate" not in rows
 
 

@@ -13,16 +13,17 @@ asked for it first. Whatever dies leaves hidden folders at most, which the next 
 import contextlib
 import io
 import json
-import os
 import shutil
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from hourglass import locks
+from hourglass.contract.summary import Summary
 from hourglass.errors import InputError
+from hourglass.files import replacing
 from hourglass.results.directory import readable_errors
 from hourglass.results.files import CONSOLE_FILE, RECORDS_FILE, RUN_FILE, SUMMARY_FILE
 
@@ -67,13 +68,12 @@ class Store:
         wanted = [SUMMARY_FILE, RUN_FILE] + ([RECORDS_FILE] if self.keep == "records" else [])
         return all((place / name).is_file() for name in wanted)
 
-    def summary(self, key: str) -> dict[str, Any] | None:
+    def summary(self, key: str) -> Summary | None:
         """The run's summary, or None when it is not there."""
         try:
-            found: dict[str, Any] = json.loads((self.place(key) / SUMMARY_FILE).read_text("utf-8"))
+            return Summary.model_validate_json((self.place(key) / SUMMARY_FILE).read_bytes())
         except FileNotFoundError:
             return None
-        return found
 
     def failure(self, key: str) -> str | None:
         """Why the last attempt failed, in one line; None when there is no such attempt."""
@@ -118,12 +118,9 @@ def pack(place: Path) -> bytes:
 
 def unpack(content: bytes, place: Path) -> None:
     """Puts a packed directory in its place: complete or not at all."""
-    half = place.with_name(f".{place.name}.{os.getpid()}")
-    shutil.rmtree(half, ignore_errors=True)
-    half.mkdir()
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+    with replacing(place) as half, zipfile.ZipFile(io.BytesIO(content)) as archive:
+        half.mkdir()
         for name in archive.namelist():
             (half / Path(name).name).write_bytes(archive.read(name))
-    with contextlib.suppress(FileNotFoundError):
-        shutil.rmtree(place)
-    half.rename(place)
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(place)

@@ -5,8 +5,7 @@ Axes have the scenario's own dotted keys as names, metrics none with a dot. The 
 made them and in whatever order: no wall time, no path is in the table.
 """
 
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,61 +15,57 @@ import pyarrow.parquet as pq
 
 from hourglass.campaign.expand import Assignment
 from hourglass.campaign.file import Grid, text
+from hourglass.contract.summary import Drops, Summary
+from hourglass.files import replacing
+from hourglass.results.figures import Figure, figures, suffix_of
 from hourglass.results.stats import known_sum
 
 ABOUT = ("run", "status", "error")
 """Columns behind the axes: the run's folder below `runs/`, "done" or "failed", and why."""
 
-UNITS = ("_ms", "_mbps")
-LEFT_OUT = ("schema", "scenario", "engine", "seed", "virtual_s", "wall_s", "flows", "drops", "datagrams", "fetches")
+LEFT_OUT = ("flows", "drops", "qdiscs")
+"""Parts of a summary of which there are sums at most: a table has a row per run."""
+COUNTED = {"n": "samples", "lost": "lost_packets"}
 
 Row = dict[str, Any]
 
 
-def metrics(summary: dict[str, Any]) -> Row:
+def metrics(summary: Summary) -> Row:
     """The figures of a summary under flat names: tcp_rtt_ms.p50 → tcp_rtt_p50_ms."""
-    found: Row = {}
-    for key, value in summary.items():
-        if key not in LEFT_OUT:
-            found |= dict(_flat((key,), value))
-    for one in (*summary.get("datagrams", ()), *summary.get("fetches", ())):
-        told = {key: value for key, value in one.items() if key not in ("id", "by_bytes")}
-        found |= dict(_flat((one["id"].replace(" ", "_"),), told))
-    flows = summary["flows"]
-    found["flows"] = len(flows)
-    found["retransmits_segments"] = known_sum([flow["retransmits"] for flow in flows])
-    rates = [flow["goodput_mbps"] for flow in flows]
+    found: Row = {"kernel": summary.kernel, "digest": summary.digest}
+    found |= {
+        _name(figure): figure.value
+        for figure in figures(summary)
+        if figure.path[0] not in LEFT_OUT and "by_bytes" not in figure.path
+    }
+    rates = [flow.goodput_mbps for flow in summary.flows]
+    found["flows"] = len(rates)
+    found["retransmits_segments"] = known_sum([flow.retransmits for flow in summary.flows])
     found["slowest_flow_mbps"], found["fastest_flow_mbps"] = (min(rates), max(rates)) if rates else (None, None)
-    return found | _drops(summary["drops"])
+    return found | _drops(summary)
 
 
-def _flat(path: tuple[str, ...], value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _flat((*path, key), inner)
-    elif value is None or isinstance(value, int | float | str):
-        yield _name(path), value
+def _name(figure: Figure) -> str:
+    """("ping_ms", "icmp", "p50") → "ping_icmp_p50_ms": the unit comes last; totals, one-way streams and fetches stand
+    for themselves."""
+    part, *rest = figure.path
+    if part in ("datagrams", "fetches"):
+        words = [rest[0].replace(" ", "_"), *rest[1:]]
+    else:
+        words = rest if part == "totals" else [part, *rest]
+    unit = next(filter(None, map(suffix_of, words[:-1])), "")
+    before = [word.removesuffix(unit) if unit else word for word in words[:-1]]
+    if words[-1] in COUNTED:
+        return "_".join([*before, COUNTED[words[-1]]])
+    if part == "drops_by_reason":
+        return "_".join([*words, "packets"])
+    return "_".join([*before, words[-1]]) + ("" if words[-1] == "share" else unit)
 
 
-def _name(path: tuple[str, ...]) -> str:
-    """("ping_ms", "icmp", "p50") → "ping_icmp_p50_ms"; counts have no unit; of "totals" only the rest."""
-    words = [word for word in path if word != "totals"]
-    unit = next((unit for word in words[:-1] for unit in UNITS if word.endswith(unit)), "")
-    plain = [word.removesuffix(unit) if unit else word for word in words]
-    counts = {"n": "_samples", "lost": "_packets"}
-    if words[-1] in counts:
-        return "_".join(plain[:-1] + (["lost"] if words[-1] == "lost" else [])) + counts[words[-1]]
-    return "_".join(plain) + unit
-
-
-def _drops(drops: dict[str, dict[str, dict[str, int]]]) -> Row:
+def _drops(summary: Summary) -> Row:
     """Dropped packets of all devices together, by place."""
-    counts = {"qdisc": 0, "nic": 0, "cable": 0}
-    for devices in drops.values():
-        for places in devices.values():
-            for place, count in places.items():
-                counts[place] = counts.get(place, 0) + count
-    return {f"drops_{place}_packets": count for place, count in counts.items()}
+    devices = [one for found in summary.drops.values() for one in found.values()]
+    return {f"drops_{place}_packets": sum(getattr(one, place) for one in devices) for place in Drops.model_fields}
 
 
 def build(grid: Grid, rows: Sequence[tuple[Assignment, Row, Row]]) -> pa.Table:
@@ -101,9 +96,8 @@ def _column(values: list[Any]) -> "pa.Array[Any]":
 
 def write(table: pa.Table, path: Path) -> None:
     """Writes the table: complete or not at all."""
-    half = path.with_name(f".{path.name}.{os.getpid()}")
-    pq.write_table(table, half, compression="zstd")
-    half.rename(path)
+    with replacing(path) as half:
+        pq.write_table(table, half, compression="zstd")
 
 
 def read(path: Path) -> pl.DataFrame:

@@ -2,11 +2,12 @@
 """Vega, Vega-Lite and vega-embed as one script. Putting them together takes seconds, so it is kept, by its version."""
 
 import contextlib
-import os
 import re
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+
+from hourglass.files import replacing
 
 
 def text(folder: Path | None) -> str:
@@ -19,9 +20,8 @@ def text(folder: Path | None) -> str:
     made = _bundle()
     with contextlib.suppress(OSError):  # a cache that cannot be written is none
         folder.mkdir(parents=True, exist_ok=True)
-        fresh = place.with_name(f".{place.name}.{os.getpid()}")
-        fresh.write_text(made, "utf-8")
-        fresh.replace(place)
+        with replacing(place) as fresh:
+            fresh.write_text(made, "utf-8")
     return made
 
 

@@ -11,13 +11,13 @@ same runs give the same marks.
 Left out: tail percentiles and counts carry no mark; too few samples of one window stand behind them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from hourglass.contract.probe import LAYERS
+from hourglass.contract.summary import Anatomy, Statistics
 from hourglass.results.bootstrap import Statistic, draws, interval, statistic_of
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, Series, goodput_total, loaded_window, ping_ms, tcp_rtt_ms
@@ -50,176 +50,130 @@ class Row:
     cells: list[Cell]
 
 
-def compare(runs: list[Recording]) -> list[Row]:
+@dataclass(frozen=True)
+class Told:
+    """A figure of one run: its value, or the samples of the window of which it is the `statistic`."""
+
+    figure: str
+    unit: str
+    value: float | None = None
+    samples: Series | None = None
+    statistic: Statistic = "median"
+
+
+def compare(runs: Sequence[Recording]) -> list[Row]:
     """The figures of all runs that at least one of them has, in a fixed order."""
-    rows = [
-        _row(runs, "upload goodput", "Mbit/s", lambda run: _goodput(run, True), "mean"),
-        _row(runs, "download goodput", "Mbit/s", lambda run: _goodput(run, False), "mean"),
-        _plain(runs, "fairness", "", lambda run: run.summary.data()["totals"]["fairness"]),
-        _plain(runs, "retransmits", "segments", _retransmits),
-        _row(runs, "TCP RTT p50", "ms", lambda run: tcp_rtt_ms(run).within(loaded_window(run)), "median"),
-        _plain(runs, "TCP RTT p99", "ms", lambda run: run.summary.data()["tcp_rtt_ms"]["p99"]),
-    ]
-    for probe in dict.fromkeys(ping.name for run in runs for ping in run.pings):
-        rows += _ping_rows(runs, probe)
-    rows += _traffic_rows(runs)
-    rows += _wifi_rows(runs)
-    rows += _layer_rows(runs)
+    rows = [row for kind in KINDS for row in _rows(runs, [{one.figure: one for one in kind(run)} for run in runs])]
+    rows += _rows(runs, _layers(runs))
     return [row for row in rows if any(cell.value is not None for cell in row.cells)]
 
 
-def _ping_rows(runs: list[Recording], probe: str) -> list[Row]:
-    def figure(key: str) -> Callable[[Recording], float | None]:
-        return lambda run: run.summary.data()["ping_ms"].get(probe, {}).get(key)
-
-    return [
-        _row(runs, f"ping {probe} p50", "ms", lambda run: _answered(run, probe), "median"),
-        _plain(runs, f"ping {probe} p99", "ms", figure("p99")),
-        _plain(runs, f"ping {probe} lost", "packets", figure("lost")),
-    ]
-
-
-def _traffic_rows(runs: list[Recording]) -> list[Row]:
-    """One-way streams and fetches: medians, tails, losses, and how a call sounds."""
-
-    def figure(kind: str, name: str, *keys: str) -> Callable[[Recording], float | None]:
-        def value(run: Recording) -> float | None:
-            found: Any = next((one for one in run.summary.data()[kind] if one["id"] == name), {})
-            for key in keys:
-                found = (found or {}).get(key)
-            return found  # type: ignore[no-any-return]
-
-        return value
-
-    def named(kind: str) -> dict[str, None]:
-        return dict.fromkeys(one["id"] for run in runs for one in run.summary.data()[kind])
-
-    rows = []
-    for name in named("datagrams"):
-        rows += [
-            _plain(runs, f"{name} goodput", "Mbit/s", figure("datagrams", name, "goodput_mbps")),
-            _row(runs, f"{name} one way p50", "ms", lambda run, name=name: _one_way(run, name), "median"),  # type: ignore[misc]
-            _plain(runs, f"{name} one way p99", "ms", figure("datagrams", name, "owd_ms", "p99")),
-            _plain(runs, f"{name} jitter", "ms", figure("datagrams", name, "jitter_ms")),
-            _plain(runs, f"{name} lost", "packets", figure("datagrams", name, "lost")),
-            _plain(runs, f"{name} MOS", "", figure("datagrams", name, "mos")),
-        ]
-    for name in named("fetches"):
-        rows += [
-            _row(runs, f"{name} done p50", "ms", lambda run, name=name: _fetched(run, name), "median"),  # type: ignore[misc]
-            _plain(runs, f"{name} done p99", "ms", figure("fetches", name, "done_ms", "p99")),
-            _plain(runs, f"{name} unfinished", "fetches", figure("fetches", name, "unfinished")),
-        ]
-    return rows
+def _rows(runs: Sequence[Recording], told: Sequence[dict[str, Told]]) -> Iterator[Row]:
+    """A row for each figure that some run tells."""
+    for figure in dict.fromkeys(figure for found in told for figure in found):
+        each = [found.get(figure) for found in told]
+        known = next(one for one in each if one is not None)
+        sampled = any(one is not None and one.samples is not None for one in each)
+        cells = _sampled(runs, each, known.statistic) if sampled else _plain(each)
+        yield Row(figure, known.unit, cells)
 
 
-def _one_way(run: Recording, name: str) -> Series | None:
-    """The delays of the packets of a stream that arrived in the window, ms; None when the run has no such stream."""
-    found = [one for one in run.datagrams if one.name == name]
-    return _there(delays_ms(run, found[0]).within(loaded_window(run))) if found else None
+def _plain(each: Sequence[Told | None]) -> list[Cell]:
+    """Figures without intervals."""
+    first, *others = [one.value if one else None for one in each]
+    return [Cell(first), *(Cell(value, change_percent(value, first)) for value in others)]
 
 
-def _fetched(run: Recording, name: str) -> Series | None:
-    """The completion times of a client's fetches in the window, ms; None when the run has no such client."""
-    found = [one for one in run.fetches if one.name == name]
-    return _there(times_ms(run, found[0]).within(loaded_window(run))) if found else None
+def _sampled(runs: Sequence[Recording], each: Sequence[Told | None], statistic: Statistic) -> list[Cell]:
+    """Figures with the interval of each difference from the first run's."""
+    parts = [_blocks(run, one.samples if one else None) for run, one in zip(runs, each, strict=True)]
+    pooled = [np.concatenate(blocks) if blocks else np.empty(0) for blocks in parts]
+    values = [rounded(statistic_of(values, statistic)) if values.size else None for values in pooled]
+    first = draws(parts[0], statistic, SEED)
+    cells = [Cell(values[0])]
+    for value, blocks in zip(values[1:], parts[1:], strict=True):
+        cells.append(Cell(value, change_percent(value, values[0]), interval(first, draws(blocks, statistic, SEED + 1))))
+    return cells
 
 
-def _there(series: Series) -> Series:
-    known = ~np.isnan(series.values)
-    return Series(series.t_s[known], series.values[known])
+def _flows(run: Recording) -> Iterator[Told]:
+    window = loaded_window(run)
+    for way, upload in (("upload", True), ("download", False)):
+        flows = [flow for flow in run.flows if flow.upload == upload]
+        samples = goodput_total(run, flows, window) if flows else None
+        yield Told(f"{way} goodput", "Mbit/s", samples=samples, statistic="mean")
+    yield Told("fairness", "", run.summary.totals.fairness)
+    if run.flows:
+        yield Told("retransmits", "segments", known_sum([flow.retransmits for flow in run.summary.flows]))
+    yield Told("TCP RTT p50", "ms", samples=tcp_rtt_ms(run).within(window))
+    yield Told("TCP RTT p99", "ms", run.summary.tcp_rtt_ms.p99)
 
 
-def _wifi_rows(runs: list[Recording]) -> list[Row]:
-    """A radio's mean aggregate, its air time, and how many of its transmissions collided."""
-
-    def figure(
-        node: str, device: str, take: Callable[[dict[str, Any]], float | None]
-    ) -> Callable[[Recording], float | None]:
-        def value(run: Recording) -> float | None:
-            figures = run.summary.data()["wifi"].get(node, {}).get(device)
-            return take(figures) if figures else None
-
-        return value
-
-    def per_cent(part: str, whole: str) -> Callable[[dict[str, Any]], float | None]:
-        return lambda figures: percent(figures[part], figures[whole])
-
-    rows = []
-    radios = [
-        (node, device) for run in runs for node, devices in run.summary.data()["wifi"].items() for device in devices
-    ]
-    for node, device in dict.fromkeys(radios):
-        rows += [
-            _plain(runs, f"{node} aggregate", "MPDUs", figure(node, device, lambda one: one["subframes"]["mean"])),
-            _plain(runs, f"{node} air", "%", figure(node, device, lambda one: one["air_percent"])),
-            _plain(runs, f"{node} collisions", "%", figure(node, device, per_cent("collisions", "ppdus"))),
-            _plain(runs, f"{node} retries", "%", figure(node, device, per_cent("retries", "mpdus"))),
-        ]
-    return rows
+def _pings(run: Recording) -> Iterator[Told]:
+    for ping in run.pings:
+        found = run.summary.ping_ms[ping.name]
+        yield from _times(f"ping {ping.name}", ping_ms(run, ping).within(loaded_window(run)), found)
+        yield Told(f"ping {ping.name} lost", "packets", found.lost)
 
 
+def _times(name: str, samples: Series, found: Statistics) -> Iterator[Told]:
+    """Median and tail of times of which some are NaN."""
+    known = ~np.isnan(samples.values)
+    yield Told(f"{name} p50", "ms", samples=Series(samples.t_s[known], samples.values[known]))
+    yield Told(f"{name} p99", "ms", found.p99)
+
+
+def _datagrams(run: Recording) -> Iterator[Told]:
+    for stream, found in zip(run.datagrams, run.summary.datagrams, strict=True):
+        yield Told(f"{found.id} goodput", "Mbit/s", found.goodput_mbps)
+        yield from _times(f"{found.id} one way", delays_ms(run, stream).within(loaded_window(run)), found.owd_ms)
+        yield Told(f"{found.id} jitter", "ms", found.jitter_ms)
+        yield Told(f"{found.id} lost", "packets", found.lost)
+        yield Told(f"{found.id} MOS", "", found.mos)
+
+
+def _fetches(run: Recording) -> Iterator[Told]:
+    for client, found in zip(run.fetches, run.summary.fetches, strict=True):
+        yield from _times(f"{found.id} done", times_ms(run, client).within(loaded_window(run)), found.done_ms)
+        yield Told(f"{found.id} unfinished", "fetches", found.unfinished)
+
+
+def _radios(run: Recording) -> Iterator[Told]:
+    """A radio's mean aggregate, its air time, and how much of what it sent collided or was sent again."""
+    for node, devices in run.summary.wifi.items():
+        for one in devices.values():
+            yield Told(f"{node} aggregate", "MPDUs", one.subframes.mean)
+            yield Told(f"{node} air", "%", one.air_percent)
+            yield Told(f"{node} collided", "%", percent(one.collisions, one.ppdus))
+            yield Told(f"{node} retried", "%", percent(one.retries, one.mpdus))
+
+
+KINDS: tuple[Callable[[Recording], Iterator[Told]], ...] = (_flows, _pings, _datagrams, _fetches, _radios)
 SHARE = 0.01
 """A layer has a row when it has at least this share of the mean time of some run's TCP data."""
 
 
-def _layer_rows(runs: list[Recording]) -> list[Row]:
-    """The mean time of TCP data in each layer that matters, in the order of the path."""
-
-    def layer_ms(run: Recording, node: str, layer: str) -> float | None:
-        anatomy = run.summary.data()["layers_ms"]
-        mean: float = (anatomy.get(node, {}).get(layer, {}).get("mean")) or 0.0
-        return round(mean, 3) if anatomy else None  # whole us: a change in % of a few ns says nothing
-
-    nodes = dict.fromkeys(node for run in runs for node in run.summary.data()["layers_ms"])
-    shares = [
-        {(node, layer): figures["share"] for node in found for layer, figures in found[node].items()}
-        for found in (run.summary.data()["layers_ms"] for run in runs)
-    ]
-    return [
-        _plain(runs, f"{node} {layer}", "ms", lambda run, node=node, layer=layer: layer_ms(run, node, layer))  # type: ignore[misc]
-        for node in nodes
+def _layers(runs: Sequence[Recording]) -> list[dict[str, Told]]:
+    """Of each run the mean time of TCP data in the layers that matter to any, in the order of the path."""
+    anatomies = [run.summary.layers_ms for run in runs]
+    shares = {
+        (node, layer): max((found[node][layer].share for found in anatomies if layer in found.get(node, {})), default=0)
+        for node in dict.fromkeys(node for found in anatomies for node in found)
         for layer in LAYERS
-        if any(one.get((node, layer), 0) >= SHARE for one in shares)
+    }
+    places = [place for place, share in shares.items() if share >= SHARE]
+    return [
+        {f"{node} {layer}": Told(f"{node} {layer}", "ms", _mean_ms(found, node, layer)) for node, layer in places}
+        for found in anatomies
     ]
 
 
-def _goodput(run: Recording, upload: bool) -> Series | None:
-    flows = [flow for flow in run.flows if flow.upload == upload]
-    return goodput_total(run, flows, loaded_window(run)) if flows else None
-
-
-def _retransmits(run: Recording) -> int | None:
-    flows = run.summary.data()["flows"]
-    return known_sum([flow["retransmits"] for flow in flows]) if flows else None
-
-
-def _answered(run: Recording, probe: str) -> Series | None:
-    """The window's answered pings of a probe, ms; None when the run has no such probe."""
-    found = [one for one in run.pings if one.name == probe]
-    return _there(ping_ms(run, found[0]).within(loaded_window(run))) if found else None
-
-
-def _plain(runs: list[Recording], figure: str, unit: str, value: Callable[[Recording], float | None]) -> Row:
-    """A row of figures without intervals."""
-    values = [value(run) for run in runs]
-    return Row(
-        figure, unit, [Cell(each, change_percent(each, values[0]) if i else None) for i, each in enumerate(values)]
-    )
-
-
-def _row(
-    runs: list[Recording], figure: str, unit: str, series: Callable[[Recording], Series | None], statistic: Statistic
-) -> Row:
-    """A row of figures with the interval of each difference from the first run's."""
-    parts = [_blocks(run, series(run)) for run in runs]
-    pooled = [np.concatenate(blocks) if blocks else np.empty(0) for blocks in parts]
-    values = [rounded(statistic_of(values, statistic)) if values.size else None for values in pooled]
-    cells = [Cell(values[0])]
-    first = draws(parts[0], statistic, SEED)
-    for value, blocks in zip(values[1:], parts[1:], strict=True):
-        cells.append(Cell(value, change_percent(value, values[0]), interval(first, draws(blocks, statistic, SEED + 1))))
-    return Row(figure, unit, cells)
+def _mean_ms(anatomy: Anatomy, node: str, layer: str) -> float | None:
+    """Whole us: a change in % of a few ns says nothing. None without any anatomy."""
+    if not anatomy:
+        return None
+    found = anatomy.get(node, {}).get(layer)
+    return round(found.mean, 3) if found else 0.0
 
 
 def change_percent(value: float | None, base: float | None) -> float | None:

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run as two tables that any tool reads, one value a row: its figures, and its series over time.
 
-`figures`: `kind` (totals, flow, tcp_rtt, ping, datagram, fetch), `name`, `figure`, `unit`, `value`: the numbers of the
-summary, all of them and nothing else. `series`: `kind`, `name`, `t_s`, `value`, `unit`: goodput per step (at the step's
-end), TCP RTT samples, pings, one-way delays and fetches by the time they began; null: lost.
+`figures`: `kind` (totals, flow, tcp_rtt, ping, datagram, fetch, wifi, …), `name` (of the stream, radio or device),
+`figure`, `unit`, `value`: the numbers of the summary, all of them and nothing else. `series`: `kind`, `name`, `t_s`,
+`value`, `unit`: goodput per step (at the step's end), TCP RTT samples, pings, one-way delays and fetches by the time
+they began; null: lost.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
-import numpy as np
 import polars as pl
 
+from hourglass.results.figures import Figure, plain
+from hourglass.results.figures import figures as all_figures
 from hourglass.results.recording import Recording
 from hourglass.results.series import Series, goodput_steps, one_way_ms, ping_ms, tcp_rtt_ms, whole
 from hourglass.results.traffic import delays_ms, times_ms
@@ -19,38 +20,25 @@ from hourglass.results.traffic import delays_ms, times_ms
 FIGURES = {"kind": pl.String, "name": pl.String, "figure": pl.String, "unit": pl.String, "value": pl.Float64}
 SERIES = {"kind": pl.String, "name": pl.String, "t_s": pl.Float64, "value": pl.Float64, "unit": pl.String}
 
-UNITS = {"mbps": "Mbit/s", "ms": "ms", "s": "s"}
-"""By the last word of a summary's key."""
+KINDS = {"flows": "flow", "datagrams": "datagram", "fetches": "fetch"}
+"""What one of a part is called."""
+NAMED = {"totals": 0, "tcp_rtt_ms": 0, "wifi": 2, "drops": 2, "drops_by_reason": 2, "qdiscs": 2, "layers_ms": 1}
+"""How many keys of a part say whose a figure is, where it is not one."""
+WHOLE = {"tcp_rtt_ms": "tcp_rtt_ms.", "ping_ms": "rtt_ms."}
+"""What stands before the names of statistics of a whole part."""
 
 
 def figures(run: Recording) -> pl.DataFrame:
     """The summary's numbers."""
-    return pl.DataFrame(list(_figures(run.summary.data())), FIGURES, orient="row")
+    return pl.DataFrame([_row(figure) for figure in all_figures(run.summary)], FIGURES, orient="row")
 
 
-def _figures(summary: dict[str, Any]) -> Iterator[tuple[str, str, str, str, float | None]]:
-    yield from _numbers("totals", "all", summary["totals"])
-    yield from _numbers("tcp_rtt", "all", {"tcp_rtt_ms": summary["tcp_rtt_ms"]})
-    for kind in ("flows", "datagrams", "fetches"):
-        for one in summary[kind]:
-            yield from _numbers(kind.removesuffix("es") if kind == "fetches" else kind[:-1], one["id"], one)
-    for name, one in summary["ping_ms"].items():
-        yield from _numbers(
-            "ping", name, {"rtt_ms": {key: one[key] for key in one if key != "lost"}, "lost": one["lost"]}
-        )
-
-
-def _numbers(
-    kind: str, name: str, table: dict[str, Any], head: str = "", unit: str = ""
-) -> Iterator[tuple[str, str, str, str, float | None]]:
-    """Every number below `table`; the figure's name is the path to it."""
-    for key, value in table.items():
-        path = f"{head}.{key}" if head else key
-        word = "" if key in ("n", "sent", "lost") else UNITS.get(key.rsplit("_", 1)[-1], unit)
-        if isinstance(value, dict):
-            yield from _numbers(kind, name, value, path, word)
-        elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-            yield kind, name, path, word, value
+def _row(figure: Figure) -> tuple[str, str, str, str, float | None]:
+    part, *rest = figure.path
+    named = NAMED.get(part, 1)
+    name, last = " ".join(rest[:named]) or "all", ".".join(rest[named:])
+    head = "" if last == "lost" else WHOLE.get(part, "")
+    return KINDS.get(part, plain(part)), name, head + last, figure.unit, figure.value
 
 
 def series(run: Recording) -> pl.DataFrame:
@@ -78,7 +66,7 @@ def _series(run: Recording) -> Iterator[tuple[str, str, str, Series]]:
     for ping in run.pings:
         yield "ping", ping.name, "ms", ping_ms(run, ping)
         for way, one_way in (("up", one_way_ms(run, ping, "up")), ("down", one_way_ms(run, ping, "down"))):
-            if np.size(one_way.values):
+            if one_way.values.size:
                 yield f"one_way_{way}", ping.name, "ms", one_way
     for stream in run.datagrams:
         yield "one_way_up", stream.name, "ms", delays_ms(run, stream)

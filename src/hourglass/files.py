@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that are complete or not there."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A hidden place beside `path` to write to: a file, or a folder to be made. It takes the place of `path` when the
+    block ends well, and is deleted otherwise. A folder does not replace one that has something in it."""
+    half = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield half
+        half.replace(path)
+    finally:
+        if half.is_dir():
+            shutil.rmtree(half, ignore_errors=True)
+        else:
+            half.unlink(missing_ok=True)
