@@ -94,6 +94,19 @@ def test_a_file_of_netperf_and_ping_is_a_run(foreign):
     assert not summary.warnings or all(warning.id != "console" for warning in summary.warnings)
 
 
+def test_what_a_file_does_not_tell_is_null_or_missing(tmp_path):
+    place = tmp_path / "bare.flent"
+    meta = {"NAME": None, "HOSTS": None, "SERIES_META": {"Ping (ms) ICMP": None}}
+    results = {"Ping (ms) ICMP": [5, None], "TCP download": None}
+    told = {"version": 4, "x_values": [0, 1], "results": results, "raw_values": None, "metadata": meta}
+    place.write_text(json.dumps(told))
+    run = hourglass.load(place)
+    assert (run.test.name, run.test.hosts, run.test.length_s, run.test.step_s) == ("unknown", ("server",), 1, 0.2)
+    assert [one.name for one in run.streams] == ["icmp"]
+    assert run.ping_rows["rtt_ns"].to_list() == [5 * MS]
+    assert (run.paths, run.scenario) == ((), None)
+
+
 def test_it_stands_beside_our_runs_in_the_report(foreign, own):
     text = page([own, foreign])
     assert "1 run of the real Linux network stack in virtual time and 1 file measured by Flent." in text
@@ -107,6 +120,10 @@ def test_it_stands_beside_our_runs_in_the_report(foreign, own):
         (b"no gzip", "is no Flent file"),
         (gzip.compress(b"[]", mtime=0), "it has no metadata"),
         (gzip.compress(b'{"version": 5, "metadata": {}}', mtime=0), "has version 5; versions 2 to 4 are read"),
+        (
+            gzip.compress(b'{"version": 4, "metadata": {"LENGTH": "long"}}', mtime=0),
+            r"is no Flent file: metadata\.LENGTH: Input should be a valid number",
+        ),
     ],
 )
 def test_what_is_no_flent_file_is_refused_in_one_line(tmp_path, content, complaint):

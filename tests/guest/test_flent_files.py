@@ -136,7 +136,7 @@ def test_the_usual_plots_are_drawn(simulate: Simulate, tmp_path: Path, flent: Pa
 
 def test_the_metadata_is_what_the_guest_said(simulate: Simulate) -> None:
     run = simulate("L100M", "test.name=tcp_upload", *SHORT, "stack.client.sysctl.net.ipv4.tcp_ecn=1")
-    meta = document(run)["metadata"]
+    meta = document(run).told()["metadata"]
     assert meta["SYSCTLS"]["net.ipv4.tcp_ecn"] == 1
     assert meta["SYSCTLS"]["net.ipv4.tcp_pacing_ca_ratio"] == 120
     assert meta["SYSCTLS"]["net.ipv4.tcp_wmem"].split()[0] == "4096"

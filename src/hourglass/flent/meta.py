@@ -9,8 +9,10 @@ from ipaddress import ip_address, ip_interface
 from typing import Any
 
 import polars as pl
+from pydantic import JsonValue
 
 from hourglass.contract.plan import Datagrams, Flow, Ping
+from hourglass.flent.form import Metadata, Part, SeriesMeta
 from hourglass.flent.points import Points
 from hourglass.results.frames import of
 from hourglass.results.recording import Recording
@@ -19,39 +21,86 @@ from hourglass.results.series import NS_PER_S, Window, goodput_mbps
 EPOCH = "1970-01-01T00:00:00.000000Z"
 
 
-def of_run(run: Recording, parameters: tuple[str, ...], series: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
+class Qdisc(Part):
+    """One line of `tc qdisc show`."""
+
+    name: str
+    id: str
+    parent: str
+    params: dict[str, str]
+
+
+class Egress(Part):
+    """A device: its addresses, driver, offloads, BQL limits and qdiscs."""
+
+    iface: str
+    src: str
+    target: str
+    nexthop: str | None
+    driver: str | None
+    offloads: dict[str, bool]
+    bql: dict[str, str] | None
+    qdiscs: list[Qdisc]
+    classes: None
+
+
+class Origin(Part):
+    """What tells a run of ours from others, and makes it again."""
+
+    seed: int | None
+    digest: str
+    scenario: dict[str, JsonValue]
+
+
+class RunMetadata(Metadata):
+    """The metadata that we write."""
+
+    ip_version: int
+    data_filename: str
+    batch_name: None
+    batch_time: None
+    batch_title: None
+    batch_uuid: None
+    kernel_name: str
+    sysctls: dict[str, int | str]
+    egress_info: Egress | None
+    remote_metadata: dict[str, str]
+    hourglass: Origin
+
+
+def of_run(run: Recording, parameters: tuple[str, ...], series: dict[str, SeriesMeta], name: str) -> RunMetadata:
     """The metadata of the file `name`; `parameters`: what can be set of the test."""
     test = run.test
     scenario = run.scenario
     assert scenario is not None, "a run of ours"
-    return {
-        "NAME": test.name,
-        "TITLE": run.name,
-        "NOTE": run.description or None,
-        "HOST": test.hosts[0],
-        "HOSTS": list(test.hosts),
-        "LOCAL_HOST": test.client,
-        "TIME": EPOCH,
-        "T0": EPOCH,
-        "LENGTH": test.length_s,
-        "TOTAL_LENGTH": run.end_ns / NS_PER_S,
-        "STEP_SIZE": test.step_s,
-        "IP_VERSION": scenario.testbed.ip,
-        "TEST_PARAMETERS": {key: test.parameters[key] for key in parameters if key in test.parameters},
-        "DATA_FILENAME": name,
-        "BATCH_NAME": None,
-        "BATCH_TIME": None,
-        "BATCH_TITLE": None,
-        "BATCH_UUID": None,
-        "KERNEL_NAME": "Linux",
-        "KERNEL_RELEASE": run.info.kernel.release,
-        "FAILED_RUNNERS": run.flow_events.filter(pl.col("event") == "failed").height,
-        "SYSCTLS": sysctls(facts(run)),
-        "EGRESS_INFO": egress(run),
-        "REMOTE_METADATA": {},
-        "SERIES_META": series,
-        "HOURGLASS": {"seed": run.info.seed, "digest": run.info.digest, "scenario": json.loads(scenario.to_json())},
-    }
+    return RunMetadata(
+        name=test.name,
+        title=run.name,
+        note=run.description or None,
+        host=test.hosts[0],
+        hosts=test.hosts,
+        local_host=test.client,
+        time=EPOCH,
+        t0=EPOCH,
+        length=test.length_s,
+        total_length=run.end_ns / NS_PER_S,
+        step_size=test.step_s,
+        ip_version=scenario.testbed.ip,
+        test_parameters={key: test.parameters[key] for key in parameters if key in test.parameters},
+        data_filename=name,
+        batch_name=None,
+        batch_time=None,
+        batch_title=None,
+        batch_uuid=None,
+        kernel_name="Linux",
+        kernel_release=run.info.kernel.release,
+        failed_runners=run.flow_events.filter(pl.col("event") == "failed").height,
+        sysctls=sysctls(facts(run)),
+        egress_info=egress(run),
+        remote_metadata={},
+        series_meta=series,
+        hourglass=Origin(seed=run.info.seed, digest=run.info.digest, scenario=json.loads(scenario.to_json())),
+    )
 
 
 def facts(run: Recording) -> list[tuple[str, str]]:
@@ -66,30 +115,27 @@ def sysctls(told: list[tuple[str, str]]) -> dict[str, int | str]:
     return {key: int(value) if value.lstrip("-").isdecimal() else value for key, value in found.items()}
 
 
-def egress(run: Recording) -> dict[str, Any]:
-    """The client's device towards the server: its driver, offloads, BQL limits and qdiscs."""
+def egress(run: Recording) -> Egress | None:
+    """The client's device towards the server; None when nothing was sent."""
     if not run.paths or not run.paths[0].there:
-        return {}
+        return None
     told, stream, hop = facts(run), run.streams[0], run.paths[0].there[0]
     device, target = hop.device, ip_address(stream.address)
-    direct = target in ip_interface(hop.address).network
     own = {key: value for key, value in told if key.count(".") and key.split(".")[1] == device}
-    offloads = {key.split(".")[2]: value == "on" for key, value in own.items() if key.startswith("offload.")}
-    bql = {key.split(".")[2]: value for key, value in own.items() if key.startswith("bql.")}
-    return {
-        "iface": device,
-        "src": str(ip_interface(hop.address).ip),
-        "target": stream.address,
-        "nexthop": None if direct else str(ip_interface(hop.to_address).ip),
-        "driver": own.get(f"driver.{device}"),
-        "offloads": offloads,
-        "bql": bql or None,
-        "qdiscs": [found for key, line in told if key == "tc" and (found := _qdisc(line, device))],
-        "classes": None,
-    }
+    return Egress(
+        iface=device,
+        src=str(ip_interface(hop.address).ip),
+        target=stream.address,
+        nexthop=None if target in ip_interface(hop.address).network else str(ip_interface(hop.to_address).ip),
+        driver=own.get(f"driver.{device}"),
+        offloads={key.split(".")[2]: value == "on" for key, value in own.items() if key.startswith("offload.")},
+        bql={key.split(".")[2]: value for key, value in own.items() if key.startswith("bql.")} or None,
+        qdiscs=[found for key, line in told if key == "tc" and (found := _qdisc(line, device))],
+        classes=None,
+    )
 
 
-def _qdisc(line: str, device: str) -> dict[str, Any] | None:
+def _qdisc(line: str, device: str) -> Qdisc | None:
     """A line of `tc qdisc show`: "qdisc KIND HANDLE: dev DEVICE root|parent X: refcnt 2 key value …"."""
     words = line.split()
     if len(words) < 6 or words[0] != "qdisc" or words[3:5] != ["dev", device]:
@@ -98,9 +144,12 @@ def _qdisc(line: str, device: str) -> dict[str, Any] | None:
     rest = words[6:] if root else words[7:]
     if len(rest) % 2:
         rest.append("")
-    parent = "root" if root else words[6]
-    return {"name": words[1], "id": words[2], "parent": parent, "params": dict(zip(rest[::2], rest[1::2], strict=True))}
+    params = dict(zip(rest[::2], rest[1::2], strict=True))
+    return Qdisc(name=words[1], id=words[2], parent="root" if root else words[6], params=params)
 
+
+Told = dict[str, float | int | str]
+"""Flent's words of a series, in capitals."""
 
 TCP_INFO = (
     "rto", "ato", "snd_mss", "rcv_mss", "unacked", "sacked", "lost", "retrans", "fackets", "last_data_sent",
@@ -110,7 +159,7 @@ TCP_INFO = (
 """What netperf tells of `struct tcp_info`."""
 
 
-def of_flow(run: Recording, flow: Flow, place: int) -> dict[str, Any]:
+def of_flow(run: Recording, flow: Flow, place: int) -> Told:
     """MEAN_VALUE is the goodput from the flow's start to its stop, as netperf's THROUGHPUT."""
     mark = flow.dscp << 2
     whole = Window(flow.start_ns, flow.stop_ns)
@@ -128,7 +177,7 @@ def of_flow(run: Recording, flow: Flow, place: int) -> dict[str, Any]:
     }
 
 
-def _sockets(run: Recording, flow: Flow) -> dict[str, Any]:
+def _sockets(run: Recording, flow: Flow) -> Told:
     """From the last samples of both ends."""
     sender, receiver = (_last(run, flow, side) for side in (True, False))
     found = {f"TCPI_{key.upper()}": sender[key] for key in TCP_INFO if sender.get(key) is not None}
@@ -148,36 +197,36 @@ def _last(run: Recording, flow: Flow, sender: bool) -> dict[str, Any]:
     return rows.row(0, named=True) if rows.height else {}
 
 
-def of_ping(ping: Ping, points: Points, place: int) -> dict[str, Any]:
+def of_ping(ping: Ping, points: Points, place: int) -> Told:
     """Of a ping."""
     mark = ping.dscp << 2
-    meta = {"UNITS": "ms", "RUNNER": "HourglassProbe", "IDX": place, "UPSTREAM_TOS": mark, "DOWNSTREAM_TOS": mark}
+    meta: Told = {"UNITS": "ms", "RUNNER": "HourglassProbe", "IDX": place, "UPSTREAM_TOS": mark, "DOWNSTREAM_TOS": mark}
     return meta | packets(points) | values(points)
 
 
-def of_stream(stream: Datagrams, points: Points, place: int, units: str) -> dict[str, Any]:
+def of_stream(stream: Datagrams, points: Points, place: int, units: str) -> Told:
     """Of one-way datagrams."""
     mark = stream.dscp << 2
-    meta = {"UNITS": units, "RUNNER": "HourglassDatagrams", "IDX": place, "UPSTREAM_TOS": mark}
+    meta: Told = {"UNITS": units, "RUNNER": "HourglassDatagrams", "IDX": place, "UPSTREAM_TOS": mark}
     return meta | packets(points) if units == "ms" else meta
 
 
-def packets(points: Points) -> dict[str, Any]:
+def packets(points: Points) -> Told:
     """How many there were, how many were lost, and the means of the one-way delays and their changes, as irtt's."""
-    received = [point for point in points if point["val"] is not None]
-    meta: dict[str, Any] = {"PACKETS_SENT": len(points), "PACKETS_RECEIVED": len(received)}
+    received = [point for point in points if point.val is not None]
+    meta: Told = {"PACKETS_SENT": len(points), "PACKETS_RECEIVED": len(received)}
     if points:
         meta["PACKET_LOSS_RATE"] = 1 - len(received) / len(points)
     for key in ("owd_up", "owd_down", "ipdv_up", "ipdv_down"):
-        found = [abs(point[key]) for point in received if key in point]
+        found = [abs(value) for point in received if (value := getattr(point, key)) is not None]
         if found:
             meta[f"{key.upper()}_MEAN"] = sum(found) / len(found)
     return meta
 
 
-def values(points: Points) -> dict[str, Any]:
+def values(points: Points) -> Told:
     """Mean, least and largest."""
-    found = [point["val"] for point in points if point["val"] is not None]
+    found = [point.val for point in points if point.val is not None]
     if not found:
         return {}
     return {"MEAN_VALUE": sum(found) / len(found), "MIN_VALUE": min(found), "MAX_VALUE": max(found)}

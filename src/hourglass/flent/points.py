@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from hourglass.contract.plan import Datagrams, Fetches, Flow, Ping, Stream
+from hourglass.flent.form import Point
 from hourglass.results import traffic
 from hourglass.results.frames import of
 from hourglass.results.recording import Recording
@@ -18,8 +19,9 @@ GAP_STEPS = 5
 
 SOCKET_KEYS = ("tcp_cwnd", "tcp_rtt", "tcp_rtt_var", "tcp_pacing_rate", "tcp_delivery_rate")
 
-Points = list[dict[str, Any]]
-Column = list[float | None]
+Points = list[Point]
+Steps = list[float | None]
+"""A value for each of the file's steps."""
 
 
 def _rates(edges_ns: Floats, bytes_at: Floats) -> Points:
@@ -27,7 +29,7 @@ def _rates(edges_ns: Floats, bytes_at: Floats) -> Points:
     lengths_s = np.diff(edges_ns) / NS_PER_S
     rates = np.diff(bytes_at) * 8 / 1e6 / lengths_s
     ends_s = edges_ns[1:] / NS_PER_S
-    return [{"t": float(t), "val": float(v), "dur": float(d)} for t, v, d in zip(ends_s, rates, lengths_s, strict=True)]
+    return [Point(t=float(t), val=float(v), dur=float(d)) for t, v, d in zip(ends_s, rates, lengths_s, strict=True)]
 
 
 def _edges_ns(planned: Stream, step_s: float) -> Floats:
@@ -55,7 +57,7 @@ def sockets(run: Recording, flow: Flow, step_s: float) -> Points:
     rows = run.tcp.filter(of(flow) & pl.col("sender") & (pl.col("rtt") > 0)).sort("t_ns")
     rows = rows.group_by((pl.col("t_ns") // round(step_s * NS_PER_S)).alias("step"), maintain_order=True).last()
     rate = 8 / 1e6
-    return rows.select(
+    told = rows.select(
         t=pl.col("t_ns") / NS_PER_S,
         tcp_cwnd=pl.col("snd_cwnd").cast(pl.Float64),
         tcp_rtt=pl.col("rtt") / US_PER_MS,
@@ -63,24 +65,23 @@ def sockets(run: Recording, flow: Flow, step_s: float) -> Points:
         # all ones: not paced
         tcp_pacing_rate=pl.when(pl.col("pacing_rate").cast(pl.Float64) < 2.0**63).then(pl.col("pacing_rate") * rate),
         tcp_delivery_rate=pl.col("delivery_rate") * rate,
-    ).to_dicts()
+    )
+    return [Point(**row) for row in told.iter_rows(named=True)]
 
 
 def pings(run: Recording, ping: Ping) -> Points:
-    """Packets of a ping, ms; with one-way delays and their changes where there are some. Lost ones: `lost`."""
+    """Packets of a ping, ms; with one-way delays and their changes where there are some."""
     points: Points = []
     last: dict[str, float] = {}
     for t_ns, seq, rtt, up, down in (
         run.rows(ping).select("t_ns", "seq", "rtt_ns", "owd_up_ns", "owd_down_ns").iter_rows()
     ):
-        point = {"t": t_ns / NS_PER_S, "seq": seq}
         if rtt is None:
-            points.append({**point, "val": None, "lost": True})
+            points.append(_lost(t_ns, seq))
             last = {}
             continue
-        ways = {} if up is None else {"owd_up": up / NS_PER_MS, "owd_down": down / NS_PER_MS}
-        changes = {f"ipdv{key[3:]}": value - last[key] for key, value in ways.items() if key in last}
-        points.append({**point, "val": rtt / NS_PER_MS, **ways, **changes})
+        ways = {} if up is None else {"up": up / NS_PER_MS, "down": down / NS_PER_MS}
+        points.append(_arrived(t_ns, seq, rtt / NS_PER_MS, ways, last))
         last = ways
     return points
 
@@ -88,37 +89,46 @@ def pings(run: Recording, ping: Ping) -> Points:
 def voice(run: Recording, stream: Datagrams) -> Points:
     """Packets of a VoIP stream: one-way delays (`val` and `owd_up`), changes of them, losses."""
     points: Points = []
-    last = None
+    last: dict[str, float] = {}
     for t_ns, seq, owd in traffic.packets(run, stream).select("t_ns", "seq", "owd_ns").iter_rows():
-        point = {"t": t_ns / NS_PER_S, "seq": seq}
         if owd is None:
-            points.append({**point, "val": None, "lost": True})
+            points.append(_lost(t_ns, seq))
             continue
-        delay = owd / NS_PER_MS
-        change: dict[str, float] = {} if last is None else {"ipdv_up": delay - last}
-        points.append({**point, "val": delay, "owd_up": delay, **change})
-        last = delay
+        ways = {"up": owd / NS_PER_MS}
+        points.append(_arrived(t_ns, seq, ways["up"], ways, last))
+        last = ways
     return points
+
+
+def _lost(t_ns: int, seq: int) -> Point:
+    return Point(t=t_ns / NS_PER_S, seq=seq, val=None, lost=True)
+
+
+def _arrived(t_ns: int, seq: int, val: float, ways: dict[str, float], last: dict[str, float]) -> Point:
+    """A packet with its delay each way, and how it differs from the last one's."""
+    told: dict[str, Any] = {f"owd_{way}": delay for way, delay in ways.items()}
+    told |= {f"ipdv_{way}": delay - last[way] for way, delay in ways.items() if way in last}
+    return Point(t=t_ns / NS_PER_S, seq=seq, val=val, **told)
 
 
 def fetches(run: Recording, client: Fetches) -> Points:
     """Completion times in ms, at the time of completion; with the sizes in bytes."""
     rows = run.rows(client).drop_nulls("done_ns")
     return [
-        {"t": (t_ns + done) / NS_PER_S, "val": done / NS_PER_MS, "bytes": size}
+        Point(t=(t_ns + done) / NS_PER_S, val=done / NS_PER_MS, bytes=size)
         for t_ns, done, size in rows.select("t_ns", "done_ns", "bytes").iter_rows()
     ]
 
 
-def counted(times_s: list[float], x_s: Floats, step_s: float) -> Column:
+def counted(times_s: list[float], x_s: Floats, step_s: float) -> Steps:
     """How many fall into the step that ends at each x."""
     edges = np.append(x_s - step_s, x_s[-1:])
     return [float(count) for count in np.histogram(np.array(times_s), edges)[0]]
 
 
-def resampled(points: Points, key: str, x_s: Floats, step_s: float) -> Column:
+def resampled(points: Points, key: str, x_s: Floats, step_s: float) -> Steps:
     """Linear between samples at most `GAP_STEPS` steps apart; null elsewhere, but for half a step round the ends."""
-    kept = [(float(point["t"]), float(point[key])) for point in points if point.get(key) is not None]
+    kept = [(point.t, value) for point in points if (value := getattr(point, key)) is not None]
     if not kept:
         return [None] * x_s.size
     t_s, values = np.array(sorted(kept)).T

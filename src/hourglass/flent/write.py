@@ -8,20 +8,20 @@ import gzip
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from hourglass.contract.plan import Datagrams, Flow
 from hourglass.errors import InputError
 from hourglass.flent import meta, points
-from hourglass.flent.points import Column, Points
+from hourglass.flent.form import NEWEST, Document, Point, SeriesMeta
+from hourglass.flent.meta import Told
+from hourglass.flent.points import Points, Steps
 from hourglass.results import traffic
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, Window
 from hourglass.scenario.testkinds import TESTS
 
-VERSION = 4
 DIGEST_CHARS = 8
 
 
@@ -40,7 +40,7 @@ def file_name(run: Recording) -> str:
 def write(run: Recording, folder: Path) -> Path:
     """Writes the run's file into `folder`; the path of it."""
     place = folder / file_name(run)
-    text = json.dumps(document(run), indent=2, sort_keys=True, allow_nan=False)
+    text = json.dumps(document(run).told(), indent=2, sort_keys=True, allow_nan=False)
     place.write_bytes(gzip.compress(text.encode(), mtime=0))
     return place
 
@@ -52,20 +52,20 @@ class _File:
         self.step_s = run.test.step_s
         self.x_s = np.arange(0, run.end_ns / NS_PER_S, self.step_s)
         self.raw: dict[str, Points] = {}
-        self.meta: dict[str, dict[str, Any]] = {}
-        self.results: dict[str, Column] = {}
+        self.meta: dict[str, SeriesMeta] = {}
+        self.results: dict[str, Steps] = {}
 
-    def add(self, name: str, found: Points, meta: dict[str, Any]) -> None:
+    def add(self, name: str, found: Points, told: Told) -> None:
         """A series with its points."""
-        self.raw[name], self.meta[name] = found, meta
+        self.raw[name], self.meta[name] = found, SeriesMeta.model_validate(told)
         self.results[name] = self.resampled(found)
 
-    def resampled(self, found: Points, key: str = "val") -> Column:
+    def resampled(self, found: Points, key: str = "val") -> Steps:
         return points.resampled(found, key, self.x_s, self.step_s)
 
 
-def document(run: Recording) -> dict[str, Any]:
-    """The file's JSON object. Raises InputError for a run that is no Hourglass run."""
+def document(run: Recording) -> Document:
+    """The file. Raises InputError for a run that is no Hourglass run."""
     kind = TESTS.get(run.test.name)
     if kind is None or run.info.engine == "flent":
         raise InputError("RUN", str(run.path), "is no run of Hourglass: it cannot be exported as one")
@@ -79,15 +79,15 @@ def document(run: Recording) -> dict[str, Any]:
         (_voice if stream.name == traffic.VOICE else _flood)(file, run, stream)
     for client in run.fetches:
         found = points.fetches(run, client)
-        told = {"UNITS": "ms", "RUNNER": "HourglassFetches", "IDX": len(file.meta), **meta.values(found)}
+        told: Told = {"UNITS": "ms", "RUNNER": "HourglassFetches", "IDX": len(file.meta), **meta.values(found)}
         file.add(client.name.replace("http", "HTTP latency").replace("y ", "y::"), found, told)
-    return {
-        "version": VERSION,
-        "x_values": [round(float(x), 9) for x in file.x_s],
-        "results": file.results,
-        "raw_values": file.raw,
-        "metadata": meta.of_run(run, kind.parameters, file.meta, file_name(run)),
-    }
+    return Document(
+        version=NEWEST,
+        x_values=[round(float(x), 9) for x in file.x_s],
+        results=file.results,
+        raw_values=file.raw,
+        metadata=meta.of_run(run, kind.parameters, file.meta, file_name(run)),
+    )
 
 
 def _flow(file: _File, run: Recording, flow: Flow, name: str) -> None:
@@ -96,7 +96,7 @@ def _flow(file: _File, run: Recording, flow: Flow, name: str) -> None:
     sockets = points.sockets(run, flow, file.step_s)
     for key in points.SOCKET_KEYS if sockets else ():
         file.results[f"{name}::{key}"] = file.resampled(sockets, key)
-    file.raw[name] = sorted(file.raw[name] + sockets, key=lambda point: float(point["t"]))
+    file.raw[name] = sorted(file.raw[name] + sockets, key=lambda point: point.t)
 
 
 def _flood(file: _File, run: Recording, stream: Datagrams) -> None:
@@ -104,7 +104,7 @@ def _flood(file: _File, run: Recording, stream: Datagrams) -> None:
     whole = Window(stream.start_ns, stream.stop_ns)
     told = meta.of_stream(stream, [], len(file.meta), "Mbits/s")
     first, last = traffic.arrived(run, stream, np.array([whole.start_ns, whole.end_ns], dtype=np.float64))
-    mean = {"MEAN_VALUE": float(last - first) * 8 / 1e6 / whole.length_s, "ELAPSED_TIME": whole.length_s}
+    mean: Told = {"MEAN_VALUE": float(last - first) * 8 / 1e6 / whole.length_s, "ELAPSED_TIME": whole.length_s}
     file.add("UDP upload", points.flood(run, stream, file.step_s), told | mean)
 
 
@@ -112,14 +112,14 @@ def _voice(file: _File, run: Recording, stream: Datagrams) -> None:
     """The packets, and delay, jitter, loss and bit rate of them in each step."""
     found = points.voice(run, stream)
     told = meta.of_stream(stream, found, len(file.meta), "ms")
-    file.raw["VoIP"], file.meta["VoIP"] = found, told | meta.values(found)
-    rates = [{"t": one["t"], "val": 1000 * one["val"]} for one in points.flood(run, stream, file.step_s)]
-    jitter = [{"t": one["t"], "val": abs(one["ipdv_up"])} for one in found if "ipdv_up" in one]
-    lost = [one["t"] for one in found if "lost" in one]
+    file.raw["VoIP"], file.meta["VoIP"] = found, SeriesMeta.model_validate(told | meta.values(found))
+    rates = [Point(t=one.t, val=1000 * (one.val or 0)) for one in points.flood(run, stream, file.step_s)]
+    jitter = [Point(t=one.t, val=abs(one.ipdv_up)) for one in found if one.ipdv_up is not None]
+    lost = [one.t for one in found if one.lost]
     file.results |= {
         "VoIP::bitrate": file.resampled(rates),
         "VoIP::delay": file.resampled(found),
         "VoIP::jitter": file.resampled(jitter),
         "VoIP::loss": points.counted(lost, file.x_s, file.step_s),
     }
-    file.meta["VoIP::delay"] = {"UNITS": "ms"} | meta.values(found)
+    file.meta["VoIP::delay"] = SeriesMeta.model_validate({"UNITS": "ms"} | meta.values(found))
