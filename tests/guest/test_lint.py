@@ -9,7 +9,7 @@ pytestmark = pytest.mark.guest
 
 
 def ids(run):
-    return [warning["id"] for warning in run.summary.warnings]
+    return [warning.id for warning in run.summary.warnings]
 
 
 @pytest.mark.parametrize("name", ["L100M", "L10M", "R100M", "asymmetric", "mobile", "parking-lot"])
