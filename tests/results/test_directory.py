@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run directories are made safely: complete or not at all, and never over a user's files."""
 
+import json
 import os
 
 import pytest
 
+from hourglass import load
 from hourglass.errors import GuestError, HourglassError, InputError
 from hourglass.results.directory import staging
 from results.synthetic import make
@@ -125,3 +127,14 @@ def test_a_full_disk_is_one_clear_line(tmp_path):
     with pytest.raises(HourglassError, match="No space left on device") as caught, staging(tmp_path / "run"):
         raise OSError(28, os.strerror(28), str(tmp_path / "run" / "records.arrows"))
     assert "\n" not in str(caught.value)
+
+
+def test_a_run_of_an_older_version_is_one_clear_line(tmp_path):
+    """Whatever else it lacks: the version is what is said."""
+    older = make(tmp_path / "older")
+    for name, change in (("plan.json", {"version": 1}), ("run.json", {"identity": None})):
+        (older / name).write_text(json.dumps(json.loads((older / name).read_text()) | change))
+    with pytest.raises(
+        InputError, match=r"made by another version of Hourglass \(plan 1, not 2\); run the scenario again"
+    ):
+        load(older)

@@ -193,3 +193,12 @@ def test_a_table_within_itself_is_refused() -> None:
     table["stack"] = table
     with pytest.raises(InputError, match="nested"):
         scenario.load(table)
+
+
+def test_a_null_of_an_older_scenario_json_is_a_value_not_given(tmp_path: Path) -> None:
+    """`scenario.json` once had null where the driver's default held."""
+    made = load("L100M").to_json()
+    older = json.loads(made)
+    older["testbed"]["link"][0] |= {"tx_ring": None, "reorder_delay": None, "tso": None}
+    (tmp_path / "scenario.json").write_text(json.dumps(older))
+    assert load(str(tmp_path / "scenario.json")).to_json() == made

@@ -37,17 +37,19 @@ class RunDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._info = self._read_info()
-        self._plan = self._read_plan()
+        written = self._completed()
+        self._plan = self._read_plan()  # before what only this version's runs hold
+        self._info = self._checked(RunInfo, RUN_FILE, written)
 
-    def _read_info(self) -> RunInfo:
+    def _completed(self) -> dict[str, Any]:
+        """What run.json says, of a run that came to its end."""
         written = self._json(RUN_FILE)
         if written.get("status") != "complete":
             reason = written.get("error", "unknown reason")
             raise InputError(
                 "run", str(self.path), f"is a run that did not complete ({reason}); run the scenario again"
             )
-        return self._checked(RunInfo, RUN_FILE, written)
+        return written
 
     def _read_plan(self) -> Plan:
         written = self._json(PLAN_FILE)

@@ -69,6 +69,11 @@ def _refuse(line: str) -> bool:
     raise ValueError(line)
 
 
+def _given(pairs: list[tuple[str, Any]]) -> Table:
+    """A JSON object without its nulls, which stand for values not given: older versions wrote them."""
+    return {key: value for key, value in pairs if value is not None}
+
+
 def _bytes(path: Path, source: object) -> bytes:
     try:
         if path.is_dir():
@@ -95,7 +100,7 @@ def _parse(path: Path, content: bytes) -> Table:
             "scenario", str(path), f"is not UTF-8: byte 0x{content[error.start]:02x} in line {line}"
         ) from None
     try:
-        data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+        data = json.loads(text, object_pairs_hook=_given) if path.suffix == ".json" else tomllib.loads(text)
     except json.JSONDecodeError as error:
         raise refusal("scenario", str(path), f"is no JSON: {error}") from None
     except tomllib.TOMLDecodeError as error:
