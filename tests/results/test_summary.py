@@ -2,12 +2,17 @@
 """The summary object of synthetic runs against closed forms."""
 
 import json
+from importlib.resources import files
 
 import pytest
+from jsonschema import Draft202012Validator
 
 import hourglass
+from hourglass.contract.summary import Summary
 from hourglass.errors import HourglassError, InputError
+from hourglass.results.emodel import mos
 from hourglass.results.summarize import summarize
+from results import synthetic_probe, synthetic_wifi
 from results.synthetic import MS, Flow, Probe, Recipe, make, summed_up
 
 
@@ -87,6 +92,54 @@ def test_the_object_has_the_keys_of_the_contract_in_order(tmp_path):
     ]  # fmt: skip
     assert (summary.schema_, summary.scenario, summary.kernel) == (1, "synthetic", "6.1.192")
     assert json.loads(summary.to_json()) == summary.data()
+
+
+def rich_runs(tmp_path):
+    """Runs that have every part of a summary between them."""
+    yield run_of(tmp_path / "plain")
+    yield hourglass.load(make(tmp_path / "idle", Recipe(flows=[], probes=[Probe("udp", lambda seq: None)])))
+    yield hourglass.load(make(tmp_path / "layers", synthetic_probe.recipe()))
+    yield hourglass.load(make(tmp_path / "radios", synthetic_wifi.recipe()))
+    voice = [{"t_ns": t * 20 * MS, "stream": 2, "seq": t, "owd_ns": None if t % 9 == 0 else 5 * MS, "refused": False}
+             for t in range(700)]  # fmt: skip
+    pages = [{"t_ns": t * 200 * MS, "stream": 3, "seq": t, "bytes": 1000, "first_ns": MS, "done_ns": 2 * MS}
+             for t in range(70)]  # fmt: skip
+    counters = [{"t_ns": 0, "node": "client", "device": "eth0", "handle": "10:", "kind": "fq", "name": "throttled",
+                 "value": 3}]  # fmt: skip
+    tables = [{"table": name, "rows": rows} for name, rows in
+              (("datagram", voice), ("fetch", pages), ("qdisc_stat", counters))]  # fmt: skip
+    yield run_of(tmp_path / "traffic", datagrams=172, sizes=[1000], further=lambda recipe: tables)
+
+
+def test_summaries_are_what_the_published_schema_says(tmp_path):
+    published = json.loads((files("hourglass") / "schema/summary.schema.json").read_text())
+    Draft202012Validator.check_schema(published)
+    schema = Draft202012Validator(published)
+    told = set()
+    for run in rich_runs(tmp_path):
+        data = json.loads(run.summary.to_json())
+        assert list(schema.iter_errors(data)) == []
+        assert list(schema.iter_errors(data | {"totals": {"upload_mbps": "fast"}}))
+        again = Summary.model_validate_json(run.summary.to_json())
+        assert (again, again.to_json()) == (run.summary, run.summary.to_json())
+        told |= {key for key, value in data.items() if value}
+    assert told == set(published["properties"])
+
+
+def test_voice_and_pages_have_their_figures(tmp_path):
+    *_, run = rich_runs(tmp_path)
+    (voice,), (pages,) = run.summary.datagrams, run.summary.fetches
+    assert (voice.sent, voice.lost, voice.owd_ms.p50, voice.jitter_ms) == (501, 55, 5, 0)
+    assert voice.mos == pytest.approx(mos(5, 55 / 501), 1e-5)
+    assert (pages.begun, pages.unfinished, pages.first_byte_ms.p50, pages.by_bytes["1000"].n) == (51, 0, 1, 51)
+    assert run.summary.qdiscs == {"client": {"eth0": {"fq 10:": {"throttled": 3}}}}
+
+
+def test_a_run_of_another_plan_version_is_refused_in_one_line(tmp_path):
+    path = make(tmp_path / "run")
+    (path / "plan.json").write_text(json.dumps(json.loads((path / "plan.json").read_text()) | {"version": 1}))
+    with pytest.raises(InputError, match=r"another version of Hourglass \(plan 1, not 2\); run the scenario again"):
+        hourglass.load(path)
 
 
 def test_a_missing_directory_and_a_foreign_one_are_refused(tmp_path):

@@ -190,3 +190,9 @@ class Summary(Figures):
     def data(self) -> dict[str, Any]:
         """The JSON object as plain data."""
         return self.model_dump(by_alias=True, exclude_unset=True)
+
+
+def summary_schema() -> dict[str, Any]:
+    """The JSON Schema of what `--json` prints. Further keys are allowed: they are added without a new `schema`."""
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return head | Summary.model_json_schema() | {"title": "Hourglass summary"}
