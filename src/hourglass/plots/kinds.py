@@ -53,7 +53,7 @@ KINDS: dict[str, Kind] = {
 
 
 def draw(kind: str, runs: list[Recording], path: Path) -> None:
-    """Draws the runs as `kind` into `path`. Raises `InputError` for what the user can mend."""
+    """Draws the runs as `kind` into `path`. Raises `InputError` for what the user can fix."""
     if kind not in KINDS:
         raise InputError("kind", kind, f"is one of {', '.join(KINDS)}")
     chosen = KINDS[kind]
