@@ -13,6 +13,7 @@ from hourglass.errors import HourglassError, InputError
 from hourglass.plots import KINDS, anatomy, candlestick, draw, layers, queues, timeseries
 from hourglass.plots.anatomy import bars
 from hourglass.plots.layers import steps_ms
+from hourglass.plots.samples import flows_by_way, latencies_ms
 from hourglass.plots.scatter import ellipse
 from hourglass.plots.style import wants_log
 
@@ -73,6 +74,18 @@ def test_candles_are_drawn_at_the_percentiles(runs, tmp_path, monkeypatch):
     assert list(ping) == [1, 1, 1]
 
 
+def test_latencies_are_those_under_load_and_lost_packets_have_none(runs):
+    """Without flows all 14 s of pings 200 ms apart count, but every seventh; under load 10 s of them, both ends."""
+    found = latencies_ms(runs[2])
+    assert set(found["ping icmp"]) == {90}
+    assert (found["TCP RTT"].size, found["ping icmp"].size) == (0, 60)
+    assert latencies_ms(runs[1])["ping udp"].size == 51
+    assert {way: [flow.name for flow in flows] for way, flows in flows_by_way(runs[1]).items()} == {
+        "upload": ["upload::1"],
+        "download": ["download::1"],
+    }
+
+
 def test_an_unknown_suffix_is_the_users_mistake(runs, tmp_path):
     with pytest.raises(InputError, match=r"picture = .*\.png, \.svg or \.pdf"):
         timeseries(runs[0], tmp_path / "x.jpg")
@@ -98,6 +111,7 @@ def test_every_kind_draws_the_same_bytes_and_names_its_units(runs, tmp_path, mon
         draw(kind, runs[:1] if KINDS[kind].most_runs else [runs[0], runs[1], runs[3]], tmp_path / f"{name}.svg")
     text = (tmp_path / "a.svg").read_text()
     assert text == (tmp_path / "b.svg").read_text()
+    assert_drawn(tmp_path / "a.svg")
     assert "(ms" in text or "Mbit/s" in text
 
 
@@ -107,6 +121,7 @@ def test_radios_are_drawn_and_a_run_without_any_says_so(runs, tmp_path, monkeypa
         draw("wifi", runs[:1], tmp_path / "none.svg")
     run = hourglass.load(make(tmp_path / "run", synthetic_wifi.recipe()))
     draw("wifi", [run], tmp_path / "a.svg")
+    assert_drawn(tmp_path / "a.svg")
     text = (tmp_path / "a.svg").read_text()
     assert all(words in text for words in ("ap:wlan0", "client:wlan0", "MPDUs of a PPDU", "PPDUs (%)"))
 
@@ -156,6 +171,7 @@ def test_pictures_of_layers_have_the_same_bytes_each_time(probed, tmp_path):
         made(first)
         made(second)
         assert first.read_bytes() == second.read_bytes()
+        assert_drawn(first)
 
 
 def test_pictures_of_layers_name_places_units_terms_and_phases(probed, tmp_path, monkeypatch):

@@ -7,9 +7,14 @@ from typing import Any
 
 from hourglass.papers.model import Evidence, Figure, Layout
 from hourglass.plots import paper
+from hourglass.plots.paper import Quantity
 from hourglass.results.recording import Recording
 
-QUANTITIES = {"goodput": "goodput, all flows (Mbit/s)", "tcp": "TCP RTT (ms)", "ping": "ping RTT (ms)"}
+QUANTITIES: dict[Quantity, str] = {
+    "goodput": "goodput, all flows (Mbit/s)",
+    "tcp": "TCP RTT (ms)",
+    "ping": "ping RTT (ms)",
+}
 
 
 def draw(figure: Figure, evidence: Evidence, path: Path) -> bool:
@@ -34,12 +39,12 @@ def _draw(figure: Figure, evidence: Evidence, path: Path) -> bool:
     return True
 
 
-def _panels(e: Evidence, layout: Layout) -> list[paper.Panel]:
+def _panels(e: Evidence, layout: Layout) -> list[paper.Candles]:
     places = [{layout.panel: value} for value in e.values(layout.panel)] if layout.panel else [{}]
     return [_panel(e, layout, what, where) for where in places for what in layout.quantities]
 
 
-def _panel(e: Evidence, layout: Layout, what: str, where: dict[str, Any]) -> paper.Panel:
+def _panel(e: Evidence, layout: Layout, what: Quantity, where: dict[str, Any]) -> paper.Candles:
     groups = e.values(layout.groups)
     kinds = [dict(zip(layout.series, values, strict=True)) for values in product(*map(e.values, layout.series))]
     samples = [
@@ -47,7 +52,7 @@ def _panel(e: Evidence, layout: Layout, what: str, where: dict[str, Any]) -> pap
         for kind in kinds
     ]
     label = ", ".join([QUANTITIES[what], *(e.label(**{word: value}) for word, value in where.items())])
-    return paper.Panel(
+    return paper.Candles(
         label, [e.label(**{layout.groups: group}) for group in groups], [e.label(**kind) for kind in kinds], samples
     )
 

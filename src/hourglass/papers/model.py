@@ -9,6 +9,7 @@ from typing import Any, Literal
 import polars as pl
 
 from hourglass.campaign.sweep import Result
+from hourglass.plots.paper import Quantity
 from hourglass.results.opening import open_run
 from hourglass.results.recording import Recording
 
@@ -97,7 +98,7 @@ class Layout:
     groups: str = "scenario"
     series: tuple[str, ...] = ("tsq",)
     panel: str = ""
-    quantities: tuple[str, ...] = ("tcp",)
+    quantities: tuple[Quantity, ...] = ("tcp",)
 
 
 @dataclass(frozen=True)

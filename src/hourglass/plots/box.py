@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from hourglass.plots import style
+from hourglass.plots.samples import flows_by_way
 from hourglass.results.groups import groups
 from hourglass.results.points import latency
 from hourglass.results.recording import Recording
@@ -23,8 +24,8 @@ def box(runs: Sequence[Recording], _: Sequence[str], path: Path) -> None:
     names = [g.label if len(g.members) == 1 else f"{g.label}, {len(g.members)} seeds" for g in found]
     members = [[runs[i] for i in group.members] for group in found]
     panels = [
-        (f"{way} goodput (Mbit/s)", [[_goodput(run, upload) for run in group] for group in members], False)
-        for way, upload in (("upload", True), ("download", False))
+        (f"{way} goodput (Mbit/s)", [[_goodput(run, way) for run in group] for group in members], False)
+        for way in style.WAYS
     ]
     panels = [panel for panel in panels if any(values.size for group in panel[1] for values in group)]
     kinds = " / ".join(dict.fromkeys(latency(run)[0] for run in runs))
@@ -39,8 +40,8 @@ def box(runs: Sequence[Recording], _: Sequence[str], path: Path) -> None:
         style.caption(figure, CONVENTION)
 
 
-def _goodput(run: Recording, upload: bool) -> Floats:
-    flows = [flow for flow in run.flows if flow.upload == upload]
+def _goodput(run: Recording, way: str) -> Floats:
+    flows = flows_by_way(run).get(way)
     return goodput_total(run, flows, loaded_window(run)).values if flows else np.empty(0)
 
 

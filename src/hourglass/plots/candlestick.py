@@ -14,13 +14,14 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Patch
 
 from hourglass.plots import style
 from hourglass.plots.anatomy import NARROWEST_IN as BARS_IN
 from hourglass.plots.anatomy import bars, draw, height_in
+from hourglass.plots.samples import TCP_RTT, flows_by_way, latencies_ms
 from hourglass.results.recording import Recording
-from hourglass.results.series import goodput_total, loaded_window, ping_ms, tcp_rtt_ms
+from hourglass.results.series import goodput_total, loaded_window
 from hourglass.results.stats import Floats, short
 
 CONVENTION = "box: p10\u2013p90, line: median"
@@ -78,24 +79,14 @@ def _throughput(runs: Sequence[Recording]) -> Panel:
     candles = []
     for run in runs:
         window = loaded_window(run)
-        ways = {name: [flow for flow in run.flows if flow.upload == way] for name, way in WAYS.items()}
-        candles.append({name: goodput_total(run, flows, window).values for name, flows in ways.items() if flows})
+        candles.append({way: goodput_total(run, flows, window).values for way, flows in flows_by_way(run).items()})
     return Panel("Throughput", "goodput, all flows (Mbit/s)", _present(candles, style.WAYS), candles)
 
 
-WAYS = {"upload": True, "download": False}
-
-
 def _latency(runs: Sequence[Recording]) -> Panel:
-    candles = []
-    for run in runs:
-        window = loaded_window(run)
-        kinds = {"TCP RTT": tcp_rtt_ms(run).within(window).values}
-        for ping in run.pings:
-            kinds[f"ping {ping.name}"] = ping_ms(run, ping).within(window).values
-        candles.append({name: values[~np.isnan(values)] for name, values in kinds.items()})
-    probes = list(dict.fromkeys(name for kinds in candles for name in kinds if name != "TCP RTT"))
-    colours = {"TCP RTT": style.TCP_RTT} | dict(zip(probes, cycle(style.PROBES), strict=False))
+    candles = [latencies_ms(run) for run in runs]
+    pings = list(dict.fromkeys(name for kinds in candles for name in kinds if name != TCP_RTT))
+    colours = {TCP_RTT: style.TCP_RTT} | dict(zip(pings, cycle(style.PROBES), strict=False))
     return Panel("Latency", "round-trip time (ms)", _present(candles, colours), candles)
 
 
@@ -127,9 +118,7 @@ def _draw(axes: Axes, panel: Panel, width_in: float) -> None:
 
 def _candle(axes: Axes, x: float, figures: Floats, colour: str, label: bool) -> None:
     low, median, high = figures
-    axes.add_patch(Rectangle((x - 0.36, low), 0.72, high - low, facecolor=colour, alpha=0.35, linewidth=0))
-    axes.add_patch(Rectangle((x - 0.36, low), 0.72, high - low, fill=False, edgecolor=colour, linewidth=1.2))
-    axes.plot([x - 0.36, x + 0.36], [median, median], color=style.INK, linewidth=2, solid_capstyle="butt")
+    style.candle(axes, x, 0.36, (low, median, high), colour)
     if label:
         axes.annotate(short(median), (x, high), (0, 3), textcoords="offset points", ha="center", fontsize=7.5)
 

@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from hourglass.plots import style
+from hourglass.plots.samples import latencies_ms
 from hourglass.results.recording import Recording
-from hourglass.results.series import loaded_window, ping_ms, tcp_rtt_ms
 from hourglass.results.stats import Floats
 
 CONVENTION = "dots: p10, p50, p90 of the samples under load; lost packets are not in the distribution"
@@ -57,12 +57,7 @@ def _legend(axes: Axes, labels: Sequence[str]) -> None:
 
 
 def _samples(run: Recording) -> dict[str, Floats]:
-    window = loaded_window(run)
-    kinds = {"TCP RTT": tcp_rtt_ms(run).within(window).values}
-    for ping in run.pings:
-        kinds[f"ping {ping.name}"] = ping_ms(run, ping).within(window).values
-    finite = {kind: values[~np.isnan(values)] for kind, values in kinds.items()}
-    return {kind: values for kind, values in finite.items() if values.size}
+    return {kind: values for kind, values in latencies_ms(run).items() if values.size}
 
 
 def _look(place: int) -> tuple[str, str]:

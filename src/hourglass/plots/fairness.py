@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from hourglass.plots import style
+from hourglass.plots.samples import flows_by_way
 from hourglass.results.recording import Recording
 from hourglass.results.series import goodput_mbps, loaded_window
 from hourglass.results.stats import fairness as jain
@@ -17,7 +18,6 @@ from hourglass.results.stats import short
 CONVENTION = "dot: mean goodput of one flow under load; bar: mean of the way; Jain's index: 1 is equal shares"
 SLOT_IN = 1.5
 """Three bars of a run have their figures beside each other."""
-WAYS = {"upload": True, "download": False}
 
 
 def fairness(runs: Sequence[Recording], labels: Sequence[str], path: Path) -> None:
@@ -46,11 +46,7 @@ def fairness(runs: Sequence[Recording], labels: Sequence[str], path: Path) -> No
 def _shares(run: Recording) -> dict[str, list[float]]:
     """{way: goodput of its flows, Mbit/s}, ways without flows left out."""
     window = loaded_window(run)
-    ways = {
-        way: [goodput_mbps(run, flow, window) for flow in run.flows if flow.upload == upload]
-        for way, upload in WAYS.items()
-    }
-    return {way: values for way, values in ways.items() if values}
+    return {way: [goodput_mbps(run, flow, window) for flow in flows] for way, flows in flows_by_way(run).items()}
 
 
 def _place(place: int, way: str, ways: dict[str, list[float]]) -> float:

@@ -23,7 +23,7 @@ Draw = Callable[[Sequence[Recording], Sequence[str], Path], None]
 
 
 @dataclass(frozen=True)
-class Kind:
+class Picture:
     """`draw(runs, labels, path)` draws into a file. `needs_flows`: without any flow there is nothing to draw."""
 
     draw: Draw
@@ -37,18 +37,20 @@ def _one(draw: Callable[[Recording, Path], None]) -> Draw:
     return lambda runs, names, path: draw(runs[0], path)
 
 
-KINDS: dict[str, Kind] = {
-    "timeseries": Kind(_one(timeseries), "one run over its time: goodput, TCP RTT, pings and losses", most_runs=1),
-    "candlestick": Kind(candlestick, "goodput and latency of each run, p10 to p90 and median"),
-    "scatter": Kind(scatter, "goodput against latency with 1-sigma ellipses, better is up and right", needs_flows=True),
-    "cdf": Kind(cdf, "how latency is distributed, on a linear axis"),
-    "cdf-log": Kind(cdf_log, "how latency is distributed, on a logarithmic axis"),
-    "box": Kind(box, "goodput and latency by group: runs that differ in their seed alone are one box"),
-    "anatomy": Kind(anatomy, "where the time of a packet goes, by node and layer"),
-    "layers": Kind(_one(layers), "one run's layers over its time", most_runs=1),
-    "queues": Kind(_one(queues), "one run's queues, TCP Small Queues, cwnd and RTT", most_runs=1),
-    "wifi": Kind(_one(wifi), "one run's radios: sizes of aggregates, air time, queues, retries", most_runs=1),
-    "fairness": Kind(fairness, "what each flow got, up and down, and Jain's index", needs_flows=True),
+KINDS: dict[str, Picture] = {
+    "timeseries": Picture(_one(timeseries), "one run over its time: goodput, TCP RTT, pings and losses", most_runs=1),
+    "candlestick": Picture(candlestick, "goodput and latency of each run, p10 to p90 and median"),
+    "scatter": Picture(
+        scatter, "goodput against latency with 1-sigma ellipses, better is up and right", needs_flows=True
+    ),
+    "cdf": Picture(cdf, "how latency is distributed, on a linear axis"),
+    "cdf-log": Picture(cdf_log, "how latency is distributed, on a logarithmic axis"),
+    "box": Picture(box, "goodput and latency by group: runs that differ in their seed alone are one box"),
+    "anatomy": Picture(anatomy, "where the time of a packet goes, by node and layer"),
+    "layers": Picture(_one(layers), "one run's layers over its time", most_runs=1),
+    "queues": Picture(_one(queues), "one run's queues, TCP Small Queues, cwnd and RTT", most_runs=1),
+    "wifi": Picture(_one(wifi), "one run's radios: sizes of aggregates, air time, queues, retries", most_runs=1),
+    "fairness": Picture(fairness, "what each flow got, up and down, and Jain's index", needs_flows=True),
 }
 
 
@@ -60,9 +62,5 @@ def draw(kind: str, runs: list[Recording], path: Path) -> None:
     if chosen.most_runs is not None and len(runs) > chosen.most_runs:
         raise InputError("RUN", str(runs[chosen.most_runs].path), f"{kind} shows {chosen.most_runs} run only")
     if chosen.needs_flows and not any(run.flows for run in runs):
-        raise InputError("RUN", str(runs[0].path), f"{kind} needs flows, and the test {_test(runs[0])} has none")
+        raise InputError("RUN", str(runs[0].path), f"{kind} needs flows, and the test {runs[0].test.name} has none")
     chosen.draw(runs, labels(runs), path)
-
-
-def _test(run: Recording) -> str:
-    return run.test.name

@@ -4,10 +4,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Patch
 
 from hourglass.plots import style
 from hourglass.results.recording import Recording
@@ -21,8 +22,8 @@ COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.ORANGE, style.SKY, st
 
 
 @dataclass(frozen=True)
-class Panel:
-    """Candles of one quantity: samples[series][group]; an empty array is no candle."""
+class Candles:
+    """A panel of one quantity: samples[series][group]; an empty array is no candle."""
 
     label: str
     groups: Sequence[str]
@@ -30,7 +31,7 @@ class Panel:
     samples: Sequence[Sequence[Floats]]
 
 
-def candles(title: str, panels: Sequence[Panel], path: Path) -> None:
+def candles(title: str, panels: Sequence[Candles], path: Path) -> None:
     """A panel per quantity, side by side or, where that is too wide, one above the other; groups on the x axis, a
     colour per series."""
     widths = [max(3.4, 0.55 * len(one.groups) * len(one.series)) for one in panels]
@@ -39,11 +40,11 @@ def candles(title: str, panels: Sequence[Panel], path: Path) -> None:
     with style.figure(width_in + 0.6, 3.6 * rows + 0.4, path) as figure:
         for axes, panel in zip(np.ravel(figure.subplots(rows, columns)), panels, strict=True):
             _panel(axes, panel)
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+        style.headline(figure, title)
         figure.supxlabel("box: p10\u2013p90, line: median", fontsize=8, color=style.MUTED, x=0.995, ha="right")
 
 
-def _panel(axes: Axes, panel: Panel) -> None:
+def _panel(axes: Axes, panel: Candles) -> None:
     ends: list[float] = []
     pitch = len(panel.series) + 0.7
     for at, samples in enumerate(panel.samples):
@@ -54,9 +55,7 @@ def _panel(axes: Axes, panel: Panel) -> None:
             low, middle, high = np.percentile(values, [10, 50, 90])
             ends += [low, high]
             x = group * pitch + at
-            axes.add_patch(Rectangle((x - 0.38, low), 0.76, high - low, facecolor=colour, alpha=0.35, linewidth=0))
-            axes.add_patch(Rectangle((x - 0.38, low), 0.76, high - low, fill=False, edgecolor=colour, linewidth=1.2))
-            axes.plot([x - 0.38, x + 0.38], [middle, middle], color=style.INK, linewidth=2, solid_capstyle="butt")
+            style.candle(axes, x, 0.38, (low, middle, high), colour)
             if len(panel.series) * len(panel.groups) <= 20:
                 axes.annotate(short(middle), (x, high), (0, 3), textcoords="offset points", ha="center", fontsize=7)
     axes.set_ylabel(panel.label)
@@ -95,7 +94,7 @@ def series(title: str, columns: Sequence[tuple[str, Sequence[tuple[str, Recordin
         grid[0][0].set_ylabel("goodput (Mbit/s)")
         grid[1][0].set_ylabel("TCP RTT of flow 1 (ms)")
         grid[0][0].legend(loc="lower left")
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+        style.headline(figure, title)
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,10 @@ def bars(title: str, found: Sequence[Bar], path: Path) -> None:
         left.set_title(title)
 
 
-def samples_of(runs: Sequence[Recording], what: str) -> Floats:
+Quantity = Literal["goodput", "tcp", "ping"]
+
+
+def samples_of(runs: Sequence[Recording], what: Quantity) -> Floats:
     """Samples of several runs together: "goodput" per step (Mbit/s), "tcp" or "ping" (ms), of the loaded window."""
     parts = []
     for run in runs:

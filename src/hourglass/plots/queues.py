@@ -47,10 +47,7 @@ def queues(run: Recording, path: Path) -> None:
             panel(axes, run, sender)
         rows[-1].set_xlim(0, run.end_ns / NS_PER_S)
         rows[-1].set_xlabel("test time (s)")
-        figure.suptitle(
-            f"{run.name}  ·  Linux {run.info.kernel.release}", x=0.01, ha="left", fontsize=11,
-            fontweight="bold",
-        )  # fmt: skip
+        style.headline(figure, f"{run.name}  ·  Linux {run.info.kernel.release}")
         figure.align_ylabels(list(rows))
 
 

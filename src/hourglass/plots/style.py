@@ -18,6 +18,7 @@ from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure, SubFigure
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from hourglass.errors import HourglassError, InputError
@@ -136,6 +137,20 @@ def log_x(axes: Axes) -> None:
     """A logarithmic x axis with plain numbers at 1 and 3: more would run into each other."""
     axes.set_xscale("log")
     _plain_numbers(axes.xaxis, (1, 3))
+
+
+def candle(axes: Axes, x: float, half: float, figures: tuple[float, float, float], colour: str) -> None:
+    """A box from the first to the last of three figures with a line at the middle one, `half` of its width each way."""
+    low, middle, high = figures
+    corner, width, height = (x - half, low), 2 * half, high - low
+    axes.add_patch(Rectangle(corner, width, height, facecolor=colour, alpha=0.35, linewidth=0))
+    axes.add_patch(Rectangle(corner, width, height, fill=False, edgecolor=colour, linewidth=1.2))
+    axes.plot([x - half, x + half], [middle, middle], color=INK, linewidth=2, solid_capstyle="butt")
+
+
+def headline(figure: Figure, text: str) -> None:
+    """What a picture of several panels shows, above them."""
+    figure.suptitle(text, x=0.01, ha="left", fontsize=11, fontweight="bold")
 
 
 def caption(figure: Figure | SubFigure, text: str) -> None:

@@ -34,7 +34,7 @@ def sweep(
         for place, key in enumerate(axes_keys):
             axes = figure.add_subplot(grid[place // 2, 2 + place % 2])
             _panel(axes, key, labels[key], points, latency)
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+        style.headline(figure, title)
 
 
 def _front(

@@ -52,7 +52,7 @@ def timeseries(run: Recording, path: Path) -> None:
         for axes in panels:
             _frame(axes, run, loaded)
         panels[-1].set_xlabel("test time (s)")
-        figure.suptitle(_title(run), x=0.01, ha="left", fontsize=11, fontweight="bold")
+        style.headline(figure, _title(run))
         figure.align_ylabels(list(panels))
         _arrange(figure, panels)
 

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 
+from hourglass.contract.plan import Radio
 from hourglass.errors import InputError
 from hourglass.plots import style
 from hourglass.results.recording import Recording
@@ -21,16 +22,13 @@ from hourglass.results.stats import Floats
 from hourglass.results.wifi import sizes
 
 POINTS = 3000
-Radio = tuple[str, str]
-"""Node and device."""
 
 
 def wifi(run: Recording, path: Path) -> None:
     """Draws the run into `path` (.png or .svg). Raises `InputError` when it has no counters of radios."""
     if run.radio_counters.is_empty():
         raise InputError("RUN", str(run.path), "has no radios")
-    radios: list[Radio] = [(radio.node, radio.device) for radio in run.radios]
-    sent = [radio for radio in radios if sizes(run, *radio, loaded_window(run))]
+    sent = [radio for radio in run.radios if sizes(run, radio.node, radio.device, loaded_window(run))]
     panels: list[Callable[[Axes, Recording, list[Radio]], None]] = [_sizes, _air, _waiting, _failed]
     with style.figure(11, 6.4, path) as figure:
         grid = figure.subplots(2, 2).ravel()
@@ -42,10 +40,7 @@ def wifi(run: Recording, path: Path) -> None:
             axes.set_ylim(bottom=0)
         handles, names = grid[1].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside right upper")
-        figure.suptitle(
-            f"{run.name}  ·  Linux {run.info.kernel.release}", x=0.01, ha="left", fontsize=11,
-            fontweight="bold",
-        )  # fmt: skip
+        style.headline(figure, f"{run.name}  ·  Linux {run.info.kernel.release}")
 
 
 def _colour(number: int) -> str:
@@ -53,7 +48,11 @@ def _colour(number: int) -> str:
 
 
 def _name(radio: Radio) -> str:
-    return ":".join(radio)
+    return f"{radio.node}:{radio.device}"
+
+
+def _of(radio: Radio) -> pl.Expr:
+    return (pl.col("node") == radio.node) & (pl.col("device") == radio.device)
 
 
 def _sizes(axes: Axes, run: Recording, radios: list[Radio]) -> None:
@@ -61,7 +60,7 @@ def _sizes(axes: Axes, run: Recording, radios: list[Radio]) -> None:
     window: Window = loaded_window(run)
     width = 0.8 / max(1, len(radios))
     for number, radio in enumerate(radios):
-        found = sizes(run, *radio, window)
+        found = sizes(run, radio.node, radio.device, window)
         values, counts = np.array(list(found)), np.array(list(found.values()))
         left = values - 0.4 + width * (number + 0.5)
         axes.bar(left, 100 * counts / counts.sum(), width=width, color=_colour(number), linewidth=0)
@@ -72,10 +71,7 @@ def _sizes(axes: Axes, run: Recording, radios: list[Radio]) -> None:
 
 def _steps(run: Recording, radio: Radio, *names: str) -> tuple[Floats, list[Floats]]:
     """(ends of the steps in s, growth in each step of every counter)."""
-    node, device = radio
-    rows = run.radio_counters.filter(
-        (pl.col("node") == node) & (pl.col("device") == device) & pl.col("name").is_in(names)
-    )
+    rows = run.radio_counters.filter(_of(radio) & pl.col("name").is_in(names))
     wide = rows.pivot("name", index="t_ns", values="value").sort("t_ns")
     grown = [np.diff(wide[name].to_numpy()).astype(np.float64) for name in names]
     return wide["t_ns"].to_numpy()[1:] / NS_PER_S, grown
@@ -91,8 +87,8 @@ def _air(axes: Axes, run: Recording, radios: list[Radio]) -> None:
 
 def _waiting(axes: Axes, run: Recording, radios: list[Radio]) -> None:
     """mac80211's queues; dotted: driver and hardware."""
-    for number, (node, device) in enumerate(radios):
-        rows = run.queues.filter((pl.col("node") == node) & (pl.col("device") == device)).sort("t_ns")
+    for number, radio in enumerate(radios):
+        rows = run.queues.filter(_of(radio)).sort("t_ns")
         rows = rows.gather_every(max(1, rows.height // POINTS))
         t_s = rows["t_ns"].to_numpy() / NS_PER_S
         axes.plot(t_s, rows["txq_packets"].to_numpy(), color=_colour(number), linewidth=1.1)
