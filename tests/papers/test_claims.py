@@ -7,12 +7,15 @@ from typing import Any
 
 import polars as pl
 import pytest
+from results.synthetic import make
 
+import hourglass
 from hourglass.campaign import cells, file
+from hourglass.campaign.table import metrics
 from hourglass.errors import InputError
 from hourglass.papers import paper_b, report, study
 from hourglass.papers.beyond import side_by_side
-from hourglass.papers.model import Claim, Evidence, Figure, Finding, Layout, Verdict
+from hourglass.papers.model import COLUMNS, Claim, Evidence, Figure, Finding, Layout, Verdict
 
 WIRED = ("A-4", "A-5a", "A-5b", "A-5c", "A-6", "A-7", "A-rules", "A-kernels")
 
@@ -84,6 +87,11 @@ def test_a_figure_without_its_testbed_says_so(tmp_path: Path, monkeypatch: pytes
     assert [one.word for one in found.verdicts] == ["cannot be had"]
     assert "carrier-pigeon" in found.reason
     assert found.evidence is None
+
+
+def test_the_figures_that_claims_are_about_are_those_of_a_sweeps_table(tmp_path: Path) -> None:
+    found = metrics(hourglass.load(make(tmp_path / "run")).summary)
+    assert all(isinstance(found[name], int | float) for name in COLUMNS)
 
 
 def test_an_unknown_figure_is_one_line() -> None:

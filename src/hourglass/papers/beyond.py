@@ -8,10 +8,10 @@ which they differ most are named.
 from dataclasses import dataclass
 from math import log
 
-from hourglass.papers.model import Evidence, Figure, Layout
+from hourglass.papers.model import PING, TCP, UP, Evidence, Figure, Layout
 
-QUANTITIES = {"upload_mbps": "Mbit/s", "tcp_rtt_p50_ms": "TCP RTT, ms", "ping_icmp_p50_ms": "ping, ms"}
-COMPARED = "tcp_rtt_p50_ms"
+QUANTITIES = {UP: "Mbit/s", TCP: "TCP RTT, ms", PING: "ping, ms"}
+COMPARED = TCP
 NAMED = 6
 """So many of the largest differences are told."""
 

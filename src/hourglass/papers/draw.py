@@ -5,7 +5,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from hourglass.papers.model import Evidence, Figure, Layout
+from hourglass.papers.model import DOWN, PING, UP, Evidence, Figure, Layout
 from hourglass.plots import paper
 from hourglass.plots.paper import Quantity
 from hourglass.results.recording import Recording
@@ -68,6 +68,6 @@ def _bars(e: Evidence) -> list[paper.Bar]:
     """A bar per setting, medians over the seeds."""
     found = []
     for where in e.settings():
-        figures = [e.value(name, **where) for name in ("upload_mbps", "download_mbps", "ping_icmp_p50_ms")]
+        figures = [e.value(name, **where) for name in (UP, DOWN, PING)]
         found.append(paper.Bar(e.label(**where), *figures))
     return found

@@ -13,6 +13,12 @@ from hourglass.plots.paper import Quantity
 from hourglass.results.opening import open_run
 from hourglass.results.recording import Recording
 
+UP, DOWN = "upload_mbps", "download_mbps"
+TCP, PING = "tcp_rtt_p50_ms", "ping_icmp_p50_ms"
+DROPS, RETRANSMITS = "drops_qdisc_packets", "retransmits_segments"
+COLUMNS = (UP, DOWN, TCP, PING, DROPS, RETRANSMITS)
+"""The figures that claims are about, by their names in a sweep's table (`campaign/table.py`)."""
+
 Word = Literal["holds", "differs", "cannot be had"]
 Form = Literal["candles", "series", "bars", "table"]
 

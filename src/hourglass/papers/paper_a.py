@@ -11,12 +11,11 @@ from statistics import median
 import numpy as np
 
 from hourglass.papers import samples
-from hourglass.papers.model import Claim, Evidence, Figure, Finding, Layout, ratio
+from hourglass.papers.model import DROPS, PING, RETRANSMITS, TCP, UP, Claim, Evidence, Figure, Finding, Layout, ratio
 from hourglass.papers.rules import CAP
 from hourglass.results.recording import Recording
 from hourglass.results.series import loaded_window, tcp_rtt_ms
 
-TCP, PING, UP = "tcp_rtt_p50_ms", "ping_icmp_p50_ms", "upload_mbps"
 MARGINAL = 1.25
 """A change of latency below this factor is "marginal" or "nothing": seeds alone move R100M by 10 %."""
 
@@ -92,9 +91,9 @@ def _sawtooth(tsq: str) -> Claim:
         rtt = tcp_rtt_ms(run, run.flows[0]).within(loaded_window(run)).values
         late = rtt[len(rtt) // 3 :]
         low, high = np.percentile(late, [2, 98])
-        drops = e.value("drops_qdisc_packets", cc="cubic", tsq=tsq)
+        drops = e.value(DROPS, cc="cubic", tsq=tsq)
         measured = f"RTT between {low:.3g} and {high:.3g} ms after the first third, {drops:.0f} packets dropped"
-        how = f"retransmitted segments: {e.value('retransmits_segments', cc='cubic', tsq=tsq):.0f}"
+        how = f"retransmitted segments: {e.value(RETRANSMITS, cc='cubic', tsq=tsq):.0f}"
         return Finding(high / low >= 1.2 and drops > 0, measured, how)
 
     name = "TSQ" if tsq == "default" else "NoTSQ"

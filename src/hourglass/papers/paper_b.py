@@ -11,10 +11,9 @@ from itertools import pairwise
 import polars as pl
 
 from hourglass.errors import HourglassError
-from hourglass.papers.model import Claim, Evidence, Figure, Finding
+from hourglass.papers.model import DOWN, PING, UP, Claim, Evidence, Figure, Finding
 from hourglass.papers.samples import below_tcp, middle, senders
 
-PING, UP, DOWN = "ping_icmp_p50_ms", "upload_mbps", "download_mbps"
 Where = dict[str, object]
 Check = Callable[[Evidence], tuple[bool, str, Where]]
 """Whether it is so, what was found, and in which runs to look for the cause."""

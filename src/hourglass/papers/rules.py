@@ -9,10 +9,9 @@ from itertools import pairwise
 import polars as pl
 
 from hourglass.papers import samples
-from hourglass.papers.model import Claim, Evidence, Figure, Finding, ratio
+from hourglass.papers.model import PING, TCP, Claim, Evidence, Figure, Finding, ratio
 from hourglass.results.recording import Recording
 
-PING = "ping_icmp_p50_ms"
 MTU_SEGMENT = 1448
 PAPERS_CAP = 128 << 10
 
@@ -94,7 +93,7 @@ def _same_packets(one: Recording, other: Recording) -> bool:
 def _pacing_acts(e: Evidence) -> Finding:
     fifo = int(_probe(_cubic(e), "hold_pacing_ns").to_numpy().max())
     fair = samples.middle(samples.senders(e.runs(cc="cubic", ca=120, qdisc="fq")[0])["pacing_rate"])
-    ends = [e.value("tcp_rtt_p50_ms", cc="cubic", ca=ca, qdisc="pfifo_fast") for ca in (120, 200)]
+    ends = [e.value(TCP, cc="cubic", ca=ca, qdisc="pfifo_fast") for ca in (120, 200)]
     how = f"ca_ratio 120 and 200 have a TCP RTT of {ends[0]:.3g} and {ends[1]:.3g} ms: through the TSQ limit"
     measured = f"CUBIC below pfifo_fast waited {fifo:,} ns for pacing"
     return Finding(bool(fifo), measured, f"{how}; below fq the rate is {fair:,.0f} bytes/s")
