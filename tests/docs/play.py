@@ -35,12 +35,14 @@ PROGRESS = re.compile(r"^hourglass: (?!error|internal|warning|interrupted).*\n",
 
 @dataclass
 class Finding:
-    """A piece of a page that is not what it should be. `fresh`: what to write there, None where a person must."""
+    """A piece of a page that is not what it should be. `fresh`: what to write there, None where a person must.
+    `failed`: it could not even be executed."""
 
     piece: Piece
     about: str
     group: str = ""
     fresh: str | None = None
+    failed: bool = False
 
 
 @dataclass
@@ -77,7 +79,7 @@ class Play:
         try:
             todo[piece.kind](piece)
         except Exception as error:
-            self.findings.append(Finding(piece, f"{type(error).__name__}: {error}"))
+            self.findings.append(Finding(piece, f"{type(error).__name__}: {error}", failed=True))
 
     def _console(self, piece: Piece) -> None:
         """A command begins with `$ `; it goes on while a line ends with a backslash, a bar or `do`, or begins `> `."""

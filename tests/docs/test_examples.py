@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pages are what the product does; and the rules by which that is found out."""
 
-import os
+import warnings
 from pathlib import Path
 
 import pytest
@@ -13,11 +13,13 @@ from .play import Play, elsewhere
 
 @pytest.mark.guest
 def test_every_example_and_figure_is_of_today(tmp_path: Path) -> None:
-    """One test, in one folder: later commands use earlier ones' runs. Other kernels or tools have other figures."""
-    if (differ := elsewhere()) and not os.environ.get("CI"):
-        pytest.skip(f"{differ}; python -m tests.docs --update writes them anew")
-    told = [f"{finding.piece.place}: {finding.about}" for finding in Play(tmp_path).all()]
-    assert not told, "\n\n".join([*told, "python -m tests.docs --update writes the pages anew"])
+    """One test, in one folder: later commands use earlier ones' runs. With another point release of a kernel or other
+    tools figures may differ, which is a warning; everything still has to work."""
+    findings, differ = Play(tmp_path).all(), elsewhere()
+    wrong = [f"{one.piece.place}: {one.about}" for one in findings if one.failed or not differ]
+    assert not wrong, "\n\n".join([*wrong, "python -m tests.docs --update writes the pages anew"])
+    if differ:
+        warnings.warn(f"{differ}; python -m tests.docs --update writes them anew", stacklevel=1)
 
 
 @pytest.mark.parametrize(
