@@ -5,7 +5,7 @@ Axes have the scenario's own dotted keys as names, metrics none with a dot. The 
 made them and in whatever order: no wall time, no path is in the table.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ LEFT_OUT = ("flows", "drops", "qdiscs")
 """Parts of a summary of which there are sums at most: a table has a row per run."""
 COUNTED = {"n": "samples", "lost": "lost_packets"}
 
-Row = dict[str, Any]
+Row = dict[str, str | int | float | None]
 
 
 def metrics(summary: Summary) -> Row:
@@ -68,7 +68,7 @@ def _drops(summary: Summary) -> Row:
     return {f"drops_{place}_packets": sum(getattr(one, place) for one in devices) for place in Drops.model_fields}
 
 
-def build(grid: Grid, rows: Sequence[tuple[Assignment, Row, Row]]) -> pa.Table:
+def build(grid: Grid, rows: Sequence[tuple[Assignment, Mapping[str, str], Row]]) -> pa.Table:
     """The table of (assignment, about, metrics), in this order. Columns stand in the order they are first seen."""
     axes = {key: _axis([row[0][key] for row in rows]) for key in grid.keys}
     about = {name: pa.array([row[1].get(name) for row in rows], pa.string()) for name in ABOUT}
