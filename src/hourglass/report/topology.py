@@ -112,7 +112,7 @@ def _edge(edge: Edge, spots: Spots) -> str:
     text = f'<text class="link" x="{middle}" y="{above}">{escape(", ".join(words))}</text>'
     if faults:
         text += f'<text class="fault" x="{middle}" y="{above + 24}">{escape(", ".join(faults))}</text>'
-    for hop, x, y, anchor in ((right, x1 + 6, y1 + 18, "start"), (left, x2 - 6, y2 + 18, "end")):
+    for hop, x, y, anchor in ((right, x1 + 6, y1 + 18, "start"), (left, x2 - 6, y2 + 32, "end")):
         if hop.shaper_bps and (hop is not left or left is not right):
             shaper = f"HTB {rate_text(hop.shaper_bps)}"
             text += f'<text class="shaper" x="{x}" y="{y}" style="text-anchor:{anchor}">{escape(shaper)}</text>'

@@ -2,7 +2,7 @@
 """What the network did: where the time went, radios, drops and their reasons, the qdiscs' own counters."""
 
 from hourglass.contract.probe import LAYERS
-from hourglass.contract.summary import Anatomy, Layer, Summary
+from hourglass.contract.summary import Anatomy, Layer, Radio, Summary
 from hourglass.results.sections.model import Column, Section, Value
 from hourglass.results.stats import percent
 
@@ -47,23 +47,30 @@ def _layer(one: Layer | None) -> tuple[Value, ...]:
 def radios(summary: Summary) -> Section:
     """PPDUs and the MPDUs of one, air time, PPDUs that collided, MPDUs sent again and given up, packets in mac80211's
     queues; of an access point the shares of the air time to and from its stations."""
+    shared = any(len(one.air_share) > 1 for devices in summary.wifi.values() for one in devices.values())
     columns = (
         Column("radio", "text"), Column("device", "text", wide=True), Column("PPDUs"), Column("MPDUs"),
         Column("p50", unit="MPDUs", wide=True), Column("max"), Column("air %"), Column("collided %"),
         Column("retried %"), Column("given up", unit="MPDUs", wide=True), Column("TXQ"),
-        Column("TXQ max", unit="packets", wide=True), Column("shares of air, %", "text"),
+        Column("TXQ max", unit="packets", wide=True), *([Column("shares of air, %", "text")] if shared else []),
     )  # fmt: skip
-    rows = []
-    for node, devices in summary.wifi.items():
-        for device, one in devices.items():
-            shares = [f"{name} {100 * share:.0f}" for name, share in one.air_share.items() if share is not None]
-            rows.append((
-                node, device, one.ppdus, one.subframes.mean, one.subframes.p50, one.subframes.max, one.air_percent,
-                percent(one.collisions, one.ppdus), percent(one.retries, one.mpdus), one.dropped, one.txq.mean,
-                one.txq.max, " ".join(shares) if len(shares) > 1 else "",
-            ))  # fmt: skip
+    rows = tuple(
+        (
+            node, device, one.ppdus, one.subframes.mean, one.subframes.p50, one.subframes.max, one.air_percent,
+            percent(one.collisions, one.ppdus), percent(one.retries, one.mpdus), one.dropped, one.txq.mean,
+            one.txq.max, *([_shares(one)] if shared else []),
+        )
+        for node, devices in summary.wifi.items()
+        for device, one in devices.items()
+    )  # fmt: skip
     note = "MPDUs of a PPDU: mean; TXQ: packets in mac80211's queues, mean."
-    return Section("radios", "Wi-Fi", "Wi-Fi", columns, tuple(rows), note=note)
+    return Section("radios", "Wi-Fi", "Wi-Fi", columns, rows, note=note)
+
+
+def _shares(radio: Radio) -> str:
+    """ "client 75 slow 25"; of a radio that talks to one other only, nothing."""
+    told = [f"{name} {100 * share:.0f}" for name, share in radio.air_share.items() if share is not None]
+    return " ".join(told) if len(told) > 1 else ""
 
 
 def drops(summary: Summary) -> Section:
