@@ -7,7 +7,7 @@ from pathlib import Path
 import hourglass
 from hourglass.cli import output, pictures, tables
 from hourglass.errors import InputError
-from hourglass.results.compare import Cell, compare
+from hourglass.results.compare import Cell, Row, compare
 from hourglass.results.labels import labels
 from hourglass.results.recording import Recording
 
@@ -21,10 +21,7 @@ def compare_runs(places: list[Path], out: Path | None, json: bool) -> None:
     if out is not None:
         pictures.plots().candlestick(runs, names, out)
     if json:
-        figures = [
-            {"figure": row.figure, "unit": row.unit, "runs": [_cell(cell) for cell in row.cells]} for row in rows
-        ]
-        output.show_json({"schema": 1, "runs": [str(run.path) for run in runs], "figures": figures})
+        output.show_json({"schema": 1, "runs": [str(run.path) for run in runs], "figures": [_row(row) for row in rows]})
         return
     output.show(
         tables.comparison(
@@ -33,6 +30,10 @@ def compare_runs(places: list[Path], out: Path | None, json: bool) -> None:
     )
     if out is not None:
         output.show(f"picture  {out}", whole_lines=True)
+
+
+def _row(row: Row) -> dict[str, object]:
+    return {"figure": row.figure, "name": row.name, "unit": row.unit, "runs": [_cell(cell) for cell in row.cells]}
 
 
 def _cell(cell: Cell) -> dict[str, object]:

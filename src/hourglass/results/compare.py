@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hourglass.contract.probe import LAYERS
-from hourglass.contract.summary import Anatomy, Statistics
+from hourglass.contract.summary import Anatomy
 from hourglass.results.bootstrap import Statistic, draws, interval, statistic_of
+from hourglass.results.figures import Figure, figures
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, Series, goodput_total, loaded_window, ping_ms, tcp_rtt_ms
 from hourglass.results.stats import Floats, known_sum, percent, rounded
@@ -26,6 +27,9 @@ from hourglass.results.traffic import delays_ms, times_ms
 
 BLOCK_S = 1.0
 SEED = 1
+
+Known = dict[str, Figure]
+"""The figures of a run's summary by their names."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,8 @@ class Row:
     """One figure over all runs; the first cell is the one the others are compared with."""
 
     figure: str
+    name: str
+    """That of `figures`; "" of what is reckoned here."""
     unit: str
     cells: list[Cell]
 
@@ -55,6 +61,7 @@ class Told:
     """A figure of one run: its value, or the samples of the window of which it is the `statistic`."""
 
     figure: str
+    name: str
     unit: str
     value: float | None = None
     samples: Series | None = None
@@ -63,7 +70,12 @@ class Told:
 
 def compare(runs: Sequence[Recording]) -> list[Row]:
     """The figures of all runs that at least one of them has, in a fixed order."""
-    rows = [row for kind in KINDS for row in _rows(runs, [{one.figure: one for one in kind(run)} for run in runs])]
+    known = [{figure.name: figure for figure in figures(run.summary)} for run in runs]
+    rows = [
+        row
+        for kind in KINDS
+        for row in _rows(runs, [{one.figure: one for one in kind(*each)} for each in zip(runs, known, strict=True)])
+    ]
     rows += _rows(runs, _layers(runs))
     return [row for row in rows if any(cell.value is not None for cell in row.cells)]
 
@@ -75,7 +87,7 @@ def _rows(runs: Sequence[Recording], told: Sequence[dict[str, Told]]) -> Iterato
         known = next(one for one in each if one is not None)
         sampled = any(one is not None and one.samples is not None for one in each)
         cells = _sampled(runs, each, known.statistic) if sampled else _plain(each)
-        yield Row(figure, known.unit, cells)
+        yield Row(figure, known.name, known.unit, cells)
 
 
 def _plain(each: Sequence[Told | None]) -> list[Cell]:
@@ -96,59 +108,74 @@ def _sampled(runs: Sequence[Recording], each: Sequence[Told | None], statistic: 
     return cells
 
 
-def _flows(run: Recording) -> Iterator[Told]:
+def _told(known: Known, figure: str, name: str, samples: Series | None = None, statistic: Statistic = "median") -> Told:
+    """A figure of the summary."""
+    found = known[name]
+    return Told(figure, name, found.unit, found.value, samples, statistic)
+
+
+def _there(series: Series) -> Series:
+    """The samples that are not NaN."""
+    known = ~np.isnan(series.values)
+    return Series(series.t_s[known], series.values[known])
+
+
+def _flows(run: Recording, known: Known) -> Iterator[Told]:
     window = loaded_window(run)
     for way, upload in (("upload", True), ("download", False)):
         flows = [flow for flow in run.flows if flow.upload == upload]
         samples = goodput_total(run, flows, window) if flows else None
-        yield Told(f"{way} goodput", "Mbit/s", samples=samples, statistic="mean")
-    yield Told("fairness", "", run.summary.totals.fairness)
+        yield Told(f"{way} goodput", f"totals.{way}_mbps", "Mbit/s", samples=samples, statistic="mean")
+    yield _told(known, "fairness", "totals.fairness")
     if run.flows:
-        yield Told("retransmits", "segments", known_sum([flow.retransmits for flow in run.summary.flows]))
-    yield Told("TCP RTT p50", "ms", samples=tcp_rtt_ms(run).within(window))
-    yield Told("TCP RTT p99", "ms", run.summary.tcp_rtt_ms.p99)
+        retransmits = known_sum([flow.retransmits for flow in run.summary.flows])
+        yield Told("retransmits", "", "segments", retransmits)
+    yield _told(known, "TCP RTT p50", "tcp_rtt.p50", tcp_rtt_ms(run).within(window))
+    yield _told(known, "TCP RTT p99", "tcp_rtt.p99")
 
 
-def _pings(run: Recording) -> Iterator[Told]:
+def _pings(run: Recording, known: Known) -> Iterator[Told]:
     for ping in run.pings:
-        found = run.summary.ping_ms[ping.name]
-        yield from _times(f"ping {ping.name}", ping_ms(run, ping).within(loaded_window(run)), found)
-        yield Told(f"ping {ping.name} lost", "packets", found.lost)
+        figure, name = f"ping {ping.name}", f"ping.{ping.name}"
+        yield _told(known, f"{figure} p50", f"{name}.p50", _there(ping_ms(run, ping).within(loaded_window(run))))
+        yield _told(known, f"{figure} p99", f"{name}.p99")
+        yield _told(known, f"{figure} lost", f"{name}.lost")
 
 
-def _times(name: str, samples: Series, found: Statistics) -> Iterator[Told]:
-    """Median and tail of times of which some are NaN."""
-    known = ~np.isnan(samples.values)
-    yield Told(f"{name} p50", "ms", samples=Series(samples.t_s[known], samples.values[known]))
-    yield Told(f"{name} p99", "ms", found.p99)
+def _datagrams(run: Recording, known: Known) -> Iterator[Told]:
+    for stream in run.datagrams:
+        figure, name = stream.name, f"datagrams.{stream.name}"
+        yield _told(known, f"{figure} goodput", f"{name}.goodput_mbps")
+        delays = _there(delays_ms(run, stream).within(loaded_window(run)))
+        yield _told(known, f"{figure} one way p50", f"{name}.owd.p50", delays)
+        yield _told(known, f"{figure} one way p99", f"{name}.owd.p99")
+        yield _told(known, f"{figure} jitter", f"{name}.jitter_ms")
+        yield _told(known, f"{figure} lost", f"{name}.lost")
+        if f"{name}.mos" in known:
+            yield _told(known, f"{figure} MOS", f"{name}.mos")
 
 
-def _datagrams(run: Recording) -> Iterator[Told]:
-    for stream, found in zip(run.datagrams, run.summary.datagrams, strict=True):
-        yield Told(f"{found.id} goodput", "Mbit/s", found.goodput_mbps)
-        yield from _times(f"{found.id} one way", delays_ms(run, stream).within(loaded_window(run)), found.owd_ms)
-        yield Told(f"{found.id} jitter", "ms", found.jitter_ms)
-        yield Told(f"{found.id} lost", "packets", found.lost)
-        yield Told(f"{found.id} MOS", "", found.mos)
+def _fetches(run: Recording, known: Known) -> Iterator[Told]:
+    for client in run.fetches:
+        figure, name = client.name, f"fetches.{client.name}"
+        done = _there(times_ms(run, client).within(loaded_window(run)))
+        yield _told(known, f"{figure} done p50", f"{name}.done.p50", done)
+        yield _told(known, f"{figure} done p99", f"{name}.done.p99")
+        yield _told(known, f"{figure} unfinished", f"{name}.unfinished")
 
 
-def _fetches(run: Recording) -> Iterator[Told]:
-    for client, found in zip(run.fetches, run.summary.fetches, strict=True):
-        yield from _times(f"{found.id} done", times_ms(run, client).within(loaded_window(run)), found.done_ms)
-        yield Told(f"{found.id} unfinished", "fetches", found.unfinished)
-
-
-def _radios(run: Recording) -> Iterator[Told]:
+def _radios(run: Recording, known: Known) -> Iterator[Told]:
     """A radio's mean aggregate, its air time, and how much of what it sent collided or was sent again."""
     for node, devices in run.summary.wifi.items():
-        for one in devices.values():
-            yield Told(f"{node} aggregate", "MPDUs", one.subframes.mean)
-            yield Told(f"{node} air", "%", one.air_percent)
-            yield Told(f"{node} collided", "%", percent(one.collisions, one.ppdus))
-            yield Told(f"{node} retried", "%", percent(one.retries, one.mpdus))
+        for device, one in devices.items():
+            name = f"wifi.{node}.{device}"
+            yield _told(known, f"{node} aggregate", f"{name}.subframes.mean")
+            yield _told(known, f"{node} air", f"{name}.air_percent")
+            yield Told(f"{node} collided", "", "%", percent(one.collisions, one.ppdus))
+            yield Told(f"{node} retried", "", "%", percent(one.retries, one.mpdus))
 
 
-KINDS: tuple[Callable[[Recording], Iterator[Told]], ...] = (_flows, _pings, _datagrams, _fetches, _radios)
+KINDS: tuple[Callable[[Recording, Known], Iterator[Told]], ...] = (_flows, _pings, _datagrams, _fetches, _radios)
 SHARE = 0.01
 """A layer has a row when it has at least this share of the mean time of some run's TCP data."""
 
@@ -162,10 +189,11 @@ def _layers(runs: Sequence[Recording]) -> list[dict[str, Told]]:
         for layer in LAYERS
     }
     places = [place for place, share in shares.items() if share >= SHARE]
-    return [
-        {f"{node} {layer}": Told(f"{node} {layer}", "ms", _mean_ms(found, node, layer)) for node, layer in places}
-        for found in anatomies
-    ]
+    return [{told.figure: told for told in (_layer(found, *place) for place in places)} for found in anatomies]
+
+
+def _layer(anatomy: Anatomy, node: str, layer: str) -> Told:
+    return Told(f"{node} {layer}", f"layers.{node}.{layer}.mean", "ms", _mean_ms(anatomy, node, layer))
 
 
 def _mean_ms(anatomy: Anatomy, node: str, layer: str) -> float | None:

@@ -36,7 +36,7 @@ def groups(runs: list[Recording]) -> list[Group]:
 
 def compare_groups(rows: list[Row], found: list[Group]) -> list[Row]:
     """`rows` are the figures of single runs (`compare`), in the order of the groups' members."""
-    return [Row(row.figure, row.unit, _cells(row, found)) for row in rows]
+    return [Row(row.figure, row.name, row.unit, _cells(row, found)) for row in rows]
 
 
 def _mean(values: list[float]) -> float | None:
