@@ -80,6 +80,7 @@ struct wire_nic {
 	u32 slot_first, slot_count;
 	u32 descriptors_used;
 	u64 arrival_last_ns;		/* jitter keeps the order */
+	bool last_lost;			/* the cable's fault: bursts go on */
 
 	struct wire_vector tx_vector;
 

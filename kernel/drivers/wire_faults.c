@@ -6,7 +6,32 @@
  * so that switching one fault on moves no other, and a run can be repeated.
  * The function is the output step of SplitMix64 (G. Steele, D. Lea,
  * C. Flood, OOPSLA 2014) over a counter. Faults are independent of each other
- * and of the frame's length; bursts of losses are left out.
+ * and of the frame's length. Losses are also independent of one another, or
+ * they come in bursts: then a frame's fate follows from the last one's, too.
+ *
+ * Bursts are those of the simple Gilbert model: a Markov chain of two states,
+ * stepped once per frame. In the good state nothing is lost, in the bad state
+ * everything, so that the state is whether the last frame was lost:
+ *
+ *	         p = rate / (burst (1 - rate))
+ *	        ------------------------------>
+ *	arrives                                lost
+ *	        <------------------------------
+ *	         r = 1 / burst
+ *
+ *	share of frames lost	p / (p + r) = rate
+ *	frames lost in a row	geometric with mean 1 / r = burst
+ *
+ * A burst is followed by a frame that arrives, so p <= 1 bounds the rate to
+ * burst / (burst + 1); beyond, p counts as 1. Frame 0 is lost with the chance
+ * `rate`: the chain is stationary from the start. Both transitions are fractions
+ * of integers and are drawn as such from 64 bits: a chance differs from what is
+ * written above by less than 2^-64.
+ *
+ * E. N. Gilbert, "Capacity of a burst-noise channel", Bell Syst. Tech. J. 39,
+ * 1960; E. O. Elliott, same journal 42, 1963, adds losses in both states, which
+ * are left out (netem's "loss gemodel p r" is the same model). RFC 6534 measures
+ * such bursts.
  */
 #include <linux/math64.h>
 #include "wire_faults.h"
@@ -27,11 +52,18 @@ static u64 wire_mix(u64 z)
 	return z ^ (z >> 31);
 }
 
-/* 32 uniform bits for fault @kind of frame @n. */
+/* 64 uniform bits for fault @kind of frame @n. */
+static u64 wire_bits(const struct wire_faults *faults,
+		     enum wire_fault_kind kind, u64 n)
+{
+	return wire_mix(wire_mix(faults->seed + kind) + n);
+}
+
+/* The upper 32 of them. */
 static u32 wire_draw(const struct wire_faults *faults,
 		     enum wire_fault_kind kind, u64 n)
 {
-	return wire_mix(wire_mix(faults->seed + kind) + n) >> 32;
+	return wire_bits(faults, kind, n) >> 32;
 }
 
 static bool wire_chance(const struct wire_faults *faults,
@@ -40,10 +72,30 @@ static bool wire_chance(const struct wire_faults *faults,
 	return ppb && ((u64)wire_draw(faults, kind, n) * WIRE_PPB >> 32) < ppb;
 }
 
-struct wire_fate wire_fate(const struct wire_faults *faults, u64 n)
+/* Whether @bits fall on @chances of @of that are equally likely. */
+static bool wire_odds(u64 bits, u64 chances, u64 of)
+{
+	return mul_u64_u64_shr(bits, of, 64) < chances;
+}
+
+static bool wire_lost(const struct wire_faults *faults, bool last_lost, u64 n)
+{
+	u64 burst = faults->loss_burst_milli, rate = faults->loss_ppb;
+	u64 bits;
+
+	if (!burst || !rate || !n)
+		return wire_chance(faults, WIRE_LOSS, n, rate);
+	bits = wire_bits(faults, WIRE_LOSS, n);
+	if (last_lost)
+		return !wire_odds(bits, WIRE_MILLI, burst);
+	return wire_odds(bits, rate * WIRE_MILLI, burst * (WIRE_PPB - rate));
+}
+
+struct wire_fate wire_fate(const struct wire_faults *faults, bool last_lost,
+			   u64 n)
 {
 	struct wire_fate fate = {
-		.lost = wire_chance(faults, WIRE_LOSS, n, faults->loss_ppb),
+		.lost = wire_lost(faults, last_lost, n),
 		.corrupted = wire_chance(faults, WIRE_CORRUPT, n,
 					 faults->corrupt_ppb),
 		.duplicated = wire_chance(faults, WIRE_DUPLICATE, n,

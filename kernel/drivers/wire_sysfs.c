@@ -23,6 +23,7 @@
 
 #define WIRE_RATE_MAX	1000000000000ULL	/* 1 Tbit/s */
 #define WIRE_TIME_MAX	(3600ULL * NSEC_PER_SEC)
+#define WIRE_BURST_MAX	(1000000ULL * WIRE_MILLI)
 #define WIRE_TRACE_MAX	(16U << 20)
 
 static struct wire_nic *wire_of(struct device *device)
@@ -101,6 +102,7 @@ static struct wire_attribute wire_numbers[] = {
 	WIRE_NUMBER(delay_ns, delay_ns, 0, WIRE_TIME_MAX),
 	WIRE_NUMBER(seed, faults.seed, 0, U64_MAX),
 	WIRE_NUMBER(loss_ppb, faults.loss_ppb, 0, WIRE_PPB),
+	WIRE_NUMBER(loss_burst_milli, faults.loss_burst_milli, 0, WIRE_BURST_MAX),
 	WIRE_NUMBER(corrupt_ppb, faults.corrupt_ppb, 0, WIRE_PPB),
 	WIRE_NUMBER(duplicate_ppb, faults.duplicate_ppb, 0, WIRE_PPB),
 	WIRE_NUMBER(reorder_ppb, faults.reorder_ppb, 0, WIRE_PPB),
@@ -246,6 +248,7 @@ static struct attribute *wire_attribute_list[] = {
 	&wire_numbers[6].attr.attr,
 	&wire_numbers[7].attr.attr,
 	&wire_numbers[8].attr.attr,
+	&wire_numbers[9].attr.attr,
 	NULL
 };
 

@@ -109,9 +109,11 @@ static u64 wire_send_frame(struct wire_nic *nic, struct sk_buff *frame,
 {
 	u32 bytes = max_t(u32, frame->len, ETH_ZLEN) + WIRE_OVERHEAD;
 	struct wire_flight flight = { .start_ns = max(now_ns, nic->line.free_ns) };
-	struct wire_fate fate = wire_fate(&nic->faults, nic->stats.tx_frames);
+	struct wire_fate fate = wire_fate(&nic->faults, nic->last_lost,
+					  nic->stats.tx_frames);
 
 	flight.end_ns = wire_line_send(&nic->line, now_ns, bytes);
+	nic->last_lost = fate.lost;
 	nic->stats.tx_frames++;
 	nic->stats.tx_bytes += frame->len;
 	nic->stats.tx_wire_bytes += bytes;

@@ -2,9 +2,11 @@
 /* KUnit: the seeded faults of wire_faults.c. */
 #include <kunit/test.h>
 #include <linux/kernel.h>
+#include <linux/math64.h>
 #include "wire_faults.h"
 
 #define FRAMES	200000
+#define BURST_FRAMES	2000000
 
 static void none_without_a_rate(struct kunit *test)
 {
@@ -12,7 +14,7 @@ static void none_without_a_rate(struct kunit *test)
 	u64 n;
 
 	for (n = 0; n < 1000; n++) {
-		struct wire_fate fate = wire_fate(&faults, n);
+		struct wire_fate fate = wire_fate(&faults, false, n);
 
 		KUNIT_ASSERT_FALSE(test, fate.lost || fate.corrupted ||
 				   fate.duplicated || fate.reordered);
@@ -26,7 +28,7 @@ static void always_at_certainty(struct kunit *test)
 	u64 n;
 
 	for (n = 0; n < FRAMES; n++)
-		KUNIT_ASSERT_TRUE(test, wire_fate(&faults, n).lost);
+		KUNIT_ASSERT_TRUE(test, wire_fate(&faults, false, n).lost);
 }
 
 /* 200,000 draws at 1 %: mean 2000, standard deviation 44.5; five of them */
@@ -38,7 +40,7 @@ static void frequency(struct kunit *test)
 	u64 n;
 
 	for (n = 0; n < FRAMES; n++) {
-		struct wire_fate fate = wire_fate(&faults, n);
+		struct wire_fate fate = wire_fate(&faults, false, n);
 
 		lost += fate.lost;
 		reordered += fate.reordered;
@@ -59,8 +61,8 @@ static void one_fault_moves_no_other(struct kunit *test)
 	beside.duplicate_ppb = WIRE_PPB / 2;
 	beside.jitter_ns = 1000000;
 	for (n = 0; n < 10000; n++)
-		KUNIT_ASSERT_EQ(test, wire_fate(&alone, n).lost,
-				wire_fate(&beside, n).lost);
+		KUNIT_ASSERT_EQ(test, wire_fate(&alone, false, n).lost,
+				wire_fate(&beside, false, n).lost);
 }
 
 static void seeds_differ(struct kunit *test)
@@ -71,7 +73,7 @@ static void seeds_differ(struct kunit *test)
 	u64 n;
 
 	for (n = 0; n < 10000; n++)
-		equal += wire_fate(&one, n).lost == wire_fate(&two, n).lost;
+		equal += wire_fate(&one, false, n).lost == wire_fate(&two, false, n).lost;
 	/* half of them by chance; standard deviation 50 */
 	KUNIT_EXPECT_LT(test, abs(equal - 5000), 250);
 }
@@ -82,13 +84,148 @@ static void jitter_fills_its_range(struct kunit *test)
 	u64 n, low = 1000, high = 0;
 
 	for (n = 0; n < 100000; n++) {
-		u64 jitter = wire_fate(&faults, n).jitter_ns;
+		u64 jitter = wire_fate(&faults, false, n).jitter_ns;
 
 		low = min(low, jitter);
 		high = max(high, jitter);
 	}
 	KUNIT_EXPECT_EQ(test, low, 0ULL);
 	KUNIT_EXPECT_EQ(test, high, 999ULL);
+}
+
+/* The losses of runs made before there were bursts. */
+static void fates_of_old(struct kunit *test)
+{
+	static const u64 known[] = { 102, 210, 286, 310, 312, 340, 480, 950 };
+	struct wire_faults faults = { .seed = 7, .loss_ppb = WIRE_PPB / 100 };
+	int found = 0;
+	u64 n;
+
+	for (n = 0; n <= known[ARRAY_SIZE(known) - 1]; n++) {
+		bool lost = wire_fate(&faults, false, n).lost;
+
+		KUNIT_ASSERT_EQ(test, lost, wire_fate(&faults, true, n).lost);
+		if (lost)
+			KUNIT_ASSERT_EQ(test, n, known[found++]);
+	}
+	KUNIT_EXPECT_EQ(test, found, (int)ARRAY_SIZE(known));
+}
+
+/* The longest length that is counted by itself is one less. */
+#define LENGTHS	12
+
+struct bursts {
+	int lost;
+	int count;
+	int of_length[LENGTHS + 1];
+};
+
+static void burst_ended(struct bursts *bursts, int length)
+{
+	bursts->count++;
+	bursts->of_length[min(length, LENGTHS)]++;
+}
+
+static struct bursts bursts_of(const struct wire_faults *faults, int frames)
+{
+	struct bursts bursts = { };
+	int length = 0;
+	u64 n;
+
+	for (n = 0; n < frames; n++) {
+		if (wire_fate(faults, length, n).lost) {
+			bursts.lost++;
+			length++;
+		} else if (length) {
+			burst_ended(&bursts, length);
+			length = 0;
+		}
+	}
+	if (length)
+		burst_ended(&bursts, length);
+	return bursts;
+}
+
+/*
+ * Of N frames with share P and bursts of mean B, the number of lost ones has the
+ * variance N P (1 - P) (2 B (1 - P) - 1): that of independent ones, times
+ * (1 + c) / (1 - c), c = 1 - p - r being the correlation of neighbours. A
+ * geometric length has the variance B (B - 1), the mean of K that divided by K.
+ * K is near N P / B. Here are five sigma of N = 2,000,000.
+ */
+static void bursts_have_rate_and_length(struct kunit *test)
+{
+	static const struct {
+		u64 loss_ppb, burst_milli;
+		int lost, lost_sigmas;
+		int milli_sigmas;
+	} cases[] = {
+		{ 100000000, 5000, 200000, 6000, 112 },
+		{ 10000000, 1500, 20000, 987, 37 },
+		{ 10000000, 20000, 20000, 4371, 3082 },
+		{ 800000000, 5000, 1600000, 2828, 40 },
+		{ 10000000, 1000, 20000, 696, 0 },	/* alone */
+		{ 500000000, 1000, 1000000, 0, 0 },	/* every other one */
+	};
+	int i, milli;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct wire_faults faults = {
+			.seed = 7, .loss_ppb = cases[i].loss_ppb,
+			.loss_burst_milli = cases[i].burst_milli,
+		};
+		struct bursts found = bursts_of(&faults, BURST_FRAMES);
+
+		KUNIT_EXPECT_LE(test, abs(found.lost - cases[i].lost),
+				cases[i].lost_sigmas);
+		KUNIT_ASSERT_GT(test, found.count, 0);
+		milli = div_u64((u64)found.lost * WIRE_MILLI, found.count);
+		KUNIT_EXPECT_LE(test, abs(milli - (int)cases[i].burst_milli),
+				cases[i].milli_sigmas);
+	}
+}
+
+/* Of the bursts of k frames or more, the share r ends after k: five sigma for each k. */
+static void burst_lengths_are_geometric(struct kunit *test)
+{
+	struct wire_faults faults = { .seed = 7, .loss_ppb = WIRE_PPB / 10,
+				      .loss_burst_milli = 4000 };
+	struct bursts found = bursts_of(&faults, BURST_FRAMES);
+	int length, left = found.count;
+
+	KUNIT_ASSERT_GT(test, found.count, 40000);
+	for (length = 1; length < LENGTHS; length++) {
+		int count = found.of_length[length];
+		/* a quarter of those no shorter; variance 3 / 16 of their number */
+		s64 off = 4 * count - left;
+
+		KUNIT_EXPECT_LE(test, off * off, 25LL * 3 * left);
+		left -= count;
+	}
+	KUNIT_EXPECT_EQ(test, left, found.of_length[LENGTHS]);
+}
+
+static void bursts_follow_the_seed(struct kunit *test)
+{
+	struct wire_faults one = { .seed = 1, .loss_ppb = WIRE_PPB / 2,
+				   .loss_burst_milli = 2000 };
+	struct wire_faults same = one, two = one;
+	bool lost_one = false, lost_same = false, lost_two = false;
+	int equal = 0;
+	u64 n;
+
+	same.duplicate_ppb = WIRE_PPB / 2;
+	same.jitter_ns = 1000000;
+	two.seed = 2;
+	for (n = 0; n < 10000; n++) {
+		lost_one = wire_fate(&one, lost_one, n).lost;
+		lost_same = wire_fate(&same, lost_same, n).lost;
+		lost_two = wire_fate(&two, lost_two, n).lost;
+		KUNIT_ASSERT_EQ(test, lost_one, lost_same);
+		equal += lost_one == lost_two;
+	}
+	/* p = r = 1/2: each is a fair coin; standard deviation 50 */
+	KUNIT_EXPECT_LT(test, abs(equal - 5000), 250);
 }
 
 static struct kunit_case wire_faults_cases[] = {
@@ -98,6 +235,10 @@ static struct kunit_case wire_faults_cases[] = {
 	KUNIT_CASE(one_fault_moves_no_other),
 	KUNIT_CASE(seeds_differ),
 	KUNIT_CASE(jitter_fills_its_range),
+	KUNIT_CASE(fates_of_old),
+	KUNIT_CASE(bursts_have_rate_and_length),
+	KUNIT_CASE(burst_lengths_are_geometric),
+	KUNIT_CASE(bursts_follow_the_seed),
 	{}
 };
 

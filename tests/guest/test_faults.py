@@ -27,6 +27,10 @@ def cable(rate: str = "50mbit", **link: Any) -> dict[str, Any]:
     return line(rate, nodes=2, **link)
 
 
+def bursts(rate: str, mean: float) -> dict[str, Any]:
+    return {"model": "gilbert-elliott", "rate": rate, "burst": mean}
+
+
 def loaded(link: dict[str, Any], seconds: float = 3, **test: Any) -> dict[str, Any]:
     """One BBR upload, which goes on at full rate where frames are lost."""
     return {**link, "test": {"name": "tcp_upload", "length": seconds, "delay": 0.5, "flow_cc": "bbr", **test}}
@@ -78,6 +82,34 @@ def test_a_fault_strikes_as_often_as_asked_and_only_where(
     assert all_counts[counted_at] == place[counted_at]
     repeated = run.tcp.filter("sender")["total_retrans"].max()
     assert (repeated >= place[counted_at] * 0.9) if fault != "duplicate" else (repeated == 0)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_bursts_of_losses_have_their_rate_and_their_length(simulate: Simulate, kernel: str) -> None:
+    """Of a Markov chain's N frames with share P and bursts of mean B, the number lost has the variance
+    N P (1 - P) (2 B (1 - P) - 1), the mean of K bursts B (B - 1) / K. The frames that step the chain between two
+    datagrams, pings', are one in thousands."""
+    rate, mean = 0.02, 4
+    bursty = cable("1gbit", loss=[bursts("2%", mean), "0%"])
+    flood = {"name": "udp_flood", "length": 3, "delay": 0.5, "udp_bandwidth": "80mbit", "udp_pktsize": 250}
+    run = simulate({**bursty, "test": flood}, kernel=kernel)
+    rows = run.datagram_rows.sort("seq")
+    assert not rows["refused"].any()
+    sent, lost = rows.height, rows["owd_ns"].null_count()
+    assert sent == rows["seq"].n_unique() > 100_000
+    assert abs(lost - sent * rate) <= SIGMAS * math.sqrt(sent * rate * (1 - rate) * (2 * mean * (1 - rate) - 1))
+    runs = rows.select(pl.col("owd_ns").is_null().rle()).unnest("owd_ns")
+    lengths = runs.filter("value")["len"]
+    assert abs(lengths.mean() - mean) <= SIGMAS * math.sqrt(mean * (mean - 1) / len(lengths))
+    assert near((lengths == 1).sum(), len(lengths), 1 / mean), "geometric"
+    (up,) = run.balance.filter((pl.col("stream") == "udp upload") & (pl.col("way") == "up")).iter_rows(named=True)
+    assert (up["sent"], up["delivered"], up["dropped"]) == (sent, sent - lost, lost)
+    drops = run.drops.filter(pl.col("stream") == "udp upload")
+    assert set(drops["reason"]) == {"loss"}
+    assert drops["packets"].sum() == lost
+    client, server = ends(run)
+    assert client["tx_frames"] == client["tx_lost"] + server["rx_frames"]
+    assert server["tx_lost"] == 0
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -172,14 +204,14 @@ def test_the_seed_decides_which_frames_are_lost(simulate: Simulate, kernel: str)
     assert not set(digests(first).values()) & set(digests(other).values())
 
 
-def test_switching_one_fault_on_moves_no_other(simulate: Simulate) -> None:
+@pytest.mark.parametrize("loss", ["20%", bursts("20%", 2)], ids=["alone", "bursts"])
+def test_switching_one_fault_on_moves_no_other(simulate: Simulate, loss: Any) -> None:
     """A frame's fate is drawn per kind of fault: pings lost with loss alone are lost with jitter too. The pings end
     before ARP asks again, 5 s after the set-up: whether its frame comes before or behind a ping is the jitter's."""
     lost = []
     for faults in ({}, {"jitter": "1ms"}, {"duplicate": "20%"}):
-        run = simulate(
-            {**cable(loss=["20%", "0%"], **faults), "test": {"name": "ping", "length": 4, "ping_interval": 0.04}}
-        )
+        pings = {"name": "ping", "length": 4, "ping_interval": 0.04}
+        run = simulate({**cable(loss=[loss, "0%"], **faults), "test": pings})
         lost.append(run.ping_rows.filter(pl.col("rtt_ns").is_null()).select("stream", "seq").rows())
     assert lost[0] == lost[1] == lost[2]
     assert len(lost[0]) > 10

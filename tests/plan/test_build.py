@@ -142,6 +142,18 @@ def test_each_direction_of_a_link_has_its_own_parameters() -> None:
     assert writes(plan, "cable") == ["0", "0"]
 
 
+def test_losses_are_independent_or_come_in_bursts() -> None:
+    bursts = {"model": "gilbert-elliott", "rate": "0.1%", "burst": 2.5}
+    for loss, ppb, milli in (
+        ("1%", ["10000000"] * 2, []),
+        (bursts, ["1000000"] * 2, ["2500"] * 2),
+        (["1%", bursts], ["10000000", "1000000"], ["2500"]),
+        ([{"rate": "1%"}, "0%"], ["10000000"], []),
+    ):
+        plan = graph([{"ends": ["a:0", "b:0"], "loss": loss}])
+        assert (writes(plan, "loss_ppb"), writes(plan, "loss_burst_milli")) == (ppb, milli)
+
+
 def test_traces_in_the_words_of_the_driver() -> None:
     link = {
         "ends": ["a:0", "b:0"],

@@ -82,6 +82,9 @@ def test_impairments_are_told_in_the_scenario_s_words() -> None:
     hop = plan("mobile", 'testbed.link.0.reorder=["1%", 0]').paths[0].there[0]
     assert hop.impairments == ["jitter 2ms", "loss 0.01%", "reorder 1%", "trace", "outage"]
     assert plan("L100M").paths[0].there[0].impairments == []
+    (path,) = plan("L100M", 'testbed.link.0.loss=["1%", {model="gilbert-elliott", rate="0.1%", burst=5}]').paths
+    assert path.there[0].impairments == ["loss 1%"]
+    assert path.back[-1].impairments == ["loss model gilbert-elliott, rate 0.1%, burst 5"]
 
 
 def test_where_two_ways_are_as_short_back_need_not_be_there_reversed() -> None:

@@ -8,6 +8,8 @@ import pytest
 from hourglass.errors import InputError
 from hourglass.scenario import load
 
+GILBERT = 'model="gilbert-elliott"'
+
 TABLE = [
     ("stack.tsq=99s", "stack.tsq = '99s'", 'a time like "3ms"'),
     ("stakc.tsq=1", "stakc", 'Did you mean "stack"?'),
@@ -33,6 +35,15 @@ TABLE = [
     ("testbed.link.0.rate=0", "testbed.link.0.rate = 0", "from 1bit to 1tbit"),
     ("testbed.link.0.rate=[1,2,3]", "testbed.link.0.rate = [1, 2, 3]", "a list of two"),
     ("testbed.link.0.loss=0.1", "testbed.link.0.loss = 0.1", 'a share like "0.1%"'),
+    ('testbed.link.0.loss=["1%", {burst=2}, 3]', "testbed.link.0.loss = ", "a list of two, for the two directions"),
+    ('testbed.link.0.loss={model="gilbert",rate="1%"}', "testbed.link.0.loss.model", 'Did you mean "gilbert-elliott"?'),
+    (f'testbed.link.0.loss={{{GILBERT},rate="1%"}}', "testbed.link.0.loss = ", "needs burst"),
+    ('testbed.link.0.loss={rate="1%",burst=2}', "testbed.link.0.loss = ", "goes with no other model"),
+    (f"testbed.link.0.loss={{{GILBERT},burst=2}}", "testbed.link.0.loss.rate = ", "is missing"),
+    (f'testbed.link.0.loss={{{GILBERT},rate="1%",burst=0.9}}', "testbed.link.0.loss.burst = 0.9", "frames from 1 to"),
+    (f'testbed.link.0.loss={{{GILBERT},rate="1%",burst=1.0001}}', "testbed.link.0.loss.burst", "whole thousandths"),
+    (f'testbed.link.0.loss={{{GILBERT},rate="60%",burst=1}}', "testbed.link.0.loss = ", "50% here"),
+    (f'testbed.link.0.loss=[0,{{{GILBERT},rate="76%",burst=3}}]', "testbed.link.0.loss.1 = ", "75% here"),
     ("testbed.link.0.ends=x", "testbed.link.0.ends = 'x'", "a list of two ends"),
     ('testbed.link.0.ends=["client:eth0","nobody:x"]', "testbed.link.0.ends = 'nobody'", "no such node"),
     ('testbed.link.0.ends=["client:a/b","router:x"]', "testbed.link.0.ends", "1 to 15 letters"),

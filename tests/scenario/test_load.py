@@ -195,6 +195,27 @@ def test_a_table_within_itself_is_refused() -> None:
         scenario.load(table)
 
 
+BURSTS = {"model": "gilbert-elliott", "rate": "0.1%", "burst": 2.5}
+
+
+@pytest.mark.parametrize(
+    ("loss", "shown"),
+    [
+        ("1%", "1%"),
+        ({"rate": "1%"}, "1%"),
+        (BURSTS, BURSTS),
+        ([BURSTS, BURSTS], BURSTS),
+        (["0.10%", BURSTS | {"burst": 5.0}], ["0.1%", BURSTS | {"burst": 5}]),
+    ],
+    ids=str,
+)
+def test_loss_is_spelled_out_as_one_would_write_it(loss: object, shown: object) -> None:
+    made = load("L100M", [("testbed.link.0.loss", loss)])
+    resolved = json.loads(made.to_json())
+    assert resolved["testbed"]["link"][0]["loss"] == shown
+    assert load(resolved) == made
+
+
 def test_a_null_of_an_older_scenario_json_is_a_value_not_given(tmp_path: Path) -> None:
     """`scenario.json` once had null where the driver's default held."""
     made = load("L100M").to_json()

@@ -70,6 +70,7 @@ def test_every_key_has_a_type_and_a_description() -> None:
         {"testbed": {"node": [{"name": "a"}], "link": [{"ends": ["a:b"]}]}},
         {"testbed": {"node": [{"name": "a"}], "link": [{"ends": ["a:b", "c:d"], "rate": "100 mbit"}]}},
         {"testbed": {"node": [{"name": "a"}], "link": [{"ends": ["a:b", "c:d"], "trace": [[1]]}]}},
+        {"testbed": {"node": [{"name": "a"}], "link": [{"ends": ["a:b", "c:d"], "loss": {"burst": 5}}]}},
         {"test": {"name": "tcp_nupp"}},
         {"test": {"upload_streams": 0}},
         {"measure": {"packets": "some"}},
@@ -85,8 +86,9 @@ def test_a_mistake_in_a_scenario_is_refused(change: dict[str, Any]) -> None:
 SETTINGS = [
     "stack.tsq", "stack.client.tsq", "testbed.link.0.delay", "testbed.preset", "stack.pacing.ca",
     "stack.sysctl.net.ipv4.tcp_ecn", "stack.client.sysctl.net.ipv4.tcp_ecn", "testbed.wifi.0.station.1.mcs",
+    "testbed.link.0.loss", "testbed.link.0.loss.burst",
 ]  # fmt: skip
-VALUES = ["off", "3ms", "10ms", "L100M", 120, 1, 2, 7]
+VALUES = ["off", "3ms", "10ms", "L100M", 120, 1, 2, 7, {"model": "gilbert-elliott", "rate": "1%", "burst": 2.5}, 2]
 
 
 def test_every_form_of_a_key_can_be_set_and_be_an_axis() -> None:

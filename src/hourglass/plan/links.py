@@ -20,7 +20,7 @@ from hourglass.scenario.testbed import GIGABIT
 
 Nic = Literal["wire", "veth"]
 
-_SHARES = ("loss", "corrupt", "duplicate", "reorder")
+_SHARES = ("corrupt", "duplicate", "reorder")
 _RINGS = {"rx_ring": "rx", "tx_ring": "tx"}
 _MODERATION = {"rx_usecs": "rx-usecs", "rx_frames": "rx-frames", "tx_usecs": "tx-usecs", "tx_frames": "tx-frames"}
 _OFFLOADS = {"checksum": ("rx", "tx"), "tso": ("tso",), "gso": ("gso",), "gro": ("gro",)}
@@ -119,6 +119,10 @@ def plug(scenario: Scenario, port: Port) -> Iterator[Step]:
         yield write("delay_ns", link.delay[side], key(port.link, "delay"))
     if link.jitter[side]:
         yield write("jitter_ns", link.jitter[side], key(port.link, "jitter"))
+    if (loss := link.loss[side]).rate:
+        yield write("loss_ppb", loss.rate, key(port.link, "loss"))
+        if loss.burst:
+            yield write("loss_burst_milli", loss.burst, key(port.link, "loss"))
     for name in _SHARES:
         if share := getattr(link, name)[side]:
             yield write(f"{name}_ppb", share, key(port.link, name))

@@ -75,11 +75,14 @@ def _hop(scenario: Scenario, network: Network, leaves: Port, enters: Port) -> Ho
 
 def _impairments(link: Link, side: int) -> Iterator[str]:
     """In the scenario's words; the direction away from the side."""
-    shown = link.model_dump(include=set(IMPAIRMENTS))
-    for name in IMPAIRMENTS:
-        if getattr(link, name)[side]:
-            yield f"{name} {shown[name] if isinstance(shown[name], str) else shown[name][side]}"
+    for name, shown in link.model_dump(include=set(IMPAIRMENTS)).items():
+        if getattr(link, name)[side] != Link.model_fields[name].default[side]:
+            yield f"{name} {_words(shown[side] if isinstance(shown, list) else shown)}"
     if link.trace and (link.trace.there, link.trace.back)[side]:
         yield "trace"
     if link.outage:
         yield "outage"
+
+
+def _words(shown: str | dict[str, object]) -> str:
+    return shown if isinstance(shown, str) else ", ".join(f"{name} {value}" for name, value in shown.items())

@@ -3,7 +3,7 @@
 
 load.py       the door: source, preset, changes, checks      source.py     files → plain data
 model.py      Scenario, Measure, Capture                      overrides.py  --set KEY=VALUE
-testbed.py    nodes, links, shapers; trace.py their traces    wifi.py       Wi-Fi cells
+testbed.py    nodes, links, shapers; trace.py, loss.py      wifi.py       Wi-Fi cells
 stack.py      cc, tsq, gso, pacing, qdisc, sysctl             test.py       the test and its parameters
 check.py      what no single value shows: check_wifi.py of cells, check_streams.py of the test
 testkinds.py  the tests there are                             streams.py    the streams of a test

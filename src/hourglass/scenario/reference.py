@@ -8,6 +8,7 @@ from pydantic.fields import FieldInfo
 from hourglass.scenario.blame import table_of
 from hourglass.scenario.kinds import Kind
 from hourglass.scenario.load import builtin, presets
+from hourglass.scenario.loss import Loss
 from hourglass.scenario.model import Capture, Measure, Scenario
 from hourglass.scenario.stack import Pacing, Stack
 from hourglass.scenario.table import Table
@@ -72,6 +73,7 @@ SECTIONS: tuple[tuple[str, str, type[Table], str], ...] = (
     ("testbed", "`[testbed]`", Testbed, "Either `preset = NAME`, or nodes and links spelled out; `ip` goes with both."),
     ("testbed.node.N", "`[[testbed.node]]`", Node, ""),
     ("testbed.link.N", "`[[testbed.link]]`", Link, "NIC settings apply to both ends."),
+    ("testbed.link.N.loss", "`loss` of a link", Loss, "One direction's, or both."),
     ("testbed.link.N.trace", "`trace` of a link", Traces, ""),
     ("testbed.link.N.trace.there", "One direction's trace", Trace, ""),
     (

@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from hourglass.scenario.kinds import SWITCH, both_ways, choice, integer, numbers, quantity
+from hourglass.scenario.loss import SHARES, Loss, Losses
 from hourglass.scenario.table import Rows, Table
 from hourglass.scenario.trace import LinkTraces, Spans
-from hourglass.scenario.units import RATE, SHARE, SIZE, TIME, Bounds
+from hourglass.scenario.units import RATE, SIZE, TIME, Bounds
 from hourglass.scenario.values import HOUR_NS, Addresses, End, Ends, NodeName
 from hourglass.scenario.wifi import Wifi
 
@@ -22,7 +23,6 @@ LINE_RATE = Bounds(RATE, 1, 10**12)
 SHAPER_RATE = Bounds(RATE, 1000, 10**12)
 SHAPER_BURST = Bounds(SIZE, 1600, 10**9)
 DELAY = Bounds(TIME, 0, HOUR_NS)
-SHARES = Bounds(SHARE, 0, 10**9)
 
 Rates = Annotated[tuple[int, int], *both_ways(LINE_RATE)]
 Delays = Annotated[tuple[int, int], *both_ways(DELAY)]
@@ -62,7 +62,11 @@ class Link(Table):
     )
     delay: Delays = Field(default=(0, 0), description="Propagation, one way.")
     jitter: Delays = Field(default=(0, 0), description="Random extra delay per frame, up to this; order is kept.")
-    loss: Shares = Field(default=(0, 0), description="Share of frames lost.")
+    loss: Losses = Field(
+        default=(Loss(rate=0), Loss(rate=0)),
+        description='Share of frames lost, each by itself; or bursts of losses, like `{ model = "gilbert-elliott",'
+        ' rate = "0.1%", burst = 5 }`.',
+    )
     corrupt: Shares = Field(
         default=(0, 0), description="Share of frames that arrive damaged: the NIC counts and drops them."
     )
