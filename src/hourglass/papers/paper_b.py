@@ -6,7 +6,9 @@ Run on the oldest kernel there is. Figures whose testbed this version lacks say 
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
+from math import inf
 
 import polars as pl
 
@@ -27,26 +29,21 @@ def _name(where: Where) -> str:
 def near(column: str, value: float, **where: object) -> Check:
     """Within 20 % for rates, within a factor of 2 for times."""
     factor = 1.2 if column in (UP, DOWN) else 2
-
-    def check(e: Evidence) -> tuple[bool, str, Where]:
-        found = e.value(column, **where)
-        return value / factor <= found <= value * factor, f"{_name(where)} {found:.3g}", where
-
-    return check
+    return between(value / factor, value * factor, column, where)
 
 
 def below(column: str, value: float, **where: object) -> Check:
-    def check(e: Evidence) -> tuple[bool, str, Where]:
-        found = e.value(column, **where)
-        return found <= value, f"{_name(where)} {found:.3g}", where
-
-    return check
+    return between(-inf, value, column, where)
 
 
 def above(column: str, value: float, **where: object) -> Check:
+    return between(value, inf, column, where)
+
+
+def between(low: float, high: float, column: str, where: Where) -> Check:
     def check(e: Evidence) -> tuple[bool, str, Where]:
         found = e.value(column, **where)
-        return found >= value, f"{_name(where)} {found:.3g}", where
+        return low <= found <= high, f"{_name(where)} {found:.3g}", where
 
     return check
 
@@ -94,9 +91,15 @@ def on_air(e: Evidence, where: Where) -> str:
     return ", ".join(told)
 
 
-def claim(
-    figure: str, number: int, says: str, *checks: Check, tolerance: str = "rates 20 %, times a factor of 2"
-) -> Claim:
+def bars(id: str, title: str, *claims: Claim) -> Figure:
+    """A figure whose claims have its id and their places."""
+    numbered = (replace(one, id=f"{id}.{place}") for place, one in enumerate(claims, 1))
+    return Figure(id, title, "bars", tuple(numbered))
+
+
+def claim(says: str, *checks: Check, tolerance: str = "rates 20 %, times a factor of 2") -> Claim:
+    """It holds when all the checks do."""
+
     def judge(e: Evidence) -> Finding:
         found = [check(e) for check in checks]
         wrong = [words for good, words, _ in found if not good]
@@ -104,7 +107,7 @@ def claim(
         how = [f"off: {'; '.join(wrong)}", *(f"{name}: {on_air(e, where)}" for name, where in causes.items())]
         return Finding(not wrong, "; ".join(words for _, words, _ in found), "; ".join(how) if wrong else "")
 
-    return Claim(f"{figure}.{number}", says, tolerance, judge)
+    return Claim("", says, tolerance, judge)
 
 
 def _shift(e: Evidence) -> Finding:
@@ -179,315 +182,193 @@ FIGURES = (
             Claim("D-7", "BQL is the driver's last queue limit", "the device has a BQL limit", _bql),
         ),
     ),
-    Figure(
+    bars(
         "A-8a",
         "Throughput and RTT on ath9k: TSQ size and pacing ratio",
-        "bars",
-        (
-            claim(
-                "A-8a",
-                1,
-                "throughput and latency rise with TSQ's size",
-                rising(UP, "tsq", ca=120),
-                rising(PING, "tsq", ca=120),
-                tolerance="1.2 times from 1 to 8 ms",
-            ),
-            claim(
-                "A-8a",
-                2,
-                "they rise with the pacing ratio",
-                rising(UP, "ca", tsq="1ms"),
-                rising(PING, "ca", tsq="1ms"),
-                tolerance="1.2 times from 120 to 140 %, TSQ 1 ms",
-            ),
-            claim(
-                "A-8a",
-                3,
-                "beyond 4 ms a larger ratio adds latency only",
-                _ratio_only_latency,
-                tolerance="below 5 % of throughput at 8 ms",
-            ),
+        claim(
+            "throughput and latency rise with TSQ's size",
+            rising(UP, "tsq", ca=120),
+            rising(PING, "tsq", ca=120),
+            tolerance="1.2 times from 1 to 8 ms",
+        ),
+        claim(
+            "they rise with the pacing ratio",
+            rising(UP, "ca", tsq="1ms"),
+            rising(PING, "ca", tsq="1ms"),
+            tolerance="1.2 times from 120 to 140 %, TSQ 1 ms",
+        ),
+        claim(
+            "beyond 4 ms a larger ratio adds latency only",
+            _ratio_only_latency,
+            tolerance="below 5 % of throughput at 8 ms",
         ),
     ),
-    Figure(
+    bars(
         "A-8b",
         "Throughput and RTT on ath9k: TSQ size and base RTT",
-        "bars",
-        (
-            claim(
-                "A-8b",
-                1,
-                "1 ms of base RTT gives more throughput than 10 ms",
-                _base("1ms", "10ms", "1ms"),
-                tolerance="more",
-            ),
-            claim(
-                "A-8b",
-                2,
-                "at 100 ms throughput is below optimal even with a relaxed TSQ",
-                _base("1ms", "100ms", "8ms"),
-                tolerance="less",
-            ),
+        claim("1 ms of base RTT gives more throughput than 10 ms", _base("1ms", "10ms", "1ms"), tolerance="more"),
+        claim(
+            "at 100 ms throughput is below optimal even with a relaxed TSQ",
+            _base("1ms", "100ms", "8ms"),
+            tolerance="less",
         ),
     ),
-    Figure(
+    bars(
         "B-3",
         "One upload: ten congestion controls",
-        "bars",
-        (
-            claim(
-                "B-3",
-                1,
-                "goodput near 100 Mbit/s for all but BBR and New Vegas",
-                *[near(UP, 100, cc=cc) for cc in _ccs(but=("bbr", "nv"))],
-            ),
-            claim("B-3", 2, "BBR 50, New Vegas 70 Mbit/s", near(UP, 50, cc="bbr"), near(UP, 70, cc="nv")),
-            claim(
-                "B-3",
-                3,
-                "ping above 70 ms for most",
-                *[above(PING, 70, cc=cc) for cc in _ccs(but=("bbr", "nv", "yeah"))],
-            ),
-            claim(
-                "B-3",
-                4,
-                "BBR and New Vegas below 10 ms, YeAH 25",
-                below(PING, 10, cc="bbr"),
-                below(PING, 10, cc="nv"),
-                near(PING, 25, cc="yeah"),
-            ),
+        claim(
+            "goodput near 100 Mbit/s for all but BBR and New Vegas",
+            *[near(UP, 100, cc=cc) for cc in _ccs(but=("bbr", "nv"))],
+        ),
+        claim("BBR 50, New Vegas 70 Mbit/s", near(UP, 50, cc="bbr"), near(UP, 70, cc="nv")),
+        claim("ping above 70 ms for most", *[above(PING, 70, cc=cc) for cc in _ccs(but=("bbr", "nv", "yeah"))]),
+        claim(
+            "BBR and New Vegas below 10 ms, YeAH 25",
+            below(PING, 10, cc="bbr"),
+            below(PING, 10, cc="nv"),
+            near(PING, 25, cc="yeah"),
         ),
     ),
-    Figure(
+    bars(
         "B-4",
         "Four uploads: ten congestion controls",
-        "bars",
-        (
-            claim(
-                "B-4",
-                1,
-                "Cubic, HighSpeed, Hybla, Illinois, New Reno, Scalable above 100 ms",
-                *[
-                    above(PING, 100, cc=cc)
-                    for cc in _ccs("cubic", "highspeed", "hybla", "illinois", "reno", "scalable")
-                ],
-            ),
-            claim("B-4", 2, "Westwood 80, YeAH near 60 ms", near(PING, 80, cc="westwood"), near(PING, 60, cc="yeah")),
-            claim("B-4", 3, "New Vegas 10 ms at full goodput", near(PING, 10, cc="nv"), near(UP, 100, cc="nv")),
-            claim("B-4", 4, "BBR about 5 ms at 75 Mbit/s", near(PING, 5, cc="bbr"), near(UP, 75, cc="bbr")),
+        claim(
+            "Cubic, HighSpeed, Hybla, Illinois, New Reno, Scalable above 100 ms",
+            *[above(PING, 100, cc=cc) for cc in _ccs("cubic", "highspeed", "hybla", "illinois", "reno", "scalable")],
         ),
+        claim("Westwood 80, YeAH near 60 ms", near(PING, 80, cc="westwood"), near(PING, 60, cc="yeah")),
+        claim("New Vegas 10 ms at full goodput", near(PING, 10, cc="nv"), near(UP, 100, cc="nv")),
+        claim("BBR about 5 ms at 75 Mbit/s", near(PING, 5, cc="bbr"), near(UP, 75, cc="bbr")),
     ),
-    Figure(
+    bars(
         "B-5",
         "RRUL: ten congestion controls",
-        "bars",
-        (
-            claim(
-                "B-5",
-                1,
-                "Cubic 200 ms, BBR 25, New Vegas 40, YeAH 80",
-                near(PING, 200, cc="cubic"),
-                near(PING, 25, cc="bbr"),
-                near(PING, 40, cc="nv"),
-                near(PING, 80, cc="yeah"),
-            ),
-            claim(
-                "B-5",
-                2,
-                "the others above 100 ms",
-                *[above(PING, 100, cc=cc) for cc in _ccs(but=("cubic", "bbr", "nv", "yeah"))],
-            ),
-            claim(
-                "B-5",
-                3,
-                "fair: Cubic, Hybla, New Vegas, Westwood, YeAH",
-                *[fair(cc=cc) for cc in _ccs("cubic", "hybla", "nv", "westwood", "yeah")],
-            ),
-            claim(
-                "B-5",
-                4,
-                "HighSpeed, Illinois, New Reno, Scalable: up near 80, down below 20",
-                *[
-                    check
-                    for cc in _ccs("highspeed", "illinois", "reno", "scalable")
-                    for check in (near(UP, 80, cc=cc), below(DOWN, 20, cc=cc))
-                ],
-            ),
-            claim("B-5", 5, "BBR: down above up", more(DOWN, UP, {"cc": "bbr"}), tolerance="more"),
+        claim(
+            "Cubic 200 ms, BBR 25, New Vegas 40, YeAH 80",
+            near(PING, 200, cc="cubic"),
+            near(PING, 25, cc="bbr"),
+            near(PING, 40, cc="nv"),
+            near(PING, 80, cc="yeah"),
         ),
+        claim("the others above 100 ms", *[above(PING, 100, cc=cc) for cc in _ccs(but=("cubic", "bbr", "nv", "yeah"))]),
+        claim(
+            "fair: Cubic, Hybla, New Vegas, Westwood, YeAH",
+            *[fair(cc=cc) for cc in _ccs("cubic", "hybla", "nv", "westwood", "yeah")],
+        ),
+        claim(
+            "HighSpeed, Illinois, New Reno, Scalable: up near 80, down below 20",
+            *[
+                check
+                for cc in _ccs("highspeed", "illinois", "reno", "scalable")
+                for check in (near(UP, 80, cc=cc), below(DOWN, 20, cc=cc))
+            ],
+        ),
+        claim("BBR: down above up", more(DOWN, UP, {"cc": "bbr"}), tolerance="more"),
     ),
-    Figure(
+    bars(
         "B-6",
         "One download: seven qdiscs",
-        "bars",
-        (
-            claim(
-                "B-6",
-                1,
-                "CoDel, SFQ, FQ and FQ-CoDel hold 25 ms",
-                *[near(PING, 25, qdisc=q) for q in ("codel", "sfq", "fq", "fq_codel")],
-            ),
-            claim(
-                "B-6",
-                2,
-                "FIFO, pfifo_fast and PIE are above that",
-                *[above(PING, 50, qdisc=q) for q in ("pfifo", "pfifo_fast", "pie")],
-            ),
+        claim(
+            "CoDel, SFQ, FQ and FQ-CoDel hold 25 ms",
+            *[near(PING, 25, qdisc=q) for q in ("codel", "sfq", "fq", "fq_codel")],
+        ),
+        claim(
+            "FIFO, pfifo_fast and PIE are above that",
+            *[above(PING, 50, qdisc=q) for q in ("pfifo", "pfifo_fast", "pie")],
         ),
     ),
-    Figure(
+    bars(
         "B-7",
         "Four downloads: seven qdiscs",
-        "bars",
-        (
-            claim(
-                "B-7",
-                1,
-                "CoDel, SFQ and FQ-CoDel have the best goodput",
-                *[above(DOWN, 90, qdisc=q) for q in ("codel", "sfq", "fq_codel")],
-                tolerance="90 Mbit/s or more",
-            ),
-            claim(
-                "B-7",
-                2,
-                "PIE and pfifo_fast degrade",
-                above(PING, 50, qdisc="pie"),
-                above(PING, 50, qdisc="pfifo_fast"),
-                tolerance="50 ms or more",
-            ),
+        claim(
+            "CoDel, SFQ and FQ-CoDel have the best goodput",
+            *[above(DOWN, 90, qdisc=q) for q in ("codel", "sfq", "fq_codel")],
+            tolerance="90 Mbit/s or more",
+        ),
+        claim(
+            "PIE and pfifo_fast degrade",
+            above(PING, 50, qdisc="pie"),
+            above(PING, 50, qdisc="pfifo_fast"),
+            tolerance="50 ms or more",
         ),
     ),
-    Figure(
+    bars(
         "B-8",
         "One upload: seven qdiscs",
-        "bars",
-        (
-            claim(
-                "B-8",
-                1,
-                "pfifo_fast, FIFO and PIE near 70 ms",
-                *[near(PING, 70, qdisc=q) for q in ("pfifo_fast", "pfifo", "pie")],
-            ),
-            claim("B-8", 2, "FQ is best: it paces CUBIC", below(PING, 25, qdisc="fq"), tolerance="at most 25 ms"),
+        claim(
+            "pfifo_fast, FIFO and PIE near 70 ms", *[near(PING, 70, qdisc=q) for q in ("pfifo_fast", "pfifo", "pie")]
         ),
+        claim("FQ is best: it paces CUBIC", below(PING, 25, qdisc="fq"), tolerance="at most 25 ms"),
     ),
-    Figure(
+    bars(
         "B-9",
         "One upload: TSQ's size",
-        "bars",
-        (
-            claim(
-                "B-9",
-                1,
-                "full goodput needs 128 KB or more",
-                near(UP, 100, tsq="128KiB"),
-                near(UP, 100, tsq="1MiB"),
-                below(UP, 83, tsq="64KiB"),
-            ),
-            claim(
-                "B-9",
-                2,
-                "from 5 MB on the latency is flat at 70 ms",
-                near(PING, 70, tsq="5MiB"),
-                near(PING, 70, tsq="10MiB"),
-                near(PING, 70, tsq="off"),
-            ),
-            claim(
-                "B-9",
-                3,
-                "64 KB has a lower latency than standard TSQ",
-                more(PING, PING, {"tsq": "default"}, {"tsq": "64KiB"}),
-                tolerance="lower",
-            ),
+        claim(
+            "full goodput needs 128 KB or more",
+            near(UP, 100, tsq="128KiB"),
+            near(UP, 100, tsq="1MiB"),
+            below(UP, 83, tsq="64KiB"),
+        ),
+        claim(
+            "from 5 MB on the latency is flat at 70 ms",
+            near(PING, 70, tsq="5MiB"),
+            near(PING, 70, tsq="10MiB"),
+            near(PING, 70, tsq="off"),
+        ),
+        claim(
+            "64 KB has a lower latency than standard TSQ",
+            more(PING, PING, {"tsq": "default"}, {"tsq": "64KiB"}),
+            tolerance="lower",
         ),
     ),
-    Figure(
+    bars(
         "B-10",
         "Four uploads: TSQ's size",
-        "bars",
-        (
-            claim(
-                "B-10", 1, "standard TSQ: 5 ms at 75 Mbit/s", near(PING, 5, tsq="default"), near(UP, 75, tsq="default")
-            ),
-            claim("B-10", 2, "64 KB saturates", near(UP, 100, tsq="64KiB")),
-            claim(
-                "B-10",
-                3,
-                "latency rises with the limit to 100 ms",
-                near(PING, 100, tsq="off"),
-                above(PING, 20, tsq="1MiB"),
-            ),
-        ),
+        claim("standard TSQ: 5 ms at 75 Mbit/s", near(PING, 5, tsq="default"), near(UP, 75, tsq="default")),
+        claim("64 KB saturates", near(UP, 100, tsq="64KiB")),
+        claim("latency rises with the limit to 100 ms", near(PING, 100, tsq="off"), above(PING, 20, tsq="1MiB")),
     ),
-    Figure(
+    bars(
         "B-11",
         "RRUL: TSQ's size",
-        "bars",
-        (
-            claim(
-                "B-11",
-                1,
-                "standard TSQ: near 25 ms, uploads starved",
-                near(PING, 25, tsq="default"),
-                below(UP, 25, tsq="default"),
-            ),
-            claim("B-11", 2, "static limits are fair", *[fair(tsq=size) for size in ("64KiB", "256KiB", "1MiB")]),
-        ),
+        claim("standard TSQ: near 25 ms, uploads starved", near(PING, 25, tsq="default"), below(UP, 25, tsq="default")),
+        claim("static limits are fair", *[fair(tsq=size) for size in ("64KiB", "256KiB", "1MiB")]),
     ),
-    Figure(
+    bars(
         "B-12",
         "FQ-CoDel, one upload: five congestion controls",
-        "bars",
-        (claim("B-12", 1, "BBR below 2 ms of round trip", below(PING, 2, cc="bbr", tsq="default"), tolerance="2 ms"),),
+        claim("BBR below 2 ms of round trip", below(PING, 2, cc="bbr", tsq="default"), tolerance="2 ms"),
     ),
-    Figure(
+    bars(
         "B-13",
         "FQ-CoDel, one upload, standard TSQ",
-        "bars",
-        (
-            claim(
-                "B-13",
-                1,
-                "YeAH 60 Mbit/s at 3 ms, Cubic 70 at 4, New Reno near 100 at 7",
-                near(UP, 60, cc="yeah"),
-                near(PING, 3, cc="yeah"),
-                near(UP, 70, cc="cubic"),
-                near(PING, 4, cc="cubic"),
-                near(UP, 100, cc="reno"),
-                near(PING, 7, cc="reno"),
-            ),
-            claim(
-                "B-13",
-                2,
-                "BBR and New Vegas have the lowest goodput",
-                *[more(UP, UP, {"cc": cc}, {"cc": low}) for cc in ("cubic", "reno", "yeah") for low in ("bbr", "nv")],
-                tolerance="lower than each of the others",
-            ),
+        claim(
+            "YeAH 60 Mbit/s at 3 ms, Cubic 70 at 4, New Reno near 100 at 7",
+            near(UP, 60, cc="yeah"),
+            near(PING, 3, cc="yeah"),
+            near(UP, 70, cc="cubic"),
+            near(PING, 4, cc="cubic"),
+            near(UP, 100, cc="reno"),
+            near(PING, 7, cc="reno"),
+        ),
+        claim(
+            "BBR and New Vegas have the lowest goodput",
+            *[more(UP, UP, {"cc": cc}, {"cc": low}) for cc in ("cubic", "reno", "yeah") for low in ("bbr", "nv")],
+            tolerance="lower than each of the others",
         ),
     ),
-    Figure(
+    bars(
         "B-14",
         "RRUL, FQ-CoDel: TSQ and 64 KB",
-        "bars",
-        (
-            claim("B-14", 1, "64 KB is fair", *[fair(cc=cc, tsq="64KiB") for cc in ("cubic", "nv", "reno", "yeah")]),
-            claim(
-                "B-14",
-                2,
-                "BBR with standard TSQ below 10 ms",
-                below(PING, 10, cc="bbr", tsq="default"),
-                tolerance="10 ms",
-            ),
-            claim(
-                "B-14",
-                3,
-                "64 KB costs about 10 ms, but not of BBR",
-                *[
-                    more(PING, PING, {"cc": cc, "tsq": "64KiB"}, {"cc": cc, "tsq": "default"}, by=5)
-                    for cc in ("cubic", "nv", "reno", "yeah")
-                ],
-                tolerance="5 ms or more",
-            ),
+        claim("64 KB is fair", *[fair(cc=cc, tsq="64KiB") for cc in ("cubic", "nv", "reno", "yeah")]),
+        claim("BBR with standard TSQ below 10 ms", below(PING, 10, cc="bbr", tsq="default"), tolerance="10 ms"),
+        claim(
+            "64 KB costs about 10 ms, but not of BBR",
+            *[
+                more(PING, PING, {"cc": cc, "tsq": "64KiB"}, {"cc": cc, "tsq": "default"}, by=5)
+                for cc in ("cubic", "nv", "reno", "yeah")
+            ],
+            tolerance="5 ms or more",
         ),
     ),
 )
