@@ -2,9 +2,11 @@
 """Printing on stdout: tables through `rich`, without colour codes when nobody sees colours; JSON as it is."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console, RenderableType
+from rich.table import Table
 
 
 def screen() -> Console:
@@ -22,6 +24,16 @@ def show(*parts: RenderableType, whole_lines: bool = False) -> None:
             console.print(part, soft_wrap=whole_lines)
     for line in captured.get().splitlines():
         print(line.rstrip())
+
+
+def listing(rows: Iterable[tuple[str, str]]) -> Table:
+    """Names and what there is to say of each."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for name, description in rows:
+        table.add_row(name, description)
+    return table
 
 
 def show_json(value: Any) -> None:

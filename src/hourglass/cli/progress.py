@@ -5,36 +5,37 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
+    from hourglass.runner import Progress
+
 PLAIN_EVERY_S = 10.0
 """Wall seconds between two plain lines."""
 
 
-class Progress(Protocol):
-    """Kernel builds and guest runs, as `hourglass.runner.Progress`."""
-
-    def kernel(self, fraction: float, step: str) -> None: ...
-
-    def time(self, reached_s: float, total_s: float) -> None: ...
+@contextmanager
+def shown() -> Iterator["Progress"]:
+    """The progress display that suits stderr; whatever is live disappears at the end."""
+    with bars() as found:
+        yield Live(found) if found else Plain()
 
 
 @contextmanager
-def shown() -> Iterator[Progress]:
-    """The progress display that suits stderr; whatever is live disappears at the end."""
+def bars() -> Iterator["Bars | None"]:
+    """Bars for stderr, none where it is no terminal."""
     if not sys.stderr.isatty():
-        yield Plain()
+        yield None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[detail]}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        yield Live(bars)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as found:
+        yield found
 
 
 class Pace:
@@ -52,19 +53,24 @@ class Pace:
         return f"{text}, {speed:.1f} x real time, {(total_s - reached_s) / speed:.0f} s left"
 
 
-class Live:
-    """Two bars that show up when their work begins."""
+class Building:
+    """A bar for kernels being built, which shows up when that begins."""
 
     def __init__(self, bars: "Bars") -> None:
         self.bars = bars
         self.building: TaskID | None = None
         self.running: TaskID | None = None
-        self.pace: Pace | None = None
 
     def kernel(self, fraction: float, step: str) -> None:
         if self.building is None:
             self.building = self.bars.add_task("kernel", total=1.0, detail="")
         self.bars.update(self.building, completed=fraction, detail=f"{fraction:.0%} {step}")
+
+
+class Live(Building):
+    """And one for the run."""
+
+    pace: Pace | None = None
 
     def time(self, reached_s: float, total_s: float) -> None:
         if self.running is None or self.pace is None:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from hourglass import plan as plans
@@ -137,18 +136,8 @@ def listing(found: list[Entry]) -> Group:
     parts: list[RenderableType] = []
     for kind, heading in (DESCRIBED | NAMED).items():
         members = [entry for entry in found if entry.kind == kind]
-        names = Text(", ".join(entry.name for entry in members))
-        parts += [
-            Text(heading, style="bold"),
-            Padding(_described(members) if kind in DESCRIBED else names, (0, 0, 1, 2)),
-        ]
+        listed: RenderableType = Text(", ".join(entry.name for entry in members))
+        if kind in DESCRIBED:
+            listed = output.listing((entry.name, entry.description) for entry in members)
+        parts += [Text(heading, style="bold"), Padding(listed, (0, 0, 1, 2))]
     return Group(*parts, Text("hourglass show NAME tells more"))
-
-
-def _described(members: list[Entry]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column()
-    for entry in members:
-        table.add_row(entry.name, entry.description)
-    return table

@@ -8,25 +8,17 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hourglass.campaign.sweep import Progress
-from hourglass.cli.progress import PLAIN_EVERY_S
+from hourglass.cli.progress import PLAIN_EVERY_S, Building, bars
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
-    from rich.progress import TaskID
 
 
 @contextmanager
 def shown() -> Iterator[Progress]:
     """The display that suits stderr; whatever is live disappears at the end."""
-    if not sys.stderr.isatty():
-        yield Plain()
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[detail]}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        yield Live(bars)
+    with bars() as found:
+        yield Live(found) if found else Plain()
 
 
 class Count:
@@ -62,18 +54,12 @@ def span(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-class Live:
-    """A bar for kernels being built, and one for the runs."""
+class Live(Building):
+    """And one for the runs."""
 
     def __init__(self, bars: "Bars") -> None:
-        self.bars, self.count = bars, Count()
-        self.building: TaskID | None = None
-        self.running: TaskID | None = None
-
-    def kernel(self, fraction: float, step: str) -> None:
-        if self.building is None:
-            self.building = self.bars.add_task("kernel", total=1.0, detail="")
-        self.bars.update(self.building, completed=fraction, detail=f"{fraction:.0%} {step}")
+        super().__init__(bars)
+        self.count = Count()
 
     def begin(self, there: int, total: int, jobs: int | None) -> None:
         self.count = Count()
