@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from hourglass.contract.summary import Layer, Summary
+from hourglass.contract.summary import Summary
 from hourglass.errors import HourglassError
 from hourglass.report import data, library
 from hourglass.report.cells import NOTHING, Held, held_against
@@ -108,23 +108,6 @@ class Tile:
 
 
 @dataclass(frozen=True)
-class Part:
-    """A layer in the bar of its node."""
-
-    layer: str
-    mean: float
-    share: float
-
-
-@dataclass(frozen=True)
-class Bar:
-    """Where a data packet's time goes at one node."""
-
-    node: str
-    parts: list[Part]
-
-
-@dataclass(frozen=True)
 class Shown:
     """A run as the template sees it."""
 
@@ -134,7 +117,6 @@ class Shown:
     test: str
     description: str
     tiles: list[Tile]
-    bars: list[Bar]
     sections: list[Section]
     topology: Markup
     facts: list[tuple[str, str]]
@@ -150,7 +132,6 @@ def _run(run: Recording, name: str, place: int) -> Shown:
         test=run.test.name,
         description=run.description,
         tiles=list(_tiles(run.summary)),
-        bars=[Bar(node, _parts(layers)) for node, layers in run.summary.layers_ms.items()],
         sections=[section for section in sections(run.summary) if section.about and section.rows],
         topology=Markup(topology(run.paths)),
         facts=list(_facts(run)),
@@ -170,10 +151,6 @@ def _tiles(summary: Summary) -> Iterator[Tile]:
         yield Tile(f"ping {name}", _number(ping.p50), "ms", f"p10 {_number(ping.p10)} \u00b7 p90 {_number(ping.p90)}")
     if totals.fairness is not None:
         yield Tile("fairness", _number(totals.fairness), "", "Jain\u2019s index")
-
-
-def _parts(layers: dict[str, Layer]) -> list[Part]:
-    return [Part(name, one.mean, one.share) for name, one in layers.items()]
 
 
 def _number(value: float | None) -> str:

@@ -80,6 +80,11 @@ class Source(Protocol):
     def summary(self, recording: "Recording") -> Summary: ...
 
 
+def _frame(table: str) -> cached_property[pl.DataFrame]:
+    """A record table as an attribute of a recording."""
+    return cached_property(lambda run: run._table(table))
+
+
 class Recording:
     """One finished run, ours or measured elsewhere.
 
@@ -200,20 +205,12 @@ class Recording:
         """Sockets at sampling instants; `bbr_phase` is derived from BBR's gains."""
         return phases.with_phase(self._table("tcp"))
 
-    @cached_property
-    def ping_rows(self) -> pl.DataFrame:
-        """Packets of pings: `t_ns` (sent), `seq`, `rtt_ns` (null: lost), `owd_up_ns`, `owd_down_ns`."""
-        return self._table("ping")
-
-    @cached_property
-    def datagram_rows(self) -> pl.DataFrame:
-        """One-way packets: `t_ns` (sent), `seq`, `owd_ns` (null: lost), `refused` (by the sender's socket)."""
-        return self._table("datagram")
-
-    @cached_property
-    def fetch_rows(self) -> pl.DataFrame:
-        """Fetches: `t_ns`, `seq`, `bytes`, and since `t_ns`: `first_ns` (byte), `done_ns` (null: not finished)."""
-        return self._table("fetch")
+    ping_rows = _frame("ping")
+    """Packets of pings: `t_ns` (sent), `seq`, `rtt_ns` (null: lost), `owd_up_ns`, `owd_down_ns`."""
+    datagram_rows = _frame("datagram")
+    """One-way packets: `t_ns` (sent), `seq`, `owd_ns` (null: lost), `refused` (by the sender's socket)."""
+    fetch_rows = _frame("fetch")
+    """Fetches: `t_ns`, `seq`, `bytes`, and since `t_ns`: `first_ns` (byte), `done_ns` (null: not finished)."""
 
     @cached_property
     def _rows(self) -> dict[str, pl.DataFrame]:
@@ -226,10 +223,8 @@ class Recording:
         table = {"ping": self.ping_rows, "datagrams": self.datagram_rows, "fetches": self.fetch_rows}[stream.kind]
         return self._rows.get(stream.name, table.clear())
 
-    @cached_property
-    def flow_events(self) -> pl.DataFrame:
-        """When flows began and ended: `event` is connected, stopped or failed."""
-        return self._table("flow")
+    flow_events = _frame("flow")
+    """When flows began and ended: `event` is connected, stopped or failed."""
 
     @cached_property
     def packets(self) -> pl.DataFrame:
@@ -246,49 +241,20 @@ class Recording:
         """Sums over all packets of a stream so far, per node, over time."""
         return frames.coded(self._table("layer"), self.nodes)
 
-    @cached_property
-    def queues(self) -> pl.DataFrame:
-        return self._table("queue")
-
-    @cached_property
-    def drops(self) -> pl.DataFrame:
-        return self._table("drop")
-
-    @cached_property
-    def balance(self) -> pl.DataFrame:
-        return self._table("balance")
-
-    @cached_property
-    def devices(self) -> pl.DataFrame:
-        return self._table("device")
-
-    @cached_property
-    def ethtool(self) -> pl.DataFrame:
-        return self._table("ethtool")
-
-    @cached_property
-    def qdisc(self) -> pl.DataFrame:
-        return self._table("qdisc")
-
-    @cached_property
-    def qdisc_stats(self) -> pl.DataFrame:
-        """The qdiscs' own counters over time, in tc's words."""
-        return self._table("qdisc_stat")
-
-    @cached_property
-    def radio_counters(self) -> pl.DataFrame:
-        """The radios' own counters at sampling instants, in long form: `t_ns, node, device, name, value`."""
-        return self._table("radio")
-
-    @cached_property
-    def station_counters(self) -> pl.DataFrame:
-        """The same of each radio they talk to; `station` is its node."""
-        return self._table("station")
-
-    @cached_property
-    def facts(self) -> pl.DataFrame:
-        """What the machine told of itself: `node` (null: of all), `key`, `value`."""
-        return self._table("fact")
+    queues = _frame("queue")
+    drops = _frame("drop")
+    balance = _frame("balance")
+    devices = _frame("device")
+    ethtool = _frame("ethtool")
+    qdisc = _frame("qdisc")
+    qdisc_stats = _frame("qdisc_stat")
+    """The qdiscs' own counters over time, in tc's words."""
+    radio_counters = _frame("radio")
+    """The radios' own counters at sampling instants, in long form: `t_ns, node, device, name, value`."""
+    station_counters = _frame("station")
+    """The same of each radio they talk to; `station` is its node."""
+    facts = _frame("fact")
+    """What the machine told of itself: `node` (null: of all), `key`, `value`."""
 
     def _table(self, name: str) -> pl.DataFrame:
         return frames.named(frames.complete(self.tables.get(name), name), self.streams)
