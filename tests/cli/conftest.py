@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 import pytest
 from results import synthetic
 
+from hourglass.contract.run import Kernel
 from hourglass.engine import engines
-from hourglass.engine.base import Kernel, Outcome
+from hourglass.engine.base import Outcome
 from hourglass.engine.virtual import Virtual
 
 
@@ -68,5 +69,5 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     fake = FakeEngine()
     monkeypatch.setattr(scenario, "load", fake.scenario)
     monkeypatch.setattr(runner.plans, "build", fake.plan)
-    monkeypatch.setitem(engines.ENGINES, "virtual", engines.Kind(Virtual.capabilities, lambda *_: fake))
+    monkeypatch.setitem(engines.ENGINES, "virtual", engines.EngineKind(Virtual.capabilities, lambda *_: fake))
     return fake

@@ -15,7 +15,7 @@ from hourglass.errors import InputError
 
 
 @dataclass(frozen=True)
-class Kind:
+class EngineKind:
     """What is known of an engine before it is there. `ready` makes it ready to run plans on the kernel of a name, and
     raises MissingError when this machine cannot."""
 
@@ -24,14 +24,14 @@ class Kind:
 
 
 ENGINES: Final = {
-    Virtual.name: Kind(Virtual.capabilities, lambda kernel, report: Virtual(store.ensure(kernel, report))),
-    Native.name: Kind(Native.capabilities, lambda _kernel, _report: Native.ready()),
+    Virtual.name: EngineKind(Virtual.capabilities, lambda kernel, report: Virtual(store.ensure(kernel, report))),
+    Native.name: EngineKind(Native.capabilities, lambda _kernel, _report: Native.ready()),
 }
 
 DEFAULT: Final = Virtual.name
 
 
-def chosen(name: str, kernel: str | None = None) -> Kind:
+def chosen(name: str, kernel: str | None = None) -> EngineKind:
     """The engine of a name. `kernel`: the user asked for this one, which an engine without kernels of its own has not.
 
     Raises InputError.

@@ -86,7 +86,7 @@ def _throughput(runs: Sequence[Recording]) -> Panel:
 def _latency(runs: Sequence[Recording]) -> Panel:
     candles = [latencies_ms(run) for run in runs]
     pings = list(dict.fromkeys(name for kinds in candles for name in kinds if name != TCP_RTT))
-    colours = {TCP_RTT: style.TCP_RTT} | dict(zip(pings, cycle(style.PROBES), strict=False))
+    colours = {TCP_RTT: style.TCP_RTT} | dict(zip(pings, cycle(style.PINGS), strict=False))
     return Panel("Latency", "round-trip time (ms)", _present(candles, colours), candles)
 
 

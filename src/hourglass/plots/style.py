@@ -32,8 +32,8 @@ SERIES = (BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE, BLACK)
 """Colours of runs and groups that stand side by side."""
 WAYS = {"upload": BLUE, "download": VERMILION}
 TCP_RTT = GREEN
-PROBES = (ORANGE, SKY, PURPLE, YELLOW, BLACK, BLUE, VERMILION)
-"""Colours of a run's probes, in the plan's order: the same in every picture."""
+PINGS = (ORANGE, SKY, PURPLE, YELLOW, BLACK, BLUE, VERMILION)
+"""Colours of a run's pings, in the plan's order: the same in every picture."""
 NODES = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION)
 """Hues of the nodes in the order of the path; a node's layers are shades of its hue."""
 INK = "#222222"

@@ -101,7 +101,7 @@ def _ping(axes: Axes, run: Recording) -> None:
     seen = [np.empty(0)]
     for place, ping in enumerate(run.pings):
         series = ping_ms(run, ping)
-        name, colour, lost = ping.name, style.PROBES[place % len(style.PROBES)], np.isnan(series.values)
+        name, colour, lost = ping.name, style.PINGS[place % len(style.PINGS)], np.isnan(series.values)
         seen.append(series.values)
         axes.plot(series.t_s, series.values, color=colour, linewidth=1.1, marker=".", markersize=2.5, label=name)
         _one_way(axes, run, ping, colour, name)

@@ -12,7 +12,7 @@ from hourglass.scenario import overrides as changes
 from hourglass.scenario.blame import explain, refusal
 from hourglass.scenario.check import resolve
 from hourglass.scenario.model import Scenario
-from hourglass.scenario.source import Table, names, read, read_preset, read_trace
+from hourglass.scenario.source import Data, names, read, read_preset, read_trace
 
 _GRAPH = ("node", "link", "wifi", "shaper", "netem")
 
@@ -56,7 +56,7 @@ def presets() -> list[tuple[str, str]]:
     return [(name, str(read(PRESETS / f"{name}.toml")[0].get("description", ""))) for name in names(PRESETS)]
 
 
-def _choose_preset(data: Table, chosen: list[Any]) -> None:
+def _choose_preset(data: Data, chosen: list[Any]) -> None:
     if not chosen:
         return
     testbed = data.setdefault("testbed", {})
@@ -66,7 +66,7 @@ def _choose_preset(data: Table, chosen: list[Any]) -> None:
         testbed["preset"] = chosen[-1]
 
 
-def _expand_preset(data: Table) -> None:
+def _expand_preset(data: Data) -> None:
     """Writes the preset's testbed in place of its name."""
     testbed = data.get("testbed")
     if not isinstance(testbed, dict) or "preset" not in testbed:
@@ -78,7 +78,7 @@ def _expand_preset(data: Table) -> None:
     data["testbed"] = preset | testbed
 
 
-def _read_traces(data: Table, folder: Path) -> None:
+def _read_traces(data: Data, folder: Path) -> None:
     """Puts the content of trace files in the place of their names: a scenario is data."""
     testbed = data.get("testbed")
     links = testbed.get("link") if isinstance(testbed, dict) else None

@@ -16,7 +16,7 @@ SIZE_MAX = 16 * 2**20
 DEPTH_MAX = 32
 VALUES_MAX = 4_000_000
 
-Table = dict[str, Any]
+Data = dict[str, Any]
 
 
 def names(folder: Path) -> list[str]:
@@ -24,7 +24,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.stem for path in folder.glob("*.toml"))
 
 
-def read(source: object) -> tuple[Table, Path]:
+def read(source: object) -> tuple[Data, Path]:
     """The data, and the folder from which the files it names are read."""
     if isinstance(source, Mapping):
         return plain(source), Path()
@@ -40,7 +40,7 @@ def read(source: object) -> tuple[Table, Path]:
     return data, path.parent
 
 
-def read_preset(name: object) -> Table:
+def read_preset(name: object) -> Data:
     """The testbed of a preset."""
     known = names(PRESETS)
     if not isinstance(name, str) or name not in known:
@@ -51,7 +51,7 @@ def read_preset(name: object) -> Table:
     return testbed
 
 
-def read_trace(key: str, name: str, folder: Path) -> Table:
+def read_trace(key: str, name: str, folder: Path) -> Data:
     """A Mahimahi trace: a line per opportunity, ms."""
     if not name.isprintable() or not name:
         raise refusal(key, name, "the name of a file of times in ms, one a line")
@@ -69,7 +69,7 @@ def _refuse(line: str) -> bool:
     raise ValueError(line)
 
 
-def _given(pairs: list[tuple[str, Any]]) -> Table:
+def _given(pairs: list[tuple[str, Any]]) -> Data:
     """A JSON object without its nulls, which stand for values not given: older versions wrote them."""
     return {key: value for key, value in pairs if value is not None}
 
@@ -91,7 +91,7 @@ def _bytes(path: Path, source: object) -> bytes:
         raise refusal("scenario", str(source), "is no name of a file") from None
 
 
-def _parse(path: Path, content: bytes) -> Table:
+def _parse(path: Path, content: bytes) -> Data:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -116,7 +116,7 @@ def _one_line(text: str) -> str:
     return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in text)[:300]
 
 
-def plain(source: Mapping[Any, Any]) -> Table:
+def plain(source: Mapping[Any, Any]) -> Data:
     """A copy made of dict and list alone; refuses what is too deep, too large or has keys that are not text."""
     budget = [VALUES_MAX]
 
@@ -132,5 +132,5 @@ def plain(source: Mapping[Any, Any]) -> Table:
             return [copy(one, depth + 1) for one in value]
         return value
 
-    copied: Table = copy(source, 0)
+    copied: Data = copy(source, 0)
     return copied

@@ -119,7 +119,7 @@ def _delays(value: object) -> tuple[Number, ...]:
     return tuple(parse_seconds(one, Fraction(0), DAY_S) for one in sequence(value, "seconds"))
 
 
-Delays = Annotated[
+StartDelays = Annotated[
     tuple[Number, ...],
     PlainValidator(_delays),
     LIST,
@@ -205,7 +205,7 @@ class Test(Table):
         default=(), description="Congestion controls of the flows, in turn; default: the sender's stack.cc."
     )
     competing: Rows[Competing] = Field(default=(), description="Flows of other nodes, in addition to the test's.")
-    stream_delays: Delays = Field(default=(), description="Start delay of each flow, in turn.")
+    stream_delays: StartDelays = Field(default=(), description="Start delay of each flow, in turn.")
     ping_interval: PositiveSeconds = Field(
         default=0.2, description="Interval of ICMP echo requests, each up to a tenth late."
     )

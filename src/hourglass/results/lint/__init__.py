@@ -30,7 +30,7 @@ LINTS: tuple[Lint, ...] = (
     hosts.rwnd_limited,
     samples.idle_samples,
     samples.few_samples,
-    samples.probe_load,
+    samples.ping_load,
 )
 
 

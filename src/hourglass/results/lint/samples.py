@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traps of statistics: samples of an idle path among the loaded ones, tails that rest on nothing, loud probes."""
+"""Traps of statistics: samples of an idle path among the loaded ones, tails that rest on nothing, loud pings."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ IDLE_SHARE = 0.01
 """A hundredth of idle samples already moves p99 of what it is not about, or p1."""
 P99_SAMPLES = 100
 """Fewer samples than this have no 99th percentile between two of them but the largest two."""
-PROBE_SHARE = 0.01
+PING_SHARE = 0.01
 HEADERS = {"icmp": 14 + 20 + 8, "udp": 14 + 20 + 8}
 
 
@@ -60,12 +60,12 @@ def few_samples(subject: Subject) -> Iterator[Warning]:
         yield Warning(
             id="few-samples",
             text=f"p99 of ping rests on fewer than {P99_SAMPLES} samples ({listed}): it is all but the maximum",
-            remedy="make the test longer (test.length) or the probes denser (test.ping_interval, test.udp_interval)",
+            remedy="make the test longer (test.length) or the pings denser (test.ping_interval, test.udp_interval)",
         )
 
 
-def probe_load(subject: Subject) -> Iterator[Warning]:
-    """Probes that take more than a hundredth of the bottleneck are part of the load."""
+def ping_load(subject: Subject) -> Iterator[Warning]:
+    """Pings that take more than a hundredth of the bottleneck are part of the load."""
     rates: dict[tuple[str, str], float] = {}
     for ping in subject.run.pings:
         bits = (ping.payload_bytes + HEADERS[ping.protocol]) * 8
@@ -74,10 +74,10 @@ def probe_load(subject: Subject) -> Iterator[Warning]:
     for (client, server), rate in rates.items():
         path = subject.paths.get((client, server))
         slowest = min(hop.rate_bps for hop in path.there + path.back) if path else None
-        if slowest and rate > PROBE_SHARE * slowest:
+        if slowest and rate > PING_SHARE * slowest:
             yield Warning(
                 id="probe-load",
-                text=f"the probes send {rate_text(rate)} each way, {rate / slowest:.1%} of the slowest hop"
+                text=f"the pings send {rate_text(rate)} each way, {rate / slowest:.1%} of the slowest hop"
                 f" ({rate_text(slowest)})",
                 remedy="they are part of the load: make them rarer (test.ping_interval, test.udp_interval)",
             )

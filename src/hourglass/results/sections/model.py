@@ -9,7 +9,7 @@ from hourglass.results.stats import short
 Value: TypeAlias = str | int | float | None
 """A figure, exact; None: not known."""
 
-Kind = Literal["text", "number", "time", "share"]
+Form = Literal["text", "number", "time", "share"]
 """`number`: three digits, counts in full; `time`: ms, of less than 1 the whole µs; `share`: of 1, shown in percent."""
 
 
@@ -18,7 +18,7 @@ class Column:
     """A column. `wide`: only where there is room for more than the 80 columns of a terminal."""
 
     title: str
-    kind: Kind = "number"
+    kind: Form = "number"
     unit: str = ""
     wide: bool = False
 
@@ -40,7 +40,7 @@ class Section:
     detail: bool = False
 
 
-def shown(value: Value, kind: Kind, nothing: str) -> str:
+def shown(value: Value, kind: Form, nothing: str) -> str:
     """A value as text; `nothing` for what is not known."""
     if value is None:
         return nothing
