@@ -21,3 +21,10 @@ def replacing(path: Path) -> Iterator[Path]:
             shutil.rmtree(half, ignore_errors=True)
         else:
             half.unlink(missing_ok=True)
+
+
+def write(path: Path, content: bytes) -> None:
+    """Writes a file as a whole or not at all; makes its folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as half:
+        half.write_bytes(content)

@@ -5,13 +5,11 @@ import contextlib
 import hashlib
 import json
 from dataclasses import asdict
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import hourglass.plan as plans
-from hourglass import load
-from hourglass.contract.run import SCHEMA, FailedRun, Kernel, RunInfo
+from hourglass.contract.run import SCHEMA, FailedRun, RunInfo
 from hourglass.engine import engines
 from hourglass.engine.base import Preload
 from hourglass.errors import GuestError, HourglassError
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
 
 RUNS = Path("runs")
 """Where runs go that are given no place, below the current directory."""
-
-READER = "hourglass.results.opening"
 
 
 class Progress(Protocol):
@@ -73,22 +69,23 @@ def run(
     place = out or default_place(scenario.name, described, identity)
 
     def load_further() -> None:
-        import_module(READER)
+        from hourglass.results import opening  # noqa: F401
+
         if preload is not None:
             preload()
 
     with staging(place) as stage:
         (stage.path / SCENARIO_FILE).write_bytes(described)
-        kernel = Kernel(name=ready.kernel.name, release=ready.kernel.release, key=ready.kernel.key)
-        about: dict[str, Any] = {"schema": SCHEMA, "engine": ready.name, "kernel": kernel, "identity": identity}
+        about: dict[str, Any] = {"schema": SCHEMA, "engine": ready.name, "kernel": ready.kernel, "identity": identity}
         about["seed"] = scenario.seed
         try:
             outcome = ready.run(plan, stage.path, progress=progress.time, preload=load_further)
+            from hourglass.results.opening import open_run
             from hourglass.results.summarize import code
 
             complete = RunInfo(**about, **asdict(outcome), results=code(), status="complete")
             _write(stage, RUN_FILE, complete.model_dump(by_alias=True))
-            made = load(stage.path)
+            made = open_run(stage.path)
             _write(stage, SUMMARY_FILE, made.summary.data())
         except (HourglassError, KeyboardInterrupt) as error:
             with contextlib.suppress(HourglassError):

@@ -2,6 +2,7 @@
 """The runner on an engine without a guest: what stands in the run directory, and what stands there after a failure."""
 
 import json
+from dataclasses import asdict
 
 import pytest
 
@@ -27,7 +28,7 @@ def test_a_run_directory_holds_what_the_architecture_says(engine):
         "scenario.json", "plan.json", "records.arrows", "console.log", "run.json", "summary.json",
     }  # fmt: skip
     assert run.info.status == "complete"
-    assert run.info.kernel.model_dump() == {"name": "6.1", "release": "6.1.192", "key": "0123456789abcdef"}
+    assert asdict(run.info.kernel) == {"name": "6.1", "release": "6.1.192", "key": "0123456789abcdef"}
     assert json.loads((run.path / "summary.json").read_text()) == run.summary.data()
     assert hourglass.load(run.path).summary.totals.upload_mbps == 8
 

@@ -16,7 +16,7 @@ Values = list[Any]
 
 MOST_CELLS = 100_000
 MOST_VALUES = 10_000
-RANGE_KEYS = {"from", "to", "step", "factor", "unit"}
+RANGE_ORDER = ("from", "to", "step", "factor", "unit")
 
 
 def values(key: str, given: object) -> Values:
@@ -40,7 +40,7 @@ def values(key: str, given: object) -> Values:
 
 
 def _range(key: str, given: Mapping[str, Any]) -> Values:
-    if unknown := set(given) - RANGE_KEYS:
+    if unknown := set(given) - set(RANGE_ORDER):
         raise refusal(f"{key}.{min(unknown)}", given[min(unknown)], f"unknown key of a range; {', '.join(RANGE_ORDER)}")
     for word in ("from", "to"):
         if word not in given:
@@ -54,9 +54,6 @@ def _range(key: str, given: Mapping[str, Any]) -> Values:
     if last < first:
         raise refusal(f"{key}.to", given["to"], "at least `from`")
     return [_written(number, unit) for number in _numbers(key, given, first, last)]
-
-
-RANGE_ORDER = ("from", "to", "step", "factor", "unit")
 
 
 def _numbers(key: str, given: Mapping[str, Any], first: Decimal, last: Decimal) -> list[Decimal]:

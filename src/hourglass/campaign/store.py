@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Literal
 
 from hourglass import locks
+from hourglass.contract.run import SCHEMA, FailedRun
 from hourglass.contract.summary import Summary
 from hourglass.errors import InputError
 from hourglass.files import replacing
@@ -95,7 +96,8 @@ class Store:
         """Notes a failure that left no folder: the one who made the run is gone."""
         failed = self.runs / f"{key}.failed"
         failed.mkdir(exist_ok=True)
-        (failed / RUN_FILE).write_text(json.dumps({"schema": 1, "status": "failed", "error": reason}) + "\n", "utf-8")
+        told = FailedRun(schema=SCHEMA, status="failed", error=reason)
+        (failed / RUN_FILE).write_text(told.model_dump_json(by_alias=True, exclude_unset=True) + "\n", "utf-8")
 
 
 def prune(place: Path) -> None:

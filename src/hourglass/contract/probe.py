@@ -130,11 +130,7 @@ LAYERS: Final = PROBE.enum("layer").names
 """The layers, in the order in which a packet passes them at one node."""
 LAYER_COLUMNS: Final = tuple(f"{layer}_ns" for layer in LAYERS)
 """The columns that the tables `packet` and `layer` have for them."""
-LAYER_DOCS: Final = {value.name: value.doc for value in PROBE.enum("layer").value}
-"""What a packet does in each layer: "is in the qdisc"."""
 LAYER_COLOURS: Final = {value.name: value.colour for value in PROBE.enum("layer").value if value.colour}
 """The layers that have a colour of their own in the report, as CSS."""
 WAYS: Final = PROBE.enum("direction").names
-PLACES: Final = PROBE.enum("place").names
 TERMS: Final = PROBE.enum("term").names
-HOLDS: Final = PROBE.enum("hold").names

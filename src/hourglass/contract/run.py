@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`run.json`: how a run was made and what came of it. The runner writes it, `results/` reads it."""
 
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,8 +15,10 @@ class Part(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class Kernel(Part):
-    """The kernel that ran it: its name here, its release, the key of its build ("": not ours)."""
+@dataclass(frozen=True)
+class Kernel:
+    """The kernel that runs a plan. `name`: what a scenario calls it; `key` stands for all that went into it ("": it is
+    not ours)."""
 
     name: str
     release: str
@@ -51,7 +54,3 @@ class FailedRun(Part):
     kernel: Kernel | None = None
     identity: str = ""
     seed: int | None = None
-
-
-RunFile = Annotated[RunInfo | FailedRun, Field(discriminator="status")]
-"""What run.json holds."""

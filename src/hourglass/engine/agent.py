@@ -19,7 +19,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from hourglass import locks
+from hourglass import files, locks
 from hourglass.engine import paths, process
 from hourglass.engine.kernel import apt
 from hourglass.errors import HourglassError, MissingError
@@ -57,27 +57,19 @@ def build() -> Path:
     key = hashlib.sha256(f"{RECIPE} {sources} {compiler()}".encode()).hexdigest()[:16]
     with locks.held(folder / "lock"):
         if not (folder / key).is_file():
-            _put(folder / key, _compile(folder / "target").read_bytes())
+            files.write(folder / key, _compile(folder / "target").read_bytes())
             (folder / key).chmod(0o755)
             paths.keep_newest(folder.glob("?" * len(key)), KEPT)
-        _put(folder / "names" / sources, key.encode())
+        files.write(folder / "names" / sources, key.encode())
     return folder / key
-
-
-def _put(path: Path, content: bytes) -> None:
-    """Writes a file that is there as a whole or not at all."""
-    path.parent.mkdir(exist_ok=True)
-    fresh = path.with_name(f".{path.name}")
-    fresh.write_bytes(content)
-    fresh.replace(path)
 
 
 @cache
 def sources_key() -> str:
     """Over all that cargo reads. A process that makes many runs makes it once."""
     total = hashlib.sha256()
-    files = [AGENT / "Cargo.toml", AGENT / "Cargo.lock", AGENT / ".cargo" / "config.toml"]
-    for path in [*files, *sorted((AGENT / "src").rglob("*.rs"))]:
+    settings = [AGENT / "Cargo.toml", AGENT / "Cargo.lock", AGENT / ".cargo" / "config.toml"]
+    for path in [*settings, *sorted((AGENT / "src").rglob("*.rs"))]:
         total.update(f"{path.relative_to(AGENT)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
     return total.hexdigest()[:16]
 

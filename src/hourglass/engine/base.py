@@ -8,6 +8,7 @@ from typing import Protocol
 
 from hourglass.contract.capabilities import Capabilities
 from hourglass.contract.plan import Plan
+from hourglass.contract.run import Kernel
 
 Report = Callable[[float, float], None]
 """Progress of a run: seconds of test time reached, and of how many."""
@@ -15,15 +16,6 @@ Report = Callable[[float, float], None]
 Preload = Callable[[], object]
 """What the caller will need when the run is made: called in a thread of its own once the plan is at work, which takes a
 while; no sooner, since a fork amid imports can hang."""
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """The kernel that runs a plan. `name`: what a scenario calls it; `key` stands for all that went into it."""
-
-    name: str
-    release: str
-    key: str
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,9 @@ from typing import ClassVar, Self
 
 from hourglass.contract.capabilities import Capabilities
 from hourglass.contract.plan import VERSION, BatchStep, Plan, Sampling
+from hourglass.contract.run import Kernel
 from hourglass.engine import agent, follow, process, root
-from hourglass.engine.base import Kernel, Outcome, Preload, Report
+from hourglass.engine.base import Outcome, Preload, Report
 from hourglass.errors import GuestError, HourglassError, MissingError
 
 SILENCE_S = 20.0

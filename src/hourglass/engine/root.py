@@ -17,6 +17,7 @@ from pathlib import Path
 from hourglass.engine import agent, cpio, loader_cache, paths
 from hourglass.engine.cpio import Member
 from hourglass.errors import MissingError
+from hourglass.files import write
 
 TOOLS = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool"}
 """The tools that every guest has, and the Debian packages they come in."""
@@ -45,10 +46,7 @@ def image(wifi: bool = False) -> Path:
     content, key = _archive(wifi)
     path = paths.cache() / "roots" / f"{key}.cpio"
     if not path.is_file():
-        path.parent.mkdir(exist_ok=True)
-        fresh = path.with_name(f".{path.name}.{os.getpid()}")
-        fresh.write_bytes(content)
-        fresh.replace(path)
+        write(path, content)
         paths.keep_newest(path.parent.glob("*.cpio"), KEPT)
     path.touch()
     return path

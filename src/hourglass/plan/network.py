@@ -86,10 +86,6 @@ class Network:
         """The node's radios."""
         return [port for port in self._of_node[node] if port.radio]
 
-    def peer(self, port: Port) -> Port:
-        """The other end of a cable."""
-        return self.ports[port.link][1 - port.side]
-
     def others(self, port: Port) -> list[Port]:
         """The other ends of a cable, or of a cell."""
         return [other for other in self.segments[port.link] if other is not port]

@@ -3,9 +3,8 @@
 
     phy line → wiphy with a device → iw: both into the node → hostapd → ip: up, addresses → iw connect → ping
 
-An open network: keys would need a
-cipher, and what is measured here does not. Everything is done before test time 0; block-ack sessions come up with the
-first data.
+An open network: keys would need a cipher, and what is measured here does not. Everything is done before test time 0;
+block-ack sessions come up with the first data.
 """
 
 from collections.abc import Iterator
@@ -59,7 +58,7 @@ def radios(network: Network) -> list[Radio]:
 
 def phy(network: Network, port: Port) -> str:
     """The driver's name for a radio: cell 0's access point is c0ap, its first station c0s1."""
-    cell = port.link - len(network.ports)
+    cell = network.cell(port)
     return f"c{cell}s{port.side}" if port.side else f"c{cell}ap"
 
 
@@ -71,7 +70,7 @@ def ssid(cell: int) -> str:
 def make(scenario: Scenario, network: Network, node: str) -> Iterator[Step]:
     """The node's radios as devices of its own, and an access point at work."""
     for port in network.radios(node):
-        name, index = phy(network, port), port.link - len(network.ports)
+        name, index = phy(network, port), network.cell(port)
         cell, key = scenario.testbed.wifi[index], f"testbed.wifi.{index}"
         line = f"phy {name} {_settings(scenario, port, index)}"
         yield WriteStep(do="write", node=None, path=DRIVER, value=line, origin=key)

@@ -98,8 +98,7 @@ def _check_radios(testbed: Testbed, names: list[str]) -> None:
 
 def _check_places(kind: str, testbed: Testbed, places: list[str]) -> None:
     """Shapers and delays: at a device, one each, and never both (netem has no classes, HTB's leaf is the stack's)."""
-    cables = [str(end) for link in testbed.link for end in link.ends]
-    devices = cables + [str(place) for _, place in check_wifi.devices(testbed)]
+    devices = _devices(testbed)
     shaped = [str(shaper.at) for shaper in testbed.shaper]
     for index, place in enumerate(places):
         key = f"testbed.{kind}.{index}.at"
@@ -111,10 +110,14 @@ def _check_places(kind: str, testbed: Testbed, places: list[str]) -> None:
             raise refusal(key, place, "has a shaper: give the next cable a delay instead")
 
 
+def _devices(testbed: Testbed) -> list[str]:
+    cables = [end for link in testbed.link for end in link.ends]
+    return [str(place) for place in (*cables, *(radio for _, radio in check_wifi.devices(testbed)))]
+
+
 def _check_captures(places: tuple[Place, ...], testbed: Testbed) -> None:
     """Each is a device, and no two would be written to one file: a-b:c and a:b-c."""
-    devices = [str(end) for link in testbed.link for end in link.ends]
-    devices += [str(radio) for _, radio in check_wifi.devices(testbed)]
+    devices = _devices(testbed)
     files: dict[str, Place] = {}
     for index, place in enumerate(places):
         key = f"capture.pcap.{index}"

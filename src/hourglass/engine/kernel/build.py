@@ -24,6 +24,7 @@ from hourglass.engine.kernel.built import BuiltKernel
 from hourglass.engine.kernel.recipe import Recipe, check_prerequisites, compiler
 from hourglass.engine.kernel.source import Source
 from hourglass.errors import HourglassError, InputError
+from hourglass.files import replacing
 
 USUAL_STEPS = 1300
 """How many lines make prints for a whole kernel, until one was built here."""
@@ -207,16 +208,14 @@ def facts(work: Path, key: str, label: str) -> BuiltKernel:
 def keep(work: Path, kernel: BuiltKernel) -> BuiltKernel:
     """Copies what a build made into the cache; the entry appears complete, by a rename."""
     kernels = paths.cache() / "kernels"
-    fresh = kernels / f".{kernel.key}.{os.getpid()}"
-    shutil.rmtree(fresh, ignore_errors=True)
-    fresh.mkdir(parents=True)
-    shutil.copy2(kernel.linux, fresh / "linux")
-    shutil.copy2(kernel.config, fresh / "config")
-    shutil.copy2(log_of(work), fresh / "build.log")
     described = {"release": kernel.release, "hz": kernel.hz, "untuned": kernel.untuned}
-    (fresh / "kernel.json").write_text(json.dumps(described))
-    shutil.rmtree(kernels / kernel.key, ignore_errors=True)
-    fresh.rename(kernels / kernel.key)
+    with replacing(kernels / kernel.key) as fresh:
+        fresh.mkdir(parents=True)
+        shutil.copy2(kernel.linux, fresh / "linux")
+        shutil.copy2(kernel.config, fresh / "config")
+        shutil.copy2(log_of(work), fresh / "build.log")
+        (fresh / "kernel.json").write_text(json.dumps(described))
+        shutil.rmtree(kernels / kernel.key, ignore_errors=True)
     paths.keep_newest(kernels.glob("?" * len(kernel.key)), KEPT)
     kept = load(kernel.key, kernel.name)
     assert kept is not None, "it was just put there"

@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from hourglass.engine.base import Kernel
+from hourglass.contract.run import Kernel
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from hourglass.engine.kernel import hooks
@@ -36,22 +37,22 @@ def prepare(work: Path, source: Source, overlay: Overlay) -> None:
     hooks.lay(overlay, work, source.tree)
 
 
-def link_tree(pristine: Path, work: Path) -> None:
-    """Hard links (copies, across file systems) of all files of a tree."""
-    for folder, folders, files in os.walk(pristine):
-        target = work / Path(folder).relative_to(pristine)
-        target.mkdir(exist_ok=True)
-        links = [name for name in folders if (Path(folder) / name).is_symlink()]
-        for name in files + links:
-            link_or_copy(Path(folder) / name, target / name)
-
-
 def link_or_copy(source: Path, target: Path) -> None:
     """One file, as a hard link if the file system allows."""
     try:
         target.hardlink_to(source)
     except OSError:
         shutil.copy2(source, target, follow_symlinks=False)
+
+
+def link_tree(tree: Path, work: Path, one: Callable[[Path, Path], None] = link_or_copy) -> None:
+    """All files of a tree, each by `one`: as hard links (copies, across file systems)."""
+    for folder, folders, files in os.walk(tree):
+        target = work / Path(folder).relative_to(tree)
+        target.mkdir(exist_ok=True)
+        links = [name for name in folders if (Path(folder) / name).is_symlink()]
+        for name in files + links:
+            one(Path(folder) / name, target / name)
 
 
 def copy_changed(tree: Path, work: Path, overlay: Overlay) -> None:
@@ -81,18 +82,16 @@ def copy_one(source: Path, target: Path) -> None:
 
 def clone(base: Path, work: Path) -> None:
     """A second working tree with the first one's objects. Files that are links into a pristine tree stay links."""
+
+    def copy(source: Path, target: Path) -> None:
+        if source.lstat().st_nlink > 1:
+            link_or_copy(source, target)
+        else:
+            shutil.copy2(source, target, follow_symlinks=False)
+
     fresh = work.with_name(f".{work.name}.new")
     shutil.rmtree(fresh, ignore_errors=True)
-    for folder, folders, files in os.walk(base):
-        target = fresh / Path(folder).relative_to(base)
-        target.mkdir(parents=True)
-        links = [name for name in folders if (Path(folder) / name).is_symlink()]
-        for name in files + links:
-            original = Path(folder) / name
-            if original.lstat().st_nlink > 1:
-                link_or_copy(original, target / name)
-            else:
-                shutil.copy2(original, target / name, follow_symlinks=False)
+    link_tree(base, fresh, copy)
     shutil.rmtree(work, ignore_errors=True)
     fresh.rename(work)
 
