@@ -9,7 +9,7 @@ from hourglass import scenario
 from hourglass.engine.virtual import Virtual
 from hourglass.plan import build
 from hourglass.results.lint import LINTS, Subject, lint
-from hourglass.scenario.tc_words import rate_bps, size_bytes, time_us
+from hourglass.tc_words import rate_bps, size_bytes, time_us
 from results.synthetic import MS, Flow, Probe, Recipe, S, make
 
 

@@ -59,7 +59,7 @@ FileName = Annotated[str, Field(pattern=r"^[^/]+$")]
 class Part(BaseModel):
     """A part of a plan."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 # Set-up. `node: null` is the kernel's first namespace. `origin` is the scenario's key to blame when the step fails; the

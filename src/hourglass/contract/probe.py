@@ -19,7 +19,7 @@ WIDTHS: Final[dict[str, int]] = {"char": 1, "u8": 1, "u16": 2, "u32": 4, "u64": 
 class Declared(BaseModel):
     """A part of the declaration."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 class Value(Declared):

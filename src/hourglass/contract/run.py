@@ -12,7 +12,7 @@ SCHEMA: Literal[1] = 1
 class Part(BaseModel):
     """A part of run.json."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ SCHEMA: Final = 1
 class Figures(BaseModel):
     """A part of the summary."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
 
 class Statistics(Figures):

@@ -7,8 +7,8 @@ from hourglass.contract.plan import Hop, Path
 from hourglass.plan.network import Network, Port
 from hourglass.plan.qdiscs import qdisc_of
 from hourglass.scenario import Link, Scenario
-from hourglass.scenario.tc_words import rate_bps, word_after
 from hourglass.scenario.wifi import radio_bps
+from hourglass.tc_words import rate_bps, word_after
 
 RATE_WORDS = ("bandwidth", "rate", "maxrate")
 """What qdiscs of their own rate call it: cake; tbf and netem; fq."""

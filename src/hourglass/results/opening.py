@@ -3,7 +3,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -17,7 +17,9 @@ from hourglass.results.flat import flat
 from hourglass.results.recording import Experiment, Recording, TestInfo, Traffic
 from hourglass.results.records import Tables
 from hourglass.results.summarize import code, summarize
-from hourglass.scenario import Scenario, load
+
+if TYPE_CHECKING:
+    from hourglass.scenario import Scenario
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -72,7 +74,9 @@ class RunDirectory:
         known = self._plan
         return Traffic(known.end_ns, tuple(known.nodes), tuple(known.streams), tuple(known.paths), tuple(known.radios))
 
-    def scenario(self) -> Scenario | None:
+    def scenario(self) -> "Scenario | None":
+        from hourglass.scenario import load  # costs a fifth of a second, and few readers of a run ask for it
+
         try:
             return load(self._json(SCENARIO_FILE))
         except HourglassError:

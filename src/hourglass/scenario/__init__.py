@@ -10,7 +10,6 @@ testkinds.py  the tests there are                             streams.py    the 
 values.py     types of single values, of the kinds of kinds.py; units.py quantities
 blame.py      errors as one line each                         vocabulary.py the kernel's names
 reference.py  docs/scenario.md                                schema.py     JSON Schema
-tc_words.py   numbers in tc's words
 """
 
 from hourglass.scenario.load import builtin, load, presets

@@ -11,7 +11,7 @@ Row = TypeVar("Row", bound="Table")
 class Table(BaseModel):
     """One TOML table."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True, allow_inf_nan=False)
 
 
 def _rows(value: object) -> tuple[Any, ...]:

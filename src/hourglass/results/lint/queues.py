@@ -8,7 +8,7 @@ import polars as pl
 from hourglass.contract.plan import Hop
 from hourglass.contract.summary import Warning
 from hourglass.results.lint.subject import FRAME_BYTES, Subject, kind, ms_text, place, rate_text, size_text
-from hourglass.scenario.tc_words import rate_bps, size_bytes, time_us, word_after
+from hourglass.tc_words import rate_bps, size_bytes, time_us, word_after
 
 NETEM_LIMIT = 1000
 PACKET_LIMITS = {"pfifo": 1000, "pfifo_fast": 1000, "codel": 1000, "fq_codel": 10240, "pie": 1000, "fq_pie": 10240,
