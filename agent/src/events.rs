@@ -38,7 +38,7 @@ impl Schedule {
     /// None: a stream that is started and stopped.
     fn of(stream: &Stream) -> Option<Self> {
         let (interval_ns, jitter_ns, jitter_seed) = match &stream.traffic {
-            Traffic::Flow(_) | Traffic::Fetches(_) => return None,
+            Traffic::Flow(_) | Traffic::Fetches(_) | Traffic::Transactions(_) => return None,
             Traffic::Ping(ping) => (ping.interval_ns, ping.jitter_ns, ping.jitter_seed),
             Traffic::Datagrams(datagrams) => (datagrams.interval_ns, 0, 0),
         };

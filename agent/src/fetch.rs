@@ -22,11 +22,10 @@ use crate::netns::Nodes;
 use crate::plan::{self, Base, Plan};
 use crate::records::Records;
 use crate::report::{Failure, Result};
-use crate::streams::Streams;
+use crate::streams::{spawn, Streams};
 use crate::sys::{self, Zeros};
 use crate::tables::Table;
 
-const STACK: usize = 64 << 10;
 /// The size of the answer, in a request.
 const SIZE: usize = 8;
 
@@ -90,10 +89,7 @@ impl Client {
         send(fd.as_raw_fd(), &request, MsgFlags::MSG_NOSIGNAL)?;
         let first = sys::discard(fd.as_fd(), 1)?;
         self.last(|fetch, now| fetch.first_ns = Some(now));
-        let mut left = bytes - first;
-        while left > 0 {
-            left -= sys::discard(fd.as_fd(), left)?;
-        }
+        sys::discard_all(fd.as_fd(), bytes - first)?;
         self.last(|fetch, now| fetch.done_ns = Some(now));
         Ok(())
     }
@@ -203,9 +199,4 @@ impl Streams for Fetches {
         }
         Ok(())
     }
-}
-
-fn spawn(body: impl FnOnce() + Send + 'static) -> Result<Thread> {
-    let thread = thread::Builder::new().stack_size(STACK).spawn(body);
-    thread.map(|handle| handle.thread().clone()).map_err(|error| Failure::system("starting a thread", error))
 }

@@ -31,12 +31,9 @@ use crate::plan;
 use crate::plan::{Backend, Base, Plan};
 use crate::records::Records;
 use crate::report::{words, Failure, Result};
-use crate::streams::{Endpoint, Streams};
+use crate::streams::{self, Endpoint, Streams};
 use crate::sys::{self, Zeros};
 use crate::tables::Table;
-
-/// Enough for a thread that does little but call the kernel.
-const STACK: usize = 64 << 10;
 
 const CONNECTED: &str = "connected";
 
@@ -286,7 +283,5 @@ type Role = fn(&Flow, &Zeros) -> io::Result<()>;
 
 fn spawn(flow: &Arc<Flow>, zeros: &Arc<Zeros>, role: Role) -> Result<Thread> {
     let (flow, zeros) = (Arc::clone(flow), Arc::clone(zeros));
-    let body = move || flow.note_end(&role(&flow, &zeros));
-    let thread = thread::Builder::new().stack_size(STACK).spawn(body);
-    thread.map(|handle| handle.thread().clone()).map_err(|error| Failure::system("starting a thread", error))
+    streams::spawn(move || flow.note_end(&role(&flow, &zeros)))
 }

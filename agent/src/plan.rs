@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::plan_values::{
-    address, dscp, file_name, interface, ns, payload, positive, positives, present_ns, split, version,
+    address, dscp, file_name, interface, ns, payload, positive, positives, present_ns, size, split, version,
 };
 use crate::report::{Failure, Result};
 use crate::steps::Step;
@@ -72,6 +72,7 @@ pub enum Traffic {
     Ping(Ping),
     Datagrams(Datagrams),
     Fetches(Fetches),
+    Transactions(Transactions),
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -128,6 +129,16 @@ pub struct Fetches {
     pub sizes: Vec<u64>,
     #[serde(deserialize_with = "positive")]
     pub interval_ns: i64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transactions {
+    pub cc: String,
+    #[serde(deserialize_with = "size")]
+    pub request_bytes: u64,
+    #[serde(deserialize_with = "size")]
+    pub response_bytes: u64,
 }
 
 /// For those who read the plan beside the records: nothing here is executed.
@@ -245,6 +256,13 @@ impl Plan {
         })
     }
 
+    pub fn transactions(&self) -> impl Iterator<Item = (&Base, &Transactions)> {
+        self.streams.iter().filter_map(|stream| match &stream.traffic {
+            Traffic::Transactions(transactions) => Some((&stream.base, transactions)),
+            _ => None,
+        })
+    }
+
     /// Whether anything is asked for that the kernel's probe gives.
     pub fn wants_probe(&self) -> bool {
         self.sampling.tcp_ns > 0 || self.sampling.packets > 0 || !self.captures.is_empty()
@@ -311,6 +329,7 @@ impl Stream {
                 require(!plan.sizes.is_empty(), || "no sizes".into())?;
                 least("request_bytes", plan.request_bytes, REQUEST_MIN)
             }
+            Traffic::Transactions(_) => Ok(()),
         }
     }
 }

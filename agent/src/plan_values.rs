@@ -41,6 +41,11 @@ pub fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Er
     bounded(deserializer, &1, &i64::MAX)
 }
 
+/// Of something, in bytes.
+pub fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    bounded(deserializer, &1, &i64::MAX.unsigned_abs())
+}
+
 pub fn positives<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Error> {
     let values = Vec::<u64>::deserialize(deserializer)?;
     match values.iter().find(|value| !(1..=i64::MAX.unsigned_abs()).contains(*value)) {

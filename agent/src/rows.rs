@@ -88,12 +88,13 @@ impl Rows {
         records.push(Table::Layer, head.into_iter().chain(layers.layer_ns.map(Cell::U64)))
     }
 
-    /// As by `sock_diag`, a connection has a row while it is established.
+    /// As by `sock_diag`, a connection of a flow has a row while it is established; what else is followed has none.
     fn tcp(&self, tcp: &Tcp, records: &mut Records) -> Result<()> {
         let id = tcp.stream.id;
-        let Some((_, Some(upload))) = self.streams.get(usize::from(id)) else {
-            return Err(wrong("a socket of no flow"));
+        let Some((_, upload)) = self.streams.get(usize::from(id)) else {
+            return Err(wrong("a socket of no stream"));
         };
+        let Some(upload) = upload else { return Ok(()) };
         let info = &tcp.info[..tcp.info.len().min(tcp.info_bytes as usize)];
         if info.first() != Some(&ESTABLISHED) {
             return Ok(());

@@ -60,3 +60,7 @@ pub fn fetches(id: u16) -> Value {
     let own = json!({"cc": "reno", "request_bytes": 300, "sizes": [1000], "interval_ns": SECOND / 2});
     stream(id, "fetches", 80, &own)
 }
+
+pub fn transactions(id: u16) -> Value {
+    stream(id, "transactions", 12865, &json!({"cc": "reno", "request_bytes": 1, "response_bytes": 1}))
+}

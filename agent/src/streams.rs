@@ -3,10 +3,14 @@
 //! beside `flow.rs` and a line in `test_loop.rs`, its events in `events.rs`.
 
 use std::net::SocketAddr;
+use std::thread::{self, Thread};
 
 use crate::clock::Epoch;
 use crate::records::Records;
-use crate::report::Result;
+use crate::report::{Failure, Result};
+
+/// Enough for a thread that does little but call the kernel.
+const STACK: usize = 64 << 10;
 
 /// `id` is a stream's, be it of this kind or not: whoever does not have it does nothing.
 pub trait Streams {
@@ -40,4 +44,10 @@ pub struct Endpoint<'a> {
     pub sender: bool,
     pub local: SocketAddr,
     pub remote: SocketAddr,
+}
+
+/// A thread of a stream, in the namespaces of the calling one.
+pub fn spawn(body: impl FnOnce() + Send + 'static) -> Result<Thread> {
+    let thread = thread::Builder::new().stack_size(STACK).spawn(body);
+    thread.map(|handle| handle.thread().clone()).map_err(|error| Failure::system("starting a thread", error))
 }

@@ -148,6 +148,15 @@ pub fn discard(fd: BorrowedFd, most: u64) -> Result<u64> {
     }
 }
 
+/// The same of exactly so many bytes.
+pub fn discard_all(fd: BorrowedFd, bytes: u64) -> Result<()> {
+    let mut left = bytes;
+    while left > 0 {
+        left -= discard(fd, left)?;
+    }
+    Ok(())
+}
+
 /// Receives for as long as the connection lives, piece by piece, as an application does.
 pub fn read_forever(fd: BorrowedFd) -> Result<()> {
     let mut piece = vec![0; TAKEN];

@@ -25,10 +25,11 @@ pub enum Table {
     Station,
     Datagram,
     Fetch,
+    Transaction,
 }
 
 /// Every table, in the order of `Table`.
-pub const TABLES: [(&str, &[Column]); 17] = [
+pub const TABLES: [(&str, &[Column]); 18] = [
     ("tcp", TCP),
     ("ping", PING),
     ("device", DEVICE),
@@ -46,6 +47,7 @@ pub const TABLES: [(&str, &[Column]); 17] = [
     ("station", STATION),
     ("datagram", DATAGRAM),
     ("fetch", FETCH),
+    ("transaction", TRANSACTION),
 ];
 
 const TCP: &[Column] = &[
@@ -209,6 +211,11 @@ const DATAGRAM: &[Column] = &[
 const FETCH: &[Column] = &[
     Column::of("t_ns", Kind::I64), Column::of("stream", Kind::U16), Column::of("seq", Kind::U32),
     Column::of("bytes", Kind::U64), Column::optional("first_ns", Kind::I64),
+    Column::optional("done_ns", Kind::I64),
+];
+
+const TRANSACTION: &[Column] = &[
+    Column::of("t_ns", Kind::I64), Column::of("stream", Kind::U16), Column::of("seq", Kind::U32),
     Column::optional("done_ns", Kind::I64),
 ];
 

@@ -21,6 +21,7 @@ use crate::radio::Radios;
 use crate::records::{Records, Shared};
 use crate::report::{self, Failure, Result};
 use crate::streams::{Endpoint, Streams};
+use crate::transaction::Transactions;
 use crate::watch::{self, Watch};
 use crate::{setup, sys};
 
@@ -28,7 +29,7 @@ pub struct TestLoop<'a> {
     nodes: &'a Nodes,
     epoch: Epoch,
     /// Of every kind.
-    streams: [Box<dyn Streams>; 4],
+    streams: Vec<Box<dyn Streams>>,
     events: Events,
     watch: Option<Watch>,
     /// Of the nodes that have flows; of none if the kernel samples them itself.
@@ -55,11 +56,12 @@ impl<'a> TestLoop<'a> {
         let records = Shared::new(records);
         let epoch = Epoch::next();
         setup::announce(epoch, &plan.setup, nodes)?;
-        let streams: [Box<dyn Streams>; 4] = [
+        let streams: Vec<Box<dyn Streams>> = vec![
             Box::new(Pings::prepare(plan, nodes)?),
             Box::new(Flows::prepare(plan, nodes, epoch)?),
             Box::new(Datagrams::prepare(plan, nodes)?),
             Box::new(Fetches::prepare(plan, nodes, epoch)?),
+            Box::new(Transactions::prepare(plan, nodes, epoch)?),
         ];
         let (mut sockets, mut devices) = (Vec::new(), Vec::new());
         for name in nodes.names() {

@@ -91,7 +91,7 @@ fn commands(plan: &Plan, zero_ns: i64) -> Vec<(Option<&str>, String)> {
     }
     for stream in &plan.streams {
         let protocol = match &stream.traffic {
-            Traffic::Flow(_) => "tcp",
+            Traffic::Flow(_) | Traffic::Transactions(_) => "tcp",
             Traffic::Ping(ping) if ping.protocol == Protocol::Icmp => "icmp",
             Traffic::Ping(_) | Traffic::Datagrams(_) => "udp",
             Traffic::Fetches(_) => continue,
@@ -132,12 +132,12 @@ mod tests {
     use crate::abi;
     use crate::reader::written::record;
     use crate::records::Records;
-    use crate::small::{changed, datagrams, fetches, flow, icmp, udp};
+    use crate::small::{changed, datagrams, fetches, flow, icmp, transactions, udp};
     use serde_json::{json, Value};
 
     fn plan(sampling: &Value, captures: &Value) -> Plan {
         changed(
-            &[flow(0, "s"), icmp(1), udp(2), datagrams(3), fetches(4)],
+            &[flow(0, "s"), icmp(1), udp(2), datagrams(3), fetches(4), transactions(5)],
             &json!({"sampling": sampling, "captures": captures}),
         )
     }
@@ -168,6 +168,7 @@ mod tests {
             "- watch 1 icmp 0",
             "- watch 2 udp 2112",
             "- watch 3 udp 9",
+            "- watch 5 tcp 12865",
             "s capture eth0 64",
             "- packets 9",
             "- totals 200",

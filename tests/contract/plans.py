@@ -55,7 +55,7 @@ def steps(nodes: list[str]) -> st.SearchStrategy[Json]:
 @st.composite
 def own(draw: st.DrawFn, client: str, server: str) -> Json:
     """What a stream of some kind has of its own."""
-    kind = draw(st.sampled_from(["flow", "ping", "datagrams", "fetches"]))
+    kind = draw(st.sampled_from(["flow", "ping", "datagrams", "fetches", "transactions"]))
     interval_ns = draw(positive)
     match kind:
         case "flow":
@@ -68,6 +68,8 @@ def own(draw: st.DrawFn, client: str, server: str) -> Json:
             rest |= {"jitter_ns": draw(st.integers(0, interval_ns)), "jitter_seed": draw(u64)}
         case "datagrams":
             rest = {"payload_bytes": draw(payload(DATAGRAM_PAYLOAD_MIN)), "interval_ns": interval_ns}
+        case "transactions":
+            rest = {"cc": draw(texts), "request_bytes": draw(positive), "response_bytes": draw(positive)}
         case _:
             sizes = draw(st.lists(positive, min_size=1, max_size=3))
             rest = {"cc": draw(texts), "request_bytes": draw(payload(REQUEST_MIN)), "sizes": sizes}

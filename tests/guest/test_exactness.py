@@ -11,7 +11,11 @@ pytestmark = pytest.mark.guest
 RX_USECS = 20
 """Receive moderation of the NIC's defaults."""
 
-HEADERS = {"icmp": 14 + 20 + 8, "udp": 14 + 20 + 8}
+AFTER_THE_FIRST = 3
+"""Transactions in which a new connection still acknowledges at once, in frames of their own."""
+
+HEADERS = {"icmp": 14 + 20 + 8, "udp": 14 + 20 + 8, "tcp": 14 + 20 + 20 + 12}
+"""Of TCP with timestamps."""
 OVERHEAD = 24
 
 
@@ -32,6 +36,30 @@ def test_idle_round_trip_is_the_sum_of_its_parts(simulate: Simulate, kernel: str
         measured = rtts(run, probe)
         assert len(measured) > 5
         assert set(measured) == {4 * once}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(
+    ("rate", "bps", "request_bytes", "response_bytes"),
+    [("1gbit", 10**9, 1, 1), ("100mbit", 10**8, 300, 1448), ("10mbit", 10**7, 1448, 1)],
+)
+def test_idle_transaction_is_the_sum_of_its_parts(
+    simulate: Simulate, kernel: str, rate: str, bps: int, request_bytes: int, response_bytes: int
+) -> None:
+    """A frame each way over two cables, nothing else: the acknowledgment of one is in the next."""
+    delay_ns = 5_000_000
+    sizes = (f"test.rr_request={request_bytes}B", f"test.rr_response={response_bytes}B")
+    run = simulate(line(rate, f"{delay_ns}ns"), "test.name=tcp_rr", *sizes, kernel=kernel)
+    ways = [-(-(HEADERS["tcp"] + one + OVERHEAD) * 8 * 10**9 // bps) for one in (request_bytes, response_bytes)]
+    whole = sum(2 * (frame_ns + delay_ns + RX_USECS * 1000) for frame_ns in ways)
+    rows = run.transaction_rows
+    assert set(rows["done_ns"][AFTER_THE_FIRST:-1]) == {whole}
+    assert rows["t_ns"].diff()[AFTER_THE_FIRST + 1 :].unique().to_list() == [whole], "without a pause between them"
+    (figures,) = run.summary.transactions
+    assert figures.done_ms.p50 == pytest.approx(whole / 1e6, rel=1e-5)
+    assert figures.rate_per_s == figures.done_ms.n / 2 == pytest.approx(1e9 / whole, abs=1)
+    assert (figures.begun, figures.unfinished) == (rows.height, 1)
+    assert run.balance["unmatched"].sum() == 0
 
 
 def test_one_way_delays_sum_to_the_round_trip(simulate: Simulate) -> None:

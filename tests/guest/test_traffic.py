@@ -12,6 +12,7 @@ import pytest
 
 from hourglass.cli import tables
 from hourglass.cli.export import FORMATS
+from hourglass.errors import InputError
 from hourglass.report.page import page
 from hourglass.results import emodel
 from hourglass.results.stats import short
@@ -64,6 +65,26 @@ def test_what_is_fetched_takes_as_long_as_its_bytes_need(simulate: Simulate) -> 
     gaps = starts[1:] - starts[:-1]
     assert gaps.min() > 0.099e9, "no sooner than its interval"
     assert (starts[1:] >= ends[: starts.size - 1]).all(), "no sooner than the last is done"
+
+
+def test_transactions_wait_in_the_queue_that_an_upload_fills(simulate: Simulate, tmp_path: Path) -> None:
+    """The layers of request and answer add up to the transaction, one outstanding; twice the same bytes. Flent has no
+    such test."""
+    settings = ("test.name=tcp_rr-1up", *SHORT, "test.rr_streams=2", "measure.packets=1")
+    run, again = (simulate("L100M", *settings, fresh=fresh) for fresh in (False, True))
+    assert records(run).read_bytes() == records(again).read_bytes()
+    for client, found in zip(run.transactions, run.summary.transactions, strict=True):
+        rows = run.rows(client)
+        done = rows.filter(pl.col("done_ns").is_not_null())
+        assert found.unfinished <= 1
+        assert rows.height - done.height == 1, "the last"
+        assert (rows["t_ns"].diff()[1:] == done["done_ns"]).all(), "one outstanding, without a pause"
+        layers = run.summary.transaction_layers_ms[client.name]
+        sum_ms = sum(layer.mean for node in layers.values() for layer in node.values())
+        assert sum_ms == pytest.approx(found.done_ms.mean, rel=0.02)
+        assert layers["client"]["qdisc"].share > 0.5
+    with pytest.raises(InputError, match="Flent has no test tcp_rr-1up"):
+        FORMATS["flent"](run, tmp_path)
 
 
 def test_a_run_with_everything_is_the_same_twice(simulate: Simulate) -> None:

@@ -99,6 +99,16 @@ def test_the_web_has_its_clients() -> None:
     ]  # fmt: skip
 
 
+def test_transactions_have_a_connection_each_above_the_flows_ports() -> None:
+    made = plan("L100M", "test.name=tcp_rr-1up", "test.rr_streams=2", "test.rr_request=300B", "test.rr_response=1KB")
+    assert [(one.name, one.port, one.request_bytes, one.response_bytes) for one in made.transactions] == [
+        ("tcp_rr 1", 12865, 300, 1000), ("tcp_rr 2", 12866, 300, 1000),
+    ]  # fmt: skip
+    assert {(one.start_ns, one.stop_ns) for one in made.transactions} == {(0, made.end_ns)}
+    (alone,) = plan("L100M", "test.name=tcp_rr").transactions
+    assert (alone.name, alone.request_bytes, alone.response_bytes) == ("tcp_rr", 1, 1)
+
+
 @pytest.mark.parametrize(
     ("scenario", "settings", "complaint"),
     [
@@ -116,6 +126,8 @@ def test_the_web_has_its_clients() -> None:
         ("L100M", ["test.name=rrul", "test.tcp_cong_control=bbr,reno,cubic"], "one for all flows, or [up, down]"),
         ("L100M", ["test.name=http", "test.http_sizes=0B"], "test.http_sizes"),
         ("L100M", ["test.name=http", "test.http_sizes=[]"], "at least one size"),
+        ("L100M", ["test.name=tcp_rr", "test.rr_request=0B"], "test.rr_request"),
+        ("L100M", ["test.name=http", "test.rr_request=1B"], "the test http has no such parameter"),
         ("L100M", ["test.name=udp_flood", "test.udp_pktsize=3"], "from 4 to 65507"),
         ("rtt-fair", ["test.hosts=far,far,near,city"], "names of nodes, each once"),
         ("rtt-fair", ["test.hosts=far,near,city,client"], "is the client: name the others"),

@@ -18,6 +18,7 @@ from hourglass.contract.plan import (
     ReachStep,
     Step,
     Stream,
+    Transactions,
     WriteStep,
 )
 
@@ -48,6 +49,8 @@ def stream_line(one: Stream) -> str:
             rest = f"{one.payload_bytes} B {one.interval_ns}"
         case Fetches():
             rest = f"{one.cc} {one.request_bytes} B {one.sizes} {one.interval_ns}"
+        case Transactions():
+            rest = f"{one.cc} {one.request_bytes} B {one.response_bytes} B"
     return f"{one.kind} {one.id} {one.name} {ends} {rest}"
 
 

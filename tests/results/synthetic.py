@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from hourglass.contract.plan import Datagrams, Fetches, Hop, Path, Ping, Plan, Radio, Sampling
+from hourglass.contract.plan import Datagrams, Fetches, Hop, Path, Ping, Plan, Radio, Sampling, Transactions
 from hourglass.contract.plan import Flow as PlanFlow
 from hourglass.contract.records import SCHEMAS
 from hourglass.results.opening import open_run
@@ -64,6 +64,8 @@ class Recipe:
     """Payload bytes of a stream `voip` of the whole run, in packets 20 ms apart, if there is one."""
     sizes: list[int] = field(default_factory=list)
     """What a client `http` fetches in turn, if there is one."""
+    requests: int | None = None
+    """Bytes of the requests of a client `tcp_rr` and of their answers, if there is one."""
     further: Callable[["Recipe"], list[dict[str, Any]]] = lambda recipe: []
     """More tables, or `tcp` in place of the plain one."""
 
@@ -127,6 +129,9 @@ def plan(recipe: Recipe) -> Plan:
         *(lambda i, sizes=sizes: Fetches(id=i, kind="fetches", name="http", **whole, port=8080, cc="cubic",
                                          request_bytes=300, sizes=sizes, interval_ns=200 * MS)
           for sizes in [recipe.sizes] if sizes),
+        *(lambda i, size=size: Transactions(id=i, kind="transactions", name="tcp_rr", **whole, port=12865, cc="cubic",
+                                            request_bytes=size, response_bytes=size)
+          for size in [recipe.requests] if size),
     ]  # fmt: skip
     return Plan(
         version=2,

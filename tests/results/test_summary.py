@@ -87,8 +87,8 @@ def test_the_object_has_the_keys_of_the_contract_in_order(tmp_path):
     summary = run_of(tmp_path).summary
     assert list(summary.data()) == [
         "schema", "scenario", "engine", "kernel", "seed", "virtual_s", "wall_s", "digest", "totals", "flows",
-        "tcp_rtt_ms", "ping_ms", "datagrams", "fetches", "wifi", "drops",
-        "drops_by_reason", "qdiscs", "layers_ms", "ping_layers_ms", "warnings",
+        "tcp_rtt_ms", "ping_ms", "datagrams", "fetches", "transactions", "wifi", "drops",
+        "drops_by_reason", "qdiscs", "layers_ms", "ping_layers_ms", "transaction_layers_ms", "warnings",
     ]  # fmt: skip
     assert (summary.schema_, summary.scenario, summary.kernel) == (1, "synthetic", "6.1.192")
     assert json.loads(summary.to_json()) == summary.data()
@@ -104,11 +104,13 @@ def rich_runs(tmp_path):
              for t in range(700)]  # fmt: skip
     pages = [{"t_ns": t * 200 * MS, "stream": 3, "seq": t, "bytes": 1000, "first_ns": MS, "done_ns": 2 * MS}
              for t in range(70)]  # fmt: skip
+    asked = [{"t_ns": t * 100 * MS, "stream": 4, "seq": t, "done_ns": None if t == 139 else 99 * MS + t % 2 * 2 * MS}
+             for t in range(140)]  # fmt: skip
     counters = [{"t_ns": 0, "node": "client", "device": "eth0", "handle": "10:", "kind": "fq", "name": "throttled",
                  "value": 3}]  # fmt: skip
     tables = [{"table": name, "rows": rows} for name, rows in
-              (("datagram", voice), ("fetch", pages), ("qdisc_stat", counters))]  # fmt: skip
-    yield run_of(tmp_path / "traffic", datagrams=172, sizes=[1000], further=lambda recipe: tables)
+              (("datagram", voice), ("fetch", pages), ("transaction", asked), ("qdisc_stat", counters))]  # fmt: skip
+    yield run_of(tmp_path / "traffic", datagrams=172, sizes=[1000], requests=1, further=lambda recipe: tables)
 
 
 def test_summaries_are_what_the_published_schema_says(tmp_path):
@@ -132,6 +134,9 @@ def test_voice_and_pages_have_their_figures(tmp_path):
     assert (voice.sent, voice.lost, voice.owd_ms.p50, voice.jitter_ms) == (501, 55, 5, 0)
     assert voice.mos == pytest.approx(mos(5, 55 / 501), 1e-5)
     assert (pages.begun, pages.unfinished, pages.first_byte_ms.p50, pages.by_bytes["1000"].n) == (51, 0, 1, 51)
+    (asked,) = run.summary.transactions
+    assert (asked.begun, asked.unfinished, asked.rate_per_s) == (101, 0, 10.1)
+    assert (asked.done_ms.min, asked.done_ms.p50, asked.done_ms.max) == (99, 99, 101)
     assert run.summary.qdiscs == {"client": {"eth0": {"fq 10:": {"throttled": 3}}}}
 
 

@@ -46,10 +46,10 @@ def metrics(summary: Summary) -> Row:
 
 
 def _name(figure: Figure) -> str:
-    """("ping_ms", "icmp", "p50") → "ping_icmp_p50_ms": the unit comes last; totals, one-way streams and fetches stand
-    for themselves."""
+    """("ping_ms", "icmp", "p50") → "ping_icmp_p50_ms": the unit comes last; totals and what is sent beside flows
+    and pings stand for themselves."""
     part, *rest = figure.path
-    if part in ("datagrams", "fetches"):
+    if part in ("datagrams", "fetches", "transactions"):
         words = [rest[0].replace(" ", "_"), *rest[1:]]
     else:
         words = rest if part == "totals" else [part, *rest]

@@ -211,7 +211,17 @@ class Fetches(StreamBase):
     interval_ns: Positive
 
 
-Stream = Annotated[Flow | Ping | Datagrams | Fetches, Field(discriminator="kind")]
+class Transactions(StreamBase):
+    """Requests of the client's, each answered by `response_bytes`, over one TCP connection, which it makes at
+    `start_ns`. The next one leaves when the answer is complete. At `stop_ns` the one at hand is aborted."""
+
+    kind: Literal["transactions"]
+    cc: str
+    request_bytes: Positive
+    response_bytes: Positive
+
+
+Stream = Annotated[Flow | Ping | Datagrams | Fetches | Transactions, Field(discriminator="kind")]
 
 
 # Paths: what the testbed is to a stream.
@@ -317,6 +327,10 @@ class Plan(Part):
     def fetches(self) -> list[Fetches]:
         return [one for one in self.streams if isinstance(one, Fetches)]
 
+    @property
+    def transactions(self) -> list[Transactions]:
+        return [one for one in self.streams if isinstance(one, Transactions)]
+
     def path(self, client: str, server: str) -> Path:
         """The path of a stream's two nodes."""
         return next(path for path in self.paths if (path.client, path.server) == (client, server))
@@ -356,7 +370,7 @@ def _problems(plan: Plan) -> Iterator[str]:
             yield f"stream {stream.name} has no path"
 
 
-def _stream_problems(stream: Flow | Ping | Datagrams | Fetches, end_ns: int) -> Iterator[str]:
+def _stream_problems(stream: Stream, end_ns: int) -> Iterator[str]:
     if not stream.start_ns < stream.stop_ns <= end_ns:
         yield "start_ns < stop_ns <= end_ns does not hold"
     least = 0
@@ -376,6 +390,8 @@ def _stream_problems(stream: Flow | Ping | Datagrams | Fetches, end_ns: int) -> 
                 yield "no sizes"
             if stream.request_bytes < REQUEST_MIN:
                 yield f"request_bytes is below {REQUEST_MIN}"
+            return
+        case Transactions():
             return
     if stream.payload_bytes < least:
         yield f"payload_bytes is below {least}"

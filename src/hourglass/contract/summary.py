@@ -87,6 +87,17 @@ class Fetches(Figures):
     by_bytes: dict[str, Statistics]
 
 
+class Transactions(Figures):
+    """Requests on one connection, one after the other: how many a second were answered, and when. A transaction counts
+    in the window in which it began."""
+
+    id: str
+    rate_per_s: float
+    begun: int
+    unfinished: int
+    done_ms: Statistics
+
+
 class Subframes(Figures):
     """MPDUs of a PPDU; beacons are left out."""
 
@@ -170,6 +181,7 @@ class Summary(Figures):
     ping_ms: dict[str, Pings]
     datagrams: list[Datagrams]
     fetches: list[Fetches]
+    transactions: list[Transactions]
     wifi: dict[str, dict[str, Radio]] = Field(description="By node and device.")
     drops: dict[str, dict[str, Drops]] = Field(description="By node and device.")
     drops_by_reason: dict[str, dict[str, dict[str, dict[str, int]]]] = Field(
@@ -181,6 +193,7 @@ class Summary(Figures):
     )
     layers_ms: Anatomy = Field(description="Where the flows' data spend their time, by node and layer.")
     ping_layers_ms: dict[str, Anatomy] = Field(description="The same of each ping's round trips.")
+    transaction_layers_ms: dict[str, Anatomy] = Field(description="The same of the packets there and back.")
     warnings: list[Warning]
 
     def to_json(self) -> str:

@@ -218,7 +218,7 @@ class FlentFile:
         return Tables.of({table: pl.DataFrame(every, SCHEMAS[table]) for table, every in found.items() if every})
 
     def _rows(self, stream: Stream, name: str) -> tuple[str, Iterator[Row]]:
-        """The name of a stream's table, and its rows."""
+        """The name of a stream's table, and its rows. Transactions are in no Flent file."""
         match stream:
             case Flow():
                 return "tcp", self._tcp_rows(stream, name)
@@ -228,6 +228,8 @@ class FlentFile:
                 return "datagram", rows.voice(stream.id, self._voice)
             case Fetches():
                 return "fetch", rows.fetches(stream.id, self._points(name))
+            case _:
+                raise AssertionError(stream)
 
     def _tcp_rows(self, flow: Flow, name: str) -> Iterator[Row]:
         """Bytes that the receiver has; the sender's samples where ss told of them."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 
-from hourglass.contract.plan import Datagrams, Fetches, Flow, Ping, Stream
+from hourglass.contract.plan import Datagrams, Fetches, Flow, Ping, Stream, Transactions
 from hourglass.plan.paths import Paths
 from hourglass.plan.seeds import splitmix64
 from hourglass.scenario import Scenario
@@ -30,6 +30,8 @@ VOIP_PORT = 8999
 """D-ITG's."""
 HTTP_PORT = 8080
 """The first client's; the further ones have the ports after it."""
+RR_PORT = 12865
+"""netserver's; the further connections have the ports after it, above those of all flows."""
 PING_BYTES = 56
 """ping's default; the UDP ping is as large."""
 JITTER_PART = 10
@@ -193,4 +195,28 @@ def _http(setting: Setting, first: int) -> list[Stream]:
     ]
 
 
-BUILDERS: dict[str, Builder] = {"flood": _flood, "voip": _voip, "http": _http}
+def _tcp_rr(setting: Setting, first: int) -> list[Stream]:
+    """Request and response, from the first to the last moment."""
+    test = setting.scenario.test
+    assert test.rr_streams is not None
+    assert test.rr_request is not None
+    assert test.rr_response is not None
+    return [
+        Transactions(
+            kind="transactions",
+            id=first + number,
+            name="tcp_rr" if test.rr_streams == 1 else f"tcp_rr {number + 1}",
+            **setting.ends(test.server),
+            port=RR_PORT + number,
+            cc=setting.scenario.stack.of(test.server).cc,
+            dscp=BE,
+            request_bytes=test.rr_request,
+            response_bytes=test.rr_response,
+            start_ns=0,
+            stop_ns=setting.end_ns,
+        )
+        for number in range(test.rr_streams)
+    ]
+
+
+BUILDERS: dict[str, Builder] = {"flood": _flood, "voip": _voip, "http": _http, "tcp_rr": _tcp_rr}

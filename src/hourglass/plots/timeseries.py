@@ -24,7 +24,7 @@ from hourglass.results.series import (
     whole,
 )
 from hourglass.results.stats import Floats
-from hourglass.results.traffic import delays_ms, times_ms
+from hourglass.results.traffic import stream_series
 
 NAMED_FLOWS = len(style.FLOWS)
 """Up to this number each flow has a colour and a name of its own; more are drawn grey."""
@@ -34,10 +34,10 @@ POINTS = 3000
 
 def timeseries(run: Recording, path: Path) -> None:
     """Draws the run into `path` (.png, .svg or .pdf): goodput and TCP RTT where there are flows, pings, and a panel for
-    one-way streams and for fetches where there are some."""
-    flows, streams, clients = run.flows, run.datagrams, run.fetches
-    loaded = bool(flows or streams)
-    heights = [*([1.25, 1] if flows else []), 1, *([1] if streams else []), *([1] if clients else [])]
+    each kind of other traffic that there is."""
+    flows, others = run.flows, stream_series(run)
+    loaded = bool(flows or run.datagrams)
+    heights = [*([1.25, 1] if flows else []), 1, *([1] * len(others))]
     with style.figure(9, 1.5 + 2.0 * len(heights), path, arranged=False) as figure:
         panels = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
         left = iter(panels)
@@ -45,10 +45,8 @@ def timeseries(run: Recording, path: Path) -> None:
             _goodput(next(left), run)
             _rtt(next(left), run)
         _ping(next(left), run)
-        if streams:
-            _traffic(next(left), {one.name: delays_ms(run, one) for one in streams}, "one-way delay (ms)")
-        if clients:
-            _traffic(next(left), {one.name: times_ms(run, one) for one in clients}, "time of a fetch (ms)")
+        for found in others:
+            _traffic(next(left), found.series, f"{found.title} (ms)")
         for axes in panels:
             _frame(axes, run, loaded)
         panels[-1].set_xlabel("test time (s)")
@@ -111,7 +109,7 @@ def _ping(axes: Axes, run: Recording) -> None:
 
 
 def _traffic(axes: Axes, found: dict[str, Series], unit: str) -> None:
-    """Streams of packets or fetches as dots, their losses at the foot."""
+    """Packets, fetches or transactions as dots, their losses at the foot."""
     for place, (name, series) in enumerate(found.items()):
         colour, lost = style.FLOWS[place % len(style.FLOWS)], np.isnan(series.values)
         shown = _thinned(Series(series.t_s[~lost], series.values[~lost]))

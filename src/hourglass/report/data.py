@@ -21,7 +21,7 @@ from hourglass.results.series import (
     whole,
 )
 from hourglass.results.stats import Floats
-from hourglass.results.traffic import delays_ms, times_ms
+from hourglass.results.traffic import stream_series
 
 MOST_POINTS = 1500
 """Of one series: more than a wide screen has columns."""
@@ -36,7 +36,12 @@ QUANTILES = 200
 def share_of_page(runs: list[Recording]) -> int:
     """How many points a series may have, so that the page stays small whatever is on it."""
     series = sum(
-        2 * min(len(run.flows), SHOWN_FLOWS) + 1 + 3 * len(run.pings) + len(run.datagrams) + len(run.fetches)
+        2 * min(len(run.flows), SHOWN_FLOWS)
+        + 1
+        + 3 * len(run.pings)
+        + len(run.datagrams)
+        + len(run.fetches)
+        + len(run.transactions)
         for run in runs
     )
     return max(LEAST_POINTS, min(MOST_POINTS, PAGE_POINTS // max(series, 1)))
@@ -95,15 +100,16 @@ def _ping(run: Recording, most: int) -> dict[str, Any]:
 
 
 def _traffic(run: Recording, most: int) -> list[dict[str, Any]]:
-    """One-way streams and fetches, where there are some."""
-    kinds = (
-        ("One-way delay", [(one.name, delays_ms(run, one)) for one in run.datagrams]),
-        ("Time of a fetch", [(one.name, times_ms(run, one)) for one in run.fetches]),
-    )
+    """What is sent beside flows and pings, where there is some."""
     return [
-        {"title": title, "unit": "ms", "step": False, "series": [_with_losses(*one, most) for one in found], "note": ""}
-        for title, found in kinds
-        if found
+        {
+            "title": found.title.capitalize(),
+            "unit": "ms",
+            "step": False,
+            "series": [_with_losses(name, series, most) for name, series in found.series.items()],
+            "note": "",
+        }
+        for found in stream_series(run)
     ]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the time goes, by node and layer, of flows and of pings; and the drops by reason.
+"""Where the time goes, by node and layer, of flows, pings and transactions; and the drops by reason.
 
 A packet counts in the window in which it ended. `n`, `mean` and `share` are exact: differences of the sums that the
 probe keeps over all packets. `p50` and `p99` are of the packets that have rows (`measure.packets`), packets that spent
@@ -9,6 +9,7 @@ nothing in the layer included; null without rows. Layers in which no packet spen
 * Pings: a node's layer is the sum over both ways, request and answer. `mean` is the requests' mean plus the answers',
   `n` the answers; percentiles are of the round trips of which both ways have rows: the answer begins at the ns in
   which the request ended.
+* Transactions: the same of their data packets. Where a message is several packets, a figure is of one of them.
 """
 
 from typing import Any
@@ -16,7 +17,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hourglass.contract.plan import Ping
 from hourglass.contract.probe import LAYER_COLUMNS, LAYERS
 from hourglass.contract.summary import Anatomy, Layer
 from hourglass.results.frames import of
@@ -55,19 +55,27 @@ def ping_layers_ms(run: Recording, window: Window) -> dict[str, Anatomy]:
     if run.layer_totals.is_empty():
         return {ping.name: {} for ping in run.pings}
     sums = window_sums(run, window)
-    return {ping.name: _ping_layers(run, ping, sums.filter(of(ping)), window) for ping in run.pings}
+    return {ping.name: _both_ways(run, of(ping), sums, window) for ping in run.pings}
 
 
-def _ping_layers(run: Recording, ping: Ping, sums: pl.DataFrame, window: Window) -> Anatomy:
+def transaction_layers_ms(run: Recording, window: Window) -> dict[str, Anatomy]:
+    """{transactions: the anatomy of their data packets, there and back}."""
+    if run.layer_totals.is_empty():
+        return {one.name: {} for one in run.transactions}
+    sums = window_sums(run, window)
+    return {one.name: _both_ways(run, pl.col("data") & of(one), sums, window) for one in run.transactions}
+
+
+def _both_ways(run: Recording, which: pl.Expr, sums: pl.DataFrame, window: Window) -> Anatomy:
     means: dict[str, dict[str, float]] = {}
     counts: dict[str, int] = {}
-    for row in sums.iter_rows(named=True):
+    for row in sums.filter(which).iter_rows(named=True):
         node = means.setdefault(row["node"], dict.fromkeys(LAYERS, 0.0))
         for layer, mean in _means(row).items():
             node[layer] += mean
         if row["way"] == "down":
             counts[row["node"]] = row["packets"]
-    return _anatomy(run.path_order, counts, means, _round_trips(run, ping, window))
+    return _anatomy(run.path_order, counts, means, _round_trips(run.packets.filter(which), window))
 
 
 def _ended(window: Window) -> pl.Expr:
@@ -81,9 +89,8 @@ def _means(row: dict[str, Any]) -> dict[str, float]:
     return {layer: row[f"{layer}_ns"] / row["packets"] / NS_PER_MS for layer in LAYERS}
 
 
-def _round_trips(run: Recording, ping: Ping, window: Window) -> pl.DataFrame:
+def _round_trips(rows: pl.DataFrame, window: Window) -> pl.DataFrame:
     """A row per round trip and node: `node` and the layer columns, summed over both ways."""
-    rows = run.packets.filter(of(ping))
     up, down = (rows.filter(pl.col("way") == way) for way in ("up", "down"))
     answers = down.filter(_ended(window)).select(trip="t_ns", packet="packet").unique()
     requests = up.select(trip="end_ns", packet="packet").unique()

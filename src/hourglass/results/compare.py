@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hourglass.contract.plan import Fetches, Transactions
 from hourglass.contract.probe import LAYERS
 from hourglass.contract.summary import Anatomy
 from hourglass.results.bootstrap import Statistic, draws, interval, statistic_of
@@ -155,9 +156,13 @@ def _datagrams(run: Recording, known: Known) -> Iterator[Told]:
             yield _told(known, f"{figure} MOS", f"{name}.mos")
 
 
-def _fetches(run: Recording, known: Known) -> Iterator[Told]:
-    for client in run.fetches:
-        figure, name = client.name, f"fetches.{client.name}"
+def _answered(run: Recording, known: Known) -> Iterator[Told]:
+    """Fetches and transactions."""
+    clients: list[Fetches | Transactions] = [*run.fetches, *run.transactions]
+    for client in clients:
+        figure, name = client.name, f"{client.kind}.{client.name}"
+        if f"{name}.rate_per_s" in known:
+            yield _told(known, f"{figure} rate", f"{name}.rate_per_s")
         done = _there(times_ms(run, client).within(loaded_window(run)))
         yield _told(known, f"{figure} done p50", f"{name}.done.p50", done)
         yield _told(known, f"{figure} done p99", f"{name}.done.p99")
@@ -175,7 +180,7 @@ def _radios(run: Recording, known: Known) -> Iterator[Told]:
             yield Told(f"{node} retried", "", "%", percent(one.retries, one.mpdus))
 
 
-KINDS: tuple[Callable[[Recording, Known], Iterator[Told]], ...] = (_flows, _pings, _datagrams, _fetches, _radios)
+KINDS: tuple[Callable[[Recording, Known], Iterator[Told]], ...] = (_flows, _pings, _datagrams, _answered, _radios)
 SHARE = 0.01
 """A layer has a row when it has at least this share of the mean time of some run's TCP data."""
 

@@ -12,20 +12,22 @@ from typing import Any, Final
 
 from hourglass.contract.summary import Summary
 
-PARTS: Final = (
-    "totals", "flows", "tcp_rtt_ms", "ping_ms", "datagrams", "fetches", "wifi", "drops", "drops_by_reason", "qdiscs",
-    "layers_ms", "ping_layers_ms",
+ABOUT: Final = (
+    "schema_", "scenario", "engine", "kernel", "seed", "virtual_s", "wall_s", "digest", "warnings",
 )  # fmt: skip
+PARTS: Final = tuple(name for name in Summary.model_fields if name not in ABOUT)
 """The parts of a summary that were measured."""
 
-SUFFIXES: Final = {"_mbps": "Mbit/s", "_ms": "ms", "_s": "s", "_percent": "%"}
+SUFFIXES: Final = {"_per_s": "1/s", "_mbps": "Mbit/s", "_ms": "ms", "_s": "s", "_percent": "%"}
 COUNTS: Final = {
     "n": "samples", "lost": "packets", "sent": "packets", "refused": "packets", "retransmits": "segments",
-    "begun": "fetches", "unfinished": "fetches", "ppdus": "PPDUs", "collisions": "PPDUs", "mpdus": "MPDUs",
+    "ppdus": "PPDUs", "collisions": "PPDUs", "mpdus": "MPDUs",
     "retries": "MPDUs", "dropped": "MPDUs", "subframes": "MPDUs", "txq": "packets", "held": "packets",
     "txq_drops": "packets", "drops": "packets", "drops_by_reason": "packets", "share": "", "air_share": "",
 }  # fmt: skip
 """Words of a path and what is counted below them."""
+OF_A_PART: Final = ("begun", "unfinished")
+"""Those that count what their part of the summary is called."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class Figure:
     def unit(self) -> str:
         """That of the last word which has one."""
         for word in reversed(self.path):
+            if word in OF_A_PART:
+                return self.path[0]
             if word in COUNTS:
                 return COUNTS[word]
             if suffix := suffix_of(word):

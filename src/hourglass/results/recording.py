@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import polars as pl
 
 from hourglass.contract import plan
-from hourglass.contract.plan import Datagrams, Fetches, Flow, Ping, Radio, Stream
+from hourglass.contract.plan import Datagrams, Fetches, Flow, Ping, Radio, Stream, Transactions
 from hourglass.contract.run import RunInfo
 from hourglass.contract.summary import Summary
 from hourglass.results import frames, phases
@@ -89,9 +89,10 @@ class Recording:
     """One finished run, ours or measured elsewhere.
 
     The record tables (columns and units: docs/records.md) are `tcp`, `ping_rows`, `datagram_rows`, `fetch_rows`,
-    `flow_events`, `devices`, `qdisc`, `qdisc_stats`, `ethtool`, `facts`, `radio_counters`, `station_counters`, and from
-    the packet probe `packets`, `layer_totals` (the table `layer`), `queues`, `drops`, `balance`. The column `stream`
-    has the stream's name. A table that was not written is empty, a column null. `layers` is `packets` in long form.
+    `transaction_rows`, `flow_events`, `devices`, `qdisc`, `qdisc_stats`, `ethtool`, `facts`, `radio_counters`,
+    `station_counters`, and from the packet probe `packets`, `layer_totals` (the table `layer`), `queues`, `drops`,
+    `balance`. The column `stream` has the stream's name. A table that was not written is empty, a column null. `layers`
+    is `packets` in long form.
     """
 
     def __init__(self, source: Source) -> None:
@@ -181,6 +182,10 @@ class Recording:
         return tuple(one for one in self.streams if isinstance(one, Fetches))
 
     @cached_property
+    def transactions(self) -> tuple[Transactions, ...]:
+        return tuple(one for one in self.streams if isinstance(one, Transactions))
+
+    @cached_property
     def path_order(self) -> list[str]:
         """The nodes from client to server, then those beside the path."""
         return frames.path_order(self.nodes, self.streams, self.paths)
@@ -211,17 +216,29 @@ class Recording:
     """One-way packets: `t_ns` (sent), `seq`, `owd_ns` (null: lost), `refused` (by the sender's socket)."""
     fetch_rows = _frame("fetch")
     """Fetches: `t_ns`, `seq`, `bytes`, and since `t_ns`: `first_ns` (byte), `done_ns` (null: not finished)."""
+    transaction_rows = _frame("transaction")
+    """Transactions: `t_ns`, `seq`, and since `t_ns`: `done_ns` (null: not finished)."""
+
+    @property
+    def _by_kind(self) -> dict[str, pl.DataFrame]:
+        """The tables that have a row for each thing that a stream sends, by the kind of the stream."""
+        return {
+            "ping": self.ping_rows,
+            "datagrams": self.datagram_rows,
+            "fetches": self.fetch_rows,
+            "transactions": self.transaction_rows,
+        }
 
     @cached_property
     def _rows(self) -> dict[str, pl.DataFrame]:
-        tables = (self.ping_rows, self.datagram_rows, self.fetch_rows)
+        tables = self._by_kind.values()
         parts = [part for table in tables for part in table.sort("t_ns", "seq").partition_by("stream")]
         return {part["stream"][0]: part for part in parts}
 
-    def rows(self, stream: Ping | Datagrams | Fetches) -> pl.DataFrame:
-        """The packets or fetches of one stream, by time."""
-        table = {"ping": self.ping_rows, "datagrams": self.datagram_rows, "fetches": self.fetch_rows}[stream.kind]
-        return self._rows.get(stream.name, table.clear())
+    def rows(self, stream: Ping | Datagrams | Fetches | Transactions) -> pl.DataFrame:
+        """The packets, fetches or transactions of one stream, by time."""
+        found = self._rows.get(stream.name)
+        return self._by_kind[stream.kind].clear() if found is None else found
 
     flow_events = _frame("flow")
     """When flows began and ended: `event` is connected, stopped or failed."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cuts series out of a recording's tables: the loaded window, goodput per step, TCP RTT, pings, datagrams, fetches.
+"""Cuts series out of a recording's tables: the loaded window, goodput per step, TCP RTT, pings.
 
 Times are int64 ns of test time in the tables and float seconds in the series given to plots and statistics.
 """
@@ -50,7 +50,7 @@ class Series:
 
 
 def loaded_window(run: Recording) -> Window:
-    """[delay, delay + length] of the test; the whole run when it sends nothing but pings and fetches."""
+    """[delay, delay + length] of the test; the whole run when it sends nothing but what waits for answers."""
     if not run.flows and not run.datagrams:
         return whole(run)
     start_ns = round(run.test.delay_s * NS_PER_S)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run as two tables that any tool reads, one value a row: its figures, and its series over time.
 
-`figures`: `kind` (totals, flow, tcp_rtt, ping, datagram, fetch, wifi, …), `name` (of the stream, radio or device),
-`figure`, `unit`, `value`: the numbers of the summary, all of them and nothing else. `series`: `kind`, `name`, `t_s`,
-`value`, `unit`: goodput per step (at the step's end), TCP RTT samples, pings, one-way delays and fetches by the time
-they began; null: lost.
+`figures`: `kind` (totals, flow, tcp_rtt, ping, datagram, fetch, transaction, wifi, …), `name` (of the stream, radio or
+device), `figure`, `unit`, `value`: the numbers of the summary, all of them and nothing else. `series`: `kind`, `name`,
+`t_s`, `value`, `unit`: goodput per step (at the step's end), TCP RTT samples, pings, one-way delays, fetches and
+transactions by the time they began; null: lost.
 """
 
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ from hourglass.results.figures import Figure, plain
 from hourglass.results.figures import figures as all_figures
 from hourglass.results.recording import Recording
 from hourglass.results.series import Series, goodput_steps, one_way_ms, ping_ms, tcp_rtt_ms, whole
-from hourglass.results.traffic import delays_ms, times_ms
+from hourglass.results.traffic import stream_series
 
 FIGURES = {"kind": pl.String, "name": pl.String, "figure": pl.String, "unit": pl.String, "value": pl.Float64}
 SERIES = {"kind": pl.String, "name": pl.String, "t_s": pl.Float64, "value": pl.Float64, "unit": pl.String}
 
-KINDS = {"flows": "flow", "datagrams": "datagram", "fetches": "fetch"}
+KINDS = {"flows": "flow", "datagrams": "datagram", "fetches": "fetch", "transactions": "transaction"}
 """What one of a part is called."""
 NAMED = {"totals": 0, "tcp_rtt_ms": 0, "wifi": 2, "drops": 2, "drops_by_reason": 2, "qdiscs": 2, "layers_ms": 1}
 """How many keys of a part say whose a figure is, where it is not one."""
@@ -68,7 +68,6 @@ def _series(run: Recording) -> Iterator[tuple[str, str, str, Series]]:
         for way, one_way in (("up", one_way_ms(run, ping, "up")), ("down", one_way_ms(run, ping, "down"))):
             if one_way.values.size:
                 yield f"one_way_{way}", ping.name, "ms", one_way
-    for stream in run.datagrams:
-        yield "one_way_up", stream.name, "ms", delays_ms(run, stream)
-    for client in run.fetches:
-        yield "fetch", client.name, "ms", times_ms(run, client)
+    for found in stream_series(run):
+        for name, series in found.series.items():
+            yield found.kind, name, "ms", series

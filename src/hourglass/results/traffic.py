@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests send beside bulk flows and pings: one-way datagrams (floods, VoIP) and fetches (the web).
+"""What tests send beside bulk flows and pings: one-way datagrams (floods, VoIP), fetches (the web), transactions.
 
-A packet or fetch belongs to the window in which it began. A packet that the sender's socket had no room for is
-`refused`, and lost like the others. Jitter is the mean absolute difference of the delays of packets that follow each
-other (RFC 3393). A VoIP stream's MOS is the E-model's (`emodel`) of the mean delay and twice the jitter, which a buffer
-at the receiver has to add, and of the share of lost packets; Flent reckons so too.
+A packet, fetch or transaction belongs to the window in which it began. A packet that the sender's socket had no room
+for is `refused`, and lost like the others. Jitter is the mean absolute difference of the delays of packets that follow
+each other (RFC 3393). A VoIP stream's MOS is the E-model's (`emodel`) of the mean delay and twice the jitter, which a
+buffer at the receiver has to add, and of the share of lost packets; Flent reckons so too.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from hourglass.contract import summary
-from hourglass.contract.plan import Datagrams, Fetches
+from hourglass.contract.plan import Datagrams, Fetches, Transactions
 from hourglass.results.emodel import mos
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_MS, Series, Window, by_time, floats
@@ -35,9 +37,31 @@ def delays_ms(run: Recording, stream: Datagrams) -> Series:
     return by_time(packets(run, stream), "owd_ns")
 
 
-def times_ms(run: Recording, client: Fetches) -> Series:
-    """Completion times of fetches by the time they began, ms; NaN = not finished."""
+def times_ms(run: Recording, client: Fetches | Transactions) -> Series:
+    """Completion times of fetches or transactions by the time they began, ms; NaN = not finished."""
     return by_time(run.rows(client), "done_ns")
+
+
+@dataclass(frozen=True)
+class StreamSeries:
+    """The series of all streams of a kind, by name, in ms; NaN = lost, or not finished. `kind`: what they are called in
+    tables, `title`: where they are drawn."""
+
+    kind: str
+    title: str
+    series: dict[str, Series]
+
+
+def stream_series(run: Recording) -> list[StreamSeries]:
+    """Those that the run has. Whoever shows series over time finds them here."""
+    found = [
+        StreamSeries("one_way_up", "one-way delay", {one.name: delays_ms(run, one) for one in run.datagrams}),
+        StreamSeries("fetch", "time of a fetch", {one.name: times_ms(run, one) for one in run.fetches}),
+        StreamSeries(
+            "transaction", "time of a transaction", {one.name: times_ms(run, one) for one in run.transactions}
+        ),
+    ]
+    return [one for one in found if one.series]
 
 
 def arrived(run: Recording, stream: Datagrams, edges_ns: Floats) -> Floats:
@@ -92,4 +116,17 @@ def fetches(run: Recording, client: Fetches, window: Window) -> summary.Fetches:
         first_byte_ms=statistics(floats(found["first_ns"]) / NS_PER_MS),
         done_ms=statistics(done),
         by_bytes={str(size): statistics(done[size_of == size]) for size in sorted(set(client.sizes))},
+    )
+
+
+def transactions(run: Recording, client: Transactions, window: Window) -> summary.Transactions:
+    """The figures of a connection with requests in the window."""
+    done = floats(run.rows(client).filter(window.holds())["done_ns"]) / NS_PER_MS
+    unfinished = int(np.isnan(done).sum())
+    return summary.Transactions(
+        id=client.name,
+        rate_per_s=rounded((done.size - unfinished) / window.length_s),
+        begun=done.size,
+        unfinished=unfinished,
+        done_ms=statistics(done),
     )

@@ -111,6 +111,8 @@ Streams = Annotated[int, *integer(1, 1000, "flows")]
 Payload = Annotated[int, *integer(4, 65_507, "bytes", "B")]
 Flows = Annotated[int, *integer(0, 1000, "flows")]
 Workers = Annotated[int, *integer(1, WORKERS_MAX, "fetches at a time")]
+Message = Annotated[int, *quantity(ANSWER)]
+Connections = Annotated[int, *integer(1, WORKERS_MAX, "connections")]
 TestName = Annotated[str, *choice(tuple(TESTS), "A test", "name")]
 Length = Annotated[Number, *seconds(Fraction(1, 10), DAY_S)]
 
@@ -196,6 +198,9 @@ class Test(Table):
         description="Time between the beginnings of two fetches, unless the first takes longer; default 0.2.",
     )
     http_workers: Workers | None = Field(default=None, description="Clients that fetch at the same time, default 1.")
+    rr_request: Message | None = Field(default=None, description="Size of a request; tcp_rr, default 1B.")
+    rr_response: Message | None = Field(default=None, description="Size of its answer; tcp_rr, default 1B.")
+    rr_streams: Connections | None = Field(default=None, description="Connections of tcp_rr, default 1.")
     length: Length = Field(default=30, description="Duration of the flows.")
     delay: Seconds = Field(
         default=5, description="Time with pings only, before and after the flows; 0 for the test ping."

@@ -57,9 +57,10 @@ TRAFFIC = {
     "http": Traffic(
         {"http_sizes": (10_000, 100_000, 1_000_000), "http_interval": 0.2, "http_workers": 1}, count="http_workers"
     ),
+    "tcp_rr": Traffic({"rr_request": 1, "rr_response": 1, "rr_streams": 1}, count="rr_streams"),
 }
 """By name, in the order of their streams. The flood's defaults are those of Flent's iperf (1 Mbit/s in packets of
-1470 B). The web's are ours: an icon, a script, a picture."""
+1470 B). The web's are ours: an icon, a script, a picture. Those of tcp_rr are netperf's."""
 
 PARAMETERS: dict[str, object] = {
     "upload_streams": 1,
@@ -96,6 +97,7 @@ class TestKind:
     `series` and `ping`: names in a Flent file, of a flow's way and label and of a ping. `udp`: the UDP pings as (name,
     DSCP); `udp_per_stream`: one more per plain flow. `idle_after`: whether pings go on for `delay` after the flows.
     `traffic`: its other traffic, by the names of `TRAFFIC`. `further`: parameters of this test alone.
+    `in_flent`: whether Flent has a test of this name.
     """
 
     __test__ = False
@@ -112,6 +114,7 @@ class TestKind:
     hosts: Hosts | None = None
     traffic: tuple[str, ...] = ()
     further: tuple[str, ...] = ()
+    in_flent: bool = True
 
     @property
     def counts(self) -> tuple[str, ...]:
@@ -162,7 +165,7 @@ class TestKind:
 
 
 WORKERS_MAX = 100
-"""Fetches at a time."""
+"""Fetches, and transactions, at a time."""
 
 VOIP_INTERVAL_S, VOIP_BYTES = 0.02, 172
 """G.711 (ITU-T G.711, RFC 3551): 20 ms of 64 kbit/s are 160 B, with 12 B of RTP; Flent's voip sends the same."""
@@ -221,6 +224,7 @@ def _best_effort(count: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
 
 
 _HTTP = "fetches of `http_sizes` in turn, a new TCP connection each, with their completion times"
+_RR = "on `rr_streams` TCP connections one request of `rr_request` after the other, answered by `rr_response` (TCP_RR)"
 _VOIP = "a one-way G.711 stream (172 B each 20 ms) from client to server with its delay, jitter, loss and MOS"
 
 TESTS = {
@@ -313,5 +317,9 @@ TESTS = {
         series="TCP {way} {label}",
         udp=(("udp EF", EF), ("udp BK", CS1), ("udp BE", BE)),
         traffic=("http",),
+    ),
+    "tcp_rr": TestKind(f"Transactions: {_RR}.", traffic=("tcp_rr",), in_flent=False),
+    "tcp_rr-1up": TestKind(
+        "tcp_rr beside one TCP flow from client to server.", uploads=1, traffic=("tcp_rr",), in_flent=False
     ),
 }

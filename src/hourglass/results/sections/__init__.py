@@ -17,6 +17,7 @@ SECTIONS: tuple[Callable[[Summary], Section], ...] = (
     traffic.pings,
     traffic.datagrams,
     traffic.fetches,
+    traffic.transactions,
     network.radios,
     network.layers,
     network.drops,

@@ -11,9 +11,10 @@ SMALL_SHARE, SMALL_MS = 0.001, 0.001
 
 
 def layers(summary: Summary) -> Section:
-    """Of TCP data from write to read, and of each ping's round trips."""
-    kinds = {name: found for name, found in {"data": summary.layers_ms, **summary.ping_layers_ms}.items() if found}
-    narrow = ["data", *(name for name in summary.ping_layers_ms if name in kinds)][:2]
+    """Of the flows' data from write to read, of each ping's round trips and of transactions."""
+    trips = summary.ping_layers_ms | summary.transaction_layers_ms
+    kinds = {name: found for name, found in {"data": summary.layers_ms, **trips}.items() if found}
+    narrow = ["data", *(name for name in trips if name in kinds)][:2]
     columns = [Column("node", "text"), Column("layer", "text")]
     for kind in kinds:
         wide = kind not in narrow

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was sent and how it fared: flows, pings, one-way streams, fetches."""
+"""What was sent and how it fared: flows, pings, one-way streams, fetches, transactions."""
 
 from hourglass.contract.summary import Statistics, Summary
 from hourglass.results.sections.model import Column, Section, Value
@@ -66,3 +66,14 @@ def fetches(summary: Summary) -> Section:
             unfinished = one.unfinished if times is next(iter(sizes.values())) else None
             rows.append((one.id, size, *_percentiles(times), times.max, times.n, unfinished))
     return Section("fetches", "Fetches", "fetch", columns, tuple(rows), unit="ms")
+
+
+def transactions(summary: Summary) -> Section:
+    """Requests on one connection each: how many a second, and how long they took."""
+    columns = (Column("client", "text"), Column("per s"), *_columns(*PERCENTILES, "max"),
+               Column("done"), Column("unfinished"))  # fmt: skip
+    rows = [
+        (one.id, one.rate_per_s, *_percentiles(one.done_ms), one.done_ms.max, one.done_ms.n, one.unfinished)
+        for one in summary.transactions
+    ]
+    return Section("transactions", "Transactions", "transaction", columns, tuple(rows), unit="ms")

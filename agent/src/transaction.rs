@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Transactions: request and answer, over and over, on one TCP connection, as netperf's `TCP_RR` makes them.
+//!
+//! The next request leaves when the answer is complete: one is outstanding, and nothing else is sent. The connection is
+//! made before the first request, and the time of a transaction counts from its request's write to the read of the
+//! answer's last byte. A connection that cannot be made or breaks leaves a transaction without an end, the last.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, Thread};
+
+use nix::sys::socket::{connect, SockaddrStorage};
+
+use crate::clock::Epoch;
+use crate::column::Cell;
+use crate::flow::{listen_at, open_end, stop_end, End};
+use crate::netns::Nodes;
+use crate::plan::{self, Base, Plan};
+use crate::records::Records;
+use crate::report::{Failure, Result};
+use crate::streams::{spawn, Streams};
+use crate::sys::{self, Zeros};
+use crate::tables::Table;
+
+/// Test times; no end before the stop is none.
+struct Transaction {
+    start_ns: i64,
+    done_ns: Option<i64>,
+}
+
+/// What the client's thread and the main thread share. Its socket lives until the agent ends.
+struct Client {
+    base: Base,
+    plan: plan::Transactions,
+    epoch: Epoch,
+    fd: OwnedFd,
+    zeros: Arc<Zeros>,
+    started: AtomicBool,
+    stopped: AtomicBool,
+    transactions: Mutex<Vec<Transaction>>,
+}
+
+impl Client {
+    fn stopped(&self) -> bool {
+        self.stopped.load(Ordering::SeqCst)
+    }
+
+    fn run(&self) {
+        while !self.started.load(Ordering::SeqCst) {
+            thread::park();
+        }
+        let address = SocketAddr::new(self.base.address, self.base.port);
+        let mut result =
+            connect(self.fd.as_raw_fd(), &SockaddrStorage::from(address)).map_err(io::Error::from);
+        while !self.stopped() {
+            let start_ns = self.epoch.now();
+            self.note(|all| all.push(Transaction { start_ns, done_ns: None }));
+            result = result.and_then(|()| self.exchange());
+            if result.is_err() {
+                break;
+            }
+        }
+        if self.stopped() {
+            // It came through as it was being stopped, or `stop_end` left it to this thread. Else it is over already.
+            let _ = sys::abort(self.fd.as_fd());
+        }
+    }
+
+    fn exchange(&self) -> io::Result<()> {
+        self.zeros.send(self.fd.as_fd(), self.plan.request_bytes)?;
+        sys::discard_all(self.fd.as_fd(), self.plan.response_bytes)?;
+        let now = self.epoch.now();
+        self.note(|all| {
+            if let Some(last) = all.last_mut().filter(|_| !self.stopped()) {
+                last.done_ns = Some(now);
+            }
+        });
+        Ok(())
+    }
+
+    fn note(&self, change: impl FnOnce(&mut Vec<Transaction>)) {
+        change(&mut self.transactions.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// Answers every request of the one connection, until it ends.
+fn serve(listener: BorrowedFd, plan: &plan::Transactions, zeros: &Zeros) -> io::Result<()> {
+    let fd = sys::accept(listener)?;
+    loop {
+        sys::discard_all(fd.as_fd(), plan.request_bytes)?;
+        zeros.send(fd.as_fd(), plan.response_bytes)?;
+    }
+}
+
+pub struct Transactions {
+    /// By id, each with its thread.
+    clients: BTreeMap<u16, (Arc<Client>, Thread)>,
+}
+
+impl Transactions {
+    /// Sockets and threads of all. Leaves the calling thread in one of the nodes.
+    pub fn prepare(plan: &Plan, nodes: &Nodes, epoch: Epoch) -> Result<Self> {
+        let zeros = Arc::new(Zeros::new().map_err(|error| Failure::system("memory to send from", error))?);
+        let mut clients = BTreeMap::new();
+        for (base, plan) in plan.transactions() {
+            let blame =
+                |failure: Failure| Failure::of(format!("transactions {}", base.name), failure.message);
+            nodes.enter(Some(&base.server))?;
+            let end = End::of(base, &plan.cc);
+            let listener = open_end(&end).map_err(blame)?;
+            listen_at(&listener, &end).map_err(|error| blame(Failure::system("listening", error)))?;
+            let (served, source) = (plan.clone(), Arc::clone(&zeros));
+            spawn(move || {
+                // What ends the connection, the client sees too.
+                let _ = serve(listener.as_fd(), &served, &source);
+            })?;
+            nodes.enter(Some(&base.client))?;
+            let client = Arc::new(Client {
+                base: base.clone(),
+                plan: plan.clone(),
+                epoch,
+                fd: open_end(&end).map_err(blame)?,
+                zeros: Arc::clone(&zeros),
+                started: AtomicBool::new(false),
+                stopped: AtomicBool::new(false),
+                transactions: Mutex::new(Vec::new()),
+            });
+            let thread = {
+                let client = Arc::clone(&client);
+                spawn(move || client.run())?
+            };
+            clients.insert(base.id, (client, thread));
+        }
+        Ok(Self { clients })
+    }
+}
+
+impl Streams for Transactions {
+    fn start(&mut self, id: u16) {
+        if let Some((client, thread)) = self.clients.get(&id) {
+            client.started.store(true, Ordering::SeqCst);
+            thread.unpark();
+        }
+    }
+
+    fn stop(&mut self, id: u16) {
+        if let Some((client, _)) = self.clients.get(&id) {
+            client.stopped.store(true, Ordering::SeqCst);
+            // A connection that is being made or has ended by itself needs no stop.
+            let _ = stop_end(&client.fd, false);
+        }
+    }
+
+    fn write(&self, _epoch: Epoch, records: &mut Records) -> Result<()> {
+        for (id, (client, _)) in &self.clients {
+            let transactions = client.transactions.lock().unwrap_or_else(PoisonError::into_inner);
+            for (transaction, seq) in transactions.iter().zip(0u64..) {
+                let took = transaction.done_ns.map(|done_ns| done_ns - transaction.start_ns);
+                let head = [Cell::I64(transaction.start_ns), Cell::U64((*id).into()), Cell::U64(seq)];
+                records.push(Table::Transaction, head.into_iter().chain([Cell::from(took)]))?;
+            }
+        }
+        Ok(())
+    }
+}
