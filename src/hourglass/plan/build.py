@@ -28,8 +28,9 @@ def build(scenario: Scenario, able: Capabilities) -> Plan:
     something that none of the capabilities can do.
     """
     network = Network(scenario.testbed)
-    setting = Setting(scenario, Paths(scenario, network))
+    setting = Setting(scenario, Paths(scenario.testbed, scenario.stack, network))
     made = streams(setting)
+    flows = sum(isinstance(one, Flow) for one in made)
     main = setting.paths.between(scenario.test.client, scenario.test.server)
     return Plan(
         version=VERSION,
@@ -39,33 +40,34 @@ def build(scenario: Scenario, able: Capabilities) -> Plan:
         setup=[*_devices(scenario, network, able), *_stacks(scenario, network, able), *_reach(setting)],
         streams=made,
         paths=setting.paths.all(),
-        sampling=measure.sampling(scenario, main, sum(isinstance(one, Flow) for one in made), able.layers),
-        captures=measure.captures(scenario, able),
+        sampling=measure.sampling(scenario.measure, scenario.test.step, main, flows, able.layers),
+        captures=measure.captures(scenario.capture, able),
         radios=radios.radios(network),
     )
 
 
 def _devices(scenario: Scenario, network: Network, able: Capabilities) -> Iterator[Step]:
+    testbed, stack = scenario.testbed, scenario.stack
     if network.cells and not able.radios:
         raise refusal("testbed.wifi", f"{len(network.cells)} cells", "this engine has no Wi-Fi")
     if able.own_kernel:
-        yield from sysctls.of_all(scenario)
+        yield from sysctls.of_all(testbed, stack)
     for node in network.nodes:
-        yield from sysctls.before_devices(scenario, node)
+        yield from sysctls.before_devices(testbed, stack, node)
     if able.nic == "veth":
-        yield from links.pairs(scenario, network)
+        yield from links.pairs(testbed, network)
     for node in network.nodes:
-        yield from radios.make(scenario, network, node)
-        yield from links.make(scenario, network, node, able.nic)
+        yield from radios.make(testbed, scenario.seed, network, node)
+        yield from links.make(testbed, network, node, able.nic)
     for port in (port for node in network.nodes for port in network.wires(node) if able.nic == "wire"):
-        yield from links.plug(scenario, port)
-    yield from radios.join(scenario, network)
+        yield from links.plug(testbed, scenario.seed, port)
+    yield from radios.join(testbed, network)
 
 
 def _stacks(scenario: Scenario, network: Network, able: Capabilities) -> Iterator[Step]:
     for node in network.nodes:
-        yield from qdiscs.make(scenario, network, node, every=able.nic == "veth")
-        yield from sysctls.after_devices(scenario, node, able.own_kernel)
+        yield from qdiscs.make(scenario.testbed, scenario.stack, network, node, every=able.nic == "veth")
+        yield from sysctls.after_devices(scenario.stack, node, able.own_kernel)
 
 
 def _reach(setting: Setting) -> Iterator[ReachStep]:

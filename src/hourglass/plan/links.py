@@ -14,7 +14,7 @@ from hourglass.errors import InputError
 from hourglass.plan.network import Network, Port
 from hourglass.plan.seeds import link_seed
 from hourglass.plan.traces import trace_text
-from hourglass.scenario import Link, Scenario
+from hourglass.scenario import Link, Testbed
 from hourglass.scenario.blame import dotted, refusal
 from hourglass.scenario.testbed import GIGABIT
 
@@ -31,9 +31,9 @@ def key(link: int, name: str = "") -> str:
     return dotted(["testbed", "link", link, *([name] if name else [])])
 
 
-def make(scenario: Scenario, network: Network, node: str, nic: Nic) -> list[Step]:
+def make(testbed: Testbed, network: Network, node: str, nic: Nic) -> list[Step]:
     """The node's NICs, up, with addresses and routes. Veth pairs are there already."""
-    ports = [(port, scenario.testbed.link[port.link]) for port in network.wires(node)]
+    ports = [(port, testbed.link[port.link]) for port in network.wires(node)]
     steps: list[Step] = [
         BatchStep(do="ip", node=node, lines=[_device(port, link, nic)], origin=key(port.link)) for port, link in ports
     ]
@@ -42,10 +42,10 @@ def make(scenario: Scenario, network: Network, node: str, nic: Nic) -> list[Step
     return steps + up(network, node)
 
 
-def pairs(scenario: Scenario, network: Network) -> Iterator[Step]:
+def pairs(testbed: Testbed, network: Network) -> Iterator[Step]:
     """All links as veth pairs. Refuses what a veth pair cannot do."""
     for link, (a, b) in enumerate(network.ports):
-        _refuse_for_veth(link, scenario.testbed.link[link])
+        _refuse_for_veth(link, testbed.link[link])
         pair = f"link add dev {a.device} type veth peer name {b.device} netns {b.node}"
         yield BatchStep(do="ip", node=a.node, lines=[pair], origin=key(link))
 
@@ -104,15 +104,15 @@ def _changed(link: Link, name: str) -> bool:
     return bool(getattr(link, name) != Link.model_fields[name].default)
 
 
-def plug(scenario: Scenario, port: Port) -> Iterator[Step]:
+def plug(testbed: Testbed, seed: int, port: Port) -> Iterator[Step]:
     """The wire driver's parameters of the direction away from the port; last, the cable."""
-    link, side = scenario.testbed.link[port.link], port.side
+    link, side = testbed.link[port.link], port.side
     folder = f"/sys/class/net/{port.device}/wire"
 
     def write(name: str, value: object, origin: str) -> WriteStep:
         return WriteStep(do="write", node=port.node, path=f"{folder}/{name}", value=str(value), origin=origin)
 
-    yield write("seed", link_seed(scenario.seed, port.link, side), "seed")
+    yield write("seed", link_seed(seed, port.link, side), "seed")
     if link.rate[side] != GIGABIT:
         yield write("rate_bps", link.rate[side], key(port.link, "rate"))
     if link.delay[side]:

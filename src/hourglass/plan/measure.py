@@ -8,9 +8,10 @@ shaper, on the faster of the two ways. A trace that changes a cable's rate is no
 
 from hourglass.contract.capabilities import Capabilities
 from hourglass.contract.plan import Capture, Path, Sampling
-from hourglass.scenario import Scenario
+from hourglass.scenario import Measure
 from hourglass.scenario.blame import refusal
 from hourglass.scenario.check import capture_file
+from hourglass.scenario.model import Capture as Wanted
 from hourglass.scenario.units import NS_PER_S
 
 FRAME_BITS = 1514 * 8
@@ -20,13 +21,12 @@ FLOWS = 64
 """With so many flows samples are as frequent as with one."""
 
 
-def sampling(scenario: Scenario, path: Path, flows: int, layers: bool) -> Sampling:
+def sampling(measure: Measure, step_s: float, path: Path, flows: int, layers: bool) -> Sampling:
     """The intervals and "one packet in N" of the path. What has a row per flow is rarer when there are many of them.
 
     Without `layers` nobody looks at packets."""
-    measure = scenario.measure
     rarer = max(1, -(-flows // FLOWS))
-    step_ns = int(scenario.test.step * NS_PER_S)
+    step_ns = int(step_s * NS_PER_S)
     return Sampling(
         tcp_ns=min(rarer * TCP_NS, step_ns) if measure.tcp is None else measure.tcp,
         device_ns=measure.devices,
@@ -49,12 +49,9 @@ def path_bps(path: Path) -> int:
     return max(min(min(hop.line_bps, hop.shaper_bps or hop.line_bps) for hop in way) for way in (path.there, path.back))
 
 
-def captures(scenario: Scenario, able: Capabilities) -> list[Capture]:
+def captures(wanted: Wanted, able: Capabilities) -> list[Capture]:
     """One file per captured device. Raises InputError where frames cannot be seen."""
-    places = scenario.capture.pcap
+    places = wanted.pcap
     if places and not able.captures:
         raise refusal("capture.pcap", [str(one) for one in places], "this engine cannot capture frames")
-    return [
-        Capture(node=one.node, device=one.device, file=capture_file(one), snaplen=scenario.capture.snaplen)
-        for one in places
-    ]
+    return [Capture(node=one.node, device=one.device, file=capture_file(one), snaplen=wanted.snaplen) for one in places]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from hourglass.contract.plan import Hop, Path
 from hourglass.plan.network import Network, Port
 from hourglass.plan.qdiscs import qdisc_of
-from hourglass.scenario import Link, Scenario
+from hourglass.scenario import Link, Stack, Testbed
 from hourglass.scenario.wifi import radio_bps
 from hourglass.tc_words import rate_bps, word_after
 
@@ -20,17 +20,18 @@ IMPAIRMENTS = ("jitter", "loss", "corrupt", "duplicate", "reorder")
 class Paths:
     """The paths of a plan, each worked out when it is first asked for."""
 
-    def __init__(self, scenario: Scenario, network: Network) -> None:
-        self._scenario, self._network = scenario, network
+    def __init__(self, testbed: Testbed, stack: Stack, network: Network) -> None:
+        self._from = testbed, stack, network
         self._made: dict[tuple[str, str], Path] = {}
 
     def between(self, client: str, server: str) -> Path:
         """The path of two nodes. Raises InputError when no routers join them."""
         pair = (client, server)
         if pair not in self._made:
-            there = self._network.way(client, self._network.arrival(client, server))
-            back = self._network.way(server, there[0][0])
-            hops = ([_hop(self._scenario, self._network, *ports) for ports in way] for way in (there, back))
+            network = self._from[-1]
+            there = network.way(client, network.arrival(client, server))
+            back = network.way(server, there[0][0])
+            hops = ([_hop(*self._from, *ports) for ports in way] for way in (there, back))
             self._made[pair] = Path(client=client, server=server, there=next(hops), back=next(hops))
         return self._made[pair]
 
@@ -39,12 +40,11 @@ class Paths:
         return list(self._made.values())
 
 
-def _hop(scenario: Scenario, network: Network, leaves: Port, enters: Port) -> Hop:
-    testbed = scenario.testbed
+def _hop(testbed: Testbed, stack: Stack, network: Network, leaves: Port, enters: Port) -> Hop:
     place = f"{leaves.node}:{leaves.device}"
     shaper_bps = next((one.rate for one in testbed.shaper if str(one.at) == place), None)
     netem_ns = next((one.delay for one in testbed.netem if str(one.at) == place), 0)
-    qdisc = qdisc_of(scenario, network, leaves)
+    qdisc = qdisc_of(testbed, stack, network, leaves)
     if leaves.radio:
         cell = network.cell(leaves)
         wifi = testbed.wifi[cell]

@@ -7,7 +7,7 @@ rates; with a single class it decides nothing.
 
 from hourglass.contract.plan import BatchStep, Step
 from hourglass.plan.network import Network, Port
-from hourglass.scenario import Scenario
+from hourglass.scenario import Stack, Testbed
 from hourglass.scenario.testbed import Shaper
 from hourglass.scenario.units import RATE, TIME, show
 from hourglass.scenario.values import Place
@@ -19,22 +19,20 @@ DEFAULT = "pfifo_fast"
 """The qdisc a new device of one queue gets from the kernel itself."""
 
 
-def qdisc_of(scenario: Scenario, network: Network, port: Port) -> str:
+def qdisc_of(testbed: Testbed, stack: Stack, network: Network, port: Port) -> str:
     """The qdisc at a device, below its shaper, as tc would say it."""
-    own = scenario.stack.of(port.node).qdisc
-    testbed, place = scenario.testbed, Place(port.node, port.device)
+    own, place = stack.of(port.node).qdisc, Place(port.node, port.device)
     parents = [*(one.at for one in testbed.shaper), *(one.at for one in testbed.netem if one.delay)]
     queues = port.radio and CHIPS[testbed.wifi[network.cell(port)].chip].txq
     return "noqueue" if queues and own == DEFAULT and place not in parents else own
 
 
-def make(scenario: Scenario, network: Network, node: str, every: bool) -> list[Step]:
+def make(testbed: Testbed, stack: Stack, network: Network, node: str, every: bool) -> list[Step]:
     """The qdiscs of the node's devices. `every`: also where the kernel's default is what is wanted (veth has none)."""
-    testbed = scenario.testbed
     shapers = {shaper.at: (index, shaper) for index, shaper in enumerate(testbed.shaper)}
     delays = {netem.at: (index, netem) for index, netem in enumerate(testbed.netem) if netem.delay}
-    qdisc = scenario.stack.of(node).qdisc
-    origin = scenario.stack.origin(node, "qdisc")
+    qdisc = stack.of(node).qdisc
+    origin = stack.origin(node, "qdisc")
     steps: list[Step] = []
     for port in network.of(node):
         shaper, delay = shapers.get(Place(node, port.device)), delays.get(Place(node, port.device))

@@ -13,7 +13,7 @@ from hourglass.contract.plan import BatchStep, DaemonStep, IwStep, Radio, Step, 
 from hourglass.plan.links import mac
 from hourglass.plan.network import Network, Port
 from hourglass.plan.seeds import radio_seed
-from hourglass.scenario import Scenario, Station, Wifi
+from hourglass.scenario import Station, Testbed, Wifi
 from hourglass.scenario.wifi import PPB_PER_PPM, STANDARDS
 
 DRIVER = "/proc/hourglass/radio"
@@ -67,12 +67,12 @@ def ssid(cell: int) -> str:
     return f"hourglass-{cell}"
 
 
-def make(scenario: Scenario, network: Network, node: str) -> Iterator[Step]:
+def make(testbed: Testbed, seed: int, network: Network, node: str) -> Iterator[Step]:
     """The node's radios as devices of its own, and an access point at work."""
     for port in network.radios(node):
         name, index = phy(network, port), network.cell(port)
-        cell, key = scenario.testbed.wifi[index], f"testbed.wifi.{index}"
-        line = f"phy {name} {_settings(scenario, port, index)}"
+        cell, key = testbed.wifi[index], f"testbed.wifi.{index}"
+        line = f"phy {name} {_settings(cell, seed, port, index)}"
         yield WriteStep(do="write", node=None, path=DRIVER, value=line, origin=key)
         if port.device != FRESH:
             rename = f"link set dev {FRESH} name {port.device}"
@@ -96,9 +96,9 @@ def _access_point(cell: Wifi, port: Port, index: int) -> DaemonStep:
     )
 
 
-def join(scenario: Scenario, network: Network) -> Iterator[Step]:
+def join(testbed: Testbed, network: Network) -> Iterator[Step]:
     """Each station finds its access point and associates."""
-    for index, (cell, members) in enumerate(zip(scenario.testbed.wifi, network.cells, strict=True)):
+    for index, (cell, members) in enumerate(zip(testbed.wifi, network.cells, strict=True)):
         frequency = str(_CHANNELS[cell.band][1])
         for port in members[1:]:
             yield IwStep(
@@ -111,9 +111,8 @@ def join(scenario: Scenario, network: Network) -> Iterator[Step]:
             )
 
 
-def _settings(scenario: Scenario, port: Port, index: int) -> str:
+def _settings(cell: Wifi, seed: int, port: Port, index: int) -> str:
     """The driver's words for a radio: the cell's, and its link's. An access point has the cell's."""
-    cell = scenario.testbed.wifi[index]
     words: dict[str, object] = {
         "medium": index,
         "chip": cell.chip,
@@ -124,7 +123,7 @@ def _settings(scenario: Scenario, port: Port, index: int) -> str:
         "streams": cell.streams,
         "sgi": int(cell.guard == min(STANDARDS[cell.standard].guards)),
         **_link(cell, cell.station[port.side - 1] if port.side else None),
-        "seed": radio_seed(scenario.seed, port.link, port.side),
+        "seed": radio_seed(seed, port.link, port.side),
         "collide": int(cell.collisions),
         "fair": int(cell.fairness),
     }
