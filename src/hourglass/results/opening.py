@@ -75,7 +75,7 @@ class RunDirectory:
         return Traffic(known.end_ns, tuple(known.nodes), tuple(known.streams), tuple(known.paths), tuple(known.radios))
 
     def scenario(self) -> "Scenario | None":
-        from hourglass.scenario import load  # costs a fifth of a second, and few readers of a run ask for it
+        from hourglass.scenario.load import load  # costs a fifth of a second, and few readers of a run ask for it
 
         try:
             return load(self._json(SCENARIO_FILE))
