@@ -38,9 +38,9 @@ def test_plain_lines_are_rare(clock, capsys):
         "hourglass: kernel: 0% compiling",
         "hourglass: kernel: 10% compiling",
         "hourglass: kernel: 20% compiling",
-        "hourglass: virtual time: 0.0 of 20.0 s",
-        "hourglass: virtual time: 10.0 of 20.0 s, 1.0 x real time, 10 s left",
-        "hourglass: virtual time: 20.0 of 20.0 s, 1.0 x real time, 0 s left",
+        "hourglass: test time: 0.0 of 20.0 s",
+        "hourglass: test time: 10.0 of 20.0 s, 1.0 x real time, 10 s left",
+        "hourglass: test time: 20.0 of 20.0 s, 1.0 x real time, 0 s left",
     ]
 
 
@@ -55,7 +55,7 @@ def test_the_live_display_shows_percent_and_pace(clock):
         clock[0] += 1
         live.time(20, 40)
     assert "40% compiling" in screen.getvalue()
-    assert "virtual time 20.0 of 40.0 s, 20.0 x real time, 1 s left" in screen.getvalue()
+    assert "test time 20.0 of 40.0 s, 20.0 x real time, 1 s left" in screen.getvalue()
 
 
 def test_without_a_terminal_lines_are_plain(capsys):

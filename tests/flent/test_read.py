@@ -109,7 +109,7 @@ def test_what_a_file_does_not_tell_is_null_or_missing(tmp_path):
 
 def test_it_stands_beside_our_runs_in_the_report(foreign, own):
     text = page([own, foreign])
-    assert "1 run of the real Linux network stack in virtual time and 1 file measured by Flent." in text
+    assert "1 run of the real Linux network stack in virtual time and 1 run measured by Flent." in text
     assert command(foreign) == "flent rrul -H far.example -l 2 -s 0.5 -t 'at home' --te 'cc=x y'"
     assert "Measured by Flent; this measures the like:" in text
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page as text: its numbers are the terminal's and the summary's, it is one file, it escapes what it shows."""
 
+import json
 import re
 from html.parser import HTMLParser
 
@@ -103,6 +104,20 @@ def test_the_comparison_of_the_page_is_that_of_the_terminal(runs):
         assert [None if cell[1] is None else float(cell[1]) for cell in cells[3:]] == values
     html = page(runs)
     assert html.count('aria-label="significant"') == sum(c.significant for row in rows for c in row.cells) > 0
+
+
+def test_a_native_run_is_told_as_what_it_is(runs, tmp_path):
+    """It was made in real time, and what repeats it does so on that engine, to other bytes."""
+    place = make(tmp_path / "native", RECIPE)
+    info = json.loads((place / "run.json").read_text())
+    (place / "run.json").write_text(json.dumps(info | {"engine": "native"}))
+    native = hourglass.load(place)
+    text = page([runs[0], native])
+    assert "1 run of the real Linux network stack in virtual time and 1 run" in text
+    assert "of the real Linux network stack in real time." in text
+    assert "Measure it again" in text
+    assert command(native).endswith(" --engine native")
+    assert "14 s of test in" in drawn(tables.footer(native.summary, place, None))
 
 
 def test_the_page_is_one_file_that_asks_for_nothing(runs):

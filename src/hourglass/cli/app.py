@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from hourglass.contract.capabilities import VIRTUAL
 from hourglass.contract.kernels import CHOICES
 
 app = typer.Typer(
@@ -46,7 +47,7 @@ def run(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of all randomness.")] = None,
     kernel: Annotated[str | None, typer.Option(help=f"Kernel: {CHOICES}, or a name given to `kernel build`.")] = None,
-    engine: Engine = "virtual",
+    engine: Engine = VIRTUAL,
     out: Annotated[Path | None, typer.Option(help="Run directory; default: runs/NAME-HASH.")] = None,
     json: Json = False,
     no_picture: Annotated[bool, typer.Option("--no-picture", help="Skip the picture.")] = False,
@@ -76,7 +77,7 @@ def show(
         str | None,
         typer.Option(metavar="NODE", help="Print sysctl and tc lines that configure a real machine like NODE."),
     ] = None,
-    engine: Engine = "virtual",
+    engine: Engine = VIRTUAL,
     json: Json = False,
 ) -> None:
     """Show a scenario, test, congestion control, qdisc or kernel.
@@ -141,7 +142,7 @@ def sweep(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the sweep; default: sweeps/NAME.")] = None,
     keep: Annotated[str, typer.Option(help="What to keep of each run: records or summary.")] = "records",
-    engine: Engine = "virtual",
+    engine: Engine = VIRTUAL,
     kernel: Annotated[str | None, typer.Option(help="Kernel for all runs.")] = None,
     no_picture: Annotated[bool, typer.Option("--no-picture", help="Skip the picture.")] = False,
 ) -> None:

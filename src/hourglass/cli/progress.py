@@ -75,7 +75,7 @@ class Live(Building):
     def time(self, reached_s: float, total_s: float) -> None:
         if self.running is None or self.pace is None:
             self.pace = Pace(reached_s)
-            self.running = self.bars.add_task("virtual time", total=total_s, detail="")
+            self.running = self.bars.add_task("test time", total=total_s, detail="")
         self.bars.update(self.running, completed=reached_s, detail=self.pace.words(reached_s, total_s))
 
 
@@ -92,7 +92,7 @@ class Plain:
 
     def time(self, reached_s: float, total_s: float) -> None:
         self.pace = self.pace or Pace(reached_s)
-        self._say("virtual time", f"virtual time: {self.pace.words(reached_s, total_s)}")
+        self._say("test time", f"test time: {self.pace.words(reached_s, total_s)}")
 
     def _say(self, kind: str, text: str) -> None:
         now_s = time.monotonic()

@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from hourglass.contract.capabilities import VIRTUAL
 from hourglass.contract.summary import Summary, Warning
 from hourglass.results.compare import Cell, Row
 from hourglass.results.sections import Section, sections, shown
@@ -69,7 +70,8 @@ def footer(summary: Summary, place: Path, picture: Path | None) -> Text:
     if picture is not None:
         lines.append(f"picture  {picture}")
     speed = f" ({summary.virtual_s / summary.wall_s:.1f} x real time)" if summary.wall_s else ""
-    lines.append(f"time     {summary.virtual_s:g} s virtual in {summary.wall_s:.2f} s{speed}")
+    clock = "virtual" if summary.engine == VIRTUAL else "of test"
+    lines.append(f"time     {summary.virtual_s:g} s {clock} in {summary.wall_s:.2f} s{speed}")
     lines.append(f"digest   {summary.digest[:12]}")
     return Text("\n".join(lines))
 

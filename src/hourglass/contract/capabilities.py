@@ -2,7 +2,10 @@
 """What an engine can do. A plan is made for capabilities, never for an engine."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
+
+VIRTUAL: Final = "virtual"
+"""The engine that is meant when none is named."""
 
 
 @dataclass(frozen=True)

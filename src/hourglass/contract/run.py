@@ -2,17 +2,19 @@
 """`run.json`: how a run was made and what came of it. The runner writes it, `results/` reads it."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 SCHEMA: Literal[1] = 1
+FLENT: Final = "flent"
+"""In place of an engine: Flent measured it, elsewhere."""
 
 
 class Part(BaseModel):
     """A part of run.json."""
 
-    model_config = ConfigDict(frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,11 @@ class RunInfo(Part):
     results: str
     """The code that made `summary.json`; "" when there is none."""
     warnings: list[str]
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether it is no run of Hourglass."""
+        return self.engine == FLENT
 
 
 class FailedRun(Part):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from hourglass.contract.capabilities import Capabilities
+from hourglass.contract.capabilities import VIRTUAL, Capabilities
 from hourglass.contract.plan import Plan
 from hourglass.engine import cpu, follow, process, root
 from hourglass.engine.base import Outcome, Preload, Report
@@ -42,7 +42,7 @@ class Virtual:
 
     kernel: BuiltKernel
     limits: follow.Limits = follow.LIMITS
-    name: ClassVar = "virtual"
+    name: ClassVar = VIRTUAL
     capabilities: ClassVar = Capabilities(
         nic="wire", own_kernel=True, virtual_time=True, radios=True, captures=True, layers=True
     )

@@ -20,7 +20,7 @@ import polars as pl
 
 from hourglass.contract.plan import Datagrams, Fetches, Flow, Ping, Stream
 from hourglass.contract.records import SCHEMAS
-from hourglass.contract.run import SCHEMA, Kernel, RunInfo
+from hourglass.contract.run import FLENT, SCHEMA, Kernel, RunInfo
 from hourglass.contract.summary import Summary
 from hourglass.flent import rows
 from hourglass.flent.form import Document, Point, SeriesMeta, read
@@ -82,7 +82,7 @@ class FlentFile:
         return RunInfo(
             schema=SCHEMA,
             status="complete",
-            engine="flent",
+            engine=FLENT,
             kernel=Kernel(name=release, release=release, key=""),
             identity="",
             seed=None,

@@ -67,7 +67,7 @@ class _File:
 def document(run: Recording) -> Document:
     """The file. Raises InputError for a run that is no Hourglass run, or of a test that Flent does not have."""
     kind = TESTS.get(run.test.name)
-    if kind is None or run.info.engine == "flent":
+    if kind is None or run.info.elsewhere:
         raise InputError("RUN", str(run.path), "is no run of Hourglass: it cannot be exported as one")
     if not kind.in_flent:
         raise InputError("RUN", str(run.path), f"Flent has no test {run.test.name}: export it as csv or parquet")

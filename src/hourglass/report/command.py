@@ -7,6 +7,7 @@ import shlex
 from functools import cache
 from typing import Any
 
+from hourglass.contract.capabilities import VIRTUAL
 from hourglass.errors import HourglassError
 from hourglass.results.files import SCENARIO_FILE
 from hourglass.results.flat import Key, flat
@@ -17,11 +18,12 @@ MOST_SETTINGS = 8
 
 
 def command(run: Recording) -> str:
-    """`hourglass run …` with the kernel and seed of the run; of a file of Flent's, what measures the like again."""
-    if run.info.engine == "flent":
+    """`hourglass run …` with kernel, seed and engine of the run; of a file of Flent's, what measures the like."""
+    if run.info.elsewhere:
         return _flent(run)
     short = _short(run.scenario) if run.scenario else None
-    return short if short else f"hourglass run {shlex.quote(str(run.path / SCENARIO_FILE))}"
+    engine = "" if run.info.engine == VIRTUAL else f" --engine {run.info.engine}"
+    return (short if short else f"hourglass run {shlex.quote(str(run.path / SCENARIO_FILE))}") + engine
 
 
 def _flent(run: Recording) -> str:

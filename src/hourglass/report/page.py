@@ -2,6 +2,7 @@
 """Puts the page together: figures, comparison and data into the template, with style, script and charting library."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
@@ -11,6 +12,8 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from hourglass.contract.capabilities import VIRTUAL
+from hourglass.contract.run import RunInfo
 from hourglass.contract.summary import Summary
 from hourglass.errors import HourglassError
 from hourglass.report import data, library
@@ -66,18 +69,18 @@ def page(runs: list[Recording], cache: Path | None = None) -> str:
     )  # fmt: skip
 
 
-def foreign(run: Recording) -> bool:
-    """Whether the run was measured by Flent."""
-    return run.info.engine == "flent"
-
-
 def _lead(runs: list[Recording]) -> str:
     """How many runs of which kind."""
-    measured = sum(foreign(run) for run in runs)
-    own = len(runs) - measured
-    parts = [f"{own} run{'s' if own > 1 else ''} of the real Linux network stack in virtual time"] if own else []
-    parts += [f"{measured} file{'s' if measured > 1 else ''} measured by Flent"] if measured else []
+    counts = Counter(_kind(run) for run in runs)
+    parts = [text.format("1 run" if n == 1 else f"{n} runs") for text, n in sorted(counts.items(), reverse=True)]
     return f"{' and '.join(parts)}."
+
+
+def _kind(run: Recording) -> str:
+    """What a run is, its number left open."""
+    if run.info.elsewhere:
+        return "{} measured by Flent"
+    return f"{{}} of the real Linux network stack in {'virtual' if run.info.engine == VIRTUAL else 'real'} time"
 
 
 def _names(runs: list[Recording]) -> list[str]:
@@ -136,8 +139,14 @@ def _run(run: Recording, name: str, place: int) -> Shown:
         topology=Markup(topology(run.paths)),
         facts=list(_facts(run)),
         command=command(run),
-        repeats="Measured by Flent; this measures the like" if foreign(run) else "Repeat it, byte by byte",
+        repeats=_repeats(run.info),
     )
+
+
+def _repeats(info: RunInfo) -> str:
+    if info.elsewhere:
+        return "Measured by Flent; this measures the like"
+    return "Repeat it, byte by byte" if info.engine == VIRTUAL else "Measure it again"
 
 
 def _tiles(summary: Summary) -> Iterator[Tile]:
@@ -162,7 +171,7 @@ def _facts(run: Recording) -> Iterator[tuple[str, str]]:
     test = run.test
     yield "test", f"{test.name}, {test.length_s:g} s under load, {test.delay_s:g} s before and after"
     yield "kernel", f"Linux {run.info.kernel.release}, {run.info.engine} engine"
-    if not foreign(run):
+    if not run.info.elsewhere:
         yield "seed", str(run.info.seed)
     told: dict[str, list[str]] = {}
     for key, value in run.experiment.settings.items():
