@@ -2,10 +2,12 @@
 """The guest against this machine's own kernel in real time: namespaces, veth pairs, HTB, pfifo_fast, CUBIC.
 
 Goodput agrees within 1 %, median TCP RTT within 10 %. The guest runs 6.12; the machine's kernel is what it is (written
-against 6.18). Real time has the machine's other work in it, for seconds at a time, and that only takes goodput away and
-only adds latency. So every native case runs once in each of five rounds, all cases of a round side by side, and what
-counts is the least disturbed of the five: the most goodput (the shaper lets no more pass), the least latency. A path
-with neither a modelled NIC nor a delay is not the guest's usual one, so what is compared is chosen with care:
+against 6.18). Real time has the machine's other work in it, for seconds at a time. So every native case runs once in
+each of five rounds, all cases of a round side by side, and what counts is the least disturbed of the five. Of goodput
+that is the most: the shaper lets no more pass. Of the latency that TCP Small Queues decides it is the least: what is
+late only adds to it. Of the latency of a queue that CUBIC fills it is the median: a host that stops for a while drains
+the queue, or fills it. A path with neither a modelled NIC nor a delay is not the guest's usual one, so what is compared
+is chosen with care:
 
 * **Remote bottleneck, offloads off** (guest with its NICs and cables). The queue is a thousand packets in the router's
   pfifo_fast and CUBIC fills it; the sender's NIC has no part in the latency. Offloads are off because a veth pair
@@ -37,6 +39,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -60,10 +63,21 @@ CATCHES_UP = ("testbed.shaper.0.burst=100KB", "testbed.shaper.1.burst=100KB")
 SMALL_SKBS = "stack.sysctl.net.ipv4.tcp_tso_rtt_log=0"
 LARGE_SKBS = (SMALL_SKBS, "stack.sysctl.net.ipv4.tcp_min_tso_segs=44")
 
+
+@dataclass(frozen=True)
+class Case:
+    """What runs natively and on `engine`; `latency`: which of several native medians counts."""
+
+    name: str
+    overrides: tuple[str, ...]
+    engine: str
+    latency: Callable[[list[float]], float]
+
+
 CASES = {
-    "remote bottleneck": ("R100M", NO_OFFLOADS, "virtual"),
-    "local bottleneck, one flow": ("L100M", ("test.name=tcp_upload", "stack.cc=reno", *LARGE_SKBS), "virtual"),
-    "local bottleneck, four flows": ("L100M", (SMALL_SKBS,), "virtual with veth"),
+    "remote bottleneck": Case("R100M", NO_OFFLOADS, "virtual", median),
+    "local bottleneck, one flow": Case("L100M", ("test.name=tcp_upload", "stack.cc=reno", *LARGE_SKBS), "virtual", min),
+    "local bottleneck, four flows": Case("L100M", (SMALL_SKBS,), "virtual with veth", min),
 }
 
 
@@ -90,23 +104,23 @@ def rtt_ms(run: Recording) -> float:
 
 @dataclass(frozen=True)
 class Quantity:
-    """What is compared: of a run, of several native runs, and how near it must be."""
+    """What is compared: of a run, of a case's native runs, and how near it must be."""
 
     figure: Callable[[Recording], float]
-    best: Callable[[list[float]], float]
+    best: Callable[[Case, list[float]], float]
     within: float
     settings: tuple[str, ...] = ()
 
 
 QUANTITIES = {
-    "goodput": Quantity(goodput_mbps, max, 0.01, CATCHES_UP),
-    "latency": Quantity(rtt_ms, min, 0.1),
+    "goodput": Quantity(goodput_mbps, lambda _, figures: max(figures), 0.01, CATCHES_UP),
+    "latency": Quantity(rtt_ms, lambda case, figures: case.latency(figures), 0.1),
 }
 
 
 def asked(case: str, quantity: str) -> Scenario:
-    name, overrides, _ = CASES[case]
-    return scenario.load(name, [*SHORT, *overrides, *QUANTITIES[quantity].settings], kernel=KERNEL)
+    one = CASES[case]
+    return scenario.load(one.name, [*SHORT, *one.overrides, *QUANTITIES[quantity].settings], kernel=KERNEL)
 
 
 @pytest.fixture(scope="module")
@@ -130,10 +144,10 @@ def test_guest_and_machine_agree(
     case: str, quantity: str, natively: dict[tuple[str, str], list[float]], tmp_path: Path
 ) -> None:
     about = QUANTITIES[quantity]
-    guest = about.figure(runner.run(asked(case, quantity), tmp_path / "guest", engine=CASES[case][2]))
+    guest = about.figure(runner.run(asked(case, quantity), tmp_path / "guest", engine=CASES[case].engine))
     figures = natively[case, quantity]
     print(f"{case}: {guest:.2f} in the guest, natively {', '.join(f'{one:.2f}' for one in sorted(figures))}")
-    assert about.best(figures) == pytest.approx(guest, rel=about.within)
+    assert about.best(CASES[case], figures) == pytest.approx(guest, rel=about.within)
 
 
 def short(*overrides: str) -> Scenario:
