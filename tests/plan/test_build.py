@@ -203,7 +203,7 @@ def test_what_nodes_have_as_their_default_is_allowed_to_them() -> None:
 
 def test_a_ping_test_has_no_flows_and_no_delay() -> None:
     plan = build(load("L100M", ["test.name=ping", "test.length=7"]))
-    assert (plan.flows, plan.end_ns) == ([], 7_000_000_000)
+    assert (plan.flows, plan.end_ns) == ((), 7_000_000_000)
     assert [(ping.protocol, ping.stop_ns, ping.jitter_ns) for ping in plan.pings] == [
         ("icmp", 7_000_000_000, 20_000_000),
         ("udp", 7_000_000_000, 20_000_000),

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Floods, telephones and the web by known numbers; the E-model by those of the ITU."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 
+from hourglass.contract import plan
+from hourglass.contract.records import SCHEMAS
 from hourglass.results import emodel, traffic
 
 
@@ -34,3 +38,10 @@ def test_a_call_gets_worse_with_delay_and_loss_and_stays_on_the_scale():
 def test_jitter_leaves_lost_packets_out():
     assert traffic.jitter_ms(np.array([1.0, 3.0, np.nan, 2.0])) == 1.5
     assert traffic.jitter_ms(np.array([1.0, np.nan])) is None
+
+
+def test_every_kind_of_stream_is_shown():
+    union, _ = get_args(plan.Stream)
+    shown = {plan.Flow, plan.Ping, *(kind.model for kind in traffic.KINDS.values())}
+    assert shown == set(get_args(union))
+    assert all({"t_ns", "stream"} <= set(SCHEMAS[model.table]) for model in shown)

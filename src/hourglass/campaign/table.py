@@ -19,6 +19,7 @@ from hourglass.contract.summary import Drops, Summary
 from hourglass.files import replacing
 from hourglass.results.figures import Figure, figures, suffix_of
 from hourglass.results.stats import known_sum
+from hourglass.results.traffic import KINDS as TRAFFIC
 
 ABOUT = ("run", "status", "error")
 """Columns behind the axes: the run's folder below `runs/`, "done" or "failed", and why."""
@@ -49,10 +50,8 @@ def _name(figure: Figure) -> str:
     """("ping_ms", "icmp", "p50") → "ping_icmp_p50_ms": the unit comes last; totals and what is sent beside flows
     and pings stand for themselves."""
     part, *rest = figure.path
-    if part in ("datagrams", "fetches", "transactions"):
-        words = [rest[0].replace(" ", "_"), *rest[1:]]
-    else:
-        words = rest if part == "totals" else [part, *rest]
+    words = rest if part == "totals" or part in TRAFFIC else [part, *rest]
+    words[0] = words[0].replace(" ", "_") if part in TRAFFIC else words[0]
     unit = next(filter(None, map(suffix_of, words[:-1])), "")
     before = [word.removesuffix(unit) if unit else word for word in words[:-1]]
     if words[-1] in COUNTED:

@@ -17,7 +17,7 @@ from hourglass import plan as plans
 from hourglass import scenario
 from hourglass.cli import output
 from hourglass.contract.kernels import KERNELS
-from hourglass.contract.plan import BatchStep, EthtoolStep, Flow, Plan, ReachStep, Step, Stream, Transactions, WriteStep
+from hourglass.contract.plan import BatchStep, EthtoolStep, Flow, Plan, ReachStep, Step, Stream, WriteStep
 from hourglass.engine import engines
 from hourglass.engine.kernel import store
 from hourglass.errors import InputError
@@ -85,9 +85,9 @@ def _stream_line(one: Stream) -> str:
     span = f"{one.start_ns / 1e9:g} s to {one.stop_ns / 1e9:g} s"
     if isinstance(one, Flow):
         return f"flow {one.name}: {one.client} connects to {one.server}, {one.sender} sends, {one.cc}, {span}"
-    if isinstance(one, Transactions):
-        return f"{one.kind} {one.name}: {one.client} to {one.server}, one after the other, {span}"
-    return f"{one.kind} {one.name}: {one.client} to {one.server}, every {one.interval_ns / 1e9:g} s, {span}"
+    interval_ns: int | None = getattr(one, "interval_ns", None)
+    pace = "one after the other" if interval_ns is None else f"every {interval_ns / 1e9:g} s"
+    return f"{one.kind} {one.name}: {one.client} to {one.server}, {pace}, {span}"
 
 
 def _step_lines(step: Step) -> list[str]:

@@ -6,9 +6,9 @@ decides nothing. Keys that are not declared here are refused, by the agent too (
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from ipaddress import ip_address, ip_interface
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
@@ -151,6 +151,9 @@ Step = Annotated[
 class StreamBase(Part):
     """What every stream has. `client` opens it, to `address`:`port` at `server`."""
 
+    table: ClassVar[str]
+    """The record table of what it sends; of a flow, of its sockets' samples."""
+
     id: U16
     name: str
     client: str
@@ -166,6 +169,7 @@ class Flow(StreamBase):
     """One TCP connection; `sender`, one of the two nodes, sends without pause from `start_ns` (when the SYN leaves)
     to `stop_ns`, when both ends abort. `backend` load: the kernel discards what arrives; socket: the agent reads it."""
 
+    table = "tcp"
     kind: Literal["flow"]
     sender: str
     cc: str
@@ -183,6 +187,7 @@ class Ping(StreamBase):
     `icmp`: echo requests, whose identifier is `port`. `udp`: isochronous round trips with one-way delays. Packet N is
     displaced by splitmix64(`jitter_seed` XOR N) modulo `jitter_ns`."""
 
+    table = "ping"
     kind: Literal["ping"]
     protocol: Literal["icmp", "udp"]
     payload_bytes: Payload
@@ -195,6 +200,7 @@ class Datagrams(StreamBase):
     """One packet at each `interval_ns` from client to server, exactly on its grid; nobody answers, and a packet that
     the socket has no room for is not sent."""
 
+    table = "datagram"
     kind: Literal["datagrams"]
     payload_bytes: Payload
     interval_ns: Positive
@@ -204,6 +210,7 @@ class Fetches(StreamBase):
     """Requests of the client's, answered by `sizes` bytes in turn, a TCP connection each; the next one begins when the
     last is done and `interval_ns` since its beginning has passed. At `stop_ns` the one at hand is aborted."""
 
+    table = "fetch"
     kind: Literal["fetches"]
     cc: str
     request_bytes: Payload
@@ -215,6 +222,7 @@ class Transactions(StreamBase):
     """Requests of the client's, each answered by `response_bytes`, over one TCP connection, which it makes at
     `start_ns`. The next one leaves when the answer is complete. At `stop_ns` the one at hand is aborted."""
 
+    table = "transaction"
     kind: Literal["transactions"]
     cc: str
     request_bytes: Positive
@@ -222,6 +230,40 @@ class Transactions(StreamBase):
 
 
 Stream = Annotated[Flow | Ping | Datagrams | Fetches | Transactions, Field(discriminator="kind")]
+Kind = TypeVar("Kind", bound=StreamBase)
+
+
+class ByKind:
+    """The streams of a plan, or of a recording, by their kind."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def streams(self) -> Sequence[Stream]: ...
+
+    def of(self, kind: type[Kind]) -> tuple[Kind, ...]:
+        """Those of one kind, in their order."""
+        return tuple(one for one in self.streams if isinstance(one, kind))
+
+    @property
+    def flows(self) -> tuple[Flow, ...]:
+        return self.of(Flow)
+
+    @property
+    def pings(self) -> tuple[Ping, ...]:
+        return self.of(Ping)
+
+    @property
+    def datagrams(self) -> tuple[Datagrams, ...]:
+        return self.of(Datagrams)
+
+    @property
+    def fetches(self) -> tuple[Fetches, ...]:
+        return self.of(Fetches)
+
+    @property
+    def transactions(self) -> tuple[Transactions, ...]:
+        return self.of(Transactions)
 
 
 # Paths: what the testbed is to a stream.
@@ -290,7 +332,7 @@ class Radio(Part):
     address: str
 
 
-class Plan(Part):
+class Plan(Part, ByKind):
     """What is done, step by step."""
 
     version: Literal[2]
@@ -310,26 +352,6 @@ class Plan(Part):
         for problem in _problems(self):
             raise ValueError(problem)
         return self
-
-    @property
-    def flows(self) -> list[Flow]:
-        return [one for one in self.streams if isinstance(one, Flow)]
-
-    @property
-    def pings(self) -> list[Ping]:
-        return [one for one in self.streams if isinstance(one, Ping)]
-
-    @property
-    def datagrams(self) -> list[Datagrams]:
-        return [one for one in self.streams if isinstance(one, Datagrams)]
-
-    @property
-    def fetches(self) -> list[Fetches]:
-        return [one for one in self.streams if isinstance(one, Fetches)]
-
-    @property
-    def transactions(self) -> list[Transactions]:
-        return [one for one in self.streams if isinstance(one, Transactions)]
 
     def path(self, client: str, server: str) -> Path:
         """The path of a stream's two nodes."""
@@ -373,25 +395,18 @@ def _problems(plan: Plan) -> Iterator[str]:
 def _stream_problems(stream: Stream, end_ns: int) -> Iterator[str]:
     if not stream.start_ns < stream.stop_ns <= end_ns:
         yield "start_ns < stop_ns <= end_ns does not hold"
-    least = 0
     match stream:
-        case Flow():
-            if stream.sender not in (stream.client, stream.server):
-                yield f"its sender {stream.sender} is neither its client nor its server"
-            return
+        case Flow() if stream.sender not in (stream.client, stream.server):
+            yield f"its sender {stream.sender} is neither its client nor its server"
         case Ping():
-            least = UDP_PING_PAYLOAD_MIN if stream.protocol == "udp" else 0
             if stream.jitter_ns > stream.interval_ns:
                 yield "jitter_ns is above interval_ns"
-        case Datagrams():
-            least = DATAGRAM_PAYLOAD_MIN
+            if stream.protocol == "udp" and stream.payload_bytes < UDP_PING_PAYLOAD_MIN:
+                yield f"payload_bytes is below {UDP_PING_PAYLOAD_MIN}"
+        case Datagrams() if stream.payload_bytes < DATAGRAM_PAYLOAD_MIN:
+            yield f"payload_bytes is below {DATAGRAM_PAYLOAD_MIN}"
         case Fetches():
             if not stream.sizes:
                 yield "no sizes"
             if stream.request_bytes < REQUEST_MIN:
                 yield f"request_bytes is below {REQUEST_MIN}"
-            return
-        case Transactions():
-            return
-    if stream.payload_bytes < least:
-        yield f"payload_bytes is below {least}"

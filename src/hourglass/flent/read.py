@@ -213,23 +213,17 @@ class FlentFile:
         """The tables `tcp`, `ping`, `datagram` and `fetch`, as our records have them."""
         found: dict[str, list[Row]] = {}
         for stream, name in self._series:
-            table, more = self._rows(stream, name)
-            found.setdefault(table, []).extend(more)
+            found.setdefault(stream.table, []).extend(self._rows(stream, name))
         return Tables.of({table: pl.DataFrame(every, SCHEMAS[table]) for table, every in found.items() if every})
 
-    def _rows(self, stream: Stream, name: str) -> tuple[str, Iterator[Row]]:
-        """The name of a stream's table, and its rows. Transactions are in no Flent file."""
-        match stream:
-            case Flow():
-                return "tcp", self._tcp_rows(stream, name)
-            case Ping():
-                return "ping", rows.answers(stream.id, self._points(name))
-            case Datagrams():
-                return "datagram", rows.voice(stream.id, self._voice)
-            case Fetches():
-                return "fetch", rows.fetches(stream.id, self._points(name))
-            case _:
-                raise AssertionError(stream)
+    def _rows(self, stream: Stream, name: str) -> Iterator[Row]:
+        """The rows of a stream's table."""
+        if isinstance(stream, Flow):
+            return self._tcp_rows(stream, name)
+        if isinstance(stream, Datagrams):
+            return rows.voice(stream.id, self._voice)
+        make = rows.fetches if isinstance(stream, Fetches) else rows.answers
+        return make(stream.id, self._points(name))
 
     def _tcp_rows(self, flow: Flow, name: str) -> Iterator[Row]:
         """Bytes that the receiver has; the sender's samples where ss told of them."""

@@ -45,8 +45,8 @@ def timeseries(run: Recording, path: Path) -> None:
             _goodput(next(left), run)
             _rtt(next(left), run)
         _ping(next(left), run)
-        for found in others:
-            _traffic(next(left), found.series, f"{found.title} (ms)")
+        for kind, found in others:
+            _traffic(next(left), found, f"{kind.title} (ms)")
         for axes in panels:
             _frame(axes, run, loaded)
         panels[-1].set_xlabel("test time (s)")

@@ -39,9 +39,7 @@ def share_of_page(runs: list[Recording]) -> int:
         2 * min(len(run.flows), SHOWN_FLOWS)
         + 1
         + 3 * len(run.pings)
-        + len(run.datagrams)
-        + len(run.fetches)
-        + len(run.transactions)
+        + (len(run.streams) - len(run.flows) - len(run.pings))
         for run in runs
     )
     return max(LEAST_POINTS, min(MOST_POINTS, PAGE_POINTS // max(series, 1)))
@@ -103,13 +101,13 @@ def _traffic(run: Recording, most: int) -> list[dict[str, Any]]:
     """What is sent beside flows and pings, where there is some."""
     return [
         {
-            "title": found.title.capitalize(),
+            "title": kind.title.capitalize(),
             "unit": "ms",
             "step": False,
-            "series": [_with_losses(name, series, most) for name, series in found.series.items()],
+            "series": [_with_losses(name, series, most) for name, series in found.items()],
             "note": "",
         }
-        for found in stream_series(run)
+        for kind, found in stream_series(run)
     ]
 
 

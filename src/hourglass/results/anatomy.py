@@ -12,11 +12,13 @@ nothing in the layer included; null without rows. Layers in which no packet spen
 * Transactions: the same of their data packets. Where a message is several packets, a figure is of one of them.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from hourglass.contract.plan import Ping, Stream
 from hourglass.contract.probe import LAYER_COLUMNS, LAYERS
 from hourglass.contract.summary import Anatomy, Layer
 from hourglass.results.frames import of
@@ -50,20 +52,13 @@ def layers_ms(run: Recording, window: Window) -> Anatomy:
     return _anatomy(run.path_order, counts, means, rows)
 
 
-def ping_layers_ms(run: Recording, window: Window) -> dict[str, Anatomy]:
-    """{ping: the anatomy of its round trips}."""
+def trip_layers_ms(run: Recording, streams: Sequence[Stream], window: Window) -> dict[str, Anatomy]:
+    """{stream: the anatomy of its packets there and back}: of a ping all, of a connection those with data."""
     if run.layer_totals.is_empty():
-        return {ping.name: {} for ping in run.pings}
+        return {one.name: {} for one in streams}
     sums = window_sums(run, window)
-    return {ping.name: _both_ways(run, of(ping), sums, window) for ping in run.pings}
-
-
-def transaction_layers_ms(run: Recording, window: Window) -> dict[str, Anatomy]:
-    """{transactions: the anatomy of their data packets, there and back}."""
-    if run.layer_totals.is_empty():
-        return {one.name: {} for one in run.transactions}
-    sums = window_sums(run, window)
-    return {one.name: _both_ways(run, pl.col("data") & of(one), sums, window) for one in run.transactions}
+    which = {one.name: of(one) if isinstance(one, Ping) else pl.col("data") & of(one) for one in streams}
+    return {name: _both_ways(run, packets, sums, window) for name, packets in which.items()}
 
 
 def _both_ways(run: Recording, which: pl.Expr, sums: pl.DataFrame, window: Window) -> Anatomy:

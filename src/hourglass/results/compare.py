@@ -13,10 +13,10 @@ Left out: tail percentiles and counts carry no mark; too few samples of one wind
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from hourglass.contract.plan import Fetches, Transactions
 from hourglass.contract.probe import LAYERS
 from hourglass.contract.summary import Anatomy
 from hourglass.results.bootstrap import Statistic, draws, interval, statistic_of
@@ -24,7 +24,7 @@ from hourglass.results.figures import Figure, figures
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, Series, goodput_total, loaded_window, ping_ms, tcp_rtt_ms
 from hourglass.results.stats import Floats, known_sum, percent, rounded
-from hourglass.results.traffic import delays_ms, times_ms
+from hourglass.results.traffic import KINDS as TRAFFIC
 
 BLOCK_S = 1.0
 SEED = 1
@@ -143,30 +143,16 @@ def _pings(run: Recording, known: Known) -> Iterator[Told]:
         yield _told(known, f"{figure} lost", f"{name}.lost")
 
 
-def _datagrams(run: Recording, known: Known) -> Iterator[Told]:
-    for stream in run.datagrams:
-        figure, name = stream.name, f"datagrams.{stream.name}"
-        yield _told(known, f"{figure} goodput", f"{name}.goodput_mbps")
-        delays = _there(delays_ms(run, stream).within(loaded_window(run)))
-        yield _told(known, f"{figure} one way p50", f"{name}.owd.p50", delays)
-        yield _told(known, f"{figure} one way p99", f"{name}.owd.p99")
-        yield _told(known, f"{figure} jitter", f"{name}.jitter_ms")
-        yield _told(known, f"{figure} lost", f"{name}.lost")
-        if f"{name}.mos" in known:
-            yield _told(known, f"{figure} MOS", f"{name}.mos")
-
-
-def _answered(run: Recording, known: Known) -> Iterator[Told]:
-    """Fetches and transactions."""
-    clients: list[Fetches | Transactions] = [*run.fetches, *run.transactions]
-    for client in clients:
-        figure, name = client.name, f"{client.kind}.{client.name}"
-        if f"{name}.rate_per_s" in known:
-            yield _told(known, f"{figure} rate", f"{name}.rate_per_s")
-        done = _there(times_ms(run, client).within(loaded_window(run)))
-        yield _told(known, f"{figure} done p50", f"{name}.done.p50", done)
-        yield _told(known, f"{figure} done p99", f"{name}.done.p99")
-        yield _told(known, f"{figure} unfinished", f"{name}.unfinished")
+def _traffic(part: str, run: Recording, known: Known) -> Iterator[Told]:
+    """What is sent beside flows and pings, of one kind."""
+    kind = TRAFFIC[part]
+    for stream in run.of(kind.model):
+        for words, figure in kind.compared.items():
+            name = f"{part}.{stream.name}.{figure}"
+            if name in known:
+                median = figure.endswith(".p50")
+                samples = _there(kind.series(run, stream).within(loaded_window(run))) if median else None
+                yield _told(known, f"{stream.name} {words}", name, samples)
 
 
 def _radios(run: Recording, known: Known) -> Iterator[Told]:
@@ -180,7 +166,9 @@ def _radios(run: Recording, known: Known) -> Iterator[Told]:
             yield Told(f"{node} retried", "", "%", percent(one.retries, one.mpdus))
 
 
-KINDS: tuple[Callable[[Recording, Known], Iterator[Told]], ...] = (_flows, _pings, _datagrams, _answered, _radios)
+KINDS: tuple[Callable[[Recording, Known], Iterator[Told]], ...] = (
+    _flows, _pings, *(partial(_traffic, part) for part in TRAFFIC), _radios,
+)  # fmt: skip
 SHARE = 0.01
 """A layer has a row when it has at least this share of the mean time of some run's TCP data."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import polars as pl
 
 from hourglass.contract import plan
-from hourglass.contract.plan import Datagrams, Fetches, Flow, Ping, Radio, Stream, Transactions
+from hourglass.contract.plan import ByKind, Flow, Radio, Stream
 from hourglass.contract.run import RunInfo
 from hourglass.contract.summary import Summary
 from hourglass.results import frames, phases
@@ -82,17 +82,17 @@ class Source(Protocol):
 
 def _frame(table: str) -> cached_property[pl.DataFrame]:
     """A record table as an attribute of a recording."""
-    return cached_property(lambda run: run._table(table))
+    return cached_property(lambda run: run.table(table))
 
 
-class Recording:
+class Recording(ByKind):
     """One finished run, ours or measured elsewhere.
 
     The record tables (columns and units: docs/records.md) are `tcp`, `ping_rows`, `datagram_rows`, `fetch_rows`,
     `transaction_rows`, `flow_events`, `devices`, `qdisc`, `qdisc_stats`, `ethtool`, `facts`, `radio_counters`,
     `station_counters`, and from the packet probe `packets`, `layer_totals` (the table `layer`), `queues`, `drops`,
-    `balance`. The column `stream` has the stream's name. A table that was not written is empty, a column null. `layers`
-    is `packets` in long form.
+    `balance`; every one, by its own name, is `table(name)`. The column `stream` has the stream's name. A table that was
+    not written is empty, a column null. `layers` is `packets` in long form.
     """
 
     def __init__(self, source: Source) -> None:
@@ -166,26 +166,6 @@ class Recording:
         return self._traffic.radios
 
     @cached_property
-    def flows(self) -> tuple[Flow, ...]:
-        return tuple(one for one in self.streams if isinstance(one, Flow))
-
-    @cached_property
-    def pings(self) -> tuple[Ping, ...]:
-        return tuple(one for one in self.streams if isinstance(one, Ping))
-
-    @cached_property
-    def datagrams(self) -> tuple[Datagrams, ...]:
-        return tuple(one for one in self.streams if isinstance(one, Datagrams))
-
-    @cached_property
-    def fetches(self) -> tuple[Fetches, ...]:
-        return tuple(one for one in self.streams if isinstance(one, Fetches))
-
-    @cached_property
-    def transactions(self) -> tuple[Transactions, ...]:
-        return tuple(one for one in self.streams if isinstance(one, Transactions))
-
-    @cached_property
     def path_order(self) -> list[str]:
         """The nodes from client to server, then those beside the path."""
         return frames.path_order(self.nodes, self.streams, self.paths)
@@ -208,7 +188,7 @@ class Recording:
     @cached_property
     def tcp(self) -> pl.DataFrame:
         """Sockets at sampling instants; `bbr_phase` is derived from BBR's gains."""
-        return phases.with_phase(self._table("tcp"))
+        return phases.with_phase(self.table("tcp"))
 
     ping_rows = _frame("ping")
     """Packets of pings: `t_ns` (sent), `seq`, `rtt_ns` (null: lost), `owd_up_ns`, `owd_down_ns`."""
@@ -219,26 +199,16 @@ class Recording:
     transaction_rows = _frame("transaction")
     """Transactions: `t_ns`, `seq`, and since `t_ns`: `done_ns` (null: not finished)."""
 
-    @property
-    def _by_kind(self) -> dict[str, pl.DataFrame]:
-        """The tables that have a row for each thing that a stream sends, by the kind of the stream."""
-        return {
-            "ping": self.ping_rows,
-            "datagrams": self.datagram_rows,
-            "fetches": self.fetch_rows,
-            "transactions": self.transaction_rows,
-        }
-
     @cached_property
     def _rows(self) -> dict[str, pl.DataFrame]:
-        tables = self._by_kind.values()
-        parts = [part for table in tables for part in table.sort("t_ns", "seq").partition_by("stream")]
+        tables = dict.fromkeys(one.table for one in self.streams if not isinstance(one, Flow))
+        parts = [part for name in tables for part in self.table(name).sort("t_ns", "seq").partition_by("stream")]
         return {part["stream"][0]: part for part in parts}
 
-    def rows(self, stream: Ping | Datagrams | Fetches | Transactions) -> pl.DataFrame:
-        """The packets, fetches or transactions of one stream, by time."""
+    def rows(self, stream: Stream) -> pl.DataFrame:
+        """The packets, fetches or whatever else one stream sent, by time; not of a flow, which `sockets` tells of."""
         found = self._rows.get(stream.name)
-        return self._by_kind[stream.kind].clear() if found is None else found
+        return self.table(stream.table).clear() if found is None else found
 
     flow_events = _frame("flow")
     """When flows began and ended: `event` is connected, stopped or failed."""
@@ -246,7 +216,7 @@ class Recording:
     @cached_property
     def packets(self) -> pl.DataFrame:
         """A row per packet and node that it passed, a column of ns per layer."""
-        return frames.coded(self._table("packet"), self.nodes)
+        return frames.coded(self.table("packet"), self.nodes)
 
     @cached_property
     def layers(self) -> pl.DataFrame:
@@ -256,7 +226,7 @@ class Recording:
     @cached_property
     def layer_totals(self) -> pl.DataFrame:
         """Sums over all packets of a stream so far, per node, over time."""
-        return frames.coded(self._table("layer"), self.nodes)
+        return frames.coded(self.table("layer"), self.nodes)
 
     queues = _frame("queue")
     drops = _frame("drop")
@@ -273,5 +243,6 @@ class Recording:
     facts = _frame("fact")
     """What the machine told of itself: `node` (null: of all), `key`, `value`."""
 
-    def _table(self, name: str) -> pl.DataFrame:
+    def table(self, name: str) -> pl.DataFrame:
+        """A record table by its name, with all its columns, also when it was not written."""
         return frames.named(frames.complete(self.tables.get(name), name), self.streams)

@@ -13,7 +13,7 @@ import hourglass.contract.summary
 from hourglass.contract import plan
 from hourglass.contract.summary import SCHEMA, Drops, Flow, Pings, Summary, Totals, Warning
 from hourglass.results import traffic
-from hourglass.results.anatomy import drops_by_reason, layers_ms, ping_layers_ms, transaction_layers_ms
+from hourglass.results.anatomy import drops_by_reason, layers_ms, trip_layers_ms
 from hourglass.results.lint import lint
 from hourglass.results.phases import hystart_exit_ns
 from hourglass.results.recording import Recording
@@ -50,17 +50,14 @@ def summarize(run: Recording) -> Summary:
         flows=[_flow(run, flow, goodput, window) for flow, goodput in zip(run.flows, goodputs, strict=True)],
         tcp_rtt_ms=statistics(tcp_rtt_ms(run).within(window).values),
         ping_ms={ping.name: _ping(run, ping, window) for ping in run.pings},
-        datagrams=[traffic.datagrams(run, stream, window) for stream in run.datagrams],
-        fetches=[traffic.fetches(run, client, window) for client in run.fetches],
-        transactions=[traffic.transactions(run, client, window) for client in run.transactions],
         wifi=wifi(run, window),
         drops=drops(run),
         drops_by_reason=drops_by_reason(run),
         qdiscs=qdiscs(run),
         layers_ms=layers_ms(run, window),
-        ping_layers_ms=ping_layers_ms(run, window),
-        transaction_layers_ms=transaction_layers_ms(run, window),
+        ping_layers_ms=trip_layers_ms(run, run.pings, window),
         warnings=warnings(run),
+        **traffic.parts(run, window),
     )
 
 

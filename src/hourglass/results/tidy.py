@@ -15,12 +15,13 @@ from hourglass.results.figures import Figure, plain
 from hourglass.results.figures import figures as all_figures
 from hourglass.results.recording import Recording
 from hourglass.results.series import Series, goodput_steps, one_way_ms, ping_ms, tcp_rtt_ms, whole
+from hourglass.results.traffic import KINDS as TRAFFIC
 from hourglass.results.traffic import stream_series
 
 FIGURES = {"kind": pl.String, "name": pl.String, "figure": pl.String, "unit": pl.String, "value": pl.Float64}
 SERIES = {"kind": pl.String, "name": pl.String, "t_s": pl.Float64, "value": pl.Float64, "unit": pl.String}
 
-KINDS = {"flows": "flow", "datagrams": "datagram", "fetches": "fetch", "transactions": "transaction"}
+KINDS = {"flows": "flow"} | {part: kind.model.table for part, kind in TRAFFIC.items()}
 """What one of a part is called."""
 NAMED = {"totals": 0, "tcp_rtt_ms": 0, "wifi": 2, "drops": 2, "drops_by_reason": 2, "qdiscs": 2, "layers_ms": 1}
 """How many keys of a part say whose a figure is, where it is not one."""
@@ -68,6 +69,6 @@ def _series(run: Recording) -> Iterator[tuple[str, str, str, Series]]:
         for way, one_way in (("up", one_way_ms(run, ping, "up")), ("down", one_way_ms(run, ping, "down"))):
             if one_way.values.size:
                 yield f"one_way_{way}", ping.name, "ms", one_way
-    for found in stream_series(run):
-        for name, series in found.series.items():
-            yield found.kind, name, "ms", series
+    for kind, found in stream_series(run):
+        for name, series in found.items():
+            yield kind.series_kind, name, "ms", series

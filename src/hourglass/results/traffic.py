@@ -7,13 +7,16 @@ each other (RFC 3393). A VoIP stream's MOS is the E-model's (`emodel`) of the me
 buffer at the receiver has to add, and of the share of lost packets; Flent reckons so too.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import polars as pl
 
 from hourglass.contract import summary
-from hourglass.contract.plan import Datagrams, Fetches, Transactions
+from hourglass.contract.plan import Datagrams, Fetches, StreamBase, Transactions
+from hourglass.results.anatomy import trip_layers_ms
 from hourglass.results.emodel import mos
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_MS, Series, Window, by_time, floats
@@ -40,28 +43,6 @@ def delays_ms(run: Recording, stream: Datagrams) -> Series:
 def times_ms(run: Recording, client: Fetches | Transactions) -> Series:
     """Completion times of fetches or transactions by the time they began, ms; NaN = not finished."""
     return by_time(run.rows(client), "done_ns")
-
-
-@dataclass(frozen=True)
-class StreamSeries:
-    """The series of all streams of a kind, by name, in ms; NaN = lost, or not finished. `kind`: what they are called in
-    tables, `title`: where they are drawn."""
-
-    kind: str
-    title: str
-    series: dict[str, Series]
-
-
-def stream_series(run: Recording) -> list[StreamSeries]:
-    """Those that the run has. Whoever shows series over time finds them here."""
-    found = [
-        StreamSeries("one_way_up", "one-way delay", {one.name: delays_ms(run, one) for one in run.datagrams}),
-        StreamSeries("fetch", "time of a fetch", {one.name: times_ms(run, one) for one in run.fetches}),
-        StreamSeries(
-            "transaction", "time of a transaction", {one.name: times_ms(run, one) for one in run.transactions}
-        ),
-    ]
-    return [one for one in found if one.series]
 
 
 def arrived(run: Recording, stream: Datagrams, edges_ns: Floats) -> Floats:
@@ -130,3 +111,60 @@ def transactions(run: Recording, client: Transactions, window: Window) -> summar
         unfinished=unfinished,
         done_ms=statistics(done),
     )
+
+
+Model = TypeVar("Model", bound=StreamBase)
+
+
+@dataclass(frozen=True)
+class Kind(Generic[Model]):
+    """A kind of traffic as results show it.
+
+    `figures`: of one stream. `series`: a stream's over time, ms; NaN = lost, or not finished; tables call it
+    `series_kind`, pictures `title`. `compared`: the figures of a comparison, by what they are called there; a median is
+    that of the series. `layers`: whether the summary's part `TABLE_layers_ms` tells where the time of its data goes.
+    """
+
+    model: type[Model]
+    figures: Callable[[Recording, Model, Window], summary.Figures]
+    series: Callable[[Recording, Model], Series]
+    series_kind: str
+    title: str
+    compared: Mapping[str, str]
+    layers: bool = False
+
+
+KINDS: dict[str, Kind[Any]] = {
+    "datagrams": Kind(
+        Datagrams, datagrams, delays_ms, "one_way_up", "one-way delay",
+        {"goodput": "goodput_mbps", "one way p50": "owd.p50", "one way p99": "owd.p99", "jitter": "jitter_ms",
+         "lost": "lost", "MOS": "mos"},
+    ),
+    "fetches": Kind(
+        Fetches, fetches, times_ms, "fetch", "time of a fetch",
+        {"done p50": "done.p50", "done p99": "done.p99", "unfinished": "unfinished"},
+    ),
+    "transactions": Kind(
+        Transactions, transactions, times_ms, "transaction", "time of a transaction",
+        {"rate": "rate_per_s", "done p50": "done.p50", "done p99": "done.p99", "unfinished": "unfinished"},
+        layers=True,
+    ),
+}  # fmt: skip
+"""By their parts of the summary, in the order in which they are shown. Whoever shows what is sent beside flows and
+pings finds it here."""
+
+
+def parts(run: Recording, window: Window) -> dict[str, Any]:
+    """Their parts of the summary."""
+    made: dict[str, Any] = {}
+    for part, kind in KINDS.items():
+        made[part] = [kind.figures(run, one, window) for one in run.of(kind.model)]
+        if kind.layers:
+            made[f"{kind.model.table}_layers_ms"] = trip_layers_ms(run, run.of(kind.model), window)
+    return made
+
+
+def stream_series(run: Recording) -> list[tuple[Kind[Any], dict[str, Series]]]:
+    """The kinds that the run has, each with the series of its streams by name."""
+    found = [(kind, {one.name: kind.series(run, one) for one in run.of(kind.model)}) for kind in KINDS.values()]
+    return [(kind, series) for kind, series in found if series]

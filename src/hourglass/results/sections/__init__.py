@@ -2,7 +2,7 @@
 """A summary as a list of titled tables, which the terminal and the report only draw.
 
 `model` says what a section is; `traffic` and `network` make them, one function each. A new figure is shown everywhere
-once it is in a row here; a new section is a function and its name in `SECTIONS`.
+once it is in a row here; a new section is a function and its name in their `SECTIONS`.
 """
 
 from collections.abc import Callable
@@ -12,17 +12,8 @@ from hourglass.results.sections import network, traffic
 from hourglass.results.sections.model import Column, Section, Value, shown
 
 SECTIONS: tuple[Callable[[Summary], Section], ...] = (
-    traffic.flows,
-    traffic.totals,
-    traffic.pings,
-    traffic.datagrams,
-    traffic.fetches,
-    traffic.transactions,
-    network.radios,
-    network.layers,
-    network.drops,
-    network.reasons,
-    network.qdiscs,
+    *traffic.SECTIONS,
+    *network.SECTIONS,
 )
 """In the order in which they are shown."""
 

@@ -12,7 +12,8 @@ SMALL_SHARE, SMALL_MS = 0.001, 0.001
 
 def layers(summary: Summary) -> Section:
     """Of the flows' data from write to read, of each ping's round trips and of transactions."""
-    trips = summary.ping_layers_ms | summary.transaction_layers_ms
+    parts = [getattr(summary, part) for part in Summary.model_fields if part.endswith("_layers_ms")]
+    trips = {name: found for part in parts for name, found in part.items()}
     kinds = {name: found for name, found in {"data": summary.layers_ms, **trips}.items() if found}
     narrow = ["data", *(name for name in trips if name in kinds)][:2]
     columns = [Column("node", "text"), Column("layer", "text")]
@@ -111,3 +112,6 @@ def qdiscs(summary: Summary) -> Section:
         for name, value in counters.items()
     ]
     return Section("qdiscs", "The qdiscs' own counters", "qdisc", columns, tuple(rows), detail=True)
+
+
+SECTIONS = (radios, layers, drops, reasons, qdiscs)

@@ -77,3 +77,6 @@ def transactions(summary: Summary) -> Section:
         for one in summary.transactions
     ]
     return Section("transactions", "Transactions", "transaction", columns, tuple(rows), unit="ms")
+
+
+SECTIONS = (flows, totals, pings, datagrams, fetches, transactions)
