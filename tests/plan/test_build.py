@@ -292,5 +292,5 @@ def test_radios_differ_in_their_seeds_and_follow_the_scenario_s() -> None:
 
 
 def test_radios_need_an_engine_that_has_them() -> None:
-    with pytest.raises(InputError, match=r"testbed\.wifi = '1 cells': this engine has no Wi-Fi"):
+    with pytest.raises(InputError, match=r"testbed\.wifi = 1: this engine has no radios"):
         build(load("wifi-ath9k"), VETH)

@@ -54,8 +54,11 @@ def _table(section: Section) -> Table:
     titles = [about, *(section.columns[place].title for place in places[1:])]
     kinds = [section.columns[place].kind for place in places]
     table = _grid(*((title, "left" if kind == "text" else "right") for title, kind in zip(titles, kinds, strict=True)))
+    figures = [place for place, kind in zip(places, kinds, strict=True) if kind != "text"]
     last = None
     for row in section.rows:
+        if all(row[place] is None for place in figures):
+            continue  # what it tells is in columns for which there is no room
         cells = [shown(row[place], kind, NOTHING) for place, kind in zip(places, kinds, strict=True)]
         table.add_row("" if cells[0] == last else cells[0], *cells[1:])
         last = cells[0]

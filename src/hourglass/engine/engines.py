@@ -40,7 +40,7 @@ def chosen(name: str, kernel: str | None = None) -> EngineKind:
     if kind is None:
         raise InputError("--engine", name, f"one of {', '.join(ENGINES)}")
     if kernel is not None and not kind.capabilities.own_kernel:
-        raise InputError("--kernel", kernel, f"the engine {name} runs on this machine's own kernel; leave it out")
+        raise InputError("--kernel", kernel, f"the {name} engine runs on this machine's own kernel; leave it out")
     return kind
 
 

@@ -49,7 +49,7 @@ def build(scenario: Scenario, able: Capabilities) -> Plan:
 def _devices(scenario: Scenario, network: Network, able: Capabilities) -> Iterator[Step]:
     testbed, stack = scenario.testbed, scenario.stack
     if network.cells and not able.radios:
-        raise refusal("testbed.wifi", f"{len(network.cells)} cells", "this engine has no Wi-Fi")
+        raise refusal("testbed.wifi", len(network.cells), "this engine has no radios: leave the cells out")
     if able.own_kernel:
         yield from sysctls.of_all(testbed, stack)
     for node in network.nodes:

@@ -11,18 +11,22 @@ SMALL_SHARE, SMALL_MS = 0.001, 0.001
 
 
 def layers(summary: Summary) -> Section:
-    """Of the flows' data from write to read, of each ping's round trips and of transactions."""
-    parts = [getattr(summary, part) for part in Summary.model_fields if part.endswith("_layers_ms")]
+    """Of the flows' data from write to read, of transactions and of each ping's round trips; of the first two of them
+    in a narrow table: p50 and p99, or the mean where no packets were kept one by one."""
+    parts = [getattr(summary, part) for part in reversed(Summary.model_fields) if part.endswith("_layers_ms")]
     trips = {name: found for part in parts for name, found in part.items()}
     kinds = {name: found for name, found in {"data": summary.layers_ms, **trips}.items() if found}
-    narrow = ["data", *(name for name in trips if name in kinds)][:2]
+    narrow = list(kinds)[:2]
     columns = [Column("node", "text"), Column("layer", "text")]
-    for kind in kinds:
-        wide = kind not in narrow
+    for kind, found in kinds.items():
+        wide, one_by_one = (
+            kind not in narrow,
+            any(one.p50 is not None for node in found.values() for one in node.values()),
+        )
         columns += [
-            Column(f"{kind} mean", "time", "ms", wide=True),
-            Column(f"{kind} p50", "time", "ms", wide=wide),
-            Column("p99", "time", "ms", wide=wide),
+            Column(f"{kind} mean", "time", "ms", wide=wide or one_by_one),
+            Column(f"{kind} p50", "time", "ms", wide=wide or not one_by_one),
+            Column("p99", "time", "ms", wide=wide or not one_by_one),
             Column("share", "share", wide=wide),
         ]
     note = "Of the packets that were kept one by one: p50 and p99; of all: the mean and its share of the whole way."
