@@ -99,7 +99,7 @@ def test_mac80211_s_own_counters_agree(simulate: Simulate) -> None:
     dropped = run.drops.filter((pl.col("node") == "client") & (pl.col("place") == "txq"))
     assert dropped["packets"].sum() == run.summary.drops["client"]["wlan0"].qdisc > 0
     wifi = run.summary.wifi["client"]["wlan0"]
-    assert wifi["txq_drops"] > 0
+    assert wifi.txq_drops > 0
     assert wifi.txq.max >= wifi.txq.mean > 1
     last = run.queues.filter(pl.col("device") == "wlan0").group_by("node").agg(pl.all().sort_by("t_ns").last())
     assert last["txq_packets"].sum() == last["ring_skbs"].sum() == 0, "flows are over"

@@ -73,7 +73,7 @@ def ping_load(subject: Subject) -> Iterator[Warning]:
         rates[ends] = rates.get(ends, 0) + bits * NS_PER_S / ping.interval_ns
     for (client, server), rate in rates.items():
         path = subject.paths.get((client, server))
-        slowest = min(hop.rate_bps for hop in path.there + path.back) if path else None
+        slowest = min((hop.rate_bps for hop in path.there + path.back), default=None) if path else None
         if slowest and rate > PING_SHARE * slowest:
             yield Warning(
                 id="probe-load",
