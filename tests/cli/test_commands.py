@@ -105,7 +105,7 @@ def test_debug_shows_the_traceback(engine, call, monkeypatch):
         (["run"], "Missing argument"),
         (["run", "x", "--frob"], "No such option"),
         (["run", "x", "--seed", "many"], "--seed"),
-        (["compare", "nowhere", "nowhere"], "run = 'nowhere': there is no such directory"),
+        (["compare", "nowhere", "nowhere"], "run = 'nowhere': there is no such directory, and it is no .flent.gz file"),
         (["compare", "nowhere"], "two or more"),
         (["run", "no-such-scenario"], "no-such-scenario"),
         (["show", "no-such-name"], "no-such-name"),

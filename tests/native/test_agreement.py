@@ -205,6 +205,7 @@ def test_who_may_not_is_told_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         (["L100M", "--set", 'capture.pcap=["client:eth0"]'], "capture.pcap"),
         (["L100M", "--set", "testbed.link.0.delay=1ms"], "testbed.link.0.delay"),
         (["L100M", "--kernel", "6.1"], "--kernel"),
+        (["L100M", "--set", "kernel=6.1"], "--kernel"),
     ],
 )
 def test_what_a_machine_cannot_do_is_refused(words: list[str], key: str, capsys: pytest.CaptureFixture[str]) -> None:

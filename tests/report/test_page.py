@@ -287,7 +287,7 @@ def test_the_command_line_writes_the_page(runs, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["report", "nowhere"], "run = 'nowhere': there is no such directory"),
+        (["report", "nowhere"], "run = 'nowhere': there is no such directory, and it is no .flent.gz file"),
         (["report", "nowhere", "--out", "x.pdf"], "out = 'x.pdf': the name must end in .html"),
         (["plot", "pie", "nowhere"], "KIND = 'pie': is one of timeseries"),
         (["plot", "cdf"], "which runs? hourglass plot cdf RUN..."),

@@ -37,12 +37,11 @@ def export_runs(places: list[Path], out: Path | None, kind: str) -> None:
     """Writes each run as files of a kind."""
     if kind not in FORMATS:
         raise InputError("--format", kind, f"is one of {', '.join(FORMATS)}")
-    if out is not None and not out.is_dir():
-        raise InputError("--out", str(out), "there is no such directory")
     for place in places:
         run = hourglass.load(place)
         folder = out or (place if place.is_dir() else place.parent)
         try:
+            folder.mkdir(parents=True, exist_ok=True)
             written = FORMATS[kind](run, folder)
         except OSError as error:
             raise InputError("--out", str(folder), f"cannot be written ({error.strerror})") from error

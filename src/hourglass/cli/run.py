@@ -21,7 +21,8 @@ def run_scenario(
     picture: bool,
 ) -> None:
     """Runs the scenario and prints what came out, as tables or as the JSON object."""
-    engines.chosen(engine, kernel)
+    named = (one.partition("=")[2] for one in settings if one.startswith("kernel="))
+    engines.chosen(engine, kernel or next(named, None))
     wanted = scenario.load(source, settings, seed=seed, kernel=kernel)
 
     def preload() -> None:
