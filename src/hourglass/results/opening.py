@@ -28,7 +28,9 @@ def open_run(path: Path) -> Recording:
     """The run in directory `path`. Raises `InputError` when there is none, when it failed, or when an older version of
     Hourglass made it."""
     if not path.is_dir():
-        raise InputError("run", str(path), "there is no such directory, and it is no .flent.gz file; `hourglass run` makes one")
+        raise InputError(
+            "run", str(path), "there is no such directory, and it is no .flent.gz file; `hourglass run` makes one"
+        )
     if not (path / RUN_FILE).is_file():
         raise InputError("run", str(path), f"is not a run directory: it holds no {RUN_FILE}")
     return Recording(RunDirectory(path))
