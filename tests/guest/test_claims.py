@@ -89,7 +89,8 @@ def test_what_a_socket_has_below_it_is_algorithm_2(simulate: Simulate, name: str
     default, off = used(uploads(simulate, name)), used(uploads(simulate, name, "stack.tsq=off"))
     assert (default <= 1).mean() > 0.999
     assert default.max() < 1.2, "a segment more"
-    assert default.quantile(0.9) > 0.5, "the bound is one that binds, of some flows on LR1000M, of all elsewhere"
+    binding = 0.9 if name == "LR1000M" else 0.5  # there the flows do not share alike: of some of them
+    assert default.quantile(binding) > 0.5, "the bound is one that binds"
     assert (off > 1).mean() > 0.9
 
 
