@@ -174,6 +174,18 @@ _RRUL = (Bulk("BE"), Bulk("BK", CS1), Bulk("CS5", CS5), Bulk("EF", EF))
 _RRUL_BE = (Bulk("BE"), Bulk("BE2"), Bulk("BE3"), Bulk("BE4"))
 
 
+def _rrul(description: str, *traffic: str) -> TestKind:
+    """Marked flows both ways and a UDP ping of three of the marks, with other traffic beside them."""
+    return TestKind(
+        description,
+        uploads=_RRUL,
+        downloads=_RRUL,
+        series="TCP {way} {label}",
+        udp=(("udp EF", EF), ("udp BK", CS1), ("udp BE", BE)),
+        traffic=traffic,
+    )
+
+
 def _versus(other: str, cc: str) -> TestKind:
     """Cubic against another congestion control, as best effort and as background."""
     streams = tuple(
@@ -244,13 +256,7 @@ TESTS = {
         series="TCP stream {label}",
         idle_after=False,
     ),
-    "rrul": TestKind(
-        "Realtime response under load: four TCP flows each way, marked BE, BK (CS1), CS5 and EF.",
-        uploads=_RRUL,
-        downloads=_RRUL,
-        series="TCP {way} {label}",
-        udp=(("udp EF", EF), ("udp BK", CS1), ("udp BE", BE)),
-    ),
+    "rrul": _rrul("Realtime response under load: four TCP flows each way, marked BE, BK (CS1), CS5 and EF."),
     "rrul_be": TestKind(
         "rrul with every flow best effort.",
         uploads=_RRUL_BE,
@@ -295,14 +301,7 @@ TESTS = {
     "voip-1up": TestKind(
         "voip beside one TCP flow from client to server.", uploads=1, series="TCP {way}", traffic=("voip",)
     ),
-    "voip-rrul": TestKind(
-        "voip beside rrul.",
-        uploads=_RRUL,
-        downloads=_RRUL,
-        series="TCP {way} {label}",
-        udp=(("udp EF", EF), ("udp BK", CS1), ("udp BE", BE)),
-        traffic=("voip",),
-    ),
+    "voip-rrul": _rrul("voip beside rrul.", "voip"),
     "http": TestKind(f"Web: {_HTTP}.", traffic=("http",)),
     "http-1up": TestKind(
         "http beside one TCP flow from client to server.", uploads=1, series="TCP {way}", traffic=("http",)
@@ -310,14 +309,7 @@ TESTS = {
     "http-1down": TestKind(
         "http beside one TCP flow from server to client.", downloads=1, series="TCP {way}", traffic=("http",)
     ),
-    "http-rrul": TestKind(
-        "http beside rrul.",
-        uploads=_RRUL,
-        downloads=_RRUL,
-        series="TCP {way} {label}",
-        udp=(("udp EF", EF), ("udp BK", CS1), ("udp BE", BE)),
-        traffic=("http",),
-    ),
+    "http-rrul": _rrul("http beside rrul.", "http"),
     "tcp_rr": TestKind(f"Transactions: {_RR}.", traffic=("tcp_rr",), in_flent=False),
     "tcp_rr-1up": TestKind(
         "tcp_rr beside one TCP flow from client to server.", uploads=1, traffic=("tcp_rr",), in_flent=False
