@@ -17,7 +17,7 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, text in {
         "config/common.config": "CONFIG_A=y\n# CONFIG_B is not set\n",
         "config/6.1.config": "CONFIG_B=y\n",
-        "config/kunit.config": "CONFIG_KUNIT=y\n",
+        "config/kunit.config": "CONFIG_HOURGLASS_WIRE_KUNIT_TEST=y\n",
         "drivers/wire.c": "int x;\n",
         "hooks/tsq.toml": "name = 'tsq'\n",
     }.items():
@@ -41,10 +41,29 @@ def test_the_key_is_stable_and_follows_every_ingredient(kernel: Path) -> None:
         Recipe("6.1", "linux-source-6.1 1", (6, 1), without=("tsq",)).key(),
         Recipe("6.1", "linux-source-6.1 1", (5, 10)).key(),
     ]
-    for name in ("drivers/wire.c", "hooks/tsq.toml", "config/common.config", "config/6.1.config", "tests/t.c"):
+    for name in ("drivers/wire.c", "hooks/tsq.toml", "config/common.config", "config/6.1.config"):
         (kernel / name).write_text("something else")
         keys.append(recipe.key())
     assert len(set(keys)) == len(keys)
+
+
+def test_tests_are_in_the_keys_of_kernels_that_compile_them_alone(kernel: Path) -> None:
+    plain, kunit = (Recipe("6.1", "linux-source-6.1 1", (6, 1), variant) for variant in (None, "kunit"))
+    before = plain.key(), kunit.key()
+    (kernel / "tests/wire_test.c").write_text("int t;\n")
+    assert plain.key() == before[0]
+    assert kunit.key() != before[1]
+
+
+def test_the_key_of_the_ingredients_is_over_kernel_alone(kernel: Path) -> None:
+    recipe = Recipe("6.1", "linux-source-6.1 1", (6, 1))
+    before = recipe.ingredients_key()
+    (kernel / "tuning").mkdir()
+    (kernel / "tuning/objects").write_text("net/core/dev.o\n")
+    assert Recipe("mine", "tree 2", (6, 1)).ingredients_key() == before
+    assert Recipe("6.1", "linux-source-6.1 1", (6, 1), "kunit").ingredients_key() != before
+    (kernel / "drivers/wire.c").write_text("int y;\n")
+    assert recipe.ingredients_key() != before
 
 
 def test_the_name_of_a_kernel_does_not_enter_its_key(kernel: Path) -> None:

@@ -2,6 +2,7 @@
 """What goes into a kernel and the key that stands for it: equal keys mean kernels that compute the same."""
 
 import hashlib
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,21 +43,35 @@ class Recipe:
         )
 
     def key(self) -> str:
-        """SHA-256, in 16 hex digits, over everything that decides what the kernel does, and how fast."""
-        total = hashlib.sha256(repr((RECIPE, self.identity, self.variant, sorted(self.without), compiler())).encode())
-        for path in [*config.fragments(resources.KERNEL / "config", self.version, self.variant), *ingredients()]:
-            total.update(
-                f"{path.relative_to(resources.KERNEL)}\0".encode() + hashlib.sha256(path.read_bytes()).digest()
-            )
-        return total.hexdigest()[:16]
+        """Stands for a kernel in the cache: over its ingredients, its source and the compiler, in 16 hex digits."""
+        return _digest(repr((self.ingredients_key(), self.identity, compiler())).encode())
+
+    def ingredients_key(self) -> str:
+        """Over what this package decides about what the kernel computes, in 16 hex digits: hooks, drivers and the
+        configuration of this version and variant. Not over compiler and source, nor over kernel/tuning."""
+        fragments = config.fragments(resources.KERNEL / "config", self.version, self.variant)
+        total = [repr((RECIPE, self.variant, sorted(self.without))).encode()]
+        for path in [*fragments, *ingredients(with_tests=_tests_chosen(config.merge(fragments)))]:
+            total += [f"{path.relative_to(resources.KERNEL)}\0".encode(), hashlib.sha256(path.read_bytes()).digest()]
+        return _digest(b"".join(total))
 
 
-def ingredients() -> list[Path]:
-    """All files of kernel/ but the configuration and what only people read."""
-    folders = [resources.KERNEL / name for name in ("hooks", "drivers", "tests", "tuning")]
-    wanted = {".c", ".h", ".toml", ".json"}
+def ingredients(*, with_tests: bool) -> list[Path]:
+    """The files of kernel/ that are compiled or laid over the source; kernel/tests only where a variant compiles it."""
+    folders = [resources.KERNEL / name for name in ("hooks", "drivers", *(["tests"] if with_tests else []))]
     return sorted(path for folder in folders for path in folder.rglob("*")
-                  if path.suffix in wanted or path.name in {"Kconfig", "Makefile", "objects"})  # fmt: skip
+                  if path.suffix in {".c", ".h", ".toml"} or path.name in {"Kconfig", "Makefile"})  # fmt: skip
+
+
+def _tests_chosen(options: config.Options) -> bool:
+    """Whether a configuration compiles KUnit suites of ours."""
+    return any(
+        value == "y" for name, value in options.items() if re.fullmatch(r"CONFIG_HOURGLASS_\w+_KUNIT_TEST", name)
+    )
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def compiler() -> str:
