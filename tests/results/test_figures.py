@@ -7,8 +7,8 @@ import pytest
 
 import hourglass
 from hourglass.campaign.table import metrics
+from hourglass.contract.figures import figures
 from hourglass.results.compare import compare
-from hourglass.results.figures import figures
 from hourglass.results.tidy import figures as table
 from results import synthetic_probe, synthetic_wifi
 from results.synthetic import make

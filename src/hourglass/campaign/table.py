@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 
 from hourglass.campaign.expand import Assignment
 from hourglass.campaign.file import Grid, text
+from hourglass.contract.figures import Figure, figures, suffix_of
 from hourglass.contract.summary import Drops, Summary
 from hourglass.files import replacing
-from hourglass.results.figures import Figure, figures, suffix_of
 from hourglass.results.stats import known_sum
 from hourglass.results.traffic import KINDS as TRAFFIC
 

@@ -17,10 +17,10 @@ from functools import partial
 
 import numpy as np
 
+from hourglass.contract.figures import Figure, figures
 from hourglass.contract.probe import LAYERS
 from hourglass.contract.summary import Anatomy
 from hourglass.results.bootstrap import Statistic, draws, interval, statistic_of
-from hourglass.results.figures import Figure, figures
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, Series, goodput_total, loaded_window, ping_ms, tcp_rtt_ms
 from hourglass.results.stats import Floats, known_sum, percent, rounded

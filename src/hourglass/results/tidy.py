@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from hourglass.results.figures import Figure, plain
-from hourglass.results.figures import figures as all_figures
+from hourglass.contract.figures import Figure, plain
+from hourglass.contract.figures import figures as all_figures
 from hourglass.results.recording import Recording
 from hourglass.results.series import Series, goodput_steps, one_way_ms, ping_ms, tcp_rtt_ms, whole
 from hourglass.results.traffic import KINDS as TRAFFIC
