@@ -9,6 +9,7 @@ order.
     run.summary.totals.upload_mbps
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from hourglass.results.recording import Recording
     from hourglass.runner import run
 
-__all__ = ["load", "run", "sweep"]
+__all__ = ["load", "load_all", "run", "sweep"]
 
 
 def load(path: str | Path) -> "Recording":
@@ -29,6 +30,15 @@ def load(path: str | Path) -> "Recording":
     from hourglass.results.opening import open_run
 
     return open_run(Path(path))
+
+
+def load_all(paths: Iterable[str | Path]) -> "list[Recording]":
+    """The runs of several places, in their order: run directories, Flent files, and folders of sweeps, of which every
+    run that was made is one, told apart by the sweep's axes. Raises `InputError`."""
+    from hourglass.results import sweeps
+
+    places = [Path(path) for path in paths]
+    return [run for place in places for run in (sweeps.runs(place) if sweeps.is_sweep(place) else [load(place)])]
 
 
 def __getattr__(name: str) -> Any:

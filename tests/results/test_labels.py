@@ -10,7 +10,8 @@ from hourglass.results.flat import flat
 from hourglass.results.labels import labels
 from results.synthetic import make
 
-BASE = {"name": "L100M", "kernel": "6.1", "seed": 1, "stack": {"tsq": "default", "sysctl": {}}, "links": [{"rate": 1}]}
+BASE = {"name": "L100M", "kernel": "6.1", "seed": 1, "stack": {"tsq": "default", "sysctl": {}}, "links": [{"rate": 1}],
+        "test": {"name": "tcp_nup", "length": 10}, "testbed": {"shaper": []}}  # fmt: skip
 
 
 @pytest.fixture
@@ -33,7 +34,18 @@ def ask(run, scenario):
         ({"kernel": "6.12", "seed": 2}, ["kernel=6.1, seed=1", "kernel=6.12, seed=2"]),
         ({"links": [{"rate": 2}]}, ["rate=1", "rate=2"]),
         ({"stack": {"tsq": "default", "sysctl": {"a.b": 1}}}, ["a.b=-", "a.b=1"]),
-        ({"kernel": "6.12", "seed": 2, "stack": {"tsq": "off", "sysctl": {}}}, ["run0", "run1"]),
+        (
+            {"kernel": "6.12", "seed": 2, "stack": {"tsq": "off", "sysctl": {}}},
+            ["kernel=6.1, seed=1, tsq=default", "kernel=6.12, seed=2, tsq=off"],
+        ),
+        ({"test": {"name": "rrul", "length": 10, "download_streams": 4}}, ["test=tcp_nup", "test=rrul"]),
+        ({"testbed": {"shaper": [{"at": "router:eth1", "rate": "38mbit"}]}}, ["shaper=-", "shaper=router:eth1 38mbit"]),
+        (
+            {"stack": {"tsq": "off", "sysctl": {}, "nodes": {"server": {"tsq": "5ms"}}}},
+            ["stack.tsq=default, server.tsq=-", "stack.tsq=off, server.tsq=5ms"],
+        ),
+        ({"links": [{"rate": 1, "delay": 2}, {"delay": 2}]}, ["delay=-", "delay=2"]),
+        ({"stack": {"a": 1, "b": 1, "c": 1, "d": 1, "e": 1}}, ["run0", "run1"]),
         ({}, ["run0", "run1"]),
     ],
 )
@@ -47,3 +59,8 @@ def test_runs_of_several_scenarios_keep_their_names(runs, tmp_path):
     ask(third, BASE | {"name": "R100M"})
     ask(runs[1], BASE | {"seed": 2})
     assert labels([*runs, third]) == ["L100M, seed=1", "L100M, seed=2", "R100M, seed=1"]
+
+
+def test_an_engine_that_differs_is_told(runs):
+    runs[1].info = runs[1].info.model_copy(update={"engine": "native"})
+    assert labels(runs) == ["engine=virtual", "engine=native"]

@@ -26,11 +26,10 @@ from hourglass.contract.summary import Summary
 from hourglass.errors import InputError
 from hourglass.files import replacing
 from hourglass.results.directory import readable_errors
-from hourglass.results.files import CONSOLE_FILE, RECORDS_FILE, RUN_FILE, SUMMARY_FILE
+from hourglass.results.files import CONSOLE_FILE, RECORDS_FILE, RUN_FILE, RUNS_FOLDER, SUMMARY_FILE, TABLE_FILE
 
 Keep = Literal["records", "summary"]
 KEEPS: tuple[Keep, ...] = ("records", "summary")
-TABLE_FILE = "table.parquet"
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 
 
@@ -39,7 +38,7 @@ class Store:
 
     def __init__(self, out: Path, keep: Keep, runs: Path | None = None) -> None:
         self.out, self.keep = out, keep
-        self.runs = runs or out / "runs"
+        self.runs = runs or out / RUNS_FOLDER
         self.table = out / TABLE_FILE
 
     @contextmanager

@@ -21,6 +21,7 @@ from hourglass.campaign.file import Grid
 from hourglass.campaign.store import KEEPS, Keep, Store
 from hourglass.engine import engines
 from hourglass.errors import InputError
+from hourglass.results.files import TABLE_FILE
 from hourglass.results.opening import open_run
 from hourglass.results.recording import Recording
 
@@ -78,7 +79,7 @@ class Result:
     @property
     def path(self) -> Path:
         """The Parquet file."""
-        return self.out / "table.parquet"
+        return self.out / TABLE_FILE
 
     @cached_property
     def table(self) -> pl.DataFrame:

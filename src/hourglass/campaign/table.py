@@ -5,6 +5,7 @@ Axes have the scenario's own dotted keys as names, metrics none with a dot. The 
 made them and in whatever order: no wall time, no path is in the table.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from hourglass.contract.figures import Figure, figures, suffix_of
 from hourglass.contract.summary import Drops, Summary
 from hourglass.files import replacing
 from hourglass.results.stats import known_sum
+from hourglass.results.sweeps import LABELS
 from hourglass.results.traffic import KINDS as TRAFFIC
 
 ABOUT = ("run", "status", "error")
@@ -73,7 +75,7 @@ def build(grid: Grid, rows: Sequence[tuple[Assignment, Mapping[str, str], Row]])
     about = {name: pa.array([row[1].get(name) for row in rows], pa.string()) for name in ABOUT}
     names = dict.fromkeys(name for row in rows for name in row[2])
     figures = {name: _column([row[2].get(name) for row in rows]) for name in names}
-    return pa.table(axes | about | figures)
+    return pa.table(axes | about | figures, metadata={LABELS: json.dumps(grid.labels)} if grid.labels else None)
 
 
 def _axis(values: list[Any]) -> "pa.Array[Any]":

@@ -16,7 +16,7 @@ def compare_runs(places: list[Path], out: Path | None, json: bool) -> None:
     """Holds the runs against the first of them."""
     if len(places) < 2:
         raise InputError("RUN", str(places[0]), "two or more run directories are needed to compare")
-    runs = [hourglass.load(place) for place in places]
+    runs = hourglass.load_all(places)
     rows, names = compare(runs), labels(runs)
     if out is not None:
         pictures.plots().candlestick(runs, names, out)

@@ -37,9 +37,8 @@ def export_runs(places: list[Path], out: Path | None, kind: str) -> None:
     """Writes each run as files of a kind."""
     if kind not in FORMATS:
         raise InputError("--format", kind, f"is one of {', '.join(FORMATS)}")
-    for place in places:
-        run = hourglass.load(place)
-        folder = out or (place if place.is_dir() else place.parent)
+    for run in hourglass.load_all(places):
+        folder = out or (run.path if run.path.is_dir() else run.path.parent)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             written = FORMATS[kind](run, folder)

@@ -21,5 +21,5 @@ def plot_runs(kind: str, places: list[Path], out: Path | None) -> None:
     if not places:
         raise InputError("RUN", "", f"which runs? hourglass plot {kind} RUN...")
     picture = out or Path(f"{kind}.png")
-    plots.draw(kind, [hourglass.load(place) for place in places], picture)
+    plots.draw(kind, hourglass.load_all(places), picture)
     output.show(f"picture  {picture}", whole_lines=True)

@@ -17,5 +17,5 @@ def report_runs(places: list[Path], out: Path) -> None:
         raise InputError("out", str(out), f"the name must end in {' or '.join(SUFFIXES)}")
     from hourglass.report import write
 
-    write([hourglass.load(place) for place in places], out, paths.cache() / "report")
+    write(hourglass.load_all(places), out, paths.cache() / "report")
     output.show(f"report   {out}", whole_lines=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a run directory; ARCHITECTURE.md says what is in each."""
+"""The files of a run directory and of a sweep's folder; ARCHITECTURE.md says what is in each."""
 
 RUN_FILE = "run.json"
 SCENARIO_FILE = "scenario.json"
@@ -8,3 +8,6 @@ RECORDS_FILE = "records.arrows"
 CONSOLE_FILE = "console.log"
 SUMMARY_FILE = "summary.json"
 PICTURE_FILE = "run.png"
+
+TABLE_FILE = "table.parquet"
+RUNS_FOLDER = "runs"

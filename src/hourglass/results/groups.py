@@ -30,7 +30,7 @@ def groups(runs: list[Recording]) -> list[Group]:
     for place, run in enumerate(runs):
         settings = sorted((key, str(value)) for key, value in run.experiment.settings.items() if key != ("seed",))
         places.setdefault(repr((settings, run.info.kernel, run.info.engine)), []).append(place)
-    names = labels([runs[members[0]] for members in places.values()])
+    names = labels([runs[members[0]] for members in places.values()], seeds=False)
     return [Group(name, members) for name, members in zip(names, places.values(), strict=True)]
 
 

@@ -1,32 +1,105 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to call runs that stand side by side: by the keys of their scenarios that tell them apart."""
+"""What to call runs that stand side by side: by what tells them apart.
 
+Runs of a sweep are told apart by its axes, others by the names and keys of their scenarios. A key has as many of its
+last words as tell it from the others; keys that change together to the same values are one; a table that some run lacks
+is one ("shaper=router:eth1 38mbit"). Parameters that one of two tests does not have go without saying.
+"""
+
+import textwrap
 from collections.abc import Sequence
 
+from hourglass.results.flat import Key
 from hourglass.results.recording import Recording
 
-MOST_KEYS = 2
-"""More differing keys than this make no label; the run's directory does."""
+MOST_TERMS = 4
+"""More that differs than this makes no label; the run's directory does."""
+WIDEST = 32
+"""Letters of a value."""
 
 SAID_OTHERWISE = ("name", "description")
+TEST, SEED, ENGINE = ("test", "name"), ("seed",), ("engine",)
+NONE = "-"
+"""What stands for a value that a run does not have."""
+
+Settings = dict[Key, str]
+"""Of a run, every value that it has."""
 
 
-def labels(runs: Sequence[Recording]) -> list[str]:
-    """One label per run: the scenario's name where the names differ, else the differing keys ("tsq=off")."""
+def labels(runs: Sequence[Recording], seeds: bool = True) -> list[str]:
+    """One label per run: the values of the axes that differ in a sweep; else the scenario's name where all names
+    differ, or the keys that do ("tsq=off"). Without `seeds`, those do not count."""
     names = [run.name for run in runs]
+    if all(run.axes for run in runs):
+        return [", ".join(parts) or name for parts, name in zip(_axes(runs, seeds), names, strict=True)]
     if len(set(names)) == len(runs):
         return names
-    tellings = told(runs)
-    shared = len(set(names)) == 1
-    found = [", ".join(parts if shared else [name, *parts]) for name, parts in zip(names, tellings, strict=True)]
-    if len(set(found)) == len(runs) and max(map(len, tellings)) <= MOST_KEYS:
+    terms = told(runs, seeds)
+    heads = [[] if len(set(names)) == 1 else [name] for name in names]
+    found = [", ".join(head + parts) for head, parts in zip(heads, terms, strict=True)]
+    if len(set(found)) == len(runs) and max(map(len, terms)) <= MOST_TERMS:
         return found
     return [run.path.resolve().name for run in runs]
 
 
-def told(runs: Sequence[Recording]) -> list[list[str]]:
-    """Of each run the keys of its scenario that are not the same in all, as "key=value" with the key's last word."""
-    flat = [{key: str(value) for key, value in run.experiment.settings.items()} for run in runs]
-    keys = [key for key in dict.fromkeys(key for one in flat for key in one) if key[0] not in SAID_OTHERWISE]
-    differing = [key for key in keys if any(one.get(key) != flat[0].get(key) for one in flat)]
-    return [[f"{key[-1]}={one.get(key, '-')}" for key in differing] for one in flat]
+def _axes(runs: Sequence[Recording], seeds: bool) -> list[list[str]]:
+    """Of each run of a sweep the axes that are not the same in all."""
+    keys = [key for key in runs[0].axes if len({run.axes.get(key) for run in runs}) > 1]
+    return [[run.axes[key] for key in keys if key in run.axes and (seeds or key != SEED[0])] for run in runs]
+
+
+def told(runs: Sequence[Recording], seeds: bool = True) -> list[list[str]]:
+    """Of each run what is not the same in all, as "key=value"."""
+    settings = [_settings(run) for run in runs]
+    terms: dict[Key, tuple[str, ...]] = {}
+    for key in dict.fromkeys(key for one in settings for key in one):
+        if key[0] in SAID_OTHERWISE or (key == SEED and not seeds) or len({one.get(key) for one in settings}) == 1:
+            continue
+        table = _table(key, settings)
+        terms[table] = tuple(_value(table, one) for one in settings)
+    if TEST in terms:
+        terms = {key: values for key, values in terms.items() if key[0] != "test" or NONE not in values}
+    kept = list({(key[-1], values): key for key, values in reversed(terms.items())}.values())[::-1]
+    names = short_names(kept)
+    return [[f"{names[key]}={terms[key][place]}" for key in kept] for place in range(len(runs))]
+
+
+def _settings(run: Recording) -> Settings:
+    """The scenario's, and the engine; what is null or an empty list is not there."""
+    there = {key: value for key, value in run.experiment.settings.items() if value is not None and value != []}
+    return {key: written(value) for key, value in there.items()} | {ENGINE: run.info.engine}
+
+
+def _table(key: Key, settings: Sequence[Settings]) -> Key:
+    """The outermost table of the testbed that holds the key and is not there in some run; the key itself if none is."""
+    for length in range(2, len(key) if key[0] == "testbed" else 0):
+        if any(all(other[:length] != key[:length] for other in one) for one in settings):
+            return key[:length]
+    return key
+
+
+def _value(table: Key, settings: Settings) -> str:
+    """The values of a key or table."""
+    found = " ".join(value for key, value in settings.items() if key[: len(table)] == table)
+    return textwrap.shorten(found, WIDEST, placeholder=" …") if found else NONE
+
+
+def written(value: object) -> str:
+    """A value as one writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(written, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def short_names(keys: Sequence[Key]) -> dict[Key, str]:
+    """Each key by as many of its last words as no other ends with; the test's name is the test."""
+    words = {key: key[:-1] if key == TEST else key for key in keys}
+    return {key: ".".join(_last(words[key], [words[one] for one in keys if one != key])) for key in keys}
+
+
+def _last(key: Key, others: Sequence[Key]) -> Key:
+    for count in range(1, len(key)):
+        found = key[-count:]
+        if not found[0].isdecimal() and all(one[-count:] != found for one in others):
+            return found
+    return key

@@ -2,6 +2,7 @@
 """Opens a run directory as a `Recording`."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,7 +13,7 @@ from hourglass.contract.plan import Plan
 from hourglass.contract.run import RunInfo
 from hourglass.contract.summary import Summary
 from hourglass.errors import HourglassError, InputError
-from hourglass.results.files import PLAN_FILE, RECORDS_FILE, RUN_FILE, SCENARIO_FILE, SUMMARY_FILE
+from hourglass.results.files import PLAN_FILE, RECORDS_FILE, RUN_FILE, SCENARIO_FILE, SUMMARY_FILE, TABLE_FILE
 from hourglass.results.flat import flat
 from hourglass.results.recording import Experiment, Recording, TestInfo, Traffic
 from hourglass.results.records import Tables
@@ -24,16 +25,18 @@ if TYPE_CHECKING:
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def open_run(path: Path) -> Recording:
-    """The run in directory `path`. Raises `InputError` when there is none, when it failed, or when an older version of
-    Hourglass made it."""
+def open_run(path: Path, axes: Mapping[str, str] | None = None) -> Recording:
+    """The run in directory `path`, of a sweep with these axes (`Recording.axes`). Raises `InputError` when there is
+    none, when it failed, or when an older version of Hourglass made it."""
     if not path.is_dir():
         raise InputError(
             "run", str(path), "there is no such directory, and it is no .flent.gz file; `hourglass run` makes one"
         )
+    if (path / TABLE_FILE).is_file():
+        raise InputError("run", str(path), "is the folder of a sweep, of many runs: hourglass.load_all opens them")
     if not (path / RUN_FILE).is_file():
         raise InputError("run", str(path), f"is not a run directory: it holds no {RUN_FILE}")
-    return Recording(RunDirectory(path))
+    return Recording(RunDirectory(path), axes)
 
 
 class RunDirectory:

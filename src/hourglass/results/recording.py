@@ -4,6 +4,7 @@
 Where it is read from is its `Source`: a run directory (`opening.py`) or a Flent file (`flent/read.py`).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -95,8 +96,10 @@ class Recording(ByKind):
     not written is empty, a column null. `layers` is `packets` in long form.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, axes: Mapping[str, str] | None = None) -> None:
         self._source = source
+        self.axes = axes or {}
+        """Of a run of a sweep, by axis ("stack.tsq"), what its value is called ("tsq=off")."""
 
     def __repr__(self) -> str:
         return f"Recording({str(self.path)!r})"

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folder of a sweep as its runs, told apart by the axes of its table."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pyarrow.parquet as pq
+
+from hourglass.errors import InputError
+from hourglass.results.files import RECORDS_FILE, RUNS_FOLDER, TABLE_FILE
+from hourglass.results.labels import short_names, written
+from hourglass.results.opening import open_run
+from hourglass.results.recording import Recording
+
+LABELS = "hourglass.labels"
+"""What the table's metadata call the names that the sweep's file gives to values: {axis: {value: name}} as JSON."""
+RUN, STATUS, DONE = "run", "status", "done"
+
+
+def is_sweep(place: Path) -> bool:
+    """Whether a folder is that of a sweep."""
+    return (place / TABLE_FILE).is_file()
+
+
+def runs(place: Path) -> list[Recording]:
+    """The runs that were made, in the table's order; one that stands for several cells is there once. Raises
+    `InputError`."""
+    try:
+        table = pl.read_parquet(place / TABLE_FILE)
+        axes = table.columns[: table.columns.index(RUN)]
+        done = table.filter(pl.col(STATUS) == DONE).unique(RUN, keep="first", maintain_order=True)
+        labels = json.loads((pq.read_schema(place / TABLE_FILE).metadata or {}).get(LABELS.encode(), b"{}"))
+    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+        raise InputError("run", str(place), f"holds no table of a sweep: {' '.join(str(error).split())}") from error
+    if done.is_empty():
+        raise InputError("run", str(place), "is a sweep of which no run was made")
+    names = short_names([tuple(axis.split(".")) for axis in axes])
+    short = dict(zip(axes, names.values(), strict=True))
+
+    def called(axis: str, value: object) -> str:
+        return str(labels.get(axis, {}).get(written(value), f"{short[axis]}={written(value)}"))
+
+    return [
+        open_run(_folder(place, row[RUN]), {axis: called(axis, row[axis]) for axis in axes})
+        for row in done.iter_rows(named=True)
+    ]
+
+
+def _folder(place: Path, key: str) -> Path:
+    """The directory of a run: in the sweep's folder, or in that which sweeps beside each other share."""
+    found = next((one for one in (place, place.parent) if (one / RUNS_FOLDER / key).is_dir()), place)
+    folder = found / RUNS_FOLDER / key
+    if folder.is_dir() and not (folder / RECORDS_FILE).is_file():
+        raise InputError("run", str(place), "holds summaries only (--keep summary); sweep again with --keep records")
+    return folder
