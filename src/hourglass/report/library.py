@@ -1,20 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vega, Vega-Lite and vega-embed as one script. Putting them together takes seconds, so it is kept, by its version."""
+"""Vega, Vega-Lite and vega-embed as one script.
+
+A released wheel brings it. Elsewhere vl-convert-python, 90 MB for all that it can, puts it together, which takes
+seconds: so it is kept, by its version. `python -m hourglass.report.library FILE` writes it where a wheel is made.
+"""
 
 import contextlib
 import re
+import sys
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from hourglass.errors import MissingError
 from hourglass.files import replacing
+from hourglass.resources import CHARTS
 
 
 def text(folder: Path | None) -> str:
-    """The script, ready to stand in a script element; from `folder` if it is there, and there afterwards."""
+    """The script, ready to stand in a script element: the wheel's, else that in `folder`, where it is kept. Raises
+    MissingError."""
+    with contextlib.suppress(FileNotFoundError):
+        return CHARTS.read_text("utf-8")
     if folder is None:
         return _bundle()
-    place = folder / f"vega-{version('vl-convert-python')}.js"
+    place = folder / f"vega-{_version()}.js"
     with contextlib.suppress(OSError):
         return place.read_text("utf-8")
     made = _bundle()
@@ -25,9 +35,22 @@ def text(folder: Path | None) -> str:
     return made
 
 
+def _version() -> str:
+    try:
+        return version("vl-convert-python")
+    except PackageNotFoundError:
+        what = "reports draw with Vega, which vl-convert-python brings"
+        raise MissingError(what, "pip install 'hourglass[report]'") from None
+
+
 @cache
 def _bundle() -> str:
+    _version()
     import vl_convert
 
     made = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # its stub knows no default
     return re.sub(r"</(?=script)", r"<\\/", made, flags=re.IGNORECASE)
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(_bundle(), "utf-8")
