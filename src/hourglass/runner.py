@@ -13,7 +13,7 @@ from hourglass.contract.run import SCHEMA, FailedRun, RunInfo
 from hourglass.engine import engines
 from hourglass.engine.base import Preload
 from hourglass.errors import GuestError, HourglassError
-from hourglass.results.directory import Staging, readable_errors, staging
+from hourglass.results.directory import Staging, readable_errors, refuse_another, staging
 from hourglass.results.files import RUN_FILE, SCENARIO_FILE, SUMMARY_FILE
 from hourglass.scenario import Scenario
 
@@ -51,20 +51,23 @@ def run(
     engine: str = engines.DEFAULT,
     progress: Progress | None = None,
     preload: Preload | None = None,
+    force: bool = False,
 ) -> "Recording":
     """Runs the scenario; the run directory is `out`, or `runs/<name>-<hash of scenario and engine>`.
 
     `engine`: one of `engine.engines.ENGINES`. A guest's kernel is built first if it is not there. An older complete run
-    at the same place is replaced when the new one is complete. Raises `InputError` for what the user can change,
-    `GuestError` when the guest failed (its log is then under `<out>.failed`), `MissingError` when the machine lacks
-    something. `preload` loads what the caller will need when the run is made: it is called in a thread while the plan
-    is at work.
+    at the same place is replaced when the new one is complete; one of another scenario only with `force`. Raises
+    `InputError` for what the user can change, `GuestError` when the guest failed (its log is then under
+    `<out>.failed`), `MissingError` when the machine lacks something. `preload` loads what the caller will need when the
+    run is made: it is called in a thread while the plan is at work.
     """
     progress = progress or Silent()
     kind = engines.chosen(engine)
     plan = plans.build(scenario, kind.capabilities)
-    ready = kind.ready(scenario.kernel, progress.kernel)
     described = scenario.to_json()
+    if out is not None and not force:
+        refuse_another(out, described, engine)
+    ready = kind.ready(scenario.kernel, progress.kernel)
     identity = ready.identity(bool(plan.radios))
     place = out or default_place(scenario.name, described, identity)
 

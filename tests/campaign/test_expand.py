@@ -108,6 +108,10 @@ GOOD = {"scenario": "L100M", "axes": {"stack.tsq": ["off", "default"]}}
         ({"exclude": [{"stack.tsq": "of"}]}, "exclude.0.stack.tsq = 'of': is no value of this axis: off, default"),
         ({"exclude": [{"stack.tsq": ["off", "default"]}]}, "leaves nothing to run"),
         ({"labels": {"stack.cc": {}}}, "labels.stack.cc = {}: is no axis"),
+        (
+            {"labels": {"stack.tsq": {"of": "Off"}}},
+            "labels.stack.tsq = 'Off': 'of' is no value of this axis. Did you mean \"off\"? Values: off, default",
+        ),
         ({"name": "../x"}, "name = '../x': text that can name a folder"),
     ],
 )

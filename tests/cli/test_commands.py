@@ -63,6 +63,15 @@ def test_run_json_is_all_that_is_on_stdout(engine, call, tmp_path):
     assert not (tmp_path / "out" / "run.png").exists()
 
 
+def test_another_scenarios_run_is_replaced_only_by_force(engine, call):
+    assert call("run", "synthetic", "--out", "out", "--no-picture")[0] == 0
+    assert call("run", "synthetic", "--out", "out", "--no-picture")[0] == 0
+    status, out, err = call("run", "another", "--out", "out", "--no-picture")
+    assert (status, out, engine.runs) == (2, "", 2)
+    assert "holds another run (name = synthetic there); --force replaces it" in err
+    assert call("run", "another", "--out", "out", "--no-picture", "--force")[0] == 0
+
+
 @pytest.mark.parametrize(
     ("error", "status", "words"),
     [
@@ -106,7 +115,7 @@ def test_debug_shows_the_traceback(engine, call, monkeypatch):
         (["run", "x", "--frob"], "No such option"),
         (["run", "x", "--seed", "many"], "--seed"),
         (["compare", "nowhere", "nowhere"], "run = 'nowhere': there is no such directory, and it is no .flent.gz file"),
-        (["compare", "nowhere"], "two or more"),
+        (["compare", "nowhere"], "there is no such directory"),
         (["run", "no-such-scenario"], "no-such-scenario"),
         (["show", "no-such-name"], "no-such-name"),
     ],
@@ -129,6 +138,26 @@ def test_compare_prints_table_json_and_picture(call, tmp_path):
     status, out, _ = call("compare", "a", "b", "--json")
     rtt = next(row for row in json.loads(out)["figures"] if row["figure"] == "TCP RTT p50")
     assert rtt["runs"][1] == {"value": 9, "change_percent": 350, "interval": [7, 7], "significant": True}
+
+
+def test_one_run_is_not_compared(call, tmp_path):
+    make(tmp_path / "a")
+    assert "RUN = 'a': is one run; two or more" in call("compare", "a")[2]
+
+
+def test_runs_of_different_tests_carry_no_marks_and_it_is_said(call, tmp_path):
+    make(tmp_path / "a")
+    other = make(tmp_path / "b", Recipe(flows=[Flow(rtt_us=lambda t: 9000)])) / "scenario.json"
+    scenario = json.loads(other.read_text())
+    other.write_text(json.dumps(scenario | {"test": scenario["test"] | {"name": "rrul"}}))
+    _, out, _ = call("compare", "a", "b")
+    assert "A  test=tcp_nup  a (" in out
+    assert "no * where another test than A's tcp_nup loads the path: B rrul" in out
+    assert "+350.0" in out
+    assert "+350.0 *" not in out
+    marked = [run["significant"] for row in json.loads(call("compare", "a", "b", "--json")[1])["figures"]
+              for run in row["runs"]]  # fmt: skip
+    assert not any(marked)
 
 
 def test_equal_records_are_named(call, tmp_path):

@@ -49,7 +49,7 @@ def straight(file: Path) -> Result:
 
 
 def test_failed_runs_are_kept_with_their_log_and_stop_nothing(straight: Result) -> None:
-    assert (straight.made, straight.there) == (CELLS, 0)
+    assert (straight.made, straight.failed, straight.there) == (CELLS - FAILING, FAILING, 0)
     table = straight.table
     assert table.filter(pl.col("status") == "done")["ping_icmp_samples"].to_list() == [4] * (CELLS - FAILING)
     assert table["seed"].to_list() == [1, 2, 3] * 3
@@ -64,7 +64,7 @@ def test_failed_runs_are_kept_with_their_log_and_stop_nothing(straight: Result) 
 def test_a_second_call_makes_the_failed_runs_only(file: Path, straight: Result) -> None:
     before = straight.path.read_bytes()
     again = sweep(file, straight.out, jobs=2)
-    assert (again.made, again.there) == (FAILING, CELLS - FAILING)
+    assert (again.made, again.failed, again.there) == (0, FAILING, CELLS - FAILING)
     assert straight.path.read_bytes() == before
 
 
@@ -109,7 +109,7 @@ def test_killed_in_the_middle_and_resumed_it_gives_the_same_table(file: Path, st
     again = subprocess.run(command(file, out, "--no-picture"), capture_output=True, text=True, check=False)
     assert again.returncode == 3
     assert again.stderr.count("hourglass: failed: stack.qdisc=fq_codel nonsense") == 2 * FAILING
-    assert f"{done} cached" in again.stdout
+    assert f"runs     {CELLS - FAILING - done} made, {FAILING} failed, {done} cached" in again.stdout
     assert 0 < done < CELLS
     assert (out / "table.parquet").read_bytes() == straight.path.read_bytes()
     assert not list(out.glob("runs/.*"))
@@ -182,7 +182,7 @@ def test_summaries_alone_make_the_same_table_and_records_come_back(file: Path, s
     assert sorted(path.name for path in place.iterdir()) == ["run.json", "scenario.json", "summary.json"]
     assert small.path.read_bytes() == straight.path.read_bytes()
     again = sweep(file, out, keep="records")
-    assert again.made == CELLS
+    assert (again.made, again.failed) == (CELLS - FAILING, FAILING)
     assert open_run(place).info.digest == open_run(straight.out / "runs" / small.cells[0].key).info.digest
 
 

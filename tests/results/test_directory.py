@@ -8,7 +8,7 @@ import pytest
 
 from hourglass import load
 from hourglass.errors import GuestError, HourglassError, InputError
-from hourglass.results.directory import staging
+from hourglass.results.directory import refuse_another, staging
 from results.synthetic import make
 
 
@@ -138,3 +138,24 @@ def test_a_run_of_an_older_version_is_one_clear_line(tmp_path):
         InputError, match=r"made by another version of Hourglass \(plan 1, not 2\); run the scenario again"
     ):
         load(older)
+
+
+@pytest.mark.parametrize(
+    ("there", "words"),
+    [
+        ({"stack": {"tsq": "off"}}, "holds another run (stack.tsq = off there); --force replaces it"),
+        ({"kernel": "5.10", "seed": 2}, "(kernel = 5.10 there, seed = 2 there)"),
+        ({"stack": {"a": 1, "b": 2, "c": 3, "d": 4}}, "c = 3 there and 1 more"),
+    ],
+)
+def test_another_run_is_not_replaced(tmp_path, there, words):
+    make(tmp_path / "run")
+    scenario = (tmp_path / "run" / "scenario.json").read_bytes()
+    refuse_another(tmp_path / "run", scenario, "virtual")
+    refuse_another(tmp_path / "nowhere", scenario, "virtual")
+    with pytest.raises(InputError, match="engine = virtual there"):
+        refuse_another(tmp_path / "run", scenario, "native")
+    (tmp_path / "run" / "scenario.json").write_text(json.dumps(json.loads(scenario) | there))
+    with pytest.raises(InputError) as caught:
+        refuse_another(tmp_path / "run", scenario, "virtual")
+    assert words in str(caught.value)

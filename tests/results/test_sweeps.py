@@ -4,31 +4,16 @@
 import pytest
 
 import hourglass
-from hourglass.campaign import file, table
 from hourglass.errors import InputError
 from hourglass.results.groups import groups
 from hourglass.results.labels import labels
-from results.synthetic import make
-
-SWEEP = {
-    "scenario": "L100M",
-    "axes": {"stack.tsq": ["off", "default"], "test.length": [10], "seed": [1, 2]},
-    "labels": {"stack.tsq": {"default": "as in Linux"}},
-}
+from results.swept import SWEEP, folder
 
 
 @pytest.fixture
 def swept(tmp_path):
     """A sweep's folder, its third cell failed and its fourth the same run as the second."""
-    grid = file.grid(SWEEP, "queues", tmp_path)
-    states = [("a", "done"), ("b", "done"), ("c", "failed"), ("b", "done")]
-    for name in ("a", "b"):
-        make(tmp_path / "queues" / "runs" / name)
-    rows = [
-        (cell, {"run": name, "status": status}, {}) for cell, (name, status) in zip(grid.cells, states, strict=True)
-    ]
-    table.write(table.build(grid, rows), tmp_path / "queues" / "table.parquet")
-    return tmp_path / "queues"
+    return folder(tmp_path / "queues")
 
 
 def test_a_sweep_is_the_runs_it_made(swept):
@@ -40,12 +25,10 @@ def test_a_sweep_is_the_runs_it_made(swept):
     assert labels(found) == ["seed=1", "seed=2"]
 
 
-def test_runs_are_called_by_the_axes_that_differ_in_the_words_of_the_file(swept):
+def test_runs_are_called_by_the_axes_that_differ_in_the_words_of_the_file(tmp_path):
     data = SWEEP | {"axes": {"stack.tsq": ["off", "default"], "stack.cc": ["bbr"]}}
-    grid = file.grid(data, "queues", swept)
-    rows = [(cell, {"run": name, "status": "done"}, {}) for cell, name in zip(grid.cells, "ab", strict=True)]
-    table.write(table.build(grid, rows), swept / "table.parquet")
-    assert labels(hourglass.load_all([swept])) == ["tsq=off", "as in Linux"]
+    found = hourglass.load_all([folder(tmp_path / "queues", data, "ab")])
+    assert labels(found) == ["tsq=off", "as in Linux"]
 
 
 def test_seeds_of_a_sweep_are_one_group(swept):

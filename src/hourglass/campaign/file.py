@@ -22,7 +22,7 @@ from typing import Any
 
 from hourglass.campaign.expand import Assignment, Values, expand, values
 from hourglass.errors import InputError, closest
-from hourglass.scenario.blame import refusal
+from hourglass.scenario.blame import refusal, several
 
 KEYS = ("name", "description", "scenario", "set", "axes", "zip", "exclude", "repetitions", "labels")
 BASE = "scenario"
@@ -101,7 +101,7 @@ def grid(data: dict[str, Any], name: str, folder: Path) -> Grid:
         fixed=fixed,
         keys=keys,
         cells=tuple(cells),
-        labels=_labels(data, keys),
+        labels=_labels(data, _every(axes, zips)),
         folder=folder,
     )
 
@@ -154,7 +154,7 @@ def _check_rule(
     axes: Mapping[str, Values],
     zips: list[dict[str, Values]],
 ) -> None:
-    every = dict(axes) | {key: found for tied in zips for key, found in tied.items()}
+    every = _every(axes, zips)
     if not rule:
         raise refusal(place, {}, "names no axis: it would leave nothing")
     for key, wanted in rule.items():
@@ -162,16 +162,26 @@ def _check_rule(
             raise refusal(f"{place}.{key}", wanted, f"is no axis. {closest(key, keys)}Axes: {', '.join(keys)}")
         for one in wanted if isinstance(wanted, list) else [wanted]:
             if one not in every[key]:
-                raise refusal(f"{place}.{key}", one, f"is no value of this axis: {', '.join(map(text, every[key]))}")
+                raise refusal(f"{place}.{key}", one, f"is no value of this axis: {several(map(text, every[key]))}")
 
 
-def _labels(data: dict[str, Any], keys: tuple[str, ...]) -> dict[str, dict[str, str]]:
+def _every(axes: Mapping[str, Values], zips: list[dict[str, Values]]) -> dict[str, Values]:
+    """The values of all axes, zipped ones too."""
+    return dict(axes) | {key: found for tied in zips for key, found in tied.items()}
+
+
+def _labels(data: dict[str, Any], axes: dict[str, Values]) -> dict[str, dict[str, str]]:
     labels = _table(data, "labels")
     for key, names in labels.items():
-        if key not in keys:
-            raise refusal(f"labels.{key}", names, f"is no axis. {closest(key, keys)}Axes: {', '.join(keys)}")
+        if key not in axes:
+            raise refusal(f"labels.{key}", names, f"is no axis. {closest(key, axes)}Axes: {', '.join(axes)}")
         if not isinstance(names, Mapping) or not all(isinstance(one, str) for one in names.values()):
             raise refusal(f"labels.{key}", names, "a table: value = what to call it")
+        known = [text(value) for value in axes[key]]
+        for value, name in names.items():
+            if value not in known:
+                told = f"{value!r} is no value of this axis. {closest(value, known)}Values: {several(known)}"
+                raise refusal(f"labels.{key}", name, told)
     return {key: dict(names) for key, names in labels.items()}
 
 

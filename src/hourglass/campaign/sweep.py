@@ -66,7 +66,8 @@ class Failure:
 
 @dataclass(frozen=True)
 class Result:
-    """A sweep that is over. `made`: how many runs this call made; `there`: how many it found."""
+    """A sweep that is over: how many runs this call `made`, how many of those it tried `failed`, how many were
+    `there`."""
 
     grid: Grid
     out: Path
@@ -74,6 +75,7 @@ class Result:
     cells: list[Cell]
     failures: list[Failure]
     made: int
+    failed: int
     there: int
 
     @property
@@ -136,7 +138,8 @@ def sweep(
             for cell in cells
             if store.summary(cell.key) is None
         ]
-    return Result(grid, store.out, store.runs, cells, failures, len(missing), there)
+    failed = sum(store.summary(key) is None for key in missing)
+    return Result(grid, store.out, store.runs, cells, failures, len(missing) - failed, failed, there)
 
 
 def _make(

@@ -49,13 +49,14 @@ def run(
     kernel: Annotated[str | None, typer.Option(help=f"Kernel: {CHOICES}, or a name given to `kernel build`.")] = None,
     engine: Engine = VIRTUAL,
     out: Annotated[Path | None, typer.Option(help="Run directory; default: runs/NAME-HASH.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace another scenario's run in --out.")] = False,
     json: Json = False,
     no_picture: Annotated[bool, typer.Option("--no-picture", help="Skip the picture.")] = False,
 ) -> None:
     """Run a scenario and print its throughput and latency."""
     from hourglass.cli.run import run_scenario
 
-    run_scenario(scenario, settings or [], seed, kernel, engine, out, json, not no_picture)
+    run_scenario(scenario, settings or [], seed, kernel, engine, out, json, not no_picture, force)
 
 
 @app.command("list")

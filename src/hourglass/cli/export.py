@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """`hourglass export`: runs as files of other tools."""
 
+import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+
+import polars as pl
 
 import hourglass
 from hourglass.cli import output
 from hourglass.errors import InputError
 from hourglass.flent.write import stem, write
-from hourglass.results import tidy
+from hourglass.results import sweeps, tidy
+from hourglass.results.files import TABLE_FILE
 from hourglass.results.recording import Recording
 
 
@@ -16,33 +21,52 @@ def _flent(run: Recording, folder: Path) -> list[Path]:
     return [write(run, folder)]
 
 
-def _csv(run: Recording, folder: Path) -> list[Path]:
-    places = [folder / f"{stem(run)}.{kind}.csv" for kind in ("figures", "series")]
-    for place, table in zip(places, (tidy.figures(run), tidy.series(run)), strict=True):
+def _tables(run: Recording, folder: Path, kind: str) -> list[Path]:
+    tables = {"figures": tidy.figures(run), "series": tidy.series(run)}
+    return [_table(table, folder / f"{stem(run)}.{name}.{kind}") for name, table in tables.items()]
+
+
+def _table(table: pl.DataFrame, place: Path) -> Path:
+    if place.suffix == ".csv":
         table.write_csv(place)
-    return places
-
-
-def _parquet(run: Recording, folder: Path) -> list[Path]:
-    places = [folder / f"{stem(run)}.{kind}.parquet" for kind in ("figures", "series")]
-    for place, table in zip(places, (tidy.figures(run), tidy.series(run)), strict=True):
+    else:
         table.write_parquet(place)
-    return places
+    return place
 
 
-FORMATS: dict[str, Callable[[Recording, Path], list[Path]]] = {"flent": _flent, "csv": _csv, "parquet": _parquet}
+FLENT, TABLES = "flent", ("csv", "parquet")
+FORMATS = (FLENT, *TABLES)
 
 
 def export_runs(places: list[Path], out: Path | None, kind: str) -> None:
-    """Writes each run as files of a kind."""
+    """Writes each run as files of a kind; a sweep as its table, or for Flent its runs one by one."""
     if kind not in FORMATS:
         raise InputError("--format", kind, f"is one of {', '.join(FORMATS)}")
-    for run in hourglass.load_all(places):
-        folder = out or (run.path if run.path.is_dir() else run.path.parent)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            written = FORMATS[kind](run, folder)
-        except OSError as error:
-            raise InputError("--out", str(folder), f"cannot be written ({error.strerror})") from error
-        for file in written:
-            output.show(f"{kind}  {file}", whole_lines=True)
+    for place in places:
+        if kind in TABLES and sweeps.is_sweep(place):
+            name = f"{place.resolve().name}.{kind}" if out else f"{Path(TABLE_FILE).stem}.{kind}"
+            _written(kind, out or place, partial(_sweep, place, name))
+            continue
+        for run in hourglass.load_all([place]):
+            write_run = partial(_flent, run) if kind == FLENT else partial(_tables, run, kind=kind)
+            _written(kind, out or (run.path if run.path.is_dir() else run.path.parent), write_run)
+
+
+def _sweep(place: Path, name: str, folder: Path) -> list[Path]:
+    there, file = place / TABLE_FILE, folder / name
+    if file.suffix != there.suffix:
+        return [_table(sweeps.table(place), file)]
+    if file.resolve() != there.resolve():
+        shutil.copyfile(there, file)
+    return [file]
+
+
+def _written(kind: str, folder: Path, write: Callable[[Path], list[Path]]) -> None:
+    """Makes the folder, has the files written there, says which."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        written = write(folder)
+    except OSError as error:
+        raise InputError("--out", str(folder), f"cannot be written ({error.strerror})") from error
+    for file in written:
+        output.show(f"{kind}  {file}", whole_lines=True)

@@ -19,6 +19,7 @@ def run_scenario(
     out: Path | None,
     json: bool,
     picture: bool,
+    force: bool,
 ) -> None:
     """Runs the scenario and prints what came out, as tables or as the JSON object."""
     named = (one.partition("=")[2] for one in settings if one.startswith("kernel="))
@@ -31,7 +32,7 @@ def run_scenario(
             pictures.plots()
 
     with progress.shown() as shown:
-        done = runner.run(wanted, out, engine=engine, progress=shown, preload=preload)
+        done = runner.run(wanted, out, engine=engine, progress=shown, preload=preload, force=force)
     drawn = done.path / PICTURE_FILE if picture else None
     if drawn is not None:
         pictures.plots().timeseries(done, drawn)

@@ -27,6 +27,7 @@ COLUMNS = {
     "tcp_rtt_p50_ms": "TCP RTT ms",
     "ping_icmp_p50_ms": "ping p50 ms",
     "ping_icmp_p99_ms": "p99 ms",
+    "fairness": "fairness",
 }
 LATENCIES = ("ping_icmp_p99_ms", "ping_icmp_p50_ms", "tcp_rtt_p50_ms")
 
@@ -49,7 +50,7 @@ def run_sweep(
     done = result.table.filter(pl.col("status") == "done")
     if len(done):
         output.show(medians(result, done))
-    lines = ["", f"runs     {result.made} run, {result.there} cached", f"table    {result.path}"]
+    lines = ["", f"runs     {counts(result)}", f"table    {result.path}"]
     if picture and len(done):
         drawn = draw(result, done)
         lines.append(f"picture  {drawn}")
@@ -57,6 +58,12 @@ def run_sweep(
     for failure in result.failures:
         print(f"hourglass: failed: {failure.cell}: {failure.reason}; console log: {failure.log}", file=sys.stderr)
     return SOME_FAILED if result.failures else 0
+
+
+def counts(result: Result) -> str:
+    """ "2 made, 1 failed, 4 cached"."""
+    failed = f"{result.failed} failed, " if result.failed else ""
+    return f"{result.made} made, {failed}{result.there} cached"
 
 
 def medians(result: Result, done: pl.DataFrame) -> Table | str:

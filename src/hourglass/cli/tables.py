@@ -11,14 +11,23 @@ from rich.text import Text
 
 from hourglass.contract.capabilities import VIRTUAL
 from hourglass.contract.summary import Summary, Warning
+from hourglass.results.bootstrap import MIN_BLOCKS
 from hourglass.results.compare import Cell, Row
 from hourglass.results.sections import Section, sections, shown
 
 NOTHING = "-"
 """What stands where there is no figure."""
+GAP = 2
+"""Blanks between columns."""
 
-FIGURE_WIDTH, UNIT_WIDTH, BASE_WIDTH, OTHER_WIDTH = 21, 9, 10, 20
-"""Columns of the comparison with margins: the figure, its unit, the first run, each further run with its change."""
+OF_RUNS = (
+    "change from A in %; * = the 95 % interval of the difference excludes 0\n"
+    "(bootstrap over 1 s blocks); * applies to these runs only: more seeds generalise"
+)
+OF_SEEDS = (
+    "means over seeds; change from A in %; * = the 95 % interval of the difference\n"
+    f"excludes 0 (bootstrap over seeds, {MIN_BLOCKS} of each at least)"
+)
 
 
 def figures(summary: Summary, test: str) -> Group:
@@ -87,43 +96,48 @@ def _warning(warning: Warning) -> str:
 
 def _grid(*columns: tuple[str, str]) -> Table:
     """A table without lines; columns are (header, "left" | "right")."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold")
     for header, side in columns:
         right = side == "right"
         table.add_column(header, justify="right" if right else "left", no_wrap=right, overflow="fold")
     return table
 
 
-def comparison(rows: Sequence[Row], runs: Sequence[str], width: int = 80) -> Group:
+def comparison(rows: Sequence[Row], runs: Sequence[str], width: int = 80, note: str = OF_RUNS) -> Group:
     """The runs, named A, B, …, side by side; as many tables as the width needs, A in each of them."""
-    names = [_letter(place) for place in range(len(runs))]
+    names = [letter(place) for place in range(len(runs))]
     parts: list[RenderableType] = [Text(f"{name}  {run}") for name, run in zip(names, runs, strict=True)]
-    room = max(1, (width - FIGURE_WIDTH - UNIT_WIDTH - BASE_WIDTH) // OTHER_WIDTH)
-    for first in range(1, len(runs), room):
-        parts += [Text(), _side_by_side(rows, names, range(first, min(first + room, len(runs))))]
-    note = (
-        "change from A in %; * = the 95 % interval of the difference excludes 0\n"
-        "(bootstrap over 1 s blocks); * applies to these runs only: more seeds generalise"
-    )
+    cells = _cells(rows, names)
+    widths = [max(len(line[column]) for line in cells) + GAP for column in range(len(cells[0]))]
+    others = list(range(1, len(runs)))
+    while others:
+        held, room = [others.pop(0)], width + GAP - sum(widths[:3])
+        while others and sum(sum(widths[1 + 2 * place : 3 + 2 * place]) for place in (*held, others[0])) <= room:
+            held.append(others.pop(0))
+        parts += [Text(), _side_by_side(cells, held)]
     return Group(*parts, Text(), Text(note, style="dim"))
 
 
-def _letter(place: int) -> str:
+def letter(place: int) -> str:
     """A … Z, then A1 … Z1, and so on."""
     letters = string.ascii_uppercase
     return letters[place % len(letters)] + (str(place // len(letters)) if place >= len(letters) else "")
 
 
-def _side_by_side(rows: Sequence[Row], names: Sequence[str], others: range) -> Table:
-    columns = [(names[0], "right")]
-    for other in others:
-        columns += [(names[other], "right"), ("change", "right")]
-    table = _grid(("figure", "left"), ("unit", "left"), *columns)
+def _cells(rows: Sequence[Row], names: Sequence[str]) -> list[list[str]]:
+    """The whole comparison as text, headers first: figure, unit, A, then two columns for each other run."""
+    found = [["figure", "unit", names[0], *(text for name in names[1:] for text in (name, "change"))]]
     for row in rows:
-        cells = [shown(row.cells[0].value, "number", NOTHING)]
-        for other in others:
-            cells += [shown(row.cells[other].value, "number", NOTHING), _change(row.cells[other])]
-        table.add_row(row.figure, row.unit, *cells)
+        values = [(shown(cell.value, "number", NOTHING), _change(cell)) for cell in row.cells]
+        found.append([row.figure, row.unit, values[0][0], *(text for pair in values[1:] for text in pair)])
+    return found
+
+
+def _side_by_side(cells: Sequence[Sequence[str]], others: Sequence[int]) -> Table:
+    columns = [0, 1, 2, *(column for place in others for column in (1 + 2 * place, 2 + 2 * place))]
+    table = _grid(*((cells[0][column], "left" if column < 2 else "right") for column in columns))
+    for line in cells[1:]:
+        table.add_row(*(line[column] for column in columns))
     return table
 
 

@@ -75,7 +75,7 @@ def of_run(run: Recording, parameters: tuple[str, ...], series: dict[str, Series
     assert scenario is not None, "a run of ours"
     return RunMetadata(
         name=test.name,
-        title=run.name,
+        title=" ".join([run.name, *run.axes.values()]),
         note=run.description or None,
         host=test.hosts[0],
         hosts=test.hosts,

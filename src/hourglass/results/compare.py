@@ -8,6 +8,8 @@ same runs give the same marks.
 
 `BLOCK_S` is longer than a congestion-control cycle of most paths here, and leaves 30 blocks in the usual window.
 
+Between different tests nothing is significant: what differs there is the load.
+
 Left out: tail percentiles and counts carry no mark; too few samples of one window stand behind them.
 """
 
@@ -104,8 +106,9 @@ def _sampled(runs: Sequence[Recording], each: Sequence[Told | None], statistic: 
     values = [rounded(statistic_of(values, statistic)) if values.size else None for values in pooled]
     first = draws(parts[0], statistic, SEED)
     cells = [Cell(values[0])]
-    for value, blocks in zip(values[1:], parts[1:], strict=True):
-        cells.append(Cell(value, change_percent(value, values[0]), interval(first, draws(blocks, statistic, SEED + 1))))
+    for run, value, blocks in zip(runs[1:], values[1:], parts[1:], strict=True):
+        between = interval(first, draws(blocks, statistic, SEED + 1)) if run.test.name == runs[0].test.name else None
+        cells.append(Cell(value, change_percent(value, values[0]), between))
     return cells
 
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run directory while it is made: staged in a hidden sibling, renamed when complete, kept as `.failed` when not.
 
-Nothing half-made ever stands under the final name, and an older complete run there gives way only to a complete one.
+Nothing half-made ever stands under the final name, and an older complete run there gives way only to a complete one;
+`refuse_another` is for who wants it to be of the same scenario.
 What is not a run directory is never touched.
 """
 
 import contextlib
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -14,9 +16,13 @@ from pathlib import Path
 
 from hourglass.errors import GuestError, HourglassError, InputError
 from hourglass.results.files import CONSOLE_FILE, RUN_FILE, SCENARIO_FILE
+from hourglass.results.flat import flat
 
 DERIVED = (".json", ".arrows", ".log", ".png", ".svg", ".pdf", ".html", ".pcapng", ".gz")
 """Suffixes of what a run directory may hold; a directory with anything else in it is not replaced."""
+
+MOST_TOLD = 3
+"""Keys of another run that are named."""
 
 
 class Staging:
@@ -70,6 +76,22 @@ def _check_free(place: Path) -> None:
     foreign = [name for name in names if not name.endswith(DERIVED)]
     if foreign:
         raise InputError("out", str(place), f"holds {foreign[0]!r}, which is not part of a run; move it away first")
+
+
+def refuse_another(place: Path, scenario: bytes, engine: str) -> None:
+    """Raises `InputError` when a run of another scenario, or by another engine, stands at the place; names what
+    differs."""
+    try:
+        there, run = (json.loads((place / name).read_text("utf-8")) for name in (SCENARIO_FILE, RUN_FILE))
+        old = dict(flat({**there, "engine": run["engine"]}))
+    except (OSError, ValueError, TypeError, KeyError):
+        return  # no run, or one that cannot be read; `_check_free` says what may not be replaced
+    new = dict(flat({**json.loads(scenario), "engine": engine}))
+    differing = [key for key in dict.fromkeys((*new, *old)) if new.get(key) != old.get(key)]
+    if differing:
+        told = ", ".join(f"{'.'.join(key)} = {old.get(key)} there" for key in differing[:MOST_TOLD])
+        more = f" and {len(differing) - MOST_TOLD} more" if len(differing) > MOST_TOLD else ""
+        raise InputError("out", str(place), f"holds another run ({told}{more}); --force replaces it")
 
 
 def _swap(new: Path, place: Path) -> None:

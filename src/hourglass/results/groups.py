@@ -22,6 +22,7 @@ class Group:
 
     label: str
     members: list[int]
+    test: str
 
 
 def groups(runs: list[Recording]) -> list[Group]:
@@ -31,7 +32,15 @@ def groups(runs: list[Recording]) -> list[Group]:
         settings = sorted((key, str(value)) for key, value in run.experiment.settings.items() if key != ("seed",))
         places.setdefault(repr((settings, run.info.kernel, run.info.engine)), []).append(place)
     names = labels([runs[members[0]] for members in places.values()], seeds=False)
-    return [Group(name, members) for name, members in zip(names, places.values(), strict=True)]
+    return [
+        Group(name, members, runs[members[0]].test.name) for name, members in zip(names, places.values(), strict=True)
+    ]
+
+
+def over_seeds(runs: list[Recording], found: list[Group]) -> bool:
+    """Whether the groups are to be compared in place of the runs: several, each of runs with seeds of their own."""
+    seeds = [[runs[member].info.seed for member in group.members] for group in found]
+    return 1 < len(found) < len(runs) and all(len(set(own)) == len(own) for own in seeds)
 
 
 def compare_groups(rows: list[Row], found: list[Group]) -> list[Row]:
@@ -55,6 +64,6 @@ def _cells(row: Row, found: list[Group]) -> list[Cell]:
     ]
     first = Cell(means[0])
     return [first] + [
-        Cell(mean, change_percent(mean, means[0]), interval(drawn[0], other))
-        for mean, other in zip(means[1:], drawn[1:], strict=True)
+        Cell(mean, change_percent(mean, means[0]), interval(drawn[0], other) if group.test == found[0].test else None)
+        for mean, other, group in zip(means[1:], drawn[1:], found[1:], strict=True)
     ]

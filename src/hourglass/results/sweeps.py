@@ -23,18 +23,23 @@ def is_sweep(place: Path) -> bool:
     return (place / TABLE_FILE).is_file()
 
 
+def table(place: Path) -> pl.DataFrame:
+    """The table of a sweep. Raises `InputError`."""
+    try:
+        return pl.read_parquet(place / TABLE_FILE)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError("run", str(place), f"holds no table of a sweep: {' '.join(str(error).split())}") from error
+
+
 def runs(place: Path) -> list[Recording]:
     """The runs that were made, in the table's order; one that stands for several cells is there once. Raises
     `InputError`."""
-    try:
-        table = pl.read_parquet(place / TABLE_FILE)
-        axes = table.columns[: table.columns.index(RUN)]
-        done = table.filter(pl.col(STATUS) == DONE).unique(RUN, keep="first", maintain_order=True)
-        labels = json.loads((pq.read_schema(place / TABLE_FILE).metadata or {}).get(LABELS.encode(), b"{}"))
-    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
-        raise InputError("run", str(place), f"holds no table of a sweep: {' '.join(str(error).split())}") from error
+    found = table(place)
+    axes = found.columns[: found.columns.index(RUN)]
+    done = found.filter(pl.col(STATUS) == DONE).unique(RUN, keep="first", maintain_order=True)
     if done.is_empty():
         raise InputError("run", str(place), "is a sweep of which no run was made")
+    labels = json.loads((pq.read_schema(place / TABLE_FILE).metadata or {}).get(LABELS.encode(), b"{}"))
     names = short_names([tuple(axis.split(".")) for axis in axes])
     short = dict(zip(axes, names.values(), strict=True))
 

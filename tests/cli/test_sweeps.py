@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Folders of sweeps where commands want runs, and what `sweep` prints."""
+
+import csv
+import json
+
+import pytest
+from results.swept import folder
+
+from hourglass.cli.errors import guarded
+
+
+@pytest.fixture
+def call(capsys, tmp_path, monkeypatch):
+    """Runs a command where there is a sweep called `queues`: (status, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    folder(tmp_path / "queues")
+
+    def run(*arguments):
+        status = guarded(list(arguments))
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def test_compare_names_a_sweeps_runs_by_their_axes(call):
+    status, out, err = call("compare", "queues")
+    assert status == 0, err
+    assert "A  seed=1" in out
+    assert "B  seed=2" in out
+
+
+@pytest.mark.parametrize("kind", ["scatter", "box"])
+def test_a_sweep_is_drawn(call, tmp_path, kind):
+    assert call("plot", kind, "queues")[0] == 0
+    assert (tmp_path / f"{kind}.png").is_file()
+
+
+def test_a_sweep_is_reported(call, tmp_path):
+    assert call("report", "queues")[0] == 0
+    assert "seed=2" in (tmp_path / "report.html").read_text()
+
+
+def test_a_sweeps_table_is_exported(call, tmp_path):
+    before = (tmp_path / "queues" / "table.parquet").read_bytes()
+    assert call("export", "queues", "--format", "csv")[1] == "csv  queues/table.csv\n"
+    rows = list(csv.DictReader((tmp_path / "queues" / "table.csv").open()))
+    assert [(row["stack.tsq"], row["seed"], row["status"], row["fairness"]) for row in rows] == [
+        ("off", "1", "done", "1.0"), ("off", "2", "done", "1.0"), ("default", "1", "failed", ""),
+        ("default", "2", "done", "1.0"),
+    ]  # fmt: skip
+    assert call("export", "queues", "--format", "parquet")[1] == "parquet  queues/table.parquet\n"
+    assert call("export", "queues", "--format", "parquet", "--out", "new")[1] == "parquet  new/queues.parquet\n"
+    assert (tmp_path / "queues" / "table.parquet").read_bytes() == before
+    assert (tmp_path / "new" / "queues.parquet").read_bytes() == before
+
+
+def test_seeds_are_compared_by_their_means(call, tmp_path):
+    data = {"scenario": "L100M", "axes": {"stack.tsq": ["off", "default"], "seed": [1, 2]}}
+    place = folder(tmp_path / "seeds", data, "abcd")
+    for number, name in enumerate("abcd"):
+        for file, keys in (("scenario.json", {"seed": 1 + number % 2, "stack": {"tsq": number // 2}}),
+                           ("run.json", {"seed": 1 + number % 2})):  # fmt: skip
+            path = place / "runs" / name / file
+            path.write_text(json.dumps(json.loads(path.read_text()) | keys))
+    status, out, err = call("compare", "seeds")
+    assert status == 0, err
+    assert "A  tsq=off (synthetic, 2 seeds, Linux 6.1.192)" in out
+    assert "B  tsq=default" in out
+    assert "TCP RTT p50 ms 2.25 3.25 +44.4" in " ".join(out.split())
+    assert "means over seeds" in out
