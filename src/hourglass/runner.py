@@ -4,17 +4,20 @@
 import contextlib
 import hashlib
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import hourglass.plan as plans
+from hourglass import files, locks
+from hourglass.contract.plan import Plan
 from hourglass.contract.run import SCHEMA, FailedRun, RunInfo
 from hourglass.engine import engines
-from hourglass.engine.base import Preload
+from hourglass.engine.base import Engine, Preload
 from hourglass.errors import GuestError, HourglassError
+from hourglass.resources import version
 from hourglass.results.directory import Staging, readable_errors, refuse_another, staging
-from hourglass.results.files import RUN_FILE, SCENARIO_FILE, SUMMARY_FILE
+from hourglass.results.files import PLAN_FILE, RECORDS_FILE, RUN_FILE, SCENARIO_FILE, SUMMARY_FILE
 from hourglass.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -62,14 +65,69 @@ def run(
     run is made: it is called in a thread while the plan is at work.
     """
     progress = progress or Silent()
+    if out is not None and not force:
+        refuse_another(out, scenario.unchecked().to_json(), engine)
+    return _make(prepare(scenario, engine, progress), out, progress, preload)
+
+
+def run_once(
+    scenario: Scenario,
+    folder: Path | None = None,
+    *,
+    engine: str = engines.DEFAULT,
+    progress: Progress | None = None,
+    preload: Preload | None = None,
+) -> "Recording":
+    """The run of a scenario as it is there already, or made: in `folder` under its key, or where `run` puts it.
+
+    It is the same run when scenario, plan and engine are; bounds may differ, and those stored are then these. Where
+    time is real, no two runs are the same. Whoever asks for one that is being made, in another process too, waits.
+    """
+    progress = progress or Silent()
+    prepared = prepare(scenario, engine, progress)
+    place = prepared.place if folder is None else folder / prepared.key
+    with locks.held(place.with_name(f".{place.name}.lock")):
+        if prepared.engine.capabilities.virtual_time and _is_there(prepared, place):
+            return _bounded(scenario, place)
+        return _make(prepared, place, progress, preload)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run that can begin. `identity`: what of the engine decides its records."""
+
+    scenario: Scenario
+    plan: Plan
+    engine: Engine
+    identity: str
+
+    @property
+    def described(self) -> bytes:
+        """The scenario but for its bounds, which decide nothing."""
+        return self.scenario.unchecked().to_json()
+
+    @property
+    def place(self) -> Path:
+        return default_place(self.scenario.name, self.described, self.identity)
+
+    @property
+    def key(self) -> str:
+        """32 hex of all that decides the run directory: scenario, plan, engine."""
+        parts = (self.described, self.plan.to_json(), f"{self.engine.name} {self.identity}".encode())
+        return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:32]
+
+
+def prepare(scenario: Scenario, engine: str, progress: Progress) -> Prepared:
+    """Plan and engine of a run. Raises as `run`."""
     kind = engines.chosen(engine)
     plan = plans.build(scenario, kind.capabilities)
-    described = scenario.to_json()
-    if out is not None and not force:
-        refuse_another(out, described, engine)
     ready = kind.ready(scenario.kernel, progress.kernel)
-    identity = ready.identity(bool(plan.radios))
-    place = out or default_place(scenario.name, described, identity)
+    return Prepared(scenario, plan, ready, ready.identity(bool(plan.radios)))
+
+
+def _make(prepared: Prepared, out: Path | None, progress: Progress, preload: Preload | None) -> "Recording":
+    scenario, plan, ready = prepared.scenario, prepared.plan, prepared.engine
+    place = out or prepared.place
 
     def load_further() -> None:
         from hourglass.results import opening  # noqa: F401
@@ -78,9 +136,9 @@ def run(
             preload()
 
     with staging(place) as stage:
-        (stage.path / SCENARIO_FILE).write_bytes(described)
-        about: dict[str, Any] = {"schema": SCHEMA, "engine": ready.name, "kernel": ready.kernel, "identity": identity}
-        about["seed"] = scenario.seed
+        (stage.path / SCENARIO_FILE).write_bytes(scenario.to_json())
+        about: dict[str, Any] = {"schema": SCHEMA, "version": version(), "engine": ready.name, "kernel": ready.kernel}
+        about |= {"identity": prepared.identity, "seed": scenario.seed}
         try:
             outcome = ready.run(plan, stage.path, progress=progress.time, preload=load_further)
             from hourglass.results.opening import open_run
@@ -98,6 +156,33 @@ def run(
         stage.publish()
     made.moved(place)
     return made
+
+
+def _is_there(prepared: Prepared, place: Path) -> bool:
+    """Whether the run directory at a place is the complete run of the same scenario, plan and engine."""
+    try:
+        made = json.loads((place / RUN_FILE).read_bytes())
+        stored = json.loads((place / SCENARIO_FILE).read_bytes())
+        planned = (place / PLAN_FILE).read_bytes()
+    except (OSError, ValueError):
+        return False
+    same = (made.get("status"), made.get("engine"), made.get("identity"))
+    return (
+        same == ("complete", prepared.engine.name, prepared.identity)
+        and {**stored, "check": {}} == {**json.loads(prepared.described), "check": {}}
+        and planned == prepared.plan.to_json()
+        and (place / RECORDS_FILE).is_file()
+    )
+
+
+def _bounded(scenario: Scenario, place: Path) -> "Recording":
+    """The run at a place, with the bounds of the scenario."""
+    from hourglass.results.opening import open_run
+
+    if (place / SCENARIO_FILE).read_bytes() != scenario.to_json():
+        (place / SUMMARY_FILE).unlink(missing_ok=True)  # it holds verdicts on the old ones
+        files.write(place / SCENARIO_FILE, scenario.to_json())
+    return open_run(place)
 
 
 def default_place(name: str, scenario_json: bytes, identity: str) -> Path:

@@ -64,6 +64,8 @@ class Recipe:
     """Payload bytes of a stream `voip` of the whole run, in packets 20 ms apart, if there is one."""
     sizes: list[int] = field(default_factory=list)
     """What a client `http` fetches in turn, if there is one."""
+    checks: dict[str, str] = field(default_factory=dict)
+    """Bounds of its scenario."""
     requests: int | None = None
     """Bytes of the requests of a client `tcp_rr` and of their answers, if there is one."""
     further: Callable[["Recipe"], list[dict[str, Any]]] = lambda recipe: []
@@ -83,6 +85,7 @@ def make(path: pathlib.Path, recipe: Recipe | None = None) -> pathlib.Path:
     test = {"name": "tcp_nup", "client": "client", "server": "server"}
     test |= {"length": recipe.length, "delay": recipe.delay, "step": recipe.step}
     scenario = {"name": recipe.name, "kernel": "6.1", "seed": 1, "testbed": {}, "stack": {}, "test": test}
+    scenario |= {"check": recipe.checks} if recipe.checks else {}
     info = {
         "schema": 1,
         "status": "complete",

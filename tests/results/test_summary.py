@@ -110,7 +110,8 @@ def rich_runs(tmp_path):
                  "value": 3}]  # fmt: skip
     tables = [{"table": name, "rows": rows} for name, rows in
               (("datagram", voice), ("fetch", pages), ("transaction", asked), ("qdisc_stat", counters))]  # fmt: skip
-    yield run_of(tmp_path / "traffic", datagrams=172, sizes=[1000], requests=1, further=lambda recipe: tables)
+    yield run_of(tmp_path / "traffic", datagrams=172, sizes=[1000], requests=1, further=lambda recipe: tables,
+                 checks={"ping.p99": "< 2ms"})  # fmt: skip
 
 
 def test_summaries_are_what_the_published_schema_says(tmp_path):

@@ -61,6 +61,6 @@ def cells(grid: Grid, found: list[Scenario], identity_of: Callable[[str, bool], 
     needs = [(one.kernel, bool(one.testbed.wifi)) for one in found]
     identities = {need: identity_of(*need) for need in dict.fromkeys(needs)}
     return [
-        Cell(assignment, one.to_json(), one.kernel, identities[need], one.test.length + 2 * one.test.delay)
+        Cell(assignment, one.unchecked().to_json(), one.kernel, identities[need], one.test.length + 2 * one.test.delay)
         for assignment, one, need in zip(grid.cells, found, needs, strict=True)
     ]

@@ -31,9 +31,9 @@ def root(
 ) -> None:
     """The real Linux network stack in virtual time: throughput and latency under load, exact and repeatable."""
     if version:
-        from importlib.metadata import version as installed
+        from hourglass.resources import version as installed
 
-        print(f"hourglass {installed('hourglass')}")
+        print(f"hourglass {installed()}")
         raise typer.Exit
     if context.invoked_subcommand is None:
         print(context.get_help())
@@ -56,7 +56,7 @@ def run(
     """Run a scenario and print its throughput and latency."""
     from hourglass.cli.run import run_scenario
 
-    run_scenario(scenario, settings or [], seed, kernel, engine, out, json, not no_picture, force)
+    raise typer.Exit(run_scenario(scenario, settings or [], seed, kernel, engine, out, json, not no_picture, force))
 
 
 @app.command("list")

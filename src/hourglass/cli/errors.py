@@ -3,6 +3,7 @@
 
 | what happened | on stderr | status |
 |---|---|---|
+| a bound is missed | nothing | 1 |
 | the input is wrong (`InputError`, wrong usage) | `hourglass: error: …` | 2 |
 | the guest failed, the machine lacks something | `hourglass: error: …`, log lines below | 3 |
 | an internal error | one line and where the traceback is; the traceback with `HOURGLASS_DEBUG=1` | 70 |
@@ -19,7 +20,7 @@ from types import FrameType
 
 from hourglass.errors import HourglassError
 
-USAGE, INTERNAL, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 1
+MISSED, USAGE, INTERNAL, INTERRUPTED, BROKEN_PIPE = 1, 2, 70, 130, 1
 
 
 def guarded(arguments: list[str]) -> int:

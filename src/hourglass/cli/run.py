@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hourglass import runner, scenario
 from hourglass.cli import output, pictures, progress
+from hourglass.cli.errors import MISSED
 from hourglass.engine import engines
 from hourglass.results.files import PICTURE_FILE
 
@@ -20,8 +21,9 @@ def run_scenario(
     json: bool,
     picture: bool,
     force: bool,
-) -> None:
-    """Runs the scenario and prints what came out, as tables or as the JSON object."""
+) -> int:
+    """Runs the scenario and prints what came out, as tables or as the JSON object. The exit status: 1 when it misses a
+    bound of its own."""
     named = (one.partition("=")[2] for one in settings if one.startswith("kernel="))
     engines.chosen(engine, kernel or next(named, None))
     wanted = scenario.load(source, settings, seed=seed, kernel=kernel)
@@ -36,10 +38,12 @@ def run_scenario(
     drawn = done.path / PICTURE_FILE if picture else None
     if drawn is not None:
         pictures.plots().timeseries(done, drawn)
+    status = 0 if all(check.ok for check in done.summary.checks) else MISSED
     if json:
         print(done.summary.to_json())
-        return
+        return status
     from hourglass.cli import tables
 
     output.show(tables.figures(done.summary, done.test.name))
     output.show(tables.footer(done.summary, done.path, drawn), whole_lines=True)
+    return status

@@ -66,7 +66,7 @@ def _table(section: Section) -> Table:
     figures = [place for place, kind in zip(places, kinds, strict=True) if kind != "text"]
     last = None
     for row in section.rows:
-        if all(row[place] is None for place in figures):
+        if figures and all(row[place] is None for place in figures):
             continue  # what it tells is in columns for which there is no room
         cells = [shown(row[place], kind, NOTHING) for place, kind in zip(places, kinds, strict=True)]
         table.add_row("" if cells[0] == last else cells[0], *cells[1:])

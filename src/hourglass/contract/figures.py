@@ -13,7 +13,7 @@ from typing import Any, Final
 from hourglass.contract.summary import Summary
 
 ABOUT: Final = (
-    "schema_", "scenario", "engine", "kernel", "seed", "virtual_s", "wall_s", "digest", "warnings",
+    "schema_", "scenario", "engine", "kernel", "seed", "virtual_s", "wall_s", "digest", "warnings", "checks",
 )  # fmt: skip
 PARTS: Final = tuple(name for name in Summary.model_fields if name not in ABOUT)
 """The parts of a summary that were measured."""

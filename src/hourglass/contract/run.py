@@ -31,6 +31,8 @@ class RunInfo(Part):
     """A complete run."""
 
     schema_: Literal[1] = Field(alias="schema")
+    version: str = ""
+    """The version of Hourglass that made the run; "": it did not say so yet."""
     status: Literal["complete"]
     engine: str
     kernel: Kernel
@@ -55,6 +57,7 @@ class FailedRun(Part):
     """A run that failed, and why."""
 
     schema_: Literal[1] = Field(alias="schema")
+    version: str = ""
     status: Literal["failed"]
     error: str
     engine: str | None = None

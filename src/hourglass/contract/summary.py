@@ -160,6 +160,18 @@ class Warning(Figures):
     remedy: str
 
 
+class Check(Figures):
+    """A bound that was judged. `figure`: one name of the run's for each that the bound stands for. `reason`: why there
+    is no value; a bound is never kept without one."""
+
+    figure: str
+    bound: str
+    value: int | float | None
+    unit: str
+    ok: bool
+    reason: str
+
+
 Anatomy = dict[str, dict[str, Layer]]
 """{node: {layer: figures}}, in the order of the path; layers that took no time are left out."""
 
@@ -195,6 +207,9 @@ class Summary(Figures):
     ping_layers_ms: dict[str, Anatomy] = Field(description="The same of each ping's round trips.")
     transaction_layers_ms: dict[str, Anatomy] = Field(description="The same of the packets there and back.")
     warnings: list[Warning]
+    checks: list[Check] = Field(
+        default_factory=list, description="The scenario's bounds (`[check]`), judged; only of a scenario that has some."
+    )
 
     def to_json(self) -> str:
         """The JSON object, indented, without a line's end."""

@@ -83,6 +83,7 @@ def refuse_another(place: Path, scenario: bytes, engine: str) -> None:
     differs."""
     try:
         there, run = (json.loads((place / name).read_text("utf-8")) for name in (SCENARIO_FILE, RUN_FILE))
+        there.pop("check", None)  # bounds decide nothing of a run
         old = dict(flat({**there, "engine": run["engine"]}))
     except (OSError, ValueError, TypeError, KeyError):
         return  # no run, or one that cannot be read; `_check_free` says what may not be replaced

@@ -134,7 +134,8 @@ def _experiment(scenario: dict[str, Any]) -> Experiment:
         step_s=test["step"],
         parameters=told,
     )
-    return Experiment(scenario["name"], scenario.get("description", ""), info, dict(flat(scenario)))
+    settings = dict(flat({key: value for key, value in scenario.items() if key != "check"}))
+    return Experiment(scenario["name"], scenario.get("description", ""), info, settings, scenario.get("check", {}))
 
 
 PLAIN = ("name", "client", "server", "hosts", "length", "delay", "step")

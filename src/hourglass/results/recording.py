@@ -5,7 +5,7 @@ Where it is read from is its `Source`: a run directory (`opening.py`) or a Flent
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -44,12 +44,14 @@ class TestInfo:
 
 @dataclass(frozen=True)
 class Experiment:
-    """What was asked. `settings`: every value of the scenario by its path (of a list of tables, the place in it)."""
+    """What was asked. `settings`: every value of the scenario by its path (of a list of tables, the place in it), but
+    its bounds, which are `checks`: text by the figure's name."""
 
     name: str
     description: str
     test: TestInfo
     settings: dict[Key, Any]
+    checks: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from hourglass.contract import plan
 from hourglass.contract.summary import SCHEMA, Drops, Flow, Pings, Summary, Totals, Warning
 from hourglass.results import traffic
 from hourglass.results.anatomy import drops_by_reason, layers_ms, trip_layers_ms
+from hourglass.results.checks import judge_stored
 from hourglass.results.lint import lint
 from hourglass.results.phases import hystart_exit_ns
 from hourglass.results.recording import Recording
@@ -28,7 +29,9 @@ INGRESS_KINDS = ("ingress", "clsact")
 def code() -> str:
     """Names the code that makes summaries: 16 hex digits of this package's sources and of the contract's."""
     total = hashlib.sha256()
-    for path in (*sorted(Path(__file__).parent.rglob("*.py")), Path(hourglass.contract.summary.__file__)):
+    contract = Path(hourglass.contract.summary.__file__).parent
+    named = [contract / f"{name}.py" for name in ("summary", "figures", "names", "bounds")]
+    for path in (*sorted(Path(__file__).parent.rglob("*.py")), *named):
         total.update(path.read_bytes())
     return total.hexdigest()[:16]
 
@@ -37,7 +40,7 @@ def summarize(run: Recording) -> Summary:
     """The figures of one run."""
     window = loaded_window(run)
     goodputs = [goodput_mbps(run, flow, window) for flow in run.flows]
-    return Summary(
+    found = Summary(
         schema=SCHEMA,
         scenario=run.name,
         engine=run.info.engine,
@@ -59,6 +62,8 @@ def summarize(run: Recording) -> Summary:
         warnings=warnings(run),
         **traffic.parts(run, window),
     )
+    wanted = run.experiment.checks
+    return found.model_copy(update={"checks": judge_stored(wanted, found)}) if wanted else found
 
 
 def warnings(run: Recording) -> list[Warning]:

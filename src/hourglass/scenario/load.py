@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from hourglass.resources import PRESETS, SCENARIOS
 from hourglass.scenario import overrides as changes
 from hourglass.scenario.blame import explain, refusal
+from hourglass.scenario.bounds import flat
 from hourglass.scenario.check import resolve
 from hourglass.scenario.model import Scenario
 from hourglass.scenario.source import Data, names, read, read_preset, read_trace
@@ -35,6 +36,8 @@ def load(
     parsed = [changes.parse(one) for one in overrides]
     _choose_preset(data, [value for parts, value in parsed if parts == ["testbed", "preset"]])
     _expand_preset(data)
+    if isinstance(data.get("check"), dict):
+        data["check"] = flat(data["check"])
     rest = [change for change in parsed if change[0] != ["testbed", "preset"]]
     changes.apply(data, sorted(rest, key=lambda change: change[0] != ["test", "name"]))
     data.update({key: value for key, value in (("seed", seed), ("kernel", kernel)) if value is not None})

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from hourglass.contract.kernels import CHOICES, DEFAULT
+from hourglass.scenario.bounds import Checks
 from hourglass.scenario.kinds import integer
 from hourglass.scenario.stack import Stack
 from hourglass.scenario.table import Table
@@ -59,8 +60,17 @@ class Scenario(Table):
     flow: Flow = Field(default=Flow(), description="How the data of TCP flows is moved.")
     measure: Measure = Field(default=Measure(), description="What is recorded.")
     capture: Capture = Field(default=Capture(), description="Which frames are captured.")
+    check: Checks = Field(
+        default={},
+        description="Bounds of figures (`ping.icmp.p99`: their names in `--json`): `run` and `check` judge them and"
+        " exit with 1 when one is missed. They decide nothing of the run itself.",
+    )
 
     def to_json(self) -> bytes:
         """Canonical JSON: equal scenarios are equal bytes. `load` makes the same scenario of it again."""
-        text = json.dumps(self.model_dump(mode="json"), indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
-        return f"{text}\n".encode()
+        data = self.model_dump(mode="json", exclude=None if self.check else {"check"})
+        return f"{json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)}\n".encode()
+
+    def unchecked(self) -> "Scenario":
+        """The same run without bounds: what decides its plan and its records, and which run it is."""
+        return self.model_copy(update={"check": {}}) if self.check else self

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`--set KEY=VALUE`: one value of a scenario changed before it is checked.
 
-KEY is dotted; a list's items are numbers; a part may be quoted, and all that follows `sysctl` is one part. VALUE is a
-TOML value if it reads as one, else text.
+KEY is dotted; a list's items are numbers; a part may be quoted, and all that follows `sysctl` or `check` is one
+part. VALUE is a TOML value if it reads as one, else text.
 """
 
 import re
@@ -44,14 +44,16 @@ def _split(text: str) -> tuple[list[str], str] | None:
         parts.append(quoted if quoted is not None else bare.strip())
         at = match.end()
         if text[at : at + 1] == "=":
-            return (_join_sysctl(parts), text[at + 1 :].strip()) if all(parts) else None
+            return (_join(parts), text[at + 1 :].strip()) if all(parts) else None
         if text[at : at + 1] != ".":
             return None
         at += 1
     return None
 
 
-def _join_sysctl(parts: list[str]) -> list[str]:
+def _join(parts: list[str]) -> list[str]:
+    if parts[0] == "check":
+        return ["check", ".".join(parts[1:])] if parts[1:] else parts
     if parts[0] == "stack" and "sysctl" in parts[1:-1]:
         at = parts.index("sysctl", 1) + 1
         return [*parts[:at], ".".join(parts[at:])]

@@ -117,6 +117,9 @@ NOTES = """## Notes
   the subnet 10.0.(L + K).0, the access point .1, the stations .2 and on. Where mac80211 has its own queues (not with
   ath9k_htc) a device has no qdisc unless `qdisc` is another than pfifo_fast: then it is put above mac80211's queues.
   ath9k_htc has the kernel's mq over four pfifo_fast, or the one `qdisc` asks for.
+* **Check.** A bound is a comparison (`"< 20ms"`, `">= 90mbit"`, `"== 0"`) or a range with its ends
+  (`"10ms..20ms"`), in a unit that fits the figure's. [testing.md](testing.md) has the figures' names. Bounds decide
+  nothing of the run: with others it stays the same run.
 * **Pings.** Each is up to a tenth of its interval late, at random: fixed intervals would sample periodic states at one
   phase.
 * **IPv4 tests** run without IPv6, and IPv6 tests without duplicate address detection and router solicitations.

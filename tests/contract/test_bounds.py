@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds and names of figures: what is understood, what is refused and how."""
+
+from itertools import pairwise
+
+import pytest
+
+from hourglass.contract import names
+from hourglass.contract.bounds import parse, read
+from hourglass.errors import InputError
+
+KEPT = [  # bound, unit, values that keep it, values that miss it
+    ("ping.icmp.p99 < 20ms", "ms", [0, 19.9999], [20, 20.0001, 1e9]),
+    ("ping.icmp.p99<=20 ms", "ms", [20], [20.0001]),
+    ("ping.p99 > 1.5us", "ms", [0.00151], [0.0015]),
+    ("flows.upload::1.hystart_exit_s >= 100ms", "s", [0.1], [0.0999]),
+    ("totals.upload_mbps >= 90mbit", "Mbit/s", [90, 1000], [89.9999]),
+    ("totals.upload_mbps 0.9 Gbit/s..1Gbit", "Mbit/s", [900, 1000], [899.9, 1000.1]),
+    ("ping.udp BE.p50 10..20 ms", "ms", [10, 20], [9.99, 20.01]),
+    ("drops.router.eth0.qdisc == 0", "packets", [0], [1]),
+    ("ping.p50 < 0", "ms", [-1], [0]),
+    ("ping.lost <= 3 packets", "packets", [3], [4]),
+    ("wifi.ap.wlan0.air_percent < 40%", "%", [39.9], [40]),
+    ("layers.router.qdisc.share < 50%", "", [0.49], [0.5]),
+    ("totals.fairness 0.95..1", "", [0.95, 1.0], [0.94]),
+    ("transactions.rate_per_s > 1e3", "1/s", [1000.1], [1000]),
+    ("tcp_rtt.p99 == 0.3ms", "ms", [0.3], [0.30000000000000004]),
+]
+
+
+@pytest.mark.parametrize(("text", "unit", "kept", "missed"), KEPT)
+def test_a_bound_holds_up_to_its_limit_and_no_further(text, unit, kept, missed):
+    bound = read(text)
+    assert bound.unit == unit
+    assert [bound.holds(value) for value in kept] == [True] * len(kept)
+    assert [bound.holds(value) for value in missed] == [False] * len(missed)
+
+
+@pytest.mark.parametrize("text", [text for text, *_ in KEPT])
+def test_what_is_not_known_keeps_no_bound(text):
+    assert not any(read(text).holds(value) for value in (None, float("nan"), float("inf"), float("-inf")))
+
+
+@pytest.mark.parametrize("text", [text for text, *_ in KEPT])
+def test_a_bound_reads_as_it_is_written(text):
+    bound = read(text)
+    assert read(str(bound)) == bound == parse(bound.name, bound.text)
+
+
+REFUSED = [
+    ("ping.icmp.p98 < 20ms", 'Did you mean "p99"?'),
+    ("pings.icmp.p99 < 20ms", 'Did you mean "ping"?'),
+    ("upload_mbps > 1mbit", 'Did you mean "totals.upload_mbps"?'),
+    ("totals.upload > 1mbit", 'Did you mean "upload_mbps"?'),
+    ("ping < 20ms", "ends in one of lost, n, min"),
+    ("seed == 1", "no figure's name"),
+    ("ping.p99 < 20", "a unit is missing: the figure is in ms. Units: ns, us, ms, s"),
+    ("ping.p99 < 20mbit", "'mbit' does not fit: the figure is in ms"),
+    ("ping.p99 < 20msec", 'Did you mean "ms"?'),
+    ("totals.fairness > 90%", "the figure has no unit"),
+    ("drops.qdisc < 3ms", "the figure is in packets. Units: packets, or none"),
+    ("ping.p99 <", 'a bound like "< 20ms"'),
+    ("ping.p99 < NaN ms", 'a bound like "< 20ms"'),
+    ("ping.p99 20ms..10ms", "from the lower to the higher end"),
+    ("ping.p99 20ms", "a figure and its bound"),
+    ("< 20ms", "a figure and its bound"),
+    ("", "a figure and its bound"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), REFUSED)
+def test_what_is_refused_says_why_and_what_is_meant(text, words):
+    with pytest.raises(InputError) as caught:
+        read(text)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", [20, None, True, ["< 3ms"], {"<": 3}])
+def test_a_bound_is_text(text):
+    with pytest.raises(InputError, match="a bound like"):
+        parse("ping.p99", text)
+
+
+def test_every_figure_there_can_be_has_a_name_with_all_keys_and_with_none():
+    for one in names.templates():
+        spelled = [word for word, after in pairwise([*one.path, ""])]
+        bare = [word for word, key in zip(one.path, one.keys, strict=True) if not key]
+        for words in (spelled, bare):
+            named = [*(names.plain(word) for word in words[:-1]), words[-1]]
+            assert names.covers(named, one.path, one.keys), named
