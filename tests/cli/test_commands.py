@@ -110,10 +110,14 @@ def test_debug_shows_the_traceback(engine, call, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["frobnicate"], "No such command 'frobnicate'"),
+        (["frobnicate"], "No such command 'frobnicate'; `hourglass --help` tells more"),
+        (["comapre"], "Did you mean 'compare'? `hourglass --help` tells more"),
         (["run"], "Missing argument"),
         (["run", "x", "--frob"], "No such option"),
-        (["run", "x", "--seed", "many"], "--seed"),
+        (["run", "x", "--seed", "many"], "--seed = 'many': a whole number"),
+        (["sweep", "x", "-j", "many"], "-j = 'many': a whole number"),
+        (["run", "x", "--frob"], "`hourglass run --help` tells more"),
+        (["list", "test"], "KIND = 'test': Did you mean \"tests\"? It is one of scenarios, testbeds, tests, kernels"),
         (["compare", "nowhere", "nowhere"], "run = 'nowhere': there is no such directory, and it is no .flent.gz file"),
         (["compare", "nowhere"], "there is no such directory"),
         (["run", "no-such-scenario"], "no-such-scenario"),

@@ -2,6 +2,7 @@
 """`list` and `show`."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,8 @@ from hourglass.cli.errors import guarded
 from hourglass.cli.show import lines_of
 from hourglass.contract.kernels import KERNELS
 from hourglass.contract.plan import BatchStep, EthtoolStep, ReachStep, WriteStep
+from hourglass.engine.kernel import store
+from hourglass.engine.kernel.built import BuiltKernel
 from hourglass.engine.virtual import Virtual
 from hourglass.plan import build
 
@@ -35,6 +38,35 @@ def test_list_has_every_declared_name(call):
     assert status == 0
     assert [name for name in declared if name not in out.replace(",", "").split()] == []
     assert max(map(len, out.splitlines())) <= WIDTH
+
+
+def test_list_has_one_kind_only_when_asked(call):
+    _, out, _ = call("list", "tests")
+    assert [heading for heading in out.splitlines() if heading and heading[0] != " "] == [
+        "Tests", "hourglass show NAME tells more",
+    ]  # fmt: skip
+    assert "tcp_nup" in out
+
+
+def test_kernels_for_tests_are_listed_only_when_asked(call, monkeypatch):
+    kernels = [BuiltKernel(name, "6.1.1", "0" * 16, Path(), Path(), 1000) for name in ("6.1", "6.1+kunit", "mine")]
+    monkeypatch.setattr(store, "kernels", lambda: kernels)
+    for command in (["list", "kernels"], ["kernel", "list"]):
+        out, every = call(*command)[1], call(*command, "--all")[1]
+        assert "mine" in out
+        assert "+kunit" not in out
+        assert "+kunit" in every
+
+
+@pytest.mark.parametrize("name", [name for name, _ in scenario.builtin()])
+def test_a_plan_is_shown_without_json(call, name):
+    lines = call("show", name, "--plan")[1].splitlines()
+    assert [line for line in lines if "{" in line or "\\n" in line] == []
+
+
+def test_a_flood_is_part_of_the_plan(call):
+    _, out, _ = call("show", "L100M", "--plan", "--set", "test.name=udp_flood")
+    assert "datagrams udp upload: client to server, 1470 B every 0.01176 s (1 Mbit/s), 5 s to 35 s" in out
 
 
 def test_a_shown_scenario_is_a_scenario_again(call, tmp_path):
@@ -91,5 +123,5 @@ def test_every_step_is_a_line_behind_its_node():
         "flow upload::1: client connects to server, client sends, cubic, 2 s to 12 s",
         "ping icmp: client to server, every 0.2 s, 0 s to 14 s",
         "ping udp: client to server, every 0.2 s, 0 s to 14 s",
-        "datagrams voip: client to server, every 0.02 s, 0 s to 14 s",
+        "datagrams voip: client to server, 172 B every 0.02 s (0.0688 Mbit/s), 0 s to 14 s",
     ]

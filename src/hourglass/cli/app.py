@@ -1,27 +1,76 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands and their options, declared in one place; what each does is in the file of its name."""
+"""The commands and their options, declared in one place; what each does is in the file of its name.
 
+`rich_help_panel` is the group under which `--help` lists a command, `epilog` its examples (`help.py`).
+"""
+
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from hourglass.cli.help import Command, Group
 from hourglass.contract.capabilities import VIRTUAL
 from hourglass.contract.kernels import CHOICES
+from hourglass.errors import InputError
+
+ABOUT = "The real Linux network stack in virtual time: throughput and latency under load, exact and repeatable."
+MAKE, LOOK, UNDERSTAND, MANY, KERNELS = (
+    "Make a run", "Look things up", "Understand runs", "Many runs", "Kernels",
+)  # fmt: skip
 
 app = typer.Typer(
     name="hourglass",
-    help="The real Linux network stack in virtual time: throughput and latency under load, exact and repeatable.",
+    cls=Group,
+    help=ABOUT,
+    epilog="""\
+hourglass run L100M
+hourglass run L100M --set stack.tsq=off --out runs/tsq-off
+hourglass list scenarios""",
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-kernel_app = typer.Typer(help="Build and list guest kernels.", rich_markup_mode=None, invoke_without_command=True)
-app.add_typer(kernel_app, name="kernel")
+kernel_app = typer.Typer(
+    cls=Group,
+    help="Build and list guest kernels.",
+    epilog="""\
+hourglass kernel build 6.12
+hourglass kernel build ~/src/linux --name mine""",
+    rich_markup_mode=None,
+    invoke_without_command=True,
+)
+
+
+def whole(option: str) -> Callable[[str], int]:
+    """What reads an option's whole number."""
+
+    def read(text: str) -> int:
+        try:
+            return int(text)
+        except ValueError:
+            raise InputError(option, text, "a whole number") from None
+
+    return read
+
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else, on stdout.")]
-
-Engine = Annotated[str, typer.Option(help="virtual: a guest kernel in virtual time; native: this machine's kernel.")]
+Engine = Annotated[
+    str, typer.Option(metavar="virtual|native", help="A guest kernel in virtual time, or this machine's own kernel.")
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option("-j", "--jobs", metavar="N", parser=whole("-j"), help="Parallel runs; default: one per CPU."),
+]
+NoPicture = Annotated[bool, typer.Option("--no-picture", help="Skip the picture.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario; as often as needed."),
+]
+Variants = Annotated[bool, typer.Option("--all", help="Kernels' variants for tests, such as 6.1+kunit, too.")]
+RUNS = "Run directories, folders of sweeps (all their runs), or .flent.gz files"
 
 
 @app.callback(invoke_without_command=True)
@@ -29,7 +78,6 @@ def root(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
-    """The real Linux network stack in virtual time: throughput and latency under load, exact and repeatable."""
     if version:
         from hourglass.resources import version as installed
 
@@ -39,19 +87,31 @@ def root(
         print(context.get_help())
 
 
-@app.command("run")
+@app.command(
+    "run",
+    cls=Command,
+    rich_help_panel=MAKE,
+    epilog="""\
+hourglass run L100M
+hourglass run L100M --set stack.tsq=off --seed 2 --kernel 6.12
+hourglass run my-office.toml --set 'stack.router.qdisc=cake bandwidth 49mbit'""",
+)
 def run(
-    scenario: Annotated[str, typer.Argument(help="A scenario file or the name of a built-in scenario.")],
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key, for example stack.tsq=off.")
+    scenario: Annotated[
+        str, typer.Argument(metavar="SCENARIO", help="A scenario file or the name of a built-in scenario.")
+    ],
+    settings: Settings = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", parser=whole("--seed"), help="Seed of all randomness, a whole number.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of all randomness.")] = None,
-    kernel: Annotated[str | None, typer.Option(help=f"Kernel: {CHOICES}, or a name given to `kernel build`.")] = None,
+    kernel: Annotated[
+        str | None, typer.Option(metavar="NAME", help=f"{CHOICES}, or a name given to `hourglass kernel build`.")
+    ] = None,
     engine: Engine = VIRTUAL,
-    out: Annotated[Path | None, typer.Option(help="Run directory; default: runs/NAME-HASH.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Run directory; default: runs/NAME-HASH.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace another scenario's run in --out.")] = False,
     json: Json = False,
-    no_picture: Annotated[bool, typer.Option("--no-picture", help="Skip the picture.")] = False,
+    no_picture: NoPicture = False,
 ) -> None:
     """Run a scenario and print its throughput and latency."""
     from hourglass.cli.run import run_scenario
@@ -59,21 +119,51 @@ def run(
     raise typer.Exit(run_scenario(scenario, settings or [], seed, kernel, engine, out, json, not no_picture, force))
 
 
-@app.command("list")
-def list_all() -> None:
-    """List scenarios, tests, congestion controls, qdiscs and kernels."""
+@app.command(
+    "list",
+    cls=Command,
+    rich_help_panel=LOOK,
+    epilog="""\
+hourglass list
+hourglass list tests""",
+)
+def list_all(
+    kind: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[KIND]",
+            help="scenarios, testbeds, tests, kernels, ccs (congestion controls) or qdiscs; default: all.",
+        ),
+    ] = None,
+    variants: Variants = False,
+) -> None:
+    """List scenarios, testbeds, tests, kernels, congestion controls and qdiscs."""
     from hourglass.cli.show import show_list
 
-    show_list()
+    show_list(kind, variants)
 
 
-@app.command("show")
+@app.command(
+    "show",
+    cls=Command,
+    rich_help_panel=LOOK,
+    epilog="""\
+hourglass show tcp_nup
+hourglass show L100M --set stack.tsq=off
+hourglass show L100M --plan
+hourglass show L100M --apply client""",
+)
 def show(
-    name: Annotated[str, typer.Argument(help="A scenario, test, congestion control, qdisc or kernel.")],
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario.")
-    ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Print the ip and tc lines of the scenario.")] = False,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="A scenario or its file, a test, testbed, kernel, congestion control or qdisc."
+        ),
+    ],
+    settings: Settings = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Print a scenario's ip and tc lines, and what is sent when.")
+    ] = False,
     apply: Annotated[
         str | None,
         typer.Option(metavar="NODE", help="Print sysctl and tc lines that configure a real machine like NODE."),
@@ -81,7 +171,7 @@ def show(
     engine: Engine = VIRTUAL,
     json: Json = False,
 ) -> None:
-    """Show a scenario, test, congestion control, qdisc or kernel.
+    """Show a scenario, test, testbed, kernel, congestion control or qdisc.
 
     For a scenario: every value that a run would use, or with --plan the ip and tc lines it comes to.
     """
@@ -90,13 +180,32 @@ def show(
     show_name(name, settings or [], plan, apply, engine, json)
 
 
-@app.command("compare")
+@app.command(
+    "doctor",
+    cls=Command,
+    rich_help_panel=LOOK,
+    epilog="hourglass doctor",
+)
+def doctor() -> None:
+    """Check what this machine lacks, and say how to fix it."""
+    from hourglass.cli.doctor import examine
+
+    raise typer.Exit(examine())
+
+
+@app.command(
+    "compare",
+    cls=Command,
+    rich_help_panel=UNDERSTAND,
+    epilog="""\
+hourglass compare runs/A runs/B
+hourglass compare sweeps/queues --out queues.png""",
+)
 def compare(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUN RUN...", help="Run directories or .flent.gz files; the first is the baseline."),
-    ],
-    out: Annotated[Path | None, typer.Option(help="Also draw candlesticks: a .png, .svg or .pdf file.")] = None,
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help=f"{RUNS}; the first is the baseline.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also draw candlesticks: a .png, .svg or .pdf file.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Compare runs with a baseline.
@@ -108,11 +217,20 @@ def compare(
     compare_runs(runs, out, json)
 
 
-@app.command("plot")
+@app.command(
+    "plot",
+    cls=Command,
+    rich_help_panel=UNDERSTAND,
+    epilog="""\
+hourglass plot timeseries runs/A --out a.svg
+hourglass plot box sweeps/queues""",
+)
 def plot(
-    kind: Annotated[str, typer.Argument(help="The kind of picture; `hourglass plot list` lists them.")],
-    runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN...", help="Run directories.")] = None,
-    out: Annotated[Path | None, typer.Option(help="The file: .png, .svg or .pdf; default: KIND.png.")] = None,
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="One of the kinds below, or list.")],
+    runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN...", help=f"{RUNS}.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A .png, .svg or .pdf file; default: KIND.png.")
+    ] = None,
 ) -> None:
     """Draw runs: time series, scatter, CDF, boxes, fairness and more."""
     from hourglass.cli.plot import plot_runs
@@ -120,13 +238,17 @@ def plot(
     plot_runs(kind, runs or [], out)
 
 
-@app.command("report")
+@app.command(
+    "report",
+    cls=Command,
+    rich_help_panel=UNDERSTAND,
+    epilog="hourglass report runs/A runs/B --out report.html",
+)
 def report(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUN...", help="Run directories or .flent.gz files; the first is the baseline."),
-    ],
-    out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("report.html"),
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help=f"{RUNS}; the first is the baseline.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The HTML file; default: report.html.")] = Path(
+        "report.html"
+    ),
 ) -> None:
     """Write an HTML report that works offline."""
     from hourglass.cli.report import report_runs
@@ -134,18 +256,52 @@ def report(
     report_runs(runs, out)
 
 
-@app.command("sweep")
+@app.command(
+    "export",
+    cls=Command,
+    rich_help_panel=UNDERSTAND,
+    epilog="""\
+hourglass export runs/A
+hourglass export runs/A --format csv --out tables
+hourglass export sweeps/queues --format csv""",
+)
+def export(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help=f"{RUNS}.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for the files; default: each run's directory.")
+    ] = None,
+    kind: Annotated[str, typer.Option("--format", metavar="flent|csv|parquet", help="What is written.")] = "flent",
+) -> None:
+    """Write runs as Flent data files (.flent.gz), or their figures and series as CSV or Parquet.
+
+    Of a sweep, CSV and Parquet are its table: a row per run.
+    """
+    from hourglass.cli.export import export_runs
+
+    export_runs(runs, out, kind)
+
+
+@app.command(
+    "sweep",
+    cls=Command,
+    rich_help_panel=MANY,
+    epilog="""\
+hourglass sweep queues.toml
+hourglass sweep queues.toml -j 4 --keep summary --out sweeps/queues""",
+)
 def sweep(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A sweep file (TOML): a scenario and its axes.")],
-    jobs: Annotated[int | None, typer.Option("-j", "--jobs", help="Parallel runs; default: one per CPU.")] = None,
+    jobs: Jobs = None,
     dask: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Run on this Dask cluster, for example tcp://HOST:8786.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the sweep; default: sweeps/NAME.")] = None,
-    keep: Annotated[str, typer.Option(help="What to keep of each run: records or summary.")] = "records",
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the sweep; default: sweeps/NAME.")] = None,
+    keep: Annotated[
+        str, typer.Option(metavar="records|summary", help="What to keep of each run: all of it, or its figures.")
+    ] = "records",
     engine: Engine = VIRTUAL,
-    kernel: Annotated[str | None, typer.Option(help="Kernel for all runs.")] = None,
-    no_picture: Annotated[bool, typer.Option("--no-picture", help="Skip the picture.")] = False,
+    kernel: Annotated[str | None, typer.Option(metavar="NAME", help="Kernel for all runs.")] = None,
+    no_picture: NoPicture = False,
 ) -> None:
     """Run a grid of scenarios and collect one table.
 
@@ -156,16 +312,25 @@ def sweep(
     raise typer.Exit(run_sweep(file, out, jobs, dask, keep, engine, kernel, not no_picture))
 
 
-@app.command("paper")
+@app.command(
+    "paper",
+    cls=Command,
+    rich_help_panel=MANY,
+    epilog="""\
+hourglass paper A-5a --quick
+hourglass paper""",
+)
 def paper(
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID...]", help="Figures, for example A-5a; default: all.")
+        list[str] | None, typer.Argument(metavar="[FIGURE...]", help="Figures, for example A-5a; default: all.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="One seed per setting, and only figures with claims.")] = False,
-    kernel: Annotated[str | None, typer.Option(help="A kernel other than the paper's.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for runs and report; default: papers.")] = None,
+    kernel: Annotated[str | None, typer.Option(metavar="NAME", help="A kernel other than the paper's.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for runs and report; default: papers.")
+    ] = None,
     pages: Annotated[Path | None, typer.Option(metavar="DIR", help="Copy the pages and their pictures to DIR.")] = None,
-    jobs: Annotated[int | None, typer.Option("-j", "--jobs", help="Parallel runs; default: one per CPU.")] = None,
+    jobs: Jobs = None,
 ) -> None:
     """Reproduce the papers' figures and check their claims."""
     from hourglass.cli.paper import run_papers
@@ -173,31 +338,26 @@ def paper(
     run_papers(ids or [], quick, kernel, out, jobs, pages)
 
 
-@app.command("export")
-def export(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
-    out: Annotated[Path | None, typer.Option(help="Folder for the files; default: each run's directory.")] = None,
-    kind: Annotated[str, typer.Option("--format", help="Format: flent, csv or parquet.")] = "flent",
-) -> None:
-    """Write runs as Flent data files (.flent.gz), or their figures and series as CSV or Parquet."""
-    from hourglass.cli.export import export_runs
-
-    export_runs(runs, out, kind)
-
-
 @kernel_app.callback()
 def kernel_root(context: typer.Context) -> None:
-    """Build and list guest kernels."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 
 
-@kernel_app.command("build")
+@kernel_app.command(
+    "build",
+    cls=Command,
+    epilog="""\
+hourglass kernel build 6.12
+hourglass kernel build ~/src/linux --name mine""",
+)
 def kernel_build(
     source: Annotated[
         str, typer.Argument(metavar="VERSION|PATH", help=f"{CHOICES}, all, or the path of a kernel source tree.")
     ],
-    name: Annotated[str | None, typer.Option(help="Name of the tree's kernel, for --kernel NAME.")] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the tree's kernel, for --kernel NAME.")
+    ] = None,
 ) -> None:
     """Build a guest kernel, or all named ones."""
     from hourglass.cli.kernel import build_kernels
@@ -205,17 +365,12 @@ def kernel_build(
     build_kernels(source, name)
 
 
-@kernel_app.command("list")
-def kernel_list() -> None:
+@kernel_app.command("list", cls=Command, epilog="hourglass kernel list")
+def kernel_list(variants: Variants = False) -> None:
     """List the guest kernels built so far."""
     from hourglass.cli.kernel import list_kernels
 
-    list_kernels()
+    list_kernels(variants)
 
 
-@app.command("doctor")
-def doctor() -> None:
-    """Check what this machine lacks, and say how to fix it."""
-    from hourglass.cli.doctor import examine
-
-    raise typer.Exit(examine())
+app.add_typer(kernel_app, name="kernel", rich_help_panel=KERNELS)

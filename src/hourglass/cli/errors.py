@@ -53,12 +53,15 @@ def _run(arguments: list[str]) -> int:
         status = app(arguments, prog_name="hourglass", standalone_mode=False)
     except typer.Abort:
         raise KeyboardInterrupt from None
-    except SystemExit:  # typer's answer to a broken pipe
-        return BROKEN_PIPE
+    except SystemExit as end:  # typer's answer to a broken pipe, and the end of a shell's completion
+        return end.code if isinstance(end.code, int) else 0
     except Exception as wrong:
         if not hasattr(wrong, "format_message"):  # click's usage errors have it; typer may bring its own copy of click
             raise
-        _say(f"error: {wrong.format_message().strip().rstrip('.')}; `hourglass --help` shows the commands")
+        context = getattr(wrong, "ctx", None)
+        where = context.command_path if context else "hourglass"
+        said = " ".join(wrong.format_message().split()).rstrip(".")
+        _say(f"error: {said}{'' if said.endswith('?') else ';'} `{where} --help` tells more")
         return USAGE
     if status == INTERRUPTED:  # what typer makes of a KeyboardInterrupt
         raise KeyboardInterrupt

@@ -4,7 +4,7 @@
 from rich.table import Table
 
 from hourglass.cli import output, progress
-from hourglass.contract.kernels import DEFAULT, KERNELS
+from hourglass.contract.kernels import DEFAULT, KERNELS, VARIANT
 from hourglass.engine.kernel import store
 from hourglass.engine.kernel.build import build
 from hourglass.engine.kernel.built import BuiltKernel
@@ -28,9 +28,9 @@ def build_kernel(source: str, name: str | None) -> None:
         output.show(f"built without PGO, so runs take longer: {built.untuned}", whole_lines=True)
 
 
-def list_kernels() -> None:
-    """The built kernels, or how to get one."""
-    kernels = store.kernels()
+def list_kernels(variants: bool) -> None:
+    """The built kernels, those for tests only with `variants`; or how to get one."""
+    kernels = [one for one in store.kernels() if variants or VARIANT not in one.name]
     if kernels:
         output.show(table(kernels))
     else:

@@ -5,9 +5,10 @@ The names come from where they are declared: scenarios, presets, tests, congesti
 kernels from `engine`.
 """
 
-import json
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
+from typing import assert_never
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -16,11 +17,24 @@ from rich.text import Text
 from hourglass import plan as plans
 from hourglass import scenario
 from hourglass.cli import output
-from hourglass.contract.kernels import KERNELS
-from hourglass.contract.plan import BatchStep, EthtoolStep, Flow, Plan, ReachStep, Step, Stream, WriteStep
+from hourglass.contract.kernels import KERNELS, VARIANT
+from hourglass.contract.plan import (
+    BatchStep,
+    DaemonStep,
+    Datagrams,
+    EpochStep,
+    EthtoolStep,
+    Flow,
+    IwStep,
+    Plan,
+    ReachStep,
+    Step,
+    Stream,
+    WriteStep,
+)
 from hourglass.engine import engines
 from hourglass.engine.kernel import store
-from hourglass.errors import InputError
+from hourglass.errors import InputError, closest
 
 RUN = "hourglass run SCENARIO"
 
@@ -35,9 +49,13 @@ class Entry:
     use: str
 
 
-def show_list() -> None:
-    """Prints every name, by kind."""
-    output.show(listing(entries()))
+def show_list(kind: str | None, variants: bool) -> None:
+    """Prints every name, by kind, or those of one kind; kernels built for tests only with `variants`."""
+    known = {plural: one for one, (plural, _) in HEADINGS.items()}
+    if kind is not None and kind not in known:
+        raise InputError("KIND", kind, f"{closest(kind, known)}It is one of {', '.join(known)}")
+    found = [one for one in entries() if kind is None or one.kind == known[kind]]
+    output.show(listing([one for one in found if variants or one.kind != "kernel" or VARIANT not in one.name]))
 
 
 def show_name(name: str, settings: list[str], plan: bool, apply: str | None, engine: str, as_json: bool) -> None:
@@ -82,11 +100,14 @@ def lines_of(plan: Plan) -> list[str]:
 
 
 def _stream_line(one: Stream) -> str:
-    span = f"{one.start_ns / 1e9:g} s to {one.stop_ns / 1e9:g} s"
+    span = f"{_seconds(one.start_ns)} to {_seconds(one.stop_ns)}"
     if isinstance(one, Flow):
         return f"flow {one.name}: {one.client} connects to {one.server}, {one.sender} sends, {one.cc}, {span}"
     interval_ns: int | None = getattr(one, "interval_ns", None)
-    pace = "one after the other" if interval_ns is None else f"every {interval_ns / 1e9:g} s"
+    pace = "one after the other" if interval_ns is None else f"every {_seconds(interval_ns)}"
+    if isinstance(one, Datagrams) and interval_ns:
+        rate = f"{one.payload_bytes * 8e3 / interval_ns:.4g} Mbit/s"
+        pace = f"{one.payload_bytes} B {pace} ({rate})"
     return f"{one.kind} {one.name}: {one.client} to {one.server}, {pace}, {span}"
 
 
@@ -97,11 +118,22 @@ def _step_lines(step: Step) -> list[str]:
         case WriteStep():
             return [f"echo {step.value} > {step.path}"]
         case EthtoolStep():
-            return [f"ethtool {' '.join(step.args)}"]
+            return [f"ethtool {shlex.join(step.args)}"]
+        case IwStep():
+            until = f", until it says {step.says!r}, at most {_seconds(step.timeout_ns)}" if step.says else ""
+            return [f"iw {shlex.join(step.args)}{until}"]
+        case DaemonStep():
+            config = ["  " + line for line in step.config.splitlines()]
+            return [f"{step.tool}, until it says {step.ready!r}, with the configuration", *config]
         case ReachStep():
-            return [f"ping {step.address} until it answers, at most {step.timeout_ns / 1e9:g} s"]
-        case other:
-            return [f"{other.do} {json.dumps(other.model_dump(exclude={'do', 'node'}))}"]
+            return [f"ping {step.address} until it answers, at most {_seconds(step.timeout_ns)}"]
+        case EpochStep():
+            return [f"echo the clock at test time 0, ns > {step.path}"]
+    assert_never(step)
+
+
+def _seconds(ns: int) -> str:
+    return f"{ns / 1e9:g} s"
 
 
 def entries() -> list[Entry]:
@@ -129,17 +161,28 @@ def _test(kind: scenario.testkinds.TestKind) -> str:
     return f"{kind.description} Parameters: {', '.join(kind.parameters)}." if kind.parameters else kind.description
 
 
-DESCRIBED = {"scenario": "Scenarios", "testbed": "Testbed presets", "test": "Tests", "kernel": "Kernels"}
-NAMED = {"congestion control": "Congestion controls", "qdisc": "Qdiscs"}
+HEADINGS = {
+    "scenario": ("scenarios", "Scenarios"),
+    "testbed": ("testbeds", "Testbed presets"),
+    "test": ("tests", "Tests"),
+    "kernel": ("kernels", "Kernels"),
+    "congestion control": ("ccs", "Congestion controls"),
+    "qdisc": ("qdiscs", "Qdiscs"),
+}
+"""By kind: what `hourglass list` calls all of them, and what stands above them."""
+IN_A_ROW = ("congestion control", "qdisc")
+"""Kinds whose names have no description of their own."""
 
 
 def listing(found: list[Entry]) -> Group:
     """The names by kind: with their descriptions where they have some of their own, else in a row."""
     parts: list[RenderableType] = []
-    for kind, heading in (DESCRIBED | NAMED).items():
+    for kind, (_, heading) in HEADINGS.items():
         members = [entry for entry in found if entry.kind == kind]
-        listed: RenderableType = Text(", ".join(entry.name for entry in members))
-        if kind in DESCRIBED:
-            listed = output.listing((entry.name, entry.description) for entry in members)
+        if not members:
+            continue
+        listed: RenderableType = output.listing((entry.name, entry.description) for entry in members)
+        if kind in IN_A_ROW:
+            listed = Text(", ".join(entry.name for entry in members))
         parts += [Text(heading, style="bold"), Padding(listed, (0, 0, 1, 2))]
     return Group(*parts, Text("hourglass show NAME tells more"))

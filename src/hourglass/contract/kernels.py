@@ -11,3 +11,6 @@ DEFAULT: Final = "6.1"
 
 CHOICES: Final = ", ".join(KERNELS)
 """For messages: "5.10, 6.1, 6.12"."""
+
+VARIANT: Final = "+"
+"""What stands in a label before each thing that a kernel is built with or without ("6.1+kunit"): tests ask for them."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hourglass import resources
+from hourglass.contract.kernels import VARIANT
 from hourglass.engine import process
 from hourglass.engine.kernel import config
 from hourglass.engine.kernel.hooks import Version
@@ -39,7 +40,9 @@ class Recipe:
     def label(self) -> str:
         """The name under which the kernel is kept: "6.1", "6.1+kunit", "6.1+no-tsq"."""
         return (
-            self.name + (f"+{self.variant}" if self.variant else "") + "".join(f"+no-{hook}" for hook in self.without)
+            self.name
+            + (f"{VARIANT}{self.variant}" if self.variant else "")
+            + "".join(f"{VARIANT}no-{hook}" for hook in self.without)
         )
 
     def key(self) -> str:
