@@ -58,6 +58,7 @@ packages: .venv/installed
 
 agent: packages
 	@$(BIN)/python -m hourglass.engine.agent
+	@$(BIN)/python -m hourglass.engine.tree
 
 # A checker that is missing is left out, with a word; where CI is set, that fails.
 check: setup

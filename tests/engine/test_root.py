@@ -2,6 +2,7 @@
 """The guest's root: equal wherever the tools are equal, and with a loader cache that is ldconfig's."""
 
 import os
+import re
 import stat
 import struct
 import subprocess
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from hourglass.engine import loader_cache, paths, root
+from hourglass.engine import elf, loader_cache, paths, root, tree
+from hourglass.engine.tree import TOOLS, WIFI_TOOLS, Tree
+from hourglass.errors import HourglassError
 
 HEADER = struct.Struct("<20sIIB3xI12x")
 ENTRY = struct.Struct("<iIIIQ")
@@ -58,40 +61,56 @@ def test_digits_are_numbers_that_come_after_letters() -> None:
 
 
 def test_every_program_finds_its_libraries_in_the_cache() -> None:
-    members = root.members(wifi=True)
+    members, found = root.members(wifi=True), tree.find()
     cached = dict(entries(members["etc/ld.so.cache"].content))
     assert all(path.removeprefix("/") in members for path in cached.values())
-    for tool in root.TOOLS | root.WIFI_TOOLS:
-        asked = {library.name for library in root.needed(root.find(tool))} - {root.LOADER.name}
-        assert asked <= cached.keys(), tool
+    for tool in TOOLS | WIFI_TOOLS:
+        asked = elf.needs(found.program(tool))
+        assert {*asked.libraries} <= cached.keys(), tool
+        assert f"usr{asked.loader}" in members
+
+
+@pytest.mark.parametrize("program", ["/usr/bin/tar", "/usr/bin/apt-get"])
+def test_needs_are_those_that_the_loader_finds(program: str) -> None:
+    """Of the machine's own programs, by the loader's own words."""
+    needed = Tree(Path("/")).needed([Path(program)])
+    listed = subprocess.run(["ldd", program], text=True, capture_output=True, check=True).stdout
+    names = {Path(word).name for word in re.findall(r"^\s*(\S+) (?:=> /|\(0x)", listed, re.MULTILINE)}
+    assert needed.files.keys() == names - {"linux-vdso.so.1"}
+    assert needed.lacking == {}
 
 
 def test_libraries_for_the_machines_own_cpu_are_passed_over(tmp_path: Path) -> None:
-    """Where the machine has a library twice, plain and for CPUs from a level on, the root has the plain one."""
-    levels = [tmp_path / "glibc-hwcaps" / f"x86-64-v{level}" for level in (2, 3, 4)]
-    legacy = [tmp_path / name for name in ("haswell", "xeon_phi", "avx512_1")]
-    for folder in [tmp_path, *levels, *legacy]:
+    """Where a tree has a library twice, plain and for CPUs from a level on, the plain one is taken."""
+    libraries = tmp_path / "usr/lib/x86_64-linux-gnu"
+    for folder in [libraries, *(libraries / "glibc-hwcaps" / f"x86-64-v{level}" for level in (2, 3, 4))]:
         folder.mkdir(parents=True, exist_ok=True)
-        compile_c("int number(void) { return 1; }", "-shared", "-fPIC", "-o", folder / "libnumber.so")
+        compile_c("int number(void) { return 1; }", "-nostdlib", "-shared", "-fPIC", "-o", folder / "libnumber.so")
     program = tmp_path / "program"
-    compile_c(
-        "int number(void); int main(void) { return number(); }",
-        *("-o", program, f"-L{tmp_path}", "-lnumber", f"-Wl,-rpath,{tmp_path}"),
-    )
-    assert tmp_path / "libnumber.so" in root.needed(program)
+    code = "int number(void); int main(void) { return number(); }"
+    compile_c(code, "-o", program, f"-L{libraries}", "-lnumber")
+    needed = Tree(tmp_path).needed([program])
+    assert needed.files["libnumber.so"] == libraries / "libnumber.so"
+    assert needed.missing() == ["ld-linux-x86-64.so.2", "libc.so.6"]
+
+
+def test_what_is_no_program_is_refused(tmp_path: Path) -> None:
+    for content in (b"", b"#!/bin/sh\n", b"\x7fELF\1\1" + bytes(100), b"\x7fELF\2\1" + bytes(100)):
+        (tmp_path / "tool").write_bytes(content)
+        with pytest.raises(HourglassError, match="is no program or library for x86-64"):
+            elf.needs(tmp_path / "tool")
 
 
 def compile_c(code: str, *arguments: str | Path) -> None:
     subprocess.run(["gcc", "-x", "c", "-", "-x", "none", *arguments], input=code, text=True, check=True)
 
 
-def test_what_is_left_behind_in_etc_stays_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "rt_tables.d").mkdir()
+def test_what_is_left_behind_in_etc_stays_outside(tmp_path: Path) -> None:
+    names = tmp_path / "etc/iproute2"
+    (names / "rt_tables.d").mkdir(parents=True)
     for name in ("rt_tables", "rt_tables~", "rt_tables.dpkg-old", "#group#"):
-        (tmp_path / name).touch()
-    monkeypatch.setattr(root, "NAMES", [tmp_path / "none", tmp_path])
-    monkeypatch.setattr(root, "DATA", [])
-    assert root.data() == [tmp_path / "rt_tables"]
+        (names / name).touch()
+    assert root.data(Tree(tmp_path)) == [names / "rt_tables"]
 
 
 def test_the_key_follows_the_content_alone(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import pytest
 
 from hourglass.engine import paths, root, virtual
 from hourglass.engine.kernel import store as kernels
+from hourglass.engine.tree import TOOLS, WIFI_TOOLS
 from hourglass.errors import GuestError
 from tests.engine.plans import small_plan
 
@@ -205,7 +206,7 @@ def test_a_killed_guest_costs_exit_status_3_and_shows_where_its_log_is(tmp_path:
 @pytest.mark.parametrize("wifi", [False, True])
 def test_the_guest_has_a_root_of_its_own_made_of_the_agent_and_the_tools(wifi: bool) -> None:
     members = root.members(wifi)
-    tools = {f"usr/sbin/{tool}" for tool in (root.TOOLS | root.WIFI_TOOLS if wifi else root.TOOLS)}
+    tools = {f"usr/sbin/{tool}" for tool in (TOOLS | WIFI_TOOLS if wifi else TOOLS)}
     places = ("usr/lib/", "usr/lib64", "etc/iproute2/", "etc/ld.so.cache", "dev/", "etc/passwd", "etc/group")
     plain = {
         *(["var", "var/run"] if wifi else []),

@@ -7,11 +7,11 @@
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from hourglass.contract.kernels import DEFAULT, KERNELS
+from hourglass.contract.kernels import KERNELS
 from hourglass.engine import agent as agents
-from hourglass.engine import paths, process, root, virtual
+from hourglass.engine import paths, process, tree, virtual
 from hourglass.engine.kernel import apt, recipe, source
 from hourglass.errors import HourglassError
 
@@ -25,24 +25,26 @@ _TRACE_ME = "import ctypes, sys; sys.exit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) !
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that must be there. `remedy` is a command, empty when all is well."""
+    """One thing that must be there, or, if it is not `needed`, that something else than guests takes. `remedy` is a
+    command, empty when all is well."""
 
     name: str
     ok: bool
     detail: str
     remedy: str = ""
+    needed: bool = True
 
 
 def check() -> list[Check]:
     """All checks, those that others rest on first."""
-    return [python(), agent(), compilers(), fetching(), tools(), wifi_tools(), tracing(), memory(), disk()]
+    return [python(), agent(), compilers(), fetching(), guest_tools(), native_tools(), tracing(), memory(), disk()]
 
 
 def missing_packages() -> list[str]:
     """The Debian packages that the checks ask for."""
     rust = [] if agent().ok else [agents.package()]
-    guest = root.TOOLS | root.WIFI_TOOLS
-    wanted = [*build_packages(), *process.missing_tools(FETCHING), *process.missing_tools(guest), *rust]
+    guest = [] if debian_is_known() else process.missing_tools(tree.TOOLS | tree.WIFI_TOOLS)
+    wanted = [*build_packages(), *process.missing_tools(FETCHING), *guest, *rust]
     return sorted(set(wanted))
 
 
@@ -84,20 +86,32 @@ def fetching() -> Check:
     if all(source.kept(name) for name in KERNELS):
         return Check("kernel sources", True, "in the cache")
     lacking = packages_check("kernel sources", process.missing_tools(FETCHING), "can be downloaded with apt")
-    if lacking.ok and not apt.derive(apt.machine_sources(), apt.machine_codename(), KERNELS[DEFAULT]):
+    if lacking.ok and not debian_is_known():
         remedy = "hourglass kernel build PATH --name N, with a kernel tree of your own"
         return Check("kernel sources", False, "this machine's apt knows no Debian archive", remedy)
     return lacking
 
 
-def tools() -> Check:
-    """The tools that the guest runs."""
-    return packages_check("network tools", process.missing_tools(root.TOOLS), ", ".join(root.TOOLS))
+def debian_is_known() -> bool:
+    """Whether this machine's apt can be pointed at Debian's releases."""
+    return bool(apt.derive(apt.machine_sources(), apt.machine_codename(), tree.RELEASE))
 
 
-def wifi_tools() -> Check:
-    """The tools that a guest with radios runs."""
-    return packages_check("Wi-Fi tools", process.missing_tools(root.WIFI_TOOLS), ", ".join(root.WIFI_TOOLS))
+def guest_tools() -> Check:
+    """Where the guest's tools come from."""
+    if (kept := tree.kept()) is not None:
+        return Check("guest's tools", True, kept.versions())
+    if not (reason := tree.unreachable()):
+        return Check("guest's tools", True, f"fetched from Debian {tree.RELEASE} when they are first used")
+    own = f"this machine's own, so that digests are its own too: {reason.splitlines()[0]}"
+    packages = process.missing_tools(tree.TOOLS | tree.WIFI_TOOLS)
+    return packages_check("guest's tools", packages, own)
+
+
+def native_tools() -> Check:
+    """What native runs call."""
+    check = packages_check("native runs", process.missing_tools(tree.TOOLS), ", ".join(tree.TOOLS))
+    return replace(check, needed=False)
 
 
 def tracing() -> Check:

@@ -17,7 +17,7 @@ from typing import ClassVar, Self
 from hourglass.contract.capabilities import Capabilities
 from hourglass.contract.plan import VERSION, BatchStep, Plan, Sampling
 from hourglass.contract.run import Kernel
-from hourglass.engine import agent, follow, process, root
+from hourglass.engine import agent, follow, process, tree
 from hourglass.engine.base import Outcome, Preload, Report
 from hourglass.errors import GuestError, HourglassError, MissingError
 
@@ -43,7 +43,7 @@ class Native:
     @classmethod
     def ready(cls) -> Self:
         """The engine, if this machine permits it; found out by a small plan. Raises MissingError that says why not."""
-        if packages := process.missing_tools(root.TOOLS):
+        if packages := process.missing_tools(tree.TOOLS):
             raise MissingError("native runs need tools that are missing", f"apt-get install -y {' '.join(packages)}")
         native = cls()
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Downloads a Debian package of another release without root and without touching the machine's own apt.
+"""Downloads Debian packages of another release without root and without touching the machine's own apt.
 
 The machine's own package sources are taken as they are, with the release's codename replaced, so a mirror or a proxy
 that the machine uses is used here too. Lists, caches and sources live in a folder of ours.
@@ -8,7 +8,7 @@ that the machine uses is used here too. Lists, caches and sources live in a fold
 import os
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from hourglass.errors import HourglassError, MissingError
@@ -93,41 +93,57 @@ def render(stanza: Stanza, suites: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def download(package: str, release: str, folder: Path) -> Path:
-    """Downloads `package` of Debian release `release` into `folder`, where apt's state is kept too.
+class Archive:
+    """The packages of one Debian release, with apt's state in `folder`, which the machine's own state does not touch.
 
-    Raises MissingError when the machine's sources tell no Debian archive, HourglassError with apt's words otherwise.
+    Raises MissingError when the machine's sources tell no Debian archive.
     """
-    sources = derive(machine_sources(), machine_codename(), release)
-    remedy = f"add Debian's {release} to /etc/apt/sources.list.d, or name a tree: hourglass kernel build PATH --name N"
-    if not sources:
-        raise MissingError(f"this machine's package sources name no suite of Debian to fetch {package} from", remedy)
-    for name in ("lists/partial", "cache/archives/partial", "parts", "packages"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    (folder / "parts" / "derived.sources").write_text(sources)
-    update = apt(folder, "update")
-    result = apt(folder, "download", package)
-    found = sorted((folder / "packages").glob(f"{package}_*.deb"))
-    if result.returncode or not found:
-        words = [line for line in (update.stderr + result.stderr).splitlines() if line.startswith(("E:", "Err"))]
-        raise HourglassError("\n".join([f"cannot download {package}; apt says:", *words[-6:], f"or {remedy}"]))
-    return found[-1]
 
+    def __init__(self, release: str, folder: Path) -> None:
+        sources = derive(machine_sources(), machine_codename(), release)
+        self.folder = folder
+        self.remedy = f"add Debian's {release} to /etc/apt/sources.list.d"
+        if not sources:
+            raise MissingError(
+                f"this machine's package sources name no suite of Debian to fetch {release} from", self.remedy
+            )
+        for name in ("lists/partial", "cache/archives/partial", "parts", "packages"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / "parts" / "derived.sources").write_text(sources)
+        (folder / "status").touch()
+        self.update = self.apt("update")
 
-def apt(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """apt-get with its state in `folder`; downloads go to folder/packages."""
-    options = {
-        "Dir::State::Lists": folder / "lists",
-        "Dir::Cache": folder / "cache",
-        "Dir::Etc::SourceList": "/dev/null",
-        "Dir::Etc::SourceParts": folder / "parts",
-        "Acquire::Languages": "none",
-        "Acquire::Retries": "3",
-    }
-    if os.geteuid() == 0:
-        options["APT::Sandbox::User"] = "root"
-    command = ["apt-get", "-q", *(word for name, value in options.items() for word in ("-o", f"{name}={value}"))]
-    return subprocess.run(
-        [*command, *arguments], cwd=folder / "packages", text=True, capture_output=True, check=False,
-        env=os.environ | {"LC_ALL": "C"}, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+    def download(self, packages: Sequence[str]) -> list[Path]:
+        """Downloads packages as they are now in the release. Raises HourglassError with apt's words."""
+        result = self.apt("download", *packages)
+        found = [path for name in packages for path in sorted((self.folder / "packages").glob(f"{name}_*.deb"))[-1:]]
+        if result.returncode or len(found) < len(packages):
+            said = (self.update.stderr + result.stderr).splitlines()
+            words = [line for line in said if line.startswith(("E:", "Err"))][-6:]
+            raise HourglassError(
+                "\n".join([f"cannot download {', '.join(packages)}; apt says:", *words, f"or {self.remedy}"])
+            )
+        return found
+
+    def apt(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """apt-get for this release alone: what the machine has installed, prefers or pins does not count."""
+        folder = self.folder
+        options = {
+            "Dir::State::Lists": folder / "lists",
+            "Dir::State::status": folder / "status",
+            "Dir::Cache": folder / "cache",
+            "Dir::Etc::SourceList": "/dev/null",
+            "Dir::Etc::SourceParts": folder / "parts",
+            "Dir::Etc::Preferences": "/dev/null",
+            "Dir::Etc::PreferencesParts": "/dev/null",
+            "APT::Default-Release": "",
+            "Acquire::Languages": "none",
+            "Acquire::Retries": "3",
+        }
+        if os.geteuid() == 0:
+            options["APT::Sandbox::User"] = "root"
+        command = ["apt-get", "-q", *(word for name, value in options.items() for word in ("-o", f"{name}={value}"))]
+        return subprocess.run(
+            [*command, *arguments], cwd=folder / "packages", text=True, capture_output=True, check=False,
+            env=os.environ | {"LC_ALL": "C"}, stdin=subprocess.DEVNULL,
+        )  # fmt: skip

@@ -72,7 +72,7 @@ def fetch(name: str, sources: Path, say: Callable[[str], None]) -> None:
     else:
         say(f"downloading {package} of Debian {KERNELS[name]}")
         state = sources / f".{name}.apt"
-        deb = apt.download(package, KERNELS[name], state)
+        (deb,) = apt.Archive(KERNELS[name], state).download([package])
         say(f"unpacking {deb.name}")
         identity = f"{package} {deb.name.split('_')[1]}"
         member = f"./usr/src/{package}.tar.xz"
