@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every command says of itself."""
 
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -67,3 +70,15 @@ def test_commands_stand_in_groups(told):
 )
 def test_choices_are_named(told, command, words):
     assert words in told(command)
+
+
+def test_a_shell_completes_commands_and_scenarios():
+    def completed(*words):
+        command = [sys.executable, "-c", "from hourglass.cli import main; main()"]
+        asked = {"_HOURGLASS_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(words),
+                 "COMP_CWORD": str(len(words) - 1)}  # fmt: skip
+        done = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True, check=False)
+        return done.stdout.split()
+
+    assert completed("hourglass", "comp") == ["compare"]
+    assert "L100M" in completed("hourglass", "run", "L1")

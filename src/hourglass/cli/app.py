@@ -31,7 +31,7 @@ hourglass list scenarios""",
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    add_completion=False,
+    add_completion=True,
 )
 kernel_app = typer.Typer(
     cls=Group,
@@ -54,6 +54,13 @@ def whole(option: str) -> Callable[[str], int]:
             raise InputError(option, text, "a whole number") from None
 
     return read
+
+
+def builtin(begun: str) -> list[str]:
+    """For a shell's completion: the built-in scenarios that begin so."""
+    from hourglass.resources import SCENARIOS
+
+    return sorted(name for path in SCENARIOS.glob("*.toml") if (name := path.stem).startswith(begun))
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else, on stdout.")]
@@ -98,7 +105,10 @@ hourglass run my-office.toml --set 'stack.router.qdisc=cake bandwidth 49mbit'"""
 )
 def run(
     scenario: Annotated[
-        str, typer.Argument(metavar="SCENARIO", help="A scenario file or the name of a built-in scenario.")
+        str,
+        typer.Argument(
+            metavar="SCENARIO", help="A scenario file or the name of a built-in scenario.", autocompletion=builtin
+        ),
     ],
     settings: Settings = None,
     seed: Annotated[
