@@ -2,13 +2,16 @@
 """Pictures: same runs, same bytes; units and convention are on them; odd runs do not break them."""
 
 import importlib
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from matplotlib.image import imread
 from results import synthetic_probe, synthetic_wifi
 from results.synthetic import MS, Flow, Probe, Recipe, make
 
 import hourglass
+from hourglass.contract.probe import LAYERS
 from hourglass.errors import HourglassError, InputError
 from hourglass.plots import KINDS, anatomy, candlestick, draw, layers, queues, timeseries
 from hourglass.plots.anatomy import bars
@@ -16,6 +19,8 @@ from hourglass.plots.layers import steps_ms
 from hourglass.plots.samples import flows_by_way, latencies_ms
 from hourglass.plots.scatter import ellipse
 from hourglass.plots.style import wants_log
+from hourglass.results.series import loaded_window
+from hourglass.results.traffic import goodput_steps
 
 from .look import assert_drawn
 
@@ -184,6 +189,95 @@ def test_pictures_of_layers_name_places_units_terms_and_phases(probed, tmp_path,
         assert words in (tmp_path / "q.svg").read_text()
     layers(probed[1], tmp_path / "l.svg")
     assert "client tsq" in (tmp_path / "l.svg").read_text()
+
+
+def texts(draw, path):
+    """What a picture says, as lines."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(hourglass.plots.style.RC, "svg.fonttype", "none")
+        draw(path)
+    root = ElementTree.parse(path).getroot()
+    return ["".join(one.itertext()).strip() for one in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_queues_show_the_cwnd_of_every_flow_and_say_whose_limit_it_is(probed, tmp_path):
+    said = texts(lambda p: queues(probed[1], p), tmp_path / "q.svg")
+    assert any("upload::1, the first of 2 flows" in one for one in said)
+    assert said.count("upload::1 bbr") == said.count("upload::2 cubic") == 1
+    assert not any("nothing below TCP" in one for one in said)
+
+
+def test_queues_say_why_nothing_waits_below_tcp(tmp_path):
+    """Nothing but a limit: it is drawn, and the reason told."""
+    anatomy = synthetic_probe.Anatomy()
+
+    def idle(of):
+        tables = anatomy(of)
+        rows = next(table["rows"] for table in tables if table["table"] == "tcp")
+        return [*(table for table in tables if table["table"] != "tcp"),
+                {"table": "tcp", "rows": [row | {"sk_wmem_alloc": 0} for row in rows]}]  # fmt: skip
+
+    run = hourglass.load(make(tmp_path / "run", synthetic_probe.recipe(idle)))
+    said = texts(lambda p: queues(run, p), tmp_path / "q.svg")
+    assert any(one.startswith("100% of the samples have nothing below TCP") for one in said)
+    assert {"limit: floor", "limit: rate", "limit: cap"} <= set(said)
+
+
+def test_a_timeseries_names_every_flow_and_shows_datagrams_among_them(tmp_path):
+    flows = [Flow(f"{way}::{mark}", upload=way == "upload") for way in ("upload", "download") for mark in ("BE", "EF")]
+    recipe = Recipe(flows=flows, probes=[Probe("icmp"), Probe("udp EF")], datagrams=172)
+    run = hourglass.load(make(tmp_path / "run", recipe))
+    said = texts(lambda p: timeseries(run, p), tmp_path / "t.svg")
+    for name in (*(flow.name for flow in flows), "all flows", "icmp", "udp EF"):
+        assert said.count(name) == 1
+    assert said.count("voip") == 2, "among the goodputs, and its one-way delay"
+    alone = hourglass.load(make(tmp_path / "alone", Recipe(flows=[], datagrams=172)))
+    assert "goodput (Mbit/s)" in texts(lambda p: timeseries(alone, p), tmp_path / "a.svg")
+
+
+def test_goodput_of_datagrams_is_that_of_their_payload(tmp_path):
+    """172 B each 20 ms, which take some ms: 68.8 kbit/s in a step of ten packets."""
+    run = hourglass.load(make(tmp_path / "run", Recipe(flows=[], datagrams=172)))
+    series = goodput_steps(run, run.datagrams[0], loaded_window(run))
+    arrived = run.rows(run.datagrams[0]).drop_nulls("owd_ns")
+    assert series.values.max() <= 172 * 8 * 10 / 0.2 / 1e6 + 1e-9
+    assert series.values.sum() * 0.2 * 1e6 / 8 == pytest.approx(arrived.height * 172, rel=0.5)
+
+
+@pytest.mark.parametrize("kind", [kind for kind, about in KINDS.items() if not about.most_runs])
+def test_many_runs_are_wrapped_into_rows(tmp_path, kind):
+    """Twenty-seven runs, one with eight pings and one without any flow: no picture is wider than a page can show."""
+    recipes = [
+        Recipe(name="pings", probes=[Probe(f"udp {i}", lambda seq: seq * MS) for i in range(7)]),
+        Recipe(name="idle", flows=[]),
+    ]
+    made = [hourglass.load(make(tmp_path / str(i), recipe)) for i, recipe in enumerate(recipes)]
+    if kind == "anatomy":
+        made = [hourglass.load(make(tmp_path / "probed", synthetic_probe.recipe()))]
+    draw(kind, made + made[:1] * (27 - len(made)), tmp_path / "a.png")
+    height, width, _ = imread(tmp_path / "a.png").shape
+    assert width <= 16 * hourglass.plots.style.DPI
+    assert height <= 40 * hourglass.plots.style.DPI
+    assert_drawn(tmp_path / "a.png")
+
+
+def test_bars_of_flows_that_take_different_ways_are_as_long_as_a_packet_took(tmp_path):
+    """Half of the packets wait 10 ms at one node, half 30 ms at another: 20 ms, and three quarters of it there."""
+    waits = [("client", 10 * MS), ("server", 30 * MS)]
+    rows = [
+        {"t_ns": t_ns, "stream": flow, "way": "up", "data": True, "node": node, "packets": t_ns // (10 * MS),
+         **{f"{layer}_ns": t_ns // (10 * MS) * (wait if layer == "qdisc" else 0) for layer in LAYERS}}
+        for t_ns in range(0, 14 * 10**9 + 1, 200 * MS) for flow, (node, wait) in enumerate(waits)
+    ]  # fmt: skip
+    recipe = Recipe(flows=[Flow("upload::1"), Flow("upload::2")], probes=[],
+                    further=lambda of: [{"table": "layer", "rows": rows}])  # fmt: skip
+    run = hourglass.load(make(tmp_path / "run", recipe))
+    (bar,) = bars([run], ["one"])
+    assert sum(bar.ms.values()) == pytest.approx(20)
+    assert run.summary.layers_ms["client"]["qdisc"].mean == 10
+    assert run.summary.layers_ms["server"]["qdisc"].share == pytest.approx(0.75)
+    _, means = steps_ms(run)
+    assert sum(values[5] for values in means.values()) == pytest.approx(20)
 
 
 def test_the_means_of_steps_are_exact(probed):

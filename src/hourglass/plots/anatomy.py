@@ -7,23 +7,32 @@ A bar is as long as the mean time of a packet; its segments are the means of `la
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Patch
 
 from hourglass.contract.probe import LAYERS
+from hourglass.contract.summary import Anatomy
 from hourglass.errors import InputError
 from hourglass.plots import style
 from hourglass.plots.style import Place
+from hourglass.results.anatomy import data_packets
 from hourglass.results.recording import Recording
+from hourglass.results.series import loaded_window
 from hourglass.results.stats import short
 
 SMALL = 0.01
-"""Places with a smaller share in every bar are drawn together, as "other"."""
+"""Places with a smaller share in every bar are drawn together, as "other"; with a greater one where there are more than
+`MOST_PLACES`."""
+MOST_PLACES = 20
+MOST_BARS = 60
+"""Of more only the TCP data are drawn, if there are any."""
 OTHER = ("", "other")
-LABELLED = 0.11
-"""Segments at least this part of the axis carry their name and ms."""
+LABELLED, LETTER = 0.05, 0.0085
+"""Segments at least this part of the axis carry their name and ms, if the letters, each so wide, have room in them."""
+TCP_DATA = "TCP data"
 NARROWEST_IN = 8.5
 BAR_IN = 0.42
 
@@ -42,32 +51,51 @@ def anatomy(runs: Sequence[Recording], labels: Sequence[str], path: Path) -> Non
     made = bars(runs, labels)
     if not made:
         raise InputError("RUN", str(runs[0].path), "has no layer times: its kernel has no probe, or nothing was sent")
-    with style.figure(NARROWEST_IN, height_in(made), path) as figure:
-        draw(figure.add_subplot(), made)
+    alone = [bar for bar in made if bar.kind == TCP_DATA]
+    shown = alone if len(made) > MOST_BARS and alone else made
+    with style.figure(NARROWEST_IN, height_in(shown), path) as figure:
+        draw(figure.add_subplot(), shown)
+        if len(shown) < len(made):
+            style.caption(figure, f"TCP data alone: {len(made)} bars with pings would be too many")
 
 
 def bars(runs: Sequence[Recording], labels: Sequence[str]) -> list[Bar]:
     """TCP data and pings of each run, as far as it has them."""
     made = []
     for run, label in zip(runs, labels, strict=True):
-        kinds = {"TCP data": run.summary.layers_ms}
+        kinds = {TCP_DATA: run.summary.layers_ms}
         kinds |= {f"ping {name}": found for name, found in run.summary.ping_layers_ms.items()}
         for kind, found in kinds.items():
-            ms = {(node, layer): figures.mean for node, layers in found.items() for layer, figures in layers.items()}
-            if ms:
-                made.append(Bar(label, kind, ms))
+            if found:
+                packets = data_packets(run, loaded_window(run)) if kind == TCP_DATA else None
+                made.append(Bar(label, kind, _ms(found, packets)))
     return made
+
+
+def _ms(found: Anatomy, packets: int | None) -> dict[Place, float]:
+    """Mean ms of one of so many packets at each place: where not all pass a node, less than that of those that do."""
+    return {
+        (node, layer): figures.mean * (figures.n / packets if packets else 1)
+        for node, layers in found.items()
+        for layer, figures in layers.items()
+    }
 
 
 def height_in(made: Sequence[Bar]) -> float:
     """Inches that the bars and their legend need."""
-    return 1.3 + BAR_IN * (len(made) + 0.5 * len({bar.run for bar in made})) + 0.2 * (len(_places(made)) // 5)
+    legend_rows = -(-len(_places(made)) // _columns(made))
+    return 1.3 + BAR_IN * (len(made) + 0.5 * len({bar.run for bar in made})) + 0.2 * legend_rows
+
+
+def _columns(made: Sequence[Bar]) -> int:
+    """Of the legend: as many as the longest name leaves room for."""
+    return max(1, int((NARROWEST_IN - 0.4) / (0.35 + 0.085 * max(len(" ".join(place)) for place in _places(made)))))
 
 
 def draw(axes: Axes, made: Sequence[Bar]) -> None:
     """The bars, the first run at the top."""
     places = _places(made)
-    colours = style.shades([place for place in places if place != OTHER]) | {OTHER: "#B8B8B8"}
+    colours = style.shades([place for place in places if place != OTHER]) | {OTHER: style.Shade("#B8B8B8", "")}
     longest = max(sum(bar.ms.values()) for bar in made)
     ticks: dict[float, str] = {}
     y, last = 0.0, made[0].run
@@ -83,16 +111,18 @@ def draw(axes: Axes, made: Sequence[Bar]) -> None:
     axes.set_title("Where the time goes")
     axes.grid(visible=False, axis="y")
     axes.tick_params(axis="y", length=0)
-    handles = [Patch(facecolor=colours[place], label=" ".join(place).strip()) for place in places]
+    handles = [Patch(label=" ".join(place).strip(), **face(colours[place])) for place in places]
     axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.45, -0.55 / (height_in(made) - 1.2) - 0.02),
-                ncols=5, handlelength=1.0, handleheight=1.0, columnspacing=1.2, handletextpad=0.4)  # fmt: skip
+                ncols=_columns(made), handlelength=1, handleheight=1, columnspacing=1.2, handletextpad=0.4)  # fmt: skip
 
 
 def _places(made: Sequence[Bar]) -> list[Place]:
     """Node and layer of what has a segment of its own, in path order; `OTHER` last if anything is left."""
     nodes = list(dict.fromkeys(node for bar in made for node, _ in bar.ms))
     every = [(node, layer) for node in nodes for layer in LAYERS if any((node, layer) in bar.ms for bar in made)]
-    big = [place for place in every if any(bar.ms.get(place, 0) >= SMALL * sum(bar.ms.values()) for bar in made)]
+    share = {place: max(bar.ms.get(place, 0) / (sum(bar.ms.values()) or 1) for bar in made) for place in every}
+    least = max([SMALL, *sorted(share.values(), reverse=True)[MOST_PLACES - 1 : MOST_PLACES]])
+    big = [place for place in every if share[place] >= least]
     return [*big, *([OTHER] if len(big) < len(every) else [])]
 
 
@@ -101,19 +131,23 @@ def _grouped(bar: Bar, places: Sequence[Place]) -> dict[Place, float]:
     return own | {OTHER: sum(bar.ms.values()) - sum(own.values())}
 
 
-def _bar(axes: Axes, y: float, ms: dict[Place, float], colours: dict[Place, str], longest: float) -> None:
+def _bar(axes: Axes, y: float, ms: dict[Place, float], colours: dict[Place, style.Shade], longest: float) -> None:
     left = 0.0
     for place, width in ms.items():
         if width <= 0:
             continue
-        axes.barh(y, width, left=left, height=0.72, color=colours.get(place, "#B8B8B8"), edgecolor="white",
-                  linewidth=0.6)  # fmt: skip
-        if width >= LABELLED * longest:
-            text = f"{' '.join(place).strip()} {short(width)}"
+        axes.barh(y, width, left=left, height=0.72, **face(colours[place]))
+        text = f"{' '.join(place).strip()} {short(width)}"
+        if width >= max(LABELLED, LETTER * len(text)) * longest:
             axes.text(left + width / 2, y, text, ha="center", va="center", fontsize=7.5, clip_on=True,
-                      color=_ink_on(colours[place]))  # fmt: skip
+                      color=_ink_on(colours[place].colour))  # fmt: skip
         left += width
     axes.text(left + 0.008 * longest, y, short(left), va="center", fontsize=8, fontweight="bold")
+
+
+def face(shade: style.Shade) -> dict[str, Any]:
+    """A segment with a white rim."""
+    return {"facecolor": shade.colour, "hatch": shade.hatch, "edgecolor": "white", "linewidth": 0.6}
 
 
 def _ink_on(colour: str) -> str:

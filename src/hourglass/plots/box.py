@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
+from hourglass import looks
 from hourglass.plots import style
 from hourglass.plots.samples import flows_by_way
 from hourglass.results.groups import groups
@@ -30,13 +31,15 @@ def box(runs: Sequence[Recording], _: Sequence[str], path: Path) -> None:
     panels = [panel for panel in panels if any(values.size for group in panel[1] for values in group)]
     kinds = " / ".join(dict.fromkeys(latency(run)[0] for run in runs))
     panels.append((f"{kinds}, round trip (ms)", [[latency(run)[1].values for run in group] for group in members], True))
-    width = max(2.4, 0.8 + style.widest_in(names) * len(found))
-    with style.figure(width * len(panels) + 0.6, 4.2, path) as figure:
-        for axes, (unit, samples, may_be_log) in zip(
-            figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True
-        ):
+    width = min(max(2.4, 0.8 + style.widest_in(names) * len(found)), style.WIDEST_IN - 0.6)
+    rows, columns = style.panels_in_rows(len(panels), width)
+    with style.figure(width * columns + 0.6, 0.6 + 3.6 * rows, path) as figure:
+        grid = figure.subplots(rows, columns, squeeze=False).flat
+        for axes in list(grid)[len(panels) :]:
+            axes.set_visible(False)
+        for axes, (unit, samples, may_be_log) in zip(figure.axes, panels, strict=False):
             _panel(axes, unit, samples, may_be_log)
-            style.name_places(axes, names)
+            style.name_places(axes, names, (width - 0.8) / len(found))
         style.caption(figure, CONVENTION)
 
 
@@ -53,13 +56,13 @@ def _panel(axes: Axes, unit: str, samples: list[list[Floats]], may_be_log: bool)
         pooled = np.concatenate(group)
         if not pooled.size:
             continue
-        colour = style.SERIES[place % len(style.SERIES)]
+        look = looks.look(place)
         low, first, median, third, high = np.percentile(pooled, [10, 25, 50, 75, 90])
         figures = {"med": median, "q1": first, "q3": third, "whislo": low, "whishi": high, "fliers": []}
         axes.bxp([figures], positions=[place], widths=0.5, showfliers=False, patch_artist=True, manage_ticks=False,
-                 boxprops={"facecolor": f"{colour}55", "edgecolor": colour, "linewidth": 1.2},
+                 boxprops=style.box(look),
                  medianprops={"color": style.INK, "linewidth": 2, "solid_capstyle": "butt"},
-                 whiskerprops={"color": colour}, capprops={"color": colour})  # fmt: skip
+                 whiskerprops={"color": look.colour}, capprops={"color": look.colour})  # fmt: skip
         if len(group) > 1:
             medians = [float(np.median(values)) for values in group if values.size]
             spread = np.linspace(-0.12, 0.12, len(medians))

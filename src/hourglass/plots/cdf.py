@@ -6,7 +6,10 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
+from hourglass.looks import Look
+from hourglass.looks import looks as all_looks
 from hourglass.plots import style
 from hourglass.plots.samples import latencies_ms
 from hourglass.results.recording import Recording
@@ -15,7 +18,7 @@ from hourglass.results.stats import Floats
 CONVENTION = "dots: p10, p50, p90 of the samples under load; lost packets are not in the distribution"
 STEPS = 600
 """A line of more samples is drawn through this many of its quantiles."""
-LINES = ("-", "--", "-.", ":")
+PANEL_IN, NARROWEST_IN = 3.3, 5.0
 
 
 def cdf(runs: Sequence[Recording], labels: Sequence[str], path: Path) -> None:
@@ -31,43 +34,37 @@ def cdf_log(runs: Sequence[Recording], labels: Sequence[str], path: Path) -> Non
 def _draw(runs: Sequence[Recording], labels: Sequence[str], path: Path, log: bool) -> None:
     samples = [_samples(run) for run in runs]
     kinds = list(dict.fromkeys(kind for each in samples for kind in each))
-    with style.figure(3.3 * max(len(kinds), 1) + 0.6, 3.7, path) as figure:
-        panels = figure.subplots(1, max(len(kinds), 1), sharey=True, squeeze=False)[0]
-        for axes, kind in zip(panels, kinds, strict=False):
+    rows, columns = style.panels_in_rows(max(len(kinds), 1), PANEL_IN)
+    looks = all_looks(len(runs))
+    width_in = max(columns * PANEL_IN, NARROWEST_IN) + 0.6
+    with style.figure(width_in, 0.4 + 3.1 * rows + style.legend_in(labels, width_in), path) as figure:
+        panels = figure.subplots(rows, columns, sharey=True, squeeze=False)
+        for axes in panels.flat[len(kinds) :]:
+            axes.set_visible(False)
+        for axes, kind in zip(panels.flat, kinds, strict=False):
             if log:
                 style.log_x(axes)
-            for place, (each, name) in enumerate(zip(samples, labels, strict=True)):
+            for each, look in zip(samples, looks, strict=True):
                 if kind in each:
-                    _line(axes, each[kind], name, place)
+                    _line(axes, each[kind], look)
             axes.set_title(kind)
             axes.set_xlabel(f"round-trip time (ms{', logarithmic' if log else ''})")
             if not log:
                 axes.set_xlim(left=0)
             axes.set_ylim(0, 1.005)
-        panels[0].set_ylabel("share of samples not above")
-        _legend(panels[0], labels)
+        for axes in panels[:, 0]:
+            axes.set_ylabel("share of samples not above")
+        style.legend_above(figure, labels, [Line2D([], [], linewidth=1.5, **style.line(look)) for look in looks])
         style.caption(figure, CONVENTION)
-
-
-def _legend(axes: Axes, labels: Sequence[str]) -> None:
-    handles = [axes.plot([], [], color=_look(place)[0], linestyle=_look(place)[1], label=name)[0]
-               for place, name in enumerate(labels)]  # fmt: skip
-    assert axes.figure is not None
-    axes.figure.legend(handles=handles, loc="outside upper left", ncols=min(len(labels), 4))
 
 
 def _samples(run: Recording) -> dict[str, Floats]:
     return {kind: values for kind, values in latencies_ms(run).items() if values.size}
 
 
-def _look(place: int) -> tuple[str, str]:
-    return style.SERIES[place % len(style.SERIES)], LINES[place // len(style.SERIES) % len(LINES)]
-
-
-def _line(axes: Axes, values: Floats, name: str, place: int) -> None:
-    colour, line = _look(place)
+def _line(axes: Axes, values: Floats, look: Look) -> None:
     ordered = np.sort(values)
     share = np.arange(1, ordered.size + 1) / ordered.size
     keep = np.unique(np.linspace(0, ordered.size - 1, min(ordered.size, STEPS)).astype(int))
-    axes.plot(ordered[keep], share[keep], color=colour, linestyle=line, linewidth=1.5, drawstyle="steps-post")
-    axes.plot(np.percentile(values, [10, 50, 90]), [0.1, 0.5, 0.9], "o", color=colour, markersize=3.5)
+    axes.plot(ordered[keep], share[keep], linewidth=1.5, drawstyle="steps-post", **style.line(look))
+    axes.plot(np.percentile(values, [10, 50, 90]), [0.1, 0.5, 0.9], "o", color=look.colour, markersize=3.5)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import SubFigure
 from matplotlib.lines import Line2D
 
 from hourglass.plots import style
@@ -16,31 +17,45 @@ from hourglass.results.stats import fairness as jain
 from hourglass.results.stats import short
 
 CONVENTION = "dot: mean goodput of one flow under load; bar: mean of the way; Jain's index: 1 is equal shares"
-SLOT_IN = 1.5
+SLOT_IN = 1.0
 """Three bars of a run have their figures beside each other."""
+ROW_IN = 4.2
 
 
 def fairness(runs: Sequence[Recording], labels: Sequence[str], path: Path) -> None:
     """Draws the runs into `path`: what each flow got, above the index of each way and of all flows."""
     shares = [_shares(run) for run in runs]
-    width = max(4.4, 1.0 + max(SLOT_IN, style.widest_in(labels)) * len(runs))
-    with style.figure(width, 5.2, path) as figure:
-        top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
-        for place, ways in enumerate(shares):
-            _dots(top, place, ways)
-            _indices(bottom, place, ways)
-        top.set_ylabel("goodput per flow (Mbit/s)")
-        top.set_ylim(0, 1.1 * max(value for ways in shares for values in ways.values() for value in values) or 1)
-        bottom.set_ylabel("Jain's index (0 to 1)")
-        bottom.set_ylim(0, 1.18)
-        bottom.set_yticks([0, 0.5, 1])
-        style.name_places(bottom, labels)
-        top.grid(visible=False, axis="x")
-        top.tick_params(axis="x", length=0)
-        handles = [Line2D([], [], marker="o", linestyle="none", color=colour, label=way)
-                   for way, colour in (style.WAYS | {"all flows": style.MUTED}).items()]  # fmt: skip
-        top.legend(handles=handles, loc="lower right", bbox_to_anchor=(1, 1), ncols=3, borderaxespad=0.2)
+    slot_in = min(max(SLOT_IN, style.widest_in(labels)), 2.0)
+    rows, columns = style.panels_in_rows(len(runs), slot_in)
+    most = max((value for ways in shares for values in ways.values() for value in values), default=0)
+    with style.figure(max(4.4, 1.0 + slot_in * columns), 0.5 + ROW_IN * rows, path) as figure:
+        parts = figure.subfigures(rows, 1, squeeze=False)[:, 0]
+        for row, part in enumerate(parts):
+            mine = slice(row * columns, (row + 1) * columns)
+            _row(part, shares[mine], labels[mine], slot_in, columns, most)
+        handles = [Line2D([], [], marker="o", linestyle="none", color=colour)
+                   for colour in (*style.WAYS.values(), style.MUTED)]  # fmt: skip
+        style.legend_above(figure, [*style.WAYS, "all flows"], handles)
         style.caption(figure, CONVENTION)
+
+
+def _row(
+    part: SubFigure, shares: list[dict[str, list[float]]], labels: Sequence[str], slot_in: float, wide: int, most: float
+) -> None:
+    """Some of the runs: what each flow got, above the indices."""
+    top, bottom = part.subplots(2, 1, sharex=True, height_ratios=[2, 1])
+    for place, ways in enumerate(shares):
+        _dots(top, place, ways)
+        _indices(bottom, place, ways)
+    top.set_ylabel("goodput per flow (Mbit/s)")
+    top.set_ylim(0, 1.1 * most or 1)
+    bottom.set_ylabel("Jain's index")
+    bottom.set_ylim(0, 1.18)
+    bottom.set_yticks([0, 0.5, 1])
+    style.name_places(bottom, labels, slot_in)
+    bottom.set_xlim(-0.6, wide - 0.4)
+    top.grid(visible=False, axis="x")
+    top.tick_params(axis="x", length=0)
 
 
 def _shares(run: Recording) -> dict[str, list[float]]:
@@ -65,10 +80,10 @@ def _dots(axes: Axes, place: int, ways: dict[str, list[float]]) -> None:
 
 def _indices(axes: Axes, place: int, ways: dict[str, list[float]]) -> None:
     bars = {**ways, "all flows": [value for values in ways.values() for value in values]} if len(ways) > 1 else ways
-    for offset, (way, values) in zip(np.linspace(-0.24, 0.24, len(bars)) if len(bars) > 1 else [0.0], bars.items(),
-                                     strict=True):  # fmt: skip
+    offsets = np.linspace(-0.28, 0.28, len(bars)) if len(bars) > 1 else np.zeros(len(bars))
+    for offset, (way, values) in zip(offsets, bars.items(), strict=True):
         index = jain(values)
         if index is not None:
-            axes.bar(place + offset, index, width=0.2, color=style.WAYS.get(way, style.MUTED), alpha=0.8)
+            axes.bar(place + offset, index, width=0.22, color=style.WAYS.get(way, style.MUTED), alpha=0.8)
             axes.annotate(short(index), (place + offset, index), (0, 2), textcoords="offset points", ha="center",
                           fontsize=7)  # fmt: skip

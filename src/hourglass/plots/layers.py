@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the time goes over the time of one run: the mean of TCP data per node and layer, stacked, each 200 ms or so.
 
-A step's mean is of the packets that ended in it, exactly: differences of the probe's sums.
+A step's mean is of all packets that ended in it, exactly: differences of the probe's sums. The stack is as high as the
+mean way of a packet took, also where not all pass the same nodes.
 """
 
 from pathlib import Path
@@ -36,7 +37,9 @@ def layers(run: Recording, path: Path) -> None:
         axes = figure.add_subplot()
         stack = [*drawn.values(), *([np.sum(rest, axis=0)] if rest else [])]
         names = [*(" ".join(place) for place in big), *(["other"] if rest else [])]
-        axes.stackplot(t_s, stack, labels=names, colors=[*colours.values(), "#B8B8B8"][: len(stack)], linewidth=0)
+        shades = [*colours.values(), style.Shade("#B8B8B8", "")][: len(stack)]
+        axes.stackplot(t_s, stack, labels=names, colors=[shade.colour for shade in shades],
+                       hatch=[shade.hatch for shade in shades], linewidth=0)  # fmt: skip
         axes.set_xlim(t_s[0], t_s[-1])
         axes.set_ylim(bottom=0)
         axes.set_xlabel("test time (s)")
@@ -51,17 +54,17 @@ def steps_ms(run: Recording) -> tuple[Floats, dict[Place, Floats]]:
     window = run.layer_totals.filter(loaded_window(run).holds())
     flows = window.filter(pl.col("data") & of(*run.flows))
     instants = window.select(pl.col("t_ns").unique().sort())
-    sums = flows.group_by("node", "t_ns").agg(pl.col("packets", *LAYER_COLUMNS).sum().cast(pl.Int64)).sort("t_ns")
+    sums = flows.group_by("node", "t_ns").agg(pl.col(*LAYER_COLUMNS).sum().cast(pl.Int64)).sort("t_ns")
+    ended = flows.group_by("stream", "way", "t_ns").agg(pl.col("packets").max().cast(pl.Int64))
+    whole = instants.join(ended.group_by("t_ns").agg(pl.col("packets").sum()), on="t_ns", how="left").sort("t_ns")
+    packets = np.maximum(np.diff(whole["packets"].fill_null(strategy="forward").fill_null(0).to_numpy()), 1)
     t_ns = instants["t_ns"].cast(pl.Float64).to_numpy()
     found: dict[Place, Floats] = {}
     if t_ns.size < 2:
         return t_ns, found
     for node in run.path_order:
         mine = instants.join(sums.filter(pl.col("node") == node), on="t_ns", how="left", maintain_order="left")
-        grown = mine.select(
-            pl.col("packets", *LAYER_COLUMNS).fill_null(strategy="forward").fill_null(0).diff().slice(1)
-        )
-        packets = np.maximum(grown["packets"].to_numpy(), 1)
+        grown = mine.select(pl.col(*LAYER_COLUMNS).fill_null(strategy="forward").fill_null(0).diff().slice(1))
         for layer in LAYERS:
             values = grown[f"{layer}_ns"].to_numpy() / packets / NS_PER_MS
             if values.any():

@@ -10,15 +10,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
+from hourglass import looks
 from hourglass.plots import style
 from hourglass.results.recording import Recording
 from hourglass.results.series import goodput_total, loaded_window, ping_ms, tcp_rtt_ms
 from hourglass.results.stats import Floats, short
-
-WIDEST_IN = 14.0
-"""No picture is wider: on a page its letters would be too small."""
-
-COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.ORANGE, style.SKY, style.PURPLE)
 
 
 @dataclass(frozen=True)
@@ -35,8 +31,8 @@ def candles(title: str, panels: Sequence[Candles], path: Path) -> None:
     """A panel per quantity, side by side or, where that is too wide, one above the other; groups on the x axis, a
     colour per series."""
     widths = [max(3.4, 0.55 * len(one.groups) * len(one.series)) for one in panels]
-    rows, columns = (1, len(panels)) if sum(widths) <= WIDEST_IN else (len(panels), 1)
-    width_in = sum(widths) if rows == 1 else min(max(widths), WIDEST_IN)
+    rows, columns = (1, len(panels)) if sum(widths) <= style.WIDEST_IN else (len(panels), 1)
+    width_in = sum(widths) if rows == 1 else min(max(widths), style.WIDEST_IN)
     with style.figure(width_in + 0.6, 3.6 * rows + 0.4, path) as figure:
         for axes, panel in zip(np.ravel(figure.subplots(rows, columns)), panels, strict=True):
             _panel(axes, panel)
@@ -48,14 +44,14 @@ def _panel(axes: Axes, panel: Candles) -> None:
     ends: list[float] = []
     pitch = len(panel.series) + 0.7
     for at, samples in enumerate(panel.samples):
-        colour = COLOURS[at % len(COLOURS)]
+        look = looks.look(at)
         for group, values in enumerate(samples):
             if not values.size:
                 continue
             low, middle, high = np.percentile(values, [10, 50, 90])
             ends += [low, high]
             x = group * pitch + at
-            style.candle(axes, x, 0.38, (low, middle, high), colour)
+            style.candle(axes, x, 0.38, (low, middle, high), look)
             if len(panel.series) * len(panel.groups) <= 20:
                 axes.annotate(short(middle), (x, high), (0, 3), textcoords="offset points", ha="center", fontsize=7)
     axes.set_ylabel(panel.label)
@@ -68,7 +64,7 @@ def _panel(axes: Axes, panel: Candles) -> None:
         axes.set_ylim(min(end for end in ends if end > 0) / 1.5, max(ends) * 1.8)
     else:
         axes.set_ylim(0, max(ends, default=1) * 1.15)
-    handles = [Patch(facecolor=COLOURS[at % len(COLOURS)], label=name) for at, name in enumerate(panel.series)]
+    handles = [Patch(label=name, **style.box(looks.look(at))) for at, name in enumerate(panel.series)]
     axes.legend(handles=handles, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(handles), borderaxespad=0.3)
 
 
@@ -78,12 +74,13 @@ def series(title: str, columns: Sequence[tuple[str, Sequence[tuple[str, Recordin
         grid = figure.subplots(2, len(columns), sharex=True, sharey="row", squeeze=False)
         for place, (name, runs) in enumerate(columns):
             above, below = grid[0][place], grid[1][place]
-            for colour, (label, run) in zip(COLOURS, runs, strict=False):
+            for at, (label, run) in enumerate(runs):
+                line = style.line(looks.look(at))
                 window = loaded_window(run)
                 total = goodput_total(run, run.flows, window)
-                above.plot(total.t_s, total.values, color=colour, linewidth=1.1, label=label)
+                above.plot(total.t_s, total.values, linewidth=1.1, label=label, **line)
                 rtt = tcp_rtt_ms(run, run.flows[0]).within(window)
-                below.plot(rtt.t_s, rtt.values, color=colour, linewidth=1.0, label=label)
+                below.plot(rtt.t_s, rtt.values, linewidth=1.0, label=label, **line)
             above.set_title(name)
             below.set_xlabel("test time (s)")
         grid[0][0].set_ylim(0, grid[0][0].get_ylim()[1] * 1.1)
@@ -114,13 +111,13 @@ def bars(title: str, found: Sequence[Bar], path: Path) -> None:
         right = left.twinx()
         both = any(one.up_mbps for one in found) and any(one.down_mbps for one in found)
         for shift, name, colour, values in (
-            (-0.2 if both else 0, "upload", style.BLUE, [one.up_mbps for one in found]),
-            (0.2 if both else 0, "download", style.SKY, [one.down_mbps for one in found]),
+            (-0.2 if both else 0, "upload", looks.BLUE, [one.up_mbps for one in found]),
+            (0.2 if both else 0, "download", looks.SKY, [one.down_mbps for one in found]),
         ):
             if any(values):
                 x = [at + shift for at in range(len(found))]
                 left.bar(x, values, 0.38 if both else 0.6, color=colour, alpha=0.6, label=name)
-        right.plot(range(len(found)), [one.ping_ms for one in found], "D", color=style.VERMILION, label="ping")
+        right.plot(range(len(found)), [one.ping_ms for one in found], "D", color=looks.VERMILION, label="ping")
         for at, one in enumerate(found):
             right.annotate(short(one.ping_ms), (at, one.ping_ms), (7, 3), textcoords="offset points", fontsize=7)
         left.set_ylabel("goodput (Mbit/s)")

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run's queues and sockets on a shared axis: packets waiting at each device, bytes below TCP against the limit of
-TCP Small Queues and the term that gives it, cwnd and RTT of one flow, and BBR's phases as a strip.
+"""One run's queues and sockets on a shared axis: what waits at each device; what waits below TCP against the limit of
+TCP Small Queues and the term that gives it; cwnd and RTT of each flow; BBR's phases as strips.
 
-Sockets are those of the first flow: four saw teeth over each other show nothing.
+What waits below TCP, and its limit, are those of the first flow, which the panel says: several saw teeth over each
+other show nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,42 +14,64 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
+from hourglass import looks
 from hourglass.errors import InputError
 from hourglass.plots import style
+from hourglass.results import streams
 from hourglass.results.frames import of
 from hourglass.results.phases import PHASES
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, US_PER_MS
 from hourglass.results.stats import Floats
+from hourglass.results.streams import Drawn
 
-TERMS = {"floor": style.ORANGE, "rate": style.GREEN, "cap": style.VERMILION, "bytes": style.PURPLE, "off": style.MUTED}
+TERMS = {"floor": looks.ORANGE, "rate": looks.GREEN, "cap": looks.VERMILION, "bytes": looks.PURPLE, "off": style.MUTED}
 """Which term of the limit decides, and its colour."""
-PHASE_COLOURS = dict(zip(PHASES, (style.VERMILION, style.ORANGE, style.SKY, style.BLACK), strict=True))
+PHASE_COLOURS = dict(zip(PHASES, (looks.VERMILION, looks.ORANGE, looks.SKY, looks.BLACK), strict=True))
 POINTS = 3000
 KIB = 1024
+STRIPS = 4
+"""BBR's phases are shown of so many flows at most."""
+RARELY = 0.9
+"""Where so much of the samples have nothing below TCP, that is said."""
+
+Senders = list[tuple[Drawn, pl.DataFrame]]
+"""Each flow that has samples, with those of its sender."""
 
 
 def queues(run: Recording, path: Path) -> None:
     """Draws the run into `path` (.png or .svg). Raises `InputError` when it has samples of neither queues nor TCP."""
-    sender = _thinned(run.tcp.filter(of(*run.flows[:1]) & pl.col("sender")).sort("t_ns"))
-    panels = [_queues] if not run.queues.is_empty() else []
-    if not sender.is_empty():
-        panels += [_small_queues] if _has(sender, "tsq_limit", "sk_wmem_alloc") else []
-        panels += [_cwnd] if _has(sender, "snd_cwnd") else []
+    senders = list(_senders(run))
+    panels: list[Callable[[Axes, Recording, Senders], None]] = []
+    panels += [_queues] if not run.queues.is_empty() else []
+    if senders:
+        first = senders[0][1]
+        panels += [_small_queues] if _has(first, "tsq_limit", "sk_wmem_alloc") else []
+        panels += [_cwnd, _rtt] if _has(first, "snd_cwnd") else []
     if not panels:
         raise InputError("RUN", str(run.path), "has no samples of queues or sockets: set measure.tcp above 0")
-    strip = _has(sender, "bbr_phase") and sender["bbr_phase"].null_count() < sender.height
-    heights = [*([0.16] if strip else []), *[1.0] * len(panels)]
-    with style.figure(9, 0.8 + 2.1 * sum(heights), path) as figure:
+    strips = [one for one in senders if _has(one[1], "bbr_phase")]
+    shown = strips[:STRIPS]
+    heights = [*[0.13] * len(shown), *[1.0] * len(panels)]
+    with style.figure(10, 0.9 + 2.1 * sum(heights), path) as figure:
         rows = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
-        if strip:
-            _phases(rows[0], sender)
-        for axes, panel in zip(rows[len(heights) - len(panels) :], panels, strict=True):
-            panel(axes, run, sender)
+        for place, (axes, (flow, sender)) in enumerate(zip(rows, shown, strict=False)):
+            left_out = f" (and {len(strips) - STRIPS} more)" if len(strips) > STRIPS else ""
+            _phases(axes, flow.flow.name, sender, f"BBR's phases{left_out}" if place == 0 else "")
+        for axes, panel in zip(rows[len(shown) :], panels, strict=True):
+            panel(axes, run, senders)
         rows[-1].set_xlim(0, run.end_ns / NS_PER_S)
         rows[-1].set_xlabel("test time (s)")
-        style.headline(figure, f"{run.name}  ·  Linux {run.info.kernel.release}")
-        figure.align_ylabels(list(rows))
+        style.headline(figure, f"{run.name}  ·  {run.test.name}  ·  Linux {run.info.kernel.release}")
+        figure.align_ylabels(list(rows[len(shown) :]))
+
+
+def _senders(run: Recording) -> Iterator[tuple[Drawn, pl.DataFrame]]:
+    found = run.tcp.filter(of(*run.flows) & pl.col("sender")).sort("t_ns")
+    parts = {part["stream"][0]: part for part in found.partition_by("stream")}
+    for one in streams.flows(run):
+        if one.flow.name in parts:
+            yield one, _thinned(parts[one.flow.name])
 
 
 def _has(frame: pl.DataFrame, *columns: str) -> bool:
@@ -67,63 +90,78 @@ def _t_s(frame: pl.DataFrame) -> Floats:
     return _values(frame, "t_ns", NS_PER_S)
 
 
-def _queues(axes: Axes, run: Recording, sender: pl.DataFrame) -> None:
+def _queues(axes: Axes, run: Recording, _: Senders) -> None:
     """Bytes in the qdisc, TXQ and ring of each device that ever held 1 % of the fullest."""
     waiting = run.queues.with_columns(pl.sum_horizontal("qdisc_bytes", "txq_bytes", "ring_bytes").alias("bytes"))
     fullest = waiting.group_by("node", "device", maintain_order=True).agg(pl.col("bytes").max())
     shown = fullest.filter(pl.col("bytes") * 100 >= pl.col("bytes").max())
-    for number, (node, device, _) in enumerate(shown.iter_rows()):
+    for (node, device, _bytes), look in zip(shown.iter_rows(), looks.looks(shown.height), strict=True):
         rows = _thinned(waiting.filter((pl.col("node") == node) & (pl.col("device") == device)).sort("t_ns"))
-        axes.plot(_t_s(rows), _values(rows, "bytes", KIB), linewidth=1.1, label=f"{node}:{device}",
-                  color=style.FLOWS[number % len(style.FLOWS)])  # fmt: skip
-    axes.set_ylabel("qdisc, TXQ, ring (KiB)")
+        axes.plot(_t_s(rows), _values(rows, "bytes", KIB), linewidth=1.1, label=f"{node}:{device}", **style.line(look))
+    axes.set_title("Waiting at devices: qdisc, TXQ and ring", fontsize=9)
+    axes.set_ylabel("queue (KiB)")
     axes.set_ylim(bottom=0)
-    _legend(axes)
+    style.legend_right(axes, 8)
 
 
-def _small_queues(axes: Axes, run: Recording, sender: pl.DataFrame) -> None:
+def _small_queues(axes: Axes, run: Recording, senders: Senders) -> None:
     """Truesize below the first flow's socket, and the limit in the colour of its term."""
-    t_s = _t_s(sender)
-    name = run.flows[0].name
-    axes.fill_between(t_s, _values(sender, "sk_wmem_alloc", KIB), color=style.BLUE, alpha=0.35, linewidth=0,
-                      label=f"{name} below TCP")  # fmt: skip
-    limits = _values(sender, "tsq_limit", KIB)
-    terms = sender["tsq_term"].to_numpy() if "tsq_term" in sender.columns else np.full(len(t_s), None)
-    top = np.nanmax(_values(sender, "sk_wmem_alloc", KIB), initial=1) * 3
+    first, sender = senders[0]
+    below, limits = _values(sender, "sk_wmem_alloc", KIB), _values(sender, "tsq_limit", KIB)
+    axes.fill_between(_t_s(sender), below, color=looks.TOTAL, alpha=0.35, linewidth=0, label="below TCP")
+    usual = float(np.nanpercentile(limits, 10)) if np.isfinite(limits).any() else 0.0
+    top = max(3 * float(np.nanmax(below, initial=1)), 2 * usual)
+    terms = sender["tsq_term"].to_numpy() if "tsq_term" in sender.columns else np.full(sender.height, None)
     for term, colour in TERMS.items():
-        if (mine := terms == term).any():
-            line = np.where(mine & (limits <= top), limits, np.nan)
-            axes.plot(t_s, line, color=colour, linewidth=1.6, label=f"limit: {term}")
-    axes.set_ylabel("below TCP (KiB)")
+        shown = np.where((terms == term) & (limits <= top), limits, np.nan)
+        if np.isfinite(shown).any():
+            axes.plot(_t_s(sender), shown, color=colour, linewidth=1.6, label=f"limit: {term}")
+    which = f"{first.flow.name}, the first of {len(run.flows)} flows" if len(run.flows) > 1 else first.flow.name
+    axes.set_title(f"Below TCP, against the limit of TCP Small Queues: {which}", fontsize=9)
+    idle = float((below == 0).mean())
+    if idle >= RARELY:
+        note = f"{idle:.0%} of the samples have nothing below TCP: what waits, waits at another node"
+        axes.text(0.01, 0.95, note, transform=axes.transAxes, va="top", fontsize=8, color=style.MUTED)
+    axes.set_ylabel("queue (KiB)")
+    axes.set_ylim(0, axes.get_ylim()[1] * (1.15 if idle >= RARELY else 1))
+    style.legend_right(axes)
+
+
+def _plot(axes: Axes, one: Drawn, sender: pl.DataFrame, values: Floats) -> None:
+    axes.plot(_t_s(sender), values, label=one.label or "_", linewidth=1.1 if one.named else 0.6,
+              **style.line(one.look))  # fmt: skip
+
+
+def _cwnd(axes: Axes, run: Recording, senders: Senders) -> None:
+    for one, sender in senders:
+        _plot(axes, one, sender, _values(sender, "snd_cwnd"))
+    axes.set_ylabel("cwnd (segments)")
     axes.set_ylim(bottom=0)
-    _legend(axes)
+    style.legend_right(axes)
 
 
-def _cwnd(axes: Axes, run: Recording, sender: pl.DataFrame) -> None:
-    """cwnd in segments left, the sender's smoothed RTT right."""
-    axes.plot(_t_s(sender), _values(sender, "snd_cwnd"), color=style.BLUE, linewidth=1.1, label="cwnd")
-    axes.set_ylabel("cwnd (segments)", color=style.BLUE)
+def _rtt(axes: Axes, run: Recording, senders: Senders) -> None:
+    """The senders' smoothed RTT."""
+    for one, sender in senders:
+        rtt = _values(sender, "rtt", US_PER_MS)
+        _plot(axes, one, sender, np.where(rtt > 0, rtt, np.nan))
+    axes.set_ylabel("TCP RTT (ms)")
     axes.set_ylim(bottom=0)
-    right = axes.twinx()
-    rtt = _values(sender, "rtt", US_PER_MS)
-    right.plot(_t_s(sender), np.where(rtt > 0, rtt, np.nan), color=style.GREEN, linewidth=1.1, label="RTT")
-    right.set_ylabel("TCP RTT (ms)", color=style.GREEN)
-    right.set_ylim(bottom=0)
-    right.grid(visible=False)
-    right.spines["right"].set_visible(True)
 
 
-def _phases(axes: Axes, sender: pl.DataFrame) -> None:
-    """BBR's phase of the first flow as coloured spans."""
+def _phases(axes: Axes, name: str, sender: pl.DataFrame, title: str) -> None:
+    """BBR's phase of a flow as coloured spans."""
     for phase, start_s, end_s in _spans(sender):
         axes.axvspan(start_s, end_s, color=PHASE_COLOURS[phase], linewidth=0)
     axes.set_yticks([])
-    axes.set_ylabel("BBR", rotation=0, ha="right", va="center")
+    axes.set_ylabel(name, rotation=0, ha="right", va="center", fontsize=8)
     axes.grid(visible=False)
     axes.tick_params(axis="x", length=0)
-    handles = [Patch(facecolor=colour, label=phase) for phase, colour in PHASE_COLOURS.items()]
-    axes.legend(handles=handles, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=4, borderaxespad=0.1,
-                handlelength=1.0, handleheight=0.8)  # fmt: skip
+    if title:
+        axes.set_title(title, fontsize=9)
+        handles = [Patch(facecolor=colour, label=phase) for phase, colour in PHASE_COLOURS.items()]
+        axes.legend(handles=handles, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=4, borderaxespad=0.1,
+                    handlelength=1.0, handleheight=0.8)  # fmt: skip
 
 
 def _spans(sender: pl.DataFrame) -> Iterator[tuple[str, float, float]]:
@@ -136,7 +174,3 @@ def _spans(sender: pl.DataFrame) -> Iterator[tuple[str, float, float]]:
     for (_, start_ns, phase), end_ns in zip(starts.iter_rows(), ends, strict=True):
         if phase is not None:
             yield phase, start_ns / NS_PER_S, end_ns / NS_PER_S
-
-
-def _legend(axes: Axes) -> None:
-    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)

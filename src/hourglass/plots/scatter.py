@@ -7,13 +7,14 @@ flows and median latency. On a logarithmic axis mean and covariance are those of
 """
 
 from collections.abc import Sequence
-from itertools import cycle
 from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon
 
+from hourglass.looks import Look, looks
 from hourglass.plots import style
 from hourglass.results.groups import groups
 from hourglass.results.points import latency, points
@@ -22,7 +23,6 @@ from hourglass.results.stats import Floats
 
 CONVENTION = "dot: 1 s under load (mean goodput, median latency); cross: mean; ellipse: 1\u03c3 of the dots"
 WIDTH_IN = 6.4
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
 def scatter(runs: Sequence[Recording], _: Sequence[str], path: Path) -> None:
@@ -32,21 +32,20 @@ def scatter(runs: Sequence[Recording], _: Sequence[str], path: Path) -> None:
     names = [g.label if len(g.members) == 1 else f"{g.label} ({len(g.members)} seeds)" for g in found]
     seen = np.concatenate([cloud[0] for cloud in clouds])
     log = style.wants_log(seen)
-    with style.figure(WIDTH_IN, 4.8, path) as figure:
+    with style.figure(WIDTH_IN, 4.4 + style.legend_in(names, WIDTH_IN), path) as figure:
         axes = figure.add_subplot()
         if log:
             style.log_x(axes)
-        looks = zip(cycle(style.SERIES), cycle(MARKERS), strict=False)
-        for cloud, name, (colour, marker) in zip(clouds, names, looks, strict=False):
-            _draw(axes, cloud, name, colour, marker, log)
+        for cloud, look in zip(clouds, looks(len(names)), strict=True):
+            _draw(axes, cloud, look, log)
         axes.invert_xaxis()
         kinds = list(dict.fromkeys(latency(run)[0] for run in runs if run.flows))
         unit = "ms, logarithmic" if log else "ms"
         axes.set_xlabel(f"{' / '.join(kinds)}, round trip ({unit})   lower is better \u2192")
         axes.set_ylabel("goodput, all flows (Mbit/s)   higher is better \u2192")
         axes.margins(0.08)
-        columns = max(1, min(len(names), int(WIDTH_IN / (0.45 + 0.08 * max(map(len, names))))))
-        figure.legend(loc="outside upper left", ncols=columns)
+        handles = [Line2D([], [], linestyle="none", markersize=5, **style.dot(look)) for look in looks(len(names))]
+        style.legend_above(figure, names, handles)
         style.caption(figure, CONVENTION)
 
 
@@ -55,18 +54,18 @@ def _cloud(runs: list[Recording]) -> tuple[Floats, Floats]:
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
 
-def _draw(axes: Axes, cloud: tuple[Floats, Floats], name: str, colour: str, marker: str, log: bool) -> None:
+def _draw(axes: Axes, cloud: tuple[Floats, Floats], look: Look, log: bool) -> None:
     waits, rates = cloud
+    colour = look.colour
     if not waits.size:
         return
-    axes.scatter(waits, rates, s=12, color=colour, alpha=0.35, marker=marker, linewidths=0)
+    axes.plot(waits, rates, alpha=0.35, linestyle="none", markersize=3.5, markeredgewidth=0.5, **style.dot(look))
     x, y = ellipse(np.log(waits) if log else waits, rates)
     outline = np.column_stack([np.exp(x) if log else x, y])
     axes.add_patch(Polygon(outline, facecolor=colour, alpha=0.18, linewidth=0))
     axes.add_patch(Polygon(outline, fill=False, edgecolor=colour, linewidth=1.4))
     centre = np.exp(np.log(waits).mean()) if log else waits.mean()
     axes.plot(centre, rates.mean(), marker="+", color=colour, markersize=8, markeredgewidth=1.6, linestyle="none")
-    axes.plot([], [], marker=marker, color=colour, linestyle="none", markersize=5, label=name)
 
 
 def ellipse(x: Floats, y: Floats) -> tuple[Floats, Floats]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The look of all pictures: the Okabe-Ito colours (told apart by colour-blind readers), one font, units on every axis.
+"""The look of all pictures: one font, units on every axis, the colours of `looks` as matplotlib takes them.
 
 Figures are made with matplotlib's Agg canvas directly, so no display and no global state is touched.
 """
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import wrap
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import matplotlib as mpl
 import numpy as np
@@ -22,18 +22,9 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from hourglass.errors import HourglassError, InputError
+from hourglass.looks import BLUE, GREEN, HATCHES, ORANGE, PURPLE, SKY, VERMILION, Look
 
-BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE, YELLOW, BLACK = (
-    "#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#F0E442", "#000000",
-)  # fmt: skip
-FLOWS = (BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE)
-"""Colours of a run's flows."""
-SERIES = (BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE, BLACK)
-"""Colours of runs and groups that stand side by side."""
 WAYS = {"upload": BLUE, "download": VERMILION}
-TCP_RTT = GREEN
-PINGS = (ORANGE, SKY, PURPLE, YELLOW, BLACK, BLUE, VERMILION)
-"""Colours of a run's pings, in the plan's order: the same in every picture."""
 NODES = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION)
 """Hues of the nodes in the order of the path; a node's layers are shades of its hue."""
 INK = "#222222"
@@ -42,6 +33,15 @@ GRID = "#E3E3E3"
 SHADE = "#F4F6F8"
 
 DPI = 150
+WIDEST_IN = 14.0
+"""No picture is wider: on a page or a screen its letters would be too small. What needs more goes into rows."""
+MARKERS = {
+    "circle": "o", "square": "s", "triangle-up": "^", "diamond": "D", "triangle-down": "v", "plus": "P",
+    "triangle-right": ">", "cross": "X", "triangle-left": "<", "star": "*", "pentagon": "p",
+}  # fmt: skip
+"""Matplotlib's markers by the names of `looks.SHAPES`."""
+LINE_IN = 0.15
+"""Height of a line of a label."""
 LOG_SPAN = 30
 """Values that span more than this factor are drawn on a logarithmic axis."""
 
@@ -103,12 +103,57 @@ def figure(width_in: float, height_in: float, path: Path, arranged: bool = True)
             raise HourglassError(f"{path}: the picture cannot be written: {error.strerror}") from error
 
 
+def line(look: Look) -> dict[str, Any]:
+    """A series as a line."""
+    made: dict[str, Any] = {"color": look.colour, "linestyle": (0, look.dash) if look.dash else "-"}
+    return made | (dot(look) | {"markersize": 4, "markevery": 0.11} if look.marked else {})
+
+
+def dot(look: Look) -> dict[str, Any]:
+    """A series as dots; to be combined with a line or none."""
+    face = look.colour if look.filled else "white"
+    return {
+        "color": look.colour,
+        "marker": MARKERS[look.shape],
+        "markerfacecolor": face,
+        "markeredgecolor": look.colour,
+    }
+
+
+def box(look: Look) -> dict[str, Any]:
+    """The face of a box, for its legend too; its edge is drawn apart."""
+    return {"facecolor": f"{look.colour}59", "edgecolor": look.colour, "hatch": look.hatch, "linewidth": 1.2}
+
+
+def legend_right(axes: Axes, most: int = 11) -> None:
+    """The legend right of a panel, in columns of at most so many."""
+    handles, names = axes.get_legend_handles_labels()
+    if handles:
+        axes.legend(handles, names, loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0,
+                    ncols=-(-len(names) // most), columnspacing=1.2)  # fmt: skip
+
+
+def panels_in_rows(count: int, width_in: float) -> tuple[int, int]:
+    """(rows, columns) of panels of this width, so that a picture is not wider than `WIDEST_IN`."""
+    most = max(1, int(WIDEST_IN / width_in))
+    rows = -(-count // most)
+    return rows, -(-count // rows)
+
+
 Place: TypeAlias = tuple[str, str]
 """A node and a layer."""
 
 
-def shades(places: Sequence[Place]) -> dict[Place, str]:
-    """A colour per node and layer: hue by node, from dark to light in the order of its layers."""
+class Shade(NamedTuple):
+    """Of a node's layer."""
+
+    colour: str
+    hatch: str
+
+
+def shades(places: Sequence[Place]) -> dict[Place, Shade]:
+    """A shade per node and layer: hue by node, from dark to light in the order of its layers; hatched where a node has
+    the hue of another."""
     nodes = list(dict.fromkeys(node for node, _ in places))
     found = {}
     for number, node in enumerate(nodes):
@@ -116,7 +161,8 @@ def shades(places: Sequence[Place]) -> dict[Place, str]:
         hue = np.array(to_rgb(NODES[number % len(NODES)]))
         for step, place in enumerate(mine):
             light = 0.72 * step / max(1, len(mine) - 1) if len(mine) > 1 else 0.0
-            found[place] = to_hex(tuple(hue + (1 - hue) * light))
+            hatch = HATCHES[(number // len(NODES) - 1) % len(HATCHES)] * 2 if number >= len(NODES) else ""
+            found[place] = Shade(to_hex(tuple(hue + (1 - hue) * light)), hatch)
     return found
 
 
@@ -139,12 +185,11 @@ def log_x(axes: Axes) -> None:
     _plain_numbers(axes.xaxis, (1, 3))
 
 
-def candle(axes: Axes, x: float, half: float, figures: tuple[float, float, float], colour: str) -> None:
+def candle(axes: Axes, x: float, half: float, figures: tuple[float, float, float], look: Look) -> None:
     """A box from the first to the last of three figures with a line at the middle one, `half` of its width each way."""
     low, middle, high = figures
     corner, width, height = (x - half, low), 2 * half, high - low
-    axes.add_patch(Rectangle(corner, width, height, facecolor=colour, alpha=0.35, linewidth=0))
-    axes.add_patch(Rectangle(corner, width, height, fill=False, edgecolor=colour, linewidth=1.2))
+    axes.add_patch(Rectangle(corner, width, height, **box(look)))
     axes.plot([x - half, x + half], [middle, middle], color=INK, linewidth=2, solid_capstyle="butt")
 
 
@@ -159,12 +204,39 @@ def caption(figure: Figure | SubFigure, text: str) -> None:
     figure.supxlabel("\n".join(wrap(text, letters)), fontsize=7.5, color=MUTED, x=0.995, ha="right")
 
 
-def name_places(axes: Axes, names: Sequence[str]) -> None:
-    """The names below their places 0, 1, …: a key a line where a label has several."""
-    axes.set_xticks(range(len(names)), [name.replace(", ", "\n") for name in names], fontsize=8)
+def name_places(axes: Axes, names: Sequence[str], slot_in: float) -> None:
+    """The names below their places 0, 1, …, each so wide: a key a line where a label has several, slanted where a
+    line is too long."""
+    name_ticks(axes, range(len(names)), names, slot_in)
+    axes.set_xlim(-0.6, len(names) - 0.4)
+
+
+def name_ticks(axes: Axes, places: Sequence[float], names: Sequence[str], slot_in: float) -> None:
+    """Names below the x axis: level where they have room, else slanted, else upright, with their ends there."""
+    broken = [name.replace(", ", "\n") for name in names]
+    axes.set_xticks(list(places), broken, fontsize=8)
     axes.tick_params(axis="x", length=0)
     axes.grid(visible=False, axis="x")
-    axes.set_xlim(-0.6, len(names) - 0.4)
+    if widest_in(names) > slot_in:
+        lines = max(name.count("\n") + 1 for name in broken)
+        angle = 30 if slot_in / 2 >= LINE_IN * lines else 90
+        for label in axes.get_xticklabels():
+            label.set(rotation=angle, ha="right", va="center" if angle == 90 else "baseline", rotation_mode="anchor")
+
+
+def legend_above(figure: Figure | SubFigure, names: Sequence[str], handles: Sequence[Any]) -> None:
+    """A legend of all panels above them, as many columns as the longest name leaves room for."""
+    columns = _columns(names, figure.bbox.width / figure.get_dpi())
+    figure.legend(handles, names, loc="outside upper left", ncols=columns)
+
+
+def legend_in(names: Sequence[str], width_in: float) -> float:
+    """Height of such a legend, inches."""
+    return 0.1 + 0.19 * -(-len(names) // _columns(names, width_in))
+
+
+def _columns(names: Sequence[str], width_in: float) -> int:
+    return max(1, min(len(names), int(width_in / (0.6 + 0.08 * max(map(len, names), default=1)))))
 
 
 def widest_in(names: Sequence[str]) -> float:

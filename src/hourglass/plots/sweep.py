@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 
+from hourglass import looks
 from hourglass.plots import style
 
 MOST_NAMED = 12
@@ -40,9 +41,9 @@ def sweep(
 def _front(
     axes: Axes, points: pl.DataFrame, labels: Mapping[str, Sequence[str]], throughput: str, latency: str
 ) -> None:
-    axes.scatter(points[latency], points[throughput], s=18, color=style.SKY, linewidth=0, alpha=0.8)
+    axes.scatter(points[latency], points[throughput], s=18, color=looks.SKY, linewidth=0, alpha=0.8)
     best = points.with_row_index("row").filter(pl.col("front")).sort(latency)
-    axes.plot(best[latency], best[throughput], color=style.VERMILION, marker="o", markersize=5, linewidth=1.2)
+    axes.plot(best[latency], best[throughput], color=looks.VERMILION, marker="o", markersize=5, linewidth=1.2)
     several = [key for key in labels if len(set(labels[key])) > 1]
     for row in best.head(MOST_NAMED).iter_rows(named=True):
         name = ", ".join(labels[key][row["row"]] for key in several)
@@ -63,7 +64,7 @@ def _panel(axes: Axes, key: str, names: Sequence[str], points: pl.DataFrame, lat
         middle = (len(members) - 1) / 2
         width = SPREAD / max(1.0, middle)
         x = [place[value] + (at - middle) * width for at in range(len(members))]
-        axes.scatter(x, [points[latency][at] for at in members], s=12, color=style.BLUE, alpha=0.7, linewidth=0)
+        axes.scatter(x, [points[latency][at] for at in members], s=12, color=looks.BLUE, alpha=0.7, linewidth=0)
         median = float(np.median(points[members][latency].to_numpy()))
         axes.plot([place[value] - 0.3, place[value] + 0.3], [median, median], color=style.INK, linewidth=1.6)
     axes.set_title(key, fontsize=9)

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run over its time: goodput, TCP RTT and ping on a shared axis; the loaded window is shaded."""
+"""One run over its time: goodput, TCP RTT, pings and other traffic on a shared axis; the loaded window is shaded."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from hourglass.contract.plan import Ping
+from hourglass.looks import TOTAL, Look
 from hourglass.plots import style
+from hourglass.results import streams
 from hourglass.results.recording import Recording
 from hourglass.results.series import (
     NS_PER_S,
@@ -24,35 +26,47 @@ from hourglass.results.series import (
     whole,
 )
 from hourglass.results.stats import Floats
-from hourglass.results.traffic import stream_series
+from hourglass.results.streams import Drawn
+from hourglass.results.traffic import Kind, stream_series
+from hourglass.results.traffic import goodput_steps as datagram_steps
 
-NAMED_FLOWS = len(style.FLOWS)
-"""Up to this number each flow has a colour and a name of its own; more are drawn grey."""
 POINTS = 3000
 """RTT lines are thinned to about this number of points: more cannot be seen, and SVG would grow."""
+WIDE, THIN = 4.0, 1.1
+"""The first of several pings is a wide pale line and the last a thin one upon it: they are often equal."""
+
+Panel = Callable[[Axes, Recording], None]
 
 
 def timeseries(run: Recording, path: Path) -> None:
-    """Draws the run into `path` (.png, .svg or .pdf): goodput and TCP RTT where there are flows, pings, and a panel for
-    each kind of other traffic that there is."""
-    flows, others = run.flows, stream_series(run)
-    loaded = bool(flows or run.datagrams)
-    heights = [*([1.25, 1] if flows else []), 1, *([1] * len(others))]
+    """Draws the run into `path` (.png, .svg or .pdf): goodput where there are flows or datagrams, TCP RTT of flows,
+    pings there and back and, where it was measured, each way, and a panel for each kind of other traffic."""
+    parts = list(_panels(run))
+    loaded = bool(run.flows or run.datagrams)
+    heights = [height for height, _ in parts]
     with style.figure(9, 1.5 + 2.0 * len(heights), path, arranged=False) as figure:
         panels = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
-        left = iter(panels)
-        if flows:
-            _goodput(next(left), run)
-            _rtt(next(left), run)
-        _ping(next(left), run)
-        for kind, found in others:
-            _traffic(next(left), found, f"{kind.title} (ms)")
-        for axes in panels:
+        for axes, (_, draw) in zip(panels, parts, strict=True):
+            draw(axes, run)
             _frame(axes, run, loaded)
         panels[-1].set_xlabel("test time (s)")
         style.headline(figure, _title(run))
         figure.align_ylabels(list(panels))
         _arrange(figure, panels)
+
+
+def _panels(run: Recording) -> Iterator[tuple[float, Panel]]:
+    """(height, what draws it) of what there is to show."""
+    if run.flows or run.datagrams:
+        yield 1.25, _goodput
+    if run.flows:
+        yield 1, _rtt
+    if run.pings or not run.streams:
+        yield 1, _ping
+    if any(one_way_ms(run, ping, "up").t_s.size for ping in run.pings):
+        yield 1, _one_way
+    for kind, found in stream_series(run):
+        yield 1, partial(_traffic, kind=kind, found=found)
 
 
 def _arrange(figure: Figure, panels: Iterable[Axes]) -> None:
@@ -74,48 +88,80 @@ def _title(run: Recording) -> str:
 
 
 def _goodput(axes: Axes, run: Recording) -> None:
-    window, flows = whole(run), run.flows
-    for flow, (colour, name) in zip(flows, _looks(run), strict=True):
-        series = goodput_steps(run, flow, window)
-        axes.plot(series.t_s, series.values, color=colour, linewidth=1.1, label=name, drawstyle="steps-pre")
-    if len(flows) > 1:
-        total = goodput_total(run, flows, window)
-        axes.plot(total.t_s, total.values, color=style.INK, linewidth=1.6, label="total", drawstyle="steps-pre")
+    """Each flow and each datagram stream, and all flows together as the area behind them."""
+    window = whole(run)
+    if len(run.flows) > 1:
+        total = goodput_total(run, run.flows, window)
+        axes.fill_between(total.t_s, total.values, step="pre", color=TOTAL, alpha=0.13, linewidth=0)
+        axes.plot(total.t_s, total.values, color=TOTAL, linewidth=2, label="all flows", drawstyle="steps-pre")
+    for one in streams.flows(run):
+        series = goodput_steps(run, one.flow, window)
+        axes.plot(series.t_s, series.values, drawstyle="steps-pre", **_line(one))
+    for stream, look in zip(run.datagrams, streams.others(run, run.datagrams), strict=True):
+        series = datagram_steps(run, stream, window)
+        axes.plot(series.t_s, series.values, drawstyle="steps-pre", linewidth=1.3, label=stream.name,
+                  **style.line(look))  # fmt: skip
     axes.set_ylabel("goodput (Mbit/s)")
     axes.set_ylim(bottom=0)
 
 
+def _line(one: Drawn) -> dict[str, Any]:
+    """Of many flows each is thin and pale."""
+    many = {} if one.named else {"alpha": 0.5}
+    return style.line(one.look) | {"label": one.label or "_", "linewidth": 1.3 if one.named else 0.7} | many
+
+
 def _rtt(axes: Axes, run: Recording) -> None:
     seen = []
-    for flow, (colour, _) in zip(run.flows, _looks(run), strict=True):
-        series = _thinned(tcp_rtt_ms(run, flow))
+    for one in streams.flows(run):
+        series = _thinned(tcp_rtt_ms(run, one.flow))
         seen.append(series.values)
-        axes.plot(series.t_s, series.values, color=colour, linewidth=1.1)
+        axes.plot(series.t_s, series.values, **_line(one) | {"label": "_"})
     axes.set_ylabel("TCP RTT (ms)")
     _scale(axes, np.concatenate(seen))
 
 
 def _ping(axes: Axes, run: Recording) -> None:
     seen = [np.empty(0)]
-    for place, ping in enumerate(run.pings):
+    for ping, (style_, look) in zip(run.pings, _layered(streams.pings(run)), strict=True):
         series = ping_ms(run, ping)
-        name, colour, lost = ping.name, style.PINGS[place % len(style.PINGS)], np.isnan(series.values)
+        lost = np.isnan(series.values)
         seen.append(series.values)
-        axes.plot(series.t_s, series.values, color=colour, linewidth=1.1, marker=".", markersize=2.5, label=name)
-        _one_way(axes, run, ping, colour, name)
-        _losses(axes, series.t_s[lost], colour, name)
-    axes.set_ylabel("ping RTT, one way (ms)" if seen_one_way(run) else "ping RTT (ms)")
+        axes.plot(series.t_s, series.values, label=ping.name, **style.line(look) | style_)
+        _losses(axes, series.t_s[lost], look.colour, ping.name)
+    axes.set_ylabel("ping RTT (ms)")
     _scale(axes, np.concatenate(seen))
 
 
-def _traffic(axes: Axes, found: dict[str, Series], unit: str) -> None:
+def _layered(found: Sequence[Look]) -> Iterator[tuple[dict[str, Any], Look]]:
+    """The first wide and pale, each upon those before it thinner and stronger: none hides another."""
+    for place, look in enumerate(found):
+        left = 1 - (place + 1) / len(found)
+        yield {"linewidth": THIN + (WIDE - THIN) * left, "alpha": 1 - 0.55 * left, "zorder": 2 + place / 100}, look
+
+
+def _one_way(axes: Axes, run: Recording) -> None:
+    """The two ways of the pings that measure them: there solid, back dotted."""
+    seen = [np.empty(0)]
+    for ping, (style_, look) in zip(run.pings, _layered(streams.pings(run)), strict=True):
+        for way, dash in ONE_WAY:
+            series = one_way_ms(run, ping, way)
+            if series.t_s.size:
+                seen.append(series.values)
+                axes.plot(series.t_s, series.values, color=look.colour, linestyle=dash, label=f"{ping.name} {way}",
+                          **style_)  # fmt: skip
+    axes.set_ylabel("one way (ms)")
+    _scale(axes, np.concatenate(seen))
+
+
+def _traffic(axes: Axes, run: Recording, kind: Kind[Any], found: dict[str, Series]) -> None:
     """Packets, fetches or transactions as dots, their losses at the foot."""
-    for place, (name, series) in enumerate(found.items()):
-        colour, lost = style.FLOWS[place % len(style.FLOWS)], np.isnan(series.values)
+    for (name, series), look in zip(found.items(), streams.others(run, run.of(kind.model)), strict=True):
+        lost = np.isnan(series.values)
         shown = _thinned(Series(series.t_s[~lost], series.values[~lost]))
-        axes.plot(shown.t_s, shown.values, ".", color=colour, markersize=2.5, label=name)
-        _losses(axes, series.t_s[lost], colour, name)
-    axes.set_ylabel(unit)
+        axes.plot(shown.t_s, shown.values, **style.dot(look) | {"linestyle": "none", "markersize": 2.5, "label": name})
+        _losses(axes, series.t_s[lost], look.colour, name)
+    axes.set_ylabel(f"{kind.title} (ms)")
     _scale(axes, np.concatenate([series.values for series in found.values()]))
 
 
@@ -127,24 +173,11 @@ def _losses(axes: Axes, t_s: Floats, colour: str, name: str) -> None:
                   transform=axes.get_xaxis_transform(), label=f"{name} lost ({t_s.size})")  # fmt: skip
 
 
-ONE_WAY: tuple[tuple[Literal["up", "down"], tuple[int, tuple[float, float]]], ...] = (
-    ("up", (0, (4, 1.5))),
+ONE_WAY: tuple[tuple[Literal["up", "down"], tuple[float, tuple[float, ...]] | str], ...] = (
+    ("up", "-"),
     ("down", (0, (1, 1.5))),
 )
-"""How the two ways are drawn: dashed, dotted."""
-
-
-def _one_way(axes: Axes, run: Recording, ping: Ping, colour: str, name: str) -> None:
-    """The two one-way delays of a ping that measures them, thin, up dashed and down dotted."""
-    for way, line in ONE_WAY:
-        series = one_way_ms(run, ping, way)
-        if series.t_s.size:
-            axes.plot(series.t_s, series.values, color=colour, linewidth=0.9, linestyle=line, label=f"{name} {way}")
-
-
-def seen_one_way(run: Recording) -> bool:
-    """Whether any ping measured its ways apart."""
-    return any(one_way_ms(run, ping, "up").t_s.size for ping in run.pings)
+"""How the two ways are drawn."""
 
 
 def _scale(axes: Axes, values: Floats) -> None:
@@ -160,16 +193,7 @@ def _frame(axes: Axes, run: Recording, loaded: bool) -> None:
     if loaded:
         window = loaded_window(run)
         axes.axvspan(window.start_ns / NS_PER_S, window.end_ns / NS_PER_S, color=style.SHADE, zorder=0)
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
-
-
-def _looks(run: Recording) -> list[tuple[str, str]]:
-    """(colour, legend) of each flow; "_" keeps a line out of the legend."""
-    flows = run.flows
-    if len(flows) <= NAMED_FLOWS:
-        return [(style.FLOWS[i], flow.name) for i, flow in enumerate(flows)]
-    return [("#A8B4BE", f"{len(flows)} flows" if i == 0 else "_") for i in range(len(flows))]
+    style.legend_right(axes)
 
 
 def _thinned(series: Series) -> Series:

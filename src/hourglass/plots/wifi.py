@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One run's radios: how many MPDUs a PPDU had, and over time who had the air, what waited in mac80211's queues and
-below them, and how many transmissions failed.
+below them, how many PPDUs nobody acknowledged and how many MPDUs were sent again.
 
-A radio has one colour in all four. Sizes are those under load; a step over time is one between two samples of the
+A radio has one look in all panels. Sizes are those under load; a step over time is one between two samples of the
 driver's counters.
 """
 
@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 
 from hourglass.contract.plan import Radio
 from hourglass.errors import InputError
+from hourglass.looks import Look, looks
 from hourglass.plots import style
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, Window, loaded_window
@@ -24,27 +25,28 @@ from hourglass.results.wifi import sizes
 POINTS = 3000
 
 
+Panel = Callable[[Axes, Recording, list[tuple[Radio, Look]]], None]
+
+
 def wifi(run: Recording, path: Path) -> None:
     """Draws the run into `path` (.png or .svg). Raises `InputError` when it has no counters of radios."""
     if run.radio_counters.is_empty():
         raise InputError("RUN", str(run.path), "has no radios")
     sent = [radio for radio in run.radios if sizes(run, radio.node, radio.device, loaded_window(run))]
-    panels: list[Callable[[Axes, Recording, list[Radio]], None]] = [_sizes, _air, _waiting, _failed]
-    with style.figure(11, 6.4, path) as figure:
-        grid = figure.subplots(2, 2).ravel()
+    drawn = list(zip(sent, looks(len(sent)), strict=True))
+    panels: tuple[Panel, ...] = (_sizes, _air, _txq, _held, _failed, _retried)
+    with style.figure(11, 8.4, path) as figure:
+        grid = figure.subplots(3, 2).ravel()
         for axes, panel in zip(grid, panels, strict=True):
-            panel(axes, run, sent)
+            panel(axes, run, drawn)
+            axes.set_ylim(bottom=0)
         for axes in grid[1:]:
             axes.set_xlim(0, run.end_ns / NS_PER_S)
+        for axes in grid[-2:]:
             axes.set_xlabel("test time (s)")
-            axes.set_ylim(bottom=0)
         handles, names = grid[1].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside right upper")
-        style.headline(figure, f"{run.name}  ·  Linux {run.info.kernel.release}")
-
-
-def _colour(number: int) -> str:
-    return style.FLOWS[number % len(style.FLOWS)]
+        figure.legend(handles, names, loc="outside right upper", ncols=-(-len(names) // 30))
+        style.headline(figure, f"{run.name}  ·  {run.test.name}  ·  Linux {run.info.kernel.release}")
 
 
 def _name(radio: Radio) -> str:
@@ -55,15 +57,16 @@ def _of(radio: Radio) -> pl.Expr:
     return (pl.col("node") == radio.node) & (pl.col("device") == radio.device)
 
 
-def _sizes(axes: Axes, run: Recording, radios: list[Radio]) -> None:
+def _sizes(axes: Axes, run: Recording, radios: list[tuple[Radio, Look]]) -> None:
     """Bars side by side: the share of a radio's PPDUs that had so many MPDUs."""
     window: Window = loaded_window(run)
     width = 0.8 / max(1, len(radios))
-    for number, radio in enumerate(radios):
+    for number, (radio, look) in enumerate(radios):
         found = sizes(run, radio.node, radio.device, window)
         values, counts = np.array(list(found)), np.array(list(found.values()))
         left = values - 0.4 + width * (number + 0.5)
-        axes.bar(left, 100 * counts / counts.sum(), width=width, color=_colour(number), linewidth=0)
+        axes.bar(left, 100 * counts / counts.sum(), width=width, color=look.colour, linewidth=0)
+    axes.set_title("Sizes of aggregates", fontsize=9)
     axes.set_xlabel("MPDUs of a PPDU")
     axes.set_ylabel("PPDUs (%)")
     axes.set_xlim(left=0.4)
@@ -77,30 +80,46 @@ def _steps(run: Recording, radio: Radio, *names: str) -> tuple[Floats, list[Floa
     return wide["t_ns"].to_numpy()[1:] / NS_PER_S, grown
 
 
-def _air(axes: Axes, run: Recording, radios: list[Radio]) -> None:
-    for number, radio in enumerate(radios):
+def _air(axes: Axes, run: Recording, radios: list[tuple[Radio, Look]]) -> None:
+    for radio, look in radios:
         t_s, (sent_ns,) = _steps(run, radio, "tx_ns")
         step_ns = np.diff(t_s, prepend=0) * NS_PER_S
-        axes.plot(t_s, 100 * sent_ns / step_ns, color=_colour(number), linewidth=1.1, label=_name(radio))
-    axes.set_ylabel("sends (% of the time)")
+        axes.plot(t_s, 100 * sent_ns / step_ns, linewidth=1.1, label=_name(radio), **style.line(look))
+    axes.set_title("On the air", fontsize=9)
+    axes.set_ylabel("air % (of the time)")
 
 
-def _waiting(axes: Axes, run: Recording, radios: list[Radio]) -> None:
-    """mac80211's queues; dotted: driver and hardware."""
-    for number, radio in enumerate(radios):
+def _txq(axes: Axes, run: Recording, radios: list[tuple[Radio, Look]]) -> None:
+    _waiting(axes, run, radios, "txq_packets")
+    axes.set_title("Waiting in mac80211's queues (TXQ)", fontsize=9)
+    axes.set_ylabel("packets")
+
+
+def _held(axes: Axes, run: Recording, radios: list[tuple[Radio, Look]]) -> None:
+    _waiting(axes, run, radios, "ring_skbs")
+    axes.set_title("Waiting in driver and hardware", fontsize=9)
+    axes.set_ylabel("packets")
+
+
+def _waiting(axes: Axes, run: Recording, radios: list[tuple[Radio, Look]], column: str) -> None:
+    for radio, look in radios:
         rows = run.queues.filter(_of(radio)).sort("t_ns")
         rows = rows.gather_every(max(1, rows.height // POINTS))
-        t_s = rows["t_ns"].to_numpy() / NS_PER_S
-        axes.plot(t_s, rows["txq_packets"].to_numpy(), color=_colour(number), linewidth=1.1)
-        axes.plot(t_s, rows["ring_skbs"].to_numpy(), color=_colour(number), linewidth=0.8, linestyle=":")
-    axes.set_ylabel("TXQ (dotted: driver) (packets)")
+        axes.plot(rows["t_ns"].to_numpy() / NS_PER_S, rows[column].to_numpy(), linewidth=0.9, **style.line(look))
 
 
-def _failed(axes: Axes, run: Recording, radios: list[Radio]) -> None:
-    """PPDUs that collided or were not answered; dotted: MPDUs that software had to send again."""
-    for number, radio in enumerate(radios):
+def _failed(axes: Axes, run: Recording, radios: list[tuple[Radio, Look]]) -> None:
+    """PPDUs that collided or were not answered."""
+    for radio, look in radios:
         t_s, (collided, unanswered, tries) = _steps(run, radio, "tx_collisions", "tx_unanswered", "tx_attempts")
-        _, (again, mpdus) = _steps(run, radio, "tx_retries", "tx_mpdus")
-        axes.plot(t_s, 100 * (collided + unanswered) / np.maximum(tries, 1), color=_colour(number), linewidth=1.1)
-        axes.plot(t_s, 100 * again / np.maximum(mpdus, 1), color=_colour(number), linewidth=0.8, linestyle=":")
-    axes.set_ylabel("PPDUs failed (dotted: MPDUs retried) (%)")
+        axes.plot(t_s, 100 * (collided + unanswered) / np.maximum(tries, 1), linewidth=1.1, **style.line(look))
+    axes.set_title("PPDUs that nobody acknowledged: collisions and losses", fontsize=9)
+    axes.set_ylabel("not acknowledged %")
+
+
+def _retried(axes: Axes, run: Recording, radios: list[tuple[Radio, Look]]) -> None:
+    for radio, look in radios:
+        t_s, (again, mpdus) = _steps(run, radio, "tx_retries", "tx_mpdus")
+        axes.plot(t_s, 100 * again / np.maximum(mpdus, 1), linewidth=1.1, **style.line(look))
+    axes.set_title("MPDUs sent again", fontsize=9)
+    axes.set_ylabel("retried %")

@@ -5,7 +5,8 @@ A packet counts in the window in which it ended. `n`, `mean` and `share` are exa
 probe keeps over all packets. `p50` and `p99` are of the packets that have rows (`measure.packets`), packets that spent
 nothing in the layer included; null without rows. Layers in which no packet spent anything are left out.
 
-* Flows: data packets of all flows. `share` is of the mean time from write to read, all nodes together.
+* Flows: data packets of all flows. `mean` is of the `n` that passed the node, `share` of the time of all packets from
+  write to read, all nodes together.
 * Pings: a node's layer is the sum over both ways, request and answer. `mean` is the requests' mean plus the answers',
   `n` the answers; percentiles are of the round trips of which both ways have rows: the answer begins at the ns in
   which the request ended.
@@ -49,7 +50,13 @@ def layers_ms(run: Recording, window: Window) -> Anatomy:
     rows = run.packets.filter(data & _ended(window))
     means = {row["node"]: _means(row) for row in nodes.iter_rows(named=True)}
     counts = {row["node"]: row["packets"] for row in nodes.iter_rows(named=True)}
-    return _anatomy(run.path_order, counts, means, rows)
+    return _anatomy(run.path_order, counts, means, rows, weights=counts)
+
+
+def data_packets(run: Recording, window: Window) -> int:
+    """How many data packets of flows ended in the window, wherever they passed."""
+    ended = window_sums(run, window).filter(pl.col("data") & of(*run.flows))
+    return int(ended.group_by("stream", "way").agg(pl.col("packets").max())["packets"].sum())
 
 
 def trip_layers_ms(run: Recording, streams: Sequence[Stream], window: Window) -> dict[str, Anatomy]:
@@ -98,9 +105,15 @@ def _round_trips(rows: pl.DataFrame, window: Window) -> pl.DataFrame:
 
 
 def _anatomy(
-    order: list[str], counts: dict[str, int], means: dict[str, dict[str, float]], rows: pl.DataFrame
+    order: list[str],
+    counts: dict[str, int],
+    means: dict[str, dict[str, float]],
+    rows: pl.DataFrame,
+    weights: dict[str, int] | None = None,
 ) -> Anatomy:
-    whole = sum(sum(layers.values()) for layers in means.values())
+    """`weights`: how many packets a mean of a node stands for; without, each is a part of one round trip."""
+    weight = weights or dict.fromkeys(means, 1)
+    whole = sum(sum(layers.values()) * weight[node] for node, layers in means.items())
     found: Anatomy = {}
     for node in order:
         samples = rows.filter(pl.col("node") == node)
@@ -108,7 +121,11 @@ def _anatomy(
             if mean > 0:
                 p50, p99 = _percentiles(samples[f"{layer}_ns"])
                 found.setdefault(node, {})[layer] = Layer(
-                    n=counts.get(node, 0), p50=p50, p99=p99, mean=rounded(mean), share=rounded(mean / whole)
+                    n=counts.get(node, 0),
+                    p50=p50,
+                    p99=p99,
+                    mean=rounded(mean),
+                    share=rounded(mean * weight[node] / whole),
                 )
     return found
 

@@ -19,7 +19,7 @@ from hourglass.contract.plan import Datagrams, Fetches, StreamBase, Transactions
 from hourglass.results.anatomy import trip_layers_ms
 from hourglass.results.emodel import mos
 from hourglass.results.recording import Recording
-from hourglass.results.series import NS_PER_MS, Series, Window, by_time, floats
+from hourglass.results.series import NS_PER_MS, NS_PER_S, Series, Window, by_time, floats
 from hourglass.results.stats import Floats, rounded, statistics
 
 VOICE = "voip"
@@ -51,6 +51,14 @@ def arrived(run: Recording, stream: Datagrams, edges_ns: Floats) -> Floats:
     at_ns = np.sort((found["t_ns"] + found["owd_ns"]).to_numpy())
     packets = np.searchsorted(at_ns, edges_ns, side="right").astype(np.float64)
     return np.asarray(packets * stream.payload_bytes, dtype=np.float64)
+
+
+def goodput_steps(run: Recording, stream: Datagrams, window: Window) -> Series:
+    """Payload of a datagram stream that arrived in each full step of the window, Mbit/s; times are the steps' ends."""
+    step = round(run.test.step_s * NS_PER_S)
+    edges_ns = np.arange(window.start_ns, window.end_ns + 1, step, dtype=np.float64)
+    grown = np.diff(arrived(run, stream, edges_ns))
+    return Series(edges_ns[1:] / NS_PER_S, grown * 8 / 1e6 / (step / NS_PER_S))
 
 
 def jitter_ms(delays: Floats) -> float | None:
