@@ -13,7 +13,7 @@ HOURGLASS := $(BIN)/hourglass
 SYSTEM_PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: run test check bench other-cpus tools setup packages agent kernels clean
+.PHONY: run test check bench other-cpus tools setup packages agent kernels release image places clean
 
 run: setup
 	$(HOURGLASS) run L100M --set stack.tsq=off --out runs/L100M-notsq
@@ -77,6 +77,16 @@ other-cpus: setup
 
 bench: setup
 	$(BIN)/python -m bench
+
+# All artefacts, made twice and tried where they are installed: dist/ and the CHANGELOG's section. As root.
+release: setup
+	$(BIN)/python -m release
+
+# Of the wheel in dist/: the OCI image; installations in bare roots.
+image: setup
+	$(BIN)/python -m release.image
+places: setup
+	$(BIN)/python -m release.check
 
 clean:
 	rm -rf .venv agent/target .pytest_cache .mypy_cache .ruff_cache

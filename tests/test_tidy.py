@@ -96,6 +96,7 @@ def test_every_folder_is_on_the_map() -> None:
         "agent/",
         "scenarios/",
         "bench/",
+        "release/",
     }
     assert {folder for folder in folders if f"`{folder}`" not in text} == set()
 

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What makes and judges a release: the CHANGELOG's section, the source distribution, what a place must show."""
+
+import hashlib
+import io
+import tarfile
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hourglass.errors import HourglassError
+from release import changelog, check, sdist
+from release.places import PLACES
+
+TEXT = """# Changelog
+
+Words.
+
+## Unreleased
+
+### Added
+
+- A thing.
+
+## 0.1.0
+
+The first.
+"""
+WANTED = """# Changelog
+
+Words.
+
+## Unreleased
+
+## 0.2.0 (2026-11-22)
+
+### Added
+
+- A thing.
+
+### Artefacts
+
+| file | size | SHA-256 |
+|---|---|---|
+| `a.whl` | 0.0 MB | `{digest}` |
+
+## 0.1.0
+
+The first.
+"""
+DAY = date(2026, 11, 22)
+
+
+@pytest.fixture
+def artefact(tmp_path: Path) -> Path:
+    path = tmp_path / "a.whl"
+    path.write_bytes(b"a wheel")
+    return path
+
+
+def test_what_was_unreleased_becomes_the_section(artefact: Path) -> None:
+    digest = hashlib.sha256(b"a wheel").hexdigest()
+    assert changelog.released(TEXT, "0.2.0", DAY, [artefact]) == WANTED.format(digest=digest)
+
+
+def test_a_version_is_released_once_and_never_empty(artefact: Path) -> None:
+    made = changelog.released(TEXT, "0.2.0", DAY, [artefact])
+    with pytest.raises(HourglassError, match=r"has a section 0\.2\.0 already"):
+        changelog.released(made, "0.2.0", DAY, [artefact])
+    with pytest.raises(HourglassError, match="nothing under"):
+        changelog.released(made, "0.3.0", DAY, [artefact])
+    assert changelog.section(made, "0.2") is None
+    assert "- A thing." in (changelog.section(made, "0.2.0") or "")
+
+
+def test_the_projects_own_changelog_can_be_released(artefact: Path) -> None:
+    text = (Path(__file__).parents[1] / "CHANGELOG.md").read_text()
+    version = "999.0.0"
+    if (body := text.partition(changelog.HEADING)[2].partition("\n## ")[0].strip()) == "":
+        pytest.skip("nothing is unreleased")
+    made = changelog.released(text, version, DAY, [artefact])
+    assert (changelog.section(made, version) or "").strip().startswith(body)
+    assert made.replace(changelog.section(made, version) or "", "").count("\n## ") == text.count("\n## ") + 1
+
+
+def tar_of(files: dict[str, bytes], mtime: int, owner: str, mode: int) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as tar:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size, member.mtime, member.uname, member.mode = len(content), mtime, owner, mode
+            tar.addfile(member, io.BytesIO(content))
+    return out.getvalue()
+
+
+def test_a_source_distribution_has_no_traces_of_day_owner_and_order() -> None:
+    files = {"a/b": b"one", "a/a": b"two"}
+    one = sdist.normal(tar_of(files, 5, "me", 0o664), 1_700_000_000)
+    two = sdist.normal(tar_of(dict(reversed(files.items())), 6, "you", 0o640), 1_700_000_000)
+    assert one == two
+    with tarfile.open(fileobj=io.BytesIO(one)) as tar:
+        assert [(m.name, m.mtime, m.mode, m.uname) for m in tar] == [
+            ("a/a", 1_700_000_000, 0o644, ""),
+            ("a/b", 1_700_000_000, 0o644, ""),
+        ]
+        found = tar.extractfile("a/b")
+        assert found is not None
+        assert found.read() == b"one"
+
+
+def tried(**changed: Any) -> check.Tried:
+    """A place where all went well, but for what is changed."""
+    said = {
+        "run": ["all   95.9", "digest   0123456789ab"],
+        "look": [f"0123456789ab{'0' * 52}  records.arrows", f" {check.PNG}", "1000 run.png"],
+        "golden": ["digest   aabbccddeeff"],
+    }
+    seconds = {"install": 12.0, "run": 6.0}
+    return check.Tried(PLACES[0], "absent", seconds | changed.pop("seconds", {}), said | changed, status=0)
+
+
+GOLDEN = {"aabbccddeeff0011"}
+
+
+def test_a_place_where_all_is_well() -> None:
+    assert tried().problems("0123456789ab", GOLDEN) == []
+    assert tried().total == 18.0
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"seconds": {"run": 49.0}}, "61 s, 60 are allowed"),
+        ({"run": ["digest   0123456789ab"]}, "no table"),
+        ({"look": [f"0123456789ab{'0' * 52}"]}, "no picture"),
+        ({"run": ["all 1", "digest   ffffffffffff"]}, "digest ffffffffffff"),
+        ({"run": ["all 1"]}, "digest not printed"),
+        ({"golden": ["digest   ffff"]}, "golden run: ffff"),
+        ({"golden": []}, "golden run: no digest"),
+    ],
+)
+def test_what_is_wrong_in_a_place_is_named(changed: dict[str, Any], problem: str) -> None:
+    found = tried(**changed).problems("0123456789ab", GOLDEN)
+    assert any(line.startswith(problem) for line in found), found
+
+
+def test_a_command_that_fails_in_a_place_is_named_with_its_words() -> None:
+    failed = tried(report=["no charts"])
+    failed.status = 3
+    assert failed.problems("", set()) == ["report: exit status 3", "no charts"]
+
+
+def test_the_wheels_of_a_place_are_those_that_its_pip_takes() -> None:
+    tags = {place.name: place.platforms for place in PLACES}
+    assert "musllinux_1_2_x86_64" in tags["alpine-like"]
+    assert not any("many" in tag for tag in tags["alpine-like"])
+    assert "manylinux2014_x86_64" in tags["debian-12"]
