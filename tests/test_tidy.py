@@ -35,6 +35,7 @@ FORBIDDEN = {
     "plots": {"scenario", "plan", "engine", "flent", "report", "cli", "runner", "campaign", "papers"},
     "report": {"plan", "engine", "flent", "plots", "cli", "runner", "campaign", "papers"},
     "campaign": {"plan", "flent", "plots", "report", "cli", "papers"},
+    "testing": {"plan", "plots", "report", "cli", "campaign", "papers"},
     "papers": {"plan", "engine", "flent", "report", "cli"},
 }
 """What each folder must not know (ARCHITECTURE.md, "Map")."""

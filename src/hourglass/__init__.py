@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from hourglass.campaign.sweep import sweep
     from hourglass.results.recording import Recording
     from hourglass.runner import run
+    from hourglass.testing.judge import check
 
-__all__ = ["load", "load_all", "run", "sweep"]
+__all__ = ["check", "load", "load_all", "run", "sweep"]
 
 
 def load(path: str | Path) -> "Recording":
@@ -47,11 +48,15 @@ def __getattr__(name: str) -> Any:
         from hourglass.runner import run
 
         return run
+    if name == "check":
+        from hourglass.testing.judge import check
+
+        return check
     if name == "sweep":
         from hourglass.campaign.sweep import sweep
 
         return sweep
-    if name in ("campaign", "papers", "scenario", "plan", "engine", "results", "plots", "report"):
+    if name in ("campaign", "papers", "scenario", "plan", "engine", "results", "plots", "report", "testing"):
         from importlib import import_module
 
         return import_module(f"hourglass.{name}")

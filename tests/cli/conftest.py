@@ -22,10 +22,11 @@ class FakeScenario(SimpleNamespace):
     """As much of a scenario as the runner looks at."""
 
     def unchecked(self) -> "FakeScenario":
-        return self
+        return FakeScenario(**vars(self) | {"check": {}})
 
     def to_json(self) -> bytes:
         dump = {"name": self.name, "kernel": self.kernel, "seed": self.seed, "test": vars(self.test)}
+        dump |= {"check": self.check} if self.check else {}
         return json.dumps(dump, sort_keys=True).encode()
 
 
@@ -45,7 +46,7 @@ class FakeEngine:
         test = SimpleNamespace(
             name="tcp_nup", client="client", server="server", length=recipe.length, delay=recipe.delay, step=recipe.step
         )
-        return FakeScenario(name=source, kernel=kernel or "6.1", seed=seed or 1, test=test)
+        return FakeScenario(name=source, kernel=kernel or "6.1", seed=seed or 1, test=test, check=recipe.checks)
 
     def plan(self, scenario: Any, able: Any) -> Any:
         return synthetic.plan(self.recipe)

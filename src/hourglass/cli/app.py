@@ -71,7 +71,13 @@ Jobs = Annotated[
     int | None,
     typer.Option("-j", "--jobs", metavar="N", parser=whole("-j"), help="Parallel runs; default: one per CPU."),
 ]
+Kernel = Annotated[
+    str | None, typer.Option(metavar="NAME", help=f"{CHOICES}, or a name given to `hourglass kernel build`.")
+]
 NoPicture = Annotated[bool, typer.Option("--no-picture", help="Skip the picture.")]
+Seed = Annotated[
+    int | None, typer.Option(metavar="N", parser=whole("--seed"), help="Seed of all randomness, a whole number.")
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario; as often as needed."),
@@ -111,12 +117,8 @@ def run(
         ),
     ],
     settings: Settings = None,
-    seed: Annotated[
-        int | None, typer.Option(metavar="N", parser=whole("--seed"), help="Seed of all randomness, a whole number.")
-    ] = None,
-    kernel: Annotated[
-        str | None, typer.Option(metavar="NAME", help=f"{CHOICES}, or a name given to `hourglass kernel build`.")
-    ] = None,
+    seed: Seed = None,
+    kernel: Kernel = None,
     engine: Engine = VIRTUAL,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Run directory; default: runs/NAME-HASH.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace another scenario's run in --out.")] = False,
@@ -201,6 +203,38 @@ def doctor() -> None:
     from hourglass.cli.doctor import examine
 
     raise typer.Exit(examine())
+
+
+@app.command(
+    "check",
+    cls=Command,
+    rich_help_panel=UNDERSTAND,
+    epilog="""\
+hourglass check runs/L100M-1234567890 --bound 'ping.icmp.p99 < 20ms'
+hourglass check my-office.toml --seed 2 --junit verdicts.xml""",
+)
+def check(
+    targets: Annotated[
+        list[str], typer.Argument(metavar="RUN|SCENARIO...", help=f"{RUNS}; or scenarios, which are run.")
+    ],
+    bounds: Annotated[
+        list[str] | None,
+        typer.Option("--bound", metavar="BOUND", help="As 'ping.icmp.p99 < 20ms'; as often as needed."),
+    ] = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    kernel: Kernel = None,
+    engine: Engine = VIRTUAL,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the verdicts as JUnit XML.")] = None,
+    json: Json = False,
+) -> None:
+    """Judge runs by bounds of their figures; exit with 1 when one is missed.
+
+    A scenario is run first, unless its run is there. Its own bounds, [check], come before those given.
+    """
+    from hourglass.cli.check import check_runs
+
+    raise typer.Exit(check_runs(targets, bounds or [], settings or [], seed, kernel, engine, junit, json))
 
 
 @app.command(

@@ -36,11 +36,12 @@ def figures(summary: Summary, test: str) -> Group:
     parts: list[RenderableType] = [Text(title, style="bold"), Text()]
     for section in sections(summary):
         if not section.detail:
-            parts += [_drawn(section), Text()]
+            parts += [drawn(section), Text()]
     return Group(*parts)
 
 
-def _drawn(section: Section) -> RenderableType:
+def drawn(section: Section) -> RenderableType:
+    """A section as a table, or as a line when it is a single row without a name."""
     if not section.rows:
         return Text(section.nothing)
     return _table(section) if section.about else Text(_line(section))

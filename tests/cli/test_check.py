@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`hourglass check`: existing runs and runs made on the spot, verdicts, exit statuses, JSON and JUnit XML."""
+
+import json
+from xml.etree import ElementTree as xml
+
+import pytest
+from results.synthetic import Probe, Recipe, make
+
+import hourglass
+from hourglass.cli.errors import guarded
+from hourglass.errors import GuestError
+from hourglass.testing import junit
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture
+def call(capsys):
+    """Runs a command in this process: (status, stdout, stderr)."""
+
+    def run(*arguments):
+        status = guarded([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run
+
+
+def test_a_run_is_judged_by_the_bounds_given(call, tmp_path):
+    make(tmp_path / "one")
+    status, out, err = call("check", "one", "--bound", "ping.icmp.p99 < 20ms", "--bound", "totals.upload_mbps > 9mbit")
+    assert (status, err) == (1, "")
+    lines = [line.split() for line in out.splitlines()]
+    assert ["ping.icmp.p99", "<", "20ms", "1", "ms", "ok"] in lines
+    assert ["totals.upload_mbps", ">", "9mbit", "8", "Mbit/s", "missed"] in lines
+    assert lines[-1] == ["1", "of", "2", "bounds", "missed"]
+    assert call("check", "one", "--bound", "ping.icmp.p99 < 20ms")[::2] == (0, "")
+
+
+def test_a_scenario_is_run_once_and_judged_by_its_own_bounds_first(call, engine):
+    engine.recipe.checks = {"ping.icmp.p99": "< 20ms"}
+    status, out, _ = call("check", "synthetic", "--bound", "ping.icmp.p50 < 1us", "--json")
+    told = json.loads(out)
+    (run,) = told["runs"]
+    assert (status, told["ok"], engine.runs) == (1, False, 1)
+    assert [(one["figure"], one["ok"]) for one in run["checks"]] == [("ping.icmp.p99", True), ("ping.icmp.p50", False)]
+    engine.recipe.checks = {"ping.icmp.p99": "< 1us"}
+    status, out, _ = call("check", "synthetic", "--json")
+    (again,) = json.loads(out)["runs"]
+    assert (status, engine.runs, again["run"]) == (1, 1, run["run"])
+    assert hourglass.load(run["run"]).summary.checks[0].bound == "< 1us"
+    assert call("check", run["run"])[0] == 1
+
+
+def test_another_seed_is_another_run(call, engine):
+    for seed in (1, 2, 1):
+        assert call("check", "synthetic", "--seed", seed, "--bound", "ping.p99 < 1s")[0] == 0
+    assert engine.runs == 2
+
+
+def test_run_exits_with_1_when_its_own_bound_is_missed(call, engine):
+    engine.recipe.checks = {"ping.icmp.p99": "< 20ms", "ping.icmp.p50": "< 1us"}
+    status, out, err = call("run", "synthetic", "--no-picture", "--out", "out")
+    verdicts = {line.split()[0]: line.split()[-1] for line in out.splitlines() if line.startswith("ping.icmp.")}
+    assert (status, verdicts) == (1, {"ping.icmp.p99": "ok", "ping.icmp.p50": "missed"})
+    assert "error" not in err
+    del engine.recipe.checks["ping.icmp.p50"]
+    assert call("run", "synthetic", "--no-picture", "--out", "out", "--json")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["one"], "there is no bound: the scenario has no [check], and none was given"),
+        (["one", "--bound", "ping.icmp.p98 < 3ms"], 'Did you mean "p99"?'),
+        (["one", "--bound", "ping.icmp.p99 < 3ms", "--seed", "3"], "is a run already"),
+        (["one", "--bound", "ping.icmp.p99 < 3ms", "--set", "stack.cc=bbr"], "is a run already"),
+        (["two", "--bound", "ping.icmp.p99 < 3ms"], "no such file, and no built-in of this name"),
+    ],
+)
+def test_what_is_refused(call, tmp_path, arguments, words):
+    make(tmp_path / "one")
+    status, out, err = call("check", *arguments)
+    assert (status, out) == (2, "")
+    assert words in err
+    assert err.count("\n") == 1
+
+
+def test_a_run_that_fails_is_an_error_and_the_rest_is_judged(call, engine, tmp_path):
+    make(tmp_path / "one")
+
+    def fail(directory):
+        raise GuestError("the kernel panicked")
+
+    engine.fail = fail
+    status, out, err = call("check", "synthetic", "one", "--bound", "ping.p99 < 1s", "--junit", "deep/file.xml")
+    assert status == 3
+    assert "1 bound kept; 1 run failed" in out
+    assert "hourglass: error: synthetic: the kernel panicked" in err
+    suites = xml.parse("deep/file.xml").getroot()
+    assert (suites.get("tests"), suites.get("errors"), suites.get("failures")) == ("2", "1", "0")
+    assert suites.find("testsuite/testcase/error").get("type") == "GuestError"
+
+
+FORM = {  # Jenkins' junit-10.xsd: element → required attributes, further attributes, children
+    "testsuites": ({}, {"name", "time", "tests", "failures", "errors", "disabled"}, {"testsuite"}),
+    "testsuite": (
+        {"name"},
+        {"tests", "failures", "errors", "time", "skipped", "group", "timestamp", "hostname", "id", "package", "file"},
+        {"testsuite", "properties", "testcase", "system-out", "system-err"},
+    ),
+    "properties": ({}, set(), {"property"}),
+    "property": ({"name", "value"}, set(), set()),
+    "testcase": (
+        {"name", "classname"},
+        {"time", "group", "status", "assertions"},
+        {"skipped", "error", "failure", "system-out", "system-err"},
+    ),
+    "failure": ({}, {"type", "message"}, set()),
+    "error": ({}, {"type", "message"}, set()),
+}
+
+
+def check_form(element):
+    required, further, children = FORM[element.tag]
+    assert set(required) <= set(element.attrib) <= set(required) | further, element.tag
+    assert {child.tag for child in element} <= children
+    for child in element:
+        check_form(child)
+
+
+def test_junit_has_the_form_that_ci_reads(tmp_path):
+    run = make(tmp_path / "one")
+    other = make(tmp_path / "two", Recipe(probes=[Probe("icmp", lambda seq: None)]))
+    verdicts = hourglass.check(run, other, bounds={"ping.icmp.p99": "< 20ms", "totals.upload_mbps": "> 9mbit"})
+    root = xml.fromstring(junit.document(verdicts))
+    check_form(root)
+    assert [dict(one.attrib)["failures"] for one in root] == ["1", "2"]
+    for suite in (root, *root):
+        counts = [len(suite.findall(f".//{tag}")) for tag in ("testcase", "failure", "error")]
+        assert counts == [int(suite.get(name)) for name in ("tests", "failures", "errors")]
+    messages = [one.get("message") for one in root.iter("failure")]
+    assert messages[0] == "totals.upload_mbps: 8 Mbit/s, not > 9mbit"
+    assert messages[1] == "ping.icmp.p99: not known: no samples, 51 lost"
+
+
+def test_a_junit_file_that_cannot_be_written_is_one_line(call, tmp_path):
+    make(tmp_path / "one")
+    (tmp_path / "file").touch()
+    status, _, err = call("check", "one", "--bound", "ping.p99 < 1s", "--junit", "file/a.xml")
+    assert status == 3
+    assert "the JUnit file cannot be written" in err
