@@ -196,8 +196,9 @@ pub struct Frame {
     pub stream: Stream,
     pub number: u32,
     pub begin_ns: i64,
+    pub settled_ns: i64,
 }
-const _: () = assert!(size_of::<Frame>() == 56, "the fields' sizes, without a gap");
+const _: () = assert!(size_of::<Frame>() == 64, "the fields' sizes, without a gap");
 
 /// At the end, one way of a stream: sent + duplicated = delivered + dropped + in flight.
 #[derive(FromBytes, Immutable, KnownLayout)]

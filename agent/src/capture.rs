@@ -4,8 +4,13 @@
 //!
 //! Timestamps are ns of test time, as if it began in 1970. A packet that the probe follows has a comment: whose it is,
 //! and where it spent its time until then. What was on the cable before test time 0 is left out.
+//!
+//! Frames are in the order of their times. The probe tells of a frame that leaves when it enters the ring, ahead of its
+//! time, and of one that has arrived when the NIC hands it over, after it: a frame is held back until the probe says that
+//! none with an earlier time will follow.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs::File;
 use std::io::BufWriter;
@@ -37,11 +42,21 @@ pub struct Seen<'a> {
 struct Capture {
     plan: plan::Capture,
     file: PcapNgWriter<BufWriter<File>>,
+    /// By time and, of one time, as they came.
+    held: BTreeMap<(u64, u64), Held>,
+    count: u64,
+}
+
+/// A frame that is not written yet.
+struct Held {
+    received: bool,
+    length: u32,
+    data: Vec<u8>,
+    comment: String,
 }
 
 pub struct Captures {
     captures: Vec<Capture>,
-    comment: String,
 }
 
 impl Captures {
@@ -55,13 +70,13 @@ impl Captures {
                 if on_air { DataLink::IEEE802_11_RADIOTAP } else { DataLink::ETHERNET },
             )
         });
-        Ok(Self { captures: captures.collect::<Result<_>>()?, comment: String::new() })
+        Ok(Self { captures: captures.collect::<Result<_>>()? })
     }
 
-    /// Writes a frame of `device`; `title` says whose packet it is.
-    pub fn write(
+    /// Takes a frame of `device`; `title` says whose packet it is. Test time 0 is at `zero_ns` of the probe's clock.
+    pub fn take(
         &mut self,
-        t_ns: i64,
+        zero_ns: i64,
         device: &str,
         seen: &Seen,
         nodes: &[String],
@@ -70,15 +85,19 @@ impl Captures {
         let node = &nodes[usize::from(seen.frame.node)];
         let mut captures = self.captures.iter_mut();
         let wanted = captures.find(|capture| capture.plan.node == *node && capture.plan.device == device);
-        let (Some(capture), Ok(t_ns)) = (wanted, u64::try_from(t_ns)) else { return Ok(()) };
-        self.comment.clear();
-        comment(&mut self.comment, title, seen, nodes);
-        capture.write(t_ns, seen, &self.comment)
+        let Some(capture) = wanted else { return Ok(()) };
+        if let Ok(t_ns) = u64::try_from(seen.frame.t_ns - zero_ns) {
+            let mut text = String::new();
+            comment(&mut text, title, seen, nodes);
+            capture.hold(t_ns, seen, text);
+        }
+        capture.write(u64::try_from(seen.frame.settled_ns - zero_ns).unwrap_or(0))
     }
 
     /// Everything to the files, and out of this kernel's page cache.
     pub fn finish(self) -> Result<()> {
-        for capture in self.captures {
+        for mut capture in self.captures {
+            capture.write(u64::MAX)?;
             let blame = |error| Failure::system(&capture.plan.file, error);
             let file = capture.file.into_inner().into_inner().map_err(|error| blame(error.into_error()))?;
             sys::write_back(&file).map_err(blame)?;
@@ -106,28 +125,48 @@ impl Capture {
         PcapNgWriter::new(BufWriter::with_capacity(BUFFER, file))
             .and_then(|mut file| {
                 file.write_pcapng_block(interface)?;
-                Ok(Self { plan: plan.clone(), file })
+                Ok(Self { plan: plan.clone(), file, held: BTreeMap::new(), count: 0 })
             })
             .map_err(|error| Failure::of(&plan.file, error))
     }
 
-    fn write(&mut self, t_ns: u64, seen: &Seen, comment: &str) -> Result<()> {
+    fn hold(&mut self, t_ns: u64, seen: &Seen, comment: String) {
+        let held = Held {
+            received: seen.frame.received != 0,
+            length: seen.frame.length,
+            data: seen.data.to_vec(),
+            comment,
+        };
+        self.held.insert((t_ns, self.count), held);
+        self.count += 1;
+    }
+
+    /// Writes all frames up to `settled_ns`.
+    fn write(&mut self, settled_ns: u64) -> Result<()> {
+        while let Some(first) = self.held.first_entry().filter(|first| first.key().0 <= settled_ns) {
+            let (t_ns, frame) = (first.key().0, first.remove());
+            let written = self.file.write_pcapng_block(frame.block(t_ns));
+            written.map_err(|error| Failure::of(&self.plan.file, error))?;
+        }
+        Ok(())
+    }
+}
+
+impl Held {
+    fn block(&self, t_ns: u64) -> EnhancedPacketBlock<'_> {
         const INBOUND: u32 = 1;
         const OUTBOUND: u32 = 2;
-        let way = if seen.frame.received != 0 { INBOUND } else { OUTBOUND };
-        let mut options = vec![EnhancedPacketOption::Flags(way)];
-        if !comment.is_empty() {
-            options.insert(0, EnhancedPacketOption::Comment(Cow::Borrowed(comment)));
+        let mut options = vec![EnhancedPacketOption::Flags(if self.received { INBOUND } else { OUTBOUND })];
+        if !self.comment.is_empty() {
+            options.insert(0, EnhancedPacketOption::Comment(Cow::Borrowed(&self.comment)));
         }
-        let block = EnhancedPacketBlock {
+        EnhancedPacketBlock {
             interface_id: 0,
             timestamp: Duration::from_nanos(t_ns),
-            original_len: seen.frame.length,
-            data: Cow::Borrowed(seen.data),
+            original_len: self.length,
+            data: Cow::Borrowed(&self.data),
             options,
-        };
-        let written = self.file.write_pcapng_block(block);
-        written.map(drop).map_err(|error| Failure::of(&self.plan.file, error))
+        }
     }
 }
 
@@ -168,11 +207,11 @@ mod tests {
     use crate::reader::{Record, Records};
     use pcap_file::pcapng::{Block, PcapNgReader};
 
-    fn frame(device: &str, visits: u16) -> Vec<u64> {
-        let mut body = fields![0i64, 0u16, 1u16, 1514u32, 5u32, visits, 0u16];
+    fn frame(t_ns: i64, settled_ns: i64, device: &str, visits: u16) -> Vec<u64> {
+        let mut body = fields![t_ns, 0u16, 1u16, 1514u32, 5u32, visits, 0u16];
         body.extend(text(device, 16));
         body.extend(stream(0, 0));
-        body.extend(fields![7u32, 0i64]);
+        body.extend(fields![7u32, 0i64, settled_ns]);
         body.extend((0..visits).flat_map(|node| visit(node, 0)));
         body.extend(b"abcde");
         record(abi::FRAME, &body)
@@ -220,8 +259,8 @@ mod tests {
         for (t_ns, device, visits) in
             [(-1, "eth0", 0), (5, "eth0", 0), (6, "eth1", 0), (3_000_000_001, "eth0", 2)]
         {
-            let bytes = frame(device, visits);
-            captures.write(t_ns, device, &parsed(&bytes), &nodes, "up").expect("written");
+            let bytes = frame(t_ns + 100, t_ns + 100, device, visits);
+            captures.take(100, device, &parsed(&bytes), &nodes, "up").expect("taken");
         }
         captures.finish().expect("finished");
         let file = File::open(folder.join("c.pcapng")).expect("the file");
@@ -251,11 +290,37 @@ mod tests {
     }
 
     #[test]
+    fn frames_are_in_the_order_of_their_times_once_nothing_earlier_can_come() {
+        let folder = std::env::temp_dir().join(format!("hourglass-order-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let mut captures = Captures::create(&[plan("eth0")], &[], &folder).expect("a file");
+        // two that will leave, two that have arrived before; the last leaves when the others are settled
+        let told = [(30, 5), (50, 6), (10, 20), (20, 45), (60, 70)];
+        let held = told.map(|(t_ns, settled_ns)| {
+            let bytes = frame(t_ns, settled_ns, "eth0", 0);
+            captures.take(0, "eth0", &parsed(&bytes), &[String::from("client")], "").expect("taken");
+            captures.captures[0].held.len()
+        });
+        assert_eq!(held, [1, 2, 2, 1, 0]);
+        captures.finish().expect("finished");
+        let mut reader =
+            PcapNgReader::new(File::open(folder.join("c.pcapng")).expect("the file")).expect("pcapng");
+        let mut times = Vec::new();
+        while let Some(block) = reader.next_block() {
+            if let Block::EnhancedPacket(block) = block.expect("whole") {
+                times.push(block.timestamp.as_nanos());
+            }
+        }
+        std::fs::remove_dir_all(&folder).expect("removed");
+        assert_eq!(times, [10, 20, 30, 50, 60]);
+    }
+
+    #[test]
     fn a_comment_names_the_layers_that_took_time() {
         let mut body = fields![0i64, 0u16, 1u16, 0u32, 0u32, 2u16, 0u16];
         body.extend(text("eth0", 16));
         body.extend(stream(0, 0));
-        body.extend(fields![7u32, 0i64]);
+        body.extend(fields![7u32, 0i64, 0i64]);
         let (mut client, mut router) = (visit(0, 0), visit(1, 0));
         client[8 + 7 * 8..8 + 8 * 8].copy_from_slice(&812_300i64.to_ne_bytes());
         client[8 + 13 * 8..8 + 14 * 8].copy_from_slice(&1i64.to_ne_bytes());

@@ -160,7 +160,7 @@ impl Rows {
         let frame = seen.frame;
         self.node(frame.node)?;
         let title = self.streams.get(usize::from(frame.stream.id)).map_or("?", |(name, _)| name);
-        self.captures.write(frame.t_ns - self.zero_ns, name(&frame.device)?, seen, &self.nodes, title)
+        self.captures.take(self.zero_ns, name(&frame.device)?, seen, &self.nodes, title)
     }
 }
 

@@ -230,6 +230,7 @@ struct probe_frame {
 	struct probe_stream stream; /* none, and number 0, where it is not followed */
 	__u32 number; /* as in struct probe_packet */
 	__s64 begin_ns;
+	__s64 settled_ns; /* no frame of this device with an earlier t_ns is still to come */
 	struct probe_visit visit[]; /* [visits], then u8 data[captured] */
 };
 

@@ -107,11 +107,15 @@ static void probe_drop_any(const struct sk_buff *skb, int offset, const struct n
 
 	if (node < 0)
 		return;
-	if (probe_parse(skb, offset, &packets))
+	if (probe_parse(skb, offset, &packets)) {
 		probe_drop_watched(&packets, dev, node, states, place, reason);
-	else
-		probe_record_drop(dev, node, place < 0 ? PROBE_AT_STACK : place, reason, nobody,
-				  max_t(u32, skb_shinfo(skb)->gso_segs, 1), skb->len);
+		return;
+	}
+	/* with a link header it is on its way out */
+	if (place < 0)
+		place = offset == ETH_HLEN ? PROBE_AT_QDISC : PROBE_AT_STACK;
+	probe_record_drop(dev, node, place, reason, nobody,
+			  max_t(u32, skb_shinfo(skb)->gso_segs, 1), skb->len);
 }
 
 static void probe_wire_tx_dropped(void *data, const struct sk_buff *frame,

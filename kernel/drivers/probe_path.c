@@ -152,6 +152,7 @@ u8 *probe_capture(const struct sk_buff *frame, const struct net_device *dev, int
 	if (!record)
 		return NULL;
 	record->t_ns = t_ns;
+	record->settled_ns = wire_rx_seen(dev, ktime_get_ns());
 	record->node = probe_node(dev_net(dev));
 	record->stream.id = PROBE_NO_STREAM;
 	record->received = received;

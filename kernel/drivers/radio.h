@@ -61,6 +61,7 @@ struct radio_mpdu {
 	bool acked;
 	/* instants, ns: the waits that a packet's story is made of */
 	u64 taken_ns;		/* from mac80211 */
+	u64 txq_ns;		/* how long it was in mac80211's queue; in units of CoDel's clock */
 	u64 queued_ns;		/* its PPDU in the hardware queue, last time */
 	u64 head_ns;		/* its PPDU at the head of that queue */
 	u64 start_ns, end_ns;	/* its PPDU on the air */
@@ -152,8 +153,19 @@ struct radio_stats {
 	u64 tx_collisions, tx_internal, tx_unanswered, tx_attempts, tx_ns;
 	u64 tx_truesize, tx_truesize_mpdus, tx_fifo_stops, tx_no_memory;
 	u64 rx_ppdus, rx_mpdus, rx_errors, rx_interrupts, rx_ns;
-	u64 queue_ns, contention_ns, air_ns;
 	u64 tx_digest;
+};
+
+/* How long the air was not free, and how much of it with answers and the gaps of exchanges. */
+struct radio_busy {
+	u64 busy_ns, answer_ns;
+	u64 until_ns;		/* counted so far */
+};
+
+/* What a radio sent in one access category: see radio_stats.c. */
+struct radio_category {
+	u64 ppdus, failed, mpdus, tx_ns;
+	u64 waited, txq_ns, ring_ns, contention_ns;
 };
 
 /* The USB side of ath9k_htc. */
@@ -185,6 +197,7 @@ struct radio_phy {
 	u32 ampdu_reference;
 	struct radio_usb usb;
 	struct radio_stats stats;
+	struct radio_category categories[RADIO_QUEUES];
 	u64 histogram[RADIO_SUBFRAMES + 1];
 	/* what the radio can do: see radio_caps.c */
 	struct ieee80211_supported_band sband;
@@ -276,6 +289,7 @@ struct radio_medium *radio_medium_join(struct radio_phy *phy, u64 number);
 void radio_medium_enqueue(struct radio_ppdu *ppdu);
 void radio_medium_forget(struct radio_phy *phy, struct ieee80211_sta *sta);
 void radio_medium_flush(struct radio_phy *phy);
+const struct radio_busy *radio_medium_busy(struct radio_medium *medium);
 
 /* radio_tx.c */
 struct radio_mpdu *radio_mpdu_make(struct radio_phy *phy, struct radio_tid *tid,
@@ -306,7 +320,7 @@ int radio_ampdu_action(struct ieee80211_hw *hw, struct ieee80211_vif *vif,
 
 /* radio_pull.c, radio_usb.c */
 extern bool radio_dequeues;
-struct sk_buff *radio_dequeue(struct radio_phy *phy, struct ieee80211_txq *txq);
+struct radio_mpdu *radio_dequeue(struct radio_tid *tid, struct ieee80211_txq *txq);
 void radio_firmware_refill(struct radio_queue *queue);
 void radio_firmware_add(struct radio_tid *tid, struct radio_mpdu *mpdu);
 void radio_usb_setup(struct radio_phy *phy);
@@ -324,6 +338,9 @@ bool radio_rx_answers(const struct radio_phy *phy, const struct sk_buff *skb);
 bool radio_rx_tuned(const struct radio_phy *phy, const struct radio_phy *to);
 
 /* radio_stats.c */
+void radio_stats_try(struct radio_queue *queue, u64 air_ns);
+void radio_stats_sent(struct radio_queue *queue, const struct radio_mpdu *mpdu);
+void radio_stats_failed(struct radio_queue *queue, bool collision);
 void radio_sample(void);
 void radio_stats_gather(struct radio_phy *phy);
 void radio_stats_print(struct seq_file *file, struct radio_phy *phy);

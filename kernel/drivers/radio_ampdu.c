@@ -79,22 +79,15 @@ void radio_tid_done(struct radio_tid *tid, struct radio_mpdu *mpdu)
 static struct radio_mpdu *radio_tid_take(struct radio_tid *tid,
 					 struct ieee80211_txq *txq)
 {
-	struct radio_phy *phy = tid->queue->phy;
 	struct list_head *from = list_empty(&tid->retry) ? &tid->pending : &tid->retry;
 	struct radio_mpdu *mpdu;
-	struct sk_buff *skb;
 
 	mpdu = list_first_entry_or_null(from, struct radio_mpdu, list);
 	if (mpdu) {
 		list_del_init(&mpdu->list);
 		return mpdu;
 	}
-	while (txq && (skb = radio_dequeue(phy, txq))) {
-		mpdu = radio_mpdu_make(phy, tid, skb);
-		if (mpdu)
-			return mpdu;
-	}
-	return NULL;
+	return txq ? radio_dequeue(tid, txq) : NULL;
 }
 
 /* The next frame that may be sent; NULL if there is none, or the window is full. */

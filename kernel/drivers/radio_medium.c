@@ -30,6 +30,7 @@ struct radio_medium {
 	enum radio_medium_state state;
 	u64 idle_ns;			/* since when, in IDLE */
 	struct list_head senders;	/* queues whose first PPDU is on the air */
+	struct radio_busy busy;
 	bool collision;
 	bool answered;
 	bool goes_on;			/* the sender keeps the medium */
@@ -76,6 +77,22 @@ static u64 radio_answer_ns(const struct radio_ppdu *ppdu)
 static u64 radio_timeout_ns(void)
 {
 	return RADIO_SIFS_NS + RADIO_SLOT_NS + RADIO_PHY_START_NS;
+}
+
+/*
+ * Counts up to now, before the state changes. The air is busy from the first bit of an exchange to
+ * the last of its answer, or to the next exchange of its TXOP; not while senders wait for an
+ * answer that does not come. With bottom halves off.
+ */
+const struct radio_busy *radio_medium_busy(struct radio_medium *medium)
+{
+	bool answers = medium->goes_on || (medium->state == RADIO_ANSWER && medium->answered);
+	u64 now = ktime_get_ns(), spent = now - medium->busy.until_ns;
+
+	medium->busy.until_ns = now;
+	medium->busy.busy_ns += answers || medium->state == RADIO_PPDU ? spent : 0;
+	medium->busy.answer_ns += answers ? spent : 0;
+	return &medium->busy;
 }
 
 /* Sets the timer for the first that may start. */
@@ -187,11 +204,10 @@ static u64 radio_medium_launch(struct radio_queue *queue, bool collision, u64 no
 	struct radio_mpdu *mpdu;
 	u64 before = 0;
 
-	stats->tx_attempts++;
 	if (ppdu->rts) {
 		stats->tx_rts++;
 		if (collision) {
-			stats->tx_ns += radio_rts_ns(ppdu);
+			radio_stats_try(queue, radio_rts_ns(ppdu));
 			return now + radio_rts_ns(ppdu);
 		}
 		before = radio_rts_ns(ppdu) + radio_cts_ns(ppdu);
@@ -199,7 +215,7 @@ static u64 radio_medium_launch(struct radio_queue *queue, bool collision, u64 no
 	ppdu->start_ns = now + before;
 	ppdu->end_ns = ppdu->start_ns + radio_ppdu_ns(rate, ppdu->bytes);
 	ppdu->air_ns += ppdu->end_ns - now;
-	stats->tx_ns += ppdu->end_ns - now;
+	radio_stats_try(queue, ppdu->end_ns - now);
 	stats->tx_ppdus++;
 	list_for_each_entry(mpdu, &ppdu->mpdus, list) {
 		mpdu->tries++;
@@ -207,6 +223,7 @@ static u64 radio_medium_launch(struct radio_queue *queue, bool collision, u64 no
 		mpdu->start_ns = ppdu->start_ns;
 		mpdu->end_ns = ppdu->end_ns;
 		mpdu->air_ns += ppdu->end_ns - ppdu->start_ns;
+		radio_stats_sent(queue, mpdu);
 	}
 	trace_radio_sent(ppdu);
 	radio_digest(queue->phy, ppdu);
@@ -340,10 +357,7 @@ static struct radio_ppdu *radio_medium_settle(struct radio_medium *medium,
 		radio_edca_reset(&queue->edca, radio_backoff(phy));
 		return radio_medium_remove(queue, now);
 	}
-	if (medium->collision)
-		phy->stats.tx_collisions++;
-	else
-		phy->stats.tx_unanswered++;
+	radio_stats_failed(queue, medium->collision);
 	radio_edca_failed(&queue->edca, radio_backoff(phy));
 	if (ppdu->ack != RADIO_NO_ACK && radio_ppdu_again(ppdu))
 		return NULL;
@@ -406,6 +420,7 @@ static enum hrtimer_restart radio_medium_timer(struct hrtimer *timer)
 						   timer);
 	u64 now = ktime_get_ns();
 
+	radio_medium_busy(medium);
 	if (medium->state == RADIO_IDLE || medium->goes_on)
 		radio_medium_begin(medium, now);
 	else if (medium->state == RADIO_PPDU)
@@ -453,6 +468,7 @@ void radio_medium_flush(struct radio_phy *phy)
 		list_del_init(&queue->on_air);
 	}
 	if (list_empty(&medium->senders) && medium->state != RADIO_IDLE) {
+		radio_medium_busy(medium);
 		medium->state = RADIO_IDLE;
 		medium->goes_on = false;
 		medium->idle_ns = ktime_get_ns();

@@ -13,20 +13,33 @@
  * Source: Linux 6.1, drivers/net/wireless/ath/ath9k/xmit.c (ath_txq_schedule),
  * ath9k.h, hw.c (interrupt mitigation); net/mac80211/tx.c (AQL).
  */
+#include <net/codel.h>
 #include "radio.h"
 
 /* mac80211 is asked for a frame: what it frees meanwhile, CoDel drops. */
 bool radio_dequeues;
 
 /* The next frame of mac80211's queue. */
-struct sk_buff *radio_dequeue(struct radio_phy *phy, struct ieee80211_txq *txq)
+struct radio_mpdu *radio_dequeue(struct radio_tid *tid, struct ieee80211_txq *txq)
 {
+	struct radio_phy *phy = tid->queue->phy;
+	struct radio_mpdu *mpdu;
 	struct sk_buff *skb;
 
-	radio_dequeues = true;
-	skb = ieee80211_tx_dequeue(phy->hw, txq);
-	radio_dequeues = false;
-	return skb;
+	do {
+		codel_time_t since;
+
+		radio_dequeues = true;
+		skb = ieee80211_tx_dequeue(phy->hw, txq);
+		radio_dequeues = false;
+		if (!skb)
+			return NULL;
+		since = IEEE80211_SKB_CB(skb)->control.enqueue_time;
+		mpdu = radio_mpdu_make(phy, tid, skb);
+		if (mpdu)
+			mpdu->txq_ns = (u64)(codel_get_time() - since) << CODEL_SHIFT;
+	} while (!mpdu);
+	return mpdu;
 }
 
 static struct radio_tid *radio_txq_tid(struct ieee80211_txq *txq)
@@ -111,7 +124,6 @@ static void radio_generic_refill(struct radio_queue *queue)
 	struct ieee80211_txq *txq;
 	struct radio_mpdu *mpdu;
 	struct radio_tid *tid;
-	struct sk_buff *skb;
 
 	if (queue->ac == RADIO_BEACONS || !queue->phy->running)
 		return;
@@ -120,11 +132,8 @@ static void radio_generic_refill(struct radio_queue *queue)
 	while ((txq = ieee80211_next_txq(hw, queue->ac))) {
 		tid = radio_txq_tid(txq);
 		while (ieee80211_txq_airtime_check(hw, txq) &&
-		       (skb = radio_dequeue(queue->phy, txq))) {
-			mpdu = radio_mpdu_make(queue->phy, tid, skb);
-			if (mpdu)
-				radio_firmware_add(tid, mpdu);
-		}
+		       (mpdu = radio_dequeue(tid, txq)))
+			radio_firmware_add(tid, mpdu);
 		ieee80211_return_txq(hw, txq, false);
 	}
 	ieee80211_txq_schedule_end(hw, queue->ac);

@@ -4,9 +4,13 @@
  *
  * tx_mpdus = tx_acked + tx_failed + those to nobody in particular, and
  * tx_failed = tx_retries + tx_dropped: an MPDU counts once per PPDU that is over;
- * tries of the hardware are tx_attempts. queue_ns, contention_ns and air_ns are sums
- * over MPDUs: behind other PPDUs, at the head of the queue, on the air. `txq` of a
- * station is what mac80211 counts of its queues: `drops` are CoDel's, `overlimit` those
+ * tries of the hardware are tx_attempts. `ac` has the same by access category, but for
+ * beacons: tries (`ppdus`), those without an answer (`failed`), their MPDUs and the air
+ * time (`tx_ns`), RTS and CTS included; and of the `waited` MPDUs that were sent for the first time
+ * how long, in sum, they had been in mac80211's queue (`txq_ns`, in CoDel's 1,024 ns), then with
+ * driver and hardware behind others (`ring_ns`), then waited for the medium (`contention_ns`).
+ * medium_busy_ns and medium_answer_ns are of the medium, the same for all radios on it:
+ * see radio_medium_busy(). `txq` of a station is what mac80211 counts of its queues: `drops` are CoDel's, `overlimit` those
  * of the queue's limit.
  */
 #include <linux/etherdevice.h>
@@ -47,9 +51,6 @@ static const struct {
 	RADIO_COUNTER(rx_errors),
 	RADIO_COUNTER(rx_interrupts),
 	RADIO_COUNTER(rx_ns),
-	RADIO_COUNTER(queue_ns),
-	RADIO_COUNTER(contention_ns),
-	RADIO_COUNTER(air_ns),
 	RADIO_COUNTER(tx_digest),
 };
 
@@ -145,6 +146,65 @@ void radio_sample(void)
 	}
 }
 
+/* What PPDUs do to the counters: one is tried, and the time that this takes on the air; ... */
+void radio_stats_try(struct radio_queue *queue, u64 air_ns)
+{
+	struct radio_category *category = &queue->phy->categories[queue->ac];
+
+	queue->phy->stats.tx_attempts++;
+	queue->phy->stats.tx_ns += air_ns;
+	category->ppdus++;
+	category->tx_ns += air_ns;
+}
+
+/* ... a frame of it is on the air, for the first time perhaps; ... */
+void radio_stats_sent(struct radio_queue *queue, const struct radio_mpdu *mpdu)
+{
+	struct radio_category *category = &queue->phy->categories[queue->ac];
+
+	category->mpdus++;
+	if (mpdu->tries > 1)
+		return;
+	category->waited++;
+	category->txq_ns += mpdu->txq_ns;
+	category->ring_ns += mpdu->head_ns - mpdu->taken_ns;
+	category->contention_ns += mpdu->start_ns - mpdu->head_ns;
+}
+
+/* ... it has no answer. */
+void radio_stats_failed(struct radio_queue *queue, bool collision)
+{
+	if (collision)
+		queue->phy->stats.tx_collisions++;
+	else
+		queue->phy->stats.tx_unanswered++;
+	queue->phy->categories[queue->ac].failed++;
+}
+
+static void radio_print_category(struct seq_file *file, const char *name,
+				 const struct radio_category *category)
+{
+	seq_printf(file, "\"%s\": {\"ppdus\": %llu, \"failed\": %llu, \"mpdus\": %llu, ",
+		   name, category->ppdus, category->failed, category->mpdus);
+	seq_printf(file, "\"tx_ns\": %llu, \"waited\": %llu, \"txq_ns\": %llu, ",
+		   category->tx_ns, category->waited, category->txq_ns);
+	seq_printf(file, "\"ring_ns\": %llu, \"contention_ns\": %llu}",
+		   category->ring_ns, category->contention_ns);
+}
+
+static void radio_print_categories(struct seq_file *file, const struct radio_phy *phy)
+{
+	seq_puts(file, "\"ac\": {");
+	radio_print_category(file, "vo", &phy->categories[IEEE80211_AC_VO]);
+	seq_puts(file, ", ");
+	radio_print_category(file, "vi", &phy->categories[IEEE80211_AC_VI]);
+	seq_puts(file, ", ");
+	radio_print_category(file, "be", &phy->categories[IEEE80211_AC_BE]);
+	seq_puts(file, ", ");
+	radio_print_category(file, "bk", &phy->categories[IEEE80211_AC_BK]);
+	seq_puts(file, "}");
+}
+
 static void radio_print_ac(struct seq_file *file, const char *name, const u64 *ns)
 {
 	seq_printf(file, "\"%s\": {\"vo\": %llu, \"vi\": %llu, \"be\": %llu, \"bk\": %llu}",
@@ -234,6 +294,7 @@ void radio_stats_gather(struct radio_phy *phy)
 /* One line of JSON. With bottom halves off. */
 void radio_stats_print(struct seq_file *file, struct radio_phy *phy)
 {
+	const struct radio_busy *busy = radio_medium_busy(phy->medium);
 	const struct radio_station *station;
 	const char *comma = "";
 	unsigned int i;
@@ -243,6 +304,9 @@ void radio_stats_print(struct seq_file *file, struct radio_phy *phy)
 	for (i = 0; i < ARRAY_SIZE(radio_counters); i++)
 		seq_printf(file, ", \"%s\": %llu", radio_counters[i].name,
 			   radio_counter(phy, i));
+	seq_printf(file, ", \"medium_busy_ns\": %llu, \"medium_answer_ns\": %llu, ",
+		   busy->busy_ns, busy->answer_ns);
+	radio_print_categories(file, phy);
 	seq_printf(file, ", \"%s\": %llu, \"aggregates\": {", radio_queued_name,
 		   radio_queued(phy));
 	for (i = 1; i <= RADIO_SUBFRAMES; i++) {

@@ -267,10 +267,6 @@ static void radio_count(struct radio_phy *phy, const struct radio_ppdu *ppdu)
 	else
 		stats->tx_singles++;
 	stats->tx_mpdus += ppdu->count;
-	stats->queue_ns += ppdu->count * (ppdu->head_ns - ppdu->queued_ns);
-	stats->contention_ns += ppdu->count *
-				(ppdu->end_ns - ppdu->head_ns - ppdu->air_ns);
-	stats->air_ns += ppdu->count * ppdu->air_ns;
 }
 
 /* What mac80211 is told of a frame; @first: it speaks for its aggregate. */

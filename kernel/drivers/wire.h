@@ -134,6 +134,7 @@ void wire_rx_enqueue(struct wire_nic *nic, struct sk_buff *frame);
 u64 wire_rx_due(const struct wire_nic *nic);
 int wire_rx_poll(struct wire_nic *nic, u64 now_ns, int budget);
 void wire_rx_flush(struct wire_nic *nic);
+u64 wire_rx_seen(const struct net_device *dev, u64 now_ns);
 
 /* wire_ethtool.c, wire_sysfs.c */
 extern const struct ethtool_ops wire_ethtool_ops;

@@ -123,6 +123,18 @@ int wire_rx_poll(struct wire_nic *nic, u64 now_ns, int budget)
 	return done;
 }
 
+/* The instant up to which a NIC has taken all that arrived out of its ring; of another device: now. */
+u64 wire_rx_seen(const struct net_device *dev, u64 now_ns)
+{
+	const struct wire_nic *nic = netdev_priv(dev);
+	struct sk_buff *next;
+
+	if (dev->ethtool_ops != &wire_ethtool_ops)
+		return now_ns;
+	next = skb_peek(&nic->frames);
+	return next ? min(now_ns, wire_arrival(next)) : now_ns;
+}
+
 /* Drops what is on its way: the device goes down, or the cable is pulled. */
 void wire_rx_flush(struct wire_nic *nic)
 {

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from hourglass.contract.probe import LAYER_COLUMNS
+from hourglass.plan.streams import FIRST_PORT
 
 from .conftest import KERNELS, Simulate, both_ways, check_accounts, digests, line
 
@@ -143,9 +144,39 @@ def test_wiresharks_round_trips_are_ours(simulate: Simulate, tshark: str) -> Non
     assert len(replies) > 20
     assert [float(ms) * 1e6 for (ms,) in replies] == pytest.approx(expected, abs=1000)
     acks = fields(
-        tshark, capture, "tcp.analysis.ack_rtt && tcp.dstport >= 32768", "frame.time_epoch", "tcp.analysis.ack_rtt"
+        tshark,
+        capture,
+        f"tcp.analysis.ack_rtt && tcp.dstport < {FIRST_PORT}",
+        "frame.time_epoch",
+        "tcp.analysis.ack_rtt",
     )
     loaded = [float(rtt) * 1e3 for time, rtt in acks if 1 <= float(time) <= 5]
     assert pl.Series(loaded).median() == pytest.approx(run.summary.tcp_rtt_ms.p50, rel=0.1)
     comments = fields(tshark, capture, "tcp.len > 0", "frame.comment")
     assert all("upload::" in text and "client" in text for (text,) in comments[100:200])
+
+
+def test_captures_are_in_order_and_of_no_protocol_but_their_own(simulate: Simulate, tshark: str) -> None:
+    """Frames that leave are told of before their time, those that arrive after it, here with late interrupts. In order,
+    Wireshark sees the retransmissions that TCP counts: of each packet dropped, and those that the peer had already."""
+    reordercap = shutil.which("reordercap")
+    assert reordercap is not None, "comes with tshark"
+    moderation = [f"testbed.link.{link}.{key}" for link in (0, 1) for key in ("rx_usecs=4000", "rx_frames=0")]
+    files = 'capture.pcap=["client:eth0", "router:eth0", "router:eth1"]'
+    traffic = ("stack.tsq=off", "stack.qdisc=fq_codel", "testbed.link.0.loss=0.1%")
+    run = simulate("L100M", *SHORT, *traffic, *moderation, files)
+    for file in ("client-eth0", "router-eth0", "router-eth1"):
+        capture = str(run.path / f"{file}.pcapng")
+        told = subprocess.run([reordercap, "-n", capture, "/dev/null"], capture_output=True, text=True, check=True)
+        assert ", 0 out of order" in told.stdout
+        protocols = {name for (name,) in fields(tshark, capture, "frame", "_ws.col.Protocol")}
+        assert {"TCP", "UDP", "ICMP"} <= protocols <= {"TCP", "UDP", "ICMP", "ARP"}
+    capture = str(run.path / "client-eth0.pcapng")
+    ends = run.tcp.filter(pl.col("sender")).group_by("stream").agg(pl.col("total_retrans", "dsack_dups").last())
+    sent_again, twice = ends["total_retrans"].sum(), ends["dsack_dups"].sum()
+    dropped = run.drops.filter((pl.col("way") == "up") & pl.col("place").is_in(["qdisc", "wire"]))["packets"].sum()
+    assert sent_again == dropped + twice > 50
+    seen = len(fields(tshark, capture, "tcp.analysis.retransmission || tcp.analysis.out_of_order", "frame.number"))
+    assert seen == pytest.approx(sent_again, rel=0.06)
+    waited = len(fields(tshark, capture, 'frame.comment contains "recovery"', "frame.number"))
+    assert 0.9 * dropped <= waited <= dropped

@@ -10,28 +10,18 @@ A kind of traffic is a builder here: it is told where the streams begin to count
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import count
 
 from hourglass.contract.plan import Datagrams, Fetches, Flow, Ping, Stream, Transactions
 from hourglass.plan.paths import Paths
 from hourglass.plan.seeds import splitmix64
 from hourglass.scenario import Scenario
 from hourglass.scenario.streams import flows, pings
-from hourglass.scenario.testkinds import BE, TESTS, TRAFFIC, VOIP_BYTES, VOIP_INTERVAL_S, WORKERS_MAX
+from hourglass.scenario.testkinds import BE, TESTS, TRAFFIC, VOIP_BYTES, VOIP_INTERVAL_S
 from hourglass.scenario.units import NS_PER_S, seconds_ns
 
-FLOW_PORT = 5000
-"""Flow N is on port 5000 + N; those from 8080 on are after the web's."""
-UDP_PING_PORT = 2112
-"""irtt's port; the further UDP pings have the ports after it."""
-FLOOD_PORT = 5001
-"""iperf's."""
-VOIP_PORT = 8999
-"""D-ITG's."""
-HTTP_PORT = 8080
-"""The first client's; the further ones have the ports after it."""
-RR_PORT = 12865
-"""netserver's; the further connections have the ports after it, above those of all flows."""
+FIRST_PORT = 61_000
+"""A stream's port is this and its place: above those that Linux gives to clients (32768 to 60999), in a range in which
+IANA assigns none, and Wireshark knows none."""
 PING_BYTES = 56
 """ping's default; the UDP ping is as large."""
 JITTER_PART = 10
@@ -90,7 +80,7 @@ def _flows(setting: Setting, first: int) -> list[Stream]:
             name=one.name,
             **setting.ends(one.server, one.client),
             sender=one.sender,
-            port=_flow_port(place),
+            port=FIRST_PORT + first + place,
             cc=one.cc or scenario.stack.of(one.sender).cc,
             dscp=one.dscp,
             start_ns=(0 if one.from_start else setting.load_ns) + seconds_ns(one.late_s),
@@ -101,16 +91,10 @@ def _flows(setting: Setting, first: int) -> list[Stream]:
     ]
 
 
-def _flow_port(place: int) -> int:
-    port = FLOW_PORT + place
-    return port if port < HTTP_PORT else port + WORKERS_MAX
-
-
 def _pings(setting: Setting, first: int) -> list[Stream]:
     """From the first to the last moment. An ICMP ping's port is its identifier: its place among the pings."""
     test = setting.scenario.test
     interval_ns = {"icmp": seconds_ns(test.ping_interval), "udp": seconds_ns(test.udp_interval)}
-    udp_ports = count(UDP_PING_PORT)
     return [
         Ping(
             kind="ping",
@@ -118,7 +102,7 @@ def _pings(setting: Setting, first: int) -> list[Stream]:
             name=one.name,
             protocol=one.protocol,
             **setting.ends(one.server),
-            port=next(udp_ports) if one.protocol == "udp" else place,
+            port=FIRST_PORT + first + place if one.protocol == "udp" else place,
             dscp=one.dscp,
             payload_bytes=PING_BYTES,
             start_ns=0,
@@ -142,7 +126,7 @@ def _flood(setting: Setting, first: int) -> list[Stream]:
             id=first,
             name="udp upload",
             **setting.ends(test.server),
-            port=FLOOD_PORT,
+            port=FIRST_PORT + first,
             dscp=BE,
             payload_bytes=test.udp_pktsize,
             start_ns=setting.load_ns,
@@ -161,7 +145,7 @@ def _voip(setting: Setting, first: int) -> list[Stream]:
             id=first,
             name="voip",
             **setting.ends(test.server),
-            port=VOIP_PORT,
+            port=FIRST_PORT + first,
             dscp=test.voip_marking or BE,
             payload_bytes=VOIP_BYTES,
             start_ns=0,
@@ -182,7 +166,7 @@ def _http(setting: Setting, first: int) -> list[Stream]:
             id=first + number,
             name="http" if test.http_workers == 1 else f"http {number + 1}",
             **setting.ends(test.server),
-            port=HTTP_PORT + number,
+            port=FIRST_PORT + first + number,
             cc=setting.scenario.stack.of(test.server).cc,
             dscp=BE,
             request_bytes=REQUEST_BYTES,
@@ -207,7 +191,7 @@ def _tcp_rr(setting: Setting, first: int) -> list[Stream]:
             id=first + number,
             name="tcp_rr" if test.rr_streams == 1 else f"tcp_rr {number + 1}",
             **setting.ends(test.server),
-            port=RR_PORT + number,
+            port=FIRST_PORT + first + number,
             cc=setting.scenario.stack.of(test.server).cc,
             dscp=BE,
             request_bytes=test.rr_request,
