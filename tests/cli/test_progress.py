@@ -58,6 +58,35 @@ def test_the_live_display_shows_percent_and_pace(clock):
     assert "test time 20.0 of 40.0 s, 20.0 x real time, 1 s left" in screen.getvalue()
 
 
+def test_a_sweep_is_told_now_and_then_and_each_failure_at_once(clock, capsys):
+    plain = progress.Plain()
+    plain.kernel(0, "compiling")
+    plain.begin(2, 6, 4)
+    for failure in (None, "the guest stopped", None, None):
+        clock[0] += 6
+        plain.done("seed=1", failure)
+    assert capsys.readouterr().err.splitlines() == [
+        "hourglass: kernel: 0% compiling",
+        "hourglass: sweep: 2 of 6 runs are there, 4 to make, 4 at a time",
+        "hourglass: failed: seed=1: the guest stopped",
+        "hourglass: sweep: 4 of 6 runs, 1 failed, 12 s left",
+        "hourglass: sweep: 6 of 6 runs, 1 failed, 0 s left",
+    ]
+
+
+def test_a_live_sweep_is_one_bar(clock):
+    screen = io.StringIO()
+    columns = (TextColumn("{task.description}"), TextColumn("{task.fields[detail]}"))
+    with Progress(*columns, console=Console(file=screen, width=100)) as bars:
+        live = progress.Live(bars)
+        live.begin(0, 2, None)
+        clock[0] += 3000
+        live.done("seed=1", None)
+        assert "sweep 1 of 2 runs, 50 min left" in str(bars.tasks[0].description) + " " + bars.tasks[0].fields["detail"]
+        live.done("seed=2", "the guest stopped")
+    assert "failed: seed=2: the guest stopped" in screen.getvalue()
+
+
 def test_without_a_terminal_lines_are_plain(capsys):
     with progress.shown() as shown:
         assert isinstance(shown, progress.Plain)

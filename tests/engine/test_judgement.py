@@ -2,6 +2,7 @@
 """What a guest's end is taken for, and where its memory goes; nothing is booted."""
 
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,20 @@ def test_done_with_records_is_good_whatever_the_exit_status(tmp_path: Path) -> N
 
 def test_done_without_records_is_not(tmp_path: Path) -> None:
     assert isinstance(verdict('hourglass: {"event":"done"}\n', tmp_path), GuestError)
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("Permission denied", "is of the whole kernel, not of a node"),
+        ("No such file or directory", "no node has such a sysctl"),
+        ("Invalid argument", "Invalid argument"),
+    ],
+)
+def test_a_sysctl_that_no_node_has_is_explained(message: str, words: str, tmp_path: Path) -> None:
+    path = "/proc/sys/net/core/rmem_max"
+    event = {"event": "error", "origin": "stack.sysctl", "step": "write", "line": f"{path} = 1", "message": message}
+    assert words in str(verdict(f"hourglass: {json.dumps(event)}\n", tmp_path))
 
 
 @pytest.mark.parametrize(

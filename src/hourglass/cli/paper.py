@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from hourglass.cli import output, pictures
-from hourglass.cli.sweep_progress import shown
+from hourglass.cli.progress import shown
 from hourglass.papers import report, study
 from hourglass.papers.study import Studied
 

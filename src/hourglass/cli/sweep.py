@@ -14,7 +14,7 @@ from hourglass.campaign.file import text
 from hourglass.campaign.store import Keep
 from hourglass.campaign.sweep import Result
 from hourglass.cli import output, pictures
-from hourglass.cli.sweep_progress import shown
+from hourglass.cli.progress import shown
 from hourglass.results.stats import short
 
 SOME_FAILED = 3

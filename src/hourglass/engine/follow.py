@@ -153,9 +153,20 @@ def step_error(event: dict[str, object], directory: Path, tail: list[str]) -> Ho
         f" {word} {event[key]}" for key, word in (("step", "in step"), ("node", "on node")) if event.get(key)
     )
     if event.get("origin") is not None:
-        return InputError(str(event["origin"]), line, f"refused{where}: {message}")
+        return InputError(str(event["origin"]), line, f"refused{where}: {message}{_why(event, message)}")
     told = f": {line}" if line else ""
     return GuestError(f"the plan failed{where}{told}: {message}", directory / "console.log", tail)
+
+
+def _why(event: dict[str, object], message: str) -> str:
+    """What the kernel's word means for a sysctl."""
+    if event.get("step") != "write" or not str(event.get("line")).startswith("/proc/sys/"):
+        return ""
+    if "Permission denied" in message:
+        return "; this sysctl is of the whole kernel, not of a node"
+    if "No such file" in message:
+        return "; no node has such a sysctl: it is misspelt, not in this kernel, or of the whole kernel"
+    return ""
 
 
 def no_space(directory: Path) -> HourglassError:
