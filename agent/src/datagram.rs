@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Datagrams: one-way streams of UDP packets at a fixed interval, as a flood or a telephone sends them.
+//! Datagrams: one-way streams of UDP packets, singly or in bursts, as a flood, a telephone or a camera sends them. When,
+//! the event queue knows.
 //!
 //! Nobody answers. The server's socket keeps what arrives with the kernel's time of arrival until `collect`, of each
 //! packet as much as tells its number. A packet that the sender's own socket has no room for is not waited with, it is

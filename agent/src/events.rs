@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 
 use crate::clock::SECOND;
 use crate::jitter::jitter;
-use crate::plan::{Plan, Stream, Traffic};
+use crate::plan::{Phase, Plan, Stream, Traffic};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
@@ -27,31 +27,59 @@ pub enum Action {
 
 /// When the packets of a stream are sent.
 struct Schedule {
+    phases: Vec<Span>,
+    /// Packets at one instant.
+    burst: u32,
+    jitter_ns: i64,
+    jitter_seed: u64,
+}
+
+/// Part of a schedule, with the number of its first instant.
+struct Span {
+    first: i64,
     start_ns: i64,
     stop_ns: i64,
     interval_ns: i64,
-    jitter_ns: i64,
-    jitter_seed: u64,
 }
 
 impl Schedule {
     /// None: a stream that is started and stopped.
     fn of(stream: &Stream) -> Option<Self> {
-        let (interval_ns, jitter_ns, jitter_seed) = match &stream.traffic {
-            Traffic::Flow(_) | Traffic::Fetches(_) | Traffic::Transactions(_) => return None,
-            Traffic::Ping(ping) => (ping.interval_ns, ping.jitter_ns, ping.jitter_seed),
-            Traffic::Datagrams(datagrams) => (datagrams.interval_ns, 0, 0),
-        };
-        let (start_ns, stop_ns) = (stream.base.start_ns, stream.base.stop_ns);
-        Some(Self { start_ns, stop_ns, interval_ns, jitter_ns, jitter_seed })
+        match &stream.traffic {
+            Traffic::Flow(_) | Traffic::Fetches(_) | Traffic::Transactions(_) => None,
+            Traffic::Ping(ping) => {
+                let (start_ns, stop_ns) = (stream.base.start_ns, stream.base.stop_ns);
+                let whole = Phase { start_ns, stop_ns, interval_ns: ping.interval_ns };
+                let phases = spans(&[whole]);
+                Some(Self { phases, burst: 1, jitter_ns: ping.jitter_ns, jitter_seed: ping.jitter_seed })
+            }
+            Traffic::Datagrams(plan) => {
+                let phases = spans(&plan.phases);
+                Some(Self { phases, burst: plan.burst, jitter_ns: 0, jitter_seed: 0 })
+            }
+        }
     }
 
     /// None: it would be at the stop or later.
     fn time(&self, seq: u32) -> Option<i64> {
-        let on_the_grid = i64::from(seq).checked_mul(self.interval_ns)?.checked_add(self.start_ns)?;
+        let instant = i64::from(seq / self.burst);
+        let after = self.phases.partition_point(|span| span.first <= instant);
+        let span = &self.phases[after.checked_sub(1)?];
+        let on_the_grid = (instant - span.first).checked_mul(span.interval_ns)?.checked_add(span.start_ns)?;
         let time = on_the_grid.checked_add(jitter(self.jitter_seed, seq, self.jitter_ns))?;
-        (time < self.stop_ns).then_some(time)
+        (time < span.stop_ns).then_some(time)
     }
+}
+
+fn spans(phases: &[Phase]) -> Vec<Span> {
+    let mut first = 0;
+    let span = |phase: &Phase| {
+        let Phase { start_ns, stop_ns, interval_ns } = *phase;
+        let span = Span { first, start_ns, stop_ns, interval_ns };
+        first += (stop_ns - start_ns - 1) / interval_ns + 1;
+        span
+    };
+    phases.iter().map(span).collect()
 }
 
 pub struct Events {
@@ -124,7 +152,7 @@ impl Events {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::small::{changed, fetches, flow, icmp};
+    use crate::small::{changed, datagrams_in, fetches, flow, icmp};
     use serde_json::{json, Value};
 
     fn events(tcp_ns: i64, device_ns: i64, streams: &[Value]) -> Vec<(i64, Action)> {
@@ -169,5 +197,23 @@ mod tests {
         let half = SECOND / 2;
         let expected = [0, 1, 2, 3].map(|seq| (i64::from(seq) * half, Action::Send(0, seq)));
         assert_eq!(sent, expected.iter().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn datagrams_leave_in_bursts_on_the_grid_of_each_phase_and_are_counted_through() {
+        let ms = 1_000_000;
+        let phases = json!([
+            {"start_ns": 0, "stop_ns": 250 * ms, "interval_ns": 100 * ms},
+            {"start_ns": 250 * ms, "stop_ns": 251 * ms, "interval_ns": SECOND},
+            {"start_ns": SECOND, "stop_ns": SECOND + 100 * ms, "interval_ns": 50 * ms},
+        ]);
+        let all = events(0, 0, &[datagrams_in(0, 2, &phases)]);
+        let sent = all.iter().filter_map(|(time, action)| match action {
+            Action::Send(_, seq) => Some((time / ms, *seq)),
+            _ => None,
+        });
+        let instants = [0, 100, 200, 250, 1000, 1050];
+        let expected = instants.iter().zip(0u32..).flat_map(|(ms, n)| [(*ms, 2 * n), (*ms, 2 * n + 1)]);
+        assert_eq!(sent.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
     }
 }

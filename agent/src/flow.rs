@@ -69,6 +69,9 @@ impl Flow {
         listen_at(&listener, &end).map_err(|error| blame(Failure::system("listening", error)))?;
         nodes.enter(Some(&base.client))?;
         let client = open_end(&end).map_err(blame)?;
+        for fd in [&client, &listener] {
+            pace(fd, plan.pace_bps).map_err(|error| blame(Failure::system("pacing", error)))?;
+        }
         Ok(Self {
             base: base.clone(),
             plan: plan.clone(),
@@ -186,6 +189,13 @@ pub fn open_end(plan: &End) -> Result<OwnedFd> {
         Failure::system(format!("congestion control {} is not in this kernel", plan.cc), error)
     })?;
     Ok(fd)
+}
+
+/// An upper bound for what the socket sends; the kernel's is in bytes per second.
+fn pace(fd: &OwnedFd, pace_bps: Option<u64>) -> io::Result<()> {
+    pace_bps.map_or(Ok(()), |pace_bps| {
+        sys::set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, pace_bps / 8)
+    })
 }
 
 pub fn listen_at(fd: &OwnedFd, plan: &End) -> io::Result<()> {

@@ -11,7 +11,8 @@ use std::net::IpAddr;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::plan_values::{
-    address, dscp, file_name, interface, ns, payload, positive, positives, present_ns, size, split, version,
+    address, count, dscp, file_name, interface, ns, pace, payload, positive, positives, present, present_ns,
+    size, split, version,
 };
 use crate::report::{Failure, Result};
 use crate::steps::Step;
@@ -80,6 +81,8 @@ pub enum Traffic {
 pub struct Flow {
     pub sender: String,
     pub cc: String,
+    #[serde(deserialize_with = "pace")]
+    pub pace_bps: Option<u64>,
     pub backend: Backend,
 }
 
@@ -115,6 +118,18 @@ pub enum Protocol {
 pub struct Datagrams {
     #[serde(deserialize_with = "payload")]
     pub payload_bytes: usize,
+    #[serde(deserialize_with = "count")]
+    pub burst: u32,
+    pub phases: Vec<Phase>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Phase {
+    #[serde(deserialize_with = "ns")]
+    pub start_ns: i64,
+    #[serde(deserialize_with = "ns")]
+    pub stop_ns: i64,
     #[serde(deserialize_with = "positive")]
     pub interval_ns: i64,
 }
@@ -172,6 +187,8 @@ struct Hop {
     #[serde(deserialize_with = "ns")]
     delay_ns: i64,
     qdisc: String,
+    #[serde(deserialize_with = "present")]
+    ingress: Option<String>,
     impairments: Vec<String>,
     origin: String,
 }
@@ -324,7 +341,16 @@ impl Stream {
                 let udp = ping.protocol == Protocol::Udp;
                 least("payload_bytes", ping.payload_bytes, if udp { UDP_PING_PAYLOAD_MIN } else { 0 })
             }
-            Traffic::Datagrams(plan) => least("payload_bytes", plan.payload_bytes, DATAGRAM_PAYLOAD_MIN),
+            Traffic::Datagrams(plan) => {
+                least("payload_bytes", plan.payload_bytes, DATAGRAM_PAYLOAD_MIN)?;
+                require(!plan.phases.is_empty(), || "no phases".into())?;
+                let follow = plan.phases.iter().try_fold(base.start_ns, |from, phase| {
+                    (from <= phase.start_ns && phase.start_ns < phase.stop_ns).then_some(phase.stop_ns)
+                });
+                require(follow.is_some_and(|end| end <= base.stop_ns), || {
+                    "its phases do not follow one another from start_ns to stop_ns".into()
+                })
+            }
             Traffic::Fetches(plan) => {
                 require(!plan.sizes.is_empty(), || "no sizes".into())?;
                 least("request_bytes", plan.request_bytes, REQUEST_MIN)

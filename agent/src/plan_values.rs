@@ -8,7 +8,7 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// The largest payload of an IPv4 packet with an eight-byte ICMP or UDP header.
 const PAYLOAD_MAX: usize = 65_507;
 const DSCP_MAX: u8 = 63;
@@ -39,6 +39,11 @@ pub fn ns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
 
 pub fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     bounded(deserializer, &1, &i64::MAX)
+}
+
+/// Of things, at least one.
+pub fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    bounded(deserializer, &1, &u32::MAX)
 }
 
 /// Of something, in bytes.
@@ -72,6 +77,16 @@ pub fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
 pub fn present_ns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
     match present(deserializer)? {
         Some(value) if value < 0 => Err(D::Error::custom(format!("{value} is below 0"))),
+        value => Ok(value),
+    }
+}
+
+/// bit/s, whole bytes of them.
+pub fn pace<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    match present(deserializer)? {
+        Some(value) if !(8..=i64::MAX.unsigned_abs()).contains(&value) || value % 8 != 0 => {
+            Err(D::Error::custom(format!("{value} is no multiple of 8 in 8..={}", i64::MAX)))
+        }
         value => Ok(value),
     }
 }

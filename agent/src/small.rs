@@ -14,7 +14,7 @@ pub fn plan_of(streams: &[Value]) -> Plan {
 /// The same with other values of some of the plan's keys.
 pub fn changed(streams: &[Value], changes: &Value) -> Plan {
     let mut plan = json!({
-        "version": 2, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["c", "s"], "setup": [], "streams": streams,
+        "version": 3, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["c", "s"], "setup": [], "streams": streams,
         "paths": [{"client": "c", "server": "s", "there": [], "back": []}],
         "sampling": {"tcp_ns": 10, "device_ns": 200, "totals_ns": 200, "packets": 9}, "captures": [], "radios": [],
     });
@@ -36,7 +36,7 @@ fn stream(id: u16, kind: &str, port: u16, own: &Value) -> Value {
 }
 
 pub fn flow(id: u16, sender: &str) -> Value {
-    stream(id, "flow", 5000 + id, &json!({"sender": sender, "cc": "reno", "backend": "load"}))
+    stream(id, "flow", 5000 + id, &json!({"sender": sender, "cc": "reno", "pace_bps": null, "backend": "load"}))
 }
 
 fn ping(id: u16, protocol: &str, port: u16) -> Value {
@@ -53,7 +53,11 @@ pub fn udp(id: u16) -> Value {
 }
 
 pub fn datagrams(id: u16) -> Value {
-    stream(id, "datagrams", 9, &json!({"payload_bytes": 56, "interval_ns": SECOND / 2}))
+    datagrams_in(id, 1, &json!([{"start_ns": 0, "stop_ns": 2 * SECOND, "interval_ns": SECOND / 2}]))
+}
+
+pub fn datagrams_in(id: u16, burst: u32, phases: &Value) -> Value {
+    stream(id, "datagrams", 9, &json!({"payload_bytes": 56, "burst": burst, "phases": phases}))
 }
 
 pub fn fetches(id: u16) -> Value {

@@ -24,6 +24,22 @@ def test_the_stack_of_a_node_as_lines_of_sysctl_and_tc() -> None:
     ]
 
 
+def test_one_device_s_own_settings_are_told_for_that_device() -> None:
+    own = ["qdisc=cake bandwidth 19mbit", "ingress=cake bandwidth 95mbit", "mtu=1492", "gro=false"]
+    made = lines(scenario.load("asymmetric", [f"stack.home.device.wan.{one}" for one in own]), "home")
+    assert made[:9] == [
+        "ethtool -K wan gro off",
+        "ip link set dev wan mtu 1492",
+        "ip link add dev ifb4wan type ifb",
+        "ip link set dev ifb4wan up",
+        "tc qdisc replace dev lan root handle 10: fq_codel",
+        "tc qdisc replace dev wan root handle 10: cake bandwidth 19mbit",
+        "tc qdisc add dev wan handle ffff: ingress",
+        "tc filter add dev wan parent ffff: matchall action mirred egress redirect dev ifb4wan",
+        "tc qdisc replace dev ifb4wan root handle 10: cake bandwidth 95mbit",
+    ]
+
+
 def test_an_unknown_node_is_one_line() -> None:
     with pytest.raises(InputError, match=r"no such node\. Nodes: client, router, server"):
         show_apply(scenario.load("L100M"), "clint")

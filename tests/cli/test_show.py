@@ -125,3 +125,16 @@ def test_every_step_is_a_line_behind_its_node():
         "ping udp: client to server, every 0.2 s, 0 s to 14 s",
         "datagrams voip: client to server, 172 B every 0.02 s (0.0688 Mbit/s), 0 s to 14 s",
     ]
+
+
+def test_a_stream_of_datagrams_tells_its_paces() -> None:
+    rows = [
+        {"name": "camera", "interval": "40ms", "burst": 9},
+        {"name": "steps", "rate": [[0, "1mbit"], [1, 0], [2, "4mbit"]], "size": 1000},
+    ]
+    source = {"testbed": {"preset": "L100M"}, "test": {"delay": 1, "length": 10, "datagrams": rows}}
+    assert lines_of(build(scenario.load(source), Virtual.capabilities))[-2:] == [
+        "datagrams camera: client to server, 9 x 1200 B every 0.04 s (2.16 Mbit/s), 1 s to 11 s",
+        "datagrams steps: client to server, 1000 B every 0.008 s (1 Mbit/s) from 1 s, every 0.002 s (4 Mbit/s)"
+        " from 3 s, 1 s to 11 s",
+    ]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random valid plans, for hypothesis."""
 
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import strategies as st
@@ -53,21 +54,31 @@ def steps(nodes: list[str]) -> st.SearchStrategy[Json]:
 
 
 @st.composite
-def own(draw: st.DrawFn, client: str, server: str) -> Json:
-    """What a stream of some kind has of its own."""
+def phases(draw: st.DrawFn, start_ns: int, stop_ns: int) -> list[Json]:
+    """One after another within the span of a stream."""
+    moments = sorted(draw(st.sets(st.integers(start_ns, stop_ns), max_size=4)) | {start_ns, stop_ns})
+    spans = draw(st.lists(st.sampled_from(list(pairwise(moments))), unique=True, min_size=1, max_size=3))
+    return [{"start_ns": a, "stop_ns": b, "interval_ns": draw(positive)} for a, b in sorted(spans)]
+
+
+@st.composite
+def own(draw: st.DrawFn, client: str, server: str, span: tuple[int, int]) -> Json:
+    """What a stream of some kind has of its own. `span`: its start and stop."""
     kind = draw(st.sampled_from(["flow", "ping", "datagrams", "fetches", "transactions"]))
     interval_ns = draw(positive)
     match kind:
         case "flow":
             sender, backend = draw(st.sampled_from([client, server])), draw(st.sampled_from(["load", "socket"]))
             rest: Json = {"sender": sender, "cc": draw(texts), "backend": backend}
+            rest["pace_bps"] = draw(st.none() | st.integers(1, 2**60 - 1).map(lambda bytes_s: 8 * bytes_s))
         case "ping":
             protocol = draw(st.sampled_from(["icmp", "udp"]))
             least = UDP_PING_PAYLOAD_MIN if protocol == "udp" else 0
             rest = {"protocol": protocol, "payload_bytes": draw(payload(least)), "interval_ns": interval_ns}
             rest |= {"jitter_ns": draw(st.integers(0, interval_ns)), "jitter_seed": draw(u64)}
         case "datagrams":
-            rest = {"payload_bytes": draw(payload(DATAGRAM_PAYLOAD_MIN)), "interval_ns": interval_ns}
+            rest = {"payload_bytes": draw(payload(DATAGRAM_PAYLOAD_MIN)), "burst": draw(st.integers(1, 2**32 - 1))}
+            rest["phases"] = draw(phases(*span))
         case "transactions":
             rest = {"cc": draw(texts), "request_bytes": draw(positive), "response_bytes": draw(positive)}
         case _:
@@ -83,10 +94,11 @@ def streams(draw: st.DrawFn, nodes: list[str], end_ns: int) -> list[Json]:
     for place, name in enumerate(draw(st.lists(texts, unique=True, max_size=4))):
         client, server = draw(st.sampled_from(nodes)), draw(st.sampled_from(nodes))
         start_ns = draw(st.integers(0, end_ns - 1))
+        stop_ns = draw(st.integers(start_ns + 1, end_ns))
         found.append(
             {"id": place, "name": name, "client": client, "server": server, "address": draw(addresses)}
             | {"port": draw(u16), "dscp": draw(st.integers(0, 63)), "start_ns": start_ns}
-            | {"stop_ns": draw(st.integers(start_ns + 1, end_ns)), **draw(own(client, server))}
+            | {"stop_ns": stop_ns, **draw(own(client, server, (start_ns, stop_ns)))}
         )
     return found
 
@@ -95,7 +107,7 @@ hops = st.lists(
     st.fixed_dictionaries(
         {"node": texts, "device": texts, "address": interfaces, "to_node": texts, "to_device": texts}
         | {"to_address": interfaces, "medium": st.sampled_from(["cable", "air"]), "line_bps": ns}
-        | {"shaper_bps": st.none() | ns, "rate_bps": ns, "delay_ns": ns, "qdisc": texts}
+        | {"shaper_bps": st.none() | ns, "rate_bps": ns, "delay_ns": ns, "qdisc": texts, "ingress": st.none() | texts}
         | {"impairments": st.lists(texts, max_size=2), "origin": texts}
     ),
     max_size=2,
@@ -114,7 +126,7 @@ def plans(draw: st.DrawFn) -> Plan:
     radios = st.fixed_dictionaries({"phy": texts, "node": node, "device": texts, "address": texts})
     return Plan.model_validate(
         {
-            "version": 2,
+            "version": 3,
             "seed": draw(u64),
             "end_ns": end_ns,
             "nodes": nodes,

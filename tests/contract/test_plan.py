@@ -22,10 +22,10 @@ BASE = {"client": "c", "server": "s", "address": "10.0.0.1", "dscp": 0, "start_n
 HOP = {
     "node": "c", "device": "eth0", "address": "10.0.0.2/24", "to_node": "s", "to_device": "eth0",
     "to_address": "10.0.0.1/24", "medium": "cable", "line_bps": 10**9, "shaper_bps": 10**8, "rate_bps": 10**8,
-    "delay_ns": 0, "qdisc": "fq_codel", "impairments": ["loss 1%"], "origin": "testbed.link.0",
+    "delay_ns": 0, "qdisc": "fq_codel", "ingress": None, "impairments": ["loss 1%"], "origin": "testbed.link.0",
 }  # fmt: skip
 PLAN: dict[str, Any] = {
-    "version": 2, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["c", "s"],
+    "version": 3, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["c", "s"],
     "setup": [
         {"do": "ip", "node": None, "lines": ["link add eth0 type wire"], "origin": None},
         {"do": "tc", "node": "c", "lines": ["qdisc add dev eth0 root fq"], "origin": "stack.qdisc"},
@@ -37,16 +37,18 @@ PLAN: dict[str, Any] = {
         {"do": "daemon", "node": "c", "tool": "hostapd", "config": "x", "ready": "y", "timeout_ns": 5, "origin": None},
     ],
     "streams": [
-        BASE | {"id": 0, "kind": "flow", "name": "f", "port": 5000, "sender": "c", "cc": "cubic", "backend": "load"},
+        BASE | {"id": 0, "kind": "flow", "name": "f", "port": 5000, "sender": "c", "cc": "cubic",
+                "pace_bps": 8000, "backend": "load"},
         BASE | {"id": 1, "kind": "ping", "name": "p", "port": 0, "protocol": "icmp", "payload_bytes": 56,
                 "interval_ns": SECOND, "jitter_ns": 5, "jitter_seed": 7},
-        BASE | {"id": 2, "kind": "datagrams", "name": "d", "port": 9, "payload_bytes": 172, "interval_ns": SECOND},
+        BASE | {"id": 2, "kind": "datagrams", "name": "d", "port": 9, "payload_bytes": 172, "burst": 1,
+                "phases": [{"start_ns": 5, "stop_ns": SECOND, "interval_ns": SECOND}]},
         BASE | {"id": 3, "kind": "fetches", "name": "h", "port": 80, "cc": "reno", "request_bytes": 300,
                 "sizes": [1000], "interval_ns": SECOND},
         BASE | {"id": 4, "kind": "transactions", "name": "t", "port": 12865, "cc": "reno", "request_bytes": 1,
                 "response_bytes": 1000},
     ],
-    "paths": [{"client": "c", "server": "s", "there": [HOP], "back": [HOP | {"shaper_bps": None}]}],
+    "paths": [{"client": "c", "server": "s", "there": [HOP], "back": [HOP | {"shaper_bps": None, "ingress": "cake"}]}],
     "sampling": {"tcp_ns": 1, "device_ns": 2, "totals_ns": 3, "packets": 9},
     "captures": [{"node": "c", "device": "eth0", "file": "c.pcapng", "snaplen": 128}],
     "radios": [{"phy": "c0s0", "node": "c", "device": "wlan0", "address": "02:00:00:00:00:01"}],

@@ -234,6 +234,63 @@ def test_what_new_devices_inherit_is_written_before_they_are_made() -> None:
     assert place["/proc/sys/net/ipv4/conf/default/rp_filter"] < made < place["/proc/sys/net/ipv4/conf/eth0/rp_filter"]
 
 
+WAN = "stack.router.device.eth1"
+
+
+def test_a_device_has_its_own_qdisc_offloads_ring_and_mtu() -> None:
+    """Before the node's, which comes before the stack's; and before the link's."""
+    own = [f"{WAN}.qdisc=cake", f"{WAN}.tso=true", f"{WAN}.gro=false", f"{WAN}.tx_ring=64", f"{WAN}.mtu=1492"]
+    changes = ["stack.qdisc=fq", "stack.router.qdisc=codel", "testbed.link.1.tso=false", *own]
+    plan = build(load("L100M", changes))
+    assert [line for node in plan.nodes for line in lines(plan, node, "qdisc add") if " 10: " in line] == [
+        "qdisc add dev eth0 parent 1:1 handle 10: fq",
+        "qdisc add dev eth0 parent 1:1 handle 10: codel",
+        "qdisc add dev eth1 root handle 10: cake",
+        "qdisc add dev eth0 root handle 10: fq",
+    ]
+    assert [(step.node, *step.args) for step in plan.setup if step.do == "ethtool"] == [
+        ("router", "-G", "eth1", "tx", "64"), ("router", "-K", "eth1", "gro", "off"),
+        ("server", "-K", "eth0", "tso", "off"),
+    ]  # fmt: skip
+    assert "link set dev eth1 mtu 1492" in lines(plan, "router", "link set")
+    assert {step.origin for step in plan.setup if step.origin and step.origin.startswith(WAN)} == {
+        WAN, f"{WAN}.qdisc", f"{WAN}.mtu",
+    }  # fmt: skip
+
+
+def test_checksums_off_at_a_device_are_tso_off() -> None:
+    plan = build(load("L100M", [f"{WAN}.checksum=false"]))
+    assert [step.args for step in plan.setup if step.do == "ethtool"] == [
+        ["-K", "eth1", "rx", "off", "tx", "off", "tso", "off"]
+    ]
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_what_arrives_is_queued_on_an_ifb(version: int) -> None:
+    plan = build(load("L100M", [f"{WAN}.ingress=cake bandwidth 95mbit", f"testbed.ip={version}"]))
+    quiet = ["link set dev ifb4eth1 addrgenmode none"] if version == 6 else []
+    made = [step for step in plan.setup if isinstance(step, BatchStep) and step.origin == f"{WAN}.ingress"]
+    assert [(step.do, step.lines) for step in made] == [
+        ("ip", ["link add dev ifb4eth1 type ifb", *quiet, "link set dev ifb4eth1 up"]),
+        ("tc", [
+            "qdisc add dev eth1 handle ffff: ingress",
+            "filter add dev eth1 parent ffff: matchall action mirred egress redirect dev ifb4eth1",
+            "qdisc add dev ifb4eth1 root handle 10: cake bandwidth 95mbit",
+        ]),
+    ]  # fmt: skip
+
+
+def test_a_radio_s_device_has_a_qdisc_of_its_own() -> None:
+    plan = build(load("wifi-ath9k", ["stack.ap.device.wlan0.qdisc=fq_codel"]))
+    assert "qdisc add dev wlan0 root handle 10: fq_codel" in lines(plan, "ap", "qdisc")
+    assert lines(plan, "client", "qdisc") == []
+
+
+def test_a_veth_pair_has_no_ring_at_one_end_either() -> None:
+    with pytest.raises(InputError, match=rf"{WAN}\.tx_ring = 64: .*veth"):
+        build(load("L100M", [f"{WAN}.tx_ring=64"]), VETH)
+
+
 @pytest.mark.parametrize("change", ["delay=1ms", "rate=100mbit", "loss=1%", "tx_ring=100", "outage=[[1,2]]"])
 def test_a_veth_pair_cannot_do_what_a_wire_can(change: str) -> None:
     with pytest.raises(InputError, match=f"testbed.link.0.{change.split('=')[0]} = .*veth"):

@@ -61,6 +61,19 @@ def test_rates_and_delays_of_a_hop() -> None:
     assert [hop.qdisc for hop in there] == ["pfifo_fast", "cake bandwidth 40mbit"]
 
 
+def test_a_hop_tells_what_queues_at_its_end() -> None:
+    changes = [
+        "stack.home.device.wan.qdisc=cake bandwidth 19mbit",
+        "stack.home.device.wan.ingress=cake bandwidth 95mbit",
+    ]
+    (path,) = plan("asymmetric", *changes).paths
+    up, down = path.there[1], path.back[1]
+    assert (up.node, up.qdisc, up.ingress, up.rate_bps) == ("home", "cake bandwidth 19mbit", None, 19 * 10**6)
+    assert (down.to_node, down.qdisc, down.ingress) == ("home", "pfifo limit 500", "cake bandwidth 95mbit")
+    assert (down.line_bps, down.rate_bps) == (10**8, 95 * 10**6)
+    assert path.back[-1].qdisc == "fq_codel", "home's other device has the node's"
+
+
 def test_a_radio_s_rate_is_its_link_s_and_its_queue_mac80211_s() -> None:
     def first(*changes: str) -> Hop:
         return plan("wifi-ath9k", *changes).paths[0].there[0]

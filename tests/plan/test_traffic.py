@@ -4,10 +4,11 @@
 import json
 import shutil
 import subprocess
+from typing import Any
 
 import pytest
 
-from hourglass.contract.plan import STREAMS_MAX, Plan
+from hourglass.contract.plan import STREAMS_MAX, Datagrams, Plan
 from hourglass.errors import InputError
 from hourglass.plan import build
 from hourglass.plan.streams import FIRST_PORT
@@ -78,20 +79,70 @@ def test_congestion_controls_by_direction_and_by_stream() -> None:
     assert [flow.cc for flow in made.flows] == ["reno", "vegas", "bbr"]
 
 
+def spans(stream: Datagrams) -> list[tuple[int, int, int]]:
+    return [(one.start_ns, one.stop_ns, one.interval_ns) for one in stream.phases]
+
+
+def beside(*rows: dict[str, Any], **test: Any) -> Plan:
+    """A test of 10 s after 1 s of pings, with datagrams beside it."""
+    source = {"testbed": {"preset": "L100M"}, "test": {"length": 10, "delay": 1, "datagrams": list(rows), **test}}
+    return build(load(source), ALL)
+
+
+def test_datagrams_are_sent_at_a_rate_that_changes() -> None:
+    rate = [[0, "1mbit"], [5, 0], [6, "20mbit"]]
+    made = beside({"name": "game", "rate": rate, "size": 1000, "start": 1, "stop": 9, "marking": "EF"})
+    (game,) = made.datagrams
+    second = 10**9
+    assert (game.name, game.client, game.server, game.dscp, game.burst) == ("game", "client", "server", 46, 1)
+    assert spans(game) == [(2 * second, 7 * second, 8_000_000), (8 * second, 10 * second, 400_000)]
+    assert (game.start_ns, game.stop_ns) == (2 * second, 10 * second)
+    assert game.id == len(made.streams) - 1
+
+
+def test_datagrams_on_and_off_and_in_bursts() -> None:
+    made = beside(
+        {"rate": [[0, "8mbit"], [0.5, 0]], "repeat": 4, "burst": 5, "size": 1000},
+        {"interval": "40ms", "burst": 9, "sender": "server", "receiver": "client"},
+    )
+    on_off, camera = made.datagrams
+    second = 10**9
+    assert spans(on_off) == [(t * second, t * second + second // 2, 5_000_000) for t in (1, 5, 9)]
+    assert (on_off.name, on_off.burst, on_off.payload_bytes) == ("datagrams 1", 5, 1000)
+    assert spans(camera) == [(second, 11 * second, 40_000_000)]
+    assert (camera.client, camera.server, camera.address) == ("server", "client", "10.0.0.1")
+    assert [one.port - FIRST_PORT for one in made.datagrams] == [on_off.id, camera.id]
+
+
+def test_flows_start_stop_and_are_paced_in_turn() -> None:
+    test = {"upload_streams": 3, "stream_delays": [0, 2], "stream_stops": [4, 10, 5], "stream_rates": [0, "8mbit"]}
+    competing = {"client": "router", "start": 3, "stop": 7, "rate": "1mbit"}
+    made = beside({"rate": "1mbit"}, **test, competing=[competing])
+    assert [(flow.start_ns // 10**9, flow.stop_ns // 10**9, flow.pace_bps) for flow in made.flows] == [
+        (1, 5, None), (3, 11, 8 * 10**6), (1, 6, None), (4, 8, 10**6),
+    ]  # fmt: skip
+
+
+def test_datagrams_are_something_to_wait_for() -> None:
+    made = beside({"rate": "1mbit"}, name="ping")
+    assert (made.datagrams[0].start_ns, made.end_ns) == (10**9, 12 * 10**9)
+
+
 def test_a_flood_is_as_many_packets_as_its_bandwidth_says() -> None:
     (flood,) = plan("L100M", "test.name=udp_flood").datagrams
-    assert (flood.payload_bytes, flood.interval_ns) == (1470, 11_760_000)  # iperf's 1 Mbit/s
+    assert (flood.payload_bytes, flood.burst) == (1470, 1)
     assert (flood.start_ns, flood.stop_ns) == (5 * 10**9, 35 * 10**9)
+    assert spans(flood) == [(5 * 10**9, 35 * 10**9, 11_760_000)], "iperf's 1 Mbit/s"
     made = plan("L100M", "test.name=udp_flood", "test.udp_bandwidth=100mbit", "test.udp_pktsize=1250")
-    assert made.datagrams[0].interval_ns == 100_000
+    assert made.datagrams[0].phases[0].interval_ns == 100_000
     assert made.datagrams[0].id == len(made.pings)
 
 
 def test_a_telephone_is_g711_from_the_first_to_the_last_moment() -> None:
     made = plan("L100M", "test.name=voip-1up", "test.voip_marking=EF")
     (voice,) = made.datagrams
-    assert (voice.payload_bytes, voice.interval_ns, voice.dscp) == (172, 20_000_000, 46)
-    assert (voice.start_ns, voice.stop_ns) == (0, made.end_ns)
+    assert (voice.payload_bytes, voice.burst, voice.dscp) == (172, 1, 46)
+    assert spans(voice) == [(0, made.end_ns, 20_000_000)]
     assert plan("L100M", "test.name=voip").end_ns == 30 * 10**9, "it waits for no flow"
 
 

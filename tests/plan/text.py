@@ -42,11 +42,13 @@ def stream_line(one: Stream) -> str:
     ends = f"{one.client} {one.server} {one.address}:{one.port} dscp {one.dscp} {one.start_ns} {one.stop_ns}"
     match one:
         case Flow():
-            rest = f"{one.sender} sends {one.cc} {one.backend}"
+            pace = f" at most {one.pace_bps}" if one.pace_bps else ""
+            rest = f"{one.sender} sends {one.cc} {one.backend}{pace}"
         case Ping():
             rest = f"{one.protocol} {one.payload_bytes} B {one.interval_ns} {one.jitter_ns} seed {one.jitter_seed:x}"
         case Datagrams():
-            rest = f"{one.payload_bytes} B {one.interval_ns}"
+            spans = " ".join(f"{phase.start_ns}-{phase.stop_ns}/{phase.interval_ns}" for phase in one.phases)
+            rest = f"{one.burst} x {one.payload_bytes} B {spans}"
         case Fetches():
             rest = f"{one.cc} {one.request_bytes} B {one.sizes} {one.interval_ns}"
         case Transactions():
@@ -64,7 +66,8 @@ def hop_text(hop: Hop) -> str:
     """One hop."""
     ends = f"{hop.node}:{hop.device} {hop.address} to {hop.to_node}:{hop.to_device} {hop.to_address}"
     rates = f"{hop.medium} {hop.line_bps} shaper {hop.shaper_bps or '-'} rate {hop.rate_bps} delay {hop.delay_ns}"
-    return f"{ends} {rates} {hop.qdisc!r} {' '.join(hop.impairments) or '-'}    # {hop.origin}"
+    qdiscs = f"{hop.qdisc!r}{f' ingress {hop.ingress!r}' if hop.ingress else ''}"
+    return f"{ends} {rates} {qdiscs} {' '.join(hop.impairments) or '-'}    # {hop.origin}"
 
 
 def step_lines(step: Step) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from hourglass.contract.plan import Datagrams, Fetches, Hop, Path, Ping, Plan, Radio, Sampling, Transactions
+from hourglass.contract.plan import Datagrams, Fetches, Hop, Path, Phase, Ping, Plan, Radio, Sampling, Transactions
 from hourglass.contract.plan import Flow as PlanFlow
 from hourglass.contract.records import SCHEMAS
 from hourglass.results.opening import open_run
@@ -123,12 +123,13 @@ def plan(recipe: Recipe) -> Plan:
     makers = [
         *(lambda i, f=f: PlanFlow(
             id=i, kind="flow", name=f.name, **ends, port=5000 + i, sender="client" if f.upload else "server", cc=f.cc,
-            start_ns=start, stop_ns=stop, backend="load") for f in recipe.flows),
+            start_ns=start, stop_ns=stop, pace_bps=None, backend="load") for f in recipe.flows),
         *(lambda i, p=p, at=at: Ping(
             id=i, kind="ping", name=p.name, **whole, port=at, protocol="udp" if p.name.startswith("udp") else "icmp",
             payload_bytes=56, interval_ns=200 * MS, jitter_ns=0, jitter_seed=0) for at, p in enumerate(recipe.probes)),
-        *(lambda i, size=size: Datagrams(id=i, kind="datagrams", name="voip", **whole, port=8999, payload_bytes=size,
-                                         interval_ns=20 * MS) for size in [recipe.datagrams] if size),
+        *(lambda i, size=size: Datagrams(
+            id=i, kind="datagrams", name="voip", **whole, port=8999, payload_bytes=size, burst=1,
+            phases=[Phase(start_ns=0, stop_ns=end, interval_ns=20 * MS)]) for size in [recipe.datagrams] if size),
         *(lambda i, sizes=sizes: Fetches(id=i, kind="fetches", name="http", **whole, port=8080, cc="cubic",
                                          request_bytes=300, sizes=sizes, interval_ns=200 * MS)
           for sizes in [recipe.sizes] if sizes),
@@ -137,7 +138,7 @@ def plan(recipe: Recipe) -> Plan:
           for size in [recipe.requests] if size),
     ]  # fmt: skip
     return Plan(
-        version=2,
+        version=3,
         seed=1,
         end_ns=end,
         nodes=list(recipe.nodes),
@@ -155,7 +156,7 @@ def hops(route: tuple[str, ...]) -> list[Hop]:
     return [
         Hop(node=node, device="eth0", address=f"10.0.{at}.1/24", to_node=to, to_device="eth1",
             to_address=f"10.0.{at}.2/24", medium="cable", line_bps=10**8, shaper_bps=None, rate_bps=10**8, delay_ns=0,
-            qdisc="pfifo_fast", impairments=[], origin=f"testbed.link.{at}")
+            qdisc="pfifo_fast", ingress=None, impairments=[], origin=f"testbed.link.{at}")
         for at, (node, to) in enumerate(pairwise(route))
     ]  # fmt: skip
 

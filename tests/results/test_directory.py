@@ -135,7 +135,7 @@ def test_a_run_of_an_older_version_is_one_clear_line(tmp_path):
     for name, change in (("plan.json", {"version": 1}), ("run.json", {"identity": None})):
         (older / name).write_text(json.dumps(json.loads((older / name).read_text()) | change))
     with pytest.raises(
-        InputError, match=r"made by another version of Hourglass \(plan 1, not 2\); run the scenario again"
+        InputError, match=r"made by another version of Hourglass \(plan 1, not 3\); run the scenario again"
     ):
         load(older)
 

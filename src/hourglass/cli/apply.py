@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hourglass show SCENARIO --apply NODE`: the sysctl and tc lines that give a real machine the node's stack.
+"""`hourglass show SCENARIO --apply NODE`: the lines of tc, sysctl … that give a real machine the node's stack.
 
 They are the plan's own. What belongs to the testbed (addresses, modelled hardware) is left out; what only a kernel with
 our hooks knows is said to be so.
@@ -34,9 +34,18 @@ def lines(scenario: Scenario, node: str) -> list[str]:
         if step.node != node or (origin.split(".")[0] in TESTBED and not origin.startswith("testbed.shaper")):
             continue
         if step.do == "tc":
-            found += [f"tc {line.replace(' add ', ' replace ', 1)}" for line in step.lines]
+            found += [f"tc {_again(line)}" for line in step.lines]
+        elif step.do == "ip":
+            found += [f"ip {line}" for line in step.lines]
+        elif step.do == "ethtool":
+            found.append(f"ethtool {' '.join(step.args)}")
         elif step.do == "write" and step.path.startswith(SYSCTLS):
             name = step.path.removeprefix(SYSCTLS).replace("/", ".")
             line = f"sysctl -w {name}={step.value!r}" if " " in step.value else f"sysctl -w {name}={step.value}"
             found.append(f"# only with the tsq hook of Hourglass: {line}" if name.startswith(OURS) else line)
     return found
+
+
+def _again(line: str) -> str:
+    """The line as one that may find the machine's own qdisc there; an ingress is the first of its device."""
+    return line if "ffff:" in line else line.replace(" add ", " replace ", 1)

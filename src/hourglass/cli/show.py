@@ -37,6 +37,8 @@ from hourglass.engine.kernel import store
 from hourglass.errors import InputError, closest
 
 RUN = "hourglass run SCENARIO"
+PACES_SHOWN = 4
+"""So many spans of a datagram stream, before the rest is counted."""
 
 
 @dataclass(frozen=True)
@@ -102,13 +104,27 @@ def lines_of(plan: Plan) -> list[str]:
 def _stream_line(one: Stream) -> str:
     span = f"{_seconds(one.start_ns)} to {_seconds(one.stop_ns)}"
     if isinstance(one, Flow):
-        return f"flow {one.name}: {one.client} connects to {one.server}, {one.sender} sends, {one.cc}, {span}"
-    interval_ns: int | None = getattr(one, "interval_ns", None)
-    pace = "one after the other" if interval_ns is None else f"every {_seconds(interval_ns)}"
-    if isinstance(one, Datagrams) and interval_ns:
-        rate = f"{one.payload_bytes * 8e3 / interval_ns:.4g} Mbit/s"
-        pace = f"{one.payload_bytes} B {pace} ({rate})"
+        pace = f", at most {one.pace_bps / 1e6:g} Mbit/s" if one.pace_bps else ""
+        return f"flow {one.name}: {one.client} connects to {one.server}, {one.sender} sends, {one.cc}{pace}, {span}"
+    if isinstance(one, Datagrams):
+        pace = _pace(one)
+    else:
+        interval_ns: int | None = getattr(one, "interval_ns", None)
+        pace = "one after the other" if interval_ns is None else f"every {_seconds(interval_ns)}"
     return f"{one.kind} {one.name}: {one.client} to {one.server}, {pace}, {span}"
+
+
+def _pace(one: Datagrams) -> str:
+    """ "9 x 1200 B every 0.04 s (2.16 Mbit/s)", and from when on where that changes."""
+    size_bits = one.burst * one.payload_bytes * 8
+    packets = f"{one.burst} x {one.payload_bytes} B" if one.burst > 1 else f"{one.payload_bytes} B"
+    paces = [
+        f"every {_seconds(phase.interval_ns)} ({size_bits * 1e3 / phase.interval_ns:.4g} Mbit/s)"
+        + (f" from {_seconds(phase.start_ns)}" if len(one.phases) > 1 else "")
+        for phase in one.phases
+    ]
+    more = f", … ({len(paces)} spans)" if len(paces) > PACES_SHOWN else ""
+    return f"{packets} {', '.join(paces[:PACES_SHOWN])}{more}"
 
 
 def _step_lines(step: Step) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Type
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-VERSION: Final = 2
+VERSION: Final = 3
 STREAMS_MAX: Final = 4096
 """Streams of one plan: each has a port of its own, and the packet probe follows so many."""
 
@@ -167,12 +167,14 @@ class StreamBase(Part):
 
 class Flow(StreamBase):
     """One TCP connection; `sender`, one of the two nodes, sends without pause from `start_ns` (when the SYN leaves)
-    to `stop_ns`, when both ends abort. `backend` load: the kernel discards what arrives; socket: the agent reads it."""
+    to `stop_ns`, when both ends abort. `backend` load: the kernel discards what arrives; socket: the agent reads it.
+    `pace_bps`: at most so fast (SO_MAX_PACING_RATE, which is in bytes: a multiple of 8); null: as TCP likes."""
 
     table = "tcp"
     kind: Literal["flow"]
     sender: str
     cc: str
+    pace_bps: Annotated[int, Field(ge=8, lt=2**63, multiple_of=8)] | None
     backend: Literal["load", "socket"]
 
     @property
@@ -196,14 +198,25 @@ class Ping(StreamBase):
     jitter_seed: U64
 
 
+class Phase(Part):
+    """A span of a datagram stream: something is sent at `start_ns` and at each `interval_ns` after it, before
+    `stop_ns`."""
+
+    start_ns: Ns
+    stop_ns: Ns
+    interval_ns: Positive
+
+
 class Datagrams(StreamBase):
-    """One packet at each `interval_ns` from client to server, exactly on its grid; nobody answers, and a packet that
-    the socket has no room for is not sent."""
+    """`burst` packets, one after the other without a pause, at each instant of its `phases`, which follow one another;
+    from client to server, exactly on their grids; nobody answers, and a packet that the socket has no room for is not
+    sent."""
 
     table = "datagram"
     kind: Literal["datagrams"]
     payload_bytes: Payload
-    interval_ns: Positive
+    burst: Annotated[int, Field(ge=1, lt=2**32)]
+    phases: list[Phase]
 
 
 class Fetches(StreamBase):
@@ -284,11 +297,13 @@ class Hop(Part):
     shaper_bps: Bps | None
     """HTB's rate at the device."""
     rate_bps: Bps
-    """The least of the medium's rate, the shaper's and the qdisc's own."""
+    """The least of the medium's rate, the shaper's, the qdisc's own and that of `ingress`."""
     delay_ns: Ns
     """Propagation, and netem's delay at the device."""
     qdisc: str
     """The qdisc under test, below the shaper, in tc's words."""
+    ingress: str | None
+    """The qdisc, on an ifb, of what arrives at `to_device`, in tc's words."""
     impairments: list[str]
     """What else happens on the medium, in the scenario's words: "loss 0.1%", "trace"."""
     origin: str
@@ -335,7 +350,7 @@ class Radio(Part):
 class Plan(Part, ByKind):
     """What is done, step by step."""
 
-    version: Literal[2]
+    version: Literal[3]
     seed: U64
     end_ns: Ns
     nodes: list[str]
@@ -403,8 +418,15 @@ def _stream_problems(stream: Stream, end_ns: int) -> Iterator[str]:
                 yield "jitter_ns is above interval_ns"
             if stream.protocol == "udp" and stream.payload_bytes < UDP_PING_PAYLOAD_MIN:
                 yield f"payload_bytes is below {UDP_PING_PAYLOAD_MIN}"
-        case Datagrams() if stream.payload_bytes < DATAGRAM_PAYLOAD_MIN:
-            yield f"payload_bytes is below {DATAGRAM_PAYLOAD_MIN}"
+        case Datagrams():
+            if stream.payload_bytes < DATAGRAM_PAYLOAD_MIN:
+                yield f"payload_bytes is below {DATAGRAM_PAYLOAD_MIN}"
+            if not stream.phases:
+                yield "no phases"
+            moments = [stream.start_ns, *(at for one in stream.phases for at in (one.start_ns, one.stop_ns))]
+            rising = all(one.start_ns < one.stop_ns for one in stream.phases)
+            if not rising or [*moments, stream.stop_ns] != sorted([*moments, stream.stop_ns]):
+                yield "its phases do not follow one another from start_ns to stop_ns"
         case Fetches():
             if not stream.sizes:
                 yield "no sizes"

@@ -18,7 +18,7 @@ from typing import TypedDict
 
 import polars as pl
 
-from hourglass.contract.plan import Datagrams, Fetches, Flow, Ping, Stream
+from hourglass.contract.plan import Datagrams, Fetches, Flow, Phase, Ping, Stream
 from hourglass.contract.records import SCHEMAS
 from hourglass.contract.run import FLENT, SCHEMA, Kernel, RunInfo
 from hourglass.contract.summary import Summary
@@ -174,6 +174,7 @@ class FlentFile:
             name=_flow_name(name, self._test.name),
             sender=self._test.server if "download" in name else self._test.client,
             cc=self._told(name).cong_control,
+            pace_bps=None,
             backend="socket",
         )
 
@@ -190,12 +191,15 @@ class FlentFile:
         )
 
     def _voip(self, place: int, name: str) -> Stream:
+        common = self._common(place, 0, self._total_s)
+        start_ns, stop_ns = common["start_ns"], common["stop_ns"]
         return Datagrams(
-            **self._common(place, 0, self._total_s),
+            **common,
             kind="datagrams",
             name=name.lower(),
             payload_bytes=VOIP_BYTES,
-            interval_ns=round(VOIP_INTERVAL_S * NS_PER_S),
+            burst=1,
+            phases=[Phase(start_ns=start_ns, stop_ns=stop_ns, interval_ns=round(VOIP_INTERVAL_S * NS_PER_S))],
         )
 
     def _fetches(self, place: int, name: str) -> Stream:

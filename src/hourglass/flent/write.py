@@ -92,6 +92,10 @@ def document(run: Recording) -> Document:
     )
 
 
+FLOOD = "udp upload"
+"""The stream that Flent's own udp_flood has; others have their names."""
+
+
 def _flow(file: _File, run: Recording, flow: Flow, name: str) -> None:
     """The goodput, and what `ss` tells beside it."""
     file.add(name, points.goodput(run, flow, file.step_s), meta.of_flow(run, flow, len(file.meta)))
@@ -107,7 +111,11 @@ def _flood(file: _File, run: Recording, stream: Datagrams) -> None:
     told = meta.of_stream(stream, [], len(file.meta), "Mbits/s")
     first, last = traffic.arrived(run, stream, np.array([whole.start_ns, whole.end_ns], dtype=np.float64))
     mean: Told = {"MEAN_VALUE": float(last - first) * 8 / 1e6 / whole.length_s, "ELAPSED_TIME": whole.length_s}
-    file.add("UDP upload", points.flood(run, stream, file.step_s), told | mean)
+    file.add(
+        "UDP upload" if stream.name == FLOOD else f"UDP {stream.name}",
+        points.flood(run, stream, file.step_s),
+        told | mean,
+    )
 
 
 def _voice(file: _File, run: Recording, stream: Datagrams) -> None:

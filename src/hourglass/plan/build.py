@@ -55,10 +55,10 @@ def _devices(scenario: Scenario, network: Network, able: Capabilities) -> Iterat
     for node in network.nodes:
         yield from sysctls.before_devices(testbed, stack, node)
     if able.nic == "veth":
-        yield from links.pairs(testbed, network)
+        yield from links.pairs(testbed, stack, network)
     for node in network.nodes:
         yield from radios.make(testbed, scenario.seed, network, node)
-        yield from links.make(testbed, network, node, able.nic)
+        yield from links.make(testbed, stack, network, node, able.nic)
     for port in (port for node in network.nodes for port in network.wires(node) if able.nic == "wire"):
         yield from links.plug(testbed, scenario.seed, port)
     yield from radios.join(testbed, network)

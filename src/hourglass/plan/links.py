@@ -6,19 +6,22 @@ follows when the cable is plugged. Where `ethtool` is to set something it has to
 ring restarts the NIC, which drops its routes), and the node's `ip` lines are two batches.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from hourglass.contract.plan import BatchStep, EpochStep, EthtoolStep, Step, WriteStep
-from hourglass.errors import InputError
+from hourglass.plan import qdiscs
 from hourglass.plan.network import Network, Port
 from hourglass.plan.seeds import link_seed
 from hourglass.plan.traces import trace_text
-from hourglass.scenario import Link, Testbed
+from hourglass.scenario import Link, Stack, Testbed
 from hourglass.scenario.blame import dotted, refusal
+from hourglass.scenario.device import OF_NICS
 from hourglass.scenario.testbed import GIGABIT
+from hourglass.scenario.values import Place
 
 Nic = Literal["wire", "veth"]
+NO_SUCH = "a link made as a veth pair has none"
 
 _SHARES = ("corrupt", "duplicate", "reorder")
 _RINGS = {"rx_ring": "rx", "tx_ring": "tx"}
@@ -31,21 +34,23 @@ def key(link: int, name: str = "") -> str:
     return dotted(["testbed", "link", link, *([name] if name else [])])
 
 
-def make(testbed: Testbed, network: Network, node: str, nic: Nic) -> list[Step]:
+def make(testbed: Testbed, stack: Stack, network: Network, node: str, nic: Nic) -> list[Step]:
     """The node's NICs, up, with addresses and routes. Veth pairs are there already."""
     ports = [(port, testbed.link[port.link]) for port in network.wires(node)]
     steps: list[Step] = [
         BatchStep(do="ip", node=node, lines=[_device(port, link, nic)], origin=key(port.link)) for port, link in ports
     ]
     for port, link in ports:
-        steps += ethtool(port, link, nic)
-    return steps + up(network, node)
+        steps += ethtool(port, link, stack, nic)
+    return steps + up(testbed, stack, network, node)
 
 
-def pairs(testbed: Testbed, network: Network) -> Iterator[Step]:
+def pairs(testbed: Testbed, stack: Stack, network: Network) -> Iterator[Step]:
     """All links as veth pairs. Refuses what a veth pair cannot do."""
     for link, (a, b) in enumerate(network.ports):
         _refuse_for_veth(link, testbed.link[link])
+        for port in (a, b):
+            _refuse_ring_for_veth(stack, Place(port.node, port.device))
         pair = f"link add dev {a.device} type veth peer name {b.device} netns {b.node}"
         yield BatchStep(do="ip", node=a.node, lines=[pair], origin=key(link))
 
@@ -61,36 +66,52 @@ def _device(port: Port, link: Link, nic: Nic) -> str:
     return f"link add {settings} type wire" if nic == "wire" else f"link set {settings}"
 
 
-def up(network: Network, node: str) -> list[Step]:
+def up(testbed: Testbed, stack: Stack, network: Network, node: str) -> list[Step]:
     """Brings the node's devices up, then gives addresses, then routes."""
     steps: list[Step] = []
     for port in network.of(node):
+        place = Place(node, port.device)
+        if mtu := stack.at(place).mtu:
+            line = f"link set dev {port.device} mtu {mtu}"
+            steps.append(BatchStep(do="ip", node=node, lines=[line], origin=stack.device_origin(place, "mtu")))
         nodad = " nodad" if port.address.version == 6 else ""
         lines = [f"link set dev {port.device} up", f"addr add {port.address} dev {port.device}{nodad}"]
         origin = "testbed.wifi" if port.radio else key(port.link, "addresses")
         steps.append(BatchStep(do="ip", node=node, lines=lines, origin=origin))
+    steps += qdiscs.ifb(stack, network, node, testbed.ip)
     routes = [f"route add {route.subnet} via {route.via}" for route in network.routes(node)]
     if routes:
         steps.append(BatchStep(do="ip", node=node, lines=routes, origin="testbed"))
     return steps
 
 
-def ethtool(port: Port, link: Link, nic: Nic) -> list[Step]:
+def ethtool(port: Port, link: Link, stack: Stack, nic: Nic) -> list[Step]:
     """The NIC's settings, one call for rings, one for moderation, one for offloads. Each is a process, and what the
     scenario declares as a default is what our driver begins with; a veth pair's offloads begin otherwise."""
+    place = Place(port.node, port.device)
+    own = stack.at(place)
+    nic_own = {name: value for name in OF_NICS if (value := getattr(own, name)) is not None}
+    if nic_own.get("checksum") is False:
+        nic_own["tso"] = False
+    wanted = link.model_copy(update=nic_own)
 
-    def step(option: str, arguments: list[str]) -> list[Step]:
+    def step(option: str, names: Iterable[str], arguments: list[str]) -> list[Step]:
         args = [option, port.device, *arguments]
-        return [EthtoolStep(do="ethtool", node=port.node, args=args, origin=key(port.link))] if arguments else []
+        origin = stack.device_origin(place) if nic_own.keys() & set(names) else key(port.link)
+        return [EthtoolStep(do="ethtool", node=port.node, args=args, origin=origin)] if arguments else []
 
     offloads = [
         word
         for name, features in _OFFLOADS.items()
         for feature in features
-        if nic == "veth" or _changed(link, name)
-        for word in (feature, "on" if getattr(link, name) else "off")
+        if nic == "veth" or _changed(wanted, name)
+        for word in (feature, "on" if getattr(wanted, name) else "off")
     ]
-    return step("-G", _numbers(link, _RINGS)) + step("-C", _numbers(link, _MODERATION)) + step("-K", offloads)
+    return [
+        *step("-G", _RINGS, _numbers(wanted, _RINGS)),
+        *step("-C", _MODERATION, _numbers(wanted, _MODERATION)),
+        *step("-K", _OFFLOADS, offloads),
+    ]
 
 
 def _numbers(link: Link, names: dict[str, str]) -> list[str]:
@@ -135,13 +156,16 @@ def plug(testbed: Testbed, seed: int, port: Port) -> Iterator[Step]:
     yield write("cable", port.link, key(port.link, "ends"))
 
 
+def _refuse_ring_for_veth(stack: Stack, place: Place) -> None:
+    for name in _RINGS:
+        if (value := getattr(stack.at(place), name)) is not None:
+            raise refusal(stack.device_origin(place, name), value, NO_SUCH)
+
+
 def _refuse_for_veth(index: int, link: Link) -> None:
     """A veth pair has no rate, no delay, no faults, no ring: what asks for one cannot be obeyed."""
     nothing = Link(ends=link.ends)
     able = {"ends", "addresses", "mtu", *_OFFLOADS}
     for name in Link.model_fields:
         if name not in able and getattr(link, name) != getattr(nothing, name):
-            error: InputError = refusal(
-                key(index, name), link.model_dump()[name], "a link made as a veth pair has none"
-            )
-            raise error
+            raise refusal(key(index, name), link.model_dump()[name], NO_SUCH)

@@ -7,6 +7,7 @@ from hourglass.contract.plan import Hop, Path
 from hourglass.plan.network import Network, Port
 from hourglass.plan.qdiscs import qdisc_of
 from hourglass.scenario import Link, Stack, Testbed
+from hourglass.scenario.values import Place
 from hourglass.scenario.wifi import radio_bps
 from hourglass.tc_words import rate_bps, word_after
 
@@ -54,7 +55,8 @@ def _hop(testbed: Testbed, stack: Stack, network: Network, leaves: Port, enters:
         link = testbed.link[leaves.link]
         line_bps, delay_ns = link.rate[leaves.side], link.delay[leaves.side]
         impairments, origin = list(_impairments(link, leaves.side)), f"testbed.link.{leaves.link}"
-    own = (rate_bps(word_after(qdisc, word)) for word in RATE_WORDS)
+    ingress = stack.at(Place(enters.node, enters.device)).ingress
+    own = (rate_bps(word_after(line, word)) for line in (qdisc, ingress or "") for word in RATE_WORDS)
     return Hop(
         node=leaves.node,
         device=leaves.device,
@@ -68,6 +70,7 @@ def _hop(testbed: Testbed, stack: Stack, network: Network, leaves: Port, enters:
         rate_bps=min(rate for rate in (line_bps, shaper_bps, *own) if rate),
         delay_ns=delay_ns + netem_ns,
         qdisc=qdisc,
+        ingress=ingress,
         impairments=impairments,
         origin=origin,
     )

@@ -10,14 +10,16 @@ A kind of traffic is a builder here: it is told where the streams begin to count
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from hourglass.contract.plan import Datagrams, Fetches, Flow, Ping, Stream, Transactions
+from hourglass.contract.plan import Datagrams, Fetches, Flow, Phase, Ping, Stream, Transactions
 from hourglass.plan.paths import Paths
 from hourglass.plan.seeds import splitmix64
 from hourglass.scenario import Scenario
+from hourglass.scenario.datagrams import interval_ns
 from hourglass.scenario.streams import flows, pings
 from hourglass.scenario.testkinds import BE, TESTS, TRAFFIC, VOIP_BYTES, VOIP_INTERVAL_S
-from hourglass.scenario.units import NS_PER_S, seconds_ns
+from hourglass.scenario.units import seconds_ns
 
 FIRST_PORT = 61_000
 """A stream's port is this and its place: above those that Linux gives to clients (32768 to 60999), in a range in which
@@ -52,7 +54,7 @@ class Setting:
         """When the test is over."""
         return self.stop_ns + (self.load_ns if TESTS[self.scenario.test.name].idle_after else 0)
 
-    def ends(self, server: str, client: str | None = None) -> dict[str, str]:
+    def ends(self, server: str, client: str | None = None) -> dict[str, Any]:
         """Who talks to whom; the client is the test's unless said otherwise."""
         client = client or self.scenario.test.client
         address = self.paths.between(client, server).there[-1].to_address.split("/")[0]
@@ -63,10 +65,10 @@ Builder = Callable[[Setting, int], list[Stream]]
 
 
 def streams(setting: Setting) -> list[Stream]:
-    """Flows, pings, then the other traffic in the order of `TRAFFIC`; the id is the place."""
+    """Flows, pings, the test's other traffic in the order of `TRAFFIC`, further datagrams; the id is the place."""
     wanted = TESTS[setting.scenario.test.name].traffic
     made: list[Stream] = []
-    for builder in (_flows, _pings, *(BUILDERS[name] for name in TRAFFIC if name in wanted)):
+    for builder in (_flows, _pings, *(BUILDERS[name] for name in TRAFFIC if name in wanted), _datagrams):
         made += builder(setting, len(made))
     return made
 
@@ -82,9 +84,10 @@ def _flows(setting: Setting, first: int) -> list[Stream]:
             sender=one.sender,
             port=FIRST_PORT + first + place,
             cc=one.cc or scenario.stack.of(one.sender).cc,
+            pace_bps=one.pace_bps or None,
             dscp=one.dscp,
             start_ns=(0 if one.from_start else setting.load_ns) + seconds_ns(one.late_s),
-            stop_ns=setting.stop_ns,
+            stop_ns=setting.stop_ns if one.stop_s is None else setting.load_ns + seconds_ns(one.stop_s),
             backend=scenario.flow.backend,
         )
         for place, one in enumerate(flows(scenario.test))
@@ -94,7 +97,7 @@ def _flows(setting: Setting, first: int) -> list[Stream]:
 def _pings(setting: Setting, first: int) -> list[Stream]:
     """From the first to the last moment. An ICMP ping's port is its identifier: its place among the pings."""
     test = setting.scenario.test
-    interval_ns = {"icmp": seconds_ns(test.ping_interval), "udp": seconds_ns(test.udp_interval)}
+    every_ns = {"icmp": seconds_ns(test.ping_interval), "udp": seconds_ns(test.udp_interval)}
     return [
         Ping(
             kind="ping",
@@ -107,8 +110,8 @@ def _pings(setting: Setting, first: int) -> list[Stream]:
             payload_bytes=PING_BYTES,
             start_ns=0,
             stop_ns=setting.end_ns,
-            interval_ns=interval_ns[one.protocol],
-            jitter_ns=interval_ns[one.protocol] // JITTER_PART,
+            interval_ns=every_ns[one.protocol],
+            jitter_ns=every_ns[one.protocol] // JITTER_PART,
             jitter_seed=splitmix64(setting.scenario.seed) ^ place << 32,
         )
         for place, one in enumerate(pings(test))
@@ -129,11 +132,37 @@ def _flood(setting: Setting, first: int) -> list[Stream]:
             port=FIRST_PORT + first,
             dscp=BE,
             payload_bytes=test.udp_pktsize,
-            start_ns=setting.load_ns,
-            stop_ns=setting.stop_ns,
-            interval_ns=max(1, round(test.udp_pktsize * 8 * NS_PER_S / test.udp_bandwidth)),
+            **_sent([(setting.load_ns, setting.stop_ns, interval_ns(test.udp_pktsize, test.udp_bandwidth))]),
         )
     ]
+
+
+def _datagrams(setting: Setting, first: int) -> list[Stream]:
+    """The streams of `[[test.datagrams]]`, in their spans of the load."""
+    made: list[Stream] = []
+    for place, one in enumerate(setting.scenario.test.datagrams):
+        assert one.name
+        stop_ns = setting.stop_ns if one.stop is None else setting.load_ns + seconds_ns(one.stop)
+        spans = one.spans(setting.load_ns + seconds_ns(one.start), stop_ns)
+        made.append(
+            Datagrams(
+                kind="datagrams",
+                id=first + place,
+                name=one.name,
+                **setting.ends(one.receiver, one.sender),
+                port=FIRST_PORT + first + place,
+                dscp=one.marking,
+                payload_bytes=one.size,
+                **_sent(spans, one.burst),
+            )
+        )
+    return made
+
+
+def _sent(spans: list[tuple[int, int, int]], burst: int = 1) -> dict[str, Any]:
+    """When datagrams are sent: from the start of the first (start, stop, interval) to the stop of the last."""
+    phases = [Phase(start_ns=start, stop_ns=stop, interval_ns=interval) for start, stop, interval in spans]
+    return {"start_ns": phases[0].start_ns, "stop_ns": phases[-1].stop_ns, "burst": burst, "phases": phases}
 
 
 def _voip(setting: Setting, first: int) -> list[Stream]:
@@ -148,9 +177,7 @@ def _voip(setting: Setting, first: int) -> list[Stream]:
             port=FIRST_PORT + first,
             dscp=test.voip_marking or BE,
             payload_bytes=VOIP_BYTES,
-            start_ns=0,
-            stop_ns=setting.end_ns,
-            interval_ns=seconds_ns(VOIP_INTERVAL_S),
+            **_sent([(0, setting.end_ns, seconds_ns(VOIP_INTERVAL_S))]),
         )
     ]
 

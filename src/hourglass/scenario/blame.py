@@ -8,7 +8,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from hourglass.errors import InputError, closest
-from hourglass.scenario.stack import STACK_KEYS
+from hourglass.scenario.stack import STACK_KEYS, NodeStack
 
 _TABLES = ("model_type", "model_attributes_type", "dict_type")
 
@@ -70,7 +70,10 @@ def _unknown(place: tuple[Any, ...], shown: tuple[Any, ...], value: object) -> I
     names = STACK_KEYS if place[:-1] == ("stack",) else tuple(table.model_fields) if table else ()
     if place[:-1] == ("testbed",):
         names = ("preset", *names)
-    return refusal(dotted(shown), value, f"unknown key. {closest(place[-1], names)}Known here: {', '.join(names)}")
+    hint = closest(place[-1], names)
+    if table is NodeStack and isinstance(value, dict) and not hint:
+        hint = f"What is a device's goes below {dotted((*shown[:-1], 'device', shown[-1]))}. "
+    return refusal(dotted(shown), value, f"unknown key. {hint}Known here: {', '.join(names)}")
 
 
 def _description(place: tuple[Any, ...]) -> str:

@@ -5,16 +5,19 @@ that depend on others."""
 from collections import Counter
 from ipaddress import ip_interface
 
-from hourglass.errors import closest
+from hourglass.errors import InputError, closest
 from hourglass.scenario import check_streams, check_wifi
 from hourglass.scenario.blame import refusal, several
 from hourglass.scenario.check_streams import check_node
+from hourglass.scenario.device import IFB, INGRESS_NAME_MAX, NAME_MAX, OF_NICS, DeviceStack
 from hourglass.scenario.model import Scenario
-from hourglass.scenario.stack import STACK_KEYS
+from hourglass.scenario.stack import STACK_KEYS, Stack
 from hourglass.scenario.testbed import BITS, LINKS_MAX, NODES_MAX, Link, Shaper, Testbed
 from hourglass.scenario.values import Place
 
 IPV6_MTU_MIN = 1280
+RADIO_MTU_MAX = 2304
+"""mac80211's own bound, IEEE80211_MAX_DATA_LEN."""
 TC_MTU, TC_HZ = 1600, 1000
 """Of tc's default for HTB's burst (q_htb.c): what passes in a tick of the kernel's timers, and a packet."""
 
@@ -38,6 +41,7 @@ def resolve(scenario: Scenario) -> Scenario:
                 f"neither a key of the stack nor a node. {known}Keys: {', '.join(STACK_KEYS)}; nodes: {several(names)}"
             )
             raise refusal(f"stack.{name}", scenario.stack.nodes[name].model_dump(exclude_none=True), allowed)
+    _check_own_devices(scenario.stack, testbed)
     links = tuple(_resolve_link(link) for link in testbed.link)
     shapers = tuple(_resolve_shaper(shaper) for shaper in testbed.shaper)
     return scenario.model_copy(
@@ -113,6 +117,42 @@ def _check_places(kind: str, testbed: Testbed, places: list[str]) -> None:
 def _devices(testbed: Testbed) -> list[str]:
     cables = [end for link in testbed.link for end in link.ends]
     return [str(place) for place in (*cables, *(radio for _, radio in check_wifi.devices(testbed)))]
+
+
+def _check_own_devices(stack: Stack, testbed: Testbed) -> None:
+    """What `[stack.NODE.device.DEVICE]` says of devices: that they are there, and can do it."""
+    radios = {place for _, place in check_wifi.devices(testbed)}
+    of_node: dict[str, list[str]] = {}
+    for place in [*(end for link in testbed.link for end in link.ends), *radios]:
+        of_node.setdefault(place.node, []).append(place.device)
+    for place, own in ((Place(node, name), own) for node, at in stack.nodes.items() for name, own in at.device.items()):
+        devices = sorted(of_node.get(place.node, []))
+        if place.device not in devices:
+            known = f"{closest(place.device, devices)}Devices of {place.node}: {several(devices)}"
+            raise refusal(stack.device_origin(place), own.model_dump(exclude_none=True), f"no such device. {known}")
+        _check_own(stack, testbed, place, own, place in radios)
+
+
+def _check_own(stack: Stack, testbed: Testbed, place: Place, own: DeviceStack, radio: bool) -> None:
+    def refuse(name: str, allowed: str) -> InputError:
+        return refusal(stack.device_origin(place, name), getattr(own, name), allowed)
+
+    if radio and (name := next((name for name in OF_NICS if getattr(own, name) is not None), None)):
+        raise refuse(name, "a radio has none: mac80211 and its chip decide (testbed.wifi); qdisc, ingress, mtu it has")
+    if own.tso and not (own.checksum if own.checksum is not None else _link_at(testbed, place).checksum):
+        raise refuse("tso", "needs checksum")
+    if own.ingress and len(place.device) > INGRESS_NAME_MAX:
+        raise refuse(
+            "ingress", f"{IFB}{place.device} is no name of a device: {NAME_MAX} letters are the most; rename it"
+        )
+    if own.mtu and testbed.ip == 6 and own.mtu < IPV6_MTU_MIN:
+        raise refuse("mtu", f"at least {IPV6_MTU_MIN} for IPv6")
+    if own.mtu and radio and own.mtu > RADIO_MTU_MAX:
+        raise refuse("mtu", f"at most {RADIO_MTU_MAX} on a radio (802.11)")
+
+
+def _link_at(testbed: Testbed, place: Place) -> Link:
+    return next(link for link in testbed.link if place in link.ends)
 
 
 def _check_captures(places: tuple[Place, ...], testbed: Testbed) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hourglass.scenario.blame import dotted, refusal
+from hourglass.scenario.check_streams import OF_FLOWS
 from hourglass.scenario.testkinds import PARAMETERS, TESTS
 
 _PART = re.compile(r'"([^"]*)"|([^."=]+)')
@@ -87,9 +88,9 @@ def _forget_parameters(test: object, name: object) -> None:
     for key in PARAMETERS:
         if key not in kind.parameters:
             test.pop(key, None)
-    for key in () if kind.bulk else ("flow_cc", "stream_delays"):
+    for key in () if kind.bulk else OF_FLOWS:
         test.pop(key, None)
-    if not kind.loaded:
+    if not kind.loaded and not test.get("datagrams"):
         test.pop("delay", None)
 
 

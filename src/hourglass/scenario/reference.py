@@ -6,6 +6,8 @@ from typing import Any, get_args
 from pydantic.fields import FieldInfo
 
 from hourglass.scenario.blame import table_of
+from hourglass.scenario.datagrams import DatagramStream
+from hourglass.scenario.device import DeviceStack
 from hourglass.scenario.kinds import Kind
 from hourglass.scenario.load import builtin, presets
 from hourglass.scenario.loss import Loss
@@ -93,8 +95,21 @@ SECTIONS: tuple[tuple[str, str, type[Table], str], ...] = (
         "Applies to hosts and routers. A node's `pacing` and `sysctl` add to those of all nodes.",
     ),
     ("stack.pacing", "`pacing`", Pacing, ""),
+    (
+        "stack.NODE.device.DEVICE",
+        "`[stack.NODE.device.DEVICE]`: one device",
+        DeviceStack,
+        "Comes before the node's own and the stack's, and before the link's, which are both ends'. A radio has `qdisc`,"
+        " `ingress` and `mtu`.",
+    ),
     ("test", "`[test]`", Test, "Pings run throughout."),
     ("test.competing.N", "`[[test.competing]]`", Competing, ""),
+    (
+        "test.datagrams.N",
+        "`[[test.datagrams]]`",
+        DatagramStream,
+        "Either `rate` or `interval`. A span of steady rate begins with a packet; the next ones follow on its grid.",
+    ),
     ("flow", "`[flow]`", Flow, "For all bulk flows."),
     ("measure", "`[measure]`", Measure, ""),
     (

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The stack: congestion control, TSQ, GSO, pacing, qdisc and sysctls, for all nodes and per node.
 
-`[stack]` holds for every node, `[stack.NODE]` overrides it key by key; `pacing` and `sysctl` are merged.
+`[stack]` holds for every node, `[stack.NODE]` overrides it key by key; `pacing` and `sysctl` are merged. A device's own
+settings, `[stack.NODE.device.DEVICE]`, come before both (device.py).
 """
 
 import re
@@ -16,10 +17,11 @@ from pydantic import (
     model_validator,
 )
 
+from hourglass.scenario.device import DeviceStack
 from hourglass.scenario.kinds import Kind, integer
 from hourglass.scenario.table import Table
 from hourglass.scenario.units import SIZE, TIME, Bounds, show
-from hourglass.scenario.values import Cc, Qdisc
+from hourglass.scenario.values import Cc, Place, Qdisc
 from hourglass.scenario.vocabulary import OWNED_SYSCTLS
 
 Percent = Annotated[int, *integer(1, 1000, "percent", "%")]
@@ -133,6 +135,7 @@ class NodeStack(Table):
     pacing: NodePacing | None = Field(default=None, description="Pacing ratios.")
     qdisc: Qdisc | None = Field(default=None, description="Queueing discipline.")
     sysctl: Sysctls = Field(default={}, description="Further sysctls.")
+    device: dict[str, DeviceStack] = Field(default={}, description="What differs at one of its devices, by name.")
 
 
 class Stack(Table):
@@ -174,6 +177,20 @@ class Stack(Table):
         pacing = differs.pacing.model_dump(exclude_none=True) if differs.pacing else {}
         merged = {"pacing": self.pacing.model_copy(update=pacing), "sysctl": self.sysctl | differs.sysctl, "nodes": {}}
         return self.model_copy(update=changes | merged)
+
+    def at(self, place: Place) -> DeviceStack:
+        """What differs at a device."""
+        return self.nodes.get(place.node, NodeStack()).device.get(place.device, DeviceStack())
+
+    def qdisc_at(self, place: Place) -> tuple[str, str]:
+        """The qdisc of a device, and the dotted key that decides it."""
+        if own := self.at(place).qdisc:
+            return own, self.device_origin(place, "qdisc")
+        return self.of(place.node).qdisc, self.origin(place.node, "qdisc")
+
+    def device_origin(self, place: Place, key: str = "") -> str:
+        """The dotted key of a device's own setting."""
+        return ".".join(["stack", place.node, "device", place.device, *([key] if key else [])])
 
     def origin(self, node: str, key: str, part: str = "") -> str:
         """The dotted key that decides `key` (or its `part`: a sysctl, a pacing ratio) on the node."""

@@ -17,7 +17,7 @@ PER_STREAM = ("markings", "labels", "cc_algos")
 @dataclass(frozen=True)
 class TestFlow:
     """A TCP flow. `cc` None: the sender's own. `late_s`: how long after the test's load begins, or after its very
-    beginning with `from_start`."""
+    beginning with `from_start`; `stop_s`: after the load begins, None: with it. `pace_bps`: its most; 0: no limit."""
 
     __test__ = False
 
@@ -29,6 +29,8 @@ class TestFlow:
     cc: str | None = None
     from_start: bool = False
     late_s: int | float = 0
+    stop_s: int | float | None = None
+    pace_bps: int = 0
 
     @property
     def sender(self) -> str:
@@ -53,11 +55,14 @@ def flows(test: Test) -> list[TestFlow]:
     bulk = [(way, server, one) for way in WAYS for server, one in _bulk(test, TESTS[test.name], way)]
     made = []
     for place, (way, server, one) in enumerate(bulk):
-        late = test.stream_delays[place % len(test.stream_delays)] if test.stream_delays else 0
         cc = _cc(test, place, way, one)
-        made.append(
-            TestFlow(f"{way}::{one.label}", way, test.client, server, one.dscp, cc, one.from_start, late)
-        )  # fmt: skip
+        times = {
+            "late_s": _in_turn(test.stream_delays, place) or 0,
+            "stop_s": _in_turn(test.stream_stops, place),
+            "pace_bps": _in_turn(test.stream_rates, place) or 0,
+        }
+        name = f"{way}::{one.label}"
+        made.append(TestFlow(name, way, test.client, server, one.dscp, cc, one.from_start, **times))
     return made + list(_competing(test))
 
 
@@ -115,6 +120,11 @@ def _there(test: Test, kind: TestKind, place: int, way: Way) -> bool:
     return way[0] in (test.data_directions or ())[place]
 
 
+def _in_turn(values: Sequence[Any], place: int) -> Any:
+    """The value of a flow; None where there are none."""
+    return values[place % len(values)] if values else None
+
+
 def _cc(test: Test, place: int, way: Way, one: Bulk) -> str | None:
     """What the test says: of this flow, of all in turn, of the way."""
     if test.flow_cc:
@@ -132,4 +142,7 @@ def _competing(test: Test) -> Iterator[TestFlow]:
             prefix = f"{one.client}-{way}"
             for _ in range(count):
                 numbers[prefix] += 1
-                yield TestFlow(f"{prefix}::{numbers[prefix]}", way, one.client, one.server, cc=one.cc)
+                yield TestFlow(
+                    f"{prefix}::{numbers[prefix]}", way, one.client, one.server,
+                    cc=one.cc, late_s=one.start, stop_s=one.stop, pace_bps=one.rate,
+                )  # fmt: skip

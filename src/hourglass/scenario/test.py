@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PlainSerializer, PlainValidator
 
-from hourglass.errors import closest
+from hourglass.scenario.datagrams import DatagramStream, Payload
 from hourglass.scenario.kinds import (
     LIST,
     Kind,
@@ -25,8 +25,9 @@ from hourglass.scenario.kinds import (
     words,
     words_of,
 )
+from hourglass.scenario.marks import MARK_SCHEMA, Marking, marking, show_mark
 from hourglass.scenario.table import Rows, Table
-from hourglass.scenario.testkinds import MARKINGS, TESTS, WORKERS_MAX, marking_name
+from hourglass.scenario.testkinds import TESTS, WORKERS_MAX
 from hourglass.scenario.units import RATE, SIZE, Bounds, parse_seconds, show
 from hourglass.scenario.values import DAY_S, Cc, Ccs, NodeName, Number, PositiveSeconds, Seconds
 from hourglass.scenario.vocabulary import CONGESTION_CONTROLS
@@ -35,23 +36,6 @@ ANSWER = Bounds(SIZE, 1, 2**40)
 _LABEL_TEXT = r"[A-Za-z0-9][A-Za-z0-9 ()._+-]{0,31}"
 _LABEL = re.compile(_LABEL_TEXT, re.ASCII)
 _DIRECTIONS = ("u", "d", "ud")
-
-
-def marking(value: object) -> int:
-    """A DSCP from its name or number."""
-    if isinstance(value, str):
-        if value.upper() in MARKINGS:
-            return MARKINGS[value.upper()]
-        value = int(value) if value.isascii() and value.isdecimal() and len(value) < 3 else value
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 64:
-        hint = closest(value, tuple(MARKINGS)) if isinstance(value, str) else ""
-        raise ValueError(f"{hint}A mark is one of {', '.join(MARKINGS)}, or a DSCP from 0 to 63")
-    return value
-
-
-def _show(dscp: int) -> str | int:
-    name = marking_name(dscp)
-    return name if name in MARKINGS else dscp
 
 
 def _label(value: object) -> str:
@@ -69,19 +53,11 @@ def _names(check: Callable[[object], str], what: str, shown: str, schema: Schema
     return PlainValidator(texts), LIST, Kind(shown, schema=words_of(schema))
 
 
-_MARK_SCHEMA = {
-    "anyOf": [
-        {"enum": list(MARKINGS)},
-        {"type": "integer", "minimum": 0, "maximum": 63},
-        {"type": "string", "pattern": "^[0-9]{1,2}$"},
-    ]
-}
-Marking = Annotated[int, PlainValidator(marking), PlainSerializer(_show), Kind("name or 0 to 63", "DSCP", _MARK_SCHEMA)]
 Markings = Annotated[
     tuple[int, ...],
     PlainValidator(lambda value: tuple(marking(one) for one in words(value, "marks"))),
-    PlainSerializer(lambda marks: [_show(one) for one in marks]),
-    Kind("list of names or numbers", "DSCP", words_of(_MARK_SCHEMA)),
+    PlainSerializer(lambda marks: [show_mark(one) for one in marks]),
+    Kind("list of names or numbers", "DSCP", words_of(MARK_SCHEMA)),
 ]
 Labels = Annotated[
     tuple[str, ...],
@@ -106,9 +82,9 @@ Sizes = Annotated[
     PlainSerializer(lambda sizes: [show(one, SIZE) for one in sizes]),
     Kind("list of sizes", "B", words_of(ANSWER.schema())),
 ]
+PACE = Bounds(RATE, 8000, 10**12, zero=True)
 UdpRate = Annotated[int, *quantity(Bounds(RATE, 1000, 10**11))]
 Streams = Annotated[int, *integer(1, 1000, "flows")]
-Payload = Annotated[int, *integer(4, 65_507, "bytes", "B")]
 Flows = Annotated[int, *integer(0, 1000, "flows")]
 Workers = Annotated[int, *integer(1, WORKERS_MAX, "fetches at a time")]
 Message = Annotated[int, *quantity(ANSWER)]
@@ -117,15 +93,41 @@ TestName = Annotated[str, *choice(tuple(TESTS), "A test", "name")]
 Length = Annotated[Number, *seconds(Fraction(1, 10), DAY_S)]
 
 
-def _delays(value: object) -> tuple[Number, ...]:
-    return tuple(parse_seconds(one, Fraction(0), DAY_S) for one in sequence(value, "seconds"))
+def _moments(low: Fraction) -> tuple[object, ...]:
+    """A list of numbers of seconds."""
+
+    def moments(value: object) -> tuple[Number, ...]:
+        return tuple(parse_seconds(one, low, DAY_S) for one in sequence(value, "seconds"))
+
+    return PlainValidator(moments), LIST, Kind("list of numbers", "s", list_of(seconds_schema(low, DAY_S)))
 
 
-StartDelays = Annotated[
-    tuple[Number, ...],
-    PlainValidator(_delays),
-    LIST,
-    Kind("list of numbers", "s", list_of(seconds_schema(Fraction(0), DAY_S))),
+StartDelays = Annotated[tuple[Number, ...], *_moments(Fraction(0))]
+Stops = Annotated[tuple[Number, ...], *_moments(Fraction(1, 1000))]
+
+
+def _pace(value: object) -> int:
+    rate = PACE.parse(value)
+    if rate % 8:
+        raise ValueError(f"{PACE.allowed()}, in whole bytes per second")
+    return rate
+
+
+def _paces(value: object) -> tuple[int, ...]:
+    return tuple(_pace(one) for one in sequence(value, "rates"))
+
+
+Pace = Annotated[
+    int,
+    PlainValidator(_pace),
+    PlainSerializer(lambda rate: show(rate, RATE), return_type=str),
+    Kind("rate, 0 = none", "bit/s", PACE.schema()),
+]
+Paces = Annotated[
+    tuple[int, ...],
+    PlainValidator(_paces),
+    PlainSerializer(lambda rates: [show(one, RATE) for one in rates]),
+    Kind("list of rates", "bit/s", list_of(PACE.schema())),
 ]
 
 
@@ -149,6 +151,11 @@ class Competing(Table):
     upload_streams: Flows = Field(default=1, description="Flows from client to server.")
     download_streams: Flows = Field(default=0, description="Flows from server to client.")
     cc: Cc | None = Field(default=None, description="Congestion control; default: the sender's stack.cc.")
+    start: Seconds = Field(default=0, description="When they begin, in seconds after the load does.")
+    stop: PositiveSeconds | None = Field(
+        default=None, description="When they end, in seconds after the load's beginning; default: with the load."
+    )
+    rate: Pace = Field(default=0, description="The most that each of them sends, as in `test.stream_rates`.")
 
 
 class Test(Table):
@@ -210,7 +217,16 @@ class Test(Table):
         default=(), description="Congestion controls of the flows, in turn; default: the sender's stack.cc."
     )
     competing: Rows[Competing] = Field(default=(), description="Flows of other nodes, in addition to the test's.")
+    datagrams: Rows[DatagramStream] = Field(default=(), description="Streams of UDP, in addition to the test's.")
     stream_delays: StartDelays = Field(default=(), description="Start delay of each flow, in turn.")
+    stream_stops: Stops = Field(
+        default=(), description="When each flow ends, in turn, in seconds after the load's beginning; default: with it."
+    )
+    stream_rates: Paces = Field(
+        default=(),
+        description="The most that each flow sends, in turn; 0: no limit. It is paced (SO_MAX_PACING_RATE): its data,"
+        " or with the qdisc fq its packets.",
+    )
     ping_interval: PositiveSeconds = Field(
         default=0.2, description="Interval of ICMP echo requests, each up to a tenth late."
     )

@@ -24,7 +24,8 @@ class Step(NamedTuple):
     rate_bps: int
 
 
-def _steps(value: object) -> tuple[Step, ...]:
+def parse_steps(value: object) -> tuple[Step, ...]:
+    """Rates over time from lists of two."""
     steps = []
     for row in sequence(value, 'steps [seconds, rate], like [[0, "10mbit"], [5, "2mbit"]]'):
         pair = sequence(row, "two: seconds and the rate from then on")
@@ -34,6 +35,11 @@ def _steps(value: object) -> tuple[Step, ...]:
     if not 0 < len(steps) <= STEPS_MAX or any(b.at_s <= a.at_s for a, b in pairwise(steps)):
         raise ValueError(f"1 to {STEPS_MAX} steps [seconds, rate] whose times grow")
     return tuple(steps)
+
+
+def write_steps(steps: tuple[Step, ...]) -> list[list[object]]:
+    """As `parse_steps` takes them."""
+    return [[step.at_s, show(step.rate_bps, RATE)] for step in steps]
 
 
 def _opportunities(value: object) -> tuple[int, ...]:
@@ -59,11 +65,12 @@ def _spans(value: object) -> tuple[tuple[Number, Number], ...]:
 
 _TIME = seconds_schema(Fraction(0), TRACE_S)
 _STEP = {"type": "array", "prefixItems": [_TIME, STEP_RATE.schema()], "minItems": 2, "maxItems": 2}
+STEPS = list_of(_STEP, minItems=1)
 Steps = Annotated[
     tuple[Step, ...],
-    PlainValidator(_steps),
-    PlainSerializer(lambda steps: [[step.at_s, show(step.rate_bps, RATE)] for step in steps]),
-    Kind("list of [seconds, rate]", "bit/s", list_of(_STEP, minItems=1)),
+    PlainValidator(parse_steps),
+    PlainSerializer(write_steps),
+    Kind("list of [seconds, rate]", "bit/s", STEPS),
 ]
 Opportunities = Annotated[
     tuple[int, ...],
