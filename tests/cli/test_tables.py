@@ -12,6 +12,7 @@ from cli.golden import WIDTH, check, drawn
 from hourglass.cli import tables
 from hourglass.contract.summary import Warning
 from hourglass.results.compare import compare
+from hourglass.results.sections.model import Column, Section
 
 LOADED = Recipe(
     name="L100M",
@@ -63,11 +64,15 @@ def test_the_table_of_a_run_without_load(runs):
 def test_the_footer_names_places_times_and_digest(runs):
     warnings = [
         Warning(id="console", text="the console has an odd line", remedy=""),
-        Warning(id="few-samples", text="p99 of ping rests on little", remedy="make the test longer"),
+        Warning(
+            id="few-samples",
+            text="p99 of ping rests on little, so little that it is all but the maximum",
+            remedy="make the test longer (test.length)",
+        ),
     ]
     summary = runs[0].summary.model_copy(update={"digest": "0123456789abcdef" * 4, "warnings": warnings})
     place = Path("runs") / "L100M-0123456789"
-    check("footer.txt", drawn(tables.footer(summary, place, place / "run.png")))
+    check("footer.txt", drawn(tables.warnings(summary), tables.footer(summary, place, place / "run.png")))
 
 
 def test_the_comparison_of_two_runs(runs):
@@ -86,6 +91,16 @@ def test_no_line_is_wider_than_the_terminal(runs):
     for text in (drawn(tables.figures(long, "tcp_nup")), drawn(tables.comparison(compare(runs), ["a", "b", "c"]))):
         assert max(len(line) for line in text.splitlines()) <= WIDTH
         assert text.isascii()
+
+
+def test_a_text_for_which_there_is_no_room_stands_below_its_table():
+    columns = (Column("radio", "text"), *(Column(f"figure {n}") for n in range(6)), Column("shares", "text"))
+    rows = (("ap", *range(6), "client 60 other 40"), ("client", *range(6), ""))
+    section = Section("radios", "Wi-Fi", "Wi-Fi", columns, rows)
+    text = drawn(tables.drawn(section)).splitlines()
+    assert text[0].endswith("figure 5")
+    assert text[-1] == "ap  shares: client 60 other 40"
+    assert drawn(tables.drawn(section), width=100).splitlines()[0].endswith("shares")
 
 
 def test_the_table_of_radios(tmp_path):

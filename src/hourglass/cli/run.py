@@ -44,6 +44,6 @@ def run_scenario(
         return status
     from hourglass.cli import tables
 
-    output.show(tables.figures(done.summary, done.test.name))
+    output.show(tables.figures(done.summary, done.test.name), tables.warnings(done.summary))
     output.show(tables.footer(done.summary, done.path, drawn), whole_lines=True)
     return status

@@ -5,7 +5,8 @@ import string
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +20,8 @@ NOTHING = "-"
 """What stands where there is no figure."""
 GAP = 2
 """Blanks between columns."""
+WIDEST = 1000
+"""Columns of a terminal that no table needs."""
 
 OF_RUNS = (
     "change from A in %; * = the 95 % interval of the difference excludes 0\n"
@@ -44,7 +47,7 @@ def drawn(section: Section) -> RenderableType:
     """A section as a table, or as a line when it is a single row without a name."""
     if not section.rows:
         return Text(section.nothing)
-    return _table(section) if section.about else Text(_line(section))
+    return _Fitted(section) if section.about else Text(_line(section))
 
 
 def _line(section: Section) -> str:
@@ -57,9 +60,28 @@ def _line(section: Section) -> str:
     return "   ".join([*parts, f"({section.note})"])
 
 
-def _table(section: Section) -> Table:
-    """The columns for which there is room; what a row is about stands once, where it begins."""
-    places = [place for place, column in enumerate(section.columns) if not column.wide]
+class _Fitted:
+    """A section's table; where it is too wide, its last column, if that is text, stands in lines of its own below."""
+
+    def __init__(self, section: Section) -> None:
+        self.section = section
+        self.places = [place for place, column in enumerate(section.columns) if not column.wide]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        last = self.section.columns[self.places[-1]]
+        table = _table(self.section, self.places)
+        needed = Measurement.get(console, options.update(max_width=WIDEST), table).maximum
+        if last.kind != "text" or len(self.places) == 1 or needed <= options.max_width:
+            yield table
+            return
+        yield _table(self.section, self.places[:-1])
+        for row in self.section.rows:
+            if told := row[self.places[-1]]:
+                yield Text(f"{row[0]}  {last.title}: {told}")
+
+
+def _table(section: Section, places: Sequence[int]) -> Table:
+    """The columns at these places; what a row is about stands once, where it begins."""
     about = f"{section.about} ({section.unit})" if section.unit else section.about
     titles = [about, *(section.columns[place].title for place in places[1:])]
     kinds = [section.columns[place].kind for place in places]
@@ -75,11 +97,18 @@ def _table(section: Section) -> Table:
     return table
 
 
+def warnings(summary: Summary) -> RenderableType:
+    """What to beware of, each beside the word."""
+    table = _grid(("", "left"), ("", "left"))
+    table.show_header = False
+    for warning in summary.warnings:
+        table.add_row("warning", _warning(warning))
+    return Group(table, Text()) if summary.warnings else Group()
+
+
 def footer(summary: Summary, place: Path, picture: Path | None) -> Text:
-    """What to beware of, where the run is and what it took; not wrapped, so that paths can be copied."""
-    lines = [f"warning  {_warning(warning)}" for warning in summary.warnings]
-    lines += [""] if lines else []
-    lines.append(f"run      {place}")
+    """Where the run is and what it took; not wrapped, so that paths can be copied."""
+    lines = [f"run      {place}"]
     if picture is not None:
         lines.append(f"picture  {picture}")
     speed = f" ({summary.virtual_s / summary.wall_s:.1f} x real time)" if summary.wall_s else ""
@@ -90,7 +119,7 @@ def footer(summary: Summary, place: Path, picture: Path | None) -> Text:
 
 
 def _warning(warning: Warning) -> str:
-    """One line: what was found and what to do about it."""
+    """What was found and what to do about it."""
     remedy = f"; {warning.remedy}" if warning.remedy else ""
     return f"[{warning.id}] {warning.text}{remedy}"
 
