@@ -65,7 +65,7 @@ def measure(repetitions: int, say: Say) -> Costs:
     costs = Costs()
     for kernel in KERNELS:
         say(f"kernel {kernel}")
-        store.ensure(kernel)
+        store.ensure(kernel, tuned=True)
     say("ns-3")
     peers.ns3_python()
     for number in range(1, repetitions + 1):

@@ -13,7 +13,7 @@ from hourglass.cli.errors import guarded
 
 COMMANDS = [
     [], ["run"], ["list"], ["show"], ["doctor"], ["check"], ["compare"], ["plot"], ["report"], ["export"], ["sweep"],
-    ["paper"], ["kernel"], ["kernel", "build"], ["kernel", "list"],
+    ["paper"], ["kernel"], ["kernel", "build"], ["kernel", "tune"], ["kernel", "list"],
 ]  # fmt: skip
 
 

@@ -28,7 +28,8 @@ def test_a_run_directory_holds_what_the_architecture_says(engine):
         "scenario.json", "plan.json", "records.arrows", "console.log", "run.json", "summary.json",
     }  # fmt: skip
     assert run.info.status == "complete"
-    assert asdict(run.info.kernel) == {"name": "6.1", "release": "6.1.192", "key": "0123456789abcdef"}
+    described = {"name": "6.1", "release": "6.1.192", "key": "0123456789abcdef", "tuned": True}
+    assert asdict(run.info.kernel) == described
     assert json.loads((run.path / "summary.json").read_text()) == run.summary.data()
     assert hourglass.load(run.path).summary.totals.upload_mbps == 8
 

@@ -75,6 +75,12 @@ def test_the_footer_names_places_times_and_digest(runs):
     check("footer.txt", drawn(tables.warnings(summary), tables.footer(summary, place, place / "run.png")))
 
 
+def test_a_plain_kernel_is_told_beside_the_time(runs):
+    tuned, plain = (tables.footer(runs[0].summary, Path("run"), None, state).plain for state in (True, False))
+    assert plain.replace(tables.PLAIN, "") == tuned
+    assert "hourglass kernel tune" in next(line for line in plain.splitlines() if line.startswith("time"))
+
+
 def test_the_comparison_of_two_runs(runs):
     check("compare.txt", drawn(tables.comparison(compare(runs[:2]), ["runs/fast", "runs/slow"])))
 

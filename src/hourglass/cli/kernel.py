@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hourglass kernel build` and `hourglass kernel list`."""
+"""`hourglass kernel build`, `hourglass kernel tune` and `hourglass kernel list`."""
 
 from rich.table import Table
 
@@ -13,19 +13,31 @@ from hourglass.engine.kernel.built import BuiltKernel
 def build_kernels(source: str, name: str | None) -> None:
     """Builds a kernel, or "all" of the list, and says what each is called."""
     for one in KERNELS if source == "all" else [source]:
-        build_kernel(one, name)
+        with progress.shown() as shown:
+            built = build(one, name, progress=shown.kernel)
+        told(built)
 
 
-def build_kernel(source: str, name: str | None) -> None:
-    """Builds a kernel and says what it is called."""
-    with progress.shown() as shown:
-        built = build(source, name, progress=shown.kernel)
+def tune_kernels(names: list[str]) -> None:
+    """Tunes kernels; without names those of the list that were built, or else the default one."""
+    for name in names or [kernel.name for kernel in store.kernels() if kernel.name in KERNELS] or [DEFAULT]:
+        with progress.shown() as shown:
+            built = store.ensure(name, progress=shown.kernel, tuned=True)
+        told(built)
+
+
+def told(kernel: BuiltKernel) -> None:
+    """Says what a kernel is called."""
     output.show(
-        f"kernel {built.name}: Linux {built.release}, key {built.key[:12]}; use it with --kernel {built.name}",
+        f"kernel {kernel.name}: Linux {kernel.release}, {state(kernel)}, key {kernel.key[:12]}; "
+        f"use it with --kernel {kernel.name}",
         whole_lines=True,
     )
-    if built.untuned:
-        output.show(f"built without PGO, so runs take longer: {built.untuned}", whole_lines=True)
+
+
+def state(kernel: BuiltKernel) -> str:
+    """How it was built."""
+    return "tuned" if kernel.tuned else "plain"
 
 
 def list_kernels(variants: bool) -> None:
@@ -41,10 +53,10 @@ def list_kernels(variants: bool) -> None:
 
 
 def table(kernels: list[BuiltKernel]) -> Table:
-    """Name, release, timer frequency and key of each kernel."""
+    """Name, release, timer frequency and key of each kernel, and whether it is tuned."""
     result = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    for header in ("kernel", "release", "HZ", "key"):
+    for header in ("kernel", "release", "HZ", "key", "built"):
         result.add_column(header, no_wrap=True)
     for kernel in kernels:
-        result.add_row(kernel.name, kernel.release, str(kernel.hz), kernel.key[:12])
+        result.add_row(kernel.name, kernel.release, str(kernel.hz), kernel.key[:12], state(kernel))
     return result

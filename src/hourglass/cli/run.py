@@ -45,5 +45,5 @@ def run_scenario(
     from hourglass.cli import tables
 
     output.show(tables.figures(done.summary, done.test.name), tables.warnings(done.summary))
-    output.show(tables.footer(done.summary, done.path, drawn), whole_lines=True)
+    output.show(tables.footer(done.summary, done.path, drawn, done.info.kernel.tuned), whole_lines=True)
     return status

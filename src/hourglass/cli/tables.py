@@ -106,12 +106,16 @@ def warnings(summary: Summary) -> RenderableType:
     return Group(table, Text()) if summary.warnings else Group()
 
 
-def footer(summary: Summary, place: Path, picture: Path | None) -> Text:
+PLAIN = "; plain kernel, `hourglass kernel tune` makes it faster"
+
+
+def footer(summary: Summary, place: Path, picture: Path | None, tuned: bool = True) -> Text:
     """Where the run is and what it took; not wrapped, so that paths can be copied."""
     lines = [f"run      {place}"]
     if picture is not None:
         lines.append(f"picture  {picture}")
     speed = f" ({summary.virtual_s / summary.wall_s:.1f} x real time)" if summary.wall_s else ""
+    speed += "" if tuned else PLAIN
     clock = "virtual" if summary.engine == VIRTUAL else "of test"
     lines.append(f"time     {summary.virtual_s:g} s {clock} in {summary.wall_s:.2f} s{speed}")
     lines.append(f"digest   {summary.digest[:12]}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`run.json`: how a run was made and what came of it. The runner writes it, `results/` reads it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -25,6 +25,8 @@ class Kernel:
     name: str
     release: str
     key: str
+    tuned: bool = field(default=True, kw_only=True)
+    """Whether it was built with PGO, if it is ours: a plain one computes the same, slower."""
 
 
 class RunInfo(Part):

@@ -33,6 +33,9 @@ MEMORY = "2G"
 PRIVATE = ".guest"
 """The folder of the run directory that holds what only the guest's start needs; gone afterwards."""
 
+NO_RSEQ = "glibc.pthread.rseq=0"
+"""For the C library in the guest's kernel: rseq has the host write to memory that a guest's processes do not have."""
+
 _LEAST_MEMORY = 256 << 20
 
 
@@ -66,7 +69,7 @@ def boot(kernel: BuiltKernel, directory: Path, seed: int, wifi: bool = False) ->
     try:
         private.mkdir(exist_ok=True)
         (private / "root.cpio").symlink_to(root.image(wifi))
-        environment = {"TMPDIR": str(memory_folder())}
+        environment = {"TMPDIR": str(memory_folder()), "GLIBC_TUNABLES": NO_RSEQ}
         with (
             cpu.claim() as own,
             process.group(command(kernel, seed), directory, environment, powerless=True, cpu=own) as guest,

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hourglass import locks, resources
@@ -21,10 +21,10 @@ from hourglass.contract.kernels import CHOICES, KERNELS
 from hourglass.engine import paths, process
 from hourglass.engine.kernel import config, hooks, source, tune, worktree
 from hourglass.engine.kernel.built import BuiltKernel
-from hourglass.engine.kernel.recipe import Recipe, check_prerequisites, compiler
+from hourglass.engine.kernel.recipe import Recipe, check_prerequisites
 from hourglass.engine.kernel.source import Source
 from hourglass.errors import HourglassError, InputError
-from hourglass.files import replacing
+from hourglass.files import replacing, write
 
 USUAL_STEPS = 1300
 """How many lines make prints for a whole kernel, until one was built here."""
@@ -51,11 +51,13 @@ def build(
     jobs: int | None = None,
     variant: str | None = None,
     without: Sequence[str] = (),
+    tuned: bool = False,
 ) -> BuiltKernel:
     """Builds a kernel of the list, or a tree under a name of the user's, unless the cache has its key already.
 
-    `variant` adds kernel/config/VARIANT.config; `without` leaves hooks out. Raises InputError, MissingError, or
-    HourglassError with the log and the compiler's own words.
+    `variant` adds kernel/config/VARIANT.config; `without` leaves hooks out. A `tuned` kernel takes the place of the
+    plain one, whose key it has: it computes the same. Raises InputError, MissingError, or HourglassError with the log
+    and the compiler's own words.
     """
     report = progress or (lambda _, __: None)
     check_prerequisites()
@@ -66,18 +68,24 @@ def build(
     busy = f"waiting for another process that builds Linux {recipe.label}"
     with locks.held(work.with_name(f"{recipe.label}.lock"), lambda: report(0.0, busy)):
         kernel = load(recipe.key(), recipe.label)
-        if kernel is None or kernel.untuned:
-            key, files, wanted = read_ingredients(recipe, origin)
-            base = work.with_name(origin.name)
-            if work != base and not worktree.built(work) and worktree.built(base):
-                report(0.0, f"copying the objects of {origin.name}")
-                worktree.clone(base, work)
-            report(0.0, "preparing the source tree")
-            worktree.prepare(work, origin, files)
-            configure(work, recipe, wanted, strict=origin.packaged)
-            kernel = compile_all(work, key, recipe, jobs or len(os.sched_getaffinity(0)), report)
+        if kernel is None or tuned > kernel.tuned:
+            key = make_ready(work, recipe, origin, report)
+            kernel = compile_all(Job(work, key, recipe, jobs or len(os.sched_getaffinity(0)), report), tuned)
     remember(recipe, origin, kernel.key)
     return kernel
+
+
+def make_ready(work: Path, recipe: Recipe, origin: Source, report: Report) -> str:
+    """A working tree with source, hooks and configuration; gives the key of what it makes."""
+    key, files, wanted = read_ingredients(recipe, origin)
+    base = work.with_name(origin.name)
+    if work != base and not worktree.built(work) and worktree.built(base):
+        report(0.0, f"copying the objects of {origin.name}")
+        worktree.clone(base, work)
+    report(0.0, "preparing the source tree")
+    worktree.prepare(work, origin, files)
+    configure(work, recipe, wanted, strict=origin.packaged)
+    return key
 
 
 def read_ingredients(recipe: Recipe, origin: Source) -> tuple[str, hooks.Overlay, config.Options]:
@@ -103,40 +111,59 @@ def find_source(version_or_path: str | Path, name: str | None, report: Report) -
     return source.named(tree, name)
 
 
-def compile_all(work: Path, key: str, recipe: Recipe, jobs: int, report: Report) -> BuiltKernel:
-    """From a configured tree to a kernel in the cache. Variants, which are for tests, are not tuned."""
-    again = worktree.begin(work)
-    usual = paths.cache() / "kernels" / "steps"
-    total = None if again else int(usual.read_text()) if usual.is_file() else USUAL_STEPS
-    steps, start = 0, time.monotonic()
+@dataclass(frozen=True)
+class Job:
+    """A kernel to be compiled: the configured tree, the key of what it makes, and how many processes make starts."""
 
-    def make(words: list[str], what: str) -> None:
+    work: Path
+    key: str
+    recipe: Recipe
+    jobs: int
+    report: Report
+
+    def make(self, words: list[str], what: str, work: Path, usual: int | None) -> int:
+        """Runs make in a tree and gives its steps; `usual`: how many those are, if known."""
+        steps, start = 0, time.monotonic()
+
         def step() -> None:
             nonlocal steps
             steps += 1
-            report(*estimate(what, steps, total, time.monotonic() - start))
+            self.report(*estimate(what, steps, usual, time.monotonic() - start))
 
-        run_make(work, f"building Linux {recipe.label}", [f"-j{jobs}", "linux", *words], step)
+        self.report(0.0, what)
+        log, title = log_of(self.work), f"building Linux {self.recipe.label}"
+        run_make(work, title, [f"-j{self.jobs}", "linux", *words], step, log)
+        return steps
 
-    report(0.0, "compiling")
-    untuned = ""
-    if recipe.label == recipe.name:
-        untuned = tune.make_tuned(work, lambda: facts(work, key, recipe.label), compiler(), make)
-    else:
-        make([], "compiling")
-    worktree.finish(work)
+
+def compile_all(job: Job, tuned: bool) -> BuiltKernel:
+    """From a configured tree to a kernel in the cache: first the plain one, and of it the tuned one, if wanted."""
+    again = worktree.begin(job.work)
+    usual = paths.cache() / "kernels" / "steps"
+    known = int(usual.read_text()) if usual.is_file() else USUAL_STEPS
+    steps = job.make([], "compiling", job.work, None if again else known)
+    worktree.finish(job.work)
     if not again:
         usual.parent.mkdir(parents=True, exist_ok=True)
         usual.write_text(str(steps))
-    return keep(work, replace(facts(work, key, recipe.label), untuned=untuned))
+    plain = facts(job.work, job.key, job.recipe.label)
+    if not tuned:
+        return keep(job.work, plain)
+    with worktree.copied(job.work) as copy:
+        count = len(tune.objects())
+        made = replace(plain, linux=copy / "linux", config=copy / ".config")
+        tune.tune(copy, made, lambda words, what: job.make(words, what, copy, count))
+        return keep(job.work, replace(made, tuned=True))
 
 
-def run_make(work: Path, what: str, words: list[str], step: Callable[[], None] = lambda: None) -> None:
+def run_make(
+    work: Path, what: str, words: list[str], step: Callable[[], None] = lambda: None, log: Path | None = None
+) -> None:
     """Runs make, whose log is beside the tree; `step` hears of each file.
 
     Raises HourglassError that says `what` failed, with the lines that matter.
     """
-    log, command = log_of(work), [*MAKE, *words]
+    log, command = log or log_of(work), [*MAKE, *words]
     with log.open("ab") as file, process.group(command, work, process.clean_environment(), grace_s=5.0) as child:
         assert child.stdout is not None
         for line in child.stdout:
@@ -199,23 +226,29 @@ def failure(what: str, log: Path) -> HourglassError:
 
 
 def facts(work: Path, key: str, label: str) -> BuiltKernel:
-    """The kernel that a working tree holds."""
+    """The kernel that a working tree holds, a plain one."""
     release = (work / "include/config/kernel.release").read_text().strip()
     hz = int(config.parse((work / ".config").read_text())["CONFIG_HZ"])
-    return BuiltKernel(label, release, key, work / "linux", work / ".config", hz)
+    return BuiltKernel(label, release, key, work / "linux", work / ".config", hz, tuned=False)
 
 
 def keep(work: Path, kernel: BuiltKernel) -> BuiltKernel:
-    """Copies what a build made into the cache; the entry appears complete, by a rename."""
+    """Copies what a build made into the cache; the entry appears complete, by a rename. Of a tuned kernel whose plain
+    one is there, and perhaps at work, the program alone changes."""
     kernels = paths.cache() / "kernels"
-    described = {"release": kernel.release, "hz": kernel.hz, "untuned": kernel.untuned}
-    with replacing(kernels / kernel.key) as fresh:
-        fresh.mkdir(parents=True)
-        shutil.copy2(kernel.linux, fresh / "linux")
-        shutil.copy2(kernel.config, fresh / "config")
-        shutil.copy2(log_of(work), fresh / "build.log")
-        (fresh / "kernel.json").write_text(json.dumps(described))
-        shutil.rmtree(kernels / kernel.key, ignore_errors=True)
+    place = kernels / kernel.key
+    described = json.dumps({"release": kernel.release, "hz": kernel.hz, "tuned": kernel.tuned}).encode()
+    if place.is_dir():
+        with replacing(place / "linux") as fresh:
+            shutil.copy2(kernel.linux, fresh)
+        write(place / "kernel.json", described)
+    else:
+        with replacing(place) as fresh:
+            fresh.mkdir(parents=True)
+            shutil.copy2(kernel.linux, fresh / "linux")
+            shutil.copy2(kernel.config, fresh / "config")
+            shutil.copy2(log_of(work), fresh / "build.log")
+            (fresh / "kernel.json").write_bytes(described)
     paths.keep_newest(kernels.glob("?" * len(kernel.key)), KEPT)
     kept = load(kernel.key, kernel.name)
     assert kept is not None, "it was just put there"
@@ -236,7 +269,7 @@ def load(key: str, label: str) -> BuiltKernel | None:
     read = json.loads(described.read_text())
     folder.touch()
     return BuiltKernel(
-        label, read["release"], key, folder / "linux", folder / "config", read["hz"], read.get("untuned", "")
+        label, read["release"], key, folder / "linux", folder / "config", read["hz"], tuned=read.get("tuned", False)
     )
 
 

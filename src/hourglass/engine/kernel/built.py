@@ -14,5 +14,3 @@ class BuiltKernel(Kernel):
     linux: Path
     config: Path
     hz: int
-    untuned: str = ""
-    """Why it is slower than it could be: what went wrong in its training runs (`tune.py`)."""

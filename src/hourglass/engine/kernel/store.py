@@ -39,9 +39,14 @@ def read(label: str) -> dict[str, Any] | None:
 
 
 def ensure(
-    name: str, progress: Report | None = None, variant: str | None = None, without: Sequence[str] = ()
+    name: str,
+    progress: Report | None = None,
+    variant: str | None = None,
+    without: Sequence[str] = (),
+    tuned: bool = False,
 ) -> BuiltKernel:
-    """The kernel of a name as sources, kernel/ and the compiler are now; builds it if it is not there.
+    """The kernel of a name as sources, kernel/ and the compiler are now; builds it if it is not there, or is plain and
+    has to be `tuned`.
 
     A user's tree is taken as it was when `kernel build` last saw it, and read again only if it must be built again.
     """
@@ -58,9 +63,9 @@ def ensure(
     elif record is not None:
         recipe = Recipe(name, record["identity"], tuple(record["version"]), variant, hooks_out)
     else:
-        return build(name, progress=progress, variant=variant, without=without)
+        return build(name, progress=progress, variant=variant, without=without, tuned=tuned)
     there = load(recipe.key(), recipe.label)
-    if there is not None:
+    if there is not None and there.tuned >= tuned:
         return there
     tree = Path(record["tree"]) if record and record["tree"] else name
-    return build(tree, name, progress, variant=variant, without=without)
+    return build(tree, name, progress, variant=variant, without=without, tuned=tuned)

@@ -3,13 +3,12 @@
 
 kernel/tuning/objects says which objects of a kernel that is. They are compiled to count their branches, that kernel
 runs the plans of kernel/tuning, and they are compiled again by what it counted: what is taken stands in a row, what is
-not out of the way. What the kernel computes is the same; a run takes a tenth to a fifth less. The counts stay in the
-working tree, so that after a change only what changed is compiled again; kbuild knows what that is.
+not out of the way. What the kernel computes is the same; a run takes a tenth to a fifth less. It happens in a copy of
+the working tree that is deleted afterwards: the plain tree stays as it is, and no earlier counts have a say.
 """
 
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from hourglass import resources
@@ -19,7 +18,6 @@ from hourglass.engine.virtual import Virtual
 from hourglass.errors import HourglassError
 
 TUNING = resources.KERNEL / "tuning"
-_PROFILE = ".hourglass-profile"
 _RUNS = ".hourglass-training"
 
 COUNT = "-fprofile-arcs -fprofile-update=single"
@@ -31,40 +29,33 @@ LINK_COUNTERS = (
     " -Wl,-u,__gcov_dump -Wl,-fini=__gcov_dump"  # the kernel writes its counts as it ends
 )
 
-Make = Callable[[list[str], str], None]
+Make = Callable[[list[str], str], object]
 """Makes the kernel in the working tree, with further words and a text that says what for. Raises HourglassError."""
 
 
-def make_tuned(work: Path, describe: Callable[[], BuiltKernel], compiler: str, make: Make) -> str:
-    """Makes a tuned kernel, or a plain one and gives the reason: what a training run failed of.
+def tune(work: Path, kernel: BuiltKernel, make: Make) -> None:
+    """Makes the kernel of a working tree, which holds the plain one's objects, into a tuned one.
 
-    `describe` gives the kernel that the tree holds. Raises what `make` raises.
+    Raises what `make` raises, and HourglassError when a training run failed.
     """
-    profile = work / _PROFILE
-    if not profile.is_file() or profile.read_text() != compiler:
-        make([*further(COUNT), LINK_COUNTERS], "compiling")
-        try:
-            train(work, describe())
-        except HourglassError as error:
-            make([], "compiling")
-            return str(error)
-        profile.write_text(compiler)
+    make([*further(COUNT), LINK_COUNTERS], "compiling with counters")
+    train(work, kernel)
     make(further(USE), "compiling by the profile")
-    return ""
+
+
+def objects() -> list[str]:
+    """The objects that are tuned, as make's patterns."""
+    return [line for line in (TUNING / "objects").read_text().splitlines() if not line.startswith("#")]
 
 
 def further(flags: str) -> list[str]:
     """Words for make: the objects and the flags that only they are compiled with."""
-    lines = (TUNING / "objects").read_text().splitlines()
-    objects = [line for line in lines if not line.startswith("#")]
-    return [f"HOURGLASS_TUNED={' '.join(objects)}", f"HOURGLASS_FLAGS={flags}"]
+    return [f"HOURGLASS_TUNED={' '.join(objects())}", f"HOURGLASS_FLAGS={flags}"]
 
 
 def train(work: Path, kernel: BuiltKernel) -> None:
     """Leaves the counts of the training runs beside the objects."""
-    for counts in work.rglob("*.gcda"):
-        counts.unlink()
-    directory, guest = work / _RUNS, Virtual(replace(kernel, linux=work / "linux"))
+    directory, guest = work / _RUNS, Virtual(kernel)
     for plan in sorted(TUNING.glob("*.json")):
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir()

@@ -9,7 +9,7 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from hourglass.engine.kernel import hooks
@@ -94,6 +94,17 @@ def clone(base: Path, work: Path) -> None:
     link_tree(base, fresh, copy)
     shutil.rmtree(work, ignore_errors=True)
     fresh.rename(work)
+
+
+@contextlib.contextmanager
+def copied(work: Path) -> Iterator[Path]:
+    """A copy of a working tree with its objects, for as long as it is used."""
+    copy = work.with_name(f"{work.name}.tuning")
+    try:
+        clone(work, copy)
+        yield copy
+    finally:
+        shutil.rmtree(copy, ignore_errors=True)
 
 
 def begin(work: Path) -> bool:
