@@ -13,7 +13,7 @@ HOURGLASS := $(BIN)/hourglass
 SYSTEM_PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: run test check bench other-cpus tools setup packages agent kernels release image places clean
+.PHONY: run test check bench other-cpus wheel tools setup packages agent kernels release image places clean
 
 run: setup
 	$(HOURGLASS) run L100M --set stack.tsq=off --out runs/L100M-notsq
@@ -77,6 +77,11 @@ other-cpus: setup
 
 bench: setup
 	$(BIN)/python -m bench
+
+# Wheels with everything inside, of each kernel, in $(DIST). PYTHONPATH: this checkout's code, whatever is installed.
+DIST ?= dist
+wheel: setup
+	PYTHONPATH=src $(BIN)/python -m release.wheel --dist $(DIST)
 
 # All artefacts, made twice and tried where they are installed: dist/ and the CHANGELOG's section. As root.
 release: setup

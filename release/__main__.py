@@ -11,7 +11,6 @@ import shutil
 import sys
 import tempfile
 import time
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from hourglass import __version__
 from hourglass.errors import HourglassError, MissingError
 from release import changelog, check, container, image, sdist
 from release.command import called
@@ -128,7 +128,7 @@ def sums(release: Release) -> str:
 def section(release: Release) -> str:
     """The CHANGELOG's section, from the commit's CHANGELOG: called again it is written again."""
     text = called(["git", "show", f"HEAD:{CHANGELOG.name}"], ROOT)
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    version = __version__
     if (old := changelog.section(text, version)) is not None:
         stale = [path.name for path in release.artefacts() if changelog.sha256(path) not in old]
         if stale:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from hourglass.runner import run
     from hourglass.testing.judge import check
 
+__version__ = "0.2.0"
+
 __all__ = ["check", "load", "load_all", "run", "sweep"]
 
 

@@ -14,14 +14,3 @@ PRESETS = SCENARIOS / "presets"
 """The preset testbeds."""
 CHARTS = DATA / "vega.js"
 """The report's charting library: in released wheels alone."""
-
-
-def version() -> str:
-    """This package's, as it was installed."""
-    from importlib.metadata import PackageNotFoundError
-    from importlib.metadata import version as installed  # takes 20 ms
-
-    try:
-        return installed("hourglass")
-    except PackageNotFoundError:
-        return "unknown"

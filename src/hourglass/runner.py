@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import hourglass.plan as plans
-from hourglass import files, locks
+from hourglass import __version__, files, locks
 from hourglass.contract.plan import Plan
 from hourglass.contract.run import SCHEMA, FailedRun, RunInfo
 from hourglass.engine import engines
 from hourglass.engine.base import Engine, Preload
 from hourglass.errors import GuestError, HourglassError
-from hourglass.resources import version
 from hourglass.results.directory import Staging, readable_errors, refuse_another, staging
 from hourglass.results.files import PLAN_FILE, RECORDS_FILE, RUN_FILE, SCENARIO_FILE, SUMMARY_FILE
 from hourglass.scenario import Scenario
@@ -137,7 +136,7 @@ def _make(prepared: Prepared, out: Path | None, progress: Progress, preload: Pre
 
     with staging(place) as stage:
         (stage.path / SCENARIO_FILE).write_bytes(scenario.to_json())
-        about: dict[str, Any] = {"schema": SCHEMA, "version": version(), "engine": ready.name, "kernel": ready.kernel}
+        about: dict[str, Any] = {"schema": SCHEMA, "version": __version__, "engine": ready.name, "kernel": ready.kernel}
         about |= {"identity": prepared.identity, "seed": scenario.seed}
         try:
             outcome = ready.run(plan, stage.path, progress=progress.time, preload=load_further)

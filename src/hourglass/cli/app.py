@@ -92,9 +92,9 @@ def root(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
-        from hourglass.resources import version as installed
+        from hourglass.cli.version import show_version
 
-        print(f"hourglass {installed()}")
+        show_version()
         raise typer.Exit
     if context.invoked_subcommand is None:
         print(context.get_help())

@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 
 from hourglass import files, locks
-from hourglass.engine import paths, process
+from hourglass.engine import paths, prebuilt, process
 from hourglass.engine.kernel import apt
 from hourglass.errors import HourglassError, MissingError
 from hourglass.resources import AGENT
@@ -37,9 +37,9 @@ KEPT = 8
 
 
 def binary() -> Path:
-    """The agent of these sources, built if the cache has none. Raises MissingError, or HourglassError with the
-    compiler's words."""
-    return built() or build()
+    """The agent of these sources: the wheel's, else the cache's, else built. Raises MissingError, or HourglassError
+    with the compiler's words."""
+    return prebuilt.agent() or built() or build()
 
 
 def built() -> Path | None:

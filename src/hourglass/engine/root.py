@@ -11,7 +11,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from hourglass.engine import agent, cpio, loader_cache, paths, tree
+from hourglass.engine import agent, cpio, loader_cache, paths, prebuilt, tree
 from hourglass.engine.cpio import Member
 from hourglass.engine.tree import TOOLS, WIFI_TOOLS, Tree
 from hourglass.errors import MissingError
@@ -32,7 +32,10 @@ administrator wrote."""
 
 
 def image(wifi: bool = False) -> Path:
-    """The archive for this agent and the tools; made if the cache does not have it. Raises MissingError."""
+    """The archive for this agent and the tools: that of the wheel, else the cache's; made if need be. Raises
+    MissingError."""
+    if (brought := prebuilt.root(wifi)) is not None:
+        return brought[0]
     content, key = _archive(wifi)
     path = paths.cache() / "roots" / f"{key}.cpio"
     if not path.is_file():
@@ -44,7 +47,8 @@ def image(wifi: bool = False) -> Path:
 
 def key(wifi: bool = False) -> str:
     """Stands for the content of the archive, and so for all that the root does to the records. Raises MissingError."""
-    return _archive(wifi)[1]
+    brought = prebuilt.root(wifi)
+    return _archive(wifi)[1] if brought is None else brought[1]
 
 
 def tools_key(wifi: bool = False) -> str:

@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from hourglass.contract.capabilities import VIRTUAL, Capabilities
 from hourglass.contract.plan import Plan
-from hourglass.engine import cpu, follow, process, root
+from hourglass.engine import cpu, follow, paths, process, root
 from hourglass.engine.base import Outcome, Preload, Report
 from hourglass.engine.console import Console
 from hourglass.engine.kernel.built import BuiltKernel
@@ -123,7 +123,7 @@ PTRACE_REMEDY = "sysctl kernel.yama.ptrace_scope=1 (in a container: allow it SYS
 
 def memory_folder() -> Path:
     """A folder for the guest's memory: with room, and where memory may be executed. Raises MissingError."""
-    candidates = [Path("/dev/shm"), Path(tempfile.gettempdir()), Path("/var/tmp"), Path.home()]
+    candidates = [Path("/dev/shm"), paths.temporary(), Path("/var/tmp"), paths.home()]
     for folder in candidates:
         if folder.is_dir() and shutil.disk_usage(folder).free >= _LEAST_MEMORY and executable(folder):
             return folder

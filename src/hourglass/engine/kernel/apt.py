@@ -66,7 +66,7 @@ def one_line_stanzas(text: str) -> list[Stanza]:
     return stanzas
 
 
-def derive(files: Iterable[tuple[str, str]], own: str, wanted: str) -> str:
+def derive(files: Iterable[tuple[str, str]], own: str, wanted: str, types: str = "deb") -> str:
     """A *.sources text for release `wanted`, from the sources of a machine of release `own`.
 
     Only suites named after the machine's release count (`bookworm`, `bookworm-updates`, `bookworm-security`): sources
@@ -78,16 +78,16 @@ def derive(files: Iterable[tuple[str, str]], own: str, wanted: str) -> str:
             suites = [wanted + suite.removeprefix(own) for suite in stanza.get("suites", "").split()
                       if suite in {own, f"{own}-updates", f"{own}-security"}]  # fmt: skip
             if suites and "deb" in stanza.get("types", "").split() and stanza.get("enabled", "yes") != "no":
-                stanzas.append(render(stanza, suites))
+                stanzas.append(render(stanza, suites, types))
     return "\n".join(stanzas)
 
 
-def render(stanza: Stanza, suites: list[str]) -> str:
+def render(stanza: Stanza, suites: list[str], types: str) -> str:
     """One stanza for other suites. A keyring of one Debian release gives way to that of all releases."""
     signed = stanza.get("signed-by", "")
     if signed.startswith(str(KEYRING.parent / "debian-archive-")) and KEYRING.exists():
         signed = str(KEYRING)
-    lines = ["Types: deb", f"URIs: {stanza.get('uris', '')}", f"Suites: {' '.join(suites)}", "Components: main"]
+    lines = [f"Types: {types}", f"URIs: {stanza.get('uris', '')}", f"Suites: {' '.join(suites)}", "Components: main"]
     lines += [f"Signed-By: {signed}"] if signed else []
     lines += [f"Trusted: {stanza['trusted']}"] if "trusted" in stanza else []
     return "\n".join(lines) + "\n"
@@ -96,20 +96,20 @@ def render(stanza: Stanza, suites: list[str]) -> str:
 class Archive:
     """The packages of one Debian release, with apt's state in `folder`, which the machine's own state does not touch.
 
-    Raises MissingError when the machine's sources tell no Debian archive.
+    `sources`: the source packages too. Raises MissingError when the machine's sources tell no Debian archive.
     """
 
-    def __init__(self, release: str, folder: Path) -> None:
-        sources = derive(machine_sources(), machine_codename(), release)
+    def __init__(self, release: str, folder: Path, *, sources: bool = False) -> None:
+        derived = derive(machine_sources(), machine_codename(), release, "deb deb-src" if sources else "deb")
         self.folder = folder
         self.remedy = f"add Debian's {release} to /etc/apt/sources.list.d"
-        if not sources:
+        if not derived:
             raise MissingError(
                 f"this machine's package sources name no suite of Debian to fetch {release} from", self.remedy
             )
         for name in ("lists/partial", "cache/archives/partial", "parts", "packages"):
             (folder / name).mkdir(parents=True, exist_ok=True)
-        (folder / "parts" / "derived.sources").write_text(sources)
+        (folder / "parts" / "derived.sources").write_text(derived)
         (folder / "status").touch()
         self.update = self.apt("update")
 
@@ -125,8 +125,9 @@ class Archive:
             )
         return found
 
-    def apt(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """apt-get for this release alone: what the machine has installed, prefers or pins does not count."""
+    def apt(self, *arguments: str, place: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """apt-get for this release alone: what the machine has installed, prefers or pins does not count.
+        Downloads go to `place`, else to folder/packages."""
         folder = self.folder
         options = {
             "Dir::State::Lists": folder / "lists",
@@ -144,6 +145,6 @@ class Archive:
             options["APT::Sandbox::User"] = "root"
         command = ["apt-get", "-q", *(word for name, value in options.items() for word in ("-o", f"{name}={value}"))]
         return subprocess.run(
-            [*command, *arguments], cwd=folder / "packages", text=True, capture_output=True, check=False,
+            [*command, *arguments], cwd=place or folder / "packages", text=True, capture_output=True, check=False,
             env=os.environ | {"LC_ALL": "C"}, stdin=subprocess.DEVNULL,
         )  # fmt: skip

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hourglass.contract.kernels import KERNELS
-from hourglass.engine import paths
+from hourglass.engine import paths, prebuilt
 from hourglass.engine.kernel import source
 from hourglass.engine.kernel.build import Report, build, load
 from hourglass.engine.kernel.built import BuiltKernel
@@ -17,10 +17,11 @@ from hourglass.errors import InputError
 
 
 def kernels() -> list[BuiltKernel]:
-    """All kernels of the cache that have a name, in order of their names."""
+    """All kernels that have a name, in order of their names: those of the cache, and those that wheels bring."""
     names = paths.cache() / "kernels" / "names"
-    found = [find(path.name) for path in sorted(names.glob("[!.]*"))]
-    return [kernel for kernel in found if kernel is not None]
+    found = {path.name: find(path.name) for path in names.glob("[!.]*")}
+    found |= {name: brought for name in KERNELS if (brought := prebuilt.kernel(name)) is not None}
+    return [kernel for _, kernel in sorted(found.items()) if kernel is not None]
 
 
 def find(label: str) -> BuiltKernel | None:
@@ -45,11 +46,13 @@ def ensure(
     without: Sequence[str] = (),
     tuned: bool = False,
 ) -> BuiltKernel:
-    """The kernel of a name as sources, kernel/ and the compiler are now; builds it if it is not there, or is plain and
-    has to be `tuned`.
+    """The kernel of a name: the one that an installed wheel brings, else as sources, kernel/ and the compiler are now;
+    builds it if it is not there, or is plain and has to be `tuned`.
 
     A user's tree is taken as it was when `kernel build` last saw it, and read again only if it must be built again.
     """
+    if name in KERNELS and variant is None and not without and (brought := prebuilt.kernel(name)) is not None:
+        return brought
     hooks_out = tuple(sorted(without))
     record = read(Recipe(name, "", (0, 0), variant, hooks_out).label) or read(name)
     if name not in KERNELS and record is None:
