@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The errors a user can cause or meet; the command line maps each to one clear line and an exit status."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -17,9 +17,11 @@ class InputError(HourglassError):
 
     status = 2
 
-    def __init__(self, key: str, value: object, allowed: str) -> None:
+    def __init__(self, key: str, value: object, allowed: str, also: "Sequence[InputError]" = ()) -> None:
         self.key, self.value, self.allowed = key, value, allowed
-        super().__init__(f"{key} = {value!r}: {allowed}")
+        self.mistakes: tuple[InputError, ...] = (self, *(one for error in also for one in error.mistakes))
+        """This one and the others of the same input, in its order; each is told on a line of its own."""
+        super().__init__("\n".join([f"{key} = {value!r}: {allowed}", *(one.args[0] for one in self.mistakes[1:])]))
 
 
 class MissingError(HourglassError):

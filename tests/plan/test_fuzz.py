@@ -17,6 +17,7 @@ from hourglass.errors import InputError
 from hourglass.plan import build
 from hourglass.resources import PRESETS, SCENARIOS
 from hourglass.scenario import Scenario, load
+from hourglass.scenario.blame import MISTAKES_SHOWN
 
 from .able import ALL
 
@@ -46,17 +47,17 @@ KEYS = [
 
 
 def answer(source: Any, changes: list[str]) -> None:
-    """Loads and plans; anything but an InputError of one line comes out."""
-    refused = ""
+    """Loads and plans; anything but an InputError with a line for each mistake comes out."""
+    refused, told = list[str](), 0
     try:
         made = load(source, changes)
         assert isinstance(made, Scenario)
         assert load(made) == made
         assert isinstance(build(made, ALL), Plan)
     except InputError as error:
-        refused = str(error)
-    assert "\n" not in refused
-    assert len(refused) < 2000
+        refused, told = str(error).split("\n"), len(error.mistakes)
+    assert len(refused) == told <= MISTAKES_SHOWN
+    assert all(len(line) < 2000 for line in refused)
 
 
 def broken_text(chance: random.Random) -> bytes:

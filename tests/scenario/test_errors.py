@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """One line for each mistake: the key, the value, what is allowed."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hourglass.errors import InputError
 from hourglass.scenario import load
+from hourglass.scenario.blame import MISTAKES_SHOWN
 
 GILBERT = 'model="gilbert-elliott"'
 
@@ -20,6 +22,10 @@ TABLE = [
     ("stack.pacing.ss=0", "stack.pacing.ss = 0", "percent from 1 to 1000"),
     ("stack.gso=0s", "stack.gso = '0s'", '"default" (the kernel\'s autosizing) or a time like "1ms"'),
     ("stack.qdisc=fq_codle", "stack.qdisc = 'fq_codle'", 'Did you mean "fq_codel"?'),
+    ("stack.qdisc=qdisc add dev eth0 root fq limit 9", "stack.qdisc = ", 'in the line of tc: "fq limit 9"'),
+    ("length=5", "length = 5", "Did you mean test.length?"),
+    ("test.delya=1", "test.delya = 1", 'Did you mean "delay"?'),
+    ("stack.length=5", "stack.length = 5", "Did you mean test.length?"),
     ("stack.qdisc=htb", "stack.qdisc = 'htb'", "is one of pfifo_fast"),
     ('stack.qdisc="fq\\nqdisc del"', "stack.qdisc = 'fq\\nqdisc del'", "words of letters, digits"),
     ("stack.qdisc=fq\\", "stack.qdisc", "words of letters, digits"),
@@ -139,6 +145,67 @@ def test_a_mistake_is_one_clear_line(change: str, start: str, allowed: str) -> N
     assert text.startswith(start), text
     assert allowed in text
     assert text.isprintable()
+
+
+def test_several_mistakes_are_told_together_in_the_file_s_order(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.toml"
+    file.write_text("""length = 5
+[test]
+nmae = "ping"
+step = "x"
+[testbed]
+preset = "L100M"
+[stack.client]
+cc = "cubik"
+[stack]
+tsq = 3
+""")
+    with pytest.raises(InputError) as caught:
+        load(file)
+    assert [one.key for one in caught.value.mistakes] == [
+        "length",
+        "test.nmae",
+        "test.step",
+        "stack.client.cc",
+        "stack.tsq",
+    ]
+    assert len(str(caught.value).splitlines()) == 5
+    wrong = ["testbed.shaper.0.at=client:eth7", "stack.clent.cc=bbr", 'capture.pcap=["x:eth0"]', "test.server=nobody"]
+    with pytest.raises(InputError) as caught:
+        load("L100M", wrong)
+    assert [one.key for one in caught.value.mistakes] == [
+        "testbed.shaper.0.at", "capture.pcap.0", "stack.clent", "test.server",
+    ]  # fmt: skip
+    with pytest.raises(InputError) as caught:
+        load("L100M", [f"x{n}=1" for n in range(20)])
+    assert len(caught.value.mistakes) == MISTAKES_SHOWN
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("cc = cubic", r'line 2, column \d+\); quote strings: cc = "cubic"'),
+        ("rate = 100mbit # up", 'quote strings: rate = "100mbit"'),
+        ("qdisc = fq_codel target 2ms", 'quote strings: qdisc = "fq_codel target 2ms"'),
+        ("ends = [client:eth0, b:c]", r'quote strings: \["a", "b"\]'),
+    ],
+)
+def test_text_without_quotes_is_told_to_be_quoted(tmp_path: Path, line: str, message: str) -> None:
+    file = tmp_path / "bare.toml"
+    file.write_text(f"[stack]\n{line}\n")
+    with pytest.raises(InputError, match=rf"is no TOML: .*{message}"):
+        load(file)
+
+
+def test_nodes_and_access_points_that_nothing_reaches() -> None:
+    nodes = [{"name": name} for name in ("client", "server", "idle")]
+    lone = {"node": nodes, "link": [{"ends": ["client:eth0", "server:eth0"]}]}
+    with pytest.raises(InputError, match=r"testbed\.node\.2 = 'idle': has no link"):
+        load({"testbed": lone})
+    cell = [{"ap": "idle:wlan0", "station": [{"at": "client:wlan0"}]}]
+    with pytest.raises(InputError, match=r'testbed\.wifi\.0\.ap = .*give idle role = "router"'):
+        load({"testbed": {**lone, "wifi": cell}})
+    load({"testbed": {**lone, "wifi": cell}, "test": {"server": "idle"}})
 
 
 def test_a_preset_and_a_graph_are_one_too_many() -> None:

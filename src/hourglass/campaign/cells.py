@@ -40,7 +40,8 @@ def _scenario(grid: Grid, assignment: Assignment, kernel: str | None) -> Scenari
     try:
         return scenario.load(_source(chosen, grid.folder), changes, kernel=kernel)
     except InputError as error:
-        raise InputError(error.key, error.value, f"{error.allowed} (in {describe(grid, assignment)})") from None
+        allowed = f"{error.allowed} (in {describe(grid, assignment)})"
+        raise InputError(error.key, error.value, allowed, error.mistakes[1:]) from None
 
 
 def _source(chosen: Any, folder: Path) -> str | Path | Mapping[str, Any]:

@@ -23,6 +23,7 @@ from typing import Any
 from hourglass.campaign.expand import Assignment, Values, expand, values
 from hourglass.errors import InputError, closest
 from hourglass.scenario.blame import refusal, several
+from hourglass.scenario.source import toml_problem
 
 KEYS = ("name", "description", "scenario", "set", "axes", "zip", "exclude", "repetitions", "labels")
 BASE = "scenario"
@@ -60,9 +61,12 @@ def read(source: str | Path | Mapping[str, Any]) -> Grid:
         return grid(dict(source), "sweep", Path())
     path = Path(source)
     try:
-        data = tomllib.loads(path.read_text("utf-8"))
+        content = path.read_text("utf-8")
+        data = tomllib.loads(content)
     except OSError as error:
         raise InputError("sweep", str(source), f"cannot be read: {error.strerror or error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError("sweep", str(source), f"is no TOML: {toml_problem(content, error)}") from None
     except (ValueError, RecursionError) as error:
         raise InputError("sweep", str(source), f"is no TOML: {' '.join(str(error).split())[:200]}") from None
     return grid(data, path.stem, path.parent)

@@ -4,7 +4,7 @@
 | what happened | on stderr | status |
 |---|---|---|
 | a bound is missed | nothing | 1 |
-| the input is wrong (`InputError`, wrong usage) | `hourglass: error: …` | 2 |
+| the input is wrong (`InputError`, wrong usage) | `hourglass: error: …`, a line for each mistake | 2 |
 | the guest failed, the machine lacks something | `hourglass: error: …`, log lines below | 3 |
 | an internal error | one line and where the traceback is; the traceback with `HOURGLASS_DEBUG=1` | 70 |
 | Ctrl-C or SIGTERM | `hourglass: interrupted` | 130 |
@@ -18,7 +18,7 @@ import tempfile
 import traceback
 from types import FrameType
 
-from hourglass.errors import HourglassError
+from hourglass.errors import HourglassError, InputError
 
 MISSED, USAGE, INTERNAL, INTERRUPTED, BROKEN_PIPE = 1, 2, 70, 130, 1
 
@@ -30,6 +30,10 @@ def guarded(arguments: list[str]) -> int:
         status = _run(arguments)
         sys.stdout.flush()
         return status
+    except InputError as error:
+        for line in str(error).splitlines():
+            _say(f"error: {line}")
+        return error.status
     except HourglassError as error:
         _say(f"error: {error}")
         return error.status

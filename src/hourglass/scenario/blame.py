@@ -2,7 +2,7 @@
 """Errors of the input as one clear line each: the dotted key, the value, what is allowed."""
 
 import reprlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -50,10 +50,47 @@ def several(names: Iterable[str]) -> str:
     return ", ".join(listed[:20]) + (", …" if len(listed) > 20 else "")
 
 
-def explain(error: ValidationError) -> InputError:
-    """The first error, unknown keys before all: a misspelt key is also a missing one."""
+MISTAKES_SHOWN = 10
+"""So many of one input are told together."""
+
+
+def explain(error: ValidationError, data: object) -> InputError:
+    """The mistakes in the order of the data, without those that follow from others: a misspelt key is also a missing
+    one."""
     errors = error.errors(include_url=False)
-    first = min(errors, key=lambda one: one["type"] != "extra_forbidden")
+    misspelt = {one["loc"][:-1] for one in errors if one["type"] == "extra_forbidden"}
+    told: dict[object, InputError] = {}
+    for one in sorted(errors, key=lambda one: _order(data, one["loc"])):
+        if one["type"] != "missing" or one["loc"][:-1] not in misspelt:
+            missing = one["loc"] if one["type"] == "missing" else None
+            told.setdefault((_order(data, one["loc"], written=True), one["msg"], missing), _explain(one))
+    return together(list(told.values()))
+
+
+def together(mistakes: Sequence[InputError]) -> InputError:
+    """One error for all mistakes of an input."""
+    first, *others = mistakes[:MISTAKES_SHOWN]
+    return InputError(first.key, first.value, first.allowed, others)
+
+
+def _order(data: object, place: tuple[Any, ...], written: bool = False) -> tuple[int, ...]:
+    """Where the data have a place: the number of each part among its neighbours; what is missing is at the end. With
+    `written`, as far as it is there: what is written once for two directions is one mistake."""
+    order: list[int] = []
+    for part in place:
+        if isinstance(data, dict) and part in data:
+            order.append(list(data).index(part))
+            data = data[part]
+        elif isinstance(data, list) and isinstance(part, int) and part < len(data):
+            order.append(part)
+            data = data[part]
+        elif part != "nodes" and (not written or isinstance(data, dict)):
+            order.append(len(data) if isinstance(data, dict | list) else 0)
+            data = None
+    return tuple(order)
+
+
+def _explain(first: Any) -> InputError:
     place = first["loc"]
     shown = tuple(part for part in place if part != "nodes") if place[:2] == ("stack", "nodes") else place
     kind, value = first["type"], first["input"]
@@ -70,10 +107,30 @@ def _unknown(place: tuple[Any, ...], shown: tuple[Any, ...], value: object) -> I
     names = STACK_KEYS if place[:-1] == ("stack",) else tuple(table.model_fields) if table else ()
     if place[:-1] == ("testbed",):
         names = ("preset", *names)
-    hint = closest(place[-1], names)
+    hint = _elsewhere(place[-1]) or closest(place[-1], names)
     if table is NodeStack and isinstance(value, dict) and not hint:
         hint = f"What is a device's goes below {dotted((*shown[:-1], 'device', shown[-1]))}. "
     return refusal(dotted(shown), value, f"unknown key. {hint}Known here: {', '.join(names)}")
+
+
+def _elsewhere(name: str) -> str:
+    """'Did you mean test.length? ' of a key that other tables have; the two nearest to the top."""
+    from hourglass.scenario.model import Scenario
+
+    found = sorted(_places(Scenario, ()), key=len)
+    named = [dotted(place) for place in found if place[-1] == name][:2]
+    return f"Did you mean {' or '.join(named)}? " if named else ""
+
+
+def _places(table: type[BaseModel], above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Every key below a table; an item of a list is N."""
+    for name, field in table.model_fields.items():
+        if field.exclude:
+            continue
+        yield (*above, name)
+        if (below := table_of(field.annotation)) is not None:
+            several = "tuple" in str(field.annotation)
+            yield from _places(below, (*above, name, *(["N"] if several else [])))
 
 
 def _description(place: tuple[Any, ...]) -> str:

@@ -3,11 +3,13 @@
 that depend on others."""
 
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from ipaddress import ip_interface
 
 from hourglass.errors import InputError, closest
 from hourglass.scenario import check_streams, check_wifi
-from hourglass.scenario.blame import refusal, several
+from hourglass.scenario.blame import refusal, several, together
 from hourglass.scenario.check_streams import check_node
 from hourglass.scenario.device import IFB, INGRESS_NAME_MAX, NAME_MAX, OF_NICS, DeviceStack
 from hourglass.scenario.model import Scenario
@@ -29,27 +31,53 @@ def resolve(scenario: Scenario) -> Scenario:
     names = [node.name for node in testbed.node]
     _check_nodes(names)
     _check_links(testbed, names)
-    _check_radios(testbed, names)
-    _check_places("shaper", testbed, [str(shaper.at) for shaper in testbed.shaper])
-    _check_places("netem", testbed, [str(netem.at) for netem in testbed.netem])
-    check_wifi.check(testbed, scenario.kernel)
-    _check_captures(scenario.capture.pcap, testbed)
-    for name in scenario.stack.nodes:
-        if name not in names:
-            known = closest(name, (*STACK_KEYS, *names))
-            allowed = (
-                f"neither a key of the stack nor a node. {known}Keys: {', '.join(STACK_KEYS)}; nodes: {several(names)}"
-            )
-            raise refusal(f"stack.{name}", scenario.stack.nodes[name].model_dump(exclude_none=True), allowed)
-    _check_own_devices(scenario.stack, testbed)
+    _all(
+        partial(_check_radios, testbed, names),
+        partial(_check_places, "shaper", testbed, [str(shaper.at) for shaper in testbed.shaper]),
+        partial(_check_places, "netem", testbed, [str(netem.at) for netem in testbed.netem]),
+        partial(check_wifi.check, testbed, scenario.kernel),
+        partial(_check_captures, scenario.capture.pcap, testbed),
+        *(partial(_check_stack_of, scenario.stack, name, names) for name in scenario.stack.nodes),
+        partial(_check_own_devices, scenario.stack, testbed),
+        partial(check_streams.resolve, scenario.test, testbed.node),
+    )
+    test = check_streams.resolve(scenario.test, testbed.node)
+    _check_joined(testbed)
+    check_wifi.check_access_points(testbed, test)
     links = tuple(_resolve_link(link) for link in testbed.link)
     shapers = tuple(_resolve_shaper(shaper) for shaper in testbed.shaper)
-    return scenario.model_copy(
-        update={
-            "testbed": testbed.model_copy(update={"link": links, "shaper": shapers}),
-            "test": check_streams.resolve(scenario.test, testbed.node),
-        }
-    )
+    resolved = testbed.model_copy(update={"link": links, "shaper": shapers})
+    return scenario.model_copy(update={"testbed": resolved, "test": test})
+
+
+def _all(*checks: Callable[[], object]) -> None:
+    """Carries out checks that do not need one another, and raises their mistakes together."""
+    mistakes: list[InputError] = []
+    for check in checks:
+        try:
+            check()
+        except InputError as error:
+            mistakes.append(error)
+    if mistakes:
+        raise together(mistakes)
+
+
+def _check_stack_of(stack: Stack, name: str, names: list[str]) -> None:
+    if name not in names:
+        known = closest(name, (*STACK_KEYS, *names))
+        allowed = (
+            f"neither a key of the stack nor a node. {known}Keys: {', '.join(STACK_KEYS)}; nodes: {several(names)}"
+        )
+        raise refusal(f"stack.{name}", stack.nodes[name].model_dump(exclude_none=True), allowed)
+
+
+def _check_joined(testbed: Testbed) -> None:
+    """Every node has a link or a radio."""
+    joined = {end.node for link in testbed.link for end in link.ends}
+    joined |= {place.node for _, place in check_wifi.devices(testbed)}
+    for index, node in enumerate(testbed.node):
+        if node.name not in joined:
+            raise refusal(f"testbed.node.{index}", node.name, "has no link and is in no cell: nothing reaches it")
 
 
 def _check_nodes(names: list[str]) -> None:
@@ -125,7 +153,8 @@ def _check_own_devices(stack: Stack, testbed: Testbed) -> None:
     of_node: dict[str, list[str]] = {}
     for place in [*(end for link in testbed.link for end in link.ends), *radios]:
         of_node.setdefault(place.node, []).append(place.device)
-    for place, own in ((Place(node, name), own) for node, at in stack.nodes.items() for name, own in at.device.items()):
+    named = ((node, at) for node, at in stack.nodes.items() if any(one.name == node for one in testbed.node))
+    for place, own in ((Place(node, name), own) for node, at in named for name, own in at.device.items()):
         devices = sorted(of_node.get(place.node, []))
         if place.device not in devices:
             known = f"{closest(place.device, devices)}Devices of {place.node}: {several(devices)}"

@@ -6,7 +6,7 @@ import re
 
 from hourglass.scenario.blame import refusal
 from hourglass.scenario.model import Scenario
-from hourglass.scenario.test import Competing
+from hourglass.scenario.test import Competing, Test
 from hourglass.scenario.testbed import Node, Testbed
 from hourglass.scenario.units import TIME, show
 from hourglass.scenario.values import Place
@@ -83,6 +83,16 @@ def check(testbed: Testbed, kernel: str) -> None:
         _check_link(key, cell, cell)
         for number, station in enumerate(cell.station):
             _check_link(f"{key}.station.{number}", station, cell)
+
+
+def check_access_points(testbed: Testbed, test: Test) -> None:
+    """A host forwards nothing: a cell's access point on one is of use where it is an end of the test itself."""
+    hosts = {node.name for node in testbed.node if node.role == "host"}
+    ends = {test.client, test.server, *(test.hosts or ())}
+    for index, cell in enumerate(testbed.wifi):
+        if cell.ap.node in hosts - ends:
+            why = f'its node is a host, which forwards nothing: give {cell.ap.node} role = "router"'
+            raise refusal(f"testbed.wifi.{index}.ap", str(cell.ap), f"{why}, or make it test.server")
 
 
 def devices(testbed: Testbed) -> list[tuple[str, Place]]:

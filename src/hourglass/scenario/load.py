@@ -45,7 +45,7 @@ def load(
     try:
         scenario = Scenario.model_validate(data)
     except ValidationError as error:
-        raise explain(error) from None
+        raise explain(error, data) from None
     return resolve(scenario)
 
 

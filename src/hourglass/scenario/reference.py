@@ -62,7 +62,7 @@ the folder that `python -c "import hourglass.schema as s; print(s.__path__[0])"`
 |---|---|---|
 | rate | `"100mbit"`, `"2.5gbit"` | bit, kbit, mbit, gbit, tbit; factors of 1000; a plain integer is bit/s |
 | time | `"10ms"`, `"3us"` | ns, us, ms, s |
-| size | `"64KiB"`, `"128KB"` | B, KB (1000), KiB (1024), MB, MiB; in a `tc` line KB is tc's own, 1024 |
+| size | `"64KiB"`, `"128KB"` | B, KB (1000), KiB (1024), MB, MiB; but in a `tc` line `250KB` is 256,000 B |
 | percentage | `"0.1%"` | exact to a part per billion |
 | number of seconds | `30`, `0.2`, `"200ms"` | keys whose unit is s |
 

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -104,12 +105,28 @@ def _parse(path: Path, content: bytes) -> Data:
     except json.JSONDecodeError as error:
         raise refusal("scenario", str(path), f"is no JSON: {error}") from None
     except tomllib.TOMLDecodeError as error:
-        raise refusal("scenario", str(path), f"is no TOML: {_one_line(str(error))}") from None
+        raise refusal("scenario", str(path), f"is no TOML: {toml_problem(text, error)}") from None
     except (RecursionError, ValueError):  # nesting; an int of thousands of digits
         raise refusal("scenario", str(path), "is nested too deeply or holds a number that is too large") from None
     if not isinstance(data, dict):
         raise refusal("scenario", str(path), "a table of keys")
     return plain(data)
+
+
+_BARE = re.compile(r"\s*([^=#]+?)\s*=\s*([A-Za-z0-9_.:%+-][^\"'#\[\]{},]*?)\s*(#.*)?")
+"""A line whose value is text without quotes."""
+
+
+def toml_problem(text: str, error: tomllib.TOMLDecodeError) -> str:
+    """What is wrong with a TOML file, and how it is mended where it is text without quotes."""
+    said = _one_line(str(error))
+    place = re.search(r"at line (\d+)", said)
+    line = text.splitlines()[int(place[1]) - 1] if place else ""
+    if (bare := _BARE.fullmatch(line)) and not said.startswith("Cannot"):
+        return f'{said}; quote strings: {_one_line(bare[1])} = "{_one_line(bare[2])}"'
+    if place and "[" in line and said.startswith("Invalid value"):
+        return f'{said}; quote strings: ["a", "b"]'
+    return said
 
 
 def _one_line(text: str) -> str:

@@ -151,7 +151,8 @@ class Stack(Table):
     pacing: Pacing = Field(default=Pacing(ss=200, ca=120), description="Pacing ratios.")
     qdisc: Qdisc = Field(
         default="pfifo_fast",
-        description="Queueing discipline of every device: below HTB where there is a shaper, otherwise the root.",
+        description="Queueing discipline of every device, below HTB where there is a shaper, otherwise the root: what"
+        " follows `root` in a line of tc.",
     )
     sysctl: Sysctls = Field(default={}, description="Other sysctls, of the node's network namespace.")
     nodes: dict[str, NodeStack] = Field(default={}, exclude=True)

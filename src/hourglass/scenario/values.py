@@ -182,9 +182,11 @@ def _qdisc(value: object) -> str:
     text = re.sub(" +", " ", text)
     if len(text) > 1000 or not _TC.fullmatch(text):
         raise ValueError(
-            'a qdisc\'s kind or its whole tc line, like "fq_codel target 2ms": words of letters, digits'
-            " and _ . : , / % + = -"
+            "a qdisc's kind with its parameters, which is what follows `root` in a line of tc, like"
+            ' "fq_codel target 2ms": words of letters, digits and _ . : , / % + = -'
         )
+    if " root " in text:
+        raise ValueError(f'what follows `root` in the line of tc: "{text.rpartition(" root ")[2]}"')
     one_of(QDISCS, "The first word, a qdisc's kind,")(text.split(" ")[0])
     return text
 
