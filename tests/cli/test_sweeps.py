@@ -3,10 +3,15 @@
 
 import csv
 import json
+from importlib import import_module
 
 import pytest
 from results.swept import folder
 
+from cli.golden import WIDTH, drawn
+from hourglass.campaign import file, table
+from hourglass.campaign.sweep import Result
+from hourglass.cli import sweep
 from hourglass.cli.errors import guarded
 
 
@@ -56,13 +61,56 @@ def test_a_sweeps_table_is_exported(call, tmp_path):
     assert (tmp_path / "new" / "queues.parquet").read_bytes() == before
 
 
+@pytest.fixture
+def result(tmp_path):
+    """A sweep of two settings, of which one is unfair; one more run failed."""
+    axes = {
+        "testbed.link.1.delay": ["5ms", "20ms"],
+        "stack.router.qdisc": ["cake bandwidth 49mbit nat"],
+        "seed": [1, 2],
+    }
+    grid = file.grid({"scenario": "L100M", "axes": axes}, "fair", tmp_path)
+    rows = [
+        (cell, {"run": "a", "status": "done"},
+         {"upload_mbps": 40.0, "download_mbps": 0.0, "ping_icmp_p99_ms": 9.0 + place, "fairness": fairness})
+        for place, (cell, fairness) in enumerate(zip(grid.cells, (0.6, 0.7, 1.0, 1.0), strict=True))
+    ]  # fmt: skip
+    out = tmp_path / "fair"
+    out.mkdir()
+    table.write(table.build(grid, rows), out / "table.parquet")
+    return Result(grid, out, out / "runs", [], [], made=2, failed=1, there=2)
+
+
+def test_a_sweep_is_told_with_its_fairness_and_what_failed(result):
+    assert sweep.counts(result) == "2 made, 1 failed, 2 cached"
+    text = drawn(sweep.medians(result, result.table))
+    assert text.splitlines() == [
+        "delay  qdisc                      up Mbit/s  p99 ms  fairness",
+        "5ms    cake bandwidth 49mbit nat       40.0    9.50     0.650",
+        "20ms   cake bandwidth 49mbit nat       40.0    11.5      1.00",
+    ]
+    assert max(map(len, text.splitlines())) <= WIDTH
+
+
+def test_fairness_is_in_the_picture_where_it_says_something(result, monkeypatch):
+    drawn = []
+    picture = import_module("hourglass.plots.sweep")  # the package's own attribute of this name is a function
+    monkeypatch.setattr(picture, "_panel", lambda axes, key, names, points, column: drawn.append(column))
+    assert sweep.draw(result, result.table).is_file()
+    assert drawn == ["ping_icmp_p99_ms", "fairness"]
+    drawn.clear()
+    vars(result)["table"] = result.table.with_columns(fairness=1.0)
+    sweep.draw(result, result.table)
+    assert drawn == ["ping_icmp_p99_ms"]
+
+
 def test_seeds_are_compared_by_their_means(call, tmp_path):
     data = {"scenario": "L100M", "axes": {"stack.tsq": ["off", "default"], "seed": [1, 2]}}
     place = folder(tmp_path / "seeds", data, "abcd")
     for number, name in enumerate("abcd"):
-        for file, keys in (("scenario.json", {"seed": 1 + number % 2, "stack": {"tsq": number // 2}}),
+        for part, keys in (("scenario.json", {"seed": 1 + number % 2, "stack": {"tsq": number // 2}}),
                            ("run.json", {"seed": 1 + number % 2})):  # fmt: skip
-            path = place / "runs" / name / file
+            path = place / "runs" / name / part
             path.write_text(json.dumps(json.loads(path.read_text()) | keys))
     status, out, err = call("compare", "seeds")
     assert status == 0, err

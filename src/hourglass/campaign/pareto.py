@@ -7,15 +7,18 @@ Repetitions are one point: the median over the seeds. Which column stands for la
 import polars as pl
 
 THROUGHPUT = "throughput_mbps"
+FAIRNESS = "fairness"
 
 
 def points(table: pl.DataFrame, axes: list[str], latency: str) -> pl.DataFrame:
-    """A row per setting (all axes but the seed): medians of throughput (both ways together) and latency, `front`."""
+    """A row per setting (all axes but the seed): medians of throughput (both ways together), latency and fairness,
+    `front`."""
     settings = [axis for axis in axes if axis != "seed"]
     done = table.filter(pl.col("status") == "done").with_columns(
         (pl.col("upload_mbps") + pl.col("download_mbps")).alias(THROUGHPUT)
     )
-    figures = [pl.col(THROUGHPUT).median(), pl.col(latency).median(), pl.len().alias("runs")]
+    medians = [THROUGHPUT, latency, *([FAIRNESS] if FAIRNESS in done.columns else [])]
+    figures = [*(pl.col(name).median() for name in medians), pl.len().alias("runs")]
     found = done.group_by(settings, maintain_order=True).agg(figures) if settings else done.select(figures)
     found = found.drop_nulls([THROUGHPUT, latency])
     return found.with_columns(

@@ -15,6 +15,7 @@ from hourglass.campaign.store import Keep
 from hourglass.campaign.sweep import Result
 from hourglass.cli import output, pictures
 from hourglass.cli.progress import shown
+from hourglass.results.labels import short_names
 from hourglass.results.stats import short
 
 SOME_FAILED = 3
@@ -56,7 +57,7 @@ def run_sweep(
         lines.append(f"picture  {drawn}")
     output.show("\n".join(lines), whole_lines=True)
     for failure in result.failures:
-        print(f"hourglass: failed: {failure.cell}: {failure.reason}; console log: {failure.log}", file=sys.stderr)
+        print(f"hourglass: failed: {failure.cell}: console log: {failure.log}", file=sys.stderr)
     return SOME_FAILED if result.failures else 0
 
 
@@ -76,8 +77,8 @@ def medians(result: Result, done: pl.DataFrame) -> Table | str:
     if len(rows) > MOST_ROWS:
         return f"{len(rows)} settings; the table holds them"
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    for key in settings:
-        table.add_column(key.removeprefix("stack.").removeprefix("test."))
+    for name in short_names([tuple(key.split(".")) for key in settings]).values():
+        table.add_column(name, overflow="fold")
     for name in shown_columns:
         table.add_column(COLUMNS[name], justify="right")
     for row in rows.iter_rows(named=True):

@@ -2,7 +2,8 @@
 """A sweep in one picture: throughput against latency with the Pareto front, and small multiples of latency.
 
 Left: a point per setting; the line joins those that no other setting beats. Right: a panel per axis, a point per
-setting over the axis's values, so that what an axis does shows whatever the others are.
+setting over the axis's values, so that what an axis does shows whatever the others are; below, the same of fairness
+where not all settings are fair.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,8 @@ from hourglass.plots import style
 MOST_NAMED = 12
 """Points of the front that are named."""
 MOST_PANELS = 6
+FAIRNESS, FAIR = "fairness", 0.995
+"""The column of Jain's index, and what is shown as 1."""
 SPREAD = 0.28
 """How far the points over one value of an axis are spread, in parts of the distance of two values."""
 
@@ -28,13 +31,15 @@ def sweep(
     """Draws the settings. `points`: a row per setting, columns `throughput`, `latency`, `front`; `labels`: for each
     axis what to call the value of each row."""
     axes_keys = [key for key in labels if len(set(labels[key])) > 1][:MOST_PANELS]
-    rows = max(1, -(-len(axes_keys) // 2))
+    unfair = FAIRNESS in points.columns and (points[FAIRNESS].fill_null(1) < FAIR).any()
+    panels = [(key, column) for column in [latency, *([FAIRNESS] if unfair else [])] for key in axes_keys]
+    rows = max(1, -(-len(panels) // 2))
     with style.figure(11 if axes_keys else 6, max(4.2, 2.6 * rows), path) as figure:
         grid = figure.add_gridspec(rows, 4 if axes_keys else 2)
         _front(figure.add_subplot(grid[:, :2]), points, labels, throughput, latency)
-        for place, key in enumerate(axes_keys):
+        for place, (key, column) in enumerate(panels):
             axes = figure.add_subplot(grid[place // 2, 2 + place % 2])
-            _panel(axes, key, labels[key], points, latency)
+            _panel(axes, key, labels[key], points, column)
         style.headline(figure, title)
 
 
@@ -45,9 +50,12 @@ def _front(
     best = points.with_row_index("row").filter(pl.col("front")).sort(latency)
     axes.plot(best[latency], best[throughput], color=looks.VERMILION, marker="o", markersize=5, linewidth=1.2)
     several = [key for key in labels if len(set(labels[key])) > 1]
+    middle = float(np.mean([points[latency].min(), points[latency].max()]))
     for row in best.head(MOST_NAMED).iter_rows(named=True):
         name = ", ".join(labels[key][row["row"]] for key in several)
-        axes.annotate(name, (row[latency], row[throughput]), (6, -8), textcoords="offset points", fontsize=7)
+        side, ha = (-6, "right") if row[latency] > middle else (6, "left")  # so that no name leaves the panel
+        place = (row[latency], row[throughput])
+        axes.annotate(name, place, (side, -8), textcoords="offset points", fontsize=7, ha=ha)
     axes.set_title("Throughput against latency, and its Pareto front")
     axes.set_xlabel(_named(latency))
     axes.set_ylabel(_named(throughput))
@@ -56,7 +64,7 @@ def _front(
     axes.margins(x=0.12, y=0.12)
 
 
-def _panel(axes: Axes, key: str, names: Sequence[str], points: pl.DataFrame, latency: str) -> None:
+def _panel(axes: Axes, key: str, names: Sequence[str], points: pl.DataFrame, column: str) -> None:
     values = list(dict.fromkeys(names))
     place = {value: at for at, value in enumerate(values)}
     groups = {value: [at for at, name in enumerate(names) if name == value] for value in values}
@@ -64,16 +72,18 @@ def _panel(axes: Axes, key: str, names: Sequence[str], points: pl.DataFrame, lat
         middle = (len(members) - 1) / 2
         width = SPREAD / max(1.0, middle)
         x = [place[value] + (at - middle) * width for at in range(len(members))]
-        axes.scatter(x, [points[latency][at] for at in members], s=12, color=looks.BLUE, alpha=0.7, linewidth=0)
-        median = float(np.median(points[members][latency].to_numpy()))
+        axes.scatter(x, [points[column][at] for at in members], s=12, color=looks.BLUE, alpha=0.7, linewidth=0)
+        median = float(np.median(points[members][column].to_numpy()))
         axes.plot([place[value] - 0.3, place[value] + 0.3], [median, median], color=style.INK, linewidth=1.6)
     axes.set_title(key, fontsize=9)
     axes.set_xticks(range(len(values)), values)
     if max(map(len, values)) * len(values) > 24:
         for tick in axes.get_xticklabels():
             tick.set(rotation=30, ha="right", rotation_mode="anchor")
-    axes.set_ylabel(_named(latency), fontsize=8)
-    if style.wants_log(points[latency].to_numpy()):
+    axes.set_ylabel(_named(column), fontsize=8)
+    if column == FAIRNESS:
+        axes.set_ylim(0, 1.05)
+    elif style.wants_log(points[column].to_numpy()):
         style.log_y(axes)
     else:
         axes.set_ylim(bottom=0)
@@ -84,4 +94,4 @@ def _named(column: str) -> str:
     for suffix, unit in (("_mbps", "Mbit/s"), ("_ms", "ms")):
         if column.endswith(suffix):
             return f"{column.removesuffix(suffix).replace('_', ' ')} ({unit})"
-    return column
+    return "Jain's index (0 to 1)" if column == FAIRNESS else column

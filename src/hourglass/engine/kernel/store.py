@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hourglass.contract.kernels import KERNELS
+from hourglass.contract.kernels import KERNELS, VARIANT
 from hourglass.engine import paths, prebuilt
 from hourglass.engine.kernel import source
 from hourglass.engine.kernel.build import Report, build, load
@@ -56,7 +56,8 @@ def ensure(
     hooks_out = tuple(sorted(without))
     record = read(Recipe(name, "", (0, 0), variant, hooks_out).label) or read(name)
     if name not in KERNELS and record is None:
-        known = [*KERNELS, *(kernel.name for kernel in kernels() if kernel.name not in KERNELS)]
+        own = (kernel.name for kernel in kernels() if VARIANT not in kernel.name)
+        known = dict.fromkeys((*KERNELS, *own))
         raise InputError(
             "kernel", name, f"one of {', '.join(known)}, or a name given with: hourglass kernel build PATH"
         )
