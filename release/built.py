@@ -45,10 +45,9 @@ def keep_kernel(folder: Path, kernel: BuiltKernel) -> None:
     shutil.copyfile(kernel.linux, folder / "linux")
     (folder / "linux").chmod(0o755)
     shutil.copyfile(kernel.config, folder / "config")
-    described = json.loads((kernel.linux.parent / "kernel.json").read_text())
-    ingredients = Recipe(kernel.name, "", prebuilt.kernel_version(kernel.name)).ingredients_key()
-    described |= {"key": kernel.key, "ingredients": ingredients}
-    (folder / "kernel.json").write_text(json.dumps(described, indent=1, sort_keys=True) + "\n")
+    described = {"release": kernel.release, "hz": kernel.hz, "tuned": kernel.tuned, "key": kernel.key}
+    described["ingredients"] = Recipe(kernel.name, "", prebuilt.kernel_version(kernel.name)).ingredients_key()
+    (folder / "kernel.json").write_text(json.dumps(described, indent=1) + "\n")
 
 
 def keep_roots(folder: Path) -> dict[str, str]:

@@ -45,31 +45,37 @@ def main() -> None:
 
 def wheel(checkout: Path, name: str, scratch: Path, dist: Path, epoch: int, *, tuned: bool) -> Path:
     """Writes the wheel that brings a kernel."""
-    files, package = (front(checkout, scratch), "hourglass/data") if name == DEFAULT else kernel(name)
     built.make(scratch / "built", name, tuned=tuned)
-    files |= taken(scratch / "built", f"{package}/built")
+    if name == DEFAULT:
+        files = front(pure(checkout, scratch), scratch / "built")
+        called([sys.executable, "-m", "hourglass.report.library", str(scratch / "vega.js")])
+        files["hourglass/data/vega.js"] = ((scratch / "vega.js").read_bytes(), 0o644)
+    else:
+        files = kernel(name, scratch / "built")
     return pack(files, dist, epoch)
 
 
-def front(checkout: Path, scratch: Path) -> Files:
-    """What setuptools packs of the files that git knows, and the report's charting library."""
-    sources, pure = scratch / "sources", scratch / "pure"
+def pure(checkout: Path, scratch: Path) -> Path:
+    """The wheel that setuptools makes of the files that git knows."""
+    sources, made = scratch / "sources", scratch / "pure"
     for line in called(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], checkout).split("\0"):
         if line and os.path.lexists(checkout / line):
             (sources / line).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(checkout / line, sources / line, follow_symlinks=False)
-    pure.mkdir()
-    called([sys.executable, "-c", PURE, str(pure)], sources)
-    (made,) = pure.glob("*.whl")
-    with zipfile.ZipFile(made) as archive:
+    made.mkdir()
+    called([sys.executable, "-c", PURE, str(made)], sources)
+    return next(made.glob("*.whl"))
+
+
+def front(pure: Path, set_: Path) -> Files:
+    """What setuptools packed, and a prebuilt set."""
+    with zipfile.ZipFile(pure) as archive:
         files = {name: (archive.read(name), 0o644) for name in archive.namelist() if not name.endswith("/RECORD")}
-    charts = scratch / "vega.js"
-    called([sys.executable, "-m", "hourglass.report.library", str(charts)])
-    return files | {"hourglass/data/vega.js": (charts.read_bytes(), 0o644)}
+    return files | taken(set_, "hourglass/data/built")
 
 
-def kernel(name: str) -> tuple[Files, str]:
-    """The package that brings a kernel, without it."""
+def kernel(name: str, set_: Path) -> Files:
+    """A package around the prebuilt set of another kernel."""
     package, version = f"hourglass_kernel_{name.replace('.', '_')}", hourglass.__version__
     about = f'# SPDX-License-Identifier: Apache-2.0\n"""Linux {name} for Hourglass {version}, built."""\n'
     metadata = f"""\
@@ -82,7 +88,8 @@ Requires-Python: >=3.11
 Requires-Dist: hourglass=={version}
 """
     info = f"{package}-{version}.dist-info"
-    return {f"{package}/__init__.py": (about.encode(), 0o644), f"{info}/METADATA": (metadata.encode(), 0o644)}, package
+    files = {f"{package}/__init__.py": (about.encode(), 0o644), f"{info}/METADATA": (metadata.encode(), 0o644)}
+    return files | taken(set_, f"{package}/built")
 
 
 def taken(folder: Path, place: str) -> Files:

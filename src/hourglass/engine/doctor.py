@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 
 from hourglass.contract.kernels import KERNELS
 from hourglass.engine import agent as agents
-from hourglass.engine import paths, process, tree, virtual
+from hourglass.engine import paths, prebuilt, process, tree, virtual
 from hourglass.engine.kernel import apt, recipe, source
-from hourglass.errors import HourglassError
+from hourglass.engine.prebuilt import Prebuilt
+from hourglass.errors import HourglassError, MissingError
 
 LEAST_PYTHON = (3, 11)
 LEAST_DISK = 3 << 30
@@ -36,8 +37,32 @@ class Check:
 
 
 def check() -> list[Check]:
-    """All checks, those that others rest on first."""
-    return [python(), agent(), compilers(), fetching(), guest_tools(), native_tools(), tracing(), memory(), disk()]
+    """All checks, those that others rest on first. What a released wheel brings need not be made here."""
+    brought, making = released(), [compilers(), fetching()]
+    if brought:
+        first = [*brought, *(replace(one, needed=False) for one in making)]
+    else:
+        first = [agent(), *making, guest_tools()]
+    return [python(), *first, native_tools(), tracing(), memory(), cache(), disk(needed=not brought)]
+
+
+def released() -> list[Check]:
+    """What released wheels bring, whether it is whole, and whether it goes together."""
+    sets = [one for one in (prebuilt.of_front(), *map(prebuilt.of_kernel, KERNELS)) if one is not None]
+    return [brings(one) for one in sets] if prebuilt.of_front() is not None else []
+
+
+def brings(one: Prebuilt) -> Check:
+    """What a set brings."""
+    try:
+        kernels = [one.kernel(name) for name in one.kernels]
+    except MissingError as problem:
+        return Check(one.package, False, problem.what, problem.remedy)
+    if broken := one.broken():
+        remedy = f"pip install --force-reinstall {one.package}"
+        return Check(one.package, False, f"not as it was released: {', '.join(broken)}", remedy)
+    has = [*(f"Linux {kernel.release}" for kernel in kernels), *one.tools]
+    return Check(one.package, True, f"{one.version}, commit {one.commit}, with {', '.join(has)}")
 
 
 def missing_packages() -> list[str]:
@@ -128,12 +153,25 @@ def memory() -> Check:
         return Check("guest memory", False, str(problem), getattr(problem, "remedy", ""))
 
 
-def disk() -> Check:
+def cache() -> Check:
+    """Where kernels and what else is made once are kept."""
+    try:
+        folder = paths.cache()
+    except MissingError as problem:
+        return Check("cache", False, problem.what, problem.remedy)
+    instead = ", since no folder below home can be written" if folder.parent == paths.temporary() else ""
+    return Check("cache", True, f"{folder}{instead}")
+
+
+def disk(needed: bool) -> Check:
     """Room for kernels."""
-    free = shutil.disk_usage(paths.cache()).free
+    try:
+        free = shutil.disk_usage(paths.cache()).free
+    except MissingError as problem:
+        return Check("disk", False, problem.what, problem.remedy, needed)
     enough = free >= LEAST_DISK
-    detail = f"{free / 1e9:.1f} GB free in {paths.cache()}"
-    return Check("disk", enough, detail, "" if enough else "set HOURGLASS_CACHE to a folder with 3 GB free")
+    remedy = "" if enough else "set HOURGLASS_CACHE to a folder with 3 GB free"
+    return Check("disk", enough, f"{free / 1e9:.1f} GB free for kernels", remedy, needed)
 
 
 if __name__ == "__main__":

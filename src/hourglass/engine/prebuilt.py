@@ -13,6 +13,7 @@ are used where they lie; `doctor` verifies them, a run does not.
 import hashlib
 import importlib.util
 import json
+import re
 import subprocess
 from dataclasses import dataclass
 from functools import cache
@@ -141,7 +142,7 @@ def kernel_version(name: str) -> Version:
 
 
 def _parts(version: str) -> list[int]:
-    return [int(part) for part in version.split(".")]
+    return [int(part) for part in re.findall(r"\d+", version)]
 
 
 def _sha256(path: Path) -> str:
