@@ -117,6 +117,17 @@ def test_client_and_server_are_the_first_and_last_host_if_none_has_that_name() -
     assert (made.test.client, made.test.server, made.test.upload_streams) == ("a", "b", 1)
 
 
+def test_a_trace_of_an_override_is_read_from_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "line.trace").write_text("0\n4\n")
+    monkeypatch.chdir(tmp_path)
+    trace = load("L100M", ["testbed.link.1.trace=line.trace"]).testbed.link[1].trace
+    assert trace
+    assert trace.there
+    assert trace.there.opportunity_ms == (0, 4)
+
+
 def test_a_trace_file_becomes_part_of_the_scenario(tmp_path: Path) -> None:
     (tmp_path / "line.trace").write_text("0\n4\n4\n12\n")
     file = tmp_path / "mine.toml"

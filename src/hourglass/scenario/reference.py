@@ -127,7 +127,7 @@ NOTES = """## Notes
 * **NIC.** The defaults are those of a BCM5761 (tg3) at Gigabit: interrupts are moderated, so frames arrive in small
   batches.
 * **Trace.** Times count from test time 0, when the pings begin. An opportunity of a Mahimahi trace lets one 1500-byte
-  packet pass. A trace's file is looked for beside the scenario's file, or in the current folder without one.
+  packet pass. A trace's file is looked for beside the scenario's file, then in the current folder.
 * **Wi-Fi.** The access point routes between the cell and its other devices. Cells come behind the L links: cell K has
   the subnet 10.0.(L + K).0, the access point .1, the stations .2 and on. Where mac80211 has its own queues (not with
   ath9k_htc) a device has no qdisc unless `qdisc` is another than pfifo_fast: then it is put above mac80211's queues.

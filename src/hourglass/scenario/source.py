@@ -53,15 +53,17 @@ def read_preset(name: object) -> Data:
 
 
 def read_trace(key: str, name: str, folder: Path) -> Data:
-    """A Mahimahi trace: a line per opportunity, ms."""
+    """A Mahimahi trace: a line per opportunity, ms. Its file is beside the scenario's, or in the current folder."""
     if not name.isprintable() or not name:
         raise refusal(key, name, "the name of a file of times in ms, one a line")
-    path = folder / name
+    beside = folder / name
+    path = beside if os.path.lexists(beside) else Path(name)
     try:
         lines = _bytes(path, name).decode("ascii").split()
         return {"opportunity_ms": [int(line) for line in lines if len(line) < 20 or _refuse(line)]}
     except InputError as error:
-        raise refusal(key, name, error.allowed) from None
+        where = ", neither beside the scenario nor in the current folder" if not os.path.lexists(path) else ""
+        raise refusal(key, name, f"{error.allowed}{where}") from None
     except ValueError:
         raise refusal(key, name, "a file of times in ms, whole numbers, one a line") from None
 
