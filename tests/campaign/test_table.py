@@ -24,7 +24,8 @@ def test_metrics_are_flat_with_their_units(tmp_path: Path) -> None:
     assert found["ping_icmp_p50_ms"] == 1
     assert found["ping_icmp_lost_packets"] == 0
     assert found["tcp_rtt_samples"] == 1001
-    assert found["drops_qdisc_packets"] == 7
+    assert found["drops_qdisc_packets"] == 14
+    assert found["drops_qdisc_skbs"] == 7
     assert found["drops_nic_packets"] == 3
     assert found["flows"] == 1
     assert "wall_s" not in found

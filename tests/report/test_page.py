@@ -93,7 +93,7 @@ def test_the_numbers_of_a_run_agree_in_terminal_summary_and_page(runs):
         assert [cell[0] for cell in row] == of_terminal(name)
         keys = ("p10", "p50", "p90", "p99", "max", "n", "lost")
         assert [float(cell[1]) for cell in row[1:]] == [getattr(summary.ping_ms[name], key) for key in keys]
-    assert [cell[0] for cell in shown["drops"][1]] == ["client", "eth0", "7", "3", "0"]
+    assert [cell[0] for cell in shown["drops"][1]] == ["client", "eth0", "14", "7", "3", "0", "0"]
 
 
 def test_the_comparison_of_the_page_is_that_of_the_terminal(runs):
@@ -234,7 +234,7 @@ def test_radios_have_the_summary_s_figures(tmp_path):
         assert [cell[0] for cell in cells[:2]] == [node, device]
         exact = [float(value) for _, value in cells if value is not None]
         sizes = [getattr(one.subframes, key) for key in ("mean", "p50", "max")]
-        told = [value for value in (one.ppdus, *sizes, one.air_percent) if value is not None]
+        told = [value for value in (one.ppdus, *sizes, one.busy_percent, one.air_percent) if value is not None]
         assert exact[: len(told)] == told
 
 

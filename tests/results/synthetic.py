@@ -53,6 +53,7 @@ class Recipe:
     delay: float = 2
     step: float = 0.2
     qdisc_drops: int = 7
+    """skbs of two packets each."""
     nic_drops: int = 3
     receiver: bool = True
     wall_s: float = 1.25
@@ -64,6 +65,8 @@ class Recipe:
     """Payload bytes of a stream `voip` of the whole run, in packets 20 ms apart, if there is one."""
     sizes: list[int] = field(default_factory=list)
     """What a client `http` fetches in turn, if there is one."""
+    probed: bool = True
+    """By the packet probe."""
     checks: dict[str, str] = field(default_factory=dict)
     """Bounds of its scenario."""
     requests: int | None = None
@@ -176,6 +179,15 @@ def tables(recipe: Recipe) -> list[dict[str, Any]]:
         for t, n in ((0, 5), (S, 5 + recipe.qdisc_drops))
         for kind, handle, parent in (("htb", "1:", "root"), ("htb class", "1:1", "root"), ("pfifo_fast", "11:", "1:1"))
     ]  # fmt: skip
+    drop = [
+        {"t_ns": S, "stream": 0, "way": "up", "node": "client", "device": "eth0", "place": "qdisc",
+         "reason": "QDISC_DROP", "packets": 2, "bytes": 2896}
+        for _ in range(recipe.qdisc_drops)
+    ]  # fmt: skip
+    balance = [
+        {"t_ns": round(recipe.end_s * S), "stream": 0, "way": "up", "sent": 100, "duplicated": 0,
+         "delivered": 100 - 2 * recipe.qdisc_drops, "dropped": 2 * recipe.qdisc_drops, "in_flight": 0, "unmatched": 0}
+    ]  # fmt: skip
     flow = [
         {"t_ns": round(recipe.delay * S), "stream": i, "event": "connected", "detail": ""}
         for i in range(len(recipe.flows))
@@ -184,6 +196,7 @@ def tables(recipe: Recipe) -> list[dict[str, Any]]:
     half = len(tcp) // 2
     pieces = [("tcp", tcp[:half]), ("ping", ping[:5]), ("tcp", tcp[half:]), ("ping", ping[5:])]
     pieces += [("device", device), ("qdisc", qdisc), ("flow", flow), ("fact", fact)]
+    pieces += [("drop", drop), ("balance", balance)] if recipe.probed else []
     further = recipe.further(recipe)
     kept = [piece for piece in pieces if piece[0] not in {table["table"] for table in further}]
     return [{"table": name, "rows": rows} for name, rows in kept] + further

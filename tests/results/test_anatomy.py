@@ -12,7 +12,7 @@ from hourglass.contract.records import SCHEMAS
 from hourglass.results.anatomy import window_sums
 from hourglass.results.frames import long
 from hourglass.results.series import loaded_window
-from results.synthetic import MS, Flow, S, make
+from results.synthetic import MS, Flow, Recipe, S, make
 from results.synthetic_probe import BBR, US, Anatomy, recipe
 
 
@@ -99,6 +99,37 @@ def test_ways_that_do_not_meet_give_no_percentiles(tmp_path):
     assert lone.summary.ping_layers_ms["icmp"]["client"]["qdisc"].mean == 10
 
 
+def test_pings_that_arrive_together_are_told_apart(tmp_path):
+    """As in one aggregate of a radio: two requests end, and two answers begin, in the same ns."""
+    run = hourglass.load(make(tmp_path / "run", recipe()))
+    both = pl.when(pl.col("stream") == "icmp").then(pl.col("packet") // 2 * 400 * MS + 40 * MS)
+    run.packets = run.packets.with_columns(
+        end_ns=pl.when(pl.col("way") == "up").then(both).otherwise(None).fill_null(pl.col("end_ns")),
+        t_ns=pl.when(pl.col("way") == "down").then(both).otherwise(None).fill_null(pl.col("t_ns")),
+    )
+    qdisc = run.summary.ping_layers_ms["icmp"]["client"]["qdisc"]
+    assert (qdisc.p50, qdisc.p99, qdisc.mean) == (10, 10, 10)
+
+
+def test_what_comes_to_a_closed_socket_is_no_drop_of_the_network(tmp_path):
+    """The flow stops at 12 s. What the stack drops before counts, and what a filter of tc drops is its qdisc's."""
+    ends = {"stream": 0, "way": "up", "node": "server", "device": None, "packets": 3, "bytes": 4344}
+    drop = [
+        ends | {"t_ns": t_ns, "place": place, "reason": reason}
+        for t_ns, place, reason in (
+            (12 * S - 1, "socket", "SOCKET_RCVBUFF"), (12 * S, "socket", "TCP_CLOSE"), (5 * S, "stack", "TC_INGRESS"),
+        )
+    ]  # fmt: skip
+    summary = hourglass.load(
+        make(tmp_path / "run", Recipe(further=lambda _: [{"table": "drop", "rows": drop}]))
+    ).summary
+    assert summary.drops_by_reason == {
+        "server": {"-": {"closed": {"TCP_CLOSE": 3}, "qdisc": {"TC_INGRESS": 3}, "socket": {"SOCKET_RCVBUFF": 3}}}
+    }
+    found = summary.drops["server"]["-"]
+    assert (found.qdisc, found.stack, found.nic, found.cable) == (3, 3, 0, 0)
+
+
 def test_sums_of_a_window_are_differences(run):
     sums = window_sums(run, loaded_window(run)).filter(pl.col("way") == "down")
     assert sums.filter(pl.col("node") == "server").select("packets", "wire_ns").rows() == [(50, 50 * 976)]
@@ -120,7 +151,7 @@ def test_streams_have_names(run):
 
 
 def test_a_run_without_the_probe_has_empty_tables_with_columns(tmp_path):
-    run = hourglass.load(make(tmp_path / "run"))
+    run = hourglass.load(make(tmp_path / "run", Recipe(probed=False)))
     for frame, name in ((run.packets, "packet"), (run.layer_totals, "layer"), (run.queues, "queue"),
                         (run.drops, "drop"), (run.balance, "balance"), (run.qdisc_stats, "qdisc_stat")):  # fmt: skip
         assert frame.is_empty()

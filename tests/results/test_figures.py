@@ -6,8 +6,9 @@ import json
 import pytest
 
 import hourglass
-from hourglass.campaign.table import metrics
-from hourglass.contract.figures import figures
+from hourglass.campaign.table import UNITS, metrics
+from hourglass.contract import names
+from hourglass.contract.figures import Figure, figures
 from hourglass.results.compare import compare
 from hourglass.results.tidy import figures as table
 from results import synthetic_probe, synthetic_wifi
@@ -49,6 +50,32 @@ def test_names_and_units(runs):
     assert probed["drops_by_reason.router.eth1.qdisc.QDISC_DROP"] == (3, "packets")
     assert radios["wifi.ap.wlan0.air_percent"] == (20, "%")
     assert radios["wifi.ap.wlan0.subframes.mean"] == (3.25, "MPDUs")
+
+
+def test_every_figure_that_may_be_has_a_unit_and_no_key_decides_it(runs):
+    """Also where nodes, streams and layers are called as something that is counted: the layer txq is a time."""
+    assert {one.unit for one in names.templates()} == set(UNITS)
+    counted = ("txq", "share", "lost", "drops", "held", "n", "mos", "some_ms", "rate_mbps")
+    for template in names.templates():
+        for word in counted:
+            path = tuple(word if keyed else part for part, keyed in zip(template.path, template.keys, strict=True))
+            assert Figure(path, None).unit == template.unit, path
+    figure = Figure(("layers_ms", "ap", "txq", "p50"), None)
+    assert figure.unit == "ms"
+
+
+def test_columns_of_a_sweep_end_in_their_unit(runs):
+    """But those without: ratios, marks, and what says what was run."""
+    bare = {"kernel", "digest", "flows", "fairness", "upload_fairness", "download_fairness"}
+    units = tuple(f"_{unit}" for unit in UNITS.values() if unit)
+    for run in runs:
+        told = metrics(run.summary)
+        assert [name for name in told if name not in bare and not name.endswith(units) and "_share" not in name] == []
+        assert [name for name in told if "share" in name and name.endswith(units)] == []
+        assert {"drops_qdisc_skbs", "drops_qdisc_packets", "retransmits_segments"} <= set(told)
+    assert {"wifi_ap_wlan0_not_acked_ppdus", "wifi_ap_wlan0_subframes_mean_mpdus", "wifi_ap_wlan0_busy_percent"} <= set(
+        metrics(runs[1].summary)
+    )
 
 
 def test_comparison_and_tables_tell_the_same_numbers(runs):

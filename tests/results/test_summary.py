@@ -31,7 +31,9 @@ def test_constant_rates_give_exact_goodput_totals_and_fairness(tmp_path):
         ("upload::1", 8), ("upload::2", 24), ("download::1", 16)
     ]  # fmt: skip
     fairness = pytest.approx(48**2 / 3 / (8**2 + 24**2 + 16**2), 1e-5)
-    assert summary.totals.model_dump() == {"upload_mbps": 32, "download_mbps": 16, "fairness": fairness}
+    assert summary.totals.model_dump() == {"upload_mbps": 32, "download_mbps": 16} | {
+        "fairness": fairness, "upload_fairness": 0.8, "download_fairness": 1
+    }  # fmt: skip
 
 
 def test_without_receiver_samples_acked_bytes_count(tmp_path):
@@ -73,14 +75,21 @@ def test_pings_count_by_the_time_of_sending(tmp_path):
 def test_without_load_the_window_is_the_whole_run(tmp_path):
     summary = run_of(tmp_path, flows=[], probes=[Probe("icmp"), Probe("udp", lambda seq: None)]).summary
     assert summary.flows == []
-    assert summary.totals.model_dump() == {"upload_mbps": 0, "download_mbps": 0, "fairness": None}
+    assert summary.totals.model_dump() == {"upload_mbps": 0, "download_mbps": 0} | {
+        "fairness": None, "upload_fairness": None, "download_fairness": None
+    }  # fmt: skip
     assert summary.tcp_rtt_ms.n == 0
     assert summary.ping_ms["icmp"].n == 70
     assert (summary.ping_ms["udp"].lost, summary.ping_ms["udp"].p50) == (70, None)
 
 
 def test_drops_are_differences_counted_at_the_roots(tmp_path):
-    assert run_of(tmp_path).summary.data()["drops"] == {"client": {"eth0": {"qdisc": 7, "nic": 3, "cable": 0}}}
+    """7 skbs of two packets each; without the probe nobody knows how many packets they held."""
+    counted = {"qdisc_skbs": 7, "nic": 3, "cable": 0, "stack": 0}
+    probed, plain = (run_of(tmp_path / str(probed), probed=probed).summary for probed in (True, False))
+    assert probed.data()["drops"] == {"client": {"eth0": {"qdisc": 14} | counted}}
+    assert plain.data()["drops"] == {"client": {"eth0": {"qdisc": None} | counted}}
+    assert probed.drops_by_reason == {"client": {"eth0": {"qdisc": {"QDISC_DROP": 14}}}}
 
 
 def test_the_object_has_the_keys_of_the_contract_in_order(tmp_path):

@@ -2,11 +2,14 @@
 """The radios' figures of synthetic counters against closed forms."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 import hourglass
 from hourglass.results.compare import compare
+from hourglass.results.lint import lint
 from hourglass.results.recording import Recording
+from hourglass.results.sections import sections
 from hourglass.results.series import loaded_window
 from hourglass.results.wifi import air_share
 from results import synthetic_wifi
@@ -26,18 +29,54 @@ def test_figures_are_the_growth_within_the_window(run: Recording) -> None:
         "mpdus": 750,
         "retries": 50,
         "dropped": 0,
+        "not_acked": 50,
         "collisions": 50,
         "subframes": {"mean": 3.25, "p50": 4, "p90": 4, "max": 4},
         "air_percent": 20,
+        "busy_percent": 75,
         "air_share": {"client": 0.75, "slow": 0.25},
+        "categories": {
+            "VI": {"ppdus": 150, "not_acked": 50, "mpdus": 600, "air_percent": 17} | waits(1, 2, 3),
+            "BE": {"ppdus": 50, "not_acked": 0, "mpdus": 50, "air_percent": 2} | waits(4, 30, 60),
+        },
         "txq": {"mean": None, "max": None},
         "held": {"mean": None, "max": None},
         "txq_drops": 100,
     }
     client = run.summary.wifi["client"]["wlan0"]
     # a drop per station and step; the whole run has 14 s, in which its drops count
-    assert run.summary.drops["ap"]["wlan0"].model_dump() == {"qdisc": 2 * 70, "nic": 0, "cable": 0}
+    assert run.summary.drops["ap"]["wlan0"].model_dump() == {
+        "qdisc": 2 * 70, "qdisc_skbs": 0, "nic": 0, "cable": 0, "stack": 0
+    }  # fmt: skip
     assert (client.subframes.mean, client.air_percent, client.air_share) == (10, 50, {})
+
+
+def waits(txq: float, ring: float, contention: float) -> dict[str, float]:
+    whole = txq + ring + contention
+    return {"txq_ms": txq, "ring_ms": ring, "contention_ms": contention, "waiting_ms": whole}
+
+
+def test_categories_have_a_row_each_where_there_are_several(run: Recording) -> None:
+    (section,) = (one for one in sections(run.summary) if one.id == "categories")
+    titles = [column.title for column in section.columns]
+    rows = [dict(zip(titles, row, strict=True)) for row in section.rows]
+    assert [(row["radio"], row["category"], row["waiting"]) for row in rows] == [
+        ("ap", "video", 6), ("ap", "best effort", 94), ("client", "video", 6),
+    ]  # fmt: skip
+    assert not section.detail
+
+
+def test_best_effort_that_marked_traffic_starves_is_named(run: Recording) -> None:
+    (finding,) = (one for one in run.summary.warnings if one.id == "best-effort-starved")
+    assert finding.text == (
+        "best effort of ap:wlan0 waits 94 ms to be sent, of them 60 ms for the medium; voice and video wait 3 ms for it"
+        " and have 96% of the air time on its channel"
+    )
+    waiting = pl.col("name") == "ac.be.contention_ns"
+    run.radio_counters = run.radio_counters.with_columns(
+        value=pl.when(waiting).then(pl.col("value") // 6).otherwise(pl.col("value"))
+    )
+    assert "best-effort-starved" not in {one.id for one in lint(run)}
 
 
 def test_a_radio_that_did_nothing_has_no_sizes(run: Recording) -> None:
@@ -54,7 +93,11 @@ def test_the_air_over_time(run: Recording) -> None:
 
 def test_the_comparison_has_a_row_for_each_figure(run: Recording) -> None:
     rows = {row.figure: row.cells[0].value for row in compare([run, run])}
-    assert (rows["ap aggregate"], rows["ap air"], rows["ap collided"]) == (3.25, 20, pytest.approx(100 / 6, 1e-5))
+    assert (rows["ap aggregate"], rows["ap air"], rows["ap not acknowledged"]) == (
+        3.25,
+        20,
+        pytest.approx(100 / 6, 1e-5),
+    )
     assert rows["ap retried"] == pytest.approx(100 / 15, 1e-5)
     assert "slow aggregate" not in rows
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from hourglass.campaign.expand import Assignment
 from hourglass.campaign.file import Grid, text
-from hourglass.contract.figures import Figure, figures, suffix_of
+from hourglass.contract.figures import Figure, figures, plain
 from hourglass.contract.summary import Drops, Summary
 from hourglass.files import replacing
 from hourglass.results.stats import known_sum
@@ -28,7 +28,12 @@ ABOUT = ("run", "status", "error")
 
 LEFT_OUT = ("flows", "drops", "qdiscs")
 """Parts of a summary of which there are sums at most: a table has a row per run."""
-COUNTED = {"n": "samples", "lost": "lost_packets"}
+UNITS = {
+    "": "", "1/s": "per_s", "Mbit/s": "mbps", "ms": "ms", "s": "s", "%": "percent", "samples": "samples",
+    "packets": "packets", "skbs": "skbs", "segments": "segments", "PPDUs": "ppdus", "MPDUs": "mpdus",
+    "fetches": "fetches", "transactions": "transactions",
+}  # fmt: skip
+"""How units are written in the names of columns."""
 
 Row = dict[str, str | int | float | None]
 
@@ -49,24 +54,25 @@ def metrics(summary: Summary) -> Row:
 
 
 def _name(figure: Figure) -> str:
-    """("ping_ms", "icmp", "p50") → "ping_icmp_p50_ms": the unit comes last; totals and what is sent beside flows
-    and pings stand for themselves."""
+    """("ping_ms", "icmp", "p50") → "ping_icmp_p50_ms": the unit comes last, unless it is the last word, or part of it;
+    totals and what is sent beside flows and pings stand for themselves."""
     part, *rest = figure.path
     words = rest if part == "totals" or part in TRAFFIC else [part, *rest]
     words[0] = words[0].replace(" ", "_") if part in TRAFFIC else words[0]
-    unit = next(filter(None, map(suffix_of, words[:-1])), "")
-    before = [word.removesuffix(unit) if unit else word for word in words[:-1]]
-    if words[-1] in COUNTED:
-        return "_".join([*before, COUNTED[words[-1]]])
-    if part == "drops_by_reason":
-        return "_".join([*words, "packets"])
-    return "_".join([*before, words[-1]]) + ("" if words[-1] == "share" else unit)
+    *before, last = [*map(plain, words[:-1]), words[-1]]
+    unit = UNITS[figure.unit]
+    return "_".join([*before, *([last] if last != "n" else []), *([unit] if not last.endswith(unit) else [])])
 
 
 def _drops(summary: Summary) -> Row:
-    """Dropped packets of all devices together, by place."""
+    """What all devices dropped together, by place."""
     devices = [one for found in summary.drops.values() for one in found.values()]
-    return {f"drops_{place}_packets": sum(getattr(one, place) for one in devices) for place in Drops.model_fields}
+    return {
+        f"drops_{place if place == 'qdisc_skbs' else f'{place}_packets'}": known_sum(
+            [getattr(one, place) for one in devices]
+        )
+        for place in Drops.model_fields
+    }
 
 
 def build(grid: Grid, rows: Sequence[tuple[Assignment, Mapping[str, str], Row]]) -> pa.Table:

@@ -7,8 +7,10 @@ left out of it.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Final
+from functools import cache, cached_property
+from typing import Any, Final, get_args, get_origin
+
+from pydantic import BaseModel
 
 from hourglass.contract.summary import Summary
 
@@ -21,11 +23,14 @@ PARTS: Final = tuple(name for name in Summary.model_fields if name not in ABOUT)
 SUFFIXES: Final = {"_per_s": "1/s", "_mbps": "Mbit/s", "_ms": "ms", "_s": "s", "_percent": "%"}
 COUNTS: Final = {
     "n": "samples", "lost": "packets", "sent": "packets", "refused": "packets", "retransmits": "segments",
-    "ppdus": "PPDUs", "collisions": "PPDUs", "mpdus": "MPDUs",
-    "retries": "MPDUs", "dropped": "MPDUs", "subframes": "MPDUs", "txq": "packets", "held": "packets",
-    "txq_drops": "packets", "drops": "packets", "drops_by_reason": "packets", "share": "", "air_share": "",
+    "ppdus": "PPDUs", "collisions": "PPDUs", "not_acked": "PPDUs", "mpdus": "MPDUs",
+    "retries": "MPDUs", "dropped": "MPDUs", "subframes": "MPDUs", "txq": "packets", "held": "MPDUs",
+    "txq_drops": "packets", "drops": "packets", "qdisc_skbs": "skbs", "drops_by_reason": "packets",
+    "by_bytes": "ms",
+    "share": "", "air_share": "", "fairness": "", "upload_fairness": "", "download_fairness": "", "mos": "",
+    "qdiscs": "",
 }  # fmt: skip
-"""Words of a path and what is counted below them."""
+"""Words of a path and what is counted below them; "" of a ratio, a mark, or, of qdiscs, what tc's word says."""
 OF_A_PART: Final = ("begun", "unfinished")
 """Those that count what their part of the summary is called."""
 
@@ -44,15 +49,40 @@ class Figure:
 
     @cached_property
     def unit(self) -> str:
-        """That of the last word which has one."""
-        for word in reversed(self.path):
+        """That of the last word which has one; keys, the names of streams, nodes, layers, have none."""
+        for word, keyed in zip(reversed(self.path), reversed(keys(self.path)), strict=True):
+            if keyed:
+                continue
             if word in OF_A_PART:
                 return self.path[0]
             if word in COUNTS:
                 return COUNTS[word]
             if suffix := suffix_of(word):
                 return SUFFIXES[suffix]
-        return ""
+        raise AssertionError(f"the figure {self.name} has no unit in COUNTS")
+
+
+@cache
+def keys(path: tuple[str, ...]) -> tuple[bool, ...]:
+    """Which words of a figure's path are keys."""
+    found, annotation = [False], Summary.model_fields[path[0]].annotation
+    for word in path[1:]:
+        kind, inner = held(annotation)
+        found.append(kind == "keys")
+        annotation = inner if kind == "keys" else inner.model_fields[word].annotation
+    return tuple(found)
+
+
+def held(annotation: Any) -> tuple[str, Any]:
+    """What a place of the summary holds: parts under keys, the fields of a model, a number, or text."""
+    if get_origin(annotation) is dict:
+        return "keys", get_args(annotation)[1]
+    if get_origin(annotation) is list:
+        return "keys", get_args(annotation)[0]
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return "fields", annotation
+    plain_types = {annotation, *get_args(annotation)}
+    return ("number", None) if plain_types & {int, float} else ("text", None)
 
 
 def suffix_of(word: str) -> str:

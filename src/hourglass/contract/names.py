@@ -9,11 +9,9 @@ the summary's models; which keys there are, from the run.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, get_args, get_origin
+from typing import Any, Final
 
-from pydantic import BaseModel
-
-from hourglass.contract.figures import PARTS, Figure, plain, suffix_of
+from hourglass.contract.figures import PARTS, Figure, held, keys, plain, suffix_of
 from hourglass.contract.summary import Summary
 from hourglass.errors import InputError, closest
 
@@ -80,7 +78,7 @@ def templates() -> tuple[Template, ...]:
 
 def _below(path: tuple[str, ...], annotation: Any) -> Iterator[tuple[str, ...]]:
     """The paths of the numbers below a place of the summary."""
-    kind, inner = _kind(annotation)
+    kind, inner = held(annotation)
     if kind == "keys":
         yield from _below((*path, KEY), inner)
     elif kind == "fields":
@@ -88,29 +86,6 @@ def _below(path: tuple[str, ...], annotation: Any) -> Iterator[tuple[str, ...]]:
             yield from _below((*path, name), field.annotation)
     elif kind == "number":
         yield path
-
-
-@cache
-def keys(path: tuple[str, ...]) -> tuple[bool, ...]:
-    """Which words of a figure's path are keys."""
-    found, annotation = [False], Summary.model_fields[path[0]].annotation
-    for word in path[1:]:
-        kind, inner = _kind(annotation)
-        found.append(kind == "keys")
-        annotation = inner if kind == "keys" else inner.model_fields[word].annotation
-    return tuple(found)
-
-
-def _kind(annotation: Any) -> tuple[str, Any]:
-    """What a place of the summary holds: parts under keys, the fields of a model, a number, or text."""
-    if get_origin(annotation) is dict:
-        return "keys", get_args(annotation)[1]
-    if get_origin(annotation) is list:
-        return "keys", get_args(annotation)[0]
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return "fields", annotation
-    plain_types = {annotation, *get_args(annotation)}
-    return ("number", None) if plain_types & {int, float} else ("text", None)
 
 
 def _unknown(name: str) -> str:

@@ -45,15 +45,19 @@ class Pings(Statistics, Lost):
 
 
 class Totals(Figures):
-    """All flows together: goodput each way, and Jain's index (1: all equal)."""
+    """All flows together: goodput each way, and Jain's index (1: all equal), of all flows and of those of one way."""
 
     upload_mbps: float
     download_mbps: float
     fairness: float | None
+    upload_fairness: float | None
+    download_fairness: float | None
 
 
 class Flow(Figures):
-    """One TCP connection. Samples are the sender's smoothed RTT; `hystart_exit_s` counts from the flow's start."""
+    """One TCP connection. `retransmits`: segments sent once more within the window, of lost packets and, where the
+    peer had them already, of others. Samples are the sender's smoothed RTT; `hystart_exit_s` counts from the flow's
+    start."""
 
     id: str
     cc: str
@@ -114,31 +118,60 @@ class Waiting(Figures):
     max: int | None
 
 
-class Radio(Figures):
-    """What a radio sent: `retries` are MPDUs sent once more, `dropped` MPDUs given up, `collisions` PPDUs.
+class Category(Figures):
+    """What a radio sent in one access category, in the words of `Radio`; and how long an MPDU waited in the mean
+    before it was first sent: in mac80211's queue (`txq_ms`), then in driver and hardware behind others of its category
+    (`ring_ms`), then at their head for the medium (`contention_ms`); `waiting_ms` is all of it."""
 
-    `air_percent`: the share of the window in which it sent. `air_share`: of the air time to and from the radios that it
-    talked to, by node. `txq`, `held`: packets in mac80211's queues, and MPDUs below them."""
+    ppdus: int
+    not_acked: int
+    mpdus: int
+    air_percent: float
+    txq_ms: float | None
+    ring_ms: float | None
+    contention_ms: float | None
+    waiting_ms: float | None
+
+
+class Radio(Figures):
+    """What a radio sent: `ppdus` each time one was sent; `not_acked` those without an acknowledgment ("not
+    acknowledged %"), be it that they collided (`collisions`) or were lost; `retries` are MPDUs sent once more,
+    `dropped` MPDUs given up.
+
+    `air_percent` ("air %"): the share of the window in which it sent, RTS and CTS before its data included.
+    `busy_percent` ("busy %"): in which its channel was busy, with whatever: what all radios on it send (once where it
+    collides), answers, and the SIFS within exchanges. The rest is AIFS, backoff and timeouts, or nobody has anything
+    to send. `air_share`: of the air time to and from the radios that it talked to, by node. `txq`, `held`: packets in
+    mac80211's queues, and MPDUs below them. `categories`: VO (voice), VI (video), BE (best effort), BK (background),
+    those that it sent in."""
 
     ppdus: int
     mpdus: int
     retries: int
     dropped: int
+    not_acked: int
     collisions: int
     subframes: Subframes
     air_percent: float
+    busy_percent: float | None
     air_share: dict[str, float | None]
+    categories: dict[str, Category]
     txq: Waiting
     held: Waiting
     txq_drops: int
 
 
 class Drops(Figures):
-    """Packets dropped at a device during the run: in its qdiscs and mac80211's queues, in the NIC, on the cable."""
+    """Packets dropped at a device during the run: in its qdiscs and mac80211's queues, in the NIC, on the cable or in
+    the air, and above (`stack`: in the stack and at sockets that are open). A packet is an IP packet of at most an MTU,
+    what a frame carries. `qdisc_skbs`: what tc calls `dropped`; an skb holds one packet or, with GSO, many. `qdisc` is
+    not known of skbs that nobody followed: without the packet probe."""
 
-    qdisc: int
+    qdisc: int | None
+    qdisc_skbs: int
     nic: int
     cable: int
+    stack: int
 
 
 class Layer(Figures):
@@ -197,7 +230,9 @@ class Summary(Figures):
     wifi: dict[str, dict[str, Radio]] = Field(description="By node and device.")
     drops: dict[str, dict[str, Drops]] = Field(description="By node and device.")
     drops_by_reason: dict[str, dict[str, dict[str, dict[str, int]]]] = Field(
-        description='Packets by node, device ("-": none), place and the kernel\'s own reason.'
+        description='Packets that the packet probe saw dropped, by node, device ("-": none), place and the kernel\'s '
+        "own reason. Of the streams' packets they are all that their balances miss. `closed`: at a socket, after its "
+        "stream had stopped."
     )
     qdiscs: dict[str, dict[str, dict[str, dict[str, int]]]] = Field(
         default_factory=dict,

@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the time goes, by node and layer, of flows, pings and transactions; and the drops by reason.
+"""Where the time goes, by node and layer, of flows, pings and transactions.
 
 A packet counts in the window in which it ended. `n`, `mean` and `share` are exact: differences of the sums that the
 probe keeps over all packets. `p50` and `p99` are of the packets that have rows (`measure.packets`), packets that spent
 nothing in the layer included; null without rows. Layers in which no packet spent anything are left out.
 
 * Flows: data packets of all flows. `mean` is of the `n` that passed the node, `share` of the time of all packets from
-  write to read, all nodes together.
-* Pings: a node's layer is the sum over both ways, request and answer. `mean` is the requests' mean plus the answers',
-  `n` the answers; percentiles are of the round trips of which both ways have rows: the answer begins at the ns in
-  which the request ended.
-* Transactions: the same of their data packets. Where a message is several packets, a figure is of one of them.
-"""
+write to read, all nodes together. * Pings: a node's layer is the sum over both ways, request and answer. `mean` is the
+requests' mean plus the answers', `n` the answers; percentiles are of the round trips of which both ways have rows:
+request and answer have the same number. * Transactions: the same of their data packets. An answer begins at the ns in
+which its request ended. Where a message is several packets, a figure is of one of them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -64,11 +62,12 @@ def trip_layers_ms(run: Recording, streams: Sequence[Stream], window: Window) ->
     if run.layer_totals.is_empty():
         return {one.name: {} for one in streams}
     sums = window_sums(run, window)
-    which = {one.name: of(one) if isinstance(one, Ping) else pl.col("data") & of(one) for one in streams}
-    return {name: _both_ways(run, packets, sums, window) for name, packets in which.items()}
+    return {one.name: _both_ways(run, one, sums, window) for one in streams}
 
 
-def _both_ways(run: Recording, which: pl.Expr, sums: pl.DataFrame, window: Window) -> Anatomy:
+def _both_ways(run: Recording, stream: Stream, sums: pl.DataFrame, window: Window) -> Anatomy:
+    numbered = isinstance(stream, Ping)
+    which = of(stream) if numbered else pl.col("data") & of(stream)
     means: dict[str, dict[str, float]] = {}
     counts: dict[str, int] = {}
     for row in sums.filter(which).iter_rows(named=True):
@@ -77,7 +76,7 @@ def _both_ways(run: Recording, which: pl.Expr, sums: pl.DataFrame, window: Windo
             node[layer] += mean
         if row["way"] == "down":
             counts[row["node"]] = row["packets"]
-    return _anatomy(run.path_order, counts, means, _round_trips(run.packets.filter(which), window))
+    return _anatomy(run.path_order, counts, means, _round_trips(run.packets.filter(which), numbered, window))
 
 
 def _ended(window: Window) -> pl.Expr:
@@ -91,11 +90,12 @@ def _means(row: dict[str, Any]) -> dict[str, float]:
     return {layer: row[f"{layer}_ns"] / row["packets"] / NS_PER_MS for layer in LAYERS}
 
 
-def _round_trips(rows: pl.DataFrame, window: Window) -> pl.DataFrame:
-    """A row per round trip and node: `node` and the layer columns, summed over both ways."""
+def _round_trips(rows: pl.DataFrame, numbered: bool, window: Window) -> pl.DataFrame:
+    """A row per round trip and node: `node` and the layer columns, summed over both ways. `numbered`: request and
+    answer have the same number; several may arrive, and be answered, in the same ns."""
     up, down = (rows.filter(pl.col("way") == way) for way in ("up", "down"))
-    answers = down.filter(_ended(window)).select(trip="t_ns", packet="packet").unique()
-    requests = up.select(trip="end_ns", packet="packet").unique()
+    answers = down.filter(_ended(window)).select(trip="packet" if numbered else "t_ns", packet="packet").unique()
+    requests = up.select(trip="packet" if numbered else "end_ns", packet="packet").unique()
     both = requests.select("trip").join(answers.select("trip"), on="trip")
     parts = [
         side.join(ends.join(both, on="trip"), on="packet").select("trip", "node", *LAYER_COLUMNS)
@@ -136,13 +136,3 @@ def _percentiles(ns: pl.Series) -> tuple[float, float] | tuple[None, None]:
         return None, None
     middle, high = np.percentile(ns.to_numpy(), [50, 99]) / NS_PER_MS
     return rounded(float(middle)), rounded(float(high))
-
-
-def drops_by_reason(run: Recording) -> dict[str, dict[str, dict[str, dict[str, int]]]]:
-    """{node: {device: {place: {reason: packets}}}} of the whole run; device "-": no device has to do with it."""
-    found: dict[str, dict[str, dict[str, dict[str, int]]]] = {}
-    keys = ["node", "device", "place", "reason"]
-    counted = run.drops.with_columns(pl.col("device").fill_null("-")).group_by(keys).agg(pl.col("packets").sum())
-    for node, device, place, reason, packets in counted.sort(keys).iter_rows():
-        found.setdefault(node, {}).setdefault(device, {}).setdefault(place, {})[reason] = int(packets)
-    return found

@@ -159,13 +159,13 @@ def _traffic(part: str, run: Recording, known: Known) -> Iterator[Told]:
 
 
 def _radios(run: Recording, known: Known) -> Iterator[Told]:
-    """A radio's mean aggregate, its air time, and how much of what it sent collided or was sent again."""
+    """A radio's mean aggregate, its air time, and how much of what it sent was not acknowledged or was sent again."""
     for node, devices in run.summary.wifi.items():
         for device, one in devices.items():
             name = f"wifi.{node}.{device}"
             yield _told(known, f"{node} aggregate", f"{name}.subframes.mean")
             yield _told(known, f"{node} air", f"{name}.air_percent")
-            yield Told(f"{node} collided", "", "%", percent(one.collisions, one.ppdus))
+            yield Told(f"{node} not acknowledged", "", "%", percent(one.not_acked, one.ppdus))
             yield Told(f"{node} retried", "", "%", percent(one.retries, one.mpdus))
 
 

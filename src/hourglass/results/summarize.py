@@ -2,7 +2,6 @@
 """`summarize`: the figures of a recording (`contract/summary.py` says what they mean). A pure function."""
 
 import hashlib
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -11,18 +10,17 @@ import polars as pl
 
 import hourglass.contract.summary
 from hourglass.contract import plan
-from hourglass.contract.summary import SCHEMA, Drops, Flow, Pings, Summary, Totals, Warning
+from hourglass.contract.summary import SCHEMA, Flow, Pings, Summary, Totals, Warning
 from hourglass.results import traffic
-from hourglass.results.anatomy import drops_by_reason, layers_ms, trip_layers_ms
+from hourglass.results.anatomy import layers_ms, trip_layers_ms
 from hourglass.results.checks import judge_stored
+from hourglass.results.drops import drops, drops_by_reason
 from hourglass.results.lint import lint
 from hourglass.results.phases import hystart_exit_ns
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, Window, goodput_mbps, loaded_window, ping_ms, retransmits, tcp_rtt_ms
 from hourglass.results.stats import fairness, rounded, statistics
-from hourglass.results.wifi import given_up, txq_drops, wifi
-
-INGRESS_KINDS = ("ingress", "clsact")
+from hourglass.results.wifi import wifi
 
 
 @cache
@@ -76,7 +74,16 @@ def _totals(run: Recording, goodputs: list[float]) -> Totals:
     def total(upload: bool) -> float:
         return rounded(sum(rate for flow, rate in zip(run.flows, goodputs, strict=True) if flow.upload == upload))
 
-    return Totals(upload_mbps=total(True), download_mbps=total(False), fairness=fairness(goodputs))
+    def even(upload: bool) -> float | None:
+        return fairness([rate for flow, rate in zip(run.flows, goodputs, strict=True) if flow.upload == upload])
+
+    return Totals(
+        upload_mbps=total(True),
+        download_mbps=total(False),
+        fairness=fairness(goodputs),
+        upload_fairness=even(True),
+        download_fairness=even(False),
+    )
 
 
 def _flow(run: Recording, flow: plan.Flow, goodput: float, window: Window) -> Flow:
@@ -94,57 +101,6 @@ def _flow(run: Recording, flow: plan.Flow, goodput: float, window: Window) -> Fl
 def _ping(run: Recording, ping: plan.Ping, window: Window) -> Pings:
     sent = ping_ms(run, ping).within(window).values
     return Pings(lost=int(np.isnan(sent).sum()), **statistics(sent).model_dump())
-
-
-NIC_DROPS = ("rx_missed", "rx_corrupted")
-CABLE_DROPS = ("tx_lost",)
-"""Counters of the wire driver (`ethtool -S`) that the kernel's own `rx_dropped` and `tx_dropped` do not hold."""
-
-
-def drops(run: Recording) -> dict[str, dict[str, Drops]]:
-    """{node: {device: dropped during the run}}.
-
-    `qdisc` counts at the roots (egress and ingress): the kernel passes a child's drops up to its parents, so adding the
-    children would count a packet twice. `nic`: `rx_dropped`, `tx_dropped`, frames beyond the ring and frames with a
-    wrong FCS. `cable`: lost on the way away from the device. Of a radio `qdisc` has mac80211's queues too, and `cable`
-    the MPDUs that were given up after all their tries.
-    """
-    counts: dict[str, dict[str, dict[str, int]]] = {}
-    for node, device, place, count in _dropped(run):
-        counts.setdefault(node, {}).setdefault(device, {"qdisc": 0, "nic": 0, "cable": 0})[place] += count
-    return {node: {device: Drops(**found) for device, found in devices.items()} for node, devices in counts.items()}
-
-
-def _dropped(run: Recording) -> Iterator[tuple[str, str, str, int]]:
-    """(node, device, place, count), a place as often as something counts there."""
-    nic = run.devices.with_columns(lost=pl.col("rx_dropped") + pl.col("tx_dropped"))
-    for node, device, count in _growth(nic, "lost", []):
-        yield node, device, "nic", count
-    top = (pl.col("parent") == "root") & ~pl.col("kind").str.ends_with(" class")  # a class's drops are its qdisc's
-    roots = run.qdisc.filter(top | pl.col("kind").is_in(INGRESS_KINDS))
-    for node, device, count in _growth(roots, "drops", ["kind", "handle"]):
-        yield node, device, "qdisc", count
-    for node, device, name, value in run.ethtool.select("node", "device", "name", "value").iter_rows():
-        if name in NIC_DROPS or name in CABLE_DROPS:
-            yield node, device, "nic" if name in NIC_DROPS else "cable", value
-    if not run.radio_counters.is_empty():
-        t_ns = run.radio_counters["t_ns"].to_numpy()
-        sampled = Window(int(t_ns.min()), int(t_ns.max()))
-        for radio in run.radios:
-            yield radio.node, radio.device, "qdisc", txq_drops(run, radio.node, radio.device, sampled)
-            yield radio.node, radio.device, "cable", given_up(run, radio.node, radio.device, sampled)
-
-
-def _growth(table: pl.DataFrame, counter: str, further: list[str]) -> list[tuple[str, str, int]]:
-    """(node, device, last - first of a counter) of every device, in name order; summed over the `further` keys."""
-    keys = ["node", "device", *further]
-    grown = (
-        table.sort("t_ns", maintain_order=True)
-        .group_by(keys)
-        .agg(pl.col(counter).last().cast(pl.Int64) - pl.col(counter).first().cast(pl.Int64))
-    )
-    total = grown.group_by("node", "device").agg(pl.col(counter).sum()).sort("node", "device")
-    return [(node, device, int(count)) for node, device, count in total.iter_rows()]
 
 
 def qdiscs(run: Recording) -> dict[str, dict[str, dict[str, dict[str, int]]]]:

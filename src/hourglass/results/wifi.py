@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the radios did: sizes of aggregates, retries, collisions, and whose the air was.
+"""What the radios did: sizes of aggregates, retries, what was not acknowledged, whose the air was, who waited for it.
 
 The driver's counters (tables `radio` and `station`) are totals; a figure is their growth within the loaded window, from
 the last sample at or before its start to the last at or before its end. The sizes are those of all PPDUs but beacons: a
@@ -11,7 +11,7 @@ import polars as pl
 
 from hourglass.contract import summary
 from hourglass.results.recording import Recording
-from hourglass.results.series import NS_PER_S, Series, Window
+from hourglass.results.series import NS_PER_MS, NS_PER_S, Series, Window
 from hourglass.results.stats import rounded
 
 SIZES = "aggregates."
@@ -23,6 +23,10 @@ COUNTS = {
     "collisions": "tx_collisions",
 }
 """Figure → the driver's counter. `ppdus` counts each time one was sent, `retries` MPDUs sent once more."""
+
+CATEGORIES = {"VO": "voice", "VI": "video", "BE": "best effort", "BK": "background"}
+"""Access categories, the highest priority first."""
+WAITS = ("txq", "ring", "contention")
 
 Growth = dict[str, int]
 
@@ -43,12 +47,37 @@ def _figures(run: Recording, node: str, device: str, window: Window) -> summary.
     queue = _of(run.queues, node, device).filter(window.holds())
     return summary.Radio(
         **{figure: grown.get(counter, 0) for figure, counter in COUNTS.items()},
+        not_acked=grown.get("tx_collisions", 0) + grown.get("tx_unanswered", 0),
         subframes=_subframes(grown),
-        air_percent=rounded(grown.get("tx_ns", 0) / NS_PER_S / window.length_s * 100),
+        air_percent=_percent(grown.get("tx_ns", 0), window),
+        busy_percent=_percent(grown["medium_busy_ns"], window) if "medium_busy_ns" in grown else None,
+        categories={name: one for name in CATEGORIES if (one := _category(grown, name, window)).ppdus},
         air_share=_shares(_of(run.station_counters, node, device), window),
         txq=_waiting(queue, "txq_packets"),
         held=_waiting(queue, "ring_skbs"),
         txq_drops=txq_drops(run, node, device, window),
+    )
+
+
+def _percent(ns: int, window: Window) -> float:
+    return rounded(ns / NS_PER_S / window.length_s * 100)
+
+
+def _category(grown: Growth, name: str, window: Window) -> summary.Category:
+    own = {word: grown.get(f"ac.{name.lower()}.{word}", 0) for word in ("ppdus", "failed", "mpdus", "tx_ns", "waited")}
+    sums = [grown.get(f"ac.{name.lower()}.{wait}_ns", 0) for wait in WAITS]
+    txq, ring, contention, waiting = (
+        rounded(ns / own["waited"] / NS_PER_MS) if own["waited"] else None for ns in (*sums, sum(sums))
+    )
+    return summary.Category(
+        ppdus=own["ppdus"],
+        not_acked=own["failed"],
+        mpdus=own["mpdus"],
+        air_percent=_percent(own["tx_ns"], window),
+        txq_ms=txq,
+        ring_ms=ring,
+        contention_ms=contention,
+        waiting_ms=waiting,
     )
 
 

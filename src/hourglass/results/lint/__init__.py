@@ -2,8 +2,8 @@
 """Known traps of network experiments, named when a run fell into one.
 
 `subject` is what the lints look at: the ways of the flows, hop by hop, and the recording's tables. One function is one
-lint, in `queues` (queues, AQMs, NICs), `hosts` (buffers, offloads) or `samples` (what the statistics rest on). A lint
-that lacks what it looks at (no such table, no paths, a scenario of another version) finds nothing.
+lint, in `queues` (queues, AQMs, NICs), `hosts` (buffers, offloads), `air` (Wi-Fi) or `samples` (what the statistics
+rest on). A lint that lacks what it looks at (no such table, no paths, a scenario of another version) finds nothing.
 
 A warning is about the experiment, not about the program: the run is valid, but it may not answer what was asked.
 """
@@ -11,7 +11,7 @@ A warning is about the experiment, not about the program: the run is valid, but 
 from collections.abc import Callable, Iterator
 
 from hourglass.contract.summary import Warning
-from hourglass.results.lint import hosts, queues, samples
+from hourglass.results.lint import air, hosts, queues, samples
 from hourglass.results.lint.subject import Subject
 from hourglass.results.recording import Recording
 
@@ -28,6 +28,7 @@ LINTS: tuple[Lint, ...] = (
     hosts.buffer_below_bdp,
     hosts.sndbuf_limited,
     hosts.rwnd_limited,
+    air.best_effort_starved,
     samples.idle_samples,
     samples.few_samples,
     samples.ping_load,

@@ -2,9 +2,10 @@
 """What the network did: where the time went, radios, drops and their reasons, the qdiscs' own counters."""
 
 from hourglass.contract.probe import LAYERS
-from hourglass.contract.summary import Anatomy, Layer, Radio, Summary
+from hourglass.contract.summary import Anatomy, Layer, Summary
 from hourglass.results.sections.model import Column, Section, Value
 from hourglass.results.stats import percent
+from hourglass.results.wifi import CATEGORIES
 
 SMALL_SHARE, SMALL_MS = 0.001, 0.001
 """Layers below both, in the mean and at p99, have no row."""
@@ -51,45 +52,87 @@ def _layer(one: Layer | None) -> tuple[Value, ...]:
 
 
 def radios(summary: Summary) -> Section:
-    """PPDUs and the MPDUs of one, air time, PPDUs that collided, MPDUs sent again and given up, packets in mac80211's
-    queues; of an access point the shares of the air time to and from its stations."""
-    shared = any(len(one.air_share) > 1 for devices in summary.wifi.values() for one in devices.values())
+    """PPDUs and the MPDUs of one, what of its time the channel was busy and the radio sent, PPDUs without an
+    acknowledgment, MPDUs sent again and given up, packets in mac80211's queues."""
     columns = (
         Column("radio", "text"), Column("device", "text", wide=True), Column("PPDUs"), Column("MPDUs"),
-        Column("p50", unit="MPDUs", wide=True), Column("max"), Column("air %"), Column("collided %"),
-        Column("retried %"), Column("given up", unit="MPDUs", wide=True), Column("TXQ"),
-        Column("TXQ max", unit="packets", wide=True), *([Column("shares of air, %", "text")] if shared else []),
+        Column("p50", unit="MPDUs", wide=True), Column("max", unit="MPDUs", wide=True), Column("busy %"),
+        Column("air %"), Column("not acknowledged %"), Column("retried %"), Column("given up", unit="MPDUs", wide=True),
+        Column("TXQ"), Column("TXQ max", unit="packets", wide=True),
     )  # fmt: skip
     rows = tuple(
         (
-            node, device, one.ppdus, one.subframes.mean, one.subframes.p50, one.subframes.max, one.air_percent,
-            percent(one.collisions, one.ppdus), percent(one.retries, one.mpdus), one.dropped, one.txq.mean,
-            one.txq.max, *([_shares(one)] if shared else []),
+            node, device, one.ppdus, one.subframes.mean, one.subframes.p50, one.subframes.max, one.busy_percent,
+            one.air_percent, percent(one.not_acked, one.ppdus), percent(one.retries, one.mpdus), one.dropped,
+            one.txq.mean, one.txq.max,
         )
         for node, devices in summary.wifi.items()
         for device, one in devices.items()
     )  # fmt: skip
-    note = "MPDUs of a PPDU: mean; TXQ: packets in mac80211's queues, mean."
+    note = (
+        "MPDUs of a PPDU: mean; TXQ: packets in mac80211's queues, mean. Busy: the channel, with what all its radios"
+        " send (air %; colliding PPDUs overlap) and with the answers; the rest is backoff, or nobody sends."
+    )
     return Section("radios", "Wi-Fi", "Wi-Fi", columns, rows, note=note)
 
 
-def _shares(radio: Radio) -> str:
-    """ "client 75 slow 25"; of a radio that talks to one other only, nothing."""
-    told = [f"{name} {100 * share:.0f}" for name, share in radio.air_share.items() if share is not None]
-    return " ".join(told) if len(told) > 1 else ""
+def categories(summary: Summary) -> Section:
+    """Of each radio and access category what it sent, and how long an MPDU waited before it was first sent, by layer.
+    For whoever asks where only one category sends."""
+    columns = (
+        Column("radio", "text"), Column("device", "text", wide=True), Column("category", "text"), Column("PPDUs"),
+        Column("air %"), Column("not acknowledged %", wide=True), Column("waiting", "time", "ms"),
+        Column("txq", "time", "ms"), Column("ring", "time", "ms"), Column("contention", "time", "ms"),
+    )  # fmt: skip
+    sent = [
+        (node, device, name, one)
+        for node, devices in summary.wifi.items()
+        for device, radio in devices.items()
+        for name, one in radio.categories.items()
+    ]
+    rows = tuple(
+        (
+            node, device, CATEGORIES[name], one.ppdus, one.air_percent, percent(one.not_acked, one.ppdus),
+            one.waiting_ms, one.txq_ms, one.ring_ms, one.contention_ms,
+        )
+        for node, device, name, one in sent
+    )  # fmt: skip
+    note = "Means of all MPDUs up to their first try: in mac80211's queue, behind others in the radio, for the medium."
+    several = len({name for *_, name, _ in sent}) > 1
+    title = "Who waits for the air"
+    return Section("categories", title, "waits", columns, rows, unit="ms", note=note, detail=not several)
+
+
+def shares(summary: Summary) -> Section:
+    """Of the air time to and from the stations of an access point, where there are several, each one's share."""
+    columns = (Column("radio", "text"), Column("device", "text", wide=True), Column("station", "text"),
+               Column("share", "share"))  # fmt: skip
+    rows = tuple(
+        (node, device, station, share)
+        for node, devices in summary.wifi.items()
+        for device, one in devices.items()
+        if len(one.air_share) > 1
+        for station, share in one.air_share.items()
+    )
+    return Section("shares", "Whose the air was", "air time", columns, rows)
 
 
 def drops(summary: Summary) -> Section:
-    """The devices that dropped packets during the run."""
-    columns = (Column("node", "text"), Column("device", "text"),
-               *(Column(place, unit="packets") for place in ("qdisc", "nic", "cable")))  # fmt: skip
+    """The devices that dropped packets during the run. tc's own count, of skbs, where there is room, or no other."""
+    found = [(node, device, one) for node, devices in summary.drops.items() for device, one in devices.items()]
+    unknown = any(one.qdisc is None for *_, one in found)
+    above = any(one.stack for *_, one in found)
+    places = (Column("qdisc", unit="packets"), Column("skbs in qdisc", unit="skbs", wide=not unknown),
+              Column("nic", unit="packets"), Column("cable", unit="packets"),
+              Column("stack", unit="packets", wide=not above))  # fmt: skip
+    columns = (Column("node", "text"), Column("device", "text"), *places)
     rows = [
-        (node, device, one.qdisc, one.nic, one.cable)
-        for node, devices in summary.drops.items()
-        for device, one in devices.items()
-        if one.qdisc or one.nic or one.cable
+        (node, device, *counts)
+        for node, device, one in found
+        if any(counts := (one.qdisc, one.qdisc_skbs, one.nic, one.cable, one.stack))
     ]
-    return Section("drops", "Drops", "drops", columns, tuple(rows), unit="packets", nothing="no drops")
+    note = "tc counts skbs, one of which may hold many packets."
+    return Section("drops", "Drops", "drops", columns, tuple(rows), unit="packets", note=note, nothing="no drops")
 
 
 def reasons(summary: Summary) -> Section:
@@ -102,7 +145,11 @@ def reasons(summary: Summary) -> Section:
         for place, found in places.items()
         for reason, packets in found.items()
     ]
-    return Section("reasons", "Why packets were dropped", "drops", columns, tuple(rows), unit="packets", detail=True)
+    title = "Why packets were dropped"
+    note = (
+        "closed: at a socket, after its stream had stopped; they are no drops of the network and not among the drops."
+    )
+    return Section("reasons", title, "drops", columns, tuple(rows), unit="packets", note=note, detail=True)
 
 
 def qdiscs(summary: Summary) -> Section:
@@ -118,4 +165,4 @@ def qdiscs(summary: Summary) -> Section:
     return Section("qdiscs", "The qdiscs' own counters", "qdisc", columns, tuple(rows), detail=True)
 
 
-SECTIONS = (radios, layers, drops, reasons, qdiscs)
+SECTIONS = (radios, shares, categories, layers, drops, reasons, qdiscs)

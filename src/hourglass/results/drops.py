@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was dropped, where and why, in packets: IP packets of at most an MTU, each of which would be a frame.
+
+Three things count. The packet probe sees every skb that the kernel frees as dropped, with its packets and the kernel's
+reason. Qdiscs count skbs, of which one may hold dozens of packets (GSO), in tc's `dropped`. Drivers count frames, and
+mac80211 the packets in its queues. For the packets of the streams the probe's sum is that of their balances; at a
+device its skbs in qdiscs are tc's count, and its packets in the NIC, on the cable and in the air the drivers'
+(`tests/guest/accounts.py`).
+
+A packet that comes to a socket after its stream has stopped is dropped by a stack that has closed the connection: the
+place `closed` in the reasons, and no drop of the network.
+"""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from hourglass.contract.summary import Drops
+from hourglass.results.recording import Recording
+from hourglass.results.series import Window
+from hourglass.results.wifi import given_up, txq_drops
+
+NOWHERE = "-"
+"""In place of a device: none has to do with it."""
+CLOSED = "closed"
+INGRESS_KINDS = ("ingress", "clsact")
+BY_QDISCS = ("TC_INGRESS", "TC_EGRESS")
+"""Reasons of filters, whose drops are those of their qdisc (ingress, clsact)."""
+NIC_DROPS = ("rx_missed", "rx_corrupted")
+CABLE_DROPS = ("tx_lost",)
+"""Counters of the wire driver (`ethtool -S`) that the kernel's own `rx_dropped` and `tx_dropped` do not hold."""
+
+Reasons = dict[str, dict[str, dict[str, dict[str, int]]]]
+Counts = dict[tuple[str, str], dict[str, int]]
+
+
+def seen(run: Recording) -> pl.DataFrame:
+    """What the packet probe saw dropped in the whole run: `node, device, place, reason, stream, way, skbs, packets`."""
+    stops = {stream.name: stream.stop_ns for stream in run.streams}
+    stop_ns = pl.col("stream").cast(pl.String).replace_strict(stops, default=None, return_dtype=pl.Int64)
+    place = (
+        pl.when((pl.col("place") == "socket") & (pl.col("t_ns") >= stop_ns)).then(pl.lit(CLOSED))
+        .when((pl.col("place") == "stack") & pl.col("reason").is_in(BY_QDISCS)).then(pl.lit("qdisc"))
+        .otherwise(pl.col("place").cast(pl.String))
+    )  # fmt: skip
+    keys = ["node", "device", "place", "reason", "stream", "way"]
+    rows = run.drops.with_columns(place=place, device=pl.col("device").fill_null(NOWHERE))
+    return rows.group_by(keys).agg(skbs=pl.len(), packets=pl.col("packets").sum()).sort(keys)
+
+
+def drops_by_reason(run: Recording) -> Reasons:
+    """{node: {device: {place: {reason: packets}}}} of the whole run; device "-": no device has to do with it."""
+    keys = ["node", "device", "place", "reason"]
+    found: Reasons = {}
+    for node, device, place, reason, packets in seen(run).group_by(keys).agg(pl.col("packets").sum()).sort(keys).rows():
+        found.setdefault(node, {}).setdefault(device, {}).setdefault(place, {})[reason] = int(packets)
+    return found
+
+
+def drops(run: Recording) -> dict[str, dict[str, Drops]]:
+    """{node: {device: dropped during the run}}.
+
+    `qdisc_skbs` counts at the roots (egress and ingress): the kernel passes a child's drops up to its parents, so that
+    adding the children would count an skb twice. `nic`: `rx_dropped`, `tx_dropped`, frames beyond the ring and frames
+    with a wrong FCS. `cable`: lost on the way away from the device. Of a radio `qdisc` has mac80211's queues too, and
+    `cable` the MPDUs that were given up after all their tries.
+    """
+    followed = not run.balance.is_empty()
+    counts: Counts = {}
+    for node, device, place, count in _counted(run):
+        places = counts.setdefault((node, device), {})
+        places[place] = places.get(place, 0) + count
+    made: dict[str, dict[str, Drops]] = {}
+    for (node, device), places in counts.items():
+        packets = places.get("qdisc", 0) if followed or not places.get("qdisc_skbs") else None
+        further = {name: places.get(name, 0) for name in Drops.model_fields if name != "qdisc"}
+        made.setdefault(node, {})[device] = Drops(qdisc=packets, **further)
+    return made
+
+
+def _counted(run: Recording) -> Iterator[tuple[str, str, str, int]]:
+    """(node, device, field of `Drops`, count), a field as often as something counts there."""
+    nic = run.devices.with_columns(lost=pl.col("rx_dropped") + pl.col("tx_dropped"))
+    for node, device, count in _growth(nic, "lost", []):
+        yield node, device, "nic", count
+    top = (pl.col("parent") == "root") & ~pl.col("kind").str.ends_with(" class")  # a class's drops are its qdisc's
+    roots = run.qdisc.filter(top | pl.col("kind").is_in(INGRESS_KINDS))
+    for node, device, count in _growth(roots, "drops", ["kind", "handle"]):
+        yield node, device, "qdisc_skbs", count
+    for node, device, name, value in run.ethtool.select("node", "device", "name", "value").iter_rows():
+        if name in NIC_DROPS or name in CABLE_DROPS:
+            yield node, device, "nic" if name in NIC_DROPS else "cable", value
+    if not run.radio_counters.is_empty():
+        t_ns = run.radio_counters["t_ns"].to_numpy()
+        sampled = Window(int(t_ns.min()), int(t_ns.max()))
+        for radio in run.radios:
+            yield radio.node, radio.device, "qdisc", txq_drops(run, radio.node, radio.device, sampled)
+            yield radio.node, radio.device, "cable", given_up(run, radio.node, radio.device, sampled)
+    fields = {"qdisc": "qdisc", "stack": "stack", "socket": "stack"}
+    for row in seen(run).filter(pl.col("place").is_in(list(fields))).iter_rows(named=True):
+        yield row["node"], row["device"], fields[row["place"]], row["packets"]
+
+
+def _growth(table: pl.DataFrame, counter: str, further: list[str]) -> list[tuple[str, str, int]]:
+    """(node, device, last - first of a counter) of every device, in name order; summed over the `further` keys."""
+    keys = ["node", "device", *further]
+    grown = (
+        table.sort("t_ns", maintain_order=True)
+        .group_by(keys)
+        .agg(pl.col(counter).last().cast(pl.Int64) - pl.col(counter).first().cast(pl.Int64))
+    )
+    total = grown.group_by("node", "device").agg(pl.col(counter).sum()).sort("node", "device")
+    return [(node, device, int(count)) for node, device, count in total.iter_rows()]
