@@ -118,7 +118,7 @@ def test_a_qdisc_below_htb_sent_what_htb_sent(simulate: Simulate) -> None:
     assert {key: root[key] for key in ("packets", "bytes", "drops")} == {
         key: leaf[key] for key in ("packets", "bytes", "drops")
     }
-    assert root["drops"] == run.summary.drops["client"]["eth0"].qdisc > 0
+    assert root["drops"] == run.summary.drops["client"]["eth0"].qdisc_skbs > 0
 
 
 def test_bytes_received_are_bytes_sent(simulate: Simulate) -> None:
