@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs as tests: figures that compare, and the pytest plugin."""
