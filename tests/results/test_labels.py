@@ -39,7 +39,10 @@ def ask(run, scenario):
             ["kernel=6.1, seed=1, tsq=default", "kernel=6.12, seed=2, tsq=off"],
         ),
         ({"test": {"name": "rrul", "length": 10, "download_streams": 4}}, ["test=tcp_nup", "test=rrul"]),
-        ({"testbed": {"shaper": [{"at": "router:eth1", "rate": "38mbit"}]}}, ["shaper=-", "shaper=router:eth1 38mbit"]),
+        (
+            {"testbed": {"shaper": [{"at": "router:eth1", "burst": "5KB", "rate": "38mbit"}]}},
+            ["shaper=-", "shaper=router:eth1 38mbit"],
+        ),
         (
             {"stack": {"tsq": "off", "sysctl": {}, "nodes": {"server": {"tsq": "5ms"}}}},
             ["stack.tsq=default, server.tsq=-", "stack.tsq=off, server.tsq=5ms"],

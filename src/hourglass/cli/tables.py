@@ -2,7 +2,7 @@
 """The tables of the terminal: pure functions from figures to what `rich` draws, 80 columns wide, ASCII only."""
 
 import string
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -97,13 +97,19 @@ def _table(section: Section, places: Sequence[int]) -> Table:
     return table
 
 
-def warnings(summary: Summary) -> RenderableType:
-    """What to beware of, each beside the word."""
+def _beside(rows: Iterable[tuple[str, str]]) -> Table:
+    """Words, each with a text that is wrapped beside it."""
     table = _grid(("", "left"), ("", "left"))
     table.show_header = False
-    for warning in summary.warnings:
-        table.add_row("warning", _warning(warning))
-    return Group(table, Text()) if summary.warnings else Group()
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def warnings(summary: Summary) -> RenderableType:
+    """What to beware of, each beside the word."""
+    found = [("warning", _warning(warning)) for warning in summary.warnings]
+    return Group(_beside(found), Text()) if found else Group()
 
 
 PLAIN = "; plain kernel, `hourglass kernel tune` makes it faster"
@@ -140,7 +146,7 @@ def _grid(*columns: tuple[str, str]) -> Table:
 def comparison(rows: Sequence[Row], runs: Sequence[str], width: int = 80, note: str = OF_RUNS) -> Group:
     """The runs, named A, B, …, side by side; as many tables as the width needs, A in each of them."""
     names = [letter(place) for place in range(len(runs))]
-    parts: list[RenderableType] = [Text(f"{name}  {run}") for name, run in zip(names, runs, strict=True)]
+    parts: list[RenderableType] = [_beside(zip(names, runs, strict=True))]
     cells = _cells(rows, names)
     widths = [max(len(line[column]) for line in cells) + GAP for column in range(len(cells[0]))]
     others = list(range(1, len(runs)))

@@ -19,6 +19,8 @@ WIDEST = 32
 
 SAID_OTHERWISE = ("name", "description")
 TEST, SEED, ENGINE = ("test", "name"), ("seed",), ("engine",)
+FOLLOWS = ("burst",)
+"""Keys of a table that say little beside the others."""
 NONE = "-"
 """What stands for a value that a run does not have."""
 
@@ -80,7 +82,8 @@ def _table(key: Key, settings: Sequence[Settings]) -> Key:
 
 def _value(table: Key, settings: Settings) -> str:
     """The values of a key or table."""
-    found = " ".join(value for key, value in settings.items() if key[: len(table)] == table)
+    values = [value for key, value in settings.items() if key[: len(table)] == table and key[-1] not in FOLLOWS]
+    found = " ".join(values)
     return textwrap.shorten(found, WIDEST, placeholder=" …") if found else NONE
 
 
