@@ -4,6 +4,7 @@
 `HOURGLASS_SCREENSHOTS=DIR` keeps the pictures for people to look at.
 """
 
+import json
 import os
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from results.synthetic import MS, Flow, Probe, Recipe, make
 
 import hourglass
 from browser.conftest import Browser
+from hourglass import scenario
+from hourglass.engine.virtual import Virtual
+from hourglass.plan import build
 from hourglass.report import write
 
 DARK_PAGE = "rgb(18, 22, 28)"
@@ -52,7 +56,7 @@ def paths(browser: Browser, chart: int) -> int:
     )
 
 
-SIZES = [("laptop", 1280, 900), ("phone", 390, 844)]
+SIZES = [("laptop", 1280, 900), ("tablet", 768, 1024), ("phone", 360, 780)]
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -131,7 +135,7 @@ def test_runs_are_drawn_when_opened_and_their_links_open_them(browser, pages):
     browser.settle()
     assert browser.js("return document.querySelectorAll('#run-1 .plot').length") == 3
     browser.open(pages / "three.html", at="#run-2")
-    wait_for(browser, lambda: browser.js("return document.querySelectorAll('#run-2 .plot svg').length") == 1)
+    wait_for(browser, lambda: browser.js("return document.querySelectorAll('#run-2 svg.marks').length") == 1)
     assert browser.complaints() == []
 
 
@@ -170,3 +174,89 @@ def test_a_change_of_theme_redraws(browser, pages):
     browser.settle()
     assert browser.js("return document.querySelectorAll('.plot').length") == 3
     assert browser.complaints() == []
+
+
+@pytest.fixture(scope="module")
+def testbeds(tmp_path_factory):
+    """A page of a run per built-in testbed: each with the plan's paths and the scenario of one that was made."""
+    root = tmp_path_factory.mktemp("testbeds")
+    runs = []
+    for name, _ in scenario.builtin():
+        wanted = scenario.load(name)
+        place = make(root / name, Recipe(name=name))
+        planned = json.loads((place / "plan.json").read_text())
+        made = json.loads(build(wanted, Virtual.capabilities).to_json())
+        way = {end: made["paths"][0][end] for end in ("client", "server")}
+        for one in planned["streams"]:
+            one |= way | ({"sender": way[one["sender"]]} if "sender" in one else {})
+        planned |= {"paths": made["paths"], "nodes": made["nodes"]}
+        (place / "plan.json").write_text(json.dumps(planned))
+        (place / "scenario.json").write_bytes(wanted.to_json())
+        runs.append(hourglass.load(place))
+    write(runs, root / "testbeds.html")
+    return root / "testbeds.html"
+
+
+TEXTS = """
+const boxes = [...arguments[0].querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
+const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 2 && b.top < a.bottom - 2;
+const whole = arguments[0].getBoundingClientRect();
+const bad = boxes.filter(([, b]) => b.left < whole.left - 1 || b.right > whole.right + 1 || b.top < whole.top - 1
+                                    || b.bottom > whole.bottom + 1).map(([t]) => `${t} is clipped`);
+boxes.forEach(([t, a], i) => boxes.slice(i + 1).forEach(([u, b]) => meet(a, b) && bad.push(`${t} on ${u}`)));
+return bad;
+"""
+"""Texts of a drawing that stand upon each other or beyond its edge."""
+HIDDEN = """
+return [...document.querySelectorAll('.scroll')].filter(s => s.clientWidth && s.scrollWidth > s.clientWidth + 1)
+  .filter(s => !s.classList.contains('faded') || s.previousElementSibling.className !== 'more-right'
+               || !s.previousElementSibling.offsetParent).map(s => s.ariaLabel);
+"""
+"""What has more than can be seen, and does not say so."""
+NEEDLESS = """
+return [...document.querySelectorAll('.scroll')].filter(s => s.clientWidth && s.scrollWidth <= s.clientWidth + 1)
+  .filter(s => s.classList.contains('faded') || s.previousElementSibling.offsetParent
+               && s.previousElementSibling.className === 'more-right').map(s => s.ariaLabel);
+"""
+
+
+@pytest.mark.parametrize(("device", "width", "height"), SIZES, ids=[name for name, *_ in SIZES])
+def test_nothing_overprints_and_nothing_is_cut_off_without_a_hint(browser, testbeds, shots, device, width, height):
+    browser.open(testbeds, width, height)
+    browser.js("document.querySelectorAll('details').forEach(details => { details.open = true; })")
+    browser.settle()
+    wait_for(browser, lambda: browser.js(HIDDEN) == [] == browser.js(NEEDLESS))
+    assert browser.js("return document.documentElement.scrollWidth") <= width
+    drawings = browser.js("return [...document.querySelectorAll('svg.topology')].filter(one => one.clientWidth)")
+    trees = browser.js("return [...document.querySelectorAll('ul.tree')].filter(one => one.clientWidth).length")
+    many = len(scenario.builtin())
+    assert (len(drawings), trees) == ((0, many) if device == "phone" else (many, 0))
+    for drawing in drawings:
+        assert browser.js(TEXTS, drawing) == []
+    wide = browser.js("return [...document.querySelectorAll('ul.tree *')].filter(e => e.scrollWidth > e.clientWidth + 1"
+                      " && getComputedStyle(e).display !== 'inline').length")  # fmt: skip
+    assert wide == 0
+    assert browser.complaints() == []
+    browser.js("document.querySelector('#run-2 .facts').scrollIntoView({block: 'end'})")
+    browser.screenshot(shots / f"testbeds-{device}.png")
+
+
+def test_the_hint_goes_when_the_end_is_reached(browser, testbeds):
+    browser.open(testbeds, 360, 780)
+    faded = "return document.querySelector('#runs-table').parentElement.classList.contains('faded')"
+    wait_for(browser, lambda: browser.js(faded))
+    browser.js("const s = document.querySelector('#runs-table').parentElement; s.scrollLeft = s.scrollWidth")
+    wait_for(browser, lambda: not browser.js(faded))
+    first = "return document.querySelector('#runs-table tbody th').getBoundingClientRect().left"
+    assert browser.js(first) >= 0, "the run's name stays where it is seen"
+
+
+def test_equal_pings_are_all_seen(browser, pages):
+    """The first is drawn wide, below the last."""
+    browser.open(pages / "one.html")
+    widths = browser.js(
+        "return [...document.querySelectorAll('.plot')[2].querySelectorAll('.mark-line path')]"
+        ".map(path => Number(path.getAttribute('stroke-width')))"
+    )
+    assert widths == sorted(widths, reverse=True)
+    assert widths[0] > 2 * widths[-1]

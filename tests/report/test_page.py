@@ -12,17 +12,20 @@ from results import synthetic_probe, synthetic_wifi
 from results.synthetic import MS, Flow, Probe, Recipe, make, summed_up
 
 import hourglass
-from hourglass import scenario
+from hourglass import looks, scenario
 from hourglass.cli import tables
 from hourglass.cli.errors import guarded
+from hourglass.contract.probe import LAYER_COLOURS, LAYERS
 from hourglass.contract.summary import Layer
 from hourglass.engine.virtual import Virtual
 from hourglass.plan import build
 from hourglass.report import page
 from hourglass.report.command import command
-from hourglass.report.data import charts, share_of_page, thinned
+from hourglass.report.data import OUTLINES, charts, overview, share_of_page, thinned
+from hourglass.report.testbed import facts
 from hourglass.report.topology import topology
 from hourglass.results.compare import compare
+from hourglass.results.flat import flat
 from hourglass.results.sections import sections
 from hourglass.results.sections.traffic import PERCENTILES
 from hourglass.results.series import Series
@@ -101,7 +104,7 @@ def test_the_comparison_of_the_page_is_that_of_the_terminal(runs):
     shown = Page(page(runs)).tables["runs-table"][1:]
     for place, cells in enumerate(shown):
         values = [row.cells[place].value for row in rows]
-        assert [None if cell[1] is None else float(cell[1]) for cell in cells[3:]] == values
+        assert [None if cell[1] is None else float(cell[1]) for cell in cells[-len(values) :]] == values
     html = page(runs)
     assert html.count('aria-label="significant"') == sum(c.significant for row in rows for c in row.cells) > 0
 
@@ -185,25 +188,94 @@ def test_a_scenario_of_ones_own_is_repeated_from_its_run(tmp_path):
 
 @pytest.mark.parametrize("name", [name for name, _ in scenario.builtin()])
 def test_every_built_in_testbed_can_be_drawn(name):
-    """What streams pass: every node but those beside the paths, a line per cable and per station."""
+    """What streams pass: every node but those beside the paths, a line per cable and station, in drawing and list."""
     wanted = scenario.load(name)
     paths = build(wanted, Virtual.capabilities).paths
     hops = [hop for path in paths for hop in (*path.there, *path.back)]
-    svg = topology(paths)
+    svg, tree = topology(paths, dict(flat(wanted.model_dump(mode="json")))).split("</svg>")
     for node in {hop.node for hop in hops}:
         assert f">{node}</text>" in svg
-    assert svg.count("<line ") == len(
-        {frozenset(((hop.node, hop.device), (hop.to_node, hop.to_device))) for hop in hops}
+        assert f"<b>{node}</b>" in tree
+    assert (
+        svg.count("<polyline ")
+        == tree.count('class="link"')
+        == len({frozenset(((hop.node, hop.device), (hop.to_node, hop.to_device))) for hop in hops})
     )
     passed = {f"{hop.node}:{hop.device}" for hop in hops}
-    assert svg.count(">HTB ") == len({str(one.at) for one in wanted.testbed.shaper} & passed)
+    for drawn_ in (svg, tree):
+        assert drawn_.count("HTB ") == len({str(one.at) for one in wanted.testbed.shaper} & passed)
 
 
-def test_a_cell_is_drawn_from_its_paths():
-    svg = topology(build(scenario.load("wifi-ath9k"), Virtual.capabilities).paths)
-    assert svg.count('<g class="air">') == 1
-    columns = [int(x) for x in re.findall(r'<rect x="(\d+)"', svg)]
+def test_a_cell_is_drawn_and_listed_with_its_standard_width_band_and_rate():
+    wanted = scenario.load("wifi-ath9k")
+    settings = dict(flat(wanted.model_dump(mode="json")))
+    paths = build(wanted, Virtual.capabilities).paths
+    drawn_ = topology(paths, settings)
+    assert drawn_.count('<g class="air">') == 1
+    columns = re.findall(r'<rect x="([\d.]+)"', drawn_)
     assert len(set(columns)) == 3, "client, ap and server, each in a column of its own"
+    for words in ("802.11n, 5 GHz, 20 MHz", "2 streams, MCS 7: 144 Mbit/s", "delay 1 ms \u2192 \u2190 0 ms"):
+        assert words in drawn_
+    assert list(facts(paths, settings)) == [
+        ("client \u2013 ap (Wi-Fi)", "802.11n, 5 GHz, 20 MHz, 2 streams, MCS 7: 144 Mbit/s"),
+        ("ap \u2013 server", "1 Gbit/s, delay 1 ms \u2192 \u2190 0 ms"),
+    ]
+
+
+def test_a_station_s_own_rate_is_the_link_s():
+    wanted = scenario.load("wifi-ax", ["testbed.wifi.0.station.0.mcs=3"])
+    settings = dict(flat(wanted.model_dump(mode="json")))
+    assert "MCS 3: " in topology(build(wanted, Virtual.capabilities).paths, settings)
+    wanted = scenario.load("wifi-ath9k", ["testbed.wifi.0.mcs=minstrel"])
+    settings = dict(flat(wanted.model_dump(mode="json")))
+    assert ", minstrel, up to " in topology(build(wanted, Virtual.capabilities).paths, settings)
+
+
+def test_each_layer_has_a_colour_of_its_own():
+    assert set(LAYER_COLOURS) == set(LAYERS)
+    assert len(set(LAYER_COLOURS.values())) == len(LAYERS)
+
+
+def test_bars_are_titled_by_what_they_are_of(probed):
+    text = page([probed])
+    titles = re.findall(r'<figure class="anatomy card"><figcaption>([^<]+)', text)
+    assert titles == ["TCP data", "ping icmp"]
+
+
+def test_the_table_tells_test_and_settings_and_warnings_in_words(runs, tmp_path):
+    place = make(tmp_path / "other", RECIPE)
+    stored = json.loads((place / "scenario.json").read_text())
+    stored |= {"name": "other", "stack": {"tsq": "off"}}
+    (place / "scenario.json").write_text(json.dumps(stored))
+    shown = Page(page([runs[0], hourglass.load(place)])).tables["runs-table"]
+    assert [cell[0] for cell in shown[0][:5]] == ["run", "test", "settings", "kernel", "seed"]
+    assert [row[1][0] for row in shown[1:]] == ["tcp_nup", "tcp_nup"]
+    assert [row[2][0] for row in shown[1:]] == ["\u2013", "tsq=off"]
+    assert all(re.search(r"\d+ warnings?$", row[0][0]) for row in shown[1:])
+
+
+def test_no_two_series_of_a_chart_look_alike(tmp_path):
+    """The streams of RRUL with a flood; the sum is like none of them, and nothing is left out."""
+    flows = [Flow(f"{way}::{mark}", upload=way == "upload") for way in ("upload", "download") for mark in
+             ("BE", "BK", "CS5", "EF")]  # fmt: skip
+    pings = [Probe(name) for name in ("icmp", "udp EF", "udp BK", "udp BE")]
+    run = hourglass.load(make(tmp_path / "run", Recipe(flows=flows, probes=pings, datagrams=172)))
+    found = {chart["title"]: chart["series"] for chart in charts(run, 500)["charts"]}
+    assert [series["name"] for series in found["Goodput"]] == ["all flows", *(flow.name for flow in flows), "voip"]
+    for series in found.values():
+        for page_ in (0, 1):
+            drawn_ = [(one["look"]["c"][page_], tuple(one["look"]["dash"])) for one in series]
+            assert len(set(drawn_)) == len(series)
+    widths = [one["width"] for one in found["Ping"]]
+    assert widths == sorted(widths, reverse=True)
+    assert len(set(widths)) == 4
+
+
+def test_groups_of_an_overview_look_different(runs):
+    names = [f"run {i}" for i in range(60)]
+    looks_ = [group["look"] for group in overview([runs[0]] * 60, names, names)["groups"]]
+    assert len({(look["c"][0], look["dot"], look["filled"]) for look in looks_}) == 60
+    assert set(OUTLINES) == set(looks.SHAPES)
 
 
 def test_thinning_keeps_every_stretch_s_extremes():

@@ -13,20 +13,26 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from hourglass.contract.capabilities import VIRTUAL
+from hourglass.contract.probe import LAYERS
 from hourglass.contract.run import RunInfo
-from hourglass.contract.summary import Summary
+from hourglass.contract.summary import Anatomy, Summary
 from hourglass.errors import HourglassError
 from hourglass.report import data, library
 from hourglass.report.cells import NOTHING, Held, held_against
 from hourglass.report.command import command
+from hourglass.report.testbed import facts as links
 from hourglass.report.topology import topology
 from hourglass.results.bootstrap import MIN_BLOCKS
 from hourglass.results.compare import compare
 from hourglass.results.groups import compare_groups, groups
-from hourglass.results.labels import labels
+from hourglass.results.labels import labels, told
 from hourglass.results.recording import Recording
 from hourglass.results.sections import Section, sections, shown
 
+SAID_OTHERWISE = ("test=", "kernel=", "engine=")
+"""Settings with a column of their own, or none."""
+SEEN_PERCENT = 0.5
+"""A smaller part of a bar is not in its legend."""
 OPEN_RUNS = 1
 """Up to so many runs are shown opened."""
 
@@ -51,9 +57,11 @@ def page(runs: list[Recording], cache: Path | None = None) -> str:
     group_of = {place: group.label for group in found for place in group.members}
     most = data.share_of_page(runs)
     several = len(found) < len(runs) and len(found) > 1
+    shown_runs = [_run(*one) for one in zip(runs, names, _settings(runs), range(len(runs)), strict=True)]
     return _environment().from_string(_file("page.html.j2")).render(
         title=_title(runs),
-        runs=[_run(run, name, place) for place, (run, name) in enumerate(zip(runs, names, strict=True))],
+        runs=shown_runs,
+        settings=any(term not in one.name for one in shown_runs for term in one.settings),
         lead=_lead(runs),
         opened=len(runs) <= OPEN_RUNS,
         columns=[(row.figure, row.unit) for row in rows],
@@ -89,6 +97,12 @@ def _names(runs: list[Recording]) -> list[str]:
     return found if len(set(found)) == len(found) else [f"{name} #{i + 1}" for i, name in enumerate(found)]
 
 
+def _settings(runs: list[Recording]) -> list[list[str]]:
+    """What differs between the runs besides name, test, kernel, seed and engine, of each run as "key=value"."""
+    terms = told(runs, seeds=False) if len(runs) > 1 else [[]]
+    return [[one for one in each if not (one.startswith(SAID_OTHERWISE) or one.endswith("=-"))] for each in terms]
+
+
 def _title(runs: list[Recording]) -> str:
     scenarios = list(dict.fromkeys(run.name for run in runs))
     named = ", ".join(scenarios[:3]) + (" and others" if len(scenarios) > 3 else "")
@@ -111,32 +125,48 @@ class Tile:
 
 
 @dataclass(frozen=True)
+class Bar:
+    """Where a kind of packet spends its time: each node's layers as (layer, share of the whole in %, its mean in ms),
+    and how much of the whole came before."""
+
+    kind: str
+    ms: str
+    nodes: list[tuple[str, float, list[tuple[str, float, str]]]]
+
+
+@dataclass(frozen=True)
 class Shown:
     """A run as the template sees it."""
 
     place: int
     name: str
+    settings: list[str]
     summary: Summary
     test: str
     description: str
     tiles: list[Tile]
     sections: list[Section]
+    bars: list[Bar]
+    layers: list[str]
     topology: Markup
     facts: list[tuple[str, str]]
     command: str
     repeats: str
 
 
-def _run(run: Recording, name: str, place: int) -> Shown:
+def _run(run: Recording, name: str, settings: list[str], place: int) -> Shown:
     return Shown(
         place=place,
         name=name,
+        settings=settings,
         summary=run.summary,
         test=run.test.name,
         description=run.description,
         tiles=list(_tiles(run.summary)),
         sections=[section for section in sections(run.summary) if section.about and section.rows],
-        topology=Markup(topology(run.paths)),
+        bars=list(_bars(run.summary)),
+        layers=_layers(run.summary),
+        topology=Markup(topology(run.paths, run.experiment.settings)),
         facts=list(_facts(run)),
         command=command(run),
         repeats=_repeats(run.info),
@@ -162,6 +192,34 @@ def _tiles(summary: Summary) -> Iterator[Tile]:
         yield Tile("fairness", _number(totals.fairness), "", "Jain\u2019s index")
 
 
+def _bars(summary: Summary) -> Iterator[Bar]:
+    """Of the flows' data, of each ping and of each connection with requests."""
+    trips = {f"ping {name}": found for name, found in summary.ping_layers_ms.items()}
+    trips |= {f"transactions {name}": found for name, found in summary.transaction_layers_ms.items()}
+    for kind, found in {"TCP data": summary.layers_ms, **trips}.items():
+        if found:
+            yield _bar(kind, found)
+
+
+def _bar(kind: str, found: Anatomy) -> Bar:
+    """`ms`: the mean of the whole way, which is not known where not all packets pass the same nodes."""
+    every = [one for layers in found.values() for one in layers.values()]
+    whole = f"{_number(sum(one.mean for one in every))} ms" if len({one.n for one in every}) == 1 else ""
+    nodes, before = [], 0.0
+    for node, layers in found.items():
+        nodes.append((node, before, [(layer, 100 * one.share, shown(one.mean, "time", NOTHING))
+                                     for layer, one in layers.items()]))  # fmt: skip
+        before += sum(100 * one.share for one in layers.values())
+    return Bar(kind, whole, nodes)
+
+
+def _layers(summary: Summary) -> list[str]:
+    """The layers that can be seen in a bar."""
+    seen = {layer for bar in _bars(summary) for _, _, layers in bar.nodes for layer, percent, _ in layers
+            if percent >= SEEN_PERCENT}  # fmt: skip
+    return [layer for layer in LAYERS if layer in seen]
+
+
 def _number(value: float | None) -> str:
     return shown(value, "number", NOTHING)
 
@@ -173,6 +231,7 @@ def _facts(run: Recording) -> Iterator[tuple[str, str]]:
     yield "kernel", f"Linux {run.info.kernel.release}, {run.info.engine} engine"
     if not run.info.elsewhere:
         yield "seed", str(run.info.seed)
+    yield from links(run.paths, run.experiment.settings)
     told: dict[str, list[str]] = {}
     for key, value in run.experiment.settings.items():
         if key[0] == "stack" and value not in (None, {}):

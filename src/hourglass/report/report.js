@@ -4,11 +4,9 @@
 "use strict";
 (() => {
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  const LIGHT = ["#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#000000"];
-  const DARK = ["#56B4E9", "#F0803C", "#2FBF94", "#F2B53A", "#9CC8F5", "#DDA0C4", "#F0E442"];
   const LOG_SPAN = 30;
   const json = (id) => JSON.parse(document.getElementById(id).textContent);
-  const colours = () => (dark.matches ? DARK : LIGHT);
+  const ink = (look) => look.c[dark.matches ? 1 : 0]; // looks are data: Python decides them, for pictures too
   const variable = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
   function make(tag, attributes = {}, ...children) {
@@ -58,12 +56,27 @@
     vegaEmbed(element, { $schema: "https://vega.github.io/schema/vega-lite/v6.json", ...spec },
               { actions: false, renderer: "svg", config: config() });
 
+  const SVG = "http://www.w3.org/2000/svg";
+
+  // The line of a series, or the dot where `dots`, as it is drawn.
+  function swatch({ look, width = 1.5 }, dots) {
+    const svg = document.createElementNS(SVG, "svg"), mark = document.createElementNS(SVG, "path");
+    const shape = dots ? { d: look.dot, fill: look.filled ? ink(look) : "none", transform: "translate(7 6) scale(5)" }
+                       : { d: "M0,6H24", "stroke-dasharray": look.dash.join(" "), fill: "none" };
+    const all = { ...shape, stroke: ink(look), "stroke-width": dots ? 0.3 : Math.min(width, 4) };
+    for (const [name, value] of Object.entries(all)) mark.setAttribute(name, value);
+    for (const [name, value] of Object.entries({ width: dots ? 14 : 24, height: 12, "aria-hidden": true }))
+      svg.setAttribute(name, value);
+    svg.append(mark);
+    return svg;
+  }
+
   // Buttons that show and hide series. `apply(hidden)` is called with the set of hidden names.
-  function keys(place, series, apply) {
+  function keys(place, series, apply, dots = false) {
     const hidden = new Set();
-    place.replaceChildren(...series.map(({ name, dash, colour }) => {
-      const swatch = make("i", { class: dash ? "dash" : "", style: `border-color:${colour}` });
-      const button = make("button", { type: "button", "aria-pressed": "true" }, swatch, name);
+    place.replaceChildren(...series.map((one) => {
+      const { name } = one;
+      const button = make("button", { type: "button", "aria-pressed": "true" }, swatch(one, dots), name);
       button.addEventListener("click", () => {
         hidden.has(name) ? hidden.delete(name) : hidden.add(name);
         button.setAttribute("aria-pressed", String(!hidden.has(name)));
@@ -73,6 +86,7 @@
     }));
   }
 
+  const solid = (dash) => (dash.length ? dash : [1, 0]);
   const ROW = "(datum.datum || datum)"; // a point found by nearness wraps its row
   const HIDDEN = { name: "hidden", value: [] };
   const SHOWN = { filter: "indexof(hidden, datum.s) < 0" };
@@ -84,8 +98,9 @@
     const names = chart.series.map((s) => s.name);
     const log = chart.unit === "ms" && wantsLog(rows.map((row) => row.v));
     const { scale, axis } = log ? logScale(rows.map((row) => row.v), [1, 3]) : { scale: { zero: true }, axis: {} };
-    const colour = { field: "s", type: "nominal", legend: null,
-                     scale: { domain: names, range: chart.series.map((s) => s.colour) } };
+    const by = (range) => ({ field: "s", type: "nominal", legend: null, scale: { domain: names, range } });
+    const wide = chart.series.filter((s) => s.width > 1.5), is = (s) => `datum.s === ${JSON.stringify(s.name)}`;
+    const colour = by(chart.series.map((s) => ink(s.look)));
     const x = { field: "t", type: "quantitative", title: "test time (s)", scale: { domain: [0, all.end], nice: false },
                 axis: { grid: false } };
     const y = { field: "v", type: "quantitative", title: log ? `${chart.unit}, logarithmic` : chart.unit, scale,
@@ -100,9 +115,9 @@
     const lines = {
       transform: [SHOWN],
       mark: { type: "line", clip: true, interpolate: chart.step ? "step-before" : "linear" },
-      encoding: { x, y, color: colour,
-                  strokeDash: { field: "s", type: "nominal", legend: null,
-                                scale: { domain: names, range: chart.series.map((s) => (s.dash ? [3, 3] : [1, 0])) } } },
+      encoding: { x, y, color: colour, strokeDash: by(chart.series.map((s) => solid(s.look.dash))),
+                  size: { condition: wide.map((s) => ({ test: is(s), value: s.width })), value: 1.5 },
+                  strokeOpacity: { condition: wide.map((s) => ({ test: is(s), value: 0.6 })), value: 1 } },
     };
     const points = {
       transform: [SHOWN],
@@ -137,10 +152,6 @@
     tools.hidden = false;
     const results = [];
     for (const chart of all.charts) {
-      chart.series.forEach((s, i) => {
-        s.colour = s.name === "total" ? variable("--ink") : colours()[i % colours().length];
-        if (s.dash) s.colour = chart.series.slice(0, i).findLast((other) => !other.dash)?.colour ?? s.colour;
-      });
       const legend = make("div", { class: "keys", role: "group", "aria-label": "Series shown" });
       const area = make("div", { class: "chart" });
       const lostNote = chart.series.some((s) => s.lost) ? "crosses: lost" : "";
@@ -180,28 +191,28 @@
   async function drawOverview() {
     const scatter = document.querySelector('[data-chart="scatter"]');
     if (!scatter) return;
-    const { points, cdf, latency } = json("overview-data");
+    const { points, groups, cdf, latency } = json("overview-data");
     scatter.closest("figure").hidden = !points.length; // both before either is drawn: they share a row
     document.getElementById("cdf").hidden = !cdf.length;
-    const groups = [...new Set(points.map((point) => point.group))];
-    const few = groups.length <= colours().length;
+    const rows = points.map((point) => ({ ...point, s: point.group }));
+    const by = (range) => ({ field: "s", type: "nominal", legend: null,
+                             scale: { domain: groups.map((group) => group.name), range } });
     const log = wantsLog(points.map((point) => point.x));
     const near = log ? logScale(points.map((point) => point.x), [1, 3]) : { axis: {} };
     const result = await embed(scatter, {
-      width: "container", height: 280, autosize: { type: "fit", contains: "padding" }, data: { values: points },
-      params: [{ name: "zoom", bind: "scales", select: { type: "interval", zoom: "wheel![event.shiftKey]" } }],
-      mark: { type: "point", filled: true, size: 70, opacity: 0.8, cursor: "pointer" },
+      width: "container", height: 280, autosize: { type: "fit", contains: "padding" }, data: { values: rows },
+      transform: [SHOWN],
+      params: [HIDDEN, { name: "zoom", bind: "scales", select: { type: "interval", zoom: "wheel![event.shiftKey]" } }],
+      mark: { type: "point", size: 70, opacity: 0.85, cursor: "pointer" },
       encoding: {
         x: { field: "x", type: "quantitative",
-             title: `${latency} p50 (ms${log ? ", logarithmic" : ""}), lower is better →`,
+             title: [`${latency} p50 (ms${log ? ", logarithmic" : ""})`, "lower is better →"],
              scale: { ...(log ? near.scale : { zero: false }), reverse: true }, axis: near.axis },
         y: { field: "y", type: "quantitative", title: "goodput, all flows (Mbit/s)",
              scale: { zero: false, nice: false, domain: roomy(points.map((point) => point.y)) } },
-        color: few ? { field: "group", type: "nominal", title: null, scale: { domain: groups, range: colours() },
-                       legend: groups.length > 1 ? { orient: "top", columns: 2, labelLimit: 220,
-                                                     labelColor: variable("--ink") } : null }
-                   : { value: colours()[0] },
-        shape: few ? { field: "group", type: "nominal", title: null, scale: { domain: groups } } : { value: "circle" },
+        stroke: by(groups.map((group) => ink(group.look))),
+        fill: by(groups.map((group) => (group.look.filled ? ink(group.look) : "transparent"))),
+        shape: by(groups.map((group) => group.look.dot)),
         tooltip: [{ field: "name", title: "run" }, { field: "x", title: `${latency} p50 (ms)`, format: ".4~g" },
                   { field: "y", title: "goodput (Mbit/s)", format: ".4~g" }],
       },
@@ -209,6 +220,7 @@
     result.view.addEventListener("click", (_, item) => {
       if (item?.datum?.run !== undefined) open(document.getElementById(`run-${item.datum.run}`));
     });
+    if (groups.length > 1) keys(scatter.parentElement.querySelector(".keys"), groups, hide(result), true);
     await drawCdf(cdf, latency);
   }
 
@@ -216,17 +228,15 @@
     const place = document.querySelector('[data-chart="cdf"]');
     if (!cdf.length) return;
     const rows = cdf.flatMap(({ name, q }) => q.map((v, i) => ({ v, p: i / (q.length - 1), s: name })));
-    const series = cdf.map(({ name }, i) => ({ name, colour: colours()[i % colours().length],
-                                                    dash: Math.floor(i / colours().length) % 2 === 1 }));
     const log = wantsLog(rows.map((row) => row.v));
     const encoding = {
       x: { field: "v", type: "quantitative", title: `${latency} (ms${log ? ", logarithmic" : ""})`,
            ...(log ? logScale(rows.map((row) => row.v), [1, 3]) : { scale: { zero: true } }) },
       y: { field: "p", type: "quantitative", title: null, axis: { format: "%" } },
       color: { field: "s", type: "nominal", legend: null,
-               scale: { domain: series.map((s) => s.name), range: series.map((s) => s.colour) } },
+               scale: { domain: cdf.map((s) => s.name), range: cdf.map((s) => ink(s.look)) } },
       strokeDash: { field: "s", type: "nominal", legend: null,
-                    scale: { domain: series.map((s) => s.name), range: series.map((s) => (s.dash ? [3, 3] : [1, 0])) } },
+                    scale: { domain: cdf.map((s) => s.name), range: cdf.map((s) => solid(s.look.dash)) } },
     };
     const result = await embed(place, {
       width: "container", height: 250, autosize: { type: "fit", contains: "padding" }, params: [HIDDEN],
@@ -239,7 +249,7 @@
           encoding: { ...encoding, strokeDash: undefined, opacity: { condition: { param: "near", empty: false, value: 1 }, value: 0 } } },
       ],
     });
-    keys(place.parentElement.querySelector(".keys"), series, hide(result));
+    keys(place.parentElement.querySelector(".keys"), cdf, hide(result));
   }
 
   function open(details) {
@@ -289,6 +299,21 @@
     });
   }
 
+  // Says when there is more to the right of what is seen, and fades it out there.
+  function hinted(place) {
+    const hint = make("p", { class: "more-right", "aria-hidden": "true" });
+    hint.append("more to the right \u2192");
+    place.before(hint);
+    const look = () => {
+      const wider = place.scrollWidth > place.clientWidth + 1;
+      hint.hidden = !wider;
+      place.classList.toggle("faded", wider && place.scrollLeft + place.clientWidth < place.scrollWidth - 1);
+    };
+    place.addEventListener("scroll", look, { passive: true });
+    new ResizeObserver(look).observe(place);
+  }
+
+  document.querySelectorAll(".scroll").forEach(hinted);
   document.querySelectorAll("table.sortable").forEach(sortable);
   const runs = [...document.querySelectorAll("details.run")];
   runs.forEach((run) => run.addEventListener("toggle", () => run.open && drawRun(run)));

@@ -33,9 +33,12 @@ class Drawn:
 
 def flows(run: Recording) -> list[Drawn]:
     """The flows in the plan's order."""
-    found = run.flows
-    if len(found) > NAMED_FLOWS:
-        return _many(found)
+    return _many(run.flows) if len(run.flows) > NAMED_FLOWS else first(run, NAMED_FLOWS)
+
+
+def first(run: Recording, most: int) -> list[Drawn]:
+    """The first flows, at most so many, each by its name."""
+    found = run.flows[:most]
     names = [_name(flow, mixed=len({one.cc for one in found}) > 1) for flow in found]
     made = looks.by_class([class_of(flow) for flow in found], [_way(flow) for flow in found])
     return [Drawn(flow, name, look) for flow, name, look in zip(found, names, made, strict=True)]
