@@ -13,18 +13,16 @@ import pytest
 from hourglass import resources
 from hourglass.contract.kernels import KERNELS
 from hourglass.engine.kernel import build
-
-from .test_debug import VERSION
+from tests.kernels import VARIANTS
 
 pytestmark = pytest.mark.guest
 
 BOOT = ["time-travel=inf-cpu", "mem=512M", "con=null", "con0=null,fd:1", "panic=-1", "kunit.enable=1"]
-VARIANTS = {"5.10": "alone", VERSION: "debug"}
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_every_suite_passes(kernel: str) -> None:
-    variant = VARIANTS.get(kernel, "kunit")
+    variant = VARIANTS[kernel]
     built = build.build(kernel, variant=variant)
     boot = subprocess.run(
         [built.linux, *BOOT], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False

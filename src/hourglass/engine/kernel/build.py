@@ -19,7 +19,7 @@ from pathlib import Path
 from hourglass import locks, resources
 from hourglass.contract.kernels import CHOICES, KERNELS
 from hourglass.engine import paths, process
-from hourglass.engine.kernel import config, hooks, source, tune, worktree
+from hourglass.engine.kernel import ccache, config, hooks, source, tune, worktree
 from hourglass.engine.kernel.built import BuiltKernel
 from hourglass.engine.kernel.recipe import Recipe, check_prerequisites
 from hourglass.engine.kernel.source import Source
@@ -164,7 +164,7 @@ def run_make(
     Raises HourglassError that says `what` failed, with the lines that matter.
     """
     log, command = log or log_of(work), [*MAKE, *words]
-    with log.open("ab") as file, process.group(command, work, process.clean_environment(), grace_s=5.0) as child:
+    with log.open("ab") as file, process.group(command, work, ccache.environment(), grace_s=5.0) as child:
         assert child.stdout is not None
         for line in child.stdout:
             file.write(line)

@@ -2,6 +2,7 @@
 """Pristine kernel trees: Debian's linux-source packages, kept in the cache, and trees the user names.
 
 A tree is told from others by its identity: package and version, or a hash over its files. Nothing here changes a tree.
+`python -m hourglass.engine.kernel.source` fetches the default kernel's.
 """
 
 import hashlib
@@ -13,16 +14,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hourglass import locks
-from hourglass.contract.kernels import CHOICES, KERNELS
+from hourglass.contract.kernels import CHOICES, DEFAULT, KERNELS
 from hourglass.engine import paths, process
 from hourglass.engine.kernel import apt, hooks
 from hourglass.errors import HourglassError, InputError, MissingError
 
 LEFT_OUT = [
+    "drivers/[!bcfnptv]*/*.[chS]", "drivers/net/[edcp]*/*.[ch]", "drivers/net/wireless/*.[ch]",
+    "Documentation/[!K]*", "tools/[!bio]*", "sound/*.[ch]", "fs/[!cdhknprst]*/*.[ch]",
     *(f"arch/[!uxK]*{ending}" for ending in (".[chS]", ".dts", ".dtsi", "_defconfig", ".config")),
-    "Documentation/[!K]*", "drivers/gpu/*.[ch]", "sound/*.[ch]", "tools/testing",
+    *(f"drivers/{folder}/*.[ch]" for folder in ("clk", "crypto", "pci", "phy", "pinctrl", "platform", "video")),
 ]  # fmt: skip
-"""What a guest kernel never compiles; all Kconfig files stay. Half of the tree."""
+"""What a guest kernel never compiles: other processors, hardware, file systems of disks; Kconfig files and Makefiles of
+all drivers stay. Nine tenths of the bytes, by few patterns: tar compares each of them with 80,000 names."""
 
 PRODUCTS = (".o", ".a", ".ko", ".cmd", ".mod", ".mod.c", ".order", ".symvers", ".su", ".gcno")
 PRODUCT_FOLDERS = {".git", "include/config", "include/generated", ".tmp_versions"}
@@ -84,11 +88,12 @@ def fetch(name: str, sources: Path, say: Callable[[str], None]) -> None:
 
 
 def unpack(producers: list[list[str]], top: str, target: Path) -> None:
-    """Pipes the producers' output, a tar.xz, into a folder, without its `top` folder and without LEFT_OUT."""
+    """Pipes the producers' output, a tar.xz, into a folder, without its `top` folder and without LEFT_OUT. Debian's
+    archives are of several blocks: xz takes all cores."""
     excluded = [f"--exclude={top}/{pattern}" for pattern in LEFT_OUT]
-    tar = ["tar", "-xJ", "--strip-components=1", "--no-same-owner", "-C", str(target), *excluded]
+    tar = ["tar", "-x", "--strip-components=1", "--no-same-owner", "-C", str(target), *excluded]
     running: list[subprocess.Popen[bytes]] = []
-    for command in [*producers, tar]:
+    for command in [*producers, ["xz", "-dcT0"], tar]:
         before = running[-1].stdout if running else subprocess.DEVNULL
         running.append(subprocess.Popen(command, stdin=before, stdout=subprocess.PIPE))
         if running[1:]:
@@ -169,3 +174,7 @@ def git(tree: Path, *arguments: str) -> str:
     if result.returncode:
         raise HourglassError(f"git in {tree}: {result.stderr.strip()}")
     return result.stdout
+
+
+if __name__ == "__main__":
+    packaged(DEFAULT, print)

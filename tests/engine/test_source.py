@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernel sources: what is unpacked of a package."""
+
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from hourglass.engine.kernel import source
+from hourglass.errors import HourglassError
+
+KEPT = [
+    "Makefile",
+    "Documentation/Kconfig",
+    "arch/Kconfig",
+    "arch/powerpc/crypto/Kconfig",
+    "arch/um/kernel/time.c",
+    "arch/x86/um/delay.c",
+    "crypto/aead.c",
+    "drivers/base/core.c",
+    "drivers/char/random.c",
+    "drivers/gpu/Kconfig",
+    "drivers/gpu/drm/Makefile",
+    "drivers/net/veth.c",
+    "drivers/net/ethernet/Kconfig",
+    "drivers/tty/tty_io.c",
+    "fs/namei.c",
+    "fs/proc/base.c",
+    "fs/btrfs/Kconfig",
+    "include/dt-bindings/leds/common.h",
+    "kernel/fork.c",
+    "net/ipv4/tcp.c",
+    "scripts/checkpatch.pl",
+    "sound/Kconfig",
+    "tools/include/linux/kernel.h",
+    "usr/gen_init_cpio.c",
+]
+
+LEFT_OUT = [
+    "Documentation/networking/tcp.rst",
+    "arch/arm/kernel/setup.c",
+    "arch/arm/boot/dts/a.dts",
+    "arch/powerpc/configs/a_defconfig",
+    "drivers/gpu/drm/a.c",
+    "drivers/net/ethernet/intel/a.c",
+    "drivers/net/wireless/ath/a.h",
+    "drivers/platform/x86/a.c",
+    "drivers/scsi/a.c",
+    "fs/btrfs/a.c",
+    "sound/core/a.c",
+    "tools/perf/a.c",
+    "tools/testing/a.c",
+]
+
+
+def archive(names: list[str]) -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:xz") as tar:
+        for name in names:
+            member = tarfile.TarInfo(f"linux-source-6.1/{name}")
+            tar.addfile(member, io.BytesIO())
+    return made.getvalue()
+
+
+def test_what_a_guest_kernel_never_compiles_is_left_in_the_package(tmp_path: Path) -> None:
+    (tmp_path / "linux.tar.xz").write_bytes(archive(KEPT + LEFT_OUT))
+    target = tmp_path / "tree"
+    target.mkdir()
+    source.unpack([["cat", str(tmp_path / "linux.tar.xz")]], "linux-source-6.1", target)
+    assert source.tree_files(target) == sorted(KEPT)
+
+
+def test_a_broken_archive_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "linux.tar.xz").write_bytes(archive(KEPT)[:-40])
+    with pytest.raises(HourglassError, match="unpacking the kernel source failed"):
+        source.unpack([["cat", str(tmp_path / "linux.tar.xz")]], "linux-source-6.1", tmp_path)
