@@ -47,7 +47,8 @@ def test_comparisons_are_exact_and_in_any_unit_that_fits(run):
     assert 10 * ms < p99 < 21 * ms
     assert run.upload > 11.9 * Mbit
     assert run.upload < 1 * Gbit
-    assert run.drops.client.eth0.qdisc == 7
+    assert run.drops.client.eth0.qdisc == 14
+    assert run.drops.client.eth0.qdisc_skbs == 7
     assert p99 < 0.7 * run.ping.udp.p99
     assert run.ping.udp.p99 / p99 == 1.5
     assert p99 / ms == 20

@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn
 
 from hourglass.contract import names
 from hourglass.contract.bounds import fitting
-from hourglass.contract.figures import Figure, figures, plain
+from hourglass.contract.figures import Figure, figures, keys, plain
 from hourglass.contract.summary import Summary
 from hourglass.errors import InputError, closest
 from hourglass.results.checks import judge, judge_stored, why_unknown
@@ -107,7 +107,7 @@ class Run:
 
 def _leads(words: Sequence[str], figure: Figure, *, begins: bool = False) -> bool:
     """Whether words, units left out or not, name a figure."""
-    path, keyed = figure.path, names.keys(figure.path)
+    path, keyed = figure.path, keys(figure.path)
     unitless = (*path[:-1], plain(path[-1]))
     return any(names.covers(words, one, keyed, begins=begins) for one in (path, unitless))
 
