@@ -20,7 +20,7 @@ LISTED = subprocess.run(
     check=True,
 ).stdout.split("\n")
 FILES = [ROOT / name for name in LISTED if name and (ROOT / name).is_file()]
-NO_LICENCE_LINE = {".lock", ".png", ".svg", ".txt", ".json"}
+NO_LICENCE_LINE = {".lock", ".png", ".svg", ".txt", ".json", ".arrows"}
 """Suffixes of files that can hold none, or are made by a program. A file without suffix has one, but for LICENSE."""
 
 MOST_LINES = 500

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run directories are made safely: complete or not at all, and never over a user's files."""
 
-import json
 import os
 
 import pytest
 
-from hourglass import load
 from hourglass.errors import GuestError, HourglassError, InputError
-from hourglass.results.directory import refuse_another, staging
+from hourglass.results.directory import staging
 from results.synthetic import make
 
 
@@ -127,35 +125,3 @@ def test_a_full_disk_is_one_clear_line(tmp_path):
     with pytest.raises(HourglassError, match="No space left on device") as caught, staging(tmp_path / "run"):
         raise OSError(28, os.strerror(28), str(tmp_path / "run" / "records.arrows"))
     assert "\n" not in str(caught.value)
-
-
-def test_a_run_of_an_older_version_is_one_clear_line(tmp_path):
-    """Whatever else it lacks: the version is what is said."""
-    older = make(tmp_path / "older")
-    for name, change in (("plan.json", {"version": 1}), ("run.json", {"identity": None})):
-        (older / name).write_text(json.dumps(json.loads((older / name).read_text()) | change))
-    with pytest.raises(
-        InputError, match=r"made by another version of Hourglass \(plan 1, not 3\); run the scenario again"
-    ):
-        load(older)
-
-
-@pytest.mark.parametrize(
-    ("there", "words"),
-    [
-        ({"stack": {"tsq": "off"}}, "holds another run (stack.tsq = off there); --force replaces it"),
-        ({"kernel": "5.10", "seed": 2}, "(kernel = 5.10 there, seed = 2 there)"),
-        ({"stack": {"a": 1, "b": 2, "c": 3, "d": 4}}, "c = 3 there and 1 more"),
-    ],
-)
-def test_another_run_is_not_replaced(tmp_path, there, words):
-    make(tmp_path / "run")
-    scenario = (tmp_path / "run" / "scenario.json").read_bytes()
-    refuse_another(tmp_path / "run", scenario, "virtual")
-    refuse_another(tmp_path / "nowhere", scenario, "virtual")
-    with pytest.raises(InputError, match="engine = virtual there"):
-        refuse_another(tmp_path / "run", scenario, "native")
-    (tmp_path / "run" / "scenario.json").write_text(json.dumps(json.loads(scenario) | there))
-    with pytest.raises(InputError) as caught:
-        refuse_another(tmp_path / "run", scenario, "virtual")
-    assert words in str(caught.value)

@@ -12,9 +12,9 @@ FLENT: Final = "flent"
 
 
 class Part(BaseModel):
-    """A part of run.json."""
+    """A part of run.json. Keys may be added at any time; one of a version to come is passed over."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from hourglass.contract import plan
 from hourglass.contract.plan import Plan
 from hourglass.contract.run import RunInfo
 from hourglass.contract.summary import Summary
 from hourglass.errors import HourglassError, InputError
+from hourglass.results import older
 from hourglass.results.files import PLAN_FILE, RECORDS_FILE, RUN_FILE, SCENARIO_FILE, SUMMARY_FILE, TABLE_FILE
 from hourglass.results.flat import flat
 from hourglass.results.recording import Experiment, Recording, TestInfo, Traffic
@@ -44,25 +44,27 @@ class RunDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        written = self._completed()
-        self._plan = self._read_plan()  # before what only this version's runs hold
+        written, planned = self._completed()
+        self._plan = self._read_plan(planned)
         self._info = self._checked(RunInfo, RUN_FILE, written)
 
-    def _completed(self) -> dict[str, Any]:
-        """What run.json says, of a run that came to its end."""
+    def _completed(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What run.json and plan.json say, of a run that came to its end and can be read."""
         written = self._json(RUN_FILE)
         if written.get("status") != "complete":
             reason = written.get("error", "unknown reason")
             raise InputError(
                 "run", str(self.path), f"is a run that did not complete ({reason}); run the scenario again"
             )
-        return written
+        planned = self._json(PLAN_FILE)
+        older.check(self.path, written, planned)  # before what only some versions' runs hold
+        return written, planned
 
-    def _read_plan(self) -> Plan:
-        written = self._json(PLAN_FILE)
-        if (version := written.get("version")) != plan.VERSION:
-            other = f"was made by another version of Hourglass (plan {version}, not {plan.VERSION})"
-            raise InputError("run", str(self.path), f"{other}; run the scenario again")
+    def _read_plan(self, planned: dict[str, Any]) -> Plan:
+        try:
+            written = older.current(planned)
+        except (KeyError, TypeError) as error:
+            raise HourglassError(f"{self.path / PLAN_FILE}: is no plan ({error!r}); run the scenario again") from error
         return self._checked(Plan, PLAN_FILE, written)
 
     def info(self) -> RunInfo:
