@@ -38,7 +38,9 @@ def _one(draw: Callable[[Recording, Path], None]) -> Draw:
 
 
 KINDS: dict[str, Picture] = {
-    "timeseries": Picture(_one(timeseries), "one run over its time: goodput, TCP RTT, pings and losses", most_runs=1),
+    "timeseries": Picture(
+        _one(timeseries), "one run over its time: goodput, TCP RTT, pings, other traffic, losses", most_runs=1
+    ),
     "candlestick": Picture(candlestick, "goodput and latency of each run, p10 to p90 and median"),
     "scatter": Picture(
         scatter, "goodput against latency with 1-sigma ellipses, better is up and right", needs_flows=True
@@ -48,8 +50,8 @@ KINDS: dict[str, Picture] = {
     "box": Picture(box, "goodput and latency by group: runs that differ in their seed alone are one box"),
     "anatomy": Picture(anatomy, "where the time of a packet goes, by node and layer"),
     "layers": Picture(_one(layers), "one run's layers over its time", most_runs=1),
-    "queues": Picture(_one(queues), "one run's queues, TCP Small Queues, cwnd and RTT", most_runs=1),
-    "wifi": Picture(_one(wifi), "one run's radios: sizes of aggregates, air time, queues, retries", most_runs=1),
+    "queues": Picture(_one(queues), "one run's queues, TCP Small Queues of a flow, cwnd and RTT of all", most_runs=1),
+    "wifi": Picture(_one(wifi), "one run's radios: aggregates, air, queues, retries, access categories", most_runs=1),
     "fairness": Picture(fairness, "what each flow got, up and down, and Jain's index", needs_flows=True),
 }
 

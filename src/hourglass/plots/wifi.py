@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run's radios: how many MPDUs a PPDU had, and over time who had the air, what waited in mac80211's queues and
-below them, how many PPDUs nobody acknowledged and how many MPDUs were sent again.
+"""One run's radios: how many MPDUs a PPDU had, and over time who had the air and whether the channel was busy, what
+waited in mac80211's queues and below them, how many PPDUs nobody acknowledged and how many MPDUs were sent again; by
+access category, where there are several, air and waiting.
 
 A radio has one look in all panels. Sizes are those under load; a step over time is one between two samples of the
 driver's counters.
@@ -15,14 +16,16 @@ from matplotlib.axes import Axes
 
 from hourglass.contract.plan import Radio
 from hourglass.errors import InputError
-from hourglass.looks import Look, looks
+from hourglass.looks import TOTAL, Look, looks
 from hourglass.plots import style
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, Window, loaded_window
-from hourglass.results.stats import Floats
-from hourglass.results.wifi import sizes
+from hourglass.results.stats import Floats, short
+from hourglass.results.wifi import CATEGORIES, sizes
 
 POINTS = 3000
+MOST_NUMBERED = 4
+"""Bars of more radios have no room for their figures."""
 
 
 Panel = Callable[[Axes, Recording, list[tuple[Radio, Look]]], None]
@@ -35,15 +38,22 @@ def wifi(run: Recording, path: Path) -> None:
     sent = [radio for radio in run.radios if sizes(run, radio.node, radio.device, loaded_window(run))]
     drawn = list(zip(sent, looks(len(sent)), strict=True))
     panels: tuple[Panel, ...] = (_sizes, _air, _txq, _held, _failed, _retried)
-    with style.figure(11, 8.4, path) as figure:
-        grid = figure.subplots(3, 2).ravel()
-        for axes, panel in zip(grid, panels, strict=True):
+    several = len(
+        {name for devices in run.summary.wifi.values() for one in devices.values() for name in one.categories}
+    )
+    rows = 4 if several > 1 else 3
+    with style.figure(11, 2.8 * rows, path) as figure:
+        grid = figure.subplots(rows, 2).ravel()
+        for axes, panel in zip(grid, panels, strict=False):
             panel(axes, run, drawn)
             axes.set_ylim(bottom=0)
-        for axes in grid[1:]:
+        for axes in grid[1:6]:
             axes.set_xlim(0, run.end_ns / NS_PER_S)
-        for axes in grid[-2:]:
+        for axes in grid[4:6]:
             axes.set_xlabel("test time (s)")
+        if rows == 4:
+            _by_category(grid[6], run, drawn, "Air by access category", "air % (of the time)", "air_percent")
+            _by_category(grid[7], run, drawn, "Wait of an MPDU for its first try", "mean (ms)", "waiting_ms")
         handles, names = grid[1].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside right upper", ncols=-(-len(names) // 30))
         style.headline(figure, f"{run.name}  ·  {run.test.name}  ·  Linux {run.info.kernel.release}")
@@ -85,8 +95,40 @@ def _air(axes: Axes, run: Recording, radios: list[tuple[Radio, Look]]) -> None:
         t_s, (sent_ns,) = _steps(run, radio, "tx_ns")
         step_ns = np.diff(t_s, prepend=0) * NS_PER_S
         axes.plot(t_s, 100 * sent_ns / step_ns, linewidth=1.1, label=_name(radio), **style.line(look))
-    axes.set_title("On the air", fontsize=9)
+    for t_s, busy in _busy(run, [radio for radio, _ in radios]):
+        axes.plot(t_s, busy, color=TOTAL, linewidth=1.8, zorder=1.5)
+    axes.set_title("On the air; grey: channel busy", fontsize=9)
     axes.set_ylabel("air % (of the time)")
+
+
+def _busy(run: Recording, radios: list[Radio]) -> list[tuple[Floats, Floats]]:
+    """(s, %) of each channel: radios that hear the same are on one."""
+    if not (run.radio_counters["name"] == "medium_busy_ns").any():
+        return []
+    found = {}
+    for radio in radios:
+        t_s, (busy_ns,) = _steps(run, radio, "medium_busy_ns")
+        found[busy_ns.tobytes()] = t_s, 100 * busy_ns / (np.diff(t_s, prepend=0) * NS_PER_S)
+    return list(found.values())
+
+
+def _by_category(
+    axes: Axes, run: Recording, radios: list[tuple[Radio, Look]], title: str, unit: str, figure: str
+) -> None:
+    """Bars side by side, a radio's in its colour, of each access category."""
+    width = 0.8 / len(radios)
+    for number, (radio, look) in enumerate(radios):
+        found = run.summary.wifi[radio.node][radio.device].categories
+        there = [(place, getattr(found[name], figure)) for place, name in enumerate(CATEGORIES) if name in found]
+        for place, value in there:
+            x = place - 0.4 + width * (number + 0.5)
+            axes.bar(x, value or 0, width=width, **style.box(look))
+            if value is not None and len(radios) <= MOST_NUMBERED:
+                axes.annotate(short(value), (x, value), (0, 2), textcoords="offset points", ha="center", fontsize=7)
+    axes.set_title(title, fontsize=9)
+    axes.set_ylabel(unit)
+    axes.set_xticks(range(len(CATEGORIES)), list(CATEGORIES.values()))
+    axes.set_ylim(0, axes.get_ylim()[1] * 1.1)
 
 
 def _txq(axes: Axes, run: Recording, radios: list[tuple[Radio, Look]]) -> None:

@@ -79,13 +79,15 @@ def _both(there: str, back: str) -> str:
 
 
 def queueing(node: str, paths: Sequence[Path]) -> list[str]:
-    """Shaper and qdisc of each device of a node by which packets leave, a line each; without the devices' names where
-    all have the same."""
-    hops = [hop for path in paths for hop in (*path.there, *path.back) if hop.node == node]
-    found = {hop.device: _queue(hop) for hop in hops}
+    """Shaper and qdisc of each device of a node by which packets leave, and the qdisc of what arrives, a line each;
+    without the devices' names where all have the same."""
+    hops = [hop for path in paths for hop in (*path.there, *path.back)]
+    found = {hop.device: _queue(hop) for hop in hops if hop.node == node}
+    arriving = {hop.to_device: hop.ingress.split()[0] for hop in hops if hop.to_node == node and hop.ingress}
+    lines = [f"{device}: {text}" for device, text in found.items() if text]
     if len(set(found.values())) == 1:
-        return [text for text in [next(iter(found.values()))] if text]
-    return [f"{device}: {text}" for device, text in found.items() if text]
+        lines = [text for text in [next(iter(found.values()))] if text]
+    return lines + [f"into {device}: {kind}" for device, kind in arriving.items()]
 
 
 def _queue(hop: Hop) -> str:
