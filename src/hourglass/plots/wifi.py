@@ -128,6 +128,7 @@ def _by_category(
     axes.set_title(title, fontsize=9)
     axes.set_ylabel(unit)
     axes.set_xticks(range(len(CATEGORIES)), list(CATEGORIES.values()))
+    axes.set_xlim(-0.6, len(CATEGORIES) - 0.4)
     axes.set_ylim(0, axes.get_ylim()[1] * 1.1)
 
 
