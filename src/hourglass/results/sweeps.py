@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 
 import polars as pl
-import pyarrow.parquet as pq
 
 from hourglass.errors import InputError
 from hourglass.results.files import RECORDS_FILE, RUNS_FOLDER, TABLE_FILE
@@ -39,6 +38,8 @@ def runs(place: Path) -> list[Recording]:
     done = found.filter(pl.col(STATUS) == DONE).unique(RUN, keep="first", maintain_order=True)
     if done.is_empty():
         raise InputError("run", str(place), "is a sweep of which no run was made")
+    from pyarrow import parquet as pq  # a tenth of a second, which other readers of runs need not wait for
+
     labels = json.loads((pq.read_schema(place / TABLE_FILE).metadata or {}).get(LABELS.encode(), b"{}"))
     names = short_names([tuple(axis.split(".")) for axis in axes])
     short = dict(zip(axes, names.values(), strict=True))
