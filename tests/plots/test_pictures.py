@@ -2,6 +2,7 @@
 """Pictures: same runs, same bytes; units and convention are on them; odd runs do not break them."""
 
 import importlib
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import numpy as np
@@ -259,6 +260,22 @@ def test_many_runs_are_wrapped_into_rows(tmp_path, kind):
     assert width <= 16 * hourglass.plots.style.DPI
     assert height <= 40 * hourglass.plots.style.DPI
     assert_drawn(tmp_path / "a.png")
+
+
+@pytest.mark.parametrize(("slot_in", "angle"), [(2.5, 0), (1.2, 30), (0.5, 90)])
+def test_names_of_runs_stand_below_the_axis_and_not_upon_each_other(tmp_path, slot_in, angle):
+    names = [f"cc=cubic, qdisc=cake bandwidth {i}mbit, seed={i}" for i in range(5)]
+    with hourglass.plots.style.figure(5 * slot_in + 2, 5, tmp_path / "a.png") as figure:
+        axes = figure.add_subplot()
+        hourglass.plots.style.name_ticks(axes, range(5), names, slot_in)
+        axes.set_xlim(-0.5, 4.5)
+        figure.canvas.draw()
+        labels = axes.get_xticklabels()
+        boxes = [label.get_window_extent() for label in labels]
+        assert {label.get_rotation() for label in labels} == {angle}
+        assert max(box.y1 for box in boxes) < axes.get_window_extent().y0
+        if angle != 30:  # of slanted text the boxes around it overlap, not the text
+            assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
 
 def test_bars_of_flows_that_take_different_ways_are_as_long_as_a_packet_took(tmp_path):

@@ -221,7 +221,7 @@ def name_ticks(axes: Axes, places: Sequence[float], names: Sequence[str], slot_i
         lines = max(name.count("\n") + 1 for name in broken)
         angle = 30 if slot_in / 2 >= LINE_IN * lines else 90
         for label in axes.get_xticklabels():
-            label.set(rotation=angle, ha="right", va="center" if angle == 90 else "baseline", rotation_mode="anchor")
+            label.set(rotation=angle, ha="right", va="center" if angle == 90 else "top", rotation_mode="anchor")
 
 
 def legend_above(figure: Figure | SubFigure, names: Sequence[str], handles: Sequence[Any]) -> None:
