@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The errors a user can cause or meet; the command line maps each to one clear line and an exit status."""
 
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -51,3 +52,14 @@ def closest(word: object, names: Iterable[str]) -> str:
     by_lower = {name.lower(): name for name in names}
     near = get_close_matches(word.lower(), by_lower, n=1)
     return f'Did you mean "{by_lower[near[0]]}"? ' if near else ""
+
+
+def program(work: Callable[[], object]) -> None:
+    """Does the work of a `python -m …`: an error is told without a traceback and decides the exit status."""
+    try:
+        work()
+    except HourglassError as error:
+        print(f"hourglass: error: {error}", file=sys.stderr)
+        raise SystemExit(error.status) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None

@@ -2,6 +2,9 @@
 """Kernel sources: what is unpacked of a package."""
 
 import io
+import os
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -75,3 +78,14 @@ def test_a_broken_archive_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "linux.tar.xz").write_bytes(archive(KEPT)[:-40])
     with pytest.raises(HourglassError, match="unpacking the kernel source failed"):
         source.unpack([["cat", str(tmp_path / "linux.tar.xz")]], "linux-source-6.1", tmp_path)
+
+
+@pytest.mark.parametrize("module", ["agent", "kernel.source"])
+def test_what_make_calls_names_what_is_missing_without_a_traceback(tmp_path: Path, module: str) -> None:
+    environment = os.environ | {"PATH": str(tmp_path), "HOURGLASS_CACHE": str(tmp_path)}
+    command = [sys.executable, "-m", f"hourglass.engine.{module}"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert done.stderr.startswith("hourglass: error: ")
+    assert "to fix: apt-get install -y " in done.stderr
+    assert len(done.stderr.splitlines()) == 1

@@ -22,7 +22,7 @@ from pathlib import Path
 from hourglass import files, locks
 from hourglass.engine import paths, prebuilt, process
 from hourglass.engine.kernel import apt
-from hourglass.errors import HourglassError, MissingError
+from hourglass.errors import HourglassError, MissingError, program
 from hourglass.resources import AGENT
 
 LEAST_RUST = (1, 85)
@@ -129,4 +129,4 @@ def _folder() -> Path:
 
 
 if __name__ == "__main__":
-    build()
+    program(build)

@@ -29,7 +29,7 @@ from hourglass import files, locks
 from hourglass.contract.kernels import DEFAULT, KERNELS
 from hourglass.engine import elf, paths, process
 from hourglass.engine.kernel import apt
-from hourglass.errors import HourglassError, MissingError
+from hourglass.errors import HourglassError, MissingError, program
 
 RELEASE = KERNELS[DEFAULT]
 """The Debian release whose packages they are."""
@@ -269,9 +269,14 @@ def _unreachable() -> Path:
     return _folder().with_suffix(".unreachable")
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Fetches the tree, and says so where the machine's own files have to serve."""
     if fetch().folder == Path("/"):
         print(
             f"the guest's tools are this machine's own, so that digests are its own too: {unreachable()}",
             file=sys.stderr,
         )
+
+
+if __name__ == "__main__":
+    program(main)

@@ -17,7 +17,7 @@ from hourglass import locks
 from hourglass.contract.kernels import CHOICES, DEFAULT, KERNELS
 from hourglass.engine import paths, process
 from hourglass.engine.kernel import apt, hooks
-from hourglass.errors import HourglassError, InputError, MissingError
+from hourglass.errors import HourglassError, InputError, MissingError, program
 
 LEFT_OUT = [
     "drivers/[!bcfnptv]*/*.[chS]", "drivers/net/[edcp]*/*.[ch]", "drivers/net/wireless/*.[ch]",
@@ -177,4 +177,4 @@ def git(tree: Path, *arguments: str) -> str:
 
 
 if __name__ == "__main__":
-    packaged(DEFAULT, print)
+    program(lambda: packaged(DEFAULT, print))
