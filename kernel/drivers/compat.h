@@ -155,4 +155,14 @@ static inline const char *drop_reason_name(enum skb_drop_reason reason)
 #define ieee80211_link_sta ieee80211_sta
 #endif
 
+/* Whether what @dev receives passes tc's filters first: an ingress qdisc with some is there */
+static inline bool filters_ingress(const struct net_device *dev)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+	return rcu_access_pointer(dev->tcx_ingress);
+#else
+	return rcu_access_pointer(dev->miniq_ingress);
+#endif
+}
+
 #endif

@@ -9,6 +9,10 @@
  * radio_...		tracepoints of radio		txq ... propagation, rx
  * netif_receive_skb		tracepoint			rx (GRO is over); resequence
  *
+ * A packet that arrives may be redirected to an ifb, queue there, and come to the
+ * stack of its device a second time: until then it is not at its end, and what it
+ * waited is the qdisc's layer of that node.
+ *
  * Datagrams and bare acknowledgments end when the stack has them: from there to
  * the socket it takes no time, and how long a datagram waits for its reader is
  * the reader's affair. TCP data ends when it is read (probe_tcp.c).
@@ -40,6 +44,21 @@ static void probe_queue_forwarded(const struct probe_packets *packets, int node,
 	slot->state = PROBE_IN_QDISC;
 }
 
+/*
+ * The packet in the queue of another device at @node, where one is above another
+ * (a bridge): still the first one's.
+ */
+static struct probe_slot *probe_stacked(u64 who, u64 what, const struct sk_buff *skb, int node,
+					s64 now)
+{
+	struct probe_slot *slot = probe_slot_find(who, what, PROBE_IN_QDISC | PROBE_IN_RING,
+						  node, now);
+
+	if (!slot || slot->device == skb->dev->ifindex)
+		return NULL;
+	return skb->skb_iif || slot->at_ns == now ? slot : NULL;
+}
+
 static void probe_queue_one(const struct probe_packets *packets, u32 index, struct sk_buff *skb,
 			    int node, s64 now)
 {
@@ -50,17 +69,14 @@ static void probe_queue_one(const struct probe_packets *packets, u32 index, stru
 		probe_queue_forwarded(packets, node, now);
 		return;
 	}
-	/* one device above another (ifb, bridge): still the first one's queue */
-	slot = probe_slot_find(who, what, PROBE_IN_QDISC | PROBE_IN_RING, node, now);
-	if (slot && slot->device != skb->dev->ifindex && (skb->skb_iif || slot->at_ns == now)) {
+	slot = skb->skb_iif ? probe_slot_find(who, what, PROBE_RECEIVED, node, now) : NULL;
+	if (slot) {
+		probe_slot_spend(slot, HOP_STACK, now);
+	} else if ((slot = probe_stacked(who, what, skb, node, now))) {
 		probe_slot_spend(slot, HOP_QDISC, now);
 	} else if (skb->skb_iif) {
-		slot = probe_slot_find(who, what, PROBE_RECEIVED, node, now);
-		if (!slot) {
-			packets->watch->way[packets->way].unmatched++;
-			return;
-		}
-		probe_slot_spend(slot, HOP_STACK, now);
+		packets->watch->way[packets->way].unmatched++;
+		return;
 	} else {
 		slot = probe_slot_new(packets, index, node, now);
 		if (!slot)
@@ -243,35 +259,53 @@ static bool probe_final(const struct probe_packets *packets, const struct sk_buf
 	return way->final == node;
 }
 
+/* What arrives by a cable, a radio, or a device without either, such as veth. */
+static struct probe_slot *probe_arriving(u64 who, u64 what, int node, s64 now)
+{
+	struct probe_slot *slot = probe_slot_find(who, what, PROBE_ON_WIRE, node, now) ?:
+				  probe_slot_find(who, what, PROBE_IN_RING | PROBE_IN_MAC80211,
+						  -1, now);
+
+	if (!slot)
+		return NULL;
+	probe_slot_visit(slot, node);
+	probe_slot_spend(slot, slot->state == PROBE_IN_MAC80211 ? HOP_RESEQUENCE : HOP_RX, now);
+	return slot;
+}
+
+/* What an ifb gives back to the device that it came by. */
+static struct probe_slot *probe_given_back(u64 who, u64 what, int node, s64 now)
+{
+	struct probe_slot *slot = probe_slot_find(who, what, PROBE_IN_RING, node, now);
+
+	if (slot)
+		probe_slot_spend(slot, HOP_QDISC, now);
+	return slot;
+}
+
 static void probe_netif_receive_skb(void *data, struct sk_buff *skb)
 {
 	struct net *net = dev_net(skb->dev);
 	struct probe_packets packets;
 	int node = probe_node(net);
 	s64 now = probe_now();
-	bool final;
+	bool given_back = skb->tc_skip_classify, final;
 	u32 i;
 
 	/* the network header begins where the data does: the link header was pulled */
 	if (!probe_on || node < 0 || !probe_parse(skb, 0, &packets))
 		return;
-	final = probe_final(&packets, skb, 0, net, node);
+	final = (given_back || !filters_ingress(skb->dev)) &&
+		probe_final(&packets, skb, 0, net, node);
 	for (i = 0; i < packets.count; i++) {
-		struct probe_slot *slot;
 		u64 who = probe_who(&packets), what = probe_what(&packets, i);
+		struct probe_slot *slot = given_back ? probe_given_back(who, what, node, now) :
+						       probe_arriving(who, what, node, now);
 
-		slot = probe_slot_find(who, what, PROBE_ON_WIRE, node, now) ?:
-			       probe_slot_find(who, what, PROBE_IN_RING | PROBE_IN_MAC80211, -1,
-					       now);
 		if (!slot) {
-			/* once more at one node: an ifb below it */
-			if (!probe_slot_find(who, what, PROBE_RECEIVED, node, now))
-				packets.watch->way[packets.way].unmatched++;
+			packets.watch->way[packets.way].unmatched++;
 			continue;
 		}
-		probe_slot_visit(slot, node);
-		probe_slot_spend(slot, slot->state == PROBE_IN_MAC80211 ? HOP_RESEQUENCE : HOP_RX,
-				 now);
 		slot->state = PROBE_RECEIVED;
 		if (!final)
 			continue;

@@ -50,6 +50,39 @@ def test_a_flood_above_the_rate_fills_the_link_and_loses_the_rest(simulate: Simu
     assert up["sent"] == kept.height == up["delivered"] + up["dropped"] + up["in_flight"]
 
 
+def test_datagrams_over_time_are_as_many_as_their_phases_say(simulate: Simulate) -> None:
+    """1 s of 1 Mbit/s, a pause of 1 s, 2 s of 4 Mbit/s, in packets of 1000 B; nine packets each 40 ms for 2 s; 50 ms of
+    each second. Beside them a flow that is paced, and one that ends in the middle."""
+    base = line(rate="100mbit", delay="5ms")
+    base["test"] = {
+        "name": "tcp_nup", "upload_streams": 2, "length": 4, "delay": 1,
+        "stream_rates": ["8mbit", 0], "stream_stops": [4, 2],
+        "datagrams": [
+            {"name": "steps", "rate": [[0, "1mbit"], [1, 0], [2, "4mbit"]], "size": 1000},
+            {"name": "camera", "interval": "40ms", "burst": 9, "sender": "server", "receiver": "client",
+             "start": 1, "stop": 3},
+            {"name": "on and off", "rate": [[0, "8mbit"], [0.05, 0]], "repeat": 1, "size": 1000},
+        ],
+    }  # fmt: skip
+    run = simulate(base)
+    sent = {one.id: one.sent for one in run.summary.datagrams}
+    assert sent == {"steps": 125 + 0 + 2 * 500, "camera": 2 * 25 * 9, "on and off": 4 * 50}
+    assert sum(one.lost + one.refused for one in run.summary.datagrams) == 0
+    rows = {one.name: run.rows(one) for one in run.datagrams}
+    seconds = {name: dict(found.group_by(pl.col("t_ns") // 10**9).len().iter_rows()) for name, found in rows.items()}
+    assert seconds == {
+        "steps": {1: 125, 3: 500, 4: 500}, "camera": {2: 225, 3: 225}, "on and off": dict.fromkeys((1, 2, 3, 4), 50),
+    }  # fmt: skip
+    instants = rows["camera"].group_by("t_ns").len()
+    assert set(instants["len"]) == {9}, "a burst leaves at one instant"
+    assert set(instants["t_ns"].sort().diff().drop_nulls()) == {40_000_000}
+    paced, ended = run.summary.flows
+    assert paced.goodput_mbps == pytest.approx(8, rel=0.01)
+    events = run.flow_events.filter(pl.col("event") == "stopped")
+    assert [round(t_ns / 1e9, 3) for t_ns in events["t_ns"].sort()] == [3, 5]
+    assert ended.goodput_mbps > 30
+
+
 def test_what_is_fetched_takes_as_long_as_its_bytes_need(simulate: Simulate) -> None:
     """On a cable of 10 Mbit/s and 10 ms each way nothing is faster than two round trips and its own bytes."""
     base = line(rate="10mbit", delay="5ms")
