@@ -46,6 +46,7 @@ def test_presets_are_listed_with_what_they_are() -> None:
         "LR1000M",
         "R100M",
         "R10M",
+        "home",
         "rtt-fair",
         *WIFI,
     ]
