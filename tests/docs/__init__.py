@@ -8,6 +8,7 @@ for single numbers, `play` executes a page; `python -m tests.docs --update` writ
 |---|---|
 | fence `console` | each `$` line is executed, its output is below it; it has to end well unless an error is shown |
 | fence `sh` | commands without output: options and arguments are parsed, `make` targets looked up; not executed |
+| fence `python`, with `file=NAME` | written to NAME |
 | fence `python` | executed, in one namespace a page; a fence `text` right after it is what it prints |
 | fence `toml`, with `file=NAME` | written to NAME and loaded as the scenario or the sweep that it is |
 | comment `console` and lines | as the fence, unseen by readers |

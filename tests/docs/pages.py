@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / name for name in ("docs/guide.md", "README.md", "docs/model.md", "docs/performance.md")]
+PAGES = [
+    ROOT / name for name in ("docs/guide.md", "README.md", "docs/testing.md", "docs/model.md", "docs/performance.md")
+]
 
 PIECES = re.compile(
     r"""

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,9 @@ class Play:
 
     def _python(self, piece: Piece) -> None:
         out, self.printed = io.StringIO(), None
+        if piece.match["file"]:
+            Path(piece.match["file"]).write_text(piece.body)
+            return
         with contextlib.redirect_stdout(out):
             exec(compile(piece.body, piece.place, "exec"), self.snippets.setdefault(piece.page, {}))
         self.printed = out.getvalue()
@@ -223,6 +227,7 @@ def _environment(folder: Path) -> Iterator[None]:
         "POLARS_TABLE_WIDTH": "100",
         "PATH": f"{Path(sys.executable).parent}:{before['PATH']}",
         "PYTHONPATH": str(package),
+        "PYTEST_PLUGINS": "" if entry_points(group="pytest11", name="hourglass") else "hourglass.testing.plugin",
     }
     os.environ.pop("HOURGLASS_DEBUG", None)
     try:
