@@ -22,6 +22,9 @@ from hourglass.engine.kernel import apt
 from hourglass.errors import HourglassError, MissingError
 
 FILE = "sources.json"
+OLDER = (
+    "An archive has the latest versions only; the snapshots of Debian's archive have all, by these names and versions."
+)
 _URI = re.compile(r"^'[^']*' (\S+) \d+ SHA256:([0-9a-f]{64})", re.MULTILINE)
 
 
@@ -50,8 +53,7 @@ class Wanted:
         """The error of a package that the archive has not."""
         words = [line for line in said.splitlines() if line.startswith("E:")]
         what = f"{self.package} {self.version} of Debian {self.release} is not in this machine's archive"
-        older = "archives have the latest versions only; snapshots of Debian's archive have all"
-        return HourglassError("\n".join([what, *words, older]))
+        return HourglassError("\n".join([what, *(f"  | {line}" for line in words)]))
 
 
 @cache
@@ -65,27 +67,35 @@ def _state() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="hourglass-sources-")
 
 
-def fetch(folder: Path) -> list[Path]:
-    """Downloads the sources of all sets that are installed, and verifies them. Raises HourglassError."""
+def fetch(folder: Path) -> None:
+    """Downloads the sources of all sets that are installed, and verifies them. Raises HourglassError that names those
+    that could not be had, after all others."""
     sets = [one for one in (prebuilt.of_front(), *map(prebuilt.of_kernel, KERNELS)) if one is not None]
     if not sets:
         raise MissingError("this installation brings nothing built", "pip install a released wheel")
-    listed = [one for brought in sets for one in json.loads((brought.folder / FILE).read_text())]
-    found = []
     folder.mkdir(parents=True, exist_ok=True)
-    for described in listed:
+    problems = []
+    for described in (one for brought in sets for one in json.loads((brought.folder / FILE).read_text())):
         digests = described.pop("files")
         wanted = Wanted(**described)
-        said = archive(wanted.release).apt(*wanted.words(), place=folder)
-        for name, digest in digests.items():
-            if not (folder / name).is_file():
-                raise wanted.gone(said.stderr)
-            with (folder / name).open("rb") as file:
-                if hashlib.file_digest(file, "sha256").hexdigest() != digest:
-                    raise HourglassError(f"{folder / name} is not the file that the wheel was made of")
-            found.append(folder / name)
-        print(f"{wanted.package} {wanted.version}: {', '.join(digests)}", flush=True)
-    return found
+        try:
+            fetch_one(wanted, digests, folder)
+            print(f"{wanted.package} {wanted.version}: {', '.join(digests)}", flush=True)
+        except HourglassError as error:
+            problems.append(str(error))
+    if problems:
+        raise HourglassError("\n".join([*problems, OLDER]))
+
+
+def fetch_one(wanted: Wanted, digests: dict[str, str], folder: Path) -> None:
+    """Downloads and verifies the files of a package. Raises HourglassError."""
+    said = archive(wanted.release).apt(*wanted.words(), place=folder)
+    for name, digest in digests.items():
+        if not (folder / name).is_file():
+            raise wanted.gone(said.stderr)
+        with (folder / name).open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+                raise HourglassError(f"{folder / name} is not the file that the wheel was made of")
 
 
 if __name__ == "__main__":
