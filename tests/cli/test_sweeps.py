@@ -9,7 +9,7 @@ import pytest
 from results.swept import folder
 
 from cli.golden import WIDTH, drawn
-from hourglass.campaign import file, table
+from hourglass.campaign import file, pareto, table
 from hourglass.campaign.sweep import Result
 from hourglass.cli import sweep
 from hourglass.cli.errors import guarded
@@ -90,6 +90,14 @@ def test_a_sweep_is_told_with_its_fairness_and_what_failed(result):
         "20ms   cake bandwidth 49mbit nat       40.0    11.5      1.00",
     ]
     assert max(map(len, text.splitlines())) <= WIDTH
+
+
+def test_the_ways_of_a_sweep_that_has_both_are_told_apart(result):
+    both = result.table.with_columns(download_mbps=80.0, upload_fairness=0.5, download_fairness=0.9)
+    head = drawn(sweep.medians(result, both)).splitlines()[0]
+    assert head.split()[-4:] == ["fair", "up", "fair", "down"]
+    assert "fairness" not in head
+    assert pareto.points(both, list(result.grid.keys), "ping_icmp_p99_ms")["fairness"].to_list() == [0.5, 0.5]
 
 
 def test_fairness_is_in_the_picture_where_it_says_something(result, monkeypatch):

@@ -25,11 +25,15 @@ MOST_ROWS = 40
 COLUMNS = {
     "upload_mbps": "up Mbit/s",
     "download_mbps": "down Mbit/s",
-    "tcp_rtt_p50_ms": "TCP RTT ms",
+    "tcp_rtt_p50_ms": "RTT ms",
     "ping_icmp_p50_ms": "ping p50 ms",
     "ping_icmp_p99_ms": "p99 ms",
     "fairness": "fairness",
+    "upload_fairness": "fair up",
+    "download_fairness": "fair down",
 }
+WAYS = ("upload_fairness", "download_fairness")
+"""In place of that of all flows where there are both: lines are seldom as fast up as down."""
 LATENCIES = ("ping_icmp_p99_ms", "ping_icmp_p50_ms", "tcp_rtt_p50_ms")
 
 
@@ -70,7 +74,9 @@ def counts(result: Result) -> str:
 def medians(result: Result, done: pl.DataFrame) -> Table | str:
     """A row per setting: medians over the seeds; * marks the Pareto front of throughput and ping p99."""
     settings = [key for key in result.grid.keys if key != "seed"]
-    shown_columns = [name for name in COLUMNS if name in done.columns and (done[name].fill_null(0) != 0).any()]
+    told = [name for name in COLUMNS if name in done.columns and (done[name].fill_null(0) != 0).any()]
+    left_out = ("fairness",) if set(WAYS) <= set(told) else WAYS
+    shown_columns = [name for name in told if name not in left_out]
     grouped = done.group_by(settings, maintain_order=True) if settings else None
     figures = [pl.col(name).median() for name in shown_columns]
     rows = grouped.agg(figures) if grouped is not None else done.select(figures)

@@ -20,7 +20,7 @@ MOST_NAMED = 12
 """Points of the front that are named."""
 MOST_PANELS = 6
 FAIRNESS, FAIR = "fairness", 0.995
-"""The column of Jain's index, and what is shown as 1."""
+"""The column of Jain's index, of the less fair way, and what is shown as 1."""
 SPREAD = 0.28
 """How far the points over one value of an axis are spread, in parts of the distance of two values."""
 
@@ -94,4 +94,4 @@ def _named(column: str) -> str:
     for suffix, unit in (("_mbps", "Mbit/s"), ("_ms", "ms")):
         if column.endswith(suffix):
             return f"{column.removesuffix(suffix).replace('_', ' ')} ({unit})"
-    return "Jain's index (0 to 1)" if column == FAIRNESS else column
+    return "Jain's index, the less fair way" if column == FAIRNESS else column
