@@ -71,7 +71,8 @@ def unclean() -> list[str]:
 
 def build(checkout: Path, dist: Path, epoch: int) -> None:
     """Wheels and source distribution of a checkout."""
-    called(["make", "wheel", f"DIST={dist}"], checkout, SOURCE_DATE_EPOCH=str(epoch))
+    wheels = [sys.executable, "-m", "release.wheel", "--dist", str(dist)]
+    called(wheels, checkout, PYTHONPATH=str(checkout / "src"), SOURCE_DATE_EPOCH=str(epoch))
     sdist.build(checkout, dist, epoch)
 
 
@@ -83,7 +84,6 @@ def twice(release: Release) -> str:
     with tempfile.TemporaryDirectory(prefix="hourglass-again-", dir="/var/tmp") as scratch:
         clone, again = Path(scratch) / "elsewhere", Path(scratch) / "dist"
         called(["git", "clone", "--quiet", str(ROOT), str(clone)])
-        (clone / ".venv").symlink_to((ROOT / ".venv").resolve())
         again.mkdir()
         build(clone, again, release.epoch)
         return same(release.dist, again)

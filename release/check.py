@@ -146,7 +146,7 @@ def check(release: Path, places: list[Place], say: Callable[[str], None]) -> boo
     tried = []
     for place in places:
         roots.make(place, say)
-        others = wheels.folder(place, front)
+        others = wheels.folder(place, front[0])
         for shm in SHM:
             tried.append(attempt(place, shm, release.resolve(), others))
             for problem in tried[-1].problems(wanted, golden):

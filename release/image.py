@@ -50,7 +50,7 @@ def build(release: Path, say: Callable[[str], None]) -> Path:
     version = wheel.name.split("-")[1]
     place = PLACES[0]
     roots.make(place, say)
-    others = wheels.folder(place, [wheel])
+    others = wheels.folder(place, wheel)
     epoch = commit_time()
     with tempfile.TemporaryDirectory(prefix="hourglass-image-", dir="/var/tmp") as scratch:
         root, layout = Path(scratch) / "root", Path(scratch) / "layout"

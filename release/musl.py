@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A root as Alpine's is: musl, busybox and a Python built for musl, all from Debian's packages and sources.
 
-There is no glibc that a program could load. Python has the modules that pip and Hourglass need (zlib, ctypes), no TLS.
+There is no glibc that a program could load; zlib is there, which wheels for musl take for granted. Python has the
+modules that pip and Hourglass need (zlib, ctypes), no TLS.
 """
 
 import os
@@ -25,7 +26,10 @@ SOURCES = {"python": f"python{PYTHON}", "zlib": "zlib", "libffi": "libffi"}
 """Part → Debian's source package."""
 
 PACKAGES = ["musl", "busybox-static"]
-FOLDERS = ["bin", "dev", "etc", "home", "lib", "proc", "root", "run", "sbin", "tmp", "usr/bin", "usr/sbin", "var/tmp"]
+FOLDERS = [
+    "bin", "dev", "etc", "home", "lib", "proc", "root", "run", "sbin", "tmp", "usr/bin", "usr/lib", "usr/sbin",
+    "var/tmp",
+]  # fmt: skip
 LEFT_OUT = ["test", "idlelib", "tkinter", "turtledemo", "config-*", "ensurepip/_bundled/setuptools*"]
 
 COMPILER = """#!/bin/sh
@@ -34,7 +38,12 @@ case " $* " in *" --print-multiarch "*) echo x86_64-linux-musl; exit ;; esac
 exec musl-gcc -idirafter {headers} "$@"
 """
 BUILD = {
-    "zlib": ["./configure --static --prefix={built}", "make -j{jobs} libz.a", "make install"],
+    "zlib": [
+        "./configure --prefix={built}",
+        "make -j{jobs}",
+        "make install",
+        "cp -P {built}/lib/libz.so* {root}/usr/lib",
+    ],
     "libffi": [
         "autoreconf -fi",
         "./configure --disable-builddir --disable-shared --disable-docs --prefix={built} --libdir={built}/lib",

@@ -4,6 +4,7 @@
 import hashlib
 import io
 import tarfile
+import zipfile
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from hourglass.errors import HourglassError
-from release import changelog, check, sdist
+from release import changelog, check, sdist, wheels
 from release.places import PLACES
 
 TEXT = """# Changelog
@@ -157,3 +158,10 @@ def test_the_wheels_of_a_place_are_those_that_its_pip_takes() -> None:
     assert "musllinux_1_2_x86_64" in tags["alpine-like"]
     assert not any("many" in tag for tag in tags["alpine-like"])
     assert "manylinux2014_x86_64" in tags["debian-12"]
+
+
+def test_what_a_wheel_needs_is_what_it_says_without_extras(tmp_path: Path) -> None:
+    metadata = 'Name: a\nRequires-Dist: rich>=13\nRequires-Dist: numpy>=1.26\nRequires-Dist: dask; extra == "dask"\n'
+    with zipfile.ZipFile(tmp_path / "a.whl", "w") as archive:
+        archive.writestr("a-1.dist-info/METADATA", metadata)
+    assert wheels.needed(tmp_path / "a.whl") == ["numpy>=1.26", "rich>=13"]
