@@ -3,7 +3,7 @@
 # make tune    makes runs faster by a tenth to a fifth: the kernel once more, with PGO
 # make test    all tests, on all kernels
 # make check   style and types, as CI does
-# make setup   only what both need; seconds when nothing changed
+# make setup   only what a run needs, but no kernel; seconds when nothing changed; make developer: what tests need, too
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
