@@ -11,7 +11,7 @@ A packet that comes to a socket after its stream has stopped is dropped by a sta
 place `closed` in the reasons, and no drop of the network.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import polars as pl
 
@@ -60,11 +60,11 @@ def drops_by_reason(run: Recording) -> Reasons:
 def drops(run: Recording) -> dict[str, dict[str, Drops]]:
     """{node: {device: dropped during the run}}.
 
-    `qdisc_skbs` counts at the roots (egress and ingress): the kernel passes a child's drops up to its parents, so that
-    adding the children would count an skb twice. `nic`: `rx_dropped`, `tx_dropped`, frames beyond the ring and frames
-    with a wrong FCS. `cable`: lost on the way away from the device. Of a radio `qdisc` has mac80211's queues too, and
-    `cable` the MPDUs that were given up after all their tries.
-    """
+    `qdisc_skbs` is the count of the qdisc at a device that counted most, and that of ingress: the kernel passes a
+    child's drops up to the root, so that adding them would count an skb twice, but not those of the packets into which
+    tbf cuts an skb. `nic`: `rx_dropped`, `tx_dropped`, frames beyond the ring and frames with a wrong FCS. `cable`:
+    lost on the way away from the device. Of a radio `qdisc` has mac80211's queues too, and `cable` the MPDUs that were
+    given up after all their tries."""
     followed = not run.balance.is_empty()
     counts: Counts = {}
     for node, device, place, count in _counted(run):
@@ -83,10 +83,10 @@ def _counted(run: Recording) -> Iterator[tuple[str, str, str, int]]:
     nic = run.devices.with_columns(lost=pl.col("rx_dropped") + pl.col("tx_dropped"))
     for node, device, count in _growth(nic, "lost", []):
         yield node, device, "nic", count
-    top = (pl.col("parent") == "root") & ~pl.col("kind").str.ends_with(" class")  # a class's drops are its qdisc's
-    roots = run.qdisc.filter(top | pl.col("kind").is_in(INGRESS_KINDS))
-    for node, device, count in _growth(roots, "drops", ["kind", "handle"]):
-        yield node, device, "qdisc_skbs", count
+    ingress, a_class = pl.col("kind").is_in(INGRESS_KINDS), pl.col("kind").str.ends_with(" class")
+    for which, total in ((ingress, pl.sum), (~ingress & ~a_class, pl.max)):
+        for node, device, count in _growth(run.qdisc.filter(which), "drops", ["kind", "handle"], total):
+            yield node, device, "qdisc_skbs", count
     for node, device, name, value in run.ethtool.select("node", "device", "name", "value").iter_rows():
         if name in NIC_DROPS or name in CABLE_DROPS:
             yield node, device, "nic" if name in NIC_DROPS else "cable", value
@@ -101,13 +101,15 @@ def _counted(run: Recording) -> Iterator[tuple[str, str, str, int]]:
         yield row["node"], row["device"], fields[row["place"]], row["packets"]
 
 
-def _growth(table: pl.DataFrame, counter: str, further: list[str]) -> list[tuple[str, str, int]]:
-    """(node, device, last - first of a counter) of every device, in name order; summed over the `further` keys."""
+def _growth(
+    table: pl.DataFrame, counter: str, further: list[str], total: Callable[[str], pl.Expr] = pl.sum
+) -> list[tuple[str, str, int]]:
+    """(node, device, last - first of a counter) of every device, in name order; the `total` over the `further` keys."""
     keys = ["node", "device", *further]
     grown = (
         table.sort("t_ns", maintain_order=True)
         .group_by(keys)
         .agg(pl.col(counter).last().cast(pl.Int64) - pl.col(counter).first().cast(pl.Int64))
     )
-    total = grown.group_by("node", "device").agg(pl.col(counter).sum()).sort("node", "device")
-    return [(node, device, int(count)) for node, device, count in total.iter_rows()]
+    totals = grown.group_by("node", "device").agg(total(counter)).sort("node", "device")
+    return [(node, device, int(count)) for node, device, count in totals.iter_rows()]

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What holds of the counts of every run: who counts the same thing gets the same number.
+
+packets of a stream that the probe saw dropped   = `dropped` of its balance
+sent + duplicated, by the balance                = delivered + dropped + in flight
+skbs that the probe saw dropped in qdiscs        = tc's `dropped` at the device
+packets that it saw lost on a cable, in a NIC    = the driver's counters
+packets that it saw dropped in mac80211's queues = mac80211's counters
+drops of the summary, all places                 = those by reason, but for sockets that are closed
+"""
+
+import polars as pl
+
+from hourglass.results.drops import CABLE_DROPS, CLOSED, NIC_DROPS, seen
+from hourglass.results.recording import Recording
+
+Counts = dict[tuple[str, str], int]
+
+
+def check_counts(run: Recording) -> None:
+    """Of any run. What is not recorded (no probe, no samples of devices) is not compared."""
+    if run.balance.is_empty():
+        return
+    _balances(run)
+    found = seen(run)
+    if not run.qdisc.is_empty():
+        told = {(node, device): one.qdisc_skbs for node, devices in run.summary.drops.items()
+                for device, one in devices.items()}  # fmt: skip
+        assert _sum(found.filter(pl.col("place") == "qdisc"), "skbs") == _positive(told), "skbs in qdiscs"
+    for place, names in (("wire", CABLE_DROPS), ("rx", NIC_DROPS)):
+        counted = run.ethtool.filter(pl.col("name").is_in(names))
+        cables = {(node, device) for node, device in counted.select("node", "device").rows()}
+        rows = found.filter(pl.col("place") == place)
+        of_cables = {end: count for end, count in _sum(rows, "packets").items() if end in cables}
+        assert of_cables == _positive(_sum(counted, "value")), place
+    _summary(run, found)
+
+
+def _balances(run: Recording) -> None:
+    ends = pl.col("delivered") + pl.col("dropped") + pl.col("in_flight")
+    assert run.balance.filter(pl.col("sent") + pl.col("duplicated") != ends).is_empty()
+    assert run.balance["unmatched"].sum() == 0
+    keys = ["stream", "way"]
+    dropped = run.drops.filter(pl.col("stream").is_not_null()).group_by(keys).agg(pl.col("packets").sum())
+    balances = run.balance.filter(pl.col("dropped") > 0).select(*keys, packets=pl.col("dropped"))
+    assert sorted(dropped.rows()) == sorted(balances.rows())
+
+
+def _summary(run: Recording, found: pl.DataFrame) -> None:
+    """Each packet once: what the terminal's table adds up to, and the reasons."""
+    by_reason = {
+        (node, device): sum(count for place, ones in places.items() if place != CLOSED for count in ones.values())
+        for node, devices in run.summary.drops_by_reason.items()
+        for device, places in devices.items()
+    }
+    radios = {(radio.node, radio.device) for radio in run.radios}
+    listed = {
+        (node, device): (one.qdisc or 0) + one.nic + one.cable + one.stack
+        for node, devices in run.summary.drops.items()
+        for device, one in devices.items()
+    }
+    if not run.qdisc.is_empty() and not run.ethtool.is_empty():
+        assert {end: count for end, count in by_reason.items() if count and end not in radios} == {
+            end: count for end, count in listed.items() if count and end not in radios
+        }
+    for end in radios:  # mac80211 and the driver count management frames too
+        assert by_reason.get(end, 0) <= listed.get(end, 0)
+
+
+def _sum(rows: pl.DataFrame, column: str) -> Counts:
+    sums = rows.group_by("node", "device").agg(pl.col(column).sum())
+    return {(node, device): int(count) for node, device, count in sums.iter_rows()}
+
+
+def _positive(counts: Counts) -> Counts:
+    return {end: count for end, count in counts.items() if count}
