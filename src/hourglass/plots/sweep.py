@@ -18,6 +18,8 @@ from hourglass.plots import style
 
 MOST_NAMED = 12
 """Points of the front that are named."""
+NEAR, LINE_PT = 0.05, 9
+"""Parts of the panel within which names are one below the other; their distance."""
 MOST_PANELS = 6
 FAIRNESS, FAIR = "fairness", 0.995
 """The column of Jain's index, of the less fair way, and what is shown as 1."""
@@ -50,18 +52,29 @@ def _front(
     best = points.with_row_index("row").filter(pl.col("front")).sort(latency)
     axes.plot(best[latency], best[throughput], color=looks.VERMILION, marker="o", markersize=5, linewidth=1.2)
     several = [key for key in labels if len(set(labels[key])) > 1]
+    lines = _lines(best.head(MOST_NAMED), points, throughput, latency)
     middle = float(np.mean([points[latency].min(), points[latency].max()]))
-    for row in best.head(MOST_NAMED).iter_rows(named=True):
+    for row, line in zip(best.head(MOST_NAMED).iter_rows(named=True), lines, strict=True):
         name = ", ".join(labels[key][row["row"]] for key in several)
         side, ha = (-6, "right") if row[latency] > middle else (6, "left")  # so that no name leaves the panel
-        place = (row[latency], row[throughput])
-        axes.annotate(name, place, (side, -8), textcoords="offset points", fontsize=7, ha=ha)
+        place, offset = (row[latency], row[throughput]), (side, -8 - LINE_PT * line)
+        axes.annotate(name, place, offset, textcoords="offset points", fontsize=7, ha=ha)
     axes.set_title("Throughput against latency, and its Pareto front")
     axes.set_xlabel(_named(latency))
     axes.set_ylabel(_named(throughput))
     if style.wants_log(points[latency].to_numpy()):
         style.log_x(axes)
     axes.margins(x=0.12, y=0.12)
+
+
+def _lines(named: pl.DataFrame, points: pl.DataFrame, throughput: str, latency: str) -> list[int]:
+    """Of each point how many named before it are so near that its name has to stand below theirs."""
+    columns = [points[name].to_numpy() for name in (latency, throughput)]
+    spans = [float(np.ptp(values)) or 1.0 for values in columns]
+    at = np.column_stack(
+        [named[name].to_numpy() / span for name, span in zip((latency, throughput), spans, strict=True)]
+    )
+    return [int((np.abs(at[:place] - at[place]).max(axis=1, initial=0) < NEAR).sum()) for place in range(len(at))]
 
 
 def _panel(axes: Axes, key: str, names: Sequence[str], points: pl.DataFrame, column: str) -> None:

@@ -68,7 +68,7 @@ def _check_stack_of(stack: Stack, name: str, names: list[str]) -> None:
         allowed = (
             f"neither a key of the stack nor a node. {known}Keys: {', '.join(STACK_KEYS)}; nodes: {several(names)}"
         )
-        raise refusal(f"stack.{name}", stack.nodes[name].model_dump(exclude_none=True), allowed)
+        raise refusal(f"stack.{name}", stack.nodes[name].model_dump(exclude_unset=True), allowed)
 
 
 def _check_joined(testbed: Testbed) -> None:
