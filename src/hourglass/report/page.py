@@ -31,6 +31,7 @@ from hourglass.results.sections import Section, sections, shown
 
 SAID_OTHERWISE = ("test=", "kernel=", "engine=")
 """Settings with a column of their own, or none."""
+TCP_DATA = "TCP data"
 SEEN_PERCENT = 0.5
 """A smaller part of a bar is not in its legend."""
 OPEN_RUNS = 1
@@ -130,6 +131,7 @@ class Bar:
     and how much of the whole came before."""
 
     kind: str
+    way: str
     ms: str
     nodes: list[tuple[str, float, list[tuple[str, float, str]]]]
 
@@ -196,7 +198,7 @@ def _bars(summary: Summary) -> Iterator[Bar]:
     """Of the flows' data, of each ping and of each connection with requests."""
     trips = {f"ping {name}": found for name, found in summary.ping_layers_ms.items()}
     trips |= {f"transactions {name}": found for name, found in summary.transaction_layers_ms.items()}
-    for kind, found in {"TCP data": summary.layers_ms, **trips}.items():
+    for kind, found in {TCP_DATA: summary.layers_ms, **trips}.items():
         if found:
             yield _bar(kind, found)
 
@@ -210,7 +212,7 @@ def _bar(kind: str, found: Anatomy) -> Bar:
         nodes.append((node, before, [(layer, 100 * one.share, shown(one.mean, "time", NOTHING))
                                      for layer, one in layers.items()]))  # fmt: skip
         before += sum(100 * one.share for one in layers.values())
-    return Bar(kind, whole, nodes)
+    return Bar(kind, "from write to read" if kind == TCP_DATA else "there and back", whole, nodes)
 
 
 def _layers(summary: Summary) -> list[str]:
