@@ -7,9 +7,10 @@ import pytest
 
 from hourglass import resources
 from hourglass.contract.plan import Plan
-from hourglass.engine.kernel import build, tune
+from hourglass.engine.kernel import build, store, tune
 from hourglass.engine.kernel.built import BuiltKernel
 from hourglass.engine.kernel.recipe import Recipe
+from hourglass.engine.kernel.source import Source
 from hourglass.engine.virtual import Virtual
 from hourglass.errors import GuestError, HourglassError
 
@@ -120,3 +121,21 @@ def test_the_drivers_of_the_list_exist() -> None:
         if name.startswith(folder):
             pattern = name.removeprefix(folder).replace("%", "*").replace(".o", ".c")
             assert list((resources.KERNEL / "drivers").glob(pattern)), name
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted", "built"), [(False, False, False), (False, True, True), (True, True, False)]
+)
+def test_a_plain_kernel_is_enough_unless_a_tuned_one_is_asked_for(
+    there: bool, wanted: bool, built: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 1\n")
+    kept = BuiltKernel("6.1", "6.1.0", "key", Path("linux"), Path("config"), 1000, tuned=there)
+    asked: list[object] = []
+    monkeypatch.setenv("HOURGLASS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(store.prebuilt, "kernel", lambda _: None)
+    monkeypatch.setattr(store.source, "kept", lambda name: Source(name, "source", tmp_path, packaged=True))
+    monkeypatch.setattr(store, "load", lambda *_: kept)
+    monkeypatch.setattr(store, "build", lambda *_, **given: asked.append(given["tuned"]))
+    store.ensure("6.1", tuned=wanted)
+    assert asked == ([True] if built else [])
