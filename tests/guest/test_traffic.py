@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 
 from hourglass.cli import tables
-from hourglass.cli.export import FORMATS
+from hourglass.cli.export import FORMATS, export_runs
 from hourglass.errors import InputError
+from hourglass.flent.write import stem
 from hourglass.report.page import page
 from hourglass.results import emodel
 from hourglass.results.stats import short
@@ -117,7 +118,7 @@ def test_transactions_wait_in_the_queue_that_an_upload_fills(simulate: Simulate,
         assert sum_ms == pytest.approx(found.done_ms.mean, rel=0.02)
         assert layers["client"]["qdisc"].share > 0.5
     with pytest.raises(InputError, match="Flent has no test tcp_rr-1up"):
-        FORMATS["flent"](run, tmp_path)
+        export_runs([run.path], tmp_path, "flent")
 
 
 def test_a_run_with_everything_is_the_same_twice(simulate: Simulate) -> None:
@@ -165,12 +166,14 @@ def test_the_numbers_of_one_run_agree_wherever_they_are_told(simulate: Simulate,
     assert lines["voip"][1:7] == [short(one) for one in (voice["goodput_mbps"], *owd, voice["jitter_ms"])]
     assert lines["voip"][-1] == short(voice["mos"])
 
-    figures, series = (pl.read_parquet(place) for place in FORMATS["parquet"](run, tmp_path))
+    for kind in FORMATS:
+        export_runs([run.path], tmp_path, kind)
+    figures, series = (pl.read_parquet(tmp_path / f"{stem(run)}.{name}.parquet") for name in ("figures", "series"))
     value = {(kind, name, figure): number for kind, name, figure, _, number in figures.iter_rows()}
     assert value["flow", "upload::1", "goodput_mbps"] == goodput
     assert value["ping", "icmp", "rtt_ms.p50"] == ping["p50"]
     assert value["datagram", "voip", "mos"] == voice["mos"]
-    with FORMATS["csv"](run, tmp_path)[0].open() as file:
+    with (tmp_path / f"{stem(run)}.figures.csv").open() as file:
         rows = {(row["kind"], row["name"], row["figure"]): row["value"] for row in csv.DictReader(file)}
     assert {key: float(text) if text else None for key, text in rows.items()} == value
 
@@ -180,7 +183,7 @@ def test_the_numbers_of_one_run_agree_wherever_they_are_told(simulate: Simulate,
     steps = series.filter((pl.col("kind") == "goodput") & pl.col("t_s").is_between(1.01, 3.01))["value"]
     assert steps.mean() == pytest.approx(goodput, rel=1e-5)
 
-    (place,) = FORMATS["flent"](run, tmp_path)
+    (place,) = tmp_path.glob("*.flent.gz")
     data = json.loads(gzip.decompress(place.read_bytes()))
     meta = data["metadata"]["SERIES_META"]
     assert meta["TCP upload"]["MEAN_VALUE"] == pytest.approx(goodput, rel=1e-5)

@@ -175,3 +175,30 @@ def test_a_station_that_finds_no_access_point_is_blamed(simulate: Simulate, monk
     monkeypatch.setitem(radios._CHANNELS, "5GHz", (36, 5200))
     with pytest.raises(InputError, match=r"testbed.wifi.0.station.0 = 'dev wlan0 connect .* not within 10 s"):
         simulate("wifi-ath9k", *SHORT, "test.length=5", kernel="6.1")
+
+
+def test_who_waits_for_the_air_is_counted_by_access_category(simulate: Simulate) -> None:
+    """RRUL: what is marked CS5 and EF is video to mac80211, which starves best effort. Categories add up to the radio,
+    and the waits of the marked flow's packets are those that the probe sees."""
+    run = simulate("wifi-ath9k", *SHORT, "test.name=rrul", "stack.tsq=off", kernel="6.1")
+    end = run.radio_counters.filter(pl.col("t_ns") == pl.col("t_ns").max())
+    for node in ("client", "ap"):
+        counts = dict(end.filter(pl.col("node") == node).select("name", "value").rows())
+
+        def total(word: str, counts: dict[str, int] = counts) -> int:
+            return sum(counts[f"ac.{name}.{word}"] for name in ("vo", "vi", "be", "bk"))
+
+        assert total("ppdus") + counts["tx_beacons"] == counts["tx_attempts"]
+        assert total("failed") <= counts["tx_collisions"] + counts["tx_unanswered"]
+        assert total("waited") <= total("mpdus")
+        assert 0 <= counts["tx_ns"] - total("tx_ns") <= counts["tx_beacons"] * 500_000
+        assert counts["tx_ns"] < counts["medium_busy_ns"] <= run.end_ns
+        found = run.summary.wifi[node]["wlan0"]
+        assert list(found.categories) == ["VI", "BE", "BK"]
+        waits = [one.contention_ms for one in found.categories.values()]
+        assert waits == sorted(waits)
+        assert 90 < found.busy_percent <= 100
+    starved = [one.text for one in run.summary.warnings if one.id == "best-effort-starved"]
+    assert [text.split()[3] for text in starved] == ["client:wlan0", "ap:wlan0"]
+    alone = simulate("wifi-ath9k", *SHORT, "stack.tsq=off", kernel="6.1")
+    assert "best-effort-starved" not in {one.id for one in alone.summary.warnings}

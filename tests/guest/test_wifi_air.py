@@ -41,10 +41,16 @@ def goodput_mbps(counts: dict[str, int]) -> float:
 
 @pytest.mark.parametrize("mpdus", [1, 2, 4, 8, 16, 17, 32])
 def test_one_saturated_radio_reaches_the_ceiling(flood: Flood, mpdus: int) -> None:
-    """One cycle is AIFS, 7.5 slots, PPDU, SIFS and answer; 2 %, of which beacons are 0.3."""
+    """One cycle is AIFS, 7.5 slots, PPDU, SIFS and answer; 2 %, of which beacons are 0.3. The channel is busy but for
+    AIFS and slots, with answers for a SIFS and an acknowledgment."""
     run = flood(air.cell(1, max_subframes=mpdus), air.flood(("s1", "ap")))
-    ceiling = mpdus * air.TCP_BYTES * 8 / air.cycle_us(mpdus, *HT40_MCS7, slots=air.CW_MIN / 2)
-    assert goodput_mbps(air.grown(run, "s1")) == pytest.approx(ceiling, rel=0.02)
+    cycle, counts = air.cycle_us(mpdus, *HT40_MCS7, slots=air.CW_MIN / 2), air.grown(run, "s1")
+    assert goodput_mbps(counts) == pytest.approx(mpdus * air.TCP_BYTES * 8 / cycle, rel=0.02)
+    idle, answer = air.AIFS_US + air.CW_MIN / 2 * air.SLOT_US, air.ACK_US if mpdus == 1 else air.BLOCK_ACK_US
+    assert counts["medium_busy_ns"] / counts["span_ns"] == pytest.approx(1 - idle / cycle, rel=0.02)
+    assert counts["medium_answer_ns"] / counts["span_ns"] == pytest.approx((air.SIFS_US + answer) / cycle, rel=0.02)
+    sent = counts["tx_ns"] + air.grown(run, "ap")["tx_ns"]
+    assert sent + counts["medium_answer_ns"] == pytest.approx(counts["medium_busy_ns"], rel=0.001), "nothing collides"
 
 
 @pytest.mark.parametrize(("width", "streams", "bits"), [(20, 2, 520), (40, 3, 1620)])
