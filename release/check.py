@@ -43,6 +43,9 @@ STEPS = {
 }
 """What is done in a place, by name."""
 
+CPU_TIMES = re.compile(r"(\d+)m([\d.]+)s (\d+)m([\d.]+)s")
+"""What the shell's `times` prints, once for itself and once for what it started."""
+
 PNG = "89 50 4e 47 0d 0a 1a 0a"
 
 
@@ -55,11 +58,18 @@ class Tried:
     seconds: dict[str, float] = field(default_factory=dict)
     said: dict[str, list[str]] = field(default_factory=dict)
     status: int = 0
+    cpu: dict[str, float] = field(default_factory=dict)
+    """Seconds of CPU used until a step began."""
 
     @property
     def total(self) -> float:
         """Seconds from `pip install` to table and picture."""
         return self.seconds.get("install", 0.0) + self.seconds.get("run", 0.0)
+
+    @property
+    def busy(self) -> float:
+        """Seconds of CPU from `pip install` to table and picture: what a quiet machine needs, or less."""
+        return self.cpu.get("look", 0.0) - self.cpu.get("install", 0.0)
 
     def digest(self, step: str) -> str:
         """The digest that the command printed."""
@@ -92,7 +102,7 @@ class Tried:
 def attempt(place: Place, shm: str, release: Path, others: Path) -> Tried:
     """Does all steps in a place."""
     tried = Tried(place, shm)
-    command = "\n".join(f"echo ::{name}\n{line}" for name, line in STEPS.items())
+    command = "\n".join([*(f"echo ::{name}\ntimes\n{line}" for name, line in STEPS.items()), "echo ::end\ntimes"])
     words = [*NAMESPACES, str(ENTER), str(place.root), shm, str(release), str(others), command]
     step, began = "", time.monotonic()
     with subprocess.Popen(
@@ -105,6 +115,9 @@ def attempt(place: Place, shm: str, release: Path, others: Path) -> Tried:
                 tried.seconds |= {step: now - began} if step else {}
                 step, began = line[2:].strip(), now
                 tried.said[step] = []
+            elif used := CPU_TIMES.fullmatch(line.strip()):
+                minutes, seconds, system_minutes, system_seconds = map(float, used.groups())
+                tried.cpu[step] = 60 * (minutes + system_minutes) + seconds + system_seconds  # the children's come last
             else:
                 tried.said.setdefault(step, []).append(line.rstrip())
         tried.status = child.wait(GIVE_UP_SECONDS)
@@ -126,13 +139,15 @@ def golden_digests() -> set[str]:
 
 def show(tried: list[Tried], wanted: str, golden: set[str]) -> None:
     """The table of places."""
-    table = Table("place", "python", "/dev/shm", "venv s", "install s", "run s", "together s", "digest", "", box=None)
+    table = Table(
+        "place", "python", "/dev/shm", "venv s", "install s", "run s", "together s", "CPU s", "digest", "", box=None
+    )
     for one in tried:
         seconds = [f"{one.seconds[name]:.1f}" if name in one.seconds else "" for name in ("venv", "install", "run")]
         good = not one.problems(wanted, golden)
         table.add_row(
-            one.place.name, one.place.python, one.shm, *seconds, f"{one.total:.1f}", one.digest("run"),
-            "ok" if good else "FAILED",
+            one.place.name, one.place.python, one.shm, *seconds, f"{one.total:.1f}",
+            f"{one.busy:.1f}", one.digest("run"), "ok" if good else "FAILED",
         )  # fmt: skip
     Console(width=None if sys.stdout.isatty() else 120).print(table)
 
