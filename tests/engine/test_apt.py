@@ -69,6 +69,11 @@ def test_a_machine_of_the_wanted_release_keeps_its_sources() -> None:
     assert "Suites: bookworm bookworm-updates\n" in apt.derive([("d.sources", DEB822)], "bookworm", "bookworm")
 
 
+def test_a_release_without_what_came_after_is_the_same_for_every_machine() -> None:
+    assert "Suites: bullseye\n" in apt.derive([("d.sources", DEB822)], "bookworm", "bullseye", updates=False)
+    assert "security" not in apt.derive([("d.sources", DEB822)], "bookworm", "bullseye", updates=False)
+
+
 def test_nothing_is_derived_for_another_distribution() -> None:
     assert apt.derive([("d.sources", DEB822)], "noble", "bookworm") == ""
 

@@ -45,7 +45,8 @@ class Shelf:
     def __init__(self, debs: list[Path]) -> None:
         self.debs, self.asked = {deb.name.split("_")[0]: deb for deb in debs}, list[list[str]]()
 
-    def __call__(self, release: str, folder: Path) -> "Shelf":
+    def __call__(self, release: str, folder: Path, *, updates: bool) -> "Shelf":
+        assert not updates, "not every machine knows of them"
         folder.mkdir(parents=True)
         return self
 
@@ -104,7 +105,7 @@ def test_a_library_that_no_package_has_is_named(cache: Path, shelf: Shelf) -> No
 def test_without_an_archive_the_machines_own_files_serve_until_it_is_asked_again(
     cache: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def none(release: str, folder: Path) -> None:
+    def none(release: str, folder: Path, *, updates: bool) -> None:
         raise HourglassError("no way there")
 
     monkeypatch.setattr(apt, "Archive", none)

@@ -2,7 +2,8 @@
 """The tree of files that the guest's tools, their libraries and what they read are taken from.
 
 It is unpacked from the packages of one Debian release, whatever release this machine is of: tools decide records by
-what they send and when they end. The packages are the tools' own, and of those that they depend on the ones in which a
+what they send and when they end. They are those of its last point release, without the updates after it, which not
+every machine's apt knows of. The packages are the tools' own, and of those that they depend on the ones in which a
 library is that an ELF file of the tree asks for.
 
     trees/NAME/root/            the files, with all libraries and programs below usr/
@@ -40,7 +41,7 @@ TOOLS = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool"}
 WIFI_TOOLS = {"iw": "iw", "hostapd": "hostapd"}
 """Those that only plans with radios call: 8 MB with their libraries, by which a start takes 15 % longer."""
 
-RECIPE = 1
+RECIPE = 2
 """Raised whenever something else is made of the same packages."""
 
 PROGRAMS = ("usr/sbin", "usr/bin", "sbin", "bin")
@@ -172,7 +173,7 @@ def unpack_all(folder: Path) -> list[Package]:
     if lacking := process.missing_tools(FETCHING):
         raise MissingError("the guest's tools cannot be fetched", f"apt-get install -y {' '.join(lacking)}")
     tree, packages, depends = Tree(folder / "root"), list[Package](), dict[str, list[str]]()
-    archive = apt.Archive(RELEASE, folder / "apt")
+    archive = apt.Archive(RELEASE, folder / "apt", updates=False)
     asked, wanted = set[str](), {*TOOLS.values(), *WIFI_TOOLS.values()}
     while wanted:
         for deb in archive.download(sorted(wanted)):

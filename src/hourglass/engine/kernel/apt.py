@@ -66,17 +66,18 @@ def one_line_stanzas(text: str) -> list[Stanza]:
     return stanzas
 
 
-def derive(files: Iterable[tuple[str, str]], own: str, wanted: str, types: str = "deb") -> str:
+def derive(files: Iterable[tuple[str, str]], own: str, wanted: str, types: str = "deb", updates: bool = True) -> str:
     """A *.sources text for release `wanted`, from the sources of a machine of release `own`.
 
     Only suites named after the machine's release count (`bookworm`, `bookworm-updates`, `bookworm-security`): sources
-    that do not follow the distribution's releases are left out. Empty when nothing is left.
+    that do not follow the distribution's releases are left out. Without `updates` the release's own suite alone counts.
+    Empty when nothing is left.
     """
-    stanzas = []
+    stanzas, followed = [], {own, f"{own}-updates", f"{own}-security"} if updates else {own}
     for name, text in files:
         for stanza in deb822_stanzas(text) if name.endswith(".sources") else one_line_stanzas(text):
             suites = [wanted + suite.removeprefix(own) for suite in stanza.get("suites", "").split()
-                      if suite in {own, f"{own}-updates", f"{own}-security"}]  # fmt: skip
+                      if suite in followed]  # fmt: skip
             if suites and "deb" in stanza.get("types", "").split() and stanza.get("enabled", "yes") != "no":
                 stanzas.append(render(stanza, suites, types))
     return "\n".join(stanzas)
@@ -96,11 +97,12 @@ def render(stanza: Stanza, suites: list[str], types: str) -> str:
 class Archive:
     """The packages of one Debian release, with apt's state in `folder`, which the machine's own state does not touch.
 
-    `sources`: the source packages too. Raises MissingError when the machine's sources tell no Debian archive.
+    `sources`: the source packages too. `updates`: what came after the last point release too. Raises MissingError when
+    the machine's sources tell no Debian archive.
     """
 
-    def __init__(self, release: str, folder: Path, *, sources: bool = False) -> None:
-        derived = derive(machine_sources(), machine_codename(), release, "deb deb-src" if sources else "deb")
+    def __init__(self, release: str, folder: Path, *, sources: bool = False, updates: bool = True) -> None:
+        derived = derive(machine_sources(), machine_codename(), release, "deb deb-src" if sources else "deb", updates)
         self.folder = folder
         self.remedy = f"add Debian's {release} to /etc/apt/sources.list.d"
         if not derived:
