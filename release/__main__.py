@@ -21,7 +21,7 @@ from rich.table import Table
 
 from hourglass import __version__
 from hourglass.errors import HourglassError, MissingError
-from release import changelog, check, container, image, sdist
+from release import changelog, check, container, image, sdist, wheel
 from release.command import called
 from release.places import PLACES
 
@@ -36,6 +36,7 @@ class Release:
 
     dist: Path
     epoch: int
+    plain: bool = False
     done: list[tuple[str, float, str]] = field(default_factory=list)
     undone: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
@@ -69,9 +70,9 @@ def unclean() -> list[str]:
     return [line for line in lines if line[3:] != CHANGELOG.name]
 
 
-def build(checkout: Path, dist: Path, epoch: int) -> None:
+def build(checkout: Path, dist: Path, epoch: int, plain: bool) -> None:
     """Wheels and source distribution of a checkout."""
-    wheels = [sys.executable, "-m", "release.wheel", "--dist", str(dist)]
+    wheels = [sys.executable, "-m", "release.wheel", "--dist", str(dist), *(["--plain"] if plain else [])]
     called(wheels, checkout, PYTHONPATH=str(checkout / "src"), SOURCE_DATE_EPOCH=str(epoch))
     sdist.build(checkout, dist, epoch)
 
@@ -80,12 +81,12 @@ def twice(release: Release) -> str:
     """Builds in a clone at another place too; every file must have the same bytes."""
     shutil.rmtree(release.dist, ignore_errors=True)
     release.dist.mkdir(parents=True)
-    build(ROOT, release.dist, release.epoch)
+    build(ROOT, release.dist, release.epoch, release.plain)
     with tempfile.TemporaryDirectory(prefix="hourglass-again-", dir="/var/tmp") as scratch:
         clone, again = Path(scratch) / "elsewhere", Path(scratch) / "dist"
         called(["git", "clone", "--quiet", str(ROOT), str(clone)])
         again.mkdir()
-        build(clone, again, release.epoch)
+        build(clone, again, release.epoch, release.plain)
         return same(release.dist, again)
 
 
@@ -134,7 +135,7 @@ def section(release: Release) -> str:
         if stale:
             raise HourglassError(f"{version} is released already, with other bytes of {', '.join(stale)}")
         return f"{version} is there, with these digests"
-    if release.wrong or release.undone:
+    if release.plain or release.wrong or release.undone:
         raise MissingError(f"no section {version} for a release that was not made and tried as a whole", "see above")
     day = datetime.fromtimestamp(release.epoch, UTC).date()
     CHANGELOG.write_text(changelog.released(text, version, day, release.artefacts()))
@@ -151,11 +152,14 @@ def places(release: Release) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m release", description="Makes and tries a release.")
     parser.add_argument("--dist", type=Path, default=ROOT / "dist", help="where the artefacts go")
+    parser.add_argument(
+        "--plain", action="store_true", help="for a trial: with the kernels that are there, tuned or not"
+    )
     options = parser.parse_args()
     if changed := unclean():
         say("\n".join(["not the tree of a commit; to fix: commit or stash", *changed[:10]]))
         return 2
-    release = Release(options.dist.resolve(), image.commit_time())
+    release = Release(options.dist.resolve(), wheel.commit_time(ROOT), options.plain)
     steps: list[tuple[str, Callable[[Release], str]]] = [
         ("wheels and sources", twice), ("bare roots", places), ("image", image_twice), ("image's run", contained),
         ("checksums", sums), ("changelog", section),

@@ -21,6 +21,7 @@ from hourglass.errors import HourglassError, MissingError
 from release import roots, wheels
 from release.command import called
 from release.places import PLACES
+from release.wheel import commit_time
 
 ROOT = Path(__file__).parents[1]
 PREFIX = "opt/hourglass"
@@ -51,7 +52,7 @@ def build(release: Path, say: Callable[[str], None]) -> Path:
     place = PLACES[0]
     roots.make(place, say)
     others = wheels.folder(place, wheel)
-    epoch = commit_time()
+    epoch = commit_time(ROOT)
     with tempfile.TemporaryDirectory(prefix="hourglass-image-", dir="/var/tmp") as scratch:
         root, layout = Path(scratch) / "root", Path(scratch) / "layout"
         say("image: root and environment")
@@ -163,13 +164,6 @@ def archive(layout: Path, name: str, made: Path, epoch: int) -> None:
 def blob(descriptor: dict[str, str]) -> str:
     """Where the layout has it."""
     return f"blobs/{descriptor['digest'].replace(':', '/')}"
-
-
-def commit_time() -> int:
-    """When the last commit was made that was not of the CHANGELOG alone: the only date in a release
-    (SOURCE_DATE_EPOCH, where that is set)."""
-    told = os.environ.get("SOURCE_DATE_EPOCH")
-    return int(told or called(["git", "log", "-1", "--format=%ct", "--", ".", ":!CHANGELOG.md"], ROOT))
 
 
 def main() -> int:

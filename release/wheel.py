@@ -132,10 +132,11 @@ def digest(content: bytes) -> str:
 
 
 def commit_time(checkout: Path) -> int:
-    """When the commit was made, or SOURCE_DATE_EPOCH."""
+    """When the last commit was made that was not of the changelog alone, the only date in a release; or
+    SOURCE_DATE_EPOCH."""
     if told := os.environ.get("SOURCE_DATE_EPOCH"):
         return int(told)
-    return int(called(["git", "log", "-1", "--format=%ct"], checkout))
+    return int(called(["git", "log", "-1", "--format=%ct", "--", ".", ":!CHANGELOG.md"], checkout))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 import hashlib
 import io
+import subprocess
 import tarfile
 import zipfile
 from datetime import date
@@ -11,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from hourglass.engine import prebuilt
 from hourglass.errors import HourglassError
-from release import changelog, check, sdist, wheels
+from release import changelog, check, sdist, wheel, wheels
 from release.places import PLACES
 
 TEXT = """# Changelog
@@ -165,3 +167,25 @@ def test_what_a_wheel_needs_is_what_it_says_without_extras(tmp_path: Path) -> No
     with zipfile.ZipFile(tmp_path / "a.whl", "w") as archive:
         archive.writestr("a-1.dist-info/METADATA", metadata)
     assert wheels.needed(tmp_path / "a.whl") == ["numpy>=1.26", "rich>=13"]
+
+
+def test_the_commit_of_a_release_is_that_before_its_changelog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a release could not be made again from the commit that has its section."""
+
+    def git(*words: str) -> str:
+        named = ["-c", "user.name=a", "-c", "user.email=a"]
+        return subprocess.run(["git", *named, *words], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+    monkeypatch.setattr(prebuilt, "of_front", lambda: None)
+    monkeypatch.setattr(prebuilt.resources, "DATA", tmp_path / "src/hourglass/data")
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    git("init", "-q")
+    for name, text in (("code", "1"), ("CHANGELOG.md", "2")):
+        (tmp_path / name).write_text(text)
+        git("add", name)
+        git("commit", "-qm", name, f"--date=2026-01-0{text}T00:00:00Z")
+    first = git("log", "-1", "--format=%h %ct", "--abbrev=12", "HEAD^").split()
+    (tmp_path / "CHANGELOG.md").write_text("3")
+    assert [prebuilt.commit(), str(wheel.commit_time(tmp_path))] == first
+    (tmp_path / "code").write_text("4")
+    assert prebuilt.commit() == f"{first[0]}+changes"

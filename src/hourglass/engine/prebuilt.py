@@ -122,17 +122,26 @@ def root(wifi: bool) -> tuple[Path, str] | None:
 
 
 def commit() -> str:
-    """The commit that this package is of, with "+changes" where a checkout has some; "" where nobody knows."""
+    """The commit that this package is of, with "+changes" where a checkout has some; "" where nobody knows.
+
+    The changelog does not count: it tells the digests of what is built from the commit before.
+    """
     if (front := of_front()) is not None:
         return front.commit
     checkout = resources.DATA.parents[2]
     if not (checkout / ".git").exists():
         return ""
-    asked = ["git", "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+changes"]
+    last, changes = ["log", "-1", "--abbrev=12", "--format=%h"], ["status", "--porcelain", "--untracked-files=no"]
     try:
-        return subprocess.run(asked, cwd=checkout, text=True, capture_output=True, check=False).stdout.strip()
+        return _git(checkout, *last) + ("+changes" if _git(checkout, *changes) else "")
     except OSError:
         return ""
+
+
+def _git(checkout: Path, *words: str) -> str:
+    """What git says of all files but the changelog."""
+    asked = ["git", *words, "--", ".", ":!CHANGELOG.md"]
+    return subprocess.run(asked, cwd=checkout, text=True, capture_output=True, check=False).stdout.strip()
 
 
 def kernel_version(name: str) -> Version:
