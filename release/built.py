@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The prebuilt set of a wheel, as `engine/prebuilt.py` describes it, with licences and the list of its sources."""
 
-import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -12,6 +11,7 @@ from hourglass.engine import agent, cpio, prebuilt, root, tree
 from hourglass.engine.kernel import store
 from hourglass.engine.kernel.built import BuiltKernel
 from hourglass.engine.kernel.recipe import Recipe
+from hourglass.files import sha256
 from release import notices
 
 
@@ -56,7 +56,3 @@ def keep_roots(folder: Path) -> dict[str, str]:
     for kind, wifi in (("plain", False), ("wifi", True)):
         (folder / f"{kind}.cpio").write_bytes(cpio.archive(root.members(wifi)))
     return {"plain": root.key(), "wifi": root.key(wifi=True)}
-
-
-def sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are complete or not there."""
+"""Files that are complete or not there, and what stands for their content."""
 
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -21,6 +22,12 @@ def replacing(path: Path) -> Iterator[Path]:
             shutil.rmtree(half, ignore_errors=True)
         else:
             half.unlink(missing_ok=True)
+
+
+def sha256(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write(path: Path, content: bytes) -> None:

@@ -10,7 +10,6 @@
 are used where they lie; `doctor` verifies them, a run does not.
 """
 
-import hashlib
 import importlib.util
 import json
 import re
@@ -25,6 +24,7 @@ from hourglass.engine.kernel.built import BuiltKernel
 from hourglass.engine.kernel.hooks import Version
 from hourglass.engine.kernel.recipe import Recipe
 from hourglass.errors import MissingError
+from hourglass.files import sha256
 
 FILE = "built.json"
 FRONT = "hourglass"
@@ -67,7 +67,8 @@ class Prebuilt:
 
     def broken(self) -> list[str]:
         """The files that are missing, or not those that were packed."""
-        return [name for name, digest in self.files.items() if _sha256(self.folder / name) != digest]
+        there = {name: self.folder / name for name in self.files}
+        return [name for name, path in there.items() if not path.is_file() or sha256(path) != self.files[name]]
 
 
 @cache
@@ -152,10 +153,3 @@ def kernel_version(name: str) -> Version:
 
 def _parts(version: str) -> list[int]:
     return [int(part) for part in re.findall(r"\d+", version)]
-
-
-def _sha256(path: Path) -> str:
-    if not path.is_file():
-        return ""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -6,7 +6,6 @@ the Debian archive that it uses, and verified. Our own part is in the wheel: dat
 Cargo.lock names and pins the crates.
 """
 
-import hashlib
 import json
 import re
 import sys
@@ -20,6 +19,7 @@ from hourglass.contract.kernels import KERNELS
 from hourglass.engine import prebuilt
 from hourglass.engine.kernel import apt
 from hourglass.errors import HourglassError, MissingError
+from hourglass.files import sha256
 
 FILE = "sources.json"
 OLDER = (
@@ -93,9 +93,8 @@ def fetch_one(wanted: Wanted, digests: dict[str, str], folder: Path) -> None:
     for name, digest in digests.items():
         if not (folder / name).is_file():
             raise wanted.gone(said.stderr)
-        with (folder / name).open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != digest:
-                raise HourglassError(f"{folder / name} is not the file that the wheel was made of")
+        if sha256(folder / name) != digest:
+            raise HourglassError(f"{folder / name} is not the file that the wheel was made of")
 
 
 if __name__ == "__main__":

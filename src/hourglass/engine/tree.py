@@ -220,7 +220,7 @@ def unpack(deb: Path, root: Path) -> tuple[Package, list[str]]:
         fields["version"],
         source[1],
         source[2] or fields["version"],
-        hashlib.sha256(deb.read_bytes()).hexdigest(),
+        files.sha256(deb),
         tuple(sorted(written)),
     )
     return package, list(first_alternatives(fields.get("pre-depends", ""), fields.get("depends", "")))

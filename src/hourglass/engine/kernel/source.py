@@ -18,6 +18,7 @@ from hourglass.contract.kernels import CHOICES, DEFAULT, KERNELS
 from hourglass.engine import paths, process
 from hourglass.engine.kernel import apt, hooks
 from hourglass.errors import HourglassError, InputError, MissingError, program
+from hourglass.files import sha256
 
 LEFT_OUT = [
     "drivers/[!bcfnptv]*/*.[chS]", "drivers/net/[edcp]*/*.[ch]", "drivers/net/wireless/*.[ch]",
@@ -71,7 +72,7 @@ def fetch(name: str, sources: Path, say: Callable[[str], None]) -> None:
     installed = Path(f"/usr/src/{package}.tar.xz")
     if installed.is_file():
         say(f"unpacking {installed}")
-        identity = f"{package} {package_version(package) or file_hash(installed)}"
+        identity = f"{package} {package_version(package) or sha256(installed)}"
         unpack([["cat", str(installed)]], package, fresh / "tree")
     else:
         say(f"downloading {package} of Debian {KERNELS[name]}")
@@ -113,12 +114,6 @@ def package_version(package: str) -> str:
     """The version of an installed Debian package, or nothing."""
     asked = ["dpkg-query", "-W", "-f", "${Version}", package]
     return subprocess.run(asked, text=True, capture_output=True, check=False).stdout.strip()
-
-
-def file_hash(path: Path) -> str:
-    """SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def named(tree: Path, name: str) -> Source:
