@@ -4,7 +4,8 @@
 load.py       the door: source, preset, changes, checks      source.py     files → plain data
 model.py      Scenario, Measure, Capture                      overrides.py  --set KEY=VALUE
 testbed.py    nodes, links, shapers; trace.py, loss.py      wifi.py       Wi-Fi cells
-stack.py      cc, tsq, gso, pacing, qdisc, sysctl             test.py       the test and its parameters
+stack.py      cc, tsq, gso, pacing, qdisc, sysctl             device.py     what differs at one device
+test.py       the test and its parameters                   datagrams.py  streams of UDP beside it; marks.py
 check.py      what no single value shows: check_wifi.py of cells, check_streams.py of the test
 testkinds.py  the tests there are                             streams.py    the streams of a test
 values.py     types of single values, of the kinds of kinds.py; units.py quantities
