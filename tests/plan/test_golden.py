@@ -24,6 +24,14 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "wifi-ath9k": ("wifi-ath9k", ["testbed.netem.0.delay=10ms", "testbed.wifi.0.pacing_shift=10"]),
     "wifi-ath9k-htc": ("wifi-ath9k-htc", ["stack.qdisc=fq_codel", "testbed.wifi.0.error=1%"]),
     "wifi-ax": ("wifi-ax", ["testbed.wifi.0.others.mcs=0", "testbed.wifi.0.station.0.snr=25", "testbed.ip=6"]),
+    "home": (
+        "home",
+        [
+            'stack.router.device.wan={qdisc="cake bandwidth 19mbit", ingress="cake bandwidth 95mbit", mtu=1492}',
+            'test.datagrams.1={rate=[[0, "1mbit"], [0.5, 0]], repeat=10, sender="server", receiver="laptop"}',
+            'test.competing.0={client="phone", start=2, stop=9, rate="8mbit"}',
+        ],
+    ),
     "nic": ("LR1000M", ["testbed.link.0.tx_ring=256", "testbed.link.0.rx_usecs=0", "testbed.link.0.tso=false"]),
 }
 
