@@ -2,7 +2,7 @@
 """A root as Alpine's is: musl, busybox and a Python built for musl, all from Debian's packages and sources.
 
 There is no glibc that a program could load; zlib is there, which wheels for musl take for granted. Python has the
-modules that pip and Hourglass need (zlib, ctypes), no TLS.
+modules that pip and Hourglass need (zlib, bz2, ctypes), no TLS.
 """
 
 import os
@@ -22,7 +22,7 @@ TOOLS = {
     "make": "make",
 }
 PYTHON = "3.13"
-SOURCES = {"python": f"python{PYTHON}", "zlib": "zlib", "libffi": "libffi"}
+SOURCES = {"python": f"python{PYTHON}", "zlib": "zlib", "bzip2": "bzip2", "libffi": "libffi"}
 """Part → Debian's source package."""
 
 PACKAGES = ["musl", "busybox-static"]
@@ -43,6 +43,11 @@ BUILD = {
         "make -j{jobs}",
         "make install",
         "cp -P {built}/lib/libz.so* {root}/usr/lib",
+    ],
+    "bzip2": [
+        'make -j{jobs} libbz2.a CC="$CC" CFLAGS="$CFLAGS"',
+        "install -D -m 644 bzlib.h {built}/include/bzlib.h",
+        "install -D -m 644 libbz2.a {built}/lib/libbz2.a",
     ],
     "libffi": [
         "autoreconf -fi",
@@ -72,7 +77,7 @@ def fill(root: Path, suite: str, say: Callable[[str], None]) -> None:
             called(["dpkg-deb", "-x", str(deb), str(work / "unpacked")], work)
         system(root, work / "unpacked")
         folders = sources(archive, work)
-        for name in ("zlib", "libffi", "python"):
+        for name in BUILD:
             say(f"building {folders[name].name} for musl")
             build(name, folders[name], work, root)
     library = root / f"usr/lib/python{PYTHON}"
