@@ -76,7 +76,10 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define tcp_snd_cwnd(tp) ((tp)->snd_cwnd)
 #endif
 
-/* Why an skb was dropped: the kernel's word, "" if it has none. Before 5.17 it never has */
+/* Why an skb was dropped, in the kernel's word. Before 5.17 it has none; a function's name would
+ * depend on what the compiler inlined.
+ */
+#define NO_REASON "NOT_SPECIFIED"
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
 static inline const char *drop_reason_name(enum skb_drop_reason reason)
 {
@@ -85,19 +88,19 @@ static inline const char *drop_reason_name(enum skb_drop_reason reason)
 	const struct drop_reason_list *list;
 
 	if (reason == SKB_DROP_REASON_NOT_SPECIFIED || subsystem >= SKB_DROP_REASON_SUBSYS_NUM)
-		return "";
+		return NO_REASON;
 	list = rcu_dereference_check(drop_reasons_by_subsys[subsystem], true);
-	return list && number < list->n_reasons ? list->reasons[number] ?: "" : "";
+	return list && number < list->n_reasons ? list->reasons[number] ?: NO_REASON : NO_REASON;
 }
 #elif LINUX_VERSION_CODE >= KERNEL_VERSION(5, 17, 0)
 static inline const char *drop_reason_name(enum skb_drop_reason reason)
 {
 	if (reason == SKB_DROP_REASON_NOT_SPECIFIED || reason >= SKB_DROP_REASON_MAX)
-		return "";
-	return drop_reasons[reason] ?: "";
+		return NO_REASON;
+	return drop_reasons[reason] ?: NO_REASON;
 }
 #else
-#define drop_reason_name(reason) ""
+#define drop_reason_name(reason) NO_REASON
 #endif
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
 #define KFREE_SKB_ARGS	void *data, struct sk_buff *skb, void *location, \

@@ -209,7 +209,10 @@ struct probe_drop {
 	__u32 packets; /* segments of the skb */
 	__u32 bytes; /* of payload */
 	char device[16]; /* empty: no device has to do with it */
-	/* the kernel's drop reason; its function where it has none; or the driver's word */
+	/*
+	 * the kernel's drop reason, NOT_SPECIFIED where it has none (all of Linux 5.10); or the
+	 * driver's word
+	 */
 	char reason[40];
 };
 

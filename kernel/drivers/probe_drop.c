@@ -191,21 +191,10 @@ static void probe_freed(const struct sk_buff *skb, const char *reason)
 			       reason);
 }
 
-static void probe_freed_by(struct sk_buff *skb, void *location, const char *reason)
-{
-	char symbol[KSYM_SYMBOL_LEN];
-
-	if (!*reason) {
-		snprintf(symbol, sizeof(symbol), "%ps", location);
-		reason = symbol;
-	}
-	probe_freed(skb, reason);
-}
-
 static void probe_kfree_skb(KFREE_SKB_ARGS)
 {
 	if (probe_on)
-		probe_freed_by(skb, location, drop_reason_name(reason));
+		probe_freed(skb, drop_reason_name(reason));
 }
 
 int probe_drop_start(void)

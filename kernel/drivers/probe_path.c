@@ -63,6 +63,7 @@ static void probe_queue_one(const struct probe_packets *packets, u32 index, stru
 			    int node, s64 now)
 {
 	u64 who = probe_who(packets), what = probe_what(packets, index);
+	enum probe_hop spent = HOP_STACK;
 	struct probe_slot *slot;
 
 	if (probe_forwarded(skb)) {
@@ -70,13 +71,16 @@ static void probe_queue_one(const struct probe_packets *packets, u32 index, stru
 		return;
 	}
 	slot = skb->skb_iif ? probe_slot_find(who, what, PROBE_RECEIVED, node, now) : NULL;
-	if (slot) {
-		probe_slot_spend(slot, HOP_STACK, now);
-	} else if ((slot = probe_stacked(who, what, skb, node, now))) {
-		probe_slot_spend(slot, HOP_QDISC, now);
-	} else if (skb->skb_iif) {
+	if (!slot) {
+		slot = probe_stacked(who, what, skb, node, now);
+		spent = HOP_QDISC;
+	}
+	if (!slot && skb->skb_iif) {
 		packets->watch->way[packets->way].unmatched++;
 		return;
+	}
+	if (slot) {
+		probe_slot_spend(slot, spent, now);
 	} else {
 		slot = probe_slot_new(packets, index, node, now);
 		if (!slot)

@@ -10,8 +10,8 @@
  * how long, in sum, they had been in mac80211's queue (`txq_ns`, in CoDel's 1,024 ns), then with
  * driver and hardware behind others (`ring_ns`), then waited for the medium (`contention_ns`).
  * medium_busy_ns and medium_answer_ns are of the medium, the same for all radios on it:
- * see radio_medium_busy(). `txq` of a station is what mac80211 counts of its queues: `drops` are CoDel's, `overlimit` those
- * of the queue's limit.
+ * see radio_medium_busy(). `txq` of a station is what mac80211 counts of its queues: `drops`
+ * are CoDel's, `overlimit` those of the queue's limit.
  */
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>

@@ -123,7 +123,7 @@ int wire_rx_poll(struct wire_nic *nic, u64 now_ns, int budget)
 	return done;
 }
 
-/* The instant up to which a NIC has taken all that arrived out of its ring; of another device: now. */
+/* Up to when a NIC has taken all that arrived out of its ring; of another device: now. */
 u64 wire_rx_seen(const struct net_device *dev, u64 now_ns)
 {
 	const struct wire_nic *nic = netdev_priv(dev);
