@@ -146,8 +146,11 @@ def assemble(layout: Path, layers: Iterable[Path], version: str, epoch: int) -> 
 
 
 def archive(layout: Path, name: str, made: Path, epoch: int) -> None:
-    """One file of the layout, with the list that `docker load` reads where it knows no OCI layouts."""
-    (entry,) = json.loads((layout / "index.json").read_text())["manifests"]
+    """One file of the layout, named for Docker and Podman, with the list that a `docker load` without OCI reads."""
+    index = json.loads((layout / "index.json").read_text())
+    (entry,) = index["manifests"]
+    entry["annotations"]["io.containerd.image.name"] = f"docker.io/library/{name}"
+    (layout / "index.json").write_text(json.dumps(index))
     manifest = json.loads((layout / blob(entry)).read_text())
     listed = [{
         "Config": blob(manifest["config"]), "RepoTags": [name], "Layers": [blob(layer) for layer in manifest["layers"]]
