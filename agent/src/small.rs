@@ -36,7 +36,12 @@ fn stream(id: u16, kind: &str, port: u16, own: &Value) -> Value {
 }
 
 pub fn flow(id: u16, sender: &str) -> Value {
-    stream(id, "flow", 5000 + id, &json!({"sender": sender, "cc": "reno", "pace_bps": null, "backend": "load"}))
+    stream(
+        id,
+        "flow",
+        5000 + id,
+        &json!({"sender": sender, "cc": "reno", "pace_bps": null, "backend": "load"}),
+    )
 }
 
 fn ping(id: u16, protocol: &str, port: u16) -> Value {
