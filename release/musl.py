@@ -42,7 +42,7 @@ BUILD = {
         "./configure --prefix={built}",
         "make -j{jobs}",
         "make install",
-        "cp -P {built}/lib/libz.so* {root}/usr/lib",
+        "mv {built}/lib/libz.so* {root}/usr/lib",
     ],
     "bzip2": [
         'make -j{jobs} libbz2.a CC="$CC" CFLAGS="$CFLAGS"',
