@@ -62,7 +62,7 @@ class Installed:
     def __init__(self, wheel: Path, folder: Path) -> None:
         environment, guard = folder / "environment", folder / "guard"
         called(sys.executable, "-m", "venv", "--without-pip", environment, cwd=folder)
-        called(*PIP, "--python", environment, "install", "--no-deps", "--no-compile", wheel, cwd=folder)
+        called(*PIP, "--python", environment, "install", "--no-deps", "--no-compile", wheel, cwd=folder, PYTHONPATH="")
         guard.mkdir()
         (guard / "sitecustomize.py").write_text(GUARD)
         self.programs, self.here = environment / "bin", folder / "here"
