@@ -57,7 +57,6 @@ def guests(folder: Path, kernels: list[str], cases: list[str]) -> tuple[dict[str
     for kernel in kernels:
         built = store.ensure(kernel)
         files[f"w/linux-{kernel}"] = cpio.file(built.linux.read_bytes(), 0o755)
-        files |= {str(path)[1:]: cpio.file(path.read_bytes(), 0o755) for path in root.needed(built.linux)}
         for case in cases:
             name = f"{case}-{kernel}"
             run = runner.run(scenario.load(case, SHORT, kernel=kernel), folder / "native" / name)
@@ -66,7 +65,7 @@ def guests(folder: Path, kernels: list[str], cases: list[str]) -> tuple[dict[str
             archive = root.image(wifi=bool(json.loads(plan)["radios"]))
             line = [f"/w/linux-{kernel}", *virtual.command(built, json.loads(plan)["seed"])[1:]]
             start = f"mkdir {virtual.PRIVATE}; ln -s /w/{archive.name} {virtual.PRIVATE}/root.cpio\n"
-            start += f"exec env -i TMPDIR=/dev/shm {shlex.join(line)}\n"
+            start += f"exec env -i TMPDIR=/dev/shm GLIBC_TUNABLES={virtual.NO_RSEQ} {shlex.join(line)}\n"
             files[f"w/{archive.name}"] = cpio.file(archive.read_bytes())
             files[f"w/runs/{name}/plan.json"] = cpio.file(plan)
             files[f"w/runs/{name}/command"] = cpio.file(start.encode())

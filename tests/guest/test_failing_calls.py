@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hourglass.contract.kernels import KERNELS
-from hourglass.engine import cpio
+from hourglass.engine import cpio, virtual
 from hourglass.engine.kernel import store
 
 pytestmark = pytest.mark.guest
@@ -63,6 +63,7 @@ def test_they_take_no_time(kernel: str, root: Path) -> None:
         capture_output=True,
         text=True,
         cwd=root.parent,
+        env={"GLIBC_TUNABLES": virtual.NO_RSEQ},
         timeout=60,
         check=False,
     )
