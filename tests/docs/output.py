@@ -7,7 +7,7 @@ from difflib import SequenceMatcher, unified_diff
 ANYTHING = "…"
 
 UNSTABLE = (
-    (re.compile(r"in \d+\.\d+ s( \([\d.]+ x real time\))?(; plain kernel, .*)?"), "in … s"),
+    (re.compile(r"in \d+\.\d+ s( \([\d.]+ x real time\))?(; faster: .*)?"), "in … s"),
     (re.compile(r"(runs/[\w-]+)-[0-9a-f]{10}\b"), r"\1-HASH"),
 )
 """Wall times, whether a kernel is tuned, and the hashes of run directories, which hold the kernel's build and thereby

@@ -112,7 +112,7 @@ def warnings(summary: Summary) -> RenderableType:
     return Group(_beside(found), Text()) if found else Group()
 
 
-PLAIN = "; plain kernel, `hourglass kernel tune` makes it faster"
+PLAIN = "; faster: hourglass kernel tune"
 
 
 def footer(summary: Summary, place: Path, picture: Path | None, tuned: bool = True) -> Text:
