@@ -85,7 +85,7 @@ endef
 	@if [ -z "$(SYSTEM_PYTHON)" ]; then echo "Python 3.11 or newer is needed: apt-get install -y python3 python3-venv" >&2; exit 3; fi
 	@if [ ! -x $(BIN)/python ]; then $(SYSTEM_PYTHON) -m venv .venv || \
 		{ echo "to fix: apt-get install -y python3-venv" >&2; exit 3; }; fi
-	$(call step,Python packages,$(PIP) .)
+	$(call step,Python packages,$(PIP) '.[report]')
 	@touch $@
 
 # What those need who change something: linters, test runners.

@@ -48,4 +48,5 @@ def test_the_first_run_neither_tunes_nor_installs_what_only_tests_need() -> None
     assert "kernel build" in words
     assert "kernel tune" not in words
     assert "[dev]" not in words
+    assert "[report]" in words  # without which `hourglass report` draws nothing
     assert words.index("kernel build") < words.index("run L100M")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The errors a user can cause or meet; the command line maps each to one clear line and an exit status."""
 
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
@@ -43,6 +44,11 @@ class GuestError(HourglassError):
             lines.append(f"console log: {log}")
         lines += [f"  | {line}" for line in self.tail]
         super().__init__("\n".join(lines))
+
+
+def installing(*packages: str) -> str:
+    """The command that installs packages, or the files of wheels, for the interpreter that runs."""
+    return " ".join([shlex.quote(sys.executable), "-m pip install", *packages])
 
 
 def closest(word: object, names: Iterable[str]) -> str:

@@ -2,6 +2,7 @@
 """Kernels that wheels bring: taken if they go with this package, refused with what helps if not."""
 
 import json
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,16 +79,16 @@ def test_a_run_takes_what_the_wheels_bring(installed: None, package: Path, tmp_p
 
 @pytest.mark.parametrize(
     ("version", "remedy"),
-    [("0.1.9", f"pip install --upgrade hourglass-kernel-6.12=={__version__}"),
-     ("9.10.0", "pip install --upgrade hourglass==9.10.0")],
+    [("0.1.9", f"hourglass_kernel_6_12-{__version__}-*.whl"),
+     ("9.10.0", "hourglass-9.10.0-*.whl")],
 )  # fmt: skip
 def test_a_kernel_of_another_version_is_refused(installed: None, package: Path, version: str, remedy: str) -> None:
     lay(package, NAME, version=version)
     with pytest.raises(MissingError) as refused:
         store.ensure(NAME)
     assert (
-        str(refused.value)
-        == f"hourglass-kernel-6.12 {version} does not go with hourglass {__version__}; to fix: {remedy}"
+        str(refused.value) == f"hourglass-kernel-6.12 {version} does not go with hourglass {__version__}; "
+        f"to fix: {sys.executable} -m pip install {remedy}"
     )
 
 

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report's charting library: the wheel's file, else what vl-convert-python makes, else a remedy."""
 
+import re
+import sys
 from importlib.metadata import PackageNotFoundError
+from pathlib import Path
 
 import pytest
 
+from hourglass.cli import doctor
+from hourglass.engine.doctor import Check
 from hourglass.errors import MissingError
 from hourglass.report import library
 
@@ -36,5 +41,24 @@ def test_without_either_the_remedy_is_told(tmp_path, monkeypatch, kept):
     monkeypatch.setattr(library, "CHARTS", tmp_path / "none")
     monkeypatch.setattr(library, "version", none)
     library._bundle.cache_clear()
-    with pytest.raises(MissingError, match=r"pip install 'hourglass\[report\]'"):
+    with pytest.raises(MissingError, match="-m pip install vl-convert-python") as told:
         library.text(tmp_path if kept else None)
+    assert told.value.remedy.startswith(sys.executable)
+    check = doctor.reports()
+    assert (check.ok, check.needed, check.remedy) == (False, False, told.value.remedy)
+
+
+def test_doctor_says_what_draws(tmp_path, monkeypatch):
+    monkeypatch.setattr(library, "CHARTS", tmp_path / "none")
+    monkeypatch.setattr(library, "version", lambda name: "1.2")
+    assert doctor.reports() == Check("reports", True, "Vega, made by vl-convert-python 1.2", needed=False)
+    (tmp_path / "none").touch()
+    assert doctor.reports().detail == "Vega, brought by the wheel"
+
+
+def test_no_text_names_a_package_that_no_index_has():
+    """Neither hourglass nor its extras: the index's hourglass is somebody else's."""
+    root = Path(__file__).parents[2]
+    texts = [*root.glob("*.md"), *root.glob("docs/*.md"), *(root / "src").rglob("*.py")]
+    by_name = re.compile(r"""pip install (--?[\w-]+ )*['"]?hourglass(\[|-kernel|['"`]|==|$)""", re.MULTILINE)
+    assert not [f"{path}: {found[0]}" for path in texts for found in by_name.finditer(path.read_text("utf-8"))]

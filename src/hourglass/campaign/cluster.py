@@ -15,7 +15,7 @@ from typing import Any
 
 from hourglass.campaign.pool import Finished, Task
 from hourglass.campaign.store import Store, unpack
-from hourglass.errors import HourglassError, MissingError
+from hourglass.errors import HourglassError, MissingError, installing
 
 AHEAD = 2
 """Tasks given out per thread of the cluster: one that runs, one that waits."""
@@ -42,7 +42,7 @@ def run(tasks: Sequence[Task], address: str, store: Store, finished: Finished) -
 
         connect: Any = distributed.Client
     except ImportError:
-        raise MissingError("--dask needs Dask's `distributed`", "pip install 'hourglass[dask]'") from None
+        raise MissingError("--dask needs Dask's `distributed`", installing("distributed")) from None
     try:
         client = connect(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:

@@ -5,12 +5,22 @@ from rich.text import Text
 
 from hourglass.cli import output
 from hourglass.engine import doctor
-from hourglass.errors import HourglassError
+from hourglass.engine.doctor import Check
+from hourglass.errors import HourglassError, MissingError
+from hourglass.report import library
+
+
+def reports() -> Check:
+    """Whether `hourglass report` can draw."""
+    try:
+        return Check("reports", True, f"Vega, {library.source()}", needed=False)
+    except MissingError as problem:
+        return Check("reports", False, problem.what, problem.remedy, needed=False)
 
 
 def examine() -> int:
     """Prints every check; returns the exit status: 0 when all is there."""
-    checks = doctor.check()
+    checks = [*doctor.check(), reports()]
     for check in checks:
         lacking = Text("missing ", style="bold red") if check.needed else Text("without ", style="yellow")
         mark = Text("ok      ", style="green") if check.ok else lacking

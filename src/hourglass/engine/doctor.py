@@ -14,7 +14,7 @@ from hourglass.engine import agent as agents
 from hourglass.engine import paths, prebuilt, process, tree, virtual
 from hourglass.engine.kernel import apt, recipe, source
 from hourglass.engine.prebuilt import Prebuilt
-from hourglass.errors import HourglassError, MissingError
+from hourglass.errors import HourglassError, MissingError, installing
 
 LEAST_PYTHON = (3, 11)
 LEAST_DISK = 3 << 30
@@ -59,7 +59,7 @@ def brings(one: Prebuilt) -> Check:
     except MissingError as problem:
         return Check(one.package, False, problem.what, problem.remedy)
     if broken := one.broken():
-        remedy = f"pip install --force-reinstall {one.package}"
+        remedy = installing("--force-reinstall", prebuilt.wheel(one.package, one.version))
         return Check(one.package, False, f"not as it was released: {', '.join(broken)}", remedy)
     has = [*(f"Linux {kernel.release}" for kernel in kernels), *one.tools]
     return Check(one.package, True, f"{one.version}, commit {one.commit}, with {', '.join(has)}")

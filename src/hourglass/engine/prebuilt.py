@@ -23,7 +23,7 @@ from hourglass import resources
 from hourglass.engine.kernel.built import BuiltKernel
 from hourglass.engine.kernel.hooks import Version
 from hourglass.engine.kernel.recipe import Recipe
-from hourglass.errors import MissingError
+from hourglass.errors import MissingError, installing
 from hourglass.files import sha256
 
 FILE = "built.json"
@@ -58,7 +58,7 @@ class Prebuilt:
         if self.version != here:
             older, wanted = (self.package, here) if _parts(self.version) < _parts(here) else (FRONT, self.version)
             what = f"{self.package} {self.version} does not go with {FRONT} {here}"
-            return what, f"pip install --upgrade {older}=={wanted}"
+            return what, installing(wheel(older, wanted))
         if ingredients != Recipe(name, "", kernel_version(name)).ingredients_key():
             ours = f"{FRONT} {here} (commit {commit()})"
             what = f"{self.package} {here} (commit {self.commit}) has a kernel of other drivers or hooks than {ours}"
@@ -69,6 +69,11 @@ class Prebuilt:
         """The files that are missing, or not those that were packed."""
         there = {name: self.folder / name for name in self.files}
         return [name for name, path in there.items() if not path.is_file() or sha256(path) != self.files[name]]
+
+
+def wheel(package: str, version: str) -> str:
+    """A package's file: no index has it."""
+    return f"{re.sub(r'[-.]', '_', package)}-{version}-*.whl"
 
 
 @cache

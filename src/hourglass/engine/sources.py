@@ -18,7 +18,7 @@ from typing import Any
 from hourglass.contract.kernels import KERNELS
 from hourglass.engine import prebuilt
 from hourglass.engine.kernel import apt
-from hourglass.errors import HourglassError, MissingError
+from hourglass.errors import HourglassError, MissingError, installing
 from hourglass.files import sha256
 
 FILE = "sources.json"
@@ -72,7 +72,7 @@ def fetch(folder: Path) -> None:
     that could not be had, after all others."""
     sets = [one for one in (prebuilt.of_front(), *map(prebuilt.of_kernel, KERNELS)) if one is not None]
     if not sets:
-        raise MissingError("this installation brings nothing built", "pip install a released wheel")
+        raise MissingError("this installation brings nothing built", installing("hourglass-*.whl"))
     folder.mkdir(parents=True, exist_ok=True)
     problems = []
     for described in (one for brought in sets for one in json.loads((brought.folder / FILE).read_text())):

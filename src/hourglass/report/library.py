@@ -12,9 +12,17 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from hourglass.errors import MissingError
+from hourglass.errors import MissingError, installing
 from hourglass.files import replacing
 from hourglass.resources import CHARTS
+
+MAKER = "vl-convert-python"
+"""Who makes the script of its own copy."""
+
+
+def source() -> str:
+    """Where the script comes from. Raises MissingError."""
+    return "brought by the wheel" if CHARTS.is_file() else f"made by {MAKER} {_version()}"
 
 
 def text(folder: Path | None) -> str:
@@ -37,10 +45,9 @@ def text(folder: Path | None) -> str:
 
 def _version() -> str:
     try:
-        return version("vl-convert-python")
+        return version(MAKER)
     except PackageNotFoundError:
-        what = "reports draw with Vega, which vl-convert-python brings"
-        raise MissingError(what, "pip install 'hourglass[report]'") from None
+        raise MissingError(f"reports draw with Vega, which {MAKER} brings", installing(MAKER)) from None
 
 
 @cache
