@@ -30,9 +30,9 @@ def load(path: str | Path) -> "Recording":
 
     if read.is_flent(Path(path)):
         return read.load(Path(path))
-    from hourglass.results.opening import open_run
+    from hourglass.results import sweeps
 
-    return open_run(Path(path))
+    return sweeps.run(Path(path))
 
 
 def load_all(paths: Iterable[str | Path]) -> "list[Recording]":

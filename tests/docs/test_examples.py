@@ -33,7 +33,11 @@ def test_every_example_and_figure_is_of_today(tmp_path: Path) -> None:
         ("usage: a …\n", "usage: a | b\n", True),
         ("usage: a …\n", "usage: b\n", False),
         ("time 2 s virtual in 0.10 s (20 x real time)\n", "time 2 s virtual in 3.45 s (0.6 x real time)\n", True),
-        ("time 2 s virtual in 0.10 s\n", "time 2 s virtual in 0.10 s (20 x real time); faster: hourglass kernel tune\n", True),
+        (
+            "time 2 s virtual in 0.10 s\n",
+            "time 2 s virtual in 0.10 s (20 x real time); faster: hourglass kernel tune\n",
+            True,
+        ),
         ("time 2 s virtual in 0.10 s\n", "time 3 s virtual in 0.10 s\n", False),
         ("run  runs/L100M-0123456789\n", "run  runs/L100M-abcdef0123\n", True),
         ("digest 0123456789ab\n", "digest 0123456789ac\n", False),

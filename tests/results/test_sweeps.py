@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The folder of a sweep where runs are wanted."""
 
+import json
+
 import pytest
 
 import hourglass
 from hourglass.errors import InputError
-from hourglass.results.groups import groups
+from hourglass.results.groups import groups, over_seeds
 from hourglass.results.labels import labels
 from results.swept import SWEEP, folder
+from results.synthetic import make
 
 
 @pytest.fixture
@@ -34,6 +37,44 @@ def test_runs_are_called_by_the_axes_that_differ_in_the_words_of_the_file(tmp_pa
 def test_seeds_of_a_sweep_are_one_group(swept):
     (group,) = groups(hourglass.load_all([swept]))
     assert (group.label, group.members) == ("synthetic", [0, 1])
+
+
+def test_runs_of_a_sweep_keep_their_names_beside_any_other(tmp_path):
+    data = SWEEP | {"axes": {"stack.tsq": ["off", "default"], "seed": [1, 2]}}
+    swept = folder(tmp_path / "queues", data, "abcd")
+    other = folder(tmp_path / "others", data, "abcd")
+    make(tmp_path / "alone")
+    names = ["tsq=off, seed=1", "tsq=off, seed=2", "as in Linux, seed=1", "as in Linux, seed=2"]
+    assert labels(hourglass.load_all([swept, tmp_path / "alone"])) == [*names, "synthetic"]
+    assert labels(hourglass.load_all([swept / "runs" / "b", tmp_path / "alone"])) == [names[1], "synthetic"]
+    assert labels(hourglass.load_all([*sorted((swept / "runs").iterdir()), tmp_path / "alone"])) == [
+        *names,
+        "synthetic",
+    ]
+    both = [f"{sweep}, {name}" for sweep in ("queues", "others") for name in names]
+    assert labels(hourglass.load_all([swept, other])) == both
+
+
+def test_seeds_are_grouped_whatever_stands_beside_the_sweep(tmp_path):
+    """Even if it is one of its runs once more, of the same seed."""
+    data = SWEEP | {"axes": {"stack.tsq": ["off"], "seed": [1, 2]}, "labels": {}}
+    swept = folder(tmp_path / "queues", data, "ab")
+    for run, seed in (("queues/runs/a", 1), ("queues/runs/b", 2), ("alone", 1)):
+        made = tmp_path / run
+        made = made if made.exists() else make(made)
+        about = json.loads((made / "run.json").read_text())
+        (made / "run.json").write_text(json.dumps(about | {"seed": seed}))
+    runs = hourglass.load_all([swept, tmp_path / "alone"])
+    found = groups(runs)
+    assert [(group.label, group.members) for group in found] == [("tsq=off", [0, 1]), ("synthetic", [2])]
+    assert over_seeds(runs, found)
+
+
+def test_nobody_sees_a_hash_as_a_name(tmp_path):
+    """Of runs whose sweep has no table, as where it was interrupted."""
+    for name in ("0123456789abcdef", "fedcba9876543210"):
+        make(tmp_path / "runs" / name)
+    assert labels(hourglass.load_all(sorted((tmp_path / "runs").iterdir()))) == ["synthetic", "synthetic"]
 
 
 def test_runs_may_be_shared_by_sweeps_beside_each_other(swept):

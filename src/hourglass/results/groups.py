@@ -18,7 +18,7 @@ from hourglass.results.stats import rounded
 
 @dataclass(frozen=True)
 class Group:
-    """Runs of one scenario and kernel; `members` are their places in the list of all runs."""
+    """Runs of one scenario and kernel, and of one sweep; `members` are their places in the list of all runs."""
 
     label: str
     members: list[int]
@@ -30,7 +30,7 @@ def groups(runs: list[Recording]) -> list[Group]:
     places: dict[str, list[int]] = {}
     for place, run in enumerate(runs):
         settings = sorted((key, str(value)) for key, value in run.experiment.settings.items() if key != ("seed",))
-        places.setdefault(repr((settings, run.info.kernel, run.info.engine)), []).append(place)
+        places.setdefault(repr((settings, run.info.kernel, run.info.engine, run.sweep)), []).append(place)
     names = labels([runs[members[0]] for members in places.values()], seeds=False)
     return [
         Group(name, members, runs[members[0]].test.name) for name, members in zip(names, places.values(), strict=True)

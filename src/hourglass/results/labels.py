@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What to call runs that stand side by side: by what tells them apart.
 
-Runs of a sweep are told apart by its axes, others by the names and keys of their scenarios. A key has as many of its
-last words as tell it from the others; keys that change together to the same values are one; a table that some run lacks
-is one ("shaper=router:eth1 38mbit"). Parameters that one of two tests does not have go without saying.
+Runs of a sweep are told apart by its axes, whatever stands beside them; others by the names and keys of their
+scenarios. A key has as many of its last words as tell it from the others; keys that change together to the same values
+are one; a table that some run lacks is one ("shaper=router:eth1 38mbit"). Parameters that one of two tests does not
+have go without saying.
 """
 
+import re
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 
+from hourglass.results.files import RUNS_FOLDER
 from hourglass.results.flat import Key
 from hourglass.results.recording import Recording
 
@@ -21,6 +25,8 @@ SAID_OTHERWISE = ("name", "description")
 TEST, SEED, ENGINE = ("test", "name"), ("seed",), ("engine",)
 FOLLOWS = ("burst",)
 """Keys of a table that say little beside the others."""
+HASH = re.compile("[0-9a-f]{16}")
+"""What a sweep calls a run's directory."""
 NONE = "-"
 """What stands for a value that a run does not have."""
 
@@ -29,11 +35,31 @@ Settings = dict[Key, str]
 
 
 def labels(runs: Sequence[Recording], seeds: bool = True) -> list[str]:
-    """One label per run: the values of the axes that differ in a sweep; else the scenario's name where all names
-    differ, or the keys that do ("tsq=off"). Without `seeds`, those do not count."""
+    """One label per run: of a sweep's the values of the axes that differ in it, in whatever company; of others the
+    scenario's name where all names differ, or the keys that do ("tsq=off"). Without `seeds`, those do not count."""
+    companies: dict[tuple[str, ...], list[int]] = {}
+    for place, run in enumerate(runs):
+        companies.setdefault(tuple(run.axes), []).append(place)
+    found = [""] * len(runs)
+    for axes, places in companies.items():
+        members = [runs[place] for place in places]
+        named = _of_sweeps(members, seeds, alone=len(companies) == 1) if axes else _of_others(members, seeds)
+        for place, name in zip(places, named, strict=True):
+            found[place] = name
+    taken = Counter(found)
+    return [_further(run, name) if taken[name] > 1 else name for run, name in zip(runs, found, strict=True)]
+
+
+def _of_sweeps(runs: Sequence[Recording], seeds: bool, alone: bool) -> list[str]:
+    """By the axes that differ; where none does and other runs are there, by all."""
+    axes = [key for key in runs[0].axes if seeds or key != SEED[0]]
+    differ = [key for key in axes if len({run.axes[key] for run in runs}) > 1]
+    keys = differ or ([] if alone else axes)
+    return [", ".join(run.axes[key] for key in keys) or run.name for run in runs]
+
+
+def _of_others(runs: Sequence[Recording], seeds: bool) -> list[str]:
     names = [run.name for run in runs]
-    if all(run.axes for run in runs):
-        return [", ".join(parts) or name for parts, name in zip(_axes(runs, seeds), names, strict=True)]
     if len(set(names)) == len(runs):
         return names
     terms = told(runs, seeds)
@@ -41,13 +67,18 @@ def labels(runs: Sequence[Recording], seeds: bool = True) -> list[str]:
     found = [", ".join(head + parts) for head, parts in zip(heads, terms, strict=True)]
     if len(set(found)) == len(runs) and max(map(len, terms)) <= MOST_TERMS:
         return found
-    return [run.path.resolve().name for run in runs]
+    return [_folder(run) for run in runs]
 
 
-def _axes(runs: Sequence[Recording], seeds: bool) -> list[list[str]]:
-    """Of each run of a sweep the axes that are not the same in all."""
-    keys = [key for key in runs[0].axes if len({run.axes.get(key) for run in runs}) > 1]
-    return [[run.axes[key] for key in keys if key in run.axes and (seeds or key != SEED[0])] for run in runs]
+def _further(run: Recording, name: str) -> str:
+    """What tells a run from another of the same label."""
+    return f"{run.sweep}, {name}" if run.axes else _folder(run)
+
+
+def _folder(run: Recording) -> str:
+    """The run directory's name; the scenario's where nobody chose that."""
+    place = run.path.resolve()
+    return run.name if place.parent.name == RUNS_FOLDER and HASH.fullmatch(place.name) else place.name
 
 
 def told(runs: Sequence[Recording], seeds: bool = True) -> list[list[str]]:

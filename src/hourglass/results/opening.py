@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def open_run(path: Path, axes: Mapping[str, str] | None = None) -> Recording:
-    """The run in directory `path`, of a sweep with these axes (`Recording.axes`). Raises `InputError` when there is
-    none, when it failed, or when an older version of Hourglass made it."""
+def open_run(path: Path, axes: Mapping[str, str] | None = None, sweep: str = "") -> Recording:
+    """The run in directory `path`, of a sweep of this name with these axes (`Recording.axes`). Raises `InputError` when
+    there is none, when it failed, or when an older version of Hourglass made it."""
     if not path.is_dir():
         raise InputError(
             "run", str(path), "there is no such directory, and it is no .flent.gz file; `hourglass run` makes one"
@@ -36,7 +36,7 @@ def open_run(path: Path, axes: Mapping[str, str] | None = None) -> Recording:
         raise InputError("run", str(path), "is the folder of a sweep, of many runs: hourglass.load_all opens them")
     if not (path / RUN_FILE).is_file():
         raise InputError("run", str(path), f"is not a run directory: it holds no {RUN_FILE}")
-    return Recording(RunDirectory(path), axes)
+    return Recording(RunDirectory(path), axes, sweep)
 
 
 class RunDirectory:

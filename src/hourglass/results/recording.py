@@ -98,10 +98,12 @@ class Recording(ByKind):
     not written is empty, a column null. `layers` is `packets` in long form.
     """
 
-    def __init__(self, source: Source, axes: Mapping[str, str] | None = None) -> None:
+    def __init__(self, source: Source, axes: Mapping[str, str] | None = None, sweep: str = "") -> None:
         self._source = source
         self.axes = axes or {}
         """Of a run of a sweep, by axis ("stack.tsq"), what its value is called ("tsq=off")."""
+        self.sweep = sweep
+        """The name of that sweep's folder."""
 
     def __repr__(self) -> str:
         return f"Recording({str(self.path)!r})"

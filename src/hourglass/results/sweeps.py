@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The folder of a sweep as its runs, told apart by the axes of its table."""
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -33,11 +34,27 @@ def table(place: Path) -> pl.DataFrame:
 def runs(place: Path) -> list[Recording]:
     """The runs that were made, in the table's order; one that stands for several cells is there once. Raises
     `InputError`."""
+    found = _axes(place)
+    if not found:
+        raise InputError("run", str(place), "is a sweep of which no run was made")
+    return [open_run(_folder(place, key), axes, place.resolve().name) for key, axes in found.items()]
+
+
+def run(path: Path) -> Recording:
+    """The run in a directory; in that of a sweep, told apart by its axes as well. Raises `InputError`."""
+    there = path.resolve()
+    place, axes = there.parent.parent, {}
+    if there.parent.name == RUNS_FOLDER and is_sweep(place):
+        with contextlib.suppress(InputError):  # a table that cannot be read does not concern the run
+            axes = _axes(place).get(there.name, {})
+    return open_run(path, axes, place.name if axes else "")
+
+
+def _axes(place: Path) -> dict[str, dict[str, str]]:
+    """Of each run that was made, what the values of its axes are called."""
     found = table(place)
     axes = found.columns[: found.columns.index(RUN)]
     done = found.filter(pl.col(STATUS) == DONE).unique(RUN, keep="first", maintain_order=True)
-    if done.is_empty():
-        raise InputError("run", str(place), "is a sweep of which no run was made")
     from pyarrow import parquet as pq  # a tenth of a second, which other readers of runs need not wait for
 
     labels = json.loads((pq.read_schema(place / TABLE_FILE).metadata or {}).get(LABELS.encode(), b"{}"))
@@ -47,10 +64,7 @@ def runs(place: Path) -> list[Recording]:
     def called(axis: str, value: object) -> str:
         return str(labels.get(axis, {}).get(written(value), f"{short[axis]}={written(value)}"))
 
-    return [
-        open_run(_folder(place, row[RUN]), {axis: called(axis, row[axis]) for axis in axes})
-        for row in done.iter_rows(named=True)
-    ]
+    return {row[RUN]: {axis: called(axis, row[axis]) for axis in axes} for row in done.iter_rows(named=True)}
 
 
 def _folder(place: Path, key: str) -> Path:
