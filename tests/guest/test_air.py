@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from hourglass.results.recording import Recording
+from hourglass.results.series import NS_PER_S, loaded_window
 
 from .conftest import KERNELS, Simulate, both_ways, check_accounts, digests
 
@@ -191,6 +192,23 @@ def test_frames_that_are_sent_again_say_so(simulate: Simulate, tshark: str) -> N
     again = [bool(int(retry)) for _, retry in rows]
     assert again == [int(count) > 0 for count, _ in rows]
     assert 0.5 < sum(again) / len(again) < 0.7
+
+
+@pytest.mark.parametrize("change", ["testbed.wifi.0.error=0%", "testbed.wifi.0.error=5%", "testbed.wifi.0.rts=500"])
+def test_what_is_retried_is_what_has_the_retry_bit(simulate: Simulate, tshark: str, change: str) -> None:
+    """Collisions, which the hardware repeats, and lost MPDUs, which software sends again: each frame of the capture
+    that the radio sent, and each of them with the retry bit."""
+    run = simulate("wifi-ath9k", *ALL, *CAPTURE, "test.name=rrul_be", change, kernel="6.1")
+    window, found = loaded_window(run), run.summary.wifi
+    for node in ("client", "ap"):
+        sent = "radiotap.txflags && !(wlan.fc.type_subtype == 8)"
+        rows = fields(tshark, run, node, sent, "frame.time_epoch", "wlan.fc.retry")
+        start_s, end_s = window.start_ns / NS_PER_S, window.end_ns / NS_PER_S
+        again = [int(retry) for t_s, retry in rows if start_s < float(t_s) <= end_s]
+        one = found[node]["wlan0"]
+        assert one.collisions > 0
+        assert (one.mpdus, one.retries) == (len(again), sum(again))
+        assert one.retries > 0 or "rts" in change, "what collides is no MPDU where RTS goes before"
 
 
 CLASSES = {"0": "0", "8": "1", "40": "5", "46": "5"}

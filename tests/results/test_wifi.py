@@ -26,8 +26,8 @@ def test_figures_are_the_growth_within_the_window(run: Recording) -> None:
     ap = run.summary.wifi["ap"]["wlan0"]
     assert ap.model_dump() == {
         "ppdus": 300,
-        "mpdus": 750,
-        "retries": 50,
+        "mpdus": 650,
+        "retries": 200,
         "dropped": 0,
         "not_acked": 50,
         "collisions": 50,
@@ -98,7 +98,7 @@ def test_the_comparison_has_a_row_for_each_figure(run: Recording) -> None:
         20,
         pytest.approx(100 / 6, 1e-5),
     )
-    assert rows["ap retried"] == pytest.approx(100 / 15, 1e-5)
+    assert rows["ap retried"] == pytest.approx(400 / 13, 1e-5)
     assert "slow aggregate" not in rows
 
 

@@ -135,8 +135,10 @@ class Category(Figures):
 
 class Radio(Figures):
     """What a radio sent: `ppdus` each time one was sent; `not_acked` those without an acknowledgment ("not
-    acknowledged %"), be it that they collided (`collisions`) or were lost; `retries` are MPDUs sent once more,
-    `dropped` MPDUs given up.
+    acknowledged %"), be it that they collided (`collisions`) or were lost; `mpdus` each time one was sent, and
+    `retries` those of them that had been sent before ("retried %"): their frames have the retry bit. The hardware
+    repeats whole PPDUs that nobody acknowledged, software single MPDUs of an aggregate. `dropped`: MPDUs given up.
+    No beacon is among the MPDUs.
 
     `air_percent` ("air %"): the share of the window in which it sent, RTS and CTS before its data included.
     `busy_percent` ("busy %"): in which its channel was busy, with whatever: what all radios on it send (once where it

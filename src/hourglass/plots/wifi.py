@@ -21,7 +21,7 @@ from hourglass.plots import style
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, Window, loaded_window
 from hourglass.results.stats import Floats, short
-from hourglass.results.wifi import CATEGORIES, sizes
+from hourglass.results.wifi import CATEGORIES, SENT, SENT_FIRST, sizes
 
 POINTS = 3000
 MOST_NUMBERED = 4
@@ -83,11 +83,11 @@ def _sizes(axes: Axes, run: Recording, radios: list[tuple[Radio, Look]]) -> None
 
 
 def _steps(run: Recording, radio: Radio, *names: str) -> tuple[Floats, list[Floats]]:
-    """(ends of the steps in s, growth in each step of every counter)."""
+    """(ends of the steps in s, growth in each step of every counter, none of one that is not there)."""
     rows = run.radio_counters.filter(_of(radio) & pl.col("name").is_in(names))
     wide = rows.pivot("name", index="t_ns", values="value").sort("t_ns")
-    grown = [np.diff(wide[name].to_numpy()).astype(np.float64) for name in names]
-    return wide["t_ns"].to_numpy()[1:] / NS_PER_S, grown
+    grown = [np.diff(wide[name].to_numpy() if name in wide.columns else np.zeros(wide.height)) for name in names]
+    return wide["t_ns"].to_numpy()[1:] / NS_PER_S, [steps.astype(np.float64) for steps in grown]
 
 
 def _air(axes: Axes, run: Recording, radios: list[tuple[Radio, Look]]) -> None:
@@ -162,7 +162,8 @@ def _failed(axes: Axes, run: Recording, radios: list[tuple[Radio, Look]]) -> Non
 
 def _retried(axes: Axes, run: Recording, radios: list[tuple[Radio, Look]]) -> None:
     for radio, look in radios:
-        t_s, (again, mpdus) = _steps(run, radio, "tx_retries", "tx_mpdus")
-        axes.plot(t_s, 100 * again / np.maximum(mpdus, 1), linewidth=1.1, **style.line(look))
+        t_s, grown = _steps(run, radio, *SENT, *SENT_FIRST)
+        mpdus, first = sum(grown[: len(SENT)]), sum(grown[len(SENT) :])
+        axes.plot(t_s, 100 * (mpdus - first) / np.maximum(mpdus, 1), linewidth=1.1, **style.line(look))
     axes.set_title("MPDUs sent again", fontsize=9)
     axes.set_ylabel("retried %")

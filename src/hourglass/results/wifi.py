@@ -17,16 +17,18 @@ from hourglass.results.stats import rounded
 SIZES = "aggregates."
 COUNTS = {
     "ppdus": "tx_attempts",
-    "mpdus": "tx_mpdus",
-    "retries": "tx_retries",
     "dropped": "tx_dropped",
     "collisions": "tx_collisions",
 }
-"""Figure → the driver's counter. `ppdus` counts each time one was sent, `retries` MPDUs sent once more."""
+"""Figure → the driver's counter. `ppdus` counts each time one was sent."""
 
 CATEGORIES = {"VO": "voice", "VI": "video", "BE": "best effort", "BK": "background"}
 """Access categories, the highest priority first."""
 WAITS = ("txq", "ring", "contention")
+SENT, SENT_FIRST = ([f"ac.{name.lower()}.{word}" for name in CATEGORIES] for word in ("mpdus", "waited"))
+"""The counters of MPDUs on the air, and of those for the first time; the others are sent again, be it that hardware
+repeats a PPDU that nobody acknowledged, which `tx_mpdus` and `tx_retries` leave out, or that software puts an MPDU into
+the next one. Beacons are in none of them."""
 
 Growth = dict[str, int]
 
@@ -47,6 +49,8 @@ def _figures(run: Recording, node: str, device: str, window: Window) -> summary.
     queue = _of(run.queues, node, device).filter(window.holds())
     return summary.Radio(
         **{figure: grown.get(counter, 0) for figure, counter in COUNTS.items()},
+        mpdus=sum(grown.get(name, 0) for name in SENT),
+        retries=sum(grown.get(name, 0) for name in SENT) - sum(grown.get(name, 0) for name in SENT_FIRST),
         not_acked=grown.get("tx_collisions", 0) + grown.get("tx_unanswered", 0),
         subframes=_subframes(grown),
         air_percent=_percent(grown.get("tx_ns", 0), window),

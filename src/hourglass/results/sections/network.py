@@ -71,7 +71,8 @@ def radios(summary: Summary) -> Section:
     )  # fmt: skip
     note = (
         "MPDUs of a PPDU: mean; TXQ: packets in mac80211's queues, mean. Busy: the channel, with what all its radios"
-        " send (air %; colliding PPDUs overlap) and with the answers; the rest is backoff, or nobody sends."
+        " send (air %; colliding PPDUs overlap) and with the answers; the rest is backoff, or nobody sends. Retried:"
+        " of the MPDUs on the air, those that had been sent before, as their retry bit says."
     )
     return Section("radios", "Wi-Fi", "Wi-Fi", columns, rows, note=note)
 
