@@ -72,7 +72,8 @@ def result(tmp_path):
     grid = file.grid({"scenario": "L100M", "axes": axes}, "fair", tmp_path)
     rows = [
         (cell, {"run": "a", "status": "done"},
-         {"upload_mbps": 40.0, "download_mbps": 0.0, "ping_icmp_p99_ms": 9.0 + place, "fairness": fairness})
+         {"upload_mbps": 40.0, "download_mbps": 0.0, "ping_icmp_p99_ms": 9.0 + place, "fairness": fairness,
+          "upload_fairness": fairness, "download_fairness": None})
         for place, (cell, fairness) in enumerate(zip(grid.cells, (0.6, 0.7, 1.0, 1.0), strict=True))
     ]  # fmt: skip
     out = tmp_path / "fair"
@@ -97,7 +98,8 @@ def test_the_ways_of_a_sweep_that_has_both_are_told_apart(result):
     head = drawn(sweep.medians(result, both)).splitlines()[0]
     assert head.split()[-4:] == ["fair", "up", "fair", "down"]
     assert "fairness" not in head
-    assert pareto.points(both, list(result.grid.keys), "ping_icmp_p99_ms")["fairness"].to_list() == [0.5, 0.5]
+    points = pareto.points(both, list(result.grid.keys), "ping_icmp_p99_ms")
+    assert points.select("upload_fairness", "download_fairness").rows() == [(0.5, 0.9)] * 2
 
 
 def test_fairness_is_in_the_picture_where_it_says_something(result, monkeypatch):
@@ -105,9 +107,13 @@ def test_fairness_is_in_the_picture_where_it_says_something(result, monkeypatch)
     picture = import_module("hourglass.plots.sweep")  # the package's own attribute of this name is a function
     monkeypatch.setattr(picture, "_panel", lambda axes, key, names, points, column: drawn.append(column))
     assert sweep.draw(result, result.table).is_file()
-    assert drawn == ["ping_icmp_p99_ms", "fairness"]
+    assert drawn == ["ping_icmp_p99_ms", "upload_fairness"]
     drawn.clear()
-    vars(result)["table"] = result.table.with_columns(fairness=1.0)
+    vars(result)["table"] = result.table.with_columns(upload_fairness=1.0, download_fairness=0.9)
+    sweep.draw(result, result.table)
+    assert drawn == ["ping_icmp_p99_ms", "download_fairness"]
+    drawn.clear()
+    vars(result)["table"] = result.table.with_columns(download_fairness=1.0)
     sweep.draw(result, result.table)
     assert drawn == ["ping_icmp_p99_ms"]
 

@@ -7,6 +7,7 @@ import pytest
 import hourglass
 from hourglass.results.bootstrap import DRAWS, draws, interval
 from hourglass.results.compare import compare
+from hourglass.results.sections import sections
 from results.synthetic import MS, Flow, Probe, Recipe, make
 
 
@@ -45,6 +46,20 @@ def test_figures_that_only_one_run_has_stay_empty_for_the_other(tmp_path):
     assert rows["ping udp p50"].cells[0].value is None
     assert rows["ping udp p50"].cells[1].change_percent is None
     assert "download goodput" not in rows
+
+
+def test_fairness_is_that_of_each_way(tmp_path):
+    """Equal shares of a fast line down and of a slow line up are fair, here and in the run's own line."""
+    flows = [Flow(f"{way}::{i}", upload=way == "upload", bytes_at=lambda t, rate=rate: int(t * rate))
+             for way, rate in (("upload", 125_000), ("download", 2_500_000)) for i in range(2)]  # fmt: skip
+    rows = rows_of(tmp_path, Recipe(flows=flows))
+    assert "fairness" not in rows
+    assert (rows["upload fairness"].cells[0].value, rows["download fairness"].cells[0].value) == (1, 1)
+    summary = hourglass.load(tmp_path / "0").summary
+    assert summary.totals.fairness < 0.6
+    (line,) = (one for one in sections(summary) if one.id == "totals")
+    assert [column.title for column in line.columns[2:]] == ["fair up", "fair down"]
+    assert line.rows[0][2:] == (1, 1)
 
 
 def test_the_interval_is_the_same_each_time_and_needs_blocks():

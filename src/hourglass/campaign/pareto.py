@@ -7,20 +7,17 @@ Repetitions are one point: the median over the seeds. Which column stands for la
 import polars as pl
 
 THROUGHPUT = "throughput_mbps"
-FAIRNESS, WAYS = "fairness", ("upload_fairness", "download_fairness")
+WAYS = ("upload_fairness", "download_fairness")
 
 
 def points(table: pl.DataFrame, axes: list[str], latency: str) -> pl.DataFrame:
     """A row per setting (all axes but the seed): medians of throughput (both ways together), latency and fairness
-    (of the less fair way), `front`."""
+    (of each way that has flows), `front`."""
     settings = [axis for axis in axes if axis != "seed"]
     done = table.filter(pl.col("status") == "done").with_columns(
         (pl.col("upload_mbps") + pl.col("download_mbps")).alias(THROUGHPUT)
     )
-    told = [way for way in WAYS if way in done.columns]
-    if told:
-        done = done.with_columns(pl.min_horizontal(told).alias(FAIRNESS))
-    medians = [THROUGHPUT, latency, *([FAIRNESS] if FAIRNESS in done.columns else [])]
+    medians = [THROUGHPUT, latency, *(way for way in WAYS if way in done.columns and done[way].count())]
     figures = [*(pl.col(name).median() for name in medians), pl.len().alias("runs")]
     found = done.group_by(settings, maintain_order=True).agg(figures) if settings else done.select(figures)
     found = found.drop_nulls([THROUGHPUT, latency])

@@ -22,6 +22,7 @@ GAP = 2
 """Blanks between columns."""
 WIDEST = 1000
 """Columns of a terminal that no table needs."""
+LINE = 80
 
 OF_RUNS = (
     "change from A in %; * = the 95 % interval of the difference excludes 0\n"
@@ -51,13 +52,14 @@ def drawn(section: Section) -> RenderableType:
 
 
 def _line(section: Section) -> str:
-    """A section of one row: "upload 95.6 Mbit/s   fairness 1.00"."""
+    """A section of one row: "upload 95.6 Mbit/s   fairness 1.00"; its note below it where both are long."""
     (row,) = section.rows
     parts = [
         " ".join(filter(None, (column.title, shown(value, column.kind, NOTHING), column.unit)))
         for column, value in zip(section.columns, row, strict=True)
     ]
-    return "   ".join([*parts, f"({section.note})"])
+    line, note = "   ".join(parts), f"({section.note})"
+    return f"{line}   {note}" if len(line) + len(note) + 3 <= LINE else f"{line}\n{note}"
 
 
 class _Fitted:

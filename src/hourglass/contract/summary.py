@@ -45,7 +45,9 @@ class Pings(Statistics, Lost):
 
 
 class Totals(Figures):
-    """All flows together: goodput each way, and Jain's index (1: all equal), of all flows and of those of one way."""
+    """All flows together: goodput each way, and Jain's index (1: all equal). Tables, pictures and reports show
+    `upload_fairness` and `download_fairness` where there are flows both ways: `fairness`, of all flows as if they
+    shared one line, is low on a line that is faster one way, however fair it is."""
 
     upload_mbps: float
     download_mbps: float

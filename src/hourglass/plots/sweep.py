@@ -2,8 +2,8 @@
 """A sweep in one picture: throughput against latency with the Pareto front, and small multiples of latency.
 
 Left: a point per setting; the line joins those that no other setting beats. Right: a panel per axis, a point per
-setting over the axis's values, so that what an axis does shows whatever the others are; below, the same of fairness
-where not all settings are fair.
+setting over the axis's values, so that what an axis does shows whatever the others are; below, the same of the
+fairness of each way in which not all settings are fair.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,8 +21,9 @@ MOST_NAMED = 12
 NEAR, LINE_PT = 0.05, 9
 """Parts of the panel within which names are one below the other; their distance."""
 MOST_PANELS = 6
-FAIRNESS, FAIR = "fairness", 0.995
-"""The column of Jain's index, of the less fair way, and what is shown as 1."""
+FAIRNESS = {"upload_fairness": "Jain's index, upload", "download_fairness": "Jain's index, download"}
+FAIR = 0.995
+"""What is shown as 1."""
 SPREAD = 0.28
 """How far the points over one value of an axis are spread, in parts of the distance of two values."""
 
@@ -33,8 +34,8 @@ def sweep(
     """Draws the settings. `points`: a row per setting, columns `throughput`, `latency`, `front`; `labels`: for each
     axis what to call the value of each row."""
     axes_keys = [key for key in labels if len(set(labels[key])) > 1][:MOST_PANELS]
-    unfair = FAIRNESS in points.columns and (points[FAIRNESS].fill_null(1) < FAIR).any()
-    panels = [(key, column) for column in [latency, *([FAIRNESS] if unfair else [])] for key in axes_keys]
+    unfair = [way for way in FAIRNESS if way in points.columns and (points[way].fill_null(1) < FAIR).any()]
+    panels = [(key, column) for column in [latency, *unfair] for key in axes_keys]
     rows = max(1, -(-len(panels) // 2))
     with style.figure(11 if axes_keys else 6, max(4.2, 2.6 * rows), path) as figure:
         grid = figure.add_gridspec(rows, 4 if axes_keys else 2)
@@ -85,16 +86,20 @@ def _panel(axes: Axes, key: str, names: Sequence[str], points: pl.DataFrame, col
         middle = (len(members) - 1) / 2
         width = SPREAD / max(1.0, middle)
         x = [place[value] + (at - middle) * width for at in range(len(members))]
-        axes.scatter(x, [points[column][at] for at in members], s=12, color=looks.BLUE, alpha=0.7, linewidth=0)
-        median = float(np.median(points[members][column].to_numpy()))
-        axes.plot([place[value] - 0.3, place[value] + 0.3], [median, median], color=style.INK, linewidth=1.6)
+        axes.scatter(
+            x, points[members][column].cast(pl.Float64).to_numpy(), s=12, color=looks.BLUE, alpha=0.7, linewidth=0
+        )
+        known = points[members][column].drop_nulls()
+        if len(known):
+            median = float(np.median(known.to_numpy()))
+            axes.plot([place[value] - 0.3, place[value] + 0.3], [median, median], color=style.INK, linewidth=1.6)
     axes.set_title(key, fontsize=9)
     axes.set_xticks(range(len(values)), values)
     if max(map(len, values)) * len(values) > 24:
         for tick in axes.get_xticklabels():
             tick.set(rotation=30, ha="right", rotation_mode="anchor")
     axes.set_ylabel(_named(column), fontsize=8)
-    if column == FAIRNESS:
+    if column in FAIRNESS:
         axes.set_ylim(0, 1.05)
     elif style.wants_log(points[column].to_numpy()):
         style.log_y(axes)
@@ -107,4 +112,4 @@ def _named(column: str) -> str:
     for suffix, unit in (("_mbps", "Mbit/s"), ("_ms", "ms")):
         if column.endswith(suffix):
             return f"{column.removesuffix(suffix).replace('_', ' ')} ({unit})"
-    return "Jain's index, the less fair way" if column == FAIRNESS else column
+    return FAIRNESS.get(column, column)

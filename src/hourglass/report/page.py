@@ -28,6 +28,7 @@ from hourglass.results.groups import compare_groups, groups
 from hourglass.results.labels import labels, told
 from hourglass.results.recording import Recording
 from hourglass.results.sections import Section, sections, shown
+from hourglass.results.sections.traffic import fairness
 
 SAID_OTHERWISE = ("test=", "kernel=", "engine=")
 """Settings with a column of their own, or none."""
@@ -190,8 +191,9 @@ def _tiles(summary: Summary) -> Iterator[Tile]:
         yield Tile("download", _number(totals.download_mbps), "Mbit/s")
     for name, ping in summary.ping_ms.items():
         yield Tile(f"ping {name}", _number(ping.p50), "ms", f"p10 {_number(ping.p10)} \u00b7 p90 {_number(ping.p90)}")
-    if totals.fairness is not None:
-        yield Tile("fairness", _number(totals.fairness), "", "Jain\u2019s index")
+    for name, index in fairness(totals).items():
+        if index is not None:
+            yield Tile(name, _number(index), "", "Jain\u2019s index")
 
 
 def _bars(summary: Summary) -> Iterator[Bar]:

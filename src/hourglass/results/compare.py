@@ -130,7 +130,8 @@ def _flows(run: Recording, known: Known) -> Iterator[Told]:
         flows = [flow for flow in run.flows if flow.upload == upload]
         samples = goodput_total(run, flows, window) if flows else None
         yield Told(f"{way} goodput", f"totals.{way}_mbps", "Mbit/s", samples=samples, statistic="mean")
-    yield _told(known, "fairness", "totals.fairness")
+    yield _told(known, "upload fairness", "totals.upload_fairness")
+    yield _told(known, "download fairness", "totals.download_fairness")
     if run.flows:
         retransmits = known_sum([flow.retransmits for flow in run.summary.flows])
         yield Told("retransmits", "", "segments", retransmits)

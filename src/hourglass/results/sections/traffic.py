@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was sent and how it fared: flows, pings, one-way streams, fetches, transactions."""
 
-from hourglass.contract.summary import Statistics, Summary
+from hourglass.contract.summary import Statistics, Summary, Totals
 from hourglass.results.sections.model import Column, Section, Value
 from hourglass.results.stats import known_sum
 
@@ -33,9 +33,17 @@ def flows(summary: Summary) -> Section:
 
 def totals(summary: Summary) -> Section:
     """Goodput each way and fairness, a single row."""
-    columns = (Column("upload", unit="Mbit/s"), Column("download", unit="Mbit/s"), Column("fairness"))
-    row = summary.totals.upload_mbps, summary.totals.download_mbps, summary.totals.fairness
+    fair = fairness(summary.totals)
+    columns = (Column("upload", unit="Mbit/s"), Column("download", unit="Mbit/s"), *map(Column, fair))
+    row = summary.totals.upload_mbps, summary.totals.download_mbps, *fair.values()
     return Section("totals", "Totals", "", columns, (row,) if summary.flows else (), note="TCP RTT in ms")
+
+
+def fairness(totals: Totals) -> dict[str, float | None]:
+    """Jain's index by its name: of each way where there are flows both ways, as lines are seldom as fast up as down."""
+    if totals.upload_fairness is None or totals.download_fairness is None:
+        return {"fairness": totals.fairness}
+    return {"fair up": totals.upload_fairness, "fair down": totals.download_fairness}
 
 
 def pings(summary: Summary) -> Section:
