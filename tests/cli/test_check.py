@@ -36,10 +36,26 @@ def test_a_run_is_judged_by_the_bounds_given(call, tmp_path):
     status, out, err = call("check", "one", "--bound", "ping.icmp.p99 < 20ms", "--bound", "totals.upload_mbps > 9mbit")
     assert (status, err) == (1, "")
     lines = [line.split() for line in out.splitlines()]
-    assert ["ping.icmp.p99", "<", "20ms", "1", "ms", "ok"] in lines
-    assert ["totals.upload_mbps", ">", "9mbit", "8", "Mbit/s", "missed"] in lines
+    assert ["ok", "ping.icmp.p99", "<", "20ms", "1", "ms"] in lines
+    assert ["missed", "totals.upload_mbps", ">", "9mbit", "8", "Mbit/s"] in lines
     assert lines[-1] == ["1", "of", "2", "bounds", "missed"]
     assert call("check", "one", "--bound", "ping.icmp.p99 < 20ms")[::2] == (0, "")
+
+
+def test_the_verdict_comes_first_whatever_is_unknown(call, tmp_path):
+    make(tmp_path / "one", Recipe(probes=[Probe("icmp", lambda seq: None)]))
+    bounds = [
+        "ping.icmp.p99 < 20ms",
+        "ping.icmp.p99 > 1us",
+        "drops.x.eth0.qdisc == 0",
+        "totals.upload_mbps > 1mbit",
+    ]
+    _, out, _ = call("check", "one", *(word for bound in bounds for word in ("--bound", bound)))
+    verdicts = [line.split()[0] for line in out.splitlines() if line.startswith(("ok", "missed", "verdict"))]
+    assert verdicts == ["verdict", "missed", "missed", "missed", "ok"]
+    assert "\nping.icmp.p99  reason: not known: no samples" in out
+    assert "\ndrops.x.eth0.qdisc  reason: this run has no such figure" in out
+    assert max(map(len, out.splitlines()[2:9])) <= 80
 
 
 def test_a_scenario_is_run_once_and_judged_by_its_own_bounds_first(call, engine):
@@ -66,7 +82,7 @@ def test_another_seed_is_another_run(call, engine):
 def test_run_exits_with_1_when_its_own_bound_is_missed(call, engine):
     engine.recipe.checks = {"ping.icmp.p99": "< 20ms", "ping.icmp.p50": "< 1us"}
     status, out, err = call("run", "synthetic", "--no-picture", "--out", "out")
-    verdicts = {line.split()[0]: line.split()[-1] for line in out.splitlines() if line.startswith("ping.icmp.")}
+    verdicts = {line.split()[1]: line.split()[0] for line in out.splitlines() if " ping.icmp." in line}
     assert (status, verdicts) == (1, {"ping.icmp.p99": "ok", "ping.icmp.p50": "missed"})
     assert "error" not in err
     del engine.recipe.checks["ping.icmp.p50"]

@@ -108,6 +108,7 @@ def test_every_step_is_a_line_behind_its_node():
         BatchStep(do="ip", node="client", lines=["link add eth0 type wire", "link set eth0 up"], origin=None),
         BatchStep(do="tc", node="router", lines=["qdisc add dev eth0 root fq"], origin=None),
         WriteStep(do="write", node=None, path="/proc/sys/x", value="1", origin=None),
+        WriteStep(do="write", node=None, path="trace", value="".join(f"{i}\n" for i in range(5000)), origin=None),
         EthtoolStep(do="ethtool", node="client", args=["-K", "eth0", "tso", "off"], origin=None),
         ReachStep(do="reach", node="client", address="10.0.1.2", timeout_ns=10**9, origin=None),
     ]
@@ -118,6 +119,7 @@ def test_every_step_is_a_line_behind_its_node():
         "client: ip link set eth0 up",
         "router: tc qdisc add dev eth0 root fq",
         "kernel: echo 1 > /proc/sys/x",
+        "kernel: echo 0\n1\n2\n3\n4\n… 4995 more lines > trace",
         "client: ethtool -K eth0 tso off",
         "client: ping 10.0.1.2 until it answers, at most 1 s",
         "flow upload::1: client connects to server, client sends, cubic, 2 s to 12 s",

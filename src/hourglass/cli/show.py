@@ -37,6 +37,8 @@ from hourglass.engine.kernel import store
 from hourglass.errors import InputError, closest
 
 RUN = "hourglass run SCENARIO"
+LINES_SHOWN = 5
+"""So many lines of what is written to a file, before the rest is counted."""
 PACES_SHOWN = 4
 """So many spans of a datagram stream, before the rest is counted."""
 
@@ -132,7 +134,7 @@ def _step_lines(step: Step) -> list[str]:
         case BatchStep():
             return [f"{step.do} {line}" for line in step.lines]
         case WriteStep():
-            return [f"echo {step.value} > {step.path}"]
+            return [f"echo {_abridged(step.value)} > {step.path}"]
         case EthtoolStep():
             return [f"ethtool {shlex.join(step.args)}"]
         case IwStep():
@@ -146,6 +148,13 @@ def _step_lines(step: Step) -> list[str]:
         case EpochStep():
             return [f"echo the clock at test time 0, ns > {step.path}"]
     assert_never(step)
+
+
+def _abridged(value: str) -> str:
+    """A value of a few lines, or the first of them: a trace has one for each change of a rate."""
+    lines = value.splitlines()
+    more = len(lines) - LINES_SHOWN
+    return "\n".join([*lines[:LINES_SHOWN], f"… {more} more lines"] if more > 0 else lines)
 
 
 def _seconds(ns: int) -> str:

@@ -79,7 +79,7 @@ class _Fitted:
         yield _table(self.section, self.places[:-1])
         for row in self.section.rows:
             if told := row[self.places[-1]]:
-                yield Text(f"{row[0]}  {last.title}: {told}")
+                yield Text(f"{row[self.section.key]}  {last.title}: {told}")
 
 
 def _table(section: Section, places: Sequence[int]) -> Table:
@@ -94,8 +94,9 @@ def _table(section: Section, places: Sequence[int]) -> Table:
         if figures and all(row[place] is None for place in figures):
             continue  # what it tells is in columns for which there is no room
         cells = [shown(row[place], kind, NOTHING) for place, kind in zip(places, kinds, strict=True)]
-        table.add_row("" if cells[0] == last else cells[0], *cells[1:])
-        last = cells[0]
+        about, cells[section.key] = cells[section.key], "" if cells[section.key] == last else cells[section.key]
+        table.add_row(*cells)
+        last = about
     return table
 
 

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 
 from hourglass.contract.summary import Check, Summary
-from hourglass.results.sections.model import Column, Section
+from hourglass.results.sections.model import Column, Section, Value
 
 OK, MISSED = "ok", "missed"
 
@@ -15,10 +15,15 @@ def checks(summary: Summary) -> Section:
 
 
 def judged(found: Sequence[Check]) -> Section:
-    """Bounds that somebody judged, as a section."""
-    columns = tuple(Column(title, "text") for title in ("figure", "bound", "value", ""))
-    rows = tuple((one.figure, one.bound, value(one), verdict(one)) for one in found)
-    return Section("checks", "Checks", "check", columns, rows)
+    """Bounds that somebody judged, as a section; with the reasons where there are some."""
+    last = ["reason"] if any(one.reason for one in found) else []
+    columns = tuple(Column(title, "text") for title in ("verdict", "figure", "bound", "value", *last))
+    rows = tuple(_judged(one)[: len(columns)] for one in found)
+    return Section("checks", "Checks", "verdict", columns, rows, key=1)
+
+
+def _judged(one: Check) -> tuple[Value, ...]:
+    return OK if one.ok else MISSED, one.figure, one.bound, value(one), one.reason
 
 
 def value(one: Check) -> str | None:

@@ -25,7 +25,8 @@ class Column:
 
 @dataclass(frozen=True)
 class Section:
-    """A titled table. `about` names what a row is where there is no title, with the `unit` of its figures.
+    """A titled table. `about` names what a row is where there is no title, with the `unit` of its figures. `key`: the
+    place of the column that says so; it is shown once where rows in a row have the same.
 
     `detail`: for whoever asks; a terminal leaves it out. `nothing`: what to say when there are no rows, if anything."""
 
@@ -38,6 +39,7 @@ class Section:
     note: str = ""
     nothing: str = ""
     detail: bool = False
+    key: int = 0
 
 
 def shown(value: Value, kind: Form, nothing: str) -> str:
