@@ -102,6 +102,13 @@ def test_the_ways_of_a_sweep_that_has_both_are_told_apart(result):
     assert points.select("upload_fairness", "download_fairness").rows() == [(0.5, 0.9)] * 2
 
 
+def test_congestion_controls_that_compete_have_their_goodput(result):
+    mixed = result.table.with_columns(cubic_goodput_mbps=30.0, bbr_goodput_mbps=10.0)
+    head, first, *_ = drawn(sweep.medians(result, mixed)).splitlines()
+    assert head.split()[-4:] == ["cubic", "Mbit/s", "bbr", "Mbit/s"]
+    assert first.split()[-2:] == ["30.0", "10.0"]
+
+
 def test_fairness_is_in_the_picture_where_it_says_something(result, monkeypatch):
     drawn = []
     picture = import_module("hourglass.plots.sweep")  # the package's own attribute of this name is a function

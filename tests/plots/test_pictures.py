@@ -12,10 +12,12 @@ from results import synthetic_probe, synthetic_wifi
 from results.synthetic import MS, Flow, Probe, Recipe, make
 
 import hourglass
+from hourglass import looks
 from hourglass.contract.probe import LAYERS
 from hourglass.errors import HourglassError, InputError
 from hourglass.plots import KINDS, anatomy, candlestick, draw, layers, queues, timeseries
 from hourglass.plots.anatomy import bars
+from hourglass.plots.fairness import fairness
 from hourglass.plots.layers import steps_ms
 from hourglass.plots.samples import flows_by_way, latencies_ms
 from hourglass.plots.scatter import ellipse
@@ -229,11 +231,25 @@ def test_a_timeseries_names_every_flow_and_shows_datagrams_among_them(tmp_path):
     recipe = Recipe(flows=flows, probes=[Probe("icmp"), Probe("udp EF")], datagrams=172)
     run = hourglass.load(make(tmp_path / "run", recipe))
     said = texts(lambda p: timeseries(run, p), tmp_path / "t.svg")
-    for name in (*(flow.name for flow in flows), "all flows", "icmp", "udp EF"):
+    for name in (*(flow.name for flow in flows), "all TCP flows", "icmp", "udp EF"):
         assert said.count(name) == 1
     assert said.count("voip") == 2, "among the goodputs, and its one-way delay"
     alone = hourglass.load(make(tmp_path / "alone", Recipe(flows=[], datagrams=172)))
     assert "goodput (Mbit/s)" in texts(lambda p: timeseries(alone, p), tmp_path / "a.svg")
+
+
+def test_fairness_has_the_colours_of_congestion_controls_where_they_differ(tmp_path):
+    """Only what is there is in the legend."""
+    alike = hourglass.load(make(tmp_path / "a", Recipe(flows=[Flow("upload::1"), Flow("upload::2")])))
+    said = texts(lambda p: fairness([alike], ["a"], p), tmp_path / "a.svg")
+    assert "upload" in said
+    assert not {"download", "all flows", "cubic"} & set(said)
+    mixed = hourglass.load(make(tmp_path / "b", Recipe(flows=[Flow("upload::1"), Flow("upload::2", cc="bbr")])))
+    said = texts(lambda p: fairness([mixed], ["b"], p), tmp_path / "b.svg")
+    assert {"cubic", "bbr"} <= set(said)
+    assert not {"upload", "download"} & set(said)
+    picture = (tmp_path / "b.svg").read_text().lower()
+    assert all(colour.lower() in picture for colour in (looks.BLUE, looks.VERMILION))
 
 
 def test_goodput_of_datagrams_is_that_of_their_payload(tmp_path):

@@ -35,6 +35,9 @@ UNITS = {
 }  # fmt: skip
 """How units are written in the names of columns."""
 
+OF_A_CC = "_goodput_mbps"
+"""Ends the names of the columns of what the flows of one congestion control had together, where several compete."""
+
 Row = dict[str, str | int | float | None]
 
 
@@ -50,6 +53,9 @@ def metrics(summary: Summary) -> Row:
     found["flows"] = len(rates)
     found["retransmits_segments"] = known_sum([flow.retransmits for flow in summary.flows])
     found["slowest_flow_mbps"], found["fastest_flow_mbps"] = (min(rates), max(rates)) if rates else (None, None)
+    ccs = list(dict.fromkeys(flow.cc for flow in summary.flows))
+    if len(ccs) > 1:
+        found |= {f"{cc}{OF_A_CC}": sum(flow.goodput_mbps for flow in summary.flows if flow.cc == cc) for cc in ccs}
     return found | _drops(summary)
 
 

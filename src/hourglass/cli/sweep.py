@@ -13,6 +13,7 @@ from hourglass.campaign import sweep as conductor
 from hourglass.campaign.file import text
 from hourglass.campaign.store import Keep
 from hourglass.campaign.sweep import Result
+from hourglass.campaign.table import OF_A_CC
 from hourglass.cli import output, pictures
 from hourglass.cli.progress import shown
 from hourglass.results.labels import short_names
@@ -76,7 +77,9 @@ def medians(result: Result, done: pl.DataFrame) -> Table | str:
     settings = [key for key in result.grid.keys if key != "seed"]
     told = [name for name in COLUMNS if name in done.columns and (done[name].fill_null(0) != 0).any()]
     left_out = ("fairness",) if set(WAYS) <= set(told) else WAYS
-    shown_columns = [name for name in told if name not in left_out]
+    shares = {name: f"{name.removesuffix(OF_A_CC)} Mbit/s" for name in done.columns if name.endswith(OF_A_CC)}
+    titles = COLUMNS | shares
+    shown_columns = [*(name for name in told if name not in left_out), *shares]
     grouped = done.group_by(settings, maintain_order=True) if settings else None
     figures = [pl.col(name).median() for name in shown_columns]
     rows = grouped.agg(figures) if grouped is not None else done.select(figures)
@@ -86,7 +89,7 @@ def medians(result: Result, done: pl.DataFrame) -> Table | str:
     for name in short_names([tuple(key.split(".")) for key in settings]).values():
         table.add_column(name, overflow="fold")
     for name in shown_columns:
-        table.add_column(COLUMNS[name], justify="right")
+        table.add_column(titles[name], justify="right")
     for row in rows.iter_rows(named=True):
         names = [result.grid.label(key, row[key]) for key in settings]
         table.add_row(*names, *("-" if row[name] is None else short(row[name]) for name in shown_columns))

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from hourglass.contract.plan import Datagrams
 from hourglass.looks import TOTAL, Look
 from hourglass.plots import style
 from hourglass.results import streams
@@ -93,7 +94,8 @@ def _goodput(axes: Axes, run: Recording) -> None:
     if len(run.flows) > 1:
         total = goodput_total(run, run.flows, window)
         axes.fill_between(total.t_s, total.values, step="pre", color=TOTAL, alpha=0.13, linewidth=0)
-        axes.plot(total.t_s, total.values, color=TOTAL, linewidth=2, label="all flows", drawstyle="steps-pre")
+        label = streams.sum_of_flows(run)
+        axes.plot(total.t_s, total.values, color=TOTAL, linewidth=2, label=label, drawstyle="steps-pre")
     for one in streams.flows(run):
         series = goodput_steps(run, one.flow, window)
         axes.plot(series.t_s, series.values, drawstyle="steps-pre", **_line(one))
@@ -160,17 +162,17 @@ def _traffic(axes: Axes, run: Recording, kind: Kind[Any], found: dict[str, Serie
         lost = np.isnan(series.values)
         shown = _thinned(Series(series.t_s[~lost], series.values[~lost]))
         axes.plot(shown.t_s, shown.values, **style.dot(look) | {"linestyle": "none", "markersize": 2.5, "label": name})
-        _losses(axes, series.t_s[lost], look.colour, name)
+        _losses(axes, series.t_s[lost], look.colour, name, "lost" if kind.model is Datagrams else "unfinished")
     axes.set_ylabel(f"{kind.title} (ms)")
     _scale(axes, np.concatenate([series.values for series in found.values()]))
 
 
-def _losses(axes: Axes, t_s: Floats, colour: str, name: str) -> None:
-    """Crosses at the foot of the panel."""
+def _losses(axes: Axes, t_s: Floats, colour: str, name: str, word: str = "lost") -> None:
+    """What has no time: crosses at the foot of the panel."""
     if t_s.size:
         shown = _thinned(Series(t_s, t_s)).t_s
         axes.plot(shown, np.full(shown.size, 0.02), "x", color=colour, markersize=4, clip_on=False,
-                  transform=axes.get_xaxis_transform(), label=f"{name} lost ({t_s.size})")  # fmt: skip
+                  transform=axes.get_xaxis_transform(), label=f"{name} {word} ({t_s.size})")  # fmt: skip
 
 
 ONE_WAY: tuple[tuple[Literal["up", "down"], tuple[float, tuple[float, ...]] | str], ...] = (

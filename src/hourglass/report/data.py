@@ -91,7 +91,7 @@ def _goodput(run: Recording, most: int) -> dict[str, Any]:
     """The sum first: it is drawn below the others."""
     flows, window, series = streams.first(run, SHOWN), whole(run), []
     if len(run.flows) > 1:
-        total = _series("all flows", thinned(goodput_total(run, run.flows, window), most))
+        total = _series(streams.sum_of_flows(run), thinned(goodput_total(run, run.flows, window), most))
         series.append(total | {"look": {"c": [looks.TOTAL, looks.TOTAL_DARK], "dash": []}, "width": 3})
     series += [_series(one.label, thinned(goodput_steps(run, one.flow, window), most), one.look) for one in flows]
     further = looks.further(len(run.datagrams), [one.look for one in flows])

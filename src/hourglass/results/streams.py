@@ -36,6 +36,11 @@ def flows(run: Recording) -> list[Drawn]:
     return _many(run.flows) if len(run.flows) > NAMED_FLOWS else first(run, NAMED_FLOWS)
 
 
+def sum_of_flows(run: Recording) -> str:
+    """What the sum of the flows is called: datagrams in the same panel are not in it."""
+    return "all TCP flows" if run.datagrams else "all flows"
+
+
 def first(run: Recording, most: int) -> list[Drawn]:
     """The first flows, at most so many, each by its name."""
     found = run.flows[:most]
