@@ -22,6 +22,7 @@ from hourglass.plots.layers import steps_ms
 from hourglass.plots.samples import flows_by_way, latencies_ms
 from hourglass.plots.scatter import ellipse
 from hourglass.plots.style import wants_log
+from hourglass.results import traffic
 from hourglass.results.series import loaded_window
 from hourglass.results.traffic import goodput_steps
 
@@ -129,6 +130,8 @@ def test_radios_are_drawn_and_a_run_without_any_says_so(runs, tmp_path, monkeypa
         draw("wifi", runs[:1], tmp_path / "none.svg")
     run = hourglass.load(make(tmp_path / "run", synthetic_wifi.recipe()))
     draw("wifi", [run], tmp_path / "a.svg")
+    said = texts(lambda p: draw("wifi", [run], p), tmp_path / "said.svg")
+    assert said.count("not measured") == 2, "queues, of which this run has no samples"
     assert_drawn(tmp_path / "a.svg")
     text = (tmp_path / "a.svg").read_text()
     assert all(words in text for words in ("ap:wlan0", "client:wlan0", "MPDUs of a PPDU", "PPDUs (%)"))
@@ -250,6 +253,12 @@ def test_fairness_has_the_colours_of_congestion_controls_where_they_differ(tmp_p
     assert not {"upload", "download"} & set(said)
     picture = (tmp_path / "b.svg").read_text().lower()
     assert all(colour.lower() in picture for colour in (looks.BLUE, looks.VERMILION))
+
+
+def test_what_has_no_time_is_lost_or_unfinished():
+    assert {name: kind.without_time for name, kind in traffic.KINDS.items()} == {
+        "datagrams": "lost", "fetches": "unfinished", "transactions": "unfinished"
+    }  # fmt: skip
 
 
 def test_goodput_of_datagrams_is_that_of_their_payload(tmp_path):

@@ -10,7 +10,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from hourglass.contract.plan import Datagrams
 from hourglass.looks import TOTAL, Look
 from hourglass.plots import style
 from hourglass.results import streams
@@ -162,7 +161,7 @@ def _traffic(axes: Axes, run: Recording, kind: Kind[Any], found: dict[str, Serie
         lost = np.isnan(series.values)
         shown = _thinned(Series(series.t_s[~lost], series.values[~lost]))
         axes.plot(shown.t_s, shown.values, **style.dot(look) | {"linestyle": "none", "markersize": 2.5, "label": name})
-        _losses(axes, series.t_s[lost], look.colour, name, "lost" if kind.model is Datagrams else "unfinished")
+        _losses(axes, series.t_s[lost], look.colour, name, kind.without_time)
     axes.set_ylabel(f"{kind.title} (ms)")
     _scale(axes, np.concatenate([series.values for series in found.values()]))
 

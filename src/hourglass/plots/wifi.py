@@ -24,7 +24,7 @@ from hourglass.results.stats import Floats, short
 from hourglass.results.wifi import CATEGORIES, SENT, SENT_FIRST, sizes
 
 POINTS = 3000
-MOST_NUMBERED = 4
+MOST_NUMBERED = 2
 """Bars of more radios have no room for their figures."""
 
 
@@ -46,7 +46,7 @@ def wifi(run: Recording, path: Path) -> None:
         grid = figure.subplots(rows, 2).ravel()
         for axes, panel in zip(grid, panels, strict=False):
             panel(axes, run, drawn)
-            axes.set_ylim(bottom=0)
+            _frame(axes)
         for axes in grid[1:6]:
             axes.set_xlim(0, run.end_ns / NS_PER_S)
         for axes in grid[4:6]:
@@ -57,6 +57,20 @@ def wifi(run: Recording, path: Path) -> None:
         handles, names = grid[1].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside right upper", ncols=-(-len(names) // 30))
         style.headline(figure, f"{run.name}  ·  {run.test.name}  ·  Linux {run.info.kernel.release}")
+
+
+def _frame(axes: Axes) -> None:
+    """From 0; an axis on which nothing is above that says so and has no scale of its own."""
+    lines = [np.asarray(line.get_ydata(), np.float64) for line in axes.lines]
+    ends = [float(np.nanmax(values, initial=0)) for values in lines]
+    measured = any(np.isfinite(values).any() for values in lines)
+    if max([*ends, *(bar.get_height() for bar in axes.patches)], default=0) > 0:  # type: ignore[attr-defined]
+        axes.set_ylim(bottom=0)
+        return
+    axes.set_ylim(0, 1)
+    axes.set_yticks([0])
+    axes.annotate("none" if measured else "not measured", (0.5, 0.5), xycoords="axes fraction", ha="center",
+                  color=style.MUTED)  # fmt: skip
 
 
 def _name(radio: Radio) -> str:

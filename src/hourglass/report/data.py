@@ -138,7 +138,8 @@ def _traffic(run: Recording, most: int) -> list[dict[str, Any]]:
         drawn = looks.further(len(found), [one.look for one in streams.first(run, SHOWN)])
         series = [_with_losses(name, values, most, look)
                   for (name, values), look in zip(found.items(), drawn, strict=True)]  # fmt: skip
-        made.append({"title": kind.title.capitalize(), "unit": "ms", "step": False, "series": series, "note": ""})
+        made.append({"title": kind.title.capitalize(), "unit": "ms", "step": False, "series": series, "note": "",
+                     "without": kind.without_time})  # fmt: skip
     return made
 
 

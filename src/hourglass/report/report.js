@@ -134,7 +134,7 @@
       data: { values: lost }, transform: [SHOWN],
       mark: { type: "point", shape: "cross", angle: 45, size: 40, clip: true, filled: true },
       encoding: { x, y: { value: 172 }, color: colour,
-                  tooltip: [{ field: "s", title: "lost" }, { field: "t", title: "time (s)", format: ".3f" }] },
+                  tooltip: [{ field: "s", title: chart.without || "lost" }, { field: "t", title: "time (s)", format: ".3f" }] },
     };
     return { width: "container", height: 180, autosize: { type: "fit", contains: "padding" }, params: [HIDDEN],
              data: { values: rows }, layer: [shade, lines, lost.length && crosses, points].filter(Boolean) };
@@ -154,7 +154,7 @@
     for (const chart of all.charts) {
       const legend = make("div", { class: "keys", role: "group", "aria-label": "Series shown" });
       const area = make("div", { class: "chart" });
-      const lostNote = chart.series.some((s) => s.lost) ? "crosses: lost" : "";
+      const lostNote = chart.series.some((s) => s.lost) ? `crosses: ${chart.without || "lost"}` : "";
       const heading = make("h4", {}, chart.title, make("small", {}, [chart.note, lostNote].filter(Boolean).join(" ")));
       place.append(make("div", { class: "plot" }, heading, legend, area));
       const result = await embed(area, timeSpec(chart, all));

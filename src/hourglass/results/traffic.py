@@ -141,6 +141,11 @@ class Kind(Generic[Model]):
     compared: Mapping[str, str]
     layers: bool = False
 
+    @property
+    def without_time(self) -> str:
+        """What those are called that have none."""
+        return "unfinished" if "unfinished" in self.compared else "lost"
+
 
 KINDS: dict[str, Kind[Any]] = {
     "datagrams": Kind(

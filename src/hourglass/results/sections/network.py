@@ -149,6 +149,8 @@ def reasons(summary: Summary) -> Section:
     title = "Why packets were dropped"
     note = (
         "closed: at a socket, after its stream had stopped; they are no drops of the network and not among the drops."
+        " NOT_SPECIFIED: the kernel freed them without a reason of its own (Linux 5.10 has none, later ones not"
+        " everywhere); place and device say where."
     )
     return Section("reasons", title, "drops", columns, tuple(rows), unit="packets", note=note, detail=True)
 
