@@ -261,7 +261,7 @@ def test_no_two_series_of_a_chart_look_alike(tmp_path):
     pings = [Probe(name) for name in ("icmp", "udp EF", "udp BK", "udp BE")]
     run = hourglass.load(make(tmp_path / "run", Recipe(flows=flows, probes=pings, datagrams=172)))
     found = {chart["title"]: chart["series"] for chart in charts(run, 500)["charts"]}
-    assert [series["name"] for series in found["Goodput"]] == ["all flows", *(flow.name for flow in flows), "voip"]
+    assert [series["name"] for series in found["Goodput"]] == ["all TCP flows", *(flow.name for flow in flows), "voip"]
     for series in found.values():
         for page_ in (0, 1):
             drawn_ = [(one["look"]["c"][page_], tuple(one["look"]["dash"])) for one in series]
