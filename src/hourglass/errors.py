@@ -23,7 +23,20 @@ class InputError(HourglassError):
         self.key, self.value, self.allowed = key, value, allowed
         self.mistakes: tuple[InputError, ...] = (self, *(one for error in also for one in error.mistakes))
         """This one and the others of the same input, in its order; each is told on a line of its own."""
-        super().__init__("\n".join([f"{key} = {value!r}: {allowed}", *(one.args[0] for one in self.mistakes[1:])]))
+        super().__init__(
+            "\n".join([f"{key} = {written(value)}: {allowed}", *(one.args[0] for one in self.mistakes[1:])])
+        )
+
+
+def written(value: object) -> str:
+    """A value as one writes it in a scenario: true, false; none where there is none."""
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(written, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key} = {written(one)}' for key, one in value.items())}}}"
+    return repr(value)
 
 
 class MissingError(HourglassError):

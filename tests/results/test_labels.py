@@ -7,7 +7,7 @@ import pytest
 
 import hourglass
 from hourglass.results.flat import flat
-from hourglass.results.labels import labels
+from hourglass.results.labels import labels, told
 from results.synthetic import make
 
 BASE = {"name": "L100M", "kernel": "6.1", "seed": 1, "stack": {"tsq": "default", "sysctl": {}}, "links": [{"rate": 1}],
@@ -67,3 +67,10 @@ def test_runs_of_several_scenarios_keep_their_names(runs, tmp_path):
 def test_an_engine_that_differs_is_told(runs):
     runs[1].info = runs[1].info.model_copy(update={"engine": "native"})
     assert labels(runs) == ["engine=virtual", "engine=native"]
+
+
+def test_of_different_scenarios_what_matters_comes_first(runs):
+    other = {"name": "lte", "capture": {"snaplen": 128}, "stack": {"tsq": "off"}, "links": [{"rate": 2, "delay": 3}]}
+    ask(runs[0], BASE | {"capture": {"snaplen": 0}})
+    ask(runs[1], BASE | other | {"test": {"name": "tcp_nup", "length": 60}})
+    assert told(runs, weighed=True)[1] == ["length=60", "tsq=off", "rate=2", "snaplen=128"]

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from hourglass.errors import HourglassError, InputError
+from hourglass.errors import InputError
 from hourglass.looks import BLUE, GREEN, HATCHES, ORANGE, PURPLE, SKY, VERMILION, Look
 
 WAYS = {"upload": BLUE, "download": VERMILION}
@@ -84,7 +84,8 @@ FASTER: dict[str, dict[str, Any]] = {".png": {"pil_kwargs": {"compress_level": 3
 
 @contextmanager
 def figure(width_in: float, height_in: float, path: Path, arranged: bool = True) -> Iterator[Figure]:
-    """A figure in the house style, saved at `path` when the block ends. Raises `InputError` for an unknown suffix.
+    """A figure in the house style, saved at `path` when the block ends. Raises `InputError` for an unknown suffix,
+    and where it cannot be written.
 
     `arranged`: matplotlib finds room for all labels, for which it lays out everything twice.
     """
@@ -100,7 +101,7 @@ def figure(width_in: float, height_in: float, path: Path, arranged: bool = True)
         try:
             made.savefig(path, metadata=METADATA[suffix], **FASTER.get(suffix, {}))
         except OSError as error:
-            raise HourglassError(f"{path}: the picture cannot be written: {error.strerror}") from error
+            raise InputError("out", str(path), f"the picture cannot be written: {error.strerror}") from error
 
 
 def line(look: Look) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from hourglass.contract.capabilities import VIRTUAL
 from hourglass.contract.probe import LAYERS
 from hourglass.contract.run import RunInfo
 from hourglass.contract.summary import Anatomy, Summary
-from hourglass.errors import HourglassError
+from hourglass.errors import InputError
 from hourglass.report import data, library
 from hourglass.report.cells import NOTHING, Held, held_against
 from hourglass.report.command import command
@@ -40,14 +40,14 @@ OPEN_RUNS = 1
 
 
 def write(runs: list[Recording], path: Path, cache: Path | None = None) -> None:
-    """Writes the page about the runs to `path`. Raises `HourglassError` when it cannot be written.
+    """Writes the page about the runs to `path`. Raises `InputError` when it cannot be written.
 
     `cache`: a folder where the charting library, which takes seconds to make, is kept for the next page."""
     text = page(runs, cache)
     try:
         path.write_text(text, "utf-8")
     except OSError as error:
-        raise HourglassError(f"{path}: the report cannot be written: {error.strerror}") from error
+        raise InputError("out", str(path), f"the report cannot be written: {error.strerror}") from error
 
 
 def page(runs: list[Recording], cache: Path | None = None) -> str:
@@ -100,8 +100,9 @@ def _names(runs: list[Recording]) -> list[str]:
 
 
 def _settings(runs: list[Recording]) -> list[list[str]]:
-    """What differs between the runs besides name, test, kernel, seed and engine, of each run as "key=value"."""
-    terms = told(runs, seeds=False) if len(runs) > 1 else [[]]
+    """What differs between the runs besides name, test, kernel, seed and engine, of each run as "key=value",
+    what decides most first."""
+    terms = told(runs, seeds=False, weighed=True) if len(runs) > 1 else [[]]
     return [[one for one in each if not (one.startswith(SAID_OTHERWISE) or one.endswith("=-"))] for each in terms]
 
 

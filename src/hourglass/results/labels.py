@@ -23,6 +23,8 @@ WIDEST = 32
 
 SAID_OTHERWISE = ("name", "description")
 TEST, SEED, ENGINE = ("test", "name"), ("seed",), ("engine",)
+WEIGHT = ("test", "stack", "testbed", "links")
+"""Tables whose keys decide most, in this order."""
 FOLLOWS = ("burst",)
 """Keys of a table that say little beside the others."""
 HASH = re.compile("[0-9a-f]{16}")
@@ -81,8 +83,9 @@ def _folder(run: Recording) -> str:
     return run.name if place.parent.name == RUNS_FOLDER and HASH.fullmatch(place.name) else place.name
 
 
-def told(runs: Sequence[Recording], seeds: bool = True) -> list[list[str]]:
-    """Of each run what is not the same in all, as "key=value"."""
+def told(runs: Sequence[Recording], seeds: bool = True, weighed: bool = False) -> list[list[str]]:
+    """Of each run what is not the same in all, as "key=value". `weighed`: the test's keys first, then the stack's; of
+    different scenarios what some lack is told of the stack alone."""
     settings = [_settings(run) for run in runs]
     terms: dict[Key, tuple[str, ...]] = {}
     for key in dict.fromkeys(key for one in settings for key in one):
@@ -92,7 +95,11 @@ def told(runs: Sequence[Recording], seeds: bool = True) -> list[list[str]]:
         terms[table] = tuple(_value(table, one) for one in settings)
     if TEST in terms:
         terms = {key: values for key, values in terms.items() if key[0] != "test" or NONE not in values}
+    if weighed and len({run.name for run in runs}) > 1:
+        terms = {key: values for key, values in terms.items() if key[0] == "stack" or len({*values} - {NONE}) > 1}
     kept = list({(key[-1], values): key for key, values in reversed(terms.items())}.values())[::-1]
+    if weighed:
+        kept.sort(key=lambda key: WEIGHT.index(key[0]) if key[0] in WEIGHT else len(WEIGHT))
     names = short_names(kept)
     return [[f"{names[key]}={terms[key][place]}" for key in kept] for place in range(len(runs))]
 

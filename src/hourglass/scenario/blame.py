@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from hourglass.errors import InputError, closest
+from hourglass.errors import InputError, closest, written
 from hourglass.scenario.stack import STACK_KEYS, NodeStack
 
 _TABLES = ("model_type", "model_attributes_type", "dict_type")
@@ -29,6 +29,8 @@ def abridge(value: object) -> Abridged:
     """A short printable form of any value; never raises."""
     if isinstance(value, Abridged):
         return value
+    if value is None or isinstance(value, bool):
+        return Abridged(written(value))
     short = reprlib.Repr()
     short.maxlevel, short.maxdict, short.maxlist, short.maxtuple = 3, 4, 4, 4
     short.maxstring = short.maxother = 80
