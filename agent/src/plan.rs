@@ -125,6 +125,7 @@ pub struct Datagrams {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[allow(clippy::struct_field_names, reason = "the unit of each, as in the plan")]
 pub struct Phase {
     #[serde(deserialize_with = "ns")]
     pub start_ns: i64,

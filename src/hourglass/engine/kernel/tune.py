@@ -26,7 +26,7 @@ USE = "-fprofile-use -fprofile-partial-training -fprofile-correction -Wno-missin
 LINK_COUNTERS = (
     "LINK_WRAPS=-Wl,--wrap,malloc -Wl,--wrap,free -Wl,--wrap,calloc"  # UML's own
     " -fprofile-arcs -Wl,--allow-multiple-definition"  # libgcov, which has a mangle_path() as the kernel has
-    " -Wl,-u,__gcov_dump -Wl,-fini=__gcov_dump"  # the kernel writes its counts as it ends
+    " -Wl,-u,__gcov_dump -Wl,--defsym,_fini=__gcov_dump"  # the kernel writes its counts as it ends, linked statically
 )
 
 Make = Callable[[list[str], str], object]
@@ -56,6 +56,8 @@ def further(flags: str) -> list[str]:
 
 def train(work: Path, kernel: BuiltKernel) -> None:
     """Leaves the counts of the training runs beside the objects."""
+    for counts in work.rglob("*.gcda"):  # of an earlier training, copied with the tree
+        counts.unlink()
     directory, guest = work / _RUNS, Virtual(kernel)
     for plan in sorted(TUNING.glob("*.json")):
         shutil.rmtree(directory, ignore_errors=True)
