@@ -139,3 +139,10 @@ def test_a_plain_kernel_is_enough_unless_a_tuned_one_is_asked_for(
     monkeypatch.setattr(store, "build", lambda *_, **given: asked.append(given["tuned"]))
     store.ensure("6.1", tuned=wanted)
     assert asked == ([True] if built else [])
+
+
+def test_counts_of_an_earlier_training_do_not_count(builder: Builder, monkeypatch: pytest.MonkeyPatch) -> None:
+    (builder.work / "old.gcda").touch()
+    monkeypatch.setattr(Virtual, "run", lambda *_: None)
+    with pytest.raises(HourglassError, match="left no counts"):
+        builder.build(tuned=True)
