@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import pytest
 from results import synthetic
 
+from hourglass.cli.errors import guarded
 from hourglass.contract.run import Kernel
 from hourglass.engine import engines
 from hourglass.engine.base import Outcome
@@ -75,3 +76,15 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     monkeypatch.setattr(runner.plans, "build", fake.plan)
     monkeypatch.setitem(engines.ENGINES, "virtual", engines.EngineKind(Virtual.capabilities, lambda *_: fake))
     return fake
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Runs a command in this process: (status, stdout, stderr)."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        status = guarded([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run

@@ -8,7 +8,6 @@ import pytest
 from results.synthetic import Probe, Recipe, make
 
 import hourglass
-from hourglass.cli.errors import guarded
 from hourglass.errors import GuestError
 from hourglass.testing import junit
 
@@ -17,18 +16,6 @@ from hourglass.testing import junit
 def _here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
-
-
-@pytest.fixture
-def call(capsys):
-    """Runs a command in this process: (status, stdout, stderr)."""
-
-    def run(*arguments):
-        status = guarded([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return run
 
 
 def test_a_run_is_judged_by_the_bounds_given(call, tmp_path):

@@ -11,7 +11,6 @@ import pytest
 from results.synthetic import Flow, Recipe, make
 
 from hourglass.cli import errors
-from hourglass.cli.errors import guarded
 from hourglass.errors import GuestError, MissingError
 
 
@@ -19,18 +18,6 @@ from hourglass.errors import GuestError, MissingError
 def _here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
-
-
-@pytest.fixture
-def call(capsys):
-    """Runs a command in this process: (status, stdout, stderr)."""
-
-    def run(*arguments):
-        status = guarded([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return run
 
 
 def hourglass(*arguments, **options):
