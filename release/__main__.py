@@ -21,6 +21,7 @@ from rich.table import Table
 
 from hourglass import __version__
 from hourglass.errors import HourglassError, MissingError
+from hourglass.files import sha256
 from release import changelog, check, container, image, sdist, wheel
 from release.command import called
 from release.places import PLACES
@@ -92,7 +93,7 @@ def twice(release: Release) -> str:
 
 def same(one: Path, two: Path) -> str:
     """Compares two folders of artefacts. Raises HourglassError."""
-    digests = [{path.name: changelog.sha256(path) for path in sorted(folder.iterdir())} for folder in (one, two)]
+    digests = [{path.name: sha256(path) for path in sorted(folder.iterdir())} for folder in (one, two)]
     differing = sorted(name for name in {*digests[0], *digests[1]} if digests[0].get(name) != digests[1].get(name))
     if differing:
         raise HourglassError(f"two builds differ in {', '.join(differing)}")
@@ -102,8 +103,8 @@ def same(one: Path, two: Path) -> str:
 def image_twice(release: Release) -> str:
     """The image, made twice."""
     made = image.build(release.dist, say)
-    first = changelog.sha256(made)
-    if changelog.sha256(image.build(release.dist, say)) != first:
+    first = sha256(made)
+    if sha256(image.build(release.dist, say)) != first:
         raise HourglassError(f"two builds of {made.name} differ")
     return f"{made.stat().st_size / 1e6:.0f} MB, twice the same bytes"
 
@@ -121,7 +122,7 @@ def contained(release: Release) -> str:
 
 def sums(release: Release) -> str:
     """SHA256SUMS, as `sha256sum --check` reads it."""
-    lines = [f"{changelog.sha256(path)}  {path.name}\n" for path in release.artefacts()]
+    lines = [f"{sha256(path)}  {path.name}\n" for path in release.artefacts()]
     (release.dist / SUMS).write_text("".join(lines))
     return f"{len(lines)} files"
 
@@ -131,7 +132,7 @@ def section(release: Release) -> str:
     text = called(["git", "show", f"HEAD:{CHANGELOG.name}"], ROOT)
     version = __version__
     if (old := changelog.section(text, version)) is not None:
-        stale = [path.name for path in release.artefacts() if changelog.sha256(path) not in old]
+        stale = [path.name for path in release.artefacts() if sha256(path) not in old]
         if stale:
             raise HourglassError(f"{version} is released already, with other bytes of {', '.join(stale)}")
         return f"{version} is there, with these digests"

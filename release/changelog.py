@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The CHANGELOG's section of a release: what stood under "Unreleased", and the artefacts with their digests."""
 
-import hashlib
 import re
 from datetime import date
 from pathlib import Path
 
 from hourglass.errors import HourglassError
+from hourglass.files import sha256
 
 HEADING = "## Unreleased\n"
 
@@ -21,7 +21,9 @@ def released(text: str, version: str, day: date, artefacts: list[Path]) -> str:
     """The CHANGELOG with a new section, and nothing under "Unreleased". Raises HourglassError when there is nothing to
     release, or the version has a section already."""
     if section(text, version) is not None:
-        raise HourglassError(f"CHANGELOG.md has a section {version} already; to fix: the next one in pyproject.toml")
+        raise HourglassError(
+            f"CHANGELOG.md has a section {version} already; to fix: the next one in src/hourglass/__init__.py"
+        )
     before, heading, rest = text.partition(HEADING)
     body, older, others = rest.partition("\n## ")
     if not heading or not body.strip():
@@ -43,9 +45,3 @@ def listed(artefacts: list[Path]) -> list[str]:
     """A table of files, sizes and digests."""
     rows = [f"| `{path.name}` | {path.stat().st_size / 1e6:.1f} MB | `{sha256(path)}` |" for path in artefacts]
     return ["| file | size | SHA-256 |", "|---|---|---|", *rows]
-
-
-def sha256(path: Path) -> str:
-    """Of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -8,6 +8,7 @@ import polars as pl
 
 THROUGHPUT = "throughput_mbps"
 WAYS = ("upload_fairness", "download_fairness")
+"""In place of that of all flows where there are both: lines are seldom as fast up as down."""
 
 
 def points(table: pl.DataFrame, axes: list[str], latency: str) -> pl.DataFrame:

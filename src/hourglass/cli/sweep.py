@@ -33,8 +33,6 @@ COLUMNS = {
     "upload_fairness": "fair up",
     "download_fairness": "fair down",
 }
-WAYS = ("upload_fairness", "download_fairness")
-"""In place of that of all flows where there are both: lines are seldom as fast up as down."""
 LATENCIES = ("ping_icmp_p99_ms", "ping_icmp_p50_ms", "tcp_rtt_p50_ms")
 
 
@@ -76,7 +74,7 @@ def medians(result: Result, done: pl.DataFrame) -> Table | str:
     """A row per setting: medians over the seeds; * marks the Pareto front of throughput and ping p99."""
     settings = [key for key in result.grid.keys if key != "seed"]
     told = [name for name in COLUMNS if name in done.columns and (done[name].fill_null(0) != 0).any()]
-    left_out = ("fairness",) if set(WAYS) <= set(told) else WAYS
+    left_out = ("fairness",) if set(pareto.WAYS) <= set(told) else pareto.WAYS
     shares = {name: f"{name.removesuffix(OF_A_CC)} Mbit/s" for name in done.columns if name.endswith(OF_A_CC)}
     titles = COLUMNS | shares
     shown_columns = [*(name for name in told if name not in left_out), *shares]

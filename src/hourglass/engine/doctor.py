@@ -20,7 +20,6 @@ LEAST_PYTHON = (3, 11)
 LEAST_DISK = 3 << 30
 """A kernel's source takes 0.8 GB of the cache, its objects 0.2 GB."""
 
-FETCHING = {"apt-get": "apt", "dpkg-deb": "dpkg", "xz": "xz-utils", "tar": "tar"}
 _TRACE_ME = "import ctypes, sys; sys.exit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) != 0)"
 
 
@@ -69,7 +68,7 @@ def missing_packages() -> list[str]:
     """The Debian packages that the checks ask for."""
     rust = [] if agent().ok else [agents.package()]
     guest = [] if debian_is_known() else process.missing_tools(tree.TOOLS | tree.WIFI_TOOLS)
-    wanted = [*build_packages(), *process.missing_tools(FETCHING), *guest, *rust]
+    wanted = [*build_packages(), *process.missing_tools(source.FETCHING), *guest, *rust]
     return sorted(set(wanted))
 
 
@@ -110,7 +109,7 @@ def fetching() -> Check:
     """What downloading and unpacking a kernel takes; not needed for trees of one's own."""
     if all(source.kept(name) for name in KERNELS):
         return Check("kernel sources", True, "in the cache")
-    lacking = packages_check("kernel sources", process.missing_tools(FETCHING), "can be downloaded with apt")
+    lacking = packages_check("kernel sources", process.missing_tools(source.FETCHING), "can be downloaded with apt")
     if lacking.ok and not debian_is_known():
         remedy = "hourglass kernel build PATH --name N, with a kernel tree of your own"
         return Check("kernel sources", False, "this machine's apt knows no Debian archive", remedy)

@@ -52,8 +52,6 @@ level are."""
 UNPACKED = re.compile(r"usr/(s?bin|lib(64)?|share/iproute2)/|etc/iproute2/|usr/share/doc/[^/]+/copyright$")
 """The files of a package that are unpacked."""
 
-FETCHING = {"apt-get": "apt", "dpkg-deb": "dpkg"}
-
 
 @dataclass(frozen=True)
 class Package:
@@ -170,7 +168,7 @@ def fetch() -> Tree:
 
 def unpack_all(folder: Path) -> list[Package]:
     """Downloads and unpacks into `folder`/root the tools' packages, then those that have what they lack."""
-    if lacking := process.missing_tools(FETCHING):
+    if lacking := process.missing_tools(apt.TOOLS):
         raise MissingError("the guest's tools cannot be fetched", f"apt-get install -y {' '.join(lacking)}")
     tree, packages, depends = Tree(folder / "root"), list[Package](), dict[str, list[str]]()
     archive = apt.Archive(RELEASE, folder / "apt", updates=False)

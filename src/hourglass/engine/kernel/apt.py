@@ -13,6 +13,9 @@ from pathlib import Path
 
 from hourglass.errors import HourglassError, MissingError
 
+TOOLS = {"apt-get": "apt", "dpkg-deb": "dpkg"}
+"""What fetches packages and opens them, and the packages that these come in."""
+
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 Stanza = dict[str, str]
 

@@ -20,6 +20,9 @@ from hourglass.engine.kernel import apt, hooks
 from hourglass.errors import HourglassError, InputError, MissingError, program
 from hourglass.files import sha256
 
+FETCHING = apt.TOOLS | {"xz": "xz-utils", "tar": "tar"}
+"""What downloading and unpacking a kernel takes, and the packages that these come in."""
+
 LEFT_OUT = [
     "drivers/[!bcfnptv]*/*.[chS]", "drivers/net/[edcp]*/*.[ch]", "drivers/net/wireless/*.[ch]",
     "Documentation/[!K]*", "tools/[!bio]*", "sound/*.[ch]", "fs/[!cdhknprst]*/*.[ch]",
@@ -63,7 +66,7 @@ def kept(name: str) -> Source | None:
 
 def fetch(name: str, sources: Path, say: Callable[[str], None]) -> None:
     """Unpacks the installed source package, else the downloaded one, and renames it into place."""
-    if lacking := process.missing_tools({"apt-get": "apt", "dpkg-deb": "dpkg", "xz": "xz-utils", "tar": "tar"}):
+    if lacking := process.missing_tools(FETCHING):
         raise MissingError(f"cannot fetch Linux {name}", f"apt-get install -y {' '.join(lacking)}")
     package = f"linux-source-{name}"
     fresh = sources / f".{name}.new"
