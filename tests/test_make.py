@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Makefile: how steps are told and stopped, and what a first run asks for."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -20,8 +21,9 @@ bad: begin
 
 
 def make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """What make does, in a folder of the test's."""
-    return subprocess.run(["make", *words], cwd=folder, capture_output=True, text=True, check=False)
+    """What make does, in a folder of the test's, as if no other make had started the tests."""
+    apart = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    return subprocess.run(["make", *words], cwd=folder, env=apart, capture_output=True, text=True, check=False)
 
 
 def test_steps_that_took_time_are_told_with_their_seconds(tmp_path: Path) -> None:

@@ -22,10 +22,14 @@ from hourglass.errors import HourglassError, InputError
 
 MISSED, USAGE, INTERNAL, INTERRUPTED, BROKEN_PIPE = 1, 2, 70, 130, 1
 
+_interrupted: list[int] = []  # the signals that asked for an end
+
 
 def guarded(arguments: list[str]) -> int:
     """Runs the command; never raises. Returns the exit status."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    _interrupted.clear()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
     try:
         status = _run(arguments)
         sys.stdout.flush()
@@ -44,6 +48,9 @@ def guarded(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the flush at exit finds no broken pipe
         return BROKEN_PIPE
     except Exception as error:
+        if _interrupted:  # a library has made another exception of the interrupt
+            _say("interrupted")
+            return INTERRUPTED
         return _internal(error)
 
 
@@ -73,6 +80,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
+    _interrupted.append(number)
     raise KeyboardInterrupt
 
 
