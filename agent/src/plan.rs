@@ -37,7 +37,23 @@ pub struct Plan {
     pub sampling: Sampling,
     pub captures: Vec<Capture>,
     pub radios: Vec<Radio>,
+    pub events: Vec<Event>,
+    pub apps: Vec<App>,
 }
+
+/// What is done during the test, and when.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Event {
+    #[serde(deserialize_with = "ns")]
+    pub at_ns: i64,
+    pub node: String,
+    pub name: String,
+    pub steps: Vec<Step>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum App {}
 
 /// Traffic that is measured.
 #[derive(Debug, Clone, Serialize)]
@@ -294,6 +310,7 @@ impl Plan {
         unique("captures", self.captures.iter().map(|capture| &capture.file))?;
         unique("captures", self.captures.iter().map(|capture| (&capture.node, &capture.device)))?;
         self.check_nodes()?;
+        self.check_events()?;
         require(self.streams.len() <= STREAMS_MAX, || format!("more than {STREAMS_MAX} streams"))?;
         for (place, stream) in self.streams.iter().enumerate() {
             let base = &stream.base;
@@ -305,20 +322,40 @@ impl Plan {
         Ok(())
     }
 
+    fn check_events(&self) -> std::result::Result<(), String> {
+        let mut last_ns = 0;
+        for Event { at_ns, name, steps, .. } in &self.events {
+            require(last_ns <= *at_ns && *at_ns < self.end_ns, || {
+                "events are not in the order of their times, or not before end_ns".into()
+            })?;
+            require(!steps.is_empty(), || format!("event {name}: no steps"))?;
+            let alien = steps.iter().find(|step| !step.work.is_of_an_event());
+            require(alien.is_none(), || {
+                format!("event {name}: a step {} belongs to the set-up", alien.map_or("", Step::name))
+            })?;
+            last_ns = *at_ns;
+        }
+        Ok(())
+    }
+
+    fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.setup.iter().chain(self.events.iter().flat_map(|event| &event.steps))
+    }
+
     fn check_nodes(&self) -> std::result::Result<(), String> {
         let nodes: BTreeSet<&String> = self.nodes.iter().collect();
-        let steps =
-            self.setup.iter().filter_map(|step| Some(("a step".to_owned(), step.place.node.as_ref()?)));
+        let steps = self.steps().filter_map(|step| Some(("a step".to_owned(), step.place.node.as_ref()?)));
+        let events = self.events.iter().map(|event| ("an event".to_owned(), &event.node));
         let radios = self.radios.iter().map(|radio| (format!("radio {}", radio.phy), &radio.node));
         let captures = self.captures.iter().map(|capture| ("a capture".to_owned(), &capture.node));
         let streams = self.streams.iter().map(|stream| &stream.base);
         let streams = streams.flat_map(|base| {
             [&base.client, &base.server].map(|node| (format!("stream {}", base.name), node))
         });
-        for (what, node) in steps.chain(radios).chain(captures).chain(streams) {
+        for (what, node) in steps.chain(events).chain(radios).chain(captures).chain(streams) {
             require(nodes.contains(node), || format!("{what} names the node {node}, which is not in nodes"))?;
         }
-        let lost = self.setup.iter().find(|step| step.place.node.is_none() && step.work.is_of_a_node());
+        let lost = self.steps().find(|step| step.place.node.is_none() && step.work.is_of_a_node());
         require(lost.is_none(), || format!("a step {} without a node", lost.map_or("", Step::name)))
     }
 }

@@ -14,9 +14,10 @@ pub fn plan_of(streams: &[Value]) -> Plan {
 /// The same with other values of some of the plan's keys.
 pub fn changed(streams: &[Value], changes: &Value) -> Plan {
     let mut plan = json!({
-        "version": 3, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["c", "s"], "setup": [], "streams": streams,
+        "version": 4, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["c", "s"], "setup": [], "streams": streams,
         "paths": [{"client": "c", "server": "s", "there": [], "back": []}],
         "sampling": {"tcp_ns": 10, "device_ns": 200, "totals_ns": 200, "packets": 9}, "captures": [], "radios": [],
+        "events": [], "apps": [],
     });
     for (key, value) in changes.as_object().expect("an object") {
         plan[key] = value.clone();

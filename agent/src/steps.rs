@@ -117,6 +117,11 @@ impl Work {
     pub fn is_of_a_node(&self) -> bool {
         matches!(self, Self::Ethtool { .. } | Self::Reach { .. } | Self::Epoch { .. } | Self::Daemon(_))
     }
+
+    /// Whether it can be done during the test.
+    pub fn is_of_an_event(&self) -> bool {
+        !matches!(self, Self::Reach { .. } | Self::Epoch { .. })
+    }
 }
 
 impl Tool {

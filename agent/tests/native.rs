@@ -57,7 +57,7 @@ fn plan() -> Value {
     let lines = |node: &str, lines: &[&str]| step("ip", node, "lines", &json!(lines));
     let write = |node: &str, path: &str, value: &str| json!({"do": "write", "node": node, "path": path, "value": value, "origin": null});
     json!({
-        "version": 3, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["client", "router", "server"],
+        "version": 4, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["client", "router", "server"],
         "setup": [
             lines("client", &["link add eth0 type veth peer name eth0 netns router"]),
             lines("server", &["link add eth0 type veth peer name eth1 netns router"]),
@@ -74,7 +74,7 @@ fn plan() -> Value {
         "streams": [flow(0, "client"), flow(1, "server"), ping(2, "icmp"), ping(3, "udp")],
         "paths": [{"client": "client", "server": "server", "there": [], "back": []}],
         "sampling": {"tcp_ns": SECOND / 100, "device_ns": SECOND / 5, "totals_ns": SECOND / 5, "packets": 9},
-        "captures": [], "radios": [],
+        "captures": [], "radios": [], "events": [], "apps": [],
     })
 }
 

@@ -32,8 +32,8 @@ def payload(least: int) -> st.SearchStrategy[int]:
     return st.integers(least, PAYLOAD_MAX)
 
 
-def steps(nodes: list[str]) -> st.SearchStrategy[Json]:
-    """Of every kind."""
+def steps(nodes: list[str], event: bool = False) -> st.SearchStrategy[Json]:
+    """Of every kind; of an event's."""
     node = st.sampled_from(nodes)
     anywhere = st.none() | node
     lines = st.lists(texts, max_size=3)
@@ -41,16 +41,25 @@ def steps(nodes: list[str]) -> st.SearchStrategy[Json]:
     def step(do: str, node: st.SearchStrategy[str | None], **own: st.SearchStrategy[Any]) -> st.SearchStrategy[Json]:
         return st.fixed_dictionaries({"do": st.just(do), "node": node, "origin": origins, **own})
 
+    of_setup = (step("epoch", node, path=texts), step("reach", node, address=addresses, timeout_ns=ns))
     return st.one_of(
+        *(() if event else of_setup),
         step("ip", anywhere, lines=lines),
         step("tc", anywhere, lines=lines),
         step("write", anywhere, path=texts, value=texts),
         step("ethtool", node, args=lines),
-        step("epoch", node, path=texts),
-        step("reach", node, address=addresses, timeout_ns=ns),
         step("iw", anywhere, args=lines, says=st.none() | texts, timeout_ns=ns),
         step("daemon", node, tool=st.just("hostapd"), config=texts, ready=texts, timeout_ns=ns),
     )
+
+
+@st.composite
+def events(draw: st.DrawFn, nodes: list[str], end_ns: int) -> list[Json]:
+    """In the order of their times."""
+    times = sorted(draw(st.lists(st.integers(0, end_ns - 1), max_size=3)))
+    some = st.lists(steps(nodes, event=True), min_size=1, max_size=3)
+    node = st.sampled_from(nodes)
+    return [{"at_ns": at_ns, "node": draw(node), "name": draw(texts), "steps": draw(some)} for at_ns in times]
 
 
 @st.composite
@@ -126,7 +135,7 @@ def plans(draw: st.DrawFn) -> Plan:
     radios = st.fixed_dictionaries({"phy": texts, "node": node, "device": texts, "address": texts})
     return Plan.model_validate(
         {
-            "version": 3,
+            "version": 4,
             "seed": draw(u64),
             "end_ns": end_ns,
             "nodes": nodes,
@@ -136,5 +145,7 @@ def plans(draw: st.DrawFn) -> Plan:
             "sampling": {"tcp_ns": draw(ns), "device_ns": draw(ns), "totals_ns": draw(ns), "packets": draw(u32)},
             "captures": draw(st.lists(captures, max_size=1)),
             "radios": draw(st.lists(radios, max_size=2)),
+            "events": draw(events(nodes, end_ns)),
+            "apps": [],
         }
     )

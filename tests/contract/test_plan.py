@@ -25,7 +25,7 @@ HOP = {
     "delay_ns": 0, "qdisc": "fq_codel", "ingress": None, "impairments": ["loss 1%"], "origin": "testbed.link.0",
 }  # fmt: skip
 PLAN: dict[str, Any] = {
-    "version": 3, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["c", "s"],
+    "version": 4, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["c", "s"],
     "setup": [
         {"do": "ip", "node": None, "lines": ["link add eth0 type wire"], "origin": None},
         {"do": "tc", "node": "c", "lines": ["qdisc add dev eth0 root fq"], "origin": "stack.qdisc"},
@@ -52,6 +52,15 @@ PLAN: dict[str, Any] = {
     "sampling": {"tcp_ns": 1, "device_ns": 2, "totals_ns": 3, "packets": 9},
     "captures": [{"node": "c", "device": "eth0", "file": "c.pcapng", "snaplen": 128}],
     "radios": [{"phy": "c0s0", "node": "c", "device": "wlan0", "address": "02:00:00:00:00:01"}],
+    "events": [
+        {"at_ns": 0, "node": "c", "name": "tc qdisc del dev eth0 root", "steps": [
+            {"do": "tc", "node": "c", "lines": ["qdisc del dev eth0 root"], "origin": "event.0.tc"}]},
+        {"at_ns": SECOND, "node": "s", "name": "ap restart", "steps": [
+            {"do": "write", "node": "s", "path": "/sys/x", "value": "1", "origin": None},
+            {"do": "daemon", "node": "s", "tool": "hostapd", "config": "x", "ready": "y", "timeout_ns": 5,
+             "origin": None}]},
+    ],
+    "apps": [],
 }  # fmt: skip
 """One of every kind."""
 
@@ -180,6 +189,13 @@ OUT_OF_RANGE: list[tuple[Where, Any]] = [
     (("paths",), PLAN["paths"] * 2),
     (("paths", 0, "there", 0, "shaper_bps"), -1),
     (("radios", 0, "node"), "nobody"),
+    (("events", 0, "at_ns"), SECOND + 1),
+    (("events", 1, "at_ns"), 2 * SECOND),
+    (("events", 0, "node"), "nobody"),
+    (("events", 0, "steps"), []),
+    (("events", 0, "steps", 0, "node"), "nobody"),
+    (("events", 0, "steps", 0), PLAN["setup"][4]),
+    (("events", 0, "steps", 0), PLAN["setup"][5]),
 ]
 
 

@@ -141,7 +141,7 @@ def plan(recipe: Recipe) -> Plan:
           for size in [recipe.requests] if size),
     ]  # fmt: skip
     return Plan(
-        version=3,
+        version=4,
         seed=1,
         end_ns=end,
         nodes=list(recipe.nodes),
@@ -151,6 +151,8 @@ def plan(recipe: Recipe) -> Plan:
         sampling=Sampling(tcp_ns=10 * MS, device_ns=200 * MS, totals_ns=200 * MS, packets=1),
         captures=[],
         radios=recipe.radios,
+        events=[],
+        apps=[],
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Type
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-VERSION: Final = 3
+VERSION: Final = 4
 STREAMS_MAX: Final = 4096
 """Streams of one plan: each has a port of its own, and the packet probe follows so many."""
 
@@ -143,6 +143,22 @@ class DaemonStep(Part):
 Step = Annotated[
     BatchStep | WriteStep | EthtoolStep | EpochStep | ReachStep | IwStep | DaemonStep, Field(discriminator="do")
 ]
+
+
+# Events: what changes during the test.
+
+EventStep = Annotated[BatchStep | WriteStep | EthtoolStep | IwStep | DaemonStep, Field(discriminator="do")]
+"""As in the set-up. A daemon that is given the tool, node and configuration of one that runs takes its place."""
+
+
+class Event(Part):
+    """At `at_ns` the `steps` are carried out, one after the other, by a thread of their own: what a step waits for
+    keeps nobody else waiting. `name`: what is done, in the scenario's words; `node`: where."""
+
+    at_ns: Ns
+    node: str
+    name: str
+    steps: Annotated[list[EventStep], Field(min_length=1)]
 
 
 # Streams: traffic that is measured. `id` is the place in the plan's list; records call a stream by it.
@@ -350,7 +366,7 @@ class Radio(Part):
 class Plan(Part, ByKind):
     """What is done, step by step."""
 
-    version: Literal[3]
+    version: Literal[4]
     seed: U64
     end_ns: Ns
     nodes: list[str]
@@ -360,6 +376,9 @@ class Plan(Part, ByKind):
     sampling: Sampling
     captures: list[Capture]
     radios: list[Radio]
+    events: list[Event]
+    """In the order of their times; at one instant, in this order."""
+    apps: Annotated[list[Any], Field(max_length=0)]
 
     @model_validator(mode="after")
     def _holds_together(self) -> "Plan":
@@ -382,6 +401,8 @@ def _problems(plan: Plan) -> Iterator[str]:
     if len(nodes) != len(plan.nodes):
         yield "two nodes of one name"
     named: list[tuple[str, str | None]] = [("a step", step.node) for step in plan.setup]
+    named += [("an event", event.node) for event in plan.events]
+    named += [("a step", step.node) for event in plan.events for step in event.steps]
     named += [(f"radio {radio.phy}", radio.node) for radio in plan.radios]
     named += [("a capture", capture.node) for capture in plan.captures]
     named += [(f"stream {one.name}", node) for one in plan.streams for node in (one.client, one.server)]
@@ -393,6 +414,9 @@ def _problems(plan: Plan) -> Iterator[str]:
             yield f"stream {stream.name} has the id {stream.id}, not its place {place}"
         for problem in _stream_problems(stream, plan.end_ns):
             yield f"stream {stream.name}: {problem}"
+    times = [event.at_ns for event in plan.events]
+    if times != sorted(times) or (times and times[-1] >= plan.end_ns):
+        yield "events are not in the order of their times, or not before end_ns"
     pairs: list[Any] = [(path.client, path.server) for path in plan.paths]
     for what, keys in (
         ("streams", [stream.name for stream in plan.streams]),

@@ -93,6 +93,8 @@ def attempt() -> Plan:
         sampling=Sampling(tcp_ns=0, device_ns=0, totals_ns=0, packets=0),
         captures=[],
         radios=[],
+        events=[],
+        apps=[],
     )
 
 

@@ -43,6 +43,8 @@ def build(scenario: Scenario, able: Capabilities) -> Plan:
         sampling=measure.sampling(scenario.measure, scenario.test.step, main, flows, able.layers),
         captures=measure.captures(scenario.capture, able),
         radios=radios.radios(network),
+        events=[],
+        apps=[],
     )
 
 

@@ -5,7 +5,8 @@
 |---|---|---|
 | 1 | before 0.2.0, up to 21 November 2026 | refused: its records name streams otherwise |
 | 2 | before 0.2.0, after that | read: streams had no rates, no phases and no bursts, devices no `ingress` |
-| 3 | 0.2.0 | today's |
+| 3 | before 0.2.0, up to 22 November 2026 | read: there were no events and no programs |
+| 4 | 0.2.0 | today's |
 
 Tables and columns that an older version did not record are empty; `frames.complete` adds them. A bound or a figure of a
 version's own is judged and named as today.
@@ -40,7 +41,12 @@ def _stream_of_2(stream: Written) -> Written:
     return stream
 
 
-STEPS: Final[dict[int, Callable[[Written], Written]]] = {2: _of_2}
+def _of_3(written: Written) -> Written:
+    """A plan of version 3 as one of version 4."""
+    return {**written, "version": 4, "events": [], "apps": []}
+
+
+STEPS: Final[dict[int, Callable[[Written], Written]]] = {2: _of_2, 3: _of_3}
 """From each version of the plan that is read to the next."""
 OLDEST: Final = min(STEPS, default=plan.VERSION)
 
