@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # make run     what Hourglass is for: the same uploads with and without TCP Small Queues, side by side
-# make tune    makes runs faster by a tenth to a fifth: the kernel once more, with PGO
+# make tune    makes runs faster by up to a tenth: the kernel once more, with PGO
 # make test    all tests, on all kernels
 # make check   style and types, as CI does
 # make setup   only what a run needs, but no kernel; seconds when nothing changed; make developer: what tests need, too

@@ -3,7 +3,7 @@
 
 kernel/tuning/objects says which objects of a kernel that is. They are compiled to count their branches, that kernel
 runs the plans of kernel/tuning, and they are compiled again by what it counted: what is taken stands in a row, what is
-not out of the way. What the kernel computes is the same; a run takes a tenth to a fifth less. It happens in a copy of
+not out of the way. What the kernel computes is the same; a run takes up to a tenth less. It happens in a copy of
 the working tree that is deleted afterwards: the plain tree stays as it is, and no earlier counts have a say.
 """
 
