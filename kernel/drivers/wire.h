@@ -128,6 +128,7 @@ u64 wire_tx_due(const struct wire_nic *nic);
 u32 wire_tx_bytes(const struct wire_nic *nic);
 int wire_tx_resize(struct wire_nic *nic, u32 descriptors);
 void wire_tx_flush(struct wire_nic *nic);
+void wire_tx_revive(struct wire_nic *nic, u64 now_ns);
 
 /* wire_rx.c */
 void wire_rx_enqueue(struct wire_nic *nic, struct sk_buff *frame);

@@ -19,12 +19,17 @@
  * USENIX ATC 2015): at given instants so many bytes may leave; what is not
  * used at an instant by frames already waiting is lost.
  *
+ * A frame may need many periods of a trace that repeats: what one carries is known
+ * once a whole one was passed, and the others are passed by arithmetic. A period that
+ * carries nothing is an outage without end.
+ *
  * No locks, no clock, no device: proved in kernel/tests/wire_line_test.c.
  */
 #include <linux/bits.h>
 #include <linux/kernel.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
+#include <linux/overflow.h>
 #include <linux/time64.h>
 #include "wire_line.h"
 
@@ -76,10 +81,39 @@ static u64 wire_line_rate(const struct wire_line *line, u64 time, u64 *until)
 	return passed ? trace->steps[passed - 1].amount : line->rate_bps;
 }
 
+/* Whether a period of the line's rates begins at @time. */
+static bool wire_period_begins(const struct wire_line *line, u64 time)
+{
+	const struct wire_trace *trace = &line->trace;
+
+	return trace->kind == WIRE_RATE && trace->period_ns && time >= trace->epoch_ns &&
+	       !((time - trace->epoch_ns) % trace->period_ns);
+}
+
+/*
+ * Passes all periods but the last that @need nanobits take when one carries
+ * @carried of them. Gives the time then; WIRE_NEVER if they never pass.
+ */
+static u64 wire_pass_periods(const struct wire_line *line, u64 time, u64 carried,
+			     u64 *need)
+{
+	u64 periods, duration;
+
+	if (!carried)
+		return WIRE_NEVER;
+	periods = div64_u64(*need - 1, carried);
+	*need -= periods * carried;
+	if (check_mul_overflow(periods, line->trace.period_ns, &duration) ||
+	    check_add_overflow(time, duration, &time))
+		return WIRE_NEVER;
+	return time;
+}
+
 static u64 wire_send_at_rate(struct wire_line *line, u64 start, u64 spare,
 			     u32 bytes)
 {
 	u64 need = (u64)bytes * BITS_PER_BYTE * NSEC_PER_SEC;
+	u64 at_period = 0;	/* what was needed when the last period began */
 
 	for (;;) {
 		u64 until, rate = wire_line_rate(line, start, &until);
@@ -99,6 +133,14 @@ static u64 wire_send_at_rate(struct wire_line *line, u64 start, u64 spare,
 		}
 		start = until;
 		spare = 0;
+		if (!wire_period_begins(line, start))
+			continue;
+		if (at_period) {
+			start = wire_pass_periods(line, start, at_period - need, &need);
+			if (start == WIRE_NEVER)
+				return WIRE_NEVER;
+		}
+		at_period = need;
 	}
 }
 
@@ -161,4 +203,13 @@ u64 wire_line_send(struct wire_line *line, u64 now_ns, u32 bytes)
 	else
 		line->free_ns = wire_send_at_rate(line, start, spare, bytes);
 	return line->free_ns;
+}
+
+void wire_line_revive(struct wire_line *line, u64 now_ns)
+{
+	if (line->free_ns != WIRE_NEVER)
+		return;
+	line->free_ns = now_ns;
+	line->spare = 0;
+	line->spare_bytes = 0;
 }

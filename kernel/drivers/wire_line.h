@@ -43,8 +43,11 @@ struct wire_line {
 /*
  * Occupies the line with @bytes from @now_ns or from when it is free, and
  * returns the ns at which the last of them has left; WIRE_NEVER if the trace
- * never lets them pass (the line is then busy for ever).
+ * never lets them pass (the line is then busy until wire_line_revive()).
  */
 u64 wire_line_send(struct wire_line *line, u64 now_ns, u32 bytes);
+
+/* Ends an outage without end: the line gets another trace at @now_ns. */
+void wire_line_revive(struct wire_line *line, u64 now_ns);
 
 #endif

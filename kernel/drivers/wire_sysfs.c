@@ -117,6 +117,7 @@ void wire_trace_free(struct wire_nic *nic)
 	nic->trace_text = NULL;
 	nic->trace_length = 0;
 	memset(&nic->line.trace, 0, sizeof(nic->line.trace));
+	wire_tx_revive(nic, ktime_get_ns());
 }
 
 /* Appends to the text of the trace; a write at 0 begins it anew. */
@@ -147,16 +148,14 @@ static BIN_ATTR_WO(trace, 0);
 static int wire_trace_head(struct wire_trace *trace, const char *line,
 			   u32 *bytes)
 {
-	if (sscanf(line, "rate %llu", &trace->period_ns) == 1) {
+	if (sscanf(line, "rate %llu", &trace->period_ns) == 1)
 		trace->kind = WIRE_RATE;
-		return 0;
-	}
-	if (sscanf(line, "opportunity %llu %u", &trace->period_ns, bytes) == 2 &&
-	    *bytes) {
+	else if (sscanf(line, "opportunity %llu %u", &trace->period_ns, bytes) == 2 &&
+		 *bytes)
 		trace->kind = WIRE_OPPORTUNITY;
-		return 0;
-	}
-	return -EINVAL;
+	else
+		return -EINVAL;
+	return trace->period_ns > WIRE_TIME_MAX ? -ERANGE : 0;
 }
 
 static int wire_trace_step(struct wire_trace *trace, const char *line, u32 bytes)

@@ -278,6 +278,23 @@ void wire_tx_flush(struct wire_nic *nic)
 	netdev_reset_queue(nic->dev);
 }
 
+/*
+ * Ends an outage without end, since the trace is another now: what it lost is
+ * reported as sent, so that the ring goes on.
+ */
+void wire_tx_revive(struct wire_nic *nic, u64 now_ns)
+{
+	u32 i;
+
+	local_bh_disable();
+	wire_line_revive(&nic->line, now_ns);
+	for (i = 0; i < nic->slot_count; i++)
+		if (wire_slot(nic, i)->done_ns == WIRE_NEVER)
+			wire_slot(nic, i)->done_ns = now_ns;
+	wire_vector_set(&nic->tx_vector, wire_tx_due(nic));
+	local_bh_enable();
+}
+
 /* Gives the NIC a ring of @descriptors; only while it is down. */
 int wire_tx_resize(struct wire_nic *nic, u32 descriptors)
 {

@@ -136,6 +136,51 @@ static void trace_repeats(struct kunit *test)
 	}
 }
 
+static void a_period_that_carries_nothing_is_an_outage(struct kunit *test)
+{
+	/* the step at the end of the period holds for no time at all */
+	struct wire_step steps[] = { { 0, 0 }, { 1000, 1000000000 } };
+	struct wire_line line = {
+		.rate_bps = 1000000000,
+		.trace = { .kind = WIRE_RATE, .epoch_ns = 500, .period_ns = 1000,
+			   .count = 2, .steps = steps },
+	};
+
+	/* 500 of 1000 ns pass before the epoch */
+	KUNIT_EXPECT_EQ(test, wire_line_send(&line, 0, 125), WIRE_NEVER);
+	KUNIT_EXPECT_EQ(test, wire_line_send(&line, 10, 125), WIRE_NEVER);
+	wire_line_revive(&line, 20);
+	line.trace.kind = WIRE_CONSTANT;
+	KUNIT_EXPECT_EQ(test, wire_line_send(&line, 20, 125), 1020ULL);
+	wire_line_revive(&line, 30);
+	KUNIT_EXPECT_EQ(test, wire_line_send(&line, 40, 125), 2020ULL);
+}
+
+/* A frame of 10^12 nanobits over periods of 1 ns: one by one they would take minutes. */
+static void periods_are_passed_by_arithmetic(struct kunit *test)
+{
+	struct wire_step slow[] = { { 0, 1 } };
+	struct wire_step pulse[] = { { 0, 0 }, { 999, 1000 } };
+	struct wire_line line = {
+		.rate_bps = 1,
+		.trace = { .kind = WIRE_RATE, .period_ns = 1, .count = 1, .steps = slow },
+	};
+	struct wire_line pulses = {
+		.rate_bps = 1,
+		.trace = { .kind = WIRE_RATE, .period_ns = 1000, .count = 2, .steps = pulse },
+	};
+
+	KUNIT_EXPECT_EQ(test, wire_line_send(&line, 0, 125), 1000ULL * NSEC_PER_SEC);
+	/* 1000 nanobits in the last ns of each period */
+	KUNIT_EXPECT_EQ(test, wire_line_send(&pulses, 0, 125), 1000ULL * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, wire_line_send(&pulses, 0, 125), 2000ULL * NSEC_PER_SEC);
+	/* more than 2^64 ns */
+	pulses.trace.period_ns = 3600ULL * NSEC_PER_SEC;
+	pulses.free_ns = 0;
+	pulse[1].at_ns = pulses.trace.period_ns - 1;
+	KUNIT_EXPECT_EQ(test, wire_line_send(&pulses, 0, 125), WIRE_NEVER);
+}
+
 static void opportunities(struct kunit *test)
 {
 	struct wire_step steps[] = { { 1000, 1500 }, { 2000, 3000 },
@@ -184,6 +229,8 @@ static struct kunit_case wire_line_cases[] = {
 	KUNIT_CASE(outage_holds_the_frame),
 	KUNIT_CASE(outage_for_ever),
 	KUNIT_CASE(trace_repeats),
+	KUNIT_CASE(a_period_that_carries_nothing_is_an_outage),
+	KUNIT_CASE(periods_are_passed_by_arithmetic),
 	KUNIT_CASE(opportunities),
 	KUNIT_CASE(opportunities_at_both_ends_of_the_period),
 	{}

@@ -65,6 +65,8 @@ TABLE = [
     ("testbed.link.0.trace=nofile", "testbed.link.0.trace = 'nofile'", "no such file"),
     ("testbed.link.0.trace.there.opportunity_ms=[2,1]", "testbed.link.0.trace.there.opportunity_ms", "do not fall"),
     ("testbed.link.0.trace={repeat=1}", "testbed.link.0.trace.there", "either rate"),
+    ("testbed.link.0.trace={rate=[[0,0]],repeat=1}", "testbed.link.0.trace.there", "nothing would ever pass"),
+    ('testbed.link.0.trace={rate=[[0,0],[1,"1mbit"]],repeat=1}', "testbed.link.0.trace.there", "nothing would ever"),
     ('testbed.link.0.addresses=["10.0.0.1/24"]', "testbed.link.0.addresses", "two addresses"),
     ('testbed.link.0.addresses=["fd00::1/64","fd00::2/64"]', "testbed.link.0.addresses", "addresses of IPv4"),
     ("testbed.link.7.delay=1ms", "--set testbed.link.7.delay = '1ms'", "its items: 0 to 1"),

@@ -103,7 +103,15 @@ class Trace(Table):
             raise ValueError("either rate = [[seconds, rate], …] or opportunity_ms = [ms, …]")
         if self.repeat and (self.rate is None or self.repeat < self.rate[-1].at_s):
             raise ValueError("repeat goes with rate and is not before its last step")
+        if self.repeat and self.rate and not _moves(self.rate, self.repeat):
+            raise ValueError("rate is 0 in all of each period: nothing would ever pass; leave repeat out for an outage")
         return self
+
+
+def _moves(steps: tuple[Step, ...], repeat: Number) -> bool:
+    """Whether a period carries anything. Before its first step the link's own rate holds, which is never 0."""
+    ends = [*(step.at_s for step in steps[1:]), repeat]
+    return steps[0].at_s > 0 or any(step.rate_bps and end > step.at_s for step, end in zip(steps, ends, strict=True))
 
 
 def _both(value: object) -> Any:
