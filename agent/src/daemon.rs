@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::process::Command;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::clock;
 use crate::program::{Heard, Program};
@@ -14,18 +15,25 @@ use crate::tool;
 /// Memory that is the run's own, in a guest and on a real machine.
 const FOLDER: &str = "/run";
 
-#[derive(Default)]
-pub struct Daemons {
-    /// Each with the step that started it, and its name.
-    running: Vec<(Step, &'static str, Program)>,
+/// Those of the run, as several threads have them.
+#[derive(Clone, Default)]
+pub struct Daemons(Arc<Mutex<Vec<Running>>>);
+
+struct Running {
+    /// That started it.
+    step: Step,
+    daemon: Daemon,
+    program: Program,
 }
 
 impl Daemons {
-    /// Starts a program in the namespace of the calling thread; comes back when it is ready.
-    pub fn start(&mut self, daemon: &Daemon, step: &Step) -> Result<()> {
+    /// Starts a program in the namespace of the calling thread; comes back when it is ready. One that runs there with the
+    /// same configuration is ended first, as a service is restarted.
+    pub fn start(&self, daemon: &Daemon, step: &Step) -> Result<()> {
         let tool = daemon.tool.name();
         let of = |error| Failure::system(tool, error);
-        let config = format!("{FOLDER}/{tool}-{}.conf", self.running.len());
+        let place = self.take(daemon, step)?;
+        let config = format!("{FOLDER}/{tool}-{place}.conf");
         fs::write(&config, &daemon.config).map_err(|error| Failure::system(&config, error))?;
         let mut command = Command::new(tool::find(tool).map_err(|error| Failure::of(tool, error))?);
         command.arg(&config);
@@ -38,17 +46,36 @@ impl Daemons {
                 return Err(Failure::of(patience, program.last_words()));
             }
         }
-        self.running.push((step.clone(), tool, program));
+        let running = Running { step: step.clone(), daemon: daemon.clone(), program };
+        let mut all = self.lock();
+        let place = place.min(all.len());
+        all.insert(place, running);
         Ok(())
     }
 
+    /// Ends the daemon whose place another takes; gives the place.
+    fn take(&self, daemon: &Daemon, step: &Step) -> Result<usize> {
+        let mut all = self.lock();
+        let same = |one: &Running| one.daemon == *daemon && one.step.node() == step.node();
+        let Some(place) = all.iter().position(same) else { return Ok(all.len()) };
+        let mut before = all.remove(place);
+        drop(all);
+        before.program.end(daemon.timeout_ns).map_err(|error| Failure::system(daemon.tool.name(), error))?;
+        Ok(place)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Running>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes what the programs have printed, so that none is ever stopped by a full pipe; fails when one has ended.
-    pub fn check(&mut self) -> Result<()> {
-        for (step, tool, program) in &mut self.running {
-            let heard = program.listen(None, 0).map_err(|error| Failure::system(*tool, error))?;
+    pub fn check(&self) -> Result<()> {
+        for Running { step, daemon, program } in self.lock().iter_mut() {
+            let tool = daemon.tool.name();
+            let heard = program.listen(None, 0).map_err(|error| Failure::system(tool, error))?;
             if heard == Heard::End {
                 let failure = Failure::of("ended during the test", program.last_words());
-                return Err(step.blame((*tool).to_owned(), failure));
+                return Err(step.blame(tool.to_owned(), failure));
             }
         }
         Ok(())

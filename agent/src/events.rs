@@ -2,11 +2,11 @@
 //! The event queue: all timed actions of a run.
 //!
 //! Equal times have a fixed order, the order of `Action`'s variants: what a sample sees at an instant is the state
-//! before anything starts, stops or is sent at it. So the first sample of a flow's window is the last one without it,
+//! before anything starts, stops, changes or is sent at it. So the first sample of a flow's window is the last one without it,
 //! and the sample at its stop is whole. Of one kind, the lower id comes first.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 
 use crate::clock::SECOND;
 use crate::jitter::jitter;
@@ -18,6 +18,8 @@ pub enum Action {
     SampleDevices,
     /// A stream, by its id.
     Stop(u16),
+    /// An event of the plan, by its place: what stops at that instant has gone before, what starts finds it made.
+    Change(usize),
     Start(u16),
     /// A stream, and the number of its packet.
     Send(u16, u32),
@@ -105,8 +107,15 @@ impl Events {
             events.add(0, Action::SampleTcp);
         }
         events.add(0, Action::SampleDevices);
-        if events.device_ns == 0 || plan.end_ns % events.device_ns != 0 {
-            events.add(plan.end_ns, Action::SampleDevices);
+        // a qdisc's counters end with it: they are taken before each change
+        let changes: BTreeSet<i64> = plan.events.iter().map(|event| event.at_ns).collect();
+        for at_ns in changes.into_iter().chain([plan.end_ns]) {
+            if !events.is_on_the_grid(at_ns) {
+                events.add(at_ns, Action::SampleDevices);
+            }
+        }
+        for (place, event) in plan.events.iter().enumerate() {
+            events.add(event.at_ns, Action::Change(place));
         }
         for base in plan.streams.iter().map(|stream| &stream.base) {
             if events.schedules[usize::from(base.id)].is_some() {
@@ -126,13 +135,25 @@ impl Events {
         let Reverse((time, action)) = self.queue.pop()?;
         match action {
             Action::SampleTcp => self.add(time + self.tcp_ns, action),
-            Action::SampleDevices if self.device_ns > 0 => self.add(time + self.device_ns, action),
+            Action::SampleDevices if self.device_ns > 0 && self.is_on_the_grid(time) => {
+                self.add(time + self.device_ns, action);
+            }
             Action::Send(id, seq) => self.add_packet(id, seq + 1),
             Action::Heartbeat => self.add(time + SECOND, action),
             Action::End => self.queue.clear(),
-            Action::SampleDevices | Action::Stop(_) | Action::Start(_) => {}
+            Action::SampleDevices | Action::Stop(_) | Action::Change(_) | Action::Start(_) => {}
         }
         Some((time, action))
+    }
+
+    /// When the next action is due, the end of the test if there is none.
+    pub fn next_ns(&self) -> i64 {
+        self.queue.peek().map_or(self.end_ns, |Reverse((time, _))| *time)
+    }
+
+    /// Of the devices' samples.
+    fn is_on_the_grid(&self, time: i64) -> bool {
+        time == 0 || (self.device_ns > 0 && time % self.device_ns == 0)
     }
 
     fn add(&mut self, time: i64, action: Action) {
@@ -179,6 +200,34 @@ mod tests {
             (2 * SECOND, Action::End),
         ];
         assert_eq!(all, expected);
+    }
+
+    #[test]
+    fn a_change_comes_after_a_sample_and_a_stop_and_before_what_starts_and_is_sent() {
+        let step = json!({"do": "tc", "node": "c", "lines": [], "origin": null});
+        let event = |at_ns: i64| json!({"at_ns": at_ns, "node": "c", "name": "x", "steps": [step]});
+        let sampling = json!({"tcp_ns": 0, "device_ns": SECOND, "totals_ns": 0, "packets": 0});
+        let changes = [event(SECOND / 2), event(SECOND / 2), event(SECOND)];
+        let mut late = flow(1, "c");
+        late["start_ns"] = json!(SECOND / 2);
+        let mut early = flow(0, "c");
+        early["stop_ns"] = json!(SECOND / 2);
+        let plan = changed(&[early, late, icmp(2)], &json!({"sampling": sampling, "events": changes}));
+        let mut events = Events::new(&plan, true);
+        let all: Vec<_> = std::iter::from_fn(|| events.pop()).collect();
+        let half: Vec<Action> = all.iter().filter(|(t, _)| *t == SECOND / 2).map(|(_, a)| *a).collect();
+        let expected = [
+            Action::SampleDevices,
+            Action::Stop(0),
+            Action::Change(0),
+            Action::Change(1),
+            Action::Start(1),
+            Action::Send(2, 1),
+        ];
+        assert_eq!(half, expected);
+        let samples: Vec<i64> =
+            all.iter().filter(|(_, a)| *a == Action::SampleDevices).map(|(t, _)| *t).collect();
+        assert_eq!(samples, [0, SECOND / 2, SECOND, 2 * SECOND]);
     }
 
     #[test]

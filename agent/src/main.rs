@@ -9,7 +9,7 @@
 //! `hourglass-agent --check-plan PLAN` reads the plan and prints it as it was understood.
 //!
 //! The way of a run: `plan` is read, `netns` makes the nodes, `setup` runs the `steps` (`tool`, `icmp`, `daemon`), `facts`
-//! looks round, `test_loop` follows the event queue (`events`): `flow`, `ping`, `datagram`, `fetch` and `transaction` make
+//! looks round, `test_loop` follows the event queue (`events`): `changes` carries out the plan's events, `flow`, `ping`, `datagram`, `fetch` and `transaction` make
 //! traffic (`streams` is what they have in common), `diag`, `device` and `radio` sample, all into `records`, whose schemas are
 //! `tables`. On a kernel that has it, `watch` reads what the kernel's probe saw: `reader` takes it apart into the
 //! structures of `abi`, `rows` and `capture` write it. `report` is what the outside sees.
@@ -17,6 +17,7 @@
 #[rustfmt::skip]
 mod abi;
 mod capture;
+mod changes;
 mod clock;
 mod column;
 mod counters;

@@ -3,16 +3,16 @@
 //! in a mount namespace that is its own (or, if it is the first process, dies with the machine). The names are those
 //! `ip` looks for, so a line of the plan may say `netns router`.
 //!
-//! The main thread walks from node to node (`enter`); sockets, files and tools it opens there belong to the node for
-//! ever. `/proc/sys/net` follows the thread that opens it. sysfs shows the namespace that mounted it, so a node gets a
+//! A thread walks from node to node (`enter`); sockets, files and tools it opens there belong to the node for ever. `/proc/sys/net` follows the thread that opens it. sysfs shows the namespace that mounted it, so a node gets a
 //! mount of its own, at the first write to it, on no path: see `sys::mount_detached_sysfs`.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::Cell;
 use std::fs::{create_dir_all, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 use nix::errno::Errno;
 use nix::fcntl::{openat, OFlag};
@@ -33,13 +33,14 @@ struct Namespace {
     file: File,
     /// For ioctls on the node's devices.
     control: OwnedFd,
-    sysfs: OnceCell<OwnedFd>,
+    sysfs: OnceLock<OwnedFd>,
 }
 
+/// The nodes as one thread walks among them.
 pub struct Nodes {
-    first: File,
-    list: Vec<Namespace>,
-    /// Where the main thread is: none is the first namespace.
+    first: Arc<File>,
+    list: Arc<Vec<Namespace>>,
+    /// Where the thread is: none is the first namespace.
     current: Cell<Option<usize>>,
 }
 
@@ -47,16 +48,22 @@ impl Nodes {
     pub fn make(names: &[String]) -> Result<Self> {
         let first = File::open(OWN_NAMESPACE).map_err(|error| Failure::system(OWN_NAMESPACE, error))?;
         create_dir_all(NAMES).map_err(|error| Failure::system(NAMES, error))?;
-        let mut nodes = Self { first, list: Vec::new(), current: Cell::new(None) };
+        let mut list = Vec::new();
         for name in names {
             let namespace = Namespace::make(name).map_err(|error| Failure {
                 node: Some(name.clone()),
                 ..Failure::system("making the network namespace", error)
             })?;
-            nodes.current.set(Some(nodes.list.len()));
-            nodes.list.push(namespace);
+            list.push(namespace);
         }
-        Ok(nodes)
+        let current = Cell::new(list.len().checked_sub(1));
+        Ok(Self { first: Arc::new(first), list: Arc::new(list), current })
+    }
+
+    /// The same for a thread that is started from here.
+    pub fn of_another_thread(&self) -> Self {
+        let current = Cell::new(self.current.get());
+        Self { first: Arc::clone(&self.first), list: Arc::clone(&self.list), current }
     }
 
     fn index(&self, name: &str) -> usize {
@@ -67,11 +74,11 @@ impl Nodes {
         self.list.iter().map(|node| node.name.as_str())
     }
 
-    /// Moves the calling thread, which must be the one that made the nodes.
+    /// Moves the calling thread, whose nodes these must be.
     pub fn enter(&self, name: Option<&str>) -> Result<()> {
         let target = name.map(|name| self.index(name));
         if target != self.current.get() {
-            let file = target.map_or(&self.first, |index| &self.list[index].file);
+            let file = target.map_or(self.first.as_ref(), |index| &self.list[index].file);
             setns(file, CloneFlags::CLONE_NEWNET).map_err(|error| Failure {
                 node: name.map(str::to_owned),
                 ..Failure::system("entering the network namespace", error)
@@ -124,7 +131,7 @@ impl Namespace {
         mount(Some(OWN_NAMESPACE), &path, None::<&str>, MsFlags::MS_BIND, None::<&str>)?;
         let control = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
         sys::set_up(control.as_fd(), "lo")?;
-        Ok(Self { name: name.to_owned(), file, control, sysfs: OnceCell::new() })
+        Ok(Self { name: name.to_owned(), file, control, sysfs: OnceLock::new() })
     }
 
     fn sysfs(&self) -> io::Result<&OwnedFd> {

@@ -10,7 +10,8 @@ use std::os::fd::AsFd;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
-use nix::unistd::pipe;
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::{pipe, Pid};
 
 use crate::clock;
 
@@ -71,6 +72,16 @@ impl Program {
         Ok(poll(&mut descriptors, timeout)? > 0)
     }
 
+    /// Asks it to end (SIGTERM) and waits until it has; after `timeout_ns` it is killed.
+    pub fn end(&mut self, timeout_ns: i64) -> io::Result<()> {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).map_err(io::Error::other)?);
+        kill(pid, Signal::SIGTERM)?;
+        if self.listen(None, timeout_ns)? != Heard::End {
+            self.child.kill()?;
+        }
+        self.child.wait().map(drop)
+    }
+
     pub fn words(&self) -> String {
         String::from_utf8_lossy(&self.said).into_owned()
     }
@@ -126,6 +137,18 @@ mod tests {
         assert_eq!(failing.listen(Some("READY"), PATIENCE).expect("listens"), Heard::End);
         assert_eq!(failing.status().expect("ended").code(), Some(3));
         assert_eq!(failing.last_words(), "no such device");
+    }
+
+    #[test]
+    fn a_program_ends_when_it_is_asked_to_and_else_it_is_killed() {
+        let mut good = shell("trap 'echo bye; exit 0' TERM; echo on; while :; do sleep 1000 & wait $!; done");
+        assert_eq!(good.listen(Some("on"), PATIENCE).expect("listens"), Heard::Word);
+        good.end(PATIENCE).expect("ends");
+        assert!(good.words().ends_with("bye\n"));
+        let mut bad = shell("trap '' TERM; echo on; exec sleep 1000");
+        assert_eq!(bad.listen(Some("on"), PATIENCE).expect("listens"), Heard::Word);
+        bad.end(MILLISECOND).expect("is ended");
+        assert!(!bad.status().expect("ended").success());
     }
 
     #[test]

@@ -26,17 +26,24 @@ const REACH_ID: u16 = u16::MAX;
 
 /// Gives back the daemons that were started; they live as long as it does.
 pub fn run(steps: &[Step], nodes: &Nodes) -> Result<Daemons> {
-    let mut daemons = Daemons::default();
+    let daemons = Daemons::default();
+    carry_out(steps, nodes, &daemons)?;
+    Ok(daemons)
+}
+
+/// Steps, one after the other; gives what the tools warned of, on one line. Leaves the thread in the first namespace.
+pub fn carry_out(steps: &[Step], nodes: &Nodes, daemons: &Daemons) -> Result<String> {
+    let mut warnings = String::new();
     for steps in steps.chunk_by(share_a_process) {
         let step = &steps[0];
         nodes.enter(step.node())?;
         match &step.work {
-            Work::Ip { .. } | Work::Tc { .. } => run_batch(steps)?,
+            Work::Ip { .. } | Work::Tc { .. } => warnings += &run_batch(steps)?,
             Work::Write { path, value } => write(nodes, step, path, value)?,
             Work::Epoch { .. } => {}
             Work::Ethtool { args } => {
                 let args: Vec<&str> = args.iter().map(String::as_str).collect();
-                tool::run("ethtool", &args, "")
+                warnings += &tool::run("ethtool", &args, "")
                     .map_err(|complaint| step.blame(args.join(" "), Failure::new(complaint.words)))?;
             }
             Work::Iw { args, says, timeout_ns } => {
@@ -54,7 +61,7 @@ pub fn run(steps: &[Step], nodes: &Nodes) -> Result<Daemons> {
         }
     }
     nodes.enter(None)?;
-    Ok(daemons)
+    Ok(warnings.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// Tells the files of the `epoch` steps when test time 0 is.
@@ -91,11 +98,11 @@ fn batch_lines(step: &Step) -> &[String] {
     }
 }
 
-fn run_batch(steps: &[Step]) -> Result<()> {
+fn run_batch(steps: &[Step]) -> Result<String> {
     let lines: Vec<(&Step, &String)> =
         steps.iter().flat_map(|step| batch_lines(step).iter().map(move |line| (step, line))).collect();
     if lines.is_empty() {
-        return Ok(());
+        return Ok(String::new());
     }
     let input: String = lines.iter().flat_map(|(_, line)| [line.as_str(), "\n"]).collect();
     tool::run(steps[0].name(), &["-batch", "-"], &input).map_err(|complaint| {

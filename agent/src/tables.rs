@@ -26,10 +26,11 @@ pub enum Table {
     Datagram,
     Fetch,
     Transaction,
+    Event,
 }
 
 /// Every table, in the order of `Table`.
-pub const TABLES: [(&str, &[Column]); 18] = [
+pub const TABLES: [(&str, &[Column]); 19] = [
     ("tcp", TCP),
     ("ping", PING),
     ("device", DEVICE),
@@ -48,6 +49,7 @@ pub const TABLES: [(&str, &[Column]); 18] = [
     ("datagram", DATAGRAM),
     ("fetch", FETCH),
     ("transaction", TRANSACTION),
+    ("event", EVENT),
 ];
 
 const TCP: &[Column] = &[
@@ -217,6 +219,11 @@ const FETCH: &[Column] = &[
 const TRANSACTION: &[Column] = &[
     Column::of("t_ns", Kind::I64), Column::of("stream", Kind::U16), Column::of("seq", Kind::U32),
     Column::optional("done_ns", Kind::I64),
+];
+
+const EVENT: &[Column] = &[
+    Column::of("t_ns", Kind::I64), Column::of("node", Kind::Text), Column::of("name", Kind::Text),
+    Column::optional("done_ns", Kind::I64), Column::of("said", Kind::Text),
 ];
 
 /// The fields of `struct tcp_info` in the order of the columns of `tcp`, from the fourth on.

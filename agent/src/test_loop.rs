@@ -4,6 +4,7 @@
 //! A sample is labelled with the instant at which it is due.
 
 use crate::capture::Captures;
+use crate::changes::Changes;
 use crate::clock::Epoch;
 use crate::counters::Counters;
 use crate::daemon::Daemons;
@@ -37,6 +38,7 @@ pub struct TestLoop<'a> {
     devices: Vec<Devices>,
     radios: Radios,
     daemons: Daemons,
+    changes: Changes,
     records: Shared,
 }
 
@@ -77,7 +79,8 @@ impl<'a> TestLoop<'a> {
         nodes.enter(None)?;
         let radios = Radios::open(&plan.radios)?;
         let events = Events::new(plan, samples_tcp);
-        Ok(Self { nodes, epoch, streams, events, watch, sockets, devices, radios, daemons, records })
+        let changes = Changes::prepare(&plan.events, nodes, &daemons, epoch)?;
+        Ok(Self { nodes, epoch, streams, events, watch, sockets, devices, radios, daemons, changes, records })
     }
 
     pub fn run(mut self) -> Result<()> {
@@ -96,6 +99,9 @@ impl<'a> TestLoop<'a> {
                 Action::SampleTcp => self.sample_tcp(t_ns)?,
                 Action::SampleDevices => self.sample_devices(t_ns)?,
                 Action::Stop(id) => self.streams.iter_mut().for_each(|streams| streams.stop(id)),
+                Action::Change(place) => {
+                    self.changes.carry_out(place, self.events.next_ns().max(t_ns + 1))?;
+                }
                 Action::Start(id) => self.streams.iter_mut().for_each(|streams| streams.start(id)),
                 Action::Send(id, seq) => {
                     self.streams.iter_mut().try_for_each(|streams| streams.send(id, seq))?;
@@ -103,6 +109,7 @@ impl<'a> TestLoop<'a> {
                 Action::Heartbeat => {
                     self.collect()?;
                     self.daemons.check()?;
+                    self.changes.check()?;
                     report::time(t_ns);
                 }
                 Action::End => {
@@ -110,12 +117,14 @@ impl<'a> TestLoop<'a> {
                 }
             }
         }
+        self.changes.check()?;
         self.collect()?;
         if let Some(watch) = self.watch {
             watch.finish()?;
         }
         let mut records = self.records.lock();
         self.streams.iter().try_for_each(|streams| streams.write(self.epoch, &mut records))?;
+        self.changes.write(&mut records)?;
         records.finish()
     }
 

@@ -30,11 +30,11 @@ pub fn find(tool: &str) -> io::Result<PathBuf> {
         .ok_or_else(|| io::Error::new(ErrorKind::NotFound, "is not installed"))
 }
 
-/// Runs `tool args`, feeding it `input`; the tool's complaint if it fails.
-pub fn run(tool: &str, args: &[&str], input: &str) -> Result<(), Complaint> {
+/// Runs `tool args`, feeding it `input`; gives its warnings, or its complaint if it fails.
+pub fn run(tool: &str, args: &[&str], input: &str) -> Result<String, Complaint> {
     match output(tool, args, input) {
-        Ok(None) => Ok(()),
-        Ok(Some(words)) => Err(complaint(&words, tool)),
+        Ok((true, words)) => Ok(words),
+        Ok((false, words)) => Err(complaint(&words, tool)),
         Err(error) => Err(Complaint { line: None, words: format!("{tool}: {error}") }),
     }
 }
@@ -56,8 +56,8 @@ pub fn run_within(tool: &str, args: &[&str], timeout_ns: i64) -> Result<String, 
     }
 }
 
-/// What a failed tool said.
-fn output(tool: &str, args: &[&str], input: &str) -> io::Result<Option<String>> {
+/// Whether the tool succeeded, and what it said on its standard error.
+fn output(tool: &str, args: &[&str], input: &str) -> io::Result<(bool, String)> {
     let mut command = Command::new(find(tool)?);
     command.args(args).stderr(Stdio::piped());
     let mut child = command.stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() }).spawn()?;
@@ -72,8 +72,8 @@ fn output(tool: &str, args: &[&str], input: &str) -> io::Result<Option<String>> 
     if let Some(mut stderr) = child.stderr.take() {
         stderr.read_to_end(&mut words)?;
     }
-    let failed = !child.wait()?.success();
-    Ok(failed.then(|| String::from_utf8_lossy(&words).into_owned()))
+    let succeeded = child.wait()?.success();
+    Ok((succeeded, String::from_utf8_lossy(&words).into_owned()))
 }
 
 /// iproute2 ends its words with `Command failed -:N`, N counting the lines of the batch from 1.

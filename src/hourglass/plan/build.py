@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from hourglass.contract.capabilities import Capabilities
 from hourglass.contract.plan import VERSION, Flow, Plan, ReachStep, Step
-from hourglass.plan import links, measure, qdiscs, radios, sysctls
+from hourglass.plan import events, links, measure, qdiscs, radios, sysctls
 from hourglass.plan.network import Network
 from hourglass.plan.paths import Paths
 from hourglass.plan.streams import Setting, streams
@@ -43,7 +43,7 @@ def build(scenario: Scenario, able: Capabilities) -> Plan:
         sampling=measure.sampling(scenario.measure, scenario.test.step, main, flows, able.layers),
         captures=measure.captures(scenario.capture, able),
         radios=radios.radios(network),
-        events=[],
+        events=events.all_of(scenario, network, able, setting.end_ns),
         apps=[],
     )
 

@@ -23,7 +23,11 @@ from hourglass.scenario.values import Place
 Nic = Literal["wire", "veth"]
 NO_SUCH = "a link made as a veth pair has none"
 
-_SHARES = ("corrupt", "duplicate", "reorder")
+CHANGEABLE = ("rate", "delay", "jitter", "loss", "corrupt", "duplicate", "reorder")
+"""Keys of a link with a value per direction, which the driver takes at any time."""
+ATTRIBUTE_DEFAULTS = {"rate_bps": GIGABIT}
+"""What the driver begins with where it is not 0."""
+
 _RINGS = {"rx_ring": "rx", "tx_ring": "tx"}
 _MODERATION = {"rx_usecs": "rx-usecs", "rx_frames": "rx-frames", "tx_usecs": "tx-usecs", "tx_frames": "tx-frames"}
 _OFFLOADS = {"checksum": ("rx", "tx"), "tso": ("tso",), "gso": ("gso",), "gro": ("gro",)}
@@ -134,26 +138,33 @@ def plug(testbed: Testbed, seed: int, port: Port) -> Iterator[Step]:
         return WriteStep(do="write", node=port.node, path=f"{folder}/{name}", value=str(value), origin=origin)
 
     yield write("seed", link_seed(seed, port.link, side), "seed")
-    if link.rate[side] != GIGABIT:
-        yield write("rate_bps", link.rate[side], key(port.link, "rate"))
-    if link.delay[side]:
-        yield write("delay_ns", link.delay[side], key(port.link, "delay"))
-    if link.jitter[side]:
-        yield write("jitter_ns", link.jitter[side], key(port.link, "jitter"))
-    if (loss := link.loss[side]).rate:
-        yield write("loss_ppb", loss.rate, key(port.link, "loss"))
-        if loss.burst:
-            yield write("loss_burst_milli", loss.burst, key(port.link, "loss"))
-    for name in _SHARES:
-        if share := getattr(link, name)[side]:
-            yield write(f"{name}_ppb", share, key(port.link, name))
-    if link.reorder[side]:
-        yield write("reorder_ns", link.reorder_delay, key(port.link, "reorder_delay"))
+    for name in CHANGEABLE:
+        for attribute, value in attributes(link, side, name):
+            if value != ATTRIBUTE_DEFAULTS.get(attribute, 0):
+                yield write(attribute, value, key(port.link, name))
     if text := trace_text(link, side):
         origin = key(port.link, "trace" if link.trace else "outage")
         yield write("trace", text, origin)
         yield EpochStep(do="epoch", node=port.node, path=f"{folder}/epoch_ns", origin=origin)
     yield write("cable", port.link, key(port.link, "ends"))
+
+
+def attributes(link: Link, side: int, name: str) -> Iterator[tuple[str, int]]:
+    """A link's key as the driver's attributes of the direction away from `side`."""
+    value = getattr(link, name)[side]
+    match name:
+        case "rate":
+            yield "rate_bps", value
+        case "delay" | "jitter":
+            yield f"{name}_ns", value
+        case "loss":
+            yield "loss_ppb", value.rate
+            yield "loss_burst_milli", value.burst or 0
+        case "reorder":
+            yield "reorder_ppb", value
+            yield "reorder_ns", link.reorder_delay if value else 0
+        case _:
+            yield f"{name}_ppb", value
 
 
 def _refuse_ring_for_veth(stack: Stack, place: Place) -> None:

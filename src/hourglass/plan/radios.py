@@ -81,10 +81,11 @@ def make(testbed: Testbed, seed: int, network: Network, node: str) -> Iterator[S
         args = ["phy", name, "set", "netns", "name", node]
         yield IwStep(do="iw", node=None, args=args, says=None, timeout_ns=IW_NS, origin=key)
         if port.side == 0:
-            yield _access_point(cell, port, index)
+            yield access_point(cell, port, index, f"{key}.ap")
 
 
-def _access_point(cell: Wifi, port: Port, index: int) -> DaemonStep:
+def access_point(cell: Wifi, port: Port, index: int, origin: str) -> DaemonStep:
+    """hostapd, anew where it runs already."""
     return DaemonStep(
         do="daemon",
         node=port.node,
@@ -92,23 +93,28 @@ def _access_point(cell: Wifi, port: Port, index: int) -> DaemonStep:
         config=hostapd(cell, port.device, ssid(index)),
         ready=READY,
         timeout_ns=AP_NS,
-        origin=f"testbed.wifi.{index}.ap",
+        origin=origin,
     )
 
 
 def join(testbed: Testbed, network: Network) -> Iterator[Step]:
     """Each station finds its access point and associates."""
-    for index, (cell, members) in enumerate(zip(testbed.wifi, network.cells, strict=True)):
-        frequency = str(_CHANNELS[cell.band][1])
+    for index, members in enumerate(network.cells):
         for port in members[1:]:
-            yield IwStep(
-                do="iw",
-                node=port.node,
-                args=["dev", port.device, "connect", "-w", ssid(index), frequency],
-                says=CONNECTED,
-                timeout_ns=JOIN_NS,
-                origin=f"testbed.wifi.{index}.station.{port.side - 1}",
-            )
+            yield connect(testbed, index, port, f"testbed.wifi.{index}.station.{port.side - 1}")
+
+
+def connect(testbed: Testbed, index: int, port: Port, origin: str) -> IwStep:
+    """A station of cell `index` finds its access point and associates."""
+    frequency = str(_CHANNELS[testbed.wifi[index].band][1])
+    args = ["dev", port.device, "connect", "-w", ssid(index), frequency]
+    return IwStep(do="iw", node=port.node, args=args, says=CONNECTED, timeout_ns=JOIN_NS, origin=origin)
+
+
+def disconnect(port: Port, origin: str) -> IwStep:
+    """A station leaves its access point; one that has none does nothing."""
+    args = ["dev", port.device, "disconnect"]
+    return IwStep(do="iw", node=port.node, args=args, says=None, timeout_ns=IW_NS, origin=origin)
 
 
 def _settings(cell: Wifi, seed: int, port: Port, index: int) -> str:

@@ -6,13 +6,15 @@ model.py      Scenario, Measure, Capture                      overrides.py  --se
 testbed.py    nodes, links, shapers; trace.py, loss.py      wifi.py       Wi-Fi cells
 stack.py      cc, tsq, gso, pacing, qdisc, sysctl             device.py     what differs at one device
 test.py       the test and its parameters                   datagrams.py  streams of UDP beside it; marks.py
-check.py      what no single value shows: check_wifi.py of cells, check_streams.py of the test
+event.py      what changes during the test
+check.py      what no single value shows: check_wifi.py of cells, check_streams.py of the test, check_events.py
 testkinds.py  the tests there are                             streams.py    the streams of a test
 values.py     types of single values, of the kinds of kinds.py; units.py quantities
 blame.py      errors as one line each                         vocabulary.py the kernel's names
 reference.py  docs/scenario.md                                schema.py     JSON Schema
 """
 
+from hourglass.scenario.event import Event, LinkChange
 from hourglass.scenario.load import builtin, load, presets
 from hourglass.scenario.model import Measure, Scenario
 from hourglass.scenario.stack import Stack
@@ -26,8 +28,10 @@ __all__ = [
     "CONGESTION_CONTROLS",
     "QDISCS",
     "TESTS",
+    "Event",
     "Flow",
     "Link",
+    "LinkChange",
     "Measure",
     "Netem",
     "Node",

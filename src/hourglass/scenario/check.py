@@ -8,16 +8,15 @@ from functools import partial
 from ipaddress import ip_interface
 
 from hourglass.errors import InputError, closest
-from hourglass.scenario import check_streams, check_wifi
+from hourglass.scenario import check_events, check_streams, check_wifi
 from hourglass.scenario.blame import refusal, several, together
 from hourglass.scenario.check_streams import check_node
 from hourglass.scenario.device import IFB, INGRESS_NAME_MAX, NAME_MAX, OF_NICS, DeviceStack
 from hourglass.scenario.model import Scenario
 from hourglass.scenario.stack import STACK_KEYS, Stack
-from hourglass.scenario.testbed import BITS, LINKS_MAX, NODES_MAX, Link, Shaper, Testbed
+from hourglass.scenario.testbed import BITS, IPV6_MTU_MIN, LINKS_MAX, NODES_MAX, Link, Shaper, Testbed
 from hourglass.scenario.values import Place
 
-IPV6_MTU_MIN = 1280
 RADIO_MTU_MAX = 2304
 """mac80211's own bound, IEEE80211_MAX_DATA_LEN."""
 TC_MTU, TC_HZ = 1600, 1000
@@ -41,13 +40,14 @@ def resolve(scenario: Scenario) -> Scenario:
         partial(_check_own_devices, scenario.stack, testbed),
         partial(check_streams.resolve, scenario.test, testbed.node),
     )
+    events = check_events.resolve(scenario.event, testbed, scenario.stack)
     test = check_streams.resolve(scenario.test, testbed.node)
     _check_joined(testbed)
     check_wifi.check_access_points(testbed, test)
     links = tuple(_resolve_link(link) for link in testbed.link)
     shapers = tuple(_resolve_shaper(shaper) for shaper in testbed.shaper)
     resolved = testbed.model_copy(update={"link": links, "shaper": shapers})
-    return scenario.model_copy(update={"testbed": resolved, "test": test})
+    return scenario.model_copy(update={"testbed": resolved, "test": test, "event": events})
 
 
 def _all(*checks: Callable[[], object]) -> None:

@@ -8,9 +8,10 @@ from pydantic import Field
 
 from hourglass.contract.kernels import CHOICES, DEFAULT
 from hourglass.scenario.bounds import Checks
+from hourglass.scenario.event import Event
 from hourglass.scenario.kinds import integer
 from hourglass.scenario.stack import Stack
-from hourglass.scenario.table import Table
+from hourglass.scenario.table import Rows, Table
 from hourglass.scenario.test import Flow, Test
 from hourglass.scenario.testbed import Testbed
 from hourglass.scenario.values import Description, Interval, KernelName, Packets, Places, ScenarioName
@@ -58,6 +59,7 @@ class Scenario(Table):
     stack: Stack = Field(default=Stack(), description="The nodes' network stack.")
     test: Test = Field(default=Test(), description="The test to run.")
     flow: Flow = Field(default=Flow(), description="How the data of TCP flows is moved.")
+    event: Rows[Event] = Field(default=(), description="What changes during the test.")
     measure: Measure = Field(default=Measure(), description="What is recorded.")
     capture: Capture = Field(default=Capture(), description="Which frames are captured.")
     check: Checks = Field(
@@ -68,7 +70,7 @@ class Scenario(Table):
 
     def to_json(self) -> bytes:
         """Canonical JSON: equal scenarios are equal bytes. `load` makes the same scenario of it again."""
-        data = self.model_dump(mode="json", exclude=None if self.check else {"check"})
+        data = self.model_dump(mode="json", exclude={name for name in ("check", "event") if not getattr(self, name)})
         return f"{json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)}\n".encode()
 
     def unchecked(self) -> "Scenario":

@@ -8,6 +8,7 @@ from pydantic.fields import FieldInfo
 from hourglass.scenario.blame import table_of
 from hourglass.scenario.datagrams import DatagramStream
 from hourglass.scenario.device import DeviceStack
+from hourglass.scenario.event import Event, LinkChange
 from hourglass.scenario.kinds import Kind
 from hourglass.scenario.load import builtin, presets
 from hourglass.scenario.loss import Loss
@@ -110,6 +111,14 @@ SECTIONS: tuple[tuple[str, str, type[Table], str], ...] = (
         DatagramStream,
         "Either `rate` or `interval`. A span of steady rate begins with a packet; the next ones follow on its grid.",
     ),
+    (
+        "event.N",
+        "`[[event]]`",
+        Event,
+        "Exactly one of the actions, from `tc` on. At one instant: samples, then what stops, then events in the file's"
+        " order, then what starts and what is sent.",
+    ),
+    ("event.N.set", "`set` of an event", LinkChange, "One value for both directions, or two, as in the link."),
     ("flow", "`[flow]`", Flow, "For all bulk flows."),
     ("measure", "`[measure]`", Measure, ""),
     (

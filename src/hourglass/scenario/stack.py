@@ -33,17 +33,18 @@ _SYSCTL_KEY = re.compile(r"net(\.[A-Za-z0-9_-]{1,64}){1,8}", re.ASCII)
 _SYSCTL_VALUE = re.compile(r"[ -~]{0,200}", re.ASCII)
 
 
-def _sysctl(value: object) -> dict[str, str]:
+def sysctls(value: object, owned: dict[str, str]) -> dict[str, str]:
+    """The sysctls of a table, as text. `owned`: those that another key decides, and which one. Raises ValueError."""
     if not isinstance(value, dict):
         raise ValueError('a table of sysctls, like { "net.ipv4.tcp_ecn" = 1 }')
-    return {_sysctl_key(key): _sysctl_value(key, setting) for key, setting in sorted(value.items())}
+    return {_sysctl_key(key, owned): _sysctl_value(key, setting) for key, setting in sorted(value.items())}
 
 
-def _sysctl_key(key: str) -> str:
+def _sysctl_key(key: str, owned: dict[str, str]) -> str:
     if not _SYSCTL_KEY.fullmatch(key):
         raise ValueError(f'sysctl {key[:80]!r}: a node has sysctls of the network only, like "net.ipv4.tcp_ecn"')
-    if key in OWNED_SYSCTLS:
-        raise ValueError(f"sysctl {key}: {OWNED_SYSCTLS[key]}")
+    if key in owned:
+        raise ValueError(f"sysctl {key}: {owned[key]}")
     return key
 
 
@@ -55,8 +56,10 @@ def _sysctl_value(key: str, value: object) -> str:
     return str(value)
 
 
-_SYSCTL_SCHEMA = {"type": "object", "additionalProperties": {"type": ["string", "integer"]}}
-Sysctls = Annotated[dict[str, str], PlainValidator(_sysctl), Kind("table", schema=_SYSCTL_SCHEMA)]
+SYSCTLS = {"type": "object", "additionalProperties": {"type": ["string", "integer"]}}
+Sysctls = Annotated[
+    dict[str, str], PlainValidator(lambda value: sysctls(value, OWNED_SYSCTLS)), Kind("table", schema=SYSCTLS)
+]
 
 
 class Tsq(NamedTuple):

@@ -55,6 +55,8 @@ NodeName = Annotated[
     str, *pattern(r"[A-Za-z][A-Za-z0-9_-]{0,31}", "1 to 32 letters, digits, _ and -, beginning with a letter")
 ]
 
+DeviceName = Annotated[str, *pattern(r"[A-Za-z][A-Za-z0-9_-]{0,14}", "the name of a device, like eth0")]
+
 
 def _description(value: object) -> str:
     if not isinstance(value, str) or len(value) > 200 or not value.isprintable():

@@ -16,6 +16,9 @@ QDISCS = (
 Left out: htb, hfsc, drr, qfq (drop or bypass everything until classes are made), gred (needs a second line), mqprio,
 multiq, taprio (need several queues), etf (needs SO_TXTIME), cbs, plug, teql, ingress, clsact, noqueue."""
 
+CLASSFUL_QDISCS = ("htb", "hfsc", "drr", "qfq", "ingress", "clsact", "noqueue")
+"""What a line of `tc` during the test may name beside them."""
+
 OWNED_SYSCTLS = {
     "net.ipv4.tcp_congestion_control": "set stack.cc instead",
     "net.ipv4.tcp_allowed_congestion_control": "it follows stack.cc",
