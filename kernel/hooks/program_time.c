@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Virtual time for programs that do not sleep.
+ *
+ * Time stands while a task runs. A task that waits without sleeping would wait for ever, so a
+ * task that makes many calls at one instant sleeps for us, alone, while all others and all other
+ * nodes run on:
+ *
+ *	what it did since it woke, or was last charged	it then sleeps
+ *	LOOKS calls in a row that only looked		an eighth of the time it has only looked
+ *	WORK calls of whatever kind			an eighth of the time it has not slept
+ *
+ * at least 1 us, at most 1 ms and 10 ms. So whoever spins for a time T sees its end with an
+ * error of at most T / 8, after some ten rounds for each factor of three in T. To look is to ask
+ * for the time, for what is ready, for one's turn or about a file; and every call that fails or
+ * gives nothing. A fork or exec is as much work as 100 calls, because it takes the host as long.
+ * A task whose clock moved on between two of its calls has slept by itself, and begins anew.
+ *
+ * A child begins with what its parent did, so that a chain of forks is no way out. What spins on
+ * memory and calls nothing is not seen here.
+ *
+ * parameter	value	why
+ * LOOKS	100	nobody else looks so often; a round costs the host less than 1 ms
+ * WORK		10,000	starting Python is 3,000 calls; a round costs the host some 0.1 s
+ */
+#include <linux/err.h>
+#include <linux/hrtimer.h>
+#include <linux/ktime.h>
+#include <linux/kernel.h>
+#include <linux/math64.h>
+#include <linux/pid.h>
+#include <linux/sched.h>
+#include <linux/timekeeping.h>
+#include <linux/time-internal.h>
+#include <linux/uaccess.h>
+#include <asm/hourglass_program_time.h>
+#include <asm/unistd.h>
+#include <sysdep/ptrace.h>
+#include <kern_util.h>
+
+#define LOOKS		100
+#define WORK		10000
+#define FORK		100
+#define LEAST_NS	NSEC_PER_USEC
+#define LOOKER_NS	NSEC_PER_MSEC
+#define WORKER_NS	(10 * NSEC_PER_MSEC)
+
+/* What a task did at one instant. */
+struct program_time {
+	pid_t pid;		/* whose it is */
+	unsigned int looks;	/* calls in a row that only looked */
+	unsigned int work;	/* done since it woke or was charged, in calls */
+	u64 at;			/* when it last called, or our charge ended, ns */
+	u64 awake;		/* since when it has not slept by itself, ns */
+	u64 looking;		/* since when it has only looked, ns */
+};
+
+/* By pid. Two tasks in one slot take it from each other, and are then charged too late. */
+static struct program_time times[4096];
+
+static struct program_time *slot(const struct task_struct *task)
+{
+	return &times[task->pid % ARRAY_SIZE(times)];
+}
+
+/* Of the calling task, if it is a program of a node, and not the agent or a tool of the set-up. */
+static struct program_time *mine(void)
+{
+	struct program_time *p = slot(current), *parents;
+
+	if (time_travel_mode != TT_MODE_INFCPU || !task_pid(current)->level)
+		return NULL;
+	if (p->pid == current->pid)
+		return p;
+	parents = slot(current->real_parent);
+	if (parents->pid == current->real_parent->pid)
+		*p = *parents;
+	else
+		*p = (struct program_time){};
+	p->pid = current->pid;
+	return p;
+}
+
+/* It slept by itself if time went on without a charge of ours. */
+static void notice_sleep(struct program_time *p)
+{
+	u64 now = ktime_get_ns();
+
+	if (p->at == now)
+		return;
+	p->at = now;
+	p->awake = now;
+	p->looking = now;
+	p->looks = 0;
+	p->work = 0;
+}
+
+static void charge(struct program_time *p, u64 since, u64 most)
+{
+	ktime_t wait = clamp_t(u64, (ktime_get_ns() - since) / 8, LEAST_NS, most);
+
+	p->looks = 0;
+	p->work = 0;
+	set_current_state(TASK_KILLABLE);
+	schedule_hrtimeout_range(&wait, 0, HRTIMER_MODE_REL);
+	p->at = ktime_get_ns();
+}
+
+/* Before a call, so that the call sees what came while its task slept. */
+void program_time_enter(void)
+{
+	struct program_time *p = mine();
+
+	if (!p)
+		return;
+	notice_sleep(p);
+	if (p->looks >= LOOKS)
+		charge(p, p->looking, LOOKER_NS);
+	else if (p->work >= WORK)
+		charge(p, p->awake, WORKER_NS);
+}
+
+static bool looks(int call, long result)
+{
+	if (IS_ERR_VALUE(result))
+		return true;
+	switch (call) {
+	case __NR_clock_gettime:
+	case __NR_gettimeofday:
+	case __NR_time:
+	case __NR_times:
+	case __NR_getrusage:
+	case __NR_sysinfo:
+	case __NR_sched_yield:
+	case __NR_nanosleep:
+	case __NR_clock_nanosleep:
+	case __NR_poll:
+	case __NR_ppoll:
+	case __NR_select:
+	case __NR_pselect6:
+	case __NR_epoll_wait:
+	case __NR_epoll_pwait:
+#ifdef __NR_epoll_pwait2
+	case __NR_epoll_pwait2:
+#endif
+	case __NR_io_getevents:
+	case __NR_futex:
+	case __NR_wait4:
+	case __NR_waitid:
+	case __NR_kill:
+	case __NR_getpid:
+	case __NR_gettid:
+	case __NR_getppid:
+	case __NR_getcpu:
+	case __NR_getsockopt:
+	case __NR_ioctl:
+	case __NR_stat:
+	case __NR_lstat:
+	case __NR_fstat:
+	case __NR_newfstatat:
+	case __NR_statx:
+	case __NR_access:
+		return true;
+	case __NR_read:
+	case __NR_pread64:
+	case __NR_recvfrom:
+	case __NR_recvmsg:
+		return result == 0;
+	default:
+		return false;
+	}
+}
+
+static unsigned int work_of(int call)
+{
+	switch (call) {
+	case __NR_fork:
+	case __NR_vfork:
+	case __NR_clone:
+	case __NR_clone3:
+	case __NR_execve:
+	case __NR_execveat:
+		return FORK;
+	default:
+		return 1;
+	}
+}
+
+void program_time_leave(int call, long result)
+{
+	struct program_time *p = mine();
+
+	if (!p)
+		return;
+	notice_sleep(p);
+	p->work += work_of(call);
+	if (looks(call, result)) {
+		p->looks++;
+	} else {
+		p->looks = 0;
+		p->looking = p->at;
+	}
+}
+
+/* rdtsc is 0f 31, rdtscp 0f 01 f9. One tick of the counter is one ns since boot. */
+bool program_time_read_tsc(struct uml_pt_regs *regs)
+{
+	void __user *at = (void __user *)UPT_IP(regs);
+	u8 code[3] = {};
+	bool p;
+	u64 now;
+
+	if (UPT_FAULTINFO(regs)->trap_no != 13 || copy_from_user(code, at, 2) || code[0] != 0x0f)
+		return false;
+	p = code[1] == 0x01 && !copy_from_user(code + 2, at + 2, 1) && code[2] == 0xf9;
+	if (code[1] != 0x31 && !p)
+		return false;
+	program_time_enter();
+	now = ktime_get_ns();
+	regs->gp[HOST_AX] = lower_32_bits(now);
+	regs->gp[HOST_DX] = upper_32_bits(now);
+	if (p)
+		regs->gp[HOST_CX] = 0;	/* of CPU 0 */
+	regs->gp[HOST_IP] += p ? 3 : 2;
+	program_time_leave(__NR_clock_gettime, 0);
+	return true;
+}
