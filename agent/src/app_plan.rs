@@ -129,6 +129,7 @@ pub enum Transport {
 }
 
 impl Content {
+    #[allow(dead_code, reason = "for what runs the programs")]
     pub fn bytes(&self) -> Vec<u8> {
         decode(&self.0).expect("was checked when it was read")
     }
@@ -237,7 +238,7 @@ fn mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
 /// What no single part shows.
 pub fn check(
     nodes: &[String],
-    roots: &[Root],
+    root_list: &[Root],
     rooms: &[Room],
     apps: &[App],
     end_ns: i64,
@@ -246,7 +247,7 @@ pub fn check(
     let mut seen = BTreeSet::new();
     for Room { node, root, .. } in rooms {
         require(nodes.contains(node), format!("a room names the node {node}, which is not in nodes"))?;
-        require((*root as usize) < roots.len(), format!("a room names root {root}, which is not there"))?;
+        require((*root as usize) < root_list.len(), format!("a room names root {root}, which is not there"))?;
         require(seen.insert((node, root)), "two rooms are the same".into())?;
     }
     let mut names = BTreeSet::new();
@@ -271,7 +272,9 @@ mod tests {
     #[test]
     fn base64_is_decoded_and_every_content_has_one_text() {
         let decoded = |text| decode(text).map(|bytes| String::from_utf8(bytes).expect("text"));
-        for (text, content) in [("", ""), ("Zg==", "f"), ("Zm8=", "fo"), ("Zm9v", "foo"), ("Zm9vYg==", "foob")] {
+        for (text, content) in
+            [("", ""), ("Zg==", "f"), ("Zm8=", "fo"), ("Zm9v", "foo"), ("Zm9vYg==", "foob")]
+        {
             assert_eq!(decoded(text).as_deref(), Some(content));
         }
         for text in ["Zg", "Zg=", "Zh==", "Zm9=", "====", "Zg==Zg==", "Zm 9", "Zm9v\n"] {

@@ -16,6 +16,7 @@
 
 #[rustfmt::skip]
 mod abi;
+mod app_plan;
 mod capture;
 mod changes;
 mod clock;
@@ -55,6 +56,7 @@ mod steps;
 mod streams;
 mod sys;
 #[rustfmt::skip]
+#[allow(dead_code, reason = "tables of programs, for what runs them")]
 mod tables;
 mod test_loop;
 mod tool;

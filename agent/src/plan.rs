@@ -10,12 +10,13 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::app_plan::{self, App, Room, Root};
 use crate::plan_values::{
     address, count, dscp, file_name, interface, ns, pace, payload, positive, positives, present, present_ns,
     size, split, version,
 };
 use crate::report::{Failure, Result};
-use crate::steps::Step;
+use crate::steps::{Step, Work};
 
 const UDP_PING_PAYLOAD_MIN: usize = 16;
 const DATAGRAM_PAYLOAD_MIN: usize = 4;
@@ -38,7 +39,11 @@ pub struct Plan {
     pub captures: Vec<Capture>,
     pub radios: Vec<Radio>,
     pub events: Vec<Event>,
+    pub roots: Vec<Root>,
+    pub rooms: Vec<Room>,
     pub apps: Vec<App>,
+    /// Whether the test ends with the programs that it waits for.
+    pub apps_end: bool,
 }
 
 /// What is done during the test, and when.
@@ -51,9 +56,6 @@ pub struct Event {
     pub name: String,
     pub steps: Vec<Step>,
 }
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub enum App {}
 
 /// Traffic that is measured.
 #[derive(Debug, Clone, Serialize)]
@@ -311,6 +313,8 @@ impl Plan {
         unique("captures", self.captures.iter().map(|capture| (&capture.node, &capture.device)))?;
         self.check_nodes()?;
         self.check_events()?;
+        app_plan::check(&self.nodes, &self.roots, &self.rooms, &self.apps, self.end_ns)?;
+        self.check_app_steps()?;
         require(self.streams.len() <= STREAMS_MAX, || format!("more than {STREAMS_MAX} streams"))?;
         for (place, stream) in self.streams.iter().enumerate() {
             let base = &stream.base;
@@ -336,6 +340,21 @@ impl Plan {
             last_ns = *at_ns;
         }
         Ok(())
+    }
+
+    fn check_app_steps(&self) -> std::result::Result<(), String> {
+        let node_of = |id: u16| {
+            let app = self.apps.get(usize::from(id))?;
+            Some(self.rooms.get(app.room as usize)?.node.as_str())
+        };
+        for step in self.steps() {
+            if let Work::App { app, .. } = step.work {
+                let known = node_of(app).is_some_and(|node| step.node() == Some(node));
+                require(known, || format!("an event names app {app}, which is not there"))?;
+            }
+        }
+        let lost = self.setup.iter().find(|step| matches!(step.work, Work::App { .. }));
+        require(lost.is_none(), || "a step app is of an event".into())
     }
 
     fn steps(&self) -> impl Iterator<Item = &Step> {

@@ -40,7 +40,7 @@ pub fn carry_out(steps: &[Step], nodes: &Nodes, daemons: &Daemons) -> Result<Str
         match &step.work {
             Work::Ip { .. } | Work::Tc { .. } => warnings += &run_batch(steps)?,
             Work::Write { path, value } => write(nodes, step, path, value)?,
-            Work::Epoch { .. } => {}
+            Work::Epoch { .. } | Work::App { .. } => {}
             Work::Ethtool { args } => {
                 let args: Vec<&str> = args.iter().map(String::as_str).collect();
                 warnings += &tool::run("ethtool", &args, "")

@@ -17,7 +17,7 @@ pub fn changed(streams: &[Value], changes: &Value) -> Plan {
         "version": 4, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["c", "s"], "setup": [], "streams": streams,
         "paths": [{"client": "c", "server": "s", "there": [], "back": []}],
         "sampling": {"tcp_ns": 10, "device_ns": 200, "totals_ns": 200, "packets": 9}, "captures": [], "radios": [],
-        "events": [], "apps": [],
+        "events": [], "roots": [], "rooms": [], "apps": [], "apps_end": false,
     });
     for (key, value) in changes.as_object().expect("an object") {
         plan[key] = value.clone();

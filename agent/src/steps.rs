@@ -58,6 +58,20 @@ pub enum Work {
     Epoch {
         path: String,
     },
+    App {
+        app: u16,
+        act: Act,
+    },
+}
+
+/// What an event does to a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Act {
+    Kill,
+    Pause,
+    Resume,
+    Restart,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,6 +112,7 @@ impl Step {
             Work::Epoch { .. } => "epoch",
             Work::Iw { .. } => "iw",
             Work::Daemon(_) => "daemon",
+            Work::App { .. } => "app",
         }
     }
 
@@ -115,7 +130,14 @@ impl Step {
 
 impl Work {
     pub fn is_of_a_node(&self) -> bool {
-        matches!(self, Self::Ethtool { .. } | Self::Reach { .. } | Self::Epoch { .. } | Self::Daemon(_))
+        matches!(
+            self,
+            Self::Ethtool { .. }
+                | Self::Reach { .. }
+                | Self::Epoch { .. }
+                | Self::Daemon(_)
+                | Self::App { .. }
+        )
     }
 
     /// Whether it can be done during the test.

@@ -27,10 +27,12 @@ pub enum Table {
     Fetch,
     Transaction,
     Event,
+    App,
+    AppOutput,
 }
 
 /// Every table, in the order of `Table`.
-pub const TABLES: [(&str, &[Column]); 19] = [
+pub const TABLES: [(&str, &[Column]); 21] = [
     ("tcp", TCP),
     ("ping", PING),
     ("device", DEVICE),
@@ -50,6 +52,8 @@ pub const TABLES: [(&str, &[Column]); 19] = [
     ("fetch", FETCH),
     ("transaction", TRANSACTION),
     ("event", EVENT),
+    ("app", APP),
+    ("app_output", APP_OUTPUT),
 ];
 
 const TCP: &[Column] = &[
@@ -224,6 +228,20 @@ const TRANSACTION: &[Column] = &[
 const EVENT: &[Column] = &[
     Column::of("t_ns", Kind::I64), Column::of("node", Kind::Text), Column::of("name", Kind::Text),
     Column::optional("done_ns", Kind::I64), Column::of("said", Kind::Text),
+];
+
+const APP: &[Column] = &[
+    Column::of("t_ns", Kind::I64), Column::of("app", Kind::U16), Column::of("run", Kind::U16),
+    Column::of("pid", Kind::U32), Column::optional("ready_ns", Kind::I64),
+    Column::optional("end_ns", Kind::I64), Column::optional("exit", Kind::U8),
+    Column::optional("signal", Kind::U8), Column::of("why", Kind::Text),
+    Column::of("output_bytes", Kind::U64), Column::of("error_bytes", Kind::U64),
+    Column::optional("calls", Kind::U64),
+];
+
+const APP_OUTPUT: &[Column] = &[
+    Column::of("t_ns", Kind::I64), Column::of("app", Kind::U16), Column::of("run", Kind::U16),
+    Column::of("stream", Kind::Text), Column::of("line", Kind::Text),
 ];
 
 /// The fields of `struct tcp_info` in the order of the columns of `tcp`, from the fourth on.

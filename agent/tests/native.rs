@@ -74,7 +74,8 @@ fn plan() -> Value {
         "streams": [flow(0, "client"), flow(1, "server"), ping(2, "icmp"), ping(3, "udp")],
         "paths": [{"client": "client", "server": "server", "there": [], "back": []}],
         "sampling": {"tcp_ns": SECOND / 100, "device_ns": SECOND / 5, "totals_ns": SECOND / 5, "packets": 9},
-        "captures": [], "radios": [], "events": [], "apps": [],
+        "captures": [], "radios": [], "events": [], "roots": [], "rooms": [], "apps": [],
+        "apps_end": false,
     })
 }
 

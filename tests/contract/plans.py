@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random valid plans, for hypothesis."""
 
+import base64
 from itertools import pairwise
 from typing import Any
 
@@ -8,11 +9,11 @@ from hypothesis import strategies as st
 
 from hourglass.contract.plan import (
     DATAGRAM_PAYLOAD_MIN,
-    PAYLOAD_MAX,
     REQUEST_MIN,
     UDP_PING_PAYLOAD_MIN,
     Plan,
 )
+from hourglass.contract.plan_values import PAYLOAD_MAX
 
 Json = dict[str, Any]
 
@@ -123,6 +124,44 @@ hops = st.lists(
 )
 
 
+contents = st.binary(max_size=9).map(lambda content: base64.b64encode(content).decode())
+absolute = texts.map(lambda text: f"/{text}".replace("\0", ""))
+app_names = st.from_regex(r"[A-Za-z][A-Za-z0-9_-]{0,31}", fullmatch=True)
+files = st.fixed_dictionaries({"path": absolute, "mode": st.integers(0, 0o7777), "content": contents})
+ready = st.one_of(
+    st.sampled_from([{"when": "start"}, {"when": "exit"}]),
+    st.fixed_dictionaries({"when": st.just("listen"), "protocol": st.sampled_from(["tcp", "udp"]), "port": u16}),
+    st.fixed_dictionaries({"when": st.just("output"), "text": st.text("abc", min_size=1, max_size=3)}),
+    st.fixed_dictionaries({"when": st.just("file"), "path": absolute}),
+    st.fixed_dictionaries({"when": st.just("delay"), "ns": ns}),
+)
+
+
+@st.composite
+def programs(draw: st.DrawFn, nodes: list[str], end_ns: int) -> Json:
+    """Roots, rooms and programs."""
+    kinds = st.sampled_from(["folder", "archive", "debian", "host"])
+    root = st.fixed_dictionaries({"kind": kinds, "place": texts, "packages": st.lists(texts, max_size=2)})
+    roots = draw(st.lists(root, min_size=1, max_size=2))
+    places = st.sets(st.tuples(st.sampled_from(nodes), st.integers(0, len(roots) - 1)), min_size=1, max_size=3)
+    pairs = sorted(draw(places))
+    rooms = [{"node": node, "root": root, "files": draw(st.lists(files, max_size=2))} for node, root in pairs]
+    apps, names = [], draw(st.lists(app_names, unique=True, max_size=3))
+    for place, name in enumerate(names):
+        start_ns = draw(st.integers(0, end_ns - 1))
+        others = [other for other in range(len(names)) if other != place]
+        own = {
+            "command": st.lists(texts, min_size=1, max_size=3), "env": st.dictionaries(texts, texts, max_size=2),
+            "folder": absolute, "user": texts, "stdin": contents, "stop_signal": st.integers(1, 64), "grace_ns": ns,
+            "after": st.lists(st.sampled_from(others), max_size=2) if others else st.just([]), "ready": ready,
+            "stop_ns": st.none() | st.integers(start_ns + 1, end_ns), "ready_ns": ns, "restarts": u32, "restart_ns": ns,
+            "background": st.booleans(), "output_bytes": ns, "collect": st.lists(absolute, max_size=2),
+            "origin": origins, "room": st.integers(0, len(rooms) - 1),
+        }  # fmt: skip
+        apps.append({"id": place, "name": name, "start_ns": start_ns} | draw(st.fixed_dictionaries(own)))
+    return {"roots": roots, "rooms": rooms, "apps": apps}
+
+
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
     """Any valid plan."""
@@ -146,6 +185,7 @@ def plans(draw: st.DrawFn) -> Plan:
             "captures": draw(st.lists(captures, max_size=1)),
             "radios": draw(st.lists(radios, max_size=2)),
             "events": draw(events(nodes, end_ns)),
-            "apps": [],
+            **draw(programs(nodes, end_ns)),
+            "apps_end": draw(st.booleans()),
         }
     )

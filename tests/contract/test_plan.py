@@ -12,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from pydantic import ValidationError
 
-from hourglass.contract.plan import PAYLOAD_MAX, STREAMS_MAX, Plan
+from hourglass.contract.plan import STREAMS_MAX, Plan
+from hourglass.contract.plan_values import PAYLOAD_MAX
 from tests.contract.plans import plans
 
 Where = tuple[str | int, ...]
@@ -23,6 +24,11 @@ HOP = {
     "node": "c", "device": "eth0", "address": "10.0.0.2/24", "to_node": "s", "to_device": "eth0",
     "to_address": "10.0.0.1/24", "medium": "cable", "line_bps": 10**9, "shaper_bps": 10**8, "rate_bps": 10**8,
     "delay_ns": 0, "qdisc": "fq_codel", "ingress": None, "impairments": ["loss 1%"], "origin": "testbed.link.0",
+}  # fmt: skip
+APP = {
+    "room": 0, "command": ["x"], "env": {}, "folder": "/", "user": "root", "stdin": "", "start_ns": 0,
+    "after": [], "stop_ns": None, "stop_signal": 15, "grace_ns": SECOND, "ready_ns": SECOND, "restarts": 1,
+    "restart_ns": 5, "background": False, "output_bytes": 100, "collect": ["/var/*"], "origin": "app.0",
 }  # fmt: skip
 PLAN: dict[str, Any] = {
     "version": 4, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["c", "s"],
@@ -57,10 +63,21 @@ PLAN: dict[str, Any] = {
             {"do": "tc", "node": "c", "lines": ["qdisc del dev eth0 root"], "origin": "event.0.tc"}]},
         {"at_ns": SECOND, "node": "s", "name": "ap restart", "steps": [
             {"do": "write", "node": "s", "path": "/sys/x", "value": "1", "origin": None},
+            {"do": "app", "node": "c", "app": 1, "act": "kill", "origin": "event.1.kill"},
             {"do": "daemon", "node": "s", "tool": "hostapd", "config": "x", "ready": "y", "timeout_ns": 5,
              "origin": None}]},
     ],
-    "apps": [],
+    "roots": [{"kind": "debian", "place": "12", "packages": ["curl"]}],
+    "rooms": [{"node": "c", "root": 0, "files": [{"path": "/etc/hosts", "mode": 420, "content": "Zm8="}]}],
+    "apps": [
+        APP | {"id": 0, "name": "a", "ready": {"when": "listen", "protocol": "tcp", "port": 80}},
+        APP | {"id": 1, "name": "b", "after": [0], "stop_ns": SECOND, "ready": {"when": "output", "text": "x"}},
+        APP | {"id": 2, "name": "d", "ready": {"when": "file", "path": "/x"}},
+        APP | {"id": 3, "name": "e", "ready": {"when": "delay", "ns": 5}},
+        APP | {"id": 4, "name": "f", "ready": {"when": "exit"}},
+        APP | {"id": 5, "name": "g", "ready": {"when": "start"}},
+    ],
+    "apps_end": True,
 }  # fmt: skip
 """One of every kind."""
 
@@ -189,6 +206,26 @@ OUT_OF_RANGE: list[tuple[Where, Any]] = [
     (("paths",), PLAN["paths"] * 2),
     (("paths", 0, "there", 0, "shaper_bps"), -1),
     (("radios", 0, "node"), "nobody"),
+    (("events", 1, "steps", 1, "app"), 6),
+    (("events", 1, "steps", 1, "node"), "s"),
+    (("setup",), [PLAN["events"][1]["steps"][1]]),
+    (("rooms", 0, "node"), "nobody"),
+    (("rooms", 0, "root"), 1),
+    (("rooms",), [PLAN["rooms"][0], PLAN["rooms"][0]]),
+    (("rooms", 0, "files", 0, "mode"), 0o10000),
+    (("rooms", 0, "files", 0, "content"), "Zm9="),
+    (("apps", 1, "id"), 2),
+    (("apps", 1, "name"), "a"),
+    (("apps", 1, "name"), "1a"),
+    (("apps", 1, "room"), 1),
+    (("apps", 1, "after"), [1]),
+    (("apps", 1, "after"), [6]),
+    (("apps", 1, "start_ns"), 2 * SECOND),
+    (("apps", 1, "stop_ns"), 2 * SECOND + 1),
+    (("apps", 1, "stop_signal"), 65),
+    (("apps", 1, "command"), []),
+    (("apps", 1, "folder"), "tmp"),
+    (("apps", 1, "ready"), {"when": "start", "port": 1}),
     (("events", 0, "at_ns"), SECOND + 1),
     (("events", 1, "at_ns"), 2 * SECOND),
     (("events", 0, "node"), "nobody"),

@@ -23,7 +23,8 @@ def small_plan(end_s: float = 1.0, **changes: Any) -> Plan:
             tc("qdisc add dev eth0 root tbf rate 50mbit burst 10k latency 10ms"),
         ],
         "streams": [flow], "paths": [{"client": "a", "server": "b", "there": [], "back": []}],
-        "captures": [], "radios": [], "events": [], "apps": [],
+        "captures": [], "radios": [], "events": [], "roots": [], "rooms": [], "apps": [],
+        "apps_end": False,
         "sampling": {"tcp_ns": 10_000_000, "device_ns": 200_000_000, "totals_ns": 200_000_000, "packets": 0},
     }  # fmt: skip
     return Plan.model_validate(plan | changes)

@@ -152,7 +152,10 @@ def plan(recipe: Recipe) -> Plan:
         captures=[],
         radios=recipe.radios,
         events=[],
+        roots=[],
+        rooms=[],
         apps=[],
+        apps_end=False,
     )
 
 

@@ -7,10 +7,25 @@ decides nothing. Keys that are not declared here are refused, by the agent too (
 
 import json
 from collections.abc import Iterator, Sequence
-from ipaddress import ip_address, ip_interface
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from hourglass.contract.plan_apps import App, Room, Root, app_problems
+from hourglass.contract.plan_values import (
+    U16,
+    U32,
+    U64,
+    Address,
+    Bps,
+    Dscp,
+    FileName,
+    Interface,
+    Ns,
+    Part,
+    Payload,
+    Positive,
+)
 
 VERSION: Final = 4
 STREAMS_MAX: Final = 4096
@@ -22,44 +37,6 @@ DATAGRAM_PAYLOAD_MIN: Final = 4
 """A datagram carries its number."""
 REQUEST_MIN: Final = 8
 """A request carries the size of its answer."""
-PAYLOAD_MAX: Final = 65_507
-"""The largest payload of an IPv4 packet with an eight-byte header."""
-
-
-def _address(text: str) -> str:
-    return _canonical(text, str(ip_address(text)))
-
-
-def _interface(text: str) -> str:
-    return _canonical(text, str(ip_interface(text)))
-
-
-def _canonical(text: str, printed: str) -> str:
-    """Equal addresses are equal texts, and they lie in no zone."""
-    if text != printed or "%" in text:
-        raise ValueError(f"{text} is not how this address is written")
-    return text
-
-
-Ns = Annotated[int, Field(ge=0, lt=2**63)]
-Positive = Annotated[int, Field(ge=1, lt=2**63)]
-U16 = Annotated[int, Field(ge=0, lt=2**16)]
-U32 = Annotated[int, Field(ge=0, lt=2**32)]
-U64 = Annotated[int, Field(ge=0, lt=2**64)]
-Dscp = Annotated[int, Field(ge=0, lt=64)]
-Bps = Annotated[int, Field(ge=0, lt=2**63)]
-Payload = Annotated[int, Field(ge=0, le=PAYLOAD_MAX)]
-Address = Annotated[str, AfterValidator(_address)]
-"""An IP address, without a prefix length."""
-Interface = Annotated[str, AfterValidator(_interface)]
-"""An IP address with its prefix length."""
-FileName = Annotated[str, Field(pattern=r"^[^/]+$")]
-
-
-class Part(BaseModel):
-    """A part of a plan."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 # Set-up. `node: null` is the kernel's first namespace. `origin` is the scenario's key to blame when the step fails; the
@@ -147,7 +124,19 @@ Step = Annotated[
 
 # Events: what changes during the test.
 
-EventStep = Annotated[BatchStep | WriteStep | EthtoolStep | IwStep | DaemonStep, Field(discriminator="do")]
+
+class AppStep(Part):
+    """A program, by its id, is killed (SIGKILL to all its processes), paused (SIGSTOP), resumed (SIGCONT), or told to
+    stop and started again."""
+
+    do: Literal["app"]
+    node: str
+    app: U16
+    act: Literal["kill", "pause", "resume", "restart"]
+    origin: str | None
+
+
+EventStep = Annotated[BatchStep | WriteStep | EthtoolStep | IwStep | DaemonStep | AppStep, Field(discriminator="do")]
 """As in the set-up. A daemon that is given the tool, node and configuration of one that runs takes its place."""
 
 
@@ -378,7 +367,11 @@ class Plan(Part, ByKind):
     radios: list[Radio]
     events: list[Event]
     """In the order of their times; at one instant, in this order."""
-    apps: Annotated[list[Any], Field(max_length=0)]
+    roots: list[Root]
+    rooms: list[Room]
+    apps: list[App]
+    apps_end: bool
+    """The test ends, at `end_ns` at the latest, when no program that it waits for runs or is still to start."""
 
     @model_validator(mode="after")
     def _holds_together(self) -> "Plan":
@@ -414,6 +407,10 @@ def _problems(plan: Plan) -> Iterator[str]:
             yield f"stream {stream.name} has the id {stream.id}, not its place {place}"
         for problem in _stream_problems(stream, plan.end_ns):
             yield f"stream {stream.name}: {problem}"
+    yield from app_problems(nodes, plan.roots, plan.rooms, plan.apps, plan.end_ns)
+    for step in (step for event in plan.events for step in event.steps if isinstance(step, AppStep)):
+        if step.app >= len(plan.apps) or plan.rooms[plan.apps[step.app].room].node != step.node:
+            yield f"an event names app {step.app}, which is not there"
     times = [event.at_ns for event in plan.events]
     if times != sorted(times) or (times and times[-1] >= plan.end_ns):
         yield "events are not in the order of their times, or not before end_ns"

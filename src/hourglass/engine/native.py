@@ -94,7 +94,10 @@ def attempt() -> Plan:
         captures=[],
         radios=[],
         events=[],
+        roots=[],
+        rooms=[],
         apps=[],
+        apps_end=False,
     )
 
 

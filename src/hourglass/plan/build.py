@@ -44,7 +44,10 @@ def build(scenario: Scenario, able: Capabilities) -> Plan:
         captures=measure.captures(scenario.capture, able),
         radios=radios.radios(network),
         events=events.all_of(scenario, network, able, setting.end_ns),
+        roots=[],
+        rooms=[],
         apps=[],
+        apps_end=False,
     )
 
 

@@ -43,7 +43,7 @@ def _stream_of_2(stream: Written) -> Written:
 
 def _of_3(written: Written) -> Written:
     """A plan of version 3 as one of version 4."""
-    return {**written, "version": 4, "events": [], "apps": []}
+    return {**written, "version": 4, "events": [], "roots": [], "rooms": [], "apps": [], "apps_end": False}
 
 
 STEPS: Final[dict[int, Callable[[Written], Written]]] = {2: _of_2, 3: _of_3}

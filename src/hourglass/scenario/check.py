@@ -8,7 +8,7 @@ from functools import partial
 from ipaddress import ip_interface
 
 from hourglass.errors import InputError, closest
-from hourglass.scenario import check_events, check_streams, check_wifi
+from hourglass.scenario import check_apps, check_events, check_streams, check_wifi
 from hourglass.scenario.blame import refusal, several, together
 from hourglass.scenario.check_streams import check_node
 from hourglass.scenario.device import IFB, INGRESS_NAME_MAX, NAME_MAX, OF_NICS, DeviceStack
@@ -39,15 +39,18 @@ def resolve(scenario: Scenario) -> Scenario:
         *(partial(_check_stack_of, scenario.stack, name, names) for name in scenario.stack.nodes),
         partial(_check_own_devices, scenario.stack, testbed),
         partial(check_streams.resolve, scenario.test, testbed.node),
+        partial(check_apps.resolve, scenario.apps, scenario.app, testbed),
     )
     events = check_events.resolve(scenario.event, testbed, scenario.stack)
+    apps = check_apps.resolve(scenario.apps, scenario.app, testbed)
     test = check_streams.resolve(scenario.test, testbed.node)
     _check_joined(testbed)
     check_wifi.check_access_points(testbed, test)
     links = tuple(_resolve_link(link) for link in testbed.link)
     shapers = tuple(_resolve_shaper(shaper) for shaper in testbed.shaper)
     resolved = testbed.model_copy(update={"link": links, "shaper": shapers})
-    return scenario.model_copy(update={"testbed": resolved, "test": test, "event": events})
+    changed = {"testbed": resolved, "test": test, "event": events, "app": apps}
+    return scenario.model_copy(update=changed)
 
 
 def _all(*checks: Callable[[], object]) -> None:

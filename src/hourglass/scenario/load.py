@@ -9,11 +9,13 @@ from pydantic import ValidationError
 
 from hourglass.resources import PRESETS, SCENARIOS
 from hourglass.scenario import overrides as changes
+from hourglass.scenario.app_values import DEBIAN_ROOT, file_content
 from hourglass.scenario.blame import explain, refusal
 from hourglass.scenario.bounds import flat
 from hourglass.scenario.check import resolve
+from hourglass.scenario.check_apps import END_S, NONE
 from hourglass.scenario.model import Scenario
-from hourglass.scenario.source import Data, names, read, read_preset, read_trace
+from hourglass.scenario.source import Data, names, read, read_file, read_preset, read_trace
 
 _GRAPH = ("node", "link", "wifi", "shaper", "netem")
 
@@ -42,6 +44,7 @@ def load(
     changes.apply(data, sorted(rest, key=lambda change: change[0] != ["test", "name"]))
     data.update({key: value for key, value in (("seed", seed), ("kernel", kernel)) if value is not None})
     _read_traces(data, folder)
+    _complete_apps(data, folder)
     try:
         scenario = Scenario.model_validate(data)
     except ValidationError as error:
@@ -94,3 +97,21 @@ def _read_traces(data: Data, folder: Path) -> None:
             for way, one in trace.items():
                 if way in ("there", "back") and isinstance(one, str):
                     trace[way] = read_trace(f"{key}.{way}", one, folder)
+
+
+def _complete_apps(data: Data, folder: Path) -> None:
+    """Puts the content of programs' files in the place of their names, and roots' whole paths; programs are the test
+    where none is named."""
+    apps, rows = data.get("apps"), data.get("app")
+    tables = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    for index, row in enumerate(tables):
+        files: Any = row.get("files")
+        for path, name in list(files.items()) if isinstance(files, dict) else ():
+            if isinstance(name, str):
+                files[path] = file_content(*read_file(f"app.{index}.files.{path}", name, folder))
+    for table in [*tables, *([apps] if isinstance(apps, dict) else [])]:
+        root = table.get("root")
+        if isinstance(root, str) and root and root.isprintable() and not root.startswith(DEBIAN_ROOT):
+            table["root"] = str((folder / root).absolute())
+    if tables and isinstance(test := data.setdefault("test", {}), dict) and test.setdefault("name", NONE) == NONE:
+        test.setdefault("length", END_S)

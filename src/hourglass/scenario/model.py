@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from hourglass.contract.kernels import CHOICES, DEFAULT
+from hourglass.scenario.app import App, Apps
 from hourglass.scenario.bounds import Checks
 from hourglass.scenario.event import Event
 from hourglass.scenario.kinds import integer
@@ -57,7 +58,9 @@ class Scenario(Table):
     seed: Seed = Field(default=1, description="Seed of all randomness; equal seeds give equal runs.")
     testbed: Testbed = Field(description="Nodes, links, cells and shapers: `preset = NAME`, or spelled out.")
     stack: Stack = Field(default=Stack(), description="The nodes' network stack.")
-    test: Test = Field(default=Test(), description="The test to run.")
+    test: Test = Field(default=Test(), description="The test to run; default of a scenario with programs: `none`.")
+    apps: Apps = Field(default=Apps(), description="What programs are taken from.")
+    app: Rows[App] = Field(default=(), description="Programs that run in the nodes.")
     flow: Flow = Field(default=Flow(), description="How the data of TCP flows is moved.")
     event: Rows[Event] = Field(default=(), description="What changes during the test.")
     measure: Measure = Field(default=Measure(), description="What is recorded.")
@@ -70,7 +73,8 @@ class Scenario(Table):
 
     def to_json(self) -> bytes:
         """Canonical JSON: equal scenarios are equal bytes. `load` makes the same scenario of it again."""
-        data = self.model_dump(mode="json", exclude={name for name in ("check", "event") if not getattr(self, name)})
+        unused = {name for name in ("check", "event", "app") if not getattr(self, name)}
+        data = self.model_dump(mode="json", exclude=unused | ({"apps"} if "app" in unused else set()))
         return f"{json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)}\n".encode()
 
     def unchecked(self) -> "Scenario":

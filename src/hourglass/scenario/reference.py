@@ -5,6 +5,7 @@ from typing import Any, get_args
 
 from pydantic.fields import FieldInfo
 
+from hourglass.scenario.app import App, Apps, Ready
 from hourglass.scenario.blame import table_of
 from hourglass.scenario.datagrams import DatagramStream
 from hourglass.scenario.device import DeviceStack
@@ -120,6 +121,9 @@ SECTIONS: tuple[tuple[str, str, type[Table], str], ...] = (
     ),
     ("event.N.set", "`set` of an event", LinkChange, "One value for both directions, or two, as in the link."),
     ("flow", "`[flow]`", Flow, "For all bulk flows."),
+    ("apps", "`[apps]`", Apps, "[apps.md](apps.md) tells how programs run."),
+    ("app.N", "`[[app]]`", App, "A program in a node. With programs, and no `test.name`, the test is `none`."),
+    ("app.N.ready", "`ready` of a program", Ready, ""),
     ("measure", "`[measure]`", Measure, ""),
     (
         "capture",

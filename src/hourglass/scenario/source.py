@@ -52,6 +52,18 @@ def read_preset(name: object) -> Data:
     return testbed
 
 
+def read_file(key: str, name: str, folder: Path) -> tuple[bytes, bool]:
+    """A file beside the scenario's, or in the current folder: what is in it, and whether it can be executed."""
+    if not name.isprintable() or not name:
+        raise refusal(key, name, "the name of a file")
+    path = beside if os.path.lexists(beside := folder / name) else Path(name)
+    try:
+        return _bytes(path, name), os.access(path, os.X_OK)
+    except InputError as error:
+        where = ", neither beside the scenario nor in the current folder" if not os.path.lexists(path) else ""
+        raise refusal(key, name, f"{error.allowed}{where}") from None
+
+
 def read_trace(key: str, name: str, folder: Path) -> Data:
     """A Mahimahi trace: a line per opportunity, ms. Its file is beside the scenario's, or in the current folder."""
     if not name.isprintable() or not name:

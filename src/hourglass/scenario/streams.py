@@ -69,6 +69,8 @@ def flows(test: Test) -> list[TestFlow]:
 def pings(test: Test) -> list[TestPing]:
     """ICMP and UDP from the client to the server, or to each of them."""
     kind, hosts = TESTS[test.name], test.hosts or ()
+    if not kind.pings:
+        return []
     if kind.hosts:
         streams = _plain(test, kind, len(hosts))
         labels = kind.hosts.preset.get("ping_labels") or _filled(test.ping_labels, len(hosts))

@@ -2,7 +2,7 @@
 """The tests, each declared once, as data: Flent's names, flows, marks and pings, and what can be set.
 
 Names and marks are those of Flent 2.3.0. `series` and `ping` say what a Flent file calls a flow and a ping.
-Every test has the pings `icmp` and at least one of `udp …`, also those that have none in Flent.
+Every test but `none` has the pings `icmp` and at least one of `udp …`, also those that have none in Flent.
 """
 
 from collections.abc import Callable
@@ -97,7 +97,7 @@ class TestKind:
     `series` and `ping`: names in a Flent file, of a flow's way and label and of a ping. `udp`: the UDP pings as (name,
     DSCP); `udp_per_stream`: one more per plain flow. `idle_after`: whether pings go on for `delay` after the flows.
     `traffic`: its other traffic, by the names of `TRAFFIC`. `further`: parameters of this test alone.
-    `in_flent`: whether Flent has a test of this name.
+    `in_flent`: whether Flent has a test of this name. `pings`: whether it has any.
     """
 
     __test__ = False
@@ -115,6 +115,7 @@ class TestKind:
     traffic: tuple[str, ...] = ()
     further: tuple[str, ...] = ()
     in_flent: bool = True
+    pings: bool = True
 
     @property
     def counts(self) -> tuple[str, ...]:
@@ -314,4 +315,5 @@ TESTS = {
     "tcp_rr-1up": TestKind(
         "tcp_rr beside one TCP flow from client to server.", uploads=1, traffic=("tcp_rr",), in_flent=False
     ),
+    "none": TestKind("The programs of `[[app]]` alone, until they have ended.", udp=(), pings=False, in_flent=False),
 }
