@@ -30,14 +30,7 @@ def run_papers(
         if found.evidence is not None and not found.evidence.table.is_empty():
             draw(figure, found.evidence, folder / f"{figure.id}.png")
         output.show(f"{figure.id}  {figure.title}", whole_lines=True)
-        for one in found.verdicts:
-            lines = [
-                f"  {one.word:13}  {one.claim.says} ({one.claim.tolerance})",
-                f"  {'':13}  measured: {one.measured}",
-            ]
-            if one.because:
-                lines.append(f"  {'':13}  {one.because}")
-            output.show("\n".join(lines), whole_lines=True)
+        _tell(found)
         if not figure.claims:
             output.show(f"  {report.table(found)[2]}", whole_lines=True)
     _write(studied, folder, " ".join(["hourglass paper", *ids, *(["--quick"] if quick else [])]))
@@ -47,6 +40,21 @@ def run_papers(
     if every:
         output.show(report.counts(every), whole_lines=True)
     output.show(f"report   {folder / 'report.html'}", whole_lines=True)
+
+
+def _tell(found: Studied) -> None:
+    """The verdicts of a figure, and with which settings of an unknown a sentence that differs holds."""
+    for one in found.verdicts:
+        word = "not counted" if one.claim.apart else one.word
+        lines = [
+            f"  {word:13}  {one.claim.says} ({one.claim.tolerance})",
+            f"  {'':13}  measured: {one.measured}",
+            *(f"  {'':13}  {told}" for told in (one.claim.apart, one.because) if told),
+        ]
+        output.show("\n".join(lines), whole_lines=True)
+    for _, rows, _ in report.conditions([found]):
+        for id, says, setting, measured, _ in rows:
+            output.show(f"  {'would hold':13}  {id} {says}: {setting}; {measured}", whole_lines=True)
 
 
 def _write(studied: list[Studied], folder: Path, how: str) -> None:

@@ -3,15 +3,16 @@
 
 from itertools import product
 from pathlib import Path
-from typing import Any
 
-from hourglass.papers.model import DOWN, PING, UP, Evidence, Figure, Layout
+from hourglass.papers.model import DOWN, PING, TCP, UP, Evidence, Figure, Layout, Where
 from hourglass.plots import paper
 from hourglass.plots.paper import Quantity
 from hourglass.results.recording import Recording
 
 QUANTITIES: dict[Quantity, str] = {
     "goodput": "goodput, all flows (Mbit/s)",
+    "upload": "upload (Mbit/s)",
+    "download": "download (Mbit/s)",
     "tcp": "TCP RTT (ms)",
     "ping": "ping RTT (ms)",
 }
@@ -29,45 +30,47 @@ def draw(figure: Figure, evidence: Evidence, path: Path) -> bool:
 def _draw(figure: Figure, evidence: Evidence, path: Path) -> bool:
     title = f"{figure.id}  {figure.title}"
     if figure.form == "candles":
-        paper.candles(title, _panels(evidence, figure.layout), path)
+        layout = figure.layout
+        columns = len(evidence.values(layout.panel)) if layout.beside else 0
+        paper.candles(title, panels(evidence, layout), path, columns)
     elif figure.form == "series":
         paper.series(title, _columns(evidence), path)
-    elif figure.form == "bars":
-        paper.bars(title, _bars(evidence), path)
     else:
         return False
     return True
 
 
-def _panels(e: Evidence, layout: Layout) -> list[paper.Candles]:
-    places = [{layout.panel: value} for value in e.values(layout.panel)] if layout.panel else [{}]
+def panels(e: Evidence, layout: Layout) -> list[paper.Candles]:
+    """A panel for each quantity and each value of the layout's panel axis."""
+    places: list[Where] = [{layout.panel: value} for value in e.values(layout.panel)] if layout.panel else [{}]
+    if layout.beside:
+        return [_panel(e, layout, what, where) for what in layout.quantities for where in places]
     return [_panel(e, layout, what, where) for where in places for what in layout.quantities]
 
 
-def _panel(e: Evidence, layout: Layout, what: Quantity, where: dict[str, Any]) -> paper.Candles:
+def _panel(e: Evidence, layout: Layout, what: Quantity, place: Where) -> paper.Candles:
     groups = e.values(layout.groups)
     kinds = [dict(zip(layout.series, values, strict=True)) for values in product(*map(e.values, layout.series))]
-    samples = [
-        [paper.samples_of(e.runs(**where, **kind, **{layout.groups: group}), what) for group in groups]
-        for kind in kinds
-    ]
-    label = ", ".join([QUANTITIES[what], *(e.label(**{word: value}) for word, value in where.items())])
+    fixed = dict(layout.where) | place
+    cells = [[fixed | kind | {layout.groups: group} for group in groups] for kind in kinds]
     return paper.Candles(
-        label, [e.label(**{layout.groups: group}) for group in groups], [e.label(**kind) for kind in kinds], samples
+        ", ".join([QUANTITIES[what], *(e.label(**{word: value}) for word, value in place.items())]),
+        [e.label(**{layout.groups: group}) for group in groups],
+        [e.label(**kind) for kind in kinds],
+        [[paper.samples_of(e.runs(**cell), what) for cell in row] for row in cells],
+        [[_figures(e, what, cell) for cell in row] for row in cells],
     )
+
+
+def _figures(e: Evidence, what: Quantity, cell: Where) -> list[float]:
+    """What the table has of a cell's runs, a figure per seed."""
+    if what == "goodput":
+        return [up + down for up, down in zip(e.each(UP, **cell), e.each(DOWN, **cell), strict=True)]
+    return e.each({"upload": UP, "download": DOWN, "tcp": TCP, "ping": PING}[what], **cell)
 
 
 def _columns(e: Evidence) -> list[tuple[str, list[tuple[str, Recording]]]]:
     return [
-        (e.label(tsq=tsq), [(cc.upper(), e.runs(cc=cc, tsq=tsq)[0]) for cc in e.values("cc")])
+        (e.label(tsq=tsq), [(e.label(cc=cc), e.runs(cc=cc, tsq=tsq)[0]) for cc in e.values("cc")])
         for tsq in e.values("tsq")
     ]
-
-
-def _bars(e: Evidence) -> list[paper.Bar]:
-    """A bar per setting, medians over the seeds."""
-    found = []
-    for where in e.settings():
-        figures = [e.value(name, **where) for name in (UP, DOWN, PING)]
-        found.append(paper.Bar(e.label(**where), *figures))
-    return found

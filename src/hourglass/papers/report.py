@@ -11,7 +11,7 @@ from pathlib import Path
 from hourglass.papers import paper_b
 from hourglass.papers.beyond import COMPARED, QUANTITIES, side_by_side
 from hourglass.papers.model import Verdict
-from hourglass.papers.study import Studied
+from hourglass.papers.study import Studied, Weighed
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,19 @@ STYLE = """body{font:15px sans-serif;max-width:75em;margin:2em auto}
 td,th{padding:.3em .6em;border-bottom:1px solid #ddd;text-align:left;vertical-align:top}
 img{max-width:100%}table{border-collapse:collapse;font-size:13px}"""
 
+CONDITIONS = (
+    "The testbed of this page is what a paper tells, and a kernel's defaults where it tells nothing. A sentence that"
+    " differs may depend on what is not told. Each such unknown was varied, and the figure's claims were judged again;"
+    " here is every setting with which a sentence that differs holds, and what no longer does with it."
+)
+
 Table = tuple[Sequence[str], Sequence[Sequence[str]], str]
 """Head, rows, and a sentence above."""
 
 
 def counts(verdicts: Sequence[Verdict]) -> str:
-    """ "12 hold, 3 differ, 20 cannot be had" """
-    found = Counter(one.word for one in verdicts)
+    """ "12 hold, 3 differ, 20 cannot be had", without what is not counted."""
+    found = Counter(one.word for one in verdicts if not one.claim.apart)
     words = {"holds": "hold", "differs": "differ", "cannot be had": "cannot be had"}
     return ", ".join(f"{found[word]} {words[word]}" for word in words)  # type: ignore[index]
 
@@ -56,7 +62,7 @@ def cells(one: Verdict) -> tuple[str, ...]:
 def table(one: Studied) -> Table:
     """A figure's verdicts; or, where there is no claim, its settings side by side."""
     if one.figure.claims:
-        return HEAD, [cells(verdict) for verdict in one.verdicts], ""
+        return HEAD, [cells(verdict) for verdict in one.verdicts if not verdict.claim.apart], ""
     if one.evidence is None:
         return (), [], one.reason
     found = side_by_side(one.figure, one.evidence)
@@ -68,9 +74,50 @@ def learned(verdicts: Sequence[Verdict]) -> list[str]:
     found = [
         f"* [{one.figure}](#{one.figure.lower()}) says: {one.claim.says}. Here: {one.measured}."
         for one in verdicts
-        if one.word == "differs"
+        if one.word == "differs" and not one.claim.apart
     ]
     return ["What came out otherwise:", "", *found, ""] if found else []
+
+
+def apart(studied: Sequence[Studied]) -> Table:
+    """The sentences that are told and not counted."""
+    found = [verdict for one in studied for verdict in one.verdicts if verdict.claim.apart]
+    head = ("claim", "the paper says", "against it stands", "measured", "what the data show")
+    rows = [(one.claim.id, one.claim.says, one.claim.apart, one.measured, one.because) for one in found]
+    return head, rows, "Each was measured like the others; none is counted, whatever came out."
+
+
+def conditions(studied: Sequence[Studied]) -> list[Table]:
+    """A table for each unknown: which settings reproduce what differs, and what it costs."""
+    return [_condition(one, weighed) for one in studied for weighed in one.weighed if _differing(one, weighed)]
+
+
+def _differing(one: Studied, weighed: Weighed) -> list[Verdict]:
+    """The verdicts that differ by default and were judged again."""
+    again = {verdict.claim.id for verdict in weighed.verdicts}
+    return [verdict for verdict in one.verdicts if verdict.word == "differs" and verdict.claim.id in again]
+
+
+def _condition(one: Studied, weighed: Weighed) -> Table:
+    head = ("claim", "the paper says", "holds with", "measured there", "no longer holds")
+    held = {verdict.claim.id for verdict in one.verdicts if verdict.word == "holds"}
+    lost = {
+        setting: [
+            v.claim.id for v in weighed.verdicts if v.setting == setting and v.claim.id in held and v.word != "holds"
+        ]
+        for setting in weighed.settings
+    }
+    rows = []
+    for verdict in _differing(one, weighed):
+        says = (verdict.claim.id, verdict.claim.says)
+        again = [found for found in weighed.verdicts if found.claim.id == verdict.claim.id]
+        good = [found for found in again if found.word == "holds"]
+        rows += [(*says, found.setting, found.measured, ", ".join(lost[found.setting]) or "-") for found in good]
+        if not good:
+            rows.append((*says, "none of them", again[0].measured if len(again) == 1 else "", ""))
+    sweep = f" (`scenarios/papers/{weighed.unknown.sweep}.toml`)" if weighed.unknown.sweep else ""
+    tried = "; ".join(weighed.settings)
+    return head, rows, f"**{one.figure.id}.** The paper does not tell {weighed.unknown.what}{sweep}. Tried: {tried}."
 
 
 def pages(studied: Sequence[Studied]) -> list[tuple[Page, list[Studied]]]:
@@ -90,12 +137,29 @@ def markdown(page: Page, studied: Sequence[Studied], how: str, folder: Path) -> 
         lines += [f"## {one.figure.id}", "", f"{one.figure.title}.", ""]
         if (folder / f"{one.figure.id}.png").is_file():
             lines += [f"![{one.figure.title}]({one.figure.id}.png)", ""]
+        lines += [one.figure.note, ""] if one.figure.note else []
         head, rows, above = table(one)
         lines += [above, ""] if above else []
-        lines += ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-        lines += ["| " + " | ".join(text.replace("|", "\\|") for text in row) + " |" for row in rows]
-        lines.append("")
-    return "\n".join(lines)
+        lines += [*_markdown((head, rows, above)), ""]
+    return "\n".join([*lines, *_sections(studied)])
+
+
+def _sections(studied: Sequence[Studied]) -> list[str]:
+    """What stands below the figures."""
+    lines: list[str] = []
+    if found := conditions(studied):
+        lines += ["## What would have to be true", "", CONDITIONS, ""]
+        for one in found:
+            lines += [one[2], "", *_markdown(one), ""]
+    if (beside := apart(studied))[1]:
+        lines += ["## Sentences that are contradicted", "", beside[2], "", *_markdown(beside), ""]
+    return lines
+
+
+def _markdown(table: Table) -> list[str]:
+    head, rows, _ = table
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return lines + ["| " + " | ".join(text.replace("|", "\\|") for text in row) + " |" for row in rows]
 
 
 def whole(studied: Sequence[Studied], folder: Path) -> str:
@@ -108,8 +172,18 @@ def whole(studied: Sequence[Studied], folder: Path) -> str:
         if one.evidence is not None and picture.is_file():
             data = base64.b64encode(picture.read_bytes()).decode()
             parts.append(f'<img alt="{html.escape(one.figure.title)}" src="data:image/png;base64,{data}">')
-        head, rows, above = table(one)
-        titles = "".join(f"<th>{html.escape(word)}" for word in head)
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(text)}" for text in row) for row in rows)
-        parts.append(f"<p>{html.escape(above)}<table><tr>{titles}{body}</table>")
+        found = table(one)
+        parts.append(f"<p>{html.escape(one.figure.note)}<p>{html.escape(found[2])}{_html(found)}")
+    if beyond := conditions(studied):
+        parts.append(f"<h2>What would have to be true</h2><p>{html.escape(CONDITIONS)}")
+        parts += [f"<p>{html.escape(one[2].replace('*', ''))}{_html(one)}" for one in beyond]
+    if (beside := apart(studied))[1]:
+        parts.append(f"<h2>Sentences that are contradicted</h2><p>{html.escape(beside[2])}{_html(beside)}")
     return "\n".join(parts)
+
+
+def _html(found: Table) -> str:
+    head, rows, _ = found
+    titles = "".join(f"<th>{html.escape(word)}" for word in head)
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(text)}" for text in row) for row in rows)
+    return f"<table><tr>{titles}{body}</table>"

@@ -6,7 +6,7 @@ import polars as pl
 
 from hourglass.results.frames import of
 from hourglass.results.recording import Recording
-from hourglass.results.series import loaded_window
+from hourglass.results.series import loaded_window, ping_ms
 
 ESTABLISHED = 1
 US_PER_S = 10**6
@@ -73,6 +73,34 @@ def pacing_rule(run: Recording, ss: int, ca: int) -> tuple[float, float]:
     base = pl.col("pacing_rate").is_between(rate // (8 * pl.col("min_rtt") + 7), rate // (8 * pl.col("min_rtt")))
     shares = senders(run).select(smoothed.mean().alias("s"), base.mean().alias("b")).row(0)
     return float(shares[0]), float(shares[1])
+
+
+def tsq_rule(run: Recording, cap: int) -> tuple[float, float]:
+    """The share of checks whose limit is Algorithm 2's, and the most that a socket had of its limit and one skb.
+
+    The kernel: min(max(2 · truesize, rate >> shift), cap), the cap only where nothing is paced, which is CUBIC below
+    pfifo_fast. An skb passes while less than the limit is below TCP. What a socket has is compared with the highest
+    limit and the largest skb of its last three samples, since skbs of before the last check are still there."""
+    table = (
+        senders(run)
+        .drop_nulls(["tsq_limit", "tsq_rate", "tsq_truesize"])
+        .with_columns(pl.col("tsq_limit", "tsq_rate", "tsq_truesize").cast(pl.Int64))
+    )
+    if table.is_empty():
+        raise LookupError("this kernel does not tell the limit of TCP Small Queues")
+    floor, rate = 2 * pl.col("tsq_truesize"), pl.col("tsq_rate") // 1024
+    exact = pl.col("tsq_limit") == pl.min_horizontal(pl.max_horizontal(floor, rate), cap)
+    room = (pl.col("tsq_limit") + pl.col("tsq_truesize")).rolling_max(3, min_samples=1).over("stream")
+    found = table.select(exact.mean().alias("rule"), (pl.col("sk_wmem_alloc") / room).max().alias("held")).row(0)
+    return float(found[0]), float(found[1])
+
+
+def mean_ping_ms(run: Recording) -> float:
+    """The mean round trip of the first ping over the whole test, before and after the load too. Raises LookupError."""
+    found = ping_ms(run, run.pings[0]).values if run.pings else np.empty(0)
+    if not np.isfinite(found).any():
+        raise LookupError("no ping came back")
+    return float(np.nanmean(found))
 
 
 def growth(run: Recording, column: str) -> int:

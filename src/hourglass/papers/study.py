@@ -1,21 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a figure's sweep and judges its claims. What cannot be run yet says why, in the words of the check."""
+"""Runs a figure's sweep and judges its claims, then once more for what the papers do not tell of their testbeds. What
+cannot be run says why, in the words of the check."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hourglass.campaign import cells, file, sweep
 from hourglass.campaign.file import Grid
-from hourglass.campaign.sweep import Progress
+from hourglass.campaign.sweep import Progress, Result
 from hourglass.errors import HourglassError, InputError, closest
-from hourglass.papers import beyond, paper_a, paper_b, rules
-from hourglass.papers.model import Claim, Evidence, Figure, Verdict
+from hourglass.papers import beyond, paper_a, paper_a_wifi, paper_b, rules
+from hourglass.papers.model import Claim, Evidence, Figure, Unknown, Verdict, View
 from hourglass.resources import SCENARIOS
 
 FOLDER = SCENARIOS / "papers"
 FIGURES: dict[str, Figure] = {
-    one.id: one for one in (*paper_a.FIGURES, *rules.FIGURES, *paper_b.FIGURES, *beyond.FIGURES)
+    one.id: one for one in (*paper_a.FIGURES, *rules.FIGURES, *paper_a_wifi.FIGURES, *paper_b.FIGURES, *beyond.FIGURES)
 }
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """What becomes of a figure's claims at the values of an unknown. A setting's verdicts stand together."""
+
+    unknown: Unknown
+    verdicts: list[Verdict]
+
+    @property
+    def settings(self) -> list[str]:
+        return list(dict.fromkeys(one.setting for one in self.verdicts))
 
 
 @dataclass(frozen=True)
@@ -26,6 +40,23 @@ class Studied:
     verdicts: list[Verdict]
     evidence: Evidence | None = None
     reason: str = ""
+    weighed: tuple[Weighed, ...] = ()
+
+
+@dataclass(frozen=True)
+class Way:
+    """How sweeps are made: below `out`, where all figures share their runs; `quick`: one seed."""
+
+    out: Path
+    quick: bool
+    jobs: int | None
+    kernel: str | None
+    progress: Progress
+
+    def made(self, name: str) -> Result:
+        grid = grid_of(name, self.quick)
+        runs = self.out / "runs"
+        return sweep(grid, self.out / name, jobs=self.jobs, kernel=self.kernel, runs=runs, progress=self.progress)
 
 
 def chosen(ids: list[str], quick: bool = False) -> list[Figure]:
@@ -36,9 +67,9 @@ def chosen(ids: list[str], quick: bool = False) -> list[Figure]:
     return [FIGURES[one] for one in ids] or [one for one in FIGURES.values() if one.claims or not quick]
 
 
-def grid_of(figure: Figure, quick: bool) -> Grid:
-    """The figure's sweep; `quick`: one seed."""
-    grid = file.read(FOLDER / f"{figure.id}.toml")
+def grid_of(name: str, quick: bool) -> Grid:
+    """A sweep of the papers; `quick`: one seed."""
+    grid = file.read(FOLDER / f"{name}.toml")
     if not quick or "seed" not in grid.keys:
         return grid
     first = grid.cells[0]["seed"]
@@ -48,16 +79,38 @@ def grid_of(figure: Figure, quick: bool) -> Grid:
 def study(
     figure: Figure, out: Path, *, quick: bool, jobs: int | None, kernel: str | None, progress: Progress
 ) -> Studied:
-    """Runs what is missing of a figure below `out` (runs are shared by all figures) and judges its claims."""
-    grid = grid_of(figure, quick)
+    """Runs what is missing of a figure, of those it is compared with and of its unknowns below `out` (runs are shared
+    by all figures), and judges its claims."""
     try:
-        cells.scenarios(grid, kernel)
+        cells.scenarios(grid_of(figure.id, quick), kernel)
     except InputError as error:
         reason = f"this version has not what it needs: {error.key} = {error.value!r}: {_first(error.allowed)}"
         return Studied(figure, [_none(figure, claim, reason) for claim in figure.claims], None, reason)
-    result = sweep(grid, out / figure.id, jobs=jobs, kernel=kernel, runs=out / "runs", progress=progress)
-    evidence = Evidence(result)
-    return Studied(figure, [judge(figure, claim, evidence) for claim in figure.claims], evidence)
+    way = Way(out, quick, jobs, kernel, progress)
+    others = {name: Evidence(way.made(name)) for name in figure.needs}
+    evidence = Evidence(way.made(figure.id), others)
+    verdicts = [judge(figure, claim, evidence) for claim in figure.claims]
+    weighed = tuple(Weighed(one, list(weigh(figure, one, evidence, way))) for one in figure.unknowns)
+    return Studied(figure, verdicts, evidence, "", weighed)
+
+
+def weigh(figure: Figure, unknown: Unknown, evidence: Evidence, way: Way) -> Iterator[Verdict]:
+    """The verdicts on a figure's claims at each value of an unknown; of one that needs runs of its own, also looked at
+    in the figure's other views."""
+    if unknown.sweep:
+        swept = Evidence(way.made(unknown.sweep), evidence.others)
+        views = [(one.called, one.view) for one in figure.unknowns if not one.sweep]
+        seen = [
+            (", ".join([swept.label(**only), *([called] if called else [])]), swept.seen(replace(view, only=only)))
+            for called, view in [("", View()), *views]
+            for only in swept.combinations(unknown.axes)
+        ]
+    else:
+        seen = [(unknown.called, evidence.seen(unknown.view))]
+    for called, data in seen:
+        for claim in figure.claims:
+            if not claim.apart and claim.id in (unknown.claims or (claim.id,)):
+                yield replace(judge(figure, claim, data), setting=called)
 
 
 def _first(allowed: str) -> str:
@@ -74,4 +127,7 @@ def judge(figure: Figure, claim: Claim, evidence: Evidence) -> Verdict:
         found = claim.judge(evidence)
     except (LookupError, HourglassError, ArithmeticError) as error:
         return _none(figure, claim, f"the runs do not show it: {error}")
-    return Verdict(figure.id, claim, "holds" if found.holds else "differs", found.measured, found.mechanism)
+    because = found.mechanism
+    if not found.holds and claim.version:
+        because = f"{claim.version}. {because}".removesuffix(". ")
+    return Verdict(figure.id, claim, "holds" if found.holds else "differs", found.measured, because)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures in the form of the papers: candlesticks (p10, p50, p90), series over time, goodput-and-ping bars."""
+"""Figures in the form of the papers: candlesticks (p10, p50, p90), series over time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,53 +19,78 @@ from hourglass.results.stats import Floats, short
 
 @dataclass(frozen=True)
 class Candles:
-    """A panel of one quantity: samples[series][group]; an empty array is no candle."""
+    """A panel of one quantity: samples[series][group]; an empty array is no candle. `figures` has in the same order
+    each run's own figure, as it is in tables: their median is written above the candle, dots show how far they are
+    apart."""
 
     label: str
     groups: Sequence[str]
     series: Sequence[str]
     samples: Sequence[Sequence[Floats]]
+    figures: Sequence[Sequence[Sequence[float]]]
 
 
-def candles(title: str, panels: Sequence[Candles], path: Path) -> None:
+MOST_NUMBERS = 26
+"""Above more candles their figures are not written: they would run into each other."""
+CAPTION = (
+    "box: p10\u2013p90 and median of the samples of all seeds together; dots: each seed's figure; number: their median,"
+    " as in the table"
+)
+
+
+def candles(title: str, panels: Sequence[Candles], path: Path, columns: int = 0) -> None:
     """A panel per quantity, side by side or, where that is too wide, one above the other; groups on the x axis, a
-    colour per series."""
-    widths = [max(3.4, 0.55 * len(one.groups) * len(one.series)) for one in panels]
-    rows, columns = (1, len(panels)) if sum(widths) <= style.WIDEST_IN else (len(panels), 1)
-    width_in = sum(widths) if rows == 1 else min(max(widths), style.WIDEST_IN)
-    with style.figure(width_in + 0.6, 3.6 * rows + 0.4, path) as figure:
-        for axes, panel in zip(np.ravel(figure.subplots(rows, columns)), panels, strict=True):
-            _panel(axes, panel)
+    colour per series. `columns`: so many panels beside each other, with one y axis a row."""
+    widths = [max(3.4, 0.55 * len(one.groups) * (len(one.series) + 0.4)) for one in panels]
+    across = columns or (len(panels) if sum(widths) <= style.WIDEST_IN else 1)
+    rows = -(-len(panels) // across)
+    width_in = min(sum(widths[:across]) if across > 1 else max(widths), style.WIDEST_IN)
+    with style.figure(width_in + 0.6, 3.4 * rows + 0.6, path) as figure:
+        grid = figure.subplots(rows, across, sharey="row" if columns else "none")
+        for axes, panel in zip(np.ravel(grid), panels, strict=True):
+            _panel(axes, panel, (width_in / across) / max(len(panel.groups), 1))
         style.headline(figure, title)
-        figure.supxlabel("box: p10\u2013p90, line: median", fontsize=8, color=style.MUTED, x=0.995, ha="right")
+        style.caption(figure, CAPTION)
 
 
-def _panel(axes: Axes, panel: Candles) -> None:
+def _panel(axes: Axes, panel: Candles, slot_in: float) -> None:
     ends: list[float] = []
     pitch = len(panel.series) + 0.7
+    numbers = len(panel.series) * len(panel.groups) <= MOST_NUMBERS
     for at, samples in enumerate(panel.samples):
-        look = looks.look(at)
         for group, values in enumerate(samples):
-            if not values.size:
-                continue
-            low, middle, high = np.percentile(values, [10, 50, 90])
-            ends += [low, high]
-            x = group * pitch + at
-            style.candle(axes, x, 0.38, (low, middle, high), look)
-            if len(panel.series) * len(panel.groups) <= 20:
-                axes.annotate(short(middle), (x, high), (0, 3), textcoords="offset points", ha="center", fontsize=7)
+            if values.size:
+                ends += _candle(axes, group * pitch + at, values, panel.figures[at][group], looks.look(at), numbers)
     axes.set_ylabel(panel.label)
     axes.set_xlim(-1, len(panel.groups) * pitch - 0.7)
-    axes.set_xticks([group * pitch + (len(panel.series) - 1) / 2 for group in range(len(panel.groups))], panel.groups)
+    places = [group * pitch + (len(panel.series) - 1) / 2 for group in range(len(panel.groups))]
+    style.name_ticks(axes, places, panel.groups, slot_in)
     axes.tick_params(axis="x", length=0)
     axes.grid(visible=False, axis="x")
     if style.wants_log(ends):
         style.log_y(axes)
         axes.set_ylim(min(end for end in ends if end > 0) / 1.5, max(ends) * 1.8)
     else:
-        axes.set_ylim(0, max(ends, default=1) * 1.15)
-    handles = [Patch(label=name, **style.box(looks.look(at))) for at, name in enumerate(panel.series)]
-    axes.legend(handles=handles, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(handles), borderaxespad=0.3)
+        axes.set_ylim(0, max(*ends, axes.get_ylim()[1] if axes.get_ylim()[0] == 0 else 0, 1) * 1.15 if ends else 1)
+    if len(panel.series) > 1 or panel.series[0]:
+        handles = [Patch(label=name, **style.box(looks.look(at))) for at, name in enumerate(panel.series)]
+        axes.legend(
+            handles=handles, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(handles), borderaxespad=0.3
+        )
+
+
+def _candle(
+    axes: Axes, x: float, values: Floats, figures: Sequence[float], look: looks.Look, number: bool
+) -> list[float]:
+    """A candle with the seeds' dots; where it ends below and above."""
+    low, middle, high = (float(one) for one in np.percentile(values, [10, 50, 90]))
+    style.candle(axes, x, 0.38, (low, middle, high), look)
+    top = max(high, *figures)
+    axes.plot([x] * len(figures), figures, "o", color=style.INK, markersize=2.6, markeredgewidth=0)
+    if number:
+        text = short(float(np.median(figures)))
+        axes.annotate(text, (x, top), (0, 3), textcoords="offset points", ha="center", fontsize=7)
+    return [min(low, *figures), top]
 
 
 def series(title: str, columns: Sequence[tuple[str, Sequence[tuple[str, Recording]]]], path: Path) -> None:
@@ -94,52 +119,18 @@ def series(title: str, columns: Sequence[tuple[str, Sequence[tuple[str, Recordin
         style.headline(figure, title)
 
 
-@dataclass(frozen=True)
-class Bar:
-    """One setting: goodput up and down, Mbit/s, and the median of ping, ms."""
-
-    label: str
-    up_mbps: float
-    down_mbps: float
-    ping_ms: float
-
-
-def bars(title: str, found: Sequence[Bar], path: Path) -> None:
-    """Goodput as bars, ping as points on an axis of its own at the right."""
-    with style.figure(max(5.0, 0.8 * len(found) + 2), 4.0, path) as figure:
-        left = figure.subplots()
-        right = left.twinx()
-        both = any(one.up_mbps for one in found) and any(one.down_mbps for one in found)
-        for shift, name, colour, values in (
-            (-0.2 if both else 0, "upload", looks.BLUE, [one.up_mbps for one in found]),
-            (0.2 if both else 0, "download", looks.SKY, [one.down_mbps for one in found]),
-        ):
-            if any(values):
-                x = [at + shift for at in range(len(found))]
-                left.bar(x, values, 0.38 if both else 0.6, color=colour, alpha=0.6, label=name)
-        right.plot(range(len(found)), [one.ping_ms for one in found], "D", color=looks.VERMILION, label="ping")
-        for at, one in enumerate(found):
-            right.annotate(short(one.ping_ms), (at, one.ping_ms), (7, 3), textcoords="offset points", fontsize=7)
-        left.set_ylabel("goodput (Mbit/s)")
-        right.set_ylabel("ping, median (ms)")
-        right.set_ylim(0, max(one.ping_ms for one in found) * 1.2 or 1)
-        right.grid(visible=False)
-        left.set_xticks(range(len(found)), [one.label for one in found], rotation=30, ha="right")
-        handles = left.get_legend_handles_labels()[0] + right.get_legend_handles_labels()[0]
-        left.legend(handles=handles, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3)
-        left.set_title(title)
-
-
-Quantity = Literal["goodput", "tcp", "ping"]
+Quantity = Literal["goodput", "upload", "download", "tcp", "ping"]
 
 
 def samples_of(runs: Sequence[Recording], what: Quantity) -> Floats:
-    """Samples of several runs together: "goodput" per step (Mbit/s), "tcp" or "ping" (ms), of the loaded window."""
+    """Samples of several runs together, of the loaded window: goodput per step (Mbit/s) of all flows or of one way's,
+    "tcp" or "ping" (ms)."""
     parts = []
     for run in runs:
         window = loaded_window(run)
-        if what == "goodput":
-            parts.append(goodput_total(run, run.flows, window).values)
+        if what in ("goodput", "upload", "download"):
+            flows = [flow for flow in run.flows if what == "goodput" or flow.upload == (what == "upload")]
+            parts.append(goodput_total(run, flows, window).values if flows else np.empty(0))
         elif what == "tcp":
             parts.append(tcp_rtt_ms(run).within(window).values)
         else:

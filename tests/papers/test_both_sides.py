@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every claim that is judged by a table can hold and can fail: it holds in a world that is as its paper says, and in
+one of the ways to make that world otherwise it does not."""
+
+from typing import Any
+
+import pytest
+
+from hourglass.papers import checks, paper_a, samples, study
+from hourglass.papers.model import COLUMNS, Evidence, Figure, View
+
+from .test_claims import evidence
+from .world import AS_THE_PAPERS_SAY, OTHERWISE, Table
+
+BY_RECORDS = {"A-6", "A-7", "A-rules", "A-wifi"}
+"""Figures whose claims need more than a table: test_by_records.py."""
+JUDGED = [one for one in study.FIGURES.values() if one.claims and one.id not in BY_RECORDS]
+
+
+@pytest.fixture(autouse=True)
+def _no_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table has no runs behind it; what they would tell of causes is left out."""
+    monkeypatch.setattr(Evidence, "runs", lambda self, **where: [None for _ in self.rows(**where)["run"]])
+    for name in ("below_tcp", "window"):
+        monkeypatch.setattr(samples, name, lambda run: "")
+    monkeypatch.setattr(checks, "on_air", lambda e, where: "")
+
+
+def world(figure: Figure, **otherwise: Table) -> Evidence:
+    """The figure's evidence and that of those it is compared with."""
+    found = AS_THE_PAPERS_SAY | otherwise
+    others = {name: of(found[name]) for name in figure.needs}
+    return of(found[figure.id], others)
+
+
+def of(table: Table, others: dict[str, Evidence] | None = None) -> Evidence:
+    keys = [key for key in table[0] if key not in (*COLUMNS, "run", "status")]
+    return evidence(table, *keys, others=others)
+
+
+def words(figure: Figure, data: Evidence) -> dict[str, str]:
+    return {claim.id: study.judge(figure, claim, data).word for claim in figure.claims}
+
+
+@pytest.mark.parametrize("figure", JUDGED, ids=lambda one: one.id)
+def test_claims_hold_where_all_is_as_the_paper_says(figure: Figure) -> None:
+    found = words(figure, world(figure))
+    counted = {claim.id for claim in figure.claims if not claim.apart} | {"B-6.4"}
+    assert {id for id, word in found.items() if word != "holds"} == set(found) - counted
+
+
+@pytest.mark.parametrize("figure", JUDGED, ids=lambda one: one.id)
+def test_each_claim_can_fail(figure: Figure) -> None:
+    failed: set[str] = set()
+    for change in OTHERWISE.values():
+        found = words(figure, world(figure, **{figure.id: change(AS_THE_PAPERS_SAY[figure.id])}))
+        failed |= {id for id, word in found.items() if word == "differs"}
+    assert failed == {claim.id for claim in figure.claims}
+
+
+def loss_based(**times: float) -> Evidence:
+    table = [
+        one | ({"tcp_rtt_p50_ms": times[one["stack.cc"]]} if one["stack.cc"] in times else {})
+        for one in AS_THE_PAPERS_SAY["A-7-loss-based"]
+    ]
+    return Evidence(of(table).result, {"A-7-loss-based": of(table)})
+
+
+def test_any_loss_based_variant_is_any() -> None:
+    assert paper_a._any_loss_based(loss_based()).holds
+    assert not paper_a._any_loss_based(loss_based(scalable=6.0)).holds
+
+
+@pytest.mark.parametrize(("seeds", "holds"), [((12.0, 13.0), True), ((9.9, 13.0), False), ((10.0, 10.0), False)])
+def test_more_is_more_in_every_seed(seeds: tuple[float, float], holds: bool) -> None:
+    rows: list[dict[str, Any]] = [
+        {"cc": cc, "seed": seed, "run": "", "upload_mbps": rate}
+        for cc, rates in (("a", seeds), ("b", (9.0, 10.0)))
+        for seed, rate in enumerate(rates)
+    ]
+    data = evidence(rows, "cc", "seed")
+    assert checks.more("upload_mbps", "upload_mbps", {"cc": "a"}, {"cc": "b"})(data)[0] == holds
+
+
+def test_a_view_takes_some_runs_or_another_value() -> None:
+    rows = [
+        {"test.name": name, "stack.qdisc": q, "stack.ap.qdisc": "x", "run": "", "upload_mbps": rate}
+        for name, q, rate in (("rrul", "pfifo", 1.0), ("rrul_be", "pfifo", 2.0), ("rrul_be", "bfifo", 3.0))
+    ]
+    data = evidence(rows, "test.name", "stack.qdisc", "stack.ap.qdisc")
+    assert data.combinations(["test.name", "stack.ap.qdisc"]) == [
+        {"test.name": "rrul", "stack.ap.qdisc": "x"},
+        {"test.name": "rrul_be", "stack.ap.qdisc": "x"},
+    ]
+    unmarked = data.seen(View(only={"test.name": "rrul_be"}))
+    assert unmarked.value("upload_mbps", qdisc="pfifo") == 2.0
+    of_bytes = data.seen(View(only={"test.name": "rrul_be"}, instead={("qdisc", "pfifo"): "bfifo"}))
+    assert of_bytes.value("upload_mbps", qdisc="pfifo") == 3.0
+    assert unmarked.values("name") == ["rrul_be"]
