@@ -96,6 +96,13 @@ def _held(scenario: str, tsq: str) -> Claim:
     return Claim(f"A-5c {words}", f"fq_codel holds BBR on {words} to about 10 ms", "5 to 20 ms", judge)
 
 
+NOTES = (
+    "The paper's kernel is 5.10, and so is this one. Four uploads of 30 s, as its section IV says, with NICs, HTB and",
+    "qdiscs at their defaults. Not tried: a kernel with HZ 300, a router whose qdisc is another than the client's, shaping",
+    "in one direction only.",
+)
+"""What is to be known before the figures: lines of the paper's page."""
+
 REMOTE = ("R10M", "R100M")
 SIMILAR = 1.5
 """What "very similar" may differ by: a half, as of two candles that overlap."""

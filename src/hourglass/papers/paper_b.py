@@ -57,7 +57,10 @@ DIFFERENCES = (
     "  aggregated acknowledgments (5.1), and it asks for two segments per skb.",
     "* Pacing is by earliest departure time (4.20), acknowledgments of out-of-order data are compressed (4.18), losses",
     "  are found by RACK alone (4.18).",
-    "* The adapter, its USB and the air are models ([their limits](../model.md)).",
+    "* The adapter, its USB and the air are models ([their limits](../model.md)); the firmware's rate control is not",
+    "  modelled, the rate is fixed.",
+    "",
+    "Of the paper's 1 to 8 flows its figures show 1 and 4, and so do these.",
 )
 """What of the paper's testbed is not had: lines of its page."""
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hourglass.papers import paper_b
+from hourglass.papers import paper_a, paper_b
 from hourglass.papers.beyond import COMPARED, QUANTITIES, side_by_side
 from hourglass.papers.model import Verdict
 from hourglass.papers.study import Studied, Weighed
@@ -27,6 +27,7 @@ PAGES = {
     "A": Page(
         "paper-a",
         "Paper A: The New TCP Modules on the Block: A Performance Evaluation of TCP Pacing and TCP Small Queues (2021)",
+        paper_a.NOTES,
     ),
     "B": Page("paper-b", "Paper B: Towards 1 ms WLAN Latency (2018)", paper_b.DIFFERENCES),
     "beyond": Page("beyond", "Beyond the papers"),
@@ -43,6 +44,8 @@ CONDITIONS = (
     " differs may depend on what is not told. Each such unknown was varied, and the figure's claims were judged again;"
     " here is every setting with which a sentence that differs holds, and what no longer does with it."
 )
+
+NONE = "none of them"
 
 Table = tuple[Sequence[str], Sequence[Sequence[str]], str]
 """Head, rows, and a sentence above."""
@@ -114,7 +117,7 @@ def _condition(one: Studied, weighed: Weighed) -> Table:
         good = [found for found in again if found.word == "holds"]
         rows += [(*says, found.setting, found.measured, ", ".join(lost[found.setting]) or "-") for found in good]
         if not good:
-            rows.append((*says, "none of them", again[0].measured if len(again) == 1 else "", ""))
+            rows.append((*says, NONE, again[0].measured if len(again) == 1 else "", ""))
     sweep = f" (`scenarios/papers/{weighed.unknown.sweep}.toml`)" if weighed.unknown.sweep else ""
     tried = "; ".join(weighed.settings)
     return head, rows, f"**{one.figure.id}.** The paper does not tell {weighed.unknown.what}{sweep}. Tried: {tried}."
