@@ -6,7 +6,8 @@ from typing import Any
 
 from hourglass.papers import paper_a
 from hourglass.papers.model import DOWN, PING, TCP, UP
-from hourglass.papers.paper_b import PIE, SIZES
+from hourglass.papers.paper_b import PIE
+from hourglass.papers.paper_b_tsq import SIZES
 
 Row = dict[str, Any]
 Table = list[Row]

@@ -98,8 +98,8 @@ def _held(scenario: str, tsq: str) -> Claim:
 
 NOTES = (
     "The paper's kernel is 5.10, and so is this one. Four uploads of 30 s, as its section IV says, with NICs, HTB and",
-    "qdiscs at their defaults. Not tried: a kernel with HZ 300, a router whose qdisc is another than the client's, shaping",
-    "in one direction only.",
+    "qdiscs at their defaults. Not tried: a kernel with HZ 300, a router whose qdisc is another than the client's,",
+    "shaping in one direction only.",
 )
 """What is to be known before the figures: lines of the paper's page."""
 
