@@ -30,7 +30,7 @@ DIFFERENCES = (
     "* An skb of the client holds one segment (4.14 did no GSO for a device without scatter-gather). The server's",
     "  Ethernet has it, and TSO.",
     "* Such an skb counted 4,352 bytes (truesize); 5.10 counts 2,728. TCP Small Queues and `tcp_wmem` of the client,",
-    "  which count in truesize, are scaled by 2728 / 4352: 1 ms is 627 µs, 64 KiB are 41,080 bytes, 4 MiB are",
+    "  which count in truesize, are scaled by 2728 / 4352: 1/1024 s is 612 µs, 64 KiB are 41,080 bytes, 4 MiB are",
     "  2,629,149.",
     "* PIE has a target of 20 ms, an interval of 30 ms, and estimates its rate (5.6 changed all three).",
     "",
