@@ -34,7 +34,7 @@ def _draw(figure: Figure, evidence: Evidence, path: Path) -> bool:
         columns = len(evidence.values(layout.panel)) if layout.beside else 0
         paper.candles(title, panels(evidence, layout), path, columns)
     elif figure.form == "series":
-        paper.series(title, _columns(evidence), path)
+        paper.series(title, _columns(evidence), path, figure.note)
     else:
         return False
     return True

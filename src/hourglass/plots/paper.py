@@ -86,15 +86,18 @@ def _candle(
     low, middle, high = (float(one) for one in np.percentile(values, [10, 50, 90]))
     style.candle(axes, x, 0.38, (low, middle, high), look)
     top = max(high, *figures)
-    axes.plot([x] * len(figures), figures, "o", color=style.INK, markersize=2.6, markeredgewidth=0)
+    beside = x + np.linspace(-0.2, 0.2, len(figures)) if len(figures) > 1 else [x]
+    axes.plot(beside, figures, "o", color="white", markeredgecolor=style.INK, markersize=3.2, markeredgewidth=0.7)
     if number:
         text = short(float(np.median(figures)))
         axes.annotate(text, (x, top), (0, 3), textcoords="offset points", ha="center", fontsize=7)
     return [min(low, *figures), top]
 
 
-def series(title: str, columns: Sequence[tuple[str, Sequence[tuple[str, Recording]]]], path: Path) -> None:
-    """A column per setting, in it a line per run: throughput above, TCP RTT below."""
+def series(
+    title: str, columns: Sequence[tuple[str, Sequence[tuple[str, Recording]]]], path: Path, note: str = ""
+) -> None:
+    """A column per setting, in it a line per run: throughput above, TCP RTT below; `note` is the caption."""
     with style.figure(5.2 * len(columns), 5.0, path) as figure:
         grid = figure.subplots(2, len(columns), sharex=True, sharey="row", squeeze=False)
         for place, (name, runs) in enumerate(columns):
@@ -117,6 +120,8 @@ def series(title: str, columns: Sequence[tuple[str, Sequence[tuple[str, Recordin
         grid[1][0].set_ylabel("TCP RTT of flow 1 (ms)")
         grid[0][0].legend(loc="lower left")
         style.headline(figure, title)
+        if note:
+            style.caption(figure, note)
 
 
 Quantity = Literal["goodput", "upload", "download", "tcp", "ping"]
