@@ -58,17 +58,21 @@ def test_each_claim_can_fail(figure: Figure) -> None:
     assert failed == {claim.id for claim in figure.claims}
 
 
-def loss_based(**times: float) -> Evidence:
+def loss_based(drops: int = 0, **times: float) -> Evidence:
     table = [
-        one | ({"tcp_rtt_p50_ms": times[one["stack.cc"]]} if one["stack.cc"] in times else {})
+        one
+        | {"drops_qdisc_packets": drops}
+        | ({"tcp_rtt_p50_ms": times[one["stack.cc"]]} if one["stack.cc"] in times else {})
         for one in AS_THE_PAPERS_SAY["A-7-loss-based"]
     ]
-    return Evidence(of(table).result, {"A-7-loss-based": of(table)})
+    without = [{"stack.cc": "cubic", "stack.tsq": "off", "run": "", "tcp_rtt_p50_ms": 100.0}]
+    return evidence(without, "stack.cc", "stack.tsq", others={"A-7-loss-based": of(table)})
 
 
 def test_any_loss_based_variant_is_any() -> None:
     assert paper_a._any_loss_based(loss_based()).holds
-    assert not paper_a._any_loss_based(loss_based(scalable=6.0)).holds
+    assert not paper_a._any_loss_based(loss_based(scalable=11.0)).holds
+    assert not paper_a._any_loss_based(loss_based(drops=1)).holds
 
 
 @pytest.mark.parametrize(("seeds", "holds"), [((12.0, 13.0), True), ((9.9, 13.0), False), ((10.0, 10.0), False)])

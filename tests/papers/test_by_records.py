@@ -114,6 +114,7 @@ def test_bbr_needs_no_fq(monkeypatch: pytest.MonkeyPatch, held: int, cubic: int,
     ]
     monkeypatch.setattr(Evidence, "runs", lambda self, cc, **where: [cc])
     monkeypatch.setattr(samples, "growth", lambda found, column: cubic if found == "cubic" else held)
+    monkeypatch.setattr(samples, "sending_ns", lambda found: 80)
     assert judged("D-8", evidence(rows, "cc", "ca", "qdisc")) == word
 
 

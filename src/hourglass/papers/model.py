@@ -181,7 +181,7 @@ class Unknown:
     """Something that a paper does not tell. The sweep named `sweep` repeats the figure at several values of it, which
     are combinations of values of `axes`; without a sweep the figure's own runs are
     looked at in another `view`, which `called` names. `claims` (of the figure, all if there is none) are judged again
-    for each."""
+    for each. `others`: the sweeps over the same unknown of figures that this one is compared with."""
 
     what: str
     sweep: str = ""
@@ -189,6 +189,7 @@ class Unknown:
     view: View = View()
     called: str = ""
     claims: tuple[str, ...] = ()
+    others: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -95,22 +95,27 @@ def study(
 
 
 def weigh(figure: Figure, unknown: Unknown, evidence: Evidence, way: Way) -> Iterator[Verdict]:
-    """The verdicts on a figure's claims at each value of an unknown; of one that needs runs of its own, also looked at
-    in the figure's other views."""
-    if unknown.sweep:
-        swept = Evidence(way.made(unknown.sweep), evidence.others)
-        views = [(one.called, one.view) for one in figure.unknowns if not one.sweep]
-        seen = [
-            (", ".join([swept.label(**only), *([called] if called else [])]), swept.seen(replace(view, only=only)))
-            for called, view in [("", View()), *views]
-            for only in swept.combinations(unknown.axes)
-        ]
-    else:
-        seen = [(unknown.called, evidence.seen(unknown.view))]
+    """The verdicts on a figure's claims at each value of an unknown."""
+    seen = _swept(figure, unknown, evidence, way) if unknown.sweep else [(unknown.called, evidence.seen(unknown.view))]
     for called, data in seen:
         for claim in figure.claims:
             if not claim.apart and claim.id in (unknown.claims or (claim.id,)):
                 yield replace(judge(figure, claim, data), setting=called)
+
+
+def _swept(figure: Figure, unknown: Unknown, evidence: Evidence, way: Way) -> list[tuple[str, Evidence]]:
+    """What each value of an unknown is called, and its runs; once more in each of the figure's other views."""
+    swept = Evidence(way.made(unknown.sweep), evidence.others)
+    same = {name: Evidence(way.made(sweep)) for name, sweep in unknown.others if name in figure.needs}
+    views = [("", View()), *((one.called, one.view) for one in figure.unknowns if not one.sweep)]
+    found = []
+    for called, view in views:
+        for only in swept.combinations(unknown.axes):
+            there = replace(view, only=only)
+            others = dict(swept.seen(there).others) | {name: one.seen(there) for name, one in same.items()}
+            label = ", ".join(word for word in (swept.label(**only), called) if word)
+            found.append((label, Evidence(swept.result, others, there)))
+    return found
 
 
 def _first(allowed: str) -> str:
