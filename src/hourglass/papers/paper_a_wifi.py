@@ -15,8 +15,6 @@ LARGE = [f"{n}ms" for n in range(5, 9)]
 RATIOS = (120, 130, 140)
 LINE = 0.01
 """A throughput that moves by less is not seen in a chart of its height."""
-OPTIMAL = 0.97
-"""Below this share of the highest throughput at 1 ms of base RTT it is not optimal: seeds move it by less."""
 ALIKE = 0.05
 """What "almost the same" may differ by."""
 
@@ -71,10 +69,11 @@ def _base_rtt(e: Evidence) -> Finding:
 
 
 def _far(e: Evidence) -> Finding:
-    best = max(e.value(UP, delay="1ms", tsq=size) for size in e.values("tsq"))
-    found = [e.value(UP, delay="100ms", tsq=size) for size in e.values("tsq")]
-    words = ", ".join(f"{one:.3g}" for one in found)
-    return Finding(max(found) < OPTIMAL * best, f"at 100 ms {words} Mbit/s; the highest of 1 ms is {best:.3g}")
+    best = max((e.each(UP, delay="1ms", tsq=size) for size in e.values("tsq")), key=middle)
+    found = [e.each(UP, delay="100ms", tsq=size) for size in e.values("tsq")]
+    words = ", ".join(f"{middle(one):.3g}" for one in found)
+    good = all(max(one) < min(best) for one in found)
+    return Finding(good, f"at 100 ms {words} Mbit/s; the highest of 1 ms is {middle(best):.3g}")
 
 
 def _green(e: Evidence) -> Finding:
@@ -134,7 +133,7 @@ FIGURES = (
             Claim(
                 "A-8b.2",
                 "at 100 ms no size reaches the optimum",
-                f"each below {OPTIMAL:.0%} of the highest throughput of 1 ms",
+                f"each below the highest throughput of 1 ms, {BEYOND}",
                 _far,
             ),
             Claim(
@@ -154,6 +153,7 @@ FIGURES = (
                 "halving the RTT has the effect of doubling the pacing rate",
                 "throughput within the spread of the seeds or 5 %",
                 _halving,
+                apart="tcp_update_pacing_rate divides by srtt_us, in which the queue counts as well as the base RTT",
             ),
         ),
     ),
