@@ -32,7 +32,8 @@ SAME = "within 10 %, or the spread of the seeds"
 
 
 def name(where: Where) -> str:
-    return " ".join(str(value) for value in where.values())
+    """A setting in words; of a qdisc's line its kind."""
+    return " ".join(str(value).split(" ")[0] for value in where.values())
 
 
 def near(column: str, value: float, **where: object) -> Check:
@@ -148,8 +149,8 @@ def least(column: str, axis: str, best: Where, **where: object) -> Check:
     def check(e: Evidence) -> tuple[bool, str, Where]:
         found = {value: e.each(column, **where | {axis: value}) for value in e.values(axis)}
         own = found.pop(best[axis])
-        rest = ", ".join(f"{value} {middle(one):.3g}" for value, one in found.items())
-        return max(own) < min(map(min, found.values())), f"{best[axis]} {middle(own):.3g}; {rest}", best
+        rest = ", ".join(f"{name({axis: value})} {middle(one):.3g}" for value, one in found.items())
+        return max(own) < min(map(min, found.values())), f"{name({axis: best[axis]})} {middle(own):.3g}; {rest}", best
 
     return check
 

@@ -11,8 +11,9 @@ from hourglass.results.recording import Recording
 
 QUANTITIES: dict[Quantity, str] = {
     "goodput": "goodput, all flows (Mbit/s)",
-    "upload": "upload (Mbit/s)",
-    "download": "download (Mbit/s)",
+    "upload": "uploads (Mbit/s)",
+    "download": "downloads (Mbit/s)",
+    "ways": "goodput (Mbit/s)",
     "tcp": "TCP RTT (ms)",
     "ping": "ping RTT (ms)",
 }
@@ -51,14 +52,16 @@ def panels(e: Evidence, layout: Layout) -> list[paper.Candles]:
 def _panel(e: Evidence, layout: Layout, what: Quantity, place: Where) -> paper.Candles:
     groups = e.values(layout.groups)
     kinds = [dict(zip(layout.series, values, strict=True)) for values in product(*map(e.values, layout.series))]
+    ways: list[Quantity] = ["upload", "download"] if what == "ways" else [what]
     fixed = dict(layout.where) | place
-    cells = [[fixed | kind | {layout.groups: group} for group in groups] for kind in kinds]
+    rows = [(way, [fixed | kind | {layout.groups: group} for group in groups]) for kind in kinds for way in ways]
+    names = [(e.label(**kind), f"{way}s" if what == "ways" else "") for kind in kinds for way in ways]
     return paper.Candles(
         ", ".join([QUANTITIES[what], *(e.label(**{word: value}) for word, value in place.items())]),
         [e.label(**{layout.groups: group}) for group in groups],
-        [e.label(**kind) for kind in kinds],
-        [[paper.samples_of(e.runs(**cell), what) for cell in row] for row in cells],
-        [[_figures(e, what, cell) for cell in row] for row in cells],
+        [", ".join(filter(None, parts)) for parts in names],
+        [[paper.samples_of(e.runs(**cell), way) for cell in cells] for way, cells in rows],
+        [[_figures(e, way, cell) for cell in cells] for way, cells in rows],
     )
 
 
@@ -66,7 +69,8 @@ def _figures(e: Evidence, what: Quantity, cell: Where) -> list[float]:
     """What the table has of a cell's runs, a figure per seed."""
     if what == "goodput":
         return [up + down for up, down in zip(e.each(UP, **cell), e.each(DOWN, **cell), strict=True)]
-    return e.each({"upload": UP, "download": DOWN, "tcp": TCP, "ping": PING}[what], **cell)
+    columns: dict[Quantity, str] = {"upload": UP, "download": DOWN, "tcp": TCP, "ping": PING}
+    return e.each(columns[what], **cell)
 
 
 def _columns(e: Evidence) -> list[tuple[str, list[tuple[str, Recording]]]]:

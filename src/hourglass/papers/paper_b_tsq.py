@@ -201,7 +201,7 @@ FIGURES = (
             by(PING, -5, 5, {"cc": "bbr", "tsq": "64KiB"}, {"cc": "bbr", "tsq": "default"}),
             tolerance="5 to 20 ms; of BBR less than 5",
         ),
-        layout=Layout("cc", (), panel="tsq", quantities=("upload", "download", "ping"), beside=True),
+        layout=Layout("cc", (), panel="tsq", quantities=("ways", "ping"), beside=True),
         unknowns=(Unknown(RRUL, "B-14-rrul", ("test.name",)),),
     ),
 )

@@ -114,13 +114,18 @@ def _condition(one: Studied, weighed: Weighed) -> Table:
     for verdict in _differing(one, weighed):
         says = (verdict.claim.id, verdict.claim.says)
         again = [found for found in weighed.verdicts if found.claim.id == verdict.claim.id]
-        good = [found for found in again if found.word == "holds"]
+        good = _first_of([found for found in again if found.word == "holds"])
         rows += [(*says, found.setting, found.measured, ", ".join(lost[found.setting]) or "-") for found in good]
         if not good:
             rows.append((*says, NONE, again[0].measured if len(again) == 1 else "", ""))
     sweep = f" (`scenarios/papers/{weighed.unknown.sweep}.toml`)" if weighed.unknown.sweep else ""
     tried = "; ".join(weighed.settings)
     return head, rows, f"**{one.figure.id}.** The paper does not tell {weighed.unknown.what}{sweep}. Tried: {tried}."
+
+
+def _first_of(found: Sequence[Verdict]) -> list[Verdict]:
+    """Without those whose setting is another's and something more."""
+    return [one for one in found if not any(one.setting.startswith(f"{other.setting}, ") for other in found)]
 
 
 def pages(studied: Sequence[Studied]) -> list[tuple[Page, list[Studied]]]:

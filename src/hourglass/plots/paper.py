@@ -124,7 +124,8 @@ def series(
             style.caption(figure, note)
 
 
-Quantity = Literal["goodput", "upload", "download", "tcp", "ping"]
+Quantity = Literal["goodput", "upload", "download", "ways", "tcp", "ping"]
+"""`ways` are uploads and downloads beside each other."""
 
 
 def samples_of(runs: Sequence[Recording], what: Quantity) -> Floats:
@@ -133,8 +134,8 @@ def samples_of(runs: Sequence[Recording], what: Quantity) -> Floats:
     parts = []
     for run in runs:
         window = loaded_window(run)
-        if what in ("goodput", "upload", "download"):
-            flows = [flow for flow in run.flows if what == "goodput" or flow.upload == (what == "upload")]
+        if what in ("goodput", "upload", "download", "ways"):
+            flows = [flow for flow in run.flows if what in ("goodput", "ways") or flow.upload == (what == "upload")]
             parts.append(goodput_total(run, flows, window).values if flows else np.empty(0))
         elif what == "tcp":
             parts.append(tcp_rtt_ms(run).within(window).values)
