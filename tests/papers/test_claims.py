@@ -155,3 +155,34 @@ def test_a_kernel_is_found_by_its_version() -> None:
     data = evidence([{"kernel": k, "tcp_rtt_p50_ms": ms} for k, ms in releases.items()], "kernel")
     assert data.value("tcp_rtt_p50_ms", kernel="6.1") == 45.0
     assert data.value("tcp_rtt_p50_ms", kernel="6.12.117-hourglass") == 40.0
+
+
+def test_what_would_have_to_be_true_has_the_settings_that_reproduce_and_what_they_cost(tmp_path: Path) -> None:
+    figure = study.FIGURES["B-11"]
+    rrul = next(one for one in figure.unknowns if one.sweep)
+    default = {"B-11.1": "differs", "B-11.2": "holds", "B-11.3": "differs"}
+    again = {
+        "unmarked": {"B-11.1": "holds", "B-11.2": "differs", "B-11.3": "differs"},
+        "unmarked, AP: 100 packets": {"B-11.1": "holds", "B-11.2": "holds", "B-11.3": "differs"},
+        "one root": {"B-11.1": "holds", "B-11.2": "holds", "B-11.3": "differs"},
+    }
+    claims = {claim.id: claim for claim in figure.claims}
+
+    def judged(words: dict[str, str], setting: str = "") -> list[Verdict]:
+        return [Verdict("B-11", claims[id], word, f"{id} {setting}", "", setting) for id, word in words.items()]  # type: ignore[arg-type]
+
+    weighed = study.Weighed(rrul, [one for setting, words in again.items() for one in judged(words, setting)])
+    found = study.Studied(figure, judged(default), weighed=(weighed,))
+    ((_, rows, above),) = report.conditions([found])
+    assert [(row[0], row[2], row[4]) for row in rows] == [
+        ("B-11.1", "unmarked", "B-11.2"),
+        ("B-11.1", "one root", "-"),
+        ("B-11.3", report.NONE, ""),
+    ]
+    assert "scenarios/papers/B-11-rrul.toml" in above
+    assert "unmarked, AP: 100 packets" in above
+    text = report.markdown(report.PAGES["B"], [found], "hourglass paper B-11", tmp_path)
+    assert text.index("## What would have to be true") > text.index("## B-11")
+    assert "What would have to be true" in report.whole([found], tmp_path)
+    none = study.Studied(figure, judged(dict.fromkeys(default, "holds")), weighed=(weighed,))
+    assert report.conditions([none]) == []
