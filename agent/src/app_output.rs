@@ -128,7 +128,13 @@ impl Output {
         let line = take(&mut self.line);
         let line = String::from_utf8_lossy(&line);
         said(&line);
-        let row = [Cell::I64(now), Cell::U64(app.into()), Cell::U64(run.into()), Cell::Text(self.name), Cell::Text(&line)];
+        let row = [
+            Cell::I64(now),
+            Cell::U64(app.into()),
+            Cell::U64(run.into()),
+            Cell::Text(self.name),
+            Cell::Text(&line),
+        ];
         records.push(Table::AppOutput, row)
     }
 

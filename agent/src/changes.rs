@@ -10,6 +10,7 @@ use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
+use crate::apps::Handle;
 use crate::clock::Epoch;
 use crate::column::Cell;
 use crate::daemon::Daemons;
@@ -42,7 +43,13 @@ pub struct Changes {
 
 impl Changes {
     /// The calling thread is in the first namespace.
-    pub fn prepare(events: &[Event], nodes: &Nodes, daemons: &Daemons, epoch: Epoch) -> Result<Self> {
+    pub fn prepare(
+        events: &[Event],
+        nodes: &Nodes,
+        daemons: &Daemons,
+        apps: Option<Handle>,
+        epoch: Epoch,
+    ) -> Result<Self> {
         let mut changes = Self { events: events.to_vec(), epoch, thread: None, ordered: 0, done: Vec::new() };
         if events.is_empty() {
             return Ok(changes);
@@ -52,7 +59,7 @@ impl Changes {
         let (events, nodes, daemons) = (events.to_vec(), nodes.of_another_thread(), daemons.clone());
         let work = move || {
             for place in &orders {
-                let words = setup::carry_out(&events[place].steps, &nodes, &daemons);
+                let words = setup::carry_out(&events[place].steps, &nodes, &daemons, apps.as_ref());
                 let failed = words.is_err();
                 if report.send(Done { place, at_ns: epoch.now(), words }).is_err() || failed {
                     return;

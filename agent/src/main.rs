@@ -11,15 +11,20 @@
 //! The way of a run: `plan` is read, `netns` makes the nodes, `setup` runs the `steps` (`tool`, `icmp`, `daemon`), `facts`
 //! looks round, `test_loop` follows the event queue (`events`): `changes` carries out the plan's events, `flow`, `ping`, `datagram`, `fetch` and `transaction` make
 //! traffic (`streams` is what they have in common), `diag`, `device` and `radio` sample, all into `records`, whose schemas are
-//! `tables`. On a kernel that has it, `watch` reads what the kernel's probe saw: `reader` takes it apart into the
+//! `tables`. `room` makes worlds for programs, whose first processes (`room_init`) start them; `apps` has them started,
+//! listened to and stopped, each an `app`. On a kernel that has it, `watch` reads what the kernel's probe saw: `reader` takes it apart into the
 //! structures of `abi`, `rows` and `capture` write it. `report` is what the outside sees.
 
 #[rustfmt::skip]
 mod abi;
+mod app;
+mod app_output;
 mod app_plan;
+mod apps;
 mod capture;
 mod changes;
 mod clock;
+mod collect;
 mod column;
 mod counters;
 mod daemon;
@@ -47,6 +52,10 @@ mod radio;
 mod reader;
 mod records;
 mod report;
+mod room;
+mod room_init;
+mod room_post;
+mod room_user;
 mod rows;
 mod setup;
 #[cfg(test)]
@@ -56,7 +65,6 @@ mod steps;
 mod streams;
 mod sys;
 #[rustfmt::skip]
-#[allow(dead_code, reason = "tables of programs, for what runs them")]
 mod tables;
 mod test_loop;
 mod tool;
@@ -76,7 +84,7 @@ fn main() {
     leave(&run());
 }
 
-fn run() -> Result<()> {
+fn run() -> Result<i64> {
     let arguments: Vec<OsString> = env::args_os().skip(1).collect();
     match arguments.as_slice() {
         [check, plan] if check == "--check-plan" => check_plan(Path::new(plan)),
@@ -86,7 +94,7 @@ fn run() -> Result<()> {
 }
 
 /// Prints the plan as it was understood, and no event behind it.
-fn check_plan(path: &Path) -> Result<()> {
+fn check_plan(path: &Path) -> Result<i64> {
     let text = serde_json::to_string(&read_plan(path)?).map_err(|error| Failure::of("plan", error))?;
     println!("{text}");
     process::exit(0)
@@ -97,7 +105,8 @@ fn read_plan(path: &Path) -> Result<plan::Plan> {
     plan::Plan::parse(&text)
 }
 
-fn execute(plan: &Path, path: &Path) -> Result<()> {
+/// Gives the test time at which the test ended.
+fn execute(plan: &Path, path: &Path) -> Result<i64> {
     let first = init::is_init();
     if first {
         init::start()?;
@@ -111,14 +120,16 @@ fn execute(plan: &Path, path: &Path) -> Result<()> {
     }
     let nodes = netns::Nodes::make(&plan.nodes)?;
     let daemons = setup::run(&plan.setup, &nodes)?;
+    let rooms = room::make(&plan, &nodes)?; // copies of this process, which has one thread yet
     let facts = facts::Facts::gather(&plan, &nodes)?;
-    test_loop::TestLoop::prepare(&plan, &nodes, daemons, &facts, records, captures)?.run()
+    let site = test_loop::Site { nodes: &nodes, daemons, rooms, out: path.parent().unwrap_or(Path::new("")) };
+    test_loop::TestLoop::prepare(&plan, site, &facts, records, captures)?.run()
 }
 
 /// The one way out, for success, failure and panic alike.
-fn leave(result: &Result<()>) -> ! {
+fn leave(result: &Result<i64>) -> ! {
     match result {
-        Ok(()) => report::done(),
+        Ok(end_ns) => report::done(*end_ns),
         Err(failure) => report::error(failure),
     }
     if init::is_init() {

@@ -16,7 +16,7 @@ static FAILED: AtomicBool = AtomicBool::new(false);
 pub type Result<T> = std::result::Result<T, Failure>;
 
 /// Why the run failed, and the step of the plan that was to blame, if it was one.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Clone, Serialize)]
 pub struct Failure {
     pub origin: Option<String>,
     pub step: Option<&'static str>,
@@ -52,7 +52,7 @@ enum Event<'a> {
     Ready { boot_ns: i64 },
     Time { ns: i64 },
     Error(&'a Failure),
-    Done,
+    Done { ns: i64 },
 }
 
 /// One write per line, so that lines of the tools never cut into it. A console that is gone is no reason to fail.
@@ -69,8 +69,8 @@ pub fn time(ns: i64) {
     say(&Event::Time { ns });
 }
 
-pub fn done() {
-    say(&Event::Done);
+pub fn done(ns: i64) {
+    say(&Event::Done { ns });
 }
 
 pub fn error(failure: &Failure) {
@@ -88,7 +88,7 @@ mod tests {
         let text = |event: &Event| serde_json::to_string(event).expect("serialises");
         assert_eq!(text(&Event::Ready { boot_ns: 7 }), r#"{"event":"ready","boot_ns":7}"#);
         assert_eq!(text(&Event::Time { ns: 8 }), r#"{"event":"time","ns":8}"#);
-        assert_eq!(text(&Event::Done), r#"{"event":"done"}"#);
+        assert_eq!(text(&Event::Done { ns: 9 }), r#"{"event":"done","ns":9}"#);
         let failure = Failure { origin: Some("a.b".to_owned()), step: Some("tc"), ..Failure::new("no") };
         assert_eq!(
             text(&Event::Error(&failure)),

@@ -6,10 +6,10 @@
 //! starts programs when it is told to and says how they ended. Programs see no process outside of their room, and of the
 //! agent's file system nothing at all: neither `/out` nor the roots of other rooms.
 
-use std::fs::{self, create_dir, create_dir_all, File, OpenOptions};
+use std::fs::{self, create_dir, create_dir_all, File, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{symlink, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{open, openat2, OFlag, OpenHow, ResolveFlag};
@@ -29,7 +29,7 @@ use crate::{room_init, sys};
 /// Where the agent sees control groups.
 const GROUPS: &str = "/run/cgroup";
 /// Where a room is built, each in a view of the file system of its own.
-const SITE: &str = "/run/room";
+const SITE: &str = "/room";
 /// What programs of a room may write in all, beside /tmp, /run and /dev/shm, which have as much each.
 const MEMORY: &str = "size=512m,mode=755";
 /// Processes and threads of a room.
@@ -71,7 +71,8 @@ pub fn make(plan: &Plan, nodes: &Nodes) -> Result<Vec<Room>> {
     let rooms = plan.rooms.iter().zip(0_usize..).map(|(room, number)| {
         nodes.enter(Some(&room.node))?;
         let apps: Vec<&App> = plan.apps.iter().filter(|app| app.room as usize == number).collect();
-        Room::make(room, number, &apps).map_err(|failure| Failure { node: Some(room.node.clone()), ..failure })
+        Room::make(room, number, &apps)
+            .map_err(|failure| Failure { node: Some(room.node.clone()), ..failure })
     });
     let rooms: Result<Vec<Room>> = rooms.collect();
     nodes.enter(None)?;
@@ -95,7 +96,7 @@ impl Room {
         match sys::fork().map_err(of)? {
             ForkResult::Child => {
                 drop(post);
-                begin(plan, apps, members, theirs)
+                begin(plan, apps, members, theirs.as_fd())
             }
             ForkResult::Parent { child } => {
                 drop(theirs);
@@ -115,7 +116,8 @@ impl Room {
 
     /// The processes of a program, as the agent sees them.
     pub fn members(&self, app: u16) -> Vec<Pid> {
-        let text = fs::read_to_string(self.groups.join(format!("app-{app}/cgroup.procs"))).unwrap_or_default();
+        let text =
+            fs::read_to_string(self.groups.join(format!("app-{app}/cgroup.procs"))).unwrap_or_default();
         text.lines().filter_map(|line| line.parse().ok()).map(Pid::from_raw).collect()
     }
 
@@ -158,11 +160,11 @@ fn groups_of(groups: &Path, apps: &[&App]) -> io::Result<Vec<File>> {
 }
 
 /// What the copy of the agent does that becomes a room's first process, but for what only that process can do.
-fn begin(plan: &RoomPlan, apps: &[&App], groups: Vec<File>, post: OwnedFd) -> ! {
-    let tell = |news: &News| room_post::send(post.as_fd(), news, &[]);
+fn begin(plan: &RoomPlan, apps: &[&App], groups: Vec<File>, post: BorrowedFd) -> ! {
+    let tell = |news: &News| room_post::send(post, news, &[]);
     let built = build(plan).and_then(|()| sys::fork());
     let _ = match built {
-        Ok(ForkResult::Child) => room_init::live(plan, apps, groups, post.as_fd(), &Path::new(SITE).join("root")),
+        Ok(ForkResult::Child) => room_init::live(plan, apps, groups, post, &Path::new(SITE).join("root")),
         Ok(ForkResult::Parent { child }) => tell(&News::Init { pid: child.as_raw() }),
         Err(error) => tell(&News::Init { pid: getpid().as_raw() }).and_then(|()| {
             tell(&News::Failed { message: format!("making the room of its programs: {error}") })
@@ -171,51 +173,60 @@ fn begin(plan: &RoomPlan, apps: &[&App], groups: Vec<File>, post: OwnedFd) -> ! 
     sys::leave_at_once()
 }
 
+/// Mounts, and names what failed.
+pub fn attach(kind: &str, at: &Path, flags: MsFlags, options: Option<&str>) -> io::Result<()> {
+    mount(Some("none"), at, Some(kind), flags, options)
+        .map_err(|error| io::Error::other(format!("mounting {kind} on {}: {}", at.display(), error.desc())))
+}
+
 /// A view of the file system of its own, and in it, at SITE, that of the room.
 fn build(plan: &RoomPlan) -> io::Result<()> {
+    let own = [
+        CloneFlags::CLONE_NEWNS,
+        CloneFlags::CLONE_NEWUTS,
+        CloneFlags::CLONE_NEWIPC,
+        CloneFlags::CLONE_NEWPID,
+    ];
+    unshare(own.into_iter().collect())?;
     let none = None::<&str>;
-    let fresh = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWUTS | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWPID;
-    unshare(fresh)?;
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
     let site = Path::new(SITE);
     create_dir_all(site)?;
-    mount(Some("none"), site, Some("tmpfs"), MsFlags::empty(), Some(MEMORY))?;
+    attach("tmpfs", site, MsFlags::empty(), Some(MEMORY))?;
     for name in ["lower", "upper", "work", "root"] {
         create_dir(site.join(name))?;
     }
-    let number = plan.root.to_string();
-    mount(Some("none"), &site.join("lower"), Some("hourglass"), MsFlags::MS_RDONLY, Some(number.as_str()))?;
+    attach("hourglass", &site.join("lower"), MsFlags::MS_RDONLY, Some(&plan.root.to_string()))?;
     let layers = format!("lowerdir={SITE}/lower,upperdir={SITE}/upper,workdir={SITE}/work");
     let root = site.join("root");
-    mount(Some("none"), &root, Some("overlay"), MsFlags::empty(), Some(layers.as_str()))?;
+    attach("overlay", &root, MsFlags::empty(), Some(&layers))?;
     for name in ["proc", "sys", "dev", "run", "tmp"] {
         make_folder(&root.join(name))?;
     }
-    mount(Some("none"), &root.join("sys"), Some("sysfs"), MsFlags::MS_RDONLY, none)?;
+    attach("sysfs", &root.join("sys"), MsFlags::MS_RDONLY, none)?;
     let open_to_all = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-    mount(Some("none"), &root.join("run"), Some("tmpfs"), open_to_all, Some(MEMORY))?;
-    mount(Some("none"), &root.join("tmp"), Some("tmpfs"), open_to_all, Some("size=512m,mode=1777"))?;
+    attach("tmpfs", &root.join("run"), open_to_all, Some(MEMORY))?;
+    attach("tmpfs", &root.join("tmp"), open_to_all, Some("size=512m,mode=1777"))?;
     devices(&root.join("dev"))
 }
 
 fn devices(dev: &Path) -> io::Result<()> {
-    mount(Some("none"), dev, Some("tmpfs"), MsFlags::MS_NOSUID, Some("size=64k,mode=755"))?;
+    attach("tmpfs", dev, MsFlags::MS_NOSUID, Some("size=64k,mode=755"))?;
     for name in ["net", "pts", "shm", "mqueue"] {
         create_dir(dev.join(name))?;
     }
-    let all = Mode::from_bits_truncate(0o666);
     for (name, major, minor) in DEVICES {
-        mknod(&dev.join(name), SFlag::S_IFCHR, all, makedev(major, minor))?;
-        fs::set_permissions(dev.join(name), std::os::unix::fs::PermissionsExt::from_mode(0o666))?;
+        mknod(&dev.join(name), SFlag::S_IFCHR, Mode::empty(), makedev(major, minor))?;
+        fs::set_permissions(dev.join(name), Permissions::from_mode(0o666))?;
     }
     for (name, target) in LINKS {
         symlink(target, dev.join(name))?;
     }
     let terminals = "newinstance,mode=620,ptmxmode=666,gid=5";
-    mount(Some("none"), &dev.join("pts"), Some("devpts"), MsFlags::MS_NOSUID, Some(terminals))?;
+    attach("devpts", &dev.join("pts"), MsFlags::MS_NOSUID, Some(terminals))?;
     let open_to_all = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-    mount(Some("none"), &dev.join("shm"), Some("tmpfs"), open_to_all, Some("size=512m,mode=1777"))?;
-    Ok(mount(Some("none"), &dev.join("mqueue"), Some("mqueue"), open_to_all, None::<&str>)?)
+    attach("tmpfs", &dev.join("shm"), open_to_all, Some("size=512m,mode=1777"))?;
+    attach("mqueue", &dev.join("mqueue"), open_to_all, None)
 }
 
 fn make_folder(path: &Path) -> io::Result<()> {

@@ -14,13 +14,14 @@ use nix::errno::Errno;
 use nix::mount::{mount, umount2, MntFlags, MsFlags};
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use nix::sys::signal::{SigSet, Signal};
-use nix::sys::stat::{umask, Mode};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::stat::{umask, Mode};
 use nix::sys::wait::{waitpid, WaitPidFlag, WaitStatus};
-use nix::unistd::{chdir, dup2_stderr, dup2_stdin, dup2_stdout, execve, pipe2, pivot_root, sethostname, setsid};
+use nix::unistd::{chdir, chroot, dup2_stderr, dup2_stdin, dup2_stdout, execve, pipe2, sethostname, setsid};
 use nix::unistd::{ForkResult, Pid};
 
 use crate::app_plan::{App, File as PlannedFile, Room};
+use crate::room::attach;
 use crate::room_post::{receive, send, News, Order};
 use crate::room_user::User;
 use crate::sys;
@@ -28,10 +29,17 @@ use crate::sys;
 /// What a program may not do although it is root: clocks and modules are the machine's, device nodes lead to its console.
 const WITHHELD: [libc::c_ulong; 5] = [16, 17, 22, 25, 27]; // SYS_MODULE, SYS_RAWIO, SYS_BOOT, SYS_TIME, MKNOD
 
+/// What of the agent's file system a room must not see.
+const AGENTS: [&str; 6] = ["/out", "/run", "/tmp", "/dev", "/sys", "/proc"];
+
 /// Comes back only when the agent is gone.
 pub fn live(plan: &Room, apps: &[&App], groups: Vec<File>, post: BorrowedFd, root: &Path) -> io::Result<()> {
     if let Err(error) = move_in(plan, root) {
-        return send(post, &News::Failed { message: format!("making the room of its programs: {error}") }, &[]);
+        return send(
+            post,
+            &News::Failed { message: format!("making the room of its programs: {error}") },
+            &[],
+        );
     }
     let mut chld = SigSet::empty();
     chld.add(Signal::SIGCHLD);
@@ -40,7 +48,8 @@ pub fn live(plan: &Room, apps: &[&App], groups: Vec<File>, post: BorrowedFd, roo
     send(post, &News::Ready {}, &[])?;
     let mut keeper = Keeper { apps, groups, running: Vec::new() };
     loop {
-        let mut events = [PollFd::new(post, PollFlags::POLLIN), PollFd::new(deaths.as_fd(), PollFlags::POLLIN)];
+        let mut events =
+            [PollFd::new(post, PollFlags::POLLIN), PollFd::new(deaths.as_fd(), PollFlags::POLLIN)];
         match poll(&mut events, PollTimeout::NONE) {
             Err(Errno::EINTR) => continue,
             result => result?,
@@ -63,15 +72,21 @@ pub fn live(plan: &Room, apps: &[&App], groups: Vec<File>, post: BorrowedFd, roo
 
 /// Leaves the agent's file system for the room's, and puts the plan's files there.
 fn move_in(plan: &Room, root: &Path) -> io::Result<()> {
+    let of = |what, error: Errno| io::Error::other(format!("{what}: {}", error.desc()));
     chdir(root)?;
-    pivot_root(".", ".")?;
-    umount2(".", MntFlags::MNT_DETACH)?;
+    for place in AGENTS {
+        umount2(place, MntFlags::MNT_DETACH).map_err(|error| of(place, error))?;
+    }
+    // the first root of all cannot be left by pivot_root(2); nothing is mounted on it any more
+    mount(Some("."), "/", None::<&str>, MsFlags::MS_MOVE, None::<&str>)
+        .map_err(|error| of("entering it", error))?;
+    chroot(".")?;
     chdir("/")?;
     sethostname(&plan.node)?;
-    let none = None::<&str>;
-    mount(Some("none"), "/proc", Some("proc"), MsFlags::empty(), none)?;
-    if Path::new("/proc/hourglass").is_dir() {
-        mount(Some("none"), "/proc/hourglass", Some("tmpfs"), MsFlags::MS_RDONLY, Some("size=4k,mode=0"))?;
+    attach("proc", Path::new("/proc"), MsFlags::empty(), None)?;
+    let drivers = Path::new("/proc/hourglass");
+    if drivers.is_dir() {
+        attach("tmpfs", drivers, MsFlags::MS_RDONLY, Some("size=4k,mode=0"))?;
     }
     umask(Mode::from_bits_truncate(0o022));
     let of = |file: &PlannedFile, error| io::Error::other(format!("{}: {error}", file.path));
@@ -164,12 +179,18 @@ impl Exec {
         let paths = if first.contains('/') {
             vec![first.clone()]
         } else {
-            path.split(':').map(|folder| format!("{}/{first}", if folder.is_empty() { "." } else { folder })).collect()
+            path.split(':')
+                .map(|folder| format!("{}/{first}", if folder.is_empty() { "." } else { folder }))
+                .collect()
         };
         Ok(Self {
             paths: paths.into_iter().map(text).collect::<Result<_, _>>()?,
             words: app.command.iter().cloned().map(text).collect::<Result<_, _>>()?,
-            env: app.env.iter().map(|(name, value)| text(format!("{name}={value}"))).collect::<Result<_, _>>()?,
+            env: app
+                .env
+                .iter()
+                .map(|(name, value)| text(format!("{name}={value}")))
+                .collect::<Result<_, _>>()?,
         })
     }
 
@@ -188,7 +209,7 @@ impl Exec {
 
 /// From a copy of the room's first process to the program. Comes back only with words on what went wrong.
 fn become_program(app: &App, user: &User, exec: &Exec, mut group: &File, fds: &[OwnedFd; 3]) -> String {
-    let prepare = || -> io::Result<()> {
+    let mut prepare = || -> io::Result<()> {
         group.write_all(b"0")?;
         setsid()?;
         dup2_stdin(&fds[0])?;

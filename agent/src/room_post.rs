@@ -25,14 +25,28 @@ pub enum Order {
 #[serde(tag = "news", rename_all = "lowercase")]
 pub enum News {
     /// Its first process, as the agent sees it.
-    Init { pid: i32 },
+    Init {
+        pid: i32,
+    },
     Ready {},
     /// It could not be made.
-    Failed { message: String },
+    Failed {
+        message: String,
+    },
     /// `pid`: as the room sees it.
-    Started { app: u16, pid: u32 },
-    Refused { app: u16, message: String },
-    Ended { app: u16, exit: Option<u8>, signal: Option<u8> },
+    Started {
+        app: u16,
+        pid: u32,
+    },
+    Refused {
+        app: u16,
+        message: String,
+    },
+    Ended {
+        app: u16,
+        exit: Option<u8>,
+        signal: Option<u8>,
+    },
 }
 
 pub fn send(post: BorrowedFd, letter: &impl Serialize, fds: &[RawFd]) -> io::Result<()> {

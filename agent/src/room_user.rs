@@ -32,7 +32,8 @@ impl User {
         });
         match (known, number) {
             (Some(entry), _) => {
-                let of_it = entries(group).filter(|group| group[3].split(',').any(|member| member == entry[0]));
+                let of_it =
+                    entries(group).filter(|group| group[3].split(',').any(|member| member == entry[0]));
                 let groups = of_it.filter_map(|group| group[2].parse().ok()).collect();
                 Some(Self { uid: entry[2].parse().ok()?, gid: entry[3].parse().ok()?, groups })
             }

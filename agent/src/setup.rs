@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use nix::sys::socket::{send, MsgFlags};
 
+use crate::apps::Handle;
 use crate::clock::{self, Epoch};
 use crate::daemon::Daemons;
 use crate::mailbox::Mailbox;
@@ -27,12 +28,12 @@ const REACH_ID: u16 = u16::MAX;
 /// Gives back the daemons that were started; they live as long as it does.
 pub fn run(steps: &[Step], nodes: &Nodes) -> Result<Daemons> {
     let daemons = Daemons::default();
-    carry_out(steps, nodes, &daemons)?;
+    carry_out(steps, nodes, &daemons, None)?;
     Ok(daemons)
 }
 
 /// Steps, one after the other; gives what the tools warned of, on one line. Leaves the thread in the first namespace.
-pub fn carry_out(steps: &[Step], nodes: &Nodes, daemons: &Daemons) -> Result<String> {
+pub fn carry_out(steps: &[Step], nodes: &Nodes, daemons: &Daemons, apps: Option<&Handle>) -> Result<String> {
     let mut warnings = String::new();
     for steps in steps.chunk_by(share_a_process) {
         let step = &steps[0];
@@ -40,7 +41,10 @@ pub fn carry_out(steps: &[Step], nodes: &Nodes, daemons: &Daemons) -> Result<Str
         match &step.work {
             Work::Ip { .. } | Work::Tc { .. } => warnings += &run_batch(steps)?,
             Work::Write { path, value } => write(nodes, step, path, value)?,
-            Work::Epoch { .. } | Work::App { .. } => {}
+            Work::Epoch { .. } => {}
+            Work::App { app, act } => {
+                apps.expect("an app that is acted on is in the plan").act(*app, *act);
+            }
             Work::Ethtool { args } => {
                 let args: Vec<&str> = args.iter().map(String::as_str).collect();
                 warnings += &tool::run("ethtool", &args, "")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The system calls that no safe wrapper offers. All `unsafe` of the agent is in this file and in `mailbox.rs`.
+//! The system calls that no safe wrapper offers. All `unsafe` of the agent is in this file, in `mailbox.rs` and in
+//! `room_post.rs`.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -10,6 +11,7 @@ use std::ptr;
 
 use nix::errno::Errno;
 use nix::sys::mman::{mmap_anonymous, MapFlags, ProtFlags};
+use nix::unistd::{ForkResult, Pid};
 
 /// What one system call sends or discards at most: large, so that bulk data costs hardly any system calls.
 const CHUNK: usize = 1 << 20;
@@ -70,6 +72,59 @@ pub fn become_exact() {
     unsafe {
         libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters)
     };
+}
+
+/// A copy of this process. Refused where the process has more than this one thread, whose locks the copy would have.
+pub fn fork() -> Result<ForkResult> {
+    if std::fs::read_dir("/proc/self/task")?.count() != 1 {
+        return Err(Error::other("a process with several threads is not copied"));
+    }
+    // SAFETY: there is no other thread, so no lock is held that the copy could wait for.
+    Ok(unsafe { nix::unistd::fork() }?)
+}
+
+/// The number of a process in the innermost namespace that it is in.
+pub fn inner_pid(pid: Pid) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("NSpid:"))?.split_whitespace().last()?.parse().ok()
+}
+
+/// Ends a copy of the agent: nothing is flushed, nothing is told to the console.
+pub fn leave_at_once() -> ! {
+    // SAFETY: ends the process.
+    unsafe { libc::_exit(1) }
+}
+
+/// Until a child of ours has ended.
+pub fn wait(child: Pid) -> Result<()> {
+    loop {
+        match nix::sys::wait::waitpid(child, None) {
+            Err(Errno::EINTR) => {}
+            result => return Ok(result.map(drop)?),
+        }
+    }
+}
+
+/// From a copy of the agent's process to one as a login would give: signals at their defaults, usual limits, and no
+/// way to the capabilities that are withheld.
+pub fn become_plain(withheld: &[libc::c_ulong]) -> Result<()> {
+    const USUAL_FILES: libc::rlim_t = 1024;
+    for capability in withheld {
+        // SAFETY: plain integers.
+        check(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, *capability, 0, 0, 0) })?;
+    }
+    let limit = libc::rlimit { rlim_cur: USUAL_FILES, rlim_max: 1 << 16 };
+    // SAFETY: the pointers are to live values; the program that comes has handlers of its own.
+    unsafe {
+        check(libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit))?;
+        for signal in 1..32 {
+            libc::signal(signal, libc::SIG_DFL); // KILL and STOP refuse
+        }
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        check(libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut()))?;
+    }
+    Ok(())
 }
 
 /// Dirty pages to the file system below, without the flush of the disk's own cache that `fsync` adds.

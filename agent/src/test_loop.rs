@@ -3,6 +3,9 @@
 //!
 //! A sample is labelled with the instant at which it is due.
 
+use std::path::Path;
+
+use crate::apps::Apps;
 use crate::capture::Captures;
 use crate::changes::Changes;
 use crate::clock::Epoch;
@@ -21,10 +24,19 @@ use crate::plan::Plan;
 use crate::radio::Radios;
 use crate::records::{Records, Shared};
 use crate::report::{self, Failure, Result};
+use crate::room::Room;
 use crate::streams::{Endpoint, Streams};
 use crate::transaction::Transactions;
 use crate::watch::{self, Watch};
 use crate::{setup, sys};
+
+/// What the set-up made, and where the run's files go.
+pub struct Site<'a> {
+    pub nodes: &'a Nodes,
+    pub daemons: Daemons,
+    pub rooms: Vec<Room>,
+    pub out: &'a Path,
+}
 
 pub struct TestLoop<'a> {
     nodes: &'a Nodes,
@@ -39,6 +51,7 @@ pub struct TestLoop<'a> {
     radios: Radios,
     daemons: Daemons,
     changes: Changes,
+    apps: Option<Apps>,
     records: Shared,
 }
 
@@ -46,12 +59,12 @@ impl<'a> TestLoop<'a> {
     /// Opens everything the test needs. The calling thread ends in the first namespace.
     pub fn prepare(
         plan: &Plan,
-        nodes: &'a Nodes,
-        daemons: Daemons,
+        site: Site<'a>,
         facts: &Facts,
         mut records: Records,
         captures: Captures,
     ) -> Result<Self> {
+        let Site { nodes, daemons, rooms, out } = site;
         let probe = watch::open(plan)?;
         let samples_tcp = probe.is_none();
         facts.write(&mut records)?;
@@ -79,11 +92,27 @@ impl<'a> TestLoop<'a> {
         nodes.enter(None)?;
         let radios = Radios::open(&plan.radios)?;
         let events = Events::new(plan, samples_tcp);
-        let changes = Changes::prepare(&plan.events, nodes, &daemons, epoch)?;
-        Ok(Self { nodes, epoch, streams, events, watch, sockets, devices, radios, daemons, changes, records })
+        let apps = Apps::start(plan, rooms, epoch, records.clone(), out)?;
+        let changes =
+            Changes::prepare(&plan.events, nodes, &daemons, apps.as_ref().map(Apps::handle), epoch)?;
+        Ok(Self {
+            nodes,
+            epoch,
+            streams,
+            events,
+            watch,
+            sockets,
+            devices,
+            radios,
+            daemons,
+            changes,
+            apps,
+            records,
+        })
     }
 
-    pub fn run(mut self) -> Result<()> {
+    /// Gives the test time at which it ended.
+    pub fn run(mut self) -> Result<i64> {
         report::ready(self.epoch.monotonic_ns);
         sys::become_exact();
         self.epoch.sleep_until(0);
@@ -92,7 +121,11 @@ impl<'a> TestLoop<'a> {
         let mut now = -1;
         while let Some((t_ns, action)) = self.events.pop() {
             if t_ns > now {
-                self.epoch.sleep_until(t_ns);
+                if self.sleep_until(t_ns)? {
+                    now = self.epoch.now();
+                    counters.write(now, self.nodes, &mut self.devices, &mut self.records.lock())?;
+                    break;
+                }
                 now = t_ns;
             }
             match action {
@@ -122,10 +155,23 @@ impl<'a> TestLoop<'a> {
         if let Some(watch) = self.watch {
             watch.finish()?;
         }
+        if let Some(apps) = self.apps {
+            apps.finish()?;
+        }
         let mut records = self.records.lock();
         self.streams.iter().try_for_each(|streams| streams.write(self.epoch, &mut records))?;
         self.changes.write(&mut records)?;
-        records.finish()
+        records.finish()?;
+        Ok(now)
+    }
+
+    /// Whether the programs that the test waits for are over before that time.
+    fn sleep_until(&self, t_ns: i64) -> Result<bool> {
+        if let Some(apps) = &self.apps {
+            return apps.sleep_until(self.epoch, t_ns);
+        }
+        self.epoch.sleep_until(t_ns);
+        Ok(false)
     }
 
     fn collect(&mut self) -> Result<()> {
