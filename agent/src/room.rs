@@ -24,6 +24,7 @@ use crate::netns::Nodes;
 use crate::plan::Plan;
 use crate::report::{Failure, Result};
 use crate::room_post::{self, News};
+use crate::sys::attach;
 use crate::{room_init, sys};
 
 /// Where the agent sees control groups.
@@ -171,12 +172,6 @@ fn begin(plan: &RoomPlan, apps: &[&App], groups: Vec<File>, post: BorrowedFd) ->
         }),
     };
     sys::leave_at_once()
-}
-
-/// Mounts, and names what failed.
-pub fn attach(kind: &str, at: &Path, flags: MsFlags, options: Option<&str>) -> io::Result<()> {
-    mount(Some("none"), at, Some(kind), flags, options)
-        .map_err(|error| io::Error::other(format!("mounting {kind} on {}: {}", at.display(), error.desc())))
 }
 
 /// A view of the file system of its own, and in it, at SITE, that of the room.

@@ -21,10 +21,9 @@ use nix::unistd::{chdir, chroot, dup2_stderr, dup2_stdin, dup2_stdout, execve, p
 use nix::unistd::{ForkResult, Pid};
 
 use crate::app_plan::{App, File as PlannedFile, Room};
-use crate::room::attach;
 use crate::room_post::{receive, send, News, Order};
 use crate::room_user::User;
-use crate::sys;
+use crate::sys::{self, attach};
 
 /// What a program may not do although it is root: clocks and modules are the machine's, device nodes lead to its console.
 const WITHHELD: [libc::c_ulong; 5] = [16, 17, 22, 25, 27]; // SYS_MODULE, SYS_RAWIO, SYS_BOOT, SYS_TIME, MKNOD

@@ -7,9 +7,11 @@ use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::path::Path;
 use std::ptr;
 
 use nix::errno::Errno;
+use nix::mount::{mount, MsFlags};
 use nix::sys::mman::{mmap_anonymous, MapFlags, ProtFlags};
 use nix::unistd::{ForkResult, Pid};
 
@@ -81,6 +83,12 @@ pub fn fork() -> Result<ForkResult> {
     }
     // SAFETY: there is no other thread, so no lock is held that the copy could wait for.
     Ok(unsafe { nix::unistd::fork() }?)
+}
+
+/// Mounts, and names what failed.
+pub fn attach(kind: &str, at: &Path, flags: MsFlags, options: Option<&str>) -> Result<()> {
+    mount(Some("none"), at, Some(kind), flags, options)
+        .map_err(|error| Error::other(format!("mounting {kind} on {}: {}", at.display(), error.desc())))
 }
 
 /// The number of a process in the innermost namespace that it is in.
