@@ -173,16 +173,18 @@ def test_what_would_have_to_be_true_has_the_settings_that_reproduce_and_what_the
 
     weighed = study.Weighed(rrul, [one for setting, words in again.items() for one in judged(words, setting)])
     found = study.Studied(figure, judged(default), weighed=(weighed,))
-    ((_, rows, above),) = report.conditions([found])
-    assert [(row[0], row[2], row[4]) for row in rows] == [
+    conditions = report.conditions([found])
+    assert [(row[0], row[2], row[4]) for row in conditions.rows] == [
         ("B-11.1", "unmarked", "B-11.2"),
         ("B-11.1", "one root", "-"),
-        ("B-11.3", report.NONE, ""),
     ]
-    assert "scenarios/papers/B-11-rrul.toml" in above
-    assert "unmarked, AP: 100 packets" in above
+    assert conditions.none == [f"B-11.3 ({claims['B-11.3'].says})"]
+    (varied,) = conditions.varied
+    assert varied.startswith("B-11: ")
+    assert "scenarios/papers/B-11-rrul.toml" in varied
+    assert "unmarked, AP: 100 packets" in varied
     text = report.markdown(report.PAGES["B"], [found], "hourglass paper B-11", tmp_path)
     assert text.index("## What would have to be true") > text.index("## B-11")
     assert "What would have to be true" in report.whole([found], tmp_path)
     none = study.Studied(figure, judged(dict.fromkeys(default, "holds")), weighed=(weighed,))
-    assert report.conditions([none]) == []
+    assert report.conditions([none]) == report.Conditions([], [], [])

@@ -52,10 +52,8 @@ def _tell(found: Studied) -> None:
             *(f"  {'':13}  {told}" for told in (one.claim.apart, one.because) if told),
         ]
         output.show("\n".join(lines), whole_lines=True)
-    for _, rows, _ in report.conditions([found]):
-        for id, says, setting, measured, _ in rows:
-            if setting != report.NONE:
-                output.show(f"  {'would hold':13}  {id} {says}: {setting}; {measured}", whole_lines=True)
+    for id, says, setting, measured, _ in report.conditions([found]).rows:
+        output.show(f"  {'would hold':13}  {id} {says}: {setting}; {measured}", whole_lines=True)
 
 
 def _write(studied: list[Studied], folder: Path, how: str) -> None:

@@ -102,10 +102,10 @@ FIGURES = (
                 ("test.name", "stack.qdisc", "stack.ap.qdisc"),
             ),
         ),
-        note="Seconds of ping are no error: of marked RRUL below mq the voice and video queues refill the driver's one FIFO"
-        " of 246 frames first, and a best-effort ping waits for as long as they do. ath9k_htc stops and wakes all queues"
-        " at once (htc_drv_txrx.c), and mac80211 wakes voice first. Below one root the ping does not wait (*what would"
-        " have to be true*).",
+        note="Seconds of ping are no error: of marked RRUL below mq the voice and video queues refill the driver's one"
+        " FIFO of 246 frames first, and a best-effort ping waits for as long as they do. ath9k_htc stops and wakes all"
+        " queues at once (htc_drv_txrx.c), and mac80211 wakes voice first. Below one root the ping does not wait (*what"
+        " would have to be true*).",
     ),
     candles(
         "B-12",

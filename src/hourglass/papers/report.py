@@ -40,12 +40,13 @@ td,th{padding:.3em .6em;border-bottom:1px solid #ddd;text-align:left;vertical-al
 img{max-width:100%}table{border-collapse:collapse;font-size:13px}"""
 
 CONDITIONS = (
-    "The testbed of this page is what a paper tells, and a kernel's defaults where it tells nothing. A sentence that"
-    " differs may depend on what is not told. Each such unknown was varied, and the figure's claims were judged again;"
-    " here is every setting with which a sentence that differs holds, and what no longer does with it."
+    "The testbed of this page is what the paper tells, and a kernel's defaults where it tells nothing. A sentence that"
+    " differs may depend on what is not told. Each such unknown was varied and the claims were judged again. Below is"
+    " every setting with which a sentence that differs holds, and which sentences no longer do with it. Varied were:"
 )
+REPRODUCED = ("claim", "the paper says", "holds with", "measured there", "no longer holds")
 
-NONE = "none of them"
+NONE = "No setting that was tried reproduces:"
 
 Table = tuple[Sequence[str], Sequence[Sequence[str]], str]
 """Head, rows, and a sentence above."""
@@ -90,42 +91,58 @@ def apart(studied: Sequence[Studied]) -> Table:
     return head, rows, "Each was measured like the others; none is counted, whatever came out."
 
 
-def conditions(studied: Sequence[Studied]) -> list[Table]:
-    """A table for each unknown: which settings reproduce what differs, and what it costs."""
-    return [_condition(one, weighed) for one in studied for weighed in one.weighed if _differing(one, weighed)]
+@dataclass(frozen=True)
+class Conditions:
+    """What would have to be true: a line for each thing that was varied, a row for each setting with which a sentence
+    that differs holds, and the sentences for which there is none."""
+
+    varied: list[str]
+    rows: list[tuple[str, ...]]
+    none: list[str]
 
 
-def _differing(one: Studied, weighed: Weighed) -> list[Verdict]:
-    """The verdicts that differ by default and were judged again."""
-    again = {verdict.claim.id for verdict in weighed.verdicts}
-    return [verdict for verdict in one.verdicts if verdict.word == "differs" and verdict.claim.id in again]
+def conditions(studied: Sequence[Studied]) -> Conditions:
+    """Of what differs by default and was judged again."""
+    rows: list[tuple[str, ...]] = []
+    none: list[str] = []
+    for one in studied:
+        again = {verdict.claim.id for weighed in one.weighed for verdict in weighed.verdicts}
+        for verdict in one.verdicts:
+            if verdict.word == "differs" and verdict.claim.id in again:
+                found = [row for weighed in one.weighed for row in _reproduced(one, weighed, verdict)]
+                rows += found
+                none += [] if found else [f"{verdict.claim.id} ({verdict.claim.says})"]
+    return Conditions(_varied(studied) if rows or none else [], rows, none)
 
 
-def _condition(one: Studied, weighed: Weighed) -> Table:
-    head = ("claim", "the paper says", "holds with", "measured there", "no longer holds")
-    held = {verdict.claim.id for verdict in one.verdicts if verdict.word == "holds"}
-    lost = {
-        setting: [
-            v.claim.id for v in weighed.verdicts if v.setting == setting and v.claim.id in held and v.word != "holds"
-        ]
-        for setting in weighed.settings
-    }
+def _varied(studied: Sequence[Studied]) -> list[str]:
+    """What each unknown is, once, with the figures and sweeps that it was varied in and the settings tried."""
+    lines = []
+    every = [(one.figure.id, weighed) for one in studied for weighed in one.weighed]
+    for what in dict.fromkeys(weighed.unknown.what for _, weighed in every):
+        own = [(id, weighed) for id, weighed in every if weighed.unknown.what == what]
+        sweeps = [f"`scenarios/papers/{weighed.unknown.sweep}.toml`" for _, weighed in own if weighed.unknown.sweep]
+        tried = _shortest(list(dict.fromkeys(setting for _, weighed in own for setting in weighed.settings)))
+        place = f" ({', '.join(sweeps)})" if sweeps else ""
+        lines.append(f"{', '.join(id for id, _ in own)}: {what}{place}. Tried: {'; '.join(tried)}.")
+    return lines
+
+
+def _reproduced(one: Studied, weighed: Weighed, verdict: Verdict) -> list[tuple[str, ...]]:
+    """A row for each setting of an unknown with which a claim holds; last in it, what no longer does."""
+    held = {found.claim.id for found in one.verdicts if found.word == "holds"}
     rows = []
-    for verdict in _differing(one, weighed):
-        says = (verdict.claim.id, verdict.claim.says)
-        again = [found for found in weighed.verdicts if found.claim.id == verdict.claim.id]
-        good = _first_of([found for found in again if found.word == "holds"])
-        rows += [(*says, found.setting, found.measured, ", ".join(lost[found.setting]) or "-") for found in good]
-        if not good:
-            rows.append((*says, NONE, again[0].measured if len(again) == 1 else "", ""))
-    sweep = f" (`scenarios/papers/{weighed.unknown.sweep}.toml`)" if weighed.unknown.sweep else ""
-    tried = "; ".join(weighed.settings)
-    return head, rows, f"**{one.figure.id}.** The paper does not tell {weighed.unknown.what}{sweep}. Tried: {tried}."
+    good = {v.setting: v for v in weighed.verdicts if v.claim.id == verdict.claim.id and v.word == "holds"}
+    for found in map(good.__getitem__, _shortest(list(good))):
+        there = [other for other in weighed.verdicts if other.setting == found.setting]
+        lost = ", ".join(other.claim.id for other in there if other.claim.id in held and other.word != "holds")
+        rows.append((found.claim.id, found.claim.says, found.setting, found.measured, lost or "-"))
+    return rows
 
 
-def _first_of(found: Sequence[Verdict]) -> list[Verdict]:
-    """Without those whose setting is another's and something more."""
-    return [one for one in found if not any(one.setting.startswith(f"{other.setting}, ") for other in found)]
+def _shortest(settings: Sequence[str]) -> list[str]:
+    """Without those that are another and something more."""
+    return [one for one in settings if not any(one.startswith(f"{other}, ") for other in settings)]
 
 
 def pages(studied: Sequence[Studied]) -> list[tuple[Page, list[Studied]]]:
@@ -155,10 +172,11 @@ def markdown(page: Page, studied: Sequence[Studied], how: str, folder: Path) -> 
 def _sections(studied: Sequence[Studied]) -> list[str]:
     """What stands below the figures."""
     lines: list[str] = []
-    if found := conditions(studied):
-        lines += ["## What would have to be true", "", CONDITIONS, ""]
-        for one in found:
-            lines += [one[2], "", *_markdown(one), ""]
+    found = conditions(studied)
+    if found.varied:
+        lines += ["## What would have to be true", "", CONDITIONS, "", *(f"* {line}" for line in found.varied), ""]
+        lines += [*_markdown((REPRODUCED, found.rows, "")), ""] if found.rows else []
+        lines += [NONE, "", *(f"* {line}" for line in found.none), ""] if found.none else []
     if (beside := apart(studied))[1]:
         lines += ["## Sentences that are contradicted", "", beside[2], "", *_markdown(beside), ""]
     return lines
@@ -182,12 +200,18 @@ def whole(studied: Sequence[Studied], folder: Path) -> str:
             parts.append(f'<img alt="{html.escape(one.figure.title)}" src="data:image/png;base64,{data}">')
         found = table(one)
         parts.append(f"<p>{html.escape(one.figure.note)}<p>{html.escape(found[2])}{_html(found)}")
-    if beyond := conditions(studied):
-        parts.append(f"<h2>What would have to be true</h2><p>{html.escape(CONDITIONS)}")
-        parts += [f"<p>{html.escape(one[2].replace('*', ''))}{_html(one)}" for one in beyond]
+    given = conditions(studied)
+    if given.varied:
+        parts.append(f"<h2>What would have to be true</h2><p>{html.escape(CONDITIONS)}{_list(given.varied)}")
+        parts.append(_html((REPRODUCED, given.rows, "")))
+        parts += [f"<p>{html.escape(NONE)}{_list(given.none)}"] if given.none else []
     if (beside := apart(studied))[1]:
         parts.append(f"<h2>Sentences that are contradicted</h2><p>{html.escape(beside[2])}{_html(beside)}")
     return "\n".join(parts)
+
+
+def _list(lines: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{html.escape(line)}' for line in lines)}</ul>"
 
 
 def _html(found: Table) -> str:
