@@ -131,7 +131,7 @@ def _varied(studied: Sequence[Studied]) -> list[str]:
 def _reproduced(one: Studied, weighed: Weighed, verdict: Verdict) -> list[tuple[str, ...]]:
     """A row for each setting of an unknown with which a claim holds; last in it, what no longer does."""
     held = {found.claim.id for found in one.verdicts if found.word == "holds"}
-    rows = []
+    rows: list[tuple[str, ...]] = []
     good = {v.setting: v for v in weighed.verdicts if v.claim.id == verdict.claim.id and v.word == "holds"}
     for found in map(good.__getitem__, _shortest(list(good))):
         there = [other for other in weighed.verdicts if other.setting == found.setting]
