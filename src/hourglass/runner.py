@@ -27,10 +27,13 @@ RUNS = Path("runs")
 
 
 class Progress(Protocol):
-    """What is told while a run is made. Both are called from the thread that called `run`."""
+    """What is told while a run is made. They are called from the thread that called `run`."""
 
     def kernel(self, fraction: float, step: str) -> None:
         """A kernel is being built: how far it is (0 to 1) and what is being done."""
+
+    def root(self, fraction: float, step: str) -> None:
+        """A root of programs is being made, likewise."""
 
     def time(self, reached_s: float, total_s: float) -> None:
         """The guest runs: virtual seconds reached, and of how many."""
@@ -40,6 +43,9 @@ class Silent:
     """Progress nobody looks at."""
 
     def kernel(self, fraction: float, step: str) -> None:
+        pass
+
+    def root(self, fraction: float, step: str) -> None:
         pass
 
     def time(self, reached_s: float, total_s: float) -> None:
@@ -121,7 +127,7 @@ def prepare(scenario: Scenario, engine: str, progress: Progress) -> Prepared:
     kind = engines.chosen(engine)
     plan = plans.build(scenario, kind.capabilities)
     ready = kind.ready(scenario.kernel, progress.kernel)
-    return Prepared(scenario, plan, ready, ready.identity(bool(plan.radios)))
+    return Prepared(scenario, plan, ready, ready.identity(bool(plan.radios), plan.roots, progress.root))
 
 
 def _make(prepared: Prepared, out: Path | None, progress: Progress, preload: Preload | None) -> "Recording":

@@ -10,8 +10,10 @@ from typing import Any
 from hourglass import scenario
 from hourglass.campaign.expand import Assignment
 from hourglass.campaign.file import BASE, Grid, text
+from hourglass.contract.plan_apps import Root
 from hourglass.errors import InputError
 from hourglass.scenario import Scenario
+from hourglass.scenario.app_roots import roots
 
 
 @dataclass(frozen=True)
@@ -57,10 +59,12 @@ def describe(grid: Grid, assignment: Assignment) -> str:
     return " ".join(f"{key}={text(assignment[key])}" for key in grid.keys)
 
 
-def cells(grid: Grid, found: list[Scenario], identity_of: Callable[[str, bool], str]) -> list[Cell]:
-    """The cells. `identity_of` gives an engine's identity by the name of its kernel and whether there are radios."""
-    needs = [(one.kernel, bool(one.testbed.wifi)) for one in found]
-    identities = {need: identity_of(*need) for need in dict.fromkeys(needs)}
+def cells(grid: Grid, found: list[Scenario], identity_of: Callable[[str, bool, list[Root]], str]) -> list[Cell]:
+    """The cells. `identity_of` gives an engine's identity by the name of its kernel, whether there are radios, and the
+    programs' roots."""
+    needs = [(one.kernel, bool(one.testbed.wifi), repr(roots(one))) for one in found]
+    first = dict(zip(reversed(needs), reversed(found), strict=True))
+    identities = {need: identity_of(need[0], need[1], roots(one)) for need, one in first.items()}
     return [
         Cell(assignment, one.unchecked().to_json(), one.kernel, identities[need], one.test.length + 2 * one.test.delay)
         for assignment, one, need in zip(grid.cells, found, needs, strict=True)

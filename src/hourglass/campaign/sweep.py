@@ -123,7 +123,9 @@ def sweep(
     able = engines.chosen(engine, kernel).capabilities
     grid = source if isinstance(source, Grid) else file.read(source)
     scenarios = cell_.scenarios(grid, kernel)
-    cells = cell_.cells(grid, scenarios, lambda name, radios: engines.identity(engine, name, radios, progress.kernel))
+    cells = cell_.cells(
+        grid, scenarios, lambda name, radios, roots: engines.identity(engine, name, radios, roots, progress.kernel)
+    )
     store = Store(out or SWEEPS / grid.name, keep, runs)
     with store.locked():
         missing = {cell.key: cell for cell in cells if not store.done(cell.key)}

@@ -27,10 +27,11 @@ def make(task: dict[str, Any], place: Path) -> str | None:
     from hourglass.campaign.store import prune
     from hourglass.engine import engines
     from hourglass.errors import GuestError, HourglassError
+    from hourglass.scenario.app_roots import roots
 
     try:
         wanted = scenario.load(json.loads(task["scenario"]))
-        identity = engines.identity(task["engine"], wanted.kernel, radios=bool(wanted.testbed.wifi))
+        identity = engines.identity(task["engine"], wanted.kernel, bool(wanted.testbed.wifi), roots(wanted))
         if identity != task["identity"]:
             return (
                 f"kernel {wanted.kernel} or the guest's root is another one on this machine: {identity} instead of "

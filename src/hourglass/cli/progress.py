@@ -87,6 +87,9 @@ class Display:
     def kernel(self, fraction: float, step: str) -> None:
         self.show("kernel", fraction, 1.0, f"{fraction:.0%} {step}")
 
+    def root(self, fraction: float, step: str) -> None:
+        self.show("programs' root", fraction, 1.0, f"{fraction:.0%} {step}")
+
     def time(self, reached_s: float, total_s: float) -> None:
         self.pace = self.pace or Pace(reached_s)
         self.show("test time", reached_s, total_s, self.pace.words(reached_s, total_s))

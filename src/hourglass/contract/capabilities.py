@@ -21,6 +21,8 @@ class Capabilities:
     """Time stands still while code runs: equal plans give equal records."""
     radios: bool
     """Wi-Fi cells."""
+    programs: bool
+    """Any programs, from roots of their own."""
     captures: bool
     """Frames as they are on the cable or in the air."""
     layers: bool

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an engine is: a plan goes in, records come out. The engines there are stand in `engines.py`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from hourglass.contract.capabilities import Capabilities
 from hourglass.contract.plan import Plan
+from hourglass.contract.plan_apps import Root
 from hourglass.contract.run import Kernel
 
 Report = Callable[[float, float], None]
 """Progress of a run: seconds of test time reached, and of how many."""
+
+Making = Callable[[float, str], None]
+"""Progress of something that is made first: how far it is (0 to 1), and what is being done."""
 
 Preload = Callable[[], object]
 """What the caller will need when the run is made: called in a thread of its own once the plan is at work, which takes a
@@ -43,8 +47,9 @@ class Engine(Protocol):
     def kernel(self) -> Kernel:
         """The kernel that it runs plans on."""
 
-    def identity(self, radios: bool) -> str:
-        """What of the engine decides the records of a plan, with or without radios."""
+    def identity(self, radios: bool, roots: Sequence[Root] = (), report: Making = lambda _, __: None) -> str:
+        """What of the engine decides the records of a plan, with or without radios and programs, whose roots are made
+        if need be. Raises as `run`."""
 
     def run(
         self, plan: Plan, place: Path, *, progress: Report | None = None, preload: Preload | None = None

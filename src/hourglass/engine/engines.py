@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engines by name. A row here, and a class that is an `Engine`, are a new one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from hourglass.contract.capabilities import Capabilities
+from hourglass.contract.plan_apps import Root
 from hourglass.engine.base import Engine
 from hourglass.engine.kernel import store
 from hourglass.engine.kernel.build import Report
@@ -44,6 +45,8 @@ def chosen(name: str, kernel: str | None = None) -> EngineKind:
     return kind
 
 
-def identity(name: str, kernel: str, radios: bool, report: Report = lambda _, __: None) -> str:
+def identity(
+    name: str, kernel: str, radios: bool, roots: Sequence[Root] = (), report: Report = lambda _, __: None
+) -> str:
     """What decides, beside the scenario, the records of a run by the engine of a name on the kernel of a name."""
-    return ENGINES[name].ready(kernel, report).identity(radios)
+    return ENGINES[name].ready(kernel, report).identity(radios, roots, report)

@@ -9,6 +9,7 @@ lets him. Results are neither repeatable nor exact: the machine's other work is 
 import os
 import platform
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,9 +17,10 @@ from typing import ClassVar, Self
 
 from hourglass.contract.capabilities import Capabilities
 from hourglass.contract.plan import VERSION, BatchStep, Plan, Sampling
+from hourglass.contract.plan_apps import Root
 from hourglass.contract.run import Kernel
 from hourglass.engine import agent, follow, process, tree
-from hourglass.engine.base import Outcome, Preload, Report
+from hourglass.engine.base import Making, Outcome, Preload, Report
 from hourglass.errors import GuestError, HourglassError, MissingError
 
 SILENCE_S = 20.0
@@ -37,7 +39,7 @@ class Native:
 
     name: ClassVar = "native"
     capabilities: ClassVar = Capabilities(
-        nic="veth", own_kernel=False, virtual_time=False, radios=False, captures=False, layers=False
+        nic="veth", own_kernel=False, virtual_time=False, radios=False, programs=False, captures=False, layers=False
     )
 
     @classmethod
@@ -61,7 +63,7 @@ class Native:
     def kernel(self) -> Kernel:
         return Kernel("host", platform.release(), "")
 
-    def identity(self, radios: bool) -> str:
+    def identity(self, radios: bool, roots: Sequence[Root] = (), report: Making = lambda _, __: None) -> str:
         """The running kernel; what else decides a native run nobody can say."""
         return f"{self.name} {platform.release()} {platform.version()}"
 

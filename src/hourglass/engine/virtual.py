@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a plan in a guest kernel in virtual time.
 
-The guest sees three things of the host: its root archive, the run directory (as /out) and a file of memory without a
-name. All paths it is given are relative to the run directory, because a kernel's command line knows no quoting. It ends
-by itself when the plan ends; it is killed when it stops talking, when we die, or when the user interrupts.
+The guest sees these things of the host: its root archive, the run directory (as /out), a file of memory without a name,
+and for its programs the folders that the plan names as roots, read-only. All paths it is given are relative to the run
+directory, because a kernel's command line knows no quoting. It ends by itself when the plan ends; it is killed when it
+stops talking, when we die, or when the user interrupts.
 """
 
 import mmap
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +19,9 @@ from typing import ClassVar
 
 from hourglass.contract.capabilities import VIRTUAL, Capabilities
 from hourglass.contract.plan import Plan
-from hourglass.engine import cpu, follow, paths, process, root
-from hourglass.engine.base import Outcome, Preload, Report
+from hourglass.contract.plan_apps import Root
+from hourglass.engine import approot, cpu, follow, paths, process, root
+from hourglass.engine.base import Making, Outcome, Preload, Report
 from hourglass.engine.console import Console
 from hourglass.engine.kernel.built import BuiltKernel
 from hourglass.errors import MissingError
@@ -47,40 +49,47 @@ class Virtual:
     limits: follow.Limits = follow.LIMITS
     name: ClassVar = VIRTUAL
     capabilities: ClassVar = Capabilities(
-        nic="wire", own_kernel=True, virtual_time=True, radios=True, captures=True, layers=True
+        nic="wire", own_kernel=True, virtual_time=True, radios=True, programs=True, captures=True, layers=True
     )
 
-    def identity(self, radios: bool) -> str:
-        """The kernel's key and the root's."""
-        return f"{self.kernel.key} {root.key(radios)}"
+    def identity(self, radios: bool, roots: Sequence[Root] = (), report: Making = lambda _, __: None) -> str:
+        """The kernel's key, the root's, and what stands for the programs' roots, which are made if need be."""
+        made = [approot.ready(one, report).digest[:16] for one in roots]
+        return " ".join([self.kernel.key, root.key(radios), *made])
 
     def run(
         self, plan: Plan, place: Path, *, progress: Report | None = None, preload: Preload | None = None
     ) -> Outcome:
         """`Engine.run`. Raises MissingError when this machine cannot run guests."""
-        guest = boot(self.kernel, place, plan.seed, wifi=bool(plan.radios))
+        roots = [approot.ready(one).folder for one in plan.roots]
+        guest = boot(self.kernel, place, plan.seed, wifi=bool(plan.radios), roots=roots)
         return follow.execute(plan, place, guest, judge, self.limits, progress, preload)
 
 
 @contextmanager
-def boot(kernel: BuiltKernel, directory: Path, seed: int, wifi: bool = False) -> Iterator[subprocess.Popen[bytes]]:
-    """A guest at work in the run directory; what it needs there beside the plan is gone afterwards."""
+def boot(
+    kernel: BuiltKernel, directory: Path, seed: int, wifi: bool = False, roots: Sequence[Path] = ()
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A guest at work in the run directory; what it needs there beside the plan is gone afterwards. `roots`: folders
+    that its programs see."""
     private = directory / PRIVATE
     try:
         private.mkdir(exist_ok=True)
         (private / "root.cpio").symlink_to(root.image(wifi))
+        for place, folder in enumerate(roots):
+            (private / f"root-{place}").symlink_to(folder.absolute(), target_is_directory=True)
         environment = {"TMPDIR": str(memory_folder()), "GLIBC_TUNABLES": NO_RSEQ}
         with (
             cpu.claim() as own,
-            process.group(command(kernel, seed), directory, environment, powerless=True, cpu=own) as guest,
+            process.group(command(kernel, seed, len(roots)), directory, environment, powerless=True, cpu=own) as guest,
         ):
             yield guest
     finally:
         shutil.rmtree(private, ignore_errors=True)
 
 
-def command(kernel: BuiltKernel, seed: int) -> list[str]:
-    """The guest's command line."""
+def command(kernel: BuiltKernel, seed: int, roots: int = 0) -> list[str]:
+    """The guest's command line. `roots`: how many there are for programs."""
     return [
         str(kernel.linux),
         "time-travel=inf-cpu",
@@ -102,6 +111,7 @@ def command(kernel: BuiltKernel, seed: int) -> list[str]:
         "fb_tunnels=none",  # no sit0 in every namespace: the tunnel is compiled in for MAX_TCP_HEADER alone
         "panic=-1",
         f"hourglass.seed={seed % 2**64}",
+        *([f"hourglass.roots={roots}"] if roots else []),
         "rdinit=/init",
         "--",
         "/out/plan.json",

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from hourglass.contract.capabilities import Capabilities
 from hourglass.contract.plan import VERSION, Flow, Plan, ReachStep, Step
-from hourglass.plan import events, links, measure, qdiscs, radios, sysctls
+from hourglass.plan import apps, events, links, measure, qdiscs, radios, sysctls
 from hourglass.plan.network import Network
 from hourglass.plan.paths import Paths
 from hourglass.plan.streams import Setting, streams
@@ -32,6 +32,7 @@ def build(scenario: Scenario, able: Capabilities) -> Plan:
     made = streams(setting)
     flows = sum(isinstance(one, Flow) for one in made)
     main = setting.paths.between(scenario.test.client, scenario.test.server)
+    run = apps.programs(scenario, network, setting.end_ns, able.programs)
     return Plan(
         version=VERSION,
         seed=scenario.seed,
@@ -44,10 +45,10 @@ def build(scenario: Scenario, able: Capabilities) -> Plan:
         captures=measure.captures(scenario.capture, able),
         radios=radios.radios(network),
         events=events.all_of(scenario, network, able, setting.end_ns),
-        roots=[],
-        rooms=[],
-        apps=[],
-        apps_end=False,
+        roots=run.roots,
+        rooms=run.rooms,
+        apps=run.apps,
+        apps_end=run.end,
     )
 
 

@@ -12,7 +12,9 @@ from hourglass import scenario
 from hourglass.contract.capabilities import Capabilities
 from hourglass.plan.build import build
 
-ABLE = Capabilities(nic="wire", own_kernel=True, virtual_time=True, radios=True, captures=True, layers=True)
+ABLE = Capabilities(
+    nic="wire", own_kernel=True, virtual_time=True, radios=True, programs=True, captures=True, layers=True
+)
 """Of the kernels that are tuned."""
 
 TRAINING = {
