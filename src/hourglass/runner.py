@@ -16,7 +16,7 @@ from hourglass.engine import engines
 from hourglass.engine.base import Engine, Preload
 from hourglass.errors import GuestError, HourglassError
 from hourglass.results.directory import Staging, readable_errors, refuse_another, staging
-from hourglass.results.files import PLAN_FILE, RECORDS_FILE, RUN_FILE, SCENARIO_FILE, SUMMARY_FILE
+from hourglass.results.files import APPS_FOLDER, PLAN_FILE, RECORDS_FILE, RUN_FILE, SCENARIO_FILE, SUMMARY_FILE
 from hourglass.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -153,6 +153,7 @@ def _make(prepared: Prepared, out: Path | None, progress: Progress, preload: Pre
             _write(stage, RUN_FILE, complete.model_dump(by_alias=True))
             made = open_run(stage.path)
             _write(stage, SUMMARY_FILE, made.summary.data())
+            _write_outputs(stage, made)
         except (HourglassError, KeyboardInterrupt) as error:
             with contextlib.suppress(HourglassError):
                 failed = FailedRun(**about, status="failed", error=_reason(error))
@@ -161,6 +162,15 @@ def _make(prepared: Prepared, out: Path | None, progress: Progress, preload: Pre
         stage.publish()
     made.moved(place)
     return made
+
+
+def _write_outputs(stage: Staging, made: "Recording") -> None:
+    """What each program wrote, with its times."""
+    if made.apps:
+        from hourglass.results.apps import stamped
+    with readable_errors(stage.place):
+        for name, program in made.apps.items():
+            files.write(stage.path / APPS_FOLDER / f"{name}.log", stamped(program).encode())
 
 
 def _is_there(prepared: Prepared, place: Path) -> bool:

@@ -28,7 +28,7 @@ COUNTS: Final = {
     "txq_drops": "packets", "drops": "packets", "qdisc_skbs": "skbs", "drops_by_reason": "packets",
     "by_bytes": "ms",
     "share": "", "air_share": "", "fairness": "", "upload_fairness": "", "download_fairness": "", "mos": "",
-    "qdiscs": "",
+    "qdiscs": "", "starts": "starts", "exit": "", "output_bytes": "B", "error_bytes": "B", "calls": "calls",
 }  # fmt: skip
 """Words of a path and what is counted below them; "" of a ratio, a mark, or, of qdiscs, what tc's word says."""
 OF_A_PART: Final = ("begun", "unfinished")
@@ -98,7 +98,7 @@ def plain(word: str) -> str:
 def figures(summary: Summary) -> Iterator[Figure]:
     """In the order of `--json`."""
     data = summary.data()
-    for part in PARTS:
+    for part in (part for part in PARTS if part in data):
         yield from _below((part,), data[part])
 
 

@@ -189,6 +189,34 @@ class Layer(Figures):
     share: float
 
 
+class App(Figures):
+    """A program. `status`: how it ended (`exit 0`, `SIGSEGV`), `running` where it was told to stop, `not started`,
+    `spinning` where it asked the kernel without end while time stood. Times are seconds of test time, of its last
+    start. What its output says, of tools that are known: `goodput_mbps` as its receiver has it, `latency_ms` of its
+    round trips or requests. `tail`: the last lines that it wrote."""
+
+    id: str
+    node: str
+    command: str
+    status: str
+    expected: str
+    starts: int
+    exit: int | None
+    start_s: float | None
+    ready_s: float | None
+    end_s: float | None
+    output_bytes: int
+    error_bytes: int
+    calls: int | None
+    goodput_mbps: float | None
+    sent_mbps: float | None
+    retransmits: int | None
+    lost: int | None
+    jitter_ms: float | None
+    latency_ms: Statistics
+    tail: str
+
+
 class Warning(Figures):
     """Something to beware of: a trap that the run fell into (its lint's name), or a line of the console."""
 
@@ -245,6 +273,7 @@ class Summary(Figures):
     layers_ms: Anatomy = Field(description="Where the flows' data spend their time, by node and layer.")
     ping_layers_ms: dict[str, Anatomy] = Field(description="The same of each ping's round trips.")
     transaction_layers_ms: dict[str, Anatomy] = Field(description="The same of the packets there and back.")
+    apps: list[App] = Field(default_factory=list, description="The programs; only of a scenario that has some.")
     warnings: list[Warning]
     checks: list[Check] = Field(
         default_factory=list, description="The scenario's bounds (`[check]`), judged; only of a scenario that has some."

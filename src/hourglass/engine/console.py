@@ -27,6 +27,8 @@ class Console:
     log: BinaryIO
     ready: bool = False
     done: bool = False
+    end_ns: int | None = None
+    """When the test ended, of test time."""
     test_ns: int = 0
     error: Event | None = None
     warnings: list[str] = field(default_factory=list)
@@ -79,6 +81,7 @@ class Console:
                 self.error = event
             case {"event": "done"}:
                 self.done = True
+                self.end_ns = event.get("ns")
 
     def tail(self, count: int = 12) -> list[str]:
         """The lines that matter: a panic and what follows it, else the last ones."""

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hourglass.errors import GuestError, HourglassError, InputError
-from hourglass.results.files import CONSOLE_FILE, RUN_FILE, SCENARIO_FILE
+from hourglass.results.files import APPS_FOLDER, CONSOLE_FILE, RUN_FILE, SCENARIO_FILE
 from hourglass.results.flat import flat
 
 DERIVED = (".json", ".arrows", ".log", ".png", ".svg", ".pdf", ".html", ".pcapng", ".gz")
@@ -73,7 +73,7 @@ def _check_free(place: Path) -> None:
     names = sorted(entry.name for entry in place.iterdir())
     if names and not {RUN_FILE, SCENARIO_FILE} & set(names):
         raise InputError("out", str(place), "exists and is not a run directory; nothing in it was touched")
-    foreign = [name for name in names if not name.endswith(DERIVED)]
+    foreign = [name for name in names if not name.endswith(DERIVED) and name != APPS_FOLDER]
     if foreign:
         raise InputError("out", str(place), f"holds {foreign[0]!r}, which is not part of a run; move it away first")
 

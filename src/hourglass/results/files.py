@@ -8,6 +8,7 @@ RECORDS_FILE = "records.arrows"
 CONSOLE_FILE = "console.log"
 SUMMARY_FILE = "summary.json"
 PICTURE_FILE = "run.png"
+APPS_FOLDER = "apps"
 
 TABLE_FILE = "table.parquet"
 RUNS_FOLDER = "runs"

@@ -73,13 +73,21 @@ class RunDirectory:
     def experiment(self) -> Experiment:
         written = self._json(SCENARIO_FILE)
         try:
-            return _experiment(written)
+            return _experiment(written, self._info.virtual_s if self._plan.apps_end else None)
         except (KeyError, TypeError, ValueError) as error:
             raise HourglassError(f"{self.path / SCENARIO_FILE}: is no scenario ({error!r})") from error
 
     def traffic(self) -> Traffic:
         known = self._plan
-        return Traffic(known.end_ns, tuple(known.nodes), tuple(known.streams), tuple(known.paths), tuple(known.radios))
+        return Traffic(
+            min(known.end_ns, round(self._info.virtual_s * NS_PER_S)) if known.apps_end else known.end_ns,
+            tuple(known.nodes),
+            tuple(known.streams),
+            tuple(known.paths),
+            tuple(known.radios),
+            tuple(known.apps),
+            tuple(known.rooms),
+        )
 
     def scenario(self) -> "Scenario | None":
         from hourglass.scenario.load import load  # costs a fifth of a second, and few readers of a run ask for it
@@ -122,8 +130,8 @@ class RunDirectory:
         return value
 
 
-def _experiment(scenario: dict[str, Any]) -> Experiment:
-    """What the resolved scenario, as it is stored, says of the test."""
+def _experiment(scenario: dict[str, Any], virtual_s: float | None) -> Experiment:
+    """What the resolved scenario, as it is stored, says of the test. `virtual_s`: how long it took, if programs say."""
     test = scenario["test"]
     told = {key: text(value) for key, value in test.items() if key not in PLAIN and value not in (None, [])}
     info = TestInfo(
@@ -131,15 +139,18 @@ def _experiment(scenario: dict[str, Any]) -> Experiment:
         client=test["client"],
         server=test["server"],
         hosts=tuple(test.get("hosts") or [test["server"]]),
-        length_s=test["length"],
+        length_s=test["length"] if virtual_s is None else virtual_s,
         delay_s=test["delay"],
         step_s=test["step"],
         parameters=told,
     )
     settings = dict(flat({key: value for key, value in scenario.items() if key != "check"}))
-    return Experiment(scenario["name"], scenario.get("description", ""), info, settings, scenario.get("check", {}))
+    expected = {one["name"]: one["expect"] for one in scenario.get("app", [])}
+    described = scenario.get("description", "")
+    return Experiment(scenario["name"], described, info, settings, scenario.get("check", {}), expected)
 
 
+NS_PER_S = 10**9
 PLAIN = ("name", "client", "server", "hosts", "length", "delay", "step")
 """Keys of every test."""
 

@@ -14,9 +14,11 @@ import polars as pl
 
 from hourglass.contract import plan
 from hourglass.contract.plan import ByKind, Flow, Radio, Stream
+from hourglass.contract.plan_apps import App, Room
 from hourglass.contract.run import RunInfo
 from hourglass.contract.summary import Summary
 from hourglass.results import frames, phases
+from hourglass.results.apps import Program, programs
 from hourglass.results.files import RECORDS_FILE
 from hourglass.results.flat import Key
 from hourglass.results.records import Tables
@@ -52,6 +54,8 @@ class Experiment:
     test: TestInfo
     settings: dict[Key, Any]
     checks: dict[str, str] = field(default_factory=dict)
+    expected: dict[str, int | str] = field(default_factory=dict)
+    """How programs end, by name."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,8 @@ class Traffic:
     streams: tuple[Stream, ...]
     paths: tuple[plan.Path, ...]
     radios: tuple[Radio, ...]
+    apps: tuple[App, ...] = ()
+    rooms: tuple[Room, ...] = ()
 
 
 class Source(Protocol):
@@ -171,6 +177,15 @@ class Recording(ByKind):
     @property
     def radios(self) -> tuple[Radio, ...]:
         return self._traffic.radios
+
+    @cached_property
+    def apps(self) -> dict[str, Program]:
+        """The programs by name: how they fared, what they wrote, what was collected of them."""
+        known = self._traffic
+        nodes = {place: room.node for place, room in enumerate(known.rooms)}
+        starts, output = (self.table(name) if known.apps else pl.DataFrame() for name in ("app", "app_output"))
+        found = programs(known.apps, nodes, self.experiment.expected, starts, output, self.path)
+        return {one.name: one for one in found}
 
     @cached_property
     def path_order(self) -> list[str]:

@@ -60,8 +60,10 @@ def summarize(run: Recording) -> Summary:
         warnings=warnings(run),
         **traffic.parts(run, window),
     )
-    wanted = run.experiment.checks
-    return found.model_copy(update={"checks": judge_stored(wanted, found)}) if wanted else found
+    if run.apps:
+        found = found.model_copy(update={"apps": [one.figures() for one in run.apps.values()]})
+    judged = [one.check() for one in run.apps.values()] + judge_stored(run.experiment.checks, found)
+    return found.model_copy(update={"checks": judged}) if judged else found
 
 
 def warnings(run: Recording) -> list[Warning]:

@@ -87,4 +87,19 @@ def transactions(summary: Summary) -> Section:
     return Section("transactions", "Transactions", "transaction", columns, tuple(rows), unit="ms")
 
 
-SECTIONS = (flows, totals, pings, datagrams, fetches, transactions)
+def apps(summary: Summary) -> Section:
+    """Programs: how they ended, when, what tools among them told."""
+    columns = (
+        Column("program", "text"), Column("node", "text"), Column("status", "text"), Column("from s"), Column("to s"),
+        Column("Mbit/s"), Column("p50 ms"), Column("p99 ms"), Column("lost"), Column("calls", wide=True),
+        Column("bytes out", wide=True), Column("last words", "text", wide=True),
+    )  # fmt: skip
+    rows = [
+        (one.id, one.node, one.status, one.start_s, one.end_s, one.goodput_mbps, one.latency_ms.p50,
+         one.latency_ms.p99, one.lost, one.calls, one.output_bytes, one.tail.rpartition("\n")[2])
+        for one in summary.apps
+    ]  # fmt: skip
+    return Section("apps", "Programs", "program", columns, tuple(rows))
+
+
+SECTIONS = (apps, flows, totals, pings, datagrams, fetches, transactions)
