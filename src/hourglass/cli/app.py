@@ -132,6 +132,50 @@ def run(
 
 
 @app.command(
+    "exec",
+    cls=Command,
+    rich_help_panel=MAKE,
+    context_settings={"allow_interspersed_args": False},
+    epilog="""\
+hourglass exec L100M client -- ping -c 3 server
+hourglass exec --seed 2 L100M client -- ping -c 100 -i 0.1 server
+hourglass exec --package curl my-office.toml client -- curl -s http://server/""",
+)
+def execute(
+    scenario: Annotated[
+        str,
+        typer.Argument(
+            metavar="SCENARIO", help="A scenario file or the name of a built-in scenario.", autocompletion=builtin
+        ),
+    ],
+    node: Annotated[str, typer.Argument(metavar="NODE", help="The node in which the command runs.")],
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="The program and its arguments.")],
+    settings: Settings = None,
+    seed: Seed = None,
+    kernel: Kernel = None,
+    root: Annotated[
+        str | None,
+        typer.Option(metavar="ROOT", help="Where it is taken from: debian:12, a folder, an image; default: apps.root."),
+    ] = None,
+    packages: Annotated[
+        list[str] | None,
+        typer.Option("--package", metavar="NAME", help="A Debian package that the root has, too; as often as needed."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep the run in this directory; default: it is not kept.")
+    ] = None,
+) -> None:
+    """Run a command in a node, in virtual time, and print what it prints.
+
+    Options come before SCENARIO. The exit status is the command's. The scenario's programs run beside it, its test does
+    not.
+    """
+    from hourglass.cli.execute import execute as run_command
+
+    raise typer.Exit(run_command(scenario, node, command, settings or [], seed, kernel, root, packages or [], out))
+
+
+@app.command(
     "list",
     cls=Command,
     rich_help_panel=LOOK,

@@ -6,7 +6,7 @@ import base64
 import binascii
 from typing import Annotated, Any
 
-from pydantic import Field, PlainValidator, model_validator
+from pydantic import Field, PlainSerializer, PlainValidator, model_validator
 
 from hourglass.scenario.app_values import (
     FILE_MAX,
@@ -84,6 +84,7 @@ _FILE_SCHEMA = {
 Files = Annotated[
     dict[str, FileContent],
     PlainValidator(_files),
+    PlainSerializer(lambda files: {path: one.model_dump(exclude_none=True) for path, one in files.items()}),
     Kind("table of files", schema={"type": "object", "additionalProperties": _FILE_SCHEMA}),
 ]
 

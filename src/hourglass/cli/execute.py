@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`hourglass exec`: one command in a node of a scenario's testbed, as if it ran here."""
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hourglass import runner, scenario
+from hourglass.cli import progress
+from hourglass.results.files import APPS_FOLDER
+from hourglass.scenario import Scenario
+from hourglass.scenario.app_values import DEBIAN_ROOT
+from hourglass.scenario.check_apps import END_S, NONE
+
+NAME = "exec"
+KILLED = 128
+"""A shell's status of a program that a signal ended is this and the signal's number."""
+
+
+def execute(
+    source: str,
+    node: str,
+    command: Sequence[str],
+    settings: list[str],
+    seed: int | None,
+    kernel: str | None,
+    root: str | None,
+    packages: list[str],
+    out: Path | None,
+) -> int:
+    """Runs the command; gives its exit status. The scenario's own programs run beside it, its test does not."""
+    words = list(command[1:]) if command[:1] == ["--"] else list(command)
+    wanted = with_command(scenario.load(source, settings, seed=seed, kernel=kernel), node, words, root, packages)
+    with tempfile.TemporaryDirectory(prefix="hourglass-") as temporary, progress.shown() as shown:
+        done = runner.run(wanted, out or Path(temporary) / "run", progress=shown, force=out is None)
+        written = {one: (done.path / APPS_FOLDER / f"{NAME}.{one}").read_bytes() for one in ("stdout", "stderr")}
+        last = done.apps[NAME].last
+    sys.stdout.buffer.write(written["stdout"])
+    sys.stdout.buffer.flush()
+    sys.stderr.buffer.write(written["stderr"])
+    sys.stderr.buffer.flush()
+    if last is None or (last["exit"] is None and last["signal"] is None):
+        return KILLED
+    return int(last["exit"]) if last["exit"] is not None else KILLED + int(last["signal"])
+
+
+def with_command(base: Scenario, node: str, command: list[str], root: str | None, packages: Sequence[str]) -> Scenario:
+    """The scenario with the command as a program more, and as the whole test."""
+    data: dict[str, Any] = base.model_dump(mode="json")
+    ready = [one["name"] for one in data["app"] if one["ready"]]
+    own = {"name": NAME, "node": node, "command": command, "after": ready, "expect": "any"}
+    if root is not None:
+        own["root"] = root if root.startswith(DEBIAN_ROOT) else str(Path(root).absolute())
+    data["apps"]["packages"] = [*data["apps"]["packages"], *packages]
+    data["app"] = [*(one for one in data["app"] if one["name"] != NAME), own]
+    data["test"] = {"name": NONE, "length": END_S, "client": data["test"]["client"], "server": data["test"]["server"]}
+    return scenario.load(data)
