@@ -58,9 +58,7 @@ def programs(scenario: Scenario, network: Network, end_ns: int, able: bool) -> P
     """The programs of a scenario. `able`: whether whoever executes the plan can run some. Raises InputError."""
     wanted = scenario.app
     if wanted and not able:
-        raise refusal(
-            "app", f"{len(wanted)} programs", "this engine runs none: leave them out, or take the virtual one"
-        )
+        raise refusal("app", f"{len(wanted)} programs", "this engine runs none: leave them out")
     names = root_names(scenario)
     places = list(dict.fromkeys((one.node, root_name(scenario, one)) for one in wanted))
     ids = {one.name: place for place, one in enumerate(wanted)}
