@@ -57,11 +57,10 @@ def summarize(run: Recording) -> Summary:
         qdiscs=qdiscs(run),
         layers_ms=layers_ms(run, window),
         ping_layers_ms=trip_layers_ms(run, run.pings, window),
+        apps=[one.figures() for one in run.apps.values()],
         warnings=warnings(run),
         **traffic.parts(run, window),
     )
-    if run.apps:
-        found = found.model_copy(update={"apps": [one.figures() for one in run.apps.values()]})
     judged = [one.check() for one in run.apps.values()] + judge_stored(run.experiment.checks, found)
     return found.model_copy(update={"checks": judged}) if judged else found
 
