@@ -241,7 +241,7 @@ const APP: &[Column] = &[
 
 const APP_OUTPUT: &[Column] = &[
     Column::of("t_ns", Kind::I64), Column::of("app", Kind::U16), Column::of("run", Kind::U16),
-    Column::of("stream", Kind::Text), Column::of("line", Kind::Text),
+    Column::of("pipe", Kind::Text), Column::of("line", Kind::Text),
 ];
 
 /// The fields of `struct tcp_info` in the order of the columns of `tcp`, from the fourth on.

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from hourglass.contract.plan import Datagrams, Fetches, Hop, Path, Phase, Ping, Plan, Radio, Sampling, Transactions
 from hourglass.contract.plan import Flow as PlanFlow
+from hourglass.contract.plan_apps import App, AtStart, Room, Root
 from hourglass.contract.records import SCHEMAS
 from hourglass.results.opening import open_run
 from hourglass.results.summarize import code
@@ -69,6 +70,8 @@ class Recipe:
     """By the packet probe."""
     checks: dict[str, str] = field(default_factory=dict)
     """Bounds of its scenario."""
+    expected: dict[str, int | str] = field(default_factory=dict)
+    """Programs of the client, and how they should end."""
     requests: int | None = None
     """Bytes of the requests of a client `tcp_rr` and of their answers, if there is one."""
     further: Callable[["Recipe"], list[dict[str, Any]]] = lambda recipe: []
@@ -89,6 +92,7 @@ def make(path: pathlib.Path, recipe: Recipe | None = None) -> pathlib.Path:
     test |= {"length": recipe.length, "delay": recipe.delay, "step": recipe.step}
     scenario = {"name": recipe.name, "kernel": "6.1", "seed": 1, "testbed": {}, "stack": {}, "test": test}
     scenario |= {"check": recipe.checks} if recipe.checks else {}
+    scenario |= {"app": [{"name": name, "expect": wanted} for name, wanted in recipe.expected.items()]}
     info = {
         "schema": 1,
         "status": "complete",
@@ -152,11 +156,20 @@ def plan(recipe: Recipe) -> Plan:
         captures=[],
         radios=recipe.radios,
         events=[],
-        roots=[],
-        rooms=[],
-        apps=[],
+        roots=[Root(kind="debian", place="12", packages=[])],
+        rooms=[Room(node="client", root=0, files=[])],
+        apps=[app(place, name) for place, name in enumerate(recipe.expected)],
         apps_end=False,
     )
+
+
+def app(place: int, name: str) -> App:
+    """A program of its own name."""
+    return App(
+        id=place, name=name, room=0, command=[name], env={}, folder="/", user="root", stdin="", start_ns=0, after=[],
+        stop_ns=None, stop_signal=15, grace_ns=0, ready=AtStart(when="start"), ready_ns=0, restarts=0, restart_ns=0,
+        background=False, output_bytes=1000, collect=[], origin=None,
+    )  # fmt: skip
 
 
 def hops(route: tuple[str, ...]) -> list[Hop]:

@@ -31,7 +31,7 @@ LEFT_OUT = ("flows", "drops", "qdiscs")
 UNITS = {
     "": "", "1/s": "per_s", "Mbit/s": "mbps", "ms": "ms", "s": "s", "%": "percent", "samples": "samples",
     "packets": "packets", "skbs": "skbs", "segments": "segments", "PPDUs": "ppdus", "MPDUs": "mpdus",
-    "fetches": "fetches", "transactions": "transactions",
+    "fetches": "fetches", "transactions": "transactions", "B": "bytes", "starts": "starts", "calls": "calls",
 }  # fmt: skip
 """How units are written in the names of columns."""
 

@@ -47,7 +47,7 @@ class Program:
         return self._said("stderr")
 
     def _said(self, stream: str) -> str:
-        lines: list[str] = self.output.filter(pl.col("stream") == stream)["line"].to_list()
+        lines: list[str] = self.output.filter(pl.col("pipe") == stream)["line"].to_list()
         return "".join(f"{line}\n" for line in lines)
 
     @cached_property
@@ -175,5 +175,5 @@ def stamped(program: Program) -> str:
     """What a program wrote, each line with its time in seconds and `|`, of stderr `!`."""
     rows = program.output.iter_rows(named=True)
     return "".join(
-        f"{row['t_ns'] / NS_PER_S:15.9f} {'!' if row['stream'] == 'stderr' else '|'} {row['line']}\n" for row in rows
+        f"{row['t_ns'] / NS_PER_S:15.9f} {'!' if row['pipe'] == 'stderr' else '|'} {row['line']}\n" for row in rows
     )
