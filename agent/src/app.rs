@@ -13,7 +13,7 @@ use nix::unistd::{pipe2, Pid};
 
 use crate::app_output::Output;
 use crate::app_plan::{App, Ready, Transport};
-use crate::clock::seconds;
+use crate::clock::{seconds, SECOND};
 use crate::column::Cell;
 use crate::records::Records;
 use crate::report::{Failure, Result};
@@ -48,6 +48,8 @@ pub struct Run {
     /// Set by who stops it.
     why: Option<&'static str>,
     kill_ns: Option<i64>,
+    /// Killed, and not heard to end by then: it never will be.
+    lost_ns: Option<i64>,
     look_ns: i64,
     /// It is started again when it has ended, by order of an event.
     again: bool,
@@ -119,9 +121,10 @@ impl Program {
             State::Running(run) => [
                 self.plan.stop_ns.filter(|_| run.why.is_none()),
                 run.kill_ns,
+                run.lost_ns,
                 run.ready_ns.is_none().then_some(run.look_ns),
             ],
-            _ => [None; 3],
+            _ => [None; 4],
         };
         outputs.chain(run.into_iter().flatten()).min()
     }
@@ -171,6 +174,7 @@ impl Program {
             ready_ns: None,
             why: None,
             kill_ns: None,
+            lost_ns: None,
             look_ns: now,
             again: false,
         });
@@ -191,7 +195,13 @@ impl Program {
         }
         if run.kill_ns.is_some_and(|kill_ns| kill_ns <= now) {
             (run.why, run.kill_ns) = (Some("killed"), None);
+            run.lost_ns = Some(now + SECOND);
             kill_all(room, self.plan.id);
+        }
+        if run.lost_ns.is_some_and(|lost_ns| lost_ns <= now) {
+            self.row(None, (None, None), records)?;
+            self.state = State::Over;
+            return Ok(false);
         }
         self.look(now, room)
     }
@@ -274,7 +284,10 @@ impl Program {
                     stop(&self.plan, run, now, "end", room);
                 }
             }
-            state => *state = State::Over,
+            state => {
+                *state = State::Over;
+                kill_all(room, self.plan.id); // what it left behind
+            }
         }
     }
 
@@ -291,9 +304,26 @@ impl Program {
             run.ready_ns = Some(now);
             self.was_ready = true;
         }
+        let (again, by_itself) = (run.again, run.why.is_none());
+        self.row(Some(now), (exit, signal), records)?;
+        let restart = !again && by_itself && self.restarts > 0;
+        self.restarts -= u32::from(restart);
+        let from_ns = if again { now } else { now + self.plan.restart_ns };
+        self.state = if (again || restart) && !ending { State::Waiting { from_ns } } else { State::Over };
+        Ok(())
+    }
+
+    /// Of the start that is at work.
+    fn row(
+        &self,
+        end_ns: Option<i64>,
+        (exit, signal): (Option<u8>, Option<u8>),
+        records: &mut Records,
+    ) -> Result<()> {
+        let State::Running(run) = &self.state else { return Ok(()) };
         let by_itself = if signal.is_some() { "signal" } else { "exit" };
-        let why = run.why.unwrap_or(by_itself);
         let number = |value: Option<u8>| Cell::from(value.map(u64::from));
+        let time = |value: Option<i64>| value.map_or(Cell::Null, Cell::I64);
         records.push(
             Table::App,
             [
@@ -301,21 +331,16 @@ impl Program {
                 Cell::U64(self.plan.id.into()),
                 Cell::U64(run.number.into()),
                 Cell::U64(run.pid.into()),
-                run.ready_ns.map_or(Cell::Null, Cell::I64),
-                Cell::I64(now),
+                time(run.ready_ns),
+                time(end_ns),
                 number(exit),
                 number(signal),
-                Cell::Text(why),
+                Cell::Text(run.why.unwrap_or(by_itself)),
                 Cell::U64(self.outputs[0].bytes),
                 Cell::U64(self.outputs[1].bytes),
                 Cell::Null,
             ],
-        )?;
-        let again = run.again || (run.why.is_none() && self.restarts > 0);
-        self.restarts -= u32::from(again && !run.again);
-        let from_ns = if run.again { now } else { now + self.plan.restart_ns };
-        self.state = if again && !ending { State::Waiting { from_ns } } else { State::Over };
-        Ok(())
+        )
     }
 
     pub fn finish(&self) -> Result<()> {

@@ -34,7 +34,7 @@ const SITE: &str = "/room";
 /// What programs of a room may write in all, beside /tmp, /run and /dev/shm, which have as much each.
 const MEMORY: &str = "size=512m,mode=755";
 /// Processes and threads of a room.
-const PROCESSES: &str = "2048";
+const PROCESSES: &str = "512";
 
 /// Character devices that every program may expect: name, major and minor number.
 const DEVICES: [(&str, u64, u64); 7] = [

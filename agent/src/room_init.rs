@@ -25,8 +25,9 @@ use crate::room_post::{receive, send, News, Order};
 use crate::room_user::User;
 use crate::sys::{self, attach};
 
-/// What a program may not do although it is root: clocks and modules are the machine's, device nodes lead to its console.
-const WITHHELD: [libc::c_ulong; 5] = [16, 17, 22, 25, 27]; // SYS_MODULE, SYS_RAWIO, SYS_BOOT, SYS_TIME, MKNOD
+/// What a program may not do although it is root: clocks and modules are the machine's, device nodes lead to its
+/// console. Without `SYS_PTRACE` it cannot trace the room's first process, which can do more; its own it still can.
+const WITHHELD: [libc::c_ulong; 6] = [16, 17, 19, 22, 25, 27]; // SYS_MODULE, _RAWIO, _PTRACE, _BOOT, _TIME, MKNOD
 
 /// What of the agent's file system a room must not see.
 const AGENTS: [&str; 6] = ["/out", "/run", "/tmp", "/dev", "/sys", "/proc"];

@@ -8,12 +8,12 @@
  *
  *	what it did since it woke, or was last charged	it then sleeps
  *	LOOKS calls in a row that only looked		an eighth of the time it has only looked
- *	WORK calls of whatever kind			an eighth of the time it has not slept
+ *	WORK calls of whatever kind			a quarter of the time it has not slept
  *
- * at least 1 us, at most 1 ms and 10 ms. So whoever spins for a time T sees its end with an
+ * at least 1 us, at most 1 ms and 50 ms. So whoever spins for a time T sees its end with an
  * error of at most T / 8, after some ten rounds for each factor of three in T. To look is to ask
  * for the time, for what is ready, for one's turn or about a file; and every call that fails or
- * gives nothing. A fork or exec is as much work as 100 calls, because it takes the host as long.
+ * gives nothing. A fork or exec is as much work as 1,000 calls, because it takes the host as long.
  * A task whose clock moved on between two of its calls has slept by itself, and begins anew.
  *
  * A child begins with what its parent did, so that a chain of forks is no way out. What spins on
@@ -40,10 +40,10 @@
 
 #define LOOKS		100
 #define WORK		10000
-#define FORK		100
+#define FORK		1000
 #define LEAST_NS	NSEC_PER_USEC
 #define LOOKER_NS	NSEC_PER_MSEC
-#define WORKER_NS	(10 * NSEC_PER_MSEC)
+#define WORKER_NS	(50 * NSEC_PER_MSEC)
 
 /* What a task did at one instant. */
 struct program_time {
@@ -95,9 +95,9 @@ static void notice_sleep(struct program_time *p)
 	p->work = 0;
 }
 
-static void charge(struct program_time *p, u64 since, u64 most)
+static void charge(struct program_time *p, u64 share, u64 most)
 {
-	ktime_t wait = clamp_t(u64, (ktime_get_ns() - since) / 8, LEAST_NS, most);
+	ktime_t wait = clamp_t(u64, share, LEAST_NS, most);
 
 	p->looks = 0;
 	p->work = 0;
@@ -115,9 +115,9 @@ void program_time_enter(void)
 		return;
 	notice_sleep(p);
 	if (p->looks >= LOOKS)
-		charge(p, p->looking, LOOKER_NS);
+		charge(p, (p->at - p->looking) / 8, LOOKER_NS);
 	else if (p->work >= WORK)
-		charge(p, p->awake, WORKER_NS);
+		charge(p, (p->at - p->awake) / 4, WORKER_NS);
 }
 
 static bool looks(int call, long result)
