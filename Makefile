@@ -14,7 +14,7 @@ HOURGLASS := $(BIN)/hourglass
 SYSTEM_PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: run tune test begin ready kernel source root check bench other-cpus wheel tools setup developer packages agent \
+.PHONY: run tune test begin ready kernel source root check bench fuzz soak other-cpus wheel tools setup developer packages agent \
 	release image places clean
 
 run: begin
@@ -116,6 +116,16 @@ check: developer
 # The same bytes on CPUs that QEMU emulates; CPUS="qemu64 max": on these alone. Minutes for each.
 other-cpus: developer
 	$(BIN)/python -m tests.other_cpus $(CPUS)
+
+# Random scenarios as runs, on all kernels: N of the series SEED; goes on where it was left. Findings: runs/fuzz/*.toml.
+N ?= 1000
+SEED ?= 1
+fuzz: developer
+	$(BIN)/python -m tests.fuzz -n $(N) --seed $(SEED)
+
+# Kernels that look for faults run all built-ins and random scenarios; hours. KERNELS="6.1": on these alone.
+soak: developer
+	$(BIN)/python -m tests.soak $(KERNELS)
 
 bench: developer
 	$(BIN)/python -m bench

@@ -168,4 +168,11 @@ static inline bool filters_ingress(const struct net_device *dev)
 #endif
 }
 
+/* Where cpu_tasks has the task that runs: a structure around it until 6.13. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#define CPU_TASKS_CURRENT offsetof(struct cpu_task, task)
+#else
+#define CPU_TASKS_CURRENT 0
+#endif
+
 #endif

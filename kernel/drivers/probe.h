@@ -10,6 +10,7 @@
  * probe_path.c		the events that move packets on
  * probe_radio.c	those of radios; probe_radiotap.c: their frames in captures
  * probe_drop.c		packets that end early
+ * probe_connection.c	TCP connections, from their first packet to their sockets' end
  * probe_tcp.c		sockets: what is written, held back, read
  * probe_sample.c	sockets and queues at an instant
  * probe_proc.c		commands, records, the clock of the samples
@@ -74,6 +75,7 @@ struct probe_way {
 	int final; /* the node where its packets end; -1: not known yet */
 	u32 number; /* of the next packet */
 	u64 sent, duplicated, delivered, dropped, unmatched;
+	u64 unread; /* that a socket took with it when it was closed */
 	struct probe_sums *sums[2]; /* [data] of PROBE_VISITS nodes */
 };
 
@@ -95,9 +97,13 @@ struct probe_written {
 
 /* One end of a TCP connection. */
 struct probe_end {
+	struct hlist_node hash; /* by @sk, while it is known */
+	struct probe_connection *connection;
 	struct sock *sk;
+	bool gone; /* the socket was there and is no more */
 	/* as sender */
 	struct list_head written;
+	struct list_head lost; /* slots, which wait to be sent again */
 	u32 sent_end; /* sequence number behind all that was ever sent */
 	bool has_sent;
 	u32 gso_bytes;
@@ -118,6 +124,7 @@ struct probe_connection {
 	struct list_head list;
 	struct probe_watch *watch;
 	u16 port; /* the client's */
+	s64 gone_ns; /* no socket is known since; 0: one is */
 	struct probe_end end[2]; /* the client, the server */
 };
 
@@ -138,7 +145,10 @@ struct probe_slot {
 	bool twin; /* of a packet that is known */
 	int device; /* in whose queue it was last: ifindex */
 	struct probe_watch *watch;
-	/* in probe_end, while PROBE_RECEIVED at its end; in probe_radio.c until the interrupt */
+	/*
+	 * in probe_end, while PROBE_RECEIVED at its end, or PROBE_LOST; in probe_radio.c
+	 * until the interrupt
+	 */
 	struct list_head received;
 	const void *radio; /* that received it and has had no interrupt since */
 	u32 number, bytes, seq;
@@ -255,15 +265,19 @@ void probe_wire_lost(struct probe_slot *packet, const struct sk_buff *frame,
 void probe_slot_drop(struct probe_slot *slot, const struct net_device *dev, enum probe_place place,
 		     const char *reason);
 
+/* probe_connection.c */
+struct probe_connection *probe_connection(struct probe_watch *watch, u16 port, bool make);
+struct probe_end *probe_meet(struct sock *sk);
+void probe_part(struct sock *sk);
+void probe_lose(struct probe_slot *slot);
+extern struct list_head probe_connections;
+
 /* probe_tcp.c */
 int probe_tcp_start(void);
-struct probe_connection *probe_connection(struct probe_watch *watch, u16 port, bool make);
-struct probe_end *probe_end_of(const struct sock *sk, struct probe_watch **watch, u8 *side);
 void probe_tcp_sent(const struct probe_packets *packets, struct sock *sk, struct probe_slot *slot,
 		    s64 now_ns);
 bool probe_tcp_received(const struct probe_packets *packets, struct probe_slot *slot);
 void probe_end_hold(struct probe_end *end, enum probe_hold hold, s64 now_ns);
-extern struct list_head probe_connections;
 
 /* probe_sample.c */
 int probe_sample_start(void);

@@ -12,13 +12,74 @@
  * A merged skb's pieces are freed by kfree_skb() too although nothing is lost
  * (skb_release_data(), frag_list): their data begin behind the network header,
  * which at no place but the end a packet's do.
+ *
+ * skb->dev cannot be trusted in an skb that is freed. Its place is that of the links
+ * of trees (TCP's out-of-order queue, fq, netem) and of UDP's notes on a queued
+ * datagram, and who purges such a queue does not restore it. So the devices there
+ * are are known here, and what is none of them is nothing. A packet that is purged
+ * from a qdisc is then found by where its slot is.
  */
+#include <linux/hashtable.h>
 #include <linux/if_ether.h>
 #include <linux/kallsyms.h>
+#include <linux/slab.h>
 #include <net/sock.h>
 #include <trace/events/skb.h>
 #include "probe.h"
 #include "wire_trace.h"
+
+struct probe_device {
+	struct hlist_node hash;
+	const struct net_device *dev;
+};
+
+static DEFINE_HASHTABLE(devices, 8);
+
+/* The device that @dev is; NULL if it is none. */
+static const struct net_device *probe_device(const struct net_device *dev)
+{
+	const struct probe_device *device;
+
+	hash_for_each_possible(devices, device, hash, (unsigned long)dev)
+		if (device->dev == dev)
+			return dev;
+	return NULL;
+}
+
+static void probe_device_forget(const struct net_device *dev)
+{
+	struct probe_device *device;
+	struct hlist_node *next;
+
+	hash_for_each_possible_safe(devices, device, next, hash, (unsigned long)dev) {
+		if (device->dev == dev) {
+			hash_del(&device->hash);
+			kfree(device);
+		}
+	}
+}
+
+static int probe_device_event(struct notifier_block *block, unsigned long event, void *info)
+{
+	const struct net_device *dev = netdev_notifier_info_to_dev(info);
+	struct probe_device *device;
+
+	if (event != NETDEV_REGISTER && event != NETDEV_UNREGISTER)
+		return NOTIFY_DONE;
+	device = event == NETDEV_REGISTER ? kmalloc(sizeof(*device), GFP_KERNEL) : NULL;
+	local_bh_disable();
+	probe_device_forget(dev);
+	if (device) {
+		device->dev = dev;
+		hash_add(devices, &device->hash, (unsigned long)dev);
+	}
+	local_bh_enable();
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block probe_device_block = {
+	.notifier_call = probe_device_event,
+};
 
 static enum probe_place probe_place(const struct probe_slot *slot)
 {
@@ -41,9 +102,8 @@ static enum probe_place probe_place(const struct probe_slot *slot)
 static void probe_end_slot(struct probe_slot *slot)
 {
 	slot->watch->way[slot->way].dropped++;
-	list_del_init(&slot->received);
 	if (slot->content == PROBE_DATA)
-		slot->state = PROBE_LOST;
+		probe_lose(slot);
 	else
 		probe_slot_free(slot);
 }
@@ -69,7 +129,7 @@ static void probe_record_drop(const struct net_device *dev, int node, enum probe
 
 /*
  * Ends the packets of a watched stream that are in one of @states at @node, or
- * on a cable to it.
+ * on a cable to it; @node -1: wherever the first of them is.
  */
 static void probe_drop_watched(const struct probe_packets *packets, const struct net_device *dev,
 			       int node, int states, int place, const char *reason)
@@ -85,6 +145,8 @@ static void probe_drop_watched(const struct probe_packets *packets, const struct
 			continue;
 		if (place < 0)
 			place = probe_place(slot);
+		if (node < 0)
+			node = slot->node;
 		dropped++;
 		bytes += slot->bytes;
 		probe_end_slot(slot);
@@ -160,7 +222,8 @@ void probe_slot_drop(struct probe_slot *slot, const struct net_device *dev, enum
  * TCP has pulled the IP header, and may have forgotten the device: the packet is
  * at its end. Anywhere else it is a piece of a merged skb.
  */
-static void probe_freed_behind(const struct sk_buff *skb, int offset, const char *reason)
+static void probe_freed_behind(const struct sk_buff *skb, const struct net_device *dev, int offset,
+			       const char *reason)
 {
 	struct probe_packets packets;
 	struct sk_buff whole = *skb;
@@ -171,24 +234,37 @@ static void probe_freed_behind(const struct sk_buff *skb, int offset, const char
 	if (!probe_parse(&whole, 0, &packets))
 		return;
 	final = packets.watch->way[packets.way].final;
-	if (final >= 0 && (!skb->dev || probe_node(dev_net(skb->dev)) == final))
-		probe_drop_watched(&packets, skb->dev, final, PROBE_RECEIVED, PROBE_AT_SOCKET,
-				   reason);
+	if (final >= 0 && (!dev || probe_node(dev_net(dev)) == final))
+		probe_drop_watched(&packets, dev, final, PROBE_RECEIVED, PROBE_AT_SOCKET, reason);
+}
+
+/* A packet is purged from a queue whose device is forgotten. */
+static void probe_purged(const struct sk_buff *skb, int offset, const char *reason)
+{
+	struct probe_packets packets;
+
+	if (probe_parse(skb, offset, &packets))
+		probe_drop_watched(&packets, NULL, -1, PROBE_IN_QDISC, PROBE_AT_QDISC, reason);
 }
 
 static void probe_freed(const struct sk_buff *skb, const char *reason)
 {
+	const struct net_device *dev = probe_device(skb->dev);
 	int offset = probe_offset(skb);
 
 	if (skb->protocol != htons(ETH_P_IP) && skb->protocol != htons(ETH_P_IPV6) &&
 	    skb->protocol != htons(ETH_P_ARP) && !probe_forwarded(skb))
 		return;
 	if (offset < 0)
-		probe_freed_behind(skb, offset, reason);
-	else if (skb->dev && (skb_mac_header_was_set(skb) || skb->network_header))
-		probe_drop_any(skb, offset, skb->dev,
+		probe_freed_behind(skb, dev, offset, reason);
+	else if (!skb_mac_header_was_set(skb) && !skb->network_header)
+		return;
+	else if (dev)
+		probe_drop_any(skb, offset, dev,
 			       PROBE_IN_QDISC | PROBE_IN_RING | PROBE_IN_TXQ | PROBE_RECEIVED, -1,
 			       reason);
+	else
+		probe_purged(skb, offset, reason);
 }
 
 static void probe_kfree_skb(KFREE_SKB_ARGS)
@@ -199,7 +275,8 @@ static void probe_kfree_skb(KFREE_SKB_ARGS)
 
 int probe_drop_start(void)
 {
-	return register_trace_kfree_skb(probe_kfree_skb, NULL)			     ?:
+	return register_netdevice_notifier(&probe_device_block)			     ?:
+		       register_trace_kfree_skb(probe_kfree_skb, NULL)		     ?:
 		       register_trace_wire_tx_dropped(probe_wire_tx_dropped, NULL) ?:
 		       register_trace_wire_rx_dropped(probe_wire_rx_dropped, NULL);
 }

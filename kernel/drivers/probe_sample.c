@@ -171,7 +171,8 @@ void probe_balance(s64 t_ns)
 			balance->duplicated = way->duplicated;
 			balance->delivered = way->delivered;
 			balance->dropped = way->dropped;
-			balance->in_flight = probe_slots_in_flight(probe_watches[i], w);
+			balance->in_flight =
+				probe_slots_in_flight(probe_watches[i], w) + way->unread;
 			balance->unmatched = way->unmatched;
 		}
 	}

@@ -16,7 +16,6 @@
  * Receiver. A byte is in order when all before it have come, and ends when
  * recvmsg() has passed it.
  */
-#include <linux/hashtable.h>
 #include <linux/slab.h>
 #include <net/tcp.h>
 #include <trace/events/tcp.h>
@@ -33,73 +32,6 @@ static enum tsq_mode tsq_mode(const struct sock *sk)
 	return TSQ_KERNEL;
 }
 #endif
-
-static DEFINE_HASHTABLE(connections, 10);
-LIST_HEAD(probe_connections);
-
-static void probe_end_init(struct probe_end *end)
-{
-	INIT_LIST_HEAD(&end->written);
-	INIT_LIST_HEAD(&end->received);
-	end->hold_since_ns = ktime_get_ns();
-}
-
-/* The connection of @watch from the client's @port; made if @make. */
-struct probe_connection *probe_connection(struct probe_watch *watch, u16 port, bool make)
-{
-	u32 key = watch->id << 16 | port;
-	struct probe_connection *connection = watch->last;
-
-	if (connection && connection->port == port)
-		return connection;
-	hash_for_each_possible(connections, connection, hash, key)
-		if (connection->watch == watch && connection->port == port)
-			goto found;
-	if (!make)
-		return NULL;
-	connection = kzalloc(sizeof(*connection), GFP_ATOMIC);
-	if (!connection)
-		return NULL;
-	connection->watch = watch;
-	connection->port = port;
-	probe_end_init(&connection->end[0]);
-	probe_end_init(&connection->end[1]);
-	hash_add(connections, &connection->hash, key);
-	list_add_tail(&connection->list, &probe_connections);
-found:
-	watch->last = connection;
-	return connection;
-}
-
-/*
- * The end that is @sk, and whether that is the client (0) or the server (1);
- * NULL if nobody watches it.
- */
-struct probe_end *probe_end_of(const struct sock *sk, struct probe_watch **watch, u8 *side)
-{
-	const struct inet_sock *inet = inet_sk(sk);
-	struct probe_connection *connection;
-
-	*watch = probe_watch_of(IPPROTO_TCP, inet->inet_num, ntohs(inet->inet_dport), side);
-	if (!*watch)
-		return NULL;
-	connection =
-		probe_connection(*watch, *side ? ntohs(inet->inet_dport) : inet->inet_num, true);
-	return connection ? &connection->end[*side] : NULL;
-}
-
-/* ... and it is known from now on that @sk is that socket. */
-static struct probe_end *probe_meet(struct sock *sk)
-{
-	struct probe_watch *watch;
-	struct probe_end *end;
-	u8 side;
-
-	end = probe_end_of(sk, &watch, &side);
-	if (end && end->sk != sk && !(TCPF_LISTEN & (1 << sk->sk_state)))
-		end->sk = sk;
-	return end;
-}
 
 /* @end is held back by @hold from @now_ns on. */
 void probe_end_hold(struct probe_end *end, enum probe_hold hold, s64 now_ns)
@@ -247,15 +179,16 @@ void probe_tcp_sent(const struct probe_packets *packets, struct sock *sk, struct
 		    s64 now)
 {
 	struct probe_connection *connection;
-	struct probe_end *end;
+	struct probe_end *end = NULL;
 
-	connection = probe_connection(packets->watch, packets->port, true);
-	if (!connection)
+	if (sk && sk_fullsock(sk) && sk->sk_protocol == IPPROTO_TCP)
+		end = probe_meet(sk);
+	if (!end) { /* no socket any more, or not yet */
+		connection = probe_connection(packets->watch, packets->port, false);
+		end = connection ? &connection->end[packets->way] : NULL;
+	}
+	if (!end)
 		return;
-	end = &connection->end[packets->way];
-	if (sk && sk_fullsock(sk) && sk->sk_protocol == IPPROTO_TCP && sk->sk_state != TCP_LISTEN &&
-	    sk->sk_state != TCP_CLOSE)
-		end->sk = sk;
 	if (packets->content != PROBE_DATA)
 		return;
 	end->gso_bytes = packets->payload;
@@ -274,7 +207,7 @@ bool probe_tcp_received(const struct probe_packets *packets, struct probe_slot *
 	struct probe_slot *earlier;
 
 	if (!connection)
-		return false;
+		return true; /* of sockets that are closed: the stack will drop it */
 	end = &connection->end[!packets->way];
 	if (end->has_read && !after(slot->seq + slot->bytes, end->read_end))
 		return false;
@@ -312,13 +245,7 @@ static void probe_tcp_rcv_space_adjust(void *data, struct sock *sk)
 
 static void probe_tcp_destroy_sock(void *data, struct sock *sk)
 {
-	struct probe_connection *connection;
-	unsigned int side;
-
-	list_for_each_entry(connection, &probe_connections, list)
-		for (side = 0; side < 2; side++)
-			if (connection->end[side].sk == sk)
-				connection->end[side].sk = NULL;
+	probe_part(sk);
 }
 
 int probe_tcp_start(void)

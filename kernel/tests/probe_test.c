@@ -5,6 +5,7 @@
 #include <linux/ip.h>
 #include <linux/tcp.h>
 #include <linux/udp.h>
+#include <net/tcp.h>
 #include "probe.h"
 
 #define SERVER	5000
@@ -178,6 +179,65 @@ static void the_oldest_of_equals(struct kunit *test)
 	kfree_skb(skb);
 }
 
+/* A connected socket, as far as the probe asks it. */
+static struct sock *a_socket(struct kunit *test, u16 own, u16 peer)
+{
+	struct sock *sk = kunit_kzalloc(test, sizeof(struct tcp_sock), GFP_KERNEL);
+
+	KUNIT_ASSERT_TRUE(test, !!sk);
+	sk->sk_state = TCP_ESTABLISHED;
+	inet_sk(sk)->inet_num = own;
+	inet_sk(sk)->inet_dport = htons(peer);
+	return sk;
+}
+
+static void a_connection_goes_with_its_sockets(struct kunit *test)
+{
+	struct sock *client = a_socket(test, CLIENT, SERVER);
+	struct sock *server = a_socket(test, SERVER, CLIENT);
+	unsigned int i;
+
+	for (i = 0; i < 1000; i++) {
+		struct probe_end *end = probe_meet(client);
+
+		KUNIT_ASSERT_TRUE(test, !!end);
+		KUNIT_EXPECT_PTR_EQ(test, probe_meet(client), end);
+		KUNIT_EXPECT_PTR_EQ(test, probe_meet(server), &end->connection->end[1]);
+		KUNIT_EXPECT_FALSE(test, end->has_sent); /* nothing of the one before */
+		end->has_sent = true;
+		probe_part(i % 2 ? client : server);
+		KUNIT_EXPECT_FALSE(test, list_empty(&probe_connections));
+		probe_part(i % 2 ? server : client);
+		KUNIT_EXPECT_TRUE(test, list_empty(&probe_connections));
+		KUNIT_EXPECT_FALSE(test, !!probe_connection(&tcp, CLIENT, false));
+	}
+}
+
+static void lost_data_go_with_their_sender(struct kunit *test)
+{
+	struct sock *client = a_socket(test, CLIENT, SERVER), *server;
+	struct sk_buff *skb = segment(CLIENT, SERVER, 5000, 1, MSS, 0);
+	struct probe_packets packets;
+	struct probe_slot *slot;
+
+	KUNIT_ASSERT_TRUE(test, probe_parse(skb, 0, &packets));
+	KUNIT_ASSERT_TRUE(test, !!probe_meet(client));
+	tcp_sk(client)->snd_una = 5000;
+	slot = probe_slot_new(&packets, 0, 0, 100);
+	KUNIT_ASSERT_TRUE(test, !!slot);
+	probe_lose(slot);
+	KUNIT_EXPECT_PTR_EQ(test, slot,
+			    probe_slot_find(slot->who, slot->what, PROBE_LOST, -1, S64_MAX));
+	probe_part(client);
+	KUNIT_EXPECT_FALSE(test, !!probe_slot_find(probe_who(&packets), 5000, ~0, -1, S64_MAX));
+	/* the server's socket has not been met: the connection waits for it */
+	server = a_socket(test, SERVER, CLIENT);
+	KUNIT_EXPECT_TRUE(test, !!probe_meet(server));
+	probe_part(server);
+	KUNIT_EXPECT_TRUE(test, list_empty(&probe_connections));
+	kfree_skb(skb);
+}
+
 static struct kunit_case probe_cases[] = {
 	KUNIT_CASE(a_gso_skb_is_its_segments),
 	KUNIT_CASE(padding_is_no_payload),
@@ -185,6 +245,8 @@ static struct kunit_case probe_cases[] = {
 	KUNIT_CASE(echoes_by_their_identifier),
 	KUNIT_CASE(layers_add_up),
 	KUNIT_CASE(the_oldest_of_equals),
+	KUNIT_CASE(a_connection_goes_with_its_sockets),
+	KUNIT_CASE(lost_data_go_with_their_sender),
 	{}
 };
 

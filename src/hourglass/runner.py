@@ -72,7 +72,7 @@ def run(
     progress = progress or Silent()
     if out is not None and not force:
         refuse_another(out, scenario.unchecked().to_json(), engine)
-    return _make(prepare(scenario, engine, progress), out, progress, preload)
+    return make(prepare(scenario, engine, progress), out, progress, preload)
 
 
 def run_once(
@@ -94,7 +94,7 @@ def run_once(
     with locks.held(place.with_name(f".{place.name}.lock")):
         if prepared.engine.capabilities.virtual_time and _is_there(prepared, place):
             return _bounded(scenario, place)
-        return _make(prepared, place, progress, preload)
+        return make(prepared, place, progress, preload)
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,11 @@ def prepare(scenario: Scenario, engine: str, progress: Progress) -> Prepared:
     return Prepared(scenario, plan, ready, ready.identity(bool(plan.radios), plan.roots, progress.root))
 
 
-def _make(prepared: Prepared, out: Path | None, progress: Progress, preload: Preload | None) -> "Recording":
+def make(
+    prepared: Prepared, out: Path | None, progress: Progress | None = None, preload: Preload | None = None
+) -> "Recording":
+    """Makes the run, whatever is there. Raises as `run`."""
+    progress = progress or Silent()
     scenario, plan, ready = prepared.scenario, prepared.plan, prepared.engine
     place = out or prepared.place
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from hourglass.engine import virtual
-from hourglass.engine.follow import Limits
 from hourglass.engine.kernel.built import BuiltKernel
 from hourglass.engine.virtual import Virtual
 from hourglass.errors import GuestError, InputError
@@ -105,18 +104,6 @@ def test_a_line_of_ours_that_fails_is_the_guest_s_error(guest_kernel: BuiltKerne
     with pytest.raises(GuestError, match="nonsense") as raised:
         Virtual(guest_kernel).run(small_plan(setup=[tc("qdisc add dev lo root nonsense", None)]), place)
     assert raised.value.log == place / "console.log"
-
-
-@pytest.mark.parametrize(
-    ("silence_s", "wall_limit_s", "words"), [(0.05, None, "said nothing"), (60.0, 1.0, "did not end within 1 s")]
-)
-def test_a_guest_that_takes_too_long_is_stopped(
-    guest_kernel: BuiltKernel, place: Path, silence_s: float, wall_limit_s: float | None, words: str
-) -> None:
-    plan = small_plan(LONG_S)
-    with pytest.raises(GuestError, match=words):
-        Virtual(guest_kernel, Limits(silence_s, wall_limit_s)).run(plan, place)
-    assert gone(place)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])

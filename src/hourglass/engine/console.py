@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 PREFIX = b"hourglass: {"
 PANIC = "Kernel panic - not syncing"
-_COMPLAINT = re.compile(r"WARNING: |BUG: |Oops")
+_COMPLAINT = re.compile(r"WARNING: |BUG: |UBSAN: |Oops")
 _CHATTER = re.compile(
     r"BogoMIPS|regulatory\.db|firmware_class|epollctl add err|kernel memory protection|reboot: System halted"
 )

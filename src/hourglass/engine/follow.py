@@ -23,9 +23,6 @@ from hourglass.engine.base import Outcome, Preload, Report
 from hourglass.engine.console import Console
 from hourglass.errors import GuestError, HourglassError, InputError
 
-SILENCE_S = 60.0
-"""Wall seconds without an event after which a guest counts as stuck. A second of test time at 10 Gbit/s takes 3."""
-
 FAREWELL_S = 10.0
 """Wall seconds it may take to end after its last event."""
 
@@ -34,16 +31,33 @@ _F_SETPIPE_SZ = 1031
 Judge = Callable[[Console, str | None, int, Path], None]
 """Raises the error that an end stands for: of the console, why it was stopped if it was, exit status, run directory."""
 
+Stuck = Callable[[float, float], str | None]
+"""Why a child is to be ended, half a sentence about it, or None: asked with the time of our clock, and for how many
+seconds the child has said nothing."""
 
-@dataclass(frozen=True)
-class Limits:
-    """Wall seconds a run may take: without an event, and in all."""
-
-    silence_s: float = SILENCE_S
-    wall_s: float | None = None
+Guard = Callable[[subprocess.Popen[bytes], Console], Stuck]
+"""What watches over a child, told by its console, that it does not hang."""
 
 
-LIMITS = Limits()
+def silence(longest_s: float) -> Guard:
+    """Ends a child that says nothing for so many seconds of wall time: one whose own time that is."""
+
+    def guard(_child: subprocess.Popen[bytes], console: Console) -> Stuck:
+        def stuck(_wall_s: float, silent_s: float) -> str | None:
+            if silent_s <= longest_s:
+                return None
+            return (
+                f"said nothing for {longest_s:g} s of wall time {place(console)}; a program may wait without sleeping"
+            )
+
+        return stuck
+
+    return guard
+
+
+def place(console: Console) -> str:
+    """How far a run is."""
+    return f"at {console.test_ns / 1e9:g} s of test time" if console.ready else "during its start"
 
 
 def execute(
@@ -51,7 +65,7 @@ def execute(
     directory: Path,
     executor: AbstractContextManager[subprocess.Popen[bytes]],
     judge: Judge,
-    limits: Limits,
+    guard: Guard,
     progress: Report | None,
     preload: Preload | None,
 ) -> Outcome:
@@ -67,17 +81,17 @@ def execute(
         (directory / "records.arrows").unlink(missing_ok=True)
         with log.open("wb") as file:
             console = Console(file)
-            watch = Watch(console, progress or (lambda _, __: None), end_s, limits)
+            watch = Watch(console, progress or (lambda _, __: None), end_s)
             with executor as child:
                 if preload is not None:
                     Thread(target=preload, daemon=True).start()
-                watch.follow(child)
+                watch.follow(child, guard(child, console))
             console.close()
     except OSError as problem:
         if problem.errno in {errno.ENOSPC, errno.EDQUOT}:
             raise no_space(directory) from problem
         raise
-    judge(console, watch.stuck, child.returncode, directory)
+    judge(console, watch.why, child.returncode, directory)
     with (directory / "records.arrows").open("rb") as records:
         digest = hashlib.file_digest(records, "sha256").hexdigest()
     virtual_s = end_s if console.end_ns is None else console.end_ns / 1e9
@@ -86,25 +100,24 @@ def execute(
 
 @dataclass
 class Watch:
-    """Follows a child to its end, or to the moment it counts as stuck; then `stuck` says why."""
+    """Follows a child to its end, or to the moment it counts as stuck; then `why` says why."""
 
     console: Console
     report: Report
     end_s: float
-    limits: Limits
-    stuck: str | None = None
+    why: str | None = None
 
-    def follow(self, child: subprocess.Popen[bytes]) -> None:
-        """Reads the console until the child closes it or a time limit passes."""
+    def follow(self, child: subprocess.Popen[bytes], stuck: Stuck) -> None:
+        """Reads the console until the child closes it or has to be ended."""
         assert child.stdout is not None
         pipe = child.stdout.fileno()
         with contextlib.suppress(OSError):
             fcntl(pipe, _F_SETPIPE_SZ, 1 << 20)
-        begun = heard = time.monotonic()
+        heard = time.monotonic()
         while True:
             now = time.monotonic()
-            self.stuck = self._limit(now - begun, now - heard)
-            if self.stuck is not None:
+            self.why = self._unending(now - heard) or stuck(now, now - heard)
+            if self.why is not None:
                 return
             if not select.select([pipe], [], [], 0.5)[0]:
                 continue
@@ -117,17 +130,10 @@ class Watch:
                 heard = time.monotonic()
                 self.report(min(self.console.test_ns / 1e9, self.end_s), self.end_s)
 
-    def _limit(self, wall_s: float, silent_s: float) -> str | None:
-        """Why the child is to be stopped, if it is."""
+    def _unending(self, silent_s: float) -> str | None:
+        """Whether the child, which has said its last word, does not end."""
         over = self.console.done or self.console.error is not None or self.console.panicked
-        if over:
-            return "did not end after its last word" if silent_s > FAREWELL_S else None
-        if self.limits.wall_s is not None and wall_s > self.limits.wall_s:
-            return f"did not end within {self.limits.wall_s:g} s of wall time"
-        if silent_s > (longest_s := self.limits.silence_s):
-            where = f"at {self.console.test_ns / 1e9:g} s of test time" if self.console.ready else "during its start"
-            return f"said nothing for {longest_s:g} s of wall time {where}; a program may wait without sleeping"
-        return None
+        return "did not end after its last word" if over and silent_s > FAREWELL_S else None
 
 
 def judge(console: Console, stuck: str | None, status: int, directory: Path, name: str) -> None:

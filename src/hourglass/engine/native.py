@@ -74,7 +74,7 @@ class Native:
         argv = [*([] if os.geteuid() == 0 else AS_ROOT), str(agent.binary()), "plan.json", "records.arrows"]
         child = process.group(argv, place, {"PATH": SEARCH_PATH})
         judge = partial(follow.judge, name="the agent")
-        return follow.execute(plan, place, child, judge, follow.Limits(SILENCE_S), progress, preload)
+        return follow.execute(plan, place, child, judge, follow.silence(SILENCE_S), progress, preload)
 
 
 def attempt() -> Plan:

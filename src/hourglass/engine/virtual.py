@@ -3,8 +3,8 @@
 
 The guest sees these things of the host: its root archive, the run directory (as /out), a file of memory without a name,
 and for its programs the folders that the plan names as roots, read-only. All paths it is given are relative to the run
-directory, because a kernel's command line knows no quoting. It ends by itself when the plan ends; it is killed when it
-stops talking, when we die, or when the user interrupts.
+directory, because a kernel's command line knows no quoting. It ends by itself when the plan ends; it is killed when its
+clock stands still, when we die, or when the user interrupts.
 """
 
 import mmap
@@ -24,6 +24,7 @@ from hourglass.engine import approot, cpu, follow, paths, process, root
 from hourglass.engine.base import Making, Outcome, Preload, Report
 from hourglass.engine.console import Console
 from hourglass.engine.kernel.built import BuiltKernel
+from hourglass.engine.watchdog import GuestWatch, Watchdog, stall_s
 from hourglass.errors import MissingError
 
 START_NS = 1_704_067_200_000_000_000
@@ -43,10 +44,10 @@ _LEAST_MEMORY = 256 << 20
 
 @dataclass(frozen=True)
 class Virtual:
-    """A guest kernel. Bounded: each second of test time has `limits.silence_s` of wall time."""
+    """A guest kernel. `words`: more for its command line, of kernels that look for faults."""
 
     kernel: BuiltKernel
-    limits: follow.Limits = follow.LIMITS
+    words: tuple[str, ...] = ()
     name: ClassVar = VIRTUAL
     capabilities: ClassVar = Capabilities(
         nic="wire", own_kernel=True, virtual_time=True, radios=True, programs=True, captures=True, layers=True
@@ -61,17 +62,27 @@ class Virtual:
         self, plan: Plan, place: Path, *, progress: Report | None = None, preload: Preload | None = None
     ) -> Outcome:
         """`Engine.run`. Raises MissingError when this machine cannot run guests."""
+        watchdog = Watchdog(stall_s())
         roots = [approot.ready(one).folder for one in plan.roots]
-        guest = boot(self.kernel, place, plan.seed, wifi=bool(plan.radios), roots=roots)
-        return follow.execute(plan, place, guest, judge, self.limits, progress, preload)
+        guest = boot(self.kernel, place, plan.seed, wifi=bool(plan.radios), roots=roots, words=self.words)
+
+        def guard(child: subprocess.Popen[bytes], console: Console) -> follow.Stuck:
+            return GuestWatch(child, self.kernel.linux, console, watchdog).stuck
+
+        return follow.execute(plan, place, guest, judge, guard, progress, preload)
 
 
 @contextmanager
 def boot(
-    kernel: BuiltKernel, directory: Path, seed: int, wifi: bool = False, roots: Sequence[Path] = ()
+    kernel: BuiltKernel,
+    directory: Path,
+    seed: int,
+    wifi: bool = False,
+    roots: Sequence[Path] = (),
+    words: tuple[str, ...] = (),
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A guest at work in the run directory; what it needs there beside the plan is gone afterwards. `roots`: folders
-    that its programs see."""
+    that its programs see; `words`: more for its kernel's command line."""
     private = directory / PRIVATE
     try:
         private.mkdir(exist_ok=True)
@@ -81,15 +92,17 @@ def boot(
         environment = {"TMPDIR": str(memory_folder()), "GLIBC_TUNABLES": NO_RSEQ}
         with (
             cpu.claim() as own,
-            process.group(command(kernel, seed, len(roots)), directory, environment, powerless=True, cpu=own) as guest,
+            process.group(
+                command(kernel, seed, len(roots), words), directory, environment, powerless=True, cpu=own
+            ) as guest,
         ):
             yield guest
     finally:
         shutil.rmtree(private, ignore_errors=True)
 
 
-def command(kernel: BuiltKernel, seed: int, roots: int = 0) -> list[str]:
-    """The guest's command line. `roots`: how many there are for programs."""
+def command(kernel: BuiltKernel, seed: int, roots: int = 0, words: tuple[str, ...] = ()) -> list[str]:
+    """The guest's command line. `roots`: how many there are for programs; `words`: more for its kernel."""
     return [
         str(kernel.linux),
         "time-travel=inf-cpu",
@@ -112,6 +125,7 @@ def command(kernel: BuiltKernel, seed: int, roots: int = 0) -> list[str]:
         "panic=-1",
         f"hourglass.seed={seed % 2**64}",
         *([f"hourglass.roots={roots}"] if roots else []),
+        *words,
         "rdinit=/init",
         "--",
         "/out/plan.json",

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Testbeds whose parts fit each other, before keys are strewn over them; and events, each with one action."""
+
+import random
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+from hourglass.scenario.event import ACTIONS, AT_DEVICES
+from hourglass.scenario.load import presets
+
+from .values import SCHEMA, Room, resolved, value
+
+RADIOS_ONLY = {"station", "ap", "iw"}
+"""Actions that only radios have."""
+
+Made = tuple[dict[str, Any], Room]
+
+
+def line(chance: random.Random) -> Made:
+    """Client and server with up to three routers between them."""
+    names = ["client", *(f"router{number}" for number in range(chance.randint(0, 3))), "server"]
+    return _cabled(names, list(pairwise(names)))
+
+
+def star(chance: random.Random) -> Made:
+    """Several clients and servers around one router."""
+    outer = ["client", "server", *(f"host{number}" for number in range(chance.randint(1, 4)))]
+    return _cabled([*outer, "router"], [(name, "router") for name in outer])
+
+
+def preset(chance: random.Random) -> Made:
+    """A testbed that comes along."""
+    name = chance.choice([name for name, _ in presets()])
+    return {"preset": name}, Room(["client", "server"], {"client": ["eth0"], "server": ["eth0"]})
+
+
+def cell(chance: random.Random) -> Made:
+    """Stations, their access point, a server behind it."""
+    stations = ["client", *(f"station{number}" for number in range(chance.randint(0, 3)))]
+    testbed, room = _cabled(["ap", "server"], [("ap", "server")])
+    testbed["node"] += [{"name": name, "role": "host"} for name in stations]
+    testbed["wifi"] = [{"ap": "ap:wlan0", "station": [{"at": f"{name}:wlan0"} for name in stations]}]
+    room.nodes += stations
+    room.devices |= {name: ["wlan0"] for name in stations}
+    room.devices["ap"].append("wlan0")
+    return testbed, room
+
+
+SHAPES: tuple[Callable[[random.Random], Made], ...] = (line, line, star, preset, cell, cell)
+
+
+def _cabled(names: list[str], cables: list[tuple[str, str]]) -> Made:
+    room = Room(list(names), {name: [] for name in names})
+    links = []
+    for left, right in cables:
+        ends = []
+        for node in (left, right):
+            room.devices[node].append(f"eth{len(room.devices[node])}")
+            ends.append(f"{node}:{room.devices[node][-1]}")
+        links.append({"ends": ends, "rate": "100mbit"})
+    nodes = [{"name": name, "role": "router" if name.startswith(("router", "ap")) else "host"} for name in names]
+    return {"node": nodes, "link": links}, room
+
+
+def event(chance: random.Random, room: Room) -> dict[str, Any]:
+    """What changes in the middle."""
+    schema = resolved(SCHEMA["properties"]["event"]["items"])["properties"]
+    radios = [name for name, devices in room.devices.items() if "wlan0" in devices]
+    action = chance.choice(sorted(set(ACTIONS) & set(schema) - (set() if radios else RADIOS_ONLY)))
+    node = chance.choice(radios if action in RADIOS_ONLY else [name for name in room.nodes if room.devices.get(name)])
+    local = Room([node], {node: room.devices[node]})
+    made = {key: value(schema[key], f"event[].{key}", chance, local) for key in ("at", "node", action)}
+    if action in AT_DEVICES and (len(room.devices[node]) > 1 or chance.random() < 0.5):
+        made["device"] = chance.choice(room.devices[node])
+    if chance.random() < 0.2:
+        made |= {key: value(schema[key], f"event[].{key}", chance, local) for key in ("every", "count")}
+    return made

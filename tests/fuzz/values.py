@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random values for the keys of a scenario, from its JSON Schema.
+
+Enumerations, whole numbers, switches, quantities with units and lists of them need nothing but the schema. What a key
+means and a schema cannot say stands in `TEXTS` and `LIMITS`; a key for which there is neither is an error that names
+it. Limits keep runs short: they bound the cost, not what is legal.
+"""
+
+import math
+import random
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from hourglass.scenario.schema import scenario_schema
+
+Schema = dict[str, Any]
+Path = str
+"""A key with [] for the place in a list and * for a name: `testbed.link[].rate`."""
+
+SCHEMA: Schema = scenario_schema()
+
+LEFT_OUT = {
+    "description": "says nothing",
+    "kernel": "each run has its own",
+    "check": "decides nothing",
+    "apps": "programs need a root that is fetched",
+    "app": "programs need a root that is fetched",
+    "testbed.preset": "a shape of its own",
+    "testbed.node": "shapes make them",
+    "stack.*.device": "of a node's devices, by `draw`",
+}
+"""What is not drawn, and why."""
+
+
+@dataclass
+class Room:
+    """What values can refer to: names of nodes and of their devices."""
+
+    nodes: list[str]
+    devices: dict[str, list[str]] = field(default_factory=dict)
+
+    def end(self, chance: random.Random) -> str:
+        node = chance.choice([node for node in self.nodes if self.devices.get(node)])
+        return f"{node}:{chance.choice(self.devices[node])}"
+
+
+Text = Callable[[random.Random, Room], Any]
+
+QDISCS = (
+    "pfifo limit 20", "bfifo limit 30000", "fq", "fq flow_limit 10", "fq_codel", "fq_codel limit 50 target 1ms",
+    "codel",
+    "cake bandwidth 20mbit", "cake bandwidth 5mbit rtt 10ms ack-filter", "pie", "fq_pie", "sfq perturb 1", "sfb", "hhf",
+    "red limit 100000 avpkt 1000 bandwidth 10mbit", "choke limit 100 bandwidth 10mbit", "skbprio", "prio", "pfifo_fast",
+    "tbf rate 10mbit burst 5k latency 20ms", "netem delay 3ms 1ms loss 2%", "netem delay 1ms reorder 10% duplicate 5%",
+    "ets bands 4 strict 2", "cake unlimited",
+)  # fmt: skip
+SYSCTLS: dict[str, tuple[object, ...]] = {
+    "net.ipv4.tcp_ecn": (0, 1, 2), "net.ipv4.tcp_sack": (0, 1), "net.ipv4.tcp_timestamps": (0, 1),
+    "net.ipv4.tcp_window_scaling": (0, 1), "net.ipv4.tcp_rmem": ("4096 16384 65536", "4096 131072 6291456"),
+    "net.ipv4.tcp_wmem": ("4096 16384 65536",), "net.ipv4.tcp_mtu_probing": (0, 1, 2), "net.ipv4.tcp_frto": (0, 2),
+    "net.ipv4.tcp_recovery": (0, 1), "net.ipv4.tcp_early_retrans": (0, 3), "net.ipv4.tcp_min_tso_segs": (1, 4),
+    "net.ipv4.tcp_slow_start_after_idle": (0, 1), "net.ipv4.tcp_notsent_lowat": (16384,),
+    "net.ipv4.tcp_autocorking": (0, 1),
+}  # fmt: skip
+
+
+def _trace(chance: random.Random, _: Room) -> Any:
+    steps = [[0, rate(chance, 3e5, 1e9)]]
+    for at in sorted(chance.sample(range(1, 1000), chance.randint(0, 4))):
+        steps.append([at / 1000, chance.choice([0, rate(chance, 3e5, 1e9)])])
+    if chance.random() < 0.5:
+        return steps
+    if chance.random() < 0.5:
+        return {"there": steps}
+    return {"there": {"rate": steps, "repeat": 1}, "back": {"opportunity_ms": sorted(chance.choices(range(50), k=9))}}
+
+
+def _outage(chance: random.Random, _: Room) -> Any:
+    first, second = sorted(chance.sample(range(1, 900), 2))
+    return [[first / 1000, second / 1000]]
+
+
+def _sysctls(chance: random.Random, _: Room) -> Any:
+    return {name: chance.choice(SYSCTLS[name]) for name in chance.sample(sorted(SYSCTLS), chance.randint(1, 3))}
+
+
+def _device(chance: random.Random, room: Room) -> str:
+    return chance.choice(sorted({device for devices in room.devices.values() for device in devices}))
+
+
+TEXTS: dict[str, Text] = {
+    r"name": lambda chance, _: f"fuzz-{chance.randrange(10**6)}",
+    r"testbed\.link\[\]\.trace": _trace,
+    r"testbed\.link\[\]\.outage": _outage,
+    r"testbed\.link\[\]\.addresses": lambda chance, _: [f"10.{(n := chance.randint(60, 99))}.0.1/24", f"10.{n}.0.2/24"],
+    r"stack\.(\*\.)?(device\.\*\.)?(qdisc|ingress)": lambda chance, _: chance.choice(QDISCS),
+    r"(stack\.(\*\.)?|event\[\]\.)sysctl": _sysctls,
+    r"test\.(labels|ping_labels|hosts)": lambda _chance, _room: None,
+    r"test\.datagrams\[\]\.name": lambda chance, _: f"stream {chance.randrange(100)}",
+    r"test\.(client|server|competing\[\]\.(client|server)|datagrams\[\]\.(sender|receiver))|event\[\]\.node": (
+        lambda chance, room: chance.choice(room.nodes)
+    ),
+    r"event\[\]\.device": _device,
+    r"event\[\]\.label": lambda _chance, _room: "a label",
+    r"event\[\]\.tc": lambda chance, room: f"qdisc replace dev {_device(chance, room)} root {chance.choice(QDISCS)}",
+    r"event\[\]\.ip": lambda chance, room: f"link set {_device(chance, room)} mtu {chance.choice([600, 1280, 1500])}",
+    r"event\[\]\.iw": lambda chance, room: f"dev {_device(chance, room)} set power_save off",
+    r"event\[\]\.ethtool": lambda chance, room: f"-K {_device(chance, room)} tso {chance.choice(['on', 'off'])}",
+    r"event\[\]\.write": lambda chance, _: {"/proc/sys/net/ipv4/tcp_ecn": chance.choice([0, 1])},
+}
+"""By a pattern of the whole key; None: leave it out."""
+
+LIMITS: dict[str, tuple[float, float]] = {
+    r"test\.length": (0.2, 1.0),
+    r"test\.delay": (0, 0.3),
+    r"test\.step": (0.01, 0.5),
+    r"test\.(http|ping|udp)_interval": (0.005, 0.5),
+    r"test\.(upload|download|bidir)_streams": (1, 12),
+    r"test\.competing\[\]\.(upload|download)_streams": (0, 4),
+    r"test\.(http_workers|rr_streams)": (1, 10),
+    r"test\.(rr_request|rr_response)": (1, 1e5),
+    r"test\.http_sizes": (1, 3e5),
+    r"test\.datagrams\[\]\.burst": (1, 100),
+    r"test\.datagrams\[\]\.interval": (1e6, 1e9),
+    r"test\.(udp_bandwidth|stream_rates|competing\[\]\.rate|datagrams\[\]\.rate)": (8e3, 1e8),
+    r"test\.datagrams\[\]\.size": (4, 9000),
+    r"testbed\.wifi\[\]\.others\.count": (0, 4),
+    r"testbed\.netem\[\]\.delay": (1e4, 2e8),
+    r"testbed\.link\[\]\.delay|event\[\]\.set\.delay": (1e2, 1e8),
+    r"(testbed\.link\[\]|event\[\]\.set|stack\.\*\.device\.\*)\.mtu": (576, 9000),
+    r"testbed\.link\[\]\.[rt]x_usecs": (0, 5000),
+    r"testbed\.shaper\[\]\.rate": (1e5, 1e9),
+    r"(testbed\.link\[\]|event\[\]\.set)\.rate": (1e5, 5e9),
+    r"(testbed\.link\[\]|event\[\]\.set)\.(loss|corrupt|duplicate|reorder)(\.rate)?": (1e3, 3e8),
+    r"testbed\.link\[\]\.trace\.there\.repeat": (0.01, 1),
+    r"measure\.(tcp|devices)": (1e6, 1e9),
+    r"event\[\]\.at": (0, 0.6),
+    r"event\[\]\.every": (0.05, 1),
+    r"event\[\]\.count": (2, 5),
+}
+"""Lowest and highest, in base units, of what is drawn."""
+
+_DEFAULTS = {"bit": (1e3, 5e9), "s": (1e3, 5e8), "B": (1, 1e6), "%": (1e4, 3e8)}
+_UNITS = re.compile(r"\(([A-Za-z%|]+)\)\$$")
+
+
+class Unknown(Exception):
+    """There is no value for a key."""
+
+
+def rate(chance: random.Random, low: float, high: float) -> str:
+    return f"{_log(chance, low, high)}bit"
+
+
+def _log(chance: random.Random, low: float, high: float) -> int:
+    """A whole number, as often between 10 and 100 as between 1000 and 10,000; now and then a bound."""
+    if chance.random() < 0.1:
+        return int(chance.choice([low, high]))
+    return min(max(int(math.exp(chance.uniform(math.log(low + 1), math.log(high + 1)))) - 1, int(low)), int(high))
+
+
+def resolved(schema: Schema) -> Schema:
+    while "$ref" in schema:
+        schema = SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]]
+    return schema
+
+
+def left_out(path: Path) -> bool:
+    return any(path == one or path.startswith((f"{one}.", f"{one}[")) for one in LEFT_OUT)
+
+
+def value(schema: Schema, path: Path, chance: random.Random, room: Room) -> Any:
+    """A value for a key; None: it is to be left out. Raises Unknown."""
+    for pattern, text in TEXTS.items():
+        if re.fullmatch(pattern, path):
+            return text(chance, room)
+    schema = resolved(schema)
+    if "anyOf" in schema:
+        said = [one for one in schema["anyOf"] if _says(one)]
+        said = [one for one in said if one.get("type") == "number"] or said  # seconds, which may be a text, too
+        if not said:
+            raise Unknown(path)
+        return value(chance.choice(said), path, chance, room)
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return chance.choice(schema["enum"])
+    match schema.get("type"):
+        case "boolean":
+            return chance.random() < 0.5
+        case "integer":
+            return _log(chance, *_bounds(path, schema["minimum"], schema.get("maximum", _DEFAULTS["bit"][1])))
+        case "number":
+            low, high = _bounds(path, schema["minimum"], min(schema["maximum"], 2.0))
+            return round(chance.uniform(low, high), 3)
+        case "string":
+            return _text(schema, path, chance, room)
+        case "array":
+            return _list(schema, path, chance, room)
+        case "object":
+            return strew({}, schema, path, chance, room, 0.5)
+    raise Unknown(path)
+
+
+def _says(schema: Schema) -> bool:
+    """Whether a schema says more than that something is a text, or nothing."""
+    return schema.get("type") != "null" and (schema.get("type") != "string" or "examples" in schema or "enum" in schema)
+
+
+def _bounds(path: Path, low: float, high: float) -> tuple[float, float]:
+    found = next((bounds for pattern, bounds in LIMITS.items() if re.fullmatch(pattern, path)), (low, high))
+    return max(low, found[0]), min(high, found[1])
+
+
+def _text(schema: Schema, path: Path, chance: random.Random, room: Room) -> str:
+    units = _UNITS.search(schema.get("pattern", ""))
+    if units is None:
+        if schema.get("examples") == ["client:eth0"]:
+            return room.end(chance)
+        raise Unknown(path)
+    last = units[1].split("|")[-1]
+    base = {"ns": "s", "bit": "bit", "B": "B", "%": "%"}[last]
+    low, high = _bounds(path, *_DEFAULTS[base])
+    number = _log(chance, low, high)
+    return f"{number / 1e7:.7f}%" if last == "%" else f"{number}{last}"
+
+
+def _list(schema: Schema, path: Path, chance: random.Random, room: Room) -> list[Any] | None:
+    items = schema.get("prefixItems")
+    if items is None:
+        low, high = schema.get("minItems", 1), schema.get("maxItems", 3)
+        items = [schema["items"]] * chance.randint(low, high)
+    nested = f"{path}[]" if "properties" in resolved(items[0]) else path
+    return [value(item, nested, chance, room) for item in items]
+
+
+def strew(
+    table: dict[str, Any], schema: Schema, path: Path, chance: random.Random, room: Room, share: float
+) -> dict[str, Any]:
+    """Adds keys to a table, each with this probability, and those that are required; those it has stay."""
+    schema = resolved(schema)
+    for key, one in schema["properties"].items():
+        inner = f"{path}.{key}" if path else key
+        if key in table or left_out(inner):
+            continue
+        if chance.random() < share or key in schema.get("required", ()):
+            drawn = value(one, inner, chance, room)
+            if drawn is not None:
+                table[key] = drawn
+    return table
+
+
+def keys(schema: Schema = SCHEMA, path: Path = "") -> list[tuple[Path, Schema]]:
+    """Every key that is drawn, but for those whose tables a shape makes, with its schema."""
+    found = []
+    for key, one in resolved(schema)["properties"].items():
+        inner = f"{path}.{key}" if path else key
+        if left_out(inner) or any(re.fullmatch(pattern, inner) for pattern in TEXTS):
+            continue
+        nested = resolved(one)
+        items = resolved(nested.get("items", {})) if nested.get("type") == "array" else {}
+        if "properties" in nested:
+            found += keys(nested, inner)
+        elif "properties" in items:
+            found += keys(items, f"{inner}[]")
+        else:
+            found.append((inner, one))
+    return found

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A guest that hangs is ended, with the reason and what hangs; one that is held is not. Each way is a program."""
+
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from hourglass.engine import cpio, root, watchdog
+from hourglass.engine.kernel import store
+from hourglass.engine.virtual import Virtual
+from hourglass.errors import GuestError
+from tests.engine.plans import small_plan
+
+from .conftest import KERNELS
+
+pytestmark = pytest.mark.guest
+
+INIT = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+static void memory(void)
+{
+	static volatile int there;
+
+	while (!there)
+		;
+}
+
+static void calls(void)
+{
+	struct pollfd none = { .fd = -1 };
+
+	for (;;)
+		poll(&none, 1, 0);
+}
+
+static void kernel(void)
+{
+	static char buffer[1 << 20];
+	static struct iovec same[1024];
+	int zero;
+
+	mkdir("/dev", 0755);
+	mount("devtmpfs", "/dev", "devtmpfs", 0, NULL);
+	zero = open("/dev/zero", O_RDONLY);
+	for (int i = 0; i < 1024; i++)
+		same[i] = (struct iovec){ buffer, sizeof(buffer) };
+	for (;;)
+		readv(zero, same, 1024);
+}
+
+static void sleeps(void)
+{
+	for (;;)
+		sleep(1);
+}
+
+int main(void)
+{
+	sethostname("client", 6);
+	if (!fork()) {
+		prctl(PR_SET_NAME, "spinner");
+		WAY();
+	}
+	for (;;)
+		pause();
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A root for each way, with nothing but that program."""
+    folder = tmp_path_factory.mktemp("ways")
+    (folder / "init.c").write_text("#include <sys/stat.h>\n" + INIT)
+    made = {}
+    for way in ("memory", "calls", "kernel", "sleeps"):
+        program = folder / way
+        subprocess.run(["gcc", "-static", "-Os", f"-DWAY={way}", "-w", "-o", program, folder / "init.c"], check=True)
+        made[way] = folder / f"{way}.cpio"
+        made[way].write_bytes(cpio.archive({"init": cpio.file(program.read_bytes(), 0o755)}))
+    return made
+
+
+def ended(way: str, kernel: str, roots: dict[str, Path], place: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What is said of a guest that hangs so."""
+    monkeypatch.setattr(root, "image", lambda _wifi: roots[way])
+    monkeypatch.setattr(watchdog, "LOOK_AFTER_S", 0.2)
+    monkeypatch.setenv(watchdog.LIMIT, "1")
+    with pytest.raises(GuestError) as raised:
+        Virtual(store.ensure(kernel)).run(small_plan(), place)
+    return raised.value.reason
+
+
+SPINNER = r"spinner \(/init /out/plan.json /out/records.arrows\), pid \d+ on client"
+SAID = {
+    "memory": f"; {SPINNER}, computes or polls memory and never calls the kernel, at instruction 0x4\\w{{5}} ",
+    "calls": f"; {SPINNER}, calls poll again and again and never sleeps ",
+    "kernel": f"; the guest's kernel is in \\w*(clear|copy|memset|zero)\\w* .*, for {SPINNER}, in readv ",
+}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("way", SAID)
+def test_what_spins_is_ended_and_named(
+    way: str, kernel: str, roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began = time.monotonic()
+    said = ended(way, kernel, roots, tmp_path, monkeypatch)
+    assert said.startswith("the guest stands still: its clock has not moved for ")
+    assert re.search(SAID[way], said), said
+    assert time.monotonic() - began < 60
+
+
+def test_a_guest_whose_agent_waits_for_ever_is_ended(
+    roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watchdog, "SILENT_S", 1.0)
+    said = ended("sleeps", "6.1", roots, tmp_path, monkeypatch)
+    assert re.search(r"waits for what never comes: \d+ s of its clock have passed without a word", said)
+
+
+def test_a_guest_that_is_stopped_is_let_be(
+    roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a debugger: it is ended only once it goes on."""
+    monkeypatch.setattr(watchdog, "IDLE_S", 0.5)
+    held_s = 3.0
+
+    def hold() -> None:
+        while not (kernels := [int(one.parent.name) for one in Path("/proc").glob("[0-9]*/cwd") if inside(one)]):
+            time.sleep(0.01)
+        leader = min(kernels)
+        os.kill(leader, signal.SIGSTOP)
+        time.sleep(held_s)
+        os.kill(leader, signal.SIGCONT)
+
+    def inside(link: Path) -> bool:
+        try:
+            return link.readlink() == tmp_path and os.getsid(int(link.parent.name)) == int(link.parent.name)
+        except OSError:
+            return False
+
+    began = time.monotonic()
+    thread = threading.Thread(target=hold)
+    thread.start()
+    said = ended("memory", "6.1", roots, tmp_path, monkeypatch)
+    thread.join()
+    assert "stands still" in said
+    assert time.monotonic() - began > held_s
