@@ -134,6 +134,33 @@ static inline const char *drop_reason_name(enum skb_drop_reason reason)
 #define ieee80211_tx_status_skb ieee80211_tx_status
 #endif
 
+/* ... hears of a frame's rates as a list, each with its tries */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 0, 0)
+struct radio_reported {
+	struct ieee80211_rate_status rate;
+};
+
+static inline struct rate_info *radio_rate_status(struct ieee80211_tx_status *status,
+						  struct radio_reported *reported)
+{
+	reported->rate.try_count = 1;
+	status->rates = &reported->rate;
+	status->n_rates = 1;
+	return &reported->rate.rate_idx;
+}
+#else
+struct radio_reported {
+	struct rate_info rate;
+};
+
+static inline struct rate_info *radio_rate_status(struct ieee80211_tx_status *status,
+						  struct radio_reported *reported)
+{
+	status->rate = &reported->rate;
+	return &reported->rate;
+}
+#endif
+
 /* ... keeps the queues of every driver */
 #define RADIO_OWN_QUEUES (LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0))
 

@@ -99,7 +99,8 @@ static void probe_radio_arrived(void *data, const struct radio_phy *phy,
 	if (!probe_on)
 		return;
 	if (packet && answers) {
-		probe_slot_spend(packet, HOP_AIR, ppdu->end_ns);
+		probe_slot_spend(packet, HOP_AIR,
+				 arrival_ns - ppdu->queue->phy->params.propagation_ns);
 		probe_slot_spend(packet, HOP_PROPAGATION, arrival_ns);
 	}
 	list_for_each_entry(ours, &phy->vifs, list) {

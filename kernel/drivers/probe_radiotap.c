@@ -123,7 +123,7 @@ u32 probe_radiotap(u8 *head, const struct radio_ppdu *ppdu, const struct radio_m
 
 	probe_tap_add(&tap, IEEE80211_RADIOTAP_TSFT, 8, &start_us, sizeof(start_us));
 	probe_tap_add(&tap, IEEE80211_RADIOTAP_FLAGS, 1, &flags, sizeof(flags));
-	if (rate->mode == RADIO_LEGACY) {
+	if (rate->mode <= RADIO_LEGACY) {
 		legacy = radio_rate_100k(rate) / 5;
 		probe_tap_add(&tap, IEEE80211_RADIOTAP_RATE, 1, &legacy, sizeof(legacy));
 	}

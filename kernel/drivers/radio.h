@@ -10,8 +10,9 @@
  *
  * radio_phy.c	life of a radio; radio_ops.c what mac80211 calls; radio_caps.c what
  *		the radio can do; radio_proc.c, radio_stats.c what users see
- * radio_medium.c	the air: who sends when, what arrives
- * radio_ampdu.c	windows, aggregates; radio_tx.c frames and their reports
+ * radio_medium.c	the air: who sends when, who hears it; radio_queue.c hardware queues
+ * radio_ampdu.c	windows, aggregates; radio_tx.c frames and their reports; radio_rates.c
+ *		their rates
  * radio_pull.c, radio_usb.c	personalities: how frames get into the hardware
  * radio_rx.c	arrival, interrupt mitigation
  * radio_trace.h	what is told of frames to those who follow them
@@ -37,6 +38,7 @@
 #define RADIO_BEACONS	IEEE80211_NUM_ACS	/* the queue after those of the ACs */
 #define RADIO_QUEUES	(IEEE80211_NUM_ACS + 1)
 #define RADIO_MINSTREL	U64_MAX	/* as an MCS: mac80211 chooses */
+#define RADIO_DSSS_RATES	4
 
 enum radio_chip { RADIO_ATH9K, RADIO_ATH9K_HTC, RADIO_GENERIC };
 enum radio_standard { RADIO_N, RADIO_AC, RADIO_AX };
@@ -55,6 +57,7 @@ struct radio_mpdu {
 	struct sk_buff *skb;
 	struct radio_tid *tid;	/* NULL: of no station's */
 	u32 bytes;		/* with FCS */
+	u32 part_bytes;		/* of its PSDU, until its own last */
 	u16 seq;
 	u16 tries;		/* times on the air */
 	bool ampdu;		/* under a block ack session */
@@ -64,7 +67,7 @@ struct radio_mpdu {
 	u64 txq_ns;		/* how long it was in mac80211's queue; in units of CoDel's clock */
 	u64 queued_ns;		/* its PPDU in the hardware queue, last time */
 	u64 head_ns;		/* its PPDU at the head of that queue */
-	u64 start_ns, end_ns;	/* its PPDU on the air */
+	u64 start_ns, end_ns;	/* its PPDU on the air, until its own last bit */
 	u64 air_ns;		/* on the air in all tries */
 	void *cookie;		/* of who follows it: see radio_trace.h */
 };
@@ -81,11 +84,13 @@ struct radio_ppdu {
 	u8 tries[IEEE80211_TX_MAX_RATES];	/* allowed; 0 ends the series */
 	u8 series;			/* rate in use */
 	u8 tried;			/* with it */
+	u16 sent;			/* times on the air */
 	u16 count;
 	u32 bytes;			/* of PSDU */
 	enum radio_ack ack;
-	bool ampdu;			/* counts against the depth of aggregates */
-	bool rts;
+	bool ampdu;			/* under a block ack session */
+	bool counted;			/* ... and against the depth of aggregates */
+	u8 rts;				/* a bit for each of `rates` that begins with RTS/CTS */
 	u64 queued_ns, head_ns;
 	u64 start_ns, end_ns;		/* of the last try: preamble to last bit */
 	u64 air_ns;			/* of all tries */
@@ -134,6 +139,7 @@ struct radio_station {
 	struct list_head list;		/* of the phy */
 	struct ieee80211_sta *sta;
 	struct radio_tid tids[IEEE80211_NUM_TIDS];
+	struct radio_rate rate;	/* of the last data; no streams: none yet */
 	u64 tx_ns[IEEE80211_NUM_ACS], rx_ns[IEEE80211_NUM_ACS];
 	struct radio_txq_stats txq;
 };
@@ -192,6 +198,8 @@ struct radio_phy {
 	struct hrtimer beacons;
 	struct sk_buff_head arrived;
 	u32 held, held_bytes;		/* MPDUs from mac80211 that are not reported yet */
+	struct radio_ppdu *heard;	/* on the air now; NULL: nothing for us */
+	struct radio_mpdu *heard_next;	/* of it: not arrived yet */
 	u64 rx_first_ns, rx_last_ns;
 	struct hrtimer rx_interrupt;
 	u32 ampdu_reference;
@@ -222,7 +230,12 @@ struct radio_personality {
 	u32 least_bytes;	/* of a subframe */
 	u32 density_us;		/* 0: any; else the code of the HT capability follows */
 	u32 others;		/* PPDUs of one frame in a hardware queue */
-	u32 rx_buffer;		/* what the driver receives into, bytes */
+	/* what the driver allocates for a frame it receives, bytes: a buffer, or 0 and so much
+	 * more than the frame; by dev_alloc_skb()
+	 */
+	u32 rx_buffer, rx_header;
+	bool rx_whole;		/* the frames of a PPDU are given at once */
+	bool rts_lowest;	/* RTS has the lowest basic rate */
 	struct radio_params params;	/* defaults; 0 is the common one */
 	void (*refill)(struct radio_queue *queue);	/* room in the hardware */
 	void (*report)(struct radio_phy *phy, struct list_head *done);
@@ -286,10 +299,13 @@ void radio_beacons_setup(struct radio_phy *phy);
 
 /* radio_medium.c */
 struct radio_medium *radio_medium_join(struct radio_phy *phy, u64 number);
+const struct radio_busy *radio_medium_busy(struct radio_medium *medium);
+
+/* radio_queue.c */
 void radio_medium_enqueue(struct radio_ppdu *ppdu);
 void radio_medium_forget(struct radio_phy *phy, struct ieee80211_sta *sta);
-void radio_medium_flush(struct radio_phy *phy);
-const struct radio_busy *radio_medium_busy(struct radio_medium *medium);
+void radio_medium_flush(struct radio_phy *phy, const struct ieee80211_vif *vif);
+bool radio_queues_empty(const struct radio_phy *phy);
 
 /* radio_tx.c */
 struct radio_mpdu *radio_mpdu_make(struct radio_phy *phy, struct radio_tid *tid,
@@ -305,6 +321,16 @@ void radio_report(struct radio_phy *phy, struct list_head *done);
 void radio_discard(struct radio_phy *phy, struct list_head *mpdus);
 void radio_digest(struct radio_phy *phy, const struct radio_ppdu *ppdu);
 u32 radio_backoff(struct radio_phy *phy);
+
+/* radio_rates.c */
+struct radio_rate radio_rate_lowest(const struct radio_phy *phy);
+void radio_ppdu_rates(struct radio_ppdu *ppdu, struct sk_buff *skb);
+u8 radio_rate_index(const struct radio_phy *phy, const struct radio_rate *rate);
+void radio_rate_info(const struct radio_rate *rate, struct rate_info *info);
+void radio_status(struct radio_phy *phy, const struct radio_ppdu *ppdu,
+		  struct radio_mpdu *mpdu, u32 acked, bool first);
+void radio_status_priced(struct radio_phy *phy, struct ieee80211_sta *sta,
+			 struct sk_buff *skb);
 
 /* radio_ampdu.c */
 void radio_tid_setup(struct radio_tid *tid, struct radio_queue *queue,
@@ -326,9 +352,11 @@ void radio_firmware_add(struct radio_tid *tid, struct radio_mpdu *mpdu);
 void radio_usb_setup(struct radio_phy *phy);
 void radio_usb_stop(struct radio_phy *phy);
 void radio_usb_forget(struct radio_phy *phy, struct list_head *mpdus);
+void radio_usb_drop(struct radio_phy *phy, const struct ieee80211_vif *vif);
 
 /* radio_rx.c */
-void radio_rx_ppdu(struct radio_phy *phy, struct radio_ppdu *ppdu, u64 arrival_ns);
+void radio_rx_begin(struct radio_phy *phy, struct radio_ppdu *ppdu);
+void radio_rx_end(struct radio_phy *phy);
 void radio_rx_drain(struct radio_phy *phy);
 void radio_rx_flush(struct radio_phy *phy);
 void radio_rx_setup(struct radio_phy *phy);

@@ -123,7 +123,7 @@ static u32 radio_peer_bytes(const struct ieee80211_sta *sta, u8 mode)
 	const struct ieee80211_link_sta *caps = radio_link(sta);
 	u32 exponent;
 
-	if (mode == RADIO_LEGACY || mode == RADIO_HT)
+	if (mode <= RADIO_HT)
 		return min((1U << (13 + caps->ht_cap.ampdu_factor)) - 1, 65535U);
 	exponent = (caps->vht_cap.cap &
 		    IEEE80211_VHT_CAP_MAX_A_MPDU_LENGTH_EXPONENT_MASK) >>
@@ -165,11 +165,12 @@ static void radio_ampdu_fill(struct radio_ppdu *ppdu, struct radio_tid *tid,
 	u32 limit, frames, whole, bytes, pad;
 
 	mpdu = list_first_entry(&ppdu->mpdus, struct radio_mpdu, list);
-	if (radio_ampdu_single(mpdu) || rate->mode == RADIO_LEGACY)
+	if (radio_ampdu_single(mpdu) || rate->mode <= RADIO_LEGACY)
 		return;
 	limit = radio_limit_bytes(ppdu);
 	frames = min_t(u32, phy->params.max_subframes, tid->window);
 	bytes = RADIO_DELIMITER + mpdu->bytes;
+	mpdu->part_bytes = bytes;
 	while (ppdu->count < frames) {
 		whole = radio_subframe_bytes(rate, mpdu->bytes,
 					     phy->chip->least_bytes,
@@ -184,6 +185,7 @@ static void radio_ampdu_fill(struct radio_ppdu *ppdu, struct radio_tid *tid,
 			break;
 		}
 		bytes += pad + RADIO_DELIMITER + mpdu->bytes;
+		mpdu->part_bytes = bytes;
 		list_add_tail(&mpdu->list, &ppdu->mpdus);
 		ppdu->count++;
 	}
@@ -207,7 +209,7 @@ int radio_tid_schedule(struct radio_tid *tid, struct ieee80211_txq *txq)
 	if (!mpdu)
 		return -ENOENT;
 	if (mpdu->ampdu ? queue->aggregates >= phy->params.depth :
-			  queue->others >= phy->chip->others) {
+			  queue->aggregates + queue->others >= phy->chip->others) {
 		list_add_tail(&mpdu->list, &tid->retry);
 		return -EBUSY;
 	}
@@ -216,8 +218,11 @@ int radio_tid_schedule(struct radio_tid *tid, struct ieee80211_txq *txq)
 		return -ENOMEM;
 	radio_ampdu_fill(ppdu, tid, txq);
 	ppdu->ampdu = mpdu->ampdu;
-	ppdu->rts = phy->params.rts_bytes && ppdu->bytes > phy->params.rts_bytes &&
-		    ppdu->ack != RADIO_NO_ACK;
+	/* what minstrel tries out is exempt: bf_is_ampdu_not_probing() */
+	ppdu->counted = mpdu->ampdu && !radio_ampdu_single(mpdu);
+	if (phy->params.rts_bytes && ppdu->bytes > phy->params.rts_bytes &&
+	    ppdu->ack != RADIO_NO_ACK)
+		ppdu->rts = U8_MAX;
 	radio_medium_enqueue(ppdu);
 	return 0;
 }

@@ -5,18 +5,19 @@
  *	PPDU = preamble + symbols * symbol,  symbols = ceil((16 + 8 L + tail) / bits)
  *
  * mode		preamble us (N training symbols)	symbol us	tail bits
+ * DSSS		192 (long)				8 L / rate, rounded up to 1
  * legacy	20					4		6
  * HT mixed	32 + 4 N				4, SGI 3.6	6 per encoder
  * VHT		36 + 4 N				4, SGI 3.6	6 per encoder
  * HE SU	36 + N (6.4 + GI; 16 at 3.2)		12.8 + GI	0 (LDPC)
  *
  * With the short guard interval of HT and VHT the whole is rounded up to 4 us.
- * Source: IEEE 802.11-2020, 17.4.3, 19.4.3 (HT), 21.4.3 (VHT), 802.11ax-2021,
- * 27.4.3 (HE). Both bands have 16 us of SIFS: at 2.4 GHz these are 10 us and the
- * 6 us of signal extension.
+ * Source: IEEE 802.11-2020, 16.3.4 (DSSS), 17.4.3, 19.4.3 (HT), 21.4.3 (VHT),
+ * 802.11ax-2021, 27.4.3 (HE). Both bands have 16 us of SIFS: at 2.4 GHz these are 10 us
+ * and the 6 us of signal extension (which DSSS has not: its exchanges are 6 us too long).
  *
- * Left out: HE packet extension and LDPC's extra symbol, HE midambles, and the
- * few VHT rates at 160 MHz with an exceptional number of encoders.
+ * Left out: the short preamble of DSSS, HE packet extension and LDPC's extra symbol, HE
+ * midambles, and the few VHT rates at 160 MHz with an exceptional number of encoders.
  *
  * No locks, no clock, no device: proved in kernel/tests/radio_duration_test.c.
  */
@@ -43,11 +44,12 @@ static const u16 radio_carriers[][4] = {
 };
 
 static const u8 radio_top_mcs[] = {
-	[RADIO_LEGACY] = 7, [RADIO_HT] = 7, [RADIO_VHT] = 9, [RADIO_HE] = 11,
+	[RADIO_DSSS] = 3, [RADIO_LEGACY] = 7, [RADIO_HT] = 7, [RADIO_VHT] = 9, [RADIO_HE] = 11,
 };
 
-/* Of 6, 9, 12, 18, 24, 36, 48 and 54 Mbit/s. */
+/* Of 6, 9, 12, 18, 24, 36, 48 and 54 Mbit/s; of 1, 2, 5.5 and 11 in 2 us. */
 static const u16 radio_legacy_bits[] = { 24, 36, 48, 72, 96, 144, 192, 216 };
+static const u16 radio_dsss_bits[] = { 2, 4, 11, 22 };
 
 /* Convolutional encoders: one for each 300 (HT) or 600 (VHT) Mbit/s. */
 static u32 radio_encoders(u8 mode, u32 bits)
@@ -71,6 +73,8 @@ u32 radio_bits_per_symbol(const struct radio_rate *rate)
 	    rate->mcs > radio_top_mcs[rate->mode] || !rate->streams ||
 	    rate->streams > 4)
 		return 0;
+	if (rate->mode == RADIO_DSSS)
+		return radio_dsss_bits[rate->mcs];
 	if (rate->mode == RADIO_LEGACY)
 		return radio_legacy_bits[rate->mcs];
 	coded = radio_carriers[rate->mode][rate->width] * rate->streams *
@@ -91,6 +95,8 @@ static u64 radio_preamble_ns(const struct radio_rate *rate)
 	u32 fields = training[rate->streams];
 
 	switch (rate->mode) {
+	case RADIO_DSSS:
+		return 192 * US;
 	case RADIO_HT:
 		return (32 + 4 * fields) * US;
 	case RADIO_VHT:
@@ -115,9 +121,18 @@ static bool radio_short_gi(const struct radio_rate *rate)
 
 static u64 radio_symbol_ns(const struct radio_rate *rate)
 {
+	if (rate->mode == RADIO_DSSS)
+		return 2 * US;
 	if (rate->mode == RADIO_HE)
 		return 12800 + (800U << rate->gi);
 	return radio_short_gi(rate) ? 3600 : 4000;
+}
+
+u64 radio_part_ns(const struct radio_rate *rate, u32 bytes)
+{
+	return radio_preamble_ns(rate) +
+		DIV_ROUND_UP(8 * bytes + 16, radio_bits_per_symbol(rate)) *
+		radio_symbol_ns(rate);
 }
 
 u64 radio_ppdu_ns(const struct radio_rate *rate, u32 bytes)
@@ -125,6 +140,8 @@ u64 radio_ppdu_ns(const struct radio_rate *rate, u32 bytes)
 	u32 bits = radio_bits_per_symbol(rate);
 	u64 data;
 
+	if (rate->mode == RADIO_DSSS)
+		return radio_preamble_ns(rate) + DIV_ROUND_UP(16 * bytes, bits) * US;
 	data = DIV_ROUND_UP(8 * bytes + radio_tail_bits(rate, bits), bits) *
 	       radio_symbol_ns(rate);
 	if (radio_short_gi(rate))
@@ -146,12 +163,14 @@ u32 radio_ppdu_bytes(const struct radio_rate *rate, u64 ns)
 	return data <= tail ? 0 : (u32)min_t(u64, (data - tail) / 8, U32_MAX);
 }
 
-/* The highest of 6, 12 and 24 Mbit/s that is no faster than the modulation. */
+/* The highest of 6, 12 and 24 Mbit/s that is no faster than the modulation; DSSS: its own. */
 struct radio_rate radio_control_rate(const struct radio_rate *rate)
 {
 	struct radio_rate control = { .mode = RADIO_LEGACY, .streams = 1 };
 
-	if (rate->mode == RADIO_LEGACY)
+	if (rate->mode == RADIO_DSSS)
+		control = *rate;
+	else if (rate->mode == RADIO_LEGACY)
 		control.mcs = min(rate->mcs & ~1, 4);
 	else
 		control.mcs = rate->mcs ? (rate->mcs < 3 ? 2 : 4) : 0;

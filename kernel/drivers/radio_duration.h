@@ -19,21 +19,27 @@
 #define RADIO_DELIMITER	4
 #define RADIO_FCS	4
 
-enum radio_mode { RADIO_LEGACY, RADIO_HT, RADIO_VHT, RADIO_HE };
+/* What has no aggregates comes first: up to RADIO_LEGACY. */
+enum radio_mode { RADIO_DSSS, RADIO_LEGACY, RADIO_HT, RADIO_VHT, RADIO_HE };
 
 struct radio_rate {
 	u8 mode;	/* enum radio_mode */
-	u8 mcs;		/* of one stream: HT 0-7, VHT 0-9, HE 0-11; legacy: 0-7 for 6-54 Mbit/s */
+	u8 mcs;		/* of one stream: HT 0-7, VHT 0-9, HE 0-11; legacy: 0-7 for 6-54 Mbit/s;
+			 * DSSS: 0-3 for 1, 2, 5.5, 11
+			 */
 	u8 streams;	/* 1-4 */
 	u8 width;	/* 20 MHz << width */
 	u8 gi;		/* HT, VHT: 1 short; HE: 0, 1, 2 for 0.8, 1.6, 3.2 us */
 };
 
-/* Data bits of one OFDM symbol; 0: there is no such rate. */
+/* Data bits of one OFDM symbol, of DSSS in 2 us; 0: there is no such rate. */
 u32 radio_bits_per_symbol(const struct radio_rate *rate);
 
 /* A PPDU that carries @bytes of PSDU. */
 u64 radio_ppdu_ns(const struct radio_rate *rate, u32 bytes);
+
+/* From the first bit of a PPDU to the last of the first @bytes of its PSDU; more follow. */
+u64 radio_part_ns(const struct radio_rate *rate, u32 bytes);
 
 /* The largest PSDU whose PPDU lasts no longer than @ns. */
 u32 radio_ppdu_bytes(const struct radio_rate *rate, u64 ns);

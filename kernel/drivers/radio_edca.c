@@ -10,11 +10,15 @@
  * if its counter is 0, else it takes 1 from it. It does so too at the boundary
  * at which somebody else starts, which it cannot know yet. (That is also
  * G. Bianchi's model, IEEE JSAC 18(3), 2000, where a busy slot counts.)
- * A queue draws after each exchange, and when a frame finds the medium busy.
+ * A queue draws after each exchange, and when a frame finds the medium busy. One whose
+ * frame comes later than that starts at the next boundary: all count them from the same end
+ * of the last exchange, and a start is heard by the others one slot later. So two whose frames
+ * come within the same slot collide.
  * Between starts nothing is done: slots that passed are counted at the next start.
  *
  * No locks, no clock, no device: proved in kernel/tests/radio_edca_test.c.
  */
+#include <linux/kernel.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include "radio_duration.h"
@@ -30,7 +34,9 @@ u64 radio_edca_start(const struct radio_edca *edca, u64 idle_ns, u64 now_ns)
 	u64 start = radio_edca_aifs(edca, idle_ns) +
 		    (u64)edca->backoff * RADIO_SLOT_NS;
 
-	return max(start, now_ns);
+	if (start >= now_ns)
+		return start;
+	return start + DIV_ROUND_UP_ULL(now_ns - start, RADIO_SLOT_NS) * RADIO_SLOT_NS;
 }
 
 void radio_edca_freeze(struct radio_edca *edca, u64 idle_ns, u64 busy_ns)

@@ -8,9 +8,10 @@
  *
  * At the sensitivity a frame of 4096 bytes is lost in one of ten cases, which is
  * how the standard defines it. The SNRs follow from its minimum sensitivities
- * (IEEE 802.11-2020, tables 17-18, 19-23, 21-25; 802.11ax-2021, 27-51) at 20 MHz,
- * less thermal noise (-101 dBm), 10 dB noise figure and 5 dB implementation
- * margin, as the standard has them. A decade per dB is the slope of the
+ * (IEEE 802.11-2020, tables 17-18, 19-23, 21-25; 802.11ax-2021, 27-51; 2 and 11 Mbit/s:
+ * 15.4.8.2 and 16.3.8.2, half the rate 3 dB less) at 20 MHz, less thermal noise
+ * (-101 dBm), 10 dB noise figure and 5 dB implementation margin, as the standard has
+ * them. A decade per dB is the slope of the
  * K = 7 convolutional code over an AWGN channel. SNR is that of one stream;
  * fading is left out. The sequence is SplitMix64's (G. Steele, D. Lea, C. Flood,
  * OOPSLA 2014).
@@ -32,6 +33,9 @@ static const s16 radio_sensitivity[] = {
 static const s16 radio_legacy_sensitivity[] = {
 	400, 500, 700, 900, 1200, 1600, 2000, 2100,
 };
+
+/* ... and for 1, 2, 5.5 and 11 */
+static const s16 radio_dsss_sensitivity[] = { 300, 600, 700, 1000 };
 
 u32 radio_random_next(struct radio_random *random)
 {
@@ -62,10 +66,20 @@ static u64 radio_exp2_minus(u64 x)
 	return x > 31 ? 0 : result >> x;
 }
 
+static s32 radio_need_cdb(const struct radio_rate *rate)
+{
+	switch (rate->mode) {
+	case RADIO_DSSS:
+		return radio_dsss_sensitivity[rate->mcs];
+	case RADIO_LEGACY:
+		return radio_legacy_sensitivity[rate->mcs];
+	}
+	return radio_sensitivity[rate->mcs];
+}
+
 u32 radio_error_ppm(const struct radio_rate *rate, s32 snr_cdb, u32 bytes)
 {
-	s32 need = rate->mode == RADIO_LEGACY ?
-		radio_legacy_sensitivity[rate->mcs] : radio_sensitivity[rate->mcs];
+	s32 need = radio_need_cdb(rate);
 	/* log2 of 1/r, 16.16 */
 	s64 exponent = LOG2_BYTE + div_s64((s64)(snr_cdb - need) * LOG2_10, 100);
 	u64 loss;

@@ -17,46 +17,29 @@
  * Beacons start one slot after SIFS, without backoff.
  */
 #include <linux/slab.h>
-#include "radio.h"
+#include "radio_medium.h"
 #include "radio_trace.h"
 
-enum radio_medium_state { RADIO_IDLE, RADIO_PPDU, RADIO_ANSWER };
-
-struct radio_medium {
-	struct list_head list;
-	u64 number;
-	struct list_head phys;
-	struct hrtimer timer;
-	enum radio_medium_state state;
-	u64 idle_ns;			/* since when, in IDLE */
-	struct list_head senders;	/* queues whose first PPDU is on the air */
-	struct radio_busy busy;
-	bool collision;
-	bool answered;
-	bool goes_on;			/* the sender keeps the medium */
-};
-
 static LIST_HEAD(radio_media);
-
-static struct radio_ppdu *radio_first(struct radio_queue *queue)
-{
-	return list_first_entry_or_null(&queue->ppdus, struct radio_ppdu, list);
-}
 
 u32 radio_backoff(struct radio_phy *phy)
 {
 	return radio_random_next(&phy->backoffs);
 }
 
-static u64 radio_rts_ns(const struct radio_ppdu *ppdu)
+static bool radio_has_rts(const struct radio_ppdu *ppdu)
 {
-	return radio_control_ns(&ppdu->rates[ppdu->series], RADIO_RTS);
+	return ppdu->rts & BIT(ppdu->series);
 }
 
-static u64 radio_cts_ns(const struct radio_ppdu *ppdu)
+/* RTS or CTS: at the rate of the answer to come, or as the chip has it. */
+static u64 radio_protection_ns(const struct radio_ppdu *ppdu, u32 bytes)
 {
-	return 2 * RADIO_SIFS_NS +
-		radio_control_ns(&ppdu->rates[ppdu->series], RADIO_CTS);
+	const struct radio_phy *phy = ppdu->queue->phy;
+	struct radio_rate lowest = radio_rate_lowest(phy);
+
+	return radio_control_ns(phy->chip->rts_lowest ? &lowest :
+				&ppdu->rates[ppdu->series], bytes);
 }
 
 /* From the last bit of a PPDU to that of its answer, propagation apart. */
@@ -96,7 +79,7 @@ const struct radio_busy *radio_medium_busy(struct radio_medium *medium)
 }
 
 /* Sets the timer for the first that may start. */
-static void radio_medium_contend(struct radio_medium *medium)
+void radio_medium_contend(struct radio_medium *medium)
 {
 	u64 now = ktime_get_ns(), first = U64_MAX;
 	struct radio_phy *phy;
@@ -114,29 +97,6 @@ static void radio_medium_contend(struct radio_medium *medium)
 		hrtimer_try_to_cancel(&medium->timer);
 	else
 		radio_timer_set(&medium->timer, first);
-}
-
-/* Puts a PPDU into its hardware queue. */
-void radio_medium_enqueue(struct radio_ppdu *ppdu)
-{
-	struct radio_queue *queue = ppdu->queue;
-	struct radio_medium *medium = queue->phy->medium;
-	struct radio_mpdu *mpdu;
-
-	ppdu->queued_ns = ktime_get_ns();
-	list_for_each_entry(mpdu, &ppdu->mpdus, list)
-		mpdu->queued_ns = ppdu->queued_ns;
-	if (ppdu->ampdu)
-		queue->aggregates++;
-	else
-		queue->others++;
-	if (list_empty(&queue->ppdus)) {
-		ppdu->head_ns = ppdu->queued_ns;
-		if (medium->state != RADIO_IDLE && !queue->edca.backoff)
-			radio_edca_draw(&queue->edca, radio_backoff(queue->phy));
-	}
-	list_add_tail(&ppdu->list, &queue->ppdus);
-	radio_medium_contend(medium);
 }
 
 /* The queue of @phy that may start now, highest priority first. */
@@ -204,30 +164,99 @@ static u64 radio_medium_launch(struct radio_queue *queue, bool collision, u64 no
 	struct radio_mpdu *mpdu;
 	u64 before = 0;
 
-	if (ppdu->rts) {
+	if (radio_has_rts(ppdu)) {
 		stats->tx_rts++;
+		before = radio_protection_ns(ppdu, RADIO_RTS);
 		if (collision) {
-			radio_stats_try(queue, radio_rts_ns(ppdu));
-			return now + radio_rts_ns(ppdu);
+			radio_stats_try(queue, before);
+			return now + before;
 		}
-		before = radio_rts_ns(ppdu) + radio_cts_ns(ppdu);
+		before += 2 * RADIO_SIFS_NS + radio_protection_ns(ppdu, RADIO_CTS);
 	}
 	ppdu->start_ns = now + before;
 	ppdu->end_ns = ppdu->start_ns + radio_ppdu_ns(rate, ppdu->bytes);
 	ppdu->air_ns += ppdu->end_ns - now;
 	radio_stats_try(queue, ppdu->end_ns - now);
 	stats->tx_ppdus++;
+	ppdu->sent++;
 	list_for_each_entry(mpdu, &ppdu->mpdus, list) {
 		mpdu->tries++;
 		mpdu->head_ns = ppdu->head_ns;
 		mpdu->start_ns = ppdu->start_ns;
-		mpdu->end_ns = ppdu->end_ns;
+		mpdu->end_ns = list_is_last(&mpdu->list, &ppdu->mpdus) ? ppdu->end_ns :
+			ppdu->start_ns + radio_part_ns(rate, mpdu->part_bytes);
 		mpdu->air_ns += ppdu->end_ns - ppdu->start_ns;
 		radio_stats_sent(queue, mpdu);
 	}
 	trace_radio_sent(ppdu);
 	radio_digest(queue->phy, ppdu);
 	return ppdu->end_ns;
+}
+
+/* Draws which frames of @ppdu get lost. */
+static void radio_medium_lose(struct radio_ppdu *ppdu)
+{
+	struct radio_phy *from = ppdu->queue->phy;
+	const struct radio_phy *to;
+	struct radio_mpdu *mpdu;
+	u64 per_ppm, snr_cdb;
+
+	mpdu = list_first_entry(&ppdu->mpdus, struct radio_mpdu, list);
+	to = radio_phy_peer(from, ((struct ieee80211_hdr *)mpdu->skb->data)->addr1) ?: from;
+	per_ppm = max(from->params.per_ppm, to->params.per_ppm);
+	snr_cdb = min(from->params.snr_cdb, to->params.snr_cdb);
+	list_for_each_entry(mpdu, &ppdu->mpdus, list) {
+		u32 ppm = max_t(u64, per_ppm,
+				radio_error_ppm(&ppdu->rates[ppdu->series], snr_cdb,
+						mpdu->bytes));
+		u32 draw = radio_random_next(&from->errors);
+
+		mpdu->acked = ((u64)draw * RADIO_PPM >> 32) >= ppm;
+	}
+}
+
+/* The only PPDU on the air begins to reach all who hear it. */
+static void radio_medium_deliver(struct radio_medium *medium)
+{
+	struct radio_queue *queue = list_first_entry(&medium->senders, struct radio_queue,
+						     on_air);
+	struct radio_ppdu *ppdu = radio_first(queue);
+	struct radio_mpdu *mpdu;
+	struct radio_phy *phy;
+
+	radio_medium_lose(ppdu);
+	mpdu = list_first_entry(&ppdu->mpdus, struct radio_mpdu, list);
+	list_for_each_entry(phy, &medium->phys, list)
+		if (phy != queue->phy && phy->running && radio_rx_tuned(queue->phy, phy) &&
+		    radio_rx_wants(phy, mpdu->skb))
+			radio_rx_begin(phy, ppdu);
+}
+
+/* Whether the one that has to answer @ppdu, which has ended, has a frame of it. */
+static bool radio_medium_heard(struct radio_medium *medium, struct radio_ppdu *ppdu)
+{
+	struct radio_mpdu *mpdu;
+	struct radio_phy *phy;
+	bool answered = false;
+
+	mpdu = list_first_entry(&ppdu->mpdus, struct radio_mpdu, list);
+	list_for_each_entry(phy, &medium->phys, list)
+		answered |= phy->heard == ppdu && radio_rx_answers(phy, mpdu->skb);
+	if (answered)
+		list_for_each_entry(mpdu, &ppdu->mpdus, list)
+			if (mpdu->acked)
+				return true;
+	return false;
+}
+
+/* The exchange is over: its PPDU has arrived. */
+static void radio_medium_received(struct radio_medium *medium)
+{
+	struct radio_phy *phy;
+
+	list_for_each_entry(phy, &medium->phys, list)
+		if (phy->heard)
+			radio_rx_end(phy);
 }
 
 static void radio_medium_begin(struct radio_medium *medium, u64 now)
@@ -245,47 +274,9 @@ static void radio_medium_begin(struct radio_medium *medium, u64 now)
 		return;
 	}
 	medium->state = RADIO_PPDU;
+	if (!medium->collision)
+		radio_medium_deliver(medium);
 	radio_timer_set(&medium->timer, end);
-}
-
-/* Gives a PPDU to all who hear it; true if the one that has to answers. */
-static bool radio_medium_deliver(struct radio_medium *medium,
-				 struct radio_queue *queue, u64 arrival)
-{
-	struct radio_ppdu *ppdu = radio_first(queue);
-	struct radio_phy *from = queue->phy, *phy;
-	const struct radio_phy *to;
-	bool answered = false;
-	struct radio_mpdu *mpdu;
-	u64 per_ppm, snr_cdb;
-
-	mpdu = list_first_entry(&ppdu->mpdus, struct radio_mpdu, list);
-	to = radio_phy_peer(from, ((struct ieee80211_hdr *)mpdu->skb->data)->addr1) ?: from;
-	per_ppm = max(from->params.per_ppm, to->params.per_ppm);
-	snr_cdb = min(from->params.snr_cdb, to->params.snr_cdb);
-	list_for_each_entry(mpdu, &ppdu->mpdus, list) {
-		u32 ppm = max_t(u64, per_ppm,
-				radio_error_ppm(&ppdu->rates[ppdu->series], snr_cdb,
-						mpdu->bytes));
-		u32 draw = radio_random_next(&from->errors);
-
-		mpdu->acked = ((u64)draw * RADIO_PPM >> 32) >= ppm;
-	}
-	mpdu = list_first_entry(&ppdu->mpdus, struct radio_mpdu, list);
-	list_for_each_entry(phy, &medium->phys, list) {
-		if (phy == from || !phy->running || !radio_rx_tuned(from, phy) ||
-		    !radio_rx_wants(phy, mpdu->skb))
-			continue;
-		radio_rx_ppdu(phy, ppdu, arrival);
-		answered |= radio_rx_answers(phy, mpdu->skb);
-	}
-	if (answered)
-		list_for_each_entry(mpdu, &ppdu->mpdus, list)
-			if (mpdu->acked)
-				return true;
-	list_for_each_entry(mpdu, &ppdu->mpdus, list)
-		mpdu->acked = false;
-	return false;
 }
 
 static void radio_medium_ended(struct radio_medium *medium, u64 now)
@@ -303,9 +294,9 @@ static void radio_medium_ended(struct radio_medium *medium, u64 now)
 	queue = list_first_entry(&medium->senders, struct radio_queue, on_air);
 	ppdu = radio_first(queue);
 	propagation = queue->phy->params.propagation_ns;
-	medium->answered = radio_medium_deliver(medium, queue, now + propagation);
+	medium->answered = radio_medium_heard(medium, ppdu);
 	if (ppdu->ack == RADIO_NO_ACK)
-		wait = 0;
+		wait = propagation;
 	else if (medium->answered)
 		wait = radio_answer_ns(ppdu) + 2 * propagation;
 	else
@@ -323,28 +314,6 @@ static bool radio_ppdu_again(struct radio_ppdu *ppdu)
 		ppdu->tries[ppdu->series];
 }
 
-static void radio_medium_next(struct radio_queue *queue, u64 now)
-{
-	struct radio_ppdu *ppdu = radio_first(queue);
-
-	if (ppdu)
-		ppdu->head_ns = now;
-}
-
-/* Takes the first PPDU out of its queue. */
-static struct radio_ppdu *radio_medium_remove(struct radio_queue *queue, u64 now)
-{
-	struct radio_ppdu *ppdu = radio_first(queue);
-
-	list_del_init(&ppdu->list);
-	if (ppdu->ampdu)
-		queue->aggregates--;
-	else
-		queue->others--;
-	radio_medium_next(queue, now);
-	return ppdu;
-}
-
 /* A sender's exchange is over: gives the PPDU if it is done with. */
 static struct radio_ppdu *radio_medium_settle(struct radio_medium *medium,
 					      struct radio_queue *queue, u64 now)
@@ -355,14 +324,14 @@ static struct radio_ppdu *radio_medium_settle(struct radio_medium *medium,
 	list_del_init(&queue->on_air);
 	if (medium->answered || (ppdu->ack == RADIO_NO_ACK && !medium->collision)) {
 		radio_edca_reset(&queue->edca, radio_backoff(phy));
-		return radio_medium_remove(queue, now);
+		return radio_queue_remove(queue, now);
 	}
 	radio_stats_failed(queue, medium->collision);
 	radio_edca_failed(&queue->edca, radio_backoff(phy));
 	if (ppdu->ack != RADIO_NO_ACK && radio_ppdu_again(ppdu))
 		return NULL;
 	radio_edca_reset(&queue->edca, radio_backoff(phy));
-	return radio_medium_remove(queue, now);
+	return radio_queue_remove(queue, now);
 }
 
 /* The sender keeps the medium if its TXOP has room for its next exchange. */
@@ -372,7 +341,7 @@ static void radio_medium_txop(struct radio_medium *medium,
 	struct radio_ppdu *ppdu = radio_first(queue);
 	u64 end;
 
-	if (!medium->answered || !queue->edca.txop_ns || !ppdu || ppdu->rts ||
+	if (!medium->answered || !queue->edca.txop_ns || !ppdu || radio_has_rts(ppdu) ||
 	    medium->state != RADIO_IDLE)
 		return;
 	end = now + RADIO_SIFS_NS + radio_answer_ns(ppdu) +
@@ -398,6 +367,8 @@ static void radio_medium_answered(struct radio_medium *medium, u64 now)
 	if (radio_first(only))
 		started = only->txop_start_ns ?: radio_first(only)->start_ns;
 	only->txop_start_ns = 0;
+	if (!medium->collision)
+		radio_medium_received(medium);
 	list_for_each_entry_safe(queue, next, &medium->senders, on_air) {
 		ppdu = radio_medium_settle(medium, queue, now);
 		if (ppdu)
@@ -428,52 +399,6 @@ static enum hrtimer_restart radio_medium_timer(struct hrtimer *timer)
 	else
 		radio_medium_answered(medium, now);
 	return HRTIMER_NORESTART;
-}
-
-/* The station is gone: what waits for the air for it is not its any more. */
-void radio_medium_forget(struct radio_phy *phy, struct ieee80211_sta *sta)
-{
-	struct radio_ppdu *ppdu;
-	struct radio_mpdu *mpdu;
-	unsigned int i;
-
-	for (i = 0; i < RADIO_QUEUES; i++) {
-		list_for_each_entry(ppdu, &phy->queues[i].ppdus, list) {
-			if (ppdu->sta != sta)
-				continue;
-			ppdu->sta = NULL;
-			list_for_each_entry(mpdu, &ppdu->mpdus, list)
-				mpdu->tid = NULL;
-		}
-	}
-}
-
-/* The radio stops: what is in its queues is gone, what is on the air collides. */
-void radio_medium_flush(struct radio_phy *phy)
-{
-	struct radio_medium *medium = phy->medium;
-	unsigned int i;
-
-	for (i = 0; i < RADIO_QUEUES; i++) {
-		struct radio_queue *queue = &phy->queues[i];
-		struct radio_ppdu *ppdu, *next;
-
-		list_for_each_entry_safe(ppdu, next, &queue->ppdus, list) {
-			list_del(&ppdu->list);
-			radio_discard(phy, &ppdu->mpdus);
-			kfree(ppdu);
-		}
-		queue->aggregates = 0;
-		queue->others = 0;
-		list_del_init(&queue->on_air);
-	}
-	if (list_empty(&medium->senders) && medium->state != RADIO_IDLE) {
-		radio_medium_busy(medium);
-		medium->state = RADIO_IDLE;
-		medium->goes_on = false;
-		medium->idle_ns = ktime_get_ns();
-	}
-	radio_medium_contend(medium);
 }
 
 /* The medium of that number, made when it is first asked for. */

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* radio: what mac80211 calls. */
+#include <linux/delay.h>
 #include <linux/etherdevice.h>
 #include <linux/slab.h>
 #include "radio.h"
 
 #define RADIO_TU_NS	(1024 * NSEC_PER_USEC)
+#define RADIO_FLUSH_MS	200
 
 /* Access categories of the TIDs (802.11-2020, table 10-1). */
 static const u8 radio_tid_ac[8] = {
@@ -24,7 +26,7 @@ static void radio_halt(struct radio_phy *phy)
 	hrtimer_cancel(&phy->beacons);
 	radio_usb_stop(phy);
 	local_bh_disable();
-	radio_medium_flush(phy);
+	radio_medium_flush(phy, NULL);
 	local_bh_enable();
 	radio_rx_flush(phy);
 }
@@ -34,9 +36,43 @@ static void radio_stop(RADIO_STOP_ARGS)
 	radio_halt(radio_phy(hw));
 }
 
+/* On another channel nothing more is heard of what is on the air of this one. */
 static int radio_config(struct ieee80211_hw *hw, u32 changed)
 {
+	if (changed & IEEE80211_CONF_CHANGE_CHANNEL) {
+		local_bh_disable();
+		radio_rx_end(radio_phy(hw));
+		local_bh_enable();
+	}
 	return 0;
+}
+
+/* As ath9k: waits at most 200 ms for what is in the hardware. */
+static void radio_flush(struct ieee80211_hw *hw, struct ieee80211_vif *vif, u32 queues,
+			bool drop)
+{
+	struct radio_phy *phy = radio_phy(hw);
+	unsigned int patience_ms = RADIO_FLUSH_MS;
+
+	if (drop) {
+		local_bh_disable();
+		radio_medium_flush(phy, vif);
+		local_bh_enable();
+	}
+	while (!radio_queues_empty(phy) && patience_ms--)
+		usleep_range(USEC_PER_MSEC, USEC_PER_MSEC);
+}
+
+/* What iw shows; minstrel's rates mac80211 knows by itself. */
+static void radio_sta_statistics(struct ieee80211_hw *hw, struct ieee80211_vif *vif,
+				 struct ieee80211_sta *sta, struct station_info *info)
+{
+	const struct radio_rate *rate = &radio_station(sta)->rate;
+
+	if (!rate->streams || radio_phy(hw)->params.mcs == RADIO_MINSTREL)
+		return;
+	radio_rate_info(rate, &info->txrate);
+	info->filled |= BIT_ULL(NL80211_STA_INFO_TX_BITRATE);
 }
 
 static void radio_configure_filter(struct ieee80211_hw *hw, unsigned int changed,
@@ -79,6 +115,8 @@ static void radio_remove_interface(struct ieee80211_hw *hw,
 
 	local_bh_disable();
 	list_del(&radio_vif(vif)->list);
+	radio_medium_flush(phy, vif);
+	radio_usb_drop(phy, vif);
 	radio_discard_tid(phy, &radio_vif(vif)->tid);
 	radio_beacons(phy);
 	local_bh_enable();
@@ -250,6 +288,8 @@ static int radio_set_rts_threshold(struct ieee80211_hw *hw, u32 value)
 	.start = radio_start,					\
 	.stop = radio_stop,					\
 	.config = radio_config,					\
+	.flush = radio_flush,					\
+	.sta_statistics = radio_sta_statistics,			\
 	.configure_filter = radio_configure_filter,		\
 	.add_interface = radio_add_interface,			\
 	.remove_interface = radio_remove_interface,		\

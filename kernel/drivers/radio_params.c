@@ -18,7 +18,7 @@
  * rx_first_us *	us	2000, 700, 0	... after the first
  * max_subframes *	32, 17, 64 (ax 256)	of an aggregate
  * max_airtime_us *	us	4096, 5484, 5484	of an aggregate's PPDU
- * depth *		2, 1, 2		aggregates in a hardware queue
+ * depth *		2, 1, 1		aggregates in a hardware queue
  * fifo *		-, 246, -	frames that the driver takes (ath9k_htc)
  * gap_us *	us	-, 100, -	between aggregates: the firmware's processor
  * usb_ns *	ns	-, 25, -	time of a byte on USB
@@ -256,8 +256,7 @@ int radio_params_parse(struct radio_params *params, u8 *address, char *words,
 		params->streams = params->standard == RADIO_N &&
 				  params->mcs != RADIO_MINSTREL ?
 				  min_t(u64, params->mcs / 8 + 1, 4) : 1;
-	if (!live && chip == RADIO_GENERIC && params->standard == RADIO_AX &&
-	    params->max_subframes == radio_generic.params.max_subframes)
-		params->max_subframes = RADIO_SUBFRAMES;
+	if (!params->max_subframes)
+		params->max_subframes = params->standard == RADIO_AX ? RADIO_SUBFRAMES : 64;
 	return radio_params_check(params);
 }

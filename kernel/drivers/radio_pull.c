@@ -8,7 +8,8 @@
  * per TXQ and look. 32 frames at most, half of the window of 64.
  *
  * generic (mt76, ath10k class): the driver takes what mac80211's airtime queue limits
- * (AQL) let it take, and the firmware builds aggregates.
+ * (AQL) let it take, and the hardware builds an aggregate when the one before is over, of
+ * all that the window of the block ack lets it.
  *
  * Source: Linux 6.1, drivers/net/wireless/ath/ath9k/xmit.c (ath_txq_schedule),
  * ath9k.h, hw.c (interrupt mitigation); net/mac80211/tx.c (AQL).
@@ -156,7 +157,9 @@ const struct radio_personality radio_ath9k = {
 	.least_bytes = 256,
 	.density_us = 8,
 	.others = 8,
-	.rx_buffer = 3872,
+	/* ath_rx_init(), ath_rxbuf_alloc(): half of 3,852, a status of 48, alignment of 63 */
+	.rx_buffer = 2037,
+	.rts_lowest = true,
 	.params = {
 		.rx_last_us = 500, .rx_first_us = 2000, .max_subframes = 32,
 		.max_airtime_us = 4096, .depth = 2, .sw_tries = 30,
@@ -171,10 +174,11 @@ const struct radio_personality radio_generic = {
 	.name = "generic",
 	.firmware = true,
 	.others = 8,
-	.rx_buffer = 2048,
+	/* mt76: fragments of 2,048, of which the skb has 320 at its end and 64 in front */
+	.rx_buffer = 1664,
+	.rx_whole = true,
 	.params = {
-		.max_subframes = 64, .max_airtime_us = 5484, .depth = 2,
-		.sw_tries = 30, .aql = 1,
+		.max_airtime_us = 5484, .depth = 1, .sw_tries = 30, .aql = 1,
 	},
 	.refill = radio_generic_refill,
 	.report = radio_generic_report,

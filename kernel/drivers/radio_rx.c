@@ -2,12 +2,21 @@
 /*
  * Arrival: frames that were received wait for the interrupt, then mac80211 has them.
  *
- * The interrupt comes rx_last_us after the last frame, or rx_first_us after the
- * first, whichever is earlier; a completion of the same radio's transmission serves
- * received frames too. Reordering, and duplicates, are mac80211's.
+ *	PPDU   |preamble|  1  |  2  | ... | 24  | 25  | ... | 32  |
+ *	first           |-----.-- rx_first_us --.---|  interrupt: 1 to 24
+ *	last                                              |- rx_last_us -|  25 to 32
+ *
+ * A frame of an aggregate is there with its own last bit: the chip gives it to memory while
+ * the rest is still in the air. (That of `generic` speaks once for a PPDU, with its last bit,
+ * as ath10k's firmware: htt_rx.c, ath10k_htt_rx_proc_rx_ind.) The interrupt comes rx_last_us
+ * after the last frame, or rx_first_us after the first, whichever is earlier; a completion
+ * of the same radio's transmission serves received frames too. Reordering, and duplicates,
+ * are mac80211's.
+ *
  * The receiver gets a copy that has no owner: the sender's frame is alive, and counts
- * against its socket, until its own completion.
- * Source: Linux 6.1, drivers/net/wireless/ath/ath9k/hw.c (AR_RIMT).
+ * against its socket, until its own completion. The copy is as large as the chip's buffer is
+ * (struct radio_personality), which is what the receiver's socket is charged.
+ * Source: Linux 6.1, drivers/net/wireless/ath/ath9k/hw.c (AR_RIMT), recv.c (ath_rx_init).
  */
 #include <linux/etherdevice.h>
 #include "radio.h"
@@ -64,9 +73,9 @@ static void radio_rx_status(struct radio_phy *phy, const struct radio_ppdu *ppdu
 	status->bw = widths[rate->width];
 	status->rate_idx = rate->mcs;
 	switch (rate->mode) {
+	case RADIO_DSSS:
 	case RADIO_LEGACY:
-		if (status->band == NL80211_BAND_2GHZ)
-			status->rate_idx += 4;
+		status->rate_idx = radio_rate_index(phy, rate);
 		break;
 	case RADIO_HT:
 		status->encoding = RX_ENC_HT;
@@ -87,20 +96,24 @@ static void radio_rx_status(struct radio_phy *phy, const struct radio_ppdu *ppdu
 	}
 }
 
+/* What the chip's driver has of @skb; NULL without memory. */
+static struct sk_buff *radio_rx_copy(const struct radio_phy *phy, const struct sk_buff *skb)
+{
+	u32 buffer = phy->chip->rx_buffer ?: skb->len + phy->chip->rx_header;
+	struct sk_buff *copy = dev_alloc_skb(max(buffer, skb->len));
+
+	if (copy)
+		skb_copy_bits(skb, 0, skb_put(copy, skb->len), skb->len);
+	return copy;
+}
+
 static void radio_rx_mpdu(struct radio_phy *phy, const struct radio_ppdu *ppdu,
 			  const struct radio_mpdu *mpdu)
 {
-	struct sk_buff *copy = skb_copy(mpdu->skb, GFP_ATOMIC);
+	struct sk_buff *copy = radio_rx_copy(phy, mpdu->skb);
 
 	if (!copy)
 		return;
-	skb_scrub_packet(copy, true);
-	copy->dev = NULL;
-	copy->priority = 0;
-	copy->queue_mapping = 0;
-	copy->truesize = max_t(int, copy->truesize,
-			       SKB_TRUESIZE(phy->chip->rx_buffer));
-	copy->ip_summed = CHECKSUM_NONE;
 	radio_rx_status(phy, ppdu, IEEE80211_SKB_RXCB(copy));
 	if (list_is_last(&mpdu->list, &ppdu->mpdus))
 		IEEE80211_SKB_RXCB(copy)->flag |= ppdu->count > 1 ?
@@ -131,34 +144,89 @@ static void radio_rx_account(struct radio_phy *phy, const struct radio_ppdu *ppd
 	rcu_read_unlock();
 }
 
-/* A PPDU arrives with its last bit at @arrival_ns. */
-void radio_rx_ppdu(struct radio_phy *phy, struct radio_ppdu *ppdu, u64 arrival_ns)
+/* When @phy has a frame of what it hears. */
+static u64 radio_rx_arrival(const struct radio_phy *phy, const struct radio_mpdu *mpdu)
 {
-	const struct radio_params *params = &phy->params;
-	bool waiting = !skb_queue_empty(&phy->arrived);
-	struct radio_mpdu *mpdu;
-	u64 due;
+	const struct radio_ppdu *ppdu = phy->heard;
+	u64 end = phy->chip->rx_whole ? ppdu->end_ns : mpdu->end_ns;
 
-	phy->ampdu_reference++;
-	mpdu = list_first_entry(&ppdu->mpdus, struct radio_mpdu, list);
-	radio_rx_account(phy, ppdu,
-			 ((struct ieee80211_hdr *)mpdu->skb->data)->addr2);
-	list_for_each_entry(mpdu, &ppdu->mpdus, list) {
-		if (!mpdu->acked) {
+	return end + ppdu->queue->phy->params.propagation_ns;
+}
+
+static u64 radio_rx_due(const struct radio_phy *phy, u64 first_ns, u64 last_ns)
+{
+	return min(first_ns + phy->params.rx_first_us * NSEC_PER_USEC,
+		   last_ns + phy->params.rx_last_us * NSEC_PER_USEC);
+}
+
+/* Sets the timer of the next interrupt, by what has arrived and what is about to. */
+static void radio_rx_arm(struct radio_phy *phy)
+{
+	u64 first = phy->rx_first_ns, due = U64_MAX;
+	struct radio_mpdu *mpdu = phy->heard_next;
+
+	if (!skb_queue_empty(&phy->arrived))
+		due = radio_rx_due(phy, first, phy->rx_last_ns);
+	if (phy->heard)
+		list_for_each_entry_from(mpdu, &phy->heard->mpdus, list) {
+			u64 arrival = radio_rx_arrival(phy, mpdu);
+
+			if (!mpdu->acked)
+				continue;
+			if (arrival > due)
+				break;
+			if (due == U64_MAX)
+				first = arrival;
+			due = radio_rx_due(phy, first, arrival);
+		}
+	if (due == U64_MAX)
+		hrtimer_try_to_cancel(&phy->rx_interrupt);
+	else
+		radio_timer_set(&phy->rx_interrupt, due);
+}
+
+/* Takes the frames that are there until @until_ns of what is heard. */
+static void radio_rx_take(struct radio_phy *phy, u64 until_ns)
+{
+	struct radio_ppdu *ppdu = phy->heard;
+
+	if (!ppdu)
+		return;
+	list_for_each_entry_from(phy->heard_next, &ppdu->mpdus, list) {
+		u64 arrival = radio_rx_arrival(phy, phy->heard_next);
+
+		if (arrival > until_ns)
+			return;
+		if (!phy->heard_next->acked) {
 			phy->stats.rx_errors++;
 			continue;
 		}
-		radio_rx_mpdu(phy, ppdu, mpdu);
-		trace_radio_arrived(phy, ppdu, mpdu, arrival_ns);
+		if (skb_queue_empty(&phy->arrived))
+			phy->rx_first_ns = arrival;
+		phy->rx_last_ns = arrival;
+		radio_rx_mpdu(phy, ppdu, phy->heard_next);
+		trace_radio_arrived(phy, ppdu, phy->heard_next, arrival);
 	}
-	if (skb_queue_empty(&phy->arrived))
-		return;
-	if (!waiting)
-		phy->rx_first_ns = arrival_ns;
-	phy->rx_last_ns = arrival_ns;
-	due = min(phy->rx_first_ns + params->rx_first_us * NSEC_PER_USEC,
-		  arrival_ns + params->rx_last_us * NSEC_PER_USEC);
-	radio_timer_set(&phy->rx_interrupt, due);
+}
+
+/* A PPDU starts that @phy hears; it is drawn already which of its frames get lost. */
+void radio_rx_begin(struct radio_phy *phy, struct radio_ppdu *ppdu)
+{
+	struct radio_mpdu *first = list_first_entry(&ppdu->mpdus, struct radio_mpdu, list);
+
+	phy->ampdu_reference++;
+	phy->heard = ppdu;
+	phy->heard_next = first;
+	radio_rx_account(phy, ppdu, ((struct ieee80211_hdr *)first->skb->data)->addr2);
+	radio_rx_arm(phy);
+}
+
+/* The exchange of what @phy heard is over, or the radio turns to something else. */
+void radio_rx_end(struct radio_phy *phy)
+{
+	radio_rx_take(phy, ktime_get_ns());
+	phy->heard = NULL;
+	radio_rx_arm(phy);
 }
 
 /* Gives all that has arrived to mac80211. In a bottom half. */
@@ -167,11 +235,12 @@ void radio_rx_drain(struct radio_phy *phy)
 	struct sk_buff_head frames;
 	struct sk_buff *skb;
 
-	if (skb_queue_empty(&phy->arrived) || phy->rx_last_ns > ktime_get_ns())
+	radio_rx_take(phy, ktime_get_ns());
+	if (skb_queue_empty(&phy->arrived))
 		return;
 	__skb_queue_head_init(&frames);
 	skb_queue_splice_init(&phy->arrived, &frames);
-	hrtimer_try_to_cancel(&phy->rx_interrupt);
+	radio_rx_arm(phy);
 	phy->stats.rx_interrupts++;
 	trace_radio_interrupt(phy);
 	rcu_read_lock();
@@ -195,6 +264,9 @@ void radio_rx_setup(struct radio_phy *phy)
 /* The radio stops. */
 void radio_rx_flush(struct radio_phy *phy)
 {
+	local_bh_disable();
+	phy->heard = NULL;
+	local_bh_enable();
 	hrtimer_cancel(&phy->rx_interrupt);
 	local_bh_disable();
 	trace_radio_missed(phy);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Frames on their way out: their rates, what becomes of them, their report.
+ * Frames on their way out: what becomes of them, their report.
  *
  * The order at the end of a PPDU is ath9k's (ath_tx_complete_aggr, Linux 6.1):
  *	1. frames that are to be sent again go back to their TID
@@ -46,123 +46,6 @@ void radio_mpdu_free(struct radio_phy *phy, struct radio_mpdu *mpdu)
 	phy->held--;
 	phy->held_bytes -= mpdu->bytes;
 	kfree(mpdu);
-}
-
-/* A link is as fast as the slower of its ends is set. */
-static void radio_rate_of_peer(const struct radio_phy *phy, const u8 *address,
-			       struct radio_rate *rate)
-{
-	const struct radio_phy *peer = radio_phy_peer(phy, address);
-	struct radio_rate other;
-
-	if (!peer || peer->params.mcs == RADIO_MINSTREL ||
-	    !radio_params_rate(&peer->params, &other))
-		return;
-	rate->mcs = min(rate->mcs, other.mcs);
-	rate->streams = min(rate->streams, other.streams);
-}
-
-/* The set rate, as far as the peer takes it. */
-static void radio_rate_fixed(const struct radio_phy *phy,
-			     const struct ieee80211_sta *sta,
-			     struct radio_rate *rate)
-{
-	const struct ieee80211_link_sta *caps = radio_link(sta);
-
-	if (!caps->ht_cap.ht_supported || !radio_params_rate(&phy->params, rate)) {
-		*rate = (struct radio_rate){ .streams = 1 };
-		return;
-	}
-	if (rate->mode == RADIO_HE && !caps->he_cap.has_he) {
-		rate->mode = RADIO_VHT;
-		rate->gi = 1;
-	}
-	if (rate->mode == RADIO_VHT && !caps->vht_cap.vht_supported)
-		rate->mode = RADIO_HT;
-	radio_rate_of_peer(phy, sta->addr, rate);
-	rate->width = min_t(u8, rate->width, caps->bandwidth);
-	if (caps->rx_nss)
-		rate->streams = min_t(u8, rate->streams, caps->rx_nss);
-	while (!radio_bits_per_symbol(rate) && rate->mcs)
-		rate->mcs--;
-}
-
-/* A rate of mac80211's; 2.4 GHz has four CCK rates first, sent as 6 Mbit/s. */
-static struct radio_rate radio_rate_of(const struct radio_phy *phy,
-				       const struct ieee80211_tx_rate *from)
-{
-	struct radio_rate rate = { .streams = 1 };
-
-	if (from->flags & IEEE80211_TX_RC_VHT_MCS) {
-		rate.mode = RADIO_VHT;
-		rate.mcs = ieee80211_rate_get_vht_mcs(from);
-		rate.streams = ieee80211_rate_get_vht_nss(from);
-	} else if (from->flags & IEEE80211_TX_RC_MCS) {
-		rate.mode = RADIO_HT;
-		rate.mcs = from->idx % 8;
-		rate.streams = from->idx / 8 + 1;
-	} else {
-		rate.mcs = max(from->idx - (phy->params.band == 2 ? 4 : 0), 0);
-		return rate;
-	}
-	rate.gi = !!(from->flags & IEEE80211_TX_RC_SHORT_GI);
-	if (from->flags & IEEE80211_TX_RC_160_MHZ_WIDTH)
-		rate.width = 3;
-	else if (from->flags & IEEE80211_TX_RC_80_MHZ_WIDTH)
-		rate.width = 2;
-	else if (from->flags & IEEE80211_TX_RC_40_MHZ_WIDTH)
-		rate.width = 1;
-	return rate;
-}
-
-/* As mac80211 wants to hear it; an 802.11ax rate as the 802.11ac rate next to it. */
-static void radio_rate_show(const struct radio_phy *phy,
-			    const struct radio_rate *rate,
-			    struct ieee80211_tx_rate *to)
-{
-	static const u16 widths[] = { 0, IEEE80211_TX_RC_40_MHZ_WIDTH,
-				      IEEE80211_TX_RC_80_MHZ_WIDTH,
-				      IEEE80211_TX_RC_160_MHZ_WIDTH };
-
-	to->flags = widths[rate->width];
-	switch (rate->mode) {
-	case RADIO_LEGACY:
-		to->idx = rate->mcs + (phy->params.band == 2 ? 4 : 0);
-		to->flags = 0;
-		return;
-	case RADIO_HT:
-		to->idx = rate->mcs + 8 * (rate->streams - 1);
-		to->flags |= IEEE80211_TX_RC_MCS;
-		break;
-	default:
-		ieee80211_rate_set_vht(to, min_t(u8, rate->mcs, 9), rate->streams);
-		to->flags |= IEEE80211_TX_RC_VHT_MCS;
-	}
-	if (rate->gi && rate->mode != RADIO_HE)
-		to->flags |= IEEE80211_TX_RC_SHORT_GI;
-}
-
-static void radio_ppdu_rates(struct radio_ppdu *ppdu, struct sk_buff *skb)
-{
-	struct radio_phy *phy = ppdu->queue->phy;
-	struct ieee80211_tx_info *info = IEEE80211_SKB_CB(skb);
-	struct ieee80211_hdr *header = (struct ieee80211_hdr *)skb->data;
-	struct ieee80211_tx_rate rates[IEEE80211_TX_MAX_RATES];
-	unsigned int i;
-
-	ppdu->rates[0] = (struct radio_rate){ .streams = 1 };
-	ppdu->tries[0] = phy->params.hw_tries;
-	if (phy->params.mcs != RADIO_MINSTREL) {
-		if (ppdu->sta && ieee80211_is_data(header->frame_control))
-			radio_rate_fixed(phy, ppdu->sta, &ppdu->rates[0]);
-		return;
-	}
-	ieee80211_get_tx_rates(info->control.vif, ppdu->sta, skb, rates,
-			       ARRAY_SIZE(rates));
-	for (i = 0; i < ARRAY_SIZE(rates) && rates[i].idx >= 0; i++) {
-		ppdu->rates[i] = radio_rate_of(phy, &rates[i]);
-		ppdu->tries[i] = max_t(u8, rates[i].count, 1);
-	}
 }
 
 static enum radio_ack radio_ack_of(struct sk_buff *skb)
@@ -269,36 +152,6 @@ static void radio_count(struct radio_phy *phy, const struct radio_ppdu *ppdu)
 	stats->tx_mpdus += ppdu->count;
 }
 
-/* What mac80211 is told of a frame; @first: it speaks for its aggregate. */
-static void radio_status(struct radio_phy *phy, const struct radio_ppdu *ppdu,
-			 struct radio_mpdu *mpdu, u32 acked, bool first)
-{
-	struct ieee80211_tx_info *info = IEEE80211_SKB_CB(mpdu->skb);
-	unsigned int i, last = min_t(u8, ppdu->series, IEEE80211_TX_MAX_RATES - 1);
-
-	info->flags &= ~(IEEE80211_TX_STAT_AMPDU | IEEE80211_TX_STAT_ACK);
-	memset(&info->status, 0, sizeof(info->status));
-	for (i = 0; i < IEEE80211_TX_MAX_RATES; i++) {
-		info->status.rates[i].idx = -1;
-		if (i > last || !ppdu->tries[i])
-			continue;
-		radio_rate_show(phy, &ppdu->rates[i], &info->status.rates[i]);
-		info->status.rates[i].count = i < ppdu->series ? ppdu->tries[i] :
-							ppdu->tried + 1;
-	}
-	info->status.tx_time = min_t(u64, div_u64(ppdu->air_ns, NSEC_PER_USEC),
-				     U16_MAX);
-	if (mpdu->acked)
-		info->flags |= IEEE80211_TX_STAT_ACK;
-	if (ppdu->ack == RADIO_NO_ACK)
-		info->flags |= IEEE80211_TX_STAT_NOACK_TRANSMITTED;
-	if (first && ppdu->ampdu) {
-		info->flags |= IEEE80211_TX_STAT_AMPDU;
-		info->status.ampdu_len = min_t(u32, ppdu->count, U8_MAX);
-		info->status.ampdu_ack_len = min_t(u32, acked, U8_MAX);
-	}
-}
-
 /* Asks for a block ack session once a frame shows that the peer is there. */
 static void radio_session(struct radio_phy *phy, struct radio_ppdu *ppdu,
 			  const struct radio_mpdu *mpdu)
@@ -308,18 +161,21 @@ static void radio_session(struct radio_phy *phy, struct radio_ppdu *ppdu,
 	if (!ppdu->sta || !tid || !tid->sta || tid->active || tid->asked ||
 	    !mpdu->acked || phy->params.mcs == RADIO_MINSTREL ||
 	    ppdu->queue->ac == IEEE80211_AC_VO ||
-	    ppdu->rates[0].mode == RADIO_LEGACY ||
+	    ppdu->rates[0].mode <= RADIO_LEGACY ||
 	    mpdu->skb->protocol == cpu_to_be16(ETH_P_PAE))
 		return;
 	tid->asked = !ieee80211_start_tx_ba_session(ppdu->sta, tid->tid, 0);
 }
 
-/* Whether a frame that was not acknowledged is sent again by software. */
-static bool radio_again(const struct radio_phy *phy, const struct radio_mpdu *mpdu)
+/*
+ * Whether a frame that was not acknowledged is sent again by software. What counts are its
+ * tries before this PPDU (ath_tx_complete_aggr), so that it may have up to hw_tries more.
+ */
+static bool radio_again(const struct radio_ppdu *ppdu, const struct radio_mpdu *mpdu)
 {
 	return mpdu->ampdu && mpdu->tid && mpdu->tid->active &&
 		radio_tid_within(mpdu->tid, mpdu->seq) &&
-		mpdu->tries < phy->params.sw_tries;
+		mpdu->tries - ppdu->sent < ppdu->queue->phy->params.sw_tries;
 }
 
 /* Sorts the frames of a PPDU: those done with, and those to send again. */
@@ -337,7 +193,7 @@ static void radio_sort(struct radio_phy *phy, struct radio_ppdu *ppdu,
 	list_for_each_entry_safe(mpdu, next, &ppdu->mpdus, list) {
 		if (!mpdu->acked && ppdu->ack != RADIO_NO_ACK) {
 			stats->tx_failed++;
-			if (radio_again(phy, mpdu)) {
+			if (radio_again(ppdu, mpdu)) {
 				stats->tx_retries++;
 				list_move_tail(&mpdu->list, again);
 				continue;
@@ -355,10 +211,6 @@ static void radio_sort(struct radio_phy *phy, struct radio_ppdu *ppdu,
 			radio_tid_done(mpdu->tid, mpdu);
 		radio_session(phy, ppdu, mpdu);
 		radio_status(phy, ppdu, mpdu, acked, first);
-		/* what iw shows, and AQL reckons with */
-		if (first && ppdu->sta && phy->params.mcs != RADIO_MINSTREL)
-			ieee80211_tx_rate_update(phy->hw, ppdu->sta,
-						 IEEE80211_SKB_CB(mpdu->skb));
 		first = false;
 		list_move_tail(&mpdu->list, done);
 	}
@@ -404,6 +256,10 @@ void radio_ppdu_complete(struct radio_ppdu *ppdu, bool answered)
 			mpdu->acked = false;
 	radio_count(phy, ppdu);
 	rcu_read_lock();
+	if (ppdu->sta && ieee80211_is_data(((struct ieee80211_hdr *)
+					    first->skb->data)->frame_control))
+		radio_station(ppdu->sta)->rate =
+			ppdu->rates[min_t(u8, ppdu->series, IEEE80211_TX_MAX_RATES - 1)];
 	if (ppdu->sta)
 		radio_airtime(phy, ppdu, tid ? tid->tid : 0);
 	radio_sort(phy, ppdu, &done, &again);
@@ -438,7 +294,9 @@ void radio_report(struct radio_phy *phy, struct list_head *done)
 		radio_mpdu_free(phy, mpdu);
 		if (ieee80211_is_beacon(header->frame_control)) {
 			dev_kfree_skb(skb);
-		} else if (!sta || phy->monitor || phy->params.aql ||
+		} else if (sta && phy->params.aql) {
+			radio_status_priced(phy, sta, skb);
+		} else if (!sta || phy->monitor ||
 			   info->flags & IEEE80211_TX_CTL_REQ_TX_STATUS) {
 			ieee80211_tx_status_skb(phy->hw, skb);
 		} else {

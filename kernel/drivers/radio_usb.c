@@ -207,6 +207,23 @@ void radio_usb_setup(struct radio_phy *phy)
 		radio_timer_setup(&phy->queues[i].gap, radio_usb_gap);
 }
 
+/* The interface is gone. */
+void radio_usb_drop(struct radio_phy *phy, const struct ieee80211_vif *vif)
+{
+	struct list_head *lists[] = { &phy->usb.fifo, &phy->usb.transfer };
+	struct radio_mpdu *mpdu, *next;
+	unsigned int i;
+	LIST_HEAD(gone);
+
+	for (i = 0; i < ARRAY_SIZE(lists); i++)
+		list_for_each_entry_safe(mpdu, next, lists[i], list)
+			if (IEEE80211_SKB_CB(mpdu->skb)->control.vif == vif) {
+				list_move_tail(&mpdu->list, &gone);
+				phy->usb.queued--;
+			}
+	radio_discard(phy, &gone);
+}
+
 /* Drops what the driver and the firmware's front have; the TIDs are dropped elsewhere. */
 void radio_usb_stop(struct radio_phy *phy)
 {
@@ -222,7 +239,9 @@ void radio_usb_stop(struct radio_phy *phy)
 	local_bh_disable();
 	radio_discard(phy, &usb->fifo);
 	radio_discard(phy, &usb->transfer);
-	radio_discard(phy, &usb->done);
+	rcu_read_lock();
+	radio_report(phy, &usb->done);
+	rcu_read_unlock();
 	local_bh_enable();
 	usb->queued = 0;
 	usb->buffers = RADIO_USB_BUFFERS;
@@ -236,7 +255,8 @@ const struct radio_personality radio_htc = {
 	.least_bytes = 256,
 	.density_us = 8,
 	.others = 8,
-	.rx_buffer = 2048,
+	/* ath9k_hif_usb_rx_stream(): headers of HTC and status, FCS, and 32 */
+	.rx_header = 8 + 40 + RADIO_FCS + 32,
 	.params = {
 		.rx_last_us = 250, .rx_first_us = 700, .max_subframes = 17,
 		.max_airtime_us = 5484, .depth = 1, .sw_tries = 10,

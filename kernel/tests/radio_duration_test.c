@@ -45,7 +45,7 @@ static void ht_durations(struct kunit *test)
 static void legacy_durations(struct kunit *test)
 {
 	static const u32 mbit[] = { 6, 9, 12, 18, 24, 36, 48, 54 };
-	struct radio_rate rate = { .streams = 1 };
+	struct radio_rate rate = { .mode = RADIO_LEGACY, .streams = 1 };
 	unsigned int i, j;
 
 	for (i = 0; i < ARRAY_SIZE(mbit); i++)
@@ -55,6 +55,49 @@ static void legacy_durations(struct kunit *test)
 					20000 + 4000 * ceiling(22 + 8 * lengths[j],
 							       4 * mbit[i]));
 		}
+}
+
+/* 16.3.4 by hand: 192 us, then the bytes at 1, 2, 5.5 and 11 Mbit/s, in whole us */
+static void dsss_durations(struct kunit *test)
+{
+	static const struct {
+		u32 mcs, bytes, us, rate_100k;
+	} cases[] = {
+		{ 0, 14, 304, 10 }, { 0, 165, 1512, 10 }, { 1, 14, 248, 20 },
+		{ 2, 14, 213, 55 }, { 2, 1538, 2430, 55 }, { 3, 14, 203, 110 },
+		{ 3, 1538, 1311, 110 },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct radio_rate rate = {
+			.mode = RADIO_DSSS, .mcs = cases[i].mcs, .streams = 1,
+		};
+
+		KUNIT_EXPECT_EQ(test, radio_ppdu_ns(&rate, cases[i].bytes),
+				1000ULL * cases[i].us);
+		KUNIT_EXPECT_EQ(test, radio_rate_100k(&rate), cases[i].rate_100k);
+		/* an acknowledgment at the same rate */
+		KUNIT_EXPECT_EQ(test, radio_control_ns(&rate, RADIO_ACK),
+				radio_ppdu_ns(&rate, RADIO_ACK));
+	}
+}
+
+/* The frames of an aggregate end one after the other, the last with its PPDU */
+static void parts_of_a_ppdu(struct kunit *test)
+{
+	struct radio_rate rate = { RADIO_HT, 7, 2, 0, 1 };
+	u32 whole = 31 * 1544 + 1542, n;
+
+	/* 40 us; the first 1,542 bytes and 2 of service are 12,352 bits: 24 symbols of 520 */
+	KUNIT_EXPECT_EQ(test, radio_part_ns(&rate, 1542), 40000 + 24 * 3600ULL);
+	/* 16 of 32: 197,632 bits, 381 symbols */
+	KUNIT_EXPECT_EQ(test, radio_part_ns(&rate, 15 * 1544 + 1542),
+			40000 + 381 * 3600ULL);
+	for (n = 1; n < 32; n++)
+		KUNIT_EXPECT_LT(test, radio_part_ns(&rate, (n - 1) * 1544 + 1542),
+				radio_part_ns(&rate, n * 1544 + 1542));
+	KUNIT_EXPECT_LE(test, radio_part_ns(&rate, whole), radio_ppdu_ns(&rate, whole));
 }
 
 /* Mbit/s as the standard's tables print them, in units of 100 kbit/s */
@@ -170,7 +213,9 @@ static void bytes_are_the_inverse(struct kunit *test)
 	unsigned int n;
 
 	for (n = 0; n < 4 * 12 * 4 * ARRAY_SIZE(limits); n++) {
-		struct radio_rate rate = { n % 4, n / 4 % 12, 2, n / 48 % 4, 1 };
+		struct radio_rate rate = {
+			RADIO_LEGACY + n % 4, n / 4 % 12, 2, n / 48 % 4, 1,
+		};
 		u64 limit = limits[n / 192];
 		u32 bytes;
 
@@ -199,6 +244,8 @@ static void subframes(struct kunit *test)
 static struct kunit_case cases[] = {
 	KUNIT_CASE(ht_durations),
 	KUNIT_CASE(legacy_durations),
+	KUNIT_CASE(dsss_durations),
+	KUNIT_CASE(parts_of_a_ppdu),
 	KUNIT_CASE(known_rates),
 	KUNIT_CASE(known_durations),
 	KUNIT_CASE(control_frames),

@@ -25,9 +25,22 @@ static void starts_after_aifs_and_backoff(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, radio_edca_start(&none, IDLE, IDLE), BE_AIFS);
 	KUNIT_EXPECT_EQ(test, radio_edca_start(&seven, IDLE, IDLE), BE_AIFS + 63000);
-	/* what has passed has passed */
-	KUNIT_EXPECT_EQ(test, radio_edca_start(&seven, IDLE, BE_AIFS + 100000),
-			BE_AIFS + 100000);
+}
+
+/* A frame that comes to an idle medium waits for the next boundary, of all the same */
+static void late_frames_start_at_boundaries(struct kunit *test)
+{
+	static const u64 slot = RADIO_SLOT_NS;
+	struct radio_edca seven = best_effort(7), voice = { .aifsn = 2 };
+	u64 late;
+
+	for (late = 0; late < 4 * slot; late += 500) {
+		u64 now = BE_AIFS + 20 * slot + late;
+		u64 next = BE_AIFS + (20 + (late + slot - 1) / slot) * slot;
+
+		KUNIT_EXPECT_EQ(test, radio_edca_start(&seven, IDLE, now), next);
+		KUNIT_EXPECT_EQ(test, radio_edca_start(&voice, IDLE, now), next);
+	}
 }
 
 static void counts_boundaries(struct kunit *test)
@@ -126,6 +139,7 @@ static void losses_by_snr(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(starts_after_aifs_and_backoff),
+	KUNIT_CASE(late_frames_start_at_boundaries),
 	KUNIT_CASE(counts_boundaries),
 	KUNIT_CASE(window_doubles_and_returns),
 	KUNIT_CASE(draws_are_uniform),

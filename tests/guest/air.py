@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Saturated cells, and what the standard's own arithmetic says of them: no kernel, no driver, other words.
 
-Sources: IEEE 802.11-2020, 10.23.2 (EDCA), 19.4.3 (HT durations); G. Bianchi, IEEE JSAC 18(3), 2000.
+Sources: IEEE 802.11-2020, 10.23.2 (EDCA), 17.3, 19.4.3 (HT durations), 21.4.3 (VHT); 802.11ax-2021, 27.4.3 (HE);
+G. Bianchi, IEEE JSAC 18(3), 2000.
 """
 
 import functools
 import math
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,8 +21,8 @@ from hourglass.results.recording import Recording
 
 SIFS_US, SLOT_US, AIFS_US = 16.0, 9.0, 43.0
 CW_MIN, STAGES = 15, 6
-ACK_US, BLOCK_ACK_US = 28.0, 32.0
-"""Of 24 Mbit/s: 20 + 4 ceil((22 + 8 · 14 or 32) / 96)."""
+ACK_BYTES, BLOCK_ACK_BYTES, LONG_BLOCK_ACK_BYTES = 14, 32, 56
+"""The block ack of 64 frames, and of 256 (802.11ax)."""
 MPDU_BYTES, SUBFRAME_BYTES = 1538, 1544
 """IP packets of 1,500 bytes: + LLC/SNAP 8, QoS header 26, FCS 4; + delimiter 4, padding 2."""
 PACKET_BYTES, TCP_BYTES = 1500, 1448
@@ -28,17 +31,23 @@ Change = Callable[[Plan], Plan]
 
 
 def flood(
-    *pairs: tuple[str, str], payload_bytes: int = 1472, interval_us: int = 80, background: tuple[str, ...] = ()
+    *pairs: tuple[str, str],
+    payload_bytes: int = 1472,
+    interval_us: int = 80,
+    background: tuple[str, ...] = (),
+    apart: bool = False,
 ) -> Change:
     """A plan with nothing but pings that nobody answers, from each pair's first node to its second, one each
-    `interval_us`: more than the air carries. Those of the nodes `background` have DSCP CS1, access category BK."""
+    `interval_us`: more than the air carries. Those of the nodes `background` have DSCP CS1, access category BK.
+    `apart`: each at a random moment of its interval. A pair may be there several times: a socket holds a few dozen."""
 
     def change(plan: Plan) -> Plan:
         pings = [
             Ping(
-                kind="ping", protocol="icmp", id=i, name=f"{client} to {server}", client=client, server=server,
+                kind="ping", protocol="icmp", id=i, name=f"{client} to {server}, {i}", client=client, server=server,
                 address=_address(plan, server), port=i, dscp=8 * (client in background), payload_bytes=payload_bytes,
-                start_ns=0, stop_ns=plan.end_ns, interval_ns=interval_us * 1000, jitter_ns=0, jitter_seed=0,
+                start_ns=0, stop_ns=plan.end_ns, interval_ns=interval_us * 1000, jitter_ns=interval_us * 1000 * apart,
+                jitter_seed=i,
             )
             for i, (client, server) in enumerate(pairs)
         ]  # fmt: skip
@@ -84,18 +93,63 @@ def grown(run: Recording, node: str, since_s: float = 0.6) -> dict[str, int]:
     return {**counts, "span_ns": int(last["t_ns"][0]) - int(first["t_ns"][0])}
 
 
-def ppdu_us(mpdus: int, bits: int, streams: int) -> float:
-    """An HT-mixed PPDU of full frames with the short guard interval; `bits` of one symbol."""
-    octets = MPDU_BYTES if mpdus == 1 else SUBFRAME_BYTES * (mpdus - 1) + SUBFRAME_BYTES - 2
-    encoders = 1 if bits <= 1080 else 2
-    symbols = math.ceil((8 * octets + 16 + 6 * encoders) / bits)
-    return 32 + 4 * [0, 1, 2, 4, 4][streams] + 4 * math.ceil(3.6 * symbols / 4)
+CARRIERS = {"n": {20: 52, 40: 108}, "ac": {20: 52, 40: 108, 80: 234}, "ax": {20: 234, 40: 468, 80: 980}}
+MODULATIONS = ("1/2", "1", "3/2", "2", "3", "4", "9/2", "5", "6", "20/3", "15/2", "25/3")
+"""Data bits of a subcarrier and symbol, MCS 0 to 11: BPSK 1/2 to 1024-QAM 5/6."""
 
 
-def cycle_us(mpdus: int, bits: int, streams: int, slots: float) -> float:
-    """One exchange and the pause before it."""
-    answer = ACK_US if mpdus == 1 else BLOCK_ACK_US
-    return AIFS_US + slots * SLOT_US + ppdu_us(mpdus, bits, streams) + SIFS_US + answer
+@dataclass(frozen=True)
+class Phy:
+    """A rate, by what the standard's formulas need."""
+
+    bits: int
+    symbol_us: float
+    preamble_us: float
+    tail_bits: int
+    grid_us: float
+    delimited: bool
+    """Even a single frame has a delimiter."""
+    control_bits: int
+    """Of a symbol of the answer: 6, 12 or 24 Mbit/s."""
+    most_bytes: int
+    """Of an aggregate."""
+
+    def ppdu_us(self, mpdus: int) -> float:
+        """A PPDU of full frames."""
+        octets = MPDU_BYTES + 4 * self.delimited if mpdus == 1 else SUBFRAME_BYTES * mpdus - 2
+        symbols = math.ceil((8 * octets + 16 + self.tail_bits) / self.bits)
+        return self.preamble_us + self.grid_us * math.ceil(round(symbols * self.symbol_us / self.grid_us, 6))
+
+    def answer_us(self, mpdus: int, most: int = 64) -> float:
+        """Its ACK or block ack."""
+        octets = ACK_BYTES if mpdus == 1 else BLOCK_ACK_BYTES if most <= 64 else LONG_BLOCK_ACK_BYTES
+        return 20 + 4 * math.ceil((22 + 8 * octets) / self.control_bits)
+
+    def cycle_us(self, mpdus: int, slots: float, most: int = 64) -> float:
+        """One exchange and the pause before it."""
+        return AIFS_US + slots * SLOT_US + self.ppdu_us(mpdus) + SIFS_US + self.answer_us(mpdus, most)
+
+    def mpdus(self, most: int, longest_us: float = 5484) -> int:
+        """How many full frames fit into a PPDU."""
+        fits = (
+            n for n in range(2, most + 1) if self.ppdu_us(n) <= longest_us and SUBFRAME_BYTES * n - 2 <= self.most_bytes
+        )
+        return max(fits, default=1)
+
+
+def phy(standard: str, width: int, streams: int, mcs: int, guard_ns: int) -> Phy:
+    """HT mixed, VHT and HE SU. One convolutional encoder for each 300 (HT) or 600 Mbit/s (VHT); HE has LDPC."""
+    bits = int(CARRIERS[standard][width] * Fraction(MODULATIONS[mcs]) * streams)
+    training = (0, 1, 2, 4, 4)[streams]
+    control = (24, 48, 48, 96)[min(mcs, 3)]
+    if standard == "ax":
+        field = 6.4 + guard_ns / 1000 if guard_ns < 3200 else 16.0
+        symbol = 12.8 + guard_ns / 1000
+        return Phy(bits, symbol, 36 + training * field, 0, symbol, True, control, 2**22 - 1)
+    preamble, encoder_bits = (32, 1080) if standard == "n" else (36, 2160)
+    tail = 6 * math.ceil(bits / encoder_bits)
+    most = 2**20 - 1 if standard == "ac" else 2**16 - 1
+    return Phy(bits, 3.2 + guard_ns / 1000, preamble + 4 * training, tail, 4, standard == "ac", control, most)
 
 
 @functools.cache
@@ -134,6 +188,47 @@ def contend(
             went_well += (starts & ~clash).sum(axis=0)
     shares = [float(share) for share in went_well / went_well.sum()]
     return collided / sent, idle / (500 * (rounds - rounds // 10)), shares
+
+
+def sparse(stations: int, interval_us: float, phy: Phy, data_us: float, seconds: float) -> float:
+    """Stations that have a frame each `interval_us`, at a random moment of it: the share of transmissions that collide.
+
+    Who finds the medium busy draws a backoff; who finds it idle starts at the next slot boundary, which all count from
+    the end of the last exchange.
+    """
+    random = np.random.default_rng(1)
+    count = int(seconds * 1e6 / interval_us)
+    frames = [
+        iter((np.arange(count) * interval_us + random.uniform(0, interval_us, count)).tolist()) for _ in range(stations)
+    ]
+    due = [next(each) for each in frames]
+    counter, window = [0] * stations, [CW_MIN] * stations
+    idle = busy = 0.0
+    sent = collided = 0
+    while min(due) < math.inf:
+        grid = idle + AIFS_US
+        starts = []
+        for i in range(stations):
+            if busy <= due[i] <= idle and counter[i] == 0:
+                counter[i] = int(random.integers(0, window[i] + 1))
+            late = max(0.0, math.ceil((due[i] - grid) / SLOT_US)) if due[i] < math.inf else math.inf
+            starts.append(max(counter[i], late))
+        first = min(starts)
+        if first == math.inf:
+            break
+        senders = [i for i in range(stations) if starts[i] == first]
+        busy = grid + first * SLOT_US
+        clash = len(senders) > 1
+        for i in range(stations):
+            counter[i] = max(0, counter[i] - int(first) - 1)
+        for i in senders:
+            sent, collided = sent + 1, collided + clash
+            window[i] = min(2 * window[i] + 1, 1023) if clash else CW_MIN
+            counter[i] = int(random.integers(0, window[i] + 1))
+            if not clash:
+                due[i] = next(frames[i], math.inf)
+        idle = busy + data_us + (45.0 if clash else SIFS_US + phy.answer_us(1))
+    return collided / sent
 
 
 def bianchi(stations: int) -> float:

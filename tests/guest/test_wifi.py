@@ -124,13 +124,12 @@ def crowd(**wifi: Any) -> dict[str, Any]:
     }
 
 
-def test_the_air_is_shared_fairly_by_the_scheduler_and_not_without_it(simulate: Simulate) -> None:
-    """65 or 72 against 7 Mbit/s: without the scheduler the slow station has most of the air."""
-    fair, unfair = (simulate(crowd(fairness=fairness)) for fairness in (True, False))
-    assert all(share == pytest.approx(1 / 3, abs=0.07) for share in shares(fair).values())
-    assert shares(unfair)["slow"] > 0.6
-    goodput = [{flow.id: flow.goodput_mbps for flow in run.summary.flows} for run in (fair, unfair)]
-    assert goodput[0]["download::1"] > 2 * goodput[1]["download::1"]
+def test_the_air_is_shared_fairly_by_the_scheduler(simulate: Simulate) -> None:
+    """65 or 72 against 7 Mbit/s: a third of the air each; by goodput the slow one has a tenth of a fast one's."""
+    run = simulate(crowd())
+    assert all(share == pytest.approx(1 / 3, abs=0.04) for share in shares(run).values())
+    goodput = {flow.id: flow.goodput_mbps for flow in run.summary.flows}
+    assert goodput["download::1"] > 5 * goodput["slow-download::1"]
 
 
 def test_each_station_s_traffic_is_recorded_under_its_node(simulate: Simulate) -> None:

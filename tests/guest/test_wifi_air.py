@@ -4,18 +4,22 @@
 from collections.abc import Callable
 from typing import Any
 
+import polars as pl
 import pytest
 
 from hourglass import plan as plans
 from hourglass.results.recording import Recording
 
 from . import air
-from .conftest import Simulate
+from .conftest import KERNELS, Simulate
 
 pytestmark = pytest.mark.guest
 
-HT40_MCS7 = (540, 1)
-"""Bits of a symbol and streams: 150 Mbit/s with the short guard interval."""
+HT40_MCS7 = air.phy("n", 40, 1, 7, 400)
+"""150 Mbit/s with the short guard interval."""
+
+BEACONS = 0.0025
+"""The share of the air that beacons have at 5 GHz."""
 
 Flood = Callable[..., Recording]
 
@@ -44,21 +48,41 @@ def test_one_saturated_radio_reaches_the_ceiling(flood: Flood, mpdus: int) -> No
     """One cycle is AIFS, 7.5 slots, PPDU, SIFS and answer; 2 %, of which beacons are 0.3. The channel is busy but for
     AIFS and slots, with answers for a SIFS and an acknowledgment."""
     run = flood(air.cell(1, max_subframes=mpdus), air.flood(("s1", "ap")))
-    cycle, counts = air.cycle_us(mpdus, *HT40_MCS7, slots=air.CW_MIN / 2), air.grown(run, "s1")
+    cycle, counts = HT40_MCS7.cycle_us(mpdus, slots=air.CW_MIN / 2), air.grown(run, "s1")
     assert goodput_mbps(counts) == pytest.approx(mpdus * air.TCP_BYTES * 8 / cycle, rel=0.02)
-    idle, answer = air.AIFS_US + air.CW_MIN / 2 * air.SLOT_US, air.ACK_US if mpdus == 1 else air.BLOCK_ACK_US
+    idle, answer = air.AIFS_US + air.CW_MIN / 2 * air.SLOT_US, HT40_MCS7.answer_us(mpdus)
     assert counts["medium_busy_ns"] / counts["span_ns"] == pytest.approx(1 - idle / cycle, rel=0.02)
     assert counts["medium_answer_ns"] / counts["span_ns"] == pytest.approx((air.SIFS_US + answer) / cycle, rel=0.02)
     sent = counts["tx_ns"] + air.grown(run, "ap")["tx_ns"]
     assert sent + counts["medium_answer_ns"] == pytest.approx(counts["medium_busy_ns"], rel=0.001), "nothing collides"
 
 
-@pytest.mark.parametrize(("width", "streams", "bits"), [(20, 2, 520), (40, 3, 1620)])
-def test_the_ceiling_of_other_rates(flood: Flood, width: int, streams: int, bits: int) -> None:
-    """144.4 Mbit/s, which is the preset's, and 450 Mbit/s."""
-    run = flood(air.cell(1, width=width, streams=streams), air.flood(("s1", "ap"), interval_us=30))
-    ceiling = 32 * air.TCP_BYTES * 8 / air.cycle_us(32, bits, streams, slots=air.CW_MIN / 2)
-    assert goodput_mbps(air.grown(run, "s1")) == pytest.approx(ceiling, rel=0.02)
+RATES = [
+    *(("n", 40, 1, mcs, 400, 64) for mcs in range(8)),
+    *(("ac", 80, 1, mcs, 400, 64) for mcs in range(10)),
+    *(("ax", 80, 1, mcs, 800, 256) for mcs in range(12)),
+    ("n", 20, 2, 7, 400, 64), ("n", 40, 3, 7, 400, 64), ("ac", 20, 1, 8, 800, 64), ("ac", 80, 2, 9, 800, 64),
+    ("ac", 20, 3, 9, 400, 64), ("ax", 20, 1, 0, 3200, 256), ("ax", 40, 2, 5, 3200, 256), ("ax", 80, 2, 11, 800, 256),
+    ("ax", 80, 2, 11, 800, 64),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("standard", "width", "streams", "mcs", "guard_ns", "most"), RATES)
+def test_the_ceiling_of_every_mcs(
+    flood: Flood, standard: str, width: int, streams: int, mcs: int, guard_ns: int, most: int
+) -> None:
+    """Aggregates as long as 5,484 us or as the block ack lets them be; 1 %, beacons being 0.25."""
+    rate = air.phy(standard, width, streams, mcs, guard_ns)
+    mpdus = rate.mpdus(most)
+    cycle = rate.cycle_us(mpdus, slots=air.CW_MIN / 2, most=most)
+    chip: dict[str, Any] = {"chip": "generic", "standard": standard, "width": width, "streams": streams}
+    settings = {**chip, "mcs": mcs, "guard": f"{guard_ns}ns", "max_subframes": most}
+    pause_us = max(1, int(0.8 * cycle / mpdus))
+    sockets = [("s1", "ap")] * 4
+    run = flood(air.cell(1, length_s=1.4, **settings), air.flood(*sockets, interval_us=4 * pause_us))
+    counts = air.grown(run, "s1")
+    ceiling = mpdus * air.TCP_BYTES * 8 / cycle
+    assert goodput_mbps(counts) == pytest.approx(ceiling * (1 - BEACONS), rel=0.01)
 
 
 @pytest.mark.parametrize("mpdus", [1, 8, 32])
@@ -67,7 +91,7 @@ def test_two_saturated_radios_share_the_ceiling(flood: Flood, mpdus: int) -> Non
     run = flood(air.cell(1, max_subframes=mpdus, collisions=False), air.flood(("s1", "ap"), ("ap", "s1")))
     up, down = (goodput_mbps(air.grown(run, node)) for node in ("s1", "ap"))
     _, slots, _ = air.contend(2, collide=False)
-    ceiling = mpdus * air.TCP_BYTES * 8 / air.cycle_us(mpdus, *HT40_MCS7, slots=slots)
+    ceiling = mpdus * air.TCP_BYTES * 8 / HT40_MCS7.cycle_us(mpdus, slots=slots)
     assert up + down == pytest.approx(ceiling, rel=0.02)
     assert up == pytest.approx(down, rel=0.1)
 
@@ -97,6 +121,60 @@ def test_background_traffic_yields_by_its_longer_aifs(flood: Flood) -> None:
     _, _, shares = air.contend(2, later=(0, 4))
     assert shares[1] < 0.3
     assert background / (best_effort + background) == pytest.approx(shares[1], rel=0.05)
+
+
+def test_stations_that_send_now_and_then_collide_within_a_slot(flood: Flood) -> None:
+    """10 stations with a frame each 5 ms, at a random moment: those of the same slot collide, though the medium is idle
+    nearly all the time [none: a start at any ns]."""
+    names = [f"s{i}" for i in range(1, 11)]
+    cell, interval_us = air.cell(10, length_s=12, max_subframes=1), 5000
+    some = air.flood(*((name, "ap") for name in names), payload_bytes=56, interval_us=interval_us, apart=True)
+    run = flood(cell, some)
+    counts = [air.grown(run, name) for name in names]
+    tries = sum(each["tx_attempts"] for each in counts)
+    share = sum(each["tx_collisions"] for each in counts) / tries
+    expected = air.sparse(10, interval_us, HT40_MCS7, 44, 60)
+    assert expected > 9 * air.SLOT_US / interval_us
+    assert share == pytest.approx(expected, rel=0.15)
+
+
+def air_shares(run: Recording, since_s: float = 1) -> dict[str, float]:
+    """Of the time that the access point sends, each station's part."""
+    rows = run.station_counters.filter((pl.col("node") == "ap") & pl.col("name").str.starts_with("tx_ns."))
+    late = rows.filter(pl.col("t_ns") >= since_s * 1e9)
+    grown = late.group_by("station", "name").agg(
+        pl.col("value").sort_by("t_ns").last() - pl.col("value").sort_by("t_ns").first()
+    )
+    sums = dict(grown.group_by("station").agg(pl.col("value").sum()).iter_rows())
+    return {station: value / sum(sums.values()) for station, value in sums.items()}
+
+
+FAIR = {"ath9k": 0.01, "generic": 0.03}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("chip", FAIR)
+def test_fast_and_slow_stations_have_the_same_air_time(flood: Flood, chip: str, kernel: str) -> None:
+    """mac80211's airtime fairness: 150, 150 and 15 Mbit/s, saturated by the access point."""
+    cell = crowded(chip, kernel, fairness=True)
+    shares = air_shares(flood(cell, air.flood(*(("ap", name) for name in ("s1", "s2", "s3")), interval_us=100)))
+    assert [*shares.values()] == pytest.approx([1 / 3] * 3, abs=FAIR[chip])
+
+
+def test_without_it_each_has_as_many_aggregates(flood: Flood) -> None:
+    """The firmware of `generic` lets stations take turns: a slow one's aggregates are longer."""
+    cell = crowded("generic", "6.1", fairness=False)
+    shares = air_shares(flood(cell, air.flood(*(("ap", name) for name in ("s1", "s2", "s3")), interval_us=100)))
+    slow = air.phy("n", 40, 1, 0, 400)
+    lengths = [rate.ppdu_us(rate.mpdus(32)) for rate in (HT40_MCS7, HT40_MCS7, slow)]
+    assert shares["s3"] == pytest.approx(lengths[2] / sum(lengths), rel=0.1)
+
+
+def crowded(chip: str, kernel: str, fairness: bool) -> dict[str, Any]:
+    """Three stations, the third one slow."""
+    cell = air.cell(3, length_s=4, fairness=fairness, chip=chip, max_subframes=32)
+    cell["testbed"]["wifi"][0]["station"][2]["mcs"] = 0
+    return {**cell, "kernel": kernel}
 
 
 def test_the_yardsticks_agree() -> None:

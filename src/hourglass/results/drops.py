@@ -63,8 +63,9 @@ def drops(run: Recording) -> dict[str, dict[str, Drops]]:
     `qdisc_skbs` is the count of the qdisc at a device that counted most, and that of ingress: the kernel passes a
     child's drops up to the root, so that adding them would count an skb twice, but not those of the packets into which
     tbf cuts an skb. `nic`: `rx_dropped`, `tx_dropped`, frames beyond the ring and frames with a wrong FCS. `cable`:
-    lost on the way away from the device. Of a radio `qdisc` has mac80211's queues too, and `cable` the MPDUs that were
-    given up after all their tries."""
+    lost on the way away from the device. Of a radio `qdisc` has mac80211's queues too (whose own `overlimit` is one for
+    up to 32 packets at a time; the probe counts each), `nic` what it held when it, its interface or its peer went, and
+    `cable` the MPDUs that were given up after all their tries."""
     followed = not run.balance.is_empty()
     counts: Counts = {}
     for node, device, place, count in _counted(run):
@@ -94,11 +95,18 @@ def _counted(run: Recording) -> Iterator[tuple[str, str, str, int]]:
         t_ns = run.radio_counters["t_ns"].to_numpy()
         sampled = Window(int(t_ns.min()), int(t_ns.max()))
         for radio in run.radios:
-            yield radio.node, radio.device, "qdisc", txq_drops(run, radio.node, radio.device, sampled)
+            followed = _probed(run, radio.node, radio.device, "txq")
+            yield radio.node, radio.device, "qdisc", max(txq_drops(run, radio.node, radio.device, sampled), followed)
+            yield radio.node, radio.device, "nic", _probed(run, radio.node, radio.device, "ring", "rx")
             yield radio.node, radio.device, "cable", given_up(run, radio.node, radio.device, sampled)
     fields = {"qdisc": "qdisc", "stack": "stack", "socket": "stack"}
     for row in seen(run).filter(pl.col("place").is_in(list(fields))).iter_rows(named=True):
         yield row["node"], row["device"], fields[row["place"]], row["packets"]
+
+
+def _probed(run: Recording, node: str, device: str, *places: str) -> int:
+    rows = seen(run).filter((pl.col("node") == node) & (pl.col("device") == device) & pl.col("place").is_in(places))
+    return int(rows["packets"].sum())
 
 
 def _growth(

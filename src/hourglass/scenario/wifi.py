@@ -47,7 +47,7 @@ CHIPS = {
         "max_subframes": 17, "max_airtime": 5484, "depth": 1, "rx_usecs": 250, "rx_usecs_first": 700,
     }),
     "generic": Chip(("n", "ac", "ax"), 4, (20, 40, 80), txq=True, own={
-        "max_subframes": 64, "max_airtime": 5484, "depth": 2, "rx_usecs": 0, "rx_usecs_first": 0,
+        "max_subframes": 64, "max_airtime": 5484, "depth": 1, "rx_usecs": 0, "rx_usecs_first": 0,
     }),
 }  # fmt: skip
 """AR9580 (PCIe), AR9271 (USB), and a current mt76 or ath10k."""
@@ -151,7 +151,9 @@ class Wifi(Table):
     )
     standard: Standards = Field(default="n", description="802.11n, ac or ax; ac and ax with the generic chip.")
     band: Band = Field(
-        default="5GHz", description="Channel 36, or 1. SIFS is 16 us in both, 10 + 6 of signal extension."
+        default="5GHz",
+        description="Channel 36, or 1, where beacons and multicast have 1 Mbit/s. SIFS is 16 us in both, 10 + 6 of"
+        " signal extension.",
     )
     width: Width = Field(default=40, description="Channel width.")
     streams: SpatialStreams = Field(default=1, description="Spatial streams.")
@@ -187,7 +189,7 @@ class Wifi(Table):
         default=None, description="Maximum duration of an aggregate's PPDU; default: 4096 (ath9k) or 802.11's 5484."
     )
     depth: Depth | None = Field(
-        default=None, description="Aggregates queued in the hardware; default: 2, ath9k_htc: 1."
+        default=None, description="Aggregates queued in the hardware; default: ath9k 2, else 1."
     )
     rts: Threshold = Field(default=0, description="RTS/CTS before PPDUs longer than this; 0: never.")
     rx_usecs: Mitigation | None = Field(
