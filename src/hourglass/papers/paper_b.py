@@ -200,7 +200,7 @@ FIGURES = (
     ),
     candles(
         "B-6",
-        "One download: seven qdiscs",
+        "One download: seven qdiscs, FIFO by skbs and by bytes",
         claim("CoDel, SFQ, FQ and FQ-CoDel hold 25 ms", *[near(PING, 25, **one) for one in SMART]),
         claim(
             "FIFO, PFIFO and PIE are above them",
@@ -219,7 +219,7 @@ FIGURES = (
     ),
     candles(
         "B-7",
-        "Four downloads: seven qdiscs",
+        "Four downloads: seven qdiscs, FIFO by skbs and by bytes",
         claim(
             "CoDel, SFQ and FQ-CoDel have the best goodput",
             *[
@@ -245,7 +245,7 @@ FIGURES = (
     ),
     candles(
         "B-8",
-        "One upload: seven qdiscs",
+        "One upload: seven qdiscs, FIFO by skbs and by bytes",
         claim("PFIFO, FIFO and PIE are the same", same(PING, PFIFO, FIFO), same(PING, OF_PIE, FIFO), tolerance=SAME),
         claim(
             "PFIFO and FIFO are at 70 ms",
