@@ -13,7 +13,7 @@
  * at least 1 us, at most 1 ms and 50 ms. So whoever spins for a time T sees its end with an
  * error of at most T / 8, after some ten rounds for each factor of three in T. To look is to ask
  * for the time, for what is ready, for one's turn or about a file; and every call that fails or
- * gives nothing. A fork or exec is as much work as 1,000 calls, because it takes the host as long.
+ * gives nothing. A fork or exec is as much work as 2,000 calls: it takes the host that long.
  * A task whose clock moved on between two of its calls has slept by itself, and begins anew.
  *
  * A child begins with what its parent did, so that a chain of forks is no way out. What spins on
@@ -40,7 +40,7 @@
 
 #define LOOKS		100
 #define WORK		10000
-#define FORK		1000
+#define FORK		2000
 #define LEAST_NS	NSEC_PER_USEC
 #define LOOKER_NS	NSEC_PER_MSEC
 #define WORKER_NS	(50 * NSEC_PER_MSEC)

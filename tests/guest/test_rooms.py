@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs in their rooms: what they see, what they cannot reach, and that nothing they do hangs a run."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hourglass import runner, scenario
+from hourglass.contract.kernels import DEFAULT
+from hourglass.results.apps import Program
+from hourglass.results.recording import Recording
+
+from .conftest import KERNELS, line, records
+
+pytestmark = pytest.mark.guest
+
+PACKAGES = ["mount", "procps", "python3-minimal", "util-linux"]
+
+
+def programs(*commands: str, packages: list[str] = PACKAGES, **app: Any) -> dict[str, Any]:
+    """A scenario: each command by a shell of its own on the client."""
+    apps = [
+        {"name": f"app{place}", "node": "client", "command": ["sh", "-c", command], "expect": "any", **app}
+        for place, command in enumerate(commands)
+    ]
+    return {"name": "rooms", "testbed": line(nodes=2)["testbed"], "apps": {"packages": packages}, "app": apps}
+
+
+def run(place: Path, made: dict[str, Any], kernel: str = DEFAULT) -> Recording:
+    return runner.run(scenario.load(made, kernel=kernel), place)
+
+
+def last(program: Program) -> dict[str, Any]:
+    found = program.last
+    assert found is not None
+    return found
+
+
+ESCAPES = {
+    "mount -t hostfs none /tmp -o /": "permission denied",
+    "mount -t hostfs none /tmp": "permission denied",
+    "mount -t hourglass none /tmp -o 0": "permission denied",
+    "mknod /tmp/console c 5 1": "not permitted",
+    "mknod /tmp/disk b 8 0": "not permitted",
+    "ls /out": "No such file",
+    "ls /room": "No such file",
+    "ls /proc/1/root/out": "Permission denied",
+    "ls /proc/self/root/../out": "No such file",
+    "ls /../../out": "No such file",
+    "cat /dev/mem": "No such file",
+    "cat /proc/kcore": "No such file",
+    "date --set 2030-01-01": "not permitted",
+    "reboot --force": "not permitted",
+    "ln -s /etc/passwd /tmp/l; cat /proc/2/root/tmp/l | grep -c host_user; echo no way >&2": "no way",
+    "python3 -c 'import ctypes; print(\"attach\", ctypes.CDLL(None).ptrace(16, 1, 0, 0))' >&2": "attach -1",
+    "kill -STOP 1; kill -KILL 1; echo still here >&2": "still here",
+}
+"""What a program tries, and what it is told."""
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_room_has_no_way_out(kernel: str, tmp_path: Path) -> None:
+    """On a machine with a file that only it has: nobody inside sees its name or its content."""
+    made = run(tmp_path / "run", programs(*ESCAPES), kernel)
+    told = {program.app.command[2]: program.stdout + program.stderr for program in made.apps.values()}
+    for tried, answer in ESCAPES.items():
+        assert answer in told[tried], tried
+    assert not {str(Path.home()), os.uname().nodename, str(tmp_path)} & set(" ".join(told.values()).split())
+
+
+LOOKS = """
+import os, time
+def wait(seconds, look):
+    begin, looks = time.monotonic_ns(), 0
+    while time.monotonic_ns() < begin + seconds * 1e9:
+        look()
+        looks += 1
+    print(round((time.monotonic_ns() - begin) / 1e6, 3))
+wait(0.01, lambda: None)
+wait(0.05, os.sched_yield)
+wait(0.05, lambda: time.sleep(0))
+wait(0.05, lambda: os.path.exists("/nowhere"))
+"""
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_whoever_spins_sees_time_go_on(kernel: str, tmp_path: Path) -> None:
+    """Each loop ends, at most an eighth late; without the guard the run hangs at the first."""
+    loop = "until read up rest < /proc/uptime; [ ${up%.*}${up#*.} -ge 101 ]; do /bin/true; done; echo $up"
+    made = run(tmp_path / "run", programs(f"python3 -c '{LOOKS}'", loop), kernel)
+    spun = [float(word) for word in made.apps["app0"].stdout.split()]
+    for wanted, got in zip([10, 50, 50, 50], spun, strict=True):
+        assert wanted <= got <= wanted * 1.125
+    assert 1.01 <= float(made.apps["app1"].stdout) < 1.02
+
+
+def test_what_has_no_end_is_bounded(tmp_path: Path) -> None:
+    """A program that prints for ever, one that fills the disk, one that ignores what it is told, a bomb of forks."""
+    wild = [
+        "exec yes",
+        "dd if=/dev/zero of=/big bs=1M; stat --format=%s /big",
+        "trap '' TERM; while :; do sleep 1; done",
+        "bomb() { bomb | bomb & }; bomb; sleep 100",
+    ]
+    wanted = programs(*wild, stop=1, grace="1s")
+    wanted["app"].append({"name": "last", "node": "server", "command": ["sleep", "3"]})
+    made = run(tmp_path / "run", wanted)
+    endless, full, deaf, bomb, _ = made.apps.values()
+    assert last(endless)["output_bytes"] > endless.app.output_bytes
+    assert (endless.folder / "apps" / "app0.stdout").stat().st_size == endless.app.output_bytes
+    assert "No space left on device" in full.stderr
+    assert int(full.stdout) <= 512 << 20
+    assert (last(deaf)["why"], last(deaf)["signal"]) == ("killed", 9)
+    assert last(bomb)["why"] in ("stopped", "killed")
+
+
+def test_a_room_is_the_same_on_every_machine(tmp_path: Path) -> None:
+    """Names in order, inodes, owners, times and sizes of the root's files; of the processor what all have."""
+    see = "ls -laiR /usr/bin /etc; stat /usr; df; cat /proc/cpuinfo /proc/meminfo /proc/interrupts /proc/self/mounts"
+    draw = "cat /proc/sys/kernel/random/uuid; head -c 8 /dev/urandom | od -x; date +%s.%N; echo $$"
+    first, again = (run(tmp_path / name, programs(see, draw)) for name in ("a", "b"))
+    assert records(first).read_bytes() == records(again).read_bytes()
+    assert "Modify: 2024-01-01 00:00:00.000000000 +0000" in first.apps["app0"].stdout
+    flags = next(text for text in first.apps["app0"].stdout.splitlines() if text.startswith("flags"))
+    assert flags.split(":")[1] == " fpu tsc cx8 cmov mmx fxsr sse sse2 syscall nx lm"
