@@ -3,7 +3,9 @@
 
 from hourglass.contract.capabilities import Capabilities
 
-ALL = Capabilities(nic="wire", own_kernel=True, virtual_time=True, radios=True, captures=True, layers=True)
+ALL = Capabilities(
+    nic="wire", own_kernel=True, virtual_time=True, radios=True, programs=True, captures=True, layers=True
+)
 VETH = Capabilities(
-    nic="veth", own_kernel=False, virtual_time=False, radios=False, captures=False, layers=False
+    nic="veth", own_kernel=False, virtual_time=False, radios=False, programs=False, captures=False, layers=False
 )  # fmt: skip

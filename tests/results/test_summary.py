@@ -117,8 +117,10 @@ def rich_runs(tmp_path):
              for t in range(140)]  # fmt: skip
     counters = [{"t_ns": 0, "node": "client", "device": "eth0", "handle": "10:", "kind": "fq", "name": "throttled",
                  "value": 3}]  # fmt: skip
+    happened = [{"t_ns": 5000 * MS, "node": "client", "name": "link down eth0", "done_ns": 5000 * MS, "said": ""}]
     tables = [{"table": name, "rows": rows} for name, rows in
-              (("datagram", voice), ("fetch", pages), ("transaction", asked), ("qdisc_stat", counters))]  # fmt: skip
+              (("datagram", voice), ("fetch", pages), ("transaction", asked), ("qdisc_stat", counters),
+               ("event", happened))]  # fmt: skip
     yield run_of(tmp_path / "traffic", datagrams=172, sizes=[1000], requests=1, further=lambda recipe: tables,
                  checks={"ping.p99": "< 2ms"}, expected={"curl": 0})  # fmt: skip
 

@@ -15,7 +15,8 @@ from pydantic import BaseModel
 from hourglass.contract.summary import Summary
 
 ABOUT: Final = (
-    "schema_", "scenario", "engine", "kernel", "seed", "virtual_s", "wall_s", "digest", "warnings", "checks",
+    "schema_", "scenario", "engine", "kernel", "seed", "virtual_s", "wall_s", "digest", "warnings", "events",
+    "checks",
 )  # fmt: skip
 PARTS: Final = tuple(name for name in Summary.model_fields if name not in ABOUT)
 """The parts of a summary that were measured."""

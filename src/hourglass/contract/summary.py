@@ -225,6 +225,15 @@ class Warning(Figures):
     remedy: str
 
 
+class Event(Figures):
+    """What changed during the test, as the plan calls it; `said`: the tools' warnings."""
+
+    t_s: float
+    node: str
+    name: str
+    said: str
+
+
 class Check(Figures):
     """A bound that was judged. `figure`: one name of the run's for each that the bound stands for. `reason`: why there
     is no value; a bound is never kept without one."""
@@ -275,6 +284,9 @@ class Summary(Figures):
     transaction_layers_ms: dict[str, Anatomy] = Field(description="The same of the packets there and back.")
     apps: list[App] = Field(default_factory=list, description="The programs; only of a scenario that has some.")
     warnings: list[Warning]
+    events: list[Event] = Field(
+        default_factory=list, description="What changed during the test; only of a scenario in which something does."
+    )
     checks: list[Check] = Field(
         default_factory=list, description="The scenario's bounds (`[check]`), judged; only of a scenario that has some."
     )

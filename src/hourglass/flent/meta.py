@@ -50,6 +50,8 @@ class Origin(Part):
     seed: int | None
     digest: str
     scenario: dict[str, JsonValue]
+    events: list[dict[str, JsonValue]]
+    """What changed during the test, each at `t_s`."""
 
 
 class RunMetadata(Metadata):
@@ -99,7 +101,12 @@ def of_run(run: Recording, parameters: tuple[str, ...], series: dict[str, Series
         egress_info=egress(run),
         remote_metadata={},
         series_meta=series,
-        hourglass=Origin(seed=run.info.seed, digest=run.info.digest, scenario=json.loads(scenario.to_json())),
+        hourglass=Origin(
+            seed=run.info.seed,
+            digest=run.info.digest,
+            scenario=json.loads(scenario.to_json()),
+            events=[one.model_dump() for one in run.summary.events],
+        ),
     )
 
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from hourglass.contract.probe import LAYER_COLUMNS, LAYERS
 from hourglass.errors import InputError
-from hourglass.plots import style
+from hourglass.plots import marks, style
 from hourglass.plots.style import Place
 from hourglass.results.frames import of
 from hourglass.results.recording import Recording
@@ -43,6 +43,7 @@ def layers(run: Recording, path: Path) -> None:
         axes.set_xlim(t_s[0], t_s[-1])
         axes.set_ylim(bottom=0)
         axes.set_xlabel("test time (s)")
+        marks.mark([axes], run, numbered=False)
         axes.set_ylabel("mean time of a data packet (ms)")
         axes.set_title(f"Where the time goes  ·  {run.name}  ·  Linux {run.info.kernel.release}")
         handles, texts = axes.get_legend_handles_labels()

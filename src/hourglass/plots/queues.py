@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 
 from hourglass import looks
 from hourglass.errors import InputError
-from hourglass.plots import style
+from hourglass.plots import marks, style
 from hourglass.results import streams
 from hourglass.results.frames import of
 from hourglass.results.phases import PHASES
@@ -62,6 +62,7 @@ def queues(run: Recording, path: Path) -> None:
             panel(axes, run, senders)
         rows[-1].set_xlim(0, run.end_ns / NS_PER_S)
         rows[-1].set_xlabel("test time (s)")
+        marks.mark(list(rows), run, numbered=False)
         style.headline(figure, f"{run.name}  ·  {run.test.name}  ·  Linux {run.info.kernel.release}")
         figure.align_ylabels(list(rows[len(shown) :]))
 

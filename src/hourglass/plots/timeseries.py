@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from hourglass.looks import TOTAL, Look
-from hourglass.plots import style
+from hourglass.plots import marks, style
 from hourglass.results import streams
 from hourglass.results.recording import Recording
 from hourglass.results.series import (
@@ -44,15 +44,18 @@ def timeseries(run: Recording, path: Path) -> None:
     parts = list(_panels(run))
     loaded = bool(run.flows or run.datagrams)
     heights = [height for height, _ in parts]
-    with style.figure(9, 1.5 + 2.0 * len(heights), path, arranged=False) as figure:
+    foot_in = marks.height_in(run)
+    with style.figure(9, 1.5 + 2.0 * len(heights) + foot_in, path, arranged=False) as figure:
         panels = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
         for axes, (_, draw) in zip(panels, parts, strict=True):
             draw(axes, run)
             _frame(axes, run, loaded)
         panels[-1].set_xlabel("test time (s)")
+        marks.mark(list(panels), run)
+        marks.explain(figure, run)
         style.headline(figure, _title(run))
         figure.align_ylabels(list(panels))
-        _arrange(figure, panels)
+        _arrange(figure, panels, foot_in)
 
 
 def _panels(run: Recording) -> Iterator[tuple[float, Panel]]:
@@ -69,7 +72,7 @@ def _panels(run: Recording) -> Iterator[tuple[float, Panel]]:
         yield 1, partial(_traffic, kind=kind, found=found)
 
 
-def _arrange(figure: Figure, panels: Iterable[Axes]) -> None:
+def _arrange(figure: Figure, panels: Iterable[Axes], foot_in: float) -> None:
     """Room for the title, the labels and the widest legend: known, so that this picture of every run is quick."""
     width_in, height_in = figure.get_size_inches()
     legends = [legend for axes in panels if (legend := axes.get_legend())]
@@ -77,8 +80,8 @@ def _arrange(figure: Figure, panels: Iterable[Axes]) -> None:
     figure.subplots_adjust(
         left=0.75 / width_in,
         right=1 - (legend_in + 0.2) / width_in,
-        top=1 - 0.4 / height_in,
-        bottom=0.5 / height_in,
+        top=1 - (0.55 if foot_in else 0.4) / height_in,
+        bottom=(0.5 + foot_in) / height_in,
         hspace=0.12,
     )
 

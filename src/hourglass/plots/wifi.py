@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from hourglass.contract.plan import Radio
 from hourglass.errors import InputError
 from hourglass.looks import TOTAL, Look, looks
-from hourglass.plots import style
+from hourglass.plots import marks, style
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, Window, loaded_window
 from hourglass.results.stats import Floats, short
@@ -49,6 +49,7 @@ def wifi(run: Recording, path: Path) -> None:
             _frame(axes)
         for axes in grid[1:6]:
             axes.set_xlim(0, run.end_ns / NS_PER_S)
+        marks.mark(list(grid[1:6]), run, numbered=False)
         for axes in grid[4:6]:
             axes.set_xlabel("test time (s)")
         if rows == 4:

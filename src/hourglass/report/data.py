@@ -32,6 +32,8 @@ MOST_POINTS = 1500
 LEAST_POINTS = 60
 PAGE_POINTS = 300_000
 """Of all series of a page together: about 4 MB."""
+MOST_EVENTS = 400
+"""Lines of what changed during the test: more would be a plane."""
 SHOWN = 12
 """Runs whose distributions are drawn, and flows one by one: of more the first, and the sum of all."""
 QUANTILES = 200
@@ -83,6 +85,10 @@ def charts(run: Recording, most: int) -> dict[str, Any]:
     return {
         "end": run.end_ns / NS_PER_S,
         "window": [window.start_ns / NS_PER_S, window.end_ns / NS_PER_S] if loaded else None,
+        "events": [
+            {"t": t_ns / NS_PER_S, "s": f"{node} {name}"}
+            for t_ns, node, name in run.events.select("t_ns", "node", "name").head(MOST_EVENTS).iter_rows()
+        ],
         "charts": [*made, *_one_way(run, most), *_traffic(run, most)],
     }
 

@@ -136,8 +136,14 @@
       encoding: { x, y: { value: 172 }, color: colour,
                   tooltip: [{ field: "s", title: chart.without || "lost" }, { field: "t", title: "time (s)", format: ".3f" }] },
     };
+    const changed = all.events.length && {
+      data: { values: all.events },
+      mark: { type: "rule", color: variable("--muted"), strokeDash: [4, 3], strokeWidth: 1.5, clip: true },
+      encoding: { x: { field: "t", type: "quantitative" },
+                  tooltip: [{ field: "s", title: "event" }, { field: "t", title: "time (s)", format: ".9~g" }] },
+    };
     return { width: "container", height: 180, autosize: { type: "fit", contains: "padding" }, params: [HIDDEN],
-             data: { values: rows }, layer: [shade, lines, lost.length && crosses, points].filter(Boolean) };
+             data: { values: rows }, layer: [shade, changed, lines, lost.length && crosses, points].filter(Boolean) };
   }
 
   const drawn = new Map();

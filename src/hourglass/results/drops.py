@@ -11,7 +11,7 @@ A packet that comes to a socket after its stream has stopped is dropped by a sta
 place `closed` in the reasons, and no drop of the network.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import polars as pl
 
@@ -82,12 +82,9 @@ def drops(run: Recording) -> dict[str, dict[str, Drops]]:
 def _counted(run: Recording) -> Iterator[tuple[str, str, str, int]]:
     """(node, device, field of `Drops`, count), a field as often as something counts there."""
     nic = run.devices.with_columns(lost=pl.col("rx_dropped") + pl.col("tx_dropped"))
-    for node, device, count in _growth(nic, "lost", []):
+    for node, device, count in _growth(nic, "lost"):
         yield node, device, "nic", count
-    ingress, a_class = pl.col("kind").is_in(INGRESS_KINDS), pl.col("kind").str.ends_with(" class")
-    for which, total in ((ingress, pl.sum), (~ingress & ~a_class, pl.max)):
-        for node, device, count in _growth(run.qdisc.filter(which), "drops", ["kind", "handle"], total):
-            yield node, device, "qdisc_skbs", count
+    yield from _counted_by_tc(run)
     for node, device, name, value in run.ethtool.select("node", "device", "name", "value").iter_rows():
         if name in NIC_DROPS or name in CABLE_DROPS:
             yield node, device, "nic" if name in NIC_DROPS else "cable", value
@@ -109,15 +106,36 @@ def _probed(run: Recording, node: str, device: str, *places: str) -> int:
     return int(rows["packets"].sum())
 
 
-def _growth(
-    table: pl.DataFrame, counter: str, further: list[str], total: Callable[[str], pl.Expr] = pl.sum
-) -> list[tuple[str, str, int]]:
-    """(node, device, last - first of a counter) of every device, in name order; the `total` over the `further` keys."""
-    keys = ["node", "device", *further]
-    grown = (
-        table.sort("t_ns", maintain_order=True)
-        .group_by(keys)
-        .agg(pl.col(counter).last().cast(pl.Int64) - pl.col(counter).first().cast(pl.Int64))
-    )
-    totals = grown.group_by("node", "device").agg(total(counter)).sort("node", "device")
-    return [(node, device, int(count)) for node, device, count in totals.iter_rows()]
+def _counted_by_tc(run: Recording) -> Iterator[tuple[str, str, str, int]]:
+    """Of each device the qdisc that counted most, and ingress. Those that followed one another at one place in the tree
+    count together: an event may replace a qdisc, or make it anew, and a new one counts from 0."""
+    ingress, a_class = pl.col("kind").is_in(INGRESS_KINDS), pl.col("kind").str.ends_with(" class")
+    keys, at = ["node", "device", "parent", "kind", "handle"], ["node", "device", "parent"]
+    grown = _grown(run.qdisc, "drops", keys, "bytes")
+    for which, total in ((ingress, pl.sum), (~ingress & ~a_class, pl.max)):
+        places = grown.filter(which).group_by(at).agg(pl.col("drops").sum())
+        totals = places.group_by("node", "device").agg(total("drops")).sort("node", "device")
+        for node, device, count in totals.iter_rows():
+            yield node, device, "qdisc_skbs", int(count)
+
+
+def _growth(table: pl.DataFrame, counter: str) -> list[tuple[str, str, int]]:
+    """(node, device, growth of a counter) of every device, in name order."""
+    grown = _grown(table, counter, ["node", "device"], counter).sort("node", "device")
+    return [(node, device, int(count)) for node, device, count in grown.iter_rows()]
+
+
+def _grown(table: pl.DataFrame, counter: str, keys: list[str], witness: str) -> pl.DataFrame:
+    """By how much a counter grew, by key: from the first sample on, or from 0 of what was not there at the first
+    instant; where the counter or the `witness` falls, it began anew."""
+    before = pl.col(counter, witness).cast(pl.Int64).shift(1).over(keys)
+    now = pl.col(counter, witness).cast(pl.Int64)
+    rows = table.sort("t_ns", maintain_order=True).with_columns(before.name.suffix("_before"), now)
+    born = pl.col(f"{counter}_before").is_null()
+    anew = (pl.col(counter) < pl.col(f"{counter}_before")) | (pl.col(witness) < pl.col(f"{witness}_before"))
+    step = (
+        pl.when(born & (pl.col("t_ns") == pl.col("t_ns").min())).then(0)
+        .when(born | anew).then(pl.col(counter))
+        .otherwise(pl.col(counter) - pl.col(f"{counter}_before"))
+    )  # fmt: skip
+    return rows.with_columns(step.alias(counter)).group_by(keys).agg(pl.col(counter).sum())

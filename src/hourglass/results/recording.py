@@ -98,10 +98,10 @@ class Recording(ByKind):
     """One finished run, ours or measured elsewhere.
 
     The record tables (columns and units: docs/records.md) are `tcp`, `ping_rows`, `datagram_rows`, `fetch_rows`,
-    `transaction_rows`, `flow_events`, `devices`, `qdisc`, `qdisc_stats`, `ethtool`, `facts`, `radio_counters`,
-    `station_counters`, and from the packet probe `packets`, `layer_totals` (the table `layer`), `queues`, `drops`,
-    `balance`; every one, by its own name, is `table(name)`. The column `stream` has the stream's name. A table that was
-    not written is empty, a column null. `layers` is `packets` in long form.
+    `transaction_rows`, `flow_events`, `devices`, `qdisc`, `qdisc_stats`, `ethtool`, `events`, `facts`,
+    `radio_counters`, `station_counters`, and from the packet probe `packets`, `layer_totals` (the table `layer`),
+    `queues`, `drops`, `balance`; every one, by its own name, is `table(name)`. The column `stream` has the stream's
+    name. A table that was not written is empty, a column null. `layers` is `packets` in long form.
     """
 
     def __init__(self, source: Source, axes: Mapping[str, str] | None = None, sweep: str = "") -> None:
@@ -262,6 +262,8 @@ class Recording(ByKind):
     """The radios' own counters at sampling instants, in long form: `t_ns, node, device, name, value`."""
     station_counters = _frame("station")
     """The same of each radio they talk to; `station` is its node."""
+    events = _frame("event")
+    """What changed during the test: `t_ns`, `node`, `name` (what was done), `done_ns`, `said` (the tools' warnings)."""
     facts = _frame("fact")
     """What the machine told of itself: `node` (null: of all), `key`, `value`."""
 

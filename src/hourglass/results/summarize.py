@@ -10,7 +10,7 @@ import polars as pl
 
 import hourglass.contract.summary
 from hourglass.contract import plan
-from hourglass.contract.summary import SCHEMA, Flow, Pings, Summary, Totals, Warning
+from hourglass.contract.summary import SCHEMA, Event, Flow, Pings, Summary, Totals, Warning
 from hourglass.results import traffic
 from hourglass.results.anatomy import layers_ms, trip_layers_ms
 from hourglass.results.checks import judge_stored
@@ -61,6 +61,8 @@ def summarize(run: Recording) -> Summary:
         warnings=warnings(run),
         **traffic.parts(run, window),
     )
+    if happened := events(run):
+        found = found.model_copy(update={"events": happened})
     judged = [one.check() for one in run.apps.values()] + judge_stored(run.experiment.checks, found)
     return found.model_copy(update={"checks": judged}) if judged else found
 
@@ -69,6 +71,12 @@ def warnings(run: Recording) -> list[Warning]:
     """What the console warned of (id `console`), then what the lints found."""
     said = [Warning(id="console", text=text, remedy="") for text in run.info.warnings]
     return said + lint(run)
+
+
+def events(run: Recording) -> list[Event]:
+    """What changed during the test, in its order."""
+    rows = run.events.select("t_ns", "node", "name", "said").iter_rows()
+    return [Event(t_s=t_ns / NS_PER_S, node=node, name=name, said=said) for t_ns, node, name, said in rows]
 
 
 def _totals(run: Recording, goodputs: list[float]) -> Totals:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the network did: where the time went, radios, drops and their reasons, the qdiscs' own counters."""
+"""What was done to the network (events) and what it did: where the time went, radios, drops and their reasons, the
+qdiscs' own counters."""
 
 from hourglass.contract.probe import LAYERS
 from hourglass.contract.summary import Anatomy, Layer, Summary
@@ -9,6 +10,30 @@ from hourglass.results.wifi import CATEGORIES
 
 SMALL_SHARE, SMALL_MS = 0.001, 0.001
 """Layers below both, in the mean and at p99, have no row."""
+
+
+EVENTS_SHOWN, EVENT_LETTERS = 12, 56
+"""So many events have rows, with so much of what was done."""
+
+
+def events(summary: Summary) -> Section:
+    """What changed during the test."""
+    columns = (
+        Column("at s", "text"),
+        Column("node", "text"),
+        Column("event", "text"),
+        Column("said", "text", wide=True),
+    )
+    rows = tuple(
+        (f"{one.t_s:.9g}", one.node, _cut(one.name), _cut(one.said) or None) for one in summary.events[:EVENTS_SHOWN]
+    )
+    more = len(summary.events) - len(rows)
+    note = f"... and {more} more." if more else ""
+    return Section("events", "What was changed", "event", columns, rows, note=note, key=1)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= EVENT_LETTERS else f"{text[: EVENT_LETTERS - 3]}..."
 
 
 def layers(summary: Summary) -> Section:
@@ -168,4 +193,4 @@ def qdiscs(summary: Summary) -> Section:
     return Section("qdiscs", "The qdiscs' own counters", "qdisc", columns, tuple(rows), detail=True)
 
 
-SECTIONS = (radios, shares, categories, layers, drops, reasons, qdiscs)
+SECTIONS = (events, radios, shares, categories, layers, drops, reasons, qdiscs)
