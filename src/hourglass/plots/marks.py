@@ -55,7 +55,8 @@ def explain(figure: Figure | SubFigure, run: Recording) -> None:
     per_column = -(-len(named) // COLUMNS)
     more = [f"… and {len(found) - NAMED} more"] if len(found) > NAMED else []
     for column in range(COLUMNS if len(named) > 1 else 1):
-        lines = named[column * per_column : (column + 1) * per_column] + (more if column == 0 else [])
+        lines = named[column * per_column : (column + 1) * per_column]
+        lines += [""] * (per_column - len(lines)) + (more if column == 0 else [""] * len(more))
         figure.text(0.01 + column / COLUMNS, 0.06 / figure.bbox.height * figure.get_dpi(), "\n".join(lines), ha="left",
                     va="bottom", fontsize=7.5, color=style.MUTED, linespacing=1.35)  # fmt: skip
 

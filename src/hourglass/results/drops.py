@@ -65,7 +65,10 @@ def drops(run: Recording) -> dict[str, dict[str, Drops]]:
     tbf cuts an skb. `nic`: `rx_dropped`, `tx_dropped`, frames beyond the ring and frames with a wrong FCS. `cable`:
     lost on the way away from the device. Of a radio `qdisc` has mac80211's queues too (whose own `overlimit` is one for
     up to 32 packets at a time; the probe counts each), `nic` what it held when it, its interface or its peer went, and
-    `cable` the MPDUs that were given up after all their tries."""
+    `cable` the MPDUs that were given up after all their tries.
+
+    What a device refuses that is down, or has no carrier, the probe sees in its qdisc. tc does not count it; kernels
+    since 6.10 do in `tx_dropped`, from which it is taken, so that each packet is there once."""
     followed = not run.balance.is_empty()
     counts: Counts = {}
     for node, device, place, count in _counted(run):
@@ -74,16 +77,19 @@ def drops(run: Recording) -> dict[str, dict[str, Drops]]:
     made: dict[str, dict[str, Drops]] = {}
     for (node, device), places in counts.items():
         packets = places.get("qdisc", 0) if followed or not places.get("qdisc_skbs") else None
+        refused = max(places.get("seen", 0) - places.get("qdisc_skbs", 0), 0)
+        places["nic"] = places.get("nic", 0) + max(places.get("tx", 0) - refused, 0)
         further = {name: places.get(name, 0) for name in Drops.model_fields if name != "qdisc"}
         made.setdefault(node, {})[device] = Drops(qdisc=packets, **further)
     return made
 
 
 def _counted(run: Recording) -> Iterator[tuple[str, str, str, int]]:
-    """(node, device, field of `Drops`, count), a field as often as something counts there."""
-    nic = run.devices.with_columns(lost=pl.col("rx_dropped") + pl.col("tx_dropped"))
-    for node, device, count in _growth(nic, "lost"):
-        yield node, device, "nic", count
+    """(node, device, field of `Drops`, count), a field as often as it is counted; `tx`: tx_dropped; `seen`: skbs
+    that the probe saw dropped in qdiscs."""
+    for counter, field in (("rx_dropped", "nic"), ("tx_dropped", "tx")):
+        for node, device, count in _growth(run.devices, counter):
+            yield node, device, field, count
     yield from _counted_by_tc(run)
     for node, device, name, value in run.ethtool.select("node", "device", "name", "value").iter_rows():
         if name in NIC_DROPS or name in CABLE_DROPS:
@@ -99,6 +105,8 @@ def _counted(run: Recording) -> Iterator[tuple[str, str, str, int]]:
     fields = {"qdisc": "qdisc", "stack": "stack", "socket": "stack"}
     for row in seen(run).filter(pl.col("place").is_in(list(fields))).iter_rows(named=True):
         yield row["node"], row["device"], fields[row["place"]], row["packets"]
+        if row["place"] == "qdisc":
+            yield row["node"], row["device"], "seen", row["skbs"]
 
 
 def _probed(run: Recording, node: str, device: str, *places: str) -> int:
