@@ -25,7 +25,7 @@ COLUMNS = 2
 
 def moments(run: Recording) -> list[tuple[float, str]]:
     """(s, what was done) of every instant at which something was, in order."""
-    told = run.events.with_columns(text=pl.format("{} {}", "node", "name"))
+    told = run.events.with_columns(text=pl.format("{}: {}", "node", "name"))
     grouped = told.group_by("t_ns", maintain_order=True).agg(pl.col("text").str.join("; "))
     return [(t_ns / NS_PER_S, text) for t_ns, text in grouped.iter_rows()]
 

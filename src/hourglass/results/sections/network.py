@@ -29,7 +29,7 @@ def events(summary: Summary) -> Section:
     )
     more = len(summary.events) - len(rows)
     note = f"... and {more} more." if more else ""
-    return Section("events", "What was changed", "event", columns, rows, note=note, key=1)
+    return Section("events", "What was changed", "changed at", columns, rows, unit="s", note=note)
 
 
 def _cut(text: str) -> str:

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Events as steps: in the order of their times, with what a device needs that comes up again."""
+
+from typing import Any
+
+import pytest
+
+from hourglass.contract.plan import BatchStep, DaemonStep, Event, IwStep, WriteStep
+from hourglass.errors import InputError
+from hourglass.plan import build
+from hourglass.scenario import load
+
+from .able import ALL, VETH
+
+
+def events(*wanted: dict[str, Any], base: str = "L100M", able: Any = ALL, changes: tuple[str, ...] = ()) -> list[Event]:
+    return build(load(base, [*changes, ("event", list(wanted))]), able).events
+
+
+def test_repetitions_are_events_in_the_order_of_time() -> None:
+    made = events(
+        {"at": 2, "every": 1.5, "count": 3, "node": "client", "link": "down"},
+        {"at": 2, "node": "server", "sysctl": {"net.ipv4.tcp_ecn": 1}},
+        {"at": 0, "node": "client", "label": "first", "ip": "neigh flush dev eth0"},
+    )
+    assert [(one.at_ns, one.name) for one in made] == [
+        (0, "first"),
+        (2_000_000_000, "link down eth0"),
+        (2_000_000_000, "sysctl net.ipv4.tcp_ecn=1"),
+        (3_500_000_000, "link down eth0"),
+        (5_000_000_000, "link down eth0"),
+    ]
+
+
+@pytest.mark.parametrize("ip", [4, 6])
+def test_a_device_that_comes_up_gets_back_what_it_lost(ip: int) -> None:
+    (up,) = events({"at": 3, "node": "client", "link": "up"}, changes=(f"testbed.ip={ip}",))
+    (step,) = up.steps
+    assert isinstance(step, BatchStep)
+    assert step.origin == "event.0.link"
+    routes = {4: "route replace 10.0.1.0/24 via 10.0.0.2", 6: "route replace fd00:0:0:1::/64 via fd00::2"}
+    address = ["addr replace fd00::1/64 dev eth0 nodad"] if ip == 6 else []
+    assert step.lines == ["link set dev eth0 up", *address, routes[ip]]
+
+
+def test_a_links_keys_are_written_at_both_its_ends() -> None:
+    change = {"rate": ["1mbit", "2mbit"], "loss": "0%", "mtu": 1400}
+    (event,) = events({"at": 3, "node": "router", "device": "eth0", "set": change})
+    assert event.name == "set rate=1mbit/2mbit, loss=0%, mtu=1400 at eth0"
+    told = [(step.node, step.path.rpartition("/")[2], step.value, step.origin) for step in event.steps
+            if isinstance(step, WriteStep)]  # fmt: skip
+    assert told == [
+        (node, *what)
+        for node, rate in (("client", "1000000"), ("router", "2000000"))
+        for what in (
+            ("rate_bps", rate, "event.0.set.rate"),
+            ("loss_ppb", "0", "event.0.set.loss"),
+            ("loss_burst_milli", "0", "event.0.set.loss"),
+        )
+    ]
+    lines = [(step.node, step.lines) for step in event.steps if isinstance(step, BatchStep)]
+    assert lines == [("client", ["link set dev eth0 mtu 1400"]), ("router", ["link set dev eth0 mtu 1400"])]
+
+
+def test_a_cable_that_is_plugged_in_is_the_one_that_was_pulled() -> None:
+    pull, plug = events({"at": 1, "node": "server", "cable": "pull"}, {"at": 2, "node": "server", "cable": "plug"})
+    values = [step.value for one in (pull, plug) for step in one.steps if isinstance(step, WriteStep)]
+    assert values == ["-1", "1"]
+
+
+def test_an_access_point_restarts_with_the_stations_that_are_there() -> None:
+    leave, restart, back = events(
+        {"at": 1, "node": "other1", "station": "leave"},
+        {"at": 2, "node": "ap", "ap": "restart"},
+        {"at": 3, "node": "other1", "station": "return"},
+        base="wifi-ath9k",
+        changes=("testbed.wifi.0.others.count=2",),
+    )
+    assert [step.args[2] for step in leave.steps if isinstance(step, IwStep)] == ["disconnect"]
+    assert isinstance(restart.steps[0], DaemonStep)
+    joined = [step.node for step in restart.steps if isinstance(step, IwStep) and step.args[2] == "connect"]
+    assert joined == ["client", "other2"]
+    assert [step.args[2] for step in back.steps if isinstance(step, IwStep)] == ["disconnect", "connect"]
+
+
+@pytest.mark.parametrize(
+    ("event", "refused"),
+    [
+        ({"at": 40, "link": "up"}, r"event\.0\.at = 40: within the test, which ends at 40 s"),
+        ({"at": 30, "every": 5, "count": 3, "link": "up"}, r"event\.0\.count = 3: within the test"),
+    ],
+)
+def test_an_event_is_within_the_test(event: dict[str, Any], refused: str) -> None:
+    with pytest.raises(InputError, match=refused):
+        events({"node": "client", **event})
+
+
+@pytest.mark.parametrize("event", [{"cable": "pull"}, {"set": {"rate": "1mbit"}}, {"write": {"/proc/sys/net/x": 1}}])
+def test_a_veth_pair_has_no_cable_and_no_attributes(event: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"event\.0\.\w+ = .*: this engine cannot"):
+        events({"at": 1, "node": "client", **event}, able=VETH)
+    assert events({"at": 1, "node": "client", "link": "down"}, able=VETH)
