@@ -35,7 +35,7 @@ VARIANTS = {"5.10": ("leaks",), "6.1": ("debug", "leaks"), "6.12": ("debug", "le
 WORDS = {"leaks": ("kmemleak=on", "kmemleak.verbose=1", "ignore_loglevel")}
 """On the kernel's command line: it reports leaks as information, which is not shown else."""
 
-SETTINGS = {"debug": ("test.length=2", "test.delay=1", "measure.tcp=0"), "leaks": ("test.length=2", "test.delay=70")}
+SETTINGS = {"debug": ("test.length=3", "test.delay=1", "measure.tcp=0"), "leaks": ("test.length=3", "test.delay=70")}
 """debug: the probe asks sockets in a softirq, which lockdep cannot know to be safe (tests/guest/test_debug.py)."""
 
 SLOW = {"wifi-ax": ("testbed.wifi.0.width=20", "testbed.wifi.0.streams=1"), "LR1000M": ("test.length=1",)}
@@ -92,7 +92,7 @@ def wrong(case: Case, kernel: str, engine: Virtual) -> str | None:
             run = runner.make(prepared(wanted, engine), Path(folder) / "run")
             check_accounts(case.source if isinstance(case.source, dict) else {}, run)
         except InputError as error:
-            return f"refused: {str(error).splitlines()[0]}"
+            return f"{'refused' if case.name.startswith('random') else 'it is refused'}: {str(error).splitlines()[0]}"
         except (HourglassError, AssertionError) as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             return f"{str(error).splitlines()[0] if str(error) else 'counts do not agree'} ({last.line})"

@@ -102,6 +102,7 @@ TEXTS: dict[str, Text] = {
     r"test\.(client|server|competing\[\]\.(client|server)|datagrams\[\]\.(sender|receiver))|event\[\]\.node": (
         lambda chance, room: chance.choice(room.nodes)
     ),
+    r"testbed\.netem\[\]\.delay": lambda chance, _: f"{_log(chance, 10, 200_000)}us",
     r"event\[\]\.device": _device,
     r"event\[\]\.label": lambda _chance, _room: "a label",
     r"event\[\]\.tc": lambda chance, room: f"qdisc replace dev {_device(chance, room)} root {chance.choice(QDISCS)}",
@@ -127,7 +128,6 @@ LIMITS: dict[str, tuple[float, float]] = {
     r"test\.(udp_bandwidth|stream_rates|competing\[\]\.rate|datagrams\[\]\.rate)": (8e3, 1e8),
     r"test\.datagrams\[\]\.size": (4, 9000),
     r"testbed\.wifi\[\]\.others\.count": (0, 4),
-    r"testbed\.netem\[\]\.delay": (1e4, 2e8),
     r"testbed\.link\[\]\.delay|event\[\]\.set\.delay": (1e2, 1e8),
     r"(testbed\.link\[\]|event\[\]\.set|stack\.\*\.device\.\*)\.mtu": (576, 9000),
     r"testbed\.link\[\]\.[rt]x_usecs": (0, 5000),

@@ -31,6 +31,7 @@ TABLE = [
     (f"{CELL}.others.count=50", f"{CELL}.others.count = 50", "at most 50 stations"),
     ("testbed.netem.0.at=ap:eth9", "testbed.netem.0.at = 'ap:eth9'", 'Did you mean "ap:eth0"?'),
     ("testbed.netem.0.delay=1", "testbed.netem.0.delay = 1", 'a time like "10ms"'),
+    ("testbed.netem.0.delay=1500ns", "testbed.netem.0.delay = '1500ns'", "a time in whole microseconds"),
     ('capture.pcap=["client:wlan9"]', "capture.pcap.0 = 'client:wlan9'", 'Did you mean "client:wlan0"?'),
     ('test.competing=[{client="ap", server="ap"}]', "test.competing.0.server = 'ap'", "name two nodes"),
     ('test.competing=[{client="x"}]', "test.competing.0.client = 'x'", "no such node"),

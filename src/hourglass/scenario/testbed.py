@@ -3,7 +3,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from hourglass.scenario.kinds import SWITCH, both_ways, choice, integer, numbers, quantity
 from hourglass.scenario.loss import SHARES, Loss, Losses
@@ -25,6 +25,13 @@ SHAPER_RATE = Bounds(RATE, 1000, 10**12)
 SHAPER_BURST = Bounds(SIZE, 1600, 10**9)
 DELAY = Bounds(TIME, 0, HOUR_NS)
 
+
+def _whole_us(delay_ns: int) -> int:
+    if delay_ns % 1000:
+        raise ValueError("a time in whole microseconds, which is what tc takes; a link's delay may be finer")
+    return delay_ns
+
+
 Rates = Annotated[tuple[int, int], *both_ways(LINE_RATE)]
 Delays = Annotated[tuple[int, int], *both_ways(DELAY)]
 Shares = Annotated[tuple[int, int], *both_ways(SHARES)]
@@ -35,6 +42,7 @@ Ring = Annotated[int, *integer(36, 4096, "descriptors")]
 RxRing = Annotated[int, *integer(1, 4096, "descriptors")]
 Usecs = Annotated[int, *integer(0, 1_000_000, "microseconds", "us")]
 Frames = Annotated[int, *integer(0, 4096, "frames")]
+NetemDelay = Annotated[int, *quantity(DELAY), AfterValidator(_whole_us)]
 NetemLimit = Annotated[int, *integer(1, 10**7, "packets")]
 Mtu = Annotated[int, *integer(68, 9000, "bytes", "B")]
 Version = Annotated[Literal[4, 6], *numbers(4, 6)]
@@ -133,7 +141,7 @@ class Netem(Table):
     """A delay at a device's egress, by the qdisc netem: how the papers set the base RTT."""
 
     at: End = Field(description="The device.")
-    delay: Delay = Field(description="Delay of every packet sent there; 0: no netem.")
+    delay: NetemDelay = Field(description="Delay of every packet sent there, in whole microseconds; 0: no netem.")
     limit: NetemLimit = Field(
         default=100_000,
         description="Packets it holds; excess is dropped. netem's own default, 1000, is 120 Mbit/s at 100 ms.",
