@@ -13,7 +13,8 @@
  *	                    '--.'
  *
  * One ns at R bit/s fills exactly R nanobits (as in wire_line.c), so the level is exact at
- * every ns and nothing drifts. In a time T at most burst + rate * T passes, and all but
+ * every ns and nothing drifts: what the last ns filled beyond a full bucket belongs to the
+ * frame that was waiting for it, as on a line. In a time T at most burst + rate * T passes, and all but
  * less than a frame of that as long as more is offered.
  *
  * Source: RFC 2697 with an excess burst of 0, the law of tc-police(8), tc-tbf(8) and of
@@ -58,9 +59,21 @@ u64 wire_bucket_ready(const struct wire_bucket *bucket, u64 now_ns, u32 bytes)
 	return at_ns + DIV64_U64_ROUND_UP(spent - (most - need), bucket->rate_bps);
 }
 
-void wire_bucket_take(struct wire_bucket *bucket, u64 at_ns, u32 bytes)
+/* What was filled too much within the ns that ends at @at_ns; 0 if the bucket was full before. */
+static u64 wire_bucket_over(const struct wire_bucket *bucket, u64 at_ns)
 {
-	bucket->spent = wire_bucket_spent(bucket, at_ns) + wire_nanobits(bytes);
+	u64 elapsed_ns = at_ns - bucket->at_ns;
+
+	if (elapsed_ns != DIV64_U64_ROUND_UP(bucket->spent, bucket->rate_bps))
+		return 0;
+	return elapsed_ns * bucket->rate_bps - bucket->spent;
+}
+
+void wire_bucket_take(struct wire_bucket *bucket, u64 at_ns, u32 bytes, bool waited)
+{
+	u64 taken = wire_nanobits(bytes), over = waited ? wire_bucket_over(bucket, at_ns) : 0;
+
+	bucket->spent = wire_bucket_spent(bucket, at_ns) + taken - min(over, taken);
 	bucket->at_ns = at_ns;
 }
 
@@ -68,6 +81,6 @@ bool wire_bucket_pass(struct wire_bucket *bucket, u64 now_ns, u32 bytes)
 {
 	if (wire_bucket_ready(bucket, now_ns, bytes) > now_ns)
 		return false;
-	wire_bucket_take(bucket, now_ns, bytes);
+	wire_bucket_take(bucket, now_ns, bytes, false);
 	return true;
 }

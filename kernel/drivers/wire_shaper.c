@@ -84,9 +84,9 @@ u64 wire_shaper_send(struct wire_shaper *shaper, u64 now_ns, u32 bytes)
 	    (shaper->latency_ns && leaves_ns - now_ns > shaper->latency_ns) ||
 	    !wire_shaper_wait(shaper, leaves_ns, bytes))
 		return WIRE_NEVER;
-	wire_bucket_take(&shaper->sustained, leaves_ns, bytes);
+	wire_bucket_take(&shaper->sustained, leaves_ns, bytes, leaves_ns > now_ns);
 	if (shaper->peak.rate_bps)
-		wire_bucket_take(&shaper->peak, leaves_ns, bytes);
+		wire_bucket_take(&shaper->peak, leaves_ns, bytes, leaves_ns > now_ns);
 	shaper->last_ns = leaves_ns;
 	return leaves_ns;
 }

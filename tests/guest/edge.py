@@ -63,27 +63,27 @@ class Bucket:
     rate: int
     burst: int
     level: Fraction = field(init=False)
-    at_ns: int = 0
+    at_ns: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
         self.level = Fraction(self.burst)
 
-    def at(self, t_ns: int) -> Fraction:
+    def at(self, t_ns: Fraction) -> Fraction:
         """Its level, at the last taking or later."""
-        return min(Fraction(self.burst), self.level + Fraction(self.rate * (t_ns - self.at_ns), 8 * NS))
+        return min(Fraction(self.burst), self.level + self.rate * (t_ns - self.at_ns) / (8 * NS))
 
-    def has(self, t_ns: int, size: int) -> int:
-        """From which ns on, at `t_ns` or later."""
-        return t_ns + max(0, ceil((size - self.at(t_ns)) * 8 * NS / self.rate))
+    def has(self, t_ns: Fraction, size: int) -> Fraction:
+        """From when on, at `t_ns` or later."""
+        return t_ns + max(Fraction(0), (size - self.at(t_ns)) * 8 * NS / self.rate)
 
-    def take(self, t_ns: int, size: int) -> None:
+    def take(self, t_ns: Fraction, size: int) -> None:
         self.level, self.at_ns = self.at(t_ns) - size, t_ns
 
 
 def policed(frames: Iterable[Sent], line: Line, bucket: Bucket) -> Iterator[Sent]:
     """Those that are dropped."""
     for frame in frames:
-        t_ns = line.ends(frame.t_ns, frame.size)
+        t_ns = Fraction(line.ends(frame.t_ns, frame.size))
         if bucket.at(t_ns) < frame.size:
             yield frame
         else:
@@ -95,19 +95,19 @@ def shaped(
 ) -> Iterator[tuple[Sent, int, int | None]]:
     """(frame, when it comes to the shaper, when it leaves it; None: dropped)."""
     queue: list[tuple[int, int]] = []
-    last_ns = 0
+    last_ns = Fraction(0)
     for frame in frames:
         t_ns = line.ends(frame.t_ns, frame.size)
         queue = [one for one in queue if one[0] > t_ns]
-        leaves_ns = max(t_ns, last_ns)
+        leaves_ns = max(Fraction(t_ns), last_ns)
         for bucket in buckets:
             leaves_ns = bucket.has(leaves_ns, frame.size)
         held = sum(size for _, size in queue) + frame.size
-        if (limit and held > limit) or (latency_ns and leaves_ns - t_ns > latency_ns):
+        if (limit and held > limit) or (latency_ns and ceil(leaves_ns) - t_ns > latency_ns):
             yield frame, t_ns, None
             continue
         for bucket in buckets:
             bucket.take(leaves_ns, frame.size)
-        queue.append((leaves_ns, frame.size))
+        queue.append((ceil(leaves_ns), frame.size))
         last_ns = leaves_ns
-        yield frame, t_ns, leaves_ns
+        yield frame, t_ns, ceil(leaves_ns)
