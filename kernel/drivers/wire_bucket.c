@@ -14,8 +14,8 @@
  *
  * One ns at R bit/s fills exactly R nanobits (as in wire_line.c), so the level is exact at
  * every ns and nothing drifts: what the last ns filled beyond a full bucket belongs to the
- * frame that was waiting for it, as on a line. In a time T at most burst + rate * T passes, and all but
- * less than a frame of that as long as more is offered.
+ * frame that was waiting for it, as on a line. In a time T at most burst + rate * T passes,
+ * and all but less than a frame of that as long as more is offered.
  *
  * Source: RFC 2697 with an excess burst of 0, the law of tc-police(8), tc-tbf(8) and of
  * the routers' policers; what is counted is what tc counts, the frame from its Ethernet

@@ -21,7 +21,7 @@ struct wire_bucket {
  */
 u64 wire_bucket_ready(const struct wire_bucket *bucket, u64 now_ns, u32 bytes);
 
-/* Takes @bytes at @at_ns, wire_bucket_ready() or later, for a frame that has come then or @waited. */
+/* Takes @bytes at @at_ns, wire_bucket_ready() or later; the frame has come then, or @waited. */
 void wire_bucket_take(struct wire_bucket *bucket, u64 at_ns, u32 bytes, bool waited);
 
 /* A policer: takes @bytes that come at @now_ns if they are there, or nothing. */
