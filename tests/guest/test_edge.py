@@ -129,7 +129,7 @@ def test_a_step_marks_what_waited_longer_and_nothing_else(simulate: Simulate, ke
     assert marked - late.height < 100
     told = run.tcp.filter("sender")["delivered_ce"].max()
     assert 0 <= marked - told < 100, "a round trip's worth is on its way when the flow is aborted"
-    assert run.summary.drops_by_reason == {}
+    assert run.summary.drops["client"]["right"].cable == 0
     assert run.summary.links == {"client": {"right": run.summary.links["client"]["right"]}}
     assert run.summary.links["client"]["right"].marked == marked
     # a queue of the threshold and little more: sawtooths are small
@@ -246,7 +246,8 @@ def test_a_grant_comes_a_delay_after_the_next_instant(simulate: Simulate, kernel
         rows = run.ping_rows.filter(pl.col("stream") == ping.name)[1:]
         comes = [row["t_ns"] + frame_ns for row in rows.iter_rows(named=True)]
         waits = [-(-t // cycle) * cycle + delay - t for t in comes]
-        assert rows["rtt_ns"].to_list() == [wait + 2 * frame_ns for wait in waits]
+        late = {rtt - wait - 2 * frame_ns for rtt, wait in zip(rows["rtt_ns"], waits, strict=True)}
+        assert late <= {0, frame_ns}, "the answers to two that were granted together follow one another"
         there = run.packets.filter((pl.col("stream") == ping.name) & (pl.col("way") == "up") & (pl.col("visit") == 0))
         assert there["shaper_ns"].to_list()[1:] == waits
     check_accounts(run, 80)
