@@ -27,9 +27,9 @@ pub const BALANCE: u16 = 7;
 /// The layers of one node, in the order in which a packet passes them; what a packet does not pass is 0. They
 /// add up to the time from the write of a packet's first byte (of the first bit's enqueueing, where there is
 /// no socket to write to) to its read. The packet ...
-pub const LAYER: [&str; 19] = [
+pub const LAYER: [&str; 20] = [
     "rx", "resequence", "reorder", "read", "cwnd", "rwnd", "pacing", "tsq", "push", "recovery", "stack",
-    "qdisc", "txq", "ring", "contention", "retry", "air", "wire", "propagation",
+    "qdisc", "txq", "ring", "contention", "retry", "air", "wire", "shaper", "propagation",
 ];
 
 /// Which way of a stream.
@@ -92,9 +92,9 @@ const _: () = assert!(size_of::<Stream>() == 4, "the fields' sizes, without a ga
 pub struct Visit {
     pub node: u16,
     pub reserved: [u16; 3],
-    pub layer_ns: [i64; 19],
+    pub layer_ns: [i64; 20],
 }
-const _: () = assert!(size_of::<Visit>() == 160, "the fields' sizes, without a gap");
+const _: () = assert!(size_of::<Visit>() == 168, "the fields' sizes, without a gap");
 
 /// A packet that was read at its end.
 #[derive(FromBytes, Immutable, KnownLayout)]
@@ -119,9 +119,9 @@ pub struct Layers {
     pub node: u16,
     pub data: u16,
     pub packets: u64,
-    pub layer_ns: [u64; 19],
+    pub layer_ns: [u64; 20],
 }
-const _: () = assert!(size_of::<Layers>() == 176, "the fields' sizes, without a gap");
+const _: () = assert!(size_of::<Layers>() == 184, "the fields' sizes, without a gap");
 
 /// A socket at an instant.
 #[derive(FromBytes, Immutable, KnownLayout)]

@@ -162,7 +162,7 @@ const PACKET: &[Column] = &[
     Column::of("push_ns", Kind::I64), Column::of("recovery_ns", Kind::I64), Column::of("stack_ns", Kind::I64),
     Column::of("qdisc_ns", Kind::I64), Column::of("txq_ns", Kind::I64), Column::of("ring_ns", Kind::I64),
     Column::of("contention_ns", Kind::I64), Column::of("retry_ns", Kind::I64),
-    Column::of("air_ns", Kind::I64), Column::of("wire_ns", Kind::I64),
+    Column::of("air_ns", Kind::I64), Column::of("wire_ns", Kind::I64), Column::of("shaper_ns", Kind::I64),
     Column::of("propagation_ns", Kind::I64),
 ];
 
@@ -175,7 +175,7 @@ const LAYER: &[Column] = &[
     Column::of("push_ns", Kind::U64), Column::of("recovery_ns", Kind::U64), Column::of("stack_ns", Kind::U64),
     Column::of("qdisc_ns", Kind::U64), Column::of("txq_ns", Kind::U64), Column::of("ring_ns", Kind::U64),
     Column::of("contention_ns", Kind::U64), Column::of("retry_ns", Kind::U64),
-    Column::of("air_ns", Kind::U64), Column::of("wire_ns", Kind::U64),
+    Column::of("air_ns", Kind::U64), Column::of("wire_ns", Kind::U64), Column::of("shaper_ns", Kind::U64),
     Column::of("propagation_ns", Kind::U64),
 ];
 

@@ -46,6 +46,7 @@ enum probe_hop {
 	HOP_RETRY,
 	HOP_AIR,
 	HOP_WIRE,
+	HOP_SHAPER,
 	HOP_PROPAGATION,
 	HOP_COUNT
 };
@@ -261,7 +262,7 @@ static inline bool probe_radio_dequeues(void)
 /* probe_drop.c */
 int probe_drop_start(void);
 void probe_wire_lost(struct probe_slot *packet, const struct sk_buff *frame,
-		     const struct net_device *dev);
+		     const struct net_device *dev, const char *reason);
 void probe_slot_drop(struct probe_slot *slot, const struct net_device *dev, enum probe_place place,
 		     const char *reason);
 

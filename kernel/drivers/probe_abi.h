@@ -67,13 +67,18 @@ enum probe_layer {
 	 * hardware queue
 	 */
 	PROBE_RING,
-	PROBE_CONTENTION, /* waits for that PPDU to begin: EDCA, others' air time, RTS and CTS */
+	/*
+	 * waits for that PPDU to begin: EDCA, others' air time, RTS and CTS; on a cable, for
+	 * others' frames on a shared medium
+	 */
+	PROBE_CONTENTION,
 	/*
 	 * waits for the PPDU that is received to begin: failed attempts and the time between them
 	 */
 	PROBE_RETRY,
 	PROBE_AIR, /* is in that PPDU, preamble to last bit */
 	PROBE_WIRE, /* is being transmitted: first bit to last bit, gap included */
+	PROBE_SHAPER, /* is in the link's shaper, behind the line (HTB at a device is `qdisc`) */
 	PROBE_PROPAGATION, /* is on its way: delay and jitter of the cable; through the air */
 	PROBE_LAYER_COUNT,
 };

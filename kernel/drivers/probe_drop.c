@@ -196,13 +196,13 @@ static void probe_wire_rx_dropped(void *data, const struct sk_buff *frame,
 			       PROBE_AT_RX, reason);
 }
 
-/* A cable loses the frame whose packet is @packet (NULL: nobody's). */
+/* A cable loses the frame whose packet is @packet (NULL: nobody's) for @reason. */
 void probe_wire_lost(struct probe_slot *packet, const struct sk_buff *frame,
-		     const struct net_device *dev)
+		     const struct net_device *dev, const char *reason)
 {
 	const struct probe_stream nobody = { .id = PROBE_NO_STREAM };
 
-	probe_record_drop(dev, probe_node(dev_net(dev)), PROBE_AT_WIRE, "loss",
+	probe_record_drop(dev, probe_node(dev_net(dev)), PROBE_AT_WIRE, reason,
 			  packet ? probe_slot_stream(packet) : nobody, 1,
 			  packet ? packet->bytes : frame->len);
 	if (packet)

@@ -5,7 +5,7 @@
  * event			from				layer that ends
  * net_dev_queue		tracepoint			the socket's, or stack
  * net_dev_start_xmit		tracepoint			qdisc
- * wire_sent		tracepoint of wire: in advance	ring, wire, propagation
+ * wire_sent		tracepoint of wire: in advance	ring, contention, wire, shaper, propagation
  * radio_...		tracepoints of radio		txq ... propagation, rx
  * netif_receive_skb		tracepoint			rx (GRO is over); resequence
  *
@@ -204,8 +204,10 @@ static struct probe_slot *probe_wire_leaves(const struct sk_buff *frame,
 {
 	struct probe_slot *slot = probe_frame_slot(frame, from, PROBE_IN_RING, node, probe_now());
 
-	if (slot)
-		probe_slot_spend(slot, HOP_RING, flight->start_ns);
+	if (slot) {
+		probe_slot_spend(slot, HOP_RING, flight->head_ns);
+		probe_slot_spend(slot, HOP_CONTENTION, flight->start_ns);
+	}
 	probe_capture(frame, from, 0, flight->start_ns, false, slot, NULL, 0);
 	if (slot) {
 		probe_slot_spend(slot, HOP_WIRE, flight->end_ns);
@@ -225,8 +227,9 @@ static void probe_wire_sent(void *data, const struct sk_buff *frame,
 		return;
 	slot = probe_wire_leaves(frame, from, node, flight);
 	if (!flight->copies) {
-		probe_wire_lost(slot, frame, from);
+		probe_wire_lost(slot, frame, from, flight->lost);
 	} else if (slot) {
+		probe_slot_spend(slot, HOP_SHAPER, flight->leaves_ns);
 		probe_slot_spend(slot, HOP_PROPAGATION, flight->arrival_ns);
 		slot->node = probe_node(dev_net(to));
 		if (flight->copies > 1)

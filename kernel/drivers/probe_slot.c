@@ -33,6 +33,7 @@ static const enum probe_layer layer_of[HOP_COUNT] = {
 	[HOP_RETRY] = PROBE_RETRY,
 	[HOP_AIR] = PROBE_AIR,
 	[HOP_WIRE] = PROBE_WIRE,
+	[HOP_SHAPER] = PROBE_SHAPER,
 	[HOP_PROPAGATION] = PROBE_PROPAGATION,
 };
 

@@ -10,7 +10,9 @@
  * wire_nic.c	life of a NIC, cables, the interrupt
  * wire_tx.c	ring, segmentation, transmission, completion
  * wire_rx.c	arrival, moderation, NAPI
- * wire_line.c, wire_faults.c	the arithmetic: pure functions
+ * wire_flight.c	what becomes of a frame, behind the ring and on the cable
+ * wire_line.c, wire_grant.c, wire_bucket.c, wire_shaper.c, wire_faults.c
+ *		the arithmetic: no device in sight
  * wire_ethtool.c, wire_sysfs.c	what ethtool(8) and /sys/class/net/X/wire/ show
  * wire_trace.h	what is told of frames to those who follow them
  *
@@ -26,10 +28,12 @@
 #include "compat.h"
 #include "wire_faults.h"
 #include "wire_line.h"
+#include "wire_shaper.h"
 
 /* Preamble and start of frame 8, FCS 4, gap 12; the header is in skb->len. */
 #define WIRE_OVERHEAD	24
 #define WIRE_NO_CABLE	(-1)
+#define WIRE_NO_MEDIUM	(-1)
 
 /* Interrupt after @frames, or @usecs after the first: whichever is earlier. */
 struct wire_moderation {
@@ -56,7 +60,7 @@ struct wire_slot {
 struct wire_stats {
 	u64 tx_frames, tx_bytes, tx_wire_bytes, tx_skbs, tx_tso_skbs;
 	u64 tx_stops, tx_no_carrier, tx_no_memory;
-	u64 tx_lost, tx_duplicated, tx_reordered;
+	u64 tx_lost, tx_policed, tx_shaper_full, tx_duplicated, tx_reordered, tx_marked;
 	u64 rx_frames, rx_bytes, rx_corrupted, rx_missed;
 	u64 tx_interrupts, rx_interrupts;
 	u64 tx_digest;
@@ -75,7 +79,10 @@ struct wire_nic {
 
 	/* transmission */
 	struct wire_nic *peer;
+	struct wire_medium *medium;	/* that the line shares, or NULL */
 	struct wire_line line;
+	struct wire_bucket policer;
+	struct wire_shaper shaper;
 	struct wire_slot *slots;	/* tx_ring of them, a circle */
 	u32 slot_first, slot_count;
 	u32 descriptors_used;
@@ -97,9 +104,13 @@ struct wire_nic {
 
 /* What becomes of a frame, known when it enters the ring. */
 struct wire_flight {
+	u64 head_ns;		/* the NIC's frames before it have left */
 	u64 start_ns, end_ns;	/* its first and its last bit leave; the gap is included */
+	u64 leaves_ns;		/* it leaves the shaper behind the line */
 	u64 arrival_ns;		/* its last bit arrives */
-	u32 copies;		/* that arrive; 0: the cable loses it */
+	u32 copies;		/* that arrive */
+	const char *lost;	/* why none does */
+	bool congested;		/* it waited for longer than the shaper's threshold */
 };
 
 /* On a frame between the NICs. */
@@ -129,6 +140,12 @@ u32 wire_tx_bytes(const struct wire_nic *nic);
 int wire_tx_resize(struct wire_nic *nic, u32 descriptors);
 void wire_tx_flush(struct wire_nic *nic);
 void wire_tx_revive(struct wire_nic *nic, u64 now_ns);
+
+/* wire_flight.c */
+struct wire_flight wire_fly(struct wire_nic *nic, const struct sk_buff *frame, u64 now_ns);
+bool wire_mark(struct sk_buff *frame);
+int wire_medium_join(struct wire_nic *nic, int number);
+int wire_medium_number(const struct wire_nic *nic);
 
 /* wire_rx.c */
 void wire_rx_enqueue(struct wire_nic *nic, struct sk_buff *frame);

@@ -4,7 +4,7 @@
  * counters, -i and the link's speed. -k/-K need no code of a driver.
  *
  * The counters obey, for the two NICs of a cable at any moment:
- *	tx_frames + tx_duplicated = tx_lost + in_flight of the peer
+ *	tx_frames + tx_duplicated = tx_lost + tx_policed + tx_shaper_full + rx_in_flight
  *				  + rx_frames + rx_corrupted + rx_missed of the peer
  */
 #include <linux/ethtool.h>
@@ -29,8 +29,11 @@ static const struct {
 	WIRE_COUNTER(tx_no_carrier),
 	WIRE_COUNTER(tx_no_memory),
 	WIRE_COUNTER(tx_lost),
+	WIRE_COUNTER(tx_policed),
+	WIRE_COUNTER(tx_shaper_full),
 	WIRE_COUNTER(tx_duplicated),
 	WIRE_COUNTER(tx_reordered),
+	WIRE_COUNTER(tx_marked),
 	WIRE_COUNTER(rx_frames),
 	WIRE_COUNTER(rx_bytes),
 	WIRE_COUNTER(rx_corrupted),
@@ -161,7 +164,8 @@ static int wire_get_link_ksettings(struct net_device *dev,
 	const struct wire_nic *nic = netdev_priv(dev);
 
 	settings->base.speed = div_u64(nic->line.rate_bps, 1000000);
-	settings->base.duplex = DUPLEX_FULL;
+	settings->base.duplex = nic->medium && nic->peer && nic->medium == nic->peer->medium ?
+				DUPLEX_HALF : DUPLEX_FULL;
 	settings->base.port = PORT_TP;
 	return 0;
 }

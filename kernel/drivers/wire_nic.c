@@ -242,6 +242,8 @@ static void wire_uninit(struct net_device *dev)
 
 	wire_unplug(nic);
 	list_del(&nic->list);
+	wire_medium_join(nic, WIRE_NO_MEDIUM);
+	wire_shaper_free(&nic->shaper);
 	wire_trace_free(nic);
 	kfree(nic->slots);
 	nic->slots = NULL;

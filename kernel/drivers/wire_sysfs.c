@@ -25,6 +25,7 @@
 #define WIRE_TIME_MAX	(3600ULL * NSEC_PER_SEC)
 #define WIRE_BURST_MAX	(1000000ULL * WIRE_MILLI)
 #define WIRE_TRACE_MAX	(16U << 20)
+#define WIRE_BYTES_MAX	1000000000ULL
 
 static struct wire_nic *wire_of(struct device *device)
 {
@@ -53,6 +54,29 @@ static ssize_t cable_store(struct device *device, struct device_attribute *attr,
 	return err ?: length;
 }
 static DEVICE_ATTR_RW(cable);
+
+static ssize_t medium_show(struct device *device, struct device_attribute *attr,
+			   char *text)
+{
+	return sprintf(text, "%d\n", wire_medium_number(wire_of(device)));
+}
+
+static ssize_t medium_store(struct device *device, struct device_attribute *attr,
+			    const char *text, size_t length)
+{
+	int number, err = kstrtoint(text, 10, &number);
+
+	if (err)
+		return err;
+	if (number < WIRE_NO_MEDIUM)
+		return -ERANGE;
+	if (!rtnl_trylock())
+		return restart_syscall();
+	err = wire_medium_join(wire_of(device), number);
+	rtnl_unlock();
+	return err ?: length;
+}
+static DEVICE_ATTR_RW(medium);
 
 /* A u64 of struct wire_nic that can be read and set within bounds. */
 struct wire_attribute {
@@ -108,6 +132,18 @@ static struct wire_attribute wire_numbers[] = {
 	WIRE_NUMBER(reorder_ppb, faults.reorder_ppb, 0, WIRE_PPB),
 	WIRE_NUMBER(reorder_ns, faults.reorder_ns, 0, WIRE_TIME_MAX),
 	WIRE_NUMBER(jitter_ns, faults.jitter_ns, 0, WIRE_TIME_MAX),
+	WIRE_NUMBER(shaper_grant_cycle_ns, shaper.grant.cycle_ns, 0, WIRE_TIME_MAX),
+	WIRE_NUMBER(shaper_grant_delay_ns, shaper.grant.delay_ns, 0, WIRE_TIME_MAX),
+	WIRE_NUMBER(shaper_grant_epoch_ns, shaper.grant.epoch_ns, 0, U64_MAX),
+	WIRE_NUMBER(policer_bps, policer.rate_bps, 0, WIRE_RATE_MAX),
+	WIRE_NUMBER(policer_burst, policer.burst_bytes, 1, WIRE_BYTES_MAX),
+	WIRE_NUMBER(shaper_bps, shaper.sustained.rate_bps, 0, WIRE_RATE_MAX),
+	WIRE_NUMBER(shaper_burst, shaper.sustained.burst_bytes, 1, WIRE_BYTES_MAX),
+	WIRE_NUMBER(shaper_peak_bps, shaper.peak.rate_bps, 0, WIRE_RATE_MAX),
+	WIRE_NUMBER(shaper_mtu, shaper.peak.burst_bytes, 1, WIRE_BYTES_MAX),
+	WIRE_NUMBER(shaper_limit, shaper.limit_bytes, 0, WIRE_BYTES_MAX),
+	WIRE_NUMBER(shaper_latency_ns, shaper.latency_ns, 0, WIRE_TIME_MAX),
+	WIRE_NUMBER(shaper_ce_threshold_ns, shaper.ce_threshold_ns, 0, WIRE_TIME_MAX),
 };
 
 void wire_trace_free(struct wire_nic *nic)
@@ -238,6 +274,7 @@ static DEVICE_ATTR_RW(epoch_ns);
 static struct attribute *wire_attribute_list[] = {
 	&dev_attr_cable.attr,
 	&dev_attr_epoch_ns.attr,
+	&dev_attr_medium.attr,
 	&wire_numbers[0].attr.attr,
 	&wire_numbers[1].attr.attr,
 	&wire_numbers[2].attr.attr,
@@ -248,10 +285,22 @@ static struct attribute *wire_attribute_list[] = {
 	&wire_numbers[7].attr.attr,
 	&wire_numbers[8].attr.attr,
 	&wire_numbers[9].attr.attr,
+	&wire_numbers[10].attr.attr,
+	&wire_numbers[11].attr.attr,
+	&wire_numbers[12].attr.attr,
+	&wire_numbers[13].attr.attr,
+	&wire_numbers[14].attr.attr,
+	&wire_numbers[15].attr.attr,
+	&wire_numbers[16].attr.attr,
+	&wire_numbers[17].attr.attr,
+	&wire_numbers[18].attr.attr,
+	&wire_numbers[19].attr.attr,
+	&wire_numbers[20].attr.attr,
+	&wire_numbers[21].attr.attr,
 	NULL
 };
 
-static_assert(ARRAY_SIZE(wire_attribute_list) == ARRAY_SIZE(wire_numbers) + 3);
+static_assert(ARRAY_SIZE(wire_attribute_list) == ARRAY_SIZE(wire_numbers) + 4);
 
 static struct bin_attribute *wire_bin_attribute_list[] = {
 	&bin_attr_trace,

@@ -91,9 +91,14 @@ static void wire_deliver(struct wire_nic *nic, struct sk_buff *frame,
 
 	wire_receive_buffer(frame);
 	twin = fate->duplicated ? pskb_copy(frame, GFP_ATOMIC) : NULL;
-	flight->arrival_ns = wire_arrives(nic, fate, flight->end_ns);
+	flight->arrival_ns = wire_arrives(nic, fate, flight->leaves_ns);
 	flight->copies = twin ? 2 : 1;
 	trace_wire_sent(frame, nic->dev, nic->peer->dev, flight);
+	if (flight->congested) {
+		nic->stats.tx_marked += wire_mark(frame);
+		if (twin)
+			wire_mark(twin);
+	}
 	*wire_cb(frame) = (struct wire_cb){ flight->arrival_ns, fate->corrupted };
 	if (twin) {
 		nic->stats.tx_duplicated++;
@@ -108,11 +113,10 @@ static u64 wire_send_frame(struct wire_nic *nic, struct sk_buff *frame,
 			   u64 now_ns)
 {
 	u32 bytes = max_t(u32, frame->len, ETH_ZLEN) + WIRE_OVERHEAD;
-	struct wire_flight flight = { .start_ns = max(now_ns, nic->line.free_ns) };
+	struct wire_flight flight = wire_fly(nic, frame, now_ns);
 	struct wire_fate fate = wire_fate(&nic->faults, nic->last_lost,
 					  nic->stats.tx_frames);
 
-	flight.end_ns = wire_line_send(&nic->line, now_ns, bytes);
 	nic->last_lost = fate.lost;
 	nic->stats.tx_frames++;
 	nic->stats.tx_bytes += frame->len;
@@ -122,8 +126,11 @@ static u64 wire_send_frame(struct wire_nic *nic, struct sk_buff *frame,
 		nic->stats.tx_lost++;
 		trace_wire_tx_dropped(frame, nic->dev, "outage without end");
 		consume_skb(frame);
-	} else if (fate.lost) {
-		nic->stats.tx_lost++;
+	} else if (flight.lost || fate.lost) {
+		if (!flight.lost) {
+			nic->stats.tx_lost++;
+			flight.lost = "loss";
+		}
 		trace_wire_sent(frame, nic->dev, nic->peer->dev, &flight);
 		consume_skb(frame);
 	} else {

@@ -47,7 +47,8 @@ def unaccounted(run: Recording, sender: tuple[str, str], receiver: tuple[str, st
     """Frames that left the one NIC and are neither lost, nor under way, nor with the other."""
     tx, rx = counters(run, *sender), counters(run, *receiver)
     arrived = rx["rx_in_flight"] + rx["rx_frames"] + rx["rx_corrupted"] + rx["rx_missed"]
-    return tx["tx_frames"] + tx["tx_duplicated"] - tx["tx_lost"] - arrived
+    ended = arrived + tx["tx_lost"] + tx["tx_policed"] + tx["tx_shaper_full"]
+    return tx["tx_frames"] + tx["tx_duplicated"] - ended
 
 
 def last(table: pl.DataFrame, node: str, device: str) -> dict[str, int]:

@@ -154,6 +154,34 @@ def test_losses_are_independent_or_come_in_bursts() -> None:
         assert (writes(plan, "loss_ppb"), writes(plan, "loss_burst_milli")) == (ppb, milli)
 
 
+def test_policers_and_shapers_in_the_words_of_the_driver() -> None:
+    """Of the direction that has one; the peak's bucket is a frame of the larger MTU, the burst by default too."""
+    there = {"rate": "20mbit", "peak": "30mbit", "latency": "20ms", "grant_cycle": "2ms", "grant_delay": "4ms"}
+    policer = {"rate": "50mbit", "burst": "64KB"}
+    link = {"ends": ["a:0", "b:0"], "mtu": 9000, "shaper": {"there": there}, "policer": {"back": policer}}
+    plan = graph([link])
+    names = ("bps", "burst", "peak_bps", "mtu", "latency_ns", "grant_cycle_ns", "grant_delay_ns")
+    assert [writes(plan, f"shaper_{name}") for name in names] == [
+        ["20000000"], ["9014"], ["30000000"], ["9014"], ["20000000"], ["2000000"], ["4000000"],
+    ]  # fmt: skip
+    assert (writes(plan, "policer_bps"), writes(plan, "policer_burst")) == (["50000000"], ["64000"])
+    assert writes(plan, "shaper_limit") == writes(plan, "shaper_ce_threshold_ns") == writes(plan, "medium") == []
+    epochs = [step.path for step in plan.setup if isinstance(step, EpochStep)]
+    assert epochs == ["/sys/class/net/d0/wire/shaper_grant_epoch_ns"]
+
+
+def test_what_shares_a_line_has_a_number() -> None:
+    """Half duplex: one of the link's own; a medium: that of all that name it, way by way."""
+    ends = [["a:0", "b:0"], ["a:1", "c:0"], ["a:2", "d:0"]]
+    half, one, two = ({"ends": pair} for pair in ends)
+    plan = graph([half | {"duplex": "half"}, one | {"medium": ["up", "down"]}, two | {"medium": ["down", "up"]}])
+    found = {(step.node, step.path.split("/")[4]): step.value for step in plan.setup
+             if isinstance(step, WriteStep) and step.path.endswith("/medium")}  # fmt: skip
+    assert found == {
+        ("a", "d0"): "0", ("b", "d0"): "0", ("a", "d1"): "1", ("c", "d0"): "2", ("a", "d2"): "2", ("d", "d0"): "1",
+    }  # fmt: skip
+
+
 def test_traces_in_the_words_of_the_driver() -> None:
     link = {
         "ends": ["a:0", "b:0"],

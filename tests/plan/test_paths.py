@@ -100,6 +100,19 @@ def test_impairments_are_told_in_the_scenario_s_words() -> None:
     assert path.back[-1].impairments == ["loss model gilbert-elliott, rate 0.1%, burst 5"]
 
 
+def test_what_a_link_s_policer_and_shaper_leave_of_its_rate() -> None:
+    (path,) = plan(
+        "L100M",
+        'testbed.link.0.shaper={there={rate="20mbit",limit="64KB"}}',
+        'testbed.link.1.policer={back={rate="50mbit",burst="64KB"}}',
+        "testbed.link.1.duplex=half",
+    ).paths
+    assert path.there[0].impairments == ["shaper rate 20mbit, burst 1514B, limit 64KB"]
+    assert path.back[0].impairments == ["half duplex", "policer rate 50mbit, burst 64KB"]
+    assert path.there[1].impairments == ["half duplex"]
+    assert [hop.rate_bps for hop in (*path.there, *path.back)] == [20 * 10**6, 10**9, 50 * 10**6, 10**8]
+
+
 def test_where_two_ways_are_as_short_back_need_not_be_there_reversed() -> None:
     """A square whose links are declared so that each end has another first one."""
     rows = ["a:0 p:0", "q:1 z:1", "p:1 z:0", "a:1 q:0"]

@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import hourglass
-from hourglass.contract.summary import Summary
+from hourglass.contract.summary import Link, Summary
 from hourglass.errors import HourglassError, InputError
 from hourglass.results.emodel import mos
 from hourglass.results.summarize import summarize
@@ -97,7 +97,8 @@ def test_the_object_has_the_keys_of_the_contract_in_order(tmp_path):
     assert list(summary.data()) == [
         "schema", "scenario", "engine", "kernel", "seed", "virtual_s", "wall_s", "digest", "totals", "flows",
         "tcp_rtt_ms", "ping_ms", "datagrams", "fetches", "transactions", "wifi", "drops",
-        "drops_by_reason", "qdiscs", "layers_ms", "ping_layers_ms", "transaction_layers_ms", "apps", "warnings",
+        "drops_by_reason", "qdiscs", "links", "layers_ms", "ping_layers_ms", "transaction_layers_ms", "apps",
+        "warnings",
     ]  # fmt: skip
     assert (summary.schema_, summary.scenario, summary.kernel) == (1, "synthetic", "6.1.192")
     assert json.loads(summary.to_json()) == summary.data()
@@ -117,10 +118,12 @@ def rich_runs(tmp_path):
              for t in range(140)]  # fmt: skip
     counters = [{"t_ns": 0, "node": "client", "device": "eth0", "handle": "10:", "kind": "fq", "name": "throttled",
                  "value": 3}]  # fmt: skip
+    dropped = [{"t_ns": 0, "node": "isp", "device": "line", "name": f"tx_{name}", "value": value}
+               for name, value in (("policed", 7), ("marked", 0), ("frames", 99))]  # fmt: skip
     happened = [{"t_ns": 5000 * MS, "node": "client", "name": "link down eth0", "done_ns": 5000 * MS, "said": ""}]
     tables = [{"table": name, "rows": rows} for name, rows in
-              (("datagram", voice), ("fetch", pages), ("transaction", asked), ("qdisc_stat", counters),
-               ("event", happened))]  # fmt: skip
+              (("ethtool", dropped), ("datagram", voice), ("fetch", pages), ("transaction", asked),
+               ("qdisc_stat", counters), ("event", happened))]  # fmt: skip
     yield run_of(tmp_path / "traffic", datagrams=172, sizes=[1000], requests=1, further=lambda recipe: tables,
                  checks={"ping.p99": "< 2ms"}, expected={"curl": 0})  # fmt: skip
 
@@ -150,6 +153,7 @@ def test_voice_and_pages_have_their_figures(tmp_path):
     assert (asked.begun, asked.unfinished, asked.rate_per_s) == (101, 0, 10.1)
     assert (asked.done_ms.min, asked.done_ms.p50, asked.done_ms.max) == (99, 99, 101)
     assert run.summary.qdiscs == {"client": {"eth0": {"fq 10:": {"throttled": 3}}}}
+    assert run.summary.links == {"isp": {"line": Link(policed=7, shaper_full=0, marked=0)}}
 
 
 def test_a_run_of_another_plan_version_is_refused_in_one_line(tmp_path):

@@ -11,6 +11,7 @@ from hourglass.scenario import load
 from hourglass.scenario.blame import MISTAKES_SHOWN
 
 GILBERT = 'model="gilbert-elliott"'
+ENDS = 'ends=["client:eth0","router:eth0"]'
 
 TABLE = [
     ("stack.tsq=99s", "stack.tsq = '99s'", 'a time like "3ms"'),
@@ -50,6 +51,57 @@ TABLE = [
     (f'testbed.link.0.loss={{{GILBERT},rate="1%",burst=1.0001}}', "testbed.link.0.loss.burst", "whole thousandths"),
     (f'testbed.link.0.loss={{{GILBERT},rate="60%",burst=1}}', "testbed.link.0.loss = ", "50% here"),
     (f'testbed.link.0.loss=[0,{{{GILBERT},rate="76%",burst=3}}]', "testbed.link.0.loss.1 = ", "75% here"),
+    ("testbed.link.0.policer=50mbit", "testbed.link.0.policer = '50mbit'", "a table"),
+    ('testbed.link.0.policer={burst="64KB"}', "testbed.link.0.policer.rate = ", "is missing"),
+    ('testbed.link.0.policer={rate="1mbit"}', "testbed.link.0.policer.burst = ", "is missing"),
+    ('testbed.link.0.policer={rate=0,burst="64KB"}', "testbed.link.0.policer.rate = 0", "from 1kbit"),
+    ('testbed.link.0.policer={bakc={rate="1mbit"}}', "testbed.link.0.policer.bakc", 'Did you mean "back"?'),
+    (
+        'testbed.link.0.policer={back={rate="1mbit",burst="1500B"}}',
+        "testbed.link.0.policer.back.burst = '1500B'",
+        "at least a whole frame, MTU + 14 B: 1514B",
+    ),
+    ('testbed.link.0.shaper={rate="1mbit"}', "testbed.link.0.shaper = ", "either limit, in bytes, or latency"),
+    (
+        'testbed.link.0.shaper={rate="1mbit",limit="9KB",latency="1ms"}',
+        "testbed.link.0.shaper = ",
+        "either limit, in bytes, or latency",
+    ),
+    ('testbed.link.0.shaper={rate="1mbit",limit="1KB"}', "testbed.link.0.shaper.there.limit = '1KB'", "1514B"),
+    (
+        'testbed.link.0.shaper={rate="2mbit",peak="1mbit",limit="9KB"}',
+        "testbed.link.0.shaper = ",
+        "peak is above rate",
+    ),
+    (
+        'testbed.link.0.shaper={rate="2mbit",limit="9KB",ce_threshold=0}',
+        "testbed.link.0.shaper.ce_threshold = 0",
+        "from 1ns",
+    ),
+    (
+        'testbed.link.0.shaper={rate="2mbit",limit="9KB",grant_cycle="2ms"}',
+        "testbed.link.0.shaper = ",
+        "grant_cycle and grant_delay go together",
+    ),
+    (
+        'testbed.link.0.shaper={rate="2mbit",latency="5ms",grant_cycle="2ms",grant_delay="3ms"}',
+        "testbed.link.0.shaper = ",
+        "latency must be above grant_cycle + grant_delay",
+    ),
+    ("testbed.link.0.duplex=simplex", "testbed.link.0.duplex = 'simplex'", "full, half"),
+    ("testbed.link.0.medium=a b", "testbed.link.0.medium = 'a b'", "1 to 32 letters"),
+    ('testbed.link.0.medium=["a"]', "testbed.link.0.medium = ['a']", "a list of two"),
+    (f'testbed.link.0={{{ENDS},duplex="half",medium="bus"}}', "testbed.link.0.medium = 'bus'", "shared both ways"),
+    (
+        f'testbed.link.0={{{ENDS},duplex="half",rate=["1mbit","2mbit"]}}',
+        "testbed.link.0.rate",
+        "one rate for both directions",
+    ),
+    (
+        f'testbed.link.0={{{ENDS},duplex="half",outage=[[1,2]]}}',
+        "testbed.link.0.duplex = 'half'",
+        "does not go with trace",
+    ),
     ("testbed.link.0.ends=x", "testbed.link.0.ends = 'x'", "a list of two ends"),
     ('testbed.link.0.ends=["client:eth0","nobody:x"]', "testbed.link.0.ends = 'nobody'", "no such node"),
     ('testbed.link.0.ends=["client:a/b","router:x"]', "testbed.link.0.ends", "1 to 15 letters"),

@@ -66,7 +66,13 @@ def test_defaults_are_spelled_out() -> None:
     """What is null in a resolved scenario is absent: it has no default."""
     made = load("L100M")
     link = made.testbed.link[0].model_dump()
-    assert {key for key, value in link.items() if value is None} == {"addresses", "trace"}
+    assert {key for key, value in link.items() if value is None} == {
+        "addresses",
+        "trace",
+        "medium",
+        "policer",
+        "shaper",
+    }
     assert [shaper.burst for shaper in made.testbed.shaper] == [14_100, 14_100]
     cell = load("wifi-ax").testbed.wifi[0].model_dump()
     assert {key for key, value in cell.items() if value is None} == {"snr"}

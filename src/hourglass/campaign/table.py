@@ -26,7 +26,7 @@ from hourglass.results.traffic import KINDS as TRAFFIC
 ABOUT = ("run", "status", "error")
 """Columns behind the axes: the run's folder below `runs/`, "done" or "failed", and why."""
 
-LEFT_OUT = ("flows", "drops", "qdiscs")
+LEFT_OUT = ("flows", "drops", "qdiscs", "links")
 """Parts of a summary of which there are sums at most: a table has a row per run."""
 UNITS = {
     "": "", "1/s": "per_s", "Mbit/s": "mbps", "ms": "ms", "s": "s", "%": "percent", "samples": "samples",

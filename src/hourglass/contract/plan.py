@@ -302,7 +302,8 @@ class Hop(Part):
     shaper_bps: Bps | None
     """HTB's rate at the device."""
     rate_bps: Bps
-    """The least of the medium's rate, the shaper's, the qdisc's own and that of `ingress`."""
+    """The least of the medium's rate, the shaper's, the qdisc's own, that of `ingress`, and those of the link's policer
+    and shaper."""
     delay_ns: Ns
     """Propagation, and netem's delay at the device."""
     qdisc: str
@@ -310,7 +311,7 @@ class Hop(Part):
     ingress: str | None
     """The qdisc, on an ifb, of what arrives at `to_device`, in tc's words."""
     impairments: list[str]
-    """What else happens on the medium, in the scenario's words: "loss 0.1%", "trace"."""
+    """What else happens on the medium, in the scenario's words: "loss 0.1%", "trace", "shaper rate 20mbit, …"."""
     origin: str
     """The scenario's key of the link or cell."""
 

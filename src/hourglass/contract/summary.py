@@ -178,6 +178,15 @@ class Drops(Figures):
     stack: int
 
 
+class Link(Figures):
+    """Frames that left a NIC and found no room at the link's policer (`policed`) or in its shaper (`shaper_full`), and
+    packets that the shaper marked (ECN)."""
+
+    policed: int
+    shaper_full: int
+    marked: int
+
+
 class Layer(Figures):
     """Time of `n` packets in one layer of one node, ms. `n`, `mean` and `share` (of the whole way) are of all packets;
     percentiles are of those that were kept one by one."""
@@ -278,6 +287,11 @@ class Summary(Figures):
     qdiscs: dict[str, dict[str, dict[str, dict[str, int]]]] = Field(
         default_factory=dict,
         description="The qdiscs' own counters at the end, in tc's words, by node, device and qdisc (\"fq_codel 11:\").",
+    )
+    links: dict[str, dict[str, Link]] = Field(
+        default_factory=dict,
+        description="What the links' policers and shapers did, by the node and device from which the frames came; only"
+        " where they did something.",
     )
     layers_ms: Anatomy = Field(description="Where the flows' data spend their time, by node and layer.")
     ping_layers_ms: dict[str, Anatomy] = Field(description="The same of each ping's round trips.")

@@ -16,6 +16,7 @@ from hourglass.plan.paths import Paths
 from hourglass.plan.streams import Setting, streams
 from hourglass.scenario import Scenario
 from hourglass.scenario.blame import refusal
+from hourglass.scenario.edge import away
 
 REACH_NS = 10 * 10**9
 """Patience of the first ping beyond the links' delays."""
@@ -66,7 +67,7 @@ def _devices(scenario: Scenario, network: Network, able: Capabilities) -> Iterat
         yield from radios.make(testbed, scenario.seed, network, node)
         yield from links.make(testbed, stack, network, node, able.nic)
     for port in (port for node in network.nodes for port in network.wires(node) if able.nic == "wire"):
-        yield from links.plug(testbed, scenario.seed, port)
+        yield from links.plug(testbed, stack, scenario.seed, port)
     yield from radios.join(testbed, network)
 
 
@@ -80,6 +81,8 @@ def _reach(setting: Setting) -> Iterator[ReachStep]:
     """From the client to each server: the pairs that the test uses."""
     test, testbed = setting.scenario.test, setting.scenario.testbed
     late_ns = sum(sum(link.jitter) + 2 * link.reorder_delay * any(link.reorder) for link in testbed.link)
+    shapers = [one for link in testbed.link for side in (0, 1) if (one := away(link.shaper, side))]
+    late_ns += sum((one.grant_cycle or 0) + (one.grant_delay or 0) for one in shapers)
     for server in test.hosts or (test.server,):
         path = setting.paths.between(test.client, server)
         delay_ns = sum(hop.delay_ns for hop in (*path.there, *path.back))

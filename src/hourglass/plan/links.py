@@ -11,12 +11,14 @@ from typing import Literal
 
 from hourglass.contract.plan import BatchStep, EpochStep, EthtoolStep, Step, WriteStep
 from hourglass.plan import qdiscs
+from hourglass.plan.edge import edge
 from hourglass.plan.network import Network, Port
 from hourglass.plan.seeds import link_seed
 from hourglass.plan.traces import trace_text
 from hourglass.scenario import Link, Stack, Testbed
 from hourglass.scenario.blame import dotted, refusal
 from hourglass.scenario.device import OF_NICS
+from hourglass.scenario.edge import away
 from hourglass.scenario.testbed import GIGABIT
 from hourglass.scenario.values import Place
 
@@ -129,7 +131,7 @@ def _changed(link: Link, name: str) -> bool:
     return bool(getattr(link, name) != Link.model_fields[name].default)
 
 
-def plug(testbed: Testbed, seed: int, port: Port) -> Iterator[Step]:
+def plug(testbed: Testbed, stack: Stack, seed: int, port: Port) -> Iterator[Step]:
     """The wire driver's parameters of the direction away from the port; last, the cable."""
     link, side = testbed.link[port.link], port.side
     folder = f"/sys/class/net/{port.device}/wire"
@@ -146,6 +148,11 @@ def plug(testbed: Testbed, seed: int, port: Port) -> Iterator[Step]:
         origin = key(port.link, "trace" if link.trace else "outage")
         yield write("trace", text, origin)
         yield EpochStep(do="epoch", node=port.node, path=f"{folder}/epoch_ns", origin=origin)
+    for name, value, origin in edge(testbed, stack, port):
+        yield write(name, value, key(port.link, origin))
+    if (shaper := away(link.shaper, side)) and shaper.grant_cycle:
+        origin = key(port.link, "shaper")
+        yield EpochStep(do="epoch", node=port.node, path=f"{folder}/shaper_grant_epoch_ns", origin=origin)
     yield write("cable", port.link, key(port.link, "ends"))
 
 

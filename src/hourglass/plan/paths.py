@@ -7,6 +7,7 @@ from hourglass.contract.plan import Hop, Path
 from hourglass.plan.network import Network, Port
 from hourglass.plan.qdiscs import qdisc_of
 from hourglass.scenario import Link, Stack, Testbed
+from hourglass.scenario.edge import away
 from hourglass.scenario.values import Place
 from hourglass.scenario.wifi import radio_bps
 from hourglass.tc_words import rate_bps, word_after
@@ -16,6 +17,8 @@ RATE_WORDS = ("bandwidth", "rate", "maxrate")
 
 IMPAIRMENTS = ("jitter", "loss", "corrupt", "duplicate", "reorder")
 """Keys of a link, each with a value per direction, 0 for none."""
+OF_ONE_WAY = ("policer", "shaper")
+"""Keys of a link, each a table per direction, or none."""
 
 
 class Paths:
@@ -46,6 +49,7 @@ def _hop(testbed: Testbed, stack: Stack, network: Network, leaves: Port, enters:
     shaper_bps = next((one.rate for one in testbed.shaper if str(one.at) == place), None)
     netem_ns = next((one.delay for one in testbed.netem if str(one.at) == place), 0)
     qdisc = qdisc_of(testbed, stack, network, leaves)
+    sold: list[int] = []
     if leaves.radio:
         cell = network.cell(leaves)
         wifi = testbed.wifi[cell]
@@ -55,6 +59,7 @@ def _hop(testbed: Testbed, stack: Stack, network: Network, leaves: Port, enters:
         link = testbed.link[leaves.link]
         line_bps, delay_ns = link.rate[leaves.side], link.delay[leaves.side]
         impairments, origin = list(_impairments(link, leaves.side)), f"testbed.link.{leaves.link}"
+        sold = [one.rate for one in (away(link.policer, leaves.side), away(link.shaper, leaves.side)) if one]
     ingress = stack.at(Place(enters.node, enters.device)).ingress
     own = (rate_bps(word_after(line, word)) for line in (qdisc, ingress or "") for word in RATE_WORDS)
     return Hop(
@@ -67,7 +72,7 @@ def _hop(testbed: Testbed, stack: Stack, network: Network, leaves: Port, enters:
         medium="air" if leaves.radio else "cable",
         line_bps=line_bps,
         shaper_bps=shaper_bps,
-        rate_bps=min(rate for rate in (line_bps, shaper_bps, *own) if rate),
+        rate_bps=min(rate for rate in (line_bps, shaper_bps, *sold, *own) if rate),
         delay_ns=delay_ns + netem_ns,
         qdisc=qdisc,
         ingress=ingress,
@@ -85,6 +90,13 @@ def _impairments(link: Link, side: int) -> Iterator[str]:
         yield "trace"
     if link.outage:
         yield "outage"
+    if link.duplex == "half":
+        yield "half duplex"
+    if link.medium:
+        yield f"medium {link.medium[side]}"
+    for name in OF_ONE_WAY:
+        if one := away(getattr(link, name), side):
+            yield f"{name} {_words(one.model_dump(exclude_none=True))}"
 
 
 def _words(shown: str | dict[str, object]) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from hourglass.contract.summary import Drops
+from hourglass.contract.summary import Drops, Link
 from hourglass.results.recording import Recording
 from hourglass.results.series import Window
 from hourglass.results.wifi import given_up, txq_drops
@@ -27,7 +27,7 @@ INGRESS_KINDS = ("ingress", "clsact")
 BY_QDISCS = ("TC_INGRESS", "TC_EGRESS")
 """Reasons of filters, whose drops are those of their qdisc (ingress, clsact)."""
 NIC_DROPS = ("rx_missed", "rx_corrupted")
-CABLE_DROPS = ("tx_lost",)
+CABLE_DROPS = ("tx_lost", "tx_policed", "tx_shaper_full")
 """Counters of the wire driver (`ethtool -S`) that the kernel's own `rx_dropped` and `tx_dropped` do not hold."""
 
 Reasons = dict[str, dict[str, dict[str, dict[str, int]]]]
@@ -63,9 +63,9 @@ def drops(run: Recording) -> dict[str, dict[str, Drops]]:
     `qdisc_skbs` is the count of the qdisc at a device that counted most, and that of ingress: the kernel passes a
     child's drops up to the root, so that adding them would count an skb twice, but not those of the packets into which
     tbf cuts an skb. `nic`: `rx_dropped`, `tx_dropped`, frames beyond the ring and frames with a wrong FCS. `cable`:
-    lost on the way away from the device. Of a radio `qdisc` has mac80211's queues too (whose own `overlimit` is one for
-    up to 32 packets at a time; the probe counts each), `nic` what it held when it, its interface or its peer went, and
-    `cable` the MPDUs that were given up after all their tries.
+    lost on the way away from the device, or dropped there by the link's policer or shaper. Of a radio `qdisc` has
+    mac80211's queues too (whose own `overlimit` is one for up to 32 packets at a time; the probe counts each), `nic`
+    what it held when it, its interface or its peer went, and `cable` the MPDUs that were given up after all their tries.
 
     What a device refuses that is down, or has no carrier, the probe sees in its qdisc. tc does not count it; kernels
     since 6.10 do in `tx_dropped`, from which it is taken, so that each packet is there once."""
@@ -81,6 +81,20 @@ def drops(run: Recording) -> dict[str, dict[str, Drops]]:
         places["nic"] = places.get("nic", 0) + max(places.get("tx", 0) - refused, 0)
         further = {name: places.get(name, 0) for name in Drops.model_fields if name != "qdisc"}
         made.setdefault(node, {})[device] = Drops(qdisc=packets, **further)
+    return made
+
+
+def links(run: Recording) -> dict[str, dict[str, Link]]:
+    """{node: {device: what the link's policer and shaper did}}, in name order, where they did something."""
+    rows = run.ethtool.filter(
+        pl.col("name").is_in([f"tx_{name}" for name in Link.model_fields]) & (pl.col("value") > 0)
+    )
+    found: Counts = {}
+    for node, device, name, value in rows.select("node", "device", "name", "value").iter_rows():
+        found.setdefault((node, device), {})[name.removeprefix("tx_")] = value
+    made: dict[str, dict[str, Link]] = {}
+    for (node, device), counts in sorted(found.items()):
+        made.setdefault(node, {})[device] = Link(**{name: counts.get(name, 0) for name in Link.model_fields})
     return made
 
 

@@ -14,7 +14,7 @@ from hourglass.contract.summary import SCHEMA, Event, Flow, Pings, Summary, Tota
 from hourglass.results import traffic
 from hourglass.results.anatomy import layers_ms, trip_layers_ms
 from hourglass.results.checks import judge_stored
-from hourglass.results.drops import drops, drops_by_reason
+from hourglass.results.drops import drops, drops_by_reason, links
 from hourglass.results.lint import lint
 from hourglass.results.phases import hystart_exit_ns
 from hourglass.results.recording import Recording
@@ -55,6 +55,7 @@ def summarize(run: Recording) -> Summary:
         drops=drops(run),
         drops_by_reason=drops_by_reason(run),
         qdiscs=qdiscs(run),
+        links=links(run),
         layers_ms=layers_ms(run, window),
         ping_layers_ms=trip_layers_ms(run, run.pings, window),
         apps=[one.figures() for one in run.apps.values()],

@@ -23,7 +23,16 @@ SERIES = {"kind": pl.String, "name": pl.String, "t_s": pl.Float64, "value": pl.F
 
 KINDS = {"flows": "flow"} | {part: kind.model.table for part, kind in TRAFFIC.items()}
 """What one of a part is called."""
-NAMED = {"totals": 0, "tcp_rtt_ms": 0, "wifi": 2, "drops": 2, "drops_by_reason": 2, "qdiscs": 2, "layers_ms": 1}
+NAMED = {
+    "totals": 0,
+    "tcp_rtt_ms": 0,
+    "wifi": 2,
+    "drops": 2,
+    "drops_by_reason": 2,
+    "qdiscs": 2,
+    "links": 2,
+    "layers_ms": 1,
+}
 """How many keys of a part say whose a figure is, where it is not one."""
 WHOLE = {"tcp_rtt_ms": "tcp_rtt_ms.", "ping_ms": "rtt_ms."}
 """What stands before the names of statistics of a whole part."""

@@ -8,7 +8,7 @@ from functools import partial
 from ipaddress import ip_interface
 
 from hourglass.errors import InputError, closest
-from hourglass.scenario import check_apps, check_events, check_streams, check_wifi
+from hourglass.scenario import check_apps, check_edge, check_events, check_streams, check_wifi
 from hourglass.scenario.blame import refusal, several, together
 from hourglass.scenario.check_streams import check_node
 from hourglass.scenario.device import IFB, INGRESS_NAME_MAX, NAME_MAX, OF_NICS, DeviceStack
@@ -46,7 +46,7 @@ def resolve(scenario: Scenario) -> Scenario:
     test = check_streams.resolve(scenario.test, testbed.node)
     _check_joined(testbed)
     check_wifi.check_access_points(testbed, test)
-    links = tuple(_resolve_link(link) for link in testbed.link)
+    links = tuple(_resolve_link(link) for link in check_edge.resolve(testbed, scenario.stack))
     shapers = tuple(_resolve_shaper(shaper) for shaper in testbed.shaper)
     resolved = testbed.model_copy(update={"link": links, "shaper": shapers})
     changed = {"testbed": resolved, "test": test, "event": events, "app": apps}

@@ -9,6 +9,7 @@ from hourglass.scenario.app import App, Apps, Ready
 from hourglass.scenario.blame import table_of
 from hourglass.scenario.datagrams import DatagramStream
 from hourglass.scenario.device import DeviceStack
+from hourglass.scenario.edge import LinkShaper, Policer
 from hourglass.scenario.event import Event, LinkChange
 from hourglass.scenario.kinds import Kind
 from hourglass.scenario.load import builtin, presets
@@ -72,6 +73,8 @@ Values are exact: anything but a whole number of ns, bit/s, bytes or parts per b
 directions, one value applies to both, and a list of two is [first end to second, second to first].
 """
 
+EITHER = "`there`: from the first end to the second, `back`: from the second to the first. Without either it is both's."
+
 SECTIONS: tuple[tuple[str, str, type[Table], str], ...] = (
     ("", "Top level", Scenario, ""),
     ("testbed", "`[testbed]`", Testbed, "Either `preset = NAME`, or nodes and links spelled out; `ip` goes with both."),
@@ -80,6 +83,8 @@ SECTIONS: tuple[tuple[str, str, type[Table], str], ...] = (
     ("testbed.link.N.loss", "`loss` of a link", Loss, "One direction's, or both."),
     ("testbed.link.N.trace", "`trace` of a link", Traces, ""),
     ("testbed.link.N.trace.there", "One direction's trace", Trace, ""),
+    ("testbed.link.N.policer.there", "`policer` of a link", Policer, EITHER),
+    ("testbed.link.N.shaper.there", "`shaper` of a link", LinkShaper, EITHER),
     (
         "testbed.wifi.N",
         "`[[testbed.wifi]]`",

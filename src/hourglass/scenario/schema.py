@@ -35,6 +35,7 @@ def scenario_schema() -> Schema:
     _add_preset(parts["Testbed"])
     _add_nodes(parts["Stack"])
     _add_traces(parts)
+    _add_ways(parts)
     about = {"$schema": DIALECT, "title": "Hourglass scenario"}
     return about | schema | {"title": "Hourglass scenario", "description": "A run, fully described."}
 
@@ -71,3 +72,9 @@ def _add_traces(parts: dict[str, Schema]) -> None:
     for key in (parts["Link"]["properties"]["trace"], *parts["Traces"]["properties"].values()):
         forms = [*either, *key["anyOf"]]
         key["anyOf"] = [form for place, form in enumerate(forms) if form not in forms[:place]]
+
+
+def _add_ways(parts: dict[str, Schema]) -> None:
+    """What is of one direction may be written once, for both."""
+    for name, table in (("policer", "Policer"), ("shaper", "LinkShaper")):
+        parts["Link"]["properties"][name]["anyOf"].insert(0, {"$ref": f"#/$defs/{table}"})

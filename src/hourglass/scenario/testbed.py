@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from hourglass.scenario.edge import LinkPolicers, LinkShaperWays, Media
 from hourglass.scenario.kinds import SWITCH, both_ways, choice, integer, numbers, quantity
 from hourglass.scenario.loss import SHARES, Loss, Losses
 from hourglass.scenario.table import Rows, Table
@@ -45,6 +46,7 @@ Frames = Annotated[int, *integer(0, 4096, "frames")]
 NetemDelay = Annotated[int, *quantity(DELAY), AfterValidator(_whole_us)]
 NetemLimit = Annotated[int, *integer(1, 10**7, "packets")]
 Mtu = Annotated[int, *integer(68, 9000, "bytes", "B")]
+Duplex = Annotated[Literal["full", "half"], *choice(("full", "half"), "Duplex")]
 Version = Annotated[Literal[4, 6], *numbers(4, 6)]
 Switch = Annotated[bool, *SWITCH]
 
@@ -90,6 +92,20 @@ class Link(Table):
         " (read when the scenario is), or a table `{there = …, back = …}` for the two directions.",
     )
     outage: Spans = Field(default=(), description="Periods without transmission, both directions.")
+    duplex: Duplex = Field(default="full", description='"half": one frame at a time, whichever way; no collisions.')
+    medium: Media | None = Field(
+        default=None,
+        description="Links of one name share a line, both ways or one: one frame at a time on all of them, in the order"
+        " in which they came to their NICs.",
+    )
+    policer: LinkPolicers | None = Field(
+        default=None,
+        description='Drops what is above a rate, behind the line: `{ back = { rate = "50mbit", burst = "64KB" } }`.',
+    )
+    shaper: LinkShaperWays | None = Field(
+        default=None,
+        description='Holds back what is above a rate, likewise: `{ there = { rate = "20mbit", limit = "256KB" } }`.',
+    )
     addresses: Addresses | None = Field(
         default=None, description="Addresses of the two ends; default: 10.0.N.1, 10.0.N.2 or fd00:0:0:N::1, 2."
     )

@@ -180,6 +180,19 @@ def reasons(summary: Summary) -> Section:
     return Section("reasons", title, "drops", columns, tuple(rows), unit="packets", note=note, detail=True)
 
 
+def links(summary: Summary) -> Section:
+    """What the links' policers and shapers dropped and marked of what a device sent."""
+    columns = (Column("node", "text"), Column("device", "text"), Column("policed", unit="packets"),
+               Column("shaper full", unit="packets"), Column("marked", unit="packets"))  # fmt: skip
+    rows = [
+        (node, device, one.policed, one.shaper_full, one.marked)
+        for node, devices in summary.links.items()
+        for device, one in devices.items()
+    ]
+    note = "Dropped by a policer, dropped by a full shaper (both are among the drops on the cable), marked (ECN) there."
+    return Section("links", "Policers and shapers of links", "links", columns, tuple(rows), unit="packets", note=note)
+
+
 def qdiscs(summary: Summary) -> Section:
     """Each qdisc's own counters, in tc's words."""
     columns = (*(Column(title, "text") for title in ("node", "device", "qdisc", "counter")), Column("value"))
@@ -193,4 +206,4 @@ def qdiscs(summary: Summary) -> Section:
     return Section("qdiscs", "The qdiscs' own counters", "qdisc", columns, tuple(rows), detail=True)
 
 
-SECTIONS = (events, radios, shares, categories, layers, drops, reasons, qdiscs)
+SECTIONS = (events, radios, shares, categories, layers, drops, reasons, links, qdiscs)
