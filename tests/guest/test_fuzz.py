@@ -10,7 +10,7 @@ from .conftest import KERNELS
 
 pytestmark = pytest.mark.guest
 
-PER_KERNEL = 5
+PER_KERNEL = 3
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -21,11 +21,10 @@ def of(*apps: dict[str, Any], **more: Any) -> Any:
     return load(BASE | {"app": list(apps)} | more)
 
 
-def test_names_ports_and_expectations_are_filled_in() -> None:
+def test_names_and_expectations_are_filled_in() -> None:
     made = of(SERVER, CLIENT, {"node": "client", "command": ["/usr/bin/curl", "x"]})
     assert [one.name for one in made.app] == ["nginx", "curl", "curl-2"]
     assert [one.expect for one in made.app] == ["running", 0, 0]
-    assert made.app[0].ports == ("tcp:80",)
     assert [one.background for one in made.app] == [True, False, False]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from hourglass import runner, scenario
 from hourglass.cli import progress
+from hourglass.errors import GuestError
 from hourglass.results.files import APPS_FOLDER
 from hourglass.scenario import Scenario
 from hourglass.scenario.app_values import DEBIAN_ROOT
@@ -34,7 +35,12 @@ def execute(
     words = list(command[1:]) if command[:1] == ["--"] else list(command)
     wanted = with_command(scenario.load(source, settings, seed=seed, kernel=kernel), node, words, root, packages)
     with tempfile.TemporaryDirectory(prefix="hourglass-") as temporary, progress.shown() as shown:
-        done = runner.run(wanted, out or Path(temporary) / "run", progress=shown, force=out is None)
+        try:
+            done = runner.run(wanted, out or Path(temporary) / "run", progress=shown, force=out is None)
+        except GuestError as error:
+            raise (
+                error if out else GuestError(error.reason, tail=error.tail)
+            ) from None  # its log is gone with the folder
         written = {one: (done.path / APPS_FOLDER / f"{NAME}.{one}").read_bytes() for one in ("stdout", "stderr")}
         last = done.apps[NAME].last
     sys.stdout.buffer.write(written["stdout"])

@@ -7,7 +7,7 @@ network.py  addresses, routes                          links.py    NICs and cabl
 paths.py    what is between client and server          radios.py   Wi-Fi
 streams.py  flows, pings and other traffic             qdiscs.py   tc
 measure.py  samples, captures                          sysctls.py  /proc/sys
-events.py   what changes during the test
+events.py   what changes during the test               apps.py     programs
 """
 
 from hourglass.plan.build import build

@@ -65,7 +65,7 @@ def drops(run: Recording) -> dict[str, dict[str, Drops]]:
     tbf cuts an skb. `nic`: `rx_dropped`, `tx_dropped`, frames beyond the ring and frames with a wrong FCS. `cable`:
     lost on the way away from the device, or dropped there by the link's policer or shaper. Of a radio `qdisc` has
     mac80211's queues too (whose own `overlimit` is one for up to 32 packets at a time; the probe counts each), `nic`
-    what it held when it, its interface or its peer went, and `cable` the MPDUs that were given up after all their tries.
+    what it held when it, its interface or its peer went, `cable` the MPDUs that were given up after all their tries.
 
     What a device refuses that is down, or has no carrier, the probe sees in its qdisc. tc does not count it; kernels
     since 6.10 do in `tx_dropped`, from which it is taken, so that each packet is there once."""

@@ -8,6 +8,7 @@ stack.py      cc, tsq, gso, pacing, qdisc, sysctl             device.py     what
 test.py       the test and its parameters                   datagrams.py  streams of UDP beside it; marks.py
 event.py      what changes during the test
 check.py      what no single value shows: check_wifi.py of cells, check_streams.py of the test, check_events.py
+app.py        programs; app_values.py, app_roots.py, check_apps.py
 testkinds.py  the tests there are                             streams.py    the streams of a test
 values.py     types of single values, of the kinds of kinds.py; units.py quantities
 blame.py      errors as one line each                         vocabulary.py the kernel's names

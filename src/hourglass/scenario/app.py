@@ -23,7 +23,6 @@ from hourglass.scenario.app_values import (
     Path,
     Paths,
     Port,
-    Ports,
     Restarts,
     RootName,
     Signal,
@@ -160,11 +159,6 @@ class App(Table):
     )
     collect: Paths = Field(
         default=(), description="Files of its node that are copied into the run directory at the end."
-    )
-    ports: Ports | None = Field(
-        default=None,
-        description="Ports at which it serves: what goes to and fro there is a stream, followed through all layers."
-        " Default: that of `ready.listen`.",
     )
 
     @property

@@ -78,13 +78,6 @@ def _port(value: object) -> str:
     return match[0]
 
 
-def _ports(value: object) -> tuple[str, ...]:
-    ports = tuple(_port(one) for one in sequence(value, 'ports, like ["tcp:80"]'))
-    if len(set(ports)) != len(ports):
-        raise ValueError("ports, each once")
-    return ports
-
-
 def _names(value: object) -> tuple[str, ...]:
     return tuple(word(one, "names of programs") for one in sequence(value, "names of programs"))
 
@@ -150,9 +143,6 @@ Env = Annotated[
 Path = Annotated[str, PlainValidator(absolute), Kind("path", schema=_PATH_SCHEMA)]
 Paths = Annotated[tuple[str, ...], PlainValidator(_paths), LIST, Kind("list of globs", schema=list_of(_PATH_SCHEMA))]
 Port = Annotated[str, PlainValidator(_port), Kind('"tcp:PORT" or "udp:PORT"', schema=_PORT_SCHEMA)]
-Ports = Annotated[
-    tuple[str, ...], PlainValidator(_ports), LIST, Kind("list of ports", schema=list_of(_PORT_SCHEMA, uniqueItems=True))
-]
 AppNames = Annotated[tuple[str, ...], PlainValidator(_names), LIST, Kind("list of programs", schema=_TEXTS)]
 Packages = Annotated[tuple[str, ...], PlainValidator(_packages), LIST, Kind("list of packages", schema=_TEXTS)]
 Expect = Annotated[

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What no single value of a program shows: its node, the programs it waits for, the nodes that its command names.
-Fills in names, ports and expectations."""
+Fills in names and expectations."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -103,8 +103,7 @@ def _check_order(apps: Sequence[App]) -> None:
 
 def _expecting(app: App) -> App:
     listens = app.ready.listen if app.ready else None
-    ports = app.ports if app.ports is not None else ((listens,) if listens else ())
     expect = app.expect
     if expect is None:
         expect = RUNNING if listens or app.stop is not None else 0
-    return app.model_copy(update={"ports": ports, "expect": expect})
+    return app.model_copy(update={"expect": expect})

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs in nodes: unmodified, in virtual time, the same bytes twice, from wherever their root lies."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hourglass import runner
+from hourglass.contract.plan_apps import Root
+from hourglass.engine.approot import ready
+from hourglass.results.recording import Recording
+from hourglass.scenario import load
+
+pytestmark = pytest.mark.guest
+
+SCRIPT = "hostname -s 2>/dev/null || cat /etc/hostname; cat /etc/hosts; ls -laR /etc | cksum; ping -c 2 -i 5 server"
+"""What would show where a root lies, whose it is, or that time is real."""
+
+
+def run(kernel: str, place: Path, root: str) -> Recording:
+    described: dict[str, Any] = {
+        "kernel": kernel,
+        "testbed": {"preset": "L100M"},
+        "apps": {"root": root},
+        "app": [
+            {"node": "client", "name": "look", "command": ["sh", "-c", SCRIPT]},
+            {"node": "server", "name": "fail", "command": ["sh", "-c", "sleep 3; exit 7"], "expect": 7},
+            {"node": "server", "name": "stay", "command": ["sleep", "1000"], "expect": "running"},
+        ],
+    }
+    return runner.run(load(described), place)
+
+
+def test_a_run_is_the_same_with_another_copy_of_its_root(kernel: str, tmp_path: Path) -> None:
+    made = ready(Root(kind="debian", place="12", packages=[])).folder
+    copy = tmp_path / "another folder" / "root"
+    shutil.copytree(made, copy, symlinks=True)
+    runs = [run(kernel, tmp_path / "one", "debian:12"), run(kernel, tmp_path / "two", str(copy))]
+    assert runs[0].info.digest == runs[1].info.digest
+    for one in runs:
+        assert [(app.status, check.ok) for app, check in zip(one.summary.apps, one.summary.checks, strict=True)] == [
+            ("exit 0", True),
+            ("exit 7", True),
+            ("running", True),
+        ]
+        assert "10.0.1.2 server" in one.apps["look"].stdout
+        assert one.apps["look"].told.latency_ms.n == 2
+        assert one.info.virtual_s < 6
+        assert one.summary.apps[1].end_s == pytest.approx(3, abs=0.001)
