@@ -34,13 +34,17 @@
 #define WIRE_SMALL_LINE(length)	DIV_ROUND_UP(NET_SKB_PAD + WIRE_COPY_ALIGN + (length),	\
 					     SMP_CACHE_BYTES)
 
-static u32 wire_small[WIRE_SMALL_LINE(WIRE_COPY_MAX) + 1];
+#define WIRE_SMALL_LINES	16
+
+static u32 wire_small[WIRE_SMALL_LINES];
 
 int __init wire_buffer_init(void)
 {
 	u32 lines;
 
-	for (lines = WIRE_SMALL_LINE(0); lines < ARRAY_SIZE(wire_small); lines++) {
+	if (WARN_ON(WIRE_SMALL_LINE(WIRE_COPY_MAX) >= WIRE_SMALL_LINES))
+		return -EINVAL;
+	for (lines = WIRE_SMALL_LINE(0); lines <= WIRE_SMALL_LINE(WIRE_COPY_MAX); lines++) {
 		struct sk_buff *skb = netdev_alloc_skb(NULL, lines * SMP_CACHE_BYTES - NET_SKB_PAD);
 
 		if (!skb)
