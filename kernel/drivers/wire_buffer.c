@@ -143,6 +143,6 @@ struct sk_buff *wire_buffer_receive(const struct wire_nic *nic, struct sk_buff *
 		kfree_skb(skb);
 		return NULL;
 	}
-	consume_skb(frame);
+	napi_consume_skb(frame, 1);
 	return skb;
 }

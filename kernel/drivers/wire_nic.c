@@ -88,7 +88,8 @@ static void wire_interrupt(struct time_travel_event *event)
 
 	vector->masked = true;
 	vector->fires_ns = WIRE_NEVER;
-	wire_itr_fired(&vector->itr, ktime_get_ns());
+	if (vector->itr.law != WIRE_DELAY)
+		wire_itr_fired(&vector->itr, ktime_get_ns());
 	napi_schedule_irqoff(&vector->napi);
 }
 

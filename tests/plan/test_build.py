@@ -372,9 +372,9 @@ def test_a_profile_is_written_while_the_nic_is_down() -> None:
     written = {
         step.path.rsplit("/", 1)[1]: step.value for step in steps if step.do == "write" and "/wire/" in step.path
     }
-    assert {key: written[key] for key in ("moderation", "tx_fifo", "tx_wake", "rx_copy", "rx_buffer", "rx_large")} == {
-        "moderation": "ixgbe", "tx_fifo": "163840", "tx_wake": "42", "rx_copy": "0", "rx_buffer": "4096", "rx_large": "0",
-    }  # fmt: skip
+    own = {"moderation": "ixgbe", "tx_fifo": "163840", "tx_wake": "42"}
+    own |= {"rx_copy": "0", "rx_buffer": "4096", "rx_large": "0"}
+    assert written.items() >= own.items()
     assert "vectors" not in written
     up = next(at for at, step in enumerate(steps) if step.do == "ip" and "link set dev x up" in step.lines)
     chip = [at for at, step in enumerate(steps) if step.do == "write" and step.path.endswith(("tx_fifo", "moderation"))]
