@@ -72,6 +72,14 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define COALESCE_ARGS	struct net_device *dev, struct ethtool_coalesce *coalesce
 #endif
 
+/* An skb around a buffer of kmalloc(); one from NAPI's cache */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#define slab_build_skb(data) build_skb(data, 0)
+#endif
+#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 12, 0)
+#define napi_build_skb build_skb
+#endif
+
 #if LINUX_VERSION_CODE < KERNEL_VERSION(5, 18, 0)
 #define tcp_snd_cwnd(tp) ((tp)->snd_cwnd)
 #endif

@@ -151,6 +151,24 @@ static struct probe_slot *probe_frame_slot(const struct sk_buff *frame,
 }
 
 /*
+ * Completes the checksum that TCP or UDP left to the NIC (CHECKSUM_PARTIAL) in the
+ * @captured bytes of @frame at @data, which begin at @offset. Only here: nobody else
+ * reads it, and the frame stays as it is.
+ */
+static void probe_complete_checksum(const struct sk_buff *frame, int offset, u8 *data,
+				    u32 captured)
+{
+	int start = skb_checksum_start_offset(frame);
+	u32 at = start - offset + frame->csum_offset;
+	__sum16 sum;
+
+	if (at + sizeof(sum) > captured)
+		return;
+	sum = csum_fold(skb_checksum(frame, start, frame->len - start, 0)) ?: CSUM_MANGLED_0;
+	memcpy(data + at, &sum, sizeof(sum));
+}
+
+/*
  * Records a frame as it is on the cable or in the air at @t_ns, its data from @offset
  * (negative: the header was pulled), behind @head_bytes of @head. Gives what was
  * recorded, or NULL.
@@ -194,6 +212,8 @@ u8 *probe_capture(const struct sk_buff *frame, const struct net_device *dev, int
 		memcpy(data, frame->data + offset, min_t(u32, snaplen, -offset));
 	if (snaplen > -offset)
 		skb_copy_bits(frame, 0, data - offset, snaplen + offset);
+	if (frame->ip_summed == CHECKSUM_PARTIAL)
+		probe_complete_checksum(frame, offset, data, snaplen);
 	return data - head_bytes;
 }
 

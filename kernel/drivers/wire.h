@@ -7,12 +7,13 @@
  *	            ^  completion interrupt |                   peer NIC
  *	            +-----------------------+
  *
- * wire_nic.c	life of a NIC, cables, the interrupt
+ * wire_nic.c	life of a NIC, cables, the interrupts
  * wire_tx.c	ring, segmentation, transmission, completion
  * wire_rx.c	arrival, moderation, NAPI
+ * wire_buffer.c	what drivers receive into
  * wire_flight.c	what becomes of a frame, behind the ring and on the cable
- * wire_line.c, wire_grant.c, wire_bucket.c, wire_shaper.c, wire_faults.c
- *		the arithmetic: no device in sight
+ * wire_fifo.c, wire_itr.c, wire_line.c, wire_grant.c, wire_bucket.c, wire_shaper.c,
+ * wire_faults.c	the arithmetic: no device in sight
  * wire_ethtool.c, wire_sysfs.c	what ethtool(8) and /sys/class/net/X/wire/ show
  * wire_trace.h	what is told of frames to those who follow them
  *
@@ -27,6 +28,8 @@
 #include <linux/time-internal.h>
 #include "compat.h"
 #include "wire_faults.h"
+#include "wire_fifo.h"
+#include "wire_itr.h"
 #include "wire_line.h"
 #include "wire_shaper.h"
 
@@ -35,7 +38,14 @@
 #define WIRE_NO_CABLE	(-1)
 #define WIRE_NO_MEDIUM	(-1)
 
-/* Interrupt after @frames, or @usecs after the first: whichever is earlier. */
+/* The longest frame that a driver copies, and what an skb has behind its data. */
+#define WIRE_COPY_MAX	256
+#define WIRE_BUFFER_TAIL	SKB_DATA_ALIGN(sizeof(struct skb_shared_info))
+
+/*
+ * Interrupt after @frames, or @usecs after the first: whichever is earlier. Of a NIC
+ * with intervals (wire_itr.c) @usecs is the first of them, or the only one.
+ */
 struct wire_moderation {
 	u32 usecs;
 	u32 frames;	/* 0: no limit */
@@ -47,6 +57,7 @@ struct wire_vector {
 	struct napi_struct napi;
 	u64 fires_ns;		/* WIRE_NEVER: not set */
 	bool masked;		/* NAPI is at work, or the NIC is down */
+	struct wire_itr itr;
 };
 
 /* A descriptor chain handed to the NIC: the skb lives until it is reported. */
@@ -55,6 +66,7 @@ struct wire_slot {
 	u64 done_ns;
 	u32 bytes;
 	u32 descriptors;
+	struct wire_work frames;
 };
 
 struct wire_stats {
@@ -76,11 +88,17 @@ struct wire_nic {
 	struct wire_faults faults;	/* of the direction away from here */
 	struct wire_moderation tx_moderation, rx_moderation;
 	u32 tx_ring, rx_ring;		/* descriptors */
+	enum wire_law law;		/* of both directions' interrupts */
+	u64 vectors;			/* 1: both directions share one */
+	u64 tx_fifo;			/* bytes */
+	u64 tx_wake;			/* a stopped queue goes on with so many free */
+	u64 rx_copy, rx_buffer, rx_large;	/* bytes; see wire_buffer.c */
 
 	/* transmission */
 	struct wire_nic *peer;
 	struct wire_medium *medium;	/* that the line shares, or NULL */
 	struct wire_line line;
+	struct wire_fifo fifo;
 	struct wire_bucket policer;
 	struct wire_shaper shaper;
 	struct wire_slot *slots;	/* tx_ring of them, a circle */
@@ -89,7 +107,7 @@ struct wire_nic {
 	u64 arrival_last_ns;		/* jitter keeps the order */
 	bool last_lost;			/* the cable's fault: bursts go on */
 
-	struct wire_vector tx_vector;
+	struct wire_vector tx_vector;	/* without work where one is shared */
 
 	/* reception: frames on their way or arrived, by time of arrival */
 	struct sk_buff_head frames;
@@ -116,6 +134,7 @@ struct wire_flight {
 /* On a frame between the NICs. */
 struct wire_cb {
 	u64 arrival_ns;
+	u64 departure_ns;
 	bool corrupted;
 };
 
@@ -126,7 +145,9 @@ static inline struct wire_cb *wire_cb(struct sk_buff *skb)
 }
 
 /* wire_nic.c */
-void wire_vector_set(struct wire_vector *vector, u64 due_ns);
+void wire_tx_arm(struct wire_nic *nic);
+void wire_rx_arm(struct wire_nic *nic);
+void wire_itr_begin(struct wire_nic *nic);
 int wire_plug(struct wire_nic *nic, int cable);
 void wire_start(struct wire_nic *nic);
 void wire_halt(struct wire_nic *nic);
@@ -141,6 +162,16 @@ int wire_tx_resize(struct wire_nic *nic, u32 descriptors);
 void wire_tx_flush(struct wire_nic *nic);
 void wire_tx_revive(struct wire_nic *nic, u64 now_ns);
 
+static inline bool wire_shared(const struct wire_nic *nic)
+{
+	return nic->vectors == 1;
+}
+
+/* The vector that reports transmissions. */
+static inline struct wire_vector *wire_tx_vector(struct wire_nic *nic)
+{
+	return wire_shared(nic) ? &nic->rx_vector : &nic->tx_vector;
+}
 /* wire_flight.c */
 struct wire_flight wire_fly(struct wire_nic *nic, const struct sk_buff *frame, u64 now_ns);
 bool wire_mark(struct sk_buff *frame);
@@ -152,7 +183,12 @@ void wire_rx_enqueue(struct wire_nic *nic, struct sk_buff *frame);
 u64 wire_rx_due(const struct wire_nic *nic);
 int wire_rx_poll(struct wire_nic *nic, u64 now_ns, int budget);
 void wire_rx_flush(struct wire_nic *nic);
+void wire_rx_recall(struct wire_nic *nic, u64 now_ns);
 u64 wire_rx_seen(const struct net_device *dev, u64 now_ns);
+
+/* wire_buffer.c */
+int wire_buffer_init(void);
+struct sk_buff *wire_buffer_receive(const struct wire_nic *nic, struct sk_buff *frame);
 
 /* wire_ethtool.c, wire_sysfs.c */
 extern const struct ethtool_ops wire_ethtool_ops;

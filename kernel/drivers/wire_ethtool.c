@@ -127,12 +127,18 @@ static int wire_coalesce_set(struct wire_nic *nic,
 	    coalesce->tx_max_coalesced_frames > WIRE_FRAMES_MAX)
 		return -EINVAL;
 	local_bh_disable();
+	/* an interval that is set is no longer adapted */
+	if (nic->law > WIRE_INTERVAL &&
+	    (coalesce->rx_coalesce_usecs != nic->rx_moderation.usecs ||
+	     coalesce->tx_coalesce_usecs != nic->tx_moderation.usecs))
+		nic->law = WIRE_INTERVAL;
 	nic->rx_moderation.usecs = coalesce->rx_coalesce_usecs;
 	nic->rx_moderation.frames = coalesce->rx_max_coalesced_frames;
 	nic->tx_moderation.usecs = coalesce->tx_coalesce_usecs;
 	nic->tx_moderation.frames = coalesce->tx_max_coalesced_frames;
-	wire_vector_set(&nic->rx_vector, wire_rx_due(nic));
-	wire_vector_set(&nic->tx_vector, wire_tx_due(nic));
+	wire_itr_begin(nic);
+	wire_rx_arm(nic);
+	wire_tx_arm(nic);
 	local_bh_enable();
 	return 0;
 }

@@ -213,3 +213,11 @@ void wire_line_revive(struct wire_line *line, u64 now_ns)
 	line->spare = 0;
 	line->spare_bytes = 0;
 }
+
+void wire_line_stop(struct wire_line *line, u64 now_ns)
+{
+	line->free_ns = min(line->free_ns, now_ns);
+	line->opportunity_ns = min(line->opportunity_ns, now_ns);
+	line->spare = 0;
+	line->spare_bytes = 0;
+}

@@ -47,6 +47,9 @@ struct wire_line {
  */
 u64 wire_line_send(struct wire_line *line, u64 now_ns, u32 bytes);
 
+/* Nothing leaves any more: what is on its way into the line at @now_ns is gone. */
+void wire_line_stop(struct wire_line *line, u64 now_ns);
+
 /* Ends an outage without end: the line gets another trace at @now_ns. */
 void wire_line_revive(struct wire_line *line, u64 now_ns);
 

@@ -4,21 +4,36 @@
  *
  * `ip link add eth0 type wire` makes a NIC without a cable. Two NICs, of any
  * namespaces, whose `cable` attribute holds the same number are joined; there is
- * carrier while both are up. Each direction has an interrupt vector of its own,
- * so that what one does never shortens the other's moderation.
+ * carrier while both are up.
+ *
+ * An interrupt is a vector's. Where both directions share one, each interrupt serves
+ * both, so that what one does shortens the other's moderation: an acknowledgment that
+ * comes in reports what was sent. Two vectors know nothing of each other.
+ *
+ * A NIC begins as a Broadcom NetXtreme without RSS (BCM5761), as tg3 sets it up; other
+ * chips are what the scenario's profiles make of it (src/hourglass/scenario/nics.py).
  *
  * parameter	unit	default	why
  * rate_bps	bit/s	10^9	Gigabit Ethernet
  * delay_ns	ns	0	a patch cable: 5 ns per metre
  * tx_ring	descr.	511	tg3: TG3_DEF_TX_RING_PENDING
  * rx_ring	descr.	200	tg3: TG3_DEF_RX_RING_PENDING
+ * moderation		delay	tg3: host coalescing
  * rx_usecs	us	20	tg3: LOW_RXCOL_TICKS_CLRTCKS
  * rx_frames	frames	5	tg3: LOW_RXMAX_FRAMES
  * tx_usecs	us	72	tg3: LOW_TXCOL_TICKS_CLRTCKS
  * tx_frames	chains	53	tg3: LOW_TXMAX_FRAMES
+ * vectors		1	tg3: MSI-X begins with 57765_PLUS; tg3_poll_work() does both
+ * tx_wake	descr.	128	tg3: above TG3_TX_WAKEUP_THRESH, a quarter of the ring
+ * tx_fifo	bytes	7808	61 TXMBUFs of 128 bytes (5718-PG108-R, registers 4420, 444C)
+ * rx_copy	bytes	256	tg3: TG3_RX_COPY_THRESHOLD
+ * rx_buffer	bytes	1984	tg3_alloc_rx_data(): 64 + 1,536 + 64, and skb_shared_info
+ * rx_large	bytes	16384	the same for jumbo frames: 9,046 + ..., of kmalloc()
  */
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
+#include <linux/jiffies.h>
+#include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <net/rtnetlink.h>
@@ -33,7 +48,7 @@
 static LIST_HEAD(wire_nics);	/* under RTNL */
 
 /* Sets the interrupt to fire at @due_ns, unless it is masked. */
-void wire_vector_set(struct wire_vector *vector, u64 due_ns)
+static void wire_vector_set(struct wire_vector *vector, u64 due_ns)
 {
 	s64 delay;
 
@@ -48,6 +63,24 @@ void wire_vector_set(struct wire_vector *vector, u64 due_ns)
 	hourglass_event_set(&vector->event, max_t(s64, delay, 0));
 }
 
+/* The earlier of both directions where they share a vector, else @own. */
+static u64 wire_due(const struct wire_nic *nic, u64 own, u64 (*other)(const struct wire_nic *nic))
+{
+	return wire_shared(nic) ? min(own, other(nic)) : own;
+}
+
+/* Sets the interrupt that reports transmissions. */
+void wire_tx_arm(struct wire_nic *nic)
+{
+	wire_vector_set(wire_tx_vector(nic), wire_due(nic, wire_tx_due(nic), wire_rx_due));
+}
+
+/* Sets the interrupt that reports arrivals. */
+void wire_rx_arm(struct wire_nic *nic)
+{
+	wire_vector_set(&nic->rx_vector, wire_due(nic, wire_rx_due(nic), wire_tx_due));
+}
+
 static void wire_interrupt(struct time_travel_event *event)
 {
 	struct wire_vector *vector = container_of(event, struct wire_vector,
@@ -55,7 +88,18 @@ static void wire_interrupt(struct time_travel_event *event)
 
 	vector->masked = true;
 	vector->fires_ns = WIRE_NEVER;
+	if (vector->itr.law != WIRE_DELAY)
+		wire_itr_fired(&vector->itr, ktime_get_ns());
 	napi_schedule_irqoff(&vector->napi);
+}
+
+/* NAPI has done with an interrupt. */
+static void wire_served(struct wire_nic *nic, struct wire_vector *vector)
+{
+	if (nic->law > WIRE_INTERVAL)
+		wire_itr_served(&vector->itr, div_u64(nic->line.rate_bps, 1000000),
+				get_jiffies_64());
+	vector->masked = false;
 }
 
 static int wire_tx_napi(struct napi_struct *napi, int budget)
@@ -63,11 +107,10 @@ static int wire_tx_napi(struct napi_struct *napi, int budget)
 	struct wire_nic *nic = container_of(napi, struct wire_nic,
 					    tx_vector.napi);
 
-	nic->stats.tx_interrupts++;
 	wire_tx_reap(nic, ktime_get_ns());
 	if (napi_complete_done(napi, 0)) {
-		nic->tx_vector.masked = false;
-		wire_vector_set(&nic->tx_vector, wire_tx_due(nic));
+		wire_served(nic, &nic->tx_vector);
+		wire_tx_arm(nic);
 	}
 	return 0;
 }
@@ -76,14 +119,29 @@ static int wire_rx_napi(struct napi_struct *napi, int budget)
 {
 	struct wire_nic *nic = container_of(napi, struct wire_nic,
 					    rx_vector.napi);
-	int done = wire_rx_poll(nic, ktime_get_ns(), budget);
+	u64 now_ns = ktime_get_ns();
+	int done;
 
+	if (wire_shared(nic))
+		wire_tx_reap(nic, now_ns);
+	done = wire_rx_poll(nic, now_ns, budget);
 	if (done < budget && napi_complete_done(napi, done)) {
-		nic->stats.rx_interrupts++;
-		nic->rx_vector.masked = false;
-		wire_vector_set(&nic->rx_vector, wire_rx_due(nic));
+		nic->stats.rx_interrupts += !!done;
+		wire_served(nic, &nic->rx_vector);
+		wire_rx_arm(nic);
 	}
 	return done;
+}
+
+/* Begins the intervals anew. */
+void wire_itr_begin(struct wire_nic *nic)
+{
+	struct wire_itr *tx = &nic->tx_vector.itr, *rx = &nic->rx_vector.itr;
+
+	*tx = (struct wire_itr){ .serves[WIRE_TX] = true };
+	*rx = (struct wire_itr){ .serves = { wire_shared(nic), true } };
+	wire_itr_start(tx, nic->law, nic->tx_moderation.usecs);
+	wire_itr_start(rx, nic->law, nic->rx_moderation.usecs);
 }
 
 static void wire_vector_enable(struct wire_vector *vector)
@@ -137,6 +195,8 @@ static void wire_unplug(struct wire_nic *nic)
 	peer->peer = NULL;
 	wire_rx_flush(nic);
 	wire_rx_flush(peer);
+	wire_line_stop(&nic->line, ktime_get_ns());
+	wire_line_stop(&peer->line, ktime_get_ns());
 	local_bh_enable();
 	wire_carrier(nic);
 	wire_carrier(peer);
@@ -169,12 +229,16 @@ int wire_plug(struct wire_nic *nic, int cable)
 /* Lets the NIC work; see wire_halt(). */
 void wire_start(struct wire_nic *nic)
 {
+	wire_itr_begin(nic);
 	wire_vector_enable(&nic->tx_vector);
 	wire_vector_enable(&nic->rx_vector);
 	netif_start_queue(nic->dev);
 }
 
-/* Stops the NIC and drops what is in its rings and on its way to it. */
+/*
+ * Stops the NIC and drops what is in its rings, of the chain that is being sent
+ * what has not left, and what is on its way to it. What has left arrives.
+ */
 void wire_halt(struct wire_nic *nic)
 {
 	netif_stop_queue(nic->dev);
@@ -182,12 +246,32 @@ void wire_halt(struct wire_nic *nic)
 	wire_vector_disable(&nic->rx_vector);
 	local_bh_disable();
 	wire_tx_flush(nic);
+	wire_line_stop(&nic->line, ktime_get_ns());
+	if (nic->peer)
+		wire_rx_recall(nic->peer, ktime_get_ns());
 	wire_rx_flush(nic);
 	local_bh_enable();
 }
 
+/* Makes the NIC's memory as large as it was asked for. */
+static int wire_make_fifo(struct wire_nic *nic)
+{
+	u32 room = wire_fifo_room(nic->tx_fifo);
+	struct wire_held *held = kcalloc(room, sizeof(*held), GFP_KERNEL);
+
+	if (!held)
+		return -ENOMEM;
+	kfree(nic->fifo.held);
+	nic->fifo = (struct wire_fifo){ .size = nic->tx_fifo, .room = room, .held = held };
+	return 0;
+}
+
 static int wire_open(struct net_device *dev)
 {
+	int err = wire_make_fifo(netdev_priv(dev));
+
+	if (err)
+		return err;
 	wire_start(netdev_priv(dev));
 	wire_carrier_both(netdev_priv(dev));
 	return 0;
@@ -227,6 +311,12 @@ static int wire_init(struct net_device *dev)
 	nic->rx_ring = 200;
 	nic->rx_moderation = (struct wire_moderation){ .usecs = 20, .frames = 5 };
 	nic->tx_moderation = (struct wire_moderation){ .usecs = 72, .frames = 53 };
+	nic->vectors = 1;
+	nic->tx_wake = 128;
+	nic->tx_fifo = 7808;
+	nic->rx_copy = 256;
+	nic->rx_buffer = 1984;
+	nic->rx_large = 16384;
 	nic->tx_vector.masked = true;
 	nic->rx_vector.masked = true;
 	__skb_queue_head_init(&nic->frames);
@@ -245,6 +335,7 @@ static void wire_uninit(struct net_device *dev)
 	wire_medium_join(nic, WIRE_NO_MEDIUM);
 	wire_shaper_free(&nic->shaper);
 	wire_trace_free(nic);
+	kfree(nic->fifo.held);
 	kfree(nic->slots);
 	nic->slots = NULL;
 }
@@ -299,7 +390,7 @@ static struct rtnl_link_ops wire_link_ops = {
 
 static int __init wire_module_init(void)
 {
-	return rtnl_link_register(&wire_link_ops);
+	return wire_buffer_init() ?: rtnl_link_register(&wire_link_ops);
 }
 module_init(wire_module_init);
 

@@ -35,6 +35,8 @@ u64 wire_rx_due(const struct wire_nic *nic)
 
 	if (!frame)
 		return WIRE_NEVER;
+	if (nic->law != WIRE_DELAY)
+		return max(wire_arrival(frame), nic->rx_vector.itr.next_ns);
 	due = wire_arrival(frame) + (u64)moderation->usecs * NSEC_PER_USEC;
 	if (!moderation->frames || skb_queue_len(&nic->frames) < moderation->frames)
 		return due;
@@ -73,7 +75,7 @@ void wire_rx_enqueue(struct wire_nic *nic, struct sk_buff *frame)
 		else
 			__skb_queue_head(&nic->frames, frame);
 	}
-	wire_vector_set(&nic->rx_vector, wire_rx_due(nic));
+	wire_rx_arm(nic);
 }
 
 /*
@@ -98,8 +100,26 @@ static void wire_rx_overflow(struct wire_nic *nic, u64 now_ns)
 	}
 }
 
+/* Gives a sound frame to the stack, in a buffer of the driver's. */
+static void wire_rx_give(struct wire_nic *nic, struct sk_buff *frame)
+{
+	struct sk_buff *skb = wire_buffer_receive(nic, frame);
+
+	if (!skb) {
+		nic->stats.rx_missed++;
+		wire_rx_drop(nic, frame, "no memory");
+		return;
+	}
+	nic->stats.rx_frames++;
+	nic->stats.rx_bytes += skb->len;
+	memset(skb->cb, 0, sizeof(skb->cb));
+	skb->protocol = eth_type_trans(skb, nic->dev);
+	napi_gro_receive(&nic->rx_vector.napi, skb);
+}
+
 int wire_rx_poll(struct wire_nic *nic, u64 now_ns, int budget)
 {
+	struct wire_work *work = &nic->rx_vector.itr.work[WIRE_RX];
 	struct sk_buff *frame;
 	int done = 0;
 
@@ -114,11 +134,9 @@ int wire_rx_poll(struct wire_nic *nic, u64 now_ns, int budget)
 			wire_rx_drop(nic, frame, "wrong FCS");
 			continue;
 		}
-		nic->stats.rx_frames++;
-		nic->stats.rx_bytes += frame->len;
-		memset(frame->cb, 0, sizeof(frame->cb));
-		frame->protocol = eth_type_trans(frame, nic->dev);
-		napi_gro_receive(&nic->rx_vector.napi, frame);
+		work->packets++;
+		work->bytes += frame->len;
+		wire_rx_give(nic, frame);
 	}
 	return done;
 }
@@ -144,4 +162,19 @@ void wire_rx_flush(struct wire_nic *nic)
 		nic->stats.rx_missed++;
 		wire_rx_drop(nic, frame, "down");
 	}
+}
+
+/* Drops what has not left the peer at @now_ns: it goes down, and sends no more. */
+void wire_rx_recall(struct wire_nic *nic, u64 now_ns)
+{
+	struct sk_buff *frame, *next;
+
+	skb_queue_walk_safe(&nic->frames, frame, next) {
+		if (wire_cb(frame)->departure_ns <= now_ns)
+			continue;
+		__skb_unlink(frame, &nic->frames);
+		nic->stats.rx_missed++;
+		wire_rx_drop(nic, frame, "cut off");
+	}
+	wire_rx_arm(nic);
 }

@@ -12,6 +12,9 @@
  *
  * PERIOD 0: no repetition. The trace takes effect when epoch_ns is written
  * (CLOCK_MONOTONIC, the test's time 0); before the epoch the rate is rate_bps.
+ *
+ * What chip X is can be set only while it is down: moderation (delay, interval, igb,
+ * ixgbe), vectors, tx_fifo, rx_copy, rx_buffer, rx_large; tx_wake at any time.
  */
 #include <linux/capability.h>
 #include <linux/kernel.h>
@@ -25,6 +28,10 @@
 #define WIRE_TIME_MAX	(3600ULL * NSEC_PER_SEC)
 #define WIRE_BURST_MAX	(1000000ULL * WIRE_MILLI)
 #define WIRE_TRACE_MAX	(16U << 20)
+#define WIRE_FIFO_MAX	(16U << 20)
+#define WIRE_BUFFER_MIN	1024
+#define WIRE_LARGE_MIN	9600	/* holds the largest frame */
+#define WIRE_LARGE_MAX	32768
 #define WIRE_BYTES_MAX	1000000000ULL
 
 static struct wire_nic *wire_of(struct device *device)
@@ -83,6 +90,8 @@ struct wire_attribute {
 	struct device_attribute attr;
 	size_t offset;
 	u64 low, high;
+	bool zero;	/* allowed too */
+	bool still;	/* while the NIC is down */
 };
 
 static struct wire_attribute *wire_attribute(struct device_attribute *attr)
@@ -108,17 +117,20 @@ static ssize_t wire_store(struct device *device, struct device_attribute *attr,
 
 	if (err)
 		return err;
-	if (value < number->low || value > number->high)
+	if ((value < number->low || value > number->high) && (value || !number->zero))
 		return -ERANGE;
+	if (number->still && netif_running(to_net_dev(device)))
+		return -EBUSY;
 	*(u64 *)((char *)wire_of(device) + number->offset) = value;
 	return length;
 }
 
-#define WIRE_NUMBER(_name, _field, _low, _high) {			\
+#define WIRE_NUMBER(_name, _field, _low, _high, ...) {			\
 	.attr = __ATTR(_name, 0644, wire_show, wire_store),		\
 	.offset = offsetof(struct wire_nic, _field),			\
 	.low = (_low),							\
 	.high = (_high),						\
+	__VA_ARGS__							\
 }
 
 static struct wire_attribute wire_numbers[] = {
@@ -132,6 +144,13 @@ static struct wire_attribute wire_numbers[] = {
 	WIRE_NUMBER(reorder_ppb, faults.reorder_ppb, 0, WIRE_PPB),
 	WIRE_NUMBER(reorder_ns, faults.reorder_ns, 0, WIRE_TIME_MAX),
 	WIRE_NUMBER(jitter_ns, faults.jitter_ns, 0, WIRE_TIME_MAX),
+	WIRE_NUMBER(tx_wake, tx_wake, 1, U32_MAX),
+	WIRE_NUMBER(vectors, vectors, 1, 2, .still = true),
+	WIRE_NUMBER(tx_fifo, tx_fifo, 0, WIRE_FIFO_MAX, .still = true),
+	WIRE_NUMBER(rx_copy, rx_copy, 0, WIRE_COPY_MAX, .still = true),
+	WIRE_NUMBER(rx_buffer, rx_buffer, WIRE_BUFFER_MIN, PAGE_SIZE, .zero = true, .still = true),
+	WIRE_NUMBER(rx_large, rx_large, WIRE_LARGE_MIN, WIRE_LARGE_MAX, .zero = true,
+		    .still = true),
 	WIRE_NUMBER(shaper_grant_cycle_ns, shaper.grant.cycle_ns, 0, WIRE_TIME_MAX),
 	WIRE_NUMBER(shaper_grant_delay_ns, shaper.grant.delay_ns, 0, WIRE_TIME_MAX),
 	WIRE_NUMBER(shaper_grant_epoch_ns, shaper.grant.epoch_ns, 0, U64_MAX),
@@ -145,6 +164,33 @@ static struct wire_attribute wire_numbers[] = {
 	WIRE_NUMBER(shaper_latency_ns, shaper.latency_ns, 0, WIRE_TIME_MAX),
 	WIRE_NUMBER(shaper_ce_threshold_ns, shaper.ce_threshold_ns, 0, WIRE_TIME_MAX),
 };
+
+static const char * const wire_laws[WIRE_LAWS] = {
+	[WIRE_DELAY] = "delay",
+	[WIRE_INTERVAL] = "interval",
+	[WIRE_IGB] = "igb",
+	[WIRE_IXGBE] = "ixgbe",
+};
+
+static ssize_t moderation_show(struct device *device, struct device_attribute *attr,
+			       char *text)
+{
+	return sprintf(text, "%s\n", wire_laws[wire_of(device)->law]);
+}
+
+static ssize_t moderation_store(struct device *device, struct device_attribute *attr,
+				const char *text, size_t length)
+{
+	int law = sysfs_match_string(wire_laws, text);
+
+	if (law < 0)
+		return law;
+	if (netif_running(to_net_dev(device)))
+		return -EBUSY;
+	wire_of(device)->law = law;
+	return length;
+}
+static DEVICE_ATTR_RW(moderation);
 
 void wire_trace_free(struct wire_nic *nic)
 {
@@ -275,6 +321,7 @@ static struct attribute *wire_attribute_list[] = {
 	&dev_attr_cable.attr,
 	&dev_attr_epoch_ns.attr,
 	&dev_attr_medium.attr,
+	&dev_attr_moderation.attr,
 	&wire_numbers[0].attr.attr,
 	&wire_numbers[1].attr.attr,
 	&wire_numbers[2].attr.attr,
@@ -297,10 +344,16 @@ static struct attribute *wire_attribute_list[] = {
 	&wire_numbers[19].attr.attr,
 	&wire_numbers[20].attr.attr,
 	&wire_numbers[21].attr.attr,
+	&wire_numbers[22].attr.attr,
+	&wire_numbers[23].attr.attr,
+	&wire_numbers[24].attr.attr,
+	&wire_numbers[25].attr.attr,
+	&wire_numbers[26].attr.attr,
+	&wire_numbers[27].attr.attr,
 	NULL
 };
 
-static_assert(ARRAY_SIZE(wire_attribute_list) == ARRAY_SIZE(wire_numbers) + 4);
+static_assert(ARRAY_SIZE(wire_attribute_list) == ARRAY_SIZE(wire_numbers) + 5);
 
 static struct bin_attribute *wire_bin_attribute_list[] = {
 	&bin_attr_trace,

@@ -8,21 +8,16 @@
  * of descriptors and is cut at the wire; it is freed, and BQL and TCP Small
  * Queues hear of it, when the interrupt after its last bit is served, as with
  * a NIC that reports per chain. Frames carry a copy of the header and share the
- * payload's pages with the sender, as a DMA engine reads them.
+ * payload's pages with the sender, as a DMA engine reads them. Complete is what the
+ * NIC has fetched into its memory (wire_fifo.c); without one, what has left the line.
  *
- * Left out: the NIC's own memory (DMA takes no time), multiple queues.
- * Source of the defaults: Broadcom NetXtreme (BCM57xx) as drivers/net/ethernet/
- * broadcom/tg3.c sets it up; the papers' testbed has a BCM5761.
+ * Left out: the time of DMA, multiple queues.
  */
 #include <linux/etherdevice.h>
 #include <linux/slab.h>
 #include <net/ip.h>
 #include "wire.h"
 #include "wire_trace.h"
-
-/* What a driver allocates to receive into: small frames are copied out. */
-#define WIRE_RX_COPY	256
-#define WIRE_RX_BUFFER	2048
 
 /* The most descriptors one skb takes. */
 #define WIRE_CHAIN	(MAX_SKB_FRAGS + 1)
@@ -56,16 +51,13 @@ static void wire_digest(struct wire_nic *nic, const struct sk_buff *frame,
 	nic->stats.tx_digest += digest;
 }
 
-/* Makes the sender's frame look as a driver would have received it. */
-static void wire_receive_buffer(struct sk_buff *frame)
+/* Takes from the frame what the sender's kernel knows of it. */
+static void wire_forget(struct sk_buff *frame)
 {
-	int buffer = frame->len <= WIRE_RX_COPY ? WIRE_RX_COPY : WIRE_RX_BUFFER;
-
 	skb_scrub_packet(frame, true);
 	skb_clear_hash(frame);
 	frame->priority = 0;
 	frame->queue_mapping = 0;
-	frame->truesize = max_t(int, frame->truesize, SKB_TRUESIZE(buffer));
 	if (frame->ip_summed != CHECKSUM_PARTIAL)
 		frame->ip_summed = CHECKSUM_UNNECESSARY;
 }
@@ -89,7 +81,7 @@ static void wire_deliver(struct wire_nic *nic, struct sk_buff *frame,
 {
 	struct sk_buff *twin;
 
-	wire_receive_buffer(frame);
+	wire_forget(frame);
 	twin = fate->duplicated ? pskb_copy(frame, GFP_ATOMIC) : NULL;
 	flight->arrival_ns = wire_arrives(nic, fate, flight->leaves_ns);
 	flight->copies = twin ? 2 : 1;
@@ -99,7 +91,8 @@ static void wire_deliver(struct wire_nic *nic, struct sk_buff *frame,
 		if (twin)
 			wire_mark(twin);
 	}
-	*wire_cb(frame) = (struct wire_cb){ flight->arrival_ns, fate->corrupted };
+	*wire_cb(frame) = (struct wire_cb){ flight->arrival_ns, flight->end_ns,
+					    fate->corrupted };
 	if (twin) {
 		nic->stats.tx_duplicated++;
 		*wire_cb(twin) = *wire_cb(frame);
@@ -108,11 +101,11 @@ static void wire_deliver(struct wire_nic *nic, struct sk_buff *frame,
 	wire_rx_enqueue(nic->peer, frame);
 }
 
-/* Sends one frame; consumes it. Returns the ns at which its last bit leaves. */
+/* Sends one frame; consumes it. Returns the ns at which the NIC has it, or has sent it. */
 static u64 wire_send_frame(struct wire_nic *nic, struct sk_buff *frame,
 			   u64 now_ns)
 {
-	u32 bytes = max_t(u32, frame->len, ETH_ZLEN) + WIRE_OVERHEAD;
+	u32 padded = max_t(u32, frame->len, ETH_ZLEN);
 	struct wire_flight flight = wire_fly(nic, frame, now_ns);
 	struct wire_fate fate = wire_fate(&nic->faults, nic->last_lost,
 					  nic->stats.tx_frames);
@@ -120,7 +113,7 @@ static u64 wire_send_frame(struct wire_nic *nic, struct sk_buff *frame,
 	nic->last_lost = fate.lost;
 	nic->stats.tx_frames++;
 	nic->stats.tx_bytes += frame->len;
-	nic->stats.tx_wire_bytes += bytes;
+	nic->stats.tx_wire_bytes += padded + WIRE_OVERHEAD;
 	wire_digest(nic, frame, flight.end_ns);
 	if (flight.end_ns == WIRE_NEVER) {
 		nic->stats.tx_lost++;
@@ -136,7 +129,7 @@ static u64 wire_send_frame(struct wire_nic *nic, struct sk_buff *frame,
 	} else {
 		wire_deliver(nic, frame, &fate, &flight);
 	}
-	return flight.end_ns;
+	return wire_fifo_fetch(&nic->fifo, now_ns, flight.end_ns, padded);
 }
 
 /*
@@ -158,7 +151,7 @@ static struct sk_buff *wire_frames(struct sk_buff *skb, struct net_device *dev)
 	struct sk_buff *clone, *frames;
 
 	if (!skb_is_gso(skb)) {
-		if (skb->len <= WIRE_RX_COPY)
+		if (skb->len <= WIRE_COPY_MAX)
 			return skb_copy(skb, GFP_ATOMIC);
 		return pskb_copy(skb, GFP_ATOMIC);
 	}
@@ -170,19 +163,20 @@ static struct sk_buff *wire_frames(struct sk_buff *skb, struct net_device *dev)
 	return IS_ERR(frames) ? NULL : frames;
 }
 
-/* Sends a list of frames and gives the ns at which the last bit leaves. */
-static u64 wire_launch(struct wire_nic *nic, struct sk_buff *frame, u64 now_ns)
+/* Sends the frames of a chain. */
+static void wire_launch(struct wire_nic *nic, struct sk_buff *frame, struct wire_slot *slot,
+			u64 now_ns)
 {
-	u64 done_ns = now_ns;
-
+	slot->frames = (struct wire_work){ };
 	while (frame) {
 		struct sk_buff *next = frame->next;
 
 		skb_mark_not_on_list(frame);
-		done_ns = wire_send_frame(nic, frame, now_ns);
+		slot->frames.packets++;
+		slot->frames.bytes += frame->len;
+		slot->done_ns = wire_send_frame(nic, frame, now_ns);
 		frame = next;
 	}
-	return done_ns;
 }
 
 netdev_tx_t wire_xmit(struct sk_buff *skb, struct net_device *dev)
@@ -209,7 +203,7 @@ netdev_tx_t wire_xmit(struct sk_buff *skb, struct net_device *dev)
 	slot->skb = frames == skb ? NULL : skb;
 	slot->bytes = skb->len;
 	slot->descriptors = skb_shinfo(skb)->nr_frags + 1;
-	slot->done_ns = wire_launch(nic, frames, ktime_get_ns());
+	wire_launch(nic, frames, slot, ktime_get_ns());
 	nic->descriptors_used += slot->descriptors;
 	netdev_sent_queue(dev, slot->bytes);
 	if (nic->tx_ring - nic->descriptors_used < WIRE_CHAIN) {
@@ -217,13 +211,14 @@ netdev_tx_t wire_xmit(struct sk_buff *skb, struct net_device *dev)
 		netif_stop_queue(dev);
 	}
 	if (nic->slot_count == 1 || nic->slot_count == nic->tx_moderation.frames)
-		wire_vector_set(&nic->tx_vector, wire_tx_due(nic));
+		wire_tx_arm(nic);
 	return NETDEV_TX_OK;
 }
 
-/* Frees what has left the line by @now_ns and reports it to BQL. */
+/* Frees what is complete by @now_ns and reports it to BQL. */
 void wire_tx_reap(struct wire_nic *nic, u64 now_ns)
 {
+	struct wire_work *work = &wire_tx_vector(nic)->itr.work[WIRE_TX];
 	unsigned int packets = 0, bytes = 0;
 
 	while (nic->slot_count) {
@@ -233,6 +228,8 @@ void wire_tx_reap(struct wire_nic *nic, u64 now_ns)
 			break;
 		packets++;
 		bytes += slot->bytes;
+		work->packets += slot->frames.packets;
+		work->bytes += slot->frames.bytes;
 		nic->descriptors_used -= slot->descriptors;
 		nic->slot_first = (nic->slot_first + 1) % nic->tx_ring;
 		nic->slot_count--;
@@ -240,9 +237,11 @@ void wire_tx_reap(struct wire_nic *nic, u64 now_ns)
 	}
 	if (!packets)
 		return;
+	nic->stats.tx_interrupts++;
 	netdev_completed_queue(nic->dev, packets, bytes);
 	if (netif_queue_stopped(nic->dev) &&
-	    nic->tx_ring - nic->descriptors_used >= WIRE_CHAIN)
+	    nic->tx_ring - nic->descriptors_used >=
+	    clamp_t(u64, nic->tx_wake, WIRE_CHAIN, nic->tx_ring))
 		netif_wake_queue(nic->dev);
 }
 
@@ -257,6 +256,9 @@ u64 wire_tx_due(const struct wire_nic *nic)
 	first = wire_slot(nic, 0)->done_ns;
 	if (first == WIRE_NEVER)
 		return WIRE_NEVER;
+	if (nic->law != WIRE_DELAY)
+		return max(first, (wire_shared(nic) ? &nic->rx_vector :
+						      &nic->tx_vector)->itr.next_ns);
 	due = first + (u64)moderation->usecs * NSEC_PER_USEC;
 	if (moderation->frames && nic->slot_count >= moderation->frames)
 		due = min(due, wire_slot(nic, moderation->frames - 1)->done_ns);
@@ -282,6 +284,7 @@ void wire_tx_flush(struct wire_nic *nic)
 		nic->slot_count--;
 	}
 	nic->descriptors_used = 0;
+	wire_fifo_reset(&nic->fifo);
 	netdev_reset_queue(nic->dev);
 }
 
@@ -293,12 +296,15 @@ void wire_tx_revive(struct wire_nic *nic, u64 now_ns)
 {
 	u32 i;
 
+	if (nic->line.free_ns != WIRE_NEVER)
+		return;
 	local_bh_disable();
 	wire_line_revive(&nic->line, now_ns);
+	wire_fifo_reset(&nic->fifo);
 	for (i = 0; i < nic->slot_count; i++)
 		if (wire_slot(nic, i)->done_ns == WIRE_NEVER)
 			wire_slot(nic, i)->done_ns = now_ns;
-	wire_vector_set(&nic->tx_vector, wire_tx_due(nic));
+	wire_tx_arm(nic);
 	local_bh_enable();
 }
 

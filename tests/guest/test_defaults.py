@@ -11,7 +11,7 @@ from hourglass import runner
 from hourglass.contract.capabilities import Capabilities
 from hourglass.contract.kernels import KERNELS
 from hourglass.contract.plan import EthtoolStep, Plan
-from hourglass.scenario import Link, Scenario, load
+from hourglass.scenario import Link, Scenario, load, nics
 
 pytestmark = pytest.mark.guest
 
@@ -49,6 +49,7 @@ def test_the_driver_begins_with_the_declared_defaults(
     said = (place / "console.log").read_text()
     found = {key: match[1] for key, regex in SHOWN.items() if (match := re.search(regex, said, re.MULTILINE))}
     words = {True: "on", False: "off"}
-    defaults = {key: Link.model_fields[key].default for key in SHOWN}
+    profile = nics.defaults(nics.DEFAULT, nics.STANDARD_MTU, {})
+    defaults = {key: profile.get(key, Link.model_fields[key].default) for key in SHOWN}
     expected = {key: words[one] if isinstance(one, bool) else str(one) for key, one in defaults.items()}
     assert found == expected | {"rate": "1000"}

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+import re
 from itertools import groupby
 from typing import Any
 
 import pytest
 
 import hourglass.plan
+from hourglass import resources
 from hourglass.contract.capabilities import Capabilities
 from hourglass.contract.plan import BatchStep, EpochStep, Plan, WriteStep
 from hourglass.errors import InputError
 from hourglass.plan.network import Network
 from hourglass.plan.seeds import link_seed, splitmix64
-from hourglass.scenario import Scenario, builtin, load
+from hourglass.scenario import Scenario, builtin, load, nics
 
 from .able import ALL, VETH
 
@@ -379,3 +381,51 @@ def test_radios_differ_in_their_seeds_and_follow_the_scenario_s() -> None:
 def test_radios_need_an_engine_that_has_them() -> None:
     with pytest.raises(InputError, match=r"testbed\.wifi = 1: this engine has no radios"):
         build(load("wifi-ath9k"), VETH)
+
+
+def test_the_driver_begins_as_the_first_profile() -> None:
+    """What `ethtool` does not show (`tests/guest/test_defaults.py` has the rest), read in the driver."""
+    source = (resources.KERNEL / "drivers/wire_nic.c").read_text()
+    begins = nics.defaults(nics.DEFAULT, nics.STANDARD_MTU, {})
+    names = ("vectors", "tx_wake", "tx_fifo", "rx_copy", "rx_buffer", "rx_large")
+    found = {name: int(re.search(rf"nic->{name} = (\d+);", source)[1]) for name in names}
+    assert found == {name: begins[name] for name in names}
+    assert begins["moderation"] == "delay", "the first of the laws, 0"
+
+
+def test_a_profile_is_written_while_the_nic_is_down() -> None:
+    link = {"ends": ["a:x", "b:y"], "nic": "ixgbe", "mtu": 9000, "rx_ring": 4096}
+    plan = build(load({"name": "t", "testbed": {"node": [{"name": "a"}, {"name": "b"}], "link": [link]}}), ALL)
+    steps = [step for step in plan.setup if step.node == "a"]
+    written = {
+        step.path.rsplit("/", 1)[1]: step.value for step in steps if step.do == "write" and "/wire/" in step.path
+    }
+    own = {"moderation": "ixgbe", "tx_fifo": "163840", "tx_wake": "42"}
+    own |= {"rx_copy": "0", "rx_buffer": "4096", "rx_large": "0"}
+    assert written.items() >= own.items()
+    assert "vectors" not in written
+    up = next(at for at, step in enumerate(steps) if step.do == "ip" and "link set dev x up" in step.lines)
+    chip = [at for at, step in enumerate(steps) if step.do == "write" and step.path.endswith(("tx_fifo", "moderation"))]
+    assert max(chip) < up
+    rings = next(step for step in steps if step.do == "ethtool" and step.args[0] == "-G")
+    assert rings.args == ["-G", "x", "rx", "4096", "tx", "512"]
+
+
+@pytest.mark.parametrize(
+    ("given", "moderation", "usecs", "wake"),
+    [
+        ({}, "delay", 20, 128),
+        ({"tx_ring": 400}, "delay", 20, 101),
+        ({"nic": "igb"}, "igb", 162, 42),
+        ({"nic": "igb", "rx_usecs": 30}, "interval", 30, 42),
+        ({"nic": "igb", "rx_usecs": 30, "moderation": "igb"}, "igb", 30, 42),
+        ({"nic": "r8169", "rx_usecs": 30, "tx_wake": 99}, "delay", 30, 99),
+    ],
+)
+def test_what_is_written_wins_over_the_profile(given: dict, moderation: str, usecs: int, wake: int) -> None:
+    link = {"ends": ["a:x", "b:y"], **given}
+    scenario = load({"name": "t", "testbed": {"node": [{"name": "a"}, {"name": "b"}], "link": [link]}})
+    (resolved,) = scenario.testbed.link
+    assert (resolved.moderation, resolved.rx_usecs, resolved.tx_wake) == (moderation, usecs, wake)
+    again = load(json.loads(scenario.to_json()))
+    assert again == scenario, "resolving it again changes nothing"

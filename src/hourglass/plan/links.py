@@ -15,7 +15,7 @@ from hourglass.plan.edge import edge
 from hourglass.plan.network import Network, Port
 from hourglass.plan.seeds import link_seed
 from hourglass.plan.traces import trace_text
-from hourglass.scenario import Link, Stack, Testbed
+from hourglass.scenario import Link, Stack, Testbed, nics
 from hourglass.scenario.blame import dotted, refusal
 from hourglass.scenario.device import OF_NICS
 from hourglass.scenario.edge import away
@@ -32,6 +32,9 @@ ATTRIBUTE_DEFAULTS = {"rate_bps": GIGABIT}
 
 _RINGS = {"rx_ring": "rx", "tx_ring": "tx"}
 _MODERATION = {"rx_usecs": "rx-usecs", "rx_frames": "rx-frames", "tx_usecs": "tx-usecs", "tx_frames": "tx-frames"}
+_CHIP = ("vectors", "moderation", "tx_fifo", "tx_wake", "rx_copy", "rx_buffer", "rx_large")
+_BEGINS = nics.defaults(nics.DEFAULT, nics.STANDARD_MTU, {})
+"""The driver's own NIC."""
 _OFFLOADS = {"checksum": ("rx", "tx"), "tso": ("tso",), "gso": ("gso",), "gro": ("gro",)}
 
 
@@ -48,6 +51,7 @@ def make(testbed: Testbed, stack: Stack, network: Network, node: str, nic: Nic) 
     ]
     for port, link in ports:
         steps += ethtool(port, link, stack, nic)
+        steps += chip(port, link) if nic == "wire" else []
     return steps + up(testbed, stack, network, node)
 
 
@@ -120,6 +124,22 @@ def ethtool(port: Port, link: Link, stack: Stack, nic: Nic) -> list[Step]:
     ]
 
 
+def chip(port: Port, link: Link) -> list[Step]:
+    """What the NIC is, where it is not what the driver begins with; set while it is down."""
+    folder = f"/sys/class/net/{port.device}/wire"
+    return [
+        WriteStep(
+            do="write",
+            node=port.node,
+            path=f"{folder}/{name}",
+            value=str(getattr(link, name)),
+            origin=key(port.link, name if link.nic == nics.DEFAULT else "nic"),
+        )
+        for name in _CHIP
+        if _changed(link, name)
+    ]
+
+
 def _numbers(link: Link, names: dict[str, str]) -> list[str]:
     return [
         word for name, option in names.items() if _changed(link, name) for word in (option, str(getattr(link, name)))
@@ -127,8 +147,8 @@ def _numbers(link: Link, names: dict[str, str]) -> list[str]:
 
 
 def _changed(link: Link, name: str) -> bool:
-    """Whether a setting of both NICs is another than the declared default."""
-    return bool(getattr(link, name) != Link.model_fields[name].default)
+    """Whether a setting of both NICs is another than what the driver begins with."""
+    return bool(getattr(link, name) != _BEGINS.get(name, Link.model_fields[name].default))
 
 
 def plug(testbed: Testbed, stack: Stack, seed: int, port: Port) -> Iterator[Step]:
@@ -182,7 +202,7 @@ def _refuse_ring_for_veth(stack: Stack, place: Place) -> None:
 
 def _refuse_for_veth(index: int, link: Link) -> None:
     """A veth pair has no rate, no delay, no faults, no ring: what asks for one cannot be obeyed."""
-    nothing = Link(ends=link.ends)
+    nothing = Link(ends=link.ends).model_copy(update=_BEGINS)
     able = {"ends", "addresses", "mtu", *_OFFLOADS}
     for name in Link.model_fields:
         if name not in able and getattr(link, name) != getattr(nothing, name):

@@ -8,7 +8,7 @@ from functools import partial
 from ipaddress import ip_interface
 
 from hourglass.errors import InputError, closest
-from hourglass.scenario import check_apps, check_edge, check_events, check_streams, check_wifi
+from hourglass.scenario import check_apps, check_edge, check_events, check_streams, check_wifi, nics
 from hourglass.scenario.blame import refusal, several, together
 from hourglass.scenario.check_streams import check_node
 from hourglass.scenario.device import IFB, INGRESS_NAME_MAX, NAME_MAX, OF_NICS, DeviceStack
@@ -207,8 +207,10 @@ def capture_file(place: Place) -> str:
 
 
 def _resolve_link(link: Link) -> Link:
-    """TSO goes with checksums."""
-    return link if link.checksum else link.model_copy(update={"tso": False})
+    """What is not written is as the NIC has it. TSO goes with checksums."""
+    written = {key: value for key in nics.KEYS if (value := getattr(link, key)) is not None}
+    values: dict[str, object] = {**nics.defaults(link.nic, link.mtu, written)}
+    return link.model_copy(update=values if link.checksum else {**values, "tso": False})
 
 
 def _resolve_shaper(shaper: Shaper) -> Shaper:

@@ -103,6 +103,18 @@ def integer(low: int, high: int, what: str, unit: str = "") -> Parts:
     return PlainValidator(check), Kind("integer", unit, {"type": "integer", "minimum": low, "maximum": high})
 
 
+def zero_or(low: int, high: int, what: str, unit: str = "") -> Parts:
+    """0, or a whole number in [low, high]."""
+
+    def check(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or (value and not low <= value <= high):
+            raise ValueError(f"0 or a whole number of {what} from {low} to {high}")
+        return value
+
+    schema = {"anyOf": [{"const": 0}, {"type": "integer", "minimum": low, "maximum": high}]}
+    return PlainValidator(check), Kind("integer", unit, schema)
+
+
 def numbers(*allowed: int, unit: str = "") -> Parts:
     """One of a few whole numbers."""
     shown = f"{', '.join(map(str, allowed[:-1]))} or {allowed[-1]}"

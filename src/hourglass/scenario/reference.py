@@ -5,6 +5,7 @@ from typing import Any, get_args
 
 from pydantic.fields import FieldInfo
 
+from hourglass.scenario import nics
 from hourglass.scenario.app import App, Apps, Ready
 from hourglass.scenario.blame import table_of
 from hourglass.scenario.datagrams import DatagramStream
@@ -142,8 +143,9 @@ NOTES = """## Notes
 
 * **Shaper.** HTB with one class, `rate` = `ceil`; the stack's qdisc is its leaf.
   Without a shaper the qdisc is the device's root. `pfifo_fast` holds 1000 packets, the device's `txqueuelen`.
-* **NIC.** The defaults are those of a BCM5761 (tg3) at Gigabit: interrupts are moderated, so frames arrive in small
-  batches.
+* **NIC.** Interrupts are moderated, so frames arrive in small batches. `nic` is a profile: defaults of the keys that
+  say how a NIC and its driver behave, both ends of a link alike. An interval that is written (`rx_usecs`) is not
+  adapted unless `moderation` says so, as with `ethtool -C`. A profile does not change the link's rate.
 * **Trace.** Times count from test time 0, when the pings begin. An opportunity of a Mahimahi trace lets one 1500-byte
   packet pass. A trace's file is looked for beside the scenario's file, then in the current folder.
 * **Wi-Fi.** The access point routes between the cell and its other devices. Cells come behind the L links: cell K has
@@ -168,12 +170,36 @@ def reference() -> str:
     parts.append(_list("Tests", "test", {name: kind.description for name, kind in TESTS.items()}))
     parts.append(_list("Built-in scenarios", "name", dict(builtin())))
     parts.append(_list("Presets", "name", dict(presets())))
+    parts.append(_nics())
     parts.append(f"## Congestion controls\n\n{_names(CONGESTION_CONTROLS)}\n")
     parts.append(
         f"## Qdiscs\n\nThe first word of `qdisc` is one of {_names(QDISCS)}; the rest is checked by `tc` itself.\n"
     )
     parts.append(_list("Sysctls that other keys decide", "sysctl", OWNED_SYSCTLS))
     return "\n".join([*parts, NOTES])
+
+
+def _nics() -> str:
+    """The profiles of NICs side by side, and where each value comes from."""
+    head = [
+        "## NICs\n",
+        "What `nic` of a link gives as defaults. Sources: files of Linux 6.1 and lines, below drivers/net/ethernet/.\n",
+    ]
+    rows = [f"| key | {' | '.join(f'`{name}`' for name in nics.PROFILES)} |", "|---" * (len(nics.PROFILES) + 1) + "|"]
+    for key in nics.KEYS:
+        cells = [_of_profile(profile, key) for profile in nics.PROFILES.values()]
+        rows.append(f"| `{key}` | {' | '.join(cells)} |")
+    parts = [*head, *rows, ""]
+    for name, profile in nics.PROFILES.items():
+        parts.append(f"* `{name}`: {profile.title}. {profile.unknown}".rstrip())
+        parts += [f"  * `{key}` {_of_profile(profile, key)}: {source}" for key, (_, source) in profile.values.items()]
+        parts += [f"  * `{key}` {value}, MTU above 1500: {source}" for key, (value, source) in profile.jumbo.items()]
+    return "\n".join([*parts, ""])
+
+
+def _of_profile(profile: nics.Profile, key: str) -> str:
+    value = profile.values[key][0]
+    return "a quarter of the ring, and 1" if key == "tx_wake" and value == nics.QUARTER else str(value)
 
 
 def _section(place: str, title: str, table: type[Table], note: str) -> str:

@@ -5,8 +5,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from hourglass.scenario import nics
 from hourglass.scenario.edge import LinkPolicers, LinkShaperWays, Media
-from hourglass.scenario.kinds import SWITCH, both_ways, choice, integer, numbers, quantity
+from hourglass.scenario.kinds import SWITCH, both_ways, choice, integer, numbers, quantity, zero_or
 from hourglass.scenario.loss import SHARES, Loss, Losses
 from hourglass.scenario.table import Rows, Table
 from hourglass.scenario.trace import LinkTraces, Spans
@@ -43,6 +44,14 @@ Ring = Annotated[int, *integer(36, 4096, "descriptors")]
 RxRing = Annotated[int, *integer(1, 4096, "descriptors")]
 Usecs = Annotated[int, *integer(0, 1_000_000, "microseconds", "us")]
 Frames = Annotated[int, *integer(0, 4096, "frames")]
+Nic = Annotated[str, *choice(tuple(nics.PROFILES), "A NIC")]
+Moderation = Annotated[str, *choice(nics.MODERATIONS, "A moderation")]
+Vectors = Annotated[Literal[1, 2], *numbers(1, 2)]
+Wake = Annotated[int, *integer(18, 4096, "descriptors")]
+Fifo = Annotated[int, *integer(0, 16 << 20, "bytes", "B")]
+RxCopy = Annotated[int, *integer(0, 256, "bytes", "B")]
+RxBuffer = Annotated[int, *zero_or(1024, 4096, "bytes", "B")]
+RxLarge = Annotated[int, *zero_or(9600, 32768, "bytes", "B")]
 NetemDelay = Annotated[int, *quantity(DELAY), AfterValidator(_whole_us)]
 NetemLimit = Annotated[int, *integer(1, 10**7, "packets")]
 Mtu = Annotated[int, *integer(68, 9000, "bytes", "B")]
@@ -63,8 +72,8 @@ class Node(Table):
 class Link(Table):
     """A cable and the two NICs it joins.
 
-    The NICs' defaults are the `wire` driver's own, too (`tests/guest/test_defaults.py`), and those of a BCM5761 at
-    Gigabit (tg3). What is as declared here, a plan need not write.
+    Where a key of the NICs has no default here, it is that of the profile `nic` (`nics.py`). The `wire` driver begins
+    as the profile tg3 (`tests/guest/test_defaults.py`): what is as there, a plan need not write.
     """
 
     ends: Ends = Field(description="The two devices it connects.")
@@ -110,12 +119,53 @@ class Link(Table):
         default=None, description="Addresses of the two ends; default: 10.0.N.1, 10.0.N.2 or fd00:0:0:N::1, 2."
     )
     mtu: Mtu = Field(default=1500, description="MTU of both NICs.")
-    tx_ring: Ring = Field(default=511, description="Transmit descriptors.")
-    rx_ring: RxRing = Field(default=200, description="Receive descriptors.")
-    rx_usecs: Usecs = Field(default=20, description="Maximum delay of the receive interrupt after a frame.")
-    rx_frames: Frames = Field(default=5, description="Frames that trigger a receive interrupt.")
-    tx_usecs: Usecs = Field(default=72, description="Maximum delay of the completion interrupt after a transmission.")
-    tx_frames: Frames = Field(default=53, description="Transmissions that trigger a completion interrupt.")
+    nic: Nic = Field(
+        default=nics.DEFAULT,
+        description="What the NICs are: the defaults of the keys below (see NICs); `tg3`: BCM5761.",
+    )
+    tx_ring: Ring | None = Field(default=None, description="Transmit descriptors.")
+    rx_ring: RxRing | None = Field(default=None, description="Receive descriptors.")
+    vectors: Vectors | None = Field(
+        default=None, description="Interrupt vectors: 1, each interrupt serves both directions; 2, one per direction."
+    )
+    moderation: Moderation | None = Field(
+        default=None,
+        description="When a NIC interrupts: so long after a frame, or with the n-th (`delay`); at once, but so long"
+        " after the last interrupt (`interval`); the same, adapted as a driver does (`igb`, `ixgbe`).",
+    )
+    rx_usecs: Usecs | None = Field(
+        default=None,
+        description="Maximum delay of the receive interrupt after a frame; of intervals their length, which then is no"
+        " longer adapted.",
+    )
+    rx_frames: Frames | None = Field(
+        default=None, description="Frames that trigger a receive interrupt; with `delay` only. 0: no limit."
+    )
+    tx_usecs: Usecs | None = Field(
+        default=None,
+        description="Maximum delay of the completion interrupt after a transmission; of intervals their length, unless"
+        " there is one vector.",
+    )
+    tx_frames: Frames | None = Field(
+        default=None, description="Transmissions that trigger a completion interrupt; with `delay` only. 0: no limit."
+    )
+    tx_wake: Wake | None = Field(default=None, description="Free descriptors at which a stopped queue goes on.")
+    tx_fifo: Fifo | None = Field(
+        default=None,
+        description="The NIC's transmit memory: a frame counts as complete when it is there, so that as much stands"
+        " below BQL and TCP Small Queues. 0: when it has left.",
+    )
+    rx_copy: RxCopy | None = Field(
+        default=None, description="Frames up to this length are copied into a buffer of their own size."
+    )
+    rx_buffer: RxBuffer | None = Field(
+        default=None,
+        description="What a receive buffer takes of a socket's memory, beside 256 B for the skb; 0: every frame is"
+        " copied into one of its own size.",
+    )
+    rx_large: RxLarge | None = Field(
+        default=None, description="The same for a frame that does not fit; 0: it takes several of `rx_buffer`."
+    )
     tso: Switch = Field(default=True, description="TCP segmentation offload to the NIC.")
     gso: Switch = Field(default=True, description="Generic segmentation offload, just above the driver.")
     gro: Switch = Field(default=True, description="Generic receive offload: merging of received segments.")

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * wire: the buffers that a driver receives into, and what sockets are charged for them.
+ *
+ * A socket's memory is counted by truesize, so the receive window depends on the
+ * driver. Until it is taken out of the ring a frame is the sender's, with the sender's
+ * pages; here it is copied into a buffer as the real driver has it:
+ *
+ *	length <= rx_copy	an skb of its own size (netdev_alloc_skb), copied by the driver
+ *	else			a buffer of rx_buffer bytes, headroom and skb_shared_info
+ *				included, from a page fragment; the skb is built around it
+ *				(build_skb), so that GRO and TCP merge it as a page
+ *	too long for that	one of rx_large bytes from kmalloc(); if that is 0, several
+ *				of rx_buffer
+ *	rx_buffer is 0		every frame is copied into an skb of its own size
+ *
+ * On 64 bits an skb of 2,048 bytes is charged 2,304. A frame that was forwarded as it
+ * came is in such a buffer already and stays there.
+ *
+ * driver	rx_copy	rx_buffer	rx_large	where (Linux 6.1)
+ * tg3		256	1984		16384		tg3_alloc_rx_data(), tg3.c:6671; tg3_rx():6878
+ * igb, ixgbe	0	2048; 4096 with	0		igb_build_skb(), igb_main.c:8513;
+ *			jumbo frames			ixgbe_build_skb(), ixgbe_main.c:2150
+ * r8169	-	0		0		rtl_rx(), r8169_main.c:4581
+ */
+#include <linux/etherdevice.h>
+#include <linux/slab.h>
+#include "wire.h"
+
+/* tg3 aligns the IP header of what it copies (TG3_RAW_IP_ALIGN). */
+#define WIRE_COPY_ALIGN	2
+
+/* What netdev_alloc_skb() charges: asked of the kernel once, by cache lines of data. */
+#define WIRE_SMALL_LINE(length)	DIV_ROUND_UP(NET_SKB_PAD + WIRE_COPY_ALIGN + (length),	\
+					     SMP_CACHE_BYTES)
+
+#define WIRE_SMALL_LINES	16
+
+static u32 wire_small[WIRE_SMALL_LINES];
+
+int __init wire_buffer_init(void)
+{
+	u32 lines;
+
+	if (WARN_ON(WIRE_SMALL_LINE(WIRE_COPY_MAX) >= WIRE_SMALL_LINES))
+		return -EINVAL;
+	for (lines = WIRE_SMALL_LINE(0); lines <= WIRE_SMALL_LINE(WIRE_COPY_MAX); lines++) {
+		struct sk_buff *skb = netdev_alloc_skb(NULL, lines * SMP_CACHE_BYTES - NET_SKB_PAD);
+
+		if (!skb)
+			return -ENOMEM;
+		wire_small[lines] = skb->truesize;
+		kfree_skb(skb);
+	}
+	return 0;
+}
+
+/* @skb holds what @frame does, from its data on. */
+static void wire_buffer_describe(struct sk_buff *skb, const struct sk_buff *frame)
+{
+	skb->ip_summed = frame->ip_summed;
+	if (frame->ip_summed != CHECKSUM_PARTIAL)
+		return;
+	skb->csum_start = frame->csum_start - skb_headroom(frame) + skb_headroom(skb);
+	skb->csum_offset = frame->csum_offset;
+}
+
+static struct sk_buff *wire_buffer_build(u32 size)
+{
+	bool paged = size <= PAGE_SIZE;
+	void *data = paged ? napi_alloc_frag(size) : kmalloc(size, GFP_ATOMIC);
+	struct sk_buff *skb;
+
+	if (!data)
+		return NULL;
+	skb = paged ? napi_build_skb(data, size) : slab_build_skb(data);
+	if (skb)
+		skb_reserve(skb, NET_SKB_PAD);
+	else if (paged)
+		skb_free_frag(data);
+	else
+		kfree(data);
+	return skb;
+}
+
+/* Adds the rest of @frame, from @at on, in further buffers. */
+static bool wire_buffer_chain(struct sk_buff *skb, const struct sk_buff *frame, u32 at, u32 size)
+{
+	while (at < frame->len) {
+		u32 part = min_t(u32, frame->len - at, size);
+		void *data = napi_alloc_frag(size);
+		struct page *page;
+
+		if (!data)
+			return false;
+		page = virt_to_head_page(data);
+		skb_copy_bits(frame, at, data, part);
+		skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page,
+				(u8 *)data - (u8 *)page_address(page), part, size);
+		at += part;
+	}
+	return true;
+}
+
+/* Whether @frame is in a page buffer of @size bytes already. */
+static bool wire_buffer_fits(const struct sk_buff *frame, u32 size)
+{
+	return frame->head_frag && !skb_is_nonlinear(frame) &&
+	       skb_end_offset(frame) == SKB_WITH_OVERHEAD(size);
+}
+
+/* The buffer that a driver would have received @frame into, in bytes. */
+static u32 wire_buffer_size(const struct wire_nic *nic, u32 length)
+{
+	if (!nic->rx_buffer)
+		return SKB_DATA_ALIGN(NET_SKB_PAD + length) + WIRE_BUFFER_TAIL;
+	if (nic->rx_large && length > nic->rx_buffer - NET_SKB_PAD - WIRE_BUFFER_TAIL)
+		return nic->rx_large;
+	return nic->rx_buffer;
+}
+
+/* Gives the skb for the stack; consumes @frame. NULL: there is no memory. */
+struct sk_buff *wire_buffer_receive(const struct wire_nic *nic, struct sk_buff *frame)
+{
+	u32 size, head, length = frame->len;
+	struct sk_buff *skb;
+
+	if (length <= nic->rx_copy && !skb_is_nonlinear(frame)) {
+		frame->truesize = wire_small[WIRE_SMALL_LINE(length)];
+		return frame;
+	}
+	size = wire_buffer_size(nic, length);
+	if (wire_buffer_fits(frame, size))
+		return frame;
+	skb = length <= nic->rx_copy ? netdev_alloc_skb(nic->dev, length + WIRE_COPY_ALIGN) :
+				       wire_buffer_build(size);
+	if (!skb)
+		return NULL;
+	head = min_t(u32, length, skb_tailroom(skb));
+	skb_copy_bits(frame, 0, __skb_put(skb, head), head);
+	wire_buffer_describe(skb, frame);
+	if (!wire_buffer_chain(skb, frame, head, size)) {
+		kfree_skb(skb);
+		return NULL;
+	}
+	napi_consume_skb(frame, 1);
+	return skb;
+}

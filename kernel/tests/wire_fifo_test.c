@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KUnit: the arithmetic of wire_fifo.c against closed forms. */
+#include <kunit/test.h>
+#include <linux/kernel.h>
+#include "wire_fifo.h"
+
+#define FRAME	1514
+#define TICK	123040ULL	/* a full frame on a cable of 100 Mbit/s */
+
+static struct wire_fifo make(struct kunit *test, u32 size)
+{
+	u32 room = wire_fifo_room(size);
+
+	return (struct wire_fifo){
+		.size = size,
+		.room = room,
+		.held = kunit_kzalloc(test, room * sizeof(struct wire_held), GFP_KERNEL),
+	};
+}
+
+static void without_memory_complete_is_sent(struct kunit *test)
+{
+	struct wire_fifo fifo = { };
+
+	KUNIT_EXPECT_EQ(test, wire_fifo_fetch(&fifo, 5, 1000, FRAME), 1000ULL);
+	KUNIT_EXPECT_EQ(test, wire_fifo_fetch(&fifo, 5, U64_MAX, FRAME), U64_MAX);
+}
+
+/* Frames back to back: the n-th is fetched when the one before the last five has left. */
+static void a_full_memory_runs_ahead_by_its_size(struct kunit *test)
+{
+	struct wire_fifo fifo = make(test, 7808);
+	u64 n, held = 7808 / FRAME;
+
+	for (n = 1; n <= 1000; n++)
+		KUNIT_ASSERT_EQ(test, wire_fifo_fetch(&fifo, 0, n * TICK, FRAME),
+				n <= held ? 0 : (n - held) * TICK);
+}
+
+static void small_frames_fill_it_too(struct kunit *test)
+{
+	struct wire_fifo fifo = make(test, 600);
+	u64 n;
+
+	for (n = 1; n <= 100; n++)
+		KUNIT_ASSERT_EQ(test, wire_fifo_fetch(&fifo, 0, n * 10, 60),
+				n <= 10 ? 0 : (n - 10) * 10);
+}
+
+static void what_has_left_takes_no_room(struct kunit *test)
+{
+	struct wire_fifo fifo = make(test, 2 * FRAME);
+
+	KUNIT_EXPECT_EQ(test, wire_fifo_fetch(&fifo, 0, 100, FRAME), 0ULL);
+	KUNIT_EXPECT_EQ(test, wire_fifo_fetch(&fifo, 0, 200, FRAME), 0ULL);
+	KUNIT_EXPECT_EQ(test, wire_fifo_fetch(&fifo, 0, 300, FRAME), 100ULL);
+	/* fetched at once, but not before the frame ahead of it */
+	KUNIT_EXPECT_EQ(test, wire_fifo_fetch(&fifo, 50, 350, 1), 200ULL);
+	KUNIT_EXPECT_EQ(test, wire_fifo_fetch(&fifo, 1000, 1100, FRAME), 1000ULL);
+}
+
+static void larger_than_the_memory(struct kunit *test)
+{
+	struct wire_fifo fifo = make(test, 4096);
+
+	KUNIT_EXPECT_EQ(test, wire_fifo_fetch(&fifo, 0, 100, 9014), 100ULL);
+	KUNIT_EXPECT_EQ(test, wire_fifo_fetch(&fifo, 0, 110, 1000), 100ULL);
+}
+
+static void an_outage_without_end(struct kunit *test)
+{
+	struct wire_fifo fifo = make(test, 2 * FRAME);
+
+	KUNIT_EXPECT_EQ(test, wire_fifo_fetch(&fifo, 0, U64_MAX, FRAME), 0ULL);
+	KUNIT_EXPECT_EQ(test, wire_fifo_fetch(&fifo, 0, U64_MAX, FRAME), 0ULL);
+	KUNIT_EXPECT_EQ(test, wire_fifo_fetch(&fifo, 0, U64_MAX, FRAME), U64_MAX);
+	wire_fifo_reset(&fifo);
+	KUNIT_EXPECT_EQ(test, wire_fifo_fetch(&fifo, 10, 20, FRAME), 10ULL);
+}
+
+static struct kunit_case wire_fifo_cases[] = {
+	KUNIT_CASE(without_memory_complete_is_sent),
+	KUNIT_CASE(a_full_memory_runs_ahead_by_its_size),
+	KUNIT_CASE(small_frames_fill_it_too),
+	KUNIT_CASE(what_has_left_takes_no_room),
+	KUNIT_CASE(larger_than_the_memory),
+	KUNIT_CASE(an_outage_without_end),
+	{}
+};
+
+static struct kunit_suite wire_fifo_suite = {
+	.name = "wire_fifo",
+	.test_cases = wire_fifo_cases,
+};
+
+kunit_test_suite(wire_fifo_suite);

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NICs by name: what a chip and its Linux driver do, as defaults of a link's keys. The one table of it: the scenario's
+defaults, the reference and the tests are made from here. A key that a scenario writes wins over the profile.
+
+Sources are files of Linux 6.1 with the line, below drivers/net/ethernet/, unless another is named. Lengths of buffers
+are those of x86-64, with room for the headers of lower layers (64 B) and skb_shared_info (320 B) included.
+"""
+
+from dataclasses import dataclass, field
+
+QUARTER = 0
+"""Of `tx_wake`: a quarter of the ring and one."""
+STANDARD_MTU = 1500
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A chip with its driver."""
+
+    title: str
+    values: dict[str, tuple[int | str, str]]
+    """Key of a link → its default, and where that comes from."""
+    jumbo: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """The same, where the MTU is above 1500."""
+    unknown: str = ""
+    """What could not be found out, and what stands for it."""
+
+
+PROFILES: dict[str, Profile] = {
+    "tg3": Profile(
+        "Broadcom NetXtreme at Gigabit without RSS, like the papers' BCM5761",
+        {
+            "tx_ring": (511, "broadcom/tg3.c:154, TG3_DEF_TX_RING_PENDING"),
+            "rx_ring": (200, "broadcom/tg3.c:140, TG3_DEF_RX_RING_PENDING"),
+            "vectors": (1, "tg3.c:16387: MSI-X begins with 57765_PLUS; tg3.c:7165, tg3_poll_work() serves both"),
+            "moderation": ("delay", "tg3.c:9434, host coalescing: ticks or frames"),
+            "rx_usecs": (20, "tg3.h, LOW_RXCOL_TICKS_CLRTCKS"),
+            "rx_frames": (5, "tg3.h, LOW_RXMAX_FRAMES"),
+            "tx_usecs": (72, "tg3.h, LOW_TXCOL_TICKS_CLRTCKS"),
+            "tx_frames": (53, "tg3.h, LOW_TXMAX_FRAMES"),
+            "tx_wake": (QUARTER, "tg3.c:207, TG3_TX_WAKEUP_THRESH"),
+            "tx_fifo": (7808, "BCM5718 Programmer's Guide 5718-PG108-R, 0x4420 and 0x444C: 61 TXMBUFs of 128 B"),
+            "rx_copy": (256, "tg3.c:193, TG3_RX_COPY_THRESHOLD"),
+            "rx_buffer": (1984, "tg3.c:6706, tg3_alloc_rx_data(): 1536 B and 64 B for the chip"),
+            "rx_large": (16384, "the same for TG3_RX_JMB_DMA_SZ, 9046 B, by kmalloc()"),
+        },
+        unknown="The FIFO is that of the family's BCM5718; the BCM5761's guide is not public.",
+    ),
+    "igb": Profile(
+        "Intel I210 at Gigabit, one queue each way with a vector of its own",
+        {
+            "tx_ring": (256, "intel/igb/igb.h:35, IGB_DEFAULT_TXD"),
+            "rx_ring": (256, "intel/igb/igb.h:40, IGB_DEFAULT_RXD"),
+            "vectors": (2, "igb_main.c:3973: queues are paired only where there are many CPUs"),
+            "moderation": ("igb", "igb_main.c:5707, igb_update_ring_itr(), IGB_DEFAULT_ITR 3"),
+            "rx_usecs": (162, "igb.h:29, IGB_START_ITR: the first interval"),
+            "rx_frames": (0, "the chip does not count frames"),
+            "tx_usecs": (162, "igb.h:29, IGB_START_ITR: the first interval"),
+            "tx_frames": (0, "the chip does not count frames"),
+            "tx_wake": (42, "igb_main.c:8345, TX_WAKE_THRESHOLD"),
+            "tx_fifo": (20480, "e1000_defines.h:341, I210_TXPBSIZE_DEFAULT: 20 KB"),
+            "rx_copy": (0, "igb_main.c:8513, igb_build_skb() copies nothing"),
+            "rx_buffer": (2048, "igb_main.c:8519: half a page"),
+            "rx_large": (0, "frames take several buffers"),
+        },
+        jumbo={"rx_buffer": (4096, "igb_main.c:4784, large buffers: half of two pages")},
+    ),
+    "ixgbe": Profile(
+        "Intel 82599 at 10 Gbit/s, one queue each way on one vector",
+        {
+            "tx_ring": (512, "intel/ixgbe/ixgbe.h:40, IXGBE_DEFAULT_TXD"),
+            "rx_ring": (512, "intel/ixgbe/ixgbe.h:46, IXGBE_DEFAULT_RXD"),
+            "vectors": (1, "ixgbe_lib.c: a vector serves a receive and a transmit queue"),
+            "moderation": ("ixgbe", "ixgbe_main.c:2525, ixgbe_update_itr(); :6477, both settings 1"),
+            "rx_usecs": (50, "ixgbe_lib.c:903, IXGBE_20K_ITR: the first interval"),
+            "rx_frames": (0, "the chip does not count frames"),
+            "tx_usecs": (50, "ixgbe_lib.c:903, IXGBE_20K_ITR: the first interval"),
+            "tx_frames": (0, "the chip does not count frames"),
+            "tx_wake": (42, "ixgbe_main.c, TX_WAKE_THRESHOLD"),
+            "tx_fifo": (163840, "ixgbe_type.h:1463, IXGBE_TXPBSIZE_MAX: 160 KB"),
+            "rx_copy": (0, "ixgbe_main.c:2150, ixgbe_build_skb() copies nothing"),
+            "rx_buffer": (2048, "ixgbe_main.c:2157: half a page"),
+            "rx_large": (0, "frames take several buffers"),
+        },
+        jumbo={"rx_buffer": (4096, "ixgbe_main.c:4312, IXGBE_RX_3K_BUFFER: half of two pages")},
+    ),
+    "r8169": Profile(
+        "Realtek RTL8168 at Gigabit: no moderation, every frame copied",
+        {
+            "tx_ring": (256, "realtek/r8169_main.c:67, NUM_TX_DESC"),
+            "rx_ring": (256, "realtek/r8169_main.c:68, NUM_RX_DESC"),
+            "vectors": (1, "r8169_main.c:4679, rtl8169_poll() serves both"),
+            "moderation": ("delay", "r8169_main.c:1849, IntrMitigate: timer and frames"),
+            "rx_usecs": (0, "r8169_main.c:3808, IntrMitigate 0"),
+            "rx_frames": (0, "r8169_main.c:3808, IntrMitigate 0"),
+            "tx_usecs": (0, "r8169_main.c:3808, IntrMitigate 0"),
+            "tx_frames": (0, "r8169_main.c:3808, IntrMitigate 0"),
+            "tx_wake": (36, "r8169_main.c:4266: room for one more chain"),
+            "tx_fifo": (0, "unknown"),
+            "rx_copy": (256, "r8169_main.c:4581: all are copied"),
+            "rx_buffer": (0, "r8169_main.c:4581, napi_alloc_skb() of the frame's own length"),
+            "rx_large": (0, "as above"),
+        },
+        unknown="The FIFO's size: none is modelled.",
+    ),
+}
+
+DEFAULT = "tg3"
+
+MODERATIONS = ("delay", "interval", "igb", "ixgbe")
+ADAPTIVE = ("igb", "ixgbe")
+
+KEYS = tuple(PROFILES[DEFAULT].values)
+"""Keys of a link that a profile decides."""
+
+
+def defaults(nic: str, mtu: int, written: dict[str, int | str]) -> dict[str, int | str]:
+    """The values of a link's keys, of which some are `written`: key → value.
+
+    An interval that is written is not adapted unless `moderation` says so, as with `ethtool -C`."""
+    profile = PROFILES[nic]
+    values = {key: value for key, (value, _) in profile.values.items()}
+    if mtu > STANDARD_MTU:
+        values |= {key: value for key, (value, _) in profile.jumbo.items()}
+    if values["moderation"] in ADAPTIVE and written.keys() & {"rx_usecs", "tx_usecs"}:
+        values["moderation"] = "interval"
+    values |= written
+    if "tx_wake" not in written and values["tx_wake"] == QUARTER:
+        values["tx_wake"] = int(values["tx_ring"]) // 4 + 1
+    return values
