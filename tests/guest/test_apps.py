@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hourglass import runner
+from hourglass.contract.kernels import KERNELS
 from hourglass.contract.plan_apps import Root
 from hourglass.engine.approot import ready
 from hourglass.results.recording import Recording
@@ -33,6 +34,7 @@ def run(kernel: str, place: Path, root: str) -> Recording:
     return runner.run(load(described), place)
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_a_run_is_the_same_with_another_copy_of_its_root(kernel: str, tmp_path: Path) -> None:
     made = ready(Root(kind="debian", place="12", packages=[])).folder
     copy = tmp_path / "another folder" / "root"
