@@ -48,6 +48,6 @@ def test_a_run_is_the_same_with_another_copy_of_its_root(kernel: str, tmp_path: 
             ("running", True),
         ]
         assert "10.0.1.2 server" in one.apps["look"].stdout
-        assert one.apps["look"].told.latency_ms.n == 2
+        assert "2 packets transmitted, 2 received" in one.apps["look"].stdout
         assert one.info.virtual_s < 6
         assert one.summary.apps[1].end_s == pytest.approx(3, abs=0.001)

@@ -258,3 +258,20 @@ def test_grants_take_nothing_from_a_line_that_is_full(simulate: Simulate, kernel
     test = {"name": "tcp_upload", "length": 5, "delay": 2, "flow_cc": "cubic"}
     run = simulate({**line(delay="5ms", nodes=2, shaper={"there": GRANTS}), "test": test}, kernel=kernel)
     assert run.summary.totals.upload_mbps == pytest.approx(20 * 1448 / 1514, rel=0.01)
+
+
+def test_behind_a_policer_bbr_pays_with_losses_and_cubic_with_rate(simulate: Simulate) -> None:
+    """The built-in `isp-policer`: nothing queues, so the round trip says nothing; only losses do, and CUBIC alone heeds
+    them. Neither gets more than is sold, whole frames counted."""
+    run = simulate("isp-policer", kernel="6.1")
+    cubic, bbr = sorted(run.summary.flows, key=lambda flow: flow.cc != "cubic")
+    assert (cubic.cc, bbr.cc) == ("cubic", "bbr")
+    sold, burst_mbps = 50 * 1448 / 1514, 100_000 * 8e-6 / 30
+    assert max(cubic.goodput_mbps, bbr.goodput_mbps) <= sold + burst_mbps
+    assert bbr.goodput_mbps > 0.95 * sold > cubic.goodput_mbps > 0.8 * sold
+    assert bbr.retransmits > 10 * cubic.retransmits > 0
+    dropped = run.summary.drops_by_reason["isp"]
+    assert {device: list(places["wire"]) for device, places in dropped.items()} == {
+        "home1": ["policer"], "home2": ["policer"],
+    }  # fmt: skip
+    assert run.summary.tcp_rtt_ms.p99 < 22

@@ -2,6 +2,7 @@
 """Events: what changes in the middle, at its nanosecond, against arithmetic; and what the records say across the
 change."""
 
+import json
 import struct
 from itertools import pairwise
 from typing import Any
@@ -236,3 +237,24 @@ def test_what_a_tool_refuses_names_the_event(simulate: Simulate) -> None:
         simulate(scenario({"at": 0.7, "node": "client", "ip": "neigh flush dev right"}, wrong, length=2))
     assert "qdisc change dev right root cake" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_station_leaves_and_returns_and_the_access_point_restarts(simulate: Simulate, kernel: str) -> None:
+    events = [
+        {"at": 2, "node": "client", "station": "leave"},
+        {"at": 3, "node": "client", "station": "return"},
+        {"at": 5, "node": "ap", "ap": "restart"},
+    ]
+    changes = ("test.length=7", "test.delay=0.5", "test.upload_streams=1")
+    run = simulate("wifi-ath9k", f"event={toml(events)}", *changes, kernel=kernel)
+    late = [done_ns - due_ns for due_ns, done_ns in run.events.select("t_ns", "done_ns").iter_rows()]
+    assert all(0 <= ns < limit * MS for ns, limit in zip(late, (10, 50, 500), strict=True))
+    assert mbps(run, 2.1, 3) == 0
+    assert mbps(run, 6.5, 7.5) > 0.9 * mbps(run, 1, 2)
+
+
+def toml(events: list[dict[str, Any]]) -> str:
+    """As `--set` takes it."""
+    tables = (", ".join(f"{key} = {json.dumps(value)}" for key, value in event.items()) for event in events)
+    return f"[{', '.join(f'{{{table}}}' for table in tables)}]"

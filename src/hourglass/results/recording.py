@@ -122,6 +122,7 @@ class Recording(ByKind):
     def moved(self, place: Path) -> None:
         """Says that the directory has been renamed: what has been read of it is not read again."""
         self._source.path = place
+        vars(self).pop("apps", None)  # they know where their files are
         if "tables" in vars(self):
             self.tables.path = place / RECORDS_FILE
 
