@@ -13,11 +13,12 @@
  * PROBE_PATIENCE	ns	2*10^8	a reader's: Flent's step; bounds what waits here
  */
 #include <linux/hash.h>
-#include <linux/hrtimer.h>
 #include <linux/inet.h>
+#include <linux/interrupt.h>
 #include <linux/module.h>
 #include <linux/proc_fs.h>
 #include <linux/slab.h>
+#include <linux/time-internal.h>
 #include <linux/uaccess.h>
 #include <linux/wait.h>
 #include <net/net_namespace.h>
@@ -190,13 +191,25 @@ static s64 probe_due(void)
 	return min(next_sample, next_totals);
 }
 
-/* Does what is due by now. */
-static enum hrtimer_restart probe_tick(struct hrtimer *timer)
+/*
+ * The clock of the samples is an event as a device's, not a timer: whenever any hrtimer fires,
+ * the kernel fires those with it whose slack has begun (TCP's compressed ACKs have 100 us), so
+ * that a timer that only measures would send packets earlier.
+ */
+static struct time_travel_event clock_event;
+
+static void probe_clock_set(void)
+{
+	hourglass_event_set(&clock_event, max_t(s64, probe_due() - ktime_get_ns(), 0));
+}
+
+/* Does what is due by now, in softirq, where no socket is in the middle of its work. */
+static void probe_tick(struct tasklet_struct *tasklet)
 {
 	s64 now = ktime_get_ns();
 
 	if (!probe_on)
-		return HRTIMER_NORESTART;
+		return;
 	while (next_sample <= now) {
 		probe_sample(next_sample);
 		next_sample += sample_ns;
@@ -205,18 +218,22 @@ static enum hrtimer_restart probe_tick(struct hrtimer *timer)
 		probe_totals(next_totals);
 		next_totals += totals_ns;
 	}
-	hrtimer_set_expires(timer, ns_to_ktime(probe_due()));
-	return HRTIMER_RESTART;
+	probe_clock_set();
+}
+
+static DECLARE_TASKLET(clock_tasklet, probe_tick);
+
+static void probe_clock_event(struct time_travel_event *event)
+{
+	tasklet_schedule(&clock_tasklet);
 }
 
 static void probe_clock_start(void)
 {
-	static struct hrtimer timer;
-
 	if (probe_due() == S64_MAX)
 		return;
-	hrtimer_setup(&timer, probe_tick, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	hrtimer_start(&timer, ns_to_ktime(probe_due()), HRTIMER_MODE_ABS_SOFT);
+	time_travel_set_event_fn(&clock_event, probe_clock_event);
+	probe_clock_set();
 }
 
 static int probe_command_start(const char *words)

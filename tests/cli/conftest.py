@@ -52,7 +52,7 @@ class FakeEngine:
     def plan(self, scenario: Any, able: Any) -> Any:
         return synthetic.plan(self.recipe)
 
-    def identity(self, radios: bool) -> str:
+    def identity(self, radios: bool, roots: Any = (), report: Any = None) -> str:
         return "0123456789abcdef"
 
     def run(self, plan: Any, place: Path, **options: Any) -> Outcome:

@@ -94,6 +94,7 @@ TEXTS: dict[str, Text] = {
     r"name": lambda chance, _: f"fuzz-{chance.randrange(10**6)}",
     r"testbed\.link\[\]\.trace": _trace,
     r"testbed\.link\[\]\.outage": _outage,
+    r"testbed\.link\[\]\.medium": lambda chance, _: chance.choice(["bus", "segment", ["up", "down"]]),
     r"testbed\.link\[\]\.addresses": lambda chance, _: [f"10.{(n := chance.randint(60, 99))}.0.1/24", f"10.{n}.0.2/24"],
     r"stack\.(\*\.)?(device\.\*\.)?(qdisc|ingress)": lambda chance, _: chance.choice(QDISCS),
     r"(stack\.(\*\.)?|event\[\]\.)sysctl": _sysctls,

@@ -58,7 +58,8 @@ def test_tsq_knob_at_its_default_changes_no_packet(simulate: Simulate, kernel: s
         assert digests(without) == digests(with_hook)
 
 
-def test_measuring_less_changes_no_packet(simulate: Simulate) -> None:
-    everything = simulate("L100M", *SHORT)
-    nothing = simulate("L100M", *SHORT, "measure.tcp=0", "measure.devices=0")
+@pytest.mark.parametrize("further", [(), ("testbed.link.1.loss=0.5%",)])  # losses: ACKs that wait in timers with slack
+def test_measuring_less_changes_no_packet(simulate: Simulate, further: tuple[str, ...]) -> None:
+    everything = simulate("L100M", *SHORT, *further)
+    nothing = simulate("L100M", *SHORT, *further, "measure.tcp=0", "measure.devices=0")
     assert digests(everything) == digests(nothing)

@@ -76,7 +76,7 @@ def test_defaults_are_spelled_out() -> None:
     assert [shaper.burst for shaper in made.testbed.shaper] == [14_100, 14_100]
     cell = load("wifi-ax").testbed.wifi[0].model_dump()
     assert {key for key, value in cell.items() if value is None} == {"snr"}
-    assert (cell["max_subframes"], cell["depth"]) == (256, 2)
+    assert (cell["max_subframes"], cell["depth"]) == (256, 1)
 
 
 def test_checksums_take_tso_with_them() -> None:
