@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_packet_has_a_row_for_each_node_and_its_layers_sum_up() {
-        let mut body = fields![ZERO + 5, ZERO + 5 + 19 * 10 + 171];
+        let mut body = fields![ZERO + 5, ZERO + 5 + 20 * 10 + 190];
         body.extend(stream(0, 1));
         body.extend(fields![9u32, 1_448u32, 1u16, 2u16]);
         body.extend([visit(1, 10), visit(0, 0)].concat());
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(packet["stream"].as_primitive::<UInt16Type>().value(0), 0);
         assert_eq!(packet["visit"].as_primitive::<UInt8Type>().values()[..], [0, 1]);
         let number = |column: &str| packet[column].as_primitive::<Int64Type>().value(0);
-        assert_eq!((number("t_ns"), number("rx_ns"), number("propagation_ns")), (5, 10, 28));
+        assert_eq!((number("t_ns"), number("rx_ns"), number("propagation_ns")), (5, 10, 29));
         let layers = packet.schema().fields().iter().skip(9).map(|field| number(field.name())).sum::<i64>();
         assert_eq!(layers, number("end_ns") - number("t_ns"));
     }
@@ -255,7 +255,7 @@ mod tests {
         let mut layers = fields![ZERO + 1];
         layers.extend(stream(1, 0));
         layers.extend(fields![0u16, 0u16, 3u64]);
-        layers.extend((0..19u64).flat_map(u64::to_ne_bytes));
+        layers.extend((0..20u64).flat_map(u64::to_ne_bytes));
         let mut queue = fields![ZERO + 2, 1u16, 0u16, 0u16, 0u16];
         queue.extend(text("eth0", 16));
         queue.extend((1..9u32).flat_map(u32::to_ne_bytes));
@@ -281,7 +281,7 @@ mod tests {
         let tables = write("others", &bytes.concat()).expect("rows");
         let layer = &tables["layer"];
         assert_eq!(layer["stream"].as_primitive::<UInt16Type>().value(0), 1);
-        assert_eq!(layer["propagation_ns"].as_primitive::<UInt64Type>().value(0), 18);
+        assert_eq!(layer["propagation_ns"].as_primitive::<UInt64Type>().value(0), 19);
         assert_eq!(tables["queue"]["bql_inflight"].as_primitive::<UInt32Type>().value(0), 6);
         let drop = &tables["drop"];
         assert_eq!(strings(drop, "device"), [Some("eth0".to_owned()), None]);
