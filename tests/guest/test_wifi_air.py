@@ -149,7 +149,7 @@ def air_shares(run: Recording, since_s: float = 1) -> dict[str, float]:
     return {station: value / sum(sums.values()) for station, value in sums.items()}
 
 
-FAIR = {"ath9k": 0.01, "generic": 0.03}
+FAIR = {"ath9k": 0.01, "generic": 0.06}
 
 
 @pytest.mark.parametrize(
