@@ -15,8 +15,8 @@
  *
  * skb->dev cannot be trusted in an skb that is freed. Its place is that of the links
  * of trees (TCP's out-of-order queue, fq, netem) and of UDP's notes on a queued
- * datagram, and who purges such a queue does not restore it. So the devices there
- * are are known here, and what is none of them is nothing. A packet that is purged
+ * datagram, and who purges such a queue does not restore it. So the devices that
+ * exist are known here, and what is none of them is nothing. A packet that is purged
  * from a qdisc is then found by where its slot is.
  */
 #include <linux/hashtable.h>

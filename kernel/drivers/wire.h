@@ -172,6 +172,7 @@ static inline struct wire_vector *wire_tx_vector(struct wire_nic *nic)
 {
 	return wire_shared(nic) ? &nic->rx_vector : &nic->tx_vector;
 }
+
 /* wire_flight.c */
 struct wire_flight wire_fly(struct wire_nic *nic, const struct sk_buff *frame, u64 now_ns);
 bool wire_mark(struct sk_buff *frame);

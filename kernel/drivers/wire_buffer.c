@@ -18,7 +18,8 @@
  * came is in such a buffer already and stays there.
  *
  * driver	rx_copy	rx_buffer	rx_large	where (Linux 6.1)
- * tg3		256	1984		16384		tg3_alloc_rx_data(), tg3.c:6671; tg3_rx():6878
+ * tg3		256	1984		16384		tg3_alloc_rx_data(), tg3.c:6671;
+ *						tg3_rx(), tg3.c:6878
  * igb, ixgbe	0	2048; 4096 with	0		igb_build_skb(), igb_main.c:8513;
  *			jumbo frames			ixgbe_build_skb(), ixgbe_main.c:2150
  * r8169	-	0		0		rtl_rx(), r8169_main.c:4581
