@@ -67,16 +67,20 @@ static struct program_time *slot(const struct task_struct *task)
 static struct program_time *mine(void)
 {
 	struct program_time *p = slot(current), *parents;
+	const struct task_struct *parent;
 
 	if (time_travel_mode != TT_MODE_INFCPU || !task_pid(current)->level)
 		return NULL;
 	if (p->pid == current->pid)
 		return p;
-	parents = slot(current->real_parent);
-	if (parents->pid == current->real_parent->pid)
+	rcu_read_lock();
+	parent = rcu_dereference(current->real_parent);
+	parents = slot(parent);
+	if (parents->pid == parent->pid)
 		*p = *parents;
 	else
 		*p = (struct program_time){};
+	rcu_read_unlock();
 	p->pid = current->pid;
 	return p;
 }
