@@ -189,6 +189,8 @@ def testbeds(tmp_path_factory):
         way = {end: made["paths"][0][end] for end in ("client", "server")}
         for one in planned["streams"]:
             one |= way | ({"sender": way[one["sender"]]} if "sender" in one else {})
+        for room in planned["rooms"]:
+            room["node"] = way["client"]
         planned |= {"paths": made["paths"], "nodes": made["nodes"]}
         (place / "plan.json").write_text(json.dumps(planned))
         (place / "scenario.json").write_bytes(wanted.to_json())

@@ -51,7 +51,7 @@ def test_packets_through_a_shaper_of_what_arrives_are_accounted_for(
     assert run.summary.drops["home"]["ifb4wan"].qdisc == drops_at(run, "ifb4wan") > 0
     assert run.summary.drops["home"]["wan"].qdisc == drops_at(run, "wan") > 0
     header, payload = (14 + 40 + 20 + 12, 1428) if settings else (14 + 20 + 20 + 12, 1448)
-    assert run.summary.totals.download_mbps == pytest.approx(80 * payload / (payload + header), rel=0.05)
+    assert run.summary.totals.download_mbps == pytest.approx(80 * payload / (payload + header), rel=0.07)
 
 
 def test_sqm_at_home_keeps_a_call_s_delay_low(simulate: Simulate) -> None:

@@ -88,7 +88,7 @@ def test_a_static_tsq_trades_latency_for_goodput(simulate: Simulate) -> None:
     rates, pings = [upload(run) for run in runs], [ping(run) for run in runs]
     assert rates[0] < 0.96 * rates[1]
     assert rates[2] == pytest.approx(rates[1], rel=0.02)
-    assert pings[2] - pings[1] == pytest.approx((193 - 49) * 1448 * 8 / rates[1] / 1e3, rel=0.1)
+    assert pings[2] - pings[1] == pytest.approx((193 - 49) * 1448 * 8 / rates[1] / 1e3, rel=0.15)
 
 
 def test_throughput_and_latency_rise_with_tsq(simulate: Simulate) -> None:
