@@ -105,6 +105,7 @@ def _counted(run: Recording) -> Iterator[tuple[str, str, str, int]]:
         for node, device, count in _growth(run.devices, counter):
             yield node, device, field, count
     yield from _counted_by_tc(run)
+    dropped = seen(run)
     for node, device, name, value in run.ethtool.select("node", "device", "name", "value").iter_rows():
         if name in NIC_DROPS or name in CABLE_DROPS:
             yield node, device, "nic" if name in NIC_DROPS else "cable", value
@@ -112,19 +113,20 @@ def _counted(run: Recording) -> Iterator[tuple[str, str, str, int]]:
         t_ns = run.radio_counters["t_ns"].to_numpy()
         sampled = Window(int(t_ns.min()), int(t_ns.max()))
         for radio in run.radios:
-            followed = _probed(run, radio.node, radio.device, "txq")
+            followed = _probed(dropped, radio.node, radio.device, "txq")
             yield radio.node, radio.device, "qdisc", max(txq_drops(run, radio.node, radio.device, sampled), followed)
-            yield radio.node, radio.device, "nic", _probed(run, radio.node, radio.device, "ring", "rx")
+            yield radio.node, radio.device, "nic", _probed(dropped, radio.node, radio.device, "ring", "rx")
             yield radio.node, radio.device, "cable", given_up(run, radio.node, radio.device, sampled)
     fields = {"qdisc": "qdisc", "stack": "stack", "socket": "stack"}
-    for row in seen(run).filter(pl.col("place").is_in(list(fields))).iter_rows(named=True):
+    for row in dropped.filter(pl.col("place").is_in(list(fields))).iter_rows(named=True):
         yield row["node"], row["device"], fields[row["place"]], row["packets"]
         if row["place"] == "qdisc":
             yield row["node"], row["device"], "seen", row["skbs"]
 
 
-def _probed(run: Recording, node: str, device: str, *places: str) -> int:
-    rows = seen(run).filter((pl.col("node") == node) & (pl.col("device") == device) & pl.col("place").is_in(places))
+def _probed(dropped: pl.DataFrame, node: str, device: str, *places: str) -> int:
+    """Packets dropped there, of what `seen` gives."""
+    rows = dropped.filter((pl.col("node") == node) & (pl.col("device") == device) & pl.col("place").is_in(places))
     return int(rows["packets"].sum())
 
 
