@@ -167,7 +167,7 @@ def _run(run: Recording, name: str, settings: list[str], place: int) -> Shown:
         test=run.test.name,
         description=run.description,
         tiles=list(_tiles(run.summary)),
-        sections=[section for section in sections(run.summary) if section.about and section.rows],
+        sections=[section.known() for section in sections(run.summary) if section.about and section.rows],
         bars=list(_bars(run.summary)),
         layers=_layers(run.summary),
         topology=Markup(topology(run.paths, run.experiment.settings)),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a section is. Whoever shows one decides how a table looks, and nothing else."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from hourglass.results.stats import short
@@ -40,6 +40,12 @@ class Section:
     nothing: str = ""
     detail: bool = False
     key: int = 0
+
+    def known(self) -> "Section":
+        """Without the columns in which nothing is known of any row."""
+        places = [place for place in range(len(self.columns)) if any(row[place] is not None for row in self.rows)]
+        rows = tuple(tuple(row[place] for place in places) for row in self.rows)
+        return replace(self, columns=tuple(self.columns[place] for place in places), rows=rows, key=places.index(self.key))
 
 
 def shown(value: Value, kind: Form, nothing: str) -> str:
