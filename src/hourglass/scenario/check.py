@@ -36,6 +36,7 @@ def resolve(scenario: Scenario) -> Scenario:
         partial(_check_places, "netem", testbed, [str(netem.at) for netem in testbed.netem]),
         partial(check_wifi.check, testbed, scenario.kernel),
         partial(_check_captures, scenario.capture.pcap, testbed),
+        partial(_check_real, testbed),
         *(partial(_check_stack_of, scenario.stack, name, names) for name in scenario.stack.nodes),
         partial(_check_own_devices, scenario.stack, testbed),
         partial(check_streams.resolve, scenario.test, testbed.node),
@@ -148,6 +149,19 @@ def _check_places(kind: str, testbed: Testbed, places: list[str]) -> None:
 def _devices(testbed: Testbed) -> list[str]:
     cables = [end for link in testbed.link for end in link.ends]
     return [str(place) for place in (*cables, *(radio for _, radio in check_wifi.devices(testbed)))]
+
+
+def _check_real(testbed: Testbed) -> None:
+    """What plays a node is one machine, and a device one interface of it."""
+    hosts: dict[str, str] = {}
+    for index, node in enumerate(testbed.node):
+        if node.host is not None and (other := hosts.setdefault(node.host, node.name)) != node.name:
+            raise refusal(f"testbed.node.{index}.host", node.host, f"is the node {other}: a machine is one node")
+        devices = [str(place).split(":")[1] for place in _devices(testbed) if place.startswith(f"{node.name}:")]
+        for device in node.real:
+            if device not in devices:
+                known = f"{closest(device, devices)}Devices of {node.name}: {several(devices)}"
+                raise refusal(f"testbed.node.{index}.real.{device}", node.real[device], f"no such device. {known}")
 
 
 def _check_own_devices(stack: Stack, testbed: Testbed) -> None:

@@ -9,6 +9,7 @@ from hourglass.scenario import nics
 from hourglass.scenario.edge import LinkPolicers, LinkShaperWays, Media
 from hourglass.scenario.kinds import SWITCH, both_ways, choice, integer, numbers, quantity, zero_or
 from hourglass.scenario.loss import SHARES, Loss, Losses
+from hourglass.scenario.real import HostName, Interfaces
 from hourglass.scenario.table import Rows, Table
 from hourglass.scenario.trace import LinkTraces, Spans
 from hourglass.scenario.units import RATE, SIZE, TIME, Bounds
@@ -66,6 +67,14 @@ class Node(Table):
     name: NodeName = Field(description="The node's name.")
     role: Annotated[Literal["host", "router"], *choice(("host", "router"), "A role")] = Field(
         default="host", description="Routers forward packets, hosts do not."
+    )
+    host: HostName | None = Field(
+        default=None,
+        description='Engine ssh: the machine that is this node, like `"user@router"`. Other engines ignore it.',
+    )
+    real: Interfaces = Field(
+        default={},
+        description='Engines on real machines: which interface plays a device of the node, like `{ eth0 = "enp3s0" }`.',
     )
 
 
