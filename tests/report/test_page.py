@@ -317,6 +317,7 @@ def test_the_page_has_every_section_and_the_terminal_what_is_no_detail(probed):
     for section in sections(run.summary):
         if not section.about:
             continue
+        section = section.known()
         head, *rows = shown_[section.id]
         assert [name for name, _ in head] == [column.title for column in section.columns]
         assert len(rows) == len(section.rows)

@@ -45,7 +45,8 @@ class Section:
         """Without the columns in which nothing is known of any row."""
         places = [place for place in range(len(self.columns)) if any(row[place] is not None for row in self.rows)]
         rows = tuple(tuple(row[place] for place in places) for row in self.rows)
-        return replace(self, columns=tuple(self.columns[place] for place in places), rows=rows, key=places.index(self.key))
+        columns = tuple(self.columns[place] for place in places)
+        return replace(self, columns=columns, rows=rows, key=places.index(self.key))
 
 
 def shown(value: Value, kind: Form, nothing: str) -> str:
