@@ -11,6 +11,10 @@ SHELL := bash
 
 BIN := .venv/bin
 HOURGLASS := $(BIN)/hourglass
+
+# What Python compiled is kept, even where the environment forbids it: else each command takes a second more.
+unexport PYTHONDONTWRITEBYTECODE
+
 SYSTEM_PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
@@ -33,7 +37,7 @@ test: begin
 	$(call step,kernels for tests,$(BIN)/python -m tests.kernels)
 	$(call step,tests of the agent,cd agent && cargo test --locked --quiet)
 	$(call step,tests against this machine's kernel,$(BIN)/pytest tests/native)  # by itself: it measures in real time
-	$(call step,tests,$(BIN)/pytest -n auto --ignore tests/native)
+	$(call step,tests,$(BIN)/pytest -n auto --dist worksteal --ignore tests/native)
 	$(told)
 
 # $(call step,WHAT,COMMANDS): carries them out and notes what took longer than a second; $(told) prints that.
@@ -69,7 +73,7 @@ tools: setup
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null
 
 setup: agent root
-	@$(BIN)/python -m compileall -q src  # what an environment that forbids writing bytecode would compile at each start
+	@$(BIN)/python -m compileall -q src
 
 # Installs what is missing when we may; else says what to install.
 packages: .venv/installed
@@ -85,7 +89,7 @@ endef
 	@if [ -z "$(SYSTEM_PYTHON)" ]; then echo "Python 3.11 or newer is needed: apt-get install -y python3 python3-venv" >&2; exit 3; fi
 	@if [ ! -x $(BIN)/python ]; then $(SYSTEM_PYTHON) -m venv .venv || \
 		{ echo "to fix: apt-get install -y python3-venv" >&2; exit 3; }; fi
-	$(call step,Python packages,$(PIP) '.[report]')
+	$(call step,Python packages,$(PIP) '.[report]'; $(BIN)/python -c '$(COMMANDS)')
 	@touch $@
 
 # What those need who change something: linters, test runners.
@@ -94,7 +98,8 @@ developer: setup .venv/developer
 	$(call step,Python packages for tests,$(PIP) '.[dev]')
 	@touch $@
 
-# Python compiles what it imports, when it first does: a third of what is installed.
+# Python compiles what it imports, when it first does: a third of what is installed. Once for all commands:
+COMMANDS := from hourglass.cli import app, pictures, run, tables; from hourglass.results import opening; pictures.plots()
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e
 
 agent: packages

@@ -3,6 +3,9 @@
 
 import itertools
 import json
+import os
+import shutil
+from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,33 +13,64 @@ from typing import Any
 import polars as pl
 import pytest
 
-from hourglass import runner, scenario
+from hourglass import locks, runner, scenario
 from hourglass.contract.kernels import KERNELS
 from hourglass.contract.probe import LAYER_COLUMNS
+from hourglass.engine import engines
+from hourglass.results.files import RUN_FILE
 from hourglass.results.frames import of
+from hourglass.results.opening import open_run
 from hourglass.results.recording import Recording
+from hourglass.scenario import Scenario
 
 from .accounts import check_counts
 
 Simulate = Callable[..., Recording]
 
+KEPT = 8
+"""Recordings that a worker keeps open: their tables take memory."""
+
 
 @pytest.fixture(scope="session")
 def simulate(tmp_path_factory: pytest.TempPathFactory) -> Simulate:
     """`simulate(source, "key=value", …, kernel=V, seed=N, fresh=False)`: a run of a built-in or of a mapping, whose
-    counts agree (`accounts.py`)."""
-    made: dict[str, Recording] = {}
-    folder = tmp_path_factory.mktemp("runs")
+    counts agree (`accounts.py`). Of equal scenarios, engines and plans there is one run for all workers."""
+    known: OrderedDict[str, Recording] = OrderedDict()
+    own, shared = tmp_path_factory.mktemp("runs"), tmp_path_factory.getbasetemp() / "shared"
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = tmp_path_factory.getbasetemp().parent / "shared"
+    numbers = itertools.count()
 
     def make(source: str | dict[str, Any], *overrides: str, fresh: bool = False, **settings: Any) -> Recording:
+        if fresh:
+            run = runner.run(scenario.load(source, overrides, **settings), own / f"{next(numbers)}")
+            check_counts(run)
+            return run
         name = json.dumps([source, overrides, settings], sort_keys=True)
-        if fresh or name not in made:
-            place = folder / f"{len(list(folder.iterdir()))}"
-            made[name] = runner.run(scenario.load(source, overrides, **settings), place)
-            check_counts(made[name])
-        return made[name]
+        if name not in known:
+            known[name] = _shared(scenario.load(source, overrides, **settings), shared)
+            if len(known) > KEPT:
+                known.popitem(last=False)
+        known.move_to_end(name)
+        return known[name]
 
     return make
+
+
+def _shared(wanted: Scenario, folder: Path) -> Recording:
+    """The run of a scenario, made by the worker that asks first; the others wait for it."""
+    prepared = runner.prepare(wanted, engines.DEFAULT, runner.Silent())
+    place = folder / prepared.key
+    with locks.held(folder / f".{prepared.key}.lock"):
+        if (place / RUN_FILE).is_file():
+            return open_run(place)
+        run = runner.make(prepared, place)
+        try:
+            check_counts(run)
+        except AssertionError:
+            shutil.rmtree(place)  # every test of the run is told
+            raise
+    return run
 
 
 def counters(run: Recording, node: str, device: str = "eth0") -> dict[str, int]:
