@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hourglass.campaign.sweep import sweep
+    from hourglass.results.diff import diff
     from hourglass.results.recording import Recording
     from hourglass.runner import run
     from hourglass.testing.judge import check
 
 __version__ = "0.2.0"
 
-__all__ = ["check", "load", "load_all", "run", "sweep"]
+__all__ = ["check", "diff", "load", "load_all", "run", "sweep"]
 
 
 def load(path: str | Path) -> "Recording":
@@ -54,6 +55,10 @@ def __getattr__(name: str) -> Any:
         from hourglass.testing.judge import check
 
         return check
+    if name == "diff":
+        from hourglass.results.diff import diff
+
+        return diff
     if name == "sweep":
         from hourglass.campaign.sweep import sweep
 

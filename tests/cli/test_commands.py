@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -129,6 +130,19 @@ def test_compare_prints_table_json_and_picture(call, tmp_path):
     status, out, _ = call("compare", "a", "b", "--json")
     rtt = next(row for row in json.loads(out)["figures"] if row["figure"] == "TCP RTT p50")
     assert rtt["runs"][1] == {"value": 9, "change_percent": 350, "interval": [7, 7], "significant": True}
+
+
+def test_diff_ends_with_0_for_the_same_records_and_1_for_others(call, tmp_path):
+    make(tmp_path / "a")
+    make(tmp_path / "b")
+    make(tmp_path / "c", Recipe(flows=[Flow(rtt_us=lambda t: 9000)]))
+    status, out, _ = call("diff", "a", "b")
+    assert (status, out.splitlines()[-1]) == (0, "the same records, byte by byte")
+    assert json.loads(call("diff", "a", "b", "--json")[1])["same"] is True
+    status, out, _ = call("diff", "a", "c")
+    assert status == 1
+    assert re.search(r"^tcp +\d+ +\d+ +\d+ .*: rtt 2000 / 9000$", out, re.MULTILINE)
+    assert call("diff", "a", "nowhere")[0] == 2
 
 
 def test_one_run_is_not_compared(call, tmp_path):

@@ -306,6 +306,28 @@ def compare(
 
 
 @app.command(
+    "diff",
+    cls=Command,
+    rich_help_panel=UNDERSTAND,
+    epilog="""\
+hourglass diff runs/A runs/B
+hourglass diff runs/A runs/B --json""",
+)
+def diff(
+    first: Annotated[Path, typer.Argument(metavar="A", help="A run directory.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Another.")],
+    json: Json = False,
+) -> None:
+    """Find where two runs part: the first packet that fared differently, its layer, its socket.
+
+    Exits with 0 when the records are the same bytes, with 1 when they differ.
+    """
+    from hourglass.cli.diff import diff_runs
+
+    raise typer.Exit(diff_runs(first, second, json))
+
+
+@app.command(
     "plot",
     cls=Command,
     rich_help_panel=UNDERSTAND,

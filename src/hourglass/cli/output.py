@@ -36,6 +36,15 @@ def listing(rows: Iterable[tuple[str, str]]) -> Table:
     return table
 
 
+def grid(head: str, *figures: str) -> Table:
+    """An empty table without lines: what a row is about, then its figures."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table.add_column(head, no_wrap=True)
+    for figure in figures:
+        table.add_column(figure, justify="right")
+    return table
+
+
 def show_json(value: Any) -> None:
     """Prints one JSON value on stdout."""
     print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
