@@ -55,8 +55,15 @@ fn count(control: BorrowedFd, device: &str) -> Option<usize> {
     usize::try_from(u32_at(&answer, 16)?).ok().filter(|count| known && *count > 0)
 }
 
+/// How many features the kernel knows: offloads are a bit each.
+pub fn features(control: BorrowedFd, device: &str) -> Result<usize> {
+    const ETH_SS_FEATURES: u32 = 4;
+    let answer = ask(control, device, &[ETHTOOL_GSSET_INFO, 0, 1 << ETH_SS_FEATURES, 0], 20)?;
+    Ok(u32_at(&answer, 16).and_then(|count| usize::try_from(count).ok()).unwrap_or_default())
+}
+
 /// Sends a command and gives back the structure of `size` bytes that the kernel made of it.
-fn ask(control: BorrowedFd, device: &str, command: &[u32], size: usize) -> Result<Vec<u8>> {
+pub fn ask(control: BorrowedFd, device: &str, command: &[u32], size: usize) -> Result<Vec<u8>> {
     let bytes: Vec<u8> = command.iter().flat_map(|word| word.to_ne_bytes()).collect();
     let mut padded = vec![0; size.next_multiple_of(8)];
     padded[..bytes.len()].copy_from_slice(&bytes);

@@ -12,7 +12,8 @@
 //! looks round, `test_loop` follows the event queue (`events`): `changes` carries out the plan's events, `flow`, `ping`, `datagram`, `fetch` and `transaction` make
 //! traffic (`streams` is what they have in common), `diag`, `device` and `radio` sample, all into `records`, whose schemas are
 //! `tables`. `room` makes worlds for programs, whose first processes (`room_init`) start them; `apps` has them started,
-//! listened to and stopped, each an `app`. On a kernel that has it, `watch` reads what the kernel's probe saw: `reader` takes it apart into the
+//! listened to and stopped, each an `app`. What a run changes of a machine that outlives it the `guard` undoes, who has a device
+//! as it was in `keep` (`keep_net` speaks to the kernel). On a kernel that has it, `watch` reads what the kernel's probe saw: `reader` takes it apart into the
 //! structures of `abi`, `rows` and `capture` write it. `report` is what the outside sees.
 
 #[rustfmt::skip]
@@ -36,9 +37,12 @@ mod events;
 mod facts;
 mod fetch;
 mod flow;
+mod guard;
 mod icmp;
 mod init;
 mod jitter;
+mod keep;
+mod keep_net;
 mod layout;
 mod mailbox;
 mod netlink;
@@ -119,11 +123,15 @@ fn execute(plan: &Path, path: &Path) -> Result<i64> {
         init::isolate()?; // only now: the files may lie in what it hides
     }
     let nodes = netns::Nodes::make(&plan.nodes)?;
-    let daemons = setup::run(&plan.setup, &nodes)?;
+    let entrusts = plan.setup.iter().any(|step| step.work.needs_guard());
+    let guard = entrusts.then(|| guard::Guard::start(&nodes)).transpose()?;
+    let daemons = setup::run(&plan.setup, &nodes, guard)?;
     let rooms = room::make(&plan, &nodes)?; // copies of this process, which has one thread yet
     let facts = facts::Facts::gather(&plan, &nodes)?;
     let site = test_loop::Site { nodes: &nodes, daemons, rooms, out: path.parent().unwrap_or(Path::new("")) };
-    test_loop::TestLoop::prepare(&plan, site, &facts, records, captures)?.run()
+    let end_ns = test_loop::TestLoop::prepare(&plan, site, &facts, records, captures)?.run()?;
+    guard.map_or(Ok(()), guard::Guard::finish)?;
+    Ok(end_ns)
 }
 
 /// The one way out, for success, failure and panic alike.

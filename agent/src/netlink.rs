@@ -15,6 +15,7 @@ pub const HEADER: usize = 16;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 const NLM_F_REQUEST: u16 = 1;
+const NLM_F_ACK: u16 = 4;
 pub const NLM_F_DUMP: u16 = 0x300;
 
 /// Large enough for the kernel's largest dump message, and for what makes it choose that.
@@ -124,6 +125,27 @@ impl Socket {
                         NLMSG_DONE => return Ok(()),
                         NLMSG_ERROR => return Err(error_of(message.body)),
                         _ => each(message.body),
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Socket {
+    /// Has something changed; comes back when the kernel has done it.
+    pub fn change(&mut self, kind: u16, flags: u16, body: &[u8]) -> Result<()> {
+        self.sequence += 1;
+        let mut order = Vec::new();
+        request(&mut order, kind, NLM_F_ACK | flags, self.sequence, body);
+        send_all(self.fd.as_fd(), &order)?;
+        loop {
+            let lengths = sys::receive_two(self.fd.as_fd(), &mut self.buffers)?;
+            for (buffer, length) in self.buffers.iter().zip(lengths) {
+                for message in Messages(&buffer[..length]) {
+                    if message.kind == NLMSG_ERROR && message.sequence == self.sequence {
+                        let error = error_of(message.body);
+                        return if error.raw_os_error() == Some(0) { Ok(()) } else { Err(error) };
                     }
                 }
             }

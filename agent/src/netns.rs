@@ -88,6 +88,11 @@ impl Nodes {
         Ok(())
     }
 
+    /// The namespace of that node, or the first, for something to be moved there.
+    pub fn home(&self, name: Option<&str>) -> BorrowedFd<'_> {
+        name.map_or(self.first.as_fd(), |name| self.list[self.index(name)].file.as_fd())
+    }
+
     pub fn control(&self, name: &str) -> BorrowedFd<'_> {
         self.list[self.index(name)].control.as_fd()
     }

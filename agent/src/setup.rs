@@ -12,6 +12,7 @@ use nix::sys::socket::{send, MsgFlags};
 use crate::apps::Handle;
 use crate::clock::{self, Epoch};
 use crate::daemon::Daemons;
+use crate::guard::Guard;
 use crate::mailbox::Mailbox;
 use crate::netns::Nodes;
 use crate::report::{Failure, Result};
@@ -26,10 +27,36 @@ const IW_INTERVAL: i64 = 100_000_000;
 const REACH_ID: u16 = u16::MAX;
 
 /// Gives back the daemons that were started; they live as long as it does.
-pub fn run(steps: &[Step], nodes: &Nodes) -> Result<Daemons> {
+pub fn run(steps: &[Step], nodes: &Nodes, guard: Option<&Guard>) -> Result<Daemons> {
     let daemons = Daemons::default();
-    carry_out(steps, nodes, &daemons, None)?;
+    for steps in steps.chunk_by(|one, next| one.work.needs_guard() == next.work.needs_guard()) {
+        match guard {
+            Some(guard) if steps[0].work.needs_guard() => {
+                steps.iter().try_for_each(|step| entrust(step, nodes, guard))?;
+            }
+            _ => drop(carry_out(steps, nodes, &daemons, None)?),
+        }
+    }
     Ok(daemons)
+}
+
+fn entrust(step: &Step, nodes: &Nodes, guard: &Guard) -> Result<()> {
+    match &step.work {
+        Work::Take { real, device } => {
+            let node = step.node().expect("Plan::check knows its node");
+            let taken = guard.take(nodes, real, node, device);
+            taken.map_err(|failure| step.blame(real.clone(), failure))
+        }
+        Work::Keep { devices, files, made } => {
+            let blamed =
+                |name: &str, done: Result<()>| done.map_err(|failure| step.blame(name.to_owned(), failure));
+            nodes.enter(step.node())?;
+            devices.iter().try_for_each(|name| blamed(name, guard.device(step.node(), name)))?;
+            files.iter().try_for_each(|path| blamed(path, guard.file(nodes, step.node(), path)))?;
+            made.iter().try_for_each(|name| blamed(name, guard.made(step.node(), name)))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Steps, one after the other; gives what the tools warned of, on one line. Leaves the thread in the first namespace.
@@ -41,7 +68,7 @@ pub fn carry_out(steps: &[Step], nodes: &Nodes, daemons: &Daemons, apps: Option<
         match &step.work {
             Work::Ip { .. } | Work::Tc { .. } => warnings += &run_batch(steps)?,
             Work::Write { path, value } => write(nodes, step, path, value)?,
-            Work::Epoch { .. } => {}
+            Work::Epoch { .. } | Work::Take { .. } | Work::Keep { .. } => {} // at their own time
             Work::App { app, act } => {
                 apps.expect("an app that is acted on is in the plan").act(*app, *act);
             }

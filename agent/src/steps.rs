@@ -55,6 +55,18 @@ pub enum Work {
         timeout_ns: i64,
     },
     Daemon(Daemon),
+    /// A device of the machine's own, moved into the node; the guard gives it back.
+    Take {
+        real: String,
+        device: String,
+    },
+    /// What the steps that follow change of a namespace that outlives the run, and the guard makes as it was: devices,
+    /// files of /proc and /sys; and devices that they make.
+    Keep {
+        devices: Vec<String>,
+        files: Vec<String>,
+        made: Vec<String>,
+    },
     Epoch {
         path: String,
     },
@@ -112,6 +124,8 @@ impl Step {
             Work::Epoch { .. } => "epoch",
             Work::Iw { .. } => "iw",
             Work::Daemon(_) => "daemon",
+            Work::Take { .. } => "take",
+            Work::Keep { .. } => "keep",
             Work::App { .. } => "app",
         }
     }
@@ -136,13 +150,19 @@ impl Work {
                 | Self::Reach { .. }
                 | Self::Epoch { .. }
                 | Self::Daemon(_)
+                | Self::Take { .. }
                 | Self::App { .. }
         )
     }
 
+    /// Whether it is about what outlives the run.
+    pub fn needs_guard(&self) -> bool {
+        matches!(self, Self::Take { .. } | Self::Keep { .. })
+    }
+
     /// Whether it can be done during the test.
     pub fn is_of_an_event(&self) -> bool {
-        !matches!(self, Self::Reach { .. } | Self::Epoch { .. })
+        !matches!(self, Self::Reach { .. } | Self::Epoch { .. }) && !self.needs_guard()
     }
 }
 

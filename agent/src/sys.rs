@@ -103,6 +103,37 @@ pub fn leave_at_once() -> ! {
     unsafe { libc::_exit(1) }
 }
 
+/// The same of a copy that has something to say by how it ends.
+pub fn leave(status: i32) -> ! {
+    // SAFETY: ends the process.
+    unsafe { libc::_exit(status) }
+}
+
+/// A file that can be read when the process has ended.
+pub fn process_file(process: Pid) -> Result<OwnedFd> {
+    // SAFETY: plain integers.
+    owned(unsafe { libc::syscall(libc::SYS_pidfd_open, process.as_raw(), 0) })
+}
+
+/// For the calling process: what somebody may send who wants it to end, or a terminal, or a closed pipe.
+pub fn ignore_signals() {
+    const SENT: [libc::c_int; 9] = [
+        libc::SIGHUP,
+        libc::SIGINT,
+        libc::SIGQUIT,
+        libc::SIGTERM,
+        libc::SIGPIPE,
+        libc::SIGUSR1,
+        libc::SIGUSR2,
+        libc::SIGALRM,
+        libc::SIGTSTP,
+    ];
+    for signal in SENT {
+        // SAFETY: no handler is installed.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}
+
 /// Until a child of ours has ended.
 pub fn wait(child: Pid) -> Result<()> {
     loop {

@@ -42,7 +42,12 @@ def steps(nodes: list[str], event: bool = False) -> st.SearchStrategy[Json]:
     def step(do: str, node: st.SearchStrategy[str | None], **own: st.SearchStrategy[Any]) -> st.SearchStrategy[Json]:
         return st.fixed_dictionaries({"do": st.just(do), "node": node, "origin": origins, **own})
 
-    of_setup = (step("epoch", node, path=texts), step("reach", node, address=addresses, timeout_ns=ns))
+    of_setup = (
+        step("epoch", node, path=texts),
+        step("reach", node, address=addresses, timeout_ns=ns),
+        step("take", node, real=texts, device=texts),
+        step("keep", anywhere, devices=lines, files=lines, made=lines),
+    )
     return st.one_of(
         *(() if event else of_setup),
         step("ip", anywhere, lines=lines),

@@ -12,12 +12,14 @@ from hourglass.contract.plan import (
     Flow,
     Hop,
     IwStep,
+    KeepStep,
     Path,
     Ping,
     Plan,
     ReachStep,
     Step,
     Stream,
+    TakeStep,
     Transactions,
     WriteStep,
 )
@@ -83,6 +85,11 @@ def step_lines(step: Step) -> list[str]:
             texts = [f"{step.node} epoch {step.path}"]
         case ReachStep():
             texts = [f"{step.node} reach {step.address} {step.timeout_ns}"]
+        case TakeStep():
+            texts = [f"{step.node} take {step.real} as {step.device}"]
+        case KeepStep():
+            words = " ".join((*step.devices, *step.files, *(f"made {name}" for name in step.made)))
+            texts = [f"{step.node or '-'} keep {words}"]
         case IwStep():
             patience = f"until {step.says} ({step.timeout_ns})" if step.says else f"({step.timeout_ns})"
             texts = [f"{step.node or '-'} iw {' '.join(step.args)} {patience}"]

@@ -26,10 +26,12 @@ from hourglass.contract.plan import (
     EthtoolStep,
     Flow,
     IwStep,
+    KeepStep,
     Plan,
     ReachStep,
     Step,
     Stream,
+    TakeStep,
     WriteStep,
 )
 from hourglass.engine import engines
@@ -147,6 +149,11 @@ def _step_lines(step: Step) -> list[str]:
             return [f"ping {step.address} until it answers, at most {_seconds(step.timeout_ns)}"]
         case EpochStep():
             return [f"echo the clock at test time 0, ns > {step.path}"]
+        case TakeStep():
+            return [f"ip link set {step.real} netns {step.node} name {step.device}"]
+        case KeepStep():
+            kept, made = ", ".join([*step.devices, *step.files]), ", ".join(step.made)
+            return [f"# given back as they are: {kept or 'nothing'}; deleted at the end: {made or 'nothing'}"]
     assert_never(step)
 
 

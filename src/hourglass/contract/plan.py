@@ -117,8 +117,32 @@ class DaemonStep(Part):
     origin: str | None
 
 
+class TakeStep(Part):
+    """A device of the machine's own, `real`, is moved from the first namespace into the node, where it is called
+    `device`. It is given back as it was, in whatever way the run ends."""
+
+    do: Literal["take"]
+    node: str
+    real: str
+    device: str
+    origin: str | None
+
+
+class KeepStep(Part):
+    """What later steps change of a namespace that outlives the run: `devices` and `files` of /proc and /sys, which are
+    made again what they are at this step; and devices that are `made`, which vanish. In whatever way the run ends."""
+
+    do: Literal["keep"]
+    node: str | None
+    devices: list[str]
+    files: list[str]
+    made: list[str]
+    origin: str | None
+
+
 Step = Annotated[
-    BatchStep | WriteStep | EthtoolStep | EpochStep | ReachStep | IwStep | DaemonStep, Field(discriminator="do")
+    BatchStep | WriteStep | EthtoolStep | EpochStep | ReachStep | IwStep | DaemonStep | TakeStep | KeepStep,
+    Field(discriminator="do"),
 ]
 
 
