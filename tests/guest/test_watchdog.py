@@ -111,7 +111,7 @@ SPINNER = r"spinner \(/init /out/plan.json /out/records.arrows\), pid \d+ on cli
 SAID = {
     "memory": f"; {SPINNER}, computes or polls memory and never calls the kernel, at instruction 0x4\\w{{5}} ",
     "calls": f"; {SPINNER}, calls poll again and again and never sleeps ",
-    "kernel": f"; the guest's kernel is in \\w*(clear|copy|memset|zero)\\w* .*, for {SPINNER}, in readv ",
+    "kernel": f"; the guest's kernel is in [^,]*(clear|copy|memset|zero)[^,]* .*, for {SPINNER}, in readv ",
 }
 
 
