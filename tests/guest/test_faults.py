@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from hourglass.contract.kernels import DEFAULT
 from hourglass.results.recording import Recording
 
 from .conftest import KERNELS, Simulate, counters, digests, line
@@ -90,13 +91,14 @@ def test_bursts_of_losses_have_their_rate_and_their_length(simulate: Simulate, k
     N P (1 - P) (2 B (1 - P) - 1), the mean of K bursts B (B - 1) / K. The frames that step the chain between two
     datagrams, pings', are one in thousands."""
     rate, mean = 0.02, 4
+    length_s = 3 if kernel == DEFAULT else 1  # the chain is the driver's: KUnit counts it on every kernel
     bursty = cable("1gbit", loss=[bursts("2%", mean), "0%"])
-    flood = {"name": "udp_flood", "length": 3, "delay": 0.5, "udp_bandwidth": "80mbit", "udp_pktsize": 250}
+    flood = {"name": "udp_flood", "length": length_s, "delay": 0.5, "udp_bandwidth": "80mbit", "udp_pktsize": 250}
     run = simulate({**bursty, "test": flood}, kernel=kernel)
     rows = run.datagram_rows.sort("seq")
     assert not rows["refused"].any()
     sent, lost = rows.height, rows["owd_ns"].null_count()
-    assert sent == rows["seq"].n_unique() > 100_000
+    assert sent == rows["seq"].n_unique() > 35_000 * length_s
     assert abs(lost - sent * rate) <= SIGMAS * math.sqrt(sent * rate * (1 - rate) * (2 * mean * (1 - rate) - 1))
     runs = rows.select(pl.col("owd_ns").is_null().rle()).unnest("owd_ns")
     lengths = runs.filter("value")["len"]

@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -31,9 +32,56 @@ SHORT = ("test.length=2", "test.delay=1")
 TOOLS = ("flent==2.3.0", "matplotlib", "numpy")
 
 
+SERVE = """
+import json, os, sys
+import matplotlib
+matplotlib.use("Agg")
+import flent.batch, flent.formatters, flent.plotters, flent.settings, matplotlib.pyplot
+for line in sys.stdin:
+    child = os.fork()
+    if not child:
+        out, *sys.argv[1:] = json.loads(line)
+        sys.argv[0] = "flent"
+        for number, name in (1, "stdout"), (2, "stderr"):
+            os.dup2(os.open(f"{out}/{name}", os.O_CREAT | os.O_WRONLY | os.O_TRUNC), number)
+        sys.exit(flent.run_flent())
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+"""Each line, a folder for what is printed and Flent's words, is a Flent of its own, forked when all is loaded: loading
+takes most of its time."""
+
+
+class Flent:
+    """Stock Flent, whose process stays."""
+
+    def __init__(self, python: Path, out: Path) -> None:
+        self.out, pipe = out, subprocess.PIPE
+        environment = {**os.environ, "MPLBACKEND": "Agg"}
+        self.process = subprocess.Popen([python, "-c", SERVE], stdin=pipe, stdout=pipe, text=True, env=environment)
+
+    def __call__(self, *words: str) -> str:
+        """What it prints; it has to be content."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        print(json.dumps([str(self.out), *words]), file=self.process.stdin, flush=True)
+        status = self.process.stdout.readline().strip()
+        printed, said = ((self.out / name).read_text() for name in ("stdout", "stderr"))
+        assert status == "0", said
+        assert "warning" not in said.lower(), said
+        assert "error" not in said.lower(), said
+        return printed
+
+
 @pytest.fixture(scope="session")
-def flent() -> Path:
+def flent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flent]:
     """Stock Flent. Skips where it cannot be installed, but not where CI is set."""
+    started = Flent(installed() / "bin" / "python", tmp_path_factory.mktemp("flent"))
+    yield started
+    started.process.communicate()
+
+
+def installed() -> Path:
+    """Its environment."""
     place = paths.cache() / "tools" / TOOLS[0]
     command = place / "bin" / "flent"
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -48,7 +96,7 @@ def flent() -> Path:
                 pytest.fail(made.stderr)
             if made.returncode:
                 pytest.skip("stock Flent cannot be installed here")
-    return command
+    return place
 
 
 def source(name: str) -> tuple[str, tuple[str, ...]]:
@@ -60,16 +108,6 @@ def source(name: str) -> tuple[str, tuple[str, ...]]:
         "udp_flood": ("test.udp_bandwidth=20mbit",),
     }.get(name, ())
     return "rtt-fair" if kind.hosts else "L100M", (*SHORT[: 2 if kind.loaded else 1], *further)
-
-
-def stock(flent: Path, place: Path, *words: str) -> str:
-    """What stock Flent prints; it has to be content."""
-    environment = {**os.environ, "MPLBACKEND": "Agg"}
-    done = subprocess.run([flent, *words, str(place)], capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert "warning" not in done.stderr.lower(), done.stderr
-    assert "error" not in done.stderr.lower(), done.stderr
-    return done.stdout
 
 
 def means(summary: str) -> dict[str, str]:
@@ -98,7 +136,7 @@ def ours(run: Recording) -> dict[str, float]:
 
 @pytest.mark.parametrize("name", [name for name, kind in TESTS.items() if kind.in_flent])
 def test_stock_flent_prints_the_same_means_and_draws_the_file(
-    simulate: Simulate, tmp_path: Path, flent: Path, name: str
+    simulate: Simulate, tmp_path: Path, flent: Flent, name: str
 ) -> None:
     scenario, settings = source(name)
     run = simulate(scenario, f"test.name={name}", *settings)
@@ -107,13 +145,13 @@ def test_stock_flent_prints_the_same_means_and_draws_the_file(
     assert write(run, tmp_path).read_bytes() == first
     data = json.loads(gzip.decompress(first))
     assert {len(values) for values in data["results"].values()} == {len(data["x_values"])}
-    printed, expected = means(stock(flent, place, "-f", "summary")), ours(run)
+    printed, expected = means(flent("-f", "summary", str(place))), ours(run)
     assert set(expected) <= set(printed)
     for series, mean in expected.items():
         assert float(printed[series]) == pytest.approx(mean, abs=0.0051), series
         assert mean > 0
     picture = tmp_path / "default.png"
-    stock(flent, place, "-f", "plot", "-o", str(picture))
+    flent("-f", "plot", "-o", str(picture), str(place))
     assert picture.stat().st_size > 5000
 
 
@@ -126,11 +164,11 @@ PLOTS = {
 
 
 @pytest.mark.parametrize(("name", "plot"), [(name, plot) for name, plots in PLOTS.items() for plot in plots])
-def test_the_usual_plots_are_drawn(simulate: Simulate, tmp_path: Path, flent: Path, name: str, plot: str) -> None:
+def test_the_usual_plots_are_drawn(simulate: Simulate, tmp_path: Path, flent: Flent, name: str, plot: str) -> None:
     scenario, settings = source(name)
     picture = tmp_path / "plot.png"
     place = write(simulate(scenario, f"test.name={name}", *settings), tmp_path)
-    stock(flent, place, "-f", "plot", "-p", plot, "-o", str(picture))
+    flent("-f", "plot", "-p", plot, "-o", str(picture), str(place))
     assert picture.stat().st_size > 5000
 
 

@@ -104,7 +104,7 @@ def test_what_is_fetched_takes_as_long_as_its_bytes_need(simulate: Simulate) -> 
 def test_transactions_wait_in_the_queue_that_an_upload_fills(simulate: Simulate, tmp_path: Path) -> None:
     """The layers of request and answer add up to the transaction, one outstanding; twice the same bytes. Flent has no
     such test."""
-    settings = ("test.name=tcp_rr-1up", *SHORT, "test.rr_streams=2", "measure.packets=1")
+    settings = ("test.name=tcp_rr-1up", "test.length=2", "test.delay=0.2", "test.rr_streams=2", "measure.packets=1")
     run, again = (simulate("L100M", *settings, fresh=fresh) for fresh in (False, True))
     assert records(run).read_bytes() == records(again).read_bytes()
     for client, found in zip(run.transactions, run.summary.transactions, strict=True):

@@ -2,6 +2,7 @@
 """Printing on stdout: tables through `rich`, without colour codes when nobody sees colours; JSON as it is."""
 
 import json
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,13 +18,14 @@ def screen() -> Console:
 def show(*parts: RenderableType, whole_lines: bool = False) -> None:
     """Prints the parts one below the other; `whole_lines` leaves long lines unwrapped, so that they can be copied.
 
-    No line ends in blanks."""
+    No line ends in blanks. They are out when this returns."""
     console = screen()
     with console.capture() as captured:
         for part in parts:
             console.print(part, soft_wrap=whole_lines)
     for line in captured.get().splitlines():
         print(line.rstrip())
+    sys.stdout.flush()
 
 
 def listing(rows: Iterable[tuple[str, str]]) -> Table:

@@ -35,15 +35,15 @@ def run_scenario(
 
     with progress.shown() as shown:
         done = runner.run(wanted, out, engine=engine, progress=shown, preload=preload, force=force)
-    drawn = done.path / PICTURE_FILE if picture else None
-    if drawn is not None:
-        pictures.plots().timeseries(done, drawn)
-    status = 0 if all(check.ok for check in done.summary.checks) else MISSED
     if json:
-        print(done.summary.to_json())
-        return status
-    from hourglass.cli import tables
+        print(done.summary.to_json(), flush=True)
+    else:
+        from hourglass.cli import tables
 
-    output.show(tables.figures(done.summary, done.test.name), tables.warnings(done.summary))
-    output.show(tables.footer(done.summary, done.path, drawn, done.info.kernel.tuned), whole_lines=True)
-    return status
+        output.show(tables.figures(done.summary, done.test.name), tables.warnings(done.summary))
+    drawn = done.path / PICTURE_FILE if picture else None
+    if drawn is not None:  # while the table is read
+        pictures.plots().timeseries(done, drawn)
+    if not json:
+        output.show(tables.footer(done.summary, done.path, drawn, done.info.kernel.tuned), whole_lines=True)
+    return 0 if all(check.ok for check in done.summary.checks) else MISSED
