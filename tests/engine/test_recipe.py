@@ -62,7 +62,7 @@ def test_the_key_of_the_ingredients_is_over_kernel_alone(kernel: Path) -> None:
     (kernel / "tuning/objects").write_text("net/core/dev.o\n")
     assert Recipe("mine", "tree 2", (6, 1)).ingredients_key() == before
     assert Recipe("6.1", "linux-source-6.1 1", (6, 1), "kunit").ingredients_key() != before
-    (kernel / "drivers/wire.c").write_text("int y;\n")
+    (kernel / "drivers/wire.c").write_text("int x, y;\n")
     assert recipe.ingredients_key() != before
 
 

@@ -25,19 +25,17 @@ def make(task: dict[str, Any], place: Path) -> str | None:
     """
     from hourglass import runner, scenario
     from hourglass.campaign.store import prune
-    from hourglass.engine import engines
     from hourglass.errors import GuestError, HourglassError
-    from hourglass.scenario.app_roots import roots
 
     try:
         wanted = scenario.load(json.loads(task["scenario"]))
-        identity = engines.identity(task["engine"], wanted.kernel, bool(wanted.testbed.wifi), roots(wanted))
-        if identity != task["identity"]:
+        prepared = runner.prepare(wanted, task["engine"], runner.Silent())
+        if prepared.identity != task["identity"]:
             return (
-                f"kernel {wanted.kernel} or the guest's root is another one on this machine: {identity} instead of "
-                f"{task['identity']} (other sources, compiler or network tools)"
+                f"kernel {wanted.kernel} or the guest's root is another one on this machine: {prepared.identity} "
+                f"instead of {task['identity']} (other sources, compiler or network tools)"
             )
-        runner.run(wanted, place, engine=task["engine"])
+        runner.make(prepared, place)
         if task["keep"] == "summary":
             prune(place)
     except GuestError as error:
