@@ -67,9 +67,6 @@ impl Machine {
         if let Some(line) = failed {
             eprintln!("skipped: not to be had here: {line}");
         }
-        while failed.is_none() && machine.state().iter().any(|line| line.contains("tentative")) {
-            sleep(Duration::from_millis(100));
-        }
         failed.is_none().then_some(machine)
     }
 
@@ -89,6 +86,19 @@ impl Machine {
         let said = self.shell(STATE).stdout;
         let lines = String::from_utf8_lossy(&said).into_owned();
         lines.lines().map(timeless).collect()
+    }
+
+    /// The state once nothing moves any more: addresses have been tried out, carriers noticed.
+    fn calm(&self) -> Vec<String> {
+        let mut last = self.state();
+        loop {
+            sleep(Duration::from_millis(1100));
+            let now = self.state();
+            if now == last && !now.iter().any(|line| line.contains("tentative")) {
+                return now;
+            }
+            last = now;
+        }
     }
 
     /// Lines of the state that are not as before, once nothing moves any more: `-` for those that are missing.
@@ -198,7 +208,7 @@ fn left(name: &str) -> Vec<PathBuf> {
 #[test]
 fn a_machine_is_given_back_as_it_was() {
     let Some(machine) = Machine::boot() else { return };
-    let before = machine.state();
+    let before = machine.calm();
     assert!(before.iter().any(|line| line.contains("5:20") && line.contains("htb")), "{before:#?}");
     let said = listen(&mut start(&machine, "whole", &plan()));
     assert!(said.contains(r#"{"event":"done""#), "{said}");
@@ -208,7 +218,7 @@ fn a_machine_is_given_back_as_it_was() {
 #[test]
 fn a_machine_is_given_back_when_the_plan_fails() {
     let Some(machine) = Machine::boot() else { return };
-    let before = machine.state();
+    let before = machine.calm();
     let mut plan = plan();
     plan["setup"][11]["lines"][1] = "class add dev eth0 parent 1: classid 1:1 nonsense".into();
     let said = listen(&mut start(&machine, "failing", &plan));
@@ -219,7 +229,7 @@ fn a_machine_is_given_back_when_the_plan_fails() {
 #[test]
 fn a_machine_is_given_back_when_the_agent_is_killed_at_any_moment() {
     let Some(machine) = Machine::boot() else { return };
-    let before = machine.state();
+    let before = machine.calm();
     let begun = Instant::now();
     assert!(listen(&mut start(&machine, "timed", &plan())).contains("done"));
     let whole = begun.elapsed();
@@ -248,7 +258,7 @@ fn what_could_not_be_given_back_is_not_taken() {
     ] {
         let made = machine.shell(line);
         assert!(made.status.success(), "{line}: {made:?}");
-        let before = machine.state();
+        let before = machine.calm();
         let said = listen(&mut start(&machine, "refused", &plan()));
         assert!(said.contains(why) && said.contains(r#""origin":"take enp3s0""#), "{line}: {said}");
         assert_eq!(machine.changed(&before), Vec::<String>::new(), "{said}");

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import hourglass.plan as plans
 from hourglass import __version__, files, locks
+from hourglass.contract.capabilities import Capabilities
 from hourglass.contract.plan import Plan
 from hourglass.contract.run import SCHEMA, FailedRun, RunInfo
 from hourglass.engine import engines
@@ -122,10 +123,10 @@ class Prepared:
         return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:32]
 
 
-def prepare(scenario: Scenario, engine: str, progress: Progress) -> Prepared:
-    """Plan and engine of a run. Raises as `run`."""
+def prepare(scenario: Scenario, engine: str, progress: Progress, able: Capabilities | None = None) -> Prepared:
+    """Plan and engine of a run. `able`: the plan is made for less than the engine can do. Raises as `run`."""
     kind = engines.chosen(engine)
-    plan = plans.build(scenario, kind.capabilities)
+    plan = plans.build(scenario, able or kind.capabilities)
     ready = kind.ready(scenario.kernel, progress.kernel)
     return Prepared(scenario, plan, ready, ready.identity(bool(plan.radios), plan.roots, progress.root))
 

@@ -4,16 +4,16 @@
 `rich_help_panel` is the group under which `--help` lists a command, `epilog` its examples (`help.py`).
 """
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from hourglass.cli.agree_command import EXAMPLES, agree
 from hourglass.cli.help import Command, Group
+from hourglass.cli.options import RUNS, Engine, Jobs, Json, Kernel, NoPicture, Seed, Settings, Variants
 from hourglass.contract.capabilities import VIRTUAL
 from hourglass.contract.kernels import CHOICES
-from hourglass.errors import InputError
 
 ABOUT = "The real Linux network stack in virtual time: throughput and latency under load, exact and repeatable."
 MAKE, LOOK, UNDERSTAND, MANY, KERNELS = (
@@ -44,46 +44,11 @@ hourglass kernel build ~/src/linux --name mine""",
 )
 
 
-def whole(option: str) -> Callable[[str], int]:
-    """What reads an option's whole number."""
-
-    def read(text: str) -> int:
-        try:
-            return int(text)
-        except ValueError:
-            raise InputError(option, text, "a whole number") from None
-
-    return read
-
-
 def builtin(begun: str) -> list[str]:
     """For a shell's completion: the built-in scenarios that begin so."""
     from hourglass.resources import SCENARIOS
 
     return sorted(name for path in SCENARIOS.glob("*.toml") if (name := path.stem).startswith(begun))
-
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else, on stdout.")]
-Engine = Annotated[
-    str, typer.Option(metavar="virtual|native", help="A guest kernel in virtual time, or this machine's own kernel.")
-]
-Jobs = Annotated[
-    int | None,
-    typer.Option("-j", "--jobs", metavar="N", parser=whole("-j"), help="Parallel runs; default: one per CPU."),
-]
-Kernel = Annotated[
-    str | None, typer.Option(metavar="NAME", help=f"{CHOICES}, or a name given to `hourglass kernel build`.")
-]
-NoPicture = Annotated[bool, typer.Option("--no-picture", help="Skip the picture.")]
-Seed = Annotated[
-    int | None, typer.Option(metavar="N", parser=whole("--seed"), help="Seed of all randomness, a whole number.")
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario; as often as needed."),
-]
-Variants = Annotated[bool, typer.Option("--all", help="Kernels' variants for tests, such as 6.1+kunit, too.")]
-RUNS = "Run directories, folders of sweeps (all their runs), or .flent.gz files"
 
 
 @app.callback(invoke_without_command=True)
@@ -124,11 +89,16 @@ def run(
     force: Annotated[bool, typer.Option("--force", help="Replace another scenario's run in --out.")] = False,
     json: Json = False,
     no_picture: NoPicture = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print every line that would be carried out, in order; touch nothing.")
+    ] = False,
 ) -> None:
     """Run a scenario and print its throughput and latency."""
     from hourglass.cli.run import run_scenario
 
-    raise typer.Exit(run_scenario(scenario, settings or [], seed, kernel, engine, out, json, not no_picture, force))
+    raise typer.Exit(
+        run_scenario(scenario, settings or [], seed, kernel, engine, out, json, not no_picture, force, dry_run)
+    )
 
 
 @app.command(
@@ -222,7 +192,10 @@ def show(
     ] = False,
     apply: Annotated[
         str | None,
-        typer.Option(metavar="NODE", help="Print sysctl and tc lines that configure a real machine like NODE."),
+        typer.Option(
+            metavar="NODE|all",
+            help="Print sysctl and tc lines that configure a real machine like NODE; or a script for all of them.",
+        ),
     ] = None,
     engine: Engine = VIRTUAL,
     json: Json = False,
@@ -303,6 +276,9 @@ def compare(
     from hourglass.cli.compare import compare_runs
 
     compare_runs(runs, out, json)
+
+
+app.command("agree", cls=Command, rich_help_panel=MANY, epilog=EXAMPLES)(agree)
 
 
 @app.command(

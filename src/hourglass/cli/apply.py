@@ -18,11 +18,20 @@ TESTBED = ("testbed",)
 """Origins that speak of the testbed and not of the stack, but for shapers."""
 
 
+COMMENT = "# only with the tsq hook of Hourglass: "
+ALL = "all"
+
+
 def show_apply(scenario: Scenario, node: str) -> None:
-    """Prints the lines for one node."""
+    """Prints the lines for one node, or the script for all."""
     names = [one.name for one in scenario.testbed.node]
     if node not in names:
-        raise InputError("--apply", node, f"no such node. Nodes: {', '.join(names)}")
+        if node == ALL:
+            from hourglass.cli.apply_all import script
+
+            print(script(scenario), end="")
+            return
+        raise InputError("--apply", node, f"no such node. Nodes: {', '.join(names)}; {ALL}: a script for all of them")
     output.show("\n".join(lines(scenario, node)), whole_lines=True)
 
 
@@ -42,7 +51,7 @@ def lines(scenario: Scenario, node: str) -> list[str]:
         elif step.do == "write" and step.path.startswith(SYSCTLS):
             name = step.path.removeprefix(SYSCTLS).replace("/", ".")
             line = f"sysctl -w {name}={step.value!r}" if " " in step.value else f"sysctl -w {name}={step.value}"
-            found.append(f"# only with the tsq hook of Hourglass: {line}" if name.startswith(OURS) else line)
+            found.append(f"{COMMENT}{line}" if name.startswith(OURS) else line)
     return found
 
 

@@ -3,8 +3,9 @@
 
 from rich.text import Text
 
+from hourglass import scenario
 from hourglass.cli import output
-from hourglass.engine import doctor
+from hourglass.engine import doctor, native_doctor
 from hourglass.engine.doctor import Check
 from hourglass.errors import HourglassError, MissingError
 from hourglass.report import library
@@ -20,7 +21,8 @@ def reports() -> Check:
 
 def examine() -> int:
     """Prints every check; returns the exit status: 0 when all is there."""
-    checks = [*doctor.check(), reports()]
+    natively = native_doctor.checks(scenario.QDISCS, scenario.CONGESTION_CONTROLS)
+    checks = [*doctor.check(), *natively, reports()]
     for check in checks:
         lacking = Text("missing ", style="bold red") if check.needed else Text("without ", style="yellow")
         mark = Text("ok      ", style="green") if check.ok else lacking

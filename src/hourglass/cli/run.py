@@ -21,12 +21,18 @@ def run_scenario(
     json: bool,
     picture: bool,
     force: bool,
+    dry_run: bool = False,
 ) -> int:
     """Runs the scenario and prints what came out, as tables or as the JSON object. The exit status: 1 when it misses a
     bound of its own."""
     named = (one.partition("=")[2] for one in settings if one.startswith("kernel="))
     engines.chosen(engine, kernel or next(named, None))
     wanted = scenario.load(source, settings, seed=seed, kernel=kernel)
+    if dry_run:
+        from hourglass.cli.dryrun import show_lines
+
+        show_lines(wanted, engine)
+        return 0
 
     def preload() -> None:
         import_module("hourglass.cli.tables")

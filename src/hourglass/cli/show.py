@@ -19,11 +19,13 @@ from hourglass import scenario
 from hourglass.cli import output
 from hourglass.contract.kernels import KERNELS, VARIANT
 from hourglass.contract.plan import (
+    AppStep,
     BatchStep,
     DaemonStep,
     Datagrams,
     EpochStep,
     EthtoolStep,
+    EventStep,
     Flow,
     IwStep,
     KeepStep,
@@ -101,7 +103,7 @@ def _show_scenario(source: str, settings: list[str], plan: bool, engine: str, as
 
 def lines_of(plan: Plan) -> list[str]:
     """The plan's set-up as command lines, each behind the node it runs in, then its streams."""
-    lines = [f"{step.node or 'kernel'}: {line}" for step in plan.setup for line in _step_lines(step)]
+    lines = [f"{step.node or 'kernel'}: {line}" for step in plan.setup for line in step_lines(step)]
     return [*lines, *(_stream_line(one) for one in plan.streams)]
 
 
@@ -131,7 +133,8 @@ def _pace(one: Datagrams) -> str:
     return f"{packets} {', '.join(paces[:PACES_SHOWN])}{more}"
 
 
-def _step_lines(step: Step) -> list[str]:
+def step_lines(step: Step | EventStep) -> list[str]:
+    """A step as command lines."""
     match step:
         case BatchStep():
             return [f"{step.do} {line}" for line in step.lines]
@@ -149,6 +152,8 @@ def _step_lines(step: Step) -> list[str]:
             return [f"ping {step.address} until it answers, at most {_seconds(step.timeout_ns)}"]
         case EpochStep():
             return [f"echo the clock at test time 0, ns > {step.path}"]
+        case AppStep():
+            return [f"{step.act} program {step.app}"]
         case TakeStep():
             return [f"ip link set {step.real} netns {step.node} name {step.device}"]
         case KeepStep():

@@ -42,7 +42,7 @@ def check() -> list[Check]:
         first = [*brought, *(replace(one, needed=False) for one in making)]
     else:
         first = [agent(), *making, guest_tools()]
-    return [python(), *first, native_tools(), tracing(), memory(), cache(), disk(needed=not brought)]
+    return [python(), *first, tracing(), memory(), cache(), disk(needed=not brought)]
 
 
 def released() -> list[Check]:
@@ -130,12 +130,6 @@ def guest_tools() -> Check:
     own = f"this machine's own, so that digests are its own too: {reason.splitlines()[0]}"
     packages = process.missing_tools(tree.TOOLS | tree.WIFI_TOOLS)
     return packages_check("guest's tools", packages, own)
-
-
-def native_tools() -> Check:
-    """What native runs call."""
-    check = packages_check("native runs", process.missing_tools(tree.TOOLS), ", ".join(tree.TOOLS))
-    return replace(check, needed=False)
 
 
 def tracing() -> Check:

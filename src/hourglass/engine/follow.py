@@ -171,6 +171,8 @@ def _why(event: dict[str, object], message: str) -> str:
         return ""
     if "Permission denied" in message:
         return "; this sysctl is of the whole kernel, not of a node"
+    if "No such file" in message and any(name in str(event["line"]) for name in ("/tcp_tsq_", "/tcp_gso_")):
+        return "; this kernel lacks the patch that adds it: hourglass kernel patch"
     if "No such file" in message:
         return "; no node has such a sysctl: it is misspelt, not in this kernel, or of the whole kernel"
     return ""

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a plan on this machine's own kernel, in real time: the agent as an ordinary process.
 
-The same agent as in a guest, with veth pairs for links: what a guest shows can be held against a kernel that nobody
+The same agent as in a guest, with veth pairs for links, or interfaces of the machine that the scenario names (`real`),
+which are given back as they were, however the run ends: what a guest shows can be held against a kernel that nobody
 modelled. The namespaces live in the agent and go away with it. Who is not root gets a user namespace, where the kernel
 lets him. Results are neither repeatable nor exact: the machine's other work is in them.
 """
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from hourglass.contract.capabilities import Capabilities
-from hourglass.contract.plan import VERSION, BatchStep, Plan, Sampling
+from hourglass.contract.plan import VERSION, BatchStep, Plan, Sampling, TakeStep
 from hourglass.contract.plan_apps import Root
 from hourglass.contract.run import Kernel
 from hourglass.engine import agent, follow, process, tree
@@ -25,6 +26,9 @@ from hourglass.errors import GuestError, HourglassError, MissingError
 
 SILENCE_S = 20.0
 """Wall seconds without an event after which the agent counts as stuck: it speaks once a second."""
+
+GIVING_BACK_S = 20.0
+"""Wall seconds that the agent's guard may take to give devices back (`agent/src/guard.rs`)."""
 
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Where the agent looks for `ip`, `tc` and `ethtool`."""
@@ -71,8 +75,12 @@ class Native:
         self, plan: Plan, place: Path, *, progress: Report | None = None, preload: Preload | None = None
     ) -> Outcome:
         """`Engine.run`."""
+        takes = next((step for step in plan.setup if isinstance(step, TakeStep)), None)
+        if takes is not None and os.geteuid() != 0:
+            what = f"the interface {takes.real} ({takes.origin}) can be moved by root only"
+            raise MissingError(what, "run it as root, or leave the key out: links are then veth pairs")
         argv = [*([] if os.geteuid() == 0 else AS_ROOT), str(agent.binary()), "plan.json", "records.arrows"]
-        child = process.group(argv, place, {"PATH": SEARCH_PATH})
+        child = process.group(argv, place, {"PATH": SEARCH_PATH}, linger_s=GIVING_BACK_S)
         judge = partial(follow.judge, name="the agent")
         return follow.execute(plan, place, child, judge, follow.silence(SILENCE_S), progress, preload)
 

@@ -9,9 +9,11 @@ import contextlib
 import ctypes
 import os
 import resource
+import select
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,11 +54,13 @@ def group(
     grace_s: float = 0.0,
     powerless: bool = False,
     cpu: int | None = None,
+    linger_s: float = 0.0,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Starts a program whose stdout and stderr are one pipe.
 
     On exit what is left of its group gets SIGTERM (if there is a grace) and SIGKILL. A `powerless` program has no
-    capabilities even if we are root; `cpu` is the only one it runs on.
+    capabilities even if we are root; `cpu` is the only one it runs on. A process that left the group, and cleans up
+    behind it, is waited for until it closes its output, at most `linger_s`; what it says then is lost to the caller.
     """
     child = subprocess.Popen(
         argv,
@@ -78,7 +82,17 @@ def group(
         kill_group(child, signal.SIGKILL)
         child.wait()
         if child.stdout is not None:
+            if linger_s:
+                _drain(child.stdout.fileno(), linger_s)
             child.stdout.close()
+
+
+def _drain(pipe: int, longest_s: float) -> None:
+    """Reads until everybody has closed the other end, but no longer."""
+    deadline = time.monotonic() + longest_s
+    while (left := deadline - time.monotonic()) > 0 and select.select([pipe], [], [], left)[0]:
+        if not os.read(pipe, 1 << 16):
+            return
 
 
 def kill_group(child: subprocess.Popen[bytes], number: signal.Signals) -> None:

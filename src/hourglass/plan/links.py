@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from hourglass.contract.plan import BatchStep, EpochStep, EthtoolStep, Step, WriteStep
-from hourglass.plan import qdiscs
+from hourglass.plan import qdiscs, reals
 from hourglass.plan.edge import edge
 from hourglass.plan.network import Network, Port
 from hourglass.plan.seeds import link_seed
@@ -47,7 +47,9 @@ def make(testbed: Testbed, stack: Stack, network: Network, node: str, nic: Nic) 
     """The node's NICs, up, with addresses and routes. Veth pairs are there already."""
     ports = [(port, testbed.link[port.link]) for port in network.wires(node)]
     steps: list[Step] = [
-        BatchStep(do="ip", node=node, lines=[_device(port, link, nic)], origin=key(port.link)) for port, link in ports
+        BatchStep(do="ip", node=node, lines=[line], origin=key(port.link))
+        for port, link in ports
+        if (line := reals.mtu(port, link) if nic == "veth" and reals.of(testbed, port) else _device(port, link, nic))
     ]
     for port, link in ports:
         steps += ethtool(port, link, stack, nic)
@@ -56,8 +58,11 @@ def make(testbed: Testbed, stack: Stack, network: Network, node: str, nic: Nic) 
 
 
 def pairs(testbed: Testbed, stack: Stack, network: Network) -> Iterator[Step]:
-    """All links as veth pairs. Refuses what a veth pair cannot do."""
+    """All links as veth pairs, but for those whose ends interfaces of the machine play. Refuses what neither can do."""
     for link, (a, b) in enumerate(network.ports):
+        if reals.is_real(testbed, a, b):
+            yield from reals.take(testbed, a, b)
+            continue
         _refuse_for_veth(link, testbed.link[link])
         for port in (a, b):
             _refuse_ring_for_veth(stack, Place(port.node, port.device))

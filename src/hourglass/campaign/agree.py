@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cases, each run in the lab and on a real machine as often as noise demands: what `results.agree` compares.
+
+A suite is a TOML file:
+
+| key | what it is |
+|---|---|
+| `description` | one line |
+| `set` | keys of the scenario, as `--set` takes them, that hold in all cases |
+| `[tolerance]` | figure = how far it may be from the lab's, in % |
+| `[[case]]` | `name`; `scenario`, a built-in's name or a file (beside the suite's); `set`, more keys |
+
+The lab carries out the plan that the other engine does (links are veth pairs in both), on a kernel of its own; with
+`wire`, its plan has our NICs and cables instead.
+"""
+
+import os
+import time
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from hourglass import runner
+from hourglass.contract.kernels import KERNELS
+from hourglass.engine import engines
+from hourglass.errors import InputError
+from hourglass.results import agree
+from hourglass.results.agree import Host, Result
+from hourglass.results.recording import Recording
+from hourglass.scenario import Scenario, load
+from hourglass.scenario.blame import refusal
+from hourglass.scenario.source import toml_problem
+
+KEYS, CASE_KEYS = ("description", "set", "tolerance", "case"), ("name", "scenario", "set")
+LAB_SEEDS = 3
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario with its settings; its seed is the run's number."""
+
+    name: str
+    source: str
+    settings: tuple[str, ...]
+
+    def scenario(self, seed: int, kernel: str) -> Scenario:
+        """As it is run."""
+        return load(self.source, list(self.settings), seed=seed, kernel=kernel)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Cases, and how far which figure may be from the lab's, in %."""
+
+    description: str
+    cases: tuple[Case, ...]
+    tolerance: Mapping[str, float]
+
+
+def read(source: str, settings: list[str]) -> Suite:
+    """A suite's file; a scenario's name or file is a suite of one case. Raises InputError."""
+    path = Path(source)
+    data = _parse(path) if path.suffix == ".toml" and path.is_file() else {}
+    if "case" not in data:
+        return Suite("", (Case(load(source, settings).name, source, tuple(settings)),), dict(agree.TOLERANCE))
+    _refuse_unknown(data, KEYS, "")
+    tolerance = data.get("tolerance", dict(agree.TOLERANCE))
+    for name, percent in tolerance.items():
+        if not isinstance(percent, int | float) or isinstance(percent, bool) or percent <= 0:
+            raise refusal(f"tolerance.{name}", percent, "a number above 0, in %")
+    common, cases = _texts(data, "set", ""), []
+    if not isinstance(data["case"], list) or not data["case"]:
+        raise refusal("case", data["case"], "a list of tables, [[case]]")
+    for place, one in enumerate(data["case"]):
+        where = f"case.{place}"
+        _refuse_unknown(one, CASE_KEYS, f"{where}.")
+        for key in ("name", "scenario"):
+            if not isinstance(one.get(key), str):
+                raise refusal(f"{where}.{key}", one.get(key), "a text")
+        beside = path.parent / one["scenario"]
+        base = str(beside) if beside.is_file() else one["scenario"]
+        cases.append(Case(one["name"], base, (*common, *_texts(one, "set", f"{where}."), *settings)))
+    names = [one.name for one in cases]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise refusal("case.name", twice[0], "is there twice")
+    return Suite(data.get("description", ""), tuple(cases), tolerance)
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError("SUITE", str(path), f"cannot be read: {error}") from None
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError("SUITE", str(path), toml_problem(text, error)) from None
+
+
+def _refuse_unknown(table: Any, known: tuple[str, ...], where: str) -> None:
+    if not isinstance(table, dict):
+        raise refusal(where.rstrip("."), table, "a table")
+    for key in table:
+        if key not in known:
+            raise refusal(f"{where}{key}", table[key], f"no such key. Keys: {', '.join(known)}")
+
+
+def _texts(table: dict[str, Any], key: str, where: str) -> list[str]:
+    found = table.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(one, str) and "=" in one for one in found):
+        raise refusal(f"{where}{key}", found, 'a list of settings, like ["test.length=10"]')
+    return found
+
+
+def nearest_kernel(release: str) -> str:
+    """The named kernel whose version is nearest to a release's, the newer of two."""
+
+    def number(text: str) -> tuple[int, int]:
+        major, minor = text.split(".")[:2]
+        return int(major), int("".join(one for one in minor if one.isdigit()))
+
+    major, minor = number(release)
+    apart = {name: (abs(number(name)[0] - major), abs(number(name)[1] - minor)) for name in KERNELS}
+    return min(reversed(list(KERNELS)), key=lambda name: apart[name])
+
+
+@dataclass(frozen=True)
+class Way:
+    """How cases are run. `least` and `most`: runs of a case on the machine."""
+
+    engine: str
+    kernel: str
+    folder: Path
+    least: int
+    most: int
+    wire: bool
+
+
+Told = Callable[[str], None]
+
+
+def run(suite: Suite, way: Way, told: Told) -> list[Result]:
+    """Runs all cases; `told` is called with what is being done."""
+    return [one(case, suite.tolerance, way, told) for case in suite.cases]
+
+
+def one(case: Case, tolerance: Mapping[str, float], way: Way, told: Told) -> Result:
+    """Runs a case until every figure is decided, but `most` times at most."""
+    result = Result(case.name)
+    for seed in range(1, LAB_SEEDS + 1):
+        told(f"{case.name}: lab, seed {seed}")
+        result.lab.append(lab(case.scenario(seed, way.kernel), way, way.folder / case.name / f"lab-{seed}"))
+    agree.check_names(tolerance, result.lab[0])
+    while len(result.real) < way.most:
+        seed = len(result.real) + 1
+        told(f"{case.name}: {way.engine}, run {seed}")
+        before = cpu_times()
+        place = way.folder / case.name / f"{way.engine}-{seed}"
+        result.real.append(runner.run(case.scenario(seed, way.kernel), place, engine=way.engine, force=True))
+        result.hosts.append(host(before, cpu_times()))
+        result.rows = agree.rows(case.name, result.lab, result.real, tolerance)
+        if seed >= way.least and all(row.verdict != "undecided" for row in result.rows):
+            break
+    return result
+
+
+def lab(scenario: Scenario, way: Way, place: Path) -> Recording:
+    """The scenario in the guest, by the plan of the other engine or by its own."""
+    able = engines.ENGINES[engines.DEFAULT].capabilities
+    if not way.wire:
+        other = engines.chosen(way.engine).capabilities
+        able = replace(able, nic=other.nic, own_kernel=other.own_kernel, layers=other.layers)
+    silent = runner.Silent()
+    return runner.make(runner.prepare(scenario, engines.DEFAULT, silent, able), place, silent)
+
+
+Times = tuple[float, float, float, float]
+"""Seconds of all CPUs: all, idle, stolen; and those of this process's children."""
+
+
+def cpu_times() -> Times:
+    """Since the machine booted."""
+    words = Path("/proc/stat").read_text("ascii").split("\n", 1)[0].split()[1:]
+    ticks = [int(word) for word in words]
+    hertz = os.sysconf("SC_CLK_TCK")
+    own = os.times()
+    children = own.user + own.system + own.children_user + own.children_system
+    return sum(ticks[:8]) / hertz, (ticks[3] + ticks[4]) / hertz, ticks[7] / hertz, children
+
+
+def host(before: Times, after: Times) -> Host:
+    """The shares between two moments."""
+    total, idle, stolen, own = (late - early for early, late in zip(before, after, strict=True))
+    total = total or 1.0
+    busy = total - idle - stolen
+    return Host(100 * busy / total, 100 * max(busy - own, 0.0) / total, 100 * stolen / total)
+
+
+def load_average() -> tuple[float, float, float]:
+    """Of the machine, as `uptime` says it."""
+    return os.getloadavg()
+
+
+def now() -> str:
+    """When a comparison was made, UTC."""
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`hourglass agree`: the same scenarios in the lab and on a real kernel, and how far each figure is from the lab's."""
+
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from hourglass.campaign import agree
+from hourglass.campaign.agree import Way
+from hourglass.cli import output
+from hourglass.cli.errors import MISSED
+from hourglass.engine import engines
+from hourglass.errors import InputError
+from hourglass.results.agree import LEAST, Result
+
+MARKS = {"agrees": "green", "differs": "red", "undecided": "yellow"}
+
+
+def agree_suite(
+    source: str,
+    settings: list[str],
+    engine: str,
+    kernel: str | None,
+    within: list[str],
+    least: int,
+    most: int,
+    wire: bool,
+    out: Path,
+    page: Path | None,
+    json: bool,
+) -> int:
+    """Runs the suite and prints what came out. The exit status: 1 when a figure differs."""
+    if engines.chosen(engine).capabilities.virtual_time:
+        raise InputError("--engine", engine, "an engine in real time: what the lab is held against")
+    if not LEAST <= least <= most:
+        raise InputError("--least", str(least), f"from {LEAST}, which an interval needs, to --most ({most})")
+    if page is not None and page.suffix.lower() not in (".html", ".htm"):
+        raise InputError("--page", str(page), "the name must end in .html or .htm")
+    suite = agree.read(source, settings)
+    suite = replace(suite, tolerance={**suite.tolerance, **tolerances(within)})
+    lab_kernel = kernel or agree.nearest_kernel(platform.release())
+    way = Way(engine, lab_kernel, out, least, most, wire)
+    load = agree.load_average()
+    results = agree.run(suite, way, lambda text: print(text, file=sys.stderr, flush=True))
+    about = {"schema": 1, "made": agree.now(), "engine": engine, "release": platform.release(), "lab": lab_kernel,
+             "load": [list(load), list(agree.load_average())]}  # fmt: skip
+    if page is not None:
+        from hourglass.report import agreement
+
+        agreement.write(suite.description or "The lab and a real kernel", results, about, page)
+    if json:
+        output.show_json({**about, "cases": [_case(one) for one in results]})
+    else:
+        show(results, about, page)
+    return MISSED if any(row.verdict == "differs" for one in results for row in one.rows) else 0
+
+
+def tolerances(within: Sequence[str]) -> dict[str, float]:
+    """`tcp_rtt.p50=5%` …, as figures with their tolerance in %."""
+    found = {}
+    for text in within:
+        name, _, percent = text.partition("=")
+        try:
+            found[name] = float(percent.removesuffix("%"))
+        except ValueError:
+            found[name] = 0.0
+        if not name or found[name] <= 0:
+            raise InputError("--within", text, "FIGURE=PERCENT, like tcp_rtt.p50=5")
+    return found
+
+
+def _case(one: Result) -> dict[str, object]:
+    return {
+        "name": one.name,
+        "lab": [str(run.path) for run in one.lab],
+        "real": [str(run.path) for run in one.real],
+        "hosts": [asdict(host) for host in one.hosts],
+        "figures": [asdict(row) for row in one.rows],
+        "causes": one.causes,
+    }
+
+
+def show(results: Sequence[Result], about: dict[str, object], page: Path | None) -> None:
+    """The table, then what the data say of each miss."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for header in ("figure", "lab", "real", "gap, %", "95 %", "n", "verdict"):
+        table.add_column(header, justify="left" if header in ("figure", "verdict") else "right", no_wrap=True)
+    for one in results:
+        table.add_row(one.name)
+        for row in one.rows:
+            span = "-" if row.interval is None else f"{row.interval[0]:+.2f} to {row.interval[1]:+.2f}"
+            name = f"{row.figure}, {row.unit}" if row.unit else row.figure
+            told = Text(row.verdict, style=MARKS[row.verdict])
+            table.add_row(
+                f"  {name}", f"{row.lab:.5g}", f"{row.real:.5g}", f"{row.gap:+.2f}", span, str(row.runs), told
+            )
+    output.show(table)
+    for one in (one for one in results if one.causes):
+        output.show("", f"{one.name}: what differs beside its figures", whole_lines=True)
+        output.show("\n".join(f"  {cause}" for cause in one.causes), whole_lines=True)
+    rows = [row for one in results for row in one.rows]
+    good = sum(row.within for row in rows)
+    where = f"lab: Linux {about['lab']}, {about['engine']}: Linux {about['release']}; load {_load(about['load'])}"
+    output.show("", f"{good} of {len(rows)} figures within their tolerance; {where}", whole_lines=True)
+    if page is not None:
+        output.show(f"page     {page}", whole_lines=True)
+
+
+def _load(load: object) -> str:
+    assert isinstance(load, list)
+    return " to ".join(f"{one[0]:.1f}" for one in load)

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options that several commands have, and how their values are read."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from hourglass.contract.kernels import CHOICES
+from hourglass.errors import InputError
+
+
+def whole(option: str) -> Callable[[str], int]:
+    """What reads an option's whole number."""
+
+    def read(text: str) -> int:
+        try:
+            return int(text)
+        except ValueError:
+            raise InputError(option, text, "a whole number") from None
+
+    return read
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else, on stdout.")]
+Engine = Annotated[
+    str, typer.Option(metavar="virtual|native", help="A guest kernel in virtual time, or this machine's own kernel.")
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option("-j", "--jobs", metavar="N", parser=whole("-j"), help="Parallel runs; default: one per CPU."),
+]
+Kernel = Annotated[
+    str | None, typer.Option(metavar="NAME", help=f"{CHOICES}, or a name given to `hourglass kernel build`.")
+]
+NoPicture = Annotated[bool, typer.Option("--no-picture", help="Skip the picture.")]
+Seed = Annotated[
+    int | None, typer.Option(metavar="N", parser=whole("--seed"), help="Seed of all randomness, a whole number.")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario; as often as needed."),
+]
+Variants = Annotated[bool, typer.Option("--all", help="Kernels' variants for tests, such as 6.1+kunit, too.")]
+RUNS = "Run directories, folders of sweeps (all their runs), or .flent.gz files"

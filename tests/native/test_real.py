@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Native runs over interfaces of the machine. A namespace plays the machine, the two ends of a veth pair its NICs with
+a cable between them; what it is like before a run and after it is compared, however the run ended.
+
+What the guard restores in detail, and that no moment is the wrong one, is tested where it is made:
+agent/tests/guard.rs.
+"""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import hourglass
+from hourglass import plan as plans
+from hourglass import scenario
+from hourglass.cli.errors import guarded
+from hourglass.contract.plan import TakeStep
+from hourglass.engine import native
+from hourglass.engine.native import Native
+from hourglass.errors import InputError, MissingError
+
+pytestmark = pytest.mark.guest
+
+CABLE = """
+name = "cable"
+[testbed]
+node = [{ name = "client", real = { eth0 = "enp3s0" } }, { name = "server", real = { eth0 = "enp4s0" } }]
+link = [{ ends = ["client:eth0", "server:eth0"] }]
+shaper = [{ at = "client:eth0", rate = "20mbit" }]
+[test]
+name = "tcp_upload"
+length = 1
+delay = 0.5
+client = "client"
+server = "server"
+"""
+MACHINE = (
+    "ip link add enp3s0 mtu 1400 type veth peer name enp4s0",
+    "ip link add enp5s0 type veth peer name enp6s0",
+    "ethtool -K enp3s0 gro off tso off",
+    "ip addr add 192.0.2.1/24 dev enp3s0",
+    "ip link set enp3s0 up",
+    "ip link set enp4s0 up",
+    "ip link set enp5s0 up",
+    "ip route add default via 192.0.2.254",
+    "tc qdisc add dev enp3s0 root handle 5: tbf rate 1gbit burst 100k limit 200k",
+)
+LOOK = (
+    "ip -d -o link; ip -o addr; ip route show table all; tc qdisc; ethtool -k enp3s0; ethtool -k enp4s0;"
+    " sysctl -a 2>/dev/null | grep -F net.ipv | grep -F .enp"
+)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A namespace, by a process in it."""
+
+    holder: int
+
+    def argv(self, *argv: str) -> list[str]:
+        return ["nsenter", f"--net=/proc/{self.holder}/ns/net", *argv]
+
+    def shell(self, line: str) -> str:
+        return subprocess.run(self.argv("sh", "-c", line), capture_output=True, text=True, check=True).stdout
+
+    def settled(self) -> str:
+        """What it is like when nothing moves any more."""
+        last = ""
+        for _ in range(20):
+            now = "\n".join(sorted(self.shell(LOOK).splitlines()))  # the kernel lists devices as they came
+            if now == last and "tentative" not in now:
+                return now
+            last = now
+            time.sleep(1.1)
+        raise AssertionError(f"does not settle: {last}")
+
+    def hourglass(self, *words: str) -> subprocess.Popen[str]:
+        command = "import sys; from hourglass.cli.errors import guarded; sys.exit(guarded(sys.argv[1:]))"
+        argv = self.argv(sys.executable, "-c", command, *words)
+        return subprocess.Popen(argv, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+@pytest.fixture(scope="module")
+def machine() -> Iterator[Machine]:
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    try:
+        Native.ready()
+    except MissingError as reason:
+        pytest.skip(f"no native runs here: {reason}")
+    with subprocess.Popen(["unshare", "--net", "sleep", "600"]) as holder:
+        try:
+            own, deadline = Path("/proc/self/ns/net").readlink(), time.monotonic() + 5
+            while Path(f"/proc/{holder.pid}/ns/net").readlink() == own and time.monotonic() < deadline:
+                time.sleep(0.01)
+            made = Machine(holder.pid)
+            for line in MACHINE:
+                made.shell(line)
+            yield made
+        finally:
+            holder.kill()
+
+
+@pytest.fixture
+def cable(tmp_path: Path) -> Path:
+    path = tmp_path / "cable.toml"
+    path.write_text(CABLE, "utf-8")
+    return path
+
+
+def test_a_run_over_real_interfaces_gives_them_back(machine: Machine, cable: Path, tmp_path: Path) -> None:
+    before = machine.settled()
+    words = ("run", str(cable), "--engine", "native", "--no-picture", "--out", str(tmp_path / "run"))
+    said = (child := machine.hourglass(*words)).communicate()[0]
+    assert child.returncode == 0, said
+    run = hourglass.load(tmp_path / "run")
+    assert 18 < run.summary.totals.upload_mbps < 20, "HTB at the interface's egress"
+    assert machine.settled() == before
+
+
+def test_a_refused_line_gives_them_back(machine: Machine, cable: Path, tmp_path: Path) -> None:
+    before = machine.settled()
+    words = ("run", str(cable), "--engine", "native", "--out", str(tmp_path / "run"))
+    said = (child := machine.hourglass(*words, "--set", "stack.server.qdisc=pfifo nonsense")).communicate()[0]
+    assert child.returncode == 2, said
+    assert "stack.server.qdisc" in said
+    assert machine.settled() == before
+
+
+def test_a_front_that_is_killed_gives_them_back(machine: Machine, cable: Path, tmp_path: Path) -> None:
+    before = machine.settled()
+    for number in range(3):
+        words = ("run", str(cable), "--engine", "native", "--no-picture", "--out", str(tmp_path / f"run{number}"))
+        child = machine.hourglass(*words)
+        time.sleep(random.uniform(0.5, 4.0))
+        child.kill()
+        child.communicate()  # until the guard has closed what it had of it
+        assert machine.settled() == before
+
+
+def test_an_interface_that_is_not_there_is_blamed_on_its_key(machine: Machine, cable: Path, tmp_path: Path) -> None:
+    before = machine.settled()
+    words = ("run", str(cable), "--engine", "native", "--out", str(tmp_path / "run"))
+    child = machine.hourglass(*words, "--set", "testbed.node.1.real.eth0=enp9s0")
+    said = child.communicate()[0]
+    assert child.returncode == 2, said
+    assert "testbed.node.1.real.eth0 = 'enp9s0'" in said
+    assert "No such device" in said
+    assert machine.settled() == before
+
+
+def wanted(*settings: str) -> scenario.Scenario:
+    import tomllib
+
+    return scenario.load(tomllib.loads(CABLE), list(settings))
+
+
+def test_only_what_is_named_is_taken() -> None:
+    plan = plans.build(wanted(), Native.capabilities)
+    taken = [(step.node, step.real, step.device) for step in plan.setup if isinstance(step, TakeStep)]
+    assert taken == [("client", "enp3s0", "eth0"), ("server", "enp4s0", "eth0")]
+    assert not [line for step in plan.setup for line in getattr(step, "lines", []) if "veth" in line]
+
+
+@pytest.mark.parametrize(
+    ("setting", "key"),
+    [
+        ("testbed.node.1.real={}", r"testbed\.node\.0\.real\.eth0"),
+        ("testbed.node.1.real.eth0=enp3s0", r"testbed\.node\.0\.real\.eth0"),
+        ("testbed.link.0.loss=1%", r"testbed\.link\.0\.loss"),
+        ("testbed.link.0.jitter=1ms", r"testbed\.link\.0\.jitter"),
+    ],
+)
+def test_what_cannot_be_is_refused(setting: str, key: str) -> None:
+    with pytest.raises(InputError, match=key):
+        plans.build(wanted(setting), Native.capabilities)
+
+
+def test_a_cable_may_have_any_rate_and_delay() -> None:
+    plan = plans.build(wanted("testbed.link.0.rate=10gbit", "testbed.link.0.delay=5ms"), Native.capabilities)
+    assert plan.paths[0].there[0].delay_ns == 5_000_000
+
+
+def test_who_is_not_root_cannot_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native.os, "geteuid", lambda: 1000)
+    with pytest.raises(MissingError, match=r"enp3s0 \(testbed\.node\.0\.real\.eth0\) can be moved by root only"):
+        Native().run(plans.build(wanted(), Native.capabilities), tmp_path)
+
+
+def test_a_dry_run_prints_all_lines_in_order(cable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert guarded(["run", str(cable), "--engine", "native", "--dry-run"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    order = [
+        "client: ip netns add client; ip link set lo up",
+        "client: ip link set enp3s0 netns client name eth0",
+        "client: ip addr add 10.0.0.1/24 dev eth0",
+        "client: tc qdisc add dev eth0 root handle 1: htb default 1",
+        "at the end, server: ip link set eth0 netns 1 name enp4s0; then all that it had before",
+        "at the end, client: ip link set eth0 netns 1 name enp3s0; then all that it had before",
+    ]
+    assert [line for line in lines if line in order] == order
+    assert not (cable.parent / "runs").exists()
