@@ -8,14 +8,20 @@
 
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
-/// In place of a stream's id: none of the plan's.
+/// In place of a stream's id: none.
 pub const NO_STREAM: u16 = 65535;
+
+/// In place of a program's number: none of the plan's.
+pub const NO_APP: u16 = 65535;
+
+/// In place of a node's number: not known.
+pub const NO_NODE: u16 = 65535;
 
 /// Bytes of the longest radiotap header: what a radio's frame may be longer than SNAPLEN.
 pub const RADIOTAP: u16 = 64;
 
 /// The types of records. The body of each is the structure of the same name.
-pub const RECORD: [&str; 7] = ["packet", "layers", "tcp", "queue", "drop", "frame", "balance"];
+pub const RECORD: [&str; 8] = ["packet", "layers", "tcp", "queue", "drop", "frame", "balance", "socket"];
 pub const PACKET: u16 = 1;
 pub const LAYERS: u16 = 2;
 pub const TCP: u16 = 3;
@@ -23,6 +29,7 @@ pub const QUEUE: u16 = 4;
 pub const DROP: u16 = 5;
 pub const FRAME: u16 = 6;
 pub const BALANCE: u16 = 7;
+pub const SOCKET: u16 = 8;
 
 /// The layers of one node, in the order in which a packet passes them; what a packet does not pass is 0. They
 /// add up to the time from the write of a packet's first byte (of the first bit's enqueueing, where there is
@@ -215,3 +222,27 @@ pub struct Balance {
     pub unmatched: u64,
 }
 const _: () = assert!(size_of::<Balance>() == 64, "the fields' sizes, without a gap");
+
+/// At the end, a stream that programs opened: a connection, or where they are many all later ones of a
+/// program to a server. With PROBE_NO_STREAM: so many connections were not followed.
+#[derive(FromBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Socket {
+    pub t_ns: i64,
+    pub end_ns: i64,
+    pub stream: Stream,
+    pub connections: u32,
+    pub node: u16,
+    pub to_node: u16,
+    pub port: u16,
+    pub to_port: u16,
+    pub app: [u16; 2],
+    pub protocol: u16,
+    pub mptcp: u16,
+    pub bytes: [u64; 2],
+    pub address: [u8; 16],
+    pub to_address: [u8; 16],
+    pub name: [u8; 16],
+    pub to_name: [u8; 16],
+}
+const _: () = assert!(size_of::<Socket>() == 120, "the fields' sizes, without a gap");

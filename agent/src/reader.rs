@@ -7,7 +7,7 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use crate::abi::{self, Balance, Drop, Frame, Head, Layers, Packet, Queue, Tcp, Visit};
+use crate::abi::{self, Balance, Drop, Frame, Head, Layers, Packet, Queue, Socket, Tcp, Visit};
 
 const WORD: usize = size_of::<u64>();
 
@@ -20,6 +20,7 @@ pub enum Record<'a> {
     /// With the bytes of the frame.
     Frame(&'a Frame, &'a [Visit], &'a [u8]),
     Balance(&'a Balance),
+    Socket(&'a Socket),
     /// Of a type that is not known here.
     Unknown,
 }
@@ -64,6 +65,7 @@ fn parse(kind: u16, body: &[u8]) -> Option<Record<'_>> {
             Record::Frame(frame, visits, rest.get(..usize::try_from(frame.captured).ok()?)?)
         }
         abi::BALANCE => Record::Balance(first(body)?.0),
+        abi::SOCKET => Record::Socket(first(body)?.0),
         _ => Record::Unknown,
     })
 }
@@ -134,7 +136,7 @@ mod tests {
     use super::*;
 
     /// Every type of record with the size of its structure.
-    const SIZES: [(u16, usize); 7] = [
+    const SIZES: [(u16, usize); 8] = [
         (abi::PACKET, size_of::<Packet>()),
         (abi::LAYERS, size_of::<Layers>()),
         (abi::TCP, size_of::<Tcp>()),
@@ -142,6 +144,7 @@ mod tests {
         (abi::DROP, size_of::<Drop>()),
         (abi::FRAME, size_of::<Frame>()),
         (abi::BALANCE, size_of::<Balance>()),
+        (abi::SOCKET, size_of::<Socket>()),
     ];
 
     #[test]

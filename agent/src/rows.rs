@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From records of the kernel's probe to rows of tables, and frames to captures. What the probe numbers, the plan names.
 
+use std::net::Ipv6Addr;
+
 use zerocopy::IntoBytes;
 
-use crate::abi::{self, Balance, Drop, Layers, Packet, Queue, Stream, Tcp, Visit};
+use crate::abi::{self, Balance, Drop, Layers, Packet, Queue, Socket, Stream, Tcp, Visit};
 use crate::capture::{Captures, Seen};
 use crate::column::Cell;
 use crate::plan::{Plan, Traffic};
 use crate::reader::{text, Record, Records as Parsed};
 use crate::records::Records;
 use crate::report::{Failure, Result};
-use crate::socket::{Socket, ESTABLISHED};
+use crate::socket::{self, ESTABLISHED};
 use crate::tables::Table;
+
+/// `IPPROTO_TCP`.
+const TCP: u16 = 6;
 
 pub struct Rows {
     /// Test time 0, `CLOCK_MONOTONIC`.
     zero_ns: i64,
     nodes: Vec<String>,
-    /// By id: the name, and of a flow whether its data go to the server.
+    /// By id: the name, and of a flow whether its data go to the server. Those beyond are programs'.
     streams: Vec<(String, Option<bool>)>,
     captures: Captures,
 }
@@ -42,6 +47,7 @@ impl Rows {
                 Some(Record::Drop(drop)) => self.drop(drop, records)?,
                 Some(Record::Frame(frame, visits, data)) => self.frame(&Seen { frame, visits, data })?,
                 Some(Record::Balance(balance)) => self.balance(balance, records)?,
+                Some(Record::Socket(socket)) => self.socket(socket, records)?,
                 Some(Record::Unknown) => {}
                 None => return Err(wrong("a record that is cut off")),
             }
@@ -88,23 +94,22 @@ impl Rows {
         records.push(Table::Layer, head.into_iter().chain(layers.layer_ns.map(Cell::U64)))
     }
 
-    /// As by `sock_diag`, a connection of a flow has a row while it is established; what else is followed has none.
+    /// As by `sock_diag`, a connection of a flow or of programs has a row while it is established; what else is followed
+    /// has none. Of programs the client is called the sender.
     fn tcp(&self, tcp: &Tcp, records: &mut Records) -> Result<()> {
         let id = tcp.stream.id;
-        let Some((_, upload)) = self.streams.get(usize::from(id)) else {
-            return Err(wrong("a socket of no stream"));
-        };
-        let Some(upload) = upload else { return Ok(()) };
+        let known = self.streams.get(usize::from(id));
+        let Some(upload) = known.map_or(Some(true), |(_, upload)| *upload) else { return Ok(()) };
         let info = &tcp.info[..tcp.info.len().min(tcp.info_bytes as usize)];
         if info.first() != Some(&ESTABLISHED) {
             return Ok(());
         }
-        let mut socket = Socket::default();
+        let mut socket = socket::Socket::default();
         (socket.info, socket.memory, socket.sending) = (info, tcp.meminfo.as_bytes(), Some(tcp));
         if let Ok(attribute) = u16::try_from(tcp.ca_attribute) {
             socket.set_congestion(attribute, &tcp.ca_info);
         }
-        socket.write(tcp.t_ns - self.zero_ns, id, (tcp.stream.way == abi::WAY_UP) == *upload, records)
+        socket.write(tcp.t_ns - self.zero_ns, id, (tcp.stream.way == abi::WAY_UP) == upload, records)
     }
 
     fn queue(&self, queue: &Queue, records: &mut Records) -> Result<()> {
@@ -156,11 +161,43 @@ impl Rows {
         records.push(Table::Balance, head.into_iter().chain(counts.map(Cell::U64)))
     }
 
+    fn socket(&self, socket: &Socket, records: &mut Records) -> Result<()> {
+        let id = socket.stream.id;
+        let followed = id != abi::NO_STREAM;
+        let app = |app: u16| if app == abi::NO_APP { Cell::Null } else { Cell::U64(app.into()) };
+        let known = |value: Cell<'static>| if followed { value } else { Cell::Null };
+        let (address, to_address) = (address(socket.address), address(socket.to_address));
+        let optional = |text: &'_ str| !text.is_empty();
+        let (name, to_name) = (name(&socket.name)?, name(&socket.to_name)?);
+        let row = [
+            if followed { self.time(socket.t_ns) } else { Cell::I64(0) },
+            known(self.time(socket.end_ns)),
+            known(Cell::U64(id.into())),
+            Cell::U64(socket.connections.into()),
+            known(Cell::Text(if socket.protocol == TCP { "tcp" } else { "udp" })),
+            known(Cell::Bool(socket.mptcp != 0)),
+            if followed { self.node(socket.node)? } else { Cell::Null },
+            app(socket.app[0]),
+            if optional(name) { Cell::Text(name) } else { Cell::Null },
+            address.as_deref().map_or(Cell::Null, Cell::Text),
+            if socket.port == 0 { Cell::Null } else { Cell::U64(socket.port.into()) },
+            if socket.to_node == abi::NO_NODE { Cell::Null } else { self.node(socket.to_node)? },
+            app(socket.app[1]),
+            if optional(to_name) { Cell::Text(to_name) } else { Cell::Null },
+            to_address.as_deref().map_or(Cell::Null, Cell::Text),
+            known(Cell::U64(socket.to_port.into())),
+            known(Cell::U64(socket.bytes[0])),
+            known(Cell::U64(socket.bytes[1])),
+        ];
+        records.push(Table::Socket, row)
+    }
+
     fn frame(&mut self, seen: &Seen) -> Result<()> {
         let frame = seen.frame;
         self.node(frame.node)?;
-        let title = self.streams.get(usize::from(frame.stream.id)).map_or("?", |(name, _)| name);
-        self.captures.take(self.zero_ns, name(&frame.device)?, seen, &self.nodes, title)
+        let named = self.streams.get(usize::from(frame.stream.id)).map(|(name, _)| name.clone());
+        let title = named.unwrap_or_else(|| format!("socket {}", frame.stream.id));
+        self.captures.take(self.zero_ns, name(&frame.device)?, seen, &self.nodes, &title)
     }
 }
 
@@ -170,6 +207,12 @@ fn stream(stream: &Stream) -> [Cell<'static>; 2] {
         Some(way) if stream.id != abi::NO_STREAM => [Cell::U64(stream.id.into()), Cell::Text(way)],
         _ => [Cell::Null; 2],
     }
+}
+
+/// As it is written; none: of many.
+fn address(bytes: [u8; 16]) -> Option<String> {
+    let address = Ipv6Addr::from(bytes);
+    (!address.is_unspecified()).then(|| address.to_canonical().to_string())
 }
 
 fn name(field: &[u8]) -> Result<&str> {
@@ -306,6 +349,46 @@ mod tests {
         assert_eq!(strings(tcp, "tsq_term")[0].as_deref(), Some("rate"));
         assert_eq!(strings(tcp, "hold")[0].as_deref(), Some("tsq"));
         assert_eq!(tcp["hold_push_ns"].as_primitive::<UInt64Type>().value(0), 5);
+    }
+
+    fn opened(id: u16, port: u16, to_node: u16, address: [u8; 16]) -> Vec<u64> {
+        let mut body = fields![ZERO + 3, ZERO + 9];
+        body.extend(stream(id, 0));
+        body.extend(fields![4u32, 0u16, to_node, port, 443u16, 1u16, abi::NO_APP, 17u16, 0u16, 70u64, 80u64]);
+        body.extend(address);
+        body.extend([[0; 10].as_slice(), &[255, 255, 10, 0, 1, 2]].concat());
+        body.extend([text("curl", 16), text("", 16)].concat());
+        record(abi::SOCKET, &body)
+    }
+
+    #[test]
+    fn what_programs_opened_has_rows_and_so_has_what_was_not_followed() {
+        let client = [0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+        let bytes = [
+            opened(2, 5000, 1, client),
+            opened(3, 0, abi::NO_NODE, [0; 16]),
+            opened(abi::NO_STREAM, 0, abi::NO_NODE, [0; 16]),
+        ];
+        let tables = write("socket", &bytes.concat()).expect("rows");
+        let socket = &tables["socket"];
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(socket["t_ns"].as_primitive::<Int64Type>().values()[..], [3, 3, 0]);
+        assert_eq!(
+            socket["stream"].as_primitive::<UInt16Type>().iter().collect::<Vec<_>>(),
+            [Some(2), Some(3), None]
+        );
+        assert_eq!(
+            socket["port"].as_primitive::<UInt16Type>().iter().collect::<Vec<_>>(),
+            [Some(5000), None, None]
+        );
+        assert_eq!(strings(socket, "address"), [some("fd00::1"), None, None]);
+        assert_eq!(strings(socket, "to_address")[0], some("10.0.1.2"));
+        assert_eq!(strings(socket, "to_node"), [some("s"), None, None]);
+        assert_eq!(strings(socket, "protocol"), [some("udp"), some("udp"), None]);
+        assert_eq!(strings(socket, "program")[0], some("curl"));
+        assert_eq!(socket["to_app"].null_count(), 3);
+        assert_eq!(socket["connections"].as_primitive::<UInt32Type>().values()[..], [4, 4, 4]);
+        assert_eq!(socket["bytes_down"].as_primitive::<UInt64Type>().value(0), 80);
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub enum Table {
     Layer,
     Queue,
     Drop,
+    Socket,
     Balance,
     Radio,
     Station,
@@ -32,7 +33,7 @@ pub enum Table {
 }
 
 /// Every table, in the order of `Table`.
-pub const TABLES: [(&str, &[Column]); 21] = [
+pub const TABLES: [(&str, &[Column]); 22] = [
     ("tcp", TCP),
     ("ping", PING),
     ("device", DEVICE),
@@ -45,6 +46,7 @@ pub const TABLES: [(&str, &[Column]); 21] = [
     ("layer", LAYER),
     ("queue", QUEUE),
     ("drop", DROP),
+    ("socket", SOCKET),
     ("balance", BALANCE),
     ("radio", RADIO),
     ("station", STATION),
@@ -191,6 +193,18 @@ const DROP: &[Column] = &[
     Column::of("t_ns", Kind::I64), Column::optional("stream", Kind::U16), Column::optional("way", Kind::Text),
     Column::of("node", Kind::Text), Column::optional("device", Kind::Text), Column::of("place", Kind::Text),
     Column::of("reason", Kind::Text), Column::of("packets", Kind::U32), Column::of("bytes", Kind::U32),
+];
+
+const SOCKET: &[Column] = &[
+    Column::of("t_ns", Kind::I64), Column::optional("end_ns", Kind::I64),
+    Column::optional("stream", Kind::U16), Column::of("connections", Kind::U32),
+    Column::optional("protocol", Kind::Text), Column::optional("mptcp", Kind::Bool),
+    Column::optional("node", Kind::Text), Column::optional("app", Kind::U16),
+    Column::optional("program", Kind::Text), Column::optional("address", Kind::Text),
+    Column::optional("port", Kind::U16), Column::optional("to_node", Kind::Text),
+    Column::optional("to_app", Kind::U16), Column::optional("to_program", Kind::Text),
+    Column::optional("to_address", Kind::Text), Column::optional("to_port", Kind::U16),
+    Column::optional("bytes_up", Kind::U64), Column::optional("bytes_down", Kind::U64),
 ];
 
 const BALANCE: &[Column] = &[

@@ -98,6 +98,9 @@ fn commands(plan: &Plan, zero_ns: i64) -> Vec<(Option<&str>, String)> {
         };
         lines.push((None, format!("watch {} {protocol} {}", stream.base.id, stream.base.port)));
     }
+    if !plan.apps.is_empty() {
+        lines.push((None, format!("programs {}", plan.streams.len())));
+    }
     for capture in &plan.captures {
         lines.push((Some(&capture.node), format!("capture {} {}", capture.device, capture.snaplen)));
     }
@@ -176,6 +179,17 @@ mod tests {
             "- start 77",
         ];
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn streams_of_programs_are_numbered_behind_those_of_the_plan() {
+        let mut plan = plan(&sampling(), &json!([]));
+        let app = json!({"id": 0, "name": "a", "room": 0, "command": ["a"], "env": {}, "folder": "/", "user": "0",
+            "stdin": "", "start_ns": 0, "after": [], "stop_ns": null, "stop_signal": 15, "grace_ns": 0,
+            "ready": {"when": "start"}, "ready_ns": 0, "restarts": 0, "restart_ns": 0, "background": false,
+            "output_bytes": 0, "collect": [], "origin": null});
+        plan.apps = vec![serde_json::from_value(app).expect("an app")];
+        assert!(commands(&plan, 77).contains(&(None, "programs 6".to_owned())));
     }
 
     #[test]

@@ -10,6 +10,7 @@
  * probe_path.c		the events that move packets on
  * probe_radio.c	those of radios; probe_radiotap.c: their frames in captures
  * probe_drop.c		packets that end early
+ * probe_program.c	streams that programs open, which the plan does not name
  * probe_connection.c	TCP connections, from their first packet to their sockets' end
  * probe_tcp.c		sockets: what is written, held back, read
  * probe_sample.c	sockets and queues at an instant
@@ -25,6 +26,7 @@
 #define _PROBE_H
 
 #include <linux/if_ether.h>
+#include <linux/in6.h>
 #include <linux/in.h>
 #include <linux/list.h>
 #include <linux/netdevice.h>
@@ -32,6 +34,7 @@
 #include "compat.h"
 #include "probe_abi.h"
 
+#define PROBE_WATCHES 4096
 #define PROBE_VISITS 12 /* nodes that one packet passes; the last stands for all beyond */
 
 /* The layers between two sockets; the others belong to a socket. */
@@ -77,10 +80,35 @@ struct probe_way {
 	u32 number; /* of the next packet */
 	u64 sent, duplicated, delivered, dropped, unmatched;
 	u64 unread; /* that a socket took with it when it was closed */
+	u64 in_flight; /* counted when the balance is drawn */
+	u64 bytes; /* of data delivered */
 	struct probe_sums *sums[2]; /* [data] of PROBE_VISITS nodes */
 };
 
+/* What addresses and ports say of a packet; IPv4's are mapped. No gaps: it is hashed. */
+struct probe_key {
+	struct in6_addr source, destination;
+	__be16 source_port, destination_port;
+	u32 protocol;
+};
+
+/* What a stream is that no plan names. */
+struct probe_program {
+	struct probe_key key; /* of what its client sends */
+	s64 first_ns, last_ns; /* when a packet was sent */
+	u64 told; /* packets that ended when the sums were given last */
+	u32 connections;
+	u16 node; /* the client's */
+	u16 app[2]; /* of the client, of the server */
+	char comm[2][TASK_COMM_LEN];
+	bool shared; /* by many connections */
+	bool mptcp;
+	bool sent_on; /* a node on the way has the address that the client sends to */
+	bool again; /* what it sends on now was taken for delivered there */
+};
+
 struct probe_watch {
+	struct probe_program *program; /* NULL: it is the plan's */
 	u16 id;
 	u8 protocol;
 	u16 key;
@@ -169,9 +197,23 @@ struct probe_packets {
 	u32 seq, ack;
 	u32 payload, step; /* bytes: of all, of each but the last */
 	u32 count;
+	const struct sk_buff *skb; /* of datagrams of programs: where their payload is */
+	int offset;
 };
 
 extern bool probe_on;
+
+/* probe_program.c */
+extern bool probe_programs;
+void probe_program_start(u16 first);
+void probe_program_stop(void);
+void probe_program_sends(const struct sk_buff *skb, int offset, int node);
+void probe_program_meet(struct probe_watch *watch, u8 way);
+struct probe_watch *probe_program_of(const struct probe_key *key, u8 *way, u16 *port);
+bool probe_program_sent_on(const struct probe_watch *watch, const struct sk_buff *skb, int offset);
+void probe_key_of_sock(const struct sock *sk, struct probe_key *key);
+bool probe_key_of_packet(const struct sk_buff *skb, int offset, struct probe_key *key, int *next);
+u64 probe_datagram(const struct sk_buff *skb, int offset, u32 bytes);
 
 /* probe_proc.c */
 int probe_node(const struct net *net);
@@ -190,10 +232,10 @@ static inline bool probe_forwarded(const struct sk_buff *skb)
 	return skb->protocol == htons(ETH_P_802_3);
 }
 
-/* Of a ping or datagrams: packets that are known by a number of their own. */
+/* Of a ping or datagrams of the plan: packets that are known by a number of their own. */
 static inline bool probe_numbered(const struct probe_watch *watch)
 {
-	return watch->protocol != IPPROTO_TCP;
+	return watch->protocol != IPPROTO_TCP && !watch->program;
 }
 
 static inline u64 probe_who(const struct probe_packets *packets)
@@ -202,15 +244,19 @@ static inline u64 probe_who(const struct probe_packets *packets)
 	       (u64)packets->content << 16 | packets->port;
 }
 
-static inline u64 probe_what(const struct probe_packets *packets, u32 index)
-{
-	return packets->content == PROBE_DATA ? packets->seq + index * packets->step :
-						packets->what;
-}
-
 static inline u32 probe_bytes(const struct probe_packets *packets, u32 index)
 {
 	return min(packets->step, packets->payload - index * packets->step);
+}
+
+static inline u64 probe_what(const struct probe_packets *packets, u32 index)
+{
+	if (packets->content == PROBE_DATA)
+		return packets->seq + index * packets->step;
+	if (packets->skb)
+		return probe_datagram(packets->skb, packets->offset + index * packets->step,
+				      probe_bytes(packets, index));
+	return packets->what;
 }
 
 /* probe_slot.c */
@@ -224,7 +270,7 @@ void probe_slot_visit(struct probe_slot *slot, int node);
 void probe_slot_layers(const struct probe_slot *slot, struct probe_visit *visit);
 void probe_slot_finish(struct probe_slot *slot);
 void probe_slot_free(struct probe_slot *slot);
-u64 probe_slots_in_flight(const struct probe_watch *watch, u8 way);
+void probe_slots_count(void);
 
 static inline struct probe_stream probe_slot_stream(const struct probe_slot *slot)
 {

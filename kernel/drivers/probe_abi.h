@@ -10,13 +10,14 @@
  * node INDEX: the writer's network namespace is node INDEX
  * watch ID PROTO KEY: follow the stream ID of the plan; PROTO tcp, udp or icmp; KEY the port the
  *     server listens on, or the echo identifier
+ * programs ID: follow what programs in nodes open: those streams are numbered from ID on
  * capture DEVICE SNAPLEN: frames on this wire or radio of the writer's namespace, cut to SNAPLEN
  *     bytes (radiotap not counted); 0: whole
  * packets N: rows of one packet in N; 1 all, 0 none (totals are always of all)
  * totals NS: PROBE_LAYERS each NS; 0: at stop only
  * sample NS: PROBE_TCP and PROBE_QUEUE each NS; 0: never
  * start NS: intervals count from this CLOCK_MONOTONIC; from now on packets are followed
- * stop: gives what is still to give: PROBE_LAYERS, PROBE_BALANCE; then reads end
+ * stop: gives what is still to give: PROBE_LAYERS, PROBE_BALANCE, PROBE_SOCKET; then reads end
  *
  * Read from it: whole records, each a struct probe_head and its body, padded to 8 bytes. A read
  * waits until its buffer is half full, or 200 ms of virtual time have passed; 0 after `stop` when
@@ -28,7 +29,9 @@
 
 #include <linux/types.h>
 
-#define PROBE_NO_STREAM 65535 /* in place of a stream's id: none of the plan's */
+#define PROBE_NO_STREAM 65535 /* in place of a stream's id: none */
+#define PROBE_NO_APP 65535 /* in place of a program's number: none of the plan's */
+#define PROBE_NO_NODE 65535 /* in place of a node's number: not known */
 /* bytes of the longest radiotap header: what a radio's frame may be longer than SNAPLEN */
 #define PROBE_RADIOTAP 64
 
@@ -41,6 +44,7 @@ enum probe_record {
 	PROBE_DROP,
 	PROBE_FRAME,
 	PROBE_BALANCE,
+	PROBE_SOCKET,
 };
 
 /*
@@ -87,6 +91,7 @@ enum probe_layer {
 enum probe_direction {
 	PROBE_WAY_UP, /* towards the server */
 	PROBE_WAY_DOWN, /* from it */
+	PROBE_DIRECTION_COUNT,
 };
 
 /* Which term of TCP Small Queues' rule gave the limit. */
@@ -131,7 +136,7 @@ struct probe_head {
 
 /* Which packet: one way of one stream. */
 struct probe_stream {
-	__u16 id; /* as in the plan, or PROBE_NO_STREAM */
+	__u16 id; /* as in the plan, of programs those that follow, or PROBE_NO_STREAM */
 	__u8 way; /* enum probe_direction */
 	__u8 reserved;
 };
@@ -253,6 +258,30 @@ struct probe_balance {
 	__u64 dropped;
 	__u64 in_flight;
 	__u64 unmatched; /* seen in a place where they cannot be: 0, or the probe is wrong */
+};
+
+/*
+ * At the end, a stream that programs opened: a connection, or where they are many all later ones of
+ * a program to a server. With PROBE_NO_STREAM: so many connections were not followed.
+ */
+struct probe_socket {
+	__s64 t_ns; /* its first packet was sent */
+	__s64 end_ns; /* its last packet was sent */
+	struct probe_stream stream;
+	__u32 connections;
+	__u16 node; /* of the client: who sent first */
+	__u16 to_node; /* of the server, or PROBE_NO_NODE: nothing arrived */
+	__u16 port; /* the client's; 0: of many connections */
+	__u16 to_port;
+	__u16 app[PROBE_DIRECTION_COUNT]; /* whose program client and server are, or PROBE_NO_APP */
+	__u16 protocol; /* IPPROTO_TCP or IPPROTO_UDP */
+	__u16 mptcp; /* 1: a subflow of MPTCP's */
+	__u64 bytes[PROBE_DIRECTION_COUNT]; /* of payload delivered */
+	/* the client's, in network order; IPv4 mapped; of many connections none */
+	__u8 address[16];
+	__u8 to_address[16];
+	char name[16]; /* of the client's process; empty: not seen */
+	char to_name[16]; /* of the server's */
 };
 
 #endif

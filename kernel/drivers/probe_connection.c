@@ -116,15 +116,22 @@ static struct probe_end *probe_meet_first(struct sock *sk)
 	struct probe_connection *connection;
 	struct probe_watch *watch;
 	struct probe_end *end;
+	struct probe_key key;
+	u16 port;
 	u8 side;
 
 	watch = probe_watch_of(IPPROTO_TCP, own, peer, &side);
+	port = side ? peer : own;
+	if (!watch && probe_programs) {
+		probe_key_of_sock(sk, &key);
+		watch = probe_program_of(&key, &side, &port);
+	}
 	if (!watch)
 		return NULL;
-	connection = probe_connection(watch, side ? peer : own, true);
+	connection = probe_connection(watch, port, true);
 	if (connection && (connection->end[side].gone || connection->end[side].sk)) {
 		probe_connection_free(connection);
-		connection = probe_connection(watch, side ? peer : own, true);
+		connection = probe_connection(watch, port, true);
 	}
 	if (!connection)
 		return NULL;

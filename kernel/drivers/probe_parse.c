@@ -3,9 +3,10 @@
  * probe: from an skb's headers to the packets it stands for.
  *
  * A stream is known by the port its server listens on, an ICMP ping by its echo
- * identifier; the plan makes them unique. A packet within it is known by
+ * identifier; the plan makes them unique. Streams of programs (probe_program.c) are known
+ * by addresses and ports. A packet within it is known by
  * its sequence number, a bare acknowledgment by the number it acknowledges, a
- * datagram by the first eight bytes of its payload. Equal packets that follow
+ * datagram by the first eight bytes of its payload, a program's by more. Equal packets that follow
  * one another (duplicate acknowledgments) are told apart by where they are.
  *
  * Left out: IPv6 extension headers, IP fragments, tunnels.
@@ -68,7 +69,23 @@ struct probe_watch *probe_watch_of(u8 protocol, u16 source, u16 destination, u8 
 	return table[*way ? source : destination];
 }
 
-static bool probe_parse_tcp(const struct sk_buff *skb, int offset, int end,
+/* The same where the IP header at @head tells it, too. */
+static bool probe_parse_whose(const struct sk_buff *skb, int head, u8 protocol, u16 source,
+			      u16 destination, struct probe_packets *packets)
+{
+	struct probe_key key;
+	int next;
+
+	packets->watch = probe_watch_of(protocol, source, destination, &packets->way);
+	packets->port = packets->way ? destination : source;
+	if (packets->watch || !probe_programs)
+		return packets->watch;
+	if (probe_key_of_packet(skb, head, &key, &next))
+		packets->watch = probe_program_of(&key, &packets->way, &packets->port);
+	return packets->watch;
+}
+
+static bool probe_parse_tcp(const struct sk_buff *skb, int head, int offset, int end,
 			    struct probe_packets *packets)
 {
 	struct tcphdr buffer;
@@ -79,10 +96,8 @@ static bool probe_parse_tcp(const struct sk_buff *skb, int offset, int end,
 		return false;
 	source = ntohs(tcp->source);
 	destination = ntohs(tcp->dest);
-	packets->watch = probe_watch_of(IPPROTO_TCP, source, destination, &packets->way);
-	if (!packets->watch)
+	if (!probe_parse_whose(skb, head, IPPROTO_TCP, source, destination, packets))
 		return false;
-	packets->port = packets->way ? destination : source;
 	packets->seq = ntohl(tcp->seq);
 	packets->ack = ntohl(tcp->ack_seq);
 	packets->payload = end - offset - tcp->doff * 4;
@@ -96,7 +111,7 @@ static bool probe_parse_tcp(const struct sk_buff *skb, int offset, int end,
 	return true;
 }
 
-static bool probe_parse_udp(const struct sk_buff *skb, int offset, int end,
+static bool probe_parse_udp(const struct sk_buff *skb, int head, int offset, int end,
 			    struct probe_packets *packets)
 {
 	struct {
@@ -111,13 +126,15 @@ static bool probe_parse_udp(const struct sk_buff *skb, int offset, int end,
 		return false;
 	source = ntohs(udp->head.source);
 	destination = ntohs(udp->head.dest);
-	packets->watch = probe_watch_of(IPPROTO_UDP, source, destination, &packets->way);
-	if (!packets->watch)
+	if (!probe_parse_whose(skb, head, IPPROTO_UDP, source, destination, packets))
 		return false;
-	packets->port = packets->way ? destination : source;
 	packets->payload = end - offset - sizeof(struct udphdr);
 	packets->what = packets->payload >= sizeof(udp->first) ? be64_to_cpu(udp->first) : 0;
 	packets->content = PROBE_DATAGRAM;
+	if (packets->watch->program) {
+		packets->skb = skb;
+		packets->offset = offset + sizeof(struct udphdr);
+	}
 	return true;
 }
 
@@ -140,14 +157,15 @@ static bool probe_parse_icmp(const struct sk_buff *skb, int offset, int end, u8 
 	return true;
 }
 
-static bool probe_parse_next(const struct sk_buff *skb, u8 protocol, int offset, int end,
+static bool probe_parse_next(const struct sk_buff *skb, int head, u8 protocol, int offset, int end,
 			     struct probe_packets *packets)
 {
+	packets->skb = NULL;
 	switch (protocol) {
 	case IPPROTO_TCP:
-		return probe_parse_tcp(skb, offset, end, packets);
+		return probe_parse_tcp(skb, head, offset, end, packets);
 	case IPPROTO_UDP:
-		return probe_parse_udp(skb, offset, end, packets);
+		return probe_parse_udp(skb, head, offset, end, packets);
 	case IPPROTO_ICMP:
 		return probe_parse_icmp(skb, offset, end, ICMP_ECHO, ICMP_ECHOREPLY, packets);
 	case IPPROTO_ICMPV6:
@@ -193,11 +211,11 @@ bool probe_parse(const struct sk_buff *skb, int offset, struct probe_packets *pa
 	} else {
 		return false;
 	}
-	if (!probe_parse_next(skb, protocol, next, end, packets))
+	if (!probe_parse_next(skb, offset, protocol, next, end, packets))
 		return false;
 	packets->step = packets->payload;
 	packets->count = 1;
-	if (skb_is_gso(skb) && packets->content == PROBE_DATA) {
+	if (skb_is_gso(skb) && (packets->content == PROBE_DATA || packets->skb)) {
 		packets->step = skb_shinfo(skb)->gso_size;
 		packets->count = DIV_ROUND_UP(packets->payload, packets->step);
 	}

@@ -59,6 +59,19 @@ static struct probe_slot *probe_stacked(u64 who, u64 what, const struct sk_buff 
 	return skb->skb_iif || slot->at_ns == now ? slot : NULL;
 }
 
+/* Whether the packet has been counted as one that ended, and is counted as one that did not. */
+static bool probe_again(const struct probe_packets *packets)
+{
+	struct probe_program *program = packets->watch->program;
+
+	if (!program || !program->again)
+		return false;
+	program->again = false;
+	packets->watch->way[packets->way].sent--;
+	packets->watch->way[packets->way].delivered--;
+	return true;
+}
+
 static void probe_queue_one(const struct probe_packets *packets, u32 index, struct sk_buff *skb,
 			    int node, s64 now)
 {
@@ -75,7 +88,7 @@ static void probe_queue_one(const struct probe_packets *packets, u32 index, stru
 		slot = probe_stacked(who, what, skb, node, now);
 		spent = HOP_QDISC;
 	}
-	if (!slot && skb->skb_iif) {
+	if (!slot && skb->skb_iif && !probe_again(packets)) {
 		packets->watch->way[packets->way].unmatched++;
 		return;
 	}
@@ -99,7 +112,11 @@ static void probe_net_dev_queue(void *data, struct sk_buff *skb)
 	s64 now = probe_now();
 	u32 i;
 
-	if (!probe_on || node < 0 || !probe_parse(skb, probe_offset(skb), &packets))
+	if (!probe_on || node < 0)
+		return;
+	if (probe_programs)
+		probe_program_sends(skb, probe_offset(skb), node);
+	if (!probe_parse(skb, probe_offset(skb), &packets))
 		return;
 	for (i = 0; i < packets.count; i++)
 		probe_queue_one(&packets, i, skb, node, now);
@@ -281,7 +298,8 @@ static bool probe_final(const struct probe_packets *packets, const struct sk_buf
 {
 	struct probe_way *way = &packets->watch->way[packets->way];
 
-	if (way->final < 0 && probe_local(skb, offset, net))
+	if (way->final < 0 && !probe_program_sent_on(packets->watch, skb, offset) &&
+	    probe_local(skb, offset, net))
 		way->final = node;
 	return way->final == node;
 }

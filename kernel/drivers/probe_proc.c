@@ -28,7 +28,6 @@
 
 #define PROBE_CHUNK 65536
 #define PROBE_PATIENCE (200 * NSEC_PER_MSEC)
-#define PROBE_WATCHES 4096
 #define PROBE_CAPTURES 64
 #define PROBE_LINE 128
 
@@ -166,6 +165,16 @@ static int probe_command_watch(const char *words)
 	return error;
 }
 
+static int probe_command_programs(const char *words)
+{
+	u16 first;
+
+	if (kstrtou16(words, 10, &first))
+		return -EINVAL;
+	probe_program_start(first);
+	return 0;
+}
+
 static int probe_command_capture(const char *words)
 {
 	struct net_device *dev;
@@ -264,6 +273,7 @@ static int probe_command_stop(const char *words)
 	local_bh_disable();
 	probe_totals(now);
 	probe_balance(now);
+	probe_program_stop();
 	probe_on = false;
 	stopped = true;
 	local_bh_enable();
@@ -299,6 +309,7 @@ static const struct {
 	{ "capture", probe_command_capture }, { "packets", probe_command_packets },
 	{ "totals", probe_command_totals },   { "sample", probe_command_sample },
 	{ "start", probe_command_start },     { "stop", probe_command_stop },
+	{ "programs", probe_command_programs },
 };
 
 static int probe_command(char *line)

@@ -138,12 +138,23 @@ static void probe_totals_of(const struct probe_watch *watch, u8 way, bool data, 
 	}
 }
 
+/* Whether packets of a program's stream ended since this was last asked: most streams are short. */
+static bool probe_totals_grew(const struct probe_watch *watch)
+{
+	u64 told = watch->program->told;
+
+	watch->program->told = watch->way[0].delivered + watch->way[1].delivered;
+	return watch->program->told != told;
+}
+
 /* The layers of all packets that ended so far. */
 void probe_totals(s64 t_ns)
 {
 	unsigned int i;
 
 	for (i = 0; i < probe_watch_count; i++) {
+		if (probe_watches[i]->program && !probe_totals_grew(probe_watches[i]))
+			continue;
 		probe_totals_of(probe_watches[i], 0, true, t_ns);
 		probe_totals_of(probe_watches[i], 0, false, t_ns);
 		probe_totals_of(probe_watches[i], 1, true, t_ns);
@@ -157,6 +168,7 @@ void probe_balance(s64 t_ns)
 	unsigned int i;
 	u8 w;
 
+	probe_slots_count();
 	for (i = 0; i < probe_watch_count; i++) {
 		for (w = 0; w < 2; w++) {
 			const struct probe_way *way = &probe_watches[i]->way[w];
@@ -171,8 +183,7 @@ void probe_balance(s64 t_ns)
 			balance->duplicated = way->duplicated;
 			balance->delivered = way->delivered;
 			balance->dropped = way->dropped;
-			balance->in_flight =
-				probe_slots_in_flight(probe_watches[i], w) + way->unread;
+			balance->in_flight = way->in_flight;
 			balance->unmatched = way->unmatched;
 		}
 	}

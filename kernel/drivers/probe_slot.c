@@ -228,6 +228,8 @@ void probe_slot_finish(struct probe_slot *slot)
 	struct probe_packet *packet;
 
 	slot->watch->way[slot->way].delivered++;
+	if (slot->content == PROBE_DATA || slot->content == PROBE_DATAGRAM)
+		slot->watch->way[slot->way].bytes += slot->bytes;
 	if (slot->twin && probe_numbered(slot->watch)) {
 		/* a ping's sequence number stands for one packet */
 		probe_slot_free(slot);
@@ -258,14 +260,17 @@ void probe_slot_free(struct probe_slot *slot)
 	kmem_cache_free(slot_cache, slot);
 }
 
-/* Packets of one way that are somewhere; counted, not computed. */
-u64 probe_slots_in_flight(const struct probe_watch *watch, u8 way)
+/* The packets of each way that are somewhere; counted, not computed. */
+void probe_slots_count(void)
 {
 	struct probe_slot *slot;
-	unsigned int bucket;
-	u64 count = 0;
+	unsigned int i;
 
-	hash_for_each(slots, bucket, slot, hash)
-		count += slot->watch == watch && slot->way == way && slot->state != PROBE_LOST;
-	return count;
+	for (i = 0; i < probe_watch_count; i++) {
+		probe_watches[i]->way[0].in_flight = probe_watches[i]->way[0].unread;
+		probe_watches[i]->way[1].in_flight = probe_watches[i]->way[1].unread;
+	}
+	hash_for_each(slots, i, slot, hash)
+		if (slot->state != PROBE_LOST)
+			slot->watch->way[slot->way].in_flight++;
 }

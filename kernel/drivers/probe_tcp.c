@@ -52,6 +52,7 @@ void __probe_tcp_written(struct sock *sk)
 
 	if (!end)
 		return;
+	probe_program_meet(end->connection->watch, end == &end->connection->end[1]);
 	probe_end_hold(end, end->hold, now);
 	last = list_empty(&end->written) ?
 		       NULL :
@@ -206,6 +207,8 @@ bool probe_tcp_received(const struct probe_packets *packets, struct probe_slot *
 	struct probe_end *end;
 	struct probe_slot *earlier;
 
+	if (packets->watch->program && packets->watch->program->mptcp)
+		return false; /* it is MPTCP's own affair when what is read */
 	if (!connection)
 		return true; /* of sockets that are closed: the stack will drop it */
 	end = &connection->end[!packets->way];
@@ -230,6 +233,7 @@ static void probe_tcp_rcv_space_adjust(void *data, struct sock *sk)
 
 	if (!end)
 		return;
+	probe_program_meet(end->connection->watch, end == &end->connection->end[1]);
 	end->read_end = tcp_sk(sk)->copied_seq;
 	end->has_read = true;
 	list_for_each_entry_safe(slot, next, &end->received, received) {

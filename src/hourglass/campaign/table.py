@@ -32,6 +32,7 @@ UNITS = {
     "": "", "1/s": "per_s", "Mbit/s": "mbps", "ms": "ms", "s": "s", "%": "percent", "samples": "samples",
     "packets": "packets", "skbs": "skbs", "segments": "segments", "PPDUs": "ppdus", "MPDUs": "mpdus",
     "fetches": "fetches", "transactions": "transactions", "B": "bytes", "starts": "starts", "calls": "calls",
+    "connections": "connections",
 }  # fmt: skip
 """How units are written in the names of columns."""
 

@@ -226,6 +226,30 @@ class App(Figures):
     tail: str
 
 
+class Connection(Figures):
+    """A stream that a program opened: a TCP connection, a subflow of MPTCP, datagrams between two sockets (`udp`), or,
+    where `connections` are many, the later ones of a program to a server. `app`, `to_app`: the programs at its ends, ""
+    of what nobody saw; up is to the server, `peer`. `_mbps`: payload over its life, `retransmits` of both ends, RTT of
+    the end that sent most; null of what was too short to be sampled."""
+
+    id: str
+    app: str
+    node: str
+    to_app: str
+    to_node: str
+    peer: str
+    protocol: str
+    connections: int
+    start_s: float
+    end_s: float
+    bytes_up: int
+    bytes_down: int
+    up_mbps: float | None
+    down_mbps: float | None
+    retransmits: int | None
+    tcp_rtt_ms: Statistics
+
+
 class Warning(Figures):
     """Something to beware of: a trap that the run fell into (its lint's name), or a line of the console."""
 
@@ -296,7 +320,15 @@ class Summary(Figures):
     layers_ms: Anatomy = Field(description="Where the flows' data spend their time, by node and layer.")
     ping_layers_ms: dict[str, Anatomy] = Field(description="The same of each ping's round trips.")
     transaction_layers_ms: dict[str, Anatomy] = Field(description="The same of the packets there and back.")
+    connection_layers_ms: dict[str, Anatomy] = Field(
+        default_factory=dict,
+        description="The same of programs' connections, the eight with the most payload, one way; only where there are"
+        " some.",
+    )
     apps: list[App] = Field(default_factory=list, description="The programs; only of a scenario that has some.")
+    connections: list[Connection] = Field(
+        default_factory=list, description="What programs opened; only of a run in which they did."
+    )
     warnings: list[Warning]
     events: list[Event] = Field(
         default_factory=list, description="What changed during the test; only of a scenario in which something does."

@@ -14,6 +14,7 @@ from pydantic import JsonValue
 from hourglass.contract.plan import Datagrams, Flow, Ping
 from hourglass.flent.form import Metadata, Part, SeriesMeta
 from hourglass.flent.points import Points
+from hourglass.results.connections import Connection
 from hourglass.results.frames import of
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, Window, goodput_mbps
@@ -70,13 +71,15 @@ class RunMetadata(Metadata):
     hourglass: Origin
 
 
-def of_run(run: Recording, parameters: tuple[str, ...], series: dict[str, SeriesMeta], name: str) -> RunMetadata:
-    """The metadata of the file `name`; `parameters`: what can be set of the test."""
+def of_run(
+    run: Recording, named: str, parameters: tuple[str, ...], series: dict[str, SeriesMeta], name: str
+) -> RunMetadata:
+    """The metadata of the file `name`; `named`: Flent's test; `parameters`: what can be set of it."""
     test = run.test
     scenario = run.scenario
     assert scenario is not None, "a run of ours"
     return RunMetadata(
-        name=test.name,
+        name=named,
         title=" ".join([run.name, *run.axes.values()]),
         note=run.description or None,
         host=test.hosts[0],
@@ -124,7 +127,7 @@ def sysctls(told: list[tuple[str, str]]) -> dict[str, int | str]:
 
 def egress(run: Recording) -> Egress | None:
     """The client's device towards the server; None when nothing was sent."""
-    if not run.paths or not run.paths[0].there:
+    if not run.streams or not run.paths or not run.paths[0].there:
         return None
     told, stream, hop = facts(run), run.streams[0], run.paths[0].there[0]
     device, target = hop.device, ip_address(stream.address)
@@ -181,6 +184,20 @@ def of_flow(run: Recording, flow: Flow, place: int) -> Told:
         "UPSTREAM_TOS": mark,
         "DOWNSTREAM_TOS": mark,
         **_sockets(run, flow),
+    }
+
+
+def of_connection(opened: Connection, upload: bool, place: int) -> Told:
+    """Of a connection of programs, one way. MEAN_VALUE: over its life."""
+    length_s = (opened.end_ns - opened.start_ns) / NS_PER_S
+    received = opened.bytes_up if upload else opened.bytes_down
+    return {
+        "UNITS": "Mbits/s",
+        "RUNNER": "HourglassProgram",
+        "IDX": place,
+        "MEAN_VALUE": received * 8 / 1e6 / length_s,
+        "ELAPSED_TIME": length_s,
+        "BYTES_RECVD": received,
     }
 
 

@@ -9,6 +9,7 @@ import polars as pl
 from hourglass.contract.plan import Datagrams, Fetches, Flow, Ping, Stream
 from hourglass.flent.form import Point
 from hourglass.results import traffic
+from hourglass.results.connections import Connection
 from hourglass.results.frames import of
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_MS, NS_PER_S, US_PER_MS, payload_at
@@ -42,6 +43,16 @@ def goodput(run: Recording, flow: Flow, step_s: float) -> Points:
     """Payload delivered in each step from the flow's start."""
     edges_ns = _edges_ns(flow, step_s)
     return _rates(edges_ns, payload_at(run, flow, edges_ns))
+
+
+def received(run: Recording, opened: Connection, upload: bool, step_s: float) -> Points:
+    """Payload of a TCP connection of programs that its receiver had in each step between its first and last sample."""
+    rows = run.tcp.filter(of(opened) & (pl.col("sender") != upload)).drop_nulls("bytes_received").sort("t_ns")
+    if rows.height < 2:
+        return []
+    t_ns, known = (rows[name].cast(pl.Float64).to_numpy() for name in ("t_ns", "bytes_received"))
+    edges_ns = np.append(np.arange(t_ns[0], t_ns[-1], round(step_s * NS_PER_S)), t_ns[-1])
+    return _rates(edges_ns, np.interp(edges_ns, t_ns, known))
 
 
 def flood(run: Recording, stream: Datagrams, step_s: float) -> Points:

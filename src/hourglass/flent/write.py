@@ -18,6 +18,7 @@ from hourglass.flent.form import NEWEST, Document, Point, SeriesMeta
 from hourglass.flent.meta import Told
 from hourglass.flent.points import Points, Steps
 from hourglass.results import traffic
+from hourglass.results.connections import Connection
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, Window
 from hourglass.scenario.testkinds import TESTS
@@ -29,7 +30,7 @@ def stem(run: Recording) -> str:
     """NAME-TIME.TITLE, Flent's convention; behind the title, what tells this run from others of its name."""
     title = re.sub(r"[^A-Za-z0-9-]+", "_", run.name)
     time = meta.EPOCH.replace(":", "").rstrip("Z")
-    return f"{run.test.name}-{time}.{title}-{run.info.digest[:DIGEST_CHARS]}"
+    return f"{test(run)}-{time}.{title}-{run.info.digest[:DIGEST_CHARS]}"
 
 
 def file_name(run: Recording) -> str:
@@ -69,7 +70,7 @@ def document(run: Recording) -> Document:
     kind = TESTS.get(run.test.name)
     if kind is None or run.info.elsewhere:
         raise InputError("RUN", str(run.path), "is no run of Hourglass: it cannot be exported as one")
-    if not kind.in_flent:
+    if not kind.in_flent and run.test.name != NOTHING:
         raise InputError("RUN", str(run.path), f"Flent has no test {run.test.name}: export it as csv or parquet")
     file = _File(run)
     for flow in run.flows:
@@ -83,13 +84,34 @@ def document(run: Recording) -> Document:
         found = points.fetches(run, client)
         told: Told = {"UNITS": "ms", "RUNNER": "HourglassFetches", "IDX": len(file.meta), **meta.values(found)}
         file.add(client.name.replace("http", "HTTP latency").replace("y ", "y::"), found, told)
+    for opened in run.connections:
+        _connection(file, run, opened)
     return Document(
         version=NEWEST,
         x_values=[round(float(x), 9) for x in file.x_s],
         results=file.results,
         raw_values=file.raw,
-        metadata=meta.of_run(run, kind.parameters, file.meta, file_name(run)),
+        metadata=meta.of_run(run, test(run), kind.parameters, file.meta, file_name(run)),
     )
+
+
+NOTHING = "none"
+"""The test of programs alone."""
+OF_PROGRAMS = "rrul_be"
+"""What Flent is told that it was: it draws uploads and downloads of any names."""
+
+
+def test(run: Recording) -> str:
+    """The test by which Flent draws the run."""
+    return OF_PROGRAMS if run.test.name == NOTHING else run.test.name
+
+
+def _connection(file: _File, run: Recording, opened: Connection) -> None:
+    """TCP of programs: the goodput of each way that has data, of those that lasted two samples."""
+    for way, sender in (("upload", True), ("download", False)):
+        found = points.received(run, opened, sender, file.step_s)
+        if any(point.val for point in found):
+            file.add(f"TCP {way}::{opened.name}", found, meta.of_connection(opened, way == "upload", len(file.meta)))
 
 
 FLOOD = "udp upload"

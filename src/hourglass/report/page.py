@@ -198,15 +198,18 @@ def _tiles(summary: Summary) -> Iterator[Tile]:
 
 
 def _bars(summary: Summary) -> Iterator[Bar]:
-    """Of the flows' data, of each ping and of each connection with requests."""
+    """Of the flows' data, of each ping, of each connection with requests, and of programs' connections."""
     trips = {f"ping {name}": found for name, found in summary.ping_layers_ms.items()}
     trips |= {f"transactions {name}": found for name, found in summary.transaction_layers_ms.items()}
-    for kind, found in {TCP_DATA: summary.layers_ms, **trips}.items():
+    for kind, found in {TCP_DATA: summary.layers_ms, **summary.connection_layers_ms}.items():
         if found:
-            yield _bar(kind, found)
+            yield _bar(kind, found, "from write to read")
+    for kind, found in trips.items():
+        if found:
+            yield _bar(kind, found, "there and back")
 
 
-def _bar(kind: str, found: Anatomy) -> Bar:
+def _bar(kind: str, found: Anatomy, way: str) -> Bar:
     """`ms`: the mean of the whole way, which is not known where not all packets pass the same nodes."""
     every = [one for layers in found.values() for one in layers.values()]
     whole = f"{_number(sum(one.mean for one in every))} ms" if len({one.n for one in every}) == 1 else ""
@@ -215,7 +218,7 @@ def _bar(kind: str, found: Anatomy) -> Bar:
         nodes.append((node, before, [(layer, 100 * one.share, shown(one.mean, "time", NOTHING))
                                      for layer, one in layers.items()]))  # fmt: skip
         before += sum(100 * one.share for one in layers.values())
-    return Bar(kind, "from write to read" if kind == TCP_DATA else "there and back", whole, nodes)
+    return Bar(kind, way, whole, nodes)
 
 
 def _layers(summary: Summary) -> list[str]:

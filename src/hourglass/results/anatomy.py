@@ -9,7 +9,8 @@ nothing in the layer included; null without rows. Layers in which no packet spen
 write to read, all nodes together. * Pings: a node's layer is the sum over both ways, request and answer. `mean` is the
 requests' mean plus the answers', `n` the answers; percentiles are of the round trips of which both ways have rows:
 request and answer have the same number. * Transactions: the same of their data packets. An answer begins at the ns in
-which its request ended. Where a message is several packets, a figure is of one of them."""
+which its request ended. Where a message is several packets, a figure is of one of them. * Connections of programs: the
+data packets, in the whole run, of the way that has more bytes; `share` is of the time of all of them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,6 +21,7 @@ import polars as pl
 from hourglass.contract.plan import Ping, Stream
 from hourglass.contract.probe import LAYER_COLUMNS, LAYERS
 from hourglass.contract.summary import Anatomy, Layer
+from hourglass.results.connections import largest
 from hourglass.results.frames import of
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_MS, Window
@@ -77,6 +79,23 @@ def _both_ways(run: Recording, stream: Stream, sums: pl.DataFrame, window: Windo
         if row["way"] == "down":
             counts[row["node"]] = row["packets"]
     return _anatomy(run.path_order, counts, means, _round_trips(run.packets.filter(which), numbered, window))
+
+
+def connection_layers_ms(run: Recording) -> dict[str, Anatomy]:
+    """{connection: the anatomy of its data packets, the way that has more of them}, of those of programs with the most
+    bytes, those first."""
+    if run.layer_totals.is_empty():
+        return {}
+    every = Window(-1, 2**62)
+    sums, made = window_sums(run, every), {}
+    for one in largest(run.connections):
+        mine = pl.col("data") & of(one) & (pl.col("way") == ("up" if one.upload else "down"))
+        found = {row["node"]: row for row in sums.filter(mine).iter_rows(named=True)}
+        counts = {node: row["packets"] for node, row in found.items()}
+        means = {node: _means(row) for node, row in found.items()}
+        if found:
+            made[one.name] = _anatomy(run.path_order, counts, means, run.packets.filter(mine), weights=counts)
+    return made
 
 
 def _ended(window: Window) -> pl.Expr:

@@ -170,11 +170,23 @@ def _radios(run: Recording, known: Known) -> Iterator[Told]:
             yield Told(f"{node} retried", "", "%", percent(one.retries, one.mpdus))
 
 
+def _connections(run: Recording, known: Known) -> Iterator[Told]:
+    """What programs opened, without what carried little."""
+    whole = sum(one.bytes for one in run.connections)
+    for one in run.connections:
+        if one.bytes >= SHARE * whole:
+            way = "up" if one.upload else "down"
+            yield _told(known, f"{one.name} {way}", f"connections.{one.name}.{way}_mbps")
+            yield _told(known, f"{one.name} retransmits", f"connections.{one.name}.retransmits")
+            yield _told(known, f"{one.name} RTT p50", f"connections.{one.name}.tcp_rtt.p50")
+
+
 KINDS: tuple[Callable[[Recording, Known], Iterator[Told]], ...] = (
-    _flows, _pings, *(partial(_traffic, part) for part in TRAFFIC), _radios,
+    _flows, _pings, *(partial(_traffic, part) for part in TRAFFIC), _connections, _radios,
 )  # fmt: skip
 SHARE = 0.01
-"""A layer has a row when it has at least this share of the mean time of some run's TCP data."""
+"""A layer has a row when it has at least this share of the mean time of some run's TCP data; a connection of programs,
+of the run's payload."""
 
 
 def _layers(runs: Sequence[Recording]) -> list[dict[str, Told]]:

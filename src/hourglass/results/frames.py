@@ -2,6 +2,7 @@
 """Record tables as frames: every column that is declared, streams by their names, packets by layers."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import polars as pl
 
@@ -21,8 +22,18 @@ def complete(frame: pl.DataFrame | None, table: str) -> pl.DataFrame:
     return frame.with_columns(pl.lit(None, dtype=kind).alias(name) for name, kind in missing.items())
 
 
-def named(frame: pl.DataFrame, streams: Sequence[Stream]) -> pl.DataFrame:
-    """With the streams' names in place of their ids; null: none of the plan's."""
+class Named(Protocol):
+    """A stream, of the plan or of programs."""
+
+    @property
+    def id(self) -> int: ...
+
+    @property
+    def name(self) -> str: ...
+
+
+def named(frame: pl.DataFrame, streams: Sequence[Named]) -> pl.DataFrame:
+    """With the streams' names in place of their ids; null: none."""
     if "stream" not in frame.columns:
         return frame
     names = {one.id: one.name for one in streams}
@@ -35,7 +46,7 @@ def coded(frame: pl.DataFrame, nodes: Sequence[str]) -> pl.DataFrame:
     return frame.with_columns(pl.col("node").cast(pl.Enum(nodes)), pl.col("way").cast(WAYS))
 
 
-def of(*streams: Stream) -> pl.Expr:
+def of(*streams: Named) -> pl.Expr:
     """The polars condition "this row is of one of these streams"."""
     return pl.col("stream").is_in([one.name for one in streams])
 

@@ -19,6 +19,7 @@ from hourglass.contract.run import RunInfo
 from hourglass.contract.summary import Summary
 from hourglass.results import frames, phases
 from hourglass.results.apps import Program, programs
+from hourglass.results.connections import Connection, connections
 from hourglass.results.files import RECORDS_FILE
 from hourglass.results.flat import Key
 from hourglass.results.records import Tables
@@ -100,8 +101,9 @@ class Recording(ByKind):
     The record tables (columns and units: docs/records.md) are `tcp`, `ping_rows`, `datagram_rows`, `fetch_rows`,
     `transaction_rows`, `flow_events`, `devices`, `qdisc`, `qdisc_stats`, `ethtool`, `events`, `facts`,
     `radio_counters`, `station_counters`, and from the packet probe `packets`, `layer_totals` (the table `layer`),
-    `queues`, `drops`, `balance`; every one, by its own name, is `table(name)`. The column `stream` has the stream's
-    name. A table that was not written is empty, a column null. `layers` is `packets` in long form.
+    `queues`, `drops`, `balance`, `opened` (the table `socket`); every one, by its own name, is `table(name)`. The
+    column `stream` has the stream's name. A table that was not written is empty, a column null. `layers` is `packets`
+    in long form.
     """
 
     def __init__(self, source: Source, axes: Mapping[str, str] | None = None, sweep: str = "") -> None:
@@ -189,6 +191,12 @@ class Recording(ByKind):
         return {one.name: one for one in found}
 
     @cached_property
+    def connections(self) -> tuple[Connection, ...]:
+        """The streams that programs opened, in the order of their first packets."""
+        known = self._traffic.apps
+        return connections(frames.complete(self.tables.get("socket"), "socket"), known) if known else ()
+
+    @cached_property
     def path_order(self) -> list[str]:
         """The nodes from client to server, then those beside the path."""
         return frames.path_order(self.nodes, self.streams, self.paths)
@@ -206,7 +214,7 @@ class Recording(ByKind):
     @cached_property
     def sockets(self) -> Sockets:
         """The samples of the sockets as arrays, cut by stream."""
-        return Sockets(self.tables)
+        return Sockets(self.tables, len(self.streams))
 
     @cached_property
     def tcp(self) -> pl.DataFrame:
@@ -251,6 +259,8 @@ class Recording(ByKind):
         """Sums over all packets of a stream so far, per node, over time."""
         return frames.coded(self.table("layer"), self.nodes)
 
+    opened = _frame("socket")
+    """What programs opened: who, to whom, when, how many bytes; `connections` are its rows as objects."""
     queues = _frame("queue")
     drops = _frame("drop")
     balance = _frame("balance")
@@ -270,4 +280,4 @@ class Recording(ByKind):
 
     def table(self, name: str) -> pl.DataFrame:
         """A record table by its name, with all its columns, also when it was not written."""
-        return frames.named(frames.complete(self.tables.get(name), name), self.streams)
+        return frames.named(frames.complete(self.tables.get(name), name), [*self.streams, *self.connections])

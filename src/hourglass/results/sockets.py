@@ -17,10 +17,12 @@ Samples = tuple[Floats, Floats]
 
 
 class Sockets:
-    """The samples of the table `tcp`."""
+    """The samples of the table `tcp`; those of programs, whose ids are `planned` and more, left out."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: Tables, planned: int) -> None:
         rows = tables.columns("tcp", COLUMNS) if "tcp" in tables else pl.DataFrame()
+        if rows.height:
+            rows = rows.filter(pl.col("stream") < planned)
         floats = rows.select(pl.all().cast(pl.Float64).fill_null(float("nan")))
         self._columns = {name: floats[name].to_numpy() for name in floats.columns}
         self._payloads: dict[int, Samples] = {}

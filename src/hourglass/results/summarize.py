@@ -11,8 +11,8 @@ import polars as pl
 import hourglass.contract.summary
 from hourglass.contract import plan
 from hourglass.contract.summary import SCHEMA, Event, Flow, Pings, Summary, Totals, Warning
-from hourglass.results import traffic
-from hourglass.results.anatomy import layers_ms, trip_layers_ms
+from hourglass.results import connections, traffic
+from hourglass.results.anatomy import connection_layers_ms, layers_ms, trip_layers_ms
 from hourglass.results.checks import judge_stored
 from hourglass.results.drops import drops, drops_by_reason, links
 from hourglass.results.lint import lint
@@ -62,6 +62,9 @@ def summarize(run: Recording) -> Summary:
         warnings=warnings(run),
         **traffic.parts(run, window),
     )
+    if run.connections:
+        opened = [*connections.figures(run.connections, run.tcp)]
+        found = found.model_copy(update={"connections": opened, "connection_layers_ms": connection_layers_ms(run)})
     if happened := events(run):
         found = found.model_copy(update={"events": happened})
     judged = [one.check() for one in run.apps.values()] + judge_stored(run.experiment.checks, found)

@@ -5,6 +5,7 @@ from hourglass.contract.summary import Statistics, Summary, Totals
 from hourglass.results.sections.model import Column, Section, Value
 from hourglass.results.stats import known_sum
 
+MOST_CONNECTIONS = 16
 PERCENTILES = ("p10", "p50", "p90", "p99")
 
 
@@ -102,4 +103,23 @@ def apps(summary: Summary) -> Section:
     return Section("apps", "Programs", "program", columns, tuple(rows))
 
 
-SECTIONS = (apps, flows, totals, pings, datagrams, fetches, transactions)
+def connections(summary: Summary) -> Section:
+    """What programs opened, those with the most payload."""
+    columns = (
+        Column("connection", "text"), Column("node", "text", wide=True), Column("to", "text"), Column("with", "text"),
+        Column("from s"), Column("to s"), Column("up", unit="Mbit/s"), Column("down", unit="Mbit/s"),
+        Column("bytes up", wide=True), Column("bytes down", wide=True), Column("retrans"), *_columns("RTT p50"),
+        Column("connections", wide=True),
+    )  # fmt: skip
+    shown = sorted(summary.connections, key=lambda one: -(one.bytes_up + one.bytes_down))[:MOST_CONNECTIONS]
+    rows = [
+        (one.id, one.node, one.to_app or one.to_node or one.peer, one.protocol, one.start_s, one.end_s, one.up_mbps,
+         one.down_mbps, one.bytes_up, one.bytes_down, one.retransmits, one.tcp_rtt_ms.p50, one.connections)
+        for one in summary.connections if one in shown
+    ]  # fmt: skip
+    more = len(summary.connections) - len(rows)
+    note = f"... and {more} more, with less payload." if more else ""
+    return Section("connections", "Connections of programs", "connection", columns, tuple(rows), note=note)
+
+
+SECTIONS = (apps, connections, flows, totals, pings, datagrams, fetches, transactions)
