@@ -11,6 +11,7 @@
  * probe_radio.c	those of radios; probe_radiotap.c: their frames in captures
  * probe_drop.c		packets that end early
  * probe_program.c	streams that programs open, which the plan does not name
+ * probe_key.c		what tells their packets from others
  * probe_connection.c	TCP connections, from their first packet to their sockets' end
  * probe_tcp.c		sockets: what is written, held back, read
  * probe_sample.c	sockets and queues at an instant
@@ -211,8 +212,13 @@ void probe_program_sends(const struct sk_buff *skb, int offset, int node);
 void probe_program_meet(struct probe_watch *watch, u8 way);
 struct probe_watch *probe_program_of(const struct probe_key *key, u8 *way, u16 *port);
 bool probe_program_sent_on(const struct probe_watch *watch, const struct sk_buff *skb, int offset);
+
+/* probe_key.c */
+struct probe_key probe_key_turned(const struct probe_key *key);
 void probe_key_of_sock(const struct sock *sk, struct probe_key *key);
 bool probe_key_of_packet(const struct sk_buff *skb, int offset, struct probe_key *key, int *next);
+bool probe_translated(const struct sk_buff *skb, struct probe_key *before,
+		      struct probe_key *behind);
 u64 probe_datagram(const struct sk_buff *skb, int offset, u32 bytes);
 
 /* probe_proc.c */

@@ -8,7 +8,7 @@
  * SYN of the same ports is another stream; UDP does not end.
  *
  * A program is known by its control group, which the agent names app-N, and its
- * name. Who that is is seen whenever the packet or the data of an end is handed over
+ * name. Who that is shows whenever the packet or the data of an end is handed over
  * by a process: TCP's client at its SYN or its first write, all others at their first
  * write or read, of UDP those that send.
  *
@@ -27,26 +27,19 @@
 #include <linux/etherdevice.h>
 #include <linux/hashtable.h>
 #include <linux/if_arp.h>
-#include <linux/ip.h>
-#include <linux/ipv6.h>
 #include <linux/jhash.h>
 #include <linux/pid.h>
 #include <linux/preempt.h>
 #include <linux/slab.h>
 #include <linux/tcp.h>
-#include <linux/udp.h>
-#include <net/inet_sock.h>
-#include <net/ip.h>
 #include <net/ipv6.h>
 #include <net/mptcp.h>
-#if IS_ENABLED(CONFIG_NF_CONNTRACK)
-#include <net/netfilter/nf_conntrack.h>
-#endif
+#include <net/sock.h>
 #include "probe.h"
 
 #define OWN 64
 #define ALONE 1024
-#define NAMES (1 << 18)
+#define NAMES 262144
 
 /* Packets with this key are one way of a stream. */
 struct probe_name {
@@ -78,15 +71,6 @@ static u32 probe_key_hash(const struct probe_key *key)
 {
 	BUILD_BUG_ON(sizeof(*key) % sizeof(u32));
 	return jhash2((const u32 *)key, sizeof(*key) / sizeof(u32), 0);
-}
-
-static struct probe_key probe_key_turned(const struct probe_key *key)
-{
-	return (struct probe_key){ .source = key->destination,
-				   .destination = key->source,
-				   .source_port = key->destination_port,
-				   .destination_port = key->source_port,
-				   .protocol = key->protocol };
 }
 
 static struct probe_name *probe_name_find(const struct probe_key *key)
@@ -139,90 +123,6 @@ struct probe_watch *probe_program_of(const struct probe_key *key, u8 *way, u16 *
 	*way = name->way;
 	*port = name->port;
 	return name->watch;
-}
-
-/* The key of what @sk sends, as if there were no NAT. */
-void probe_key_of_sock(const struct sock *sk, struct probe_key *key)
-{
-	const struct inet_sock *inet = inet_sk(sk);
-
-	memset(key, 0, sizeof(*key));
-	key->protocol = sk->sk_protocol;
-	key->source_port = inet->inet_sport;
-	key->destination_port = inet->inet_dport;
-#if IS_ENABLED(CONFIG_IPV6)
-	if (sk->sk_family == AF_INET6) {
-		key->source = sk->sk_v6_rcv_saddr;
-		key->destination = sk->sk_v6_daddr;
-		return;
-	}
-#endif
-	ipv6_addr_set_v4mapped(inet->inet_saddr, &key->source);
-	ipv6_addr_set_v4mapped(inet->inet_daddr, &key->destination);
-}
-
-/*
- * The key of the packet whose IP header is at @offset, and where its payload's header
- * begins; false: it has none.
- */
-bool probe_key_of_packet(const struct sk_buff *skb, int offset, struct probe_key *key, int *next)
-{
-	union {
-		struct iphdr v4;
-		struct ipv6hdr v6;
-	} buffer;
-	const struct iphdr *ip = skb_header_pointer(skb, offset, sizeof(buffer.v4), &buffer);
-	const struct ipv6hdr *ip6;
-	const __be16 *ports;
-	__be16 copied[2];
-
-	memset(key, 0, sizeof(*key));
-	if (!ip)
-		return false;
-	if (ip->version == 4) {
-		if (ip_is_fragment(ip) || ipv4_is_multicast(ip->daddr) ||
-		    ipv4_is_lbcast(ip->daddr) || ipv4_is_loopback(ip->daddr))
-			return false;
-		ipv6_addr_set_v4mapped(ip->saddr, &key->source);
-		ipv6_addr_set_v4mapped(ip->daddr, &key->destination);
-		key->protocol = ip->protocol;
-		*next = offset + ip->ihl * 4;
-	} else {
-		ip6 = skb_header_pointer(skb, offset, sizeof(buffer.v6), &buffer);
-		if (!ip6 || ip6->version != 6 || ipv6_addr_is_multicast(&ip6->daddr) ||
-		    ipv6_addr_loopback(&ip6->daddr))
-			return false;
-		key->source = ip6->saddr;
-		key->destination = ip6->daddr;
-		key->protocol = ip6->nexthdr;
-		*next = offset + sizeof(*ip6);
-	}
-	if (key->protocol != IPPROTO_TCP && key->protocol != IPPROTO_UDP)
-		return false;
-	ports = skb_header_pointer(skb, *next, sizeof(copied), copied);
-	if (!ports)
-		return false;
-	key->source_port = ports[0];
-	key->destination_port = ports[1];
-	return true;
-}
-
-/*
- * What tells a datagram from others of its stream: QUIC's packets begin alike and are
- * then as good as random, those of others have a number early.
- */
-u64 probe_datagram(const struct sk_buff *skb, int offset, u32 bytes)
-{
-	u32 words[20] = {}, length = min_t(u32, bytes, sizeof(words)), low;
-	const u32 *found;
-
-	found = skb_header_pointer(skb, offset, length, words);
-	if (!found)
-		return bytes;
-	if (found != words)
-		memcpy(words, found, length);
-	low = jhash2(words, ARRAY_SIZE(words), bytes);
-	return (u64)jhash2(words, ARRAY_SIZE(words), ~bytes) << 32 | low;
 }
 
 /* The agent's number of the program that runs, PROBE_NO_APP: none of its. */
@@ -330,46 +230,6 @@ static struct probe_watch *probe_stream_begin(const struct probe_key *key, u16 n
 		watch->program->connections++;
 	return watch;
 }
-
-#if IS_ENABLED(CONFIG_NF_CONNTRACK)
-static struct probe_key probe_key_of_tuple(const struct nf_conntrack_tuple *tuple)
-{
-	struct probe_key key = { .source_port = tuple->src.u.all,
-				 .destination_port = tuple->dst.u.all,
-				 .protocol = tuple->dst.protonum };
-
-	if (tuple->src.l3num == AF_INET) {
-		ipv6_addr_set_v4mapped(tuple->src.u3.ip, &key.source);
-		ipv6_addr_set_v4mapped(tuple->dst.u3.ip, &key.destination);
-	} else {
-		key.source = tuple->src.u3.in6;
-		key.destination = tuple->dst.u3.in6;
-	}
-	return key;
-}
-
-/* The keys of the connection of @skb before and behind a NAT; false: there is none. */
-static bool probe_translated(const struct sk_buff *skb, struct probe_key *before,
-			     struct probe_key *behind)
-{
-	enum ip_conntrack_info info;
-	const struct nf_conn *ct = nf_ct_get(skb, &info);
-	struct probe_key answer;
-
-	if (!ct || !(ct->status & IPS_NAT_MASK))
-		return false;
-	*before = probe_key_of_tuple(&ct->tuplehash[IP_CT_DIR_ORIGINAL].tuple);
-	answer = probe_key_of_tuple(&ct->tuplehash[IP_CT_DIR_REPLY].tuple);
-	*behind = probe_key_turned(&answer);
-	return true;
-}
-#else
-static bool probe_translated(const struct sk_buff *skb, struct probe_key *before,
-			     struct probe_key *behind)
-{
-	return false;
-}
-#endif
 
 /* Whether @skb, of @key, begins a connection; @name is what is known of its key. */
 static bool probe_begins(const struct sk_buff *skb, const struct probe_key *key, int next,
