@@ -9,6 +9,7 @@ import pytest
 
 from hourglass import runner
 from hourglass.contract.probe import LAYER_COLUMNS
+from hourglass.flent.write import document
 from hourglass.results.connections import Connection
 from hourglass.results.recording import Recording
 from hourglass.scenario import load
@@ -137,6 +138,11 @@ def test_a_connection_is_known_by_its_programs_and_counted_to_the_byte(kernel: s
     assert figures.up_mbps == pytest.approx(2e6 * 8 / 1e6 / (found.end_ns - found.start_ns) * 1e9, rel=1e-5)
     assert figures.tcp_rtt_ms.n > 0
     assert one.summary.connection_layers_ms["send#1"]["gate"]["propagation"].mean == pytest.approx(5)
+    flent = document(one)
+    assert (flent.metadata.name, [*flent.results]) == ("rrul_be", ["TCP upload::send#1"])
+    points = flent.raw_values["TCP upload::send#1"]
+    received = sum((point.val or 0) * (point.dur or 0) * 1e6 / 8 for point in points)
+    assert 1_800_000 < received <= 2_000_000  # between the first sample and the last
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -4,12 +4,15 @@
 import json
 from importlib.resources import files
 
+import polars as pl
 import pytest
 from jsonschema import Draft202012Validator
 
 import hourglass
+from hourglass.contract.probe import LAYER_COLUMNS
 from hourglass.contract.summary import Link, Summary
 from hourglass.errors import HourglassError, InputError
+from hourglass.results.compare import compare
 from hourglass.results.emodel import mos
 from hourglass.results.summarize import summarize
 from results import synthetic_probe, synthetic_wifi
@@ -104,6 +107,12 @@ def test_the_object_has_the_keys_of_the_contract_in_order(tmp_path):
     assert json.loads(summary.to_json()) == summary.data()
 
 
+OPENED = {"t_ns": 1000 * MS, "end_ns": 3000 * MS, "connections": 1, "protocol": "tcp", "mptcp": False, "node": "client",
+          "stream": None, "app": None, "to_app": None, "program": "curl", "address": "10.0.0.1", "port": 40000,
+          "to_node": "server", "to_address": "fd00::2",
+          "to_port": 443, "bytes_up": 1_000_000, "bytes_down": 500_000}  # fmt: skip
+
+
 def rich_runs(tmp_path):
     """Runs that have every part of a summary between them."""
     yield run_of(tmp_path / "plain")
@@ -121,8 +130,14 @@ def rich_runs(tmp_path):
     dropped = [{"t_ns": 0, "node": "isp", "device": "line", "name": f"tx_{name}", "value": value}
                for name, value in (("policed", 7), ("marked", 0), ("frames", 99))]  # fmt: skip
     happened = [{"t_ns": 5000 * MS, "node": "client", "name": "link down eth0", "done_ns": 5000 * MS, "said": ""}]
+    opened = [OPENED | {"stream": 5, "app": 0}, OPENED | {"stream": 6, "to_app": 0, "bytes_up": 0, "bytes_down": 9000},
+              OPENED | {"stream": None, "connections": 3}]  # fmt: skip
+    spent = dict.fromkeys(LAYER_COLUMNS, 0) | {"tsq_ns": 30 * MS, "qdisc_ns": 10 * MS}
+    layers = [{"t_ns": 200 * MS, "stream": stream, "way": way, "data": True, "node": "client", "packets": 10, **spent}
+              for stream, way in ((5, "up"), (6, "up"), (6, "down"))]  # fmt: skip
     tables = [{"table": name, "rows": rows} for name, rows in
-              (("ethtool", dropped), ("datagram", voice), ("fetch", pages), ("transaction", asked),
+              (("ethtool", dropped), ("socket", opened), ("layer", layers),
+               ("datagram", voice), ("fetch", pages), ("transaction", asked),
                ("qdisc_stat", counters), ("event", happened))]  # fmt: skip
     yield run_of(tmp_path / "traffic", datagrams=172, sizes=[1000], requests=1, further=lambda recipe: tables,
                  checks={"ping.p99": "< 2ms"}, expected={"curl": 0})  # fmt: skip
@@ -154,6 +169,30 @@ def test_voice_and_pages_have_their_figures(tmp_path):
     assert (asked.done_ms.min, asked.done_ms.p50, asked.done_ms.max) == (99, 99, 101)
     assert run.summary.qdiscs == {"client": {"eth0": {"fq 10:": {"throttled": 3}}}}
     assert run.summary.links == {"isp": {"line": Link(policed=7, shaper_full=0, marked=0)}}
+
+
+def test_what_programs_opened_has_its_figures(tmp_path):
+    *_, run = rich_runs(tmp_path)
+    first, second = run.summary.connections
+    assert (first.id, first.app, first.to_app, first.peer) == ("curl#1", "curl", "", "[fd00::2]:443")
+    assert (first.start_s, first.end_s, first.up_mbps, first.down_mbps) == (1, 3, 4, 2)
+    assert (second.id, second.app, second.to_app, second.retransmits, second.tcp_rtt_ms.n) == (
+        "curl#2",
+        "curl",
+        "curl",
+        None,
+        0,
+    )
+    found = run.summary.connection_layers_ms
+    assert [*found] == ["curl#1", "curl#2"]
+    assert found["curl#2"] == found["curl#1"]
+    assert {layer: (one.n, one.mean, one.share) for layer, one in found["curl#1"]["client"].items()} == {
+        "tsq": (10, 3, 0.75), "qdisc": (10, 1, 0.25),
+    }  # fmt: skip
+    rows = {row.figure: row.cells[0].value for row in compare([run])}
+    assert rows["curl#1 up"] == 4
+    assert "curl#2 down" not in rows
+    assert run.table("layer")["stream"].cast(pl.String).unique().sort().to_list() == ["curl#1", "curl#2"]
 
 
 def test_a_run_of_another_plan_version_is_refused_in_one_line(tmp_path):
