@@ -215,6 +215,17 @@ def test_what_a_machine_cannot_do_is_refused(words: list[str], key: str, capsys:
     assert said.count("\n") == 1
 
 
+def test_what_only_our_patch_can_do_is_refused_where_it_is_not(tmp_path: Path) -> None:
+    if Path("/proc/sys/net/ipv4/tcp_tsq_mode").exists():
+        run = runner.run(short("stack.tsq=off"), tmp_path / "run", engine="native")
+        assert run.summary.ping_ms["icmp"].lost == 0
+        return
+    with pytest.raises(
+        InputError, match=r"stack\.tsq = .*this kernel lacks the patch that adds it: hourglass kernel patch"
+    ):
+        runner.run(short("stack.tsq=off"), tmp_path / "run", engine="native")
+
+
 def test_the_plan_of_a_native_run_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert guarded(["show", "L100M", "--plan", "--engine", "native"]) == 0
     assert "type veth peer name" in capsys.readouterr().out

@@ -5,7 +5,7 @@ from math import comb
 
 import pytest
 
-from hourglass.results.agree import LEAST, order_interval, row, verdict
+from hourglass.results.agree import LEAST, order_interval, row, states_of, verdict
 
 
 @pytest.mark.parametrize("n", range(1, 40))
@@ -53,3 +53,19 @@ def test_a_row_is_in_percent_of_the_labs_median() -> None:
 def test_fewer_runs_than_an_interval_needs_decide_nothing() -> None:
     assert row("case", "x", "", [1.0], [1.0] * (LEAST - 1), 5.0).verdict == "undecided"
     assert row("case", "x", "", [1.0], [1.0] * LEAST, 5.0).verdict == "agrees"
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([124.0, 228.0, 123.0, 229.0, 124.5, 227.5], "3 runs at 124, 3 at 228; the lab has 230"),
+        ([100.0, 101.0, 102.0, 103.0, 104.0, 230.0], "5 runs at 102, 1 at 230"),
+        ([100.0, 120.0, 140.0, 160.0, 200.0, 240.0], None),
+        ([229.0, 230.0, 231.0, 231.0, 232.0, 240.0], None),
+    ],
+)
+def test_runs_in_two_states_are_told(values: list[float], said: str | None) -> None:
+    """A gap above twice the tolerance, and above four times what lies within either group."""
+    found = states_of(values, row("case", "tcp_rtt.p50", "ms", [230.0], values, 5.0))
+    assert (found is None) == (said is None)
+    assert said is None or (found is not None and said in found)

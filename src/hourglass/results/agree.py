@@ -9,6 +9,7 @@ of its runs, and the interval of the real one is that between two of its runs in
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import comb
 from statistics import median
 from typing import Final, Literal
@@ -138,13 +139,40 @@ class Result:
     def causes(self) -> list[str]:
         """What the data say where a figure is not within its tolerance."""
         missed = any(not row.within or row.verdict == "differs" for row in self.rows)
-        return causes(self.lab, self.real, self.hosts) if missed else []
+        if not missed:
+            return []
+        split = [states(self.real, row) for row in self.rows if not row.within or row.verdict != "agrees"]
+        return [*filter(None, split), *causes(self.lab, self.real, self.hosts)]
 
 
 NOTICED: Final = 10.0
 """A condition is told of where the two sides differ in it by more, in %."""
 CROWDED: Final = 15.0
 """Of the machine's CPU time, in %: what others may have before a run counts as disturbed."""
+
+
+STATES: Final = 4
+"""Runs of a machine fall into two groups where the widest gap between two of them, in order, is so many times what lies
+within the groups."""
+
+
+def states(runs: Sequence[Recording], row: Row) -> str | None:
+    """That the machine's runs do not agree with each other: each is in one of two states, and so is the median."""
+    return states_of([one for run in runs if (one := value(run, row.figure)) is not None], row)
+
+
+def states_of(values: Sequence[float], row: Row) -> str | None:
+    """The same of the figure's values."""
+    ordered = sorted(values)
+    steps = [after - before for before, after in pairwise(ordered)]
+    if not steps or max(steps) < 2 * row.tolerance / 100 * abs(row.lab):
+        return None
+    place = steps.index(max(steps)) + 1
+    low, high = ordered[:place], ordered[place:]
+    if max(steps) < STATES * max(low[-1] - low[0], high[-1] - high[0]):
+        return None
+    sizes = f"{len(low)} runs at {median(low):.4g}, {len(high)} at {median(high):.4g}"
+    return f"{row.figure}: the machine's runs have two states, {sizes}; the lab has {row.lab:.4g}"
 
 
 def conditions(run: Recording) -> dict[str, float]:
