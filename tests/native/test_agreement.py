@@ -49,7 +49,7 @@ from hourglass.engine import engines, native
 from hourglass.engine.native import Native
 from hourglass.errors import InputError, MissingError
 from hourglass.results.recording import Recording
-from hourglass.scenario import Scenario
+from hourglass.scenario import CONGESTION_CONTROLS, Scenario
 
 pytestmark = pytest.mark.guest
 
@@ -213,6 +213,15 @@ def test_what_a_machine_cannot_do_is_refused(words: list[str], key: str, capsys:
     said = capsys.readouterr().err
     assert said.startswith(f"hourglass: error: {key} = ")
     assert said.count("\n") == 1
+
+
+def test_a_congestion_control_that_the_kernel_lacks_is_refused(tmp_path: Path) -> None:
+    there = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text("ascii").split()
+    lacking = [name for name in CONGESTION_CONTROLS if name not in there and not list(Path("/lib/modules").glob("*"))]
+    if not lacking:
+        pytest.skip("this kernel has all, or may load them")
+    with pytest.raises(InputError, match=rf"test\.flow_cc = '{lacking[0]}': not in this kernel"):
+        runner.run(short("test.name=tcp_upload", f"stack.cc={lacking[0]}"), tmp_path / "run", engine="native")
 
 
 def test_what_only_our_patch_can_do_is_refused_where_it_is_not(tmp_path: Path) -> None:

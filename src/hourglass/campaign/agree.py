@@ -198,9 +198,14 @@ def host(before: Times, after: Times) -> Host:
     return Host(100 * busy / total, 100 * max(busy - own, 0.0) / total, 100 * stolen / total)
 
 
-def load_average() -> tuple[float, float, float]:
-    """Of the machine, as `uptime` says it."""
-    return os.getloadavg()
+def load_average() -> float:
+    """Of the machine's last minute, as `uptime` says it."""
+    return os.getloadavg()[0]
+
+
+def cpus() -> int:
+    """How many the machine has."""
+    return os.cpu_count() or 1
 
 
 def now() -> str:

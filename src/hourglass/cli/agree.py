@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
@@ -47,12 +48,13 @@ def agree_suite(
     way = Way(engine, lab_kernel, out, least, most, wire)
     load = agree.load_average()
     results = agree.run(suite, way, lambda text: print(text, file=sys.stderr, flush=True))
-    about = {"schema": 1, "made": agree.now(), "engine": engine, "release": platform.release(), "lab": lab_kernel,
-             "load": [list(load), list(agree.load_average())]}  # fmt: skip
+    about: dict[str, Any] = {"schema": 1, "made": agree.now(), "engine": engine, "release": platform.release(),
+             "lab": lab_kernel, "load": [load, agree.load_average()], "cpus": agree.cpus()}  # fmt: skip
     if page is not None:
         from hourglass.report import agreement
 
-        agreement.write(suite.description or "The lab and a real kernel", results, about, page)
+        title = suite.description or "The lab and a real kernel"
+        agreement.write(title, results, {**about, "machine": machine(about)}, page)
     if json:
         output.show_json({**about, "cases": [_case(one) for one in results]})
     else:
@@ -85,7 +87,7 @@ def _case(one: Result) -> dict[str, object]:
     }
 
 
-def show(results: Sequence[Result], about: dict[str, object], page: Path | None) -> None:
+def show(results: Sequence[Result], about: dict[str, Any], page: Path | None) -> None:
     """The table, then what the data say of each miss."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     for header in ("figure", "lab", "real", "gap, %", "95 %", "n", "verdict"):
@@ -105,12 +107,13 @@ def show(results: Sequence[Result], about: dict[str, object], page: Path | None)
         output.show("\n".join(f"  {cause}" for cause in one.causes), whole_lines=True)
     rows = [row for one in results for row in one.rows]
     good = sum(row.within for row in rows)
-    where = f"lab: Linux {about['lab']}, {about['engine']}: Linux {about['release']}; load {_load(about['load'])}"
+    where = f"lab: Linux {about['lab']}, {about['engine']}: Linux {about['release']}; {machine(about)}"
     output.show("", f"{good} of {len(rows)} figures within their tolerance; {where}", whole_lines=True)
     if page is not None:
         output.show(f"page     {page}", whole_lines=True)
 
 
-def _load(load: object) -> str:
-    assert isinstance(load, list)
-    return " to ".join(f"{one[0]:.1f}" for one in load)
+def machine(about: dict[str, Any]) -> str:
+    """How busy the machine was, and how large it is."""
+    before, after = about["load"]
+    return f"load average {before:.1f} to {after:.1f} on {about['cpus']} CPUs"

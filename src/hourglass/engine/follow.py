@@ -8,6 +8,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import re
 import select
 import subprocess
 import time
@@ -161,6 +162,9 @@ def step_error(event: dict[str, object], directory: Path, tail: list[str]) -> Ho
     )
     if event.get("origin") is not None:
         return InputError(str(event["origin"]), line, f"refused{where}: {message}{_why(event, message)}")
+    if lacking := re.search(r"congestion control (\S+) is not in this kernel", message):
+        fix = f"not in this kernel; as root: modprobe tcp_{lacking[1]}, or one that `hourglass doctor` finds"
+        return InputError("stack.cc or test.flow_cc", lacking[1], fix)
     told = f": {line}" if line else ""
     return GuestError(f"the plan failed{where}{told}: {message}", directory / "console.log", tail)
 

@@ -40,7 +40,7 @@ def write(title: str, results: Sequence[Result], about: Mapping[str, object], pa
 def page(title: str, results: Sequence[Result], about: Mapping[str, object]) -> str:
     """The page."""
     lead = (f"<span class=lab>Lab</span>: Linux {about['lab']} in virtual time. <span class=real>Real</span>: engine "
-            f"{about['engine']}, Linux {about['release']}, load average {about['load']}. {about['made']}.")  # fmt: skip
+            f"{about['engine']}, Linux {about['release']}, {about['machine']}. {about['made']}.")  # fmt: skip
     parts = [f"<h1>{html.escape(title)}</h1><p>{lead}</p>", _table(results)]
     for one in results:
         parts.append(f"<h2>{html.escape(one.name)}</h2>")
