@@ -63,12 +63,14 @@ pub struct Program {
     pub was_ready: bool,
     starts: u16,
     restarts: u32,
+    /// Events that start it again and are still to come: the test waits for them.
+    revivals: usize,
     outputs: [Output; 2],
     last_words: String,
 }
 
 impl Program {
-    pub fn new(plan: &App, node: &str, folder: &Path) -> Result<Self> {
+    pub fn new(plan: &App, node: &str, folder: &Path, revivals: usize) -> Result<Self> {
         let output = |name| {
             let path = folder.join(format!("{}.{name}", plan.name));
             Output::create(&path, name, plan.output_bytes)
@@ -80,6 +82,7 @@ impl Program {
             was_ready: false,
             starts: 0,
             restarts: plan.restarts,
+            revivals,
             outputs: [output("stdout")?, output("stderr")?],
             last_words: String::new(),
             plan: plan.clone(),
@@ -103,7 +106,7 @@ impl Program {
 
     /// Whether the test may end as far as this program is concerned.
     pub fn is_waited_for_no_more(&self) -> bool {
-        matches!(self.state, State::Over) || self.plan.background || self.plan.stop_ns.is_some()
+        self.plan.background || (matches!(self.state, State::Over) && self.revivals == 0)
     }
 
     /// When it may be started.
@@ -259,6 +262,9 @@ impl Program {
 
     /// What an event does to it. A program that does not run is left alone, except by a restart.
     pub fn act(&mut self, act: Act, now: i64, room: &Room) {
+        if act == Act::Restart {
+            self.revivals -= 1;
+        }
         match (&mut self.state, act) {
             (State::Running(run), Act::Kill) => {
                 run.why.get_or_insert("killed");
@@ -271,6 +277,8 @@ impl Program {
                 stop(&self.plan, run, now, "stopped", room);
             }
             (State::Over, Act::Restart) => self.state = State::Waiting { from_ns: now },
+            // ended by itself, and about to be started again
+            (State::Waiting { .. }, Act::Kill) if self.starts > 0 => self.state = State::Over,
             _ => {}
         }
     }

@@ -19,6 +19,7 @@ use nix::sys::time::TimeSpec;
 use nix::unistd::{pipe2, read, write};
 
 use crate::app::{Program, State};
+use crate::app_plan::App;
 use crate::clock::{Epoch, SECOND};
 use crate::plan::Plan;
 use crate::records::Shared;
@@ -76,8 +77,9 @@ impl Apps {
         let of = |error: Errno| Failure::system("programs", error);
         let folder = out.join("apps");
         create_dir_all(&folder).map_err(|error| Failure::system(folder.display(), error))?;
-        let programs: Result<Vec<Program>> =
-            plan.apps.iter().map(|app| Program::new(app, &rooms[app.room as usize].node, &folder)).collect();
+        let program =
+            |app: &App| Program::new(app, &rooms[app.room as usize].node, &folder, plan.revivals(app.id));
+        let programs: Result<Vec<Program>> = plan.apps.iter().map(program).collect();
         let (orders, ordered) = channel();
         let (rung, bell) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK).map_err(of)?;
         let (over, alive) = pipe2(OFlag::O_CLOEXEC).map_err(of)?;

@@ -16,7 +16,7 @@ use crate::plan_values::{
     size, split, version,
 };
 use crate::report::{Failure, Result};
-use crate::steps::{Step, Work};
+use crate::steps::{Act, Step, Work};
 
 const UDP_PING_PAYLOAD_MIN: usize = 16;
 const DATAGRAM_PAYLOAD_MIN: usize = 4;
@@ -261,6 +261,12 @@ impl Plan {
         let plan: Self = serde_json::from_slice(text).map_err(|error| Failure::of("plan", error))?;
         plan.check().map_err(|message| Failure::of("plan", message))?;
         Ok(plan)
+    }
+
+    /// How many events start a program again.
+    pub fn revivals(&self, id: u16) -> usize {
+        let steps = self.events.iter().flat_map(|event| &event.steps);
+        steps.filter(|step| matches!(step.work, Work::App { app, act: Act::Restart } if app == id)).count()
     }
 
     /// The streams of a kind, each with what every stream has.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from hourglass.scenario.event import ACTIONS, AT_DEVICES
+from hourglass.scenario.event import ACTIONS, AT_DEVICES, TO_PROGRAMS
 from hourglass.scenario.load import presets
 
 from .values import SCHEMA, Room, resolved, value
@@ -67,7 +67,8 @@ def event(chance: random.Random, room: Room) -> dict[str, Any]:
     """What changes in the middle."""
     schema = resolved(SCHEMA["properties"]["event"]["items"])["properties"]
     radios = [name for name, devices in room.devices.items() if "wlan0" in devices]
-    action = chance.choice(sorted(set(ACTIONS) & set(schema) - (set() if radios else RADIOS_ONLY)))
+    impossible = {*TO_PROGRAMS, *({"power"} if radios else RADIOS_ONLY)}
+    action = chance.choice(sorted(set(ACTIONS) & set(schema) - impossible))
     node = chance.choice(radios if action in RADIOS_ONLY else [name for name in room.nodes if room.devices.get(name)])
     local = Room([node], {node: room.devices[node]})
     made = {key: value(schema[key], f"event[].{key}", chance, local) for key in ("at", "node", action)}

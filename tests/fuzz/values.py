@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from hourglass.scenario.event import TO_PROGRAMS
 from hourglass.scenario.schema import scenario_schema
 
 Schema = dict[str, Any]
@@ -27,6 +28,7 @@ LEFT_OUT = {
     "check": "decides nothing",
     "apps": "programs need a root that is fetched",
     "app": "programs need a root that is fetched",
+    **{f"event[].{act}": "there are no programs" for act in TO_PROGRAMS},
     "testbed.preset": "a shape of its own",
     "testbed.node": "shapes make them",
     "stack.*.device": "of a node's devices, by `draw`",

@@ -51,6 +51,10 @@ def test_the_test_ends_with_the_programs_unless_there_is_another_or_all_go_on() 
     assert not plan(server).apps_end
     assert not plan(once, test={"name": "ping"}).apps_end
     assert [app.background for app in plan(once, server).apps] == [False, True]
+    stopped = server | {"stop": 5}
+    assert [app.background for app in plan(once, stopped).apps] == [False, True]
+    assert plan(server | {"name": "y2"}, stopped).apps_end
+    assert [app.background for app in plan(server | {"name": "y2"}, stopped).apps] == [True, False]
 
 
 def test_a_scenario_without_programs_has_none() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hourglass.contract.plan import BatchStep, DaemonStep, Event, IwStep, WriteStep
+from hourglass.contract.plan import AppStep, BatchStep, DaemonStep, Event, IwStep, WriteStep
 from hourglass.errors import InputError
 from hourglass.plan import build
 from hourglass.scenario import load
@@ -100,3 +100,23 @@ def test_a_veth_pair_has_no_cable_and_no_attributes(event: dict[str, Any]) -> No
     with pytest.raises(InputError, match=r"event\.0\.\w+ = .*: this engine cannot"):
         events({"at": 1, "node": "client", **event}, able=VETH)
     assert events({"at": 1, "node": "client", "link": "down"}, able=VETH)
+
+
+def test_power_goes_with_the_cables_first_and_comes_back_with_the_programs() -> None:
+    apps = [{"name": name, "node": node, "command": ["x"]} for name, node in (("a", "client"), ("b", "router"))]
+    off, on = events(
+        {"at": 1, "node": "router", "power": "off"},
+        {"at": 2, "node": "router", "power": "on"},
+        changes=[("app", apps)],  # type: ignore[arg-type]
+    )
+
+    def told(event: Event) -> list[tuple[str, str]]:
+        return [
+            (step.path.split("/")[4], step.value) if isinstance(step, WriteStep) else (str(step.app), step.act)
+            for step in event.steps
+            if isinstance(step, WriteStep | AppStep)
+        ]
+
+    assert told(off) == [("eth0", "-1"), ("eth1", "-1"), ("1", "kill")]
+    assert told(on) == [("eth0", "0"), ("eth1", "1"), ("1", "restart")]
+    assert {step.origin for step in off.steps} == {"event.0.power"}

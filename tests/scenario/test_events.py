@@ -28,6 +28,7 @@ GOOD = [
     {"link": "down"},
     {"cable": "pull", "device": "eth0", "label": "the digger"},
     {"set": {"rate": ["10mbit", "2mbit"], "loss": {"model": "gilbert-elliott", "rate": "1%", "burst": 3}}},
+    {"power": "off"},
     {"at": "3.5s", "link": "up", "every": 0.5, "count": 4},
 ]
 
@@ -82,6 +83,11 @@ BAD = [
     ({"set": {}}, "event.0.set = {}", "at least one of rate"),
     ({"set": {"rate": 0}}, "event.0.set.rate = 0", "from 1bit"),
     ({"set": {"tx_ring": 100}}, "event.0.set.tx_ring = 100", "unknown key"),
+    ({"kill": "nginx"}, "event.0.kill = 'nginx'", "no program of client. Programs there: none"),
+    ({"pause": "*"}, "event.0.pause = '*'", "client has no program"),
+    ({"kill": ["a", "*"]}, "event.0.kill = ['a', '*']", "the name of a program, a list of some"),
+    ({"restart": 1}, "event.0.restart = 1", "a list of programs"),
+    ({"power": "cycle"}, "event.0.power = 'cycle'", "is one of off, on"),
     ({"station": "leave"}, "event.0.device = none", "has no radio of a station"),
     ({"ap": "restart"}, "event.0.device = none", "has no radio of an access point"),
 ]
@@ -110,3 +116,25 @@ def test_radios_have_events_of_their_own(node: str, event: dict[str, Any]) -> No
     assert made({"node": node, **event}, "wifi-ath9k").event[0].node == node
     with pytest.raises(InputError, match=r"event\.0\.device"):
         made({"node": node, "device": "wlan0", "link": "down"}, "wifi-ath9k")
+
+
+PROGRAMS = [
+    {"name": "one", "node": "client", "command": ["x"]},
+    {"name": "two", "node": "client", "command": ["x"]},
+    {"name": "far", "node": "server", "command": ["x"]},
+]
+
+
+def test_programs_are_named_or_all_of_their_node() -> None:
+    changes = [("app", PROGRAMS), ("test.length", 10)]
+    for wanted, names in (("one", ("one",)), (["two", "one"], ("two", "one")), ("*", ("one", "two"))):
+        scenario = load("L100M", [*changes, ("event", [{"at": 3, "node": "client", "pause": wanted}])])
+        assert scenario.event[0].pause == names
+        assert load(scenario) == scenario
+    with pytest.raises(InputError, match=r"event\.0\.kill = 'far': no program of client\. .*Programs there: one, two"):
+        load("L100M", [*changes, ("event", [{"at": 3, "node": "client", "kill": "far"}])])
+
+
+def test_a_radio_has_no_power_switch() -> None:
+    with pytest.raises(InputError, match=r"event\.0\.power = 'off': client has a radio"):
+        made({"power": "off"}, "wifi-ath9k")

@@ -28,7 +28,7 @@ from hourglass.plan.network import Network
 from hourglass.scenario import Scenario
 from hourglass.scenario.app import App as Wanted
 from hourglass.scenario.app_roots import root_name, root_names, roots
-from hourglass.scenario.app_values import RUNNING, SIGNALS
+from hourglass.scenario.app_values import SIGNALS
 from hourglass.scenario.blame import refusal
 from hourglass.scenario.check_apps import ADDRESS, ADDRESS6, NONE, PLACEHOLDER
 from hourglass.scenario.units import seconds_ns
@@ -63,11 +63,14 @@ def programs(scenario: Scenario, network: Network, end_ns: int, able: bool) -> P
     places = list(dict.fromkeys((one.node, root_name(scenario, one)) for one in wanted))
     ids = {one.name: place for place, one in enumerate(wanted)}
     rooms = [_room(scenario, network, node, name, names.index(name)) for node, name in places]
+    waited = [not one.background for one in wanted]
+    if not any(waited):
+        waited = [one.stop is not None for one in wanted]  # where all go on running, the last that is stopped ends it
     apps = [
-        _app(index, one, places.index((one.node, root_name(scenario, one))), ids, scenario, network, end_ns)
-        for index, one in enumerate(wanted)
+        _app(index, one, places.index((one.node, root_name(scenario, one))), ids, scenario, network, end_ns, wait)
+        for index, (one, wait) in enumerate(zip(wanted, waited, strict=True))
     ]
-    waits = scenario.test.name == NONE and any(not app.background for app in apps)
+    waits = scenario.test.name == NONE and any(waited)
     return Programs(roots(scenario), rooms, apps, waits)
 
 
@@ -129,7 +132,14 @@ def filled(text: str, node: str, network: Network) -> str:
 
 
 def _app(
-    index: int, one: Wanted, room: int, ids: dict[str, int], scenario: Scenario, network: Network, end_ns: int
+    index: int,
+    one: Wanted,
+    room: int,
+    ids: dict[str, int],
+    scenario: Scenario,
+    network: Network,
+    end_ns: int,
+    waited: bool,
 ) -> App:
     key, ends = f"app.{index}", f"within the test, which ends at {end_ns / 10**9:g} s"
     if seconds_ns(one.start) >= end_ns:
@@ -155,7 +165,7 @@ def _app(
         ready_ns=seconds_ns(one.ready.within if one.ready else 10),
         restarts=one.restart,
         restart_ns=one.restart_delay,
-        background=one.expect == RUNNING,
+        background=not waited,
         output_bytes=scenario.apps.output,
         collect=list(one.collect),
         origin=key,

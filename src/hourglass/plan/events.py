@@ -6,9 +6,10 @@ that is plugged in finds everything as it was, as with real NICs.
 """
 
 from collections.abc import Iterator
+from typing import Literal
 
 from hourglass.contract.capabilities import Capabilities
-from hourglass.contract.plan import BatchStep, EthtoolStep, EventStep, IwStep, WriteStep
+from hourglass.contract.plan import AppStep, BatchStep, EthtoolStep, EventStep, IwStep, WriteStep
 from hourglass.contract.plan import Event as Planned
 from hourglass.plan import links, radios
 from hourglass.plan.network import Network, Port
@@ -16,9 +17,10 @@ from hourglass.scenario import Event, LinkChange, Scenario
 from hourglass.scenario.blame import refusal
 from hourglass.scenario.units import seconds_ns
 
+Act = Literal["kill", "pause", "resume", "restart"]
 UNPLUGGED = "-1"
 """No cable, in the driver's words (kernel/drivers/wire_sysfs.c)."""
-WIRE_ONLY = ("write", "cable", "set")
+WIRE_ONLY = ("write", "cable", "set", "power")
 """Actions that need our drivers, or a kernel that is there for this run alone."""
 EVENTS_MAX = 100_000
 
@@ -98,11 +100,28 @@ class _Builder:
                 for name, value in (event.sysctl or {}).items():
                     path = f"/proc/sys/{name.replace('.', '/')}"
                     yield WriteStep(do="write", node=node, path=path, value=value, origin=f"{origin}.{name}")
+            case "kill" | "pause" | "resume" | "restart" as act:
+                for name in getattr(event, act):
+                    yield self._act(name, node, act, origin)
+            case "power":
+                yield from self._power(node, event.power == "on", origin)
             case "write":
                 for path, value in (event.write or {}).items():
                     yield WriteStep(do="write", node=node, path=path, value=value, origin=origin)
             case _:
                 yield from self._at_device(event, origin)
+
+    def _act(self, name: str, node: str, act: Act, origin: str) -> AppStep:
+        place = next(place for place, one in enumerate(self.scenario.app) if one.name == name)
+        return AppStep(do="app", node=node, app=place, act=act, origin=origin)
+
+    def _power(self, node: str, on: bool, origin: str) -> Iterator[EventStep]:
+        """Cables first: what dies says nothing any more."""
+        for port in self.network.wires(node):
+            yield _write(port, "cable", str(port.link) if on else UNPLUGGED, origin)
+        for one in self.scenario.app:
+            if one.node == node:
+                yield self._act(one.name, node, "restart" if on else "kill", origin)
 
     def _at_device(self, event: Event, origin: str) -> Iterator[EventStep]:
         port = next(port for port in self.network.of(event.node) if port.device == event.device)

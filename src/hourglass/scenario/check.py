@@ -42,8 +42,8 @@ def resolve(scenario: Scenario) -> Scenario:
         partial(check_streams.resolve, scenario.test, testbed.node),
         partial(check_apps.resolve, scenario.apps, scenario.app, testbed),
     )
-    events = check_events.resolve(scenario.event, testbed, scenario.stack)
     apps = check_apps.resolve(scenario.apps, scenario.app, testbed)
+    events = check_events.resolve(scenario.event, testbed, scenario.stack, apps)
     test = check_streams.resolve(scenario.test, testbed.node)
     _check_joined(testbed)
     check_wifi.check_access_points(testbed, test)

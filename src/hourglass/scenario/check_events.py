@@ -10,10 +10,11 @@ from functools import partial
 
 from hourglass.errors import InputError, closest
 from hourglass.scenario import check_wifi
+from hourglass.scenario.app import App
 from hourglass.scenario.blame import refusal, several
 from hourglass.scenario.check_streams import check_node
 from hourglass.scenario.device import IFB
-from hourglass.scenario.event import Event
+from hourglass.scenario.event import ALL, Event
 from hourglass.scenario.stack import Stack
 from hourglass.scenario.testbed import IPV6_MTU_MIN, Testbed
 from hourglass.scenario.values import Place
@@ -43,12 +44,12 @@ PAIRS = {"dev", "parent", "handle", "classid", "estimator"}
 """Words of a line of `tc qdisc` before the kind: alone, and with one more."""
 
 
-def resolve(events: tuple[Event, ...], testbed: Testbed, stack: Stack) -> tuple[Event, ...]:
-    """Each with its device. Raises InputError."""
-    return tuple(_resolve(f"event.{index}", event, testbed, stack) for index, event in enumerate(events))
+def resolve(events: tuple[Event, ...], testbed: Testbed, stack: Stack, apps: tuple[App, ...]) -> tuple[Event, ...]:
+    """Each with its device, and its programs by their names. Raises InputError."""
+    return tuple(_resolve(f"event.{index}", event, testbed, stack, apps) for index, event in enumerate(events))
 
 
-def _resolve(key: str, event: Event, testbed: Testbed, stack: Stack) -> Event:
+def _resolve(key: str, event: Event, testbed: Testbed, stack: Stack, apps: tuple[App, ...]) -> Event:
     check_node(f"{key}.node", event.node, [node.name for node in testbed.node])
     here = _Devices(event.node, testbed, stack)
     match event.action:
@@ -65,7 +66,30 @@ def _resolve(key: str, event: Event, testbed: Testbed, stack: Stack) -> Event:
         case "tc" | "ip" | "iw" | "ethtool" as tool:
             for line in getattr(event, tool):
                 CHECKS[tool](partial(refusal, f"{key}.{tool}", line), line.split(" "), here)
+        case "kill" | "pause" | "resume" | "restart" as act:
+            return event.model_copy(update={act: _programs(f"{key}.{act}", event, act, apps)})
+        case "power" if here.radios:
+            hint = "kill its programs, and have the station leave"
+            raise refusal(
+                f"{key}.power", event.power, f"{event.node} has a radio, which needs more to begin anew: {hint}"
+            )
     return event
+
+
+def _programs(key: str, event: Event, act: str, apps: tuple[App, ...]) -> tuple[str, ...]:
+    """The programs that are meant: of that node."""
+    here = [one.name for one in apps if one.node == event.node]
+    wanted: tuple[str, ...] = getattr(event, act)
+    if wanted == (ALL,):
+        wanted = tuple(here)
+    for one in wanted:
+        if one not in here:
+            raise refusal(
+                key, one, f"no program of {event.node}. {closest(one, here)}Programs there: {several(here) or 'none'}"
+            )
+    if not wanted:
+        raise refusal(key, ALL, f"{event.node} has no program")
+    return wanted
 
 
 class _Devices:

@@ -13,6 +13,7 @@ from pydantic import (
     model_validator,
 )
 
+from hourglass.scenario.app_values import word
 from hourglass.scenario.kinds import Kind, choice, integer, list_of, sequence
 from hourglass.scenario.loss import Losses
 from hourglass.scenario.stack import SYSCTLS, sysctls
@@ -54,12 +55,28 @@ def _writes(value: object) -> dict[str, str]:
     return {path: str(content) for path, content in value.items()}
 
 
+def _programs(value: object) -> tuple[str, ...]:
+    what = f'the name of a program, a list of some, or "{ALL}"'
+    names = tuple(word(one, what) for one in ([value] if isinstance(value, str) else sequence(value, "programs")))
+    if not names or len(set(names)) != len(names) or (ALL in names and len(names) > 1):
+        raise ValueError(what)
+    return names
+
+
+ALL = "*"
+"""All programs of the node."""
 _LINE_SCHEMA = {"type": "string", "minLength": 1}
 Lines = Annotated[
     tuple[str, ...],
     PlainValidator(_lines),
     PlainSerializer(lambda lines: lines[0] if len(lines) == 1 else list(lines)),
     Kind("line, or list of lines", schema={"anyOf": [_LINE_SCHEMA, list_of(_LINE_SCHEMA, minItems=1)]}),
+]
+Programs = Annotated[
+    tuple[str, ...],
+    PlainValidator(_programs),
+    PlainSerializer(lambda names: names[0] if len(names) == 1 else list(names)),
+    Kind(f'program, list of programs, or "{ALL}"', schema={"anyOf": [_LINE_SCHEMA, list_of(_LINE_SCHEMA, minItems=1)]}),
 ]
 Writes = Annotated[
     dict[str, str],
@@ -125,6 +142,19 @@ class Event(Table):
     ap: Annotated[Literal["restart"], *choice(("restart",), "What an access point does", '"restart"')] | None = Field(
         default=None, description="hostapd is ended and started again; then the stations join."
     )
+    kill: Programs | None = Field(
+        default=None, description="Programs of the node get SIGKILL, all their processes; none is started again."
+    )
+    pause: Programs | None = Field(default=None, description="They get SIGSTOP; the node's kernel goes on.")
+    resume: Programs | None = Field(default=None, description="They get SIGCONT.")
+    restart: Programs | None = Field(
+        default=None, description="They are told to stop, as by their `stop`, and started again when they have ended."
+    )
+    power: Annotated[Literal["off", "on"], *choice(("off", "on"), "A node's power")] | None = Field(
+        default=None,
+        description="The node's cables lose their carrier and its programs are killed, in this order: nobody hears of"
+        " it; or they are plugged in again and the programs started, all at once. Its files and its kernel's settings stay.",
+    )
 
     @model_validator(mode="after")
     def _one_action(self) -> "Event":
@@ -148,6 +178,11 @@ class Event(Table):
         return next(name for name in ACTIONS if getattr(self, name) is not None)
 
 
-ACTIONS = ("tc", "ip", "iw", "ethtool", "sysctl", "write", "link", "cable", "set", "station", "ap")
+TO_PROGRAMS = ("kill", "pause", "resume", "restart")
+"""Actions on programs."""
+ACTIONS = (
+    *("tc", "ip", "iw", "ethtool", "sysctl", "write", "link", "cable", "set", "station", "ap"),
+    *(*TO_PROGRAMS, "power"),
+)
 AT_DEVICES = ("link", "cable", "set", "station", "ap")
 """Actions of one device."""

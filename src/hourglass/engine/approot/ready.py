@@ -21,6 +21,8 @@ RECIPE = 1
 KEPT = 32
 """Roots that the cache keeps."""
 
+BUSY = "waiting for another process that makes a root"
+
 Report = Callable[[float, str], None]
 
 
@@ -43,7 +45,7 @@ def ready(root: Root, report: Report = lambda _, __: None) -> Made:
             return _archive(Path(root.place), report)
         case "debian":
             key = _key("debian", root.place, *debian.BASE, "", *root.packages)
-            return _kept(key, lambda path: _debian(root, path, report))
+            return _kept(key, lambda path: _debian(root, path, report), report)
 
 
 def _key(*parts: str) -> str:
@@ -54,10 +56,10 @@ def _cache() -> Path:
     return paths.cache() / "approots"
 
 
-def _kept(key: str, make: Callable[[Path], object]) -> Made:
+def _kept(key: str, make: Callable[[Path], object], report: Report) -> Made:
     """The root of a key; `make` makes it and says what it was made of."""
     place = _cache() / key
-    with locks.held(place.with_name(f"{key}.lock")):
+    with locks.held(place.with_name(f"{key}.lock"), lambda: report(0.0, BUSY)):
         if not (place / "made.json").is_file():
             with files.replacing(place) as fresh:
                 fresh.mkdir(parents=True)
@@ -72,7 +74,7 @@ def _kept(key: str, make: Callable[[Path], object]) -> Made:
 def _debian(root: Root, path: Path, report: Report) -> object:
     release = debian.RELEASES[root.place]
     apt = _cache() / f"apt-{release}"
-    with locks.held(apt.with_name(f"{apt.name}.lock")):
+    with locks.held(apt.with_name(f"{apt.name}.lock"), lambda: report(0.0, BUSY)):
         return [asdict(one) for one in debian.make(root.place, root.packages, path, apt, report)]
 
 
@@ -80,7 +82,7 @@ def _archive(archive: Path, report: Report) -> Made:
     if not archive.is_file():
         raise InputError("apps.root", str(archive), "no such folder, and no such image archive")
     report(0.0, "reading the image")
-    return _kept(_key("archive", files.sha256(archive)), lambda path: image.make(archive, path))
+    return _kept(_key("archive", files.sha256(archive)), lambda path: image.make(archive, path), report)
 
 
 @cache
