@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server that says how much comes each quarter of a second over MPTCP; with an address, a client that sends for four seconds."""
+
+import socket
+import sys
+import threading
+import time
+
+PORT = 8000
+LENGTH_S = 4
+STEP_S = 0.25
+
+
+def serve() -> None:
+    """One client. Who listens goes on: a further subflow comes to its port."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_MPTCP) as listening:
+        listening.bind(("0.0.0.0", PORT))
+        listening.listen()
+        connection, _ = listening.accept()
+        came, over = 0, threading.Event()
+
+        def tell() -> None:
+            before, begun = 0, time.monotonic()
+            for step in range(1, round(LENGTH_S / STEP_S) + 1):
+                time.sleep(max(0.0, begun + step * STEP_S - time.monotonic()))
+                print(f"{step * STEP_S:4.2f} s: {8e-6 * (came - before) / STEP_S:5.1f} Mbit/s")
+                before = came
+            over.set()
+
+        threading.Thread(target=tell, daemon=True).start()
+        while data := connection.recv(1 << 20):
+            came += len(data)
+        over.wait()
+
+
+def send(address: str) -> None:
+    """As much as goes."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_MPTCP) as connection:
+        connection.connect((address, PORT))
+        end = time.monotonic() + LENGTH_S
+        while time.monotonic() < end:
+            connection.sendall(bytes(1 << 16))
+
+
+send(sys.argv[1]) if len(sys.argv) > 1 else serve()

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes to a Redis server and says how long a write takes, and how long it takes until a replica has it."""
+
+import socket
+import sys
+import time
+
+
+class Server:
+    """A connection that speaks as much of RESP as this needs."""
+
+    def __init__(self, address: str) -> None:
+        self.lines = socket.create_connection((address, 6379)).makefile("rwb")
+
+    def ask(self, *words: object) -> str:
+        """The answer's first line, without its type."""
+        parts = [str(word).encode() for word in words]
+        self.lines.write(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(one), one) for one in parts))
+        self.lines.flush()
+        return self.lines.readline().decode().strip()[1:]
+
+
+server = Server(sys.argv[1])
+begin = time.monotonic()
+for number in range(10):
+    time.sleep(max(0.0, begin + number - time.monotonic()))
+    begun = time.monotonic_ns()
+    server.ask("SET", "key", number)
+    written = time.monotonic_ns()
+    replicas = server.ask("WAIT", 1, 5000)
+    there = time.monotonic_ns()
+    print(
+        f"{number}: written {(written - begun) / 1e6:.3f} ms, at {replicas} replica after {(there - begun) / 1e6:.3f} ms"
+    )
