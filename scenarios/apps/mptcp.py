@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server that says how much comes each quarter of a second over MPTCP; with an address, a client that sends for four seconds."""
+"""A server that says how much comes each quarter of a second over MPTCP; with an address, its client, for 4 s."""
 
 import socket
 import sys

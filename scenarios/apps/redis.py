@@ -30,5 +30,6 @@ for number in range(10):
     replicas = server.ask("WAIT", 1, 5000)
     there = time.monotonic_ns()
     print(
-        f"{number}: written {(written - begun) / 1e6:.3f} ms, at {replicas} replica after {(there - begun) / 1e6:.3f} ms"
+        f"{number}: written {(written - begun) / 1e6:.3f} ms, at {replicas} replica after"
+        f" {(there - begun) / 1e6:.3f} ms"
     )

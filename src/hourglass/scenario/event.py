@@ -153,7 +153,7 @@ class Event(Table):
     power: Annotated[Literal["off", "on"], *choice(("off", "on"), "A node's power")] | None = Field(
         default=None,
         description="The node's cables lose their carrier and its programs are killed, in this order: nobody hears of"
-        " it; or they are plugged in again and the programs started, all at once. Files and the kernel's settings stay.",
+        " it; or they are plugged in again and the programs started, all at once. Files and the kernel stay.",
     )
 
     @model_validator(mode="after")
