@@ -18,6 +18,7 @@ import polars as pl
 
 from hourglass.contract.figures import figures
 from hourglass.errors import InputError
+from hourglass.results.phases import INFINITE_SSTHRESH
 from hourglass.results.recording import Recording
 from hourglass.results.series import loaded_window
 
@@ -184,6 +185,7 @@ def conditions(run: Recording) -> dict[str, float]:
         found["retransmitted segments"] = float(sum(resent))
         if (least := run.summary.tcp_rtt_ms.min) is not None:
             found["least TCP RTT, ms"] = least
+        found |= _slow_start(run) | _bbr(run)
         for sender in sorted({flow.sender for flow in run.flows}):
             sent = run.devices.filter(window.holds() & (pl.col("node") == sender)).group_by("device")
             grown = sent.agg((pl.col("tx_bytes").max() - pl.col("tx_bytes").min()).alias("bytes"),
@@ -196,6 +198,30 @@ def conditions(run: Recording) -> dict[str, float]:
         if len(idle):
             found[f"idle {ping.name} ping, ms"] = float(idle.median() or 0) / 1e6  # type: ignore[arg-type]
     return found
+
+
+def _slow_start(run: Recording) -> dict[str, float]:
+    """At what window slow start ended, of the flows each way: in a short run that decides the rest."""
+    found: dict[str, float] = {}
+    for way, upload in (("upload", True), ("download", False)):
+        ends = []
+        for flow in (flow for flow in run.flows if flow.upload == upload):
+            mine = (pl.col("stream") == flow.name) & pl.col("sender") & (pl.col("snd_ssthresh") < INFINITE_SSTHRESH)
+            first = run.tcp.filter(mine).sort("t_ns").head(1)
+            ends += [float(one) for one in first["snd_ssthresh"]]
+        if ends:
+            found[f"{way}: window at which slow start ended, segments"] = median(ends)
+    return found
+
+
+def _bbr(run: Recording) -> dict[str, float]:
+    """What BBR takes the path for, in the loaded window: pacing follows the bandwidth, the window the minimum RTT."""
+    of_bbr = pl.col("stream").is_in([flow.name for flow in run.flows if flow.cc == "bbr"])
+    inside = run.tcp.filter(loaded_window(run).holds() & pl.col("sender") & of_bbr)
+    if inside.is_empty():
+        return {}
+    rates, least = (inside[name].drop_nulls().to_list() for name in ("pacing_rate", "min_rtt"))  # bytes/s, us
+    return {"BBR's pacing, Mbit/s": median(rates) * 8e-6, "BBR's minimum RTT, ms": median(least) / 1e3}
 
 
 def causes(lab: Sequence[Recording], real: Sequence[Recording], hosts: Sequence[Host]) -> list[str]:
