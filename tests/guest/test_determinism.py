@@ -15,7 +15,7 @@ from .conftest import KERNELS, Simulate, digests, records
 
 pytestmark = pytest.mark.guest
 
-SHORT = ("test.length=4", "test.delay=1")
+SHORT = ("test.length=2", "test.delay=1")
 
 
 @pytest.fixture

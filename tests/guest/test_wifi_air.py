@@ -47,8 +47,9 @@ def goodput_mbps(counts: dict[str, int]) -> float:
 def test_one_saturated_radio_reaches_the_ceiling(flood: Flood, mpdus: int) -> None:
     """One cycle is AIFS, 7.5 slots, PPDU, SIFS and answer; 2 %, of which beacons are 0.3. The channel is busy but for
     AIFS and slots, with answers for a SIFS and an acknowledgment."""
-    run = flood(air.cell(1, max_subframes=mpdus), air.flood(("s1", "ap")))
-    cycle, counts = HT40_MCS7.cycle_us(mpdus, slots=air.CW_MIN / 2), air.grown(run, "s1")
+    cycle = HT40_MCS7.cycle_us(mpdus, slots=air.CW_MIN / 2)
+    run = flood(air.cell(1, max_subframes=mpdus), air.flood(("s1", "ap"), interval_us=int(0.9 * cycle / mpdus)))
+    counts = air.grown(run, "s1")
     assert goodput_mbps(counts) == pytest.approx(mpdus * air.TCP_BYTES * 8 / cycle, rel=0.02)
     idle, answer = air.AIFS_US + air.CW_MIN / 2 * air.SLOT_US, HT40_MCS7.answer_us(mpdus)
     assert counts["medium_busy_ns"] / counts["span_ns"] == pytest.approx(1 - idle / cycle, rel=0.02)
@@ -90,10 +91,12 @@ def test_the_ceiling_of_every_mcs(
 @pytest.mark.parametrize("mpdus", [1, 8, 32])
 def test_two_saturated_radios_share_the_ceiling(flood: Flood, mpdus: int) -> None:
     """Both ways at once, without collisions: the pause before a start is that of two that contend."""
-    run = flood(air.cell(1, max_subframes=mpdus, collisions=False), air.flood(("s1", "ap"), ("ap", "s1")))
-    up, down = (goodput_mbps(air.grown(run, node)) for node in ("s1", "ap"))
     _, slots, _ = air.contend(2, collide=False)
-    ceiling = mpdus * air.TCP_BYTES * 8 / HT40_MCS7.cycle_us(mpdus, slots=slots)
+    cycle = HT40_MCS7.cycle_us(mpdus, slots=slots)
+    both = air.flood(("s1", "ap"), ("ap", "s1"), interval_us=int(1.5 * cycle / mpdus))
+    run = flood(air.cell(1, max_subframes=mpdus, collisions=False), both)
+    up, down = (goodput_mbps(air.grown(run, node)) for node in ("s1", "ap"))
+    ceiling = mpdus * air.TCP_BYTES * 8 / cycle
     assert up + down == pytest.approx(ceiling, rel=0.02)
     assert up == pytest.approx(down, rel=0.1)
 
