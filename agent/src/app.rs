@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One program: what it is at, what it waits for, and the row that each of its starts leaves.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -67,6 +67,8 @@ pub struct Program {
     revivals: usize,
     outputs: [Output; 2],
     last_words: String,
+    /// System calls of the starts that have ended.
+    calls: u64,
 }
 
 impl Program {
@@ -85,6 +87,7 @@ impl Program {
             revivals,
             outputs: [output("stdout")?, output("stderr")?],
             last_words: String::new(),
+            calls: 0,
             plan: plan.clone(),
         })
     }
@@ -314,6 +317,7 @@ impl Program {
         }
         let (again, by_itself) = (run.again, run.why.is_none());
         self.row(Some(now), (exit, signal), records)?;
+        self.calls = calls_of(self.plan.id).unwrap_or(0);
         let restart = !again && by_itself && self.restarts > 0;
         self.restarts -= u32::from(restart);
         let from_ns = if again { now } else { now + self.plan.restart_ns };
@@ -346,7 +350,7 @@ impl Program {
                 Cell::Text(run.why.unwrap_or(by_itself)),
                 Cell::U64(self.outputs[0].bytes),
                 Cell::U64(self.outputs[1].bytes),
-                Cell::Null,
+                calls_of(self.plan.id).map_or(Cell::Null, |calls| Cell::U64(calls - self.calls)),
             ],
         )
     }
@@ -385,6 +389,19 @@ fn kill_all(room: &Room, app: u16) {
     }
 }
 
+/// System calls that all processes of a program made so far; none where nobody counts.
+fn calls_of(app: u16) -> Option<u64> {
+    let counted = fs::read_to_string("/proc/hourglass/calls").ok()?;
+    Some(calls_in(&counted, app))
+}
+
+/// In lines of `APP CALLS`, of programs that made some.
+fn calls_in(counted: &str, app: u16) -> u64 {
+    let mut lines = counted.lines().filter_map(|line| line.split_once(' '));
+    let found = lines.find(|(number, _)| *number == app.to_string());
+    found.and_then(|(_, calls)| calls.parse().ok()).unwrap_or(0)
+}
+
 /// Whether some socket of the node listens on a TCP port, or is bound to a UDP port.
 fn listens(room: &Room, protocol: Transport, port: u16) -> bool {
     let (files, state) = match protocol {
@@ -405,6 +422,14 @@ fn has_socket(table: &str, state: &str, port: u16) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn calls_are_those_of_the_program() {
+        assert_eq!(
+            ["1", "10", "2"].map(|app| calls_in("1 7\n10 99\n", app.parse().expect("a number"))),
+            [7, 99, 0]
+        );
+    }
 
     #[test]
     fn a_listener_is_found_among_sockets() {

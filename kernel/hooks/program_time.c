@@ -19,17 +19,24 @@
  * A child begins with what its parent did, so that a chain of forks is no way out. What spins on
  * memory and calls nothing is not seen here.
  *
+ * Beside that it counts each program's calls, by its control group, which the agent names
+ * app-N: /proc/hourglass/calls has a line "N CALLS" for each that made some.
+ *
  * parameter	value	why
  * LOOKS	100	nobody else looks so often; a round costs the host less than 1 ms
  * WORK		10,000	starting Python is 3,000 calls; a round costs the host some 0.1 s
+ * COUNTED	4096	as many programs are counted; a scenario has a few dozen
  */
+#include <linux/cgroup.h>
 #include <linux/err.h>
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
 #include <linux/kernel.h>
 #include <linux/math64.h>
 #include <linux/pid.h>
+#include <linux/proc_fs.h>
 #include <linux/sched.h>
+#include <linux/seq_file.h>
 #include <linux/timekeeping.h>
 #include <linux/time-internal.h>
 #include <linux/uaccess.h>
@@ -40,6 +47,7 @@
 
 #define LOOKS		100
 #define WORK		10000
+#define COUNTED		4096
 #define FORK		2000
 #define LEAST_NS	NSEC_PER_USEC
 #define LOOKER_NS	NSEC_PER_MSEC
@@ -53,10 +61,14 @@ struct program_time {
 	u64 at;			/* when it last called, or our charge ended, ns */
 	u64 awake;		/* since when it has not slept by itself, ns */
 	u64 looking;		/* since when it has only looked, ns */
+	u64 group;		/* its control group's, when it last called */
+	unsigned int app;	/* that of it; COUNTED: of none */
 };
 
 /* By pid. Two tasks in one slot take it from each other, and are then charged too late. */
 static struct program_time times[4096];
+
+static u64 calls[COUNTED];
 
 static struct program_time *slot(const struct task_struct *task)
 {
@@ -110,6 +122,57 @@ static void charge(struct program_time *p, u64 share, u64 most)
 	p->at = ktime_get_ns();
 }
 
+#ifdef CONFIG_CGROUPS
+static void count(struct program_time *p)
+{
+	const struct cgroup *group;
+	char name[16] = "";
+	u64 id;
+
+	rcu_read_lock();
+	group = task_dfl_cgroup(current);
+	id = cgroup_id(group);
+	if (p->group != id) {
+		p->group = id;
+		kernfs_name(group->kn, name, sizeof(name));
+		if (sscanf(name, "app-%u", &p->app) != 1)
+			p->app = COUNTED;
+	}
+	rcu_read_unlock();
+	if (p->app < COUNTED)
+		calls[p->app]++;
+}
+
+static int show_calls(struct seq_file *file, void *unused)
+{
+	unsigned int app;
+
+	for (app = 0; app < COUNTED; app++)
+		if (calls[app])
+			seq_printf(file, "%u %llu\n", app, calls[app]);
+	return 0;
+}
+
+static int __init program_time_init(void)
+{
+	return proc_create_single("hourglass/calls", 0400, NULL, show_calls) ? 0 : -ENOMEM;
+}
+late_initcall(program_time_init);
+#else
+static void count(struct program_time *p)
+{
+}
+#endif
+
+static void enter(struct program_time *p)
+{
+	notice_sleep(p);
+	if (p->looks >= LOOKS)
+		charge(p, (p->at - p->looking) / 8, LOOKER_NS);
+	else if (p->work >= WORK)
+		charge(p, (p->at - p->awake) / 4, WORKER_NS);
+}
+
 /* Before a call, so that the call sees what came while its task slept. */
 void program_time_enter(void)
 {
@@ -117,11 +180,8 @@ void program_time_enter(void)
 
 	if (!p)
 		return;
-	notice_sleep(p);
-	if (p->looks >= LOOKS)
-		charge(p, (p->at - p->looking) / 8, LOOKER_NS);
-	else if (p->work >= WORK)
-		charge(p, (p->at - p->awake) / 4, WORKER_NS);
+	count(p);
+	enter(p);
 }
 
 static bool looks(int call, long result)
@@ -211,6 +271,7 @@ bool program_time_read_tsc(struct uml_pt_regs *regs)
 {
 	void __user *at = (void __user *)UPT_IP(regs);
 	u8 code[3] = {};
+	struct program_time *task = mine();
 	bool p;
 	u64 now;
 
@@ -219,7 +280,8 @@ bool program_time_read_tsc(struct uml_pt_regs *regs)
 	p = code[1] == 0x01 && !copy_from_user(code + 2, at + 2, 1) && code[2] == 0xf9;
 	if (code[1] != 0x31 && !p)
 		return false;
-	program_time_enter();
+	if (task)
+		enter(task);
 	now = ktime_get_ns();
 	regs->gp[HOST_AX] = lower_32_bits(now);
 	regs->gp[HOST_DX] = upper_32_bits(now);

@@ -51,3 +51,24 @@ def test_a_run_is_the_same_with_another_copy_of_its_root(kernel: str, tmp_path: 
         assert "2 packets transmitted, 2 received" in one.apps["look"].stdout
         assert one.info.virtual_s < 6
         assert one.summary.apps[1].end_s == pytest.approx(3, abs=0.001)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_calls_are_counted_by_program_and_start(kernel: str, tmp_path: Path) -> None:
+    code = "import os, sys\nfor _ in range(int(sys.argv[1])): os.getppid()\nsys.exit(1)"
+    few, many = ({"node": "client", "name": name, "command": ["python3", "-B", "-c", code, name[1:]], "expect": "any"}
+                 for name in ("n0000", "n1000"))  # fmt: skip
+    both = {"node": "client", "name": "both", "command": ["sh", "-c", f"python3 -B -c '{code}' 0500; exit 0"]}
+    described: dict[str, Any] = {
+        "kernel": kernel,
+        "testbed": {"preset": "L100M"},
+        "apps": {"packages": ["python3"]},
+        "app": [few, {**many, "restart": 1}, both],
+    }
+    one = runner.run(load(described), tmp_path / "run")
+    starts = {name: app.starts["calls"].to_list() for name, app in one.apps.items()}
+    ((least,), (first, second), (shell,)) = starts.values()
+    assert least > 100
+    assert first == least + 1000
+    assert second == first
+    assert shell > least + 500  # a child's are its program's
