@@ -12,6 +12,7 @@ from hourglass.cli.errors import guarded
 from hourglass.engine.native import Native
 from hourglass.errors import InputError
 from hourglass.resources import SCENARIOS
+from hourglass.scenario import load
 
 BUILT_IN = SCENARIOS / "suites" / "veth.toml"
 
@@ -87,3 +88,18 @@ def test_what_cannot_be_asked_is_refused(words: list[str], key: str, capsys: pyt
     said = capsys.readouterr().err
     assert key in said
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "wire", "nic"),
+    [
+        ([], False, "veth"),
+        ([], True, "wire"),
+        (['testbed.node.0.real={ eth0 = "enp3s0" }'], False, "wire"),
+    ],
+)
+def test_the_lab_has_veth_pairs_where_the_machine_has(
+    settings: list[str], wire: bool, nic: str, tmp_path: Path
+) -> None:
+    way = agree.Way("native", "6.12", tmp_path, 6, 6, wire)
+    assert agree.able(load("L100M", settings), way).nic == nic

@@ -11,7 +11,7 @@ A suite is a TOML file:
 | `[[case]]` | `name`; `scenario`, a built-in's name or a file (beside the suite's); `set`, more keys |
 
 The lab carries out the plan that the other engine does (links are veth pairs in both), on a kernel of its own; with
-`wire`, its plan has our NICs and cables instead.
+`wire`, and where interfaces of a machine play devices, its plan has our NICs and cables instead.
 """
 
 import os
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from hourglass import runner
+from hourglass.contract.capabilities import Capabilities
 from hourglass.contract.kernels import KERNELS
 from hourglass.engine import engines
 from hourglass.errors import InputError
@@ -168,12 +169,16 @@ def one(case: Case, tolerance: Mapping[str, float], way: Way, told: Told) -> Res
 
 def lab(scenario: Scenario, way: Way, place: Path) -> Recording:
     """The scenario in the guest, by the plan of the other engine or by its own."""
-    able = engines.ENGINES[engines.DEFAULT].capabilities
-    if not way.wire:
-        other = engines.chosen(way.engine).capabilities
-        able = replace(able, nic=other.nic, own_kernel=other.own_kernel, layers=other.layers)
     silent = runner.Silent()
-    return runner.make(runner.prepare(scenario, engines.DEFAULT, silent, able), place, silent)
+    return runner.make(runner.prepare(scenario, engines.DEFAULT, silent, able(scenario, way)), place, silent)
+
+
+def able(scenario: Scenario, way: Way) -> Capabilities:
+    """For what the lab's plan is made: veth pairs where the other engine has them, else NICs and cables."""
+    own, other = (engines.chosen(name).capabilities for name in (engines.DEFAULT, way.engine))
+    if way.wire or other.nic != "veth" or any(node.real for node in scenario.testbed.node):
+        return own
+    return replace(own, nic=other.nic, own_kernel=other.own_kernel, layers=other.layers)
 
 
 Times = tuple[float, float, float, float]
