@@ -19,6 +19,8 @@ from hourglass.engine import engines
 from hourglass.errors import InputError
 from hourglass.results.agree import LEAST, Result
 
+FEW = 10.0
+"""Below so many %, hundredths are told."""
 MARKS = {"agrees": "green", "differs": "red", "undecided": "yellow"}
 
 
@@ -95,12 +97,10 @@ def show(results: Sequence[Result], about: dict[str, Any], page: Path | None) ->
     for one in results:
         table.add_row(one.name)
         for row in one.rows:
-            span = "-" if row.interval is None else f"{row.interval[0]:+.2f} to {row.interval[1]:+.2f}"
-            name = f"{row.figure}, {row.unit}" if row.unit else row.figure
+            span = "-" if row.interval is None else " to ".join(map(percent, row.interval))
             told = Text(row.verdict, style=MARKS[row.verdict])
-            table.add_row(
-                f"  {name}", f"{row.lab:.5g}", f"{row.real:.5g}", f"{row.gap:+.2f}", span, str(row.runs), told
-            )
+            values = (f"{row.lab:.4g}", f"{row.real:.4g}", percent(row.gap))
+            table.add_row(f"  {row.figure}", *values, span, str(row.runs), told)
     output.show(table)
     for one in (one for one in results if one.causes):
         output.show("", f"{one.name}: what differs beside its figures", whole_lines=True)
@@ -111,6 +111,11 @@ def show(results: Sequence[Result], about: dict[str, Any], page: Path | None) ->
     output.show("", f"{good} of {len(rows)} figures within their tolerance; {where}", whole_lines=True)
     if page is not None:
         output.show(f"page     {page}", whole_lines=True)
+
+
+def percent(value: float) -> str:
+    """With as many digits as matter."""
+    return f"{value:+.2f}" if abs(value) < FEW else f"{value:+.0f}"
 
 
 def machine(about: dict[str, Any]) -> str:
