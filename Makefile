@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SYSTEM_PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: run tune test begin ready kernel source root check bench fuzz soak other-cpus wheel tools setup developer packages agent \
+.PHONY: run tune test begin ready kernel source root check bench fuzz soak patches other-cpus wheel tools setup developer packages agent \
 	release image places clean
 
 run: begin
@@ -117,6 +117,10 @@ check: developer
 	@cd agent && if cargo clippy --version >/dev/null 2>&1; then cargo clippy --locked --quiet --all-targets -- -D warnings; \
 		else echo "no clippy: not checked"; test -z "$${CI:-}"; fi
 	$(BIN)/python -m hourglass.engine.kernel.check
+
+# Compiles the patch for real kernels, net/ipv4/ as a whole, for x86-64 and a machine of 32 bits; KERNELS="6.1": of these alone.
+patches: developer
+	$(BIN)/python -m hourglass.engine.kernel.patched $(KERNELS)
 
 # The same bytes on CPUs that QEMU emulates; CPUS="qemu64 max": on these alone. Minutes for each.
 other-cpus: developer

@@ -23,13 +23,18 @@
 #include "probe.h"
 
 #ifdef HOURGLASS_TSQ
-#include <net/hourglass_tsq.h>
-#else	/* a kernel without that hook */
-enum tsq_mode { TSQ_KERNEL, TSQ_TIME, TSQ_BYTES, TSQ_OFF };
+#include <net/tcp_tsq.h>
 
-static enum tsq_mode tsq_mode(const struct sock *sk)
+static enum tcp_tsq_mode probe_tsq_mode(const struct sock *sk)
 {
-	return TSQ_KERNEL;
+	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_tsq_mode);
+}
+#else	/* a kernel without that hook */
+enum tcp_tsq_mode { TCP_TSQ_DEFAULT, TCP_TSQ_TIME, TCP_TSQ_BYTES, TCP_TSQ_OFF };
+
+static enum tcp_tsq_mode probe_tsq_mode(const struct sock *sk)
+{
+	return TCP_TSQ_DEFAULT;
 }
 #endif
 
@@ -71,10 +76,10 @@ void __probe_tcp_written(struct sock *sk)
 static enum probe_term probe_term(const struct sock *sk, const struct sk_buff *skb,
 				  unsigned long limit)
 {
-	switch (tsq_mode(sk)) {
-	case TSQ_BYTES:
+	switch (probe_tsq_mode(sk)) {
+	case TCP_TSQ_BYTES:
 		return PROBE_TERM_BYTES;
-	case TSQ_OFF:
+	case TCP_TSQ_OFF:
 		return PROBE_TERM_OFF;
 	default:
 		break;

@@ -18,8 +18,8 @@ def test_the_stack_of_a_node_as_lines_of_sysctl_and_tc() -> None:
         "sysctl -w net.ipv4.tcp_congestion_control=bbr",
         "sysctl -w net.ipv4.tcp_pacing_ss_ratio=200",
         "sysctl -w net.ipv4.tcp_pacing_ca_ratio=120",
-        "# only with the tsq hook of Hourglass: sysctl -w net.ipv4.tcp_tsq_ns=2000000",
-        "# only with the tsq hook of Hourglass: sysctl -w net.ipv4.tcp_tsq_mode=1",
+        "# only with the patch of `hourglass kernel patch`: sysctl -w net.ipv4.tcp_tsq_usecs=2000",
+        "# only with the patch of `hourglass kernel patch`: sysctl -w net.ipv4.tcp_tsq_mode=1",
         "sysctl -w net.ipv4.tcp_rmem='4096 131072 6291456'",
     ]
 

@@ -16,6 +16,7 @@ from hourglass.errors import HourglassError
 KEPT = [
     "Makefile",
     "Documentation/Kconfig",
+    "Documentation/networking/ip-sysctl.rst",
     "arch/Kconfig",
     "arch/powerpc/crypto/Kconfig",
     "arch/um/kernel/time.c",
@@ -41,7 +42,7 @@ KEPT = [
 ]
 
 LEFT_OUT = [
-    "Documentation/networking/tcp.rst",
+    "Documentation/admin-guide/tcp.rst",
     "arch/arm/kernel/setup.c",
     "arch/arm/boot/dts/a.dts",
     "arch/powerpc/configs/a_defconfig",

@@ -92,7 +92,7 @@ def test_shaped_goodput_and_full_queue(simulate: Simulate) -> None:
 
 def test_queue_of_a_thousand_full_frames(simulate: Simulate) -> None:
     """Where every skb is one segment, a full pfifo_fast is 1000 frames at HTB's rate: 121.1 ms."""
-    single = ("stack.gso=1ns", "stack.sysctl.net.ipv4.tcp_min_tso_segs=1")
+    single = ("stack.gso=1us", "stack.sysctl.net.ipv4.tcp_min_tso_segs=1")
     run = simulate("L100M", "stack.tsq=off", *single, kernel="5.10")
     full_ms = 1000 * 1514 * 8 / 1e5
     assert run.summary.ping_ms["icmp"].max == pytest.approx(full_ms, rel=0.02)

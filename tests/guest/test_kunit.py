@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The drivers' own KUnit suites, run by the guest kernel at boot, on every kernel.
+"""The KUnit suites of drivers and hooks, run by the guest kernel at boot, on every kernel.
 
 A variant with KUnit compiles most of a kernel anew, so there is one of each version: 6.1 has the suites in its variant
 `debug`, which `test_debug.py` needs anyway; 5.10 has those of wire and radio, without the probe.
@@ -29,6 +29,7 @@ def test_every_suite_passes(kernel: str) -> None:
     )
     lines = boot.stdout.splitlines()
     suites = [path for path in resources.KERNEL.glob("tests/*.c") if variant != "alone" or path.stem != "probe_test"]
+    suites += resources.KERNEL.glob("hooks/*_test.c")
     cases = sum(path.read_text().count("KUNIT_CASE(") for path in suites)
     passed = [line for line in lines if re.search(r"\]     ok \d+ ", line)]
     failed = [line for line in lines if re.search(r"not ok|# .*EXPECTATION|ASSERTION FAILED", line)]

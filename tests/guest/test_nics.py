@@ -54,7 +54,7 @@ def test_an_idle_nic_waits_as_its_chip_does(simulate: Simulate, kernel: str, nic
 def test_a_shared_vector_tells_of_transmissions_whenever_a_frame_comes(simulate: Simulate) -> None:
     """With two vectors completion comes when its own moderation says so, at most 1000 times a second; with one, at
     every acknowledgment, where one skb is one segment. Before, every NIC had two."""
-    single = ("stack.gso=1ns", "stack.sysctl.net.ipv4.tcp_min_tso_segs=1")
+    single = ("stack.gso=1us", "stack.sysctl.net.ipv4.tcp_min_tso_segs=1")
     late = {"tx_usecs": 1000, "tx_frames": 0}
     runs = {
         vectors: simulate({**line("1gbit", "200us", nodes=2, vectors=vectors, **late), "test": uploads()}, *single)
@@ -100,7 +100,7 @@ def test_an_interval_that_is_written_is_not_adapted(simulate: Simulate) -> None:
 def test_what_is_in_the_nic_stands_below_bql(simulate: Simulate, rate: str, bps: int) -> None:
     """24 KB are 15 full frames: 1.85 ms more for a ping behind uploads at 100 Mbit/s, 18.5 ms at 10. One segment an
     skb, or BQL's own limit hides the difference."""
-    single = ("stack.qdisc=fq_codel", "stack.gso=1ns", "stack.sysctl.net.ipv4.tcp_min_tso_segs=1")
+    single = ("stack.qdisc=fq_codel", "stack.gso=1us", "stack.sysctl.net.ipv4.tcp_min_tso_segs=1")
     pings = {
         fifo: ping_ms(simulate({**line(rate, "1ms", nodes=2, tx_fifo=fifo), "test": uploads(seconds=20)}, *single))
         for fifo in (0, 24_000)

@@ -11,7 +11,7 @@ from .conftest import Simulate
 pytestmark = pytest.mark.guest
 
 SHORT = ("test.length=5", "test.delay=2")
-OLD = ("stack.gso=1ns", "stack.sysctl.net.ipv4.tcp_min_tso_segs=1")
+OLD = ("stack.gso=1us", "stack.sysctl.net.ipv4.tcp_min_tso_segs=1")
 """One segment an skb, as before Linux 4.17 on devices without scatter-gather."""
 
 PAPER = (*SHORT, "testbed.wifi.0.pacing_shift=10")

@@ -245,7 +245,7 @@ def test_a_ping_test_has_no_flows_and_no_delay() -> None:
     [
         ("default", {}),
         ("off", {"tcp_tsq_mode": "3"}),
-        ("3ms", {"tcp_tsq_mode": "1", "tcp_tsq_ns": "3000000"}),
+        ("3ms", {"tcp_tsq_mode": "1", "tcp_tsq_usecs": "3000"}),
         ("64KiB", {"tcp_tsq_mode": "2", "tcp_tsq_bytes": "65536"}),
     ],
 )

@@ -21,6 +21,8 @@ TABLE = [
     ("stack.client.tsk=off", "stack.client.tsk = 'off'", 'Did you mean "tsq"?'),
     ("stack.cleint.tsq=off", "stack.cleint", 'Did you mean "client"?'),
     ("stack.pacing.ss=0", "stack.pacing.ss = 0", "percent from 1 to 1000"),
+    ("stack.tsq=1500ns", "stack.tsq = '1500ns'", "in whole microseconds"),
+    ("stack.gso=1ns", "stack.gso = '1ns'", "in whole microseconds"),
     ("stack.gso=0s", "stack.gso = '0s'", '"default" (the kernel\'s autosizing) or a time like "1ms"'),
     ("stack.qdisc=fq_codle", "stack.qdisc = 'fq_codle'", 'Did you mean "fq_codel"?'),
     ("stack.qdisc=qdisc add dev eth0 root fq limit 9", "stack.qdisc = ", 'in the line of tc: "fq limit 9"'),

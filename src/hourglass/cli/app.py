@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands and their options, declared in one place; what each does is in the file of its name.
+"""The commands and their options, declared in one place (`kernel …`: `kernel_app.py`); what each does is in the file of
+its name.
 
 `rich_help_panel` is the group under which `--help` lists a command, `epilog` its examples (`help.py`).
 """
@@ -11,9 +12,9 @@ import typer
 
 from hourglass.cli.agree_command import EXAMPLES, agree
 from hourglass.cli.help import Command, Group
+from hourglass.cli.kernel_app import kernel_app
 from hourglass.cli.options import RUNS, Engine, Jobs, Json, Kernel, NoPicture, Seed, Settings, Variants
 from hourglass.contract.capabilities import VIRTUAL
-from hourglass.contract.kernels import CHOICES
 
 ABOUT = "The real Linux network stack in virtual time: throughput and latency under load, exact and repeatable."
 MAKE, LOOK, UNDERSTAND, MANY, KERNELS = (
@@ -32,15 +33,6 @@ hourglass list scenarios""",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     add_completion=True,
-)
-kernel_app = typer.Typer(
-    cls=Group,
-    help="Build, tune and list guest kernels.",
-    epilog="""\
-hourglass kernel build 6.12
-hourglass kernel build ~/src/linux --name mine""",
-    rich_markup_mode=None,
-    invoke_without_command=True,
 )
 
 
@@ -422,53 +414,6 @@ def paper(
     from hourglass.cli.paper import run_papers
 
     run_papers(ids or [], quick, kernel, out, jobs, pages)
-
-
-@kernel_app.callback()
-def kernel_root(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-
-
-@kernel_app.command(
-    "build",
-    cls=Command,
-    epilog="""\
-hourglass kernel build 6.12
-hourglass kernel build ~/src/linux --name mine""",
-)
-def kernel_build(
-    source: Annotated[
-        str, typer.Argument(metavar="VERSION|PATH", help=f"{CHOICES}, all, or the path of a kernel source tree.")
-    ],
-    name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the tree's kernel, for --kernel NAME.")
-    ] = None,
-) -> None:
-    """Build a guest kernel, or all named ones."""
-    from hourglass.cli.kernel import build_kernels
-
-    build_kernels(source, name)
-
-
-@kernel_app.command("tune", cls=Command, epilog="hourglass kernel tune 6.1")
-def kernel_tune(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help=f"{CHOICES}, or names given to `kernel build`.")
-    ] = None,
-) -> None:
-    """Build kernels with PGO: runs take less time and give the same records. Without names: those built so far."""
-    from hourglass.cli.kernel import tune_kernels
-
-    tune_kernels(names or [])
-
-
-@kernel_app.command("list", cls=Command, epilog="hourglass kernel list")
-def kernel_list(variants: Variants = False) -> None:
-    """List the guest kernels built so far."""
-    from hourglass.cli.kernel import list_kernels
-
-    list_kernels(variants)
 
 
 app.add_typer(kernel_app, name="kernel", rich_help_panel=KERNELS)

@@ -2,7 +2,7 @@
 """`hourglass show SCENARIO --apply NODE`: the lines of tc, sysctl … that give a real machine the node's stack.
 
 They are the plan's own. What belongs to the testbed (addresses, modelled hardware) is left out; what only a kernel with
-our hooks knows is said to be so.
+our patch knows is said to be so.
 """
 
 from hourglass import plan as plans
@@ -12,13 +12,11 @@ from hourglass.errors import InputError
 from hourglass.scenario import Scenario
 
 SYSCTLS = "/proc/sys/"
-OURS = ("net.ipv4.tcp_tsq_", "net.ipv4.tcp_gso_ns")
+OURS = ("net.ipv4.tcp_tsq_", "net.ipv4.tcp_gso_usecs")
 """Sysctls of kernel/hooks/tsq.toml: no distributed kernel has them."""
 TESTBED = ("testbed",)
 """Origins that speak of the testbed and not of the stack, but for shapers."""
-
-
-COMMENT = "# only with the tsq hook of Hourglass: "
+COMMENT = "# only with the patch of `hourglass kernel patch`: "
 ALL = "all"
 
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hourglass kernel build`, `hourglass kernel tune` and `hourglass kernel list`."""
+"""`hourglass kernel build`, `tune`, `list` and `patch`."""
+
+import sys
 
 from rich.table import Table
 
 from hourglass.cli import output, progress
 from hourglass.contract.kernels import DEFAULT, KERNELS, VARIANT
-from hourglass.engine.kernel import store
+from hourglass.engine.kernel import patch, store
 from hourglass.engine.kernel.build import build
 from hourglass.engine.kernel.built import BuiltKernel
 
@@ -38,6 +40,13 @@ def told(kernel: BuiltKernel) -> None:
 def state(kernel: BuiltKernel) -> str:
     """How it was built."""
     return "tuned" if kernel.tuned else "plain"
+
+
+def print_patch(source: str) -> None:
+    """Prints the patch for a kernel, byte by byte as it has to be; progress goes to standard error."""
+    with progress.shown() as shown:
+        made = patch.patch(source, lambda text: shown.kernel(0.0, text))
+    sys.stdout.buffer.write(made.encode("utf-8", "surrogateescape"))
 
 
 def list_kernels(variants: bool) -> None:

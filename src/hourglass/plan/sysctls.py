@@ -13,8 +13,10 @@ TCP_MEM = "190000 260000 390000"
 """Pages at which TCP as a whole begins to save memory. The kernel derives them from the memory it finds; this is about
 what it finds on a machine of 16 GB, always the same."""
 
+NS_PER_US = 1000
+
 TSQ_MODES = {"default": 0, "time": 1, "size": 2, "off": 3}
-"""net.ipv4.tcp_tsq_mode, kernel/hooks/tsq.toml."""
+"""net.ipv4.tcp_tsq_mode, kernel/hooks/tcp_tsq.h."""
 
 
 def of_all(testbed: Testbed, stack: Stack) -> Iterator[WriteStep]:
@@ -60,17 +62,19 @@ def after_devices(stack: Stack, node: str, own_kernel: bool) -> Iterator[WriteSt
     for name, value in _tsq(own):
         yield write(name, value, "tsq")
     if own.gso:
-        yield write("tcp_gso_ns", own.gso, "gso")
+        yield write("tcp_gso_usecs", own.gso // NS_PER_US, "gso")
     yield from _given(stack, node, for_new_devices=False)
 
 
 def _tsq(stack: Stack) -> Iterator[tuple[str, int]]:
-    """The knobs of our kernel; none at the kernel's own rule, so that a kernel without them will do."""
+    """The sysctls of our kernels, and of those with our patch; none at the kernel's own rule: any kernel will do."""
     mode, amount = stack.tsq
     if mode == "default":
         return
-    if amount:
-        yield {"time": "tcp_tsq_ns", "size": "tcp_tsq_bytes"}[mode], amount
+    if mode == "time":
+        yield "tcp_tsq_usecs", amount // NS_PER_US
+    elif mode == "size":
+        yield "tcp_tsq_bytes", amount
     yield "tcp_tsq_mode", TSQ_MODES[mode]
 
 

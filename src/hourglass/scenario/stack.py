@@ -26,7 +26,8 @@ from hourglass.scenario.vocabulary import OWNED_SYSCTLS
 
 Percent = Annotated[int, *integer(1, 1000, "percent", "%")]
 
-TSQ_TIME = Bounds(TIME, 1, 10 * 10**9)
+TSQ_TIME = Bounds(TIME, 1000, 10 * 10**9)
+"""net.ipv4.tcp_tsq_usecs and tcp_gso_usecs: whole microseconds."""
 TSQ_SIZE = Bounds(SIZE, 1, 2**31 - 1)
 
 _SYSCTL_KEY = re.compile(r"net(\.[A-Za-z0-9_-]{1,64}){1,8}", re.ASCII)
@@ -69,17 +70,25 @@ class Tsq(NamedTuple):
     amount: int = 0
 
 
+def _usecs(value: object) -> int:
+    """A time in ns that the kernel can be told, in microseconds. Raises ValueError for others."""
+    ns = TSQ_TIME.parse(value)
+    if ns % 1000:
+        raise ValueError(f"{TSQ_TIME.allowed()}, in whole microseconds")
+    return ns
+
+
 def _tsq(value: object) -> Tsq:
     if isinstance(value, str) and value in ("default", "off"):
         return Tsq(value)
-    for mode, bounds in (("time", TSQ_TIME), ("size", TSQ_SIZE)):
+    for mode, parse in (("time", _usecs), ("size", TSQ_SIZE.parse)):
         try:
-            return Tsq(mode, bounds.parse(value))
+            return Tsq(mode, parse(value))
         except ValueError:
             continue
     raise ValueError(
-        '"default" (the kernel\'s rule), "off" (no limit), a time like "3ms" (of data at the pacing rate, up to 10s) or'
-        ' a size like "64KiB" (up to 2 GiB - 1)'
+        '"default" (the kernel\'s rule), "off" (no limit), a time like "3ms" (of data at the pacing rate, in whole'
+        ' microseconds, up to 10s) or a size like "64KiB" (up to 2 GiB - 1)'
     )
 
 
@@ -99,11 +108,11 @@ TsqLimit = Annotated[
 
 def _gso(value: object) -> int:
     try:
-        return 0 if value == "default" else TSQ_TIME.parse(value)
+        return 0 if value == "default" else _usecs(value)
     except ValueError:
         raise ValueError(
             '"default" (the kernel\'s autosizing) or a time like "1ms": how much data at the pacing rate an skb holds,'
-            " up to 10s"
+            " in whole microseconds, up to 10s"
         ) from None
 
 

@@ -26,6 +26,8 @@ from hourglass.errors import HourglassError, InputError
 
 DRIVERS_TARGET = "drivers/net/hourglass"
 MANIFEST = ".hourglass-overlay"
+DOCUMENTATION = "Documentation/"
+"""The folder whose edits are for readers of a patch: a guest is built without them."""
 
 Version = tuple[int, int]
 Overlay = dict[str, bytes]
@@ -56,12 +58,21 @@ class NewFile(BaseModel):
     because: str = ""
 
 
+class Letter(BaseModel):
+    """What a hook says where it is sent as a patch for real kernels."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    subject: str
+    message: str
+
+
 class Hook(BaseModel):
     """One file of kernel/hooks."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     name: str
     why: str
+    patch: Letter | None = None
     file: list[NewFile] = []
     edit: list[Edit] = []
 
@@ -166,22 +177,29 @@ def overlay(pristine: Path, kernel: Path = resources.KERNEL, without: Iterable[s
     hooks = load(kernel / "hooks")
     if unknown := left_out - {hook.name for hook in hooks}:
         raise InputError("without", sorted(unknown), f"one of {[hook.name for hook in hooks]}")
+    files = hooked(pristine, [hook for hook in hooks if hook.name not in left_out], kernel, version)
+    return files if "drivers" in left_out else files | drivers(kernel)
+
+
+def hooked(
+    pristine: Path, hooks: Iterable[Hook], kernel: Path, version: Version, documentation: bool = False
+) -> Overlay:
+    """The files that hooks change or add in a pristine tree; below Documentation/ only if asked for."""
     edited: dict[str, list[Line]] = {}
     files: Overlay = {}
-    for hook in (hook for hook in hooks if hook.name not in left_out):
+    for hook in hooks:
         for new in hook.file:
             if in_range(version, new.versions):
                 files[new.target] = (kernel / "hooks" / new.source).read_bytes()
         for edit in hook.edit:
-            if in_range(version, edit.versions):
+            if in_range(version, edit.versions) and (documentation or not edit.file.startswith(DOCUMENTATION)):
                 if edit.file not in edited:
                     edited[edit.file] = read_lines(pristine / edit.file, edit, hook.name)
                 apply_edit(edited[edit.file], edit, hook.name, version)
-    files |= {
+    return files | {
         name: "\n".join(line.text for line in lines).encode("utf-8", "surrogateescape")
         for name, lines in edited.items()
     }
-    return files if "drivers" in left_out else files | drivers(kernel)
 
 
 def read_lines(path: Path, edit: Edit, hook: str) -> list[Line]:

@@ -25,12 +25,13 @@ FETCHING = apt.TOOLS | {"xz": "xz-utils", "tar": "tar"}
 
 LEFT_OUT = [
     "drivers/[!bcfnptv]*/*.[chS]", "drivers/net/[edcp]*/*.[ch]", "drivers/net/wireless/*.[ch]",
-    "Documentation/[!K]*", "tools/[!bio]*", "sound/*.[ch]", "fs/[!cdhknprst]*/*.[ch]",
+    "Documentation/[!Kn]*", "tools/[!bio]*", "sound/*.[ch]", "fs/[!cdhknprst]*/*.[ch]",
     *(f"arch/[!uxK]*{ending}" for ending in (".[chS]", ".dts", ".dtsi", "_defconfig", ".config")),
     *(f"drivers/{folder}/*.[ch]" for folder in ("clk", "crypto", "pci", "phy", "pinctrl", "platform", "video")),
 ]  # fmt: skip
 """What a guest kernel never compiles: other processors, hardware, file systems of disks; Kconfig files and Makefiles of
-all drivers stay. Nine tenths of the bytes, by few patterns: tar compares each of them with 80,000 names."""
+all drivers stay, and the documentation that `kernel patch` changes. Nine tenths of the bytes, by few patterns: tar
+compares each of them with 80,000 names."""
 
 PRODUCTS = (".o", ".a", ".ko", ".cmd", ".mod", ".mod.c", ".order", ".symvers", ".su", ".gcno")
 PRODUCT_FOLDERS = {".git", "include/config", "include/generated", ".tmp_versions"}
@@ -46,11 +47,12 @@ class Source:
     packaged: bool
 
 
-def packaged(name: str, say: Callable[[str], None]) -> Source:
-    """The tree of a kernel of the list, downloaded and unpacked into the cache unless it is there."""
+def packaged(name: str, say: Callable[[str], None], having: str = "Makefile") -> Source:
+    """The tree of a kernel of the list, downloaded and unpacked into the cache unless it is there with the file
+    `having`: what an older version of this package unpacked may lack it."""
     sources = paths.cache() / "sources"
     with locks.held(sources / f"{name}.lock", lambda: say(f"waiting for another process that fetches Linux {name}")):
-        if kept(name) is None:
+        if not (sources / name / "tree" / having).exists() or kept(name) is None:
             fetch(name, sources, say)
     found = kept(name)
     assert found is not None, "fetch() leaves a tree or raises"

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`hourglass kernel patch`: on every kernel it applies, has the kernel's style, compiles, and is the guest's hook."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hourglass import resources
+from hourglass.contract.kernels import KERNELS
+from hourglass.engine.kernel import hooks, patch, patched
+from hourglass.errors import InputError
+
+GIT = {
+    "GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@b.c", "GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@b.c",
+    "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null",
+}  # fmt: skip
+
+
+def pristine(kernel: str) -> Path:
+    return patch.find_tree(kernel, print)
+
+
+@pytest.mark.guest
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_git_takes_it_as_a_mail(kernel: str, tmp_path: Path) -> None:
+    mail, tree = patch.patch(kernel, print), pristine(kernel)
+    left = patch.changed(tree)
+    for name in left:
+        if (tree / name).is_file():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(tree / name, tmp_path / name)
+
+    def git(*words: str) -> str:
+        command, settings = ["git", "-C", tmp_path, *words], os.environ | GIT
+        return subprocess.run(command, env=settings, input=mail, text=True, stdout=subprocess.PIPE, check=True).stdout
+
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "Linux"], ["am", "-q"]):
+        git(*words)
+    assert (
+        git("log", "-1", "--format=%s|%an").strip() == "tcp: sysctls for TCP Small Queues and GSO autosizing|Your Name"
+    )
+    assert {name: (tmp_path / name).read_bytes() for name in left} == left
+    assert git("status", "--porcelain") == ""
+    counted = re.search(r"^ \d+ files changed, \d+ insertions", mail, re.MULTILINE)
+    assert counted is not None
+    assert git("diff", "--shortstat", "HEAD~").startswith(counted[0])
+
+
+@pytest.mark.guest
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_checkpatch_finds_nothing(kernel: str, tmp_path: Path) -> None:
+    (tmp_path / "tsq.patch").write_text(patch.patch(kernel, print))
+    tree = pristine(kernel)
+    script = ["perl", tree / "scripts/checkpatch.pl", f"--root={tree}", "--strict", "--terse", "--no-summary"]
+    done = subprocess.run([*script, "tsq.patch"], cwd=tmp_path, text=True, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.guest
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_guest_has_the_same_code(kernel: str) -> None:
+    tree = pristine(kernel)
+    others = {path.stem for path in (resources.KERNEL / "hooks").glob("*.toml")} - {"tsq"}
+    documentation = {"Documentation/networking/ip-sysctl.rst"}
+    if kernel == "6.12":
+        documentation.add("Documentation/networking/net_cachelines/netns_ipv4_sysctl.rst")
+    patched_files = patch.changed(tree)
+    guest = hooks.overlay(tree, without=others)
+    assert patched_files.keys() - guest.keys() == documentation
+    assert guest == {name: text for name, text in patched_files.items() if name not in documentation}
+
+
+@pytest.mark.guest
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_it_compiles_where_a_long_has_32_bits(kernel: str) -> None:
+    patched.compile_patched(kernel, "i386", patched.CHANGED, print)
+
+
+def test_what_cannot_be_patched_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"kernel = '6\.13': must be|5\.10, 6\.1, 6\.12, or the folder"):
+        patch.patch("6.13", print)
+    (tmp_path / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 1\n")
+    with pytest.raises(InputError, match="is not in this kernel tree"):
+        patch.patch(str(tmp_path), print)
+    (tmp_path / "include/net").mkdir(parents=True)
+    (tmp_path / "include/net/tcp_tsq.h").touch()
+    with pytest.raises(InputError, match="already: it is patched"):
+        patch.patch(str(tmp_path), print)
