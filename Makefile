@@ -36,8 +36,8 @@ test: begin
 	@$(MAKE) --no-print-directory developer tools
 	$(call step,kernels for tests,$(BIN)/python -m tests.kernels)
 	$(call step,tests of the agent,cd agent && cargo test --locked --quiet)
-	$(call step,tests against this machine's kernel,$(BIN)/pytest tests/native)  # by itself: it measures in real time
-	$(call step,tests,$(BIN)/pytest -n auto --dist worksteal --ignore tests/native)
+	$(call step,tests against this machine's kernel,$(BIN)/pytest tests/native tests/ssh)  # by themselves: they measure in real time
+	$(call step,tests,$(BIN)/pytest -n auto --dist worksteal --ignore tests/native --ignore tests/ssh)
 	$(told)
 
 # $(call step,WHAT,COMMANDS): carries them out and notes what took longer than a second; $(told) prints that.

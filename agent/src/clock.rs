@@ -30,6 +30,13 @@ pub fn realtime() -> i64 {
     read(ClockId::CLOCK_REALTIME)
 }
 
+/// By how much the time of day is ahead of the monotonic clock: it changes when somebody sets the clock.
+pub fn ahead() -> i64 {
+    let before = monotonic();
+    let wall = realtime();
+    wall - before - (monotonic() - before) / 2
+}
+
 fn sleep_until(monotonic_ns: i64) {
     let deadline = TimeSpec::new(monotonic_ns / SECOND, monotonic_ns % SECOND);
     let absolute = ClockNanosleepFlags::TIMER_ABSTIME;
@@ -58,6 +65,11 @@ impl Epoch {
         let (now, wall) = (monotonic(), realtime());
         let zero = next_whole(now + LEAD, SECOND);
         Self { monotonic_ns: zero, realtime_ns: wall + (zero - now) }
+    }
+
+    /// At that value of the monotonic clock.
+    pub fn at(monotonic_ns: i64) -> Self {
+        Self { monotonic_ns, realtime_ns: monotonic_ns + ahead() }
     }
 
     pub fn now(self) -> i64 {

@@ -20,7 +20,7 @@ use crate::clock::{self, Epoch};
 use crate::column::Cell;
 use crate::mailbox::Mailbox;
 use crate::netns::{family, set_dscp, set_room, Nodes};
-use crate::plan::{Base, Plan};
+use crate::plan::{self, Base, Plan};
 use crate::records::Records;
 use crate::report::{Failure, Result};
 use crate::streams::Streams;
@@ -35,6 +35,9 @@ const COLLECT_EVERY: u32 = 1024;
 const NUMBER: usize = 4;
 const TOGETHER: usize = 256;
 
+/// In place of the time at which a packet was sent that has not arrived from another machine.
+const NEVER: i64 = i64::MIN;
+
 /// Times of one packet, `CLOCK_REALTIME`.
 struct Packet {
     sent: i64,
@@ -44,11 +47,17 @@ struct Packet {
 
 struct Stream {
     name: String,
-    sender: OwnedFd,
-    receiver: OwnedFd,
+    ends: Ends,
     content: Vec<u8>,
     /// By number.
     packets: Vec<Packet>,
+}
+
+/// Which ends are here. What one machine sends and another receives both write down, the receiver as sent when it arrived.
+enum Ends {
+    Both { sender: OwnedFd, receiver: OwnedFd },
+    Sender(OwnedFd),
+    Receiver { receiver: OwnedFd, most: usize },
 }
 
 pub struct Datagrams {
@@ -63,13 +72,18 @@ impl Datagrams {
         let mut streams = BTreeMap::new();
         for (base, plan) in plan.datagrams() {
             let blame = |error: std::io::Error| Failure::system(format!("datagrams {}", base.name), error);
-            nodes.enter(Some(&base.server))?;
-            let receiver = open_receiver(base).map_err(blame)?;
-            nodes.enter(Some(&base.client))?;
-            let sender = open_sender(base).map_err(blame)?;
+            let open = |node, open: fn(&Base) -> IoResult<OwnedFd>| -> Result<_> {
+                nodes.enter_if_here(node)?.then(|| open(base)).transpose().map_err(blame)
+            };
+            let ends = match (open(&base.client, open_sender)?, open(&base.server, open_receiver)?) {
+                (Some(sender), Some(receiver)) => Ends::Both { sender, receiver },
+                (Some(sender), None) => Ends::Sender(sender),
+                (None, Some(receiver)) => Ends::Receiver { receiver, most: packets(plan) },
+                (None, None) => continue,
+            };
             let content = vec![0; plan.payload_bytes];
             let name = base.name.clone();
-            streams.insert(base.id, Stream { name, sender, receiver, content, packets: Vec::new() });
+            streams.insert(base.id, Stream { name, ends, content, packets: Vec::new() });
         }
         Ok(Self { streams, mailbox: Mailbox::new(TOGETHER, NUMBER) })
     }
@@ -92,6 +106,9 @@ impl Streams for Datagrams {
     fn write(&self, epoch: Epoch, records: &mut Records) -> Result<()> {
         for (id, stream) in &self.streams {
             for (packet, seq) in stream.packets.iter().zip(0u64..) {
+                if packet.sent == NEVER {
+                    continue;
+                }
                 let row = [
                     Cell::I64(epoch.of_realtime(packet.sent)),
                     Cell::U64((*id).into()),
@@ -108,21 +125,31 @@ impl Streams for Datagrams {
 
 impl Stream {
     fn send(&mut self, seq: u32) {
+        let (Ends::Both { sender, .. } | Ends::Sender(sender)) = &self.ends else { return };
         self.content[..NUMBER].copy_from_slice(&seq.to_be_bytes());
         let sent = clock::realtime();
         // Any other error is about an earlier packet, or loses this one, which is a result.
-        let result = send(self.sender.as_raw_fd(), &self.content, MsgFlags::MSG_DONTWAIT);
+        let result = send(sender.as_raw_fd(), &self.content, MsgFlags::MSG_DONTWAIT);
         self.packets.push(Packet { sent, arrived: None, refused: result == Err(Errno::EAGAIN) });
     }
 
     fn collect(&mut self, mailbox: &mut Mailbox) -> Result<()> {
+        let (receiver, most) = match &self.ends {
+            Ends::Both { receiver, .. } => (receiver, None),
+            Ends::Receiver { receiver, most } => (receiver, Some(*most)),
+            Ends::Sender(_) => return Ok(()),
+        };
         loop {
             let more = mailbox
-                .fetch(self.receiver.as_fd())
+                .fetch(receiver.as_fd())
                 .map_err(|error| Failure::system(format!("datagrams {}", self.name), error))?;
             for (start, arrival) in mailbox.messages() {
                 let number = start.first_chunk().map(|bytes| u32::from_be_bytes(*bytes));
                 let place = number.and_then(|number| usize::try_from(number).ok());
+                if let (Some(place), Some(most), Some(arrival)) = (place, most, arrival) {
+                    take(&mut self.packets, place, most, arrival);
+                    continue;
+                }
                 let packet = place.and_then(|place| self.packets.get_mut(place));
                 if let Some(packet) = packet.filter(|packet| packet.arrived.is_none()) {
                     packet.arrived = arrival;
@@ -133,6 +160,25 @@ impl Stream {
             }
         }
     }
+}
+
+/// What arrived from another machine counts as sent then; a second copy, or what the plan does not send, is passed over.
+fn take(packets: &mut Vec<Packet>, place: usize, most: usize, arrival: i64) {
+    if place >= most {
+        return;
+    }
+    while packets.len() <= place {
+        packets.push(Packet { sent: NEVER, arrived: None, refused: false });
+    }
+    if packets[place].sent == NEVER {
+        packets[place] = Packet { sent: arrival, arrived: Some(arrival), refused: false };
+    }
+}
+
+/// How many packets a stream sends.
+fn packets(plan: &plan::Datagrams) -> usize {
+    let instants = plan.phases.iter().map(|one| (one.stop_ns - one.start_ns - 1) / one.interval_ns + 1);
+    usize::try_from(instants.sum::<i64>().saturating_mul(plan.burst.into())).unwrap_or(usize::MAX)
 }
 
 fn open(base: &Base) -> IoResult<OwnedFd> {

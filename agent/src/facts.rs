@@ -58,8 +58,9 @@ impl Facts {
         facts.add(None, "kernel.release", &name.release().to_string_lossy());
         facts.add(None, "agent.version", env!("CARGO_PKG_VERSION"));
         if let Some((ping, _)) = plan.pings().next() {
-            nodes.enter(Some(&ping.client))?;
-            facts.of_node(nodes, &ping.client);
+            if nodes.enter_if_here(&ping.client)? {
+                facts.of_node(nodes, &ping.client);
+            }
             nodes.enter(None)?;
         }
         Ok(facts)

@@ -137,13 +137,16 @@ impl Fetches {
         for (base, plan) in plan.fetches() {
             let blame = |failure: Failure| Failure::of(format!("fetches {}", base.name), failure.message);
             let zeros = Zeros::new().map_err(|error| Failure::system("memory to send from", error))?;
-            nodes.enter(Some(&base.server))?;
-            let end = End::of(base, &plan.cc);
-            let listener = open_end(&end).map_err(blame)?;
-            listen_at(&listener, &end).map_err(|error| blame(Failure::system("listening", error)))?;
-            let request_bytes = plan.request_bytes;
-            spawn(move || serve(listener.as_fd(), request_bytes, &zeros))?;
-            nodes.enter(Some(&base.client))?;
+            if nodes.enter_if_here(&base.server)? {
+                let end = End::of(base, &plan.cc);
+                let listener = open_end(&end).map_err(blame)?;
+                listen_at(&listener, &end).map_err(|error| blame(Failure::system("listening", error)))?;
+                let request_bytes = plan.request_bytes;
+                spawn(move || serve(listener.as_fd(), request_bytes, &zeros))?;
+            }
+            if !nodes.enter_if_here(&base.client)? {
+                continue;
+            }
             let client = Arc::new(Client {
                 base: base.clone(),
                 plan: plan.clone(),

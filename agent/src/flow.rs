@@ -20,8 +20,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
 use nix::sys::socket::{
-    bind, connect, getsockname, listen, setsockopt, shutdown, socket, sockopt, Backlog, Shutdown, SockFlag,
-    SockType, SockaddrStorage,
+    bind, connect, getpeername, getsockname, listen, setsockopt, shutdown, socket, sockopt, Backlog,
+    Shutdown, SockFlag, SockType, SockaddrStorage,
 };
 
 use crate::clock::Epoch;
@@ -44,13 +44,14 @@ struct Event {
     detail: String,
 }
 
-/// What the two threads of a flow and the main thread share. Its sockets live until the agent ends.
+/// What the two threads of a flow and the main thread share. Its sockets live until the agent ends. An end that another
+/// machine plays is none; then the client's alone tells how the flow fared, and ends it.
 struct Flow {
     base: Base,
     plan: plan::Flow,
     epoch: Epoch,
-    client: OwnedFd,
-    listener: OwnedFd,
+    client: Option<OwnedFd>,
+    listener: Option<OwnedFd>,
     accepted: OnceLock<OwnedFd>,
     /// The client's own address, known once it is connected.
     local: OnceLock<SocketAddr>,
@@ -63,13 +64,16 @@ impl Flow {
     /// Sockets of both ends, in the namespaces of their nodes. What the listener is set to, its connection inherits.
     fn open(base: &Base, plan: &plan::Flow, nodes: &Nodes, epoch: Epoch) -> Result<Self> {
         let blame = |failure: Failure| Failure::of(format!("flow {}", base.name), failure.message);
-        nodes.enter(Some(&base.server))?;
         let end = End::of(base, &plan.cc);
-        let listener = open_end(&end).map_err(blame)?;
-        listen_at(&listener, &end).map_err(|error| blame(Failure::system("listening", error)))?;
-        nodes.enter(Some(&base.client))?;
-        let client = open_end(&end).map_err(blame)?;
-        for fd in [&client, &listener] {
+        let open = |node| -> Result<_> {
+            nodes.enter_if_here(node)?.then(|| open_end(&end)).transpose().map_err(blame)
+        };
+        let listener = open(&base.server)?;
+        if let Some(listener) = &listener {
+            listen_at(listener, &end).map_err(|error| blame(Failure::system("listening", error)))?;
+        }
+        let client = open(&base.client)?;
+        for fd in [&client, &listener].into_iter().flatten() {
             pace(fd, plan.pace_bps).map_err(|error| blame(Failure::system("pacing", error)))?;
         }
         Ok(Self {
@@ -97,6 +101,9 @@ impl Flow {
 
     /// The end of a flow, be it stopped or failed, is noted once, whichever of its ends notices first.
     fn note(&self, name: &'static str, detail: String) {
+        if self.client.is_none() {
+            return;
+        }
         let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         if events.iter().all(|event| event.name == CONNECTED) {
             events.push(Event { t_ns: self.epoch.now(), name, detail });
@@ -112,18 +119,23 @@ impl Flow {
     }
 
     fn run_client(&self, zeros: &Zeros) -> io::Result<()> {
+        let client = self.client.as_ref().expect("the thread of an end that is here");
         while !self.started.load(Ordering::SeqCst) {
             thread::park();
         }
-        connect(self.client.as_raw_fd(), &SockaddrStorage::from(self.address()))?;
-        let local = local_address(&self.client)?;
+        connect(client.as_raw_fd(), &SockaddrStorage::from(self.address()))?;
+        let local = address_of(&getsockname(client.as_raw_fd())?)?;
         let _ = self.local.set(local);
         self.note(CONNECTED, format!("{local} to {}", self.address()));
-        self.transfer(&self.client, self.upload(), zeros)
+        self.transfer(client, self.upload(), zeros)
     }
 
     fn run_server(&self, zeros: &Zeros) -> io::Result<()> {
-        let fd = sys::accept(self.listener.as_fd())?;
+        let listener = self.listener.as_ref().expect("the thread of an end that is here");
+        let fd = sys::accept(listener.as_fd())?;
+        if self.client.is_none() {
+            let _ = self.local.set(address_of(&getpeername(fd.as_raw_fd())?)?);
+        }
         let fd = self.accepted.get_or_init(|| fd);
         self.transfer(fd, !self.upload(), zeros)
     }
@@ -147,9 +159,12 @@ impl Flow {
 
     fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
-        let client = Some((&self.client, self.upload()));
+        let Some(client) = &self.client else { return };
         let server = self.accepted.get().map(|fd| (fd, !self.upload()));
-        let error = [client, server].into_iter().flatten().find_map(|(fd, sends)| stop_end(fd, sends).err());
+        let error = [Some((client, self.upload())), server]
+            .into_iter()
+            .flatten()
+            .find_map(|(fd, sends)| stop_end(fd, sends).err());
         self.note("stopped", error.as_ref().map_or_else(String::new, words));
     }
 }
@@ -203,6 +218,7 @@ pub fn listen_at(fd: &OwnedFd, plan: &End) -> io::Result<()> {
         IpAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
         IpAddr::V6(_) => IpAddr::from(Ipv6Addr::UNSPECIFIED),
     };
+    setsockopt(fd, sockopt::ReuseAddr, &true)?; // a machine remembers the connections of the last run for a minute
     bind(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(any, plan.port)))?;
     Ok(listen(fd, Backlog::new(1)?)?)
 }
@@ -217,8 +233,7 @@ fn leave_uncopied(fd: &OwnedFd) -> io::Result<()> {
     }
 }
 
-fn local_address(fd: &OwnedFd) -> io::Result<SocketAddr> {
-    let name: SockaddrStorage = getsockname(fd.as_raw_fd())?;
+fn address_of(name: &SockaddrStorage) -> io::Result<SocketAddr> {
     let four = name.as_sockaddr_in().map(|address| SocketAddr::V4((*address).into()));
     let six = name.as_sockaddr_in6().map(|address| SocketAddr::V6((*address).into()));
     four.or(six).ok_or_else(|| io::Error::other("its address is neither IPv4 nor IPv6"))
@@ -226,7 +241,7 @@ fn local_address(fd: &OwnedFd) -> io::Result<SocketAddr> {
 
 pub struct Flows {
     /// By id, each with its client's thread.
-    flows: BTreeMap<u16, (Arc<Flow>, Thread)>,
+    flows: BTreeMap<u16, (Arc<Flow>, Option<Thread>)>,
 }
 
 impl Flows {
@@ -236,8 +251,10 @@ impl Flows {
         let mut flows = BTreeMap::new();
         for (base, flow) in plan.flows() {
             let flow = Arc::new(Flow::open(base, flow, nodes, epoch)?);
-            spawn(&flow, &zeros, Flow::run_server)?;
-            let client = spawn(&flow, &zeros, Flow::run_client)?;
+            if flow.listener.is_some() {
+                spawn(&flow, &zeros, Flow::run_server)?;
+            }
+            let client = flow.client.is_some().then(|| spawn(&flow, &zeros, Flow::run_client)).transpose()?;
             flows.insert(base.id, (flow, client));
         }
         Ok(Self { flows })
@@ -248,7 +265,7 @@ impl Streams for Flows {
     fn start(&mut self, id: u16) {
         if let Some((flow, client)) = self.flows.get(&id) {
             flow.started.store(true, Ordering::SeqCst);
-            client.unpark();
+            client.iter().for_each(Thread::unpark);
         }
     }
 
@@ -265,10 +282,12 @@ impl Streams for Flows {
         let ends = known.flat_map(|(flow, local)| {
             let (base, remote, sender) = (&flow.base, flow.address(), flow.upload());
             let stream = base.id;
-            [
-                Endpoint { node: &base.client, stream, sender, local, remote },
-                Endpoint { node: &base.server, stream, sender: !sender, local: remote, remote: local },
-            ]
+            let client = Endpoint { node: &base.client, stream, sender, local, remote };
+            let server =
+                Endpoint { node: &base.server, stream, sender: !sender, local: remote, remote: local };
+            let (client, server) =
+                (flow.client.as_ref().map(|_| client), flow.listener.as_ref().map(|_| server));
+            client.into_iter().chain(server)
         });
         ends.collect()
     }

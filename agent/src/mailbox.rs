@@ -43,14 +43,15 @@ impl Mailbox {
             header.msg_hdr.msg_iov = ptr::from_mut(slot);
             header.msg_hdr.msg_iovlen = 1;
             header.msg_hdr.msg_control = control.as_mut_ptr().cast();
-            header.msg_hdr.msg_controllen = CONTROL;
+            header.msg_hdr.msg_controllen = CONTROL as _; // of other types in other C libraries
             header
         }));
         let (headers, count) =
             (self.headers.as_mut_ptr(), libc::c_uint::try_from(self.count).expect("is small"));
         // SAFETY: `count` headers, each pointing at its own slot of `data` and `control`, all alive here.
-        let got =
-            unsafe { libc::recvmmsg(fd.as_raw_fd(), headers, count, libc::MSG_DONTWAIT, ptr::null_mut()) };
+        let got = unsafe {
+            libc::recvmmsg(fd.as_raw_fd(), headers, count, libc::MSG_DONTWAIT as _, ptr::null_mut())
+        };
         let got = usize::try_from(got).or_else(|_| {
             let error = Error::last_os_error();
             if error.kind() == ErrorKind::WouldBlock {

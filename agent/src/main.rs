@@ -6,6 +6,9 @@
 //! and the clock jumps when all threads sleep, and on a real machine, and does not know which. So it never polls and
 //! never spins, and it is sparing with system calls, page faults and processes, which are dear where it runs most.
 //!
+//! `hourglass-agent --serve NODE` is this machine's part of a test that somebody else conducts over its standard input and
+//! output (`serve`).
+//!
 //! `hourglass-agent --check-plan PLAN` reads the plan and prints it as it was understood.
 //!
 //! The way of a run: `plan` is read, `netns` makes the nodes, `setup` runs the `steps` (`tool`, `icmp`, `daemon`), `facts`
@@ -61,6 +64,7 @@ mod room_init;
 mod room_post;
 mod room_user;
 mod rows;
+mod serve;
 mod setup;
 #[cfg(test)]
 mod small;
@@ -92,8 +96,9 @@ fn run() -> Result<i64> {
     let arguments: Vec<OsString> = env::args_os().skip(1).collect();
     match arguments.as_slice() {
         [check, plan] if check == "--check-plan" => check_plan(Path::new(plan)),
+        [serve, node] if serve == "--serve" => serve::serve(&node.to_string_lossy()),
         [plan, records] => execute(Path::new(plan), Path::new(records)),
-        _ => Err(Failure::new("usage: hourglass-agent PLAN RECORDS | --check-plan PLAN")),
+        _ => Err(Failure::new("usage: hourglass-agent PLAN RECORDS | --serve NODE | --check-plan PLAN")),
     }
 }
 
@@ -129,7 +134,7 @@ fn execute(plan: &Path, path: &Path) -> Result<i64> {
     let rooms = room::make(&plan, &nodes)?; // copies of this process, which has one thread yet
     let facts = facts::Facts::gather(&plan, &nodes)?;
     let site = test_loop::Site { nodes: &nodes, daemons, rooms, out: path.parent().unwrap_or(Path::new("")) };
-    let end_ns = test_loop::TestLoop::prepare(&plan, site, &facts, records, captures)?.run()?;
+    let end_ns = test_loop::TestLoop::prepare(&plan, site, &facts, records, captures, None)?.run()?;
     guard.map_or(Ok(()), guard::Guard::finish)?;
     Ok(end_ns)
 }

@@ -42,6 +42,8 @@ pub struct Nodes {
     list: Arc<Vec<Namespace>>,
     /// Where the thread is: none is the first namespace.
     current: Cell<Option<usize>>,
+    /// There is one node, the machine itself: nobody walks.
+    stays: bool,
 }
 
 impl Nodes {
@@ -57,13 +59,30 @@ impl Nodes {
             list.push(namespace);
         }
         let current = Cell::new(list.len().checked_sub(1));
-        Ok(Self { first: Arc::new(first), list: Arc::new(list), current })
+        Ok(Self { first: Arc::new(first), list: Arc::new(list), current, stays: false })
+    }
+
+    /// The machine itself as the only node.
+    pub fn of_this_machine(name: &str) -> Result<Self> {
+        let here = Namespace::here(name).map_err(|error| Failure::system("this machine's network", error))?;
+        let first =
+            Arc::new(File::open(OWN_NAMESPACE).map_err(|error| Failure::system(OWN_NAMESPACE, error))?);
+        Ok(Self { first, list: Arc::new(vec![here]), current: Cell::new(Some(0)), stays: true })
     }
 
     /// The same for a thread that is started from here.
     pub fn of_another_thread(&self) -> Self {
         let current = Cell::new(self.current.get());
-        Self { first: Arc::clone(&self.first), list: Arc::clone(&self.list), current }
+        Self { first: Arc::clone(&self.first), list: Arc::clone(&self.list), current, stays: self.stays }
+    }
+
+    /// Whether the node is played here; if so, moves the calling thread there.
+    pub fn enter_if_here(&self, name: &str) -> Result<bool> {
+        let here = self.list.iter().any(|node| node.name == name);
+        if here {
+            self.enter(Some(name))?;
+        }
+        Ok(here)
     }
 
     fn index(&self, name: &str) -> usize {
@@ -76,6 +95,9 @@ impl Nodes {
 
     /// Moves the calling thread, whose nodes these must be.
     pub fn enter(&self, name: Option<&str>) -> Result<()> {
+        if self.stays {
+            return Ok(());
+        }
         let target = name.map(|name| self.index(name));
         if target != self.current.get() {
             let file = target.map_or(self.first.as_ref(), |index| &self.list[index].file);
@@ -137,6 +159,13 @@ impl Namespace {
         let control = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
         sys::set_up(control.as_fd(), "lo")?;
         Ok(Self { name: name.to_owned(), file, control, sysfs: OnceLock::new() })
+    }
+
+    /// The one that the thread is in.
+    fn here(name: &str) -> io::Result<Self> {
+        let control = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+        let sysfs = OnceLock::from(OwnedFd::from(File::open("/sys")?));
+        Ok(Self { name: name.to_owned(), file: File::open(OWN_NAMESPACE)?, control, sysfs })
     }
 
     fn sysfs(&self) -> io::Result<&OwnedFd> {

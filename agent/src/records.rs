@@ -83,9 +83,20 @@ pub struct Records {
 
 impl Records {
     pub fn create(path: &Path) -> Result<Self> {
-        let file = File::create(path).map_err(|error| Failure::system(path.display(), error))?;
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(path)
+            .map_err(|error| Failure::system(path.display(), error))?;
         let tables = TABLES.iter().map(|(name, columns)| Pending::new(name, columns)).collect();
         Ok(Self { file, tables })
+    }
+
+    /// The file, which may have no name.
+    pub fn file(&self) -> Result<File> {
+        self.file.try_clone().map_err(|error| Failure::system("records", error))
     }
 
     pub fn push<'a>(&mut self, table: Table, row: impl IntoIterator<Item = Cell<'a>>) -> Result<()> {

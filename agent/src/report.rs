@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use nix::errno::Errno;
 use serde::Serialize;
 
+use crate::clock;
+
 static FAILED: AtomicBool = AtomicBool::new(false);
 
 pub type Result<T> = std::result::Result<T, Failure>;
@@ -53,6 +55,11 @@ enum Event<'a> {
     Time { ns: i64 },
     Error(&'a Failure),
     Done { ns: i64 },
+    Set,
+    Reached,
+    Measured { ns: i64 },
+    Records { bytes: u64 },
+    Clock { number: u64, received_ns: i64, sent_ns: i64, ahead_ns: i64 },
 }
 
 /// One write per line, so that lines of the tools never cut into it. A console that is gone is no reason to fail.
@@ -67,6 +74,32 @@ pub fn ready(boot_ns: i64) {
 
 pub fn time(ns: i64) {
     say(&Event::Time { ns });
+}
+
+/// To whoever conducts several machines: this one is set up.
+pub fn set() {
+    say(&Event::Set);
+}
+
+/// Its neighbours answer.
+pub fn reached() {
+    say(&Event::Reached);
+}
+
+/// The test is over; records follow when they are asked for.
+pub fn measured(ns: i64) {
+    say(&Event::Measured { ns });
+}
+
+/// So many bytes follow.
+pub fn records(bytes: u64) {
+    say(&Event::Records { bytes });
+}
+
+/// The answer to a question of that number: the monotonic clock when it came, and now.
+pub fn clock(number: u64, received_ns: i64) {
+    let ahead_ns = clock::ahead();
+    say(&Event::Clock { number, received_ns, sent_ns: clock::monotonic(), ahead_ns });
 }
 
 pub fn done(ns: i64) {

@@ -68,7 +68,7 @@ pub fn carry_out(steps: &[Step], nodes: &Nodes, daemons: &Daemons, apps: Option<
         match &step.work {
             Work::Ip { .. } | Work::Tc { .. } => warnings += &run_batch(steps)?,
             Work::Write { path, value } => write(nodes, step, path, value)?,
-            Work::Epoch { .. } | Work::Take { .. } | Work::Keep { .. } => {} // at their own time
+            Work::Epoch { .. } | Work::Take { .. } | Work::Keep { .. } | Work::Host { .. } => {} // at their own time
             Work::App { app, act } => {
                 apps.expect("an app that is acted on is in the plan").act(*app, *act);
             }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The steps of a plan's set-up: what each is, and who is to blame when it fails.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -67,6 +68,11 @@ pub enum Work {
         files: Vec<String>,
         made: Vec<String>,
     },
+    /// The node is a machine, which is reached so, and its devices are these interfaces: for those who conduct it.
+    Host {
+        destination: String,
+        devices: BTreeMap<String, String>,
+    },
     Epoch {
         path: String,
     },
@@ -126,6 +132,7 @@ impl Step {
             Work::Daemon(_) => "daemon",
             Work::Take { .. } => "take",
             Work::Keep { .. } => "keep",
+            Work::Host { .. } => "host",
             Work::App { .. } => "app",
         }
     }
@@ -151,6 +158,7 @@ impl Work {
                 | Self::Epoch { .. }
                 | Self::Daemon(_)
                 | Self::Take { .. }
+                | Self::Host { .. }
                 | Self::App { .. }
         )
     }
@@ -162,7 +170,7 @@ impl Work {
 
     /// Whether it can be done during the test.
     pub fn is_of_an_event(&self) -> bool {
-        !matches!(self, Self::Reach { .. } | Self::Epoch { .. }) && !self.needs_guard()
+        !matches!(self, Self::Reach { .. } | Self::Epoch { .. } | Self::Host { .. }) && !self.needs_guard()
     }
 }
 

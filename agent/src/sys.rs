@@ -33,7 +33,13 @@ fn check_size(result: libc::ssize_t) -> Result<usize> {
     usize::try_from(result).map_err(|_| Error::last_os_error())
 }
 
+/// Where page faults are dear, freed memory is kept and not given back, and there is one heap for all threads. That is where
+/// the C library is glibc.
+#[cfg(not(target_env = "gnu"))]
+pub fn keep_freed_memory() {}
+
 /// Where page faults are dear, freed memory is kept and not given back, and there is one heap for all threads.
+#[cfg(target_env = "gnu")]
 pub fn keep_freed_memory() {
     const FOREVER: libc::c_int = 1 << 30;
     // SAFETY: mallopt only sets numbers in the allocator; no other thread runs yet.
@@ -58,9 +64,16 @@ pub fn raise_file_limit() {
     }
 }
 
+fn scheduling(priority: libc::c_int) -> libc::sched_param {
+    // SAFETY: all zeros are valid parameters; some C libraries have more of them.
+    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameters.sched_priority = priority;
+    parameters
+}
+
 /// The lowest priority for the calling thread: it runs when all others sleep, and so changes nothing for them.
 pub fn become_last() {
-    let parameters = libc::sched_param { sched_priority: 0 };
+    let parameters = scheduling(0);
     // SAFETY: the pointer is to a live value; the call changes only the scheduling of this thread.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
 }
@@ -69,7 +82,7 @@ pub fn become_last() {
 /// those of a real-time thread on the dot, and what it does at an instant comes before what it wakes.
 /// Threads made later have to ask for themselves; without the privilege it stays an ordinary thread.
 pub fn become_exact() {
-    let parameters = libc::sched_param { sched_priority: 1 };
+    let parameters = scheduling(1);
     // SAFETY: the pointer is to a live value; the call changes only the scheduling of this thread.
     unsafe {
         libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters)
@@ -284,7 +297,7 @@ pub fn receive_two(fd: BorrowedFd, buffers: &mut [Vec<u8>; 2]) -> Result<[usize;
     });
     // SAFETY: two headers, each with one part that is a live buffer of that length.
     let received = unsafe {
-        libc::recvmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), 2, libc::MSG_WAITFORONE, ptr::null_mut())
+        libc::recvmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), 2, libc::MSG_WAITFORONE as _, ptr::null_mut())
     };
     let received = usize::try_from(check(received)?).expect("is not negative");
     let mut lengths = [0; 2];
@@ -351,7 +364,7 @@ fn interface_ioctl(
 pub fn set_up(control: BorrowedFd, device: &str) -> Result<()> {
     let flags = libc::c_short::try_from(libc::IFF_UP | libc::IFF_RUNNING).expect("is 0x41");
     let content = libc::__c_anonymous_ifr_ifru { ifru_flags: flags };
-    interface_ioctl(control, device, libc::SIOCSIFFLAGS, content)
+    interface_ioctl(control, device, libc::SIOCSIFFLAGS as libc::Ioctl, content)
 }
 
 /// An ethtool command. `buffer` holds its structure, and must be as large as the kernel's answer to it.

@@ -56,20 +56,22 @@ pub struct TestLoop<'a> {
 }
 
 impl<'a> TestLoop<'a> {
-    /// Opens everything the test needs. The calling thread ends in the first namespace.
+    /// Opens everything the test needs. The calling thread ends in the first namespace. `start`: when the test begins, if
+    /// somebody else says so.
     pub fn prepare(
         plan: &Plan,
         site: Site<'a>,
         facts: &Facts,
         mut records: Records,
         captures: Captures,
+        start: Option<Epoch>,
     ) -> Result<Self> {
         let Site { nodes, daemons, rooms, out } = site;
         let probe = watch::open(plan)?;
         let samples_tcp = probe.is_none();
         facts.write(&mut records)?;
         let records = Shared::new(records);
-        let epoch = Epoch::next();
+        let epoch = start.unwrap_or_else(Epoch::next);
         setup::announce(epoch, &plan.setup, nodes)?;
         let streams: Vec<Box<dyn Streams>> = vec![
             Box::new(Pings::prepare(plan, nodes)?),

@@ -109,16 +109,19 @@ impl Transactions {
         for (base, plan) in plan.transactions() {
             let blame =
                 |failure: Failure| Failure::of(format!("transactions {}", base.name), failure.message);
-            nodes.enter(Some(&base.server))?;
             let end = End::of(base, &plan.cc);
-            let listener = open_end(&end).map_err(blame)?;
-            listen_at(&listener, &end).map_err(|error| blame(Failure::system("listening", error)))?;
-            let (served, source) = (plan.clone(), Arc::clone(&zeros));
-            spawn(move || {
-                // What ends the connection, the client sees too.
-                let _ = serve(listener.as_fd(), &served, &source);
-            })?;
-            nodes.enter(Some(&base.client))?;
+            if nodes.enter_if_here(&base.server)? {
+                let listener = open_end(&end).map_err(blame)?;
+                listen_at(&listener, &end).map_err(|error| blame(Failure::system("listening", error)))?;
+                let (served, source) = (plan.clone(), Arc::clone(&zeros));
+                spawn(move || {
+                    // What ends the connection, the client sees too.
+                    let _ = serve(listener.as_fd(), &served, &source);
+                })?;
+            }
+            if !nodes.enter_if_here(&base.client)? {
+                continue;
+            }
             let client = Arc::new(Client {
                 base: base.clone(),
                 plan: plan.clone(),

@@ -154,6 +154,7 @@ def make(
             from hourglass.results.opening import open_run
             from hourglass.results.summarize import code
 
+            about["kernel"] = ready.kernel
             complete = RunInfo(**about, **asdict(outcome), results=code(), status="complete")
             _write(stage, RUN_FILE, complete.model_dump(by_alias=True))
             made = open_run(stage.path)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two sets of capabilities: all there are, and those of veth pairs on a kernel that others use too."""
+"""Sets of capabilities: all there are; those of veth pairs on a kernel that others use too; those of machines."""
+
+from dataclasses import replace
 
 from hourglass.contract.capabilities import Capabilities
 
@@ -9,3 +11,4 @@ ALL = Capabilities(
 VETH = Capabilities(
     nic="veth", own_kernel=False, virtual_time=False, radios=False, programs=False, captures=False, layers=False
 )  # fmt: skip
+REAL = replace(VETH, nic="real")

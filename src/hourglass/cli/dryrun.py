@@ -9,6 +9,7 @@ from hourglass.cli import output
 from hourglass.cli.show import lines_of, step_lines
 from hourglass.contract.plan import KeepStep, Plan, TakeStep
 from hourglass.engine import engines
+from hourglass.engine.ssh import split
 from hourglass.scenario import Scenario
 
 
@@ -19,8 +20,14 @@ def show_lines(scenario: Scenario, engine: str) -> None:
 
 def lines(plan: Plan) -> Iterator[str]:
     """Nodes, set-up, streams, events, and what is given back at the end."""
-    for node in plan.nodes:
-        yield f"{node}: ip netns add {node}; ip link set lo up"
+    if hosts := split.hosts(plan):
+        parts = [split.part(plan, host) for host in hosts]
+        steps = [step for part in parts for step in part.setup]
+        events = sorted((event for part in parts for event in part.events), key=lambda event: event.at_ns)
+        plan = plan.model_copy(update={"setup": steps, "events": events})
+    else:
+        for node in plan.nodes:
+            yield f"{node}: ip netns add {node}; ip link set lo up"
     yield from lines_of(plan)
     for event in plan.events:
         for step in event.steps:

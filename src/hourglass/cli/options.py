@@ -24,7 +24,8 @@ def whole(option: str) -> Callable[[str], int]:
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else, on stdout.")]
 Engine = Annotated[
-    str, typer.Option(metavar="virtual|native", help="A guest kernel in virtual time, or this machine's own kernel.")
+    str,
+    typer.Option(metavar="virtual|native|ssh", help="A guest kernel in virtual time, or this machine's own kernel."),
 ]
 Jobs = Annotated[
     int | None,

@@ -27,6 +27,7 @@ from hourglass.contract.plan import (
     EthtoolStep,
     EventStep,
     Flow,
+    HostStep,
     IwStep,
     KeepStep,
     Plan,
@@ -159,6 +160,8 @@ def step_lines(step: Step | EventStep) -> list[str]:
         case KeepStep():
             kept, made = ", ".join([*step.devices, *step.files]), ", ".join(step.made)
             return [f"# given back as they are: {kept or 'nothing'}; deleted at the end: {made or 'nothing'}"]
+        case HostStep():
+            return [f"ssh {step.destination} hourglass-agent --serve {step.node}"]
     assert_never(step)
 
 

@@ -12,8 +12,9 @@ VIRTUAL: Final = "virtual"
 class Capabilities:
     """What whoever executes a plan can be asked for."""
 
-    nic: Literal["wire", "veth"]
-    """What a link is made of: our driver's NICs, with rate, delay and impairments; or a veth pair, with none."""
+    nic: Literal["wire", "veth", "real"]
+    """What a link is made of: our driver's NICs, with rate, delay and impairments; a veth pair, with none; or a cable
+    that is there, between machines that are the nodes: what its keys say of it describes it."""
     own_kernel: bool
     """The kernel is there for this run alone: settings of the whole kernel, beside those of a namespace, may be
     written."""

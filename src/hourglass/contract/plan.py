@@ -140,8 +140,19 @@ class KeepStep(Part):
     origin: str | None
 
 
+class HostStep(Part):
+    """The node is a machine, which ssh reaches at `destination`, and its devices are these interfaces. For those who
+    conduct several machines; an agent passes it over."""
+
+    do: Literal["host"]
+    node: str
+    destination: str
+    devices: dict[str, str]
+    origin: str | None
+
+
 Step = Annotated[
-    BatchStep | WriteStep | EthtoolStep | EpochStep | ReachStep | IwStep | DaemonStep | TakeStep | KeepStep,
+    BatchStep | WriteStep | EthtoolStep | EpochStep | ReachStep | IwStep | DaemonStep | TakeStep | KeepStep | HostStep,
     Field(discriminator="do"),
 ]
 

@@ -56,6 +56,7 @@ class _Group(Declared):
 class _Table(Declared):
     name: str
     doc: str
+    agent: bool = True
     column: list[Column | _Each | _Use]
 
 
@@ -82,11 +83,12 @@ class _File(Declared):
 
 
 class Table(Declared):
-    """A table: what a row of it is, and its columns."""
+    """A table: what a row of it is, and its columns; whether an agent writes it, or who conducts several."""
 
     name: str
     doc: str
     columns: list[Column]
+    agent: bool
 
 
 _FILE: Final = _File.model_validate(tomllib.loads((files(__package__) / "records.toml").read_text()))
@@ -94,7 +96,8 @@ _FILE: Final = _File.model_validate(tomllib.loads((files(__package__) / "records
 ABOUT: Final = _FILE.about
 """What holds of all tables."""
 TABLES: Final = {
-    table.name: Table(name=table.name, doc=table.doc, columns=[*_FILE.columns(table.column)]) for table in _FILE.tables
+    table.name: Table(name=table.name, doc=table.doc, columns=[*_FILE.columns(table.column)], agent=table.agent)
+    for table in _FILE.tables
 }
 """Every table by its name, in the order in which the agent counts them."""
 SCHEMAS: Final[dict[str, Schema]] = {

@@ -30,7 +30,8 @@ def abi(origin: str) -> str:
 
 
 def tables(origin: str) -> str:
-    """The schema of every table, and where the fields of the kernel's `struct tcp_info` lie."""
+    """The schema of every table that it writes, and where the fields of the kernel's `struct tcp_info` lie."""
+    written = {name: table for name, table in TABLES.items() if table.agent}
     lines = [
         *_head("The schemas of all tables: docs/records.md says what the columns mean.", origin),
         "use crate::column::{Column, Kind};",
@@ -38,15 +39,15 @@ def tables(origin: str) -> str:
         "",
         "#[derive(Clone, Copy)]",
         "pub enum Table {",
-        *(f"    {_camel(name)}," for name in TABLES),
+        *(f"    {_camel(name)}," for name in written),
         "}",
         "",
         "/// Every table, in the order of `Table`.",
-        f"pub const TABLES: [(&str, &[Column]); {len(TABLES)}] = [",
-        *(f'    ("{name}", {name.upper()}),' for name in TABLES),
+        f"pub const TABLES: [(&str, &[Column]); {len(written)}] = [",
+        *(f'    ("{name}", {name.upper()}),' for name in written),
         "];",
     ]
-    for table in TABLES.values():
+    for table in written.values():
         lines += ["", *_table(table)]
     lines += ["", *_tcp_info(group("tcp_info"))]
     return "\n".join(lines) + "\n"

@@ -27,6 +27,8 @@ from hourglass.resources import AGENT
 
 LEAST_RUST = (1, 85)
 TARGET = "x86_64-unknown-linux-gnu"
+TARGETS = {"x86_64": TARGET, "aarch64": "aarch64-unknown-linux-musl"}
+"""By what `uname -m` calls a machine. Rust brings musl and a linker for it: no C compiler is needed."""
 NAME = "hourglass-agent"
 
 RECIPE = 1
@@ -36,32 +38,58 @@ KEPT = 8
 """How many binaries the cache keeps: each is some megabytes."""
 
 
-def binary() -> Path:
-    """The agent of these sources: the wheel's, else the cache's, else built. Raises MissingError, or HourglassError
-    with the compiler's words."""
-    return prebuilt.agent() or built() or build()
+def target(machine: str) -> str:
+    """Rust's name for a kind of machine. Raises MissingError."""
+    if machine not in TARGETS:
+        kinds = " or ".join(TARGETS)
+        raise MissingError(
+            f"there is no agent for a machine of the kind {machine or '(unknown)'}", f"a machine of {kinds}"
+        )
+    return TARGETS[machine]
 
 
-def built() -> Path | None:
+def binary(machine: str = "x86_64") -> Path:
+    """The agent of these sources for a kind of machine: the wheel's, else the cache's, else built. Raises MissingError,
+    or HourglassError with the compiler's words."""
+    wanted = target(machine)
+    return (prebuilt.agent() if wanted == TARGET else None) or built(wanted) or build(wanted)
+
+
+def built(target: str = TARGET) -> Path | None:
     """The binary last built of these sources, if the cache has it."""
-    name = _folder() / "names" / sources_key()
+    name = _folder() / "names" / _name(target)
     found = _folder() / name.read_text() if name.is_file() else None
     return found if found is not None and found.is_file() else None
 
 
-def build() -> Path:
+def build(target: str = TARGET) -> Path:
     """The agent of these sources and this compiler; compiled if the cache has none."""
     if (problem := rust_problem()) is not None:
         raise MissingError(f"the agent cannot be built: {problem}", f"apt-get install -y {package()}")
-    folder, sources = _folder(), sources_key()
+    if not _knows(target):
+        remedy = f"rustup target add {target}"
+        raise MissingError(f"the agent for {target.split('-')[0]} cannot be built: Rust here has no {target}", remedy)
+    folder, sources = _folder(), _name(target)
     key = hashlib.sha256(f"{RECIPE} {sources} {compiler()}".encode()).hexdigest()[:16]
     with locks.held(folder / "lock"):
         if not (folder / key).is_file():
-            files.write(folder / key, _compile(folder / "target").read_bytes())
+            files.write(folder / key, _compile(folder / "target", target).read_bytes())
             (folder / key).chmod(0o755)
             paths.keep_newest(folder.glob("?" * len(key)), KEPT)
         files.write(folder / "names" / sources, key.encode())
     return folder / key
+
+
+def _name(target: str) -> str:
+    """What a binary is called after: its sources, and its target if it is not this machine's."""
+    return sources_key() if target == TARGET else f"{sources_key()}-{target}"
+
+
+def _knows(target: str) -> bool:
+    """Whether this Rust has the standard library of a target."""
+    asked = ["rustc", "--print", "target-libdir", "--target", target]
+    done = subprocess.run(asked, cwd=AGENT, env=_environment(), text=True, capture_output=True, check=False)
+    return done.returncode == 0 and any(Path(done.stdout.strip()).glob("libstd-*"))
 
 
 @cache
@@ -97,16 +125,17 @@ def package() -> str:
     return "cargo-web" if apt.machine_codename() == "bookworm" else "cargo"
 
 
-def _compile(target: Path) -> Path:
+def _compile(folder: Path, target: str) -> Path:
     """Calls cargo; `--remap-path-prefix` keeps out of the binary where its dependencies' sources lie."""
-    environment = _environment() | {"CARGO_TARGET_DIR": str(target)}
-    _cargo(["fetch", "--locked", "--quiet", f"--target={TARGET}"], environment)
+    environment = _environment() | {"CARGO_TARGET_DIR": str(folder)}
+    _cargo(["fetch", "--locked", "--quiet", f"--target={target}"], environment)
     registry = Path(environment.get("CARGO_HOME") or Path.home() / ".cargo") / "registry" / "src"
     flags = [f"--remap-path-prefix={folder}=registry" for folder in sorted(registry.glob("*"))]
-    words = ["--release", "--locked", "--quiet", "--config", f"target.{TARGET}.rustflags={json.dumps(flags)}"]
+    words = ["--release", "--locked", "--quiet", f"--target={target}"]
+    words += ["--config", f"target.{target}.rustflags={json.dumps(flags)}"]
     told = ["--cfg", f'sources="{sources_key()}"']  # cargo itself goes by times, which installers set as they like
     _cargo(["rustc", *words, "--bin", NAME, "--", *told], environment)
-    return target / TARGET / "release" / NAME
+    return folder / target / "release" / NAME
 
 
 def _environment() -> dict[str, str]:

@@ -11,6 +11,7 @@ from hourglass.engine.base import Engine
 from hourglass.engine.kernel import store
 from hourglass.engine.kernel.build import Report
 from hourglass.engine.native import Native
+from hourglass.engine.ssh.engine import Ssh
 from hourglass.engine.virtual import Virtual
 from hourglass.errors import InputError
 
@@ -27,6 +28,7 @@ class EngineKind:
 ENGINES: Final = {
     Virtual.name: EngineKind(Virtual.capabilities, lambda kernel, report: Virtual(store.ensure(kernel, report))),
     Native.name: EngineKind(Native.capabilities, lambda _kernel, _report: Native.ready()),
+    Ssh.name: EngineKind(Ssh.capabilities, lambda _kernel, _report: Ssh.ready()),
 }
 
 DEFAULT: Final = Virtual.name
@@ -41,7 +43,7 @@ def chosen(name: str, kernel: str | None = None) -> EngineKind:
     if kind is None:
         raise InputError("--engine", name, f"one of {', '.join(ENGINES)}")
     if kernel is not None and not kind.capabilities.own_kernel:
-        raise InputError("--kernel", kernel, f"the {name} engine runs on this machine's own kernel; leave it out")
+        raise InputError("--kernel", kernel, f"the {name} engine runs on kernels that are there; leave it out")
     return kind
 
 

@@ -95,6 +95,18 @@ def _drain(pipe: int, longest_s: float) -> None:
             return
 
 
+def piped(argv: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Starts a program of which we have input, output and complaints, each a pipe; whoever asked ends it."""
+    return subprocess.Popen(
+        argv,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=_bind_to(os.getpid(), False, None),
+    )
+
+
 def kill_group(child: subprocess.Popen[bytes], number: signal.Signals) -> None:
     """Signals every process of the child's group that is still there."""
     with contextlib.suppress(ProcessLookupError):

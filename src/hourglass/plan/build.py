@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from hourglass.contract.capabilities import Capabilities
 from hourglass.contract.plan import VERSION, Flow, Plan, ReachStep, Step
-from hourglass.plan import apps, events, links, measure, qdiscs, radios, sysctls
+from hourglass.plan import apps, events, hosts, links, measure, qdiscs, radios, sysctls
 from hourglass.plan.network import Network
 from hourglass.plan.paths import Paths
 from hourglass.plan.streams import Setting, streams
@@ -33,19 +33,26 @@ def build(scenario: Scenario, able: Capabilities) -> Plan:
     made = streams(setting)
     flows = sum(isinstance(one, Flow) for one in made)
     main = setting.paths.between(scenario.test.client, scenario.test.server)
+    planned = events.all_of(scenario, network, able, setting.end_ns)
+    setup = [*_devices(scenario, network, able), *_stacks(scenario, network, able), *_reach(setting)]
+    if able.nic == "real":
+        setup = [
+            *hosts.keep(scenario.testbed, network, [*setup, *(step for one in planned for step in one.steps)]),
+            *setup,
+        ]
     run = apps.programs(scenario, network, setting.end_ns, able.programs)
     return Plan(
         version=VERSION,
         seed=scenario.seed,
         end_ns=setting.end_ns,
         nodes=network.nodes,
-        setup=[*_devices(scenario, network, able), *_stacks(scenario, network, able), *_reach(setting)],
+        setup=setup,
         streams=made,
         paths=setting.paths.all(),
         sampling=measure.sampling(scenario.measure, scenario.test.step, main, flows, able.layers),
         captures=measure.captures(scenario.capture, able),
         radios=radios.radios(network),
-        events=events.all_of(scenario, network, able, setting.end_ns),
+        events=planned,
         roots=run.roots,
         rooms=run.rooms,
         apps=run.apps,
@@ -60,7 +67,10 @@ def _devices(scenario: Scenario, network: Network, able: Capabilities) -> Iterat
     if able.own_kernel:
         yield from sysctls.of_all(testbed, stack)
     for node in network.nodes:
-        yield from sysctls.before_devices(testbed, stack, node)
+        if able.nic == "real":
+            yield from hosts.forwarding(testbed, stack, network, node)
+        else:
+            yield from sysctls.before_devices(testbed, stack, node)
     if able.nic == "veth":
         yield from links.pairs(testbed, stack, network)
     for node in network.nodes:
@@ -73,7 +83,8 @@ def _devices(scenario: Scenario, network: Network, able: Capabilities) -> Iterat
 
 def _stacks(scenario: Scenario, network: Network, able: Capabilities) -> Iterator[Step]:
     for node in network.nodes:
-        yield from qdiscs.make(scenario.testbed, scenario.stack, network, node, every=able.nic == "veth")
+        made = qdiscs.make(scenario.testbed, scenario.stack, network, node, every=able.nic != "wire")
+        yield from hosts.cleared(network, node, made) if able.nic == "real" else made
         yield from sysctls.after_devices(scenario.stack, node, able.own_kernel)
 
 

@@ -5,7 +5,7 @@ A device that is set up again has lost its routes, and with IPv6 its address: th
 that is plugged in finds everything as it was, as with real NICs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from hourglass.contract.capabilities import Capabilities
@@ -22,12 +22,14 @@ UNPLUGGED = "-1"
 """No cable, in the driver's words (kernel/drivers/wire_sysfs.c)."""
 WIRE_ONLY = ("write", "cable", "set", "power")
 """Actions that need our drivers, or a kernel that is there for this run alone."""
+LINES = ("tc", "ip", "ethtool")
+"""Actions that are lines for a tool."""
 EVENTS_MAX = 100_000
 
 
 def all_of(scenario: Scenario, network: Network, able: Capabilities, end_ns: int) -> list[Planned]:
     """All events in the order of their times; of equal times in the scenario's order. Raises InputError."""
-    moments = sorted(_moments(scenario, able, end_ns), key=lambda moment: moment[0])
+    moments = sorted(_moments(scenario, network, able, end_ns), key=lambda moment: moment[0])
     if len(moments) > EVENTS_MAX:
         raise refusal("event", f"{len(moments)} events", f"at most {EVENTS_MAX}, repetitions counted")
     builder = _Builder(scenario, network)
@@ -37,10 +39,23 @@ def all_of(scenario: Scenario, network: Network, able: Capabilities, end_ns: int
     ]
 
 
-def _moments(scenario: Scenario, able: Capabilities, end_ns: int) -> Iterator[tuple[int, int, Event]]:
+def _refuse_other_devices(key: str, lines: Iterable[str], devices: Sequence[str]) -> None:
+    """On a machine that is somebody's only what the plan names is changed, and given back."""
+    for line in lines:
+        if not set(line.split(" ")) & set(devices):
+            raise refusal(key, line, f"names none of the node's devices ({', '.join(devices)}); others are not touched")
+
+
+def _moments(scenario: Scenario, network: Network, able: Capabilities, end_ns: int) -> Iterator[tuple[int, int, Event]]:
     for index, event in enumerate(scenario.event):
-        if able.nic == "veth" and event.action in WIRE_ONLY:
+        if able.nic != "wire" and event.action in WIRE_ONLY:
             raise refusal(f"event.{index}.{event.action}", _shown(event), "this engine cannot: leave it out")
+        if able.nic == "real" and (
+            lines := {"tc": event.tc, "ip": event.ip, "ethtool": event.ethtool}.get(event.action)
+        ):
+            _refuse_other_devices(
+                f"event.{index}.{event.action}", lines, [port.device for port in network.of(event.node)]
+            )
         first_ns, every_ns = seconds_ns(event.at), seconds_ns(event.every or 0)
         last_ns = first_ns + (event.count - 1) * every_ns
         if last_ns >= end_ns:

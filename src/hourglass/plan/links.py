@@ -22,8 +22,10 @@ from hourglass.scenario.edge import away
 from hourglass.scenario.testbed import GIGABIT
 from hourglass.scenario.values import Place
 
-Nic = Literal["wire", "veth"]
+Nic = Literal["wire", "veth", "real"]
 NO_SUCH = "a link made as a veth pair has none"
+OWN_METRIC = 7
+"""Of routes on a machine that may have one to the same subnet."""
 
 CHANGEABLE = ("rate", "delay", "jitter", "loss", "corrupt", "duplicate", "reorder")
 """Keys of a link with a value per direction, which the driver takes at any time."""
@@ -54,7 +56,7 @@ def make(testbed: Testbed, stack: Stack, network: Network, node: str, nic: Nic) 
     for port, link in ports:
         steps += ethtool(port, link, stack, nic)
         steps += chip(port, link) if nic == "wire" else []
-    return steps + up(testbed, stack, network, node)
+    return steps + up(testbed, stack, network, node, there=nic == "real")
 
 
 def pairs(testbed: Testbed, stack: Stack, network: Network) -> Iterator[Step]:
@@ -77,12 +79,16 @@ def mac(port: Port) -> str:
 
 def _device(port: Port, link: Link, nic: Nic) -> str:
     mtu = f" mtu {link.mtu}" if _changed(link, "mtu") else ""
+    if nic == "real":
+        return f"link set dev {port.device}{mtu}" if mtu else ""
     settings = f"dev {port.device} address {mac(port)}{mtu}"
     return f"link add {settings} type wire" if nic == "wire" else f"link set {settings}"
 
 
-def up(testbed: Testbed, stack: Stack, network: Network, node: str) -> list[Step]:
-    """Brings the node's devices up, then gives addresses, then routes."""
+def up(testbed: Testbed, stack: Stack, network: Network, node: str, there: bool = False) -> list[Step]:
+    """Brings the node's devices up, then gives addresses, then routes. `there`: the node is a machine, which may have
+    them already."""
+    act = "replace" if there else "add"
     steps: list[Step] = []
     for port in network.of(node):
         place = Place(node, port.device)
@@ -90,11 +96,12 @@ def up(testbed: Testbed, stack: Stack, network: Network, node: str) -> list[Step
             line = f"link set dev {port.device} mtu {mtu}"
             steps.append(BatchStep(do="ip", node=node, lines=[line], origin=stack.device_origin(place, "mtu")))
         nodad = " nodad" if port.address.version == 6 else ""
-        lines = [f"link set dev {port.device} up", f"addr add {port.address} dev {port.device}{nodad}"]
+        lines = [f"link set dev {port.device} up", f"addr {act} {port.address} dev {port.device}{nodad}"]
         origin = "testbed.wifi" if port.radio else key(port.link, "addresses")
         steps.append(BatchStep(do="ip", node=node, lines=lines, origin=origin))
     steps += qdiscs.ifb(stack, network, node, testbed.ip)
-    routes = [f"route add {route.subnet} via {route.via}" for route in network.routes(node)]
+    least = f" metric {OWN_METRIC}" if there else ""  # the machine's own route to the same comes first
+    routes = [f"route {act} {route.subnet} via {route.via}{least}" for route in network.routes(node)]
     if routes:
         steps.append(BatchStep(do="ip", node=node, lines=routes, origin="testbed"))
     return steps
@@ -119,9 +126,12 @@ def ethtool(port: Port, link: Link, stack: Stack, nic: Nic) -> list[Step]:
         word
         for name, features in _OFFLOADS.items()
         for feature in features
-        if nic == "veth" or _changed(wanted, name)
+        if nic == "veth" or _changed(wanted, name)  # a cable's NIC is as it is where nothing else is asked for
         for word in (feature, "on" if getattr(wanted, name) else "off")
     ]
+    if nic == "real":  # what the link says of rings and moderation describes them
+        rings = [word for name, option in _RINGS.items() if name in nic_own for word in (option, str(nic_own[name]))]
+        return [*step("-G", _RINGS, rings), *step("-K", _OFFLOADS, offloads)]
     return [
         *step("-G", _RINGS, _numbers(wanted, _RINGS)),
         *step("-C", _MODERATION, _numbers(wanted, _MODERATION)),
@@ -203,6 +213,14 @@ def _refuse_ring_for_veth(stack: Stack, place: Place) -> None:
     for name in _RINGS:
         if (value := getattr(stack.at(place), name)) is not None:
             raise refusal(stack.device_origin(place, name), value, NO_SUCH)
+
+
+def refuse_for_cable(index: int, link: Link) -> None:
+    """A cable that is there has the impairments it has: what asks for others cannot be obeyed."""
+    nothing = Link(ends=link.ends)
+    for name in (*CHANGEABLE, "trace", "outage", "duplex", "medium", "policer", "shaper"):
+        if name not in ("rate", "delay") and getattr(link, name) != getattr(nothing, name):
+            raise refusal(key(index, name), link.model_dump()[name], "a real cable has none; use netem or a shaper")
 
 
 def _refuse_for_veth(index: int, link: Link) -> None:

@@ -61,6 +61,16 @@ def goodput_steps(run: Recording, stream: Datagrams, window: Window) -> Series:
     return Series(edges_ns[1:] / NS_PER_S, grown * 8 / 1e6 / (step / NS_PER_S))
 
 
+def by_one_clock(run: Recording, stream: Datagrams, delays: Floats) -> bool:
+    """Whether the delays (ms) of a stream between two machines are longer than their clocks are uncertain: else they
+    are right but for a constant."""
+    clocks = run.table("clock").filter(pl.col("node").is_in([stream.client, stream.server]))
+    if clocks.is_empty() or np.isnan(delays).all():
+        return True
+    certain = clocks["set_ns"].abs().max() == 0
+    return certain and float(np.nanmedian(delays)) * NS_PER_MS >= clocks["uncertainty_ns"].sum()
+
+
 def jitter_ms(delays: Floats) -> float | None:
     """Mean absolute difference of neighbouring delays, lost ones left out."""
     there = delays[~np.isnan(delays)]
@@ -72,18 +82,19 @@ def datagrams(run: Recording, stream: Datagrams, window: Window) -> summary.Data
     delays = delays_ms(run, stream).within(window).values
     first, last = arrived(run, stream, np.array([window.start_ns, window.end_ns], dtype=np.float64))
     jitter = jitter_ms(delays)
+    known = delays if by_one_clock(run, stream, delays) else delays[:0]
     figures = summary.Datagrams(
         id=stream.name,
         goodput_mbps=rounded((last - first) * 8 / 1e6 / window.length_s),
         sent=delays.size,
         lost=int(np.isnan(delays).sum()),
         refused=run.rows(stream).filter(window.holds() & pl.col("refused")).height,
-        owd_ms=statistics(delays),
+        owd_ms=statistics(known),
         jitter_ms=None if jitter is None else rounded(jitter),
     )
     if stream.name != VOICE:
         return figures
-    return figures.model_copy(update={"mos": None if jitter is None else rounded(score(delays))})
+    return figures.model_copy(update={"mos": None if jitter is None or not known.size else rounded(score(delays))})
 
 
 def score(delays: Floats) -> float:

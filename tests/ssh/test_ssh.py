@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs on machines that ssh reaches: three that sshd serves (lab.py).
+
+They share one clock, so what is found out about their clocks can be held against the truth: they do not differ.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from hourglass import runner, scenario
+from hourglass.cli.errors import guarded
+from hourglass.engine.ssh.channel import OPTIONS_VARIABLE
+from hourglass.errors import GuestError, InputError
+
+from .lab import Lab, machines, need
+
+pytestmark = pytest.mark.guest
+
+SEED = 16
+PULLS = 10
+QUIET_S = 20.0
+"""So long it may take until a machine is as it was: what was killed is noticed at once, but the machine is busy."""
+RUN = [sys.executable, "-c", "from hourglass.cli.errors import guarded; import sys; sys.exit(guarded(sys.argv[1:]))"]
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    need()
+    with machines(tmp_path_factory.mktemp("ssh")) as made, pytest.MonkeyPatch.context() as patch:
+        patch.setenv(OPTIONS_VARIABLE, made.options)
+        yield made
+
+
+def as_before(lab: Lab, before: dict[str, dict[str, str]]) -> None:
+    """Every machine comes to be what it was."""
+    deadline = time.monotonic() + QUIET_S
+    while (now := lab.state()) != before and time.monotonic() < deadline:
+        time.sleep(0.2)
+    for machine, state in before.items():
+        for what, then in state.items():
+            assert now[machine][what] == then, (machine, what)
+
+
+def test_a_run_measures_by_one_clock_and_leaves_nothing(lab: Lab, tmp_path: Path) -> None:
+    before = lab.at_rest()
+    wanted = scenario.load(lab.scenario(name="rrul", length=2, delay=1))
+    run = runner.run(wanted, tmp_path / "run", engine="ssh")
+    as_before(lab, before)
+    assert 10 < run.summary.totals.upload_mbps < 20
+    assert run.summary.ping_ms["icmp"].lost == 0
+    assert set(run.devices.select("node", "device").unique().rows()) == {
+        ("client", "eth0"), ("router", "eth0"), ("router", "eth1"), ("server", "eth0")
+    }  # fmt: skip
+    assert set(run.tcp["sender"]) == {True, False}
+    assert set(run.qdisc.filter(pl.col("device") == "eth1")["kind"]) >= {"htb", "pfifo_fast"}
+    clocks = run.table("clock")
+    assert clocks["node"].to_list() == ["client", "router", "server"]
+    assert (clocks["offset_ns"].abs() <= clocks["uncertainty_ns"]).all(), clocks
+    assert (clocks["set_ns"] == 0).all()
+    ways = run.ping_rows.drop_nulls(["owd_up_ns", "owd_down_ns"])
+    assert (ways["owd_up_ns"] + ways["owd_down_ns"] == ways["rtt_ns"]).all()
+    releases = run.facts.filter(pl.col("key") == "kernel.release")
+    assert releases["node"].to_list() == ["client", "router", "server"]
+    assert not list((tmp_path / "run").glob(".*"))
+
+
+def test_what_one_machine_sends_and_another_receives_is_one_stream(lab: Lab, tmp_path: Path) -> None:
+    """The queue of the shaper holds the packets back by more than the clocks are uncertain."""
+    path = lab.scenario(name="udp_flood", length=1, delay=1, udp_bandwidth="25mbit")
+    run = runner.run(scenario.load(path), tmp_path / "run", engine="ssh")
+    (flood,) = run.summary.datagrams
+    assert flood.sent > 0
+    assert flood.refused == 0
+    rows = run.datagram_rows
+    assert rows["seq"].to_list() == list(range(rows.height))
+    assert flood.goodput_mbps == pytest.approx(20, rel=0.1)
+    assert flood.owd_ms.p50 is not None
+    uncertain = run.table("clock")["uncertainty_ns"].sum()
+    assert rows["owd_ns"].drop_nulls().min() >= -uncertain
+
+
+def test_events_are_carried_out_on_their_machines(lab: Lab, tmp_path: Path) -> None:
+    before = lab.at_rest()
+    change = {"at": 1, "node": "router", "tc": "class change dev eth1 classid 1:1 htb rate 5mbit ceil 5mbit"}
+    wanted = scenario.load(lab.scenario(name="tcp_upload", length=2, delay=0.5), [("event", [change])])
+    run = runner.run(wanted, tmp_path / "run", engine="ssh")
+    as_before(lab, before)
+    assert run.events["done_ns"].null_count() == 0
+    assert run.summary.totals.upload_mbps < 15
+
+
+def test_a_step_that_a_machine_refuses_is_the_users_key(lab: Lab, tmp_path: Path) -> None:
+    before = lab.at_rest()
+    wanted = scenario.load(lab.scenario(name="ping", length=1), ["stack.server.qdisc=fq_codel nonsense"])
+    with pytest.raises(InputError, match=r"stack\.server\.qdisc = .*on node server"):
+        runner.run(wanted, tmp_path / "run", engine="ssh")
+    as_before(lab, before)
+
+
+REFUSED = {
+    "testbed.node.1.host=root@nowhere.invalid": (3, "ssh does not reach router (root@nowhere.invalid)"),
+    'testbed.node.0.real={eth0="enp9s0"}': (2, "testbed.node.0.real.eth0 = 'enp9s0': client (root@client) has no such"),
+    "testbed.node.0.real={}": (2, "testbed.node.0.real.eth0 = none: which interface of root@client it is"),
+    "testbed.link.0.loss=1%": (2, "testbed.link.0.loss = '1%': a real cable has none"),
+    'event=[{at=1, node="client", ip="rule add table 5"}]': (
+        2,
+        "event.0.ip = 'rule add table 5': names none of",
+    ),
+    'capture.pcap=["client:eth0"]': (2, "capture.pcap = "),
+}
+
+
+@pytest.mark.parametrize("change", REFUSED)
+def test_what_cannot_be_is_refused_in_one_line(change: str, lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    status, said = REFUSED[change]
+    path = lab.scenario(name="ping", length=2)
+    assert guarded(["run", str(path), "--engine", "ssh", "--set", change, "--out", str(lab.folder / "no")]) == status
+    error = capsys.readouterr().err.strip()
+    assert error.startswith(f"hourglass: error: {said}"), error
+    assert error.count("\n") == 0
+
+
+def test_every_line_that_would_be_carried_out_is_shown_and_none_is(
+    lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = lab.at_rest()
+    assert guarded(["run", str(lab.scenario(name="ping", length=1)), "--engine", "ssh", "--dry-run"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert "client: ssh root@client hourglass-agent --serve client" in said
+    assert "router: tc qdisc replace dev r1 root handle 1: htb default 1" in said
+    assert "server: ip addr replace 10.0.1.2/24 dev s0" in said
+    assert not [line for line in said if "eth0" in line or "netns" in line]
+    assert lab.state() == before
+
+
+def test_a_machine_that_is_cut_off_ends_the_run_and_all_is_given_back(lab: Lab, tmp_path: Path) -> None:
+    before = lab.at_rest()
+    server = lab.machines["server"]
+
+    class Cutting(runner.Silent):
+        def time(self, reached_s: float, total_s: float) -> None:
+            for pid in server.pids("sshd"):
+                os.kill(pid, signal.SIGKILL)
+
+    wanted = scenario.load(lab.scenario(name="tcp_upload", length=5, delay=1))
+    with pytest.raises(GuestError, match=r"the connection to server \(root@server\) ended at"):
+        runner.run(wanted, tmp_path / "run", engine="ssh", progress=Cutting())
+    as_before(lab, before)
+
+
+def test_a_pull_of_the_plug_at_any_moment_leaves_nothing(lab: Lab) -> None:
+    """Front, agent or sshd is killed at a random moment of a run, ten times."""
+    rng, path = random.Random(SEED), lab.scenario(name="rrul", length=3, delay=1)
+    before = lab.at_rest()
+    for number in range(PULLS):
+        victim = ("front", "sshd", "hourglass-agent")[number % 3]
+        after_s = rng.uniform(0.3, 5)
+        out = lab.folder / f"pull {number}"
+        words = [*RUN, "run", str(path), "--engine", "ssh", "--out", str(out)]
+        front = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(after_s)
+        if victim == "front":
+            front.kill()
+        else:
+            machine = rng.choice(list(lab.machines.values()))
+            for pid in machine.pids(victim)[:1]:  # the guard comes after the agent
+                os.kill(pid, signal.SIGKILL)
+        front.wait()
+        print(f"{victim} killed after {after_s:.2f} s: exit status {front.returncode}")
+        as_before(lab, before)
+        mine = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+        assert not [line for line in mine.splitlines() if lab.options in line], mine
