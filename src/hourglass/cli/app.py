@@ -13,7 +13,19 @@ import typer
 from hourglass.cli.agree_command import EXAMPLES, agree
 from hourglass.cli.help import Command, Group
 from hourglass.cli.kernel_app import kernel_app
-from hourglass.cli.options import RUNS, Engine, Jobs, Json, Kernel, NoPicture, Seed, Settings, Variants
+from hourglass.cli.options import (
+    RUNS,
+    Bounds,
+    Engine,
+    Jobs,
+    Json,
+    Junit,
+    Kernel,
+    NoPicture,
+    Seed,
+    Settings,
+    Variants,
+)
 from hourglass.contract.capabilities import VIRTUAL
 
 ABOUT = "The real Linux network stack in virtual time: throughput and latency under load, exact and repeatable."
@@ -226,15 +238,16 @@ def check(
     targets: Annotated[
         list[str], typer.Argument(metavar="RUN|SCENARIO...", help=f"{RUNS}; or scenarios, which are run.")
     ],
-    bounds: Annotated[
-        list[str] | None,
-        typer.Option("--bound", metavar="BOUND", help="As 'ping.icmp.p99 < 20ms'; as often as needed."),
-    ] = None,
+    bounds: Bounds = None,
     settings: Settings = None,
     seed: Seed = None,
     kernel: Kernel = None,
     engine: Engine = VIRTUAL,
-    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the verdicts as JUnit XML.")] = None,
+    junit: Junit = None,
+    tree: Annotated[
+        str | None,
+        typer.Option(metavar="TREE", help="Build this kernel first; exit with 125 if it does not build (git bisect)."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Judge runs by bounds of their figures; exit with 1 when one is missed.
@@ -243,7 +256,7 @@ def check(
     """
     from hourglass.cli.check import check_runs
 
-    raise typer.Exit(check_runs(targets, bounds or [], settings or [], seed, kernel, engine, junit, json))
+    raise typer.Exit(check_runs(targets, bounds or [], settings or [], seed, kernel, engine, junit, json, tree))
 
 
 @app.command(

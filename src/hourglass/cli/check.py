@@ -10,8 +10,15 @@ from rich.text import Text
 import hourglass
 from hourglass.cli import output, progress, tables
 from hourglass.cli.errors import MISSED
+from hourglass.engine.kernel import trees
+from hourglass.engine.kernel.build import BuildError, build
+from hourglass.engine.kernel.hooks import HookError
+from hourglass.errors import InputError
 from hourglass.results.sections.checks import judged
 from hourglass.testing.judge import Verdict
+
+UNTESTABLE = 125
+"""The exit status by which `git bisect run` skips a revision."""
 
 
 def check_runs(
@@ -23,8 +30,20 @@ def check_runs(
     engine: str,
     junit: Path | None,
     json: bool,
+    tree: str | None = None,
 ) -> int:
-    """Judges and prints the verdicts. The exit status: 1 when a bound is missed, the error's when a run failed."""
+    """Judges and prints the verdicts. The exit status: 1 when a bound is missed, the error's when a run failed, 125
+    when the tree does not build, or does not take the hooks: what `git bisect run` passes over."""
+    if tree is not None:
+        if kernel is not None:
+            raise InputError("--tree", tree, "goes without --kernel: it is the kernel")
+        kernel = trees.names(tree)
+        try:
+            with progress.shown() as shown:
+                build(tree, kernel, shown.kernel)
+        except (BuildError, HookError) as error:
+            print(f"hourglass: error: {error}", file=sys.stderr)
+            return UNTESTABLE
     with progress.shown() as shown:
         verdicts = hourglass.check(
             *targets, bounds=bounds, overrides=settings, seed=seed, kernel=kernel, engine=engine, progress=shown

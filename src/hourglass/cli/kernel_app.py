@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """`hourglass kernel …`, the commands and their options; `kernel.py` has what each does."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hourglass.cli.help import Command, Group
-from hourglass.cli.options import Variants
+from hourglass.cli.options import TREES, Bounds, Jobs, Json, Junit, Seed, Settings, Variants, whole
 from hourglass.contract.kernels import CHOICES
 
 kernel_app = typer.Typer(
@@ -35,7 +36,7 @@ hourglass kernel build ~/src/linux --name mine""",
 )
 def kernel_build(
     source: Annotated[
-        str, typer.Argument(metavar="VERSION|PATH", help=f"{CHOICES}, all, or the path of a kernel source tree.")
+        str, typer.Argument(metavar="VERSION|TREE", help=f"{CHOICES}, all, or DIR, DIR@REVISION, NAME+FILE.patch.")
     ],
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="Name of the tree's kernel, for --kernel NAME.")
@@ -45,6 +46,63 @@ def kernel_build(
     from hourglass.cli.kernel import build_kernels
 
     build_kernels(source, name)
+
+
+@kernel_app.command(
+    "ab",
+    cls=Command,
+    epilog="""\
+hourglass kernel ab 6.1 6.12
+hourglass kernel ab ~/linux@HEAD ~/linux L100M rtt-fair --set stack.cc=bbr
+hourglass kernel ab 6.12 6.12+my.patch --junit moved.xml""",
+)
+def kernel_ab(
+    first: Annotated[str, typer.Argument(metavar="A", help=TREES)],
+    second: Annotated[str, typer.Argument(metavar="B", help="The same.")],
+    scenarios: Annotated[
+        list[str] | None, typer.Argument(metavar="[SCENARIO...]", help="Default: five built-in ones.")
+    ] = None,
+    settings: Settings = None,
+    seeds: Annotated[
+        int, typer.Option(metavar="N", parser=whole("--seeds"), help="Runs of each scenario and kernel.")
+    ] = 5,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for the runs; default: ab.")] = None,
+    jobs: Jobs = None,
+    junit: Junit = None,
+    json: Json = False,
+) -> None:
+    """Compare two kernels: what moved, by how much, and where it was first felt.
+
+    Builds both, runs the scenarios with several seeds. Exits with 1 when a figure moved.
+    """
+    from hourglass.cli.kernel_ab import compare_kernels
+
+    raise typer.Exit(compare_kernels(first, second, scenarios or [], settings or [], seeds, out, jobs, junit, json))
+
+
+@kernel_app.command(
+    "bisect",
+    cls=Command,
+    epilog="""\
+hourglass kernel bisect ~/linux v6.1 v6.12 --bound 'ping.icmp.p50 < 9ms'""",
+)
+def kernel_bisect(
+    tree: Annotated[Path, typer.Argument(metavar="DIR", help="A git repository of Linux; it is not changed.")],
+    good: Annotated[str, typer.Argument(metavar="GOOD", help="A revision that keeps the bounds.")],
+    bad: Annotated[str, typer.Argument(metavar="BAD", help="One that misses one.")],
+    scenario: Annotated[str, typer.Option(metavar="SCENARIO", help="What is run.")] = "L100M",
+    bounds: Bounds = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    json: Json = False,
+) -> None:
+    """Find the commit from which on a bound is missed.
+
+    Revisions that do not build are skipped. For `git bisect run`: hourglass check SCENARIO --tree DIR.
+    """
+    from hourglass.cli.kernel_bisect import find_commit
+
+    find_commit(tree, good, bad, scenario, bounds or [], settings or [], seed, json)
 
 
 @kernel_app.command("tune", cls=Command, epilog="hourglass kernel tune 6.1")

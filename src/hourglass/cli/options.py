@@ -2,6 +2,7 @@
 """Options that several commands have, and how their values are read."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -27,10 +28,15 @@ Engine = Annotated[
     str,
     typer.Option(metavar="virtual|native|ssh", help="A guest kernel in virtual time, or this machine's own kernel."),
 ]
+Bounds = Annotated[
+    list[str] | None,
+    typer.Option("--bound", metavar="BOUND", help="As 'ping.icmp.p99 < 20ms'; as often as needed."),
+]
 Jobs = Annotated[
     int | None,
     typer.Option("-j", "--jobs", metavar="N", parser=whole("-j"), help="Parallel runs; default: one per CPU."),
 ]
+Junit = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the verdicts as JUnit XML.")]
 Kernel = Annotated[
     str | None, typer.Option(metavar="NAME", help=f"{CHOICES}, or a name given to `hourglass kernel build`.")
 ]
@@ -43,4 +49,5 @@ Settings = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario; as often as needed."),
 ]
 Variants = Annotated[bool, typer.Option("--all", help="Kernels' variants for tests, such as 6.1+kunit, too.")]
+TREES = "A kernel's name, a folder, DIR@REVISION, or one of the list with +FILE.patch."
 RUNS = "Run directories, folders of sweeps (all their runs), or .flent.gz files"

@@ -161,6 +161,11 @@ def comparison(rows: Sequence[Row], runs: Sequence[str], width: int = 80, note: 
     return Group(*parts, Text(), Text(note, style="dim"))
 
 
+def changes(rows: Sequence[Row]) -> Table:
+    """Figures of two runs or groups."""
+    return _side_by_side(_cells(rows, ["A", "B"]), [1])
+
+
 def letter(place: int) -> str:
     """A … Z, then A1 … Z1, and so on."""
     letters = string.ascii_uppercase

@@ -12,14 +12,15 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hourglass import locks, resources
-from hourglass.contract.kernels import CHOICES, KERNELS
+from hourglass.contract.kernels import KERNELS
 from hourglass.engine import paths, process
-from hourglass.engine.kernel import ccache, config, hooks, source, tune, worktree
+from hourglass.engine.kernel import ccache, config, hooks, source, trees, tune, worktree
 from hourglass.engine.kernel.built import BuiltKernel
 from hourglass.engine.kernel.recipe import Recipe, check_prerequisites
 from hourglass.engine.kernel.source import Source
@@ -38,6 +39,10 @@ MAKE = [
 ]  # fmt: skip
 _STEP = re.compile(rb"^  [A-Z][A-Z0-9_.-]* ")
 _TELLING = re.compile(r"error:|can't open|Error |undefined reference|No space left|multiple definition|No rule to make")
+
+
+class BuildError(HourglassError):
+    """The compiler or the configuration refuses the source: what failed, the log, the lines that matter."""
 
 
 Report = Callable[[float, str], None]
@@ -61,30 +66,31 @@ def build(
     """
     report = progress or (lambda _, __: None)
     check_prerequisites()
-    origin = find_source(version_or_path, name, report)
-    version = hooks.tree_version(origin.tree)
-    recipe = Recipe(origin.name, origin.identity, version, variant, tuple(sorted(without)))
-    work = paths.cache() / "work" / recipe.label
-    busy = f"waiting for another process that builds Linux {recipe.label}"
-    with locks.held(work.with_name(f"{recipe.label}.lock"), lambda: report(0.0, busy)):
-        kernel = load(recipe.key(), recipe.label)
-        if kernel is None or tuned > kernel.tuned:
-            key = make_ready(work, recipe, origin, report)
-            kernel = compile_all(Job(work, key, recipe, jobs or len(os.sched_getaffinity(0)), report), tuned)
-    remember(recipe, origin, kernel.key)
+    with find_source(version_or_path, name, report) as origin:
+        version = hooks.tree_version(origin.tree)
+        recipe = Recipe(origin.name, origin.identity, version, variant, tuple(sorted(without)))
+        work = paths.cache() / "work" / replace(recipe, name=origin.slot or origin.name).label
+        busy = f"waiting for another process that builds Linux {recipe.label}"
+        with locks.held(work.with_name(f"{work.name}.lock"), lambda: report(0.0, busy)):
+            kernel = load(recipe.key(), recipe.label)
+            if kernel is None or tuned > kernel.tuned:
+                key = make_ready(work, recipe, origin, report)
+                kernel = compile_all(Job(work, key, recipe, jobs or len(os.sched_getaffinity(0)), report), tuned)
+        remember(recipe, origin, kernel.key)
     return kernel
 
 
 def make_ready(work: Path, recipe: Recipe, origin: Source, report: Report) -> str:
     """A working tree with source, hooks and configuration; gives the key of what it makes."""
     key, files, wanted = read_ingredients(recipe, origin)
-    base = work.with_name(origin.name)
+    base = work.with_name(origin.slot or origin.name)
     if work != base and not worktree.built(work) and worktree.built(base):
         report(0.0, f"copying the objects of {origin.name}")
         worktree.clone(base, work)
     report(0.0, "preparing the source tree")
     worktree.prepare(work, origin, files)
-    configure(work, recipe, wanted, strict=origin.packaged)
+    known = recipe.identity if origin.packaged else worktree.kconfig(work)
+    configure(work, recipe, wanted, known, strict=origin.packaged)
     return key
 
 
@@ -98,17 +104,18 @@ def read_ingredients(recipe: Recipe, origin: Source) -> tuple[str, hooks.Overlay
             return key, files, wanted
 
 
-def find_source(version_or_path: str | Path, name: str | None, report: Report) -> Source:
-    """The source that the user means: a packaged version, or a folder and the name for it."""
-    if str(version_or_path) in KERNELS and name in {None, str(version_or_path)}:
-        return source.packaged(str(version_or_path), lambda text: report(0.0, text))
-    tree = Path(version_or_path)
-    if not tree.is_dir():
-        raise InputError("kernel", str(version_or_path), f"{CHOICES}, or the folder of a kernel tree")
+@contextmanager
+def find_source(version_or_path: str | Path, name: str | None, report: Report) -> Iterator[Source]:
+    """The source that the user means: a packaged version, or a tree (`trees.py`) and the name for it."""
+    words = str(version_or_path)
+    if words in KERNELS and name in {None, words}:
+        yield source.packaged(words, lambda text: report(0.0, text))
+        return
     if name is None:
+        trees.parts(words)
         raise InputError("kernel build --name", None, "a tree of your own needs a name")
-    report(0.0, "hashing the source tree")
-    return source.named(tree, name)
+    with trees.given(words, name, report) as found:
+        yield found
 
 
 @dataclass(frozen=True)
@@ -184,15 +191,16 @@ def estimate(what: str, steps: int, total: int | None, elapsed_s: float) -> tupl
     return share, f"{taken}, about {elapsed_s / share - elapsed_s:.0f} s left" if steps >= 50 else taken
 
 
-def configure(work: Path, recipe: Recipe, wanted: config.Options, strict: bool) -> None:
-    """Writes .config and checks that nothing wanted got lost. Skipped when nothing that decides it changed.
+def configure(work: Path, recipe: Recipe, wanted: config.Options, known: str, strict: bool) -> None:
+    """Writes .config and checks that nothing wanted got lost. Skipped when nothing that decides it changed: `known`
+    stands for the options that the tree has.
 
     An option that a tree of the user's does not know at all is tolerated unless `strict`.
     """
     log, fragment, stamp = log_of(work), work / ".hourglass-fragment", work / ".hourglass-configured"
     log.write_text(f"# {recipe}\n")
     kconfigs = sorted((work / name).read_bytes() for name in overlaid(work) if "Kconfig" in Path(name).name)
-    state = f"{recipe.identity}\n{config.render(wanted)}" + b"\n".join(kconfigs).decode(errors="replace")
+    state = f"{known}\n{config.render(wanted)}" + b"\n".join(kconfigs).decode(errors="replace")
     if stamp.is_file() and stamp.read_text() == state:
         return
     stamp.unlink(missing_ok=True)
@@ -200,9 +208,9 @@ def configure(work: Path, recipe: Recipe, wanted: config.Options, strict: bool) 
     for target in (["allnoconfig", f"KCONFIG_ALLCONFIG={fragment.name}"], ["olddefconfig"]):
         run_make(work, f"configuring Linux {recipe.label}", target)
     gone = config.lost(wanted, config.parse((work / ".config").read_text()))
-    gone = [option for option in gone if strict or known(work, option)]
+    gone = [option for option in gone if strict or declared(work, option)]
     if gone:
-        raise HourglassError(f"Linux {recipe.label} does not take these options of kernel/config: {', '.join(gone)}")
+        raise BuildError(f"Linux {recipe.label} does not take these options of kernel/config: {', '.join(gone)}")
     stamp.write_text(state)
 
 
@@ -211,18 +219,18 @@ def overlaid(work: Path) -> list[str]:
     return (work / hooks.MANIFEST).read_text().splitlines()
 
 
-def known(work: Path, option: str) -> bool:
+def declared(work: Path, option: str) -> bool:
     """Whether any Kconfig file of the tree declares an option ("CONFIG_X=y")."""
     name = option.split("=")[0].removeprefix("CONFIG_")
     pattern = rf"^\s*(menu)?config\s+{name}\s*$"
     return subprocess.run(["grep", "-rqE", "--include=Kconfig*", pattern, "."], cwd=work, check=False).returncode == 0
 
 
-def failure(what: str, log: Path) -> HourglassError:
+def failure(what: str, log: Path) -> BuildError:
     """The error of a failed make: the log's path and its telling lines."""
     lines = log.read_text(errors="replace").splitlines()
     telling = [line for line in lines if _TELLING.search(line)][:8] or lines[-8:]
-    return HourglassError("\n".join([what, f"build log: {log}", *(f"  | {line}" for line in telling)]))
+    return BuildError("\n".join([what, f"build log: {log}", *(f"  | {line}" for line in telling)]))
 
 
 def facts(work: Path, key: str, label: str) -> BuiltKernel:
@@ -280,7 +288,7 @@ def remember(recipe: Recipe, origin: Source, key: str) -> None:
     record = {
         "key": key, "name": recipe.name, "identity": recipe.identity, "version": recipe.version,
         "variant": recipe.variant, "without": recipe.without,
-        "tree": None if origin.packaged else str(origin.tree),
+        "tree": None if origin.packaged else origin.asked or str(origin.tree),
     }  # fmt: skip
     fresh = names / f".{recipe.label}.{os.getpid()}"
     fresh.write_text(json.dumps(record))

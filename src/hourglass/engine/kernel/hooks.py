@@ -33,6 +33,10 @@ Version = tuple[int, int]
 Overlay = dict[str, bytes]
 
 
+class HookError(InputError):
+    """A tree does not take a hook."""
+
+
 class Edit(BaseModel):
     """One change: `text` before, after or instead of the line or lines `anchor`."""
 
@@ -160,7 +164,7 @@ def apply_edit(lines: list[Line], edit: Edit, hook: str, version: Version) -> No
     if len(places) != edit.count:
         where = edit.file + (f", function {edit.function}" if edit.function else "")
         found = f"matches {len(places)} times in Linux {version[0]}.{version[1]}, must match {edit.count}"
-        raise InputError(f"kernel/hooks/{hook}.toml: anchor in {where}", edit.anchor.strip(), found)
+        raise HookError(f"kernel/hooks/{hook}.toml: anchor in {where}", edit.anchor.strip(), found)
     height = len(edit.anchor.strip("\n").split("\n"))
     new = [Line(text, ours=True) for text in edit.text.removesuffix("\n").split("\n")] if edit.text else []
     for first in reversed(places):
@@ -205,7 +209,7 @@ def hooked(
 def read_lines(path: Path, edit: Edit, hook: str) -> list[Line]:
     """A file of the tree, ready for edits."""
     if not path.is_file():
-        raise InputError(f"kernel/hooks/{hook}.toml: file", edit.file, "is not in this kernel tree")
+        raise HookError(f"kernel/hooks/{hook}.toml: file", edit.file, "is not in this kernel tree")
     return [Line(text) for text in path.read_bytes().decode("utf-8", "surrogateescape").split("\n")]
 
 

@@ -56,7 +56,7 @@ def compile_patched(name: str, architecture: str, targets: Sequence[str], say: p
         make = ["make", "-s", f"-j{len(os.sched_getaffinity(0))}", f"ARCH={architecture}", f"O={built}"]
         run([*make, "allnoconfig", f"KCONFIG_ALLCONFIG={built}/wanted"], tree)
         lost = config.lost(wanted, config.parse((built / ".config").read_text()))
-        if lost := [option for option in lost if build.known(tree, option)]:
+        if lost := [option for option in lost if build.declared(tree, option)]:
             raise HourglassError(f"Linux {name} for {architecture} does not take: {', '.join(lost)}")
         say(f"compiling {' '.join(targets)} of Linux {name} for {architecture}")
         run([*make, "KCFLAGS=-Werror", *NO_OBJTOOL, *targets], tree)

@@ -9,7 +9,8 @@ import hashlib
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,12 +40,15 @@ PRODUCT_FOLDERS = {".git", "include/config", "include/generated", ".tmp_versions
 
 @dataclass(frozen=True)
 class Source:
-    """A pristine tree. `packaged` trees are ours and never change; other trees are the user's."""
+    """A pristine tree. `packaged` trees are ours and never change; other trees are the user's. `slot`: what its working
+    tree is called, if not as the kernel; `asked`: the words for it, if not its folder (`trees.py`)."""
 
     name: str
     identity: str
     tree: Path
     packaged: bool
+    slot: str = ""
+    asked: str = ""
 
 
 def packaged(name: str, say: Callable[[str], None], having: str = "Makefile") -> Source:
@@ -131,15 +135,34 @@ def named(tree: Path, name: str) -> Source:
 
 
 def tree_hash(tree: Path) -> str:
-    """Git's tree hash of a clean checkout, else a SHA-256 over names and contents."""
-    if (tree / ".git").exists() and git(tree, "status", "--porcelain") == "":
-        return git(tree, "rev-parse", "HEAD^{tree}").strip()
+    """Git's hash of the files as they are, tracked and new; without git, a SHA-256 over names and contents."""
+    if (tree / ".git").exists():
+        return _git_hash(tree)
     total = hashlib.sha256()
     for name in tree_files(tree):
         path = tree / name
         content = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
         total.update(os.fsencode(name) + b"\0" + hashlib.sha256(content).digest())
     return total.hexdigest()
+
+
+def _git_hash(tree: Path) -> str:
+    """What a commit of all files would have for its tree, reckoned without writing to the repository: an index and
+    objects of its own. Only files whose size or time changed since git last looked are read."""
+    common = Path(git(tree, "rev-parse", "--path-format=absolute", "--git-common-dir").strip())
+    index = Path(git(tree, "rev-parse", "--path-format=absolute", "--git-path", "index").strip())
+    with tempfile.TemporaryDirectory(prefix="hourglass-index-") as name:
+        own = Path(name)
+        (own / "objects").mkdir()
+        if index.is_file():
+            shutil.copy2(index, own / "index")
+        aside = {
+            "GIT_INDEX_FILE": str(own / "index"),
+            "GIT_OBJECT_DIRECTORY": str(own / "objects"),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(common / "objects"),
+        }
+        git(tree, "add", "--all", environment=aside)
+        return git(tree, "write-tree", environment=aside).strip()
 
 
 def tree_files(tree: Path) -> list[str]:
@@ -168,9 +191,10 @@ def is_product_folder(path: Path) -> bool:
     return path.name == ".git" or str(path) in PRODUCT_FOLDERS or str(path).endswith("include/generated")
 
 
-def git(tree: Path, *arguments: str) -> str:
+def git(tree: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
     """What git says about a tree; raises HourglassError with its words."""
-    result = subprocess.run(["git", "-C", str(tree), *arguments], text=True, capture_output=True, check=False)
+    command, whole = ["git", "-C", str(tree), *arguments], os.environ | (environment or {})
+    result = subprocess.run(command, text=True, capture_output=True, env=whole, check=False)
     if result.returncode:
         raise HourglassError(f"git in {tree}: {result.stderr.strip()}")
     return result.stdout

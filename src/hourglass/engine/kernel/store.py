@@ -3,7 +3,6 @@
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from hourglass.contract.kernels import KERNELS, VARIANT
@@ -28,6 +27,11 @@ def find(label: str) -> BuiltKernel | None:
     """The kernel last built under a name ("6.1", "6.1+kunit"), however old; None if there is none."""
     record = read(label)
     return load(record["key"], label) if record else None
+
+
+def known(name: str) -> bool:
+    """Whether it is the name of a kernel: of the list, or one given to a build."""
+    return name in KERNELS or ("/" not in name and read(name) is not None)
 
 
 def read(label: str) -> dict[str, Any] | None:
@@ -71,5 +75,5 @@ def ensure(
     there = load(recipe.key(), recipe.label)
     if there is not None and there.tuned >= tuned:
         return there
-    tree = Path(record["tree"]) if record and record["tree"] else name
+    tree = record["tree"] if record and record["tree"] else name
     return build(tree, name, progress, variant=variant, without=without, tuned=tuned)

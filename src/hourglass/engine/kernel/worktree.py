@@ -70,6 +70,12 @@ def copy_changed(tree: Path, work: Path, overlay: Overlay) -> None:
     state.write_text(json.dumps(now))
 
 
+def kconfig(work: Path) -> str:
+    """What of a copied user's tree decides which options it knows: its Kconfig files, by size and time."""
+    copied: dict[str, list[int]] = json.loads((work / _STATE).read_text())
+    return json.dumps({name: facts for name, facts in sorted(copied.items()) if "Kconfig" in Path(name).name})
+
+
 def copy_one(source: Path, target: Path) -> None:
     """One file or symbolic link; a file only if its bytes differ. The copy is new to make."""
     target.parent.mkdir(parents=True, exist_ok=True)

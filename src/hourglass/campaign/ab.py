@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two kernels over the same scenarios and seeds: what moved, by how much, and where it was first felt.
+
+It is a sweep with the kernel for an axis. Runs are exact, so scenarios that the difference between the kernels does not
+touch give the same records, byte by byte; of the others a figure has moved when the 95 % interval of the difference of
+its means, bootstrapped over seeds, excludes 0 (`results.groups`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hourglass.campaign.sweep import Progress, sweep
+from hourglass.engine.kernel import store, trees
+from hourglass.engine.kernel.build import build
+from hourglass.engine.kernel.built import BuiltKernel
+from hourglass.errors import HourglassError, InputError
+from hourglass.results.bootstrap import MIN_BLOCKS
+from hourglass.results.compare import Row, compare
+from hourglass.results.diff import Diff, diff
+from hourglass.results.groups import compare_groups, groups
+from hourglass.results.opening import open_run
+from hourglass.results.recording import Recording
+from hourglass.scenario.overrides import parse
+
+SUITE = ("L100M", "R10M", "asymmetric", "rtt-fair", "wifi-ath9k")
+"""Scenarios over which kernels are compared unless others are named: a queue at the host and at the router, ACKs over a
+slow line, unequal round trips, and a radio."""
+SEEDS = MIN_BLOCKS
+OUT = Path("ab")
+RUNS = "runs"
+"""The folder of runs below `out`, which comparisons share: the same run is never made twice."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One scenario. `same`: of how many seeds the records are the same bytes; `moved`: the figures that moved;
+    `first`: where the runs of the first seed that differ part."""
+
+    scenario: str
+    pairs: tuple[tuple[Recording, Recording], ...]
+    same: int
+    moved: tuple[Row, ...]
+    first: Diff | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Of two kernels, scenario by scenario."""
+
+    kernels: tuple[BuiltKernel, BuiltKernel]
+    scenarios: tuple[Compared, ...]
+
+    @property
+    def moved(self) -> bool:
+        """Whether any figure of any scenario has."""
+        return any(one.moved for one in self.scenarios)
+
+
+def made(words: str, report: Callable[[float, str], None]) -> BuiltKernel:
+    """The kernel that is meant: of the list, one that was built under this name, or a tree, built under its own."""
+    if store.known(words):
+        return store.ensure(words, progress=report)
+    return build(words, trees.names(words), progress=report)
+
+
+def ab(
+    first: str,
+    second: str,
+    scenarios: Sequence[str] = SUITE,
+    *,
+    seeds: int = SEEDS,
+    overrides: Sequence[str] = (),
+    out: Path = OUT,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Compares two kernels (`engine/kernel/trees.py` has the words for them) over scenarios.
+
+    Raises `InputError`, `HourglassError` when a kernel cannot be built or a run fails."""
+    if seeds < SEEDS:
+        raise InputError("--seeds", seeds, f"at least {SEEDS}: fewer say nothing about the spread")
+    if first == second:
+        raise InputError("B", second, "is A; give another kernel, or a copy of its tree")
+    report = progress.kernel if progress else (lambda _, __: None)
+    kernels = made(first, report), made(second, report)
+    if kernels[0].name == kernels[1].name:
+        raise InputError("B", second, f"would be called as A is, {kernels[0].name!r}; rename its folder or file")
+    wanted = list(dict.fromkeys(scenarios))
+    axes = {"scenario": wanted, "kernel": [one.name for one in kernels]}
+    grid: dict[str, Any] = {"name": "-".join(one.name for one in kernels), "axes": axes, "repetitions": seeds}
+    grid["set"] = {".".join(words): value for words, value in map(parse, overrides)}
+    done = sweep(grid, out / grid["name"], jobs=jobs, runs=out / RUNS, progress=progress)
+    if done.failures:
+        told = "\n".join(f"{one.cell}: {one.reason}; console log: {one.log}" for one in done.failures)
+        raise HourglassError(f"{len(done.failures)} of {len(done.cells)} runs failed\n{told}")
+    runs = {tuple(cell.assignment[key] for key in ("scenario", "kernel", "seed")): open_run(done.runs / cell.key)
+            for cell in done.cells}  # fmt: skip
+    one, other = (kernel.name for kernel in kernels)
+    return Comparison(
+        kernels,
+        tuple(
+            _compared(name, [(runs[name, one, seed], runs[name, other, seed]) for seed in range(1, seeds + 1)])
+            for name in wanted
+        ),
+    )
+
+
+def _compared(scenario: str, pairs: list[tuple[Recording, Recording]]) -> Compared:
+    different = [pair for pair in pairs if pair[0].info.digest != pair[1].info.digest]
+    same = len(pairs) - len(different)
+    if not different:
+        return Compared(scenario, tuple(pairs), same, (), None)
+    runs = [run for side in zip(*pairs, strict=True) for run in side]
+    rows = compare_groups(compare(runs), groups(runs))
+    moved = tuple(row for row in rows if row.cells[1].significant)
+    return Compared(scenario, tuple(pairs), same, moved, diff(*different[0]))

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernel trees as users name them.
+
+| words | the tree |
+|---|---|
+| `6.12` | a kernel of the list, as Debian packages it |
+| `DIR` | a folder, as its files are now |
+| `DIR@REVISION` | a revision of that git repository |
+| `6.12+FILE`, `DIR@REVISION+FILE` | the same with a patch (`patch -p1`); as many as wanted, in this order |
+
+A repository of the user's is read, never written to: revisions are checked out in the cache, in one place for each
+repository, so that going from one revision to another touches, and compiles, only what differs.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from hourglass import locks
+from hourglass.contract.kernels import CHOICES, KERNELS
+from hourglass.engine import paths
+from hourglass.engine.kernel import source, worktree
+from hourglass.engine.kernel.source import Source
+from hourglass.errors import HourglassError, InputError
+
+KINDS = f"{CHOICES}, a folder, DIR@REVISION, or one of these with +FILE.patch"
+
+
+def names(words: str) -> str:
+    """What a kernel of a tree is called that was given no name: of `~/linux@v6.12+a.patch` `linux.v6.12.a`."""
+    base, patches = parts(words)
+    folder, _, revision = (
+        (base, "", "") if Path(base).is_dir() else base.rpartition("@") if "@" in base else (base, "", "")
+    )
+    told = [Path(folder).resolve().name if Path(folder).is_dir() else folder, revision, *(one.stem for one in patches)]
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", ".".join(filter(None, told)))
+
+
+def parts(words: str) -> tuple[str, list[Path]]:
+    """The tree and the patches on it. Raises InputError for a patch that is not there."""
+    if Path(words).is_dir() or "+" not in words:
+        return words, []
+    base, *patches = words.split("+")
+    for one in patches:
+        if not Path(one).is_file():
+            raise InputError("patch", one, f"there is no such file; a tree is {KINDS}")
+    return base, [Path(one).absolute() for one in patches]
+
+
+@contextmanager
+def given(words: str, name: str, report: Callable[[float, str], None]) -> Iterator[Source]:
+    """The tree, for as long as nothing else is checked out in its place. Raises InputError."""
+    base, patches = parts(words)
+    folder, at, revision = base.rpartition("@")
+    if Path(base).is_dir() and not patches:
+        report(0.0, "hashing the source tree")
+        yield source.named(Path(base), name)
+        return
+    packaged = base in KERNELS
+    if not packaged and not (at and Path(folder).is_dir()):
+        allowed = "a patch is for a kernel of the list, or for DIR@REVISION" if Path(base).is_dir() else KINDS
+        raise InputError("kernel", words, allowed)
+    place = paths.cache() / "checkouts" / (f"{base}+" if packaged else slot(Path(folder)))
+    waiting = "waiting for another process that uses the same checkout"
+    with locks.held(place.with_name(f"{place.name}.lock"), lambda: report(0.0, waiting)):
+        report(0.0, f"checking out {base}")
+        if packaged:
+            shutil.rmtree(place, ignore_errors=True)
+            worktree.link_tree(source.packaged(base, lambda text: report(0.0, text)).tree, place)
+            asked = base
+        else:
+            asked = f"{Path(folder).absolute()}@{check_out(Path(folder), revision, place)}"
+        for one in patches:
+            apply(one, place)
+        report(0.0, "hashing the source tree")
+        made = source.named(place, name)
+        yield replace(made, slot=place.name, asked="+".join([asked, *map(str, patches)]))
+
+
+def slot(folder: Path) -> str:
+    """The place of a repository's checkout."""
+    whole = folder.resolve()
+    return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', whole.name)}-{hashlib.sha256(os.fsencode(whole)).hexdigest()[:8]}@"
+
+
+def commit(folder: Path, revision: str) -> str:
+    """The commit that a revision stands for. Raises InputError."""
+    try:
+        return source.git(
+            folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"
+        ).strip()
+    except HourglassError:
+        raise InputError("kernel", f"{folder}@{revision}", f"git in {folder} knows no such revision") from None
+
+
+def check_out(folder: Path, revision: str, place: Path) -> str:
+    """Brings the checkout of a repository to a revision, and gives its commit."""
+    found = commit(folder, revision)
+    if not (place / ".git").is_dir():
+        shutil.rmtree(place, ignore_errors=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        source.git(folder, "clone", "--quiet", "--shared", "--no-checkout", str(folder.resolve()), str(place))
+    source.git(place, "-c", "advice.detachedHead=false", "checkout", "--quiet", "--force", "--detach", found)
+    source.git(place, "clean", "--quiet", "-ffdx")
+    return found
+
+
+def apply(patch: Path, place: Path) -> None:
+    """Patches a checkout. Links into a pristine tree are replaced, not written through. Raises InputError."""
+    command = ["patch", "-p1", "--batch", "--forward", "--no-backup-if-mismatch", "--reject-file=-", "-i", str(patch)]
+    done = subprocess.run(command, cwd=place, text=True, capture_output=True, check=False)
+    if done.returncode:
+        said = next((line for line in done.stdout.splitlines() if "FAILED" in line or "can't find" in line), "")
+        raise InputError("patch", str(patch), f"does not apply: {said or done.stdout.strip() or done.stderr.strip()}")
