@@ -163,19 +163,19 @@ def test_a_pull_of_the_plug_at_any_moment_leaves_nothing(lab: Lab) -> None:
     before = lab.at_rest()
     for number in range(PULLS):
         victim = ("front", "sshd", "hourglass-agent")[number % 3]
-        after_s = rng.uniform(0.3, 5)
-        out = lab.folder / f"pull {number}"
-        words = [*RUN, "run", str(path), "--engine", "ssh", "--out", str(out)]
+        machine, after_s = rng.choice(list(lab.machines.values())), rng.uniform(0, 4)
+        words = [*RUN, "run", str(path), "--engine", "ssh", "--out", str(lab.folder / f"pull {number}")]
         front = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        waited_for = "sshd" if victim == "front" else "hourglass-agent"  # another sshd only looked round
+        while not machine.pids(waited_for) and front.poll() is None:
+            time.sleep(0.01)
         time.sleep(after_s)
-        if victim == "front":
-            front.kill()
-        else:
-            machine = rng.choice(list(lab.machines.values()))
-            for pid in machine.pids(victim)[:1]:  # the guard comes after the agent
-                os.kill(pid, signal.SIGKILL)
-        front.wait()
-        print(f"{victim} killed after {after_s:.2f} s: exit status {front.returncode}")
+        for pid in [front.pid] if victim == "front" else machine.pids(victim):
+            os.kill(pid, signal.SIGKILL)
+            break  # the guard comes after the agent
+        status = front.wait()
+        print(f"{victim} of {machine.name} killed {after_s:.2f} s after the connection: exit status {status}")
+        assert status == (-signal.SIGKILL if victim == "front" else 3)
         as_before(lab, before)
         mine = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
         assert not [line for line in mine.splitlines() if lab.options in line], mine
