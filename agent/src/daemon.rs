@@ -3,17 +3,24 @@
 //! test, killed when the agent leaves.
 
 use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixDatagram;
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 
 use crate::clock;
 use crate::program::{Heard, Program};
 use crate::report::{Failure, Result};
-use crate::steps::{Daemon, Step};
+use crate::steps::{Daemon, Step, Tell};
 use crate::tool;
 
 /// Memory that is the run's own, in a guest and on a real machine.
 const FOLDER: &str = "/run";
+/// A daemon's answer to a line that it takes.
+const ANSWER: &str = "OK";
 
 /// Those of the run, as several threads have them.
 #[derive(Clone, Default)]
@@ -64,6 +71,32 @@ impl Daemons {
         Ok(place)
     }
 
+    /// Gives a line to the control socket of a daemon of the step's node, and waits until the daemon says that it is done.
+    pub fn tell(&self, tell: &Tell, step: &Step) -> Result<()> {
+        let tool = tell.tool.name();
+        let mut all = self.lock();
+        let here = |one: &&mut Running| one.daemon.tool == tell.tool && one.step.node() == step.node();
+        let Some(running) = all.iter_mut().find(here) else {
+            return Err(Failure::new(format!("no {tool} runs here")));
+        };
+        let program = &mut running.program;
+        program.listen(None, 0).map_err(|error| Failure::system(tool, error))?;
+        let before = program.said();
+        let answer = ask(tell).map_err(|error| Failure::system(&tell.socket, error))?;
+        if answer != ANSWER {
+            program.listen(None, 0).map_err(|error| Failure::system(tool, error))?;
+            return Err(Failure::of(format!("{tool} answers {answer}"), program.last_words()));
+        }
+        match program.listen_from(before, Some(&tell.says), tell.timeout_ns) {
+            Ok(Heard::Word) => Ok(()),
+            Ok(_) => {
+                let patience = format!("not done within {} s", clock::seconds(tell.timeout_ns));
+                Err(Failure::of(patience, program.last_words()))
+            }
+            Err(error) => Err(Failure::system(tool, error)),
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Vec<Running>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -80,4 +113,22 @@ impl Daemons {
         }
         Ok(())
     }
+}
+
+/// One line and its answer, over a daemon's control socket.
+fn ask(tell: &Tell) -> io::Result<String> {
+    let own = format!("{FOLDER}/hourglass-control");
+    let _ = fs::remove_file(&own);
+    let socket = UnixDatagram::bind(&own)?;
+    socket.connect(&tell.socket)?;
+    socket.send(tell.line.as_bytes())?;
+    let mut descriptors = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
+    let patience = PollTimeout::try_from(tell.timeout_ns / 1_000_000).map_err(io::Error::other)?;
+    if poll(&mut descriptors, patience)? == 0 {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    let mut buffer = [0; 4096];
+    let size = socket.recv(&mut buffer)?;
+    let _ = fs::remove_file(&own);
+    Ok(String::from_utf8_lossy(&buffer[..size]).trim().to_owned())
 }

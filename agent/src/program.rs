@@ -46,9 +46,19 @@ impl Program {
 
     /// Listens until the program has printed `word` (if one is wanted), has closed its outputs, or the time is over.
     pub fn listen(&mut self, word: Option<&str>, timeout_ns: i64) -> io::Result<Heard> {
+        self.listen_from(0, word, timeout_ns)
+    }
+
+    /// How much it has said so far, in bytes.
+    pub fn said(&self) -> usize {
+        self.said.len()
+    }
+
+    /// As `listen`, for a word behind the first `from` bytes.
+    pub fn listen_from(&mut self, from: usize, word: Option<&str>, timeout_ns: i64) -> io::Result<Heard> {
         let deadline = clock::monotonic() + timeout_ns;
         loop {
-            if word.is_some_and(|word| self.words().contains(word)) {
+            if word.is_some_and(|word| String::from_utf8_lossy(&self.said[from..]).contains(word)) {
                 return Ok(Heard::Word);
             }
             if self.ended {

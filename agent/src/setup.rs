@@ -86,6 +86,9 @@ pub fn carry_out(steps: &[Step], nodes: &Nodes, daemons: &Daemons, apps: Option<
                     .start(plan, step)
                     .map_err(|failure| step.blame(plan.tool.name().to_owned(), failure))?;
             }
+            Work::Tell(tell) => {
+                daemons.tell(tell, step).map_err(|failure| step.blame(tell.line.clone(), failure))?;
+            }
             Work::Reach { address, timeout_ns } => {
                 reach(*address, *timeout_ns).map_err(|failure| step.blame(address.to_string(), failure))?;
             }

@@ -73,6 +73,7 @@ pub enum Work {
         destination: String,
         devices: BTreeMap<String, String>,
     },
+    Tell(Tell),
     Epoch {
         path: String,
     },
@@ -98,6 +99,18 @@ pub struct Daemon {
     pub tool: Tool,
     pub config: String,
     pub ready: String,
+    #[serde(deserialize_with = "ns")]
+    pub timeout_ns: i64,
+}
+
+/// A line for a daemon's control socket, and what the daemon says when it is done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tell {
+    pub tool: Tool,
+    pub socket: String,
+    pub line: String,
+    pub says: String,
     #[serde(deserialize_with = "ns")]
     pub timeout_ns: i64,
 }
@@ -133,6 +146,7 @@ impl Step {
             Work::Take { .. } => "take",
             Work::Keep { .. } => "keep",
             Work::Host { .. } => "host",
+            Work::Tell(_) => "tell",
             Work::App { .. } => "app",
         }
     }
@@ -159,6 +173,7 @@ impl Work {
                 | Self::Daemon(_)
                 | Self::Take { .. }
                 | Self::Host { .. }
+                | Self::Tell(_)
                 | Self::App { .. }
         )
     }

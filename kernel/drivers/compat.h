@@ -193,6 +193,19 @@ static inline struct rate_info *radio_rate_status(struct ieee80211_tx_status *st
 #define ieee80211_link_sta ieee80211_sta
 #endif
 
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
+#define radio_csa_due(vif) ieee80211_beacon_cntdwn_is_complete(vif, 0)
+#define radio_csa_finish(vif) ieee80211_csa_finish(vif, 0)
+#else
+#define radio_csa_due(vif) ieee80211_beacon_cntdwn_is_complete(vif)
+#define radio_csa_finish(vif) ieee80211_csa_finish(vif)
+#endif
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 0, 0)
+#define radio_csa_active(vif) ((vif)->bss_conf.csa_active)
+#else
+#define radio_csa_active(vif) ((vif)->csa_active)
+#endif
+
 /* Whether what @dev receives passes tc's filters first: an ingress qdisc with some is there */
 static inline bool filters_ingress(const struct net_device *dev)
 {

@@ -9,7 +9,9 @@
  * datagram by the first eight bytes of its payload, a program's by more. Equal packets that follow
  * one another (duplicate acknowledgments) are told apart by where they are.
  *
- * Left out: IPv6 extension headers, IP fragments, tunnels.
+ * Of a packet in fragments the first one stands for all: it has the headers.
+ *
+ * Left out: IPv6 extension headers and fragments, tunnels.
  */
 #include <linux/icmp.h>
 #include <linux/icmpv6.h>
@@ -21,6 +23,7 @@
 #include <linux/udp.h>
 #include <linux/vmalloc.h>
 #include <net/addrconf.h>
+#include <net/ip.h>
 #include <net/route.h>
 #include "probe.h"
 
@@ -194,6 +197,8 @@ bool probe_parse(const struct sk_buff *skb, int offset, struct probe_packets *pa
 	if (!ip)
 		return false;
 	if (ip->version == 4) {
+		if (ip->frag_off & htons(IP_OFFSET))
+			return false;
 		protocol = ip->protocol;
 		next = offset + ip->ihl * 4;
 		if (!skb_is_gso(skb))

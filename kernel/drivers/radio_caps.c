@@ -46,6 +46,12 @@ bool radio_params_rate(const struct radio_params *params, struct radio_rate *rat
 	return radio_bits_per_symbol(rate);
 }
 
+/* 802.11ac at 20 MHz, too: a radio of it can do 40, else mac80211 joins without VHT. */
+static bool radio_caps_wide(const struct radio_params *params)
+{
+	return params->width > 20 || (params->standard >= RADIO_AC && params->band != 2);
+}
+
 static void radio_caps_ht(struct radio_phy *phy, struct ieee80211_sta_ht_cap *cap)
 {
 	unsigned int i;
@@ -54,7 +60,7 @@ static void radio_caps_ht(struct radio_phy *phy, struct ieee80211_sta_ht_cap *ca
 	cap->cap = IEEE80211_HT_CAP_SM_PS | IEEE80211_HT_CAP_MAX_AMSDU;
 	if (phy->params.sgi)
 		cap->cap |= IEEE80211_HT_CAP_SGI_20;
-	if (phy->params.width > 20) {
+	if (radio_caps_wide(&phy->params)) {
 		cap->cap |= IEEE80211_HT_CAP_SUP_WIDTH_20_40;
 		if (phy->params.sgi)
 			cap->cap |= IEEE80211_HT_CAP_SGI_40;
@@ -205,6 +211,7 @@ void radio_caps_set(struct radio_phy *phy)
 	wiphy->max_scan_ssids = 4;
 	wiphy->max_scan_ie_len = IEEE80211_MAX_DATA_LEN;
 	wiphy->flags &= ~WIPHY_FLAG_PS_ON_BY_DEFAULT;
+	wiphy->flags |= WIPHY_FLAG_HAS_CHANNEL_SWITCH;
 	wiphy->regulatory_flags |= REGULATORY_CUSTOM_REG;
 	radio_caps_band(phy);
 	wiphy_apply_custom_regulatory(wiphy, &radio_regdomain);

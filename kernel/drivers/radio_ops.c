@@ -242,6 +242,9 @@ static enum hrtimer_restart radio_beacon_timer(struct hrtimer *timer)
 		while (vif->vif->type == NL80211_IFTYPE_AP &&
 		       (skb = ieee80211_get_buffered_bc(phy->hw, vif->vif)))
 			radio_beacon_send(phy, skb);
+		/* the beacon that announced it for the last time is out */
+		if (radio_csa_active(vif->vif) && radio_csa_due(vif->vif))
+			radio_csa_finish(vif->vif);
 	}
 	radio_beacons(phy);
 	return HRTIMER_NORESTART;

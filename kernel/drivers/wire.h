@@ -174,7 +174,8 @@ static inline struct wire_vector *wire_tx_vector(struct wire_nic *nic)
 }
 
 /* wire_flight.c */
-struct wire_flight wire_fly(struct wire_nic *nic, const struct sk_buff *frame, u64 now_ns);
+void wire_fly(struct wire_nic *nic, const struct sk_buff *frame, u64 now_ns,
+	      struct wire_flight *flight);
 bool wire_mark(struct sk_buff *frame);
 int wire_medium_join(struct wire_nic *nic, int number);
 int wire_medium_number(const struct wire_nic *nic);

@@ -27,12 +27,18 @@ u32 wire_fifo_room(u32 size)
 	return size / ETH_ZLEN + 2;
 }
 
+/* A place of the circle; @place is below twice as many. */
+static u32 wire_fifo_place(const struct wire_fifo *fifo, u32 place)
+{
+	return place < fifo->room ? place : place - fifo->room;
+}
+
 static u64 wire_fifo_release(struct wire_fifo *fifo)
 {
 	const struct wire_held *held = &fifo->held[fifo->first];
 
 	fifo->used -= held->bytes;
-	fifo->first = (fifo->first + 1) % fifo->room;
+	fifo->first = wire_fifo_place(fifo, fifo->first + 1);
 	fifo->count--;
 	return held->until_ns;
 }
@@ -43,7 +49,7 @@ u64 wire_fifo_fetch(struct wire_fifo *fifo, u64 now_ns, u64 end_ns, u32 bytes)
 		return end_ns;
 	while (fifo->count && fifo->held[fifo->first].until_ns <= now_ns)
 		wire_fifo_release(fifo);
-	fifo->held[(fifo->first + fifo->count) % fifo->room] =
+	fifo->held[wire_fifo_place(fifo, fifo->first + fifo->count)] =
 		(struct wire_held){ .until_ns = end_ns, .bytes = bytes };
 	fifo->count++;
 	fifo->used += bytes;

@@ -114,15 +114,17 @@ static void wire_fly_box(struct wire_nic *nic, u32 bytes, struct wire_flight *fl
 }
 
 /* The flight of a frame that enters the ring at @now_ns, up to where the cable begins. */
-struct wire_flight wire_fly(struct wire_nic *nic, const struct sk_buff *frame, u64 now_ns)
+void wire_fly(struct wire_nic *nic, const struct sk_buff *frame, u64 now_ns,
+	      struct wire_flight *flight)
 {
-	struct wire_flight flight = { };
-
-	wire_fly_line(nic, max_t(u32, frame->len, ETH_ZLEN) + WIRE_OVERHEAD, now_ns, &flight);
-	flight.leaves_ns = flight.end_ns;
-	if (flight.end_ns != WIRE_NEVER)
-		wire_fly_box(nic, frame->len, &flight);
-	return flight;
+	flight->copies = 0;
+	flight->lost = NULL;
+	flight->congested = false;
+	flight->arrival_ns = 0;
+	wire_fly_line(nic, max_t(u32, frame->len, ETH_ZLEN) + WIRE_OVERHEAD, now_ns, flight);
+	flight->leaves_ns = flight->end_ns;
+	if (flight->end_ns != WIRE_NEVER)
+		wire_fly_box(nic, frame->len, flight);
 }
 
 /*

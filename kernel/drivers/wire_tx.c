@@ -27,7 +27,9 @@
 
 static struct wire_slot *wire_slot(const struct wire_nic *nic, u32 index)
 {
-	return &nic->slots[(nic->slot_first + index) % nic->tx_ring];
+	u32 place = nic->slot_first + index;	/* below twice the ring */
+
+	return &nic->slots[place < nic->tx_ring ? place : place - nic->tx_ring];
 }
 
 /*
@@ -106,10 +108,11 @@ static u64 wire_send_frame(struct wire_nic *nic, struct sk_buff *frame,
 			   u64 now_ns)
 {
 	u32 padded = max_t(u32, frame->len, ETH_ZLEN);
-	struct wire_flight flight = wire_fly(nic, frame, now_ns);
 	struct wire_fate fate = wire_fate(&nic->faults, nic->last_lost,
 					  nic->stats.tx_frames);
+	struct wire_flight flight;
 
+	wire_fly(nic, frame, now_ns, &flight);
 	nic->last_lost = fate.lost;
 	nic->stats.tx_frames++;
 	nic->stats.tx_bytes += frame->len;
@@ -231,7 +234,7 @@ void wire_tx_reap(struct wire_nic *nic, u64 now_ns)
 		work->packets += slot->frames.packets;
 		work->bytes += slot->frames.bytes;
 		nic->descriptors_used -= slot->descriptors;
-		nic->slot_first = (nic->slot_first + 1) % nic->tx_ring;
+		nic->slot_first = wire_slot(nic, 1) - nic->slots;
 		nic->slot_count--;
 		napi_consume_skb(slot->skb, 1); /* NULL: it went itself */
 	}
@@ -280,7 +283,7 @@ void wire_tx_flush(struct wire_nic *nic)
 {
 	while (nic->slot_count) {
 		dev_kfree_skb_any(wire_slot(nic, 0)->skb);
-		nic->slot_first = (nic->slot_first + 1) % nic->tx_ring;
+		nic->slot_first = wire_slot(nic, 1) - nic->slots;
 		nic->slot_count--;
 	}
 	nic->descriptors_used = 0;

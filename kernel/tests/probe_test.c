@@ -120,6 +120,27 @@ static void echoes_by_their_identifier(struct kunit *test)
 	kfree_skb(skb);
 }
 
+/* Of fragments the first one has the headers; what stands in the others is payload. */
+static void fragments_by_their_first(struct kunit *test)
+{
+	struct probe_packets packets;
+	struct icmphdr *head;
+	struct sk_buff *skb = packet(IPPROTO_ICMP, sizeof(*head) + 56, 0, (void **)&head);
+	struct iphdr *ip = (struct iphdr *)skb->data;
+
+	head->type = ICMP_ECHO;
+	head->un.echo.id = htons(77);
+	ip->frag_off = htons(IP_MF);
+	KUNIT_EXPECT_TRUE(test, probe_parse(skb, 0, &packets));
+	ip->frag_off = htons(IP_MF | 6);
+	KUNIT_EXPECT_FALSE(test, probe_parse(skb, 0, &packets));
+	ip->frag_off = htons(12);
+	KUNIT_EXPECT_FALSE(test, probe_parse(skb, 0, &packets));
+	ip->frag_off = htons(IP_DF);
+	KUNIT_EXPECT_TRUE(test, probe_parse(skb, 0, &packets));
+	kfree_skb(skb);
+}
+
 /* A packet through two nodes: each stretch in its layer, nothing lost, nothing twice. */
 static void layers_add_up(struct kunit *test)
 {
@@ -243,6 +264,7 @@ static struct kunit_case probe_cases[] = {
 	KUNIT_CASE(padding_is_no_payload),
 	KUNIT_CASE(datagrams_by_their_first_bytes),
 	KUNIT_CASE(echoes_by_their_identifier),
+	KUNIT_CASE(fragments_by_their_first),
 	KUNIT_CASE(layers_add_up),
 	KUNIT_CASE(the_oldest_of_equals),
 	KUNIT_CASE(a_connection_goes_with_its_sockets),

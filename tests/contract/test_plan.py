@@ -41,6 +41,8 @@ PLAN: dict[str, Any] = {
         {"do": "reach", "node": "c", "address": "10.0.0.1", "timeout_ns": 5, "origin": None},
         {"do": "iw", "node": None, "args": ["dev"], "says": None, "timeout_ns": 5, "origin": None},
         {"do": "daemon", "node": "c", "tool": "hostapd", "config": "x", "ready": "y", "timeout_ns": 5, "origin": None},
+        {"do": "tell", "node": "c", "tool": "hostapd", "socket": "/s", "line": "x", "says": "y", "timeout_ns": 5,
+         "origin": None},
     ],
     "streams": [
         BASE | {"id": 0, "kind": "flow", "name": "f", "port": 5000, "sender": "c", "cc": "cubic",

@@ -22,7 +22,7 @@ LONGEST_S = 600
 
 STALL_S = "30"
 
-RESETS = {"tc", "ip", "link", "cable", "ethtool", "station", "ap", "power"}
+RESETS = {"tc", "ip", "link", "cable", "ethtool", "station", "ap", "power", "channel"}
 """Events after which a device's counters begin anew, or do not tell all."""
 
 

@@ -11,7 +11,7 @@ from hourglass.scenario.load import presets
 
 from .values import SCHEMA, Room, resolved, value
 
-RADIOS_ONLY = {"station", "ap", "iw"}
+RADIOS_ONLY = {"station", "ap", "iw", "channel"}
 """Actions that only radios have."""
 
 Made = tuple[dict[str, Any], Room]

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fuzz itself: no key is forgotten, whatever is drawn is valid, less of a finding is still one."""
 
+import os
 import random
 import re
+import subprocess
+import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +15,8 @@ from hourglass import plan, scenario
 from hourglass.engine.virtual import Virtual
 
 from . import judge
-from .__main__ import toml, verdict
+from .__main__ import verdict
+from .case import toml
 from .draw import draw, refused
 from .shrink import shrunk
 from .values import LEFT_OUT, LIMITS, SCHEMA, TEXTS, Room, keys, resolved, value
@@ -75,3 +80,16 @@ def test_findings_decide_the_exit_status(capsys: pytest.CaptureFixture[str]) -> 
     assert verdict({"0": None, "1": "refused: stack.qdisc"}) == 0
     assert verdict({"0": None, "1": "the guest failed: it hung"}) == 1
     assert "2 scenarios, 0 refused by a tool, 1 findings\n  1: the guest failed" in capsys.readouterr().out
+
+
+@pytest.mark.guest
+def test_the_command_makes_its_runs(tmp_path: Path) -> None:
+    """`make fuzz`, of one scenario, whose runs another process makes [a process of the pool could not import it]."""
+    top = Path(__file__).parents[2]
+    command = [sys.executable, "-m", "tests.fuzz", "-n", "1", "--seed", "test", "--kernels", "6.1", "-j", "1"]
+    path = os.pathsep.join([str(top), str(top / "src")])
+    done = subprocess.run(
+        command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, text=True, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "1 scenarios, 0 refused by a tool, 0 findings"), done.stderr
+    assert (tmp_path / "runs/fuzz/test.done").read_text() == '["0", null]\n'

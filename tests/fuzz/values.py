@@ -107,6 +107,7 @@ TEXTS: dict[str, Text] = {
     ),
     r"testbed\.netem\[\]\.delay": lambda chance, _: f"{_log(chance, 10, 200_000)}us",
     r"event\[\]\.device": _device,
+    r"event\[\]\.channel": lambda chance, _: chance.choice([36, 40, 44, 48, 52, 64, 1, 6, 9]),
     r"event\[\]\.label": lambda _chance, _room: "a label",
     r"event\[\]\.tc": lambda chance, room: f"qdisc replace dev {_device(chance, room)} root {chance.choice(QDISCS)}",
     r"event\[\]\.ip": lambda chance, room: f"link set {_device(chance, room)} mtu {chance.choice([600, 1280, 1500])}",

@@ -5,6 +5,7 @@ change."""
 import json
 import struct
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -13,6 +14,7 @@ import pytest
 from hourglass.errors import HourglassError
 from hourglass.results.recording import Recording
 
+from .accounts import check_balances
 from .conftest import KERNELS, Simulate, digests, line
 
 pytestmark = pytest.mark.guest
@@ -252,6 +254,73 @@ def test_a_station_leaves_and_returns_and_the_access_point_restarts(simulate: Si
     assert all(0 <= ns < limit * MS for ns, limit in zip(late, (10, 50, 500), strict=True))
     assert mbps(run, 2.1, 3) == 0
     assert mbps(run, 6.5, 7.5) > 0.9 * mbps(run, 1, 2)
+
+
+TU = 1_024_000
+"""802.11's unit of time, in ns: a beacon each 100."""
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("base", ["wifi-ath9k", "wifi-ath9k-htc", "wifi-ax"])
+def test_an_access_point_changes_its_channel_and_its_stations_follow(
+    simulate: Simulate, base: str, kernel: str
+) -> None:
+    """Counted down from 5 in beacons, the first of which says 4: done after three to four of their intervals; what
+    returns later finds it there."""
+    events = [
+        {"at": 2, "node": "ap", "channel": 56},
+        {"at": 4, "node": "client", "station": "leave"},
+        {"at": 4.1, "node": "client", "station": "return"},
+        {"at": 6, "node": "ap", "ap": "restart"},
+    ]
+    changes = ("test.length=8", "test.delay=0.5", "test.upload_streams=1", 'capture.pcap=["ap:wlan0"]')
+    run = simulate(base, f"event={toml(events)}", *changes, kernel=kernel)
+    switched, *_, restarted = (done_ns for done_ns, _ in done(run))
+    assert 3 * 100 * TU <= switched - 2 * NS <= 4.1 * 100 * TU
+    heard = channels(run.path / "ap-wlan0.pcapng")
+    assert {mhz for at_ns, mhz in heard if at_ns < switched - 10 * MS} == {5180}
+    assert {mhz for at_ns, mhz in heard if switched + 10 * MS < at_ns < 6 * NS} == {5280}
+    assert {mhz for at_ns, mhz in heard if at_ns > restarted + 10 * MS} == {5180}
+    for start_s in (3, 7.5):
+        assert mbps(run, start_s, start_s + 0.9) > 0.7 * mbps(run, 1, 1.9)
+
+
+def channels(path: Path) -> list[tuple[int, int]]:
+    """(ns of test time; MHz in the radiotap header) of each frame of a capture."""
+    data, at, found = path.read_bytes(), 0, []
+    while at < len(data):
+        kind, size = struct.unpack_from("<II", data, at)
+        if kind == ENHANCED_PACKET:
+            high, low = struct.unpack_from("<II", data, at + 12)
+            found.append((high << 32 | low, frequency(data[at + 28 : at + size])))
+        at += size
+    return found
+
+
+def frequency(frame: bytes) -> int:
+    """Radiotap's field 3: behind TSFT (8 bytes, aligned to 8), flags and rate."""
+    (present,) = struct.unpack_from("<I", frame, 4)
+    words, at = present, 8
+    while words & 1 << 31:
+        (words,) = struct.unpack_from("<I", frame, at)
+        at += 4
+    for bit, size in ((0, 8), (1, 1), (2, 1)):
+        if present & 1 << bit:
+            at += -at % size + size
+    at += -at % 2
+    (mhz,) = struct.unpack_from("<H", frame, at)
+    return int(mhz)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_of_a_packet_in_fragments_the_first_stands_for_all(simulate: Simulate, kernel: str) -> None:
+    """A router whose far cable takes 73 bytes, in the middle of pings of 56 [later fragments were taken for echo
+    replies of stream 0 where their payload looked like one]."""
+    small = {"at": 1, "node": "router1", "ip": "link set right mtu 73"}
+    data = scenario(small, duplicate="20%") | {"test": {"name": "ping", "length": 2}}
+    run = simulate(data, kernel=kernel)
+    check_balances(run)
+    assert icmp(run).filter(pl.col("t_ns") > NS)["rtt_ns"].count() > 0
 
 
 def toml(events: list[dict[str, Any]]) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hourglass.contract.plan import AppStep, BatchStep, DaemonStep, Event, IwStep, WriteStep
+from hourglass.contract.plan import AppStep, BatchStep, DaemonStep, Event, IwStep, TellStep, WriteStep
 from hourglass.errors import InputError
 from hourglass.plan import build
 from hourglass.scenario import load
@@ -66,6 +66,45 @@ def test_a_cable_that_is_plugged_in_is_the_one_that_was_pulled() -> None:
     pull, plug = events({"at": 1, "node": "server", "cable": "pull"}, {"at": 2, "node": "server", "cable": "plug"})
     values = [step.value for one in (pull, plug) for step in one.steps if isinstance(step, WriteStep)]
     assert values == ["-1", "1"]
+
+
+@pytest.mark.parametrize(
+    ("base", "radio", "channel", "line"),
+    [
+        ("wifi-ath9k", (20,), 44, "5220 bandwidth=20 ht"),
+        ("wifi-ath9k", (40,), 44, "5220 sec_channel_offset=1 center_freq1=5230 bandwidth=40 ht"),
+        ("wifi-ath9k", (40,), 64, "5320 sec_channel_offset=-1 center_freq1=5310 bandwidth=40 ht"),
+        ("wifi-ax", (80,), 56, "5280 sec_channel_offset=-1 center_freq1=5290 bandwidth=80 ht vht he"),
+        ("wifi-ath9k", (40, "2.4GHz"), 8, "2447 sec_channel_offset=-1 center_freq1=2437 bandwidth=40 ht"),
+    ],
+)  # fmt: skip
+def test_a_channel_is_told_to_hostapd(base: str, radio: tuple[int | str, ...], channel: int, line: str) -> None:
+    """IEEE 802.11-2020, 19.3.15 and 21.3.14: pairs of channels, centres of 80 MHz at 42 and 58."""
+    changes = tuple(f"testbed.wifi.0.{key}={one}" for key, one in zip(("width", "band"), radio, strict=False))
+    (event,) = events({"at": 1, "node": "ap", "channel": channel}, base=base, changes=changes)
+    (step,) = event.steps
+    assert isinstance(step, TellStep)
+    assert step.line == f"CHAN_SWITCH 5 {line}"
+    assert event.name == f"channel {channel}"
+
+
+def test_who_returns_looks_where_the_access_point_is() -> None:
+    made = events(
+        {"at": 1, "node": "ap", "channel": 48},
+        {"at": 2, "node": "client", "station": "return"},
+        {"at": 3, "node": "ap", "ap": "restart"},
+        base="wifi-ath9k",
+    )
+    asked = [
+        step.args[-1] for event in made[1:] for step in event.steps if isinstance(step, IwStep) if "-w" in step.args
+    ]
+    assert asked == ["5240", "5180"]
+
+
+@pytest.mark.parametrize(("node", "channel"), [("ap", 37), ("ap", 6), ("client", 40)])
+def test_a_channel_has_to_be_one_of_the_band_and_an_access_points(node: str, channel: int) -> None:
+    with pytest.raises(InputError, match=r"event\.0\.(channel = (37|6): at 5GHz: 36, 40|device)"):
+        events({"at": 1, "node": node, "channel": channel}, base="wifi-ath9k")
 
 
 def test_an_access_point_restarts_with_the_stations_that_are_there() -> None:

@@ -20,6 +20,7 @@ from hourglass.contract.plan import (
     Step,
     Stream,
     TakeStep,
+    TellStep,
     Transactions,
     WriteStep,
 )
@@ -93,6 +94,8 @@ def step_lines(step: Step) -> list[str]:
         case IwStep():
             patience = f"until {step.says} ({step.timeout_ns})" if step.says else f"({step.timeout_ns})"
             texts = [f"{step.node or '-'} iw {' '.join(step.args)} {patience}"]
+        case TellStep():
+            texts = [f"{step.node} {step.tool} {step.socket}: {step.line} until {step.says} ({step.timeout_ns})"]
         case DaemonStep():
             texts = [f"{step.node} {step.tool}: {line}" for line in step.config.splitlines()]
             texts.append(f"{step.node} {step.tool} until {step.ready} ({step.timeout_ns})")

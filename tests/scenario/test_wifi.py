@@ -67,6 +67,11 @@ def test_some_rates_of_802_11ac_do_not_exist() -> None:
     assert load("wifi-ath9k", [*ac, f"{CELL}.streams=3"])
 
 
+def test_others_have_errors_of_their_own() -> None:
+    scenario = load("wifi-ath9k", [f"{CELL}.others.count=2", f"{CELL}.others.error=30%"])
+    assert [station.error for station in scenario.testbed.wifi[0].station] == [None, 300_000_000, 300_000_000]
+
+
 def test_others_are_written_out_once() -> None:
     scenario = load("wifi-ath9k", [f"{CELL}.others.count=2", f"{CELL}.others.traffic=both", f"{CELL}.others.mcs=0"])
     assert [node.name for node in scenario.testbed.node] == ["client", "ap", "server", "other1", "other2"]

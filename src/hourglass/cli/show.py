@@ -35,6 +35,7 @@ from hourglass.contract.plan import (
     Step,
     Stream,
     TakeStep,
+    TellStep,
     WriteStep,
 )
 from hourglass.engine import engines
@@ -149,6 +150,8 @@ def step_lines(step: Step | EventStep) -> list[str]:
         case DaemonStep():
             config = ["  " + line for line in step.config.splitlines()]
             return [f"{step.tool}, until it says {step.ready!r}, with the configuration", *config]
+        case TellStep():
+            return [f"{step.tool}, at {step.socket}: {step.line}, until it says {step.says!r}"]
         case ReachStep():
             return [f"ping {step.address} until it answers, at most {_seconds(step.timeout_ns)}"]
         case EpochStep():

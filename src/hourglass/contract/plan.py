@@ -151,8 +151,32 @@ class HostStep(Part):
     origin: str | None
 
 
+class TellStep(Part):
+    """A line for the control socket, at `socket`, of a daemon of the node's, which has to answer OK and then to say
+    `says` on its output."""
+
+    do: Literal["tell"]
+    node: str
+    tool: Literal["hostapd"]
+    socket: str
+    line: str
+    says: str
+    timeout_ns: Ns
+    origin: str | None
+
+
 Step = Annotated[
-    BatchStep | WriteStep | EthtoolStep | EpochStep | ReachStep | IwStep | DaemonStep | TakeStep | KeepStep | HostStep,
+    BatchStep
+    | WriteStep
+    | EthtoolStep
+    | EpochStep
+    | ReachStep
+    | IwStep
+    | DaemonStep
+    | TellStep
+    | TakeStep
+    | KeepStep
+    | HostStep,
     Field(discriminator="do"),
 ]
 
@@ -171,7 +195,9 @@ class AppStep(Part):
     origin: str | None
 
 
-EventStep = Annotated[BatchStep | WriteStep | EthtoolStep | IwStep | DaemonStep | AppStep, Field(discriminator="do")]
+EventStep = Annotated[
+    BatchStep | WriteStep | EthtoolStep | IwStep | DaemonStep | TellStep | AppStep, Field(discriminator="do")
+]
 """As in the set-up. A daemon that is given the tool, node and configuration of one that runs takes its place."""
 
 

@@ -89,12 +89,15 @@ def _short(value: object) -> str:
 
 
 class _Builder:
-    """Makes the steps of each event in turn: which stations are away depends on what was before."""
+    """Makes the steps of each event in turn: which stations are away, and on which
+    channel, depends on what was before."""
 
     def __init__(self, scenario: Scenario, network: Network) -> None:
         self.scenario = scenario
         self.network = network
         self.away: set[Port] = set()
+        self.channels: dict[int, int] = {}
+        """Of cells that are not where they began."""
 
     def steps(self, index: int, event: Event) -> Iterator[EventStep]:
         """What an event does."""
@@ -153,6 +156,11 @@ class _Builder:
                 yield from self._change(port, event.set, origin)
             case "station":
                 yield from self._station(port, event.station == "return", origin)
+            case "channel":
+                assert event.channel is not None
+                index = self.network.cell(port)
+                self.channels[index] = event.channel
+                yield radios.switch(self.scenario.testbed.wifi[index], port, index, event.channel, origin)
             case _:
                 yield from self._restart(port, origin)
 
@@ -179,12 +187,14 @@ class _Builder:
     def _station(self, port: Port, joins: bool, origin: str) -> Iterator[EventStep]:
         yield radios.disconnect(port, origin)
         if joins:
-            yield radios.connect(self.scenario.testbed, self.network.cell(port), port, origin)
+            index = self.network.cell(port)
+            yield radios.connect(self.scenario.testbed, index, port, origin, self.channels.get(index))
         self.away = self.away - {port} if joins else self.away | {port}
 
     def _restart(self, port: Port, origin: str) -> Iterator[EventStep]:
-        """An access point, and those of its stations that were there."""
+        """An access point, on the channel of its configuration, and those of its stations that were there."""
         index = self.network.cell(port)
+        self.channels.pop(index, None)
         yield radios.access_point(self.scenario.testbed.wifi[index], port, index, origin)
         for station in self.network.others(port):
             if station not in self.away:

@@ -9,12 +9,12 @@ block-ack sessions come up with the first data.
 
 from collections.abc import Iterator
 
-from hourglass.contract.plan import BatchStep, DaemonStep, IwStep, Radio, Step, WriteStep
+from hourglass.contract.plan import BatchStep, DaemonStep, IwStep, Radio, Step, TellStep, WriteStep
 from hourglass.plan.links import mac
 from hourglass.plan.network import Network, Port
 from hourglass.plan.seeds import radio_seed
 from hourglass.scenario import Station, Testbed, Wifi
-from hourglass.scenario.wifi import PPB_PER_PPM, STANDARDS
+from hourglass.scenario.wifi import CHANNELS, PPB_PER_PPM, STANDARDS
 
 DRIVER = "/proc/hourglass/radio"
 FRESH = "wlan0"
@@ -35,7 +35,12 @@ JOIN_NS = 10 * 10**9
 IW_NS = 10**9
 """Patience with an `iw` that waits for nothing."""
 
-_CHANNELS = {"5GHz": (36, 5180), "2.4GHz": (1, 2412)}
+SWITCHED = "AP-CSA-FINISHED"
+"""What hostapd says when it sends on another channel."""
+
+SWITCH_BEACONS = 5
+"""Intervals of beacons that another channel is announced before, the running one counted."""
+
 _HALVES = {80: (42, 1)}
 """Width → hostapd's centre channel and its number for the width."""
 
@@ -90,7 +95,7 @@ def access_point(cell: Wifi, port: Port, index: int, origin: str) -> DaemonStep:
         do="daemon",
         node=port.node,
         tool="hostapd",
-        config=hostapd(cell, port.device, ssid(index)),
+        config=hostapd(cell, port.device, index),
         ready=READY,
         timeout_ns=AP_NS,
         origin=origin,
@@ -104,9 +109,10 @@ def join(testbed: Testbed, network: Network) -> Iterator[Step]:
             yield connect(testbed, index, port, f"testbed.wifi.{index}.station.{port.side - 1}")
 
 
-def connect(testbed: Testbed, index: int, port: Port, origin: str) -> IwStep:
-    """A station of cell `index` finds its access point and associates."""
-    frequency = str(_CHANNELS[testbed.wifi[index].band][1])
+def connect(testbed: Testbed, index: int, port: Port, origin: str, channel: int | None = None) -> IwStep:
+    """A station of cell `index` finds its access point, on `channel` or where it began, and associates."""
+    band = testbed.wifi[index].band
+    frequency = str(_mhz(band, channel or CHANNELS[band][0]))
     args = ["dev", port.device, "connect", "-w", ssid(index), frequency]
     return IwStep(do="iw", node=port.node, args=args, says=CONNECTED, timeout_ns=JOIN_NS, origin=origin)
 
@@ -115,6 +121,41 @@ def disconnect(port: Port, origin: str) -> IwStep:
     """A station leaves its access point; one that has none does nothing."""
     args = ["dev", port.device, "disconnect"]
     return IwStep(do="iw", node=port.node, args=args, says=None, timeout_ns=IW_NS, origin=origin)
+
+
+def switch(cell: Wifi, port: Port, index: int, channel: int, origin: str) -> TellStep:
+    """The access point goes to another channel, and says so in its beacons before. hostapd is told all that follows
+    from the channel and the cell's width: where the second half is, and the centre, in MHz."""
+    first = _mhz(cell.band, channel)
+    words = [f"CHAN_SWITCH {SWITCH_BEACONS} {first}"]
+    above = channel <= 7 if cell.band == "2.4GHz" else channel % 8 == 4
+    if cell.width > 20:
+        centre = first + (10 if above else -10)
+        if cell.width == 80:
+            centre = _mhz(cell.band, 42 if channel < 52 else 58)
+        words.append(f"sec_channel_offset={1 if above else -1} center_freq1={centre}")
+    words.append(f"bandwidth={cell.width} ht")
+    if cell.band == "5GHz":
+        words += {"n": [], "ac": ["vht"], "ax": ["vht", "he"]}[cell.standard]
+    return TellStep(
+        do="tell",
+        node=port.node,
+        tool="hostapd",
+        socket=f"{_control(index)}/{port.device}",
+        line=" ".join(words),
+        says=SWITCHED,
+        timeout_ns=AP_NS,
+        origin=origin,
+    )
+
+
+def _mhz(band: str, channel: int) -> int:
+    return (2407 if band == "2.4GHz" else 5000) + 5 * channel
+
+
+def _control(index: int) -> str:
+    """The folder of a cell's control socket: nodes share their files."""
+    return f"/run/hostapd-control-{index}"
 
 
 def _settings(cell: Wifi, seed: int, port: Port, index: int) -> str:
@@ -155,15 +196,15 @@ def _link(cell: Wifi, station: Station | None) -> dict[str, object]:
     return words
 
 
-def hostapd(cell: Wifi, device: str, name: str) -> str:
+def hostapd(cell: Wifi, device: str, index: int) -> str:
     """hostapd's configuration: an open network with WMM, hostapd's own defaults for whatever is not said."""
-    channel, _ = _CHANNELS[cell.band]
     lines = [
         f"interface={device}",
         "driver=nl80211",
-        f"ssid={name}",
+        f"ctrl_interface={_control(index)}",
+        f"ssid={ssid(index)}",
         f"hw_mode={'a' if cell.band == '5GHz' else 'g'}",
-        f"channel={channel}",
+        f"channel={CHANNELS[cell.band][0]}",
         f"beacon_int={cell.beacon_interval}",
         "wmm_enabled=1",
         "ieee80211n=1",

@@ -19,6 +19,7 @@ from hourglass.scenario.stack import Stack
 from hourglass.scenario.testbed import IPV6_MTU_MIN, Testbed
 from hourglass.scenario.values import Place
 from hourglass.scenario.vocabulary import CLASSFUL_QDISCS, QDISCS
+from hourglass.scenario.wifi import CHANNELS
 
 VERBS: dict[str, dict[str, tuple[str, ...]]] = {
     "tc": {
@@ -63,6 +64,10 @@ def _resolve(key: str, event: Event, testbed: Testbed, stack: Stack, apps: tuple
             return _at(key, event, here.stations, "radio of a station")
         case "ap":
             return _at(key, event, here.access_points, "radio of an access point")
+        case "channel":
+            made = _at(key, event, here.access_points, "radio of an access point")
+            _check_channel(f"{key}.channel", made, testbed)
+            return made
         case "tc" | "ip" | "iw" | "ethtool" as tool:
             for line in getattr(event, tool):
                 CHECKS[tool](partial(refusal, f"{key}.{tool}", line), line.split(" "), here)
@@ -120,6 +125,12 @@ def _at(key: str, event: Event, devices: list[str], what: str) -> Event:
         known = f"{closest(event.device, devices)}{event.node} has {several(devices) or 'none'}"
         raise refusal(f"{key}.device", event.device, f"is no {what}. {known}")
     return event
+
+
+def _check_channel(key: str, event: Event, testbed: Testbed) -> None:
+    cell = next(cell for cell in testbed.wifi if cell.ap == Place(event.node, str(event.device)))
+    if event.channel not in CHANNELS[cell.band]:
+        raise refusal(key, event.channel, f"at {cell.band}: {', '.join(map(str, CHANNELS[cell.band]))}")
 
 
 def _check_set(key: str, event: Event, testbed: Testbed) -> None:

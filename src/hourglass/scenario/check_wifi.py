@@ -56,7 +56,8 @@ def _free_names(taken: list[str], count: int) -> list[str]:
 
 def _with(cell: Wifi, names: list[str]) -> Wifi:
     others = cell.others
-    made = [Station(at=Place(name, DEVICE), mcs=others.mcs, snr=others.snr, error=others.error) for name in names]
+    theirs = {"mcs": others.mcs, "snr": others.snr, "error": others.error}  # checked values, not what a file says
+    made = [Station(at=Place(name, DEVICE)).model_copy(update=theirs) for name in names]
     return cell.model_copy(update={"station": (*cell.station, *made), "others": Others()})
 
 

@@ -85,6 +85,7 @@ Writes = Annotated[
 ]
 Settings = Annotated[dict[str, str], PlainValidator(lambda value: sysctls(value, {})), Kind("table", schema=SYSCTLS)]
 Count = Annotated[int, *integer(1, COUNT_MAX, "times")]
+Channel = Annotated[int, *integer(1, 64, "a channel's number")]
 
 
 class LinkChange(Table):
@@ -116,7 +117,8 @@ class Event(Table):
     at: Seconds = Field(description="When: seconds of test time, which begins with the first ping.")
     node: NodeName = Field(description="Where.")
     device: DeviceName | None = Field(
-        default=None, description="The device, for `link`, `cable`, `set`, `station` and `ap`; default: the only one."
+        default=None,
+        description="The device, for `link`, `cable`, `set`, `station`, `ap` and `channel`; default: the only one.",
     )
     label: Description = Field(default="", description="What pictures and report call it; default: what is done.")
     every: PositiveSeconds | None = Field(default=None, description="Again after so long, `count` times in all.")
@@ -156,6 +158,12 @@ class Event(Table):
         " it; or they are plugged in again and the programs started, all at once. Files and the kernel stay.",
     )
 
+    channel: Channel | None = Field(
+        default=None,
+        description="The primary channel that an access point changes to, announced in its beacons before (CSA); its "
+        "stations follow.",
+    )
+
     @model_validator(mode="after")
     def _one_action(self) -> "Event":
         given = [name for name in ACTIONS if getattr(self, name) is not None]
@@ -181,8 +189,8 @@ class Event(Table):
 TO_PROGRAMS = ("kill", "pause", "resume", "restart")
 """Actions on programs."""
 ACTIONS = (
-    *("tc", "ip", "iw", "ethtool", "sysctl", "write", "link", "cable", "set", "station", "ap"),
+    *("tc", "ip", "iw", "ethtool", "sysctl", "write", "link", "cable", "set", "station", "ap", "channel"),
     *(*TO_PROGRAMS, "power"),
 )
-AT_DEVICES = ("link", "cable", "set", "station", "ap")
+AT_DEVICES = ("link", "cable", "set", "station", "ap", "channel")
 """Actions of one device."""

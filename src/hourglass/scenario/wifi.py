@@ -22,6 +22,9 @@ STATIONS_MAX = 50
 
 PPB_PER_PPM = 1000
 
+CHANNELS = {"2.4GHz": tuple(range(1, 12)), "5GHz": tuple(range(36, 65, 4))}
+"""Primary channels, by band. A cell begins on the first."""
+
 
 @dataclass(frozen=True)
 class Chip:
