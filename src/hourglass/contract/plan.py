@@ -166,19 +166,9 @@ class TellStep(Part):
 
 
 Step = Annotated[
-    BatchStep
-    | WriteStep
-    | EthtoolStep
-    | EpochStep
-    | ReachStep
-    | IwStep
-    | DaemonStep
-    | TellStep
-    | TakeStep
-    | KeepStep
-    | HostStep,
-    Field(discriminator="do"),
-]
+    BatchStep | WriteStep | EthtoolStep | EpochStep | ReachStep | IwStep | DaemonStep | TellStep | TakeStep | KeepStep
+    | HostStep, Field(discriminator="do"),
+]  # fmt: skip
 
 
 # Events: what changes during the test.
