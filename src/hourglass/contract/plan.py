@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Type
 from pydantic import Field, model_validator
 
 from hourglass.contract.plan_apps import App, Room, Root, app_problems
+from hourglass.contract.plan_tell import TellStep as TellStep
 from hourglass.contract.plan_values import (
     U16,
     U32,
@@ -148,20 +149,6 @@ class HostStep(Part):
     node: str
     destination: str
     devices: dict[str, str]
-    origin: str | None
-
-
-class TellStep(Part):
-    """A line for the control socket, at `socket`, of a daemon of the node's, which has to answer OK and then to say
-    `says` on its output."""
-
-    do: Literal["tell"]
-    node: str
-    tool: Literal["hostapd"]
-    socket: str
-    line: str
-    says: str
-    timeout_ns: Ns
     origin: str | None
 
 
