@@ -84,10 +84,6 @@ fn move_in(plan: &Room, root: &Path) -> io::Result<()> {
     chdir("/")?;
     sethostname(&plan.node)?;
     attach("proc", Path::new("/proc"), MsFlags::empty(), None)?;
-    let drivers = Path::new("/proc/hourglass");
-    if drivers.is_dir() {
-        attach("tmpfs", drivers, MsFlags::MS_RDONLY, Some("size=4k,mode=0"))?;
-    }
     umask(Mode::from_bits_truncate(0o022));
     let of = |file: &PlannedFile, error| io::Error::other(format!("{}: {error}", file.path));
     plan.files.iter().try_for_each(|file| place(file).map_err(|error| of(file, error)))

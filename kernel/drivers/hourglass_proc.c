@@ -1,13 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* /proc/hourglass, where the drivers have their files. */
+/* /proc/hourglass, where the drivers have their files: the agent's, whose PIDs are the machine's. */
+#include <linux/pid_namespace.h>
 #include <linux/proc_fs.h>
+#include "../../../fs/proc/internal.h"
 #include "hourglass_proc.h"
+
+static struct dentry *hourglass_lookup(struct inode *dir, struct dentry *dentry, unsigned int flags)
+{
+	if (task_active_pid_ns(current) != &init_pid_ns)
+		return ERR_PTR(-EACCES);
+	return proc_lookup(dir, dentry, flags);
+}
+
+static const struct inode_operations hourglass_folder = {
+	.lookup = hourglass_lookup,
+};
 
 struct proc_dir_entry *hourglass_proc(void)
 {
 	static struct proc_dir_entry *folder;
 
-	if (!folder)
+	if (!folder) {
 		folder = proc_mkdir("hourglass", NULL);
+		if (folder)
+			folder->proc_iops = &hourglass_folder;
+	}
 	return folder;
 }

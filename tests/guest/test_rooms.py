@@ -50,6 +50,8 @@ ESCAPES = {
     "ls /proc/self/root/../out": "No such file",
     "ls /../../out": "No such file",
     "cat /dev/mem": "No such file",
+    "umount /proc/hourglass; cat /proc/hourglass/load": "Permission denied",
+    "mkdir /tmp/p; mount -t proc none /tmp/p; echo 1 > /tmp/p/hourglass/radio": "Permission denied",
     "cat /proc/kcore": "No such file",
     "date --set 2030-01-01": "not permitted",
     "python3 -c 'import ctypes; print(\"reboot\", ctypes.CDLL(None).reboot(0x1234567))'": "reboot -1",
