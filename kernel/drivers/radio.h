@@ -47,7 +47,7 @@ enum radio_standard { RADIO_N, RADIO_AC, RADIO_AX };
 struct radio_params {
 	u64 chip, standard, medium, band, width, streams, sgi, mcs, snr_cdb, per_ppm,
 	    seed, rx_last_us, rx_first_us, max_subframes, max_airtime_us, depth,
-	    fifo, gap_us, usb_ns, collide, pacing_shift, aql, fair, rts_bytes,
+	    fifo, gap_us, usb_ns, collide, pacing_shift, aql, fair, csa, rts_bytes,
 	    propagation_ns, hw_tries, sw_tries;
 };
 

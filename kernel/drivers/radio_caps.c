@@ -211,7 +211,8 @@ void radio_caps_set(struct radio_phy *phy)
 	wiphy->max_scan_ssids = 4;
 	wiphy->max_scan_ie_len = IEEE80211_MAX_DATA_LEN;
 	wiphy->flags &= ~WIPHY_FLAG_PS_ON_BY_DEFAULT;
-	wiphy->flags |= WIPHY_FLAG_HAS_CHANNEL_SWITCH;
+	if (phy->params.csa)
+		wiphy->flags |= WIPHY_FLAG_HAS_CHANNEL_SWITCH;
 	wiphy->regulatory_flags |= REGULATORY_CUSTOM_REG;
 	radio_caps_band(phy);
 	wiphy_apply_custom_regulatory(wiphy, &radio_regdomain);

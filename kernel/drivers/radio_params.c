@@ -26,6 +26,7 @@
  * pacing_shift *	10		of mac80211 (hw->tx_sk_pacing_shift): default 7
  * aql			0, 0, 1		airtime queue limits of mac80211
  * fair			1		airtime fairness of mac80211
+ * csa			0		the channel can be changed; hostapd's frames say so
  * rts_bytes *	bytes	0		PPDUs longer than that begin with RTS/CTS; 0: none
  * propagation_ns *	ns	0	one way
  * hw_tries *		10		of a PPDU that nobody answers, at one rate
@@ -86,6 +87,7 @@ static const struct radio_key {
 	RADIO_KEY(pacing_shift, 1, 30, true),
 	RADIO_KEY(aql, 0, 1, false),
 	RADIO_KEY(fair, 0, 1, false),
+	RADIO_KEY(csa, 0, 1, false),
 	RADIO_KEY(rts_bytes, 0, U32_MAX, true),
 	RADIO_KEY(propagation_ns, 0, 1000000, true),
 	RADIO_KEY(hw_tries, 1, 100, true),

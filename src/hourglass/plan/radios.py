@@ -72,12 +72,12 @@ def ssid(cell: int) -> str:
     return f"hourglass-{cell}"
 
 
-def make(testbed: Testbed, seed: int, network: Network, node: str) -> Iterator[Step]:
-    """The node's radios as devices of its own, and an access point at work."""
+def make(testbed: Testbed, seed: int, network: Network, node: str, switching: bool) -> Iterator[Step]:
+    """The node's radios as devices of its own, and an access point at work. `switching`: some change their channel."""
     for port in network.radios(node):
         name, index = phy(network, port), network.cell(port)
         cell, key = testbed.wifi[index], f"testbed.wifi.{index}"
-        line = f"phy {name} {_settings(cell, seed, port, index)}"
+        line = f"phy {name} {_settings(cell, seed, port, index)}{' csa=1' * switching}"
         yield WriteStep(do="write", node=None, path=DRIVER, value=line, origin=key)
         if port.device != FRESH:
             rename = f"link set dev {FRESH} name {port.device}"
