@@ -17,7 +17,7 @@ def cargo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]
     """An empty cache, a small source tree, and a cargo that notes which sources it compiles."""
     compiled: list[str] = []
 
-    def compile_(target: Path) -> Path:
+    def compile_(target: Path, triple: str) -> Path:
         compiled.append(agent.sources_key())
         (target / agent.NAME).parent.mkdir(parents=True, exist_ok=True)
         (target / agent.NAME).write_text(f"binary of {compiled[-1]}")
