@@ -17,6 +17,9 @@
 #include <linux/tracepoint.h>
 #include <linux/version.h>
 #include <net/mac80211.h>
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#include <linux/skbuff_ref.h>
+#endif
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
 #include <net/gso.h>
 #endif
