@@ -74,8 +74,7 @@ def _devices(scenario: Scenario, network: Network, able: Capabilities) -> Iterat
     if able.nic == "veth":
         yield from links.pairs(testbed, stack, network)
     for node in network.nodes:
-        switching = any(event.channel is not None for event in scenario.event)
-        yield from radios.make(testbed, scenario.seed, network, node, switching)
+        yield from radios.make(testbed, scenario.seed, network, node, radios.switching(scenario))
         yield from links.make(testbed, stack, network, node, able.nic)
     for port in (port for node in network.nodes for port in network.wires(node) if able.nic == "wire"):
         yield from links.plug(testbed, stack, scenario.seed, port)

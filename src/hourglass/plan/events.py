@@ -195,7 +195,8 @@ class _Builder:
         """An access point, on the channel of its configuration, and those of its stations that were there."""
         index = self.network.cell(port)
         self.channels.pop(index, None)
-        yield radios.access_point(self.scenario.testbed.wifi[index], port, index, origin)
+        cell, switching = self.scenario.testbed.wifi[index], radios.switching(self.scenario)
+        yield radios.access_point(cell, port, index, origin, switching)
         for station in self.network.others(port):
             if station not in self.away:
                 yield from self._station(station, True, origin)

@@ -13,7 +13,7 @@ from hourglass.contract.plan import BatchStep, DaemonStep, IwStep, Radio, Step, 
 from hourglass.plan.links import mac
 from hourglass.plan.network import Network, Port
 from hourglass.plan.seeds import radio_seed
-from hourglass.scenario import Station, Testbed, Wifi
+from hourglass.scenario import Scenario, Station, Testbed, Wifi
 from hourglass.scenario.wifi import CHANNELS, PPB_PER_PPM, STANDARDS
 
 DRIVER = "/proc/hourglass/radio"
@@ -72,6 +72,11 @@ def ssid(cell: int) -> str:
     return f"hourglass-{cell}"
 
 
+def switching(scenario: Scenario) -> bool:
+    """Whether some access point changes its channel."""
+    return any(event.channel is not None for event in scenario.event)
+
+
 def make(testbed: Testbed, seed: int, network: Network, node: str, switching: bool) -> Iterator[Step]:
     """The node's radios as devices of its own, and an access point at work. `switching`: some change their channel."""
     for port in network.radios(node):
@@ -86,16 +91,16 @@ def make(testbed: Testbed, seed: int, network: Network, node: str, switching: bo
         args = ["phy", name, "set", "netns", "name", node]
         yield IwStep(do="iw", node=None, args=args, says=None, timeout_ns=IW_NS, origin=key)
         if port.side == 0:
-            yield access_point(cell, port, index, f"{key}.ap")
+            yield access_point(cell, port, index, f"{key}.ap", switching)
 
 
-def access_point(cell: Wifi, port: Port, index: int, origin: str) -> DaemonStep:
-    """hostapd, anew where it runs already."""
+def access_point(cell: Wifi, port: Port, index: int, origin: str, switching: bool) -> DaemonStep:
+    """hostapd, anew where it runs already. `switching`: it has to listen to `switch`."""
     return DaemonStep(
         do="daemon",
         node=port.node,
         tool="hostapd",
-        config=hostapd(cell, port.device, index),
+        config=hostapd(cell, port.device, index, switching),
         ready=READY,
         timeout_ns=AP_NS,
         origin=origin,
@@ -196,12 +201,12 @@ def _link(cell: Wifi, station: Station | None) -> dict[str, object]:
     return words
 
 
-def hostapd(cell: Wifi, device: str, index: int) -> str:
+def hostapd(cell: Wifi, device: str, index: int, switching: bool) -> str:
     """hostapd's configuration: an open network with WMM, hostapd's own defaults for whatever is not said."""
     lines = [
         f"interface={device}",
         "driver=nl80211",
-        f"ctrl_interface={_control(index)}",
+        *[f"ctrl_interface={_control(index)}"] * switching,  # with it hostapd draws a random number
         f"ssid={ssid(index)}",
         f"hw_mode={'a' if cell.band == '5GHz' else 'g'}",
         f"channel={CHANNELS[cell.band][0]}",
