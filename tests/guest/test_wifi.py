@@ -163,7 +163,7 @@ def test_an_access_point_on_a_channel_hostapd_refuses_is_blamed(simulate: Simula
     """One line: the key, the tool, its words."""
     from hourglass.plan import radios
 
-    monkeypatch.setitem(radios._CHANNELS, "5GHz", (77, 5385))
+    monkeypatch.setitem(radios.CHANNELS, "5GHz", (77,))
     with pytest.raises(InputError, match=r"testbed.wifi.0.ap = 'hostapd': refused in step daemon on node ap: ended"):
         simulate("wifi-ath9k", *SHORT, "test.length=4", kernel="6.1")
 
@@ -171,7 +171,7 @@ def test_an_access_point_on_a_channel_hostapd_refuses_is_blamed(simulate: Simula
 def test_a_station_that_finds_no_access_point_is_blamed(simulate: Simulate, monkeypatch) -> None:
     from hourglass.plan import radios
 
-    monkeypatch.setitem(radios._CHANNELS, "5GHz", (36, 5200))
+    monkeypatch.setattr(radios, "_mhz", lambda band, channel: 5200)
     with pytest.raises(InputError, match=r"testbed.wifi.0.station.0 = 'dev wlan0 connect .* not within 10 s"):
         simulate("wifi-ath9k", *SHORT, "test.length=5", kernel="6.1")
 

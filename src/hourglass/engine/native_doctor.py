@@ -22,6 +22,7 @@ _ARGUMENTS = {
 """What a qdisc does not do without."""
 _BUILT_IN = ("pfifo", "bfifo", "pfifo_fast")
 """Those that every kernel with qdiscs has."""
+UNSHARE = {"unshare": "util-linux"}
 _TSQ = Path("/proc/sys/net/ipv4/tcp_tsq_mode")
 
 
@@ -44,7 +45,7 @@ def _run(line: str) -> "subprocess.CompletedProcess[str]":
 
 def checks(disciplines: Sequence[str], controls: Sequence[str]) -> list[Check]:
     """Tools, privilege, veth, these qdiscs and congestion controls, real interfaces, the patch's sysctls."""
-    if packages := process.missing_tools(tree.TOOLS):
+    if packages := process.missing_tools(tree.TOOLS | UNSHARE):
         fix = f"apt-get install -y {' '.join(packages)}"
         return [Check("native runs", False, f"missing: {', '.join(packages)}", fix, needed=False)]
     right = privilege()
