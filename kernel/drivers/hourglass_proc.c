@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* /proc/hourglass, where the drivers have their files: the agent's, whose PIDs are the machine's. */
+/* /proc/hourglass, where the drivers have their files. Only the agent opens them. */
 #include <linux/pid_namespace.h>
 #include <linux/proc_fs.h>
 #include "../../../fs/proc/internal.h"

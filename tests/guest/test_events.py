@@ -289,7 +289,7 @@ def test_an_access_point_changes_its_channel_and_its_stations_follow(
     assert {mhz for at_ns, mhz in heard if at_ns < switched - 10 * MS} == {5180}
     assert {mhz for at_ns, mhz in heard if switched + 10 * MS < at_ns < 6 * NS} == {5280}
     assert {mhz for at_ns, mhz in heard if at_ns > restarted + 10 * MS} == {5180}
-    for start_s in (3, 7.5):  # it goes on; what was lost meanwhile, some flows of ax still wait for their timers to send
+    for start_s in (3, 7.5):  # some flows of ax still wait for their timers
         assert mbps(run, start_s, start_s + 0.9) > 0.2 * mbps(run, 1, 1.9)
 
 

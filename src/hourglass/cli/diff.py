@@ -35,7 +35,8 @@ def _show(found: Diff, first: Path, second: Path) -> None:
         output.show(Text("the same records, byte by byte"))
         return
     if found.packet:
-        output.show(Text(told(found.packet)), _changes("packet", found.packet.changes), Text())
+        output.show(Text(f"the first packet that fared differently:\n{told(found.packet)}"))
+        output.show(_changes("packet", found.packet.changes), Text())
     if found.socket_ns is not None:
         output.show(
             Text(f"its sender's socket when next sampled, at {_seconds(found.socket_ns)}"),
@@ -52,7 +53,7 @@ def told(packet: Packet) -> str:
     """The first packet that fared differently, in a line."""
     where = f"in {packet.layer} at {packet.node}" if packet.layer else f"at {packet.node}"
     what = f"{'packet' if packet.data else 'bare packet'} {packet.number} of {packet.stream}, {packet.way}"
-    return f"first packet that fared differently: at {_seconds(packet.t_ns)}, {where}: {what}"
+    return f"at {_seconds(packet.t_ns)}, {where}: {what}"
 
 
 def _changes(head: str, changes: tuple[Change, ...]) -> Table:

@@ -59,7 +59,7 @@ def _show(found: Comparison) -> None:
             output.show("no figure moved by more than its seeds differ")
         if one.first is not None and one.first.packet is not None:
             seed = next(a.info.seed for a, b in one.pairs if a.info.digest != b.info.digest)
-            output.show(Text(f"seed {seed}: {told(one.first.packet)}"))
+            output.show(Text(f"first felt with seed {seed} {told(one.first.packet)}"))
     moved = [one.scenario for one in found.scenarios if one.moved]
     output.show(Text(), f"moved: {', '.join(moved)}" if moved else "no figure moved")
 
