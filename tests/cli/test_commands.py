@@ -5,8 +5,10 @@ import json
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from results.synthetic import Flow, Recipe, make
@@ -212,3 +214,23 @@ def test_help_imports_nothing_heavy(module):
     run = "import sys; from hourglass.cli.errors import guarded; guarded(['--help'])"
     code = f"{run}; sys.exit({module!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
+
+
+def test_an_interrupt_that_python_drops_comes_again(monkeypatch, capsys):
+    class Ends:
+        def __del__(self):
+            os.kill(os.getpid(), signal.SIGTERM)
+            for _ in range(1000):  # the handler is called in here, where an exception goes nowhere
+                pass
+
+    def work(_):
+        Ends()
+        time.sleep(10)
+        return 0
+
+    monkeypatch.setattr(errors, "_run", work)
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+    began = time.monotonic()
+    assert errors.guarded([]) == 130
+    assert time.monotonic() - began < 5
+    assert capsys.readouterr().err == "hourglass: interrupted\n"

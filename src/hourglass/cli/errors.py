@@ -22,14 +22,17 @@ from hourglass.errors import HourglassError, InputError
 
 MISSED, USAGE, INTERNAL, INTERRUPTED, BROKEN_PIPE = 1, 2, 70, 130, 1
 
+AGAIN_S = 0.05
+
 _interrupted: list[int] = []  # the signals that asked for an end
 
 
 def guarded(arguments: list[str]) -> int:
     """Runs the command; never raises. Returns the exit status."""
     _interrupted.clear()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
         signal.signal(number, _interrupt)
+    sys.unraisablehook = _lost
     try:
         status = _run(arguments)
         sys.stdout.flush()
@@ -82,6 +85,14 @@ def _run(arguments: list[str]) -> int:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     _interrupted.append(number)
     raise KeyboardInterrupt
+
+
+def _lost(what: "sys.UnraisableHookArgs") -> None:
+    """Where Python must not raise (around a fork, in a destructor) it drops an interrupt: it comes again."""
+    if issubclass(what.exc_type, KeyboardInterrupt):
+        signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
+    else:
+        sys.__unraisablehook__(what)
 
 
 def _say(line: str) -> None:
