@@ -8,7 +8,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
 from hourglass.campaign import agree
@@ -91,7 +90,7 @@ def _case(one: Result) -> dict[str, object]:
 
 def show(results: Sequence[Result], about: dict[str, Any], page: Path | None) -> None:
     """The table, then what the data say of each miss."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table = output.bare()
     for header in ("figure", "lab", "real", "gap, %", "95 %", "n", "verdict"):
         table.add_column(header, justify="left" if header in ("figure", "verdict") else "right", no_wrap=True)
     for one in results:

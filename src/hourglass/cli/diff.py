@@ -9,10 +9,9 @@ from rich.text import Text
 
 import hourglass
 from hourglass.cli import output
+from hourglass.cli.tables import NOTHING
 from hourglass.results.diff import Change, Diff, Packet, Value
 
-NONE = "-"
-"""What stands for a value that a run does not have."""
 MOST = 12
 """Changes of one row that the terminal shows; `--json` has all."""
 
@@ -78,7 +77,7 @@ def _tables(found: Diff) -> Table:
 
 def _value(what: str, value: Value) -> str:
     if value is None:
-        return NONE
+        return NOTHING
     if isinstance(value, bool):
         return "yes" if value else "no"
     if what.endswith("_ns") and isinstance(value, int):

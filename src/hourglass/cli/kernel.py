@@ -63,7 +63,7 @@ def list_kernels(variants: bool) -> None:
 
 def table(kernels: list[BuiltKernel]) -> Table:
     """Name, release, timer frequency and key of each kernel, and whether it is tuned."""
-    result = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    result = output.bare()
     for header in ("kernel", "release", "HZ", "key", "built"):
         result.add_column(header, no_wrap=True)
     for kernel in kernels:

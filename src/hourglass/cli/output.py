@@ -9,6 +9,9 @@ from typing import Any
 from rich.console import Console, RenderableType
 from rich.table import Table
 
+GAP = 2
+"""Blanks between columns."""
+
 
 def screen() -> Console:
     """The console of stdout: the terminal's width, 80 columns when it is none."""
@@ -38,9 +41,14 @@ def listing(rows: Iterable[tuple[str, str]]) -> Table:
     return table
 
 
+def bare() -> Table:
+    """A table without lines and, so far, columns."""
+    return Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold")
+
+
 def grid(head: str, *figures: str) -> Table:
     """An empty table without lines: what a row is about, then its figures."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table = bare()
     table.add_column(head, no_wrap=True)
     for figure in figures:
         table.add_column(figure, justify="right")

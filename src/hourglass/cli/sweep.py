@@ -83,7 +83,7 @@ def medians(result: Result, done: pl.DataFrame) -> Table | str:
     rows = grouped.agg(figures) if grouped is not None else done.select(figures)
     if len(rows) > MOST_ROWS:
         return f"{len(rows)} settings; the table holds them"
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table = output.bare()
     for name in short_names([tuple(key.split(".")) for key in settings]).values():
         table.add_column(name, overflow="fold")
     for name in shown_columns:

@@ -10,6 +10,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from hourglass.cli import output
+from hourglass.cli.output import GAP
 from hourglass.contract.capabilities import VIRTUAL
 from hourglass.contract.summary import Summary, Warning
 from hourglass.results.bootstrap import MIN_BLOCKS
@@ -18,8 +20,6 @@ from hourglass.results.sections import Section, sections, shown
 
 NOTHING = "-"
 """What stands where there is no figure."""
-GAP = 2
-"""Blanks between columns."""
 WIDEST = 1000
 """Columns of a terminal that no table needs."""
 LINE = 80
@@ -139,7 +139,7 @@ def _warning(warning: Warning) -> str:
 
 def _grid(*columns: tuple[str, str]) -> Table:
     """A table without lines; columns are (header, "left" | "right")."""
-    table = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold")
+    table = output.bare()
     for header, side in columns:
         right = side == "right"
         table.add_column(header, justify="right" if right else "left", no_wrap=right, overflow="fold")

@@ -73,8 +73,9 @@ def _devices(scenario: Scenario, network: Network, able: Capabilities) -> Iterat
             yield from sysctls.before_devices(testbed, stack, node)
     if able.nic == "veth":
         yield from links.pairs(testbed, stack, network)
+    switching = radios.switching(scenario)
     for node in network.nodes:
-        yield from radios.make(testbed, scenario.seed, network, node, radios.switching(scenario))
+        yield from radios.make(testbed, scenario.seed, network, node, switching)
         yield from links.make(testbed, stack, network, node, able.nic)
     for port in (port for node in network.nodes for port in network.wires(node) if able.nic == "wire"):
         yield from links.plug(testbed, stack, scenario.seed, port)

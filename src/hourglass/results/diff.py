@@ -16,7 +16,7 @@ import polars as pl
 from hourglass.contract import records
 from hourglass.contract.probe import LAYER_COLUMNS, LAYERS
 from hourglass.errors import InputError
-from hourglass.results import frames
+from hourglass.results.labels import SAID_OTHERWISE
 from hourglass.results.recording import Recording
 
 PACKET: Final = ("stream", "way", "packet", "visit")
@@ -104,7 +104,7 @@ def diff(first: Recording, second: Recording) -> Diff:
 
 def _asked(first: Recording, second: Recording) -> tuple[Change, ...]:
     one, other = (
-        {key: value for key, value in run.experiment.settings.items() if key not in (("name",), ("description",))}
+        {key: value for key, value in run.experiment.settings.items() if key[0] not in SAID_OTHERWISE}
         for run in (first, second)
     )
     keys = [key for key in {**one, **other} if one.get(key) != other.get(key)]
@@ -202,7 +202,7 @@ def _socket(first: Recording, second: Recording, packet: Packet) -> tuple[int | 
     """The sender's socket at the first sample from the packet's instant on in which it differs."""
     figures = [name for name in records.SCHEMAS["tcp"] if name not in ("t_ns", "stream", "sender")]
     of = (pl.col("t_ns") >= packet.t_ns) & pl.col("sender") & (pl.col("stream") == packet.stream)
-    sides = (frames.complete(run.table("tcp"), "tcp").cast({"stream": pl.String}).filter(of) for run in (first, second))
+    sides = (run.table("tcp").cast({"stream": pl.String}).filter(of) for run in (first, second))
     one, other = sides
     both = _matched(one, other, ("t_ns", "stream", "sender"))
     unlike = both.filter(pl.col("in_a") & pl.col("in_b") & _unlike(both, figures)).sort("t_ns")

@@ -34,48 +34,45 @@ KINDS = f"{CHOICES}, a folder, DIR@REVISION, or one of these with +FILE.patch"
 
 def names(words: str) -> str:
     """What a kernel of a tree is called that was given no name: of `~/linux@v6.12+a.patch` `linux.v6.12.a`."""
-    base, patches = parts(words)
-    folder, _, revision = (
-        (base, "", "") if Path(base).is_dir() else base.rpartition("@") if "@" in base else (base, "", "")
-    )
-    told = [Path(folder).resolve().name if Path(folder).is_dir() else folder, revision, *(one.stem for one in patches)]
+    tree, revision, patches = parts(words)
+    told = [Path(tree).resolve().name if Path(tree).is_dir() else tree, revision, *(one.stem for one in patches)]
     return re.sub(r"[^A-Za-z0-9._-]+", "-", ".".join(filter(None, told)))
 
 
-def parts(words: str) -> tuple[str, list[Path]]:
-    """The tree and the patches on it. Raises InputError for a patch that is not there."""
-    if Path(words).is_dir() or "+" not in words:
-        return words, []
-    base, *patches = words.split("+")
+def parts(words: str) -> tuple[str, str | None, list[Path]]:
+    """The tree, its revision if one is said, the patches on it. Raises InputError for a patch that is not there."""
+    base, *patches = [words] if Path(words).is_dir() else words.split("+")
     for one in patches:
         if not Path(one).is_file():
             raise InputError("patch", one, f"there is no such file; a tree is {KINDS}")
-    return base, [Path(one).absolute() for one in patches]
+    tree, revision = base, None
+    if "@" in base and not Path(base).is_dir():
+        tree, _, revision = base.rpartition("@")
+    return tree, revision, [Path(one).absolute() for one in patches]
 
 
 @contextmanager
 def given(words: str, name: str, report: Callable[[float, str], None]) -> Iterator[Source]:
     """The tree, for as long as nothing else is checked out in its place. Raises InputError."""
-    base, patches = parts(words)
-    folder, at, revision = base.rpartition("@")
-    if Path(base).is_dir() and not patches:
+    tree, revision, patches = parts(words)
+    folder, packaged = Path(tree), tree in KERNELS and revision is None
+    if folder.is_dir() and revision is None and not patches:
         report(0.0, "hashing the source tree")
-        yield source.named(Path(base), name)
+        yield source.named(folder, name)
         return
-    packaged = base in KERNELS
-    if not packaged and not (at and Path(folder).is_dir()):
-        allowed = "a patch is for a kernel of the list, or for DIR@REVISION" if Path(base).is_dir() else KINDS
+    if not packaged and (revision is None or not folder.is_dir()):
+        allowed = "a patch is for a kernel of the list, or for DIR@REVISION" if folder.is_dir() else KINDS
         raise InputError("kernel", words, allowed)
-    place = paths.cache() / "checkouts" / (f"{base}+" if packaged else slot(Path(folder)))
+    place = paths.cache() / "checkouts" / (f"{tree}+" if packaged else slot(folder))
     waiting = "waiting for another process that uses the same checkout"
     with locks.held(place.with_name(f"{place.name}.lock"), lambda: report(0.0, waiting)):
-        report(0.0, f"checking out {base}")
-        if packaged:
+        report(0.0, f"checking out {words.partition('+')[0]}")
+        if revision is None:
             shutil.rmtree(place, ignore_errors=True)
-            worktree.link_tree(source.packaged(base, lambda text: report(0.0, text)).tree, place)
-            asked = base
+            worktree.link_tree(source.packaged(tree, lambda text: report(0.0, text)).tree, place)
+            asked = tree
         else:
-            asked = f"{Path(folder).absolute()}@{check_out(Path(folder), revision, place)}"
+            asked = f"{folder.absolute()}@{check_out(folder, revision, place)}"
         for one in patches:
             apply(one, place)
         report(0.0, "hashing the source tree")
