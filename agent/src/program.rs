@@ -9,9 +9,10 @@ use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+use nix::fcntl::OFlag;
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use nix::sys::signal::{kill, Signal};
-use nix::unistd::{pipe, Pid};
+use nix::unistd::{pipe2, Pid};
 
 use crate::clock;
 
@@ -37,7 +38,7 @@ pub struct Program {
 impl Program {
     /// Starts the program in the namespace of the calling thread.
     pub fn start(mut command: Command) -> io::Result<Self> {
-        let (output, input) = pipe()?;
+        let (output, input) = pipe2(OFlag::O_CLOEXEC)?; // no other program started meanwhile holds its end
         command.stdin(Stdio::null()).stdout(Stdio::from(input.try_clone()?)).stderr(Stdio::from(input));
         let child = command.spawn()?;
         drop(command); // its ends of the pipe: the child's are the only ones now
@@ -151,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_program_ends_when_it_is_asked_to_and_else_it_is_killed() {
-        let mut good = shell("trap 'echo bye; exit 0' TERM; echo on; while :; do sleep 1000 & wait $!; done");
+        let mut good = shell("trap 'echo bye; exit 0' TERM; echo on; while :; do sleep 0.05; done");
         assert_eq!(good.listen(Some("on"), PATIENCE).expect("listens"), Heard::Word);
         good.end(PATIENCE).expect("ends");
         assert!(good.words().ends_with("bye\n"));

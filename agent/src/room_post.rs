@@ -84,6 +84,7 @@ pub fn receive<L: DeserializeOwned>(post: BorrowedFd) -> io::Result<Option<(L, V
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nix::fcntl::OFlag;
     use nix::sys::socket::{socketpair, AddressFamily, SockFlag, SockType};
     use std::fs::File;
     use std::io::{Read, Write};
@@ -92,8 +93,9 @@ mod tests {
     #[test]
     fn a_letter_arrives_whole_with_what_goes_with_it() {
         let (ours, theirs) =
-            socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::empty()).expect("a pair");
-        let (from, to) = nix::unistd::pipe().expect("a pipe");
+            socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
+                .expect("a pair");
+        let (from, to) = nix::unistd::pipe2(OFlag::O_CLOEXEC).expect("a pipe");
         send(ours.as_fd(), &Order::Start { app: 7 }, &[to.as_raw_fd()]).expect("sends");
         send(ours.as_fd(), &Order::Start { app: 8 }, &[]).expect("sends");
         drop((ours, to));
