@@ -29,7 +29,9 @@ KEPT = [
     "drivers/net/veth.c",
     "drivers/net/ethernet/Kconfig",
     "drivers/tty/tty_io.c",
+    "fs/exportfs/expfs.c",
     "fs/namei.c",
+    "fs/overlayfs/super.c",
     "fs/proc/base.c",
     "fs/btrfs/Kconfig",
     "include/dt-bindings/leds/common.h",
@@ -38,6 +40,7 @@ KEPT = [
     "scripts/checkpatch.pl",
     "sound/Kconfig",
     "tools/include/linux/kernel.h",
+    "tools/lib/bpf/relo_core.h",
     "usr/gen_init_cpio.c",
 ]
 

@@ -26,7 +26,7 @@ FETCHING = apt.TOOLS | {"xz": "xz-utils", "tar": "tar"}
 
 LEFT_OUT = [
     "drivers/[!bcfnptv]*/*.[chS]", "drivers/net/[edcp]*/*.[ch]", "drivers/net/wireless/*.[ch]",
-    "Documentation/[!Kn]*", "tools/[!bio]*", "sound/*.[ch]", "fs/[!cdhknprst]*/*.[ch]",
+    "Documentation/[!Kn]*", "tools/[!bilo]*", "sound/*.[ch]", "fs/[!cdehknoprst]*/*.[ch]",
     *(f"arch/[!uxK]*{ending}" for ending in (".[chS]", ".dts", ".dtsi", "_defconfig", ".config")),
     *(f"drivers/{folder}/*.[ch]" for folder in ("clk", "crypto", "pci", "phy", "pinctrl", "platform", "video")),
 ]  # fmt: skip
