@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use nix::fcntl::{fcntl, FcntlArg, OFlag};
@@ -25,6 +26,8 @@ use crate::tables::Table;
 
 /// How often a port or a file is looked for.
 const LOOK: i64 = 1_000_000;
+/// The machine's second console.
+const TERMINAL: &str = "/dev/tty1";
 /// Enough of what it said last for a message.
 const SHOWN: usize = 300;
 
@@ -65,6 +68,8 @@ pub struct Program {
     restarts: u32,
     /// Events that start it again and are still to come: the test waits for them.
     revivals: usize,
+    /// It has the machine's second console; else its outputs are recorded.
+    terminal: bool,
     outputs: [Output; 2],
     last_words: String,
     /// System calls of the starts that have ended.
@@ -72,7 +77,7 @@ pub struct Program {
 }
 
 impl Program {
-    pub fn new(plan: &App, node: &str, folder: &Path, revivals: usize) -> Result<Self> {
+    pub fn new(plan: &App, node: &str, folder: &Path, revivals: usize, terminal: bool) -> Result<Self> {
         let output = |name| {
             let path = folder.join(format!("{}.{name}", plan.name));
             Output::create(&path, name, plan.output_bytes)
@@ -85,6 +90,7 @@ impl Program {
             starts: 0,
             restarts: plan.restarts,
             revivals,
+            terminal,
             outputs: [output("stdout")?, output("stderr")?],
             last_words: String::new(),
             calls: 0,
@@ -141,6 +147,14 @@ impl Program {
 
     /// Has the room start it.
     pub fn order_start(&mut self, room: &Room) -> Result<()> {
+        if self.terminal {
+            let order = || -> io::Result<()> {
+                let flags = OFlag::O_NOCTTY.bits();
+                let terminal = File::options().read(true).write(true).custom_flags(flags).open(TERMINAL)?;
+                send(room.post.as_fd(), &Order::Start { app: self.plan.id }, &[terminal.as_raw_fd(); 3])
+            };
+            return order().map_err(|error| self.blame(format!("its terminal: {error}")));
+        }
         let order = || -> io::Result<[File; 2]> {
             let (out, out_end) = pipe2(OFlag::O_CLOEXEC)?;
             let (err, err_end) = pipe2(OFlag::O_CLOEXEC)?;

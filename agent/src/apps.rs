@@ -63,13 +63,14 @@ pub struct Apps {
 }
 
 impl Apps {
-    /// None without programs. `out`: the run directory.
+    /// None without programs. `out`: the run directory. `terminal`: the program that has one.
     pub fn start(
         plan: &Plan,
         rooms: Vec<Room>,
         epoch: Epoch,
         records: Shared,
         out: &Path,
+        terminal: Option<&str>,
     ) -> Result<Option<Self>> {
         if plan.apps.is_empty() {
             return Ok(None);
@@ -77,8 +78,10 @@ impl Apps {
         let of = |error: Errno| Failure::system("programs", error);
         let folder = out.join("apps");
         create_dir_all(&folder).map_err(|error| Failure::system(folder.display(), error))?;
-        let program =
-            |app: &App| Program::new(app, &rooms[app.room as usize].node, &folder, plan.revivals(app.id));
+        let program = |app: &App| {
+            let (node, terminal) = (&rooms[app.room as usize].node, terminal == Some(&app.name));
+            Program::new(app, node, &folder, plan.revivals(app.id), terminal)
+        };
         let programs: Result<Vec<Program>> = plan.apps.iter().map(program).collect();
         let (orders, ordered) = channel();
         let (rung, bell) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK).map_err(of)?;

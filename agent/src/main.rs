@@ -8,6 +8,7 @@
 //!
 //! `hourglass-agent --serve NODE` is this machine's part of a test that somebody else conducts over its standard input and
 //! output (`serve`).
+//! `hourglass-agent PLAN RECORDS NAME` gives the program NAME the machine's second console as its terminal.
 //!
 //! `hourglass-agent --check-plan PLAN` reads the plan and prints it as it was understood.
 //!
@@ -97,8 +98,11 @@ fn run() -> Result<i64> {
     match arguments.as_slice() {
         [check, plan] if check == "--check-plan" => check_plan(Path::new(plan)),
         [serve, node] if serve == "--serve" => serve::serve(&node.to_string_lossy()),
-        [plan, records] => execute(Path::new(plan), Path::new(records)),
-        _ => Err(Failure::new("usage: hourglass-agent PLAN RECORDS | --serve NODE | --check-plan PLAN")),
+        [plan, records] => execute(Path::new(plan), Path::new(records), None),
+        [plan, records, name] => execute(Path::new(plan), Path::new(records), name.to_str()),
+        _ => {
+            Err(Failure::new("usage: hourglass-agent PLAN RECORDS [NAME] | --serve NODE | --check-plan PLAN"))
+        }
     }
 }
 
@@ -115,7 +119,7 @@ fn read_plan(path: &Path) -> Result<plan::Plan> {
 }
 
 /// Gives the test time at which the test ended.
-fn execute(plan: &Path, path: &Path) -> Result<i64> {
+fn execute(plan: &Path, path: &Path, terminal: Option<&str>) -> Result<i64> {
     let first = init::is_init();
     if first {
         init::start()?;
@@ -133,7 +137,8 @@ fn execute(plan: &Path, path: &Path) -> Result<i64> {
     let daemons = setup::run(&plan.setup, &nodes, guard)?;
     let rooms = room::make(&plan, &nodes)?; // copies of this process, which has one thread yet
     let facts = facts::Facts::gather(&plan, &nodes)?;
-    let site = test_loop::Site { nodes: &nodes, daemons, rooms, out: path.parent().unwrap_or(Path::new("")) };
+    let out = path.parent().unwrap_or(Path::new(""));
+    let site = test_loop::Site { nodes: &nodes, daemons, rooms, out, terminal };
     let end_ns = test_loop::TestLoop::prepare(&plan, site, &facts, records, captures, None)?.run()?;
     guard.map_or(Ok(()), guard::Guard::finish)?;
     Ok(end_ns)

@@ -5,7 +5,7 @@
 
 use std::ffi::CString;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
@@ -211,6 +211,9 @@ fn become_program(app: &App, user: &User, exec: &Exec, mut group: &File, fds: &[
         dup2_stdin(&fds[0])?;
         dup2_stdout(&fds[1])?;
         dup2_stderr(&fds[2])?;
+        if io::stdin().is_terminal() {
+            sys::take_terminal()?;
+        }
         sys::become_plain(&WITHHELD)
     };
     if let Err(error) = prepare() {

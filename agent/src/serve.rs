@@ -62,7 +62,7 @@ pub fn serve(node: &str) -> Result<i64> {
     let start = start.parse().map_err(|error| Failure::of("start", error))?;
     let epoch = Epoch::at(start);
     let facts = Facts::gather(&plan, &nodes)?;
-    let site = Site { nodes: &nodes, daemons, rooms: Vec::new(), out: Path::new("") };
+    let site = Site { nodes: &nodes, daemons, rooms: Vec::new(), out: Path::new(""), terminal: None };
     let captures = Captures::create(&[], &[], Path::new(""))?;
     let test = TestLoop::prepare(&plan, site, &facts, records, captures, Some(epoch))?;
     if epoch.now() >= 0 {

@@ -179,6 +179,12 @@ pub fn become_plain(withheld: &[libc::c_ulong]) -> Result<()> {
     Ok(())
 }
 
+/// Makes stdin the terminal of the calling process's session, which leads it and has none yet.
+pub fn take_terminal() -> Result<()> {
+    // SAFETY: no pointer is passed.
+    check(unsafe { libc::ioctl(libc::STDIN_FILENO, libc::TIOCSCTTY, 0) }).map(drop)
+}
+
 /// Dirty pages to the file system below, without the flush of the disk's own cache that `fsync` adds.
 pub fn write_back(file: &File) -> Result<()> {
     let all =

@@ -36,6 +36,8 @@ pub struct Site<'a> {
     pub daemons: Daemons,
     pub rooms: Vec<Room>,
     pub out: &'a Path,
+    /// The program that has the machine's second console.
+    pub terminal: Option<&'a str>,
 }
 
 pub struct TestLoop<'a> {
@@ -66,7 +68,7 @@ impl<'a> TestLoop<'a> {
         captures: Captures,
         start: Option<Epoch>,
     ) -> Result<Self> {
-        let Site { nodes, daemons, rooms, out } = site;
+        let Site { nodes, daemons, rooms, out, terminal } = site;
         let probe = watch::open(plan)?;
         let samples_tcp = probe.is_none();
         facts.write(&mut records)?;
@@ -94,7 +96,7 @@ impl<'a> TestLoop<'a> {
         nodes.enter(None)?;
         let radios = Radios::open(&plan.radios)?;
         let events = Events::new(plan, samples_tcp);
-        let apps = Apps::start(plan, rooms, epoch, records.clone(), out)?;
+        let apps = Apps::start(plan, rooms, epoch, records.clone(), out, terminal)?;
         let changes =
             Changes::prepare(&plan.events, nodes, &daemons, apps.as_ref().map(Apps::handle), epoch)?;
         Ok(Self {

@@ -12,8 +12,8 @@ from cli.golden import WIDTH
 from hourglass.cli.errors import guarded
 
 COMMANDS = [
-    [], ["run"], ["exec"], ["agree"], ["list"], ["show"], ["doctor"], ["check"], ["compare"], ["diff"], ["plot"],
-    ["report"], ["export"], ["sweep"], ["paper"], ["kernel"], ["kernel", "build"], ["kernel", "ab"],
+    [], ["run"], ["exec"], ["shell"], ["agree"], ["list"], ["show"], ["doctor"], ["check"], ["compare"], ["diff"],
+    ["plot"], ["report"], ["export"], ["sweep"], ["paper"], ["kernel"], ["kernel", "build"], ["kernel", "ab"],
     ["kernel", "bisect"], ["kernel", "patch"], ["kernel", "tune"], ["kernel", "list"],
 ]  # fmt: skip
 

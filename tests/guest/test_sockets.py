@@ -221,3 +221,21 @@ def test_a_subflow_of_mptcp_is_followed_to_the_stack(kernel: str, tmp_path: Path
     assert only(one).protocol == "mptcp"
     assert only(one).bytes_up == 500_000
     assert only(one).bytes_down == 8
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_test_and_programs_side_by_side_are_the_same_bytes_twice(kernel: str, tmp_path: Path) -> None:
+    """The test's own upload begins 5 s in, the programs' connection in the middle of it; both are in all tables."""
+    store, send = served(1, 2_000_000)
+    test = {"name": "tcp_nup", "upload_streams": 1, "length": 4, "client": "home", "server": "server"}
+    given = {"test": test, "measure": {"packets": 1000}}
+    first, second = (run(kernel, tmp_path / name, store, {**send, "start": 7}, **given) for name in ("a", "b"))
+    assert first.info.digest == second.info.digest
+    found = only(first)
+    assert (found.bytes_up, found.start_ns > 7_000_000_000) == (2_000_000, True)
+    alone = first.summary.flows[0]
+    assert 8 < alone.goodput_mbps < 19, "20 Mbit/s are shared for a part of the time"
+    balance = first.balance.with_columns(pl.col(pl.UInt64).cast(pl.Int64))
+    there = pl.col("sent") + pl.col("duplicated") - pl.col("delivered") - pl.col("dropped") - pl.col("in_flight")
+    assert balance.select(there.abs().sum()).item() == 0
+    assert balance["unmatched"].sum() == 0

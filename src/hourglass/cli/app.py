@@ -22,8 +22,10 @@ from hourglass.cli.options import (
     Junit,
     Kernel,
     NoPicture,
+    Packages,
     Seed,
     Settings,
+    Source,
     Variants,
 )
 from hourglass.contract.capabilities import VIRTUAL
@@ -46,13 +48,6 @@ hourglass list scenarios""",
     pretty_exceptions_enable=False,
     add_completion=True,
 )
-
-
-def builtin(begun: str) -> list[str]:
-    """For a shell's completion: the built-in scenarios that begin so."""
-    from hourglass.resources import SCENARIOS
-
-    return sorted(name for path in SCENARIOS.glob("*.toml") if (name := path.stem).startswith(begun))
 
 
 @app.callback(invoke_without_command=True)
@@ -79,12 +74,7 @@ hourglass run L100M --set stack.tsq=off --seed 2 --kernel 6.12
 hourglass run my-office.toml --set 'stack.router.qdisc=cake bandwidth 49mbit'""",
 )
 def run(
-    scenario: Annotated[
-        str,
-        typer.Argument(
-            metavar="SCENARIO", help="A scenario file or the name of a built-in scenario.", autocompletion=builtin
-        ),
-    ],
+    scenario: Source,
     settings: Settings = None,
     seed: Seed = None,
     kernel: Kernel = None,
@@ -116,12 +106,7 @@ hourglass exec --seed 2 L100M client -- ping -c 100 -i 0.1 server
 hourglass exec --package curl my-office.toml client -- curl -s http://server/""",
 )
 def execute(
-    scenario: Annotated[
-        str,
-        typer.Argument(
-            metavar="SCENARIO", help="A scenario file or the name of a built-in scenario.", autocompletion=builtin
-        ),
-    ],
+    scenario: Source,
     node: Annotated[str, typer.Argument(metavar="NODE", help="The node in which the command runs.")],
     command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="The program and its arguments.")],
     settings: Settings = None,
@@ -131,10 +116,7 @@ def execute(
         str | None,
         typer.Option(metavar="ROOT", help="Where it is taken from: debian:12, a folder, an image; default: apps.root."),
     ] = None,
-    packages: Annotated[
-        list[str] | None,
-        typer.Option("--package", metavar="NAME", help="A Debian package that the root has, too; as often as needed."),
-    ] = None,
+    packages: Packages = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keep the run in this directory; default: it is not kept.")
     ] = None,
@@ -147,6 +129,38 @@ def execute(
     from hourglass.cli.execute import execute as run_command
 
     raise typer.Exit(run_command(scenario, node, command, settings or [], seed, kernel, root, packages or [], out))
+
+
+@app.command(
+    "shell",
+    cls=Command,
+    rich_help_panel=MAKE,
+    epilog="""\
+hourglass shell L100M
+hourglass shell --package curl web.toml phone""",
+)
+def shell(
+    scenario: Source,
+    node: Annotated[
+        str | None, typer.Argument(metavar="[NODE]", help="The node in which it runs; default: the test's client.")
+    ] = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    kernel: Kernel = None,
+    root: Annotated[
+        str | None,
+        typer.Option(metavar="ROOT", help="What it sees as /: debian:12, a folder, an image; default: apps.root."),
+    ] = None,
+    packages: Packages = None,
+) -> None:
+    """A shell in a node, in real time, beside the scenario's programs and without its test.
+
+    Virtual time goes on as fast as the wall clock, never faster: what happens depends on what you type and when, so no
+    two sessions are the same bytes. Nothing is kept. The exit status is the shell's.
+    """
+    from hourglass.cli.shell import shell as open_shell
+
+    raise typer.Exit(open_shell(scenario, node, settings or [], seed, kernel, root, packages or []))
 
 
 @app.command(

@@ -3,13 +3,15 @@
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from hourglass import runner, scenario
 from hourglass.cli import progress
 from hourglass.errors import GuestError
+from hourglass.results.apps import Program
 from hourglass.results.files import APPS_FOLDER
 from hourglass.scenario import Scenario
 from hourglass.scenario.app_values import DEBIAN_ROOT
@@ -42,24 +44,44 @@ def execute(
                 error if out else GuestError(error.reason, tail=error.tail)
             ) from None  # its log is gone with the folder
         written = {one: (done.path / APPS_FOLDER / f"{NAME}.{one}").read_bytes() for one in ("stdout", "stderr")}
-        last = done.apps[NAME].last
+        ended = done.apps[NAME]
     sys.stdout.buffer.write(written["stdout"])
     sys.stdout.buffer.flush()
     sys.stderr.buffer.write(written["stderr"])
     sys.stderr.buffer.flush()
+    return status(ended)
+
+
+def status(ended: Program) -> int:
+    """The exit status of a program, as a shell has it."""
+    last = ended.last
     if last is None or (last["exit"] is None and last["signal"] is None):
         return KILLED
     return int(last["exit"]) if last["exit"] is not None else KILLED + int(last["signal"])
 
 
-def with_command(base: Scenario, node: str, command: list[str], root: str | None, packages: Sequence[str]) -> Scenario:
-    """The scenario with the command as a program more, and as the whole test."""
+def with_command(
+    base: Scenario,
+    node: str,
+    command: list[str],
+    root: str | None,
+    packages: Sequence[str],
+    name: str = NAME,
+    length_s: int = END_S,
+    env: Mapping[str, str] = MappingProxyType({}),
+) -> Scenario:
+    """The scenario with the command as a program more, of that name, and as the whole test."""
     data: dict[str, Any] = base.model_dump(mode="json")
     ready = [one["name"] for one in data["app"] if one["ready"]]
-    own = {"name": NAME, "node": node, "command": command, "after": ready, "expect": "any"}
+    own = {"name": name, "node": node, "command": command, "env": dict(env), "after": ready, "expect": "any"}
     if root is not None:
         own["root"] = root if root.startswith(DEBIAN_ROOT) else str(Path(root).absolute())
     data["apps"]["packages"] = [*data["apps"]["packages"], *packages]
-    data["app"] = [*(one for one in data["app"] if one["name"] != NAME), own]
-    data["test"] = {"name": NONE, "length": END_S, "client": data["test"]["client"], "server": data["test"]["server"]}
+    data["app"] = [*(one for one in data["app"] if one["name"] != name), own]
+    data["test"] = {
+        "name": NONE,
+        "length": length_s,
+        "client": data["test"]["client"],
+        "server": data["test"]["server"],
+    }
     return scenario.load(data)

@@ -23,6 +23,13 @@ def whole(option: str) -> Callable[[str], int]:
     return read
 
 
+def builtin(begun: str) -> list[str]:
+    """For a shell's completion: the built-in scenarios that begin so."""
+    from hourglass.resources import SCENARIOS
+
+    return sorted(name for path in SCENARIOS.glob("*.toml") if (name := path.stem).startswith(begun))
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else, on stdout.")]
 Engine = Annotated[
     str,
@@ -41,12 +48,22 @@ Kernel = Annotated[
     str | None, typer.Option(metavar="NAME", help=f"{CHOICES}, or a name given to `hourglass kernel build`.")
 ]
 NoPicture = Annotated[bool, typer.Option("--no-picture", help="Skip the picture.")]
+Packages = Annotated[
+    list[str] | None,
+    typer.Option("--package", metavar="NAME", help="A Debian package that the root has, too; as often as needed."),
+]
 Seed = Annotated[
     int | None, typer.Option(metavar="N", parser=whole("--seed"), help="Seed of all randomness, a whole number.")
 ]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario; as often as needed."),
+]
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="SCENARIO", help="A scenario file or the name of a built-in scenario.", autocompletion=builtin
+    ),
 ]
 Variants = Annotated[bool, typer.Option("--all", help="Kernels' variants for tests, such as 6.1+kunit, too.")]
 TREES = "A kernel's name, a folder, DIR@REVISION, or one of the list with +FILE.patch."

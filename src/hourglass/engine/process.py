@@ -55,12 +55,14 @@ def group(
     powerless: bool = False,
     cpu: int | None = None,
     linger_s: float = 0.0,
+    fds: Sequence[int] = (),
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Starts a program whose stdout and stderr are one pipe.
 
     On exit what is left of its group gets SIGTERM (if there is a grace) and SIGKILL. A `powerless` program has no
-    capabilities even if we are root; `cpu` is the only one it runs on. A process that left the group, and cleans up
-    behind it, is waited for until it closes its output, at most `linger_s`; what it says then is lost to the caller.
+    capabilities even if we are root; `cpu` is the only one it runs on, `fds` are descriptors that it gets. A process
+    that left the group, and cleans up behind it, is waited for until it closes its output, at most `linger_s`; what it
+    says then is lost to the caller.
     """
     child = subprocess.Popen(
         argv,
@@ -70,6 +72,7 @@ def group(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
+        pass_fds=fds,
         preexec_fn=_bind_to(os.getpid(), powerless, cpu),
     )
     try:

@@ -7,6 +7,7 @@ directory, because a kernel's command line knows no quoting. It ends by itself w
 clock stands still, when we die, or when the user interrupts.
 """
 
+import math
 import mmap
 import shutil
 import subprocess
@@ -43,11 +44,21 @@ _LEAST_MEMORY = 256 << 20
 
 
 @dataclass(frozen=True)
+class Terminal:
+    """What makes a program interactive: its name, and the descriptor that is its terminal's other end. Time is then
+    no faster than ours."""
+
+    app: str
+    fd: int
+
+
+@dataclass(frozen=True)
 class Virtual:
     """A guest kernel. `words`: more for its command line, of kernels that look for faults."""
 
     kernel: BuiltKernel
     words: tuple[str, ...] = ()
+    terminal: Terminal | None = None
     name: ClassVar = VIRTUAL
     capabilities: ClassVar = Capabilities(
         nic="wire", own_kernel=True, virtual_time=True, radios=True, programs=True, captures=True, layers=True
@@ -64,11 +75,13 @@ class Virtual:
         """`Engine.run`. Raises MissingError when this machine cannot run guests."""
         watchdog = Watchdog(stall_s())
         roots = [approot.ready(one).folder for one in plan.roots]
-        guest = boot(self.kernel, place, plan.seed, wifi=bool(plan.radios), roots=roots, words=self.words)
+        wifi, terminal = bool(plan.radios), self.terminal
+        guest = boot(self.kernel, place, plan.seed, wifi=wifi, roots=roots, words=self.words, terminal=terminal)
 
-        def guard(child: subprocess.Popen[bytes], console: Console) -> follow.Stuck:
+        def watched(child: subprocess.Popen[bytes], console: Console) -> follow.Stuck:
             return GuestWatch(child, self.kernel.linux, console, watchdog).stuck
 
+        guard = watched if terminal is None else follow.silence(math.inf)
         return follow.execute(plan, place, guest, judge, guard, progress, preload)
 
 
@@ -80,6 +93,7 @@ def boot(
     wifi: bool = False,
     roots: Sequence[Path] = (),
     words: tuple[str, ...] = (),
+    terminal: Terminal | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A guest at work in the run directory; what it needs there beside the plan is gone afterwards. `roots`: folders
     that its programs see; `words`: more for its kernel's command line."""
@@ -90,18 +104,20 @@ def boot(
         for place, folder in enumerate(roots):
             (private / f"root-{place}").symlink_to(folder.absolute(), target_is_directory=True)
         environment = {"TMPDIR": str(memory_folder()), "GLIBC_TUNABLES": NO_RSEQ}
+        line = command(kernel, seed, len(roots), words, terminal)
+        fds = [] if terminal is None else [terminal.fd]
         with (
             cpu.claim() as own,
-            process.group(
-                command(kernel, seed, len(roots), words), directory, environment, powerless=True, cpu=own
-            ) as guest,
+            process.group(line, directory, environment, powerless=True, cpu=own, fds=fds) as guest,
         ):
             yield guest
     finally:
         shutil.rmtree(private, ignore_errors=True)
 
 
-def command(kernel: BuiltKernel, seed: int, roots: int = 0, words: tuple[str, ...] = ()) -> list[str]:
+def command(
+    kernel: BuiltKernel, seed: int, roots: int = 0, words: tuple[str, ...] = (), terminal: Terminal | None = None
+) -> list[str]:
     """The guest's command line. `roots`: how many there are for programs; `words`: more for its kernel."""
     return [
         str(kernel.linux),
@@ -115,7 +131,7 @@ def command(kernel: BuiltKernel, seed: int, roots: int = 0, words: tuple[str, ..
         f"uml_dir={PRIVATE}/",
         "con=null",
         "con0=null,fd:1",
-        "con1=null",
+        f"con1={f'fd:{terminal.fd},fd:{terminal.fd}' if terminal else 'null'}",
         "ssl=null",
         "quiet",
         "loglevel=5",
@@ -125,11 +141,13 @@ def command(kernel: BuiltKernel, seed: int, roots: int = 0, words: tuple[str, ..
         "panic=-1",
         f"hourglass.seed={seed % 2**64}",
         *([f"hourglass.roots={roots}"] if roots else []),
+        *(["hourglass.pace=1"] if terminal else []),
         *words,
         "rdinit=/init",
         "--",
         "/out/plan.json",
         "/out/records.arrows",
+        *([terminal.app] if terminal else []),
     ]
 
 
