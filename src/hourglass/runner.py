@@ -55,7 +55,7 @@ class Silent:
 
 def run(
     scenario: Scenario,
-    out: Path | None = None,
+    out: str | Path | None = None,
     *,
     engine: str = engines.DEFAULT,
     progress: Progress | None = None,
@@ -70,10 +70,10 @@ def run(
     `<out>.failed`), `MissingError` when the machine lacks something. `preload` loads what the caller will need when the
     run is made: it is called in a thread while the plan is at work.
     """
-    progress = progress or Silent()
-    if out is not None and not force:
-        refuse_another(out, scenario.unchecked().to_json(), engine)
-    return make(prepare(scenario, engine, progress), out, progress, preload)
+    progress, place = progress or Silent(), None if out is None else Path(out)
+    if place is not None and not force:
+        refuse_another(place, scenario.unchecked().to_json(), engine)
+    return make(prepare(scenario, engine, progress), place, progress, preload)
 
 
 def run_once(

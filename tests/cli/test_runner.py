@@ -42,6 +42,7 @@ def test_the_place_follows_from_scenario_and_kernel(engine):
     assert first.name.startswith("synthetic-")
     assert other != first
     assert len(list(first.parent.iterdir())) == 2
+    assert hourglass.run(engine.scenario(), "elsewhere").path.name == "elsewhere"
 
 
 def test_a_failed_run_keeps_the_older_one_and_says_where_its_log_is(engine, tmp_path):
