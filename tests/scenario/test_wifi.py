@@ -27,6 +27,7 @@ TABLE = [
     (f"{CELL}.station.0.at=ap:wlan1", f"{CELL}.station.0.at = 'ap:wlan1'", "is in this cell already"),
     (f"{CELL}.station.0.at=server:eth0", f"{CELL}.station.0.at = 'server:eth0'", "has a cable already"),
     (f"{CELL}.ap=app:wlan0", f"{CELL}.ap = 'app'", 'no such node. Did you mean "ap"?'),
+    (f"{CELL}.beacon_interval=10001", f"{CELL}.beacon_interval = 10001", "from 15 to 10000"),  # as cfg80211
     (f"{CELL}.others.count=60", f"{CELL}.others.count = 60", "from 0 to 50"),
     (f"{CELL}.others.count=50", f"{CELL}.others.count = 50", "at most 50 stations"),
     ("testbed.netem.0.at=ap:eth9", "testbed.netem.0.at = 'ap:eth9'", 'Did you mean "ap:eth0"?'),

@@ -110,7 +110,7 @@ AirTime = Annotated[int, *integer(100, 5484, "microseconds", "us")]
 Depth = Annotated[int, *integer(1, 8, "aggregates")]
 Threshold = Annotated[int, *integer(0, 65535, "bytes", "B")]
 Mitigation = Annotated[int, *integer(0, 100_000, "microseconds", "us")]
-BeaconInterval = Annotated[int, *integer(15, 65535, "units of 1024 us", "1024 us")]
+BeaconInterval = Annotated[int, *integer(15, 10_000, "units of 1024 us", "1024 us")]
 Count = Annotated[int, *integer(0, STATIONS_MAX, "stations")]
 Traffic = Annotated[
     Literal["none", "upload", "download", "both"], *choice(("none", "upload", "download", "both"), "Traffic")
