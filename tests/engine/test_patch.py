@@ -11,7 +11,7 @@ import pytest
 
 from hourglass import resources
 from hourglass.contract.kernels import KERNELS
-from hourglass.engine.kernel import hooks, patch, patched
+from hourglass.engine.kernel import hooks, patch, patched, source
 from hourglass.errors import InputError
 
 GIT = {
@@ -21,7 +21,7 @@ GIT = {
 
 
 def pristine(kernel: str) -> Path:
-    return patch.find_tree(kernel, print)
+    return source.packaged(kernel, print, having=patch.DOCUMENTED).tree
 
 
 @pytest.mark.guest
@@ -29,7 +29,7 @@ def pristine(kernel: str) -> Path:
 def test_git_takes_it_as_a_mail(kernel: str, tmp_path: Path) -> None:
     mail, tree = patch.patch(kernel, print), pristine(kernel)
     left = patch.changed(tree)
-    for name in left:
+    for name in (*left, "Makefile"):
         if (tree / name).is_file():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(tree / name, tmp_path / name)
@@ -38,8 +38,10 @@ def test_git_takes_it_as_a_mail(kernel: str, tmp_path: Path) -> None:
         command, settings = ["git", "-C", tmp_path, *words], os.environ | GIT
         return subprocess.run(command, env=settings, input=mail, text=True, stdout=subprocess.PIPE, check=True).stdout
 
-    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "Linux"], ["am", "-q"]):
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "Linux"]):
         git(*words)
+    assert patch.patch(f"{tmp_path}@HEAD", print) == mail, "of a revision as of the package"
+    git("am", "-q")
     assert (
         git("log", "-1", "--format=%s|%an").strip() == "tcp: sysctls for TCP Small Queues and GSO autosizing|Your Name"
     )
@@ -81,7 +83,7 @@ def test_it_compiles_where_a_long_has_32_bits(kernel: str) -> None:
 
 
 def test_what_cannot_be_patched_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"kernel = '6\.13': must be|5\.10, 6\.1, 6\.12, or the folder"):
+    with pytest.raises(InputError, match=r"kernel = '6\.13': 5\.10, .* a folder, DIR@REVISION"):
         patch.patch("6.13", print)
     (tmp_path / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 1\n")
     with pytest.raises(InputError, match="is not in this kernel tree"):

@@ -29,7 +29,7 @@ def compare_runs(places: list[Path], out: Path | None, json: bool) -> None:
                 "schema": 1,
                 "runs": [str(run.path) for run in runs],
                 "labels": names,
-                "figures": [_row(row) for row in rows],
+                "figures": [row_data(row) for row in rows],
             }
         )
         return
@@ -38,7 +38,8 @@ def compare_runs(places: list[Path], out: Path | None, json: bool) -> None:
         output.show(f"picture  {out}", whole_lines=True)
 
 
-def _row(row: Row) -> dict[str, object]:
+def row_data(row: Row) -> dict[str, object]:
+    """A figure of each run, as `--json` has it."""
     return {"figure": row.figure, "name": row.name, "unit": row.unit, "runs": [_cell(cell) for cell in row.cells]}
 
 

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from hourglass.campaign.ab import OUT, SUITE, Compared, Comparison, ab
 from hourglass.cli import output, tables
+from hourglass.cli.compare import row_data
 from hourglass.cli.diff import told
 from hourglass.cli.errors import MISSED
 from hourglass.cli.progress import shown
@@ -87,10 +88,7 @@ def _data(found: Comparison) -> dict[str, Any]:
                 "scenario": one.scenario,
                 "runs": [[str(run.path) for run in pair] for pair in one.pairs],
                 "same": one.same,
-                "moved": [
-                    {"figure": row.figure, "name": row.name, "unit": row.unit, "cells": [asdict(c) for c in row.cells]}
-                    for row in one.moved
-                ],
+                "moved": [row_data(row) for row in one.moved],
                 "first": None if one.first is None or one.first.packet is None else asdict(one.first.packet),
             }
             for one in found.scenarios

@@ -121,11 +121,11 @@ def kernel_tune(
     "patch",
     cls=Command,
     epilog="""hourglass kernel patch 6.12 > tsq.patch
-hourglass kernel patch ~/src/linux > tsq.patch""",
+hourglass kernel patch ~/src/linux@v6.18 > tsq.patch""",
 )
 def kernel_patch(
     source: Annotated[
-        str, typer.Argument(metavar="VERSION|PATH", help=f"{CHOICES}, or the path of a kernel source tree.")
+        str, typer.Argument(metavar="VERSION|TREE", help=f"{CHOICES}, or DIR, DIR@REVISION, DIR@REVISION+FILE.patch.")
     ],
 ) -> None:
     """Print the patch that gives a real kernel the sysctls of `stack.tsq` and `stack.gso`, for git am or patch -p1."""

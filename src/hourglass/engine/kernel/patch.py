@@ -3,13 +3,14 @@
 
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from hourglass import resources
-from hourglass.contract.kernels import CHOICES, KERNELS
+from hourglass.contract.kernels import KERNELS
 from hourglass.engine import process
-from hourglass.engine.kernel import hooks, source
+from hourglass.engine.kernel import hooks, source, trees
 from hourglass.engine.kernel.hooks import Hook, Letter, Overlay
 from hourglass.errors import HourglassError, InputError, MissingError
 
@@ -26,17 +27,17 @@ Say = Callable[[str], None]
 """Hears what takes a while."""
 
 
-def patch(version_or_path: str, say: Say) -> str:
-    """The patch for a kernel of the list, or for a tree of the user's.
+def patch(kernel: str, say: Say) -> str:
+    """The patch for a kernel as `trees` names them.
 
-    Raises InputError where neither is meant or the tree has no place for an edit, MissingError without diff.
+    Raises InputError where none is meant or the tree has no place for an edit, MissingError without diff.
     """
     if lacking := process.missing_tools(TOOLS):
         raise MissingError("a patch needs diff", f"apt-get install -y {' '.join(lacking)}")
-    tree = find_tree(version_or_path, say)
     said = the_hook().patch
     assert said is not None, "tsq.toml has it"
-    return letter(said, tree, changed(tree))
+    with pristine(kernel, say) as tree:
+        return letter(said, tree, changed(tree))
 
 
 def the_hook() -> Hook:
@@ -45,14 +46,14 @@ def the_hook() -> Hook:
     return hook
 
 
-def find_tree(version_or_path: str, say: Say) -> Path:
-    """The pristine tree that is meant, with its documentation."""
-    if version_or_path in KERNELS:
-        return source.packaged(version_or_path, say, having=DOCUMENTED).tree
-    tree = Path(version_or_path)
-    if not tree.is_dir():
-        raise InputError("kernel", version_or_path, f"{CHOICES}, or the folder of a kernel tree")
-    return tree
+@contextmanager
+def pristine(kernel: str, say: Say) -> Iterator[Path]:
+    """The tree that is meant; of a kernel of the list with its documentation."""
+    if kernel in KERNELS:
+        yield source.packaged(kernel, say, having=DOCUMENTED).tree
+        return
+    with trees.given(kernel, trees.names(kernel), lambda _, step: say(step)) as found:
+        yield found.tree
 
 
 def changed(tree: Path) -> Overlay:

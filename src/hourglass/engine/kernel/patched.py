@@ -43,10 +43,10 @@ def compile_patched(name: str, architecture: str, targets: Sequence[str], say: p
 
     Raises HourglassError with the compiler's words.
     """
-    pristine = patch.find_tree(name, say)
     folder = paths.cache() / "work" / f"{Path(name).name}{VARIANT}patched"
     busy = f"waiting for another process that compiles a patched Linux {name}"
-    with locks.held(folder.with_name(f"{folder.name}.lock"), lambda: say(busy)), emptied(folder):
+    lock = locks.held(folder.with_name(f"{folder.name}.lock"), lambda: say(busy))
+    with patch.pristine(name, say) as pristine, lock, emptied(folder):
         tree, built = folder / "tree", folder / "built"
         worktree.link_tree(pristine, tree)
         hooks.lay(patch.changed(tree), tree)
