@@ -3,18 +3,20 @@
 
 import contextlib
 import json
-import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import hourglass.plan as plans
-from bench import peers
+from bench import peers, programs
 from bench.cases import CASES, FRAMES, NATIVE, START, WHOLE, Case
 from hourglass.engine.kernel import store
 from hourglass.engine.native import Native
@@ -43,6 +45,8 @@ class Costs:
     ns3_s: dict[tuple[str, float], list[float]] = field(default_factory=dict)
     segment_s: dict[str, list[float]] = field(default_factory=dict)
     """CPU seconds per data segment delivered: see `segments_s`."""
+    program_s: dict[str, list[float]] = field(default_factory=dict)
+    """CPU seconds of what programs do: see `programs_s`."""
     peak_mib: dict[str, float] = field(default_factory=dict)
 
     def second_ms(self, case: Case) -> float:
@@ -90,6 +94,9 @@ def measure(repetitions: int, say: Say) -> Costs:
         say(f"{number}/{repetitions}: this machine's kernel")
         for name, spent_s in segments_s().items():
             costs.segment_s.setdefault(name, []).append(spent_s)
+        say(f"{number}/{repetitions}: programs")
+        for name, spent_s in programs_s().items():
+            costs.program_s.setdefault(name, []).append(spent_s)
     return costs
 
 
@@ -103,28 +110,46 @@ BARE = ("tcp", "devices", "packets")
 def segments_s() -> dict[str, float]:
     """CPU seconds per data segment delivered, of the seconds between the case's lengths: by the guest; where permitted
     by this machine's kernel, packet by packet and with what TCP hands down left whole."""
-    found = {"guest": slope(lambda length_s: guest_cpu_s(NATIVE.scenario(length_s)))}
+    ends = (NATIVE.short_s, NATIVE.long_s)
+    found = {"guest": slope(lambda length_s: guest_cpu_s(NATIVE.scenario(length_s)), ends)}
     with contextlib.suppress(MissingError):
         machine, packets = Native.ready(), replace(NATIVE, settings=(*NATIVE.settings, *FRAMES))
-        found["native"] = slope(lambda length_s: peers.native_cpu_s(machine, packets.scenario(length_s)))
-        found["native_whole"] = slope(lambda length_s: peers.native_cpu_s(machine, NATIVE.scenario(length_s)))
+        found["native"] = slope(lambda length_s: peers.native_cpu_s(machine, packets.scenario(length_s)), ends)
+        found["native_whole"] = slope(lambda length_s: peers.native_cpu_s(machine, NATIVE.scenario(length_s)), ends)
     return found
 
 
-def slope(cost: Callable[[float], tuple[float, int]]) -> float:
-    """CPU seconds per segment between the two lengths; `cost` gives CPU seconds and segments of a length."""
-    (less, few), (more, many) = cost(NATIVE.short_s), cost(NATIVE.long_s)
+def programs_s() -> dict[str, float]:
+    """CPU seconds of the guest for each of `programs.COUNTS`, once, and for a second of "iperf3" and of "flow"."""
+    with tempfile.TemporaryDirectory() as directory:
+        root = programs.root(Path(directory))
+        found = {
+            what: program_s(partial(programs.repeated, root, what), counts) for what, counts in programs.COUNTS.items()
+        }
+    found["iperf3"] = program_s(programs.iperf3, programs.LENGTHS_S)
+    found["flow"] = program_s(programs.flow, programs.LENGTHS_S)
+    return found
+
+
+def program_s(made: Callable[[int], Scenario], ends: tuple[int, int]) -> float:
+    """CPU seconds of the guest per unit of what `made` makes a scenario of."""
+    return slope(lambda units: (guest_cpu_s(made(units))[0], units), ends)
+
+
+def slope(cost: Callable[[Any], tuple[float, float]], ends: tuple[float, float]) -> float:
+    """CPU seconds per unit between two ends; `cost` gives CPU seconds and units of an end."""
+    (less, few), (more, many) = (cost(end) for end in ends)
     return (more - less) / (many - few)
 
 
 def guest_cpu_s(scenario: Scenario) -> tuple[float, int]:
     """CPU seconds of a guest, and the data segments that it delivered."""
     plan, guest = plans.build(scenario, Virtual.capabilities), Virtual(store.ensure(scenario.kernel))
-    before = os.times()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryDirectory() as directory:
         guest.run(plan, Path(directory))
-        after = os.times()
-        spent = after.children_user - before.children_user + after.children_system - before.children_system
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
         return spent, peers.segments(Path(directory))
 
 

@@ -33,6 +33,7 @@ def figures(costs: Costs) -> dict[str, Any]:
         "ns3_ms_per_loaded_second": ns3,
         "ns3_ratio": {name: cost / seconds[name] for name, cost in ns3.items()},
         "segment_us": segment_us,
+        "program_us": {name: median(spent) * 1e6 for name, spent in costs.program_s.items()},
         "native_ratio": segment_us["guest"] / segment_us["native"] if "native" in segment_us else None,
         "peak_mib": costs.peak_mib,
         "measurement_ratio": {
@@ -78,6 +79,12 @@ def show(data: dict[str, Any], reference: dict[str, Any], console: Console) -> N
     if data["native_ratio"] is not None:
         native = f"{segment['native']:.1f} us natively: x {data['native_ratio']:.2f} ({segment['native_whole']:.1f} us"
         native += " with TCP's skbs never cut)"
+    done = data.get("program_us")  # a bench of before has none
+    told = "not measured"
+    if done is not None:
+        told = f"{done['call']:.1f} us of CPU a system call, {done['fault']:.0f} us mmap(), fault and munmap(), "
+        told += f"{done['fork'] / 1e3:.2f} ms fork() and exit, {done['exec'] / 1e3:.2f} ms with an exec(); "
+        told += f"iperf3 x {done['iperf3'] / done['flow']:.1f} of a built-in flow"
     for name, text in {
         "start": f"{data['start_ms']:.0f} ms: boot, set-up of three nodes, 1 s of pings",
         "command": f"{data['command_ms']:.0f} ms: the same as `hourglass run`, from start to exit",
@@ -86,6 +93,7 @@ def show(data: dict[str, Any], reference: dict[str, Any], console: Console) -> N
         "measuring": f"x {extra['command']:.2f}: L100M with all default measurements over none, whole command; "
         f"x {extra['loaded second']:.2f}: a loaded second of {SAMPLED_CASE}",
         "segment": f"{segment['guest']:.1f} us of CPU per data segment over three nodes; {native}",
+        "programs": told,
         "ours": f"the least of {data['repetitions'] * AT_ONCE} runs; segments: the median of {data['repetitions']}; "
         "MiB: the guest kernel's most resident memory",
         "before": f"{reference['commit']} on {reference['machine']['processor']}; ns-3 takes "

@@ -3,14 +3,16 @@
 
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from bench import measure, table
+from bench import measure, programs, table
 from bench.__main__ import REFERENCE
 from bench.cases import CASES, NATIVE
+from hourglass import runner
 
 
 def figures(ours_ms: float, ns3_ms: float) -> dict[str, Any]:
@@ -38,6 +40,34 @@ def test_the_reference_has_every_case_and_can_be_shown() -> None:
     table.show(reference, reference, Console(file=out, width=120))
     assert "1.00" in out.getvalue()
     assert reference["commit"] in out.getvalue()
+
+
+def test_what_programs_cost_is_told() -> None:
+    reference = json.loads(REFERENCE.read_text())
+    cost = {"call": 11.04, "fault": 91.4, "fork": 1124.0, "exec": 2946.0, "iperf3": 3e5, "flow": 1e5}
+    out = io.StringIO()
+    table.show(reference | {"program_us": cost}, reference, Console(file=out, width=120))
+    assert "11.0 us of CPU a system call, 91 us mmap(), fault and munmap(), 1.12 ms fork()" in out.getvalue()
+    assert "2.95 ms with an exec(); iperf3 x 3.0 of a built-in flow" in out.getvalue()
+    assert set(programs.COUNTS) | {"iperf3", "flow"} == set(cost)
+
+
+CALLS = {"call": range(1, 2), "fault": range(2, 3), "fork": range(3, 6), "exec": range(5, 40)}
+"""System calls of each; a child's C library makes some of its own."""
+
+
+@pytest.mark.guest
+@pytest.mark.parametrize("what", programs.COUNTS)
+def test_a_program_does_what_is_counted(what: str, tmp_path: Path) -> None:
+    """By the records' own count of its system calls."""
+    root = programs.root(tmp_path)
+    few, many = (
+        runner.run(programs.repeated(root, what, count), tmp_path / str(count)).apps["programs"].last
+        for count in (5, 25)
+    )
+    assert few is not None
+    assert many is not None
+    assert (many["calls"] - few["calls"]) / 20 in CALLS[what]
 
 
 @pytest.mark.guest
