@@ -14,7 +14,7 @@ from hourglass.errors import InputError
 from hourglass.resources import SCENARIOS
 from hourglass.scenario import load
 
-BUILT_IN = SCENARIOS / "suites" / "veth.toml"
+BUILT_IN = SCENARIOS / "agree" / "veth.toml"
 
 
 def test_the_built_in_suite_has_twelve_cases_that_can_be_planned_natively() -> None:

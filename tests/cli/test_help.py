@@ -13,8 +13,8 @@ from hourglass.cli.errors import guarded
 
 COMMANDS = [
     [], ["run"], ["exec"], ["shell"], ["agree"], ["list"], ["show"], ["doctor"], ["check"], ["compare"], ["diff"],
-    ["plot"], ["report"], ["export"], ["sweep"], ["paper"], ["kernel"], ["kernel", "build"], ["kernel", "ab"],
-    ["kernel", "bisect"], ["kernel", "patch"], ["kernel", "tune"], ["kernel", "list"],
+    ["plot"], ["report"], ["export"], ["sweep"], ["suite"], ["paper"], ["kernel"], ["kernel", "build"],
+    ["kernel", "ab"], ["kernel", "bisect"], ["kernel", "patch"], ["kernel", "tune"], ["kernel", "list"],
 ]  # fmt: skip
 
 

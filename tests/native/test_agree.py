@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`hourglass agree` as a whole: runs on both sides, figures with intervals, a page. What the figures of many cases are
-is for `scenarios/suites/veth.toml`, on a machine with nothing else to do."""
+is for `scenarios/agree/veth.toml`, on a machine with nothing else to do."""
 
 import json
 from pathlib import Path

@@ -193,15 +193,15 @@ def _table(data: Mapping[str, Any], key: str) -> dict[str, Any]:
     found = data.get(key, {})
     if not isinstance(found, Mapping):
         raise refusal(key, found, "a table")
-    return _flat(found) if key in ("set", "axes") else dict(found)
+    return flat(found) if key in ("set", "axes") else dict(found)
 
 
-def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+def flat(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """{"a": {"b": 1}} → {"a.b": 1}: keys may be quoted with dots or be tables; a range stays a table."""
     found: dict[str, Any] = {}
     for key, value in table.items():
         if isinstance(value, Mapping) and "from" not in value and value:
-            found |= _flat(value, f"{before}{key}.")
+            found |= flat(value, f"{before}{key}.")
         else:
             found[f"{before}{key}"] = value
     return found
@@ -211,4 +211,4 @@ def _tables(data: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
     found = data.get(key, [])
     if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
         raise refusal(key, found, f"tables, each written below [[{key}]]")
-    return [_flat(one) for one in found]
+    return [flat(one) for one in found]

@@ -10,7 +10,7 @@ from hourglass.cli.options import Json, Settings
 
 EXAMPLES = """\
 hourglass agree L100M --set test.length=10
-hourglass agree scenarios/suites/veth.toml --page agree.html
+hourglass agree scenarios/agree/veth.toml --page agree.html
 hourglass agree my-cable.toml --within ping.icmp.p50=10 --json"""
 
 

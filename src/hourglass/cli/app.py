@@ -28,6 +28,8 @@ from hourglass.cli.options import (
     Source,
     Variants,
 )
+from hourglass.cli.suite_command import EXAMPLES as SUITE_EXAMPLES
+from hourglass.cli.suite_command import suite
 from hourglass.contract.capabilities import VIRTUAL
 
 ABOUT = "The real Linux network stack in virtual time: throughput and latency under load, exact and repeatable."
@@ -443,4 +445,5 @@ def paper(
     run_papers(ids or [], quick, kernel, out, jobs, pages)
 
 
+app.command("suite", cls=Command, rich_help_panel=MANY, epilog=SUITE_EXAMPLES)(suite)
 app.add_typer(kernel_app, name="kernel", rich_help_panel=KERNELS)

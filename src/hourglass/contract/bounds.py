@@ -89,7 +89,11 @@ class Bound:
 def parse(name: str, text: object) -> Bound:
     """The bound of a figure. Raises `InputError` for a name no run can have, for what is no bound, and for a unit that
     does not fit the figure's."""
-    unit = names.unit(name)
+    return of_unit(name, text, names.unit(name))
+
+
+def of_unit(name: str, text: object, unit: str) -> Bound:
+    """The same of a figure that is no run's own, but in this unit."""
     written = " ".join(text.split()) if isinstance(text, str) else ""
     if match := _COMPARISON.fullmatch(written):
         sign, limit = match[1], _limit(name, written, match[2], unit)

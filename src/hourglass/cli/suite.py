@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`hourglass suite`: an exam of congestion controls, as one page."""
+
+import sys
+from pathlib import Path
+
+from hourglass import files
+from hourglass.cli import output
+from hourglass.cli.errors import MISSED
+from hourglass.cli.progress import shown
+from hourglass.cli.sweep import SOME_FAILED
+from hourglass.contract.kernels import DEFAULT
+from hourglass.errors import HourglassError, InputError
+from hourglass.suites import baseline, file, text
+from hourglass.suites.judge import judge
+from hourglass.suites.page import page
+from hourglass.suites.study import Studied, study
+from hourglass.suites.text import Matrix
+
+SUITES = Path("suites")
+"""Where suites go that are given no place, below the current directory; they share their runs."""
+MOST_TOLD = 20
+
+
+def run_suite(
+    source: str,
+    ccs: str | None,
+    kernel: str | None,
+    quick: bool,
+    out: Path | None,
+    jobs: int | None,
+    before: Path | None,
+    update: bool,
+    junit: Path | None,
+    json: bool,
+) -> int:
+    """Runs the suite, writes its page, prints what came out. The exit status: 1 when a cell is worse, 3 when runs
+    failed."""
+    suite = file.read(source)
+    columns = [one.strip() for one in ccs.split(",")] if ccs is not None else []
+    if not all(columns):
+        raise InputError("--cc", ccs, "congestion controls with commas between, like cubic,bbr")
+    folder = out or SUITES
+    with shown() as progress:
+        studied = study(suite, folder, ccs=columns, kernel=kernel or DEFAULT, quick=quick, jobs=jobs, progress=progress)
+    place = before or baseline.place(studied)
+    known = baseline.read(place, suite.name)
+    if before is not None and known is None and not update:
+        raise InputError("--baseline", str(before), "there is no such file; --update-baseline makes it")
+    if update:
+        baseline.write(place, studied, known)
+        known = baseline.read(place, suite.name)
+    matrix = judge(studied, known)
+    words = f"{place.name}" if known is not None else "none"
+    _write(studied, matrix, words, folder)
+    if junit is not None:
+        from hourglass.testing import junit as form
+
+        form.write(junit, text.verdicts(studied, matrix))
+    if json:
+        output.show_json(text.data(studied, matrix))
+    else:
+        _show(studied, matrix, words, folder)
+    for one in studied.failed:
+        print(f"hourglass: failed: {one}", file=sys.stderr)
+    worse = any(one.worse for line in matrix for one in line)
+    return MISSED if worse else SOME_FAILED if studied.failed else 0
+
+
+def _write(studied: Studied, matrix: Matrix, before: str, folder: Path) -> None:
+    name = studied.suite.name
+    try:
+        files.write(folder / f"{name}.html", page(studied, matrix, before).encode())
+        files.write(folder / f"{name}.md", text.markdown(studied, matrix).encode())
+    except OSError as error:
+        raise HourglassError(f"{folder}: the page cannot be written: {error.strerror or error}") from error
+
+
+def _show(studied: Studied, matrix: Matrix, before: str, folder: Path) -> None:
+    """The misses and what is worse, a line each; then the counts."""
+    told = [one for line in matrix for one in line if one.worse] + [
+        one for line in matrix for one in line if one.word == "missed" and not one.worse
+    ]
+    for one in told[:MOST_TOLD]:
+        word = "worse" if one.worse else "missed"
+        unit = f" {one.line.row.unit}" if one.line.row.unit and one.cell.value is not None else ""
+        why = "; ".join(filter(None, (one.worse, one.limit and f"mark: {one.limit}")))
+        where = " / ".join(filter(None, (one.line.part.id, one.line.label, one.line.row.says)))
+        output.show(f"{word:7} {one.cell.cc:10} {where}: {one.text}{unit} ({why})", whole_lines=True)
+    if len(told) > MOST_TOLD:
+        output.show(f"… and {len(told) - MOST_TOLD} more")
+    for id, why in studied.why.items():
+        output.show(f"not run {id}: {why}", whole_lines=True)
+    output.show("", f"{text.about(studied)}: {text.counts(matrix)}", whole_lines=True)
+    output.show(f"baseline {before}", whole_lines=True)
+    output.show(f"page     {folder / f'{studied.suite.name}.html'}", whole_lines=True)

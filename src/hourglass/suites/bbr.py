@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the samples of a BBR socket say of its phases (`results/phases.py`): bandwidth in Mbit/s of payload.
+
+A phase is seen at sampling instants: it lasts from the first sample of a spell to the first of the next.
+"""
+
+from itertools import pairwise
+
+import polars as pl
+
+from hourglass.contract.plan import Flow
+from hourglass.results.recording import Recording
+
+US_PER_S = 1_000_000
+QUANTUM_MS = 1.0
+"""`C.send_quantum` is what is sent in so long, two segments at least (draft-ietf-ccwg-bbr)."""
+BUDGET = 3
+"""Inflight(1.0) has room for so many quanta beside the BDP (draft-ietf-ccwg-bbr; `bbr_quantization_budget`)."""
+WARM_S = 1.0
+
+
+def told(run: Recording, flows: list[Flow]) -> pl.DataFrame:
+    """The samples of the first flow that have a phase, with signed numbers."""
+    names = [flow.name for flow in flows[:1]]
+    columns = ["snd_cwnd", "unacked", "sacked", "lost", "snd_mss", "bbr_bw", "bbr_min_rtt"]
+    known = pl.col("sender") & pl.col("stream").is_in(names)
+    found = run.tcp.filter(known).drop_nulls("bbr_phase").sort("t_ns")
+    return found.with_columns(pl.col(columns).cast(pl.Int64), pl.col("bbr_phase").cast(pl.String))
+
+
+def spells(run: Recording, flows: list[Flow]) -> pl.DataFrame:
+    """`phase`, `start_ns`, and `end_ns`, null of the last one; in the order of time."""
+    table = told(run, flows).with_columns((pl.col("bbr_phase").rle_id()).alias("spell"))
+    found = table.group_by("spell", maintain_order=True).agg(
+        pl.col("bbr_phase").first().alias("phase"), pl.col("t_ns").first().alias("start_ns")
+    )
+    return found.with_columns(pl.col("start_ns").shift(-1).alias("end_ns"))
+
+
+def _first(table: pl.DataFrame, column: str) -> float | None:
+    return None if table.is_empty() or table[column][0] is None else float(table[column][0])
+
+
+def bw_error(run: Recording, flows: list[Flow], mbps: float) -> float | None:
+    """How far the estimate is from the rate when STARTUP has ended, %."""
+    after = told(run, flows).filter(pl.col("bbr_phase") != "STARTUP")
+    bw = _first(after, "bbr_bw")
+    return None if bw is None else 100 * abs(bw * 8 / 1e6 / mbps - 1)
+
+
+def startup_s(run: Recording, flows: list[Flow]) -> float | None:
+    """From the first sample to the end of the first STARTUP."""
+    found = spells(run, flows).filter(pl.col("phase") == "STARTUP").head(1)
+    end = _first(found, "end_ns")
+    return None if end is None else (end - float(found["start_ns"][0])) / 1e9
+
+
+def drain_excess(run: Recording, flows: list[Flow]) -> float | None:
+    """Segments in flight above Inflight(1.0) at the first sample behind DRAIN; none is 0."""
+    table = told(run, flows)
+    left = (pl.col("bbr_phase") == "PROBE_BW") & (pl.col("bbr_phase").shift(1) == "DRAIN")
+    for row in table.filter(left).head(1).iter_rows(named=True):
+        bdp = row["bbr_bw"] * row["bbr_min_rtt"] / US_PER_S / row["snd_mss"]
+        quantum = max(2.0, row["bbr_bw"] * QUANTUM_MS / 1000 / row["snd_mss"])
+        return max(0.0, float(row["unacked"] - row["sacked"] - row["lost"] - bdp - BUDGET * quantum))
+    return None
+
+
+def _probe_rtts(run: Recording, flows: list[Flow]) -> pl.DataFrame:
+    return spells(run, flows).filter(pl.col("phase") == "PROBE_RTT")
+
+
+def probe_rtt_ms(run: Recording, flows: list[Flow]) -> float | None:
+    """The shortest that was seen to its end, ms."""
+    found = (_probe_rtts(run, flows).drop_nulls("end_ns")).select((pl.col("end_ns") - pl.col("start_ns")).min())
+    return None if found.item() is None else float(found.item()) / 1e6
+
+
+def probe_rtt_cwnd(run: Recording, flows: list[Flow]) -> float | None:
+    """The smallest window in PROBE_RTT, segments."""
+    found = told(run, flows).filter(pl.col("bbr_phase") == "PROBE_RTT")["snd_cwnd"].min()
+    return float(found) if isinstance(found, int) else None
+
+
+def probe_rtt_interval_s(run: Recording, flows: list[Flow]) -> float | None:
+    """The shortest time from one beginning to the next; to the first one from the first sample."""
+    table = spells(run, flows)
+    starts = [float(one) for one in table.filter(pl.col("phase") == "PROBE_RTT")["start_ns"]]
+    begun = _first(table, "start_ns")
+    if not starts or begun is None:
+        return None
+    return min(later - sooner for sooner, later in pairwise([begun, *starts])) / 1e9
+
+
+def back_to_startup(run: Recording, flows: list[Flow]) -> float | None:
+    """1 if STARTUP, before which there was no other phase, goes on behind the first PROBE_RTT; 0 if it does not; None
+    where PROBE_RTT did not come in STARTUP."""
+    phases = spells(run, flows)["phase"].to_list()
+    if phases[:2] != ["STARTUP", "PROBE_RTT"] or len(phases) < len(("STARTUP", "PROBE_RTT", "next")):
+        return None
+    return float(phases[2] == "STARTUP")
+
+
+def cwnd_bdp(run: Recording, flows: list[Flow], mbps: float) -> float | None:
+    """The largest window, in BDPs of the rate and the smallest round trip."""
+    table = told(run, flows)
+    if table.is_empty():
+        return None
+    after = table.filter(pl.col("t_ns") > table["t_ns"][0] + WARM_S * 1e9)
+    if after.is_empty():
+        return None
+    sizes = after.select(
+        (pl.col("snd_cwnd") * pl.col("snd_mss")).max().alias("b"), pl.col("bbr_min_rtt").min().alias("r")
+    )
+    size, rtt_us = sizes.row(0)
+    return float(size * 8 / (mbps * rtt_us)) if rtt_us else None
+
+
+def bw_at(run: Recording, flows: list[Flow], at_ns: int, mbps: float) -> float | None:
+    """The estimate at an instant, as a share of the rate."""
+    bw = _first(told(run, flows).filter(pl.col("t_ns") >= at_ns), "bbr_bw")
+    return None if bw is None else bw * 8 / 1e6 / mbps

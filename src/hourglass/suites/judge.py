@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cells → words. A cell is judged by the mark that somebody else has set, and by what the kernel gave before.
+
+| word | |
+|---|---|
+| passed | it keeps its mark |
+| missed | it does not |
+| shown | nobody has set a mark: the figure stands for itself |
+| none | there is no figure, and the cell says why |
+
+*Worse*, whatever its word: a mark was kept in the baseline and is missed; or there was a figure and is none; or the
+figure, whose direction is known, is worse than the worst seed of the baseline by more than 10 % and more than what is
+told of it (`GRAINS`). A miss of which no baseline knows counts as worse too: it is new.
+
+Tolerances are those of the papers: "the same" is within 10 %, or the spread of the seeds where that is more.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from hourglass.results.stats import short
+from hourglass.suites.file import SELF, Mark
+from hourglass.suites.study import Cell, Line, Studied
+
+Word = Literal["passed", "missed", "shown", "none"]
+Baseline = Mapping[str, Mapping[str, Sequence[float | None]]]
+"""By line and column the values of the seeds."""
+
+SAME = 0.1
+GRAINS = {"ms": 1.0, "s": 0.1, "Mbit/s": 0.1, "%": 0.1, "": 0.02, "segments": 1.0}
+"""By unit what a figure can change by without a word: ping intervals, bins, chance."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A cell with its word. `limit`: what it had to keep, in words; `before`: the baseline's median or none;
+    `worse`: why it counts as a regression."""
+
+    line: Line
+    cell: Cell
+    word: Word
+    mark: Mark | None = None
+    limit: str = ""
+    worse: str = ""
+
+    @property
+    def text(self) -> str:
+        """The figure as it is told."""
+        return "-" if self.cell.value is None else short(self.cell.value)
+
+
+def judge(studied: Studied, baseline: Baseline | None) -> list[list[Judged]]:
+    """A list of cells for each line, in the order of the columns."""
+    return [[_judged(line, line.cells[cc], baseline) for cc in studied.ccs] for line in studied.lines]
+
+
+def _judged(line: Line, cell: Cell, baseline: Baseline | None) -> Judged:
+    mark = next((one for one in line.row.marks if one.concerns(cell.cc, line.setting)), None)
+    limit = _limit(line, mark)
+    word = _word(line, cell, mark, cell.value)
+    known = None if baseline is None else baseline.get(line.id, {}).get(cell.cc)
+    return Judged(line, cell, word, mark, limit, _worse(line, cell, mark, word, known))
+
+
+def _reference(line: Line) -> Cell | None:
+    """The victim's cell: what it does to itself."""
+    victim = str(line.setting[line.row.victim])
+    return line.cells.get(victim) or line.beside.get(victim)
+
+
+def _limit(line: Line, mark: Mark | None) -> str:
+    if mark is None:
+        return ""
+    if mark.keep != SELF:
+        return mark.keep
+    own = _reference(line)
+    told = "-" if own is None or own.value is None else short(own.value)
+    return f"at most {told}, what {line.setting[line.row.victim]} does to itself"
+
+
+def _word(line: Line, cell: Cell, mark: Mark | None, value: float | None) -> Word:
+    """Of a value, be it the cell's or the baseline's."""
+    if mark is None:
+        return "shown" if value is not None else "none"
+    if value is None:
+        return "missed" if cell.runs and not cell.why.startswith("its run") else "none"
+    if mark.bound is not None:
+        return "passed" if mark.bound.holds(value) else "missed"
+    own = _reference(line)
+    if own is None or own.value is None:
+        return "shown"
+    spread = max((max(one.known) - min(one.known) for one in (own, cell) if one.known), default=0.0)
+    slack = max(SAME * own.value, spread, GRAINS.get(line.row.unit, 0.0))
+    return "passed" if value <= own.value + slack else "missed"
+
+
+def _worse(line: Line, cell: Cell, mark: Mark | None, word: Word, known: Sequence[float | None] | None) -> str:
+    if not cell.runs:
+        return ""
+    if known is None:
+        return "a miss that no baseline knows" if word == "missed" else ""
+    before = sorted(one for one in known if one is not None)
+    if cell.value is None:
+        return f"none; {short(before[len(before) // 2])} before" if before else ""
+    if not before:
+        return ""
+    middle = before[len(before) // 2] if len(before) % 2 else sum(before[len(before) // 2 - 1 :][:2]) / 2
+    if word == "missed" and _word(line, cell, mark, middle) == "passed":
+        return f"missed; {short(middle)} before"
+    if line.row.better not in ("more", "less"):
+        return ""
+    more = line.row.better == "more"
+    worst = before[0] if more else before[-1]
+    loss = worst - cell.value if more else cell.value - worst
+    if loss > max(SAME * abs(worst), GRAINS.get(line.row.unit, 0.0)):
+        return f"{short(worst)} before"
+    return ""

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small suite as the command runs it: killed and resumed, held against marks and baselines, with runs that fail."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as xml
+
+import pytest
+
+pytestmark = pytest.mark.guest
+
+FILE = """
+name = "small"
+description = "Two short parts"
+ccs = ["cubic", "bbr", "prague"]
+
+[[part]]
+id = "pings"
+title = "Pings alone"
+scenario = "R100M"
+[part.set]
+"stack.cc" = "{cc}"
+"test.name" = "ping"
+"test.length" = 0.4
+"test.delay" = 0
+[part.axes]
+"testbed.link.0.delay" = ["10ms", "20ms"]
+[part.quick]
+"testbed.link.0.delay" = ["10ms"]
+[[part.row]]
+figure = "ping.icmp.min"
+better = "less"
+[[part.row.mark]]
+keep = "< 30ms"
+source = "two ways of 10 ms"
+missed = "two ways of 20 ms are 40"
+
+[[part]]
+id = "flow"
+title = "A flow"
+scenario = "R10M"
+[part.set]
+"test.flow_cc" = "{cc}"
+"test.upload_streams" = 1
+"test.length" = 1
+"test.delay" = 0.2
+[part.axes]
+"stack.router.qdisc" = ["pfifo limit 50"]
+[[part.row]]
+figure = "utilisation"
+with = { mbps = 10, from = 0.5 }
+[[part.row.mark]]
+keep = "90%..97%"
+source = "1448 of 1514 bytes are payload"
+"""
+RUNS = 6
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("suite")
+    (folder / "small.toml").write_text(FILE, "utf-8")
+    return folder
+
+
+def command(folder: Path, *options: str, suite: str = "small.toml") -> list[str]:
+    main = "import hourglass.cli as c; c.main()"
+    return [sys.executable, "-c", main, "suite", suite, "--kernel", "6.1", *options]
+
+
+def suite(folder: Path, *options: str, file: str = "small.toml") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(folder, *options, suite=file), cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+def told(folder: Path, *options: str) -> tuple[int, dict[str, Any]]:
+    done = suite(folder, "--out", "out", "--json", *options)
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_killed_and_resumed_it_gives_the_same_page(folder: Path) -> None:
+    child = subprocess.Popen(
+        command(folder, "--out", "out"), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    while len(list((folder / "out").glob("runs/[!.]*"))) < 2:
+        assert child.poll() is None
+        time.sleep(0.02)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    there = len(list((folder / "out").glob("runs/[!.]*")))
+    assert 0 < there < RUNS
+    again = suite(folder, "--out", "out")
+    assert again.returncode == 1  # nobody knew of the misses
+    assert "hourglass: sweep: " in again.stderr
+    straight = suite(folder, "--out", "straight", "--junit", "verdicts.xml")
+    assert straight.returncode == 1
+    for name in ("small.html", "small.md"):
+        assert (folder / "out" / name).read_bytes() == (folder / "straight" / name).read_bytes()
+    root = xml.parse(folder / "verdicts.xml").getroot()
+    assert (root.get("tests"), root.get("failures")) == ("6", "2")
+
+
+def test_marks_are_judged_and_what_is_not_there_is_said(folder: Path) -> None:
+    status, data = told(folder)
+    cells = {line["setting"]: line["cells"] for line in data["lines"]}
+    assert status == 1
+    assert {cc: cell["word"] for cc, cell in cells["10ms"].items()} == {"cubic": "passed", "bbr": "passed"}
+    assert {cc: cell["word"] for cc, cell in cells["20ms"].items()} == {"cubic": "missed", "bbr": "missed"}
+    assert cells["20ms"]["cubic"]["value"] == pytest.approx(40, abs=0.5)
+    assert cells["pfifo limit 50"]["cubic"]["word"] == "passed"
+    page = (folder / "out/small.html").read_text("utf-8")
+    assert "prague: this version has it not" in page
+    for line in data["lines"]:
+        for cell in line["cells"].values():
+            assert all((folder / "out" / run / "summary.json").is_file() for run in cell["runs"])
+            assert f'href="{cell["runs"][0]}/scenario.json"' in page
+
+
+def test_quick_is_a_part_of_it(folder: Path) -> None:
+    status, data = told(folder, "--quick", "--cc", "cubic")
+    assert status == 0
+    assert [(line["setting"], list(line["cells"])) for line in data["lines"]] == [
+        ("10ms", ["cubic"]),
+        ("pfifo limit 50", ["cubic"]),
+    ]
+
+
+def test_a_baseline_knows_of_misses_and_finds_what_is_worse(folder: Path) -> None:
+    assert told(folder, "--update-baseline")[0] == 0
+    place = folder / "baselines/small-6.1.json"
+    status, data = told(folder)
+    assert (status, data["ok"]) == (0, True)
+    assert data["lines"][1]["cells"]["cubic"]["word"] == "missed"
+    baseline = json.loads(place.read_text("utf-8"))
+    line = next(id for id in baseline["lines"] if id.startswith("flow/"))
+    baseline["lines"][line]["cubic"] = [120.0]
+    own = folder / "better.json"
+    own.write_text(json.dumps(baseline), "utf-8")
+    status, data = told(folder, "--baseline", str(own))
+    assert status == 1
+    worse = {
+        (one["part"], cc): cell["worse"] for one in data["lines"] for cc, cell in one["cells"].items() if cell["worse"]
+    }
+    assert worse == {("flow", "cubic"): "120 before"}
+    assert 'class="worse"' in (folder / "out/small.html").read_text("utf-8")
+    assert suite(folder, "--out", "out", "--baseline", "none.json").returncode == 2
+
+
+def test_a_run_that_fails_takes_its_cells_and_nothing_else(folder: Path) -> None:
+    text = FILE.replace('["pfifo limit 50"]', '["pfifo limit 50", "pfifo nonsense"]').replace(
+        'name = "small"', 'name = "bad"'
+    )
+    (folder / "bad.toml").write_text(text.replace("< 30ms", "< 90ms"), "utf-8")
+    done = suite(folder, "--out", "out", "--json", file="bad.toml")
+    assert done.returncode == 3
+    data = json.loads(done.stdout)
+    assert len(data["failed"]) == 2
+    words = {line["setting"]: line["cells"]["cubic"]["word"] for line in data["lines"]}
+    assert words == {"10ms": "passed", "20ms": "passed", "pfifo limit 50": "passed", "pfifo nonsense": "none"}
+    assert "hourglass: failed: " in done.stderr
+    assert "nonsense" in (folder / "out/bad.html").read_text("utf-8")
+    assert (folder / "out/parts/bad/flow").is_dir()
