@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Suites' files: what is read, what is refused, and that every built-in can be run."""
 
+import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from hourglass.cli.errors import guarded
 from hourglass.errors import InputError
 from hourglass.scenario import CONGESTION_CONTROLS
 from hourglass.suites import file
+from hourglass.suites.measures import MEASURES
 from hourglass.suites.study import _lacking
 
 QUICK_RUNS, FULL_RUNS = 900, 4800
@@ -165,3 +168,15 @@ def test_a_file_that_is_no_toml_is_one_line(tmp_path: Path, capsys: pytest.Captu
     path.write_text("part = [", "utf-8")
     assert guarded(["suite", str(path)]) == 2
     assert "is no TOML" in capsys.readouterr().err
+
+
+def test_the_guides_example_is_a_suite_and_its_measures_are_all() -> None:
+    guide = (Path(__file__).parents[2] / "docs/suites.md").read_text("utf-8")
+    example = re.search(r"^```toml\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    assert example
+    suite = file.suite(tomllib.loads(example[1]), Path("small.toml"))
+    (part,) = suite.parts
+    assert cells.scenarios(part.swept(suite.ccs).grid)
+    assert [row.figure for row in part.rows] == ["utilisation", "ping.icmp.p99"]
+    told = set(re.findall(r"`(\w+)`", guide[guide.index("| measure |") :]))
+    assert told == {name for name in MEASURES if not name.startswith("bbr_")}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cases, each run in the lab and on a real machine as often as noise demands: what `results.agree` compares.
 
-A suite is a TOML file:
+A file of cases is TOML:
 
 | key | what it is |
 |---|---|
@@ -93,11 +93,11 @@ def _parse(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError("SUITE", str(path), f"cannot be read: {error}") from None
+        raise InputError("CASES", str(path), f"cannot be read: {error}") from None
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InputError("SUITE", str(path), toml_problem(text, error)) from None
+        raise InputError("CASES", str(path), toml_problem(text, error)) from None
 
 
 def _refuse_unknown(table: Any, known: tuple[str, ...], where: str) -> None:

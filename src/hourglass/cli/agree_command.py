@@ -15,7 +15,7 @@ hourglass agree my-cable.toml --within ping.icmp.p50=10 --json"""
 
 
 def agree(
-    suite: Annotated[str, typer.Argument(metavar="SUITE|SCENARIO", help="A file of cases, or one scenario.")],
+    suite: Annotated[str, typer.Argument(metavar="CASES|SCENARIO", help="A file of cases, or one scenario.")],
     settings: Settings = None,
     engine: Annotated[
         str, typer.Option(metavar="NAME", help="The engine in real time that makes the real runs.")
