@@ -21,7 +21,9 @@ pub const NO_NODE: u16 = 65535;
 pub const RADIOTAP: u16 = 64;
 
 /// The types of records. The body of each is the structure of the same name.
-pub const RECORD: [&str; 8] = ["packet", "layers", "tcp", "queue", "drop", "frame", "balance", "socket"];
+pub const RECORD: [&str; 9] = [
+    "packet", "layers", "tcp", "queue", "drop", "frame", "balance", "socket", "cc",
+];
 pub const PACKET: u16 = 1;
 pub const LAYERS: u16 = 2;
 pub const TCP: u16 = 3;
@@ -30,6 +32,7 @@ pub const DROP: u16 = 5;
 pub const FRAME: u16 = 6;
 pub const BALANCE: u16 = 7;
 pub const SOCKET: u16 = 8;
+pub const CC: u16 = 9;
 
 /// The layers of one node, in the order in which a packet passes them; what a packet does not pass is 0. They
 /// add up to the time from the write of a packet's first byte (of the first bit's enqueueing, where there is
@@ -246,3 +249,16 @@ pub struct Socket {
     pub to_name: [u8; 16],
 }
 const _: () = assert!(size_of::<Socket>() == 120, "the fields' sizes, without a gap");
+
+/// A field of what a congestion control of the user's own shows of its state (hourglass_cc.h), at a sampling
+/// instant.
+#[derive(FromBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Cc {
+    pub t_ns: i64,
+    pub stream: Stream,
+    pub reserved: u32,
+    pub value: i64,
+    pub name: [u8; 32],
+}
+const _: () = assert!(size_of::<Cc>() == 56, "the fields' sizes, without a gap");

@@ -7,7 +7,7 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use crate::abi::{self, Balance, Drop, Frame, Head, Layers, Packet, Queue, Socket, Tcp, Visit};
+use crate::abi::{self, Balance, Cc, Drop, Frame, Head, Layers, Packet, Queue, Socket, Tcp, Visit};
 
 const WORD: usize = size_of::<u64>();
 
@@ -21,6 +21,7 @@ pub enum Record<'a> {
     Frame(&'a Frame, &'a [Visit], &'a [u8]),
     Balance(&'a Balance),
     Socket(&'a Socket),
+    Cc(&'a Cc),
     /// Of a type that is not known here.
     Unknown,
 }
@@ -66,6 +67,7 @@ fn parse(kind: u16, body: &[u8]) -> Option<Record<'_>> {
         }
         abi::BALANCE => Record::Balance(first(body)?.0),
         abi::SOCKET => Record::Socket(first(body)?.0),
+        abi::CC => Record::Cc(first(body)?.0),
         _ => Record::Unknown,
     })
 }
@@ -136,7 +138,7 @@ mod tests {
     use super::*;
 
     /// Every type of record with the size of its structure.
-    const SIZES: [(u16, usize); 8] = [
+    const SIZES: [(u16, usize); 9] = [
         (abi::PACKET, size_of::<Packet>()),
         (abi::LAYERS, size_of::<Layers>()),
         (abi::TCP, size_of::<Tcp>()),
@@ -145,6 +147,7 @@ mod tests {
         (abi::FRAME, size_of::<Frame>()),
         (abi::BALANCE, size_of::<Balance>()),
         (abi::SOCKET, size_of::<Socket>()),
+        (abi::CC, size_of::<Cc>()),
     ];
 
     #[test]

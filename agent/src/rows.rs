@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 
 use zerocopy::IntoBytes;
 
-use crate::abi::{self, Balance, Drop, Layers, Packet, Queue, Socket, Stream, Tcp, Visit};
+use crate::abi::{self, Balance, Cc, Drop, Layers, Packet, Queue, Socket, Stream, Tcp, Visit};
 use crate::capture::{Captures, Seen};
 use crate::column::Cell;
 use crate::plan::{Plan, Traffic};
@@ -48,6 +48,7 @@ impl Rows {
                 Some(Record::Frame(frame, visits, data)) => self.frame(&Seen { frame, visits, data })?,
                 Some(Record::Balance(balance)) => self.balance(balance, records)?,
                 Some(Record::Socket(socket)) => self.socket(socket, records)?,
+                Some(Record::Cc(cc)) => self.cc(cc, records)?,
                 Some(Record::Unknown) => {}
                 None => return Err(wrong("a record that is cut off")),
             }
@@ -95,11 +96,9 @@ impl Rows {
     }
 
     /// As by `sock_diag`, a connection of a flow or of programs has a row while it is established; what else is followed
-    /// has none. Of programs the client is called the sender.
+    /// has none.
     fn tcp(&self, tcp: &Tcp, records: &mut Records) -> Result<()> {
-        let id = tcp.stream.id;
-        let known = self.streams.get(usize::from(id));
-        let Some(upload) = known.map_or(Some(true), |(_, upload)| *upload) else { return Ok(()) };
+        let Some(sender) = self.sender(&tcp.stream) else { return Ok(()) };
         let info = &tcp.info[..tcp.info.len().min(tcp.info_bytes as usize)];
         if info.first() != Some(&ESTABLISHED) {
             return Ok(());
@@ -109,7 +108,27 @@ impl Rows {
         if let Ok(attribute) = u16::try_from(tcp.ca_attribute) {
             socket.set_congestion(attribute, &tcp.ca_info);
         }
-        socket.write(tcp.t_ns - self.zero_ns, id, (tcp.stream.way == abi::WAY_UP) == upload, records)
+        socket.write(tcp.t_ns - self.zero_ns, tcp.stream.id, sender, records)
+    }
+
+    /// Whether a socket is its flow's sender; None: of no flow. Of programs the client is called the sender.
+    fn sender(&self, stream: &Stream) -> Option<bool> {
+        let known = self.streams.get(usize::from(stream.id));
+        let upload = known.map_or(Some(true), |(_, upload)| *upload)?;
+        Some((stream.way == abi::WAY_UP) == upload)
+    }
+
+    /// The kernel tells of established connections alone.
+    fn cc(&self, cc: &Cc, records: &mut Records) -> Result<()> {
+        let Some(sender) = self.sender(&cc.stream) else { return Ok(()) };
+        let row = [
+            self.time(cc.t_ns),
+            Cell::U64(cc.stream.id.into()),
+            Cell::Bool(sender),
+            Cell::Text(name(&cc.name)?),
+            Cell::I64(cc.value),
+        ];
+        records.push(Table::Cc, row)
     }
 
     fn queue(&self, queue: &Queue, records: &mut Records) -> Result<()> {

@@ -9,6 +9,7 @@ use crate::layout::Field;
 #[derive(Clone, Copy)]
 pub enum Table {
     Tcp,
+    Cc,
     Ping,
     Device,
     Ethtool,
@@ -33,8 +34,9 @@ pub enum Table {
 }
 
 /// Every table, in the order of `Table`.
-pub const TABLES: [(&str, &[Column]); 22] = [
+pub const TABLES: [(&str, &[Column]); 23] = [
     ("tcp", TCP),
+    ("cc", CC),
     ("ping", PING),
     ("device", DEVICE),
     ("ethtool", ETHTOOL),
@@ -109,6 +111,11 @@ const TCP: &[Column] = &[
     Column::optional("hold_cwnd_ns", Kind::U64), Column::optional("hold_rwnd_ns", Kind::U64),
     Column::optional("hold_pacing_ns", Kind::U64), Column::optional("hold_tsq_ns", Kind::U64),
     Column::optional("hold_push_ns", Kind::U64),
+];
+
+const CC: &[Column] = &[
+    Column::of("t_ns", Kind::I64), Column::of("stream", Kind::U16), Column::of("sender", Kind::Bool),
+    Column::of("name", Kind::Text), Column::of("value", Kind::I64),
 ];
 
 const PING: &[Column] = &[

@@ -14,6 +14,7 @@
  * probe_key.c		what tells their packets from others
  * probe_connection.c	TCP connections, from their first packet to their sockets' end
  * probe_tcp.c		sockets: what is written, held back, read
+ * probe_cc.c		what congestion controls of a user's own say of themselves
  * probe_sample.c	sockets and queues at an instant
  * probe_proc.c		commands, records, the clock of the samples
  *
@@ -331,6 +332,9 @@ void probe_tcp_sent(const struct probe_packets *packets, struct sock *sk, struct
 		    s64 now_ns);
 bool probe_tcp_received(const struct probe_packets *packets, struct probe_slot *slot);
 void probe_end_hold(struct probe_end *end, enum probe_hold hold, s64 now_ns);
+
+/* probe_cc.c */
+void probe_cc_sample(struct sock *sk, struct probe_stream stream, s64 t_ns);
 
 /* probe_sample.c */
 int probe_sample_start(void);

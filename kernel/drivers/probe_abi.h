@@ -45,6 +45,7 @@ enum probe_record {
 	PROBE_FRAME,
 	PROBE_BALANCE,
 	PROBE_SOCKET,
+	PROBE_CC,
 };
 
 /*
@@ -282,6 +283,18 @@ struct probe_socket {
 	__u8 to_address[16];
 	char name[16]; /* of the client's process; empty: not seen */
 	char to_name[16]; /* of the server's */
+};
+
+/*
+ * A field of what a congestion control of the user's own shows of its state (hourglass_cc.h), at a
+ * sampling instant.
+ */
+struct probe_cc {
+	__s64 t_ns;
+	struct probe_stream stream;
+	__u32 reserved;
+	__s64 value;
+	char name[32];
 };
 
 #endif

@@ -59,6 +59,7 @@ static void probe_sample_tcp(struct probe_connection *connection, unsigned int s
 	tcp->hold = end->hold;
 	tcp->gso_bytes = end->gso_bytes;
 	memcpy(tcp->hold_ns, end->hold_ns, sizeof(tcp->hold_ns));
+	probe_cc_sample(sk, tcp->stream, sampled_ns);
 }
 
 /* A record of the device with what its qdisc holds; NULL: nobody wants it. */

@@ -127,7 +127,7 @@ def prepare(scenario: Scenario, engine: str, progress: Progress, able: Capabilit
     """Plan and engine of a run. `able`: the plan is made for less than the engine can do. Raises as `run`."""
     kind = engines.chosen(engine)
     plan = plans.build(scenario, able or kind.capabilities)
-    ready = kind.ready(scenario.kernel, progress.kernel)
+    ready = kind.ready(scenario.kernel, progress.kernel, [one.of_kernel() for one in scenario.module])
     return Prepared(scenario, plan, ready, ready.identity(bool(plan.radios), plan.roots, progress.root))
 
 

@@ -3,13 +3,14 @@
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from hourglass import scenario
 from hourglass.campaign.expand import Assignment
 from hourglass.campaign.file import BASE, Grid, text
+from hourglass.contract.modules import Module
 from hourglass.contract.plan_apps import Root
 from hourglass.errors import InputError
 from hourglass.scenario import Scenario
@@ -59,12 +60,18 @@ def describe(grid: Grid, assignment: Assignment) -> str:
     return " ".join(f"{key}={text(assignment[key])}" for key in grid.keys)
 
 
-def cells(grid: Grid, found: list[Scenario], identity_of: Callable[[str, bool, list[Root]], str]) -> list[Cell]:
-    """The cells. `identity_of` gives an engine's identity by the name of its kernel, whether there are radios, and the
-    programs' roots."""
-    needs = [(one.kernel, bool(one.testbed.wifi), repr(roots(one))) for one in found]
-    first = dict(zip(reversed(needs), reversed(found), strict=True))
-    identities = {need: identity_of(need[0], need[1], roots(one)) for need, one in first.items()}
+def cells(
+    grid: Grid, found: list[Scenario], identity_of: Callable[[str, bool, list[Root], list[Module]], str]
+) -> list[Cell]:
+    """The cells. `identity_of` gives an engine's identity by the name of its kernel, whether there are radios, the
+    programs' roots and the modules compiled in."""
+    built = [[replace(module.of_kernel(), parameters=()) for module in one.module] for one in found]
+    needs = [
+        (one.kernel, bool(one.testbed.wifi), repr(roots(one)), repr(modules))
+        for one, modules in zip(found, built, strict=True)
+    ]
+    first = dict(zip(reversed(needs), reversed([*zip(found, built, strict=True)]), strict=True))
+    identities = {need: identity_of(need[0], need[1], roots(one), modules) for need, (one, modules) in first.items()}
     return [
         Cell(assignment, one.unchecked().to_json(), one.kernel, identities[need], one.test.length + 2 * one.test.delay)
         for assignment, one, need in zip(grid.cells, found, needs, strict=True)

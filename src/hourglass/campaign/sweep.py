@@ -124,7 +124,11 @@ def sweep(
     grid = source if isinstance(source, Grid) else file.read(source)
     scenarios = cell_.scenarios(grid, kernel)
     cells = cell_.cells(
-        grid, scenarios, lambda name, radios, roots: engines.identity(engine, name, radios, roots, progress.kernel)
+        grid,
+        scenarios,
+        lambda name, radios, roots, modules: engines.identity(
+            engine, name, radios, roots, progress.kernel, modules=modules
+        ),
     )
     store = Store(out or SWEEPS / grid.name, keep, runs)
     with store.locked():

@@ -8,11 +8,11 @@ import typer
 
 from hourglass.cli.help import Command, Group
 from hourglass.cli.options import TREES, Bounds, Jobs, Json, Junit, Seed, Settings, Variants, whole
-from hourglass.contract.kernels import CHOICES
+from hourglass.contract.kernels import CHOICES, DEFAULT
 
 kernel_app = typer.Typer(
     cls=Group,
-    help="Build, tune and list guest kernels; print the patch for real ones.",
+    help="Build, tune and list guest kernels; print the patch for real ones; begin a congestion control.",
     epilog="""\
 hourglass kernel build 6.12
 hourglass kernel build ~/src/linux --name mine""",
@@ -132,6 +132,29 @@ def kernel_patch(
     from hourglass.cli.kernel import print_patch
 
     print_patch(source)
+
+
+@kernel_app.command(
+    "new",
+    cls=Command,
+    epilog="""hourglass kernel new my_cc.c
+hourglass kernel new my_cubic.c --from cubic --kernel 6.12
+hourglass kernel new my_qdisc.c --from sojourn""",
+)
+def kernel_new(
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="Where it goes; what it is called, with .c.")],
+    template: Annotated[
+        str,
+        typer.Option(
+            "--from", metavar="NAME", help="aimd, sojourn (a qdisc), or one of the kernel's: cubic, fq_codel."
+        ),
+    ] = "aimd",
+    kernel: Annotated[str, typer.Option(metavar="VERSION", help=f"Whose, if it is a kernel's: {CHOICES}.")] = DEFAULT,
+) -> None:
+    """Write a congestion control or a qdisc to begin with, for `stack.cc` or `stack.qdisc`."""
+    from hourglass.cli.kernel_new import new
+
+    new(target, template, kernel)
 
 
 @kernel_app.command("list", cls=Command, epilog="hourglass kernel list")

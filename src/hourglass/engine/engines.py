@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from hourglass.contract.capabilities import Capabilities
+from hourglass.contract.modules import Module
 from hourglass.contract.plan_apps import Root
 from hourglass.engine.base import Engine
-from hourglass.engine.kernel import store
 from hourglass.engine.kernel.build import Report
 from hourglass.engine.native import Native
 from hourglass.engine.ssh.engine import Ssh
@@ -18,17 +18,17 @@ from hourglass.errors import InputError
 
 @dataclass(frozen=True)
 class EngineKind:
-    """What is known of an engine before it is there. `ready` makes it ready to run plans on the kernel of a name, and
-    raises MissingError when this machine cannot."""
+    """What is known of an engine before it is there. `ready` makes it ready to run plans on the kernel of a name with
+    modules of the user's own compiled in, and raises MissingError when this machine cannot."""
 
     capabilities: Capabilities
-    ready: Callable[[str, Report], Engine]
+    ready: Callable[[str, Report, Sequence[Module]], Engine]
 
 
 ENGINES: Final = {
-    Virtual.name: EngineKind(Virtual.capabilities, lambda kernel, report: Virtual(store.ensure(kernel, report))),
-    Native.name: EngineKind(Native.capabilities, lambda _kernel, _report: Native.ready()),
-    Ssh.name: EngineKind(Ssh.capabilities, lambda _kernel, _report: Ssh.ready()),
+    Virtual.name: EngineKind(Virtual.capabilities, Virtual.ready),
+    Native.name: EngineKind(Native.capabilities, lambda _kernel, _report, _modules: Native.ready()),
+    Ssh.name: EngineKind(Ssh.capabilities, lambda _kernel, _report, _modules: Ssh.ready()),
 }
 
 DEFAULT: Final = Virtual.name
@@ -48,7 +48,12 @@ def chosen(name: str, kernel: str | None = None) -> EngineKind:
 
 
 def identity(
-    name: str, kernel: str, radios: bool, roots: Sequence[Root] = (), report: Report = lambda _, __: None
+    name: str,
+    kernel: str,
+    radios: bool,
+    roots: Sequence[Root] = (),
+    report: Report = lambda _, __: None,
+    modules: Sequence[Module] = (),
 ) -> str:
     """What decides, beside the scenario, the records of a run by the engine of a name on the kernel of a name."""
-    return ENGINES[name].ready(kernel, report).identity(radios, roots, report)
+    return ENGINES[name].ready(kernel, report, modules).identity(radios, roots, report)

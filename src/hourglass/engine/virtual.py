@@ -16,9 +16,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from hourglass.contract.capabilities import VIRTUAL, Capabilities
+from hourglass.contract.modules import Module
 from hourglass.contract.plan import Plan
 from hourglass.contract.plan_apps import Root
 from hourglass.engine import approot, cpu, follow, paths, process, root
@@ -54,7 +55,8 @@ class Terminal:
 
 @dataclass(frozen=True)
 class Virtual:
-    """A guest kernel. `words`: more for its command line, of kernels that look for faults."""
+    """A guest kernel. `words`: more for its command line: parameters of modules, what kernels that look for faults
+    want."""
 
     kernel: BuiltKernel
     words: tuple[str, ...] = ()
@@ -63,6 +65,14 @@ class Virtual:
     capabilities: ClassVar = Capabilities(
         nic="wire", own_kernel=True, virtual_time=True, radios=True, programs=True, captures=True, layers=True
     )
+
+    @classmethod
+    def ready(cls, name: str, report: Making = lambda _, __: None, modules: Sequence[Module] = ()) -> Self:
+        """On the kernel of a name, built if need be, with modules of the user's own compiled in."""
+        from hourglass.engine.kernel import store
+
+        words = (f"{one.name}.{parameter}={value}" for one in modules for parameter, value in one.parameters)
+        return cls(store.ensure(name, report, modules=modules), tuple(words))
 
     def identity(self, radios: bool, roots: Sequence[Root] = (), report: Making = lambda _, __: None) -> str:
         """The kernel's key, the root's, and what stands for the programs' roots, which are made if need be."""

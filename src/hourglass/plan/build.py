@@ -28,6 +28,9 @@ def build(scenario: Scenario, able: Capabilities) -> Plan:
     Raises InputError when the scenario cannot be carried out: addresses that clash, a server nobody can reach,
     something that none of the capabilities can do.
     """
+    if scenario.module and not able.own_kernel:
+        allowed = "a file is compiled into the guest's kernel; this engine runs on kernels that are there"
+        raise refusal("module", [one.name for one in scenario.module], allowed)
     network = Network(scenario.testbed)
     setting = Setting(scenario, Paths(scenario.testbed, scenario.stack, network))
     made = streams(setting)

@@ -93,6 +93,7 @@ def told(runs: Sequence[Recording], seeds: bool = True, weighed: bool = False) -
             continue
         table = _table(key, settings)
         terms[table] = tuple(_value(table, one) for one in settings)
+    terms = {key: values for key, values in terms.items() if key[0] != "module" or NONE not in values}  # their names do
     if TEST in terms:
         terms = {key: values for key, values in terms.items() if key[0] != "test" or NONE not in values}
     if weighed and len({run.name for run in runs}) > 1:

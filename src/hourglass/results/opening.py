@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Opens a run directory as a `Recording`."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -130,6 +131,12 @@ class RunDirectory:
         return value
 
 
+def _told(module: dict[str, Any]) -> dict[str, Any]:
+    """A module's parameters, and its files by what stands for their texts."""
+    files = {name: hashlib.sha256(text.encode()).hexdigest()[:8] for name, text in module["files"].items()}
+    return {**files, **module.get("parameters", {})}
+
+
 def _experiment(scenario: dict[str, Any], virtual_s: float | None) -> Experiment:
     """What the resolved scenario, as it is stored, says of the test. `virtual_s`: how long it took, if programs say."""
     test = scenario["test"]
@@ -144,7 +151,10 @@ def _experiment(scenario: dict[str, Any], virtual_s: float | None) -> Experiment
         step_s=test["step"],
         parameters=told,
     )
-    settings = dict(flat({key: value for key, value in scenario.items() if key != "check"}))
+    asked = {key: value for key, value in scenario.items() if key != "check"}
+    if "module" in asked:
+        asked["module"] = {one["name"]: _told(one) for one in asked["module"]}
+    settings = dict(flat(asked))
     expected = {one["name"]: one["expect"] for one in scenario.get("app", [])}
     described = scenario.get("description", "")
     return Experiment(scenario["name"], described, info, settings, scenario.get("check", {}), expected)

@@ -6,7 +6,7 @@ model.py      Scenario, Measure, Capture                      overrides.py  --se
 testbed.py    nodes, links, shapers; trace.py, loss.py      wifi.py       Wi-Fi cells
 stack.py      cc, tsq, gso, pacing, qdisc, sysctl             device.py     what differs at one device
 test.py       the test and its parameters                   datagrams.py  streams of UDP beside it; marks.py
-event.py      what changes during the test
+event.py      what changes during the test                  module.py     cc and qdiscs of one's own, c_source.py
 check.py      what no single value shows: check_wifi.py of cells, check_streams.py of the test, check_events.py
 app.py        programs; app_values.py, app_roots.py, check_apps.py
 testkinds.py  the tests there are                             streams.py    the streams of a test

@@ -10,6 +10,7 @@ from ipaddress import ip_interface
 from hourglass.errors import InputError, closest
 from hourglass.scenario import check_apps, check_edge, check_events, check_streams, check_wifi, nics
 from hourglass.scenario.blame import refusal, several, together
+from hourglass.scenario.c_source import QDISC
 from hourglass.scenario.check_streams import check_node
 from hourglass.scenario.device import IFB, INGRESS_NAME_MAX, NAME_MAX, OF_NICS, DeviceStack
 from hourglass.scenario.model import Scenario
@@ -43,7 +44,7 @@ def resolve(scenario: Scenario) -> Scenario:
         partial(check_apps.resolve, scenario.apps, scenario.app, testbed),
     )
     apps = check_apps.resolve(scenario.apps, scenario.app, testbed)
-    events = check_events.resolve(scenario.event, testbed, scenario.stack, apps)
+    events = check_events.resolve(scenario.event, testbed, scenario.stack, apps, _own_qdiscs(scenario))
     test = check_streams.resolve(scenario.test, testbed.node)
     _check_joined(testbed)
     check_wifi.check_access_points(testbed, test)
@@ -52,6 +53,10 @@ def resolve(scenario: Scenario) -> Scenario:
     resolved = testbed.model_copy(update={"link": links, "shaper": shapers})
     changed = {"testbed": resolved, "test": test, "event": events, "app": apps}
     return scenario.model_copy(update=changed)
+
+
+def _own_qdiscs(scenario: Scenario) -> tuple[str, ...]:
+    return tuple(one.name for one in scenario.module if one.kind == QDISC)
 
 
 def _all(*checks: Callable[[], object]) -> None:

@@ -45,14 +45,19 @@ PAIRS = {"dev", "parent", "handle", "classid", "estimator"}
 """Words of a line of `tc qdisc` before the kind: alone, and with one more."""
 
 
-def resolve(events: tuple[Event, ...], testbed: Testbed, stack: Stack, apps: tuple[App, ...]) -> tuple[Event, ...]:
-    """Each with its device, and its programs by their names. Raises InputError."""
-    return tuple(_resolve(f"event.{index}", event, testbed, stack, apps) for index, event in enumerate(events))
+def resolve(
+    events: tuple[Event, ...], testbed: Testbed, stack: Stack, apps: tuple[App, ...], own: tuple[str, ...]
+) -> tuple[Event, ...]:
+    """Each with its device, and its programs by their names. `own`: qdiscs of the scenario's modules. Raises
+    InputError."""
+    return tuple(_resolve(f"event.{index}", event, testbed, stack, apps, own) for index, event in enumerate(events))
 
 
-def _resolve(key: str, event: Event, testbed: Testbed, stack: Stack, apps: tuple[App, ...]) -> Event:
+def _resolve(
+    key: str, event: Event, testbed: Testbed, stack: Stack, apps: tuple[App, ...], own: tuple[str, ...]
+) -> Event:
     check_node(f"{key}.node", event.node, [node.name for node in testbed.node])
-    here = _Devices(event.node, testbed, stack)
+    here = _Devices(event.node, testbed, stack, own)
     match event.action:
         case "link" | "cable" | "set" as action:
             hint = "; a radio leaves and returns: station, ap" if here.radios else ""
@@ -98,10 +103,11 @@ def _programs(key: str, event: Event, act: str, apps: tuple[App, ...]) -> tuple[
 
 
 class _Devices:
-    """The devices of a node."""
+    """The devices of a node, and the qdiscs that they may have."""
 
-    def __init__(self, node: str, testbed: Testbed, stack: Stack) -> None:
+    def __init__(self, node: str, testbed: Testbed, stack: Stack, own: tuple[str, ...]) -> None:
         self.node = node
+        self.qdiscs = (*QDISCS, *CLASSFUL_QDISCS, *own)
         self.cables = [end.device for link in testbed.link for end in link.ends if end.node == node]
         radios = [(key, place.device) for key, place in check_wifi.devices(testbed) if place.node == node]
         self.access_points = [device for key, device in radios if key.endswith(".ap")]
@@ -151,10 +157,8 @@ Refuse = Callable[[str], InputError]
 def _check_tc(refuse: Refuse, words: list[str], here: _Devices) -> None:
     _check_verb(refuse, "tc", words)
     _check_device(refuse, words, here)
-    if words[0] == "qdisc" and (kind := _kind(words[2:])):
-        known = (*QDISCS, *CLASSFUL_QDISCS)
-        if kind not in known:
-            raise refuse(f"{closest(kind, known)}A qdisc is one of {', '.join(known)}")
+    if words[0] == "qdisc" and (kind := _kind(words[2:])) and kind not in here.qdiscs:
+        raise refuse(f"{closest(kind, here.qdiscs)}A qdisc is one of {', '.join(here.qdiscs)}")
 
 
 def _check_ip(refuse: Refuse, words: list[str], here: _Devices) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from hourglass.resources import PRESETS, SCENARIOS
+from hourglass.scenario import module
 from hourglass.scenario import overrides as changes
 from hourglass.scenario.app_values import DEBIAN_ROOT, file_content
 from hourglass.scenario.blame import explain, refusal
@@ -45,8 +46,9 @@ def load(
     data.update({key: value for key, value in (("seed", seed), ("kernel", kernel)) if value is not None})
     _read_traces(data, folder)
     _complete_apps(data, folder)
+    module.take(data, folder)
     try:
-        scenario = Scenario.model_validate(data)
+        scenario = Scenario.model_validate(data, context=module.names(data))
     except ValidationError as error:
         raise explain(error, data) from None
     return resolve(scenario)

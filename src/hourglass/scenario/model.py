@@ -11,6 +11,7 @@ from hourglass.scenario.app import App, Apps
 from hourglass.scenario.bounds import Checks
 from hourglass.scenario.event import Event
 from hourglass.scenario.kinds import integer
+from hourglass.scenario.module import Module
 from hourglass.scenario.stack import Stack
 from hourglass.scenario.table import Rows, Table
 from hourglass.scenario.test import Flow, Test
@@ -62,6 +63,10 @@ class Scenario(Table):
     apps: Apps = Field(default=Apps(), description="What programs are taken from.")
     app: Rows[App] = Field(default=(), description="Programs that run in the nodes.")
     flow: Flow = Field(default=Flow(), description="How the data of TCP flows is moved.")
+    module: Rows[Module] = Field(
+        default=(),
+        description='What of your own is compiled into the kernel; `cc = "my_cc.c"` puts it here.',
+    )
     event: Rows[Event] = Field(default=(), description="What changes during the test.")
     measure: Measure = Field(default=Measure(), description="What is recorded.")
     capture: Capture = Field(default=Capture(), description="Which frames are captured.")
@@ -73,7 +78,7 @@ class Scenario(Table):
 
     def to_json(self) -> bytes:
         """Canonical JSON: equal scenarios are equal bytes. `load` makes the same scenario of it again."""
-        unused = {name for name in ("check", "event", "app") if not getattr(self, name)}
+        unused = {name for name in ("check", "event", "app", "module") if not getattr(self, name)}
         data = self.model_dump(mode="json", exclude=unused | ({"apps"} if "app" in unused else set()))
         return f"{json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)}\n".encode()
 

@@ -16,6 +16,7 @@ from hourglass.scenario.kinds import Kind
 from hourglass.scenario.load import builtin, presets
 from hourglass.scenario.loss import Loss
 from hourglass.scenario.model import Capture, Measure, Scenario
+from hourglass.scenario.module import Module
 from hourglass.scenario.stack import Pacing, Stack
 from hourglass.scenario.table import Table
 from hourglass.scenario.test import Competing, Flow, Test
@@ -130,6 +131,13 @@ SECTIONS: tuple[tuple[str, str, type[Table], str], ...] = (
     ("apps", "`[apps]`", Apps, "[apps.md](apps.md) tells how programs run."),
     ("app.N", "`[[app]]`", App, "A program in a node. With programs, and no `test.name`, the test is `none`."),
     ("app.N.ready", "`ready` of a program", Ready, ""),
+    (
+        "module.N",
+        "`[[module]]`",
+        Module,
+        "Where `cc` or `qdisc` is a file, it is read into this list"
+        " ([congestion-control.md](congestion-control.md)); `scenario.json` of a run has it.",
+    ),
     ("measure", "`[measure]`", Measure, ""),
     (
         "capture",
@@ -171,9 +179,14 @@ def reference() -> str:
     parts.append(_list("Built-in scenarios", "name", dict(builtin())))
     parts.append(_list("Presets", "name", dict(presets())))
     parts.append(_nics())
-    parts.append(f"## Congestion controls\n\n{_names(CONGESTION_CONTROLS)}\n")
     parts.append(
-        f"## Qdiscs\n\nThe first word of `qdisc` is one of {_names(QDISCS)}; the rest is checked by `tc` itself.\n"
+        f"## Congestion controls\n\n{_names(CONGESTION_CONTROLS)}; or your own: a file `my_cc.c`, a folder `my_cc/`"
+        ' or a table `{ file = "my_cc.c", name = "NAME", parameters = { KEY = VALUE } }`'
+        " ([congestion-control.md](congestion-control.md)).\n"
+    )
+    parts.append(
+        f"## Qdiscs\n\nThe first word of `qdisc` is one of {_names(QDISCS)}; the rest is checked by `tc` itself."
+        " Or it is one of your own, as a congestion control may be; its options are its module's parameters.\n"
     )
     parts.append(_list("Sysctls that other keys decide", "sysctl", OWNED_SYSCTLS))
     return "\n".join([*parts, NOTES])

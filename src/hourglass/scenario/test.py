@@ -29,8 +29,7 @@ from hourglass.scenario.marks import MARK_SCHEMA, Marking, marking, show_mark
 from hourglass.scenario.table import Rows, Table
 from hourglass.scenario.testkinds import TESTS, WORKERS_MAX
 from hourglass.scenario.units import RATE, SIZE, Bounds, parse_seconds, show
-from hourglass.scenario.values import DAY_S, Cc, Ccs, NodeName, Number, PositiveSeconds, Seconds
-from hourglass.scenario.vocabulary import CONGESTION_CONTROLS
+from hourglass.scenario.values import CC_SCHEMA, DAY_S, Cc, Ccs, NodeName, Number, PositiveSeconds, Seconds, cc
 
 ANSWER = Bounds(SIZE, 1, 2**40)
 _LABEL_TEXT = r"[A-Za-z0-9][A-Za-z0-9 ()._+-]{0,31}"
@@ -69,12 +68,9 @@ Directions = Annotated[
 ]
 CcNames = Annotated[
     tuple[str, ...],
-    *_names(
-        one_of(CONGESTION_CONTROLS, "A congestion control"),
-        "congestion controls",
-        "name, or list of names",
-        {"enum": list(CONGESTION_CONTROLS)},
-    ),
+    PlainValidator(lambda value, info: tuple(cc(one, info) for one in words(value, "congestion controls"))),
+    LIST,
+    Kind("one, or a list of them", schema={"anyOf": [words_of(CC_SCHEMA), CC_SCHEMA]}),
 ]
 Sizes = Annotated[
     tuple[int, ...],

@@ -10,12 +10,11 @@ from fractions import Fraction
 from ipaddress import ip_interface
 from typing import Annotated, NamedTuple
 
-from pydantic import PlainSerializer, PlainValidator
+from pydantic import PlainSerializer, PlainValidator, ValidationInfo
 
 from hourglass.scenario.kinds import (
     LIST,
     Kind,
-    choice,
     integer_or,
     list_of,
     one_of,
@@ -156,20 +155,36 @@ Addresses = Annotated[
     Kind("[ADDRESS/LENGTH, ADDRESS/LENGTH]", schema=list_of(_ADDRESS_SCHEMA, minItems=2, maxItems=2)),
 ]
 
-Cc = Annotated[str, *choice(CONGESTION_CONTROLS, "A congestion control", "name")]
+_MODULE_SCHEMA = {
+    "type": "object",
+    "properties": {"file": {"type": "string"}, "name": {"type": "string"}, "parameters": {"type": "object"}},
+    "required": ["file"],
+    "additionalProperties": False,
+}
+_FILE_FORMS = [{"type": "string", "pattern": r"(\.c|/) *$"}, _MODULE_SCHEMA]
+"""What may stand for a congestion control or a qdisc of one's own (module.py)."""
+CC_SCHEMA = {"anyOf": [{"enum": list(CONGESTION_CONTROLS)}, *_FILE_FORMS]}
 
 
-def _ccs(value: object) -> tuple[str, ...]:
-    check = one_of(CONGESTION_CONTROLS, "A congestion control")
-    return tuple(check(one) for one in ([value] if isinstance(value, str) else sequence(value, "congestion controls")))
+def cc(value: object, info: ValidationInfo) -> str:
+    """A congestion control of the kernel's or of the scenario's modules."""
+    own = (info.context or {}).get("cc", ())
+    return one_of((*CONGESTION_CONTROLS, *own), "A congestion control")(value)
 
 
-_CC_SCHEMA = {"enum": list(CONGESTION_CONTROLS)}
+Cc = Annotated[str, PlainValidator(cc), Kind("name, file or table", schema=CC_SCHEMA)]
+
+
+def _ccs(value: object, info: ValidationInfo) -> tuple[str, ...]:
+    named = [value] if isinstance(value, str) else sequence(value, "congestion controls")
+    return tuple(cc(one, info) for one in named)
+
+
 Ccs = Annotated[
     tuple[str, ...],
     PlainValidator(_ccs),
     LIST,
-    Kind("name, or list of names", schema={"anyOf": [list_of(_CC_SCHEMA), _CC_SCHEMA]}),
+    Kind("one, or a list of them", schema={"anyOf": [list_of(CC_SCHEMA), CC_SCHEMA]}),
 ]
 
 _TC = re.compile(r"[A-Za-z0-9_.:,/%+=-]+(?: [A-Za-z0-9_.:,/%+=-]+)*", re.ASCII)
@@ -178,7 +193,7 @@ _TC = re.compile(r"[A-Za-z0-9_.:,/%+=-]+(?: [A-Za-z0-9_.:,/%+=-]+)*", re.ASCII)
 _QDISC_TEXT = rf"^ *({'|'.join(QDISCS)})( .*)?$"
 
 
-def _qdisc(value: object) -> str:
+def _qdisc(value: object, info: ValidationInfo) -> str:
     """A qdisc's kind or its tc line. Quotes, backslashes and # would change how tc reads its batch."""
     text = " ".join(value.split(" ")).strip() if isinstance(value, str) else ""
     text = re.sub(" +", " ", text)
@@ -189,12 +204,18 @@ def _qdisc(value: object) -> str:
         )
     if " root " in text:
         raise ValueError(f'what follows `root` in the line of tc: "{text.rpartition(" root ")[2]}"')
-    one_of(QDISCS, "The first word, a qdisc's kind,")(text.split(" ")[0])
+    own, (kind, *options) = (info.context or {}).get("qdisc", ()), text.split(" ")
+    one_of((*QDISCS, *own), "The first word, a qdisc's kind,")(kind)
+    if kind in own and options:
+        raise ValueError(f"tc knows no options of {kind}: they are its module's parameters")
     return text
 
 
 Qdisc = Annotated[
     str,
     PlainValidator(_qdisc),
-    Kind("kind or tc line", schema={"anyOf": [{"enum": list(QDISCS)}, {"type": "string", "pattern": _QDISC_TEXT}]}),
+    Kind(
+        "kind, tc line, file or table",
+        schema={"anyOf": [{"enum": list(QDISCS)}, {"type": "string", "pattern": _QDISC_TEXT}, *_FILE_FORMS]},
+    ),
 ]

@@ -18,9 +18,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hourglass import locks, resources
-from hourglass.contract.kernels import KERNELS
+from hourglass.contract.kernels import KERNELS, VARIANT
+from hourglass.contract.modules import Module
 from hourglass.engine import paths, process
 from hourglass.engine.kernel import ccache, config, hooks, source, trees, tune, worktree
+from hourglass.engine.kernel import modules as own
 from hourglass.engine.kernel.built import BuiltKernel
 from hourglass.engine.kernel.recipe import Recipe, check_prerequisites
 from hourglass.engine.kernel.source import Source
@@ -45,6 +47,12 @@ class BuildError(HourglassError):
     """The compiler or the configuration refuses the source: what failed, the log, the lines that matter."""
 
 
+class SourceError(BuildError):
+    """The compiler refuses a module of the user's own: its words."""
+
+    status = 2
+
+
 Report = Callable[[float, str], None]
 """Progress of a build: the share that is done, from 0 to 1 and estimated, and what goes on."""
 
@@ -57,19 +65,20 @@ def build(
     variant: str | None = None,
     without: Sequence[str] = (),
     tuned: bool = False,
+    modules: Sequence[Module] = (),
 ) -> BuiltKernel:
     """Builds a kernel of the list, or a tree under a name of the user's, unless the cache has its key already.
 
-    `variant` adds kernel/config/VARIANT.config; `without` leaves hooks out. A `tuned` kernel takes the place of the
-    plain one, whose key it has: it computes the same. Raises InputError, MissingError, or HourglassError with the log
-    and the compiler's own words.
+    `variant` adds kernel/config/VARIANT.config; `without` leaves hooks out; `modules` are compiled in. A `tuned`
+    kernel takes the place of the plain one, whose key it has: it computes the same. Raises InputError, MissingError, or
+    HourglassError with the log and the compiler's own words.
     """
     report = progress or (lambda _, __: None)
     check_prerequisites()
     with find_source(version_or_path, name, report) as origin:
         version = hooks.tree_version(origin.tree)
-        recipe = Recipe(origin.name, origin.identity, version, variant, tuple(sorted(without)))
-        work = paths.cache() / "work" / replace(recipe, name=origin.slot or origin.name).label
+        recipe = Recipe(origin.name, origin.identity, version, variant, tuple(sorted(without)), tuple(modules))
+        work = paths.cache() / "work" / slot(recipe, origin)
         busy = f"waiting for another process that builds Linux {recipe.label}"
         with locks.held(work.with_name(f"{work.name}.lock"), lambda: report(0.0, busy)):
             kernel = load(recipe.key(), recipe.label)
@@ -78,6 +87,12 @@ def build(
                 kernel = compile_all(Job(work, key, recipe, jobs or len(os.sched_getaffinity(0)), report), tuned)
         remember(recipe, origin, kernel.key)
     return kernel
+
+
+def slot(recipe: Recipe, origin: Source) -> str:
+    """The working tree's name: one for all modules, which take turns in it."""
+    plain = replace(recipe, name=origin.slot or origin.name, modules=())
+    return plain.label + (f"{VARIANT}modules" if recipe.modules else "")
 
 
 def make_ready(work: Path, recipe: Recipe, origin: Source, report: Report) -> str:
@@ -96,9 +111,10 @@ def make_ready(work: Path, recipe: Recipe, origin: Source, report: Report) -> st
 
 def read_ingredients(recipe: Recipe, origin: Source) -> tuple[str, hooks.Overlay, config.Options]:
     """The key, and what it stands for, read again if somebody edits kernel/ meanwhile."""
+    own.refuse_known(origin.tree, recipe.modules)
     while True:
         key = recipe.key()
-        files = hooks.overlay(origin.tree, without=recipe.without)
+        files = own.laid(hooks.overlay(origin.tree, without=recipe.without), recipe.modules)
         wanted = config.merge(config.fragments(resources.KERNEL / "config", recipe.version, recipe.variant))
         if key == recipe.key():
             return key, files, wanted
@@ -148,7 +164,16 @@ def compile_all(job: Job, tuned: bool) -> BuiltKernel:
     again = worktree.begin(job.work)
     usual = paths.cache() / "kernels" / "steps"
     known = int(usual.read_text()) if usual.is_file() else USUAL_STEPS
-    steps = job.make([], "compiling", job.work, None if again else known)
+    try:
+        steps = job.make([], "compiling", job.work, None if again else known)
+    except BuildError as error:
+        if again:  # make has left no half of a file: what was there goes on from here
+            worktree.finish(job.work)
+        if said := own.blamed(log_of(job.work), job.recipe.modules):
+            names = " and ".join(one.name for one in job.recipe.modules)
+            head = f"{names}: does not compile with Linux {job.recipe.name}"
+            raise SourceError("\n".join([head, *said, f"build log: {log_of(job.work)}"])) from error
+        raise
     worktree.finish(job.work)
     if not again:
         usual.parent.mkdir(parents=True, exist_ok=True)

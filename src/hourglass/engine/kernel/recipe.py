@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hourglass import resources
 from hourglass.contract.kernels import VARIANT
+from hourglass.contract.modules import Module
 from hourglass.engine import process
 from hourglass.engine.kernel import config
 from hourglass.engine.kernel.hooks import Version
@@ -37,19 +38,24 @@ class Recipe:
     version: Version
     variant: str | None = None
     without: tuple[str, ...] = ()
+    modules: tuple[Module, ...] = ()
 
     @property
     def label(self) -> str:
-        """The name under which the kernel is kept: "6.1", "6.1+kunit", "6.1+no-tsq"."""
+        """The name under which the kernel is kept: "6.1", "6.1+kunit", "6.1+no-tsq", "6.1+my_cc.c"."""
         return (
             self.name
             + (f"{VARIANT}{self.variant}" if self.variant else "")
             + "".join(f"{VARIANT}no-{hook}" for hook in self.without)
+            + "".join(f"{VARIANT}{one.name}.c" for one in self.modules)
         )
 
     def key(self) -> str:
         """Stands for a kernel in the cache: over its ingredients, its source and the compiler, in 16 hex digits."""
-        return _digest(repr((self.ingredients_key(), self.identity, compiler())).encode())
+        sources = tuple((one.name, one.files) for one in self.modules)
+        return _digest(
+            repr((self.ingredients_key(), self.identity, compiler(), *([sources] if sources else []))).encode()
+        )
 
     def ingredients_key(self) -> str:
         """Over what this package decides about what the kernel computes, in 16 hex digits: hooks, drivers and the

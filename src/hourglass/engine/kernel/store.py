@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hourglass.contract.kernels import KERNELS, VARIANT
+from hourglass.contract.modules import Module
 from hourglass.engine import paths, prebuilt
 from hourglass.engine.kernel import source
 from hourglass.engine.kernel.build import Report, build, load
@@ -49,31 +50,33 @@ def ensure(
     variant: str | None = None,
     without: Sequence[str] = (),
     tuned: bool = False,
+    modules: Sequence[Module] = (),
 ) -> BuiltKernel:
     """The kernel of a name: the one that an installed wheel brings, else as sources, kernel/ and the compiler are now;
     builds it if it is not there, or is plain and has to be `tuned`.
 
     A user's tree is taken as it was when `kernel build` last saw it, and read again only if it must be built again.
     """
-    if name in KERNELS and variant is None and not without and (brought := prebuilt.kernel(name)) is not None:
+    plain = variant is None and not without and not modules
+    if name in KERNELS and plain and (brought := prebuilt.kernel(name)) is not None:
         return brought
-    hooks_out = tuple(sorted(without))
-    record = read(Recipe(name, "", (0, 0), variant, hooks_out).label) or read(name)
+    hooks_out, own = tuple(sorted(without)), tuple(modules)
+    record = read(Recipe(name, "", (0, 0), variant, hooks_out, own).label) or read(name)
     if name not in KERNELS and record is None:
-        own = (kernel.name for kernel in kernels() if VARIANT not in kernel.name)
-        known = dict.fromkeys((*KERNELS, *own))
+        named = (kernel.name for kernel in kernels() if VARIANT not in kernel.name)
+        known = dict.fromkeys((*KERNELS, *named))
         raise InputError(
             "kernel", name, f"one of {', '.join(known)}, or a name given with: hourglass kernel build PATH"
         )
     kept = source.kept(name) if name in KERNELS else None
     if kept is not None:
-        recipe = Recipe(name, kept.identity, tree_version(kept.tree), variant, hooks_out)
+        recipe = Recipe(name, kept.identity, tree_version(kept.tree), variant, hooks_out, own)
     elif record is not None:
-        recipe = Recipe(name, record["identity"], tuple(record["version"]), variant, hooks_out)
+        recipe = Recipe(name, record["identity"], tuple(record["version"]), variant, hooks_out, own)
     else:
-        return build(name, progress=progress, variant=variant, without=without, tuned=tuned)
+        return build(name, progress=progress, variant=variant, without=without, tuned=tuned, modules=own)
     there = load(recipe.key(), recipe.label)
     if there is not None and there.tuned >= tuned:
         return there
     tree = record["tree"] if record and record["tree"] else name
-    return build(tree, name, progress, variant=variant, without=without, tuned=tuned)
+    return build(tree, name, progress, variant=variant, without=without, tuned=tuned, modules=own)

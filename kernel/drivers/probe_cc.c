@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * probe: the private state of congestion controls that show it (hourglass_cc.h). The kernel's own
+ * say theirs by get_info(), which has room for five words of a structure that tools know.
+ */
+#include <net/inet_connection_sock.h>
+#include "hourglass_cc.h"
+#include "probe.h"
+
+static LIST_HEAD(probe_states);
+
+/* At boot alone: nobody samples yet. */
+void hourglass_state_add(struct hourglass_state *state)
+{
+	list_add_tail(&state->list, &probe_states);
+}
+
+static s64 probe_cc_value(const void *ca, const struct hourglass_column *column)
+{
+	const void *at = ca + column->offset;
+
+	switch (column->size) {
+	case 1:
+		return column->is_signed ? *(const s8 *)at : *(const u8 *)at;
+	case 2:
+		return column->is_signed ? *(const s16 *)at : *(const u16 *)at;
+	case 4:
+		return column->is_signed ? *(const s32 *)at : *(const u32 *)at;
+	default:
+		return *(const s64 *)at;
+	}
+}
+
+/* A record for each column of the socket's control, if it has some. */
+void probe_cc_sample(struct sock *sk, struct probe_stream stream, s64 t_ns)
+{
+	const struct tcp_congestion_ops *ops = inet_csk(sk)->icsk_ca_ops;
+	const struct hourglass_state *state;
+	struct probe_cc *cc;
+	unsigned int i;
+
+	list_for_each_entry(state, &probe_states, list) {
+		if (state->ops != ops || sk->sk_state != TCP_ESTABLISHED)
+			continue;
+		for (i = 0; i < state->count; i++) {
+			cc = probe_emit(PROBE_CC, sizeof(*cc));
+			if (!cc)
+				return;
+			cc->t_ns = t_ns;
+			cc->stream = stream;
+			cc->value = probe_cc_value(inet_csk_ca(sk), &state->columns[i]);
+			strscpy(cc->name, state->columns[i].name, sizeof(cc->name));
+		}
+	}
+}

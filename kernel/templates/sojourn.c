@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * sojourn: a FIFO that marks what waited longer than a threshold.
+ *
+ *	in	at the tail; dropped when `limit` packets are there
+ *	out	from the head; CE if it waited more than `threshold` us and can be marked
+ *
+ * Packets that are not ECN-capable are never dropped for having waited: the step of RFC 9331's
+ * simplest marker and nothing else. Marks count as `overlimits`, as those of red do.
+ */
+#include <linux/module.h>
+#include <net/inet_ecn.h>
+#include <net/pkt_sched.h>
+
+static uint limit __read_mostly = 1000;
+module_param(limit, uint, 0444);
+MODULE_PARM_DESC(limit, "packets");
+
+static uint threshold __read_mostly = 1000;
+module_param(threshold, uint, 0444);
+MODULE_PARM_DESC(threshold, "us");
+
+/* What a packet remembers while it waits. */
+struct sojourn_cb {
+	u64 since_ns;
+};
+
+static struct sojourn_cb *sojourn_cb(struct sk_buff *skb)
+{
+	qdisc_cb_private_validate(skb, sizeof(struct sojourn_cb));
+	return (struct sojourn_cb *)qdisc_skb_cb(skb)->data;
+}
+
+static int sojourn_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	if (sch->q.qlen >= sch->limit)
+		return qdisc_drop(skb, sch, to_free);
+	sojourn_cb(skb)->since_ns = ktime_get_ns();
+	return qdisc_enqueue_tail(skb, sch);
+}
+
+static struct sk_buff *sojourn_dequeue(struct Qdisc *sch)
+{
+	struct sk_buff *skb = qdisc_dequeue_head(sch);
+
+	if (skb && ktime_get_ns() - sojourn_cb(skb)->since_ns > (u64)threshold * NSEC_PER_USEC &&
+	    INET_ECN_set_ce(skb))
+		qdisc_qstats_overlimit(sch);
+	return skb;
+}
+
+static int sojourn_init(struct Qdisc *sch, struct nlattr *options, struct netlink_ext_ack *extack)
+{
+	sch->limit = limit;
+	return 0;
+}
+
+static struct Qdisc_ops sojourn_ops __read_mostly = {
+	.id		= "sojourn",
+	.enqueue	= sojourn_enqueue,
+	.dequeue	= sojourn_dequeue,
+	.peek		= qdisc_peek_head,
+	.init		= sojourn_init,
+	.reset		= qdisc_reset_queue,
+	.owner		= THIS_MODULE,
+};
+
+static int __init sojourn_register(void)
+{
+	return register_qdisc(&sojourn_ops);
+}
+module_init(sojourn_register);
+
+MODULE_LICENSE("GPL");
