@@ -22,6 +22,8 @@ from hourglass.engine.virtual import Virtual
 class FakeScenario(SimpleNamespace):
     """As much of a scenario as the runner looks at."""
 
+    module = ()
+
     def unchecked(self) -> "FakeScenario":
         return FakeScenario(**vars(self) | {"check": {}})
 

@@ -7,7 +7,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
-    ROOT / name for name in ("docs/guide.md", "README.md", "docs/testing.md", "docs/model.md", "docs/performance.md")
+    ROOT / name
+    for name in (
+        "docs/guide.md",
+        "README.md",
+        "docs/testing.md",
+        "docs/model.md",
+        "docs/performance.md",
+        "docs/congestion-control.md",
+    )
 ]
 
 PIECES = re.compile(

@@ -15,6 +15,7 @@ from typing import Any
 
 from hourglass.scenario.event import TO_PROGRAMS
 from hourglass.scenario.schema import scenario_schema
+from hourglass.scenario.vocabulary import CONGESTION_CONTROLS
 
 Schema = dict[str, Any]
 Path = str
@@ -99,6 +100,11 @@ TEXTS: dict[str, Text] = {
     r"testbed\.link\[\]\.medium": lambda chance, _: chance.choice(["bus", "segment", ["up", "down"]]),
     r"testbed\.link\[\]\.addresses": lambda chance, _: [f"10.{(n := chance.randint(60, 99))}.0.1/24", f"10.{n}.0.2/24"],
     r"stack\.(\*\.)?(device\.\*\.)?(qdisc|ingress)": lambda chance, _: chance.choice(QDISCS),
+    r"(stack|stack\.\*|test\.competing\[\])\.cc": lambda chance, _: chance.choice(CONGESTION_CONTROLS),
+    r"test\.(flow_cc|cc_algos|tcp_cong_control)": lambda chance, _: chance.choices(
+        CONGESTION_CONTROLS, k=chance.randint(1, 3)
+    ),
+    r"module": lambda _chance, _room: None,
     r"(stack\.(\*\.)?|event\[\]\.)sysctl": _sysctls,
     r"test\.(labels|ping_labels|hosts)": lambda _chance, _room: None,
     r"test\.datagrams\[\]\.name": lambda chance, _: f"stream {chance.randrange(100)}",

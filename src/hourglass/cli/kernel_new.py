@@ -28,9 +28,10 @@ def new(target: Path, template: str, kernel: str) -> None:
     except ValueError as error:
         raise InputError("FILE", str(target), str(error)) from None
     files.write(target, made[target.name].encode())
+    origin = f"{whose} {template}, called {found.name}" if whose else f"template {template}"
     chosen = f" --kernel {kernel}" if whose else ""
     output.show(
-        f"{target}: {c_source.WHAT[found.kind]}, {whose or 'template'} {template}; use it with: "
+        f"{target}: {c_source.WHAT[found.kind]}, {origin}; use it with: "
         f"hourglass run L100M --set stack.{found.kind}={target}{chosen}",
         whole_lines=True,
     )
