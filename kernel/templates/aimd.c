@@ -75,6 +75,7 @@ static const struct hourglass_column aimd_columns[] = {
 	HOURGLASS_COLUMN(struct aimd, losses),
 	HOURGLASS_COLUMN(struct aimd, peak),
 };
+
 HOURGLASS_STATE(aimd_ops, aimd_columns);
 
 static int __init aimd_register(void)
