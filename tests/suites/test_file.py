@@ -178,5 +178,6 @@ def test_the_guides_example_is_a_suite_and_its_measures_are_all() -> None:
     (part,) = suite.parts
     assert cells.scenarios(part.swept(suite.ccs).grid)
     assert [row.figure for row in part.rows] == ["utilisation", "ping.icmp.p99"]
-    told = set(re.findall(r"`(\w+)`", guide[guide.index("| measure |") :]))
+    first = re.findall(r"^\| ([^|]*) \|", guide[guide.index("| measure |") :], re.MULTILINE)
+    told = {name for column in first for name in re.findall(r"`(\w+)`", column)} - {"bbr_"}
     assert told == {name for name in MEASURES if not name.startswith("bbr_")}
