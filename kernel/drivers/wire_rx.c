@@ -9,7 +9,6 @@
  * guest, so the ring overflows only when moderation is longer than the ring.
  */
 #include <linux/etherdevice.h>
-#include <linux/prefetch.h>
 #include "wire.h"
 #include "wire_trace.h"
 
@@ -101,29 +100,6 @@ static void wire_rx_overflow(struct wire_nic *nic, u64 now_ns)
 	}
 }
 
-/*
- * Asks for the memory of the frames that come next, last touched when they were sent: the
- * next one's data, and of the one behind it the skb, which says where its data are. On a
- * long, fast cable that was thousands of frames ago; a frame in hand takes long enough to
- * have it by then. Inline, since gcc leaves out calls of what only prefetches.
- */
-static __always_inline void wire_rx_prefetch(const struct wire_nic *nic)
-{
-	const struct sk_buff *next = skb_peek(&nic->frames);
-	const void *further;
-
-	if (!next)
-		return;
-	further = next->next;	/* the queue's head, if there is none: harmless */
-	prefetch(further);
-	prefetch(further + SMP_CACHE_BYTES);
-	prefetch(further + 2 * SMP_CACHE_BYTES);
-	prefetch(further + 3 * SMP_CACHE_BYTES);
-	prefetch(next->data);
-	prefetch(next->data + SMP_CACHE_BYTES);
-	prefetch(skb_shinfo(next));
-}
-
 /* Gives a sound frame to the stack, in a buffer of the driver's. */
 static void wire_rx_give(struct wire_nic *nic, struct sk_buff *frame)
 {
@@ -151,7 +127,6 @@ int wire_rx_poll(struct wire_nic *nic, u64 now_ns, int budget)
 	while (done < budget && (frame = skb_peek(&nic->frames)) &&
 	       wire_arrival(frame) <= now_ns) {
 		__skb_unlink(frame, &nic->frames);
-		wire_rx_prefetch(nic);
 		trace_wire_received(frame, nic->dev, wire_arrival(frame));
 		done++;
 		if (wire_cb(frame)->corrupted) {
