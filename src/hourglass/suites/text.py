@@ -64,7 +64,13 @@ def left_out(lines: Sequence[Sequence[Judged]]) -> list[str]:
 def notes(lines: Sequence[Sequence[Judged]]) -> list[str]:
     """Whose the marks are, and what is known of those that are missed; a line each."""
     every = [one for line in lines for one in line if one.mark is not None]
-    found = [f"{one.line.row.says} {one.mark.keep}: {one.mark.source}" for one in every if one.mark]
+    marks: dict[tuple[str, str], list[str]] = {}
+    for one in every:
+        if one.mark:
+            marks.setdefault((one.line.row.says, one.mark.source), []).append(one.mark.keep)
+    found = [
+        f"{says}{f' {keeps[0]}' if len(set(keeps)) == 1 else ''}: {source}" for (says, source), keeps in marks.items()
+    ]
     missed: dict[tuple[str, str], list[str]] = {}
     for one in every:
         if one.mark and one.word == "missed" and one.mark.missed:
@@ -133,8 +139,9 @@ def _told(one: Judged) -> str:
     if one.word == "none" and one.cell.runs:
         return "none"
     passed = " kept" if one.word == "passed" else ""
+    missed = f" ({one.limit})" if one.word == "missed" and one.mark and one.mark.bound else ""
     worse = f" (worse: {one.worse})" if one.worse else ""
-    return WORDS[one.word].format(one.text) + passed + worse
+    return WORDS[one.word].format(one.text) + passed + missed + worse
 
 
 def verdicts(studied: Studied, matrix: Matrix) -> list[Verdict]:
