@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import hourglass
-from hourglass.contract.kernels import DEFAULT
+from hourglass.contract.kernels import DEFAULT, tools
 from hourglass.engine import agent, cpio, prebuilt, root, tree
 from hourglass.engine.kernel import store
 from hourglass.engine.kernel.built import BuiltKernel
@@ -16,7 +16,8 @@ from release import notices
 
 
 def make(folder: Path, name: str, *, tuned: bool, sources: bool = True) -> None:
-    """Writes the set that brings the kernel of a name; that of the default kernel has roots and agent too.
+    """Writes the set that brings the kernel of a name; that of the default kernel has roots and agent too, that of one
+    whose tools are others than the default's has roots.
 
     Without `sources` the list of the sources, which asks apt, is left out: for tests.
     """
@@ -24,11 +25,12 @@ def make(folder: Path, name: str, *, tuned: bool, sources: bool = True) -> None:
     keep_kernel(folder / "kernels" / name, kernel)
     described: dict[str, object] = {"version": hourglass.__version__, "commit": prebuilt.commit(), "kernels": [name]}
     described |= {"roots": {}, "tools": []}
-    if name == DEFAULT:
+    if name == DEFAULT or tools(name) != tools(DEFAULT):
         described |= {
-            "roots": keep_roots(folder / "root"),
-            "tools": [f"{one.name} {one.version}" for one in tree.find().packages],
+            "roots": keep_roots(folder / "root", tools(name)),
+            "tools": [f"{one.name} {one.version}" for one in tree.find(tools(name)).packages],
         }
+    if name == DEFAULT:
         shutil.copyfile(agent.binary(), folder / "agent")
         (folder / "agent").chmod(0o755)
     notices.write(folder / "licences", name)
@@ -50,9 +52,9 @@ def keep_kernel(folder: Path, kernel: BuiltKernel) -> None:
     (folder / "kernel.json").write_text(json.dumps(described, indent=1) + "\n")
 
 
-def keep_roots(folder: Path) -> dict[str, str]:
-    """Writes both archives; gives their keys."""
+def keep_roots(folder: Path, release: str) -> dict[str, str]:
+    """Writes both archives, with the tools of a Debian release; gives their keys."""
     folder.mkdir()
     for kind, wifi in (("plain", False), ("wifi", True)):
-        (folder / f"{kind}.cpio").write_bytes(cpio.archive(root.members(wifi)))
-    return {"plain": root.key(), "wifi": root.key(wifi=True)}
+        (folder / f"{kind}.cpio").write_bytes(cpio.archive(root.members(wifi, release)))
+    return {"plain": root.key(False, release), "wifi": root.key(True, release)}

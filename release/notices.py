@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from hourglass.contract.kernels import DEFAULT, KERNELS
+from hourglass.contract.kernels import DEFAULT, KERNELS, tools
 from hourglass.engine import agent, tree
 from hourglass.engine.kernel import apt, source
 from hourglass.engine.sources import Wanted
@@ -38,8 +38,8 @@ def write(folder: Path, kernel: str) -> None:
     (folder / "linux").write_text(joined([(f"Linux: {path.name}", path) for path in linux]))
     linked = [(f"{name} (statically linked)", copyright_of(package)) for package, name in LINKED.items()]
     (folder / "linked").write_text(joined(linked))
-    if kernel == DEFAULT:
-        found = tree.find()
+    if kernel == DEFAULT or tools(kernel) != tools(DEFAULT):
+        found = tree.find(tools(kernel))
         packaged = [(one.name, found.folder / f"usr/share/doc/{one.name}/copyright") for one in found.packages]
         (folder / "debian").write_text(joined(packaged))
         (folder / "crates").write_text(joined(crates()))
@@ -84,8 +84,9 @@ def write_sources(place: Path, kernel: str) -> None:
     package, version = kept.identity.split()
     wanted = [Wanted(KERNELS[kernel], package, version, source=False)]
     wanted += [Wanted(apt.machine_codename(), *built_from("libc6-dev"), source=True)]
-    if kernel == DEFAULT:
-        wanted += [Wanted(tree.RELEASE, one.source, one.source_version, source=True) for one in tree.find().packages]
+    if kernel == DEFAULT or tools(kernel) != tools(DEFAULT):
+        release = tools(kernel)
+        wanted += [Wanted(release, one.source, one.source_version, source=True) for one in tree.find(release).packages]
     listed = [one.described() for one in sorted({*wanted}, key=lambda one: (one.release, one.package))]
     place.write_text(json.dumps(listed, indent=1) + "\n")
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hourglass import runner, scenario
-from hourglass.contract.kernels import KERNELS
+from hourglass.contract.kernels import KERNELS, tools
 from hourglass.engine import root
 
 FILE = Path(__file__).parent / "golden.toml"
@@ -46,7 +46,7 @@ Run = Callable[..., Any]
 
 def pair(release: str) -> str:
     """What a digest is of beside its scenario: the kernel's release and the tools of the root."""
-    return f"{release} / {root.tools_key(wifi=True)}"
+    return f"{release} / {root.tools_key(True, tools(release))}"
 
 
 def entry(place: Path) -> dict[str, Any]:

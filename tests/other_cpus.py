@@ -20,7 +20,7 @@ import tempfile
 from pathlib import Path
 
 from hourglass import runner, scenario
-from hourglass.contract.kernels import KERNELS
+from hourglass.contract.kernels import KERNELS, tools
 from hourglass.engine import cpio, root, virtual
 from hourglass.engine.kernel import store
 
@@ -62,7 +62,7 @@ def guests(folder: Path, kernels: list[str], cases: list[str]) -> tuple[dict[str
             run = runner.run(scenario.load(case, SHORT, kernel=kernel), folder / "native" / name)
             digests[name] = json.loads((run.path / "run.json").read_text())["digest"]
             plan = (run.path / "plan.json").read_bytes()
-            archive = root.image(wifi=bool(json.loads(plan)["radios"]))
+            archive = root.image(bool(json.loads(plan)["radios"]), tools(built.release))
             line = [f"/w/linux-{kernel}", *virtual.command(built, json.loads(plan)["seed"])[1:]]
             start = f"mkdir {virtual.PRIVATE}; ln -s /w/{archive.name} {virtual.PRIVATE}/root.cpio\n"
             start += f"exec env -i TMPDIR=/dev/shm GLIBC_TUNABLES={virtual.NO_RSEQ} {shlex.join(line)}\n"

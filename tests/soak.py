@@ -29,7 +29,7 @@ from hourglass.scenario import Scenario
 from tests.fuzz.draw import draw
 from tests.fuzz.judge import check_accounts
 
-VARIANTS = {"5.10": ("leaks",), "6.1": ("debug", "leaks"), "6.12": ("debug", "leaks")}
+VARIANTS = {"5.10": ("leaks",), "6.1": ("debug", "leaks"), "6.12": ("debug", "leaks"), "7.3": ("debug", "leaks")}
 """User Mode Linux has KASAN since 6.0."""
 
 WORDS = {"leaks": ("kmemleak=on", "kmemleak.verbose=1", "ignore_loglevel")}

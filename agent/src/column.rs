@@ -27,16 +27,26 @@ pub struct Column {
     pub name: &'static str,
     kind: Kind,
     nullable: bool,
+    late: bool,
 }
 
 impl Column {
     pub const fn of(name: &'static str, kind: Kind) -> Self {
-        Self { name, kind, nullable: false }
+        Self { name, kind, nullable: false, late: false }
     }
 
     /// A column that a kernel, or a lost packet, may leave empty.
     pub const fn optional(name: &'static str, kind: Kind) -> Self {
-        Self { name, kind, nullable: true }
+        Self { name, kind, nullable: true, late: false }
+    }
+
+    /// One that came later: the file of a kernel that does not fill it has no such column.
+    pub const fn late(name: &'static str, kind: Kind) -> Self {
+        Self { name, kind, nullable: true, late: true }
+    }
+
+    pub fn is_late(&self) -> bool {
+        self.late
     }
 
     pub fn field(&self) -> Field {

@@ -47,8 +47,10 @@ mod tests {
 
     #[test]
     fn the_structure_is_as_long_as_the_newest_kernel_s() {
-        let info = [0; 248]; // sizeof(struct tcp_info) of Linux 6.12
-        assert_eq!(read(&info, "total_rto_time"), Some(0));
+        let info = [0; 280]; // sizeof(struct tcp_info) of Linux 7.3, of 6.12 248
+        assert_eq!(read(&info, "accecn_fail_mode"), Some(0));
+        assert_eq!(read(&info[..248], "total_rto_time"), Some(0));
+        assert_eq!(read(&info[..248], "received_ce"), None);
         assert_eq!(read(&info[..247], "total_rto_time"), None);
     }
 
@@ -61,6 +63,11 @@ mod tests {
         assert_eq!(read(&info, "rcv_wscale"), Some(9));
         assert_eq!(read(&info, "delivery_rate_app_limited"), Some(1));
         assert_eq!(read(&info, "fastopen_client_fail"), Some(2));
+        let mut info = [0; 280];
+        info[276] = 0b0101_1110;
+        assert_eq!(read(&info, "ecn_mode"), Some(2));
+        assert_eq!(read(&info, "accecn_opt_seen"), Some(3));
+        assert_eq!(read(&info, "accecn_fail_mode"), Some(5));
     }
 
     #[test]

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A qdisc's own counters, beside those that all have: what `tc -s` prints below the second line
-//! (`include/uapi/linux/pkt_sched.h` of Linux 6.12).
+//! (`include/uapi/linux/pkt_sched.h` of Linux 7.3).
 //!
 //! Structures only grow at their end, so what is not there is not told. Names are tc's, those of a cake's tins with
-//! the tin in front; units are the kernel's (times of `codel` in µs, of `fq` in ns; tokens of `htb` in 64 ns).
+//! the tin in front; units are the kernel's (times of `codel` in µs, of `fq` in ns; of `dualpi2` in µs; tokens of `htb` in 64 ns).
 
 use std::fmt::Write;
 
@@ -15,9 +15,11 @@ enum Word {
     U64,
     /// A probability in units of 2^-64, told in units of 10^-9.
     Probability,
+    /// One in units of 2^-32, told in the same.
+    Part,
 }
 
-use Word::{Probability, S32, U32, U64};
+use Word::{Part, Probability, S32, U32, U64};
 
 type Field = (&'static str, usize, Word);
 
@@ -98,6 +100,21 @@ const FQ_PIE: &[Field] = &[
 
 const RED: &[Field] = &[("early", 0, U32), ("pdrop", 4, U32), ("other", 8, U32), ("marked", 12, U32)];
 
+const DUALPI2: &[Field] = &[
+    ("prob", 0, Part),
+    ("delay_c", 4, U32),
+    ("delay_l", 8, U32),
+    ("packets_in_c", 12, U32),
+    ("packets_in_l", 16, U32),
+    ("maxq", 20, U32),
+    ("ecn_mark", 24, U32),
+    ("step_marks", 28, U32),
+    ("credit", 32, S32),
+    ("memory_used", 36, U32),
+    ("max_memory_used", 40, U32),
+    ("memory_limit", 44, U32),
+];
+
 /// At the end of `struct tc_sfq_qopt_v1`.
 const SFQ_OPTIONS: &[Field] = &[
     ("prob_drop", 48, U32),
@@ -167,6 +184,7 @@ pub fn read(kind: &str, app: &[u8], options: &[u8], mut each: impl FnMut(&str, i
         "fq" => (FQ, app),
         "pie" => (PIE, app),
         "fq_pie" => (FQ_PIE, app),
+        "dualpi2" => (DUALPI2, app),
         "red" => (RED, app),
         "sfq" if u32_at(options, SFQ_QTH_MIN).is_some_and(|least| least > 0) => (SFQ_OPTIONS, options),
         HTB_CLASS_KIND => (HTB_CLASS, app),
@@ -187,6 +205,7 @@ impl Word {
             S32 => word_at(bytes, at).map(i32::from_ne_bytes).map(i64::from),
             U64 => word_at(bytes, at).map(i64::from_ne_bytes),
             Probability => u64_at(bytes, at).map(billionths),
+            Part => u32_at(bytes, at).map(|part| billionths(u64::from(part) << 32)),
         }
     }
 }
@@ -280,6 +299,12 @@ mod tests {
         let half = [&(1u64 << 63).to_ne_bytes()[..], &words(8)].concat();
         assert_eq!(all("pie", &half, &[])[0], ("prob".into(), 500_000_000));
         assert_eq!(billionths(u64::MAX), 999_999_999);
+        let half = [&(1u32 << 31).to_ne_bytes()[..], &words(11)].concat();
+        let told = all("dualpi2", &half, &[]);
+        assert_eq!(
+            (told.len(), &told[0], &told[11]),
+            (12, &("prob".into(), 500_000_000), &("memory_limit".into(), 11))
+        );
     }
 
     #[test]

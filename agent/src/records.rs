@@ -15,7 +15,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use arrow_ipc::CompressionType;
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
@@ -32,6 +32,9 @@ struct Pending {
     schema: SchemaRef,
     buffers: Vec<Buffer>,
     rows: usize,
+    /// The late columns, until the first stream shows which of them this kernel fills: those alone are in the file.
+    late: Vec<usize>,
+    left_out: Vec<usize>,
 }
 
 impl Pending {
@@ -39,7 +42,9 @@ impl Pending {
         let fields: Vec<Field> = columns.iter().map(Column::field).collect();
         let metadata = HashMap::from([("table".to_owned(), name.to_owned())]);
         let buffers = columns.iter().map(Buffer::new).collect();
-        Self { schema: Arc::new(Schema::new_with_metadata(fields, metadata)), buffers, rows: 0 }
+        let late = (0..columns.len()).filter(|&place| columns[place].is_late()).collect();
+        let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
+        Self { schema, buffers, rows: 0, late, left_out: Vec::new() }
     }
 
     fn push<'a>(&mut self, row: impl IntoIterator<Item = Cell<'a>>) {
@@ -53,7 +58,17 @@ impl Pending {
     /// The rows as a complete stream; leaves the table empty.
     fn encode(&mut self) -> std::result::Result<Vec<u8>, ArrowError> {
         self.rows = 0;
-        let arrays = self.buffers.iter_mut().map(Buffer::take).collect();
+        let mut arrays: Vec<ArrayRef> = self.buffers.iter_mut().map(Buffer::take).collect();
+        let empty = |&place: &usize| arrays[place].null_count() == arrays[place].len();
+        let unfilled: Vec<usize> = std::mem::take(&mut self.late).into_iter().filter(empty).collect();
+        if !unfilled.is_empty() {
+            let kept: Vec<usize> = (0..arrays.len()).filter(|place| !unfilled.contains(place)).collect();
+            self.schema = Arc::new(self.schema.project(&kept)?);
+            self.left_out = unfilled;
+        }
+        for &place in self.left_out.iter().rev() {
+            arrays.remove(place);
+        }
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays)?;
         let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::LZ4_FRAME))?;
         let mut writer = StreamWriter::try_new_with_options(Vec::new(), &self.schema, options)?;
@@ -125,6 +140,7 @@ fn append(file: &mut File, pending: &mut Pending) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::column::Kind;
     use arrow_array::cast::AsArray;
     use arrow_array::types::{Int64Type, UInt16Type};
     use arrow_ipc::reader::StreamReader;
@@ -148,6 +164,25 @@ mod tests {
         let rtt = batch["rtt_ns"].as_primitive::<Int64Type>();
         assert_eq!((rtt.value(0), rtt.iter().nth(1)), (77, Some(None)));
         assert!(reader.next().is_none());
+    }
+
+    #[test]
+    fn a_late_column_is_in_the_file_of_a_kernel_that_fills_it_alone() {
+        const COLUMNS: [Column; 3] =
+            [Column::of("t", Kind::I64), Column::late("new", Kind::U32), Column::optional("old", Kind::U32)];
+        let names = |streams: &[Cell<'static>]| -> Vec<Vec<String>> {
+            let mut pending = Pending::new("ping", &COLUMNS);
+            let written = streams.iter().map(|new| {
+                pending.push([Cell::I64(1), *new, Cell::Null]);
+                let bytes = pending.encode().expect("encodes");
+                let schema = StreamReader::try_new(bytes.as_slice(), None).expect("a stream").schema();
+                assert_eq!(schema.metadata()["table"], "ping");
+                schema.fields().iter().map(|field| field.name().clone()).collect()
+            });
+            written.collect()
+        };
+        assert_eq!(names(&[Cell::Null, Cell::Null]), [["t", "old"], ["t", "old"]]);
+        assert_eq!(names(&[Cell::U64(1), Cell::Null]), [["t", "new", "old"], ["t", "new", "old"]]);
     }
 
     #[test]

@@ -109,7 +109,7 @@ mod tests {
         let cwnd = columns.iter().position(|column| column.name == "snd_cwnd").expect("a column") - 3;
         assert_eq!(cells.len(), fields + 9 + 4 + 4 + 5 + 13);
         assert_eq!(cells[cwnd], Cell::U64(77));
-        assert_eq!(cells[fields - 1], Cell::Null, "total_rto_time is not in 232 bytes");
+        assert_eq!(cells[fields - 1], Cell::Null, "what is last is not in 232 bytes");
         assert_eq!(cells[fields], Cell::Null, "no memory was told");
         assert_eq!(cells[fields + 9..fields + 13], [1 << 32 | 5, 20_000, 739, 512].map(Cell::U64));
         assert!(cells[fields + 13..].iter().all(|cell| *cell == Cell::Null));

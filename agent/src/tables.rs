@@ -93,6 +93,11 @@ const TCP: &[Column] = &[
     Column::optional("snd_wnd", Kind::U32), Column::optional("rcv_wnd", Kind::U32),
     Column::optional("rehash", Kind::U32), Column::optional("total_rto", Kind::U16),
     Column::optional("total_rto_recoveries", Kind::U16), Column::optional("total_rto_time", Kind::U32),
+    Column::late("received_ce", Kind::U32), Column::late("delivered_e1_bytes", Kind::U32),
+    Column::late("delivered_e0_bytes", Kind::U32), Column::late("delivered_ce_bytes", Kind::U32),
+    Column::late("received_e1_bytes", Kind::U32), Column::late("received_e0_bytes", Kind::U32),
+    Column::late("received_ce_bytes", Kind::U32), Column::late("ecn_mode", Kind::U8),
+    Column::late("accecn_opt_seen", Kind::U8), Column::late("accecn_fail_mode", Kind::U8),
     Column::optional("sk_rmem_alloc", Kind::U32), Column::optional("sk_rcvbuf", Kind::U32),
     Column::optional("sk_wmem_alloc", Kind::U32), Column::optional("sk_sndbuf", Kind::U32),
     Column::optional("sk_fwd_alloc", Kind::U32), Column::optional("sk_wmem_queued", Kind::U32),
@@ -266,7 +271,7 @@ const APP_OUTPUT: &[Column] = &[
 ];
 
 /// The fields of `struct tcp_info` in the order of the columns of `tcp`, from the fourth on.
-pub const TCP_INFO: [Field; 61] = [
+pub const TCP_INFO: [Field; 71] = [
     Field::of(0, Kind::U8), Field::of(1, Kind::U8), Field::of(2, Kind::U8), Field::of(3, Kind::U8),
     Field::of(4, Kind::U8), Field::of(5, Kind::U8), Field::bits(6, 0, 4), Field::bits(6, 4, 4),
     Field::bits(7, 0, 1), Field::bits(7, 1, 2), Field::of(8, Kind::U32), Field::of(12, Kind::U32),
@@ -284,5 +289,8 @@ pub const TCP_INFO: [Field; 61] = [
     Field::of(208, Kind::U64), Field::of(216, Kind::U32), Field::of(220, Kind::U32),
     Field::of(224, Kind::U32), Field::of(228, Kind::U32), Field::of(232, Kind::U32),
     Field::of(236, Kind::U32), Field::of(240, Kind::U16), Field::of(242, Kind::U16),
-    Field::of(244, Kind::U32),
+    Field::of(244, Kind::U32), Field::of(248, Kind::U32), Field::of(252, Kind::U32),
+    Field::of(256, Kind::U32), Field::of(260, Kind::U32), Field::of(264, Kind::U32),
+    Field::of(268, Kind::U32), Field::of(272, Kind::U32), Field::bits(276, 0, 2), Field::bits(276, 2, 2),
+    Field::bits(276, 4, 4),
 ];

@@ -17,6 +17,9 @@
 #include <linux/tracepoint.h>
 #include <linux/version.h>
 #include <net/mac80211.h>
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+#include <linux/hex.h>
+#endif
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
 #include <linux/skbuff_ref.h>
 #endif
@@ -37,10 +40,12 @@
 #define BIN_ATTRIBUTE_ARGS	struct file *file, struct kobject *kobject, \
 				const struct bin_attribute *attr, char *text, \
 				loff_t at, size_t length
+#define BIN_ATTRIBUTE_LIST const struct bin_attribute *const
 #else
 #define BIN_ATTRIBUTE_ARGS	struct file *file, struct kobject *kobject, \
 				struct bin_attribute *attr, char *text, \
 				loff_t at, size_t length
+#define BIN_ATTRIBUTE_LIST struct bin_attribute *
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
@@ -51,6 +56,11 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	hrtimer_init(timer, clock, mode);
 	timer->function = function;
 }
+#endif
+
+/* TSO: segments of a connection with Accurate ECN are cut with CWR as it is */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+#define NETIF_F_GSO_ACCECN 0
 #endif
 
 /* NAPI: its weight is the kernel's affair */
@@ -87,6 +97,9 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define tcp_snd_cwnd(tp) ((tp)->snd_cwnd)
 #endif
 
+/* TCP Small Queues: tcp_limit_output_bytes holds for paced sockets too */
+#define TSQ_CAPS_PACED (LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0))
+
 /* Why an skb was dropped, in the kernel's word. Before 5.17 it has none; a function's name would
  * depend on what the compiler inlined.
  */
@@ -113,7 +126,10 @@ static inline const char *drop_reason_name(enum skb_drop_reason reason)
 #else
 #define drop_reason_name(reason) NO_REASON
 #endif
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+#define KFREE_SKB_ARGS	void *data, struct sk_buff *skb, void *location, \
+			enum skb_drop_reason reason, const struct sock *rx_sk
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
 #define KFREE_SKB_ARGS	void *data, struct sk_buff *skb, void *location, \
 			enum skb_drop_reason reason, struct sock *rx_sk
 #elif LINUX_VERSION_CODE >= KERNEL_VERSION(5, 17, 0)
@@ -123,7 +139,19 @@ static inline const char *drop_reason_name(enum skb_drop_reason reason)
 #define KFREE_SKB_ARGS	void *data, struct sk_buff *skb, void *location
 #endif
 
-/* mac80211: a device stops to sleep, or for good */
+/* ... a qdisc says it by a tracepoint of its own; the skb is then freed with one reason for all */
+#define QDISC_TELLS_DROPS (LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0))
+
+/* mac80211: settings, those of one of several radios maybe */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
+#define RADIO_CONFIG_ARGS	struct ieee80211_hw *hw, int radio, u32 changed
+#define RADIO_RTS_ARGS		struct ieee80211_hw *hw, int radio, u32 value
+#else
+#define RADIO_CONFIG_ARGS	struct ieee80211_hw *hw, u32 changed
+#define RADIO_RTS_ARGS		struct ieee80211_hw *hw, u32 value
+#endif
+
+/* ... a device stops to sleep, or for good */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
 #define RADIO_STOP_ARGS	struct ieee80211_hw *hw, bool suspend
 #else

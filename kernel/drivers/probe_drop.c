@@ -27,6 +27,9 @@
 #include <trace/events/skb.h>
 #include "probe.h"
 #include "wire_trace.h"
+#if QDISC_TELLS_DROPS
+#include <trace/events/qdisc.h>
+#endif
 
 struct probe_device {
 	struct hlist_node hash;
@@ -267,15 +270,52 @@ static void probe_freed(const struct sk_buff *skb, const char *reason)
 		probe_purged(skb, offset, reason);
 }
 
+#if QDISC_TELLS_DROPS
+#define QDISC_REASON(reason)	"QDISC_" #reason,
+static const char *const qdisc_reasons[] = {
+	DEFINE_QDISC_DROP_REASON(QDISC_REASON, QDISC_REASON)
+};
+
+static void probe_qdisc_drop(void *data, struct Qdisc *qdisc, const struct netdev_queue *queue,
+			     struct net_device *dev, struct sk_buff *skb,
+			     enum qdisc_drop_reason reason)
+{
+	unsigned int number = reason & ~SKB_DROP_REASON_SUBSYS_MASK;
+
+	if (probe_on)
+		probe_freed(skb, number < ARRAY_SIZE(qdisc_reasons) ?
+				 qdisc_reasons[number] : NO_REASON);
+}
+
+/* Whether @reason is that of an skb of which probe_qdisc_drop() knows. */
+static bool probe_qdisc_told(enum skb_drop_reason reason)
+{
+	return reason == SKB_DROP_REASON_QDISC_DROP;
+}
+
+static int probe_qdisc_start(void)
+{
+	return register_trace_qdisc_drop(probe_qdisc_drop, NULL);
+}
+#else
+#define probe_qdisc_told(reason) false
+
+static int probe_qdisc_start(void)
+{
+	return 0;
+}
+#endif
+
 static void probe_kfree_skb(KFREE_SKB_ARGS)
 {
-	if (probe_on)
+	if (probe_on && !probe_qdisc_told(reason))
 		probe_freed(skb, drop_reason_name(reason));
 }
 
 int probe_drop_start(void)
 {
 	return register_netdevice_notifier(&probe_device_block)			     ?:
+		       probe_qdisc_start()					     ?:
 		       register_trace_kfree_skb(probe_kfree_skb, NULL)		     ?:
 		       register_trace_wire_tx_dropped(probe_wire_tx_dropped, NULL) ?:
 		       register_trace_wire_rx_dropped(probe_wire_rx_dropped, NULL);

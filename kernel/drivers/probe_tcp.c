@@ -86,7 +86,7 @@ static enum probe_term probe_term(const struct sock *sk, const struct sk_buff *s
 	}
 	if (limit == 2 * skb->truesize)
 		return PROBE_TERM_FLOOR;
-	if (sk->sk_pacing_status == SK_PACING_NONE &&
+	if ((TSQ_CAPS_PACED || sk->sk_pacing_status == SK_PACING_NONE) &&
 	    limit == READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_limit_output_bytes))
 		return PROBE_TERM_CAP;
 	return PROBE_TERM_RATE;

@@ -37,7 +37,7 @@ static void radio_stop(RADIO_STOP_ARGS)
 }
 
 /* On another channel nothing more is heard of what is on the air of this one. */
-static int radio_config(struct ieee80211_hw *hw, u32 changed)
+static int radio_config(RADIO_CONFIG_ARGS)
 {
 	if (changed & IEEE80211_CONF_CHANGE_CHANNEL) {
 		local_bh_disable();
@@ -281,7 +281,7 @@ static int radio_tx_last_beacon(struct ieee80211_hw *hw)
 }
 
 /* A rate control of the driver's has to have it; ours is the parameter rts_bytes. */
-static int radio_set_rts_threshold(struct ieee80211_hw *hw, u32 value)
+static int radio_set_rts_threshold(RADIO_RTS_ARGS)
 {
 	radio_phy(hw)->params.rts_bytes = value == U32_MAX ? 0 : value;
 	return 0;

@@ -355,7 +355,7 @@ static struct attribute *wire_attribute_list[] = {
 
 static_assert(ARRAY_SIZE(wire_attribute_list) == ARRAY_SIZE(wire_numbers) + 5);
 
-static struct bin_attribute *wire_bin_attribute_list[] = {
+static BIN_ATTRIBUTE_LIST wire_bin_attribute_list[] = {
 	&bin_attr_trace,
 	NULL
 };

@@ -21,6 +21,7 @@
  * runs: what was looked up once is not looked up again.
  */
 #include <linux/fs.h>
+#include <linux/fs_context.h>
 #include <linux/init.h>
 #include <linux/list.h>
 #include <linux/list_sort.h>
@@ -359,8 +360,9 @@ static const struct super_operations hostroot_sops = {
 	.free_inode = hostroot_free,
 };
 
-static int hostroot_fill_super(struct super_block *sb, void *data, int silent)
+static int hostroot_fill_super(struct super_block *sb, struct fs_context *fc)
 {
+	const char *data = fc->fs_private;
 	unsigned int number;
 	struct inode *inode;
 	int err;
@@ -391,16 +393,40 @@ static int hostroot_fill_super(struct super_block *sb, void *data, int silent)
 	return sb->s_root ? 0 : -ENOMEM;
 }
 
-static struct dentry *hostroot_mount(struct file_system_type *type, int flags, const char *name,
-				     void *data)
+/* The number of a root, as mount(2) gives it. */
+static int hostroot_parse(struct fs_context *fc, void *data)
 {
-	return mount_nodev(type, flags | SB_RDONLY, data, hostroot_fill_super);
+	fc->fs_private = data ? kstrdup(data, GFP_KERNEL) : NULL;
+	return data && !fc->fs_private ? -ENOMEM : 0;
+}
+
+static int hostroot_get_tree(struct fs_context *fc)
+{
+	return get_tree_nodev(fc, hostroot_fill_super);
+}
+
+static void hostroot_free_context(struct fs_context *fc)
+{
+	kfree(fc->fs_private);
+}
+
+static const struct fs_context_operations hostroot_context = {
+	.parse_monolithic = hostroot_parse,
+	.get_tree = hostroot_get_tree,
+	.free = hostroot_free_context,
+};
+
+static int hostroot_init_context(struct fs_context *fc)
+{
+	fc->sb_flags |= SB_RDONLY;
+	fc->ops = &hostroot_context;
+	return 0;
 }
 
 static struct file_system_type hostroot_type = {
 	.owner = THIS_MODULE,
 	.name = "hourglass",
-	.mount = hostroot_mount,
+	.init_fs_context = hostroot_init_context,
 	.kill_sb = kill_anon_super,
 };
 

@@ -60,7 +60,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_checkout_brings_nothing() -> None:
-    assert (prebuilt.kernel("6.1"), prebuilt.agent(), prebuilt.root(wifi=False)) == (None, None, None)
+    assert (prebuilt.kernel("6.1"), prebuilt.agent(), prebuilt.root(False, "bookworm")) == (None, None, None)
 
 
 def test_a_run_takes_what_the_wheels_bring(installed: None, package: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hourglass.engine.kernel import source
+from hourglass.engine.kernel import obtain, source
 from hourglass.errors import HourglassError
 
 KEPT = [
@@ -74,14 +74,14 @@ def test_what_a_guest_kernel_never_compiles_is_left_in_the_package(tmp_path: Pat
     (tmp_path / "linux.tar.xz").write_bytes(archive(KEPT + LEFT_OUT))
     target = tmp_path / "tree"
     target.mkdir()
-    source.unpack([["cat", str(tmp_path / "linux.tar.xz")]], "linux-source-6.1", target)
+    obtain.unpack([["cat", str(tmp_path / "linux.tar.xz")]], "linux-source-6.1", target)
     assert source.tree_files(target) == sorted(KEPT)
 
 
 def test_a_broken_archive_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "linux.tar.xz").write_bytes(archive(KEPT)[:-40])
     with pytest.raises(HourglassError, match="unpacking the kernel source failed"):
-        source.unpack([["cat", str(tmp_path / "linux.tar.xz")]], "linux-source-6.1", tmp_path)
+        obtain.unpack([["cat", str(tmp_path / "linux.tar.xz")]], "linux-source-6.1", tmp_path)
 
 
 @pytest.mark.parametrize("module", ["agent", "kernel.source"])

@@ -99,7 +99,7 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def ended(way: str, kernel: str, roots: dict[str, Path], place: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """What is said of a guest that hangs so."""
-    monkeypatch.setattr(root, "image", lambda _wifi: roots[way])
+    monkeypatch.setattr(root, "image", lambda _wifi, _release: roots[way])
     monkeypatch.setattr(watchdog, "LOOK_AFTER_S", 0.2)
     monkeypatch.setenv(watchdog.LIMIT, "1")
     with pytest.raises(GuestError) as raised:

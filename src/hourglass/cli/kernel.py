@@ -12,11 +12,11 @@ from hourglass.engine.kernel.build import build
 from hourglass.engine.kernel.built import BuiltKernel
 
 
-def build_kernels(source: str, name: str | None) -> None:
+def build_kernels(source: str, name: str | None, update: bool = False) -> None:
     """Builds a kernel, or "all" of the list, and says what each is called."""
     for one in KERNELS if source == "all" else [source]:
         with progress.shown() as shown:
-            built = build(one, name, progress=shown.kernel)
+            built = build(one, name, progress=shown.kernel, update=update)
         told(built)
 
 

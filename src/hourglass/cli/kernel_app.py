@@ -41,11 +41,14 @@ def kernel_build(
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="Name of the tree's kernel, for --kernel NAME.")
     ] = None,
+    update: Annotated[
+        bool, typer.Option("--update", help="Of the release that Debian's suite has now, if the hooks fit.")
+    ] = False,
 ) -> None:
     """Build a guest kernel, or all named ones."""
     from hourglass.cli.kernel import build_kernels
 
-    build_kernels(source, name)
+    build_kernels(source, name, update)
 
 
 @kernel_app.command(

@@ -23,13 +23,14 @@ POLARS: Final[dict[Type, DataTypeClass]] = {
 
 class Column(Declared):
     """One column. `values` is the enumeration of `probe.toml` that its texts are of, `bits` the width of a bit field
-    of the kernel's structure."""
+    of the kernel's structure; one that is `late` is not even in the file of a kernel that does not fill it."""
 
     name: str
     type: Type
     optional: bool = False
     values: str | None = None
     bits: int | None = None
+    late: bool = False
     doc: str = ""
 
 

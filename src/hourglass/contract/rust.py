@@ -116,7 +116,8 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _column(column: Column) -> str:
-    return f'Column::{"optional" if column.optional else "of"}("{column.name}", Kind::{column.type.title()})'
+    kind = "late" if column.late else "optional" if column.optional else "of"
+    return f'Column::{kind}("{column.name}", Kind::{column.type.title()})'
 
 
 def _tcp_info(columns: list[Column]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from hourglass.contract.kernels import KERNELS
 from hourglass.engine import agent as agents
 from hourglass.engine import paths, prebuilt, process, tree, virtual
-from hourglass.engine.kernel import apt, recipe, source
+from hourglass.engine.kernel import apt, obtain, recipe, source
 from hourglass.engine.prebuilt import Prebuilt
 from hourglass.errors import HourglassError, MissingError, installing
 
@@ -68,7 +68,7 @@ def missing_packages() -> list[str]:
     """The Debian packages that the checks ask for."""
     rust = [] if agent().ok else [agents.package()]
     guest = [] if debian_is_known() else process.missing_tools(tree.TOOLS | tree.WIFI_TOOLS)
-    wanted = [*build_packages(), *process.missing_tools(source.FETCHING), *guest, *rust]
+    wanted = [*build_packages(), *process.missing_tools(obtain.FETCHING), *guest, *rust]
     return sorted(set(wanted))
 
 
@@ -109,7 +109,7 @@ def fetching() -> Check:
     """What downloading and unpacking a kernel takes; not needed for trees of one's own."""
     if all(source.kept(name) for name in KERNELS):
         return Check("kernel sources", True, "in the cache")
-    lacking = packages_check("kernel sources", process.missing_tools(source.FETCHING), "can be downloaded with apt")
+    lacking = packages_check("kernel sources", process.missing_tools(obtain.FETCHING), "can be downloaded with apt")
     if lacking.ok and not debian_is_known():
         remedy = "hourglass kernel build PATH --name N, with a kernel tree of your own"
         return Check("kernel sources", False, "this machine's apt knows no Debian archive", remedy)

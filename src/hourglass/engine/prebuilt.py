@@ -6,7 +6,8 @@
     built/root/{plain,wifi}.cpio    the guest's root
     built/agent                     the agent, for native runs
 
-`hourglass` brings the default kernel, `hourglass-kernel-NAME` another, without a root; a checkout brings nothing. Files
+`hourglass` brings the default kernel, `hourglass-kernel-NAME` another, with a root only if its tools are of another
+Debian release (`contract/kernels.py`); a checkout brings nothing. Files
 are used where they lie; `doctor` verifies them, a run does not.
 """
 
@@ -20,6 +21,7 @@ from pathlib import Path
 
 import hourglass
 from hourglass import resources
+from hourglass.contract.kernels import KERNELS, tools
 from hourglass.engine.kernel.built import BuiltKernel
 from hourglass.engine.kernel.hooks import Version
 from hourglass.engine.kernel.recipe import Recipe
@@ -121,10 +123,13 @@ def agent() -> Path | None:
     return None if front is None else front.folder / "agent"
 
 
-def root(wifi: bool) -> tuple[Path, str] | None:
-    """The prebuilt root and its key, if there is one."""
-    front, kind = of_front(), "wifi" if wifi else "plain"
-    return None if front is None else (front.folder / "root" / f"{kind}.cpio", front.roots[kind])
+def root(wifi: bool, release: str) -> tuple[Path, str] | None:
+    """The prebuilt root with the tools of a Debian release and its key, if there is one. A checkout makes its own."""
+    if of_front() is None:
+        return None
+    kind, sets = "wifi" if wifi else "plain", (of_front(), *map(of_kernel, KERNELS))
+    fitting = (one for one in sets if one is not None and one.roots and tools(one.kernels[0]) == release)
+    return next(((one.folder / "root" / f"{kind}.cpio", one.roots[kind]) for one in fitting), None)
 
 
 def commit() -> str:

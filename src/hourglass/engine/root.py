@@ -31,12 +31,12 @@ NAMES = ["usr/share/iproute2", "etc/iproute2"]
 administrator wrote."""
 
 
-def image(wifi: bool = False) -> Path:
-    """The archive for this agent and the tools: that of the wheel, else the cache's; made if need be. Raises
-    MissingError."""
-    if (brought := prebuilt.root(wifi)) is not None:
+def image(wifi: bool = False, release: str = tree.RELEASE) -> Path:
+    """The archive for this agent and the tools of a Debian release: that of the wheel, else the cache's; made
+    if need be. Raises MissingError."""
+    if (brought := prebuilt.root(wifi, release)) is not None:
         return brought[0]
-    content, key = _archive(wifi)
+    content, key = _archive(wifi, release)
     path = paths.cache() / "roots" / f"{key}.cpio"
     if not path.is_file():
         write(path, content)
@@ -45,15 +45,15 @@ def image(wifi: bool = False) -> Path:
     return path
 
 
-def key(wifi: bool = False) -> str:
+def key(wifi: bool = False, release: str = tree.RELEASE) -> str:
     """Stands for the content of the archive, and so for all that the root does to the records. Raises MissingError."""
-    brought = prebuilt.root(wifi)
-    return _archive(wifi)[1] if brought is None else brought[1]
+    brought = prebuilt.root(wifi, release)
+    return _archive(wifi, release)[1] if brought is None else brought[1]
 
 
-def tools_key(wifi: bool = False) -> str:
+def tools_key(wifi: bool = False, release: str = tree.RELEASE) -> str:
     """Stands for what of the root comes from the tree: everything but the agent. Raises MissingError."""
-    return _key(cpio.archive({name: member for name, member in members(wifi).items() if name != AGENT}))
+    return _key(cpio.archive({name: member for name, member in members(wifi, release).items() if name != AGENT}))
 
 
 def _key(content: bytes) -> str:
@@ -61,15 +61,15 @@ def _key(content: bytes) -> str:
 
 
 @cache
-def _archive(wifi: bool) -> tuple[bytes, str]:
+def _archive(wifi: bool, release: str) -> tuple[bytes, str]:
     """The archive and its key. A process that makes many runs makes it once."""
-    content = cpio.archive(members(wifi))
+    content = cpio.archive(members(wifi, release))
     return content, _key(content)
 
 
-def members(wifi: bool = False) -> dict[str, Member]:
+def members(wifi: bool = False, release: str = tree.RELEASE) -> dict[str, Member]:
     """All files of the root by path."""
-    files, found = skeleton() | {AGENT: cpio.file(agent.binary().read_bytes(), 0o755)}, tree.find()
+    files, found = skeleton() | {AGENT: cpio.file(agent.binary().read_bytes(), 0o755)}, tree.find(release)
     if wifi:
         files["var/run"] = cpio.link("../run")  # where iw looks for the names of namespaces
     programs = {tool: found.program(tool) for tool in (TOOLS | WIFI_TOOLS if wifi else TOOLS)}

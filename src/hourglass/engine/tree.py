@@ -2,14 +2,15 @@
 """The tree of files that the guest's tools, their libraries and what they read are taken from.
 
 It is unpacked from the packages of one Debian release, whatever release this machine is of: tools decide records by
-what they send and when they end. They are those of its last point release, without the updates after it, which not
-every machine's apt knows of. The packages are the tools' own, and of those that they depend on the ones in which a
+what they send and when they end. Which release it is depends on the guest's kernel (`contract/kernels.py`): tools know
+the kernels of their time. They are those of its last point release, without the updates after it, which not every
+machine's apt knows of. The packages are the tools' own, and of those that they depend on the ones in which a
 library is that an ELF file of the tree asks for.
 
-    trees/NAME/root/            the files, with all libraries and programs below usr/
-    trees/NAME/packages.json    versions, sources and files of the packages
-    trees/NAME.unreachable      why there is none: no Debian archive could be reached. The machine's own files serve
-                                until `python -m hourglass.engine.tree`, which `make setup` calls, asks again
+    trees/RELEASE-KEY/root/            the files, with all libraries and programs below usr/
+    trees/RELEASE-KEY/packages.json    versions, sources and files of the packages
+    trees/RELEASE-KEY.unreachable      why there is none: no Debian archive could be reached. The machine's own files
+                                       serve until `python -m hourglass.engine.tree` (`make setup`) asks again
 
 A tree stays until it is deleted: a package's later version is taken when the tree is fetched anew.
 """
@@ -27,13 +28,13 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from hourglass import files, locks
-from hourglass.contract.kernels import DEFAULT, KERNELS
+from hourglass.contract.kernels import DEFAULT, tools
 from hourglass.engine import elf, paths, process
 from hourglass.engine.kernel import apt
 from hourglass.errors import HourglassError, MissingError, program
 
-RELEASE = KERNELS[DEFAULT]
-"""The Debian release whose packages they are."""
+RELEASE = tools(DEFAULT)
+"""The Debian release whose packages they are, for the default kernel."""
 
 TOOLS = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool"}
 """The tools that every guest has, and the Debian packages they come in."""
@@ -79,18 +80,18 @@ class Needed:
 
 @dataclass(frozen=True)
 class Tree:
-    """A folder like a root. `packages` is empty where it is the machine's own."""
+    """A folder like a root. `packages` is empty where it is the machine's own, in place of those of `release`."""
 
     folder: Path
     packages: tuple[Package, ...] = ()
+    release: str = RELEASE
 
     def program(self, tool: str) -> Path:
         """Where a tool is. Raises MissingError."""
         found = self._first(PROGRAMS, tool)
         if found is None:
-            why = (
-                f", and this machine has none of its own: {reason.splitlines()[0]}" if (reason := unreachable()) else ""
-            )
+            reason = unreachable(self.release)
+            why = f", and this machine has none of its own: {reason.splitlines()[0]}" if reason else ""
             remedy = f"apt-get install -y {(TOOLS | WIFI_TOOLS)[tool]}"
             raise MissingError(f"the guest's {tool} is not in {self.folder}{why}", remedy)
         return found
@@ -124,54 +125,54 @@ class Tree:
 
 
 @cache
-def find() -> Tree:
+def find(release: str = RELEASE) -> Tree:
     """The tree of the cache, fetched if there is none; where no Debian archive can be reached, the machine's own."""
-    return kept() or (Tree(Path("/")) if unreachable() else fetch())
+    return kept(release) or (Tree(Path("/"), (), release) if unreachable(release) else fetch(release))
 
 
-def kept() -> Tree | None:
+def kept(release: str = RELEASE) -> Tree | None:
     """The tree that was fetched."""
-    folder = _folder()
+    folder = _folder(release)
     described = folder / "packages.json"
     if not described.is_file():
         return None
     read = json.loads(described.read_text())
-    return Tree(folder / "root", tuple(Package(**{**one, "files": tuple(one["files"])}) for one in read))
+    return Tree(folder / "root", tuple(Package(**{**one, "files": tuple(one["files"])}) for one in read), release)
 
 
-def unreachable() -> str:
+def unreachable(release: str = RELEASE) -> str:
     """Why no tree could be fetched, when it was last tried; else nothing."""
-    said = _unreachable()
+    said = _unreachable(release)
     return said.read_text() if said.is_file() else ""
 
 
-def fetch() -> Tree:
+def fetch(release: str = RELEASE) -> Tree:
     """Fetches the tree unless it is there. Gives the machine's own, and notes why, where that is not possible."""
-    folder = _folder()
+    folder = _folder(release)
     with locks.held(folder.with_name(f"{folder.name}.lock")):
-        if (there := kept()) is not None:
+        if (there := kept(release)) is not None:
             return there
         try:
             with files.replacing(folder) as fresh:
-                packages = unpack_all(fresh)
+                packages = unpack_all(fresh, release)
                 described = json.dumps([asdict(one) for one in packages], indent=1)
                 (fresh / "packages.json").write_text(described)
                 shutil.rmtree(fresh / "apt")
         except HourglassError as error:
-            files.write(_unreachable(), str(error).encode())
-            return Tree(Path("/"))
-        _unreachable().unlink(missing_ok=True)
-    found = kept()
+            files.write(_unreachable(release), str(error).encode())
+            return Tree(Path("/"), (), release)
+        _unreachable(release).unlink(missing_ok=True)
+    found = kept(release)
     assert found is not None, "it was just put there"
     return found
 
 
-def unpack_all(folder: Path) -> list[Package]:
-    """Downloads and unpacks into `folder`/root the tools' packages, then those that have what they lack."""
+def unpack_all(folder: Path, release: str) -> list[Package]:
+    """Downloads and unpacks into `folder`/root a release's packages of the tools, then those with what they lack."""
     if lacking := process.missing_tools(apt.TOOLS):
         raise MissingError("the guest's tools cannot be fetched", f"apt-get install -y {' '.join(lacking)}")
-    tree, packages, depends = Tree(folder / "root"), list[Package](), dict[str, list[str]]()
-    archive = apt.Archive(RELEASE, folder / "apt", updates=False)
+    tree, packages, depends = Tree(folder / "root", (), release), list[Package](), dict[str, list[str]]()
+    archive = apt.Archive(release, folder / "apt", updates=False)
     asked, wanted = set[str](), {*TOOLS.values(), *WIFI_TOOLS.values()}
     while wanted:
         for deb in archive.download(sorted(wanted)):
@@ -182,7 +183,7 @@ def unpack_all(folder: Path) -> list[Package]:
         wanted = {name for owner in owning(packages, tree, needed.lacking) for name in depends[owner.name]} - asked
     if needed.lacking:
         raise HourglassError(
-            f"no package of Debian {RELEASE} that the tools depend on has {', '.join(needed.missing())}"
+            f"no package of Debian {release} that the tools depend on has {', '.join(needed.missing())}"
         )
     programs = [tree.program(tool) for tool in TOOLS | WIFI_TOOLS]
     return sorted(owning(packages, tree, [*programs, *needed.files.values()]), key=lambda package: package.name)
@@ -259,13 +260,13 @@ def first_alternatives(*fields: str) -> Iterator[str]:
             yield found[1]
 
 
-def _folder() -> Path:
+def _folder(release: str) -> Path:
     made = hashlib.sha256(repr((RECIPE, sorted((TOOLS | WIFI_TOOLS).items()))).encode()).hexdigest()[:8]
-    return paths.cache() / "trees" / f"{RELEASE}-{made}"
+    return paths.cache() / "trees" / f"{release}-{made}"
 
 
-def _unreachable() -> Path:
-    return _folder().with_suffix(".unreachable")
+def _unreachable(release: str) -> Path:
+    return _folder(release).with_suffix(".unreachable")
 
 
 def main() -> None:

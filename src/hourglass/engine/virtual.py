@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from hourglass.contract.capabilities import VIRTUAL, Capabilities
+from hourglass.contract.kernels import tools
 from hourglass.contract.modules import Module
 from hourglass.contract.plan import Plan
 from hourglass.contract.plan_apps import Root
@@ -77,7 +78,7 @@ class Virtual:
     def identity(self, radios: bool, roots: Sequence[Root] = (), report: Making = lambda _, __: None) -> str:
         """The kernel's key, the root's, and what stands for the programs' roots, which are made if need be."""
         made = [approot.ready(one, report).digest[:16] for one in roots]
-        return " ".join([self.kernel.key, root.key(radios), *made])
+        return " ".join([self.kernel.key, root.key(radios, tools(self.kernel.release)), *made])
 
     def run(
         self, plan: Plan, place: Path, *, progress: Report | None = None, preload: Preload | None = None
@@ -110,7 +111,7 @@ def boot(
     private = directory / PRIVATE
     try:
         private.mkdir(exist_ok=True)
-        (private / "root.cpio").symlink_to(root.image(wifi))
+        (private / "root.cpio").symlink_to(root.image(wifi, tools(kernel.release)))
         for place, folder in enumerate(roots):
             (private / f"root-{place}").symlink_to(folder.absolute(), target_is_directory=True)
         environment = {"TMPDIR": str(memory_folder()), "GLIBC_TUNABLES": NO_RSEQ}

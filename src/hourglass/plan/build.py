@@ -86,6 +86,8 @@ def _devices(scenario: Scenario, network: Network, able: Capabilities) -> Iterat
 
 
 def _stacks(scenario: Scenario, network: Network, able: Capabilities) -> Iterator[Step]:
+    if able.own_kernel:
+        qdiscs.check(scenario.stack, network, scenario.kernel)
     for node in network.nodes:
         made = qdiscs.make(scenario.testbed, scenario.stack, network, node, every=able.nic != "wire")
         yield from hosts.cleared(network, node, made) if able.nic == "real" else made

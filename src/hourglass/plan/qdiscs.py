@@ -11,15 +11,19 @@ device receives is redirected to an ifb, which queues it and gives it back to wh
     wire -> wan: ingress, matchall, mirred -> ifb4wan: root qdisc -> wan: the stack goes on
 """
 
+import re
 from collections.abc import Iterator
 
+from hourglass.contract.kernels import CHOICES
 from hourglass.contract.plan import BatchStep, Step
 from hourglass.plan.network import Network, Port
 from hourglass.scenario import Stack, Testbed
+from hourglass.scenario.blame import refusal
 from hourglass.scenario.device import IFB
 from hourglass.scenario.testbed import Shaper
 from hourglass.scenario.units import RATE, TIME, show
 from hourglass.scenario.values import Place
+from hourglass.scenario.vocabulary import QDISCS_SINCE
 from hourglass.scenario.wifi import CHIPS
 
 ETHERNET_HEADER = 14
@@ -35,6 +39,18 @@ def qdisc_of(testbed: Testbed, stack: Stack, network: Network, port: Port) -> st
     parents = [*(one.at for one in testbed.shaper), *(one.at for one in testbed.netem if one.delay)]
     queues = port.radio and CHIPS[testbed.wifi[network.cell(port)].chip].txq
     return "noqueue" if queues and own == DEFAULT and place not in parents else own
+
+
+def check(stack: Stack, network: Network, kernel: str) -> None:
+    """Raises InputError for a qdisc that a kernel is too old for; of one with a name of the user's `tc` tells."""
+    version = re.match(r"(\d+)\.(\d+)", kernel)
+    for place in (Place(port.node, port.device) for node in network.nodes for port in network.of(node)):
+        wanted = [stack.qdisc_at(place), (stack.at(place).ingress or "", stack.device_origin(place, "ingress"))]
+        for line, origin in wanted:
+            since = QDISCS_SINCE.get(kind := line.split(" ")[0])
+            if since and version and (int(version[1]), int(version[2])) < since:
+                why = f"not on kernel {kernel}: {kind} came with Linux {since[0]}.{since[1]}; kernels: {CHOICES}"
+                raise refusal(origin, line, why)
 
 
 def make(testbed: Testbed, stack: Stack, network: Network, node: str, every: bool) -> list[Step]:

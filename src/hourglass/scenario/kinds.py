@@ -4,9 +4,10 @@ are told of it. A check that fails raises ValueError: what is allowed.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import GetJsonSchemaHandler, PlainSerializer, PlainValidator
@@ -74,12 +75,15 @@ def pattern(regex: str, allowed: str) -> Parts:
     return PlainValidator(check), Kind("text", schema={"type": "string", "pattern": f"^{regex}$"})
 
 
-def one_of(names: tuple[str, ...], what: str) -> Callable[[object], str]:
-    """A check for one of the names, that suggests the nearest."""
+def one_of(
+    names: tuple[str, ...], what: str, absent: Mapping[str, str] = MappingProxyType({})
+) -> Callable[[object], str]:
+    """A check for one of the names, that suggests the nearest. `absent`: others, and what is to be said of them."""
 
     def check(value: object) -> str:
         if not isinstance(value, str) or value not in names:
-            raise ValueError(f"{closest(value, names)}{what} is one of {', '.join(names)}")
+            known = absent.get(value) if isinstance(value, str) else None
+            raise ValueError(known or f"{closest(value, names)}{what} is one of {', '.join(names)}")
         return value
 
     return check

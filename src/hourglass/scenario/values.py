@@ -24,7 +24,7 @@ from hourglass.scenario.kinds import (
     sequence,
 )
 from hourglass.scenario.units import RATE, TIME, Bounds
-from hourglass.scenario.vocabulary import CONGESTION_CONTROLS, QDISCS
+from hourglass.scenario.vocabulary import CONGESTION_CONTROLS, NOT_IN_LINUX, QDISCS
 
 HOUR_NS = 3600 * 10**9
 STEP_RATE = Bounds(RATE, 1, 10**12, zero=True)
@@ -169,7 +169,7 @@ CC_SCHEMA = {"anyOf": [{"enum": list(CONGESTION_CONTROLS)}, *_FILE_FORMS]}
 def cc(value: object, info: ValidationInfo) -> str:
     """A congestion control of the kernel's or of the scenario's modules."""
     own = (info.context or {}).get("cc", ())
-    return one_of((*CONGESTION_CONTROLS, *own), "A congestion control")(value)
+    return one_of((*CONGESTION_CONTROLS, *own), "A congestion control", NOT_IN_LINUX)(value)
 
 
 Cc = Annotated[str, PlainValidator(cc), Kind("name, file or table", schema=CC_SCHEMA)]

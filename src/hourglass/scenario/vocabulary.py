@@ -5,16 +5,25 @@ CONGESTION_CONTROLS = (
     "reno", "bbr", "bic", "cdg", "cubic", "dctcp", "westwood", "highspeed", "hybla",
     "htcp", "vegas", "nv", "veno", "scalable", "lp", "yeah", "illinois",
 )  # fmt: skip
-"""All of Linux 5.10 to 6.12, net/ipv4/tcp_*.c."""
+"""All of Linux 5.10 to 7.3, net/ipv4/tcp_*.c."""
+
+NOT_IN_LINUX = {
+    "prague": 'it is in no kernel of the list but in a tree of its authors\'; "dctcp" is a scalable control, too',
+    "bbr3": 'it is in no kernel of the list but in a tree of its authors\'; "bbr" is version 1',
+}
+"""What is often asked for, and why it is not to be had."""
 
 QDISCS = (
     "pfifo_fast", "pfifo", "bfifo", "fq", "fq_codel", "codel", "cake", "pie", "fq_pie", "sfq",
-    "sfb", "red", "choke", "hhf", "skbprio", "prio", "ets", "tbf", "netem",
+    "sfb", "red", "choke", "hhf", "skbprio", "prio", "ets", "tbf", "netem", "dualpi2",
 )  # fmt: skip
 """Those that work on one tc line, as root and below HTB, on a NIC of one queue.
 
 Left out: htb, hfsc, drr, qfq (drop or bypass everything until classes are made), gred (needs a second line), mqprio,
 multiq, taprio (need several queues), etf (needs SO_TXTIME), cbs, plug, teql, ingress, clsact, noqueue."""
+
+QDISCS_SINCE = {"dualpi2": (6, 17)}
+"""The kernels from which on some are there."""
 
 CLASSFUL_QDISCS = ("htb", "hfsc", "drr", "qfq", "ingress", "clsact", "noqueue")
 """What a line of `tc` during the test may name beside them."""

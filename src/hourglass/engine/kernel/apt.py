@@ -73,10 +73,11 @@ def derive(files: Iterable[tuple[str, str]], own: str, wanted: str, types: str =
     """A *.sources text for release `wanted`, from the sources of a machine of release `own`.
 
     Only suites named after the machine's release count (`bookworm`, `bookworm-updates`, `bookworm-security`): sources
-    that do not follow the distribution's releases are left out. Without `updates` the release's own suite alone counts.
-    Empty when nothing is left.
+    that do not follow the distribution's releases are left out. Without `updates`, and of backports, the release's own
+    suite alone counts. Empty when nothing is left.
     """
-    stanzas, followed = [], {own, f"{own}-updates", f"{own}-security"} if updates else {own}
+    alone = not updates or "-" in wanted
+    stanzas, followed = [], {own} if alone else {own, f"{own}-updates", f"{own}-security"}
     for name, text in files:
         for stanza in deb822_stanzas(text) if name.endswith(".sources") else one_line_stanzas(text):
             suites = [wanted + suite.removeprefix(own) for suite in stanza.get("suites", "").split()

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hourglass import locks, resources
-from hourglass.contract.kernels import KERNELS, VARIANT
+from hourglass.contract.kernels import CHOICES, SUITES, VARIANT
 from hourglass.contract.modules import Module
 from hourglass.engine import paths, process
 from hourglass.engine.kernel import ccache, config, hooks, source, trees, tune, worktree
@@ -66,16 +66,17 @@ def build(
     without: Sequence[str] = (),
     tuned: bool = False,
     modules: Sequence[Module] = (),
+    update: bool = False,
 ) -> BuiltKernel:
     """Builds a kernel of the list, or a tree under a name of the user's, unless the cache has its key already.
 
     `variant` adds kernel/config/VARIANT.config; `without` leaves hooks out; `modules` are compiled in. A `tuned`
-    kernel takes the place of the plain one, whose key it has: it computes the same. Raises InputError, MissingError, or
-    HourglassError with the log and the compiler's own words.
+    kernel takes the place of the plain one, whose key it has: it computes the same. `update`: of the release
+    that the suite has now. Raises InputError, MissingError, or HourglassError with the log and what the compiler said.
     """
     report = progress or (lambda _, __: None)
     check_prerequisites()
-    with find_source(version_or_path, name, report) as origin:
+    with find_source(version_or_path, name, report, update) as origin:
         version = hooks.tree_version(origin.tree)
         recipe = Recipe(origin.name, origin.identity, version, variant, tuple(sorted(without)), tuple(modules))
         work = paths.cache() / "work" / slot(recipe, origin)
@@ -121,12 +122,16 @@ def read_ingredients(recipe: Recipe, origin: Source) -> tuple[str, hooks.Overlay
 
 
 @contextmanager
-def find_source(version_or_path: str | Path, name: str | None, report: Report) -> Iterator[Source]:
+def find_source(
+    version_or_path: str | Path, name: str | None, report: Report, update: bool = False
+) -> Iterator[Source]:
     """The source that the user means: a packaged version, or a tree (`trees.py`) and the name for it."""
     words = str(version_or_path)
-    if words in KERNELS and name in {None, words}:
-        yield source.packaged(words, lambda text: report(0.0, text))
+    if words in SUITES and name in {None, words}:
+        yield source.packaged(words, lambda text: report(0.0, text), update=update)
         return
+    if update:
+        raise InputError("kernel build --update", words, f"for a kernel of the list: {CHOICES}")
     if name is None:
         trees.parts(words)
         raise InputError("kernel build --name", None, "a tree of your own needs a name")

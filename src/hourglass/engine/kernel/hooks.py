@@ -113,6 +113,12 @@ def tree_version(tree: Path) -> Version:
     return int(found[0][1]), int(found[1][1])
 
 
+def release(tree: Path) -> str:
+    """A kernel tree's release without what distributors add: "7.3.4"."""
+    minor = re.search(r"^SUBLEVEL = (\d+)$", (tree / "Makefile").read_text(errors="replace"), re.MULTILINE)
+    return ".".join([*map(str, tree_version(tree)), minor[1] if minor else "0"])
+
+
 def in_range(version: Version, ranges: str) -> bool:
     """Whether a version satisfies e.g. ">=5.10 <6.6"; an empty range admits all."""
     compare = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt, "==": operator.eq}

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hourglass import resources
-from hourglass.contract.kernels import KERNELS
+from hourglass.contract.kernels import SUITES
 from hourglass.engine import process
 from hourglass.engine.kernel import hooks, source, trees
 from hourglass.engine.kernel.hooks import Hook, Letter, Overlay
@@ -49,7 +49,7 @@ def the_hook() -> Hook:
 @contextmanager
 def pristine(kernel: str, say: Say) -> Iterator[Path]:
     """The tree that is meant; of a kernel of the list with its documentation."""
-    if kernel in KERNELS:
+    if kernel in SUITES:
         yield source.packaged(kernel, say, having=DOCUMENTED).tree
         return
     with trees.given(kernel, trees.names(kernel), lambda _, step: say(step)) as found:

@@ -15,24 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hourglass import locks
-from hourglass.contract.kernels import CHOICES, DEFAULT, KERNELS
-from hourglass.engine import paths, process
-from hourglass.engine.kernel import apt, hooks
-from hourglass.errors import HourglassError, InputError, MissingError, program
-from hourglass.files import sha256
-
-FETCHING = apt.TOOLS | {"xz": "xz-utils", "tar": "tar"}
-"""What downloading and unpacking a kernel takes, and the packages that these come in."""
-
-LEFT_OUT = [
-    "drivers/[!bcfnptv]*/*.[chS]", "drivers/net/[edcp]*/*.[ch]", "drivers/net/wireless/*.[ch]",
-    "Documentation/[!Kn]*", "tools/[!bilo]*", "sound/*.[ch]", "fs/[!cdehknoprst]*/*.[ch]",
-    *(f"arch/[!uxK]*{ending}" for ending in (".[chS]", ".dts", ".dtsi", "_defconfig", ".config")),
-    *(f"drivers/{folder}/*.[ch]" for folder in ("clk", "crypto", "pci", "phy", "pinctrl", "platform", "video")),
-]  # fmt: skip
-"""What a guest kernel never compiles: other processors, hardware, file systems of disks; Kconfig files and Makefiles of
-all drivers stay, and the documentation that `kernel patch` changes. Nine tenths of the bytes, by few patterns: tar
-compares each of them with 80,000 names."""
+from hourglass.contract.kernels import CHOICES, DEFAULT, SUITES
+from hourglass.engine import paths
+from hourglass.engine.kernel import hooks, obtain
+from hourglass.errors import HourglassError, InputError, program
 
 PRODUCTS = (".o", ".a", ".ko", ".cmd", ".mod", ".mod.c", ".order", ".symvers", ".su", ".gcno")
 PRODUCT_FOLDERS = {".git", "include/config", "include/generated", ".tmp_versions"}
@@ -51,12 +37,12 @@ class Source:
     asked: str = ""
 
 
-def packaged(name: str, say: Callable[[str], None], having: str = "Makefile") -> Source:
-    """The tree of a kernel of the list, downloaded and unpacked into the cache unless it is there with the file
-    `having`: what an older version of this package unpacked may lack it."""
+def packaged(name: str, say: Callable[[str], None], having: str = "Makefile", update: bool = False) -> Source:
+    """The tree of a kernel of the list, fetched into the cache unless it is there with the file `having`: what an older
+    version of this package unpacked may lack it. `update`: whatever is there."""
     sources = paths.cache() / "sources"
     with locks.held(sources / f"{name}.lock", lambda: say(f"waiting for another process that fetches Linux {name}")):
-        if not (sources / name / "tree" / having).exists() or kept(name) is None:
+        if update or not (sources / name / "tree" / having).exists() or kept(name) is None:
             fetch(name, sources, say)
     found = kept(name)
     assert found is not None, "fetch() leaves a tree or raises"
@@ -71,64 +57,20 @@ def kept(name: str) -> Source | None:
 
 
 def fetch(name: str, sources: Path, say: Callable[[str], None]) -> None:
-    """Unpacks the installed source package, else the downloaded one, and renames it into place."""
-    if lacking := process.missing_tools(FETCHING):
-        raise MissingError(f"cannot fetch Linux {name}", f"apt-get install -y {' '.join(lacking)}")
-    package = f"linux-source-{name}"
-    fresh = sources / f".{name}.new"
+    """Obtains the source and renames it into place; what the cache has stays if that fails. Raises as `obtain`."""
+    fresh, there = sources / f".{name}.new", kept(name)
     shutil.rmtree(fresh, ignore_errors=True)
-    (fresh / "tree").mkdir(parents=True)
-    installed = Path(f"/usr/src/{package}.tar.xz")
-    if installed.is_file():
-        say(f"unpacking {installed}")
-        identity = f"{package} {package_version(package) or sha256(installed)}"
-        unpack([["cat", str(installed)]], package, fresh / "tree")
-    else:
-        say(f"downloading {package} of Debian {KERNELS[name]}")
-        state = sources / f".{name}.apt"
-        (deb,) = apt.Archive(KERNELS[name], state).download([package])
-        say(f"unpacking {deb.name}")
-        identity = f"{package} {deb.name.split('_')[1]}"
-        member = f"./usr/src/{package}.tar.xz"
-        unpack([["dpkg-deb", "--fsys-tarfile", str(deb)], ["tar", "-xO", member]], package, fresh / "tree")
-        shutil.rmtree(state)
+    identity = obtain.obtain(name, fresh, say, there.identity if there else None)
+    shutil.rmtree(fresh / "apt", ignore_errors=True)
     (fresh / "identity").write_text(identity + "\n")
     shutil.rmtree(sources / name, ignore_errors=True)
     fresh.rename(sources / name)
 
 
-def unpack(producers: list[list[str]], top: str, target: Path) -> None:
-    """Pipes the producers' output, a tar.xz, into a folder, without its `top` folder and without LEFT_OUT. Debian's
-    archives are of several blocks: xz takes all cores."""
-    excluded = [f"--exclude={top}/{pattern}" for pattern in LEFT_OUT]
-    tar = ["tar", "-x", "--strip-components=1", "--no-same-owner", "-C", str(target), *excluded]
-    running: list[subprocess.Popen[bytes]] = []
-    for command in [*producers, ["xz", "-dcT0"], tar]:
-        before = running[-1].stdout if running else subprocess.DEVNULL
-        running.append(subprocess.Popen(command, stdin=before, stdout=subprocess.PIPE))
-        if running[1:]:
-            stream = running[-2].stdout
-            assert stream is not None
-            stream.close()
-    try:
-        failed = [str(child.args) for child in reversed(running) if child.wait() != 0]
-    finally:
-        for child in running:
-            child.kill()
-    if failed:
-        raise HourglassError(f"unpacking the kernel source failed: {failed[-1]} (is the disk full?)")
-
-
-def package_version(package: str) -> str:
-    """The version of an installed Debian package, or nothing."""
-    asked = ["dpkg-query", "-W", "-f", "${Version}", package]
-    return subprocess.run(asked, text=True, capture_output=True, check=False).stdout.strip()
-
-
 def named(tree: Path, name: str) -> Source:
     """A tree of the user's. Its identity is a hash over its files, build products left out."""
     hooks.tree_version(tree)
-    if name in KERNELS or not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
+    if name in SUITES or not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
         taken = f"letters, digits, '.', '-' and '_'; not one of {CHOICES}"
         raise InputError("kernel build --name", name, taken)
     return Source(name, f"tree {tree_hash(tree)}", tree.absolute(), packaged=False)

@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from hourglass.contract.kernels import KERNELS, VARIANT
+from hourglass.contract.kernels import KERNELS, SUITES, VARIANT
 from hourglass.contract.modules import Module
 from hourglass.engine import paths, prebuilt
 from hourglass.engine.kernel import source
@@ -32,7 +32,7 @@ def find(label: str) -> BuiltKernel | None:
 
 def known(name: str) -> bool:
     """Whether it is the name of a kernel: of the list, or one given to a build."""
-    return name in KERNELS or ("/" not in name and read(name) is not None)
+    return name in SUITES or ("/" not in name and read(name) is not None)
 
 
 def read(label: str) -> dict[str, Any] | None:
@@ -62,13 +62,13 @@ def ensure(
         return brought
     hooks_out, own = tuple(sorted(without)), tuple(modules)
     record = read(Recipe(name, "", (0, 0), variant, hooks_out, own).label) or read(name)
-    if name not in KERNELS and record is None:
+    if name not in SUITES and record is None:
         named = (kernel.name for kernel in kernels() if VARIANT not in kernel.name)
-        known = dict.fromkeys((*KERNELS, *named))
+        known = dict.fromkeys((*SUITES, *named))
         raise InputError(
             "kernel", name, f"one of {', '.join(known)}, or a name given with: hourglass kernel build PATH"
         )
-    kept = source.kept(name) if name in KERNELS else None
+    kept = source.kept(name) if name in SUITES else None
     if kept is not None:
         recipe = Recipe(name, kept.identity, tree_version(kept.tree), variant, hooks_out, own)
     elif record is not None:

@@ -23,7 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hourglass import locks
-from hourglass.contract.kernels import CHOICES, KERNELS
+from hourglass.contract.kernels import CHOICES, SUITES
 from hourglass.engine import paths
 from hourglass.engine.kernel import source, worktree
 from hourglass.engine.kernel.source import Source
@@ -55,7 +55,7 @@ def parts(words: str) -> tuple[str, str | None, list[Path]]:
 def given(words: str, name: str, report: Callable[[float, str], None]) -> Iterator[Source]:
     """The tree, for as long as nothing else is checked out in its place. Raises InputError."""
     tree, revision, patches = parts(words)
-    folder, packaged = Path(tree), tree in KERNELS and revision is None
+    folder, packaged = Path(tree), tree in SUITES and revision is None
     if folder.is_dir() and revision is None and not patches:
         report(0.0, "hashing the source tree")
         yield source.named(folder, name)

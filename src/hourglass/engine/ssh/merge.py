@@ -62,11 +62,17 @@ def _write(sink: Any, name: str, pieces: Sequence[pa.Table]) -> None:
     columns = TABLES[name].columns
     fields = [pa.field(one.name, ARROW[one.type], nullable=one.optional) for one in columns]
     schema = pa.schema(fields, metadata={"table": name})
-    table = pa.concat_tables([piece.select([one.name for one in columns]).cast(schema) for piece in pieces])
+    table = pa.concat_tables([_complete(piece, schema).cast(schema) for piece in pieces])
     order = np.argsort(table["t_ns"].to_numpy(), kind="stable")
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     with pa.ipc.new_stream(sink, schema, options=options) as stream:
         stream.write_table(table.take(order).combine_chunks())
+
+
+def _complete(piece: pa.Table, schema: pa.Schema) -> pa.Table:
+    """With all columns: a late one is not in the file of a kernel that does not fill it."""
+    empty = {one.name: pa.nulls(piece.num_rows, one.type) for one in schema if one.name not in piece.column_names}
+    return pa.table({one: empty[one] if one in empty else piece[one] for one in schema.names})
 
 
 def _of(name: str, table: pa.Table, part: Part) -> pa.Table:
