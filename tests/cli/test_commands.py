@@ -112,6 +112,10 @@ def test_debug_shows_the_traceback(engine, call, monkeypatch):
         (["compare", "nowhere"], "there is no such directory"),
         (["run", "no-such-scenario"], "no-such-scenario"),
         (["show", "no-such-name"], "no-such-name"),
+        (["exec", "L100M", "srever", "--", "true"], "NODE = 'srever': no such node. Did you mean \"server\"? Nodes: "),
+        (["shell", "L100M", "srever"], "NODE = 'srever': no such node. Did you mean \"server\"? Nodes: "),
+        (["kernel", "new", "/proc/my_cc.c"], "FILE = '/proc/my_cc.c': cannot be written: "),
+        (["suite", "bbr", "--baseline", "no.json"], "--baseline = 'no.json': there is no such file; --update-baseline"),
     ],
 )
 def test_wrong_input_is_one_line_and_status_2(call, arguments, words):

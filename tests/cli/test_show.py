@@ -80,7 +80,7 @@ def test_a_shown_scenario_is_a_scenario_again(call, tmp_path):
 @pytest.mark.parametrize(
     ("name", "use"),
     [("ping", "--set test.name=ping"), ("bbr", "--set stack.cc=bbr"), ("fq_codel", "--set stack.qdisc=fq_codel"),
-     ("6.1", "--kernel 6.1")],
+     ("dualpi2", "from Linux 6.17 on"), ("6.1", "--kernel 6.1")],
 )  # fmt: skip
 def test_every_kind_of_name_says_what_it_is_and_how_it_is_used(call, name, use):
     status, out, _ = call("show", name)

@@ -149,7 +149,10 @@ def test_a_baseline_knows_of_misses_and_finds_what_is_worse(folder: Path) -> Non
     }
     assert worse == {("flow", "cubic"): "120 before"}
     assert 'class="worse"' in (folder / "out/small.html").read_text("utf-8")
-    assert suite(folder, "--out", "out", "--baseline", "none.json").returncode == 2
+    refused = suite(folder, "--out", "none", "--baseline", "none.json")
+    assert refused.returncode == 2
+    assert "there is no such file" in refused.stderr
+    assert not (folder / "none").exists(), "before the first run"
 
 
 def test_a_run_that_fails_takes_its_cells_and_nothing_else(folder: Path) -> None:

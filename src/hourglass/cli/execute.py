@@ -16,6 +16,7 @@ from hourglass.results.files import APPS_FOLDER
 from hourglass.scenario import Scenario
 from hourglass.scenario.app_values import DEBIAN_ROOT
 from hourglass.scenario.check_apps import END_S, NONE
+from hourglass.scenario.check_streams import check_node
 
 NAME = "exec"
 KILLED = 128
@@ -71,6 +72,7 @@ def with_command(
     env: Mapping[str, str] = MappingProxyType({}),
 ) -> Scenario:
     """The scenario with the command as a program more, of that name, and as the whole test."""
+    check_node("NODE", node, [one.name for one in base.testbed.node])
     data: dict[str, Any] = base.model_dump(mode="json")
     ready = [one["name"] for one in data["app"] if one["ready"]]
     own = {"name": name, "node": node, "command": command, "env": dict(env), "after": ready, "expect": "any"}

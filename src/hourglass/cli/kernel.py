@@ -64,7 +64,8 @@ def list_kernels(variants: bool) -> None:
 def table(kernels: list[BuiltKernel]) -> Table:
     """Name, release, timer frequency and key of each kernel, and whether it is tuned."""
     result = output.bare()
-    for header in ("kernel", "release", "HZ", "key", "built"):
+    result.add_column("kernel", overflow="fold")
+    for header in ("release", "HZ", "key", "built"):
         result.add_column(header, no_wrap=True)
     for kernel in kernels:
         result.add_row(kernel.name, kernel.release, str(kernel.hz), kernel.key[:12], state(kernel))

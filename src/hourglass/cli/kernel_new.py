@@ -27,7 +27,10 @@ def new(target: Path, template: str, kernel: str) -> None:
         found = module.check(made, {})
     except ValueError as error:
         raise InputError("FILE", str(target), str(error)) from None
-    files.write(target, made[target.name].encode())
+    try:
+        files.write(target, made[target.name].encode())
+    except OSError as error:
+        raise InputError("FILE", str(target), f"cannot be written: {error.strerror or error}") from None
     origin = f"{whose} {template}, called {found.name}" if whose else f"template {template}"
     chosen = f" --kernel {kernel}" if whose else ""
     output.show(

@@ -41,6 +41,7 @@ from hourglass.contract.plan import (
 from hourglass.engine import engines
 from hourglass.engine.kernel import store
 from hourglass.errors import InputError, closest
+from hourglass.scenario.vocabulary import QDISCS_SINCE
 
 RUN = "hourglass run SCENARIO"
 LINES_SHOWN = 5
@@ -196,7 +197,15 @@ def entries() -> list[Entry]:
         for name in scenario.CONGESTION_CONTROLS
     ]
     about = "the kernel's own; a whole tc line may be given, with the parameters of `man tc`"
-    return found + [Entry("qdisc", name, about, f"{RUN} --set stack.qdisc={name}") for name in scenario.QDISCS]
+    return found + [
+        Entry("qdisc", name, about + _since(name), f"{RUN} --set stack.qdisc={name}") for name in scenario.QDISCS
+    ]
+
+
+def _since(qdisc: str) -> str:
+    """From which kernel on it is there, if not on all."""
+    found = QDISCS_SINCE.get(qdisc)
+    return f"; from Linux {found[0]}.{found[1]} on" if found else ""
 
 
 def _test(kind: scenario.testkinds.TestKind) -> str:

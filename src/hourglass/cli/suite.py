@@ -40,13 +40,13 @@ def run_suite(
     columns = [one.strip() for one in ccs.split(",")] if ccs is not None else []
     if not all(columns):
         raise InputError("--cc", ccs, "congestion controls with commas between, like cubic,bbr")
+    if before is not None and baseline.read(before, suite.name) is None and not update:
+        raise InputError("--baseline", str(before), "there is no such file; --update-baseline makes it")
     folder = out or SUITES
     with shown() as progress:
         studied = study(suite, folder, ccs=columns, kernel=kernel or DEFAULT, quick=quick, jobs=jobs, progress=progress)
     place = before or baseline.place(studied)
     known = baseline.read(place, suite.name)
-    if before is not None and known is None and not update:
-        raise InputError("--baseline", str(before), "there is no such file; --update-baseline makes it")
     if update:
         baseline.write(place, studied, known)
         known = baseline.read(place, suite.name)

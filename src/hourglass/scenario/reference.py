@@ -23,7 +23,7 @@ from hourglass.scenario.test import Competing, Flow, Test
 from hourglass.scenario.testbed import Link, Netem, Node, Shaper, Testbed
 from hourglass.scenario.testkinds import TESTS
 from hourglass.scenario.trace import Trace, Traces
-from hourglass.scenario.vocabulary import CONGESTION_CONTROLS, OWNED_SYSCTLS, QDISCS
+from hourglass.scenario.vocabulary import CONGESTION_CONTROLS, OWNED_SYSCTLS, QDISCS, QDISCS_SINCE
 from hourglass.scenario.wifi import Others, Station, Wifi
 
 HEAD = """<!-- SPDX-License-Identifier: Apache-2.0 -->
@@ -185,11 +185,17 @@ def reference() -> str:
         " ([congestion-control.md](congestion-control.md)).\n"
     )
     parts.append(
-        f"## Qdiscs\n\nThe first word of `qdisc` is one of {_names(QDISCS)}; the rest is checked by `tc` itself."
-        " Or it is one of your own, as a congestion control may be; its options are its module's parameters.\n"
+        f"## Qdiscs\n\nThe first word of `qdisc` is one of {_names(QDISCS)}{_since()}; the rest is checked by"
+        " `tc` itself. Or it is one of your own, as a congestion control may be; its options are its module's"
+        " parameters.\n"
     )
     parts.append(_list("Sysctls that other keys decide", "sysctl", OWNED_SYSCTLS))
     return "\n".join([*parts, NOTES])
+
+
+def _since() -> str:
+    """Of the qdiscs that not all kernels have, the first that has them."""
+    return "".join(f" (`{name}` from Linux {major}.{minor} on)" for name, (major, minor) in QDISCS_SINCE.items())
 
 
 def _nics() -> str:
