@@ -18,6 +18,13 @@ GONE = "a kernel's source is gone"
 NOT_PERMITTED = ("no native runs here", "no user namespaces here", "no file system can be mounted here")
 """How the reasons begin that no package mends: what the machine, a container perhaps, does not let us do."""
 
+FIRST = "test_every_example_and_figure_is_of_today"
+"""The longest by far: begun last, one worker would be at it alone."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.name != FIRST)
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Generator[None, Any, Any]:

@@ -10,7 +10,8 @@
 //! output (`serve`).
 //! `hourglass-agent PLAN RECORDS NAME` gives the program NAME the machine's second console as its terminal.
 //!
-//! `hourglass-agent --check-plan PLAN` reads the plan and prints it as it was understood.
+//! `hourglass-agent --check-plan PLAN` reads the plan and prints it as it was understood; `-` stands for the plans whose
+//! names are the lines of its standard input, with a line about each.
 //!
 //! The way of a run: `plan` is read, `netns` makes the nodes, `setup` runs the `steps` (`tool`, `icmp`, `daemon`), `facts`
 //! looks round, `test_loop` follows the event queue (`events`): `changes` carries out the plan's events, `flow`, `ping`, `datagram`, `fetch` and `transaction` make
@@ -82,7 +83,7 @@ mod watch;
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::{env, fs, panic, process};
+use std::{env, fs, io, panic, process};
 
 use report::{Failure, Result};
 
@@ -96,6 +97,7 @@ fn main() {
 fn run() -> Result<i64> {
     let arguments: Vec<OsString> = env::args_os().skip(1).collect();
     match arguments.as_slice() {
+        [check, plan] if check == "--check-plan" && plan == "-" => check_plans(),
         [check, plan] if check == "--check-plan" => check_plan(Path::new(plan)),
         [serve, node] if serve == "--serve" => serve::serve(&node.to_string_lossy()),
         [plan, records] => execute(Path::new(plan), Path::new(records), None),
@@ -108,9 +110,22 @@ fn run() -> Result<i64> {
 
 /// Prints the plan as it was understood, and no event behind it.
 fn check_plan(path: &Path) -> Result<i64> {
-    let text = serde_json::to_string(&read_plan(path)?).map_err(|error| Failure::of("plan", error))?;
-    println!("{text}");
+    println!("{}", understood(path)?);
     process::exit(0)
+}
+
+fn check_plans() -> Result<i64> {
+    for name in io::stdin().lines() {
+        match understood(Path::new(&name.map_err(|error| Failure::system("plans", error))?)) {
+            Ok(plan) => println!("{plan}"),
+            Err(failure) => report::refused(&failure),
+        }
+    }
+    process::exit(0)
+}
+
+fn understood(path: &Path) -> Result<String> {
+    serde_json::to_string(&read_plan(path)?).map_err(|error| Failure::of("plan", error))
 }
 
 fn read_plan(path: &Path) -> Result<plan::Plan> {

@@ -106,10 +106,16 @@ pub fn done(ns: i64) {
     say(&Event::Done { ns });
 }
 
+/// What made the run fail: what fails after it does so because of it, and is not told.
 pub fn error(failure: &Failure) {
     if !FAILED.swap(true, Ordering::Relaxed) {
         say(&Event::Error(failure));
     }
+}
+
+/// A plan that is not taken, of several.
+pub fn refused(failure: &Failure) {
+    say(&Event::Error(failure));
 }
 
 #[cfg(test)]

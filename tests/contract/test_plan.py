@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -91,20 +92,25 @@ Check = Callable[[Any], str | None]
 
 
 @pytest.fixture(scope="module")
-def check(agent: Path, tmp_path_factory: pytest.TempPathFactory) -> Check:
+def check(agent: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Check]:
     """Gives the plan to the agent: what it understood, None where it refuses."""
     path = tmp_path_factory.mktemp("plan") / "plan.json"
+    with subprocess.Popen([agent, "--check-plan", "-"], stdin=PIPE, stdout=PIPE, text=True, bufsize=1) as one:
+        assert one.stdin is not None
+        assert one.stdout is not None
 
-    def ask(plan: Any) -> str | None:
-        path.write_text(plan if isinstance(plan, str) else json.dumps(plan))
-        done = subprocess.run([agent, "--check-plan", path], capture_output=True, text=True, check=False)
-        assert done.returncode in (0, 1), done
-        if done.returncode:
-            assert json.loads(done.stdout.removeprefix("hourglass: "))["message"].startswith("plan: ")
-            return None
-        return done.stdout
+        def ask(plan: Any) -> str | None:
+            path.write_text(plan if isinstance(plan, str) else json.dumps(plan))
+            print(path, file=one.stdin)
+            answer = one.stdout.readline()
+            if answer.startswith("hourglass: "):
+                assert json.loads(answer.removeprefix("hourglass: "))["message"].startswith("plan: ")
+                return None
+            return answer
 
-    return ask
+        yield ask
+        one.stdin.close()
+        assert one.wait() == 0
 
 
 def taken(plan: Any) -> bool:

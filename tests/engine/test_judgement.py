@@ -79,7 +79,7 @@ def test_a_full_disk_is_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(root, "image", full)
-    kernel = BuiltKernel("n", "r", "k", tmp_path, tmp_path, 1000)
+    kernel = BuiltKernel("n", "6.1.0", "k", tmp_path, tmp_path, 1000)
     with pytest.raises(HourglassError, match="no space left on the disk"):
         virtual.Virtual(kernel).run(small_plan(), tmp_path)
     assert not (tmp_path / virtual.PRIVATE).exists()

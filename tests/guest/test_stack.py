@@ -6,6 +6,7 @@ import pytest
 
 from hourglass.results.recording import Recording
 from hourglass.scenario import CONGESTION_CONTROLS, QDISCS
+from hourglass.scenario.vocabulary import QDISCS_SINCE
 
 from .conftest import KERNELS, Simulate, line
 
@@ -52,7 +53,8 @@ def test_every_congestion_control_carries_data(simulate: Simulate, kernel: str) 
 @pytest.mark.parametrize("qdisc", QDISCS)
 def test_every_qdisc_works_below_htb(simulate: Simulate, qdisc: str) -> None:
     setting = f"{qdisc} {NEEDED.get(qdisc, '')}".strip()
-    run = simulate("L100M", *SHORT, f"stack.qdisc={setting}", kernel="6.1")
+    kernel = "7.3" if qdisc in QDISCS_SINCE else "6.1"
+    run = simulate("L100M", *SHORT, f"stack.qdisc={setting}", kernel=kernel)
     leaf = run.qdisc.filter((pl.col("node") == "client") & (pl.col("handle") == "10:"))
     assert set(leaf["kind"]) == {qdisc}
     assert leaf["packets"].max() > 100
