@@ -71,7 +71,10 @@ def native_cpu_s(machine: Native, scenario: Scenario) -> tuple[float, int]:
 
 
 def segments(directory: Path) -> int:
-    """Data segments that all receivers of a run were given."""
-    tcp = Tables(directory / RECORDS_FILE).columns("tcp", ("stream", "sender", "data_segs_in"))
+    """Data segments that all receivers of a run were given; none of a run of programs alone."""
+    tables = Tables(directory / RECORDS_FILE)
+    if "tcp" not in tables:
+        return 0
+    tcp = tables.columns("tcp", ("stream", "sender", "data_segs_in"))
     last = tcp.filter(~pl.col("sender")).group_by("stream").agg(pl.col("data_segs_in").max())
     return int(last["data_segs_in"].sum())
