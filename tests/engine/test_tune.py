@@ -39,9 +39,9 @@ class Builder:
         self.done.append((guest.kernel.linux.parent.name, "run"))
         (guest.kernel.linux.parent / "dev.gcda").touch()
 
-    def build(self, tuned: bool) -> BuiltKernel:
+    def build(self, tuned: bool, version: tuple[int, int] = (6, 1)) -> BuiltKernel:
         self.done = []
-        job = build.Job(self.work, "0123456789abcdef", Recipe("6.1", "source", (6, 1)), 2, lambda *_: None)
+        job = build.Job(self.work, "0123456789abcdef", Recipe("6.1", "source", version), 2, lambda *_: None)
         return build.compile_all(job, tuned)
 
     def kept(self) -> tuple[bool, str]:
@@ -66,6 +66,11 @@ def test_a_kernel_is_plain_until_it_is_tuned(builder: Builder) -> None:
     assert builder.kept() == (False, "plain")
     assert builder.build(tuned=True).tuned
     assert builder.kept() == (True, tune.USE)
+
+
+def test_a_kernel_that_computes_otherwise_with_pgo_stays_plain(builder: Builder) -> None:
+    assert not builder.build(tuned=True, version=(7, 3)).tuned
+    assert builder.done == [("6.1", "plain")]
 
 
 def test_tuning_counts_trains_and_makes_again_in_a_copy_of_the_tree(builder: Builder) -> None:

@@ -26,6 +26,9 @@ def tune_kernels(names: list[str]) -> None:
         with progress.shown() as shown:
             built = store.ensure(name, progress=shown.kernel, tuned=True)
         told(built)
+        if not built.tuned:
+            why = "with PGO its packets would have other IP identifications (docs/model.md)"
+            output.show(f"Linux {built.release} stays plain: {why}", whole_lines=True)
 
 
 def told(kernel: BuiltKernel) -> None:

@@ -83,7 +83,7 @@ def build(
         busy = f"waiting for another process that builds Linux {recipe.label}"
         with locks.held(work.with_name(f"{work.name}.lock"), lambda: report(0.0, busy)):
             kernel = load(recipe.key(), recipe.label)
-            if kernel is None or tuned > kernel.tuned:
+            if kernel is None or (tuned and recipe.tunable) > kernel.tuned:
                 key = make_ready(work, recipe, origin, report)
                 kernel = compile_all(Job(work, key, recipe, jobs or len(os.sched_getaffinity(0)), report), tuned)
         remember(recipe, origin, kernel.key)
@@ -184,7 +184,7 @@ def compile_all(job: Job, tuned: bool) -> BuiltKernel:
         usual.parent.mkdir(parents=True, exist_ok=True)
         usual.write_text(str(steps))
     plain = facts(job.work, job.key, job.recipe.label)
-    if not tuned:
+    if not (tuned and job.recipe.tunable):
         return keep(job.work, plain)
     with worktree.copied(job.work) as copy:
         count = len(tune.objects())

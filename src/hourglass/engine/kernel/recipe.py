@@ -20,6 +20,9 @@ from hourglass.errors import MissingError
 RECIPE = 2
 """Raised whenever build.py makes something else of the same inputs."""
 
+UNTUNED: Version = (7, 0)
+"""From here on kernels are not tuned: that of 7.3 gives its packets other IP identifications (docs/model.md)."""
+
 TOOLS = {
     "gcc": "gcc", "ld": "binutils", "make": "make", "flex": "flex", "bison": "bison", "bc": "bc", "perl": "perl-base",
     "xz": "xz-utils", "tar": "tar", "awk": "mawk", "cmp": "diffutils", "find": "findutils",
@@ -49,6 +52,11 @@ class Recipe:
             + "".join(f"{VARIANT}no-{hook}" for hook in self.without)
             + "".join(f"{VARIANT}{one.name}.c" for one in self.modules)
         )
+
+    @property
+    def tunable(self) -> bool:
+        """Whether it computes the same with PGO."""
+        return self.version < UNTUNED
 
     def key(self) -> str:
         """Stands for a kernel in the cache: over its ingredients, its source and the compiler, in 16 hex digits."""

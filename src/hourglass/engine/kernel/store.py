@@ -53,7 +53,7 @@ def ensure(
     modules: Sequence[Module] = (),
 ) -> BuiltKernel:
     """The kernel of a name: the one that an installed wheel brings, else as sources, kernel/ and the compiler are now;
-    builds it if it is not there, or is plain and has to be `tuned`.
+    builds it if it is not there, or is plain and has to be `tuned`, if it can be.
 
     A user's tree is taken as it was when `kernel build` last saw it, and read again only if it must be built again.
     """
@@ -76,7 +76,7 @@ def ensure(
     else:
         return build(name, progress=progress, variant=variant, without=without, tuned=tuned, modules=own)
     there = load(recipe.key(), recipe.label)
-    if there is not None and there.tuned >= tuned:
+    if there is not None and there.tuned >= (tuned and recipe.tunable):
         return there
     tree = record["tree"] if record and record["tree"] else name
     return build(tree, name, progress, variant=variant, without=without, tuned=tuned, modules=own)
