@@ -8,7 +8,7 @@ A file of cases is TOML:
 | `description` | one line |
 | `set` | keys of the scenario, as `--set` takes them, that hold in all cases |
 | `[tolerance]` | figure = how far it may be from the lab's, in % |
-| `[[case]]` | `name`; `scenario`, a built-in's name or a file (beside the suite's); `set`, more keys |
+| `[[case]]` | `name`; `scenario`, a built-in's name or a file (beside this one); `set`, more keys |
 
 The lab carries out the plan that the other engine does (links are veth pairs in both), on a kernel of its own; with
 `wire`, and where interfaces of a machine play devices, its plan has our NICs and cables instead.
@@ -52,7 +52,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Suite:
+class Cases:
     """Cases, and how far which figure may be from the lab's, in %."""
 
     description: str
@@ -60,12 +60,12 @@ class Suite:
     tolerance: Mapping[str, float]
 
 
-def read(source: str, settings: list[str]) -> Suite:
-    """A suite's file; a scenario's name or file is a suite of one case. Raises InputError."""
+def read(source: str, settings: list[str]) -> Cases:
+    """A file of cases; a scenario's name or file is one case. Raises InputError."""
     path = Path(source)
     data = _parse(path) if path.suffix == ".toml" and path.is_file() else {}
     if "case" not in data:
-        return Suite("", (Case(load(source, settings).name, source, tuple(settings)),), dict(agree.TOLERANCE))
+        return Cases("", (Case(load(source, settings).name, source, tuple(settings)),), dict(agree.TOLERANCE))
     _refuse_unknown(data, KEYS, "")
     tolerance = data.get("tolerance", dict(agree.TOLERANCE))
     for name, percent in tolerance.items():
@@ -86,7 +86,7 @@ def read(source: str, settings: list[str]) -> Suite:
     names = [one.name for one in cases]
     if twice := [name for name in names if names.count(name) > 1]:
         raise refusal("case.name", twice[0], "is there twice")
-    return Suite(data.get("description", ""), tuple(cases), tolerance)
+    return Cases(data.get("description", ""), tuple(cases), tolerance)
 
 
 def _parse(path: Path) -> dict[str, Any]:
@@ -142,9 +142,9 @@ class Way:
 Told = Callable[[str], None]
 
 
-def run(suite: Suite, way: Way, told: Told) -> list[Result]:
+def run(cases: Cases, way: Way, told: Told) -> list[Result]:
     """Runs all cases; `told` is called with what is being done."""
-    return [one(case, suite.tolerance, way, told) for case in suite.cases]
+    return [one(case, cases.tolerance, way, told) for case in cases.cases]
 
 
 def one(case: Case, tolerance: Mapping[str, float], way: Way, told: Told) -> Result:

@@ -23,7 +23,7 @@ FEW = 10.0
 MARKS = {"agrees": "green", "differs": "red", "undecided": "yellow"}
 
 
-def agree_suite(
+def agree_cases(
     source: str,
     settings: list[str],
     engine: str,
@@ -36,25 +36,25 @@ def agree_suite(
     page: Path | None,
     json: bool,
 ) -> int:
-    """Runs the suite and prints what came out. The exit status: 1 when a figure differs."""
+    """Runs the cases and prints what came out. The exit status: 1 when a figure differs."""
     if engines.chosen(engine).capabilities.virtual_time:
         raise InputError("--engine", engine, "an engine in real time: what the lab is held against")
     if not LEAST <= least <= most:
         raise InputError("--least", str(least), f"from {LEAST}, which an interval needs, to --most ({most})")
     if page is not None and page.suffix.lower() not in (".html", ".htm"):
         raise InputError("--page", str(page), "the name must end in .html or .htm")
-    suite = agree.read(source, settings)
-    suite = replace(suite, tolerance={**suite.tolerance, **tolerances(within)})
+    cases = agree.read(source, settings)
+    cases = replace(cases, tolerance={**cases.tolerance, **tolerances(within)})
     lab_kernel = kernel or agree.nearest_kernel(platform.release())
     way = Way(engine, lab_kernel, out, least, most, wire)
     load = agree.load_average()
-    results = agree.run(suite, way, lambda text: print(text, file=sys.stderr, flush=True))
+    results = agree.run(cases, way, lambda text: print(text, file=sys.stderr, flush=True))
     about: dict[str, Any] = {"schema": 1, "made": agree.now(), "engine": engine, "release": platform.release(),
              "lab": lab_kernel, "load": [load, agree.load_average()], "cpus": agree.cpus()}  # fmt: skip
     if page is not None:
         from hourglass.report import agreement
 
-        title = suite.description or "The lab and a real kernel"
+        title = cases.description or "The lab and a real kernel"
         agreement.write(title, results, {**about, "machine": machine(about)}, page)
     if json:
         output.show_json({**about, "cases": [_case(one) for one in results]})

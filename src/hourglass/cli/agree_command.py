@@ -15,7 +15,7 @@ hourglass agree my-cable.toml --within ping.icmp.p50=10 --json"""
 
 
 def agree(
-    suite: Annotated[str, typer.Argument(metavar="CASES|SCENARIO", help="A file of cases, or one scenario.")],
+    cases: Annotated[str, typer.Argument(metavar="CASES|SCENARIO", help="A file of cases, or one scenario.")],
     settings: Settings = None,
     engine: Annotated[
         str, typer.Option(metavar="NAME", help="The engine in real time that makes the real runs.")
@@ -38,8 +38,8 @@ def agree(
 
     Runs the same scenarios in both, as often as noise demands, and says of each miss what the data show.
     """
-    from hourglass.cli.agree import agree_suite
+    from hourglass.cli.agree import agree_cases
 
     raise typer.Exit(
-        agree_suite(suite, settings or [], engine, kernel, within or [], least, most, wire, out, page, json)
+        agree_cases(cases, settings or [], engine, kernel, within or [], least, most, wire, out, page, json)
     )

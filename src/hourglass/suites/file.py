@@ -237,7 +237,7 @@ def _part(where: str, data: dict[str, Any], path: Path) -> Part:
         id, _text(data, "title", where, id), _text(data, "about", where),
         _words(data, "ccs", where), _words(data, "told", where),
         _table(data, "quick", where), _table(data, "without", where), not_run,
-        tuple(_row(f"{where}.row.{place}", one, MEASURES) for place, one in enumerate(_list(data, "row", where))),
+        tuple(_row(f"{where}.row.{place}", one) for place, one in enumerate(_list(data, "row", where))),
         {key: data[key] for key in SWEEP_KEYS if key in data}, path.parent,
     )  # fmt: skip
     if not_run:
@@ -280,12 +280,12 @@ def _used(where: str, id: str, data: dict[str, Any], path: Path) -> Part:
     )  # fmt: skip
 
 
-def _row(where: str, data: Any, measures: Mapping[str, Any]) -> Row:
+def _row(where: str, data: Any) -> Row:
     _known(data, ROW_KEYS, f"{where}.")
     figure, given = _text(data, "figure", where), _table(data, "with", where)
     better, beside = data.get("better", ""), _text(data, "beside", where)
-    if figure in measures:
-        measure = measures[figure]
+    if figure in MEASURES:
+        measure = MEASURES[figure]
         unit, says, better = measure.unit, measure.says, measure.better
         measure.check(f"{where}.with", given)
         if measure.compares != bool(beside):
@@ -295,7 +295,7 @@ def _row(where: str, data: Any, measures: Mapping[str, Any]) -> Row:
         try:
             unit, says = names.unit(figure), figure
         except InputError as error:
-            own = f"{closest(figure, measures)}Measures: {', '.join(measures)}; or a figure of a run: {error.allowed}"
+            own = f"{closest(figure, MEASURES)}Measures: {', '.join(MEASURES)}; or a figure of a run: {error.allowed}"
             raise refusal(f"{where}.figure", figure, own) from None
         if given or beside:
             raise refusal(f"{where}.{'with' if given else 'beside'}", given or beside, "goes with a measure only")

@@ -17,6 +17,7 @@ Tolerances are those of the papers: "the same" is within 10 %, or the spread of 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median, median_high
 from typing import Literal
 
 from hourglass.results.stats import short
@@ -34,8 +35,8 @@ GRAINS = {"ms": 1.0, "s": 0.1, "Mbit/s": 0.1, "%": 0.1, "": 0.02, "segments": 1.
 
 @dataclass(frozen=True)
 class Judged:
-    """A cell with its word. `limit`: what it had to keep, in words; `before`: the baseline's median or none;
-    `worse`: why it counts as a regression."""
+    """A cell with its word. `limit`: what it had to keep, in words; `worse`: why it counts as a
+    regression."""
 
     line: Line
     cell: Cell
@@ -102,12 +103,11 @@ def _worse(line: Line, cell: Cell, mark: Mark | None, word: Word, known: Sequenc
         return "a miss that no baseline knows" if word == "missed" else ""
     before = sorted(one for one in known if one is not None)
     if cell.value is None:
-        return f"none; {short(before[len(before) // 2])} before" if before else ""
+        return f"none; {short(median_high(before))} before" if before else ""
     if not before:
         return ""
-    middle = before[len(before) // 2] if len(before) % 2 else sum(before[len(before) // 2 - 1 :][:2]) / 2
-    if word == "missed" and _word(line, cell, mark, middle) == "passed":
-        return f"missed; {short(middle)} before"
+    if word == "missed" and _word(line, cell, mark, median(before)) == "passed":
+        return f"missed; {short(median(before))} before"
     if line.row.better not in ("more", "less"):
         return ""
     more = line.row.better == "more"

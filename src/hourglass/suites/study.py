@@ -40,8 +40,7 @@ class Cell:
     @property
     def value(self) -> float | None:
         """The median over the seeds that have one."""
-        known = [one for one in self.values if one is not None]
-        return float(median(known)) if known else None
+        return float(median(self.known)) if self.known else None
 
     @property
     def known(self) -> list[float]:
