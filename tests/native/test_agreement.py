@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The guest against this machine's own kernel in real time: namespaces, veth pairs, HTB, pfifo_fast, CUBIC.
 
-Goodput agrees within 1 %, median TCP RTT within 10 %. The guest runs 6.12; the machine's kernel is what it is (written
-against 6.18). Real time has the machine's other work in it, for seconds at a time. So every native case runs once in
-each of five rounds, all cases of a round side by side, and what counts is the least disturbed of the five. Of goodput
-that is the most: the shaper lets no more pass. Of the latency that TCP Small Queues decides it is the least: what is
-late only adds to it. Of the latency of a queue that CUBIC fills it is the median: a host that stops for a while drains
-the queue, or fills it. A path with neither a modelled NIC nor a delay is not the guest's usual one, so what is compared
-is chosen with care:
+Goodput agrees within 1 %, TCP RTT within 10 %. The guest runs 6.12; the machine's kernel is what it is (written against
+6.18). Real time has the machine's other work in it, for seconds at a time. So every native case runs once in each of
+five rounds, all cases of a round side by side, and what counts is the least disturbed of the five. Of goodput that is
+the most: the shaper lets no more pass. Of the latency that TCP Small Queues decides it is the least: what is late only
+adds to it. Of the latency of a queue that CUBIC fills it is the median: a host that stops for a while drains the queue,
+or fills it; and there the latency is the 90th percentile of a run's RTTs, not the median as elsewhere: ten seconds hold
+one and a half teeth of CUBIC's saw, and where they are cut moves the median (guest 99 ms in 10 s, 112 in 60; natively
+99 to 111 ms), but not the top (115 and 114 to 118). A path with neither a modelled NIC nor a delay is not the guest's
+usual one, so what is compared is chosen with care:
 
 * **Remote bottleneck, offloads off** (guest with its NICs and cables). The queue is a thousand packets in the router's
   pfifo_fast and CUBIC fills it; the sender's NIC has no part in the latency. Offloads are off because a veth pair
@@ -40,6 +42,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from statistics import median
+from typing import Literal
 
 import pytest
 
@@ -66,18 +69,22 @@ LARGE_SKBS = (SMALL_SKBS, "stack.sysctl.net.ipv4.tcp_min_tso_segs=44")
 
 @dataclass(frozen=True)
 class Case:
-    """What runs natively and on `engine`; `latency`: which of several native medians counts."""
+    """What runs natively and on `engine`; `latency`: what of a run's TCP RTTs is compared, and of which native run."""
 
     name: str
     overrides: tuple[str, ...]
     engine: str
-    latency: Callable[[list[float]], float]
+    latency: Literal["p50", "p90"]
+    of_runs: Callable[[list[float]], float]
 
 
+REMOTE = Case("R100M", NO_OFFLOADS, "virtual", "p90", median)
+ONE_FLOW = Case("L100M", ("test.name=tcp_upload", "stack.cc=reno", *LARGE_SKBS), "virtual", "p50", min)
+FOUR_FLOWS = Case("L100M", (SMALL_SKBS,), "virtual with veth", "p50", min)
 CASES = {
-    "remote bottleneck": Case("R100M", NO_OFFLOADS, "virtual", median),
-    "local bottleneck, one flow": Case("L100M", ("test.name=tcp_upload", "stack.cc=reno", *LARGE_SKBS), "virtual", min),
-    "local bottleneck, four flows": Case("L100M", (SMALL_SKBS,), "virtual with veth", min),
+    "remote bottleneck": REMOTE,
+    "local bottleneck, one flow": ONE_FLOW,
+    "local bottleneck, four flows": FOUR_FLOWS,
 }
 
 
@@ -93,20 +100,19 @@ def _engines() -> Iterator[None]:
     del engines.ENGINES["virtual with veth"]
 
 
-def goodput_mbps(run: Recording) -> float:
+def goodput_mbps(_: Case, run: Recording) -> float:
     return float(run.summary.totals.upload_mbps)
 
 
-def rtt_ms(run: Recording) -> float:
-    """The median."""
-    return float(run.summary.tcp_rtt_ms.p50)
+def rtt_ms(case: Case, run: Recording) -> float:
+    return float(getattr(run.summary.tcp_rtt_ms, case.latency))
 
 
 @dataclass(frozen=True)
 class Quantity:
     """What is compared: of a run, of a case's native runs, and how near it must be."""
 
-    figure: Callable[[Recording], float]
+    figure: Callable[[Case, Recording], float]
     best: Callable[[Case, list[float]], float]
     within: float
     settings: tuple[str, ...] = ()
@@ -114,7 +120,7 @@ class Quantity:
 
 QUANTITIES = {
     "goodput": Quantity(goodput_mbps, lambda _, figures: max(figures), 0.01, CATCHES_UP),
-    "latency": Quantity(rtt_ms, lambda case, figures: case.latency(figures), 0.1),
+    "latency": Quantity(rtt_ms, lambda case, figures: case.of_runs(figures), 0.1),
 }
 
 
@@ -131,7 +137,7 @@ def natively(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], 
     def figure(job: tuple[tuple[str, str], int]) -> float:
         (case, quantity), number = job
         run = runner.run(asked(case, quantity), place / f"{number} {case} {quantity}", engine="native")
-        return QUANTITIES[quantity].figure(run)
+        return QUANTITIES[quantity].figure(CASES[case], run)
 
     with ThreadPoolExecutor(len(jobs)) as pool:
         rounds = [list(pool.map(figure, [(job, number) for job in jobs])) for number in range(ROUNDS)]
@@ -144,7 +150,7 @@ def test_guest_and_machine_agree(
     case: str, quantity: str, natively: dict[tuple[str, str], list[float]], tmp_path: Path
 ) -> None:
     about = QUANTITIES[quantity]
-    guest = about.figure(runner.run(asked(case, quantity), tmp_path / "guest", engine=CASES[case].engine))
+    guest = about.figure(CASES[case], runner.run(asked(case, quantity), tmp_path / "guest", engine=CASES[case].engine))
     figures = natively[case, quantity]
     print(f"{case}: {guest:.2f} in the guest, natively {', '.join(f'{one:.2f}' for one in sorted(figures))}")
     assert about.best(CASES[case], figures) == pytest.approx(guest, rel=about.within)
