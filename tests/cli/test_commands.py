@@ -213,6 +213,12 @@ def test_help_is_fast():
     assert min(times_s) < 0.3
 
 
+def test_a_run_begins_before_what_reads_its_records_is_imported():
+    heavy = ("numpy", "pyarrow", "polars", "matplotlib")
+    code = f"import sys, hourglass.cli.run; print([module for module in {heavy} if module in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
+
+
 @pytest.mark.parametrize("module", ["numpy", "polars", "pyarrow", "matplotlib", "pydantic", "rich.console"])
 def test_help_imports_nothing_heavy(module):
     run = "import sys; from hourglass.cli.errors import guarded; guarded(['--help'])"

@@ -19,8 +19,7 @@ from hourglass.contract.plan_apps import Root
 from hourglass.contract.run import Kernel
 from hourglass.engine import agent
 from hourglass.engine.base import Making, Outcome, Preload, Report
-from hourglass.engine.ssh import check, merge, split
-from hourglass.engine.ssh.conduct import Conductor
+from hourglass.engine.ssh import check, split
 from hourglass.errors import MissingError
 
 
@@ -54,6 +53,10 @@ class Ssh:
         self, plan: Plan, place: Path, *, progress: Report | None = None, preload: Preload | None = None
     ) -> Outcome:
         """`Engine.run`."""
+        # with numpy and pyarrow, for which no other engine's run is to wait
+        from hourglass.engine.ssh.conduct import Conductor
+        from hourglass.engine.ssh.merge import merge
+
         begun = time.monotonic()
         (place / "plan.json").write_bytes(plan.to_json())
         hosts = split.hosts(plan)
@@ -67,7 +70,7 @@ class Ssh:
             conductor = Conductor(plan, place, agents, progress or (lambda _, __: None), log)
             parts, end_ns = conductor.run()
         out = place / "records.arrows"
-        warnings = [line for one in found for line in one.warnings] + merge.merge(plan, parts, out)
+        warnings = [line for one in found for line in one.warnings] + merge(plan, parts, out)
         for part in parts:
             part.records.unlink()
         digest = hashlib.sha256(out.read_bytes()).hexdigest()
