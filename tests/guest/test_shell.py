@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from hourglass.contract.kernels import KERNELS
+from hourglass.contract.kernels import DEFAULT, KERNELS
 
 pytestmark = pytest.mark.guest
 
@@ -20,23 +20,32 @@ SHELL = [sys.executable, "-c", "from hourglass.cli.app import app; app()", "shel
 PATIENCE_S = 60
 
 
+def read(typed: bytes, kernel: str = DEFAULT) -> subprocess.CompletedProcess[bytes]:
+    """A shell of which stdin is no terminal."""
+    words = [*SHELL, "--kernel", kernel, "L100M"]
+    return subprocess.run(words, input=typed, capture_output=True, timeout=PATIENCE_S, check=False)
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_shell_reads_a_file_and_ends_as_it_says(kernel: str) -> None:
-    typed = "hostname -s || cat /etc/hostname; ping -c 2 server\nexit 3\n"
     begun = time.monotonic()
-    done = subprocess.run(
-        [*SHELL, "--kernel", kernel, "L100M"],
-        input=typed,
-        text=True,
-        capture_output=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
+    done = read(b"hostname -s || cat /etc/hostname; ping -c 2 server\nexit 3\n", kernel)
     assert done.returncode == 3, done.stderr
-    assert "client" in done.stdout
-    assert "2 packets transmitted, 2 received" in done.stdout
+    assert b"client" in done.stdout
+    assert b"2 packets transmitted, 2 received" in done.stdout
     assert time.monotonic() - begun > 1, "ping waits a second"
-    assert "in real time" in done.stderr
+    assert b"in real time" in done.stderr
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_what_is_piped_into_a_shell_arrives_to_the_byte(kernel: str) -> None:
+    """Lines longer than a terminal's, bytes that are orders to one, nothing more at the end."""
+    every = bytes(byte for byte in range(1, 256) if byte not in b"\n'")
+    done = read(b"printf %s '" + b"x" * 60_000 + b"' | cksum\nprintf %s '" + every + b"' | cksum\n", kernel)
+    sums = [
+        subprocess.run(["cksum"], input=one, capture_output=True, check=True).stdout for one in (b"x" * 60_000, every)
+    ]
+    assert (done.stdout, done.returncode) == (b"".join(sums), 0)
 
 
 class Typist:

@@ -3,7 +3,6 @@
 
 import contextlib
 import os
-import select
 import shutil
 import socket
 import sys
@@ -25,10 +24,19 @@ NAME = "shell"
 LENGTH_S = 86_400
 HELLO = "in real time: programs compute in no time, but time goes on as fast as yours. Same bytes twice: hourglass exec"
 COMMAND = "for shell in /bin/bash /bin/sh; do [ -x $shell ] && exec $shell {option}; done"
-TYPED, READ = COMMAND.format(option="-i"), "stty -echo -onlcr; " + COMMAND.format(option="")
-"""Of a shell at a terminal; of one that reads a file."""
-END_OF_INPUT, AGAIN_S = b"\4", 0.2
-"""The end of a file, for each program that reads on."""
+TYPED = COMMAND.format(option="-i")
+"""A shell at a terminal."""
+READ = """
+stty -echo -onlcr; echo; exec 3<&0; mkfifo /tmp/.stdin || exit
+while IFS= read -r part; do printf %b "$part"; done <&3 >/tmp/.stdin &
+exec </tmp/.stdin 3<&-; rm /tmp/.stdin
+""" + COMMAND.format(option="")
+"""One that reads a file or a pipe, whose bytes come through the terminal as `_spelled`: a line of a terminal is not as
+long as a file's may be, and some bytes are orders to it."""
+PART = 256
+"""Bytes of a file in a line of the terminal, which are at most five times as many there: it takes 4,095."""
+END_OF_INPUT = b"\4"
+SPELLED = [bytes([byte]) if 32 <= byte < 127 and byte != ord("\\") else b"\\0%03o" % byte for byte in range(256)]
 
 
 def shell(
@@ -60,11 +68,16 @@ def shell(
     with tempfile.TemporaryDirectory(prefix="hourglass-") as temporary, ours, theirs, _raw():
         assert isinstance(prepared.engine, Virtual)
         engine = replace(prepared.engine, terminal=Terminal(NAME, theirs.fileno()))
-        threading.Thread(target=_carry, args=(ours,), daemon=True).start()
+        there = threading.Event()
+        printing = threading.Thread(target=_print, args=(ours, there), daemon=True)
+        printing.start()
+        threading.Thread(target=_type, args=(ours, there), daemon=True).start()
         try:
             done = runner.make(replace(prepared, engine=engine), Path(temporary) / "run")
         except GuestError as error:
             raise GuestError(error.reason, tail=error.tail) from None  # its log is gone with the folder
+        theirs.close()
+        printing.join()
     return status(done.apps[NAME])
 
 
@@ -92,21 +105,32 @@ def _raw() -> Iterator[None]:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
 
 
-def _carry(guest: socket.socket) -> None:
-    """What is typed goes in, what is printed comes out, until the guest is gone."""
-    keyboard, waited, patience_s = sys.stdin.fileno(), [guest.fileno(), sys.stdin.fileno()], None
+def _print(guest: socket.socket, there: threading.Event) -> None:
+    """What is printed comes out, until the guest is gone; with its first word the shell is there. Where nobody reads
+    what comes out, the terminal is hung up."""
+    if not sys.stdin.isatty():
+        guest.recv(1)
+        there.set()
+    while printed := guest.recv(1 << 16):
+        there.set()
+        try:
+            while printed:
+                printed = printed[os.write(sys.stdout.fileno(), printed) :]
+        except OSError:
+            guest.shutdown(socket.SHUT_RDWR)
+
+
+def _type(guest: socket.socket, there: threading.Event) -> None:
+    """What is typed goes in, once somebody listens; what comes before, some kernels do not notice."""
+    there.wait()
+    spelled = bytes if sys.stdin.isatty() else _spelled
     with contextlib.suppress(OSError):
-        while True:
-            ready = select.select(waited, [], [], patience_s)[0]
-            if keyboard in ready:
-                typed = os.read(keyboard, 1024)
-                guest.sendall(typed)
-                if not typed:
-                    waited, patience_s = [guest.fileno()], AGAIN_S
-            if guest.fileno() in ready:
-                printed = guest.recv(1 << 16)
-                if not printed:
-                    return
-                os.write(sys.stdout.fileno(), printed)
-            if not ready:
-                guest.sendall(END_OF_INPUT)
+        while typed := os.read(sys.stdin.fileno(), 1024):
+            guest.sendall(spelled(typed))
+        guest.sendall(END_OF_INPUT)
+
+
+def _spelled(content: bytes) -> bytes:
+    """Lines for the guest's `printf %b`, each but a part of the content."""
+    parts = (content[place : place + PART] for place in range(0, len(content), PART))
+    return b"".join(b"".join(SPELLED[byte] for byte in part) + b"\n" for part in parts)
