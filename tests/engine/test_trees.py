@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernel trees by revision and patch, with a repository of three small files."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -84,6 +85,22 @@ def test_revisions_share_a_checkout_and_know_their_words(repository: Path) -> No
         assert not (place / "net/left.c").exists()
         assert (first, (place / "net/x.c").read_text()) == ("int beta = 717;\n", "int beta = 600;\n")
     assert state(repository) == before
+
+
+def test_a_checkout_goes_when_its_repository_has_gone(repository: Path, tmp_path: Path) -> None:
+    def checkouts() -> set[str]:
+        return {place.name for place in (tmp_path / "cache/checkouts").glob("*@")}
+
+    moved = tmp_path / "moved"
+    shutil.copytree(repository, moved)
+    for folder in (repository, moved):
+        with trees.given(f"{folder}@v1", "mine", lambda _, __: None):
+            pass
+    assert checkouts() == {trees.slot(repository), trees.slot(moved)}
+    repository.rename(tmp_path / "elsewhere")
+    with trees.given(f"{tmp_path / 'elsewhere'}@v1", "mine", lambda _, __: None):
+        pass
+    assert checkouts() == {trees.slot(moved), trees.slot(tmp_path / "elsewhere")}
 
 
 def test_a_patch_is_applied_or_refused_with_its_reason(repository: Path) -> None:

@@ -100,12 +100,20 @@ def check_out(folder: Path, revision: str, place: Path) -> str:
     """Brings the checkout of a repository to a revision, and gives its commit."""
     found = commit(folder, revision)
     if not (place / ".git").is_dir():
+        forget_the_gone(place.parent)
         shutil.rmtree(place, ignore_errors=True)
         place.parent.mkdir(parents=True, exist_ok=True)
         source.git(folder, "clone", "--quiet", "--shared", "--no-checkout", str(folder.resolve()), str(place))
     source.git(place, "-c", "advice.detachedHead=false", "checkout", "--quiet", "--force", "--detach", found)
     source.git(place, "clean", "--quiet", "-ffdx")
     return found
+
+
+def forget_the_gone(checkouts: Path) -> None:
+    """Removes the checkouts whose repository is not there any more: they share its objects."""
+    for objects in checkouts.glob("*@/.git/objects/info/alternates"):
+        if not Path(objects.read_text().strip()).is_dir():
+            shutil.rmtree(objects.parents[3], ignore_errors=True)
 
 
 def apply(patch: Path, place: Path) -> None:
