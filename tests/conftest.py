@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from hourglass.contract.kernels import DEFAULT
-from hourglass.engine.kernel.obtain import SourceGone
+from hourglass.errors import GoneError
 
-GONE = "a kernel's source is gone"
+GONE = "a kernel's source, or its tools, are gone"
 NOT_PERMITTED = ("no native runs here", "no user namespaces here", "no file system can be mounted here")
 """How the reasons begin that no package mends: what the machine, a container perhaps, does not let us do."""
 
@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Generator[None, Any, Any]:
     report = yield
     gone = call.excinfo.value if call.excinfo is not None else None
-    if isinstance(gone, SourceGone) and gone.name != DEFAULT:
+    if isinstance(gone, GoneError) and gone.name != DEFAULT:
         report.outcome = "skipped"
         report.longrepr = (str(item.path), item.location[1], f"Skipped: {GONE}: {gone.what}")
         return report

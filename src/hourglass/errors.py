@@ -47,6 +47,14 @@ class MissingError(HourglassError):
         super().__init__(f"{what}; to fix: {remedy}")
 
 
+class GoneError(MissingError):
+    """What a suite of Debian had, it has no more: of which kernel or release, what, and what helps. Exit status 3."""
+
+    def __init__(self, name: str, what: str, remedy: str) -> None:
+        self.name = name
+        super().__init__(what, remedy)
+
+
 class GuestError(HourglassError):
     """The guest failed: the reason, the log's path and its last lines that matter. Exit status 3."""
 

@@ -9,7 +9,7 @@ import pytest
 from hourglass.engine import paths, tree
 from hourglass.engine.kernel import apt
 from hourglass.engine.tree import Tree
-from hourglass.errors import HourglassError, MissingError
+from hourglass.errors import GoneError, HourglassError, MissingError
 
 
 @pytest.fixture
@@ -118,6 +118,30 @@ def test_without_an_archive_the_machines_own_files_serve_until_it_is_asked_again
     assert tree.fetch().packages
     assert tree.unreachable() == ""
     assert sorted(path.suffix for path in (paths.cache() / "trees").iterdir()) == ["", ".lock"]
+
+
+def test_a_later_release_that_is_gone_is_refused_and_the_first_ones_gives_way(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine's own tools are not known to be those that a later kernel needs; a network that is down is no such
+    thing."""
+
+    def says(words: str) -> None:
+        def none(release: str, folder: Path, *, updates: bool) -> None:
+            raise HourglassError(f"cannot download ethtool; apt says:\n{words}\nor add Debian's {release}")
+
+        monkeypatch.setattr(apt, "Archive", none)
+        tree.find.cache_clear()
+
+    says("E: Unable to locate package ethtool")
+    with pytest.raises(
+        GoneError, match=r"not in Debian forky any more: E: Unable .*to fix: copy .*/trees/forky-"
+    ) as gone:
+        tree.find("forky")
+    assert gone.value.name == "forky"
+    assert tree.find() == Tree(Path("/"))
+    says("Err:1 Could not resolve")
+    assert tree.find("forky") == Tree(Path("/"), (), "forky")
 
 
 def test_a_tool_that_is_nowhere_is_named_with_the_reason(cache: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hourglass.papers import paper_a
+from hourglass.papers.kernels import LINEAR, TSO_LOG
 from hourglass.papers.model import DOWN, PING, TCP, UP
 from hourglass.papers.paper_b import PIE
 from hourglass.papers.paper_b_tsq import SIZES
@@ -119,7 +120,30 @@ FIVE_B = FIVE_A | {
 FIVE_C = FIVE_B | {("R10M", "off"): 10, ("R10M", "default"): 10, ("L10M", "off"): 10}
 FOUR = {key: ms for key, ms in FIVE_A.items() if key[0] in ("L100M", "R100M")}
 
+
+def undone(
+    older: str, newer: str, sysctl: str, before: dict[str, float], after: dict[str, float], **where: Any
+) -> Table:
+    """What was, what became of it, and what a sysctl makes of that."""
+    kernels = ((older, "", before), (newer, "", after), (newer, sysctl, before))
+    return [
+        one
+        for kernel, told, found in kernels
+        for one in row(where | {"kernel": f"{kernel}.1", "stack.sysctl": told}, **found)
+    ]
+
+
 AS_THE_PAPERS_SAY: dict[str, Table] = {
+    "kernels-tso": [
+        one
+        for name in ("L10M", "L100M", "LR1000M", "R10M")
+        for cc in ("cubic", "bbr")
+        for one in undone(
+            "5.10", "6.1", TSO_LOG, {"tcp": 9.0}, {"tcp": 4.0 if name == "R10M" else 40.0},
+            **{"scenario": name, "stack.cc": cc},
+        )
+    ],
+    "kernels-syn": undone("6.1", "6.12", LINEAR, {"up": 40.0}, {"up": 60.0}),
     "A-4": wired(FOUR),
     "A-5a": wired(FIVE_A),
     "A-5b": wired(FIVE_B),

@@ -52,6 +52,8 @@ def text(value: object) -> str:
     """A value as one reads it."""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}={text(one)}" for key, one in value.items())
     return ", ".join(map(text, value)) if isinstance(value, list) else str(value)
 
 

@@ -31,7 +31,7 @@ from hourglass import files, locks
 from hourglass.contract.kernels import DEFAULT, tools
 from hourglass.engine import elf, paths, process
 from hourglass.engine.kernel import apt
-from hourglass.errors import HourglassError, MissingError, program
+from hourglass.errors import GoneError, HourglassError, MissingError, program
 
 RELEASE = tools(DEFAULT)
 """The Debian release whose packages they are, for the default kernel."""
@@ -147,7 +147,10 @@ def unreachable(release: str = RELEASE) -> str:
 
 
 def fetch(release: str = RELEASE) -> Tree:
-    """Fetches the tree unless it is there. Gives the machine's own, and notes why, where that is not possible."""
+    """Fetches the tree unless it is there. Gives the machine's own, and notes why, where that is not possible.
+
+    Raises GoneError where a later release than `RELEASE` has gone: its kernels need tools that the machine's own are
+    not known to be."""
     folder = _folder(release)
     with locks.held(folder.with_name(f"{folder.name}.lock")):
         if (there := kept(release)) is not None:
@@ -159,6 +162,11 @@ def fetch(release: str = RELEASE) -> Tree:
                 (fresh / "packages.json").write_text(described)
                 shutil.rmtree(fresh / "apt")
         except HourglassError as error:
+            if release != RELEASE and apt.GONE.search(str(error)):
+                what = (
+                    f"the guest's tools for this kernel are not in Debian {release} any more: {apt.last_words(error)}"
+                )
+                raise GoneError(release, what, f"copy {folder} from a machine that has it") from error
             files.write(_unreachable(release), str(error).encode())
             return Tree(Path("/"), (), release)
         _unreachable(release).unlink(missing_ok=True)

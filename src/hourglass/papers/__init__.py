@@ -7,4 +7,5 @@ paper_a_wifi.py  the same on ath9k                                   study.py   
 rules.py         the kernel's rules, and where sentences differ      draw.py         a figure in the paper's form
 paper_b.py       Wi-Fi latency: congestion controls and qdiscs       report.py       Markdown and HTML
 paper_b_tsq.py   the same: sizes of TSQ, the last round              beyond.py       what the papers left out
+kernels.py       what six years of kernels changed, and why
 """

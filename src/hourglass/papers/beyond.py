@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the papers left out: their grids on later kernels, all congestion controls, more qdiscs.
+"""What the papers left out: all congestion controls, more qdiscs.
 
 No paper says what to expect, so there are no claims: the values of one axis stand side by side, and the settings in
 which they differ most are named.
@@ -16,12 +16,6 @@ NAMED = 6
 """So many of the largest differences are told."""
 
 FIGURES = (
-    Figure(
-        "beyond-kernels",
-        "The papers' bottlenecks on three kernels",
-        "candles",
-        layout=Layout(groups="scenario", series=("kernel", "tsq"), panel="cc"),
-    ),
     Figure(
         "beyond-ccs",
         "All congestion controls of Linux",

@@ -10,18 +10,25 @@ from pathlib import Path
 
 from hourglass.papers import paper_a, paper_b
 from hourglass.papers.beyond import COMPARED, QUANTITIES, side_by_side
-from hourglass.papers.model import Verdict
+from hourglass.papers.model import Figure, Verdict
 from hourglass.papers.study import Studied, Weighed
 
 
 @dataclass(frozen=True)
 class Page:
-    """One page: its file's name without suffix, its title, and what is to be known before the figures."""
+    """One page: its file's name without suffix, its title, what is to be known before the figures, and the head of
+    the column of its claims."""
 
     name: str
     title: str
     notes: tuple[str, ...] = ()
+    says: str = "the paper says"
 
+
+KERNELS = (
+    "A claim *holds* when a figure moved from one kernel to the next beyond what seeds differ by, and goes back when a"
+    " sysctl tells the newer kernel not to make the change."
+)
 
 PAGES = {
     "A": Page(
@@ -30,11 +37,12 @@ PAGES = {
         paper_a.NOTES,
     ),
     "B": Page("paper-b", "Paper B: Towards 1 ms WLAN Latency (2018)", paper_b.DIFFERENCES),
+    "kernels": Page("kernels", "What six years of kernels changed", (KERNELS,), "with the newer kernel"),
     "beyond": Page("beyond", "Beyond the papers"),
 }
 """By the first part of a figure's id."""
 
-HEAD = ("claim", "the paper says", "tolerance", "measured", "verdict", "what the data show")
+HEAD = ("claim", "{says}", "tolerance", "measured", "verdict", "what the data show")
 STYLE = """body{font:15px sans-serif;max-width:75em;margin:2em auto}
 td,th{padding:.3em .6em;border-bottom:1px solid #ddd;text-align:left;vertical-align:top}
 img{max-width:100%}table{border-collapse:collapse;font-size:13px}"""
@@ -66,7 +74,12 @@ def cells(one: Verdict) -> tuple[str, ...]:
 def table(one: Studied) -> Table:
     """A figure's verdicts; or, where there is no claim, its settings side by side."""
     if one.figure.claims:
-        return HEAD, [cells(verdict) for verdict in one.verdicts if not verdict.claim.apart], ""
+        says = PAGES[_page(one.figure)].says
+        return (
+            [word.format(says=says) for word in HEAD],
+            [cells(verdict) for verdict in one.verdicts if not verdict.claim.apart],
+            "",
+        )
     if one.evidence is None:
         return (), [], one.reason
     found = side_by_side(one.figure, one.evidence)
@@ -147,8 +160,13 @@ def _shortest(settings: Sequence[str]) -> list[str]:
 
 def pages(studied: Sequence[Studied]) -> list[tuple[Page, list[Studied]]]:
     """The pages that there is something for, with their figures."""
-    found = [(page, [one for one in studied if one.figure.id.split("-")[0] == key]) for key, page in PAGES.items()]
+    found = [(page, [one for one in studied if _page(one.figure) == key]) for key, page in PAGES.items()]
     return [(page, own) for page, own in found if own]
+
+
+def _page(figure: Figure) -> str:
+    """The key of its page."""
+    return figure.id.split("-")[0]
 
 
 def markdown(page: Page, studied: Sequence[Studied], how: str, folder: Path) -> str:

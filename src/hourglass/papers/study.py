@@ -10,13 +10,15 @@ from hourglass.campaign import cells, file, sweep
 from hourglass.campaign.file import Grid
 from hourglass.campaign.sweep import Progress, Result
 from hourglass.errors import HourglassError, InputError, closest
-from hourglass.papers import beyond, paper_a, paper_a_wifi, paper_b, paper_b_tsq, rules
+from hourglass.papers import beyond, kernels, paper_a, paper_a_wifi, paper_b, paper_b_tsq, rules
 from hourglass.papers.model import Claim, Evidence, Figure, Unknown, Verdict, View
 from hourglass.resources import SCENARIOS
 
 FOLDER = SCENARIOS / "papers"
 FIGURES: dict[str, Figure] = {
-    one.id: one for part in (paper_a, rules, paper_a_wifi, paper_b, paper_b_tsq, beyond) for one in part.FIGURES
+    one.id: one
+    for part in (paper_a, rules, paper_a_wifi, paper_b, paper_b_tsq, kernels, beyond)
+    for one in part.FIGURES
 }
 
 

@@ -19,6 +19,9 @@ TOOLS = {"apt-get": "apt", "dpkg-deb": "dpkg"}
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 Stanza = dict[str, str]
 
+GONE = re.compile(r"does not have a Release file|Unable to locate package|No packages found|\b404\b")
+"""What apt says of a suite or a package that is not there any more; of a network that is down it says other things."""
+
 
 def machine_sources() -> list[tuple[str, str]]:
     """Name and text of every file that tells this machine's apt where packages are."""
@@ -96,6 +99,11 @@ def render(stanza: Stanza, suites: list[str], types: str) -> str:
     lines += [f"Signed-By: {signed}"] if signed else []
     lines += [f"Trusted: {stanza['trusted']}"] if "trusted" in stanza else []
     return "\n".join(lines) + "\n"
+
+
+def last_words(problem: HourglassError) -> str:
+    """apt's last line in what `Archive.download` raised."""
+    return str(problem).splitlines()[-2].strip()
 
 
 class Archive:

@@ -15,7 +15,7 @@ from pathlib import Path
 from hourglass.contract.kernels import NEWEST, SUITES, TRIED
 from hourglass.engine import process
 from hourglass.engine.kernel import apt, hooks
-from hourglass.errors import HourglassError, MissingError
+from hourglass.errors import GoneError, HourglassError, MissingError
 from hourglass.files import sha256
 
 FETCHING = apt.TOOLS | {"xz": "xz-utils", "tar": "tar"}
@@ -34,17 +34,11 @@ LEFT_OUT = [
 all drivers stay, and the documentation that `kernel patch` changes. Nine tenths of the bytes, by few patterns: tar
 compares each of them with 80,000 names."""
 
-_GONE = re.compile(r"does not have a Release file|Unable to locate package|No packages found|\b404\b")
-
 Say = Callable[[str], None]
 
 
-class SourceGone(MissingError):
+class SourceGone(GoneError):
     """The source of a kernel of the list is not to be had any more, or a newer one does not take the hooks."""
-
-    def __init__(self, name: str, what: str, remedy: str) -> None:
-        self.name = name
-        super().__init__(what, remedy)
 
 
 def obtain(name: str, folder: Path, say: Say, kept: str | None) -> str:
@@ -88,8 +82,8 @@ def _of_debian(name: str, folder: Path, say: Say) -> str:
         package = _newest(archive) if name == NEWEST else f"linux-source-{name}"
         (deb,) = archive.download([package])
     except HourglassError as problem:
-        if _GONE.search(str(problem)):
-            what = f"Linux {name} is not in Debian {suite} any more: {str(problem).splitlines()[-2].strip()}"
+        if apt.GONE.search(str(problem)):
+            what = f"Linux {name} is not in Debian {suite} any more: {apt.last_words(problem)}"
             raise SourceGone(name, what, _remedy(name)) from problem
         raise
     say(f"unpacking {deb.name}")

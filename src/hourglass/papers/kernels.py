@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What six years of kernels changed: the papers' bottlenecks on all kernels, and the causes of what differs.
+
+A claim names a change. It holds when a figure moved between two kernels, and the newer one that is told not to make the
+change (a sysctl) does what the older one does.
+"""
+
+from dataclasses import replace
+
+from hourglass.papers.checks import BEYOND, claim, more
+from hourglass.papers.model import TCP, UP, Claim, Evidence, Figure, Layout, Where, spread
+
+UNDONE = f"{BEYOND} between the kernels; once undone, of that a tenth is left at most"
+LEFT = 0.1
+
+
+def change(
+    says: str, column: str, older: str, newer: str, undone: str, *, falls: bool = False, **where: object
+) -> Claim:
+    """A figure of the newer kernel is above the older's (`falls`: below), and the older's with a sysctl `undone`."""
+    before: Where = where | {"kernel": older, "sysctl": ""}
+    after, told = where | {"kernel": newer, "sysctl": ""}, where | {"kernel": newer, "sysctl": undone}
+    moved = more(column, column, *((before, after) if falls else (after, before)))
+
+    def gone(e: Evidence) -> tuple[bool, str, Where]:
+        a, b, c = (e.value(column, **one) for one in (before, after, told))
+        return abs(c - a) <= max(LEFT * abs(b - a), spread(e.each(column, **before))), f"undone {c:.3g}", told
+
+    return claim(says, moved, gone, tolerance=UNDONE)
+
+
+def figure(id: str, title: str, note: str, *claims: Claim) -> Figure:
+    """A change, whose claims have its id and their places."""
+    numbered = tuple(replace(one, id=f"{id}.{place}") for place, one in enumerate(claims, 1))
+    return Figure(id, title, "table", numbered, note=note)
+
+
+TSO_LOG = "net.ipv4.tcp_tso_rtt_log=0"
+LINEAR = "net.ipv4.tcp_syn_linear_timeouts=0"
+IN_HOST = {"L10M": "10 Mbit/s", "L100M": "100 Mbit/s", "LR1000M": "1 Gbit/s"}
+
+FIGURES = (
+    Figure(
+        "kernels-all",
+        "The papers' bottlenecks on all kernels",
+        "candles",
+        layout=Layout(groups="scenario", series=("kernel", "tsq"), panel="cc"),
+    ),
+    Figure("kernels-ax", "802.11ax on all kernels", "table", layout=Layout(series=("kernel",))),
+    figure(
+        "kernels-tso",
+        "5.10 to 6.1: skbs of short paths are larger",
+        "`tcp_tso_autosize()` adds `gso_max_size >> (min_rtt >> tcp_tso_rtt_log)` to the 1 ms of data that an skb held"
+        " (5.18, commit 65466904b015, *tcp: adjust TSO packet sizes based on min_rtt*): nearly 64 KB where the smallest"
+        " RTT is below 0.5 ms, at any rate. At 10 Mbit/s that is 52 ms of line in one skb, and TCP Small Queues let"
+        " each flow have two in the host. `net.ipv4.tcp_tso_rtt_log=0` undoes it.",
+        *(
+            change(f"queue in the host, {rate}, {cc}: a longer RTT", TCP, "5.10", "6.1", TSO_LOG, scenario=name, cc=cc)
+            for name, rate in IN_HOST.items()
+            for cc in ("cubic", "bbr")
+        ),
+        change("queue in the router, 10 Mbit/s, cubic: a shorter one", TCP, "5.10", "6.1", TSO_LOG,
+               falls=True, scenario="R10M", cc="cubic"),
+    ),
+    figure(
+        "kernels-syn",
+        "6.1 to 6.12: a lost SYN is sent again each second",
+        "The first four timeouts of a SYN do not double (6.5, `tcp_retransmit_timer()` in net/ipv4/tcp_timer.c): SYNs"
+        " leave after 1, 2, 3 and 4 s, where it was 1, 3 and 7. `net.ipv4.tcp_syn_linear_timeouts=0` undoes it.",
+        change("a path that works again 3.5 s after the first SYN carries more", UP, "6.1", "6.12", LINEAR),
+    ),
+)  # fmt: skip
