@@ -94,30 +94,42 @@ def test_a_digest_is_of_names_modes_and_contents_alone(tmp_path: Path) -> None:
     assert made("five", mode=0o755) != same
 
 
-def image(path: Path, *layers: bytes, docker: bool = False) -> Path:
+def image(path: Path, *layers: bytes, form: str) -> Path:
+    """As the tools write it: `podman save` and `docker save` until 24 (`docker`; a layer that is there twice is a
+    link), `docker save` since 25 (`both`: an OCI layout with Docker's manifest), `skopeo copy` (`oci`), tar (`tar`)."""
     blobs = {hashlib.sha256(one).hexdigest(): one for one in layers}
-    names = list(blobs)
-    if docker:
-        parts = {f"{name}/layer.tar": one for name, one in blobs.items()}
-        parts["manifest.json"] = json.dumps([{"Layers": list(parts)}]).encode()
+    names = [hashlib.sha256(one).hexdigest() for one in layers]
+    links: dict[str, str] = {}
+    if form == "docker":
+        parts = {f"{name}.tar": one for name, one in blobs.items()}
+        links = {f"layer-{place}/layer.tar": f"../{name}.tar" for place, name in enumerate(names)}
+        parts["manifest.json"] = json.dumps([{"Layers": list(links)}]).encode()
     else:
         manifest = json.dumps({"layers": [{"digest": f"sha256:{name}"} for name in names]}).encode()
         own = hashlib.sha256(manifest).hexdigest()
         parts = {f"blobs/sha256/{name}": one for name, one in (blobs | {own: manifest}).items()}
-        parts["index.json"] = json.dumps({"manifests": [{"digest": f"sha256:{own}"}]}).encode()
+        proof = {"digest": "sha256:0", "platform": {"architecture": "unknown", "os": "unknown"}}
+        parts["index.json"] = json.dumps({"manifests": [{"digest": f"sha256:{own}"}, proof]}).encode()
+        if form == "both":
+            parts["manifest.json"] = json.dumps([{"Layers": [f"blobs/sha256/{name}" for name in names]}]).encode()
     with tarfile.open(path, "w") as archive:
         for name, content in parts.items():
-            member = tarfile.TarInfo(name)
+            member = tarfile.TarInfo(f"./{name}" if form == "tar" else name)
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
+        for name, target in links.items():
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = tarfile.SYMTYPE, target
+            archive.addfile(member)
     return path
 
 
-@pytest.mark.parametrize("docker", [False, True])
-def test_an_image_is_its_layers_one_on_the_other(tmp_path: Path, docker: bool) -> None:
+@pytest.mark.parametrize("form", ["docker", "both", "oci", "tar"])
+def test_an_image_is_its_layers_one_on_the_other(tmp_path: Path, form: str) -> None:
     below = packed(("a", "old"), ("b", "old"), ("d/x", "old"), ("d/y", "old"), ("e/z", "old"))
     above = packed(("a", "new"), (".wh.b", ""), ("d/.wh..wh..opq", ""), ("d/w", "new"), ("e", "-> d"))
-    place = image(tmp_path / "i.tar", gzip.compress(below), above, docker=docker)
+    first = gzip.compress(below, mtime=0)
+    place = image(tmp_path / "i.tar", first, first, above, form=form)
     made = ready(Root(kind="archive", place=str(place), packages=[]))
     found = {str(p.relative_to(made.folder)): p.read_text() for p in made.folder.rglob("*") if p.is_file()}
     assert found["a"] == "new"

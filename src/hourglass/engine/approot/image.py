@@ -2,6 +2,7 @@
 """A root made of an image archive, as `docker save`, `podman save` and `skopeo copy … oci-archive:` write it: a tar
 file with `index.json` (OCI image layout 1.0) or `manifest.json` (Docker's) and the layers, one on top of the other."""
 
+import contextlib
 import gzip
 import json
 import tarfile
@@ -14,6 +15,8 @@ from hourglass.errors import HourglassError, InputError
 WHITEOUT, OPAQUE = ".wh.", ".wh..wh..opq"
 INDEXES = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
 ARCHITECTURE = "amd64"
+HERE = "./"
+"""What names begin with in an archive that somebody made of a layout's folder."""
 
 
 def make(archive: Path, path: Path) -> list[str]:
@@ -39,7 +42,7 @@ def _no_image(archive: Path, what: str) -> InputError:
 
 def _layers(outer: tarfile.TarFile, archive: Path) -> list[str]:
     """The layers' members, the lowest first."""
-    there = set(outer.getnames())
+    there = {name.removeprefix(HERE) for name in outer.getnames()}
     if "index.json" in there:
         manifest = _manifest(outer, _json(outer, "index.json", archive), archive)
         return [_blob(layer["digest"]) for layer in manifest["layers"]]
@@ -69,13 +72,11 @@ def _blob(digest: str) -> str:
 
 
 def _member(outer: tarfile.TarFile, name: str, archive: Path) -> IO[bytes]:
-    try:
-        found = outer.extractfile(name)
-    except KeyError:
-        found = None
-    if found is None:
-        raise _no_image(archive, f"lacks its part {name}")
-    return found
+    for known in (name, f"{HERE}{name}"):
+        with contextlib.suppress(KeyError):
+            if found := outer.extractfile(known):
+                return found
+    raise _no_image(archive, f"lacks its part {name}")
 
 
 def _json(outer: tarfile.TarFile, name: str, archive: Path) -> Any:
