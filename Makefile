@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SYSTEM_PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: run tune test begin ready kernel source root check bench fuzz soak patches other-cpus wheel tools setup developer packages agent \
+.PHONY: run tune test begin ready kernel source root check bench fuzz soak repeat patches other-cpus wheel tools setup developer packages agent \
 	release image places clean
 
 run: begin
@@ -135,6 +135,10 @@ fuzz: developer
 # Kernels that look for faults run all built-ins and random scenarios; hours. KERNELS="6.1": on these alone.
 soak: developer
 	$(BIN)/python -m tests.soak $(KERNELS)
+
+# The examples of programs five times each: alone, on a busy machine, by another user elsewhere; EXAMPLES="web nat": these alone.
+repeat: developer
+	$(BIN)/python -m tests.repeat $(EXAMPLES)
 
 bench: developer
 	$(BIN)/python -m bench

@@ -56,6 +56,12 @@ def test_a_sysctl_that_no_node_has_is_explained(message: str, words: str, tmp_pa
     ("text", "kind", "words"),
     [
         ("[1.0] Kernel panic - not syncing: VFS\n", GuestError, "kernel panicked"),
+        ("[1.0] Kernel panic - not syncing: Out of memory: x\n", GuestError, "has no memory left"),
+        (
+            '[1.0] Out of memory: Killed process 38 (init)\nhourglass: {"event":"error","message":"the room ended"}\n',
+            GuestError,
+            "has no memory left",
+        ),
         ("check_ptrace : PTRACE_TRACEME: Operation not permitted\n", MissingError, "forbids ptrace"),
         ("", GuestError, "exit status 1"),
         ('hourglass: {"event":"error","message":"write: No space left on device"}\n', HourglassError, "no space left"),

@@ -9,6 +9,7 @@ import pytest
 
 from hourglass import runner, scenario
 from hourglass.contract.kernels import DEFAULT
+from hourglass.errors import GuestError
 from hourglass.results.apps import Program
 from hourglass.results.recording import Recording
 
@@ -115,6 +116,17 @@ def test_what_has_no_end_is_bounded(tmp_path: Path) -> None:
     assert "No space left on device" in full.stderr
     assert int(full.stdout) <= 512 << 20
     assert (last(deaf)["why"], last(deaf)["signal"]) == ("killed", 9)
+
+
+FILL = "for place in tmp run dev/shm .; do dd if=/dev/zero of=/$place/big bs=1M; done"
+
+
+@pytest.mark.parametrize("first", ["", "echo 1 > /proc/sys/vm/panic_on_oom; "])
+def test_a_guest_without_memory_fails_its_run_in_words(first: str, tmp_path: Path) -> None:
+    """Whether its kernel kills processes, that of a room in the end, or is told to panic."""
+    with pytest.raises(GuestError, match="the guest has no memory left: its programs"):
+        run(tmp_path / "run", programs(f"{first}{FILL}"))
+    assert (tmp_path / "run.failed" / "console.log").is_file()
 
 
 BOMB = """

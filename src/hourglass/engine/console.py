@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The guest's console: the agent's events (ARCHITECTURE.md, "Console protocol"), and a log of everything else.
 
-Whatever the kernel complains of is noticed here: a panic, a BUG, a WARNING. Knows neither processes nor clocks.
+Whatever the kernel complains of is noticed here: a panic, a BUG, a WARNING, want of memory. Knows neither
+processes nor clocks.
 """
 
 import json
@@ -11,7 +12,8 @@ from typing import Any, BinaryIO
 
 PREFIX = b"hourglass: {"
 PANIC = "Kernel panic - not syncing"
-_COMPLAINT = re.compile(r"WARNING: |BUG: |UBSAN: |Oops")
+_COMPLAINT = re.compile(r"WARNING: |BUG: |UBSAN: |Oops|Out of memory: ")
+_OUT_OF_MEMORY = re.compile(r"Out of memory|deadlocked on memory")
 _CHATTER = re.compile(
     r"BogoMIPS|regulatory\.db|firmware_class|epollctl add err|kernel memory protection|reboot: System halted"
 )
@@ -34,6 +36,7 @@ class Console:
     warnings: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     panicked: bool = False
+    out_of_memory: bool = False
     _rest: bytes = b""
 
     def feed(self, data: bytes) -> int:
@@ -69,6 +72,8 @@ class Console:
             self.panicked = True
         elif _COMPLAINT.search(text):
             self.warnings.append(text.strip())
+        if _OUT_OF_MEMORY.search(text):
+            self.out_of_memory = True
         self.lines = [*self.lines[-_KEPT:], text]
 
     def _act(self, event: Event) -> None:

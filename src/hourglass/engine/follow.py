@@ -140,11 +140,14 @@ class Watch:
 def judge(console: Console, stuck: str | None, status: int, directory: Path, name: str) -> None:
     """Raises the error that an end stands for; a run that said it is done is good. `name`: whose end."""
     log, tail = directory / "console.log", console.tail()
+    whole = console.done and (directory / "records.arrows").is_file()
+    if console.out_of_memory and (console.panicked or not whole):
+        raise GuestError(f"{name} has no memory left: its programs, and the files they wrote, took too much", log, tail)
     if console.error is not None:
         raise step_error(console.error, directory, tail)
     if console.panicked:
         raise GuestError("the guest kernel panicked", log, tail)
-    if console.done and (directory / "records.arrows").is_file():
+    if whole:
         return
     if stuck is not None:
         raise GuestError(f"{name} {stuck}; it was stopped", log, tail)
