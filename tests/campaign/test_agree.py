@@ -22,7 +22,7 @@ def test_the_built_in_suite_has_twelve_cases_that_can_be_planned_natively() -> N
     assert len(suite.cases) == 12
     for case in suite.cases:
         scenario = case.scenario(3, "6.12")
-        assert (scenario.seed, scenario.kernel, scenario.test.length) == (3, "6.12", 6)
+        assert (scenario.seed, scenario.kernel, scenario.test.length) == (3, "6.12", 30)
         assert plans.build(scenario, Native.capabilities).streams
     assert suite.tolerance == {"totals.upload_mbps": 1.0, "totals.download_mbps": 1.0, "tcp_rtt.p50": 5.0}
 

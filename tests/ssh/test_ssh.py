@@ -4,7 +4,9 @@
 They share one clock, so what is found out about their clocks can be held against the truth: they do not differ.
 """
 
+import json
 import os
+import platform
 import random
 import signal
 import subprocess
@@ -179,3 +181,23 @@ def test_a_pull_of_the_plug_at_any_moment_leaves_nothing(lab: Lab) -> None:
         as_before(lab, before)
         mine = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
         assert not [line for line in mine.splitlines() if lab.options in line], mine
+
+
+def test_the_lab_is_held_against_machines_that_ssh_reaches(
+    lab: Lab, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = lab.at_rest()
+    path = lab.scenario(name="tcp_upload", length=1, delay=0.2)
+    status = guarded(["agree", str(path), "--engine", "ssh", "--most", "6", "--out", str(tmp_path), "--json",
+                      "--within", "totals.upload_mbps=30"])  # fmt: skip
+    as_before(lab, before)
+    printed = capsys.readouterr()
+    assert printed.out, printed.err
+    said = json.loads(printed.out)
+    (case,) = said["cases"]
+    assert (len(case["lab"]), len(case["real"]), case["hosts"]) == (3, 6, [])
+    goodput = next(row for row in case["figures"] if row["figure"] == "totals.upload_mbps")
+    assert 10 < goodput["lab"] < 20
+    assert 10 < goodput["real"] < 20
+    assert status == (1 if any(row["verdict"] == "differs" for row in case["figures"]) else 0)
+    assert said["release"] == platform.release(), "that of the machines, which are this one"

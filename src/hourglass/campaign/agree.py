@@ -15,6 +15,7 @@ The lab carries out the plan that the other engine does (links are veth pairs in
 """
 
 import os
+import platform
 import time
 import tomllib
 from collections.abc import Callable, Mapping
@@ -129,10 +130,11 @@ def nearest_kernel(release: str) -> str:
 
 @dataclass(frozen=True)
 class Way:
-    """How cases are run. `least` and `most`: runs of a case on the machine."""
+    """How cases are run. `kernel`: the lab's, None for the one nearest to the machine's. `least` and `most`: runs of a
+    case on the machine."""
 
     engine: str
-    kernel: str
+    kernel: str | None
     folder: Path
     least: int
     most: int
@@ -150,21 +152,37 @@ def run(cases: Cases, way: Way, told: Told) -> list[Result]:
 def one(case: Case, tolerance: Mapping[str, float], way: Way, told: Told) -> Result:
     """Runs a case until every figure is decided, but `most` times at most."""
     result = Result(case.name)
-    for seed in range(1, LAB_SEEDS + 1):
-        told(f"{case.name}: lab, seed {seed}")
-        result.lab.append(lab(case.scenario(seed, way.kernel), way, way.folder / case.name / f"lab-{seed}"))
-    agree.check_names(tolerance, result.lab[0])
-    while len(result.real) < way.most:
-        seed = len(result.real) + 1
+    here = on_this_machine(way.engine)
+    for seed in range(1, way.most + 1):
         told(f"{case.name}: {way.engine}, run {seed}")
         before = cpu_times()
-        place = way.folder / case.name / f"{way.engine}-{seed}"
-        result.real.append(runner.run(case.scenario(seed, way.kernel), place, engine=way.engine, force=True))
-        result.hosts.append(host(before, cpu_times()))
+        wanted = case.scenario(seed, way.kernel or nearest_kernel(platform.release()))
+        result.real.append(
+            runner.run(wanted, way.folder / case.name / f"{way.engine}-{seed}", engine=way.engine, force=True)
+        )
+        if here:
+            result.hosts.append(host(before, cpu_times()))
+        if not result.lab:
+            result.lab += in_the_lab(case, way.kernel or nearest_kernel(result.real[0].summary.kernel), way, told)
+            agree.check_names(tolerance, result.lab[0])
         result.rows = agree.rows(case.name, result.lab, result.real, tolerance)
         if seed >= way.least and all(row.verdict != "undecided" for row in result.rows):
             break
     return result
+
+
+def on_this_machine(engine: str) -> bool:
+    """Whether an engine's runs are this machine's work; else it only conducts them."""
+    return engines.chosen(engine).capabilities.nic != "real"
+
+
+def in_the_lab(case: Case, kernel: str, way: Way, told: Told) -> list[Recording]:
+    """The case's runs in the guest."""
+    runs = []
+    for seed in range(1, LAB_SEEDS + 1):
+        told(f"{case.name}: lab, seed {seed}")
+        runs.append(lab(case.scenario(seed, kernel), way, way.folder / case.name / f"lab-{seed}"))
+    return runs
 
 
 def lab(scenario: Scenario, way: Way, place: Path) -> Recording:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`hourglass agree`: the same scenarios in the lab and on a real kernel, and how far each figure is from the lab's."""
 
-import platform
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -45,12 +44,12 @@ def agree_cases(
         raise InputError("--page", str(page), "the name must end in .html or .htm")
     cases = agree.read(source, settings)
     cases = replace(cases, tolerance={**cases.tolerance, **tolerances(within)})
-    lab_kernel = kernel or agree.nearest_kernel(platform.release())
-    way = Way(engine, lab_kernel, out, least, most, wire)
+    way = Way(engine, kernel, out, least, most, wire)
     load = agree.load_average()
     results = agree.run(cases, way, lambda text: print(text, file=sys.stderr, flush=True))
-    about: dict[str, Any] = {"schema": 1, "made": agree.now(), "engine": engine, "release": platform.release(),
-             "lab": lab_kernel, "load": [load, agree.load_average()], "cpus": agree.cpus()}  # fmt: skip
+    about: dict[str, Any] = {"schema": 1, "made": agree.now(), "engine": engine,
+             "release": results[0].real[0].summary.kernel, "lab": results[0].lab[0].summary.kernel,
+             "load": [load, agree.load_average()], "cpus": agree.cpus()}  # fmt: skip
     if page is not None:
         from hourglass.report import agreement
 

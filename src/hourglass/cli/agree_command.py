@@ -21,7 +21,7 @@ def agree(
         str, typer.Option(metavar="NAME", help="The engine in real time that makes the real runs.")
     ] = "native",
     kernel: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The lab's kernel; default: the one nearest to this machine's.")
+        str | None, typer.Option(metavar="NAME", help="The lab's kernel; default: the one nearest to the real one.")
     ] = None,
     within: Annotated[
         list[str] | None,

@@ -20,7 +20,7 @@ from hourglass.contract.figures import figures
 from hourglass.errors import InputError
 from hourglass.results.phases import INFINITE_SSTHRESH
 from hourglass.results.recording import Recording
-from hourglass.results.series import loaded_window
+from hourglass.results.series import Window, loaded_window
 
 LEVEL: Final = 0.95
 LEAST: Final = 6
@@ -185,7 +185,7 @@ def conditions(run: Recording) -> dict[str, float]:
         found["retransmitted segments"] = float(sum(resent))
         if (least := run.summary.tcp_rtt_ms.min) is not None:
             found["least TCP RTT, ms"] = least
-        found |= _slow_start(run) | _bbr(run)
+        found |= _least_rtt(run) | _slow_start(run) | _window(run, window) | _bbr(run)
         for sender in sorted({flow.sender for flow in run.flows}):
             sent = run.devices.filter(window.holds() & (pl.col("node") == sender)).group_by("device")
             grown = sent.agg((pl.col("tx_bytes").max() - pl.col("tx_bytes").min()).alias("bytes"),
@@ -211,6 +211,27 @@ def _slow_start(run: Recording) -> dict[str, float]:
             ends += [float(one) for one in first["snd_ssthresh"]]
         if ends:
             found[f"{way}: window at which slow start ended, segments"] = median(ends)
+    return found
+
+
+def _least_rtt(run: Recording) -> dict[str, float]:
+    """What TCP takes for the path's own round trip. It makes skbs larger the nearer it is to 0, in steps of
+    2^tcp_tso_rtt_log us (`tcp_tso_autosize`, net/ipv4/tcp_output.c), and takes a round trip of 0 for a jiffy."""
+    known = run.tcp.filter(pl.col("sender"))["min_rtt"].drop_nulls()
+    return {"least RTT that TCP sizes skbs by, us": float(known.median() or 0)} if len(known) else {}  # type: ignore[arg-type]
+
+
+def _window(run: Recording, window: Window) -> dict[str, float]:
+    """The windows of the flows each way, and of how many slow start never ended: each stop of the machine then makes
+    the window grow, and with it the pacing rate, by which TCP Small Queues let more into the sender's own queue."""
+    found: dict[str, float] = {}
+    for way, upload in (("upload", True), ("download", False)):
+        names = [flow.name for flow in run.flows if flow.upload == upload]
+        rows = run.tcp.filter(window.holds() & pl.col("sender") & pl.col("stream").is_in(names))
+        if not rows.is_empty():
+            found[f"{way}: window, segments"] = float(rows["snd_cwnd"].median() or 0)  # type: ignore[arg-type]
+            starting = rows.group_by("stream").agg(pl.col("snd_ssthresh").last() >= INFINITE_SSTHRESH)
+            found[f"{way}: flows whose slow start never ended"] = float(starting["snd_ssthresh"].sum())
     return found
 
 
