@@ -37,6 +37,7 @@ FORBIDDEN = {
     "campaign": {"plan", "flent", "plots", "report", "cli", "papers"},
     "testing": {"plan", "plots", "report", "cli", "campaign", "papers"},
     "papers": {"plan", "engine", "flent", "report", "cli"},
+    "selftests": {"plan", "flent", "plots", "report", "cli", "papers", "suites"},
     "suites": {"plan", "engine", "flent", "plots", "report", "cli", "papers"},
 }
 """What each folder must not know (ARCHITECTURE.md, "Map")."""

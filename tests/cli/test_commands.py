@@ -115,6 +115,14 @@ def test_debug_shows_the_traceback(engine, call, monkeypatch):
         (["exec", "L100M", "srever", "--", "true"], "NODE = 'srever': no such node. Did you mean \"server\"? Nodes: "),
         (["shell", "L100M", "srever"], "NODE = 'srever': no such node. Did you mean \"server\"? Nodes: "),
         (["kernel", "new", "/proc/my_cc.c"], "FILE = '/proc/my_cc.c': cannot be written: "),
+        (["kernel", "new", "cubic.c"], "FILE = 'cubic.c': the kernel has its own cubic; name it like my_cubic.c"),
+        (
+            ["kernel", "new", "x.c", "--kernel", "6.12"],
+            "--kernel = '6.12': goes with --from and a kernel's own; aimd is",
+        ),
+        (["suite", "bbr", "--seeds", "9-7"], "--seeds = '9-7': a seed, or a range of them, like 11-15"),
+        (["suite", "bbr", "--junit", "/proc/x.xml"], "--junit = '/proc/x.xml': cannot be written"),
+        (["show", "L100M", "--set", "stack.cc={file='a.c'"], "is no inline table: "),
         (["suite", "bbr", "--baseline", "no.json"], "--baseline = 'no.json': there is no such file; --update-baseline"),
     ],
 )

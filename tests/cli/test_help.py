@@ -15,6 +15,7 @@ COMMANDS = [
     [], ["run"], ["exec"], ["shell"], ["agree"], ["list"], ["show"], ["doctor"], ["check"], ["compare"], ["diff"],
     ["plot"], ["report"], ["export"], ["sweep"], ["suite"], ["paper"], ["kernel"], ["kernel", "build"],
     ["kernel", "ab"], ["kernel", "bisect"], ["kernel", "patch"], ["kernel", "tune"], ["kernel", "list"],
+    ["kernel", "selftests"],
 ]  # fmt: skip
 
 

@@ -114,6 +114,16 @@ def test_a_mark_that_was_kept_and_is_missed_is_worse_even_within_ten_percent() -
     assert not found["bbr"].worse  # nobody set a mark, no baseline knows it
 
 
+def test_what_is_as_near_to_the_baselines_seeds_as_they_are_to_each_other_is_not_worse() -> None:
+    known = {"a/goodput/beside CUBIC": {"cubic": [10.0, 11.0, 13.0], "reno": [10.0, 11.0, 13.0]}}
+    found = judged(LEAST, {"cubic": [7.1], "reno": [6.9]}, known)
+    assert (found["cubic"].word, found["cubic"].worse) == ("missed", "")
+    assert found["reno"].worse == "missed; 11.0 before"
+    wide: dict[str, dict[str, Sequence[float | None]]] = {ID: {"cubic": [10.0, 20.0]}}
+    assert not judged(SHOWN, {"cubic": [29.0]}, wide)["cubic"].worse
+    assert judged(SHOWN, {"cubic": [31.0]}, wide)["cubic"].worse == "20.0 before"
+
+
 def test_a_miss_that_no_baseline_knows_is_new() -> None:
     for before in (None, {}):
         found = judged(LEAST, {"cubic": [9.0], "bbr": [1.0]}, before)

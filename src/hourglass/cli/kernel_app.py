@@ -152,12 +152,41 @@ def kernel_new(
             "--from", metavar="NAME", help="aimd, sojourn (a qdisc), or one of the kernel's: cubic, fq_codel."
         ),
     ] = "aimd",
-    kernel: Annotated[str, typer.Option(metavar="VERSION", help=f"Whose, if it is a kernel's: {CHOICES}.")] = DEFAULT,
+    kernel: Annotated[
+        str | None, typer.Option(metavar="VERSION", help=f"Whose, if it is a kernel's: {CHOICES}; default: {DEFAULT}.")
+    ] = None,
 ) -> None:
     """Write a congestion control or a qdisc to begin with, for `stack.cc` or `stack.qdisc`."""
     from hourglass.cli.kernel_new import new
 
     new(target, template, kernel)
+
+
+@kernel_app.command(
+    "selftests",
+    cls=Command,
+    epilog="""\
+hourglass kernel selftests 6.1
+hourglass kernel selftests 7.3 'net/mptcp/*' --seeds 20
+hourglass kernel selftests ~/linux@HEAD 'tc-testing/qdiscs/*'""",
+)
+def kernel_selftests(
+    kernel: Annotated[str, typer.Argument(metavar="KERNEL", help=TREES)],
+    tests: Annotated[
+        list[str] | None, typer.Argument(metavar="[TEST...]", help="Names, or patterns of names; default: all.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(metavar="N", parser=whole("--seeds"), help="Runs of each test.")] = 1,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="For runs and pages; default: selftests.")] = None,
+    jobs: Jobs = None,
+    json: Json = False,
+) -> None:
+    """Run a kernel tree's own tests of the network in its guest: net, net/mptcp, net/packetdrill, tc-testing.
+
+    Each in a guest of its own, in virtual time. Exits with 1 when one failed. What was run is not run again.
+    """
+    from hourglass.cli.kernel_selftests import run_selftests
+
+    raise typer.Exit(run_selftests(kernel, tests or [], seeds, out, jobs, json))
 
 
 @kernel_app.command("list", cls=Command, epilog="hourglass kernel list")

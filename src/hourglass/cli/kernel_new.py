@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hourglass import files
 from hourglass.cli import output, progress
-from hourglass.contract.kernels import CHOICES, KERNELS
+from hourglass.contract.kernels import CHOICES, DEFAULT, KERNELS
 from hourglass.engine.kernel import source
 from hourglass.errors import InputError, closest
 from hourglass.resources import KERNEL
@@ -15,13 +15,15 @@ TEMPLATES = KERNEL / "templates"
 OF_KERNEL = ("net/ipv4/tcp_*.c", "net/sched/sch_*.c")
 
 
-def new(target: Path, template: str, kernel: str) -> None:
+def new(target: Path, template: str, kernel: str | None) -> None:
     """Writes `target`, called as the file is, from a template or from the kernel's own source. Raises InputError."""
     if target.suffix != ".c":
         raise InputError("FILE", str(target), "a C file, like my_cc.c")
     if target.exists():
         raise InputError("FILE", str(target), "is there already; give another name")
     path, whose = _source(template, kernel)
+    if any(target.stem in names for names in module.NAMES.values()):
+        raise InputError("FILE", str(target), f"the kernel has its own {target.stem}; name it like my_{target.name}")
     made = c_source.renamed({target.name: path.read_text()}, target.stem)
     try:
         found = module.check(made, {})
@@ -32,7 +34,7 @@ def new(target: Path, template: str, kernel: str) -> None:
     except OSError as error:
         raise InputError("FILE", str(target), f"cannot be written: {error.strerror or error}") from None
     origin = f"{whose} {template}, called {found.name}" if whose else f"template {template}"
-    chosen = f" --kernel {kernel}" if whose else ""
+    chosen = f" --kernel {kernel or DEFAULT}" if whose else ""
     output.show(
         f"{target}: {c_source.WHAT[found.kind]}, {origin}; use it with: "
         f"hourglass run L100M --set stack.{found.kind}={target}{chosen}",
@@ -40,11 +42,16 @@ def new(target: Path, template: str, kernel: str) -> None:
     )
 
 
-def _source(template: str, kernel: str) -> tuple[Path, str]:
+def _source(template: str, kernel: str | None) -> tuple[Path, str]:
     """The file of a template, or of what the kernel has under this name; and whose it is, if it is the kernel's."""
     own = {path.stem: path for path in TEMPLATES.glob("*.c")}
     if template in own:
+        if kernel is not None:
+            raise InputError(
+                "--kernel", kernel, f"goes with --from and a kernel's own; {template} is a template for all"
+            )
         return own[template], ""
+    kernel = kernel or DEFAULT
     if kernel not in KERNELS:
         raise InputError("--kernel", kernel, f"one of {CHOICES}")
     with progress.shown() as shown:

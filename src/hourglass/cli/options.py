@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options that several commands have, and how their values are read."""
 
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -23,6 +24,23 @@ def whole(option: str) -> Callable[[str], int]:
     return read
 
 
+def writable(option: str) -> Callable[[Path | None], Path | None]:
+    """What refuses a file that cannot be written, before anything is run for it."""
+
+    def check(path: Path | None) -> Path | None:
+        if path is None:
+            return None
+        if path.is_dir():
+            raise InputError(option, str(path), "is a folder; give the name of a file")
+        try:
+            with tempfile.TemporaryFile(dir=next(one for one in path.absolute().parents if one.exists())):
+                return path
+        except OSError as error:
+            raise InputError(option, str(path), f"cannot be written: {error.strerror or error}") from None
+
+    return check
+
+
 def builtin(begun: str) -> list[str]:
     """For a shell's completion: the built-in scenarios that begin so."""
     from hourglass.resources import SCENARIOS
@@ -43,7 +61,10 @@ Jobs = Annotated[
     int | None,
     typer.Option("-j", "--jobs", metavar="N", parser=whole("-j"), help="Parallel runs; default: one per CPU."),
 ]
-Junit = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the verdicts as JUnit XML.")]
+Junit = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", callback=writable("--junit"), help="Also write the verdicts as JUnit XML."),
+]
 Kernel = Annotated[
     str | None, typer.Option(metavar="NAME", help=f"{CHOICES}, or a name given to `hourglass kernel build`.")
 ]

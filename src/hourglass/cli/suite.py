@@ -27,6 +27,7 @@ def run_suite(
     ccs: str | None,
     kernel: str | None,
     quick: bool,
+    seeds: str | None,
     out: Path | None,
     jobs: int | None,
     before: Path | None,
@@ -42,9 +43,13 @@ def run_suite(
         raise InputError("--cc", ccs, "congestion controls with commas between, like cubic,bbr")
     if before is not None and baseline.read(before, suite.name) is None and not update:
         raise InputError("--baseline", str(before), "there is no such file; --update-baseline makes it")
+    chosen = _seeds(seeds) if seeds is not None else baseline.SEEDS if update else ()
     folder = out or SUITES
     with shown() as progress:
-        studied = study(suite, folder, ccs=columns, kernel=kernel or DEFAULT, quick=quick, jobs=jobs, progress=progress)
+        studied = study(
+            suite, folder, ccs=columns, kernel=kernel or DEFAULT, quick=quick, seeds=chosen, jobs=jobs,
+            progress=progress,
+        )  # fmt: skip
     place = before or baseline.place(studied)
     known = baseline.read(place, suite.name)
     if update:
@@ -65,6 +70,14 @@ def run_suite(
         print(f"hourglass: failed: {one}", file=sys.stderr)
     worse = any(one.worse for line in matrix for one in line)
     return MISSED if worse else SOME_FAILED if studied.failed else 0
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    """The seeds of `3` or `11-15`."""
+    first, _, last = text.partition("-")
+    if not first.isdecimal() or not (last or first).isdecimal() or not int(first) <= int(last or first) < 10**6:
+        raise InputError("--seeds", text, "a seed, or a range of them, like 11-15")
+    return tuple(range(int(first), int(last or first) + 1))
 
 
 def _write(studied: Studied, matrix: Matrix, before: str, folder: Path) -> None:

@@ -11,6 +11,7 @@ from hourglass.cli.options import Jobs, Json, Junit, Kernel
 EXAMPLES = """\
 hourglass suite fairness --quick
 hourglass suite bbr --kernel 6.12
+hourglass suite bbr --kernel 6.12 --update-baseline
 hourglass suite robustness --cc cubic,bbr --junit verdicts.xml"""
 
 
@@ -25,6 +26,9 @@ def suite(
     ] = None,
     kernel: Kernel = None,
     quick: Annotated[bool, typer.Option("--quick", help="One seed, and fewer settings.")] = False,
+    seeds: Annotated[
+        str | None, typer.Option(metavar="A-B", help="These in place of the suite's; 101-105 of a baseline.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for runs and pages; default: suites.")] = None,
     jobs: Jobs = None,
     baseline: Annotated[
@@ -42,4 +46,4 @@ def suite(
     """
     from hourglass.cli.suite import run_suite
 
-    raise typer.Exit(run_suite(name, ccs, kernel, quick, out, jobs, baseline, update, junit, json))
+    raise typer.Exit(run_suite(name, ccs, kernel, quick, seeds, out, jobs, baseline, update, junit, json))

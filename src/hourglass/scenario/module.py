@@ -51,8 +51,11 @@ def check_files(files: dict[str, str]) -> None:
 
 
 def _parameters(value: object) -> dict[str, Value]:
-    if not isinstance(value, dict) or not all(isinstance(one, int | str) for one in value.values()):
+    if not isinstance(value, dict):
         raise ValueError("a table of the module's parameters, like { beta = 819 }")
+    for name, one in value.items():
+        if not isinstance(one, int | str):
+            raise ValueError(f"parameter {name} = {one!r}: a whole number, true or false, or text")
     return dict(sorted(value.items()))
 
 

@@ -64,7 +64,9 @@ def _join(parts: list[str]) -> list[str]:
 def _value(text: str, always_text: bool) -> Any:
     try:
         table = tomllib.loads(f"value = {text}")
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError) as error:
+        if text.startswith("{"):
+            raise refusal("--set", text, f'is no inline table: {error}; like {{ file = "my_cc.c" }}') from None
         return text
     value = table["value"]
     if len(table) != 1 or (always_text and not isinstance(value, str)):

@@ -3,7 +3,8 @@
 
     {"schema": 1, "suite": "fairness", "kernel": "6.12", "lines": {LINE: {CC: [value of each seed, ...]}}}
 
-An update replaces what was run and keeps the rest: of other columns, and of what `--quick` leaves out.
+An update replaces what was run and keeps the rest: of other columns, and of what `--quick` leaves out. Its runs have
+seeds of their own (`SEEDS`): a run that is judged by itself is never worse, and one seed has no spread.
 """
 
 import json
@@ -15,6 +16,8 @@ from hourglass.suites.judge import Baseline
 from hourglass.suites.study import Studied
 
 SCHEMA = 1
+SEEDS = tuple(range(101, 106))
+"""Of a baseline, unless others are asked for. Suites' own begin with 1."""
 
 
 def place(studied: Studied) -> Path:

@@ -126,19 +126,22 @@ class Part:
     data: Mapping[str, Any]
     folder: Path
 
-    def swept(self, ccs: Sequence[str], quick: bool = False) -> "Swept":
+    def swept(self, ccs: Sequence[str], quick: bool = False, seeds: Sequence[int] = ()) -> "Swept":
         """The sweep of these columns: every key of `set` in which `{cc}` stands goes forward with them. `quick`: the
-        values that it keeps, and the first seed."""
+        values that it keeps, and the first seed. `seeds`: these, in place of the file's, and all of them."""
         fixed = sweeps.flat(dict(self.data.get("set", {})))
         tied = {key: [_put(value, cc) for cc in ccs] for key, value in fixed.items() if _put(value, "") != value}
         data = {key: value for key, value in self.data.items() if key not in ("set", "zip")}
         data["set"] = {key: value for key, value in fixed.items() if key not in tied}
         data["zip"] = [*self.data.get("zip", []), *([tied] if tied else [])]
+        if seeds:
+            data["axes"] = {**data.get("axes", {}), SEED: list(seeds)}
+            data.pop("repetitions", None)
         grid = sweeps.grid(data, self.id, self.folder)
         if quick:
-            seed = grid.cells[0].get(SEED)
             kept = [cell for cell in grid.cells if all(cell[key] in values for key, values in self.quick.items())]
-            grid = replace(grid, cells=tuple(cell for cell in kept if cell.get(SEED) == seed))
+            wanted: list[object] = [*seeds] or [grid.cells[0].get(SEED)]
+            grid = replace(grid, cells=tuple(cell for cell in kept if cell.get(SEED) in wanted))
         named = {tuple(str(values[place]) for values in tied.values()): cc for place, cc in enumerate(ccs)}
         return Swept(grid, tuple(tied), named, self.told)
 

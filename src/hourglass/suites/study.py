@@ -105,10 +105,12 @@ def study(
     ccs: Sequence[str] = (),
     kernel: str,
     quick: bool = False,
+    seeds: Sequence[int] = (),
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Studied:
-    """Makes the runs that are missing below `out` and reads their figures. `ccs`: the columns, default the suite's.
+    """Makes the runs that are missing below `out` and reads their figures. `ccs`: the columns, default the suite's;
+    `seeds`: in place of its own.
 
     Raises `InputError` for a scenario that is wrong; what a kernel has not is a part, or a column, that is not run."""
     columns = tuple(dict.fromkeys(ccs)) or suite.ccs
@@ -119,7 +121,7 @@ def study(
         if not wanted:
             why[part.id] = f"nothing to run: it is about {', '.join(part.ccs) or 'other congestion controls'}"
             continue
-        swept = part.swept(wanted, quick)
+        swept = part.swept(wanted, quick, seeds)
         if lacking := _lacking(swept.grid, kernel):
             why[part.id] = lacking
         else:

@@ -26,7 +26,8 @@ MIRROR = "HOURGLASS_SOURCES"
 
 LEFT_OUT = [
     "drivers/[!bcfnptv]*/*.[chS]", "drivers/net/[edcp]*/*.[ch]", "drivers/net/wireless/*.[ch]",
-    "Documentation/[!Kn]*", "tools/[!bilo]*", "sound/*.[ch]", "fs/[!cdehknoprst]*/*.[ch]",
+    "Documentation/[!Kn]*", "tools/[!bilonst]*", "tools/n[!e]*", "tools/t[!e]*", "tools/testing/[!s]*",
+    "tools/testing/selftests/[!klnrtM]*", "tools/testing/selftests/kvm", "sound/*.[ch]", "fs/[!cdehknoprst]*/*.[ch]",
     *(f"arch/[!uxK]*{ending}" for ending in (".[chS]", ".dts", ".dtsi", "_defconfig", ".config")),
     *(f"drivers/{folder}/*.[ch]" for folder in ("clk", "crypto", "pci", "phy", "pinctrl", "platform", "video")),
 ]  # fmt: skip

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A test's exit status and lines → its verdict, the reason, its cases."""
+
+import pytest
+
+from hourglass.selftests.verdict import LONGEST, Verdict, verdict
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "expected"),
+    [
+        ("exit 0", "TAP version 13\nok 1 ipv4\nok 2 ipv6\n", Verdict("pass", "", 2)),
+        ("exit 0", "OK\n", Verdict("pass")),
+        ("exit 0", "ok 1 a\nnot ok 2 b\n", Verdict("fail", "not ok 2 b", 1, 1)),
+        ("exit 1", "TEST: a   [ OK ]\nTEST: b   [FAIL]\n", Verdict("fail", "TEST: b [FAIL]", 1, 1)),
+        ("exit 0", "ok 1 # SKIP no such device\n", Verdict("skip", "ok 1 # SKIP no such device")),
+        ("exit 4", "SKIP: no ip tool\n", Verdict("skip", "SKIP: no ip tool")),
+        ("exit 4", "", Verdict("skip", "says not why")),
+        ("exit 255", "./gone: No such file or directory\n", Verdict("skip", "./gone: No such file or directory")),
+        ("exit 1", "ok 1 a\n./b: c: command not found\n", Verdict("fail", "./b: c: command not found", 1)),
+        ("exit 1", "Error: Unknown device type.\n", Verdict("skip", "Error: Unknown device type.")),
+        (
+            "exit 1",
+            "ok 1 a\nnot ok 2 b\n# error c\nsh: /sys/bus/netdevsim/new_device: nonexistent\n",
+            Verdict("fail", "not ok 2 b; sh: /sys/bus/netdevsim/new_device: nonexistent", 1, 1),
+        ),
+        ("exit 1", "not ok 1 ipv4\nexpected: 1460\n", Verdict("fail", "not ok 1 ipv4; expected: 1460", 0, 1)),
+        ("SIGSEGV", "", Verdict("fail", "SIGSEGV: says not why")),
+        ("running", "ok 1 a\n", Verdict("fail", "not over after 60 s", 1)),
+    ],
+)  # fmt: skip
+def test_a_verdict_is_of_the_exit_status_and_the_lines(status: str, said: str, expected: Verdict) -> None:
+    assert verdict(status, said, 60) == expected
+
+
+def test_a_reason_fits_a_row_of_a_table() -> None:
+    found = verdict("exit 1", f"\x1b[31mnot ok 1 a | {'b' * 300}\n", 60)
+    assert found.reason.startswith("not ok 1 a / b")
+    assert len(found.reason) == LONGEST
