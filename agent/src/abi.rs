@@ -21,8 +21,8 @@ pub const NO_NODE: u16 = 65535;
 pub const RADIOTAP: u16 = 64;
 
 /// The types of records. The body of each is the structure of the same name.
-pub const RECORD: [&str; 9] = [
-    "packet", "layers", "tcp", "queue", "drop", "frame", "balance", "socket", "cc",
+pub const RECORD: [&str; 11] = [
+    "packet", "layers", "tcp", "queue", "drop", "frame", "balance", "socket", "cc", "mark", "codepoints",
 ];
 pub const PACKET: u16 = 1;
 pub const LAYERS: u16 = 2;
@@ -33,6 +33,8 @@ pub const FRAME: u16 = 6;
 pub const BALANCE: u16 = 7;
 pub const SOCKET: u16 = 8;
 pub const CC: u16 = 9;
+pub const MARK: u16 = 10;
+pub const CODEPOINTS: u16 = 11;
 
 /// The layers of one node, in the order in which a packet passes them; what a packet does not pass is 0. They
 /// add up to the time from the write of a packet's first byte (of the first bit's enqueueing, where there is
@@ -46,6 +48,13 @@ pub const LAYER: [&str; 20] = [
 pub const DIRECTION: [&str; 2] = ["up", "down"];
 pub const WAY_UP: u8 = 0;
 pub const WAY_DOWN: u8 = 1;
+
+/// The ECN field of an IP header, its codepoints by their number (RFC 3168, RFC 9331).
+pub const ECN: [&str; 4] = ["not_ect", "ect1", "ect0", "ce"];
+pub const ECN_NOT_ECT: u16 = 0;
+pub const ECN_ECT1: u16 = 1;
+pub const ECN_ECT0: u16 = 2;
+pub const ECN_CE: u16 = 3;
 
 /// Which term of TCP Small Queues' rule gave the limit.
 pub const TERM: [&str; 6] = ["none", "floor", "rate", "cap", "bytes", "off"];
@@ -101,7 +110,8 @@ const _: () = assert!(size_of::<Stream>() == 4, "the fields' sizes, without a ga
 #[repr(C)]
 pub struct Visit {
     pub node: u16,
-    pub reserved: [u16; 3],
+    pub ecn: u16,
+    pub reserved: [u16; 2],
     pub layer_ns: [i64; 20],
 }
 const _: () = assert!(size_of::<Visit>() == 168, "the fields' sizes, without a gap");
@@ -262,3 +272,38 @@ pub struct Cc {
     pub name: [u8; 32],
 }
 const _: () = assert!(size_of::<Cc>() == 56, "the fields' sizes, without a gap");
+
+/// A packet whose ECN field was changed.
+#[derive(FromBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Mark {
+    pub t_ns: i64,
+    pub stream: Stream,
+    pub number: u32,
+    pub bytes: u32,
+    pub data: u16,
+    pub node: u16,
+    pub place: u16,
+    pub was: u16,
+    pub ecn: u16,
+    pub reserved: u16,
+    pub device: [u8; 16],
+}
+const _: () = assert!(size_of::<Mark>() == 48, "the fields' sizes, without a gap");
+
+/// At the end, one way of a stream by what stood in the ECN field, where that was not always `not_ect`: of
+/// each codepoint sent + duplicated + became = delivered + dropped + in flight.
+#[derive(FromBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Codepoints {
+    pub t_ns: i64,
+    pub stream: Stream,
+    pub reserved: u32,
+    pub sent: [u64; 4],
+    pub duplicated: [u64; 4],
+    pub became: [i64; 4],
+    pub delivered: [u64; 4],
+    pub dropped: [u64; 4],
+    pub in_flight: [u64; 4],
+}
+const _: () = assert!(size_of::<Codepoints>() == 208, "the fields' sizes, without a gap");

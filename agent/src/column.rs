@@ -40,7 +40,7 @@ impl Column {
         Self { name, kind, nullable: true, late: false }
     }
 
-    /// One that came later: the file of a kernel that does not fill it has no such column.
+    /// One that came later: a stream in which it is empty has no such column, as before it came.
     pub const fn late(name: &'static str, kind: Kind) -> Self {
         Self { name, kind, nullable: true, late: true }
     }

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Result as IoResult;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use nix::errno::Errno;
@@ -16,14 +16,16 @@ use nix::sys::socket::{
     bind, connect, send, setsockopt, socket, sockopt, MsgFlags, SockFlag, SockType, SockaddrStorage,
 };
 
+use crate::abi;
 use crate::clock::{self, Epoch};
 use crate::column::Cell;
-use crate::mailbox::Mailbox;
-use crate::netns::{family, set_dscp, set_room, Nodes};
+use crate::mailbox::{Arrival, Mailbox};
+use crate::netns::{family, set_class, set_room, Nodes};
 use crate::plan::{self, Base, Plan};
 use crate::records::Records;
 use crate::report::{Failure, Result};
 use crate::streams::Streams;
+use crate::sys;
 use crate::tables::Table;
 
 /// What may wait for a `collect`, in bytes of the kernel's accounting.
@@ -43,6 +45,8 @@ struct Packet {
     sent: i64,
     arrived: Option<i64>,
     refused: bool,
+    /// Of the IP header with which it arrived.
+    ecn: u8,
 }
 
 struct Stream {
@@ -72,8 +76,8 @@ impl Datagrams {
         let mut streams = BTreeMap::new();
         for (base, plan) in plan.datagrams() {
             let blame = |error: std::io::Error| Failure::system(format!("datagrams {}", base.name), error);
-            let open = |node, open: fn(&Base) -> IoResult<OwnedFd>| -> Result<_> {
-                nodes.enter_if_here(node)?.then(|| open(base)).transpose().map_err(blame)
+            let open = |node, open: fn(&Base, &plan::Datagrams) -> IoResult<OwnedFd>| -> Result<_> {
+                nodes.enter_if_here(node)?.then(|| open(base, plan)).transpose().map_err(blame)
             };
             let ends = match (open(&base.client, open_sender)?, open(&base.server, open_receiver)?) {
                 (Some(sender), Some(receiver)) => Ends::Both { sender, receiver },
@@ -109,12 +113,14 @@ impl Streams for Datagrams {
                 if packet.sent == NEVER {
                     continue;
                 }
+                let ecn = u16::from(packet.ecn);
                 let row = [
                     Cell::I64(epoch.of_realtime(packet.sent)),
                     Cell::U64((*id).into()),
                     Cell::U64(seq),
                     Cell::from(packet.arrived.map(|arrived| arrived - packet.sent)),
                     Cell::Bool(packet.refused),
+                    if ecn == abi::ECN_NOT_ECT { Cell::Null } else { Cell::Text(abi::ECN[usize::from(ecn)]) },
                 ];
                 records.push(Table::Datagram, row)?;
             }
@@ -130,7 +136,7 @@ impl Stream {
         let sent = clock::realtime();
         // Any other error is about an earlier packet, or loses this one, which is a result.
         let result = send(sender.as_raw_fd(), &self.content, MsgFlags::MSG_DONTWAIT);
-        self.packets.push(Packet { sent, arrived: None, refused: result == Err(Errno::EAGAIN) });
+        self.packets.push(Packet { sent, arrived: None, refused: result == Err(Errno::EAGAIN), ecn: 0 });
     }
 
     fn collect(&mut self, mailbox: &mut Mailbox) -> Result<()> {
@@ -146,13 +152,15 @@ impl Stream {
             for (start, arrival) in mailbox.messages() {
                 let number = start.first_chunk().map(|bytes| u32::from_be_bytes(*bytes));
                 let place = number.and_then(|number| usize::try_from(number).ok());
-                if let (Some(place), Some(most), Some(arrival)) = (place, most, arrival) {
-                    take(&mut self.packets, place, most, arrival);
+                if let (Some(place), Some(most), Arrival { time: Some(time), ecn }) = (place, most, &arrival)
+                {
+                    take(&mut self.packets, place, most, *time, *ecn);
                     continue;
                 }
                 let packet = place.and_then(|place| self.packets.get_mut(place));
                 if let Some(packet) = packet.filter(|packet| packet.arrived.is_none()) {
-                    packet.arrived = arrival;
+                    packet.arrived = arrival.time;
+                    packet.ecn = arrival.ecn;
                 }
             }
             if !more {
@@ -163,15 +171,15 @@ impl Stream {
 }
 
 /// What arrived from another machine counts as sent then; a second copy, or what the plan does not send, is passed over.
-fn take(packets: &mut Vec<Packet>, place: usize, most: usize, arrival: i64) {
+fn take(packets: &mut Vec<Packet>, place: usize, most: usize, arrival: i64, ecn: u8) {
     if place >= most {
         return;
     }
     while packets.len() <= place {
-        packets.push(Packet { sent: NEVER, arrived: None, refused: false });
+        packets.push(Packet { sent: NEVER, arrived: None, refused: false, ecn: 0 });
     }
     if packets[place].sent == NEVER {
-        packets[place] = Packet { sent: arrival, arrived: Some(arrival), refused: false };
+        packets[place] = Packet { sent: arrival, arrived: Some(arrival), refused: false, ecn };
     }
 }
 
@@ -185,17 +193,22 @@ fn open(base: &Base) -> IoResult<OwnedFd> {
     Ok(socket(family(base.address), SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?)
 }
 
-fn open_receiver(base: &Base) -> IoResult<OwnedFd> {
+fn open_receiver(base: &Base, _: &plan::Datagrams) -> IoResult<OwnedFd> {
     let fd = open(base)?;
     setsockopt(&fd, sockopt::ReceiveTimestampns, &true)?;
+    let (level, class) = match base.address {
+        IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_RECVTOS),
+        IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS),
+    };
+    sys::set_option(fd.as_fd(), level, class, libc::c_int::from(true))?;
     set_room(&fd, WAITING_BYTES)?;
     bind(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(base.address, base.port)))?;
     Ok(fd)
 }
 
-fn open_sender(base: &Base) -> IoResult<OwnedFd> {
+fn open_sender(base: &Base, plan: &plan::Datagrams) -> IoResult<OwnedFd> {
     let fd = open(base)?;
-    set_dscp(fd.as_fd(), base.address, base.dscp)?;
+    set_class(fd.as_fd(), base.address, base.dscp, plan.ecn)?;
     connect(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(base.address, base.port)))?;
     Ok(fd)
 }

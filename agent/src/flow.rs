@@ -26,9 +26,9 @@ use nix::sys::socket::{
 
 use crate::clock::Epoch;
 use crate::column::Cell;
-use crate::netns::{family, set_dscp, Nodes};
+use crate::netns::{family, set_class, Nodes};
 use crate::plan;
-use crate::plan::{Backend, Base, Plan};
+use crate::plan::{Backend, Base, Ecn, Plan};
 use crate::records::Records;
 use crate::report::{words, Failure, Result};
 use crate::streams::{self, Endpoint, Streams};
@@ -196,7 +196,7 @@ impl<'a> End<'a> {
 pub fn open_end(plan: &End) -> Result<OwnedFd> {
     let open = || -> io::Result<OwnedFd> {
         let fd = socket(family(plan.address), SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
-        set_dscp(fd.as_fd(), plan.address, plan.dscp)?;
+        set_class(fd.as_fd(), plan.address, plan.dscp, Ecn::NotEct)?;
         Ok(fd)
     };
     let fd = open().map_err(|error| Failure::system("making its socket", error))?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Many datagrams in one system call, each with the kernel's time of its arrival.
+//! Many datagrams in one system call, each with the kernel's time of its arrival and its ECN field.
 //!
 //! Nobody has to wait for a message whose arrival the kernel has stamped: replies and netlink answers stay in the
 //! socket's queue and are fetched together.
@@ -9,8 +9,10 @@ use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 
-/// Room for the control message with the time of arrival.
+/// Room for the control messages with the time of arrival and the traffic class.
 const CONTROL: usize = 64;
+/// Of a traffic class.
+const ECN_MASK: u8 = 3;
 
 pub struct Mailbox {
     slot: usize,
@@ -64,8 +66,8 @@ impl Mailbox {
         Ok(got? == self.count)
     }
 
-    /// The fetched messages: content and, if the socket asks for it, time of arrival (`CLOCK_REALTIME`, ns).
-    pub fn messages(&self) -> impl Iterator<Item = (&[u8], Option<i64>)> {
+    /// The fetched messages: content and, if the socket asks for it, how they arrived.
+    pub fn messages(&self) -> impl Iterator<Item = (&[u8], Arrival)> {
         self.headers.iter().zip(self.data.chunks_exact(self.slot)).map(|(header, slot)| {
             let length = usize::try_from(header.msg_len).map_or(slot.len(), |length| length.min(slot.len()));
             (&slot[..length], arrival(&header.msg_hdr))
@@ -73,13 +75,34 @@ impl Mailbox {
     }
 }
 
-fn arrival(header: &libc::msghdr) -> Option<i64> {
+/// What the kernel tells of a message: the time (`CLOCK_REALTIME`, ns), and the ECN field of its IP header.
+#[derive(Default)]
+pub struct Arrival {
+    pub time: Option<i64>,
+    pub ecn: u8,
+}
+
+fn arrival(header: &libc::msghdr) -> Arrival {
+    let mut found = Arrival::default();
     // SAFETY: the kernel filled `header`, whose control buffer belongs to the mailbox that is borrowed meanwhile.
-    let control = unsafe { libc::CMSG_FIRSTHDR(header).as_ref() }?;
-    if (control.cmsg_level, control.cmsg_type) != (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
-        return None;
+    let mut next = unsafe { libc::CMSG_FIRSTHDR(header).as_ref() };
+    while let Some(control) = next {
+        // SAFETY: behind the head stands what its type says: a timespec, a byte, a word.
+        unsafe {
+            let data = libc::CMSG_DATA(control);
+            match (control.cmsg_level, control.cmsg_type) {
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                    let time = data.cast::<libc::timespec>().read_unaligned();
+                    found.time = Some(crate::clock::to_ns(time.into()));
+                }
+                (libc::IPPROTO_IP, libc::IP_TOS) => found.ecn = data.read() & ECN_MASK,
+                (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
+                    found.ecn = data.cast::<libc::c_int>().read_unaligned().to_ne_bytes()[0] & ECN_MASK;
+                }
+                _ => {}
+            }
+            next = libc::CMSG_NXTHDR(header, control).as_ref();
+        }
     }
-    // SAFETY: the data of a control message of this type is a timespec.
-    let time: libc::timespec = unsafe { libc::CMSG_DATA(control).cast::<libc::timespec>().read_unaligned() };
-    Some(crate::clock::to_ns(time.into()))
+    found
 }

@@ -21,6 +21,7 @@ use nix::sched::{setns, unshare, CloneFlags};
 use nix::sys::socket::{setsockopt, socket, sockopt, AddressFamily, SockFlag, SockType};
 use nix::sys::stat::Mode;
 
+use crate::plan::Ecn;
 use crate::report::{Failure, Result};
 use crate::sys;
 
@@ -192,11 +193,12 @@ pub fn set_room(fd: &OwnedFd, bytes: usize) -> io::Result<()> {
     }
 }
 
-/// Marks what a socket sends: the DSCP is the upper six bits of the traffic class.
-pub fn set_dscp(fd: BorrowedFd, address: IpAddr, dscp: u8) -> io::Result<()> {
-    let class = libc::c_int::from(dscp) << 2;
+/// Marks what a socket sends: the DSCP is the upper six bits of the traffic class, the ECN field the others, which TCP
+/// writes itself.
+pub fn set_class(fd: BorrowedFd, address: IpAddr, dscp: u8, ecn: Ecn) -> io::Result<()> {
+    let class = libc::c_int::from(dscp << 2 | ecn as u8);
     match address {
-        _ if dscp == 0 => Ok(()),
+        _ if class == 0 => Ok(()),
         IpAddr::V4(_) => sys::set_option(fd, libc::IPPROTO_IP, libc::IP_TOS, class),
         IpAddr::V6(_) => sys::set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, class),
     }

@@ -26,7 +26,7 @@ use crate::clock::{self, Epoch};
 use crate::column::Cell;
 use crate::icmp;
 use crate::mailbox::Mailbox;
-use crate::netns::{family, set_dscp, set_room, Nodes};
+use crate::netns::{family, set_class, set_room, Nodes};
 use crate::plan::{self, Base, Plan, Protocol};
 use crate::records::Records;
 use crate::report::{Failure, Result};
@@ -75,7 +75,7 @@ impl Pings {
         for (base, plan) in plan.pings() {
             let blame = |error: std::io::Error| Failure::system(format!("ping {}", base.name), error);
             if plan.protocol == Protocol::Udp && nodes.enter_if_here(&base.server)? {
-                start_responder(base, plan.payload_bytes).map_err(blame)?;
+                start_responder(base, plan).map_err(blame)?;
             }
             if nodes.enter_if_here(&base.client)? {
                 pings.insert(base.id, Ping::open(base, plan).map_err(blame)?);
@@ -127,7 +127,7 @@ impl Ping {
                 (fd, 0)
             }
         };
-        set_dscp(socket.as_fd(), base.address, base.dscp)?;
+        set_class(socket.as_fd(), base.address, base.dscp, plan.ecn)?;
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
         set_room(&socket, REPLIES_BYTES)?;
         let content = vec![0; headers + plan.payload_bytes];
@@ -156,7 +156,7 @@ impl Ping {
                 .map_err(|error| Failure::system(format!("ping {}", self.base.name), error))?;
             for (reply, arrival) in mailbox.messages() {
                 let Some((seq, there)) = self.parse(reply) else { continue };
-                let Some(back) = arrival else {
+                let Some(back) = arrival.time else {
                     return Err(Failure::new(format!(
                         "ping {}: a reply without a timestamp",
                         self.base.name
@@ -202,12 +202,12 @@ fn udp_socket(base: &Base) -> nix::Result<OwnedFd> {
 
 /// A thread that sends each packet back with the time of its arrival in it, from a socket of the calling thread's
 /// namespace. It is bound to the address that the client asks, so that the reply comes from there.
-fn start_responder(base: &Base, payload_bytes: usize) -> std::io::Result<()> {
+fn start_responder(base: &Base, plan: &plan::Ping) -> std::io::Result<()> {
     let fd = udp_socket(base)?;
     bind(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(base.address, base.port)))?;
-    set_dscp(fd.as_fd(), base.address, base.dscp)?;
+    set_class(fd.as_fd(), base.address, base.dscp, plan.ecn)?;
     setsockopt(&fd, sockopt::ReceiveTimestampns, &true)?;
-    let mut buffer = vec![0; payload_bytes];
+    let mut buffer = vec![0; plan.payload_bytes];
     thread::Builder::new().stack_size(STACK).spawn(move || loop {
         // An error is about a packet that did not reach the client; the next one may.
         let _ = respond(&fd, &mut buffer);

@@ -111,10 +111,20 @@ pub enum Backend {
     Load,
 }
 
+/// What a sender writes into the ECN field, by its number there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ecn {
+    NotEct = 0,
+    Ect1 = 1,
+    Ect0 = 2,
+}
+
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ping {
     pub protocol: Protocol,
+    pub ecn: Ecn,
     #[serde(deserialize_with = "payload")]
     pub payload_bytes: usize,
     #[serde(deserialize_with = "positive")]
@@ -134,6 +144,7 @@ pub enum Protocol {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Datagrams {
+    pub ecn: Ecn,
     #[serde(deserialize_with = "payload")]
     pub payload_bytes: usize,
     #[serde(deserialize_with = "count")]

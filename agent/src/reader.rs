@@ -7,7 +7,9 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use crate::abi::{self, Balance, Cc, Drop, Frame, Head, Layers, Packet, Queue, Socket, Tcp, Visit};
+use crate::abi::{
+    self, Balance, Cc, Codepoints, Drop, Frame, Head, Layers, Mark, Packet, Queue, Socket, Tcp, Visit,
+};
 
 const WORD: usize = size_of::<u64>();
 
@@ -22,6 +24,8 @@ pub enum Record<'a> {
     Balance(&'a Balance),
     Socket(&'a Socket),
     Cc(&'a Cc),
+    Mark(&'a Mark),
+    Codepoints(&'a Codepoints),
     /// Of a type that is not known here.
     Unknown,
 }
@@ -68,6 +72,8 @@ fn parse(kind: u16, body: &[u8]) -> Option<Record<'_>> {
         abi::BALANCE => Record::Balance(first(body)?.0),
         abi::SOCKET => Record::Socket(first(body)?.0),
         abi::CC => Record::Cc(first(body)?.0),
+        abi::MARK => Record::Mark(first(body)?.0),
+        abi::CODEPOINTS => Record::Codepoints(first(body)?.0),
         _ => Record::Unknown,
     })
 }
@@ -138,7 +144,7 @@ mod tests {
     use super::*;
 
     /// Every type of record with the size of its structure.
-    const SIZES: [(u16, usize); 9] = [
+    const SIZES: [(u16, usize); 11] = [
         (abi::PACKET, size_of::<Packet>()),
         (abi::LAYERS, size_of::<Layers>()),
         (abi::TCP, size_of::<Tcp>()),
@@ -148,6 +154,8 @@ mod tests {
         (abi::BALANCE, size_of::<Balance>()),
         (abi::SOCKET, size_of::<Socket>()),
         (abi::CC, size_of::<Cc>()),
+        (abi::MARK, size_of::<Mark>()),
+        (abi::CODEPOINTS, size_of::<Codepoints>()),
     ];
 
     #[test]

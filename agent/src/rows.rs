@@ -5,7 +5,9 @@ use std::net::Ipv6Addr;
 
 use zerocopy::IntoBytes;
 
-use crate::abi::{self, Balance, Cc, Drop, Layers, Packet, Queue, Socket, Stream, Tcp, Visit};
+use crate::abi::{
+    self, Balance, Cc, Codepoints, Drop, Layers, Mark, Packet, Queue, Socket, Stream, Tcp, Visit,
+};
 use crate::capture::{Captures, Seen};
 use crate::column::Cell;
 use crate::plan::{Plan, Traffic};
@@ -49,6 +51,8 @@ impl Rows {
                 Some(Record::Balance(balance)) => self.balance(balance, records)?,
                 Some(Record::Socket(socket)) => self.socket(socket, records)?,
                 Some(Record::Cc(cc)) => self.cc(cc, records)?,
+                Some(Record::Mark(mark)) => self.mark(mark, records)?,
+                Some(Record::Codepoints(codepoints)) => self.codepoints(codepoints, records)?,
                 Some(Record::Unknown) => {}
                 None => return Err(wrong("a record that is cut off")),
             }
@@ -83,7 +87,9 @@ impl Rows {
                 Cell::U64(number),
                 self.node(visit.node)?,
             ];
-            records.push(Table::Packet, head.into_iter().chain(visit.layer_ns.map(Cell::I64)))?;
+            let ecn = if visit.ecn == abi::ECN_NOT_ECT { Cell::Null } else { codepoint(visit.ecn)? };
+            records
+                .push(Table::Packet, head.into_iter().chain(visit.layer_ns.map(Cell::I64)).chain([ecn]))?;
         }
         Ok(())
     }
@@ -149,16 +155,13 @@ impl Rows {
 
     fn drop(&self, drop: &Drop, records: &mut Records) -> Result<()> {
         let [stream, way] = stream(&drop.stream);
-        let place =
-            abi::PLACE.get(usize::from(drop.place)).ok_or_else(|| wrong("a drop in no known place"))?;
-        let device = name(&drop.device)?;
         let row = [
             self.time(drop.t_ns),
             stream,
             way,
             self.node(drop.node)?,
-            if device.is_empty() { Cell::Null } else { Cell::Text(device) },
-            Cell::Text(place),
+            device(&drop.device)?,
+            place(drop.place)?,
             Cell::Text(name(&drop.reason)?),
             Cell::U64(drop.packets.into()),
             Cell::U64(drop.bytes.into()),
@@ -178,6 +181,40 @@ impl Rows {
         ];
         let head = [self.time(balance.t_ns), stream, way];
         records.push(Table::Balance, head.into_iter().chain(counts.map(Cell::U64)))
+    }
+
+    fn mark(&self, mark: &Mark, records: &mut Records) -> Result<()> {
+        let [stream, way] = stream(&mark.stream);
+        let row = [
+            self.time(mark.t_ns),
+            stream,
+            way,
+            Cell::U64(mark.number.into()),
+            Cell::U64(mark.bytes.into()),
+            Cell::Bool(mark.data != 0),
+            self.node(mark.node)?,
+            device(&mark.device)?,
+            place(mark.place)?,
+            codepoint(mark.was)?,
+            codepoint(mark.ecn)?,
+        ];
+        records.push(Table::Mark, row)
+    }
+
+    /// A row of each codepoint that a packet had.
+    fn codepoints(&self, of: &Codepoints, records: &mut Records) -> Result<()> {
+        for (ecn, name) in abi::ECN.iter().enumerate() {
+            let before = [of.sent[ecn], of.duplicated[ecn]];
+            let after = [of.delivered[ecn], of.dropped[ecn], of.in_flight[ecn]];
+            if of.became[ecn] == 0 && before.iter().chain(&after).all(|count| *count == 0) {
+                continue;
+            }
+            let [stream, way] = stream(&of.stream);
+            let head = [self.time(of.t_ns), stream, way, Cell::Text(name)].into_iter();
+            let row = head.chain(before.map(Cell::U64)).chain([Cell::I64(of.became[ecn])]);
+            records.push(Table::Codepoint, row.chain(after.map(Cell::U64)))?;
+        }
+        Ok(())
     }
 
     fn socket(&self, socket: &Socket, records: &mut Records) -> Result<()> {
@@ -232,6 +269,21 @@ fn stream(stream: &Stream) -> [Cell<'static>; 2] {
 fn address(bytes: [u8; 16]) -> Option<String> {
     let address = Ipv6Addr::from(bytes);
     (!address.is_unspecified()).then(|| address.to_canonical().to_string())
+}
+
+/// Of none the field is empty.
+fn device(field: &[u8]) -> Result<Cell<'_>> {
+    name(field).map(|name| if name.is_empty() { Cell::Null } else { Cell::Text(name) })
+}
+
+fn place(number: u16) -> Result<Cell<'static>> {
+    let name = abi::PLACE.get(usize::from(number));
+    name.map(|name| Cell::Text(name)).ok_or_else(|| wrong("no known place"))
+}
+
+fn codepoint(number: u16) -> Result<Cell<'static>> {
+    let name = abi::ECN.get(usize::from(number));
+    name.map(|name| Cell::Text(name)).ok_or_else(|| wrong("no known ECN codepoint"))
 }
 
 fn name(field: &[u8]) -> Result<&str> {
@@ -310,6 +362,33 @@ mod tests {
         assert_eq!((number("t_ns"), number("rx_ns"), number("propagation_ns")), (5, 10, 29));
         let layers = packet.schema().fields().iter().skip(9).map(|field| number(field.name())).sum::<i64>();
         assert_eq!(layers, number("end_ns") - number("t_ns"));
+        assert!(packet.column_by_name("ecn").is_none(), "as it was before there was that column");
+    }
+
+    #[test]
+    fn marks_and_codepoints_have_rows() {
+        let mut packet = fields![ZERO + 5, ZERO + 6];
+        packet.extend(stream(0, 0));
+        packet.extend(fields![9u32, 1_448u32, 1u16, 2u16]);
+        let mut left = visit(1, 0);
+        left[2..4].copy_from_slice(&abi::ECN_ECT1.to_ne_bytes());
+        packet.extend([left, visit(0, 0)].concat());
+        let mut mark = fields![ZERO + 3];
+        mark.extend(stream(0, 1));
+        mark.extend(fields![7u32, 1_448u32, 1u16, 1u16, 2u16, abi::ECN_ECT0, abi::ECN_CE, 0u16]);
+        mark.extend(text("eth0", 16));
+        let mut of = fields![ZERO + 4];
+        of.extend(stream(1, 0));
+        of.extend(fields![0u32, 0u64, 0u64, 5u64, 0u64, 0u64, 0u64, 0u64, 0u64, 0i64, 0i64, -2i64, 2i64]);
+        of.extend(fields![0u64, 0u64, 3u64, 1u64, 0u64, 0u64, 0u64, 0u64, 0u64, 0u64, 0u64, 1u64]);
+        let records = [record(abi::PACKET, &packet), record(abi::MARK, &mark), record(abi::CODEPOINTS, &of)];
+        let tables = write("marks", &records.concat()).expect("rows");
+        assert_eq!(strings(&tables["packet"], "ecn"), [Some("ect1".to_owned()), None]);
+        let told = ["was", "ecn", "place", "device"]
+            .map(|column| strings(&tables["mark"], column)[0].clone().unwrap());
+        assert_eq!(told, ["ect0", "ce", "qdisc", "eth0"]);
+        assert_eq!(tables["codepoint"]["became"].as_primitive::<Int64Type>().values()[..], [-2, 2]);
+        assert_eq!(tables["codepoint"]["in_flight"].as_primitive::<UInt64Type>().values()[..], [0, 1]);
     }
 
     #[test]

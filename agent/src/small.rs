@@ -14,7 +14,7 @@ pub fn plan_of(streams: &[Value]) -> Plan {
 /// The same with other values of some of the plan's keys.
 pub fn changed(streams: &[Value], changes: &Value) -> Plan {
     let mut plan = json!({
-        "version": 4, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["c", "s"], "setup": [], "streams": streams,
+        "version": 5, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["c", "s"], "setup": [], "streams": streams,
         "paths": [{"client": "c", "server": "s", "there": [], "back": []}],
         "sampling": {"tcp_ns": 10, "device_ns": 200, "totals_ns": 200, "packets": 9}, "captures": [], "radios": [],
         "events": [], "roots": [], "rooms": [], "apps": [], "apps_end": false,
@@ -46,7 +46,7 @@ pub fn flow(id: u16, sender: &str) -> Value {
 }
 
 fn ping(id: u16, protocol: &str, port: u16) -> Value {
-    let own = json!({"protocol": protocol, "payload_bytes": 56, "interval_ns": SECOND / 2, "jitter_ns": 0, "jitter_seed": 1});
+    let own = json!({"protocol": protocol, "ecn": "not_ect", "payload_bytes": 56, "interval_ns": SECOND / 2, "jitter_ns": 0, "jitter_seed": 1});
     stream(id, "ping", port, &own)
 }
 
@@ -63,7 +63,12 @@ pub fn datagrams(id: u16) -> Value {
 }
 
 pub fn datagrams_in(id: u16, burst: u32, phases: &Value) -> Value {
-    stream(id, "datagrams", 9, &json!({"payload_bytes": 56, "burst": burst, "phases": phases}))
+    stream(
+        id,
+        "datagrams",
+        9,
+        &json!({"ecn": "not_ect", "payload_bytes": 56, "burst": burst, "phases": phases}),
+    )
 }
 
 pub fn fetches(id: u16) -> Value {

@@ -23,6 +23,8 @@ pub enum Table {
     Drop,
     Socket,
     Balance,
+    Mark,
+    Codepoint,
     Radio,
     Station,
     Datagram,
@@ -34,7 +36,7 @@ pub enum Table {
 }
 
 /// Every table, in the order of `Table`.
-pub const TABLES: [(&str, &[Column]); 23] = [
+pub const TABLES: [(&str, &[Column]); 25] = [
     ("tcp", TCP),
     ("cc", CC),
     ("ping", PING),
@@ -50,6 +52,8 @@ pub const TABLES: [(&str, &[Column]); 23] = [
     ("drop", DROP),
     ("socket", SOCKET),
     ("balance", BALANCE),
+    ("mark", MARK),
+    ("codepoint", CODEPOINT),
     ("radio", RADIO),
     ("station", STATION),
     ("datagram", DATAGRAM),
@@ -177,7 +181,7 @@ const PACKET: &[Column] = &[
     Column::of("qdisc_ns", Kind::I64), Column::of("txq_ns", Kind::I64), Column::of("ring_ns", Kind::I64),
     Column::of("contention_ns", Kind::I64), Column::of("retry_ns", Kind::I64),
     Column::of("air_ns", Kind::I64), Column::of("wire_ns", Kind::I64), Column::of("shaper_ns", Kind::I64),
-    Column::of("propagation_ns", Kind::I64),
+    Column::of("propagation_ns", Kind::I64), Column::late("ecn", Kind::Text),
 ];
 
 const LAYER: &[Column] = &[
@@ -225,6 +229,20 @@ const BALANCE: &[Column] = &[
     Column::of("dropped", Kind::U64), Column::of("in_flight", Kind::U64), Column::of("unmatched", Kind::U64),
 ];
 
+const MARK: &[Column] = &[
+    Column::of("t_ns", Kind::I64), Column::of("stream", Kind::U16), Column::of("way", Kind::Text),
+    Column::of("packet", Kind::U32), Column::of("bytes", Kind::U32), Column::of("data", Kind::Bool),
+    Column::of("node", Kind::Text), Column::optional("device", Kind::Text), Column::of("place", Kind::Text),
+    Column::of("was", Kind::Text), Column::of("ecn", Kind::Text),
+];
+
+const CODEPOINT: &[Column] = &[
+    Column::of("t_ns", Kind::I64), Column::of("stream", Kind::U16), Column::of("way", Kind::Text),
+    Column::of("ecn", Kind::Text), Column::of("sent", Kind::U64), Column::of("duplicated", Kind::U64),
+    Column::of("became", Kind::I64), Column::of("delivered", Kind::U64), Column::of("dropped", Kind::U64),
+    Column::of("in_flight", Kind::U64),
+];
+
 const RADIO: &[Column] = &[
     Column::of("t_ns", Kind::I64), Column::of("node", Kind::Text), Column::of("device", Kind::Text),
     Column::of("name", Kind::Text), Column::of("value", Kind::I64),
@@ -237,7 +255,7 @@ const STATION: &[Column] = &[
 
 const DATAGRAM: &[Column] = &[
     Column::of("t_ns", Kind::I64), Column::of("stream", Kind::U16), Column::of("seq", Kind::U32),
-    Column::optional("owd_ns", Kind::I64), Column::of("refused", Kind::Bool),
+    Column::optional("owd_ns", Kind::I64), Column::of("refused", Kind::Bool), Column::late("ecn", Kind::Text),
 ];
 
 const FETCH: &[Column] = &[

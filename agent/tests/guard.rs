@@ -145,7 +145,7 @@ fn plan() -> Value {
     let take = |node: &str, real: &str| json!({"do": "take", "node": node, "real": real, "device": "eth0", "origin": format!("take {real}")});
     let write = |path: &str, value: &str| json!({"do": "write", "node": "client", "path": path, "value": value, "origin": null});
     json!({
-        "version": 4, "seed": 1, "end_ns": SECOND / 2, "nodes": ["client", "server"],
+        "version": 5, "seed": 1, "end_ns": SECOND / 2, "nodes": ["client", "server"],
         "setup": [
             {"do": "keep", "node": null, "devices": [], "files": ["/proc/sys/net/ipv4/ip_forward"], "made": ["made"], "origin": null},
             {"do": "ip", "node": null, "lines": ["link add made type ifb"], "origin": null},
@@ -163,7 +163,7 @@ fn plan() -> Value {
             {"do": "reach", "node": "client", "address": "10.0.0.2", "timeout_ns": 5 * SECOND, "origin": null},
         ],
         "streams": [{"id": 0, "kind": "ping", "name": "icmp", "client": "client", "server": "server", "address": "10.0.0.2",
-            "port": 5000, "dscp": 0, "start_ns": 0, "stop_ns": SECOND / 2, "protocol": "icmp", "payload_bytes": 56,
+            "port": 5000, "dscp": 0, "start_ns": 0, "stop_ns": SECOND / 2, "protocol": "icmp", "ecn": "not_ect", "payload_bytes": 56,
             "interval_ns": SECOND / 10, "jitter_ns": 0, "jitter_seed": 1}],
         "paths": [{"client": "client", "server": "server", "there": [], "back": []}],
         "sampling": {"tcp_ns": 0, "device_ns": SECOND / 5, "totals_ns": SECOND / 5, "packets": 0},

@@ -48,7 +48,7 @@ fn flow(id: u64, sender: &str) -> Value {
 }
 
 fn ping(id: u64, protocol: &str) -> Value {
-    let own = json!({"protocol": protocol, "payload_bytes": 56, "interval_ns": SECOND / 10,
+    let own = json!({"protocol": protocol, "ecn": "not_ect", "payload_bytes": 56, "interval_ns": SECOND / 10,
         "jitter_ns": SECOND / 100, "jitter_seed": id});
     stream(id, "ping", protocol, &own)
 }
@@ -57,7 +57,7 @@ fn plan() -> Value {
     let lines = |node: &str, lines: &[&str]| step("ip", node, "lines", &json!(lines));
     let write = |node: &str, path: &str, value: &str| json!({"do": "write", "node": node, "path": path, "value": value, "origin": null});
     json!({
-        "version": 4, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["client", "router", "server"],
+        "version": 5, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["client", "router", "server"],
         "setup": [
             lines("client", &["link add eth0 type veth peer name eth0 netns router"]),
             lines("server", &["link add eth0 type veth peer name eth1 netns router"]),

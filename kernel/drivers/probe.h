@@ -76,13 +76,20 @@ struct probe_sums {
 	u64 ns[PROBE_LAYER_COUNT];
 };
 
+/* What became of packets, by what stood in their ECN field then. */
+struct probe_counts {
+	u64 sent, duplicated, delivered, dropped;
+	s64 became; /* changed to it, less changed from it */
+	u64 unread; /* that a socket took with it when it was closed */
+	u64 in_flight; /* counted when the balance is drawn */
+};
+
 /* One way of a watched stream. */
 struct probe_way {
 	int final; /* the node where its packets end; -1: not known yet */
 	u32 number; /* of the next packet */
-	u64 sent, duplicated, delivered, dropped, unmatched;
-	u64 unread; /* that a socket took with it when it was closed */
-	u64 in_flight; /* counted when the balance is drawn */
+	struct probe_counts of[PROBE_ECN_COUNT];
+	u64 unmatched;
 	u64 bytes; /* of data delivered */
 	struct probe_sums *sums[2]; /* [data] of PROBE_VISITS nodes */
 };
@@ -161,6 +168,7 @@ struct probe_connection {
 
 struct probe_visited {
 	u16 node;
+	u8 ecn;
 	s64 ns[HOP_COUNT];
 };
 
@@ -173,6 +181,7 @@ struct probe_slot {
 	u8 state;
 	u8 way, content;
 	u8 visits;
+	u8 ecn; /* what stands in its IP header */
 	bool twin; /* of a packet that is known */
 	int device; /* in whose queue it was last: ifindex */
 	struct probe_watch *watch;
@@ -193,7 +202,7 @@ struct probe_slot {
 /* The packets that an skb stands for. */
 struct probe_packets {
 	struct probe_watch *watch;
-	u8 way, content;
+	u8 way, content, ecn;
 	u16 port; /* the client's */
 	u64 what; /* of the first */
 	u32 seq, ack;
@@ -274,10 +283,22 @@ struct probe_slot *probe_slot_find(u64 who, u64 what, int states, int node, s64 
 struct probe_slot *probe_slot_twin(const struct probe_slot *slot);
 void probe_slot_spend(struct probe_slot *slot, enum probe_hop hop, s64 until_ns);
 void probe_slot_visit(struct probe_slot *slot, int node);
+void probe_slot_ecn(struct probe_slot *slot, u8 ecn, const struct net_device *dev,
+		    enum probe_place place);
 void probe_slot_layers(const struct probe_slot *slot, struct probe_visit *visit);
 void probe_slot_finish(struct probe_slot *slot);
 void probe_slot_free(struct probe_slot *slot);
 void probe_slots_count(void);
+
+static inline struct probe_counts *probe_slot_counts(const struct probe_slot *slot)
+{
+	return &slot->watch->way[slot->way].of[slot->ecn];
+}
+
+static inline bool probe_slot_data(const struct probe_slot *slot)
+{
+	return slot->content == PROBE_DATA || slot->content == PROBE_DATAGRAM;
+}
 
 static inline struct probe_stream probe_slot_stream(const struct probe_slot *slot)
 {

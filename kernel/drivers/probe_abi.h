@@ -46,6 +46,8 @@ enum probe_record {
 	PROBE_BALANCE,
 	PROBE_SOCKET,
 	PROBE_CC,
+	PROBE_MARK,
+	PROBE_CODEPOINTS,
 };
 
 /*
@@ -93,6 +95,15 @@ enum probe_direction {
 	PROBE_WAY_UP, /* towards the server */
 	PROBE_WAY_DOWN, /* from it */
 	PROBE_DIRECTION_COUNT,
+};
+
+/* The ECN field of an IP header, its codepoints by their number (RFC 3168, RFC 9331). */
+enum probe_ecn {
+	PROBE_ECN_NOT_ECT, /* its sender does not know ECN */
+	PROBE_ECN_ECT1, /* ECT(1): L4S */
+	PROBE_ECN_ECT0, /* ECT(0): as in RFC 3168 */
+	PROBE_ECN_CE, /* congestion was experienced */
+	PROBE_ECN_COUNT,
 };
 
 /* Which term of TCP Small Queues' rule gave the limit. */
@@ -145,7 +156,8 @@ struct probe_stream {
 /* A node that a packet passed. */
 struct probe_visit {
 	__u16 node;
-	__u16 reserved[3];
+	__u16 ecn; /* enum probe_ecn, with which it left the node, and its cable's shaper */
+	__u16 reserved[2];
 	__s64 layer_ns[PROBE_LAYER_COUNT];
 };
 
@@ -295,6 +307,37 @@ struct probe_cc {
 	__u32 reserved;
 	__s64 value;
 	char name[32];
+};
+
+/* A packet whose ECN field was changed. */
+struct probe_mark {
+	__s64 t_ns; /* it left that place */
+	struct probe_stream stream;
+	__u32 number; /* as in struct probe_packet */
+	__u32 bytes; /* of payload */
+	__u16 data; /* as in struct probe_packet */
+	__u16 node;
+	__u16 place; /* enum probe_place */
+	__u16 was; /* enum probe_ecn */
+	__u16 ecn; /* enum probe_ecn */
+	__u16 reserved;
+	char device[16];
+};
+
+/*
+ * At the end, one way of a stream by what stood in the ECN field, where that was not always
+ * `not_ect`: of each codepoint sent + duplicated + became = delivered + dropped + in flight.
+ */
+struct probe_codepoints {
+	__s64 t_ns;
+	struct probe_stream stream;
+	__u32 reserved;
+	__u64 sent[PROBE_ECN_COUNT];
+	__u64 duplicated[PROBE_ECN_COUNT];
+	__s64 became[PROBE_ECN_COUNT]; /* changed to it, less changed from it */
+	__u64 delivered[PROBE_ECN_COUNT];
+	__u64 dropped[PROBE_ECN_COUNT];
+	__u64 in_flight[PROBE_ECN_COUNT];
 };
 
 #endif

@@ -59,7 +59,7 @@ static void probe_end_free(struct probe_end *end)
 
 	probe_end_quiet(end);
 	list_for_each_entry_safe(slot, next, &end->received, received) {
-		slot->watch->way[slot->way].unread++;
+		probe_slot_counts(slot)->unread++;
 		probe_slot_free(slot);
 	}
 }

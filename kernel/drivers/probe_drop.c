@@ -104,7 +104,7 @@ static enum probe_place probe_place(const struct probe_slot *slot)
 
 static void probe_end_slot(struct probe_slot *slot)
 {
-	slot->watch->way[slot->way].dropped++;
+	probe_slot_counts(slot)->dropped++;
 	if (slot->content == PROBE_DATA)
 		probe_lose(slot);
 	else

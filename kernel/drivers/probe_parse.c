@@ -23,6 +23,7 @@
 #include <linux/udp.h>
 #include <linux/vmalloc.h>
 #include <net/addrconf.h>
+#include <net/inet_ecn.h>
 #include <net/ip.h>
 #include <net/route.h>
 #include "probe.h"
@@ -200,6 +201,7 @@ bool probe_parse(const struct sk_buff *skb, int offset, struct probe_packets *pa
 		if (ip->frag_off & htons(IP_OFFSET))
 			return false;
 		protocol = ip->protocol;
+		packets->ecn = ip->tos & INET_ECN_MASK;
 		next = offset + ip->ihl * 4;
 		if (!skb_is_gso(skb))
 			end = offset + ntohs(ip->tot_len);
@@ -210,6 +212,7 @@ bool probe_parse(const struct sk_buff *skb, int offset, struct probe_packets *pa
 		if (!ip6)
 			return false;
 		protocol = ip6->nexthdr;
+		packets->ecn = ipv6_get_dsfield(ip6) & INET_ECN_MASK;
 		next = offset + sizeof(*ip6);
 		if (!skb_is_gso(skb))
 			end = next + ntohs(ip6->payload_len);

@@ -41,6 +41,7 @@ static void probe_queue_forwarded(const struct probe_packets *packets, int node,
 	}
 	probe_slot_visit(slot, node);
 	probe_slot_spend(slot, HOP_RESEQUENCE, now);
+	probe_slot_ecn(slot, packets->ecn, NULL, PROBE_AT_STACK);
 	slot->state = PROBE_IN_QDISC;
 }
 
@@ -67,8 +68,8 @@ static bool probe_again(const struct probe_packets *packets)
 	if (!program || !program->again)
 		return false;
 	program->again = false;
-	packets->watch->way[packets->way].sent--;
-	packets->watch->way[packets->way].delivered--;
+	packets->watch->way[packets->way].of[packets->ecn].sent--;
+	packets->watch->way[packets->way].of[packets->ecn].delivered--;
 	return true;
 }
 
@@ -94,6 +95,8 @@ static void probe_queue_one(const struct probe_packets *packets, u32 index, stru
 	}
 	if (slot) {
 		probe_slot_spend(slot, spent, now);
+		probe_slot_ecn(slot, packets->ecn, spent == HOP_QDISC ? skb->dev : NULL,
+			       spent == HOP_QDISC ? PROBE_AT_QDISC : PROBE_AT_STACK);
 	} else {
 		slot = probe_slot_new(packets, index, node, now);
 		if (!slot)
@@ -151,6 +154,7 @@ static void probe_net_dev_start_xmit(void *data, const struct sk_buff *skb,
 			continue;
 		}
 		probe_slot_spend(slot, HOP_QDISC, now);
+		probe_slot_ecn(slot, packets.ecn, dev, PROBE_AT_QDISC);
 		slot->state = probe_below(dev);
 	}
 }
@@ -267,6 +271,9 @@ static void probe_wire_sent(void *data, const struct sk_buff *frame,
 		probe_wire_lost(slot, frame, from, flight->lost);
 	} else if (slot) {
 		probe_slot_spend(slot, HOP_SHAPER, flight->leaves_ns);
+		/* the tracepoint is before wire_mark() */
+		if (flight->congested && slot->ecn != PROBE_ECN_NOT_ECT)
+			probe_slot_ecn(slot, PROBE_ECN_CE, from, PROBE_AT_WIRE);
 		probe_slot_spend(slot, HOP_PROPAGATION, flight->arrival_ns);
 		slot->node = probe_node(dev_net(to));
 		if (flight->copies > 1)
@@ -351,6 +358,8 @@ static void probe_netif_receive_skb(void *data, struct sk_buff *skb)
 			packets.watch->way[packets.way].unmatched++;
 			continue;
 		}
+		probe_slot_ecn(slot, packets.ecn, skb->dev,
+			       given_back ? PROBE_AT_QDISC : PROBE_AT_RX);
 		slot->state = PROBE_RECEIVED;
 		if (!final)
 			continue;

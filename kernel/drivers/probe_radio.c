@@ -44,6 +44,7 @@ static void probe_radio_taken(void *data, struct radio_mpdu *mpdu)
 		return;
 	}
 	probe_slot_spend(packet, HOP_TXQ, mpdu->taken_ns);
+	probe_slot_ecn(packet, packets.ecn, dev, PROBE_AT_TXQ);
 	packet->state = PROBE_IN_RADIO;
 	mpdu->cookie = packet;
 }

@@ -143,8 +143,12 @@ static void probe_totals_of(const struct probe_watch *watch, u8 way, bool data, 
 static bool probe_totals_grew(const struct probe_watch *watch)
 {
 	u64 told = watch->program->told;
+	unsigned int ecn;
 
-	watch->program->told = watch->way[0].delivered + watch->way[1].delivered;
+	watch->program->told = 0;
+	for (ecn = 0; ecn < PROBE_ECN_COUNT; ecn++)
+		watch->program->told += watch->way[0].of[ecn].delivered +
+					watch->way[1].of[ecn].delivered;
 	return watch->program->told != told;
 }
 
@@ -163,29 +167,64 @@ void probe_totals(s64 t_ns)
 	}
 }
 
+static void probe_balance_of(const struct probe_way *way, struct probe_stream stream, s64 t_ns)
+{
+	struct probe_balance *balance = probe_emit(PROBE_BALANCE, sizeof(*balance));
+	unsigned int ecn;
+
+	if (!balance)
+		return;
+	balance->t_ns = t_ns;
+	balance->stream = stream;
+	for (ecn = 0; ecn < PROBE_ECN_COUNT; ecn++) {
+		balance->sent += way->of[ecn].sent;
+		balance->duplicated += way->of[ecn].duplicated;
+		balance->delivered += way->of[ecn].delivered;
+		balance->dropped += way->of[ecn].dropped;
+		balance->in_flight += way->of[ecn].in_flight;
+	}
+	balance->unmatched = way->unmatched;
+}
+
+/* The same by ECN codepoint, unless all packets were sent without ECN. */
+static void probe_codepoints_of(const struct probe_way *way, struct probe_stream stream, s64 t_ns)
+{
+	struct probe_codepoints *codepoints;
+	unsigned int ecn;
+
+	if (!way->of[PROBE_ECN_ECT1].sent && !way->of[PROBE_ECN_ECT0].sent &&
+	    !way->of[PROBE_ECN_CE].sent)
+		return;
+	codepoints = probe_emit(PROBE_CODEPOINTS, sizeof(*codepoints));
+	if (!codepoints)
+		return;
+	codepoints->t_ns = t_ns;
+	codepoints->stream = stream;
+	for (ecn = 0; ecn < PROBE_ECN_COUNT; ecn++) {
+		codepoints->sent[ecn] = way->of[ecn].sent;
+		codepoints->duplicated[ecn] = way->of[ecn].duplicated;
+		codepoints->became[ecn] = way->of[ecn].became;
+		codepoints->delivered[ecn] = way->of[ecn].delivered;
+		codepoints->dropped[ecn] = way->of[ecn].dropped;
+		codepoints->in_flight[ecn] = way->of[ecn].in_flight;
+	}
+}
+
 /* What became of all packets. */
 void probe_balance(s64 t_ns)
 {
 	unsigned int i;
-	u8 w;
+	u8 way;
 
 	probe_slots_count();
 	for (i = 0; i < probe_watch_count; i++) {
-		for (w = 0; w < 2; w++) {
-			const struct probe_way *way = &probe_watches[i]->way[w];
-			struct probe_balance *balance = probe_emit(PROBE_BALANCE, sizeof(*balance));
+		const struct probe_watch *watch = probe_watches[i];
 
-			if (!balance)
-				return;
-			balance->t_ns = t_ns;
-			balance->stream =
-				(struct probe_stream){ .id = probe_watches[i]->id, .way = w };
-			balance->sent = way->sent;
-			balance->duplicated = way->duplicated;
-			balance->delivered = way->delivered;
-			balance->dropped = way->dropped;
-			balance->in_flight = way->in_flight;
-			balance->unmatched = way->unmatched;
+		for (way = 0; way < 2; way++) {
+			struct probe_stream stream = { .id = watch->id, .way = way };
+
+			probe_balance_of(&watch->way[way], stream, t_ns);
+			probe_codepoints_of(&watch->way[way], stream, t_ns);
 		}
 	}
 }

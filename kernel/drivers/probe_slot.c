@@ -85,6 +85,7 @@ struct probe_slot *probe_slot_new(const struct probe_packets *packets, u32 index
 	slot->watch = packets->watch;
 	slot->way = packets->way;
 	slot->content = packets->content;
+	slot->ecn = packets->ecn;
 	slot->state = PROBE_IN_QDISC;
 	/* a second answer to a question that came twice */
 	slot->twin = probe_numbered(packets->watch) &&
@@ -97,8 +98,9 @@ struct probe_slot *probe_slot_new(const struct probe_packets *packets, u32 index
 	slot->at_ns = now_ns;
 	slot->visits = 1;
 	slot->visit[0].node = node;
+	slot->visit[0].ecn = slot->ecn;
 	slot->node = node;
-	way->sent++;
+	way->of[slot->ecn].sent++;
 	hash_add(slots, &slot->hash, probe_hash(slot->who, slot->what));
 	return slot;
 }
@@ -133,7 +135,7 @@ struct probe_slot *probe_slot_twin(const struct probe_slot *slot)
 	INIT_LIST_HEAD(&twin->received);
 	if (!probe_numbered(slot->watch))
 		twin->number = slot->watch->way[slot->way].number++;
-	slot->watch->way[slot->way].duplicated++;
+	probe_slot_counts(slot)->duplicated++;
 	hash_add(slots, &twin->hash, probe_hash(twin->who, twin->what));
 	return twin;
 }
@@ -151,7 +153,39 @@ void probe_slot_visit(struct probe_slot *slot, int node)
 	if (slot->visits < PROBE_VISITS)
 		memset(&slot->visit[slot->visits++], 0, sizeof(slot->visit[0]));
 	slot->visit[slot->visits - 1].node = node;
+	slot->visit[slot->visits - 1].ecn = slot->ecn;
 	slot->node = node;
+}
+
+/*
+ * @ecn is in the packet's IP header where it leaves @place, which is behind it in its
+ * account: if something else was before, that was marked there (or bleached).
+ */
+void probe_slot_ecn(struct probe_slot *slot, u8 ecn, const struct net_device *dev,
+		    enum probe_place place)
+{
+	struct probe_mark *mark;
+
+	if (likely(slot->ecn == ecn))
+		return;
+	mark = probe_emit(PROBE_MARK, sizeof(*mark));
+	if (mark) {
+		mark->t_ns = slot->at_ns;
+		mark->stream = probe_slot_stream(slot);
+		mark->number = slot->number;
+		mark->bytes = slot->bytes;
+		mark->data = probe_slot_data(slot);
+		mark->node = slot->node;
+		mark->place = place;
+		mark->was = slot->ecn;
+		mark->ecn = ecn;
+		if (dev)
+			strscpy(mark->device, dev->name, sizeof(mark->device));
+	}
+	probe_slot_counts(slot)->became--;
+	slot->ecn = ecn;
+	probe_slot_counts(slot)->became++;
+	slot->visit[slot->visits - 1].ecn = ecn;
 }
 
 /* Writes out the layers of each visit. */
@@ -162,6 +196,7 @@ void probe_slot_layers(const struct probe_slot *slot, struct probe_visit *visit)
 	memset(visit, 0, slot->visits * sizeof(*visit));
 	for (i = 0; i < slot->visits; i++) {
 		visit[i].node = slot->visit[i].node;
+		visit[i].ecn = slot->visit[i].ecn;
 		for (hop = 0; hop < HOP_COUNT; hop++)
 			visit[i].layer_ns[layer_of[hop]] = slot->visit[i].ns[hop];
 	}
@@ -192,7 +227,7 @@ static struct probe_sums *probe_sums(struct probe_way *way, bool data, u16 node)
 static void probe_slot_add(const struct probe_slot *slot)
 {
 	struct probe_way *way = &slot->watch->way[slot->way];
-	bool data = slot->content == PROBE_DATA || slot->content == PROBE_DATAGRAM;
+	bool data = probe_slot_data(slot);
 	s64 total = slot->reorder_ns + slot->read_ns;
 	struct probe_sums *sums = NULL;
 	unsigned int i, j;
@@ -227,8 +262,8 @@ void probe_slot_finish(struct probe_slot *slot)
 {
 	struct probe_packet *packet;
 
-	slot->watch->way[slot->way].delivered++;
-	if (slot->content == PROBE_DATA || slot->content == PROBE_DATAGRAM)
+	probe_slot_counts(slot)->delivered++;
+	if (probe_slot_data(slot))
 		slot->watch->way[slot->way].bytes += slot->bytes;
 	if (slot->twin && probe_numbered(slot->watch)) {
 		/* a ping's sequence number stands for one packet */
@@ -244,8 +279,7 @@ void probe_slot_finish(struct probe_slot *slot)
 			packet->stream = probe_slot_stream(slot);
 			packet->number = slot->number;
 			packet->bytes = slot->bytes;
-			packet->data = slot->content == PROBE_DATA ||
-				       slot->content == PROBE_DATAGRAM;
+			packet->data = probe_slot_data(slot);
 			packet->visits = slot->visits;
 			probe_slot_layers(slot, packet->visit);
 		}
@@ -263,14 +297,19 @@ void probe_slot_free(struct probe_slot *slot)
 /* The packets of each way that are somewhere; counted, not computed. */
 void probe_slots_count(void)
 {
+	struct probe_counts *of;
 	struct probe_slot *slot;
-	unsigned int i;
+	unsigned int i, ecn;
 
 	for (i = 0; i < probe_watch_count; i++) {
-		probe_watches[i]->way[0].in_flight = probe_watches[i]->way[0].unread;
-		probe_watches[i]->way[1].in_flight = probe_watches[i]->way[1].unread;
+		for (ecn = 0; ecn < PROBE_ECN_COUNT; ecn++) {
+			of = &probe_watches[i]->way[0].of[ecn];
+			of->in_flight = of->unread;
+			of = &probe_watches[i]->way[1].of[ecn];
+			of->in_flight = of->unread;
+		}
 	}
 	hash_for_each(slots, i, slot, hash)
 		if (slot->state != PROBE_LOST)
-			slot->watch->way[slot->way].in_flight++;
+			probe_slot_counts(slot)->in_flight++;
 }

@@ -17,6 +17,7 @@ from hourglass.contract.plan_values import PAYLOAD_MAX
 
 Json = dict[str, Any]
 
+ecn = st.sampled_from(["not_ect", "ect1", "ect0"])
 u16, u32, u64 = (st.integers(0, 2**bits - 1) for bits in (16, 32, 64))
 ns = st.integers(0, 2**63 - 1)
 positive = st.integers(1, 2**63 - 1)
@@ -89,10 +90,19 @@ def own(draw: st.DrawFn, client: str, server: str, span: tuple[int, int]) -> Jso
         case "ping":
             protocol = draw(st.sampled_from(["icmp", "udp"]))
             least = UDP_PING_PAYLOAD_MIN if protocol == "udp" else 0
-            rest = {"protocol": protocol, "payload_bytes": draw(payload(least)), "interval_ns": interval_ns}
+            rest = {
+                "protocol": protocol,
+                "ecn": draw(ecn),
+                "payload_bytes": draw(payload(least)),
+                "interval_ns": interval_ns,
+            }
             rest |= {"jitter_ns": draw(st.integers(0, interval_ns)), "jitter_seed": draw(u64)}
         case "datagrams":
-            rest = {"payload_bytes": draw(payload(DATAGRAM_PAYLOAD_MIN)), "burst": draw(st.integers(1, 2**32 - 1))}
+            rest = {
+                "ecn": draw(ecn),
+                "payload_bytes": draw(payload(DATAGRAM_PAYLOAD_MIN)),
+                "burst": draw(st.integers(1, 2**32 - 1)),
+            }
             rest["phases"] = draw(phases(*span))
         case "transactions":
             rest = {"cc": draw(texts), "request_bytes": draw(positive), "response_bytes": draw(positive)}
@@ -179,7 +189,7 @@ def plans(draw: st.DrawFn) -> Plan:
     radios = st.fixed_dictionaries({"phy": texts, "node": node, "device": texts, "address": texts})
     return Plan.model_validate(
         {
-            "version": 4,
+            "version": 5,
             "seed": draw(u64),
             "end_ns": end_ns,
             "nodes": nodes,

@@ -32,7 +32,7 @@ APP = {
     "restart_ns": 5, "background": False, "output_bytes": 100, "collect": ["/var/*"], "origin": "app.0",
 }  # fmt: skip
 PLAN: dict[str, Any] = {
-    "version": 4, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["c", "s"],
+    "version": 5, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["c", "s"],
     "setup": [
         {"do": "ip", "node": None, "lines": ["link add eth0 type wire"], "origin": None},
         {"do": "tc", "node": "c", "lines": ["qdisc add dev eth0 root fq"], "origin": "stack.qdisc"},
@@ -49,8 +49,9 @@ PLAN: dict[str, Any] = {
         BASE | {"id": 0, "kind": "flow", "name": "f", "port": 5000, "sender": "c", "cc": "cubic",
                 "pace_bps": 8000, "backend": "load"},
         BASE | {"id": 1, "kind": "ping", "name": "p", "port": 0, "protocol": "icmp", "payload_bytes": 56,
+                "ecn": "not_ect",
                 "interval_ns": SECOND, "jitter_ns": 5, "jitter_seed": 7},
-        BASE | {"id": 2, "kind": "datagrams", "name": "d", "port": 9, "payload_bytes": 172, "burst": 1,
+        BASE | {"id": 2, "kind": "datagrams", "name": "d", "port": 9, "ecn": "ect1", "payload_bytes": 172, "burst": 1,
                 "phases": [{"start_ns": 5, "stop_ns": SECOND, "interval_ns": SECOND}]},
         BASE | {"id": 3, "kind": "fetches", "name": "h", "port": 80, "cc": "reno", "request_bytes": 300,
                 "sizes": [1000], "interval_ns": SECOND},

@@ -44,7 +44,8 @@ def flood(
     def change(plan: Plan) -> Plan:
         pings = [
             Ping(
-                kind="ping", protocol="icmp", id=i, name=f"{client} to {server}, {i}", client=client, server=server,
+                kind="ping", protocol="icmp", ecn="not_ect",
+                id=i, name=f"{client} to {server}, {i}", client=client, server=server,
                 address=_address(plan, server), port=i, dscp=8 * (client in background), payload_bytes=payload_bytes,
                 start_ns=0, stop_ns=plan.end_ns, interval_ns=interval_us * 1000, jitter_ns=interval_us * 1000 * apart,
                 jitter_seed=i,

@@ -105,3 +105,56 @@ def test_accurate_ecn_counts_the_marks_of_the_queue(simulate: Simulate, kernel: 
     assert (sender["ecn_mode"].item(), receiver["ecn_mode"].item()) == (2, 2), "both speak AccECN"
     assert sender["delivered_ce"].item() == receiver["received_ce"].item() == marks
     assert sender["delivered_ce_bytes"].item() == receiver["received_ce_bytes"].item() > 1000 * marks
+    assert run.summary.marks == {"client": {"right": {"qdisc": {"upload::1": marks}}}}
+    arrived = run.packets.filter(of(run.flows[0]) & (pl.col("way") == "up") & (pl.col("node") == "server"))
+    assert arrived.filter(pl.col("ecn") == "ce").height == marks
+    check_conservation(run)
+
+
+def check_conservation(run: Recording) -> None:
+    """Of each codepoint: what was sent with it, or became it, ended somewhere; and what became it are its marks."""
+    rows = run.codepoints
+    assert rows.height > 0
+    before, after = pl.col("sent") + pl.col("duplicated"), pl.col("delivered") + pl.col("dropped") + pl.col("in_flight")
+    assert rows.filter(before.cast(pl.Int64) + pl.col("became") != after.cast(pl.Int64)).is_empty()
+    for row in rows.iter_rows(named=True):
+        own = run.marks.filter((pl.col("stream") == row["stream"]) & (pl.col("way") == row["way"]))
+        into, out = (own.filter(pl.col(column) == row["ecn"]).height for column in ("ecn", "was"))
+        assert row["became"] == into - out
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_datagrams_are_marked_by_the_step_that_they_build_up(simulate: Simulate, kernel: str) -> None:
+    """Streams of S together above the cable's rate C build a queue, in which packet n waits n (1/C - 1/S) with the ring
+    behind it. What waits longer in the queue than its step is marked, if it may be, and nothing else. Queue, probe and
+    receiver count the same."""
+    step_us, interval_us, rate = 2000, 900, 10_000_000
+    streams = [
+        {"name": "L4S", "interval": f"{2 * interval_us}us", "ecn": "ect1"},
+        {"name": "before", "interval": f"{4 * interval_us}us", "ecn": "ect0"},
+        {"name": "without", "interval": f"{4 * interval_us}us"},
+    ]
+    test = {"name": "ping", "length": 1, "delay": 0.5, "ping_ecn": "ect1", "datagrams": streams}
+    cables = line(f"{rate}bit", "1ms", nodes=2)
+    qdisc = f"fq_codel flows 1 target 1s ce_threshold {step_us}us"
+    run = simulate(cables | {"test": test}, f"stack.client.qdisc={qdisc}", "measure.packets=all", kernel=kernel)
+    way = (pl.col("way") == "up") & (pl.col("node") == "client")
+    waited = run.packets.filter(way & pl.col("stream").is_in(["L4S", "before"]))
+    longer = waited.filter(pl.col("qdisc_ns") > step_us * 1000)
+    assert (longer["ecn"] == "ce").all()
+    assert waited.filter(pl.col("ecn") == "ce").height == longer.height
+    growth_us = UDP_FRAME * 8 / rate * 1e6 - interval_us
+    load = run.packets.filter(way & pl.col("stream").is_in([one["name"] for one in streams])).sort("end_ns")
+    waits_us = (load["qdisc_ns"] + load["ring_ns"]) / 1000
+    assert waits_us[-1] == pytest.approx(load.height * growth_us, rel=0.05)
+    assert 0.5 * waited.height < longer.height < waited.height
+    ecn = run.summary.ecn
+    assert {name: (one.ect1 > 0, one.ect0 > 0) for name, one in ecn.items() if name in ("L4S", "before")} == {
+        "L4S": (True, False), "before": (False, True)
+    }  # fmt: skip
+    assert "without" not in ecn
+    told = run.datagram_rows.filter(pl.col("ecn") == "ce").group_by("stream").len()
+    marks = run.summary.marks["client"]["right"]["qdisc"]
+    assert {name: count for name, count in marks.items() if name in ("L4S", "before")} == dict(told.rows())
+    assert last(run, "ce_mark") == sum(marks.values())
+    check_conservation(run)

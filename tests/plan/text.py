@@ -56,7 +56,8 @@ def stream_line(one: Stream) -> str:
             rest = f"{one.cc} {one.request_bytes} B {one.sizes} {one.interval_ns}"
         case Transactions():
             rest = f"{one.cc} {one.request_bytes} B {one.response_bytes} B"
-    return f"{one.kind} {one.id} {one.name} {ends} {rest}"
+    ecn = f" {one.ecn}" if getattr(one, "ecn", "not_ect") != "not_ect" else ""
+    return f"{one.kind} {one.id} {one.name} {ends} {rest}{ecn}"
 
 
 def path_lines(path: Path) -> list[str]:

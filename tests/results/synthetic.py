@@ -132,10 +132,11 @@ def plan(recipe: Recipe) -> Plan:
             id=i, kind="flow", name=f.name, **ends, port=5000 + i, sender="client" if f.upload else "server", cc=f.cc,
             start_ns=start, stop_ns=stop, pace_bps=None, backend="load") for f in recipe.flows),
         *(lambda i, p=p, at=at: Ping(
-            id=i, kind="ping", name=p.name, **whole, port=at, protocol="udp" if p.name.startswith("udp") else "icmp",
+            id=i, kind="ping", name=p.name, **whole, port=at, ecn="not_ect",
+            protocol="udp" if p.name.startswith("udp") else "icmp",
             payload_bytes=56, interval_ns=200 * MS, jitter_ns=0, jitter_seed=0) for at, p in enumerate(recipe.probes)),
         *(lambda i, size=size: Datagrams(
-            id=i, kind="datagrams", name="voip", **whole, port=8999, payload_bytes=size, burst=1,
+            id=i, kind="datagrams", name="voip", **whole, port=8999, ecn="not_ect", payload_bytes=size, burst=1,
             phases=[Phase(start_ns=0, stop_ns=end, interval_ns=20 * MS)]) for size in [recipe.datagrams] if size),
         *(lambda i, sizes=sizes: Fetches(id=i, kind="fetches", name="http", **whole, port=8080, cc="cubic",
                                          request_bytes=300, sizes=sizes, interval_ns=200 * MS)
@@ -145,7 +146,7 @@ def plan(recipe: Recipe) -> Plan:
           for size in [recipe.requests] if size),
     ]  # fmt: skip
     return Plan(
-        version=4,
+        version=5,
         seed=1,
         end_ns=end,
         nodes=list(recipe.nodes),

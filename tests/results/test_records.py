@@ -68,6 +68,17 @@ def test_a_stream_without_a_table_name_is_refused(tmp_path):
         Tables(tmp_path / "r")
 
 
+def test_a_column_that_came_late_is_null_where_a_piece_lacks_it(tmp_path):
+    with (tmp_path / "r").open("wb") as file:
+        for columns in ({"seq": [1]}, {"seq": [2], "ecn": ["ce"]}, {"seq": [3]}):
+            table = pa.table(columns).replace_schema_metadata({"table": "datagram"})
+            with pa.ipc.new_stream(file, table.schema) as stream:
+                stream.write_table(table)
+    tables = Tables(tmp_path / "r")
+    assert tables.columns("datagram", ["ecn"]).rows() == [(None,), ("ce",), (None,)]
+    assert tables["datagram"].rows() == [(1, None), (2, "ce"), (3, None)]
+
+
 def test_two_schemas_for_one_table_are_refused(tmp_path):
     with (tmp_path / "r").open("wb") as file:
         for column in ("a", "b"):

@@ -135,8 +135,14 @@ def rich_runs(tmp_path):
     spent = dict.fromkeys(LAYER_COLUMNS, 0) | {"tsq_ns": 30 * MS, "qdisc_ns": 10 * MS}
     layers = [{"t_ns": 200 * MS, "stream": stream, "way": way, "data": True, "node": "client", "packets": 10, **spent}
               for stream, way in ((5, "up"), (6, "up"), (6, "down"))]  # fmt: skip
+    way = {"t_ns": 0, "stream": 2, "way": "up"}
+    marked = [way | {"packet": 3, "bytes": 172, "data": True, "node": "isp", "device": "line", "place": "wire",
+                     "was": "ect1", "ecn": "ce"}]  # fmt: skip
+    none = dict.fromkeys(("duplicated", "dropped", "in_flight"), 0)
+    sent = [way | none | {"ecn": "ect1", "sent": 10, "became": -1, "delivered": 9},
+            way | none | {"ecn": "ce", "sent": 0, "became": 1, "delivered": 1}]  # fmt: skip
     tables = [{"table": name, "rows": rows} for name, rows in
-              (("ethtool", dropped), ("socket", opened), ("layer", layers),
+              (("mark", marked), ("codepoint", sent), ("ethtool", dropped), ("socket", opened), ("layer", layers),
                ("datagram", voice), ("fetch", pages), ("transaction", asked),
                ("qdisc_stat", counters), ("event", happened))]  # fmt: skip
     yield run_of(tmp_path / "traffic", datagrams=172, sizes=[1000], requests=1, further=lambda recipe: tables,

@@ -28,6 +28,7 @@ COUNTS: Final = {
     "retries": "MPDUs", "dropped": "MPDUs", "subframes": "MPDUs", "txq": "packets", "held": "MPDUs",
     "txq_drops": "packets", "drops": "packets", "policed": "packets",
     "shaper_full": "packets", "marked": "packets", "qdisc_skbs": "skbs", "drops_by_reason": "packets",
+    "marks": "packets", "ect1": "packets", "ect0": "packets", "ce": "packets",
     "by_bytes": "ms",
     "share": "", "air_share": "", "fairness": "", "upload_fairness": "", "download_fairness": "", "mos": "",
     "qdiscs": "", "starts": "starts", "exit": "", "output_bytes": "B", "error_bytes": "B", "calls": "calls",

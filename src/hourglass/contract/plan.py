@@ -20,6 +20,7 @@ from hourglass.contract.plan_values import (
     Address,
     Bps,
     Dscp,
+    Ecn,
     FileName,
     Interface,
     Ns,
@@ -28,7 +29,7 @@ from hourglass.contract.plan_values import (
     Positive,
 )
 
-VERSION: Final = 4
+VERSION: Final = 5
 STREAMS_MAX: Final = 4096
 """Streams of one plan: each has a port of its own, and the packet probe follows so many."""
 
@@ -235,6 +236,7 @@ class Ping(StreamBase):
     table = "ping"
     kind: Literal["ping"]
     protocol: Literal["icmp", "udp"]
+    ecn: Ecn
     payload_bytes: Payload
     interval_ns: Positive
     jitter_ns: Ns
@@ -257,6 +259,7 @@ class Datagrams(StreamBase):
 
     table = "datagram"
     kind: Literal["datagrams"]
+    ecn: Ecn
     payload_bytes: Payload
     burst: Annotated[int, Field(ge=1, lt=2**32)]
     phases: list[Phase]
@@ -394,7 +397,7 @@ class Radio(Part):
 class Plan(Part, ByKind):
     """What is done, step by step."""
 
-    version: Literal[4]
+    version: Literal[5]
     seed: U64
     end_ns: Ns
     nodes: list[str]

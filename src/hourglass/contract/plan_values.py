@@ -3,7 +3,7 @@
 the other end."""
 
 from ipaddress import ip_address, ip_interface
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -32,6 +32,8 @@ U16 = Annotated[int, Field(ge=0, lt=2**16)]
 U32 = Annotated[int, Field(ge=0, lt=2**32)]
 U64 = Annotated[int, Field(ge=0, lt=2**64)]
 Dscp = Annotated[int, Field(ge=0, lt=64)]
+Ecn = Literal["not_ect", "ect1", "ect0"]
+"""What a sender writes into the ECN field (RFC 3168, RFC 9331)."""
 Bps = Annotated[int, Field(ge=0, lt=2**63)]
 Payload = Annotated[int, Field(ge=0, le=PAYLOAD_MAX)]
 Address = Annotated[str, AfterValidator(_address)]

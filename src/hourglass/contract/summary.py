@@ -178,6 +178,16 @@ class Drops(Figures):
     stack: int
 
 
+class Ecn(Figures):
+    """A stream that sends ECT, over the run, the way in which it sends most: packets sent with `ect1` and `ect0`,
+    delivered with `ce`, and those in percent of all that were delivered."""
+
+    ect1: int
+    ect0: int
+    ce: int
+    ce_percent: float | None
+
+
 class Link(Figures):
     """Frames that left a NIC and found no room at the link's policer (`policed`) or in its shaper (`shaper_full`), and
     packets that the shaper marked (ECN)."""
@@ -308,6 +318,12 @@ class Summary(Figures):
         "own reason. Of the streams' packets they are all that their balances miss. `closed`: at a socket, after its "
         "stream had stopped."
     )
+    marks: dict[str, dict[str, dict[str, dict[str, int]]]] = Field(
+        default_factory=dict,
+        description='Packets that the packet probe saw marked (CE), by node, device ("-": none), place and stream; only'
+        " where some were.",
+    )
+    ecn: dict[str, Ecn] = Field(default_factory=dict, description="By stream; only of those that send ECT.")
     qdiscs: dict[str, dict[str, dict[str, dict[str, int]]]] = Field(
         default_factory=dict,
         description="The qdiscs' own counters at the end, in tc's words, by node, device and qdisc (\"fq_codel 11:\").",

@@ -182,6 +182,7 @@ class FlentFile:
         return Ping(
             **self._common(place, 0, self._total_s),
             kind="ping",
+            ecn="not_ect",
             name=_ping_name(name),
             protocol="udp" if "UDP" in name else "icmp",
             payload_bytes=PING_BYTES,
@@ -196,6 +197,7 @@ class FlentFile:
         return Datagrams(
             **common,
             kind="datagrams",
+            ecn="not_ect",
             name=name.lower(),
             payload_bytes=VOIP_BYTES,
             burst=1,

@@ -107,6 +107,7 @@ def _pings(setting: Setting, first: int) -> list[Stream]:
             **setting.ends(one.server),
             port=FIRST_PORT + first + place if one.protocol == "udp" else place,
             dscp=one.dscp,
+            ecn=test.ping_ecn,
             payload_bytes=PING_BYTES,
             start_ns=0,
             stop_ns=setting.end_ns,
@@ -131,6 +132,7 @@ def _flood(setting: Setting, first: int) -> list[Stream]:
             **setting.ends(test.server),
             port=FIRST_PORT + first,
             dscp=BE,
+            ecn=test.udp_ecn or "not_ect",
             payload_bytes=test.udp_pktsize,
             **_sent([(setting.load_ns, setting.stop_ns, interval_ns(test.udp_pktsize, test.udp_bandwidth))]),
         )
@@ -152,6 +154,7 @@ def _datagrams(setting: Setting, first: int) -> list[Stream]:
                 **setting.ends(one.receiver, one.sender),
                 port=FIRST_PORT + first + place,
                 dscp=one.marking,
+                ecn=one.ecn,
                 payload_bytes=one.size,
                 **_sent(spans, one.burst),
             )
@@ -176,6 +179,7 @@ def _voip(setting: Setting, first: int) -> list[Stream]:
             **setting.ends(test.server),
             port=FIRST_PORT + first,
             dscp=test.voip_marking or BE,
+            ecn=test.voip_ecn or "not_ect",
             payload_bytes=VOIP_BYTES,
             **_sent([(0, setting.end_ns, seconds_ns(VOIP_INTERVAL_S))]),
         )

@@ -159,6 +159,11 @@ def _traffic(part: str, run: Recording, known: Known) -> Iterator[Told]:
                 yield _told(known, f"{stream.name} {words}", name, samples)
 
 
+def _ecn(run: Recording, known: Known) -> Iterator[Told]:
+    for stream in run.summary.ecn:
+        yield _told(known, f"{stream} CE", f"ecn.{stream}.ce_percent")
+
+
 def _radios(run: Recording, known: Known) -> Iterator[Told]:
     """A radio's mean aggregate, its air time, and how much of what it sent was not acknowledged or was sent again."""
     for node, devices in run.summary.wifi.items():
@@ -182,7 +187,7 @@ def _connections(run: Recording, known: Known) -> Iterator[Told]:
 
 
 KINDS: tuple[Callable[[Recording, Known], Iterator[Told]], ...] = (
-    _flows, _pings, *(partial(_traffic, part) for part in TRAFFIC), _connections, _radios,
+    _flows, _pings, *(partial(_traffic, part) for part in TRAFFIC), _connections, _ecn, _radios,
 )  # fmt: skip
 SHARE = 0.01
 """A layer has a row when it has at least this share of the mean time of some run's TCP data; a connection of programs,

@@ -6,7 +6,8 @@
 | 1 | before 0.2.0, up to 21 November 2026 | refused: its records name streams otherwise |
 | 2 | before 0.2.0, after that | read: streams had no rates, no phases and no bursts, devices no `ingress` |
 | 3 | before 0.2.0, up to 22 November 2026 | read: there were no events and no programs |
-| 4 | 0.2.0 | today's |
+| 4 | before 0.2.0, up to 22 November 2026, later | read: nothing but TCP wrote into the ECN field |
+| 5 | 0.2.0 | today's |
 
 Tables and columns that an older version did not record are empty; `frames.complete` adds them. A bound or a figure of a
 version's own is judged and named as today.
@@ -46,7 +47,13 @@ def _of_3(written: Written) -> Written:
     return {**written, "version": 4, "events": [], "roots": [], "rooms": [], "apps": [], "apps_end": False}
 
 
-STEPS: Final[dict[int, Callable[[Written], Written]]] = {2: _of_2, 3: _of_3}
+def _of_4(written: Written) -> Written:
+    """A plan of version 4 as one of version 5."""
+    streams = [{**one, "ecn": "not_ect"} if one["kind"] in ("ping", "datagrams") else one for one in written["streams"]]
+    return {**written, "version": 5, "streams": streams}
+
+
+STEPS: Final[dict[int, Callable[[Written], Written]]] = {2: _of_2, 3: _of_3, 4: _of_4}
 """From each version of the plan that is read to the next."""
 OLDEST: Final = min(STEPS, default=plan.VERSION)
 

@@ -263,6 +263,10 @@ class Recording(ByKind):
     """What programs opened: who, to whom, when, how many bytes; `connections` are its rows as objects."""
     queues = _frame("queue")
     drops = _frame("drop")
+    marks = _frame("mark")
+    """Packets whose ECN field was changed, where and when: `was` this, then `ecn`."""
+    codepoints = _frame("codepoint")
+    """What became of the packets of a stream, by what stood in their ECN field."""
     balance = _frame("balance")
     devices = _frame("device")
     ethtool = _frame("ethtool")

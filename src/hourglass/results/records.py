@@ -2,7 +2,8 @@
 """Reads `records.arrows`: Arrow IPC streams one after another, each schema naming its `table` in the metadata.
 
 The schemas are declared in `contract/records.toml`; this reader takes them from the file and adds nothing.
-Streams of equal table are pieces of one table and are put together in the order of the file.
+Streams of equal table are pieces of one table and are put together in the order of the file. A column that came late
+is null where a piece lacks it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
@@ -12,6 +13,7 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa
 
+from hourglass.contract.records import TABLES
 from hourglass.errors import HourglassError
 
 END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
@@ -32,16 +34,19 @@ class Tables(MutableMapping[str, pl.DataFrame]):
         """Looks where the tables are. Raises `RecordsError` when the file is missing, empty, cut off or damaged."""
         self.path = path
         self._known: dict[str, pl.DataFrame | None] = {}
-        self._places: dict[str, list[int]] = {}
+        self._places: dict[str, list[tuple[int, list[str]]]] = {}
         self._schemas: dict[str, pa.Schema] = {}
         with self._opened() as source:
             _check_ends(path, source)
             while source.tell() < source.size():
                 start = source.tell()
                 name, schema = _pass_stream(path, source)
-                if self._schemas.setdefault(name, schema) != schema:
-                    raise RecordsError(path, f"the streams of table {name!r} do not have one schema")
-                self._places.setdefault(name, []).append(start)
+                known = self._schemas.setdefault(name, schema)
+                if known != schema:
+                    if _lasting(name, known) != _lasting(name, schema):
+                        raise RecordsError(path, f"the streams of table {name!r} do not have one schema")
+                    self._schemas[name] = pa.unify_schemas([known, schema])
+                self._places.setdefault(name, []).append((start, schema.names))
                 self._known[name] = None
 
     @classmethod
@@ -84,14 +89,15 @@ class Tables(MutableMapping[str, pl.DataFrame]):
         return self._read(name, [column for column in wanted if column in self._schemas[name].names])
 
     def _read(self, name: str, columns: list[str]) -> pl.DataFrame:
-        fields = sorted(self._schemas[name].get_field_index(column) for column in columns)
-        options = pa.ipc.IpcReadOptions(included_fields=fields)
-        pieces = []
+        whole = pa.schema([self._schemas[name].field(column) for column in columns])
+        pieces = [whole.empty_table()]
         with self._opened() as source:
-            for start in self._places[name]:
+            for start, held in self._places[name]:
+                fields = sorted(held.index(column) for column in columns if column in held)
                 source.seek(start)
+                options = pa.ipc.IpcReadOptions(included_fields=fields)
                 pieces.append(pa.ipc.open_stream(source, options=options).read_all())
-        frame = pl.from_arrow(pa.concat_tables(pieces))
+        frame = pl.from_arrow(pa.concat_tables(pieces, promote_options="default"))
         assert isinstance(frame, pl.DataFrame)
         return frame.select(columns)
 
@@ -104,6 +110,12 @@ class Tables(MutableMapping[str, pl.DataFrame]):
             raise RecordsError(self.path, "there is no such file") from None
         except (pa.ArrowInvalid, OSError) as error:
             raise RecordsError(self.path, f"the records are cut off or damaged ({error})") from error
+
+
+def _lasting(table: str, schema: pa.Schema) -> pa.Schema:
+    """The columns that every piece of a table has."""
+    late = [one.name for one in TABLES[table].columns if one.late] if table in TABLES else []
+    return pa.schema([field for field in schema if field.name not in late])
 
 
 def _check_ends(path: Path, source: pa.NativeFile) -> None:

@@ -16,6 +16,7 @@ from hourglass.results.anatomy import connection_layers_ms, layers_ms, trip_laye
 from hourglass.results.checks import judge_stored
 from hourglass.results.drops import drops, drops_by_reason, links
 from hourglass.results.lint import lint
+from hourglass.results.marks import ecn, marks
 from hourglass.results.phases import hystart_exit_ns
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, Window, goodput_mbps, loaded_window, ping_ms, retransmits, tcp_rtt_ms
@@ -65,6 +66,8 @@ def summarize(run: Recording) -> Summary:
     if run.connections:
         opened = [*connections.figures(run.connections, run.tcp)]
         found = found.model_copy(update={"connections": opened, "connection_layers_ms": connection_layers_ms(run)})
+    if sent := ecn(run):
+        found = found.model_copy(update={"ecn": sent, "marks": marks(run)})
     if happened := events(run):
         found = found.model_copy(update={"events": happened})
     judged = [one.check() for one in run.apps.values()] + judge_stored(run.experiment.checks, found)

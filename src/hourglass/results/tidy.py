@@ -29,6 +29,8 @@ NAMED = {
     "wifi": 2,
     "drops": 2,
     "drops_by_reason": 2,
+    "marks": 2,
+    "ecn": 1,
     "qdiscs": 2,
     "links": 2,
     "layers_ms": 1,

@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import Field, PlainSerializer, PlainValidator, model_validator
 
 from hourglass.scenario.kinds import Kind, integer, pattern, quantity
-from hourglass.scenario.marks import Marking
+from hourglass.scenario.marks import Ecn, Marking
 from hourglass.scenario.table import Table
 from hourglass.scenario.trace import STEPS, Repeat, Step, parse_steps, write_steps
 from hourglass.scenario.units import RATE, TIME, Bounds, seconds_ns, show
@@ -69,6 +69,11 @@ class DatagramStream(Table):
     interval: Interval | None = Field(default=None, description="Time between two sendings, instead of `rate`.")
     burst: Packets = Field(default=1, description="Packets that are sent together, back to back.")
     marking: Marking = Field(default=0, description="Mark of its packets.")
+    ecn: Ecn = Field(
+        default="not_ect",
+        description="ECN field of its packets: `ect1`, as L4S sends, `ect0`, as ECN did before, or neither. It does not"
+        " answer marks.",
+    )
     start: Seconds = Field(default=0, description="When it begins, in seconds after the load does.")
     stop: PositiveSeconds | None = Field(
         default=None, description="When it ends, in seconds after the load's beginning; default: with the load."

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marks: a DSCP by its name or number."""
+"""Marks: a DSCP by its name or number, and what a sender writes into the ECN field."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import PlainSerializer, PlainValidator
 
 from hourglass.errors import closest
-from hourglass.scenario.kinds import Kind
+from hourglass.scenario.kinds import Kind, choice
 from hourglass.scenario.testkinds import MARKINGS, marking_name
 
 
@@ -38,3 +38,5 @@ MARK_SCHEMA = {
 Marking = Annotated[
     int, PlainValidator(marking), PlainSerializer(show_mark), Kind("name or 0 to 63", "DSCP", MARK_SCHEMA)
 ]
+
+Ecn = Annotated[Literal["not_ect", "ect1", "ect0"], *choice(("not_ect", "ect1", "ect0"), "An ECN field")]

@@ -25,7 +25,7 @@ from hourglass.scenario.kinds import (
     words,
     words_of,
 )
-from hourglass.scenario.marks import MARK_SCHEMA, Marking, marking, show_mark
+from hourglass.scenario.marks import MARK_SCHEMA, Ecn, Marking, marking, show_mark
 from hourglass.scenario.table import Rows, Table
 from hourglass.scenario.testkinds import TESTS, WORKERS_MAX
 from hourglass.scenario.units import RATE, SIZE, Bounds, parse_seconds, show
@@ -194,7 +194,9 @@ class Test(Table):
     )
     udp_bandwidth: UdpRate | None = Field(default=None, description="UDP payload; udp_flood, default 1mbit.")
     udp_pktsize: Payload | None = Field(default=None, description="UDP payload of a packet; udp_flood, default 1470.")
+    udp_ecn: Ecn | None = Field(default=None, description="ECN field of its packets; udp_flood, default not_ect.")
     voip_marking: Marking | None = Field(default=None, description="Mark of the voip stream, default CS0.")
+    voip_ecn: Ecn | None = Field(default=None, description="ECN field of the voip stream, default not_ect.")
     http_sizes: Sizes | None = Field(default=None, description="Sizes fetched in turn; http, default 10KB, 100KB, 1MB.")
     http_interval: PositiveSeconds | None = Field(
         default=None,
@@ -228,6 +230,9 @@ class Test(Table):
     )
     udp_interval: PositiveSeconds = Field(
         default=0.2, description="Interval of UDP round trips, each up to a tenth late."
+    )
+    ping_ecn: Ecn = Field(
+        default="not_ect", description="ECN field of all pings; with `ect1` they take the queue of L4S."
     )
 
 

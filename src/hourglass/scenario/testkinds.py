@@ -52,8 +52,8 @@ class Traffic:
 
 
 TRAFFIC = {
-    "flood": Traffic({"udp_bandwidth": 10**6, "udp_pktsize": 1470}, load=True),
-    "voip": Traffic({"voip_marking": BE}),
+    "flood": Traffic({"udp_bandwidth": 10**6, "udp_pktsize": 1470, "udp_ecn": "not_ect"}, load=True),
+    "voip": Traffic({"voip_marking": BE, "voip_ecn": "not_ect"}),
     "http": Traffic(
         {"http_sizes": (10_000, 100_000, 1_000_000), "http_interval": 0.2, "http_workers": 1}, count="http_workers"
     ),

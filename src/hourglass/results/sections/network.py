@@ -180,6 +180,19 @@ def reasons(summary: Summary) -> Section:
     return Section("reasons", title, "drops", columns, tuple(rows), unit="packets", note=note, detail=True)
 
 
+def marks(summary: Summary) -> Section:
+    """Where packets were marked, and of which streams."""
+    columns = (*(Column(title, "text") for title in ("node", "device", "place", "stream")), Column("packets"))
+    rows = [
+        (node, device, place, stream, packets)
+        for node, devices in summary.marks.items()
+        for device, places in devices.items()
+        for place, found in places.items()
+        for stream, packets in found.items()
+    ]
+    return Section("marks", "Where packets were marked", "marks", columns, tuple(rows), unit="packets")
+
+
 def links(summary: Summary) -> Section:
     """What the links' policers and shapers dropped and marked of what a device sent."""
     columns = (Column("node", "text"), Column("device", "text"), Column("policed", unit="packets"),
@@ -206,4 +219,4 @@ def qdiscs(summary: Summary) -> Section:
     return Section("qdiscs", "The qdiscs' own counters", "qdisc", columns, tuple(rows), detail=True)
 
 
-SECTIONS = (events, radios, shares, categories, layers, drops, reasons, links, qdiscs)
+SECTIONS = (events, radios, shares, categories, layers, drops, reasons, marks, links, qdiscs)

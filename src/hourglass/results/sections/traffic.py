@@ -64,6 +64,14 @@ def datagrams(summary: Summary) -> Section:
     return Section("datagrams", "One-way streams", "one way", columns, tuple(rows), unit="ms")
 
 
+def ecn(summary: Summary) -> Section:
+    """The streams that send ECT, and how many of their packets arrived marked."""
+    columns = (Column("stream", "text"), Column("ECT(1)"), Column("ECT(0)"), Column("CE"), Column("CE %"))
+    rows = [(name, one.ect1, one.ect0, one.ce, one.ce_percent) for name, one in summary.ecn.items()]
+    note = "Packets sent with ECT(1) and ECT(0), and delivered with CE: of all that were delivered, CE %."
+    return Section("ecn", "ECN", "ECN", columns, tuple(rows), unit="packets", note=note)
+
+
 def fetches(summary: Summary) -> Section:
     """Completion times, of all fetches and, where there are several sizes, of each."""
     columns = (Column("client", "text"), Column("bytes", "text"), *_columns(*PERCENTILES, "max"),
@@ -122,4 +130,4 @@ def connections(summary: Summary) -> Section:
     return Section("connections", "Connections of programs", "connection", columns, tuple(rows), note=note)
 
 
-SECTIONS = (apps, connections, flows, totals, pings, datagrams, fetches, transactions)
+SECTIONS = (apps, connections, flows, totals, pings, datagrams, ecn, fetches, transactions)
