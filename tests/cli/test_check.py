@@ -156,5 +156,5 @@ def test_a_junit_file_that_cannot_be_written_is_one_line(call, tmp_path):
     make(tmp_path / "one")
     (tmp_path / "file").touch()
     status, _, err = call("check", "one", "--bound", "ping.p99 < 1s", "--junit", "file/a.xml")
-    assert status == 3
-    assert "the JUnit file cannot be written" in err
+    assert status == 2
+    assert "--junit = 'file/a.xml': cannot be written" in err

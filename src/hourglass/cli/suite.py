@@ -38,16 +38,18 @@ def run_suite(
     """Runs the suite, writes its page, prints what came out. The exit status: 1 when a cell is worse, 3 when runs
     failed."""
     suite = file.read(source)
-    columns = [one.strip() for one in ccs.split(",")] if ccs is not None else []
-    if not all(columns):
+    asked = [one.strip() for one in ccs.split(",")] if ccs is not None else []
+    if not all(asked):
         raise InputError("--cc", ccs, "congestion controls with commas between, like cubic,bbr")
     if before is not None and baseline.read(before, suite.name) is None and not update:
         raise InputError("--baseline", str(before), "there is no such file; --update-baseline makes it")
+    sources = {Path(one).stem: Path(one).absolute() for one in asked if one.endswith(".c") or "/" in one}
+    columns = [Path(one).stem if Path(one).absolute() in sources.values() else one for one in asked]
     chosen = _seeds(seeds) if seeds is not None else baseline.SEEDS if update else ()
     folder = out or SUITES
     with shown() as progress:
         studied = study(
-            suite, folder, ccs=columns, kernel=kernel or DEFAULT, quick=quick, seeds=chosen, jobs=jobs,
+            suite, folder, ccs=columns, sources=sources, kernel=kernel or DEFAULT, quick=quick, seeds=chosen, jobs=jobs,
             progress=progress,
         )  # fmt: skip
     place = before or baseline.place(studied)

@@ -22,7 +22,9 @@ def suite(
     ],
     ccs: Annotated[
         str | None,
-        typer.Option("--cc", metavar="A,B,...", help="The columns: congestion controls; default: the suite's."),
+        typer.Option(
+            "--cc", metavar="A,B,...", help="The columns: congestion controls, or files of them; default: the suite's."
+        ),
     ] = None,
     kernel: Kernel = None,
     quick: Annotated[bool, typer.Option("--quick", help="One seed, and fewer settings.")] = False,

@@ -48,6 +48,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from hourglass.campaign import file as sweeps
@@ -126,11 +127,19 @@ class Part:
     data: Mapping[str, Any]
     folder: Path
 
-    def swept(self, ccs: Sequence[str], quick: bool = False, seeds: Sequence[int] = ()) -> "Swept":
+    def swept(
+        self,
+        ccs: Sequence[str],
+        quick: bool = False,
+        seeds: Sequence[int] = (),
+        sources: Mapping[str, Path] = MappingProxyType({}),
+    ) -> "Swept":
         """The sweep of these columns: every key of `set` in which `{cc}` stands goes forward with them. `quick`: the
-        values that it keeps, and the first seed. `seeds`: these, in place of the file's, and all of them."""
+        values that it keeps, and the first seed. `seeds`: these, in place of the file's, and all of them. `sources`:
+        of columns that are a user's own, where they are."""
+        words = [str(sources.get(cc, cc)) for cc in ccs]
         fixed = sweeps.flat(dict(self.data.get("set", {})))
-        tied = {key: [_put(value, cc) for cc in ccs] for key, value in fixed.items() if _put(value, "") != value}
+        tied = {key: [_put(value, word) for word in words] for key, value in fixed.items() if _put(value, "") != value}
         data = {key: value for key, value in self.data.items() if key not in ("set", "zip")}
         data["set"] = {key: value for key, value in fixed.items() if key not in tied}
         data["zip"] = [*self.data.get("zip", []), *([tied] if tied else [])]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from statistics import median
+from types import MappingProxyType
 from typing import Any
 
 from hourglass.campaign import cells as scenarios
@@ -103,6 +104,7 @@ def study(
     out: Path,
     *,
     ccs: Sequence[str] = (),
+    sources: Mapping[str, Path] = MappingProxyType({}),
     kernel: str,
     quick: bool = False,
     seeds: Sequence[int] = (),
@@ -110,7 +112,7 @@ def study(
     progress: Progress | None = None,
 ) -> Studied:
     """Makes the runs that are missing below `out` and reads their figures. `ccs`: the columns, default the suite's;
-    `seeds`: in place of its own.
+    `sources`: where those are that are a user's own; `seeds`: in place of the suite's.
 
     Raises `InputError` for a scenario that is wrong; what a kernel has not is a part, or a column, that is not run."""
     columns = tuple(dict.fromkeys(ccs)) or suite.ccs
@@ -121,7 +123,7 @@ def study(
         if not wanted:
             why[part.id] = f"nothing to run: it is about {', '.join(part.ccs) or 'other congestion controls'}"
             continue
-        swept = part.swept(wanted, quick, seeds)
+        swept = part.swept(wanted, quick, seeds, sources)
         if lacking := _lacking(swept.grid, kernel):
             why[part.id] = lacking
         else:

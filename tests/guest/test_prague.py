@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The template `prague.c` against its algorithm: what marks and losses leave of the window, and two round trips."""
+
+import random
+from typing import Any
+
+import polars as pl
+import pytest
+
+from hourglass.cli.kernel_new import TEMPLATES
+from hourglass.results.recording import Recording
+
+from .conftest import KERNELS, Simulate, line
+
+pytestmark = pytest.mark.guest
+
+KERNEL = list(KERNELS)[-1]
+VIRTUAL_S = 0.025
+"""The round trip that shorter ones are taken for: the template's default."""
+STACK: dict[str, Any] = {"cc": {"file": str(TEMPLATES / "prague.c")}, "sysctl": {"net.ipv4.tcp_min_tso_segs": 1}}
+"""A qdisc sees segments one by one: of a GSO skb it marks all or none."""
+
+
+def upload(qdisc: str, delay: str, length: int = 60) -> dict[str, Any]:
+    return line("1gbit", delay, nodes=2) | {
+        "stack": STACK | {"client": {"qdisc": qdisc}},
+        "test": {"name": "tcp_upload", "length": length, "delay": 1},
+    }
+
+
+def sent(run: Recording, after_s: float = 0) -> pl.DataFrame:
+    return run.tcp.filter(pl.col("sender") & (pl.col("t_ns") >= after_s * 10**9)).sort("t_ns")
+
+
+def mean(rows: pl.DataFrame, column: str) -> float:
+    return float(rows.select(pl.col(column).mean()).item())
+
+
+def mean_window(p: float, rtt_s: float) -> float:
+    """Of the algorithm as the template's head has it, when each segment is marked with the probability p."""
+    chance, virtual_s = random.Random(1), max(VIRTUAL_S, rtt_s)
+    window, alpha, now, area = 10.0, p, 0.0, 0.0
+    round_s = reduced_s = 0.0
+    acked = marked = 0
+    while now < 2000:
+        now += rtt_s / window
+        area += int(window) * rtt_s / window
+        hit = chance.random() < p
+        acked, marked = acked + 1, marked + hit
+        if now - round_s >= virtual_s:
+            alpha += (marked / acked - alpha) / 16
+            round_s, acked, marked = now, 0, 0
+        if not hit:
+            window += (rtt_s / virtual_s) ** 2 / int(window)
+        elif now - reduced_s >= virtual_s:
+            window, reduced_s = max(2, window * (1 - alpha / 2)), now
+    return area / now
+
+
+@pytest.mark.parametrize(("delay_ms", "percent"), [(20, 2), (5, 5)])
+def test_the_window_is_what_marks_at_random_leave_of_it(simulate: Simulate, delay_ms: int, percent: int) -> None:
+    """Forty seconds hold 700 to 1,100 reductions, and seeds give windows up to 3 % apart."""
+    run = simulate(upload(f"netem limit 10000 loss random {percent}% ecn", f"{delay_ms}ms"), kernel=KERNEL)
+    rows = sent(run, after_s=20)
+    expected = mean_window(percent / 100, mean(rows, "rtt") / 1e6)
+    assert mean(rows, "snd_cwnd") == pytest.approx(expected, rel=0.06)
+    assert not run.summary.flows[0].retransmits
+    arrived = run.summary.ecn["upload::1"]
+    assert (arrived.ect0, arrived.ect1 > 0) == (0, True)
+
+
+def test_a_loss_leaves_half_and_the_timer_too(simulate: Simulate) -> None:
+    """Losses at random; then nothing passes for two seconds, so that it is the timer that finds the loss."""
+    outage = [
+        {"at": at, "node": "client", "tc": f"qdisc change dev right root netem limit 10000 loss {how}"}
+        for at, how in ((20, "100%"), (22, "0%"))
+    ]
+    qdisc = "netem limit 10000 loss random 0.2%"
+    run = simulate(upload(qdisc, "20ms", length=30) | {"event": outage}, kernel=KERNEL)
+    before = {name: pl.col(name).shift(1).alias(f"{name}_before") for name in ("snd_cwnd", "snd_ssthresh", "total_rto")}
+    rows = sent(run).with_columns(*before.values()).drop_nulls("snd_cwnd_before")
+    reduced = rows.filter(pl.col("snd_ssthresh") != pl.col("snd_ssthresh_before"))
+    reduced = reduced.with_columns(left=pl.col("snd_ssthresh").cast(int), half=pl.col("snd_cwnd_before").cast(int) // 2)
+    assert len(reduced) > 15
+    after_slow_start = reduced[1:]
+    assert ((after_slow_start["left"] - after_slow_start["half"]).abs() <= 1).all(), "samples are 10 ms apart"
+    timer = reduced.filter(pl.col("total_rto") > pl.col("total_rto_before"))
+    assert len(timer) == 1
+    assert 20 < timer["t_ns"][0] / 1e9 < 22
+    assert sent(run, after_s=30)["delivered"][0] > timer["delivered"][0] + 1000
+
+
+def test_two_round_trips_are_taken_for_one(simulate: Simulate) -> None:
+    """10 and 20 ms are both taken for 25: of a DualPI2 that marks both the longer way gets no less. It gets more, as a
+    step marks in trains, of which the shorter way has the larger share (21 against 19 %), and answers them sooner.
+    Taken for what they are the shorter way gets more. From 10 s on: what slow start left has gone."""
+    nodes = ["near", "far", "router", "server"]
+    ends = [("near:up", "router:near", "1gbit", "5ms"), ("far:up", "router:far", "1gbit", "10ms")]
+    ends.append(("router:out", "server:down", "20mbit", "0ms"))
+    testbed = {
+        "node": [{"name": one, "role": "router" if one == "router" else "host"} for one in nodes],
+        "link": [{"ends": [a, b], "rate": rate, "delay": delay} for a, b, rate, delay in ends],
+    }
+    competing = [{"client": "far", "server": "server"}]
+
+    def near_to_far(**parameters: int) -> float:
+        stack = STACK | {"cc": STACK["cc"] | {"parameters": parameters}, "router": {"qdisc": "dualpi2"}}
+        test = {"name": "tcp_upload", "client": "near", "length": 60, "delay": 1, "competing": competing}
+        run = simulate({"name": "two", "testbed": testbed, "stack": stack, "test": test}, kernel=KERNEL)
+        assert run.summary.totals.upload_mbps > 17
+        rows = sent(run, after_s=10).group_by("stream", maintain_order=True)
+        assert mean(sent(run, after_s=10), "rtt") < 25_000
+        near, far = rows.agg(pl.col("delivered").last() - pl.col("delivered").first())["delivered"].to_list()
+        return float(near / far)
+
+    assert 0.6 < near_to_far() < 1.05
+    assert near_to_far(rtt_virtual=1) > 1.2
