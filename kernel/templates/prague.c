@@ -168,7 +168,7 @@ static void prague_cong_control(CONG_CONTROL_ARGS)
 	u32 acked = max(rs->acked_sacked, 0);
 
 	ca->marked = tp->delivered_ce;
-	if (tcp_snd_cwnd(tp) != ca->window >> PRAGUE_ONE)	/* TCP's own: an undone loss, idleness */
+	if (tcp_snd_cwnd(tp) != ca->window >> PRAGUE_ONE) /* an undone loss, idleness */
 		ca->window = (u64)tcp_snd_cwnd(tp) << PRAGUE_ONE;
 	prague_average(sk);
 	if (marked)

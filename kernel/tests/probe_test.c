@@ -141,12 +141,18 @@ static void fragments_by_their_first(struct kunit *test)
 	kfree_skb(skb);
 }
 
-/* Packets of a way of the stream that are somewhere. */
+/* What became of the packets of a way of the stream that do not speak ECN. */
+static struct probe_counts *counts(unsigned int way)
+{
+	return &tcp.way[way].of[PROBE_ECN_NOT_ECT];
+}
+
+/* Those of them that are somewhere. */
 static u64 in_flight(unsigned int way)
 {
-	tcp.way[way].in_flight = tcp.way[way].unread;
+	counts(way)->in_flight = counts(way)->unread;
 	probe_slots_count();
-	return tcp.way[way].in_flight;
+	return counts(way)->in_flight;
 }
 
 /* A packet through two nodes: each stretch in its layer, nothing lost, nothing twice. */
@@ -179,9 +185,36 @@ static void layers_add_up(struct kunit *test)
 			total += visit[i].layer_ns[layer];
 	KUNIT_EXPECT_EQ(test, total, slot->at_ns - slot->begin_ns);
 	probe_slot_finish(slot);
-	KUNIT_EXPECT_EQ(test, tcp.way[0].delivered, 1ULL);
+	KUNIT_EXPECT_EQ(test, counts(0)->delivered, 1ULL);
 	KUNIT_EXPECT_EQ(test, tcp.way[0].unmatched, 0ULL);
 	KUNIT_EXPECT_EQ(test, in_flight(0), 0ULL);
+	kfree_skb(skb);
+}
+
+/* A mark takes a packet from one codepoint's account to the other's, once. */
+static void marked_packets_change_accounts(struct kunit *test)
+{
+	struct sk_buff *skb = segment(CLIENT, SERVER, 1000, 1, MSS, 0);
+	struct probe_counts *ect = &tcp.way[0].of[PROBE_ECN_ECT1];
+	struct probe_counts *ce = &tcp.way[0].of[PROBE_ECN_CE];
+	struct probe_packets packets;
+	struct probe_slot *slot;
+
+	((struct iphdr *)skb->data)->tos = PROBE_ECN_ECT1;
+	KUNIT_ASSERT_TRUE(test, probe_parse(skb, 0, &packets));
+	slot = probe_slot_new(&packets, 0, 0, 100);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, slot);
+	probe_slot_ecn(slot, PROBE_ECN_ECT1, NULL, 0);
+	KUNIT_EXPECT_EQ(test, ce->became, 0LL);
+	probe_slot_ecn(slot, PROBE_ECN_CE, NULL, 0);
+	probe_slot_ecn(slot, PROBE_ECN_CE, NULL, 0);
+	KUNIT_EXPECT_EQ(test, ect->sent, 1ULL);
+	KUNIT_EXPECT_EQ(test, ect->became, -1LL);
+	KUNIT_EXPECT_EQ(test, ce->became, 1LL);
+	probe_slot_visit(slot, 1);
+	probe_slot_finish(slot);
+	KUNIT_EXPECT_EQ(test, ce->delivered, 1ULL);
+	KUNIT_EXPECT_EQ(test, ect->delivered, 0ULL);
 	kfree_skb(skb);
 }
 
@@ -274,6 +307,7 @@ static struct kunit_case probe_cases[] = {
 	KUNIT_CASE(echoes_by_their_identifier),
 	KUNIT_CASE(fragments_by_their_first),
 	KUNIT_CASE(layers_add_up),
+	KUNIT_CASE(marked_packets_change_accounts),
 	KUNIT_CASE(the_oldest_of_equals),
 	KUNIT_CASE(a_connection_goes_with_its_sockets),
 	KUNIT_CASE(lost_data_go_with_their_sender),

@@ -70,7 +70,7 @@ class Line:
 @dataclass(frozen=True)
 class Studied:
     """A suite with its figures. `why`: of parts that were not run; `failed`: runs that failed, in words; `runs`: how
-    many it has."""
+    many it has; `sources`: where the columns are that are a user's own."""
 
     suite: Suite
     kernel: str
@@ -80,6 +80,7 @@ class Studied:
     why: Mapping[str, str]
     failed: tuple[str, ...]
     runs: int
+    sources: Mapping[str, Path] = field(default_factory=dict)
 
 
 class Overall:
@@ -142,7 +143,7 @@ def study(
         for table in tables.values()
         for one in table.result.failures
     ]
-    return Studied(suite, kernel, quick, columns, tuple(lines), why, tuple(dict.fromkeys(failed)), total)
+    return Studied(suite, kernel, quick, columns, tuple(lines), why, tuple(dict.fromkeys(failed)), total, sources)
 
 
 def _columns(suite: Suite, part: Part, columns: Sequence[str], asked: bool) -> tuple[str, ...]:

@@ -36,7 +36,8 @@ def about(studied: Studied) -> str:
 
 def command(studied: Studied) -> str:
     """What makes it again."""
-    asked = [] if studied.ccs == studied.suite.ccs else ["--cc", ",".join(studied.ccs)]
+    words = [studied.sources[cc].name if cc in studied.sources else cc for cc in studied.ccs]
+    asked = [] if (*words,) == studied.suite.ccs else ["--cc", ",".join(words)]
     quick = ["--quick"] if studied.quick else []
     return " ".join(["hourglass suite", studied.suite.name, "--kernel", studied.kernel, *asked, *quick])
 
