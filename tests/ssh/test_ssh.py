@@ -77,7 +77,7 @@ def test_a_run_measures_by_one_clock_and_leaves_nothing(lab: Lab, tmp_path: Path
 
 def test_what_one_machine_sends_and_another_receives_is_one_stream(lab: Lab, tmp_path: Path) -> None:
     """The queue of the shaper holds the packets back by more than the clocks are uncertain."""
-    path = lab.scenario(name="udp_flood", length=1, delay=1, udp_bandwidth="25mbit")
+    path = lab.scenario(name="udp_flood", length=1, delay=1, udp_bandwidth="25mbit", udp_ecn="ect1")
     run = runner.run(scenario.load(path), tmp_path / "run", engine="ssh")
     (flood,) = run.summary.datagrams
     assert flood.sent > 0
@@ -88,6 +88,9 @@ def test_what_one_machine_sends_and_another_receives_is_one_stream(lab: Lab, tmp
     assert flood.owd_ms.p50 is not None
     uncertain = run.table("clock")["uncertainty_ns"].sum()
     assert rows["owd_ns"].drop_nulls().min() >= -uncertain
+    arrived = rows.filter(pl.col("owd_ns").is_not_null())
+    assert set(arrived["ecn"]) == {"ect1"}, "as its receiver tells"
+    assert rows["ecn"].null_count() == rows.height - arrived.height
 
 
 def test_events_are_carried_out_on_their_machines(lab: Lab, tmp_path: Path) -> None:

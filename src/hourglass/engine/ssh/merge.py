@@ -54,13 +54,17 @@ def _read(path: Path) -> Iterator[tuple[str, pa.Table]]:
             with pa.ipc.open_stream(source) as stream:
                 found.setdefault(stream.schema.metadata[b"table"].decode(), []).append(stream.read_all())
     for name, pieces in found.items():
-        yield name, pa.concat_tables(pieces)
+        yield name, pa.concat_tables(pieces, promote_options="default")  # a late column is in those that have it
 
 
 def _write(sink: Any, name: str, pieces: Sequence[pa.Table]) -> None:
     """One stream, in the order of time; of one time, in that of the pieces."""
-    columns = TABLES[name].columns
-    fields = [pa.field(one.name, ARROW[one.type], nullable=one.optional) for one in columns]
+    there = {column for piece in pieces for column in piece.column_names}
+    fields = [
+        pa.field(one.name, ARROW[one.type], nullable=one.optional or one.late)
+        for one in TABLES[name].columns
+        if not one.late or one.name in there
+    ]
     schema = pa.schema(fields, metadata={"table": name})
     table = pa.concat_tables([_complete(piece, schema).cast(schema) for piece in pieces])
     order = np.argsort(table["t_ns"].to_numpy(), kind="stable")

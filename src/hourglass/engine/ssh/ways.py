@@ -77,7 +77,9 @@ def set_clocks(parts: Sequence[Part]) -> Iterator[str]:
 
 
 def changed(table: pa.Table, name: str, column: Any) -> pa.Table:
-    """The table with another column of that name."""
+    """The table with another column of that name, or with one more."""
+    if name not in table.column_names:
+        return table.append_column(name, column)
     place = table.column_names.index(name)
     return table.set_column(place, table.schema.field(place), column)
 
@@ -127,6 +129,7 @@ def joined(
         streams, seq, t_ns = (table[name].to_numpy() for name in ("stream", "seq", "t_ns"))
         own = np.zeros(len(streams), dtype=bool)
         owd, arrived = np.zeros(len(streams), dtype=np.int64), np.zeros(len(streams), dtype=bool)
+        ecn: list[str | None] = [None] * len(streams)
         for stream in plan.datagrams:
             if stream.client != node:
                 continue
@@ -134,14 +137,17 @@ def joined(
             own[mine] = True
             if (there := tables.get(stream.server)) is None:
                 continue
-            theirs = there["stream"].to_numpy() == stream.id
-            when = dict(
-                zip(there["seq"].to_numpy()[theirs].tolist(), there["t_ns"].to_numpy()[theirs].tolist(), strict=True)
-            )
+            theirs = there.filter(pa.array(there["stream"].to_numpy() == stream.id))
+            codepoints = theirs["ecn"].to_pylist() if "ecn" in theirs.column_names else [None] * len(theirs)
+            columns: list[Any] = [theirs["seq"].to_pylist(), theirs["t_ns"].to_pylist(), codepoints]
+            when = {number: (arrival, codepoint) for number, arrival, codepoint in zip(*columns, strict=True)}
             for place in mine.tolist():
                 if (at := when.get(int(seq[place]))) is not None:
-                    owd[place], arrived[place] = at - t_ns[place], True
+                    owd[place], arrived[place], ecn[place] = at[0] - t_ns[place], True, at[1]
             took = owd[mine][arrived[mine]]
             if took.size and (reason := unknown(ends[node], ends[stream.server], float(np.median(took)))):
                 warnings.append(f"{stream.name}: one-way delays are right but for a constant: {reason}")
-        yield node, changed(table, "owd_ns", pa.array(owd, mask=~arrived, type=pa.int64())).filter(pa.array(own))
+        table = changed(table, "owd_ns", pa.array(owd, mask=~arrived, type=pa.int64()))
+        if any(ecn):
+            table = changed(table, "ecn", pa.array(ecn, pa.string()))
+        yield node, table.filter(pa.array(own))
