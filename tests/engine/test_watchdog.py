@@ -5,6 +5,7 @@ import io
 import itertools
 import os
 import subprocess
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -81,11 +82,16 @@ def test_a_clock_that_runs_on_without_a_word_is_ended() -> None:
 
 
 def test_a_process_that_waits_for_ever_is_seen_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same through a process: one that only sleeps, whose clock cannot be read either."""
+    """The same through a process: one that only waits, whose clock cannot be read either."""
     monkeypatch.setattr(watchdog, "LOOK_AFTER_S", 0.0)
-    child = subprocess.Popen(["sleep", "100"], start_new_session=True)
+    command = ["sh", "-c", "echo begins to wait; read line"]
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
     try:
-        watch = GuestWatch(child, Path("/bin/sleep"), Console(io.BytesIO()), Watchdog(idle_s=10.0))
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"begins to wait\n"
+        while Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[0] != "S":
+            time.sleep(0.01)
+        watch = GuestWatch(child, Path("/bin/sh"), Console(io.BytesIO()), Watchdog(idle_s=10.0))
         said = [watch.stuck(wall_s, wall_s + 1) for wall_s in (0.0, 5.0, 15.0)]
     finally:
         child.kill()
