@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hourglass.errors import HourglassError
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
@@ -22,6 +24,15 @@ def replacing(path: Path) -> Iterator[Path]:
             shutil.rmtree(half, ignore_errors=True)
         else:
             half.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(path: Path, what: str) -> Iterator[None]:
+    """What cannot be written in the block is an `HourglassError` that says so of `what` at `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise HourglassError(f"{path}: {what} cannot be written: {error.strerror or error}") from error
 
 
 def sha256(path: Path) -> str:

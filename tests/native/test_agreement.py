@@ -78,13 +78,11 @@ class Case:
     of_runs: Callable[[list[float]], float]
 
 
-REMOTE = Case("R100M", NO_OFFLOADS, "virtual", "p90", median)
-ONE_FLOW = Case("L100M", ("test.name=tcp_upload", "stack.cc=reno", *LARGE_SKBS), "virtual", "p50", min)
-FOUR_FLOWS = Case("L100M", (SMALL_SKBS,), "virtual with veth", "p50", min)
+ONE_FLOW = ("test.name=tcp_upload", "stack.cc=reno", *LARGE_SKBS)
 CASES = {
-    "remote bottleneck": REMOTE,
-    "local bottleneck, one flow": ONE_FLOW,
-    "local bottleneck, four flows": FOUR_FLOWS,
+    "remote bottleneck": Case("R100M", NO_OFFLOADS, "virtual", "p90", median),
+    "local bottleneck, one flow": Case("L100M", ONE_FLOW, "virtual", "p50", min),
+    "local bottleneck, four flows": Case("L100M", (SMALL_SKBS,), "virtual with veth", "p50", min),
 }
 
 

@@ -9,7 +9,6 @@ from hourglass import files
 from hourglass.cli import output
 from hourglass.cli.errors import MISSED
 from hourglass.cli.progress import shown
-from hourglass.errors import HourglassError
 from hourglass.selftests import page
 from hourglass.selftests.run import OUT, Selftests, selftests
 
@@ -20,10 +19,8 @@ def run_selftests(kernel: str, tests: list[str], seeds: int, out: Path | None, j
     with shown() as progress:
         found = selftests(kernel, tests, seeds=seeds, out=folder, jobs=jobs, progress=progress)
     written = folder / f"{found.kernel}.md"
-    try:
+    with files.writing(written, "the page"):
         files.write(written, page.markdown(found).encode())
-    except OSError as error:
-        raise HourglassError(f"{written}: the page cannot be written: {error.strerror or error}") from error
     if json:
         output.show_json(_data(found))
     else:
@@ -52,8 +49,8 @@ def _data(found: Selftests) -> dict[str, Any]:
             {
                 "name": one.name,
                 "verdicts": [
-                    {"verdict": v.word, "reason": v.reason, "passed": v.passed, "failed": v.failed, "run": str(run)}
-                    if run else {"verdict": v.word, "reason": v.reason, "passed": 0, "failed": 0, "run": None}
+                    {"verdict": v.word, "reason": v.reason, "passed": v.passed, "failed": v.failed,
+                     "run": str(run) if run else None}
                     for v, run in zip(one.verdicts, one.runs, strict=True)
                 ],
             }

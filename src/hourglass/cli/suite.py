@@ -10,7 +10,7 @@ from hourglass.cli.errors import MISSED
 from hourglass.cli.progress import shown
 from hourglass.cli.sweep import SOME_FAILED
 from hourglass.contract.kernels import DEFAULT
-from hourglass.errors import HourglassError, InputError
+from hourglass.errors import InputError
 from hourglass.suites import baseline, file, text
 from hourglass.suites.judge import judge
 from hourglass.suites.page import page
@@ -43,8 +43,9 @@ def run_suite(
         raise InputError("--cc", ccs, "congestion controls with commas between, like cubic,bbr")
     if before is not None and baseline.read(before, suite.name) is None and not update:
         raise InputError("--baseline", str(before), "there is no such file; --update-baseline makes it")
-    sources = {Path(one).stem: Path(one).absolute() for one in asked if one.endswith(".c") or "/" in one}
-    columns = [Path(one).stem if Path(one).absolute() in sources.values() else one for one in asked]
+    own = {one: Path(one).absolute() for one in asked if one.endswith(".c") or "/" in one}
+    columns = [own[one].stem if one in own else one for one in asked]
+    sources = {path.stem: path for path in own.values()}
     chosen = _seeds(seeds) if seeds is not None else baseline.SEEDS if update else ()
     folder = out or SUITES
     with shown() as progress:
@@ -84,11 +85,9 @@ def _seeds(text: str) -> tuple[int, ...]:
 
 def _write(studied: Studied, matrix: Matrix, before: str, folder: Path) -> None:
     name = studied.suite.name
-    try:
+    with files.writing(folder, "the page"):
         files.write(folder / f"{name}.html", page(studied, matrix, before).encode())
         files.write(folder / f"{name}.md", text.markdown(studied, matrix).encode())
-    except OSError as error:
-        raise HourglassError(f"{folder}: the page cannot be written: {error.strerror or error}") from error
 
 
 def _show(studied: Studied, matrix: Matrix, before: str, folder: Path) -> None:

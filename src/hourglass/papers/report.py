@@ -42,7 +42,7 @@ PAGES = {
 }
 """By the first part of a figure's id."""
 
-HEAD = ("claim", "{says}", "tolerance", "measured", "verdict", "what the data show")
+HEAD = ("tolerance", "measured", "verdict", "what the data show")
 STYLE = """body{font:15px sans-serif;max-width:75em;margin:2em auto}
 td,th{padding:.3em .6em;border-bottom:1px solid #ddd;text-align:left;vertical-align:top}
 img{max-width:100%}table{border-collapse:collapse;font-size:13px}"""
@@ -74,12 +74,8 @@ def cells(one: Verdict) -> tuple[str, ...]:
 def table(one: Studied) -> Table:
     """A figure's verdicts; or, where there is no claim, its settings side by side."""
     if one.figure.claims:
-        says = PAGES[_page(one.figure)].says
-        return (
-            [word.format(says=says) for word in HEAD],
-            [cells(verdict) for verdict in one.verdicts if not verdict.claim.apart],
-            "",
-        )
+        head = ("claim", PAGES[_page(one.figure)].says, *HEAD)
+        return head, [cells(verdict) for verdict in one.verdicts if not verdict.claim.apart], ""
     if one.evidence is None:
         return (), [], one.reason
     found = side_by_side(one.figure, one.evidence)

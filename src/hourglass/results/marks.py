@@ -31,16 +31,16 @@ def marks(run: Recording) -> Marks:
 def ecn(run: Recording) -> dict[str, Ecn]:
     """Of each stream that sends ECT, the way in which it sends most: of the packet probe's counts, or without it of
     what the receivers of datagrams tell."""
-    found = {one.name: _arrived(run, one) for one in run.datagrams if one.ecn != "not_ect"}
     ways = run.codepoints.group_by("stream", "way").agg(
         *(pl.col("sent").filter(pl.col("ecn") == one).sum().alias(one) for one in ECT),
         pl.col("delivered").filter(pl.col("ecn") == "ce").sum().alias("ce"),
         pl.col("delivered").sum().alias("arrived"),
     )
     most = ways.sort(pl.col("ect1") + pl.col("ect0"), "way").group_by("stream", maintain_order=True).last()
-    for row in most.sort("stream").iter_rows(named=True):
-        found[row["stream"]] = _of(row["ect1"], row["ect0"], row["ce"], row["arrived"])
-    return found
+    rows = most.sort("stream").iter_rows(named=True)
+    counted = {row["stream"]: _of(row["ect1"], row["ect0"], row["ce"], row["arrived"]) for row in rows}
+    ect = [one for one in run.datagrams if one.ecn != "not_ect"]
+    return {one.name: counted.get(one.name) or _arrived(run, one) for one in ect} | counted
 
 
 def _arrived(run: Recording, stream: Datagrams) -> Ecn:

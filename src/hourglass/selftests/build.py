@@ -140,15 +140,8 @@ def _compile(folder: Path, headers: Path, log: IO[bytes]) -> None:
 
 def _tests(folder: Path) -> Iterator[str]:
     for name in (one for one in MADE if (folder / one / "Makefile").is_file()):
-        command = [
-            "make",
-            "-s",
-            "-C",
-            str(folder / name),
-            f"OUTPUT={folder / name}",
-            f"COLLECTION={name}",
-            "emit_tests",
-        ]
+        own = str(folder / name)
+        command = ["make", "-s", "-C", own, f"OUTPUT={own}", f"COLLECTION={name}", "emit_tests"]
         done = subprocess.run(command, text=True, capture_output=True, check=False)
         for line in done.stdout.splitlines():
             collection, _, test = line.partition(":")

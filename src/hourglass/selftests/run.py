@@ -62,7 +62,7 @@ def selftests(
     Raises InputError, MissingError, or HourglassError when kernel or tests cannot be built."""
     progress = progress or Silent()
     kernel = made(words, progress.kernel)
-    tree = words if not store.known(words) else _tree(words)
+    tree = store.origin(store.read(words), words) if store.known(words) else words
     there = built(tree, trees.names(tree), progress.kernel)
     chosen = _chosen(there, patterns)
     done = sweep(_grid(there, chosen, kernel.name, seeds), out / kernel.name, jobs=jobs, progress=progress)
@@ -75,12 +75,6 @@ def selftests(
         )
     tests = tuple(Tested(name, *zip(*found, strict=True)) for name, found in by.items())
     return Selftests(kernel.name, kernel.release, seeds, tuple(patterns), tests)
-
-
-def _tree(name: str) -> str:
-    """The tree that a kernel was built from."""
-    record = store.read(name)
-    return record["tree"] if record and record["tree"] else name
 
 
 def _chosen(there: Built, patterns: Sequence[str]) -> list[str]:

@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 
 from hourglass import files
-from hourglass.errors import HourglassError, InputError
+from hourglass.errors import InputError
 from hourglass.suites.judge import Baseline
 from hourglass.suites.study import Studied
 
@@ -50,7 +50,5 @@ def write(path: Path, studied: Studied, old: Baseline | None) -> None:
                 lines.setdefault(line.id, {})[cc] = list(cell.values)
     head = json.dumps({"schema": SCHEMA, "suite": studied.suite.name, "kernel": studied.kernel})[:-1]
     rows = ",\n".join(f"{json.dumps(id)}: {json.dumps(cells)}" for id, cells in sorted(lines.items()))
-    try:
+    with files.writing(path, "the baseline"):
         files.write(path, f'{head}, "lines": {{\n{rows}\n}}}}\n'.encode())
-    except OSError as error:
-        raise HourglassError(f"{path}: the baseline cannot be written: {error.strerror or error}") from error

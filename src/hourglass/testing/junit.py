@@ -11,17 +11,14 @@ from xml.etree import ElementTree as xml
 
 from hourglass import files
 from hourglass.contract.summary import Check
-from hourglass.errors import HourglassError
 from hourglass.results.sections.checks import value
 from hourglass.testing.judge import Verdict
 
 
 def write(path: Path, verdicts: Sequence[Verdict]) -> None:
     """Writes the file. Raises `HourglassError` when it cannot be written."""
-    try:
+    with files.writing(path, "the JUnit file"):
         files.write(path, document(verdicts))
-    except OSError as error:
-        raise HourglassError(f"{path}: the JUnit file cannot be written: {error.strerror or error}") from error
 
 
 def document(verdicts: Sequence[Verdict]) -> bytes:

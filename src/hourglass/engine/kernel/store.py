@@ -44,6 +44,11 @@ def read(label: str) -> dict[str, Any] | None:
     return record
 
 
+def origin(record: dict[str, Any] | None, name: str) -> str:
+    """What a kernel was built from, by what its record says: the user's tree, else the kernel of the list."""
+    return record["tree"] if record and record["tree"] else name
+
+
 def ensure(
     name: str,
     progress: Report | None = None,
@@ -78,5 +83,4 @@ def ensure(
     there = load(recipe.key(), recipe.label)
     if there is not None and there.tuned >= (tuned and recipe.tunable):
         return there
-    tree = record["tree"] if record and record["tree"] else name
-    return build(tree, name, progress, variant=variant, without=without, tuned=tuned, modules=own)
+    return build(origin(record, name), name, progress, variant=variant, without=without, tuned=tuned, modules=own)
