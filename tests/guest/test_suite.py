@@ -97,7 +97,8 @@ def test_killed_and_resumed_it_gives_the_same_page(folder: Path) -> None:
     assert 0 < there < RUNS
     again = suite(folder, "--out", "out")
     assert again.returncode == 1  # nobody knew of the misses
-    assert "hourglass: sweep: " in again.stderr
+    assert f"sweep: {there} of {RUNS} runs are there, {RUNS - there} to make" in again.stderr
+    assert again.stderr.count("are there") == 1, "one count of all parts"
     straight = suite(folder, "--out", "straight", "--junit", "verdicts.xml")
     assert straight.returncode == 1
     for name in ("small.html", "small.md"):

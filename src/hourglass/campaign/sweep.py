@@ -122,22 +122,14 @@ def sweep(
         raise InputError("jobs", jobs, "at least 1")
     able = engines.chosen(engine, kernel).capabilities
     grid = source if isinstance(source, Grid) else file.read(source)
-    scenarios = cell_.scenarios(grid, kernel)
-    cells = cell_.cells(
-        grid,
-        scenarios,
-        lambda name, radios, roots, modules: engines.identity(
-            engine, name, radios, roots, progress.kernel, modules=modules
-        ),
-    )
+    cells = planned(grid, engine=engine, kernel=kernel, progress=progress)
     store = Store(out or SWEEPS / grid.name, keep, runs)
     with store.locked():
         missing = {cell.key: cell for cell in cells if not store.done(cell.key)}
         there = len({cell.key for cell in cells}) - len(missing)
-        usual = len(os.sched_getaffinity(0)) if able.virtual_time else 1
-        many = None if dask else min(jobs or usual, max(1, len(missing)))
-        progress.begin(there, there + len(missing), many)
-        _make(missing, store, many, dask, engine, grid, progress)
+        at_once = None if dask else many(jobs if able.virtual_time else jobs or 1, len(missing))
+        progress.begin(there, there + len(missing), at_once)
+        _make(missing, store, at_once, dask, engine, grid, progress)
         table.write(_table(grid, cells, store), store.table)
         failures = [
             Failure(cell_.describe(grid, cell.assignment), store.failure(cell.key) or "", store.log(cell.key))
@@ -146,6 +138,22 @@ def sweep(
         ]
     failed = sum(store.summary(key) is None for key in missing)
     return Result(grid, store.out, store.runs, cells, failures, len(missing) - failed, failed, there)
+
+
+def planned(grid: Grid, *, engine: str = engines.DEFAULT, kernel: str | None = None, progress: Progress) -> list[Cell]:
+    """The runs that a sweep has, made or not. Raises `InputError` if any run's scenario is wrong."""
+    return cell_.cells(
+        grid,
+        cell_.scenarios(grid, kernel),
+        lambda name, radios, roots, modules: engines.identity(
+            engine, name, radios, roots, progress.kernel, modules=modules
+        ),
+    )
+
+
+def many(jobs: int | None, missing: int) -> int:
+    """How many runs are made at a time: as asked for, default one per CPU we may use, but no more than there are."""
+    return min(jobs or len(os.sched_getaffinity(0)), max(1, missing))
 
 
 def _make(

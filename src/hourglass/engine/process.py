@@ -110,6 +110,12 @@ def piped(argv: Sequence[str]) -> subprocess.Popen[bytes]:
     )
 
 
+def said(argv: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """What a program says until it ends."""
+    bound = _bind_to(os.getpid(), False, None)
+    return subprocess.run(argv, text=True, capture_output=True, env=env, check=False, preexec_fn=bound)
+
+
 def kill_group(child: subprocess.Popen[bytes], number: signal.Signals) -> None:
     """Signals every process of the child's group that is still there."""
     with contextlib.suppress(ProcessLookupError):

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 from hourglass.campaign import cells as scenarios
-from hourglass.campaign.file import Grid
-from hourglass.campaign.sweep import Progress, Result, Silent, sweep
+from hourglass.campaign.store import Store
+from hourglass.campaign.sweep import Progress, Result, Silent, many, planned, sweep
 from hourglass.contract import names
 from hourglass.contract.figures import figures
 from hourglass.errors import HourglassError, InputError
@@ -83,18 +83,14 @@ class Studied:
     sources: Mapping[str, Path] = field(default_factory=dict)
 
 
-class Overall:
-    """Progress of all parts together."""
+class Parts(Silent):
+    """What the parts tell of their runs; how many there are is told once, of all."""
 
-    def __init__(self, progress: Progress, total: int) -> None:
-        self.inner, self.total, self.reached = progress, total, 0
+    def __init__(self, progress: Progress) -> None:
+        self.inner = progress
 
     def kernel(self, fraction: float, step: str) -> None:
         self.inner.kernel(fraction, step)
-
-    def begin(self, there: int, total: int, jobs: int | None) -> None:
-        self.inner.begin(min(self.total, self.reached + there), self.total, jobs)
-        self.reached += total
 
     def done(self, cell: str, failure: str | None) -> None:
         self.inner.done(cell, failure)
@@ -119,22 +115,28 @@ def study(
     columns = tuple(dict.fromkeys(ccs)) or suite.ccs
     why = {part.id: part.not_run for part in suite.parts if part.not_run}
     todo: dict[str, Swept] = {}
+    told, keys = progress or Silent(), set[str]()
     for part in (one for one in suite.parts if not one.not_run):
         wanted = _columns(suite, part, columns, asked=bool(ccs))
         if not wanted:
             why[part.id] = f"nothing to run: it is about {', '.join(part.ccs) or 'other congestion controls'}"
             continue
         swept = part.swept(wanted, quick, seeds, sources)
-        if lacking := _lacking(swept.grid, kernel):
-            why[part.id] = lacking
+        try:
+            keys |= {cell.key for cell in planned(swept.grid, kernel=kernel, progress=told)}
+        except InputError as error:
+            if not error.key.endswith("qdisc"):
+                raise
+            why[part.id] = f"this version has not what it needs: {error.key} = {error.value}"
         else:
             todo[part.id] = swept
-    total = sum(len(swept.grid.cells) for swept in todo.values())
-    overall = Overall(progress or Silent(), total)
-    parts = {part.id: part for part in suite.parts}
+    runs = out / RUNS
+    there = sum(Store(out, "records", runs).done(key) for key in keys)
+    told.begin(there, len(keys), many(jobs, len(keys) - there))
+    parts, quiet = {part.id: part for part in suite.parts}, Parts(told)
     tables = {
         id: Table(parts[id], swept, sweep(
-            swept.grid, out / "parts" / suite.name / id, jobs=jobs, kernel=kernel, runs=out / RUNS, progress=overall))
+            swept.grid, out / "parts" / suite.name / id, jobs=jobs, kernel=kernel, runs=runs, progress=quiet))
         for id, swept in todo.items()
     }  # fmt: skip
     lines = [line for table in tables.values() for line in _lines(columns, table, tables)]
@@ -143,7 +145,7 @@ def study(
         for table in tables.values()
         for one in table.result.failures
     ]
-    return Studied(suite, kernel, quick, columns, tuple(lines), why, tuple(dict.fromkeys(failed)), total, sources)
+    return Studied(suite, kernel, quick, columns, tuple(lines), why, tuple(dict.fromkeys(failed)), len(keys), sources)
 
 
 def _columns(suite: Suite, part: Part, columns: Sequence[str], asked: bool) -> tuple[str, ...]:
@@ -161,17 +163,6 @@ def _columns(suite: Suite, part: Part, columns: Sequence[str], asked: bool) -> t
         for value in dict.fromkeys(cell[row.victim] for cell in one.swept((ANY,)).grid.cells)
     ]
     return tuple(dict.fromkeys([*found, *(victims if found else [])]))
-
-
-def _lacking(grid: Grid, kernel: str) -> str:
-    """Why a part cannot be run: this version has not its qdisc. Raises `InputError` for anything else."""
-    try:
-        scenarios.scenarios(grid, kernel)
-    except InputError as error:
-        if not error.key.endswith("qdisc"):
-            raise
-        return f"this version has not what it needs: {error.key} = {error.value}"
-    return ""
 
 
 class Table:

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commit of a kernel's history from which on a bound is missed: `git bisect`, with runs in the place of a person.
 
-git chooses the revisions, in a bare clone of its own, so that the user's repository stays as it is. Each is built in
-one working tree, where only what differs from the revision before is compiled. A revision that does not build, or does
-not take the hooks, is skipped.
+git chooses the revisions, in a bare clone in the cache: the user's repository stays as it is, in whatever way we
+end. Each is built in one working tree, where only what differs from the revision before is compiled. A revision that
+does not build, or does not take the hooks, is skipped.
 """
 
 import re
-import tempfile
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from hourglass import locks
 from hourglass import scenario as scenarios
+from hourglass.engine import paths
 from hourglass.engine.kernel import trees
 from hourglass.engine.kernel.build import BuildError, build
 from hourglass.engine.kernel.hooks import HookError
@@ -63,7 +66,7 @@ def bisect(
     `told` hears of each step. Raises `InputError` for a `good` that misses a bound or a `bad` that keeps all; what
     fails is bad."""
     if not folder.is_dir():
-        raise InputError("TREE", str(folder), "there is no such folder")
+        raise InputError("DIR", str(folder), "there is no such folder")
     judge.parsed(bounds)
     scenarios.load(scenario, overrides, seed=seed)
     name = f"{trees.names(str(folder))}.bisect"
@@ -85,19 +88,35 @@ def bisect(
         return step
 
     ends = {"GOOD": trees.commit(folder, good), "BAD": trees.commit(folder, bad)}
-    for what, expected in (("GOOD", "good"), ("BAD", "bad")):
-        step = tried(ends[what])
-        if step.answer != expected:
-            raise InputError(what, good if what == "GOOD" else bad, f"is {step.answer}, not {expected}{_because(step)}")
-    with tempfile.TemporaryDirectory(prefix="hourglass-bisect-") as place:
-        own = Path(place)
-        git(folder, "clone", "--quiet", "--bare", "--shared", str(folder.resolve()), place)
+    with _clone(folder) as own:
+        for what, expected in (("GOOD", "good"), ("BAD", "bad")):
+            step = tried(ends[what])
+            if step.answer != expected:
+                given = good if what == "GOOD" else bad
+                raise InputError(what, given, f"is {step.answer}, not {expected}{_because(step)}")
         said = git(own, "bisect", "start", "--no-checkout", ends["BAD"], ends["GOOD"])
         while (commits := _ended(said)) is None:
             step = tried(git(own, "rev-parse", "BISECT_HEAD").strip())
             said = _answered(own, step.answer)
     subject = git(folder, "show", "--no-patch", "--format=%s", commits[0]).strip() if len(commits) == 1 else ""
     return Found(commits, subject, tuple(steps))
+
+
+@contextmanager
+def _clone(folder: Path) -> Iterator[Path]:
+    """A bare clone, for as long as it is used; one bisect of a repository at a time."""
+    place = paths.cache() / "bisects" / trees.slot(folder)
+
+    def busy() -> None:
+        raise InputError("DIR", str(folder), "another bisect of this repository goes on")
+
+    with locks.held(place.with_name(f"{place.name}.lock"), busy):
+        shutil.rmtree(place, ignore_errors=True)
+        try:
+            trees.clone(folder, place, "--bare")
+            yield place
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def _because(step: Step) -> str:

@@ -8,7 +8,6 @@ A tree is told from others by its identity: package and version, or a hash over 
 import hashlib
 import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from hourglass import locks
 from hourglass.contract.kernels import CHOICES, DEFAULT, SUITES
-from hourglass.engine import paths
+from hourglass.engine import paths, process
 from hourglass.engine.kernel import hooks, obtain
 from hourglass.errors import HourglassError, InputError, program
 
@@ -134,9 +133,8 @@ def is_product_folder(path: Path) -> bool:
 
 
 def git(tree: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
-    """What git says about a tree; raises HourglassError with its words."""
-    command, whole = ["git", "-C", str(tree), *arguments], os.environ | (environment or {})
-    result = subprocess.run(command, text=True, capture_output=True, env=whole, check=False)
+    """What git says about a tree; it never outlives us. Raises HourglassError with its words."""
+    result = process.said(["git", "-C", str(tree), *arguments], os.environ | (environment or {}))
     if result.returncode:
         raise HourglassError(f"git in {tree}: {result.stderr.strip()}")
     return result.stdout

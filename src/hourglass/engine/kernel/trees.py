@@ -97,16 +97,25 @@ def commit(folder: Path, revision: str) -> str:
 
 
 def check_out(folder: Path, revision: str, place: Path) -> str:
-    """Brings the checkout of a repository to a revision, and gives its commit."""
+    """Brings the checkout of a repository, which is ours alone, to a revision, and gives its commit."""
     found = commit(folder, revision)
     if not (place / ".git").is_dir():
         forget_the_gone(place.parent)
         shutil.rmtree(place, ignore_errors=True)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        source.git(folder, "clone", "--quiet", "--shared", "--no-checkout", str(folder.resolve()), str(place))
+        clone(folder, place, "--no-checkout")
+    (place / ".git/index.lock").unlink(missing_ok=True)  # of a git that was killed
     source.git(place, "-c", "advice.detachedHead=false", "checkout", "--quiet", "--force", "--detach", found)
     source.git(place, "clean", "--quiet", "-ffdx")
     return found
+
+
+def clone(folder: Path, place: Path, how: str) -> None:
+    """A repository of ours that shares a repository's objects, complete or not there."""
+    fresh = place.with_name(f".{place.name}.new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    source.git(folder, "clone", "--quiet", "--shared", how, str(folder.resolve()), str(fresh))
+    fresh.rename(place)
 
 
 def forget_the_gone(checkouts: Path) -> None:
