@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hourglass kernel ab`: two kernels over the same scenarios."""
+"""`hourglass kernel ab`: two kernels, or two files on one kernel, over the same scenarios."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -25,6 +25,8 @@ def compare_kernels(
     scenarios: list[str],
     settings: list[str],
     seeds: int,
+    kernel: str | None,
+    at: str | None,
     out: Path | None,
     jobs: int | None,
     junit: Path | None,
@@ -33,8 +35,8 @@ def compare_kernels(
     """Prints what moved; 1 when any figure did."""
     with shown() as progress:
         found = ab(
-            first, second, scenarios or SUITE, seeds=seeds, overrides=settings, out=out or OUT, jobs=jobs,
-            progress=progress,
+            first, second, scenarios or SUITE, seeds=seeds, overrides=settings, kernel=kernel, at=at, out=out or OUT,
+            jobs=jobs, progress=progress,
         )  # fmt: skip
     if junit is not None:
         from hourglass.testing import junit as form
@@ -48,8 +50,8 @@ def compare_kernels(
 
 
 def _show(found: Comparison) -> None:
-    for letter, kernel in zip("AB", found.kernels, strict=True):
-        output.show(f"{letter}  {kernel.name}: Linux {kernel.release}, key {kernel.key[:12]}", whole_lines=True)
+    for letter, side in zip("AB", found.sides, strict=True):
+        output.show(f"{letter}  {side.name}: Linux {side.kernel.release}, key {side.kernel.key[:12]}", whole_lines=True)
     for one in found.scenarios:
         seeds = len(one.pairs)
         same = "the same records" if one.same == seeds else f"{one.same} of {seeds} seeds have the same records"
@@ -81,7 +83,7 @@ def _missed(row: Row) -> Check:
 def _data(found: Comparison) -> dict[str, Any]:
     return {
         "schema": 1,
-        "kernels": [{"name": one.name, "release": one.release, "key": one.key} for one in found.kernels],
+        "kernels": [{"name": one.name, "release": one.kernel.release, "key": one.kernel.key} for one in found.sides],
         "moved": found.moved,
         "scenarios": [
             {

@@ -57,10 +57,13 @@ def kernel_build(
     epilog="""\
 hourglass kernel ab 6.1 6.12
 hourglass kernel ab ~/linux@HEAD ~/linux L100M rtt-fair --set stack.cc=bbr
-hourglass kernel ab 6.12 6.12+my.patch --junit moved.xml""",
+hourglass kernel ab 6.12 6.12+my.patch --junit moved.xml
+hourglass kernel ab before/my_cc.c my_cc.c --kernel 6.12""",
 )
 def kernel_ab(
-    first: Annotated[str, typer.Argument(metavar="A", help=TREES)],
+    first: Annotated[
+        str, typer.Argument(metavar="A", help=f"{TREES} Or a congestion control or qdisc: a C file, a folder.")
+    ],
     second: Annotated[str, typer.Argument(metavar="B", help="The same.")],
     scenarios: Annotated[
         list[str] | None, typer.Argument(metavar="[SCENARIO...]", help="Default: five built-in ones.")
@@ -69,18 +72,27 @@ def kernel_ab(
     seeds: Annotated[
         int, typer.Option(metavar="N", parser=whole("--seeds"), help="Runs of each scenario and kernel.")
     ] = 5,
+    kernel: Annotated[
+        str | None, typer.Option(metavar="NAME", help=f"Of files: the kernel that has them; default: {DEFAULT}.")
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="Of files: the scenario's key for them; default: stack.cc, stack.qdisc."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for the runs; default: ab.")] = None,
     jobs: Jobs = None,
     junit: Junit = None,
     json: Json = False,
 ) -> None:
-    """Compare two kernels: what moved, by how much, and where it was first felt.
+    """Compare two kernels, or versions of a file: what moved, by how much, and where it was first felt.
 
     Builds both, runs the scenarios with several seeds. Exits with 1 when a figure moved.
     """
     from hourglass.cli.kernel_ab import compare_kernels
 
-    raise typer.Exit(compare_kernels(first, second, scenarios or [], settings or [], seeds, out, jobs, junit, json))
+    raise typer.Exit(
+        compare_kernels(first, second, scenarios or [], settings or [], seeds, kernel, at, out, jobs, junit, json)
+    )
 
 
 @kernel_app.command(

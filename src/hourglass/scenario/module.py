@@ -120,6 +120,18 @@ def take(data: Data, folder: Path) -> None:
             table[place] = _add(data, key, kind, wanted, folder)
 
 
+def kind(words: str) -> str | None:
+    """What a file or a folder of C sources registers, "cc" or "qdisc"; None for words that are no such thing. Raises
+    InputError."""
+    path = Path(words)
+    if path.suffix != ".c" and not (path.is_dir() and any(path.glob("*.c"))):
+        return None
+    try:
+        return c_source.registered(_read("FILE", words, Path())).kind
+    except ValueError as error:
+        raise refusal("FILE", words, str(error)) from None
+
+
 def names(data: Data) -> dict[str, tuple[str, ...]]:
     """What the modules register, by kind; what is wrong with them is left to their checks."""
     found: dict[str, tuple[str, ...]] = {CC: (), QDISC: ()}
