@@ -6,6 +6,7 @@ what goes on, `errors` maps every error to one clear line and an exit status. Im
 that `hourglass --help` does not wait for them.
 """
 
+import atexit
 import os
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,19 @@ from hourglass.cli.errors import guarded
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The entry point of `hourglass`: runs the command and exits with its status."""
+    """Runs a command and exits with its status. Without arguments, as the program `hourglass` does with its own."""
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would look for some in every package: 30 ms
-    sys.exit(guarded(list(sys.argv[1:] if arguments is None else arguments)))
+    if arguments is not None:
+        sys.exit(guarded(list(arguments)))
+    ended: list[int] = []
+    atexit.register(leave, ended)  # the first that is registered is the last that is called
+    ended.append(guarded(sys.argv[1:]))
+    sys.exit(ended[0])
+
+
+def leave(ended: list[int]) -> None:
+    """Ends the process with its status without taking apart what was imported, which takes 0.15 s."""
+    if ended:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(ended[0])
