@@ -350,6 +350,7 @@ struct radio_mpdu *radio_dequeue(struct radio_tid *tid, struct ieee80211_txq *tx
 void radio_firmware_refill(struct radio_queue *queue);
 void radio_firmware_add(struct radio_tid *tid, struct radio_mpdu *mpdu);
 void radio_usb_setup(struct radio_phy *phy);
+void radio_usb_start(struct radio_phy *phy);
 void radio_usb_stop(struct radio_phy *phy);
 void radio_usb_forget(struct radio_phy *phy, struct list_head *mpdus);
 void radio_usb_drop(struct radio_phy *phy, const struct ieee80211_vif *vif);

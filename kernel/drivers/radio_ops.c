@@ -16,6 +16,7 @@ static const u8 radio_tid_ac[8] = {
 
 static int radio_start(struct ieee80211_hw *hw)
 {
+	radio_usb_start(radio_phy(hw));
 	radio_phy(hw)->running = true;
 	return 0;
 }

@@ -115,6 +115,7 @@ static void radio_queue_drop(struct radio_ppdu *ppdu)
 	radio_queue_unlink(ppdu);
 	if (head)
 		radio_queue_next(queue, ktime_get_ns());
+	radio_usb_forget(queue->phy, &ppdu->mpdus);
 	radio_discard(queue->phy, &ppdu->mpdus);
 	kfree(ppdu);
 }

@@ -108,6 +108,12 @@ static void radio_usb_tx(struct radio_phy *phy, struct ieee80211_sta *sta,
 	radio_usb_kick(phy);
 }
 
+/* Beacons are the firmware's own. */
+static bool radio_usb_own(const struct radio_mpdu *mpdu)
+{
+	return ieee80211_is_beacon(((struct ieee80211_hdr *)mpdu->skb->data)->frame_control);
+}
+
 /* The firmware is done with frames: their report waits for an event. */
 static void radio_usb_report(struct radio_phy *phy, struct list_head *done)
 {
@@ -115,8 +121,7 @@ static void radio_usb_report(struct radio_phy *phy, struct list_head *done)
 	struct radio_mpdu *mpdu, *next;
 
 	list_for_each_entry_safe(mpdu, next, done, list) {
-		if (ieee80211_is_beacon(((struct ieee80211_hdr *)
-					 mpdu->skb->data)->frame_control))
+		if (radio_usb_own(mpdu))
 			continue;
 		list_move_tail(&mpdu->list, &usb->done);
 		usb->buffers++;
@@ -179,17 +184,24 @@ static void radio_usb_refill(struct radio_queue *queue)
 	radio_timer_set(&queue->gap, ktime_get_ns() + gap);
 }
 
-/* Frames that the firmware holds are dropped: their buffers are free. */
+/* Frames that the firmware holds are dropped: their buffers are free, for what waits. */
 void radio_usb_forget(struct radio_phy *phy, struct list_head *mpdus)
 {
+	struct radio_usb *usb = &phy->usb;
 	struct radio_mpdu *mpdu;
 
-	if (phy->chip != &radio_htc)
+	if (phy->chip != &radio_htc || !phy->running)
 		return;
 	list_for_each_entry(mpdu, mpdus, list) {
-		phy->usb.buffers++;
-		phy->usb.queued--;
+		if (radio_usb_own(mpdu))
+			continue;
+		usb->buffers++;
+		usb->queued--;
 	}
+	if (usb->busy && !hrtimer_active(&usb->timer))
+		radio_timer_set(&usb->timer, ktime_get_ns());
+	if (usb->stopped && !hrtimer_active(&usb->events))
+		radio_timer_set(&usb->events, ktime_get_ns() + RADIO_USB_POLL_NS);
 }
 
 void radio_usb_setup(struct radio_phy *phy)
@@ -200,7 +212,6 @@ void radio_usb_setup(struct radio_phy *phy)
 	INIT_LIST_HEAD(&usb->fifo);
 	INIT_LIST_HEAD(&usb->transfer);
 	INIT_LIST_HEAD(&usb->done);
-	usb->buffers = RADIO_USB_BUFFERS;
 	radio_timer_setup(&usb->timer, radio_usb_timer);
 	radio_timer_setup(&usb->events, radio_usb_event);
 	for (i = 0; i < RADIO_QUEUES; i++)
@@ -224,6 +235,17 @@ void radio_usb_drop(struct radio_phy *phy, const struct ieee80211_vif *vif)
 	radio_discard(phy, &gone);
 }
 
+/* Nothing is under way. */
+void radio_usb_start(struct radio_phy *phy)
+{
+	struct radio_usb *usb = &phy->usb;
+
+	usb->queued = 0;
+	usb->buffers = RADIO_USB_BUFFERS;
+	usb->busy = false;
+	usb->stopped = false;
+}
+
 /* Drops what the driver and the firmware's front have; the TIDs are dropped elsewhere. */
 void radio_usb_stop(struct radio_phy *phy)
 {
@@ -243,10 +265,6 @@ void radio_usb_stop(struct radio_phy *phy)
 	radio_report(phy, &usb->done);
 	rcu_read_unlock();
 	local_bh_enable();
-	usb->queued = 0;
-	usb->buffers = RADIO_USB_BUFFERS;
-	usb->busy = false;
-	usb->stopped = false;
 }
 
 const struct radio_personality radio_htc = {
