@@ -169,6 +169,9 @@ def test_laying_twice_needs_the_pristine_tree(tree: Path) -> None:
 def test_a_hook_left_out_is_an_existing_one(tree: Path, kernel: Path) -> None:
     add(kernel, 'function = "limit"\nanchor = "return x;"\nplace = "before"\ntext = "new"')
     assert "net/a.c" not in hooks.overlay(tree, kernel, without=["one"])
+    assert "net/a.c" not in hooks.overlay(tree, kernel, without=["one@a.c"])
+    with pytest.raises(InputError, match="one@b"):
+        hooks.overlay(tree, kernel, without=["one@b.c"])
     with pytest.raises(InputError, match="two"):
         hooks.overlay(tree, kernel, without=["two"])
 

@@ -10,6 +10,7 @@ import pytest
 from hourglass import runner, scenario
 from hourglass.engine.kernel import build
 from hourglass.engine.kernel import store as kernels
+from tests.kernels import WITHOUT
 
 from .conftest import KERNELS, Simulate, digests, records
 
@@ -47,8 +48,8 @@ def test_another_seed_is_another_run(simulate: Simulate, kernel: str) -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_tsq_knob_at_its_default_changes_no_packet(simulate: Simulate, kernel: str, monkeypatch, tmp_path) -> None:
-    """A kernel built without the hook sends the same frames at the same ns, at the bottleneck's both places."""
-    bare = build.build(kernel, without=("tsq",))
+    """A kernel whose TCP output is as it was sends the same frames at the same ns, at the bottleneck's both places."""
+    bare = build.build(kernel, without=WITHOUT)
     for name in ("L100M", "LR1000M"):
         with_hook = simulate(name, *SHORT, kernel=kernel)
         with monkeypatch.context() as patch:

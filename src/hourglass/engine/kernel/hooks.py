@@ -14,7 +14,7 @@ import operator
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -79,6 +79,15 @@ class Hook(BaseModel):
     patch: Letter | None = None
     file: list[NewFile] = []
     edit: list[Edit] = []
+
+    def parts(self) -> dict[str, str]:
+        """What it does in a file of the tree, as it is named where it is left out: {"tsq@tcp_output.c": path}."""
+        return {f"{self.name}@{Path(edit.file).name}": edit.file for edit in self.edit}
+
+    def less(self, without: Collection[str]) -> "Hook":
+        """Without some of its parts."""
+        gone = {path for part, path in self.parts().items() if part in without}
+        return self.model_copy(update={"edit": [edit for edit in self.edit if edit.file not in gone]})
 
 
 @dataclass
@@ -182,12 +191,15 @@ def apply_edit(lines: list[Line], edit: Edit, hook: str, version: Version) -> No
 
 
 def overlay(pristine: Path, kernel: Path = resources.KERNEL, without: Iterable[str] = ()) -> Overlay:
-    """The files, by their path in the tree, that hooks, drivers and tests change or add in a pristine tree."""
+    """The files, by their path in the tree, that hooks, drivers and tests change or add in a pristine tree.
+
+    `without`: hooks that are left out ("tsq"), or what one does in a file ("tsq@tcp_output.c").
+    """
     version, left_out = tree_version(pristine), set(without)
     hooks = load(kernel / "hooks")
-    if unknown := left_out - {hook.name for hook in hooks}:
-        raise InputError("without", sorted(unknown), f"one of {[hook.name for hook in hooks]}")
-    files = hooked(pristine, [hook for hook in hooks if hook.name not in left_out], kernel, version)
+    if unknown := left_out - {name for hook in hooks for name in (hook.name, *hook.parts())}:
+        raise InputError("without", sorted(unknown), f"one of {[hook.name for hook in hooks]}, or HOOK@FILE")
+    files = hooked(pristine, [hook.less(left_out) for hook in hooks if hook.name not in left_out], kernel, version)
     return files if "drivers" in left_out else files | drivers(kernel)
 
 
