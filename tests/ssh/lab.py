@@ -72,7 +72,7 @@ class Machine:
         asked = {
             "links": "ip link | sed 's/ state [A-Z]*//; s/NO-CARRIER,//; s/,LOWER_UP//; s/,M-DOWN//'",
             "addresses": "ip -o addr",
-            "routes": "ip route show table all | sed 's/ linkdown//'; ip -6 route show table all",
+            "routes": "{ ip route show table all; ip -6 route show table all; } | sed 's/ linkdown//' | sort",
             "qdiscs": "tc qdisc; tc class; tc filter 2>/dev/null || true",
             "offloads": "; ".join(f"ethtool -k {device}" for device in NODES[self.name]),
             "sysctls": "grep -rs . /proc/sys/net/ipv4 /proc/sys/net/core | grep -v 'fragmentation_needed\\|random'",

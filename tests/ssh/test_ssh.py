@@ -21,9 +21,9 @@ import pytest
 from hourglass import runner, scenario
 from hourglass.cli.errors import guarded
 from hourglass.engine.ssh.channel import OPTIONS_VARIABLE
-from hourglass.errors import GuestError, InputError
+from hourglass.errors import GuestError, InputError, MissingError
 
-from .lab import Lab, machines, need
+from .lab import NODES, QUIET, Lab, machines, need
 
 pytestmark = pytest.mark.guest
 
@@ -73,6 +73,42 @@ def test_a_run_measures_by_one_clock_and_leaves_nothing(lab: Lab, tmp_path: Path
     releases = run.facts.filter(pl.col("key") == "kernel.release")
     assert releases["node"].to_list() == ["client", "router", "server"]
     assert not list((tmp_path / "run").glob(".*"))
+
+
+@pytest.fixture
+def ipv6(lab: Lab) -> Iterator[Lab]:
+    """The machines, whose owners have switched IPv6 on, and forwarding on the router; all cables are plugged in, so that
+    each interface has its address already."""
+    on = "sysctl -qw net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.default.disable_ipv6=0"
+    down = [(lab.machines[node], device) for node, devices in NODES.items() for device in devices if device != "c0"]
+    for machine in lab.machines.values():
+        machine.run(on)
+    lab.machines["router"].run("sysctl -qw net.ipv6.conf.all.forwarding=1")
+    for machine, device in down:
+        machine.run(f"ip link set {device} up")
+    for machine in lab.machines.values():
+        machine.run("while ip -6 addr | grep -q tentative; do sleep 0.1; done")
+    yield lab
+    for machine, device in down:
+        machine.run(f"ip link set {device} down")
+    lab.machines["router"].run("sysctl -qw net.ipv6.conf.all.forwarding=0")
+    for machine in lab.machines.values():
+        machine.run(QUIET)
+
+
+def test_a_run_over_ipv6_leaves_nothing(ipv6: Lab, tmp_path: Path) -> None:
+    before = ipv6.at_rest()
+    wanted = scenario.load(ipv6.scenario(name="tcp_upload", length=2, delay=1), ["testbed.ip=6"])
+    run = runner.run(wanted, tmp_path / "run", engine="ssh")
+    as_before(ipv6, before)
+    assert 10 < run.summary.totals.upload_mbps < 20
+    assert run.summary.ping_ms["icmp"].lost == 0
+
+
+def test_a_router_that_does_not_forward_ipv6_is_refused(lab: Lab, tmp_path: Path) -> None:
+    wanted = scenario.load(lab.scenario(name="ping", length=1), ["testbed.ip=6"])
+    with pytest.raises(MissingError, match=r"router \(root@router\) does not forward IPv6"):
+        runner.run(wanted, tmp_path / "run", engine="ssh")
 
 
 def test_what_one_machine_sends_and_another_receives_is_one_stream(lab: Lab, tmp_path: Path) -> None:
