@@ -30,9 +30,9 @@ def test_text_and_name_decide_the_key_and_parameters_do_not() -> None:
     one = replace(PLAIN, modules=(MINE,))
     assert one.label == "6.12+mine.c"
     assert replace(PLAIN, modules=(replace(MINE, parameters=()),)).key() == one.key()
-    others = [replace(MINE, name="yours"), replace(MINE, files=MINE.files[:2])]
+    others = [replace(MINE, name="yours"), replace(MINE, files=MINE.files[:2]), replace(MINE, flags=("-DX",))]
     keys = {PLAIN.key(), one.key(), *(replace(PLAIN, modules=(other,)).key() for other in others)}
-    assert len(keys) == 4
+    assert len(keys) == 5
 
 
 def test_a_failed_build_is_blamed_on_the_users_file_alone(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Congestion controls and qdiscs of one's own as files: they are compiled in, and do what their formulas say."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,67 @@ def test_a_qdisc_marks_what_waited_longer_than_its_threshold(simulate: Simulate,
     assert late < 100
     heard = run.tcp.filter(pl.col("sender")).sort("t_ns")["delivered_ce"].to_list()[-1]
     assert 0 <= marks - heard <= 100  # a window is under way at the last sample
+
+
+PARTS = {
+    AIMD: (
+        "u32 left(u32 window, int share)", "return max((u32)((u64)window * share >> 10), 2U);",
+        "max((u32)((u64)tcp_snd_cwnd(tp) * share >> 10), 2U)", "left(tcp_snd_cwnd(tp), share)",
+    ),
+    SOJOURN: (
+        "bool late(u64 waited_ns, uint threshold)", "return waited_ns > (u64)threshold * NSEC_PER_USEC;",
+        "ktime_get_ns() - sojourn_cb(skb)->since_ns > (u64)threshold * NSEC_PER_USEC",
+        "late(ktime_get_ns() - sojourn_cb(skb)->since_ns, threshold)",
+    ),
+}  # fmt: skip
+"""Of a template: a function, its body, what it stands for, how it is called."""
+
+
+def in_two_files(place: Path, file: Path, **defaults: int) -> Path:
+    """A folder with a template's code, a function of it in a file of its own, and another program's file; the defaults
+    of its parameters are the Makefile's."""
+    head, body, plain, call = PARTS[file]
+    text = file.read_text().replace(plain, call).replace("#include", '#include "part.h"\n#include', 1)
+    for name in defaults:
+        text = re.sub(rf"(\b{name} __read_mostly = )\d+", rf"\1FIRST_{name}", text)
+    place.mkdir()
+    (place / "main.c").write_text(text)
+    (place / "part.h").write_text(f"#include <linux/kernel.h>\n#include <linux/ktime.h>\n\n{head};\n")
+    (place / "part.c").write_text(f'#include "part.h"\n\n{head}\n{{\n\t{body}\n}}\n')
+    (place / "tool.c").write_text("#include <stdio.h>\nint main(void) { return puts(0); }\n")
+    flags = " ".join(f"-DFIRST_{name}={value}" for name, value in defaults.items())
+    (place / "Makefile").write_text(f"obj-m := both.o\nboth-y := main.o part.o\nccflags-y := {flags}\n")
+    return place
+
+
+@pytest.mark.parametrize("kernel", ["6.1", "6.12"])
+def test_a_folder_with_a_makefile_is_the_same_code(simulate: Simulate, tmp_path: Path, kernel: str) -> None:
+    """In two files it sends the same packets at the same ns as in one."""
+    cc, qdisc = in_two_files(tmp_path / "cc", AIMD, share=768), in_two_files(tmp_path / "qdisc", SOJOURN, threshold=300)
+
+    def made(cc: object, qdisc: object) -> Recording:
+        wanted = bottleneck(cc=cc, sysctl={"net.ipv4.tcp_ecn": 1})
+        wanted["stack"]["router"] = {"qdisc": qdisc}
+        return simulate(wanted, "test.length=5", kernel=kernel)
+
+    parts = made(f"{cc}/", f"{qdisc}/")
+    whole = made(
+        {"file": str(AIMD), "parameters": {"share": 768}}, {"file": str(SOJOURN), "parameters": {"threshold": 300}}
+    )
+    assert parts.info.kernel.key != whole.info.kernel.key
+    assert parts.tcp["delivered_ce"].max() > 0
+    found = diff(parts, whole)
+    assert (found.packet, found.tables) == (None, ())
+
+
+def test_what_the_compiler_says_of_a_folder_names_its_file(simulate: Simulate, tmp_path: Path) -> None:
+    place = in_two_files(tmp_path / "cc", AIMD, share=768)
+    (place / "part.c").write_text((place / "part.c").read_text().replace("window *", "windw *"))
+    with pytest.raises(Exception, match=r"(?m)^part\.c:5:\d+: error: .*'windw'"):
+        simulate(bottleneck(cc=f"{place}/"), kernel="6.12")
+    (place / "Makefile").write_text("obj-m := main.o\nccflags-y := -DFIRST_share=1\n")
+    with pytest.raises(Exception, match=r"undefined reference to .left'"):
+        simulate(bottleneck(cc=f"{place}/"), kernel="6.12")
 
 
 def test_what_the_compiler_says_is_the_message(simulate: Simulate, tmp_path: Path) -> None:

@@ -131,3 +131,62 @@ def test_a_name_in_a_comment_or_of_another_struct_is_not_the_name() -> None:
 def test_engines_on_kernels_that_are_there_refuse(folder: Path) -> None:
     with pytest.raises(InputError, match="compiled into the guest's kernel"):
         build(load(folder, "stack.cc=aimd.c"), VETH)
+
+
+MAKEFILE = """# for the kernel, and for me
+ifneq ($(KERNELRELEASE),)
+obj-m := two.o
+two-y := b.o \\
+\tc.o   # the rest
+ccflags-y += -DB=1 -I$(src)
+else
+KDIR ?= /lib/modules/$(shell uname -r)/build
+all:
+\tobj-m=x $(MAKE) -C $(KDIR) M=$(PWD) modules
+endif
+"""
+
+
+def test_a_folders_makefile_says_what_is_compiled(folder: Path) -> None:
+    (folder / "mine/c.c").write_text("int c;\n")
+    (folder / "mine/tool.c").write_text("#include <stdio.h>\n")
+    (folder / "mine/Makefile").write_text(MAKEFILE)
+    made = load(folder, "stack.cc=mine/")
+    (one,) = made.module
+    assert (sorted(one.files), one.flags) == (["b.c", "b.h", "c.c"], ("-DB=1", "-I$(src)"))
+    assert one.of_kernel().flags == one.flags
+    stored = folder / "scenario.json"
+    stored.write_bytes(made.to_json())
+    assert scenario.load(stored) == made
+    (folder / "mine/Kbuild").write_text("obj-y := b.o\n")
+    assert sorted(load(folder, "stack.cc=mine/").module[0].files) == ["b.c", "b.h"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("all:\n\tmake\n", r"stack.cc = 'mine/': its Makefile names no object: obj-m := NAME.o"),
+        ("obj-m := b.o gone.o\n", r"its Makefile lists gone.o, and there is no gone.c in the folder"),
+        ("obj-m := two.o\n", r"its Makefile lists two.o, and there is no two.c in the folder"),
+        (
+            "\nobj-$(CONFIG_MINE) += b.o\n",
+            r"line 2 of its Makefile, 'obj-\$\(CONFIG_MINE\) \+= b.o': plain lists alone",
+        ),
+        ("obj-m := b.o\ninclude x.mk\n", r"line 2 of its Makefile, 'include x.mk': plain lists"),
+        ("obj-m := $(LIST)\n", r"line 1 of its Makefile: '\$\(LIST\)': objects of the folder, like a.o"),
+        ("obj-m := ../b.o\n", r"'../b.o': objects of the folder"),
+        ("obj-m := b.o\nccflags-y := -fplugin=x.so\n", r"'-fplugin=x.so': flags are -D, -U, -W"),
+        ("obj-m := b.o\nccflags-y := -D'X=$(shell id)'\n", r"flags are -D"),
+        ("obj-m := b.o\nCFLAGS_b.o := -DX\n", r"line 2 of its Makefile, 'CFLAGS_b.o := -DX': plain lists"),
+    ],
+)
+def test_a_makefile_that_is_more_than_lists_is_refused(folder: Path, text: str, told: str) -> None:
+    (folder / "mine/Makefile").write_text(text)
+    with pytest.raises(InputError, match=told):
+        load(folder, "stack.cc=mine/")
+
+
+def test_a_stored_flag_runs_nothing(folder: Path) -> None:
+    row = {"name": "aimd", "files": {"a.c": AIMD}, "flags": ["-DX=`id`"]}
+    with pytest.raises(InputError, match=r"module.0.flags.*flags: '-DX=`id`': flags are -D"):
+        load(folder, ("module", [row]))

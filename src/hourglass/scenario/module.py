@@ -13,10 +13,10 @@ from typing import Annotated, Any
 from pydantic import Field, PlainValidator, model_validator
 
 from hourglass.contract import modules
-from hourglass.scenario import c_source
+from hourglass.scenario import c_source, makefile
 from hourglass.scenario.blame import refusal
 from hourglass.scenario.c_source import CC, QDISC, WHAT
-from hourglass.scenario.kinds import Kind, pattern
+from hourglass.scenario.kinds import LIST, Kind, list_of, pattern, sequence
 from hourglass.scenario.source import Data, read_file
 from hourglass.scenario.stack import STACK_KEYS
 from hourglass.scenario.table import Table
@@ -73,6 +73,18 @@ Parameters = Annotated[
 ]
 
 
+def _flags(value: object) -> tuple[str, ...]:
+    words = tuple(str(one) for one in sequence(value, "flags of the compiler"))
+    makefile.check_list("ccflags", words, "flags")
+    return words
+
+
+Flags = Annotated[
+    tuple[str, ...],
+    PlainValidator(_flags),
+    LIST,
+    Kind("list of texts", schema=list_of({"type": "string", "pattern": f"^({makefile.FLAG})$"})),
+]
 Name = Annotated[str, *pattern(c_source.NAMES, "1 to 15 letters, digits and _, beginning with a letter")]
 
 
@@ -81,6 +93,7 @@ class Module(Table):
 
     name: Name = Field(description="What it registers: its name in `cc` or `qdisc`.")
     files: Files = Field(description="Its sources: names and texts.")
+    flags: Flags = Field(default=(), description="Of the compiler: what the Makefile of its folder adds.")
     parameters: Parameters = Field(default={}, description="Values of its `module_param`s.")
 
     @model_validator(mode="after")
@@ -97,7 +110,7 @@ class Module(Table):
     def of_kernel(self) -> modules.Module:
         """As the engine takes it."""
         values = {name: c_source.parameter(self.files, name, value) for name, value in self.parameters.items()}
-        return modules.Module(self.name, tuple(self.files.items()), tuple(values.items()))
+        return modules.Module(self.name, tuple(self.files.items()), tuple(values.items()), self.flags)
 
 
 def check(files: dict[str, str], parameters: dict[str, Value]) -> c_source.Registered:
@@ -127,7 +140,7 @@ def kind(words: str) -> str | None:
     if path.suffix != ".c" and not (path.is_dir() and any(path.glob("*.c"))):
         return None
     try:
-        return c_source.registered(_read("FILE", words, Path())).kind
+        return c_source.registered(_read("FILE", words, Path())[0]).kind
     except ValueError as error:
         raise refusal("FILE", words, str(error)) from None
 
@@ -161,7 +174,7 @@ def _add(data: Data, key: str, kind: str, wanted: Data, folder: Path) -> str:
         raise refusal(f"{key}.{unknown}", wanted[unknown], f"unknown key. Known here: {', '.join(KEYS)}")
     if not isinstance(file, str):
         raise refusal(f"{key}.file", file, "the name of a C file, or of a folder of them")
-    files = _read(f"{key}.file" if "name" in wanted or "parameters" in wanted else key, file, folder)
+    files, flags = _read(f"{key}.file" if "name" in wanted or "parameters" in wanted else key, file, folder)
     try:
         check_files(files)
         if name is not None:
@@ -172,7 +185,8 @@ def _add(data: Data, key: str, kind: str, wanted: Data, folder: Path) -> str:
             raise ValueError(f"registers {WHAT[found.kind]}, not {WHAT[kind]}")
     except ValueError as error:
         raise refusal(key, file, str(error)) from None
-    row = {"name": found.name, "files": files, **({"parameters": parameters} if parameters else {})}
+    row: Data = {"name": found.name, "files": files}
+    row |= {word: value for word, value in (("flags", list(flags)), ("parameters", parameters)) if value}
     rows = data.setdefault("module", [])
     if not isinstance(rows, list):
         raise refusal("module", rows, "a list of tables")
@@ -184,15 +198,28 @@ def _add(data: Data, key: str, kind: str, wanted: Data, folder: Path) -> str:
     return found.name
 
 
-def _read(key: str, name: str, folder: Path) -> dict[str, str]:
-    """The C files that a name stands for: one beside the scenario's, or in the current folder; or a folder's."""
+def _read(key: str, name: str, folder: Path) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The C files that a name stands for, and their flags: a file beside the scenario's, or in the current folder; or a
+    folder's, all of them or those that its Makefile lists."""
     place = next((one for one in (folder / name, Path(name)) if name.isprintable() and name and one.is_dir()), None)
-    inside = sorted(one.name for one in place.iterdir() if one.suffix in {".c", ".h"}) if place else [Path(name).name]
-    whole = {one: place / one if place else name for one in inside}
     try:
-        return {one: read_file(key, str(path), folder)[0].decode() for one, path in whole.items()}
+        if place is None:
+            return {Path(name).name: _text(key, name, folder)}, ()
+        listed = next((place / one for one in reversed(makefile.NAMES) if (place / one).is_file()), None)
+        told = makefile.read(_text(key, str(listed), folder)) if listed else None
+        inside = {one.name for one in place.iterdir() if one.suffix == ".h" or (one.suffix == ".c" and not told)}
+        if lacking := next((one for one in told.sources if not (place / one).is_file()), None) if told else None:
+            raise ValueError(f"its Makefile lists {lacking[:-1]}o, and there is no {lacking} in the folder")
+        names = sorted({*inside, *(told.sources if told else ())})
+        return {one: _text(key, str(place / one), folder) for one in names}, told.flags if told else ()
     except UnicodeDecodeError:
         raise refusal(key, name, "C sources in UTF-8") from None
+    except ValueError as error:
+        raise refusal(key, name, str(error)) from None
+
+
+def _text(key: str, name: str, folder: Path) -> str:
+    return read_file(key, name, folder)[0].decode()
 
 
 Found = tuple[Any, Any, str, str]

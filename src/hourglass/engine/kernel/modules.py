@@ -50,7 +50,7 @@ def _files(module: Module) -> Iterable[tuple[str, str]]:
         else:
             yield name, text
     parts = f"obj-y := {module.name}.o\n{module.name}-y := {' '.join(objects)}\n"
-    yield "Makefile", f"{_HEAD}ccflags-y := {_INCLUDED}\n{parts}"
+    yield "Makefile", f"{_HEAD}ccflags-y := {' '.join([_INCLUDED, *module.flags])}\n{parts}"
 
 
 def refuse_known(tree: Path, modules: Sequence[Module]) -> None:

@@ -60,7 +60,7 @@ class Recipe:
 
     def key(self) -> str:
         """Stands for a kernel in the cache: over its ingredients, its source and the compiler, in 16 hex digits."""
-        sources = tuple((one.name, one.files) for one in self.modules)
+        sources = tuple((one.name, one.files, *([one.flags] if one.flags else [])) for one in self.modules)
         return _digest(
             repr((self.ingredients_key(), self.identity, compiler(), *([sources] if sources else []))).encode()
         )
