@@ -90,7 +90,7 @@ class Tables(MutableMapping[str, pl.DataFrame]):
 
     def _read(self, name: str, columns: list[str]) -> pl.DataFrame:
         whole = pa.schema([self._schemas[name].field(column) for column in columns])
-        pieces = [whole.empty_table()]
+        pieces = [pa.Table.from_batches([], schema=whole)]  # empty_table() would import pandas, where there is one
         with self._opened() as source:
             for start, held in self._places[name]:
                 fields = sorted(held.index(column) for column in columns if column in held)
