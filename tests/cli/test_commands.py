@@ -234,6 +234,16 @@ def test_help_imports_nothing_heavy(module):
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
 
 
+def test_reading_a_run_does_not_import_pandas(tmp_path):
+    """It is there, and pyarrow would for an empty array: half a second."""
+    make(tmp_path / "a")
+    code = (
+        f"import sys, hourglass; run = hourglass.load({str(tmp_path / 'a')!r}); "
+        "run.summary, run.tcp; sys.exit('pandas' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_an_interrupt_that_python_drops_comes_again(monkeypatch, capsys):
     class Ends:
         def __del__(self):
