@@ -24,6 +24,8 @@ NO_LICENCE_LINE = {".lock", ".png", ".svg", ".txt", ".json", ".arrows"}
 """Suffixes of files that can hold none, or are made by a program. A file without suffix has one, but for LICENSE."""
 
 MOST_LINES = 500
+LONGER = {"kernel/templates/bbr3.c": 1000}
+"""A user's congestion control is one file, and BBRv3 is that long (the kernel's BBRv1 has 1,200 lines)."""
 
 FORBIDDEN = {
     "contract": {"scenario", "plan", "engine", "results", "flent", "plots", "report", "cli", "runner", "campaign"},
@@ -58,7 +60,7 @@ def test_licence_line(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [f for f in FILES if f.suffix in {".py", ".rs", ".c", ".h"}], ids=relative)
 def test_size(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= MOST_LINES
+    assert len(path.read_text().splitlines()) <= LONGER.get(relative(path), MOST_LINES)
 
 
 def imports(path: Path) -> set[str]:

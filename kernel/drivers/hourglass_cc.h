@@ -38,6 +38,17 @@
 #define CONG_CONTROL_ARGS struct sock *sk, const struct rate_sample *rs
 #endif
 
+/* What is sent while nothing is in flight is an event apart, or one of cwnd_event()'s. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
+#define CWND_EVENT_TX_START cwnd_event_tx_start
+#define TX_START_ARGS struct sock *sk
+#define IS_TX_START true
+#else
+#define CWND_EVENT_TX_START cwnd_event
+#define TX_START_ARGS struct sock *sk, enum tcp_ca_event event
+#define IS_TX_START (event == CA_EVENT_TX_START)
+#endif
+
 #define HOURGLASS_COLUMN_NAME 32
 
 struct hourglass_column {

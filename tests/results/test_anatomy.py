@@ -9,6 +9,7 @@ import pytest
 import hourglass
 from hourglass.contract.probe import LAYER_COLUMNS, LAYERS
 from hourglass.contract.records import SCHEMAS
+from hourglass.results import phases
 from hourglass.results.anatomy import window_sums
 from hourglass.results.frames import long
 from hourglass.results.series import loaded_window
@@ -170,6 +171,18 @@ def test_bbrs_phases_follow_from_its_gains(tmp_path):
     seen = tcp.filter(pl.col("stream") == "upload::1").select(second, "bbr_phase").unique().sort("second")
     assert seen["bbr_phase"].to_list() == list(BBR)
     assert tcp.filter(pl.col("stream") == "upload::2")["bbr_phase"].null_count() == 2 * 1001
+
+
+@pytest.mark.parametrize(
+    ("pacing", "cwnd", "phase"),
+    [
+        (709, 512, "STARTUP"), (128, 512, "DRAIN"), (230, 512, "PROBE_BW"), (256, 512, "PROBE_BW"),
+        (320, 576, "PROBE_BW"), (256, 128, "PROBE_RTT"), (0, 0, None), (None, None, None),
+    ],
+)  # fmt: skip
+def test_bbr3s_gains_tell_its_phases_too(pacing, cwnd, phase):
+    told = phases.with_phase(pl.DataFrame({"bbr_pacing_gain": [pacing], "bbr_cwnd_gain": [cwnd]}))
+    assert told["bbr_phase"].to_list() == [phase]
 
 
 def test_the_end_of_hystart(tmp_path):

@@ -35,6 +35,7 @@ def test_every_scenario_of_a_built_in_suite_can_be_made(name: str) -> None:
     lacking: list[tuple[str, str]] = []
     for part in (one for one in suite.parts if not one.not_run):
         ccs = part.ccs or tuple(cc for cc in suite.ccs if cc in CONGESTION_CONTROLS and cc not in part.without)
+        ccs = ccs or ("cubic",)  # a column of a user's own alone: any name makes the scenarios
         one = part.swept(ccs[:1])
         try:
             scenarios = cells.scenarios(one.grid, "6.1")
@@ -61,8 +62,9 @@ def test_the_bbr_suite_has_the_drafts_22_cases_in_their_order() -> None:
     suite = file.read("bbr")
     assert [part.id for part in suite.parts] == [f"T{n}" for n in range(1, 23)]
     assert [part.id for part in suite.parts if part.not_run] == [
-        "T2", "T4", "T5", "T6", "T7", "T8", "T9", "T11", "T21", "T22",
+        "T4", "T5", "T6", "T7", "T9", "T11", "T22",
     ]  # fmt: skip
+    assert [part.id for part in suite.parts if "bbr" in part.without] == ["T2", "T8", "T21"]
 
 
 def test_the_column_stands_wherever_it_is_named() -> None:

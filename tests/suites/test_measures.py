@@ -10,7 +10,6 @@ import pytest
 
 from hourglass.contract.plan import Plan
 from hourglass.results.opening import open_run
-from hourglass.results.phases import CWND_GAIN, DRAIN_GAIN, HIGH_GAIN, UNIT
 from hourglass.results.recording import Recording
 from hourglass.suites.measures import MEASURES, PAYLOAD, Seen
 from tests.results import synthetic
@@ -143,15 +142,19 @@ def test_counters_grow_within_the_window(tmp_path: Path) -> None:
 
 
 GAINS = {
-    "STARTUP": (HIGH_GAIN, HIGH_GAIN), "DRAIN": (DRAIN_GAIN, HIGH_GAIN), "PROBE_BW": (UNIT, CWND_GAIN),
-    "PROBE_RTT": (UNIT, UNIT),
+    "STARTUP": (739, 739), "DRAIN": (88, 739), "PROBE_BW": (256, 512), "PROBE_RTT": (256, 256),
 }  # fmt: skip
 RATE = 10 * PAYLOAD
 MSS = 1448
 
 
-def bbr(path: Path, spells: list[tuple[float, str]], **fields: Callable[[float], int]) -> Recording:
-    """A BBR flow of 10 Mbit/s and 40 ms: phases from each second of the load on."""
+def bbr(
+    path: Path,
+    spells: list[tuple[float, str]],
+    shown: Callable[[Recipe], list[dict[str, Any]]] = lambda _: [],
+    **fields: Callable[[float], int],
+) -> Recording:
+    """A BBR flow of 10 Mbit/s and 40 ms: phases from each second of the load on. `shown`: its private state."""
 
     def tcp(recipe: Recipe) -> list[dict[str, Any]]:
         rows = [row for row in synthetic.tcp_rows(recipe) if row["sender"]]
@@ -162,7 +165,7 @@ def bbr(path: Path, spells: list[tuple[float, str]], **fields: Callable[[float],
             row |= {"bbr_bw": round(RATE * MBPS), "bbr_min_rtt": 40_000, "unacked": 30, "sacked": 0, "lost": 0}
             row |= {"snd_cwnd": 4 if phase == "PROBE_RTT" else 80}
             row |= {name: make(t) for name, make in fields.items()}
-        return [{"table": "tcp", "rows": rows}]
+        return [{"table": "tcp", "rows": rows}, *shown(recipe)]
 
     return made(path, Recipe(length=30, flows=[Flow(cc="bbr")], further=tcp))
 
@@ -190,6 +193,34 @@ def test_what_is_in_flight_behind_drain_is_held_against_inflight(tmp_path: Path)
     for place, (unacked, excess) in enumerate(((30, 0.0), (39, 0.0), (50, 50 - bdp - 6))):
         run = bbr(tmp_path / f"run{place}", PHASES, unacked=lambda t, unacked=unacked: unacked)  # type: ignore[misc]
         assert of("bbr_drain_excess", run) == pytest.approx(excess, abs=1e-3)
+
+
+def test_what_bbr3_shows_is_held_against_its_bounds(tmp_path: Path) -> None:
+    """STARTUP, DRAIN, then DOWN and CRUISE by turns of a second; the bound of the long term is cut at 10 s and at 20 s.
+    0.85 of it is 34 and then 27.2 segments, with 36 in flight; Inflight(1.0) is 39."""
+
+    def phase(t: float) -> int:
+        return 0 if t < 0.5 else 1 if t < 0.7 else 2 + int(t) % 2
+
+    def longterm(t: float) -> int:
+        return 2**32 - 1 if t < 0.5 else 40 if t < 10 else 40 if t < 20 else 32
+
+    def cc(recipe: Recipe) -> list[dict[str, Any]]:
+        rows = []
+        for row in (row for row in synthetic.tcp_rows(recipe) if row["sender"]):
+            t = row["t_ns"] / S - recipe.delay
+            values = {"phase": phase(t), "inflight_longterm": longterm(t), "probes_too_high": int(t >= 10) + (t >= 20)}
+            same = {key: row[key] for key in ("t_ns", "stream", "sender")}
+            rows += [same | {"name": name, "value": value} for name, value in values.items()]
+        return [{"table": "cc", "rows": rows}]
+
+    plain = bbr(tmp_path / "plain", PHASES)
+    run = bbr(tmp_path / "run", PHASES, cc, unacked=lambda t: 36)
+    names = {"bbr_longterm": {"mbps": 10}, "bbr_cruise_excess": {}, "bbr_longterm_kept": {}}
+    assert [MEASURES[name].of(Seen(plain, given)) for name, given in names.items()] == [None] * 3
+    assert of("bbr_longterm", run, {"mbps": 10}) == pytest.approx(40 * MSS / (RATE * 1e6 / 8 * 0.04))
+    assert of("bbr_cruise_excess", run) == pytest.approx(36 - 0.85 * 32)
+    assert of("bbr_longterm_kept", run) == pytest.approx(0.8)
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What follows from a socket's samples: BBR's phase by name, the end of CUBIC's HyStart.
 
-BBR's phase (net/ipv4/tcp_bbr.c, Linux 5.10 to 6.12) is not reported, but its two gains tell it. They are in units of
-1/256; `bbr_high_gain` is 256 · 2885 / 1000 + 1, `bbr_drain_gain` 256 · 1000 / 2885, `bbr_cwnd_gain` 256 · 2:
+BBR's phase is not reported, but its two gains tell it. They are in units of 1/256. In the kernel's BBRv1
+(net/ipv4/tcp_bbr.c, Linux 5.10 to 7.3) `bbr_high_gain` is 256 · 2885 / 1000 + 1, `bbr_drain_gain` 256 · 1000 / 2885,
+`bbr_cwnd_gain` 256 · 2; BBRv3's are of draft-ietf-ccwg-bbr:
 
-| phase | pacing gain | cwnd gain |
-|---|---|---|
-| STARTUP | 739 | 739 |
-| DRAIN | 88 | 739 |
-| PROBE_BW | 320, 192 or 256 in turn | 512 |
-| PROBE_RTT | 256 | 256 |
+| phase | pacing gain | cwnd gain | BBRv3's |
+|---|---|---|---|
+| STARTUP | 739 | 739 | 709, 512 |
+| DRAIN | 88 | 739 | 128, 512 |
+| PROBE_BW | 320, 192 or 256 in turn | 512 | 230, 256 or 320; 512 or 576 |
+| PROBE_RTT | 256 | 256 | 256, 128 |
 """
 
 import polars as pl
@@ -17,9 +18,6 @@ import polars as pl
 from hourglass.contract.plan import Flow
 
 UNIT = 256
-HIGH_GAIN = UNIT * 2885 // 1000 + 1
-DRAIN_GAIN = UNIT * 1000 // 2885
-CWND_GAIN = UNIT * 2
 PHASES = ("STARTUP", "DRAIN", "PROBE_BW", "PROBE_RTT")
 
 INFINITE_SSTHRESH = 0x7FFFFFFF
@@ -32,10 +30,11 @@ def with_phase(tcp: pl.DataFrame) -> pl.DataFrame:
     """The samples with a column `bbr_phase`, one of `PHASES`, null of other congestion controls."""
     pacing, cwnd = pl.col("bbr_pacing_gain"), pl.col("bbr_cwnd_gain")
     phase = (
-        pl.when((pacing == HIGH_GAIN) & (cwnd == HIGH_GAIN)).then(pl.lit("STARTUP"))
-        .when((pacing == DRAIN_GAIN) & (cwnd == HIGH_GAIN)).then(pl.lit("DRAIN"))
-        .when(cwnd == CWND_GAIN).then(pl.lit("PROBE_BW"))
-        .when((pacing == UNIT) & (cwnd == UNIT)).then(pl.lit("PROBE_RTT"))
+        pl.when((cwnd == 0) | cwnd.is_null()).then(None)
+        .when(cwnd <= UNIT).then(pl.lit("PROBE_RTT"))
+        .when(pacing > 2 * UNIT).then(pl.lit("STARTUP"))
+        .when(pacing <= UNIT // 2).then(pl.lit("DRAIN"))
+        .otherwise(pl.lit("PROBE_BW"))
     )  # fmt: skip
     return tcp.with_columns(phase.cast(pl.Enum(PHASES)).alias("bbr_phase"))
 

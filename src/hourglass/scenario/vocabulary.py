@@ -8,8 +8,8 @@ CONGESTION_CONTROLS = (
 """All of Linux 5.10 to 7.3, net/ipv4/tcp_*.c."""
 
 NOT_IN_LINUX = {
-    "prague": 'it is in no kernel of the list but in a tree of its authors\'; "dctcp" is a scalable control, too',
-    "bbr3": 'it is in no kernel of the list but in a tree of its authors\'; "bbr" is version 1',
+    "prague": "it is in no kernel of the list; `hourglass kernel new prague.c --from prague` makes a file of it",
+    "bbr3": "it is in no kernel of the list; `hourglass kernel new bbr3.c --from bbr3` makes a file of it",
 }
 """What is often asked for, and why it is not to be had."""
 

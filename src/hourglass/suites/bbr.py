@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the samples of a BBR socket say of its phases (`results/phases.py`): bandwidth in Mbit/s of payload.
 
-A phase is seen at sampling instants: it lasts from the first sample of a spell to the first of the next.
+A phase is seen at sampling instants: it lasts from the first sample of a spell to the first of the next. What only
+BBRv3 has is read off the private state that the template `bbr3.c` shows (table `cc`); of others it is None.
 """
 
 from itertools import pairwise
@@ -17,6 +18,10 @@ QUANTUM_MS = 1.0
 BUDGET = 3
 """Inflight(1.0) has room for so many quanta beside the BDP (draft-ietf-ccwg-bbr; `bbr_quantization_budget`)."""
 WARM_S = 1.0
+STARTUP, DOWN, CRUISE = 0, 2, 3
+"""`enum bbr3_phase` of kernel/templates/bbr3.c."""
+UNBOUND = 2**32 - 1
+HEADROOM = 0.15
 
 
 def told(run: Recording, flows: list[Flow]) -> pl.DataFrame:
@@ -120,3 +125,50 @@ def bw_at(run: Recording, flows: list[Flow], at_ns: int, mbps: float) -> float |
     """The estimate at an instant, as a share of the rate."""
     bw = _first(told(run, flows).filter(pl.col("t_ns") >= at_ns), "bbr_bw")
     return None if bw is None else bw * 8 / 1e6 / mbps
+
+
+def shown(run: Recording, flows: list[Flow]) -> pl.DataFrame:
+    """`told`, with what the first flow shows of BBRv3 beside it; no row where it does not."""
+    names = [flow.name for flow in flows[:1]]
+    private = run.table("cc").filter(pl.col("sender") & pl.col("stream").is_in(names))
+    if "inflight_longterm" not in private["name"].unique().to_list():
+        return told(run, flows).clear()
+    private = private.pivot("name", index="t_ns", values="value")
+    return told(run, flows).join(private.rename({"phase": "own_phase"}), on="t_ns")
+
+
+def longterm_bdp(run: Recording, flows: list[Flow], mbps: float) -> float | None:
+    """inflight_longterm when STARTUP has ended, in BDPs of the rate and the smallest round trip."""
+    table = shown(run, flows)
+    if table.is_empty():
+        return None
+    for row in table.filter(pl.col("own_phase") != STARTUP).head(1).iter_rows(named=True):
+        if row["inflight_longterm"] < UNBOUND:
+            return float(row["inflight_longterm"] * row["snd_mss"] * 8 / (mbps * row["bbr_min_rtt"]))
+    return None
+
+
+def cruise_excess(run: Recording, flows: list[Flow]) -> float | None:
+    """Segments in flight above both of its bounds at the first sample of a CRUISE behind DOWN: the most; none is 0."""
+    table = shown(run, flows)
+    if table.is_empty():
+        return None
+    begun = table.filter((pl.col("own_phase") == CRUISE) & (pl.col("own_phase").shift(1) == DOWN))
+    bdp = pl.col("bbr_bw") * pl.col("bbr_min_rtt") / US_PER_S / pl.col("snd_mss")
+    quantum = pl.max_horizontal(pl.lit(2.0), pl.col("bbr_bw") * QUANTUM_MS / 1000 / pl.col("snd_mss"))
+    budget = pl.max_horizontal(bdp, BUDGET * quantum)
+    left = pl.col("inflight_longterm") * (1 - HEADROOM)
+    in_flight = pl.col("unacked") - pl.col("sacked") - pl.col("lost")
+    most = begun.select((in_flight - pl.min_horizontal(budget, left)).max()).item()
+    return None if most is None else max(0.0, float(most))
+
+
+def longterm_kept(run: Recording, flows: list[Flow]) -> float | None:
+    """What a probe that was too high leaves of inflight_longterm, the least of the later ones."""
+    table = shown(run, flows)
+    if table.is_empty():
+        return None
+    cut = pl.col("probes_too_high") > pl.col("probes_too_high").shift(1)
+    share = pl.col("inflight_longterm") / pl.col("inflight_longterm").shift(1)
+    least = table.select(share.alias("kept"), cut.alias("cut")).filter("cut")["kept"][1:].min()
+    return float(least) if isinstance(least, float) else None

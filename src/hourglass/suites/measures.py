@@ -281,6 +281,13 @@ MEASURES: dict[str, Measure] = {
     "bbr_drain_excess": Measure(
         "in flight above Inflight(1.0) at the end of DRAIN", "segments", "less", _of_bbr(bbr.drain_excess), ()
     ),
+    "bbr_longterm": Measure(
+        "inflight_longterm at the end of STARTUP", "BDP", "", _of_rate(bbr.longterm_bdp), (), ("mbps",)
+    ),
+    "bbr_cruise_excess": Measure(
+        "in flight above its bounds when CRUISE begins", "segments", "less", _of_bbr(bbr.cruise_excess), ()
+    ),
+    "bbr_longterm_kept": Measure("inflight_longterm kept by a probe", "", "", _of_bbr(bbr.longterm_kept), ()),
     "bbr_probe_rtt": Measure("PROBE_RTT lasts", "ms", "", _of_bbr(bbr.probe_rtt_ms), ()),
     "bbr_probe_rtt_cwnd": Measure("window in PROBE_RTT", "segments", "", _of_bbr(bbr.probe_rtt_cwnd), ()),
     "bbr_probe_rtt_interval": Measure("from one PROBE_RTT to the next", "s", "", _of_bbr(bbr.probe_rtt_interval_s), ()),
