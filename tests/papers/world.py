@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hourglass.papers import paper_a
-from hourglass.papers.kernels import LINEAR, TSO_LOG
+from hourglass.papers.kernels import LINEAR, RMEM, TSO_LOG
 from hourglass.papers.model import DOWN, PING, TCP, UP
 from hourglass.papers.paper_b import PIE
 from hourglass.papers.paper_b_tsq import SIZES
@@ -143,6 +143,12 @@ AS_THE_PAPERS_SAY: dict[str, Table] = {
             **{"scenario": name, "stack.cc": cc},
         )
     ],
+    "kernels-sndbuf": [
+        one
+        for name in ("L10M", "L100M")
+        for one in undone("5.10", "6.1", TSO_LOG, {"tcp": 200.0}, {"tcp": 700.0}, scenario=name)
+    ],
+    "kernels-rmem": undone("6.12", "7.3", RMEM, {"up": 300.0}, {"up": 800.0}),
     "kernels-syn": undone("6.1", "6.12", LINEAR, {"up": 40.0}, {"up": 60.0}),
     "A-4": wired(FOUR),
     "A-5a": wired(FIVE_A),

@@ -149,17 +149,18 @@ def longterm_bdp(run: Recording, flows: list[Flow], mbps: float) -> float | None
 
 
 def cruise_excess(run: Recording, flows: list[Flow]) -> float | None:
-    """Segments in flight above both of its bounds at the first sample of a CRUISE behind DOWN: the most; none is 0."""
+    """Segments in flight above both of its bounds at the first sample of a CRUISE behind DOWN, and above what leaves
+    in a millisecond between the two: the most; none is 0."""
     table = shown(run, flows)
     if table.is_empty():
         return None
     begun = table.filter((pl.col("own_phase") == CRUISE) & (pl.col("own_phase").shift(1) == DOWN))
-    bdp = pl.col("bbr_bw") * pl.col("bbr_min_rtt") / US_PER_S / pl.col("snd_mss")
+    bdp = (pl.col("bbr_bw") * pl.col("bbr_min_rtt") / US_PER_S / pl.col("snd_mss")).ceil()
     quantum = pl.max_horizontal(pl.lit(2.0), pl.col("bbr_bw") * QUANTUM_MS / 1000 / pl.col("snd_mss"))
     budget = pl.max_horizontal(bdp, BUDGET * quantum)
     left = pl.col("inflight_longterm") * (1 - HEADROOM)
     in_flight = pl.col("unacked") - pl.col("sacked") - pl.col("lost")
-    most = begun.select((in_flight - pl.min_horizontal(budget, left)).max()).item()
+    most = begun.select((in_flight - pl.min_horizontal(budget, left) - quantum).max()).item()
     return None if most is None else max(0.0, float(most))
 
 
