@@ -31,8 +31,11 @@ use crate::{room_init, sys};
 const GROUPS: &str = "/run/cgroup";
 /// Where a room is built, each in a view of the file system of its own.
 const SITE: &str = "/room";
-/// What programs of a room may write in all, beside /tmp, /run and /dev/shm, which have as much each.
-const MEMORY: &str = "size=512m,mode=755";
+/// What programs of a room may write in all, MiB: so much, or a part of what all rooms may together, which leaves some of
+/// the guest's memory for everything else; but with hundreds of rooms what small files need.
+const MEMORY: usize = 512;
+const ALL_MEMORY: usize = 1280;
+const LEAST_MEMORY: usize = 8;
 /// Processes and threads of a room.
 const PROCESSES: &str = "512";
 
@@ -69,10 +72,11 @@ pub fn make(plan: &Plan, nodes: &Nodes) -> Result<Vec<Room>> {
         return Ok(Vec::new());
     }
     control_groups().map_err(|error| Failure::system("control groups", error))?;
+    let memory = (ALL_MEMORY / plan.rooms.len()).clamp(LEAST_MEMORY, MEMORY);
     let rooms = plan.rooms.iter().zip(0_usize..).map(|(room, number)| {
         nodes.enter(Some(&room.node))?;
         let apps: Vec<&App> = plan.apps.iter().filter(|app| app.room as usize == number).collect();
-        Room::make(room, number, &apps)
+        Room::make(room, number, memory, &apps)
             .map_err(|failure| Failure { node: Some(room.node.clone()), ..failure })
     });
     let rooms: Result<Vec<Room>> = rooms.collect();
@@ -87,7 +91,7 @@ fn control_groups() -> io::Result<()> {
 }
 
 impl Room {
-    fn make(plan: &RoomPlan, number: usize, apps: &[&App]) -> Result<Self> {
+    fn make(plan: &RoomPlan, number: usize, memory: usize, apps: &[&App]) -> Result<Self> {
         let of = |error: io::Error| Failure::system("making the room of its programs", error);
         let groups = Path::new(GROUPS).join(format!("room-{number}"));
         let members = groups_of(&groups, apps).map_err(of)?;
@@ -97,7 +101,7 @@ impl Room {
         match sys::fork().map_err(of)? {
             ForkResult::Child => {
                 drop(post);
-                begin(plan, apps, members, theirs.as_fd())
+                begin(plan, memory, apps, members, theirs.as_fd())
             }
             ForkResult::Parent { child } => {
                 drop(theirs);
@@ -161,9 +165,9 @@ fn groups_of(groups: &Path, apps: &[&App]) -> io::Result<Vec<File>> {
 }
 
 /// What the copy of the agent does that becomes a room's first process, but for what only that process can do.
-fn begin(plan: &RoomPlan, apps: &[&App], groups: Vec<File>, post: BorrowedFd) -> ! {
+fn begin(plan: &RoomPlan, memory: usize, apps: &[&App], groups: Vec<File>, post: BorrowedFd) -> ! {
     let tell = |news: &News| room_post::send(post, news, &[]);
-    let built = build(plan).and_then(|()| sys::fork());
+    let built = build(plan, memory).and_then(|()| sys::fork());
     let _ = match built {
         Ok(ForkResult::Child) => room_init::live(plan, apps, groups, post, &Path::new(SITE).join("root")),
         Ok(ForkResult::Parent { child }) => tell(&News::Init { pid: child.as_raw() }),
@@ -175,7 +179,7 @@ fn begin(plan: &RoomPlan, apps: &[&App], groups: Vec<File>, post: BorrowedFd) ->
 }
 
 /// A view of the file system of its own, and in it, at SITE, that of the room.
-fn build(plan: &RoomPlan) -> io::Result<()> {
+fn build(plan: &RoomPlan, memory: usize) -> io::Result<()> {
     let own = [
         CloneFlags::CLONE_NEWNS,
         CloneFlags::CLONE_NEWUTS,
@@ -187,7 +191,7 @@ fn build(plan: &RoomPlan) -> io::Result<()> {
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
     let site = Path::new(SITE);
     create_dir_all(site)?;
-    attach("tmpfs", site, MsFlags::empty(), Some(MEMORY))?;
+    attach("tmpfs", site, MsFlags::empty(), Some(&format!("size={memory}m,mode=755")))?;
     for name in ["lower", "upper", "work", "root"] {
         create_dir(site.join(name))?;
     }
@@ -199,10 +203,21 @@ fn build(plan: &RoomPlan) -> io::Result<()> {
         make_folder(&root.join(name))?;
     }
     attach("sysfs", &root.join("sys"), MsFlags::MS_RDONLY, none)?;
-    let open_to_all = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-    attach("tmpfs", &root.join("run"), open_to_all, Some(MEMORY))?;
-    attach("tmpfs", &root.join("tmp"), open_to_all, Some("size=512m,mode=1777"))?;
-    devices(&root.join("dev"))
+    devices(&root.join("dev"))?;
+    for (name, mode) in [("run", 0o755), ("tmp", 0o1777), ("dev/shm", 0o1777)] {
+        share(&site.join(name.replace('/', "-")), &root.join(name), mode)?;
+    }
+    Ok(())
+}
+
+/// A folder of the room's memory, beside those of the overlay.
+fn share(from: &Path, to: &Path, mode: u32) -> io::Result<()> {
+    let none = None::<&str>;
+    create_dir(from)?;
+    fs::set_permissions(from, Permissions::from_mode(mode))?;
+    mount(Some(from), to, none, MsFlags::MS_BIND, none)?;
+    let open_to_all = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    Ok(mount(none, to, none, open_to_all, none)?)
 }
 
 fn devices(dev: &Path) -> io::Result<()> {
@@ -220,7 +235,6 @@ fn devices(dev: &Path) -> io::Result<()> {
     let terminals = "newinstance,mode=620,ptmxmode=666,gid=5";
     attach("devpts", &dev.join("pts"), MsFlags::MS_NOSUID, Some(terminals))?;
     let open_to_all = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-    attach("tmpfs", &dev.join("shm"), open_to_all, Some("size=512m,mode=1777"))?;
     attach("mqueue", &dev.join("mqueue"), open_to_all, None)
 }
 

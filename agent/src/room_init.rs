@@ -29,6 +29,9 @@ use crate::sys::{self, attach};
 /// console. Without `SYS_PTRACE` it cannot trace the room's first process, which can do more; its own it still can.
 const WITHHELD: [libc::c_ulong; 6] = [16, 17, 19, 22, 25, 27]; // SYS_MODULE, _RAWIO, _PTRACE, _BOOT, _TIME, MKNOD
 
+/// How much sooner than others a process is killed where memory is short: a room's first never is, unlike its programs.
+const OUT_OF_MEMORY: &str = "/proc/self/oom_score_adj";
+
 /// What of the agent's file system a room must not see.
 const AGENTS: [&str; 6] = ["/out", "/run", "/tmp", "/dev", "/sys", "/proc"];
 
@@ -84,6 +87,7 @@ fn move_in(plan: &Room, root: &Path) -> io::Result<()> {
     chdir("/")?;
     sethostname(&plan.node)?;
     attach("proc", Path::new("/proc"), MsFlags::empty(), None)?;
+    fs::write(OUT_OF_MEMORY, "-1000")?;
     umask(Mode::from_bits_truncate(0o022));
     let of = |file: &PlannedFile, error| io::Error::other(format!("{}: {error}", file.path));
     plan.files.iter().try_for_each(|file| place(file).map_err(|error| of(file, error)))
@@ -207,6 +211,7 @@ impl Exec {
 fn become_program(app: &App, user: &User, exec: &Exec, mut group: &File, fds: &[OwnedFd; 3]) -> String {
     let mut prepare = || -> io::Result<()> {
         group.write_all(b"0")?;
+        fs::write(OUT_OF_MEMORY, "0")?;
         setsid()?;
         dup2_stdin(&fds[0])?;
         dup2_stdout(&fds[1])?;

@@ -118,14 +118,38 @@ def test_what_has_no_end_is_bounded(tmp_path: Path) -> None:
     assert (last(deaf)["why"], last(deaf)["signal"]) == ("killed", 9)
 
 
-FILL = "for place in tmp run dev/shm .; do dd if=/dev/zero of=/$place/big bs=1M; done"
+PLACES = ("tmp", "run", "dev/shm", "dev", ".")
+FILL = "for place in {}; do dd if=/dev/zero of=/$place/big bs=1M; stat --format=%s /$place/big; done"
 
 
-@pytest.mark.parametrize("first", ["", "echo 1 > /proc/sys/vm/panic_on_oom; "])
-def test_a_guest_without_memory_fails_its_run_in_words(first: str, tmp_path: Path) -> None:
-    """Whether its kernel kills processes, that of a room in the end, or is told to panic."""
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_full_disks_are_their_own_programs_affair(kernel: str, tmp_path: Path) -> None:
+    """Every place that can be written is filled, on both nodes: together no more than a node's bound, and what runs
+    beside it has its results."""
+    wanted = programs(FILL.format(" ".join(PLACES)), "sleep 2; ping -c 3 server", packages=["iputils-ping"])
+    wanted["app"].append(wanted["app"][0] | {"name": "far", "node": "server"})
+    made = run(tmp_path / "run", wanted, kernel)
+    for name in ("app0", "far"):
+        full = made.apps[name]
+        assert full.stderr.count("No space left on device") == len(PLACES)
+        assert (511 << 20) < sum(map(int, full.stdout.split())) <= (512 << 20) + (64 << 10)
+    assert "3 packets transmitted, 3 received" in made.apps["app1"].stdout
+    assert made.info.warnings == []
+
+
+EAT = "python3 -c 'eaten = []; [eaten.append(b\"x\" * (16 << 20)) for _ in range(200)]'"
+
+
+def test_a_program_that_takes_all_memory_is_killed_alone(tmp_path: Path) -> None:
+    made = run(tmp_path / "run", programs(EAT, "sleep 3; echo still here"))
+    assert last(made.apps["app0"])["signal"] == 9 or "Killed" in made.apps["app0"].stderr
+    assert made.apps["app1"].stdout == "still here\n"
+    assert any("Out of memory: Killed process" in words for words in made.info.warnings)
+
+
+def test_a_guest_without_memory_fails_its_run_in_words(tmp_path: Path) -> None:
     with pytest.raises(GuestError, match="the guest has no memory left: its programs"):
-        run(tmp_path / "run", programs(f"{first}{FILL}"))
+        run(tmp_path / "run", programs(f"echo 1 > /proc/sys/vm/panic_on_oom; {EAT}"))
     assert (tmp_path / "run.failed" / "console.log").is_file()
 
 
