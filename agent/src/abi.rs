@@ -20,6 +20,9 @@ pub const NO_NODE: u16 = 65535;
 /// Bytes of the longest radiotap header: what a radio's frame may be longer than SNAPLEN.
 pub const RADIOTAP: u16 = 64;
 
+/// The value of the first struct probe_stat, which has no name.
+pub const STATS: u16 = 18515;
+
 /// The types of records. The body of each is the structure of the same name.
 pub const RECORD: [&str; 11] = [
     "packet", "layers", "tcp", "queue", "drop", "frame", "balance", "socket", "cc", "mark", "codepoints",
@@ -272,6 +275,16 @@ pub struct Cc {
     pub name: [u8; 32],
 }
 const _: () = assert!(size_of::<Cc>() == 56, "the fields' sizes, without a gap");
+
+/// Not a record: a qdisc of the user's own gives these as its own statistics (TCA_STATS_APP): one that says
+/// so, PROBE_STATS, then a field of its state each (hourglass_qdisc.h).
+#[derive(FromBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Stat {
+    pub value: i64,
+    pub name: [u8; 32],
+}
+const _: () = assert!(size_of::<Stat>() == 40, "the fields' sizes, without a gap");
 
 /// A packet whose ECN field was changed.
 #[derive(FromBytes, Immutable, KnownLayout)]

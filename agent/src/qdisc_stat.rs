@@ -7,7 +7,11 @@
 
 use std::fmt::Write;
 
+use zerocopy::FromBytes;
+
+use crate::abi::{Stat, STATS};
 use crate::netlink::{u32_at, u64_at, Attributes};
+use crate::reader::text;
 
 enum Word {
     U32,
@@ -176,7 +180,7 @@ const CAKE_TIN: [(u16, &str); 21] = [
 ];
 
 /// Hands each counter to `each`. `app` is the content of `TCA_STATS_APP`, `options` of `TCA_OPTIONS`; of a kind that is
-/// not known, nothing.
+/// not known, what it names itself.
 pub fn read(kind: &str, app: &[u8], options: &[u8], mut each: impl FnMut(&str, i64)) {
     let (fields, bytes) = match kind {
         "codel" => (CODEL, app),
@@ -189,7 +193,7 @@ pub fn read(kind: &str, app: &[u8], options: &[u8], mut each: impl FnMut(&str, i
         "sfq" if u32_at(options, SFQ_QTH_MIN).is_some_and(|least| least > 0) => (SFQ_OPTIONS, options),
         HTB_CLASS_KIND => (HTB_CLASS, app),
         "cake" => return cake(app, &mut each),
-        _ => return,
+        _ => return named(app, &mut each),
     };
     for (name, at, word) in fields {
         if let Some(value) = word.read(bytes, *at) {
@@ -206,6 +210,16 @@ impl Word {
             U64 => word_at(bytes, at).map(i64::from_ne_bytes),
             Probability => u64_at(bytes, at).map(billionths),
             Part => u32_at(bytes, at).map(|part| billionths(u64::from(part) << 32)),
+        }
+    }
+}
+
+/// What a qdisc of the user's own shows of its state (`kernel/drivers/hourglass_qdisc.h`).
+fn named(app: &[u8], each: &mut impl FnMut(&str, i64)) {
+    let stats = || app.chunks(size_of::<Stat>()).map_while(|bytes| Stat::read_from_bytes(bytes).ok());
+    if stats().next().is_some_and(|head| head.value == i64::from(STATS) && text(&head.name) == Some("")) {
+        for stat in stats().skip(1) {
+            each(text(&stat.name).unwrap_or("?"), stat.value);
         }
     }
 }
@@ -326,6 +340,21 @@ mod tests {
         for (name, value) in expected {
             assert!(told.contains(&(name.to_owned(), value)), "{name}");
         }
+    }
+
+    #[test]
+    fn a_qdisc_of_ones_own_names_its_fields() {
+        let stat = |value: i64, name: &str| {
+            let mut bytes = value.to_ne_bytes().to_vec();
+            bytes.extend(name.bytes().chain(std::iter::repeat(0)).take(32));
+            bytes
+        };
+        let head = stat(i64::from(STATS), "");
+        let app = [head.clone(), stat(7, "marked"), stat(-1, "credit")].concat();
+        assert_eq!(all("mine", &app, &[]), [("marked".into(), 7), ("credit".into(), -1)]);
+        assert_eq!(all("mine", &app[40..], &[]), [], "without a head");
+        assert_eq!(all("mine", &app[..100], &[]), [("marked".into(), 7)], "cut off");
+        assert_eq!(all("mine", &head, &[]), []);
     }
 
     #[test]

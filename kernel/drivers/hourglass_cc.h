@@ -9,8 +9,7 @@
  *	};
  *	HOURGLASS_STATE(my_ops, my_columns);
  *
- * At each instant of table tcp the fields of a socket's inet_csk_ca() are rows of table cc:
- * names as in the structure, values as they are. Integers only, no bit fields. To look
+ * At each instant of table tcp the fields of a socket's inet_csk_ca() are rows of table cc. To look
  * changes nothing: no time passes.
  */
 #ifndef _HOURGLASS_CC_H
@@ -19,9 +18,9 @@
 #include <linux/init.h>
 #include <linux/list.h>
 #include <linux/module.h>
-#include <linux/overflow.h>
 #include <linux/version.h>
 #include <net/tcp.h>
+#include "hourglass_column.h"
 
 /* The window has functions to read and write it. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(5, 18, 0)
@@ -49,31 +48,12 @@
 #define IS_TX_START (event == CA_EVENT_TX_START)
 #endif
 
-#define HOURGLASS_COLUMN_NAME 32
-
-struct hourglass_column {
-	const char *name;
-	u16 offset;
-	u8 size;
-	bool is_signed;
-};
-
 struct hourglass_state {
 	struct list_head list;
 	const struct tcp_congestion_ops *ops;
 	const struct hourglass_column *columns;
 	unsigned int count;
 };
-
-/* A field of the structure in inet_csk_ca(). */
-#define HOURGLASS_COLUMN(type, field)						\
-	{									\
-		.name = #field + BUILD_BUG_ON_ZERO(sizeof(#field) > HOURGLASS_COLUMN_NAME), \
-		.offset = offsetof(type, field),				\
-		.size = sizeof(((type *)NULL)->field) +				\
-			BUILD_BUG_ON_ZERO(sizeof(((type *)NULL)->field) > sizeof(u64)), \
-		.is_signed = is_signed_type(typeof(((type *)NULL)->field)),	\
-	}
 
 /* Shows columns of the sockets whose control is @control. */
 #define HOURGLASS_STATE(control, columns_of_it)					\

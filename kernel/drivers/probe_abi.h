@@ -34,6 +34,7 @@
 #define PROBE_NO_NODE 65535 /* in place of a node's number: not known */
 /* bytes of the longest radiotap header: what a radio's frame may be longer than SNAPLEN */
 #define PROBE_RADIOTAP 64
+#define PROBE_STATS 18515 /* the value of the first struct probe_stat, which has no name */
 
 /* The types of records. The body of each is the structure of the same name. */
 enum probe_record {
@@ -305,6 +306,15 @@ struct probe_cc {
 	__s64 t_ns;
 	struct probe_stream stream;
 	__u32 reserved;
+	__s64 value;
+	char name[32];
+};
+
+/*
+ * Not a record: a qdisc of the user's own gives these as its own statistics (TCA_STATS_APP): one
+ * that says so, PROBE_STATS, then a field of its state each (hourglass_qdisc.h).
+ */
+struct probe_stat {
 	__s64 value;
 	char name[32];
 };

@@ -15,22 +15,6 @@ void hourglass_state_add(struct hourglass_state *state)
 	list_add_tail(&state->list, &probe_states);
 }
 
-static s64 probe_cc_value(const void *ca, const struct hourglass_column *column)
-{
-	const void *at = ca + column->offset;
-
-	switch (column->size) {
-	case 1:
-		return column->is_signed ? *(const s8 *)at : *(const u8 *)at;
-	case 2:
-		return column->is_signed ? *(const s16 *)at : *(const u16 *)at;
-	case 4:
-		return column->is_signed ? *(const s32 *)at : *(const u32 *)at;
-	default:
-		return *(const s64 *)at;
-	}
-}
-
 /* A record for each column of the socket's control, if it has some. */
 void probe_cc_sample(struct sock *sk, struct probe_stream stream, s64 t_ns)
 {
@@ -48,7 +32,7 @@ void probe_cc_sample(struct sock *sk, struct probe_stream stream, s64 t_ns)
 				return;
 			cc->t_ns = t_ns;
 			cc->stream = stream;
-			cc->value = probe_cc_value(inet_csk_ca(sk), &state->columns[i]);
+			cc->value = hourglass_column_value(inet_csk_ca(sk), &state->columns[i]);
 			strscpy(cc->name, state->columns[i].name, sizeof(cc->name));
 		}
 	}

@@ -11,6 +11,7 @@
 #include <linux/module.h>
 #include <net/inet_ecn.h>
 #include <net/pkt_sched.h>
+#include "hourglass_qdisc.h"
 
 static uint limit __read_mostly = 1000;
 module_param(limit, uint, 0444);
@@ -19,6 +20,13 @@ MODULE_PARM_DESC(limit, "packets");
 static uint threshold __read_mostly = 1000;
 module_param(threshold, uint, 0444);
 MODULE_PARM_DESC(threshold, "us");
+
+/* What the qdisc remembers. */
+struct sojourn_sched {
+	u64 longest_ns;	/* the longest that a packet waited */
+	u32 marked;
+	u32 unmarked;	/* late, but not ECN-capable */
+};
 
 /* What a packet remembers while it waits. */
 struct sojourn_cb {
@@ -41,13 +49,33 @@ static int sojourn_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buf
 
 static struct sk_buff *sojourn_dequeue(struct Qdisc *sch)
 {
+	struct sojourn_sched *q = qdisc_priv(sch);
 	struct sk_buff *skb = qdisc_dequeue_head(sch);
+	u64 waited_ns;
 
-	if (skb && ktime_get_ns() - sojourn_cb(skb)->since_ns > (u64)threshold * NSEC_PER_USEC &&
-	    INET_ECN_set_ce(skb))
+	if (!skb)
+		return NULL;
+	waited_ns = ktime_get_ns() - sojourn_cb(skb)->since_ns;
+	q->longest_ns = max(q->longest_ns, waited_ns);
+	if (waited_ns <= (u64)threshold * NSEC_PER_USEC)
+		return skb;
+	if (INET_ECN_set_ce(skb)) {
+		q->marked++;
 		qdisc_qstats_overlimit(sch);
+	} else {
+		q->unmarked++;
+	}
 	return skb;
 }
+
+/* Fields of struct sojourn_sched that become rows of the run's table `qdisc_stat`. */
+static const struct hourglass_column sojourn_columns[] = {
+	HOURGLASS_COLUMN(struct sojourn_sched, longest_ns),
+	HOURGLASS_COLUMN(struct sojourn_sched, marked),
+	HOURGLASS_COLUMN(struct sojourn_sched, unmarked),
+};
+
+HOURGLASS_STATS(sojourn, sojourn_columns)
 
 static int sojourn_init(struct Qdisc *sch, struct nlattr *options, struct netlink_ext_ack *extack)
 {
@@ -57,11 +85,13 @@ static int sojourn_init(struct Qdisc *sch, struct nlattr *options, struct netlin
 
 static struct Qdisc_ops sojourn_ops __read_mostly = {
 	.id		= "sojourn",
+	.priv_size	= sizeof(struct sojourn_sched),
 	.enqueue	= sojourn_enqueue,
 	.dequeue	= sojourn_dequeue,
 	.peek		= qdisc_peek_head,
 	.init		= sojourn_init,
 	.reset		= qdisc_reset_queue,
+	.dump_stats	= sojourn_dump_stats,
 	.owner		= THIS_MODULE,
 };
 

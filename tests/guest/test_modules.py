@@ -97,7 +97,7 @@ def test_a_copy_of_the_kernels_cubic_is_that_cubic(simulate: Simulate, tmp_path:
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_qdisc_marks_what_waited_longer_than_its_threshold(simulate: Simulate, kernel: str) -> None:
     """As many packets as waited longer, to the packet, but for those that come after the flow; a DCTCP sender hears
-    of each of them."""
+    of each of them. Its own statistics say the same."""
     threshold_us = 2000
     wanted = bottleneck(cc="dctcp", sysctl={"net.ipv4.tcp_ecn": 1})
     wanted["stack"]["router"] = {"qdisc": {"file": str(SOJOURN), "parameters": {"threshold": threshold_us}}}
@@ -111,6 +111,12 @@ def test_a_qdisc_marks_what_waited_longer_than_its_threshold(simulate: Simulate,
     assert waited > 100
     assert waited <= marks <= waited + late
     assert late < 100
+    shown = run.qdisc_stats.filter((pl.col("kind") == "sojourn") & (pl.col("device") == "eth1")).sort("t_ns")
+    last = dict(shown.group_by("name").last().select("name", "value").rows())
+    up = run.packets.filter((pl.col("node") == "router") & (pl.col("way") == "up"))
+    pings = up.filter(of(*run.pings) & (pl.col("qdisc_ns") > threshold_us * 1000)).height
+    assert last == {"longest_ns": up["qdisc_ns"].max(), "marked": marks, "unmarked": pings}
+    assert shown.height == 3 * own.height
     heard = run.tcp.filter(pl.col("sender")).sort("t_ns")["delivered_ce"].to_list()[-1]
     assert 0 <= marks - heard <= 100  # a window is under way at the last sample
 

@@ -14,6 +14,12 @@ from hourglass.selftests.verdict import LONGEST, Verdict, verdict
         ("exit 0", "ok 1 a\nnot ok 2 b\n", Verdict("fail", "not ok 2 b", 1, 1)),
         ("exit 1", "TEST: a   [ OK ]\nTEST: b   [FAIL]\n", Verdict("fail", "TEST: b [FAIL]", 1, 1)),
         ("exit 0", "ok 1 # SKIP no such device\n", Verdict("skip", "ok 1 # SKIP no such device")),
+        (
+            "exit 0",
+            "Error: Failed to load TC action module.\nok 1 a # skipped - teardown\nok 2 b # skipped\n",
+            Verdict("skip", "Error: Failed to load TC action module."),
+        ),
+        ("exit 1", "a    [ OK ]\nb    [ fail ] expected 2\n", Verdict("fail", "b [ fail ] expected 2", 1, 1)),
         ("exit 4", "SKIP: no ip tool\n", Verdict("skip", "SKIP: no ip tool")),
         ("exit 4", "", Verdict("skip", "says not why")),
         ("exit 255", "./gone: No such file or directory\n", Verdict("skip", "./gone: No such file or directory")),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each test in a guest of its own, as a program of a node: a sweep over tests and seeds, resumed as any other."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -68,7 +69,7 @@ def selftests(
     done = sweep(_grid(there, chosen, kernel.name, seeds), out / kernel.name, jobs=jobs, progress=progress)
     by: dict[str, list[tuple[Verdict, Path | None]]] = {name: [] for name in chosen}
     failed = {one.cell: one.reason.splitlines()[0] for one in done.failures}
-    names = {repr(_command(name)): name for name in chosen}
+    names = {repr(_command(name, there.root)): name for name in chosen}
     for cell in done.cells:
         by[names[repr(cell.assignment["app.0.command"])]].append(
             _judged(done.runs / cell.key, failed.get(describe(done.grid, cell.assignment)))
@@ -92,18 +93,27 @@ def _grid(there: Built, chosen: Sequence[str], kernel: str, seeds: int) -> dict[
             "name": "selftest", "kernel": kernel, "testbed": {"preset": "L100M"}, "test": {"length": LIMIT_S},
             "apps": {"root": str(there.root)}, "app": [app], "measure": {"tcp": 0, "packets": 0},
         },
-        "axes": {"app.0.command": [_command(name) for name in chosen]},
+        "axes": {"app.0.command": [_command(name, there.root) for name in chosen]},
         "repetitions": seeds,
     }  # fmt: skip
 
 
-def _command(name: str) -> list[str]:
-    """How kselftest's own runner calls a test, from its folder; tdc's files of cases each by itself."""
+def _command(name: str, root: Path) -> list[str]:
+    """How kselftest's own runner calls a test, from its folder, by its interpreter if it cannot be executed; tdc's
+    files of cases each by itself."""
     folder, _, test = name.rpartition("/")
     if name.startswith(f"{TDC}/"):
         return ["bash", "-c", f"cd {TDC} && python3 ./tdc.py -f tc-tests/{name.removeprefix(f'{TDC}/')}"]
-    runner = "./ksft_runner.sh " if test.endswith(".pkt") else ""
+    runner = "./ksft_runner.sh " if test.endswith(".pkt") else _interpreter(root / PLACE / name)
     return ["bash", "-c", f"cd {folder} && {runner}./{test}"]
+
+
+def _interpreter(script: Path) -> str:
+    """What a file's first line names, where the file is not executable: a patch, as Debian's are, makes plain files."""
+    if not script.is_file() or os.access(script, os.X_OK):
+        return ""
+    first = script.read_bytes().splitlines()[:1]
+    return f"{first[0][2:].decode().strip()} " if first and first[0].startswith(b"#!") else ""
 
 
 def _judged(place: Path, failure: str | None) -> tuple[Verdict, Path | None]:

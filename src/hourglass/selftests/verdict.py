@@ -18,7 +18,7 @@ LONGEST = 150
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _OK = re.compile(r"^\s*ok \d+(?!.*# (?:SKIP|skip))|\[\s*(?:OK|PASS)\s*\]\s*$", re.MULTILINE)
-_FAILED = re.compile(r"^\s*not ok \d+(?!.*# (?:SKIP|skip)).*$|^.*\[\s*FAIL(?:ED)?\s*\].*$", re.MULTILINE)
+_FAILED = re.compile(r"^\s*not ok \d+(?!.*# (?:SKIP|skip)).*$|^.*\[\s*(?:FAIL(?:ED)?|fail)\s*\].*$", re.MULTILINE)
 _LEFT = re.compile(r"^\s*(?:not )?ok \d+.*# (?:SKIP|skip).*$|^.*\[\s*SKIP(?:PED)?\s*\].*$", re.MULTILINE)
 _SKIPPING = re.compile(r"^.*\bskip(?:ping|ped)?\b.*$", re.MULTILINE | re.IGNORECASE)
 # tdc can do without pyroute2, and says each time that it is not there
@@ -55,7 +55,7 @@ def verdict(status: str, said: str, limit_s: float) -> Verdict:
     passed, failed = len(_OK.findall(said)), len(_FAILED.findall(said))
     if status == "exit 0" and not failed:
         if not passed and (left := _LEFT.search(said)):
-            return Verdict("skip", _short(left[0]))
+            return Verdict("skip", _short((_LACKS.search(said) or left)[0]))
         return Verdict("pass", "", passed)
     if status == SKIPPED:
         found = _LEFT.search(said) or _SKIPPING.search(said)
