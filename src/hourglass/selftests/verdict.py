@@ -23,7 +23,7 @@ _LEFT = re.compile(r"^\s*(?:not )?ok \d+.*# (?:SKIP|skip).*$|^.*\[\s*SKIP(?:PED)
 _SKIPPING = re.compile(r"^.*\bskip(?:ping|ped)?\b.*$", re.MULTILINE | re.IGNORECASE)
 # tdc can do without pyroute2, and says each time that it is not there
 _TELLING = re.compile(
-    r"^(?!# Totals|.*pyroute2).*(?:\bfail|error|not found|expected|mismatch|timed? ?out).*$",
+    r"^(?!# Totals|.*pyroute2).*(?:\bfail|error|not found|denied|expected|mismatch|timed? ?out).*$",
     re.MULTILINE | re.I,
 )
 _LACKS = re.compile(
