@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One program: what it is at, what it waits for, and the row that each of its starts leaves.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
@@ -12,6 +12,7 @@ use nix::sys::memfd::{memfd_create, MFdFlags};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::{pipe2, Pid};
 
+use crate::account::Account;
 use crate::app_output::Output;
 use crate::app_plan::{App, Ready, Transport};
 use crate::clock::{seconds, SECOND};
@@ -21,8 +22,8 @@ use crate::report::{Failure, Result};
 use crate::room::{open_in, Room};
 use crate::room_post::{send, Order};
 use crate::steps::Act;
-use crate::sys;
 use crate::tables::Table;
+use crate::{report, sys};
 
 /// How often a port or a file is looked for.
 const LOOK: i64 = 1_000_000;
@@ -72,8 +73,8 @@ pub struct Program {
     terminal: bool,
     outputs: [Output; 2],
     last_words: String,
-    /// System calls of the starts that have ended.
-    calls: u64,
+    /// What the starts did that have ended.
+    before: Account,
 }
 
 impl Program {
@@ -93,7 +94,7 @@ impl Program {
             terminal,
             outputs: [output("stdout")?, output("stderr")?],
             last_words: String::new(),
-            calls: 0,
+            before: Account::default(),
             plan: plan.clone(),
         })
     }
@@ -331,7 +332,7 @@ impl Program {
         }
         let (again, by_itself) = (run.again, run.why.is_none());
         self.row(Some(now), (exit, signal), records)?;
-        self.calls = calls_of(self.plan.id).unwrap_or(0);
+        self.before = Account::of(self.plan.id).unwrap_or_default();
         let restart = !again && by_itself && self.restarts > 0;
         self.restarts -= u32::from(restart);
         let from_ns = if again { now } else { now + self.plan.restart_ns };
@@ -350,6 +351,20 @@ impl Program {
         let by_itself = if signal.is_some() { "signal" } else { "exit" };
         let number = |value: Option<u8>| Cell::from(value.map(u64::from));
         let time = |value: Option<i64>| value.map_or(Cell::Null, Cell::I64);
+        let did = Account::of(self.plan.id).map(|account| account.since(&self.before));
+        for ((what, call), ns) in did.iter().flat_map(|did| &did.waits_ns) {
+            records.push(
+                Table::AppWait,
+                [
+                    Cell::I64(run.started_ns),
+                    Cell::U64(self.plan.id.into()),
+                    Cell::U64(run.number.into()),
+                    Cell::Text(what),
+                    Cell::from(call.map(u64::from)),
+                    Cell::U64(*ns),
+                ],
+            )?;
+        }
         records.push(
             Table::App,
             [
@@ -364,12 +379,15 @@ impl Program {
                 Cell::Text(run.why.unwrap_or(by_itself)),
                 Cell::U64(self.outputs[0].bytes),
                 Cell::U64(self.outputs[1].bytes),
-                calls_of(self.plan.id).map_or(Cell::Null, |calls| Cell::U64(calls - self.calls)),
+                Cell::from(did.map(|did| did.calls)),
             ],
         )
     }
 
     pub fn finish(&self) -> Result<()> {
+        if let Some(account) = Account::of(self.plan.id) {
+            report::used(&self.plan.name, account.host_ns);
+        }
         self.outputs
             .iter()
             .try_for_each(Output::finish)
@@ -403,19 +421,6 @@ fn kill_all(room: &Room, app: u16) {
     }
 }
 
-/// System calls that all processes of a program made so far; none where nobody counts.
-fn calls_of(app: u16) -> Option<u64> {
-    let counted = fs::read_to_string("/proc/hourglass/calls").ok()?;
-    Some(calls_in(&counted, app))
-}
-
-/// In lines of `APP CALLS`, of programs that made some.
-fn calls_in(counted: &str, app: u16) -> u64 {
-    let mut lines = counted.lines().filter_map(|line| line.split_once(' '));
-    let found = lines.find(|(number, _)| *number == app.to_string());
-    found.and_then(|(_, calls)| calls.parse().ok()).unwrap_or(0)
-}
-
 /// Whether some socket of the node listens on a TCP port, or is bound to a UDP port.
 fn listens(room: &Room, protocol: Transport, port: u16) -> bool {
     let (files, state) = match protocol {
@@ -436,14 +441,6 @@ fn has_socket(table: &str, state: &str, port: u16) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn calls_are_those_of_the_program() {
-        assert_eq!(
-            ["1", "10", "2"].map(|app| calls_in("1 7\n10 99\n", app.parse().expect("a number"))),
-            [7, 99, 0]
-        );
-    }
 
     #[test]
     fn a_listener_is_found_among_sockets() {

@@ -17,12 +17,13 @@
 //! looks round, `test_loop` follows the event queue (`events`): `changes` carries out the plan's events, `flow`, `ping`, `datagram`, `fetch` and `transaction` make
 //! traffic (`streams` is what they have in common), `diag`, `device` and `radio` sample, all into `records`, whose schemas are
 //! `tables`. `room` makes worlds for programs, whose first processes (`room_init`) start them; `apps` has them started,
-//! listened to and stopped, each an `app`. What a run changes of a machine that outlives it the `guard` undoes, who has a device
+//! listened to and stopped, each an `app`, whose time `account` tells. What a run changes of a machine that outlives it the `guard` undoes, who has a device
 //! as it was in `keep` (`keep_net` speaks to the kernel). On a kernel that has it, `watch` reads what the kernel's probe saw: `reader` takes it apart into the
 //! structures of `abi`, `rows` and `capture` write it. `report` is what the outside sees.
 
 #[rustfmt::skip]
 mod abi;
+mod account;
 mod app;
 mod app_output;
 mod app_plan;

@@ -59,6 +59,7 @@ enum Event<'a> {
     Reached,
     Measured { ns: i64 },
     Records { bytes: u64 },
+    Used { app: &'a str, cpu_ns: u64 },
     Clock { number: u64, received_ns: i64, sent_ns: i64, ahead_ns: i64 },
 }
 
@@ -100,6 +101,11 @@ pub fn records(bytes: u64) {
 pub fn clock(number: u64, received_ns: i64) {
     let ahead_ns = clock::ahead();
     say(&Event::Clock { number, received_ns, sent_ns: clock::monotonic(), ahead_ns });
+}
+
+/// The time of the host's CPU that a program took: no two runs have the same, so that it is no record.
+pub fn used(app: &str, cpu_ns: u64) {
+    say(&Event::Used { app, cpu_ns });
 }
 
 pub fn done(ns: i64) {

@@ -32,11 +32,12 @@ pub enum Table {
     Transaction,
     Event,
     App,
+    AppWait,
     AppOutput,
 }
 
 /// Every table, in the order of `Table`.
-pub const TABLES: [(&str, &[Column]); 25] = [
+pub const TABLES: [(&str, &[Column]); 26] = [
     ("tcp", TCP),
     ("cc", CC),
     ("ping", PING),
@@ -61,6 +62,7 @@ pub const TABLES: [(&str, &[Column]); 25] = [
     ("transaction", TRANSACTION),
     ("event", EVENT),
     ("app", APP),
+    ("app_wait", APP_WAIT),
     ("app_output", APP_OUTPUT),
 ];
 
@@ -281,6 +283,11 @@ const APP: &[Column] = &[
     Column::optional("signal", Kind::U8), Column::of("why", Kind::Text),
     Column::of("output_bytes", Kind::U64), Column::of("error_bytes", Kind::U64),
     Column::optional("calls", Kind::U64),
+];
+
+const APP_WAIT: &[Column] = &[
+    Column::of("t_ns", Kind::I64), Column::of("app", Kind::U16), Column::of("run", Kind::U16),
+    Column::of("what", Kind::Text), Column::optional("call", Kind::U16), Column::of("ns", Kind::U64),
 ];
 
 const APP_OUTPUT: &[Column] = &[

@@ -19,24 +19,20 @@
  * A child begins with what its parent did, so that a chain of forks is no way out. What spins on
  * memory and calls nothing is not seen here.
  *
- * Beside that it counts each program's calls, by its control group, which the agent names
- * app-N: /proc/hourglass/calls has a line "N CALLS" for each that made some.
+ * Around that a call costs what a CPU of its node takes, if it has one (program_cpu.c), and is
+ * counted (program_account.c).
  *
  * parameter	value	why
  * LOOKS	100	nobody else looks so often; a round costs the host less than 1 ms
  * WORK		10,000	starting Python is 3,000 calls; a round costs the host some 0.1 s
- * COUNTED	4096	as many programs are counted; a scenario has a few dozen
  */
-#include <linux/cgroup.h>
 #include <linux/err.h>
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
 #include <linux/kernel.h>
 #include <linux/math64.h>
 #include <linux/pid.h>
-#include <linux/proc_fs.h>
 #include <linux/sched.h>
-#include <linux/seq_file.h>
 #include <linux/timekeeping.h>
 #include <linux/time-internal.h>
 #include <linux/uaccess.h>
@@ -47,30 +43,15 @@
 
 #define LOOKS		100
 #define WORK		10000
-#define COUNTED		4096
 #define FORK		2000
 #define LEAST_NS	NSEC_PER_USEC
 #define LOOKER_NS	NSEC_PER_MSEC
 #define WORKER_NS	(50 * NSEC_PER_MSEC)
 
-/* What a task did at one instant. */
-struct program_time {
-	pid_t pid;		/* whose it is */
-	unsigned int looks;	/* calls in a row that only looked */
-	unsigned int work;	/* done since it woke or was charged, in calls */
-	u64 at;			/* when it last called, or our charge ended, ns */
-	u64 awake;		/* since when it has not slept by itself, ns */
-	u64 looking;		/* since when it has only looked, ns */
-	u64 group;		/* its control group's, when it last called */
-	unsigned int app;	/* that of it; COUNTED: of none */
-};
-
 /* By pid. Two tasks in one slot take it from each other, and are then charged too late. */
 static struct program_time times[4096];
 
-static u64 calls[COUNTED];
-
-static struct program_time *slot(const struct task_struct *task)
+struct program_time *program_time_slot(const struct task_struct *task)
 {
 	return &times[task->pid % ARRAY_SIZE(times)];
 }
@@ -78,7 +59,7 @@ static struct program_time *slot(const struct task_struct *task)
 /* Of the calling task, if it is a program of a node, and not the agent or a tool of the set-up. */
 static struct program_time *mine(void)
 {
-	struct program_time *p = slot(current), *parents;
+	struct program_time *p = program_time_slot(current), *parents;
 	const struct task_struct *parent;
 
 	if (time_travel_mode != TT_MODE_INFCPU || !task_pid(current)->level)
@@ -87,13 +68,15 @@ static struct program_time *mine(void)
 		return p;
 	rcu_read_lock();
 	parent = rcu_dereference(current->real_parent);
-	parents = slot(parent);
+	parents = program_time_slot(parent);
 	if (parents->pid == parent->pid)
 		*p = *parents;
 	else
-		*p = (struct program_time){};
+		*p = (struct program_time){ .app = PROGRAMS };
 	rcu_read_unlock();
 	p->pid = current->pid;
+	p->since = ktime_get_ns();
+	program_account_begin();
 	return p;
 }
 
@@ -122,48 +105,6 @@ static void charge(struct program_time *p, u64 share, u64 most)
 	p->at = ktime_get_ns();
 }
 
-#ifdef CONFIG_CGROUPS
-static void count(struct program_time *p)
-{
-	const struct cgroup *group;
-	char name[16] = "";
-	u64 id;
-
-	rcu_read_lock();
-	group = task_dfl_cgroup(current);
-	id = cgroup_id(group);
-	if (p->group != id) {
-		p->group = id;
-		kernfs_name(group->kn, name, sizeof(name));
-		if (sscanf(name, "app-%u", &p->app) != 1)
-			p->app = COUNTED;
-	}
-	rcu_read_unlock();
-	if (p->app < COUNTED)
-		calls[p->app]++;
-}
-
-static int show_calls(struct seq_file *file, void *unused)
-{
-	unsigned int app;
-
-	for (app = 0; app < COUNTED; app++)
-		if (calls[app])
-			seq_printf(file, "%u %llu\n", app, calls[app]);
-	return 0;
-}
-
-static int __init program_time_init(void)
-{
-	return proc_create_single("hourglass/calls", 0400, NULL, show_calls) ? 0 : -ENOMEM;
-}
-late_initcall(program_time_init);
-#else
-static void count(struct program_time *p)
-{
-}
-#endif
-
 static void enter(struct program_time *p)
 {
 	notice_sleep(p);
@@ -171,16 +112,20 @@ static void enter(struct program_time *p)
 		charge(p, (p->at - p->looking) / 8, LOOKER_NS);
 	else if (p->work >= WORK)
 		charge(p, (p->at - p->awake) / 4, WORKER_NS);
+	program_account_wait(p, PROGRAM_SPUN);
 }
 
 /* Before a call, so that the call sees what came while its task slept. */
-void program_time_enter(void)
+void program_time_enter(int call)
 {
 	struct program_time *p = mine();
 
 	if (!p)
 		return;
-	count(p);
+	program_account_call(p, call);
+	program_account_wait(p, PROGRAM_STOPPED);
+	program_cpu_call(p);
+	program_account_wait(p, PROGRAM_CPU);
 	enter(p);
 }
 
@@ -256,6 +201,9 @@ void program_time_leave(int call, long result)
 
 	if (!p)
 		return;
+	program_account_wait(p, call);
+	program_cpu_copy(p, call, result);
+	program_account_wait(p, PROGRAM_CPU);
 	notice_sleep(p);
 	p->work += work_of(call);
 	if (looks(call, result)) {
@@ -280,8 +228,10 @@ bool program_time_read_tsc(struct uml_pt_regs *regs)
 	p = code[1] == 0x01 && !copy_from_user(code + 2, at + 2, 1) && code[2] == 0xf9;
 	if (code[1] != 0x31 && !p)
 		return false;
-	if (task)
+	if (task) {
+		program_account_wait(task, PROGRAM_STOPPED);
 		enter(task);
+	}
 	now = ktime_get_ns();
 	regs->gp[HOST_AX] = lower_32_bits(now);
 	regs->gp[HOST_DX] = upper_32_bits(now);

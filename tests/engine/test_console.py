@@ -13,6 +13,7 @@ hourglass: {"event":"time","ns":1000000000}\r
 [    1.0] WARNING: CPU: 0 PID: 1 at net/x.c:1 f+0x1/0x2\r
 half a line hourglass: {"event":"time","ns":2000000000}\r
 hourglass: {not json\r
+hourglass: {"event":"used","app":"curl","cpu_ns":250000000}\r
 hourglass: {"event":"done"}\r
 """
 
@@ -30,6 +31,7 @@ def fed(*pieces: bytes) -> tuple[Console, bytes]:
 def test_events_are_found_however_the_bytes_come(size: int) -> None:
     console, log = fed(*(STREAM[at : at + size] for at in range(0, len(STREAM), size)))
     assert (console.ready, console.done, console.test_ns, console.error) == (True, True, 2_000_000_000, None)
+    assert console.used_s == {"curl": 0.25}
     assert console.warnings == ["[    1.0] WARNING: CPU: 0 PID: 1 at net/x.c:1 f+0x1/0x2"]
     assert log.decode().splitlines() == [
         "[    0.0] Booting",
@@ -37,6 +39,7 @@ def test_events_are_found_however_the_bytes_come(size: int) -> None:
         "[    1.0] WARNING: CPU: 0 PID: 1 at net/x.c:1 f+0x1/0x2",
         "half a line ",
         "hourglass: {not json",
+        'hourglass: {"event":"used","app":"curl","cpu_ns":250000000}',
         'hourglass: {"event":"done"}',
     ]
 

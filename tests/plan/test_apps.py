@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from hourglass.contract.plan import Plan
+from hourglass.contract.plan import Plan, WriteStep
 from hourglass.engine.native import Native
 from hourglass.engine.virtual import Virtual
 from hourglass.errors import InputError
 from hourglass.plan import build
 from hourglass.scenario import load
 
-TESTBED = {
+TESTBED: dict[str, Any] = {
     "node": [{"name": "a"}, {"name": "r", "role": "router"}, {"name": "b"}],
     "link": [{"ends": ["a:x", "r:y"]}, {"ends": ["r:z", "b:x"]}],
 }
@@ -73,6 +73,24 @@ def test_programs_alone_have_no_streams() -> None:
 def test_programs_start_and_stop_within_the_test(more: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         plan({"node": "a", "command": ["x"]} | more, test={"length": 5})
+
+
+def test_a_node_without_a_cpu_is_planned_as_ever_and_one_with_it_gets_one_line() -> None:
+    plain, with_cpu = (
+        build(load({"testbed": TESTBED | {"node": [{"name": "a"} | more, *TESTBED["node"][1:]]}}), Virtual.capabilities)
+        for more in ({}, {"cpu": {"syscall": "2us", "per_byte": "1.5ns"}})
+    )
+    (step,) = (one for one in with_cpu.setup if one not in plain.setup)
+    assert step == WriteStep(
+        do="write", node="a", path="/proc/hourglass/cpu", value="2000 1500", origin="testbed.node.0.cpu"
+    )
+    assert len(with_cpu.setup) == len(plain.setup) + 1
+
+
+def test_an_engine_that_runs_no_programs_says_so_of_cpus() -> None:
+    testbed = TESTBED | {"node": [{"name": "a", "cpu": {"syscall": "2us"}}, *TESTBED["node"][1:]]}
+    with pytest.raises(InputError, match=r"testbed\.node\.0\.cpu = .*: this engine runs no programs"):
+        build(load({"testbed": testbed}), Native.capabilities)
 
 
 def test_an_engine_that_runs_no_programs_says_so() -> None:

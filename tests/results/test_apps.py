@@ -67,6 +67,20 @@ def test_the_last_start_counts_and_all_are_counted(tmp_path: Path) -> None:
     assert (found.output_bytes, found.error_bytes, found.calls) == (12, 4, 10)
 
 
+def test_waits_have_names_and_are_those_of_all_starts_the_longest_first(tmp_path: Path) -> None:
+    def wait(run: int, what: str, call: int | None, ns: int) -> dict[str, Any]:
+        return {"t_ns": S, "app": 0, "run": run, "what": what, "call": call, "ns": ns}
+
+    waits = [wait(0, "cpu", None, S), wait(0, "call", 441, 2 * S), wait(1, "call", 441, S), wait(1, "call", 999, 1)]
+    rows = [{"table": "app", "rows": [start()]}, {"table": "app_wait", "rows": waits}]
+    made = make(tmp_path / "run", Recipe(expected={"curl": 0}, further=lambda _: rows))
+    info = json.loads((made / "run.json").read_text())
+    (made / "run.json").write_text(json.dumps(info | {"apps_cpu_s": {"curl": 0.25}}))
+    (found,) = hourglass.load(made).summary.apps
+    assert [*found.waits.items()] == [("epoll_pwait2", 3), ("cpu", 1), ("call 999", 1e-9)]
+    assert found.cpu_s == 0.25
+
+
 def test_output_is_there_by_stream_and_with_its_times(tmp_path: Path) -> None:
     output = (line(2 * S, "stdout", "one"), line(2 * S + 1, "stderr", "no"), line(3 * S, "stdout", ""))
     run = run_of(tmp_path, 0, start(), output=output)

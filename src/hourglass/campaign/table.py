@@ -28,6 +28,8 @@ ABOUT = ("run", "status", "error")
 
 LEFT_OUT = ("flows", "drops", "qdiscs", "links")
 """Parts of a summary of which there are sums at most: a table has a row per run."""
+LEFT_OUT_BELOW = {"by_bytes", "cpu_s", "waits"}
+"""Words of figures that a table has not: it has the same columns for all its runs, and nothing of the machine."""
 UNITS = {
     "": "", "1/s": "per_s", "Mbit/s": "mbps", "ms": "ms", "s": "s", "%": "percent", "samples": "samples",
     "packets": "packets", "skbs": "skbs", "segments": "segments", "PPDUs": "ppdus", "MPDUs": "mpdus",
@@ -48,7 +50,7 @@ def metrics(summary: Summary) -> Row:
     found |= {
         _name(figure): figure.value
         for figure in figures(summary)
-        if figure.path[0] not in LEFT_OUT and "by_bytes" not in figure.path
+        if figure.path[0] not in LEFT_OUT and not LEFT_OUT_BELOW.intersection(figure.path)
     }
     rates = [flow.goodput_mbps for flow in summary.flows]
     found["flows"] = len(rates)

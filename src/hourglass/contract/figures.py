@@ -32,6 +32,7 @@ COUNTS: Final = {
     "by_bytes": "ms",
     "share": "", "air_share": "", "fairness": "", "upload_fairness": "", "download_fairness": "", "mos": "",
     "qdiscs": "", "starts": "starts", "exit": "", "output_bytes": "B", "error_bytes": "B", "calls": "calls",
+    "waits": "s",
     "connections": "connections", "bytes_up": "B", "bytes_down": "B",
 }  # fmt: skip
 """Words of a path and what is counted below them; "" of a ratio, a mark, or, of qdiscs, what tc's word says."""

@@ -48,6 +48,8 @@ class RunInfo(Part):
     results: str
     """The code that made `summary.json`; "" when there is none."""
     warnings: list[str]
+    apps_cpu_s: dict[str, float] = {}
+    """Time of the host's CPU that each program took, where it is counted: like `wall_s` no two runs have the same."""
 
     @property
     def elsewhere(self) -> bool:

@@ -212,7 +212,9 @@ class App(Figures):
     """A program. `status`: how it ended (`exit 0`, `SIGSEGV`), `running` where it was told to stop, `not started`,
     `spinning` where it asked the kernel without end while time stood. Times are seconds of test time, of its last
     start. What its output says, of tools that are known: `goodput_mbps` as its receiver has it, `latency_ms` of its
-    round trips or requests. `tail`: the last lines that it wrote."""
+    round trips or requests. `tail`: the last lines that it wrote. `cpu_s`: time of the host's CPU, all starts together;
+    no two runs have the same. `waits`: what virtual time went by with, all starts together: system calls by name,
+    `cpu` of its node, `spun` and `stopped`, as the table `app_wait` has them."""
 
     id: str
     node: str
@@ -227,6 +229,8 @@ class App(Figures):
     output_bytes: int
     error_bytes: int
     calls: int | None
+    cpu_s: float | None
+    waits: dict[str, float]
     goodput_mbps: float | None
     sent_mbps: float | None
     retransmits: int | None

@@ -24,12 +24,14 @@ while; no sooner, since a fork amid imports can hang."""
 
 @dataclass(frozen=True)
 class Outcome:
-    """What there is to say about a complete run besides its records. `digest` is the SHA-256 of records.arrows."""
+    """What there is to say about a complete run besides its records. `digest` is the SHA-256 of records.arrows,
+    `apps_cpu_s` the time of the host's CPU by program."""
 
     wall_s: float
     virtual_s: float
     digest: str
     warnings: list[str] = field(default_factory=list)
+    apps_cpu_s: dict[str, float] = field(default_factory=dict)
 
 
 class Engine(Protocol):

@@ -37,6 +37,8 @@ class Console:
     lines: list[str] = field(default_factory=list)
     panicked: bool = False
     out_of_memory: bool = False
+    used_s: dict[str, float] = field(default_factory=dict)
+    """Time of the host's CPU, by program."""
     _rest: bytes = b""
 
     def feed(self, data: bytes) -> int:
@@ -82,6 +84,8 @@ class Console:
                 self.ready = True
             case {"event": "time", "ns": int(ns)}:
                 self.test_ns = ns
+            case {"event": "used", "app": str(app), "cpu_ns": int(ns)}:
+                self.used_s[app] = ns / 1e9
             case {"event": "error"} if self.error is None:
                 self.error = event
             case {"event": "done"}:

@@ -96,7 +96,7 @@ def execute(
     with (directory / "records.arrows").open("rb") as records:
         digest = hashlib.file_digest(records, "sha256").hexdigest()
     virtual_s = end_s if console.end_ns is None else console.end_ns / 1e9
-    return Outcome(time.monotonic() - begun, virtual_s, digest, console.warnings)
+    return Outcome(time.monotonic() - begun, virtual_s, digest, console.warnings, console.used_s)
 
 
 @dataclass

@@ -7,9 +7,11 @@ name server: what no file answers is not there.
 
 import base64
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from hourglass.contract.plan import WriteStep
 from hourglass.contract.plan_apps import (
     App,
     AtStart,
@@ -41,6 +43,8 @@ ENVIRONMENT = {
 }
 NSSWITCH = "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\nethers: files\n"
 RESOLVER = "# No name server is part of this testbed: /etc/hosts has the nodes.\n"
+CPU = "/proc/hourglass/cpu"
+"""Takes ns per call and ps per byte (`kernel/hooks/program_cpu.c`)."""
 READABLE, RUNNABLE = 0o644, 0o755
 
 
@@ -72,6 +76,18 @@ def programs(scenario: Scenario, network: Network, end_ns: int, able: bool) -> P
     ]
     waits = scenario.test.name == NONE and any(waited)
     return Programs(roots(scenario), rooms, apps, waits)
+
+
+def cpus(scenario: Scenario, able: bool) -> Iterator[WriteStep]:
+    """The CPUs of nodes that have one. `able`: as of `programs`."""
+    for number, node in enumerate(scenario.testbed.node):
+        if (cpu := node.cpu) is None:
+            continue
+        key = f"testbed.node.{number}.cpu"
+        if not able:
+            raise refusal(key, cpu.model_dump(mode="json"), "this engine runs no programs: leave it out")
+        value = f"{cpu.syscall} {cpu.per_byte}"
+        yield WriteStep(do="write", node=node.name, path=CPU, value=value, origin=key)
 
 
 def _room(scenario: Scenario, network: Network, node: str, name: str, root: int) -> Room:

@@ -37,7 +37,8 @@ def build(scenario: Scenario, able: Capabilities) -> Plan:
     flows = sum(isinstance(one, Flow) for one in made)
     main = setting.paths.between(scenario.test.client, scenario.test.server)
     planned = events.all_of(scenario, network, able, setting.end_ns)
-    setup = [*_devices(scenario, network, able), *_stacks(scenario, network, able), *_reach(setting)]
+    cpus = apps.cpus(scenario, able.programs)
+    setup = [*_devices(scenario, network, able), *_stacks(scenario, network, able), *cpus, *_reach(setting)]
     if able.nic == "real":
         setup = [
             *hosts.keep(scenario.testbed, network, [*setup, *(step for one in planned for step in one.steps)]),

@@ -2,6 +2,7 @@
 """The programs of a run: how they fared, what they wrote, whether that was expected."""
 
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from hourglass.contract import plan_apps, summary
+from hourglass.contract.calls import CALLS
 from hourglass.contract.summary import Check
 from hourglass.results.files import APPS_FOLDER
 from hourglass.results.stats import rounded
@@ -19,18 +21,22 @@ from hourglass.results.tools import Told, told
 NS_PER_S = 10**9
 TAIL = 5
 """Lines of output that a summary has."""
+TABLES = ("app", "app_output", "app_wait")
 RUNNING, ANY = "running", "any"
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program of a run. `starts`: the rows of the table `app`, in order; `output`: those of `app_output`."""
+    """A program of a run. `starts`: the rows of the table `app`, in order; `output`: those of `app_output`, `wait_rows`
+    of `app_wait`; `cpu_s`: time of the host's CPU, if it was counted."""
 
     app: plan_apps.App
     node: str
     expected: int | str
     starts: pl.DataFrame
     output: pl.DataFrame
+    wait_rows: pl.DataFrame
+    cpu_s: float | None
     folder: Path
 
     @property
@@ -60,6 +66,15 @@ class Program:
     def told(self) -> Told:
         """What its output says, of tools that are known."""
         return told(self.app.command, self.stdout)
+
+    @property
+    def waits(self) -> dict[str, float]:
+        """What virtual time went by with in its tasks, all starts together, the longest first: calls by their names,
+        `cpu` of its node, `spun` and `stopped`."""
+        sums: Counter[str] = Counter()
+        for what, call, ns in self.wait_rows.select("what", "call", "ns").iter_rows():
+            sums[what if call is None else CALLS.get(call, f"call {call}")] += ns
+        return {what: rounded(ns / NS_PER_S) for what, ns in sums.most_common()}
 
     @property
     def last(self) -> dict[str, Any] | None:
@@ -136,6 +151,8 @@ class Program:
             output_bytes=int(self.starts["output_bytes"].sum()),
             error_bytes=int(self.starts["error_bytes"].sum()),
             calls=last.get("calls"),
+            cpu_s=None if self.cpu_s is None else rounded(self.cpu_s),
+            waits=self.waits,
             goodput_mbps=known.goodput_mbps,
             sent_mbps=known.sent_mbps,
             retransmits=known.retransmits,
@@ -160,15 +177,15 @@ def programs(
     apps: tuple[plan_apps.App, ...],
     nodes: dict[int, str],
     expected: dict[str, int | str],
-    starts: pl.DataFrame,
-    output: pl.DataFrame,
+    tables: dict[str, pl.DataFrame],
+    cpu_s: dict[str, float],
     folder: Path,
 ) -> Iterator[Program]:
-    """The programs of a plan with their records. `nodes`: by the number of a room."""
+    """The programs of a plan with their records, those of `TABLES`. `nodes`: by the number of a room."""
     for app in apps:
-        mine, said = starts.filter(pl.col("app") == app.id), output.filter(pl.col("app") == app.id)
+        mine, said, waited = (tables[name].filter(pl.col("app") == app.id) for name in TABLES)
         wanted = expected.get(app.name, ANY)
-        yield Program(app, nodes[app.room], wanted, mine.sort("run"), said, folder)
+        yield Program(app, nodes[app.room], wanted, mine.sort("run"), said, waited, cpu_s.get(app.name), folder)
 
 
 def stamped(program: Program) -> str:

@@ -18,7 +18,7 @@ from hourglass.contract.plan_apps import App, Room
 from hourglass.contract.run import RunInfo
 from hourglass.contract.summary import Summary
 from hourglass.results import frames, phases
-from hourglass.results.apps import Program, programs
+from hourglass.results.apps import TABLES, Program, programs
 from hourglass.results.connections import Connection, connections
 from hourglass.results.files import RECORDS_FILE
 from hourglass.results.flat import Key
@@ -186,8 +186,11 @@ class Recording(ByKind):
         """The programs by name: how they fared, what they wrote, what was collected of them."""
         known = self._traffic
         nodes = {place: room.node for place, room in enumerate(known.rooms)}
-        starts, output = (self.table(name) if known.apps else pl.DataFrame() for name in ("app", "app_output"))
-        found = programs(known.apps, nodes, self.experiment.expected, starts, output, self.path)
+        if not known.apps:
+            return {}
+        tables = {name: self.table(name) for name in TABLES}
+        expected, cpu_s = self.experiment.expected, self.info.apps_cpu_s
+        found = programs(known.apps, nodes, expected, tables, cpu_s, self.path)
         return {one.name: one for one in found}
 
     @cached_property

@@ -20,7 +20,7 @@ from hourglass.scenario.module import Module
 from hourglass.scenario.stack import Pacing, Stack
 from hourglass.scenario.table import Table
 from hourglass.scenario.test import Competing, Flow, Test
-from hourglass.scenario.testbed import Link, Netem, Node, Shaper, Testbed
+from hourglass.scenario.testbed import Cpu, Link, Netem, Node, Shaper, Testbed
 from hourglass.scenario.testkinds import TESTS
 from hourglass.scenario.trace import Trace, Traces
 from hourglass.scenario.vocabulary import CONGESTION_CONTROLS, OWNED_SYSCTLS, QDISCS, QDISCS_SINCE
@@ -81,6 +81,7 @@ SECTIONS: tuple[tuple[str, str, type[Table], str], ...] = (
     ("", "Top level", Scenario, ""),
     ("testbed", "`[testbed]`", Testbed, "Either `preset = NAME`, or nodes and links spelled out; `ip` goes with both."),
     ("testbed.node.N", "`[[testbed.node]]`", Node, ""),
+    ("testbed.node.N.cpu", "`cpu` of a node", Cpu, ""),
     ("testbed.link.N", "`[[testbed.link]]`", Link, "NIC settings apply to both ends."),
     ("testbed.link.N.loss", "`loss` of a link", Loss, "One direction's, or both."),
     ("testbed.link.N.trace", "`trace` of a link", Traces, ""),

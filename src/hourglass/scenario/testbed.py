@@ -12,7 +12,7 @@ from hourglass.scenario.loss import SHARES, Loss, Losses
 from hourglass.scenario.real import HostName, Interfaces
 from hourglass.scenario.table import Rows, Table
 from hourglass.scenario.trace import LinkTraces, Spans
-from hourglass.scenario.units import RATE, SIZE, TIME, Bounds
+from hourglass.scenario.units import FINE_TIME, RATE, SIZE, TIME, Bounds
 from hourglass.scenario.values import HOUR_NS, Addresses, End, Ends, NodeName
 from hourglass.scenario.wifi import Wifi
 
@@ -54,11 +54,20 @@ RxCopy = Annotated[int, *integer(0, 256, "bytes", "B")]
 RxBuffer = Annotated[int, *zero_or(1024, 4096, "bytes", "B")]
 RxLarge = Annotated[int, *zero_or(9600, 32768, "bytes", "B")]
 NetemDelay = Annotated[int, *quantity(DELAY), AfterValidator(_whole_us)]
+CallCost = Annotated[int, *quantity(Bounds(TIME, 0, 10**9))]
+ByteCost = Annotated[int, *quantity(Bounds(FINE_TIME, 0, 10**9))]
 NetemLimit = Annotated[int, *integer(1, 10**7, "packets")]
 Mtu = Annotated[int, *integer(68, 9000, "bytes", "B")]
 Duplex = Annotated[Literal["full", "half"], *choice(("full", "half"), "Duplex")]
 Version = Annotated[Literal[4, 6], *numbers(4, 6)]
 Switch = Annotated[bool, *SWITCH]
+
+
+class Cpu(Table):
+    """What system calls of a node's programs cost on its one CPU, which serves them in the order in which they come."""
+
+    syscall: CallCost = Field(default=0, description="Time that a call takes it.")
+    per_byte: ByteCost = Field(default=0, description="And each byte that read, write, send and their kin copy.")
 
 
 class Node(Table):
@@ -71,6 +80,11 @@ class Node(Table):
     host: HostName | None = Field(
         default=None,
         description='Engine ssh: the machine that is this node, like `"user@router"`. Other engines ignore it.',
+    )
+    cpu: Cpu | None = Field(
+        default=None,
+        description='A CPU for its programs, like `{ syscall = "1us", per_byte = "100ps" }`; default: none, code takes'
+        " no time.",
     )
     real: Interfaces = Field(
         default={},

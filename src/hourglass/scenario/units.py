@@ -40,6 +40,7 @@ RATE = Quantity(
     "rate", "bit/s", {"tbit": 10**12, "gbit": 10**9, "mbit": 10**6, "kbit": 10**3, "bit": 1}, '"100mbit"', True, "rate"
 )
 TIME = Quantity("time", "ns", {"s": NS_PER_S, "ms": 10**6, "us": 10**3, "ns": 1}, '"10ms"', called="time")
+FINE_TIME = Quantity("time", "ps", {"ns": 1000, "ps": 1}, '"100ps"', called="time")
 SIZE = Quantity(
     "size", "B", {"MiB": 2**20, "MB": 10**6, "KiB": 2**10, "KB": 10**3, "B": 1}, '"64KiB"', called="size"
 )  # fmt: skip

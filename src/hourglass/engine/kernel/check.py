@@ -28,6 +28,8 @@ OURS = [
     "drivers/net/hourglass/",
     "net/ipv4/tcp_output.o",
     "fs/hostfs/hourglass_root.o",
+    "arch/um/kernel/hourglass_program_account.o",
+    "arch/um/kernel/hourglass_program_cpu.o",
     "arch/um/kernel/hourglass_program_time.o",
 ]
 """What of ours is compiled, as targets of the kernel's make."""

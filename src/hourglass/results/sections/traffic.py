@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was sent and how it fared: flows, pings, one-way streams, fetches, transactions."""
 
-from hourglass.contract.summary import Statistics, Summary, Totals
+from hourglass.contract.summary import App, Statistics, Summary, Totals
 from hourglass.results.sections.model import Column, Section, Value
 from hourglass.results.stats import known_sum
 
 MOST_CONNECTIONS = 16
+MOST_WAITS = 3
 PERCENTILES = ("p10", "p50", "p90", "p99")
 
 
@@ -101,14 +102,21 @@ def apps(summary: Summary) -> Section:
     columns = (
         Column("program", "text"), Column("node", "text"), Column("status", "text"), Column("from s"), Column("to s"),
         Column("Mbit/s"), Column("p50 ms"), Column("p99 ms"), Column("lost"), Column("calls", wide=True),
-        Column("bytes out", wide=True), Column("last words", "text", wide=True),
+        Column("CPU s", wide=True), Column("longest in", "text", wide=True), Column("bytes out", wide=True),
+        Column("last words", "text", wide=True),
     )  # fmt: skip
     rows = [
         (one.id, one.node, one.status, one.start_s, one.end_s, one.goodput_mbps, one.latency_ms.p50,
-         one.latency_ms.p99, one.lost, one.calls, one.output_bytes, one.tail.rpartition("\n")[2])
+         one.latency_ms.p99, one.lost, one.calls, one.cpu_s, _waits(one), one.output_bytes,
+         one.tail.rpartition("\n")[2])
         for one in summary.apps
     ]  # fmt: skip
     return Section("apps", "Programs", "program", columns, tuple(rows))
+
+
+def _waits(app: App) -> str:
+    """What its virtual time went by with for the most part."""
+    return ", ".join(f"{what} {seconds:.4g} s" for what, seconds in [*app.waits.items()][:MOST_WAITS])
 
 
 def connections(summary: Summary) -> Section:
