@@ -16,7 +16,7 @@ use nix::errno::Errno;
 use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
 use serde::{Deserialize, Serialize};
 
-use crate::keep_net::{all_same, attribute, intricate, push, Net, Row, Table};
+use crate::keep_net::{all_same, attribute, intricate, is_own, push, Net, Row, Table};
 use crate::netlink::{u16_at, u32_at, Attributes};
 use crate::{clock, ethtool, sys};
 
@@ -217,6 +217,11 @@ impl Kept {
         }
         let files = Files::open()?;
         files.write(&self.files);
+        let traffic = [&self.qdiscs[..], &self.classes, &self.filters];
+        // the kernel's own qdiscs come only to a device that is up, and stay when it goes down
+        if self.qdiscs.iter().any(is_own) {
+            note(net.restore_traffic(link.index, traffic));
+        }
         if self.link.flags != link.flags {
             note(change(&mut net, link.index, (self.link.flags, self.link.flags ^ link.flags), &[]));
             files.write(&self.files); // some the kernel sets when a device comes up
@@ -224,7 +229,7 @@ impl Kept {
         note(net.restore(Table::Address, link.index, &self.addresses, age_s));
         note(net.restore(Table::Route, link.index, &self.routes, age_s));
         note(net.restore(Table::Neighbour, link.index, &self.neighbours, age_s));
-        note(net.restore_traffic(link.index, [&self.qdiscs, &self.classes, &self.filters]));
+        note(net.restore_traffic(link.index, traffic));
         first
     }
 

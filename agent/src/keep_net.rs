@@ -153,10 +153,10 @@ impl Net {
             let _ = self.0.change(Qdisc.first() + 1, 0, &traffic(index, parent));
             // there may be none
         }
-        let own = |(table, row): &(Table, &Row)| *table != Qdisc || u32_at(&row.0, 8) != Some(0);
         let [qdiscs, classes, filters] = wanted;
-        let tree = qdiscs.iter().map(|row| (Qdisc, row)).chain(classes.iter().map(|row| (Class, row)));
-        self.repeat(tree.filter(own).map(|(table, row)| (table, at(table, &row.0, index, 0))).collect())?;
+        let ours = qdiscs.iter().filter(|row| !is_own(row)).map(|row| (Qdisc, row));
+        let tree = ours.chain(classes.iter().map(|row| (Class, row)));
+        self.repeat(tree.map(|(table, row)| (table, at(table, &row.0, index, 0))).collect())?;
         self.repeat(filters.iter().map(|row| (Filter, at(Filter, &row.0, index, 0))).collect())
     }
 
@@ -183,6 +183,11 @@ impl Net {
         }
         Ok(())
     }
+}
+
+/// Whether a qdisc is one that the kernel has given a device by itself: it has no handle.
+pub fn is_own(qdisc: &Row) -> bool {
+    u32_at(&qdisc.0, 8) == Some(0)
 }
 
 /// Whether it is the hash table that every u32 has.

@@ -78,7 +78,7 @@ def test_a_run_measures_by_one_clock_and_leaves_nothing(lab: Lab, tmp_path: Path
 @pytest.fixture
 def ipv6(lab: Lab) -> Iterator[Lab]:
     """The machines, whose owners have switched IPv6 on, and forwarding on the router; all cables are plugged in, so
-    that each interface has its address already."""
+    that each interface has its address already. Afterwards they are down, with the qdisc that the kernel gave them."""
     on = "sysctl -qw net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.default.disable_ipv6=0"
     down = [(lab.machines[node], device) for node, devices in NODES.items() for device in devices if device != "c0"]
     for machine in lab.machines.values():
