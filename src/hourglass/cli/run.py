@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 
 from hourglass import runner, scenario
-from hourglass.cli import output, pictures, progress
+from hourglass.cli import pictures, progress
 from hourglass.cli.errors import MISSED
 from hourglass.engine import engines
 from hourglass.results.files import PICTURE_FILE
@@ -44,7 +44,7 @@ def run_scenario(
     if json:
         print(done.summary.to_json(), flush=True)
     else:
-        from hourglass.cli import tables
+        from hourglass.cli import output, tables
 
         output.show(tables.figures(done.summary, done.test.name), tables.warnings(done.summary))
     drawn = done.path / PICTURE_FILE if picture else None

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from hourglass.engine import agent, cpio, loader_cache, paths, prebuilt, tree
 from hourglass.engine.cpio import Member
+from hourglass.engine.known import known
 from hourglass.engine.tree import TOOLS, WIFI_TOOLS, Tree
 from hourglass.errors import MissingError
 from hourglass.files import write
@@ -30,16 +31,18 @@ NAMES = ["usr/share/iproute2", "etc/iproute2"]
 """Where iproute2's names of tables, protocols and DSCPs are: the package's own, up to Debian 12 beside what the
 administrator wrote."""
 
+MAKERS = [Path(__file__).with_name(f"{name}.py") for name in ("cpio", "elf", "loader_cache", "root", "tree")]
+"""The code that decides what of the tree is in the archive, and how."""
+
 
 def image(wifi: bool = False, release: str = tree.RELEASE) -> Path:
     """The archive for this agent and the tools of a Debian release: that of the wheel, else the cache's; made
     if need be. Raises MissingError."""
     if (brought := prebuilt.root(wifi, release)) is not None:
         return brought[0]
-    content, key = _archive(wifi, release)
-    path = paths.cache() / "roots" / f"{key}.cpio"
+    path = paths.cache() / "roots" / f"{key(wifi, release)}.cpio"
     if not path.is_file():
-        write(path, content)
+        write(path, _archive(wifi, release))
         paths.keep_newest(path.parent.glob("*.cpio"), KEPT)
     path.touch()
     return path
@@ -47,8 +50,13 @@ def image(wifi: bool = False, release: str = tree.RELEASE) -> Path:
 
 def key(wifi: bool = False, release: str = tree.RELEASE) -> str:
     """Stands for the content of the archive, and so for all that the root does to the records. Raises MissingError."""
-    brought = prebuilt.root(wifi, release)
-    return _archive(wifi, release)[1] if brought is None else brought[1]
+    if (brought := prebuilt.root(wifi, release)) is not None:
+        return brought[1]
+    found = tree.find(release)
+    if not found.packages:  # the machine's own files, which may change at any time
+        return _key(_archive(wifi, release))
+    of = [agent.binary(), found.described, *MAKERS]
+    return known(f"root {'with' if wifi else 'without'} radios", of, lambda: _key(_archive(wifi, release)))
 
 
 def tools_key(wifi: bool = False, release: str = tree.RELEASE) -> str:
@@ -61,10 +69,9 @@ def _key(content: bytes) -> str:
 
 
 @cache
-def _archive(wifi: bool, release: str) -> tuple[bytes, str]:
-    """The archive and its key. A process that makes many runs makes it once."""
-    content = cpio.archive(members(wifi, release))
-    return content, _key(content)
+def _archive(wifi: bool, release: str) -> bytes:
+    """The archive. A process that makes many runs makes it once."""
+    return cpio.archive(members(wifi, release))
 
 
 def members(wifi: bool = False, release: str = tree.RELEASE) -> dict[str, Member]:

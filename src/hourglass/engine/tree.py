@@ -86,6 +86,11 @@ class Tree:
     packages: tuple[Package, ...] = ()
     release: str = RELEASE
 
+    @property
+    def described(self) -> Path:
+        """What says of which packages it is; it changes whenever they do."""
+        return self.folder.parent / "packages.json"
+
     def program(self, tool: str) -> Path:
         """Where a tool is. Raises MissingError."""
         found = self._first(PROGRAMS, tool)

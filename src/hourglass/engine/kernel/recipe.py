@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from hourglass import resources
@@ -15,6 +14,7 @@ from hourglass.contract.modules import Module
 from hourglass.engine import process
 from hourglass.engine.kernel import config
 from hourglass.engine.kernel.hooks import Version
+from hourglass.engine.known import known
 from hourglass.errors import MissingError
 
 RECIPE = 2
@@ -69,11 +69,18 @@ class Recipe:
         """Over what this package decides about what the kernel computes, in 16 hex digits: hooks, drivers and the
         configuration of this version and variant. Not over compiler and source, nor over kernel/tuning."""
         fragments = config.fragments(resources.KERNEL / "config", self.version, self.variant)
-        with_tests = _tests_chosen(tuple(_state(path) for path in fragments))
-        total = [repr((RECIPE, self.variant, sorted(self.without))).encode()]
-        for path in [*fragments, *ingredients(with_tests=with_tests)]:
-            total += [f"{path.relative_to(resources.KERNEL)}\0".encode(), _hash(_state(path))]
-        return _digest(b"".join(total))
+        beside = repr((RECIPE, self.variant, sorted(self.without)))
+
+        def work() -> str:
+            total = [beside.encode()]
+            for path in [*fragments, *ingredients(with_tests=_tests_chosen(fragments))]:
+                total += [
+                    f"{path.relative_to(resources.KERNEL)}\0".encode(),
+                    hashlib.sha256(path.read_bytes()).digest(),
+                ]
+            return _digest(b"".join(total))
+
+        return known(f"ingredients {beside}", [*fragments, *ingredients(with_tests=True)], work)
 
 
 def ingredients(*, with_tests: bool) -> list[Path]:
@@ -83,24 +90,9 @@ def ingredients(*, with_tests: bool) -> list[Path]:
                   if path.suffix in {".c", ".h", ".toml"} or path.name in {"Kconfig", "Makefile"})  # fmt: skip
 
 
-State = tuple[Path, int, int, int]
-"""A file, and what changes when it does. Of a sweep's runs each asks for the key."""
-
-
-def _state(path: Path) -> State:
-    found = path.stat()
-    return path, found.st_ino, found.st_mtime_ns, found.st_size
-
-
-@cache
-def _hash(file: State) -> bytes:
-    return hashlib.sha256(file[0].read_bytes()).digest()
-
-
-@cache
-def _tests_chosen(fragments: tuple[State, ...]) -> bool:
+def _tests_chosen(fragments: list[Path]) -> bool:
     """Whether a configuration of these fragments compiles KUnit suites of ours."""
-    options = config.merge([path for path, *_ in fragments])
+    options = config.merge(fragments)
     return any(
         value == "y" for name, value in options.items() if re.fullmatch(r"CONFIG_HOURGLASS_\w+_KUNIT_TEST", name)
     )
@@ -112,12 +104,11 @@ def _digest(content: bytes) -> str:
 
 def compiler() -> str:
     """Version and target of gcc and the version of ld; "none" where they are missing."""
-    found = [shutil.which(tool) for tool in ("gcc", "ld")]
-    return _versions(*(_state(Path(path).resolve()) for path in found if path))
+    found = [Path(path).resolve() for tool in ("gcc", "ld") if (path := shutil.which(tool))]
+    return known("compiler", found, _versions)
 
 
-@cache
-def _versions(*_programs: State) -> str:
+def _versions() -> str:
     """Those of the programs on the search path."""
     try:
         words = [
