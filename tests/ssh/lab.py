@@ -25,6 +25,8 @@ SSHD = "/usr/sbin/sshd"
 QUIET = "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1"
 FIRST = 'import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN); print("up", flush=True); signal.pause()'
 """What a machine's first process does: it has those reaped whose parents are gone."""
+WALKER = "walker"
+"""A user of each machine who is not root, and may do everything with sudo."""
 OWN_QDISC = "handle 5: tbf rate 1gbit burst 100k latency 50ms"
 """What a machine's owner may have set: it has to be there again."""
 NODES = {"client": ("c0",), "router": ("r0", "r1"), "server": ("s0",)}
@@ -35,9 +37,10 @@ def missing() -> str | None:
     """Why there can be no such machines here."""
     if os.geteuid() != 0:
         return "needs root"
-    tools = [tool for tool in (SSHD, "ssh", "ssh-keygen", "unshare", "nsenter", "ip") if shutil.which(tool) is None]
+    wanted = (SSHD, "ssh", "ssh-keygen", "sudo", "unshare", "nsenter", "ip")
+    tools = [tool for tool in wanted if shutil.which(tool) is None]
     if tools:
-        return f"no {', '.join(tools)}: apt-get install openssh-server openssh-client util-linux iproute2"
+        return f"no {', '.join(tools)}: apt-get install openssh-server openssh-client sudo util-linux iproute2"
     if subprocess.run(["unshare", "-nmpuf", "true"], capture_output=True, check=False).returncode:
         return "no namespaces"
     return None
@@ -140,14 +143,17 @@ class Lab:
 
 @contextmanager
 def machines(folder: Path) -> Iterator[Lab]:
-    """Makes them; they are gone when the block is left."""
+    """Makes them; they are gone when the block is left. Everybody may enter `folder` then."""
+    folder.chmod(0o755)
     _keys(folder)
+    accounts = _accounts(folder / "etc")
     started: dict[str, subprocess.Popen[bytes]] = {}
     try:
         for name in NODES:
             (folder / name).mkdir()
+            (folder / name).chmod(0o1777)
             words = ["unshare", "-nmpuf", "--mount-proc", "--kill-child", "sh", "-c"]
-            own = f"hostname {name}; mount -t sysfs none /sys; mkdir -p /run/sshd"
+            own = f"hostname {name}; mount -t sysfs none /sys; mkdir -p /run/sshd; {accounts}"
             up = f"{own}; ip link set lo up; {QUIET}; exec {sys.executable} -c '{FIRST}'"
             started[name] = subprocess.Popen([*words, up], stdout=subprocess.PIPE, start_new_session=True)
         found = {}
@@ -174,6 +180,19 @@ def _keys(folder: Path) -> None:
     for name in ("host", "user"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True)
     shutil.copy(folder / "user.pub", folder / "authorized_keys")
+
+
+def _accounts(folder: Path) -> str:
+    """What makes the walker known on a machine, where it lays files over the machine's own."""
+    folder.mkdir()
+    for name, text, mode in (
+        ("passwd", Path("/etc/passwd").read_text() + f"{WALKER}:x:4711:4711::/:/bin/sh\n", 0o644),
+        ("shadow", Path("/etc/shadow").read_text() + f"{WALKER}:*:19000:0:99999:7:::\n", 0o600),
+        ("sudoers", f"{WALKER} ALL=(ALL) NOPASSWD: ALL\n", 0o440),
+    ):
+        (folder / name).write_text(text)
+        (folder / name).chmod(mode)
+    return "; ".join(f"mount --bind {folder / name} /etc/{name}" for name in ("passwd", "shadow", "sudoers"))
 
 
 def _configure(lab: Lab) -> None:

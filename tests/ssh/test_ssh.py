@@ -11,6 +11,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +24,7 @@ from hourglass.cli.errors import guarded
 from hourglass.engine.ssh.channel import OPTIONS_VARIABLE
 from hourglass.errors import GuestError, InputError, MissingError
 
-from .lab import NODES, QUIET, Lab, machines, need
+from .lab import NODES, QUIET, WALKER, Lab, machines, need
 
 pytestmark = pytest.mark.guest
 
@@ -36,9 +37,9 @@ RUN = [sys.executable, "-c", "from hourglass.cli.errors import guarded; import s
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+def lab() -> Iterator[Lab]:
     need()
-    with machines(tmp_path_factory.mktemp("ssh")) as made, pytest.MonkeyPatch.context() as patch:
+    with tempfile.TemporaryDirectory() as folder, machines(Path(folder)) as made, pytest.MonkeyPatch.context() as patch:
         patch.setenv(OPTIONS_VARIABLE, made.options)
         yield made
 
@@ -77,6 +78,15 @@ def test_a_run_measures_by_one_clock_and_leaves_nothing(lab: Lab, tmp_path: Path
     releases = run.facts.filter(pl.col("key") == "kernel.release")
     assert releases["node"].to_list() == ["client", "router", "server"]
     assert not list((tmp_path / "run").glob(".*"))
+
+
+def test_a_user_with_sudo_will_do(lab: Lab, tmp_path: Path) -> None:
+    path = lab.scenario(name="tcp_upload", length=2, delay=1)
+    path.write_text(path.read_text().replace('"root@', f'"{WALKER}@'))
+    before = lab.at_rest()
+    run = runner.run(scenario.load(path), tmp_path / "run", engine="ssh")
+    as_before(lab, before)
+    assert 10 < run.summary.totals.upload_mbps < 20
 
 
 @pytest.fixture
