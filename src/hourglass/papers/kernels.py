@@ -82,8 +82,8 @@ FIGURES = (
         "enough, which the default one of 4 MB is not. `net.ipv4.tcp_rmem` undoes it. From 6.1 to 6.12 the flow went "
         "from 229 to 295 Mbit/s: since 6.6 (commit dfa2f0483360, *tcp: get rid of sysctl_tcp_adv_win_scale*) a window "
         "is the share of the buffer that payload had of its memory, where it was half; no sysctl undoes that, but "
-        "one line does: with `scaling_ratio` left at `TCP_DEFAULT_SCALING_RATIO` in `tcp_measure_rcv_mss()` 6.12 has 229 "
-        "again (`hourglass kernel ab 6.12 6.12+FILE.patch scenarios/papers/testbeds/long.toml`, five seeds).",
+        "one line does: with `scaling_ratio` left at `TCP_DEFAULT_SCALING_RATIO` in `tcp_measure_rcv_mss()` 6.12 has "
+        "229 again (`hourglass kernel ab 6.12 6.12+FILE.patch scenarios/papers/testbeds/long.toml`, five seeds).",
         change("1 Gbit/s and 100 ms: one flow carries more", UP, "6.12", "7.3", RMEM),
     ),
     figure(
