@@ -19,6 +19,9 @@ from typing import Any
 ATTEMPTS = 2
 """How often a run is tried whose worker died. A run that fails by itself is not tried again: it would fail again."""
 
+ONE_THREAD = {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+"""The other CPUs have workers of their own; else threads that wait for work take 4 % of a sweep of short runs."""
+
 Task = dict[str, Any]
 Finished = Callable[[str, str | None], None]
 """Told of each run: its key, and why it failed if it did."""
@@ -90,7 +93,10 @@ def _ready(selector: selectors.BaseSelector) -> Iterator[_Worker]:
 def _start() -> subprocess.Popen[bytes]:
     """In a session of its own, so that a Ctrl-C reaches only us."""
     argv = [sys.executable, "-m", "hourglass.campaign.worker", str(os.getpid())]
-    return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+    environment = ONE_THREAD | os.environ
+    return subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, env=environment
+    )
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
