@@ -123,11 +123,15 @@ class Prepared:
         return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:32]
 
 
+def planned(scenario: Scenario, engine: str, able: Capabilities | None = None) -> Plan:
+    """The plan of a run. `able`: it is made for less than the engine can do. Raises `InputError`."""
+    return plans.build(scenario, able or engines.chosen(engine).capabilities)
+
+
 def prepare(scenario: Scenario, engine: str, progress: Progress, able: Capabilities | None = None) -> Prepared:
-    """Plan and engine of a run. `able`: the plan is made for less than the engine can do. Raises as `run`."""
-    kind = engines.chosen(engine)
-    plan = plans.build(scenario, able or kind.capabilities)
-    ready = kind.ready(scenario.kernel, progress.kernel, [one.of_kernel() for one in scenario.module])
+    """Plan and engine of a run; `able` as of `planned`. Raises as `run`."""
+    plan = planned(scenario, engine, able)
+    ready = engines.chosen(engine).ready(scenario.kernel, progress.kernel, [one.of_kernel() for one in scenario.module])
     return Prepared(scenario, plan, ready, ready.identity(bool(plan.radios), plan.roots, progress.root))
 
 

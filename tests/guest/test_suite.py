@@ -170,4 +170,3 @@ def test_a_run_that_fails_takes_its_cells_and_nothing_else(folder: Path) -> None
     assert words == {"10ms": "passed", "20ms": "passed", "pfifo limit 50": "passed", "pfifo nonsense": "none"}
     assert "hourglass: failed: " in done.stderr
     assert "nonsense" in (folder / "out/bad.html").read_text("utf-8")
-    assert (folder / "out/parts/bad/flow").is_dir()

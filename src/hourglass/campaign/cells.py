@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hourglass import scenario
+from hourglass import runner, scenario
 from hourglass.campaign.expand import Assignment
 from hourglass.campaign.file import BASE, Grid, text
 from hourglass.contract.modules import Module
@@ -19,8 +19,9 @@ from hourglass.scenario.app_roots import roots
 
 @dataclass(frozen=True)
 class Cell:
-    """One run of the grid. `key` stands for all that decides its records: two cells may share it."""
+    """One run of the grid, in words `name`. `key` stands for all that decides its records: two cells may share it."""
 
+    name: str
     assignment: Assignment
     scenario_json: bytes
     kernel: str
@@ -32,19 +33,29 @@ class Cell:
         return hashlib.sha256(self.scenario_json + self.identity.encode()).hexdigest()[:16]
 
 
-def scenarios(grid: Grid, kernel: str | None = None) -> list[Scenario]:
-    """The scenario of each cell, checked. Raises `InputError` that names the key and the cell."""
-    return [_scenario(grid, one, kernel) for one in grid.cells]
+def scenarios(grid: Grid, kernel: str | None = None, engine: str | None = None) -> list[Scenario]:
+    """The scenario of each cell, checked, with an `engine` the plan too of each cell's first seed. Raises
+    `InputError` that names the key and the cell."""
+    known: set[str] = set()
+    found = []
+    for one in grid.cells:
+        setting = repr([value for key, value in one.items() if key != "seed"])
+        found.append(_scenario(grid, one, kernel, None if setting in known else engine))
+        known.add(setting)
+    return found
 
 
-def _scenario(grid: Grid, assignment: Assignment, kernel: str | None) -> Scenario:
+def _scenario(grid: Grid, assignment: Assignment, kernel: str | None, engine: str | None) -> Scenario:
     chosen = assignment.get(BASE, grid.base)
     changes = [(key, value) for key, value in (grid.fixed | assignment).items() if key != BASE]
     try:
-        return scenario.load(_source(chosen, grid.folder), changes, kernel=kernel)
+        found = scenario.load(_source(chosen, grid.folder), changes, kernel=kernel)
+        if engine is not None:
+            runner.planned(found, engine)
     except InputError as error:
         allowed = f"{error.allowed} (in {describe(grid, assignment)})"
         raise InputError(error.key, error.value, allowed, error.mistakes[1:]) from None
+    return found
 
 
 def _source(chosen: Any, folder: Path) -> str | Path | Mapping[str, Any]:
@@ -73,6 +84,9 @@ def cells(
     first = dict(zip(reversed(needs), reversed([*zip(found, built, strict=True)]), strict=True))
     identities = {need: identity_of(need[0], need[1], roots(one), modules) for need, (one, modules) in first.items()}
     return [
-        Cell(assignment, one.unchecked().to_json(), one.kernel, identities[need], one.test.length + 2 * one.test.delay)
+        Cell(
+            describe(grid, assignment), assignment, one.unchecked().to_json(), one.kernel, identities[need],
+            one.test.length + 2 * one.test.delay,
+        )
         for assignment, one, need in zip(grid.cells, found, needs, strict=True)
-    ]
+    ]  # fmt: skip

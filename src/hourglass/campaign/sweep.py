@@ -6,7 +6,7 @@ Failed runs are tried again by the next call.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -118,24 +118,20 @@ def sweep(
     progress = progress or Silent()
     if keep not in KEEPS:
         raise InputError("keep", keep, f"one of {', '.join(KEEPS)}")
-    if jobs is not None and jobs < 1:
-        raise InputError("jobs", jobs, "at least 1")
     able = engines.chosen(engine, kernel).capabilities
     grid = source if isinstance(source, Grid) else file.read(source)
     cells = planned(grid, engine=engine, kernel=kernel, progress=progress)
     store = Store(out or SWEEPS / grid.name, keep, runs)
     with store.locked():
-        missing = {cell.key: cell for cell in cells if not store.done(cell.key)}
-        there = len({cell.key for cell in cells}) - len(missing)
-        at_once = None if dask else many(jobs if able.virtual_time else jobs or 1, len(missing))
-        progress.begin(there, there + len(missing), at_once)
-        _make(missing, store, at_once, dask, engine, grid, progress)
+        at_once = 1 if jobs is None and not able.virtual_time else jobs
+        missing = make(cells, store, jobs=at_once, dask=dask, engine=engine, progress=progress)
         table.write(_table(grid, cells, store), store.table)
         failures = [
-            Failure(cell_.describe(grid, cell.assignment), store.failure(cell.key) or "", store.log(cell.key))
+            Failure(cell.name, store.failure(cell.key) or "", store.log(cell.key))
             for cell in cells
             if store.summary(cell.key) is None
         ]
+    there = len({cell.key for cell in cells}) - len(missing)
     failed = sum(store.summary(key) is None for key in missing)
     return Result(grid, store.out, store.runs, cells, failures, len(missing) - failed, failed, there)
 
@@ -144,42 +140,44 @@ def planned(grid: Grid, *, engine: str = engines.DEFAULT, kernel: str | None = N
     """The runs that a sweep has, made or not. Raises `InputError` if any run's scenario is wrong."""
     return cell_.cells(
         grid,
-        cell_.scenarios(grid, kernel),
+        cell_.scenarios(grid, kernel, engine),
         lambda name, radios, roots, modules: engines.identity(
             engine, name, radios, roots, progress.kernel, modules=modules
         ),
     )
 
 
-def many(jobs: int | None, missing: int) -> int:
-    """How many runs are made at a time: as asked for, default one per CPU we may use, but no more than there are."""
-    return min(jobs or len(os.sched_getaffinity(0)), max(1, missing))
-
-
-def _make(
-    missing: dict[str, Cell],
+def make(
+    cells: Iterable[Cell],
     store: Store,
-    jobs: int | None,
-    dask: str | None,
-    engine: str,
-    grid: Grid,
+    *,
+    jobs: int | None = None,
+    dask: str | None = None,
+    engine: str = engines.DEFAULT,
     progress: Progress,
-) -> None:
+) -> set[str]:
+    """Makes the runs that are not there, in a store that is locked: the keys of those that were tried."""
+    if jobs is not None and jobs < 1:
+        raise InputError("jobs", jobs, "at least 1")
+    every = {cell.key: cell for cell in cells}
+    missing = {key: cell for key, cell in every.items() if not store.done(key)}
+    at_once = None if dask else min(jobs or len(os.sched_getaffinity(0)), max(1, len(missing)))
+    progress.begin(len(every) - len(missing), len(every), at_once)
+
     def finished(key: str, failure: str | None) -> None:
         if failure is None:
             store.settle(key)
         elif store.failure(key) is None:
             store.fail(key, failure)
-        progress.done(cell_.describe(grid, missing[key].assignment), failure)
+        progress.done(missing[key].name, failure)
 
     tasks = [_task(cell, engine, store) for cell in missing.values()]
-    if not tasks:
-        return
-    if dask:
+    if tasks and dask:
         cluster.run(tasks, dask, store, finished)
-    else:
-        assert jobs is not None
-        pool.run(tasks, jobs, finished)
+    elif tasks:
+        assert at_once is not None
+        pool.run(tasks, at_once, finished)
+    return set(missing)
 
 
 def _task(cell: Cell, engine: str, store: Store) -> dict[str, Any]:

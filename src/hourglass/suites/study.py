@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the parts of a suite as sweeps that share their runs, and reads the figure of each cell from its runs."""
+"""Plans the parts of a suite as sweeps, makes the runs of all, and reads the figure of each cell from its runs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -9,9 +9,9 @@ from statistics import median
 from types import MappingProxyType
 from typing import Any
 
-from hourglass.campaign import cells as scenarios
+from hourglass.campaign.cells import Cell as Run
 from hourglass.campaign.store import Store
-from hourglass.campaign.sweep import Progress, Result, Silent, many, planned, sweep
+from hourglass.campaign.sweep import Progress, Silent, make, planned
 from hourglass.contract import names
 from hourglass.contract.figures import figures
 from hourglass.errors import HourglassError, InputError
@@ -83,19 +83,6 @@ class Studied:
     sources: Mapping[str, Path] = field(default_factory=dict)
 
 
-class Parts(Silent):
-    """What the parts tell of their runs; how many there are is told once, of all."""
-
-    def __init__(self, progress: Progress) -> None:
-        self.inner = progress
-
-    def kernel(self, fraction: float, step: str) -> None:
-        self.inner.kernel(fraction, step)
-
-    def done(self, cell: str, failure: str | None) -> None:
-        self.inner.done(cell, failure)
-
-
 def study(
     suite: Suite,
     out: Path,
@@ -114,8 +101,8 @@ def study(
     Raises `InputError` for a scenario that is wrong; what a kernel has not is a part, or a column, that is not run."""
     columns = tuple(dict.fromkeys(ccs)) or suite.ccs
     why = {part.id: part.not_run for part in suite.parts if part.not_run}
-    todo: dict[str, Swept] = {}
-    told, keys = progress or Silent(), set[str]()
+    todo: dict[str, tuple[Part, Swept, list[Run]]] = {}
+    told = progress or Silent()
     for part in (one for one in suite.parts if not one.not_run):
         wanted = _columns(suite, part, columns, asked=bool(ccs))
         if not wanted:
@@ -123,29 +110,20 @@ def study(
             continue
         swept = part.swept(wanted, quick, seeds, sources)
         try:
-            keys |= {cell.key for cell in planned(swept.grid, kernel=kernel, progress=told)}
+            todo[part.id] = part, swept, planned(swept.grid, kernel=kernel, progress=told)
         except InputError as error:
             if not error.key.endswith("qdisc"):
                 raise
             why[part.id] = f"this version has not what it needs: {error.key} = {error.value}"
-        else:
-            todo[part.id] = swept
-    runs = out / RUNS
-    there = sum(Store(out, "records", runs).done(key) for key in keys)
-    told.begin(there, len(keys), many(jobs, len(keys) - there))
-    parts, quiet = {part.id: part for part in suite.parts}, Parts(told)
-    tables = {
-        id: Table(parts[id], swept, sweep(
-            swept.grid, out / "parts" / suite.name / id, jobs=jobs, kernel=kernel, runs=runs, progress=quiet))
-        for id, swept in todo.items()
-    }  # fmt: skip
+    store = Store(out, "records")
+    runs = {run.key: run for _, _, found in todo.values() for run in found}
+    with store.locked():
+        make(runs.values(), store, jobs=jobs, progress=told)
+        failures = {key: store.failure(key) or "" for key in runs if not store.done(key)}
+    tables = {id: Table(part, swept, found, store.runs, failures.keys()) for id, (part, swept, found) in todo.items()}
     lines = [line for table in tables.values() for line in _lines(columns, table, tables)]
-    failed = [
-        f"{one.cell}: {one.reason}; console log: {one.log}"
-        for table in tables.values()
-        for one in table.result.failures
-    ]
-    return Studied(suite, kernel, quick, columns, tuple(lines), why, tuple(dict.fromkeys(failed)), len(keys), sources)
+    failed = tuple(f"{runs[key].name}: {why}; console log: {store.log(key)}" for key, why in failures.items())
+    return Studied(suite, kernel, quick, columns, tuple(lines), why, failed, len(runs), sources)
 
 
 def _columns(suite: Suite, part: Part, columns: Sequence[str], asked: bool) -> tuple[str, ...]:
@@ -166,17 +144,13 @@ def _columns(suite: Suite, part: Part, columns: Sequence[str], asked: bool) -> t
 
 
 class Table:
-    """The runs of a part by setting, column and seed."""
+    """The runs of a part by setting, column and seed; `folder` has those of all parts, and `failed` is not there."""
 
-    def __init__(self, part: Part, swept: Swept, result: Result) -> None:
-        self.part, self.swept, self.result = part, swept, result
-        failed = {one.cell for one in result.failures}
-        self.failed = {
-            run.key for run in result.cells if scenarios.describe(result.grid, run.assignment) in failed
-        }  # fmt: skip
+    def __init__(self, part: Part, swept: Swept, found: Sequence[Run], folder: Path, failed: Collection[str]) -> None:
+        self.part, self.folder, self.failed = part, folder, failed
         self.runs: dict[tuple[str, str], dict[Any, str]] = {}
         self.settings: dict[str, Setting] = {}
-        for run in result.cells:
+        for run in found:
             setting = swept.setting(run.assignment)
             name = swept.label(setting)
             self.settings.setdefault(name, setting)
@@ -191,7 +165,7 @@ class Table:
         return None
 
     def open(self, key: str) -> Recording:
-        return _opened(self.result.runs / key)
+        return _opened(self.folder / key)
 
 
 @lru_cache(maxsize=OPEN_RUNS)
