@@ -106,7 +106,7 @@ def study(
     for part in (one for one in suite.parts if not one.not_run):
         wanted = _columns(suite, part, columns, asked=bool(ccs))
         if not wanted:
-            why[part.id] = f"nothing to run: it is about {', '.join(part.ccs) or 'other congestion controls'}"
+            why[part.id] = _nobody(part, columns)
             continue
         swept = part.swept(wanted, quick, seeds, sources)
         try:
@@ -141,6 +141,12 @@ def _columns(suite: Suite, part: Part, columns: Sequence[str], asked: bool) -> t
         for value in dict.fromkeys(cell[row.victim] for cell in one.swept((ANY,)).grid.cells)
     ]
     return tuple(dict.fromkeys([*found, *(victims if found else [])]))
+
+
+def _nobody(part: Part, columns: Sequence[str]) -> str:
+    """Why a part has no column."""
+    told = [f"{cc}: {part.without[cc]}" for cc in columns if cc in part.without]
+    return "; ".join(told) or f"nothing to run: it is about {', '.join(part.ccs) or 'other congestion controls'}"
 
 
 class Table:
