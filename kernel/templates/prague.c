@@ -26,7 +26,13 @@
  * gain_shift		4	RFC 8257: g = 1/16
  */
 #include <linux/module.h>
+#include <linux/version.h>
 #include <net/tcp.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+#error "Prague takes Accurate ECN, which Linux has since 7.0: --kernel 7.3"
+#endif
+
 #include "hourglass_cc.h"
 
 #define PRAGUE_ONE	20	/* 1 is this many bits, of a segment and of alpha */

@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import json
 from dataclasses import asdict, dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -65,7 +66,8 @@ def run(
     """Runs the scenario; the run directory is `out`, or `runs/<name>-<hash of scenario and engine>`.
 
     `engine`: one of `engine.engines.ENGINES`. A guest's kernel is built first if it is not there. An older complete run
-    at the same place is replaced when the new one is complete; one of another scenario only with `force`. Raises
+    at the same place is replaced when the new one is complete; one of another scenario only with `force`. Where time is
+    real, and no `out` is given, none is: the next one's name ends in `-2`. Raises
     `InputError` for what the user can change, `GuestError` when the guest failed (its log is then under
     `<out>.failed`), `MissingError` when the machine lacks something. `preload` loads what the caller will need when the
     run is made: it is called in a thread while the plan is at work.
@@ -141,7 +143,7 @@ def make(
     """Makes the run, whatever is there. Raises as `run`."""
     progress = progress or Silent()
     scenario, plan, ready = prepared.scenario, prepared.plan, prepared.engine
-    place = out or prepared.place
+    place = out or (prepared.place if ready.capabilities.virtual_time else unused(prepared.place))
 
     def load_further() -> None:
         from hourglass.results import opening  # noqa: F401
@@ -213,6 +215,12 @@ def _bounded(scenario: Scenario, place: Path) -> "Recording":
 def default_place(name: str, scenario_json: bytes, identity: str) -> Path:
     """`runs/<name>-<first 10 hex of sha256>`: what gives the same records always goes to the same place."""
     return RUNS / f"{name}-{hashlib.sha256(scenario_json + identity.encode()).hexdigest()[:10]}"
+
+
+def unused(place: Path) -> Path:
+    """The first of a place, `-2`, `-3` … that is free: where time is real, each run is a measurement of its own."""
+    numbered = (place if number == 1 else place.with_name(f"{place.name}-{number}") for number in count(1))
+    return next(one for one in numbered if not one.exists())
 
 
 def _reason(error: BaseException) -> str:

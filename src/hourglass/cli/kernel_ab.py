@@ -57,7 +57,7 @@ def _show(found: Comparison) -> None:
         same = "the same records" if one.same == seeds else f"{one.same} of {seeds} seeds have the same records"
         output.show(Text(), Text(f"{one.scenario}  {same}", style="bold"))
         if one.moved:
-            output.show(tables.changes(one.moved))
+            output.show(tables.changes(one.moved), "* by more than its seeds differ")
         elif one.first is not None:
             output.show("no figure moved by more than its seeds differ")
         if one.first is not None and one.first.packet is not None:

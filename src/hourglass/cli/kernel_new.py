@@ -12,6 +12,8 @@ from hourglass.resources import KERNEL
 from hourglass.scenario import c_source, module
 
 TEMPLATES = KERNEL / "templates"
+NEEDED = {"prague": "7.3"}
+"""The kernel of a template that is not for all."""
 OF_KERNEL = ("net/ipv4/tcp_*.c", "net/sched/sch_*.c")
 
 
@@ -34,7 +36,8 @@ def new(target: Path, template: str, kernel: str | None) -> None:
     except OSError as error:
         raise InputError("FILE", str(target), f"cannot be written: {error.strerror or error}") from None
     origin = f"{whose} {template}, called {found.name}" if whose else f"template {template}"
-    chosen = f" --kernel {kernel or DEFAULT}" if whose else ""
+    needed = (kernel or DEFAULT) if whose else NEEDED.get(template)
+    chosen = f" --kernel {needed}" if needed else ""
     output.show(
         f"{target}: {c_source.WHAT[found.kind]}, {origin}; use it with: "
         f"hourglass run L100M --set stack.{found.kind}={target}{chosen}",

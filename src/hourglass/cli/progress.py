@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What goes on while kernels, runs and sweeps are made: bars on a terminal, else a line now and then, on stderr."""
 
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -37,11 +38,16 @@ class Pace:
 
     def words(self, reached_s: float, total_s: float) -> str:
         """ "12.0 of 40.0 s, 30 x real time, 1 s left" """
-        text, wall_s = f"{reached_s:.1f} of {total_s:.1f} s", time.monotonic() - self.started_s
+        known = math.isfinite(total_s)
+        text, wall_s = (
+            f"{reached_s:.1f} of {total_s:.1f} s" if known else f"{reached_s:.1f} s",
+            time.monotonic() - self.started_s,
+        )
         if wall_s <= 0 or reached_s <= self.first_s:
             return text
         speed = (reached_s - self.first_s) / wall_s
-        return f"{text}, {speed:.1f} x real time, {(total_s - reached_s) / speed:.0f} s left"
+        left = f", {(total_s - reached_s) / speed:.0f} s left" if known else ""
+        return f"{text}, {speed:.1f} x real time{left}"
 
 
 class Count:
@@ -121,7 +127,7 @@ class Live(Display):
 
     def show(self, kind: str, reached: float, total: float, words: str) -> None:
         if kind not in self.tasks:
-            self.tasks[kind] = self.bars.add_task(kind, total=total, detail="")
+            self.tasks[kind] = self.bars.add_task(kind, total=total if math.isfinite(total) else None, detail="")
         self.bars.update(self.tasks[kind], completed=reached, detail=words)
 
     def say(self, words: str) -> None:

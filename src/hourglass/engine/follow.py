@@ -7,6 +7,7 @@ The console protocol (ARCHITECTURE.md) is all that is known of it.
 import contextlib
 import errno
 import hashlib
+import math
 import os
 import re
 import select
@@ -28,6 +29,9 @@ FAREWELL_S = 10.0
 """Wall seconds it may take to end after its last event."""
 
 _F_SETPIPE_SZ = 1031
+
+_QDISC = re.compile(r"(?:root|handle \S+|parent \S+) (?!handle|parent)(\w+)")
+"""The kind in a line of `tc qdisc`."""
 
 Judge = Callable[[Console, str | None, int, Path], None]
 """Raises the error that an end stands for: of the console, why it was stopped if it was, exit status, run directory."""
@@ -82,7 +86,7 @@ def execute(
         (directory / "records.arrows").unlink(missing_ok=True)
         with log.open("wb") as file:
             console = Console(file)
-            watch = Watch(console, progress or (lambda _, __: None), end_s)
+            watch = Watch(console, progress or (lambda _, __: None), math.inf if plan.apps_end else end_s)
             with executor as child:
                 if preload is not None:
                     Thread(target=preload, daemon=True).start()
@@ -163,8 +167,12 @@ def step_error(event: dict[str, object], directory: Path, tail: list[str]) -> Ho
     where = "".join(
         f" {word} {event[key]}" for key, word in (("step", "in step"), ("node", "on node")) if event.get(key)
     )
-    if event.get("origin") is not None:
-        return InputError(str(event["origin"]), line, f"refused{where}: {message}{_why(event, message)}")
+    origin = event.get("origin")
+    if origin is not None and "qdisc kind is unknown" in message and (kind := _QDISC.search(str(line))):
+        fix = f"not in this kernel; on a machine, as root: modprobe sch_{kind[1]}, or one that `hourglass doctor` finds"
+        return InputError(str(origin), kind[1], fix)
+    if origin is not None:
+        return InputError(str(origin), line, f"refused{where}: {message}{_why(event, message)}")
     if lacking := re.search(r"congestion control (\S+) is not in this kernel", message):
         fix = f"not in this kernel; as root: modprobe tcp_{lacking[1]}, or one that `hourglass doctor` finds"
         return InputError("stack.cc or test.flow_cc", lacking[1], fix)

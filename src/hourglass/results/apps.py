@@ -125,8 +125,9 @@ class Program:
         if last["why"] == "end":
             return "it ran until the end of the test: raise test.length"
         at = "" if last["end_ns"] is None else f" at {last['end_ns'] / NS_PER_S:g} s"
-        said = self.output["line"].to_list()
-        words = f"; it said: {said[-1][:120]}" if said else ""
+        complaints = self.stderr.splitlines()
+        said = complaints[:1] or self.output["line"].to_list()[-1:]
+        words = f"; it said: {said[0][:120]}" if said else ""
         return f"{self.status}{at}{words}"
 
     def figures(self) -> summary.App:

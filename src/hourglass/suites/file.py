@@ -179,8 +179,9 @@ class Swept:
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite's file. `baselines`: the folder of what kernels gave before."""
+    """A suite's file. `source`: what asks for it; `baselines`: the folder of what kernels gave before."""
 
+    source: str
     name: str
     description: str
     about: str
@@ -234,7 +235,9 @@ def suite(data: dict[str, Any], path: Path) -> Suite:
             if row.beside and row.beside not in ids:
                 raise refusal(f"{part.id}: beside", row.beside, f"is no part. {closest(row.beside, ids)}")
     name = _text(data, "name", "", path.stem)
-    return Suite(name, _text(data, "description", ""), _text(data, "about", ""), ccs, found, path.parent / "baselines")
+    about = _text(data, "description", ""), _text(data, "about", "")
+    source = path.stem if path.parent == FOLDER else str(path)
+    return Suite(source, name, *about, ccs, found, path.parent / "baselines")
 
 
 def _part(where: str, data: dict[str, Any], path: Path) -> Part:

@@ -39,7 +39,7 @@ def command(studied: Studied) -> str:
     words = [studied.sources[cc].name if cc in studied.sources else cc for cc in studied.ccs]
     asked = [] if (*words,) == studied.suite.ccs else ["--cc", ",".join(words)]
     quick = ["--quick"] if studied.quick else []
-    return " ".join(["hourglass suite", studied.suite.name, "--kernel", studied.kernel, *asked, *quick])
+    return " ".join(["hourglass suite", studied.suite.source, "--kernel", studied.kernel, *asked, *quick])
 
 
 def parts(studied: Studied, matrix: Matrix) -> Iterator[tuple[Part, list[Sequence[Judged]]]]:
@@ -157,6 +157,8 @@ def verdicts(studied: Studied, matrix: Matrix) -> list[Verdict]:
 def _check(one: Judged) -> Check:
     bound = one.limit or "as before"
     reason = one.worse or one.cell.why
+    if one.worse:
+        reason = f"{reason}; run: {' '.join(map(str, one.cell.runs))}"
     return Check(
         figure=one.line.id, bound=bound, value=one.cell.value, unit=one.line.row.unit, ok=not one.worse, reason=reason
     )

@@ -67,8 +67,8 @@ def _case(verdict: Verdict, check: Check) -> xml.Element:
         shown = value(check)
         found = check.reason if shown is None else f"{shown}, not {check.bound}"
         failure = xml.SubElement(case, "failure", message=_text(f"{check.figure}: {found}"), type="missed")
-        place = verdict.run.path if verdict.run else ""
-        failure.text = _text(f"{check.figure}: {found}\nrun: {place}\nhourglass report {place}")
+        place = f"\nrun: {verdict.run.path}\nhourglass report {verdict.run.path}" if verdict.run else ""
+        failure.text = _text(f"{check.figure}: {check.reason or found}{place}")
     return case
 
 
