@@ -26,10 +26,9 @@
  * gain_shift		4	RFC 8257: g = 1/16
  */
 #include <linux/module.h>
-#include <linux/version.h>
 #include <net/tcp.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+#ifndef TCP_CONG_NEEDS_ACCECN
 #error "Prague takes Accurate ECN, which Linux has since 7.0: --kernel 7.3"
 #endif
 

@@ -94,10 +94,18 @@ def test_progress_reaches_the_end(guest_kernel: BuiltKernel, place: Path) -> Non
 
 
 def test_a_line_of_the_user_s_that_fails_is_blamed_in_the_tool_s_words(guest_kernel: BuiltKernel, place: Path) -> None:
-    with pytest.raises(InputError, match="unknown") as raised:
-        Virtual(guest_kernel).run(small_plan(setup=[tc("qdisc add dev lo root nonsense")]), place)
+    with pytest.raises(InputError, match="limit") as raised:
+        Virtual(guest_kernel).run(small_plan(setup=[tc("qdisc add dev lo root pfifo limit none")]), place)
     assert raised.value.key == "stack.qdisc"
-    assert raised.value.value == "qdisc add dev lo root nonsense"
+    assert raised.value.value == "qdisc add dev lo root pfifo limit none"
+
+
+@pytest.mark.parametrize("words", ["root nonsense", "root handle 10: nonsense", "parent 1:1 handle 10: nonsense"])
+def test_a_qdisc_that_the_kernel_has_not_is_named(guest_kernel: BuiltKernel, place: Path, words: str) -> None:
+    setup = [tc("qdisc add dev lo root handle 1: prio", None)] if "parent" in words else []
+    with pytest.raises(InputError, match="not in this kernel") as raised:
+        Virtual(guest_kernel).run(small_plan(setup=[*setup, tc(f"qdisc add dev lo {words}")]), place)
+    assert (raised.value.key, raised.value.value) == ("stack.qdisc", "nonsense")
 
 
 def test_a_line_of_ours_that_fails_is_the_guest_s_error(guest_kernel: BuiltKernel, place: Path) -> None:
