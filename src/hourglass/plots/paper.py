@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -47,13 +48,19 @@ def candles(title: str, panels: Sequence[Candles], path: Path, columns: int = 0)
     width_in = min(sum(widths[:across]) if across > 1 else max(widths), style.WIDEST_IN)
     with style.figure(width_in + 0.6, 3.4 * rows + 0.6, path) as figure:
         grid = figure.subplots(rows, across, sharey="row" if columns else "none")
-        for axes, panel in zip(np.ravel(grid), panels, strict=True):
+        ends = [
             _panel(axes, panel, (width_in / across) / max(len(panel.groups), 1))
+            for axes, panel in zip(np.ravel(grid), panels, strict=True)
+        ]
+        for place, axes in enumerate(np.ravel(grid)):
+            row = place // across * across
+            _scale(axes, [*chain(*ends[row : row + across])] if columns else ends[place])
         style.headline(figure, title)
         style.caption(figure, CAPTION)
 
 
-def _panel(axes: Axes, panel: Candles, slot_in: float) -> None:
+def _panel(axes: Axes, panel: Candles, slot_in: float) -> list[float]:
+    """Draws a panel; where its candles end."""
     ends: list[float] = []
     pitch = len(panel.series) + 0.7
     numbers = len(panel.series) * len(panel.groups) <= MOST_NUMBERS
@@ -67,16 +74,21 @@ def _panel(axes: Axes, panel: Candles, slot_in: float) -> None:
     style.name_ticks(axes, places, panel.groups, slot_in)
     axes.tick_params(axis="x", length=0)
     axes.grid(visible=False, axis="x")
-    if style.wants_log(ends):
-        style.log_y(axes)
-        axes.set_ylim(min(end for end in ends if end > 0) / 1.5, max(ends) * 1.8)
-    else:
-        axes.set_ylim(0, max(*ends, axes.get_ylim()[1] if axes.get_ylim()[0] == 0 else 0, 1) * 1.15 if ends else 1)
     if len(panel.series) > 1 or panel.series[0]:
         handles = [Patch(label=name, **style.box(looks.look(at))) for at, name in enumerate(panel.series)]
         axes.legend(
             handles=handles, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(handles), borderaxespad=0.3
         )
+    return ends
+
+
+def _scale(axes: Axes, ends: Sequence[float]) -> None:
+    """Of the candles of all panels that share the axis."""
+    if style.wants_log(ends):
+        style.log_y(axes)
+        axes.set_ylim(min(end for end in ends if end > 0) / 1.5, max(ends) * 1.8)
+    else:
+        axes.set_ylim(0, max(*ends, 1) * 1.15 if ends else 1)
 
 
 def _candle(
