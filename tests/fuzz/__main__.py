@@ -10,11 +10,12 @@ import json
 import os
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
+from multiprocessing import get_context
 
 from hourglass.contract.kernels import KERNELS
 
-from .case import PLACE, case
+from .case import PLACE, one
 
 
 def main() -> int:
@@ -32,10 +33,10 @@ def main() -> int:
     if results:
         print(f"{len(results)} were done before", flush=True)
     began = time.monotonic()
-    with ProcessPoolExecutor(asked.jobs, max_tasks_per_child=50) as pool, done.open("a") as log:
-        futures = [pool.submit(case, asked.seed, number, kernels[number % len(kernels)]) for number in left]
-        for count, future in enumerate(as_completed(futures), 1):
-            number, said = future.result()
+    made = partial(one, asked.seed, kernels)
+    # ProcessPoolExecutor renews its processes too, but of Python 3.11 it stops when two are due at once.
+    with get_context("spawn").Pool(asked.jobs, maxtasksperchild=50) as pool, done.open("a") as log:
+        for count, (number, said) in enumerate(pool.imap_unordered(made, left), 1):
             results[str(number)] = said
             log.write(json.dumps([str(number), said]) + "\n")
             log.flush()

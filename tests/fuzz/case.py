@@ -2,6 +2,7 @@
 """One scenario of `make fuzz`. Processes of a pool import it by name, which they cannot do with `__main__`."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,11 @@ from .judge import kind, wrong
 from .shrink import shrunk
 
 PLACE = Path("runs/fuzz")
+
+
+def one(seed: str, kernels: Sequence[str], number: int) -> tuple[int, str | None]:
+    """The scenario of a number, on the kernel whose turn it is."""
+    return case(seed, number, kernels[number % len(kernels)])
 
 
 def case(seed: str, number: int, kernel: str) -> tuple[int, str | None]:
