@@ -37,7 +37,7 @@ pub fn ahead() -> i64 {
     wall - before - (monotonic() - before) / 2
 }
 
-fn sleep_until(monotonic_ns: i64) {
+pub fn sleep_until(monotonic_ns: i64) {
     let deadline = TimeSpec::new(monotonic_ns / SECOND, monotonic_ns % SECOND);
     let absolute = ClockNanosleepFlags::TIMER_ABSTIME;
     while clock_nanosleep(ClockId::CLOCK_MONOTONIC, absolute, &deadline) == Err(Errno::EINTR) {}

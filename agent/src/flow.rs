@@ -24,7 +24,7 @@ use nix::sys::socket::{
     Shutdown, SockFlag, SockType, SockaddrStorage,
 };
 
-use crate::clock::Epoch;
+use crate::clock::{monotonic, sleep_until, Epoch};
 use crate::column::Cell;
 use crate::netns::{family, set_class, Nodes};
 use crate::plan;
@@ -146,8 +146,8 @@ impl Flow {
         let stopped = || self.stopped.load(Ordering::SeqCst);
         let result = match self.plan.backend {
             _ if stopped() => Ok(()),
-            Backend::Load if sends => leave_uncopied(fd).and_then(|()| zeros.send_forever(fd.as_fd())),
-            Backend::Socket if sends => zeros.send_forever(fd.as_fd()),
+            Backend::Load if sends => leave_uncopied(fd).and_then(|()| self.send(fd, zeros)),
+            Backend::Socket if sends => self.send(fd, zeros),
             Backend::Load => sys::discard_forever(fd.as_fd()),
             Backend::Socket => sys::read_forever(fd.as_fd()),
         };
@@ -155,6 +155,18 @@ impl Flow {
             sys::abort(fd.as_fd())?;
         }
         result
+    }
+
+    /// What the application has to send, for as long as the connection lives.
+    fn send(&self, fd: &OwnedFd, zeros: &Zeros) -> io::Result<()> {
+        let Some(writes) = self.plan.writes else { return zeros.send_forever(fd.as_fd()) };
+        let mut due_ns = monotonic();
+        for count in 0.. {
+            sleep_until(due_ns);
+            zeros.send(fd.as_fd(), writes.bytes(count + 1) - writes.bytes(count))?;
+            due_ns += writes.interval_ns;
+        }
+        Ok(())
     }
 
     fn stop(&self) {

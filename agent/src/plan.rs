@@ -101,7 +101,29 @@ pub struct Flow {
     pub cc: String,
     #[serde(deserialize_with = "pace")]
     pub pace_bps: Option<u64>,
+    #[serde(deserialize_with = "present")]
+    pub writes: Option<Writes>,
     pub backend: Backend,
+}
+
+/// What an application writes, each interval.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Writes {
+    #[serde(deserialize_with = "positive")]
+    pub rate_bps: i64,
+    #[serde(deserialize_with = "positive")]
+    pub interval_ns: i64,
+}
+
+impl Writes {
+    /// The bytes of the first so many writes together.
+    pub fn bytes(self, count: u64) -> u64 {
+        let [rate, interval] =
+            [self.rate_bps, self.interval_ns].map(|value| u128::from(value.unsigned_abs()));
+        let bits = (rate * interval).saturating_mul(count.into());
+        u64::try_from(bits / (8 * 1_000_000_000)).unwrap_or(u64::MAX)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -456,5 +478,19 @@ fn require(holds: bool, message: impl FnOnce() -> String) -> std::result::Result
         Ok(())
     } else {
         Err(message())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Writes;
+
+    #[test]
+    fn what_is_written_adds_up_to_the_rate_in_whole_bytes() {
+        let writes = Writes { rate_bps: 1_000_000, interval_ns: 16_666_667 };
+        let sizes: Vec<u64> = (0..60).map(|count| writes.bytes(count + 1) - writes.bytes(count)).collect();
+        assert_eq!(sizes[..3], [2083, 2083, 2084]);
+        assert_eq!(sizes.iter().sum::<u64>(), 125_000);
+        assert_eq!(Writes { rate_bps: i64::MAX, interval_ns: i64::MAX }.bytes(u64::MAX), u64::MAX);
     }
 }

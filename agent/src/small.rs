@@ -14,7 +14,7 @@ pub fn plan_of(streams: &[Value]) -> Plan {
 /// The same with other values of some of the plan's keys.
 pub fn changed(streams: &[Value], changes: &Value) -> Plan {
     let mut plan = json!({
-        "version": 5, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["c", "s"], "setup": [], "streams": streams,
+        "version": 6, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["c", "s"], "setup": [], "streams": streams,
         "paths": [{"client": "c", "server": "s", "there": [], "back": []}],
         "sampling": {"tcp_ns": 10, "device_ns": 200, "totals_ns": 200, "packets": 9}, "captures": [], "radios": [],
         "events": [], "roots": [], "rooms": [], "apps": [], "apps_end": false,
@@ -41,7 +41,7 @@ pub fn flow(id: u16, sender: &str) -> Value {
         id,
         "flow",
         5000 + id,
-        &json!({"sender": sender, "cc": "reno", "pace_bps": null, "backend": "load"}),
+        &json!({"sender": sender, "cc": "reno", "pace_bps": null, "writes": null, "backend": "load"}),
     )
 }
 

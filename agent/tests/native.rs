@@ -42,7 +42,7 @@ fn step(kind: &str, node: &str, key: &str, value: &Value) -> Value {
 }
 
 fn flow(id: u64, sender: &str) -> Value {
-    let own = json!({"sender": sender, "cc": "cubic", "dscp": 8, "pace_bps": null, "backend": "socket",
+    let own = json!({"sender": sender, "cc": "cubic", "dscp": 8, "pace_bps": null, "writes": null, "backend": "socket",
         "start_ns": SECOND / 2, "stop_ns": 3 * SECOND / 2});
     stream(id, "flow", &format!("flow {id}"), &own)
 }
@@ -57,7 +57,7 @@ fn plan() -> Value {
     let lines = |node: &str, lines: &[&str]| step("ip", node, "lines", &json!(lines));
     let write = |node: &str, path: &str, value: &str| json!({"do": "write", "node": node, "path": path, "value": value, "origin": null});
     json!({
-        "version": 5, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["client", "router", "server"],
+        "version": 6, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["client", "router", "server"],
         "setup": [
             lines("client", &["link add eth0 type veth peer name eth0 netns router"]),
             lines("server", &["link add eth0 type veth peer name eth1 netns router"]),

@@ -86,6 +86,7 @@ def own(draw: st.DrawFn, client: str, server: str, span: tuple[int, int]) -> Jso
         case "flow":
             sender, backend = draw(st.sampled_from([client, server])), draw(st.sampled_from(["load", "socket"]))
             rest: Json = {"sender": sender, "cc": draw(texts), "backend": backend}
+            rest["writes"] = draw(st.none() | st.fixed_dictionaries({"rate_bps": positive, "interval_ns": positive}))
             rest["pace_bps"] = draw(st.none() | st.integers(1, 2**60 - 1).map(lambda bytes_s: 8 * bytes_s))
         case "ping":
             protocol = draw(st.sampled_from(["icmp", "udp"]))
@@ -189,7 +190,7 @@ def plans(draw: st.DrawFn) -> Plan:
     radios = st.fixed_dictionaries({"phy": texts, "node": node, "device": texts, "address": texts})
     return Plan.model_validate(
         {
-            "version": 5,
+            "version": 6,
             "seed": draw(u64),
             "end_ns": end_ns,
             "nodes": nodes,

@@ -32,7 +32,7 @@ APP = {
     "restart_ns": 5, "background": False, "output_bytes": 100, "collect": ["/var/*"], "origin": "app.0",
 }  # fmt: skip
 PLAN: dict[str, Any] = {
-    "version": 5, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["c", "s"],
+    "version": 6, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["c", "s"],
     "setup": [
         {"do": "ip", "node": None, "lines": ["link add eth0 type wire"], "origin": None},
         {"do": "tc", "node": "c", "lines": ["qdisc add dev eth0 root fq"], "origin": "stack.qdisc"},
@@ -47,7 +47,7 @@ PLAN: dict[str, Any] = {
     ],
     "streams": [
         BASE | {"id": 0, "kind": "flow", "name": "f", "port": 5000, "sender": "c", "cc": "cubic",
-                "pace_bps": 8000, "backend": "load"},
+                "pace_bps": 8000, "writes": {"rate_bps": 5, "interval_ns": 7}, "backend": "load"},
         BASE | {"id": 1, "kind": "ping", "name": "p", "port": 0, "protocol": "icmp", "payload_bytes": 56,
                 "ecn": "not_ect",
                 "interval_ns": SECOND, "jitter_ns": 5, "jitter_seed": 7},

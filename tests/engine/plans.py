@@ -13,7 +13,7 @@ def small_plan(end_s: float = 1.0, **changes: Any) -> Plan:
     flow = {
         "kind": "flow", "id": 0, "name": "up", "client": "a", "server": "b", "sender": "a", "address": "10.0.0.2",
         "port": 5000, "cc": "cubic", "dscp": 0, "start_ns": end_ns // 10, "stop_ns": end_ns // 10 * 9,
-        "backend": "socket", "pace_bps": None,
+        "backend": "socket", "pace_bps": None, "writes": None,
     }  # fmt: skip
     plan = {
         "version": VERSION, "seed": 1, "end_ns": end_ns, "nodes": ["a", "b"],

@@ -135,7 +135,7 @@ LIMITS: dict[str, tuple[float, float]] = {
     r"test\.http_sizes": (1, 3e5),
     r"test\.datagrams\[\]\.burst": (1, 100),
     r"test\.datagrams\[\]\.interval": (1e6, 1e9),
-    r"test\.(udp_bandwidth|stream_rates|competing\[\]\.rate|datagrams\[\]\.rate)": (8e3, 1e8),
+    r"test\.(udp_bandwidth|stream_(rates|writes)|competing\[\]\.(rate|writes)|datagrams\[\]\.rate)": (8e3, 1e8),
     r"test\.datagrams\[\]\.size": (4, 9000),
     r"testbed\.wifi\[\]\.others\.count": (0, 4),
     r"testbed\.link\[\]\.delay|event\[\]\.set\.delay": (1e2, 1e8),

@@ -123,6 +123,13 @@ def test_flows_start_stop_and_are_paced_in_turn() -> None:
     ]  # fmt: skip
 
 
+def test_applications_write_in_turn_and_beside() -> None:
+    test = {"upload_streams": 3, "stream_writes": ["5mbit", 0], "write_interval": 0.1}
+    made = beside({"rate": "1mbit"}, **test, competing=[{"client": "router", "writes": "1mbit"}])
+    told = [flow.writes and (flow.writes.rate_bps, flow.writes.interval_ns) for flow in made.flows]
+    assert told == [(5_000_000, 10**8), None, (5_000_000, 10**8), (10**6, 10**8)]
+
+
 def test_datagrams_are_something_to_wait_for() -> None:
     made = beside({"rate": "1mbit"}, name="ping")
     assert (made.datagrams[0].start_ns, made.end_ns) == (10**9, 12 * 10**9)

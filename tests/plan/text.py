@@ -46,6 +46,7 @@ def stream_line(one: Stream) -> str:
     match one:
         case Flow():
             pace = f" at most {one.pace_bps}" if one.pace_bps else ""
+            pace += f" writes {one.writes.rate_bps}" if one.writes else ""
             rest = f"{one.sender} sends {one.cc} {one.backend}{pace}"
         case Ping():
             rest = f"{one.protocol} {one.payload_bytes} B {one.interval_ns} {one.jitter_ns} seed {one.jitter_seed:x}"

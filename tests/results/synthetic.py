@@ -130,7 +130,7 @@ def plan(recipe: Recipe) -> Plan:
     makers = [
         *(lambda i, f=f: PlanFlow(
             id=i, kind="flow", name=f.name, **ends, port=5000 + i, sender="client" if f.upload else "server", cc=f.cc,
-            start_ns=start, stop_ns=stop, pace_bps=None, backend="load") for f in recipe.flows),
+            start_ns=start, stop_ns=stop, pace_bps=None, writes=None, backend="load") for f in recipe.flows),
         *(lambda i, p=p, at=at: Ping(
             id=i, kind="ping", name=p.name, **whole, port=at, ecn="not_ect",
             protocol="udp" if p.name.startswith("udp") else "icmp",
@@ -146,7 +146,7 @@ def plan(recipe: Recipe) -> Plan:
           for size in [recipe.requests] if size),
     ]  # fmt: skip
     return Plan(
-        version=5,
+        version=6,
         seed=1,
         end_ns=end,
         nodes=list(recipe.nodes),

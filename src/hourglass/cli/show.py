@@ -114,6 +114,7 @@ def _stream_line(one: Stream) -> str:
     span = f"{_seconds(one.start_ns)} to {_seconds(one.stop_ns)}"
     if isinstance(one, Flow):
         pace = f", at most {one.pace_bps / 1e6:g} Mbit/s" if one.pace_bps else ""
+        pace += f", writes {one.writes.rate_bps / 1e6:g} Mbit/s" if one.writes else ""
         return f"flow {one.name}: {one.client} connects to {one.server}, {one.sender} sends, {one.cc}{pace}, {span}"
     if isinstance(one, Datagrams):
         pace = _pace(one)

@@ -29,7 +29,7 @@ from hourglass.contract.plan_values import (
     Positive,
 )
 
-VERSION: Final = 5
+VERSION: Final = 6
 STREAMS_MAX: Final = 4096
 """Streams of one plan: each has a port of its own, and the packet probe follows so many."""
 
@@ -209,16 +209,27 @@ class StreamBase(Part):
     stop_ns: Ns
 
 
+class Writes(Part):
+    """What an application writes: at its connection's beginning, and at each `interval_ns` after it, what `rate_bps`
+    comes to up to the next, in whole bytes of the sum of all. What the socket has no room for waits, and what follows
+    it: no byte is left out."""
+
+    rate_bps: Positive
+    interval_ns: Positive
+
+
 class Flow(StreamBase):
-    """One TCP connection; `sender`, one of the two nodes, sends without pause from `start_ns` (when the SYN leaves)
-    to `stop_ns`, when both ends abort. `backend` load: the kernel discards what arrives; socket: the agent reads it.
-    `pace_bps`: at most so fast (SO_MAX_PACING_RATE, which is in bytes: a multiple of 8); null: as TCP likes."""
+    """One TCP connection; `sender`, one of the two nodes, sends without pause, or what its application `writes`, from
+    `start_ns` (when the SYN leaves) to `stop_ns`, when both ends abort. `backend` load: the kernel discards what
+    arrives; socket: the agent reads it. `pace_bps`: at most so fast (SO_MAX_PACING_RATE, which is in bytes: a multiple
+    of 8); null: as TCP likes."""
 
     table = "tcp"
     kind: Literal["flow"]
     sender: str
     cc: str
     pace_bps: Annotated[int, Field(ge=8, lt=2**63, multiple_of=8)] | None
+    writes: Writes | None
     backend: Literal["load", "socket"]
 
     @property
@@ -397,7 +408,7 @@ class Radio(Part):
 class Plan(Part, ByKind):
     """What is done, step by step."""
 
-    version: Literal[5]
+    version: Literal[6]
     seed: U64
     end_ns: Ns
     nodes: list[str]

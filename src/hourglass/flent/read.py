@@ -175,6 +175,7 @@ class FlentFile:
             sender=self._test.server if "download" in name else self._test.client,
             cc=self._told(name).cong_control,
             pace_bps=None,
+            writes=None,
             backend="socket",
         )
 

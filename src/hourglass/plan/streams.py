@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hourglass.contract.plan import Datagrams, Fetches, Flow, Phase, Ping, Stream, Transactions
+from hourglass.contract.plan import Datagrams, Fetches, Flow, Phase, Ping, Stream, Transactions, Writes
 from hourglass.plan.paths import Paths
 from hourglass.plan.seeds import splitmix64
 from hourglass.scenario import Scenario
@@ -75,6 +75,7 @@ def streams(setting: Setting) -> list[Stream]:
 
 def _flows(setting: Setting, first: int) -> list[Stream]:
     scenario = setting.scenario
+    every_ns = seconds_ns(scenario.test.write_interval)
     return [
         Flow(
             kind="flow",
@@ -85,6 +86,7 @@ def _flows(setting: Setting, first: int) -> list[Stream]:
             port=FIRST_PORT + first + place,
             cc=one.cc or scenario.stack.of(one.sender).cc,
             pace_bps=one.pace_bps or None,
+            writes=Writes(rate_bps=one.writes_bps, interval_ns=every_ns) if one.writes_bps else None,
             dscp=one.dscp,
             start_ns=(0 if one.from_start else setting.load_ns) + seconds_ns(one.late_s),
             stop_ns=setting.stop_ns if one.stop_s is None else setting.load_ns + seconds_ns(one.stop_s),

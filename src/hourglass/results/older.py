@@ -7,7 +7,8 @@
 | 2 | before 0.2.0, after that | read: streams had no rates, no phases and no bursts, devices no `ingress` |
 | 3 | before 0.2.0, up to 22 November 2026 | read: there were no events and no programs |
 | 4 | before 0.2.0, up to 22 November 2026, later | read: nothing but TCP wrote into the ECN field |
-| 5 | 0.2.0 | today's |
+| 5 | before 0.2.0, up to 23 November 2026 | read: TCP senders always had something to send |
+| 6 | 0.2.0 | today's |
 
 Tables and columns that an older version did not record are empty; `frames.complete` adds them. A bound or a figure of a
 version's own is judged and named as today.
@@ -53,7 +54,13 @@ def _of_4(written: Written) -> Written:
     return {**written, "version": 5, "streams": streams}
 
 
-STEPS: Final[dict[int, Callable[[Written], Written]]] = {2: _of_2, 3: _of_3, 4: _of_4}
+def _of_5(written: Written) -> Written:
+    """A plan of version 5 as one of version 6."""
+    streams = [{**one, "writes": None} if one["kind"] == "flow" else one for one in written["streams"]]
+    return {**written, "version": 6, "streams": streams}
+
+
+STEPS: Final[dict[int, Callable[[Written], Written]]] = {2: _of_2, 3: _of_3, 4: _of_4, 5: _of_5}
 """From each version of the plan that is read to the next."""
 OLDEST: Final = min(STEPS, default=plan.VERSION)
 

@@ -18,7 +18,7 @@ from hourglass.scenario.units import seconds_ns
 
 SIZES_MAX = 1000
 VOICE = "voip"
-OF_FLOWS = ("flow_cc", "stream_delays", "stream_stops", "stream_rates")
+OF_FLOWS = ("flow_cc", "stream_delays", "stream_stops", "stream_rates", "stream_writes")
 """What holds for the test's own flows, in turn."""
 
 

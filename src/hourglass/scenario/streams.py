@@ -17,7 +17,8 @@ PER_STREAM = ("markings", "labels", "cc_algos")
 @dataclass(frozen=True)
 class TestFlow:
     """A TCP flow. `cc` None: the sender's own. `late_s`: how long after the test's load begins, or after its very
-    beginning with `from_start`; `stop_s`: after the load begins, None: with it. `pace_bps`: its most; 0: no limit."""
+    beginning with `from_start`; `stop_s`: after the load begins, None: with it. `pace_bps`: its most; 0: no limit.
+    `writes_bps`: what its application has to send; 0: always something."""
 
     __test__ = False
 
@@ -31,6 +32,7 @@ class TestFlow:
     late_s: int | float = 0
     stop_s: int | float | None = None
     pace_bps: int = 0
+    writes_bps: int = 0
 
     @property
     def sender(self) -> str:
@@ -60,6 +62,7 @@ def flows(test: Test) -> list[TestFlow]:
             "late_s": _in_turn(test.stream_delays, place) or 0,
             "stop_s": _in_turn(test.stream_stops, place),
             "pace_bps": _in_turn(test.stream_rates, place) or 0,
+            "writes_bps": _in_turn(test.stream_writes, place) or 0,
         }
         name = f"{way}::{one.label}"
         made.append(TestFlow(name, way, test.client, server, one.dscp, cc, one.from_start, **times))
@@ -146,5 +149,5 @@ def _competing(test: Test) -> Iterator[TestFlow]:
                 numbers[prefix] += 1
                 yield TestFlow(
                     f"{prefix}::{numbers[prefix]}", way, one.client, one.server,
-                    cc=one.cc, late_s=one.start, stop_s=one.stop, pace_bps=one.rate,
+                    cc=one.cc, late_s=one.start, stop_s=one.stop, pace_bps=one.rate, writes_bps=one.writes,
                 )  # fmt: skip

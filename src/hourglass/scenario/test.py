@@ -152,6 +152,7 @@ class Competing(Table):
         default=None, description="When they end, in seconds after the load's beginning; default: with the load."
     )
     rate: Pace = Field(default=0, description="The most that each of them sends, as in `test.stream_rates`.")
+    writes: Pace = Field(default=0, description="How fast its application writes, as in `test.stream_writes`.")
 
 
 class Test(Table):
@@ -224,6 +225,14 @@ class Test(Table):
         default=(),
         description="The most that each flow sends, in turn; 0: no limit. It is paced (SO_MAX_PACING_RATE): its data,"
         " or with the qdisc fq its packets.",
+    )
+    stream_writes: Paces = Field(
+        default=(),
+        description="How fast the application of each flow writes, in turn; 0: it always has something to send. What"
+        " the socket has no room for waits: no byte is left out.",
+    )
+    write_interval: PositiveSeconds = Field(
+        default=0.02, description="Time from one write of such an application to its next, from the connection on."
     )
     ping_interval: PositiveSeconds = Field(
         default=0.2, description="Interval of ICMP echo requests, each up to a tenth late."
