@@ -28,6 +28,7 @@ from hourglass.contract.plan_values import (
     Payload,
     Positive,
 )
+from hourglass.contract.plan_values import Writes as Writes
 
 VERSION: Final = 6
 STREAMS_MAX: Final = 4096
@@ -207,15 +208,6 @@ class StreamBase(Part):
     dscp: Dscp
     start_ns: Ns
     stop_ns: Ns
-
-
-class Writes(Part):
-    """What an application writes: at its connection's beginning, and at each `interval_ns` after it, what `rate_bps`
-    comes to up to the next, in whole bytes of the sum of all. What the socket has no room for waits, and what follows
-    it: no byte is left out."""
-
-    rate_bps: Positive
-    interval_ns: Positive
 
 
 class Flow(StreamBase):

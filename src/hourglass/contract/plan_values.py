@@ -47,3 +47,12 @@ class Part(BaseModel):
     """A part of a plan."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
+
+
+class Writes(Part):
+    """What an application writes: at its connection's beginning, and at each `interval_ns` after it, what `rate_bps`
+    comes to up to the next, in whole bytes of the sum of all. What the socket has no room for waits, and what follows
+    it: no byte is left out."""
+
+    rate_bps: Positive
+    interval_ns: Positive
