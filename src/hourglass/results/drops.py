@@ -35,7 +35,8 @@ Counts = dict[tuple[str, str], dict[str, int]]
 
 
 def seen(run: Recording) -> pl.DataFrame:
-    """What the packet probe saw dropped in the whole run: `node, device, place, reason, stream, way, skbs, packets`."""
+    """What the packet probe saw dropped from test time 0 on, from where counters count: `node, device, place, reason,
+    stream, way, skbs, packets`."""
     stops = {stream.name: stream.stop_ns for stream in run.streams}
     stop_ns = pl.col("stream").cast(pl.String).replace_strict(stops, default=None, return_dtype=pl.Int64)
     place = (
@@ -44,7 +45,7 @@ def seen(run: Recording) -> pl.DataFrame:
         .otherwise(pl.col("place").cast(pl.String))
     )  # fmt: skip
     keys = ["node", "device", "place", "reason", "stream", "way"]
-    rows = run.drops.with_columns(place=place, device=pl.col("device").fill_null(NOWHERE))
+    rows = run.drops.filter(pl.col("t_ns") >= 0).with_columns(place=place, device=pl.col("device").fill_null(NOWHERE))
     return rows.group_by(keys).agg(skbs=pl.len(), packets=pl.col("packets").sum()).sort(keys)
 
 
