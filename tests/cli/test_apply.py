@@ -40,6 +40,15 @@ def test_one_device_s_own_settings_are_told_for_that_device() -> None:
     ]
 
 
+def test_a_device_with_the_kernel_s_own_qdisc_is_given_the_lab_s() -> None:
+    made = lines(scenario.load("R100M"), "router")
+    assert made[:2] == [
+        "tc qdisc replace dev eth0 root pfifo_fast",
+        "tc qdisc replace dev eth1 root handle 1: htb default 1",
+    ]
+    assert lines(scenario.load("R100M"), "client")[0] == "tc qdisc replace dev eth0 root pfifo_fast"
+
+
 def test_an_unknown_node_is_one_line() -> None:
     with pytest.raises(InputError, match=r"no such node\. Nodes: client, router, server"):
         show_apply(scenario.load("L100M"), "clint")

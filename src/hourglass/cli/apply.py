@@ -9,6 +9,7 @@ from hourglass import plan as plans
 from hourglass.cli import output
 from hourglass.engine.virtual import Virtual
 from hourglass.errors import InputError
+from hourglass.plan.qdiscs import DEFAULT
 from hourglass.scenario import Scenario
 
 SYSCTLS = "/proc/sys/"
@@ -34,9 +35,14 @@ def show_apply(scenario: Scenario, node: str) -> None:
 
 
 def lines(scenario: Scenario, node: str) -> list[str]:
-    """The lines, in the plan's order; devices have the scenario's names."""
-    found = []
-    for step in plans.build(scenario, Virtual.capabilities).setup:
+    """The lines, in the plan's order; devices have the scenario's names. A qdisc that the guest's kernel gives a device
+    by itself comes first: a machine's default may be another."""
+    setup = plans.build(scenario, Virtual.capabilities).setup
+    told = [line.split() for step in setup if step.node == node and step.do in ("ip", "tc") for line in step.lines]
+    nics = [words[3] for words in told if words[:3] == ["link", "add", "dev"] and words[-1] == "wire"]
+    chosen = {words[3] for words in told if words[0] == "qdisc" and words[4] == "root"}
+    found = [f"tc qdisc replace dev {name} root {DEFAULT}" for name in nics if name not in chosen]
+    for step in setup:
         origin = step.origin or ""
         if step.node != node or (origin.split(".")[0] in TESTBED and not origin.startswith("testbed.shaper")):
             continue
