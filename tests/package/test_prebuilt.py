@@ -82,7 +82,7 @@ def test_it_says_what_it_is(bare: Bare) -> None:
     assert [line.split(maxsplit=2)[2] for line in lines if line.startswith(f"{DEFAULT} ")] == ["in this package"]
     told = bare("hourglass", "doctor")
     assert "ok      hourglass: " in told
-    assert "without kernel build: " in told
+    assert "lacks   kernel build: " in told
     assert "ok      cache: " in told
     assert DEFAULT in bare("hourglass", "kernel", "list")
 

@@ -24,7 +24,7 @@ def examine() -> int:
     natively = native_doctor.checks(scenario.QDISCS, scenario.CONGESTION_CONTROLS)
     checks = [*doctor.check(), *natively, reports()]
     for check in checks:
-        lacking = Text("missing ", style="bold red") if check.needed else Text("without ", style="yellow")
+        lacking = Text("missing ", style="bold red") if check.needed else Text("lacks   ", style="yellow")
         mark = Text("ok      ", style="green") if check.ok else lacking
         output.show(mark + Text(f"{check.name}: {check.detail}"), whole_lines=True)
         if not check.ok and check.remedy:

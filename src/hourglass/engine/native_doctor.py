@@ -23,6 +23,7 @@ _ARGUMENTS = {
 _BUILT_IN = ("pfifo", "bfifo", "pfifo_fast")
 """Those that every kernel with qdiscs has."""
 UNSHARE = {"unshare": "util-linux"}
+_MODULES = Path("/lib/modules")
 _TSQ = Path("/proc/sys/net/ipv4/tcp_tsq_mode")
 
 
@@ -107,8 +108,14 @@ def _has(name: str, there: Sequence[str], asked: Sequence[str], module: str) -> 
     lacking = [one for one in asked if one not in there]
     if not lacking:
         return Check(name, True, ", ".join(there))
-    fix = f"as root: modprobe -a {' '.join(module + one for one in lacking)}; else a kernel that has them"
-    return Check(name, False, f"{', '.join(there)}; without {', '.join(lacking)}", fix, needed=False)
+    modules = {path.name.split(".")[0] for path in (_MODULES / os.uname().release).rglob("*.ko*")}
+    loadable = [module + one for one in lacking if module + one in modules]
+    fix = (
+        f"as root: modprobe -a {' '.join(loadable)}"
+        if loadable
+        else "a kernel that has them: it has no modules of them"
+    )
+    return Check(name, False, f"here are {', '.join(there)}; there is no {', '.join(lacking)}", fix, needed=False)
 
 
 def interfaces() -> Check:
