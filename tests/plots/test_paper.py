@@ -26,9 +26,9 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Axes]:
     found: list[Axes] = []
     whole = paper._panel
 
-    def watched(axes: Axes, *rest: Any) -> None:
-        whole(axes, *rest)
+    def watched(axes: Axes, *rest: Any) -> list[float]:
         found.append(axes)
+        return whole(axes, *rest)
 
     monkeypatch.setattr(paper, "_panel", watched)
     return found
@@ -51,3 +51,11 @@ def test_columns_share_their_axis_and_many_candles_have_no_numbers(tmp_path: Pat
     assert not any(axes.texts for axes in drawn)
     assert drawn[0].get_shared_y_axes().joined(drawn[0], drawn[1])
     assert not drawn[0].get_shared_y_axes().joined(drawn[0], drawn[2])
+
+
+def test_an_axis_that_panels_share_has_room_for_all(tmp_path: Path, drawn: list[Axes]) -> None:
+    small = Candles("ping (ms)", ["g0"], ["s0"], [[np.linspace(1, 2, 11)]], [[[1.5]]])
+    paper.candles("pair", [panel(1, 1), small], tmp_path / "pair.png", columns=2)
+    low, high = drawn[0].get_ylim()
+    assert low < 1
+    assert high > 99
