@@ -3,7 +3,8 @@
 
 packets of a stream that the probe saw dropped   = `dropped` of its balance
 sent + duplicated, by the balance                = delivered + dropped + in flight
-skbs that the probe saw dropped in qdiscs        = tc's `dropped` at the device; with events, at least that
+skbs that the probe saw dropped in qdiscs        = tc's `dropped` at the device; with events, at least that; with tbf,
+                                                   which cuts skbs, between these skbs and their packets
 packets that it saw lost on a cable, in a NIC    = the driver's counters
 packets that it saw dropped in mac80211's queues = mac80211's counters
 drops of the summary, all places                 = those by reason, but for sockets that are closed
@@ -29,11 +30,19 @@ def check_counts(run: Recording) -> None:
     if not run.qdisc.is_empty():
         told = {(node, device): one.qdisc_skbs for node, devices in run.summary.drops.items()
                 for device, one in devices.items()}  # fmt: skip
-        seen_skbs = _sum(found.filter(pl.col("place") == "qdisc"), "skbs")
+        in_qdiscs = found.filter(pl.col("place") == "qdisc")
+        seen_skbs, seen_packets = _sum(in_qdiscs, "skbs"), _sum(in_qdiscs, "packets")
+        cutting = set(run.qdisc.filter(pl.col("kind") == "tbf").select("node", "device").rows())
         if run.events.is_empty():
-            assert seen_skbs == _positive(told), "skbs in qdiscs"
+            whole, cut = ({end: count for end, count in _positive(told).items() if (end in cutting) == tbf}
+                          for tbf in (False, True))  # fmt: skip
+            assert {end: count for end, count in seen_skbs.items() if end not in cutting} == whole, "skbs in qdiscs"
+            for end, count in cut.items():  # tbf counts the packets into which it cuts an skb
+                assert seen_skbs[end] <= count <= seen_packets[end], "skbs in tbf"
         else:  # what a qdisc holds when it is taken away, or its device goes down, is freed, and tc does not count it
-            assert all(seen_skbs.get(end, 0) >= count for end, count in told.items()), "skbs in qdiscs"
+            assert all(seen_skbs.get(end, 0) >= count for end, count in told.items() if end not in cutting), (
+                "skbs in qdiscs"
+            )
     for place, names in (("wire", CABLE_DROPS), ("rx", NIC_DROPS)):
         counted = run.ethtool.filter(pl.col("name").is_in(names))
         cables = {(node, device) for node, device in counted.select("node", "device").rows()}
