@@ -15,7 +15,7 @@ from multiprocessing import get_context
 
 from hourglass.contract.kernels import KERNELS
 
-from .case import PLACE, one
+from .case import PLACE, case
 
 
 def main() -> int:
@@ -33,7 +33,7 @@ def main() -> int:
     if results:
         print(f"{len(results)} were done before", flush=True)
     began = time.monotonic()
-    made = partial(one, asked.seed, kernels)
+    made = partial(case, asked.seed, kernels)
     # ProcessPoolExecutor renews its processes too, but of Python 3.11 it stops when two are due at once.
     with get_context("spawn").Pool(asked.jobs, maxtasksperchild=50) as pool, done.open("a") as log:
         for count, (number, said) in enumerate(pool.imap_unordered(made, left), 1):

@@ -13,15 +13,10 @@ from .shrink import shrunk
 PLACE = Path("runs/fuzz")
 
 
-def one(seed: str, kernels: Sequence[str], number: int) -> tuple[int, str | None]:
-    """The scenario of a number, on the kernel whose turn it is."""
-    return case(seed, number, kernels[number % len(kernels)])
-
-
-def case(seed: str, number: int, kernel: str) -> tuple[int, str | None]:
-    """Makes one; what was wrong is shrunk and written down."""
+def case(seed: str, kernels: Sequence[str], number: int) -> tuple[int, str | None]:
+    """Makes one, on the kernel whose turn it is; what was wrong is shrunk and written down."""
     try:
-        data = draw(f"{seed} {number}", kernel)
+        data = draw(f"{seed} {number}", kernels[number % len(kernels)])
     except Exception as error:  # of a scenario that is loaded: a refusal is an InputError
         return number, f"it cannot be loaded: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
     said = wrong(data)

@@ -39,10 +39,8 @@ class Pace:
     def words(self, reached_s: float, total_s: float) -> str:
         """ "12.0 of 40.0 s, 30 x real time, 1 s left" """
         known = math.isfinite(total_s)
-        text, wall_s = (
-            f"{reached_s:.1f} of {total_s:.1f} s" if known else f"{reached_s:.1f} s",
-            time.monotonic() - self.started_s,
-        )
+        text = f"{reached_s:.1f} of {total_s:.1f} s" if known else f"{reached_s:.1f} s"
+        wall_s = time.monotonic() - self.started_s
         if wall_s <= 0 or reached_s <= self.first_s:
             return text
         speed = (reached_s - self.first_s) / wall_s

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from hourglass import resources
@@ -14,7 +15,7 @@ from hourglass.contract.modules import Module
 from hourglass.engine import process
 from hourglass.engine.kernel import config
 from hourglass.engine.kernel.hooks import Version
-from hourglass.engine.known import known
+from hourglass.engine.known import State, known, state
 from hourglass.errors import MissingError
 
 RECIPE = 2
@@ -30,6 +31,10 @@ TOOLS = {
 """The programs that a build needs, and the packages they come in."""
 
 HEADERS = {"/usr/include/stdio.h": "libc6-dev", "/usr/include/linux/ptrace.h": "linux-libc-dev"}
+
+
+MAKERS = [Path(__file__), Path(config.__file__)]
+"""The code that decides what is an ingredient."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,7 @@ class Recipe:
                 ]
             return _digest(b"".join(total))
 
-        return known(f"ingredients {beside}", [*fragments, *ingredients(with_tests=True)], work)
+        return known(f"ingredients {beside}", [*MAKERS, *fragments, *ingredients(with_tests=True)], work)
 
 
 def ingredients(*, with_tests: bool) -> list[Path]:
@@ -104,11 +109,12 @@ def _digest(content: bytes) -> str:
 
 def compiler() -> str:
     """Version and target of gcc and the version of ld; "none" where they are missing."""
-    found = [Path(path).resolve() for tool in ("gcc", "ld") if (path := shutil.which(tool))]
-    return known("compiler", found, _versions)
+    found = [shutil.which(tool) for tool in ("gcc", "ld")]
+    return _versions(*(state(Path(path).resolve()) for path in found if path))
 
 
-def _versions() -> str:
+@cache
+def _versions(*_programs: State) -> str:
     """Those of the programs on the search path."""
     try:
         words = [
