@@ -250,7 +250,8 @@ impl Program {
             self.was_ready = true;
         } else if late_ns <= now && run.why.is_none() {
             let words = if self.last_words.is_empty() { "it said nothing" } else { &self.last_words };
-            let message = format!("not ready within {} s; {words}", seconds(self.plan.ready_ns));
+            let (within, awaited) = (seconds(self.plan.ready_ns), self.plan.ready.awaited());
+            let message = format!("not ready within {within} s, waiting for {awaited}; {words}");
             return Err(self.blame(message));
         }
         Ok(is_ready)

@@ -3,6 +3,7 @@
 //! parts are described.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -126,6 +127,28 @@ pub enum Ready {
 pub enum Transport {
     Tcp,
     Udp,
+}
+
+impl Ready {
+    /// What it waits for, in words.
+    pub fn awaited(&self) -> String {
+        match self {
+            Self::Start {} | Self::Delay { .. } => "its start".to_owned(),
+            Self::Listen { protocol, port } => format!("{protocol}:{port} to be listened on"),
+            Self::Output { text } => format!("{text:?} in its output"),
+            Self::File { path } => format!("the file {path}"),
+            Self::Exit {} => "its end with status 0".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+        })
+    }
 }
 
 impl Content {

@@ -8,6 +8,7 @@
  * wire_sent		tracepoint of wire: in advance	ring, contention, wire, shaper, propagation
  * radio_...		tracepoints of radio		txq ... propagation, rx
  * netif_receive_skb		tracepoint			rx (GRO is over); resequence
+ * probe_duplicated()		hook of netem: two packets from here on
  *
  * A packet that arrives may be redirected to an ifb, queue there, and come to the
  * stack of its device a second time: until then it is not at its end, and what it
@@ -18,6 +19,7 @@
  * the reader's affair. TCP data ends when it is read (probe_tcp.c).
  */
 #include <linux/etherdevice.h>
+#include <net/hourglass_probe.h>
 #include <net/sock.h>
 #include <trace/events/net.h>
 #include "probe.h"
@@ -123,6 +125,28 @@ static void probe_net_dev_queue(void *data, struct sk_buff *skb)
 		return;
 	for (i = 0; i < packets.count; i++)
 		probe_queue_one(&packets, i, skb, node, now);
+}
+
+/* A qdisc makes two packets of one; what it does with the second it does with the first. */
+void __probe_duplicated(const struct sk_buff *copy)
+{
+	int node = probe_node(dev_net(copy->dev));
+	struct probe_packets packets;
+	s64 now = probe_now();
+	u32 i;
+
+	if (node < 0 || !probe_parse(copy, probe_offset(copy), &packets))
+		return;
+	for (i = 0; i < packets.count; i++) {
+		struct probe_slot *slot = probe_slot_find(probe_who(&packets),
+							  probe_what(&packets, i),
+							  PROBE_IN_QDISC, node, now);
+
+		if (slot)
+			probe_slot_twin(slot);
+		else
+			packets.watch->way[packets.way].unmatched++;
+	}
 }
 
 /* Where a frame is that a device has been given. */

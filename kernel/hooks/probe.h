@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What TCP tells the probe that no tracepoint tells; drivers/net/hourglass/probe_tcp.c. */
+/* What the probe is told that no tracepoint tells: drivers/net/hourglass/probe_tcp.c, probe_path.c. */
 #ifndef _NET_HOURGLASS_PROBE_H
 #define _NET_HOURGLASS_PROBE_H
 
@@ -18,6 +18,7 @@ extern bool probe_on;
 void __probe_tcp_written(struct sock *sk);
 void __probe_tcp_limit(struct sock *sk, const struct sk_buff *skb, unsigned long limit);
 void __probe_tcp_held(struct sock *sk, unsigned int mss);
+void __probe_duplicated(const struct sk_buff *copy);
 
 /* write_seq has grown. */
 static inline void probe_tcp_written(struct sock *sk)
@@ -38,6 +39,13 @@ static inline void probe_tcp_held(struct sock *sk, unsigned int mss)
 {
 	if (unlikely(probe_on))
 		__probe_tcp_held(sk, mss);
+}
+
+/* A qdisc has made @copy of an skb that it has; NULL: it has not. */
+static inline void probe_duplicated(const struct sk_buff *copy)
+{
+	if (unlikely(probe_on) && copy)
+		__probe_duplicated(copy);
 }
 
 #endif

@@ -56,7 +56,7 @@ QDISCS = (
     "codel",
     "cake bandwidth 20mbit", "cake bandwidth 5mbit rtt 10ms ack-filter", "pie", "fq_pie", "sfq perturb 1", "sfb", "hhf",
     "red limit 100000 avpkt 1000 bandwidth 10mbit", "choke limit 100 bandwidth 10mbit", "skbprio", "prio", "pfifo_fast",
-    "tbf rate 10mbit burst 5k latency 20ms", "netem delay 3ms 1ms loss 2%", "netem delay 1ms reorder 10%",
+    "tbf rate 10mbit burst 5k latency 20ms", "netem delay 3ms 1ms loss 2%", "netem delay 1ms reorder 10% duplicate 5%",
     "ets bands 4 strict 2", "cake unlimited",
 )  # fmt: skip
 SYSCTLS: dict[str, tuple[object, ...]] = {

@@ -23,6 +23,7 @@ HARD = {
     "loss": ("L100M", "testbed.link.0.loss=1%", "stack.qdisc=fq"),
     "reorder": ("L100M", "testbed.link.1.reorder=1%", "testbed.link.1.reorder_delay=1ms", "stack.cc=bbr"),
     "twice and wrong": ("R100M", "testbed.link.1.duplicate=1%", "testbed.link.0.corrupt=1%"),
+    "netem's twins": ("R100M", "stack.client.qdisc=netem limit 10000 delay 1ms duplicate 5%"),
     "cake": ("L100M", "stack.qdisc=cake"),
     "full queue": ("R100M", "stack.tsq=off"),
     "six hops, IPv6": ("parking-lot",),
@@ -45,6 +46,18 @@ def test_every_packet_is_accounted_for(simulate: Simulate, case: str) -> None:
     name, *overrides = HARD[case]
     run = simulate(name, *SHORT, *overrides, "measure.packets=all")
     check_accounts(run, packets=20_000)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_what_netem_makes_twice_is_two_packets(simulate: Simulate, kernel: str) -> None:
+    """Each question leaves the client twice and is answered twice."""
+    run = simulate(line("100mbit", "1ms"), "stack.client.qdisc=netem delay 3ms duplicate 100%", kernel=kernel)
+    check_accounts(run, packets=30)
+    up, down = (run.balance.filter(pl.col("way") == way).row(0, named=True) for way in ("up", "down"))
+    assert up["sent"] == up["duplicated"] > 30
+    assert up["delivered"] + up["in_flight"] == 2 * up["sent"]
+    assert down["sent"] == up["delivered"]
+    assert down["duplicated"] == 0
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -181,6 +181,8 @@ def test_the_phases_of_bbr_are_timed(tmp_path: Path) -> None:
     assert of("bbr_probe_rtt", run) == pytest.approx(250)
     assert of("bbr_probe_rtt_interval", run) == pytest.approx(10)
     assert of("bbr_probe_rtt_cwnd", run) == 4
+    assert of("bbr_probe_rtts", run) == 2
+    assert of("bbr_left_startup", run) == 1
     assert of("bbr_bw", run, {"at": 10, "mbps": 10}) == pytest.approx(0.97)
     assert of("bbr_bw", run, {"at": 16, "mbps": 10}) == pytest.approx(1)
     bdp = RATE * 1e6 / 8 * 0.04
@@ -234,6 +236,11 @@ def test_what_bbr3_shows_is_held_against_its_bounds(tmp_path: Path) -> None:
 )
 def test_probe_rtt_in_startup(tmp_path: Path, spells: list[tuple[float, str]], expected: float | None) -> None:
     assert MEASURES["bbr_after_probe_rtt"].of(Seen(bbr(tmp_path / "run", spells), {})) == expected
+
+
+def test_a_startup_that_its_timer_alone_interrupts_was_not_left(tmp_path: Path) -> None:
+    run = bbr(tmp_path / "run", [(0.0, "STARTUP"), (10.0, "PROBE_RTT"), (10.2, "STARTUP")])
+    assert (of("bbr_left_startup", run), of("bbr_probe_rtts", run)) == (0, 1)
 
 
 @pytest.mark.parametrize("name", [name for name in MEASURES if name.startswith("bbr")])

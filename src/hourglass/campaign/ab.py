@@ -4,7 +4,8 @@ it was first felt.
 
 It is a sweep with the kernel, or what stands at `stack.cc` or `stack.qdisc`, for an axis. Runs are exact, so scenarios
 that the difference does not touch give the same records, byte by byte; of the others a figure has moved when the 95 %
-interval of the difference of its means, bootstrapped over seeds, excludes 0 (`results.groups`).
+interval of the difference of its means, bootstrapped over seeds, excludes 0 (`results.groups`), and it is told as more
+than +0.0 %: seeds that agree to the last digit have no spread that could excuse less.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ from hourglass.engine.kernel.build import build
 from hourglass.engine.kernel.built import BuiltKernel
 from hourglass.errors import HourglassError, InputError
 from hourglass.results.bootstrap import MIN_BLOCKS
-from hourglass.results.compare import Row, compare
+from hourglass.results.compare import Cell, Row, compare
 from hourglass.results.diff import Diff, diff
 from hourglass.results.groups import compare_groups, groups
 from hourglass.results.opening import open_run
@@ -31,6 +32,8 @@ SUITE = ("L100M", "R10M", "asymmetric", "rtt-fair", "wifi-ath9k")
 """Scenarios over which kernels are compared unless others are named: a queue at the host and at the router, ACKs over a
 slow line, unequal round trips, and a radio."""
 SEEDS = MIN_BLOCKS
+TOLD = 0.05
+"""Percent: less is told as +0.0."""
 OUT = Path("ab")
 RUNS = "runs"
 """The folder of runs below `out`, which comparisons share: the same run is never made twice."""
@@ -149,5 +152,9 @@ def _compared(scenario: str, pairs: list[tuple[Recording, Recording]]) -> Compar
         return Compared(scenario, tuple(pairs), same, (), None)
     runs = [run for side in zip(*pairs, strict=True) for run in side]
     rows = compare_groups(compare(runs), groups(runs))
-    moved = tuple(row for row in rows if row.cells[1].significant)
+    moved = tuple(row for row in rows if _moved(row.cells[1]))
     return Compared(scenario, tuple(pairs), same, moved, diff(*different[0]))
+
+
+def _moved(cell: Cell) -> bool:
+    return cell.significant and (cell.change_percent is None or abs(cell.change_percent) >= TOLD)

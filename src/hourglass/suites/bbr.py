@@ -106,6 +106,17 @@ def back_to_startup(run: Recording, flows: list[Flow]) -> float | None:
     return float(phases[2] == "STARTUP")
 
 
+def probe_rtts(run: Recording, flows: list[Flow]) -> float | None:
+    """How often PROBE_RTT was entered."""
+    return None if told(run, flows).is_empty() else float(_probe_rtts(run, flows).height)
+
+
+def left_startup(run: Recording, flows: list[Flow]) -> float | None:
+    """1 if STARTUP was left for a phase other than PROBE_RTT, which its timer orders anywhere; else 0."""
+    phases = set(told(run, flows)["bbr_phase"].unique())
+    return float(not phases <= {"STARTUP", "PROBE_RTT"}) if phases else None
+
+
 def cwnd_bdp(run: Recording, flows: list[Flow], mbps: float) -> float | None:
     """The largest window, in BDPs of the rate and the smallest round trip."""
     table = told(run, flows)

@@ -291,6 +291,8 @@ MEASURES: dict[str, Measure] = {
     "bbr_probe_rtt": Measure("PROBE_RTT lasts", "ms", "", _of_bbr(bbr.probe_rtt_ms), ()),
     "bbr_probe_rtt_cwnd": Measure("window in PROBE_RTT", "segments", "", _of_bbr(bbr.probe_rtt_cwnd), ()),
     "bbr_probe_rtt_interval": Measure("from one PROBE_RTT to the next", "s", "", _of_bbr(bbr.probe_rtt_interval_s), ()),
+    "bbr_probe_rtts": Measure("times that PROBE_RTT was entered", "", "", _of_bbr(bbr.probe_rtts), ()),
+    "bbr_left_startup": Measure("STARTUP was left", "", "", _of_bbr(bbr.left_startup), ()),
     "bbr_after_probe_rtt": Measure(
         "first PROBE_RTT was left to STARTUP", "", "", _of_bbr(bbr.back_to_startup), ()
     ),
