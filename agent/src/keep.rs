@@ -16,8 +16,8 @@ use nix::errno::Errno;
 use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
 use serde::{Deserialize, Serialize};
 
-use crate::keep_net::{all_same, attribute, intricate, is_own, push, Net, Row, Table};
-use crate::netlink::{u16_at, u32_at, Attributes};
+use crate::keep_net::{all_same, attribute, intricate, is_own, Net, Row, Table};
+use crate::netlink::{push, u16_at, u32_at, Attributes};
 use crate::{clock, ethtool, sys};
 
 const RTM_NEWLINK: u16 = 16;

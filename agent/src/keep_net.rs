@@ -9,10 +9,8 @@ use nix::errno::Errno;
 use nix::sys::socket::SockProtocol;
 use serde::{Deserialize, Serialize};
 
-use crate::netlink::{u16_at, u32_at, Attributes, Socket};
+use crate::netlink::{push, u16_at, u32_at, Attributes, Socket, CREATE, EXCL};
 
-const CREATE: u16 = 0x400;
-const EXCL: u16 = 0x200;
 const ROOT: u32 = 0xffff_ffff;
 const INGRESS: u32 = 0xffff_fff1;
 /// Where the filters of a clsact hang.
@@ -397,13 +395,4 @@ fn aged(content: &mut [u8], age_s: u32) {
             content[place..place + 4].copy_from_slice(&left.saturating_sub(age_s).max(1).to_ne_bytes());
         }
     }
-}
-
-/// Appends an attribute.
-pub fn push(to: &mut Vec<u8>, kind: u16, content: &[u8]) {
-    let length = u16::try_from(4 + content.len()).expect("an attribute is small");
-    to.extend(length.to_ne_bytes());
-    to.extend(kind.to_ne_bytes());
-    to.extend(content);
-    to.resize(to.len().next_multiple_of(4), 0);
 }

@@ -46,6 +46,7 @@ mod flow;
 mod guard;
 mod icmp;
 mod init;
+mod ip;
 mod jitter;
 mod keep;
 mod keep_net;

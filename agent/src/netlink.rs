@@ -17,6 +17,10 @@ const NLMSG_DONE: u16 = 3;
 const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
 pub const NLM_F_DUMP: u16 = 0x300;
+/// Flags of what is made: anew, in place of what is there, or not if there is one.
+pub const CREATE: u16 = 0x400;
+pub const REPLACE: u16 = 0x100;
+pub const EXCL: u16 = 0x200;
 
 /// Large enough for the kernel's largest dump message, and for what makes it choose that.
 const BUFFER: usize = 256 << 10;
@@ -76,6 +80,15 @@ pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 
 pub fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..)?.first_chunk().copied().map(u64::from_ne_bytes)
+}
+
+/// Appends an attribute.
+pub fn push(to: &mut Vec<u8>, kind: u16, content: &[u8]) {
+    let length = u16::try_from(4 + content.len()).expect("an attribute is small");
+    to.extend(length.to_ne_bytes());
+    to.extend(kind.to_ne_bytes());
+    to.extend(content);
+    to.resize(to.len().next_multiple_of(4), 0);
 }
 
 /// Appends a request to `to`. `body` is the family's header and attributes, aligned.

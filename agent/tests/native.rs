@@ -176,6 +176,66 @@ fn a_failing_line_is_put_on_its_step() {
     assert_eq!(event["message"], "Cannot find device \"eth9\"");
 }
 
+/// What `ip` shows of two nodes behind a plan's lines, with so much space between their words.
+fn shown(name: &str, space: &str) -> Vec<String> {
+    let lines = |node: &str, lines: &[&str]| {
+        let lines: Vec<String> = lines.iter().map(|line| line.replace(' ', space)).collect();
+        step("ip", node, "lines", &json!(lines))
+    };
+    let mut plan = plan();
+    plan["setup"] = json!([
+        lines("router", &["link add dev ifb7 address 02:00:00:00:00:09 mtu 1300 type ifb"]),
+        lines("client", &["link add dev eth0 type veth peer name eth0 netns router"]),
+        lines(
+            "client",
+            &[
+                "link set dev eth0 address 02:00:00:00:00:01 mtu 1400 up",
+                "addr add 10.0.1.2/24 dev eth0",
+                "addr replace fd00:1::2/64 dev eth0 nodad",
+                "addr replace 10.0.1.2/24 dev eth0",
+            ]
+        ),
+        lines(
+            "router",
+            &[
+                "link set dev eth0 address 02:00:00:00:00:02",
+                "link set dev eth0 up",
+                "link set dev ifb7 down",
+                "addr add 10.0.1.1/24 dev eth0",
+                "addr add fd00:1::1/64 dev eth0 nodad",
+            ]
+        ),
+        lines(
+            "client",
+            &[
+                "route add 10.0.2.0/24 via 10.0.1.1",
+                "route replace 10.0.3.0/24 via 10.0.1.1 metric 7",
+                "route add fd00:2::/64 via fd00:1::1",
+            ]
+        ),
+        lines("client", &["link show", "addr show", "route show table all"]),
+        lines("router", &["link show", "addr show", "route show table all"]),
+    ]);
+    plan["streams"] = json!([]);
+    plan["end_ns"] = 1.into();
+    let (output, _) = run(name, &plan);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    // link-local addresses come when the kernel has looked for others of theirs
+    let lines = text.lines().filter(|line| !line.starts_with("hourglass: ") && !line.contains("fe80:"));
+    lines.map(str::to_owned).collect()
+}
+
+#[test]
+fn what_the_agent_does_of_itself_is_what_the_tool_does() {
+    if !permitted() {
+        return;
+    }
+    let (own, tool) = (shown("own", " "), shown("tool", "  "));
+    assert!(own.iter().any(|line| line.contains("10.0.3.0/24 via 10.0.1.1 dev eth0 metric 7")), "{own:?}");
+    assert!(own.iter().any(|line| line.contains("mtu 1300")), "{own:?}");
+    assert_eq!(own, tool);
+}
+
 #[test]
 fn an_unknown_congestion_control_is_named_with_its_flow() {
     if !permitted() {

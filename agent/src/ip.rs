@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The `ip` lines that plans write of themselves, carried out by route netlink, without the tool: to start it is the
+//! dearest part of a set-up. Lines with other words are the tool's, and so are those that the kernel refuses, since it
+//! says why. What is sent is what the tool sends.
+
+use std::io::{Error, Result};
+use std::net::IpAddr;
+
+use nix::errno::Errno;
+use nix::net::if_::if_nametoindex;
+use nix::sys::socket::SockProtocol;
+
+use crate::netlink::{push, Socket, CREATE, EXCL, REPLACE};
+
+const RTM_NEWLINK: u16 = 16;
+const RTM_NEWADDR: u16 = 20;
+const RTM_NEWROUTE: u16 = 24;
+const IFLA_ADDRESS: u16 = 1;
+const IFLA_IFNAME: u16 = 3;
+const IFLA_MTU: u16 = 4;
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_INFO_KIND: u16 = 1;
+const IFF_UP: u32 = 1;
+const IFA_ADDRESS: u16 = 1;
+const IFA_LOCAL: u16 = 2;
+const IFA_F_NODAD: u8 = 2;
+const RTA_DST: u16 = 1;
+const RTA_GATEWAY: u16 = 5;
+const RTA_PRIORITY: u16 = 6;
+const RT_TABLE_MAIN: u8 = 254;
+const RTPROT_BOOT: u8 = 3;
+const RTN_UNICAST: u8 = 1;
+
+/// A line whose words are known.
+#[derive(Debug, PartialEq, Eq)]
+enum Order<'a> {
+    /// A device is made, of a kind, or set.
+    Link {
+        name: &'a str,
+        kind: Option<&'a str>,
+        mac: Option<[u8; 6]>,
+        mtu: Option<u32>,
+        up: Option<bool>,
+    },
+    Address {
+        flags: u16,
+        address: IpAddr,
+        length: u8,
+        device: &'a str,
+        no_dad: bool,
+    },
+    Route {
+        flags: u16,
+        subnet: IpAddr,
+        length: u8,
+        via: IpAddr,
+        metric: Option<u32>,
+    },
+}
+
+/// Carries out lines in the thread's namespace, as far as the first that is not known or is refused; gives how many.
+pub fn carry_out<'a>(lines: impl Iterator<Item = &'a str>) -> usize {
+    let mut orders = lines.map(Order::of).peekable();
+    if !matches!(orders.peek(), Some(Some(_))) {
+        return 0;
+    }
+    let Ok(mut socket) = Socket::open(SockProtocol::NetlinkRoute) else { return 0 };
+    orders
+        .take_while(|order| order.as_ref().is_some_and(|order| order.carry_out(&mut socket).is_ok()))
+        .count()
+}
+
+impl<'a> Order<'a> {
+    fn of(line: &'a str) -> Option<Self> {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words.as_slice() {
+            ["link", "add", "dev", name, settings @ .., "type", kind] => {
+                Self::link(name, Some(kind), settings)
+            }
+            ["link", "set", "dev", name, settings @ ..] => Self::link(name, None, settings),
+            ["addr", act, address, "dev", device, rest @ ..] => {
+                let (address, length) = prefix(address)?;
+                let no_dad = match rest {
+                    [] => false,
+                    ["nodad"] => true,
+                    _ => return None,
+                };
+                Some(Self::Address { flags: flags(act)?, address, length, device, no_dad })
+            }
+            ["route", act, subnet, "via", via, rest @ ..] => {
+                let ((subnet, length), via) = (prefix(subnet)?, via.parse().ok()?);
+                let metric = match rest {
+                    [] => None,
+                    ["metric", metric] => Some(metric.parse().ok()?),
+                    _ => return None,
+                };
+                Some(Self::Route { flags: flags(act)?, subnet, length, via, metric })
+            }
+            _ => None,
+        }
+    }
+
+    fn link(name: &'a str, kind: Option<&'a str>, settings: &[&str]) -> Option<Self> {
+        let (mut mac, mut mtu, mut up) = (None, None, None);
+        let mut rest = settings;
+        while !rest.is_empty() {
+            rest = match rest {
+                ["address", address, rest @ ..] => {
+                    mac = Some(hardware(address)?);
+                    rest
+                }
+                ["mtu", bytes, rest @ ..] => {
+                    mtu = Some(bytes.parse().ok()?);
+                    rest
+                }
+                [state @ ("up" | "down"), rest @ ..] if kind.is_none() => {
+                    up = Some(*state == "up");
+                    rest
+                }
+                _ => return None,
+            };
+        }
+        Some(Self::Link { name, kind, mac, mtu, up })
+    }
+
+    fn carry_out(&self, socket: &mut Socket) -> Result<()> {
+        match self {
+            Self::Link { name, kind, mac, mtu, up } => {
+                let wanted = u32::from(*up == Some(true)) * IFF_UP;
+                let meant = u32::from(up.is_some()) * IFF_UP;
+                let index = if kind.is_none() { index(name)? } else { 0 };
+                let mut body: Vec<u8> =
+                    [0, index, wanted, meant].iter().flat_map(|word| word.to_ne_bytes()).collect();
+                if let Some(mac) = mac {
+                    push(&mut body, IFLA_ADDRESS, mac);
+                }
+                if let Some(mtu) = mtu {
+                    push(&mut body, IFLA_MTU, &mtu.to_ne_bytes());
+                }
+                if let Some(kind) = kind {
+                    push(&mut body, IFLA_IFNAME, &[name.as_bytes(), &[0]].concat());
+                    let mut about = Vec::new();
+                    push(&mut about, IFLA_INFO_KIND, kind.as_bytes());
+                    push(&mut body, IFLA_LINKINFO, &about);
+                }
+                socket.change(RTM_NEWLINK, if kind.is_some() { CREATE | EXCL } else { 0 }, &body)
+            }
+            Self::Address { flags, address, length, device, no_dad } => {
+                let mut body = vec![family(*address), *length, u8::from(*no_dad) * IFA_F_NODAD, 0];
+                body.extend(index(device)?.to_ne_bytes());
+                let bytes = bytes(*address);
+                push(&mut body, IFA_LOCAL, &bytes);
+                push(&mut body, IFA_ADDRESS, &bytes);
+                socket.change(RTM_NEWADDR, *flags, &body)
+            }
+            Self::Route { flags, subnet, length, via, metric } => {
+                // family, lengths, TOS, table, protocol, scope (the universe), type, flags
+                let mut body =
+                    vec![family(*subnet), *length, 0, 0, RT_TABLE_MAIN, RTPROT_BOOT, 0, RTN_UNICAST];
+                body.extend([0; 4]);
+                push(&mut body, RTA_DST, &bytes(*subnet));
+                push(&mut body, RTA_GATEWAY, &bytes(*via));
+                if let Some(metric) = metric {
+                    push(&mut body, RTA_PRIORITY, &metric.to_ne_bytes());
+                }
+                socket.change(RTM_NEWROUTE, *flags, &body)
+            }
+        }
+    }
+}
+
+fn flags(act: &str) -> Option<u16> {
+    match act {
+        "add" => Some(CREATE | EXCL),
+        "replace" => Some(CREATE | REPLACE),
+        _ => None,
+    }
+}
+
+/// An address and the length of its prefix. Of IPv4's loopback network the tool knows more: it is none here.
+fn prefix(words: &str) -> Option<(IpAddr, u8)> {
+    let (address, length) = words.split_once('/')?;
+    let (address, length): (IpAddr, u8) = (address.parse().ok()?, length.parse().ok()?);
+    let known = match address {
+        IpAddr::V4(address) => !address.is_loopback() && length <= 32,
+        IpAddr::V6(_) => length <= 128,
+    };
+    known.then_some((address, length))
+}
+
+fn hardware(words: &str) -> Option<[u8; 6]> {
+    let bytes: Vec<u8> =
+        words.split(':').map(|two| u8::from_str_radix(two, 16).ok()).collect::<Option<_>>()?;
+    bytes.try_into().ok()
+}
+
+fn family(address: IpAddr) -> u8 {
+    u8::try_from(if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 }).expect("is small")
+}
+
+fn bytes(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    }
+}
+
+fn index(device: &str) -> Result<u32> {
+    if_nametoindex(device).map_err(|errno: Errno| Error::from_raw_os_error(errno as i32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lines_of_plans_are_known() {
+        let mac = Some([2, 0, 0, 0, 0x1f, 1]);
+        let made = Order::Link { name: "eth0", kind: Some("wire"), mac, mtu: Some(9000), up: None };
+        assert_eq!(Order::of("link add dev eth0 address 02:00:00:00:1f:01 mtu 9000 type wire"), Some(made));
+        let up = Order::Link { name: "eth0", kind: None, mac: None, mtu: None, up: Some(true) };
+        assert_eq!(Order::of("link set dev eth0 up"), Some(up));
+        let address = "fd00::1".parse().expect("an address");
+        let (flags, length, device) = (CREATE | REPLACE, 64, "eth0");
+        let six = Order::Address { flags, address, length, device, no_dad: true };
+        assert_eq!(Order::of("addr replace fd00::1/64 dev eth0 nodad"), Some(six));
+        let (subnet, via) = ("10.0.2.0".parse().expect("one"), "10.0.1.1".parse().expect("one"));
+        let route = Order::Route { flags: CREATE | EXCL, subnet, length: 24, via, metric: Some(7) };
+        assert_eq!(Order::of("route add 10.0.2.0/24 via 10.0.1.1 metric 7"), Some(route));
+    }
+
+    #[test]
+    fn others_are_the_tools() {
+        for line in [
+            "link add dev eth0 type veth peer name eth1 netns router",
+            "link add dev br0 type bridge stp_state 0",
+            "link add dev eth0 up type wire",
+            "link set dev eth0 name eth1",
+            "link set eth0 up",
+            "link set dev ifb0 addrgenmode none",
+            "link set dev eth0 mtu many",
+            "link set dev eth0 address 02:00:00:00:00",
+            "addr add 10.0.0.1 dev eth0",
+            "addr add 127.0.0.2/8 dev lo",
+            "addr add 10.0.0.1/33 dev eth0",
+            "addr del 10.0.0.1/24 dev eth0",
+            "addr add 10.0.0.1/24 dev eth0 brd +",
+            "route add default via 10.0.0.1",
+            "route add 10.0.0.0/24 dev eth0",
+            "route add 10.0.0.0/24 via 10.0.1.1 proto static",
+            "neigh add 10.0.0.1 dev eth0",
+            "",
+        ] {
+            assert_eq!(Order::of(line), None, "{line}");
+        }
+    }
+}
