@@ -2,7 +2,7 @@
 //! The set-up: the steps of the plan, in their order, each failure put on the step that caused it; then, when test time
 //! 0 is known, the files that want to know it.
 //!
-//! Neighbouring `ip` (or `tc`) steps of one node share a process, unless none is needed (`ip`); the line number of a
+//! Neighbouring `ip` (or `tc`) steps of one node share a process, unless none is needed (`lines`); the line number of a
 //! failure leads back to the step.
 
 use std::net::IpAddr;
@@ -18,7 +18,7 @@ use crate::mailbox::Mailbox;
 use crate::netns::Nodes;
 use crate::report::{Failure, Result};
 use crate::steps::{Step, Work};
-use crate::{icmp, ip, tool};
+use crate::{icmp, lines, tool};
 
 /// How long a `reach` step waits for a reply before it asks again.
 const REACH_INTERVAL: i64 = 50_000_000;
@@ -136,10 +136,7 @@ fn batch_lines(step: &Step) -> &[String] {
 fn run_batch(steps: &[Step]) -> Result<String> {
     let lines: Vec<(&Step, &String)> =
         steps.iter().flat_map(|step| batch_lines(step).iter().map(move |line| (step, line))).collect();
-    let done = match steps[0].work {
-        Work::Ip { .. } => ip::carry_out(lines.iter().map(|(_, line)| line.as_str())),
-        _ => 0,
-    };
+    let done = lines::carry_out(steps[0].name(), lines.iter().map(|(_, line)| line.as_str()));
     let lines = &lines[done..];
     if lines.is_empty() {
         return Ok(String::new());

@@ -176,7 +176,17 @@ fn a_failing_line_is_put_on_its_step() {
     assert_eq!(event["message"], "Cannot find device \"eth9\"");
 }
 
-/// What `ip` shows of two nodes behind a plan's lines, with so much space between their words.
+const QDISCS: [&str; 8] = ["cake", "codel", "fq", "fq_codel", "fq_pie", "pfifo", "pfifo_fast", "sfq"];
+
+/// Those that this machine's kernel has.
+fn had() -> impl Iterator<Item = &'static str> {
+    QDISCS.into_iter().filter(|kind| {
+        let args = ["--net", "tc", "qdisc", "add", "dev", "lo", "root", kind];
+        Command::new("unshare").args(args).output().expect("unshare").status.success()
+    })
+}
+
+/// What `ip` and `tc` show of two nodes behind a plan's lines, with so much space between their words.
 fn shown(name: &str, space: &str) -> Vec<String> {
     let lines = |node: &str, lines: &[&str]| {
         let lines: Vec<String> = lines.iter().map(|line| line.replace(' ', space)).collect();
@@ -184,7 +194,7 @@ fn shown(name: &str, space: &str) -> Vec<String> {
     };
     let mut plan = plan();
     plan["setup"] = json!([
-        lines("router", &["link add dev ifb7 address 02:00:00:00:00:09 mtu 1300 type ifb"]),
+        lines("router", &["link add dev ifb99 address 02:00:00:00:00:09 mtu 1300 type ifb"]),
         lines("client", &["link add dev eth0 type veth peer name eth0 netns router"]),
         lines(
             "client",
@@ -200,7 +210,7 @@ fn shown(name: &str, space: &str) -> Vec<String> {
             &[
                 "link set dev eth0 address 02:00:00:00:00:02",
                 "link set dev eth0 up",
-                "link set dev ifb7 down",
+                "link set dev ifb99 down",
                 "addr add 10.0.1.1/24 dev eth0",
                 "addr add fd00:1::1/64 dev eth0 nodad",
             ]
@@ -216,6 +226,15 @@ fn shown(name: &str, space: &str) -> Vec<String> {
         lines("client", &["link show", "addr show", "route show table all"]),
         lines("router", &["link show", "addr show", "route show table all"]),
     ]);
+    for (place, kind) in had().enumerate() {
+        let name = format!("ifb{place}");
+        let qdisc = format!("qdisc add dev {name} root handle 10: {kind}").replace(' ', space);
+        let setup = plan["setup"].as_array_mut().expect("a list");
+        setup.push(lines("router", &[&format!("link add dev {name} type ifb")]));
+        setup.push(step("tc", "router", "lines", &json!([qdisc])));
+    }
+    let setup = plan["setup"].as_array_mut().expect("a list");
+    setup.push(step("tc", "router", "lines", &json!(["qdisc show"])));
     plan["streams"] = json!([]);
     plan["end_ns"] = 1.into();
     let (output, _) = run(name, &plan);
@@ -233,6 +252,12 @@ fn what_the_agent_does_of_itself_is_what_the_tool_does() {
     let (own, tool) = (shown("own", " "), shown("tool", "  "));
     assert!(own.iter().any(|line| line.contains("10.0.3.0/24 via 10.0.1.1 dev eth0 metric 7")), "{own:?}");
     assert!(own.iter().any(|line| line.contains("mtu 1300")), "{own:?}");
+    for kind in had() {
+        assert!(
+            own.iter().any(|line| line.contains(&format!("qdisc {kind} 10: dev ifb"))),
+            "{kind}: {own:?}"
+        );
+    }
     assert_eq!(own, tool);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The `ip` lines that plans write of themselves, carried out by route netlink, without the tool: to start it is the
-//! dearest part of a set-up. Lines with other words are the tool's, and so are those that the kernel refuses, since it
-//! says why. What is sent is what the tool sends.
+//! The `ip` and `tc` lines that plans write of themselves, carried out by route netlink, without the tools: to start one
+//! is the dearest part of a set-up. Lines with other words are the tools', and so are those that the kernel refuses,
+//! since they say why. What is sent is what the tools send.
 
 use std::io::{Error, Result};
 use std::net::IpAddr;
@@ -30,6 +30,22 @@ const RTA_PRIORITY: u16 = 6;
 const RT_TABLE_MAIN: u8 = 254;
 const RTPROT_BOOT: u8 = 3;
 const RTN_UNICAST: u8 = 1;
+const RTM_NEWQDISC: u16 = 36;
+const TCA_KIND: u16 = 1;
+const TCA_OPTIONS: u16 = 2;
+const TC_H_ROOT: u32 = u32::MAX;
+
+/// Qdiscs of which a line without options is known, and whether the tool sends options nevertheless: none.
+const QDISCS: [(&str, bool); 8] = [
+    ("cake", true),
+    ("codel", true),
+    ("fq", true),
+    ("fq_codel", true),
+    ("fq_pie", true),
+    ("pfifo", false),
+    ("pfifo_fast", false),
+    ("sfq", false),
+];
 
 /// A line whose words are known.
 #[derive(Debug, PartialEq, Eq)]
@@ -56,11 +72,19 @@ enum Order<'a> {
         via: IpAddr,
         metric: Option<u32>,
     },
+    Qdisc {
+        device: &'a str,
+        parent: u32,
+        handle: u32,
+        kind: &'a str,
+        options: bool,
+    },
 }
 
-/// Carries out lines in the thread's namespace, as far as the first that is not known or is refused; gives how many.
-pub fn carry_out<'a>(lines: impl Iterator<Item = &'a str>) -> usize {
-    let mut orders = lines.map(Order::of).peekable();
+/// Carries out lines of a tool in the thread's namespace, as far as the first that is not known or is refused; gives
+/// how many.
+pub fn carry_out<'a>(tool: &str, lines: impl Iterator<Item = &'a str>) -> usize {
+    let mut orders = lines.map(|line| Order::of(tool, line)).peekable();
     if !matches!(orders.peek(), Some(Some(_))) {
         return 0;
     }
@@ -71,14 +95,23 @@ pub fn carry_out<'a>(lines: impl Iterator<Item = &'a str>) -> usize {
 }
 
 impl<'a> Order<'a> {
-    fn of(line: &'a str) -> Option<Self> {
+    fn of(tool: &str, line: &'a str) -> Option<Self> {
         let words: Vec<&str> = line.split(' ').collect();
-        match words.as_slice() {
-            ["link", "add", "dev", name, settings @ .., "type", kind] => {
+        match (tool, words.as_slice()) {
+            ("tc", ["qdisc", "add", "dev", device, place @ .., "handle", handle, kind]) => {
+                let parent = match place {
+                    ["root"] => TC_H_ROOT,
+                    ["parent", class] => number(class)?,
+                    _ => return None,
+                };
+                let (kind, options) = QDISCS.into_iter().find(|(known, _)| known == kind)?;
+                Some(Self::Qdisc { device, parent, handle: number(handle)?, kind, options })
+            }
+            ("ip", ["link", "add", "dev", name, settings @ .., "type", kind]) => {
                 Self::link(name, Some(kind), settings)
             }
-            ["link", "set", "dev", name, settings @ ..] => Self::link(name, None, settings),
-            ["addr", act, address, "dev", device, rest @ ..] => {
+            ("ip", ["link", "set", "dev", name, settings @ ..]) => Self::link(name, None, settings),
+            ("ip", ["addr", act, address, "dev", device, rest @ ..]) => {
                 let (address, length) = prefix(address)?;
                 let no_dad = match rest {
                     [] => false,
@@ -87,7 +120,7 @@ impl<'a> Order<'a> {
                 };
                 Some(Self::Address { flags: flags(act)?, address, length, device, no_dad })
             }
-            ["route", act, subnet, "via", via, rest @ ..] => {
+            ("ip", ["route", act, subnet, "via", via, rest @ ..]) => {
                 let ((subnet, length), via) = (prefix(subnet)?, via.parse().ok()?);
                 let metric = match rest {
                     [] => None,
@@ -165,6 +198,16 @@ impl<'a> Order<'a> {
                 }
                 socket.change(RTM_NEWROUTE, *flags, &body)
             }
+            Self::Qdisc { device, parent, handle, kind, options } => {
+                // struct tcmsg: family, device, handle, parent, info
+                let words = [0, index(device)?, *handle, *parent, 0];
+                let mut body: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+                push(&mut body, TCA_KIND, &[kind.as_bytes(), &[0]].concat());
+                if *options {
+                    push(&mut body, TCA_OPTIONS, &[]);
+                }
+                socket.change(RTM_NEWQDISC, CREATE | EXCL, &body)
+            }
         }
     }
 }
@@ -194,6 +237,13 @@ fn hardware(words: &str) -> Option<[u8; 6]> {
     bytes.try_into().ok()
 }
 
+/// A handle or a class: two hexadecimal numbers, of which the second may be left out.
+fn number(words: &str) -> Option<u32> {
+    let (major, minor) = words.split_once(':')?;
+    let of = |words: &str| u16::from_str_radix(words, 16).ok().map(u32::from);
+    Some(of(major)? << 16 | if minor.is_empty() { 0 } else { of(minor)? })
+}
+
 fn family(address: IpAddr) -> u8 {
     u8::try_from(if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 }).expect("is small")
 }
@@ -217,16 +267,39 @@ mod tests {
     fn the_lines_of_plans_are_known() {
         let mac = Some([2, 0, 0, 0, 0x1f, 1]);
         let made = Order::Link { name: "eth0", kind: Some("wire"), mac, mtu: Some(9000), up: None };
-        assert_eq!(Order::of("link add dev eth0 address 02:00:00:00:1f:01 mtu 9000 type wire"), Some(made));
+        assert_eq!(
+            Order::of("ip", "link add dev eth0 address 02:00:00:00:1f:01 mtu 9000 type wire"),
+            Some(made)
+        );
         let up = Order::Link { name: "eth0", kind: None, mac: None, mtu: None, up: Some(true) };
-        assert_eq!(Order::of("link set dev eth0 up"), Some(up));
+        assert_eq!(Order::of("ip", "link set dev eth0 up"), Some(up));
         let address = "fd00::1".parse().expect("an address");
         let (flags, length, device) = (CREATE | REPLACE, 64, "eth0");
         let six = Order::Address { flags, address, length, device, no_dad: true };
-        assert_eq!(Order::of("addr replace fd00::1/64 dev eth0 nodad"), Some(six));
+        assert_eq!(Order::of("ip", "addr replace fd00::1/64 dev eth0 nodad"), Some(six));
         let (subnet, via) = ("10.0.2.0".parse().expect("one"), "10.0.1.1".parse().expect("one"));
         let route = Order::Route { flags: CREATE | EXCL, subnet, length: 24, via, metric: Some(7) };
-        assert_eq!(Order::of("route add 10.0.2.0/24 via 10.0.1.1 metric 7"), Some(route));
+        assert_eq!(Order::of("ip", "route add 10.0.2.0/24 via 10.0.1.1 metric 7"), Some(route));
+    }
+
+    #[test]
+    fn qdiscs_without_options_are_known() {
+        let (device, options) = ("eth0", true);
+        let root = Order::Qdisc { device, parent: TC_H_ROOT, handle: 0x10_0000, kind: "fq_codel", options };
+        assert_eq!(Order::of("tc", "qdisc add dev eth0 root handle 10: fq_codel"), Some(root));
+        let child =
+            Order::Qdisc { device, parent: 0x1_000a, handle: 0x10_0000, kind: "pfifo", options: false };
+        assert_eq!(Order::of("tc", "qdisc add dev eth0 parent 1:a handle 10: pfifo"), Some(child));
+        for line in [
+            "qdisc add dev eth0 root handle 10: pfifo limit 100",
+            "qdisc add dev eth0 root handle 10: prio",
+            "qdisc add dev eth0 handle ffff: ingress",
+            "qdisc add dev eth0 root fq",
+            "qdisc replace dev eth0 root handle 10: fq",
+            "class add dev eth0 parent 1: classid 1:1 htb rate 1mbit",
+        ] {
+            assert_eq!(Order::of("tc", line), None, "{line}");
+        }
     }
 
     #[test]
@@ -251,7 +324,7 @@ mod tests {
             "neigh add 10.0.0.1 dev eth0",
             "",
         ] {
-            assert_eq!(Order::of(line), None, "{line}");
+            assert_eq!(Order::of("ip", line), None, "{line}");
         }
     }
 }
