@@ -23,6 +23,7 @@
 #include <linux/if_ether.h>
 #include <linux/kallsyms.h>
 #include <linux/slab.h>
+#include <net/hourglass_probe.h>
 #include <net/sock.h>
 #include <trace/events/skb.h>
 #include "probe.h"
@@ -250,7 +251,8 @@ static void probe_purged(const struct sk_buff *skb, int offset, const char *reas
 		probe_drop_watched(&packets, NULL, -1, PROBE_IN_QDISC, PROBE_AT_QDISC, reason);
 }
 
-static void probe_freed(const struct sk_buff *skb, const char *reason)
+/* In whatever of @states it was: equal acknowledgments may be in several. */
+static void probe_freed(const struct sk_buff *skb, int states, const char *reason)
 {
 	const struct net_device *dev = probe_device(skb->dev);
 	int offset = probe_offset(skb);
@@ -263,9 +265,7 @@ static void probe_freed(const struct sk_buff *skb, const char *reason)
 	else if (!skb_mac_header_was_set(skb) && !skb->network_header)
 		return;
 	else if (dev)
-		probe_drop_any(skb, offset, dev,
-			       PROBE_IN_QDISC | PROBE_IN_RING | PROBE_IN_TXQ | PROBE_RECEIVED, -1,
-			       reason);
+		probe_drop_any(skb, offset, dev, states, -1, reason);
 	else
 		probe_purged(skb, offset, reason);
 }
@@ -283,8 +283,9 @@ static void probe_qdisc_drop(void *data, struct Qdisc *qdisc, const struct netde
 	unsigned int number = reason & ~SKB_DROP_REASON_SUBSYS_MASK;
 
 	if (probe_on)
-		probe_freed(skb, number < ARRAY_SIZE(qdisc_reasons) ?
-				 qdisc_reasons[number] : NO_REASON);
+		probe_freed(skb, PROBE_IN_QDISC,
+			    number < ARRAY_SIZE(qdisc_reasons) ? qdisc_reasons[number] :
+								 NO_REASON);
 }
 
 /* Whether @reason is that of an skb of which probe_qdisc_drop() knows. */
@@ -309,7 +310,13 @@ static int probe_qdisc_start(void)
 static void probe_kfree_skb(KFREE_SKB_ARGS)
 {
 	if (probe_on && !probe_qdisc_told(reason))
-		probe_freed(skb, drop_reason_name(reason));
+		probe_freed(skb, PROBE_IN_QDISC | PROBE_IN_RING | PROBE_IN_TXQ | PROBE_RECEIVED,
+			    drop_reason_name(reason));
+}
+
+void __probe_filtered(const struct sk_buff *skb)
+{
+	probe_freed(skb, PROBE_IN_QDISC, "ack_filter");
 }
 
 int probe_drop_start(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the probe is told that no tracepoint tells: drivers/net/hourglass/probe_tcp.c, probe_path.c. */
+/* What the probe is told that no tracepoint tells: drivers/net/hourglass/probe_tcp.c, probe_path.c, probe_drop.c. */
 #ifndef _NET_HOURGLASS_PROBE_H
 #define _NET_HOURGLASS_PROBE_H
 
@@ -19,6 +19,7 @@ void __probe_tcp_written(struct sock *sk);
 void __probe_tcp_limit(struct sock *sk, const struct sk_buff *skb, unsigned long limit);
 void __probe_tcp_held(struct sock *sk, unsigned int mss);
 void __probe_duplicated(const struct sk_buff *copy);
+void __probe_filtered(const struct sk_buff *skb);
 
 /* write_seq has grown. */
 static inline void probe_tcp_written(struct sock *sk)
@@ -46,6 +47,13 @@ static inline void probe_duplicated(const struct sk_buff *copy)
 {
 	if (unlikely(probe_on) && copy)
 		__probe_duplicated(copy);
+}
+
+/* A qdisc is about to drop @skb, an acknowledgment that a later one makes superfluous. */
+static inline void probe_filtered(const struct sk_buff *skb)
+{
+	if (unlikely(probe_on))
+		__probe_filtered(skb);
 }
 
 #endif
