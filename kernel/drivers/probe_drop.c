@@ -131,19 +131,26 @@ static void probe_record_drop(const struct net_device *dev, int node, enum probe
 	strscpy(drop->reason, reason, sizeof(drop->reason));
 }
 
+/* The packet in one of @states, of @likely ones if there is one: equal ones may be in several. */
+static struct probe_slot *probe_dropped(u64 who, u64 what, int states, int likely, int node)
+{
+	return probe_slot_find(who, what, states & likely, node, S64_MAX) ?:
+	       probe_slot_find(who, what, states, node, S64_MAX);
+}
+
 /*
  * Ends the packets of a watched stream that are in one of @states at @node, or
  * on a cable to it; @node -1: wherever the first of them is.
  */
 static void probe_drop_watched(const struct probe_packets *packets, const struct net_device *dev,
-			       int node, int states, int place, const char *reason)
+			       int node, int states, int likely, int place, const char *reason)
 {
 	u32 i, dropped = 0, bytes = 0;
 	u64 who = probe_who(packets);
 
 	for (i = 0; i < packets->count; i++) {
 		u64 what = probe_what(packets, i);
-		struct probe_slot *slot = probe_slot_find(who, what, states, node, S64_MAX);
+		struct probe_slot *slot = probe_dropped(who, what, states, likely, node);
 
 		if (!slot)
 			continue;
@@ -167,6 +174,8 @@ static void probe_drop_watched(const struct probe_packets *packets, const struct
 static void probe_drop_any(const struct sk_buff *skb, int offset, const struct net_device *dev,
 			   int states, int place, const char *reason)
 {
+	/* mac80211's own queue has frames of 802.11 */
+	int likely = offset > ETH_HLEN ? PROBE_IN_TXQ : ~PROBE_IN_TXQ;
 	const struct probe_stream nobody = { .id = PROBE_NO_STREAM };
 	int node = probe_node(dev_net(dev));
 	struct probe_packets packets;
@@ -174,7 +183,7 @@ static void probe_drop_any(const struct sk_buff *skb, int offset, const struct n
 	if (node < 0)
 		return;
 	if (probe_parse(skb, offset, &packets)) {
-		probe_drop_watched(&packets, dev, node, states, place, reason);
+		probe_drop_watched(&packets, dev, node, states, likely, place, reason);
 		return;
 	}
 	/* with a link header it is on its way out */
@@ -239,7 +248,8 @@ static void probe_freed_behind(const struct sk_buff *skb, const struct net_devic
 		return;
 	final = packets.watch->way[packets.way].final;
 	if (final >= 0 && (!dev || probe_node(dev_net(dev)) == final))
-		probe_drop_watched(&packets, dev, final, PROBE_RECEIVED, PROBE_AT_SOCKET, reason);
+		probe_drop_watched(&packets, dev, final, PROBE_RECEIVED, ~0, PROBE_AT_SOCKET,
+				   reason);
 }
 
 /* A packet is purged from a queue whose device is forgotten. */
@@ -248,7 +258,7 @@ static void probe_purged(const struct sk_buff *skb, int offset, const char *reas
 	struct probe_packets packets;
 
 	if (probe_parse(skb, offset, &packets))
-		probe_drop_watched(&packets, NULL, -1, PROBE_IN_QDISC, PROBE_AT_QDISC, reason);
+		probe_drop_watched(&packets, NULL, -1, PROBE_IN_QDISC, ~0, PROBE_AT_QDISC, reason);
 }
 
 /* In whatever of @states it was: equal acknowledgments may be in several. */

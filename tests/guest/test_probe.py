@@ -62,6 +62,39 @@ def test_what_netem_makes_twice_is_two_packets(simulate: Simulate, kernel: str) 
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
+def test_what_cakes_ack_filter_drops_is_seen(simulate: Simulate, kernel: str) -> None:
+    """It frees them as what was sent; tc counts them, and so does `check_accounts`, skb by skb."""
+    run = simulate("L100M", *SHORT, "stack.server.qdisc=cake bandwidth 1mbit ack-filter", kernel=kernel)
+    check_accounts(run, packets=1000)
+    filtered = run.drops.filter(pl.col("reason").cast(pl.String) == "ack_filter")["packets"].sum()
+    last = run.table("qdisc_stat").filter(pl.col("name").cast(pl.String).str.ends_with("ack_drops"))
+    assert filtered == last.sort("t_ns").group_by("node", "device", "name").last()["value"].sum() > 100
+
+
+def test_of_equal_packets_in_two_queues_the_right_one_is_dropped(simulate: Simulate) -> None:
+    """A client answers data for closed sockets by equal resets: some wait in mac80211 while the channel changes, others
+    in cake, which drops one. What was in mac80211 is sent."""
+    stations = [{"at": "client:wlan0", "snr": 22}, *({"at": f"station{number}:wlan0"} for number in range(3))]
+    names = ("server", "client", "station0", "station1", "station2")
+    run = simulate({
+        "name": "equal", "seed": 180, "kernel": "6.12",
+        "testbed": {
+            "node": [{"name": "ap", "role": "router"}, *({"name": name} for name in names)],
+            "link": [{"ends": ["ap:eth0", "server:eth0"], "rate": "100mbit", "moderation": "delay", "rx_copy": 5}],
+            "wifi": [{"ap": "ap:wlan0", "station": stations, "streams": 1, "rx_usecs": 1727}],
+        },
+        "stack": {"client": {"qdisc": "cake bandwidth 5mbit rtt 10ms ack-filter"}},
+        "event": [
+            {"at": 0.337, "node": "ap", "channel": 44},
+            {"at": 0.188, "node": "station0", "iw": "dev wlan0 set power_save off"},
+        ],
+        "test": {"name": "rtt_fair_var", "length": 0.391, "delay": 0.297, "ping_interval": 0.28},
+    })  # fmt: skip
+    assert run.balance["unmatched"].sum() == 0
+    assert not run.drops.filter((pl.col("place") == "qdisc") & (pl.col("reason") != "ack_filter")).is_empty()
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_a_pings_layers_are_its_round_trip(simulate: Simulate, kernel: str) -> None:
     """Two clocks that know nothing of each other: the probe's, and the sender's own."""
     run = simulate("L100M", *SHORT, kernel=kernel)
