@@ -79,7 +79,7 @@ def mptcp(made: Recording) -> None:
     """Both paths, then Wi-Fi alone, then both again; what has to be sent anew makes a gap."""
     rates = numbers(made.apps["server"].stdout, r"(\d+\.\d) Mbit/s")
     assert len(rates) >= 15, "the last quarter of a second may be a part of one"
-    both, alone, again = (sum(part) / len(part) for part in (rates[2:4], rates[6:10], rates[12:]))
+    both, alone, again = (sum(part) / len(part) for part in (rates[2:4], rates[9:12], rates[12:]))
     assert min(rates[4:6]) < 20, "what was under way on the cable is missed"
     assert 60 < alone < 105 < both, "Wi-Fi carries some 100 Mbit/s, the cable 18.5"
     assert again > alone + 10
