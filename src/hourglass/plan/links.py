@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices: the steps that make NICs, set them, bring them up with addresses and routes, and plug their cables in.
 
-The `ip` lines of a node are one batch: the NIC comes up without a cable, addresses and routes do not mind, and the carrier
-follows when the cable is plugged. Where `ethtool` is to set something it has to come before the NIC is up (changing a
-ring restarts the NIC, which drops its routes), and the node's `ip` lines are two batches.
+The `ip` lines of a node are one batch: the NIC comes up without a cable, addresses and routes do not mind, and the
+carrier follows when the cable is plugged. Where `ethtool` is to set something it has to come before the NIC is up
+(changing a ring restarts the NIC, which drops its routes), and the node's `ip` lines are two batches.
 """
 
 from collections.abc import Iterable, Iterator
