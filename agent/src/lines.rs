@@ -3,14 +3,13 @@
 //! is the dearest part of a set-up. Lines with other words are the tools', and so are those that the kernel refuses,
 //! since they say why. What is sent is what the tools send.
 
-use std::io::{Error, Result};
+use std::collections::HashMap;
 use std::net::IpAddr;
 
-use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 use nix::sys::socket::SockProtocol;
 
-use crate::netlink::{push, Socket, CREATE, EXCL, REPLACE};
+use crate::netlink::{self, push, Socket, CREATE, EXCL, REPLACE};
 
 const RTM_NEWLINK: u16 = 16;
 const RTM_NEWADDR: u16 = 20;
@@ -34,6 +33,8 @@ const RTM_NEWQDISC: u16 = 36;
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
 const TC_H_ROOT: u32 = u32::MAX;
+/// How many orders are sent with one call, at most.
+const TOGETHER: usize = 256;
 
 /// Qdiscs of which a line without options is known, and whether the tool sends options nevertheless: none.
 const QDISCS: [(&str, bool); 8] = [
@@ -84,14 +85,59 @@ enum Order<'a> {
 /// Carries out lines of a tool in the thread's namespace, as far as the first that is not known or is refused; gives
 /// how many.
 pub fn carry_out<'a>(tool: &str, lines: impl Iterator<Item = &'a str>) -> usize {
-    let mut orders = lines.map(|line| Order::of(tool, line)).peekable();
-    if !matches!(orders.peek(), Some(Some(_))) {
+    let orders: Vec<Order> = lines.map_while(|line| Order::of(tool, line)).collect();
+    if orders.is_empty() {
         return 0;
     }
-    let Ok(mut socket) = Socket::open(SockProtocol::NetlinkRoute) else { return 0 };
-    orders
-        .take_while(|order| order.as_ref().is_some_and(|order| order.carry_out(&mut socket).is_ok()))
-        .count()
+    let Ok(socket) = Socket::open(SockProtocol::NetlinkRoute) else { return 0 };
+    let mut errand = Errand { socket, waiting: Vec::new(), done: 0, indices: HashMap::new() };
+    let _ = orders.iter().try_for_each(|order| errand.add(order)).and_then(|()| errand.send());
+    errand.done
+}
+
+/// Orders are sent together, as many as do not need the number of a device that others make.
+struct Errand<'a> {
+    socket: Socket,
+    waiting: Vec<netlink::Order>,
+    done: usize,
+    indices: HashMap<&'a str, u32>,
+}
+
+/// The kernel has refused something.
+struct Refused;
+
+impl<'a> Errand<'a> {
+    fn add(&mut self, order: &Order<'a>) -> Result<(), Refused> {
+        let index = match order.device() {
+            Some(name) => self.index(name)?,
+            None => 0,
+        };
+        self.waiting.push(order.message(index));
+        if self.waiting.len() == TOGETHER {
+            self.send()?;
+        }
+        Ok(())
+    }
+
+    fn index(&mut self, name: &'a str) -> Result<u32, Refused> {
+        if let Some(index) = self.indices.get(name) {
+            return Ok(*index);
+        }
+        self.send()?;
+        let index = if_nametoindex(name).map_err(|_| Refused)?;
+        self.indices.insert(name, index);
+        Ok(index)
+    }
+
+    fn send(&mut self) -> Result<(), Refused> {
+        let orders = std::mem::take(&mut self.waiting);
+        if orders.is_empty() {
+            return Ok(());
+        }
+        let sent = self.socket.change_all(&orders);
+        self.done += sent.as_ref().err().map_or(orders.len(), |(place, _)| *place);
+        sent.map_err(|_| Refused)
+    }
 }
 
 impl<'a> Order<'a> {
@@ -156,14 +202,22 @@ impl<'a> Order<'a> {
         Some(Self::Link { name, kind, mac, mtu, up })
     }
 
-    fn carry_out(&self, socket: &mut Socket) -> Result<()> {
+    /// The device whose number the message needs.
+    fn device(&self) -> Option<&'a str> {
+        match self {
+            Self::Link { kind: Some(_), .. } | Self::Route { .. } => None,
+            Self::Link { name: device, .. } | Self::Address { device, .. } | Self::Qdisc { device, .. } => {
+                Some(device)
+            }
+        }
+    }
+
+    fn message(&self, index: u32) -> netlink::Order {
+        let words = |words: [u32; 4]| words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
         match self {
             Self::Link { name, kind, mac, mtu, up } => {
                 let wanted = u32::from(*up == Some(true)) * IFF_UP;
-                let meant = u32::from(up.is_some()) * IFF_UP;
-                let index = if kind.is_none() { index(name)? } else { 0 };
-                let mut body: Vec<u8> =
-                    [0, index, wanted, meant].iter().flat_map(|word| word.to_ne_bytes()).collect();
+                let mut body = words([0, index, wanted, u32::from(up.is_some()) * IFF_UP]);
                 if let Some(mac) = mac {
                     push(&mut body, IFLA_ADDRESS, mac);
                 }
@@ -176,15 +230,15 @@ impl<'a> Order<'a> {
                     push(&mut about, IFLA_INFO_KIND, kind.as_bytes());
                     push(&mut body, IFLA_LINKINFO, &about);
                 }
-                socket.change(RTM_NEWLINK, if kind.is_some() { CREATE | EXCL } else { 0 }, &body)
+                (RTM_NEWLINK, if kind.is_some() { CREATE | EXCL } else { 0 }, body)
             }
-            Self::Address { flags, address, length, device, no_dad } => {
+            Self::Address { flags, address, length, no_dad, .. } => {
                 let mut body = vec![family(*address), *length, u8::from(*no_dad) * IFA_F_NODAD, 0];
-                body.extend(index(device)?.to_ne_bytes());
+                body.extend(index.to_ne_bytes());
                 let bytes = bytes(*address);
                 push(&mut body, IFA_LOCAL, &bytes);
                 push(&mut body, IFA_ADDRESS, &bytes);
-                socket.change(RTM_NEWADDR, *flags, &body)
+                (RTM_NEWADDR, *flags, body)
             }
             Self::Route { flags, subnet, length, via, metric } => {
                 // family, lengths, TOS, table, protocol, scope (the universe), type, flags
@@ -196,17 +250,16 @@ impl<'a> Order<'a> {
                 if let Some(metric) = metric {
                     push(&mut body, RTA_PRIORITY, &metric.to_ne_bytes());
                 }
-                socket.change(RTM_NEWROUTE, *flags, &body)
+                (RTM_NEWROUTE, *flags, body)
             }
-            Self::Qdisc { device, parent, handle, kind, options } => {
-                // struct tcmsg: family, device, handle, parent, info
-                let words = [0, index(device)?, *handle, *parent, 0];
-                let mut body: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+            Self::Qdisc { parent, handle, kind, options, .. } => {
+                let mut body = words([0, index, *handle, *parent]);
+                body.extend([0; 4]);
                 push(&mut body, TCA_KIND, &[kind.as_bytes(), &[0]].concat());
                 if *options {
                     push(&mut body, TCA_OPTIONS, &[]);
                 }
-                socket.change(RTM_NEWQDISC, CREATE | EXCL, &body)
+                (RTM_NEWQDISC, CREATE | EXCL, body)
             }
         }
     }
@@ -253,10 +306,6 @@ fn bytes(address: IpAddr) -> Vec<u8> {
         IpAddr::V4(address) => address.octets().to_vec(),
         IpAddr::V6(address) => address.octets().to_vec(),
     }
-}
-
-fn index(device: &str) -> Result<u32> {
-    if_nametoindex(device).map_err(|errno: Errno| Error::from_raw_os_error(errno as i32))
 }
 
 #[cfg(test)]

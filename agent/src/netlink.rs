@@ -145,20 +145,41 @@ impl Socket {
     }
 }
 
+/// Something that is to be changed: the message's type and flags, and its body.
+pub type Order = (u16, u16, Vec<u8>);
+
 impl Socket {
     /// Has something changed; comes back when the kernel has done it.
     pub fn change(&mut self, kind: u16, flags: u16, body: &[u8]) -> Result<()> {
-        self.sequence += 1;
-        let mut order = Vec::new();
-        request(&mut order, kind, NLM_F_ACK | flags, self.sequence, body);
-        send_all(self.fd.as_fd(), &order)?;
+        self.change_all(&[(kind, flags, body.to_vec())]).map_err(|(_, error)| error)
+    }
+
+    /// Has several things changed, in their order; comes back when the kernel has done them, or with the place of the
+    /// first that it refused. It tries those behind it all the same.
+    pub fn change_all(&mut self, orders: &[Order]) -> std::result::Result<(), (usize, Error)> {
+        let mut message = Vec::new();
+        let first = self.sequence + 1;
+        for (place, (kind, flags, body)) in orders.iter().enumerate() {
+            self.sequence += 1;
+            let last = place + 1 == orders.len();
+            request(&mut message, *kind, flags | if last { NLM_F_ACK } else { 0 }, self.sequence, body);
+        }
+        let refused = |sequence: u32, error| (usize::try_from(sequence - first).expect("is small"), error);
+        send_all(self.fd.as_fd(), &message).map_err(|error| (0, error))?;
+        let mut found = None;
         loop {
-            let lengths = sys::receive_two(self.fd.as_fd(), &mut self.buffers)?;
+            let lengths = sys::receive_two(self.fd.as_fd(), &mut self.buffers).map_err(|error| (0, error))?;
             for (buffer, length) in self.buffers.iter().zip(lengths) {
                 for message in Messages(&buffer[..length]) {
-                    if message.kind == NLMSG_ERROR && message.sequence == self.sequence {
-                        let error = error_of(message.body);
-                        return if error.raw_os_error() == Some(0) { Ok(()) } else { Err(error) };
+                    if message.kind != NLMSG_ERROR || message.sequence < first {
+                        continue;
+                    }
+                    let error = error_of(message.body);
+                    if error.raw_os_error() != Some(0) {
+                        found.get_or_insert(refused(message.sequence, error));
+                    }
+                    if message.sequence == self.sequence {
+                        return found.map_or(Ok(()), Err);
                     }
                 }
             }
