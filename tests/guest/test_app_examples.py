@@ -100,8 +100,8 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], Callable[[Recording], None]]] = {
     "nat": ((DEFAULT,), nat),
     "echo": ((DEFAULT,), echo),
     "eyeballs": ((DEFAULT,), eyeballs),
-    "wireguard": ((KERNELS[0], DEFAULT), wireguard),
-    "redis": ((KERNELS[0], DEFAULT), redis),
+    "wireguard": (("5.10", DEFAULT), wireguard),
+    "redis": (("5.10", DEFAULT), redis),
     "mptcp": (NEW, mptcp),
     "quic": ((DEFAULT,), quic),
 }
