@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the probe is told that no tracepoint tells: drivers/net/hourglass/probe_tcp.c, probe_path.c, probe_drop.c. */
+/*
+ * What the probe is told that no tracepoint tells; drivers/net/hourglass/probe_tcp.c,
+ * probe_path.c, probe_drop.c.
+ */
 #ifndef _NET_HOURGLASS_PROBE_H
 #define _NET_HOURGLASS_PROBE_H
 
