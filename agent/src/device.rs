@@ -10,7 +10,7 @@ use std::io::Result;
 use nix::sys::socket::SockProtocol;
 
 use crate::column::Cell;
-use crate::netlink::{u32_at, u64_at, Attributes, Socket};
+use crate::netlink::{traffic, u32_at, u64_at, Attributes, Socket, IFINFOMSG, TCMSG};
 use crate::qdisc_stat;
 use crate::records::Records;
 use crate::report::{self, Failure};
@@ -20,8 +20,6 @@ const RTM_GETLINK: u16 = 18;
 const RTM_GETQDISC: u16 = 38;
 const RTM_GETTCLASS: u16 = 42;
 /// `sizeof` of `struct ifinfomsg` and of `struct tcmsg`.
-const IFINFOMSG: usize = 16;
-const TCMSG: usize = 20;
 const IFF_LOOPBACK: u32 = 0x8;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_STATS64: u16 = 23;
@@ -88,7 +86,7 @@ impl Devices {
         for index in 0..qdiscs.len() {
             if qdisc_stat::CLASSFUL.contains(&qdiscs[index].kind.as_str()) {
                 let (device, handle) = (qdiscs[index].device, qdiscs[index].number);
-                self.socket.dump(RTM_GETTCLASS, &classes_of(device, handle), |body| {
+                self.socket.dump(RTM_GETTCLASS, &traffic(device, 0, handle), |body| {
                     qdiscs.extend(Qdisc::parse(body).map(Qdisc::into_class));
                 })?;
             }
@@ -128,14 +126,6 @@ impl Devices {
         }
         Ok(())
     }
-}
-
-/// `struct tcmsg` that asks for the classes of one qdisc.
-fn classes_of(device: u32, handle: u32) -> [u8; TCMSG] {
-    let mut question = [0; TCMSG];
-    question[4..8].copy_from_slice(&device.to_ne_bytes());
-    question[12..16].copy_from_slice(&handle.to_ne_bytes());
-    question
 }
 
 fn text(content: &[u8]) -> String {

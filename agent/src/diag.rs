@@ -115,15 +115,7 @@ fn parse(body: &[u8]) -> Option<Socket<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn attribute(kind: u16, content: &[u8]) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        bytes.extend(u16::try_from(4 + content.len()).expect("small").to_ne_bytes());
-        bytes.extend(kind.to_ne_bytes());
-        bytes.extend(content);
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        bytes
-    }
+    use crate::netlink::attribute;
 
     fn body(state: u8, attributes: &[Vec<u8>]) -> Vec<u8> {
         let mut bytes = vec![0; MESSAGE];

@@ -17,12 +17,11 @@ use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
 use serde::{Deserialize, Serialize};
 
 use crate::keep_net::{all_same, attribute, intricate, is_own, Net, Row, Table};
-use crate::netlink::{push, u16_at, u32_at, Attributes};
+use crate::netlink::{self, push, u16_at, u32_at, Attributes, IFINFOMSG};
 use crate::{clock, ethtool, sys};
 
 const RTM_NEWLINK: u16 = 16;
 const RTM_GETLINK: u16 = 18;
-const LINK_HEADER: usize = 16;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_NET_NS_FD: u16 = 28;
 const IFLA_NEW_IFINDEX: u16 = 49;
@@ -269,7 +268,7 @@ impl Kept {
 /// The first device of the thread's namespace that is meant.
 pub fn find(net: &mut Net, meant: impl Fn(&Link) -> bool) -> Result<Option<Link>> {
     let mut found = None;
-    net.0.dump(RTM_GETLINK, &[0; LINK_HEADER], |body| {
+    net.0.dump(RTM_GETLINK, &[0; IFINFOMSG], |body| {
         if found.is_none() {
             found = Link::of(body).filter(|link| meant(link));
         }
@@ -282,13 +281,13 @@ impl Link {
         const ARPHRD_LOOPBACK: u16 = 772;
         const XDP: u16 = 43;
         const ATTACHED: u16 = 2;
-        let name = attribute(body, LINK_HEADER, IFLA_IFNAME)?;
-        let xdp = attribute(body, LINK_HEADER, XDP).and_then(|xdp| attribute(xdp, 0, ATTACHED));
+        let name = attribute(body, IFINFOMSG, IFLA_IFNAME)?;
+        let xdp = attribute(body, IFINFOMSG, XDP).and_then(|xdp| attribute(xdp, 0, ATTACHED));
         Some(Self {
             name: String::from_utf8_lossy(name.strip_suffix(&[0]).unwrap_or(name)).into_owned(),
             index: u32_at(body, 4)?,
             flags: u32_at(body, 8)? & FLAGS,
-            settings: Attributes::after(body, LINK_HEADER)
+            settings: Attributes::after(body, IFINFOMSG)
                 .filter(|(kind, _)| SETTINGS.contains(kind))
                 .map(|(kind, content)| (kind, content.to_vec()))
                 .collect(),
@@ -305,8 +304,7 @@ impl Link {
 
 /// `struct ifinfomsg` and attributes; flags: their values, and which of them are meant.
 fn message(index: u32, flags: (u32, u32), attributes: &[(u16, &[u8])]) -> Vec<u8> {
-    let words = [0, index, flags.0, flags.1];
-    let mut body: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let mut body = netlink::link(index, flags.0, flags.1).to_vec();
     for (kind, content) in attributes {
         push(&mut body, *kind, content);
     }

@@ -9,7 +9,7 @@ use nix::errno::Errno;
 use nix::sys::socket::SockProtocol;
 use serde::{Deserialize, Serialize};
 
-use crate::netlink::{push, u16_at, u32_at, Attributes, Socket, CREATE, EXCL};
+use crate::netlink::{push, traffic, u16_at, u32_at, Attributes, Socket, CREATE, EXCL, TCMSG};
 
 const ROOT: u32 = 0xffff_ffff;
 const INGRESS: u32 = 0xffff_fff1;
@@ -57,7 +57,7 @@ impl Table {
         match self {
             Address => 8,
             Route | Neighbour => 12,
-            Qdisc | Class | Filter => 20,
+            Qdisc | Class | Filter => TCMSG,
         }
     }
 }
@@ -94,7 +94,7 @@ impl Net {
                     }
                 }
             }
-            Qdisc | Class => self.0.dump(table.first() + 2, &traffic(index, 0), &mut keep)?,
+            Qdisc | Class => self.0.dump(table.first() + 2, &traffic(index, 0, 0), &mut keep)?,
             Filter => return self.filters(index),
         }
         Ok(found)
@@ -117,7 +117,7 @@ impl Net {
                     found.push(Row(body.to_vec()));
                 }
             };
-            match self.0.dump(Filter.first() + 2, &traffic(index, parent), keep) {
+            match self.0.dump(Filter.first() + 2, &traffic(index, 0, parent), keep) {
                 Err(error) if unsupported(&error) => {} // it has no place for filters
                 result => result?,
             }
@@ -148,7 +148,7 @@ impl Net {
             return Ok(());
         }
         for parent in [ROOT, INGRESS] {
-            let _ = self.0.change(Qdisc.first() + 1, 0, &traffic(index, parent));
+            let _ = self.0.change(Qdisc.first() + 1, 0, &traffic(index, 0, parent));
             // there may be none
         }
         let [qdiscs, classes, filters] = wanted;
@@ -207,11 +207,6 @@ fn unsupported(error: &Error) -> bool {
         error.raw_os_error().map(Errno::from_raw),
         Some(Errno::EOPNOTSUPP | Errno::EINVAL | Errno::ENOENT | Errno::EAFNOSUPPORT)
     )
-}
-
-/// `struct tcmsg`.
-fn traffic(index: u32, parent: u32) -> Vec<u8> {
-    [0, index, 0, parent, 0].iter().flat_map(|word: &u32| word.to_ne_bytes()).collect()
 }
 
 fn is_kept(table: Table, body: &[u8], index: u32) -> bool {

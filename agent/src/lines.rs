@@ -6,32 +6,18 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
+use libc::{
+    IFA_ADDRESS, IFA_LOCAL, IFLA_ADDRESS, IFLA_IFNAME, IFLA_INFO_KIND, IFLA_LINKINFO, IFLA_MTU, RTA_DST,
+    RTA_GATEWAY, RTA_PRIORITY, RTM_NEWADDR, RTM_NEWLINK, RTM_NEWQDISC, RTM_NEWROUTE, RTN_UNICAST,
+    RTPROT_BOOT, RT_TABLE_MAIN, TCA_KIND, TCA_OPTIONS,
+};
 use nix::net::if_::if_nametoindex;
 use nix::sys::socket::SockProtocol;
 
 use crate::netlink::{self, push, Socket, CREATE, EXCL, REPLACE};
 
-const RTM_NEWLINK: u16 = 16;
-const RTM_NEWADDR: u16 = 20;
-const RTM_NEWROUTE: u16 = 24;
-const IFLA_ADDRESS: u16 = 1;
-const IFLA_IFNAME: u16 = 3;
-const IFLA_MTU: u16 = 4;
-const IFLA_LINKINFO: u16 = 18;
-const IFLA_INFO_KIND: u16 = 1;
 const IFF_UP: u32 = 1;
-const IFA_ADDRESS: u16 = 1;
-const IFA_LOCAL: u16 = 2;
 const IFA_F_NODAD: u8 = 2;
-const RTA_DST: u16 = 1;
-const RTA_GATEWAY: u16 = 5;
-const RTA_PRIORITY: u16 = 6;
-const RT_TABLE_MAIN: u8 = 254;
-const RTPROT_BOOT: u8 = 3;
-const RTN_UNICAST: u8 = 1;
-const RTM_NEWQDISC: u16 = 36;
-const TCA_KIND: u16 = 1;
-const TCA_OPTIONS: u16 = 2;
 const TC_H_ROOT: u32 = u32::MAX;
 /// How many orders are sent with one call, at most.
 const TOGETHER: usize = 256;
@@ -98,7 +84,7 @@ pub fn carry_out<'a>(tool: &str, lines: impl Iterator<Item = &'a str>) -> usize 
 /// Orders are sent together, as many as do not need the number of a device that others make.
 struct Errand<'a> {
     socket: Socket,
-    waiting: Vec<netlink::Order>,
+    waiting: Vec<netlink::Change>,
     done: usize,
     indices: HashMap<&'a str, u32>,
 }
@@ -212,12 +198,12 @@ impl<'a> Order<'a> {
         }
     }
 
-    fn message(&self, index: u32) -> netlink::Order {
-        let words = |words: [u32; 4]| words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
+    fn message(&self, index: u32) -> netlink::Change {
         match self {
             Self::Link { name, kind, mac, mtu, up } => {
                 let wanted = u32::from(*up == Some(true)) * IFF_UP;
-                let mut body = words([0, index, wanted, u32::from(up.is_some()) * IFF_UP]);
+                let meant = u32::from(up.is_some()) * IFF_UP;
+                let mut body = netlink::link(index, wanted, meant).to_vec();
                 if let Some(mac) = mac {
                     push(&mut body, IFLA_ADDRESS, mac);
                 }
@@ -253,8 +239,7 @@ impl<'a> Order<'a> {
                 (RTM_NEWROUTE, *flags, body)
             }
             Self::Qdisc { parent, handle, kind, options, .. } => {
-                let mut body = words([0, index, *handle, *parent]);
-                body.extend([0; 4]);
+                let mut body = netlink::traffic(index, *handle, *parent).to_vec();
                 push(&mut body, TCA_KIND, &[kind.as_bytes(), &[0]].concat());
                 if *options {
                     push(&mut body, TCA_OPTIONS, &[]);

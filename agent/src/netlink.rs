@@ -12,6 +12,8 @@ use nix::sys::socket::{send, socket, AddressFamily, MsgFlags, SockFlag, SockProt
 use crate::sys;
 
 pub const HEADER: usize = 16;
+pub const IFINFOMSG: usize = 16;
+pub const TCMSG: usize = 20;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 const NLM_F_REQUEST: u16 = 1;
@@ -91,6 +93,34 @@ pub fn push(to: &mut Vec<u8>, kind: u16, content: &[u8]) {
     to.resize(to.len().next_multiple_of(4), 0);
 }
 
+/// An attribute by itself.
+#[cfg(test)]
+pub fn attribute(kind: u16, content: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    push(&mut bytes, kind, content);
+    bytes
+}
+
+/// `struct ifinfomsg`: of its flags the values, and which of them are meant.
+pub fn link(index: u32, flags: u32, meant: u32) -> [u8; IFINFOMSG] {
+    let mut body = [0; IFINFOMSG];
+    fill(&mut body, &[0, index, flags, meant]);
+    body
+}
+
+/// `struct tcmsg`.
+pub fn traffic(index: u32, handle: u32, parent: u32) -> [u8; TCMSG] {
+    let mut body = [0; TCMSG];
+    fill(&mut body, &[0, index, handle, parent, 0]);
+    body
+}
+
+fn fill(body: &mut [u8], words: &[u32]) {
+    for (place, word) in body.chunks_exact_mut(4).zip(words) {
+        place.copy_from_slice(&word.to_ne_bytes());
+    }
+}
+
 /// Appends a request to `to`. `body` is the family's header and attributes, aligned.
 pub fn request(to: &mut Vec<u8>, kind: u16, flags: u16, sequence: u32, body: &[u8]) {
     let length = u32::try_from(HEADER + body.len()).expect("a request is small");
@@ -146,7 +176,7 @@ impl Socket {
 }
 
 /// Something that is to be changed: the message's type and flags, and its body.
-pub type Order = (u16, u16, Vec<u8>);
+pub type Change = (u16, u16, Vec<u8>);
 
 impl Socket {
     /// Has something changed; comes back when the kernel has done it.
@@ -156,12 +186,12 @@ impl Socket {
 
     /// Has several things changed, in their order; comes back when the kernel has done them, or with the place of the
     /// first that it refused. It tries those behind it all the same.
-    pub fn change_all(&mut self, orders: &[Order]) -> std::result::Result<(), (usize, Error)> {
+    pub fn change_all(&mut self, changes: &[Change]) -> std::result::Result<(), (usize, Error)> {
         let mut message = Vec::new();
         let first = self.sequence + 1;
-        for (place, (kind, flags, body)) in orders.iter().enumerate() {
+        for (place, (kind, flags, body)) in changes.iter().enumerate() {
             self.sequence += 1;
-            let last = place + 1 == orders.len();
+            let last = place + 1 == changes.len();
             request(&mut message, *kind, flags | if last { NLM_F_ACK } else { 0 }, self.sequence, body);
         }
         let refused = |sequence: u32, error| (usize::try_from(sequence - first).expect("is small"), error);

@@ -263,6 +263,7 @@ fn tell(name: &str, content: &[u8], each: &mut impl FnMut(&str, i64)) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::netlink::attribute;
 
     fn all(kind: &str, app: &[u8], options: &[u8]) -> Vec<(String, i64)> {
         let mut counters = Vec::new();
@@ -273,11 +274,6 @@ mod tests {
     /// Words 1, 2, 3 …
     fn words(count: u32) -> Vec<u8> {
         (1..=count).flat_map(u32::to_ne_bytes).collect()
-    }
-
-    fn attribute(kind: u16, content: &[u8]) -> Vec<u8> {
-        let length = u16::try_from(4 + content.len()).expect("small");
-        [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), content].concat()
     }
 
     #[test]
