@@ -267,7 +267,7 @@ struct probe_balance {
 	struct probe_stream stream;
 	__u32 reserved;
 	__u64 sent; /* onto the first qdisc; retransmissions count again */
-	__u64 duplicated; /* by the cable */
+	__u64 duplicated; /* by the cable, or by netem */
 	__u64 delivered;
 	__u64 dropped;
 	__u64 in_flight;

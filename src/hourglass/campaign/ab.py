@@ -157,4 +157,5 @@ def _compared(scenario: str, pairs: list[tuple[Recording, Recording]]) -> Compar
 
 
 def _moved(cell: Cell) -> bool:
+    """Whether the figure of the second side is another, and is told as another."""
     return cell.significant and (cell.change_percent is None or abs(cell.change_percent) >= TOLD)
