@@ -11,7 +11,7 @@ import pytest
 
 from hourglass.errors import InputError
 from hourglass.suites import baseline, file, text
-from hourglass.suites.judge import Baseline, Judged, judge
+from hourglass.suites.judge import Baseline, Judged, doubted, judge
 from hourglass.suites.page import page
 from hourglass.suites.study import Cell, Line, Studied
 from hourglass.testing import junit
@@ -122,6 +122,15 @@ def test_what_is_as_near_to_the_baselines_seeds_as_they_are_to_each_other_is_not
     wide: dict[str, dict[str, Sequence[float | None]]] = {ID: {"cubic": [10.0, 20.0]}}
     assert not judged(SHOWN, {"cubic": [29.0]}, wide)["cubic"].worse
     assert judged(SHOWN, {"cubic": [31.0]}, wide)["cubic"].worse == "20.0 before"
+
+
+def test_what_is_worse_is_doubted_unless_it_is_too_much_for_chance() -> None:
+    values: Values = {f"cc{number}": [1.0] for number in range(20)}
+    before: Baseline = {ID: {cc: [10.0] for cc in values}}
+    for many, asked in ((0, 0), (2, 2), (10, 10), (11, 0)):
+        worse = [*values][:many]
+        found = doubted(judge(studied(SHOWN, values | {cc: [30.0] for cc in worse}), before))
+        assert [(line.id, cc) for line, cc in found] == [(ID, cc) for cc in worse][:asked]
 
 
 def test_a_miss_that_no_baseline_knows_is_new() -> None:

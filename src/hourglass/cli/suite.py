@@ -12,9 +12,9 @@ from hourglass.cli.sweep import SOME_FAILED
 from hourglass.contract.kernels import DEFAULT
 from hourglass.errors import InputError
 from hourglass.suites import baseline, file, text
-from hourglass.suites.judge import judge
+from hourglass.suites.judge import FURTHER, doubted, judge
 from hourglass.suites.page import page
-from hourglass.suites.study import Studied, study
+from hourglass.suites.study import Studied, Study
 from hourglass.suites.text import Matrix
 
 SUITES = Path("suites")
@@ -49,16 +49,21 @@ def run_suite(
     chosen = _seeds(seeds) if seeds is not None else baseline.SEEDS if update else ()
     folder = out or SUITES
     with shown() as progress:
-        studied = study(
+        study = Study(
             suite, folder, ccs=columns, sources=sources, kernel=kernel or DEFAULT, quick=quick, seeds=chosen, jobs=jobs,
             progress=progress,
         )  # fmt: skip
-    place = before or baseline.place(studied)
-    known = baseline.read(place, suite.name)
-    if update:
-        baseline.write(place, studied, known)
+        studied = study.made()
+        place = before or baseline.place(studied)
         known = baseline.read(place, suite.name)
-    matrix = judge(studied, known)
+        if update:
+            baseline.write(place, studied, known)
+            known = baseline.read(place, suite.name)
+        matrix = judge(studied, known)
+        if not update and (again := doubted(matrix)):
+            study.ask(again, FURTHER)
+            studied = study.made()
+            matrix = judge(studied, known)
     words = f"{place.name}" if known is not None else "none"
     _write(studied, matrix, words, folder)
     if junit is not None:

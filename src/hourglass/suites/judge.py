@@ -13,6 +13,9 @@ figure, whose direction is known, is worse than the worst seed of the baseline. 
 counts as worse too: it is new. What is as near to the baseline's seeds as they are to each other is never
 worse; without a mark, nor is what is within 10 % of the worst seed, or within what is told of it (`GRAINS`).
 
+Among a thousand cells, a few are beyond all that by chance. What is worse is therefore asked again with further seeds
+(`doubted`), and is worse when the median of them all is.
+
 These tolerances are ours. "At most what it does to itself" (Ware et al.) has none in the paper: with one run each the
 rule would fail half of all equal pairs, so that it is missed beyond 10 %, the spread of the seeds, or a grain.
 """
@@ -33,6 +36,12 @@ Baseline = Mapping[str, Mapping[str, Sequence[float | None]]]
 SAME = 0.1
 GRAINS = {"ms": 1.0, "s": 0.1, "Mbit/s": 0.1, "%": 0.1, "": 0.02, "segments": 1.0}
 """By unit what a figure can change by without a word: ping intervals, bins, chance."""
+
+
+FURTHER = 4
+"""So many seeds are asked besides where a cell is worse."""
+FEW, CHANCE = 10, 0.1
+"""Where more cells are worse, and a larger share of them, that is no chance, and nothing is asked again."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,13 @@ class Judged:
 def judge(studied: Studied, baseline: Baseline | None) -> list[list[Judged]]:
     """A list of cells for each line, in the order of the columns."""
     return [[_judged(line, line.cells[cc], baseline) for cc in studied.ccs] for line in studied.lines]
+
+
+def doubted(matrix: Sequence[Sequence[Judged]]) -> list[tuple[Line, str]]:
+    """The cells, each its line and its column, that are to be asked again."""
+    cells = [one for line in matrix for one in line if one.cell.runs]
+    worse = [(one.line, one.cell.cc) for one in cells if one.worse]
+    return worse if len(worse) <= max(FEW, CHANCE * len(cells)) else []
 
 
 def _judged(line: Line, cell: Cell, baseline: Baseline | None) -> Judged:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans the parts of a suite as sweeps, makes the runs of all, and reads the figure of each cell from its runs."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from statistics import median
@@ -10,6 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 from hourglass.campaign.cells import Cell as Run
+from hourglass.campaign.expand import Assignment
+from hourglass.campaign.file import Grid
 from hourglass.campaign.store import Store
 from hourglass.campaign.sweep import Progress, Silent, make, planned
 from hourglass.contract import names
@@ -70,7 +72,7 @@ class Line:
 @dataclass(frozen=True)
 class Studied:
     """A suite with its figures. `why`: of parts that were not run; `failed`: runs that failed, in words; `runs`: how
-    many it has; `sources`: where the columns are that are a user's own."""
+    many it has; `sources`: where the columns are that are a user's own; `again`: further seeds of what was worse."""
 
     suite: Suite
     kernel: str
@@ -81,49 +83,81 @@ class Studied:
     failed: tuple[str, ...]
     runs: int
     sources: Mapping[str, Path] = field(default_factory=dict)
+    again: tuple[int, ...] = ()
 
 
-def study(
-    suite: Suite,
-    out: Path,
-    *,
-    ccs: Sequence[str] = (),
-    sources: Mapping[str, Path] = MappingProxyType({}),
-    kernel: str,
-    quick: bool = False,
-    seeds: Sequence[int] = (),
-    jobs: int | None = None,
-    progress: Progress | None = None,
-) -> Studied:
-    """Makes the runs that are missing below `out` and reads their figures. `ccs`: the columns, default the suite's;
-    `sources`: where those are that are a user's own; `seeds`: in place of the suite's.
+class Study:
+    """A suite on a kernel, planned: whose missing runs can be made below `out`, and more of those that are doubted.
 
-    Raises `InputError` for a scenario that is wrong; what a kernel has not is a part, or a column, that is not run."""
-    columns = tuple(dict.fromkeys(ccs)) or suite.ccs
-    why = {part.id: part.not_run for part in suite.parts if part.not_run}
-    todo: dict[str, tuple[Part, Swept, list[Run]]] = {}
-    told = progress or Silent()
-    for part in (one for one in suite.parts if not one.not_run):
-        wanted = _columns(suite, part, columns, asked=bool(ccs))
-        if not wanted:
-            why[part.id] = _nobody(part, columns)
-            continue
-        swept = part.swept(wanted, quick, seeds, sources)
-        try:
-            todo[part.id] = part, swept, planned(swept.grid, kernel=kernel, progress=told)
-        except InputError as error:
-            if not error.key.endswith("qdisc"):
-                raise
-            why[part.id] = f"this version has not what it needs: {error.key} = {error.value}"
-    store = Store(out, "records")
-    runs = {run.key: run for _, _, found in todo.values() for run in found}
-    with store.locked():
-        make(runs.values(), store, jobs=jobs, progress=told)
-        failures = {key: store.failure(key) or "" for key in runs if not store.done(key)}
-    tables = {id: Table(part, swept, found, store.runs, failures.keys()) for id, (part, swept, found) in todo.items()}
-    lines = [line for table in tables.values() for line in _lines(columns, table, tables)]
-    failed = tuple(f"{runs[key].name}: {why}; console log: {store.log(key)}" for key, why in failures.items())
-    return Studied(suite, kernel, quick, columns, tuple(lines), why, failed, len(runs), sources)
+    `ccs`: the columns, default the suite's; `sources`: where those are that are a user's own; `seeds`: in place of the
+    suite's. Raises `InputError` for a scenario that is wrong; what a kernel has not is a part, or a column, that is not
+    run."""
+
+    def __init__(
+        self,
+        suite: Suite,
+        out: Path,
+        *,
+        ccs: Sequence[str] = (),
+        sources: Mapping[str, Path] = MappingProxyType({}),
+        kernel: str,
+        quick: bool = False,
+        seeds: Sequence[int] = (),
+        jobs: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.suite, self.kernel, self.quick, self.sources = suite, kernel, quick, sources
+        self.columns = tuple(dict.fromkeys(ccs)) or suite.ccs
+        self.why = {part.id: part.not_run for part in suite.parts if part.not_run}
+        self.store, self.jobs, self.progress = Store(out, "records"), jobs, progress or Silent()
+        self.tables: dict[str, Table] = {}
+        self.again: tuple[int, ...] = ()
+        for part in (one for one in suite.parts if not one.not_run):
+            wanted = _columns(suite, part, self.columns, asked=bool(ccs))
+            if not wanted:
+                self.why[part.id] = _nobody(part, self.columns)
+                continue
+            swept = part.swept(wanted, quick, seeds, sources)
+            try:
+                self.tables[part.id] = Table(part, wanted, swept, self._planned(swept.grid), self.store.runs)
+            except InputError as error:
+                if not error.key.endswith("qdisc"):
+                    raise
+                self.why[part.id] = f"this version has not what it needs: {error.key} = {error.value}"
+
+    def made(self) -> "Studied":
+        """Makes the runs that are missing and reads the figures."""
+        runs = {run.key: run for table in self.tables.values() for run in table.planned}
+        with self.store.locked():
+            make(runs.values(), self.store, jobs=self.jobs, progress=self.progress)
+            failures = {key: self.store.failure(key) or "" for key in runs if not self.store.done(key)}
+        for table in self.tables.values():
+            table.failed = failures.keys()
+        lines = [line for table in self.tables.values() for line in _lines(self.columns, table, self.tables)]
+        failed = tuple(f"{runs[key].name}: {why}; log: {self.store.log(key)}" for key, why in failures.items())
+        return Studied(
+            self.suite, self.kernel, self.quick, self.columns, tuple(lines), self.why, failed, len(runs), self.sources,
+            self.again,
+        )  # fmt: skip
+
+    def ask(self, doubted: Iterable[tuple[Line, str]], seeds: int) -> None:
+        """Plans so many further seeds of these cells (a line and its column), and of those they are compared with."""
+        wanted: dict[str, list[tuple[Setting, str]]] = {}
+        for line, cc in doubted:
+            wanted.setdefault(line.part.id, []).append((line.setting, cc))
+            if line.row.beside:
+                other = str(line.setting[line.row.victim]) if line.row.victim else cc
+                wanted.setdefault(line.row.beside, []).append((line.setting, other))
+        last = max((seed for table in self.tables.values() for seed in table.seeds), default=1)
+        self.again = tuple(range(last + 1, last + 1 + seeds))
+        for id, places in wanted.items():
+            if (table := self.tables.get(id)) is not None:
+                grid = table.part.swept(table.columns, self.quick, self.again, self.sources).grid
+                cells = (cell for cell in grid.cells if any(table.is_of(cell, *place) for place in places))
+                table.add(self._planned(replace(grid, cells=tuple(cells))))
+
+    def _planned(self, grid: Grid) -> list[Run]:
+        return planned(grid, kernel=self.kernel, progress=self.progress)
 
 
 def _columns(suite: Suite, part: Part, columns: Sequence[str], asked: bool) -> tuple[str, ...]:
@@ -150,28 +184,58 @@ def _nobody(part: Part, columns: Sequence[str]) -> str:
 
 
 class Table:
-    """The runs of a part by setting, column and seed; `folder` has those of all parts, and `failed` is not there."""
+    """The runs of a part by setting, column and seed; `folder` has those of all parts, and `failed` is not there.
+    `columns`: those it is run with."""
 
-    def __init__(self, part: Part, swept: Swept, found: Sequence[Run], folder: Path, failed: Collection[str]) -> None:
-        self.part, self.folder, self.failed = part, folder, failed
+    def __init__(self, part: Part, columns: Sequence[str], swept: Swept, found: Iterable[Run], folder: Path) -> None:
+        self.part, self.columns, self.swept, self.folder = part, columns, swept, folder
+        self.failed: Collection[str] = ()
+        self.planned: list[Run] = []
         self.runs: dict[tuple[str, str], dict[Any, str]] = {}
         self.settings: dict[str, Setting] = {}
+        self.values: dict[tuple[int, str], float | None] = {}
+        self.add(found)
+
+    def add(self, found: Iterable[Run]) -> None:
         for run in found:
-            setting = swept.setting(run.assignment)
-            name = swept.label(setting)
+            self.planned.append(run)
+            setting = self.swept.setting(run.assignment)
+            name = self.swept.label(setting)
             self.settings.setdefault(name, setting)
-            self.runs.setdefault((name, swept.cc(run.assignment)), {})[run.assignment.get(SEED)] = run.key
+            self.runs.setdefault((name, self.swept.cc(run.assignment)), {})[run.assignment.get(SEED)] = run.key
+
+    @property
+    def seeds(self) -> set[int]:
+        return {seed for runs in self.runs.values() for seed in runs if seed is not None}
+
+    def is_of(self, cell: Assignment, setting: Setting, cc: str) -> bool:
+        """Whether a cell of the grid is this column's, in the setting that agrees in what both parts have."""
+        return self.swept.cc(cell) == cc and _agree(setting, self.swept.setting(cell))
 
     def like(self, setting: Setting, cc: str, seed: Any) -> str | None:
         """The run of a column in the setting that agrees in what both parts have; None if there is none."""
         for name, own in self.settings.items():
-            if all(setting.get(key, value) == value for key, value in own.items()):
+            if _agree(setting, own):
                 key = self.runs.get((name, cc), {}).get(seed)
                 return None if key in self.failed else key
         return None
 
     def open(self, key: str) -> Recording:
         return _opened(self.folder / key)
+
+    def value(
+        self, row: Row, tables: Mapping[str, "Table"], setting: Setting, cc: str, seed: Any, key: str
+    ) -> float | None:
+        """A row's figure of a run, read once."""
+        place = self.part.rows.index(row), key
+        if place not in self.values:
+            found = _value(row, self, tables, setting, cc, seed, key)
+            self.values[place] = None if found is None else rounded(found)
+        return self.values[place]
+
+
+def _agree(setting: Setting, own: Setting) -> bool:
+    return all(setting.get(key, value) == value for key, value in own.items())
 
 
 @lru_cache(maxsize=OPEN_RUNS)
@@ -208,8 +272,7 @@ def _cells(table: Table, tables: Mapping[str, Table], name: str, setting: Settin
         if not whole:
             yield Cell(cc, runs=tuple(runs.values()), why="its run failed")
             continue
-        values = [_value(row, table, tables, setting, cc, seed, key) for seed, key in whole.items()]
-        found = [None if one is None else rounded(one) for one in values]
+        found = [table.value(row, tables, setting, cc, seed, key) for seed, key in whole.items()]
         why = "" if any(one is not None for one in found) else "the run does not show it"
         yield Cell(cc, tuple(found), tuple(whole.values()), why)
 

@@ -31,7 +31,8 @@ def counts(matrix: Matrix) -> str:
 def about(studied: Studied) -> str:
     """On what it was run."""
     quick = ", --quick" if studied.quick else ""
-    return f"Linux {studied.kernel}{quick}, {studied.runs} runs"
+    again = f"; what was worse also with seeds {studied.again[0]} to {studied.again[-1]}" if studied.again else ""
+    return f"Linux {studied.kernel}{quick}, {studied.runs} runs{again}"
 
 
 def command(studied: Studied) -> str:
