@@ -127,3 +127,24 @@ def test_with_the_kernel_s_own_skbs_the_size_of_tsq_says_nothing(simulate: Simul
     assert upload(runs[0]) == pytest.approx(upload(runs[1]), rel=0.02)
     terms = [senders(run)["tsq_term"] for run in runs]
     assert (terms[0] == "floor").mean() > 0.5
+
+
+@pytest.mark.parametrize(
+    ("test", "streams", "busy", "wait"), [("tcp_nup", 4, "client", 18.7), ("tcp_ndown", 24, "ap", 20.0)]
+)
+def test_a_ping_waits_for_the_hardware_and_not_for_the_flows(
+    simulate: Simulate, test: str, streams: int, busy: str, wait: float
+) -> None:
+    """mac80211's FQ-CoDel lets a sparse flow pass: ahead of a ping are the two aggregates in ath9k's hardware, of which
+    one is on the air, whatever waits in the queue. So its latency hardly knows how many flows there are."""
+    way = "upload" if test == "tcp_nup" else "download"
+    changes = (f"test.name={test}", f"test.{way}_streams={streams}", "test.ping_interval=0.05")
+    run = simulate("wifi-ath9k", *SHORT, *changes)
+    aggregates = run.summary.wifi[busy]["wlan0"].categories["BE"].ppdus
+    cycle_ms = 5e3 / aggregates
+    pinged, data = run.summary.ping_layers_ms["icmp"][busy], run.summary.layers_ms[busy]
+    assert cycle_ms == pytest.approx(3.2, rel=0.05)
+    assert cycle_ms <= pinged["ring"].p50 <= 2 * cycle_ms
+    assert pinged["txq"].p50 < cycle_ms / 2
+    assert data["txq"].p50 > 3 * cycle_ms
+    assert ping(run) == pytest.approx(wait, rel=0.1)
