@@ -51,6 +51,7 @@ class Room:
 
 Text = Callable[[random.Random, Room], Any]
 
+MTUS = (68, 73, 600, 1280, 1500)
 QDISCS = (
     "pfifo limit 20", "bfifo limit 30000", "fq", "fq flow_limit 10", "fq_codel", "fq_codel limit 50 target 1ms",
     "codel",
@@ -116,7 +117,7 @@ TEXTS: dict[str, Text] = {
     r"event\[\]\.channel": lambda chance, _: chance.choice([36, 40, 44, 48, 52, 64, 1, 6, 9]),
     r"event\[\]\.label": lambda _chance, _room: "a label",
     r"event\[\]\.tc": lambda chance, room: f"qdisc replace dev {_device(chance, room)} root {chance.choice(QDISCS)}",
-    r"event\[\]\.ip": lambda chance, room: f"link set {_device(chance, room)} mtu {chance.choice([600, 1280, 1500])}",
+    r"event\[\]\.ip": lambda chance, room: f"link set {_device(chance, room)} mtu {chance.choice(MTUS)}",
     r"event\[\]\.iw": lambda chance, room: f"dev {_device(chance, room)} set power_save off",
     r"event\[\]\.ethtool": lambda chance, room: f"-K {_device(chance, room)} tso {chance.choice(['on', 'off'])}",
     r"event\[\]\.write": lambda chance, _: {"/proc/sys/net/ipv4/tcp_ecn": chance.choice([0, 1])},
@@ -139,7 +140,7 @@ LIMITS: dict[str, tuple[float, float]] = {
     r"test\.datagrams\[\]\.size": (4, 9000),
     r"testbed\.wifi\[\]\.others\.count": (0, 4),
     r"testbed\.link\[\]\.delay|event\[\]\.set\.delay": (1e2, 1e8),
-    r"(testbed\.link\[\]|event\[\]\.set|stack\.\*\.device\.\*)\.mtu": (576, 9000),
+    r"(testbed\.link\[\]|event\[\]\.set|stack\.\*\.device\.\*)\.mtu": (68, 9000),
     r"testbed\.link\[\]\.[rt]x_usecs": (0, 5000),
     r"testbed\.shaper\[\]\.rate": (1e5, 1e9),
     r"(testbed\.link\[\]|event\[\]\.set)\.rate": (1e5, 5e9),
