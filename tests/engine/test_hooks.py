@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from hourglass import resources
-from hourglass.engine.kernel import hooks
+from hourglass.contract.kernels import KERNELS
+from hourglass.engine.kernel import hooks, source
 from hourglass.errors import InputError
 
 SOURCE = """\
@@ -178,3 +179,32 @@ def test_a_hook_left_out_is_an_existing_one(tree: Path, kernel: Path) -> None:
 
 def test_the_repository_s_own_hooks_are_well_formed() -> None:
     assert {hook.name for hook in hooks.load(resources.KERNEL / "hooks")} >= {"tsq", "determinism", "drivers"}
+
+
+@pytest.mark.guest
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_what_is_optional_is_there_where_it_should_be(kernel: str) -> None:
+    """Releases of a kernel differ: of two forms of one line a tree has one, and then the hook is in."""
+    changed = hooks.overlay(source.packaged(kernel, print).tree)
+    assert changed["net/sched/sch_netem.c"].count(b"probe_duplicated(skb2);") == 1
+    assert b"um_udelay" not in changed["arch/um/kernel/skas/syscall.c"]
+
+
+def test_a_copy_of_netem_is_announced_in_older_releases_too() -> None:
+    """As Linux 5.10.223 queues it: the clone in a condition, an assignment after it."""
+    (probe,) = (hook for hook in hooks.load(resources.KERNEL / "hooks") if hook.name == "probe")
+    older = [
+        "static int netem_enqueue(struct sk_buff *skb)",
+        "{",
+        "\tif (many && (skb2 = skb_clone(skb, GFP_ATOMIC)) != NULL) {",
+        "\t\trootq->enqueue(skb2, rootq, to_free);",
+        "\t\tq->duplicate = dupsave;",
+        "\t\trc_drop = NET_XMIT_SUCCESS;",
+        "\t}",
+        "}",
+    ]
+    lines = [hooks.Line(text) for text in older]
+    for edit in probe.edit:
+        if edit.function == "netem_enqueue":
+            hooks.apply_edit(lines, edit, "probe", (5, 10))
+    assert [line.text for line in lines] == [*older[:3], "\t\tprobe_duplicated(skb2);", *older[3:]]
