@@ -125,6 +125,14 @@ MARK = {"keep": ">= 1mbit", "source": "somebody"}
         ({"told": ["test.step"]}, r"is no axis"),
         ({"axes": {}}, r"^no error$"),
         ({"without": []}, r"without = \[\]: a table"),
+        ({"row": [{"figure": "utilisation", "with": {"mbps": 0}}]}, r"mbps = 0: Mbit/s, above 0"),
+        ({"row": [{"figure": "goodput", "with": {"from": 8, "to": 3}}]}, r"to = 3: a time after `from` = 8"),
+        (
+            {"row": [{"figure": "time_to_rate", "with": {"mbps": 1, "at": 8, "to": 3}}]},
+            r"to = 3: a time after `at` = 8",
+        ),
+        ({"labels": {"test.length": {"5": "X", "10": "X"}}}, r"a label = 'X': is what two settings are called"),
+        ({"axes": {"test.length": [5, 10], "test.delay": [1, 2]}, "told": ["test.length"]}, r"two settings are called"),
     ],
 )
 def test_what_a_part_cannot_be_is_refused(changes: dict[str, Any], told: str) -> None:
@@ -140,6 +148,8 @@ def test_what_a_suite_cannot_be_is_refused() -> None:
         ({}, r"part = none"),
         ({"part": [PART, PART]}, "is there twice"),
         ({"part": [PART], "parts": 1}, 'unknown key. Did you mean "part"'),
+        ({"part": [PART], "name": "../own"}, "name = '../own': text that can name a file"),
+        ({"part": [PART], "ccs": ["cubik"]}, 'Did you mean "cubic"'),
         ({"part": [{"id": "a", "use": "fairness.nothing"}]}, "has no such part"),
         ({"part": [{"id": "a", "use": "fairness"}]}, "has no such part"),
         ({"part": [{"id": "a", "use": "fairness.against"}]}, "alone.*is no part"),
@@ -155,6 +165,8 @@ def test_what_a_suite_cannot_be_is_refused() -> None:
         (["fairnes"], "NAME = 'fairnes': no such suite. Did you mean \"fairness\"?"),
         (["fairness", "--cc", "cubic,"], "--cc = 'cubic,'"),
         (["fairness", "--cc", "cubik"], "cubik"),
+        (["fairness", "--cc", "bbr,own/cubic.c"], "--cc = 'own/cubic.c': its column would be called 'cubic'"),
+        (["fairness", "--cc", "a/my_cc.c,b/my_cc.c"], "as that of b/my_cc.c"),
         (["fairness", "--kernel", "9.9"], "9.9"),
         (["fairness", "-j", "0"], "jobs = 0"),
     ],

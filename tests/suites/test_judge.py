@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as xml
@@ -131,6 +132,27 @@ def test_what_is_worse_is_doubted_unless_it_is_too_much_for_chance() -> None:
         worse = [*values][:many]
         found = doubted(judge(studied(SHOWN, values | {cc: [30.0] for cc in worse}), before))
         assert [(line.id, cc) for line, cc in found] == [(ID, cc) for cc in worse][:asked]
+
+
+def test_a_run_that_failed_is_an_error_and_no_baseline(tmp_path: Path) -> None:
+    path, before = tmp_path / "own-6.1.json", studied(SHOWN, {"cubic": [1.5]})
+    baseline.write(path, before, None)
+    (line,) = before.lines
+    failed = replace(line, cells={"cubic": Cell("cubic", runs=("run",), why="its run failed")})
+    now = replace(before, lines=(failed,), failed=("run: it panicked",))
+    baseline.write(path, now, baseline.read(path, "own"))
+    assert baseline.read(path, "own") == {ID: {"cubic": [1.5]}}
+    matrix = judge(now, {})
+    assert text.data(now, matrix)["ok"] is False
+    (verdict,) = text.verdicts(now, matrix)
+    assert [one.reason for one in verdict.missed] == ["its run failed"]
+
+
+def test_a_page_says_what_makes_it_again() -> None:
+    made = replace(
+        studied(SHOWN, {"cubic": [1.5], "my_cc": [1.0]}), sources={"my_cc": "v2/my_cc.c"}, seeds=(11, 12, 13)
+    )
+    assert text.command(made) == f"hourglass suite {made.suite.source} --kernel 6.1 --cc cubic,v2/my_cc.c --seeds 11-13"
 
 
 def test_a_miss_that_no_baseline_knows_is_new() -> None:

@@ -252,3 +252,9 @@ def test_another_congestion_control_has_no_phases(name: str, alone: Recording) -
 def test_a_run_without_pings_has_no_queue(tmp_path: Path) -> None:
     run = made(tmp_path / "run", replace(Recipe(), probes=[]))
     assert all(MEASURES[name].of(Seen(run, {"at": 0})) is None for name in ("queue", "queue_peak", "drain"))
+
+
+@pytest.mark.parametrize("given", [{"from": 50.0}, {"to": 100.0}, {"at": 31.0}])
+def test_what_is_asked_of_a_time_outside_the_load_has_no_figure(two: Recording, given: dict[str, float]) -> None:
+    assert not Seen(two, given).within
+    assert Seen(two, {key: two.test.length_s for key in given}).within

@@ -30,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def leave(ended: list[int]) -> None:
     """Ends the process with its status without taking apart what was imported, which takes 0.15 s."""
     if ended:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:  # it was closed before we began
+                stream.flush()
         os._exit(ended[0])

@@ -11,6 +11,7 @@ from hourglass.cli.progress import shown
 from hourglass.cli.sweep import SOME_FAILED
 from hourglass.contract.kernels import DEFAULT
 from hourglass.errors import InputError
+from hourglass.scenario import CONGESTION_CONTROLS
 from hourglass.suites import baseline, file, text
 from hourglass.suites.judge import FURTHER, doubted, judge
 from hourglass.suites.page import page
@@ -43,9 +44,12 @@ def run_suite(
         raise InputError("--cc", ccs, "congestion controls with commas between, like cubic,bbr")
     if before is not None and baseline.read(before, suite.name) is None and not update:
         raise InputError("--baseline", str(before), "there is no such file; --update-baseline makes it")
-    own = {one: Path(one).absolute() for one in asked if one.endswith(".c") or "/" in one}
-    columns = [own[one].stem if one in own else one for one in asked]
-    sources = {path.stem: path for path in own.values()}
+    columns = [_column(one) for one in asked]
+    for column, word in zip(columns, asked, strict=True):
+        others = [one for one, name in zip(asked, columns, strict=True) if name == column and one != word]
+        if others or (column != word and column in CONGESTION_CONTROLS):
+            raise InputError("--cc", word, f"its column would be called {column!r}, as that of {[*others, column][0]}")
+    sources = {column: word for column, word in zip(columns, asked, strict=True) if column != word}
     chosen = _seeds(seeds) if seeds is not None else baseline.SEEDS if update else ()
     folder = out or SUITES
     with shown() as progress:
@@ -61,7 +65,7 @@ def run_suite(
             known = baseline.read(place, suite.name)
         matrix = judge(studied, known)
         if not update and (again := doubted(matrix)):
-            study.ask(again, FURTHER)
+            study.ask(again, FURTHER, baseline.SEEDS)
             studied = study.made()
             matrix = judge(studied, known)
     words = f"{place.name}" if known is not None else "none"
@@ -78,6 +82,11 @@ def run_suite(
         print(f"hourglass: failed: {one}", file=sys.stderr)
     worse = any(one.worse for line in matrix for one in line)
     return MISSED if worse else SOME_FAILED if studied.failed else 0
+
+
+def _column(word: str) -> str:
+    """What a column is called: a congestion control of a user's own by its file or folder."""
+    return Path(word).stem if word.endswith(".c") or "/" in word else word
 
 
 def _seeds(text: str) -> tuple[int, ...]:

@@ -46,7 +46,7 @@ def write(path: Path, studied: Studied, old: Baseline | None) -> None:
     lines = {id: dict(cells) for id, cells in (old or {}).items()}
     for line in studied.lines:
         for cc, cell in line.cells.items():
-            if cell.runs:
+            if cell.values:  # a run that failed says nothing
                 lines.setdefault(line.id, {})[cc] = list(cell.values)
     head = json.dumps({"schema": SCHEMA, "suite": studied.suite.name, "kernel": studied.kernel})[:-1]
     rows = ",\n".join(f"{json.dumps(id)}: {json.dumps(cells)}" for id, cells in sorted(lines.items()))

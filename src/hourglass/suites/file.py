@@ -61,6 +61,7 @@ from hourglass.resources import SCENARIOS
 from hourglass.scenario import CONGESTION_CONTROLS
 from hourglass.scenario.blame import refusal
 from hourglass.scenario.source import toml_problem
+from hourglass.scenario.vocabulary import NOT_IN_LINUX
 from hourglass.suites.measures import MEASURES, Better
 
 FOLDER = SCENARIOS / "suites"
@@ -132,12 +133,12 @@ class Part:
         ccs: Sequence[str],
         quick: bool = False,
         seeds: Sequence[int] = (),
-        sources: Mapping[str, Path] = MappingProxyType({}),
+        sources: Mapping[str, str] = MappingProxyType({}),
     ) -> "Swept":
         """The sweep of these columns: every key of `set` in which `{cc}` stands goes forward with them. `quick`: the
         values that it keeps, and the first seed. `seeds`: these, in place of the file's, and all of them. `sources`:
         of columns that are a user's own, where they are."""
-        words = [str(sources.get(cc, cc)) for cc in ccs]
+        words = [sources.get(cc, cc) for cc in ccs]
         fixed = sweeps.flat(dict(self.data.get("set", {})))
         tied = {key: [_put(value, word) for word in words] for key, value in fixed.items() if _put(value, "") != value}
         data = {key: value for key, value in self.data.items() if key not in ("set", "zip")}
@@ -226,6 +227,11 @@ def suite(data: dict[str, Any], path: Path) -> Suite:
     if not isinstance(parts, list) or not parts or not all(isinstance(one, dict) for one in parts):
         raise refusal("part", parts, "tables, each written below [[part]]")
     ccs = _words(data, "ccs", "") or tuple(CONGESTION_CONTROLS)
+    known = (*CONGESTION_CONTROLS, *NOT_IN_LINUX)
+    if strange := [cc for cc in ccs if cc not in known]:
+        raise refusal(
+            "ccs", strange[0], f"no congestion control of Linux; a file goes with --cc. {closest(strange[0], known)}"
+        )
     found = tuple(_part(f"part.{place}", one, path) for place, one in enumerate(parts))
     ids = [one.id for one in found]
     if twice := [one for one in ids if ids.count(one) > 1]:
@@ -235,6 +241,8 @@ def suite(data: dict[str, Any], path: Path) -> Suite:
             if row.beside and row.beside not in ids:
                 raise refusal(f"{part.id}: beside", row.beside, f"is no part. {closest(row.beside, ids)}")
     name = _text(data, "name", "", path.stem)
+    if not name or "/" in name or name.startswith("."):
+        raise refusal("name", name, "text that can name a file")
     about = _text(data, "description", ""), _text(data, "about", "")
     source = path.stem if path.parent == FOLDER else str(path)
     return Suite(source, name, *about, ccs, found, path.parent / "baselines")
@@ -266,6 +274,12 @@ def _part(where: str, data: dict[str, Any], path: Path) -> Part:
     for key in (*own.told, *own.quick):
         if key not in grid.keys:
             raise refusal(f"{where}: {key}", key, f"is no axis. {closest(key, grid.keys)}")
+    settings = [swept.setting(cell) for cell in grid.cells]
+    called: dict[str, dict[str, Any]] = {}
+    for setting in settings:
+        if called.setdefault(swept.label(setting), setting) != setting:
+            told = "is what two settings are called: `told` and `labels` have to tell them apart"
+            raise refusal(f"{where}: a label", swept.label(setting), told)
     for key in own.quick:
         if not isinstance(own.quick[key], list) or not any(cell[key] in own.quick[key] for cell in grid.cells):
             raise refusal(f"{where}.quick.{key}", own.quick[key], "a list of values of this axis")

@@ -103,7 +103,7 @@ def _word(line: Line, cell: Cell, mark: Mark | None, value: float | None) -> Wor
     if mark is None:
         return "shown" if value is not None else "none"
     if value is None:
-        return "missed" if cell.runs and not cell.why.startswith("its run") else "none"
+        return "missed" if cell.runs and not cell.failed else "none"
     if mark.bound is not None:
         return "passed" if mark.bound.holds(value) else "missed"
     own = _reference(line)

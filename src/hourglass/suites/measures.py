@@ -44,6 +44,11 @@ class Seen:
         return round((self.run.test.delay_s + float(self.given.get(key, default))) * NS_PER_S)
 
     @property
+    def within(self) -> bool:
+        """Whether the times that the row gives are within the load."""
+        return all(self.given.get(key, 0) <= self.run.test.length_s for key in ("from", "at", "to"))
+
+    @property
     def window(self) -> Window:
         """From `from` to `to`; the whole load."""
         return Window(self.at("from"), self.at("to", self.run.test.length_s))
@@ -244,6 +249,11 @@ class Measure:
                 raise refusal(f"{where}.{key}", value, f"unknown key. Keys: {', '.join((*self.needs, *self.keys))}")
             if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
                 raise refusal(f"{where}.{key}", value, "a number, at least 0")
+            if key == "mbps" and value == 0:
+                raise refusal(f"{where}.{key}", value, "Mbit/s, above 0")
+        begin = "at" if "at" in self.needs else "from"
+        if "to" in given and given["to"] <= given.get(begin, 0):
+            raise refusal(f"{where}.to", given["to"], f"a time after `{begin}` = {given.get(begin, 0)}")
         for key in self.needs:
             if key not in given:
                 raise refusal(f"{where}.{key}", None, "is missing")

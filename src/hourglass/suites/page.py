@@ -32,7 +32,8 @@ KEY = (
 def page(studied: Studied, matrix: Matrix, before: str) -> str:
     """The page. `before`: what the baseline is, in words."""
     title = f"{studied.suite.name}: {studied.suite.description}"
-    quick = "one seed and fewer settings: what --quick runs. " if studied.quick else ""
+    few = "fewer settings" if studied.seeds else "one seed and fewer settings"
+    quick = f"{few}: what --quick runs. " if studied.quick else ""
     lead = f"{text.about(studied)}. {quick}{text.counts(matrix)}. Baseline: {before}."
     body = [f"<h1>{_safe(title)}</h1><p>{_safe(lead)}</p><p><code>{_safe(text.command(studied))}</code></p>"]
     body += [f"<p>{_safe(studied.suite.about)}</p>"] if studied.suite.about else []

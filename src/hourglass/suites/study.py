@@ -4,6 +4,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import count, islice
 from pathlib import Path
 from statistics import median
 from types import MappingProxyType
@@ -49,6 +50,11 @@ class Cell:
     def known(self) -> list[float]:
         return [one for one in self.values if one is not None]
 
+    @property
+    def failed(self) -> bool:
+        """Whether its runs failed."""
+        return bool(self.runs) and not self.values
+
 
 @dataclass(frozen=True)
 class Line:
@@ -72,7 +78,8 @@ class Line:
 @dataclass(frozen=True)
 class Studied:
     """A suite with its figures. `why`: of parts that were not run; `failed`: runs that failed, in words; `runs`: how
-    many it has; `sources`: where the columns are that are a user's own; `again`: further seeds of what was worse."""
+    many it has; `sources`: how those columns were asked for that are a user's own; `seeds`: in place of the suite's;
+    `again`: further seeds of what was worse."""
 
     suite: Suite
     kernel: str
@@ -82,16 +89,17 @@ class Studied:
     why: Mapping[str, str]
     failed: tuple[str, ...]
     runs: int
-    sources: Mapping[str, Path] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
+    seeds: tuple[int, ...] = ()
     again: tuple[int, ...] = ()
 
 
 class Study:
     """A suite on a kernel, planned: whose missing runs can be made below `out`, and more of those that are doubted.
 
-    `ccs`: the columns, default the suite's; `sources`: where those are that are a user's own; `seeds`: in place of the
-    suite's. Raises `InputError` for a scenario that is wrong; what a kernel has not is a part, or a column, that is not
-    run."""
+    `ccs`: the columns, default the suite's; `sources`: files or folders of those that are a user's own, as they were
+    asked for; `seeds`: in place of the suite's. Raises `InputError` for a scenario that is wrong; what a kernel has not
+    is a part, or a column, that is not run."""
 
     def __init__(
         self,
@@ -99,14 +107,15 @@ class Study:
         out: Path,
         *,
         ccs: Sequence[str] = (),
-        sources: Mapping[str, Path] = MappingProxyType({}),
+        sources: Mapping[str, str] = MappingProxyType({}),
         kernel: str,
         quick: bool = False,
         seeds: Sequence[int] = (),
         jobs: int | None = None,
         progress: Progress | None = None,
     ) -> None:
-        self.suite, self.kernel, self.quick, self.sources = suite, kernel, quick, sources
+        self.suite, self.kernel, self.quick, self.sources, self.seeds = suite, kernel, quick, sources, tuple(seeds)
+        self.places = {cc: f"{Path(word).absolute()}{word[len(word.rstrip('/')) :]}" for cc, word in sources.items()}
         self.columns = tuple(dict.fromkeys(ccs)) or suite.ccs
         self.why = {part.id: part.not_run for part in suite.parts if part.not_run}
         self.store, self.jobs, self.progress = Store(out, "records"), jobs, progress or Silent()
@@ -117,7 +126,7 @@ class Study:
             if not wanted:
                 self.why[part.id] = _nobody(part, self.columns)
                 continue
-            swept = part.swept(wanted, quick, seeds, sources)
+            swept = part.swept(wanted, quick, seeds, self.places)
             try:
                 self.tables[part.id] = Table(part, wanted, swept, self._planned(swept.grid), self.store.runs)
             except InputError as error:
@@ -137,11 +146,12 @@ class Study:
         failed = tuple(f"{runs[key].name}: {why}; log: {self.store.log(key)}" for key, why in failures.items())
         return Studied(
             self.suite, self.kernel, self.quick, self.columns, tuple(lines), self.why, failed, len(runs), self.sources,
-            self.again,
+            self.seeds, self.again,
         )  # fmt: skip
 
-    def ask(self, doubted: Iterable[tuple[Line, str]], seeds: int) -> None:
-        """Plans so many further seeds of these cells (a line and its column), and of those they are compared with."""
+    def ask(self, doubted: Iterable[tuple[Line, str]], seeds: int, taken: Sequence[int] = ()) -> None:
+        """Plans so many further seeds, none of those that are `taken`, of these cells (a line and its column), and of
+        those they are compared with."""
         wanted: dict[str, list[tuple[Setting, str]]] = {}
         for line, cc in doubted:
             wanted.setdefault(line.part.id, []).append((line.setting, cc))
@@ -149,10 +159,10 @@ class Study:
                 other = str(line.setting[line.row.victim]) if line.row.victim else cc
                 wanted.setdefault(line.row.beside, []).append((line.setting, other))
         last = max((seed for table in self.tables.values() for seed in table.seeds), default=1)
-        self.again = tuple(range(last + 1, last + 1 + seeds))
+        self.again = tuple(islice((seed for seed in count(last + 1) if seed not in taken), seeds))
         for id, places in wanted.items():
             if (table := self.tables.get(id)) is not None:
-                grid = table.part.swept(table.columns, self.quick, self.again, self.sources).grid
+                grid = table.part.swept(table.columns, self.quick, self.again, self.places).grid
                 cells = (cell for cell in grid.cells if any(table.is_of(cell, *place) for place in places))
                 table.add(self._planned(replace(grid, cells=tuple(cells))))
 
@@ -292,7 +302,10 @@ def _value(
         if (alone := other.like(setting, setting[row.victim] if row.victim else cc, seed)) is None:
             return None
         beside = other.open(alone)
+    seen = Seen(run, row.given, beside)
+    if not seen.within:
+        return None
     try:
-        return MEASURES[row.figure].of(Seen(run, row.given, beside))
+        return MEASURES[row.figure].of(seen)
     except HourglassError:  # a table that this run has not
         return None

@@ -31,16 +31,18 @@ def counts(matrix: Matrix) -> str:
 def about(studied: Studied) -> str:
     """On what it was run."""
     quick = ", --quick" if studied.quick else ""
-    again = f"; what was worse also with seeds {studied.again[0]} to {studied.again[-1]}" if studied.again else ""
+    seeds = "" if not studied.again else f"{studied.again[0]} to {studied.again[-1]}"
+    again = f"; what was worse at first was asked again with seeds {seeds}" if seeds else ""
     return f"Linux {studied.kernel}{quick}, {studied.runs} runs{again}"
 
 
 def command(studied: Studied) -> str:
     """What makes it again."""
-    words = [studied.sources[cc].name if cc in studied.sources else cc for cc in studied.ccs]
+    words = [studied.sources.get(cc, cc) for cc in studied.ccs]
     asked = [] if (*words,) == studied.suite.ccs else ["--cc", ",".join(words)]
     quick = ["--quick"] if studied.quick else []
-    return " ".join(["hourglass suite", studied.suite.source, "--kernel", studied.kernel, *asked, *quick])
+    seeds = ["--seeds", "-".join(map(str, sorted({studied.seeds[0], studied.seeds[-1]})))] if studied.seeds else []
+    return " ".join(["hourglass suite", studied.suite.source, "--kernel", studied.kernel, *asked, *quick, *seeds])
 
 
 def parts(studied: Studied, matrix: Matrix) -> Iterator[tuple[Part, list[Sequence[Judged]]]]:
@@ -94,7 +96,8 @@ def data(studied: Studied, matrix: Matrix) -> dict[str, Any]:
         "suite": studied.suite.name,
         "kernel": studied.kernel,
         "quick": studied.quick,
-        "ok": not any(one.worse for line in matrix for one in line),
+        "ok": not studied.failed and not any(one.worse for line in matrix for one in line),
+        "again": list(studied.again),
         "not_run": dict(studied.why),
         "failed": list(studied.failed),
         "lines": [
@@ -158,8 +161,7 @@ def verdicts(studied: Studied, matrix: Matrix) -> list[Verdict]:
 def _check(one: Judged) -> Check:
     bound = one.limit or "as before"
     reason = one.worse or one.cell.why
+    ok = not one.worse and not one.cell.failed
     if one.worse:
         reason = f"{reason}; run: {' '.join(map(str, one.cell.runs))}"
-    return Check(
-        figure=one.line.id, bound=bound, value=one.cell.value, unit=one.line.row.unit, ok=not one.worse, reason=reason
-    )
+    return Check(figure=one.line.id, bound=bound, value=one.cell.value, unit=one.line.row.unit, ok=ok, reason=reason)
