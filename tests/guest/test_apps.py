@@ -53,6 +53,27 @@ def test_a_run_is_the_same_with_another_copy_of_its_root(kernel: str, tmp_path: 
         assert one.summary.apps[1].end_s == pytest.approx(3, abs=0.001)
 
 
+def test_what_is_told_to_stop_is_judged_by_its_answer(tmp_path: Path) -> None:
+    answers = [("exit 0", 0, True), ("exit 3", 0, False), ("exit 3", "running", True)]
+    apps = [
+        {
+            "node": "client",
+            "command": ["sh", "-c", f"trap '{says}' TERM; sleep 9 & wait"],
+            "stop": 1,
+            "expect": expected,
+        }
+        for says, expected, _ in answers
+    ]
+    plain = {"node": "client", "command": ["sleep", "9"], "stop": 1}
+    described = {
+        "testbed": {"preset": "L100M"}, "apps": {"root": "debian:12"},
+        "app": [{**one, "name": f"a{n}"} for n, one in enumerate([*apps, plain, plain | {"expect": "SIGTERM"}])],
+    }  # fmt: skip
+    made = runner.run(load(described), tmp_path / "run").summary
+    assert [one.ok for one in made.checks] == [*(ok for *_, ok in answers), True, True]
+    assert [one.status for one in made.apps] == ["exit 0", "exit 3", "running", "running", "SIGTERM"]
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_calls_are_counted_by_program_and_start(kernel: str, tmp_path: Path) -> None:
     code = "import os, sys\nfor _ in range(int(sys.argv[1])): os.getppid()\nsys.exit(1)"

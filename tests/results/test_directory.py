@@ -2,6 +2,7 @@
 """Run directories are made safely: complete or not at all, and never over a user's files."""
 
 import os
+import subprocess
 
 import pytest
 
@@ -125,3 +126,15 @@ def test_a_full_disk_is_one_clear_line(tmp_path):
     with pytest.raises(HourglassError, match="No space left on device") as caught, staging(tmp_path / "run"):
         raise OSError(28, os.strerror(28), str(tmp_path / "run" / "records.arrows"))
     assert "\n" not in str(caught.value)
+
+
+def test_what_a_killed_command_left_goes_with_the_next_run(tmp_path):
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    left, alive, other = (tmp_path / name for name in (f".run.{gone.pid}", f".run.{os.getppid()}", ".run.old"))
+    for folder in (left, alive, other):
+        (folder / "records").mkdir(parents=True)
+    with staging(tmp_path / "run") as shop:
+        assert {path.name for path in tmp_path.iterdir()} == {shop.path.name, alive.name, other.name}
+        (shop.path / "run.json").write_text("{}")
+        shop.publish()

@@ -156,7 +156,8 @@ def test_a_page_says_what_makes_it_again() -> None:
 
 
 def test_a_miss_that_no_baseline_knows_is_new() -> None:
-    for before in (None, {}):
+    empties: tuple[Baseline | None, ...] = (None, {})
+    for before in empties:
         found = judged(LEAST, {"cubic": [9.0], "bbr": [1.0]}, before)
         assert found["cubic"].worse == "a miss that no baseline knows"
         assert not found["bbr"].worse

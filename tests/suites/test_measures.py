@@ -257,4 +257,4 @@ def test_a_run_without_pings_has_no_queue(tmp_path: Path) -> None:
 @pytest.mark.parametrize("given", [{"from": 50.0}, {"to": 100.0}, {"at": 31.0}])
 def test_what_is_asked_of_a_time_outside_the_load_has_no_figure(two: Recording, given: dict[str, float]) -> None:
     assert not Seen(two, given).within
-    assert Seen(two, {key: two.test.length_s for key in given}).within
+    assert Seen(two, dict.fromkeys(given, two.test.length_s)).within

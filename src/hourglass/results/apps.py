@@ -87,7 +87,7 @@ class Program:
         last = self.last
         if last is None:
             return "not started"
-        if last["why"] in ("stopped", "end"):
+        if last["why"] == "end" or (last["why"] == "stopped" and self.expected == RUNNING):
             return RUNNING
         if last["why"] == "spin":
             return "spinning"
@@ -105,9 +105,9 @@ class Program:
             return False
         if self.expected == RUNNING:
             return last["why"] in ("stopped", "end")
-        ended = last["why"] not in ("stopped", "end")
+        ended = last["why"] != "end"
         if isinstance(self.expected, int):
-            return ended and last["exit"] == self.expected
+            return ended and bool(last["exit"] == self.expected)
         return ended and signal_name(last["signal"]) == self.expected
 
     def check(self) -> Check:

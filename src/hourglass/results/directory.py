@@ -7,6 +7,7 @@ What is not a run directory is never touched.
 """
 
 import contextlib
+import glob
 import json
 import os
 import shutil
@@ -41,8 +42,15 @@ class Staging:
             _check_free(place)
         with readable_errors(self.place):
             self.place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.rmtree(self.path, ignore_errors=True)
+            self._sweep()
             self.path.mkdir()
+
+    def _sweep(self) -> None:
+        """Deletes what commands that were killed have left of runs at this place, ours of an earlier life too."""
+        for left in self.place.parent.glob(f".{glob.escape(self.place.name)}.*"):
+            number = left.name.rpartition(".")[2]
+            if number.isdecimal() and (int(number) == os.getpid() or not _runs(int(number))):
+                shutil.rmtree(left, ignore_errors=True)
 
     def publish(self) -> None:
         """Puts the complete run in its place."""
@@ -62,6 +70,17 @@ class Staging:
         if str(self.path) in str(error) and not isinstance(error, InputError):
             return HourglassError(str(error).replace(str(self.path), str(self.failed)))
         return error
+
+
+def _runs(pid: int) -> bool:
+    """Whether there is such a process."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _check_free(place: Path) -> None:

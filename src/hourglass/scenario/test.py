@@ -223,8 +223,8 @@ class Test(Table):
     )
     stream_rates: Paces = Field(
         default=(),
-        description="The most that each flow sends, in turn; 0: no limit. It is paced (SO_MAX_PACING_RATE): its data,"
-        " or with the qdisc fq its packets.",
+        description="The most that each flow sends, in turn; 0: no limit. It is paced (SO_MAX_PACING_RATE): its"
+        " payload, with the qdisc fq too.",
     )
     stream_writes: Paces = Field(
         default=(),

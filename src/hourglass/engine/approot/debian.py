@@ -17,7 +17,7 @@ from pathlib import Path
 from hourglass.engine import process
 from hourglass.engine.approot.folder import Folder
 from hourglass.engine.kernel import apt
-from hourglass.errors import HourglassError, MissingError
+from hourglass.errors import HourglassError, InputError, MissingError
 from hourglass.files import sha256
 
 RELEASES = {"11": "bullseye", "12": "bookworm", "13": "trixie"}
@@ -87,6 +87,8 @@ def fetch(codename: str, packages: list[str], cache: Path, report: Report) -> li
     fetched = archive.apt("install", "--download-only", *asked)
     if planned.returncode or fetched.returncode:
         said = (archive.update.stderr + planned.stderr + fetched.stderr).splitlines()
+        if strange := re.search(r"^E: Unable to locate package (\S+)$", planned.stderr, re.MULTILINE):
+            raise InputError("apps.packages", strange[1], f"Debian {codename} has no such package")
         words = list(dict.fromkeys(line for line in said if line.startswith(("E:", "Err"))))[-6:]
         what = f"the programs' root of Debian {codename} cannot be made of {', '.join(packages)}; apt says:"
         raise HourglassError("\n".join([what, *words]))

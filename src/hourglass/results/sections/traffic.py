@@ -55,13 +55,16 @@ def pings(summary: Summary) -> Section:
 
 
 def datagrams(summary: Summary) -> Section:
-    """One-way streams: what arrived, how late, how unevenly, what was lost; of VoIP how it sounds."""
+    """One-way streams: what arrived, how late, how unevenly, what was lost, of that what the sender's own socket had no
+    room for, where there is such; of VoIP how it sounds."""
+    full = any(one.refused for one in summary.datagrams)
     columns = (Column("stream", "text"), Column("Mbit/s"), *_columns(*PERCENTILES, "jitter"),
-               Column("sent"), Column("lost"), Column("MOS"))  # fmt: skip
+               Column("sent"), Column("lost"), *((Column("refused"),) if full else ()), Column("MOS"))  # fmt: skip
     rows = [
-        (one.id, one.goodput_mbps, *_percentiles(one.owd_ms), one.jitter_ms, one.sent, one.lost, one.mos)
+        (one.id, one.goodput_mbps, *_percentiles(one.owd_ms), one.jitter_ms, one.sent, one.lost,
+         *((one.refused,) if full else ()), one.mos)
         for one in summary.datagrams
-    ]
+    ]  # fmt: skip
     return Section("datagrams", "One-way streams", "one way", columns, tuple(rows), unit="ms")
 
 
