@@ -79,6 +79,16 @@ def test_an_unknown_variant_names_the_known_ones(kernel: Path) -> None:
         Recipe("6.1", "", (6, 1), "kasan").key()
 
 
+def test_a_version_between_has_the_fragment_of_the_one_before(kernel: Path) -> None:
+    def names(*version: int) -> list[str]:
+        return [path.name for path in config.fragments(kernel / "config", (version[0], version[1]), None)]
+
+    (kernel / "config/6.12.config").write_text("CONFIG_A=y\n")
+    assert names(6, 1) == names(6, 11) == ["common.config", "6.1.config"]
+    assert names(6, 12) == names(7, 0) == ["common.config", "6.12.config"]
+    assert names(5, 15) == ["common.config"]
+
+
 def test_later_fragments_rule_and_losses_are_named(kernel: Path) -> None:
     wanted = config.merge(config.fragments(kernel / "config", (6, 1), None))
     assert wanted == {"CONFIG_A": "y", "CONFIG_B": "y"}

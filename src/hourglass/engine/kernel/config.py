@@ -15,15 +15,22 @@ Options = dict[str, str]
 
 
 def fragments(folder: Path, version: Version, variant: str | None) -> list[Path]:
-    """common.config, the version's own fragment if there is one, and the variant's, in the order in which they rule."""
-    own = folder / f"{version[0]}.{version[1]}.config"
-    chosen = [folder / "common.config", *([own] if own.is_file() else [])]
+    """common.config, the version's own fragment or that of the newest older one, and the variant's, in the order in
+    which they rule."""
+    own = {_version(path): path for path in folder.glob("[0-9]*.config")}
+    older = [one for one in own if one <= version]
+    chosen = [folder / "common.config", *([own[max(older)]] if older else [])]
     if variant is not None:
         chosen.append(folder / f"{variant}.config")
         if not chosen[-1].is_file():
             known = sorted(path.stem for path in folder.glob("[a-z]*.config") if path.stem != "common")
             raise InputError("kernel variant", variant, f"one of {', '.join(known) or 'none'}")
     return chosen
+
+
+def _version(path: Path) -> Version:
+    major, minor = path.stem.split(".")
+    return int(major), int(minor)
 
 
 def parse(text: str) -> Options:
