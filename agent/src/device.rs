@@ -19,7 +19,6 @@ use crate::tables::Table;
 const RTM_GETLINK: u16 = 18;
 const RTM_GETQDISC: u16 = 38;
 const RTM_GETTCLASS: u16 = 42;
-/// `sizeof` of `struct ifinfomsg` and of `struct tcmsg`.
 const IFF_LOOPBACK: u32 = 0x8;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_STATS64: u16 = 23;

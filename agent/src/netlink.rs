@@ -12,6 +12,7 @@ use nix::sys::socket::{send, socket, AddressFamily, MsgFlags, SockFlag, SockProt
 use crate::sys;
 
 pub const HEADER: usize = 16;
+/// `sizeof` of `struct ifinfomsg` and of `struct tcmsg`.
 pub const IFINFOMSG: usize = 16;
 pub const TCMSG: usize = 20;
 const NLMSG_ERROR: u16 = 2;
