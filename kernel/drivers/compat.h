@@ -17,6 +17,7 @@
 #include <linux/tracepoint.h>
 #include <linux/version.h>
 #include <net/mac80211.h>
+#include <trace/events/skb.h>
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
 #include <linux/hex.h>
 #endif
@@ -101,8 +102,14 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define TSQ_CAPS_PACED (LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0))
 
 /* Why an skb was dropped, in the kernel's word. Before 5.17 it has none; a function's name would
- * depend on what the compiler inlined.
+ * depend on what the compiler inlined. Until 5.19 the words are the tracepoint's alone, and
+ * distributions have taken them into older kernels.
  */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 0, 0) || defined(TRACE_SKB_DROP_REASON)
+#define HAS_DROP_REASONS 1
+#else
+#define HAS_DROP_REASONS 0
+#endif
 #define NO_REASON "NOT_SPECIFIED"
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
 static inline const char *drop_reason_name(enum skb_drop_reason reason)
@@ -116,12 +123,23 @@ static inline const char *drop_reason_name(enum skb_drop_reason reason)
 	list = rcu_dereference_check(drop_reasons_by_subsys[subsystem], true);
 	return list && number < list->n_reasons ? list->reasons[number] ?: NO_REASON : NO_REASON;
 }
-#elif LINUX_VERSION_CODE >= KERNEL_VERSION(5, 17, 0)
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 0, 0)
 static inline const char *drop_reason_name(enum skb_drop_reason reason)
 {
 	if (reason == SKB_DROP_REASON_NOT_SPECIFIED || reason >= SKB_DROP_REASON_MAX)
 		return NO_REASON;
 	return drop_reasons[reason] ?: NO_REASON;
+}
+#elif defined(TRACE_SKB_DROP_REASON)
+#undef EM
+#undef EMe
+#define EM(number, word) [number] = #word,
+#define EMe(number, word)
+static inline const char *drop_reason_name(enum skb_drop_reason reason)
+{
+	static const char *const words[SKB_DROP_REASON_MAX] = { TRACE_SKB_DROP_REASON };
+
+	return reason < SKB_DROP_REASON_MAX ? words[reason] ?: NO_REASON : NO_REASON;
 }
 #else
 #define drop_reason_name(reason) NO_REASON
@@ -132,7 +150,7 @@ static inline const char *drop_reason_name(enum skb_drop_reason reason)
 #elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
 #define KFREE_SKB_ARGS	void *data, struct sk_buff *skb, void *location, \
 			enum skb_drop_reason reason, struct sock *rx_sk
-#elif LINUX_VERSION_CODE >= KERNEL_VERSION(5, 17, 0)
+#elif HAS_DROP_REASONS
 #define KFREE_SKB_ARGS	void *data, struct sk_buff *skb, void *location, \
 			enum skb_drop_reason reason
 #else
@@ -174,7 +192,7 @@ static inline const char *drop_reason_name(enum skb_drop_reason reason)
 #endif
 
 /* ... hears of a frame's rates as a list, each with its tries */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 0, 0)
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 19, 0)
 struct radio_reported {
 	struct ieee80211_rate_status rate;
 };

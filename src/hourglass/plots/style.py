@@ -19,7 +19,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from hourglass.errors import InputError
 from hourglass.looks import BLUE, GREEN, HATCHES, ORANGE, PURPLE, SKY, VERMILION, Look
@@ -248,5 +248,4 @@ def widest_in(names: Sequence[str]) -> float:
 def _plain_numbers(axis: Axis, subs: tuple[int, ...]) -> None:
     axis.set_major_locator(LogLocator(base=10, subs=subs))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())
-    axis.set_tick_params(which="minor", length=0)
+    axis.set_minor_locator(NullLocator())

@@ -32,6 +32,8 @@ from hourglass.results.traffic import goodput_steps as datagram_steps
 
 POINTS = 3000
 """RTT lines are thinned to about this number of points: more cannot be seen, and SVG would grow."""
+LABEL_IN = 0.43
+"""From an axis to the foot of its label."""
 WIDE, THIN = 4.0, 1.1
 """The first of several pings is a wide pale line and the last a thin one upon it: they are often equal."""
 
@@ -54,7 +56,6 @@ def timeseries(run: Recording, path: Path) -> None:
         marks.mark(list(panels), run)
         marks.explain(figure, run)
         style.headline(figure, _title(run))
-        figure.align_ylabels(list(panels))
         _arrange(figure, panels, foot_in)
 
 
@@ -84,6 +85,8 @@ def _arrange(figure: Figure, panels: Iterable[Axes], foot_in: float) -> None:
         bottom=(0.5 + foot_in) / height_in,
         hspace=0.12,
     )
+    for axes in panels:
+        axes.yaxis.set_label_coords(-LABEL_IN / (width_in * axes.get_position().width), 0.5)
 
 
 def _title(run: Recording) -> str:
