@@ -40,7 +40,7 @@ SETTINGS = {"debug": ("test.length=3", "test.delay=1", "measure.tcp=0"), "leaks"
 
 OWN = {
     "wifi-ax": ("testbed.wifi.0.width=20", "testbed.wifi.0.streams=1"), "LR1000M": ("test.length=1",),
-    "mobile": ("test.length=5",), "outage": ("test.length=9",), "rate-steps": ("test.length=14",),
+    "mobile": ("test.length=5",), "outage": ("test.length=15",), "rate-steps": ("test.length=22",),
 }  # fmt: skip
 """What is slow is made smaller; what is done in the middle of a built-in has to be within it."""
 

@@ -83,6 +83,23 @@ def test_ends_that_are_not_as_said_are_refused(history: Any, good: bool) -> None
         bisect(folder, commits[0], "HEAD", "L100M", ["ping.icmp.p99 < 10ms"])
 
 
+def test_only_commits_that_touch_the_paths_are_asked(history: Any) -> None:
+    folder, commits, outcome = history
+    (folder / "net").mkdir()
+    for number in range(8):
+        (folder / "net/x.c").write_text(f"{number}\n")
+        git(folder, "add", "-A")
+        git(folder, "commit", "-qm", f"net {number}")
+        git(folder, "commit", "-q", "--allow-empty", "-m", f"elsewhere {number}")
+    later = git(folder, "rev-list", "--reverse", f"{commits[-1]}..HEAD").splitlines()
+    outcome.update(dict.fromkeys(later[6:], "bad"))
+    found = bisect(folder, commits[0], "HEAD", "L100M", ["ping.icmp.p99 < 10ms"], within=["net"])
+    assert found.subject == "net 3"
+    assert {step.subject.split()[0] for step in found.steps[2:]} == {"net"}
+    with pytest.raises(InputError, match="PATH = 'mm': no commit"):
+        bisect(folder, commits[0], "HEAD", "L100M", ["ping.icmp.p99 < 10ms"], within=["mm"])
+
+
 INTERRUPTED = """
 import sys
 from pathlib import Path

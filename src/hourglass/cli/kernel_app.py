@@ -99,12 +99,16 @@ def kernel_ab(
     "bisect",
     cls=Command,
     epilog="""\
-hourglass kernel bisect ~/linux v6.1 v6.12 --bound 'ping.icmp.p50 < 9ms'""",
+hourglass kernel bisect ~/linux v6.1 v6.12 --bound 'ping.icmp.p50 < 9ms'
+hourglass kernel bisect ~/linux v6.1 v6.12 net lib --bound 'tcp_rtt.p99 < 9ms'""",
 )
 def kernel_bisect(
     tree: Annotated[Path, typer.Argument(metavar="DIR", help="A git repository of Linux; it is not changed.")],
     good: Annotated[str, typer.Argument(metavar="GOOD", help="A revision that keeps the bounds.")],
     bad: Annotated[str, typer.Argument(metavar="BAD", help="One that misses one.")],
+    within: Annotated[
+        list[str] | None, typer.Argument(metavar="[PATH]...", help="Only commits that touch these; default: all.")
+    ] = None,
     scenario: Annotated[str, typer.Option(metavar="SCENARIO", help="What is run.")] = "L100M",
     bounds: Bounds = None,
     settings: Settings = None,
@@ -117,7 +121,7 @@ def kernel_bisect(
     """
     from hourglass.cli.kernel_bisect import find_commit
 
-    find_commit(tree, good, bad, scenario, bounds or [], settings or [], seed, json)
+    find_commit(tree, good, bad, within or [], scenario, bounds or [], settings or [], seed, json)
 
 
 @kernel_app.command("tune", cls=Command, epilog="hourglass kernel tune 6.1")

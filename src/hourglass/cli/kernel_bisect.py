@@ -19,6 +19,7 @@ def find_commit(
     tree: Path,
     good: str,
     bad: str,
+    within: list[str],
     scenario: str,
     bounds: list[str],
     settings: list[str],
@@ -35,7 +36,8 @@ def find_commit(
 
     with shown() as progress:
         found = bisect(
-            tree, good, bad, scenario, bounds, overrides=settings, seed=seed, progress=progress, told=told
+            tree, good, bad, scenario, bounds,
+            within=within, overrides=settings, seed=seed, progress=progress, told=told,
         )  # fmt: skip
     if json:
         output.show_json(_data(found))

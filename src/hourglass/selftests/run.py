@@ -4,8 +4,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatch
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from hourglass.campaign.ab import made
@@ -80,9 +79,15 @@ def selftests(
 
 def _chosen(there: Built, patterns: Sequence[str]) -> list[str]:
     for pattern in patterns:
-        if not any(fnmatch(name, pattern) for name in there.tests):
+        if not any(_named(name, pattern) for name in there.tests):
             raise InputError("TEST", pattern, f"no test is called so. {closest(pattern, there.tests)}".strip())
-    return [name for name in there.tests if not patterns or any(fnmatch(name, one) for one in patterns)]
+    return [name for name in there.tests if not patterns or any(_named(name, one) for one in patterns)]
+
+
+def _named(name: str, pattern: str) -> bool:
+    """Whether a pattern, by the file system's rules, is of a test or of a folder that it is in."""
+    path = PurePosixPath(name)
+    return any(one.match(pattern) for one in (path, *path.parents[:-1]) if pattern)
 
 
 def _grid(there: Built, chosen: Sequence[str], kernel: str, seeds: int) -> dict[str, Any]:

@@ -56,6 +56,7 @@ def bisect(
     scenario: str,
     bounds: Sequence[str],
     *,
+    within: Sequence[str] = (),
     overrides: Sequence[str] = (),
     seed: int | None = None,
     progress: Progress | None = None,
@@ -63,8 +64,9 @@ def bisect(
 ) -> Found:
     """Finds the first commit after `good` up to `bad` whose run misses a bound (or the scenario's own).
 
-    `told` hears of each step. Raises `InputError` for a `good` that misses a bound or a `bad` that keeps all; what
-    fails is bad."""
+    `within`: only commits that touch these paths are asked, as with `git bisect start`. `told` hears of each step.
+    Raises `InputError` for a `good` that misses a bound or a `bad` that keeps all, and for paths that no commit
+    touches; what fails is bad."""
     if not folder.is_dir():
         raise InputError("DIR", str(folder), "there is no such folder")
     judge.parsed(bounds)
@@ -89,12 +91,14 @@ def bisect(
 
     ends = {"GOOD": trees.commit(folder, good), "BAD": trees.commit(folder, bad)}
     with _clone(folder) as own:
+        if within and not git(own, "rev-list", "-1", f"{ends['GOOD']}..{ends['BAD']}", "--", *within):
+            raise InputError("PATH", " ".join(within), "no commit between GOOD and BAD touches it")
         for what, expected in (("GOOD", "good"), ("BAD", "bad")):
             step = tried(ends[what])
             if step.answer != expected:
                 given = good if what == "GOOD" else bad
                 raise InputError(what, given, f"is {step.answer}, not {expected}{_because(step)}")
-        said = git(own, "bisect", "start", "--no-checkout", ends["BAD"], ends["GOOD"])
+        said = git(own, "bisect", "start", "--no-checkout", ends["BAD"], ends["GOOD"], "--", *within)
         while (commits := _ended(said)) is None:
             step = tried(git(own, "rev-parse", "BISECT_HEAD").strip())
             said = _answered(own, step.answer)
