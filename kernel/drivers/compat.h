@@ -249,7 +249,7 @@ static inline struct rate_info *radio_rate_status(struct ieee80211_tx_status *st
 #define radio_csa_due(vif) ieee80211_beacon_cntdwn_is_complete(vif)
 #define radio_csa_finish(vif) ieee80211_csa_finish(vif)
 #endif
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 0, 0)
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 19, 0)
 #define radio_csa_active(vif) ((vif)->bss_conf.csa_active)
 #else
 #define radio_csa_active(vif) ((vif)->csa_active)
