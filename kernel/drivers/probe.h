@@ -210,6 +210,7 @@ struct probe_packets {
 	u32 count;
 	const struct sk_buff *skb; /* of datagrams of programs: where their payload is */
 	int offset;
+	bool fragment; /* the first one of a packet that was cut up */
 };
 
 extern bool probe_on;
@@ -273,6 +274,13 @@ static inline u64 probe_what(const struct probe_packets *packets, u32 index)
 		return probe_datagram(packets->skb, packets->offset + index * packets->step,
 				      probe_bytes(packets, index));
 	return packets->what;
+}
+
+/* It is where it cannot be: but for what is left of one that was lost by another fragment. */
+static inline void probe_unmatched(const struct probe_packets *packets)
+{
+	if (!packets->fragment)
+		packets->watch->way[packets->way].unmatched++;
 }
 
 /* probe_slot.c */

@@ -9,7 +9,8 @@
  * datagram by the first eight bytes of its payload, a program's by more. Equal packets that follow
  * one another (duplicate acknowledgments) are told apart by where they are.
  *
- * Of a packet in fragments the first one stands for all: it has the headers.
+ * Of a packet in fragments the first one stands for all: it has the headers. Where
+ * another one is dropped as they are made, the packet is lost, and the first goes on.
  *
  * Left out: IPv6 extension headers and fragments, tunnels.
  */
@@ -200,6 +201,7 @@ bool probe_parse(const struct sk_buff *skb, int offset, struct probe_packets *pa
 	if (ip->version == 4) {
 		if (ip->frag_off & htons(IP_OFFSET))
 			return false;
+		packets->fragment = ip->frag_off & htons(IP_MF);
 		protocol = ip->protocol;
 		packets->ecn = ip->tos & INET_ECN_MASK;
 		next = offset + ip->ihl * 4;
@@ -211,6 +213,7 @@ bool probe_parse(const struct sk_buff *skb, int offset, struct probe_packets *pa
 
 		if (!ip6)
 			return false;
+		packets->fragment = false;
 		protocol = ip6->nexthdr;
 		packets->ecn = ipv6_get_dsfield(ip6) & INET_ECN_MASK;
 		next = offset + sizeof(*ip6);

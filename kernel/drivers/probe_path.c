@@ -38,7 +38,7 @@ static void probe_queue_forwarded(const struct probe_packets *packets, int node,
 						  PROBE_IN_MAC80211, -1, now);
 
 	if (!slot) {
-		packets->watch->way[packets->way].unmatched++;
+		probe_unmatched(packets);
 		return;
 	}
 	probe_slot_visit(slot, node);
@@ -92,7 +92,7 @@ static void probe_queue_one(const struct probe_packets *packets, u32 index, stru
 		spent = HOP_QDISC;
 	}
 	if (!slot && skb->skb_iif && !probe_again(packets)) {
-		packets->watch->way[packets->way].unmatched++;
+		probe_unmatched(packets);
 		return;
 	}
 	if (slot) {
@@ -145,7 +145,7 @@ void __probe_duplicated(const struct sk_buff *copy)
 		if (slot)
 			probe_slot_twin(slot);
 		else
-			packets.watch->way[packets.way].unmatched++;
+			probe_unmatched(&packets);
 	}
 }
 
@@ -174,7 +174,7 @@ static void probe_net_dev_start_xmit(void *data, const struct sk_buff *skb,
 		struct probe_slot *slot = probe_slot_find(who, what, PROBE_IN_QDISC, node, now);
 
 		if (!slot) {
-			packets.watch->way[packets.way].unmatched++;
+			probe_unmatched(&packets);
 			continue;
 		}
 		probe_slot_spend(slot, HOP_QDISC, now);
@@ -379,7 +379,7 @@ static void probe_netif_receive_skb(void *data, struct sk_buff *skb)
 						       probe_arriving(who, what, node, now);
 
 		if (!slot) {
-			packets.watch->way[packets.way].unmatched++;
+			probe_unmatched(&packets);
 			continue;
 		}
 		probe_slot_ecn(slot, packets.ecn, skb->dev,

@@ -40,7 +40,7 @@ static void probe_radio_taken(void *data, struct radio_mpdu *mpdu)
 	packet = probe_slot_find(probe_who(&packets), probe_what(&packets, 0), PROBE_IN_TXQ, node,
 				 mpdu->taken_ns);
 	if (!packet) {
-		packets.watch->way[packets.way].unmatched++;
+		probe_unmatched(&packets);
 		return;
 	}
 	probe_slot_spend(packet, HOP_TXQ, mpdu->taken_ns);
