@@ -74,6 +74,19 @@ def test_what_is_told_to_stop_is_judged_by_its_answer(tmp_path: Path) -> None:
     assert [one.status for one in made.apps] == ["exit 0", "exit 3", "running", "running", "SIGTERM"]
 
 
+def test_tcpdump_has_the_user_it_becomes(tmp_path: Path) -> None:
+    """Debian's gives up root's rights for those of a user that its package's script adds."""
+    words = "tcpdump -n -i eth0 --immediate-mode -c 2 -w /tmp/seen.pcap icmp & sleep 1; ping -c 1 server; wait $!"
+    described = {
+        "testbed": {"preset": "L100M"},
+        "apps": {"packages": ["iputils-ping", "tcpdump"]},
+        "app": [{"node": "client", "name": "tap", "command": ["sh", "-c", words], "expect": 0}],
+    }
+    made = runner.run(load(described), tmp_path / "run")
+    assert "2 packets captured" in made.apps["tap"].stderr
+    assert made.summary.checks[0].ok
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_calls_are_counted_by_program_and_start(kernel: str, tmp_path: Path) -> None:
     code = "import os, sys\nfor _ in range(int(sys.argv[1])): os.getppid()\nsys.exit(1)"

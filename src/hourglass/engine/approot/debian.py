@@ -7,14 +7,14 @@ They are the packages of the last point release, without the updates after it: w
 """
 
 import re
-import shutil
 import subprocess
 import tarfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from hourglass.engine import process
+from hourglass.engine.approot import accounts
 from hourglass.engine.approot.folder import Folder
 from hourglass.engine.kernel import apt
 from hourglass.errors import HourglassError, InputError, MissingError
@@ -71,8 +71,9 @@ def make(release: str, packages: Iterable[str], path: Path, cache: Path, report:
     for name in STICKY:
         (path / name).chmod(0o1777)
     report(0.9, "setting up")
-    _users(path)
-    _alternatives(debs, folder)
+    scripts = [_script(deb) for deb in debs]
+    accounts.write(path, scripts)
+    _alternatives(scripts, folder)
     _compile_python(path)
     return unpacked
 
@@ -128,26 +129,23 @@ class _opened:
             raise HourglassError(f"{self.deb.name} cannot be unpacked (is the disk full?)")
 
 
-def _users(path: Path) -> None:
-    """Debian's own users and groups, which base-passwd would copy."""
-    for name in ("passwd", "group"):
-        shutil.copy(path / "usr/share/base-passwd" / f"{name}.master", path / "etc" / name)
-
-
-def _alternatives(debs: Iterable[Path], folder: Folder) -> None:
+def _alternatives(scripts: Iterable[str], folder: Folder) -> None:
     """The links that packages' scripts would ask update-alternatives for; of several the first."""
-    for link, target in (pair for deb in debs for pair in _wanted(deb)):
+    for link, target in (pair for script in scripts for pair in ALTERNATIVE.findall(script.replace("\\\n", " "))):
         place = folder.place(link)
         if not place.exists() and not place.is_symlink() and folder.place(target).exists():
             place.symlink_to(target)
 
 
-def _wanted(deb: Path) -> Iterator[tuple[str, str]]:
+def _script(deb: Path) -> str:
+    """What a package would run once it is unpacked."""
+    script = ""
     with _opened(deb, "--ctrl-tarfile") as archive:
         for member in archive:
             content = archive.extractfile(member) if member.name.removeprefix("./") == "postinst" else None
             if content is not None:
-                yield from ALTERNATIVE.findall(content.read().decode(errors="replace").replace("\\\n", " "))
+                script = content.read().decode(errors="replace")
+    return script
 
 
 def _compile_python(path: Path) -> None:

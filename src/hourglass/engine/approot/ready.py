@@ -15,7 +15,7 @@ from hourglass.engine.approot import debian, folder, image
 from hourglass.engine.tree import PROGRAMS, Tree
 from hourglass.errors import InputError
 
-RECIPE = 1
+RECIPE = 2
 """Raised whenever something else is made of the same packages or images."""
 
 KEPT = 32
