@@ -112,6 +112,10 @@ def test_debug_shows_the_traceback(engine, call, monkeypatch):
         (["compare", "nowhere"], "there is no such directory"),
         (["run", "no-such-scenario"], "no-such-scenario"),
         (["show", "no-such-name"], "no-such-name"),
+        (
+            ["exec", "L100M", "server", "--kernel", "7.3", "--", "true"],
+            "COMMAND = '--kernel': is no program's name; options ",
+        ),
         (["exec", "L100M", "srever", "--", "true"], "NODE = 'srever': no such node. Did you mean \"server\"? Nodes: "),
         (["shell", "L100M", "srever"], "NODE = 'srever': no such node. Did you mean \"server\"? Nodes: "),
         (["kernel", "new", "/proc/my_cc.c"], "FILE = '/proc/my_cc.c': cannot be written: "),

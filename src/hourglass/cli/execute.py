@@ -10,7 +10,7 @@ from typing import Any
 
 from hourglass import runner, scenario
 from hourglass.cli import progress
-from hourglass.errors import GuestError
+from hourglass.errors import GuestError, InputError
 from hourglass.results.apps import Program
 from hourglass.results.files import APPS_FOLDER
 from hourglass.scenario import Scenario
@@ -36,6 +36,8 @@ def execute(
 ) -> int:
     """Runs the command; gives its exit status. The scenario's own programs run beside it, its test does not."""
     words = list(command[1:]) if command[:1] == ["--"] else list(command)
+    if words[:1] and words[0].startswith("-"):
+        raise InputError("COMMAND", words[0], "is no program's name; options of exec stand before SCENARIO")
     wanted = with_command(scenario.load(source, settings, seed=seed, kernel=kernel), node, words, root, packages)
     with tempfile.TemporaryDirectory(prefix="hourglass-") as temporary, progress.shown() as shown:
         try:
