@@ -317,6 +317,7 @@ static inline struct probe_stream probe_slot_stream(const struct probe_slot *slo
 /* probe_path.c */
 int probe_path_start(void);
 int probe_path_capture(void);
+bool probe_just_given(const struct sk_buff *skb);
 u8 *probe_capture(const struct sk_buff *frame, const struct net_device *dev, int offset, s64 t_ns,
 		  bool received, const struct probe_slot *slot, const void *head, u32 head_bytes);
 

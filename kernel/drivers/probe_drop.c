@@ -32,6 +32,9 @@
 #include <trace/events/qdisc.h>
 #endif
 
+/* In place of a place: the slot knows it (-1 too); the packet has no link header. */
+#define PROBE_WITHOUT_LINK (-2)
+
 struct probe_device {
 	struct hlist_node hash;
 	const struct net_device *dev;
@@ -103,6 +106,17 @@ static enum probe_place probe_place(const struct probe_slot *slot)
 	}
 }
 
+/*
+ * ... of one that is freed. @whole: without a link header, which what is in a qdisc has;
+ * its first fragment is there, and the IP layer gives up the rest.
+ */
+static enum probe_place probe_place_of(const struct probe_slot *slot, bool whole)
+{
+	enum probe_place place = probe_place(slot);
+
+	return whole && place == PROBE_AT_QDISC ? PROBE_AT_STACK : place;
+}
+
 static void probe_end_slot(struct probe_slot *slot)
 {
 	probe_slot_counts(slot)->dropped++;
@@ -155,7 +169,7 @@ static void probe_drop_watched(const struct probe_packets *packets, const struct
 		if (!slot)
 			continue;
 		if (place < 0)
-			place = probe_place(slot);
+			place = probe_place_of(slot, place == PROBE_WITHOUT_LINK);
 		if (node < 0)
 			node = slot->node;
 		dropped++;
@@ -174,8 +188,10 @@ static void probe_drop_watched(const struct probe_packets *packets, const struct
 static void probe_drop_any(const struct sk_buff *skb, int offset, const struct net_device *dev,
 			   int states, int place, const char *reason)
 {
-	/* mac80211's own queue has frames of 802.11 */
-	int likely = offset > ETH_HLEN ? PROBE_IN_TXQ : ~PROBE_IN_TXQ;
+	/* mac80211's own queue has frames of 802.11, but for what it is given this very moment */
+	int likely = offset > ETH_HLEN	    ? PROBE_IN_TXQ :
+		     probe_just_given(skb) ? PROBE_IN_TXQ | PROBE_IN_RING :
+					     ~PROBE_IN_TXQ;
 	const struct probe_stream nobody = { .id = PROBE_NO_STREAM };
 	int node = probe_node(dev_net(dev));
 	struct probe_packets packets;
@@ -183,6 +199,8 @@ static void probe_drop_any(const struct sk_buff *skb, int offset, const struct n
 	if (node < 0)
 		return;
 	if (probe_parse(skb, offset, &packets)) {
+		if (place < 0 && !offset)
+			place = PROBE_WITHOUT_LINK;
 		probe_drop_watched(&packets, dev, node, states, likely, place, reason);
 		return;
 	}

@@ -159,6 +159,15 @@ static enum probe_state probe_below(const struct net_device *dev)
 	return PROBE_IN_RING;
 }
 
+/* The skb that a device was given last, which may drop it at once. */
+static const struct sk_buff *given;
+static s64 given_ns;
+
+bool probe_just_given(const struct sk_buff *skb)
+{
+	return skb == given && given_ns == probe_now();
+}
+
 static void probe_net_dev_start_xmit(void *data, const struct sk_buff *skb,
 				     const struct net_device *dev)
 {
@@ -169,6 +178,8 @@ static void probe_net_dev_start_xmit(void *data, const struct sk_buff *skb,
 
 	if (!probe_on || node < 0 || !probe_parse(skb, probe_offset(skb), &packets))
 		return;
+	given = skb;
+	given_ns = now;
 	for (i = 0; i < packets.count; i++) {
 		u64 who = probe_who(&packets), what = probe_what(&packets, i);
 		struct probe_slot *slot = probe_slot_find(who, what, PROBE_IN_QDISC, node, now);
