@@ -133,7 +133,8 @@ static inline const char *drop_reason_name(enum skb_drop_reason reason)
 #elif defined(TRACE_SKB_DROP_REASON)
 #undef EM
 #undef EMe
-#define EM(number, word) [number] = #word,
+#define EM(number, word) \
+	[number] = #word,
 #define EMe(number, word)
 static inline const char *drop_reason_name(enum skb_drop_reason reason)
 {
