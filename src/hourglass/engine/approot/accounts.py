@@ -48,11 +48,11 @@ def write(path: Path, scripts: Iterable[str]) -> None:
     snippets = sorted((path / "usr/lib/sysusers.d").glob("*.conf"))
     wanted = [one for script in scripts for one in asked(script)]
     wanted += [one for snippet in snippets for one in declared(snippet.read_text("utf-8"))]
-    numbers = _known(path / "etc/group")
+    numbers, there = _known(path / "etc/group"), _known(path / "etc/passwd")
     groups = {one.name for one in wanted if not one.user or one.group in {"", one.name}}
     new = {name: FIRST + place for place, name in enumerate(sorted(groups - numbers.keys()))}
     numbers |= new
-    users = {one.name: one for one in reversed(wanted) if one.user and one.name not in _known(path / "etc/passwd")}
+    users = {one.name: one for one in reversed(wanted) if one.user and one.name not in there}
     with (path / "etc/group").open("a") as file:
         file.writelines(f"{name}:x:{number}:\n" for name, number in new.items())
     with (path / "etc/passwd").open("a") as file:
