@@ -3,7 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static char self[] = "/programs", nothing[] = "nothing";
@@ -23,6 +26,41 @@ static int fault(void)
 	return munmap(page, 4096);
 }
 
+/* By the vDSO, and by a call. */
+static int clock_read(void)
+{
+	struct timespec now;
+
+	return clock_gettime(CLOCK_MONOTONIC, &now);
+}
+
+static int clock_asked(void)
+{
+	struct timespec now;
+
+	return syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+}
+
+/* A moment later both are the same, of each clock. */
+static int clocks_agree(void)
+{
+	static const clockid_t clocks[] = { CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME };
+	struct timespec moment = { 0, 123456789 }, read, asked;
+	struct timeval day_read, day_asked;
+	size_t i;
+
+	nanosleep(&moment, NULL);
+	for (i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {
+		if (clock_gettime(clocks[i], &read) || syscall(SYS_clock_gettime, clocks[i], &asked) ||
+		    read.tv_sec != asked.tv_sec || read.tv_nsec != asked.tv_nsec)
+			return 1;
+	}
+	if (gettimeofday(&day_read, NULL) || syscall(SYS_gettimeofday, &day_asked, NULL) ||
+	    day_read.tv_sec != day_asked.tv_sec || day_read.tv_usec != day_asked.tv_usec)
+		return 1;
+	return time(NULL) != syscall(SYS_time, NULL);
+}
+
 static int child(int with_exec)
 {
 	char *words[] = { self, nothing, NULL };
@@ -37,15 +75,36 @@ static int child(int with_exec)
 	return made < 0 || waitpid(made, &status, 0) != made || status;
 }
 
+static int forked(void)
+{
+	return child(0);
+}
+
+static int executed(void)
+{
+	return child(1);
+}
+
+static const struct {
+	const char *name;
+	int (*once)(void);
+} all[] = {
+	{ "call", call }, { "clock", clock_read }, { "clock-asked", clock_asked }, { "clocks-agree", clocks_agree },
+	{ "fault", fault }, { "fork", forked }, { "exec", executed },
+};
+
 int main(int count, char **words)
 {
 	long left = count > 2 ? strtol(words[2], NULL, 10) : 0;
-	const char *what = count > 1 ? words[1] : nothing;
+	size_t i = 0;
 
-	for (; left > 0; left--) {
-		if (!strcmp(what, "call") ? call() :
-		    !strcmp(what, "fault") ? fault() : child(!strcmp(what, "exec")))
+	if (!left)
+		return 0;
+	while (strcmp(words[1], all[i].name))
+		if (++i == sizeof(all) / sizeof(all[0]))
 			return 1;
-	}
+	for (; left > 0; left--)
+		if (all[i].once())
+			return 1;
 	return 0;
 }

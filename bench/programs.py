@@ -16,8 +16,8 @@ from hourglass.scenario import Scenario
 KERNEL = "6.1"
 SOURCE = Path(__file__).with_suffix(".c")
 
-COUNTS = {"call": (20_000, 80_000), "fault": (5_000, 20_000), "fork": (100, 400), "exec": (100, 400)}
-"""How often `programs.c` does each: getppid(); mmap(), a write, munmap(); fork(), wait(); the same with an exec()."""
+COUNTS = {"call": (20_000, 80_000), "clock": (50_000, 200_000), "fault": (5_000, 20_000), "fork": (100, 400), "exec": (100, 400)}
+"""How often `programs.c` does each: getppid(); clock_gettime(); mmap(), a write, munmap(); fork(), wait(); the same with an exec()."""
 
 LENGTHS_S = (2, 12)
 """Of iperf3 and of the built-in flow."""

@@ -2,7 +2,7 @@
 /*
  * What each program used and waited for, of all its tasks together, /proc/hourglass/programs:
  *
- *	N calls NUMBER		system calls
+ *	N calls NUMBER		system calls, and readings of a clock without one
  *	N host NS		time of the host's CPU
  *	N call CALL NS		virtual time in that system call, by its number
  *	N cpu NS		virtual time until its node's CPU was free, and on it
@@ -149,6 +149,12 @@ void program_account_call(struct program_time *p, int call)
 	now_ns = program_host_cpu_ns(0);
 	end(current, p, now_ns);
 	begin(current, now_ns);
+}
+
+void program_account_looks(const struct program_time *p, unsigned int looks)
+{
+	if (account(p))
+		account(p)->calls += looks;
 }
 
 void program_account_wait(struct program_time *p, int what)

@@ -70,6 +70,13 @@ static void take(struct program_cpu *cpu, u64 ns)
 	schedule_hrtimeout_range(&done, 0, HRTIMER_MODE_ABS);
 }
 
+bool program_cpu_costs(const struct program_time *p)
+{
+	const struct program_cpu *cpu = cpu_of(p);
+
+	return cpu && cpu->syscall_ns;
+}
+
 void program_cpu_call(const struct program_time *p)
 {
 	struct program_cpu *cpu = cpu_of(p);

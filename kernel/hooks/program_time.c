@@ -31,6 +31,7 @@
 #include <linux/ktime.h>
 #include <linux/kernel.h>
 #include <linux/math64.h>
+#include <linux/minmax.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
 #include <linux/timekeeping.h>
@@ -41,8 +42,8 @@
 #include <sysdep/ptrace.h>
 #include <kern_util.h>
 
-#define LOOKS		100
-#define WORK		10000
+#define LOOKS		100U
+#define WORK		10000U
 #define FORK		2000
 #define LEAST_NS	NSEC_PER_USEC
 #define LOOKER_NS	NSEC_PER_MSEC
@@ -127,6 +128,26 @@ void program_time_enter(int call)
 	program_cpu_call(p);
 	program_account_wait(p, PROGRAM_CPU);
 	enter(p);
+}
+
+/* The time can be read without a call: program_clock.c. A task's first call is one. */
+unsigned int program_time_looks_left(void)
+{
+	struct program_time *p = program_time_slot(current);
+
+	if (time_travel_mode != TT_MODE_INFCPU || p->pid != current->pid || program_cpu_costs(p))
+		return 0;
+	notice_sleep(p);
+	return min(LOOKS - min(p->looks, LOOKS), WORK - min(p->work, WORK));
+}
+
+void program_time_looked(unsigned int looks)
+{
+	struct program_time *p = program_time_slot(current);
+
+	p->looks += looks;
+	p->work += looks;
+	program_account_looks(p, looks);
 }
 
 static bool looks(int call, long result)

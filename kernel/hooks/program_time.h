@@ -26,6 +26,10 @@ struct program_time {
 void program_time_enter(int call);
 void program_time_leave(int call, long result);
 
+/* How often the calling task may look without a call, and how often it did. */
+unsigned int program_time_looks_left(void);
+void program_time_looked(unsigned int looks);
+
 /* Where a task has its place, which is another's if the pid there is. */
 struct program_time *program_time_slot(const struct task_struct *task);
 
@@ -33,6 +37,7 @@ struct program_time *program_time_slot(const struct task_struct *task);
 bool program_time_read_tsc(struct uml_pt_regs *regs);
 
 /* A call, and the bytes it copied, on the CPU of the calling task's node: sleeps until done. */
+bool program_cpu_costs(const struct program_time *p);
 void program_cpu_call(const struct program_time *p);
 void program_cpu_copy(const struct program_time *p, int call, long result);
 
@@ -49,6 +54,7 @@ enum {
 
 void program_account_begin(void);
 void program_account_call(struct program_time *p, int call);
+void program_account_looks(const struct program_time *p, unsigned int looks);
 
 /* All the time since it was last told went by with this. */
 void program_account_wait(struct program_time *p, int what);

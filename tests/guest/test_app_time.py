@@ -39,8 +39,8 @@ def life_ns(program: Program) -> int:
     return int(last["end_ns"] - last["t_ns"])
 
 
-def calls(name: str, count: int, node: str = "client") -> dict[str, Any]:
-    return {"name": name, "node": node, "command": ["/programs", "call", str(count)], "expect": 0}
+def calls(name: str, count: int, node: str = "client", what: str = "call") -> dict[str, Any]:
+    return {"name": name, "node": node, "command": ["/programs", what, str(count)], "expect": 0}
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -66,6 +66,31 @@ def test_each_call_takes_its_time_and_those_of_a_node_queue(kernel: str, tmp_pat
     assert [waits_ns(one) for one in made.values()] == [
         {"cpu": life_ns(one)} if life_ns(one) else {} for one in made.values()
     ]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("cpu", [None, {"syscall": f"{CALL_NS}ns"}], ids=["no cpu", "cpu"])
+def test_clocks_are_read_without_a_call_and_nothing_tells(
+    kernel: str, cpu: dict[str, str] | None, tmp_path: Path
+) -> None:
+    """The vDSO tells what a call tells, and who reads a clock without end is made to sleep and counted as if it called.
+    It costs the host a small part of it."""
+    root = {"root": str(programs.root(tmp_path))}
+    many = 20_000
+    apps = [
+        calls("read", many, what="clock"),
+        calls("asked", many, "client" if cpu is None else "server", what="clock-asked") | {"start": 5},
+        calls("agree", 0 if cpu else 30, what="clocks-agree") | {"start": 10},
+    ]
+    made = run(kernel, tmp_path / "run", apps, cpu, apps=root).apps
+    number = {name: one.starts["calls"][0] for name, one in made.items()}
+    assert number["read"] == number["asked"]
+    if cpu:
+        assert waits_ns(made["read"]) == {"cpu": number["read"] * CALL_NS}
+    else:
+        assert waits_ns(made["read"]) == waits_ns(made["asked"]) == {"spun": life_ns(made["read"])}
+        assert life_ns(made["agree"]) >= 30 * 123456789
+        assert made["read"].cpu_s < 0.5 * made["asked"].cpu_s
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
