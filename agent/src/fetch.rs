@@ -11,7 +11,6 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, Thread};
 
 use nix::sys::socket::{connect, recv, send, MsgFlags, SockaddrStorage};
 
@@ -22,7 +21,7 @@ use crate::netns::Nodes;
 use crate::plan::{self, Base, Plan};
 use crate::records::Records;
 use crate::report::{Failure, Result};
-use crate::streams::{spawn, Streams};
+use crate::streams::{spawn, Gate, Streams};
 use crate::sys::{self, Zeros};
 use crate::tables::Table;
 
@@ -43,7 +42,7 @@ struct Client {
     base: Base,
     plan: plan::Fetches,
     epoch: Epoch,
-    started: AtomicBool,
+    start: Gate,
     stopped: AtomicBool,
     current: Mutex<Option<Arc<OwnedFd>>>,
     fetches: Mutex<Vec<Fetch>>,
@@ -55,9 +54,7 @@ impl Client {
     }
 
     fn run(&self) {
-        while !self.started.load(Ordering::SeqCst) {
-            thread::park();
-        }
+        self.start.pass();
         let mut due = self.base.start_ns;
         for bytes in self.plan.sizes.iter().copied().cycle() {
             if self.stopped() || due >= self.base.stop_ns {
@@ -126,14 +123,13 @@ fn answer(listener: BorrowedFd, request_bytes: usize, zeros: &Zeros) -> io::Resu
 }
 
 pub struct Fetches {
-    /// By id, each with its thread.
-    clients: BTreeMap<u16, (Arc<Client>, Thread)>,
+    by_id: BTreeMap<u16, Arc<Client>>,
 }
 
 impl Fetches {
     /// Sockets and threads of all. Leaves the calling thread in one of the nodes.
     pub fn prepare(plan: &Plan, nodes: &Nodes, epoch: Epoch) -> Result<Self> {
-        let mut clients = BTreeMap::new();
+        let mut by_id = BTreeMap::new();
         for (base, plan) in plan.fetches() {
             let blame = |failure: Failure| Failure::of(format!("fetches {}", base.name), failure.message);
             let zeros = Zeros::new().map_err(|error| Failure::system("memory to send from", error))?;
@@ -151,31 +147,28 @@ impl Fetches {
                 base: base.clone(),
                 plan: plan.clone(),
                 epoch,
-                started: AtomicBool::new(false),
+                start: Gate::default(),
                 stopped: AtomicBool::new(false),
                 current: Mutex::new(None),
                 fetches: Mutex::new(Vec::new()),
             });
-            let thread = {
-                let client = Arc::clone(&client);
-                spawn(move || client.run())?
-            };
-            clients.insert(base.id, (client, thread));
+            let runner = Arc::clone(&client);
+            spawn(move || runner.run())?;
+            by_id.insert(base.id, client);
         }
-        Ok(Self { clients })
+        Ok(Self { by_id })
     }
 }
 
 impl Streams for Fetches {
     fn start(&mut self, id: u16) {
-        if let Some((client, thread)) = self.clients.get(&id) {
-            client.started.store(true, Ordering::SeqCst);
-            thread.unpark();
+        if let Some(client) = self.by_id.get(&id) {
+            client.start.open();
         }
     }
 
     fn stop(&mut self, id: u16) {
-        let Some((client, _)) = self.clients.get(&id) else { return };
+        let Some(client) = self.by_id.get(&id) else { return };
         client.stopped.store(true, Ordering::SeqCst);
         let current = client.current.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(fd) = current.as_ref() {
@@ -185,7 +178,7 @@ impl Streams for Fetches {
     }
 
     fn write(&self, _epoch: Epoch, records: &mut Records) -> Result<()> {
-        for (id, (client, _)) in &self.clients {
+        for (id, client) in &self.by_id {
             let fetches = client.fetches.lock().unwrap_or_else(PoisonError::into_inner);
             for (fetch, seq) in fetches.iter().zip(0u64..) {
                 let since = |end: Option<i64>| Cell::from(end.map(|end| end - fetch.start_ns));

@@ -17,7 +17,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread::{self, Thread};
 
 use nix::sys::socket::{
     bind, connect, getpeername, getsockname, listen, setsockopt, shutdown, socket, sockopt, Backlog,
@@ -31,7 +30,7 @@ use crate::plan;
 use crate::plan::{Backend, Base, Ecn, Plan};
 use crate::records::Records;
 use crate::report::{words, Failure, Result};
-use crate::streams::{self, Endpoint, Streams};
+use crate::streams::{self, Endpoint, Gate, Streams};
 use crate::sys::{self, Zeros};
 use crate::tables::Table;
 
@@ -55,7 +54,7 @@ struct Flow {
     accepted: OnceLock<OwnedFd>,
     /// The client's own address, known once it is connected.
     local: OnceLock<SocketAddr>,
-    started: AtomicBool,
+    start: Gate,
     stopped: AtomicBool,
     events: Mutex<Vec<Event>>,
 }
@@ -84,7 +83,7 @@ impl Flow {
             listener,
             accepted: OnceLock::new(),
             local: OnceLock::new(),
-            started: AtomicBool::new(false),
+            start: Gate::default(),
             stopped: AtomicBool::new(false),
             events: Mutex::new(Vec::new()),
         })
@@ -120,9 +119,7 @@ impl Flow {
 
     fn run_client(&self, zeros: &Zeros) -> io::Result<()> {
         let client = self.client.as_ref().expect("the thread of an end that is here");
-        while !self.started.load(Ordering::SeqCst) {
-            thread::park();
-        }
+        self.start.pass();
         connect(client.as_raw_fd(), &SockaddrStorage::from(self.address()))?;
         let local = address_of(&getsockname(client.as_raw_fd())?)?;
         let _ = self.local.set(local);
@@ -238,11 +235,16 @@ pub fn listen_at(fd: &OwnedFd, plan: &End) -> io::Result<()> {
 /// What is sent from now on is not copied into the kernel: the guest's knows that it is zeros (kernel/drivers/load.c). A
 /// real machine's kernel copies.
 fn leave_uncopied(fd: &OwnedFd) -> io::Result<()> {
-    match File::options().write(true).open("/proc/hourglass/load") {
-        Ok(mut file) => file.write_all(fd.as_raw_fd().to_string().as_bytes()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
+    static FILE: Mutex<Option<File>> = Mutex::new(None);
+    let mut file = FILE.lock().unwrap_or_else(PoisonError::into_inner);
+    if file.is_none() {
+        match File::options().write(true).open("/proc/hourglass/load") {
+            Ok(opened) => *file = Some(opened),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        }
     }
+    file.as_mut().map_or(Ok(()), |file| file.write_all(fd.as_raw_fd().to_string().as_bytes()))
 }
 
 fn address_of(name: &SockaddrStorage) -> io::Result<SocketAddr> {
@@ -252,44 +254,43 @@ fn address_of(name: &SockaddrStorage) -> io::Result<SocketAddr> {
 }
 
 pub struct Flows {
-    /// By id, each with its client's thread.
-    flows: BTreeMap<u16, (Arc<Flow>, Option<Thread>)>,
+    by_id: BTreeMap<u16, Arc<Flow>>,
 }
 
 impl Flows {
     /// Sockets and threads of all flows. Leaves the calling thread in one of the nodes.
     pub fn prepare(plan: &Plan, nodes: &Nodes, epoch: Epoch) -> Result<Self> {
         let zeros = Arc::new(Zeros::new().map_err(|error| Failure::system("memory to send from", error))?);
-        let mut flows = BTreeMap::new();
+        let mut by_id = BTreeMap::new();
         for (base, flow) in plan.flows() {
             let flow = Arc::new(Flow::open(base, flow, nodes, epoch)?);
             if flow.listener.is_some() {
                 spawn(&flow, &zeros, Flow::run_server)?;
             }
-            let client = flow.client.is_some().then(|| spawn(&flow, &zeros, Flow::run_client)).transpose()?;
-            flows.insert(base.id, (flow, client));
+            if flow.client.is_some() {
+                spawn(&flow, &zeros, Flow::run_client)?;
+            }
+            by_id.insert(base.id, flow);
         }
-        Ok(Self { flows })
+        Ok(Self { by_id })
     }
 }
 
 impl Streams for Flows {
     fn start(&mut self, id: u16) {
-        if let Some((flow, client)) = self.flows.get(&id) {
-            flow.started.store(true, Ordering::SeqCst);
-            client.iter().for_each(Thread::unpark);
+        if let Some(flow) = self.by_id.get(&id) {
+            flow.start.open();
         }
     }
 
     fn stop(&mut self, id: u16) {
-        if let Some((flow, _)) = self.flows.get(&id) {
+        if let Some(flow) = self.by_id.get(&id) {
             flow.stop();
         }
     }
 
     fn endpoints(&self) -> Vec<Endpoint<'_>> {
-        let live =
-            self.flows.values().map(|(flow, _)| flow).filter(|flow| !flow.stopped.load(Ordering::SeqCst));
+        let live = self.by_id.values().filter(|flow| !flow.stopped.load(Ordering::SeqCst));
         let known = live.filter_map(|flow| Some((flow, *flow.local.get()?)));
         let ends = known.flat_map(|(flow, local)| {
             let (base, remote, sender) = (&flow.base, flow.address(), flow.upload());
@@ -306,7 +307,7 @@ impl Streams for Flows {
 
     fn write(&self, _epoch: Epoch, records: &mut Records) -> Result<()> {
         let mut rows: Vec<(i64, u16, Event)> = Vec::new();
-        for (id, (flow, _)) in &self.flows {
+        for (id, flow) in &self.by_id {
             let events = flow.events.lock().unwrap_or_else(PoisonError::into_inner);
             rows.extend(events.iter().map(|event| (event.t_ns, *id, event.clone())));
         }
@@ -322,7 +323,7 @@ impl Streams for Flows {
 
 type Role = fn(&Flow, &Zeros) -> io::Result<()>;
 
-fn spawn(flow: &Arc<Flow>, zeros: &Arc<Zeros>, role: Role) -> Result<Thread> {
+fn spawn(flow: &Arc<Flow>, zeros: &Arc<Zeros>, role: Role) -> Result<()> {
     let (flow, zeros) = (Arc::clone(flow), Arc::clone(zeros));
     streams::spawn(move || flow.note_end(&role(&flow, &zeros)))
 }

@@ -3,14 +3,12 @@
 //! beside `flow.rs` and a line in `test_loop.rs`, its events in `events.rs`.
 
 use std::net::SocketAddr;
-use std::thread::{self, Thread};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::clock::Epoch;
 use crate::records::Records;
 use crate::report::{Failure, Result};
-
-/// Enough for a thread that does little but call the kernel.
-const STACK: usize = 64 << 10;
+use crate::sys;
 
 /// `id` is a stream's, be it of this kind or not: whoever does not have it does nothing.
 pub trait Streams {
@@ -46,8 +44,26 @@ pub struct Endpoint<'a> {
     pub remote: SocketAddr,
 }
 
+/// Where the thread of a stream waits for its start.
+#[derive(Default)]
+pub struct Gate {
+    is_open: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    pub fn pass(&self) {
+        let closed = self.is_open.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.opened.wait_while(closed, |is_open| !*is_open));
+    }
+
+    pub fn open(&self) {
+        *self.is_open.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.opened.notify_all();
+    }
+}
+
 /// A thread of a stream, in the namespaces of the calling one.
-pub fn spawn(body: impl FnOnce() + Send + 'static) -> Result<Thread> {
-    let thread = thread::Builder::new().stack_size(STACK).spawn(body);
-    thread.map(|handle| handle.thread().clone()).map_err(|error| Failure::system("starting a thread", error))
+pub fn spawn(body: impl FnOnce() + Send + 'static) -> Result<()> {
+    sys::start_thread(body).map_err(|error| Failure::system("starting a thread", error))
 }

@@ -9,6 +9,7 @@ use std::mem::size_of;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::Path;
 use std::ptr;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use nix::errno::Errno;
 use nix::mount::{mount, MsFlags};
@@ -87,6 +88,64 @@ pub fn become_exact() {
     unsafe {
         libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters)
     };
+}
+
+/// What a thread of `start_thread` has: C libraries demand no less, and keep some 3 KB of it for themselves.
+const STACK: usize = 16 << 10;
+/// How many stacks are mapped at once.
+const STACKS: usize = 16;
+
+/// A thread that does little but call the kernel, of which there may be thousands, for good: its stack comes from memory
+/// that is mapped for many, with its pages, and is not given back; nothing guards its end. One by
+/// [`std::thread`] asks the kernel for three times as much.
+pub fn start_thread(body: impl FnOnce() + Send + 'static) -> Result<()> {
+    type Body = Box<dyn FnOnce() + Send>;
+
+    extern "C" fn run(body: *mut libc::c_void) -> *mut libc::c_void {
+        // SAFETY: the pointer is that of the box below, and comes here once.
+        let body = unsafe { Box::from_raw(body.cast::<Body>()) };
+        body();
+        ptr::null_mut()
+    }
+
+    static FREE: Mutex<(usize, usize)> = Mutex::new((0, 0));
+    let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+    let (place, left) = &mut *free;
+    if *left == 0 {
+        let length = (STACKS * STACK).try_into().expect("is not 0");
+        let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+        let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_POPULATE;
+        // SAFETY: a new private mapping at an address of the kernel's choice; nothing else refers to it.
+        *place = unsafe { mmap_anonymous(None, length, protection, flags) }?.as_ptr() as usize;
+        *left = STACKS;
+    }
+    let body = Box::into_raw(Box::new(Box::new(body) as Body));
+    // SAFETY: all zeros are memory like any other, and init fills it; the others get it as that left it. The stack is part
+    // of a mapping that is never unmapped, and of no other thread.
+    let error = unsafe {
+        let mut about: libc::pthread_attr_t = std::mem::zeroed();
+        let mut thread: libc::pthread_t = std::mem::zeroed();
+        let steps = [
+            libc::pthread_attr_init(&raw mut about),
+            libc::pthread_attr_setstack(&raw mut about, *place as *mut libc::c_void, STACK),
+            libc::pthread_attr_setdetachstate(&raw mut about, libc::PTHREAD_CREATE_DETACHED),
+            libc::pthread_create(&raw mut thread, &raw const about, run, body.cast()),
+        ];
+        libc::pthread_attr_destroy(&raw mut about);
+        steps.into_iter().find(|error| *error != 0)
+    };
+    match error {
+        None => {
+            *place += STACK;
+            *left -= 1;
+            Ok(())
+        }
+        Some(error) => {
+            // SAFETY: no thread has come to have it.
+            drop(unsafe { Box::from_raw(body) });
+            Err(Error::from_raw_os_error(error))
+        }
+    }
 }
 
 /// A copy of this process. Refused where the process has more than this one thread, whose locks the copy would have.
@@ -215,14 +274,23 @@ pub fn abort(fd: BorrowedFd) -> Result<()> {
 /// Zeros to send: never written to, so the kernel backs all of it by one page that stays in the processor's cache.
 pub struct Zeros {
     start: usize,
+    /// The same chunk many times over: 16 KB, which all who send without end share.
+    chunks: OnceLock<Chunks>,
 }
+
+struct Chunks(Vec<libc::iovec>);
+
+// SAFETY: what they point to is read by the kernel alone, and is never unmapped.
+unsafe impl Send for Chunks {}
+// SAFETY: as above.
+unsafe impl Sync for Chunks {}
 
 impl Zeros {
     pub fn new() -> Result<Self> {
         let length = CHUNK.try_into().expect("is not 0");
         // SAFETY: a new private mapping at an address of the kernel's choice; nothing else refers to it.
         let start = unsafe { mmap_anonymous(None, length, ProtFlags::PROT_READ, MapFlags::MAP_PRIVATE) }?;
-        Ok(Self { start: start.as_ptr() as usize })
+        Ok(Self { start: start.as_ptr() as usize, chunks: OnceLock::new() })
     }
 
     /// Sends so many bytes.
@@ -240,7 +308,7 @@ impl Zeros {
     /// Sends for as long as the connection lives; the error is why it ended.
     pub fn send_forever(&self, fd: BorrowedFd) -> Result<()> {
         let chunk = libc::iovec { iov_base: self.start as *mut libc::c_void, iov_len: CHUNK };
-        let chunks = vec![chunk; CHUNKS];
+        let chunks = &self.chunks.get_or_init(|| Chunks(vec![chunk; CHUNKS])).0;
         let count = libc::c_int::try_from(CHUNKS).expect("is 1024");
         loop {
             // SAFETY: every element is the mapping, which is never unmapped, and writev only reads it.

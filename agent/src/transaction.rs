@@ -11,7 +11,6 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, Thread};
 
 use nix::sys::socket::{connect, SockaddrStorage};
 
@@ -22,7 +21,7 @@ use crate::netns::Nodes;
 use crate::plan::{self, Base, Plan};
 use crate::records::Records;
 use crate::report::{Failure, Result};
-use crate::streams::{spawn, Streams};
+use crate::streams::{spawn, Gate, Streams};
 use crate::sys::{self, Zeros};
 use crate::tables::Table;
 
@@ -39,7 +38,7 @@ struct Client {
     epoch: Epoch,
     fd: OwnedFd,
     zeros: Arc<Zeros>,
-    started: AtomicBool,
+    start: Gate,
     stopped: AtomicBool,
     transactions: Mutex<Vec<Transaction>>,
 }
@@ -50,9 +49,7 @@ impl Client {
     }
 
     fn run(&self) {
-        while !self.started.load(Ordering::SeqCst) {
-            thread::park();
-        }
+        self.start.pass();
         let address = SocketAddr::new(self.base.address, self.base.port);
         let mut result =
             connect(self.fd.as_raw_fd(), &SockaddrStorage::from(address)).map_err(io::Error::from);
@@ -97,15 +94,14 @@ fn serve(listener: BorrowedFd, plan: &plan::Transactions, zeros: &Zeros) -> io::
 }
 
 pub struct Transactions {
-    /// By id, each with its thread.
-    clients: BTreeMap<u16, (Arc<Client>, Thread)>,
+    by_id: BTreeMap<u16, Arc<Client>>,
 }
 
 impl Transactions {
     /// Sockets and threads of all. Leaves the calling thread in one of the nodes.
     pub fn prepare(plan: &Plan, nodes: &Nodes, epoch: Epoch) -> Result<Self> {
         let zeros = Arc::new(Zeros::new().map_err(|error| Failure::system("memory to send from", error))?);
-        let mut clients = BTreeMap::new();
+        let mut by_id = BTreeMap::new();
         for (base, plan) in plan.transactions() {
             let blame =
                 |failure: Failure| Failure::of(format!("transactions {}", base.name), failure.message);
@@ -128,30 +124,27 @@ impl Transactions {
                 epoch,
                 fd: open_end(&end).map_err(blame)?,
                 zeros: Arc::clone(&zeros),
-                started: AtomicBool::new(false),
+                start: Gate::default(),
                 stopped: AtomicBool::new(false),
                 transactions: Mutex::new(Vec::new()),
             });
-            let thread = {
-                let client = Arc::clone(&client);
-                spawn(move || client.run())?
-            };
-            clients.insert(base.id, (client, thread));
+            let runner = Arc::clone(&client);
+            spawn(move || runner.run())?;
+            by_id.insert(base.id, client);
         }
-        Ok(Self { clients })
+        Ok(Self { by_id })
     }
 }
 
 impl Streams for Transactions {
     fn start(&mut self, id: u16) {
-        if let Some((client, thread)) = self.clients.get(&id) {
-            client.started.store(true, Ordering::SeqCst);
-            thread.unpark();
+        if let Some(client) = self.by_id.get(&id) {
+            client.start.open();
         }
     }
 
     fn stop(&mut self, id: u16) {
-        if let Some((client, _)) = self.clients.get(&id) {
+        if let Some(client) = self.by_id.get(&id) {
             client.stopped.store(true, Ordering::SeqCst);
             // A connection that is being made or has ended by itself needs no stop.
             let _ = stop_end(&client.fd, false);
@@ -159,7 +152,7 @@ impl Streams for Transactions {
     }
 
     fn write(&self, _epoch: Epoch, records: &mut Records) -> Result<()> {
-        for (id, (client, _)) in &self.clients {
+        for (id, client) in &self.by_id {
             let transactions = client.transactions.lock().unwrap_or_else(PoisonError::into_inner);
             for (transaction, seq) in transactions.iter().zip(0u64..) {
                 let took = transaction.done_ns.map(|done_ns| done_ns - transaction.start_ns);

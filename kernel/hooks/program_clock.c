@@ -10,7 +10,8 @@
  * It is the same as if they had called: a task may read so often as is left until it is made to
  * sleep for asking without end (program_time.c), and its next reading is a call. What it has read
  * is counted once it stops. Tasks whose calls take time (program_cpu.c) are left none, and so is
- * who runs outside virtual time.
+ * who runs outside virtual time. The agent and the set-up's tools, which nobody makes sleep, may
+ * read as often between two calls.
  *
  * The page can be written, as the vDSO counts in it. Whoever writes there cheats only himself: it
  * is written anew whenever a task goes on.

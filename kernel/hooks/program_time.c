@@ -130,12 +130,16 @@ void program_time_enter(int call)
 	enter(p);
 }
 
-/* The time can be read without a call: program_clock.c. A task's first call is one. */
+/* The time can be read without a call: program_clock.c. A program's first call is one. */
 unsigned int program_time_looks_left(void)
 {
 	struct program_time *p = program_time_slot(current);
 
-	if (time_travel_mode != TT_MODE_INFCPU || p->pid != current->pid || program_cpu_costs(p))
+	if (time_travel_mode != TT_MODE_INFCPU)
+		return 0;
+	if (p->pid != current->pid)
+		return task_pid(current)->level ? 0 : LOOKS;
+	if (program_cpu_costs(p))
 		return 0;
 	notice_sleep(p);
 	return min(LOOKS - min(p->looks, LOOKS), WORK - min(p->work, WORK));
@@ -145,6 +149,8 @@ void program_time_looked(unsigned int looks)
 {
 	struct program_time *p = program_time_slot(current);
 
+	if (p->pid != current->pid)
+		return;
 	p->looks += looks;
 	p->work += looks;
 	program_account_looks(p, looks);
