@@ -33,6 +33,7 @@ _LACKS = re.compile(
     r"|Could not create (?:IPVS|xfrm)|No module named (?!.pyroute2)"
     r"|modprobe: FATAL|Extension \S+ revision \d+ not supported"
     r"|\./\S+: No such file or directory|\.o: No such file or directory|cannot execute"
+    r"|Missing \S+ Run 'make'|is not enabled in this kernel|Table does not exist"
     r"|sysctl: cannot stat|can't open /proc/sys).*$",
     re.MULTILINE,
 )
@@ -58,8 +59,8 @@ def verdict(status: str, said: str, limit_s: float) -> Verdict:
             return Verdict("skip", _short((_LACKS.search(said) or left)[0]))
         return Verdict("pass", "", passed)
     if status == SKIPPED:
-        found = _LEFT.search(said) or _SKIPPING.search(said)
-        return Verdict("skip", _short(found[0]) if found else "says not why", passed, failed)
+        found = _LEFT.search(said) or _SKIPPING.search(said) or _LACKS.search(said)
+        return Verdict("skip", _short(found[0] if found else _last(said)), passed, failed)
     if status == "running":
         return Verdict("fail", f"not over after {limit_s:g} s", passed, failed)
     if not passed and (lacks := _LACKS.search(said)):
@@ -67,8 +68,13 @@ def verdict(status: str, said: str, limit_s: float) -> Verdict:
     lines = [
         one[0] for one in (_FAILED.search(said), _LACKS.search(said) or _TELLING.search(_FAILED.sub("", said))) if one
     ]
-    words = _short("; ".join(line.strip() for line in lines)) if lines else "says not why"
+    words = _short("; ".join(line.strip() for line in lines) or _last(said))
     return Verdict("fail", words if status.startswith("exit") else f"{status}: {words}", passed, failed)
+
+
+def _last(said: str) -> str:
+    """Its last line, where none tells by its words why."""
+    return next((line for line in reversed(said.splitlines()) if line.strip()), "says nothing")
 
 
 def _short(line: str) -> str:
