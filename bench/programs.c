@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What programs ask of a kernel, so many times over: programs.py counts what that costs a guest. */
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,9 +18,14 @@ static int call(void)
 	return getppid() < 0;
 }
 
+static char *new_page(void)
+{
+	return mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
 static int fault(void)
 {
-	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *page = new_page();
 
 	if (page == MAP_FAILED)
 		return 1;
@@ -61,6 +68,59 @@ static int clocks_agree(void)
 	return time(NULL) != syscall(SYS_time, NULL);
 }
 
+/* Whether a register of floating point is the same after a call and a page fault as before; the call's result. */
+static long keeps_float(unsigned long value, long number, long one, long two, int *kept)
+{
+	char *page = new_page();
+	unsigned long after;
+	long result;
+
+	asm volatile("movq %[value], %%xmm8\n\tsyscall\n\tmovb $1, (%[page])\n\tmovq %%xmm8, %[after]"
+		     : [after] "=&r" (after), "=a" (result)
+		     : [value] "r" (value), "a" (number), "D" (one), "S" (two), [page] "r" (page)
+		     : "rcx", "r11", "xmm8", "memory");
+	*kept = after == value;
+	munmap(page, 4096);
+	return result;
+}
+
+static void change_float(int signal)
+{
+	asm volatile("movq %0, %%xmm8" :: "r" (~0UL - signal) : "xmm8");
+}
+
+static void *by_turns(void *value)
+{
+	int i, kept = 1;
+
+	for (i = 0; i < 50 && kept; i++)
+		keeps_float((unsigned long)value + i, SYS_sched_yield, 0, 0, &kept);
+	return (void *)(long)kept;
+}
+
+/* In two threads by turns, over a signal whose handler has another value, and in a child. */
+static int floats(void)
+{
+	int mine, kept, status = 1;
+	void *others = NULL;
+	pthread_t other;
+	long made;
+
+	signal(SIGUSR1, change_float);
+	if (pthread_create(&other, NULL, by_turns, (void *)1000000))
+		return 1;
+	mine = by_turns((void *)2000000) != NULL;
+	if (pthread_join(other, &others) || !others || !mine)
+		return 1;
+	keeps_float(3000000, SYS_kill, getpid(), SIGUSR1, &kept);
+	if (!kept)
+		return 1;
+	made = keeps_float(4000000, SYS_fork, 0, 0, &kept);
+	if (made == 0)
+		_exit(!kept);
+	return made < 0 || !kept || waitpid(made, &status, 0) != made || status;
+}
+
 static int child(int with_exec)
 {
 	char *words[] = { self, nothing, NULL };
@@ -90,7 +150,7 @@ static const struct {
 	int (*once)(void);
 } all[] = {
 	{ "call", call }, { "clock", clock_read }, { "clock-asked", clock_asked }, { "clocks-agree", clocks_agree },
-	{ "fault", fault }, { "fork", forked }, { "exec", executed },
+	{ "fault", fault }, { "floats", floats }, { "fork", forked }, { "exec", executed },
 };
 
 int main(int count, char **words)

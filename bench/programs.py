@@ -16,8 +16,15 @@ from hourglass.scenario import Scenario
 KERNEL = "6.1"
 SOURCE = Path(__file__).with_suffix(".c")
 
-COUNTS = {"call": (20_000, 80_000), "clock": (50_000, 200_000), "fault": (5_000, 20_000), "fork": (100, 400), "exec": (100, 400)}
-"""How often `programs.c` does each: getppid(); clock_gettime(); mmap(), a write, munmap(); fork(), wait(); the same with an exec()."""
+COUNTS = {
+    "call": (20_000, 80_000),
+    "clock": (50_000, 200_000),
+    "fault": (5_000, 20_000),
+    "fork": (100, 400),
+    "exec": (100, 400),
+}
+"""How often `programs.c` does each: getppid(); clock_gettime(); mmap(), a write, munmap(); fork(), wait(); the same with
+an exec()."""
 
 LENGTHS_S = (2, 12)
 """Of iperf3 and of the built-in flow."""
@@ -29,7 +36,7 @@ def root(folder: Path) -> Path:
     """A root with nothing but the program, linked statically. Raises `subprocess.CalledProcessError`."""
     made = folder / "root"
     made.mkdir()
-    subprocess.run(["gcc", "-O2", "-static", "-o", made / "programs", SOURCE], check=True)
+    subprocess.run(["gcc", "-O2", "-static", "-pthread", "-o", made / "programs", SOURCE], check=True)
     return made
 
 

@@ -82,7 +82,8 @@ def show(data: dict[str, Any], reference: dict[str, Any], console: Console) -> N
     done = data.get("program_us")  # a bench of before has none
     told = "not measured"
     if done is not None:
-        told = f"{done['call']:.1f} us of CPU a system call, {done['clock']:.1f} us a look at a clock, {done['fault']:.0f} us mmap(), fault and munmap(), "
+        told = f"{done['call']:.1f} us of CPU a system call, {done['clock']:.1f} us a look at a clock, "
+        told += f"{done['fault']:.0f} us mmap(), fault and munmap(), "
         told += f"{done['fork'] / 1e3:.2f} ms fork() and exit, {done['exec'] / 1e3:.2f} ms with an exec(); "
         told += f"iperf3 x {done['iperf3'] / done['flow']:.1f} of a built-in flow"
     for name, text in {
