@@ -23,8 +23,8 @@ COUNTS = {
     "fork": (100, 400),
     "exec": (100, 400),
 }
-"""How often `programs.c` does each: getppid(); clock_gettime(); mmap(), a write, munmap(); fork(), wait(); the same with
-an exec()."""
+"""How often `programs.c` does each: getppid(); clock_gettime(); mmap(), a write, munmap(); fork(), wait(); with an
+exec()."""
 
 LENGTHS_S = (2, 12)
 """Of iperf3 and of the built-in flow."""
