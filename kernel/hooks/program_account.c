@@ -41,7 +41,7 @@ static struct account *accounts[PROGRAMS];
 static u64 our_ns, its_ns;
 static int its_pid;
 
-static int host_pid(const struct task_struct *task)
+int program_host_pid(const struct task_struct *task)
 {
 	/* the context begins with it */
 	return task->mm ? *(const int *)&task->mm->context.id : 0;
@@ -55,14 +55,14 @@ static struct account *account(const struct program_time *p)
 static void begin(const struct task_struct *task, u64 now_ns)
 {
 	our_ns = now_ns;
-	its_pid = host_pid(task);
+	its_pid = program_host_pid(task);
 	its_ns = its_pid ? program_host_cpu_ns(its_pid) : 0;
 }
 
 static void end(const struct task_struct *task, const struct program_time *p, u64 now_ns)
 {
 	struct account *to = account(p);
-	int pid = host_pid(task);
+	int pid = program_host_pid(task);
 
 	if (!to)
 		return;

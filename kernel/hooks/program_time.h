@@ -60,6 +60,9 @@ void program_account_looks(const struct program_time *p, unsigned int looks);
 void program_account_wait(struct program_time *p, int what);
 void program_account_switch(struct task_struct *from, struct task_struct *to);
 
+/* The host's process that runs a task's own code; 0: none. */
+int program_host_pid(const struct task_struct *task);
+
 /* CPU time that a process of the host has used, ns; 0: we. */
 long long program_host_cpu_ns(int pid);
 
