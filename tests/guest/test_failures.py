@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line as a user meets it when something is wrong: the exit status, one message, nothing left behind."""
 
+import contextlib
 import ctypes
+import json
 import os
 import shutil
 import signal
@@ -16,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from bench import programs
 from hourglass.engine import paths, root, virtual
 from hourglass.engine.kernel import store as kernels
 from hourglass.engine.tree import TOOLS, WIFI_TOOLS
@@ -201,6 +204,29 @@ def test_a_killed_guest_costs_exit_status_3_and_shows_where_its_log_is(tmp_path:
     assert "Traceback" not in said
     assert gone(tmp_path)
     assert names(tmp_path) == ["run.failed"]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_guest_that_is_stopped_and_continued_with_its_processes_goes_on(kernel: str, tmp_path: Path) -> None:
+    """As a queue's job that is suspended; its process calls the kernel all the while."""
+    kernels.ensure(kernel)
+    made = programs.repeated(programs.root(tmp_path), "call", 60_000).model_dump(mode="json", exclude_defaults=True)
+    (tmp_path / "calls.json").write_text(json.dumps(made | {"kernel": kernel}))
+    words = [HOURGLASS, "run", "calls.json", "--no-picture", "--out"]
+    digests = []
+    for name, times in (("left", 0), ("stopped", 25)):
+        child = subprocess.Popen([*words, name], cwd=tmp_path, stdout=subprocess.DEVNULL)
+        assert soon(lambda: living(tmp_path))
+        guest = next(pid for pid in living(tmp_path) if os.getsid(pid) == pid)
+        time.sleep(0.2)
+        with contextlib.suppress(ProcessLookupError):  # a fast machine is done before
+            for _ in range(times):
+                for number in (signal.SIGSTOP, signal.SIGCONT):
+                    os.killpg(guest, number)
+                    time.sleep(0.005)
+        assert child.wait(60) == 0
+        digests.append(json.loads((tmp_path / name / "run.json").read_text())["digest"])
+    assert digests[0] == digests[1]
 
 
 @pytest.mark.parametrize("wifi", [False, True])
