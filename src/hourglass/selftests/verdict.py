@@ -33,7 +33,7 @@ _LACKS = re.compile(
     r"|Could not create (?:IPVS|xfrm)|No module named (?!.pyroute2)"
     r"|modprobe: FATAL|Extension \S+ revision \d+ not supported"
     r"|\./\S+: No such file or directory|\.o: No such file or directory|cannot execute"
-    r"|Missing \S+ Run 'make'|is not enabled in this kernel|Table does not exist"
+    r"|Missing \S+.*(?:Run 'make'|Build bpf)|SKIP: \S+ not installed|is not enabled in this kernel|Table does not exist"
     r"|sysctl: cannot stat|can't open /proc/sys).*$",
     re.MULTILINE,
 )
