@@ -3,8 +3,8 @@
 
 The variant `debug` has lockdep with RCU's rules, KASAN, UBSAN, and checks of timers and lists; `leaks` has kmemleak,
 which looks for lost memory after a minute of the guest's time, so its runs end with as long a silence. On these run all
-built-in scenarios, shortened; built-ins with something done to them in the middle; and random ones (tests/fuzz). A run
-is clean when the kernel complains of nothing and its counts agree (tests/guest/accounts.py).
+built-in scenarios, shortened; built-ins with something done to them in the middle; examples with programs; and random
+ones (tests/fuzz). A run is clean when the kernel complains of nothing and its counts agree (tests/guest/accounts.py).
 
 The table has a row per run; exit status 1: something is not clean. `make test` builds none of these kernels but one.
 """
@@ -44,8 +44,8 @@ OWN = {
 }  # fmt: skip
 """What is slow is made smaller; what is done in the middle of a built-in has to be within it."""
 
-OLD = {"wifi-ath9k-htc": ("5.10", "6.1")}
-"""Built-ins of some kernels alone."""
+SOME = {"wifi-ath9k-htc": ("5.10", "6.1"), "mptcp": ("6.1", "6.12", "7.3")}
+"""Those of some kernels alone."""
 
 MIDDLE: dict[str, list[dict[str, Any]]] = {
     "R100M": [
@@ -63,6 +63,12 @@ MIDDLE: dict[str, list[dict[str, Any]]] = {
 }
 """What is done to built-ins in the middle."""
 
+PROGRAMS = ("echo", "eyeballs", "mptcp", "nat", "redis", "web", "wireguard")
+"""Of the examples with programs, those that are short."""
+
+SILENCE = ("test.name=ping", "test.length=70")
+"""Beside programs, for kmemleak to look."""
+
 COMPLAINT = re.compile(r"kmemleak: [1-9]\d* new suspected|unreferenced object|UBSAN: |KASAN: |possible .*deadlock")
 
 
@@ -78,11 +84,14 @@ class Case:
 def cases(kernel: str, variant: str, random: int) -> Iterator[Case]:
     """What is run on a kernel."""
     for path in sorted(SCENARIOS.glob("*.toml")):
-        if kernel in OLD.get(path.stem, KERNELS):
+        if kernel in SOME.get(path.stem, KERNELS):
             yield Case(path.stem, path.stem, (*SETTINGS[variant], *OWN.get(path.stem, ())))
     for name, events in MIDDLE.items():
         data = scenario.load(name, SETTINGS[variant]).model_dump(mode="json") | {"event": events}
         yield Case(f"{name}, events", data)
+    for name in PROGRAMS:
+        if kernel in SOME.get(name, KERNELS):
+            yield Case(name, str(SCENARIOS / "apps" / f"{name}.toml"), SILENCE if variant == "leaks" else ())
     for number in range(random):
         data = draw(f"soak {number}", kernel)
         if variant == "debug":
