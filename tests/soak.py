@@ -66,8 +66,8 @@ MIDDLE: dict[str, list[dict[str, Any]]] = {
 PROGRAMS = ("echo", "eyeballs", "mptcp", "nat", "redis", "web", "wireguard")
 """Of the examples with programs, those that are short."""
 
-SILENCE = ("test.name=ping", "test.length=70")
-"""Beside programs, for kmemleak to look."""
+BESIDE = {"debug": ("measure.tcp=0",), "leaks": ("test.name=ping", "test.length=70")}
+"""For programs, as SETTINGS; kmemleak has to have time to look."""
 
 COMPLAINT = re.compile(r"kmemleak: [1-9]\d* new suspected|unreferenced object|UBSAN: |KASAN: |possible .*deadlock")
 
@@ -91,7 +91,7 @@ def cases(kernel: str, variant: str, random: int) -> Iterator[Case]:
         yield Case(f"{name}, events", data)
     for name in PROGRAMS:
         if kernel in SOME.get(name, KERNELS):
-            yield Case(name, str(SCENARIOS / "apps" / f"{name}.toml"), SILENCE if variant == "leaks" else ())
+            yield Case(name, str(SCENARIOS / "apps" / f"{name}.toml"), BESIDE[variant])
     for number in range(random):
         data = draw(f"soak {number}", kernel)
         if variant == "debug":
