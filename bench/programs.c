@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define CROWD 200
+
 static char self[] = "/programs", nothing[] = "nothing";
 
 static int call(void)
@@ -98,7 +100,24 @@ static void *by_turns(void *value)
 	return (void *)(long)kept;
 }
 
-/* In two threads by turns, over a signal whose handler has another value, and in a child. */
+/* In many processes that sleep side by side. */
+static int crowd(void)
+{
+	struct timespec moment = { 0, 1000000 };
+	int i, kept, status, wrong = 0;
+
+	for (i = 0; i < CROWD; i++) {
+		if (fork() == 0) {
+			keeps_float(5000000 + i, SYS_nanosleep, (long)&moment, 0, &kept);
+			_exit(!kept);
+		}
+	}
+	while (i--)
+		wrong |= wait(&status) < 0 || status;
+	return wrong;
+}
+
+/* In two threads by turns, over a signal whose handler has another value, in a child and in a crowd. */
 static int floats(void)
 {
 	int mine, kept, status = 1;
@@ -118,7 +137,7 @@ static int floats(void)
 	made = keeps_float(4000000, SYS_fork, 0, 0, &kept);
 	if (made == 0)
 		_exit(!kept);
-	return made < 0 || !kept || waitpid(made, &status, 0) != made || status;
+	return made < 0 || !kept || waitpid(made, &status, 0) != made || status || crowd();
 }
 
 static int child(int with_exec)

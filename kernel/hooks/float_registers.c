@@ -10,17 +10,20 @@
  *	a fault, a signal	are read at once, since what handles a fault there changes them
  *
  * While they wait, nobody but their task runs in the process: its memory has no other user, or
- * they had been read when the CPU went on.
+ * they had been read when the CPU went on. A flag of the task says that they wait.
  */
 #include <linux/kernel.h>
 #include <linux/mm_types.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
+#include <linux/thread_info.h>
 #include <asm/hourglass_program_time.h>
 #include <asm/unistd.h>
 #include <hourglass_float_registers.h>
 
-int float_registers_can_wait(long call)
+#define TIF_FLOATS_WAIT		30	/* a number that User Mode Linux has no flag for */
+
+int float_registers_put_off(long call)
 {
 	if (current->ptrace)
 		return false;
@@ -34,19 +37,25 @@ int float_registers_can_wait(long call)
 	case __NR_rt_sigreturn:
 		return false;
 	default:
+		set_thread_flag(TIF_FLOATS_WAIT);
 		return true;
 	}
 }
 
-void float_registers_read(const struct task_struct *task)
+int float_registers_are_there(void)
 {
-	int pid = program_host_pid(task);
-
-	if (pid)
-		floats_read(pid, (unsigned long *)task->thread.regs.regs.fp);
+	return test_and_clear_thread_flag(TIF_FLOATS_WAIT);
 }
 
-void float_registers_leave(const struct task_struct *task)
+void float_registers_read(struct task_struct *task)
+{
+	if (!test_and_clear_tsk_thread_flag(task, TIF_FLOATS_WAIT))
+		return;
+	if (floats_read(program_host_pid(task), task->thread.regs.regs.fp))
+		panic("The floating-point registers of a process cannot be read");
+}
+
+void float_registers_leave(struct task_struct *task)
 {
 	if (task->mm && atomic_read(&task->mm->mm_users) > 1)
 		float_registers_read(task);

@@ -7,16 +7,19 @@
 
 struct task_struct;
 
-/* Whether a call of the current task can do without them. */
-int float_registers_can_wait(long call);
+/* Whether a call of the current task can do without them: then they are still to be read. */
+int float_registers_put_off(long call);
 
-/* Reads them now, if that was put off. */
-void float_registers_read(const struct task_struct *task);
+/* Whether they still were, so that the process has them as they are to be. */
+int float_registers_are_there(void);
+
+/* Reads those of a task now, if that was put off. */
+void float_registers_read(struct task_struct *task);
 
 /* The same where the CPU goes to another task, if that may run in the same process. */
-void float_registers_leave(const struct task_struct *task);
+void float_registers_leave(struct task_struct *task);
 
-/* The same, of the host's process, to where they belong. */
-void floats_read(int pid, unsigned long *regs);
+/* Reads those of a process of the host. */
+int floats_read(int pid, unsigned long *regs);
 
 #endif
