@@ -95,7 +95,7 @@ def test_clocks_are_read_without_a_call_and_nothing_tells(
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_program_keeps_its_floating_point_registers(kernel: str, tmp_path: Path) -> None:
-    """Over calls, page faults, other threads, signals, a fork and beside 200 others: they are read and written seldom."""
+    """Over calls, page faults, threads, signals, a fork and beside 200 others: they are read and written seldom."""
     root = {"root": str(programs.root(tmp_path))}
     made = run(kernel, tmp_path / "run", [calls("floats", 3, what="floats")], apps=root)
     assert made.apps["floats"].status == "exit 0"
