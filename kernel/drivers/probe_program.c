@@ -155,7 +155,8 @@ void probe_program_meet(struct probe_watch *watch, u8 way)
 	if (!program || program->comm[way][0] || !probe_is_program())
 		return;
 	program->app[way] = probe_app();
-	get_task_comm(program->comm[way], current->group_leader);
+	/* without its lock, which is not for softirqs; nobody else runs meanwhile */
+	strscpy(program->comm[way], current->group_leader->comm, sizeof(program->comm[way]));
 }
 
 static struct probe_watch *probe_stream_new(const struct probe_key *key, u16 node)
