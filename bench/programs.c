@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -100,6 +102,45 @@ static void *by_turns(void *value)
 	return (void *)(long)kept;
 }
 
+/* A child in the same memory that changes them and ends at once, as raw calls, so that nothing else is between. */
+static int vforked(void)
+{
+	unsigned long after;
+	long made;
+	int status = 1;
+
+	asm volatile("movq %[mine], %%xmm8\n\tmov %[vfork], %%eax\n\tsyscall\n\t"
+		     "test %%eax, %%eax\n\tjnz 1f\n\t"
+		     "movq %[its], %%xmm8\n\tmov %[exit], %%eax\n\txor %%edi, %%edi\n\tsyscall\n"
+		     "1:\tmovq %%xmm8, %[after]"
+		     : [after] "=&r" (after), "=&a" (made)
+		     : [mine] "r" (6000000UL), [its] "r" (7000000UL), [vfork] "i" (SYS_vfork), [exit] "i" (SYS_exit)
+		     : "rcx", "r11", "rdi", "xmm8", "memory");
+	return made < 0 || after != 6000000 || waitpid(made, &status, 0) != made || status;
+}
+
+/* A debugger changes those of what it debugs, and keeps its own. */
+static int debugged(void)
+{
+	struct user_fpregs_struct regs;
+	pid_t made = fork();
+	int kept, status;
+
+	if (made == 0) {
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		keeps_float(8000000, SYS_kill, getpid(), SIGSTOP, &kept);
+		_exit(kept);	/* it has others */
+	}
+	if (made < 0 || waitpid(made, &status, 0) != made || !WIFSTOPPED(status) ||
+	    ptrace(PTRACE_GETFPREGS, made, NULL, &regs) || regs.xmm_space[32] != 8000000)
+		return 1;
+	regs.xmm_space[32] = 9000000;
+	keeps_float(1000001, SYS_ptrace, PTRACE_SETFPREGS, made, &kept);	/* refused, for want of an address */
+	if (!kept || ptrace(PTRACE_SETFPREGS, made, NULL, &regs) || ptrace(PTRACE_CONT, made, NULL, NULL))
+		return 1;
+	return waitpid(made, &status, 0) != made || status;
+}
+
 /* In many processes that sleep side by side. */
 static int crowd(void)
 {
@@ -117,7 +158,7 @@ static int crowd(void)
 	return wrong;
 }
 
-/* In two threads by turns, over a signal whose handler has another value, in a child and in a crowd. */
+/* In two threads by turns, over a signal whose handler has another value, in children and in a crowd. */
 static int floats(void)
 {
 	int mine, kept, status = 1;
@@ -137,7 +178,7 @@ static int floats(void)
 	made = keeps_float(4000000, SYS_fork, 0, 0, &kept);
 	if (made == 0)
 		_exit(!kept);
-	return made < 0 || !kept || waitpid(made, &status, 0) != made || status || crowd();
+	return made < 0 || !kept || waitpid(made, &status, 0) != made || status || vforked() || debugged() || crowd();
 }
 
 static int child(int with_exec)

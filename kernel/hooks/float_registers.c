@@ -27,7 +27,7 @@ int float_registers_put_off(long call)
 {
 	if (current->ptrace)
 		return false;
-	switch (call) {
+	switch ((int)call) {
 	case __NR_fork:		/* COPYING */
 	case __NR_vfork:
 	case __NR_clone:
@@ -49,10 +49,9 @@ int float_registers_are_there(void)
 
 void float_registers_read(struct task_struct *task)
 {
-	if (!test_and_clear_tsk_thread_flag(task, TIF_FLOATS_WAIT))
-		return;
-	if (floats_read(program_host_pid(task), task->thread.regs.regs.fp))
-		panic("The floating-point registers of a process cannot be read");
+	/* of a process that is no more there is nothing to read: whoever would go on in it is told */
+	if (test_and_clear_tsk_thread_flag(task, TIF_FLOATS_WAIT))
+		floats_read(program_host_pid(task), task->thread.regs.regs.fp);
 }
 
 void float_registers_leave(struct task_struct *task)

@@ -22,6 +22,7 @@
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/time_namespace.h>
 #include <linux/timekeeping.h>
 #include <asm/hourglass_program_clock.h>
 #include <asm/hourglass_program_time.h>
@@ -41,6 +42,7 @@ void program_clock_give(void)
 		return;
 	ktime_get_real_ts64(&real);
 	ktime_get_ts64(&mono);
+	timens_add_monotonic(&mono);
 	page->s = ktime_get_real_seconds();
 	page->clocks[CLOCK_REALTIME].s = real.tv_sec;
 	page->clocks[CLOCK_REALTIME].ns = real.tv_nsec;

@@ -137,9 +137,9 @@ unsigned int program_time_looks_left(void)
 
 	if (time_travel_mode != TT_MODE_INFCPU)
 		return 0;
-	if (p->pid != current->pid)
-		return task_pid(current)->level ? 0 : LOOKS;
-	if (program_cpu_costs(p))
+	if (!task_pid(current)->level)
+		return LOOKS;
+	if (p->pid != current->pid || program_cpu_costs(p))
 		return 0;
 	notice_sleep(p);
 	return min(LOOKS - min(p->looks, LOOKS), WORK - min(p->work, WORK));
@@ -149,7 +149,7 @@ void program_time_looked(unsigned int looks)
 {
 	struct program_time *p = program_time_slot(current);
 
-	if (p->pid != current->pid)
+	if (!task_pid(current)->level)
 		return;
 	p->looks += looks;
 	p->work += looks;
