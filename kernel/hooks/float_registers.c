@@ -49,7 +49,7 @@ int float_registers_are_there(void)
 
 void float_registers_read(struct task_struct *task)
 {
-	/* of a process that is no more there is nothing to read: whoever would go on in it is told */
+	/* of a process that is no more there is nothing to read; who would go on in it is told */
 	if (test_and_clear_tsk_thread_flag(task, TIF_FLOATS_WAIT))
 		floats_read(program_host_pid(task), task->thread.regs.regs.fp);
 }
