@@ -73,15 +73,16 @@ static int clocks_agree(void)
 }
 
 /* Whether a register of floating point is the same after a call and a page fault as before; the call's result. */
-static long keeps_float(unsigned long value, long number, long one, long two, int *kept)
+static long keeps_float(unsigned long value, long number, long one, long two, void *four, int *kept)
 {
 	char *page = new_page();
+	register void *last asm("r10") = four;	/* from here on no function is called */
 	unsigned long after;
 	long result;
 
 	asm volatile("movq %[value], %%xmm8\n\tsyscall\n\tmovb $1, (%[page])\n\tmovq %%xmm8, %[after]"
 		     : [after] "=&r" (after), "=a" (result)
-		     : [value] "r" (value), "a" (number), "D" (one), "S" (two), [page] "r" (page)
+		     : [value] "r" (value), "a" (number), "D" (one), "S" (two), "r" (last), [page] "r" (page)
 		     : "rcx", "r11", "xmm8", "memory");
 	*kept = after == value;
 	munmap(page, 4096);
@@ -98,7 +99,7 @@ static void *by_turns(void *value)
 	int i, kept = 1;
 
 	for (i = 0; i < 50 && kept; i++)
-		keeps_float((unsigned long)value + i, SYS_sched_yield, 0, 0, &kept);
+		keeps_float((unsigned long)value + i, SYS_sched_yield, 0, 0, NULL, &kept);
 	return (void *)(long)kept;
 }
 
@@ -128,15 +129,15 @@ static int debugged(void)
 
 	if (made == 0) {
 		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
-		keeps_float(8000000, SYS_kill, getpid(), SIGSTOP, &kept);
+		keeps_float(8000000, SYS_kill, getpid(), SIGSTOP, NULL, &kept);
 		_exit(kept);	/* it has others */
 	}
 	if (made < 0 || waitpid(made, &status, 0) != made || !WIFSTOPPED(status) ||
 	    ptrace(PTRACE_GETFPREGS, made, NULL, &regs) || regs.xmm_space[32] != 8000000)
 		return 1;
 	regs.xmm_space[32] = 9000000;
-	keeps_float(1000001, SYS_ptrace, PTRACE_SETFPREGS, made, &kept);	/* refused, for want of an address */
-	if (!kept || ptrace(PTRACE_SETFPREGS, made, NULL, &regs) || ptrace(PTRACE_CONT, made, NULL, NULL))
+	if (keeps_float(1000001, SYS_ptrace, PTRACE_SETFPREGS, made, &regs, &kept) || !kept ||
+	    ptrace(PTRACE_CONT, made, NULL, NULL))
 		return 1;
 	return waitpid(made, &status, 0) != made || status;
 }
@@ -149,7 +150,7 @@ static int crowd(void)
 
 	for (i = 0; i < CROWD; i++) {
 		if (fork() == 0) {
-			keeps_float(5000000 + i, SYS_nanosleep, (long)&moment, 0, &kept);
+			keeps_float(5000000 + i, SYS_nanosleep, (long)&moment, 0, NULL, &kept);
 			_exit(!kept);
 		}
 	}
@@ -172,10 +173,10 @@ static int floats(void)
 	mine = by_turns((void *)2000000) != NULL;
 	if (pthread_join(other, &others) || !others || !mine)
 		return 1;
-	keeps_float(3000000, SYS_kill, getpid(), SIGUSR1, &kept);
+	keeps_float(3000000, SYS_kill, getpid(), SIGUSR1, NULL, &kept);
 	if (!kept)
 		return 1;
-	made = keeps_float(4000000, SYS_fork, 0, 0, &kept);
+	made = keeps_float(4000000, SYS_fork, 0, 0, NULL, &kept);
 	if (made == 0)
 		_exit(!kept);
 	return made < 0 || !kept || waitpid(made, &status, 0) != made || status || vforked() || debugged() || crowd();
