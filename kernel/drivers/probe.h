@@ -33,28 +33,32 @@
 #include <linux/list.h>
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
 #include "compat.h"
 #include "probe_abi.h"
 
 #define PROBE_WATCHES 4096
 #define PROBE_VISITS 12 /* nodes that one packet passes; the last stands for all beyond */
 
-/* The layers between two sockets; the others belong to a socket. */
+/* The layers between two sockets, those of cables first; the others belong to a socket. */
 enum probe_hop {
 	HOP_RX,
-	HOP_RESEQUENCE,
 	HOP_STACK,
 	HOP_QDISC,
-	HOP_TXQ,
 	HOP_RING,
+	HOP_WIRE,
+	HOP_PROPAGATION,
+	HOP_SHAPER,
 	HOP_CONTENTION,
+	HOP_TXQ,
 	HOP_RETRY,
 	HOP_AIR,
-	HOP_WIRE,
-	HOP_SHAPER,
-	HOP_PROPAGATION,
+	HOP_RESEQUENCE,
 	HOP_COUNT
 };
+
+#define PROBE_SENDER_LAYERS (PROBE_STACK - PROBE_CWND)
 
 enum probe_content { PROBE_DATA, PROBE_ACK, PROBE_CONTROL, PROBE_DATAGRAM };
 
@@ -166,11 +170,13 @@ struct probe_connection {
 	struct probe_end end[2]; /* the client, the server */
 };
 
+/* A hop of a cable is in one cache line, and what took no time is in none. */
 struct probe_visited {
 	u16 node;
+	u16 took; /* bits of the hops that have an ns[] */
 	u8 ecn;
 	s64 ns[HOP_COUNT];
-};
+} ____cacheline_aligned;
 
 /* What a search looks at stands in the first cache line. */
 struct probe_slot {
@@ -182,7 +188,9 @@ struct probe_slot {
 	u8 way, content;
 	u8 visits;
 	u8 ecn; /* what stands in its IP header */
-	bool twin; /* of a packet that is known */
+	bool twin : 1; /* of a packet that is known */
+	bool equals : 1; /* there are, or were, others of the same who and what */
+	bool held : 1; /* has sender_ns */
 	int device; /* in whose queue it was last: ifindex */
 	struct probe_watch *watch;
 	/*
@@ -190,12 +198,14 @@ struct probe_slot {
 	 * until the interrupt
 	 */
 	struct list_head received;
-	const void *radio; /* that received it and has had no interrupt since */
 	u32 number, bytes, seq;
 	s64 begin_ns;
 	s64 sent_ns; /* for the first time */
-	s64 sender_ns[PROBE_STACK - PROBE_CWND];
 	s64 reorder_ns, read_ns;
+	/* of TCP data */
+	s64 sender_ns[PROBE_SENDER_LAYERS];
+	/* of packets that a radio received and that have had no interrupt since */
+	const void *radio;
 	struct probe_visited visit[PROBE_VISITS];
 };
 
@@ -233,7 +243,16 @@ bool probe_translated(const struct sk_buff *skb, struct probe_key *before,
 u64 probe_datagram(const struct sk_buff *skb, int offset, u32 bytes);
 
 /* probe_proc.c */
-int probe_node(const struct net *net);
+extern unsigned int probe_net_id;
+
+struct probe_net {
+	int node; /* + 1; 0: not watched */
+};
+
+static inline int probe_node(const struct net *net)
+{
+	return ((struct probe_net *)net_generic(net, probe_net_id))->node - 1;
+}
 
 /* probe_parse.c */
 int probe_watch(struct probe_watch *watch);
@@ -289,7 +308,6 @@ struct probe_slot *probe_slot_new(const struct probe_packets *packets, u32 index
 				  s64 now_ns);
 struct probe_slot *probe_slot_find(u64 who, u64 what, int states, int node, s64 now_ns);
 struct probe_slot *probe_slot_twin(const struct probe_slot *slot);
-void probe_slot_spend(struct probe_slot *slot, enum probe_hop hop, s64 until_ns);
 void probe_slot_visit(struct probe_slot *slot, int node);
 void probe_slot_ecn(struct probe_slot *slot, u8 ecn, const struct net_device *dev,
 		    enum probe_place place);
@@ -297,6 +315,21 @@ void probe_slot_layers(const struct probe_slot *slot, struct probe_visit *visit)
 void probe_slot_finish(struct probe_slot *slot);
 void probe_slot_free(struct probe_slot *slot);
 void probe_slots_count(void);
+
+/* The time up to @until_ns was spent in @hop of the node where the packet is. */
+static inline void probe_slot_spend(struct probe_slot *slot, enum probe_hop hop, s64 until_ns)
+{
+	struct probe_visited *visit = &slot->visit[slot->visits - 1];
+	s64 ns = until_ns - slot->at_ns;
+
+	if (!ns)
+		return;
+	slot->at_ns = until_ns;
+	if (visit->took & BIT(hop))
+		ns += visit->ns[hop];
+	visit->took |= BIT(hop);
+	visit->ns[hop] = ns;
+}
 
 static inline struct probe_counts *probe_slot_counts(const struct probe_slot *slot)
 {

@@ -21,8 +21,6 @@
 #include <linux/time-internal.h>
 #include <linux/uaccess.h>
 #include <linux/wait.h>
-#include <net/net_namespace.h>
-#include <net/netns/generic.h>
 #include "hourglass_proc.h"
 #include "probe.h"
 
@@ -56,16 +54,7 @@ static u32 kept_of; /* one packet in so many becomes a record; 0: none */
 static s64 sample_ns, totals_ns, next_sample, next_totals;
 static bool started, stopped;
 
-struct probe_net {
-	int node; /* + 1; 0: not watched */
-};
-
-static unsigned int probe_net_id __read_mostly;
-
-int probe_node(const struct net *net)
-{
-	return ((struct probe_net *)net_generic(net, probe_net_id))->node - 1;
-}
+unsigned int probe_net_id __read_mostly;
 
 u32 probe_snaplen(const struct net_device *dev, bool *captured)
 {

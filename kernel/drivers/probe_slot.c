@@ -21,6 +21,8 @@
 
 static DEFINE_HASHTABLE(slots, PROBE_HASH_BITS);
 static struct kmem_cache *slot_cache;
+static struct hlist_head spare; /* slots of none, the last used first */
+static struct probe_slot *latest; /* that was looked for: most events of a packet follow another */
 
 static const enum probe_layer layer_of[HOP_COUNT] = {
 	[HOP_RX] = PROBE_RX,
@@ -37,9 +39,17 @@ static const enum probe_layer layer_of[HOP_COUNT] = {
 	[HOP_PROPAGATION] = PROBE_PROPAGATION,
 };
 
-static u64 probe_hash(u64 who, u64 what)
+/*
+ * Where the slots of a packet are. TCP's neighbours are neighbours here too, within a few cache
+ * lines a stream: most searches are for the next segment.
+ */
+static struct hlist_head *probe_bucket(u64 who, u64 what)
 {
-	return who * 0x9e3779b97f4a7c15ULL ^ what;
+	u8 content = who >> 16;
+	u64 place = content == PROBE_DATA || content == PROBE_ACK ? what >> 10 :
+								    hash_64(what, PROBE_HASH_BITS);
+
+	return &slots[(hash_64(who, PROBE_HASH_BITS) + place) % ARRAY_SIZE(slots)];
 }
 
 /*
@@ -68,17 +78,44 @@ int probe_slot_start(void)
 	return slot_cache ? 0 : -ENOMEM;
 }
 
+static struct probe_slot *probe_slot_alloc(void)
+{
+	struct probe_slot *slot;
+
+	if (hlist_empty(&spare))
+		return kmem_cache_alloc(slot_cache, GFP_ATOMIC);
+	slot = hlist_entry(spare.first, struct probe_slot, hash);
+	hlist_del(&slot->hash);
+	return slot;
+}
+
+/* From now on it is found. */
+static void probe_slot_enter(struct probe_slot *slot)
+{
+	struct hlist_head *bucket = probe_bucket(slot->who, slot->what);
+	struct probe_slot *other;
+
+	slot->equals = false;
+	hlist_for_each_entry(other, bucket, hash) {
+		if (other->what == slot->what && other->who == slot->who) {
+			other->equals = true;
+			slot->equals = true;
+		}
+	}
+	hlist_add_head(&slot->hash, bucket);
+	latest = slot;
+}
+
 /* A packet that leaves its first socket at @now_ns. */
 struct probe_slot *probe_slot_new(const struct probe_packets *packets, u32 index, int node,
 				  s64 now_ns)
 {
 	struct probe_way *way = &packets->watch->way[packets->way];
-	struct probe_slot *slot;
+	struct probe_slot *slot = probe_slot_alloc();
 
-	slot = kmem_cache_alloc(slot_cache, GFP_ATOMIC);
 	if (!slot)
 		return NULL;
-	memset(slot, 0, offsetof(struct probe_slot, visit[1]));
+	memset(slot, 0, offsetof(struct probe_slot, sender_ns));
 	INIT_LIST_HEAD(&slot->received);
 	slot->who = probe_who(packets);
 	slot->what = probe_what(packets, index);
@@ -87,22 +124,24 @@ struct probe_slot *probe_slot_new(const struct probe_packets *packets, u32 index
 	slot->content = packets->content;
 	slot->ecn = packets->ecn;
 	slot->state = PROBE_IN_QDISC;
-	/* a second answer to a question that came twice */
-	slot->twin = probe_numbered(packets->watch) &&
-		     probe_slot_find(slot->who, slot->what, ~0, -1, S64_MAX);
 	slot->number = probe_number(packets, way);
 	slot->bytes = probe_bytes(packets, index);
 	slot->seq = slot->what;
 	slot->begin_ns = now_ns;
 	slot->sent_ns = now_ns;
 	slot->at_ns = now_ns;
-	slot->visits = 1;
-	slot->visit[0].node = node;
-	slot->visit[0].ecn = slot->ecn;
-	slot->node = node;
+	probe_slot_visit(slot, node);
 	way->of[slot->ecn].sent++;
-	hash_add(slots, &slot->hash, probe_hash(slot->who, slot->what));
+	probe_slot_enter(slot);
+	/* a second answer to a question that came twice */
+	slot->twin = slot->equals && probe_numbered(packets->watch);
 	return slot;
+}
+
+static bool probe_slot_is(const struct probe_slot *slot, int states, int node, s64 now_ns)
+{
+	return (slot->state & states) && (node < 0 || slot->node == node) &&
+	       slot->at_ns <= now_ns;
 }
 
 /*
@@ -111,22 +150,23 @@ struct probe_slot *probe_slot_new(const struct probe_packets *packets, u32 index
  */
 struct probe_slot *probe_slot_find(u64 who, u64 what, int states, int node, s64 now_ns)
 {
-	struct probe_slot *slot, *found = NULL;
+	struct probe_slot *slot = latest, *found = NULL;
 
-	hash_for_each_possible(slots, slot, hash, probe_hash(who, what)) {
-		if (slot->what != what || slot->who != who || !(slot->state & states) ||
-		    slot->at_ns > now_ns)
-			continue;
-		if (node < 0 || slot->node == node)
+	if (slot && slot->what == what && slot->who == who && !slot->equals)
+		return probe_slot_is(slot, states, node, now_ns) ? slot : NULL;
+	hlist_for_each_entry(slot, probe_bucket(who, what), hash)
+		if (slot->what == what && slot->who == who &&
+		    probe_slot_is(slot, states, node, now_ns))
 			found = slot;
-	}
+	if (found)
+		latest = found;
 	return found;
 }
 
 /* The packet once more, where it is. */
 struct probe_slot *probe_slot_twin(const struct probe_slot *slot)
 {
-	struct probe_slot *twin = kmem_cache_alloc(slot_cache, GFP_ATOMIC);
+	struct probe_slot *twin = probe_slot_alloc();
 
 	if (!twin)
 		return NULL;
@@ -136,22 +176,15 @@ struct probe_slot *probe_slot_twin(const struct probe_slot *slot)
 	if (!probe_numbered(slot->watch))
 		twin->number = slot->watch->way[slot->way].number++;
 	probe_slot_counts(slot)->duplicated++;
-	hash_add(slots, &twin->hash, probe_hash(twin->who, twin->what));
+	probe_slot_enter(twin);
 	return twin;
-}
-
-/* The time up to @until_ns was spent in @hop of the node where the packet is. */
-void probe_slot_spend(struct probe_slot *slot, enum probe_hop hop, s64 until_ns)
-{
-	slot->visit[slot->visits - 1].ns[hop] += until_ns - slot->at_ns;
-	slot->at_ns = until_ns;
 }
 
 /* The packet is at the next node. */
 void probe_slot_visit(struct probe_slot *slot, int node)
 {
 	if (slot->visits < PROBE_VISITS)
-		memset(&slot->visit[slot->visits++], 0, sizeof(slot->visit[0]));
+		slot->visit[slot->visits++].took = 0;
 	slot->visit[slot->visits - 1].node = node;
 	slot->visit[slot->visits - 1].ecn = slot->ecn;
 	slot->node = node;
@@ -195,12 +228,17 @@ void probe_slot_layers(const struct probe_slot *slot, struct probe_visit *visit)
 
 	memset(visit, 0, slot->visits * sizeof(*visit));
 	for (i = 0; i < slot->visits; i++) {
-		visit[i].node = slot->visit[i].node;
-		visit[i].ecn = slot->visit[i].ecn;
-		for (hop = 0; hop < HOP_COUNT; hop++)
-			visit[i].layer_ns[layer_of[hop]] = slot->visit[i].ns[hop];
+		const struct probe_visited *at = &slot->visit[i];
+		unsigned int took = at->took;
+
+		visit[i].node = at->node;
+		visit[i].ecn = at->ecn;
+		for (; took; took &= took - 1) {
+			hop = __ffs(took);
+			visit[i].layer_ns[layer_of[hop]] = at->ns[hop];
+		}
 	}
-	for (i = 0; i < ARRAY_SIZE(slot->sender_ns); i++)
+	for (i = 0; slot->held && i < PROBE_SENDER_LAYERS; i++)
 		visit[0].layer_ns[PROBE_CWND + i] = slot->sender_ns[i];
 	visit[slot->visits - 1].layer_ns[PROBE_REORDER] = slot->reorder_ns;
 	visit[slot->visits - 1].layer_ns[PROBE_READ] = slot->read_ns;
@@ -230,7 +268,7 @@ static void probe_slot_add(const struct probe_slot *slot)
 	bool data = probe_slot_data(slot);
 	s64 total = slot->reorder_ns + slot->read_ns;
 	struct probe_sums *sums = NULL;
-	unsigned int i, j;
+	unsigned int i, j, took;
 
 	for (i = 0; i < slot->visits; i++) {
 		const struct probe_visited *visit = &slot->visit[i];
@@ -239,11 +277,12 @@ static void probe_slot_add(const struct probe_slot *slot)
 		if (!sums)
 			return;
 		sums->packets++;
-		for (j = 0; j < HOP_COUNT; j++) {
+		for (took = visit->took; took; took &= took - 1) {
+			j = __ffs(took);
 			sums->ns[layer_of[j]] += visit->ns[j];
 			total += visit->ns[j];
 		}
-		for (j = 0; !i && j < ARRAY_SIZE(slot->sender_ns); j++) {
+		for (j = 0; slot->held && !i && j < PROBE_SENDER_LAYERS; j++) {
 			sums->ns[PROBE_CWND + j] += slot->sender_ns[j];
 			total += slot->sender_ns[j];
 		}
@@ -291,7 +330,9 @@ void probe_slot_free(struct probe_slot *slot)
 {
 	list_del(&slot->received);
 	hash_del(&slot->hash);
-	kmem_cache_free(slot_cache, slot);
+	hlist_add_head(&slot->hash, &spare);
+	if (latest == slot)
+		latest = NULL;
 }
 
 /* The packets of each way that are somewhere; counted, not computed. */

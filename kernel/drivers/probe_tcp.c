@@ -156,6 +156,8 @@ static void probe_first_sent(struct probe_end *end, struct probe_slot *slot, s64
 	if (!first)
 		return; /* written before the probe was on */
 	slot->begin_ns = first->t_ns;
+	memset(slot->sender_ns, 0, sizeof(slot->sender_ns));
+	slot->held = true;
 	for (hold = PROBE_HOLD_CWND; hold < PROBE_HOLD_COUNT; hold++)
 		slot->sender_ns[hold - PROBE_HOLD_CWND] = end->hold_ns[hold] - first->hold_ns[hold];
 	slot->sender_ns[PROBE_PUSH - PROBE_CWND] +=
@@ -174,7 +176,11 @@ static void probe_sent_again(struct probe_slot *slot, s64 now)
 		return; /* it has arrived: this one is for nothing */
 	slot->begin_ns = earlier->begin_ns;
 	slot->sent_ns = earlier->sent_ns;
-	memcpy(slot->sender_ns, earlier->sender_ns, sizeof(slot->sender_ns));
+	if (earlier->held)
+		memcpy(slot->sender_ns, earlier->sender_ns, sizeof(slot->sender_ns));
+	else
+		memset(slot->sender_ns, 0, sizeof(slot->sender_ns));
+	slot->held = true;
 	slot->sender_ns[PROBE_RECOVERY - PROBE_CWND] = now - slot->sent_ns;
 	if (earlier->state == PROBE_LOST)
 		probe_slot_free(earlier);
