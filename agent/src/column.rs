@@ -95,13 +95,113 @@ pub enum Buffer {
     Text(StringBuilder),
 }
 
-/// A value wider than its column is a bug in this program: kinds are copied from the kernel's structures.
-fn narrow<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>, value: u64)
-where
-    T::Native: TryFrom<u64>,
-{
-    let Ok(value) = T::Native::try_from(value) else { panic!("{value} does not fit its column") };
-    builder.append_value(value);
+/// Rows of cells as they came, until there are so many that going through them by column is cheap: a table may have a
+/// hundred columns, and each has its own places in memory.
+pub struct Block {
+    width: usize,
+    /// Row by row. Texts are in their column already.
+    cells: Vec<u64>,
+    /// By row: which of its cells are null.
+    nulls: Vec<u128>,
+}
+
+impl Block {
+    pub const ROWS: usize = 64;
+
+    pub fn new(width: usize) -> Self {
+        assert!(width <= 128, "a bit for each column");
+        Self { width, cells: Vec::new(), nulls: Vec::new() }
+    }
+
+    pub fn rows(&self) -> usize {
+        self.nulls.len()
+    }
+
+    pub fn push<'a>(&mut self, row: impl IntoIterator<Item = Cell<'a>>, columns: &mut [Buffer]) {
+        let (mut columns, mut nulls, mut bit) = (columns.iter_mut(), 0, 1u128);
+        let cells = &mut self.cells;
+        // `for_each`, not a loop: a chain of iterators asks itself at each `next` which of its parts it is in
+        row.into_iter().for_each(|cell| {
+            let column = columns.next().expect("a row has a column for each cell");
+            debug_assert!(column.takes(cell), "{cell:?} is of another kind than its column");
+            let value = match cell {
+                Cell::Null => {
+                    nulls |= bit;
+                    0
+                }
+                Cell::Bool(value) => value.into(),
+                Cell::U64(value) => value,
+                Cell::I64(value) => u64::from_ne_bytes(value.to_ne_bytes()),
+                Cell::Text(_) => 0,
+            };
+            if let Buffer::Text(texts) = column {
+                match cell {
+                    Cell::Text(text) => texts.append_value(text),
+                    _ => texts.append_null(),
+                }
+            }
+            cells.push(value);
+            bit = bit.wrapping_shl(1);
+        });
+        assert!(columns.next().is_none(), "a row has a cell for each column");
+        self.nulls.push(nulls);
+    }
+
+    /// To the columns; leaves the block empty.
+    pub fn spread(&mut self, columns: &mut [Buffer]) {
+        for (place, column) in columns.iter_mut().enumerate() {
+            match column {
+                Buffer::Bool(builder) => {
+                    self.column(place).for_each(|value| builder.append_option(value.map(|value| value != 0)));
+                }
+                Buffer::U8(builder) => self.narrow(place, builder),
+                Buffer::U16(builder) => self.narrow(place, builder),
+                Buffer::U32(builder) => self.narrow(place, builder),
+                Buffer::U64(builder) => self.append(place, builder, |value| value),
+                Buffer::I64(builder) => {
+                    self.append(place, builder, |value| i64::from_ne_bytes(value.to_ne_bytes()));
+                }
+                Buffer::Text(_) => {}
+            }
+        }
+        self.cells.clear();
+        self.nulls.clear();
+    }
+
+    fn column(&self, place: usize) -> impl Iterator<Item = Option<u64>> + '_ {
+        let cells = self.cells.iter().skip(place).step_by(self.width);
+        cells.zip(&self.nulls).map(move |(value, nulls)| (nulls >> place & 1 == 0).then_some(*value))
+    }
+
+    /// A value wider than its column is a bug in this program: kinds are copied from the kernel's structures.
+    fn narrow<T: ArrowPrimitiveType>(&self, place: usize, builder: &mut PrimitiveBuilder<T>)
+    where
+        T::Native: TryFrom<u64>,
+    {
+        self.append(place, builder, |value| {
+            let Ok(value) = T::Native::try_from(value) else { panic!("{value} does not fit its column") };
+            value
+        });
+    }
+
+    fn append<T: ArrowPrimitiveType>(
+        &self,
+        place: usize,
+        builder: &mut PrimitiveBuilder<T>,
+        convert: impl Fn(u64) -> T::Native,
+    ) {
+        let nulls = self.nulls.iter().filter(|nulls| *nulls >> place & 1 != 0).count();
+        if nulls == self.rows() {
+            builder.append_nulls(nulls);
+        } else if nulls == 0 {
+            let mut values = [T::Native::default(); Self::ROWS];
+            let cells = self.cells.iter().skip(place).step_by(self.width);
+            values.iter_mut().zip(cells).for_each(|(value, cell)| *value = convert(*cell));
+            builder.append_slice(&values[..self.rows()]);
+        } else {
+            self.column(place).for_each(|value| builder.append_option(value.map(&convert)));
+        }
+    }
 }
 
 impl Buffer {
@@ -117,23 +217,14 @@ impl Buffer {
         }
     }
 
-    pub fn push(&mut self, cell: Cell) {
-        match (self, cell) {
-            (Self::Bool(builder), Cell::Bool(value)) => builder.append_value(value),
-            (Self::U8(builder), Cell::U64(value)) => narrow(builder, value),
-            (Self::U16(builder), Cell::U64(value)) => narrow(builder, value),
-            (Self::U32(builder), Cell::U64(value)) => narrow(builder, value),
-            (Self::U64(builder), Cell::U64(value)) => builder.append_value(value),
-            (Self::I64(builder), Cell::I64(value)) => builder.append_value(value),
-            (Self::Text(builder), Cell::Text(value)) => builder.append_value(value),
-            (Self::Bool(builder), Cell::Null) => builder.append_null(),
-            (Self::U8(builder), Cell::Null) => builder.append_null(),
-            (Self::U16(builder), Cell::Null) => builder.append_null(),
-            (Self::U32(builder), Cell::Null) => builder.append_null(),
-            (Self::U64(builder), Cell::Null) => builder.append_null(),
-            (Self::I64(builder), Cell::Null) => builder.append_null(),
-            (Self::Text(builder), Cell::Null) => builder.append_null(),
-            (_, cell) => panic!("{cell:?} is of another kind than its column"),
+    /// Whether cells of this kind are the column's.
+    fn takes(&self, cell: Cell) -> bool {
+        match cell {
+            Cell::Null => true,
+            Cell::Bool(_) => matches!(self, Self::Bool(_)),
+            Cell::U64(_) => matches!(self, Self::U8(_) | Self::U16(_) | Self::U32(_) | Self::U64(_)),
+            Cell::I64(_) => matches!(self, Self::I64(_)),
+            Cell::Text(_) => matches!(self, Self::Text(_)),
         }
     }
 

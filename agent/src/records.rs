@@ -20,7 +20,7 @@ use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use arrow_ipc::CompressionType;
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 
-use crate::column::{Buffer, Cell, Column};
+use crate::column::{Block, Buffer, Cell, Column};
 use crate::report::{Failure, Result};
 use crate::tables::{Table, TABLES};
 
@@ -31,6 +31,8 @@ const ROWS: usize = 4096;
 struct Pending {
     schema: SchemaRef,
     buffers: Vec<Buffer>,
+    /// Those of the rows that are not in the buffers yet.
+    block: Block,
     rows: usize,
     /// The late columns: a stream has those of them that have a value in it.
     late: Vec<usize>,
@@ -43,20 +45,21 @@ impl Pending {
         let buffers = columns.iter().map(Buffer::new).collect();
         let late = (0..columns.len()).filter(|&place| columns[place].is_late()).collect();
         let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
-        Self { schema, buffers, rows: 0, late }
+        Self { schema, buffers, block: Block::new(columns.len()), rows: 0, late }
     }
 
     fn push<'a>(&mut self, row: impl IntoIterator<Item = Cell<'a>>) {
-        let mut buffers = self.buffers.iter_mut();
-        // `for_each`, not a loop: a chain of iterators asks itself at each `next` which of its parts it is in
-        row.into_iter().for_each(|cell| buffers.next().expect("a row has a column for each cell").push(cell));
-        assert!(buffers.next().is_none(), "a row has a cell for each column");
+        self.block.push(row, &mut self.buffers);
+        if self.block.rows() == Block::ROWS {
+            self.block.spread(&mut self.buffers);
+        }
         self.rows += 1;
     }
 
     /// The rows as a complete stream; leaves the table empty.
     fn encode(&mut self) -> std::result::Result<Vec<u8>, ArrowError> {
         self.rows = 0;
+        self.block.spread(&mut self.buffers);
         let mut arrays: Vec<ArrayRef> = self.buffers.iter_mut().map(Buffer::take).collect();
         let empty = |array: &ArrayRef| array.null_count() == array.len();
         let left_out: Vec<usize> = self.late.iter().copied().filter(|&place| empty(&arrays[place])).collect();

@@ -52,6 +52,16 @@ pub fn keep_freed_memory() {
     }
 }
 
+/// Gives the heap so many bytes more, whose pages it has: where page faults are dear, one is enough for all that are there.
+pub fn grow_heap(bytes: usize) {
+    let room = Vec::<u8>::with_capacity(bytes);
+    // SAFETY: the range is that of the vector, of which nothing is read or written; mlock has the kernel make its pages.
+    unsafe {
+        libc::mlock(room.as_ptr().cast(), bytes);
+        libc::munlock(room.as_ptr().cast(), bytes);
+    }
+}
+
 /// Room for the sockets of many flows: what we would like, or else what we may. Too little shows when they are opened.
 pub fn raise_file_limit() {
     let mut limit = libc::rlimit { rlim_cur: 1 << 16, rlim_max: 1 << 16 };

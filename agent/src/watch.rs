@@ -26,6 +26,9 @@ const PATH: &str = "/proc/hourglass/probe";
 /// A read returns when half of it is full.
 const BUFFER: usize = 1 << 20;
 
+/// What the tables take until they are full for the first time.
+const ROOM: usize = 6 << 20;
+
 pub struct Watch {
     probe: Arc<File>,
     reader: JoinHandle<Result<()>>,
@@ -115,6 +118,7 @@ fn commands(plan: &Plan, zero_ns: i64) -> Vec<(Option<&str>, String)> {
 /// Until the probe has no more to give. Between reads time passes; what a read gave is written at one instant.
 fn read(mut probe: impl Read, mut rows: Rows, records: &Shared) -> Result<()> {
     sys::become_last();
+    sys::grow_heap(ROOM);
     let mut buffer = vec![0u64; BUFFER / size_of::<u64>()];
     loop {
         match probe.read(buffer.as_mut_bytes()) {
