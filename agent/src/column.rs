@@ -22,6 +22,19 @@ pub enum Kind {
     Text,
 }
 
+impl Kind {
+    /// Whether a column of this kind has such cells.
+    fn takes(self, cell: Cell) -> bool {
+        match cell {
+            Cell::Null => true,
+            Cell::Bool(_) => self == Self::Bool,
+            Cell::U64(_) => matches!(self, Self::U8 | Self::U16 | Self::U32 | Self::U64),
+            Cell::I64(_) => self == Self::I64,
+            Cell::Text(_) => self == Self::Text,
+        }
+    }
+}
+
 #[derive(Clone, Copy)]
 pub struct Column {
     pub name: &'static str,
@@ -98,52 +111,47 @@ pub enum Buffer {
 /// Rows of cells as they came, until there are so many that going through them by column is cheap: a table may have a
 /// hundred columns, and each has its own places in memory.
 pub struct Block {
-    width: usize,
-    /// Row by row. Texts are in their column already.
+    kinds: Vec<Kind>,
+    /// Row by row: bits of numbers, places in `texts`.
     cells: Vec<u64>,
     /// By row: which of its cells are null.
     nulls: Vec<u128>,
+    texts: String,
 }
 
 impl Block {
-    pub const ROWS: usize = 64;
+    /// As many as the processor's first cache holds of the widest table.
+    pub const ROWS: usize = 32;
 
-    pub fn new(width: usize) -> Self {
-        assert!(width <= 128, "a bit for each column");
-        Self { width, cells: Vec::new(), nulls: Vec::new() }
+    pub fn new(columns: &[Column]) -> Self {
+        assert!(columns.len() <= 128, "a bit for each column");
+        let kinds = columns.iter().map(|column| column.kind).collect();
+        Self { kinds, cells: Vec::new(), nulls: Vec::new(), texts: String::new() }
     }
 
     pub fn rows(&self) -> usize {
         self.nulls.len()
     }
 
-    pub fn push<'a>(&mut self, row: impl IntoIterator<Item = Cell<'a>>, columns: &mut [Buffer]) {
-        let (mut columns, mut nulls, mut bit) = (columns.iter_mut(), 0, 1u128);
-        let cells = &mut self.cells;
+    pub fn push<'a>(&mut self, row: impl IntoIterator<Item = Cell<'a>>) {
+        let start = self.cells.len();
+        self.cells.resize(start + self.kinds.len(), 0);
+        let mut places = self.cells[start..].iter_mut().zip(&self.kinds);
+        let (mut nulls, mut bit) = (0, 1u128);
         // `for_each`, not a loop: a chain of iterators asks itself at each `next` which of its parts it is in
         row.into_iter().for_each(|cell| {
-            let column = columns.next().expect("a row has a column for each cell");
-            debug_assert!(column.takes(cell), "{cell:?} is of another kind than its column");
-            let value = match cell {
-                Cell::Null => {
-                    nulls |= bit;
-                    0
-                }
-                Cell::Bool(value) => value.into(),
-                Cell::U64(value) => value,
-                Cell::I64(value) => u64::from_ne_bytes(value.to_ne_bytes()),
-                Cell::Text(_) => 0,
-            };
-            if let Buffer::Text(texts) = column {
-                match cell {
-                    Cell::Text(text) => texts.append_value(text),
-                    _ => texts.append_null(),
-                }
+            let (place, kind) = places.next().expect("a row has a column for each cell");
+            debug_assert!(kind.takes(cell), "{cell:?} is of another kind than its column, {kind:?}");
+            match cell {
+                Cell::Null => nulls |= bit,
+                Cell::Bool(value) => *place = value.into(),
+                Cell::U64(value) => *place = value,
+                Cell::I64(value) => *place = u64::from_ne_bytes(value.to_ne_bytes()),
+                Cell::Text(text) => *place = keep(&mut self.texts, text),
             }
-            cells.push(value);
-            bit = bit.wrapping_shl(1);
+            bit <<= 1;
         });
-        assert!(columns.next().is_none(), "a row has a cell for each column");
+        assert!(places.next().is_none(), "a row has a cell for each column");
         self.nulls.push(nulls);
     }
 
@@ -161,15 +169,24 @@ impl Block {
                 Buffer::I64(builder) => {
                     self.append(place, builder, |value| i64::from_ne_bytes(value.to_ne_bytes()));
                 }
-                Buffer::Text(_) => {}
+                Buffer::Text(builder) => {
+                    self.column(place)
+                        .for_each(|kept| builder.append_option(kept.map(|kept| self.text(kept))));
+                }
             }
         }
         self.cells.clear();
         self.nulls.clear();
+        self.texts.clear();
+    }
+
+    fn text(&self, kept: u64) -> &str {
+        let half = |half| usize::try_from(half).expect("is of 32 bits");
+        &self.texts[half(kept >> 32)..][..half(kept & u64::from(u32::MAX))]
     }
 
     fn column(&self, place: usize) -> impl Iterator<Item = Option<u64>> + '_ {
-        let cells = self.cells.iter().skip(place).step_by(self.width);
+        let cells = self.cells.iter().skip(place).step_by(self.kinds.len());
         cells.zip(&self.nulls).map(move |(value, nulls)| (nulls >> place & 1 == 0).then_some(*value))
     }
 
@@ -195,13 +212,22 @@ impl Block {
             builder.append_nulls(nulls);
         } else if nulls == 0 {
             let mut values = [T::Native::default(); Self::ROWS];
-            let cells = self.cells.iter().skip(place).step_by(self.width);
+            let cells = self.cells.iter().skip(place).step_by(self.kinds.len());
             values.iter_mut().zip(cells).for_each(|(value, cell)| *value = convert(*cell));
             builder.append_slice(&values[..self.rows()]);
         } else {
             self.column(place).for_each(|value| builder.append_option(value.map(&convert)));
         }
     }
+}
+
+/// Appends `text` to `texts`; gives where it is: its start and its length, half of the bits each.
+#[inline(never)]
+fn keep(texts: &mut String, text: &str) -> u64 {
+    let half = |length| u64::from(u32::try_from(length).expect("texts are short"));
+    let kept = half(texts.len()) << 32 | half(text.len());
+    texts.push_str(text);
+    kept
 }
 
 impl Buffer {
@@ -214,17 +240,6 @@ impl Buffer {
             Kind::U64 => Self::U64(UInt64Builder::new()),
             Kind::I64 => Self::I64(Int64Builder::new()),
             Kind::Text => Self::Text(StringBuilder::new()),
-        }
-    }
-
-    /// Whether cells of this kind are the column's.
-    fn takes(&self, cell: Cell) -> bool {
-        match cell {
-            Cell::Null => true,
-            Cell::Bool(_) => matches!(self, Self::Bool(_)),
-            Cell::U64(_) => matches!(self, Self::U8(_) | Self::U16(_) | Self::U32(_) | Self::U64(_)),
-            Cell::I64(_) => matches!(self, Self::I64(_)),
-            Cell::Text(_) => matches!(self, Self::Text(_)),
         }
     }
 

@@ -45,11 +45,11 @@ impl Pending {
         let buffers = columns.iter().map(Buffer::new).collect();
         let late = (0..columns.len()).filter(|&place| columns[place].is_late()).collect();
         let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
-        Self { schema, buffers, block: Block::new(columns.len()), rows: 0, late }
+        Self { schema, buffers, block: Block::new(columns), rows: 0, late }
     }
 
     fn push<'a>(&mut self, row: impl IntoIterator<Item = Cell<'a>>) {
-        self.block.push(row, &mut self.buffers);
+        self.block.push(row);
         if self.block.rows() == Block::ROWS {
             self.block.spread(&mut self.buffers);
         }
