@@ -89,8 +89,12 @@ use std::{env, fs, io, panic, process};
 
 use report::{Failure, Result};
 
+/// What a set-up takes.
+const ROOM: usize = 3 << 20;
+
 fn main() {
     sys::keep_freed_memory();
+    sys::grow_heap(ROOM);
     sys::raise_file_limit();
     panic::set_hook(Box::new(|panic| leave(&Err(Failure::new(format!("a bug in the agent: {panic}"))))));
     leave(&run());

@@ -4,6 +4,7 @@
 //! A message is `struct nlmsghdr` (length, type, flags, sequence, port), a family's own header and attributes, all
 //! aligned to four bytes, all in the byte order of the machine.
 
+use std::cell::RefCell;
 use std::io::{Error, Result};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
@@ -137,8 +138,32 @@ pub fn request(to: &mut Vec<u8>, kind: u16, flags: u16, sequence: u32, body: &[u
 pub struct Socket {
     fd: OwnedFd,
     sequence: u32,
-    /// Two, since the message that ends a dump comes by itself.
-    buffers: [Vec<u8>; 2],
+}
+
+/// Two, since the message that ends a dump comes by itself.
+type Buffers = [&'static mut [u8]; 2];
+
+thread_local! {
+    /// Of all sockets of a thread, one after the other.
+    static BUFFERS: RefCell<Option<Buffers>> = const { RefCell::new(None) };
+}
+
+/// Calls `each` with the messages that `fd` receives until it has a result.
+fn receive<T>(fd: BorrowedFd, mut each: impl FnMut(Message) -> Option<T>) -> Result<T> {
+    BUFFERS.with_borrow_mut(|buffers| {
+        let buffers = match buffers {
+            Some(buffers) => buffers,
+            None => buffers.insert([sys::pages(BUFFER)?, sys::pages(BUFFER)?]),
+        };
+        loop {
+            let lengths = sys::receive_two(fd, buffers)?;
+            for (buffer, length) in buffers.iter().zip(lengths) {
+                if let Some(result) = Messages(&buffer[..length]).find_map(&mut each) {
+                    return Ok(result);
+                }
+            }
+        }
+    })
 }
 
 pub fn open(protocol: SockProtocol) -> Result<OwnedFd> {
@@ -152,7 +177,7 @@ pub fn send_all(fd: BorrowedFd, requests: &[u8]) -> Result<()> {
 
 impl Socket {
     pub fn open(protocol: SockProtocol) -> Result<Self> {
-        Ok(Self { fd: open(protocol)?, sequence: 0, buffers: [vec![0; BUFFER], vec![0; BUFFER]] })
+        Ok(Self { fd: open(protocol)?, sequence: 0 })
     }
 
     /// Asks for everything of a kind and hands each message's body to `each`.
@@ -161,18 +186,14 @@ impl Socket {
         let mut question = Vec::new();
         request(&mut question, kind, NLM_F_DUMP, self.sequence, body);
         send_all(self.fd.as_fd(), &question)?;
-        loop {
-            let lengths = sys::receive_two(self.fd.as_fd(), &mut self.buffers)?;
-            for (buffer, length) in self.buffers.iter().zip(lengths) {
-                for message in Messages(&buffer[..length]) {
-                    match message.kind {
-                        NLMSG_DONE => return Ok(()),
-                        NLMSG_ERROR => return Err(error_of(message.body)),
-                        _ => each(message.body),
-                    }
-                }
+        receive(self.fd.as_fd(), |message| match message.kind {
+            NLMSG_DONE => Some(Ok(())),
+            NLMSG_ERROR => Some(Err(error_of(message.body))),
+            _ => {
+                each(message.body);
+                None
             }
-        }
+        })?
     }
 }
 
@@ -197,24 +218,19 @@ impl Socket {
         }
         let refused = |sequence: u32, error| (usize::try_from(sequence - first).expect("is small"), error);
         send_all(self.fd.as_fd(), &message).map_err(|error| (0, error))?;
-        let mut found = None;
-        loop {
-            let lengths = sys::receive_two(self.fd.as_fd(), &mut self.buffers).map_err(|error| (0, error))?;
-            for (buffer, length) in self.buffers.iter().zip(lengths) {
-                for message in Messages(&buffer[..length]) {
-                    if message.kind != NLMSG_ERROR || message.sequence < first {
-                        continue;
-                    }
-                    let error = error_of(message.body);
-                    if error.raw_os_error() != Some(0) {
-                        found.get_or_insert(refused(message.sequence, error));
-                    }
-                    if message.sequence == self.sequence {
-                        return found.map_or(Ok(()), Err);
-                    }
-                }
+        let (mut found, last) = (None, self.sequence);
+        let received = receive(self.fd.as_fd(), |message| {
+            if message.kind != NLMSG_ERROR || message.sequence < first {
+                return None;
             }
-        }
+            let error = error_of(message.body);
+            if error.raw_os_error() != Some(0) {
+                found.get_or_insert(refused(message.sequence, error));
+            }
+            (message.sequence == last).then_some(())
+        });
+        received.map_err(|error| (0, error))?;
+        found.map_or(Ok(()), Err)
     }
 }
 

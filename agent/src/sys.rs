@@ -62,6 +62,18 @@ pub fn grow_heap(bytes: usize) {
     }
 }
 
+/// Zeros to write to, for good: each page is made when it is first used. Where the kernel is the one to write, without a
+/// fault.
+pub fn pages(bytes: usize) -> Result<&'static mut [u8]> {
+    let length = bytes.try_into().map_err(|_| Error::from(ErrorKind::InvalidInput))?;
+    let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+    // SAFETY: a new private mapping at an address of the kernel's choice, which is never unmapped; nothing else refers to it.
+    Ok(unsafe {
+        let start = mmap_anonymous(None, length, protection, MapFlags::MAP_PRIVATE)?;
+        std::slice::from_raw_parts_mut(start.as_ptr().cast(), bytes)
+    })
+}
+
 /// Room for the sockets of many flows: what we would like, or else what we may. Too little shows when they are opened.
 pub fn raise_file_limit() {
     let mut limit = libc::rlimit { rlim_cur: 1 << 16, rlim_max: 1 << 16 };
@@ -368,7 +380,7 @@ pub fn discard_forever(fd: BorrowedFd) -> Result<()> {
 }
 
 /// Up to two datagrams in one call: waits for the first, takes the second if it is there. Gives their lengths.
-pub fn receive_two(fd: BorrowedFd, buffers: &mut [Vec<u8>; 2]) -> Result<[usize; 2]> {
+pub fn receive_two(fd: BorrowedFd, buffers: &mut [&mut [u8]; 2]) -> Result<[usize; 2]> {
     let mut parts = buffers
         .each_mut()
         .map(|buffer| libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() });
