@@ -330,9 +330,12 @@ void probe_slot_free(struct probe_slot *slot)
 {
 	list_del(&slot->received);
 	hash_del(&slot->hash);
-	hlist_add_head(&slot->hash, &spare);
 	if (latest == slot)
 		latest = NULL;
+	if (IS_ENABLED(CONFIG_KASAN)) /* which sees who still uses it */
+		kmem_cache_free(slot_cache, slot);
+	else
+		hlist_add_head(&slot->hash, &spare);
 }
 
 /* The packets of each way that are somewhere; counted, not computed. */
