@@ -17,7 +17,7 @@
 #include <linux/slab.h>
 #include "probe.h"
 
-#define PROBE_HASH_BITS 12
+#define PROBE_HASH_BITS 14
 
 static DEFINE_HASHTABLE(slots, PROBE_HASH_BITS);
 static struct kmem_cache *slot_cache;
