@@ -241,6 +241,37 @@ static void the_oldest_of_equals(struct kunit *test)
 	kfree_skb(skb);
 }
 
+/* What was looked for last is as good an answer as the table's, until it ends or has an equal. */
+static void the_latest_is_no_other(struct kunit *test)
+{
+	struct sk_buff *skb = segment(CLIENT, SERVER, 7000, 1, MSS, 0);
+	struct probe_slot *slot, *again, *twin;
+	struct probe_packets packets;
+	u64 who;
+
+	KUNIT_ASSERT_TRUE(test, probe_parse(skb, 0, &packets));
+	who = probe_who(&packets);
+	slot = probe_slot_new(&packets, 0, 2, 100);
+	KUNIT_EXPECT_PTR_EQ(test, probe_slot_find(who, 7000, PROBE_IN_QDISC, 2, 100), slot);
+	KUNIT_EXPECT_FALSE(test, probe_slot_find(who, 7000, PROBE_IN_RING, 2, 100));
+	KUNIT_EXPECT_FALSE(test, probe_slot_find(who, 7000, PROBE_IN_QDISC, 1, 100));
+	KUNIT_EXPECT_FALSE(test, probe_slot_find(who, 7000, PROBE_IN_QDISC, 2, 99));
+	KUNIT_EXPECT_FALSE(test, probe_slot_find(who, 7001, PROBE_IN_QDISC, 2, 100));
+	KUNIT_EXPECT_PTR_EQ(test, probe_slot_find(who, 7000, ~0, -1, S64_MAX), slot);
+	probe_slot_free(slot);
+	KUNIT_EXPECT_FALSE(test, probe_slot_find(who, 7000, ~0, -1, S64_MAX));
+	again = probe_slot_new(&packets, 0, 2, 200);
+	KUNIT_EXPECT_FALSE(test, again->equals);
+	twin = probe_slot_twin(again);
+	KUNIT_EXPECT_TRUE(test, again->equals && twin->equals);
+	KUNIT_EXPECT_PTR_EQ(test, probe_slot_find(who, 7000, ~0, -1, S64_MAX), again);
+	probe_slot_free(again);
+	KUNIT_EXPECT_PTR_EQ(test, probe_slot_find(who, 7000, ~0, -1, S64_MAX), twin);
+	probe_slot_free(twin);
+	KUNIT_EXPECT_FALSE(test, probe_slot_find(who, 7000, ~0, -1, S64_MAX));
+	kfree_skb(skb);
+}
+
 /* A connected socket, as far as the probe asks it. */
 static struct sock *a_socket(struct kunit *test, u16 own, u16 peer)
 {
@@ -309,6 +340,7 @@ static struct kunit_case probe_cases[] = {
 	KUNIT_CASE(layers_add_up),
 	KUNIT_CASE(marked_packets_change_accounts),
 	KUNIT_CASE(the_oldest_of_equals),
+	KUNIT_CASE(the_latest_is_no_other),
 	KUNIT_CASE(a_connection_goes_with_its_sockets),
 	KUNIT_CASE(lost_data_go_with_their_sender),
 	{}
