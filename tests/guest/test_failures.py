@@ -207,6 +207,23 @@ def test_a_killed_guest_costs_exit_status_3_and_shows_where_its_log_is(tmp_path:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
+def test_a_kernel_that_is_killed_as_it_starts_leaves_nothing(kernel: str, tmp_path: Path) -> None:
+    """In its first ms it looks by a child what ptrace can do."""
+    linux = kernels.ensure(kernel).linux
+    place = tmp_path / "guest"
+    place.mkdir()
+    for moment in range(150):
+        nothing = subprocess.DEVNULL
+        words = [linux, "time-travel=inf-cpu", "mem=64M"]
+        guest = subprocess.Popen(words, cwd=place, stdin=nothing, stdout=nothing, stderr=nothing)
+        time.sleep(moment * 5e-5)
+        guest.kill()
+        guest.wait()
+        time.sleep(0.005)
+    assert gone(tmp_path)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_a_guest_that_is_stopped_and_continued_with_its_processes_goes_on(kernel: str, tmp_path: Path) -> None:
     """As a queue's job that is suspended; its process calls the kernel all the while."""
     kernels.ensure(kernel)
