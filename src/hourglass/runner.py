@@ -4,6 +4,7 @@
 import contextlib
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
 RUNS = Path("runs")
 """Where runs go that are given no place, below the current directory."""
+
+
+Recorded = Callable[[Path], object]
+"""Told where the records of a run are complete, before figures are made of them: a directory that is renamed later."""
 
 
 class Progress(Protocol):
@@ -61,6 +66,7 @@ def run(
     engine: str = engines.DEFAULT,
     progress: Progress | None = None,
     preload: Preload | None = None,
+    recorded: Recorded | None = None,
     force: bool = False,
 ) -> "Recording":
     """Runs the scenario; the run directory is `out`, or `runs/<name>-<hash of scenario and engine>`.
@@ -70,12 +76,12 @@ def run(
     real, and no `out` is given, none is: the next one's name ends in `-2`. Raises
     `InputError` for what the user can change, `GuestError` when the guest failed (its log is then under
     `<out>.failed`), `MissingError` when the machine lacks something. `preload` loads what the caller will need when the
-    run is made: it is called in a thread while the plan is at work.
+    run is made: it is called in a thread while the plan is at work. `recorded` is told where the records are.
     """
     progress, place = progress or Silent(), None if out is None else Path(out)
     if place is not None and not force:
         refuse_another(place, scenario.unchecked().to_json(), engine)
-    return make(prepare(scenario, engine, progress), place, progress, preload)
+    return make(prepare(scenario, engine, progress), place, progress, preload, recorded)
 
 
 def run_once(
@@ -138,7 +144,11 @@ def prepare(scenario: Scenario, engine: str, progress: Progress, able: Capabilit
 
 
 def make(
-    prepared: Prepared, out: Path | None, progress: Progress | None = None, preload: Preload | None = None
+    prepared: Prepared,
+    out: Path | None,
+    progress: Progress | None = None,
+    preload: Preload | None = None,
+    recorded: Recorded | None = None,
 ) -> "Recording":
     """Makes the run, whatever is there. Raises as `run`."""
     progress = progress or Silent()
@@ -163,6 +173,8 @@ def make(
             about["kernel"] = ready.kernel
             complete = RunInfo(**about, **asdict(outcome), results=code(), status="complete")
             _write(stage, RUN_FILE, complete.model_dump(by_alias=True))
+            if recorded is not None:
+                recorded(stage.path)
             made = open_run(stage.path)
             _write(stage, SUMMARY_FILE, made.summary.data())
             _write_outputs(stage, made)

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.guest
 
 HOURGLASS = Path(sys.executable).with_name("hourglass")
 SHORT = ("--set", "test.length=2", "--set", "test.delay=1", "--no-picture")
-ENDLESS = ("--set", "test.length=3600", "--no-picture")
+ENDLESS = ("--set", "test.length=3600")
 KERNEL = "6.1"
 NOBODY = 65534
 
@@ -77,8 +77,18 @@ def soon(true: Callable[[], Any], within_s: float = 20.0) -> bool:
     return bool(true())
 
 
+def drawing(place: Path) -> list[int]:
+    """The processes that wait for a run to draw it, as the command they belong to in a folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if b"cli.pictures" in (process / "cmdline").read_bytes() and (process / "cwd").readlink() == place:
+                found.append(int(process.name))
+    return found
+
+
 def gone(place: Path) -> bool:
-    return soon(lambda: not living(place), 5)
+    return soon(lambda: not living(place) and not drawing(place), 5)
 
 
 def names(place: Path) -> list[str]:
@@ -161,6 +171,7 @@ MOMENTS: dict[str, Callable[[Path], Any]] = {
     "before the guest": lambda place: list(place.glob(".run.*")),
     "at boot": lambda place: list(place.glob(".run.*/console.log")),
     "at work": lambda place: [path for path in place.glob(".run.*/records.arrows") if path.stat().st_size],
+    "when the picture is awaited": drawing,
 }
 
 
@@ -204,6 +215,26 @@ def test_a_killed_guest_costs_exit_status_3_and_shows_where_its_log_is(tmp_path:
     assert "Traceback" not in said
     assert gone(tmp_path)
     assert names(tmp_path) == ["run.failed"]
+
+
+def test_a_killed_command_leaves_no_process(tmp_path: Path) -> None:
+    child = begun(tmp_path, "when the picture is awaited")
+    child.kill()
+    child.communicate(timeout=20)
+    assert gone(tmp_path)
+
+
+def test_a_killed_process_that_draws_costs_no_picture(tmp_path: Path) -> None:
+    kernels.ensure(KERNEL)
+    words = (HOURGLASS, "run", "L100M", "--kernel", KERNEL, "--out", "run")
+    child = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert soon(lambda: drawing(tmp_path))
+    os.kill(*drawing(tmp_path), signal.SIGKILL)
+    printed, said = child.communicate(timeout=60)
+    assert child.returncode == 0
+    assert "picture  run/run.png" in printed
+    assert "Traceback" not in said
+    assert (tmp_path / "run" / "run.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -16,11 +16,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hourglass.engine.process import ONE_THREAD
+
 ATTEMPTS = 2
 """How often a run is tried whose worker died. A run that fails by itself is not tried again: it would fail again."""
-
-ONE_THREAD = {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-"""The other CPUs have workers of their own; else threads that wait for work take 4 % of a sweep of short runs."""
 
 Task = dict[str, Any]
 Finished = Callable[[str, str | None], None]

@@ -8,7 +8,6 @@ from hourglass import runner, scenario
 from hourglass.cli import pictures, progress
 from hourglass.cli.errors import MISSED
 from hourglass.engine import engines
-from hourglass.results.files import PICTURE_FILE
 
 
 def run_scenario(
@@ -34,22 +33,24 @@ def run_scenario(
         show_lines(wanted, engine)
         return 0
 
-    def preload() -> None:
-        import_module("hourglass.cli.tables")
-        if picture:
-            pictures.plots()
+    with pictures.Beside() as drawing:
 
-    with progress.shown() as shown:
-        done = runner.run(wanted, out, engine=engine, progress=shown, preload=preload, force=force)
-    if json:
-        print(done.summary.to_json(), flush=True)
-    else:
-        from hourglass.cli import output, tables
+        def preload() -> None:
+            import_module("hourglass.cli.tables")
+            if picture:
+                drawing.load()
 
-        output.show(tables.figures(done.summary, done.test.name), tables.warnings(done.summary))
-    drawn = done.path / PICTURE_FILE if picture else None
-    if drawn is not None:  # while the table is read
-        pictures.plots().timeseries(done, drawn)
+        with progress.shown() as shown:
+            done = runner.run(
+                wanted, out, engine=engine, progress=shown, preload=preload, recorded=drawing.begin, force=force
+            )
+        if json:
+            print(done.summary.to_json(), flush=True)
+        else:
+            from hourglass.cli import output, tables
+
+            output.show(tables.figures(done.summary, done.test.name), tables.warnings(done.summary))
+        drawn = drawing.finish(done) if picture else None
     if not json:
         output.show(tables.footer(done.summary, done.path, drawn, done.info.kernel.tuned), whole_lines=True)
     return 0 if all(check.ok for check in done.summary.checks) else MISSED

@@ -19,7 +19,6 @@ from hourglass.contract.plan_apps import Root
 from hourglass.contract.run import Kernel
 from hourglass.engine import agent
 from hourglass.engine.base import Making, Outcome, Preload, Report
-from hourglass.engine.ssh import check, split
 from hourglass.errors import MissingError
 
 
@@ -53,7 +52,9 @@ class Ssh:
         self, plan: Plan, place: Path, *, progress: Report | None = None, preload: Preload | None = None
     ) -> Outcome:
         """`Engine.run`."""
-        # with numpy and pyarrow, for which no other engine's run is to wait
+        # no other engine's run is to wait for what they need, numpy and pyarrow among it; nor is `logging` to be loaded
+        # when a guest begins, which complains where a fork is interrupted
+        from hourglass.engine.ssh import check, split
         from hourglass.engine.ssh.conduct import Conductor
         from hourglass.engine.ssh.merge import merge
 
