@@ -110,7 +110,7 @@ def segments(flows: int, *further: str) -> Case:
 
 def on_host(flows: int, *further: str) -> Scenario:
     """The same for this machine's own kernel, which is asked for no more than the segments that were delivered."""
-    settings = ("measure.tcp=0.5", "measure.devices=0", "measure.packets=0", *further)
+    settings = ("measure.tcp=500ms", "measure.devices=0", "measure.packets=0", *further)
     return segments(flows, *settings).scenario(HOST_END_S)
 
 

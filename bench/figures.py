@@ -105,7 +105,7 @@ def of_segments() -> Iterator[Row]:
     """CPU time per data segment delivered: in a guest, on this machine's kernel; of four flows and of 1,000."""
     guest = Measurement("segments", segments)
     host = Measurement("segments on this machine's kernel", host_segments, until="guest over host")
-    uncut = Measurement("segments on this machine's kernel, uncut", uncut_segments)
+    uncut = Measurement("segments on this machine's kernel, uncut", uncut_segments, rounds=2)
     few, many = (f"{flows:,} flows" for flows in cases.FLOWS)
     us = "segment_us"
     yield Row(us, "guest", "us", "of CPU per data segment of L100M, three nodes", guest, middle(few, 1e6))
@@ -142,16 +142,14 @@ def host_segments(samples: Samples) -> None:
     delivered: dict[float, int] = {}
     guest_s = measure.segment_s(cases.segments(cases.FLOWS[0]), delivered)
     bare_s = measure.segment_s(cases.segments(cases.FLOWS[0], *cases.BARE), delivered)
-    with machine.busy() as busy:
-        few_s, many_s = (peers.host_segment_s(host, case, cases.HOST_BEGIN_S, busy) for case in (few, many))
+    few_s, many_s = (peers.host_segment_s(host, case, cases.HOST_BEGIN_S) for case in (few, many))
     samples.add(**{"host": few_s, "guest over host": guest_s / few_s, "guest bare over host": bare_s / few_s})
     samples.add(many=many_s / few_s)
 
 
 def uncut_segments(samples: Samples) -> None:
-    with machine.busy() as busy:
-        spent_s = peers.host_segment_s(Native.ready(), cases.on_host(cases.FLOWS[0]), cases.HOST_BEGIN_S, busy)
-    samples.add(**{"host uncut": spent_s})
+    uncut = cases.on_host(cases.FLOWS[0])
+    samples.add(**{"host uncut": peers.host_segment_s(Native.ready(), uncut, cases.HOST_BEGIN_S)})
 
 
 def of_crowds() -> Iterator[Row]:

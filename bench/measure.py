@@ -32,8 +32,8 @@ ROOT = Path(__file__).parents[1]
 @dataclass(frozen=True)
 class Run:
     """What a run cost: wall seconds until there was a plan, and from the guest's start to test time 0 and to the
-    records' digest; CPU seconds of the guest; the most MiB its kernel had; the data segments delivered, and the flows
-    to which they belong."""
+    records' digest; CPU seconds of the guest; the most MiB its kernel had; the data segments delivered, and the
+    flows that were connected."""
 
     plan_s: float
     ready_s: float
@@ -78,7 +78,7 @@ def run(scenario: Scenario) -> Run:
         begun = time.monotonic()
         with spending() as spent:
             outcome = guest.run(plan, Path(directory), progress=look)
-        told = peers.received(Path(directory))
+        told = peers.tcp(Path(directory))
         return Run(
             plan_s,
             ready_s,
@@ -86,7 +86,7 @@ def run(scenario: Scenario) -> Run:
             spent.cpu_s,
             peak_kib / 1024,
             peers.segments(told),
-            told["stream"].n_unique(),
+            told.filter(told["sender"])["stream"].n_unique(),
         )
 
 

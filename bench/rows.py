@@ -98,7 +98,7 @@ def over(one: Figure, other: Figure, factor: float = 1.0) -> Figure:
     return lambda samples: one(samples) / other(samples) * factor
 
 
-NARROW, MOST = 0.1, 15
+NARROW, MOST = 0.1, 12
 """What an interval has to come below, as a share of the median, and after how many values it may stay above."""
 
 
@@ -119,8 +119,11 @@ def carry_out(measurements: Iterable[Measurement], rounds: int, say: Say) -> Sam
             if number <= one.rounds:
                 once(one, f"{number}/{rounds}")
     for one in wanted:
-        while one.until in samples.values and (count := len(values := samples.of(one.until))) < MOST:
-            if count >= spread.LEAST and spread.width(values) < NARROW:
-                break
-            once(one, f"until it is narrow, {count + 1}/{MOST}")
+        while one.until and one.name not in samples.absent and not narrow(values := samples.of(one.until)):
+            once(one, f"until it is narrow, {len(values) + 1}/{MOST}")
     return samples
+
+
+def narrow(values: list[float]) -> bool:
+    """Whether that is enough of them."""
+    return len(values) >= MOST or (len(values) >= spread.LEAST and spread.width(values) < NARROW)
