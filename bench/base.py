@@ -30,7 +30,7 @@ NONE = "none"
 TOLERANCE = 0.03
 """What counts as a regression takes longer by more than this share, wherever in its interval the ratio is."""
 
-NARROW, MOST = 0.04, 15
+NARROW, MOST = 0.04, 11
 """How narrow the interval has to be, and after how many pairs it may stay wider."""
 
 

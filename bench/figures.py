@@ -37,7 +37,7 @@ def of_cases() -> Iterator[Row]:
         yield Row(LOADED, name, "ms", "a second under load", mine, ours, at_most=target)
         yield Row(PEAK, name, "MiB", "the most that its kernel had", mine, most(f"{name} MiB"))
         if case.ns3:
-            theirs, run = slope_ms(beside, case.ns3_s), Measurement(beside, partial(run_ns3, case))
+            theirs, run = slope_ms(beside, case.ns3_s), Measurement(beside, partial(run_ns3, case), rounds=2)
             yield Row(LOADED_NS3, name, "ms", "the same in ns-3", run, theirs)
             yield Row(RATIO_NS3, name, "x", "ns-3's over ours", run, over(theirs, ours))
 
@@ -56,7 +56,7 @@ def run_ns3(case: Case, samples: Samples) -> None:
 def of_commands() -> Iterator[Row]:
     """Where the time of commands goes."""
     start, whole = Measurement("commands: pings", pings), Measurement("commands: L100M", main_job)
-    report = Measurement("report", lambda samples: samples.add(report=measure.report_s()))
+    report = Measurement("report", lambda samples: samples.add(report=measure.report_s()), rounds=1)
     yield Row("start_ms", "ready", "ms", "boot and set-up of three nodes, to test time 0", start, least("ready", 1e3))
     yield Row("start_ms", "guest", "ms", "the guest for 1 s of pings", start, least("pings", 1e3))
     yield Row("start_ms", "command", "ms", "`hourglass run` for it, no picture", start, least("command", 1e3))
@@ -73,7 +73,7 @@ def of_commands() -> Iterator[Row]:
     yield Row("measurement_ratio", "loaded second", "x", loaded, whole, over(measured, bare))
     all_of_it = "the same: `hourglass run L100M`"
     yield Row("measurement_ratio", "command", "x", all_of_it, whole, over(least("whole"), least("bare")))
-    sweep = Measurement("sweep", swept)
+    sweep = Measurement("sweep", swept, rounds=2)
     words = f"a sweep of {cases.SWEPT} runs of 2 s: of the CPUs' time it used"
     yield Row("sweep_percent", "used", "%", words, sweep, most("sweep used"), at_least=95)
     yield Row("sweep_percent", "guests", "%", "of the CPUs' time its guests had", sweep, most("sweep guests"))
@@ -185,7 +185,7 @@ def noded(samples: Samples) -> None:
 
 def of_programs() -> Iterator[Row]:
     """What programs in nodes cost."""
-    by = Measurement("programs", lambda samples: samples.add(**measure.programs_s()))
+    by = Measurement("programs", lambda samples: samples.add(**measure.programs_s()), rounds=2)
     us = "program_us"
     yield Row(us, "call", "us", "of CPU a system call of a program", by, middle("call", 1e6))
     yield Row(us, "clock", "us", "a look at a clock", by, middle("clock", 1e6))

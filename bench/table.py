@@ -71,7 +71,7 @@ def loaded(figures: dict[str, Any], rows: list[Row]) -> Table:
 
 def grid(title: str, *columns: str) -> Table:
     """A table of names and figures."""
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
     table.add_column("", no_wrap=True)
     for column in columns:
         table.add_column(column, justify="right")
