@@ -103,10 +103,9 @@ def notes(figures: dict[str, Any]) -> list[str]:
 
 def show_base(revision: str, found: list[Compare], console: Console) -> None:
     """Prints the comparison."""
-    title = (
-        f"times as long as {revision}, side by side: the median of pairs, and where it is at {spread.LEVEL * 100:g} %"
-    )
-    table = grid(title, "ratio", "from", "to", "pairs")
+    level = f"{spread.LEVEL:.0%}"
+    console.print(f"times as long as {revision} took, side by side: the median of pairs, and where it is at {level}")
+    table = grid("", "ratio", "from", "to", "pairs")
     for one in found:
         figures = (f"{value:.3f}" for value in (one.ratio, *one.bounds))
         table.add_row(one.name, *figures, str(len(one.ratios)))
