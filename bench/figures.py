@@ -198,8 +198,7 @@ def of_programs() -> Iterator[Row]:
 def of_the_machine() -> Iterator[Row]:
     """What the figures depend on."""
     memory, counters = Measurement("memory", look_at_memory), Measurement("counters", count, rounds=1)
-    for mib in machine.WORKING_SETS_MIB:
-        name = f"{mib:g} MiB"
+    for name in machine.WORKING_SETS:
         yield Row("latency_ns", name, "ns", f"a load that waits for the one before, of {name}", memory, least(name))
     yield Row("machine_gb_s", "copy", "GB/s", "memcpy() of blocks that fit no cache", memory, most("copy"))
     for name in machine.COUNTERS:
@@ -208,7 +207,7 @@ def of_the_machine() -> Iterator[Row]:
 
 
 def look_at_memory(samples: Samples) -> None:
-    samples.add(**{f"{mib:g} MiB": ns for mib, ns in machine.latencies_ns().items()}, copy=machine.copied_gb_s())
+    samples.add(**machine.latencies_ns(), copy=machine.copied_gb_s())
 
 
 def count(samples: Samples) -> None:

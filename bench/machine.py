@@ -19,7 +19,8 @@ from pathlib import Path
 from hourglass.errors import MissingError
 
 SOURCE = Path(__file__).with_suffix(".c")
-WORKING_SETS_MIB = (0.5, 2, 8, 32)
+WORKING_SETS = {"512 KiB": 2**19, "2 MiB": 2**21, "8 MiB": 2**23, "32 MiB": 2**25}
+"""Bytes by name."""
 
 
 @contextmanager
@@ -39,10 +40,10 @@ def compile_c(source: Path, made: Path, *words: str) -> None:
         raise MissingError("there is no gcc", "apt-get install -y gcc libc6-dev") from None
 
 
-def latencies_ns() -> dict[float, float]:
-    """Of a load that has to wait for the one before it, by the MiB over which they are spread."""
+def latencies_ns() -> dict[str, float]:
+    """Of a load that has to wait for the one before it, by the working set over which they are spread."""
     with program() as made:
-        return {mib: _figure(made, "latency", str(int(mib * 2**20))) for mib in WORKING_SETS_MIB}
+        return {name: _figure(made, "latency", str(size)) for name, size in WORKING_SETS.items()}
 
 
 def copied_gb_s() -> float:
