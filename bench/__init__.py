@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The performance figures: `make bench`, or `python -m bench [--quick] [--base REVISION] [--build] [--only TEXT] [--json]`.
+"""The performance figures: `make bench`, or `python -m bench` (`--help` has its options).
 
 figures  the rows: what each is, what is carried out for it, how its figure comes of that
 rows     what a row and a measurement are; the rounds
