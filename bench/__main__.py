@@ -38,16 +38,17 @@ def bench(options: argparse.Namespace, aside: Console, console: Console) -> int:
     found: list[base.Compare] = []
     why = ""
     with aside.status("") as status:
+        say = status.update if aside.is_terminal else aside.print
         for kernel in sorted({case.kernel for case in CASES}):
-            status.update(f"kernel {kernel}")
+            say(f"kernel {kernel}")
             store.ensure(kernel, tuned=True)
         if revision != base.NONE:
             try:
-                found = base.compared(revision, status.update, options.only or "")
+                found = base.compared(revision, say, options.only or "")
             except base.NoBaseError as error:
                 why = f"not compared with {revision}: {error}"
         rounds = 1 if options.quick else 3
-        samples = rows.carry_out(dict.fromkeys(row.by for row in wanted), rounds, status.update)
+        samples = rows.carry_out(dict.fromkeys(row.by for row in wanted), rounds, say)
     data = table.data(wanted, samples, rounds) | {"base": table.of_base(revision, found) if found else None}
     kept = KEPT / f"{data['commit']}.json"
     text = json.dumps(data, indent=2)
