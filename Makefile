@@ -140,8 +140,9 @@ soak: developer
 repeat: developer
 	$(BIN)/python -m tests.repeat $(EXAMPLES)
 
+# The performance figures, and each case beside the last release: BASE=REVISION: beside that, BASE=none: by itself.
 bench: developer
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench $(if $(BASE),--base $(BASE))
 
 # Wheels with everything inside, of each kernel, in $(DIST). PYTHONPATH: this checkout's code, whatever is installed.
 DIST ?= dist

@@ -5,11 +5,13 @@ The same in ns-3 and in namespaces of this machine's kernel is run beside ours (
 machine in one state.
 """
 
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from hourglass import scenario
-from hourglass.contract.kernels import KERNELS
+from hourglass.contract.kernels import DEFAULT, KERNELS
 from hourglass.scenario import Scenario
 
 
@@ -34,20 +36,18 @@ class Case:
         return scenario.load(self.source, [*self.settings, f"test.length={length_s}"], kernel=self.kernel)
 
 
-def line(rate: str) -> dict[str, Any]:
-    """Client, router, server; the first cable is the bottleneck; a base round trip of 20 ms."""
-    return {
-        "name": "bench",
-        "testbed": {
-            "node": [{"name": "client"}, {"name": "router", "role": "router"}, {"name": "server"}],
-            "link": [
-                {"ends": ["client:eth0", "router:eth0"], "rate": rate, "delay": "5ms"},
-                {"ends": ["router:eth1", "server:eth0"], "delay": "5ms"},
-            ],
-        },
-        "test": {"name": "tcp_nup", "delay": 0.2},
-    }
+LINE_FILE = Path(__file__).with_name("line.toml")
 
+
+def line(rate: str) -> dict[str, Any]:
+    """`line.toml` with a bottleneck of this rate."""
+    made = tomllib.loads(LINE_FILE.read_text())
+    made["testbed"]["link"][0]["rate"] = rate
+    return made
+
+
+BARE = ("measure.tcp=0", "measure.devices=0", "measure.packets=0")
+"""Nothing is measured."""
 
 LINE, AIR = "ns3_line.py", "ns3_wifi.py"
 BITS = {"10mbit": 10**7, "100mbit": 10**8, "1gbit": 10**9}
@@ -59,16 +59,16 @@ def loaded(
     """Flows over `line`; CUBIC's at 100 Mbit/s and 1 Gbit/s beside ns-3."""
     settings = [f"stack.cc={cc}", f"test.upload_streams={flows}"]
     if note:
-        settings += ["measure.tcp=0", "measure.devices=0", "measure.packets=0"]
+        settings += BARE
     name = f"{flows} {cc.upper()}, {rate.removesuffix('bit').upper()}{note}"
     beside = cc == "cubic" and flows == 4 and not note and rate != "10mbit"
     ns3 = (LINE, str(BITS[rate]), str(flows)) if beside else ()
-    return Case(name, line(rate), tuple(settings), "6.1", *seconds, ns3=ns3, target_ms=target_ms)
+    return Case(name, line(rate), tuple(settings), DEFAULT, *seconds, ns3=ns3, target_ms=target_ms)
 
 
 UNSAMPLED = ", nothing measured"
 SAMPLED_CASE = "4 CUBIC, 100M"
-WITHOUT_SAMPLES = SAMPLED_CASE + UNSAMPLED
+PAIR = (SAMPLED_CASE, SAMPLED_CASE + UNSAMPLED)
 
 CASES = [
     loaded("cubic", "10mbit", (2, 22)),
@@ -81,18 +81,81 @@ CASES = [
     loaded("cubic", "100mbit", (2, 8), flows=64),
     loaded("cubic", "100mbit", (4, 10), flows=1000),
     *(Case(f"L100M, {kernel}", "L100M", ("test.delay=0.2",), kernel, 2, 22) for kernel in KERNELS),
-    Case("wifi-ath9k", "wifi-ath9k", ("test.delay=0.2",), "6.1", 2, 12, ns3=(AIR, "4"), target_ms=100),
-    Case("wifi-ath9k-htc", "wifi-ath9k-htc", ("test.delay=0.2",), "6.1", 2, 12, target_ms=100),
+    Case("wifi-ath9k", "wifi-ath9k", ("test.delay=0.2",), DEFAULT, 2, 12, ns3=(AIR, "4"), target_ms=100),
+    Case("wifi-ath9k-htc", "wifi-ath9k-htc", ("test.delay=0.2",), DEFAULT, 2, 12, target_ms=100),
 ]
 
-START = Case("start", "L100M", ("test.name=ping",), "6.1", 1, 1)
-"""Boot and set-up of three nodes with HTB, and a second of pings."""
+MEASURED_AND_BARE = [(case.name, (case.short_s, case.long_s)) for case in CASES if case.name in PAIR]
 
-WHOLE = Case("L100M", "L100M", (), "6.1", 30, 30)
-"""The main job, with everything measured and the table and picture made."""
+PING = ("test.name=ping", "test.length=1")
+"""The shortest run: boot, set-up of three nodes with HTB, and a second of pings."""
 
-NATIVE = Case("native", "L100M", ("test.delay=0.2",), "6.1", 3, 13)
-"""What is run once more in namespaces of this machine's own kernel."""
+
+def pings() -> Scenario:
+    return scenario.load("L100M", list(PING), kernel=DEFAULT)
+
+
+FLOWS = (4, 1000)
+"""Of L100M, where CPU time per segment is counted."""
+
+HOST_BEGIN_S, HOST_END_S = 3, 9
+"""The seconds of test time that are counted on this machine's own kernel."""
+
+
+def segments(flows: int, *further: str) -> Case:
+    """L100M with so many flows."""
+    settings = ("test.delay=0.2", f"test.upload_streams={flows}", *further)
+    return Case(f"{flows} flows of L100M", "L100M", settings, DEFAULT, 3, 13)
+
+
+def on_host(flows: int, *further: str) -> Scenario:
+    """The same for this machine's own kernel, which is asked for no more than the segments that were delivered."""
+    settings = ("measure.tcp=500ms", "measure.devices=0", "measure.packets=0", *further)
+    return segments(flows, *settings).scenario(HOST_END_S)
+
+
+SEGMENTS_PER_S = 1e8 / 8 / 1538
+"""On a line of 100 Mbit/s: frames of 1,514 bytes and 24 around them."""
 
 FRAMES = tuple(f"testbed.link.{link}.{name}=false" for link in (0, 1) for name in ("tso", "gso", "gro"))
 """Every packet by itself, as on a cable: pairs of veth pass on whatever TCP hands down, up to 64 KB in one piece."""
+
+
+def connected() -> Scenario:
+    """1,000 flows that begin at once and end as soon as they may."""
+    settings = ["test.delay=0", "test.length=0.2", "test.upload_streams=1000"]
+    return scenario.load(line("100mbit"), settings, kernel=DEFAULT)
+
+
+def crowd(flows: int) -> Scenario:
+    """Thousands of flows for a second, 1,000 of the test and as many beside them as it takes."""
+    made = line("100mbit")
+    beside = {"client": "client", "server": "server", "upload_streams": 1000}
+    made["test"]["competing"] = [beside] * (flows // 1000 - 1)
+    return scenario.load(made, ["test.upload_streams=1000", "test.length=1"], kernel=DEFAULT)
+
+
+def nodes(count: int) -> Scenario:
+    """So many nodes: two routers, joined by a cable, with the hosts; a second of pings from end to end."""
+    routers, hosts = ("left", "right"), [f"host{number}" for number in range(count - 2)]
+    ports = [f"{routers[number % 2]}:port{number}" for number in range(count - 2)]
+    made = {
+        "name": "nodes",
+        "testbed": {
+            "node": [{"name": name, "role": "router"} for name in routers] + [{"name": name} for name in hosts],
+            "link": [{"ends": [f"{host}:eth0", port]} for host, port in zip(hosts, ports, strict=True)]
+            + [{"ends": ["left:up", "right:up"]}],
+        },
+        "test": {"name": "ping", "client": hosts[0], "server": hosts[-1], "length": 1},
+    }
+    return scenario.load(made, kernel=DEFAULT)
+
+
+SWEPT = 24
+
+
+def sweep(folder: Path) -> Path:
+    """The file of a sweep of short runs."""
+    file = folder / "sweep.toml"
+    file.write_text(f'scenario = "L100M"\nrepetitions = {SWEPT}\n[set]\n"test.length" = 2\n"test.delay" = 0.2\n')
+    return file

@@ -5,10 +5,10 @@ All of it in CPU seconds of the guest, as the difference of two counts or length
 the programs cancel. Wall time would be the same on an idle machine: a guest has one CPU.
 """
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
+from bench import machine
 from bench.cases import line
 from hourglass import scenario
 from hourglass.scenario import Scenario
@@ -33,10 +33,10 @@ RATE = "100mbit"
 
 
 def root(folder: Path) -> Path:
-    """A root with nothing but the program, linked statically. Raises `subprocess.CalledProcessError`."""
+    """A root with nothing but the program, linked statically. Raises MissingError."""
     made = folder / "root"
     made.mkdir()
-    subprocess.run(["gcc", "-O2", "-static", "-pthread", "-o", made / "programs", SOURCE], check=True)
+    machine.compile_c(SOURCE, made / "programs", "-static", "-pthread")
     return made
 
 

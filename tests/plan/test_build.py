@@ -9,7 +9,7 @@ import pytest
 import hourglass.plan
 from hourglass import resources
 from hourglass.contract.capabilities import Capabilities
-from hourglass.contract.plan import BatchStep, EpochStep, Plan, WriteStep
+from hourglass.contract.plan import BatchStep, EpochStep, Plan, ReachStep, WriteStep
 from hourglass.errors import InputError
 from hourglass.plan.network import Network
 from hourglass.plan.seeds import link_seed, splitmix64
@@ -429,3 +429,11 @@ def test_what_is_written_wins_over_the_profile(given: dict, moderation: str, use
     assert (resolved.moderation, resolved.rx_usecs, resolved.tx_wake) == (moderation, usecs, wake)
     again = load(json.loads(scenario.to_json()))
     assert again == scenario, "resolving it again changes nothing"
+
+
+@pytest.mark.parametrize(("links", "patience_s"), [(49, 10), (50, 11), (500, 20)])
+def test_the_first_ping_waits_until_all_devices_have_a_carrier(links: int, patience_s: int) -> None:
+    """The kernel tells 100 devices a second that they have."""
+    plan = graph([f"r:{number} {chr(0x61 + number % 16)}:{number}" for number in range(links)], routers="r")
+    (reach,) = (step for step in plan.setup if isinstance(step, ReachStep))
+    assert reach.timeout_ns == patience_s * 10**9

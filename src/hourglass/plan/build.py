@@ -21,6 +21,10 @@ from hourglass.scenario.edge import away
 REACH_NS = 10 * 10**9
 """Patience of the first ping beyond the links' delays."""
 
+CARRIERS_PER_S = 100
+"""So many devices the kernel tells a second that their cables are in (net/core/link_watch.c); until then they send
+nothing."""
+
 
 def build(scenario: Scenario, able: Capabilities) -> Plan:
     """The plan of a scenario for whoever has these capabilities.
@@ -101,6 +105,7 @@ def _reach(setting: Setting) -> Iterator[ReachStep]:
     late_ns = sum(sum(link.jitter) + 2 * link.reorder_delay * any(link.reorder) for link in testbed.link)
     shapers = [one for link in testbed.link for side in (0, 1) if (one := away(link.shaper, side))]
     late_ns += sum((one.grant_cycle or 0) + (one.grant_delay or 0) for one in shapers)
+    carriers_ns = 2 * len(testbed.link) // CARRIERS_PER_S * 10**9
     for server in test.hosts or (test.server,):
         path = setting.paths.between(test.client, server)
         delay_ns = sum(hop.delay_ns for hop in (*path.there, *path.back))
@@ -108,6 +113,6 @@ def _reach(setting: Setting) -> Iterator[ReachStep]:
             do="reach",
             node=test.client,
             address=setting.ends(server)["address"],
-            timeout_ns=REACH_NS + 4 * (delay_ns + late_ns),
+            timeout_ns=REACH_NS + 4 * (delay_ns + late_ns) + carriers_ns,
             origin="testbed",
         )

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows: what each is, what is carried out for it, and how its figure comes of that.
+
+A row is added here and nowhere else. What several rows need is carried out once for all of them, in each round.
+"""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+
+from bench import cases, machine, measure, peers
+from bench.cases import CASES, Case
+from bench.rows import Measurement, Row, Samples, least, middle, most, over, slope_ms
+from hourglass.contract.kernels import DEFAULT
+from hourglass.engine.native import Native
+
+AT_ONCE = 3
+"""How often a case is run where ns-3, which takes so much longer, is run once."""
+
+LOADED, LOADED_NS3, RATIO_NS3, PEAK = "ms_per_loaded_second", "ns3_ms_per_loaded_second", "ns3_ratio", "peak_mib"
+WIDE = {LOADED: "Hourglass", LOADED_NS3: "ns-3", RATIO_NS3: "x ns-3", PEAK: "MiB"}
+"""Groups that are the columns of one table, whose rows are the cases."""
+
+
+def rows(build: bool = False) -> list[Row]:
+    """All rows. `build`: that of the build of a kernel too, which takes minutes."""
+    made = [*of_cases(), *of_commands(), *of_segments(), *of_crowds(), *of_programs(), *of_the_machine()]
+    return [*made, *of_a_build()] if build else made
+
+
+def of_cases() -> Iterator[Row]:
+    """What a second under load costs."""
+    for case in CASES:
+        name, beside = case.name, f"{case.name} in ns-3"
+        mine = Measurement(name, partial(run_case, case))
+        ours, target = slope_ms(name, (case.short_s, case.long_s)), case.target_ms or math.inf
+        yield Row(LOADED, name, "ms", "a second under load", mine, ours, at_most=target)
+        yield Row(PEAK, name, "MiB", "the most that its kernel had", mine, most(f"{name} MiB"))
+        if case.ns3:
+            theirs, run = slope_ms(beside, case.ns3_s), Measurement(beside, partial(run_ns3, case), rounds=2)
+            yield Row(LOADED_NS3, name, "ms", "the same in ns-3", run, theirs)
+            yield Row(RATIO_NS3, name, "x", "ns-3's over ours", run, over(theirs, ours))
+
+
+def run_case(case: Case, samples: Samples) -> None:
+    for length_s in (case.short_s, case.long_s) * AT_ONCE:
+        done = measure.run(case.scenario(length_s))
+        samples.add(**{f"{case.name}, {length_s:g} s": done.wall_s, f"{case.name} MiB": done.peak_mib})
+
+
+def run_ns3(case: Case, samples: Samples) -> None:
+    for length_s in case.ns3_s:
+        samples.add(**{f"{case.name} in ns-3, {length_s:g} s": peers.ns3_s(*case.ns3, length_s)[0]})
+
+
+def of_commands() -> Iterator[Row]:
+    """Where the time of commands goes."""
+    start, whole = Measurement("commands: pings", pings), Measurement("commands: L100M", main_job)
+    report = Measurement("report", lambda samples: samples.add(report=measure.report_s()), rounds=1)
+    yield Row("start_ms", "ready", "ms", "boot and set-up of three nodes, to test time 0", start, least("ready", 1e3))
+    yield Row("start_ms", "guest", "ms", "the guest for 1 s of pings", start, least("pings", 1e3))
+    yield Row("start_ms", "command", "ms", "`hourglass run` for it, no picture", start, least("command", 1e3))
+    yield Row("L100M_ms", "before", "ms", "`hourglass run L100M` until its guest begins", whole, least("before", 1e3))
+    yield Row("L100M_ms", "guest", "ms", "its guest", whole, least("guest", 1e3))
+    yield Row("L100M_ms", "table", "ms", "from there until the table is printed", whole, least("table", 1e3))
+    yield Row("L100M_ms", "picture", "ms", "from there to the end: the picture", whole, least("picture", 1e3))
+    yield Row("L100M_ms", "command", "ms", "all of it", whole, least("whole", 1e3))
+    yield Row("L100M_ms", "over guest", "x", "all of it over its guest", whole, middle("over guest"))
+    reported = f"`hourglass report` about {measure.REPORTED} such runs"
+    yield Row("L100M_ms", "report", "ms", reported, report, least("report", 1e3))
+    measured, bare = (slope_ms(name, ends) for name, ends in cases.MEASURED_AND_BARE)
+    loaded = f"all measurements over none: a loaded second of {cases.SAMPLED_CASE}"
+    yield Row("measurement_ratio", "loaded second", "x", loaded, whole, over(measured, bare))
+    all_of_it = "the same: `hourglass run L100M`"
+    yield Row("measurement_ratio", "command", "x", all_of_it, whole, over(least("whole"), least("bare")))
+    sweep = Measurement("sweep", swept, rounds=2)
+    words = f"a sweep of {cases.SWEPT} runs of 2 s: of the CPUs' time it used"
+    yield Row("sweep_percent", "used", "%", words, sweep, most("sweep used"), at_least=95)
+    yield Row("sweep_percent", "guests", "%", "of the CPUs' time its guests had", sweep, most("sweep guests"))
+
+
+def pings(samples: Samples) -> None:
+    words = [word for setting in cases.PING for word in ("--set", setting)]
+    for _ in range(AT_ONCE):
+        done, command = measure.run(cases.pings()), measure.command(["L100M", *words, "--no-picture", "--json"])
+        samples.add(ready=done.ready_s, pings=done.wall_s, command=command.all_s)
+
+
+def main_job(samples: Samples) -> None:
+    """With everything measured, table and picture made; and with nothing measured."""
+    bare = [word for setting in cases.BARE for word in ("--set", setting)]
+    for _ in range(AT_ONCE):
+        took = measure.command(["L100M"])
+        parts = {"before": took.before_s, "guest": took.guest_s, "table": took.told_s, "picture": took.after_s}
+        samples.add(**parts, **{"whole": took.all_s, "over guest": took.all_s / took.guest_s})
+        samples.add(bare=measure.command(["L100M", *bare]).all_s)
+
+
+def swept(samples: Samples) -> None:
+    cores, guests = measure.swept()
+    samples.add(**{"sweep used": cores * 100, "sweep guests": guests * 100})
+
+
+def of_segments() -> Iterator[Row]:
+    """CPU time per data segment delivered: in a guest, on this machine's kernel; of four flows and of 1,000."""
+    guest = Measurement("segments", segments)
+    host = Measurement("segments on this machine's kernel", host_segments, until="guest over host")
+    uncut = Measurement("segments on this machine's kernel, uncut", uncut_segments, rounds=2)
+    few, many = (f"{flows:,} flows" for flows in cases.FLOWS)
+    us = "segment_us"
+    yield Row(us, "guest", "us", "of CPU per data segment of L100M, three nodes", guest, middle(few, 1e6))
+    yield Row(us, "guest bare", "us", "with nothing measured", guest, middle(f"{few}, bare", 1e6))
+    yield Row(us, "host", "us", "this machine's kernel, packet by packet", host, middle("host", 1e6), "host")
+    yield Row(us, "host uncut", "us", "with TCP's skbs never cut", uncut, middle("host uncut", 1e6))
+    name = "guest over host"
+    yield Row("segment_ratio", name, "x", "the guest over this machine's kernel", host, middle(name), name)
+    name = "guest bare over host"
+    yield Row("segment_ratio", name, "x", "with nothing measured", host, middle(name), name)
+    cost = f"a segment of {many} over one of {few}"
+    yield Row("segment_ratio", "many", "x", cost, guest, over(middle(many), middle(few)), at_most=1.3)
+    bare = over(middle(f"{many}, bare"), middle(f"{few}, bare"))
+    yield Row("segment_ratio", "many bare", "x", f"{cost}, nothing measured", guest, bare, at_most=1.3)
+    yield Row("segment_ratio", "many host", "x", f"{cost}, this machine's kernel", host, middle("many"), "many")
+    loaded_ms = over(middle("host"), lambda _: 1.0, 1e3 * cases.SEGMENTS_PER_S)
+    words = "a loaded second of 4 CUBIC, 100M on this machine's kernel: so many segments"
+    yield Row("host", "ms_per_loaded_second", "ms", words, host, loaded_ms)
+    ns3 = slope_ms(f"{cases.SAMPLED_CASE} in ns-3", (1, 2))
+    yield Row("host", "ns3_ratio", "x", "ns-3's over that", host, over(ns3, loaded_ms))
+
+
+def segments(samples: Samples) -> None:
+    for flows in cases.FLOWS:
+        delivered: dict[float, int] = {}
+        name = f"{flows:,} flows"
+        samples.add(**{name: measure.segment_s(cases.segments(flows), delivered)})
+        samples.add(**{f"{name}, bare": measure.segment_s(cases.segments(flows, *cases.BARE), delivered)})
+
+
+def host_segments(samples: Samples) -> None:
+    """Beside guests of the same minute."""
+    host, (few, many) = Native.ready(), (cases.on_host(flows, *cases.FRAMES) for flows in cases.FLOWS)
+    delivered: dict[float, int] = {}
+    guest_s = measure.segment_s(cases.segments(cases.FLOWS[0]), delivered)
+    bare_s = measure.segment_s(cases.segments(cases.FLOWS[0], *cases.BARE), delivered)
+    few_s, many_s = (peers.host_segment_s(host, case, cases.HOST_BEGIN_S) for case in (few, many))
+    samples.add(**{"host": few_s, "guest over host": guest_s / few_s, "guest bare over host": bare_s / few_s})
+    samples.add(many=many_s / few_s)
+
+
+def uncut_segments(samples: Samples) -> None:
+    uncut = cases.on_host(cases.FLOWS[0])
+    samples.add(**{"host uncut": peers.host_segment_s(Native.ready(), uncut, cases.HOST_BEGIN_S)})
+
+
+def of_crowds() -> Iterator[Row]:
+    """Thousands of flows, and of nodes."""
+    connected = Measurement("1,000 flows connect", connect)
+    crowd, nodes = Measurement("10,000 flows", crowded, rounds=1), Measurement("1,000 nodes", noded, rounds=1)
+    words = "the guest until 1,000 flows are connected, its end included"
+    yield Row("flows_1000", "connected_s", "s", words, connected, least("connected"), at_most=0.5)
+    yield Row("flows_10000", "wall_s", "s", "10,000 flows for a second", crowd, least("crowd"))
+    yield Row("flows_10000", "mib", "MiB", "the most that its kernel had", crowd, most("crowd MiB"))
+    words = "1,000 nodes at two routers: set-up per node"
+    yield Row("nodes_1000", "ms", "ms", words, nodes, least("nodes"), at_most=5)
+    yield Row("nodes_1000", "kb", "KB", "memory of its kernel per node", nodes, most("nodes KB"), at_most=200)
+    yield Row("nodes_1000", "plan_s", "s", "until there is a plan", nodes, least("nodes plan"))
+
+
+def connect(samples: Samples) -> None:
+    done = measure.run(cases.connected())
+    assert done.flows == 1000
+    samples.add(connected=done.wall_s)
+
+
+def crowded(samples: Samples) -> None:
+    done = measure.run(cases.crowd(10_000))
+    samples.add(**{"crowd": done.wall_s, "crowd MiB": done.peak_mib})
+
+
+def noded(samples: Samples) -> None:
+    few, many = measure.run(cases.nodes(4)), measure.run(cases.nodes(1000))
+    samples.add(nodes=(many.ready_s - few.ready_s) / 996 * 1e3)
+    samples.add(**{"nodes KB": (many.peak_mib - few.peak_mib) / 996 * 1024, "nodes plan": many.plan_s})
+
+
+def of_programs() -> Iterator[Row]:
+    """What programs in nodes cost."""
+    by = Measurement("programs", lambda samples: samples.add(**measure.programs_s()), rounds=2)
+    us = "program_us"
+    yield Row(us, "call", "us", "of CPU a system call of a program", by, middle("call", 1e6))
+    yield Row(us, "clock", "us", "a look at a clock", by, middle("clock", 1e6))
+    yield Row(us, "fault", "us", "mmap(), a fault, munmap()", by, middle("fault", 1e6))
+    yield Row(us, "fork", "us", "fork() and exit", by, middle("fork", 1e6))
+    yield Row(us, "exec", "us", "with an exec()", by, middle("exec", 1e6))
+    yield Row("program_ratio", "iperf3", "x", "iperf3 over a built-in flow", by, over(middle("iperf3"), middle("flow")))
+
+
+def of_the_machine() -> Iterator[Row]:
+    """What the figures depend on."""
+    memory, counters = Measurement("memory", look_at_memory), Measurement("counters", count, rounds=1)
+    for name in machine.WORKING_SETS:
+        yield Row("latency_ns", name, "ns", f"a load that waits for the one before, of {name}", memory, least(name))
+    yield Row("machine_gb_s", "copy", "GB/s", "memcpy() of blocks that fit no cache", memory, most("copy"))
+    for name in machine.COUNTERS:
+        words = f"{name} per data segment of L100M"
+        yield Row("segment_counts", name, "", words, counters, middle(f"{name} a segment"))
+
+
+def look_at_memory(samples: Samples) -> None:
+    samples.add(**machine.latencies_ns(), copy=machine.copied_gb_s())
+
+
+def count(samples: Samples) -> None:
+    counts = measure.counted_per_segment(cases.segments(cases.FLOWS[0]))
+    samples.add(**{f"{name} a segment": number for name, number in counts.items()})
+
+
+def of_a_build() -> Iterator[Row]:
+    """A kernel from nothing but its source."""
+    by = Measurement("build of a kernel", build, rounds=1)
+    words = f"`hourglass kernel build {DEFAULT}` from nothing but its source"
+    yield Row("build_s", "wall", "s", words, by, least("build"))
+    yield Row("build_s", "cpu", "s", "of CPU for it", by, least("build CPU"))
+
+
+def build(samples: Samples) -> None:
+    spent = measure.build()
+    samples.add(**{"build": spent.wall_s, "build CPU": spent.cpu_s})
