@@ -2,7 +2,7 @@
 //! The file system as the run needs it: the duties of a machine's first process (mounts before the run, power off after
 //! it), and what any other process does instead, to leave a machine that is not its own as it was.
 
-use std::fs::{create_dir_all, OpenOptions};
+use std::fs::{self, create_dir_all, OpenOptions};
 use std::io;
 use std::os::fd::AsFd;
 
@@ -36,6 +36,19 @@ pub fn start() -> Result<()> {
         attach(path, kind).map_err(|error| Failure::system(format!("mounting {kind} on {path}"), error))?;
     }
     console().map_err(|error| Failure::system("/dev/console", error))
+}
+
+/// Lets the machine have threads for so many streams: two each at most, and some of its own.
+pub fn allow_threads(streams: usize) -> Result<()> {
+    const ALWAYS: usize = 4000;
+    if streams <= ALWAYS {
+        return Ok(());
+    }
+    for path in ["/proc/sys/kernel/threads-max", "/proc/sys/kernel/pid_max"] {
+        let most = (2 * (streams + ALWAYS)).max(1 << 15);
+        fs::write(path, most.to_string()).map_err(|error| Failure::system(path, error))?;
+    }
+    Ok(())
 }
 
 /// A view of the file system for this process and its children alone, with an empty /run in it.

@@ -146,6 +146,9 @@ fn execute(plan: &Path, path: &Path, terminal: Option<&str>) -> Result<i64> {
         init::start()?;
     }
     let plan = read_plan(plan)?;
+    if first {
+        init::allow_threads(plan.streams.len())?;
+    }
     let records = records::Records::create(path)?;
     let captures =
         capture::Captures::create(&plan.captures, &plan.radios, path.parent().unwrap_or(Path::new("")))?;

@@ -21,7 +21,7 @@ use crate::steps::{Act, Step, Work};
 const UDP_PING_PAYLOAD_MIN: usize = 16;
 const DATAGRAM_PAYLOAD_MIN: usize = 4;
 const REQUEST_MIN: usize = 8;
-const STREAMS_MAX: usize = 4096;
+const STREAMS_MAX: usize = 16384;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

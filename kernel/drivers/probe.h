@@ -38,7 +38,7 @@
 #include "compat.h"
 #include "probe_abi.h"
 
-#define PROBE_WATCHES 4096
+#define PROBE_WATCHES 16384
 #define PROBE_VISITS 12 /* nodes that one packet passes; the last stands for all beyond */
 
 /* The layers between two sockets, those of cables first; the others belong to a socket. */

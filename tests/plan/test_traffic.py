@@ -11,7 +11,7 @@ import pytest
 from hourglass.contract.plan import STREAMS_MAX, Datagrams, Plan
 from hourglass.errors import InputError
 from hourglass.plan import build
-from hourglass.plan.streams import FIRST_PORT
+from hourglass.plan.streams import FIRST_PORT, FURTHER_PORT
 from hourglass.scenario import TESTS, load
 
 from .able import ALL
@@ -177,7 +177,7 @@ def test_every_stream_has_a_port_of_its_own_that_nobody_knows() -> None:
         ports = [one.port for one in made.streams if getattr(one, "protocol", "") != "icmp"]
         assert len(set(ports)) == len(ports) > 1
         assert min(ports) >= FIRST_PORT > 60999
-    assert FIRST_PORT + STREAMS_MAX <= 65536
+    assert FURTHER_PORT + STREAMS_MAX < 32768
     tshark = shutil.which("tshark")
     if tshark is None:
         pytest.skip("no tshark here: apt-get install -y tshark")
@@ -186,6 +186,16 @@ def test_every_stream_has_a_port_of_its_own_that_nobody_knows() -> None:
     known = {int(row[1], 0) for row in rows if row[0] in ("tcp.port", "udp.port")}
     assert 5000 in known
     assert not known & set(range(FIRST_PORT, 65536))
+
+
+def test_so_many_streams_that_ports_above_those_of_clients_do_not_do_have_others() -> None:
+    beside = {"client": "client", "server": "server", "upload_streams": 1000}
+    test = {"name": "tcp_nup", "upload_streams": 1000, "competing": [beside] * 9}
+    made = build(load({"name": "many", "testbed": {"preset": "L100M"}, "test": test}), ALL)
+    ports = [one.port for one in made.streams if getattr(one, "protocol", "") != "icmp"]
+    assert len(set(ports)) == len(ports) > 10_000
+    assert ports[4535:4537] == [65535, FURTHER_PORT]
+    assert not set(ports) & set(range(32768, 61000))
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from hourglass.contract.plan_values import (
 from hourglass.contract.plan_values import Writes as Writes
 
 VERSION: Final = 6
-STREAMS_MAX: Final = 4096
+STREAMS_MAX: Final = 16384
 """Streams of one plan: each has a port of its own, and the packet probe follows so many."""
 
 UDP_PING_PAYLOAD_MIN: Final = 16

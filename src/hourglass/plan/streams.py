@@ -24,6 +24,8 @@ from hourglass.scenario.units import seconds_ns
 FIRST_PORT = 61_000
 """A stream's port is this and its place: above those that Linux gives to clients (32768 to 60999), in a range in which
 IANA assigns none, and Wireshark knows none."""
+FURTHER_PORT = 10_000
+"""Those of streams for which there are none left above."""
 PING_BYTES = 56
 """ping's default; the UDP ping is as large."""
 JITTER_PART = 10
@@ -64,6 +66,11 @@ class Setting:
 Builder = Callable[[Setting, int], list[Stream]]
 
 
+def _port(place: int) -> int:
+    beyond = FIRST_PORT + place - (1 << 16)
+    return FIRST_PORT + place if beyond < 0 else FURTHER_PORT + beyond
+
+
 def streams(setting: Setting) -> list[Stream]:
     """Flows, pings, the test's other traffic in the order of `TRAFFIC`, further datagrams; the id is the place."""
     wanted = TESTS[setting.scenario.test.name].traffic
@@ -83,7 +90,7 @@ def _flows(setting: Setting, first: int) -> list[Stream]:
             name=one.name,
             **setting.ends(one.server, one.client),
             sender=one.sender,
-            port=FIRST_PORT + first + place,
+            port=_port(first + place),
             cc=one.cc or scenario.stack.of(one.sender).cc,
             pace_bps=one.pace_bps or None,
             writes=Writes(rate_bps=one.writes_bps, interval_ns=every_ns) if one.writes_bps else None,
@@ -107,7 +114,7 @@ def _pings(setting: Setting, first: int) -> list[Stream]:
             name=one.name,
             protocol=one.protocol,
             **setting.ends(one.server),
-            port=FIRST_PORT + first + place if one.protocol == "udp" else place,
+            port=_port(first + place) if one.protocol == "udp" else place,
             dscp=one.dscp,
             ecn=test.ping_ecn,
             payload_bytes=PING_BYTES,
@@ -132,7 +139,7 @@ def _flood(setting: Setting, first: int) -> list[Stream]:
             id=first,
             name="udp upload",
             **setting.ends(test.server),
-            port=FIRST_PORT + first,
+            port=_port(first),
             dscp=BE,
             ecn=test.udp_ecn or "not_ect",
             payload_bytes=test.udp_pktsize,
@@ -154,7 +161,7 @@ def _datagrams(setting: Setting, first: int) -> list[Stream]:
                 id=first + place,
                 name=one.name,
                 **setting.ends(one.receiver, one.sender),
-                port=FIRST_PORT + first + place,
+                port=_port(first + place),
                 dscp=one.marking,
                 ecn=one.ecn,
                 payload_bytes=one.size,
@@ -179,7 +186,7 @@ def _voip(setting: Setting, first: int) -> list[Stream]:
             id=first,
             name="voip",
             **setting.ends(test.server),
-            port=FIRST_PORT + first,
+            port=_port(first),
             dscp=test.voip_marking or BE,
             ecn=test.voip_ecn or "not_ect",
             payload_bytes=VOIP_BYTES,
@@ -199,7 +206,7 @@ def _http(setting: Setting, first: int) -> list[Stream]:
             id=first + number,
             name="http" if test.http_workers == 1 else f"http {number + 1}",
             **setting.ends(test.server),
-            port=FIRST_PORT + first + number,
+            port=_port(first + number),
             cc=setting.scenario.stack.of(test.server).cc,
             dscp=BE,
             request_bytes=REQUEST_BYTES,
@@ -224,7 +231,7 @@ def _tcp_rr(setting: Setting, first: int) -> list[Stream]:
             id=first + number,
             name="tcp_rr" if test.rr_streams == 1 else f"tcp_rr {number + 1}",
             **setting.ends(test.server),
-            port=FIRST_PORT + first + number,
+            port=_port(first + number),
             cc=setting.scenario.stack.of(test.server).cc,
             dscp=BE,
             request_bytes=test.rr_request,
