@@ -21,8 +21,8 @@ from bench.rows import Say
 from hourglass import locks
 from hourglass.contract.kernels import DEFAULT
 from hourglass.engine import paths
-from hourglass.engine.kernel import trees
-from hourglass.errors import HourglassError
+from hourglass.engine.kernel import source, trees
+from hourglass.errors import HourglassError, InputError
 
 REFERENCE = Path(__file__).with_name("reference.json")
 NONE = "none"
@@ -49,7 +49,7 @@ class Compared:
 
     @property
     def words(self) -> list[str]:
-        return [str(self.scenario), *(word for one in self.settings for word in ("--set", one)), *WORDS]
+        return [str(self.scenario), *cases.options(self.settings), *WORDS]
 
 
 WORDS = ("--kernel", DEFAULT, "--no-picture", "--json")
@@ -58,7 +58,7 @@ WORDS = ("--kernel", DEFAULT, "--no-picture", "--json")
 def of_line(flows: int, cc: str, rate: str, length_s: float, *further: str) -> Compared:
     """Of `cases.line`."""
     settings = (f"stack.cc={cc}", f"test.upload_streams={flows}", f"test.length={length_s}")
-    name = f"{flows} {cc.upper()}, {rate.removesuffix('bit').upper()}{', nothing measured' if further else ''}"
+    name = cases.title(flows, cc, rate, cases.UNSAMPLED if further else "")
     return Compared(name, cases.LINE_FILE, (*settings, f"testbed.link.0.rate={rate}", *further))
 
 
@@ -103,47 +103,53 @@ class Compare:
 def default() -> str:
     """The newest release before this commit; if there is none, the commit whose figures `reference.json` has."""
     words = ["tag", "--list", "v*", "--merged", "HEAD", "--no-contains", "HEAD", "--sort=-version:refname"]
-    done = git(*words)
-    released = done.stdout.split() if done is not None and done.returncode == 0 else []
+    released = (git(*words) or "").split()
     return released[0] if released else str(json.loads(REFERENCE.read_text())["commit"]).removesuffix("-dirty")
 
 
-def git(*words: str) -> subprocess.CompletedProcess[str] | None:
-    """What git says of this checkout; None where there is no git."""
+def git(*words: str) -> str | None:
+    """What git says of this checkout; None where there is no git, or no repository."""
     if shutil.which("git") is None:
         return None
-    return subprocess.run(["git", *words], cwd=measure.ROOT, capture_output=True, text=True, check=False)
+    try:
+        return source.git(measure.ROOT, *words).strip()
+    except HourglassError:
+        return None
 
 
 @contextmanager
 def checked_out(revision: str) -> Iterator[Path]:
     """The sources of a revision, for as long as nobody else checks out another. Raises NoBaseError."""
-    found = git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    if found is None:
+    if shutil.which("git") is None:
         raise NoBaseError("there is no git")
-    if found.returncode:
-        raise NoBaseError("git knows no such revision here")
     place = paths.cache() / "checkouts" / trees.slot(measure.ROOT)
     with locks.held(place.with_name(f"{place.name}.lock")):
         try:
-            trees.check_out(measure.ROOT, found.stdout.strip(), place)
+            trees.check_out(measure.ROOT, revision, place)
+        except InputError:
+            raise NoBaseError("git knows no such revision here") from None
         except HourglassError as error:
             raise NoBaseError(str(error).splitlines()[0]) from None
         yield place
 
 
-def prepare(source: Path) -> None:
+def prepare(base: Path) -> None:
     """Has a revision make its kernel, tuned, its agent and its guest root, by a run. Raises NoBaseError."""
     try:
-        measure.shell("kernel", "tune", DEFAULT, source=source)
-        measure.command(COMPARED[0].words, source)
+        measure.shell("kernel", "tune", DEFAULT, source=base)
+        measure.command(COMPARED[0].words, base)
     except subprocess.CalledProcessError as error:
-        said = error.stderr.decode(errors="replace").strip().splitlines()
-        raise NoBaseError(f"it does not run here: {said[-1] if said else error}") from None
+        raise NoBaseError(f"it does not run here: {complaint(error)}") from None
 
 
-def took_s(case: Compared, source: Path) -> float:
-    done = measure.command(case.words, source)
+def complaint(error: subprocess.CalledProcessError) -> str:
+    """The last line that a command said."""
+    said = error.stderr.decode(errors="replace").strip().splitlines()
+    return str(said[-1] if said else error)
+
+
+def took_s(case: Compared, sources: Path) -> float:
+    done = measure.command(case.words, sources)
     return done.all_s if case.command else done.guest_s
 
 
@@ -153,7 +159,7 @@ def compare(case: Compared, base: Path) -> Compare:
 
     def pair(number: int) -> float:
         order = (measure.ROOT, base) if number % 2 else (base, measure.ROOT)
-        took = {source: took_s(case, source) for source in order}
+        took = {sources: took_s(case, sources) for sources in order}
         return took[measure.ROOT] / took[base]
 
     found = Compare(case.name, spread.narrowed(pair, NARROW, MOST))
@@ -171,6 +177,5 @@ def compared(revision: str, say: Say, only: str = "") -> list[Compare]:
             try:
                 made.append(compare(case, base))
             except subprocess.CalledProcessError as error:
-                said = error.stderr.decode(errors="replace").strip().splitlines()
-                raise NoBaseError(f"{case.name}: {said[-1] if said else error}") from None
+                raise NoBaseError(f"{case.name}: {complaint(error)}") from None
         return made

@@ -6,6 +6,7 @@ machine in one state.
 """
 
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,11 +47,22 @@ def line(rate: str) -> dict[str, Any]:
     return made
 
 
+UNSAMPLED = ", nothing measured"
 BARE = ("measure.tcp=0", "measure.devices=0", "measure.packets=0")
-"""Nothing is measured."""
+"""Nothing is measured: what a case's name says of it, and its settings."""
 
 LINE, AIR = "ns3_line.py", "ns3_wifi.py"
 BITS = {"10mbit": 10**7, "100mbit": 10**8, "1gbit": 10**9}
+
+
+def title(flows: int, cc: str, rate: str, note: str = "") -> str:
+    """The name of a case of `line`."""
+    return f"{flows} {cc.upper()}, {rate.removesuffix('bit').upper()}{note}"
+
+
+def options(settings: Iterable[str]) -> list[str]:
+    """Settings as words of the command line."""
+    return [word for setting in settings for word in ("--set", setting)]
 
 
 def loaded(
@@ -60,14 +72,13 @@ def loaded(
     settings = [f"stack.cc={cc}", f"test.upload_streams={flows}"]
     if note:
         settings += BARE
-    name = f"{flows} {cc.upper()}, {rate.removesuffix('bit').upper()}{note}"
     beside = cc == "cubic" and flows == 4 and not note and rate != "10mbit"
     ns3 = (LINE, str(BITS[rate]), str(flows)) if beside else ()
+    name = title(flows, cc, rate, note)
     return Case(name, line(rate), tuple(settings), DEFAULT, *seconds, ns3=ns3, target_ms=target_ms)
 
 
-UNSAMPLED = ", nothing measured"
-SAMPLED_CASE = "4 CUBIC, 100M"
+SAMPLED_CASE = title(4, "cubic", "100mbit")
 PAIR = (SAMPLED_CASE, SAMPLED_CASE + UNSAMPLED)
 
 CASES = [

@@ -80,20 +80,19 @@ def of_commands() -> Iterator[Row]:
 
 
 def pings(samples: Samples) -> None:
-    words = [word for setting in cases.PING for word in ("--set", setting)]
+    words = ["L100M", *cases.options(cases.PING), "--no-picture", "--json"]
     for _ in range(AT_ONCE):
-        done, command = measure.run(cases.pings()), measure.command(["L100M", *words, "--no-picture", "--json"])
+        done, command = measure.run(cases.pings()), measure.command(words)
         samples.add(ready=done.ready_s, pings=done.wall_s, command=command.all_s)
 
 
 def main_job(samples: Samples) -> None:
     """With everything measured, table and picture made; and with nothing measured."""
-    bare = [word for setting in cases.BARE for word in ("--set", setting)]
     for _ in range(AT_ONCE):
         took = measure.command(["L100M"])
         parts = {"before": took.before_s, "guest": took.guest_s, "table": took.told_s, "picture": took.after_s}
         samples.add(**parts, **{"whole": took.all_s, "over guest": took.all_s / took.guest_s})
-        samples.add(bare=measure.command(["L100M", *bare]).all_s)
+        samples.add(bare=measure.command(["L100M", *cases.options(cases.BARE)]).all_s)
 
 
 def swept(samples: Samples) -> None:

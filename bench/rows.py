@@ -4,6 +4,7 @@
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import median
 
 from bench import spread
@@ -104,7 +105,7 @@ NARROW, MOST = 0.1, 12
 
 def carry_out(measurements: Iterable[Measurement], rounds: int, say: Say) -> Samples:
     """All measurements, `rounds` times over at most. What lacks something on this machine is noted and left out."""
-    samples, wanted = Samples(), list(measurements)
+    samples, wanted, enough = Samples(), list(measurements), partial(spread.enough, share=NARROW, most=MOST)
 
     def once(one: Measurement, words: str) -> None:
         if one.name not in samples.absent:
@@ -119,11 +120,6 @@ def carry_out(measurements: Iterable[Measurement], rounds: int, say: Say) -> Sam
             if number <= one.rounds:
                 once(one, f"{number}/{rounds}")
     for one in wanted:
-        while one.until and one.name not in samples.absent and not narrow(values := samples.of(one.until)):
+        while one.until and one.name not in samples.absent and not enough(values := samples.of(one.until)):
             once(one, f"until it is narrow, {len(values) + 1}/{MOST}")
     return samples
-
-
-def narrow(values: list[float]) -> bool:
-    """Whether that is enough of them."""
-    return len(values) >= MOST or (len(values) >= spread.LEAST and spread.width(values) < NARROW)

@@ -33,10 +33,14 @@ def width(values: Sequence[float]) -> float:
     return (high - low) / median(values)
 
 
+def enough(values: Sequence[float], share: float, most: int) -> bool:
+    """Whether their interval is narrower than a share of the median, or there are `most` of them."""
+    return len(values) >= most or (len(values) >= LEAST and width(values) < share)
+
+
 def narrowed(once: Callable[[int], float], share: float, most: int) -> list[float]:
-    """What `once` gives, again and again, until the interval is narrower than a share of the median; `most` times at
-    most. It is given how often it was called before."""
+    """What `once` gives, again and again, until there is enough of it. It is given how often it was called before."""
     values: list[float] = []
-    while len(values) < most and (len(values) < LEAST or width(values) >= share):
+    while not enough(values, share, most):
         values.append(once(len(values)))
     return values

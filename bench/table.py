@@ -4,7 +4,6 @@
 import math
 import os
 import platform
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import spread
-from bench.base import TOLERANCE, Compare
+from bench.base import TOLERANCE, Compare, git
 from bench.figures import AT_ONCE, LOADED, WIDE
 from bench.peers import NS3_SLOWER
 from bench.rows import Row, Samples
@@ -134,6 +133,4 @@ def processor() -> str:
 
 def commit() -> str | None:
     """What `git describe` calls the sources, or None outside a repository."""
-    words = ["git", "describe", "--always", "--dirty"]
-    found = subprocess.run(words, cwd=Path(__file__).parent, capture_output=True, text=True)
-    return found.stdout.strip() or None
+    return git("describe", "--always", "--dirty")

@@ -44,9 +44,9 @@ pub fn allow_threads(streams: usize) -> Result<()> {
     if streams <= ALWAYS {
         return Ok(());
     }
+    let most = (2 * (streams + ALWAYS)).max(1 << 15).to_string();
     for path in ["/proc/sys/kernel/threads-max", "/proc/sys/kernel/pid_max"] {
-        let most = (2 * (streams + ALWAYS)).max(1 << 15);
-        fs::write(path, most.to_string()).map_err(|error| Failure::system(path, error))?;
+        fs::write(path, &most).map_err(|error| Failure::system(path, error))?;
     }
     Ok(())
 }

@@ -65,13 +65,17 @@ pub fn grow_heap(bytes: usize) {
 /// Zeros to write to, for good: each page is made when it is first used. Where the kernel is the one to write, without a
 /// fault.
 pub fn pages(bytes: usize) -> Result<&'static mut [u8]> {
+    let start = map(bytes, ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::empty())?;
+    // SAFETY: the mapping is as long, is never unmapped, and nothing else refers to it.
+    Ok(unsafe { std::slice::from_raw_parts_mut(start as *mut u8, bytes) })
+}
+
+/// The address of new private memory, for good: nobody unmaps it.
+fn map(bytes: usize, protection: ProtFlags, further: MapFlags) -> Result<usize> {
     let length = bytes.try_into().map_err(|_| Error::from(ErrorKind::InvalidInput))?;
-    let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
-    // SAFETY: a new private mapping at an address of the kernel's choice, which is never unmapped; nothing else refers to it.
-    Ok(unsafe {
-        let start = mmap_anonymous(None, length, protection, MapFlags::MAP_PRIVATE)?;
-        std::slice::from_raw_parts_mut(start.as_ptr().cast(), bytes)
-    })
+    // SAFETY: a new private mapping at an address of the kernel's choice; nothing else refers to it.
+    let start = unsafe { mmap_anonymous(None, length, protection, MapFlags::MAP_PRIVATE | further) }?;
+    Ok(start.as_ptr() as usize)
 }
 
 /// Room for the sockets of many flows: what we would like, or else what we may. Too little shows when they are opened.
@@ -134,11 +138,8 @@ pub fn start_thread(body: impl FnOnce() + Send + 'static) -> Result<()> {
     let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
     let (place, left) = &mut *free;
     if *left == 0 {
-        let length = (STACKS * STACK).try_into().expect("is not 0");
         let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
-        let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_POPULATE;
-        // SAFETY: a new private mapping at an address of the kernel's choice; nothing else refers to it.
-        *place = unsafe { mmap_anonymous(None, length, protection, flags) }?.as_ptr() as usize;
+        *place = map(STACKS * STACK, protection, MapFlags::MAP_POPULATE)?;
         *left = STACKS;
     }
     let body = Box::into_raw(Box::new(Box::new(body) as Body));
@@ -309,10 +310,8 @@ unsafe impl Sync for Chunks {}
 
 impl Zeros {
     pub fn new() -> Result<Self> {
-        let length = CHUNK.try_into().expect("is not 0");
-        // SAFETY: a new private mapping at an address of the kernel's choice; nothing else refers to it.
-        let start = unsafe { mmap_anonymous(None, length, ProtFlags::PROT_READ, MapFlags::MAP_PRIVATE) }?;
-        Ok(Self { start: start.as_ptr() as usize, chunks: OnceLock::new() })
+        let start = map(CHUNK, ProtFlags::PROT_READ, MapFlags::empty())?;
+        Ok(Self { start, chunks: OnceLock::new() })
     }
 
     /// Sends so many bytes.

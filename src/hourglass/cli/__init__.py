@@ -20,11 +20,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would look for some in every package: 30 ms
     if arguments is not None:
         sys.exit(guarded(list(arguments)))
-    gc.set_threshold(500_000)  # nearly nothing of a command's is in cycles, for which each import would look: 0.1 s
+    look_seldom_for_cycles()
     ended: list[int] = []
     atexit.register(leave, ended)  # the first that is registered is the last that is called
     ended.append(guarded(sys.argv[1:]))
     sys.exit(ended[0])
+
+
+def look_seldom_for_cycles() -> None:
+    """Nearly nothing of a command's is in cycles of references, for which each import would look: 0.1 s."""
+    gc.set_threshold(500_000)
 
 
 def leave(ended: list[int]) -> None:

@@ -5,7 +5,6 @@ As a program, `python -m hourglass.cli.pictures`, it is the process that a `Besi
 """
 
 import contextlib
-import gc
 import os
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from threading import Lock, Thread
 from types import ModuleType
 from typing import TYPE_CHECKING, Self
 
+from hourglass.cli import look_seldom_for_cycles
 from hourglass.engine import paths
 from hourglass.engine.process import ONE_THREAD
 from hourglass.results.files import PICTURE_FILE
@@ -80,7 +80,9 @@ class Beside:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    """In a session of its own, so that a Ctrl-C reaches only us. -P: no module comes from the current directory."""
+    """In a session of its own, so that a Ctrl-C reaches only us. It listens for the end of its input, as the kernel's
+    word to die with us (`engine/process.py`) goes by threads, and that of `load` ends early. -P: no module comes from
+    the current directory."""
     argv = [sys.executable, "-P", "-m", "hourglass.cli.pictures"]
     pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
     return subprocess.Popen(argv, stdin=pipe, stdout=nothing, start_new_session=True, env=ONE_THREAD | os.environ)
@@ -90,7 +92,7 @@ def main() -> None:
     """Draws the run in the directory that standard input names; ends at once when that ends without."""
     told: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_listen, args=(told,), daemon=True).start()
-    gc.set_threshold(500_000)  # as of the command
+    look_seldom_for_cycles()
     draw, opening = plots().timeseries, import_module("hourglass.results.opening")
     status = 1
     with contextlib.suppress(Exception):  # the command tries it too, and says what is wrong
