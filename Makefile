@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # make run     what Hourglass is for: the same uploads with and without TCP Small Queues, side by side
 # make tune    makes runs faster by up to a tenth: the kernel once more, with PGO
-# make test    all tests, on all kernels
-# make check   style and types, as CI does
+# make test    all tests, on all kernels; make quick: those of two minutes
+# make check   style and types
+# make docs    the documentation site: build/docs/html/index.html
 # make setup   only what a run needs, but no kernel; seconds when nothing changed; make developer: what tests need, too
 
 SHELL := bash
@@ -11,15 +12,19 @@ SHELL := bash
 
 BIN := .venv/bin
 HOURGLASS := $(BIN)/hourglass
+SCHEMAS := src/hourglass/schema/scenario.schema.json
 
 # What Python compiled is kept, even where the environment forbids it: else each command takes a second more.
 unexport PYTHONDONTWRITEBYTECODE
 
-SYSTEM_PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3; do \
+# Looked for when it is needed: it may be installed by then.
+SYSTEM_PYTHON = $$(for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+USABLE_PYTHON = { python=$(SYSTEM_PYTHON) && $$python -c 'import venv, ensurepip' 2>/dev/null; }
+BEGINNING := python3 python3-venv ca-certificates
 
-.PHONY: run tune test begin ready kernel source root check bench fuzz soak repeat patches other-cpus wheel tools setup developer packages agent \
-	release image places clean
+.PHONY: run tune test quick check begin ready kernel source root bench fuzz fuzz-calls soak repeat patches other-cpus wheel setup developer packages agent \
+	release image places docs clean
 
 run: begin
 	@$(MAKE) --no-print-directory -j3 ready
@@ -31,22 +36,17 @@ run: begin
 tune: setup
 	@$(HOURGLASS) kernel tune
 
-test: begin
-	@$(MAKE) --no-print-directory -j3 ready
-	@$(MAKE) --no-print-directory developer tools
-	$(call step,kernels for tests,$(BIN)/python -m tests.kernels)
-	$(call step,tests of the agent,cd agent && cargo test --locked --quiet)
-	$(call step,tests against this machine's kernel,$(BIN)/pytest tests/native tests/ssh)  # by themselves: they measure in real time
-	$(call step,tests,$(BIN)/pytest -n auto --dist worksteal --ignore tests/native --ignore tests/ssh)
-	$(told)
+# All parts of each, whatever fails, and a table of them; what they take is installed first (tests/tools.py).
+test quick check: .venv/developer
+	@$(BIN)/python -m tests $@
 
-# $(call step,WHAT,COMMANDS): carries them out and notes what took longer than a second; $(told) prints that.
+# $(call step,WHAT,COMMANDS): carries them out and prints what took longer than a second; after `begin`, $(told) does.
 STEPS := runs/.steps
 tenths = $$(( ($${EPOCHREALTIME/[.,]/} - $(1)) / 100000 ))
 define step
 	@begun=$${EPOCHREALTIME/[.,]/}; ( $(2) ); spent=$(call tenths,$$begun); \
-	if [ -e $(STEPS) ] && [ $$spent -ge 10 ]; then \
-		printf '%6d.%d s  %s\n' $$((spent / 10)) $$((spent % 10)) "$(1)" >>$(STEPS); fi
+	if [ $$spent -ge 10 ]; then [ -e $(STEPS) ] && exec >>$(STEPS); \
+		printf '%6d.%d s  %s\n' $$((spent / 10)) $$((spent % 10)) "$(1)"; fi
 endef
 define told
 	@spent=$(call tenths,$$(head -1 $(STEPS))); \
@@ -61,66 +61,53 @@ ready: setup kernel
 kernel: source
 	$(call step,kernel,$(HOURGLASS) kernel build 6.1)
 source: packages
-	$(call step,kernel source,$(BIN)/python -m hourglass.engine.kernel.source)
+	$(call step,kernel source,$(BIN)/python -m hourglass.builders.kernel.source_tree)
 
-# What only tests need, which are skipped without it (and fail where CI is set).
-tools: setup
-	@missing=""; for pair in chromium:chromium chromedriver:chromium-driver tshark:tshark; do \
-		command -v $${pair%%:*} >/dev/null || missing="$$missing $${pair##*:}"; done; \
-	if [ -z "$$missing" ]; then exit 0; fi; \
-	if [ "$$(id -u)" != 0 ]; then echo "some tests are skipped: apt-get install -y$$missing" >&2; exit 0; fi; \
-	echo "installing$$missing"; apt-get update -qq; \
-	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null
-
-setup: agent root
+setup: agent root $(SCHEMAS)
 	@$(BIN)/python -m compileall -q src
+
+# Editors complete scenarios by them: the repository's own name them (`#:schema`).
+$(SCHEMAS): $(wildcard $(patsubst %,src/hourglass/%/*.py,contract scenario schema studies)) | .venv/installed
+	$(call step,schemas,$(BIN)/python -m hourglass.schema)
 
 # Installs what is missing when we may; else says what to install.
 packages: .venv/installed
-	$(call step,Debian packages,$(INSTALL_MISSING))
-define INSTALL_MISSING
-missing="$$($(BIN)/python -m hourglass.engine.doctor)"; if [ -n "$$missing" ]; then \
-	if [ "$$(id -u)" != 0 ]; then echo "please run: sudo apt-get install -y $$missing" >&2; exit 3; fi; \
-	echo "installing $$missing"; apt-get update -qq; \
-	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; fi
-endef
+	$(call step,Debian packages,$(BIN)/python -m hourglass.engine.doctor)
 
 .venv/installed: pyproject.toml
-	@if [ -z "$(SYSTEM_PYTHON)" ]; then echo "Python 3.11 or newer is needed: apt-get install -y python3 python3-venv" >&2; exit 3; fi
-	@if [ ! -x $(BIN)/python ]; then $(SYSTEM_PYTHON) -m venv .venv || \
-		{ echo "to fix: apt-get install -y python3-venv" >&2; exit 3; }; fi
-	$(call step,Python packages,$(PIP) '.[report]'; $(BIN)/python -c '$(COMMANDS)')
+	@if ! $(USABLE_PYTHON); then \
+		if [ "$$(id -u)" = 0 ]; then echo "installing $(BEGINNING)"; apt-get update -qq; \
+			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(BEGINNING) >/dev/null; \
+		else echo "please run: sudo apt-get install -y $(BEGINNING)" >&2; exit 3; fi; fi
+	@if [ ! -x $(BIN)/python ]; then $(SYSTEM_PYTHON) -m venv .venv; fi
+	$(call step,Python packages,$(PIP) .; $(BIN)/python -c '$(COMMANDS)')
 	@touch $@
 
 # What those need who change something: linters, test runners.
 developer: setup .venv/developer
 .venv/developer: pyproject.toml | .venv/installed
 	$(call step,Python packages for tests,$(PIP) '.[dev]')
+	@touch $@ .venv/docs
+
+# The documentation site. The runs of its gallery need the kernel. After the first call, or make developer, it needs no network.
+docs: ready .venv/docs
+	@$(BIN)/python -m website
+.venv/docs: pyproject.toml | .venv/installed
+	$(call step,Python packages for the site,$(PIP) '.[docs]')
 	@touch $@
 
 # Python compiles what it imports, when it first does: a third of what is installed. Once for all commands:
-COMMANDS := from hourglass.cli import app, pictures, run, tables; from hourglass.results import opening; pictures.plots()
+COMMANDS := from hourglass.cli import commands, pictures, run, tables; from hourglass.results import run_directory; pictures.plots()
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e
 
 agent: packages
-	$(call step,agent,$(BIN)/python -m hourglass.engine.agent)
+	$(call step,agent,$(BIN)/python -m hourglass.builders.agent)
 root: packages
-	$(call step,guest root,$(BIN)/python -m hourglass.engine.tree)
-
-# A checker that is missing is left out, with a word; where CI is set, that fails.
-check: developer
-	$(BIN)/ruff check
-	$(BIN)/ruff format --check
-	$(BIN)/mypy
-	@cd agent && if cargo fmt --version >/dev/null 2>&1; then cargo fmt --check; \
-		else echo "no rustfmt: not checked"; test -z "$${CI:-}"; fi
-	@cd agent && if cargo clippy --version >/dev/null 2>&1; then cargo clippy --locked --quiet --all-targets -- -D warnings; \
-		else echo "no clippy: not checked"; test -z "$${CI:-}"; fi
-	$(BIN)/python -m hourglass.engine.kernel.check
+	$(call step,guest root,$(BIN)/python -m hourglass.builders.tool_packages)
 
 # Compiles the patch for real kernels, net/ipv4/ as a whole, for x86-64 and a machine of 32 bits; KERNELS="6.1": of these alone.
 patches: developer
-	$(BIN)/python -m hourglass.engine.kernel.patched $(KERNELS)
+	$(BIN)/python -m hourglass.builders.kernel.patch_check $(KERNELS)
 
 # The same bytes on CPUs that QEMU emulates; CPUS="qemu64 max": on these alone. Minutes for each.
 other-cpus: developer
@@ -131,6 +118,11 @@ N ?= 1000
 SEED ?= 1
 fuzz: developer
 	$(BIN)/python -m tests.fuzz -n $(N) --seed $(SEED)
+
+# Random system calls of programs, for so many seconds on each kernel: the host must stay as it was.
+SECONDS ?= 3600
+fuzz-calls: developer
+	$(BIN)/python -m tests.fuzz.system_calls --seconds $(SECONDS) --seed $(SEED)
 
 # Kernels that look for faults run all built-ins and random scenarios; hours. KERNELS="6.1": on these alone.
 soak: developer

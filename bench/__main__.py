@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m bench`: measures, compares with an earlier revision side by side, and keeps the figures as JSON.
+"""Run `python -m bench`: measure, compare with an earlier revision in turns, and store the figures as JSON.
 
-Figures go to runs/bench/COMMIT.json. The exit status is 1 when something takes longer than in that revision.
+Figures go to runs/bench/COMMIT.json. The exit status is 1 if a case takes longer than in that revision.
 """
 
 import argparse
@@ -13,9 +13,10 @@ from rich.console import Console
 
 from bench import base, figures, rows, table
 from bench.cases import CASES
-from hourglass.engine.kernel import store
+from hourglass.builders.kernel import registry
+from hourglass.engine.virtual import train
 
-KEPT = Path("runs/bench")
+RESULTS = Path("runs/bench")
 
 
 def main() -> None:
@@ -31,44 +32,46 @@ def main() -> None:
     sys.exit(bench(options, Console(stderr=True), Console(width=None if sys.stdout.isatty() else 140)))
 
 
-def bench(options: argparse.Namespace, aside: Console, console: Console) -> int:
-    """Measures and compares; the exit status."""
+def bench(options: argparse.Namespace, progress: Console, console: Console) -> int:
+    """Measure and compare; return the exit status."""
     revision = options.base or base.default()
-    wanted = [row for row in figures.rows(options.build) if options.only is None or options.only in row.by.name]
-    found: list[base.Compare] = []
-    why = ""
-    with aside.status("") as status:
-        say = status.update if aside.is_terminal else aside.print
+    selected = [row for row in figures.rows(options.build) if options.only is None or options.only in row.by.name]
+    comparisons: list[base.Compare] = []
+    no_comparison = ""
+    with progress.status("") as status:
+        say = status.update if progress.is_terminal else progress.print
         for kernel in sorted({case.kernel for case in CASES}):
             say(f"kernel {kernel}")
-            store.ensure(kernel, tuned=True)
+            registry.ensure(kernel, trainer=train)
         if revision != base.NONE:
             try:
-                found = base.compared(revision, say, options.only or "")
+                comparisons = base.compared(revision, say, options.only or "")
             except base.NoBaseError as error:
-                why = f"not compared with {revision}: {error}"
+                no_comparison = f"not compared with {revision}: {error}"
         rounds = 1 if options.quick else 3
-        samples = rows.carry_out(dict.fromkeys(row.by for row in wanted), rounds, say)
-    data = table.data(wanted, samples, rounds) | {"base": table.of_base(revision, found) if found else None}
-    kept = KEPT / f"{data['commit']}.json"
+        samples = rows.carry_out(dict.fromkeys(row.by for row in selected), rounds, say)
+    data = table.data(selected, samples, rounds) | {
+        "base": table.of_base(revision, comparisons) if comparisons else None
+    }
+    path = RESULTS / f"{data['commit']}.json"
     text = json.dumps(data, indent=2)
     if options.only is None:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(f"{text}\n")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{text}\n")
     if options.json:
         print(text)
     else:
-        table.show(data, wanted, console)
+        table.show(data, selected, console)
         console.print()
-        if found:
-            table.show_base(revision, found, console)
+        if comparisons:
+            table.show_base(revision, comparisons, console)
         if options.only is None:
-            console.print(f"kept in {kept}")
-    if why:
-        aside.print(why, highlight=False, soft_wrap=True)
-    slower = table.regressions(revision, found)
+            console.print(f"kept in {path}")
+    if no_comparison:
+        progress.print(no_comparison, highlight=False, soft_wrap=True)
+    slower = table.regressions(revision, comparisons)
     for line in slower:
-        aside.print(line, highlight=False, soft_wrap=True)
+        progress.print(line, highlight=False, soft_wrap=True)
     return 1 if slower else 0
 
 

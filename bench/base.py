@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An earlier revision, run beside this one: the same scenarios on the same machine in the same minutes.
+"""Compare with an earlier revision: the same scenarios on the same machine at the same time.
 
-The revision is checked out in the cache and called as a command with its own sources, so that its kernel, its agent
-and its guest root are made by its own code. Of it only what is stable is relied on: `hourglass run FILE --set …
---no-picture --json --out DIR`, and `wall_s` in run.json. The two take turns, and change who is first; a case is
-repeated until the interval of the median ratio is narrow.
+The revision is checked out in the cache and called as a command with its own sources. So its own code builds its
+kernel, its agent and its guest root. Only stable interfaces are used: `hourglass run FILE --set … --no-picture --json
+--out DIR`, and `wall_s` in run.json. The two revisions alternate, and so does the first of each pair. A case repeats
+until the interval of the median ratio is narrow.
 """
 
 import json
@@ -19,28 +19,28 @@ from statistics import median
 from bench import cases, measure, spread
 from bench.rows import Say
 from hourglass import locks
+from hourglass.builders.kernel import source_tree, tree_spec
 from hourglass.contract.kernels import DEFAULT
-from hourglass.engine import paths
-from hourglass.engine.kernel import source, trees
 from hourglass.errors import HourglassError, InputError
+from hourglass.host import directories
 
 REFERENCE = Path(__file__).with_name("reference.json")
 NONE = "none"
 
 TOLERANCE = 0.03
-"""What counts as a regression takes longer by more than this share, wherever in its interval the ratio is."""
+"""A regression takes longer by more than this share at every point of its interval."""
 
 NARROW, MOST = 0.04, 11
-"""How narrow the interval has to be, and after how many pairs it may stay wider."""
+"""The required width of the interval, and the number of pairs after which it may be wider."""
 
 
 class NoBaseError(Exception):
-    """Why there is nothing to compare with, in one line."""
+    """The reason why the base cannot be compared, in one line."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A run of both. `command`: the whole command is timed, not its guest."""
+    """A run for both revisions. `command`: the whole command is timed, not its guest."""
 
     name: str
     scenario: Path
@@ -48,18 +48,18 @@ class Compared:
     command: bool = False
 
     @property
-    def words(self) -> list[str]:
-        return [str(self.scenario), *cases.options(self.settings), *WORDS]
+    def arguments(self) -> list[str]:
+        return [str(self.scenario), *cases.options(self.settings), *OPTIONS]
 
 
-WORDS = ("--kernel", DEFAULT, "--no-picture", "--json")
+OPTIONS = ("--kernel", DEFAULT, "--no-picture", "--json")
 
 
-def of_line(flows: int, cc: str, rate: str, length_s: float, *further: str) -> Compared:
-    """Of `cases.line`."""
+def of_line(flows: int, cc: str, rate: str, length_s: float, *more: str) -> Compared:
+    """Return the case for a scenario of `cases.line`."""
     settings = (f"stack.cc={cc}", f"test.upload_streams={flows}", f"test.length={length_s}")
-    name = cases.title(flows, cc, rate, cases.UNSAMPLED if further else "")
-    return Compared(name, cases.LINE_FILE, (*settings, f"testbed.link.0.rate={rate}", *further))
+    name = cases.title(flows, cc, rate, cases.UNSAMPLED if more else "")
+    return Compared(name, cases.LINE_FILE, (*settings, f"testbed.link.0.rate={rate}", *more))
 
 
 def of_built_in(name: str, length_s: float) -> Compared:
@@ -81,7 +81,7 @@ COMPARED = (
 
 @dataclass(frozen=True)
 class Compare:
-    """How many times as long a case takes as it does in the base, pair by pair."""
+    """The durations of a case, as ratios to the base, pair by pair."""
 
     name: str
     ratios: list[float]
@@ -96,86 +96,86 @@ class Compare:
 
     @property
     def slower(self) -> bool:
-        """Whether it is a regression."""
+        """Return whether it is a regression."""
         return self.bounds[0] > 1 + TOLERANCE
 
 
 def default() -> str:
-    """The newest release before this commit; if there is none, the commit whose figures `reference.json` has."""
-    words = ["tag", "--list", "v*", "--merged", "HEAD", "--no-contains", "HEAD", "--sort=-version:refname"]
-    released = (git(*words) or "").split()
+    """Return the newest release before this commit; without one, the commit of `reference.json`."""
+    arguments = ["tag", "--list", "v*", "--merged", "HEAD", "--no-contains", "HEAD", "--sort=-version:refname"]
+    released = (git(*arguments) or "").split()
     return released[0] if released else str(json.loads(REFERENCE.read_text())["commit"]).removesuffix("-dirty")
 
 
-def git(*words: str) -> str | None:
-    """What git says of this checkout; None where there is no git, or no repository."""
+def git(*arguments: str) -> str | None:
+    """Return git's output for this checkout; None without git or a repository."""
     if shutil.which("git") is None:
         return None
     try:
-        return source.git(measure.ROOT, *words).strip()
+        return source_tree.git(measure.ROOT, *arguments).strip()
     except HourglassError:
         return None
 
 
 @contextmanager
 def checked_out(revision: str) -> Iterator[Path]:
-    """The sources of a revision, for as long as nobody else checks out another. Raises NoBaseError."""
+    """Provide the sources of a revision, locked against another checkout. Raises NoBaseError."""
     if shutil.which("git") is None:
         raise NoBaseError("there is no git")
-    place = paths.cache() / "checkouts" / trees.slot(measure.ROOT)
-    with locks.held(place.with_name(f"{place.name}.lock")):
+    checkout = directories.cache() / "checkouts" / tree_spec.slot(measure.ROOT)
+    with locks.exclusive(checkout.with_name(f"{checkout.name}.lock")):
         try:
-            trees.check_out(measure.ROOT, revision, place)
+            tree_spec.check_out(measure.ROOT, revision, checkout)
         except InputError:
             raise NoBaseError("git knows no such revision here") from None
         except HourglassError as error:
             raise NoBaseError(str(error).splitlines()[0]) from None
-        yield place
+        yield checkout
 
 
 def prepare(base: Path) -> None:
-    """Has a revision make its kernel, tuned, its agent and its guest root, by a run. Raises NoBaseError."""
+    """Let a revision build its kernel, tuned, its agent and its guest root, by a run. Raises NoBaseError."""
     try:
         measure.shell("kernel", "tune", DEFAULT, source=base)
-        measure.command(COMPARED[0].words, base)
+        measure.command(COMPARED[0].arguments, base)
     except subprocess.CalledProcessError as error:
         raise NoBaseError(f"it does not run here: {complaint(error)}") from None
 
 
 def complaint(error: subprocess.CalledProcessError) -> str:
-    """The last line that a command said."""
-    said = error.stderr.decode(errors="replace").strip().splitlines()
-    return str(said[-1] if said else error)
+    """Return the last line of a command's errors."""
+    lines = error.stderr.decode(errors="replace").strip().splitlines()
+    return str(lines[-1] if lines else error)
 
 
 def took_s(case: Compared, sources: Path) -> float:
-    done = measure.command(case.words, sources)
+    done = measure.command(case.arguments, sources)
     return done.all_s if case.command else done.guest_s
 
 
 def compare(case: Compared, base: Path) -> Compare:
-    """Ours and the base's by turns. What seems to be a regression is measured anew, and only that counts: of many
-    intervals one is wrong now and then."""
+    """Time both revisions in turns. An apparent regression is measured again, and only the second result counts,
+    because one of many intervals is wrong by chance."""
 
     def pair(number: int) -> float:
         order = (measure.ROOT, base) if number % 2 else (base, measure.ROOT)
         took = {sources: took_s(case, sources) for sources in order}
         return took[measure.ROOT] / took[base]
 
-    found = Compare(case.name, spread.narrowed(pair, NARROW, MOST))
-    return Compare(case.name, spread.narrowed(pair, NARROW, MOST)) if found.slower else found
+    comparison = Compare(case.name, spread.narrowed(pair, NARROW, MOST))
+    return Compare(case.name, spread.narrowed(pair, NARROW, MOST)) if comparison.slower else comparison
 
 
 def compared(revision: str, say: Say, only: str = "") -> list[Compare]:
-    """The cases with `only` in their names against a revision. Raises NoBaseError."""
+    """Compare the cases with `only` in their names with a revision. Raises NoBaseError."""
     with checked_out(revision) as base:
         say(f"{revision}: kernel, agent and root")
         prepare(base)
-        made = []
+        comparisons = []
         for case in (case for case in COMPARED if only in case.name):
             say(f"{case.name}, beside {revision}")
             try:
-                made.append(compare(case, base))
+                comparisons.append(compare(case, base))
             except subprocess.CalledProcessError as error:
                 raise NoBaseError(f"{case.name}: {complaint(error)}") from None
-        return made
+        return comparisons

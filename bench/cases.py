@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is run. Loaded seconds are the difference of two lengths, so boot, set-up, slow start and reading cancel.
+"""Define the scenarios to run. Loaded seconds are the difference of two lengths, so boot, set-up, slow start and
+reading cancel.
 
-The same in ns-3 and in namespaces of this machine's kernel is run beside ours (`peers.py`), so ratios are of one
-machine in one state.
+The same traffic in ns-3 and in namespaces of this machine's kernel runs next to Hourglass (`peers.py`), so ratios are
+of one machine in one state.
 """
 
 import tomllib
@@ -27,11 +28,11 @@ class Case:
     short_s: float
     long_s: float
     ns3: tuple[str, ...] = ()
-    """The program that runs the same in ns-3, and its arguments before the length."""
+    """The program for the same traffic in ns-3, and its arguments before the length."""
     ns3_s: tuple[float, float] = (1, 2)
     """The lengths between which ns-3's loaded seconds are counted."""
     target_ms: float | None = None
-    """What a loaded second may cost at most, ms."""
+    """The limit for a loaded second, ms."""
 
     def scenario(self, length_s: float) -> Scenario:
         return scenario.load(self.source, [*self.settings, f"test.length={length_s}"], kernel=self.kernel)
@@ -41,10 +42,10 @@ LINE_FILE = Path(__file__).with_name("line.toml")
 
 
 def line(rate: str) -> dict[str, Any]:
-    """`line.toml` with a bottleneck of this rate."""
-    made = tomllib.loads(LINE_FILE.read_text())
-    made["testbed"]["link"][0]["rate"] = rate
-    return made
+    """Return `line.toml` with a bottleneck of this rate."""
+    data = tomllib.loads(LINE_FILE.read_text())
+    data["testbed"]["link"][0]["rate"] = rate
+    return data
 
 
 UNSAMPLED = ", nothing measured"
@@ -56,24 +57,24 @@ BITS = {"10mbit": 10**7, "100mbit": 10**8, "1gbit": 10**9}
 
 
 def title(flows: int, cc: str, rate: str, note: str = "") -> str:
-    """The name of a case of `line`."""
+    """Return the name of a case of `line`."""
     return f"{flows} {cc.upper()}, {rate.removesuffix('bit').upper()}{note}"
 
 
 def options(settings: Iterable[str]) -> list[str]:
-    """Settings as words of the command line."""
+    """Return settings as options of the command line."""
     return [word for setting in settings for word in ("--set", setting)]
 
 
 def loaded(
     cc: str, rate: str, seconds: tuple[float, float], target_ms: float | None = None, flows: int = 4, note: str = ""
 ) -> Case:
-    """Flows over `line`; CUBIC's at 100 Mbit/s and 1 Gbit/s beside ns-3."""
+    """Return a case with flows over `line`. CUBIC at 100 Mbit/s and 1 Gbit/s also runs in ns-3."""
     settings = [f"stack.cc={cc}", f"test.upload_streams={flows}"]
     if note:
         settings += BARE
-    beside = cc == "cubic" and flows == 4 and not note and rate != "10mbit"
-    ns3 = (LINE, str(BITS[rate]), str(flows)) if beside else ()
+    with_ns3 = cc == "cubic" and flows == 4 and not note and rate != "10mbit"
+    ns3 = (LINE, str(BITS[rate]), str(flows)) if with_ns3 else ()
     name = title(flows, cc, rate, note)
     return Case(name, line(rate), tuple(settings), DEFAULT, *seconds, ns3=ns3, target_ms=target_ms)
 
@@ -113,15 +114,15 @@ HOST_BEGIN_S, HOST_END_S = 3, 9
 """The seconds of test time that are counted on this machine's own kernel."""
 
 
-def segments(flows: int, *further: str) -> Case:
-    """L100M with so many flows."""
-    settings = ("test.delay=0.2", f"test.upload_streams={flows}", *further)
+def segments(flows: int, *more: str) -> Case:
+    """Return L100M with a number of flows."""
+    settings = ("test.delay=0.2", f"test.upload_streams={flows}", *more)
     return Case(f"{flows} flows of L100M", "L100M", settings, DEFAULT, 3, 13)
 
 
-def on_host(flows: int, *further: str) -> Scenario:
-    """The same for this machine's own kernel, which is asked for no more than the segments that were delivered."""
-    settings = ("measure.tcp=500ms", "measure.devices=0", "measure.packets=0", *further)
+def on_host(flows: int, *more: str) -> Scenario:
+    """Return the same for this machine's own kernel, with only the measurement of delivered segments."""
+    settings = ("measure.tcp=500ms", "measure.devices=0", "measure.packets=0", *more)
     return segments(flows, *settings).scenario(HOST_END_S)
 
 
@@ -133,24 +134,24 @@ FRAMES = tuple(f"testbed.link.{link}.{name}=false" for link in (0, 1) for name i
 
 
 def connected() -> Scenario:
-    """1,000 flows that begin at once and end as soon as they may."""
+    """Return 1,000 flows that start at once and end as soon as possible."""
     settings = ["test.delay=0", "test.length=0.2", "test.upload_streams=1000"]
     return scenario.load(line("100mbit"), settings, kernel=DEFAULT)
 
 
 def crowd(flows: int) -> Scenario:
-    """Thousands of flows for a second, 1,000 of the test and as many beside them as it takes."""
-    made = line("100mbit")
-    beside = {"client": "client", "server": "server", "upload_streams": 1000}
-    made["test"]["competing"] = [beside] * (flows // 1000 - 1)
-    return scenario.load(made, ["test.upload_streams=1000", "test.length=1"], kernel=DEFAULT)
+    """Return thousands of flows for a second: 1,000 of the test, and the others as competing flows."""
+    data = line("100mbit")
+    competing = {"client": "client", "server": "server", "upload_streams": 1000}
+    data["test"]["competing"] = [competing] * (flows // 1000 - 1)
+    return scenario.load(data, ["test.upload_streams=1000", "test.length=1"], kernel=DEFAULT)
 
 
 def nodes(count: int) -> Scenario:
-    """So many nodes: two routers, joined by a cable, with the hosts; a second of pings from end to end."""
+    """Return a number of nodes: two connected routers with the hosts, and a second of pings from end to end."""
     routers, hosts = ("left", "right"), [f"host{number}" for number in range(count - 2)]
     ports = [f"{routers[number % 2]}:port{number}" for number in range(count - 2)]
-    made = {
+    data = {
         "name": "nodes",
         "testbed": {
             "node": [{"name": name, "role": "router"} for name in routers] + [{"name": name} for name in hosts],
@@ -159,14 +160,14 @@ def nodes(count: int) -> Scenario:
         },
         "test": {"name": "ping", "client": hosts[0], "server": hosts[-1], "length": 1},
     }
-    return scenario.load(made, kernel=DEFAULT)
+    return scenario.load(data, kernel=DEFAULT)
 
 
 SWEPT = 24
 
 
 def sweep(folder: Path) -> Path:
-    """The file of a sweep of short runs."""
+    """Write the file of a sweep of short runs."""
     file = folder / "sweep.toml"
     file.write_text(f'scenario = "L100M"\nrepetitions = {SWEPT}\n[set]\n"test.length" = 2\n"test.delay" = 0.2\n')
     return file

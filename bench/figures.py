@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows: what each is, what is carried out for it, and how its figure comes of that.
+"""List the rows: each with its measurement and the computation of its figure.
 
-A row is added here and nowhere else. What several rows need is carried out once for all of them, in each round.
+Add a row here. A measurement that several rows share runs once in each round.
 """
 
 import math
@@ -15,29 +15,29 @@ from hourglass.contract.kernels import DEFAULT
 from hourglass.engine.native import Native
 
 AT_ONCE = 3
-"""How often a case is run where ns-3, which takes so much longer, is run once."""
+"""Runs of a case for each run of ns-3, which takes much longer."""
 
 LOADED, LOADED_NS3, RATIO_NS3, PEAK = "ms_per_loaded_second", "ns3_ms_per_loaded_second", "ns3_ratio", "peak_mib"
 WIDE = {LOADED: "Hourglass", LOADED_NS3: "ns-3", RATIO_NS3: "x ns-3", PEAK: "MiB"}
-"""Groups that are the columns of one table, whose rows are the cases."""
+"""Groups that are the columns of one table. Its rows are the cases."""
 
 
 def rows(build: bool = False) -> list[Row]:
-    """All rows. `build`: that of the build of a kernel too, which takes minutes."""
-    made = [*of_cases(), *of_commands(), *of_segments(), *of_crowds(), *of_programs(), *of_the_machine()]
-    return [*made, *of_a_build()] if build else made
+    """Return all rows. `build`: also that of the kernel's build, which takes minutes."""
+    result = [*of_cases(), *of_commands(), *of_segments(), *of_crowds(), *of_programs(), *of_the_machine()]
+    return [*result, *of_a_build()] if build else result
 
 
 def of_cases() -> Iterator[Row]:
-    """What a second under load costs."""
+    """Yield the rows about the cost of a loaded second."""
     for case in CASES:
-        name, beside = case.name, f"{case.name} in ns-3"
-        mine = Measurement(name, partial(run_case, case))
+        name, ns3_name = case.name, f"{case.name} in ns-3"
+        measurement = Measurement(name, partial(run_case, case))
         ours, target = slope_ms(name, (case.short_s, case.long_s)), case.target_ms or math.inf
-        yield Row(LOADED, name, "ms", "a second under load", mine, ours, at_most=target)
-        yield Row(PEAK, name, "MiB", "the most that its kernel had", mine, most(f"{name} MiB"))
+        yield Row(LOADED, name, "ms", "a second under load", measurement, ours, at_most=target)
+        yield Row(PEAK, name, "MiB", "the most that its kernel had", measurement, most(f"{name} MiB"))
         if case.ns3:
-            theirs, run = slope_ms(beside, case.ns3_s), Measurement(beside, partial(run_ns3, case), rounds=2)
+            theirs, run = slope_ms(ns3_name, case.ns3_s), Measurement(ns3_name, partial(run_ns3, case), rounds=2)
             yield Row(LOADED_NS3, name, "ms", "the same in ns-3", run, theirs)
             yield Row(RATIO_NS3, name, "x", "ns-3's over ours", run, over(theirs, ours))
 
@@ -54,44 +54,44 @@ def run_ns3(case: Case, samples: Samples) -> None:
 
 
 def of_commands() -> Iterator[Row]:
-    """Where the time of commands goes."""
-    start, whole = Measurement("commands: pings", pings), Measurement("commands: L100M", main_job)
+    """Yield the rows about the time of commands."""
+    start, l100m = Measurement("commands: pings", pings), Measurement("commands: L100M", main_job)
     report = Measurement("report", lambda samples: samples.add(report=measure.report_s()), rounds=1)
     yield Row("start_ms", "ready", "ms", "boot and set-up of three nodes, to test time 0", start, least("ready", 1e3))
     yield Row("start_ms", "guest", "ms", "the guest for 1 s of pings", start, least("pings", 1e3))
     yield Row("start_ms", "command", "ms", "`hourglass run` for it, no picture", start, least("command", 1e3))
-    yield Row("L100M_ms", "before", "ms", "`hourglass run L100M` until its guest begins", whole, least("before", 1e3))
-    yield Row("L100M_ms", "guest", "ms", "its guest", whole, least("guest", 1e3))
-    yield Row("L100M_ms", "table", "ms", "from there until the table is printed", whole, least("table", 1e3))
-    yield Row("L100M_ms", "picture", "ms", "from there to the end: the picture", whole, least("picture", 1e3))
-    yield Row("L100M_ms", "command", "ms", "all of it", whole, least("whole", 1e3))
-    yield Row("L100M_ms", "over guest", "x", "all of it over its guest", whole, middle("over guest"))
+    yield Row("L100M_ms", "before", "ms", "`hourglass run L100M` until its guest begins", l100m, least("before", 1e3))
+    yield Row("L100M_ms", "guest", "ms", "its guest", l100m, least("guest", 1e3))
+    yield Row("L100M_ms", "table", "ms", "from there until the table is printed", l100m, least("table", 1e3))
+    yield Row("L100M_ms", "picture", "ms", "from there to the end: the picture", l100m, least("picture", 1e3))
+    yield Row("L100M_ms", "command", "ms", "all of it", l100m, least("whole", 1e3))
+    yield Row("L100M_ms", "over guest", "x", "all of it over its guest", l100m, middle("over guest"))
     reported = f"`hourglass report` about {measure.REPORTED} such runs"
     yield Row("L100M_ms", "report", "ms", reported, report, least("report", 1e3))
     measured, bare = (slope_ms(name, ends) for name, ends in cases.MEASURED_AND_BARE)
     loaded = f"all measurements over none: a loaded second of {cases.SAMPLED_CASE}"
-    yield Row("measurement_ratio", "loaded second", "x", loaded, whole, over(measured, bare))
+    yield Row("measurement_ratio", "loaded second", "x", loaded, l100m, over(measured, bare))
     all_of_it = "the same: `hourglass run L100M`"
-    yield Row("measurement_ratio", "command", "x", all_of_it, whole, over(least("whole"), least("bare")))
+    yield Row("measurement_ratio", "command", "x", all_of_it, l100m, over(least("whole"), least("bare")))
     sweep = Measurement("sweep", swept, rounds=2)
-    words = f"a sweep of {cases.SWEPT} runs of 2 s: of the CPUs' time it used"
-    yield Row("sweep_percent", "used", "%", words, sweep, most("sweep used"), at_least=95)
+    about = f"a sweep of {cases.SWEPT} runs of 2 s: of the CPUs' time it used"
+    yield Row("sweep_percent", "used", "%", about, sweep, most("sweep used"), at_least=95)
     yield Row("sweep_percent", "guests", "%", "of the CPUs' time its guests had", sweep, most("sweep guests"))
 
 
 def pings(samples: Samples) -> None:
-    words = ["L100M", *cases.options(cases.PING), "--no-picture", "--json"]
+    arguments = ["L100M", *cases.options(cases.PING), "--no-picture", "--json"]
     for _ in range(AT_ONCE):
-        done, command = measure.run(cases.pings()), measure.command(words)
+        done, command = measure.run(cases.pings()), measure.command(arguments)
         samples.add(ready=done.ready_s, pings=done.wall_s, command=command.all_s)
 
 
 def main_job(samples: Samples) -> None:
-    """With everything measured, table and picture made; and with nothing measured."""
+    """Time a command with all measurements, table and picture, and one without measurements."""
     for _ in range(AT_ONCE):
-        took = measure.command(["L100M"])
-        parts = {"before": took.before_s, "guest": took.guest_s, "table": took.told_s, "picture": took.after_s}
-        samples.add(**parts, **{"whole": took.all_s, "over guest": took.all_s / took.guest_s})
+        cost = measure.command(["L100M"])
+        parts = {"before": cost.before_s, "guest": cost.guest_s, "table": cost.output_s, "picture": cost.after_s}
+        samples.add(**parts, **{"whole": cost.all_s, "over guest": cost.all_s / cost.guest_s})
         samples.add(bare=measure.command(["L100M", *cases.options(cases.BARE)]).all_s)
 
 
@@ -101,7 +101,8 @@ def swept(samples: Samples) -> None:
 
 
 def of_segments() -> Iterator[Row]:
-    """CPU time per data segment delivered: in a guest, on this machine's kernel; of four flows and of 1,000."""
+    """Yield the rows about CPU time per delivered data segment: in a guest and on this machine's kernel, with four
+    flows and 1,000."""
     guest = Measurement("segments", segments)
     host = Measurement("segments on this machine's kernel", host_segments, until="guest over host")
     uncut = Measurement("segments on this machine's kernel, uncut", uncut_segments, rounds=2)
@@ -121,8 +122,8 @@ def of_segments() -> Iterator[Row]:
     yield Row("segment_ratio", "many bare", "x", f"{cost}, nothing measured", guest, bare, at_most=1.3)
     yield Row("segment_ratio", "many host", "x", f"{cost}, this machine's kernel", host, middle("many"), "many")
     loaded_ms = over(middle("host"), lambda _: 1.0, 1e3 * cases.SEGMENTS_PER_S)
-    words = "a loaded second of 4 CUBIC, 100M on this machine's kernel: so many segments"
-    yield Row("host", "ms_per_loaded_second", "ms", words, host, loaded_ms)
+    about = "a loaded second of 4 CUBIC, 100M on this machine's kernel: so many segments"
+    yield Row("host", "ms_per_loaded_second", "ms", about, host, loaded_ms)
     ns3 = slope_ms(f"{cases.SAMPLED_CASE} in ns-3", (1, 2))
     yield Row("host", "ns3_ratio", "x", "ns-3's over that", host, over(ns3, loaded_ms))
 
@@ -136,7 +137,7 @@ def segments(samples: Samples) -> None:
 
 
 def host_segments(samples: Samples) -> None:
-    """Beside guests of the same minute."""
+    """Measure on this machine's kernel, and in guests at the same time."""
     host, (few, many) = Native.ready(), (cases.on_host(flows, *cases.FRAMES) for flows in cases.FLOWS)
     delivered: dict[float, int] = {}
     guest_s = measure.segment_s(cases.segments(cases.FLOWS[0]), delivered)
@@ -155,12 +156,12 @@ def of_crowds() -> Iterator[Row]:
     """Thousands of flows, and of nodes."""
     connected = Measurement("1,000 flows connect", connect)
     crowd, nodes = Measurement("10,000 flows", crowded, rounds=1), Measurement("1,000 nodes", noded, rounds=1)
-    words = "the guest until 1,000 flows are connected, its end included"
-    yield Row("flows_1000", "connected_s", "s", words, connected, least("connected"), at_most=0.5)
+    about = "the guest until 1,000 flows are connected, its end included"
+    yield Row("flows_1000", "connected_s", "s", about, connected, least("connected"), at_most=0.5)
     yield Row("flows_10000", "wall_s", "s", "10,000 flows for a second", crowd, least("crowd"))
     yield Row("flows_10000", "mib", "MiB", "the most that its kernel had", crowd, most("crowd MiB"))
-    words = "1,000 nodes at two routers: set-up per node"
-    yield Row("nodes_1000", "ms", "ms", words, nodes, least("nodes"), at_most=5)
+    about = "1,000 nodes at two routers: set-up per node"
+    yield Row("nodes_1000", "ms", "ms", about, nodes, least("nodes"), at_most=5)
     yield Row("nodes_1000", "kb", "KB", "memory of its kernel per node", nodes, most("nodes KB"), at_most=200)
     yield Row("nodes_1000", "plan_s", "s", "until there is a plan", nodes, least("nodes plan"))
 
@@ -183,7 +184,7 @@ def noded(samples: Samples) -> None:
 
 
 def of_programs() -> Iterator[Row]:
-    """What programs in nodes cost."""
+    """Yield the rows about the cost of programs in nodes."""
     by = Measurement("programs", lambda samples: samples.add(**measure.programs_s()), rounds=2)
     us = "program_us"
     yield Row(us, "call", "us", "of CPU a system call of a program", by, middle("call", 1e6))
@@ -195,14 +196,14 @@ def of_programs() -> Iterator[Row]:
 
 
 def of_the_machine() -> Iterator[Row]:
-    """What the figures depend on."""
+    """Yield the rows about the machine."""
     memory, counters = Measurement("memory", look_at_memory), Measurement("counters", count, rounds=1)
     for name in machine.WORKING_SETS:
         yield Row("latency_ns", name, "ns", f"a load that waits for the one before, of {name}", memory, least(name))
     yield Row("machine_gb_s", "copy", "GB/s", "memcpy() of blocks that fit no cache", memory, most("copy"))
     for name in machine.COUNTERS:
-        words = f"{name} per data segment of L100M"
-        yield Row("segment_counts", name, "", words, counters, middle(f"{name} a segment"))
+        about = f"{name} per data segment of L100M"
+        yield Row("segment_counts", name, "", about, counters, middle(f"{name} a segment"))
 
 
 def look_at_memory(samples: Samples) -> None:
@@ -215,10 +216,10 @@ def count(samples: Samples) -> None:
 
 
 def of_a_build() -> Iterator[Row]:
-    """A kernel from nothing but its source."""
+    """Yield the rows about the build of a kernel from its source."""
     by = Measurement("build of a kernel", build, rounds=1)
-    words = f"`hourglass kernel build {DEFAULT}` from nothing but its source"
-    yield Row("build_s", "wall", "s", words, by, least("build"))
+    about = f"`hourglass kernel build {DEFAULT}` from nothing but its source"
+    yield Row("build_s", "wall", "s", about, by, least("build"))
     yield Row("build_s", "cpu", "s", "of CPU for it", by, least("build CPU"))
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What this machine is like: machine.py says what it calls this for. */
+/* Properties of this machine; machine.py describes the calls. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
@@ -37,7 +37,7 @@ static void *memory(size_t bytes)
 	return memset(made, 1, bytes);
 }
 
-/* Nanoseconds of a load whose address is what the load before it gave, all cache lines in one random circle. */
+/* Return the ns of a load whose address is the previous load's result. The cache lines form one random cycle. */
 static void latency(size_t bytes)
 {
 	size_t lines = bytes / LINE, i, j;
@@ -49,7 +49,7 @@ static void latency(size_t bytes)
 	for (i = 0; i < lines; i++)
 		order[i] = i;
 	srandom(1);
-	for (i = lines - 1; i > 0; i--) {	/* Sattolo: one circle */
+	for (i = lines - 1; i > 0; i--) {	/* Sattolo: one cycle */
 		size_t other;
 
 		j = random() % i;
@@ -68,7 +68,7 @@ static void latency(size_t bytes)
 	printf("%f\n", (double)(now() - begun) / LOADS + (at == NULL));
 }
 
-/* Bytes per nanosecond that memcpy() copies, of blocks that fit no cache. */
+/* Return the bytes per ns that memcpy() copies, for blocks larger than the caches. */
 static void copy(void)
 {
 	char *from = memory(COPIED), *to = memory(COPIED);
@@ -84,7 +84,7 @@ static void copy(void)
 	printf("%f\n", (double)COPIED * COPIES / (now() - begun));
 }
 
-/* Counts, as the only thing that a CPU does when it has nothing else to do, the nanoseconds for which it had. */
+/* Count the ns in which other work has the CPU: the gaps in a loop with the lowest priority. */
 static void idle(const char *file, int cpu)
 {
 	struct sched_param none = { 0 };

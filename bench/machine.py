@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this machine is like: its memory's latency and bandwidth, its CPUs' counters, how busy it is.
+"""Measure this machine: its memory's latency and bandwidth, its CPUs' counters, its load.
 
-`machine.c`, compiled when it is needed, measures. How busy the machine is no file of /proc says well: where time is
-counted by ticks, what an idle CPU does in interrupts is counted as idleness. So a program of the lowest priority runs
-on each CPU, and the time that it does not get is what everything else took, interrupts and their softirqs included.
+`machine.c`, compiled on use, measures. No file of /proc gives the load exactly: where time is counted by ticks, the
+interrupts of an idle CPU count as idle time. So a program with the lowest priority runs on each CPU. The time that it
+does not get is the load, with interrupts and their softirqs.
 """
 
 import ctypes
@@ -25,50 +25,50 @@ WORKING_SETS = {"512 KiB": 2**19, "2 MiB": 2**21, "8 MiB": 2**23, "32 MiB": 2**2
 
 @contextmanager
 def program() -> Iterator[Path]:
-    """`machine.c`, compiled. Raises MissingError."""
+    """Provide `machine.c`, compiled. Raises MissingError."""
     with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder) / "machine"
-        compile_c(SOURCE, made)
-        yield made
+        binary = Path(folder) / "machine"
+        compile_c(SOURCE, binary)
+        yield binary
 
 
-def compile_c(source: Path, made: Path, *words: str) -> None:
-    """Compiles a file of the bench. Raises MissingError."""
+def compile_c(source: Path, target: Path, *options: str) -> None:
+    """Compile a file of the bench. Raises MissingError."""
     try:
-        subprocess.run(["gcc", "-O2", *words, "-o", made, source], check=True, capture_output=True, text=True)
+        subprocess.run(["gcc", "-O2", *options, "-o", target, source], check=True, capture_output=True, text=True)
     except FileNotFoundError:
         raise MissingError("there is no gcc", "apt-get install -y gcc libc6-dev") from None
 
 
 def latencies_ns() -> dict[str, float]:
-    """Of a load that has to wait for the one before it, by the working set over which they are spread."""
-    with program() as made:
-        return {name: _figure(made, "latency", str(size)) for name, size in WORKING_SETS.items()}
+    """Return the latency of dependent loads by working set."""
+    with program() as binary:
+        return {name: _figure(binary, "latency", str(size)) for name, size in WORKING_SETS.items()}
 
 
 def copied_gb_s() -> float:
-    """GB/s that memcpy() copies."""
-    with program() as made:
-        return _figure(made, "copy")
+    """Return memcpy()'s bandwidth in GB/s."""
+    with program() as binary:
+        return _figure(binary, "copy")
 
 
-def _figure(made: Path, *words: str) -> float:
-    return float(subprocess.run([made, *words], check=True, capture_output=True, text=True).stdout)
+def _figure(binary: Path, *arguments: str) -> float:
+    return float(subprocess.run([binary, *arguments], check=True, capture_output=True, text=True).stdout)
 
 
 @contextmanager
 def busy() -> Iterator[Callable[[], float]]:
-    """Gives what tells how many CPU seconds this machine spent on anything since the beginning, all CPUs together."""
-    with ExitStack() as held:
-        made = held.enter_context(program())
+    """Yield a function that returns the CPU seconds of all work on this machine since the start, over all CPUs."""
+    with ExitStack() as stack:
+        binary = stack.enter_context(program())
         totals = []
         for cpu in sorted(os.sched_getaffinity(0)):
-            file = made.with_name(str(cpu))
+            file = binary.with_name(str(cpu))
             file.write_bytes(bytes(8))
             totals.append(file)
-            child = subprocess.Popen([made, "idle", file, str(cpu)])
-            held.callback(child.wait)
-            held.callback(child.kill)
+            child = subprocess.Popen([binary, "idle", file, str(cpu)])
+            stack.callback(child.wait)
+            stack.callback(child.kill)
         yield lambda: sum(struct.unpack("Q", file.read_bytes())[0] for file in totals) / 1e9
 
 
@@ -85,12 +85,12 @@ _ENABLE = 0x2400
 
 @contextmanager
 def counted(counters: Mapping[str, int] = COUNTERS, kind: int = HARDWARE) -> Iterator[Callable[[], dict[str, int]]]:
-    """Gives what tells how far the counters of this thread, and of the processes it starts meanwhile, have got; of a
-    process once it has ended. Raises MissingError where the CPU has none, or does not show them."""
+    """Yield a function that returns the counters of this thread and of the processes that it starts and that have
+    ended. Raises MissingError if the CPU has no counters, or hides them."""
     import fcntl
 
     libc = ctypes.CDLL(None, use_errno=True)
-    with ExitStack() as held:
+    with ExitStack() as stack:
         files: dict[str, int] = {}
         for name, number in counters.items():
             attr = struct.pack("IIQQQQQ", kind, _ATTR_BYTES, number, 0, 0, 0, _DISABLED | _INHERIT)
@@ -98,9 +98,9 @@ def counted(counters: Mapping[str, int] = COUNTERS, kind: int = HARDWARE) -> Ite
             if platform.machine() == "x86_64":
                 file = libc.syscall(_SYSCALL, attr.ljust(_ATTR_BYTES, b"\0"), 0, -1, -1, 0)
             if file < 0:
-                why = os.strerror(ctypes.get_errno())
-                raise MissingError(f"no counters here ({name}: {why})", "a machine that shows its CPUs' counters")
-            held.callback(os.close, file)
+                reason = os.strerror(ctypes.get_errno())
+                raise MissingError(f"no counters here ({name}: {reason})", "a machine that shows its CPUs' counters")
+            stack.callback(os.close, file)
             files[name] = file
         for file in files.values():
             fcntl.ioctl(file, _ENABLE, 0)

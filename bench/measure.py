@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run, one command, and what it cost."""
+"""Measure the cost of a run and of a command."""
 
 import contextlib
 import json
@@ -19,11 +19,11 @@ from typing import Any
 
 import hourglass.plan as plans
 from bench import cases, machine, peers, programs
+from hourglass.builders.kernel import registry
 from hourglass.contract.kernels import DEFAULT
-from hourglass.engine import paths
-from hourglass.engine.kernel import store
 from hourglass.engine.virtual import Virtual
-from hourglass.results.files import PLAN_FILE, RUN_FILE
+from hourglass.host import directories
+from hourglass.results.run_files import PLAN_FILE, RUN_FILE
 from hourglass.scenario import Scenario
 
 ROOT = Path(__file__).parents[1]
@@ -31,9 +31,8 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Run:
-    """What a run cost: wall seconds until there was a plan, and from the guest's start to test time 0 and to the
-    records' digest; CPU seconds of the guest; the most MiB its kernel had; the data segments delivered, and the
-    flows that were connected."""
+    """The cost of a run: wall seconds for the plan, from the guest's start to test time 0 and to the records' digest;
+    CPU seconds of the guest; its kernel's peak memory in MiB; delivered data segments and connected flows."""
 
     plan_s: float
     ready_s: float
@@ -54,64 +53,64 @@ class Spent:
 
 @contextmanager
 def spending() -> Iterator[Spent]:
-    """Counts what is spent meanwhile; told when it is over."""
-    spent, before, begun = Spent(), resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    """Count the cost of a block. The result is complete after the block."""
+    spent, before, start = Spent(), resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     yield spent
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    spent.wall_s = time.monotonic() - begun
+    spent.wall_s = time.monotonic() - start
     spent.cpu_s = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
 def run(scenario: Scenario) -> Run:
-    """Makes a run of which only this is kept."""
+    """Run a scenario and return only its cost."""
     peak_kib, ready_s = 0, 0.0
 
-    def look(_: float, __: float) -> None:
+    def observe(_: float, __: float) -> None:
         nonlocal peak_kib, ready_s
-        ready_s = ready_s or time.monotonic() - begun
+        ready_s = ready_s or time.monotonic() - start
         peak_kib = max([peak_kib, *(resident_kib(child) for child in children())])
 
-    begun = time.monotonic()
+    start = time.monotonic()
     plan = plans.build(scenario, Virtual.capabilities)
-    plan_s, guest = time.monotonic() - begun, Virtual(store.ensure(scenario.kernel))
+    plan_s, guest = time.monotonic() - start, Virtual(registry.ensure(scenario.kernel))
     with tempfile.TemporaryDirectory() as directory:
-        begun = time.monotonic()
+        start = time.monotonic()
         with spending() as spent:
-            outcome = guest.run(plan, Path(directory), progress=look)
-        told = peers.tcp(Path(directory))
+            outcome = guest.run(plan, Path(directory), progress=observe)
+        tcp = peers.tcp(Path(directory))
         return Run(
             plan_s,
             ready_s,
             outcome.wall_s,
             spent.cpu_s,
             peak_kib / 1024,
-            peers.segments(told),
-            told.filter(told["sender"])["stream"].n_unique(),
+            peers.segments(tcp),
+            tcp.filter(tcp["sender"])["stream"].n_unique(),
         )
 
 
 def children() -> list[int]:
-    """Our child processes."""
+    """Return the child processes."""
     return [int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()]
 
 
 def resident_kib(pid: int) -> int:
-    """The most memory a process had resident; 0 when it is gone."""
+    """Return the peak of a process's resident memory; 0 if the process has ended."""
     with contextlib.suppress(OSError):
-        if found := re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text()):
-            return int(found[1])
+        if match := re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text()):
+            return int(match[1])
     return 0
 
 
 def slope(cost: Callable[[Any], tuple[float, float]], ends: tuple[float, float]) -> float:
-    """The cost of a unit between two ends; `cost` gives cost and units of an end."""
-    (less, few), (more, many) = (cost(end) for end in ends)
-    return (more - less) / (many - few)
+    """Return the cost of a unit between two ends; `cost` returns cost and units of an end."""
+    (low_cost, low_units), (high_cost, high_units) = (cost(end) for end in ends)
+    return (high_cost - low_cost) / (high_units - low_units)
 
 
 def segment_s(case: cases.Case, segments: dict[float, int] | None = None) -> float:
-    """CPU seconds of the guest per data segment delivered, of the seconds between the case's lengths. `segments`: how
-    many there are by length, of a case that does not measure them; else it is filled in."""
+    """Return CPU seconds of the guest per delivered data segment, for the seconds between the case's lengths.
+    `segments`: their numbers by length, for a case that does not measure them; otherwise it is filled in."""
 
     def cost(length_s: float) -> tuple[float, float]:
         done = run(case.scenario(length_s))
@@ -123,24 +122,26 @@ def segment_s(case: cases.Case, segments: dict[float, int] | None = None) -> flo
 
 
 def programs_s() -> dict[str, float]:
-    """CPU seconds of the guest for each of `programs.COUNTS`, once, and for a second of "iperf3" and of "flow"."""
+    """Return CPU seconds of the guest for each of `programs.COUNTS`, once, and for a second of "iperf3" and of
+    "flow"."""
     with tempfile.TemporaryDirectory() as directory:
         root = programs.root(Path(directory))
-        found = {
-            what: program_s(partial(programs.repeated, root, what), counts) for what, counts in programs.COUNTS.items()
+        costs = {
+            operation: program_s(partial(programs.repeated, root, operation), counts)
+            for operation, counts in programs.COUNTS.items()
         }
-    found["iperf3"] = program_s(programs.iperf3, programs.LENGTHS_S)
-    found["flow"] = program_s(programs.flow, programs.LENGTHS_S)
-    return found
+    costs["iperf3"] = program_s(programs.iperf3, programs.LENGTHS_S)
+    costs["flow"] = program_s(programs.flow, programs.LENGTHS_S)
+    return costs
 
 
-def program_s(made: Callable[[int], Scenario], ends: tuple[int, int]) -> float:
-    """CPU seconds of the guest per unit of what `made` makes a scenario of."""
-    return slope(lambda units: (run(made(units)).cpu_s, units), ends)
+def program_s(make: Callable[[int], Scenario], ends: tuple[int, int]) -> float:
+    """Return CPU seconds of the guest per unit. `make` returns the scenario for a number of units."""
+    return slope(lambda units: (run(make(units)).cpu_s, units), ends)
 
 
 def counted_per_segment(case: cases.Case) -> dict[str, float]:
-    """What the CPU's counters say of the guest, per data segment. Raises MissingError."""
+    """Return the guest's CPU counters per data segment. Raises MissingError."""
     ends = {}
     for length_s in (case.short_s, case.long_s):
         with machine.counted() as counters:
@@ -152,55 +153,56 @@ def counted_per_segment(case: cases.Case) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Command:
-    """Where the seconds of a command went that makes a run: until the guest begins, the guest, from its end to the
-    first word printed, and from then to the command's end."""
+    """The seconds of a command that makes a run: before the guest starts, the guest, from its end to the first output,
+    and from there to the command's end."""
 
     before_s: float
     guest_s: float
-    told_s: float
+    output_s: float
     after_s: float
 
     @property
     def all_s(self) -> float:
-        return self.before_s + self.guest_s + self.told_s + self.after_s
+        return self.before_s + self.guest_s + self.output_s + self.after_s
 
 
-def command(words: Sequence[str], source: Path = ROOT) -> Command:
-    """`hourglass run` with these words, by the sources of a checkout. Raises `subprocess.CalledProcessError`."""
+def command(arguments: Sequence[str], source: Path = ROOT) -> Command:
+    """Time `hourglass run` with these arguments and the sources of a checkout. Raises
+    `subprocess.CalledProcessError`."""
     with tempfile.TemporaryDirectory() as directory:
-        place = Path(directory) / "run"
-        begun = time.time()
-        with hourglass("run", *words, "--out", str(place), source=source) as child:
+        run_directory = Path(directory) / "run"
+        start = time.time()
+        with hourglass("run", *arguments, "--out", str(run_directory), source=source) as child:
             assert child.stdout is not None
             child.stdout.read(1)
-            told = time.time()
-            rest, complaints = child.communicate()
-        ended = time.time()
+            first_output = time.time()
+            output, errors = child.communicate()
+        end = time.time()
         if child.returncode:
-            raise subprocess.CalledProcessError(child.returncode, child.args, rest, complaints)
-        guest_s = json.loads((place / RUN_FILE).read_text())["wall_s"]
-        guest_began = (place / PLAN_FILE).stat().st_mtime
-    return Command(guest_began - begun, guest_s, told - guest_began - guest_s, ended - told)
+            raise subprocess.CalledProcessError(child.returncode, child.args, output, errors)
+        guest_s = json.loads((run_directory / RUN_FILE).read_text())["wall_s"]
+        guest_began = (run_directory / PLAN_FILE).stat().st_mtime
+    return Command(guest_began - start, guest_s, first_output - guest_began - guest_s, end - first_output)
 
 
-def hourglass(*words: str, source: Path = ROOT, **environment: str) -> subprocess.Popen[bytes]:
-    """The command `hourglass` of the sources of a checkout."""
-    kept = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+def hourglass(*arguments: str, source: Path = ROOT, **environment: str) -> subprocess.Popen[bytes]:
+    """Start the command `hourglass` with the sources of a checkout."""
+    inherited = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return subprocess.Popen(
-        [sys.executable, "-c", "from hourglass.cli import main; main()", *words],
-        env=kept | {"PYTHONPATH": str(source / "src")} | environment,
+        [sys.executable, "-c", "from hourglass.cli import main; main()", *arguments],
+        env=inherited | {"PYTHONPATH": str(source / "src")} | environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
 
 
-def shell(*words: str, source: Path = ROOT, **environment: str) -> Spent:
-    """What `hourglass` with these words takes. Raises `subprocess.CalledProcessError`."""
-    with spending() as spent, hourglass(*words, source=source, **environment) as child:
-        said, complaints = child.communicate()
+def shell(*arguments: str, source: Path = ROOT, **environment: str) -> Spent:
+    """Return the cost of `hourglass` with these arguments. Raises `subprocess.CalledProcessError`."""
+    with spending() as spent, hourglass(*arguments, source=source, **environment) as child:
+        output, errors = child.communicate()
     if child.returncode:
-        raise subprocess.CalledProcessError(child.returncode, child.args, said, complaints)
+        raise subprocess.CalledProcessError(child.returncode, child.args, output, errors)
     return spent
 
 
@@ -208,30 +210,30 @@ REPORTED = 200
 
 
 def report_s() -> float:
-    """Wall seconds of `hourglass report` about so many runs."""
+    """Return wall seconds of `hourglass report` about `REPORTED` runs."""
     with tempfile.TemporaryDirectory() as directory:
-        place = Path(directory) / "run"
-        shell("run", "L100M", "--no-picture", "--out", str(place))
+        run_directory = Path(directory) / "run"
+        shell("run", "L100M", "--no-picture", "--out", str(run_directory))
         runs = [Path(directory) / f"run{number}" for number in range(REPORTED)]
         for link in runs:
-            link.symlink_to(place)
+            link.symlink_to(run_directory)
         return shell("report", *map(str, runs), "--out", f"{directory}/report.html").wall_s
 
 
 def swept() -> tuple[float, float]:
-    """Of a sweep of short runs, the share of the CPUs' time that it used, and that guests had."""
+    """Return the shares of the CPUs' time that a sweep of short runs used, and that its guests had."""
     with tempfile.TemporaryDirectory() as directory:
         out = Path(directory) / "out"
         spent = shell("sweep", str(cases.sweep(Path(directory))), "--no-picture", "--out", str(out))
         guests_s = [json.loads(file.read_text())["wall_s"] for file in out.glob(f"runs/*/{RUN_FILE}")]
     assert len(guests_s) == cases.SWEPT
-    there_s = spent.wall_s * len(os.sched_getaffinity(0))
-    return spent.cpu_s / there_s, sum(guests_s) / there_s
+    available_s = spent.wall_s * len(os.sched_getaffinity(0))
+    return spent.cpu_s / available_s, sum(guests_s) / available_s
 
 
 def build() -> Spent:
-    """A build of the default kernel from nothing but its source, in a cache of its own."""
-    store.ensure(DEFAULT)  # the source is there
+    """Build the default kernel from its source, with an empty cache."""
+    registry.ensure(DEFAULT)  # then the source exists
     with tempfile.TemporaryDirectory() as directory:
-        (Path(directory) / "sources").symlink_to(paths.cache() / "sources")
+        (Path(directory) / "sources").symlink_to(directories.cache() / "sources")
         return shell("kernel", "build", DEFAULT, HOURGLASS_CACHE=directory)

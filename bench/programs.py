@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs in a node cost: a system call, a page, a process; iperf3 beside the built-in flows.
+"""Measure the cost of programs in a node: a system call, a page, a process; iperf3 compared with built-in flows.
 
-All of it in CPU seconds of the guest, as the difference of two counts or lengths, so that boot, set-up and the start of
-the programs cancel. Wall time would be the same on an idle machine: a guest has one CPU.
+All figures are CPU seconds of the guest, as the difference of two counts or lengths, so boot, set-up and the programs'
+start cancel. On an idle machine, wall time would be the same: a guest has one CPU.
 """
 
 from pathlib import Path
@@ -23,45 +23,45 @@ COUNTS = {
     "fork": (100, 400),
     "exec": (100, 400),
 }
-"""How often `programs.c` does each: getppid(); clock_gettime(); mmap(), a write, munmap(); fork(), wait(); with an
-exec()."""
+"""The repetitions of each operation in `programs.c`: getppid(); clock_gettime(); mmap(), a write, munmap(); fork(),
+wait(); with an exec()."""
 
 LENGTHS_S = (2, 12)
-"""Of iperf3 and of the built-in flow."""
+"""Lengths of iperf3 and of the built-in flow."""
 
 RATE = "100mbit"
 
 
 def root(folder: Path) -> Path:
-    """A root with nothing but the program, linked statically. Raises MissingError."""
-    made = folder / "root"
-    made.mkdir()
-    machine.compile_c(SOURCE, made / "programs", "-static", "-pthread")
-    return made
+    """Return a root with only the program, linked statically. Raises MissingError."""
+    root_folder = folder / "root"
+    root_folder.mkdir()
+    machine.compile_c(SOURCE, root_folder / "programs", "-static", "-pthread")
+    return root_folder
 
 
-def repeated(folder: Path, what: str, count: int) -> Scenario:
-    """A node that does `what` so many times."""
-    app = {"name": "programs", "node": "client", "command": ["/programs", what, str(count)], "expect": 0}
+def repeated(folder: Path, operation: str, count: int) -> Scenario:
+    """Return a node that repeats an operation."""
+    app = {"name": "programs", "node": "client", "command": ["/programs", operation, str(count)], "expect": 0}
     return scenario.load(alone([app], root=str(folder)), kernel=KERNEL)
 
 
 def iperf3(length_s: int) -> Scenario:
-    """A TCP connection of iperf3, nothing else."""
+    """Return a TCP connection of iperf3, and nothing else."""
     server = {"name": "server", "node": "server", "command": ["iperf3", "--server"], "ready": {"listen": "tcp:5201"}}
-    words = ["iperf3", "--client", "server", "--time", str(length_s)]
-    client = {"name": "client", "node": "client", "after": ["server"], "command": words, "expect": 0}
+    command = ["iperf3", "--client", "server", "--time", str(length_s)]
+    client = {"name": "client", "node": "client", "after": ["server"], "command": command, "expect": 0}
     return scenario.load(alone([server | {"expect": "running"}, client], packages=["iperf3"]), kernel=KERNEL)
 
 
 def flow(length_s: int) -> Scenario:
-    """The same by a built-in flow."""
+    """Return the same with a built-in flow."""
     settings = ["test.name=tcp_1up", f"test.length={length_s}"]
     return scenario.load(line(RATE), settings, kernel=KERNEL)
 
 
 def alone(apps: list[dict[str, Any]], **root: Any) -> dict[str, Any]:
-    """The bench's testbed with programs in place of a test."""
-    made = line(RATE)
-    del made["test"]
-    return made | {"apps": root, "app": apps}
+    """Return the bench's testbed with programs instead of a test."""
+    data = line(RATE)
+    del data["test"]
+    return data | {"apps": root, "app": apps}

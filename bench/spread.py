@@ -1,45 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What repeated measurements say: the median, and an interval that it is in whatever their distribution.
-
-The interval is that of order statistics: between the k-th least and the k-th greatest of n values lies the median of
-what they are drawn from, unless fewer than k of n coins show one side. k is the greatest with which that is so in at
-least 95 % of all cases; below six values there is none.
-"""
+"""The median of repeated measurements, and its interval by order statistics (`hourglass.results.intervals`)."""
 
 import math
 from collections.abc import Callable, Sequence
-from math import comb
 from statistics import median
 
-LEVEL = 0.95
+from hourglass.results.intervals import LEVEL, MIN_VALUES, order_interval
 
-LEAST = 6
+__all__ = ["LEAST", "LEVEL", "enough", "interval", "narrowed", "width"]
+
+LEAST = MIN_VALUES
 """The fewest values that have an interval."""
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
-    """Where the median is, with a probability of `LEVEL` at least; anywhere, of too few values."""
-    ordered, count = sorted(values), len(values)
-    rank, outside = 0, 2 * 0.5**count
-    while outside <= 1 - LEVEL:
-        rank += 1
-        outside += 2 * comb(count, rank) * 0.5**count
-    return (ordered[rank - 1], ordered[-rank]) if rank else (-math.inf, math.inf)
+    """Return the interval of the median with a probability of `LEVEL` at least; it is infinite for too few values."""
+    return order_interval(values) or (-math.inf, math.inf)
 
 
 def width(values: Sequence[float]) -> float:
-    """The interval's width as a share of the median."""
+    """Return the interval's width as a share of the median."""
     low, high = interval(values)
     return (high - low) / median(values)
 
 
 def enough(values: Sequence[float], share: float, most: int) -> bool:
-    """Whether their interval is narrower than a share of the median, or there are `most` of them."""
+    """Return whether the interval is narrower than a share of the median, or there are `most` values."""
     return len(values) >= most or (len(values) >= LEAST and width(values) < share)
 
 
 def narrowed(once: Callable[[int], float], share: float, most: int) -> list[float]:
-    """What `once` gives, again and again, until there is enough of it. It is given how often it was called before."""
+    """Return values of `once`, repeated until they are enough. `once` receives the number of earlier calls."""
     values: list[float] = []
     while not enough(values, share, most):
         values.append(once(len(values)))

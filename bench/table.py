@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures, for people and for programs."""
+"""Present the figures as tables and as plain data."""
 
 import math
 import os
@@ -18,24 +18,27 @@ from bench.rows import Row, Samples
 
 
 def data(rows: list[Row], samples: Samples, rounds: int) -> dict[str, Any]:
-    """Plain data: the figures by group and name, None for what could not be measured; their intervals."""
-    made: dict[str, Any] = {"machine": machine(), "commit": commit(), "rounds": rounds}
+    """Return the figures by group and name, None for missing ones, with their intervals."""
+    result: dict[str, Any] = {"machine": machine(), "commit": commit(), "rounds": rounds}
     intervals: dict[str, dict[str, list[float]]] = {}
     for row in rows:
-        made.setdefault(row.group, {})[row.name] = row.value(samples)
+        result.setdefault(row.group, {})[row.name] = row.value(samples)
         if (bounds := row.bounds(samples)) is not None:
             intervals.setdefault(row.group, {})[row.name] = list(bounds)
-    return made | {"intervals": intervals, "absent": samples.absent}
+    return result | {"intervals": intervals, "absent": samples.absent}
 
 
-def of_base(revision: str, found: list[Compare]) -> dict[str, Any]:
-    """The comparison as plain data."""
-    told = {one.name: {"ratio": one.ratio, "interval": one.bounds, "pairs": len(one.ratios)} for one in found}
-    return {"revision": revision, "tolerance": TOLERANCE, "ratios": told}
+def of_base(revision: str, comparisons: list[Compare]) -> dict[str, Any]:
+    """Return the comparison as plain data."""
+    ratios = {
+        comparison.name: {"ratio": comparison.ratio, "interval": comparison.bounds, "pairs": len(comparison.ratios)}
+        for comparison in comparisons
+    }
+    return {"revision": revision, "tolerance": TOLERANCE, "ratios": ratios}
 
 
 def show(figures: dict[str, Any], rows: list[Row], console: Console) -> None:
-    """Prints figures of these rows."""
+    """Print the figures of these rows."""
     console.print(loaded(figures, rows))
     console.print()
     table, group = Table(box=None, pad_edge=False, show_header=False), None
@@ -59,7 +62,7 @@ def show(figures: dict[str, Any], rows: list[Row], console: Console) -> None:
 
 
 def loaded(figures: dict[str, Any], rows: list[Row]) -> Table:
-    """A row for each case."""
+    """Return a table with a row for each case."""
     table = grid("wall ms per second under load", *WIDE.values(), "at most")
     for row in (row for row in rows if row.group == LOADED):
         cells = (figures.get(group, {}).get(row.name) for group in WIDE)
@@ -69,7 +72,7 @@ def loaded(figures: dict[str, Any], rows: list[Row]) -> Table:
 
 
 def grid(title: str, *columns: str) -> Table:
-    """A table of names and figures."""
+    """Return an empty table of names and figures."""
     table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
     table.add_column("", no_wrap=True)
     for column in columns:
@@ -78,19 +81,19 @@ def grid(title: str, *columns: str) -> Table:
 
 
 def aim(row: Row) -> str:
-    """What the figure should be."""
+    """Return the figure's target."""
     if row.at_most < math.inf:
         return f"≤ {short(row.at_most)}"
     return f"≥ {short(row.at_least)}" if row.at_least > -math.inf else ""
 
 
 def short(value: float) -> str:
-    """Three significant digits, whole ones always."""
+    """Return three significant digits, and all digits of large numbers."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def notes(figures: dict[str, Any]) -> list[str]:
-    """How the figures came about."""
+    """Return lines that explain the figures."""
     at_least, at_most = NS3_SLOWER
     rounds, level = figures["rounds"], spread.LEVEL * 100
     return [
@@ -100,24 +103,24 @@ def notes(figures: dict[str, Any]) -> list[str]:
     ]
 
 
-def show_base(revision: str, found: list[Compare], console: Console) -> None:
-    """Prints the comparison."""
+def show_base(revision: str, comparisons: list[Compare], console: Console) -> None:
+    """Print the comparison."""
     level = f"{spread.LEVEL:.0%}"
     console.print(f"times as long as {revision} took, side by side: the median of pairs, and where it is at {level}")
     table = grid("", "ratio", "from", "to", "pairs")
-    for one in found:
-        figures = (f"{value:.3f}" for value in (one.ratio, *one.bounds))
-        table.add_row(one.name, *figures, str(len(one.ratios)))
+    for case in comparisons:
+        figures = (f"{value:.3f}" for value in (case.ratio, *case.bounds))
+        table.add_row(case.name, *figures, str(len(case.ratios)))
     console.print(table)
 
 
-def regressions(revision: str, found: list[Compare]) -> list[str]:
-    """A line for each case that takes longer than it did, beyond noise and tolerance."""
+def regressions(revision: str, comparisons: list[Compare]) -> list[str]:
+    """Return a line for each case that takes longer than before, beyond noise and tolerance."""
     return [
-        f"regression: {one.name} takes {one.ratio:.2f} times as long as {revision} ({one.bounds[0]:.2f} to"
-        f" {one.bounds[1]:.2f} in {len(one.ratios)} pairs; allowed: {1 + TOLERANCE:g})"
-        for one in found
-        if one.slower
+        f"regression: {case.name} takes {case.ratio:.2f} times as long as {revision} ({case.bounds[0]:.2f} to"
+        f" {case.bounds[1]:.2f} in {len(case.ratios)} pairs; allowed: {1 + TOLERANCE:g})"
+        for case in comparisons
+        if case.slower
     ]
 
 
@@ -126,11 +129,11 @@ def machine() -> dict[str, Any]:
 
 
 def processor() -> str:
-    """The model name of the first core."""
+    """Return the model name of the first core."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
 def commit() -> str | None:
-    """What `git describe` calls the sources, or None outside a repository."""
+    """Return the sources' name by `git describe`, or None outside a repository."""
     return git("describe", "--always", "--dirty")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a release and tries it: `python -m release` (`make release`).
+"""Build and test a release: `python -m release` (`make release`).
 
-`places` lists where Hourglass is installed: bare roots, made by `roots` (debootstrap) and `musl` (a CPython built for
-musl). `wheels` downloads for each what Hourglass needs of others, `check` installs and runs it there, `image` makes the
-OCI image, `changelog` the section of the CHANGELOG. It is not called "packaging": that is a module of PyPI's.
+`bare_roots` lists the roots for the tests, built by `roots` (debootstrap) and `musl` (a CPython for musl). `wheels`
+downloads Hourglass's dependencies for each. `check` installs and runs Hourglass there, `image` builds the OCI image,
+`changelog` writes the CHANGELOG's section. The name is not "packaging", because that is a module on PyPI.
 """

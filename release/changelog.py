@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CHANGELOG's section of a release: what stood under "Unreleased", and the artefacts with their digests."""
+"""Write the CHANGELOG's section of a release: the text of "Unreleased", and the artefacts with their digests."""
 
 import re
 from datetime import date
@@ -12,20 +12,20 @@ HEADING = "## Unreleased\n"
 
 
 def section(text: str, version: str) -> str | None:
-    """The section of a version without its heading, or None."""
-    found = re.search(rf"^## {re.escape(version)} .*?\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-    return found[1] if found else None
+    """Return the section of a version without its heading, or None."""
+    match = re.search(rf"^## {re.escape(version)} .*?\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    return match[1] if match else None
 
 
 def released(text: str, version: str, day: date, artefacts: list[Path]) -> str:
-    """The CHANGELOG with a new section, and nothing under "Unreleased". Raises HourglassError when there is nothing to
-    release, or the version has a section already."""
+    """Return the CHANGELOG with a new section and an empty "Unreleased". Raises HourglassError if "Unreleased" is
+    empty, or the version has a section already."""
     if section(text, version) is not None:
         raise HourglassError(
-            f"CHANGELOG.md has a section {version} already; to fix: the next one in src/hourglass/__init__.py"
+            f"CHANGELOG.md has a section {version} already; to fix: set the next version in src/hourglass/__init__.py"
         )
-    before, heading, rest = text.partition(HEADING)
-    body, older, others = rest.partition("\n## ")
+    before, heading, after = text.partition(HEADING)
+    body, separator, older = after.partition("\n## ")
     if not heading or not body.strip():
         raise HourglassError('CHANGELOG.md has nothing under "## Unreleased"')
     lines = [
@@ -38,10 +38,10 @@ def released(text: str, version: str, day: date, artefacts: list[Path]) -> str:
         "",
         *listed(artefacts),
     ]
-    return before + "\n".join(lines) + "\n" + older + others
+    return before + "\n".join(lines) + "\n" + separator + older
 
 
 def listed(artefacts: list[Path]) -> list[str]:
-    """A table of files, sizes and digests."""
+    """Return a table of files, sizes and digests."""
     rows = [f"| `{path.name}` | {path.stat().st_size / 1e6:.1f} MB | `{sha256(path)}` |" for path in artefacts]
     return ["| file | size | SHA-256 |", "|---|---|---|", *rows]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the OCI image as its users do: with podman and its default seccomp profile, no network, no rights added.
+"""Run the OCI image like its users: with podman and its default seccomp profile, no network, no added capabilities.
 
-Where no container can be started (a machine without the kernel's cgroups, say), the image is unpacked by umoci, which
-checks every digest, and run by chroot; then the table says so.
+If this machine starts no containers (without the kernel's cgroups, for example), umoci unpacks the image, which checks
+every digest, and chroot runs it. The table then says so.
 """
 
 import json
@@ -17,24 +17,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hourglass.errors import HourglassError, MissingError
-from release.command import called
+from release.command import output_of
 
 RUN = ["run", "L100M", "--out", "runs/L100M"]
 ULIMITS = ["--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096"]
-"""Podman's own are higher than what a machine without the right to raise limits allows."""
+"""Podman's defaults exceed what a machine without the privilege to raise limits allows."""
 
 
 @dataclass(frozen=True)
 class Contained:
-    """What became of a run in the image."""
+    """The result of a run in the image."""
 
-    how: str
+    method: str
     seconds: float
     digest: str
 
 
 def run(image: Path, say: Callable[[str], None]) -> Contained:
-    """A run in a container, else by chroot. Raises MissingError, or HourglassError when the run fails."""
+    """Run in a container, otherwise with chroot. Raises MissingError, or HourglassError if the run fails."""
     with tempfile.TemporaryDirectory(prefix="hourglass-container-", dir="/var/tmp") as scratch:
         try:
             return by_podman(image, Path(scratch))
@@ -44,18 +44,18 @@ def run(image: Path, say: Callable[[str], None]) -> Contained:
 
 
 def by_podman(image: Path, scratch: Path) -> Contained:
-    """`podman run` with storage of its own. Raises MissingError when this machine starts no containers at all."""
+    """Run `podman run` with separate storage. Raises MissingError if this machine starts no containers."""
     if not (program := shutil.which("podman")):
         raise MissingError("no podman", "apt-get install -y podman runc")
     podman = [program, "--root", str(scratch / "storage"), "--runroot", str(scratch / "run"), "--storage-driver=vfs"]
     podman += ["--cgroup-manager=cgroupfs", "--events-backend=none"]
     podman += ["--runtime=runc"] if shutil.which("runc") else []
     try:
-        loaded = called([*podman, "load", "--quiet", "--input", str(image)])
+        loaded = output_of([*podman, "load", "--quiet", "--input", str(image)])
         name = loaded.split("Loaded image: ", 1)[1].split()[0]
         started = [*podman, "run", "--rm", "--network=none", *ULIMITS]
         try:
-            called([*started, "--entrypoint=/bin/true", name])
+            output_of([*started, "--entrypoint=/bin/true", name])
         except HourglassError as error:
             raise MissingError(str(error).splitlines()[-1], "a machine that starts containers") from error
         return timed("podman, default seccomp profile", [*started, name, *RUN])
@@ -64,15 +64,15 @@ def by_podman(image: Path, scratch: Path) -> Contained:
 
 
 def by_chroot(image: Path, scratch: Path) -> Contained:
-    """The image unpacked, its command run as its user."""
+    """Unpack the image and run its command as its user."""
     if os.geteuid() != 0:
         raise MissingError("unpacking an image takes root's rights", "sudo make release")
     layout, bundle = scratch / "layout", scratch / "bundle"
     layout.mkdir()
-    called(["tar", "-xf", str(image), "-C", str(layout)])
+    output_of(["tar", "-xf", str(image), "-C", str(layout)])
     (entry,) = json.loads((layout / "index.json").read_text())["manifests"]
     name = entry["annotations"]["org.opencontainers.image.ref.name"]
-    called(["umoci", "unpack", "--image", f"{layout}:{name}", str(bundle)])
+    output_of(["umoci", "unpack", "--image", f"{layout}:{name}", str(bundle)])
     process = json.loads((bundle / "config.json").read_text())["process"]
     command = f"cd {process['cwd']} && exec {process['args'][0]} {' '.join(RUN)}"
     mounts = 'mount --make-rprivate /; cd "$0"; mount -t proc proc proc; mount -t tmpfs -o mode=1777 tmpfs tmp; '
@@ -83,11 +83,11 @@ def by_chroot(image: Path, scratch: Path) -> Contained:
     return timed("umoci unpack, chroot", [*private, str(bundle / "rootfs"), command])
 
 
-def timed(how: str, command: list[str]) -> Contained:
-    """Carries it out; what it prints has the digest."""
-    began = time.monotonic()
-    said = called(command)
-    found = re.search(r"^digest +(\w+)", said, re.MULTILINE)
-    if not found:
-        raise HourglassError(f"{how}: no digest is printed:\n{said[-2000:]}")
-    return Contained(how, time.monotonic() - began, found[1])
+def timed(method: str, command: list[str]) -> Contained:
+    """Run a command and return its time and the digest that it prints."""
+    start = time.monotonic()
+    output = output_of(command)
+    match = re.search(r"^digest +(\w+)", output, re.MULTILINE)
+    if not match:
+        raise HourglassError(f"{method}: no digest is printed:\n{output[-2000:]}")
+    return Contained(method, time.monotonic() - start, match[1])

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # enter.sh ROOT SHM RELEASE WHEELS COMMAND: a shell command in a bare root, as an unprivileged user, without network.
 # The root and the user's home are read-only; /work and /tmp can be written. SHM: "noexec" or "absent". All mounts are
-# in a namespace of their own and go with it; started by `unshare --mount --net --ipc --pid --fork --kill-child`.
+# in a separate namespace and end with it; started by `unshare --mount --net --ipc --pid --fork --kill-child`.
 set -euo pipefail
 root=$1 shm=$2 release=$3 wheels=$4 command=$5
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The OCI image: Debian, Python, Hourglass and what it needs of others, as three layers; built without a daemon.
+"""Build the OCI image without a daemon: Debian, Python, Hourglass and its dependencies, as three layers.
 
-`python -m release.image FOLDER` takes the wheel in FOLDER and writes hourglass-VERSION-image.tar beside it, which
-`docker load`, `podman load` and `skopeo copy oci-archive:…` read. The same wheels and the same root give the same
-bytes: every file has the time of the commit, and nothing that debootstrap wrote about this machine or its day is left.
+`python -m release.image FOLDER` takes the wheel in FOLDER and writes hourglass-VERSION-image.tar next to it. `docker
+load`, `podman load` and `skopeo copy oci-archive:…` read it. The same wheels and the same root give the same bytes:
+every file has the commit's time, and debootstrap's traces of machine and date are removed.
 """
 
 import argparse
@@ -19,21 +19,21 @@ from pathlib import Path
 
 from hourglass.errors import HourglassError, MissingError
 from release import roots, wheels
-from release.command import called
-from release.places import PLACES
+from release.bare_roots import BARE_ROOTS
+from release.command import output_of
 from release.wheel import commit_time
 
 ROOT = Path(__file__).parents[1]
 PREFIX = "opt/hourglass"
-OWN = re.compile(r"(bin/hourglass$|lib/python[\d.]+/site-packages/hourglass(_|-|/|$))")
-"""What below PREFIX is the last layer: what a release changes."""
+HOURGLASS_FILES = re.compile(r"(bin/hourglass$|lib/python[\d.]+/site-packages/hourglass(_|-|/|$))")
+"""Files below PREFIX that change with each release: the last layer."""
 
 LEFT_OUT = [
     "var/log/*", "var/cache/*", "var/lib/apt/lists/*", "var/lib/dpkg/*-old", "run/*", "tmp/*", "dev/*", "debootstrap",
     "etc/machine-id", "etc/hostname", "etc/resolv.conf", "etc/apt/sources.list*", "etc/*-", "wheels", "home/user",
-    "usr/share/man/*", "usr/share/info/*", "usr/share/locale/*", "usr/share/doc/*/[!c]*", roots.MADE,
+    "usr/share/man/*", "usr/share/info/*", "usr/share/locale/*", "usr/share/doc/*/[!c]*", roots.STAMP,
 ]  # fmt: skip
-"""What of the root says something about this machine or this day, and what nobody reads in a container."""
+"""Files of the root with traces of machine or date, and files without use in a container."""
 
 SETTINGS = {
     "config.user": f"{roots.USER}:{roots.USER}",
@@ -44,34 +44,35 @@ SETTINGS = {
 
 
 def build(release: Path, say: Callable[[str], None]) -> Path:
-    """Writes the image of the wheel in `release` beside it. Raises MissingError where this machine cannot."""
+    """Write the image of the wheel in `release` next to it. Raises MissingError if this machine cannot."""
     if not shutil.which("umoci"):
         raise MissingError("the image is made by umoci", "apt-get install -y umoci")
-    (wheel,) = release.glob("hourglass-[0-9]*.whl")
+    (wheel,) = release.glob("hourglass_net-[0-9]*.whl")
     version = wheel.name.split("-")[1]
-    place = PLACES[0]
-    roots.make(place, say)
-    others = wheels.folder(place, wheel)
+    bare_root = BARE_ROOTS[0]
+    roots.make(bare_root, say)
+    dependencies = wheels.folder(bare_root, wheel)
     epoch = commit_time(ROOT)
     with tempfile.TemporaryDirectory(prefix="hourglass-image-", dir="/var/tmp") as scratch:
         root, layout = Path(scratch) / "root", Path(scratch) / "layout"
         say("image: root and environment")
-        called(["cp", "-a", str(place.root), str(root)])
-        install(root, wheel, others)
+        output_of(["cp", "-a", str(bare_root.folder), str(root)])
+        install(root, wheel, dependencies)
         clean(root)
         say("image: layers")
         layers = split(root, Path(scratch))
         for folder in layers:
             settle(folder, epoch)
         assemble(layout, layers, version, epoch)
-        made = release / f"hourglass-{version}-image.tar"
-        archive(layout, f"hourglass:{version}", made, epoch)
-    return made
+        target = release / f"hourglass-{version}-image.tar"
+        archive(layout, f"hourglass:{version}", target, epoch)
+    return target
 
 
-def install(root: Path, wheel: Path, others: Path) -> None:
-    """An environment in the root with the wheel, and without pip. Bytecode is checked by no time stamp."""
-    for source, name in ((wheel.parent, "release"), (others, "others")):
+def install(root: Path, wheel: Path, dependencies: Path) -> None:
+    """Install the wheel in an environment without pip in the root. The validity of bytecode does not depend on time
+    stamps."""
+    for source, name in ((wheel.parent, "release"), (dependencies, "others")):
         (root / "wheels" / name).mkdir()
         for file in source.glob("*.whl"):
             if name == "others" or file == wheel:
@@ -89,11 +90,11 @@ def install(root: Path, wheel: Path, others: Path) -> None:
     private = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child"]
     script = 'mount --make-rprivate /; mount -t proc proc "$0/proc"; exec chroot "$0" /bin/sh -euc "$1"'
     command = [*private, "sh", "-euc", script, str(root), "\n".join(steps)]
-    called(command, PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/root", PYTHONHASHSEED="0")
+    output_of(command, PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/root", PYTHONHASHSEED="0")
 
 
 def clean(root: Path) -> None:
-    """Removes LEFT_OUT."""
+    """Remove LEFT_OUT."""
     for pattern in LEFT_OUT:
         for path in root.glob(pattern):
             if path.is_dir() and not path.is_symlink():
@@ -107,46 +108,48 @@ def clean(root: Path) -> None:
 
 
 def split(root: Path, scratch: Path) -> list[Path]:
-    """The root as folders of what changes ever more often: system, libraries, Hourglass."""
+    """Split the root into folders by the frequency of changes: system, libraries, Hourglass."""
     folders = [root, scratch / "libraries", scratch / "own"]
     for folder in folders[1:]:
         (folder / "opt").mkdir(parents=True)
     (root / PREFIX).rename(folders[1] / PREFIX)
-    whole = folders[1] / PREFIX
-    names = [path for path in sorted(whole.rglob("*")) if OWN.fullmatch(str(path.relative_to(whole)))]
+    environment = folders[1] / PREFIX
+    names = [
+        path for path in sorted(environment.rglob("*")) if HOURGLASS_FILES.fullmatch(str(path.relative_to(environment)))
+    ]
     for path in names:
-        target = folders[2] / PREFIX / path.relative_to(whole)
+        target = folders[2] / PREFIX / path.relative_to(environment)
         target.parent.mkdir(parents=True, exist_ok=True)
         path.rename(target)
     return folders
 
 
 def settle(folder: Path, epoch: int) -> None:
-    """Gives all files the same time, and folders too."""
+    """Give all files and folders the same time."""
     for path in [*folder.rglob("*"), folder]:
         os.utime(path, (epoch, epoch), follow_symlinks=False)
 
 
 def assemble(layout: Path, layers: Iterable[Path], version: str, epoch: int) -> None:
-    """The OCI layout of the layers, by umoci."""
-    when = datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """Build the OCI layout of the layers with umoci."""
+    created = datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     image = f"{layout}:{version}"
-    called(["umoci", "init", "--layout", str(layout)])
-    called(["umoci", "new", "--image", image])
+    output_of(["umoci", "init", "--layout", str(layout)])
+    output_of(["umoci", "new", "--image", image])
     for folder in layers:
-        called(["umoci", "insert", "--image", image, "--history.created", when, str(folder), "/"])
+        output_of(["umoci", "insert", "--image", image, "--history.created", created, str(folder), "/"])
     labels = {"title": "hourglass", "version": version, "licenses": "Apache-2.0 AND GPL-2.0-only"}
     settings = [word for name, value in SETTINGS.items() for word in (f"--{name}", value)]
     settings += [
         word for name, value in labels.items()
         for word in ("--config.label", f"org.opencontainers.image.{name}={value}")
     ]  # fmt: skip
-    called(["umoci", "config", "--image", image, "--created", when, "--history.created", when, *settings])
-    called(["umoci", "gc", "--layout", str(layout)])
+    output_of(["umoci", "config", "--image", image, "--created", created, "--history.created", created, *settings])
+    output_of(["umoci", "gc", "--layout", str(layout)])
 
 
-def archive(layout: Path, name: str, made: Path, epoch: int) -> None:
-    """One file of the layout, named for Docker and Podman, with the list that a `docker load` without OCI reads."""
+def archive(layout: Path, name: str, target: Path, epoch: int) -> None:
+    """Pack the layout into a file, named for Docker and Podman, with the list for a `docker load` without OCI."""
     index = json.loads((layout / "index.json").read_text())
     (entry,) = index["manifests"]
     entry["annotations"]["io.containerd.image.name"] = f"docker.io/library/{name}"
@@ -156,16 +159,16 @@ def archive(layout: Path, name: str, made: Path, epoch: int) -> None:
         "Config": blob(manifest["config"]), "RepoTags": [name], "Layers": [blob(layer) for layer in manifest["layers"]]
     }]  # fmt: skip
     (layout / "manifest.json").write_text(json.dumps(listed))
-    fresh = made.with_suffix(".new")
-    called([
+    fresh = target.with_suffix(".new")
+    output_of([
         "tar", "--create", f"--file={fresh}", f"--directory={layout}", "--sort=name", "--owner=0", "--group=0",
         "--numeric-owner", "--mode=u=rwX,go=rX", f"--mtime=@{epoch}", "--format=ustar", ".",
     ])  # fmt: skip
-    fresh.rename(made)
+    fresh.rename(target)
 
 
 def blob(descriptor: dict[str, str]) -> str:
-    """Where the layout has it."""
+    """Return a blob's path in the layout."""
     return f"blobs/{descriptor['digest'].replace(':', '/')}"
 
 
@@ -173,11 +176,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m release.image", description="Makes the OCI image.")
     parser.add_argument("release", type=Path, nargs="?", default=ROOT / "dist", help="the folder with the wheel")
     try:
-        made = build(parser.parse_args().release, lambda line: print(line, file=sys.stderr, flush=True))
+        archive_path = build(parser.parse_args().release, lambda line: print(line, file=sys.stderr, flush=True))
     except HourglassError as error:
         print(error, file=sys.stderr)
         return error.status
-    print(f"{made}  {made.stat().st_size / 1e6:.0f} MB")
+    print(f"{archive_path}  {archive_path.stat().st_size / 1e6:.0f} MB")
     return 0
 
 

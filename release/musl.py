@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A root as Alpine's is: musl, busybox and a Python built for musl, all from Debian's packages and sources.
+"""Build a root like Alpine's: musl, busybox and a Python for musl, all from Debian's packages and sources.
 
-There is no glibc that a program could load; zlib is there, which wheels for musl take for granted. Python has the
-modules that pip and Hourglass need (zlib, bz2, ctypes), no TLS.
+The root has no glibc that a program could load. It has zlib, which wheels for musl require. Python has the modules that
+pip and Hourglass need (zlib, bz2, ctypes), but no TLS.
 """
 
 import os
@@ -11,9 +11,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from hourglass.engine.kernel import apt
+from hourglass.builders.kernel import apt
 from hourglass.errors import HourglassError, MissingError
-from release.command import called
+from release.command import output_of
 
 TOOLS = {
     "musl-gcc": "musl-tools",
@@ -65,7 +65,7 @@ BUILD = {
 
 
 def fill(root: Path, suite: str, say: Callable[[str], None]) -> None:
-    """Makes the root in an empty folder. Raises MissingError, or HourglassError with the last words of a build."""
+    """Build the root in an empty folder. Raises MissingError, or HourglassError with the last lines of a build."""
     if lacking := [package for tool, package in TOOLS.items() if not shutil.which(tool)]:
         raise MissingError("building Python for musl", f"apt-get install -y {' '.join(lacking)}")
     for name in FOLDERS:
@@ -74,7 +74,7 @@ def fill(root: Path, suite: str, say: Callable[[str], None]) -> None:
         work = Path(scratch)
         archive = apt.Archive(suite, work / "apt")
         for deb in archive.download(PACKAGES):
-            called(["dpkg-deb", "-x", str(deb), str(work / "unpacked")], work)
+            output_of(["dpkg-deb", "-x", str(deb), str(work / "unpacked")], work)
         system(root, work / "unpacked")
         folders = sources(archive, work)
         for name in BUILD:
@@ -87,48 +87,49 @@ def fill(root: Path, suite: str, say: Callable[[str], None]) -> None:
 
 
 def system(root: Path, unpacked: Path) -> None:
-    """musl as Alpine has it, busybox under all its names, and the files of /etc that everybody reads."""
+    """Install musl in Alpine's layout, busybox with all its names, and the common files of /etc."""
     shutil.copy(unpacked / "usr/lib/x86_64-linux-musl/libc.so", root / "lib/ld-musl-x86_64.so.1")
     (root / "lib/libc.musl-x86_64.so.1").symlink_to("ld-musl-x86_64.so.1")
     busybox = next(path for path in unpacked.glob("**/bin/busybox") if path.is_file())
     shutil.copy(busybox, root / "bin/busybox")
-    for path in called([str(root / "bin/busybox"), "--list-full"], root).split():
-        place = root / (path if path.startswith(("bin/", "sbin/", "usr/")) else f"bin/{path}")
-        place.parent.mkdir(parents=True, exist_ok=True)
-        if not place.exists():
-            place.symlink_to("/bin/busybox")
+    for path in output_of([str(root / "bin/busybox"), "--list-full"], root).split():
+        link = root / (path if path.startswith(("bin/", "sbin/", "usr/")) else f"bin/{path}")
+        link.parent.mkdir(parents=True, exist_ok=True)
+        if not link.exists():
+            link.symlink_to("/bin/busybox")
     (root / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
     (root / "etc/group").write_text("root:x:0:\n")
 
 
 def sources(archive: "apt.Archive", work: Path) -> dict[str, Path]:
-    """The unpacked upstream sources; apt has verified them."""
+    """Return the unpacked upstream sources, which apt has verified."""
     listed = archive.folder / "parts" / "derived.sources"
     listed.write_text(listed.read_text().split("\n\n")[0].replace("Types: deb", "Types: deb-src") + "\n")
     archive.apt("update")
     done = archive.apt("source", "--download-only", *SOURCES.values())
-    found = {}
+    unpacked = {}
     for name, package in SOURCES.items():
         tars = [path for path in (archive.folder / "packages").glob(f"{package}_*.orig.tar.*") if path.suffix != ".asc"]
         if done.returncode or len(tars) != 1:
             raise HourglassError(f"cannot download the source of {package}; apt says:\n{done.stderr[-2000:]}")
         target = work / "sources" / name
         target.mkdir(parents=True)
-        called(["tar", "-xf", str(tars[0]), "-C", str(target)], work)
-        (found[name],) = target.iterdir()
-    return found
+        output_of(["tar", "-xf", str(tars[0]), "-C", str(target)], work)
+        (unpacked[name],) = target.iterdir()
+    return unpacked
 
 
 def build(name: str, folder: Path, work: Path, root: Path) -> None:
-    """Configures, compiles and installs one part with a compiler for musl."""
+    """Configure, compile and install a part with a compiler for musl."""
     headers, built, compiler = work / "headers", work / "built", work / "cc"
     if not headers.is_dir():
         headers.mkdir()
         include = Path("/usr/include")
-        for found, target in {"linux": include, "asm-generic": include, "asm": include / "x86_64-linux-gnu"}.items():
-            (headers / found).symlink_to(target / found)
+        origins = {"linux": include, "asm-generic": include, "asm": include / "x86_64-linux-gnu"}
+        for subfolder, origin in origins.items():
+            (headers / subfolder).symlink_to(origin / subfolder)
         compiler.write_text(COMPILER.format(headers=headers))
         compiler.chmod(0o755)
-    words = {"built": built, "root": root, "jobs": os.cpu_count() or 1}
+    values = {"built": built, "root": root, "jobs": os.cpu_count() or 1}
     for line in BUILD[name]:
-        called(["sh", "-c", line.format(**words)], folder, CC=str(compiler), CFLAGS="-O2 -g0 -fPIC")
+        output_of(["sh", "-c", line.format(**values)], folder, CC=str(compiler), CFLAGS="-O2 -g0 -fPIC")

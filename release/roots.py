@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bare roots: a Debian with Python and nothing else, made by debootstrap from the archive that this machine's apt uses.
+"""Build bare roots: a Debian with only Python, from the archive that this machine's apt uses.
 
-A root is made once and kept in the cache; nothing writes into it afterwards (`enter` mounts it read-only).
+A root is built once and cached. Nothing writes into it later (`enter` mounts it read-only).
 """
 
 import os
@@ -9,46 +9,46 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from hourglass.engine.kernel import apt
+from hourglass.builders.kernel import apt
 from hourglass.errors import MissingError
 from release import musl
-from release.command import called
-from release.places import Place
+from release.bare_roots import BareRoot
+from release.command import output_of
 
 PACKAGES = ["python3", "python3-venv"]
-MADE = "made"
+STAMP = "made"
 USER = 1000
-"""The user in a root, called "user"."""
+"""The uid of the user "user" in a root."""
 
 
-def make(place: Place, say: Callable[[str], None]) -> None:
-    """Makes the root unless it is there. Raises MissingError where this machine cannot."""
-    if (place.root / MADE).is_file():
+def make(bare_root: BareRoot, say: Callable[[str], None]) -> None:
+    """Build the root if it is missing. Raises MissingError if this machine cannot."""
+    if (bare_root.folder / STAMP).is_file():
         return
     if os.geteuid() != 0:
-        raise MissingError(f"making the root {place.name} takes root's rights", "sudo make release")
-    fresh = place.root.with_name(f".{place.name}.{os.getpid()}")
+        raise MissingError(f"making the root {bare_root.name} takes root's rights", "sudo make release")
+    fresh = bare_root.folder.with_name(f".{bare_root.name}.{os.getpid()}")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
     try:
-        say(f"{place.name}: {place.about}")
-        if place.musl:
-            musl.fill(fresh, place.suite, say)
+        say(f"{bare_root.name}: {bare_root.about}")
+        if bare_root.musl:
+            musl.fill(fresh, bare_root.suite, say)
         else:
-            debootstrap(place.suite, fresh)
-        people(fresh)
-        if place.release:
+            debootstrap(bare_root.suite, fresh)
+        create_users(fresh)
+        if bare_root.release:
             (fresh / "etc/os-release").unlink(missing_ok=True)
-            (fresh / "etc/os-release").write_text(place.release)
-        (fresh / MADE).write_text(f"{place.about}; {place.suite}\n")
-        shutil.rmtree(place.root, ignore_errors=True)
-        fresh.rename(place.root)
+            (fresh / "etc/os-release").write_text(bare_root.release)
+        (fresh / STAMP).write_text(f"{bare_root.about}; {bare_root.suite}\n")
+        shutil.rmtree(bare_root.folder, ignore_errors=True)
+        fresh.rename(bare_root.folder)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
 def debootstrap(suite: str, folder: Path) -> None:
-    """Debian's smallest set and PACKAGES, from the archive that this machine's apt uses."""
+    """Install Debian's smallest set and PACKAGES, from the archive that this machine's apt uses."""
     program = shutil.which("debootstrap")
     if program is None:
         raise MissingError("bare roots are made by debootstrap", "apt-get install -y debootstrap")
@@ -57,12 +57,12 @@ def debootstrap(suite: str, folder: Path) -> None:
         raise MissingError("this machine's apt knows no Debian archive", "add one to /etc/apt/sources.list.d")
     command = [program, "--variant=minbase", f"--include={','.join(PACKAGES)}"]
     command += [f"--keyring={apt.KEYRING}"] if apt.KEYRING.exists() else []
-    called([*command, suite, str(folder), stanzas[0]["uris"].split()[0]])
+    output_of([*command, suite, str(folder), stanzas[0]["uris"].split()[0]])
     shutil.rmtree(folder / "var/cache/apt/archives", ignore_errors=True)
 
 
-def people(folder: Path) -> None:
-    """A user of no rights with a home, and root."""
+def create_users(folder: Path) -> None:
+    """Create root and an unprivileged user with a home."""
     for name, line in {
         "passwd": f"user:x:{USER}:{USER}::/home/user:/bin/sh\n",
         "group": f"user:x:{USER}:\n",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The source distribution: what setuptools packs, with the commit's time, nobody's names and in order."""
+"""Build the source distribution: setuptools' archive, normalised to the commit's time, without owners and sorted."""
 
 import gzip
 import sys
@@ -7,23 +7,23 @@ import tarfile
 from io import BytesIO
 from pathlib import Path
 
-from release.command import called
+from release.command import output_of
 
 BUILD = "import sys, setuptools.build_meta as b; b.build_sdist(sys.argv[1])"
 
 
 def build(checkout: Path, folder: Path, epoch: int) -> Path:
-    """Writes hourglass-VERSION.tar.gz; the same commit gives the same bytes."""
-    for old in folder.glob("hourglass-[0-9]*.tar.gz"):
+    """Write hourglass_net-VERSION.tar.gz. The same commit gives the same bytes."""
+    for old in folder.glob("hourglass_net-[0-9]*.tar.gz"):
         old.unlink()
-    called([sys.executable, "-c", BUILD, str(folder.resolve())], checkout)
-    (made,) = folder.glob("hourglass-[0-9]*.tar.gz")
-    made.write_bytes(normal(made.read_bytes(), epoch))
-    return made
+    output_of([sys.executable, "-c", BUILD, str(folder.resolve())], checkout)
+    (archive,) = folder.glob("hourglass_net-[0-9]*.tar.gz")
+    archive.write_bytes(normal(archive.read_bytes(), epoch))
+    return archive
 
 
 def normal(packed: bytes, epoch: int) -> bytes:
-    """A tar.gz without what the day and the machine left in it."""
+    """Return a tar.gz without traces of date and machine."""
     out = BytesIO()
     with (
         tarfile.open(fileobj=BytesIO(packed)) as source,

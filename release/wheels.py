@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheels of others that a place's pip would download, in a folder of the cache: there is no network in a place."""
+"""Download the dependencies that a bare root's pip would install to a folder of the cache. Roots have no network."""
 
 import hashlib
 import re
@@ -7,32 +7,32 @@ import sys
 import zipfile
 from pathlib import Path
 
-from hourglass.engine import paths
-from release.command import called
-from release.places import Place
+from hourglass.host import directories
+from release.bare_roots import BareRoot
+from release.command import output_of
 
-KEPT = 12
+CACHED_MAX = 12
 
 
-def folder(place: Place, front: Path) -> Path:
-    """A folder with all that the wheel `front` needs in that place. Raises HourglassError in pip's words."""
-    asked = [f"--python-version={place.python}", "--implementation=cp", "--only-binary=:all:"]
-    asked += [f"--platform={platform}" for platform in place.platforms]
-    wanted = needed(front)
-    key = hashlib.sha256(" ".join([*asked, *wanted]).encode()).hexdigest()[:16]
-    found = paths.cache() / "places" / "wheels" / f"{place.name}-{key}"
-    if not (found / "complete").is_file():
-        found.mkdir(parents=True, exist_ok=True)
+def folder(bare_root: BareRoot, front: Path) -> Path:
+    """Return a folder with all that the wheel `front` needs in that root. Raises HourglassError with pip's messages."""
+    options = [f"--python-version={bare_root.python}", "--implementation=cp", "--only-binary=:all:"]
+    options += [f"--platform={platform}" for platform in bare_root.platforms]
+    requirements = needed(front)
+    key = hashlib.sha256(" ".join([*options, *requirements]).encode()).hexdigest()[:16]
+    target = directories.cache() / "places" / "wheels" / f"{bare_root.name}-{key}"
+    if not (target / "complete").is_file():
+        target.mkdir(parents=True, exist_ok=True)
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet"]
-        called([*pip, *asked, "--dest", str(found), *wanted])
-        (found / "complete").touch()
-        paths.keep_newest(found.parent.iterdir(), KEPT)
-    found.touch()
-    return found
+        output_of([*pip, *options, "--dest", str(target), *requirements])
+        (target / "complete").touch()
+        directories.keep_newest(target.parent.iterdir(), CACHED_MAX)
+    target.touch()
+    return target
 
 
 def needed(wheel: Path) -> list[str]:
-    """What a wheel needs without any extra."""
+    """Return a wheel's requirements without extras."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
         lines = archive.read(name).decode()

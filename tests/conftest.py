@@ -1,41 +1,63 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where CI is set, a test that was skipped has failed: a check that can pass without being run is none.
+"""Skipped tests. If `CI` is set, a skipped test fails: a check that can pass without a run checks nothing. Elsewhere a
+test is skipped if a tool is missing.
 
-A test of a kernel whose source is not to be had any more (a suite of Debian's moved on) is skipped everywhere, and says
-so; not one of the default kernel.
+If a kernel's source is no longer available (Debian's suite moved on), its tests are skipped everywhere, with this
+reason. Tests of the default kernel are not.
 """
 
 import os
+import resource
 from collections.abc import Generator
 from typing import Any
 
 import pytest
 
 from hourglass.contract.kernels import DEFAULT
-from hourglass.errors import GoneError
+from hourglass.errors import GoneError, MissingError
 
 GONE = "a kernel's source, or its tools, are gone"
 NOT_PERMITTED = ("no native runs here", "no user namespaces here", "no file system can be mounted here")
-"""How the reasons begin that no package mends: what the machine, a container perhaps, does not let us do."""
+"""Prefixes of reasons that no package removes: the machine, perhaps a container, does not permit something."""
 
-FIRST = "test_every_example_and_figure_is_of_today"
-"""The longest by far: begun last, one worker would be at it alone."""
+FIRST = "test_every_example_and_figure_is_current"
+"""The longest test by far. If it began last, one worker would run it alone at the end."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.name != FIRST)
 
 
+STARTED = pytest.StashKey[float]()
+
+
+def cpu_s() -> float:
+    """Return the CPU seconds of this process and of its children that ended."""
+    usages = [resource.getrusage(whom) for whom in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    item.stash[STARTED] = cpu_s()
+    return (yield)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Generator[None, Any, Any]:
+    if call.when == "teardown":
+        item.user_properties.append(("cpu_s", f"{cpu_s() - item.stash[STARTED]:.3f}"))
     report = yield
-    gone = call.excinfo.value if call.excinfo is not None else None
-    if isinstance(gone, GoneError) and gone.name != DEFAULT:
+    problem = call.excinfo.value if call.excinfo is not None else None
+    if isinstance(problem, GoneError) and problem.name != DEFAULT:
         report.outcome = "skipped"
-        report.longrepr = (str(item.path), item.location[1], f"Skipped: {GONE}: {gone.what}")
+        report.longrepr = (str(item.path), item.location[1], f"Skipped: {GONE}: {problem.problem}")
         return report
+    if isinstance(problem, MissingError) and report.failed and "apt-get" in problem.remedy:
+        report.outcome = "skipped"
+        report.longrepr = (str(item.path), item.location[1], f"Skipped: {problem.problem}")
     if os.environ.get("CI") and report.skipped and not hasattr(report, "wasxfail"):
         reason = report.longrepr[2].removeprefix("Skipped: ")
-        if not reason.startswith(NOT_PERMITTED):
+        if not reason.startswith(NOT_PERMITTED) or "apt-get" in reason:
             report.outcome, report.longrepr = "failed", f"skipped, and CI is set: {reason}"
     return report

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The golden digests: what the records of a few short runs are, on every kernel, byte for byte.
+"""The golden digests: the records of a few short runs on every kernel, byte for byte.
 
 `golden.toml` has a table for each pair of a kernel's release and a root's tools (`root.tools_key`: iproute2, ethtool,
 iw, hostapd and their libraries, of one Debian release). `python -m tests.golden` makes the runs and prints their table,
-`--update` writes it into the file; what changed is then in the diff, and has to be explained by the commit. Beside a
-digest stand figures of the run, so that the diff can be read.
+`--update` writes it into the file. The commit has to explain the diff. Figures of the run follow each digest, so that
+the diff can be read.
 """
 
 import argparse
@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from hourglass import runner, scenario
+from hourglass.builders import root
 from hourglass.contract.kernels import KERNELS, tools
-from hourglass.engine import root
 
 FILE = Path(__file__).parent / "golden.toml"
 HEAD = """\
@@ -39,31 +39,31 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "wifi-ath9k": ("wifi-ath9k", SHORT),
     "wifi-ax": ("wifi-ax", SHORT),
 }
-"""Name → built-in scenario and what is set: a second or so of every kind of link, chip and traffic."""
+"""Name → built-in scenario and settings: about a second of every kind of link, chip and traffic."""
 
 Run = Callable[..., Any]
 
 
 def pair(release: str) -> str:
-    """What a digest is of beside its scenario: the kernel's release and the tools of the root."""
+    """Return the key of a table: the kernel's release and the tools of the root."""
     return f"{release} / {root.tools_key(True, tools(release))}"
 
 
-def entry(place: Path) -> dict[str, Any]:
-    """What the table says of a run directory: the digest, and figures by which a person sees what became of it."""
-    summary = json.loads((place / "summary.json").read_text())
+def entry(folder: Path) -> dict[str, Any]:
+    """Return the entry of a run directory: the digest, and figures that show a reader what changed."""
+    summary = json.loads((folder / "summary.json").read_text())
     totals, ping = summary["totals"], summary["ping_ms"]
     figures = {"upload_mbps": totals["upload_mbps"], "download_mbps": totals["download_mbps"]}
     figures |= {f"{name}_p50_ms": delays["p50"] for name, delays in ping.items()}
     return {"sha256": summary["digest"][:16]} | {name: value for name, value in figures.items() if value is not None}
 
 
-def line(name: str, of: dict[str, Any]) -> str:
-    return f"{name} = {{ {', '.join(f'{key} = {json.dumps(value)}' for key, value in of.items())} }}"
+def line(name: str, fields: dict[str, Any]) -> str:
+    return f"{name} = {{ {', '.join(f'{key} = {json.dumps(value)}' for key, value in fields.items())} }}"
 
 
 def read() -> dict[str, dict[str, Any]]:
-    """{pair: {case: entry}}."""
+    """Return the file as `{pair: {case: entry}}`."""
     return tomllib.loads(FILE.read_text()) if FILE.is_file() else {}
 
 
@@ -76,18 +76,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Makes the golden runs and prints what their table is.")
     parser.add_argument("--update", action="store_true", help="write it into tests/golden.toml")
     parser.add_argument("--kernel", action="append", choices=list(KERNELS), help="this kernel alone (repeat)")
-    wanted = parser.parse_args()
+    arguments = parser.parse_args()
     tables = read()
     with tempfile.TemporaryDirectory() as folder:
-        for kernel in wanted.kernel or KERNELS:
-            found = {}
+        for kernel in arguments.kernel or KERNELS:
+            entries = {}
             for name, (source, overrides) in CASES.items():
                 run = runner.run(scenario.load(source, overrides, kernel=kernel), Path(folder) / kernel / name)
-                found[name] = entry(run.path)
+                entries[name] = entry(run.path)
             release = json.loads((run.path / "run.json").read_text())["kernel"]["release"]
-            tables[pair(release)] = found
-            print(f'["{pair(release)}"]', *(line(*item) for item in found.items()), sep="\n", flush=True)
-    if wanted.update:
+            tables[pair(release)] = entries
+            print(f'["{pair(release)}"]', *(line(*item) for item in entries.items()), sep="\n", flush=True)
+    if arguments.update:
         write(tables)
 
 

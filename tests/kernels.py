@@ -1,29 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m tests.kernels`: builds the kernels that the tests run, each from the objects of the one before it.
 
-A test builds what it needs by itself; together the kernels are built once, without others that wait for them.
+A test builds the kernels that it needs. This builds all of them once, so that no test waits for another.
 """
 
 import resource
 import sys
 import time
 
+from hourglass.builders.kernel import registry
+from hourglass.builders.kernel.obtain import SourceGone
 from hourglass.contract.kernels import DEFAULT, KERNELS
-from hourglass.engine.kernel import store
-from hourglass.engine.kernel.obtain import SourceGone
 
 VARIANTS = {"5.10": "alone", "6.1": "debug", "7.3": "kunit"}
 """KUnit's suites run on the oldest kernel, without the probe, on the default one, under lockdep and KASAN, and on the
-newest. A variant with KUnit compiles most of a kernel anew; the arithmetic that it tests is the same on all, and what
-lies between two that pass compiles the same files plain."""
+newest. A variant with KUnit compiles most of a kernel again. The arithmetic that it tests is the same on all, and
+those between two that pass compile the same files without KUnit."""
 
 WITHOUT = ("tsq@tcp_output.c",)
-"""The code that is held against kernels without it. What else the hook has are settings, which all other files would
-have to be compiled for."""
+"""The code that is compared with kernels without it. The hook's other edits are settings, for which all other files
+would have to be compiled."""
 
 
-def wanted() -> list[tuple[str, str | None, tuple[str, ...]]]:
-    """Name, variant and hooks left out of each kernel; a variant after the kernel whose objects it begins with."""
+def variants() -> list[tuple[str, str | None, tuple[str, ...]]]:
+    """Return name, variant and omitted hooks of each kernel; a variant follows the kernel whose objects it reuses."""
     return [
         (name, variant, without)
         for name in KERNELS
@@ -32,16 +32,16 @@ def wanted() -> list[tuple[str, str | None, tuple[str, ...]]]:
 
 
 def cpu_s() -> float:
-    """CPU seconds of the processes that ended."""
+    """Return the CPU seconds of the processes that ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def main() -> None:
-    for name, variant, without in wanted():
+    for name, variant, without in variants():
         began, before = time.monotonic(), cpu_s()
         try:
-            built = store.ensure(name, variant=variant, without=without)
+            built = registry.ensure(name, variant=variant, without=without)
         except SourceGone as gone:
             if name == DEFAULT:
                 raise

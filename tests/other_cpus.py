@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same bytes on other CPUs: `make other-cpus`, or `python -m tests.other_cpus [MODEL …]`.
 
-Short runs are made as ever. Then their guests alone - kernel, root, plan and command line - run again in virtual
-machines, a model of CPU each, which QEMU emulates without KVM, so that no instruction is this machine's; and the
-digests of the records are compared. Nothing but the guest is taken from this machine: the virtual machine's kernel is
-Debian's, downloaded, its programs are busybox. About 90 s a model on an idle machine. When digests differ, the folder
-with the native runs and the machines' records is kept.
+Short runs are made as usual. Then their guests alone (kernel, root, plan and command line) run again in virtual
+machines, one for each CPU model. QEMU emulates them without KVM, so that this machine executes none of the guest's
+instructions itself. The digests of the records are compared. Only the guest comes from this machine: the virtual
+machine's kernel is downloaded from Debian, its programs are busybox. A model takes about 90 s on an idle machine. If
+digests differ, the folder with the native runs and the machines' records remains.
 """
 
 import argparse
@@ -20,9 +20,10 @@ import tempfile
 from pathlib import Path
 
 from hourglass import runner, scenario
+from hourglass.builders import cpio, root
+from hourglass.builders.kernel import registry
 from hourglass.contract.kernels import KERNELS, tools
-from hourglass.engine import cpio, root, virtual
-from hourglass.engine.kernel import store
+from hourglass.engine import virtual
 
 MODELS = ("qemu64", "Nehalem", "Haswell-noTSX", "EPYC", "max")
 """From no level of the psABI's (x86-64-v1) to all that QEMU can emulate; of two makers."""
@@ -48,14 +49,14 @@ done
 cd /w; tar c runs/*/records.arrows runs/*/console.log >/dev/ttyS2
 poweroff -f
 """
-"""What the machine does: digests go to its second serial port, records and consoles as a tar to its third."""
+"""The machine's init. It writes digests to its second serial port, records and consoles as a tar to its third."""
 
 
-def guests(folder: Path, kernels: list[str], cases: list[str]) -> tuple[dict[str, str], dict[str, cpio.Member]]:
-    """The digest of each run by its name, and the files that its guest needs."""
+def guests(folder: Path, kernels: list[str], cases: list[str]) -> tuple[dict[str, str], dict[str, cpio.CpioMember]]:
+    """Return the digest of each run by its name, and the files that its guest needs."""
     digests, files = {}, {}
     for kernel in kernels:
-        built = store.ensure(kernel)
+        built = registry.ensure(kernel)
         files[f"w/linux-{kernel}"] = cpio.file(built.linux.read_bytes(), 0o755)
         for case in cases:
             name = f"{case}-{kernel}"
@@ -73,8 +74,8 @@ def guests(folder: Path, kernels: list[str], cases: list[str]) -> tuple[dict[str
     return digests, files
 
 
-def machine(folder: Path, files: dict[str, cpio.Member]) -> tuple[Path, Path]:
-    """Kernel and root of the virtual machine."""
+def machine(folder: Path, files: dict[str, cpio.CpioMember]) -> tuple[Path, Path]:
+    """Return kernel and root of the virtual machine."""
     depends = subprocess.run(["apt-cache", "depends", IMAGE], text=True, capture_output=True, check=True).stdout
     package = re.findall(r"Depends: (linux-image-\S+)", depends)[0]
     subprocess.run(["apt-get", "download", "-qq", package], cwd=folder, check=True, stderr=subprocess.DEVNULL)
@@ -88,37 +89,52 @@ def machine(folder: Path, files: dict[str, cpio.Member]) -> tuple[Path, Path]:
 
 
 def emulated(folder: Path, model: str, kernel: Path, archive: Path) -> dict[str, str]:
-    """The digests of the runs on a model of CPU; its files lie in `folder`."""
-    ports = [folder / f"{model}.{what}" for what in ("console", "digests", "records.tar")]
-    serial = [word for port in ports for word in ("-serial", f"file:{port}")]
-    line = ["qemu-system-x86_64", "-accel", "tcg", "-cpu", model, "-m", "3G", "-smp", "1", "-nodefaults", "-no-reboot"]
-    line += ["-display", "none", *serial, "-kernel", str(kernel), "-initrd", str(archive)]
-    line += ["-append", "console=ttyS0 quiet panic=-1 8250.nr_uarts=4"]
-    subprocess.run(line, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=LIMIT_S, check=True)
+    """Return the digests of the runs on a CPU model, whose files are in `folder`."""
+    ports = [folder / f"{model}.{suffix}" for suffix in ("console", "digests", "records.tar")]
+    serial = [argument for port in ports for argument in ("-serial", f"file:{port}")]
+    command = [
+        "qemu-system-x86_64",
+        "-accel",
+        "tcg",
+        "-cpu",
+        model,
+        "-m",
+        "3G",
+        "-smp",
+        "1",
+        "-nodefaults",
+        "-no-reboot",
+    ]
+    command += ["-display", "none", *serial, "-kernel", str(kernel), "-initrd", str(archive)]
+    command += ["-append", "console=ttyS0 quiet panic=-1 8250.nr_uarts=4"]
+    subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=LIMIT_S, check=True)
     return dict(re.findall(r"(\S+) ([0-9a-f]{64})", ports[1].read_text()))
 
 
 def main() -> int:
-    """0: all equal; 1: some differ; 3: this machine lacks something."""
+    """Return the exit status. 0: all equal; 1: some differ; 3: this machine lacks a program."""
     parser = argparse.ArgumentParser(description="Compares runs here with runs under emulated CPUs.")
     parser.add_argument("model", nargs="*", default=MODELS, help="QEMU's names; qemu-system-x86_64 -cpu help")
     parser.add_argument("--kernel", action="append", choices=list(KERNELS), help="this kernel alone (repeat)")
     parser.add_argument("--case", action="append", help=f"this scenario (repeat); else {', '.join(CASES)}")
-    wanted = parser.parse_args()
+    arguments = parser.parse_args()
     lacking = sorted(package for program, package in PROGRAMS.items() if shutil.which(program) is None)
     if lacking:
         print(f"to fix: apt-get install -y --no-install-recommends {' '.join(lacking)}", file=sys.stderr)
         return 3
     folder = Path(tempfile.mkdtemp(prefix="hourglass-cpus-"))
-    digests, files = guests(folder, wanted.kernel or list(KERNELS), wanted.case or list(CASES))
+    digests, files = guests(folder, arguments.kernel or list(KERNELS), arguments.case or list(CASES))
     kernel, archive = machine(folder, files)
     differing = 0
-    for model in wanted.model:
-        found = emulated(folder, model, kernel, archive)
+    for model in arguments.model:
+        emulated_digests = emulated(folder, model, kernel, archive)
         for name, digest in digests.items():
-            same = found.get(name) == digest
+            same = emulated_digests.get(name) == digest
             differing += not same
-            print(f"{model} {name} {'equal' if same else 'DIFFERS ' + found.get(name, 'no records')[:12]}", flush=True)
+            print(
+                f"{model} {name} {'equal' if same else 'DIFFERS ' + emulated_digests.get(name, 'no records')[:12]}",
+                flush=True,
+            )
     if differing:
         print(f"{differing} differ: {folder}", file=sys.stderr)
         return 1

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of programs again and again: `make repeat`, or `python -m tests.repeat [EXAMPLE …]`. Minutes.
+"""Repeat the examples of programs: `make repeat`, or `python -m tests.repeat [EXAMPLE …]`. It takes minutes.
 
-Each example of `scenarios/apps/` is run five times, by a command of its own: twice as it is, twice beside two processes
-that never rest, and once by another user (as root only; else by us) in another directory, with another cache, into
-which all that the run needs was copied: kernel, agent, and the programs' root. The digests of the records and all that
-programs printed must be the same bytes.
+Each example of `scenarios/apps/` is run five times, each time by a new process: twice without other load, twice next to
+two processes that spin, and once by another user (if this is root) in another directory with another cache. The kernel,
+the agent and the programs' root are copied there. The digests of the records and the output of all programs must be
+the same bytes.
 
-The table has a row per example; exit status 1: something differs, and the folder with the runs is kept.
+The table has a row per example. Exit status 1: an example differs, and the folder with the runs remains.
 """
 
 import argparse
@@ -23,7 +23,8 @@ from pathlib import Path
 
 from hourglass import runner, scenario
 from hourglass.contract.kernels import DEFAULT, KERNELS
-from hourglass.engine import engines, paths
+from hourglass.engine import engines
+from hourglass.host import directories
 from hourglass.resources import SCENARIOS
 
 EXAMPLES = SCENARIOS / "apps"
@@ -31,49 +32,53 @@ SPIN = "while True: pass"
 SPINNERS = 2
 STRANGER = 65534
 PARTS = ("agents", "kernels", "roots")
-"""Folders of the cache that a run looks at which finds everything made; of `approots` it is given its own."""
+"""Folders of the cache that a run reads if everything is built. Of `approots` only the needed ones are copied."""
 
 
 @contextmanager
-def beside() -> Iterator[None]:
-    """Two processes that never rest."""
+def busy_cpus() -> Iterator[None]:
+    """Run two processes that spin."""
     with ExitStack() as stack:
         spinners = [stack.enter_context(subprocess.Popen([sys.executable, "-c", SPIN])) for _ in range(SPINNERS)]
         try:
             yield
         finally:
-            for one in spinners:
-                one.kill()
+            for spinner in spinners:
+                spinner.kill()
 
 
 def play(file: Path, kernel: str, out: Path, cache: Path, user: Sequence[str] = ()) -> dict[str, str]:
-    """A run by a process of its own: the digests of its records, and of each output of its programs."""
+    """Run an example in a new process. Return the digests of its records and of each output of its programs."""
     code = "from hourglass.cli import main; main()"
-    words = [*user, sys.executable, "-c", code, "run", str(file), "--kernel", kernel, "--out", str(out), "--json"]
+    command = [*user, sys.executable, "-c", code, "run", str(file), "--kernel", kernel, "--out", str(out), "--json"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "HOURGLASS_CACHE": str(cache)}
     if user:
         environment |= {"HOME": str(out.parent), "TMPDIR": str(out.parent)}
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, cwd=out.parent)
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=out.parent)
     if not out.is_dir():
-        return {"error": done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"status {done.returncode}"}
+        return {
+            "error": result.stderr.strip().splitlines()[-1] if result.stderr.strip() else f"status {result.returncode}"
+        }
     info = json.loads((out / "run.json").read_text())
     printed = sorted(path for path in (out / "apps").iterdir() if path.suffix in (".stdout", ".stderr"))
     return {"records": info["digest"]} | {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in printed}
 
 
 def copied(file: Path, kernel: str, cache: Path) -> None:
-    """A cache with what the example needs, in files of its own."""
+    """Fill a cache with copies of the files that the example needs."""
     for name in PARTS:
-        shutil.copytree(paths.cache() / name, cache / name, symlinks=True, ignore=shutil.ignore_patterns("target"))
-    prepared = runner.prepare(scenario.load(file, kernel=kernel), engines.DEFAULT, runner.Silent())
-    wanted = set(prepared.engine.identity(bool(prepared.plan.radios), prepared.plan.roots).split()[2:])
-    for made in (paths.cache() / "approots").glob("*/made.json"):
-        if json.loads(made.read_bytes())["digest"][:16] in wanted:
-            shutil.copytree(made.parent, cache / "approots" / made.parent.name, symlinks=True)
+        shutil.copytree(
+            directories.cache() / name, cache / name, symlinks=True, ignore=shutil.ignore_patterns("target")
+        )
+    prepared = runner.prepare(scenario.load(file, kernel=kernel), engines.DEFAULT, runner.SilentRunProgress())
+    digests = set(prepared.engine.identity(bool(prepared.plan.radios), prepared.plan.roots).split()[2:])
+    for manifest in (directories.cache() / "approots").glob("*/made.json"):
+        if json.loads(manifest.read_bytes())["digest"][:16] in digests:
+            shutil.copytree(manifest.parent, cache / "approots" / manifest.parent.name, symlinks=True)
 
 
 def stranger(folder: Path) -> list[str]:
-    """Begins a command that is another user's, to whom the folder is given; who may read what only we may."""
+    """Return the start of a command for another user, who becomes the folder's owner and may read our files."""
     if os.getuid():
         return []
     subprocess.run(["chown", "-R", f"{STRANGER}:{STRANGER}", folder], check=True)
@@ -83,13 +88,13 @@ def stranger(folder: Path) -> list[str]:
 
 
 def runs(name: str, kernel: str, folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """The five runs of an example."""
-    file, cache = EXAMPLES / f"{name}.toml", paths.cache()
+    """Yield the five runs of an example, with their names."""
+    file, cache = EXAMPLES / f"{name}.toml", directories.cache()
     folder.mkdir()
     for count in (1, 2):
         yield f"alone {count}", play(file, kernel, folder / f"alone-{count}", cache)
     for count in (1, 2):
-        with beside():
+        with busy_cpus():
             yield f"beside {count}", play(file, kernel, folder / f"beside-{count}", cache)
     other = folder / "another place"
     copied(file, kernel, other / "cache")
@@ -97,28 +102,28 @@ def runs(name: str, kernel: str, folder: Path) -> Iterator[tuple[str, dict[str, 
 
 
 def main() -> int:
-    words = argparse.ArgumentParser(prog="python -m tests.repeat", description="The same bytes, five times.")
-    words.add_argument("examples", nargs="*", help="these alone; default: all")
-    words.add_argument("--kernel", choices=KERNELS, default=DEFAULT)
-    asked = words.parse_args()
-    place, failed = Path(tempfile.mkdtemp(prefix="hourglass-repeat-")), 0
-    place.chmod(0o755)
-    for name in asked.examples or sorted(path.stem for path in EXAMPLES.glob("*.toml")):
-        found = list(runs(name, asked.kernel, place / name))
-        first = found[0][1]
-        other = [how for how, told in found if told != first or "error" in told]
-        said = "the same" if not other else f"DIFFERS: {', '.join(other)}"
-        failed += bool(other)
+    parser = argparse.ArgumentParser(prog="python -m tests.repeat", description="The same bytes, five times.")
+    parser.add_argument("examples", nargs="*", help="these alone; default: all")
+    parser.add_argument("--kernel", choices=KERNELS, default=DEFAULT)
+    arguments = parser.parse_args()
+    folder, failed = Path(tempfile.mkdtemp(prefix="hourglass-repeat-")), 0
+    folder.chmod(0o755)
+    for name in arguments.examples or sorted(path.stem for path in EXAMPLES.glob("*.toml")):
+        outcomes = list(runs(name, arguments.kernel, folder / name))
+        first = outcomes[0][1]
+        differing = [mode for mode, digests in outcomes if digests != first or "error" in digests]
+        verdict = "the same" if not differing else f"DIFFERS: {', '.join(differing)}"
+        failed += bool(differing)
         print(
-            f"{name:12} {first.get('records', first.get('error', ''))[:12]:12} {len(first) - 1:2} outputs  {said}",
+            f"{name:12} {first.get('records', first.get('error', ''))[:12]:12} {len(first) - 1:2} outputs  {verdict}",
             flush=True,
         )
-        if not other:
-            shutil.rmtree(place / name)
+        if not differing:
+            shutil.rmtree(folder / name)
     if failed:
-        print(f"{failed} differ; their runs are in {place}")
+        print(f"{failed} differ; their runs are in {folder}")
     else:
-        place.rmdir()
+        folder.rmdir()
     return int(bool(failed))
 
 

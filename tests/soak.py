@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything on kernels that look for faults: `make soak`, or `python -m tests.soak [KERNEL …]`. For a night.
+"""Run everything on kernels that look for faults: `make soak`, or `python -m tests.soak [KERNEL …]`. It takes a night.
 
 The variant `debug` has lockdep with RCU's rules, KASAN, UBSAN, and checks of timers and lists; `leaks` has kmemleak,
-which looks for lost memory after a minute of the guest's time, so its runs end with as long a silence. On these run all
-built-in scenarios, shortened; built-ins with something done to them in the middle; examples with programs; and random
-ones (tests/fuzz). A run is clean when the kernel complains of nothing and its counts agree (tests/guest/accounts.py).
+which looks for lost memory after a minute of the guest's time, so its runs end with a minute of silence. They run all
+built-in scenarios, shortened; built-ins with events; examples with programs; and random scenarios (tests/fuzz). A run
+is clean if the kernel logs no warning and its counts agree (tests/guest/accounts.py).
 
-The table has a row per run; exit status 1: something is not clean. `make test` builds none of these kernels but one.
+The table has a row per run. Exit status 1: a run is not clean. `make test` builds only one of these kernels.
 """
 
 import argparse
@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from hourglass import plan, runner, scenario
+from hourglass.builders.kernel import builder
 from hourglass.contract.kernels import KERNELS
-from hourglass.engine.kernel import build
 from hourglass.engine.virtual import Virtual
 from hourglass.errors import HourglassError, InputError
 from hourglass.resources import SCENARIOS
@@ -32,20 +32,20 @@ from tests.fuzz.judge import check_accounts
 VARIANTS = {"5.10": ("leaks",), "6.1": ("debug", "leaks"), "6.12": ("debug", "leaks"), "7.3": ("debug", "leaks")}
 """User Mode Linux has KASAN since 6.0."""
 
-WORDS = {"leaks": ("kmemleak=on", "kmemleak.verbose=1", "ignore_loglevel")}
-"""On the kernel's command line: it reports leaks as information, which is not shown else."""
+BOOT_OPTIONS = {"leaks": ("kmemleak=on", "kmemleak.verbose=1", "ignore_loglevel")}
+"""Options of the kernel's command line: it reports leaks at level info, which it does not print by default."""
 
 SETTINGS = {"debug": ("test.length=3", "test.delay=1", "measure.tcp=0"), "leaks": ("test.length=3", "test.delay=70")}
 """debug: the probe asks sockets in a softirq, which lockdep cannot know to be safe (tests/guest/test_debug.py)."""
 
-OWN = {
+SHORTENED = {
     "wifi-ax": ("testbed.wifi.0.width=20", "testbed.wifi.0.streams=1"), "LR1000M": ("test.length=1",),
     "mobile": ("test.length=5",), "outage": ("test.length=15",), "rate-steps": ("test.length=22",),
 }  # fmt: skip
-"""What is slow is made smaller; what is done in the middle of a built-in has to be within it."""
+"""Overrides that make slow scenarios smaller. A built-in's events have to remain within it."""
 
-SOME = {"wifi-ath9k-htc": ("5.10", "6.1"), "mptcp": ("6.1", "6.12", "7.3")}
-"""Those of some kernels alone."""
+ONLY_ON = {"wifi-ath9k-htc": ("5.10", "6.1"), "mptcp": ("6.1", "6.12", "7.3")}
+"""Scenarios that run on some kernels only."""
 
 MIDDLE: dict[str, list[dict[str, Any]]] = {
     "R100M": [
@@ -61,20 +61,20 @@ MIDDLE: dict[str, list[dict[str, Any]]] = {
         {"at": 2.2, "node": "ap", "ap": "restart"},
     ],
 }
-"""What is done to built-ins in the middle."""
+"""Events that are added to built-ins."""
 
 PROGRAMS = ("echo", "eyeballs", "mptcp", "nat", "redis", "web", "wireguard")
-"""Of the examples with programs, those that are short."""
+"""The short examples with programs."""
 
-BESIDE = {"debug": ("measure.tcp=0",), "leaks": ("test.name=ping", "test.length=70")}
-"""For programs, as SETTINGS; kmemleak has to have time to look."""
+PROGRAM_SETTINGS = {"debug": ("measure.tcp=0",), "leaks": ("test.name=ping", "test.length=70")}
+"""Settings of the examples with programs; kmemleak needs time to look."""
 
 COMPLAINT = re.compile(r"kmemleak: [1-9]\d* new suspected|unreferenced object|UBSAN: |KASAN: |possible .*deadlock")
 
 
 @dataclass(frozen=True)
 class Case:
-    """A scenario by its name in the table, and as what it is loaded from."""
+    """A scenario: its name in the table, its source and overrides."""
 
     name: str
     source: str | dict[str, Any]
@@ -82,16 +82,16 @@ class Case:
 
 
 def cases(kernel: str, variant: str, random: int) -> Iterator[Case]:
-    """What is run on a kernel."""
+    """Yield the cases of a kernel."""
     for path in sorted(SCENARIOS.glob("*.toml")):
-        if kernel in SOME.get(path.stem, KERNELS):
-            yield Case(path.stem, path.stem, (*SETTINGS[variant], *OWN.get(path.stem, ())))
+        if kernel in ONLY_ON.get(path.stem, KERNELS):
+            yield Case(path.stem, path.stem, (*SETTINGS[variant], *SHORTENED.get(path.stem, ())))
     for name, events in MIDDLE.items():
         data = scenario.load(name, SETTINGS[variant]).model_dump(mode="json") | {"event": events}
         yield Case(f"{name}, events", data)
     for name in PROGRAMS:
-        if kernel in SOME.get(name, KERNELS):
-            yield Case(name, str(SCENARIOS / "apps" / f"{name}.toml"), BESIDE[variant])
+        if kernel in ONLY_ON.get(name, KERNELS):
+            yield Case(name, str(SCENARIOS / "apps" / f"{name}.toml"), PROGRAM_SETTINGS[variant])
     for number in range(random):
         data = draw(f"soak {number}", kernel)
         if variant == "debug":
@@ -101,28 +101,28 @@ def cases(kernel: str, variant: str, random: int) -> Iterator[Case]:
         yield Case(f"random {number}", data)
 
 
-def wrong(case: Case, kernel: str, engine: Virtual) -> str | None:
-    """What is not clean about a run; None: nothing."""
+def problem_of(case: Case, kernel: str, engine: Virtual) -> str | None:
+    """Return why a run is not clean, or None."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            wanted = scenario.load(case.source, case.changes, kernel=kernel)
-            run = runner.make(prepared(wanted, engine), Path(folder) / "run")
+            loaded = scenario.load(case.source, case.changes, kernel=kernel)
+            run = runner.make(prepared(loaded, engine), Path(folder) / "run")
             check_accounts(case.source if isinstance(case.source, dict) else {}, run)
         except InputError as error:
             return f"{'refused' if case.name.startswith('random') else 'it is refused'}: {str(error).splitlines()[0]}"
         except (HourglassError, AssertionError) as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             return f"{str(error).splitlines()[0] if str(error) else 'counts do not agree'} ({last.line})"
-        said = (run.path / "console.log").read_text(errors="replace")
-    complaint = COMPLAINT.search(said)
+        console = (run.path / "console.log").read_text(errors="replace")
+    complaint = COMPLAINT.search(console)
     if run.info.warnings or complaint:
-        return "; ".join([*run.info.warnings[:2], *([_line(said, complaint.start())] if complaint else [])])
+        return "; ".join([*run.info.warnings[:2], *([_line(console, complaint.start())] if complaint else [])])
     return None
 
 
-def prepared(wanted: Scenario, engine: Virtual) -> runner.Prepared:
-    made = plan.build(wanted, engine.capabilities)
-    return runner.Prepared(wanted, made, engine, engine.identity(bool(made.radios)))
+def prepared(loaded: Scenario, engine: Virtual) -> runner.Prepared:
+    built_plan = plan.build(loaded, engine.capabilities)
+    return runner.Prepared(loaded, built_plan, engine, engine.identity(bool(built_plan.radios)))
 
 
 def _line(text: str, at: int) -> str:
@@ -131,36 +131,36 @@ def _line(text: str, at: int) -> str:
 
 
 def main() -> int:
-    words = argparse.ArgumentParser(prog="python -m tests.soak", description="Kernels that look for faults.")
-    words.add_argument("kernels", nargs="*", help="these alone; default: all")
-    words.add_argument("--variant", choices=sorted(SETTINGS), help="this alone")
-    words.add_argument("--random", type=int, default=100, help="random scenarios on each")
-    asked = words.parse_args()
+    parser = argparse.ArgumentParser(prog="python -m tests.soak", description="Kernels that look for faults.")
+    parser.add_argument("kernels", nargs="*", help="these alone; default: all")
+    parser.add_argument("--variant", choices=sorted(SETTINGS), help="this alone")
+    parser.add_argument("--random", type=int, default=100, help="random scenarios on each")
+    arguments = parser.parse_args()
     rows = []
-    for kernel in asked.kernels or list(KERNELS):
+    for kernel in arguments.kernels or list(KERNELS):
         for variant in VARIANTS[kernel]:
-            if asked.variant in (None, variant):
-                rows += soak(kernel, variant, asked.random)
-    print("\nnot clean:" if any(bad(said) for *_, said in rows) else f"\nall {len(rows)} runs are clean")
-    for label, name, said in rows:
-        if bad(said):
-            print(f"  {label:12} {name:24} {said}")
-    return int(any(bad(said) for *_, said in rows))
+            if arguments.variant in (None, variant):
+                rows += soak(kernel, variant, arguments.random)
+    print("\nnot clean:" if any(is_fault(problem) for *_, problem in rows) else f"\nall {len(rows)} runs are clean")
+    for label, name, problem in rows:
+        if is_fault(problem):
+            print(f"  {label:12} {name:24} {problem}")
+    return int(any(is_fault(problem) for *_, problem in rows))
 
 
-def bad(said: str | None) -> bool:
-    """A tool that refuses a random scenario is no fault."""
-    return said is not None and not said.startswith("refused: ")
+def is_fault(problem: str | None) -> bool:
+    """Tell whether a problem is a fault. A refused random scenario is none."""
+    return problem is not None and not problem.startswith("refused: ")
 
 
 def soak(kernel: str, variant: str, random: int) -> list[tuple[str, str, str | None]]:
-    """Makes the runs of one kernel; a row each."""
-    engine = Virtual(build.build(kernel, variant=variant), WORDS.get(variant, ()))
+    """Make the runs of a kernel. Return a row for each."""
+    engine = Virtual(builder.build(kernel, variant=variant), BOOT_OPTIONS.get(variant, ()))
     label, rows = f"{kernel}+{variant}", []
     for case in cases(kernel, variant, random):
         began = time.monotonic()
-        rows.append((label, case.name, said := wrong(case, kernel, engine)))
-        print(f"{label:12} {case.name:24} {time.monotonic() - began:6.1f} s  {said or 'clean'}", flush=True)
+        rows.append((label, case.name, problem := problem_of(case, kernel, engine)))
+        print(f"{label:12} {case.name:24} {time.monotonic() - began:6.1f} s  {problem or 'clean'}", flush=True)
     return rows
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and folders that are complete or not there."""
+"""Files and folders are either complete or absent."""
 
 import pytest
 
 from hourglass.files import replacing
 
 
-def test_what_was_written_takes_the_place(tmp_path):
+def test_a_complete_file_replaces_the_old_one(tmp_path):
     for text in ("old", "new"):
         with replacing(tmp_path / "file") as half:
             half.write_text(text)
@@ -18,7 +18,7 @@ def test_what_was_written_takes_the_place(tmp_path):
 
 
 @pytest.mark.parametrize("folder", [False, True])
-def test_what_was_not_finished_is_gone_and_the_old_one_stays(tmp_path, folder):
+def test_an_unfinished_file_is_deleted_and_the_old_one_remains(tmp_path, folder):
     (tmp_path / "file").write_text("old")
 
     def interrupted():

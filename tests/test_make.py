@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Makefile: how steps are told and stopped, and what a first run asks for."""
+"""The Makefile: reports and failures of steps, and the steps of a first run."""
 
 import os
 import re
@@ -20,35 +20,43 @@ bad: begin
 """
 
 
-def make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """What make does, in a folder of the test's, as if no other make had started the tests."""
-    apart = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    return subprocess.run(["make", *words], cwd=folder, env=apart, capture_output=True, text=True, check=False)
+def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run make in the test's folder, as if no other make had started the tests."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    return subprocess.run(
+        ["make", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
 
 
-def test_steps_that_took_time_are_told_with_their_seconds(tmp_path: Path) -> None:
+def test_slow_steps_are_listed_with_their_seconds(tmp_path: Path) -> None:
     (tmp_path / "steps.mk").write_text(STEPS)
-    done = make(tmp_path, "-f", "steps.mk", "good")
-    assert done.returncode == 0
-    told = done.stdout.partition("Where the time went")[2].splitlines()[1:]
-    assert [re.sub(r"[\d.]+", "#", line.strip()) for line in told] == ["# s  what takes a while", "# s  in all"]
-    assert all(1.0 <= float(line.split()[0]) < 30 for line in told)
+    result = make(tmp_path, "-f", "steps.mk", "good")
+    assert result.returncode == 0
+    timings = result.stdout.partition("Where the time went")[2].splitlines()[1:]
+    assert [re.sub(r"[\d.]+", "#", line.strip()) for line in timings] == ["# s  what takes a while", "# s  in all"]
+    assert all(1.0 <= float(line.split()[0]) < 30 for line in timings)
     assert not (tmp_path / "runs/.steps").exists()
 
 
 def test_a_step_that_fails_stops(tmp_path: Path) -> None:
     (tmp_path / "steps.mk").write_text(STEPS)
-    done = make(tmp_path, "-f", "steps.mk", "bad")
-    assert done.returncode != 0
-    assert "broken" in done.stdout
-    assert "never" not in done.stdout
-    assert "Where the time went" not in done.stdout
+    result = make(tmp_path, "-f", "steps.mk", "bad")
+    assert result.returncode != 0
+    assert "broken" in result.stdout
+    assert "never" not in result.stdout
+    assert "Where the time went" not in result.stdout
 
 
-def test_the_first_run_neither_tunes_nor_installs_what_only_tests_need() -> None:
-    words = make(ROOT, "-n", "-B", "run").stdout
-    assert "kernel build" in words
-    assert "kernel tune" not in words
-    assert "[dev]" not in words
-    assert "[report]" in words  # without which `hourglass report` draws nothing
-    assert words.index("kernel build") < words.index("run L100M")
+def test_ci_installs_nothing_itself() -> None:
+    """A new machine has only the tools that the two commands install."""
+    lines = (ROOT / ".ci/run").read_text().splitlines()
+    assert [line.partition(" ||")[0] for line in lines if line.startswith("make")] == ["make check", "make test"]
+    assert not any(word in line for line in lines for word in ("apt", "rustup", "pip "))
+
+
+def test_the_first_run_neither_tunes_nor_installs_tools_of_tests() -> None:
+    commands = make(ROOT, "-n", "-B", "run").stdout
+    assert "kernel build" in commands
+    assert "kernel tune" not in commands
+    assert "[dev]" not in commands
+    assert commands.index("kernel build") < commands.index("run L100M")

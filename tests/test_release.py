@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes and judges a release: the CHANGELOG's section, the source distribution, what a place must show."""
+"""A release: the CHANGELOG's section, the source distribution, the checks in bare roots."""
 
 import hashlib
 import io
@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from hourglass.engine import prebuilt
+from hourglass.builders import prebuilt
 from hourglass.errors import HourglassError
 from release import changelog, check, sdist, wheel, wheels
-from release.places import PLACES
+from release.bare_roots import BARE_ROOTS
 
 TEXT = """# Changelog
 
@@ -31,7 +31,7 @@ Words.
 
 The first.
 """
-WANTED = """# Changelog
+EXPECTED = """# Changelog
 
 Words.
 
@@ -63,19 +63,19 @@ def artefact(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_was_unreleased_becomes_the_section(artefact: Path) -> None:
+def test_unreleased_changes_become_the_section(artefact: Path) -> None:
     digest = hashlib.sha256(b"a wheel").hexdigest()
-    assert changelog.released(TEXT, "0.2.0", DAY, [artefact]) == WANTED.format(digest=digest)
+    assert changelog.released(TEXT, "0.2.0", DAY, [artefact]) == EXPECTED.format(digest=digest)
 
 
 def test_a_version_is_released_once_and_never_empty(artefact: Path) -> None:
-    made = changelog.released(TEXT, "0.2.0", DAY, [artefact])
+    new_text = changelog.released(TEXT, "0.2.0", DAY, [artefact])
     with pytest.raises(HourglassError, match=r"has a section 0\.2\.0 already"):
-        changelog.released(made, "0.2.0", DAY, [artefact])
+        changelog.released(new_text, "0.2.0", DAY, [artefact])
     with pytest.raises(HourglassError, match="nothing under"):
-        changelog.released(made, "0.3.0", DAY, [artefact])
-    assert changelog.section(made, "0.2") is None
-    assert "- A thing." in (changelog.section(made, "0.2.0") or "")
+        changelog.released(new_text, "0.3.0", DAY, [artefact])
+    assert changelog.section(new_text, "0.2") is None
+    assert "- A thing." in (changelog.section(new_text, "0.2.0") or "")
 
 
 def test_the_projects_own_changelog_can_be_released(artefact: Path) -> None:
@@ -83,9 +83,9 @@ def test_the_projects_own_changelog_can_be_released(artefact: Path) -> None:
     version = "999.0.0"
     if (body := text.partition(changelog.HEADING)[2].partition("\n## ")[0].strip()) == "":
         pytest.skip("nothing is unreleased")
-    made = changelog.released(text, version, DAY, [artefact])
-    assert (changelog.section(made, version) or "").strip().startswith(body)
-    assert made.replace(changelog.section(made, version) or "", "").count("\n## ") == text.count("\n## ") + 1
+    new_text = changelog.released(text, version, DAY, [artefact])
+    assert (changelog.section(new_text, version) or "").strip().startswith(body)
+    assert new_text.replace(changelog.section(new_text, version) or "", "").count("\n## ") == text.count("\n## ") + 1
 
 
 def tar_of(files: dict[str, bytes], mtime: int, owner: str, mode: int) -> bytes:
@@ -100,36 +100,36 @@ def tar_of(files: dict[str, bytes], mtime: int, owner: str, mode: int) -> bytes:
 
 def test_a_source_distribution_has_no_traces_of_day_owner_and_order() -> None:
     files = {"a/b": b"one", "a/a": b"two"}
-    one = sdist.normal(tar_of(files, 5, "me", 0o664), 1_700_000_000)
-    two = sdist.normal(tar_of(dict(reversed(files.items())), 6, "you", 0o640), 1_700_000_000)
-    assert one == two
-    with tarfile.open(fileobj=io.BytesIO(one)) as tar:
+    first = sdist.normal(tar_of(files, 5, "me", 0o664), 1_700_000_000)
+    second = sdist.normal(tar_of(dict(reversed(files.items())), 6, "you", 0o640), 1_700_000_000)
+    assert first == second
+    with tarfile.open(fileobj=io.BytesIO(first)) as tar:
         assert [(m.name, m.mtime, m.mode, m.uname) for m in tar] == [
             ("a/a", 1_700_000_000, 0o644, ""),
             ("a/b", 1_700_000_000, 0o644, ""),
         ]
-        found = tar.extractfile("a/b")
-        assert found is not None
-        assert found.read() == b"one"
+        member = tar.extractfile("a/b")
+        assert member is not None
+        assert member.read() == b"one"
 
 
-def tried(**changed: Any) -> check.Tried:
-    """A place where all went well, but for what is changed."""
-    said = {
+def attempt(**changed: Any) -> check.RootTest:
+    """Return a successful attempt in a place, with the given changes."""
+    output = {
         "run": ["all   95.9", "digest   0123456789ab"],
         "look": [f"0123456789ab{'0' * 52}  records.arrows", f" {check.PNG}", "1000 run.png"],
         "golden": ["digest   aabbccddeeff"],
     }
     seconds = {"install": 12.0, "run": 6.0}
-    return check.Tried(PLACES[0], "absent", seconds | changed.pop("seconds", {}), said | changed, status=0)
+    return check.RootTest(BARE_ROOTS[0], "absent", seconds | changed.pop("seconds", {}), output | changed, status=0)
 
 
 GOLDEN = {"aabbccddeeff0011"}
 
 
 def test_a_place_where_all_is_well() -> None:
-    assert tried().problems("0123456789ab", GOLDEN) == []
-    assert tried().total == 18.0
+    assert attempt().problems("0123456789ab", GOLDEN) == []
+    assert attempt().total == 18.0
 
 
 @pytest.mark.parametrize(
@@ -144,25 +144,25 @@ def test_a_place_where_all_is_well() -> None:
         ({"golden": []}, "golden run: no digest"),
     ],
 )
-def test_what_is_wrong_in_a_place_is_named(changed: dict[str, Any], problem: str) -> None:
-    found = tried(**changed).problems("0123456789ab", GOLDEN)
-    assert any(line.startswith(problem) for line in found), found
+def test_errors_in_a_place_are_named(changed: dict[str, Any], problem: str) -> None:
+    problems = attempt(**changed).problems("0123456789ab", GOLDEN)
+    assert any(line.startswith(problem) for line in problems), problems
 
 
-def test_a_command_that_fails_in_a_place_is_named_with_its_words() -> None:
-    failed = tried(report=["no charts"])
+def test_a_failed_command_in_a_place_is_quoted() -> None:
+    failed = attempt(report=["no charts"])
     failed.status = 3
     assert failed.problems("", set()) == ["report: exit status 3", "no charts"]
 
 
 def test_the_wheels_of_a_place_are_those_that_its_pip_takes() -> None:
-    tags = {place.name: place.platforms for place in PLACES}
+    tags = {root.name: root.platforms for root in BARE_ROOTS}
     assert "musllinux_1_2_x86_64" in tags["alpine-like"]
     assert not any("many" in tag for tag in tags["alpine-like"])
     assert "manylinux2014_x86_64" in tags["debian-12"]
 
 
-def test_what_a_wheel_needs_is_what_it_says_without_extras(tmp_path: Path) -> None:
+def test_requirements_of_a_wheel_exclude_extras(tmp_path: Path) -> None:
     metadata = 'Name: a\nRequires-Dist: rich>=13\nRequires-Dist: numpy>=1.26\nRequires-Dist: dask; extra == "dask"\n'
     with zipfile.ZipFile(tmp_path / "a.whl", "w") as archive:
         archive.writestr("a-1.dist-info/METADATA", metadata)
@@ -170,11 +170,13 @@ def test_what_a_wheel_needs_is_what_it_says_without_extras(tmp_path: Path) -> No
 
 
 def test_the_commit_of_a_release_is_that_before_its_changelog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else a release could not be made again from the commit that has its section."""
+    """Otherwise a release could not be repeated from the commit that has its section."""
 
-    def git(*words: str) -> str:
-        named = ["-c", "user.name=a", "-c", "user.email=a"]
-        return subprocess.run(["git", *named, *words], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    def git(*arguments: str) -> str:
+        identity = ["-c", "user.name=a", "-c", "user.email=a"]
+        return subprocess.run(
+            ["git", *identity, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout
 
     monkeypatch.setattr(prebuilt, "of_front", lambda: None)
     monkeypatch.setattr(prebuilt.resources, "DATA", tmp_path / "src/hourglass/data")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is executed where no test sees it: workflows, the page's example of one, the devcontainer."""
+"""Files that are executed outside tests: workflows, the page's example of one, the devcontainer."""
 
 import json
 import re
@@ -12,10 +12,17 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = re.findall(
-    r"^```yaml\n# (\S+)\n(.*?)^```$", (ROOT / "docs/install.md").read_text(), re.MULTILINE | re.DOTALL
+    r"^```yaml\n# (\S+)\n(.*?)^```$", (ROOT / "docs/how-to/install.md").read_text(), re.MULTILINE | re.DOTALL
 )
 WORKFLOWS = {path.name: path.read_text() for path in (ROOT / ".github/workflows").glob("*.yml")} | dict(EXAMPLES)
-USED = {"actions/checkout", "actions/cache", "actions/setup-python", "actions/upload-artifact"}
+USED = {
+    "actions/cache",
+    "actions/checkout",
+    "actions/download-artifact",
+    "actions/setup-python",
+    "actions/upload-artifact",
+    "pypa/gh-action-pypi-publish",
+}
 
 
 def steps(text: str) -> list[dict[str, Any]]:
@@ -23,7 +30,7 @@ def steps(text: str) -> list[dict[str, Any]]:
     return [step for job in jobs.values() for step in job["steps"]]
 
 
-def test_there_are_workflows() -> None:
+def test_workflows_exist() -> None:
     assert {"ci.yml", ".github/workflows/latency.yml"} <= set(WORKFLOWS)
 
 
@@ -34,16 +41,16 @@ def test_steps_are_shell_or_known_actions(name: str) -> None:
             script = re.sub(r"\$\{\{.*?\}\}", "VALUE", step["run"])
             subprocess.run(["bash", "-n"], input=script, text=True, check=True)
         else:
-            assert re.fullmatch(r"([\w/-]+)@v\d+", step["uses"]), step
+            assert re.fullmatch(r"([\w/-]+)@(?:release/)?v\d+", step["uses"]), step
             assert step["uses"].split("@")[0] in USED
 
 
-def test_the_workflow_does_what_every_machine_does() -> None:
+def test_the_workflow_runs_the_commands_of_every_machine() -> None:
     assert [step["run"] for step in steps(WORKFLOWS["ci.yml"]) if "run" in step][-1] == "bash .ci/run"
     assert (ROOT / ".ci/run").is_file()
 
 
-def test_the_devcontainer_sets_up_what_make_knows() -> None:
+def test_the_devcontainer_uses_a_make_target() -> None:
     described = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
     target = described["postCreateCommand"].removeprefix("make ")
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One program: what it is at, what it waits for, and the row that each of its starts leaves.
+//! One program: its state, the conditions it waits for, and the row for each of its starts.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -15,25 +16,28 @@ use nix::unistd::{pipe2, Pid};
 use crate::account::Account;
 use crate::app_output::Output;
 use crate::app_plan::{App, Ready, Transport};
-use crate::clock::{seconds, SECOND};
+use crate::cause::Cause;
+use crate::clock::SECOND;
 use crate::column::Cell;
+use crate::container::{open_in, Container};
+use crate::container_channel::{send, Order};
 use crate::records::Records;
 use crate::report::{Failure, Result};
-use crate::room::{open_in, Room};
-use crate::room_post::{send, Order};
 use crate::steps::Act;
 use crate::tables::Table;
 use crate::{report, sys};
 
-/// How often a port or a file is looked for.
-const LOOK: i64 = 1_000_000;
+/// The interval of checks for a port or a file.
+const POLL_INTERVAL_NS: i64 = 1_000_000;
 /// The machine's second console.
 const TERMINAL: &str = "/dev/tty1";
-/// Enough of what it said last for a message.
-const SHOWN: usize = 300;
+/// The bytes of a last line that a message quotes.
+const LAST_LINE_MAX: usize = 300;
+/// The number of last lines that a failure quotes.
+const LAST_LINES: usize = 3;
 
 pub enum State {
-    /// Not started yet, or to be started again, then.
+    /// The program starts, or restarts, at `from_ns`.
     Waiting {
         from_ns: i64,
     },
@@ -45,36 +49,36 @@ pub enum State {
 pub struct Run {
     number: u16,
     pid: u32,
-    /// As the agent sees it; none if it was gone at once.
+    /// The process as the agent sees it; None if it ended at once.
     group: Option<Pid>,
     started_ns: i64,
     ready_ns: Option<i64>,
-    /// Set by who stops it.
-    why: Option<&'static str>,
+    /// The reason, if the agent stops the program.
+    cause: Option<&'static str>,
     kill_ns: Option<i64>,
-    /// Killed, and not heard to end by then: it never will be.
+    /// The program was killed. If its end is not reported by this time, it never will be.
     lost_ns: Option<i64>,
-    look_ns: i64,
-    /// It is started again when it has ended, by order of an event.
-    again: bool,
+    poll_ns: i64,
+    /// An event has ordered a restart after the program's end.
+    restart_ordered: bool,
 }
 
 pub struct Program {
     pub plan: App,
     node: String,
     pub state: State,
-    /// Once is enough for those who wait.
+    /// Whether the program was ready once: programs that wait for it need no more.
     pub was_ready: bool,
     starts: u16,
     restarts: u32,
-    /// Events that start it again and are still to come: the test waits for them.
+    /// The number of future events that restart the program. The test waits for them.
     revivals: usize,
-    /// It has the machine's second console; else its outputs are recorded.
+    /// Whether the program has the machine's second console. Otherwise its outputs are recorded.
     terminal: bool,
     outputs: [Output; 2],
-    last_words: String,
-    /// What the starts did that have ended.
-    before: Account,
+    last_lines: VecDeque<String>,
+    /// The counters of the starts that have ended.
+    previous: Account,
 }
 
 impl Program {
@@ -93,33 +97,38 @@ impl Program {
             revivals,
             terminal,
             outputs: [output("stdout")?, output("stderr")?],
-            last_words: String::new(),
-            before: Account::default(),
+            last_lines: VecDeque::new(),
+            previous: Account::default(),
             plan: plan.clone(),
         })
     }
 
-    /// A failure of the run that is this program's.
-    pub fn blame(&self, message: String) -> Failure {
+    /// Returns a failure of the run that names this program.
+    pub fn blame(&self, cause: Cause) -> Failure {
         Failure {
             origin: self.plan.origin.clone(),
             step: Some("app"),
             node: Some(self.node.clone()),
             line: Some(self.plan.command.join(" ")),
-            message,
+            ..cause.into()
         }
     }
 
-    pub fn runs(&self) -> bool {
+    /// Returns the program's last lines, the earliest first.
+    pub fn last_output(&self) -> String {
+        self.last_lines.iter().rev().map(String::as_str).collect::<Vec<_>>().join("\n")
+    }
+
+    pub fn is_running(&self) -> bool {
         matches!(self.state, State::Running(_))
     }
 
-    /// Whether the test may end as far as this program is concerned.
-    pub fn is_waited_for_no_more(&self) -> bool {
+    /// Returns whether the test may end as far as this program is concerned.
+    pub fn is_settled(&self) -> bool {
         self.plan.background || (matches!(self.state, State::Over) && self.revivals == 0)
     }
 
-    /// When it may be started.
+    /// Returns the earliest time of the next start.
     pub fn start_ns(&self) -> Option<i64> {
         match self.state {
             State::Waiting { from_ns } => Some(from_ns),
@@ -127,15 +136,15 @@ impl Program {
         }
     }
 
-    /// When something is to be done for it that no event will tell.
-    pub fn due(&self) -> Option<i64> {
-        let outputs = self.outputs.iter().filter_map(Output::due);
+    /// Returns the time of the next action that no event triggers.
+    pub fn due_ns(&self) -> Option<i64> {
+        let outputs = self.outputs.iter().filter_map(Output::due_ns);
         let run = match &self.state {
             State::Running(run) => [
-                self.plan.stop_ns.filter(|_| run.why.is_none()),
+                self.plan.stop_ns.filter(|_| run.cause.is_none()),
                 run.kill_ns,
                 run.lost_ns,
-                run.ready_ns.is_none().then_some(run.look_ns),
+                run.ready_ns.is_none().then_some(run.poll_ns),
             ],
             _ => [None; 4],
         };
@@ -143,31 +152,35 @@ impl Program {
     }
 
     pub fn pipes(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.outputs.iter().filter_map(Output::waits)
+        self.outputs.iter().filter_map(Output::pollable_pipe)
     }
 
-    /// Has the room start it.
-    pub fn order_start(&mut self, room: &Room) -> Result<()> {
+    /// Orders the container to start the program.
+    pub fn order_start(&mut self, container: &Container) -> Result<()> {
         if self.terminal {
             let order = || -> io::Result<()> {
                 let flags = OFlag::O_NOCTTY.bits();
                 let terminal = File::options().read(true).write(true).custom_flags(flags).open(TERMINAL)?;
-                send(room.post.as_fd(), &Order::Start { app: self.plan.id }, &[terminal.as_raw_fd(); 3])
+                send(
+                    container.channel.as_fd(),
+                    &Order::Start { app: self.plan.id },
+                    &[terminal.as_raw_fd(); 3],
+                )
             };
-            return order().map_err(|error| self.blame(format!("its terminal: {error}")));
+            return order().map_err(|error| self.blame(Cause::system("its terminal", error)));
         }
         let order = || -> io::Result<[File; 2]> {
             let (out, out_end) = pipe2(OFlag::O_CLOEXEC)?;
             let (err, err_end) = pipe2(OFlag::O_CLOEXEC)?;
-            for ours in [&out, &err] {
-                fcntl(ours, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+            for pipe in [&out, &err] {
+                fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
             }
             let input = self.input()?;
             let fds = [input.as_raw_fd(), out_end.as_raw_fd(), err_end.as_raw_fd()];
-            send(room.post.as_fd(), &Order::Start { app: self.plan.id }, &fds)?;
+            send(container.channel.as_fd(), &Order::Start { app: self.plan.id }, &fds)?;
             Ok([File::from(out), File::from(err)])
         };
-        let pipes = order().map_err(|error| self.blame(format!("starting it: {error}")))?;
+        let pipes = order().map_err(|error| self.blame(Cause::system("starting it", error)))?;
         for (output, pipe) in self.outputs.iter_mut().zip(pipes) {
             output.listen(pipe);
         }
@@ -185,25 +198,26 @@ impl Program {
         Ok(file.into())
     }
 
-    pub fn started(&mut self, now: i64, pid: u32, room: &Room) {
-        let group = room.members(self.plan.id).into_iter().find(|outer| sys::inner_pid(*outer) == Some(pid));
+    pub fn note_start(&mut self, now: i64, pid: u32, container: &Container) {
+        let group =
+            container.members(self.plan.id).into_iter().find(|outer| sys::inner_pid(*outer) == Some(pid));
         self.state = State::Running(Run {
             number: self.starts,
             pid,
             group,
             started_ns: now,
             ready_ns: None,
-            why: None,
+            cause: None,
             kill_ns: None,
             lost_ns: None,
-            look_ns: now,
-            again: false,
+            poll_ns: now,
+            restart_ordered: false,
         });
         self.starts += 1;
     }
 
-    /// What is due. Whether it has become ready.
-    pub fn advance(&mut self, now: i64, room: &Room, records: &mut Records) -> Result<bool> {
+    /// Carries out everything that is due; returns whether the program has become ready.
+    pub fn advance(&mut self, now: i64, container: &Container, records: &mut Records) -> Result<bool> {
         self.listen(now, records)?;
         let State::Running(run) = &mut self.state else {
             if self.plan.stop_ns.is_some_and(|stop_ns| stop_ns <= now) {
@@ -211,67 +225,71 @@ impl Program {
             }
             return Ok(false);
         };
-        if run.why.is_none() && self.plan.stop_ns.is_some_and(|stop_ns| stop_ns <= now) {
-            stop(&self.plan, run, now, "stopped", room);
+        if run.cause.is_none() && self.plan.stop_ns.is_some_and(|stop_ns| stop_ns <= now) {
+            stop(&self.plan, run, now, "stopped", container);
         }
         if run.kill_ns.is_some_and(|kill_ns| kill_ns <= now) {
-            (run.why, run.kill_ns) = (Some("killed"), None);
+            (run.cause, run.kill_ns) = (Some("killed"), None);
             run.lost_ns = Some(now + SECOND);
-            kill_all(room, self.plan.id);
+            kill_all(container, self.plan.id);
         }
         if run.lost_ns.is_some_and(|lost_ns| lost_ns <= now) {
             self.row(None, (None, None), records)?;
             self.state = State::Over;
             return Ok(false);
         }
-        self.look(now, room)
+        self.poll_ready(now, container)
     }
 
-    /// Whether it is ready now and was not before.
-    fn look(&mut self, now: i64, room: &Room) -> Result<bool> {
+    /// Returns whether it is ready now and was not before.
+    fn poll_ready(&mut self, now: i64, container: &Container) -> Result<bool> {
         let State::Running(run) = &mut self.state else { return Ok(false) };
-        if run.ready_ns.is_some() || now < run.look_ns {
+        if run.ready_ns.is_some() || now < run.poll_ns {
             return Ok(false);
         }
         let (is_ready, next_ns) = match &self.plan.ready {
             Ready::Start {} => (true, 0),
             Ready::Delay { ns } => (run.started_ns + ns <= now, run.started_ns + ns),
-            Ready::Listen { protocol, port } => (listens(room, *protocol, *port), now + LOOK),
+            Ready::Listen { protocol, port } => {
+                (listens(container, *protocol, *port), now + POLL_INTERVAL_NS)
+            }
             Ready::File { path } => {
-                let found = room.root().map(|root| open_in(root.as_fd(), path, OFlag::O_PATH).is_ok());
-                (found.unwrap_or(false), now + LOOK)
+                let exists = container.root().map(|root| open_in(root.as_fd(), path, OFlag::O_PATH).is_ok());
+                (exists.unwrap_or(false), now + POLL_INTERVAL_NS)
             }
             Ready::Output { .. } | Ready::Exit {} => (false, i64::MAX),
         };
         let late_ns = run.started_ns.saturating_add(self.plan.ready_ns);
-        run.look_ns = next_ns.min(late_ns);
+        run.poll_ns = next_ns.min(late_ns);
         if is_ready {
             run.ready_ns = Some(now);
             self.was_ready = true;
-        } else if late_ns <= now && run.why.is_none() {
-            let words = if self.last_words.is_empty() { "it said nothing" } else { &self.last_words };
-            let (within, awaited) = (seconds(self.plan.ready_ns), self.plan.ready.awaited());
-            let message = format!("not ready within {within} s, waiting for {awaited}; {words}");
-            return Err(self.blame(message));
+        } else if late_ns <= now && run.cause.is_none() {
+            return Err(self.blame(Cause::ProgramLate {
+                timeout_ns: self.plan.ready_ns,
+                condition: self.plan.ready.condition(),
+                output: self.last_output(),
+            }));
         }
         Ok(is_ready)
     }
 
-    /// What it printed.
+    /// Reads the program's output.
     pub fn listen(&mut self, now: i64, records: &mut Records) -> Result<()> {
-        let of = (self.plan.id, self.starts.saturating_sub(1));
-        let (plan, state, last_words) = (&self.plan, &mut self.state, &mut self.last_words);
-        let mut heard = false;
+        let run_key = (self.plan.id, self.starts.saturating_sub(1));
+        let (plan, state, last_lines) = (&self.plan, &mut self.state, &mut self.last_lines);
+        let mut matched = false;
         for output in &mut self.outputs {
-            output.read(now, of, records, |line| {
-                heard |= matches!(&plan.ready, Ready::Output { text } if line.contains(text.as_str()));
+            output.read(now, run_key, records, |line| {
+                matched |= matches!(&plan.ready, Ready::Output { text } if line.contains(text.as_str()));
                 if !line.trim().is_empty() {
-                    *last_words = line.chars().take(SHOWN).collect();
+                    last_lines.truncate(LAST_LINES - 1);
+                    last_lines.push_front(line.chars().take(LAST_LINE_MAX).collect());
                 }
             })?;
         }
         if let State::Running(run) = state {
-            if heard && run.ready_ns.is_none() {
+            if matched && run.ready_ns.is_none() {
                 run.ready_ns = Some(now);
                 self.was_ready = true;
             }
@@ -279,46 +297,46 @@ impl Program {
         Ok(())
     }
 
-    /// What an event does to it. A program that does not run is left alone, except by a restart.
-    pub fn act(&mut self, act: Act, now: i64, room: &Room) {
+    /// Carries out an event's action. Only a restart affects a program that is not running.
+    pub fn act(&mut self, act: Act, now: i64, container: &Container) {
         if act == Act::Restart {
             self.revivals -= 1;
         }
         match (&mut self.state, act) {
             (State::Running(run), Act::Kill) => {
-                run.why.get_or_insert("killed");
-                kill_all(room, self.plan.id);
+                run.cause.get_or_insert("killed");
+                kill_all(container, self.plan.id);
             }
             (State::Running(run), Act::Pause) => signal(run, Signal::SIGSTOP),
             (State::Running(run), Act::Resume) => signal(run, Signal::SIGCONT),
             (State::Running(run), Act::Restart) => {
-                run.again = true;
-                stop(&self.plan, run, now, "stopped", room);
+                run.restart_ordered = true;
+                stop(&self.plan, run, now, "stopped", container);
             }
             (State::Over, Act::Restart) => self.state = State::Waiting { from_ns: now },
-            // ended by itself, and about to be started again
+            // it ended by itself and would be restarted
             (State::Waiting { .. }, Act::Kill) if self.starts > 0 => self.state = State::Over,
             _ => {}
         }
     }
 
-    /// The end of the test.
-    pub fn end(&mut self, now: i64, room: &Room) {
+    /// Stops the program at the end of the test.
+    pub fn end(&mut self, now: i64, container: &Container) {
         match &mut self.state {
             State::Running(run) => {
-                run.again = false;
-                if run.why.is_none() {
-                    stop(&self.plan, run, now, "end", room);
+                run.restart_ordered = false;
+                if run.cause.is_none() {
+                    stop(&self.plan, run, now, "end", container);
                 }
             }
             state => {
                 *state = State::Over;
-                kill_all(room, self.plan.id); // what it left behind
+                kill_all(container, self.plan.id); // its remaining processes
             }
         }
     }
 
-    pub fn ended(
+    pub fn note_end(
         &mut self,
         now: i64,
         (exit, signal): (Option<u8>, Option<u8>),
@@ -331,17 +349,18 @@ impl Program {
             run.ready_ns = Some(now);
             self.was_ready = true;
         }
-        let (again, by_itself) = (run.again, run.why.is_none());
+        let (restart_ordered, spontaneous) = (run.restart_ordered, run.cause.is_none());
         self.row(Some(now), (exit, signal), records)?;
-        self.before = Account::of(self.plan.id).unwrap_or_default();
-        let restart = !again && by_itself && self.restarts > 0;
+        self.previous = Account::of(self.plan.id).unwrap_or_default();
+        let restart = !restart_ordered && spontaneous && self.restarts > 0;
         self.restarts -= u32::from(restart);
-        let from_ns = if again { now } else { now + self.plan.restart_ns };
-        self.state = if (again || restart) && !ending { State::Waiting { from_ns } } else { State::Over };
+        let from_ns = if restart_ordered { now } else { now + self.plan.restart_ns };
+        self.state =
+            if (restart_ordered || restart) && !ending { State::Waiting { from_ns } } else { State::Over };
         Ok(())
     }
 
-    /// Of the start that is at work.
+    /// Writes the row of the current start.
     fn row(
         &self,
         end_ns: Option<i64>,
@@ -349,18 +368,18 @@ impl Program {
         records: &mut Records,
     ) -> Result<()> {
         let State::Running(run) = &self.state else { return Ok(()) };
-        let by_itself = if signal.is_some() { "signal" } else { "exit" };
+        let default_cause = if signal.is_some() { "signal" } else { "exit" };
         let number = |value: Option<u8>| Cell::from(value.map(u64::from));
         let time = |value: Option<i64>| value.map_or(Cell::Null, Cell::I64);
-        let did = Account::of(self.plan.id).map(|account| account.since(&self.before));
-        for ((what, call), ns) in did.iter().flat_map(|did| &did.waits_ns) {
+        let account = Account::of(self.plan.id).map(|account| account.since(&self.previous));
+        for ((wait, call), ns) in account.iter().flat_map(|account| &account.waits_ns) {
             records.push(
                 Table::AppWait,
                 [
                     Cell::I64(run.started_ns),
                     Cell::U64(self.plan.id.into()),
                     Cell::U64(run.number.into()),
-                    Cell::Text(what),
+                    Cell::Text(wait),
                     Cell::from(call.map(u64::from)),
                     Cell::U64(*ns),
                 ],
@@ -377,65 +396,63 @@ impl Program {
                 time(end_ns),
                 number(exit),
                 number(signal),
-                Cell::Text(run.why.unwrap_or(by_itself)),
+                Cell::Text(run.cause.unwrap_or(default_cause)),
                 Cell::U64(self.outputs[0].bytes),
                 Cell::U64(self.outputs[1].bytes),
-                Cell::from(did.map(|did| did.calls)),
+                Cell::from(account.map(|account| account.calls)),
             ],
         )
     }
 
-    pub fn finish(&self) -> Result<()> {
+    /// Reports the CPU time that the program used.
+    pub fn finish(&self) {
         if let Some(account) = Account::of(self.plan.id) {
             report::used(&self.plan.name, account.host_ns);
         }
-        self.outputs
-            .iter()
-            .try_for_each(Output::finish)
-            .map_err(|error| self.blame(format!("what it printed: {error}")))
     }
 }
 
-/// Asks it to end; what is left of it after its grace is killed.
-fn stop(plan: &App, run: &mut Run, now: i64, why: &'static str, room: &Room) {
-    run.why = Some(why);
+/// Sends the program the signal to end. Processes that remain after its grace period are killed.
+fn stop(plan: &App, run: &mut Run, now: i64, cause: &'static str, container: &Container) {
+    run.cause = Some(cause);
     run.kill_ns = Some(now.saturating_add(plan.grace_ns));
     match (run.group, Signal::try_from(plan.stop_signal)) {
         (Some(group), Ok(number)) => drop(kill(Pid::from_raw(-group.as_raw()), number)),
-        _ => kill_all(room, plan.id),
+        _ => kill_all(container, plan.id),
     }
-    // one that is paused hears of it
+    // a paused program continues, so that it handles the signal
     signal(run, Signal::SIGCONT);
 }
 
-/// To its process group; one that is gone needs no signal.
+/// Sends a signal to the program's process group, unless the group has ended.
 fn signal(run: &Run, number: Signal) {
     if let Some(group) = run.group {
         let _ = kill(Pid::from_raw(-group.as_raw()), number);
     }
 }
 
-/// Until no process of it is left: one may have been born meanwhile.
-fn kill_all(room: &Room, app: u16) {
-    for pid in room.members(app) {
+/// Kills all processes of a program. A process may fork meanwhile, so the caller repeats this.
+fn kill_all(container: &Container, app: u16) {
+    for pid in container.members(app) {
         let _ = kill(pid, Signal::SIGKILL);
     }
 }
 
-/// Whether some socket of the node listens on a TCP port, or is bound to a UDP port.
-fn listens(room: &Room, protocol: Transport, port: u16) -> bool {
+/// Returns whether a socket of the node listens on a TCP port or is bound to a UDP port.
+fn listens(container: &Container, protocol: Transport, port: u16) -> bool {
     let (files, state) = match protocol {
         Transport::Tcp => (["tcp", "tcp6"], "0A"),
         Transport::Udp => (["udp", "udp6"], "07"),
     };
-    files.iter().any(|file| room.net(file).is_ok_and(|table| has_socket(&table, state, port)))
+    files.iter().any(|file| container.net(file).is_ok_and(|table| has_socket(&table, state, port)))
 }
 
-/// In a table of /proc/net, whose lines are `sl local_address rem_address st …`, addresses as ADDRESS:PORT in hex.
+/// Returns whether a table of /proc/net has a socket with this port and state. Its lines are `sl local_address
+/// rem_address st …`, with addresses as ADDRESS:PORT in hex.
 fn has_socket(table: &str, state: &str, port: u16) -> bool {
-    let end = format!(":{port:04X}");
+    let suffix = format!(":{port:04X}");
     table.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>()).any(|fields| {
-        fields.get(1).is_some_and(|local| local.ends_with(&end)) && fields.get(3) == Some(&state)
+        fields.get(1).is_some_and(|local| local.ends_with(&suffix)) && fields.get(3) == Some(&state)
     })
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a program prints on one of its outputs: bytes to a file of the run directory, lines with the time of each to the
-//! records.
+//! One output of a program: its bytes go to a file of the run directory, its lines and their times to the records.
 //!
-//! So many bytes are kept; what comes then is read and dropped, not faster than 64 KiB per ms, so that a program that
+//! The file stores a limited number of bytes. Later bytes are read and dropped at 64 KiB per ms, so that a program that
 //! prints without end waits as it would for a slow terminal.
 
 use std::fs::File;
@@ -18,79 +17,82 @@ use crate::tables::Table;
 
 /// A longer line becomes several rows.
 const LINE_MAX: usize = 4096;
-const PIECE: usize = 64 << 10;
-const PAUSE: i64 = 1_000_000;
+const CHUNK: usize = 64 << 10;
+const PAUSE_NS: i64 = 1_000_000;
 
 pub struct Output {
     name: &'static str,
-    /// None between the starts of a program, and when all who could write have closed it.
+    /// The pipe from the program; None between its starts, and after all writers have closed it.
     pipe: Option<File>,
-    kept: File,
-    left: i64,
+    file: File,
+    remaining: i64,
     line: Vec<u8>,
-    /// What the start that is at work wrote, kept or not.
+    /// The number of bytes of the current start, stored or not.
     pub bytes: u64,
     resume_ns: Option<i64>,
 }
 
 impl Output {
-    pub fn create(path: &Path, name: &'static str, most: i64) -> io::Result<Self> {
-        let kept = File::create(path)?;
-        Ok(Self { name, pipe: None, kept, left: most, line: Vec::new(), bytes: 0, resume_ns: None })
+    pub fn create(path: &Path, name: &'static str, limit: i64) -> io::Result<Self> {
+        let file = File::create(path)?;
+        Ok(Self { name, pipe: None, file, remaining: limit, line: Vec::new(), bytes: 0, resume_ns: None })
     }
 
-    /// Listens to a pipe that does not block.
+    /// Begins to read a pipe, which must not block.
     pub fn listen(&mut self, pipe: File) {
         self.pipe = Some(pipe);
         self.bytes = 0;
     }
 
-    /// The pipe, if it is to be waited for now.
-    pub fn waits(&self) -> Option<BorrowedFd<'_>> {
+    /// Returns the pipe if the caller should wait for it now.
+    pub fn pollable_pipe(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().filter(|_| self.resume_ns.is_none()).map(AsFd::as_fd)
     }
 
-    /// When it wants to be read although nothing new has come.
-    pub fn due(&self) -> Option<i64> {
+    /// Returns the time of the next read that does not depend on new data.
+    pub fn due_ns(&self) -> Option<i64> {
         self.pipe.as_ref().and(self.resume_ns)
     }
 
-    /// Reads what is there. `said` hears each line.
+    /// Reads all available bytes and calls `on_line` for each line.
     pub fn read(
         &mut self,
         now: i64,
         (app, run): (u16, u16),
         records: &mut Records,
-        mut said: impl FnMut(&str),
+        mut on_line: impl FnMut(&str),
     ) -> Result<()> {
         if self.resume_ns.is_some_and(|resume_ns| now < resume_ns) {
             return Ok(());
         }
         self.resume_ns = None;
-        let mut piece = vec![0; PIECE];
+        let (mut chunk, before) = (vec![0; CHUNK], self.remaining);
         while let Some(pipe) = &mut self.pipe {
-            let of = |error| crate::report::Failure::system("what a program printed", error);
-            let length = match pipe.read(&mut piece) {
+            let failure = |error| crate::report::Failure::system("a program's output", error);
+            let length = match pipe.read(&mut chunk) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                result => result.map_err(of)?,
+                result => result.map_err(failure)?,
             };
             if length == 0 {
                 self.pipe = None;
                 break;
             }
             self.bytes += length as u64;
-            let keep = length.min(usize::try_from(self.left).unwrap_or(0));
-            self.left -= i64::try_from(keep).expect("is small");
-            self.kept.write_all(&piece[..keep]).map_err(of)?;
-            self.split(&piece[..keep], now, (app, run), records, &mut said)?;
-            if keep < length {
-                self.resume_ns = Some(now + PAUSE);
+            let stored = length.min(usize::try_from(self.remaining).unwrap_or(0));
+            self.remaining -= i64::try_from(stored).expect("is small");
+            self.file.write_all(&chunk[..stored]).map_err(failure)?;
+            self.split(&chunk[..stored], now, (app, run), records, &mut on_line)?;
+            if stored < length {
+                self.resume_ns = Some(now + PAUSE_NS);
                 break;
             }
         }
+        if self.remaining < before {
+            self.write_back().map_err(|error| crate::report::Failure::system("a program's output", error))?;
+        }
         if self.pipe.is_none() && !self.line.is_empty() {
-            self.row(now, (app, run), records, &mut said)?;
+            self.row(now, (app, run), records, &mut on_line)?;
         }
         Ok(())
     }
@@ -99,20 +101,20 @@ impl Output {
         &mut self,
         bytes: &[u8],
         now: i64,
-        of: (u16, u16),
+        run_key: (u16, u16),
         records: &mut Records,
-        said: &mut impl FnMut(&str),
+        on_line: &mut impl FnMut(&str),
     ) -> Result<()> {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let whole = part.ends_with(b"\n");
-            for byte in &part[..part.len() - usize::from(whole)] {
+            let complete = part.ends_with(b"\n");
+            for byte in &part[..part.len() - usize::from(complete)] {
                 self.line.push(*byte);
                 if self.line.len() == LINE_MAX {
-                    self.row(now, of, records, said)?;
+                    self.row(now, run_key, records, on_line)?;
                 }
             }
-            if whole {
-                self.row(now, of, records, said)?;
+            if complete {
+                self.row(now, run_key, records, on_line)?;
             }
         }
         Ok(())
@@ -123,11 +125,11 @@ impl Output {
         now: i64,
         (app, run): (u16, u16),
         records: &mut Records,
-        said: &mut impl FnMut(&str),
+        on_line: &mut impl FnMut(&str),
     ) -> Result<()> {
         let line = take(&mut self.line);
         let line = String::from_utf8_lossy(&line);
-        said(&line);
+        on_line(&line);
         let row = [
             Cell::I64(now),
             Cell::U64(app.into()),
@@ -138,8 +140,8 @@ impl Output {
         records.push(Table::AppOutput, row)
     }
 
-    /// To the run directory, and out of this kernel's page cache.
-    pub fn finish(&self) -> io::Result<()> {
-        crate::sys::write_back(&self.kept)
+    /// Writes this kernel's page cache of the file to the run directory, so that readers there see the data now.
+    fn write_back(&self) -> io::Result<()> {
+        crate::sys::write_back(&self.file)
     }
 }

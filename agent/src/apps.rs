@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The programs of a plan: started at their ns, listened to, waited for, stopped; by a thread of their own.
+//! The programs of a plan: a separate thread starts, reads and stops them.
 //!
-//! The thread sleeps until something is due or comes: a word of a room, output of a program, an order of the test loop.
-//! Each loop does first what is ordered, then what is due, then hears what came. `app.rs` is one program.
+//! The thread sleeps until something is due or arrives: a notice of a container, output of a program, an order of the
+//! test loop. Each iteration carries out orders, then everything that is due, then handles arrivals. `app.rs` is one
+//! program.
 
 use std::collections::VecDeque;
-use std::fs::create_dir_all;
+use std::fs::{create_dir_all, File};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{channel, Receiver, Sender};
@@ -20,12 +21,14 @@ use nix::unistd::{pipe2, read, write};
 
 use crate::app::{Program, State};
 use crate::app_plan::App;
+use crate::cause::Cause;
 use crate::clock::{Epoch, SECOND};
+use crate::container::Container;
+use crate::container_channel::{receive, Notice};
+use crate::namespaces::Namespaces;
 use crate::plan::Plan;
 use crate::records::Shared;
 use crate::report::{Failure, Result};
-use crate::room::Room;
-use crate::room_post::{receive, News};
 use crate::steps::Act;
 use crate::{collect, sys};
 
@@ -34,250 +37,256 @@ enum Order {
     End,
 }
 
-/// By which other threads reach the programs.
+/// Sends orders of other threads to the programs.
 #[derive(Clone)]
 pub struct Handle {
     orders: Sender<Order>,
-    bell: Arc<OwnedFd>,
+    wakeup: Arc<OwnedFd>,
 }
 
 impl Handle {
-    /// Done at this instant; nobody waits for it.
+    /// Orders an action at this instant, without waiting for it.
     pub fn act(&self, app: u16, act: Act) {
         self.order(Order::Act(app, act));
     }
 
     fn order(&self, order: Order) {
-        // a thread that is gone has ended the run
+        // if the thread has ended, so has the run
         let _ = self.orders.send(order);
-        let _ = write(&*self.bell, &[0]);
+        let _ = write(&*self.wakeup, &[0]);
     }
 }
 
 pub struct Apps {
     handle: Handle,
     thread: JoinHandle<Result<()>>,
-    /// Hung up when the test need not wait any longer.
-    over: OwnedFd,
+    /// A pipe that is closed when the test need not wait any longer.
+    finished: OwnedFd,
     ends_test: bool,
 }
 
 impl Apps {
-    /// None without programs. `out`: the run directory. `terminal`: the program that has one.
+    /// Starts the thread; None without programs. `out`: the run directory. `terminal`: the program with a terminal.
     pub fn start(
         plan: &Plan,
-        rooms: Vec<Room>,
+        containers: Vec<Container>,
         epoch: Epoch,
         records: Shared,
+        namespaces: Namespaces,
         out: &Path,
         terminal: Option<&str>,
     ) -> Result<Option<Self>> {
         if plan.apps.is_empty() {
             return Ok(None);
         }
-        let of = |error: Errno| Failure::system("programs", error);
+        let failure = |error: Errno| Failure::system("programs", error);
         let folder = out.join("apps");
         create_dir_all(&folder).map_err(|error| Failure::system(folder.display(), error))?;
         let program = |app: &App| {
-            let (node, terminal) = (&rooms[app.room as usize].node, terminal == Some(&app.name));
+            let (node, terminal) = (&containers[app.container as usize].node, terminal == Some(&app.name));
             Program::new(app, node, &folder, plan.revivals(app.id), terminal)
         };
         let programs: Result<Vec<Program>> = plan.apps.iter().map(program).collect();
-        let (orders, ordered) = channel();
-        let (rung, bell) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK).map_err(of)?;
-        let (over, alive) = pipe2(OFlag::O_CLOEXEC).map_err(of)?;
-        let keeper = Keeper {
+        let (orders, inbox) = channel();
+        let (wakeup_reader, wakeup) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK).map_err(failure)?;
+        let (finished, unfinished) = pipe2(OFlag::O_CLOEXEC).map_err(failure)?;
+        let supervisor = Supervisor {
             epoch,
             records,
-            rooms,
+            mounts: namespaces.mounts(),
+            namespaces,
+            containers,
             programs: programs?,
             backlog: VecDeque::new(),
-            ordered,
-            bell: rung,
-            alive: Some(alive),
+            inbox,
+            wakeup: wakeup_reader,
+            unfinished: Some(unfinished),
             ending: false,
             folder,
         };
-        let work = move || keeper.run().inspect_err(|failure| crate::leave(&Err(failure.clone())));
+        let work = move || supervisor.run().inspect_err(|failure| crate::leave(&Err(failure.clone())));
         let thread = thread::Builder::new().spawn(work);
         let thread = thread.map_err(|error| Failure::system("starting a thread", error))?;
-        let handle = Handle { orders, bell: Arc::new(bell) };
-        Ok(Some(Self { handle, thread, over, ends_test: plan.apps_end }))
+        let handle = Handle { orders, wakeup: Arc::new(wakeup) };
+        Ok(Some(Self { handle, thread, finished, ends_test: plan.apps_end }))
     }
 
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// Until that time, or until the test is over because all programs that it waits for are; whether that is so.
+    /// Sleeps until `t_ns`, or until all programs that the test waits for have ended. Returns whether they have.
     pub fn sleep_until(&self, epoch: Epoch, t_ns: i64) -> Result<bool> {
         if !self.ends_test {
             epoch.sleep_until(t_ns);
             return Ok(false);
         }
-        let mut over = [PollFd::new(self.over.as_fd(), PollFlags::POLLIN)];
+        let mut finished = [PollFd::new(self.finished.as_fd(), PollFlags::POLLIN)];
         loop {
-            let left = (t_ns - epoch.now()).max(0);
-            match ppoll(&mut over, Some(TimeSpec::new(left / SECOND, left % SECOND)), None) {
+            let remaining = (t_ns - epoch.now()).max(0);
+            match ppoll(&mut finished, Some(TimeSpec::new(remaining / SECOND, remaining % SECOND)), None) {
                 Err(Errno::EINTR) => {}
                 result => return Ok(result.map_err(|error| Failure::system("programs", error))? > 0),
             }
         }
     }
 
-    /// At the end of the test: what runs is stopped, everything is on disk.
+    /// Ends the test: stops running programs and writes everything to disk.
     pub fn finish(self) -> Result<()> {
         self.handle.order(Order::End);
-        self.thread
-            .join()
-            .unwrap_or_else(|_| Err(Failure::new("a bug in the agent: the programs' thread died")))
+        self.thread.join().unwrap_or_else(|_| Err(Failure::bug("the programs' thread died")))
     }
 }
 
-/// What the thread has.
-struct Keeper {
+/// The state of the thread.
+struct Supervisor {
     epoch: Epoch,
     records: Shared,
-    rooms: Vec<Room>,
+    namespaces: Namespaces,
+    mounts: Vec<File>,
+    containers: Vec<Container>,
     programs: Vec<Program>,
-    /// What rooms said while the answer to an order was awaited.
-    backlog: VecDeque<News>,
-    ordered: Receiver<Order>,
-    bell: OwnedFd,
-    alive: Option<OwnedFd>,
+    /// Notices that arrived while the answer to an order was awaited.
+    backlog: VecDeque<Notice>,
+    inbox: Receiver<Order>,
+    wakeup: OwnedFd,
+    unfinished: Option<OwnedFd>,
     ending: bool,
     folder: PathBuf,
 }
 
-impl Keeper {
+impl Supervisor {
     fn run(mut self) -> Result<()> {
-        sys::become_exact();
+        sys::set_realtime_priority();
         loop {
-            self.obey();
+            self.carry_out_orders();
             self.advance()?;
-            if self.programs.iter().all(Program::is_waited_for_no_more) {
-                self.alive = None;
+            if self.programs.iter().all(Program::is_settled) {
+                self.unfinished = None;
             }
-            if self.ending && !self.programs.iter().any(Program::runs) {
+            if self.ending && !self.programs.iter().any(Program::is_running) {
                 return self.finish();
             }
-            self.wait()?;
-            self.hear()?;
+            if self.wait()? {
+                self.namespaces.find(self.epoch.now(), &mut self.records.lock())?;
+            }
+            self.receive_notices()?;
         }
     }
 
-    fn obey(&mut self) {
+    fn carry_out_orders(&mut self) {
         let now = self.epoch.now();
-        while let Ok(order) = self.ordered.try_recv() {
+        while let Ok(order) = self.inbox.try_recv() {
             match order {
                 Order::Act(app, act) => {
                     let program = &mut self.programs[usize::from(app)];
-                    program.act(act, now, &self.rooms[program.plan.room as usize]);
+                    program.act(act, now, &self.containers[program.plan.container as usize]);
                 }
                 Order::End => {
                     self.ending = true;
                     for program in &mut self.programs {
-                        program.end(now, &self.rooms[program.plan.room as usize]);
+                        program.end(now, &self.containers[program.plan.container as usize]);
                     }
                 }
             }
         }
     }
 
-    /// All that is due. What becomes ready may make another one due, whatever their order.
+    /// Executes everything that is due. Repeats this after each start or ready program, since others may wait for it.
     fn advance(&mut self) -> Result<()> {
-        let mut again = true;
-        while again {
-            again = false;
-            for place in 0..self.programs.len() {
+        let mut progressed = true;
+        while progressed {
+            progressed = false;
+            for index in 0..self.programs.len() {
                 let now = self.epoch.now();
-                if self.is_due_to_start(place, now)? {
-                    self.start(place, now)?;
-                    again = true;
+                if self.is_due_to_start(index, now)? {
+                    self.start(index, now)?;
+                    progressed = true;
                 }
-                let program = &mut self.programs[place];
-                let room = &self.rooms[program.plan.room as usize];
-                again |= program.advance(now, room, &mut self.records.lock())?;
+                let program = &mut self.programs[index];
+                let container = &self.containers[program.plan.container as usize];
+                progressed |= program.advance(now, container, &mut self.records.lock())?;
             }
         }
         Ok(())
     }
 
-    fn is_due_to_start(&self, place: usize, now: i64) -> Result<bool> {
-        let program = &self.programs[place];
-        let Some(at) = program.start_ns() else { return Ok(false) };
+    fn is_due_to_start(&self, index: usize, now: i64) -> Result<bool> {
+        let program = &self.programs[index];
+        let Some(start_ns) = program.start_ns() else { return Ok(false) };
         for other in program.plan.after.iter().map(|id| &self.programs[usize::from(*id)]) {
             if !other.was_ready && matches!(other.state, State::Over) {
-                let message = format!("it comes after {}, which ended before it was ready", other.plan.name);
-                return Err(program.blame(message));
+                let (name, output) = (other.plan.name.clone(), other.last_output());
+                return Err(program.blame(Cause::ProgramNotReady { program: name, output }));
             }
             if !other.was_ready {
                 return Ok(false);
             }
         }
-        Ok(at <= now)
+        Ok(start_ns <= now)
     }
 
-    fn start(&mut self, place: usize, now: i64) -> Result<()> {
-        let program = &mut self.programs[place];
-        let room = &self.rooms[program.plan.room as usize];
-        program.order_start(room)?;
+    fn start(&mut self, index: usize, now: i64) -> Result<()> {
+        let program = &mut self.programs[index];
+        let container = &self.containers[program.plan.container as usize];
+        program.order_start(container)?;
         loop {
-            match next_news(room)? {
-                News::Started { app, pid } if app == program.plan.id => {
-                    program.started(now, pid, room);
+            match next_notice(container)? {
+                Notice::Started { app, pid } if app == program.plan.id => {
+                    program.note_start(now, pid, container);
                     return Ok(());
                 }
-                News::Refused { app, message } if app == program.plan.id => {
-                    return Err(program.blame(message))
-                }
-                news => self.backlog.push_back(news),
+                Notice::Refused { app, cause } if app == program.plan.id => return Err(program.blame(cause)),
+                notice => self.backlog.push_back(notice),
             }
         }
     }
 
-    /// Until something is due, or comes.
-    fn wait(&self) -> Result<()> {
+    /// Sleeps until an action is due or something arrives. Returns whether a program has mounted something.
+    fn wait(&self) -> Result<bool> {
         if !self.backlog.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let now = self.epoch.now();
         let ready = |program: &Program| {
             let was_ready = |id: &u16| self.programs[usize::from(*id)].was_ready;
             program.start_ns().filter(|_| program.plan.after.iter().all(was_ready))
         };
-        let due = self.programs.iter().flat_map(|program| [ready(program), program.due()]).flatten().min();
-        let left = due.map(|due| (due - now).max(0)).map(|left| TimeSpec::new(left / SECOND, left % SECOND));
-        let posts = self.rooms.iter().map(|room| room.post.as_fd());
+        let due_ns =
+            self.programs.iter().flat_map(|program| [ready(program), program.due_ns()]).flatten().min();
+        let remaining = due_ns
+            .map(|due_ns| (due_ns - now).max(0))
+            .map(|remaining| TimeSpec::new(remaining / SECOND, remaining % SECOND));
+        let channels = self.containers.iter().map(|container| container.channel.as_fd());
         let outputs = self.programs.iter().flat_map(Program::pipes);
-        let mut waited: Vec<PollFd> = posts
-            .chain(outputs)
-            .chain([self.bell.as_fd()])
-            .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
-            .collect();
-        match ppoll(&mut waited, left, None) {
-            Err(error) if error != Errno::EINTR => Err(Failure::system("programs", error)),
-            _ => Ok(()),
+        let readable = channels.chain(outputs).chain([self.wakeup.as_fd()]);
+        let mounts = self.mounts.iter().map(|file| PollFd::new(file.as_fd(), PollFlags::POLLPRI));
+        let mut waited: Vec<PollFd> =
+            mounts.chain(readable.map(|fd| PollFd::new(fd, PollFlags::POLLIN))).collect();
+        match ppoll(&mut waited, remaining, None) {
+            Err(Errno::EINTR) => Ok(false),
+            Err(error) => Err(Failure::system("programs", error)),
+            Ok(_) => Ok(waited[..self.mounts.len()].iter().any(|mounts| mounts.any().unwrap_or(false))),
         }
     }
 
-    /// First what programs printed, then that they ended.
-    fn hear(&mut self) -> Result<()> {
-        let mut dust = [0; 64];
-        while read(&self.bell, &mut dust).is_ok_and(|length| length > 0) {}
+    /// Reads the output of programs first, then the notices of their ends.
+    fn receive_notices(&mut self) -> Result<()> {
+        let mut buffer = [0; 64];
+        while read(&self.wakeup, &mut buffer).is_ok_and(|length| length > 0) {}
         let now = self.epoch.now();
         for program in &mut self.programs {
             program.listen(now, &mut self.records.lock())?;
         }
-        for room in &self.rooms {
-            while is_readable(&room.post)? {
-                self.backlog.push_back(next_news(room)?);
+        for container in &self.containers {
+            while is_readable(&container.channel)? {
+                self.backlog.push_back(next_notice(container)?);
             }
         }
-        while let Some(news) = self.backlog.pop_front() {
-            if let News::Ended { app, exit, signal } = news {
+        while let Some(notice) = self.backlog.pop_front() {
+            if let Notice::Ended { app, exit, signal } = notice {
                 let program = &mut self.programs[usize::from(app)];
-                program.ended(now, (exit, signal), self.ending, &mut self.records.lock())?;
+                program.note_end(now, (exit, signal), self.ending, &mut self.records.lock())?;
             }
         }
         Ok(())
@@ -285,22 +294,24 @@ impl Keeper {
 
     fn finish(&mut self) -> Result<()> {
         for program in &self.programs {
-            let room = &self.rooms[program.plan.room as usize];
-            collect::collect(room, &program.plan.collect, &self.folder.join(&program.plan.name))
-                .map_err(|error| program.blame(format!("collecting its files: {error}")))?;
-            program.finish()?;
+            let container = &self.containers[program.plan.container as usize];
+            collect::collect(container, &program.plan.collect, &self.folder.join(&program.plan.name))
+                .map_err(|error| program.blame(Cause::system("collecting its files", error)))?;
+            program.finish();
         }
         Ok(())
     }
 }
 
 fn is_readable(fd: &OwnedFd) -> Result<bool> {
-    let mut one = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
-    let found = ppoll(&mut one, Some(TimeSpec::new(0, 0)), None);
-    Ok(found.map_err(|error| Failure::system("a room", error))? > 0)
+    let mut descriptors = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
+    let ready = ppoll(&mut descriptors, Some(TimeSpec::new(0, 0)), None);
+    Ok(ready.map_err(|error| Failure::system("a container", error))? > 0)
 }
 
-fn next_news(room: &Room) -> Result<News> {
-    let news = receive(room.post.as_fd()).map_err(|error| Failure::system("a room", error))?;
-    news.map(|(news, _)| news).ok_or_else(|| Failure::new(format!("the room of {} ended", room.node)))
+fn next_notice(container: &Container) -> Result<Notice> {
+    let notice = receive(container.channel.as_fd()).map_err(|error| Failure::system("a container", error))?;
+    notice
+        .map(|(notice, _)| notice)
+        .ok_or_else(|| Cause::ContainerEnded { container: container.node.clone() }.into())
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Captures: frames of the kernel's probe into pcapng files that Wireshark reads, one for each device: Ethernet of a
-//! cable, of a radio 802.11 behind the radiotap header that the kernel made.
+//! Captures: frames of the kernel's probe as pcapng files for Wireshark, one for each device. An Ethernet device has
+//! Ethernet frames; a radio has 802.11 frames after the kernel's radiotap header.
 //!
-//! Timestamps are ns of test time, as if it began in 1970. A packet that the probe follows has a comment: whose it is,
-//! and where it spent its time until then. What was on the cable before test time 0 is left out.
+//! Timestamps are ns of test time, as if it began in 1970. A packet that the probe follows has a comment with its
+//! stream and with the time that it has spent in each layer. Frames before test time 0 are left out.
 //!
-//! Frames are in the order of their times. The probe tells of a frame that leaves when it enters the ring, ahead of its
-//! time, and of one that has arrived when the NIC hands it over, after it: a frame is held back until the probe says that
-//! none with an earlier time will follow.
+//! Frames are ordered by time. The probe reports a sent frame when it enters the ring, ahead of its time, and a
+//! received frame when the NIC hands it over, after its time. A frame is therefore held until the probe reports that no
+//! frame with an earlier time will follow.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,18 +22,18 @@ use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
 use pcap_file::pcapng::PcapNgWriter;
-use pcap_file::DataLink;
+use pcap_file::{DataLink, PcapError};
 
 use crate::abi::{self, Frame, Visit};
 use crate::plan;
 use crate::report::{Failure, Result};
 use crate::sys;
 
-/// Bytes gathered before they are written: a system call is dear.
+/// The number of bytes that are collected before a write, since a system call is expensive.
 const BUFFER: usize = 256 << 10;
 
-/// A frame as the kernel's probe gives it: with the nodes that its packet passed, and its bytes.
-pub struct Seen<'a> {
+/// A frame from the kernel's probe, with its bytes and the nodes that its packet passed.
+pub struct RawFrame<'a> {
     pub frame: &'a Frame,
     pub visits: &'a [Visit],
     pub data: &'a [u8],
@@ -42,13 +42,13 @@ pub struct Seen<'a> {
 struct Capture {
     plan: plan::Capture,
     file: PcapNgWriter<BufWriter<File>>,
-    /// By time and, of one time, as they came.
-    held: BTreeMap<(u64, u64), Held>,
+    /// The frames by time, and at equal times by arrival.
+    pending: BTreeMap<(u64, u64), PendingFrame>,
     count: u64,
 }
 
 /// A frame that is not written yet.
-struct Held {
+struct PendingFrame {
     received: bool,
     length: u32,
     data: Vec<u8>,
@@ -60,7 +60,7 @@ pub struct Captures {
 }
 
 impl Captures {
-    /// The files, in `folder`.
+    /// Creates the files in `folder`.
     pub fn create(plans: &[plan::Capture], radios: &[plan::Radio], folder: &Path) -> Result<Self> {
         let captures = plans.iter().map(|plan| {
             let on_air = radios.iter().any(|radio| radio.node == plan.node && radio.device == plan.device);
@@ -73,28 +73,28 @@ impl Captures {
         Ok(Self { captures: captures.collect::<Result<_>>()? })
     }
 
-    /// Takes a frame of `device`; `title` says whose packet it is. Test time 0 is at `zero_ns` of the probe's clock.
+    /// Takes a frame of `device`; `title` names its packet's stream. Test time 0 is at `zero_ns` of the probe's clock.
     pub fn take(
         &mut self,
         zero_ns: i64,
         device: &str,
-        seen: &Seen,
+        probed: &RawFrame,
         nodes: &[String],
         title: &str,
     ) -> Result<()> {
-        let node = &nodes[usize::from(seen.frame.node)];
+        let node = &nodes[usize::from(probed.frame.node)];
         let mut captures = self.captures.iter_mut();
-        let wanted = captures.find(|capture| capture.plan.node == *node && capture.plan.device == device);
-        let Some(capture) = wanted else { return Ok(()) };
-        if let Ok(t_ns) = u64::try_from(seen.frame.t_ns - zero_ns) {
+        let matching = captures.find(|capture| capture.plan.node == *node && capture.plan.device == device);
+        let Some(capture) = matching else { return Ok(()) };
+        if let Ok(t_ns) = u64::try_from(probed.frame.t_ns - zero_ns) {
             let mut text = String::new();
-            comment(&mut text, title, seen, nodes);
-            capture.hold(t_ns, seen, text);
+            comment(&mut text, title, probed, nodes);
+            capture.add_pending(t_ns, probed, text);
         }
-        capture.write(u64::try_from(seen.frame.settled_ns - zero_ns).unwrap_or(0))
+        capture.write(u64::try_from(probed.frame.settled_ns - zero_ns).unwrap_or(0))
     }
 
-    /// Everything to the files, and out of this kernel's page cache.
+    /// Writes everything to the files, and this kernel's page cache to disk.
     pub fn finish(self) -> Result<()> {
         for mut capture in self.captures {
             capture.write(u64::MAX)?;
@@ -125,34 +125,41 @@ impl Capture {
         PcapNgWriter::new(BufWriter::with_capacity(BUFFER, file))
             .and_then(|mut file| {
                 file.write_pcapng_block(interface)?;
-                Ok(Self { plan: plan.clone(), file, held: BTreeMap::new(), count: 0 })
+                Ok(Self { plan: plan.clone(), file, pending: BTreeMap::new(), count: 0 })
             })
-            .map_err(|error| Failure::of(&plan.file, error))
+            .map_err(|error| failure(&plan.file, error))
     }
 
-    fn hold(&mut self, t_ns: u64, seen: &Seen, comment: String) {
-        let held = Held {
-            received: seen.frame.received != 0,
-            length: seen.frame.length,
-            data: seen.data.to_vec(),
+    fn add_pending(&mut self, t_ns: u64, probed: &RawFrame, comment: String) {
+        let pending = PendingFrame {
+            received: probed.frame.received != 0,
+            length: probed.frame.length,
+            data: probed.data.to_vec(),
             comment,
         };
-        self.held.insert((t_ns, self.count), held);
+        self.pending.insert((t_ns, self.count), pending);
         self.count += 1;
     }
 
     /// Writes all frames up to `settled_ns`.
     fn write(&mut self, settled_ns: u64) -> Result<()> {
-        while let Some(first) = self.held.first_entry().filter(|first| first.key().0 <= settled_ns) {
+        while let Some(first) = self.pending.first_entry().filter(|first| first.key().0 <= settled_ns) {
             let (t_ns, frame) = (first.key().0, first.remove());
             let written = self.file.write_pcapng_block(frame.block(t_ns));
-            written.map_err(|error| Failure::of(&self.plan.file, error))?;
+            written.map_err(|error| failure(&self.plan.file, error))?;
         }
         Ok(())
     }
 }
 
-impl Held {
+fn failure(file: &str, error: PcapError) -> Failure {
+    match error {
+        PcapError::IoError(error) => Failure::system(file, error),
+        error => Failure::data(file, error),
+    }
+}
+
+impl PendingFrame {
     fn block(&self, t_ns: u64) -> EnhancedPacketBlock<'_> {
         const INBOUND: u32 = 1;
         const OUTBOUND: u32 = 2;
@@ -170,17 +177,17 @@ impl Held {
     }
 }
 
-/// `upload::1 packet 7: client tsq 812.3 us, ring 12.1 us | router rx 20 us`: the layers that took time. Nothing for a
-/// frame that is not followed.
-fn comment(text: &mut String, title: &str, seen: &Seen, nodes: &[String]) {
-    let mut before = ": ";
-    for visit in seen.visits {
-        if before == ": " {
-            let _ = write!(text, "{title} packet {}", seen.frame.number);
+/// Writes the layers that took time: `upload::1 packet 7: client tsq 812.3 us, ring 12.1 us | router rx 20 us`. Writes
+/// nothing for a frame that is not followed.
+fn comment(text: &mut String, title: &str, probed: &RawFrame, nodes: &[String]) {
+    let mut separator = ": ";
+    for visit in probed.visits {
+        if separator == ": " {
+            let _ = write!(text, "{title} packet {}", probed.frame.number);
         }
         let node = nodes.get(usize::from(visit.node)).map_or("?", String::as_str);
-        let _ = write!(text, "{before}{node}");
-        before = " | ";
+        let _ = write!(text, "{separator}{node}");
+        separator = " | ";
         let mut comma = "";
         for (layer, ns) in abi::LAYER.iter().zip(visit.layer_ns).filter(|(_, ns)| *ns != 0) {
             let _ = write!(text, "{comma} {layer} ");
@@ -190,7 +197,7 @@ fn comment(text: &mut String, title: &str, seen: &Seen, nodes: &[String]) {
     }
 }
 
-/// With no more digits than it needs.
+/// Writes ns as microseconds, without trailing zeros.
 fn microseconds(text: &mut String, ns: i64) {
     let _ = write!(text, "{}", ns / 1000);
     if ns % 1000 != 0 {
@@ -203,8 +210,8 @@ fn microseconds(text: &mut String, ns: i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reader::written::{fields, record, stream, text, visit};
-    use crate::reader::{Record, Records};
+    use crate::probe_records::fixtures::{fields, record, stream, text, visit};
+    use crate::probe_records::{Record, Records};
     use pcap_file::pcapng::{Block, PcapNgReader};
 
     fn frame(t_ns: i64, settled_ns: i64, device: &str, visits: u16) -> Vec<u64> {
@@ -245,9 +252,9 @@ mod tests {
         std::fs::remove_dir_all(&folder).expect("removed");
     }
 
-    fn parsed(words: &[u64]) -> Seen<'_> {
+    fn parsed(words: &[u64]) -> RawFrame<'_> {
         let Some(Some(Record::Frame(frame, visits, data))) = Records(words).next() else { panic!("a frame") };
-        Seen { frame, visits, data }
+        RawFrame { frame, visits, data }
     }
 
     #[test]
@@ -294,14 +301,14 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("hourglass-order-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let mut captures = Captures::create(&[plan("eth0")], &[], &folder).expect("a file");
-        // two that will leave, two that have arrived before; the last leaves when the others are settled
-        let told = [(30, 5), (50, 6), (10, 20), (20, 45), (60, 70)];
-        let held = told.map(|(t_ns, settled_ns)| {
+        // two future departures, two earlier arrivals; the last frame leaves when the others are settled
+        let frames = [(30, 5), (50, 6), (10, 20), (20, 45), (60, 70)];
+        let pending_counts = frames.map(|(t_ns, settled_ns)| {
             let bytes = frame(t_ns, settled_ns, "eth0", 0);
             captures.take(0, "eth0", &parsed(&bytes), &[String::from("client")], "").expect("taken");
-            captures.captures[0].held.len()
+            captures.captures[0].pending.len()
         });
-        assert_eq!(held, [1, 2, 2, 1, 0]);
+        assert_eq!(pending_counts, [1, 2, 2, 1, 0]);
         captures.finish().expect("finished");
         let mut reader =
             PcapNgReader::new(File::open(folder.join("c.pcapng")).expect("the file")).expect("pcapng");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What changes during the test: the plan's events, carried out as the set-up's steps are, by a thread of their own.
+//! The plan's events: a separate thread executes their steps during the test.
 //!
-//! The test's loop gives the order and waits for the thread, so that what else is due at that instant finds the change
-//! made. In virtual time a tool takes none. A kernel that lets a tool wait (a NIC that has to come to rest, a station that
-//! scans), or a machine on which processes take time, keeps the loop no longer than until its next action is due, and
-//! at least 1 ns: the shortest time after which nothing of that instant is left to run.
+//! The test loop gives the order and waits for the thread, so that later actions of that instant see the change. In
+//! virtual time a tool takes no time. If the kernel makes a tool wait (a NIC that comes to rest, a station that scans),
+//! or processes take time on a real machine, the loop waits at most until its next action is due, and at least 1 ns:
+//! the shortest time after which nothing of that instant is left to run.
 
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::thread;
@@ -19,30 +19,30 @@ use crate::plan::Event;
 use crate::records::Records;
 use crate::report::{Failure, Result};
 use crate::setup;
+use crate::steps::Step;
 use crate::tables::Table;
 
-/// Of the thread, which starts tools and reads what they say.
+/// The stack of the thread, which starts tools and reads their output.
 const STACK: usize = 512 << 10;
 
-/// An event that was carried out: its place in the plan, when it was done, and what the tools said.
-struct Done {
-    place: usize,
-    at_ns: i64,
-    words: Result<String>,
+/// A completed event: its time of completion, and the output of the tools.
+struct Completion {
+    done_ns: i64,
+    output: Result<String>,
 }
 
 pub struct Changes {
     events: Vec<Event>,
     epoch: Epoch,
-    /// To the thread, and back; none without events.
-    thread: Option<(Sender<usize>, Receiver<Done>)>,
-    /// How many were ordered.
-    ordered: usize,
-    done: Vec<(i64, String)>,
+    /// The channels to the thread and back; None without events.
+    thread: Option<(Sender<Vec<Step>>, Receiver<Completion>)>,
+    /// The number of ordered events.
+    order_count: usize,
+    completed: Vec<(i64, String)>,
 }
 
 impl Changes {
-    /// The calling thread is in the first namespace.
+    /// Starts the thread. The calling thread must be in the first namespace.
     pub fn prepare(
         events: &[Event],
         nodes: &Nodes,
@@ -50,18 +50,19 @@ impl Changes {
         apps: Option<Handle>,
         epoch: Epoch,
     ) -> Result<Self> {
-        let mut changes = Self { events: events.to_vec(), epoch, thread: None, ordered: 0, done: Vec::new() };
+        let mut changes =
+            Self { events: events.to_vec(), epoch, thread: None, order_count: 0, completed: Vec::new() };
         if events.is_empty() {
             return Ok(changes);
         }
-        let (order, orders) = channel::<usize>();
+        let (order, orders) = channel::<Vec<Step>>();
         let (report, reports) = channel();
-        let (events, nodes, daemons) = (events.to_vec(), nodes.of_another_thread(), daemons.clone());
+        let (nodes, daemons) = (nodes.for_new_thread(), daemons.clone());
         let work = move || {
-            for place in &orders {
-                let words = setup::carry_out(&events[place].steps, &nodes, &daemons, apps.as_ref());
-                let failed = words.is_err();
-                if report.send(Done { place, at_ns: epoch.now(), words }).is_err() || failed {
+            for steps in &orders {
+                let output = setup::carry_out(&steps, &nodes, &daemons, apps.as_ref());
+                let failed = output.is_err();
+                if report.send(Completion { done_ns: epoch.now(), output }).is_err() || failed {
                     return;
                 }
             }
@@ -72,12 +73,18 @@ impl Changes {
         Ok(changes)
     }
 
-    /// Has an event carried out; waits until it is done, or it is `next_ns`, when something else is due.
-    pub fn carry_out(&mut self, place: usize, next_ns: i64) -> Result<()> {
+    /// Returns the steps of an event.
+    pub fn steps(&self, index: usize) -> &[Step] {
+        &self.events[index].steps
+    }
+
+    /// Orders the steps of the next event. Waits until they are complete, or until `next_ns`, when another action is
+    /// due.
+    pub fn carry_out(&mut self, steps: Vec<Step>, next_ns: i64) -> Result<()> {
         if let Some((order, _)) = &self.thread {
-            // a thread that is gone has said why: `wait` hears it
-            let _ = order.send(place);
-            self.ordered += 1;
+            // if the thread has ended, `wait` gets the reason
+            let _ = order.send(steps);
+            self.order_count += 1;
         }
         self.wait(next_ns)
     }
@@ -88,32 +95,29 @@ impl Changes {
     }
 
     fn wait(&mut self, until_ns: i64) -> Result<()> {
-        while self.done.len() < self.ordered {
+        while self.completed.len() < self.order_count {
             let Some((_, reports)) = &self.thread else { break };
-            let left = u64::try_from(until_ns - self.epoch.now()).unwrap_or_default();
-            match reports.recv_timeout(Duration::from_nanos(left)) {
-                Ok(done) => {
-                    debug_assert_eq!(done.place, self.done.len());
-                    self.done.push((done.at_ns, done.words?));
-                }
+            let remaining = u64::try_from(until_ns - self.epoch.now()).unwrap_or_default();
+            match reports.recv_timeout(Duration::from_nanos(remaining)) {
+                Ok(completion) => self.completed.push((completion.done_ns, completion.output?)),
                 Err(RecvTimeoutError::Timeout) => break,
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Failure::new("a bug in the agent: the thread of the events is gone"));
+                    return Err(Failure::bug("the thread of the events ended"));
                 }
             }
         }
         Ok(())
     }
 
-    /// A row for each event that was ordered; one that was not done in the test has no end.
+    /// Writes a row for each ordered event. The end is empty if the event was not complete before the test's end.
     pub fn write(&self, records: &mut Records) -> Result<()> {
-        for (place, event) in self.events.iter().enumerate().take(self.ordered) {
-            let (done_ns, words) = match self.done.get(place) {
-                Some((done_ns, words)) => (Cell::I64(*done_ns), Cell::Text(words)),
+        for (index, event) in self.events.iter().enumerate().take(self.order_count) {
+            let (done_ns, output) = match self.completed.get(index) {
+                Some((done_ns, output)) => (Cell::I64(*done_ns), Cell::Text(output)),
                 None => (Cell::Null, Cell::Text("")),
             };
             let head = [Cell::I64(event.at_ns), Cell::Text(&event.node), Cell::Text(&event.name)];
-            records.push(Table::Event, head.into_iter().chain([done_ns, words]))?;
+            records.push(Table::Event, head.into_iter().chain([done_ns, output]))?;
         }
         Ok(())
     }

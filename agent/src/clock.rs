@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Clocks and the one way to wait.
+//! Clocks, and all sleeps until a time.
 //!
 //! Test time counts from an [`Epoch`]. Deadlines are absolute times of `CLOCK_MONOTONIC`, so lateness never adds up.
-//! Packet times are `CLOCK_REALTIME`, the clock of the kernel's receive timestamps; the epoch knows its value at
-//! test time 0 too.
+//! Packet times are `CLOCK_REALTIME`, the clock of the kernel's receive timestamps; the epoch has its value at test
+//! time 0 too.
 
 use nix::errno::Errno;
 use nix::sys::time::TimeSpec;
@@ -11,8 +11,8 @@ use nix::time::{clock_gettime, clock_nanosleep, ClockId, ClockNanosleepFlags};
 
 pub const SECOND: i64 = 1_000_000_000;
 
-/// Room between the end of the set-up and test time 0 in which the threads of the test start.
-const LEAD: i64 = 50_000_000;
+/// The minimum time between the end of the set-up and test time 0, for the start of the test's threads.
+const START_MARGIN_NS: i64 = 50_000_000;
 
 pub fn to_ns(time: TimeSpec) -> i64 {
     time.tv_sec() * SECOND + time.tv_nsec()
@@ -30,7 +30,7 @@ pub fn realtime() -> i64 {
     read(ClockId::CLOCK_REALTIME)
 }
 
-/// By how much the time of day is ahead of the monotonic clock: it changes when somebody sets the clock.
+/// Returns the time of day minus the monotonic clock. It changes when the clock is set.
 pub fn ahead() -> i64 {
     let before = monotonic();
     let wall = realtime();
@@ -47,9 +47,9 @@ pub fn sleep(ns: i64) {
     sleep_until(monotonic() + ns);
 }
 
-/// Until the clock is at a whole multiple of so many ns.
-pub fn sleep_until_whole(ns: i64) {
-    sleep_until(next_whole(monotonic(), ns));
+/// Sleeps until the clock is at a whole multiple of `ns`.
+pub fn sleep_until_multiple(ns: i64) {
+    sleep_until(next_multiple(monotonic(), ns));
 }
 
 /// Test time 0 on both clocks.
@@ -60,14 +60,14 @@ pub struct Epoch {
 }
 
 impl Epoch {
-    /// The next whole second of the monotonic clock, never less than `LEAD` away.
+    /// Returns the next whole second of the monotonic clock that is at least `START_MARGIN_NS` away.
     pub fn next() -> Self {
         let (now, wall) = (monotonic(), realtime());
-        let zero = next_whole(now + LEAD, SECOND);
+        let zero = next_multiple(now + START_MARGIN_NS, SECOND);
         Self { monotonic_ns: zero, realtime_ns: wall + (zero - now) }
     }
 
-    /// At that value of the monotonic clock.
+    /// Returns the epoch at that value of the monotonic clock.
     pub fn at(monotonic_ns: i64) -> Self {
         Self { monotonic_ns, realtime_ns: monotonic_ns + ahead() }
     }
@@ -85,11 +85,11 @@ impl Epoch {
     }
 }
 
-fn next_whole(now: i64, ns: i64) -> i64 {
+fn next_multiple(now: i64, ns: i64) -> i64 {
     (now + ns - 1) / ns * ns
 }
 
-/// Nanoseconds as seconds, with no more digits than they need.
+/// Formats nanoseconds as seconds, without trailing zeros.
 pub fn seconds(ns: i64) -> String {
     let text = format!("{}.{:09}", ns / SECOND, ns % SECOND);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_whole_second_stays_and_the_rest_is_rounded_up() {
-        assert_eq!(next_whole(3 * SECOND, SECOND), 3 * SECOND);
-        assert_eq!(next_whole(3 * SECOND + 1, SECOND), 4 * SECOND);
+        assert_eq!(next_multiple(3 * SECOND, SECOND), 3 * SECOND);
+        assert_eq!(next_multiple(3 * SECOND + 1, SECOND), 4 * SECOND);
     }
 }

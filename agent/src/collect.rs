@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Copies files of a room into the run directory, by globs: `*`, `?` and `[…]` within one part of a path.
+//! Copies files of a container into the run directory, by globs: `*`, `?` and `[…]` within one part of a path.
 //!
-//! Paths are opened as the room's programs would open them, so no link leads out of the room; a link at the end of a path
-//! is left, as is all that is not a regular file.
+//! A folder is copied with all files below it. Paths are opened as the container's programs would open them, so no link
+//! leads out of the container. A link at the end of a path is skipped, like everything that is not a regular file.
 
 use std::fs::{create_dir_all, File};
 use std::io::{self, Read};
@@ -14,106 +14,127 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::stat::{fstat, SFlag};
 
-use crate::room::{open_in, Room};
+use crate::container::{open_in, Container};
 use crate::sys;
 
-/// Of one program, in all.
-const MOST: u64 = 256 << 20;
+/// The total size of a program's files is limited.
+const LIMIT_BYTES: u64 = 256 << 20;
+/// The maximum number of parts of a path.
+const DEPTH_MAX: usize = 64;
 
-/// Below `to`, each under its own path.
-pub fn collect(room: &Room, globs: &[String], to: &Path) -> io::Result<()> {
+/// Copies files below `to`, each under its path.
+pub fn collect(container: &Container, globs: &[String], to: &Path) -> io::Result<()> {
     if globs.is_empty() {
         return Ok(());
     }
-    let top = room.root()?;
-    let mut left = MOST;
+    let root = container.root()?;
+    let mut remaining = LIMIT_BYTES;
     for glob in globs {
-        for path in expand(top.as_fd(), glob) {
-            left -= copy(top.as_fd(), &path, &to.join(&path[1..]), left)?;
+        let mut paths = expand(root.as_fd(), glob);
+        paths.reverse();
+        while let Some(path) = paths.pop() {
+            let copied = copy(root.as_fd(), &path, &to.join(&path[1..]), remaining)?;
+            remaining -= copied.unwrap_or(0);
+            if copied.is_none() && path.matches('/').count() < DEPTH_MAX {
+                paths.extend(entries(root.as_fd(), &path).rev());
+            }
         }
     }
     Ok(())
 }
 
-/// The paths that a glob stands for, in order.
+/// Returns the paths that match a glob, in order.
 fn expand(root: BorrowedFd, glob: &str) -> Vec<String> {
-    let mut found = vec![String::new()];
+    let mut paths = vec![String::new()];
     for part in glob.split('/').filter(|part| !part.is_empty() && *part != "." && *part != "..") {
-        found = found.iter().flat_map(|folder| matches(root, folder, part)).collect();
+        paths = paths.iter().flat_map(|folder| expand_part(root, folder, part)).collect();
     }
-    found.retain(|path| !path.is_empty());
-    found
+    paths.retain(|path| !path.is_empty());
+    paths
 }
 
-fn matches(root: BorrowedFd, folder: &str, part: &str) -> Vec<String> {
+fn expand_part(root: BorrowedFd, folder: &str, part: &str) -> Vec<String> {
     if !part.contains(['*', '?', '[']) {
         return vec![format!("{folder}/{part}")];
     }
-    let path = if folder.is_empty() { "/" } else { folder };
-    let opened = open_in(root, path, OFlag::O_RDONLY | OFlag::O_DIRECTORY).and_then(Dir::from_fd);
-    let Ok(mut entries) = opened else { return Vec::new() };
-    let names =
-        entries.iter().flatten().filter_map(|entry| Some(entry.file_name().to_str().ok()?.to_owned()));
     let hidden = part.starts_with('.');
-    let mut names: Vec<String> = names.filter(|name| hidden || !name.starts_with('.')).collect();
-    names.retain(|name| fits(part.as_bytes(), name.as_bytes()));
-    names.sort_unstable();
-    names.into_iter().map(|name| format!("{folder}/{name}")).collect()
+    let fits = |path: &String| {
+        let name = &path[folder.len() + 1..];
+        (hidden || !name.starts_with('.')) && matches_glob(part.as_bytes(), name.as_bytes())
+    };
+    entries(root, folder).filter(fits).collect()
 }
 
-/// Whether a name is one of those that a part of a glob stands for.
-fn fits(glob: &[u8], name: &[u8]) -> bool {
+/// Returns the paths of all entries of a folder, in order. None if it is not readable.
+fn entries(root: BorrowedFd, folder: &str) -> std::vec::IntoIter<String> {
+    let path = if folder.is_empty() { "/" } else { folder };
+    let opened = open_in(root, path, OFlag::O_RDONLY | OFlag::O_DIRECTORY).and_then(Dir::from_fd);
+    let mut names: Vec<String> = match opened {
+        Ok(mut entries) => entries
+            .iter()
+            .flatten()
+            .filter_map(|entry| Some(entry.file_name().to_str().ok()?.to_owned()))
+            .collect(),
+        Err(_) => Vec::new(),
+    };
+    names.retain(|name| name != "." && name != "..");
+    names.sort_unstable();
+    names.into_iter().map(|name| format!("{folder}/{name}")).collect::<Vec<_>>().into_iter()
+}
+
+/// Returns whether a name matches one part of a glob.
+fn matches_glob(glob: &[u8], name: &[u8]) -> bool {
     match (glob.first(), name.first()) {
         (None, None) => true,
-        (Some(b'*'), _) => (0..=name.len()).any(|skipped| fits(&glob[1..], &name[skipped..])),
-        (Some(b'?'), Some(_)) => fits(&glob[1..], &name[1..]),
-        (Some(b'['), Some(letter)) => match class(&glob[1..], *letter) {
-            Some((true, rest)) => fits(rest, &name[1..]),
+        (Some(b'*'), _) => (0..=name.len()).any(|skipped| matches_glob(&glob[1..], &name[skipped..])),
+        (Some(b'?'), Some(_)) => matches_glob(&glob[1..], &name[1..]),
+        (Some(b'['), Some(byte)) => match match_class(&glob[1..], *byte) {
+            Some((true, rest)) => matches_glob(rest, &name[1..]),
             Some((false, _)) => false,
-            None => *letter == b'[' && fits(&glob[1..], &name[1..]),
+            None => *byte == b'[' && matches_glob(&glob[1..], &name[1..]),
         },
-        (Some(plain), Some(letter)) => plain == letter && fits(&glob[1..], &name[1..]),
+        (Some(plain), Some(byte)) => plain == byte && matches_glob(&glob[1..], &name[1..]),
         _ => false,
     }
 }
 
-/// Whether `…]`, perhaps with a `!` before it, has a letter, and what comes behind it; none without a `]`.
-fn class(text: &[u8], letter: u8) -> Option<(bool, &[u8])> {
+/// Parses `…]` or `!…]`; returns whether the class contains a byte, and the text after it. None without a `]`.
+fn match_class(text: &[u8], byte: u8) -> Option<(bool, &[u8])> {
     let (negated, text) = match text.strip_prefix(b"!") {
         Some(rest) => (true, rest),
         None => (false, text),
     };
     let end = 1 + text.get(1..)?.iter().position(|byte| *byte == b']')?;
-    let (mut inside, mut has) = (&text[..end], false);
+    let (mut inside, mut matched) = (&text[..end], false);
     while let Some((first, rest)) = inside.split_first() {
         inside = if let [b'-', last, rest @ ..] = rest {
-            has |= (*first..=*last).contains(&letter);
+            matched |= (*first..=*last).contains(&byte);
             rest
         } else {
-            has |= *first == letter;
+            matched |= *first == byte;
             rest
         };
     }
-    Some((has != negated, &text[end + 1..]))
+    Some((matched != negated, &text[end + 1..]))
 }
 
-/// How much of a file was copied. What is no regular file, or not there, is nothing.
-fn copy(root: BorrowedFd, path: &str, to: &Path, most: u64) -> io::Result<u64> {
+/// Copies a file and returns its size; None for a folder. Missing files and other kinds of files count as 0.
+fn copy(root: BorrowedFd, path: &str, to: &Path, limit: u64) -> io::Result<Option<u64>> {
     let from = match open_in(root, path, OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK) {
-        Err(Errno::ENOENT | Errno::ELOOP | Errno::ENOTDIR | Errno::ENXIO) => return Ok(0),
+        Err(Errno::ENOENT | Errno::ELOOP | Errno::ENOTDIR | Errno::ENXIO) => return Ok(Some(0)),
         result => result?,
     };
     let kind = SFlag::from_bits_truncate(fstat(&from)?.st_mode) & SFlag::S_IFMT;
     if kind != SFlag::S_IFREG {
-        return Ok(0);
+        return Ok(if kind == SFlag::S_IFDIR { None } else { Some(0) });
     }
     if let Some(folder) = to.parent() {
         create_dir_all(folder)?;
     }
-    let mut made = File::create(to)?;
-    let copied = io::copy(&mut File::from(from).take(most), &mut made)?;
-    sys::write_back(&made)?;
-    Ok(copied)
+    let mut target = File::create(to)?;
+    let copied = io::copy(&mut File::from(from).take(limit), &mut target)?;
+    sys::write_back(&target)?;
+    Ok(Some(copied))
 }
 
 #[cfg(test)]
@@ -121,7 +142,7 @@ mod tests {
     use super::*;
 
     fn fit(glob: &str, name: &str) -> bool {
-        fits(glob.as_bytes(), name.as_bytes())
+        matches_glob(glob.as_bytes(), name.as_bytes())
     }
 
     #[test]

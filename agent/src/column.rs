@@ -10,6 +10,7 @@ use arrow_array::builder::{
 use arrow_array::types::ArrowPrimitiveType;
 use arrow_array::ArrayRef;
 use arrow_schema::{DataType, Field};
+use serde::Serialize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -23,8 +24,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether a column of this kind has such cells.
-    fn takes(self, cell: Cell) -> bool {
+    /// Returns whether a column of this kind accepts a cell.
+    fn accepts(self, cell: Cell) -> bool {
         match cell {
             Cell::Null => true,
             Cell::Bool(_) => self == Self::Bool,
@@ -48,12 +49,12 @@ impl Column {
         Self { name, kind, nullable: false, late: false }
     }
 
-    /// A column that a kernel, or a lost packet, may leave empty.
+    /// Returns a column that a kernel, or a lost packet, may leave empty.
     pub const fn optional(name: &'static str, kind: Kind) -> Self {
         Self { name, kind, nullable: true, late: false }
     }
 
-    /// One that came later: a stream in which it is empty has no such column, as before it came.
+    /// Returns a column that a later version added. A stream in which it is empty lacks the column, as before.
     pub const fn late(name: &'static str, kind: Kind) -> Self {
         Self { name, kind, nullable: true, late: true }
     }
@@ -76,8 +77,9 @@ impl Column {
     }
 }
 
-/// A value on its way into a column. Every unsigned column takes `U64`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A value for a column. Every unsigned column takes `U64`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
 pub enum Cell<'a> {
     Null,
     Bool(bool),
@@ -108,19 +110,19 @@ pub enum Buffer {
     Text(StringBuilder),
 }
 
-/// Rows of cells as they came, until there are so many that going through them by column is cheap: a table may have a
-/// hundred columns, and each has its own places in memory.
+/// Rows of cells in order of arrival. They are converted to columns in blocks, since a table may have a hundred
+/// columns, each in a different part of memory.
 pub struct Block {
     kinds: Vec<Kind>,
-    /// Row by row: bits of numbers, places in `texts`.
+    /// The cells row by row: bits of numbers, positions in `texts`.
     cells: Vec<u64>,
-    /// By row: which of its cells are null.
+    /// A bitmap of null cells for each row.
     nulls: Vec<u128>,
     texts: String,
 }
 
 impl Block {
-    /// As many as the processor's first cache holds of the widest table.
+    /// The processor's first cache holds this number of rows of the widest table.
     pub const ROWS: usize = 32;
 
     pub fn new(columns: &[Column]) -> Self {
@@ -136,42 +138,42 @@ impl Block {
     pub fn push<'a>(&mut self, row: impl IntoIterator<Item = Cell<'a>>) {
         let start = self.cells.len();
         self.cells.resize(start + self.kinds.len(), 0);
-        let mut places = self.cells[start..].iter_mut().zip(&self.kinds);
+        let mut slots = self.cells[start..].iter_mut().zip(&self.kinds);
         let (mut nulls, mut bit) = (0, 1u128);
-        // `for_each`, not a loop: a chain of iterators asks itself at each `next` which of its parts it is in
+        // `for_each`, not a loop: a chain of iterators checks at each `next` which of its parts is the current one
         row.into_iter().for_each(|cell| {
-            let (place, kind) = places.next().expect("a row has a column for each cell");
-            debug_assert!(kind.takes(cell), "{cell:?} is of another kind than its column, {kind:?}");
+            let (slot, kind) = slots.next().expect("a row has a column for each cell");
+            debug_assert!(kind.accepts(cell), "{cell:?} is of another kind than its column, {kind:?}");
             match cell {
                 Cell::Null => nulls |= bit,
-                Cell::Bool(value) => *place = value.into(),
-                Cell::U64(value) => *place = value,
-                Cell::I64(value) => *place = u64::from_ne_bytes(value.to_ne_bytes()),
-                Cell::Text(text) => *place = keep(&mut self.texts, text),
+                Cell::Bool(value) => *slot = value.into(),
+                Cell::U64(value) => *slot = value,
+                Cell::I64(value) => *slot = u64::from_ne_bytes(value.to_ne_bytes()),
+                Cell::Text(text) => *slot = append_text(&mut self.texts, text),
             }
             bit <<= 1;
         });
-        assert!(places.next().is_none(), "a row has a cell for each column");
+        assert!(slots.next().is_none(), "a row has a cell for each column");
         self.nulls.push(nulls);
     }
 
-    /// To the columns; leaves the block empty.
+    /// Appends the cells to their columns; leaves the block empty.
     pub fn spread(&mut self, columns: &mut [Buffer]) {
-        for (place, column) in columns.iter_mut().enumerate() {
+        for (index, column) in columns.iter_mut().enumerate() {
             match column {
                 Buffer::Bool(builder) => {
-                    self.column(place).for_each(|value| builder.append_option(value.map(|value| value != 0)));
+                    self.column(index).for_each(|value| builder.append_option(value.map(|value| value != 0)));
                 }
-                Buffer::U8(builder) => self.narrow(place, builder),
-                Buffer::U16(builder) => self.narrow(place, builder),
-                Buffer::U32(builder) => self.narrow(place, builder),
-                Buffer::U64(builder) => self.append(place, builder, |value| value),
+                Buffer::U8(builder) => self.narrow(index, builder),
+                Buffer::U16(builder) => self.narrow(index, builder),
+                Buffer::U32(builder) => self.narrow(index, builder),
+                Buffer::U64(builder) => self.append(index, builder, |value| value),
                 Buffer::I64(builder) => {
-                    self.append(place, builder, |value| i64::from_ne_bytes(value.to_ne_bytes()));
+                    self.append(index, builder, |value| i64::from_ne_bytes(value.to_ne_bytes()));
                 }
                 Buffer::Text(builder) => {
-                    self.column(place)
-                        .for_each(|kept| builder.append_option(kept.map(|kept| self.text(kept))));
+                    self.column(index)
+                        .for_each(|range| builder.append_option(range.map(|range| self.text(range))));
                 }
             }
         }
@@ -180,22 +182,22 @@ impl Block {
         self.texts.clear();
     }
 
-    fn text(&self, kept: u64) -> &str {
+    fn text(&self, range: u64) -> &str {
         let half = |half| usize::try_from(half).expect("is of 32 bits");
-        &self.texts[half(kept >> 32)..][..half(kept & u64::from(u32::MAX))]
+        &self.texts[half(range >> 32)..][..half(range & u64::from(u32::MAX))]
     }
 
-    fn column(&self, place: usize) -> impl Iterator<Item = Option<u64>> + '_ {
-        let cells = self.cells.iter().skip(place).step_by(self.kinds.len());
-        cells.zip(&self.nulls).map(move |(value, nulls)| (nulls >> place & 1 == 0).then_some(*value))
+    fn column(&self, index: usize) -> impl Iterator<Item = Option<u64>> + '_ {
+        let cells = self.cells.iter().skip(index).step_by(self.kinds.len());
+        cells.zip(&self.nulls).map(move |(value, nulls)| (nulls >> index & 1 == 0).then_some(*value))
     }
 
     /// A value wider than its column is a bug in this program: kinds are copied from the kernel's structures.
-    fn narrow<T: ArrowPrimitiveType>(&self, place: usize, builder: &mut PrimitiveBuilder<T>)
+    fn narrow<T: ArrowPrimitiveType>(&self, index: usize, builder: &mut PrimitiveBuilder<T>)
     where
         T::Native: TryFrom<u64>,
     {
-        self.append(place, builder, |value| {
+        self.append(index, builder, |value| {
             let Ok(value) = T::Native::try_from(value) else { panic!("{value} does not fit its column") };
             value
         });
@@ -203,31 +205,31 @@ impl Block {
 
     fn append<T: ArrowPrimitiveType>(
         &self,
-        place: usize,
+        index: usize,
         builder: &mut PrimitiveBuilder<T>,
         convert: impl Fn(u64) -> T::Native,
     ) {
-        let nulls = self.nulls.iter().filter(|nulls| *nulls >> place & 1 != 0).count();
+        let nulls = self.nulls.iter().filter(|nulls| *nulls >> index & 1 != 0).count();
         if nulls == self.rows() {
             builder.append_nulls(nulls);
         } else if nulls == 0 {
             let mut values = [T::Native::default(); Self::ROWS];
-            let cells = self.cells.iter().skip(place).step_by(self.kinds.len());
+            let cells = self.cells.iter().skip(index).step_by(self.kinds.len());
             values.iter_mut().zip(cells).for_each(|(value, cell)| *value = convert(*cell));
             builder.append_slice(&values[..self.rows()]);
         } else {
-            self.column(place).for_each(|value| builder.append_option(value.map(&convert)));
+            self.column(index).for_each(|value| builder.append_option(value.map(&convert)));
         }
     }
 }
 
-/// Appends `text` to `texts`; gives where it is: its start and its length, half of the bits each.
+/// Appends `text` to `texts`; returns its start and its length, half of the bits each.
 #[inline(never)]
-fn keep(texts: &mut String, text: &str) -> u64 {
+fn append_text(texts: &mut String, text: &str) -> u64 {
     let half = |length| u64::from(u32::try_from(length).expect("texts are short"));
-    let kept = half(texts.len()) << 32 | half(text.len());
+    let range = half(texts.len()) << 32 | half(text.len());
     texts.push_str(text);
-    kept
+    range
 }
 
 impl Buffer {
@@ -243,7 +245,7 @@ impl Buffer {
         }
     }
 
-    /// The collected cells; leaves the buffer empty.
+    /// Returns the collected cells; leaves the buffer empty.
     pub fn take(&mut self) -> ArrayRef {
         fn finish(builder: &mut impl ArrayBuilder) -> ArrayRef {
             builder.finish()

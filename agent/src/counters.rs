@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The drivers' own counters (`ethtool -S`) of every device: by how much they grew since test time 0, so that what the
-//! set-up sent, and when, is not in them.
+//! The drivers' counters (`ethtool -S`) of every device: their growth since test time 0, without the traffic of the
+//! set-up.
 
 use std::collections::BTreeMap;
 
@@ -15,21 +15,22 @@ use crate::tables::Table;
 /// Values by node, device and name.
 type Values = BTreeMap<[String; 3], u64>;
 
-/// What they were at test time 0.
+/// The values at test time 0.
 pub struct Counters(Values);
 
 impl Counters {
-    /// Now is test time 0.
-    pub fn begin(nodes: &Nodes, devices: &mut [Devices]) -> Result<Self> {
+    /// Reads the values at test time 0.
+    pub fn baseline(nodes: &Nodes, devices: &mut [Devices]) -> Result<Self> {
         let mut values = Values::new();
-        each(nodes, devices, |path, value| {
+        for_each_counter(nodes, devices, |path, value| {
             values.insert(path.map(str::to_owned), value);
             Ok(())
         })?;
         Ok(Self(values))
     }
 
-    /// A level such as `rx_in_flight` grows too; modulo 2⁶⁴, so that sums of counters hold.
+    /// Writes the growth of each counter modulo 2⁶⁴. Levels such as `rx_in_flight` are included, so that sums of
+    /// counters hold.
     pub fn write(
         &self,
         t_ns: i64,
@@ -37,15 +38,15 @@ impl Counters {
         devices: &mut [Devices],
         records: &mut Records,
     ) -> Result<()> {
-        each(nodes, devices, |path, value| {
-            let before = self.0.get(&path.map(str::to_owned)).copied().unwrap_or_default();
+        for_each_counter(nodes, devices, |path, value| {
+            let baseline = self.0.get(&path.map(str::to_owned)).copied().unwrap_or_default();
             let cells = [Cell::I64(t_ns)].into_iter().chain(path.map(Cell::Text));
-            records.push(Table::Ethtool, cells.chain([Cell::U64(value.wrapping_sub(before))]))
+            records.push(Table::Ethtool, cells.chain([Cell::U64(value.wrapping_sub(baseline))]))
         })
     }
 }
 
-fn each(
+fn for_each_counter(
     nodes: &Nodes,
     devices: &mut [Devices],
     mut take: impl FnMut([&str; 3], u64) -> Result<()>,

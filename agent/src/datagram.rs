@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Datagrams: one-way streams of UDP packets, singly or in bursts, as a flood, a telephone or a camera sends them. When,
-//! the event queue knows.
+//! Datagrams: one-way streams of UDP packets, alone or in bursts, like those of a flood, a telephone or a camera. The
+//! event queue has their times.
 //!
-//! Nobody answers. The server's socket keeps what arrives with the kernel's time of arrival until `collect`, of each
-//! packet as much as tells its number. A packet that the sender's own socket has no room for is not waited with, it is
-//! refused: a source of voice does not wait, and a flood that waited would not be one.
+//! Receivers do not answer. Until `collect`, the server's socket stores arriving packets with the kernel's time of
+//! arrival. `collect` reads only the first bytes of each packet, which hold its number. If the sender's socket has no
+//! room, the packet is refused instead of delayed: neither a voice source nor a flood waits.
 
 use std::collections::BTreeMap;
 use std::io::Result as IoResult;
@@ -20,7 +20,7 @@ use crate::abi;
 use crate::clock::{self, Epoch};
 use crate::column::Cell;
 use crate::mailbox::{Arrival, Mailbox};
-use crate::netns::{family, set_class, set_room, Nodes};
+use crate::netns::{family, set_class, set_receive_buffer, Nodes};
 use crate::plan::{self, Base, Plan};
 use crate::records::Records;
 use crate::report::{Failure, Result};
@@ -28,16 +28,16 @@ use crate::streams::Streams;
 use crate::sys;
 use crate::tables::Table;
 
-/// What may wait for a `collect`, in bytes of the kernel's accounting.
+/// The limit of packets that wait for a `collect`, in bytes of the kernel's accounting.
 const WAITING_BYTES: usize = 16 << 20;
 /// A full packet counts 2,304 bytes there: packets sent between two collects.
 const COLLECT_EVERY: u32 = 1024;
 
-/// The number of a packet stands at its start.
-const NUMBER: usize = 4;
-const TOGETHER: usize = 256;
+/// The number of a packet is at its beginning.
+const NUMBER_BYTES: usize = 4;
+const BATCH: usize = 256;
 
-/// In place of the time at which a packet was sent that has not arrived from another machine.
+/// Replaces the unknown sending time of a packet from another machine that has not arrived.
 const NEVER: i64 = i64::MIN;
 
 /// Times of one packet, `CLOCK_REALTIME`.
@@ -45,7 +45,7 @@ struct Packet {
     sent: i64,
     arrived: Option<i64>,
     refused: bool,
-    /// Of the IP header with which it arrived.
+    /// The ECN field of the IP header at its arrival.
     ecn: u8,
 }
 
@@ -53,43 +53,44 @@ struct Stream {
     name: String,
     ends: Ends,
     content: Vec<u8>,
-    /// By number.
+    /// The packets by number.
     packets: Vec<Packet>,
 }
 
-/// Which ends are here. What one machine sends and another receives both write down, the receiver as sent when it arrived.
+/// The ends on this machine. If another machine has the other end, both machines write rows. The receiver writes the
+/// time of arrival also as the time of sending.
 enum Ends {
     Both { sender: OwnedFd, receiver: OwnedFd },
     Sender(OwnedFd),
-    Receiver { receiver: OwnedFd, most: usize },
+    Receiver { receiver: OwnedFd, limit: usize },
 }
 
 pub struct Datagrams {
-    /// By id.
+    /// The streams by id.
     streams: BTreeMap<u16, Stream>,
     mailbox: Mailbox,
 }
 
 impl Datagrams {
-    /// Sockets of both ends of all streams. Leaves the calling thread in one of the nodes.
+    /// Opens the sockets of both ends of all streams. Leaves the calling thread in one of the nodes.
     pub fn prepare(plan: &Plan, nodes: &Nodes) -> Result<Self> {
         let mut streams = BTreeMap::new();
         for (base, plan) in plan.datagrams() {
             let blame = |error: std::io::Error| Failure::system(format!("datagrams {}", base.name), error);
             let open = |node, open: fn(&Base, &plan::Datagrams) -> IoResult<OwnedFd>| -> Result<_> {
-                nodes.enter_if_here(node)?.then(|| open(base, plan)).transpose().map_err(blame)
+                nodes.enter_if_local(node)?.then(|| open(base, plan)).transpose().map_err(blame)
             };
             let ends = match (open(&base.client, open_sender)?, open(&base.server, open_receiver)?) {
                 (Some(sender), Some(receiver)) => Ends::Both { sender, receiver },
                 (Some(sender), None) => Ends::Sender(sender),
-                (None, Some(receiver)) => Ends::Receiver { receiver, most: packets(plan) },
+                (None, Some(receiver)) => Ends::Receiver { receiver, limit: packets(plan) },
                 (None, None) => continue,
             };
             let content = vec![0; plan.payload_bytes];
             let name = base.name.clone();
             streams.insert(base.id, Stream { name, ends, content, packets: Vec::new() });
         }
-        Ok(Self { streams, mailbox: Mailbox::new(TOGETHER, NUMBER) })
+        Ok(Self { streams, mailbox: Mailbox::new(BATCH, NUMBER_BYTES) })
     }
 }
 
@@ -132,7 +133,7 @@ impl Streams for Datagrams {
 impl Stream {
     fn send(&mut self, seq: u32) {
         let (Ends::Both { sender, .. } | Ends::Sender(sender)) = &self.ends else { return };
-        self.content[..NUMBER].copy_from_slice(&seq.to_be_bytes());
+        self.content[..NUMBER_BYTES].copy_from_slice(&seq.to_be_bytes());
         let sent = clock::realtime();
         // Any other error is about an earlier packet, or loses this one, which is a result.
         let result = send(sender.as_raw_fd(), &self.content, MsgFlags::MSG_DONTWAIT);
@@ -140,9 +141,9 @@ impl Stream {
     }
 
     fn collect(&mut self, mailbox: &mut Mailbox) -> Result<()> {
-        let (receiver, most) = match &self.ends {
+        let (receiver, limit) = match &self.ends {
             Ends::Both { receiver, .. } => (receiver, None),
-            Ends::Receiver { receiver, most } => (receiver, Some(*most)),
+            Ends::Receiver { receiver, limit } => (receiver, Some(*limit)),
             Ends::Sender(_) => return Ok(()),
         };
         loop {
@@ -151,13 +152,14 @@ impl Stream {
                 .map_err(|error| Failure::system(format!("datagrams {}", self.name), error))?;
             for (start, arrival) in mailbox.messages() {
                 let number = start.first_chunk().map(|bytes| u32::from_be_bytes(*bytes));
-                let place = number.and_then(|number| usize::try_from(number).ok());
-                if let (Some(place), Some(most), Arrival { time: Some(time), ecn }) = (place, most, &arrival)
+                let index = number.and_then(|number| usize::try_from(number).ok());
+                if let (Some(index), Some(limit), Arrival { time: Some(time), ecn }) =
+                    (index, limit, &arrival)
                 {
-                    take(&mut self.packets, place, most, *time, *ecn);
+                    note_arrival(&mut self.packets, index, limit, *time, *ecn);
                     continue;
                 }
-                let packet = place.and_then(|place| self.packets.get_mut(place));
+                let packet = index.and_then(|index| self.packets.get_mut(index));
                 if let Some(packet) = packet.filter(|packet| packet.arrived.is_none()) {
                     packet.arrived = arrival.time;
                     packet.ecn = arrival.ecn;
@@ -170,22 +172,24 @@ impl Stream {
     }
 }
 
-/// What arrived from another machine counts as sent then; a second copy, or what the plan does not send, is passed over.
-fn take(packets: &mut Vec<Packet>, place: usize, most: usize, arrival: i64, ecn: u8) {
-    if place >= most {
+/// Adds a packet that arrived from another machine, with its arrival as the time of sending. Ignores copies and packets
+/// that are not in the plan.
+fn note_arrival(packets: &mut Vec<Packet>, index: usize, limit: usize, arrival: i64, ecn: u8) {
+    if index >= limit {
         return;
     }
-    while packets.len() <= place {
+    while packets.len() <= index {
         packets.push(Packet { sent: NEVER, arrived: None, refused: false, ecn: 0 });
     }
-    if packets[place].sent == NEVER {
-        packets[place] = Packet { sent: arrival, arrived: Some(arrival), refused: false, ecn };
+    if packets[index].sent == NEVER {
+        packets[index] = Packet { sent: arrival, arrived: Some(arrival), refused: false, ecn };
     }
 }
 
-/// How many packets a stream sends.
+/// Returns the number of packets that a stream sends.
 fn packets(plan: &plan::Datagrams) -> usize {
-    let instants = plan.phases.iter().map(|one| (one.stop_ns - one.start_ns - 1) / one.interval_ns + 1);
+    let instants =
+        plan.phases.iter().map(|phase| (phase.stop_ns - phase.start_ns - 1) / phase.interval_ns + 1);
     usize::try_from(instants.sum::<i64>().saturating_mul(plan.burst.into())).unwrap_or(usize::MAX)
 }
 
@@ -201,7 +205,7 @@ fn open_receiver(base: &Base, _: &plan::Datagrams) -> IoResult<OwnedFd> {
         IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS),
     };
     sys::set_option(fd.as_fd(), level, class, libc::c_int::from(true))?;
-    set_room(&fd, WAITING_BYTES)?;
+    set_receive_buffer(&fd, WAITING_BYTES)?;
     bind(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(base.address, base.port)))?;
     Ok(fd)
 }

@@ -2,7 +2,8 @@
 //! Counters of devices and qdiscs, from route netlink (`if_link.h`, `gen_stats.h` and `rtnetlink.h` of
 //! include/uapi/linux).
 //!
-//! Every device but `lo`, and every qdisc on them, also those the kernel put there itself, for they queue too.
+//! Every device except `lo` is read, with all of its qdiscs. The kernel's default qdiscs are included, since they queue
+//! packets too.
 
 use std::collections::BTreeMap;
 use std::io::Result;
@@ -41,7 +42,7 @@ pub struct Devices {
 
 struct Link {
     name: String,
-    /// In the order of `struct rtnl_link_stats64`: packets, bytes, errors, dropped, each received and sent.
+    /// The counters in the order of `struct rtnl_link_stats64`: packets, bytes, errors, drops, each received and sent.
     counters: [u64; 8],
 }
 
@@ -59,13 +60,13 @@ struct Qdisc {
     requeues: u64,
     qlen: u64,
     backlog: u64,
-    /// Its own counters, as the kernel lays them out.
+    /// The qdisc's special counters, in the kernel's layout.
     app: Vec<u8>,
     options: Vec<u8>,
 }
 
 impl Devices {
-    /// In the namespace of the calling thread.
+    /// Opens a socket in the namespace of the calling thread.
     pub fn open(node: &str) -> Result<Self> {
         Ok(Self { node: node.to_owned(), socket: Socket::open(SockProtocol::NetlinkRoute)? })
     }
@@ -99,8 +100,8 @@ impl Devices {
     }
 
     pub fn sample(&mut self, t_ns: i64, records: &mut Records) -> report::Result<()> {
-        let both = self.links().and_then(|links| Ok((links, self.qdiscs()?)));
-        let (links, qdiscs) = both.map_err(|error| Failure::system("reading device counters", error))?;
+        let counters = self.links().and_then(|links| Ok((links, self.qdiscs()?)));
+        let (links, qdiscs) = counters.map_err(|error| Failure::system("reading device counters", error))?;
         for link in links.values() {
             let head = [Cell::I64(t_ns), Cell::Text(&self.node), Cell::Text(&link.name)];
             let [rx_packets, tx_packets, rx_bytes, tx_bytes, rx_errors, tx_errors, rx_dropped, tx_dropped] =
@@ -133,7 +134,7 @@ fn text(content: &[u8]) -> String {
 }
 
 impl Link {
-    /// None for the loopback device.
+    /// Parses a device; None for the loopback device.
     fn parse(body: &[u8]) -> Option<(u32, Self)> {
         let (index, flags) = (u32_at(body, 4)?, u32_at(body, 8)?);
         let mut link = Self { name: String::new(), counters: [0; 8] };
@@ -181,7 +182,7 @@ impl Qdisc {
         Some(qdisc)
     }
 
-    /// A class has the message of a qdisc, and its own number in place of the handle.
+    /// Converts a parsed qdisc to a class: a class has the same message, with its number instead of the handle.
     fn into_class(self) -> Self {
         Self { kind: format!("{} class", self.kind), handle: parent(self.number), ..self }
     }
@@ -219,12 +220,12 @@ impl Qdisc {
     }
 }
 
-/// A handle as `tc` prints it: `1:`.
+/// Formats a handle like `tc`: `1:`.
 fn handle(handle: u32) -> String {
     format!("{:x}:", handle >> 16)
 }
 
-/// A class as `tc` prints it: `1:10`, or where the qdisc hangs at the device itself.
+/// Formats a qdisc's parent like `tc`: a class such as `1:10`, or `root`, `ingress` and the like.
 fn parent(class: u32) -> String {
     match class {
         TC_H_ROOT => "root".to_owned(),
@@ -252,14 +253,14 @@ mod tests {
 
     #[test]
     fn a_qdisc_is_read_with_its_nested_statistics() {
-        let words = |words: &[u32]| words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
-        let mut body = words(&[0, 4, 0x0001_0000, TC_H_ROOT, 0]);
+        let to_bytes = |words: &[u32]| words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
+        let mut body = to_bytes(&[0, 4, 0x0001_0000, TC_H_ROOT, 0]);
         body.extend(b"\x08\x00\x01\x00htb\0");
         body.extend(b"\x30\x00\x07\x00");
         body.extend(b"\x14\x00\x01\x00");
-        body.extend(words(&[1_000, 0, 10, 0]));
+        body.extend(to_bytes(&[1_000, 0, 10, 0]));
         body.extend(b"\x18\x00\x03\x00");
-        body.extend(words(&[1, 2, 3, 4, 5]));
+        body.extend(to_bytes(&[1, 2, 3, 4, 5]));
         let qdisc = Qdisc::parse(&body).expect("a qdisc");
         assert_eq!((qdisc.device, qdisc.kind.as_str(), qdisc.parent.as_str()), (4, "htb", "root"));
         assert_eq!((qdisc.bytes, qdisc.packets, qdisc.qlen, qdisc.backlog), (1_000, 10, 1, 2));

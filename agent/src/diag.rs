@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The state of TCP sockets, from the kernel's own tables (`sock_diag`, `inet_diag.h`).
+//! The state of TCP sockets, from the kernel's tables (`sock_diag`, `inet_diag.h`).
 //!
-//! All sockets of a node are asked for by their addresses in one message, and the answers, one each, are fetched
-//! together: two system calls per node and sample. (A dump would walk the whole hash table of established sockets and
-//! take one call more.)
+//! One message requests all sockets of a node by their addresses, and the answers are received together. This takes two
+//! system calls per node and sample. (A dump would walk the whole hash table of established sockets and take another
+//! call.)
 
 use std::io::{Error, Result};
 use std::net::{IpAddr, SocketAddr};
@@ -13,22 +13,22 @@ use nix::sys::socket::{AddressFamily, SockProtocol};
 
 use crate::mailbox::Mailbox;
 use crate::netlink::{self, Attributes, Messages};
-use crate::socket::{Socket, ESTABLISHED, INET_DIAG_VEGASINFO};
 use crate::streams::Endpoint;
+use crate::tcp_row::{Socket, ESTABLISHED, INET_DIAG_VEGASINFO};
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const INET_DIAG_INFO: u16 = 2;
 const INET_DIAG_SKMEMINFO: u16 = 7;
-/// Asking for Vegas' details asks for those of any congestion control.
+/// A request for Vegas' details returns those of any congestion control.
 const EXTENSIONS: [u16; 3] = [INET_DIAG_INFO, INET_DIAG_VEGASINFO, INET_DIAG_SKMEMINFO];
 /// `sizeof(struct inet_diag_msg)`.
 const MESSAGE: usize = 72;
 
-/// Questions per message: what their answers take is well within a socket's default buffer.
+/// Requests per message: the answers fit well within a socket's default buffer.
 const BATCH: usize = 64;
 const ANSWER: usize = 1024;
 
-/// The questions of one node.
+/// The requests of one node.
 pub struct Diag {
     fd: OwnedFd,
     mailbox: Mailbox,
@@ -36,14 +36,18 @@ pub struct Diag {
 }
 
 impl Diag {
-    /// In the namespace of the calling thread.
+    /// Opens a socket in the namespace of the calling thread.
     pub fn open() -> Result<Self> {
         let fd = netlink::open(SockProtocol::NetlinkSockDiag)?;
         Ok(Self { fd, mailbox: Mailbox::new(BATCH, ANSWER), question: Vec::new() })
     }
 
-    /// Hands the state of each endpoint that is established to `each`, in their order.
-    pub fn ask(&mut self, endpoints: &[&Endpoint], mut each: impl FnMut(&Endpoint, &Socket)) -> Result<()> {
+    /// Passes the state of each established endpoint to `each`, in their order.
+    pub fn query(
+        &mut self,
+        endpoints: &[&Endpoint],
+        mut on_state: impl FnMut(&Endpoint, &Socket),
+    ) -> Result<()> {
         for endpoints in endpoints.chunks(BATCH) {
             self.question.clear();
             for (endpoint, sequence) in endpoints.iter().zip(0..) {
@@ -60,7 +64,7 @@ impl Diag {
                     let endpoint = usize::try_from(message.sequence).ok().and_then(|at| endpoints.get(at));
                     let answer = (message.kind == SOCK_DIAG_BY_FAMILY).then(|| parse(message.body));
                     if let (Some(endpoint), Some(Some(answer))) = (endpoint, answer) {
-                        each(endpoint, &answer);
+                        on_state(endpoint, &answer);
                     }
                 }
                 if answers == before {
@@ -72,7 +76,7 @@ impl Diag {
     }
 }
 
-/// `struct inet_diag_req_v2`, asking for one socket.
+/// Returns `struct inet_diag_req_v2`, a request for one socket.
 fn question(local: SocketAddr, remote: SocketAddr) -> Vec<u8> {
     let family = match local {
         SocketAddr::V4(_) => AddressFamily::Inet,
@@ -96,7 +100,7 @@ fn question(local: SocketAddr, remote: SocketAddr) -> Vec<u8> {
     body
 }
 
-/// None if the socket is not established, as when its listener answers in its place.
+/// Parses an answer; None if the socket is not established, for example if its listener answers instead.
 fn parse(body: &[u8]) -> Option<Socket<'_>> {
     if *body.get(1)? != ESTABLISHED {
         return None;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The event queue: all timed actions of a run.
 //!
-//! Equal times have a fixed order, the order of `Action`'s variants: what a sample sees at an instant is the state
-//! before anything starts, stops, changes or is sent at it. So the first sample of a flow's window is the last one without it,
-//! and the sample at its stop is whole. Of one kind, the lower id comes first.
+//! Equal times have a fixed order, the order of `Action`'s variants: a sample at an instant sees the state before any
+//! start, stop, change or packet of that instant. So the first sample of a flow's window is the last one without it,
+//! and the sample at its stop is complete. Within one kind, the lower id comes first.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -16,43 +16,43 @@ use crate::plan::{Phase, Plan, Stream, Traffic};
 pub enum Action {
     SampleTcp,
     SampleDevices,
-    /// A stream, by its id.
+    /// Stops a stream, by its id.
     Stop(u16),
-    /// An event of the plan, by its place: what stops at that instant has gone before, what starts finds it made.
+    /// Executes an event of the plan, by its index. At its instant streams stop before it and start after it.
     Change(usize),
     Start(u16),
-    /// A stream, and the number of its packet.
+    /// Sends a packet of a stream, by the stream's id and the packet's number.
     Send(u16, u32),
     Heartbeat,
     End,
 }
 
-/// When the packets of a stream are sent.
+/// The times at which a stream sends packets.
 struct Schedule {
     phases: Vec<Span>,
-    /// Packets at one instant.
+    /// The number of packets at one instant.
     burst: u32,
     jitter_ns: i64,
     jitter_seed: u64,
 }
 
-/// Part of a schedule, with the number of its first instant.
+/// A part of a schedule, with the number of its first instant.
 struct Span {
-    first: i64,
+    first_instant: i64,
     start_ns: i64,
     stop_ns: i64,
     interval_ns: i64,
 }
 
 impl Schedule {
-    /// None: a stream that is started and stopped.
+    /// Returns the schedule of a stream; None if the stream is only started and stopped.
     fn of(stream: &Stream) -> Option<Self> {
         match &stream.traffic {
             Traffic::Flow(_) | Traffic::Fetches(_) | Traffic::Transactions(_) => None,
             Traffic::Ping(ping) => {
                 let (start_ns, stop_ns) = (stream.base.start_ns, stream.base.stop_ns);
-                let whole = Phase { start_ns, stop_ns, interval_ns: ping.interval_ns };
-                let phases = spans(&[whole]);
+                let phase = Phase { start_ns, stop_ns, interval_ns: ping.interval_ns };
+                let phases = spans(&[phase]);
                 Some(Self { phases, burst: 1, jitter_ns: ping.jitter_ns, jitter_seed: ping.jitter_seed })
             }
             Traffic::Datagrams(plan) => {
@@ -62,23 +62,24 @@ impl Schedule {
         }
     }
 
-    /// None: it would be at the stop or later.
+    /// Returns the time of a packet; None if this is at the stop or later.
     fn time(&self, seq: u32) -> Option<i64> {
         let instant = i64::from(seq / self.burst);
-        let after = self.phases.partition_point(|span| span.first <= instant);
+        let after = self.phases.partition_point(|span| span.first_instant <= instant);
         let span = &self.phases[after.checked_sub(1)?];
-        let on_the_grid = (instant - span.first).checked_mul(span.interval_ns)?.checked_add(span.start_ns)?;
-        let time = on_the_grid.checked_add(jitter(self.jitter_seed, seq, self.jitter_ns))?;
+        let grid_time =
+            (instant - span.first_instant).checked_mul(span.interval_ns)?.checked_add(span.start_ns)?;
+        let time = grid_time.checked_add(jitter(self.jitter_seed, seq, self.jitter_ns))?;
         (time < span.stop_ns).then_some(time)
     }
 }
 
 fn spans(phases: &[Phase]) -> Vec<Span> {
-    let mut first = 0;
+    let mut first_instant = 0;
     let span = |phase: &Phase| {
         let Phase { start_ns, stop_ns, interval_ns } = *phase;
-        let span = Span { first, start_ns, stop_ns, interval_ns };
-        first += (stop_ns - start_ns - 1) / interval_ns + 1;
+        let span = Span { first_instant, start_ns, stop_ns, interval_ns };
+        first_instant += (stop_ns - start_ns - 1) / interval_ns + 1;
         span
     };
     phases.iter().map(span).collect()
@@ -86,7 +87,7 @@ fn spans(phases: &[Phase]) -> Vec<Span> {
 
 pub struct Events {
     queue: BinaryHeap<Reverse<(i64, Action)>>,
-    /// By id.
+    /// The schedules by id.
     schedules: Vec<Option<Schedule>>,
     end_ns: i64,
     tcp_ns: i64,
@@ -94,7 +95,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// `tcp`: whether samples of sockets are to be taken here; if not, the kernel takes them itself.
+    /// Creates the queue. `tcp`: the agent samples sockets, because the kernel does not.
     pub fn new(plan: &Plan, tcp: bool) -> Self {
         let mut events = Self {
             queue: BinaryHeap::new(),
@@ -107,15 +108,15 @@ impl Events {
             events.add(0, Action::SampleTcp);
         }
         events.add(0, Action::SampleDevices);
-        // a qdisc's counters end with it: they are taken before each change
+        // a qdisc's counters end with it, so they are read before each change
         let changes: BTreeSet<i64> = plan.events.iter().map(|event| event.at_ns).collect();
         for at_ns in changes.into_iter().chain([plan.end_ns]) {
-            if !events.is_on_the_grid(at_ns) {
+            if !events.is_device_sample_time(at_ns) {
                 events.add(at_ns, Action::SampleDevices);
             }
         }
-        for (place, event) in plan.events.iter().enumerate() {
-            events.add(event.at_ns, Action::Change(place));
+        for (index, event) in plan.events.iter().enumerate() {
+            events.add(event.at_ns, Action::Change(index));
         }
         for base in plan.streams.iter().map(|stream| &stream.base) {
             if events.schedules[usize::from(base.id)].is_some() {
@@ -130,12 +131,12 @@ impl Events {
         events
     }
 
-    /// What comes next, until the end of the test.
+    /// Returns the next action, until the end of the test.
     pub fn pop(&mut self) -> Option<(i64, Action)> {
         let Reverse((time, action)) = self.queue.pop()?;
         match action {
             Action::SampleTcp => self.add(time + self.tcp_ns, action),
-            Action::SampleDevices if self.device_ns > 0 && self.is_on_the_grid(time) => {
+            Action::SampleDevices if self.device_ns > 0 && self.is_device_sample_time(time) => {
                 self.add(time + self.device_ns, action);
             }
             Action::Send(id, seq) => self.add_packet(id, seq + 1),
@@ -146,13 +147,13 @@ impl Events {
         Some((time, action))
     }
 
-    /// When the next action is due, the end of the test if there is none.
+    /// Returns the time of the next action, or the end of the test without one.
     pub fn next_ns(&self) -> i64 {
         self.queue.peek().map_or(self.end_ns, |Reverse((time, _))| *time)
     }
 
-    /// Of the devices' samples.
-    fn is_on_the_grid(&self, time: i64) -> bool {
+    /// Returns whether devices are sampled at this time.
+    fn is_device_sample_time(&self, time: i64) -> bool {
         time == 0 || (self.device_ns > 0 && time % self.device_ns == 0)
     }
 
@@ -173,18 +174,18 @@ impl Events {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::small::{changed, datagrams_in, fetches, flow, icmp};
+    use crate::test_plans::{datagrams_in, fetches, flow, icmp, plan_with};
     use serde_json::{json, Value};
 
     fn events(tcp_ns: i64, device_ns: i64, streams: &[Value]) -> Vec<(i64, Action)> {
         let sampling = json!({"tcp_ns": tcp_ns, "device_ns": device_ns, "totals_ns": 0, "packets": 0});
-        let mut events = Events::new(&changed(streams, &json!({"sampling": sampling})), true);
+        let mut events = Events::new(&plan_with(streams, &json!({"sampling": sampling})), true);
         std::iter::from_fn(|| events.pop()).collect()
     }
 
     #[test]
     fn at_one_instant_samples_come_before_stops_and_the_end_is_last() {
-        let all = events(SECOND, 2 * SECOND, &[flow(0, "c"), fetches(1)]);
+        let actions = events(SECOND, 2 * SECOND, &[flow(0, "c"), fetches(1)]);
         let expected = [
             (0, Action::SampleTcp),
             (0, Action::SampleDevices),
@@ -199,7 +200,7 @@ mod tests {
             (2 * SECOND, Action::Heartbeat),
             (2 * SECOND, Action::End),
         ];
-        assert_eq!(all, expected);
+        assert_eq!(actions, expected);
     }
 
     #[test]
@@ -212,10 +213,10 @@ mod tests {
         late["start_ns"] = json!(SECOND / 2);
         let mut early = flow(0, "c");
         early["stop_ns"] = json!(SECOND / 2);
-        let plan = changed(&[early, late, icmp(2)], &json!({"sampling": sampling, "events": changes}));
+        let plan = plan_with(&[early, late, icmp(2)], &json!({"sampling": sampling, "events": changes}));
         let mut events = Events::new(&plan, true);
-        let all: Vec<_> = std::iter::from_fn(|| events.pop()).collect();
-        let half: Vec<Action> = all.iter().filter(|(t, _)| *t == SECOND / 2).map(|(_, a)| *a).collect();
+        let actions: Vec<_> = std::iter::from_fn(|| events.pop()).collect();
+        let half: Vec<Action> = actions.iter().filter(|(t, _)| *t == SECOND / 2).map(|(_, a)| *a).collect();
         let expected = [
             Action::SampleDevices,
             Action::Stop(0),
@@ -226,23 +227,23 @@ mod tests {
         ];
         assert_eq!(half, expected);
         let samples: Vec<i64> =
-            all.iter().filter(|(_, a)| *a == Action::SampleDevices).map(|(t, _)| *t).collect();
+            actions.iter().filter(|(_, a)| *a == Action::SampleDevices).map(|(t, _)| *t).collect();
         assert_eq!(samples, [0, SECOND / 2, SECOND, 2 * SECOND]);
     }
 
     #[test]
     fn sampling_switched_off_leaves_the_devices_start_and_end() {
-        let all = events(0, 0, &[]);
+        let actions = events(0, 0, &[]);
         let samples: Vec<i64> =
-            all.iter().filter(|(_, a)| *a == Action::SampleDevices).map(|(t, _)| *t).collect();
+            actions.iter().filter(|(_, a)| *a == Action::SampleDevices).map(|(t, _)| *t).collect();
         assert_eq!(samples, [0, 2 * SECOND]);
-        assert!(!all.iter().any(|(_, action)| *action == Action::SampleTcp));
+        assert!(!actions.iter().any(|(_, action)| *action == Action::SampleTcp));
     }
 
     #[test]
     fn a_ping_is_sent_on_its_grid_and_not_at_its_stop() {
-        let all = events(0, 0, &[icmp(0)]);
-        let sent: Vec<_> = all.iter().filter(|(_, action)| matches!(action, Action::Send(..))).collect();
+        let actions = events(0, 0, &[icmp(0)]);
+        let sent: Vec<_> = actions.iter().filter(|(_, action)| matches!(action, Action::Send(..))).collect();
         let half = SECOND / 2;
         let expected = [0, 1, 2, 3].map(|seq| (i64::from(seq) * half, Action::Send(0, seq)));
         assert_eq!(sent, expected.iter().collect::<Vec<_>>());
@@ -256,8 +257,8 @@ mod tests {
             {"start_ns": 250 * ms, "stop_ns": 251 * ms, "interval_ns": SECOND},
             {"start_ns": SECOND, "stop_ns": SECOND + 100 * ms, "interval_ns": 50 * ms},
         ]);
-        let all = events(0, 0, &[datagrams_in(0, 2, &phases)]);
-        let sent = all.iter().filter_map(|(time, action)| match action {
+        let actions = events(0, 0, &[datagrams_in(0, 2, &phases)]);
+        let sent = actions.iter().filter_map(|(time, action)| match action {
             Action::Send(_, seq) => Some((time / ms, *seq)),
             _ => None,
         });

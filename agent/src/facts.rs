@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What there is to know of the machine that measures, after the set-up: the kernel, and of the first ping's client the
-//! sysctls that matter to TCP, and each device's driver, offloads, BQL limits and qdiscs in the words of `tc`.
+//! Facts about the measuring machine, read after the set-up. They are the kernel and, at the client of the first ping,
+//! TCP's sysctls and each device's driver, offloads, BQL limits and qdiscs. The qdiscs are as `tc` prints them.
 //!
-//! A thing that this kernel or device does not have is no fact; nothing here ends a run.
+//! If this kernel or device lacks a feature, its fact is missing. No error here ends a run.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ use crate::report::{Failure, Result};
 use crate::tables::Table;
 use crate::tool;
 
-/// Those that Flent records (its `metadata.py`, version 2.3.0).
+/// The sysctls that Flent records (its `metadata.py`, version 2.3.0).
 const SYSCTLS: [&str; 24] = [
     "net.core.rmem_max",
     "net.core.wmem_max",
@@ -51,14 +51,14 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Leaves the calling thread in the first namespace.
+    /// Reads the facts. Leaves the calling thread in the first namespace.
     pub fn gather(plan: &Plan, nodes: &Nodes) -> Result<Self> {
         let mut facts = Self { list: Vec::new() };
         let name = nix::sys::utsname::uname().map_err(|error| Failure::system("uname", error))?;
         facts.add(None, "kernel.release", &name.release().to_string_lossy());
         facts.add(None, "agent.version", env!("CARGO_PKG_VERSION"));
         if let Some((ping, _)) = plan.pings().next() {
-            if nodes.enter_if_here(&ping.client)? {
+            if nodes.enter_if_local(&ping.client)? {
                 facts.of_node(nodes, &ping.client);
             }
             nodes.enter(None)?;
@@ -70,7 +70,7 @@ impl Facts {
         self.list.push((node.map(str::to_owned), key.to_owned(), value.trim().replace('\t', " ")));
     }
 
-    /// Of the node that the calling thread is in.
+    /// Adds the facts of the calling thread's node.
     fn of_node(&mut self, nodes: &Nodes, node: &str) {
         for name in SYSCTLS {
             if let Ok(value) = fs::read_to_string(format!("/proc/sys/{}", name.replace('.', "/"))) {
@@ -81,8 +81,8 @@ impl Facts {
         for device in devices.unwrap_or_default() {
             self.of_device(nodes, node, &device);
         }
-        if let Ok(words) = tool::run_within("tc", &["qdisc", "show"], TC_NS) {
-            for line in words.lines() {
+        if let Ok(output) = tool::run_within("tc", &["qdisc", "show"], TC_NS) {
+            for line in output.lines() {
                 self.add(Some(node), "tc", line);
             }
         }

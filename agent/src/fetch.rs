@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Fetches: requests answered by so many bytes, a new TCP connection each, as a simple web client and server make them.
+//! Fetches: requests with answers of given sizes, each on a new TCP connection, as a simple web client and server make
+//! them.
 //!
-//! The client asks again when the last answer is complete, and no sooner than its interval allows: load that waits for
-//! its answers does not pile up. A request is a line of so many bytes whose first eight are the size of the answer. The
-//! time of a fetch counts from before the connection is made to the answer's last byte.
+//! The client sends the next request when the last answer is complete, and no sooner than its interval allows, so load
+//! does not pile up. A request has a given number of bytes, and its first eight are the size of the answer. The time of
+//! a fetch counts from before the connection is made to the answer's last byte.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,7 +17,7 @@ use nix::sys::socket::{connect, recv, send, MsgFlags, SockaddrStorage};
 
 use crate::clock::Epoch;
 use crate::column::Cell;
-use crate::flow::{listen_at, open_end, stop_end, End};
+use crate::flow::{abort_connection, listen_at, open_socket, SocketConfig};
 use crate::netns::Nodes;
 use crate::plan::{self, Base, Plan};
 use crate::records::Records;
@@ -25,10 +26,10 @@ use crate::streams::{spawn, Gate, Streams};
 use crate::sys::{self, Zeros};
 use crate::tables::Table;
 
-/// The size of the answer, in a request.
+/// The bytes of a request that hold the size of the answer.
 const SIZE: usize = 8;
 
-/// Test times of one fetch; what did not happen before the stop is none.
+/// Test times of one fetch; None if the stop came first.
 #[derive(Clone)]
 struct Fetch {
     start_ns: i64,
@@ -37,7 +38,7 @@ struct Fetch {
     done_ns: Option<i64>,
 }
 
-/// What the client's thread and the main thread share.
+/// The state that the client's thread and the main thread share.
 struct Client {
     base: Base,
     plan: plan::Fetches,
@@ -63,15 +64,15 @@ impl Client {
             self.epoch.sleep_until(due);
             let start_ns = self.epoch.now();
             self.note(|fetches| fetches.push(Fetch { start_ns, bytes, first_ns: None, done_ns: None }));
-            // An answer that does not come is a fetch without an end.
+            // If no answer comes, the fetch has no end.
             let _ = self.fetch(bytes);
             due = self.epoch.now().max(start_ns + self.plan.interval_ns);
         }
     }
 
     fn fetch(&self, bytes: u64) -> io::Result<()> {
-        let end = End::of(&self.base, &self.plan.cc);
-        let fd = Arc::new(open_end(&end).map_err(|failure| io::Error::other(failure.message))?);
+        let end = SocketConfig::of(&self.base, &self.plan.cc);
+        let fd = Arc::new(open_socket(&end).map_err(|failure| io::Error::other(failure.to_string()))?);
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&fd));
         let result = self.exchange(&fd, bytes);
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -85,9 +86,9 @@ impl Client {
         request[..SIZE].copy_from_slice(&bytes.to_be_bytes());
         send(fd.as_raw_fd(), &request, MsgFlags::MSG_NOSIGNAL)?;
         let first = sys::discard(fd.as_fd(), 1)?;
-        self.last(|fetch, now| fetch.first_ns = Some(now));
+        self.update_last(|fetch, now| fetch.first_ns = Some(now));
         sys::discard_all(fd.as_fd(), bytes - first)?;
-        self.last(|fetch, now| fetch.done_ns = Some(now));
+        self.update_last(|fetch, now| fetch.done_ns = Some(now));
         Ok(())
     }
 
@@ -95,8 +96,8 @@ impl Client {
         change(&mut self.fetches.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Notes something about the fetch at hand; what comes after the stop is not counted.
-    fn last(&self, change: impl FnOnce(&mut Fetch, i64)) {
+    /// Updates the current fetch, unless it was stopped.
+    fn update_last(&self, change: impl FnOnce(&mut Fetch, i64)) {
         let now = self.epoch.now();
         self.note(|fetches| {
             if let Some(fetch) = fetches.last_mut().filter(|_| !self.stopped()) {
@@ -106,10 +107,10 @@ impl Client {
     }
 }
 
-/// Answers one request after the other, for ever.
+/// Answers requests one after another, forever.
 fn serve(listener: BorrowedFd, request_bytes: usize, zeros: &Zeros) {
     loop {
-        // An error is about a connection that was given up; the next one may live.
+        // An error means that a connection was given up. The next connection may succeed.
         let _ = answer(listener, request_bytes, zeros);
     }
 }
@@ -127,20 +128,20 @@ pub struct Fetches {
 }
 
 impl Fetches {
-    /// Sockets and threads of all. Leaves the calling thread in one of the nodes.
+    /// Opens the sockets and starts the threads of all fetches. Leaves the calling thread in one of the nodes.
     pub fn prepare(plan: &Plan, nodes: &Nodes, epoch: Epoch) -> Result<Self> {
         let mut by_id = BTreeMap::new();
         for (base, plan) in plan.fetches() {
-            let blame = |failure: Failure| Failure::of(format!("fetches {}", base.name), failure.message);
+            let blame = |failure: Failure| failure.of(format!("fetches {}", base.name));
             let zeros = Zeros::new().map_err(|error| Failure::system("memory to send from", error))?;
-            if nodes.enter_if_here(&base.server)? {
-                let end = End::of(base, &plan.cc);
-                let listener = open_end(&end).map_err(blame)?;
+            if nodes.enter_if_local(&base.server)? {
+                let end = SocketConfig::of(base, &plan.cc);
+                let listener = open_socket(&end).map_err(blame)?;
                 listen_at(&listener, &end).map_err(|error| blame(Failure::system("listening", error)))?;
                 let request_bytes = plan.request_bytes;
                 spawn(move || serve(listener.as_fd(), request_bytes, &zeros))?;
             }
-            if !nodes.enter_if_here(&base.client)? {
+            if !nodes.enter_if_local(&base.client)? {
                 continue;
             }
             let client = Arc::new(Client {
@@ -172,8 +173,8 @@ impl Streams for Fetches {
         client.stopped.store(true, Ordering::SeqCst);
         let current = client.current.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(fd) = current.as_ref() {
-            // A connection that is being made or has ended by itself needs no stop.
-            let _ = stop_end(fd, false);
+            // An error means that the connection is not made yet or has ended: then it needs no stop.
+            let _ = abort_connection(fd, false);
         }
     }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Bulk flows: TCP connections that one end fills and the other end drains.
 //!
-//! Each end has a thread. The sender's sits in one system call per gibibyte, all of which is one page of zeros. With the
-//! backend `load` the guest's kernel does not copy it, and the receiver's thread sits in one call too, in which the
-//! kernel discards what arrives; with `socket` the kernel copies, and the receiver reads, as an application does, and
-//! crosses between user and kernel whenever something is there. The packets are the same, at the same ns.
+//! Each end has a thread. The sender's thread makes one system call per gibibyte, all from one page of zeros. With the
+//! backend `load` the guest's kernel does not copy the data. The receiver's thread also makes one call, in which the
+//! kernel discards arriving data. With `socket` the kernel copies the data, and the receiver reads like an application,
+//! with a system call whenever data are available. The packets are the same, at the same ns.
 //!
-//! Sockets are made, and congestion controls asked for, before test time starts: a wrong name ends the run at once. The
-//! main thread starts and stops flows; what happens in between is noted by the flow's own threads, and a flow that fails
-//! does not end the run.
+//! Sockets are opened and congestion controls set before test time starts, so a wrong name ends the run at once. The
+//! main thread starts and stops flows. The flow's threads record everything in between. A failure of a flow does not
+//! end the run.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -23,13 +23,15 @@ use nix::sys::socket::{
     Shutdown, SockFlag, SockType, SockaddrStorage,
 };
 
+use crate::cause::Cause;
 use crate::clock::{monotonic, sleep_until, Epoch};
 use crate::column::Cell;
+use crate::error_text::error_text;
 use crate::netns::{family, set_class, Nodes};
 use crate::plan;
 use crate::plan::{Backend, Base, Ecn, Plan};
 use crate::records::Records;
-use crate::report::{words, Failure, Result};
+use crate::report::{Failure, Result};
 use crate::streams::{self, Endpoint, Gate, Streams};
 use crate::sys::{self, Zeros};
 use crate::tables::Table;
@@ -43,8 +45,8 @@ struct Event {
     detail: String,
 }
 
-/// What the two threads of a flow and the main thread share. Its sockets live until the agent ends. An end that another
-/// machine plays is none; then the client's alone tells how the flow fared, and ends it.
+/// The state that the two threads of a flow and the main thread share. Its sockets live until the agent ends. An end on
+/// another machine is None. Then only the client reports the flow's events and ends the flow.
 struct Flow {
     base: Base,
     plan: plan::Flow,
@@ -52,7 +54,7 @@ struct Flow {
     client: Option<OwnedFd>,
     listener: Option<OwnedFd>,
     accepted: OnceLock<OwnedFd>,
-    /// The client's own address, known once it is connected.
+    /// The client's address, known once it is connected.
     local: OnceLock<SocketAddr>,
     start: Gate,
     stopped: AtomicBool,
@@ -60,12 +62,13 @@ struct Flow {
 }
 
 impl Flow {
-    /// Sockets of both ends, in the namespaces of their nodes. What the listener is set to, its connection inherits.
+    /// Opens the sockets of both ends, in the namespaces of their nodes. A connection inherits the settings of its
+    /// listener.
     fn open(base: &Base, plan: &plan::Flow, nodes: &Nodes, epoch: Epoch) -> Result<Self> {
-        let blame = |failure: Failure| Failure::of(format!("flow {}", base.name), failure.message);
-        let end = End::of(base, &plan.cc);
+        let blame = |failure: Failure| failure.of(format!("flow {}", base.name));
+        let end = SocketConfig::of(base, &plan.cc);
         let open = |node| -> Result<_> {
-            nodes.enter_if_here(node)?.then(|| open_end(&end)).transpose().map_err(blame)
+            nodes.enter_if_local(node)?.then(|| open_socket(&end)).transpose().map_err(blame)
         };
         let listener = open(&base.server)?;
         if let Some(listener) = &listener {
@@ -93,12 +96,12 @@ impl Flow {
         SocketAddr::new(self.base.address, self.base.port)
     }
 
-    /// Whether the client sends.
-    fn upload(&self) -> bool {
-        self.plan.upload(&self.base)
+    /// Returns whether the client sends.
+    fn is_upload(&self) -> bool {
+        self.plan.is_upload(&self.base)
     }
 
-    /// The end of a flow, be it stopped or failed, is noted once, whichever of its ends notices first.
+    /// Records an event of the flow. Its end is recorded once, by the end of the connection that detects it first.
     fn note(&self, name: &'static str, detail: String) {
         if self.client.is_none() {
             return;
@@ -109,10 +112,11 @@ impl Flow {
         }
     }
 
-    /// A connection that ends by itself has failed; one that was stopped has not.
+    /// Records the end of a transfer: without a stop the connection has failed.
     fn note_end(&self, result: &io::Result<()>) {
         if !self.stopped.load(Ordering::SeqCst) {
-            let detail = result.as_ref().err().map_or("the sender closed the connection".to_owned(), words);
+            let detail =
+                result.as_ref().err().map_or("the sender closed the connection".to_owned(), error_text);
             self.note("failed", detail);
         }
     }
@@ -124,7 +128,7 @@ impl Flow {
         let local = address_of(&getsockname(client.as_raw_fd())?)?;
         let _ = self.local.set(local);
         self.note(CONNECTED, format!("{local} to {}", self.address()));
-        self.transfer(client, self.upload(), zeros)
+        self.transfer(client, self.is_upload(), zeros)
     }
 
     fn run_server(&self, zeros: &Zeros) -> io::Result<()> {
@@ -134,11 +138,11 @@ impl Flow {
             let _ = self.local.set(address_of(&getpeername(fd.as_raw_fd())?)?);
         }
         let fd = self.accepted.get_or_init(|| fd);
-        self.transfer(fd, !self.upload(), zeros)
+        self.transfer(fd, !self.is_upload(), zeros)
     }
 
-    /// Moves data until the connection ends. Ends it if that is still to do: it came through as it was being stopped, or
-    /// `stop_end` left it to this thread.
+    /// Transfers data until the connection ends. Then aborts the connection, in case it was established during its
+    /// stop, or `abort_connection` left this to the thread.
     fn transfer(&self, fd: &OwnedFd, sends: bool, zeros: &Zeros) -> io::Result<()> {
         let stopped = || self.stopped.load(Ordering::SeqCst);
         let result = match self.plan.backend {
@@ -154,7 +158,7 @@ impl Flow {
         result
     }
 
-    /// What the application has to send, for as long as the connection lives.
+    /// Sends the application's data until the connection ends.
     fn send(&self, fd: &OwnedFd, zeros: &Zeros) -> io::Result<()> {
         let Some(writes) = self.plan.writes else { return zeros.send_forever(fd.as_fd()) };
         let mut due_ns = monotonic();
@@ -169,71 +173,70 @@ impl Flow {
     fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         let Some(client) = &self.client else { return };
-        let server = self.accepted.get().map(|fd| (fd, !self.upload()));
-        let error = [Some((client, self.upload())), server]
+        let server = self.accepted.get().map(|fd| (fd, !self.is_upload()));
+        let error = [Some((client, self.is_upload())), server]
             .into_iter()
             .flatten()
-            .find_map(|(fd, sends)| stop_end(fd, sends).err());
-        self.note("stopped", error.as_ref().map_or_else(String::new, words));
+            .find_map(|(fd, sends)| abort_connection(fd, sends).err());
+        self.note("stopped", error.as_ref().map_or_else(String::new, error_text));
     }
 }
 
-/// Some kernels of 2023 (Linux 6.4 to 6.6, and stable ones such as 5.10) refuse to abort what a thread is blocked in.
-/// There the thread is woken, by the shutdown that sends least, and aborts.
-pub fn stop_end(fd: &OwnedFd, sends: bool) -> io::Result<()> {
-    let way = if sends { Shutdown::Write } else { Shutdown::Read };
+/// Aborts a connection. Some kernels of 2023 (Linux 6.4 to 6.6, and stable releases such as 5.10's) refuse this while a
+/// thread is blocked in the socket. There a shutdown in one direction wakes the thread, which then aborts.
+pub fn abort_connection(fd: &OwnedFd, sends: bool) -> io::Result<()> {
+    let direction = if sends { Shutdown::Write } else { Shutdown::Read };
     match sys::abort(fd.as_fd()) {
-        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => Ok(shutdown(fd.as_raw_fd(), way)?),
+        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => Ok(shutdown(fd.as_raw_fd(), direction)?),
         result => result,
     }
 }
 
-/// One end of a TCP connection to be: what its socket is set to.
-pub struct End<'a> {
+/// The settings of one end of a TCP connection.
+pub struct SocketConfig<'a> {
     pub address: IpAddr,
     pub port: u16,
     pub cc: &'a str,
     pub dscp: u8,
 }
 
-impl<'a> End<'a> {
+impl<'a> SocketConfig<'a> {
     pub fn of(base: &Base, cc: &'a str) -> Self {
         Self { address: base.address, port: base.port, cc, dscp: base.dscp }
     }
 }
 
-pub fn open_end(plan: &End) -> Result<OwnedFd> {
+pub fn open_socket(plan: &SocketConfig) -> Result<OwnedFd> {
     let open = || -> io::Result<OwnedFd> {
         let fd = socket(family(plan.address), SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
         set_class(fd.as_fd(), plan.address, plan.dscp, Ecn::NotEct)?;
         Ok(fd)
     };
     let fd = open().map_err(|error| Failure::system("making its socket", error))?;
-    setsockopt(&fd, sockopt::TcpCongestion, &plan.cc.into()).map_err(|error| {
-        Failure::system(format!("congestion control {} is not in this kernel", plan.cc), error)
-    })?;
+    setsockopt(&fd, sockopt::TcpCongestion, &plan.cc.into())
+        .map_err(|error| Cause::CongestionControlMissing { cc: plan.cc.to_owned(), errno: error as i32 })?;
     Ok(fd)
 }
 
-/// An upper bound for what the socket sends; the kernel's is in bytes per second.
+/// Limits the socket's rate. The kernel's limit is in bytes per second.
 fn pace(fd: &OwnedFd, pace_bps: Option<u64>) -> io::Result<()> {
     pace_bps.map_or(Ok(()), |pace_bps| {
         sys::set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, pace_bps / 8)
     })
 }
 
-pub fn listen_at(fd: &OwnedFd, plan: &End) -> io::Result<()> {
-    let any = match plan.address {
+pub fn listen_at(fd: &OwnedFd, plan: &SocketConfig) -> io::Result<()> {
+    let wildcard = match plan.address {
         IpAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
         IpAddr::V6(_) => IpAddr::from(Ipv6Addr::UNSPECIFIED),
     };
-    setsockopt(fd, sockopt::ReuseAddr, &true)?; // a machine remembers the connections of the last run for a minute
-    bind(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(any, plan.port)))?;
+    setsockopt(fd, sockopt::ReuseAddr, &true)?; // the kernel stores the connections of the last run for a minute
+    bind(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(wildcard, plan.port)))?;
     Ok(listen(fd, Backlog::new(1)?)?)
 }
 
-/// What is sent from now on is not copied into the kernel: the guest's knows that it is zeros (kernel/drivers/load.c). A
-/// real machine's kernel copies.
+/// Marks a socket, so that the guest's kernel sends zeros without copying its data (kernel/drivers/lib/load.c). A real
+/// machine's kernel copies them.
 fn leave_uncopied(fd: &OwnedFd) -> io::Result<()> {
     static FILE: Mutex<Option<File>> = Mutex::new(None);
     let mut file = FILE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -248,9 +251,9 @@ fn leave_uncopied(fd: &OwnedFd) -> io::Result<()> {
 }
 
 fn address_of(name: &SockaddrStorage) -> io::Result<SocketAddr> {
-    let four = name.as_sockaddr_in().map(|address| SocketAddr::V4((*address).into()));
-    let six = name.as_sockaddr_in6().map(|address| SocketAddr::V6((*address).into()));
-    four.or(six).ok_or_else(|| io::Error::other("its address is neither IPv4 nor IPv6"))
+    let ipv4 = name.as_sockaddr_in().map(|address| SocketAddr::V4((*address).into()));
+    let ipv6 = name.as_sockaddr_in6().map(|address| SocketAddr::V6((*address).into()));
+    ipv4.or(ipv6).ok_or_else(|| io::Error::other("its address is neither IPv4 nor IPv6"))
 }
 
 pub struct Flows {
@@ -258,7 +261,7 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Sockets and threads of all flows. Leaves the calling thread in one of the nodes.
+    /// Opens the sockets and starts the threads of all flows. Leaves the calling thread in one of the nodes.
     pub fn prepare(plan: &Plan, nodes: &Nodes, epoch: Epoch) -> Result<Self> {
         let zeros = Arc::new(Zeros::new().map_err(|error| Failure::system("memory to send from", error))?);
         let mut by_id = BTreeMap::new();
@@ -290,10 +293,10 @@ impl Streams for Flows {
     }
 
     fn endpoints(&self) -> Vec<Endpoint<'_>> {
-        let live = self.by_id.values().filter(|flow| !flow.stopped.load(Ordering::SeqCst));
-        let known = live.filter_map(|flow| Some((flow, *flow.local.get()?)));
-        let ends = known.flat_map(|(flow, local)| {
-            let (base, remote, sender) = (&flow.base, flow.address(), flow.upload());
+        let active = self.by_id.values().filter(|flow| !flow.stopped.load(Ordering::SeqCst));
+        let connected = active.filter_map(|flow| Some((flow, *flow.local.get()?)));
+        let ends = connected.flat_map(|(flow, local)| {
+            let (base, remote, sender) = (&flow.base, flow.address(), flow.is_upload());
             let stream = base.id;
             let client = Endpoint { node: &base.client, stream, sender, local, remote };
             let server =

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The guard: a process that gives a machine back as it was, in whatever way the agent ends.
+//! The guard: a process that restores a machine's state, however the agent ends.
 //!
-//! It is forked before anything is changed that outlives the agent, leads a session of its own, and no signal that can
-//! be ignored ends it. Before each change the agent writes how it is undone into a pipe; what is written there survives it.
-//! When the pipe closes the guard ends what is left of the agent's process group, so that no tool works on, and undoes
-//! the changes, the last one first. A clean end takes the same way: `finish` says so and waits.
+//! It is forked before the first change that would outlive the agent. It leads a separate session, and no signal that
+//! can be ignored ends it. Before each change the agent writes into a pipe how to undo it; a written record survives
+//! the agent. When the pipe closes, the guard ends the rest of the agent's process group, so that no tool continues,
+//! and undoes the changes, the last one first. A clean end works the same: `finish` announces it and waits.
 //!
-//! It keeps the agent's namespaces alive, so that the kernel does not take back, or delete, what is in them first; and its
-//! standard output, so that who reads the console to its end has waited for it.
+//! The guard keeps the agent's namespaces alive, so that the kernel does not move or delete their devices first. It
+//! also keeps the agent's standard output open, so a reader that reads to its end has waited for the guard.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -22,42 +22,44 @@ use nix::sys::wait::{waitpid, WaitStatus};
 use nix::unistd::{getpgrp, getpid, pipe2, setpgid, setsid, ForkResult, Pid};
 use serde::{Deserialize, Serialize};
 
-use crate::keep::{self, Kept};
-use crate::keep_net::Net;
+use crate::cause::Cause;
+use crate::device_rows::Net;
+use crate::device_snapshot::{self, DeviceSnapshot};
+use crate::error_text::error_text;
 use crate::netns::Nodes;
-use crate::report::{words, Failure, Result};
+use crate::report::{Failure, Result};
 use crate::{clock, sys};
 
-/// How long processes that were killed may take to be gone.
-const DYING: i64 = 5_000_000_000;
-const STEP: i64 = 10_000_000;
+/// The maximum wait for the end of killed processes.
+const GROUP_EXIT_NS: i64 = 5_000_000_000;
+const POLL_INTERVAL_NS: i64 = 10_000_000;
 
-/// The last record, as it is written.
-const OVER: &[u8] = b"\"over\"\n";
+/// The text of the last record.
+const FINISHED: &[u8] = b"\"finished\"\n";
 
-/// A change, as it is undone. `node`: the namespace in which the change is; none is the first.
+/// The undo of a change. `node`: the namespace of the change; None is the first.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Undo {
-    /// A device of the namespace `home` to be there as it was; it may be in `node` under the name `within`.
-    Device { home: Option<String>, kept: Box<Kept>, node: Option<String>, within: String },
-    /// A file of /proc or /sys to hold that again.
+    /// Restores a device of the namespace `home`. The device may be in `node` under the name `within`.
+    Device { home: Option<String>, snapshot: Box<DeviceSnapshot>, node: Option<String>, within: String },
+    /// Restores a file of /proc or /sys.
     File { node: Option<String>, path: String, value: String },
-    /// A device that did not exist, not to exist.
-    Gone { node: Option<String>, device: String },
-    /// The agent has ended its work by itself.
-    Over,
+    /// Deletes a device that did not exist.
+    Absent { node: Option<String>, device: String },
+    /// The agent has finished its work.
+    Finished,
 }
 
-/// The agent's end of it. Threads may share it.
+/// The agent's connection to the guard. Threads may share it.
 pub struct Guard {
     pipe: Mutex<File>,
     process: Pid,
 }
 
 impl Guard {
-    /// Forks the guard of a process that has one thread and whose nodes are made. It is there until the process ends: the
-    /// agent has to say why it fails before it counts as ended.
+    /// Forks the guard of a process that has one thread and whose nodes exist. The guard lives until the process ends:
+    /// the agent must report a failure before it counts as ended.
     pub fn start(nodes: &Nodes) -> Result<&'static Self> {
         let guard = Self::fork(nodes).map_err(|error| Failure::system("starting the guard", error))?;
         Ok(Box::leak(Box::new(guard)))
@@ -67,70 +69,76 @@ impl Guard {
         let (reader, writer) = pipe2(OFlag::O_CLOEXEC)?;
         fcntl(&reader, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         if getpgrp() != getpid() {
-            setpgid(Pid::from_raw(0), Pid::from_raw(0))?; // the tools are to be told from those of others
+            setpgid(Pid::from_raw(0), Pid::from_raw(0))?; // a separate group, so that only the agent's tools are ended
         }
         let agent = getpid();
-        let life = sys::process_file(agent)?;
+        let pidfd = sys::process_file(agent)?;
         match sys::fork()? {
             ForkResult::Parent { child } => Ok(Self { pipe: Mutex::new(writer.into()), process: child }),
             ForkResult::Child => {
                 drop(writer);
-                sys::leave(i32::from(!watch(agent, &life, reader.into(), &nodes.of_another_thread())))
+                sys::exit(i32::from(!watch(agent, &pidfd, reader.into(), &nodes.for_new_thread())))
             }
         }
     }
 
-    /// A device of the first namespace will be moved to `node`, with the name `within`; it is moved when this returns.
+    /// Records a device of the first namespace and moves it to `node`, under the name `within`.
     pub fn take(&self, nodes: &Nodes, device: &str, node: &str, within: &str) -> Result<()> {
         nodes.enter(None)?;
-        let kept = self.keep(None, device, Some(node), within)?;
-        let moved = kept.hand_over(nodes.home(Some(node)), within);
+        let snapshot = self.snapshot_device(None, device, Some(node), within)?;
+        let moved = snapshot.move_to(nodes.namespace_fd(Some(node)), within);
         moved.map_err(|error| Failure::system(format!("moving {device} to the node"), error))
     }
 
-    /// A device of a node, which is a namespace of the machine's own, will be changed where it is. The calling thread is
-    /// in that namespace.
+    /// Records a device of a node before a change. The node is a namespace of the machine, and the calling thread is in
+    /// it.
     pub fn device(&self, node: Option<&str>, device: &str) -> Result<()> {
-        self.keep(node, device, node, device).map(drop)
+        self.snapshot_device(node, device, node, device).map(drop)
     }
 
-    fn keep(&self, home: Option<&str>, device: &str, node: Option<&str>, within: &str) -> Result<Kept> {
-        let of = |error: io::Error| Failure::system(device, error);
-        let kept = Kept::read(device).map_err(of)?;
-        if let Some(obstacle) = kept.obstacle().map_err(of)? {
-            return Err(Failure::new(format!("{device} {obstacle}")));
+    fn snapshot_device(
+        &self,
+        home: Option<&str>,
+        device: &str,
+        node: Option<&str>,
+        within: &str,
+    ) -> Result<DeviceSnapshot> {
+        let failure = |error: io::Error| Failure::system(device, error);
+        let snapshot = DeviceSnapshot::read(device).map_err(failure)?;
+        if let Some(obstacle) = snapshot.obstacle().map_err(failure)? {
+            return Err(Cause::DeviceUnrestorable { device: device.to_owned(), text: obstacle }.into());
         }
-        self.note(&Undo::Device {
+        self.record(&Undo::Device {
             home: home.map(str::to_owned),
-            kept: Box::new(kept.clone()),
+            snapshot: Box::new(snapshot.clone()),
             node: node.map(str::to_owned),
             within: within.to_owned(),
         })?;
-        Ok(kept)
+        Ok(snapshot)
     }
 
-    /// A file of /proc or /sys will be written, as seen from the node that the thread is in.
+    /// Records a file of /proc or /sys before a write, as seen from the thread's node.
     pub fn file(&self, nodes: &Nodes, node: Option<&str>, path: &str) -> Result<()> {
         let value = nodes.read(path).map_err(|error| Failure::system(path, error))?;
-        self.note(&Undo::File { node: node.map(str::to_owned), path: path.to_owned(), value })
+        self.record(&Undo::File { node: node.map(str::to_owned), path: path.to_owned(), value })
     }
 
-    /// A device will be made in a namespace that outlives the agent.
-    pub fn made(&self, node: Option<&str>, device: &str) -> Result<()> {
-        self.note(&Undo::Gone { node: node.map(str::to_owned), device: device.to_owned() })
+    /// Records that a device will be created in a namespace that outlives the agent.
+    pub fn created(&self, node: Option<&str>, device: &str) -> Result<()> {
+        self.record(&Undo::Absent { node: node.map(str::to_owned), device: device.to_owned() })
     }
 
-    /// When it returns the record is out of the agent's hands.
-    fn note(&self, undo: &Undo) -> Result<()> {
+    /// Writes a record. When this returns, the record no longer depends on the agent.
+    fn record(&self, undo: &Undo) -> Result<()> {
         let mut line = serde_json::to_vec(undo).expect("a record has only string keys");
         line.push(b'\n');
         let mut pipe = self.pipe.lock().unwrap_or_else(PoisonError::into_inner);
-        pipe.write_all(&line).map_err(|error| Failure::system("the guard is gone", error))
+        pipe.write_all(&line).map_err(|error| Failure::system("the guard has ended", error))
     }
 
-    /// Has everything undone; fails if something is not as it was.
+    /// Lets the guard undo everything; fails if something is not restored.
     pub fn finish(&self) -> Result<()> {
-        self.note(&Undo::Over)?;
+        self.record(&Undo::Finished)?;
         let end = loop {
             match waitpid(self.process, None) {
                 Err(Errno::EINTR) => {}
@@ -139,126 +147,126 @@ impl Guard {
         };
         match end {
             Ok(WaitStatus::Exited(_, 0)) => Ok(()),
-            _ => Err(Failure::new(
-                "the machine could not be given back as it was: the log's lines `guard: …` say what",
-            )),
+            _ => Err(Cause::StateNotRestored {}.into()),
         }
     }
 }
 
-/// The guard's whole life; gives whether the machine is as it was.
-fn watch(agent: Pid, life: &OwnedFd, pipe: File, nodes: &Nodes) -> bool {
+/// Runs the guard. Returns whether the machine's state is restored.
+fn watch(agent: Pid, pidfd: &OwnedFd, pipe: File, nodes: &Nodes) -> bool {
     let _ = setsid();
     sys::ignore_signals();
     let _ = fs::write("/proc/self/oom_score_adj", "-1000");
-    if let Ok(nothing) = File::open("/dev/null") {
-        let _ = nix::unistd::dup2_stdin(&nothing);
+    if let Ok(null) = File::open("/dev/null") {
+        let _ = nix::unistd::dup2_stdin(&null);
     }
-    let heard = hear(life, pipe);
-    // what was cut off was not yet done
-    let lines = heard.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+    let received = read_changes(pidfd, pipe);
+    // an incomplete record belongs to a change that was not made
+    let lines = received.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
     let mut complaints = Vec::new();
-    let mut records: Vec<Undo> = Vec::new();
+    let mut changes: Vec<Undo> = Vec::new();
     for line in lines {
         match serde_json::from_slice(line) {
-            Ok(record) => records.push(record),
+            Ok(change) => changes.push(change),
             Err(error) => complaints.push(format!("a bug: a record that cannot be read: {error}")),
         }
     }
-    if !matches!(records.last(), Some(Undo::Over)) {
+    if !matches!(changes.last(), Some(Undo::Finished)) {
         end_group(agent);
     }
-    for record in records.iter().rev() {
-        complaints.extend(undo(record, nodes).unwrap_or_else(|failure| vec![failure.message]));
+    for change in changes.iter().rev() {
+        complaints.extend(undo(change, nodes).unwrap_or_else(|failure| vec![failure.to_string()]));
     }
     for complaint in &complaints {
-        say(complaint);
+        print_complaint(complaint);
     }
     complaints.is_empty()
 }
 
-/// All that the agent says until it closes the pipe or is dead: copies of it that run programs have the pipe too.
-fn hear(life: &OwnedFd, mut pipe: File) -> Vec<u8> {
-    let mut heard = Vec::new();
+/// Reads the agent's records until it closes the pipe or ends. Its end is watched too, since copies of the agent also
+/// have the pipe.
+fn read_changes(pidfd: &OwnedFd, mut pipe: File) -> Vec<u8> {
+    let mut received = Vec::new();
     loop {
-        let mut fds = [pipe.as_fd(), life.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+        let mut fds = [pipe.as_fd(), pidfd.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
         let _ = poll(&mut fds, PollTimeout::NONE);
         let dead = fds[1].any().unwrap_or(true);
-        match pipe.read_to_end(&mut heard) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock && !dead && !heard.ends_with(OVER) => {}
-            _ => return heard,
+        match pipe.read_to_end(&mut received) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock && !dead && !received.ends_with(FINISHED) => {
+            }
+            _ => return received,
         }
     }
 }
 
-/// The agent has ended; its tools may be at work yet.
+/// Ends the agent's tools, which may still run after the agent's end.
 fn end_group(agent: Pid) {
     let group = Pid::from_raw(-agent.as_raw());
-    let deadline = clock::monotonic() + DYING;
+    let deadline = clock::monotonic() + GROUP_EXIT_NS;
     while kill(group, Signal::SIGKILL).is_ok() && !only_dead(agent) && clock::monotonic() < deadline {
-        clock::sleep(STEP);
+        clock::sleep(POLL_INTERVAL_NS);
     }
 }
 
-/// Whether all that is left of a process group waits for somebody to ask how it ended.
+/// Returns whether all remaining processes of a group are zombies.
 fn only_dead(group: Pid) -> bool {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let stats = processes.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
     stats
         .filter_map(|stat| {
-            // `pid (name) state parent group`: the name may hold anything
-            let mut words = stat.rsplit_once(") ")?.1.split(' ').map(str::to_owned);
-            Some((words.next()?, words.nth(1)?))
+            // `pid (name) state parent group`: the name may contain any character
+            let mut fields = stat.rsplit_once(") ")?.1.split(' ').map(str::to_owned);
+            Some((fields.next()?, fields.nth(1)?))
         })
-        .filter(|(_, found)| *found == group.to_string())
+        .filter(|(_, stat_group)| *stat_group == group.to_string())
         .all(|(state, _)| state == "Z" || state == "X")
 }
 
-/// Gives what could not be undone.
-fn undo(record: &Undo, nodes: &Nodes) -> Result<Vec<String>> {
-    let of = |what: &str, error: &io::Error| vec![format!("{what}: {}", words(error))];
-    match record {
-        Undo::Device { home, kept, node, within } => {
+/// Undoes a change and returns the parts that could not be undone.
+fn undo(change: &Undo, nodes: &Nodes) -> Result<Vec<String>> {
+    let describe = |subject: &str, error: &io::Error| vec![format!("{subject}: {}", error_text(error))];
+    match change {
+        Undo::Device { home, snapshot, node, within } => {
             nodes.enter(home.as_deref())?;
-            let mut here = kept.is_here();
-            if !matches!(here, Ok(true)) && node != home {
+            let mut present = snapshot.is_present();
+            if !matches!(present, Ok(true)) && node != home {
                 nodes.enter(node.as_deref())?;
-                here = kept.fetch(within, nodes.home(home.as_deref()));
+                present = snapshot.take_back(within, nodes.namespace_fd(home.as_deref()));
                 nodes.enter(home.as_deref())?;
             }
-            Ok(match here {
-                Ok(true) => kept.restore(),
-                Ok(false) => vec![format!("{}: is not there any more", kept.name())],
-                Err(error) => of(kept.name(), &error),
+            Ok(match present {
+                Ok(true) => snapshot.restore(),
+                Ok(false) => vec![format!("{}: no longer exists", snapshot.name())],
+                Err(error) => describe(snapshot.name(), &error),
             })
         }
         Undo::File { node, path, value } => {
             nodes.enter(node.as_deref())?;
-            if nodes.read(path).is_ok_and(|now| now == *value) {
+            if nodes.read(path).is_ok_and(|current| current == *value) {
                 return Ok(Vec::new());
             }
             let written = nodes.write(path, value);
             Ok(match written.and_then(|()| nodes.read(path)) {
-                Ok(now) if now == *value => Vec::new(),
-                Ok(now) => vec![format!("{path}: holds {}, not {}", now.trim(), value.trim())],
-                Err(error) => of(path, &error),
+                Ok(current) if current == *value => Vec::new(),
+                Ok(current) => vec![format!("{path}: is {}, not {}", current.trim(), value.trim())],
+                Err(error) => describe(path, &error),
             })
         }
-        Undo::Gone { node, device } => {
+        Undo::Absent { node, device } => {
             nodes.enter(node.as_deref())?;
             let delete = || {
                 let mut net = Net::open()?;
-                let found = keep::find(&mut net, |link| link.name == *device)?;
-                found.map_or(Ok(()), |link| link.delete(&mut net))
+                let link = device_snapshot::find(&mut net, |link| link.name == *device)?;
+                link.map_or(Ok(()), |link| link.delete(&mut net))
             };
-            Ok(delete().err().map_or_else(Vec::new, |error| of(device, &error)))
+            Ok(delete().err().map_or_else(Vec::new, |error| describe(device, &error)))
         }
-        Undo::Over => Ok(Vec::new()),
+        Undo::Finished => Ok(Vec::new()),
     }
 }
 
-/// To the console; to the kernel's log if nobody listens any more.
-fn say(complaint: &str) {
+/// Writes to the console, or to the kernel's log if the console has no reader.
+fn print_complaint(complaint: &str) {
     let line = format!("guard: {complaint}\n");
     if io::stdout().lock().write_all(line.as_bytes()).and_then(|()| io::stdout().flush()).is_err() {
         let log = OpenOptions::new().write(true).open("/dev/kmsg");

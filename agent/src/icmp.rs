@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! ICMP and ICMPv6 echo (RFC 792, RFC 4443): packets, and the socket that sends them.
 //!
-//! A raw socket, connected to the peer and filtered to echo replies: the "ping socket" would need a sysctl changed in
-//! the node under test.
+//! The socket is raw, connected to the peer and filtered to echo replies. A "ping socket" would need another value of a
+//! sysctl in the node under test.
 
 use std::io::Result;
 use std::net::{IpAddr, SocketAddr};
@@ -18,10 +18,10 @@ const REQUEST_V4: u8 = 8;
 const REQUEST_V6: u8 = 128;
 const REPLY_V6: u8 = 129;
 
-/// Bytes of the header before the payload.
+/// The length of the header.
 pub const HEADER: usize = 8;
 
-/// A socket in the namespace of the calling thread, for echoes with `address`.
+/// Opens a socket in the namespace of the calling thread, for echoes with `address`.
 pub fn open(address: IpAddr) -> Result<OwnedFd> {
     let protocol = match address {
         IpAddr::V4(_) => SockProtocol::Icmp,
@@ -41,19 +41,19 @@ pub fn open(address: IpAddr) -> Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Makes an echo request of `packet`, whose payload may hold anything.
+/// Writes the header of an echo request to `packet`, whose payload may be anything.
 pub fn fill_request(packet: &mut [u8], address: IpAddr, id: u16, seq: u16) {
     packet[0] = if address.is_ipv4() { REQUEST_V4 } else { REQUEST_V6 };
     packet[1..4].fill(0);
     packet[4..6].copy_from_slice(&id.to_be_bytes());
     packet[6..8].copy_from_slice(&seq.to_be_bytes());
     if address.is_ipv4() {
-        let sum = checksum(packet); // of ICMPv6 the kernel takes care
+        let sum = checksum(packet); // the kernel computes that of ICMPv6
         packet[2..4].copy_from_slice(&sum.to_be_bytes());
     }
 }
 
-/// Identifier and sequence number of an echo reply as a raw socket gives it: ICMP with its IP header, ICMPv6 without.
+/// Returns identifier and sequence number of an echo reply from a raw socket: ICMP with its IP header, ICMPv6 without.
 pub fn parse_reply(packet: &[u8], address: IpAddr) -> Option<(u16, u16)> {
     let (message, reply) = match address {
         IpAddr::V4(_) => (packet.get(usize::from(packet.first()? & 0x0f) * 4..)?, REPLY_V4),
@@ -64,7 +64,7 @@ pub fn parse_reply(packet: &[u8], address: IpAddr) -> Option<(u16, u16)> {
     (header[0] == reply).then(|| (word(4), word(6)))
 }
 
-/// The Internet checksum (RFC 1071).
+/// Returns the Internet checksum (RFC 1071).
 fn checksum(bytes: &[u8]) -> u16 {
     let mut sum: u64 = 0;
     for pair in bytes.chunks(2) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The file system as the run needs it: the duties of a machine's first process (mounts before the run, power off after
-//! it), and what any other process does instead, to leave a machine that is not its own as it was.
+//! The file system of the run. The first process of a machine mounts file systems before the run and switches the
+//! machine off after it. Any other process leaves the machine unchanged.
 
+use std::env;
 use std::fs::{self, create_dir_all, OpenOptions};
 use std::io;
 use std::os::fd::AsFd;
@@ -13,10 +14,14 @@ use nix::sys::reboot::{reboot, RebootMode};
 use nix::sys::termios::tcdrain;
 use nix::unistd::{dup2_stderr, dup2_stdin, dup2_stdout, sync};
 
-use crate::report::{Failure, Result};
+use crate::report::{self, Failure, Result};
+use crate::tool;
 
-/// Where the host's side of the run is: the plan comes from there, the records go there.
-const OUT: &str = "/out";
+/// The run directory of the host, with the plan and the records.
+const RUN_FOLDER: &str = "/out";
+
+/// The serial line that leads to the engine.
+const EVENT_LINE: &str = "/dev/ttyS0";
 
 const MOUNTS: [(&str, &str); 6] = [
     ("/proc", "proc"),
@@ -24,7 +29,7 @@ const MOUNTS: [(&str, &str); 6] = [
     ("/dev", "devtmpfs"),
     ("/run", "tmpfs"),
     ("/tmp", "tmpfs"),
-    (OUT, "hostfs"),
+    (RUN_FOLDER, "hostfs"),
 ];
 
 pub fn is_init() -> bool {
@@ -35,23 +40,35 @@ pub fn start() -> Result<()> {
     for (path, kind) in MOUNTS {
         attach(path, kind).map_err(|error| Failure::system(format!("mounting {kind} on {path}"), error))?;
     }
-    console().map_err(|error| Failure::system("/dev/console", error))
+    console().map_err(|error| Failure::system("/dev/console", error))?;
+    report::open_line(EVENT_LINE).map_err(|error| Failure::system(EVENT_LINE, error))
 }
 
-/// Lets the machine have threads for so many streams: two each at most, and some of its own.
+/// Loads the congestion controls and qdiscs in BPF that the engine has counted on the kernel's command line.
+pub fn load_objects() -> Result<()> {
+    let count = env::var("bpf_objects").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+    for number in 0..count {
+        let object = format!("{RUN_FOLDER}/.guest/bpf-{number}.o");
+        tool::run("bpftool", &["struct_ops", "register", &object], "")
+            .map_err(|complaint| complaint.cause)?;
+    }
+    Ok(())
+}
+
+/// Allows threads for `streams` streams: two for each, and some others.
 pub fn allow_threads(streams: usize) -> Result<()> {
     const ALWAYS: usize = 4000;
     if streams <= ALWAYS {
         return Ok(());
     }
-    let most = (2 * (streams + ALWAYS)).max(1 << 15).to_string();
+    let limit = (2 * (streams + ALWAYS)).max(1 << 15).to_string();
     for path in ["/proc/sys/kernel/threads-max", "/proc/sys/kernel/pid_max"] {
-        fs::write(path, &most).map_err(|error| Failure::system(path, error))?;
+        fs::write(path, &limit).map_err(|error| Failure::system(path, error))?;
     }
     Ok(())
 }
 
-/// A view of the file system for this process and its children alone, with an empty /run in it.
+/// Makes a view of the file system for this process and its children, with an empty /run in it.
 pub fn isolate() -> Result<()> {
     let isolate = || -> nix::Result<()> {
         unshare(CloneFlags::CLONE_NEWNS)?;
@@ -62,7 +79,7 @@ pub fn isolate() -> Result<()> {
     isolate().map_err(|error| Failure::system("making a mount namespace (this needs root)", error))
 }
 
-/// Mounts, unless the kernel already did; makes the mount point if it can and must.
+/// Mounts a file system unless the kernel has mounted it. Creates a missing mount point if possible.
 fn attach(path: &str, kind: &str) -> io::Result<()> {
     let attempt = || mount(Some("none"), path, Some(kind), MsFlags::empty(), None::<&str>);
     match attempt() {
@@ -83,11 +100,12 @@ fn console() -> io::Result<()> {
     Ok(())
 }
 
-/// Nothing here may fail: whatever goes wrong, the machine has to stop.
+/// Stops the machine. Ignores all errors, since the machine must stop in any case.
 pub fn power_off() -> ! {
     let _ = tcdrain(io::stdout().as_fd());
-    if umount(OUT).is_err() {
-        sync(); // a file there is still open, as after a panic
+    report::drain();
+    if umount(RUN_FOLDER).is_err() {
+        sync(); // a file on it is still open, for example after a panic
     }
     let error = reboot(RebootMode::RB_POWER_OFF);
     panic!("power off: {error:?}");

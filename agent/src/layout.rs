@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A field of a structure of the kernel's: where it lies, and how to read it. A structure only ever grows at its end, so
-//! that its length says which fields a kernel has.
+//! A field of a kernel structure: its position and its type. A structure only grows at its end, so its length
+//! determines which fields a kernel has.
 
 use crate::column::Kind;
 
 pub struct Field {
     offset: usize,
     kind: Kind,
-    /// Of a bit field: its first bit and its width.
+    /// The first bit and the width of a bit field.
     bits: Option<(u32, u32)>,
 }
 
@@ -20,7 +20,7 @@ impl Field {
         Self { offset, kind: Kind::U8, bits: Some((first, width)) }
     }
 
-    /// None: beyond the end of this kernel's structure.
+    /// Reads the field; None beyond the end of this kernel's structure.
     pub fn read(&self, structure: &[u8]) -> Option<u64> {
         let tail = structure.get(self.offset..)?;
         let value = match self.kind {
@@ -37,17 +37,17 @@ impl Field {
 mod tests {
     use crate::tables::{Table, TABLES, TCP_INFO};
 
-    /// The field of `struct tcp_info` that fills the column.
+    /// Reads the field of `struct tcp_info` for a column.
     fn read(info: &[u8], name: &str) -> Option<u64> {
         let columns = TABLES[Table::Tcp as usize].1;
         let first = columns.iter().position(|column| column.name == "state").expect("a column");
-        let place = columns.iter().position(|column| column.name == name).expect("a column");
-        TCP_INFO[place - first].read(info)
+        let index = columns.iter().position(|column| column.name == name).expect("a column");
+        TCP_INFO[index - first].read(info)
     }
 
     #[test]
     fn the_structure_is_as_long_as_the_newest_kernel_s() {
-        let info = [0; 280]; // sizeof(struct tcp_info) of Linux 7.3, of 6.12 248
+        let info = [0; 280]; // sizeof(struct tcp_info) is 280 in Linux 7.3 and 248 in 6.12
         assert_eq!(read(&info, "accecn_fail_mode"), Some(0));
         assert_eq!(read(&info[..248], "total_rto_time"), Some(0));
         assert_eq!(read(&info[..248], "received_ce"), None);

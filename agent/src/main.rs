@@ -1,43 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The Hourglass agent: executes a plan on a Linux kernel and writes what it saw.
+//! The Hourglass agent: executes a plan on a Linux kernel and writes records.
 //!
-//! `hourglass-agent PLAN RECORDS`. As the first process of a machine it does that process's duties too (`init`); else
-//! it is an ordinary command that leaves nothing behind. It runs on a kernel in virtual time, where code takes no time
-//! and the clock jumps when all threads sleep, and on a real machine, and does not know which. So it never polls and
-//! never spins, and it is sparing with system calls, page faults and processes, which are dear where it runs most.
+//! `hourglass-agent PLAN RECORDS`. As the first process of a machine it also has that process's duties (`init`).
+//! Otherwise it is an ordinary command that leaves nothing behind. It runs on a kernel in virtual time or on a real
+//! machine, and does not know which. In virtual time, code takes no time and the clock jumps when all threads sleep. So
+//! the agent never polls or spins, except for a decision of the engine. It avoids system calls, page faults and processes, which are expensive in the guest.
 //!
-//! `hourglass-agent --serve NODE` is this machine's part of a test that somebody else conducts over its standard input and
+//! `hourglass-agent --serve NODE` runs this machine's part of a test; a coordinator controls it over standard input and
 //! output (`serve`).
 //! `hourglass-agent PLAN RECORDS NAME` gives the program NAME the machine's second console as its terminal.
 //!
-//! `hourglass-agent --check-plan PLAN` reads the plan and prints it as it was understood; `-` stands for the plans whose
-//! names are the lines of its standard input, with a line about each.
+//! `hourglass-agent --check-plan PLAN` parses the plan and prints the result. With `-` it reads names of plans from
+//! standard input, one per line, and prints a line for each.
 //!
-//! The way of a run: `plan` is read, `netns` makes the nodes, `setup` runs the `steps` (`tool`, `icmp`, `daemon`), `facts`
-//! looks round, `test_loop` follows the event queue (`events`): `changes` carries out the plan's events, `flow`, `ping`, `datagram`, `fetch` and `transaction` make
-//! traffic (`streams` is what they have in common), `diag`, `device` and `radio` sample, all into `records`, whose schemas are
-//! `tables`. `room` makes worlds for programs, whose first processes (`room_init`) start them; `apps` has them started,
-//! listened to and stopped, each an `app`, whose time `account` tells. What a run changes of a machine that outlives it the `guard` undoes, who has a device
-//! as it was in `keep` (`keep_net` speaks to the kernel). On a kernel that has it, `watch` reads what the kernel's probe saw: `reader` takes it apart into the
-//! structures of `abi`, `rows` and `capture` write it. `report` is what the outside sees.
+//! A run: `plan` is parsed, `netns` makes the nodes, `setup` runs the `steps` (`tool`, `icmp`, `daemon`; `route_steps`
+//! carries out simple steps of `ip` and `tc` itself), `facts` describes the machine, and `test_loop` follows the event
+//! queue (`events`). `changes` carries out the plan's events, and `decision` those that the engine chooses. `flow`, `ping`, `datagram`, `fetch` and `transaction`
+//! make traffic (trait `Streams`). `diag`, `device` and `radio` sample. All write `records`, whose schemas are in
+//! `tables`.
+//!
+//! `namespaces` finds those that programs make. `container` isolates programs; its first process (`container_init`) starts them. `apps` orders their starts, reads
+//! their output and stops them; `app` is one program, `account` reads its counters. The `guard` undoes changes to a
+//! machine that outlives the run, with `device_snapshot` and `device_rows` for its devices. On a kernel with the probe,
+//! `probe` reads it, `probe_records` parses records into the structures of `abi`, and `probe_rows` and `capture` write
+//! them. `report` speaks the console protocol.
 
 #[rustfmt::skip]
 mod abi;
 mod account;
 mod app;
 mod app_output;
+#[rustfmt::skip]
+mod app_parts;
 mod app_plan;
 mod apps;
 mod capture;
+#[rustfmt::skip]
+mod cause;
 mod changes;
 mod clock;
 mod collect;
 mod column;
+mod container;
+mod container_channel;
+mod container_init;
+mod container_user;
 mod counters;
 mod daemon;
 mod datagram;
+mod decision;
 mod device;
+mod device_rows;
+mod device_snapshot;
 mod diag;
+mod error_text;
 mod ethtool;
 mod events;
 mod facts;
@@ -47,56 +63,56 @@ mod guard;
 mod icmp;
 mod init;
 mod jitter;
-mod keep;
-mod keep_net;
 mod layout;
-mod lines;
 mod mailbox;
+mod namespaces;
 mod netlink;
 mod netns;
 mod ping;
 mod plan;
+#[rustfmt::skip]
+mod plan_parts;
 mod plan_values;
-mod program;
+mod probe_records;
+mod probe_rows;
 mod qdisc_stat;
 mod radio;
-mod reader;
 mod records;
 mod report;
-mod room;
-mod room_init;
-mod room_post;
-mod room_user;
-mod rows;
+mod route_steps;
 mod serve;
 mod setup;
-#[cfg(test)]
-mod small;
-mod socket;
+#[rustfmt::skip]
+mod step_parts;
 mod steps;
 mod streams;
 mod sys;
+mod tcp_row;
+#[cfg(test)]
+mod test_plans;
+mod tool_process;
 #[rustfmt::skip]
 mod tables;
+mod probe;
 mod test_loop;
 mod tool;
 mod transaction;
-mod watch;
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::{env, fs, io, panic, process};
 
+use cause::Cause;
 use report::{Failure, Result};
 
-/// What a set-up takes.
-const ROOM: usize = 3 << 20;
+/// The bytes of memory that a set-up needs.
+const SETUP_BYTES: usize = 3 << 20;
 
 fn main() {
     sys::keep_freed_memory();
-    sys::grow_heap(ROOM);
+    sys::grow_heap(SETUP_BYTES);
     sys::raise_file_limit();
-    panic::set_hook(Box::new(|panic| leave(&Err(Failure::new(format!("a bug in the agent: {panic}"))))));
+    panic::set_hook(Box::new(|panic| leave(&Err(Failure::bug(panic)))));
     leave(&run());
 }
 
@@ -108,21 +124,19 @@ fn run() -> Result<i64> {
         [serve, node] if serve == "--serve" => serve::serve(&node.to_string_lossy()),
         [plan, records] => execute(Path::new(plan), Path::new(records), None),
         [plan, records, name] => execute(Path::new(plan), Path::new(records), name.to_str()),
-        _ => {
-            Err(Failure::new("usage: hourglass-agent PLAN RECORDS [NAME] | --serve NODE | --check-plan PLAN"))
-        }
+        _ => Err(Cause::AgentUsage {}.into()),
     }
 }
 
-/// Prints the plan as it was understood, and no event behind it.
+/// Prints the parsed plan. No event follows.
 fn check_plan(path: &Path) -> Result<i64> {
-    println!("{}", understood(path)?);
+    println!("{}", plan_as_json(path)?);
     process::exit(0)
 }
 
 fn check_plans() -> Result<i64> {
     for name in io::stdin().lines() {
-        match understood(Path::new(&name.map_err(|error| Failure::system("plans", error))?)) {
+        match plan_as_json(Path::new(&name.map_err(|error| Failure::system("plans", error))?)) {
             Ok(plan) => println!("{plan}"),
             Err(failure) => report::refused(&failure),
         }
@@ -130,8 +144,8 @@ fn check_plans() -> Result<i64> {
     process::exit(0)
 }
 
-fn understood(path: &Path) -> Result<String> {
-    serde_json::to_string(&read_plan(path)?).map_err(|error| Failure::of("plan", error))
+fn plan_as_json(path: &Path) -> Result<String> {
+    serde_json::to_string(&read_plan(path)?).map_err(|error| Failure::data("plan", error))
 }
 
 fn read_plan(path: &Path) -> Result<plan::Plan> {
@@ -139,36 +153,37 @@ fn read_plan(path: &Path) -> Result<plan::Plan> {
     plan::Plan::parse(&text)
 }
 
-/// Gives the test time at which the test ended.
+/// Executes a plan; returns the test time at which the test ended.
 fn execute(plan: &Path, path: &Path, terminal: Option<&str>) -> Result<i64> {
-    let first = init::is_init();
-    if first {
+    let is_init = init::is_init();
+    if is_init {
         init::start()?;
+        init::load_objects()?;
     }
     let plan = read_plan(plan)?;
-    if first {
+    if is_init {
         init::allow_threads(plan.streams.len())?;
     }
     let records = records::Records::create(path)?;
     let captures =
         capture::Captures::create(&plan.captures, &plan.radios, path.parent().unwrap_or(Path::new("")))?;
-    if !first {
-        init::isolate()?; // only now: the files may lie in what it hides
+    if !is_init {
+        init::isolate()?; // after the files are open, since this may hide them
     }
     let nodes = netns::Nodes::make(&plan.nodes)?;
-    let entrusts = plan.setup.iter().any(|step| step.work.needs_guard());
-    let guard = entrusts.then(|| guard::Guard::start(&nodes)).transpose()?;
+    let needs_guard = plan.setup.iter().any(|step| step.work.needs_guard());
+    let guard = needs_guard.then(|| guard::Guard::start(&nodes)).transpose()?;
     let daemons = setup::run(&plan.setup, &nodes, guard)?;
-    let rooms = room::make(&plan, &nodes)?; // copies of this process, which has one thread yet
+    let containers = container::make(&plan, &nodes)?; // copies of this process, while it has one thread
     let facts = facts::Facts::gather(&plan, &nodes)?;
     let out = path.parent().unwrap_or(Path::new(""));
-    let site = test_loop::Site { nodes: &nodes, daemons, rooms, out, terminal };
-    let end_ns = test_loop::TestLoop::prepare(&plan, site, &facts, records, captures, None)?.run()?;
+    let prepared = test_loop::Prepared { nodes: &nodes, daemons, containers, out, terminal };
+    let end_ns = test_loop::TestLoop::prepare(&plan, prepared, &facts, records, captures, None)?.run()?;
     guard.map_or(Ok(()), guard::Guard::finish)?;
     Ok(end_ns)
 }
 
-/// The one way out, for success, failure and panic alike.
+/// Ends the process, after success, failure and panic alike.
 fn leave(result: &Result<i64>) -> ! {
     match result {
         Ok(end_ns) => report::done(*end_ns),

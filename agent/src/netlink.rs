@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Netlink framing: messages and attributes, and dumps.
 //!
-//! A message is `struct nlmsghdr` (length, type, flags, sequence, port), a family's own header and attributes, all
-//! aligned to four bytes, all in the byte order of the machine.
+//! A message is `struct nlmsghdr` (length, type, flags, sequence, port), a family's header and attributes, all aligned
+//! to four bytes, all in the byte order of the machine.
 
 use std::cell::RefCell;
 use std::io::{Error, Result};
@@ -21,12 +21,12 @@ const NLMSG_DONE: u16 = 3;
 const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
 pub const NLM_F_DUMP: u16 = 0x300;
-/// Flags of what is made: anew, in place of what is there, or not if there is one.
+/// Flags for making an object: fail if it exists, replace it, or make it only if it is missing.
 pub const CREATE: u16 = 0x400;
 pub const REPLACE: u16 = 0x100;
 pub const EXCL: u16 = 0x200;
 
-/// Large enough for the kernel's largest dump message, and for what makes it choose that.
+/// Large enough for the kernel's largest dump message, and for the kernel to choose that size.
 const BUFFER: usize = 256 << 10;
 
 pub struct Message<'a> {
@@ -35,7 +35,7 @@ pub struct Message<'a> {
     pub body: &'a [u8],
 }
 
-/// The messages of a datagram; stops at what is cut off.
+/// Iterates over the messages of a datagram; stops at a truncated message.
 pub struct Messages<'a>(pub &'a [u8]);
 
 impl<'a> Iterator for Messages<'a> {
@@ -53,7 +53,7 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
-/// The attributes behind a family's header: type and content.
+/// Iterates over the attributes after a family's header: type and content.
 pub struct Attributes<'a>(&'a [u8]);
 
 impl<'a> Attributes<'a> {
@@ -95,7 +95,7 @@ pub fn push(to: &mut Vec<u8>, kind: u16, content: &[u8]) {
     to.resize(to.len().next_multiple_of(4), 0);
 }
 
-/// An attribute by itself.
+/// Returns a single attribute.
 #[cfg(test)]
 pub fn attribute(kind: u16, content: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -103,23 +103,23 @@ pub fn attribute(kind: u16, content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// `struct ifinfomsg`: of its flags the values, and which of them are meant.
-pub fn link(index: u32, flags: u32, meant: u32) -> [u8; IFINFOMSG] {
+/// Returns `struct ifinfomsg`, with the flags' values and the mask of those that change.
+pub fn link(index: u32, flags: u32, mask: u32) -> [u8; IFINFOMSG] {
     let mut body = [0; IFINFOMSG];
-    fill(&mut body, &[0, index, flags, meant]);
+    fill(&mut body, &[0, index, flags, mask]);
     body
 }
 
-/// `struct tcmsg`.
+/// Returns `struct tcmsg`.
 pub fn traffic(index: u32, handle: u32, parent: u32) -> [u8; TCMSG] {
     let mut body = [0; TCMSG];
     fill(&mut body, &[0, index, handle, parent, 0]);
     body
 }
 
-fn fill(body: &mut [u8], words: &[u32]) {
-    for (place, word) in body.chunks_exact_mut(4).zip(words) {
-        place.copy_from_slice(&word.to_ne_bytes());
+fn fill(body: &mut [u8], values: &[u32]) {
+    for (chunk, word) in body.chunks_exact_mut(4).zip(values) {
+        chunk.copy_from_slice(&word.to_ne_bytes());
     }
 }
 
@@ -140,16 +140,16 @@ pub struct Socket {
     sequence: u32,
 }
 
-/// Two, since the message that ends a dump comes by itself.
+/// Two buffers, since the message that ends a dump comes separately.
 type Buffers = [&'static mut [u8]; 2];
 
 thread_local! {
-    /// Of all sockets of a thread, one after the other.
+    /// The buffers of all sockets of a thread, which use them in turn.
     static BUFFERS: RefCell<Option<Buffers>> = const { RefCell::new(None) };
 }
 
 /// Calls `each` with the messages that `fd` receives until it has a result.
-fn receive<T>(fd: BorrowedFd, mut each: impl FnMut(Message) -> Option<T>) -> Result<T> {
+fn receive<T>(fd: BorrowedFd, mut handle: impl FnMut(Message) -> Option<T>) -> Result<T> {
     BUFFERS.with_borrow_mut(|buffers| {
         let buffers = match buffers {
             Some(buffers) => buffers,
@@ -158,7 +158,7 @@ fn receive<T>(fd: BorrowedFd, mut each: impl FnMut(Message) -> Option<T>) -> Res
         loop {
             let lengths = sys::receive_two(fd, buffers)?;
             for (buffer, length) in buffers.iter().zip(lengths) {
-                if let Some(result) = Messages(&buffer[..length]).find_map(&mut each) {
+                if let Some(result) = Messages(&buffer[..length]).find_map(&mut handle) {
                     return Ok(result);
                 }
             }
@@ -180,8 +180,8 @@ impl Socket {
         Ok(Self { fd: open(protocol)?, sequence: 0 })
     }
 
-    /// Asks for everything of a kind and hands each message's body to `each`.
-    pub fn dump(&mut self, kind: u16, body: &[u8], mut each: impl FnMut(&[u8])) -> Result<()> {
+    /// Requests all objects of a kind and passes each message's body to `each`.
+    pub fn dump(&mut self, kind: u16, body: &[u8], mut handle: impl FnMut(&[u8])) -> Result<()> {
         self.sequence += 1;
         let mut question = Vec::new();
         request(&mut question, kind, NLM_F_DUMP, self.sequence, body);
@@ -190,47 +190,47 @@ impl Socket {
             NLMSG_DONE => Some(Ok(())),
             NLMSG_ERROR => Some(Err(error_of(message.body))),
             _ => {
-                each(message.body);
+                handle(message.body);
                 None
             }
         })?
     }
 }
 
-/// Something that is to be changed: the message's type and flags, and its body.
+/// A requested change: the message's type and flags, and its body.
 pub type Change = (u16, u16, Vec<u8>);
 
 impl Socket {
-    /// Has something changed; comes back when the kernel has done it.
+    /// Requests a change; returns when the kernel has executed it.
     pub fn change(&mut self, kind: u16, flags: u16, body: &[u8]) -> Result<()> {
         self.change_all(&[(kind, flags, body.to_vec())]).map_err(|(_, error)| error)
     }
 
-    /// Has several things changed, in their order; comes back when the kernel has done them, or with the place of the
-    /// first that it refused. It tries those behind it all the same.
+    /// Requests several changes in their order; returns when the kernel has executed them. An error has the index of
+    /// the first refused change. The kernel executes the later changes nevertheless.
     pub fn change_all(&mut self, changes: &[Change]) -> std::result::Result<(), (usize, Error)> {
         let mut message = Vec::new();
         let first = self.sequence + 1;
-        for (place, (kind, flags, body)) in changes.iter().enumerate() {
+        for (index, (kind, flags, body)) in changes.iter().enumerate() {
             self.sequence += 1;
-            let last = place + 1 == changes.len();
+            let last = index + 1 == changes.len();
             request(&mut message, *kind, flags | if last { NLM_F_ACK } else { 0 }, self.sequence, body);
         }
         let refused = |sequence: u32, error| (usize::try_from(sequence - first).expect("is small"), error);
         send_all(self.fd.as_fd(), &message).map_err(|error| (0, error))?;
-        let (mut found, last) = (None, self.sequence);
+        let (mut first_error, last) = (None, self.sequence);
         let received = receive(self.fd.as_fd(), |message| {
             if message.kind != NLMSG_ERROR || message.sequence < first {
                 return None;
             }
             let error = error_of(message.body);
             if error.raw_os_error() != Some(0) {
-                found.get_or_insert(refused(message.sequence, error));
+                first_error.get_or_insert(refused(message.sequence, error));
             }
             (message.sequence == last).then_some(())
         });
         received.map_err(|error| (0, error))?;
-        found.map_or(Ok(()), Err)
+        first_error.map_or(Ok(()), Err)
     }
 }
 

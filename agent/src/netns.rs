@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The nodes: a network namespace each. They vanish with the agent, which holds them by file descriptors and by names
-//! in a mount namespace that is its own (or, if it is the first process, dies with the machine). The names are those
-//! `ip` looks for, so a line of the plan may say `netns router`.
+//! The nodes, each a network namespace. The agent holds them by file descriptors and by names in its private mount
+//! namespace, so they vanish with the agent. (If the agent is the first process, they end with the machine.) The names
+//! are those that `ip` expects, so a line of the plan may contain `netns router`.
 //!
-//! A thread walks from node to node (`enter`); sockets, files and tools it opens there belong to the node for ever. `/proc/sys/net` follows the thread that opens it. sysfs shows the namespace that mounted it, so a node gets a
-//! mount of its own, at the first write to it, on no path: see `sys::mount_detached_sysfs`.
+//! A thread moves from node to node (`enter`). Sockets, files and tools that it opens in a node belong to that node
+//! permanently. `/proc/sys/net` follows the thread that opens it. sysfs shows the namespace that mounted it. So a node
+//! gets a separate mount without a path at the first write to it: see `sys::mount_detached_sysfs`.
 
 use std::cell::Cell;
 use std::fs::{create_dir_all, File, OpenOptions};
@@ -25,32 +26,33 @@ use crate::plan::Ecn;
 use crate::report::{Failure, Result};
 use crate::sys;
 
-const OWN_NAMESPACE: &str = "/proc/thread-self/ns/net";
-/// Where iproute2 looks for names of namespaces.
-const NAMES: &str = "/run/netns";
+const THREAD_NAMESPACE: &str = "/proc/thread-self/ns/net";
+/// The folder in which iproute2 searches for names of namespaces.
+const NAMES_FOLDER: &str = "/run/netns";
 
 struct Namespace {
     name: String,
     file: File,
-    /// For ioctls on the node's devices.
+    /// A socket for ioctls on the node's devices.
     control: OwnedFd,
     sysfs: OnceLock<OwnedFd>,
 }
 
-/// The nodes as one thread walks among them.
+/// The nodes, with the current position of one thread.
 pub struct Nodes {
-    first: Arc<File>,
+    initial: Arc<File>,
     list: Arc<Vec<Namespace>>,
-    /// Where the thread is: none is the first namespace.
+    /// The node of the thread; None is the first namespace.
     current: Cell<Option<usize>>,
-    /// There is one node, the machine itself: nobody walks.
-    stays: bool,
+    /// Whether the only node is the machine itself: then no thread moves.
+    single: bool,
 }
 
 impl Nodes {
     pub fn make(names: &[String]) -> Result<Self> {
-        let first = File::open(OWN_NAMESPACE).map_err(|error| Failure::system(OWN_NAMESPACE, error))?;
-        create_dir_all(NAMES).map_err(|error| Failure::system(NAMES, error))?;
+        let initial =
+            File::open(THREAD_NAMESPACE).map_err(|error| Failure::system(THREAD_NAMESPACE, error))?;
+        create_dir_all(NAMES_FOLDER).map_err(|error| Failure::system(NAMES_FOLDER, error))?;
         let mut list = Vec::new();
         for name in names {
             let namespace = Namespace::make(name).map_err(|error| Failure {
@@ -60,30 +62,36 @@ impl Nodes {
             list.push(namespace);
         }
         let current = Cell::new(list.len().checked_sub(1));
-        Ok(Self { first: Arc::new(first), list: Arc::new(list), current, stays: false })
+        Ok(Self { initial: Arc::new(initial), list: Arc::new(list), current, single: false })
     }
 
-    /// The machine itself as the only node.
+    /// Returns the machine itself as the only node.
     pub fn of_this_machine(name: &str) -> Result<Self> {
-        let here = Namespace::here(name).map_err(|error| Failure::system("this machine's network", error))?;
-        let first =
-            Arc::new(File::open(OWN_NAMESPACE).map_err(|error| Failure::system(OWN_NAMESPACE, error))?);
-        Ok(Self { first, list: Arc::new(vec![here]), current: Cell::new(Some(0)), stays: true })
+        let namespace =
+            Namespace::of_thread(name).map_err(|error| Failure::system("this machine's network", error))?;
+        let initial =
+            Arc::new(File::open(THREAD_NAMESPACE).map_err(|error| Failure::system(THREAD_NAMESPACE, error))?);
+        Ok(Self { initial, list: Arc::new(vec![namespace]), current: Cell::new(Some(0)), single: true })
     }
 
-    /// The same for a thread that is started from here.
-    pub fn of_another_thread(&self) -> Self {
+    /// Returns the nodes for a new thread, which starts in the same node.
+    pub fn for_new_thread(&self) -> Self {
         let current = Cell::new(self.current.get());
-        Self { first: Arc::clone(&self.first), list: Arc::clone(&self.list), current, stays: self.stays }
+        Self {
+            initial: Arc::clone(&self.initial),
+            list: Arc::clone(&self.list),
+            current,
+            single: self.single,
+        }
     }
 
-    /// Whether the node is played here; if so, moves the calling thread there.
-    pub fn enter_if_here(&self, name: &str) -> Result<bool> {
-        let here = self.list.iter().any(|node| node.name == name);
-        if here {
+    /// Moves the calling thread to the node if this machine has it; returns whether it has.
+    pub fn enter_if_local(&self, name: &str) -> Result<bool> {
+        let local = self.list.iter().any(|node| node.name == name);
+        if local {
             self.enter(Some(name))?;
         }
-        Ok(here)
+        Ok(local)
     }
 
     fn index(&self, name: &str) -> usize {
@@ -94,14 +102,14 @@ impl Nodes {
         self.list.iter().map(|node| node.name.as_str())
     }
 
-    /// Moves the calling thread, whose nodes these must be.
+    /// Moves the calling thread, to which these nodes must belong.
     pub fn enter(&self, name: Option<&str>) -> Result<()> {
-        if self.stays {
+        if self.single {
             return Ok(());
         }
         let target = name.map(|name| self.index(name));
         if target != self.current.get() {
-            let file = target.map_or(self.first.as_ref(), |index| &self.list[index].file);
+            let file = target.map_or(self.initial.as_ref(), |index| &self.list[index].file);
             setns(file, CloneFlags::CLONE_NEWNET).map_err(|error| Failure {
                 node: name.map(str::to_owned),
                 ..Failure::system("entering the network namespace", error)
@@ -111,16 +119,16 @@ impl Nodes {
         Ok(())
     }
 
-    /// The namespace of that node, or the first, for something to be moved there.
-    pub fn home(&self, name: Option<&str>) -> BorrowedFd<'_> {
-        name.map_or(self.first.as_fd(), |name| self.list[self.index(name)].file.as_fd())
+    /// Returns the namespace of a node, or the first, as the target of a move.
+    pub fn namespace_fd(&self, name: Option<&str>) -> BorrowedFd<'_> {
+        name.map_or(self.initial.as_fd(), |name| self.list[self.index(name)].file.as_fd())
     }
 
     pub fn control(&self, name: &str) -> BorrowedFd<'_> {
         self.list[self.index(name)].control.as_fd()
     }
 
-    /// Reads a file of /sys, as seen from the node that the thread is in.
+    /// Reads a file of /sys, as seen from the thread's node.
     pub fn read(&self, path: &str) -> io::Result<String> {
         let node = self.current.get().map(|index| &self.list[index]);
         let mut file = match (path.strip_prefix("/sys/"), node) {
@@ -135,7 +143,7 @@ impl Nodes {
         Ok(text)
     }
 
-    /// Writes to an existing file, as seen from the node that the thread is in.
+    /// Writes to an existing file, as seen from the thread's node.
     pub fn write(&self, path: &str, value: &str) -> io::Result<()> {
         let node = self.current.get().map(|index| &self.list[index]);
         let mut file = match (path.strip_prefix("/sys/"), node) {
@@ -153,20 +161,20 @@ impl Namespace {
     /// Makes a namespace and leaves the thread in it.
     fn make(name: &str) -> io::Result<Self> {
         unshare(CloneFlags::CLONE_NEWNET)?;
-        let file = File::open(OWN_NAMESPACE)?;
-        let path = Path::new(NAMES).join(name);
+        let file = File::open(THREAD_NAMESPACE)?;
+        let path = Path::new(NAMES_FOLDER).join(name);
         File::create(&path)?;
-        mount(Some(OWN_NAMESPACE), &path, None::<&str>, MsFlags::MS_BIND, None::<&str>)?;
+        mount(Some(THREAD_NAMESPACE), &path, None::<&str>, MsFlags::MS_BIND, None::<&str>)?;
         let control = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
         sys::set_up(control.as_fd(), "lo")?;
         Ok(Self { name: name.to_owned(), file, control, sysfs: OnceLock::new() })
     }
 
-    /// The one that the thread is in.
-    fn here(name: &str) -> io::Result<Self> {
+    /// Returns the thread's current namespace.
+    fn of_thread(name: &str) -> io::Result<Self> {
         let control = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
         let sysfs = OnceLock::from(OwnedFd::from(File::open("/sys")?));
-        Ok(Self { name: name.to_owned(), file: File::open(OWN_NAMESPACE)?, control, sysfs })
+        Ok(Self { name: name.to_owned(), file: File::open(THREAD_NAMESPACE)?, control, sysfs })
     }
 
     fn sysfs(&self) -> io::Result<&OwnedFd> {
@@ -177,7 +185,7 @@ impl Namespace {
     }
 }
 
-/// The address family of an address.
+/// Returns the address family of an address.
 pub fn family(address: IpAddr) -> AddressFamily {
     match address {
         IpAddr::V4(_) => AddressFamily::Inet,
@@ -185,16 +193,26 @@ pub fn family(address: IpAddr) -> AddressFamily {
     }
 }
 
-/// Room for what has arrived and is not read yet. Root of a user namespace gets no more than the machine's limit.
-pub fn set_room(fd: &OwnedFd, bytes: usize) -> io::Result<()> {
+/// Does something in another namespace. The thread returns to its own.
+pub fn visit<T>(namespace: &File, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let failure = |error: io::Error| Failure::system("entering a network namespace", error);
+    let origin = File::open(THREAD_NAMESPACE).map_err(failure)?;
+    setns(namespace, CloneFlags::CLONE_NEWNET).map_err(|error| failure(error.into()))?;
+    let result = work();
+    setns(origin, CloneFlags::CLONE_NEWNET).map_err(|error| failure(error.into()))?;
+    result
+}
+
+/// Sets the receive buffer of a socket. The machine's limit applies to root of a user namespace.
+pub fn set_receive_buffer(fd: &OwnedFd, bytes: usize) -> io::Result<()> {
     match setsockopt(fd, sockopt::RcvBufForce, &bytes) {
         Err(Errno::EPERM) => Ok(setsockopt(fd, sockopt::RcvBuf, &bytes)?),
         result => Ok(result?),
     }
 }
 
-/// Marks what a socket sends: the DSCP is the upper six bits of the traffic class, the ECN field the others, which TCP
-/// writes itself.
+/// Sets the traffic class of a socket's packets: six bits of DSCP, then two bits of ECN. TCP writes the ECN bits
+/// itself.
 pub fn set_class(fd: BorrowedFd, address: IpAddr, dscp: u8, ecn: Ecn) -> io::Result<()> {
     let class = libc::c_int::from(dscp << 2 | ecn as u8);
     match address {

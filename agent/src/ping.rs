@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Pings: round trips of single packets, and of UDP the delay of each way.
+//! Pings: round trips of single packets, and for UDP the delay in each direction.
 //!
-//! A packet's time of sending is the clock just before it is sent, its times of arrival are the kernel's receive
-//! timestamps, all of `CLOCK_REALTIME`. Where code takes no time this is exact; on a real machine it adds the few
-//! microseconds from the call to the device. A timestamp of the transmission instead would cost a system call more per
-//! packet and leave out what the packet waits for before it has a device (a neighbour's address). The way down counts
-//! from the arrival at the server, so the two ways add up to the round trip.
+//! A packet's time of sending is the clock just before the call, and its times of arrival are the kernel's receive
+//! timestamps. All are of `CLOCK_REALTIME`. If code takes no time, this is exact. On a real machine it adds the few
+//! microseconds from the call to the device. A timestamp of the transmission would cost another system call per packet.
+//! It would also exclude the packet's wait for a neighbour's address. The delay down counts from the arrival at the
+//! server, so both delays add up to the round trip.
 //!
-//! Replies are not waited for. They stay in the socket until `collect`, which fetches many at a time.
+//! The agent does not wait for replies. They stay in the socket until `collect`, which fetches many at a time.
 
 use std::collections::BTreeMap;
 use std::io::{IoSlice, IoSliceMut};
@@ -22,24 +22,25 @@ use nix::sys::socket::{
 };
 use nix::sys::time::TimeSpec;
 
+use crate::cause::Cause;
 use crate::clock::{self, Epoch};
 use crate::column::Cell;
 use crate::icmp;
 use crate::mailbox::Mailbox;
-use crate::netns::{family, set_class, set_room, Nodes};
+use crate::netns::{family, set_class, set_receive_buffer, Nodes};
 use crate::plan::{self, Base, Plan, Protocol};
 use crate::records::Records;
 use crate::report::{Failure, Result};
 use crate::streams::Streams;
 use crate::tables::Table;
 
-/// Where the payload of a UDP ping holds the arrival at the server; its sequence number is at 0.
-const ARRIVAL: std::ops::Range<usize> = 8..16;
+/// The position of the arrival at the server in the payload of a UDP ping. The sequence number is at 0.
+const ARRIVAL_FIELD: std::ops::Range<usize> = 8..16;
 
-/// Replies that may wait for a `collect`, in bytes of the kernel's accounting.
+/// The limit of replies that wait for a `collect`, in bytes of the kernel's accounting.
 const REPLIES_BYTES: usize = 16 << 20;
 
-/// Enough of a reply to know it: an IPv4 header with options, and ours.
+/// The bytes that identify a reply: an IPv4 header with options, and our header.
 const REPLY: usize = 128;
 const REPLIES: usize = 64;
 
@@ -48,36 +49,36 @@ const STACK: usize = 64 << 10;
 /// Times of one packet, `CLOCK_REALTIME`.
 struct Packet {
     sent: i64,
-    /// Arrival at the server (if it is told) and back at the client.
-    back: Option<(Option<i64>, i64)>,
+    /// Arrivals at the server (if its reply has the time) and back at the client.
+    arrivals: Option<(Option<i64>, i64)>,
 }
 
 struct Ping {
     base: Base,
     protocol: Protocol,
     socket: OwnedFd,
-    /// What is sent, headers of ours included.
+    /// The packet, including headers that the agent writes.
     content: Vec<u8>,
-    /// By sequence number.
+    /// The packets by sequence number.
     packets: Vec<Packet>,
 }
 
 pub struct Pings {
-    /// By id.
+    /// The pings by id.
     pings: BTreeMap<u16, Ping>,
     mailbox: Mailbox,
 }
 
 impl Pings {
-    /// Sockets of all pings, and the responders. Leaves the calling thread in one of the nodes.
+    /// Opens the sockets of all pings and starts the responders. Leaves the calling thread in one of the nodes.
     pub fn prepare(plan: &Plan, nodes: &Nodes) -> Result<Self> {
         let mut pings = BTreeMap::new();
         for (base, plan) in plan.pings() {
             let blame = |error: std::io::Error| Failure::system(format!("ping {}", base.name), error);
-            if plan.protocol == Protocol::Udp && nodes.enter_if_here(&base.server)? {
+            if plan.protocol == Protocol::Udp && nodes.enter_if_local(&base.server)? {
                 start_responder(base, plan).map_err(blame)?;
             }
-            if nodes.enter_if_here(&base.client)? {
+            if nodes.enter_if_local(&base.client)? {
                 pings.insert(base.id, Ping::open(base, plan).map_err(blame)?);
             }
         }
@@ -100,15 +101,17 @@ impl Streams for Pings {
     fn write(&self, epoch: Epoch, records: &mut Records) -> Result<()> {
         for (id, ping) in &self.pings {
             for (packet, seq) in ping.packets.iter().zip(0u64..) {
-                let rtt = packet.back.map(|(_, back)| back - packet.sent);
-                let ways = packet.back.and_then(|(there, back)| there.map(|there| (there, back)));
+                let rtt = packet.arrivals.map(|(_, at_client)| at_client - packet.sent);
+                let arrivals = packet
+                    .arrivals
+                    .and_then(|(at_server, at_client)| at_server.map(|at_server| (at_server, at_client)));
                 let row = [
                     Cell::I64(epoch.of_realtime(packet.sent)),
                     Cell::U64((*id).into()),
                     Cell::U64(seq),
                     Cell::from(rtt),
-                    Cell::from(ways.map(|(there, _)| there - packet.sent)),
-                    Cell::from(ways.map(|(there, back)| back - there)),
+                    Cell::from(arrivals.map(|(at_server, _)| at_server - packet.sent)),
+                    Cell::from(arrivals.map(|(at_server, at_client)| at_client - at_server)),
                 ];
                 records.push(Table::Ping, row)?;
             }
@@ -129,7 +132,7 @@ impl Ping {
         };
         set_class(socket.as_fd(), base.address, base.dscp, plan.ecn)?;
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
-        set_room(&socket, REPLIES_BYTES)?;
+        set_receive_buffer(&socket, REPLIES_BYTES)?;
         let content = vec![0; headers + plan.payload_bytes];
         Ok(Self { base: base.clone(), protocol: plan.protocol, socket, content, packets: Vec::new() })
     }
@@ -142,14 +145,14 @@ impl Ping {
             }
             Protocol::Udp => self.content[..4].copy_from_slice(&seq.to_be_bytes()),
         }
-        self.packets.push(Packet { sent: clock::realtime(), back: None });
+        self.packets.push(Packet { sent: clock::realtime(), arrivals: None });
         // An error (no route, a full queue, an ICMP error of an earlier packet) loses the packet, which is a result.
         let _ = send(self.socket.as_raw_fd(), &self.content, MsgFlags::empty());
     }
 
     fn collect(&mut self, mailbox: &mut Mailbox) -> Result<()> {
         loop {
-            // As in `send`, an error may be about a lost packet. Such a one is told once.
+            // As in `send`, an error may belong to a lost packet. The kernel reports it once.
             let more = mailbox
                 .fetch(self.socket.as_fd())
                 .or_else(|_| mailbox.fetch(self.socket.as_fd()))
@@ -157,13 +160,10 @@ impl Ping {
             for (reply, arrival) in mailbox.messages() {
                 let Some((seq, there)) = self.parse(reply) else { continue };
                 let Some(back) = arrival.time else {
-                    return Err(Failure::new(format!(
-                        "ping {}: a reply without a timestamp",
-                        self.base.name
-                    )));
+                    return Err(Cause::TimestampMissing { what: format!("ping {}", self.base.name) }.into());
                 };
-                if let Some(packet) = self.packets.get_mut(seq).filter(|packet| packet.back.is_none()) {
-                    packet.back = Some((there, back));
+                if let Some(packet) = self.packets.get_mut(seq).filter(|packet| packet.arrivals.is_none()) {
+                    packet.arrivals = Some((there, back));
                 }
             }
             if !more {
@@ -172,7 +172,7 @@ impl Ping {
         }
     }
 
-    /// The sequence number of a reply to this ping, and its arrival at the server.
+    /// Returns the sequence number of a reply to this ping, and its arrival at the server.
     fn parse(&self, reply: &[u8]) -> Option<(usize, Option<i64>)> {
         match self.protocol {
             Protocol::Icmp => {
@@ -182,26 +182,26 @@ impl Ping {
             }
             Protocol::Udp => {
                 let seq = u32::from_be_bytes(*reply.first_chunk()?);
-                let there = i64::from_be_bytes(*reply.get(ARRIVAL)?.first_chunk()?);
-                Some((seq.try_into().ok()?, Some(there)))
+                let at_server = i64::from_be_bytes(*reply.get(ARRIVAL_FIELD)?.first_chunk()?);
+                Some((seq.try_into().ok()?, Some(at_server)))
             }
         }
     }
 }
 
-/// The newest number not above `last` whose low 16 bits are `low`.
+/// Returns the largest number up to `last` whose low 16 bits are `low`.
 fn unwrap_sequence(low: u16, last: usize) -> Option<usize> {
-    let behind = (last & 0xffff) as u64;
-    let behind = behind.wrapping_sub(u64::from(low)) & 0xffff;
-    last.checked_sub(usize::try_from(behind).ok()?)
+    let distance = (last & 0xffff) as u64;
+    let distance = distance.wrapping_sub(u64::from(low)) & 0xffff;
+    last.checked_sub(usize::try_from(distance).ok()?)
 }
 
 fn udp_socket(base: &Base) -> nix::Result<OwnedFd> {
     socket(family(base.address), SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
 }
 
-/// A thread that sends each packet back with the time of its arrival in it, from a socket of the calling thread's
-/// namespace. It is bound to the address that the client asks, so that the reply comes from there.
+/// Starts a thread that returns each packet with the time of its arrival in it. Its socket is in the calling thread's
+/// namespace, bound to the address that the client uses, so that replies come from this address.
 fn start_responder(base: &Base, plan: &plan::Ping) -> std::io::Result<()> {
     let fd = udp_socket(base)?;
     bind(fd.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(base.address, base.port)))?;
@@ -209,7 +209,7 @@ fn start_responder(base: &Base, plan: &plan::Ping) -> std::io::Result<()> {
     setsockopt(&fd, sockopt::ReceiveTimestampns, &true)?;
     let mut buffer = vec![0; plan.payload_bytes];
     thread::Builder::new().stack_size(STACK).spawn(move || loop {
-        // An error is about a packet that did not reach the client; the next one may.
+        // An error belongs to a packet that did not reach the client. The next packet may.
         let _ = respond(&fd, &mut buffer);
     })?;
     Ok(())
@@ -227,8 +227,8 @@ fn respond(fd: &OwnedFd, buffer: &mut [u8]) -> nix::Result<()> {
         });
         (message.bytes, message.address, arrival)
     };
-    if let (Some(arrival), Some(place)) = (arrival, buffer[..length].get_mut(ARRIVAL)) {
-        place.copy_from_slice(&arrival.to_be_bytes());
+    if let (Some(arrival), Some(field)) = (arrival, buffer[..length].get_mut(ARRIVAL_FIELD)) {
+        field.copy_from_slice(&arrival.to_be_bytes());
         let parts = [IoSlice::new(&buffer[..length])];
         sendmsg(fd.as_raw_fd(), &parts, &[], MsgFlags::empty(), client.as_ref())?;
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A qdisc's own counters, beside those that all have: what `tc -s` prints below the second line
+//! A qdisc's special counters, in addition to those that all qdiscs have: the output of `tc -s` below the second line
 //! (`include/uapi/linux/pkt_sched.h` of Linux 7.3).
 //!
-//! Structures only grow at their end, so what is not there is not told. Names are tc's, those of a cake's tins with
-//! the tin in front; units are the kernel's (times of `codel` in µs, of `fq` in ns; of `dualpi2` in µs; tokens of `htb` in 64 ns).
+//! Structures only grow at their end, so missing fields are left out. Names are tc's. Names of cake's tins have the tin
+//! as prefix. Units are the kernel's: µs for `codel` and `dualpi2`, ns for `fq`, 64 ns for the tokens of `htb`.
 
 use std::fmt::Write;
 
@@ -11,21 +11,21 @@ use zerocopy::FromBytes;
 
 use crate::abi::{Stat, STATS};
 use crate::netlink::{u32_at, u64_at, Attributes};
-use crate::reader::text;
+use crate::probe_records::text;
 
-enum Word {
+enum Encoding {
     U32,
     S32,
     U64,
-    /// A probability in units of 2^-64, told in units of 10^-9.
+    /// A probability in units of 2^-64, reported in units of 10^-9.
     Probability,
-    /// One in units of 2^-32, told in the same.
-    Part,
+    /// A probability in units of 2^-32, reported in units of 10^-9.
+    Fraction,
 }
 
-use Word::{Part, Probability, S32, U32, U64};
+use Encoding::{Fraction, Probability, S32, U32, U64};
 
-type Field = (&'static str, usize, Word);
+type Field = (&'static str, usize, Encoding);
 
 const CODEL: &[Field] = &[
     ("maxpacket", 0, U32),
@@ -39,7 +39,7 @@ const CODEL: &[Field] = &[
     ("ce_mark", 32, U32),
 ];
 
-/// After the word that says whether they are the qdisc's or a class's.
+/// The fields after the word that distinguishes a qdisc from a class.
 const FQ_CODEL: &[Field] = &[
     ("maxpacket", 4, U32),
     ("drop_overlimit", 8, U32),
@@ -77,7 +77,7 @@ const FQ: &[Field] = &[
     ("band2_pkts", 144, U32),
 ];
 
-/// As of Linux 5.6.
+/// The fields since Linux 5.6.
 const PIE: &[Field] = &[
     ("prob", 0, Probability),
     ("delay", 8, U32),
@@ -105,7 +105,7 @@ const FQ_PIE: &[Field] = &[
 const RED: &[Field] = &[("early", 0, U32), ("pdrop", 4, U32), ("other", 8, U32), ("marked", 12, U32)];
 
 const DUALPI2: &[Field] = &[
-    ("prob", 0, Part),
+    ("prob", 0, Fraction),
     ("delay_c", 4, U32),
     ("delay_l", 8, U32),
     ("packets_in_c", 12, U32),
@@ -119,7 +119,7 @@ const DUALPI2: &[Field] = &[
     ("memory_limit", 44, U32),
 ];
 
-/// At the end of `struct tc_sfq_qopt_v1`.
+/// The fields at the end of `struct tc_sfq_qopt_v1`.
 const SFQ_OPTIONS: &[Field] = &[
     ("prob_drop", 48, U32),
     ("forced_drop", 52, U32),
@@ -137,7 +137,7 @@ const HTB_CLASS: &[Field] = &[
     ("ctokens", 16, S32),
 ];
 
-/// Qdiscs whose classes are sampled beside them.
+/// Qdiscs whose classes are sampled as well.
 pub const CLASSFUL: [&str; 3] = ["htb", "prio", "ets"];
 const HTB_CLASS_KIND: &str = "htb class";
 const SFQ_QTH_MIN: usize = 32;
@@ -179,9 +179,9 @@ const CAKE_TIN: [(u16, &str); 21] = [
     (25, "flow_quantum"),
 ];
 
-/// Hands each counter to `each`. `app` is the content of `TCA_STATS_APP`, `options` of `TCA_OPTIONS`; of a kind that is
-/// not known, what it names itself.
-pub fn read(kind: &str, app: &[u8], options: &[u8], mut each: impl FnMut(&str, i64)) {
+/// Passes each counter to `each`. `app` is the content of `TCA_STATS_APP`, `options` that of `TCA_OPTIONS`. A
+/// custom qdisc has its own names.
+pub fn read(kind: &str, app: &[u8], options: &[u8], mut on_counter: impl FnMut(&str, i64)) {
     let (fields, bytes) = match kind {
         "codel" => (CODEL, app),
         "fq_codel" if u32_at(app, 0) == Some(FQ_CODEL_QDISC) => (FQ_CODEL, app),
@@ -190,36 +190,36 @@ pub fn read(kind: &str, app: &[u8], options: &[u8], mut each: impl FnMut(&str, i
         "fq_pie" => (FQ_PIE, app),
         "dualpi2" => (DUALPI2, app),
         "red" => (RED, app),
-        "sfq" if u32_at(options, SFQ_QTH_MIN).is_some_and(|least| least > 0) => (SFQ_OPTIONS, options),
+        "sfq" if u32_at(options, SFQ_QTH_MIN).is_some_and(|minimum| minimum > 0) => (SFQ_OPTIONS, options),
         HTB_CLASS_KIND => (HTB_CLASS, app),
-        "cake" => return cake(app, &mut each),
-        _ => return named(app, &mut each),
+        "cake" => return cake(app, &mut on_counter),
+        _ => return custom(app, &mut on_counter),
     };
-    for (name, at, word) in fields {
-        if let Some(value) = word.read(bytes, *at) {
-            each(name, value);
+    for (name, at, encoding) in fields {
+        if let Some(value) = encoding.read(bytes, *at) {
+            on_counter(name, value);
         }
     }
 }
 
-impl Word {
+impl Encoding {
     fn read(&self, bytes: &[u8], at: usize) -> Option<i64> {
         match self {
             U32 => u32_at(bytes, at).map(i64::from),
             S32 => word_at(bytes, at).map(i32::from_ne_bytes).map(i64::from),
             U64 => word_at(bytes, at).map(i64::from_ne_bytes),
             Probability => u64_at(bytes, at).map(billionths),
-            Part => u32_at(bytes, at).map(|part| billionths(u64::from(part) << 32)),
+            Fraction => u32_at(bytes, at).map(|part| billionths(u64::from(part) << 32)),
         }
     }
 }
 
-/// What a qdisc of the user's own shows of its state (`kernel/drivers/hourglass_qdisc.h`).
-fn named(app: &[u8], each: &mut impl FnMut(&str, i64)) {
+/// Reads the state that a custom qdisc exports (`kernel/drivers/lib/hourglass_qdisc.h`).
+fn custom(app: &[u8], on_counter: &mut impl FnMut(&str, i64)) {
     let stats = || app.chunks(size_of::<Stat>()).map_while(|bytes| Stat::read_from_bytes(bytes).ok());
     if stats().next().is_some_and(|head| head.value == i64::from(STATS) && text(&head.name) == Some("")) {
         for stat in stats().skip(1) {
-            each(text(&stat.name).unwrap_or("?"), stat.value);
+            on_counter(text(&stat.name).unwrap_or("?"), stat.value);
         }
     }
 }
@@ -233,30 +233,30 @@ fn billionths(probability: u64) -> i64 {
     i64::try_from(value).expect("is below 10^9")
 }
 
-fn cake(app: &[u8], each: &mut impl FnMut(&str, i64)) {
+fn cake(app: &[u8], on_counter: &mut impl FnMut(&str, i64)) {
     let mut name = String::new();
     for (number, content) in Attributes::after(app, 0) {
         if number == CAKE_TINS {
             for (tin, content) in Attributes::after(content, 0) {
                 for (number, content) in Attributes::after(content, 0) {
-                    let Some((_, own)) = CAKE_TIN.iter().find(|(known, _)| *known == number) else {
+                    let Some((_, field)) = CAKE_TIN.iter().find(|(id, _)| *id == number) else {
                         continue;
                     };
                     name.clear();
-                    let _ = write!(name, "tin{}_{own}", tin.saturating_sub(1));
-                    tell(&name, content, each);
+                    let _ = write!(name, "tin{}_{field}", tin.saturating_sub(1));
+                    report_value(&name, content, on_counter);
                 }
             }
-        } else if let Some((_, name)) = CAKE.iter().find(|(known, _)| *known == number) {
-            tell(name, content, each);
+        } else if let Some((_, name)) = CAKE.iter().find(|(id, _)| *id == number) {
+            report_value(name, content, on_counter);
         }
     }
 }
 
-fn tell(name: &str, content: &[u8], each: &mut impl FnMut(&str, i64)) {
+fn report_value(name: &str, content: &[u8], on_counter: &mut impl FnMut(&str, i64)) {
     let value = word_at(content, 0).map(i64::from_ne_bytes).or_else(|| u32_at(content, 0).map(i64::from));
     if let Some(value) = value {
-        each(name, value);
+        on_counter(name, value);
     }
 }
 
@@ -265,63 +265,63 @@ mod tests {
     use super::*;
     use crate::netlink::attribute;
 
-    fn all(kind: &str, app: &[u8], options: &[u8]) -> Vec<(String, i64)> {
+    fn read_all(kind: &str, app: &[u8], options: &[u8]) -> Vec<(String, i64)> {
         let mut counters = Vec::new();
         read(kind, app, options, |name, value| counters.push((name.to_owned(), value)));
         counters
     }
 
-    /// Words 1, 2, 3 …
-    fn words(count: u32) -> Vec<u8> {
+    /// Returns the words 1, 2, 3 …
+    fn numbered_words(count: u32) -> Vec<u8> {
         (1..=count).flat_map(u32::to_ne_bytes).collect()
     }
 
     #[test]
     fn a_structure_of_words_gives_them_all() {
-        let codel = all("codel", &words(9), &[]);
+        let codel = read_all("codel", &numbered_words(9), &[]);
         assert_eq!(codel.iter().map(|(_, value)| *value).collect::<Vec<_>>(), (1..=9).collect::<Vec<_>>());
-        assert_eq!(all("red", &words(4), &[])[3], ("marked".into(), 4));
-        assert_eq!(all("fq_pie", &words(9), &[])[8], ("memory_used".into(), 9));
+        assert_eq!(read_all("red", &numbered_words(4), &[])[3], ("marked".into(), 4));
+        assert_eq!(read_all("fq_pie", &numbered_words(9), &[])[8], ("memory_used".into(), 9));
         let minus = (-5i32).to_ne_bytes();
         assert_eq!(
-            all("htb class", &[&words(3)[..], &minus, &minus].concat(), &[])[4],
+            read_all("htb class", &[&numbered_words(3)[..], &minus, &minus].concat(), &[])[4],
             ("ctokens".into(), -5)
         );
     }
 
     #[test]
     fn an_older_kernel_tells_less() {
-        assert_eq!(all("fq", &[1; 88], &[]).len(), 13, "Linux 5.4");
-        assert_eq!(all("fq", &[1; 104], &[]).len(), 15, "Linux 5.10 and 6.1");
-        assert_eq!(all("fq", &[1; 152], &[]).len(), 22, "Linux 6.12");
+        assert_eq!(read_all("fq", &[1; 88], &[]).len(), 13, "Linux 5.4");
+        assert_eq!(read_all("fq", &[1; 104], &[]).len(), 15, "Linux 5.10 and 6.1");
+        assert_eq!(read_all("fq", &[1; 152], &[]).len(), 22, "Linux 6.12");
     }
 
     #[test]
     fn fq_codel_is_told_from_its_classes() {
-        let qdisc = [&0u32.to_ne_bytes()[..], &words(9)].concat();
-        assert_eq!(all("fq_codel", &qdisc, &[])[8], ("drop_overmemory".into(), 9));
-        let class = [&1u32.to_ne_bytes()[..], &words(9)].concat();
-        assert_eq!(all("fq_codel", &class, &[]), []);
+        let qdisc = [&0u32.to_ne_bytes()[..], &numbered_words(9)].concat();
+        assert_eq!(read_all("fq_codel", &qdisc, &[])[8], ("drop_overmemory".into(), 9));
+        let class = [&1u32.to_ne_bytes()[..], &numbered_words(9)].concat();
+        assert_eq!(read_all("fq_codel", &class, &[]), []);
     }
 
     #[test]
     fn a_probability_is_in_billionths() {
-        let half = [&(1u64 << 63).to_ne_bytes()[..], &words(8)].concat();
-        assert_eq!(all("pie", &half, &[])[0], ("prob".into(), 500_000_000));
+        let half = [&(1u64 << 63).to_ne_bytes()[..], &numbered_words(8)].concat();
+        assert_eq!(read_all("pie", &half, &[])[0], ("prob".into(), 500_000_000));
         assert_eq!(billionths(u64::MAX), 999_999_999);
-        let half = [&(1u32 << 31).to_ne_bytes()[..], &words(11)].concat();
-        let told = all("dualpi2", &half, &[]);
+        let half = [&(1u32 << 31).to_ne_bytes()[..], &numbered_words(11)].concat();
+        let counters = read_all("dualpi2", &half, &[]);
         assert_eq!(
-            (told.len(), &told[0], &told[11]),
+            (counters.len(), &counters[0], &counters[11]),
             (12, &("prob".into(), 500_000_000), &("memory_limit".into(), 11))
         );
     }
 
     #[test]
     fn sfq_tells_only_with_red() {
-        assert_eq!(all("sfq", &[], &words(18))[0], ("prob_drop".into(), 13));
-        assert_eq!(all("sfq", &[], &[0; 72]), []);
-        assert_eq!(all("sfq", &[], &words(5)), [], "an old kernel");
+        assert_eq!(read_all("sfq", &[], &numbered_words(18))[0], ("prob_drop".into(), 13));
+        assert_eq!(read_all("sfq", &[], &[0; 72]), []);
+        assert_eq!(read_all("sfq", &[], &numbered_words(5)), [], "an old kernel");
     }
 
     #[test]
@@ -331,10 +331,10 @@ mod tests {
         let tins = [attribute(1, &tin(5)), attribute(2, &tin(6))].concat();
         let cake = [attribute(4, &9u32.to_ne_bytes()), attribute(CAKE_TINS, &tins)].concat();
         let expected = [("memory_used", 9), ("tin0_drops", 5), ("tin0_sent_bytes", 7), ("tin1_drops", 6)];
-        let told = all("cake", &cake, &[]);
-        assert_eq!(told.len(), 5);
+        let counters = read_all("cake", &cake, &[]);
+        assert_eq!(counters.len(), 5);
         for (name, value) in expected {
-            assert!(told.contains(&(name.to_owned(), value)), "{name}");
+            assert!(counters.contains(&(name.to_owned(), value)), "{name}");
         }
     }
 
@@ -347,15 +347,15 @@ mod tests {
         };
         let head = stat(i64::from(STATS), "");
         let app = [head.clone(), stat(7, "marked"), stat(-1, "credit")].concat();
-        assert_eq!(all("mine", &app, &[]), [("marked".into(), 7), ("credit".into(), -1)]);
-        assert_eq!(all("mine", &app[40..], &[]), [], "without a head");
-        assert_eq!(all("mine", &app[..100], &[]), [("marked".into(), 7)], "cut off");
-        assert_eq!(all("mine", &head, &[]), []);
+        assert_eq!(read_all("mine", &app, &[]), [("marked".into(), 7), ("credit".into(), -1)]);
+        assert_eq!(read_all("mine", &app[40..], &[]), [], "without a head");
+        assert_eq!(read_all("mine", &app[..100], &[]), [("marked".into(), 7)], "cut off");
+        assert_eq!(read_all("mine", &head, &[]), []);
     }
 
     #[test]
     fn of_other_kinds_nothing_is_told() {
-        assert_eq!(all("pfifo_fast", &words(20), &words(20)), []);
-        assert_eq!(all("codel", &[1, 2, 3], &[]), [], "cut off");
+        assert_eq!(read_all("pfifo_fast", &numbered_words(20), &numbered_words(20)), []);
+        assert_eq!(read_all("codel", &[1, 2, 3], &[]), [], "cut off");
     }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The counters of the radios: a line of JSON per radio in `/proc/hourglass/radio`, whose names are the driver's.
+//! The counters of the radios: a line of JSON per radio in `/proc/hourglass/radio`, with the driver's names.
 //!
-//! A number is a row, an object within is a row for each of its numbers (`aggregates.17`). What stands below `stations` are
-//! the driver's counters of the radios it talks to, each with its address. Written is by how much a counter grew since test
-//! time 0: when the set-up's frames were sent is not in it.
+//! Each number becomes a row, also within an object (`aggregates.17`). The part `stations` has the driver's counters of
+//! the radio's peers, each with its address. A row has the growth of a counter since test time 0, so it excludes the
+//! frames of the set-up.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,13 +21,13 @@ use crate::tables::Table;
 const DRIVER: &str = "/proc/hourglass/radio";
 const STATIONS: &str = "stations";
 const ADDRESS: &str = "addr";
-/// A line has some KB: the histogram of aggregates, a dozen counters for each station.
+/// The bytes of a read. A line has some KB: the histogram of aggregates, a dozen counters for each station.
 const CHUNK: usize = 1 << 16;
 
-/// What is no counter: a number, or how much there is at the moment.
+/// Values that are not counters: a number, or a current level.
 const LEVELS: [&str; 4] = ["medium", "tx_queued", "txq.backlog_packets", "txq.backlog_bytes"];
 
-/// A radio by its place in the plan, the node of the station that it is about, and the name.
+/// A radio by its index in the plan, the node of the counted station if any, and the counter's name.
 type Key = (usize, Option<String>, String);
 
 pub struct Radios {
@@ -35,26 +35,27 @@ pub struct Radios {
     list: Vec<Radio>,
     buffer: Vec<u8>,
     /// The counters at test time 0.
-    before: BTreeMap<Key, i64>,
+    baseline: BTreeMap<Key, i64>,
 }
 
 impl Radios {
     pub fn open(radios: &[Radio]) -> Result<Self> {
         let file = if radios.is_empty() { None } else { Some(File::open(DRIVER).map_err(failure)?) };
-        Ok(Self { file, list: radios.to_vec(), buffer: Vec::new(), before: BTreeMap::new() })
+        Ok(Self { file, list: radios.to_vec(), buffer: Vec::new(), baseline: BTreeMap::new() })
     }
 
-    /// Now is test time 0.
-    pub fn begin(&mut self) -> Result<()> {
+    /// Reads the counters at test time 0.
+    pub fn set_baseline(&mut self) -> Result<()> {
         let rows = self.read()?;
-        self.before = rows.into_iter().filter(|((_, _, name), _)| !LEVELS.contains(&name.as_str())).collect();
+        self.baseline =
+            rows.into_iter().filter(|((_, _, name), _)| !LEVELS.contains(&name.as_str())).collect();
         Ok(())
     }
 
-    /// All counters of the plan's radios.
+    /// Writes all counters of the plan's radios.
     pub fn sample(&mut self, t_ns: i64, records: &mut Records) -> Result<()> {
         for (key, value) in self.read()? {
-            let grown = value.wrapping_sub(self.before.get(&key).copied().unwrap_or_default());
+            let grown = value.wrapping_sub(self.baseline.get(&key).copied().unwrap_or_default());
             let (number, station, name) = key;
             let radio = &self.list[number];
             let table = if station.is_some() { Table::Station } else { Table::Radio };
@@ -71,16 +72,16 @@ impl Radios {
         read(file, &mut self.buffer).map_err(failure)?;
         for line in self.buffer.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             let counters: Map<String, Value> =
-                serde_json::from_slice(line).map_err(|error| Failure::of(DRIVER, error))?;
+                serde_json::from_slice(line).map_err(|error| Failure::data(DRIVER, error))?;
             let phy = counters.get("phy").and_then(Value::as_str).unwrap_or_default();
             if let Some(number) = self.list.iter().position(|radio| radio.phy == phy) {
-                self.take(number, &counters, &mut rows);
+                self.flatten_radio(number, &counters, &mut rows);
             }
         }
         Ok(rows)
     }
 
-    fn take(&self, number: usize, counters: &Map<String, Value>, rows: &mut Vec<(Key, i64)>) {
+    fn flatten_radio(&self, number: usize, counters: &Map<String, Value>, rows: &mut Vec<(Key, i64)>) {
         let mut push = |station: Option<&str>, name: &str, value: i64| {
             rows.push(((number, station.map(str::to_owned), name.to_owned()), value));
         };
@@ -100,34 +101,34 @@ fn failure(error: Error) -> Failure {
     Failure::system(DRIVER, error)
 }
 
-/// The whole file, from its beginning.
+/// Reads the whole file, from its beginning.
 fn read(file: &File, buffer: &mut Vec<u8>) -> std::io::Result<()> {
     let mut size = 0;
     loop {
         buffer.resize(size + CHUNK, 0);
-        let more = file.read_at(&mut buffer[size..], size as u64)?;
-        size += more;
-        if more == 0 {
+        let count = file.read_at(&mut buffer[size..], size as u64)?;
+        size += count;
+        if count == 0 {
             buffer.truncate(size);
             return Ok(());
         }
     }
 }
 
-/// Every number below `value`, all of which are u64, under its dotted name.
-fn flatten(name: &str, value: &Value, take: &mut dyn FnMut(&str, i64)) {
+/// Emits every number below `value` under its dotted name. All are u64.
+fn flatten(name: &str, value: &Value, emit: &mut dyn FnMut(&str, i64)) {
     match value {
         // a digest has all 64 bits
         Value::Number(number) => {
             number
                 .as_u64()
                 .into_iter()
-                .for_each(|number| take(name, i64::from_ne_bytes(number.to_ne_bytes())));
+                .for_each(|number| emit(name, i64::from_ne_bytes(number.to_ne_bytes())));
         }
         Value::Object(entries) => {
             for (key, entry) in entries {
-                let below = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
-                flatten(&below, entry, take);
+                let path = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
+                flatten(&path, entry, emit);
             }
         }
         _ => {}

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The records: rows of the tables that `tables` declares, and the file they are appended to.
+//! The records: rows of the tables that `tables` declares, and their file.
 //!
-//! Rows are buffered by table. A full buffer goes to the file as one small but complete Arrow IPC stream (schema,
-//! one batch, end), so the file can be cut at any stream and a reader needs no index. The bytes depend on the rows
-//! and on nothing else: the schema's only metadata is the key `table`.
+//! Rows are buffered by table. A full buffer goes to the file as one small but complete Arrow IPC stream (schema, one
+//! batch, end), so the file can be cut at any stream and a reader needs no index. The bytes depend only on the rows:
+//! the schema's only metadata is the key `table`.
 //!
-//! There may be two writers, the test loop and the reader of the kernel's probe. Each has tables of its own, so only the
-//! order of the streams depends on which of them comes first. There is a probe in virtual time alone, where the order
-//! of threads is as deterministic as all else.
+//! There may be two writers, the test loop and the reader of the kernel's probe. Each has separate tables, so only the
+//! order of the streams depends on which of them comes first. A probe exists only in virtual time, where the order of
+//! threads is deterministic.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -24,17 +24,17 @@ use crate::column::{Block, Buffer, Cell, Column};
 use crate::report::{Failure, Result};
 use crate::tables::{Table, TABLES};
 
-/// Rows per stream: a few hundred KiB to two MiB per write, against some KiB of schema.
+/// Rows per stream. A write has a few hundred KiB to two MiB, of which some KiB are the schema.
 const ROWS: usize = 4096;
 
 /// The rows of one table that are not in the file yet.
 struct Pending {
     schema: SchemaRef,
     buffers: Vec<Buffer>,
-    /// Those of the rows that are not in the buffers yet.
+    /// The rows that are not in the buffers yet.
     block: Block,
     rows: usize,
-    /// The late columns: a stream has those of them that have a value in it.
+    /// The late columns. A stream contains a late column only if it has a value for it.
     late: Vec<usize>,
 }
 
@@ -43,7 +43,7 @@ impl Pending {
         let fields: Vec<Field> = columns.iter().map(Column::field).collect();
         let metadata = HashMap::from([("table".to_owned(), name.to_owned())]);
         let buffers = columns.iter().map(Buffer::new).collect();
-        let late = (0..columns.len()).filter(|&place| columns[place].is_late()).collect();
+        let late = (0..columns.len()).filter(|&index| columns[index].is_late()).collect();
         let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
         Self { schema, buffers, block: Block::new(columns), rows: 0, late }
     }
@@ -56,17 +56,17 @@ impl Pending {
         self.rows += 1;
     }
 
-    /// The rows as a complete stream; leaves the table empty.
+    /// Returns the rows as a complete stream; leaves the table empty.
     fn encode(&mut self) -> std::result::Result<Vec<u8>, ArrowError> {
         self.rows = 0;
         self.block.spread(&mut self.buffers);
         let mut arrays: Vec<ArrayRef> = self.buffers.iter_mut().map(Buffer::take).collect();
         let empty = |array: &ArrayRef| array.null_count() == array.len();
-        let left_out: Vec<usize> = self.late.iter().copied().filter(|&place| empty(&arrays[place])).collect();
-        let kept: Vec<usize> = (0..arrays.len()).filter(|place| !left_out.contains(place)).collect();
-        let schema = Arc::new(self.schema.project(&kept)?);
-        for &place in left_out.iter().rev() {
-            arrays.remove(place);
+        let omitted: Vec<usize> = self.late.iter().copied().filter(|&index| empty(&arrays[index])).collect();
+        let columns: Vec<usize> = (0..arrays.len()).filter(|index| !omitted.contains(index)).collect();
+        let schema = Arc::new(self.schema.project(&columns)?);
+        for &index in omitted.iter().rev() {
+            arrays.remove(index);
         }
         let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
         let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::LZ4_FRAME))?;
@@ -76,7 +76,7 @@ impl Pending {
     }
 }
 
-/// The records as two threads have them.
+/// The records, shared by two threads.
 #[derive(Clone)]
 pub struct Shared(Arc<Mutex<Records>>);
 
@@ -108,7 +108,7 @@ impl Records {
         Ok(Self { file, tables })
     }
 
-    /// The file, which may have no name.
+    /// Returns the file, which may have no name.
     pub fn file(&self) -> Result<File> {
         self.file.try_clone().map_err(|error| Failure::system("records", error))
     }
@@ -122,7 +122,7 @@ impl Records {
         Ok(())
     }
 
-    /// Everything to the file, and the file out of this kernel's page cache.
+    /// Writes everything to the file, and the file from this kernel's page cache to disk.
     pub fn finish(&mut self) -> Result<()> {
         for pending in self.tables.iter_mut().filter(|pending| pending.rows > 0) {
             append(&mut self.file, pending)?;
@@ -132,7 +132,7 @@ impl Records {
 }
 
 fn append(file: &mut File, pending: &mut Pending) -> Result<()> {
-    let stream = pending.encode().map_err(|error| Failure::of("records", error))?;
+    let stream = pending.encode().map_err(|error| Failure::data("records", error))?;
     file.write_all(&stream).map_err(|error| Failure::system("records", error))
 }
 

@@ -1,51 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the agent says on its standard output, and how a failure travels there.
+//! The agent's reports, and the type of a failure. Reports go to standard output. The first process of a machine uses a
+//! separate serial line, which no program of a node can open.
 //!
-//! Lines of the console protocol are `hourglass: ` and one JSON object; the table of events stands in ARCHITECTURE.md.
-//! A run has at most one `error` event: the first failure is the cause, whatever follows is an echo of it.
+//! Lines of the console protocol are `hourglass: ` and one JSON object; ARCHITECTURE.md has the table of events. A run
+//! has at most one `error` event: the first failure is the cause, and later ones follow from it.
 
-use std::fmt::Display;
+use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
 
-use nix::errno::Errno;
+use nix::sys::termios::tcdrain;
 use serde::Serialize;
 
+use crate::cause::Cause;
 use crate::clock;
+use crate::column::Cell;
 
 static FAILED: AtomicBool = AtomicBool::new(false);
+/// The serial line of the events; without it, standard output.
+static EVENT_LINE: OnceLock<File> = OnceLock::new();
 
 pub type Result<T> = std::result::Result<T, Failure>;
 
-/// Why the run failed, and the step of the plan that was to blame, if it was one.
-#[derive(Debug, Default, Clone, Serialize)]
+/// The cause of a failed run, with the plan's step or stream (`subject`) that failed, if any.
+#[derive(Debug, Clone, Serialize)]
 pub struct Failure {
     pub origin: Option<String>,
     pub step: Option<&'static str>,
     pub node: Option<String>,
     pub line: Option<String>,
-    pub message: String,
+    pub subject: Option<String>,
+    #[serde(flatten)]
+    pub cause: Box<Cause>,
 }
 
 impl Failure {
-    pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), ..Self::default() }
-    }
-
-    /// `what: the system's words for the error`.
+    /// Returns an error of the system.
     pub fn system(what: impl Display, error: impl Into<io::Error>) -> Self {
-        Self::of(what, words(&error.into()))
+        Cause::system(what, error).into()
     }
 
-    /// `what: the error's own words`, the way system tools say it.
-    pub fn of(what: impl Display, error: impl Display) -> Self {
-        Self::new(format!("{what}: {error}"))
+    /// Returns a failure for data that cannot be read or written.
+    pub fn data(what: impl Display, error: impl Display) -> Self {
+        Cause::Data { what: what.to_string(), text: error.to_string() }.into()
+    }
+
+    /// Returns a failure for a plan that is not accepted.
+    pub fn plan(error: impl Display) -> Self {
+        Cause::PlanRefused { text: error.to_string() }.into()
+    }
+
+    /// Returns a failure for data of the probe that this agent cannot read, since it belongs to another kernel.
+    pub fn probe(text: impl Display) -> Self {
+        Cause::Probe { text: text.to_string() }.into()
+    }
+
+    pub fn bug(text: impl Display) -> Self {
+        Cause::AgentBug { text: text.to_string() }.into()
+    }
+
+    /// Returns the failure with a stream as its subject.
+    pub fn of(self, subject: impl Display) -> Self {
+        Self { subject: Some(subject.to_string()), ..self }
     }
 }
 
-/// The system's text of an error, without the number that the standard library adds.
-pub fn words(error: &io::Error) -> String {
-    error.raw_os_error().map_or_else(|| error.to_string(), |raw| Errno::from_raw(raw).desc().to_owned())
+impl From<Cause> for Failure {
+    fn from(cause: Cause) -> Self {
+        Self { origin: None, step: None, node: None, line: None, subject: None, cause: Box::new(cause) }
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
+        self.subject.iter().try_for_each(|subject| write!(to, "{subject}: "))?;
+        self.cause.fmt(to)
+    }
+}
+
+impl Cause {
+    /// An error of the system; one without a number is an error of data.
+    pub fn system(what: impl Display, error: impl Into<io::Error>) -> Self {
+        let (what, error) = (what.to_string(), error.into());
+        match error.raw_os_error() {
+            Some(errno) => Self::System { what, errno },
+            None => Self::Data { what, text: error.to_string() },
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -60,73 +105,105 @@ enum Event<'a> {
     Measured { ns: i64 },
     Records { bytes: u64 },
     Used { app: &'a str, cpu_ns: u64 },
+    Decision { number: u32, ns: i64, senders: &'a [Sender] },
     Clock { number: u64, received_ns: i64, sent_ns: i64, ahead_ns: i64 },
 }
 
-/// One write per line, so that lines of the tools never cut into it. A console that is gone is no reason to fail.
-fn say(event: &Event) {
-    let json = serde_json::to_string(event).expect("an event has only string keys");
-    let _ = io::stdout().lock().write_all(format!("hourglass: {json}\n").as_bytes());
+/// The state of a TCP sender: the columns of the table `tcp`.
+#[derive(Serialize)]
+pub struct Sender {
+    pub stream: u16,
+    #[serde(flatten)]
+    pub state: BTreeMap<&'static str, Cell<'static>>,
 }
 
-pub fn ready(boot_ns: i64) {
-    say(&Event::Ready { boot_ns });
+/// Opens the serial line to which all later events go.
+pub fn open_line(path: &str) -> io::Result<()> {
+    let line = OpenOptions::new().write(true).custom_flags(libc::O_NOCTTY).open(path)?;
+    EVENT_LINE.set(line).map_err(|_| io::Error::other("the line is already open"))
 }
 
-pub fn time(ns: i64) {
-    say(&Event::Time { ns });
-}
-
-/// To whoever conducts several machines: this one is set up.
-pub fn set() {
-    say(&Event::Set);
-}
-
-/// Its neighbours answer.
-pub fn reached() {
-    say(&Event::Reached);
-}
-
-/// The test is over; records follow when they are asked for.
-pub fn measured(ns: i64) {
-    say(&Event::Measured { ns });
-}
-
-/// So many bytes follow.
-pub fn records(bytes: u64) {
-    say(&Event::Records { bytes });
-}
-
-/// The answer to a question of that number: the monotonic clock when it came, and now.
-pub fn clock(number: u64, received_ns: i64) {
-    let ahead_ns = clock::ahead();
-    say(&Event::Clock { number, received_ns, sent_ns: clock::monotonic(), ahead_ns });
-}
-
-/// The time of the host's CPU that a program took: no two runs have the same, so that it is no record.
-pub fn used(app: &str, cpu_ns: u64) {
-    say(&Event::Used { app, cpu_ns });
-}
-
-pub fn done(ns: i64) {
-    say(&Event::Done { ns });
-}
-
-/// What made the run fail: what fails after it does so because of it, and is not told.
-pub fn error(failure: &Failure) {
-    if !FAILED.swap(true, Ordering::Relaxed) {
-        say(&Event::Error(failure));
+/// Waits until the events have left the machine.
+pub fn drain() {
+    if let Some(line) = EVENT_LINE.get() {
+        let _ = tcdrain(line);
     }
 }
 
-/// A plan that is not taken, of several.
+/// Prints an event in one write, so that output of the tools never splits its line. Ignores a closed console.
+fn print_event(event: &Event) {
+    let json = serde_json::to_string(event).expect("an event has only string keys");
+    let text = format!("hourglass: {json}\n");
+    let _ = match EVENT_LINE.get() {
+        Some(mut line) => line.write_all(text.as_bytes()),
+        None => io::stdout().lock().write_all(text.as_bytes()),
+    };
+}
+
+pub fn ready(boot_ns: i64) {
+    print_event(&Event::Ready { boot_ns });
+}
+
+pub fn time(ns: i64) {
+    print_event(&Event::Time { ns });
+}
+
+/// Reports to the coordinator of several machines that this one is set up.
+pub fn set() {
+    print_event(&Event::Set);
+}
+
+/// Reports that the neighbours answer.
+pub fn reached() {
+    print_event(&Event::Reached);
+}
+
+/// Reports the end of the test. Records follow on request.
+pub fn measured(ns: i64) {
+    print_event(&Event::Measured { ns });
+}
+
+/// Reports the number of bytes that follow.
+pub fn records(bytes: u64) {
+    print_event(&Event::Records { bytes });
+}
+
+/// Answers the question with this number: the monotonic clock at its arrival, and now.
+pub fn clock(number: u64, received_ns: i64) {
+    let ahead_ns = clock::ahead();
+    print_event(&Event::Clock { number, received_ns, sent_ns: clock::monotonic(), ahead_ns });
+}
+
+/// Reports a program's CPU time on the host. It differs between runs, so it is no record.
+pub fn used(app: &str, cpu_ns: u64) {
+    print_event(&Event::Used { app, cpu_ns });
+}
+
+/// Reports that the clock stands until the engine answers.
+pub fn decision(number: u32, ns: i64, senders: &[Sender]) {
+    print_event(&Event::Decision { number, ns, senders });
+}
+
+pub fn done(ns: i64) {
+    print_event(&Event::Done { ns });
+}
+
+/// Reports the first failure of the run. Later failures are its consequences and are not reported.
+pub fn error(failure: &Failure) {
+    if !FAILED.swap(true, Ordering::Relaxed) {
+        print_event(&Event::Error(failure));
+    }
+}
+
+/// Reports one refused plan of several.
 pub fn refused(failure: &Failure) {
-    say(&Event::Error(failure));
+    print_event(&Event::Error(failure));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nix::errno::Errno;
 
     #[test]
     fn events_are_spelled_as_the_protocol_says() {
@@ -134,16 +211,21 @@ mod tests {
         assert_eq!(text(&Event::Ready { boot_ns: 7 }), r#"{"event":"ready","boot_ns":7}"#);
         assert_eq!(text(&Event::Time { ns: 8 }), r#"{"event":"time","ns":8}"#);
         assert_eq!(text(&Event::Done { ns: 9 }), r#"{"event":"done","ns":9}"#);
-        let failure = Failure { origin: Some("a.b".to_owned()), step: Some("tc"), ..Failure::new("no") };
+        let failure = Failure {
+            origin: Some("a.b".to_owned()),
+            step: Some("tc"),
+            ..Failure::system("eth0", Errno::ENODEV).of("flow 1")
+        };
         assert_eq!(
             text(&Event::Error(&failure)),
-            r#"{"event":"error","origin":"a.b","step":"tc","node":null,"line":null,"message":"no"}"#
+            r#"{"event":"error","origin":"a.b","step":"tc","node":null,"line":null,"subject":"flow 1","code":"system","what":"eth0","errno":19}"#
         );
+        assert_eq!(failure.to_string(), "flow 1: eth0: No such device");
     }
 
     #[test]
-    fn errors_are_in_the_words_of_the_system() {
-        assert_eq!(words(&io::Error::from_raw_os_error(libc::EACCES)), "Permission denied");
-        assert_eq!(words(&io::Error::from(io::ErrorKind::NotFound)), "entity not found");
+    fn an_error_without_a_number_is_one_of_data() {
+        let failure = Failure::system("a file", io::ErrorKind::UnexpectedEof);
+        assert_eq!(failure.cause, Failure::data("a file", "unexpected end of file").cause);
     }
 }

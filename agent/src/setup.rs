@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The set-up: the steps of the plan, in their order, each failure put on the step that caused it; then, when test time
-//! 0 is known, the files that want to know it.
+//! The set-up: executes the steps of the plan in their order, and assigns each failure to its step. Then, when test
+//! time 0 is known, it writes the files that need it.
 //!
-//! Neighbouring `ip` (or `tc`) steps of one node share a process, unless none is needed (`lines`); the line number of a
-//! failure leads back to the step.
+//! Neighbouring steps of one tool and node share a process, unless none is needed (`route_steps`). The line number of a
+//! failure identifies the step.
 
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use nix::sys::socket::{send, MsgFlags};
 
 use crate::apps::Handle;
+use crate::cause::Cause;
 use crate::clock::{self, Epoch};
 use crate::daemon::Daemons;
 use crate::guard::Guard;
@@ -18,65 +19,68 @@ use crate::mailbox::Mailbox;
 use crate::netns::Nodes;
 use crate::report::{Failure, Result};
 use crate::steps::{Step, Work};
-use crate::{icmp, lines, tool};
+use crate::{icmp, route_steps, tool};
 
-/// How long a `reach` step waits for a reply before it asks again.
+/// The time that a `reach` step waits for a reply before it retries.
 const REACH_INTERVAL: i64 = 50_000_000;
-/// How long an `iw` step waits before it asks again.
+/// The time that an `iw` step waits before it retries.
 const IW_INTERVAL: i64 = 100_000_000;
-/// Distinguishes its echoes from those of pings, whose identifiers count from 0.
+/// The identifier of the set-up's echoes. Those of pings count from 0.
 const REACH_ID: u16 = u16::MAX;
 
-/// Gives back the daemons that were started; they live as long as it does.
+/// Executes the set-up. Returns the started daemons, which end when the value is dropped.
 pub fn run(steps: &[Step], nodes: &Nodes, guard: Option<&Guard>) -> Result<Daemons> {
     let daemons = Daemons::default();
-    for steps in steps.chunk_by(|one, next| one.work.needs_guard() == next.work.needs_guard()) {
+    for group in steps.chunk_by(|step, next| step.work.needs_guard() == next.work.needs_guard()) {
         match guard {
-            Some(guard) if steps[0].work.needs_guard() => {
-                steps.iter().try_for_each(|step| entrust(step, nodes, guard))?;
+            Some(guard) if group[0].work.needs_guard() => {
+                group.iter().try_for_each(|step| register(step, nodes, guard))?;
             }
-            _ => drop(carry_out(steps, nodes, &daemons, None)?),
+            _ => drop(carry_out(group, nodes, &daemons, None)?),
         }
     }
     Ok(daemons)
 }
 
-fn entrust(step: &Step, nodes: &Nodes, guard: &Guard) -> Result<()> {
+fn register(step: &Step, nodes: &Nodes, guard: &Guard) -> Result<()> {
     match &step.work {
         Work::Take { real, device } => {
             let node = step.node().expect("Plan::check knows its node");
-            let taken = guard.take(nodes, real, node, device);
-            taken.map_err(|failure| step.blame(real.clone(), failure))
+            let result = guard.take(nodes, real, node, device);
+            result.map_err(|failure| step.blame(real.clone(), failure))
         }
-        Work::Keep { devices, files, made } => {
-            let blamed =
+        Work::Keep { devices, files, created } => {
+            let blame =
                 |name: &str, done: Result<()>| done.map_err(|failure| step.blame(name.to_owned(), failure));
             nodes.enter(step.node())?;
-            devices.iter().try_for_each(|name| blamed(name, guard.device(step.node(), name)))?;
-            files.iter().try_for_each(|path| blamed(path, guard.file(nodes, step.node(), path)))?;
-            made.iter().try_for_each(|name| blamed(name, guard.made(step.node(), name)))
+            devices.iter().try_for_each(|name| blame(name, guard.device(step.node(), name)))?;
+            files.iter().try_for_each(|path| blame(path, guard.file(nodes, step.node(), path)))?;
+            created.iter().try_for_each(|name| blame(name, guard.created(step.node(), name)))
         }
         _ => Ok(()),
     }
 }
 
-/// Steps, one after the other; gives what the tools warned of, on one line. Leaves the thread in the first namespace.
+/// Carries out steps in order; returns the tools' warnings, on one line. Leaves the thread in the first namespace.
 pub fn carry_out(steps: &[Step], nodes: &Nodes, daemons: &Daemons, apps: Option<&Handle>) -> Result<String> {
     let mut warnings = String::new();
     for steps in steps.chunk_by(share_a_process) {
         let step = &steps[0];
         nodes.enter(step.node())?;
+        if let Some(tool) = step.tool() {
+            warnings += &run_batch(tool, steps)?;
+            continue;
+        }
         match &step.work {
-            Work::Ip { .. } | Work::Tc { .. } => warnings += &run_batch(steps)?,
             Work::Write { path, value } => write(nodes, step, path, value)?,
-            Work::Epoch { .. } | Work::Take { .. } | Work::Keep { .. } | Work::Host { .. } => {} // at their own time
+            Work::Epoch { .. } | Work::Take { .. } | Work::Keep { .. } | Work::Host { .. } => {} // executed elsewhere
             Work::App { app, act } => {
                 apps.expect("an app that is acted on is in the plan").act(*app, *act);
             }
             Work::Ethtool { args } => {
                 let args: Vec<&str> = args.iter().map(String::as_str).collect();
                 warnings += &tool::run("ethtool", &args, "")
-                    .map_err(|complaint| step.blame(args.join(" "), Failure::new(complaint.words)))?;
+                    .map_err(|complaint| step.blame(args.join(" "), complaint.cause.into()))?;
             }
             Work::Iw { args, says, timeout_ns } => {
                 iw(args, says.as_deref(), *timeout_ns)
@@ -93,13 +97,14 @@ pub fn carry_out(steps: &[Step], nodes: &Nodes, daemons: &Daemons, apps: Option<
             Work::Reach { address, timeout_ns } => {
                 reach(*address, *timeout_ns).map_err(|failure| step.blame(address.to_string(), failure))?;
             }
+            _ => unreachable!("other steps have a tool"),
         }
     }
     nodes.enter(None)?;
     Ok(warnings.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Tells the files of the `epoch` steps when test time 0 is.
+/// Writes test time 0 into the files of the `epoch` steps.
 pub fn announce(epoch: Epoch, steps: &[Step], nodes: &Nodes) -> Result<()> {
     for step in steps {
         if let Work::Epoch { path } = &step.work {
@@ -112,89 +117,77 @@ pub fn announce(epoch: Epoch, steps: &[Step], nodes: &Nodes) -> Result<()> {
 
 fn write(nodes: &Nodes, step: &Step, path: &str, value: &str) -> Result<()> {
     nodes.write(path, value).map_err(|error| {
-        // a trace has many lines; its first says which it is
-        let shown = value.lines().next().unwrap_or_default();
-        step.blame(format!("{path} = {shown}"), Failure::system(path, error))
+        // a trace has many lines; the first line identifies it
+        let first_line = value.lines().next().unwrap_or_default();
+        step.blame(format!("{path} = {first_line}"), Failure::system(path, error))
     })
 }
 
-fn share_a_process(one: &Step, next: &Step) -> bool {
-    let same_tool = matches!(
-        (&one.work, &next.work),
-        (Work::Ip { .. }, Work::Ip { .. }) | (Work::Tc { .. }, Work::Tc { .. })
-    );
-    same_tool && one.node() == next.node()
+fn share_a_process(step: &Step, next: &Step) -> bool {
+    step.tool().is_some() && step.tool() == next.tool() && step.node() == next.node()
 }
 
-fn batch_lines(step: &Step) -> &[String] {
-    match &step.work {
-        Work::Ip { lines } | Work::Tc { lines } => lines,
-        _ => &[],
-    }
-}
-
-fn run_batch(steps: &[Step]) -> Result<String> {
-    let lines: Vec<(&Step, &String)> =
-        steps.iter().flat_map(|step| batch_lines(step).iter().map(move |line| (step, line))).collect();
-    let done = lines::carry_out(steps[0].name(), lines.iter().map(|(_, line)| line.as_str()));
-    let lines = &lines[done..];
+fn run_batch(tool: &str, steps: &[Step]) -> Result<String> {
+    let remaining = &steps[route_steps::carry_out(steps)..];
+    let lines: Vec<(&Step, String)> =
+        remaining.iter().flat_map(|step| step.lines().into_iter().map(move |line| (step, line))).collect();
     if lines.is_empty() {
         return Ok(String::new());
     }
     let input: String = lines.iter().flat_map(|(_, line)| [line.as_str(), "\n"]).collect();
-    tool::run(steps[0].name(), &["-batch", "-"], &input).map_err(|complaint| {
-        // tc does not say which line is incomplete; what a user wrote comes last
-        let guilty = complaint.line.and_then(|line| lines.get(line)).or(lines.last());
-        let (step, line) = guilty.map_or((&steps[0], String::new()), |(step, line)| (*step, (*line).clone()));
-        step.blame(line, Failure::new(complaint.words))
+    tool::run(tool, &["-batch", "-"], &input).map_err(|complaint| {
+        // tc does not report which line is incomplete; the user's lines come last
+        let failing = complaint.line.and_then(|line| lines.get(line)).or(lines.last());
+        let (step, line) = failing.map_or((&steps[0], String::new()), |(step, line)| (*step, line.clone()));
+        step.blame(line, complaint.cause.into())
     })
 }
 
-/// One call; or, if it has to say something, as many as the time allows: a station may miss a beacon.
+/// Runs `iw` once. If it must print a pattern, repeats it until the timeout: a station may miss a beacon.
 fn iw(args: &[String], says: Option<&str>, timeout_ns: i64) -> Result<()> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let deadline = clock::monotonic() + timeout_ns;
     loop {
-        let words =
-            tool::run_within("iw", &args, timeout_ns).map_err(|complaint| Failure::new(complaint.words))?;
-        if says.is_none_or(|says| words.contains(says)) {
+        let output =
+            tool::run_within("iw", &args, timeout_ns).map_err(|complaint| Failure::from(complaint.cause))?;
+        if says.is_none_or(|says| output.contains(says)) {
             return Ok(());
         }
         if clock::monotonic() + IW_INTERVAL >= deadline {
-            let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-            return Err(Failure::of(format!("not within {} s", clock::seconds(timeout_ns)), words));
+            let text = output.split_whitespace().collect::<Vec<_>>().join(" ");
+            return Err(Cause::OutputLate { timeout_ns, text }.into());
         }
         clock::sleep(IW_INTERVAL);
     }
 }
 
-/// Asks until the address answers. A route or a neighbour that is not there yet is a reason to ask again.
+/// Pings until the address answers. A missing route or neighbour is a reason to ping again.
 ///
-/// The first question is asked at a whole multiple of the interval: the kernel remembers the jiffy at which it last
-/// numbered a packet, and draws the next number accordingly, so that the test would show how long the set-up took.
+/// The first ping is sent at a whole multiple of the interval: the kernel remembers the jiffy at which it last numbered
+/// a packet, and draws the next number accordingly. Otherwise the test would depend on the duration of the set-up.
 fn reach(address: IpAddr, timeout_ns: i64) -> Result<()> {
     let socket = icmp::open(address).map_err(|error| Failure::system("ping", error))?;
     let mut mailbox = Mailbox::new(8, 128);
     let mut packet = [0; icmp::HEADER + 8];
-    clock::sleep_until_whole(REACH_INTERVAL);
+    clock::sleep_until_multiple(REACH_INTERVAL);
     let deadline = clock::monotonic() + timeout_ns;
     for seq in 0.. {
         icmp::fill_request(&mut packet, address, REACH_ID, seq);
         let _ = send(socket.as_raw_fd(), &packet, MsgFlags::empty());
-        let left = deadline - clock::monotonic();
-        clock::sleep(REACH_INTERVAL.min(left.max(0)));
-        if answered(&socket, &mut mailbox, address) {
+        let remaining = deadline - clock::monotonic();
+        clock::sleep(REACH_INTERVAL.min(remaining.max(0)));
+        if has_reply(&socket, &mut mailbox, address) {
             return Ok(());
         }
-        if left <= REACH_INTERVAL {
+        if remaining <= REACH_INTERVAL {
             break;
         }
     }
-    Err(Failure::new(format!("unreachable: no reply to ping within {} s", clock::seconds(timeout_ns))))
+    Err(Cause::Unreachable { timeout_ns }.into())
 }
 
-fn answered(socket: &OwnedFd, mailbox: &mut Mailbox, address: IpAddr) -> bool {
-    // A failed fetch is the ICMP error of an earlier request: no answer.
+fn has_reply(socket: &OwnedFd, mailbox: &mut Mailbox, address: IpAddr) -> bool {
+    // An error means that an earlier request got an ICMP error: no answer.
     let _ = mailbox.fetch(socket.as_fd());
     let mut messages = mailbox.messages();
     messages.any(|(packet, _)| matches!(icmp::parse_reply(packet, address), Some((REACH_ID, _))))
@@ -213,7 +206,11 @@ mod tests {
         let ip = step(r#"{"do": "ip", "node": "a", "lines": [], "origin": null}"#);
         let tc = step(r#"{"do": "tc", "node": "a", "lines": [], "origin": null}"#);
         let other = step(r#"{"do": "ip", "node": "b", "lines": [], "origin": null}"#);
+        let route = step(
+            r#"{"do": "route", "node": "a", "act": "add", "subnet": "10.0.0.0/24", "via": "10.0.1.1", "metric": null, "origin": null}"#,
+        );
         assert!(share_a_process(&ip, &ip));
+        assert!(share_a_process(&ip, &route));
         assert!(!share_a_process(&ip, &tc));
         assert!(!share_a_process(&ip, &other));
     }

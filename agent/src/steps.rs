@@ -1,170 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The steps of a plan's set-up: what each is, and who is to blame when it fails.
+//! The steps of a plan's set-up, and the origin of a failure.
 
-use std::collections::BTreeMap;
-use std::net::IpAddr;
+use serde_json::Value;
 
-use serde::{Deserialize, Deserializer, Serialize};
-
-use crate::plan_values::{address, ns, present, split};
 use crate::report::Failure;
-
-/// A step of the set-up: where it runs, whom to blame for it, and what is done.
-#[derive(Debug, Clone, Serialize)]
-pub struct Step {
-    #[serde(flatten)]
-    pub place: Place,
-    #[serde(flatten)]
-    pub work: Work,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Place {
-    #[serde(deserialize_with = "present")]
-    pub node: Option<String>,
-    #[serde(deserialize_with = "present")]
-    origin: Option<String>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
-pub enum Work {
-    Ip {
-        lines: Vec<String>,
-    },
-    Tc {
-        lines: Vec<String>,
-    },
-    Write {
-        path: String,
-        value: String,
-    },
-    Ethtool {
-        args: Vec<String>,
-    },
-    Reach {
-        #[serde(deserialize_with = "address")]
-        address: IpAddr,
-        #[serde(deserialize_with = "ns")]
-        timeout_ns: i64,
-    },
-    Iw {
-        args: Vec<String>,
-        #[serde(deserialize_with = "present")]
-        says: Option<String>,
-        #[serde(deserialize_with = "ns")]
-        timeout_ns: i64,
-    },
-    Daemon(Daemon),
-    /// A device of the machine's own, moved into the node; the guard gives it back.
-    Take {
-        real: String,
-        device: String,
-    },
-    /// What the steps that follow change of a namespace that outlives the run, and the guard makes as it was: devices,
-    /// files of /proc and /sys; and devices that they make.
-    Keep {
-        devices: Vec<String>,
-        files: Vec<String>,
-        made: Vec<String>,
-    },
-    /// The node is a machine, which is reached so, and its devices are these interfaces: for those who conduct it.
-    Host {
-        destination: String,
-        devices: BTreeMap<String, String>,
-    },
-    Tell(Tell),
-    Epoch {
-        path: String,
-    },
-    App {
-        app: u16,
-        act: Act,
-    },
-}
-
-/// What an event does to a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Act {
-    Kill,
-    Pause,
-    Resume,
-    Restart,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Daemon {
-    pub tool: Tool,
-    pub config: String,
-    pub ready: String,
-    #[serde(deserialize_with = "ns")]
-    pub timeout_ns: i64,
-}
-
-/// A line for a daemon's control socket, and what the daemon says when it is done.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tell {
-    pub tool: Tool,
-    pub socket: String,
-    pub line: String,
-    pub says: String,
-    #[serde(deserialize_with = "ns")]
-    pub timeout_ns: i64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Tool {
-    Hostapd,
-}
-
-impl<'de> Deserialize<'de> for Step {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        split(deserializer).map(|(place, work)| Self { place, work })
-    }
-}
+pub use crate::step_parts::*;
 
 impl Step {
-    /// The namespace it runs in; none is the first namespace.
+    /// Returns the node in which the step runs; None is the first namespace.
     pub fn node(&self) -> Option<&str> {
-        self.place.node.as_deref()
+        self.context.node.as_deref()
     }
 
     pub fn name(&self) -> &'static str {
+        self.work.name()
+    }
+
+    /// Returns `ip` or `tc` if it carries out the step.
+    pub fn tool(&self) -> Option<&'static str> {
+        let templates = TEMPLATES.iter().find(|(name, ..)| *name == self.name());
         match self.work {
-            Work::Ip { .. } => "ip",
-            Work::Tc { .. } => "tc",
-            Work::Write { .. } => "write",
-            Work::Ethtool { .. } => "ethtool",
-            Work::Reach { .. } => "reach",
-            Work::Epoch { .. } => "epoch",
-            Work::Iw { .. } => "iw",
-            Work::Daemon(_) => "daemon",
-            Work::Take { .. } => "take",
-            Work::Keep { .. } => "keep",
-            Work::Host { .. } => "host",
-            Work::Tell(_) => "tell",
-            Work::App { .. } => "app",
+            Work::Ip { .. } => Some("ip"),
+            Work::Tc { .. } => Some("tc"),
+            _ => templates.map(|(_, tool, _)| *tool),
         }
     }
 
-    /// The failure as this step's, at `line`.
+    /// Returns the lines for the tool.
+    pub fn lines(&self) -> Vec<String> {
+        if let Work::Ip { lines } | Work::Tc { lines } = &self.work {
+            return lines.clone();
+        }
+        let fields = serde_json::to_value(&self.work).expect("a step is an object");
+        let steps = TEMPLATES.iter().filter(|(name, ..)| *name == self.name());
+        steps.flat_map(|(.., templates)| templates.iter().map(|template| fill(template, &fields))).collect()
+    }
+
+    /// Returns the failure with this step and `line` as its place. The message names the step by its tool.
     pub fn blame(&self, line: String, failure: Failure) -> Failure {
         Failure {
-            origin: self.place.origin.clone(),
-            step: Some(self.name()),
-            node: self.place.node.clone(),
+            origin: self.context.origin.clone(),
+            step: Some(self.tool().unwrap_or_else(|| self.name())),
+            node: self.context.node.clone(),
             line: Some(line),
-            message: failure.message,
+            ..failure
         }
     }
 }
 
 impl Work {
-    pub fn is_of_a_node(&self) -> bool {
+    pub fn needs_node(&self) -> bool {
         matches!(
             self,
             Self::Ethtool { .. }
@@ -178,21 +63,73 @@ impl Work {
         )
     }
 
-    /// Whether it is about what outlives the run.
+    /// Returns whether the step changes something that outlives the run.
     pub fn needs_guard(&self) -> bool {
         matches!(self, Self::Take { .. } | Self::Keep { .. })
     }
 
-    /// Whether it can be done during the test.
-    pub fn is_of_an_event(&self) -> bool {
+    /// Returns whether the step may be part of an event only.
+    pub fn needs_event(&self) -> bool {
+        matches!(self, Self::App { .. } | Self::Decision { .. })
+    }
+
+    /// Returns whether the step may be part of an event.
+    pub fn fits_event(&self) -> bool {
         !matches!(self, Self::Reach { .. } | Self::Epoch { .. } | Self::Host { .. }) && !self.needs_guard()
     }
 }
 
-impl Tool {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Hostapd => "hostapd",
+/// Fills a template (`contract/plan/steps.py`) with the values of a step.
+fn fill(template: &str, fields: &Value) -> String {
+    let (mut line, mut rest) = (String::new(), template);
+    while let Some(start) = rest.find(['[', '{']) {
+        line += &rest[..start];
+        let closing = if rest[start..].starts_with('[') { ']' } else { '}' };
+        let (part, after) = rest[start + 1..].split_once(closing).expect("a template closes its brackets");
+        let (part, otherwise) = part.split_once('|').unwrap_or((part, ""));
+        let (before, name) = part.rsplit_once('{').unwrap_or(("", part));
+        let name = name.trim_end_matches('}');
+        match value_text(name, &fields[name]) {
+            text if text.is_empty() => line += otherwise,
+            text => line.extend([before, &text]),
         }
+        rest = after;
+    }
+    line + rest
+}
+
+fn value_text(name: &str, value: &Value) -> String {
+    match value {
+        Value::Null | Value::Bool(false) => String::new(),
+        Value::Bool(true) => name.to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(json: &str) -> Vec<String> {
+        let context = r#""node": "a", "origin": null"#;
+        serde_json::from_str::<Step>(&format!("{{{json}, {context}}}")).expect("a step").lines()
+    }
+
+    #[test]
+    fn steps_are_lines_of_their_tool() {
+        let device =
+            r#""do": "device", "device": "eth0", "kind": "wire", "mac": "02:00:00:00:1f:01", "mtu": 9000"#;
+        assert_eq!(lines(device), ["link add dev eth0 address 02:00:00:00:1f:01 mtu 9000 type wire"]);
+        let link = r#""do": "link", "device": "eth0", "mac": null, "mtu": null, "addrgenmode": null, "name": null, "state": "up""#;
+        assert_eq!(lines(link), ["link set dev eth0 up"]);
+        let address =
+            r#""do": "address", "device": "eth0", "act": "replace", "address": "fd00::1/64", "nodad": true"#;
+        assert_eq!(lines(address), ["addr replace fd00::1/64 dev eth0 nodad"]);
+        let route = r#""do": "route", "act": "add", "subnet": null, "via": "10.0.1.1", "metric": 7"#;
+        assert_eq!(lines(route), ["route add default via 10.0.1.1 metric 7"]);
+        let qdisc = r#""do": "qdisc", "device": "eth0", "act": "add", "parent": "1:1", "handle": "10:", "kind": "fq", "options": "limit 5""#;
+        assert_eq!(lines(qdisc), ["qdisc add dev eth0 parent 1:1 handle 10: fq limit 5"]);
+        assert_eq!(lines(r#""do": "tc", "lines": ["qdisc show"]"#), ["qdisc show"]);
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the test's loop asks of traffic: an implementation stands for all streams of one kind. A new kind is a file
-//! beside `flow.rs` and a line in `test_loop.rs`, its events in `events.rs`.
+//! The interface between the test loop and traffic. An implementation represents all streams of one kind. A new kind
+//! needs a file like `flow.rs` and a line in `test_loop.rs`; `events.rs` has its events.
 
 use std::net::SocketAddr;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use crate::records::Records;
 use crate::report::{Failure, Result};
 use crate::sys;
 
-/// `id` is a stream's, be it of this kind or not: whoever does not have it does nothing.
+/// `id` may be a stream of any kind: an implementation ignores the streams that it does not have.
 pub trait Streams {
     fn start(&mut self, _id: u16) {}
 
@@ -21,17 +21,18 @@ pub trait Streams {
         Ok(())
     }
 
-    /// Takes what has arrived, so that sockets do not overflow.
+    /// Reads arrived packets, so that sockets do not overflow.
     fn collect(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Both ends of every live TCP connection whose state is sampled, in the order of the plan, the client first.
+    /// Returns both ends of every live TCP connection whose state is sampled, in the order of the plan, the client
+    /// first.
     fn endpoints(&self) -> Vec<Endpoint<'_>> {
         Vec::new()
     }
 
-    /// What happened, at the end of the test.
+    /// Writes the rows of the whole test, at its end.
     fn write(&self, epoch: Epoch, records: &mut Records) -> Result<()>;
 }
 
@@ -44,7 +45,7 @@ pub struct Endpoint<'a> {
     pub remote: SocketAddr,
 }
 
-/// Where the thread of a stream waits for its start.
+/// A gate at which the thread of a stream waits for its start.
 #[derive(Default)]
 pub struct Gate {
     is_open: Mutex<bool>,
@@ -63,7 +64,7 @@ impl Gate {
     }
 }
 
-/// A thread of a stream, in the namespaces of the calling one.
+/// Starts a thread of a stream, in the namespaces of the calling thread.
 pub fn spawn(body: impl FnOnce() + Send + 'static) -> Result<()> {
     sys::start_thread(body).map_err(|error| Failure::system("starting a thread", error))
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The test itself: one thread that does everything timed, in the order of the event queue.
+//! The test itself: one thread executes all timed actions, in the order of the event queue.
 //!
 //! A sample is labelled with the instant at which it is due.
 
@@ -9,32 +9,36 @@ use crate::apps::Apps;
 use crate::capture::Captures;
 use crate::changes::Changes;
 use crate::clock::Epoch;
+use crate::container::Container;
 use crate::counters::Counters;
 use crate::daemon::Daemons;
 use crate::datagram::Datagrams;
+use crate::decision::Decisions;
 use crate::device::Devices;
 use crate::diag::Diag;
 use crate::events::{Action, Events};
 use crate::facts::Facts;
 use crate::fetch::Fetches;
 use crate::flow::Flows;
+use crate::namespaces::Namespaces;
 use crate::netns::Nodes;
 use crate::ping::Pings;
 use crate::plan::Plan;
+use crate::probe::{self, ProbeReader};
 use crate::radio::Radios;
 use crate::records::{Records, Shared};
-use crate::report::{self, Failure, Result};
-use crate::room::Room;
+use crate::report::{self, Failure, Result, Sender};
+use crate::steps::{Step, Work};
 use crate::streams::{Endpoint, Streams};
+use crate::tcp_row::Socket;
 use crate::transaction::Transactions;
-use crate::watch::{self, Watch};
 use crate::{setup, sys};
 
-/// What the set-up made, and where the run's files go.
-pub struct Site<'a> {
+/// The result of the set-up, and the folder for the run's files.
+pub struct Prepared<'a> {
     pub nodes: &'a Nodes,
     pub daemons: Daemons,
-    pub rooms: Vec<Room>,
+    pub containers: Vec<Container>,
     pub out: &'a Path,
     /// The program that has the machine's second console.
     pub terminal: Option<&'a str>,
@@ -43,33 +47,36 @@ pub struct Site<'a> {
 pub struct TestLoop<'a> {
     nodes: &'a Nodes,
     epoch: Epoch,
-    /// Of every kind.
+    /// The streams of every kind.
     streams: Vec<Box<dyn Streams>>,
     events: Events,
-    watch: Option<Watch>,
-    /// Of the nodes that have flows; of none if the kernel samples them itself.
+    probe_reader: Option<ProbeReader>,
+    /// The readers of sockets, for the nodes with flows; empty if the kernel samples sockets itself and the engine
+    /// chooses no steps.
     sockets: Vec<(String, Diag)>,
     devices: Vec<Devices>,
+    namespaces: Namespaces,
     radios: Radios,
     daemons: Daemons,
     changes: Changes,
+    decisions: Option<Decisions>,
     apps: Option<Apps>,
     records: Shared,
 }
 
 impl<'a> TestLoop<'a> {
-    /// Opens everything the test needs. The calling thread ends in the first namespace. `start`: when the test begins, if
-    /// somebody else says so.
+    /// Opens everything that the test needs. The calling thread ends in the first namespace. `start`: the test's start,
+    /// if the coordinator decides it.
     pub fn prepare(
         plan: &Plan,
-        site: Site<'a>,
+        site: Prepared<'a>,
         facts: &Facts,
         mut records: Records,
         captures: Captures,
         start: Option<Epoch>,
     ) -> Result<Self> {
-        let Site { nodes, daemons, rooms, out, terminal } = site;
-        let probe = watch::open(plan)?;
+        let Prepared { nodes, daemons, containers, out, terminal } = site;
+        let probe = probe::open(plan)?;
         let samples_tcp = probe.is_none();
         facts.write(&mut records)?;
         let records = Shared::new(records);
@@ -86,47 +93,58 @@ impl<'a> TestLoop<'a> {
         for name in nodes.names() {
             nodes.enter(Some(name))?;
             devices.push(Devices::open(name).map_err(|error| Failure::system("route netlink", error))?);
-            if samples_tcp && plan.flows().any(|(base, _)| base.client == name || base.server == name) {
+            if (samples_tcp || plan.has_decisions())
+                && plan.flows().any(|(base, _)| base.client == name || base.server == name)
+            {
                 let diag = Diag::open().map_err(|error| Failure::system("sock_diag", error))?;
                 sockets.push((name.to_owned(), diag));
             }
         }
-        let start = |probe| Watch::start(probe, plan, nodes, epoch, captures, records.clone());
-        let watch = probe.map(start).transpose()?;
+        let namespaces = Namespaces::new(&plan.nodes, &containers, probe.is_some());
+        let start = |probe| {
+            ProbeReader::start(probe, plan, nodes, epoch, captures, namespaces.clone(), records.clone())
+        };
+        let probe_reader = probe.map(start).transpose()?;
         nodes.enter(None)?;
         let radios = Radios::open(&plan.radios)?;
         let events = Events::new(plan, samples_tcp);
-        let apps = Apps::start(plan, rooms, epoch, records.clone(), out, terminal)?;
+        let apps = Apps::start(plan, containers, epoch, records.clone(), namespaces.clone(), out, terminal)?;
         let changes =
             Changes::prepare(&plan.events, nodes, &daemons, apps.as_ref().map(Apps::handle), epoch)?;
+        let decisions = plan.has_decisions().then(|| Decisions::open(out)).transpose()?;
         Ok(Self {
             nodes,
             epoch,
             streams,
             events,
-            watch,
+            probe_reader,
             sockets,
             devices,
+            namespaces,
             radios,
             daemons,
             changes,
+            decisions,
             apps,
             records,
         })
     }
 
-    /// Gives the test time at which it ended.
+    /// Runs the test; returns the test time at which it ended.
     pub fn run(mut self) -> Result<i64> {
         report::ready(self.epoch.monotonic_ns);
-        sys::become_exact();
+        sys::set_realtime_priority();
         self.epoch.sleep_until(0);
-        let counters = Counters::begin(self.nodes, &mut self.devices)?;
-        self.radios.begin()?;
+        let counters = Counters::baseline(self.nodes, &mut self.devices)?;
+        self.radios.set_baseline()?;
         let mut now = -1;
         while let Some((t_ns, action)) = self.events.pop() {
             if t_ns > now {
                 if self.sleep_until(t_ns)? {
                     now = self.epoch.now();
+                    if self.namespaces.exist() {
+                        self.sample_devices(now)?;
+                    }
                     counters.write(now, self.nodes, &mut self.devices, &mut self.records.lock())?;
                     break;
                 }
@@ -136,8 +154,9 @@ impl<'a> TestLoop<'a> {
                 Action::SampleTcp => self.sample_tcp(t_ns)?,
                 Action::SampleDevices => self.sample_devices(t_ns)?,
                 Action::Stop(id) => self.streams.iter_mut().for_each(|streams| streams.stop(id)),
-                Action::Change(place) => {
-                    self.changes.carry_out(place, self.events.next_ns().max(t_ns + 1))?;
+                Action::Change(index) => {
+                    let steps = self.steps(index, t_ns)?;
+                    self.changes.carry_out(steps, self.events.next_ns().max(t_ns + 1))?;
                 }
                 Action::Start(id) => self.streams.iter_mut().for_each(|streams| streams.start(id)),
                 Action::Send(id, seq) => {
@@ -156,8 +175,8 @@ impl<'a> TestLoop<'a> {
         }
         self.changes.check()?;
         self.collect()?;
-        if let Some(watch) = self.watch {
-            watch.finish()?;
+        if let Some(probe_reader) = self.probe_reader {
+            probe_reader.finish()?;
         }
         if let Some(apps) = self.apps {
             apps.finish()?;
@@ -169,7 +188,7 @@ impl<'a> TestLoop<'a> {
         Ok(now)
     }
 
-    /// Whether the programs that the test waits for are over before that time.
+    /// Sleeps until `t_ns`; returns whether the programs that the test waits for ended before.
     fn sleep_until(&self, t_ns: i64) -> Result<bool> {
         if let Some(apps) = &self.apps {
             return apps.sleep_until(self.epoch, t_ns);
@@ -182,26 +201,56 @@ impl<'a> TestLoop<'a> {
         self.streams.iter_mut().try_for_each(|streams| streams.collect())
     }
 
+    /// Returns the steps of an event. Those of a decision come from the engine, which gets the state of the senders.
+    fn steps(&mut self, index: usize, t_ns: i64) -> Result<Vec<Step>> {
+        let (Some(decisions), [Step { work: Work::Decision { number }, .. }]) =
+            (&mut self.decisions, self.changes.steps(index))
+        else {
+            return Ok(self.changes.steps(index).to_vec());
+        };
+        let mut senders = Vec::new();
+        query(&mut self.sockets, &self.streams, |endpoint, socket| {
+            if endpoint.sender {
+                senders.push(Sender { stream: endpoint.stream, state: socket.state() });
+            }
+            Ok(())
+        })?;
+        report::decision(*number, t_ns, &senders);
+        decisions.await_steps(*number)
+    }
+
     fn sample_tcp(&mut self, t_ns: i64) -> Result<()> {
         let mut records = self.records.lock();
-        let live: Vec<Endpoint> = self.streams.iter().flat_map(|streams| streams.endpoints()).collect();
-        for (node, diag) in &mut self.sockets {
-            let endpoints: Vec<&Endpoint> = live.iter().filter(|endpoint| endpoint.node == node).collect();
-            let mut result = Ok(());
-            let asked = diag.ask(&endpoints, |endpoint, socket| {
-                if result.is_ok() {
-                    result = socket.write(t_ns, endpoint.stream, endpoint.sender, &mut records);
-                }
-            });
-            asked.map_err(|error| Failure::system(format!("sock_diag in {node}"), error))?;
-            result?;
-        }
-        Ok(())
+        query(&mut self.sockets, &self.streams, |endpoint, socket| {
+            socket.write(t_ns, endpoint.stream, endpoint.sender, &mut records)
+        })
     }
 
     fn sample_devices(&mut self, t_ns: i64) -> Result<()> {
         let mut records = self.records.lock();
         self.devices.iter_mut().try_for_each(|devices| devices.sample(t_ns, &mut records))?;
+        self.namespaces.sample(t_ns, &mut records)?;
         self.radios.sample(t_ns, &mut records)
     }
+}
+
+/// Passes the state of each end of a connection to `each`.
+fn query(
+    sockets: &mut [(String, Diag)],
+    streams: &[Box<dyn Streams>],
+    mut each: impl FnMut(&Endpoint, &Socket) -> Result<()>,
+) -> Result<()> {
+    let active: Vec<Endpoint> = streams.iter().flat_map(|streams| streams.endpoints()).collect();
+    for (node, diag) in sockets {
+        let endpoints: Vec<&Endpoint> = active.iter().filter(|endpoint| endpoint.node == node).collect();
+        let mut result = Ok(());
+        let query_result = diag.query(&endpoints, |endpoint, socket| {
+            if result.is_ok() {
+                result = each(endpoint, socket);
+            }
+        });
+        query_result.map_err(|error| Failure::system(format!("sock_diag in {node}"), error))?;
+        result?;
+    }
+    Ok(())
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Transactions: request and answer, over and over, on one TCP connection, as netperf's `TCP_RR` makes them.
+//! Transactions: requests and answers in turn on one TCP connection, like those of netperf's `TCP_RR`.
 //!
-//! The next request leaves when the answer is complete: one is outstanding, and nothing else is sent. The connection is
-//! made before the first request, and the time of a transaction counts from its request's write to the read of the
-//! answer's last byte. A connection that cannot be made or breaks leaves a transaction without an end, the last.
+//! The next request is sent when the answer is complete, so one transaction is outstanding and nothing else is sent.
+//! The connection is made before the first request. The time of a transaction counts from the write of its request to
+//! the read of the answer's last byte. If the connection cannot be made, or breaks, the last transaction has no end.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,7 +16,7 @@ use nix::sys::socket::{connect, SockaddrStorage};
 
 use crate::clock::Epoch;
 use crate::column::Cell;
-use crate::flow::{listen_at, open_end, stop_end, End};
+use crate::flow::{abort_connection, listen_at, open_socket, SocketConfig};
 use crate::netns::Nodes;
 use crate::plan::{self, Base, Plan};
 use crate::records::Records;
@@ -25,13 +25,13 @@ use crate::streams::{spawn, Gate, Streams};
 use crate::sys::{self, Zeros};
 use crate::tables::Table;
 
-/// Test times; no end before the stop is none.
+/// The test times of a transaction; None if the stop came first.
 struct Transaction {
     start_ns: i64,
     done_ns: Option<i64>,
 }
 
-/// What the client's thread and the main thread share. Its socket lives until the agent ends.
+/// The state that the client's thread and the main thread share. Its socket lives until the agent ends.
 struct Client {
     base: Base,
     plan: plan::Transactions,
@@ -55,14 +55,14 @@ impl Client {
             connect(self.fd.as_raw_fd(), &SockaddrStorage::from(address)).map_err(io::Error::from);
         while !self.stopped() {
             let start_ns = self.epoch.now();
-            self.note(|all| all.push(Transaction { start_ns, done_ns: None }));
+            self.note(|transactions| transactions.push(Transaction { start_ns, done_ns: None }));
             result = result.and_then(|()| self.exchange());
             if result.is_err() {
                 break;
             }
         }
         if self.stopped() {
-            // It came through as it was being stopped, or `stop_end` left it to this thread. Else it is over already.
+            // Needed if the connection was made during its stop, or if `abort_connection` left this to the thread.
             let _ = sys::abort(self.fd.as_fd());
         }
     }
@@ -71,8 +71,8 @@ impl Client {
         self.zeros.send(self.fd.as_fd(), self.plan.request_bytes)?;
         sys::discard_all(self.fd.as_fd(), self.plan.response_bytes)?;
         let now = self.epoch.now();
-        self.note(|all| {
-            if let Some(last) = all.last_mut().filter(|_| !self.stopped()) {
+        self.note(|transactions| {
+            if let Some(last) = transactions.last_mut().filter(|_| !self.stopped()) {
                 last.done_ns = Some(now);
             }
         });
@@ -84,7 +84,7 @@ impl Client {
     }
 }
 
-/// Answers every request of the one connection, until it ends.
+/// Answers every request of the only connection, until it ends.
 fn serve(listener: BorrowedFd, plan: &plan::Transactions, zeros: &Zeros) -> io::Result<()> {
     let fd = sys::accept(listener)?;
     loop {
@@ -98,31 +98,30 @@ pub struct Transactions {
 }
 
 impl Transactions {
-    /// Sockets and threads of all. Leaves the calling thread in one of the nodes.
+    /// Opens the sockets and starts the threads of all transactions. Leaves the calling thread in one of the nodes.
     pub fn prepare(plan: &Plan, nodes: &Nodes, epoch: Epoch) -> Result<Self> {
         let zeros = Arc::new(Zeros::new().map_err(|error| Failure::system("memory to send from", error))?);
         let mut by_id = BTreeMap::new();
         for (base, plan) in plan.transactions() {
-            let blame =
-                |failure: Failure| Failure::of(format!("transactions {}", base.name), failure.message);
-            let end = End::of(base, &plan.cc);
-            if nodes.enter_if_here(&base.server)? {
-                let listener = open_end(&end).map_err(blame)?;
+            let blame = |failure: Failure| failure.of(format!("transactions {}", base.name));
+            let end = SocketConfig::of(base, &plan.cc);
+            if nodes.enter_if_local(&base.server)? {
+                let listener = open_socket(&end).map_err(blame)?;
                 listen_at(&listener, &end).map_err(|error| blame(Failure::system("listening", error)))?;
                 let (served, source) = (plan.clone(), Arc::clone(&zeros));
                 spawn(move || {
-                    // What ends the connection, the client sees too.
+                    // The client reports the cause of the connection's end.
                     let _ = serve(listener.as_fd(), &served, &source);
                 })?;
             }
-            if !nodes.enter_if_here(&base.client)? {
+            if !nodes.enter_if_local(&base.client)? {
                 continue;
             }
             let client = Arc::new(Client {
                 base: base.clone(),
                 plan: plan.clone(),
                 epoch,
-                fd: open_end(&end).map_err(blame)?,
+                fd: open_socket(&end).map_err(blame)?,
                 zeros: Arc::clone(&zeros),
                 start: Gate::default(),
                 stopped: AtomicBool::new(false),
@@ -146,8 +145,8 @@ impl Streams for Transactions {
     fn stop(&mut self, id: u16) {
         if let Some(client) = self.by_id.get(&id) {
             client.stopped.store(true, Ordering::SeqCst);
-            // A connection that is being made or has ended by itself needs no stop.
-            let _ = stop_end(&client.fd, false);
+            // An error means that the connection is not made yet or has ended: then it needs no stop.
+            let _ = abort_connection(&client.fd, false);
         }
     }
 

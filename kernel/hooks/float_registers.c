@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Floating-point registers are read from the host's process when somebody wants to know them.
+ * Floating-point registers are read from the host's process when they are needed.
  *
- *	stop of a process	its floating-point registers
- *	a system call		stay there; are read before a signal is looked for (its frame, a
- *				core dump, a debugger), and where another task of the same memory
- *				may come to run in that process
- *	one of COPYING		are read at once, for the new task's or the old one's sake
- *	a fault, a signal	are read at once, since what handles a fault there changes them
+ * reason of a stop	its floating-point registers
+ * a system call		stay in the process; they are read before a signal is delivered (its
+ *			frame, a core dump, a debugger), and before another task of the same
+ *			memory may run in that process
+ * one of COPYING		are read at once, for the new task or the old one
+ * a fault, a signal	are read at once, since its handler in the process changes them
  *
- * While they wait, nobody but their task runs in the process: its memory has no other user, or
- * they had been read when the CPU went on. A flag of the task says that they wait.
+ * While the read is deferred, no other task runs in the process: either its memory has no other
+ * user, or the registers are read when the CPU switches. A flag of the task marks the deferred
+ * read.
  */
 #include <linux/kernel.h>
 #include <linux/mm_types.h>
@@ -21,9 +22,9 @@
 #include <asm/unistd.h>
 #include <hourglass_float_registers.h>
 
-#define TIF_FLOATS_WAIT		30	/* a number that User Mode Linux has no flag for */
+#define TIF_FLOATS_DEFERRED		30	/* a bit that User Mode Linux does not use */
 
-int float_registers_put_off(long call)
+int float_registers_defer(long call)
 {
 	if (current->ptrace)
 		return false;
@@ -37,24 +38,24 @@ int float_registers_put_off(long call)
 	case __NR_rt_sigreturn:
 		return false;
 	default:
-		set_thread_flag(TIF_FLOATS_WAIT);
+		set_thread_flag(TIF_FLOATS_DEFERRED);
 		return true;
 	}
 }
 
-int float_registers_are_there(void)
+int float_registers_are_current(void)
 {
-	return test_and_clear_thread_flag(TIF_FLOATS_WAIT);
+	return test_and_clear_thread_flag(TIF_FLOATS_DEFERRED);
 }
 
 void float_registers_read(struct task_struct *task)
 {
-	/* of a process that is no more there is nothing to read; who would go on in it is told */
-	if (test_and_clear_tsk_thread_flag(task, TIF_FLOATS_WAIT))
+	/* the process may have ended; the next user of its registers is informed */
+	if (test_and_clear_tsk_thread_flag(task, TIF_FLOATS_DEFERRED))
 		floats_read(program_host_pid(task), task->thread.regs.regs.fp);
 }
 
-void float_registers_leave(struct task_struct *task)
+void float_registers_switch(struct task_struct *task)
 {
 	if (task->mm && atomic_read(&task->mm->mm_users) > 1)
 		float_registers_read(task);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The file system `hourglass`: folders of the host as read-only roots for programs in nodes.
+ * The file system `hourglass`: directories of the host as read-only roots of programs in nodes.
  *
- *   mount -t hourglass none /mnt -o N	shows the root of number N, from 0
+ *	mount -t hourglass none /mnt -o N	shows root N, counted from 0
  *
- * The engine puts a link to each folder beside the plan, .guest/root-N, and says how many there
- * are on the kernel's command line: hourglass.roots=COUNT. They are opened once, at boot, before
- * any program runs; nothing but what lies below them can be reached. What is shown depends on
- * names, contents, permissions and the targets of links alone:
+ * The engine creates a link to each directory next to the plan, .guest/root-N. It passes their
+ * number on the kernel's command line: hourglass.roots=COUNT. The directories are opened once,
+ * at boot, before any program runs. Only paths below them are accessible. The contents of a root
+ * depend only on names, file contents, permissions and the targets of links:
  *
  *   inode number	a hash of the path
  *   order of names	that of their bytes
@@ -15,10 +15,9 @@
  *   symbolic links	as they are; the guest follows them, in its own tree
  *   free space		none
  *
- * Left out: device nodes, sockets and pipes, which are not there at all; and what lies on
- * another file system than the folder itself: such a folder is empty. So a root that is the
- * host's own / shows neither /proc nor /sys nor /dev. The folders must not change while a guest
- * runs: what was looked up once is not looked up again.
+ * Left out: device nodes, sockets and pipes do not appear. Mount points of other file systems
+ * are empty directories, so a root that is the host's / shows neither /proc nor /sys nor /dev.
+ * The directories must not change while a guest runs, since a path is looked up only once.
  */
 #include <linux/fs.h>
 #include <linux/fs_context.h>
@@ -37,16 +36,22 @@
 #define HOSTROOT_MAGIC	0x48676c73
 #define HOSTROOT_TIME	1704067200	/* the guest's clock at boot */
 #define HOSTROOT_AHEAD	(SZ_256K / PAGE_SIZE)
+#define HOSTROOT_OPEN	256	/* a user's processes may open only 1024 files */
 
 struct hostroot_inode {
 	struct hostroot_facts facts;
 	int fd;			/* of a file that was read, else -1 */
-	char *target;		/* of a link */
+	struct list_head open;	/* in open_files, while fd is */
+	char *target;		/* of a symbolic link */
 	char path[];		/* below the root; "" is the root */
 };
 
 static int roots[HOSTROOT_MAX];
 static unsigned int root_count;
+
+/* The files with a descriptor, that of the oldest first. One CPU, no preemption: no lock. */
+static LIST_HEAD(open_files);
+static unsigned int open_count;
 
 static struct inode *hostroot_inode(struct super_block *sb, const char *folder, const char *name);
 
@@ -60,7 +65,7 @@ static int root_of(const struct super_block *sb)
 	return (int)(long)sb->s_fs_info;
 }
 
-/* Whether what lies in a folder belongs to the root. */
+/* Returns whether the entries of a directory belong to the root. */
 static bool belongs(const struct inode *folder)
 {
 	return of(folder)->facts.device == of(d_inode(folder->i_sb->s_root))->facts.device;
@@ -87,12 +92,12 @@ struct listed {
 
 static int add_name(void *closure, const char *name)
 {
-	struct listed *one = kmalloc(struct_size(one, name, strlen(name) + 1), GFP_KERNEL);
+	struct listed *entry = kmalloc(struct_size(entry, name, strlen(name) + 1), GFP_KERNEL);
 
-	if (!one)
+	if (!entry)
 		return -ENOMEM;
-	strcpy(one->name, name);
-	list_add_tail(&one->list, closure);
+	strcpy(entry->name, name);
+	list_add_tail(&entry->list, closure);
 	return 0;
 }
 
@@ -104,14 +109,14 @@ static int by_name(void *unused, const struct list_head *a, const struct list_he
 
 static void forget(struct list_head *names)
 {
-	struct listed *one, *next;
+	struct listed *entry, *next;
 
-	list_for_each_entry_safe(one, next, names, list)
-		kfree(one);
+	list_for_each_entry_safe(entry, next, names, list)
+		kfree(entry);
 	kfree(names);
 }
 
-/* The names of a folder in order, read with its first one; they live while the file is open. */
+/* Returns the sorted names of a directory, read at the first call. They are freed with the file. */
 static struct list_head *names_of(struct file *file, bool again)
 {
 	struct inode *folder = file_inode(file);
@@ -138,27 +143,27 @@ static struct list_head *names_of(struct file *file, bool again)
 	return names;
 }
 
-/* Position 2 + N is the Nth name, whatever of them can be shown. */
+/* Position 2 + N is name N, whether or not it can be shown. */
 static int hostroot_readdir(struct file *file, struct dir_context *ctx)
 {
 	struct inode *folder = file_inode(file);
 	struct list_head *names = names_of(file, ctx->pos == 0);
-	struct listed *one;
+	struct listed *entry;
 	loff_t at = 2;
 
 	if (IS_ERR(names))
 		return PTR_ERR(names);
 	if (!dir_emit_dots(file, ctx))
 		return 0;
-	list_for_each_entry(one, names, list) {
+	list_for_each_entry(entry, names, list) {
 		struct inode *inode;
 		bool fits;
 
 		if (at++ < ctx->pos)
 			continue;
-		inode = hostroot_inode(folder->i_sb, of(folder)->path, one->name);
+		inode = hostroot_inode(folder->i_sb, of(folder)->path, entry->name);
 		if (!IS_ERR(inode)) {
-			fits = dir_emit(ctx, one->name, strlen(one->name), inode->i_ino,
+			fits = dir_emit(ctx, entry->name, strlen(entry->name), inode->i_ino,
 					fs_umode_to_dtype(inode->i_mode));
 			iput(inode);
 			if (!fits)
@@ -176,24 +181,47 @@ static int hostroot_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
+static void hostroot_forget(struct hostroot_inode *info)
+{
+	if (info->fd < 0)
+		return;
+	hostroot_close(info->fd);
+	info->fd = -1;
+	list_del(&info->open);
+	open_count--;
+}
+
+/* Gives a file a descriptor, perhaps that of the file that has had one for the longest time. */
+static int hostroot_ensure_open(struct hostroot_inode *info, int root)
+{
+	if (info->fd >= 0)
+		return 0;
+	if (open_count == HOSTROOT_OPEN)
+		hostroot_forget(list_first_entry(&open_files, struct hostroot_inode, open));
+	info->fd = hostroot_open(root, info->path);
+	if (info->fd < 0) {
+		int error = info->fd;
+
+		info->fd = -1;
+		return error;
+	}
+	list_add_tail(&info->open, &open_files);
+	open_count++;
+	return 0;
+}
+
 static int hostroot_fill(struct inode *inode, struct page *page)
 {
 	struct hostroot_inode *info = of(inode);
 	char *to = page_address(page);
-	int got;
+	int length = hostroot_ensure_open(info, root_of(inode->i_sb));
 
-	if (info->fd < 0) {
-		int fd = hostroot_open(root_of(inode->i_sb), info->path);
-
-		if (fd < 0)
-			return fd;
-		if (cmpxchg(&info->fd, -1, fd) != -1)
-			hostroot_close(fd);
-	}
-	got = hostroot_read(info->fd, page_offset(page), to, PAGE_SIZE);
-	if (got < 0)
-		return got;
-	memset(to + got, 0, PAGE_SIZE - got);
+	if (length < 0)
+		return length;
+	length = hostroot_read(info->fd, page_offset(page), to, PAGE_SIZE);
+	if (length < 0)
+		return length;
+	memset(to + length, 0, PAGE_SIZE - length);
 	flush_dcache_page(page);
 	SetPageUptodate(page);
 	return 0;
@@ -230,7 +258,7 @@ static const struct file_operations hostroot_folder_fops = {
 
 static const struct inode_operations hostroot_folder_iops = { .lookup = hostroot_lookup };
 
-/* FNV-1a of the path, cut to what a double holds exactly: JavaScript's numbers are doubles. */
+/* FNV-1a of the path, cut to the integers that a double represents exactly, for JavaScript. */
 static unsigned long hash_of(const char *path)
 {
 	u64 hash = 0xcbf29ce484222325ULL;
@@ -296,7 +324,9 @@ static int set_kind(struct inode *inode, struct hostroot_inode *info)
 	}
 }
 
-/* The inode of a name in a folder, a path below the root; that of the root itself has neither. */
+/* Returns the inode of a name in a directory, a path below the root. Both are empty for the
+ * root.
+ */
 static struct inode *hostroot_inode(struct super_block *sb, const char *folder, const char *name)
 {
 	size_t length = strlen(folder) + strlen(name) + 2;
@@ -338,11 +368,11 @@ static void hostroot_evict(struct inode *inode)
 
 	truncate_inode_pages_final(&inode->i_data);
 	clear_inode(inode);
-	if (info && info->fd >= 0)
-		hostroot_close(info->fd);
+	if (info)
+		hostroot_forget(info);
 }
 
-/* Paths are walked without locks, so a link's target is read until here. */
+/* Path walks take no locks, so the target of a link is read until here. */
 static void hostroot_free(struct inode *inode)
 {
 	struct hostroot_inode *info = of(inode);
@@ -393,7 +423,7 @@ static int hostroot_fill_super(struct super_block *sb, struct fs_context *fc)
 	return sb->s_root ? 0 : -ENOMEM;
 }
 
-/* The number of a root, as mount(2) gives it. */
+/* Parses the number of a root, the option of mount(2). */
 static int hostroot_parse(struct fs_context *fc, void *data)
 {
 	fc->fs_private = data ? kstrdup(data, GFP_KERNEL) : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The two halves of hostroot.c: what the guest's kernel asks the host. Errors are negative. */
+/* The interface between the two parts of hostroot.c, kernel and host. Errors are negative. */
 #ifndef HOSTROOT_H
 #define HOSTROOT_H
 
@@ -9,15 +9,17 @@ enum hostroot_kind { HOSTROOT_FILE, HOSTROOT_FOLDER, HOSTROOT_LINK, HOSTROOT_OTH
 
 struct hostroot_facts {
 	enum hostroot_kind kind;
-	unsigned int mode;		/* the permission bits alone */
+	unsigned int mode;		/* only the permission bits */
 	unsigned long long size;
-	unsigned long long device;	/* of the host: to see where another file system begins */
+	unsigned long long device;	/* of the host, to detect another file system */
 };
 
-/* Opens .guest/root-NUMBER; gives a descriptor. */
+/* Opens .guest/root-NUMBER and returns a descriptor. */
 int hostroot_open_root(unsigned int number);
 
-/* Paths are relative to the folder @root, "" is itself. No link at their end is followed. */
+/* @path is relative to the directory @root, "" is @root itself. A link at its end is not
+ * followed.
+ */
 int hostroot_stat(int root, const char *path, struct hostroot_facts *facts);
 int hostroot_open(int root, const char *path);
 int hostroot_link(int root, const char *path, char *target, int size);
@@ -25,8 +27,10 @@ int hostroot_link(int root, const char *path, char *target, int size);
 int hostroot_read(int fd, unsigned long long offset, char *to, int length);
 void hostroot_close(int fd);
 
-/* Calls @one for each name in a folder until it gives something else than 0, and gives that. */
-int hostroot_list(int root, const char *path, int (*one)(void *closure, const char *name),
+/* Calls a function for each name in a directory, until it returns a value other than 0. Returns
+ * that value.
+ */
+int hostroot_list(int root, const char *path, int (*visit)(void *closure, const char *name),
 		  void *closure);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The host's side of hostroot.c, compiled against the host's C library. */
+/* The part of hostroot.c that runs with the host's C library. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,14 +30,14 @@ static enum hostroot_kind kind_of(unsigned int mode)
 
 int hostroot_stat(int root, const char *path, struct hostroot_facts *facts)
 {
-	struct stat64 found;
+	struct stat64 status;
 
-	if (fstatat64(root, path, &found, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) < 0)
+	if (fstatat64(root, path, &status, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) < 0)
 		return -errno;
-	facts->kind = kind_of(found.st_mode);
-	facts->mode = found.st_mode & 07777;
-	facts->size = found.st_size;
-	facts->device = found.st_dev;
+	facts->kind = kind_of(status.st_mode);
+	facts->mode = status.st_mode & 07777;
+	facts->size = status.st_size;
+	facts->device = status.st_dev;
 	return 0;
 }
 
@@ -60,16 +60,16 @@ int hostroot_link(int root, const char *path, char *target, int size)
 
 int hostroot_read(int fd, unsigned long long offset, char *to, int length)
 {
-	int done = 0, got;
+	int done = 0, received;
 
 	while (done < length) {
-		got = pread64(fd, to + done, length - done, offset + done);
-		if (got < 0 && errno != EINTR)
+		received = pread64(fd, to + done, length - done, offset + done);
+		if (received < 0 && errno != EINTR)
 			return -errno;
-		if (got == 0)
+		if (received == 0)
 			break;
-		if (got > 0)
-			done += got;
+		if (received > 0)
+			done += received;
 	}
 	return done;
 }
@@ -79,7 +79,7 @@ void hostroot_close(int fd)
 	close(fd);
 }
 
-int hostroot_list(int root, const char *path, int (*one)(void *closure, const char *name),
+int hostroot_list(int root, const char *path, int (*emit)(void *closure, const char *name),
 		  void *closure)
 {
 	int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, fd, result = 0;
@@ -97,7 +97,7 @@ int hostroot_list(int root, const char *path, int (*one)(void *closure, const ch
 	}
 	while (!result && (entry = readdir64(folder)))
 		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-			result = one(closure, entry->d_name);
+			result = emit(closure, entry->d_name);
 	closedir(folder);
 	return result;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What TCP sends for a bulk flow without copying it; drivers/net/hourglass/load.c. */
+/* Bulk data that TCP sends without a copy; drivers/net/hourglass/lib/load.c. */
 #ifndef _NET_HOURGLASS_LOAD_H
 #define _NET_HOURGLASS_LOAD_H
 
 #include <net/sock.h>
 
-/* A bit of sk_flags, which the kernel fills from the other end. */
+/* The highest bit of sk_flags: the kernel uses its bits from the lowest one on. */
 #define LOAD_FLAG	(BITS_PER_LONG - 1)
 
 bool __load_refill(struct page_frag *fragment);
@@ -15,7 +15,7 @@ static inline bool load_marked(const struct sock *sk)
 	return IS_ENABLED(CONFIG_HOURGLASS_LOAD) && test_bit(LOAD_FLAG, &sk->sk_flags);
 }
 
-/* Where the next bytes of @sk go: into a place of its own, or one of its thread's. */
+/* Returns the page fragment for the next bytes of @sk: its own, or that of its thread. */
 static inline struct page_frag *load_frag(struct sock *sk)
 {
 	return load_marked(sk) ? &sk->sk_frag : sk_page_frag(sk);

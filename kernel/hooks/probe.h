@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the probe is told that no tracepoint tells; drivers/net/hourglass/probe_tcp.c,
+ * Calls of the probe where no tracepoint exists; drivers/net/hourglass/probe/probe_tcp.c,
  * probe_path.c, probe_drop.c.
  */
 #ifndef _NET_HOURGLASS_PROBE_H
@@ -31,28 +31,28 @@ static inline void probe_tcp_written(struct sock *sk)
 		__probe_tcp_written(sk);
 }
 
-/* TCP Small Queues is about to hold @sk_wmem_alloc against @limit for @skb. */
+/* TCP Small Queues is about to compare sk_wmem_alloc with @limit for @skb. */
 static inline void probe_tcp_limit(struct sock *sk, const struct sk_buff *skb, unsigned long limit)
 {
 	if (unlikely(probe_on))
 		__probe_tcp_limit(sk, skb, limit);
 }
 
-/* TCP has sent what it may; what is left is held back. */
+/* TCP has sent all data that it may send. The rest is held. */
 static inline void probe_tcp_held(struct sock *sk, unsigned int mss)
 {
 	if (unlikely(probe_on))
 		__probe_tcp_held(sk, mss);
 }
 
-/* A qdisc has made @copy of an skb that it has; NULL: it has not. */
+/* A qdisc has copied an skb. @copy is NULL if that failed. */
 static inline void probe_duplicated(const struct sk_buff *copy)
 {
 	if (unlikely(probe_on) && copy)
 		__probe_duplicated(copy);
 }
 
-/* A qdisc is about to drop @skb, an acknowledgment that a later one makes superfluous. */
+/* A qdisc is about to drop @skb, an acknowledgment that a later one makes redundant. */
 static inline void probe_filtered(const struct sk_buff *skb)
 {
 	if (unlikely(probe_on))

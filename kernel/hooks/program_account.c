@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What each program used and waited for, of all its tasks together, /proc/hourglass/programs:
+ * The resources and waiting times of each program, summed over its tasks,
+ * /proc/hourglass/programs:
  *
- *	N calls NUMBER		system calls, and readings of a clock without one
+ *	N calls NUMBER		system calls, and clock reads without a call
  *	N host NS		time of the host's CPU
  *	N call CALL NS		virtual time in that system call, by its number
- *	N cpu NS		virtual time until its node's CPU was free, and on it
- *	N spun NS		virtual time that it was made to sleep, as it asked without end
- *	N stopped NS		virtual time in no call: a signal had stopped it
+ *	N cpu NS		virtual time waiting for its node's CPU, and on it
+ *	N spun NS		virtual time that it was put to sleep for spinning
+ *	N stopped NS		virtual time outside of calls: a signal had stopped it
  *
- * N is of its control group, which the agent names app-N. Virtual times of 0 are left out; they
- * are together the lives of all its tasks.
+ * N is the number in its control group's name, which the agent sets to app-N. Virtual times of 0
+ * are left out. Their sum is the lifetime of all its tasks.
  *
- * The host's CPU time is that of the process that runs a task's own code, and ours while the
- * task is the one that runs: its system calls, its page faults, and the interrupts that come
- * meanwhile. It is looked at where the CPU goes from one task to another, if one of them is of a
- * program, and before an address space is given up. Virtual time does not move by it. Left out is
- * what a task does between its fork and its first call.
+ * The host's CPU time has two parts: that of the process that runs the task's own code, and that
+ * of the guest kernel while the task is current (system calls, page faults, and interrupts). It
+ * is read when the CPU switches to or from a task of a program, and before an address space
+ * ends. Virtual time does not advance by it. Left out is the time of a task between its fork and
+ * its first call.
  */
 #include <linux/cgroup.h>
 #include <linux/kernel.h>
@@ -37,13 +38,15 @@ struct account {
 
 static struct account *accounts[PROGRAMS];
 
-/* Since when it is counted for the task that runs: our CPU time, and that of its process. */
-static u64 our_ns, its_ns;
-static int its_pid;
+/* CPU times at the last read, for the current task: of the guest kernel, and of the task's
+ * process.
+ */
+static u64 kernel_cpu_ns, process_cpu_ns;
+static int process_pid;
 
 int program_host_pid(const struct task_struct *task)
 {
-	/* the context begins with it */
+	/* the context begins with the pid */
 	return task->mm ? *(const int *)&task->mm->context.id : 0;
 }
 
@@ -54,9 +57,9 @@ static struct account *account(const struct program_time *p)
 
 static void begin(const struct task_struct *task, u64 now_ns)
 {
-	our_ns = now_ns;
-	its_pid = program_host_pid(task);
-	its_ns = its_pid ? program_host_cpu_ns(its_pid) : 0;
+	kernel_cpu_ns = now_ns;
+	process_pid = program_host_pid(task);
+	process_cpu_ns = process_pid ? program_host_cpu_ns(process_pid) : 0;
 }
 
 static void end(const struct task_struct *task, const struct program_time *p, u64 now_ns)
@@ -66,9 +69,9 @@ static void end(const struct task_struct *task, const struct program_time *p, u6
 
 	if (!to)
 		return;
-	to->host_ns += now_ns - our_ns;
-	if (pid)	/* of a new one all is its own */
-		to->host_ns += program_host_cpu_ns(pid) - (pid == its_pid ? its_ns : 0);
+	to->host_ns += now_ns - kernel_cpu_ns;
+	if (pid)	/* all time of a new process is its own */
+		to->host_ns += program_host_cpu_ns(pid) - (pid == process_pid ? process_cpu_ns : 0);
 }
 
 void program_account_begin(void)
@@ -122,7 +125,7 @@ static void find(struct program_time *p)
 }
 #endif
 
-/* Whether a call may end the address space of its task. */
+/* Returns whether a call may end the address space of its task. */
 static bool gives_up(int call)
 {
 	switch (call) {
@@ -151,24 +154,24 @@ void program_account_call(struct program_time *p, int call)
 	begin(current, now_ns);
 }
 
-void program_account_looks(const struct program_time *p, unsigned int looks)
+void program_account_polls(const struct program_time *p, unsigned int polls)
 {
 	if (account(p))
-		account(p)->calls += looks;
+		account(p)->calls += polls;
 }
 
-void program_account_wait(struct program_time *p, int what)
+void program_account_wait(struct program_time *p, int wait)
 {
 	struct account *to = account(p);
 	u64 now = ktime_get_ns();
 
-	if (to && what >= 0 && what < PROGRAM_WAITS)
-		to->waits_ns[what] += now - p->since;
+	if (to && wait >= 0 && wait < PROGRAM_WAITS)
+		to->waits_ns[wait] += now - p->since;
 	p->since = now;
 }
 
-/* What went by beside calls. */
-static const char *const beside[] = {
+/* Names of waits outside of calls. */
+static const char *const names[] = {
 	[PROGRAM_CPU - PROGRAM_CALLS] = "cpu",
 	[PROGRAM_SPUN - PROGRAM_CALLS] = "spun",
 	[PROGRAM_STOPPED - PROGRAM_CALLS] = "stopped",
@@ -179,20 +182,20 @@ static int show(struct seq_file *file, void *unused)
 	unsigned int app, call;
 
 	for (app = 0; app < PROGRAMS; app++) {
-		const struct account *one = accounts[app];
+		const struct account *account = accounts[app];
 
-		if (!one)
+		if (!account)
 			continue;
-		seq_printf(file, "%u calls %llu\n", app, one->calls);
-		seq_printf(file, "%u host %llu\n", app, one->host_ns);
+		seq_printf(file, "%u calls %llu\n", app, account->calls);
+		seq_printf(file, "%u host %llu\n", app, account->host_ns);
 		for (call = 0; call < PROGRAM_CALLS; call++)
-			if (one->waits_ns[call])
+			if (account->waits_ns[call])
 				seq_printf(file, "%u call %u %llu\n", app, call,
-					   one->waits_ns[call]);
+					   account->waits_ns[call]);
 		for (; call < PROGRAM_WAITS; call++)
-			if (one->waits_ns[call])
+			if (account->waits_ns[call])
 				seq_printf(file, "%u %s %llu\n", app,
-					   beside[call - PROGRAM_CALLS], one->waits_ns[call]);
+					   names[call - PROGRAM_CALLS], account->waits_ns[call]);
 	}
 	return 0;
 }

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Programs read clocks without a call.
+ * Programs read clocks without a system call.
  *
- * Time stands while a program's own code runs, so what time it is can be written down for it
- * whenever it goes on. A page that all processes share, right below the vDSO, has it, and the
- * vDSO's functions read it there. A call costs the host some 10 us, and programs ask for the time
- * more often than for anything else.
+ * Time does not advance while a program's own code runs. So the kernel writes the time whenever
+ * the program continues. It writes into a page that all processes share, directly below the
+ * vDSO, whose functions read it there. A call costs the host about 10 us, and reading the time
+ * is the most frequent call.
  *
- * It is the same as if they had called: a task may read so often as is left until it is made to
- * sleep for asking without end (program_time.c), and its next reading is a call. What it has read
- * is counted once it stops. Tasks whose calls take time (program_cpu.c) are left none, and so is
- * who runs outside virtual time. The agent and the set-up's tools, which nobody makes sleep, may
- * read as often between two calls.
+ * No two reads of a clock give a task the same time, as on a real machine: programs divide by
+ * the difference. A task's first read of a clock at an instant gives the kernel's time, and each
+ * further one a ns more. At its next call the task sleeps until the last time that it read
+ * (program_time.c). So a further read takes 1 ns.
  *
- * The page can be written, as the vDSO counts in it. Whoever writes there cheats only himself: it
- * is written anew whenever a task goes on.
+ * A read counts like a call. After a number of calls a task is put to sleep for spinning
+ * (program_time.c). It may read the clock here until that number is reached; its next read is a
+ * call. Its reads are counted when it stops. Tasks whose calls take time (program_cpu.c) and
+ * tasks outside virtual time always make calls. The agent and the set-up's tools are never put
+ * to sleep, and have the full number of reads between two calls.
+ *
+ * The page is writable, since the vDSO counts reads in it. A program that writes there affects
+ * only itself: the page is rewritten whenever a task continues.
  */
 #include <linux/err.h>
 #include <linux/gfp.h>
@@ -29,16 +34,18 @@
 #include <asm/page.h>
 
 static struct program_clock *page;
-static unsigned int given;
+static unsigned int granted_reads;
+static s64 granted_ns[2];		/* the next read of each clock */
 
-/* Called where a task's own code goes on, */
+/* Writes the time. Called before a task's own code continues. */
 void program_clock_give(void)
 {
 	struct timespec64 real, mono;
+	int clock;
 
-	given = program_time_looks_left();
-	page->reads = given;
-	if (!given)
+	granted_reads = program_time_polls_left();
+	page->reads = granted_reads;
+	if (!granted_reads)
 		return;
 	ktime_get_real_ts64(&real);
 	ktime_get_ts64(&mono);
@@ -48,16 +55,25 @@ void program_clock_give(void)
 	page->clocks[CLOCK_REALTIME].ns = real.tv_nsec;
 	page->clocks[CLOCK_MONOTONIC].s = mono.tv_sec;
 	page->clocks[CLOCK_MONOTONIC].ns = mono.tv_nsec;
+	page->step_ns = program_time_is_program();
+	for (clock = 0; clock < ARRAY_SIZE(page->clocks) && page->step_ns; clock++) {
+		page->clocks[clock].ns += program_time_ahead_ns(clock);
+		granted_ns[clock] = page->clocks[clock].ns;
+	}
 }
 
-/* and where it has stopped. */
+/* Counts the task's reads. Called after its own code has stopped. */
 void program_clock_take(void)
 {
-	unsigned int reads = given - min(page->reads, given);
+	unsigned int reads = granted_reads - min(page->reads, granted_reads), clock;
 
-	given = 0;
-	if (reads)
-		program_time_looked(reads);
+	granted_reads = 0;
+	if (!reads)
+		return;
+	program_time_polled(reads);
+	for (clock = 0; clock < ARRAY_SIZE(page->clocks) && page->step_ns; clock++)
+		program_time_was_read(clock, min_t(u64, reads, page->clocks[clock].ns -
+								   granted_ns[clock]));
 }
 
 static vm_fault_t fault(const struct vm_special_mapping *mapping, struct vm_area_struct *vma,

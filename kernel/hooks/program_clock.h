@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A page in each process, below the vDSO, from which that tells the time (program_clock.c). */
+/* A page in each process, below the vDSO, with the time for it (program_clock.c). */
 #ifndef HOURGLASS_PROGRAM_CLOCK_H
 #define HOURGLASS_PROGRAM_CLOCK_H
 
@@ -10,8 +10,9 @@
 #define PROGRAM_CLOCK_PAGE	4096UL	/* also the vDSO's size */
 
 struct program_clock {
-	u32 reads;		/* as many, and then the kernel is to be asked */
-	s64 s;			/* of time(), which goes by ticks */
+	u32 reads;		/* remaining reads; then the kernel is called */
+	u32 step_ns;		/* a read's time: for each clock, the next read gives this more */
+	s64 s;			/* for time(), which has the resolution of a tick */
 	struct {
 		s64 s;
 		s64 ns;
@@ -20,10 +21,10 @@ struct program_clock {
 
 int program_clock_map(struct mm_struct *mm, unsigned long vdso);
 
-/* The following are for the vDSO alone. */
+/* The following functions are for the vDSO. */
 
-/* NULL: ask the kernel. */
-static __always_inline const struct program_clock *program_clock_read(void)
+/* Returns NULL if the kernel has to be called. */
+static __always_inline struct program_clock *program_clock_read(void)
 {
 	struct program_clock *clock;
 	unsigned long here;
@@ -38,7 +39,7 @@ static __always_inline const struct program_clock *program_clock_read(void)
 
 static __always_inline bool program_clock_gettime(unsigned int which, s64 *s, s64 *ns)
 {
-	const struct program_clock *clock;
+	struct program_clock *clock;
 
 	if (which > CLOCK_MONOTONIC)
 		return false;
@@ -47,6 +48,11 @@ static __always_inline bool program_clock_gettime(unsigned int which, s64 *s, s6
 		return false;
 	*s = clock->clocks[which].s;
 	*ns = clock->clocks[which].ns;
+	clock->clocks[which].ns += clock->step_ns;
+	if (*ns >= NSEC_PER_SEC) {
+		*ns -= NSEC_PER_SEC;
+		++*s;
+	}
 	return true;
 }
 

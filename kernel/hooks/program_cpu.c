@@ -1,24 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A CPU for each node: system calls of its programs take virtual time, if one says so.
+ * A CPU for each node, on which packets and system calls of programs take virtual time, if
+ * configured.
  *
- *	program --call--> [ run queue, FIFO ] --> CPU --> the call itself, in no time
+ *	program --call--> [           ]         the call itself, in no time
+ *	NIC -----frame--> [ FIFO, one ] --CPU-> the network stack
+ *	qdisc ----skb---> [    CPU    ]         the NIC
  *
- * One CPU for each network namespace that has been given one. Each call takes it for `syscall`,
- * and again, once it has copied data, for `byte` times their number; who comes while it is busy
- * waits for those who came before. A call that waits for the network or a timer does not hold
- * the CPU meanwhile. The sum of fractions of a ns is kept, so that nothing drifts. Who waits
- * without sleeping uses it up, and is not made to sleep beside that.
+ * Each network namespace may have one CPU. Each call occupies it for `syscall`, and, after
+ * copying data, for `byte` times the number of bytes. A call that arrives while the CPU is busy
+ * waits for the earlier ones. A call that waits for the network or a timer does not occupy the
+ * CPU. Fractions of a ns are summed, so no error accumulates. A program that waits without
+ * sleeping occupies the CPU and is not put to sleep in addition.
  *
- * Left out: a program's own computing between two calls, page faults, interrupts and softirqs
- * (receiving packets costs nothing), priorities and time slices, wake-up latency; and the bytes
- * of sendmmsg, recvmmsg and io_submit, which do not say how many they were.
+ * Each NIC has at most one received frame and one skb to send on the CPU or waiting for it
+ * (kernel/drivers/), so neither direction starves the other. The stack gets a frame, and the NIC
+ * an skb, when the CPU has completed it. Work of cost 0 does not wait.
  *
- * /proc/hourglass/cpu: "SYSCALL BYTE", ns and ps, written by a process of the namespace.
+ * Timers of TCP's pacing and of qdiscs are late by `timer` (pacing-timer.toml). This is the
+ * latency of an interrupt: it does not occupy the CPU.
+ *
+ * Left out: a program's own computing between two calls, page faults, priorities (softirqs
+ * interrupt programs in a machine), time slices, wake-up latency, devices without hardware
+ * (veth, ifb, bridges), and the bytes of sendmmsg, recvmmsg and io_submit, whose results do not
+ * contain them.
+ *
+ * /proc/hourglass/cpu: "SYSCALL BYTE RECEIVED SENT TIMER", BYTE in ps, the others in ns, written
+ * by a process of the namespace.
  *
  * parameter	unit	default	why
- * SYSCALL	ns	0	0: no time, as everywhere else in this kernel
+ * SYSCALL	ns	0	0: no time, as in the rest of this kernel
  * BYTE		ps	0	a memory of 10 GB/s: 100
+ * RECEIVED	ns	0	a frame's way through the stack included
+ * SENT		ns	0	a TSO skb counts once
+ * TIMER		ns	0	timers fire at their time
  */
 #include <linux/hrtimer.h>
 #include <linux/kernel.h>
@@ -31,6 +46,7 @@
 #include <linux/sched.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
+#include <net/hourglass_cpu.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 #include <asm/hourglass_program_time.h>
@@ -41,21 +57,44 @@
 struct program_cpu {
 	u32 syscall_ns;
 	u32 byte_ps;
-	u64 rest_ps;		/* of bytes, less than a ns */
-	u64 free_ns;		/* when all are done that have come */
+	u32 packet_ns[HOURGLASS_CPU_WORKS];
+	u32 timer_ns;
+	u64 rest_ps;		/* time of bytes below a ns */
+	u64 free_ns;		/* when all earlier work is complete */
 };
 
 static unsigned int program_cpu_id __read_mostly;
+bool hourglass_cpu_packets __read_mostly;
 
-static struct program_cpu *mine(void)
+static struct program_cpu *caller_cpu(void)
 {
 	return net_generic(current->nsproxy->net_ns, program_cpu_id);
 }
 
-/* That on which a task's calls take time; none if it is of no program. */
+/* Returns the CPU on which a task's calls take time, or NULL. */
 static struct program_cpu *cpu_of(const struct program_time *p)
 {
-	return p->app < PROGRAMS ? mine() : NULL;
+	return p->app < PROGRAMS ? caller_cpu() : NULL;
+}
+
+/* Returns when the CPU has completed work of @ns. */
+static u64 book(struct program_cpu *cpu, u64 ns)
+{
+	cpu->free_ns = max(cpu->free_ns, ktime_get_ns()) + ns;
+	return cpu->free_ns;
+}
+
+u64 __hourglass_cpu_book(const struct net *net, enum hourglass_cpu_work work, u32 packets)
+{
+	struct program_cpu *cpu = net_generic(net, program_cpu_id);
+	u32 ns = cpu->packet_ns[work];
+
+	return ns ? book(cpu, (u64)packets * ns) : 0;
+}
+
+u64 __hourglass_cpu_timer_ns(const struct net *net)
+{
+	return ((const struct program_cpu *)net_generic(net, program_cpu_id))->timer_ns;
 }
 
 static void take(struct program_cpu *cpu, u64 ns)
@@ -64,8 +103,7 @@ static void take(struct program_cpu *cpu, u64 ns)
 
 	if (!ns)
 		return;
-	cpu->free_ns = max(cpu->free_ns, ktime_get_ns()) + ns;
-	done = ns_to_ktime(cpu->free_ns);
+	done = ns_to_ktime(book(cpu, ns));
 	set_current_state(TASK_KILLABLE);
 	schedule_hrtimeout_range(&done, 0, HRTIMER_MODE_ABS);
 }
@@ -122,18 +160,23 @@ void program_cpu_copy(const struct program_time *p, int call, long result)
 
 static ssize_t cpu_write(struct file *file, const char __user *from, size_t length, loff_t *at)
 {
-	struct program_cpu *cpu = mine();
-	unsigned int syscall_ns, byte_ps;
-	char text[32] = "";
+	struct program_cpu *cpu = caller_cpu();
+	unsigned int syscall_ns, byte_ps, received_ns, sent_ns, timer_ns;
+	char text[64] = "";
 
 	if (length >= sizeof(text))
 		return -EINVAL;
 	if (copy_from_user(text, from, length))
 		return -EFAULT;
-	if (sscanf(text, "%u %u", &syscall_ns, &byte_ps) != 2)
+	if (sscanf(text, "%u %u %u %u %u", &syscall_ns, &byte_ps, &received_ns, &sent_ns,
+		   &timer_ns) != 5)
 		return -EINVAL;
 	cpu->syscall_ns = syscall_ns;
 	cpu->byte_ps = byte_ps;
+	cpu->packet_ns[HOURGLASS_CPU_RECEIVED] = received_ns;
+	cpu->packet_ns[HOURGLASS_CPU_SENT] = sent_ns;
+	cpu->timer_ns = timer_ns;
+	hourglass_cpu_packets |= received_ns || sent_ns || timer_ns;
 	return length;
 }
 

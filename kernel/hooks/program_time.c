@@ -2,29 +2,36 @@
 /*
  * Virtual time for programs that do not sleep.
  *
- * Time stands while a task runs. A task that waits without sleeping would wait for ever, so a
- * task that makes many calls at one instant sleeps for us, alone, while all others and all other
- * nodes run on:
+ * Time does not advance while a task runs. So a task that waits without sleeping would wait
+ * forever. A task that makes many calls at one instant is therefore put to sleep, while all
+ * other tasks and nodes continue:
  *
- *	what it did since it woke, or was last charged	it then sleeps
- *	LOOKS calls in a row that only looked		an eighth of the time it has only looked
- *	WORK calls of whatever kind			a quarter of the time it has not slept
+ *	calls since it woke, or was last charged	it then sleeps
+ *	POLLS polling calls in a row			an eighth of the time of polling
+ *	WORK calls of any kind				a quarter of the time without sleep
  *
- * at least 1 us, at most 1 ms and 50 ms. So whoever spins for a time T sees its end with an
- * error of at most T / 8, after some ten rounds for each factor of three in T. To look is to ask
- * for the time, for what is ready, for one's turn or about a file; and every call that fails or
- * gives nothing. A fork or exec is as much work as 2,000 calls: it takes the host that long.
- * A task whose clock moved on between two of its calls has slept by itself, and begins anew.
+ * A sleep lasts at least 1 us. The limit of the first rule is 1 ms, that of the second 50 ms. So
+ * a program that spins for a time T sees its end with an error of at most T / 8, after about ten
+ * rounds for each factor of three in T. Polling calls are those for the time, for readiness, for
+ * yielding or about a file, and every call that fails or returns nothing. A fork or exec counts
+ * as 2,000 calls, by its cost for the host.
+ * If the clock advanced between two calls of a task, the task slept, and its counts restart. A
+ * child starts with the counts of its parent, so a chain of forks is charged too.
  *
- * A child begins with what its parent did, so that a chain of forks is no way out. What spins on
- * memory and calls nothing is not seen here.
+ * A program that polls memory makes no calls. The host's watchdog sends SIGALRM to its process
+ * (src/hourglass/engine/watchdog.py) after seconds of the host's CPU time. If others are ready to
+ * run, it sleeps for 1 ns, so that they run. Its results do not depend on how often it polled.
+ * Those of a program that computes may. If no other is ready, the program computes, or waits for a
+ * timer that never expires.
  *
- * Around that a call costs what a CPU of its node takes, if it has one (program_cpu.c), and is
+ * A read of a clock that the task has already read at this instant takes 1 ns (program_clock.c).
+ *
+ * In addition a call takes the time of its node's CPU, if that has one (program_cpu.c), and is
  * counted (program_account.c).
  *
  * parameter	value	why
- * LOOKS	100	nobody else looks so often; a round costs the host less than 1 ms
- * WORK		10,000	starting Python is 3,000 calls; a round costs the host some 0.1 s
+ * POLLS	100	other programs poll less often; a round costs the host less than 1 ms
+ * WORK		10,000	starting Python takes 3,000 calls; a round costs the host about 0.1 s
  */
 #include <linux/err.h>
 #include <linux/hrtimer.h>
@@ -34,22 +41,24 @@
 #include <linux/minmax.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
+#include <linux/sched/stat.h>
 #include <linux/timekeeping.h>
 #include <linux/time-internal.h>
 #include <linux/uaccess.h>
+#include <linux/utsname.h>
 #include <asm/hourglass_program_time.h>
 #include <asm/unistd.h>
 #include <sysdep/ptrace.h>
 #include <kern_util.h>
 
-#define LOOKS		100U
+#define POLLS		100U
 #define WORK		10000U
 #define FORK		2000
 #define LEAST_NS	NSEC_PER_USEC
-#define LOOKER_NS	NSEC_PER_MSEC
+#define POLLER_NS	NSEC_PER_MSEC
 #define WORKER_NS	(50 * NSEC_PER_MSEC)
 
-/* By pid. Two tasks in one slot take it from each other, and are then charged too late. */
+/* Indexed by pid. Tasks that share a slot replace each other's state and are charged late. */
 static struct program_time times[4096];
 
 struct program_time *program_time_slot(const struct task_struct *task)
@@ -57,8 +66,8 @@ struct program_time *program_time_slot(const struct task_struct *task)
 	return &times[task->pid % ARRAY_SIZE(times)];
 }
 
-/* Of the calling task, if it is a program of a node, and not the agent or a tool of the set-up. */
-static struct program_time *mine(void)
+/* Returns the calling task's state if it is a program of a node, not the agent or a set-up tool. */
+static struct program_time *caller_state(void)
 {
 	struct program_time *p = program_time_slot(current), *parents;
 	const struct task_struct *parent;
@@ -81,45 +90,96 @@ static struct program_time *mine(void)
 	return p;
 }
 
-/* It slept by itself if time went on without a charge of ours. */
+/* Detects a sleep of the task: time advanced without a charge. A sleep of 0 s until a time that was
+ * just read lasts some ns, and a program may poll with it.
+ */
 static void notice_sleep(struct program_time *p)
 {
 	u64 now = ktime_get_ns();
+	bool slept = now - p->at >= LEAST_NS;
 
-	if (p->at == now)
-		return;
 	p->at = now;
+	if (!slept)
+		return;
 	p->awake = now;
-	p->looking = now;
-	p->looks = 0;
+	p->polling_since = now;
+	p->polls = 0;
 	p->work = 0;
+}
+
+static void sleep_until(u64 ns)
+{
+	ktime_t end = ns_to_ktime(ns);
+
+	set_current_state(TASK_KILLABLE);
+	schedule_hrtimeout_range(&end, 0, HRTIMER_MODE_ABS);
+}
+
+static bool reads_clock(int call)
+{
+	switch (call) {
+	case __NR_clock_gettime:
+	case __NR_gettimeofday:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool program_time_is_program(void)
+{
+	return task_pid(current)->level;
+}
+
+unsigned int program_time_ahead_ns(unsigned int clock)
+{
+	const struct program_time *p = program_time_slot(current);
+	u64 now = ktime_get_ns();
+
+	return p->read_ns[clock] < now ? 0 : p->read_ns[clock] - now + 1;
+}
+
+void program_time_was_read(unsigned int clock, unsigned int reads)
+{
+	if (reads)
+		program_time_slot(current)->read_ns[clock] =
+			ktime_get_ns() + program_time_ahead_ns(clock) + reads - 1;
+}
+
+/* Lets the kernel's time reach the times that the task has read, and pass them for a new read. */
+static void catch_up(struct program_time *p, int call)
+{
+	u64 ns = max(p->read_ns[CLOCK_REALTIME], p->read_ns[CLOCK_MONOTONIC]) + reads_clock(call);
+
+	if (ns <= p->at)
+		return;
+	sleep_until(ns);
+	p->at = ktime_get_ns();
 }
 
 static void charge(struct program_time *p, u64 share, u64 most)
 {
-	ktime_t wait = clamp_t(u64, share, LEAST_NS, most);
-
-	p->looks = 0;
+	p->polls = 0;
 	p->work = 0;
-	set_current_state(TASK_KILLABLE);
-	schedule_hrtimeout_range(&wait, 0, HRTIMER_MODE_REL);
+	sleep_until(ktime_get_ns() + clamp_t(u64, share, LEAST_NS, most));
 	p->at = ktime_get_ns();
 }
 
-static void enter(struct program_time *p)
+static void enter(struct program_time *p, int call)
 {
 	notice_sleep(p);
-	if (p->looks >= LOOKS)
-		charge(p, (p->at - p->looking) / 8, LOOKER_NS);
+	catch_up(p, call);
+	if (p->polls >= POLLS)
+		charge(p, (p->at - p->polling_since) / 8, POLLER_NS);
 	else if (p->work >= WORK)
 		charge(p, (p->at - p->awake) / 4, WORKER_NS);
 	program_account_wait(p, PROGRAM_SPUN);
 }
 
-/* Before a call, so that the call sees what came while its task slept. */
+/* Runs before a call, so that the call sees events of the task's sleep. */
 void program_time_enter(int call)
 {
-	struct program_time *p = mine();
+	struct program_time *p = caller_state();
 
 	if (!p)
 		return;
@@ -127,36 +187,55 @@ void program_time_enter(int call)
 	program_account_wait(p, PROGRAM_STOPPED);
 	program_cpu_call(p);
 	program_account_wait(p, PROGRAM_CPU);
-	enter(p);
+	enter(p, call);
 }
 
-/* The time can be read without a call: program_clock.c. A program's first call is one. */
-unsigned int program_time_looks_left(void)
+/* Returns the allowed clock reads without a call (program_clock.c). A program's first read is a
+ * call.
+ */
+unsigned int program_time_polls_left(void)
 {
 	struct program_time *p = program_time_slot(current);
 
 	if (time_travel_mode != TT_MODE_INFCPU)
 		return 0;
 	if (!task_pid(current)->level)
-		return LOOKS;
+		return POLLS;
 	if (p->pid != current->pid || program_cpu_costs(p))
 		return 0;
 	notice_sleep(p);
-	return min(LOOKS - min(p->looks, LOOKS), WORK - min(p->work, WORK));
+	return min(POLLS - min(p->polls, POLLS), WORK - min(p->work, WORK));
 }
 
-void program_time_looked(unsigned int looks)
+void program_time_polled(unsigned int polls)
 {
 	struct program_time *p = program_time_slot(current);
 
 	if (!task_pid(current)->level)
 		return;
-	p->looks += looks;
-	p->work += looks;
-	program_account_looks(p, looks);
+	p->polls += polls;
+	p->work += polls;
+	program_account_polls(p, polls);
 }
 
-static bool looks(int call, long result)
+/* Called when the task's process gets the watchdog's signal. */
+void program_time_preempt(void)
+{
+	struct program_time *p = caller_state();
+
+	if (!p || nr_running() == 1)
+		return;
+	pr_warn("hourglass: %s, pid %d on %s, computed or polled memory for long while others waited, and slept for 1 ns; if it computes, another run may differ\n",
+		current->comm, task_tgid_nr(current), utsname()->nodename);
+	program_account_wait(p, PROGRAM_STOPPED);
+	notice_sleep(p);
+	catch_up(p, -1);
+	sleep_until(p->at + 1);
+	p->at = ktime_get_ns();
+	program_account_wait(p, PROGRAM_SPUN);
+}
+
+static bool is_poll(int call, long result)
 {
 	if (IS_ERR_VALUE(result))
 		return true;
@@ -188,6 +267,7 @@ static bool looks(int call, long result)
 	case __NR_gettid:
 	case __NR_getppid:
 	case __NR_getcpu:
+	case __NR_rt_sigprocmask:
 	case __NR_getsockopt:
 	case __NR_ioctl:
 	case __NR_stat:
@@ -224,7 +304,7 @@ static unsigned int work_of(int call)
 
 void program_time_leave(int call, long result)
 {
-	struct program_time *p = mine();
+	struct program_time *p = caller_state();
 
 	if (!p)
 		return;
@@ -233,11 +313,15 @@ void program_time_leave(int call, long result)
 	program_account_wait(p, PROGRAM_CPU);
 	notice_sleep(p);
 	p->work += work_of(call);
-	if (looks(call, result)) {
-		p->looks++;
+	if (reads_clock(call)) {
+		p->read_ns[CLOCK_REALTIME] = p->at;
+		p->read_ns[CLOCK_MONOTONIC] = p->at;
+	}
+	if (is_poll(call, result)) {
+		p->polls++;
 	} else {
-		p->looks = 0;
-		p->looking = p->at;
+		p->polls = 0;
+		p->polling_since = p->at;
 	}
 }
 
@@ -246,7 +330,7 @@ bool program_time_read_tsc(struct uml_pt_regs *regs)
 {
 	void __user *at = (void __user *)UPT_IP(regs);
 	u8 code[3] = {};
-	struct program_time *task = mine();
+	struct program_time *task = caller_state();
 	bool p;
 	u64 now;
 
@@ -257,13 +341,13 @@ bool program_time_read_tsc(struct uml_pt_regs *regs)
 		return false;
 	if (task) {
 		program_account_wait(task, PROGRAM_STOPPED);
-		enter(task);
+		enter(task, __NR_clock_gettime);
 	}
 	now = ktime_get_ns();
 	regs->gp[HOST_AX] = lower_32_bits(now);
 	regs->gp[HOST_DX] = upper_32_bits(now);
 	if (p)
-		regs->gp[HOST_CX] = 0;	/* of CPU 0 */
+		regs->gp[HOST_CX] = 0;	/* number of CPU 0 */
 	regs->gp[HOST_IP] += p ? 3 : 2;
 	program_time_leave(__NR_clock_gettime, 0);
 	return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Programs in nodes: virtual time for those that do not sleep (program_time.c), what a CPU of their
- * node costs them (program_cpu.c), and what each used and waited for (program_account.c).
+/* Programs in nodes: virtual time for those that do not sleep (program_time.c), the costs of
+ * their node's CPU (program_cpu.c), and their resources and waits (program_account.c).
  */
 #ifndef HOURGLASS_PROGRAM_TIME_H
 #define HOURGLASS_PROGRAM_TIME_H
@@ -10,43 +10,56 @@
 struct task_struct;
 struct uml_pt_regs;
 
-/* What a task did at one instant. */
+/* The activity of a task at one instant. */
 struct program_time {
-	pid_t pid;		/* whose it is */
-	unsigned int looks;	/* calls in a row that only looked */
-	unsigned int work;	/* done since it woke or was charged, in calls */
-	u64 at;			/* when it last called, or our charge ended, ns */
-	u64 awake;		/* since when it has not slept by itself, ns */
-	u64 looking;		/* since when it has only looked, ns */
-	u64 since;		/* until when it is told what it waited for, ns */
-	u64 group;		/* its control group's, when it last called */
-	unsigned int app;	/* that of it; PROGRAMS: of none */
+	pid_t pid;		/* of the task */
+	unsigned int polls;	/* polling calls in a row */
+	unsigned int work;	/* calls since it woke or was charged */
+	u64 at;			/* the last call, or the end of our charge, ns */
+	u64 awake;		/* the last sleep by itself, ns */
+	u64 polling_since;		/* start of the polling, ns */
+	u64 read_ns[2];		/* last reads of the clocks, CLOCK_REALTIME first; since boot */
+	u64 since;		/* end of the last accounted wait, ns */
+	u64 group;		/* id of its control group at the last call */
+	unsigned int app;	/* number of that group's program; PROGRAMS: none */
 };
 
 void program_time_enter(int call);
 void program_time_leave(int call, long result);
 
-/* How often the calling task may look without a call, and how often it did. */
-unsigned int program_time_looks_left(void);
-void program_time_looked(unsigned int looks);
+/* The number of polls that the calling task may make without a call, and that it has made. */
+unsigned int program_time_polls_left(void);
+void program_time_polled(unsigned int polls);
 
-/* Where a task has its place, which is another's if the pid there is. */
+/* The reads of a clock without a call by the calling task (program_clock.c): how far the next one
+ * is ahead of the kernel's time, and the number of those that it has made.
+ */
+bool program_time_is_program(void);
+unsigned int program_time_ahead_ns(unsigned int clock);
+void program_time_was_read(unsigned int clock, unsigned int reads);
+
+/* Lets others run before a task that has computed for long without a call. */
+void program_time_preempt(void);
+
+/* Returns the slot of a task, which may hold another pid. */
 struct program_time *program_time_slot(const struct task_struct *task);
 
-/* Whether what trapped was a read of the time stamp counter; it is carried out then. */
+/* Executes a trapped read of the time stamp counter. Returns false for any other trap. */
 bool program_time_read_tsc(struct uml_pt_regs *regs);
 
-/* A call, and the bytes it copied, on the CPU of the calling task's node: sleeps until done. */
+/* Books a call, and the bytes that it copied, on the CPU of the calling task's node. Sleeps until
+ * the CPU has completed it.
+ */
 bool program_cpu_costs(const struct program_time *p);
 void program_cpu_call(const struct program_time *p);
 void program_cpu_copy(const struct program_time *p, int call, long result);
 
-/* What virtual time goes by with: calls, by their numbers, and besides */
+/* Causes of virtual time: calls by their numbers, and these: */
 enum {
 	PROGRAM_CALLS = 1024,
-	PROGRAM_CPU = PROGRAM_CALLS,	/* of its node: until it is free, and in use */
-	PROGRAM_SPUN,			/* made to sleep, because it asked without sleeping */
-	PROGRAM_STOPPED,		/* in no call: a signal has stopped it */
+	PROGRAM_CPU = PROGRAM_CALLS,	/* its node's CPU: waiting for it, and using it */
+	PROGRAM_SPUN,			/* put to sleep for spinning */
+	PROGRAM_STOPPED,		/* outside of calls: stopped by a signal */
 	PROGRAM_WAITS
 };
 
@@ -54,16 +67,16 @@ enum {
 
 void program_account_begin(void);
 void program_account_call(struct program_time *p, int call);
-void program_account_looks(const struct program_time *p, unsigned int looks);
+void program_account_polls(const struct program_time *p, unsigned int polls);
 
-/* All the time since it was last told went by with this. */
+/* Books the time since the last booking on a cause. */
 void program_account_wait(struct program_time *p, int what);
 void program_account_switch(struct task_struct *from, struct task_struct *to);
 
-/* The host's process that runs a task's own code; 0: none. */
+/* Returns the pid of the host's process that runs a task's own code; 0: none. */
 int program_host_pid(const struct task_struct *task);
 
-/* CPU time that a process of the host has used, ns; 0: we. */
+/* Returns the CPU time of a process of the host, in ns; 0: of the guest kernel. */
 long long program_host_cpu_ns(int pid);
 
 #endif

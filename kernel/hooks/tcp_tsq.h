@@ -21,13 +21,12 @@ enum tcp_tsq_mode {
 
 #define TCP_TSQ_USECS_MAX	(10 * USEC_PER_SEC)
 
-/* Above any send buffer; doubled for retransmissions it still fits a long. */
+/* Above any send buffer. Doubled for retransmissions it still fits a long. */
 #define TCP_TSQ_UNLIMITED	BIT(BITS_PER_LONG == 64 ? 48 : 29)
 
 /*
- * The bytes sent in @usecs, at most TCP_TSQ_USECS_MAX, at the pacing rate,
- * rounded down. A rate that is not known yet is ~0UL: with the bound, a
- * terabyte per second, the product fits 64 bits.
+ * Returns the bytes sent in @usecs, at most TCP_TSQ_USECS_MAX, at the pacing rate, rounded down.
+ * An unknown rate is ~0UL. With the limit of a terabyte per second, the product fits 64 bits.
  */
 static inline u64 tcp_pacing_bytes(const struct sock *sk, u32 usecs)
 {
@@ -37,8 +36,8 @@ static inline u64 tcp_pacing_bytes(const struct sock *sk, u32 usecs)
 }
 
 /*
- * The limit before it is capped by tcp_limit_output_bytes: @limit is what the
- * pacing shift gives, and stays where the time is not set.
+ * Returns the limit before the cap of tcp_limit_output_bytes. @limit follows from the pacing
+ * shift and applies where no time is set.
  */
 static inline unsigned long tcp_tsq_time_limit(const struct sock *sk,
 					       const struct sk_buff *skb,
@@ -54,7 +53,7 @@ static inline unsigned long tcp_tsq_time_limit(const struct sock *sk,
 		       2 * skb->truesize, TCP_TSQ_UNLIMITED);
 }
 
-/* The limit before it is doubled for retransmissions. */
+/* Returns the limit before it is doubled for retransmissions. */
 static inline unsigned long tcp_tsq_limit(const struct sock *sk,
 					  unsigned long limit)
 {
@@ -71,8 +70,8 @@ static inline unsigned long tcp_tsq_limit(const struct sock *sk,
 }
 
 /*
- * The payload of the next skb: @bytes is what autosizing gives, @max what a
- * GSO skb can hold.
+ * Returns the payload of the next skb. @bytes is the result of autosizing, @max the capacity of
+ * a GSO skb.
  */
 static inline unsigned long tcp_gso_bytes(const struct sock *sk,
 					  unsigned long bytes, u32 max)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit tests of what TCP Small Queues and GSO autosizing can be set to. */
+/* KUnit tests of the settings of TCP Small Queues and GSO autosizing. */
 #include <kunit/test.h>
 #include <linux/module.h>
 #include <linux/skbuff.h>
@@ -7,9 +7,9 @@
 
 #define RATE		12500000UL	/* 100 Mbit/s, in bytes per second */
 #define TRUESIZE	2304
-#define KERNEL		12207UL		/* RATE >> 10, what the kernel would have */
+#define KERNEL		12207UL		/* RATE >> 10, the kernel's value */
 
-/* A socket that sends at @rate, in a namespace of its own. */
+/* Returns a socket that sends at @rate, in its own namespace. */
 static struct sock *tsq_sock(struct kunit *test, unsigned long rate)
 {
 	struct net *net = kunit_kzalloc(test, sizeof(*net), GFP_KERNEL);
@@ -27,7 +27,7 @@ static struct netns_ipv4 *tsq_knobs(const struct sock *sk)
 	return &sock_net(sk)->ipv4;
 }
 
-/* As tcp_small_queue_check() asks, without the cap. */
+/* Computes the limit like tcp_small_queue_check(), without the cap. */
 static unsigned long tsq_limit(const struct sock *sk, unsigned int truesize)
 {
 	struct sk_buff skb = { .truesize = truesize };
@@ -48,7 +48,7 @@ static void tsq_rate_times_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_pacing_bytes(sk, TCP_TSQ_USECS_MAX), 0ULL);
 }
 
-/* The largest rate, in a long of either size, and the longest time. */
+/* The maximum rate, for both sizes of a long, and the maximum time. */
 static void tsq_no_overflow(struct kunit *test)
 {
 	u64 rate = min_t(u64, ULONG_MAX, 1ULL << 40);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * AIMD: one segment more per round trip, a share less per loss (RFC 5681 with a and b free).
+ * AIMD: additive increase, multiplicative decrease (RFC 5681, with both parameters variable).
  *
  *	each ACK		cwnd += acked * increase / cwnd
  *	each loss event		cwnd *= share / 1024
  *
- * Between two losses the window goes straight from share * W to W: its mean is
- * W * (1 + share) / 2. Slow start, recovery, pacing and the retransmission timer are the
- * kernel's (net/ipv4/tcp_input.c, tcp_cong.c).
+ * Between two losses the window grows linearly from share * W to W, so its mean is W * (1 +
+ * share) / 2. Slow start, recovery, pacing and the retransmission timer are the kernel's
+ * (net/ipv4/tcp_input.c, tcp_cong.c).
  */
 #include <linux/module.h>
 #include <net/tcp.h>
@@ -19,12 +19,12 @@ MODULE_PARM_DESC(increase, "segments more per round trip");
 
 static int share __read_mostly = 512;
 module_param(share, int, 0444);
-MODULE_PARM_DESC(share, "what is left of the window after a loss, of 1024");
+MODULE_PARM_DESC(share, "the share of the window that a loss leaves, of 1024");
 
-/* What a socket remembers: at most ICSK_CA_PRIV_SIZE bytes. */
+/* The state of a socket: at most ICSK_CA_PRIV_SIZE bytes. */
 struct aimd {
 	u32 losses;	/* loss events so far */
-	u32 peak;	/* the window before the last one, segments */
+	u32 peak;	/* the window before the last loss event, in segments */
 };
 
 static void aimd_init(struct sock *sk)
@@ -35,7 +35,7 @@ static void aimd_init(struct sock *sk)
 	ca->peak = 0;
 }
 
-/* Each ACK of new data; @acked segments. */
+/* Called for each ACK of new data; @acked is in segments. */
 static void aimd_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -50,7 +50,7 @@ static void aimd_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	tcp_cong_avoid_ai(tp, tcp_snd_cwnd(tp), acked * increase);
 }
 
-/* Each loss event, at its beginning: the window to go on with. */
+/* Called at the beginning of a loss event. Returns the new window. */
 static u32 aimd_ssthresh(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);

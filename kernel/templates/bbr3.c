@@ -1,35 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * BBRv3: paces at the bandwidth that arrives, and bounds what is in flight by what was lost.
+ * BBRv3: paces at the delivered bandwidth, and limits the data in flight by losses.
  *
  *	STARTUP ---> DRAIN ---> DOWN ---> CRUISE ---> REFILL ---> UP ---.
  *	   2.77	      0.5	0.9 ^	    1.0		1.0	  1.25	|
  *			            '-----------------------------------'
- *	any of them, each 5 s without a shorter round trip ---> PROBE_RTT, half a BDP in flight
+ *	any state, each 5 s without a shorter round trip ---> PROBE_RTT, half a BDP in flight
  *
- *	max_bw			the largest delivery rate of two turns of this wheel
- *	min_rtt			the smallest round trip of 10 s
- *	window			2 max_bw min_rtt (2.25 in UP), and what ACKs in bursts bring
- *	inflight_longterm	at most so much: what a probe held in flight that lost 2 %
- *	*_shortterm		0.7 per round with a loss, not below what arrives; until REFILL
+ *	max_bw			the largest delivery rate of two cycles
+ *	min_rtt			the shortest round trip of 10 s
+ *	window			2 max_bw min_rtt (2.25 in UP), plus the size of ACK bursts
+ *	inflight_longterm	upper bound: the data in flight of a probe that lost 2 %
+ *	*_shortterm		0.7 per round with a loss, at least the delivery; until REFILL
  *
- * Written from N. Cardwell, I. Swett, J. Beshay, "BBR Congestion Control",
- * draft-ietf-ccwg-bbr (August 2026); its names are used. Of Google's implementation it has
- * no line.
+ * Written from N. Cardwell, I. Swett, J. Beshay, "BBR Congestion Control", draft-ietf-ccwg-bbr
+ * (August 2026), with its names. It contains no line of Google's implementation.
  *
- * TCP tells a control of no packet what was in flight and what was lost when it was sent. It
- * tells what had been delivered by then, and that is the key to a history (struct
- * bbr3_sent): a packet is taken for the last one that was sent before the next ACK, so that
- * its in-flight is too large by what one ACK released at most, or by 1/128 of the window.
+ * TCP does not report how much was in flight, and how much was lost, when a packet was sent. It
+ * reports how much had been delivered by then. This is the key to a history (struct bbr3_sent).
+ * A packet counts as the last one sent before the next ACK. So the data in flight is
+ * overestimated by at most the data that one ACK released, or by 1/128 of the window.
  *
- * A mark (CE) counts as a loss: the draft asks no more. Left out: Google's answer to ECN in
- * data centres. What an undone loss brings back is of the beginning of its recovery, as the
- * draft has it beside the pseudocode, which saves once per round.
+ * A mark (CE) counts as a loss: the draft requires no more. Left out: Google's ECN response for
+ * data centres. An undone loss restores the state at the beginning of its recovery, like the
+ * draft's text. Its pseudocode saves the state once per round.
  *
  * parameter	unit	default	why
- * loss_percent	%	2	a probe that loses more was too high
- * beta		%	70	CUBIC's: what a round with a loss leaves
- * headroom	%	15	of inflight_longterm, left to others in CRUISE
+ * loss_percent	%	2	a probe with more losses was too high
+ * beta		%	70	CUBIC's: the remaining share after a round with a loss
+ * headroom	%	15	of inflight_longterm, left to other flows in CRUISE
  */
 #include <linux/module.h>
 #include <linux/random.h>
@@ -42,19 +41,19 @@
 #define BBR3_NONE	(~0U)		/* segments: no bound */
 #define BBR3_NONE_BW	(~0ULL)
 #define BBR3_MIN_PIPE	4U		/* segments */
-#define BBR3_MARGIN	99		/* %: paced at a little less than the bandwidth */
-#define BBR3_GROWTH	125		/* %: a round that brings less is on a plateau */
+#define BBR3_MARGIN	99		/* %: pacing slightly below the bandwidth */
+#define BBR3_GROWTH	125		/* %: a round with less growth is on a plateau */
 #define BBR3_PLATEAU	3		/* rounds */
-#define BBR3_DRAIN	3		/* rounds that DRAIN lasts at most */
-#define BBR3_RENO	63		/* rounds between two probes at most */
-#define BBR3_RANGES	6		/* losses apart in a round that end STARTUP */
-#define BBR3_EXTRA	10		/* rounds that extra_acked is remembered */
-#define BBR3_WAIT	(2 * USEC_PER_SEC) /* in DOWN and CRUISE, and a random second more */
+#define BBR3_DRAIN	3		/* maximum rounds in DRAIN */
+#define BBR3_RENO	63		/* maximum rounds between two probes */
+#define BBR3_RANGES	6		/* separate losses in a round that end STARTUP */
+#define BBR3_EXTRA	10		/* rounds for which extra_acked is kept */
+#define BBR3_WAIT	(2 * USEC_PER_SEC) /* in DOWN and CRUISE, plus a random second */
 #define BBR3_MIN_RTT	(10 * USEC_PER_SEC)
 #define BBR3_RTT_WAIT	(5 * USEC_PER_SEC) /* between two PROBE_RTT */
 #define BBR3_RTT_TIME	(200 * USEC_PER_MSEC)
 #define BBR3_SENT	256		/* entries of the history */
-#define BBR3_STEP	128		/* an entry has this part of the window, or one ACK */
+#define BBR3_STEP	128		/* an entry covers this part of the window, or one ACK */
 
 static int loss_percent __read_mostly = 2;
 module_param(loss_percent, int, 0444);
@@ -90,14 +89,14 @@ static const struct {
 	[PROBE_RTT]	= { 100, 50 },
 };
 
-/* Of packets that were sent since tp->delivered was so, until the next entry. */
+/* Packets sent while tp->delivered had one value, up to the next entry. */
 struct bbr3_sent {
 	u32 delivered;
 	u32 in_flight;		/* at most */
 	u32 lost;		/* bbr3_lost() then */
 };
 
-/* An ACK, or a lost packet: what is known of when it was sent, and since. */
+/* An ACK, or a lost packet: the state when it was sent, and the changes since. */
 struct bbr3_sample {
 	u64 bw;			/* bytes/s */
 	u32 tx_in_flight;
@@ -105,15 +104,15 @@ struct bbr3_sample {
 	bool app_limited;
 };
 
-/* What decides, and nobody needs to see. */
+/* State that the control needs and does not export. */
 struct bbr3_book {
 	struct minmax extra_acked;
 	u64 extra_start_us;
-	u64 cycle_us;		/* DOWN began */
+	u64 cycle_us;		/* start of DOWN */
 	u64 probe_rtt_stamp_us;
-	u64 probe_rtt_done_us;	/* 0: what is in flight is still more than PROBE_RTT's */
+	u64 probe_rtt_done_us;	/* 0: the data in flight still exceeds PROBE_RTT's limit */
 	u64 min_rtt_stamp_us;
-	u64 turn_bw[2];		/* the largest of the last turn of the wheel, of this one */
+	u64 turn_bw[2];		/* the largest bandwidth of the last cycle, of this cycle */
 	u64 bw_latest;
 	u64 full_bw;
 	u64 undo_bw_shortterm;
@@ -134,15 +133,15 @@ struct bbr3_book {
 	u8 full_bw_count;
 	u8 loss_ranges;		/* in this round */
 	u8 undo_phase;		/* PROBE_RTT: none */
-	bool probe_ends;	/* the last ACKs of a probe arrive, for a round */
+	bool probe_ends;	/* for a round: the last ACKs of a probe arrive */
 	bool round_start;
 	bool loss_round_start;
 	bool loss_in_round;
 	bool full_bw_now;
 	bool full_bw_reached;
-	bool probe_sample;	/* a loss is of a probe that was not answered yet */
+	bool probe_sample;	/* a loss belongs to a probe without a response so far */
 	bool too_high;		/* the last probe was */
-	bool precautionary;	/* the last probe was ended before it could be */
+	bool precautionary;	/* the last probe ended before it could be too high */
 	bool probe_rtt_expired;
 	bool probe_rtt_round_done;
 	bool idle_restart;
@@ -150,10 +149,10 @@ struct bbr3_book {
 	struct bbr3_sent sent[BBR3_SENT];
 };
 
-/* The model and what follows from it. */
+/* The model and the parameters that follow from it. */
 struct bbr3 {
-	struct bbr3_book *book;	/* NULL before init(): while the SYN is on its way */
-	u64 bw;			/* bytes/s, the lesser of the next two */
+	struct bbr3_book *book;	/* NULL before init(): the SYN is in flight */
+	u64 bw;			/* bytes/s, the smaller of the next two */
 	u64 max_bw;
 	u64 bw_shortterm;	/* BBR3_NONE_BW: no bound */
 	u32 inflight_shortterm;	/* segments; BBR3_NONE: no bound */
@@ -171,7 +170,7 @@ static bool bbr3_probes_bw(const struct bbr3 *ca)
 	return ca->phase >= PROBE_DOWN && ca->phase <= PROBE_UP;
 }
 
-/* Lost or marked, so far. */
+/* Returns the number of lost or marked packets so far. */
 static u32 bbr3_lost(const struct tcp_sock *tp)
 {
 	return tp->lost + tp->delivered_ce;
@@ -191,7 +190,7 @@ static u32 bbr3_bdp(struct sock *sk, u32 gain)
 	return DIV_ROUND_UP_ULL(bytes, tcp_sk(sk)->mss_cache);
 }
 
-/* Room for three of what is sent in a millisecond: in the qdisc, in the NIC, at the receiver. */
+/* Adds three times the data sent in a millisecond: for the qdisc, the NIC and the receiver. */
 static u32 bbr3_with_budget(struct sock *sk, u32 volume)
 {
 	const struct bbr3 *ca = inet_csk_ca(sk);
@@ -244,7 +243,7 @@ static void bbr3_remember(struct sock *sk, u32 prior_in_flight)
 	};
 }
 
-/* When a packet was sent whose tx.delivered is @delivered; the oldest known if before that. */
+/* Returns the entry of a packet with tx.delivered @delivered, or the oldest entry. */
 static const struct bbr3_sent *bbr3_sent(const struct bbr3_book *book, u32 delivered)
 {
 	u32 young = 0, old = book->entries - 1, age;
@@ -259,7 +258,7 @@ static const struct bbr3_sent *bbr3_sent(const struct bbr3_book *book, u32 deliv
 	return &book->sent[(book->newest - young) % BBR3_SENT];
 }
 
-/* Rounds and the wheel. */
+/* Rounds and the cycle. */
 
 static void bbr3_start_round(struct sock *sk)
 {
@@ -325,7 +324,7 @@ static void bbr3_start_refill(struct sock *sk)
 	ca->phase = PROBE_REFILL;
 }
 
-/* inflight_longterm grows by 1, 2, 4, ... segments a round. */
+/* Increases inflight_longterm by 1, 2, 4, ... segments per round. */
 static void bbr3_raise_slope(struct sock *sk)
 {
 	struct bbr3 *ca = inet_csk_ca(sk);
@@ -365,7 +364,7 @@ static bool bbr3_time_to_cruise(struct sock *sk)
 	       in_flight <= bbr3_with_budget(sk, bbr3_bdp(sk, 100));
 }
 
-/* The window is full, and it is inflight_longterm that bounds it. */
+/* Returns whether the window is full, and limited by inflight_longterm. */
 static bool bbr3_at_longterm(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -415,7 +414,7 @@ static void bbr3_update_phase(struct sock *sk, const struct bbr3_sample *sample)
 	}
 }
 
-/* The volume: losses of probes, and growth without them. */
+/* The volume: losses of probes, and growth without losses. */
 
 static bool bbr3_is_too_high(struct sock *sk, const struct bbr3_sample *sample)
 {
@@ -441,7 +440,7 @@ static void bbr3_handle_too_high(struct sock *sk, const struct bbr3_sample *samp
 	}
 }
 
-/* How much was in flight when losses came to be too many: within a packet of many segments. */
+/* Returns the data in flight when the losses exceeded the limit, within one packet. */
 static u32 bbr3_inflight_at_loss(const struct bbr3_sample *sample, u32 size)
 {
 	s64 in_flight = (s64)sample->tx_in_flight - size;
@@ -451,7 +450,7 @@ static u32 bbr3_inflight_at_loss(const struct bbr3_sample *sample, u32 size)
 	return max(in_flight, 0LL) + max(prefix, 0LL);
 }
 
-/* Packets lost since the last ACK, which are not sent again before this one is answered. */
+/* Handles packets lost since the last ACK, before their retransmission. */
 static void bbr3_handle_lost_packets(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -515,7 +514,7 @@ static void bbr3_raise_longterm(struct sock *sk, u32 acked)
 		bbr3_raise_slope(sk);
 }
 
-/* True: the phase is decided. */
+/* Returns true if the phase is decided. */
 static bool bbr3_adapt_longterm(struct sock *sk, const struct bbr3_sample *sample, u32 acked)
 {
 	struct bbr3 *ca = inet_csk_ca(sk);
@@ -525,7 +524,7 @@ static bool bbr3_adapt_longterm(struct sock *sk, const struct bbr3_sample *sampl
 		book->probe_sample = false;
 		book->probe_ends = false;
 		if (bbr3_probes_bw(ca) && !sample->app_limited && book->turn_bw[1]) {
-			book->turn_bw[0] = book->turn_bw[1]; /* the turn before is forgotten */
+			book->turn_bw[0] = book->turn_bw[1]; /* forgets the cycle before */
 			book->turn_bw[1] = 0;
 		}
 		if (bbr3_probes_bw(ca) && book->precautionary && !book->too_high) {
@@ -536,7 +535,7 @@ static bool bbr3_adapt_longterm(struct sock *sk, const struct bbr3_sample *sampl
 	if (bbr3_is_too_high(sk, sample)) {
 		if (!book->probe_sample)
 			return false;
-		bbr3_handle_too_high(sk, sample); /* marks; losses are answered already */
+		bbr3_handle_too_high(sk, sample); /* for marks; losses are already handled */
 		return ca->phase == PROBE_DOWN;
 	}
 	if (ca->inflight_longterm == BBR3_NONE)
@@ -547,7 +546,7 @@ static bool bbr3_adapt_longterm(struct sock *sk, const struct bbr3_sample *sampl
 	return false;
 }
 
-/* What arrived in the last round, and the bounds of the short term, once per round. */
+/* Updates the last round's delivery, and once per round the short-term bounds. */
 static void bbr3_update_congestion(struct sock *sk, const struct rate_sample *rs, u64 bw)
 {
 	struct bbr3 *ca = inet_csk_ca(sk);
@@ -585,7 +584,7 @@ static void bbr3_update_max_bw(struct bbr3 *ca, const struct bbr3_sample *sample
 	ca->max_bw = max(turn[0], turn[1]);
 }
 
-/* ACKs beyond what max_bw brings in the time. */
+/* Updates the excess of ACKs over max_bw in their time. */
 static void bbr3_update_extra_acked(struct sock *sk, u32 acked)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -727,7 +726,8 @@ static void bbr3_check_probe_rtt(struct sock *sk, bool delivered)
 		book->idle_restart = false;
 	if (ca->phase != PROBE_RTT)
 		return;
-	tp->app_limited = (tp->delivered + in_flight) ?: 1; /* what comes is no bandwidth */
+	/* this delivery rate does not count as bandwidth */
+	tp->app_limited = (tp->delivered + in_flight) ?: 1;
 	if (!book->probe_rtt_done_us) {
 		if (in_flight > bbr3_probe_rtt_cwnd(sk))
 			return;
@@ -777,7 +777,7 @@ static void bbr3_set_cwnd(struct sock *sk, u32 acked)
 	tcp_snd_cwnd_set(tp, min3(cwnd, bound, tp->snd_cwnd_clamp));
 }
 
-/* An ACK. */
+/* Handles an ACK. */
 
 static void bbr3_update_model(struct sock *sk, const struct rate_sample *rs)
 {
@@ -826,7 +826,7 @@ static void bbr3_cong_control(CONG_CONTROL_ARGS)
 	bbr3_remember(sk, rs->prior_in_flight);
 }
 
-/* What else TCP asks and tells. */
+/* Further callbacks of TCP. */
 
 static void bbr3_init(struct sock *sk)
 {
@@ -872,7 +872,7 @@ static void bbr3_release(struct sock *sk)
 	ca->book = NULL;
 }
 
-/* A recovery begins. */
+/* Called when a recovery begins. */
 static u32 bbr3_ssthresh(struct sock *sk)
 {
 	struct bbr3 *ca = inet_csk_ca(sk);
@@ -888,7 +888,7 @@ static u32 bbr3_ssthresh(struct sock *sk)
 	return tcp_sk(sk)->snd_ssthresh;
 }
 
-/* A recovery was for nothing. */
+/* Called when a recovery was spurious. */
 static u32 bbr3_undo_cwnd(struct sock *sk)
 {
 	struct bbr3 *ca = inet_csk_ca(sk);
@@ -920,7 +920,7 @@ static void bbr3_set_state(struct sock *sk, u8 state)
 		bbr3_restore_cwnd(sk);
 }
 
-/* Something is sent, and nothing was in flight. */
+/* Called when data is sent while nothing is in flight. */
 static void bbr3_tx_start(TX_START_ARGS)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -936,7 +936,7 @@ static void bbr3_tx_start(TX_START_ARGS)
 		bbr3_check_probe_rtt_done(sk);
 }
 
-/* Room for two windows, and for what is sent again. */
+/* Buffers for two windows, and for retransmissions. */
 static u32 bbr3_sndbuf_expand(struct sock *sk)
 {
 	return 3;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Prague: an answer to each mark as small as marks are frequent, for L4S (RFC 9331).
+ * Prague: a response to marks in proportion to their frequency, for L4S (RFC 9331).
  *
  *	each virtual round	alpha += (F - alpha) / 16	F: the share of its segments marked
  *	each segment acked	W += (R / V)^2 / W		unless it was marked
@@ -9,20 +9,21 @@
  *	slow start		W += 1 per segment acked, until the first mark or loss
  *
  * R is the round trip time, V = max(R, rtt_virtual) the virtual one. Increase, decrease and
- * average go by V, so that flows of different R on one queue get the same rate: where each
- * segment is marked with probability p, the balance of (1 - p) R / V segments more per V and
- * W p / 2 less per V and wait for the next mark is W = 2 (1 - p) / p R / V (1 + R / (p W V)).
+ * average depend on V, so flows with different R in one queue get the same rate. If each segment
+ * is marked with probability p, W grows by (1 - p) R / V segments per V. It decreases by W p / 2
+ * per V, and waits for the next mark. The balance is W = 2 (1 - p) / p R / V (1 + R / (p W V)).
  *
  * Written from K. De Schepper, O. Tilmans, B. Briscoe, V. Goel, "Prague Congestion Control",
  * draft-briscoe-iccrg-prague-congestion-control-04, and M. Alizadeh et al., "Data Center TCP"
- * (RFC 8257); of the reference implementation it has no line. Marks are counted by Accurate
- * ECN (Linux 7.0 and later), data carry ECT(1); a peer without Accurate ECN has no marks.
+ * (RFC 8257). It contains no line of the reference implementation. Accurate ECN counts marks
+ * (Linux 7.0 and later), and data packets are sent with ECT(1). A peer without Accurate ECN
+ * reports no marks.
  *
- * Left out: the fall-back where a queue without L4S marks (RFC 9331, 4.3), CUBIC's growth
- * after a loss, reduced dependence on the round trip from the first second on only.
+ * Left out: the fallback for queues without L4S marks (RFC 9331, 4.3), CUBIC's growth after a
+ * loss, and the delayed start of the reduced dependence on the round trip.
  *
  * parameter	unit	default	why
- * rtt_virtual	us	25000	the draft's: the round trip of a wide area's short paths
+ * rtt_virtual	us	25000	the draft's: the round trip of short wide-area paths
  * gain_shift		4	RFC 8257: g = 1/16
  */
 #include <linux/module.h>
@@ -48,8 +49,8 @@ MODULE_PARM_DESC(gain_shift, "alpha follows the share of marks by 1/2^this");
 
 struct prague {
 	u64 window;		/* segments, in 2^-PRAGUE_ONE */
-	u64 round_us;		/* the virtual round began */
-	u64 reduced_us;		/* W was reduced for a mark; 0: never */
+	u64 round_us;		/* start of the virtual round */
+	u64 reduced_us;		/* last reduction of W for a mark; 0: never */
 	u32 alpha;		/* 2^PRAGUE_ONE: every segment is marked */
 	u32 round_delivered;	/* tp->delivered then */
 	u32 round_marked;	/* tp->delivered_ce then */
@@ -57,7 +58,7 @@ struct prague {
 	u32 reductions;		/* for marks, so far */
 };
 
-/* us; 0: no round trip was measured yet. */
+/* Returns the round trip time in us; 0: not measured yet. */
 static u32 prague_rtt(const struct tcp_sock *tp)
 {
 	return tp->srtt_us >> 3;
@@ -79,7 +80,7 @@ static void prague_set_window(struct sock *sk, u64 window)
 	tcp_snd_cwnd_set(tp, window >> PRAGUE_ONE);
 }
 
-/* Twice the window per round trip while it doubles, then what it is. */
+/* Paces at twice the window per round trip in slow start, then at the window. */
 static void prague_pace(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -117,7 +118,7 @@ static void prague_init(struct sock *sk)
 	WRITE_ONCE(sk->sk_pacing_shift, PRAGUE_BURST);
 }
 
-/* At the end of a virtual round, and not before a round trip's ACKs are there. */
+/* Updates alpha at the end of a virtual round, and not before the ACKs of a round trip. */
 static void prague_average(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -146,7 +147,7 @@ static void prague_reduce(struct sock *sk)
 	tp->snd_ssthresh = tcp_snd_cwnd(tp);
 }
 
-/* @acked segments, which were not marked. */
+/* Handles @acked unmarked segments. */
 static void prague_increase(struct sock *sk, u32 acked)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -173,7 +174,7 @@ static void prague_cong_control(CONG_CONTROL_ARGS)
 	u32 acked = max(rs->acked_sacked, 0);
 
 	ca->marked = tp->delivered_ce;
-	if (tcp_snd_cwnd(tp) != ca->window >> PRAGUE_ONE) /* an undone loss, idleness */
+	if (tcp_snd_cwnd(tp) != ca->window >> PRAGUE_ONE) /* an undone loss, or idle time */
 		ca->window = (u64)tcp_snd_cwnd(tp) << PRAGUE_ONE;
 	prague_average(sk);
 	if (marked)
@@ -183,7 +184,7 @@ static void prague_cong_control(CONG_CONTROL_ARGS)
 	prague_pace(sk);
 }
 
-/* A loss, or a mark, which is prague_cong_control()'s affair: what the window is. */
+/* Returns the window after a loss. For a mark prague_cong_control() has already reduced it. */
 static u32 prague_ssthresh(struct sock *sk)
 {
 	return tcp_sk(sk)->snd_ssthresh;
@@ -208,7 +209,7 @@ static void prague_set_state(struct sock *sk, u8 state)
 
 static void prague_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
-	if (event == CA_EVENT_LOSS)	/* the timer; TCP has not taken the window yet */
+	if (event == CA_EVENT_LOSS)	/* timeout; TCP has not reduced the window yet */
 		prague_lose(sk);
 }
 

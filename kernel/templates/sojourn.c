@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sojourn: a FIFO that marks what waited longer than a threshold.
+ * sojourn: a FIFO that marks packets whose wait exceeds a threshold.
  *
- *	in	at the tail; dropped when `limit` packets are there
- *	out	from the head; CE if it waited more than `threshold` us and can be marked
+ *	in	at the tail; dropped if the queue has `limit` packets
+ *	out	from the head; marked CE after more than `threshold` us, if ECN-capable
  *
- * Packets that are not ECN-capable are never dropped for having waited: the step of RFC 9331's
- * simplest marker and nothing else. Marks count as `overlimits`, as those of red do.
+ * Packets without ECN are never dropped for their wait. This is only the step of RFC 9331's
+ * simplest marker. Marks count as `overlimits`, like those of red.
  */
 #include <linux/module.h>
 #include <net/inet_ecn.h>
@@ -21,14 +21,14 @@ static uint threshold __read_mostly = 1000;
 module_param(threshold, uint, 0444);
 MODULE_PARM_DESC(threshold, "us");
 
-/* What the qdisc remembers. */
+/* The state of the qdisc. */
 struct sojourn_sched {
-	u64 longest_ns;	/* the longest that a packet waited */
+	u64 longest_ns;	/* the longest wait of a packet */
 	u32 marked;
-	u32 unmarked;	/* late, but not ECN-capable */
+	u32 unmarked;	/* packets above the threshold without ECN */
 };
 
-/* What a packet remembers while it waits. */
+/* The state of a queued packet. */
 struct sojourn_cb {
 	u64 since_ns;
 };

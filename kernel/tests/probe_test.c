@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: what the probe reads from an skb, and the account of a packet. */
+/* KUnit: parsing of skbs, and the layers of a packet. */
 #include <kunit/test.h>
 #include <linux/icmp.h>
 #include <linux/ip.h>
@@ -16,7 +16,7 @@ static struct probe_watch tcp = { .id = 3, .protocol = IPPROTO_TCP, .key = SERVE
 static struct probe_watch udp = { .id = 4, .protocol = IPPROTO_UDP, .key = SERVER };
 static struct probe_watch ping = { .id = 5, .protocol = IPPROTO_ICMP, .key = 77 };
 
-/* Before each case; 5.10 knows no initialization of a suite. */
+/* Runs before each case. 5.10 has no initialization of a suite. */
 static int watch_all(struct kunit *test)
 {
 	static bool watched;
@@ -27,7 +27,7 @@ static int watch_all(struct kunit *test)
 	return probe_slot_start() ?: probe_watch(&tcp) ?: probe_watch(&udp) ?: probe_watch(&ping);
 }
 
-/* An IPv4 packet of @protocol with @bytes behind its header, zeroed; @padding follows. */
+/* Returns an IPv4 packet of @protocol with @bytes of zeros after its header, then @padding. */
 static struct sk_buff *packet(u8 protocol, u32 bytes, u32 padding, void **next)
 {
 	struct sk_buff *skb = alloc_skb(sizeof(struct iphdr) + bytes + padding, GFP_KERNEL);
@@ -63,9 +63,9 @@ static void a_gso_skb_is_its_segments(struct kunit *test)
 	skb_shinfo(skb)->gso_size = MSS;
 	KUNIT_ASSERT_TRUE(test, probe_parse(skb, 0, &packets));
 	KUNIT_EXPECT_PTR_EQ(test, packets.watch, &tcp);
-	KUNIT_EXPECT_EQ(test, packets.way, 0);
+	KUNIT_EXPECT_EQ(test, packets.direction, 0);
 	KUNIT_EXPECT_EQ(test, packets.count, 3U);
-	KUNIT_EXPECT_EQ(test, probe_what(&packets, 2), 1000ULL + 2 * MSS);
+	KUNIT_EXPECT_EQ(test, probe_ident(&packets, 2), 1000ULL + 2 * MSS);
 	KUNIT_EXPECT_EQ(test, probe_bytes(&packets, 1), (u32)MSS);
 	KUNIT_EXPECT_EQ(test, probe_bytes(&packets, 2), 100U);
 	kfree_skb(skb);
@@ -77,10 +77,10 @@ static void padding_is_no_payload(struct kunit *test)
 	struct probe_packets packets;
 
 	KUNIT_ASSERT_TRUE(test, probe_parse(skb, 0, &packets));
-	KUNIT_EXPECT_EQ(test, packets.way, 1);
+	KUNIT_EXPECT_EQ(test, packets.direction, 1);
 	KUNIT_EXPECT_EQ(test, (int)packets.content, (int)PROBE_ACK);
 	KUNIT_EXPECT_EQ(test, packets.port, CLIENT);
-	KUNIT_EXPECT_EQ(test, packets.what, 2448ULL);
+	KUNIT_EXPECT_EQ(test, packets.ident, 2448ULL);
 	KUNIT_EXPECT_EQ(test, packets.count, 1U);
 	kfree_skb(skb);
 }
@@ -96,9 +96,9 @@ static void datagrams_by_their_first_bytes(struct kunit *test)
 	*(__be64 *)(head + 1) = cpu_to_be64(0x0102030405060708ULL);
 	KUNIT_ASSERT_TRUE(test, probe_parse(skb, 0, &packets));
 	KUNIT_EXPECT_PTR_EQ(test, packets.watch, &udp);
-	KUNIT_EXPECT_EQ(test, packets.way, 1);
+	KUNIT_EXPECT_EQ(test, packets.direction, 1);
 	KUNIT_EXPECT_EQ(test, packets.payload, 20U);
-	KUNIT_EXPECT_EQ(test, packets.what, 0x0102030405060708ULL);
+	KUNIT_EXPECT_EQ(test, packets.ident, 0x0102030405060708ULL);
 	kfree_skb(skb);
 }
 
@@ -113,14 +113,14 @@ static void echoes_by_their_identifier(struct kunit *test)
 	head->un.echo.sequence = htons(9);
 	KUNIT_ASSERT_TRUE(test, probe_parse(skb, 0, &packets));
 	KUNIT_EXPECT_PTR_EQ(test, packets.watch, &ping);
-	KUNIT_EXPECT_EQ(test, packets.way, 0);
-	KUNIT_EXPECT_EQ(test, packets.what, 9ULL);
+	KUNIT_EXPECT_EQ(test, packets.direction, 0);
+	KUNIT_EXPECT_EQ(test, packets.ident, 9ULL);
 	head->un.echo.id = htons(78);
 	KUNIT_EXPECT_FALSE(test, probe_parse(skb, 0, &packets));
 	kfree_skb(skb);
 }
 
-/* Of fragments the first one has the headers; what stands in the others is payload. */
+/* The first fragment has the headers. The others contain only payload. */
 static void fragments_by_their_first(struct kunit *test)
 {
 	struct probe_packets packets;
@@ -141,21 +141,21 @@ static void fragments_by_their_first(struct kunit *test)
 	kfree_skb(skb);
 }
 
-/* What became of the packets of a way of the stream that do not speak ECN. */
-static struct probe_counts *counts(unsigned int way)
+/* Returns the counts of Not-ECT packets in one direction of the stream. */
+static struct probe_counts *counts(unsigned int direction)
 {
-	return &tcp.way[way].of[PROBE_ECN_NOT_ECT];
+	return &tcp.oneway[direction].of[PROBE_ECN_NOT_ECT];
 }
 
-/* Those of them that are somewhere. */
-static u64 in_flight(unsigned int way)
+/* Returns the number of these packets in flight. */
+static u64 in_flight(unsigned int direction)
 {
-	counts(way)->in_flight = counts(way)->unread;
+	counts(direction)->in_flight = counts(direction)->unread;
 	probe_slots_count();
-	return counts(way)->in_flight;
+	return counts(direction)->in_flight;
 }
 
-/* A packet through two nodes: each stretch in its layer, nothing lost, nothing twice. */
+/* A packet passes two nodes. Each interval is booked once, on its layer. */
 static void layers_add_up(struct kunit *test)
 {
 	struct sk_buff *skb = segment(CLIENT, SERVER, 1000, 1, MSS, 0);
@@ -186,17 +186,17 @@ static void layers_add_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, total, slot->at_ns - slot->begin_ns);
 	probe_slot_finish(slot);
 	KUNIT_EXPECT_EQ(test, counts(0)->delivered, 1ULL);
-	KUNIT_EXPECT_EQ(test, tcp.way[0].unmatched, 0ULL);
+	KUNIT_EXPECT_EQ(test, tcp.oneway[0].unmatched, 0ULL);
 	KUNIT_EXPECT_EQ(test, in_flight(0), 0ULL);
 	kfree_skb(skb);
 }
 
-/* A mark takes a packet from one codepoint's account to the other's, once. */
+/* A mark moves a packet once, from one codepoint's counts to another's. */
 static void marked_packets_change_accounts(struct kunit *test)
 {
 	struct sk_buff *skb = segment(CLIENT, SERVER, 1000, 1, MSS, 0);
-	struct probe_counts *ect = &tcp.way[0].of[PROBE_ECN_ECT1];
-	struct probe_counts *ce = &tcp.way[0].of[PROBE_ECN_CE];
+	struct probe_counts *ect = &tcp.oneway[0].of[PROBE_ECN_ECT1];
+	struct probe_counts *ce = &tcp.oneway[0].of[PROBE_ECN_CE];
 	struct probe_packets packets;
 	struct probe_slot *slot;
 
@@ -218,68 +218,68 @@ static void marked_packets_change_accounts(struct kunit *test)
 	kfree_skb(skb);
 }
 
-/* Equal packets are told apart by state, place and age. */
+/* Equal packets are distinguished by state, position and age. */
 static void the_oldest_of_equals(struct kunit *test)
 {
 	struct sk_buff *skb = segment(SERVER, CLIENT, 1, 5000, 0, 0);
 	struct probe_slot *first, *second;
 	struct probe_packets packets;
-	u64 who;
+	u64 owner;
 
 	KUNIT_ASSERT_TRUE(test, probe_parse(skb, 0, &packets));
-	who = probe_who(&packets);
+	owner = probe_owner(&packets);
 	first = probe_slot_new(&packets, 0, 2, 100);
 	second = probe_slot_new(&packets, 0, 2, 200);
-	KUNIT_EXPECT_PTR_EQ(test, probe_slot_find(who, 5000, PROBE_IN_QDISC, 2, 300), first);
+	KUNIT_EXPECT_PTR_EQ(test, probe_slot_find(owner, 5000, PROBE_IN_QDISC, 2, 300), first);
 	first->state = PROBE_IN_RING;
-	KUNIT_EXPECT_PTR_EQ(test, probe_slot_find(who, 5000, PROBE_IN_QDISC, 2, 300), second);
-	KUNIT_EXPECT_FALSE(test, probe_slot_find(who, 5000, PROBE_IN_QDISC, 1, 300));
-	KUNIT_EXPECT_FALSE(test, probe_slot_find(who, 5000, PROBE_IN_QDISC, 2, 199));
+	KUNIT_EXPECT_PTR_EQ(test, probe_slot_find(owner, 5000, PROBE_IN_QDISC, 2, 300), second);
+	KUNIT_EXPECT_FALSE(test, probe_slot_find(owner, 5000, PROBE_IN_QDISC, 1, 300));
+	KUNIT_EXPECT_FALSE(test, probe_slot_find(owner, 5000, PROBE_IN_QDISC, 2, 199));
 	KUNIT_EXPECT_EQ(test, in_flight(1), 2ULL);
 	probe_slot_free(first);
 	probe_slot_free(second);
 	kfree_skb(skb);
 }
 
-/* What was looked for last is as good an answer as the table's, until it ends or has an equal. */
+/* The cached slot of the last search equals the table's, until it ends or has an equal packet. */
 static void the_latest_is_no_other(struct kunit *test)
 {
 	struct sk_buff *skb = segment(CLIENT, SERVER, 7000, 1, MSS, 0);
 	struct probe_slot *slot, *again, *twin;
 	struct probe_packets packets;
-	u64 who;
+	u64 owner;
 
 	KUNIT_ASSERT_TRUE(test, probe_parse(skb, 0, &packets));
-	who = probe_who(&packets);
+	owner = probe_owner(&packets);
 	slot = probe_slot_new(&packets, 0, 2, 100);
-	KUNIT_EXPECT_PTR_EQ(test, probe_slot_find(who, 7000, PROBE_IN_QDISC, 2, 100), slot);
-	KUNIT_EXPECT_FALSE(test, probe_slot_find(who, 7000, PROBE_IN_RING, 2, 100));
-	KUNIT_EXPECT_FALSE(test, probe_slot_find(who, 7000, PROBE_IN_QDISC, 1, 100));
-	KUNIT_EXPECT_FALSE(test, probe_slot_find(who, 7000, PROBE_IN_QDISC, 2, 99));
-	KUNIT_EXPECT_FALSE(test, probe_slot_find(who, 7001, PROBE_IN_QDISC, 2, 100));
-	KUNIT_EXPECT_PTR_EQ(test, probe_slot_find(who, 7000, ~0, -1, S64_MAX), slot);
+	KUNIT_EXPECT_PTR_EQ(test, probe_slot_find(owner, 7000, PROBE_IN_QDISC, 2, 100), slot);
+	KUNIT_EXPECT_FALSE(test, probe_slot_find(owner, 7000, PROBE_IN_RING, 2, 100));
+	KUNIT_EXPECT_FALSE(test, probe_slot_find(owner, 7000, PROBE_IN_QDISC, 1, 100));
+	KUNIT_EXPECT_FALSE(test, probe_slot_find(owner, 7000, PROBE_IN_QDISC, 2, 99));
+	KUNIT_EXPECT_FALSE(test, probe_slot_find(owner, 7001, PROBE_IN_QDISC, 2, 100));
+	KUNIT_EXPECT_PTR_EQ(test, probe_slot_find(owner, 7000, ~0, -1, S64_MAX), slot);
 	probe_slot_free(slot);
-	KUNIT_EXPECT_FALSE(test, probe_slot_find(who, 7000, ~0, -1, S64_MAX));
+	KUNIT_EXPECT_FALSE(test, probe_slot_find(owner, 7000, ~0, -1, S64_MAX));
 	again = probe_slot_new(&packets, 0, 2, 200);
 	KUNIT_EXPECT_FALSE(test, again->equals);
-	twin = probe_slot_twin(again);
+	twin = probe_slot_duplicate(again);
 	KUNIT_EXPECT_TRUE(test, again->equals && twin->equals);
-	KUNIT_EXPECT_PTR_EQ(test, probe_slot_find(who, 7000, ~0, -1, S64_MAX), again);
+	KUNIT_EXPECT_PTR_EQ(test, probe_slot_find(owner, 7000, ~0, -1, S64_MAX), again);
 	probe_slot_free(again);
-	KUNIT_EXPECT_PTR_EQ(test, probe_slot_find(who, 7000, ~0, -1, S64_MAX), twin);
+	KUNIT_EXPECT_PTR_EQ(test, probe_slot_find(owner, 7000, ~0, -1, S64_MAX), twin);
 	probe_slot_free(twin);
-	KUNIT_EXPECT_FALSE(test, probe_slot_find(who, 7000, ~0, -1, S64_MAX));
+	KUNIT_EXPECT_FALSE(test, probe_slot_find(owner, 7000, ~0, -1, S64_MAX));
 	kfree_skb(skb);
 }
 
-/* A connected socket, as far as the probe asks it. */
-static struct sock *a_socket(struct kunit *test, u16 own, u16 peer)
+/* Returns a connected socket with the fields that the probe reads. */
+static struct sock *a_socket(struct kunit *test, u16 local, u16 peer)
 {
 	struct sock *sk = kunit_kzalloc(test, sizeof(struct tcp_sock), GFP_KERNEL);
 
 	KUNIT_ASSERT_TRUE(test, !!sk);
 	sk->sk_state = TCP_ESTABLISHED;
-	inet_sk(sk)->inet_num = own;
+	inet_sk(sk)->inet_num = local;
 	inet_sk(sk)->inet_dport = htons(peer);
 	return sk;
 }
@@ -291,16 +291,16 @@ static void a_connection_goes_with_its_sockets(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < 1000; i++) {
-		struct probe_end *end = probe_meet(client);
+		struct probe_end *end = probe_end_of(client);
 
 		KUNIT_ASSERT_TRUE(test, !!end);
-		KUNIT_EXPECT_PTR_EQ(test, probe_meet(client), end);
-		KUNIT_EXPECT_PTR_EQ(test, probe_meet(server), &end->connection->end[1]);
-		KUNIT_EXPECT_FALSE(test, end->has_sent); /* nothing of the one before */
+		KUNIT_EXPECT_PTR_EQ(test, probe_end_of(client), end);
+		KUNIT_EXPECT_PTR_EQ(test, probe_end_of(server), &end->connection->end[1]);
+		KUNIT_EXPECT_FALSE(test, end->has_sent); /* nothing of the previous socket */
 		end->has_sent = true;
-		probe_part(i % 2 ? client : server);
+		probe_end_detach(i % 2 ? client : server);
 		KUNIT_EXPECT_FALSE(test, list_empty(&probe_connections));
-		probe_part(i % 2 ? server : client);
+		probe_end_detach(i % 2 ? server : client);
 		KUNIT_EXPECT_TRUE(test, list_empty(&probe_connections));
 		KUNIT_EXPECT_FALSE(test, !!probe_connection(&tcp, CLIENT, false));
 	}
@@ -314,19 +314,19 @@ static void lost_data_go_with_their_sender(struct kunit *test)
 	struct probe_slot *slot;
 
 	KUNIT_ASSERT_TRUE(test, probe_parse(skb, 0, &packets));
-	KUNIT_ASSERT_TRUE(test, !!probe_meet(client));
+	KUNIT_ASSERT_TRUE(test, !!probe_end_of(client));
 	tcp_sk(client)->snd_una = 5000;
 	slot = probe_slot_new(&packets, 0, 0, 100);
 	KUNIT_ASSERT_TRUE(test, !!slot);
-	probe_lose(slot);
+	probe_keep_lost(slot);
 	KUNIT_EXPECT_PTR_EQ(test, slot,
-			    probe_slot_find(slot->who, slot->what, PROBE_LOST, -1, S64_MAX));
-	probe_part(client);
-	KUNIT_EXPECT_FALSE(test, !!probe_slot_find(probe_who(&packets), 5000, ~0, -1, S64_MAX));
-	/* the server's socket has not been met: the connection waits for it */
+			    probe_slot_find(slot->owner, slot->ident, PROBE_LOST, -1, S64_MAX));
+	probe_end_detach(client);
+	KUNIT_EXPECT_FALSE(test, !!probe_slot_find(probe_owner(&packets), 5000, ~0, -1, S64_MAX));
+	/* the server's socket is not known yet, so the connection waits for it */
 	server = a_socket(test, SERVER, CLIENT);
-	KUNIT_EXPECT_TRUE(test, !!probe_meet(server));
-	probe_part(server);
+	KUNIT_EXPECT_TRUE(test, !!probe_end_of(server));
+	probe_end_detach(server);
 	KUNIT_EXPECT_TRUE(test, list_empty(&probe_connections));
 	kfree_skb(skb);
 }

@@ -83,7 +83,7 @@ static void dsss_durations(struct kunit *test)
 	}
 }
 
-/* The frames of an aggregate end one after the other, the last with its PPDU */
+/* The frames of an aggregate end one after another, the last one with its PPDU */
 static void parts_of_a_ppdu(struct kunit *test)
 {
 	struct radio_rate rate = { RADIO_HT, 7, 2, 0, 1 };
@@ -159,7 +159,7 @@ static void control_frames(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, radio_control_ns(&slow, RADIO_BA), 68000ULL);
 }
 
-/* The PPDU of n frames of 1538 bytes, as computed independently, in us */
+/* The PPDU of n frames of 1538 bytes, in us, computed independently */
 static void ppdus_of_full_frames(struct kunit *test)
 {
 	static const struct {
@@ -184,7 +184,7 @@ static void ppdus_of_full_frames(struct kunit *test)
 	}
 }
 
-/* How many full frames fit into 4096 us: ath9k's table */
+/* The number of full frames in 4096 us: ath9k's table */
 static void frames_in_an_aggregate(struct kunit *test)
 {
 	static const struct {
@@ -201,12 +201,12 @@ static void frames_in_an_aggregate(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		u32 limit = radio_ppdu_bytes(&cases[i].rate, 4096000);
 
-		/* the last is not padded */
+		/* the last frame has no padding */
 		KUNIT_EXPECT_EQ(test, (limit + 2) / 1544, cases[i].frames);
 	}
 }
 
-/* radio_ppdu_bytes() is the inverse: that many fit, one more does not */
+/* radio_ppdu_bytes() is the inverse: its result fits, one byte more does not */
 static void bytes_are_the_inverse(struct kunit *test)
 {
 	static const u64 limits[] = { 100000, 1504000, 3008000, 4096000, 5484000 };
@@ -234,7 +234,7 @@ static void subframes(struct kunit *test)
 
 	/* full frames have a delimiter and two bytes of padding */
 	KUNIT_EXPECT_EQ(test, radio_subframe_bytes(&one, 1538, 256, 8), 1544U);
-	/* a bare ACK of TCP: 96 and 42 delimiters */
+	/* a bare TCP acknowledgment: 96 bytes and 42 delimiters */
 	KUNIT_EXPECT_EQ(test, radio_subframe_bytes(&one, 90, 256, 8), 264U);
 	/* 8 us at 300 Mbit/s: 270 bytes */
 	KUNIT_EXPECT_EQ(test, radio_subframe_bytes(&two, 90, 256, 8), 276U);

@@ -27,7 +27,7 @@ static void starts_after_aifs_and_backoff(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, radio_edca_start(&seven, IDLE, IDLE), BE_AIFS + 63000);
 }
 
-/* A frame that comes to an idle medium waits for the next boundary, of all the same */
+/* A frame that arrives at an idle medium waits for the next slot boundary */
 static void late_frames_start_at_boundaries(struct kunit *test)
 {
 	static const u64 slot = RADIO_SLOT_NS;
@@ -45,7 +45,7 @@ static void late_frames_start_at_boundaries(struct kunit *test)
 
 static void counts_boundaries(struct kunit *test)
 {
-	/* another starts k slots after our AIFS: boundaries 0 to k have passed */
+	/* another station starts k slots after our AIFS: boundaries 0 to k have passed */
 	static const struct {
 		u64 at;
 		u32 left;
@@ -117,7 +117,7 @@ static void losses_by_snr(struct kunit *test)
 	struct radio_rate rate = { RADIO_HT, 7, 1, 1, 1 };
 	u32 ppm = RADIO_PPM, i;
 
-	/* at the sensitivity one frame of 4096 bytes in ten */
+	/* at the sensitivity one of ten frames of 4096 bytes is lost */
 	ppm = radio_error_ppm(&rate, 2200, 4096);
 	KUNIT_EXPECT_GE(test, ppm, 99900U);
 	KUNIT_EXPECT_LE(test, ppm, 100100U);

@@ -20,7 +20,7 @@ static void a_full_bucket_passes_its_burst(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, wire_bucket_pass(&bucket, 777, 1));
 }
 
-/* After an empty bucket a frame of 1514 bytes passes after exactly ceil(12112 * 10^9 / rate) ns. */
+/* From an empty bucket a frame of 1514 bytes passes after exactly ceil(12112 * 10^9 / rate) ns. */
 static void filled_to_the_ns(struct kunit *test)
 {
 	unsigned int i;
@@ -37,8 +37,8 @@ static void filled_to_the_ns(struct kunit *test)
 }
 
 /*
- * The share of the ns that is left over is not lost: with a frame offered each ns the k-th
- * beyond the burst passes at ceil(k L / rate), whatever k.
+ * The rest of each ns is not lost. If a frame is offered each ns, the k-th one beyond the burst
+ * passes at ceil(k L / rate), for any k.
  */
 static void nothing_drifts(struct kunit *test)
 {
@@ -54,11 +54,11 @@ static void nothing_drifts(struct kunit *test)
 							   333333333));
 		passed++;
 	}
-	/* burst and what was filled in 999,999 ns: 333.333 kbit, 833 frames */
+	/* burst, and tokens of 999,999 ns: 333.333 kbit, 833 frames */
 	KUNIT_EXPECT_EQ(test, passed, 2ULL + 833);
 }
 
-/* Whatever is offered: no more than burst + rate T passes, and all but a frame of it. */
+/* At most burst + rate T passes, and less than a frame of that is unused. */
 static void never_more_than_burst_and_rate(struct kunit *test)
 {
 	struct wire_bucket bucket = { .rate_bps = 50000000, .burst_bytes = 64000 };
@@ -70,13 +70,13 @@ static void never_more_than_burst_and_rate(struct kunit *test)
 
 		mix = mix * 6364136223846793005ULL + 1442695040888963407ULL;
 		bytes = 60 + (mix >> 33) % 1455;
-		now += (mix >> 45) % 30000;	/* 450 Mbit/s are offered */
+		now += (mix >> 45) % 30000;	/* offered rate: 450 Mbit/s */
 		if (wire_bucket_pass(&bucket, now, bytes))
 			passed += bytes;
 		most = 64000 + div64_u64(now * 50, 8000);
 		KUNIT_ASSERT_LE(test, passed, most);
 	}
-	/* or what one pause of 30 us fills */
+	/* or the tokens of one pause of 30 us */
 	KUNIT_EXPECT_GT(test, passed + 1514 + 188, most);
 }
 
@@ -101,7 +101,7 @@ static void larger_than_the_bucket(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, wire_bucket_pass(&bucket, 1000000, 1000));
 }
 
-/* What does not pass takes nothing: a small frame may pass where a large one did not. */
+/* A dropped frame takes no tokens: a small frame may pass after a large one was dropped. */
 static void a_dropped_frame_costs_nothing(struct kunit *test)
 {
 	struct wire_bucket bucket = { .rate_bps = 8000000000ULL, .burst_bytes = 1500 };

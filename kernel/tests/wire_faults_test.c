@@ -31,7 +31,7 @@ static void always_at_certainty(struct kunit *test)
 		KUNIT_ASSERT_TRUE(test, wire_fate(&faults, false, n).lost);
 }
 
-/* 200,000 draws at 1 %: mean 2000, standard deviation 44.5; five of them */
+/* 200,000 draws at 1 %: mean 2000, standard deviation 44.5; the bound is five of them */
 static void frequency(struct kunit *test)
 {
 	struct wire_faults faults = { .seed = 7, .loss_ppb = WIRE_PPB / 100,
@@ -67,13 +67,13 @@ static void one_fault_moves_no_other(struct kunit *test)
 
 static void seeds_differ(struct kunit *test)
 {
-	struct wire_faults one = { .seed = 1, .loss_ppb = WIRE_PPB / 2 };
-	struct wire_faults two = { .seed = 2, .loss_ppb = WIRE_PPB / 2 };
+	struct wire_faults first = { .seed = 1, .loss_ppb = WIRE_PPB / 2 };
+	struct wire_faults second = { .seed = 2, .loss_ppb = WIRE_PPB / 2 };
 	int equal = 0;
 	u64 n;
 
 	for (n = 0; n < 10000; n++)
-		equal += wire_fate(&one, false, n).lost == wire_fate(&two, false, n).lost;
+		equal += wire_fate(&first, false, n).lost == wire_fate(&second, false, n).lost;
 	/* half of them by chance; standard deviation 50 */
 	KUNIT_EXPECT_LT(test, abs(equal - 5000), 250);
 }
@@ -93,25 +93,25 @@ static void jitter_fills_its_range(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, high, 999ULL);
 }
 
-/* The losses of runs made before there were bursts. */
+/* The fates are those of the versions without bursts. */
 static void fates_of_old(struct kunit *test)
 {
-	static const u64 known[] = { 102, 210, 286, 310, 312, 340, 480, 950 };
+	static const u64 expected[] = { 102, 210, 286, 310, 312, 340, 480, 950 };
 	struct wire_faults faults = { .seed = 7, .loss_ppb = WIRE_PPB / 100 };
-	int found = 0;
+	int matched = 0;
 	u64 n;
 
-	for (n = 0; n <= known[ARRAY_SIZE(known) - 1]; n++) {
+	for (n = 0; n <= expected[ARRAY_SIZE(expected) - 1]; n++) {
 		bool lost = wire_fate(&faults, false, n).lost;
 
 		KUNIT_ASSERT_EQ(test, lost, wire_fate(&faults, true, n).lost);
 		if (lost)
-			KUNIT_ASSERT_EQ(test, n, known[found++]);
+			KUNIT_ASSERT_EQ(test, n, expected[matched++]);
 	}
-	KUNIT_EXPECT_EQ(test, found, (int)ARRAY_SIZE(known));
+	KUNIT_EXPECT_EQ(test, matched, (int)ARRAY_SIZE(expected));
 }
 
-/* The longest length that is counted by itself is one less. */
+/* Shorter lengths are counted separately. */
 #define LENGTHS	12
 
 struct bursts {
@@ -147,11 +147,11 @@ static struct bursts bursts_of(const struct wire_faults *faults, int frames)
 }
 
 /*
- * Of N frames with share P and bursts of mean B, the number of lost ones has the
- * variance N P (1 - P) (2 B (1 - P) - 1): that of independent ones, times
- * (1 + c) / (1 - c), c = 1 - p - r being the correlation of neighbours. A
- * geometric length has the variance B (B - 1), the mean of K that divided by K.
- * K is near N P / B. Here are five sigma of N = 2,000,000.
+ * Of N frames with loss rate P and bursts of mean B, the number of losses has the variance N P
+ * (1 - P) (2 B (1 - P) - 1). This is that of independent losses times (1 + c) / (1 - c), where c
+ * = 1 - p - r is the correlation of neighbours. A geometric length has the variance B (B - 1),
+ * and the mean of K lengths that variance divided by K. K is near N P / B. The bounds are five
+ * sigma for N = 2,000,000.
  */
 static void bursts_have_rate_and_length(struct kunit *test)
 {
@@ -164,8 +164,8 @@ static void bursts_have_rate_and_length(struct kunit *test)
 		{ 10000000, 1500, 20000, 987, 37 },
 		{ 10000000, 20000, 20000, 4371, 3082 },
 		{ 800000000, 5000, 1600000, 2828, 40 },
-		{ 10000000, 1000, 20000, 696, 0 },	/* alone */
-		{ 500000000, 1000, 1000000, 0, 0 },	/* every other one */
+		{ 10000000, 1000, 20000, 696, 0 },	/* isolated */
+		{ 500000000, 1000, 1000000, 0, 0 },	/* every other frame */
 	};
 	int i, milli;
 
@@ -174,55 +174,55 @@ static void bursts_have_rate_and_length(struct kunit *test)
 			.seed = 7, .loss_ppb = cases[i].loss_ppb,
 			.loss_burst_milli = cases[i].burst_milli,
 		};
-		struct bursts found = bursts_of(&faults, BURST_FRAMES);
+		struct bursts bursts = bursts_of(&faults, BURST_FRAMES);
 
-		KUNIT_EXPECT_LE(test, abs(found.lost - cases[i].lost),
+		KUNIT_EXPECT_LE(test, abs(bursts.lost - cases[i].lost),
 				cases[i].lost_sigmas);
-		KUNIT_ASSERT_GT(test, found.count, 0);
-		milli = div_u64((u64)found.lost * WIRE_MILLI, found.count);
+		KUNIT_ASSERT_GT(test, bursts.count, 0);
+		milli = div_u64((u64)bursts.lost * WIRE_MILLI, bursts.count);
 		KUNIT_EXPECT_LE(test, abs(milli - (int)cases[i].burst_milli),
 				cases[i].milli_sigmas);
 	}
 }
 
-/* Of the bursts of k frames or more, the share r ends after k: five sigma for each k. */
+/* Of the bursts of at least k frames, the share r ends after k: five sigma for each k. */
 static void burst_lengths_are_geometric(struct kunit *test)
 {
 	struct wire_faults faults = { .seed = 7, .loss_ppb = WIRE_PPB / 10,
 				      .loss_burst_milli = 4000 };
-	struct bursts found = bursts_of(&faults, BURST_FRAMES);
-	int length, left = found.count;
+	struct bursts bursts = bursts_of(&faults, BURST_FRAMES);
+	int length, left = bursts.count;
 
-	KUNIT_ASSERT_GT(test, found.count, 40000);
+	KUNIT_ASSERT_GT(test, bursts.count, 40000);
 	for (length = 1; length < LENGTHS; length++) {
-		int count = found.of_length[length];
-		/* a quarter of those no shorter; variance 3 / 16 of their number */
+		int count = bursts.of_length[length];
+		/* a quarter of the bursts that are no shorter; variance 3 / 16 of their number */
 		s64 off = 4 * count - left;
 
 		KUNIT_EXPECT_LE(test, off * off, 25LL * 3 * left);
 		left -= count;
 	}
-	KUNIT_EXPECT_EQ(test, left, found.of_length[LENGTHS]);
+	KUNIT_EXPECT_EQ(test, left, bursts.of_length[LENGTHS]);
 }
 
 static void bursts_follow_the_seed(struct kunit *test)
 {
-	struct wire_faults one = { .seed = 1, .loss_ppb = WIRE_PPB / 2,
+	struct wire_faults first = { .seed = 1, .loss_ppb = WIRE_PPB / 2,
 				   .loss_burst_milli = 2000 };
-	struct wire_faults same = one, two = one;
-	bool lost_one = false, lost_same = false, lost_two = false;
+	struct wire_faults same = first, second = first;
+	bool lost_first = false, lost_same = false, lost_second = false;
 	int equal = 0;
 	u64 n;
 
 	same.duplicate_ppb = WIRE_PPB / 2;
 	same.jitter_ns = 1000000;
-	two.seed = 2;
+	second.seed = 2;
 	for (n = 0; n < 10000; n++) {
-		lost_one = wire_fate(&one, lost_one, n).lost;
+		lost_first = wire_fate(&first, lost_first, n).lost;
 		lost_same = wire_fate(&same, lost_same, n).lost;
-		lost_two = wire_fate(&two, lost_two, n).lost;
-		KUNIT_ASSERT_EQ(test, lost_one, lost_same);
-		equal += lost_one == lost_two;
+		lost_second = wire_fate(&second, lost_second, n).lost;
+		KUNIT_ASSERT_EQ(test, lost_first, lost_same);
+		equal += lost_first == lost_second;
 	}
 	/* p = r = 1/2: each is a fair coin; standard deviation 50 */
 	KUNIT_EXPECT_LT(test, abs(equal - 5000), 250);

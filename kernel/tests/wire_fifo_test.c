@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: the arithmetic of wire_fifo.c against closed forms. */
+/* KUnit: wire_fifo.c against closed forms. */
 #include <kunit/test.h>
 #include <linux/kernel.h>
 #include "wire_fifo.h"
@@ -14,7 +14,7 @@ static struct wire_fifo make(struct kunit *test, u32 size)
 	return (struct wire_fifo){
 		.size = size,
 		.room = room,
-		.held = kunit_kzalloc(test, room * sizeof(struct wire_held), GFP_KERNEL),
+		.entries = kunit_kzalloc(test, room * sizeof(struct wire_fifo_entry), GFP_KERNEL),
 	};
 }
 
@@ -26,15 +26,15 @@ static void without_memory_complete_is_sent(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wire_fifo_fetch(&fifo, 5, U64_MAX, FRAME), U64_MAX);
 }
 
-/* Frames back to back: the n-th is fetched when the one before the last five has left. */
+/* Back to back, frame n is fetched when the frame before the last five has left. */
 static void a_full_memory_runs_ahead_by_its_size(struct kunit *test)
 {
 	struct wire_fifo fifo = make(test, 7808);
-	u64 n, held = 7808 / FRAME;
+	u64 n, fitting = 7808 / FRAME;
 
 	for (n = 1; n <= 1000; n++)
 		KUNIT_ASSERT_EQ(test, wire_fifo_fetch(&fifo, 0, n * TICK, FRAME),
-				n <= held ? 0 : (n - held) * TICK);
+				n <= fitting ? 0 : (n - fitting) * TICK);
 }
 
 static void small_frames_fill_it_too(struct kunit *test)
@@ -54,7 +54,7 @@ static void what_has_left_takes_no_room(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wire_fifo_fetch(&fifo, 0, 100, FRAME), 0ULL);
 	KUNIT_EXPECT_EQ(test, wire_fifo_fetch(&fifo, 0, 200, FRAME), 0ULL);
 	KUNIT_EXPECT_EQ(test, wire_fifo_fetch(&fifo, 0, 300, FRAME), 100ULL);
-	/* fetched at once, but not before the frame ahead of it */
+	/* fetched at once, but not before the previous frame */
 	KUNIT_EXPECT_EQ(test, wire_fifo_fetch(&fifo, 50, 350, 1), 200ULL);
 	KUNIT_EXPECT_EQ(test, wire_fifo_fetch(&fifo, 1000, 1100, FRAME), 1000ULL);
 }

@@ -22,7 +22,7 @@ static void next_instant_and_delay(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wire_grant_ready(&grant, 12001), 18500ULL);
 }
 
-/* Frames that come at every ns of a cycle wait (cycle - 1) / 2 + delay in the mean, in order. */
+/* Frames that arrive at every ns of a cycle wait (cycle - 1) / 2 + delay on average, in order. */
 static void wait_of_a_whole_cycle(struct kunit *test)
 {
 	struct wire_grant grant = { .cycle_ns = 1000, .delay_ns = 300 };

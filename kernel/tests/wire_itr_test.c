@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: the intervals of wire_itr.c against values worked out from the drivers' code. */
+/* KUnit: the intervals of wire_itr.c against values computed from the drivers' code. */
 #include <kunit/test.h>
 #include <linux/kernel.h>
 #include "wire_itr.h"
@@ -92,7 +92,7 @@ static void ixgbe_grows_while_it_finds_little(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, gap_after(&itr, WIRE_RX, 20, 1514, 10000, 5),
 				us / 2 * 2048U);
 	KUNIT_EXPECT_EQ(test, gap_after(&itr, WIRE_RX, 20, 1514, 10000, 5), 63 * 2048U);
-	/* just right; too much; far too much: 5 * 1514 + 22420 = 29990, 59 times 512 */
+	/* within the range; too many; far too many: 5 * 1514 + 22420 = 29990, 59 times 512 */
 	KUNIT_EXPECT_EQ(test, gap_after(&itr, WIRE_RX, 64, 1514, 10000, 5), 63 * 2048U);
 	KUNIT_EXPECT_EQ(test, gap_after(&itr, WIRE_RX, 100, 1514, 10000, 5), 31 * 2048U);
 	KUNIT_EXPECT_EQ(test, gap_after(&itr, WIRE_RX, 300, 1514, 10000, 5), 59 * 2048U);
@@ -108,7 +108,7 @@ static void ixgbe_few_small_packets(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, gap_after(&itr, WIRE_RX, 2, 66, 10000, 6), 6 * 2048U);
 }
 
-/* The smaller of both directions' rules, and a side that found nothing waits. */
+/* The smaller rule of both directions applies, and a direction without packets waits. */
 static void ixgbe_shares_a_vector(struct kunit *test)
 {
 	struct wire_itr itr = make(WIRE_IXGBE, 50, true);
@@ -117,7 +117,7 @@ static void ixgbe_shares_a_vector(struct kunit *test)
 	itr.work[WIRE_TX] = (struct wire_work){ 20, 20 * 66 };
 	/* TX: 10 + 2; RX: few and full, (1514 * 5 + 22420) / 2, 30 times 512: 60 us */
 	KUNIT_EXPECT_EQ(test, gap_after(&itr, WIRE_RX, 2, 1514, 10000, 5), 6 * 2048U);
-	/* TX found nothing: 12 + 2, marked as it was */
+	/* no TX packets: 12 + 2, the flag unchanged */
 	KUNIT_EXPECT_EQ(test, gap_after(&itr, WIRE_RX, 60, 1514, 10000, 5), 6 * 2048U);
 	KUNIT_EXPECT_EQ(test, itr.side_word[WIRE_TX], 14U);
 }

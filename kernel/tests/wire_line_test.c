@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: the arithmetic of wire_line.c against closed forms. */
+/* KUnit: wire_line.c against closed forms. */
 #include <kunit/test.h>
 #include <linux/kernel.h>
 #include <linux/math64.h>
 #include "wire_line.h"
 
-/* ceil(frames * bytes * 8 * 10^9 / rate): the ns after which they have left */
+/* ceil(frames * bytes * 8 * 10^9 / rate): the ns after which all frames have left */
 static u64 ideal(u64 frames, u64 bytes, u64 rate)
 {
 	return div64_u64(frames * bytes * 8 * NSEC_PER_SEC + rate - 1, rate);
@@ -97,7 +97,7 @@ static void outage_holds_the_frame(struct kunit *test)
 		.trace = { .kind = WIRE_RATE, .count = 3, .steps = steps },
 	};
 
-	/* half of the frame before, half after; the next waits in full */
+	/* half of the frame leaves before, half after; the next frame waits in full */
 	KUNIT_EXPECT_EQ(test, wire_line_send(&line, 500, 125), 5500ULL);
 	KUNIT_EXPECT_EQ(test, wire_line_send(&line, 600, 125), 6500ULL);
 }
@@ -138,7 +138,7 @@ static void trace_repeats(struct kunit *test)
 
 static void a_period_that_carries_nothing_is_an_outage(struct kunit *test)
 {
-	/* the step at the end of the period holds for no time at all */
+	/* the step at the end of the period lasts for 0 ns */
 	struct wire_step steps[] = { { 0, 0 }, { 1000, 1000000000 } };
 	struct wire_line line = {
 		.rate_bps = 1000000000,
@@ -156,7 +156,7 @@ static void a_period_that_carries_nothing_is_an_outage(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wire_line_send(&line, 40, 125), 2020ULL);
 }
 
-/* A frame of 10^12 nanobits over periods of 1 ns: one by one they would take minutes. */
+/* A frame of 10^12 nanobits over periods of 1 ns: a loop over them would take minutes. */
 static void periods_are_passed_by_arithmetic(struct kunit *test)
 {
 	struct wire_step slow[] = { { 0, 1 } };
@@ -191,16 +191,16 @@ static void opportunities(struct kunit *test)
 			   .count = 3, .steps = steps },
 	};
 
-	/* a small frame, one that fits beside it, one that takes the rest and more */
+	/* a small frame, one that fits next to it, one that exceeds the rest */
 	KUNIT_EXPECT_EQ(test, wire_line_send(&line, 0, 500), 1000ULL);
 	KUNIT_EXPECT_EQ(test, wire_line_send(&line, 10, 900), 1000ULL);
 	KUNIT_EXPECT_EQ(test, wire_line_send(&line, 20, 1000), 2000ULL);
 	/* 3000 bytes at 2000, of which 900 are used: one more frame fits */
 	KUNIT_EXPECT_EQ(test, wire_line_send(&line, 30, 1500), 2000ULL);
 	KUNIT_EXPECT_EQ(test, wire_line_send(&line, 40, 1500), 5000ULL);
-	/* the opportunity at 5000 is used up: the next is 1000 into the period */
+	/* the opportunity at 5000 is used: the next one is 1000 into the period */
 	KUNIT_EXPECT_EQ(test, wire_line_send(&line, 5000, 1500), 6000ULL);
-	/* what nobody waits for is lost */
+	/* an unused opportunity is lost */
 	KUNIT_EXPECT_EQ(test, wire_line_send(&line, 8000, 1500), 10000ULL);
 }
 

@@ -9,7 +9,7 @@
 
 #define FRAME	1514U
 
-/* max(0, ceil((k frames - burst) / rate)): the ns at which the k-th leaves */
+/* max(0, ceil((k frames - burst) / rate)): the ns at which frame k leaves */
 static u64 leaves(u64 k, u64 burst, u64 rate)
 {
 	if (k * FRAME <= burst)
@@ -37,7 +37,7 @@ static void burst_then_rate_to_the_ns(struct kunit *test)
 	}
 }
 
-/* At the peak until the burst is used up, then at the rate: of both bounds the later. */
+/* The peak rate until the burst is used, then the sustained rate: the later of both bounds. */
 static void peak_bounds_the_burst(struct kunit *test)
 {
 	struct wire_shaper shaper = {
@@ -54,12 +54,12 @@ static void peak_bounds_the_burst(struct kunit *test)
 static void limit_of_bytes(struct kunit *test)
 {
 	struct wire_shaper shaper = {
-		.sustained = { .rate_bps = 12112000, .burst_bytes = FRAME },	/* a frame a ms */
+		.sustained = { .rate_bps = 12112000, .burst_bytes = FRAME },	/* a frame per ms */
 		.limit_bytes = 3 * FRAME,
 	};
 	unsigned int i;
 
-	/* the first leaves at once, three wait; the head leaves at 1 ms and makes room */
+	/* the first leaves at once, three wait; the head leaves at 1 ms and frees its place */
 	for (i = 0; i < 4; i++)
 		KUNIT_ASSERT_EQ(test, wire_shaper_send(&shaper, 0, FRAME), i * 1000000ULL);
 	KUNIT_EXPECT_EQ(test, wire_shaper_send(&shaper, 0, FRAME), WIRE_NEVER);
@@ -86,11 +86,11 @@ static void limit_of_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wire_shaper_send(&shaper, 500000, FRAME), 3000000ULL);
 }
 
-/* A frame that is dropped, for its size or its wait, takes nothing and keeps nobody back. */
+/* A frame that is dropped, for its size or its wait, takes no tokens and delays no frame. */
 static void a_dropped_frame_costs_nothing(struct kunit *test)
 {
 	struct wire_shaper shaper = {
-		.sustained = { .rate_bps = 8000000, .burst_bytes = FRAME },	/* a byte a us */
+		.sustained = { .rate_bps = 8000000, .burst_bytes = FRAME },	/* a byte per us */
 		.peak = { .rate_bps = 16000000, .burst_bytes = FRAME },
 		.latency_ns = 1000000,
 	};
@@ -102,11 +102,11 @@ static void a_dropped_frame_costs_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wire_shaper_send(&shaper, 900000, 1), 1001000ULL);
 }
 
-/* What has come by an instant is granted together, and leaves one after another at the rate. */
+/* Frames that arrive before an opportunity are granted together, and leave one after another. */
 static void grants_then_the_rate(struct kunit *test)
 {
 	struct wire_shaper shaper = {
-		.sustained = { .rate_bps = 12112000, .burst_bytes = FRAME },	/* a frame a ms */
+		.sustained = { .rate_bps = 12112000, .burst_bytes = FRAME },	/* a frame per ms */
 		.grant = { .cycle_ns = 2000000, .delay_ns = 3000000, .epoch_ns = 1000000 },
 	};
 
@@ -115,11 +115,11 @@ static void grants_then_the_rate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wire_shaper_send(&shaper, 3000001, FRAME), 8000000ULL);
 	KUNIT_EXPECT_EQ(test, wire_shaper_send(&shaper, 3000001, FRAME), 9000000ULL);
 	KUNIT_EXPECT_EQ(test, wire_shaper_send(&shaper, 5000001, FRAME), 10000000ULL);
-	/* idle: the next instant and the delay */
+	/* idle: the next opportunity and the delay */
 	KUNIT_EXPECT_EQ(test, wire_shaper_send(&shaper, 30000000, FRAME), 34000000ULL);
 }
 
-/* A small frame does not pass a large one that waits. */
+/* A small frame does not pass a waiting large one. */
 static void first_come_first_served(struct kunit *test)
 {
 	struct wire_shaper shaper = {
@@ -131,7 +131,7 @@ static void first_come_first_served(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wire_shaper_send(&shaper, 0, 40), 1040000ULL);
 }
 
-/* Whatever the sizes and times: the bucket is never overdrawn, the queue never too long. */
+/* For any sizes and times, the bucket is never overdrawn, and the queue never too long. */
 static void never_more_than_burst_and_rate(struct kunit *test)
 {
 	struct wire_shaper shaper = {
@@ -147,7 +147,7 @@ static void never_more_than_burst_and_rate(struct kunit *test)
 
 		mix = mix * 6364136223846793005ULL + 1442695040888963407ULL;
 		bytes = 60 + (mix >> 33) % 1455;
-		now += (mix >> 45) % 200000;	/* 63 Mbit/s */
+		now += (mix >> 45) % 200000;	/* offered rate: 63 Mbit/s */
 		at = wire_shaper_send(&shaper, now, bytes);
 		if (at == WIRE_NEVER) {
 			dropped++;

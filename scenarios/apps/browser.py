@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A site: a page that tells how long it took, and pictures of 100 kB."""
+"""A web site: a page that prints its loading time, and pictures of 100 kB."""
 
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An echo server; with an address and a number, a client that asks it so often and prints how long that took."""
+"""An echo server. With an address and a number N: a client that makes N round trips and prints their times."""
 
 import asyncio
 import sys
@@ -9,7 +9,7 @@ PORT = 7
 
 
 async def serve() -> None:
-    """Gives back what comes."""
+    """Echo all received data."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(1000):
@@ -20,7 +20,7 @@ async def serve() -> None:
 
 
 async def ask(address: str, count: int) -> None:
-    """So many round trips, one after the other; prints their times."""
+    """Make the round trips one after another and print their times."""
     reader, writer = await asyncio.open_connection(address, PORT)
     times = []
     for number in range(count):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connects to one address of a name after the other, as programs did before RFC 6555."""
+"""Try the addresses of a name one after another, as programs did before RFC 6555."""
 
 import socket
 import sys

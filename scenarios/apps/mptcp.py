@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server that says how much comes each quarter of a second over MPTCP; with an address, its client, for 4 s."""
+"""A server that prints the data received over MPTCP each quarter of a second. With an address: its client, for 7 s."""
 
 import socket
 import sys
@@ -7,12 +7,12 @@ import threading
 import time
 
 PORT = 8000
-LENGTH_S = 4
+LENGTH_S = 7
 STEP_S = 0.25
 
 
 def serve() -> None:
-    """One client. Who listens goes on: a further subflow comes to its port."""
+    """Serve one client. The socket keeps listening, since more subflows connect to its port."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_MPTCP) as listening:
         listening.bind(("0.0.0.0", PORT))
         listening.listen()
@@ -34,7 +34,7 @@ def serve() -> None:
 
 
 def send(address: str) -> None:
-    """As much as goes."""
+    """Send as much as possible."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_MPTCP) as connection:
         connection.connect((address, PORT))
         end = time.monotonic() + LENGTH_S

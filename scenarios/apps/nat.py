@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server that answers every line; with an address and seconds, a client that asks after each of these pauses."""
+"""A server that answers every line. With an address and seconds: a client that sends a line after each pause."""
 
 import socket
 import sys
@@ -10,7 +10,7 @@ PATIENCE_S = 10
 
 
 def serve() -> None:
-    """One client at a time."""
+    """Serve one client at a time."""
     with socket.create_server(("0.0.0.0", PORT)) as listening:
         while True:
             connection, address = listening.accept()
@@ -22,7 +22,7 @@ def serve() -> None:
 
 
 def ask(address: str, pauses: list[int]) -> None:
-    """Says after which pause there was no answer."""
+    """Print the pause after which no answer came."""
     with socket.create_connection((address, PORT)) as connection:
         connection.settimeout(PATIENCE_S)
         for pause in pauses:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An object of two million bytes over QUIC by aioquic, or over TCP: its server; with an address, its client."""
+"""A server of an object of two million bytes, over QUIC by aioquic or over TCP. With an address: its client."""
 
 import asyncio
 import ssl
@@ -15,7 +15,7 @@ PROTOCOL = "example"
 
 
 async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """The object, to whoever asks with a line."""
+    """Send the object after each line."""
     await reader.readline()
     writer.write(bytes(SIZE))
     writer.write_eof()
@@ -39,7 +39,7 @@ async def serve_tcp() -> None:
 
 
 async def fetch(kind: str, address: str) -> int:
-    """How many bytes came."""
+    """Return the number of received bytes."""
     if kind == "tcp":
         reader, writer = await asyncio.open_connection(address, PORTS[kind])
         writer.write(b"object\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes to a Redis server and says how long a write takes, and how long it takes until a replica has it."""
+"""Write to a Redis server. Print the time of a write, and the time until a replica has it."""
 
 import socket
 import sys
@@ -7,13 +7,13 @@ import time
 
 
 class Server:
-    """A connection that speaks as much of RESP as this needs."""
+    """A connection with the parts of RESP that this program needs."""
 
     def __init__(self, address: str) -> None:
         self.lines = socket.create_connection((address, 6379)).makefile("rwb")
 
     def ask(self, *words: object) -> str:
-        """The answer's first line, without its type."""
+        """Return the reply's first line, without its type."""
         parts = [str(word).encode() for word in words]
         self.lines.write(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(one), one) for one in parts))
         self.lines.flush()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks a server on the other side of a tunnel for something small and something large, with two MTUs."""
+"""Fetch a small and a large page from a server beyond a tunnel, with two MTUs."""
 
 import http.client
 import subprocess
@@ -10,7 +10,7 @@ PATIENCE_S = 5
 
 
 def fetch(server: str, path: str) -> None:
-    """Prints how much came, and how long that took."""
+    """Print the number of received bytes and the time."""
     begun = time.monotonic()
     connection = http.client.HTTPConnection(server, timeout=PATIENCE_S)
     came = 0

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# One end of the tunnel: who it is, its address inside, where the other end is. Keys of an example are no secret.
+# One end of the tunnel. Arguments: its name, its address inside, the address of the other end. The example's keys are
+# public.
 office=WMP4KDi6cmAgPkWQzgPQDhZj1B9qUWcUT1yV1r4hZmA=
 home=SKFAWIFQdzzjqs54au739ASc4QD6ZJyU+73blg8dqUI=
 if [ "$1" = office ]; then mine=$office other=$home; else mine=$home other=$office; fi

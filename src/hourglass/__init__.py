@@ -1,70 +1,68 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hourglass: the real Linux network stack in virtual time.
 
-The way of the data, one folder each: `scenario` → `plan` → `engine` → `results` → `plots`; `cli` calls them in that
-order.
+Data flow through these folders in order: `scenario` → `plan` → `engine` → `results` → `plots`. `cli` calls them.
 
     import hourglass
-    run = hourglass.run(hourglass.scenario.load("L100M"))
+    run = hourglass.run("L100M", seed=2)
     run.summary.totals.upload_mbps
+    hourglass.write_report(run, "report.html")
 """
 
-from collections.abc import Iterable
-from pathlib import Path
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hourglass.campaign.sweep import sweep
+    from hourglass.api import compare, load, load_all, plot, write_report
     from hourglass.results.diff import diff
-    from hourglass.results.recording import Recording
     from hourglass.runner import run
-    from hourglass.testing.judge import check
+    from hourglass.studies.run_check import check
+    from hourglass.studies.score import evaluate, score
+    from hourglass.studies.search import search
+    from hourglass.studies.study import study
+    from hourglass.studies.tuning import tune
+    from hourglass.studies.what_if import explain
 
-__version__ = "0.2.0"
+    sweep = study
 
-__all__ = ["check", "diff", "load", "load_all", "run", "sweep"]
+__version__ = "0.2.1"
 
+__all__ = [
+    "check", "compare", "diff", "evaluate", "explain", "load", "load_all", "plot", "run", "score", "search", "study",
+    "tune", "write_report",
+]  # fmt: skip
 
-def load(path: str | Path) -> "Recording":
-    """What was measured: the run in directory `path`, or the Flent file of that name. Raises `InputError`."""
-    from hourglass.flent import read
-
-    if read.is_flent(Path(path)):
-        return read.load(Path(path))
-    from hourglass.results import sweeps
-
-    return sweeps.run(Path(path))
-
-
-def load_all(paths: Iterable[str | Path]) -> "list[Recording]":
-    """The runs of several places, in their order: run directories, Flent files, and folders of sweeps, of which every
-    run that was made is one, told apart by the sweep's axes. Raises `InputError`."""
-    from hourglass.results import sweeps
-
-    places = [Path(path) for path in paths]
-    return [run for place in places for run in (sweeps.runs(place) if sweeps.is_sweep(place) else [load(place)])]
+FUNCTIONS = {
+    "check": "studies.run_check",
+    "compare": "api",
+    "diff": "results.diff",
+    "evaluate": "studies.score",
+    "explain": "studies.what_if",
+    "load": "api",
+    "load_all": "api",
+    "plot": "api",
+    "run": "runner",
+    "score": "studies.score",
+    "search": "studies.search",
+    "study": "studies.study",
+    "tune": "studies.tuning",
+    "write_report": "api",
+}
+"""The module of each function."""
+RENAMED = {"sweep": "study"}
+"""Earlier names, which this release still has."""
+FOLDERS = ("engine", "errors", "plan", "plots", "report", "results", "scenario", "studies", "testing")
 
 
 def __getattr__(name: str) -> Any:
-    """The functions and the folders are imported when first used, so that the command line starts fast."""
-    if name == "run":
-        from hourglass.runner import run
-
-        return run
-    if name == "check":
-        from hourglass.testing.judge import check
-
-        return check
-    if name == "diff":
-        from hourglass.results.diff import diff
-
-        return diff
-    if name == "sweep":
-        from hourglass.campaign.sweep import sweep
-
-        return sweep
-    if name in ("campaign", "papers", "scenario", "plan", "engine", "results", "plots", "report", "testing"):
-        from importlib import import_module
-
+    """Import functions and folders when you first use them, so that the command line starts fast."""
+    name = RENAMED.get(name, name)
+    if name in FUNCTIONS:
+        return getattr(import_module(f"hourglass.{FUNCTIONS[name]}"), name)
+    if name in FOLDERS:
         return import_module(f"hourglass.{name}")
     raise AttributeError(f"module 'hourglass' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *FOLDERS, "__version__"])

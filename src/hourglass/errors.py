@@ -1,79 +1,120 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The errors a user can cause or meet; the command line maps each to one clear line and an exit status."""
+"""Define the errors that a user can cause or meet. The command line maps each to a clear message and an exit status."""
 
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
+from hourglass.visible import visible
+
 
 class HourglassError(Exception):
-    """Base of all errors that are shown without a traceback. `status` is the exit status of the command."""
+    """Base of all errors that are shown without a traceback.
+
+    `status` is the exit status of the command. `code` identifies the cause (docs/reference/errors.md) and does not
+    change with the message; `fields` has the values of the message, as far as programs can use them."""
 
     status = 3
+    code = "failed"
+
+    def __init__(
+        self, message: str = "", *, code: str | None = None, fields: Mapping[str, object] | None = None
+    ) -> None:
+        self.code, self.fields = code or self.code, dict(fields or {})
+        super().__init__(message)
+
+    def data(self) -> dict[str, object]:
+        """Return the error as data: code, message and fields."""
+        return {"code": self.code, "error": str(self), "fields": self.fields}
 
 
 class InputError(HourglassError):
-    """The user's input is wrong: names the key, the value and what is allowed. Exit status 2."""
+    """An error in the user's input, with the key, the value and what is allowed. Exit status 2."""
 
     status = 2
+    code = "input"
 
-    def __init__(self, key: str, value: object, allowed: str, also: "Sequence[InputError]" = ()) -> None:
+    def __init__(
+        self, key: str, value: object, allowed: str, also: "Sequence[InputError]" = (), *, code: str | None = None,
+        fields: Mapping[str, object] | None = None,
+    ) -> None:  # fmt: skip
         self.key, self.value, self.allowed = key, value, allowed
-        self.mistakes: tuple[InputError, ...] = (self, *(one for error in also for one in error.mistakes))
-        """This one and the others of the same input, in its order; each is told on a line of its own."""
+        self.mistakes: tuple[InputError, ...] = (self, *(mistake for error in also for mistake in error.mistakes))
+        """All mistakes of the same input, in its order, this one first. Each has a line of the message."""
         super().__init__(
-            "\n".join([f"{key} = {written(value)}: {allowed}", *(one.args[0] for one in self.mistakes[1:])])
+            "\n".join([f"{key} = {written(value)}: {allowed}", *(mistake.args[0] for mistake in self.mistakes[1:])]),
+            code=code,
+            fields={"key": key, "value": written(value), **(fields or {})},
         )
 
 
 def written(value: object) -> str:
-    """A value as one writes it in a scenario: true, false; none where there is none."""
+    """Return a value in the notation of a scenario, like true or false; `none` for None."""
     if value is None or isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(written, value))}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{key} = {written(one)}' for key, one in value.items())}}}"
+        return f"{{{', '.join(f'{key} = {written(item)}' for key, item in value.items())}}}"
     return repr(value)
 
 
 class MissingError(HourglassError):
-    """The machine lacks something: says what, and the command that installs or permits it. Exit status 3."""
+    """Something that the machine lacks, with the command that installs or permits it. Exit status 3."""
 
-    def __init__(self, what: str, remedy: str) -> None:
-        self.what, self.remedy = what, remedy
-        super().__init__(f"{what}; to fix: {remedy}")
+    code = "missing"
+
+    def __init__(self, problem: str, remedy: str, *, code: str | None = None) -> None:
+        self.problem, self.remedy = problem, remedy
+        super().__init__(f"{problem}; to fix: {remedy}", code=code)
+
+    @property
+    def what(self) -> str:
+        """Return `problem`, which has this name up to 0.2."""
+        return self.problem
 
 
 class GoneError(MissingError):
-    """What a suite of Debian had, it has no more: of which kernel or release, what, and what helps. Exit status 3."""
+    """Something that a suite of Debian no longer has, with the kernel or release and a remedy. Exit status 3."""
 
-    def __init__(self, name: str, what: str, remedy: str) -> None:
+    code = "gone"
+
+    def __init__(self, name: str, problem: str, remedy: str) -> None:
         self.name = name
-        super().__init__(what, remedy)
+        super().__init__(problem, remedy)
 
 
 class GuestError(HourglassError):
-    """The guest failed: the reason, the log's path and its last lines that matter. Exit status 3."""
+    """A failure of the guest, with the reason, the log's path and its last relevant lines. Exit status 3."""
 
-    def __init__(self, reason: str, log: Path | None = None, tail: list[str] | None = None) -> None:
+    code = "guest"
+
+    def __init__(
+        self, reason: str, log: Path | None = None, tail: list[str] | None = None, *, code: str | None = None,
+        fields: Mapping[str, object] | None = None,
+    ) -> None:  # fmt: skip
         self.reason, self.log, self.tail = reason, log, tail or []
         lines = [reason]
         if log is not None:
             lines.append(f"console log: {log}")
         lines += [f"  | {line}" for line in self.tail]
-        super().__init__("\n".join(lines))
+        super().__init__("\n".join(lines), code=code, fields=fields)
+
+    def with_log(self, log: Path | None) -> "GuestError":
+        """Return the same error with another path of the log; None: the log was deleted."""
+        return GuestError(self.reason, log, self.tail, code=self.code, fields=self.fields)
 
 
 def installing(*packages: str) -> str:
-    """The command that installs packages, or the files of wheels, for the interpreter that runs."""
+    """Return the command that installs packages, or the files of wheels, for the running interpreter."""
     return " ".join([shlex.quote(sys.executable), "-m pip install", *packages])
 
 
 def closest(word: object, names: Iterable[str]) -> str:
-    """'Did you mean "cubic"? ' if a name is near the word, else nothing. Case does not count."""
+    """Return 'Did you mean "cubic"? ' if a name is close to the word, otherwise an empty string. Case does not
+    count."""
     if not isinstance(word, str) or len(word) > 64:
         return ""
     by_lower = {name.lower(): name for name in names}
@@ -82,11 +123,11 @@ def closest(word: object, names: Iterable[str]) -> str:
 
 
 def program(work: Callable[[], object]) -> None:
-    """Does the work of a `python -m …`: an error is told without a traceback and decides the exit status."""
+    """Run the work of a `python -m …`. An error is printed without a traceback and decides the exit status."""
     try:
         work()
     except HourglassError as error:
-        print(f"hourglass: error: {error}", file=sys.stderr)
+        print(visible(f"hourglass: error: {error}"), file=sys.stderr)
         raise SystemExit(error.status) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None

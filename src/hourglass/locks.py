@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files as locks between processes. A lock goes away with its holder, however that ends.
+"""Use files as locks between processes. The kernel releases a lock when its holder ends for any reason.
 
-`filelock` does the same, but loading it takes 30 ms of every start.
+`filelock` does the same, but loading it takes 30 ms at every start.
 """
 
 import fcntl
@@ -11,8 +11,9 @@ from pathlib import Path
 
 
 @contextmanager
-def held(path: Path, waiting: Callable[[], object] = lambda: None) -> Iterator[None]:
-    """Holds the lock. `waiting` is called once if another process holds it; it may raise instead of letting us wait."""
+def exclusive(path: Path, waiting: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """Hold the lock during the block. `waiting` is called once if another process holds it. It may raise to avoid the
+    wait."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words of a tc line as numbers (tc(8), "PARAMETERS")."""
+"""Read the words of a tc line as numbers (tc(8), "PARAMETERS")."""
 
 import re
 
@@ -13,23 +13,23 @@ _TIMES = {"": 1, "us": 1, "usec": 1, "usecs": 1, "ms": 1000, "msec": 1000, "msec
 
 
 def word_after(line: str, name: str) -> str:
-    """The word after `name` in a tc line; "" without one."""
+    """Return the word after `name` in a tc line; "" without one."""
     words = line.split()
     return words[words.index(name) + 1] if name in words[:-1] else ""
 
 
 def rate_bps(word: str) -> int | None:
-    """A rate as tc writes it, in bit/s."""
+    """Return a rate in tc's notation, in bit/s."""
     return _quantity(word, _RATES | {"": 1})
 
 
 def size_bytes(word: str) -> int | None:
-    """A size as tc writes it, in bytes."""
+    """Return a size in tc's notation, in bytes."""
     return _quantity(word, _SIZES)
 
 
 def time_us(word: str) -> int | None:
-    """A time as tc writes it, in µs."""
+    """Return a time in tc's notation, in µs."""
     return _quantity(word, _TIMES)
 
 

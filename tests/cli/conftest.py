@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An engine that needs no guest: it writes synthetic records, or fails as the test wants."""
+"""An engine that needs no guest: it writes synthetic records, or fails on request."""
 
 import hashlib
 import json
@@ -12,17 +12,18 @@ from typing import Any, ClassVar
 import pytest
 from results import synthetic
 
-from hourglass.cli.errors import guarded
-from hourglass.contract.run import Kernel
+from hourglass.cli.exit_status import guarded
+from hourglass.contract.run_json import Kernel
 from hourglass.engine import engines
 from hourglass.engine.base import Outcome
 from hourglass.engine.virtual import Virtual
 
 
 class FakeScenario(SimpleNamespace):
-    """As much of a scenario as the runner looks at."""
+    """The part of a scenario that the runner reads."""
 
     module = ()
+    app = ()
 
     def unchecked(self) -> "FakeScenario":
         return FakeScenario(**vars(self) | {"check": {}})
@@ -35,7 +36,7 @@ class FakeScenario(SimpleNamespace):
 
 @dataclass
 class FakeEngine:
-    """Stands in for planning and the guest. `fail` is called in the run directory when set."""
+    """Replaces planning and the guest. If `fail` is set, it is called with the run directory."""
 
     recipe: synthetic.Recipe = field(default_factory=synthetic.Recipe)
     fail: Callable[[Path], None] | None = None
@@ -57,15 +58,15 @@ class FakeEngine:
     def identity(self, radios: bool, roots: Any = (), report: Any = None) -> str:
         return "0123456789abcdef"
 
-    def run(self, plan: Any, place: Path, **options: Any) -> Outcome:
+    def run(self, plan: Any, folder: Path, **options: Any) -> Outcome:
         self.runs += 1
-        (place / "plan.json").write_bytes(plan.to_json())
-        (place / "console.log").write_text("booted\n")
+        (folder / "plan.json").write_bytes(plan.to_json())
+        (folder / "console.log").write_text("booted\n")
         if self.fail is not None:
-            self.fail(place)
+            self.fail(folder)
         pieces = [(t["table"], t["rows"]) for t in synthetic.tables(self.recipe)]
-        synthetic.write_records(place / "records.arrows", pieces)
-        digest = hashlib.sha256((place / "records.arrows").read_bytes()).hexdigest()
+        synthetic.write_records(folder / "records.arrows", pieces)
+        digest = hashlib.sha256((folder / "records.arrows").read_bytes()).hexdigest()
         return Outcome(wall_s=1.25, virtual_s=14.0, digest=digest)
 
 
@@ -82,7 +83,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
 
 @pytest.fixture
 def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """Runs a command in this process: (status, stdout, stderr)."""
+    """Return a function that runs a command in this process and returns (status, stdout, stderr)."""
 
     def run(*arguments: object) -> tuple[int, str, str]:
         status = guarded([str(argument) for argument in arguments])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Golden text: what the tables must look like, for people to read. `UPDATE_GOLDEN=1 pytest tests/cli` writes it."""
+"""Golden text: the expected tables, for people to read. `UPDATE_GOLDEN=1 pytest tests/cli` writes it."""
 
 import io
 import os
@@ -12,7 +12,7 @@ WIDTH = 80
 
 
 def drawn(*parts: RenderableType, width: int = WIDTH) -> str:
-    """The parts as plain text of 80 columns, without blanks at the lines' ends."""
+    """Return the parts as plain text of 80 columns, without blanks at the lines' ends."""
     console = Console(file=io.StringIO(), width=width, highlight=False, markup=False)
     for part in parts:
         console.print(part)
@@ -21,7 +21,7 @@ def drawn(*parts: RenderableType, width: int = WIDTH) -> str:
 
 
 def check(name: str, text: str) -> None:
-    """Holds `text` against golden/NAME."""
+    """Compare `text` with golden/NAME."""
     path = FOLDER / name
     if os.environ.get("UPDATE_GOLDEN"):
         FOLDER.mkdir(exist_ok=True)

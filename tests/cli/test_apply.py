@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`show --apply`: the node's own lines and no others."""
+"""`show --apply`: only the lines of the node."""
 
 import pytest
 
 from hourglass import scenario
-from hourglass.cli.apply import lines, show_apply
+from hourglass.cli.apply import lines
+from hourglass.cli.apply_all import show_apply
 from hourglass.errors import InputError
 
 
@@ -24,10 +25,10 @@ def test_the_stack_of_a_node_as_lines_of_sysctl_and_tc() -> None:
     ]
 
 
-def test_one_device_s_own_settings_are_told_for_that_device() -> None:
-    own = ["qdisc=cake bandwidth 19mbit", "ingress=cake bandwidth 95mbit", "mtu=1492", "gro=false"]
-    made = lines(scenario.load("asymmetric", [f"stack.home.device.wan.{one}" for one in own]), "home")
-    assert made[:9] == [
+def test_settings_of_a_device_apply_to_that_device() -> None:
+    settings = ["qdisc=cake bandwidth 19mbit", "ingress=cake bandwidth 95mbit", "mtu=1492", "gro=false"]
+    script = lines(scenario.load("asymmetric", [f"stack.home.device.wan.{setting}" for setting in settings]), "home")
+    assert script[:9] == [
         "ethtool -K wan gro off",
         "ip link set dev wan mtu 1492",
         "ip link add dev ifb4wan type ifb",
@@ -40,15 +41,18 @@ def test_one_device_s_own_settings_are_told_for_that_device() -> None:
     ]
 
 
-def test_a_device_with_the_kernel_s_own_qdisc_is_given_the_lab_s() -> None:
-    made = lines(scenario.load("R100M"), "router")
-    assert made[:2] == [
+def test_a_device_without_a_qdisc_setting_gets_the_default_qdisc() -> None:
+    script = lines(scenario.load("R100M"), "router")
+    assert script[:2] == [
         "tc qdisc replace dev eth0 root pfifo_fast",
         "tc qdisc replace dev eth1 root handle 1: htb default 1",
     ]
+    assert not [line for line in script if "sysctl" in line]
+    changed = lines(scenario.load("R100M", ["stack.router.cc=bbr"]), "router")
+    assert changed[-1] == "sysctl -w net.ipv4.tcp_congestion_control=bbr"
     assert lines(scenario.load("R100M"), "client")[0] == "tc qdisc replace dev eth0 root pfifo_fast"
 
 
 def test_an_unknown_node_is_one_line() -> None:
-    with pytest.raises(InputError, match=r"no such node\. Nodes: client, router, server"):
+    with pytest.raises(InputError, match=r'no such node\. Did you mean "client"\? Nodes: client, router, server'):
         show_apply(scenario.load("L100M"), "clint")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`show --apply all`: the script gives a host its node's stack, and gives back what was there. A namespace plays it."""
+"""`show --apply all`: the script sets up a host like its node and restores its state. The host is a namespace."""
 
 import subprocess
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from hourglass import scenario
 from hourglass.cli.apply_all import script
-from hourglass.cli.errors import guarded
+from hourglass.cli.exit_status import guarded
 
 HOST = (
     "ip link add enp3s0 mtu 1400 txqueuelen 100 type veth peer name enp4s0; ip link set enp3s0 up;"
@@ -28,55 +28,62 @@ SETTINGS = (
 
 
 def host(*lines: str) -> subprocess.CompletedProcess[str]:
-    """Lines on a host of their own; skips where there is none to be had."""
+    """Run lines on a new host. Skips the test if this machine permits no namespaces."""
     text = "; ".join(("mount -t sysfs none /sys", HOST, *lines))
-    done = subprocess.run(
+    result = subprocess.run(
         ["unshare", "--net", "--mount", "sh", "-c", text], capture_output=True, text=True, check=False
     )
-    if "unshare" in done.stderr or "type veth" in done.stderr:
-        pytest.skip(f"no namespaces here: {done.stderr}")
-    return done
+    if "unshare" in result.stderr or "type veth" in result.stderr:
+        pytest.skip(f"no namespaces here ({result.stderr.strip()}): run it as root")
+    return result
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Path:
+def testbed_script(tmp_path: Path) -> Path:
     path = tmp_path / "testbed.sh"
     path.write_text(script(scenario.load("L100M", list(SETTINGS))), "utf-8")
     return path
 
 
-def test_a_host_gets_its_stack_and_gets_back_what_it_had(made: Path, tmp_path: Path) -> None:
+def test_undo_restores_the_earlier_state_of_a_host(testbed_script: Path, tmp_path: Path) -> None:
     state = f"HOURGLASS_STATE={tmp_path / 'state'}"
-    done = host(
-        f"({LOOK}) > {tmp_path}/before", f"{state} sh {made} apply client", f"({LOOK}) > {tmp_path}/applied",
-        f"{state} sh {made} undo && ({LOOK}) > {tmp_path}/after",
+    result = host(
+        f"({LOOK}) > {tmp_path}/before", f"{state} sh {testbed_script} apply client", f"({LOOK}) > {tmp_path}/applied",
+        f"{state} sh {testbed_script} undo && ({LOOK}) > {tmp_path}/after",
     )  # fmt: skip
     before, applied, after = ((tmp_path / name).read_text() for name in ("before", "applied", "after"))
-    assert after == before, done.stderr
+    assert after == before, result.stderr
     for word in ("qdisc htb 1: dev enp3s0 root", "ss_ratio = 180", "control = reno", "mtu 1300"):
-        assert word in applied, done.stderr
+        assert word in applied, result.stderr
         assert word not in before
     assert "tcp-segmentation-offload: off" in applied
     assert "tcp-segmentation-offload: on" in before
     assert not (tmp_path / "state").exists()
 
 
-def test_a_line_that_fails_undoes_those_before_it(made: Path, tmp_path: Path) -> None:
-    text = made.read_text().replace("sysctl -w net.ipv4.tcp_pacing_ca_ratio=120", "sysctl -w net.ipv4.no_such=1", 1)
-    made.write_text(text, "utf-8")
+def test_a_line_that_fails_undoes_those_before_it(testbed_script: Path, tmp_path: Path) -> None:
+    text = testbed_script.read_text().replace(
+        "sysctl -w net.ipv4.tcp_pacing_ca_ratio=120", "sysctl -w net.ipv4.no_such=1", 1
+    )
+    testbed_script.write_text(text, "utf-8")
     state = f"HOURGLASS_STATE={tmp_path / 'state'}"
-    run = f"{state} sh {made} apply client; echo status $?"
-    done = host(f"({LOOK}) > {tmp_path}/before", run, f"({LOOK}) > {tmp_path}/after")
-    assert "status 0" not in done.stdout, done.stderr
-    assert (tmp_path / "after").read_text() == (tmp_path / "before").read_text(), done.stderr
+    run = f"{state} sh {testbed_script} apply client; echo status $?"
+    result = host(f"({LOOK}) > {tmp_path}/before", run, f"({LOOK}) > {tmp_path}/after")
+    assert "status 0" not in result.stdout, result.stderr
+    assert (tmp_path / "after").read_text() == (tmp_path / "before").read_text(), result.stderr
     assert not (tmp_path / "state").exists()
 
 
-def test_a_qdisc_of_somebodys_own_is_not_replaced(made: Path, tmp_path: Path) -> None:
+def test_a_custom_qdisc_is_not_replaced(testbed_script: Path, tmp_path: Path) -> None:
     state = f"HOURGLASS_STATE={tmp_path / 'state'}"
-    own = "tc qdisc add dev enp3s0 root handle 7: tbf rate 1gbit burst 100k limit 200k"
-    done = host(own, f"({LOOK}) > {tmp_path}/before", f"{state} sh {made} apply client", f"({LOOK}) > {tmp_path}/after")
-    assert "enp3s0 has a qdisc of somebody's own: qdisc tbf 7:" in done.stderr
+    custom = "tc qdisc add dev enp3s0 root handle 7: tbf rate 1gbit burst 100k limit 200k"
+    result = host(
+        custom,
+        f"({LOOK}) > {tmp_path}/before",
+        f"{state} sh {testbed_script} apply client",
+        f"({LOOK}) > {tmp_path}/after",
+    )
+    assert "enp3s0 has a qdisc of somebody's own: qdisc tbf 7:" in result.stderr
     assert (tmp_path / "after").read_text() == (tmp_path / "before").read_text()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hourglass check`: existing runs and runs made on the spot, verdicts, exit statuses, JSON and JUnit XML."""
+"""`hourglass check`: existing and new runs, verdicts, exit statuses, JSON and JUnit XML."""
 
 import json
 from xml.etree import ElementTree as xml
@@ -9,16 +9,16 @@ from results.synthetic import Probe, Recipe, make
 
 import hourglass
 from hourglass.errors import GuestError
-from hourglass.testing import junit
+from hourglass.studies import junit
 
 
 @pytest.fixture(autouse=True)
-def _here(tmp_path, monkeypatch):
+def _in_tmp_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
 
 
-def test_a_run_is_judged_by_the_bounds_given(call, tmp_path):
+def test_a_run_is_checked_against_the_bounds(call, tmp_path):
     make(tmp_path / "one")
     status, out, err = call("check", "one", "--bound", "ping.icmp.p99 < 20ms", "--bound", "totals.upload_mbps > 9mbit")
     assert (status, err) == (1, "")
@@ -29,7 +29,7 @@ def test_a_run_is_judged_by_the_bounds_given(call, tmp_path):
     assert call("check", "one", "--bound", "ping.icmp.p99 < 20ms")[::2] == (0, "")
 
 
-def test_the_verdict_comes_first_whatever_is_unknown(call, tmp_path):
+def test_the_verdict_comes_before_unknown_figures(call, tmp_path):
     make(tmp_path / "one", Recipe(probes=[Probe("icmp", lambda seq: None)]))
     bounds = [
         "ping.icmp.p99 < 20ms",
@@ -40,22 +40,25 @@ def test_the_verdict_comes_first_whatever_is_unknown(call, tmp_path):
     _, out, _ = call("check", "one", *(word for bound in bounds for word in ("--bound", bound)))
     verdicts = [line.split()[0] for line in out.splitlines() if line.startswith(("ok", "missed", "verdict"))]
     assert verdicts == ["verdict", "missed", "missed", "missed", "ok"]
-    assert "\nping.icmp.p99  reason: not known: no samples" in out
-    assert "\ndrops.x.eth0.qdisc  reason: this run has no such figure" in out
+    assert "\nping.icmp.p99  reason: unknown: no samples" in out
+    assert "\ndrops.x.eth0.qdisc  reason: this run lacks this figure" in out
     assert max(map(len, out.splitlines()[2:9])) <= 80
 
 
-def test_a_scenario_is_run_once_and_judged_by_its_own_bounds_first(call, engine):
+def test_a_scenario_runs_once_and_its_bounds_are_checked_first(call, engine):
     engine.recipe.checks = {"ping.icmp.p99": "< 20ms"}
     status, out, _ = call("check", "synthetic", "--bound", "ping.icmp.p50 < 1us", "--json")
-    told = json.loads(out)
-    (run,) = told["runs"]
-    assert (status, told["ok"], engine.runs) == (1, False, 1)
-    assert [(one["figure"], one["ok"]) for one in run["checks"]] == [("ping.icmp.p99", True), ("ping.icmp.p50", False)]
+    answer = json.loads(out)
+    (run,) = answer["runs"]
+    assert (status, answer["ok"], engine.runs) == (1, False, 1)
+    assert [(check["figure"], check["ok"]) for check in run["checks"]] == [
+        ("ping.icmp.p99", True),
+        ("ping.icmp.p50", False),
+    ]
     engine.recipe.checks = {"ping.icmp.p99": "< 1us"}
     status, out, _ = call("check", "synthetic", "--json")
-    (again,) = json.loads(out)["runs"]
-    assert (status, engine.runs, again["run"]) == (1, 1, run["run"])
+    (second_run,) = json.loads(out)["runs"]
+    assert (status, engine.runs, second_run["run"]) == (1, 1, run["run"])
     assert hourglass.load(run["run"]).summary.checks[0].bound == "< 1us"
     assert call("check", run["run"])[0] == 1
 
@@ -77,24 +80,24 @@ def test_run_exits_with_1_when_its_own_bound_is_missed(call, engine):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
-        (["one"], "there is no bound: the scenario has no [check], and none was given"),
+        (["one"], "has no bound: no [check], no program, and no --bound"),
         (["one", "--bound", "ping.icmp.p98 < 3ms"], 'Did you mean "p99"?'),
-        (["one", "--bound", "ping.icmp.p99 < 3ms", "--seed", "3"], "is a run already"),
-        (["one", "--bound", "ping.icmp.p99 < 3ms", "--set", "stack.cc=bbr"], "is a run already"),
-        (["two", "--bound", "ping.icmp.p99 < 3ms"], "no such file, and no built-in of this name"),
+        (["one", "--bound", "ping.icmp.p99 < 3ms", "--seed", "3"], "is a finished run"),
+        (["one", "--bound", "ping.icmp.p99 < 3ms", "--set", "stack.cc=bbr"], "is a finished run"),
+        (["two", "--bound", "ping.icmp.p99 < 3ms"], "no such file, and no built-in scenario of this name"),
     ],
 )
-def test_what_is_refused(call, tmp_path, arguments, words):
+def test_invalid_input_is_refused(call, tmp_path, arguments, message):
     make(tmp_path / "one")
     status, out, err = call("check", *arguments)
     assert (status, out) == (2, "")
-    assert words in err
+    assert message in err
     assert err.count("\n") == 1
 
 
-def test_a_run_that_fails_is_an_error_and_the_rest_is_judged(call, engine, tmp_path):
+def test_a_failed_run_is_an_error_and_the_others_have_verdicts(call, engine, tmp_path):
     make(tmp_path / "one")
 
     def fail(directory):
@@ -103,11 +106,11 @@ def test_a_run_that_fails_is_an_error_and_the_rest_is_judged(call, engine, tmp_p
     engine.fail = fail
     status, out, err = call("check", "synthetic", "one", "--bound", "ping.p99 < 1s", "--junit", "deep/file.xml")
     assert status == 3
-    assert "1 bound kept; 1 run failed" in out
+    assert "1 bound met; 1 run failed" in out
     assert "hourglass: error: synthetic: the kernel panicked" in err
     suites = xml.parse("deep/file.xml").getroot()
     assert (suites.get("tests"), suites.get("errors"), suites.get("failures")) == ("2", "1", "0")
-    assert suites.find("testsuite/testcase/error").get("type") == "GuestError"
+    assert suites.find("testsuite/testcase/error").get("type") == "guest"
 
 
 FORM = {  # Jenkins' junit-10.xsd: element → required attributes, further attributes, children
@@ -143,13 +146,13 @@ def test_junit_has_the_form_that_ci_reads(tmp_path):
     verdicts = hourglass.check(run, other, bounds={"ping.icmp.p99": "< 20ms", "totals.upload_mbps": "> 9mbit"})
     root = xml.fromstring(junit.document(verdicts))
     check_form(root)
-    assert [dict(one.attrib)["failures"] for one in root] == ["1", "2"]
+    assert [dict(suite.attrib)["failures"] for suite in root] == ["1", "2"]
     for suite in (root, *root):
         counts = [len(suite.findall(f".//{tag}")) for tag in ("testcase", "failure", "error")]
         assert counts == [int(suite.get(name)) for name in ("tests", "failures", "errors")]
-    messages = [one.get("message") for one in root.iter("failure")]
+    messages = [failure.get("message") for failure in root.iter("failure")]
     assert messages[0] == "totals.upload_mbps: 8 Mbit/s, not > 9mbit"
-    assert messages[1] == "ping.icmp.p99: not known: no samples, 51 lost"
+    assert messages[1] == "ping.icmp.p99: unknown: no samples, 51 lost"
 
 
 def test_a_junit_file_that_cannot_be_written_is_one_line(call, tmp_path):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands by their exit status, what they print, and where."""
+"""The commands: exit status, and what they print to stdout and stderr."""
 
 import json
 import os
@@ -13,18 +13,18 @@ import time
 import pytest
 from results.synthetic import Flow, Recipe, make
 
-from hourglass.cli import errors
+from hourglass.cli import exit_status
 from hourglass.errors import GuestError, MissingError
 
 
 @pytest.fixture(autouse=True)
-def _here(tmp_path, monkeypatch):
+def _in_tmp_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
 
 
 def hourglass(*arguments, **options):
-    """Runs a command in a process of its own."""
+    """Run a command in a new process."""
     command = [sys.executable, "-c", "from hourglass.cli import main; main()", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
@@ -39,8 +39,8 @@ def raises(error):
 def test_run_prints_the_table_and_leaves_run_and_picture(engine, call, tmp_path):
     status, out, err = call("run", "synthetic", "--out", "out")
     assert status == 0, err
-    for words in ("upload::1", "8.00", "drops", "run      out", "picture  out/run.png", "x real time", "digest"):
-        assert words in out
+    for text in ("upload::1", "8.00", "drops", "run      out", "picture  out/run.png", "x real time", "digest"):
+        assert text in out
     assert "\x1b" not in out
     assert (tmp_path / "out" / "run.png").read_bytes().startswith(b"\x89PNG")
 
@@ -63,7 +63,7 @@ def test_another_scenarios_run_is_replaced_only_by_force(engine, call):
 
 
 @pytest.mark.parametrize(
-    ("error", "status", "words"),
+    ("error", "status", "message"),
     [
         (GuestError("the kernel panicked"), 3, "the kernel panicked"),
         (MissingError("no compiler", "apt install gcc"), 3, "to fix: apt install gcc"),
@@ -72,21 +72,21 @@ def test_another_scenarios_run_is_replaced_only_by_force(engine, call):
         (OSError(28, "No space left on device"), 3, "No space left"),
     ],
 )
-def test_each_failure_has_its_status_and_one_line(engine, call, error, status, words):
+def test_each_failure_has_its_status_and_one_line(engine, call, error, status, message):
     engine.fail = raises(error)
-    got, out, err = call("run", "synthetic", "--out", "out")
-    assert (got, out) == (status, "")
-    assert words in err.strip().splitlines()[-1]
+    actual, out, err = call("run", "synthetic", "--out", "out")
+    assert (actual, out) == (status, "")
+    assert message in err.strip().splitlines()[-1]
     assert "Traceback" not in err
 
 
-def test_the_traceback_of_an_internal_error_is_kept(engine, call, monkeypatch, tmp_path):
-    monkeypatch.setattr(errors.tempfile, "tempdir", str(tmp_path))
+def test_the_traceback_of_an_internal_error_is_stored(engine, call, monkeypatch, tmp_path):
+    monkeypatch.setattr(exit_status.tempfile, "tempdir", str(tmp_path))
     engine.fail = raises(ZeroDivisionError("oops"))
     _, _, err = call("run", "synthetic", "--out", "out")
-    kept = next(tmp_path.glob("hourglass-error-*.txt"))
-    assert str(kept) in err
-    assert "Traceback" in kept.read_text()
+    report = next(tmp_path.glob("hourglass-error-*.txt"))
+    assert str(report) in err
+    assert "Traceback" in report.read_text()
 
 
 def test_debug_shows_the_traceback(engine, call, monkeypatch):
@@ -98,42 +98,48 @@ def test_debug_shows_the_traceback(engine, call, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
-        (["frobnicate"], "No such command 'frobnicate'; `hourglass --help` tells more"),
-        (["comapre"], "Did you mean 'compare'? `hourglass --help` tells more"),
+        (["frobnicate"], "No such command 'frobnicate'; see `hourglass --help`"),
+        (["compair"], "Did you mean 'compare'? see `hourglass --help`"),
         (["run"], "Missing argument"),
         (["run", "x", "--frob"], "No such option"),
-        (["run", "x", "--seed", "many"], "--seed = 'many': a whole number"),
-        (["sweep", "x", "-j", "many"], "-j = 'many': a whole number"),
-        (["run", "x", "--frob"], "`hourglass run --help` tells more"),
-        (["list", "test"], "KIND = 'test': Did you mean \"tests\"? It is one of scenarios, testbeds, tests, kernels"),
-        (["compare", "nowhere", "nowhere"], "run = 'nowhere': there is no such directory, and it is no .flent.gz file"),
-        (["compare", "nowhere"], "there is no such directory"),
+        (["run", "x", "--seed", "many"], "--seed = 'many': must be a whole number"),
+        (["study", "x", "-j", "many"], "-j = 'many': must be a whole number"),
+        (["run", "x", "--frob"], "see `hourglass run --help`"),
+        (
+            ["list", "test"],
+            "KIND = 'test': Did you mean \"tests\"? A kind is one of scenarios, testbeds, tests, kernels",
+        ),
+        (["compare", "nowhere", "nowhere"], "run = 'nowhere': no such directory, and not a .flent.gz file"),
+        (["compare", "nowhere"], "no such directory, and not a .flent.gz file"),
         (["run", "no-such-scenario"], "no-such-scenario"),
         (["show", "no-such-name"], "no-such-name"),
         (
             ["exec", "L100M", "server", "--kernel", "7.3", "--", "true"],
-            "COMMAND = '--kernel': is no program's name; options ",
+            "COMMAND = '--kernel': is not a program's name; options ",
         ),
         (["exec", "L100M", "srever", "--", "true"], "NODE = 'srever': no such node. Did you mean \"server\"? Nodes: "),
-        (["shell", "L100M", "srever"], "NODE = 'srever': no such node. Did you mean \"server\"? Nodes: "),
+        (["exec", "-it", "L100M", "srever"], "NODE = 'srever': no such node. Did you mean \"server\"? Nodes: "),
         (["kernel", "new", "/proc/my_cc.c"], "FILE = '/proc/my_cc.c': cannot be written: "),
-        (["kernel", "new", "cubic.c"], "FILE = 'cubic.c': the kernel has its own cubic; name it like my_cubic.c"),
+        (
+            ["kernel", "new", "cubic.c"],
+            "FILE = 'cubic.c': is the name of the kernel's cubic; choose a name like my_cubic.c",
+        ),
         (
             ["kernel", "new", "x.c", "--kernel", "6.12"],
-            "--kernel = '6.12': goes with --from and a kernel's own; aimd is",
+            "--kernel = '6.12': needs --from and an algorithm of the kernel; aimd is",
         ),
-        (["suite", "bbr", "--seeds", "9-7"], "--seeds = '9-7': a seed, or a range of them, like 11-15"),
-        (["suite", "bbr", "--junit", "/proc/x.xml"], "--junit = '/proc/x.xml': cannot be written"),
-        (["show", "L100M", "--set", "stack.cc={file='a.c'"], "is no inline table: "),
-        (["suite", "bbr", "--baseline", "no.json"], "--baseline = 'no.json': there is no such file; --update-baseline"),
+        (["study", "bbr", "--seeds", "9-7"], "--seeds = '9-7': a seed, or a range of them, like 11-15"),
+        (["study", "bbr", "--junit", "/proc/x.xml"], "--junit = '/proc/x.xml': cannot be written"),
+        (["show", "L100M", "--set", "stack.cc={file='a.c'"], "is not an inline table: "),
+        (["study", "bbr", "--baseline", "no.json"], "--baseline = 'no.json': there is no such file; --update-baseline"),
     ],
 )
-def test_wrong_input_is_one_line_and_status_2(call, arguments, words):
+def test_wrong_input_is_one_line_and_status_2(call, arguments, message):
     status, out, err = call(*arguments)
     assert (status, out) == (2, "")
-    assert words in err
+    assert message in err
     assert err.startswith("hourglass: error: ")
     assert len(err.splitlines()) == 1
 
@@ -141,7 +147,7 @@ def test_wrong_input_is_one_line_and_status_2(call, arguments, words):
 def test_compare_prints_table_json_and_picture(call, tmp_path):
     make(tmp_path / "a")
     make(tmp_path / "b", Recipe(name="slow", flows=[Flow(rtt_us=lambda t: 9000)]))
-    status, out, _ = call("compare", "a", "b", "--out", "c.svg")
+    status, out, _ = call("compare", "a", "b", "--picture", "c.svg")
     assert status == 0
     assert "+350.0 *" in out
     assert (tmp_path / "c.svg").read_text().startswith("<?xml")
@@ -165,17 +171,17 @@ def test_diff_ends_with_0_for_the_same_records_and_1_for_others(call, tmp_path):
 
 def test_one_run_is_not_compared(call, tmp_path):
     make(tmp_path / "a")
-    assert "RUN = 'a': is one run; two or more" in call("compare", "a")[2]
+    assert "RUN = 'a': must be two or more" in call("compare", "a")[2]
 
 
-def test_runs_of_different_tests_carry_no_marks_and_it_is_said(call, tmp_path):
+def test_runs_of_different_tests_have_no_marks_but_a_note(call, tmp_path):
     make(tmp_path / "a")
     other = make(tmp_path / "b", Recipe(flows=[Flow(rtt_us=lambda t: 9000)])) / "scenario.json"
     scenario = json.loads(other.read_text())
     other.write_text(json.dumps(scenario | {"test": scenario["test"] | {"name": "rrul"}}))
     _, out, _ = call("compare", "a", "b")
     assert "A  test=tcp_nup  a (" in out
-    assert "no * where another test than A's tcp_nup loads the path: B rrul" in out
+    assert "no * if a different test than A's tcp_nup loads the path: B rrul" in out
     assert "+350.0" in out
     assert "+350.0 *" not in out
     marked = [run["significant"] for row in json.loads(call("compare", "a", "b", "--json")[1])["figures"]
@@ -197,7 +203,7 @@ def test_broken_records_are_one_line(call, tmp_path):
     assert "cut off" in err
 
 
-def test_a_process_of_its_own_exits_with_the_status():
+def test_a_separate_process_exits_with_the_status():
     wrong = hourglass("compare", "nowhere", "nowhere")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert wrong.stderr.startswith("hourglass: error: run = 'nowhere'")
@@ -205,18 +211,18 @@ def test_a_process_of_its_own_exits_with_the_status():
     assert (version.returncode, version.stdout.split()[0]) == (0, "hourglass")
 
 
-def test_a_reader_that_goes_away_is_met_with_silence(tmp_path):
+def test_a_closed_output_pipe_causes_no_message(tmp_path):
     make(tmp_path / "a")
     read, write = os.pipe()
     os.close(read)
     command = [sys.executable, "-c", "from hourglass.cli import main; main()", "compare", "a", "a", "--json"]
-    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False)
+    result = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False)
     os.close(write)
-    assert (done.returncode, done.stderr) == (1, b"")
+    assert (result.returncode, result.stderr) == (1, b"")
 
 
 def test_help_is_fast():
-    """The heavy imports wait until a command needs them. CPU time, best of three: other work may go on beside this."""
+    """Heavy imports wait until a command needs them. The lowest CPU time of three counts, since other work may run."""
     times_s = []
     for _ in range(3):
         start_s = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
@@ -225,7 +231,7 @@ def test_help_is_fast():
     assert min(times_s) < 0.3
 
 
-def test_a_run_begins_before_what_reads_its_records_is_imported():
+def test_a_run_begins_before_the_analysis_is_imported():
     heavy = ("numpy", "pyarrow", "polars", "matplotlib")
     code = f"import sys, hourglass.cli.run; print([module for module in {heavy} if module in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
@@ -233,13 +239,13 @@ def test_a_run_begins_before_what_reads_its_records_is_imported():
 
 @pytest.mark.parametrize("module", ["numpy", "polars", "pyarrow", "matplotlib", "pydantic", "rich.console"])
 def test_help_imports_nothing_heavy(module):
-    run = "import sys; from hourglass.cli.errors import guarded; guarded(['--help'])"
+    run = "import sys; from hourglass.cli.exit_status import guarded; guarded(['--help'])"
     code = f"{run}; sys.exit({module!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
 
 
 def test_reading_a_run_does_not_import_pandas(tmp_path):
-    """It is there, and pyarrow would for an empty array: half a second."""
+    """pandas is installed, and pyarrow would import it for an empty array: half a second."""
     make(tmp_path / "a")
     code = (
         f"import sys, hourglass; run = hourglass.load({str(tmp_path / 'a')!r}); "
@@ -248,11 +254,11 @@ def test_reading_a_run_does_not_import_pandas(tmp_path):
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_an_interrupt_that_python_drops_comes_again(monkeypatch, capsys):
+def test_an_interrupt_that_python_drops_is_repeated(monkeypatch, capsys):
     class Ends:
         def __del__(self):
             os.kill(os.getpid(), signal.SIGTERM)
-            for _ in range(1000):  # the handler is called in here, where an exception goes nowhere
+            for _ in range(1000):  # Python calls the handler here and drops its exception
                 pass
 
     def work(_):
@@ -260,9 +266,9 @@ def test_an_interrupt_that_python_drops_comes_again(monkeypatch, capsys):
         time.sleep(10)
         return 0
 
-    monkeypatch.setattr(errors, "_run", work)
+    monkeypatch.setattr(exit_status, "_run", work)
     monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
     began = time.monotonic()
-    assert errors.guarded([]) == 130
+    assert exit_status.guarded([]) == 130
     assert time.monotonic() - began < 5
     assert capsys.readouterr().err == "hourglass: interrupted\n"

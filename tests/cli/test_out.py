@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cannot be written is wrong input, whichever command was to write it; values are told as one writes them."""
+"""An unwritable output is wrong input for every command, and errors quote values as in a TOML file."""
 
 import pytest
 from results.synthetic import make
 
-from hourglass.cli.errors import guarded
+from hourglass.cli.exit_status import guarded
 from hourglass.errors import InputError
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [["plot", "timeseries", "one", "--out", "file/x.png"], ["report", "one", "--out", "file/x.html"],
+    [["plot", "timeseries", "one", "--picture", "file/x.png"], ["report", "one", "--page", "file/x.html"],
      ["export", "one", "--format", "csv", "--out", "file"]],
 )  # fmt: skip
-def test_what_cannot_be_written(tmp_path, monkeypatch, capsys, arguments):
+def test_an_unwritable_output_is_wrong_input(tmp_path, monkeypatch, capsys, arguments):
     monkeypatch.chdir(tmp_path)
     make(tmp_path / "one")
     (tmp_path / "file").touch()
@@ -25,8 +25,8 @@ def test_what_cannot_be_written(tmp_path, monkeypatch, capsys, arguments):
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "text"),
     [(True, "true"), (None, "none"), ([1, False], "[1, false]"), ({"a": None}, "{a = none}"), ("x", "'x'")],
 )
-def test_values_are_told_as_one_writes_them(value, told):
-    assert str(InputError("key", value, "no")) == f"key = {told}: no"
+def test_values_are_quoted_as_in_toml(value, text):
+    assert str(InputError("key", value, "no")) == f"key = {text}: no"

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process that draws a run's picture while its table is made: what it draws, and that it never outlives us."""
+"""The process that draws a run's picture while its table is computed. It never outlives the command."""
 
 import os
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 import hourglass
 from hourglass.cli import pictures
+from hourglass.cli.exit_status import guarded
 from hourglass.errors import InputError
+from tests.guest.host_state import alive
 
 
 @pytest.fixture
@@ -26,50 +27,50 @@ def _two_cpus(monkeypatch):
 
 
 @pytest.fixture
-def drawn_here(monkeypatch):
-    """How often we drew ourselves."""
-    found, real = [], pictures.plots()
+def local_pictures(monkeypatch):
+    """Return the paths of the pictures that this process drew itself."""
+    paths, real = [], pictures.plots()
 
     class Plots:
         @staticmethod
         def timeseries(run, path):
-            found.append(path)
+            paths.append(path)
             real.timeseries(run, path)
 
     monkeypatch.setattr(pictures, "plots", lambda: Plots)
-    return found
+    return paths
 
 
 def ends(pid):
-    """Whether a process, not our child, ends soon."""
+    """Tell whether a process, not our child, ends soon. In some containers no process waits for it then."""
     end = time.monotonic() + 20
-    while Path(f"/proc/{pid}").exists() and time.monotonic() < end:
+    while alive(pid) and time.monotonic() < end:
         time.sleep(0.01)
-    return not Path(f"/proc/{pid}").exists()
+    return not alive(pid)
 
 
 @pytest.mark.usefixtures("_two_cpus")
-def test_the_process_draws_what_we_would_and_follows_the_directory(run, drawn_here, tmp_path):
+def test_the_process_draws_the_same_picture_and_follows_the_directory(run, local_pictures, tmp_path):
     pictures.plots().timeseries(run, tmp_path / "ours.png")
-    drawn_here.clear()
-    with pictures.Beside() as drawing:
+    local_pictures.clear()
+    with pictures.PictureProcess() as drawing:
         drawing.load()
         drawing.begin(run.path)
         run.path.rename(tmp_path / "renamed")
-        run.moved(tmp_path / "renamed")
+        run.relocate(tmp_path / "renamed")
         picture = drawing.finish(run)
     assert picture == tmp_path / "renamed" / "run.png"
     assert picture.read_bytes() == (tmp_path / "ours.png").read_bytes()
-    assert drawn_here == []
+    assert local_pictures == []
 
 
 @pytest.mark.usefixtures("_two_cpus")
 @pytest.mark.parametrize("ending", ["input(); raise SystemExit(1)", "raise SystemExit(1)", "while True: pass"])
-def test_a_process_that_fails_costs_no_picture(run, drawn_here, monkeypatch, ending):
-    """It fails, ends before it is told, or is killed."""
+def test_a_process_that_fails_costs_no_picture(run, local_pictures, monkeypatch, ending):
+    """The process fails, ends before it gets the run, or is killed."""
     argv = [sys.executable, "-c", ending]
     monkeypatch.setattr(pictures, "_start", lambda: subprocess.Popen(argv, stdin=subprocess.PIPE))
-    with pictures.Beside() as drawing:
+    with pictures.PictureProcess() as drawing:
         drawing.load()
         if ending.startswith("raise"):
             drawing._process.wait()
@@ -77,13 +78,13 @@ def test_a_process_that_fails_costs_no_picture(run, drawn_here, monkeypatch, end
             drawing._process.kill()
         drawing.begin(run.path)
         assert drawing.finish(run).read_bytes().startswith(b"\x89PNG")
-    assert len(drawn_here) == 1
+    assert len(local_pictures) == 1
 
 
 @pytest.mark.usefixtures("_two_cpus")
 def test_a_picture_that_cannot_be_written_says_why(run):
     (run.path / "run.png").mkdir()
-    with pictures.Beside() as drawing:
+    with pictures.PictureProcess() as drawing:
         drawing.load()
         drawing.begin(run.path)
         with pytest.raises(InputError, match=f"{run.path}/run.png.*the picture cannot be written: Is a directory"):
@@ -91,44 +92,44 @@ def test_a_picture_that_cannot_be_written_says_why(run):
 
 
 @pytest.mark.parametrize("cpus", [1, 2])
-def test_without_a_cpu_or_time_there_is_no_process(run, drawn_here, monkeypatch, cpus):
+def test_without_a_second_cpu_or_time_no_process_starts(run, local_pictures, monkeypatch, cpus):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cpus)))
     monkeypatch.setattr(pictures, "_start", lambda: pytest.fail("a process was started"))
-    with pictures.Beside() as drawing:
+    with pictures.PictureProcess() as drawing:
         if cpus > 1:
             drawing.begin(run.path)
         drawing.load()
         drawing.begin(run.path)
         drawing.finish(run)
-    assert len(drawn_here) == 1
+    assert len(local_pictures) == 1
 
 
 @pytest.mark.usefixtures("_two_cpus")
-@pytest.mark.parametrize("told", [False, True])
-def test_whatever_ends_the_block_ends_the_process(run, told):
+@pytest.mark.parametrize("has_begun", [False, True])
+def test_whatever_ends_the_block_ends_the_process(run, has_begun):
     def interrupted():
         with drawing:
             drawing.load()
-            if told:
+            if has_begun:
                 drawing.begin(run.path)
             raise KeyboardInterrupt
 
-    drawing = pictures.Beside()
+    drawing = pictures.PictureProcess()
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert drawing._process.returncode == -signal.SIGKILL
     drawing._process = None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pictures, "_start", lambda: pytest.fail("a process was started"))
-        drawing.load()  # by a thread that came late
+        drawing.load()  # by a late thread
 
 
-def test_who_is_killed_leaves_no_process():
+def test_a_killed_command_leaves_no_process():
     code = """
 import os, time
 from hourglass.cli import pictures
 os.sched_getaffinity = lambda _: {0, 1}
-with pictures.Beside() as drawing:
+with pictures.PictureProcess() as drawing:
     drawing.load()
     print(drawing._process.pid, flush=True)
     time.sleep(60)
@@ -137,3 +138,15 @@ with pictures.Beside() as drawing:
         pid = int(killed.stdout.readline())
         killed.kill()
     assert ends(pid)
+
+
+def test_a_closed_pipe_leaves_the_picture(engine, tmp_path, monkeypatch):
+    """`hourglass run … | head -1`."""
+
+    def closed(*parts, **options):
+        raise BrokenPipeError
+
+    monkeypatch.setattr("hourglass.cli.output.show", closed)
+    monkeypatch.setattr("os.dup2", lambda *_: None)
+    assert guarded(["run", "synthetic", "--out", str(tmp_path / "out")]) == 1
+    assert (tmp_path / "out/run.png").is_file()

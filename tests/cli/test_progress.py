@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is shown while a run is made."""
+"""The progress display during a run."""
 
 import io
 
@@ -19,9 +19,9 @@ def clock(monkeypatch):
 
 def test_pace_counts_from_the_first_report(clock):
     pace = progress.Pace(5)
-    assert pace.words(5, 40) == "5.0 of 40.0 s"
+    assert pace.text(5, 40) == "5.0 of 40.0 s"
     clock[0] += 0.5
-    assert pace.words(17, 40) == "17.0 of 40.0 s, 24.0 x real time, 1 s left"
+    assert pace.text(17, 40) == "17.0 of 40.0 s, 24.0 x real time, 1 s left"
 
 
 def test_plain_lines_are_rare(clock, capsys):
@@ -58,7 +58,7 @@ def test_the_live_display_shows_percent_and_pace(clock):
     assert "test time 20.0 of 40.0 s, 20.0 x real time, 1 s left" in screen.getvalue()
 
 
-def test_a_sweep_is_told_now_and_then_and_each_failure_at_once(clock, capsys):
+def test_a_sweep_reports_rarely_and_each_failure_at_once(clock, capsys):
     plain = progress.Plain()
     plain.kernel(0, "compiling")
     plain.begin(2, 6, 4)
@@ -67,10 +67,10 @@ def test_a_sweep_is_told_now_and_then_and_each_failure_at_once(clock, capsys):
         plain.done("seed=1", failure)
     assert capsys.readouterr().err.splitlines() == [
         "hourglass: kernel: 0% compiling",
-        "hourglass: sweep: 2 of 6 runs are there, 4 to make, 4 at a time",
+        "hourglass: study: 2 of 6 runs exist, 4 to make, 4 at a time",
         "hourglass: failed: seed=1: the guest stopped",
-        "hourglass: sweep: 4 of 6 runs, 1 failed, 12 s left",
-        "hourglass: sweep: 6 of 6 runs, 1 failed, 0 s left",
+        "hourglass: study: 4 of 6 runs, 1 failed, 12 s left",
+        "hourglass: study: 6 of 6 runs, 1 failed, 0 s left",
     ]
 
 
@@ -82,11 +82,11 @@ def test_a_live_sweep_is_one_bar(clock):
         live.begin(0, 2, None)
         clock[0] += 3000
         live.done("seed=1", None)
-        assert "sweep 1 of 2 runs, 50 min left" in str(bars.tasks[0].description) + " " + bars.tasks[0].fields["detail"]
+        assert "study 1 of 2 runs, 50 min left" in str(bars.tasks[0].description) + " " + bars.tasks[0].fields["detail"]
         live.done("seed=2", "the guest stopped")
     assert "failed: seed=2: the guest stopped" in screen.getvalue()
 
 
 def test_without_a_terminal_lines_are_plain(capsys):
-    with progress.shown() as shown:
-        assert isinstance(shown, progress.Plain)
+    with progress.display() as display:
+        assert isinstance(display, progress.Plain)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runner on an engine without a guest: what stands in the run directory, and what stands there after a failure."""
+"""The runner on an engine without a guest: the run directory after a success and after a failure."""
 
 import json
 from dataclasses import asdict
@@ -11,7 +11,7 @@ from hourglass.errors import GuestError, HourglassError, InputError
 
 
 @pytest.fixture(autouse=True)
-def _here(tmp_path, monkeypatch):
+def _in_tmp_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
@@ -22,7 +22,7 @@ def raises(error):
     return fail
 
 
-def test_a_run_directory_holds_what_the_architecture_says(engine):
+def test_a_run_directory_has_the_documented_files(engine):
     run = hourglass.run(engine.scenario())
     assert {path.name for path in run.path.iterdir()} == {
         "scenario.json", "plan.json", "records.arrows", "console.log", "run.json", "summary.json",
@@ -34,10 +34,10 @@ def test_a_run_directory_holds_what_the_architecture_says(engine):
     assert hourglass.load(run.path).summary.totals.upload_mbps == 8
 
 
-def test_the_place_follows_from_scenario_and_kernel(engine):
-    first, again = (hourglass.run(engine.scenario()).path for _ in range(2))
+def test_the_run_directory_follows_from_scenario_and_kernel(engine):
+    first, second = (hourglass.run(engine.scenario()).path for _ in range(2))
     other = hourglass.run(engine.scenario(seed=2)).path
-    assert first == again
+    assert first == second
     assert first.parent.name == "runs"
     assert first.name.startswith("synthetic-")
     assert other != first
@@ -45,7 +45,7 @@ def test_the_place_follows_from_scenario_and_kernel(engine):
     assert hourglass.run(engine.scenario(), "elsewhere").path.name == "elsewhere"
 
 
-def test_a_failed_run_keeps_the_older_one_and_says_where_its_log_is(engine, tmp_path):
+def test_a_failed_run_preserves_the_older_run_and_names_its_log(engine, tmp_path):
     hourglass.run(engine.scenario(), tmp_path / "out")
     engine.fail = raises(lambda directory: GuestError("the guest stopped", directory / "console.log"))
     with pytest.raises(GuestError) as caught:
@@ -56,7 +56,7 @@ def test_a_failed_run_keeps_the_older_one_and_says_where_its_log_is(engine, tmp_
         hourglass.load(tmp_path / "out.failed")
 
 
-def test_an_interrupted_run_keeps_its_log_and_says_so(engine, tmp_path):
+def test_an_interrupted_run_stores_its_log_and_names_it(engine, tmp_path):
     engine.fail = raises(lambda directory: KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         hourglass.run(engine.scenario(), tmp_path / "out")
@@ -66,15 +66,15 @@ def test_an_interrupted_run_keeps_its_log_and_says_so(engine, tmp_path):
 
 def test_records_that_cannot_be_read_make_a_failed_run(engine, tmp_path):
     engine.recipe.probes = []
-    whole = engine.run
+    full_run = engine.run
 
-    def cut(plan, place, **options):
-        outcome = whole(plan, place, **options)
-        path = place / "records.arrows"
+    def truncated(plan, folder, **options):
+        outcome = full_run(plan, folder, **options)
+        path = folder / "records.arrows"
         path.write_bytes(path.read_bytes()[:-100])
         return outcome
 
-    engine.run = cut
+    engine.run = truncated
     with pytest.raises(HourglassError, match="cut off"):
         hourglass.run(engine.scenario(), tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["out.failed"]

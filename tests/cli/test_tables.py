@@ -10,9 +10,9 @@ from results.synthetic import MS, Flow, Probe, Recipe, make
 import hourglass
 from cli.golden import WIDTH, check, drawn
 from hourglass.cli import tables
-from hourglass.contract.summary import Warning
+from hourglass.contract.summary import RunWarning
 from hourglass.results.compare import compare
-from hourglass.results.sections.model import Column, Section
+from hourglass.results.sections.section import Column, Section
 
 LOADED = Recipe(
     name="L100M",
@@ -44,7 +44,7 @@ def test_the_table_of_layers(probed):
 
 
 def test_the_comparison_of_layers(probed):
-    check("compare_layers.txt", drawn(tables.comparison(compare(probed), ["runs/queued", "runs/small"])))
+    check("compare_layers.txt", drawn(tables.comparison(compare(probed), ["runs/queued", "runs/small"], [0, 0])))
 
 
 @pytest.fixture(scope="module")
@@ -63,44 +63,62 @@ def test_the_table_of_a_run_without_load(runs):
 
 def test_the_footer_names_places_times_and_digest(runs):
     warnings = [
-        Warning(id="console", text="the console has an odd line", remedy=""),
-        Warning(
+        RunWarning(id="console", text="the console has an odd line", remedy=""),
+        RunWarning(
             id="few-samples",
             text="p99 of ping rests on little, so little that it is all but the maximum",
             remedy="make the test longer (test.length)",
         ),
     ]
     summary = runs[0].summary.model_copy(update={"digest": "0123456789abcdef" * 4, "warnings": warnings})
-    place = Path("runs") / "L100M-0123456789"
-    check("footer.txt", drawn(tables.warnings(summary), tables.footer(summary, place, place / "run.png")))
+    folder = Path("runs") / "L100M-0123456789"
+    check("footer.txt", drawn(tables.warnings(summary), tables.footer(summary, folder, folder / "run.png")))
 
 
-def test_a_plain_kernel_is_told_beside_the_time(runs):
+def test_a_kernel_without_pgo_is_named_next_to_the_time(runs):
     tuned, plain = (tables.footer(runs[0].summary, Path("run"), None, state).plain for state in (True, False))
     assert plain.replace(tables.PLAIN, "") == tuned
     assert "hourglass kernel tune" in next(line for line in plain.splitlines() if line.startswith("time"))
 
 
 def test_the_comparison_of_two_runs(runs):
-    check("compare.txt", drawn(tables.comparison(compare(runs[:2]), ["runs/fast", "runs/slow"])))
+    check("compare.txt", drawn(tables.comparison(compare(runs[:2]), ["runs/fast", "runs/slow"], [0, 0])))
 
 
 def test_many_runs_are_compared_in_several_tables(runs):
     five = [runs[0], runs[1], runs[2], runs[1], runs[0]]
-    check("compare_many.txt", drawn(tables.comparison(compare(five), [f"runs/{i}" for i in range(5)])))
+    check("compare_many.txt", drawn(tables.comparison(compare(five), [f"runs/{i}" for i in range(5)], [0] * 5)))
+
+
+def test_each_reference_begins_a_table(runs):
+    four = [runs[0], runs[1], runs[1], runs[0]]
+    references = [0, 0, 2, 2]
+    text = drawn(tables.comparison(compare(four, references), list("abcd"), references))
+    heads = [line.split() for line in text.splitlines() if line.startswith("figure")]
+    assert heads == [["figure", "unit", "A", "B", "change", "%"], ["figure", "unit", "C", "D", "change", "%"]]
+    goodputs = [line.split()[3:] for line in text.splitlines() if line.startswith("upload goodput")]
+    assert goodputs == [["96.0", "8.00", "-91.7", "*"], ["8.00", "96.0", "+1100.0", "*"]]
+    assert "change from the first run;" in text
 
 
 def test_no_line_is_wider_than_the_terminal(runs):
     changes = {"id": "upload with a very long name::1", "goodput_mbps": 12345.6}
     flows = [flow.model_copy(update=changes) for flow in runs[0].summary.flows]
     long = runs[0].summary.model_copy(update={"flows": flows})
-    for text in (drawn(tables.figures(long, "tcp_nup")), drawn(tables.comparison(compare(runs), ["a", "b", "c"]))):
+    for text in (
+        drawn(tables.figures(long, "tcp_nup")),
+        drawn(tables.comparison(compare(runs), ["a", "b", "c"], [0] * 3)),
+    ):
         assert max(len(line) for line in text.splitlines()) <= WIDTH
         assert text.isascii()
 
 
-def test_a_text_for_which_there_is_no_room_stands_below_its_table():
-    columns = (Column("radio", "text"), *(Column(f"figure {n}") for n in range(6)), Column("shares", "text"))
+def test_a_text_that_is_too_long_is_below_its_table():
+    columns = (
+        Column("radio", "text"),
+        *(Column(f"figure {n}") for n in range(6)),
+        Column("shares", "text"),
+    )
     rows = (("ap", *range(6), "client 60 other 40"), ("client", *range(6), ""))
     section = Section("radios", "Wi-Fi", "Wi-Fi", columns, rows)
     text = drawn(tables.drawn(section)).splitlines()

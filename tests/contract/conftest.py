@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests share that hold the agent to the contracts."""
+"""Fixtures of the tests that compare the agent with the contracts."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from hourglass.engine import agent as engine_agent
+from hourglass.builders import agent as engine_agent
 from hourglass.errors import MissingError
 
 
 @pytest.fixture(scope="session")
 def agent() -> Path:
-    """The agent of these sources. Where it cannot be built the tests are skipped, but never in CI."""
+    """Return the agent of these sources. If it cannot be built, the tests are skipped, but never in CI."""
     try:
         return engine_agent.binary()
     except MissingError as problem:

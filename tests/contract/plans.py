@@ -13,7 +13,7 @@ from hourglass.contract.plan import (
     UDP_PING_PAYLOAD_MIN,
     Plan,
 )
-from hourglass.contract.plan_values import PAYLOAD_MAX
+from hourglass.contract.plan.plan_values import PAYLOAD_MAX
 
 Json = dict[str, Any]
 
@@ -28,6 +28,10 @@ addresses = st.ip_addresses(v=4).map(str) | st.ip_addresses(v=6, network="2001:d
 four = st.builds("{}/{}".format, st.ip_addresses(v=4), st.integers(0, 32))
 six = st.builds("{}/{}".format, st.ip_addresses(v=6, network="2001:db8::/32"), st.integers(0, 128))
 interfaces = four | six
+macs = st.from_regex(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}", fullmatch=True)
+handles = st.none() | st.from_regex(r"[0-9a-f]{1,4}:[0-9a-f]{0,4}", fullmatch=True)
+size = st.none() | u32
+acts = st.sampled_from(["add", "replace"])
 
 
 def payload(least: int) -> st.SearchStrategy[int]:
@@ -35,13 +39,13 @@ def payload(least: int) -> st.SearchStrategy[int]:
 
 
 def steps(nodes: list[str], event: bool = False) -> st.SearchStrategy[Json]:
-    """Of every kind; of an event's."""
+    """Return steps of every kind, or of an event's kinds."""
     node = st.sampled_from(nodes)
     anywhere = st.none() | node
     lines = st.lists(texts, max_size=3)
 
-    def step(do: str, node: st.SearchStrategy[str | None], **own: st.SearchStrategy[Any]) -> st.SearchStrategy[Json]:
-        return st.fixed_dictionaries({"do": st.just(do), "node": node, "origin": origins, **own})
+    def step(do: str, node: st.SearchStrategy[str | None], **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Json]:
+        return st.fixed_dictionaries({"do": st.just(do), "node": node, "origin": origins, **fields})
 
     of_setup = (
         step("epoch", node, path=texts),
@@ -53,80 +57,89 @@ def steps(nodes: list[str], event: bool = False) -> st.SearchStrategy[Json]:
         *(() if event else of_setup),
         step("ip", anywhere, lines=lines),
         step("tc", anywhere, lines=lines),
+        step("device", anywhere, device=texts, kind=st.sampled_from(["wire", "ifb"]), mac=st.none() | macs, mtu=size),
+        step("veth", anywhere, device=texts, peer=texts, peer_node=texts),
+        step("link", anywhere, device=texts, mac=st.none() | macs, mtu=size, name=st.none() | texts,
+             addrgenmode=st.sampled_from([None, "none"]), state=st.sampled_from([None, "up", "down"])),
+        step("address", anywhere, device=texts, act=acts, address=interfaces, nodad=st.booleans()),
+        step("route", anywhere, act=acts, subnet=st.none() | interfaces, via=addresses, metric=size),
+        step("qdisc", anywhere, device=texts, act=acts, parent=handles, handle=handles, kind=texts, options=texts),
+        step("shaper", anywhere, device=texts, act=acts, rate=texts, burst=u32, quantum=u32),
+        step("ingress", anywhere, device=texts, ifb=texts),
         step("write", anywhere, path=texts, value=texts),
         step("ethtool", node, args=lines),
         step("iw", anywhere, args=lines, says=st.none() | texts, timeout_ns=ns),
         step("daemon", node, tool=st.just("hostapd"), config=texts, ready=texts, timeout_ns=ns),
-    )
+    )  # fmt: skip
 
 
 @st.composite
 def events(draw: st.DrawFn, nodes: list[str], end_ns: int) -> list[Json]:
-    """In the order of their times."""
+    """Draw events in the order of their times."""
     times = sorted(draw(st.lists(st.integers(0, end_ns - 1), max_size=3)))
-    some = st.lists(steps(nodes, event=True), min_size=1, max_size=3)
+    event_steps = st.lists(steps(nodes, event=True), min_size=1, max_size=3)
     node = st.sampled_from(nodes)
-    return [{"at_ns": at_ns, "node": draw(node), "name": draw(texts), "steps": draw(some)} for at_ns in times]
+    return [{"at_ns": at_ns, "node": draw(node), "name": draw(texts), "steps": draw(event_steps)} for at_ns in times]
 
 
 @st.composite
 def phases(draw: st.DrawFn, start_ns: int, stop_ns: int) -> list[Json]:
-    """One after another within the span of a stream."""
+    """Draw consecutive phases within the span of a stream."""
     moments = sorted(draw(st.sets(st.integers(start_ns, stop_ns), max_size=4)) | {start_ns, stop_ns})
     spans = draw(st.lists(st.sampled_from(list(pairwise(moments))), unique=True, min_size=1, max_size=3))
     return [{"start_ns": a, "stop_ns": b, "interval_ns": draw(positive)} for a, b in sorted(spans)]
 
 
 @st.composite
-def own(draw: st.DrawFn, client: str, server: str, span: tuple[int, int]) -> Json:
-    """What a stream of some kind has of its own. `span`: its start and stop."""
+def stream_fields(draw: st.DrawFn, client: str, server: str, span: tuple[int, int]) -> Json:
+    """Draw the fields of one kind of stream. `span`: its start and stop."""
     kind = draw(st.sampled_from(["flow", "ping", "datagrams", "fetches", "transactions"]))
     interval_ns = draw(positive)
     match kind:
         case "flow":
             sender, backend = draw(st.sampled_from([client, server])), draw(st.sampled_from(["load", "socket"]))
-            rest: Json = {"sender": sender, "cc": draw(texts), "backend": backend}
-            rest["writes"] = draw(st.none() | st.fixed_dictionaries({"rate_bps": positive, "interval_ns": positive}))
-            rest["pace_bps"] = draw(st.none() | st.integers(1, 2**60 - 1).map(lambda bytes_s: 8 * bytes_s))
+            fields: Json = {"sender": sender, "cc": draw(texts), "backend": backend}
+            fields["writes"] = draw(st.none() | st.fixed_dictionaries({"rate_bps": positive, "interval_ns": positive}))
+            fields["pace_bps"] = draw(st.none() | st.integers(1, 2**60 - 1).map(lambda bytes_s: 8 * bytes_s))
         case "ping":
             protocol = draw(st.sampled_from(["icmp", "udp"]))
             least = UDP_PING_PAYLOAD_MIN if protocol == "udp" else 0
-            rest = {
+            fields = {
                 "protocol": protocol,
                 "ecn": draw(ecn),
                 "payload_bytes": draw(payload(least)),
                 "interval_ns": interval_ns,
             }
-            rest |= {"jitter_ns": draw(st.integers(0, interval_ns)), "jitter_seed": draw(u64)}
+            fields |= {"jitter_ns": draw(st.integers(0, interval_ns)), "jitter_seed": draw(u64)}
         case "datagrams":
-            rest = {
+            fields = {
                 "ecn": draw(ecn),
                 "payload_bytes": draw(payload(DATAGRAM_PAYLOAD_MIN)),
                 "burst": draw(st.integers(1, 2**32 - 1)),
             }
-            rest["phases"] = draw(phases(*span))
+            fields["phases"] = draw(phases(*span))
         case "transactions":
-            rest = {"cc": draw(texts), "request_bytes": draw(positive), "response_bytes": draw(positive)}
+            fields = {"cc": draw(texts), "request_bytes": draw(positive), "response_bytes": draw(positive)}
         case _:
             sizes = draw(st.lists(positive, min_size=1, max_size=3))
-            rest = {"cc": draw(texts), "request_bytes": draw(payload(REQUEST_MIN)), "sizes": sizes}
-            rest["interval_ns"] = interval_ns
-    return {"kind": kind, **rest}
+            fields = {"cc": draw(texts), "request_bytes": draw(payload(REQUEST_MIN)), "sizes": sizes}
+            fields["interval_ns"] = interval_ns
+    return {"kind": kind, **fields}
 
 
 @st.composite
 def streams(draw: st.DrawFn, nodes: list[str], end_ns: int) -> list[Json]:
-    found = []
-    for place, name in enumerate(draw(st.lists(texts, unique=True, max_size=4))):
+    entries = []
+    for number, name in enumerate(draw(st.lists(texts, unique=True, max_size=4))):
         client, server = draw(st.sampled_from(nodes)), draw(st.sampled_from(nodes))
         start_ns = draw(st.integers(0, end_ns - 1))
         stop_ns = draw(st.integers(start_ns + 1, end_ns))
-        found.append(
-            {"id": place, "name": name, "client": client, "server": server, "address": draw(addresses)}
+        entries.append(
+            {"id": number, "name": name, "client": client, "server": server, "address": draw(addresses)}
             | {"port": draw(u16), "dscp": draw(st.integers(0, 63)), "start_ns": start_ns}
-            | {"stop_ns": stop_ns, **draw(own(client, server, (start_ns, stop_ns)))}
+            | {"stop_ns": stop_ns, **draw(stream_fields(client, server, (start_ns, stop_ns)))}
         )
-    return found
+    return entries
 
 
 hops = st.lists(
@@ -155,47 +168,54 @@ ready = st.one_of(
 
 @st.composite
 def programs(draw: st.DrawFn, nodes: list[str], end_ns: int) -> Json:
-    """Roots, rooms and programs."""
-    kinds = st.sampled_from(["folder", "archive", "debian", "host"])
+    """Draw roots, rooms and programs."""
+    kinds = st.sampled_from(["folder", "archive", "debian", "host", "mount"])
     root = st.fixed_dictionaries({"kind": kinds, "place": texts, "packages": st.lists(texts, max_size=2)})
     roots = draw(st.lists(root, min_size=1, max_size=2))
-    places = st.sets(st.tuples(st.sampled_from(nodes), st.integers(0, len(roots) - 1)), min_size=1, max_size=3)
-    pairs = sorted(draw(places))
-    rooms = [{"node": node, "root": root, "files": draw(st.lists(files, max_size=2))} for node, root in pairs]
+    containers = st.sets(st.tuples(st.sampled_from(nodes), st.integers(0, len(roots) - 1)), min_size=1, max_size=3)
+    pairs = sorted(draw(containers))
+    mount = st.fixed_dictionaries({"path": absolute, "root": st.integers(0, len(roots) - 1)})
+    rooms = [
+        {
+            "node": node, "root": root,
+            "mounts": draw(st.lists(mount, max_size=2)), "files": draw(st.lists(files, max_size=2)),
+        }
+        for node, root in pairs
+    ]  # fmt: skip
     apps, names = [], draw(st.lists(app_names, unique=True, max_size=3))
-    for place, name in enumerate(names):
+    for number, name in enumerate(names):
         start_ns = draw(st.integers(0, end_ns - 1))
-        others = [other for other in range(len(names)) if other != place]
-        own = {
+        other_ids = [other for other in range(len(names)) if other != number]
+        fields = {
             "command": st.lists(texts, min_size=1, max_size=3), "env": st.dictionaries(texts, texts, max_size=2),
             "folder": absolute, "user": texts, "stdin": contents, "stop_signal": st.integers(1, 64), "grace_ns": ns,
-            "after": st.lists(st.sampled_from(others), max_size=2) if others else st.just([]), "ready": ready,
+            "after": st.lists(st.sampled_from(other_ids), max_size=2) if other_ids else st.just([]), "ready": ready,
             "stop_ns": st.none() | st.integers(start_ns + 1, end_ns), "ready_ns": ns, "restarts": u32, "restart_ns": ns,
             "background": st.booleans(), "output_bytes": ns, "collect": st.lists(absolute, max_size=2),
             "origin": origins, "room": st.integers(0, len(rooms) - 1),
         }  # fmt: skip
-        apps.append({"id": place, "name": name, "start_ns": start_ns} | draw(st.fixed_dictionaries(own)))
+        apps.append({"id": number, "name": name, "start_ns": start_ns} | draw(st.fixed_dictionaries(fields)))
     return {"roots": roots, "rooms": rooms, "apps": apps}
 
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
-    """Any valid plan."""
+    """Draw any valid plan."""
     nodes = draw(st.lists(texts, unique=True, min_size=1, max_size=3))
     node = st.sampled_from(nodes)
     end_ns = draw(positive)
-    found = draw(streams(nodes, end_ns))
-    pairs = dict.fromkeys((one["client"], one["server"]) for one in found)
+    drawn_streams = draw(streams(nodes, end_ns))
+    pairs = dict.fromkeys((stream["client"], stream["server"]) for stream in drawn_streams)
     captures = st.fixed_dictionaries({"node": node, "device": texts, "file": names, "snaplen": u32})
     radios = st.fixed_dictionaries({"phy": texts, "node": node, "device": texts, "address": texts})
     return Plan.model_validate(
         {
-            "version": 6,
+            "version": 7,
             "seed": draw(u64),
             "end_ns": end_ns,
             "nodes": nodes,
             "setup": draw(st.lists(steps(nodes), max_size=6)),
-            "streams": found,
+            "streams": drawn_streams,
             "paths": [{"client": c, "server": s, "there": draw(hops), "back": draw(hops)} for c, s in pairs],
             "sampling": {"tcp_ns": draw(ns), "device_ns": draw(ns), "totals_ns": draw(ns), "packets": draw(u32)},
             "captures": draw(st.lists(captures, max_size=1)),

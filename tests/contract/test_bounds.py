@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds and names of figures: what is understood, what is refused and how."""
+"""Bounds and names of figures: valid ones, and the errors of invalid ones."""
 
 from itertools import pairwise
 
@@ -9,7 +9,7 @@ from hourglass.contract import names
 from hourglass.contract.bounds import parse, read
 from hourglass.errors import InputError
 
-KEPT = [  # bound, unit, values that keep it, values that miss it
+BOUNDS = [  # bound, unit, values that meet it, values that miss it
     ("ping.icmp.p99 < 20ms", "ms", [0, 19.9999], [20, 20.0001, 1e9]),
     ("ping.icmp.p99<=20 ms", "ms", [20], [20.0001]),
     ("ping.p99 > 1.5us", "ms", [0.00151], [0.0015]),
@@ -28,20 +28,20 @@ KEPT = [  # bound, unit, values that keep it, values that miss it
 ]
 
 
-@pytest.mark.parametrize(("text", "unit", "kept", "missed"), KEPT)
-def test_a_bound_holds_up_to_its_limit_and_no_further(text, unit, kept, missed):
+@pytest.mark.parametrize(("text", "unit", "met", "missed"), BOUNDS)
+def test_a_bound_holds_up_to_its_limit_and_no_further(text, unit, met, missed):
     bound = read(text)
     assert bound.unit == unit
-    assert [bound.holds(value) for value in kept] == [True] * len(kept)
+    assert [bound.holds(value) for value in met] == [True] * len(met)
     assert [bound.holds(value) for value in missed] == [False] * len(missed)
 
 
-@pytest.mark.parametrize("text", [text for text, *_ in KEPT])
-def test_what_is_not_known_keeps_no_bound(text):
+@pytest.mark.parametrize("text", [text for text, *_ in BOUNDS])
+def test_an_unknown_value_meets_no_bound(text):
     assert not any(read(text).holds(value) for value in (None, float("nan"), float("inf"), float("-inf")))
 
 
-@pytest.mark.parametrize("text", [text for text, *_ in KEPT])
+@pytest.mark.parametrize("text", [text for text, *_ in BOUNDS])
 def test_a_bound_reads_as_it_is_written(text):
     bound = read(text)
     assert read(str(bound)) == bound == parse(bound.name, bound.text)
@@ -52,8 +52,8 @@ REFUSED = [
     ("pings.icmp.p99 < 20ms", 'Did you mean "ping"?'),
     ("upload_mbps > 1mbit", 'Did you mean "totals.upload_mbps"?'),
     ("totals.upload > 1mbit", 'Did you mean "upload_mbps"?'),
-    ("ping < 20ms", "ends in one of lost, n, min"),
-    ("seed == 1", "no figure's name"),
+    ("ping < 20ms", "end in one of lost, n, min"),
+    ("seed == 1", "unknown figure"),
     ("ping.p99 < 20", "a unit is missing: the figure is in ms. Units: ns, us, ms, s"),
     ("ping.p99 < 20mbit", "'mbit' does not fit: the figure is in ms"),
     ("ping.p99 < 20msec", 'Did you mean "ms"?'),
@@ -62,17 +62,17 @@ REFUSED = [
     ("ping.p99 <", 'a bound like "< 20ms"'),
     ("ping.p99 < NaN ms", 'a bound like "< 20ms"'),
     ("ping.p99 20ms..10ms", "from the lower to the higher end"),
-    ("ping.p99 20ms", "a figure and its bound"),
-    ("< 20ms", "a figure and its bound"),
-    ("", "a figure and its bound"),
+    ("ping.p99 20ms", "must be a figure and its bound"),
+    ("< 20ms", "must be a figure and its bound"),
+    ("", "must be a figure and its bound"),
 ]
 
 
-@pytest.mark.parametrize(("text", "words"), REFUSED)
-def test_what_is_refused_says_why_and_what_is_meant(text, words):
+@pytest.mark.parametrize(("text", "message"), REFUSED)
+def test_a_refused_bound_has_a_reason_and_a_suggestion(text, message):
     with pytest.raises(InputError) as caught:
         read(text)
-    assert words in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -82,10 +82,10 @@ def test_a_bound_is_text(text):
         parse("ping.p99", text)
 
 
-def test_every_figure_there_can_be_has_a_name_with_all_keys_and_with_none():
-    for one in names.templates():
-        spelled = [word for word, after in pairwise([*one.path, ""])]
-        bare = [word for word, key in zip(one.path, one.keys, strict=True) if not key]
-        for words in (spelled, bare):
-            named = [*(names.plain(word) for word in words[:-1]), words[-1]]
-            assert names.covers(named, one.path, one.keys), named
+def test_every_possible_figure_has_a_name_with_all_keys_and_with_none():
+    for template in names.templates():
+        spelled = [word for word, after in pairwise([*template.path, ""])]
+        bare = [word for word, key in zip(template.path, template.keys, strict=True) if not key]
+        for parts in (spelled, bare):
+            named = [*(names.plain(word) for word in parts[:-1]), parts[-1]]
+            assert names.covers(named, template.path, template.keys), named

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The declarations themselves: what their readers rely on."""
+"""The declarations: properties that their readers rely on."""
 
 import pytest
 
 from hourglass.contract.probe import LAYER_COLUMNS, PROBE, Struct
-from hourglass.contract.records import TABLES
+from hourglass.contract.record_tables import TABLES
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -22,7 +22,7 @@ def test_texts_are_of_enumerations_that_exist() -> None:
 
 @pytest.mark.parametrize("name", ["packet", "layer"])
 def test_layers_end_a_row_in_the_order_in_which_packets_pass_them(name: str) -> None:
-    """But for columns that came late."""
+    """Columns that were added later are exempt."""
     early = tuple(column.name for column in TABLES[name].columns if not column.late)
     assert early[-len(LAYER_COLUMNS) :] == LAYER_COLUMNS
 

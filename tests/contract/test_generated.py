@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is generated from the declarations is what they say, and C lays the structures out as they are declared."""
+"""Generated files are up to date, and C lays out the structures as declared."""
 
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from hourglass.contract.__main__ import generated, main
+from generators.__main__ import generated_texts, main
 from hourglass.contract.probe import PROBE
 
 ROOT = Path(__file__).parents[2]
@@ -20,7 +20,7 @@ def test_nothing_that_is_generated_is_stale(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_stale_file_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for path in generated(ROOT):
+    for path in generated_texts(ROOT):
         copy = tmp_path / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(path.read_bytes())
@@ -33,24 +33,24 @@ def test_a_stale_file_is_named(
 
 
 def test_c_has_every_field_where_it_is_declared(tmp_path: Path) -> None:
-    """Of Rust the compiler asserts it: a structure as long as its fields together has no gap (agent/src/abi.rs)."""
-    lines = ["#include <stddef.h>", f'#include "{ROOT}/kernel/drivers/probe_abi.h"']
+    """In Rust the compiler asserts this: a structure as long as all of its fields has no gap (agent/src/abi.rs)."""
+    lines = ["#include <stddef.h>", f'#include "{ROOT}/kernel/drivers/probe/probe_abi.h"']
     for struct in PROBE.structs:
         name = f"struct probe_{struct.name}"
-        places = [(f"offsetof({name}, {member.name})", offset) for member, offset in PROBE.layout(struct)]
-        lines += [f'_Static_assert({what} == {number}, "{what}");' for what, number in places]
+        offsets = [(f"offsetof({name}, {member.name})", offset) for member, offset in PROBE.layout(struct)]
+        lines += [f'_Static_assert({expression} == {number}, "{expression}");' for expression, number in offsets]
         lines.append(f'_Static_assert(sizeof({name}) == {PROBE.size(struct)}, "{name}");')
     for enum in PROBE.enums:
         for number, name in enumerate(enum.names, enum.first):
             lines.append(f'_Static_assert({enum.prefix}{name.upper()} == {number}, "{name}");')
     source = tmp_path / "layout.c"
     source.write_text("\n".join(lines))
-    done = subprocess.run(["cc", "-c", source, "-o", tmp_path / "o"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run(["cc", "-c", source, "-o", tmp_path / "o"], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.parametrize("arguments", [["--wrong"], ["--check", "more"]])
-def test_what_it_does_not_know_is_refused(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_arguments_are_refused(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     with pytest.raises(SystemExit, match="usage"):
         main(arguments)

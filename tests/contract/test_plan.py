@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two ends of the plan's contract: what the Python models take and refuse, the agent takes and refuses."""
+"""The two ends of the plan's contract: the Python models and the agent accept and refuse the same parts. The relations
+between parts are checked by the models alone."""
 
 import json
 import subprocess
@@ -14,10 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from pydantic import ValidationError
 
 from hourglass.contract.plan import STREAMS_MAX, Plan
-from hourglass.contract.plan_values import PAYLOAD_MAX
+from hourglass.contract.plan.plan_values import PAYLOAD_MAX
 from tests.contract.plans import plans
 
-Where = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 SECOND = 10**9
 BASE = {"client": "c", "server": "s", "address": "10.0.0.1", "dscp": 0, "start_ns": 0, "stop_ns": SECOND}
@@ -32,7 +33,7 @@ APP = {
     "restart_ns": 5, "background": False, "output_bytes": 100, "collect": ["/var/*"], "origin": "app.0",
 }  # fmt: skip
 PLAN: dict[str, Any] = {
-    "version": 6, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["c", "s"],
+    "version": 7, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["c", "s"],
     "setup": [
         {"do": "ip", "node": None, "lines": ["link add eth0 type wire"], "origin": None},
         {"do": "tc", "node": "c", "lines": ["qdisc add dev eth0 root fq"], "origin": "stack.qdisc"},
@@ -42,6 +43,20 @@ PLAN: dict[str, Any] = {
         {"do": "reach", "node": "c", "address": "10.0.0.1", "timeout_ns": 5, "origin": None},
         {"do": "iw", "node": None, "args": ["dev"], "says": None, "timeout_ns": 5, "origin": None},
         {"do": "daemon", "node": "c", "tool": "hostapd", "config": "x", "ready": "y", "timeout_ns": 5, "origin": None},
+        {"do": "device", "node": "c", "device": "eth0", "kind": "wire", "mac": "02:00:00:00:00:01", "mtu": 9000,
+         "origin": None},
+        {"do": "veth", "node": "c", "device": "eth1", "peer": "eth0", "peer_node": "s", "origin": None},
+        {"do": "link", "node": "c", "device": "eth0", "mac": None, "mtu": 1400, "addrgenmode": "none", "name": None,
+         "state": "up", "origin": None},
+        {"do": "address", "node": "c", "device": "eth0", "act": "add", "address": "10.0.0.2/24", "nodad": False,
+         "origin": None},
+        {"do": "route", "node": "c", "act": "replace", "subnet": "10.0.1.0/24", "via": "10.0.0.1", "metric": None,
+         "origin": None},
+        {"do": "qdisc", "node": "c", "device": "eth0", "act": "add", "parent": "1:a", "handle": "10:", "kind": "fq",
+         "options": "limit 100", "origin": None},
+        {"do": "shaper", "node": "c", "device": "eth0", "act": "add", "rate": "1mbit", "burst": 5, "quantum": 1514,
+         "origin": None},
+        {"do": "ingress", "node": "c", "device": "eth0", "ifb": "ifb4eth0", "origin": None},
         {"do": "tell", "node": "c", "tool": "hostapd", "socket": "/s", "line": "x", "says": "y", "timeout_ns": 5,
          "origin": None},
     ],
@@ -72,7 +87,8 @@ PLAN: dict[str, Any] = {
              "origin": None}]},
     ],
     "roots": [{"kind": "debian", "place": "12", "packages": ["curl"]}],
-    "rooms": [{"node": "c", "root": 0, "files": [{"path": "/etc/hosts", "mode": 420, "content": "Zm8="}]}],
+    "rooms": [{"node": "c", "root": 0, "mounts": [{"path": "/src", "root": 0}],
+               "files": [{"path": "/etc/hosts", "mode": 420, "content": "Zm8="}]}],
     "apps": [
         APP | {"id": 0, "name": "a", "ready": {"when": "listen", "protocol": "tcp", "port": 80}},
         APP | {"id": 1, "name": "b", "after": [0], "stop_ns": SECOND, "ready": {"when": "output", "text": "x"}},
@@ -87,109 +103,125 @@ PLAN: dict[str, Any] = {
 
 VALUES = [None, True, -1, 0, 1, 1.5, 64, 2**16, 2**32, 2**63, 2**64, "", "x", "a/b", "10.0.0.1", "10.0.0.1/33",
           "010.0.0.1", "2001:DB8::1", "fe80::1%eth0", [], {}, [1], ["x"]]  # fmt: skip
-"""Of which each place refuses most."""
+"""Values of which each key refuses most."""
 
 Check = Callable[[Any], str | None]
 
 
 @pytest.fixture(scope="module")
 def check(agent: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Check]:
-    """Gives the plan to the agent: what it understood, None where it refuses."""
+    """Return a function that gives the agent a plan and returns the agent's version, or None if it refuses."""
     path = tmp_path_factory.mktemp("plan") / "plan.json"
-    with subprocess.Popen([agent, "--check-plan", "-"], stdin=PIPE, stdout=PIPE, text=True, bufsize=1) as one:
-        assert one.stdin is not None
-        assert one.stdout is not None
+    with subprocess.Popen([agent, "--check-plan", "-"], stdin=PIPE, stdout=PIPE, text=True, bufsize=1) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
 
         def ask(plan: Any) -> str | None:
             path.write_text(plan if isinstance(plan, str) else json.dumps(plan))
-            print(path, file=one.stdin)
-            answer = one.stdout.readline()
+            print(path, file=process.stdin)
+            answer = process.stdout.readline()
             if answer.startswith("hourglass: "):
-                assert json.loads(answer.removeprefix("hourglass: "))["message"].startswith("plan: ")
+                assert json.loads(answer.removeprefix("hourglass: "))["code"] == "plan-refused"
                 return None
             return answer
 
         yield ask
-        one.stdin.close()
-        assert one.wait() == 0
+        process.stdin.close()
+        assert process.wait() == 0
 
 
-def taken(plan: Any) -> bool:
-    """Whether the models take the plan."""
+def mistakes(plan: Any) -> list[tuple[str, Any]]:
+    """Return the kinds and positions of the mistakes that the models find. A wrong relation has no position."""
     try:
         Plan.model_validate_json(json.dumps(plan))
-    except ValidationError:
-        return False
-    return True
+    except ValidationError as error:
+        return [(mistake["type"], mistake["loc"]) for mistake in error.errors()]
+    return []
 
 
-def places(part: Any, where: Where = ()) -> Iterator[Where]:
-    """Every value of the plan, the plan itself first."""
-    yield where
+def is_valid(plan: Any) -> bool:
+    return not mistakes(plan)
+
+
+def has_valid_parts(plan: Any) -> bool:
+    """Tell whether the models accept each part of the plan."""
+    return mistakes(plan) in ([], [("value_error", ())])
+
+
+def key_paths(part: Any, keys: KeyPath = ()) -> Iterator[KeyPath]:
+    """Yield the key path of every value of the plan, the plan itself first."""
+    yield keys
     if isinstance(part, dict | list):
         for key, value in part.items() if isinstance(part, dict) else enumerate(part):
-            yield from places(value, (*where, key))
+            yield from key_paths(value, (*keys, key))
 
 
-def at(plan: Any, where: Where) -> Any:
-    for key in where:
+def value_at(plan: Any, keys: KeyPath) -> Any:
+    for key in keys:
         plan = plan[key]
     return plan
 
 
-def changed(where: Where, value: Any) -> Any:
+def plan_with(keys: KeyPath, value: Any) -> Any:
     plan = deepcopy(PLAN)
-    at(plan, where[:-1])[where[-1]] = value
+    value_at(plan, keys[:-1])[keys[-1]] = value
     return plan
 
 
 @given(plans())
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_a_plan_comes_back_as_it_went(check: Check, plan: Plan) -> None:
+def test_the_agent_prints_the_same_plan(check: Check, plan: Plan) -> None:
     answer = check(plan.to_json().decode())
     assert answer is not None
     assert json.loads(answer) == json.loads(plan.to_json())
 
 
-def test_one_of_every_kind_is_taken_by_both(check: Check) -> None:
+def test_one_of_every_kind_is_accepted_by_both(check: Check) -> None:
     assert json.loads(check(PLAN) or "null") == PLAN
-    assert taken(PLAN)
+    assert is_valid(PLAN)
 
 
-def test_a_key_too_many_is_refused_by_both(check: Check) -> None:
-    for where in [where for where in places(PLAN) if isinstance(at(PLAN, where), dict)]:
-        plan = changed((*where, "more"), 1)
-        assert not taken(plan), where
-        assert check(plan) is None, where
+def test_an_unknown_key_is_refused_by_both(check: Check) -> None:
+    for keys in [keys for keys in key_paths(PLAN) if isinstance(value_at(PLAN, keys), dict)]:
+        plan = plan_with((*keys, "more"), 1)
+        assert not is_valid(plan), keys
+        assert check(plan) is None, keys
 
 
-def test_a_key_too_few_is_refused_by_both(check: Check) -> None:
-    for where in [where for where in places(PLAN) if where and isinstance(where[-1], str)]:
+def test_a_missing_key_is_refused_by_both(check: Check) -> None:
+    for keys in [keys for keys in key_paths(PLAN) if keys and isinstance(keys[-1], str)]:
         plan = deepcopy(PLAN)
-        del at(plan, where[:-1])[where[-1]]
-        assert not taken(plan), where
-        assert check(plan) is None, where
+        del value_at(plan, keys[:-1])[keys[-1]]
+        assert not is_valid(plan), keys
+        assert check(plan) is None, keys
 
 
-def test_what_is_put_in_place_of_a_value_is_judged_alike(check: Check) -> None:
+def test_both_agree_about_the_form_of_every_replaced_value(check: Check) -> None:
     refused = 0
-    for where in [where for where in places(PLAN) if where]:
+    for keys in [keys for keys in key_paths(PLAN) if keys]:
         for value in VALUES:
-            plan = changed(where, value)
-            verdict = taken(plan)
-            assert (check(plan) is not None) == verdict, (where, value)
+            plan = plan_with(keys, value)
+            verdict = has_valid_parts(plan)
+            assert (check(plan) is not None) == verdict, (keys, value)
             refused += not verdict
     assert refused > 2000
 
 
 STREAM = ("streams", 1)
-OUT_OF_RANGE: list[tuple[Where, Any]] = [
+OUT_OF_RANGE: list[tuple[KeyPath, Any]] = [
     (("version",), 1),
     (("seed",), 2**64),
     (("nodes",), ["c", "s", "c"]),
     (("setup", 1, "node"), "nobody"),
     (("setup", 3, "node"), None),
     (("setup", 7, "tool"), "sh"),
+    (("setup", 8, "mac"), "02:00:00:00:00:1"),
+    (("setup", 8, "mac"), "02:00:00:00:00:0A"),
+    (("setup", 11, "address"), "10.0.0.2/024"),
+    (("setup", 13, "parent"), ":1"),
+    (("setup", 13, "handle"), "10"),
+    (("setup", 13, "handle"), "+1:"),
+    (("setup", 13, "handle"), "00010:"),
     ((*STREAM, "id"), 2),
     ((*STREAM, "name"), "f"),
     ((*STREAM, "port"), 2**16),
@@ -220,6 +252,8 @@ OUT_OF_RANGE: list[tuple[Where, Any]] = [
     (("setup",), [PLAN["events"][1]["steps"][1]]),
     (("rooms", 0, "node"), "nobody"),
     (("rooms", 0, "root"), 1),
+    (("rooms", 0, "mounts", 0, "root"), 1),
+    (("rooms", 0, "mounts", 0, "path"), "src"),
     (("rooms",), [PLAN["rooms"][0], PLAN["rooms"][0]]),
     (("rooms", 0, "files", 0, "mode"), 0o10000),
     (("rooms", 0, "files", 0, "content"), "Zm9="),
@@ -245,22 +279,19 @@ OUT_OF_RANGE: list[tuple[Where, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("where", "value"), OUT_OF_RANGE, ids=lambda one: str(one)[:40])
-def test_what_is_out_of_range_is_refused_by_both(check: Check, where: Where, value: Any) -> None:
-    plan = changed(where, value)
-    assert not taken(plan)
-    assert check(plan) is None
+@pytest.mark.parametrize(("keys", "value"), OUT_OF_RANGE, ids=lambda value: str(value)[:40])
+def test_a_value_out_of_range_is_refused(check: Check, keys: KeyPath, value: Any) -> None:
+    plan = plan_with(keys, value)
+    assert not is_valid(plan)
+    assert (check(plan) is not None) == has_valid_parts(plan)
 
 
-def test_a_udp_ping_needs_room_for_its_times(check: Check) -> None:
-    plan = changed(("streams", 1), PLAN["streams"][1] | {"protocol": "udp", "payload_bytes": 15})
-    assert not taken(plan)
-    assert check(plan) is None
+def test_a_udp_ping_needs_room_for_its_times() -> None:
+    assert not is_valid(plan_with(("streams", 1), PLAN["streams"][1] | {"protocol": "udp", "payload_bytes": 15}))
 
 
-def test_there_are_no_more_streams_than_the_probe_can_follow(check: Check) -> None:
+def test_a_plan_has_no_more_streams_than_the_probe_can_follow() -> None:
     stream = PLAN["streams"][2]
     for count, verdict in ((STREAMS_MAX, True), (STREAMS_MAX + 1, False)):
-        plan = changed(("streams",), [stream | {"id": id, "name": str(id)} for id in range(count)])
-        assert taken(plan) == verdict
-        assert (check(plan) is not None) == verdict
+        plan = plan_with(("streams",), [stream | {"id": id, "name": str(id)} for id in range(count)])
+        assert is_valid(plan) == verdict

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tests.docs [--update]`: plays the pages; says what is stale, or writes it anew.
+"""`python -m tests.docs [--update] [--pictures] [PAGE…]`: plays pages, reports what is stale, or rewrites it.
 
-Run it after whatever changes an output or a record, and read the difference. With `--pictures` the pages' pictures are
-replaced by those drawn. What it cannot write (a command that fails) it says; the exit status is then 1.
+Run it after every change of an output or a record, and read the difference. PAGE, as `docs/how-to/wifi.md`, plays this
+page and those that it needs. `--pictures` replaces the pages' pictures with the new ones. The exit status is 1 if a
+piece is stale, or with `--update` if a person must fix it.
 """
 
 import shutil
@@ -10,40 +11,45 @@ import sys
 import tempfile
 from pathlib import Path
 
-from .pages import PAGES, pieces
+from .pages import PAGES, ROOT, pieces, required
 from .play import Finding, Play
 
+OPTIONS = {"--update", "--pictures"}
 
-def main(words: list[str]) -> int:
-    if set(words) - {"--update", "--pictures"}:
+
+def main(arguments: list[str]) -> int:
+    """Run the command and return its exit status."""
+    named = [ROOT / name for name in arguments if name not in OPTIONS]
+    if not set(named) <= set(PAGES):
         print(__doc__, file=sys.stderr)
         return 2
+    needed = {page for name in named for page in required(name)}
+    pages = [page for page in PAGES if page in needed] or PAGES
     with tempfile.TemporaryDirectory(prefix="hourglass-docs-") as name:
-        findings = Play(Path(name)).all()
-        if "--pictures" in words:
-            _copy(Path(name))
+        findings = Play(Path(name), pages).all()
+        if "--pictures" in arguments:
+            _copy(Path(name), pages)
     for finding in findings:
-        print(f"{finding.piece.place}: {finding.about}", end="\n\n")
-    if "--update" not in words:
+        print(f"{finding.piece.position}: {finding.about}", end="\n\n")
+    if "--update" not in arguments:
         return 1 if findings else 0
-    for page in PAGES:
-        _rewrite(page, [one for one in findings if one.piece.page == page and one.fresh is not None])
+    for page in {finding.piece.page for finding in findings}:
+        _rewrite(page, [finding for finding in findings if finding.piece.page == page and finding.fresh is not None])
     return 1 if any(finding.fresh is None for finding in findings) else 0
 
 
 def _rewrite(page: Path, findings: list[Finding]) -> None:
     text = page.read_text()
-    for one in sorted(findings, key=lambda one: one.piece.match.start(one.group), reverse=True):
-        start, end = one.piece.match.span(one.group)
-        text = text[:start] + str(one.fresh) + text[end:]
+    for finding in sorted(findings, key=lambda finding: finding.piece.start, reverse=True):
+        text = text[: finding.piece.start] + str(finding.fresh) + text[finding.piece.end :]
     page.write_text(text)
 
 
-def _copy(folder: Path) -> None:
-    for page in PAGES:
+def _copy(folder: Path, pages: list[Path]) -> None:
+    for page in pages:
         for piece in pieces(page):
             if piece.kind == "picture":
-                shutil.copyfile(folder / piece.match["drawn"], page.parent / piece.match["picture"])
+                shutil.copyfile(folder / piece.details["from"], page.parent / piece.details["file"])
 
 
 if __name__ == "__main__":

@@ -12,8 +12,9 @@ from .pages import ROOT
 
 
 def figure(source: str, key: str) -> float:
-    """A figure by its dotted key, as `ping_ms.icmp.p50`: of the run in directory `source`, from its `summary.json`, or
-    of a JSON file of the sources. `*100` behind it: in percent; `1000/` before it: 1000 by it."""
+    """Return a figure by its dotted key, as `ping_ms.icmp.p50`, from the `summary.json` of the run in directory
+    `source`, or from a JSON file of the sources. The suffix `*100` means percent; the prefix `1000/` divides 1000 by
+    the figure."""
     file = ROOT / source if source.endswith(".json") else Path(source) / "summary.json"
     inverse, key = key.startswith("1000/"), key.removeprefix("1000/")
     path, _, factor = key.partition("*")
@@ -23,20 +24,20 @@ def figure(source: str, key: str) -> float:
     return 1000 / float(value) if inverse else float(value) * float(factor or 1)
 
 
-def written(value: float, like: str) -> str:
-    """A value in as many significant digits as `like` has, whole digits always: 45.63 like "760" is "45.6", 226.4 like
-    "46" is "226"; from 10,000 on with commas."""
+def formatted(value: float, like: str) -> str:
+    """Return a value in as many significant digits as `like`, but never without whole digits: 45.63 like "760" is
+    "45.6", 226.4 like "46" is "226". From 10,000 on it has commas."""
     digits = max(len(re.sub(r"[.,]", "", like).lstrip("0")), len(f"{value:.0f}"))
     rounded = float(f"{value:.{digits}g}")
     if rounded == 0:
         return "0"
-    places = max(0, digits - 1 - floor(log10(abs(rounded))))
-    return f"{rounded:,.{places}f}" if rounded >= 10_000 else f"{rounded:.{places}f}"
+    decimals = max(0, digits - 1 - floor(log10(abs(rounded))))
+    return f"{rounded:,.{decimals}f}" if rounded >= 10_000 else f"{rounded:.{decimals}f}"
 
 
 def cell(template: str, run: Path) -> str:
-    """A table's cell: `{KEY}` of the template replaced as the terminal writes figures."""
+    """Return a table's cell. Each `{KEY}` of the template is replaced with the figure in the terminal's format."""
     parts = template.split("{")
     return parts[0] + "".join(
-        short(figure(str(run), key)) + rest for key, _, rest in (part.partition("}") for part in parts[1:])
+        short(figure(str(run), key)) + suffix for key, _, suffix in (part.partition("}") for part in parts[1:])
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a command printed against what a page shows of it."""
+"""Compare a command's output with its excerpt on a page."""
 
 import re
 from difflib import SequenceMatcher, unified_diff
@@ -10,11 +10,11 @@ UNSTABLE = (
     (re.compile(r"in \d+\.\d+ s( \([\d.]+ x real time\))?(; faster: .*)?"), "in … s"),
     (re.compile(r"(runs/[\w-]+)-[0-9a-f]{10}\b"), r"\1-HASH"),
 )
-"""Wall times, whether a kernel is tuned, and the hashes of run directories, which hold the kernel's build and thereby
-its compiler."""
+"""Wall times, the note of a kernel without PGO, and the hashes of run directories, which depend on the kernel's build
+and so on its compiler."""
 
 ALIKE = 0.6
-"""Two lines as similar as that are the same line with other words."""
+"""Two lines with this similarity are the same line with other words."""
 
 
 def stable(line: str) -> str:
@@ -24,20 +24,20 @@ def stable(line: str) -> str:
 
 
 def shape(line: str) -> str:
-    """A line without its figures: two runs' lines of one row have one shape."""
+    """Return a line without its figures: the lines of one row in two runs have one shape."""
     figures = re.compile(r"\b[0-9a-f]{12}\b|[\d.,]+")
     return re.sub(r"\s+", " ", figures.sub("#", stable(line).removesuffix(ANYTHING)))
 
 
 def lines_of(text: str) -> list[str]:
-    """Lines without blank ones at the ends."""
+    """Return the lines without blank ones at the ends."""
     return text.strip("\n").split("\n") if text.strip() else []
 
 
-def agrees(shown: str, printed: str) -> bool:
-    """Whether the page shows what was printed."""
+def agrees(page_output: str, printed: str) -> bool:
+    """Tell whether the page shows the printed text."""
     pattern = ""
-    for line in lines_of(shown):
+    for line in lines_of(page_output):
         if line.strip() == ANYTHING:
             pattern += r"(?:.*\n)*"
         else:
@@ -47,39 +47,39 @@ def agrees(shown: str, printed: str) -> bool:
     return re.fullmatch(pattern, "".join(f"{stable(line)}\n" for line in lines_of(printed))) is not None
 
 
-def difference(shown: str, printed: str) -> str:
-    return "\n".join(unified_diff(lines_of(shown), lines_of(printed), "shown", "printed", lineterm="", n=1))
+def difference(page_output: str, printed: str) -> str:
+    return "\n".join(unified_diff(lines_of(page_output), lines_of(printed), "shown", "printed", lineterm="", n=1))
 
 
-def renewed(shown: str, printed: str) -> str:
-    """What the page should show: everything that was printed, abridged where it is abridged now.
+def updated(page_output: str, printed: str) -> str:
+    """Return the text that the page should show: the printed text, abridged where the page abridges now.
 
-    A line that is new between two that stand one below the other is shown, one that is no longer printed is not."""
-    if not shown.strip() or agrees(shown, printed):
-        return shown
-    new, made, place, skips = lines_of(printed), list[str](), 0, False
-    for line in lines_of(shown):
+    A new line between two adjacent lines is included; a line that is no longer printed is not."""
+    if not page_output.strip() or agrees(page_output, printed):
+        return page_output
+    new_lines, lines, position, skips = lines_of(printed), list[str](), 0, False
+    for line in lines_of(page_output):
         if line.strip() == ANYTHING:
-            made.append(line)
+            lines.append(line)
             skips = True
-        elif (found := _find(line, new, place)) is not None:
-            made += [] if skips else new[place:found]
-            made.append(_cut(new[found], line))
-            place, skips = found + 1, False
-    made += [] if skips else new[place:]
-    return "".join(f"{line.rstrip()}\n" for line in made)
+        elif (index := _find(line, new_lines, position)) is not None:
+            lines += [] if skips else new_lines[position:index]
+            lines.append(_cut(new_lines[index], line))
+            position, skips = index + 1, False
+    lines += [] if skips else new_lines[position:]
+    return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
 def _cut(fresh: str, like: str) -> str:
-    """A new line, its end left out where that of the old one was."""
+    """Return a new line, abridged at the same column as the old one."""
     return f"{fresh[: len(like) - 2]} {ANYTHING}" if like.rstrip().endswith(ANYTHING) else fresh
 
 
 def _find(line: str, lines: list[str], first: int) -> int | None:
-    """The place, from `first` on, of what the line has become: of its shape, or else the line most like it."""
-    wanted, cut = shape(line), line.rstrip().endswith(ANYTHING)
-    for place, other in enumerate(lines[first : first + 1] if not wanted else lines[first:], first):
-        if shape(other) == wanted or (cut and shape(other).startswith(wanted.rstrip())):
-            return place
-    near = [SequenceMatcher(None, wanted, shape(other)).ratio() for other in lines[first:]]
-    return first + near.index(max(near)) if wanted and near and max(near) > ALIKE else None
+    """Return the position, from `first` on, of the line's new form: the same shape, otherwise the most similar line."""
+    target, cut = shape(line), line.rstrip().endswith(ANYTHING)
+    for position, candidate in enumerate(lines[first : first + 1] if not target else lines[first:], first):
+        if shape(candidate) == target or (cut and shape(candidate).startswith(target.rstrip())):
+            return position
+    ratios = [SequenceMatcher(None, target, shape(candidate)).ratio() for candidate in lines[first:]]
+    return first + ratios.index(max(ratios)) if target and ratios and max(ratios) > ALIKE else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executes the pages' pieces in one folder and says what each should look like."""
+"""Execute the pages' pieces in one folder and report stale ones."""
 
 import contextlib
 import io
@@ -9,7 +9,7 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -17,56 +17,62 @@ from typing import Any
 
 import hourglass
 from hourglass import scenario
-from hourglass.campaign import file as sweep_file
-from hourglass.cli.errors import guarded
-from hourglass.engine import root
-from hourglass.engine.kernel import store
+from hourglass.builders import root
+from hourglass.builders.kernel import registry
+from hourglass.cli.exit_status import guarded
 from hourglass.errors import InputError
+from hourglass.studies import reader as study_reader
 
-from .figures import cell, figure, written
-from .output import agrees, difference, renewed
-from .pages import PAGES, ROOT, Piece, pieces
+from .figures import cell, figure, formatted
+from .output import agrees, difference, updated
+from .pages import PAGES, ROOT, Piece, pieces, tools
 
 RELEASE = re.compile(r"Linux (\d+\.\d+)(\.\d+-hourglass)")
 
 ERROR = "hourglass: error:"
 PROGRESS = re.compile(r"^hourglass: (?!error|internal|warning|interrupted).*\n", re.MULTILINE)
-"""What a run says on stderr as it goes, whenever the wall clock has it."""
+"""Lines of a run's progress on stderr; they depend on the wall clock."""
 
 
 @dataclass
 class Finding:
-    """A piece of a page that is not what it should be. `fresh`: what to write there, None where a person must.
-    `failed`: it could not even be executed."""
+    """A piece of a page that is wrong. `fresh`: the right text, None where a person must write it.
+    `failed`: the piece could not be executed."""
 
     piece: Piece
     about: str
-    group: str = ""
     fresh: str | None = None
     failed: bool = False
 
 
+def has_target(name: str) -> bool:
+    """Return whether the Makefile has a target."""
+    return re.search(rf"^(?:[\w-]+ )*{name}\b[^=\n]*:", (ROOT / "Makefile").read_text(), re.M) is not None
+
+
 @dataclass
 class Play:
-    """One reading of all pages."""
+    """One reading of pages, in one folder."""
 
     folder: Path
+    pages: Sequence[Path] = tuple(PAGES)
     findings: list[Finding] = field(default_factory=list)
     snippets: dict[Path, dict[str, Any]] = field(default_factory=dict)
     printed: str | None = None
-    """By the snippet just before."""
+    """The output of the snippet just before."""
 
     def all(self) -> list[Finding]:
-        """Executes first, looks up figures afterwards: a page may name a figure before the command that gives it."""
+        """Execute first and compare figures afterwards: a page may name a figure before the command that gives it."""
         with _environment(self.folder):
-            everything = [piece for page in PAGES for piece in pieces(page)]
+            all_pieces = [tools(), *(piece for page in self.pages for piece in pieces(page))]
             late = ("figure", "picture")
-            for piece in sorted(everything, key=lambda piece: piece.kind in late):
-                self.one(piece)
+            for piece in sorted(all_pieces, key=lambda piece: piece.kind in late):
+                self.play(piece)
         return self.findings
 
-    def one(self, piece: Piece) -> None:
-        todo: dict[str, Callable[[Piece], None]] = {
+    def play(self, piece: Piece) -> None:
+        """Check one piece and add what is wrong to `findings`."""
+        actions: dict[str, Callable[[Piece], None]] = {
             "console": self._console,
             "sh": self._commands,
             "python": self._python,
@@ -77,149 +83,163 @@ class Play:
             "picture": self._picture,
             "tools": self._tools,
         }
+        if piece.kind not in actions:
+            return
         try:
-            todo[piece.kind](piece)
+            actions[piece.kind](piece)
         except Exception as error:
             self.findings.append(Finding(piece, f"{type(error).__name__}: {error}", failed=True))
 
     def _console(self, piece: Piece) -> None:
-        """A command begins with `$ `; it goes on while a line ends with a backslash, a bar or `do`, or begins `> `."""
-        parts = re.split(r"^\$ ((?:.*(?:\\|\||\bdo)\n|.*\n(?=> ))*.*\n)", piece.body, flags=re.MULTILINE)
+        """Execute the commands. One begins with `$ ` and continues after a line that ends with a backslash, a bar or
+        `do`, and on lines that begin with `> `."""
+        parts = re.split(r"^\$ ((?:.*(?:\\|\||\bdo)\n|.*\n(?=> ))*.*\n)", piece.text, flags=re.MULTILINE)
         fresh = parts[0]
-        for command, shown in zip(parts[1::2], parts[2::2], strict=True):
+        for command, page_output in zip(parts[1::2], parts[2::2], strict=True):
             status, printed = execute(re.sub(r"^> ", "", command, flags=re.MULTILINE).strip())
-            if status != (InputError.status if ERROR in shown else 0):
+            if status != (InputError.status if ERROR in page_output else 0):
                 raise ValueError(f"`{command.strip()}` ended with {status}:\n{printed}")
-            fresh += f"$ {command}" + self._compared(piece, shown, printed)
-        if fresh != piece.body:
-            self._stale(piece, piece.body, fresh, piece.body_group)
+            fresh += f"$ {command}" + self._compared(piece, page_output, printed)
+        self._compare(piece, fresh)
 
-    def _compared(self, piece: Piece, shown: str, printed: str) -> str:
-        """What the page should show of an output. A command without output on the page prints what it likes."""
-        fresh = renewed(shown, printed)
-        if shown.strip() and not agrees(fresh, printed):
+    def _compared(self, piece: Piece, page_output: str, printed: str) -> str:
+        """Return the output that the page should show. A command without output on the page prints what it likes."""
+        fresh = updated(page_output, printed)
+        if page_output.strip() and not agrees(fresh, printed):
             self.findings.append(Finding(piece, f"not to be found in the output:\n{difference(fresh, printed)}"))
-        gap = shown[len(shown.rstrip("\n")) + 1 :]
-        return fresh if fresh == shown else fresh.rstrip("\n") + "\n" + gap
+        gap = page_output[len(page_output.rstrip("\n")) + 1 :]
+        return fresh if fresh == page_output else fresh.rstrip("\n") + "\n" + gap
 
     def _commands(self, piece: Piece) -> None:
-        for line in re.sub(r"\\\n", "", piece.body).splitlines():
-            words = shlex.split(line, comments=True)
-            if words[:1] == ["hourglass"]:
-                parse(words[1:])
-            elif words[:1] == ["make"] and not re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), re.M):
-                raise ValueError(f"no target {words[1]} in Makefile")
+        if "file" in piece.details:
+            Path(piece.details["file"]).write_text(piece.text)
+            return
+        for line in re.sub(r"\\\n", "", piece.text).splitlines():
+            arguments = shlex.split(line, comments=True)
+            if arguments[:1] == ["hourglass"]:
+                parse(arguments[1:])
+            elif arguments[:1] == ["make"] and not has_target(arguments[1]):
+                raise ValueError(f"no target {arguments[1]} in Makefile")
 
     def _python(self, piece: Piece) -> None:
         out, self.printed = io.StringIO(), None
-        if piece.match["file"]:
-            Path(piece.match["file"]).write_text(piece.body)
+        if "file" in piece.details:
+            Path(piece.details["file"]).write_text(piece.text)
             return
         with contextlib.redirect_stdout(out):
-            exec(compile(piece.body, piece.place, "exec"), self.snippets.setdefault(piece.page, {}))
+            exec(compile(piece.text, piece.position, "exec"), self.snippets.setdefault(piece.page, {}))
         self.printed = out.getvalue()
 
     def _text(self, piece: Piece) -> None:
-        """A snippet's output, where the fence follows one."""
+        """Compare a snippet's output, where the fence follows a snippet."""
         if self.printed is None:
             return
         printed, self.printed = self.printed, None
-        fresh = self._compared(piece, piece.body, printed)
-        if fresh != piece.body:
-            self._stale(piece, piece.body, fresh, "body")
+        self._compare(piece, self._compared(piece, piece.text, printed))
 
     def _toml(self, piece: Piece) -> None:
-        if piece.match["file"] is None:
+        if "file" not in piece.details:
             return
-        place = Path(piece.match["file"])
-        place.write_text(piece.body)
-        (sweep_file.read if "[axes]" in piece.body else scenario.load)(str(place))
+        path = Path(piece.details["file"])
+        path.write_text(piece.text)
+        (study_reader.read if "[axes]" in piece.text or "[[part]]" in piece.text else scenario.load)(str(path))
 
     def _rows(self, piece: Piece) -> None:
-        """A run for each row below the head; the last cell is made of its figures."""
-        head, line, *rows = piece.match["table"].splitlines(keepends=True)
-        fresh = head + line
+        """Make a run for each row below the head; the last cell has its figures."""
+        line, *rows = piece.text.splitlines(keepends=True)
+        fresh = line
         for number, row in enumerate(rows):
             cells = row.strip().strip("|").split(" | ")
-            run = Path(f"runs/{piece.place.replace(':', '-')}-{number}")
-            command = piece.match["command"].format(cells[0].strip().strip("`"))
+            run = Path(f"runs/{piece.page.stem}-{piece.line}-{number}")
+            command = piece.details["command"].format(cells[0].strip().strip("`"))
             status, printed = execute(f"{command} --no-picture --out {run}")
             if status:
                 raise ValueError(f"`{command}` ended with {status}:\n{printed}")
-            cells[-1] = cell(piece.match["cell"], run)
+            cells[-1] = cell(piece.details["cell"], run)
             fresh += f"| {' | '.join(text.strip() for text in cells)} |\n"
-        if fresh != piece.match["table"]:
-            self._stale(piece, piece.match["table"], fresh, "table")
+        self._compare(piece, fresh)
 
     def _figure(self, piece: Piece) -> None:
-        shown, run, key = (piece.match[group] for group in ("number", "run", "figure"))
-        fresh = written(figure(run, key), shown)
-        if fresh != shown:
-            self.findings.append(Finding(piece, f"{shown} is {fresh} ({run} {key})", "number", fresh))
+        run, key = piece.details["run"], piece.details["key"]
+        fresh = formatted(figure(run, key), piece.text)
+        if fresh != piece.text:
+            self.findings.append(Finding(piece, f"{piece.text} is {fresh} ({run} {key})", fresh))
 
     def _picture(self, piece: Piece) -> None:
-        """Bytes differ from one matplotlib to the next: what can be compared is that both are pictures of a size."""
+        """Compare the sizes of two pictures: bytes differ from one matplotlib to the next."""
         from matplotlib.image import imread
 
-        there = piece.page.parent / piece.match["picture"]
-        made = imread(piece.match["drawn"])
-        if not there.exists() or imread(there).shape != made.shape:
-            self.findings.append(Finding(piece, f"{there} is of another size than {piece.match['drawn']}"))
+        stored, drawn = piece.page.parent / piece.details["file"], imread(piece.details["from"])
+        if not stored.exists() or imread(stored).shape != drawn.shape:
+            self.findings.append(Finding(piece, f"{stored} is of another size than {piece.details['from']}"))
 
     def _tools(self, piece: Piece) -> None:
-        shown, here = piece.match["tools"], root.tools_key(wifi=True)
-        if shown != here:
-            self.findings.append(Finding(piece, f"made with the tools {shown}, these are {here}", "tools", here))
+        key = root.tools_key(wifi=True)
+        if piece.text != key:
+            self.findings.append(Finding(piece, f"made with the tools {piece.text}, these are {key}", key))
 
-    def _stale(self, piece: Piece, shown: str, fresh: str, group: str) -> None:
-        self.findings.append(Finding(piece, difference(shown, fresh), group, fresh))
+    def _compare(self, piece: Piece, fresh: str) -> None:
+        if fresh != piece.text:
+            self.findings.append(Finding(piece, difference(piece.text, fresh), fresh))
 
 
-def elsewhere() -> str | None:
-    """How the machine's kernels and tools differ from those the pages were made with, so that its records are others;
-    None when they do not."""
+def machine_differences() -> str | None:
+    """Return how the machine's kernels and tools differ from those that made the pages, so that its records differ.
+    Return None if they are the same."""
     text = "".join(page.read_text() for page in PAGES)
-    shown = {version: version + patch for version, patch in RELEASE.findall(text)}
-    here = {version: store.ensure(version).release for version in shown}
-    differ = [f"Linux {release} (here {here[v]})" for v, release in sorted(shown.items()) if here[v] != release]
-    tools = [one.match["tools"] for page in PAGES for one in pieces(page) if one.kind == "tools"]
-    differ += [f"tools {one}" for one in tools if one != root.tools_key(wifi=True)]
-    return f"the pages were made with {', '.join(differ)}" if differ else None
+    releases = {version: version + patch for version, patch in RELEASE.findall(text)}
+    installed = {version: registry.ensure(version).release for version in releases}
+    differences = [
+        f"Linux {release} (here {installed[v]})" for v, release in sorted(releases.items()) if installed[v] != release
+    ]
+    differences += [f"tools {tools().text}"] if tools().text != root.tools_key(wifi=True) else []
+    return f"the pages were made with {', '.join(differences)}" if differences else None
 
 
 def execute(command: str) -> tuple[int, str]:
-    """Runs a command line: its exit status and what it prints, on stdout alone when it ends well.
+    """Run a command line. Return its exit status and output; only after a failure the output includes stderr.
 
-    Hourglass runs in this process, which saves its start; what is more than one such command goes to the shell."""
-    if command.startswith("hourglass ") and not re.search(r"[|;<>&*$\n]", re.sub(r"'[^']*'|\"[^\"]*\"", "", command)):
-        out, errors = io.StringIO(), io.StringIO()
+    Hourglass runs in this process, which saves its start. A pipeline or list of commands runs in the shell."""
+    if command.startswith("hourglass ") and not re.search(r"[|;<>&*$\n]", re.sub(r"'[^']*'|\"[^\"$]*\"", "", command)):
+        out, errors = captured(), captured()
         before = signal.getsignal(signal.SIGTERM)
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
             status = guarded(shlex.split(command)[1:])
         signal.signal(signal.SIGTERM, before)
-        printed, said = out.getvalue(), errors.getvalue()
+        printed, messages = captured_text(out), captured_text(errors)
     else:
-        done = subprocess.run(["bash", "-euo", "pipefail", "-c", command], capture_output=True, text=True)
-        status, printed, said = done.returncode, done.stdout, done.stderr
-    return status, printed if status == 0 else printed + PROGRESS.sub("", said)
+        result = subprocess.run(["bash", "-euo", "pipefail", "-c", command], capture_output=True, text=True)
+        status, printed, messages = result.returncode, result.stdout, result.stderr
+    return status, printed if status == 0 else printed + PROGRESS.sub("", messages)
 
 
-def parse(words: list[str]) -> None:
-    """Whether the command line knows this command, its options and arguments. Raises click's errors."""
+def captured() -> io.TextIOWrapper:
+    """Return a stream that stores its text as bytes, as a terminal's does: some commands write to its `buffer`."""
+    return io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="", write_through=True)
+
+
+def captured_text(stream: io.TextIOWrapper) -> str:
+    """Return the text that was written to a stream of `captured`."""
+    assert isinstance(stream.buffer, io.BytesIO)
+    return stream.buffer.getvalue().decode()
+
+
+def parse(arguments: list[str]) -> None:
+    """Check the command, its options and arguments. Raises click's errors."""
     from typer.main import get_command
 
-    from hourglass.cli.app import app
+    from hourglass.cli.commands import app
 
     command: Any = get_command(app)
-    while hasattr(command, "commands"):
-        name, *words = words
-        command = command.commands[name]
-    command.make_context(name, words)
+    while hasattr(command, "get_command"):
+        name, *arguments = arguments
+        command = command.get_command(None, name)
+    command.make_context(name, arguments)
 
 
 @contextlib.contextmanager
 def _environment(folder: Path) -> Iterator[None]:
-    """As a reader at a terminal of 80 columns: `hourglass` is on the search path, the current folder is empty."""
+    """Set up a reader's environment: 80 columns, `hourglass` on the search path, an empty current folder."""
     before = dict(os.environ)
     package = Path(hourglass.__file__).parents[1]
     os.environ |= {

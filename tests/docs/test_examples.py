@@ -1,29 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages are what the product does; and the rules by which that is found out."""
+"""The pages show the product's output. Also tested: the rules of this comparison."""
 
 import warnings
 from pathlib import Path
 
 import pytest
 
-from .figures import written
-from .output import agrees, renewed
-from .play import Play, elsewhere
+from .figures import formatted
+from .output import agrees, updated
+from .play import Play, machine_differences
 
 
 @pytest.mark.guest
-def test_every_example_and_figure_is_of_today(tmp_path: Path) -> None:
-    """One test, in one folder: later commands use earlier ones' runs. With another point release of a kernel or other
-    tools figures may differ, which is a warning; everything still has to work."""
-    findings, differ = Play(tmp_path).all(), elsewhere()
-    wrong = [f"{one.piece.place}: {one.about}" for one in findings if one.failed or not differ]
-    assert not wrong, "\n\n".join([*wrong, "python -m tests.docs --update writes the pages anew"])
-    if differ:
-        warnings.warn(f"{differ}; python -m tests.docs --update writes them anew", stacklevel=1)
+def test_every_example_and_figure_is_current(tmp_path: Path) -> None:
+    """One test in one folder: later commands use runs of earlier ones. With another point release of a kernel or other
+    tools, figures may differ, which is a warning; all commands still have to work."""
+    findings, differences = Play(tmp_path).all(), machine_differences()
+    problems = [
+        f"{finding.piece.position}: {finding.about}" for finding in findings if finding.failed or not differences
+    ]
+    assert not problems, "\n\n".join([*problems, "python -m tests.docs --update rewrites the pages"])
+    if differences:
+        warnings.warn(f"{differences}; python -m tests.docs --update rewrites them", stacklevel=1)
 
 
 @pytest.mark.parametrize(
-    ("shown", "printed", "same"),
+    ("page_output", "printed", "same"),
     [
         ("a\nb\n", "a\nb\n", True),
         ("a\n", "a\nb\n", False),
@@ -43,17 +45,17 @@ def test_every_example_and_figure_is_of_today(tmp_path: Path) -> None:
         ("digest 0123456789ab\n", "digest 0123456789ac\n", False),
     ],
 )
-def test_what_agrees(shown: str, printed: str, same: bool) -> None:
-    assert agrees(shown, printed) == same
+def test_an_output_agrees_with_its_excerpt(page_output: str, printed: str, same: bool) -> None:
+    assert agrees(page_output, printed) == same
 
 
-def test_an_output_is_renewed_as_it_is_abridged() -> None:
+def test_an_updated_output_stays_abridged() -> None:
     printed = "head\n\nflow   1.25\nflow   2.50\nall    3.75\nrun  runs/x\n"
-    assert renewed("head\n…\nall     9.9\n…\n", printed) == "head\n…\nall    3.75\n…\n"
-    assert renewed("…\nflow   1\nall    2\nlost   3\n…\n", printed) == "…\nflow   1.25\nflow   2.50\nall    3.75\n…\n"
-    assert renewed("flow   1\n", printed) == printed
-    assert renewed("…\nrun  ru …\n", printed) == "…\nrun  ru …\n"
-    assert renewed("", printed) == ""
+    assert updated("head\n…\nall     9.9\n…\n", printed) == "head\n…\nall    3.75\n…\n"
+    assert updated("…\nflow   1\nall    2\nlost   3\n…\n", printed) == "…\nflow   1.25\nflow   2.50\nall    3.75\n…\n"
+    assert updated("flow   1\n", printed) == printed
+    assert updated("…\nrun  ru …\n", printed) == "…\nrun  ru …\n"
+    assert updated("", printed) == ""
 
 
 @pytest.mark.parametrize(
@@ -62,4 +64,4 @@ def test_an_output_is_renewed_as_it_is_abridged() -> None:
      (21807.6, "1,234", "21,808"), (1230.4, "9.999", "1230"), (0, "12", "0"), (84.87, "84.9", "84.9")],
 )  # fmt: skip
 def test_a_figure_is_written_in_the_digits_of_the_old_one(value: float, like: str, text: str) -> None:
-    assert written(value, like) == text
+    assert formatted(value, like) == text

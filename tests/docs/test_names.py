@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the guide says of the Python interface is there."""
+"""The pages name attributes and tables that exist."""
 
 import re
 from pathlib import Path
@@ -11,22 +11,24 @@ from results.synthetic import make
 import hourglass
 from hourglass.plots import style
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "guide.md").read_text("utf-8")
+HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
+TEXT = "".join(path.read_text() for path in sorted(HOW_TO.glob("*.md")) if path.name != "pytest.md")
 
 
-@pytest.mark.parametrize("name", sorted(set(re.findall(r"\brun\.(?!png|json)([a-z_]+)", GUIDE))))
-def test_what_is_said_of_a_run(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"\brun\.(?!png|json|md)([a-z_]+)", TEXT))))
+def test_a_run_has_the_figures_of_the_pages(tmp_path: Path, name: str) -> None:
     assert hasattr(hourglass.load(make(tmp_path / "run")), name)
 
 
-def test_what_is_called_a_table_is_one(tmp_path: Path) -> None:
+def test_a_table_is_a_frame(tmp_path: Path) -> None:
     run = hourglass.load(make(tmp_path / "run"))
-    (named,) = re.findall(r"^Tables: (.*) and those of", GUIDE, re.MULTILINE)
-    (counters,) = re.findall(r"holds the figures; (.*) hold the counters over time", GUIDE)
-    tables = re.findall(r"`run\.(\w+)`", f"{named} {counters}")
-    assert len(tables) > 8
+    (listed,) = re.findall(r"^Tables: (.*?)\s+and those of", TEXT, re.MULTILINE | re.DOTALL)
+    rows = re.findall(r"^\| (`run\..*?) \|", (HOW_TO / "find-latency.md").read_text(), re.MULTILINE)
+    counters = re.findall(r"^\* (`run\.\w+_counters`) holds", TEXT, re.MULTILINE)
+    tables = re.findall(r"`run\.(\w+)`", " ".join([listed, *rows, *counters]))
+    assert len(tables) > 12
     assert all(isinstance(getattr(run, name), pl.DataFrame) for name in tables)
 
 
 def test_when_an_axis_is_logarithmic() -> None:
-    assert f"span a factor of more than {style.LOG_SPAN}," in GUIDE
+    assert f"span a factor of more than {style.LOG_SPAN}." in TEXT

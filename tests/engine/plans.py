@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans small enough to be written by hand."""
+"""Small plans, written by hand."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from hourglass.contract.plan import VERSION, Plan
 
 
 def small_plan(end_s: float = 1.0, **changes: Any) -> Plan:
-    """Two nodes on a veth, one upload; `changes` replace keys of the plan."""
+    """Return a plan with two nodes on a veth pair and one upload; `changes` replace keys of the plan."""
     end_ns = int(end_s * 1e9)
     link = ["link add eth0 type veth peer name eth0 netns b", "addr add 10.0.0.1/24 dev eth0", "link set eth0 up"]
     flow = {
@@ -31,5 +31,5 @@ def small_plan(end_s: float = 1.0, **changes: Any) -> Plan:
 
 
 def tc(line: str, origin: str | None = "stack.qdisc") -> dict[str, Any]:
-    """A step that calls tc on node a."""
+    """Return a step that calls tc on node a."""
     return {"do": "tc", "node": "a", "lines": [line], "origin": origin}

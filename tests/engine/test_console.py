@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from hourglass.engine.console import Console
+from hourglass.engine.console import LOG_MAX, Console
 
 STREAM = b"""[    0.0] Booting\r
 hourglass: {"event":"ready","boot_ns":123}\r
@@ -18,7 +18,7 @@ hourglass: {"event":"done"}\r
 """
 
 
-def fed(*pieces: bytes) -> tuple[Console, bytes]:
+def read_pieces(*pieces: bytes) -> tuple[Console, bytes]:
     log = io.BytesIO()
     console = Console(log)
     for piece in pieces:
@@ -28,8 +28,8 @@ def fed(*pieces: bytes) -> tuple[Console, bytes]:
 
 
 @pytest.mark.parametrize("size", [1, 7, 4096])
-def test_events_are_found_however_the_bytes_come(size: int) -> None:
-    console, log = fed(*(STREAM[at : at + size] for at in range(0, len(STREAM), size)))
+def test_events_do_not_depend_on_the_pieces_of_a_read(size: int) -> None:
+    console, log = read_pieces(*(STREAM[start : start + size] for start in range(0, len(STREAM), size)))
     assert (console.ready, console.done, console.test_ns, console.error) == (True, True, 2_000_000_000, None)
     assert console.used_s == {"curl": 0.25}
     assert console.warnings == ["[    1.0] WARNING: CPU: 0 PID: 1 at net/x.c:1 f+0x1/0x2"]
@@ -44,26 +44,48 @@ def test_events_are_found_however_the_bytes_come(size: int) -> None:
     ]
 
 
-def test_the_number_of_events_is_given_and_log_lines_are_none() -> None:
+def test_only_events_are_counted() -> None:
     console = Console(io.BytesIO())
     assert console.feed(b"[0.0] x\nhourglass: {") == 0
     assert console.feed(b'"event":"ready"}\nhourglass: {"event":"done"}\n') == 2
 
 
 def test_the_first_error_is_the_cause() -> None:
-    line = b'hourglass: {"event":"error","origin":"stack.qdisc","message":"%s"}\n'
-    console, _ = fed(line % b"first", line % b"second")
+    line = b'hourglass: {"event":"error","origin":"stack.qdisc","code":"data","text":"%s"}\n'
+    console, _ = read_pieces(line % b"first", line % b"second")
     assert console.error is not None
-    assert console.error["message"] == "first"
+    assert console.error["text"] == "first"
 
 
-def test_a_panic_is_seen_and_the_tail_begins_with_it() -> None:
-    console, log = fed(b"a\n" * 50 + b"[1.0] Kernel panic - not syncing: why\n" + b"trace\n" * 30 + b"unfinished")
+def test_the_tail_begins_with_a_panic() -> None:
+    console, log = read_pieces(
+        b"a\n" * 50 + b"[1.0] Kernel panic - not syncing: why\n" + b"trace\n" * 30 + b"unfinished"
+    )
     assert console.panicked
     assert console.tail(3) == ["[1.0] Kernel panic - not syncing: why", "trace", "trace"]
     assert log.endswith(b"trace\nunfinished\n")
 
 
-def test_the_tail_of_an_unfinished_run_is_its_last_words() -> None:
-    console, _ = fed(b"one\n\ntwo\nthree\n")
+def test_the_tail_of_an_unfinished_run_is_its_last_lines() -> None:
+    console, _ = read_pieces(b"one\n\ntwo\nthree\n")
     assert console.tail(2) == ["two", "three"]
+
+
+def test_with_a_channel_for_events_the_console_has_none() -> None:
+    console = Console(io.BytesIO(), apart=True)
+    assert console.feed(b'hourglass: {"event":"error","code":"data","text":"forged"}\n') == 0
+    assert console.error is None
+    assert console.hear(b'hourglass: {"event":"re') == 0
+    assert console.hear(b'ady","boot_ns":1}\r\n') == 1
+    assert console.ready
+
+
+def test_the_log_has_a_bound() -> None:
+    log = io.BytesIO()
+    console = Console(log)
+    for _ in range(40):
+        console.feed(b"x" * (1 << 20))
+    assert len(log.getvalue()) < LOG_MAX + 100
+    assert log.getvalue().endswith(b"the rest is left out\n")
+    console.feed(b'\nhourglass: {"event":"done","ns":1}\n')
+    assert console.done

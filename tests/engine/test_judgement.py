@@ -1,83 +1,160 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a guest's end is taken for, and where its memory goes; nothing is booted."""
+"""The verdict on a guest's end, and the place of its memory; no guest boots."""
 
+import errno
 import io
 import json
+import signal
 from pathlib import Path
 
 import pytest
 
-from hourglass.engine import root, virtual
+from hourglass.builders import root
+from hourglass.builders.kernel.built import BuiltKernel
+from hourglass.engine import virtual
 from hourglass.engine.console import Console
-from hourglass.engine.kernel.built import BuiltKernel
+from hourglass.engine.supervise import Stop
 from hourglass.errors import GuestError, HourglassError, InputError, MissingError
 
 from .plans import small_plan
 
 
-def after(text: str) -> Console:
-    """A console on which a text was printed."""
+def console_with(text: str) -> Console:
+    """Return a console that read a text."""
     console = Console(io.BytesIO())
     console.feed(text.encode())
     return console
 
 
-def verdict(text: str, directory: Path, stuck: str | None = None, status: int = 1) -> HourglassError:
-    """The error that an end stands for."""
+def verdict(text: str, directory: Path, stuck: Stop | None = None, status: int = 1) -> HourglassError:
+    """Return the error for a guest's end."""
     with pytest.raises(HourglassError) as raised:
-        virtual.judge(after(text), stuck, status, directory)
+        virtual.judge(console_with(text), stuck, status, directory)
     return raised.value
 
 
-def test_done_with_records_is_good_whatever_the_exit_status(tmp_path: Path) -> None:
+def test_a_complete_run_succeeds_with_any_exit_status(tmp_path: Path) -> None:
     (tmp_path / "records.arrows").touch()
-    virtual.judge(after('hourglass: {"event":"done"}\n'), "did not power off", -9, tmp_path)
+    virtual.judge(console_with('hourglass: {"event":"done"}\n'), Stop("not-ended", "did not power off"), -9, tmp_path)
 
 
-def test_done_without_records_is_not(tmp_path: Path) -> None:
+def test_a_run_without_records_fails(tmp_path: Path) -> None:
     assert isinstance(verdict('hourglass: {"event":"done"}\n', tmp_path), GuestError)
 
 
 @pytest.mark.parametrize(
-    ("message", "words"),
+    ("name", "number", "code", "explanation"),
     [
-        ("Permission denied", "is of the whole kernel, not of a node"),
-        ("No such file or directory", "no node has such a sysctl"),
-        ("Invalid argument", "Invalid argument"),
+        ("core/rmem_max", errno.EACCES, "sysctl-shared", "Permission denied; this sysctl belongs to the whole kernel"),
+        ("core/rmem", errno.ENOENT, "sysctl-missing", "No such file or directory; no node has this sysctl"),
+        ("ipv4/tcp_tsq_mode", errno.ENOENT, "sysctl-unpatched", "lacks the patch that adds it"),
+        ("core/rmem_max", errno.EINVAL, "system", "Invalid argument"),
+        ("core/rmem_max", errno.ENOSPC, "system", "No space left on device"),
     ],
 )
-def test_a_sysctl_that_no_node_has_is_explained(message: str, words: str, tmp_path: Path) -> None:
-    path = "/proc/sys/net/core/rmem_max"
-    event = {"event": "error", "origin": "stack.sysctl", "step": "write", "line": f"{path} = 1", "message": message}
-    assert words in str(verdict(f"hourglass: {json.dumps(event)}\n", tmp_path))
+def test_a_sysctl_that_no_node_has_is_explained(
+    name: str, number: int, code: str, explanation: str, tmp_path: Path
+) -> None:
+    path = f"/proc/sys/net/{name}"
+    step = {"origin": "stack.sysctl", "step": "write", "line": f"{path} = 1"}
+    event = {"event": "error", "code": "system", "what": path, "errno": number, **step}
+    error = verdict(f"hourglass: {json.dumps(event)}\n", tmp_path)
+    assert isinstance(error, InputError)
+    assert error.code == code
+    assert f"stack.sysctl = '{path} = 1': refused in step write: {path}: " in str(error)
+    assert explanation in str(error)
+    assert (error.fields["errno"], error.fields["line"]) == (number, f"{path} = 1")
+
+
+def test_a_missing_qdisc_is_named(tmp_path: Path) -> None:
+    step = {"origin": "stack.qdisc", "step": "tc", "line": "qdisc add dev eth0 root handle 1: fq_pie"}
+    event = {"event": "error", "code": "tool-failed", "text": "Error: Specified qdisc kind is unknown.", **step}
+    error = verdict(f"hourglass: {json.dumps(event)}\n", tmp_path)
+    assert (error.code, error.fields["kind"]) == ("qdisc-missing", "fq_pie")
+    assert "stack.qdisc = 'fq_pie': is missing in this kernel; on a real kernel, as root: modprobe sch_fq_pie" in str(
+        error
+    )
+
+
+def test_a_missing_congestion_control_is_named(tmp_path: Path) -> None:
+    text = '{"event":"error","subject":"flow 1","code":"congestion-control-missing","cc":"bbr3","errno":2}'
+    error = verdict(f"hourglass: {text}\n", tmp_path)
+    assert isinstance(error, InputError)
+    assert (error.code, error.fields["subject"]) == ("congestion-control-missing", "flow 1")
+    assert "'bbr3': is missing in this kernel; as root: modprobe tcp_bbr3" in str(error)
+
+
+def test_a_program_that_others_wait_for_is_quoted(tmp_path: Path) -> None:
+    step = {"origin": "app.1", "step": "app", "node": "client", "line": "curl server"}
+    output = "reading /etc/server.conf\nline 3: unknown word"
+    event = {"event": "error", "code": "program-not-ready", "program": "server", "output": output, **step}
+    assert str(verdict(f"hourglass: {json.dumps(event)}\n", tmp_path)) == (
+        "app.1 = 'curl server': refused in step app on node client: it comes after server, which ended before it was "
+        "ready; its last output: reading /etc/server.conf | line 3: unknown word"
+    )
+
+
+def test_an_invalid_event_of_a_hostile_host_is_one_message(tmp_path: Path) -> None:
+    event = '{"event":"error","code":"system","what":[NaN],"errno":1e400,"more":"text","node":{}}'
+    error = verdict(f"hourglass: {event}\n", tmp_path)
+    assert (error.code, error.fields) == ("system", {})
+    error = verdict('hourglass: {"event":"error","code":"no-such-code"}\n', tmp_path)
+    assert (error.code, str(error).splitlines()[0]) == ("guest", "the plan failed: unknown reason")
+    error = verdict(f'hourglass: {{"event":"error","code":"unreachable","timeout_ns":{10**400}}}\n', tmp_path)
+    assert error.code == "unreachable"
 
 
 @pytest.mark.parametrize(
-    ("text", "kind", "words"),
+    ("text", "kind", "code", "reason"),
     [
-        ("[1.0] Kernel panic - not syncing: VFS\n", GuestError, "kernel panicked"),
-        ("[1.0] Kernel panic - not syncing: Out of memory: x\n", GuestError, "has no memory left"),
+        ("[1.0] Kernel panic - not syncing: VFS\n", GuestError, "guest-panic", "kernel panicked"),
+        ("[1.0] Kernel panic - not syncing: Out of memory: x\n", GuestError, "guest-memory", "ran out of memory"),
         (
-            '[1.0] Out of memory: Killed process 38 (init)\nhourglass: {"event":"error","message":"the room ended"}\n',
+            "[1.0] Out of memory: Killed process 38 (init)\n"
+            'hourglass: {"event":"error","code":"container-ended","container":"a"}\n',
             GuestError,
-            "has no memory left",
+            "guest-memory",
+            "ran out of memory",
         ),
-        ("check_ptrace : PTRACE_TRACEME: Operation not permitted\n", MissingError, "forbids ptrace"),
-        ("", GuestError, "exit status 1"),
-        ('hourglass: {"event":"error","message":"write: No space left on device"}\n', HourglassError, "no space left"),
-        ('hourglass: {"event":"error","origin":"stack.cc","line":"x","message":"m"}\n', InputError, "stack.cc = 'x'"),
+        (
+            "check_ptrace : PTRACE_TRACEME: Operation not permitted\n",
+            MissingError,
+            "ptrace-forbidden",
+            "forbids ptrace",
+        ),
+        ("", GuestError, "ended-early", "exit status 1"),
+        (
+            'hourglass: {"event":"error","code":"system","what":"records","errno":28}\n',
+            HourglassError,
+            "disk-full",
+            "no space left",
+        ),
+        (
+            'hourglass: {"event":"error","origin":"stack.cc","line":"x","code":"tool-failed","text":"m"}\n',
+            InputError,
+            "tool-failed",
+            "stack.cc = 'x'",
+        ),
     ],
 )
-def test_verdicts(text: str, kind: type[HourglassError], words: str, tmp_path: Path) -> None:
+def test_verdicts(text: str, kind: type[HourglassError], code: str, reason: str, tmp_path: Path) -> None:
     error = verdict(text, tmp_path)
-    assert type(error) is kind
-    assert words in str(error)
+    assert (type(error), error.code) == (kind, code)
+    assert reason in str(error)
 
 
-def test_no_place_for_the_guest_s_memory_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(virtual, "executable", lambda _: False)
-    with pytest.raises(MissingError, match="TMPDIR"):
-        virtual.memory_folder()
+def test_a_stopped_guest_has_the_code_of_its_hang(tmp_path: Path) -> None:
+    error = verdict("", tmp_path, Stop("guest-spins", "spins: its clock has not moved"))
+    assert (error.code, str(error).splitlines()[0]) == (
+        "guest-spins",
+        "the guest spins: its clock has not moved; it was stopped",
+    )
+
+
+def test_a_guest_killed_by_its_sandbox_is_one_message(tmp_path: Path) -> None:
+    console = Console((tmp_path / "console.log").open("wb"))
+    with pytest.raises(GuestError, match="a system call that its sandbox forbids"):
+        virtual.judge(console, None, -signal.SIGSYS, tmp_path)
 
 
 def test_a_full_disk_is_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs in a guest, and every way in which one can end early: no process and no file is left behind."""
+"""Runs in a guest, and all kinds of early ends: no process and no file remains."""
 
 import os
 import signal
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from hourglass.builders.kernel.built import BuiltKernel
 from hourglass.engine import virtual
-from hourglass.engine.kernel.built import BuiltKernel
 from hourglass.engine.virtual import Virtual
 from hourglass.errors import GuestError, InputError
 
@@ -25,7 +25,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from hourglass.contract.plan import Plan
-from hourglass.engine.kernel.store import find
+from hourglass.builders.kernel.registry import find
 from hourglass.engine.virtual import Virtual
 directory = Path(sys.argv[1])
 Virtual(find("6.1")).run(Plan.model_validate_json((directory / "wanted.json").read_bytes()), directory)
@@ -33,35 +33,35 @@ Virtual(find("6.1")).run(Plan.model_validate_json((directory / "wanted.json").re
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """A run directory whose name would need quoting."""
-    made = tmp_path / "a run, with spaces"
-    made.mkdir()
-    return made
+def run_directory(tmp_path: Path) -> Path:
+    """Return a run directory with spaces in its name."""
+    folder = tmp_path / "a run, with spaces"
+    folder.mkdir()
+    return folder
 
 
-def living(directory: Path) -> list[int]:
-    """The processes, zombies aside, that run in a directory, as the guest's all do."""
-    found = []
+def processes_in(directory: Path) -> list[int]:
+    """Return the processes in a directory, without zombies. All of a guest's processes are in one."""
+    processes = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if (process / "cwd").readlink() == directory:
-                found.append(int(process.name))
+                processes.append(int(process.name))
         except OSError:
             continue
-    return found
+    return processes
 
 
-def gone(directory: Path, within_s: float = 5.0) -> bool:
-    """Whether no process is left there, soon."""
+def all_ended(directory: Path, within_s: float = 5.0) -> bool:
+    """Tell whether all processes there end within some seconds."""
     end = time.monotonic() + within_s
-    while living(directory) and time.monotonic() < end:
+    while processes_in(directory) and time.monotonic() < end:
         time.sleep(0.05)
-    return not living(directory)
+    return not processes_in(directory)
 
 
 def started(directory: Path) -> subprocess.Popen[bytes]:
-    """Another Python that runs a long plan there, once its guest is at work."""
+    """Return a Python process that runs a long plan there, after its guest is ready."""
     (directory / "wanted.json").write_bytes(small_plan(LONG_S).to_json())
     child = subprocess.Popen([sys.executable, "-c", CHILD, str(directory)], stderr=subprocess.PIPE)
     records = directory / "records.arrows"
@@ -69,7 +69,7 @@ def started(directory: Path) -> subprocess.Popen[bytes]:
     while not (records.exists() and records.stat().st_size) and time.monotonic() < end:
         assert child.poll() is None
         time.sleep(0.05)
-    assert len(living(directory)) >= 2, "the kernel and the agent"
+    assert len(processes_in(directory)) >= 2, "the kernel and the agent"
     return child
 
 
@@ -86,52 +86,56 @@ def test_equal_inputs_give_equal_records_and_the_seed_matters(guest_kernel: Buil
     assert digests[0] != digests[2]
 
 
-def test_progress_reaches_the_end(guest_kernel: BuiltKernel, place: Path) -> None:
-    heard: list[tuple[float, float]] = []
-    Virtual(guest_kernel).run(small_plan(3.0), place, progress=lambda *step: heard.append(step))
-    assert [step for step, _ in heard] == sorted(step for step, _ in heard)
-    assert heard[-1] == (3.0, 3.0)
+def test_progress_reaches_the_end(guest_kernel: BuiltKernel, run_directory: Path) -> None:
+    reports: list[tuple[float, float]] = []
+    Virtual(guest_kernel).run(small_plan(3.0), run_directory, progress=lambda *step: reports.append(step))
+    assert [step for step, _ in reports] == sorted(step for step, _ in reports)
+    assert reports[-1] == (3.0, 3.0)
 
 
-def test_a_line_of_the_user_s_that_fails_is_blamed_in_the_tool_s_words(guest_kernel: BuiltKernel, place: Path) -> None:
+def test_a_failing_line_of_the_user_is_an_error_with_the_tool_s_message(
+    guest_kernel: BuiltKernel, run_directory: Path
+) -> None:
     with pytest.raises(InputError, match="limit") as raised:
-        Virtual(guest_kernel).run(small_plan(setup=[tc("qdisc add dev lo root pfifo limit none")]), place)
+        Virtual(guest_kernel).run(small_plan(setup=[tc("qdisc add dev lo root pfifo limit none")]), run_directory)
     assert raised.value.key == "stack.qdisc"
     assert raised.value.value == "qdisc add dev lo root pfifo limit none"
 
 
-@pytest.mark.parametrize("words", ["root nonsense", "root handle 10: nonsense", "parent 1:1 handle 10: nonsense"])
-def test_a_qdisc_that_the_kernel_has_not_is_named(guest_kernel: BuiltKernel, place: Path, words: str) -> None:
-    setup = [tc("qdisc add dev lo root handle 1: prio", None)] if "parent" in words else []
-    with pytest.raises(InputError, match="not in this kernel") as raised:
-        Virtual(guest_kernel).run(small_plan(setup=[*setup, tc(f"qdisc add dev lo {words}")]), place)
+@pytest.mark.parametrize("arguments", ["root nonsense", "root handle 10: nonsense", "parent 1:1 handle 10: nonsense"])
+def test_a_missing_qdisc_is_named(guest_kernel: BuiltKernel, run_directory: Path, arguments: str) -> None:
+    setup = [tc("qdisc add dev lo root handle 1: prio", None)] if "parent" in arguments else []
+    with pytest.raises(InputError, match="is missing in this kernel") as raised:
+        Virtual(guest_kernel).run(small_plan(setup=[*setup, tc(f"qdisc add dev lo {arguments}")]), run_directory)
     assert (raised.value.key, raised.value.value) == ("stack.qdisc", "nonsense")
 
 
-def test_a_line_of_ours_that_fails_is_the_guest_s_error(guest_kernel: BuiltKernel, place: Path) -> None:
+def test_a_failing_line_of_ours_is_the_guest_s_error(guest_kernel: BuiltKernel, run_directory: Path) -> None:
     with pytest.raises(GuestError, match="nonsense") as raised:
-        Virtual(guest_kernel).run(small_plan(setup=[tc("qdisc add dev lo root nonsense", None)]), place)
-    assert raised.value.log == place / "console.log"
+        Virtual(guest_kernel).run(small_plan(setup=[tc("qdisc add dev lo root nonsense", None)]), run_directory)
+    assert raised.value.log == run_directory / "console.log"
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_no_process_outlives_us(guest_kernel: BuiltKernel, place: Path, number: signal.Signals) -> None:
-    child = started(place)
+def test_no_process_outlives_the_command(
+    guest_kernel: BuiltKernel, run_directory: Path, number: signal.Signals
+) -> None:
+    child = started(run_directory)
     child.send_signal(number)
-    _, said = child.communicate(timeout=20)
+    _, output = child.communicate(timeout=20)
     assert child.returncode == -number
-    assert (b"KeyboardInterrupt" in said) == (number == signal.SIGINT)
-    assert gone(place)
+    assert (b"KeyboardInterrupt" in output) == (number == signal.SIGINT)
+    assert all_ended(run_directory)
 
 
-def test_a_killed_guest_is_an_error_and_leaves_no_process(guest_kernel: BuiltKernel, place: Path) -> None:
-    """Without PTRACE_O_EXITKILL in the guest kernel the agent would go on as a process of the host, and be heard."""
-    child = started(place)
-    for process in living(place):
+def test_a_killed_guest_is_an_error_and_leaves_no_process(guest_kernel: BuiltKernel, run_directory: Path) -> None:
+    """Without PTRACE_O_EXITKILL in the guest kernel the agent would continue as a process of the host."""
+    child = started(run_directory)
+    for process in processes_in(run_directory):
         assert "CapEff:\t0000000000000000\n" in Path(f"/proc/{process}/status").read_text()
-    kernel = next(pid for pid in living(place) if os.getsid(pid) == pid)  # it leads its session
+    kernel = next(pid for pid in processes_in(run_directory) if os.getsid(pid) == pid)  # it leads its session
     os.kill(kernel, signal.SIGKILL)
-    _, said = child.communicate(timeout=20)
-    assert b"the guest ended before its records were complete (killed by signal 9)" in said
-    assert gone(place)
-    assert not (place / virtual.PRIVATE).exists()
+    _, output = child.communicate(timeout=20)
+    assert b"the guest ended before its records were complete (killed by signal 9)" in output
+    assert all_ended(run_directory)
+    assert not (run_directory / virtual.PRIVATE).exists()

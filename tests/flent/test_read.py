@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flent files as runs: our own come back with their figures, files of Flent's own form are read, others are refused."""
+"""Flent files as runs: exported runs have the same figures, files that Flent wrote are read, others are refused."""
 
 import gzip
 import json
@@ -11,14 +11,14 @@ import hourglass
 from hourglass.errors import InputError
 from hourglass.flent.write import write
 from hourglass.report.command import command
-from hourglass.report.page import page
+from hourglass.report.html_page import page
 from hourglass.results.compare import compare
 from hourglass.results.tidy import figures
 
 
 @pytest.fixture
-def own(tmp_path):
-    """A run of ours whose scenario is a whole one."""
+def our_run(tmp_path):
+    """Return one of our runs, with a complete scenario."""
     from hourglass import scenario
 
     recipe = Recipe(
@@ -27,28 +27,28 @@ def own(tmp_path):
         length=10,
         delay=2,
     )
-    place = make(tmp_path / "own", recipe)
-    wanted = scenario.load("L100M", ["test.length=10", "test.delay=2", "test.upload_streams=2"])
-    (place / "scenario.json").write_bytes(wanted.to_json())
-    return hourglass.load(place)
+    folder = make(tmp_path / "own", recipe)
+    loaded = scenario.load("L100M", ["test.length=10", "test.delay=2", "test.upload_streams=2"])
+    (folder / "scenario.json").write_bytes(loaded.to_json())
+    return hourglass.load(folder)
 
 
 def values(run, kinds):
-    """The figures of these kinds, without what a Flent file has at fewer instants: samples of sockets."""
+    """Return the figures of these kinds, without samples of sockets: a Flent file has fewer of them."""
     rows = figures(run).filter(figures(run)["kind"].is_in(kinds))
     return {
         tuple(row[:3]): row[4] for row in rows.iter_rows() if "tcp_rtt" not in row[2] and "retransmits" not in row[2]
     }
 
 
-def test_our_own_file_comes_back_with_its_figures(own, tmp_path):
-    read = hourglass.load(write(own, tmp_path))
+def test_our_own_file_comes_back_with_its_figures(our_run, tmp_path):
+    read = hourglass.load(write(our_run, tmp_path))
     kinds = ["totals", "flow", "ping"]
-    before, after = values(own, kinds), values(read, kinds)
+    before, after = values(our_run, kinds), values(read, kinds)
     assert set(before) == set(after)
     for key, value in before.items():
         assert after[key] == (None if value is None else pytest.approx(value, rel=1e-5)), key
-    assert sum(row.cells[1].change_percent == 0 for row in compare([own, read])) >= 8
+    assert sum(row.cells[1].change_percent == 0 for row in compare([our_run, read])) >= 8
 
 
 NETPERF = {
@@ -75,9 +75,9 @@ NETPERF = {
 
 @pytest.fixture
 def foreign(tmp_path):
-    place = tmp_path / "home.flent.gz"
-    place.write_bytes(gzip.compress(json.dumps(NETPERF).encode()))
-    return hourglass.load(place)
+    path = tmp_path / "home.flent.gz"
+    path.write_bytes(gzip.compress(json.dumps(NETPERF).encode()))
+    return hourglass.load(path)
 
 
 def test_a_file_of_netperf_and_ping_is_a_run(foreign):
@@ -94,47 +94,50 @@ def test_a_file_of_netperf_and_ping_is_a_run(foreign):
     assert not summary.warnings or all(warning.id != "console" for warning in summary.warnings)
 
 
-def test_what_a_file_does_not_tell_is_null_or_missing(tmp_path):
-    place = tmp_path / "bare.flent"
+def test_missing_data_of_a_file_is_null_or_absent(tmp_path):
+    path = tmp_path / "bare.flent"
     meta = {"NAME": None, "HOSTS": None, "SERIES_META": {"Ping (ms) ICMP": None}}
     results = {"Ping (ms) ICMP": [5, None], "TCP download": None}
-    told = {"version": 4, "x_values": [0, 1], "results": results, "raw_values": None, "metadata": meta}
-    place.write_text(json.dumps(told))
-    run = hourglass.load(place)
+    content = {"version": 4, "x_values": [0, 1], "results": results, "raw_values": None, "metadata": meta}
+    path.write_text(json.dumps(content))
+    run = hourglass.load(path)
     assert (run.test.name, run.test.hosts, run.test.length_s, run.test.step_s) == ("unknown", ("server",), 1, 0.2)
-    assert [one.name for one in run.streams] == ["icmp"]
+    assert [stream.name for stream in run.streams] == ["icmp"]
     assert run.ping_rows["rtt_ns"].to_list() == [5 * MS]
     assert (run.paths, run.scenario) == ((), None)
 
 
-def test_it_stands_beside_our_runs_in_the_report(foreign, own):
-    text = page([own, foreign])
+def test_a_flent_file_is_next_to_our_runs_in_the_report(foreign, our_run):
+    text = page([our_run, foreign])
     assert "1 run of the real Linux network stack in virtual time and 1 run measured by Flent." in text
     assert command(foreign) == "flent rrul -H far.example -l 2 -s 0.5 -t 'at home' --te 'cc=x y'"
-    assert "Measured by Flent; this measures the like:" in text
+    assert "Measured by Flent; a similar measurement:" in text
 
 
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (b"no gzip", "is no Flent file"),
+        (b"no gzip", "not a Flent file"),
         (gzip.compress(b"[]", mtime=0), "it has no metadata"),
-        (gzip.compress(b'{"version": 5, "metadata": {}}', mtime=0), "has version 5; versions 2 to 4 are read"),
+        (
+            gzip.compress(b'{"version": 5, "metadata": {}}', mtime=0),
+            "format version 5 is not supported; export it as version 2 to 4",
+        ),
         (
             gzip.compress(b'{"version": 4, "metadata": {"LENGTH": "long"}}', mtime=0),
-            r"is no Flent file: metadata\.LENGTH: Input should be a valid number",
+            r"not a Flent file: metadata\.LENGTH: Input should be a valid number",
         ),
     ],
 )
-def test_what_is_no_flent_file_is_refused_in_one_line(tmp_path, content, complaint):
-    place = tmp_path / "bad.flent.gz"
-    place.write_bytes(content)
+def test_a_file_of_another_format_is_refused_in_one_line(tmp_path, content, complaint):
+    path = tmp_path / "bad.flent.gz"
+    path.write_bytes(content)
     with pytest.raises(InputError, match=complaint):
-        hourglass.load(place)
-    with pytest.raises(InputError, match="there is no such file"):
+        hourglass.load(path)
+    with pytest.raises(InputError, match="no such file"):
         hourglass.load(tmp_path / "none.flent.gz")
 
 
-def test_a_file_of_flents_is_not_exported_as_ours(foreign, tmp_path):
-    with pytest.raises(InputError, match="is no run of Hourglass"):
+def test_a_flent_file_is_not_exported_as_ours(foreign, tmp_path):
+    with pytest.raises(InputError, match="not a run of Hourglass"):
         write(foreign, tmp_path)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A random valid scenario for a seed: a shape, and keys strewn over it. What is refused is taken out again, by the keys
-that the refusal names, so that what is left is valid whatever rules there are."""
+"""A random valid scenario for a seed: a shape with random keys. Keys that a refusal names are removed, so the remaining
+scenario is valid under all rules."""
 
 import random
 import re
@@ -22,7 +22,7 @@ Data = dict[str, Any]
 
 
 def draw(seed: str, kernel: str) -> Data:
-    """The scenario of a seed. Raises ValueError if none can be made of it: a bug here."""
+    """Return the scenario of a seed. Raises ValueError if none can be made: a bug here."""
     for attempt in range(20):
         chance = random.Random(f"{seed} {attempt}")
         data = _strewn(chance)
@@ -37,16 +37,16 @@ def _strewn(chance: random.Random) -> Data:
     share = chance.choice([0.02, 0.1, 0.3])
     data: Data = {"name": f"fuzz-{chance.randrange(10**6)}", "seed": chance.randrange(1000), "testbed": testbed}
     schema = SCHEMA["properties"]
-    for key, of in (("node", None), ("link", "Link"), ("wifi", "Wifi")):
-        for table in testbed.get(key, []) if of else []:
-            strew(table, {"$ref": f"#/$defs/{of}"}, f"testbed.{key}[]", chance, room, share)
+    for key, definition in (("node", None), ("link", "Link"), ("wifi", "Wifi")):
+        for table in testbed.get(key, []) if definition else []:
+            strew(table, {"$ref": f"#/$defs/{definition}"}, f"testbed.{key}[]", chance, room, share)
     for cell in testbed.get("wifi", []):
         for station in cell["station"]:
             strew(station, {"$ref": "#/$defs/Station"}, "testbed.wifi[].station[]", chance, room, share)
     for key in ("shaper", "netem"):
         if chance.random() < 0.4:
-            one = resolved(resolved(SCHEMA["$defs"]["Testbed"])["properties"][key]["items"])
-            testbed[key] = [strew({}, one, f"testbed.{key}[]", chance, room, share)]
+            schema_of_item = resolved(resolved(SCHEMA["$defs"]["Testbed"])["properties"][key]["items"])
+            testbed[key] = [strew({}, schema_of_item, f"testbed.{key}[]", chance, room, share)]
     data["stack"] = strew({}, schema["stack"], "stack", chance, room, share)
     if chance.random() < 0.5:
         node = chance.choice(room.nodes)
@@ -69,21 +69,21 @@ def _drawn(table: str, key: str, chance: random.Random, room: Room) -> Any:
 
 
 def _node(node: str, chance: random.Random, room: Room, share: float) -> Data:
-    made = strew({}, {"$ref": "#/$defs/NodeStack"}, "stack.*", chance, room, share)
+    stack = strew({}, {"$ref": "#/$defs/NodeStack"}, "stack.*", chance, room, share)
     if room.devices.get(node) and chance.random() < 0.5:
         device = strew({}, {"$ref": "#/$defs/DeviceStack"}, "stack.*.device.*", chance, room, max(share, 0.2))
-        made["device"] = {chance.choice(room.devices[node]): device}
-    return made
+        stack["device"] = {chance.choice(room.devices[node]): device}
+    return stack
 
 
 def repaired(data: Data) -> bool:
-    """Whether the scenario is valid, once what is refused has been taken out, key by key."""
+    """Remove refused keys one by one. Tell whether the scenario is valid then."""
     for _ in range(REPAIRS):
         refusal = refused(data)
         if refusal is None:
             return True
-        taken = [take_out(data, mistake.key) for mistake in refusal.mistakes]
-        if not any(taken):
+        removed = [take_out(data, mistake.key) for mistake in refusal.mistakes]
+        if not any(removed):
             return False
         if any(mistake.key == "test.server" for mistake in refusal.mistakes):
             take_out(data, "test.client")
@@ -92,7 +92,7 @@ def repaired(data: Data) -> bool:
 
 
 def refused(data: Data) -> InputError | None:
-    """Why a scenario cannot be run, as far as that is known before."""
+    """Return the error of a scenario that is refused before its run, or None."""
     try:
         plan.build(scenario.load(data), Virtual.capabilities)
     except InputError as error:
@@ -101,7 +101,7 @@ def refused(data: Data) -> InputError | None:
 
 
 def take_out(data: Data, key: str) -> bool:
-    """Removes what a dotted key names, or the nearest thing above it; whether there was any."""
+    """Remove a dotted key, or the nearest table above it. Tell whether one existed."""
     names = [name for name in re.split(r"\.", key) if name]
     for length in range(len(names), 0, -1):
         parent: Any = data

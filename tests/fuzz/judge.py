@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the run of a scenario, twice, and says what is wrong with it."""
+"""Make the run of a scenario twice, and report its problems."""
 
 import contextlib
 import os
@@ -18,20 +18,20 @@ from tests.guest.accounts import check_balances, check_counts
 from .draw import Data
 
 LONGEST_S = 600
-"""Wall seconds of one run, on a machine with much to do. The watchdog is sooner with most that hangs."""
+"""Wall seconds of one run on a busy machine. The watchdog ends most hangs earlier."""
 
 STALL_S = "30"
 
 RESETS = {"tc", "ip", "link", "cable", "ethtool", "station", "ap", "power", "channel"}
-"""Events after which a device's counters begin anew, or do not tell all."""
+"""Events that reset a device's counters, or after which they are incomplete."""
 
 
 class Endless(Exception):
-    """A run has not ended by itself."""
+    """A run that has not ended by itself."""
 
 
-def wrong(data: Data, repeat: bool = True) -> str | None:
-    """What is wrong with a scenario's run; "refused: …" when a tool would not do it, None when nothing is."""
+def problem_of(data: Data, repeat: bool = True) -> str | None:
+    """Return the problem of a scenario's run, "refused: …" if a tool refuses it, or None."""
     os.environ[LIMIT] = STALL_S
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -49,36 +49,36 @@ def wrong(data: Data, repeat: bool = True) -> str | None:
         except Endless:
             return f"it did not end within {LONGEST_S} s"
         except AssertionError as error:
-            return f"counts do not agree: {_place(error)}: {str(error).splitlines()[0] if str(error) else ''}"
+            return f"counts do not agree: {_position(error)}: {str(error).splitlines()[0] if str(error) else ''}"
         except Exception as error:
-            return f"{type(error).__name__}: {_place(error)}: {str(error)[:200]}"
+            return f"{type(error).__name__}: {_position(error)}: {str(error)[:200]}"
     return None
 
 
-def kind(said: str) -> str:
-    """What a finding is at heart, without the figures in it: shrinking keeps it."""
-    return " ".join(word for word in said.split() if not any(letter.isdigit() for letter in word))[:100]
+def kind(problem: str) -> str:
+    """Return the kind of a finding, without its figures: shrinking retains it."""
+    return " ".join(word for word in problem.split() if not any(letter.isdigit() for letter in word))[:100]
 
 
-def _place(error: BaseException) -> str:
+def _position(error: BaseException) -> str:
     last = traceback.extract_tb(error.__traceback__)[-1]
     return f"{Path(last.filename).name} in {last.name}: {last.line}"
 
 
-def _run(data: Data, place: Path) -> Recording:
+def _run(data: Data, folder: Path) -> Recording:
     with _alarm():
-        made = runner.run(scenario.load(data), place)
-    check_accounts(data, made)
-    return made
+        run = runner.run(scenario.load(data), folder)
+    check_accounts(data, run)
+    return run
 
 
-def check_accounts(data: Data, made: Recording) -> None:
-    """A qdisc that is replaced or reset takes its counters with it, and a device that goes down its packets: then only
-    the packets themselves have to add up."""
-    if any(set(one) & RESETS or "mtu" in one.get("set", {}) for one in data.get("event", [])):
-        check_balances(made)
+def check_accounts(data: Data, run: Recording) -> None:
+    """Check the counts of a run. If a qdisc is replaced or reset, or a device goes down, counters or packets vanish:
+    then only the balances of packets must agree."""
+    if any(set(event) & RESETS or "mtu" in event.get("set", {}) for event in data.get("event", [])):
+        check_balances(run)
     else:
-        check_counts(made)
+        check_counts(run)
 
 
 @contextlib.contextmanager

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Testbeds whose parts fit each other, before keys are strewn over them; and events, each with one action."""
+"""Testbeds whose parts fit each other, before random keys are added; and events, each with one action."""
 
 import random
 from collections.abc import Callable
@@ -14,29 +14,29 @@ from .values import SCHEMA, Room, resolved, value
 RADIOS_ONLY = {"station", "ap", "iw", "channel"}
 """Actions that only radios have."""
 
-Made = tuple[dict[str, Any], Room]
+Shape = tuple[dict[str, Any], Room]
 
 
-def line(chance: random.Random) -> Made:
-    """Client and server with up to three routers between them."""
+def line(chance: random.Random) -> Shape:
+    """Return client and server with up to three routers between them."""
     names = ["client", *(f"router{number}" for number in range(chance.randint(0, 3))), "server"]
     return _cabled(names, list(pairwise(names)))
 
 
-def star(chance: random.Random) -> Made:
-    """Several clients and servers around one router."""
+def star(chance: random.Random) -> Shape:
+    """Return several clients and servers around one router."""
     outer = ["client", "server", *(f"host{number}" for number in range(chance.randint(1, 4)))]
     return _cabled([*outer, "router"], [(name, "router") for name in outer])
 
 
-def preset(chance: random.Random) -> Made:
-    """A testbed that comes along."""
+def preset(chance: random.Random) -> Shape:
+    """Return a built-in testbed."""
     name = chance.choice([name for name, _ in presets()])
     return {"preset": name}, Room(["client", "server"], {"client": ["eth0"], "server": ["eth0"]})
 
 
-def cell(chance: random.Random) -> Made:
-    """Stations, their access point, a server behind it."""
+def cell(chance: random.Random) -> Shape:
+    """Return stations, their access point and a server."""
     stations = ["client", *(f"station{number}" for number in range(chance.randint(0, 3)))]
     testbed, room = _cabled(["ap", "server"], [("ap", "server")])
     testbed["node"] += [{"name": name, "role": "host"} for name in stations]
@@ -47,10 +47,10 @@ def cell(chance: random.Random) -> Made:
     return testbed, room
 
 
-SHAPES: tuple[Callable[[random.Random], Made], ...] = (line, line, star, preset, cell, cell)
+SHAPES: tuple[Callable[[random.Random], Shape], ...] = (line, line, star, preset, cell, cell)
 
 
-def _cabled(names: list[str], cables: list[tuple[str, str]]) -> Made:
+def _cabled(names: list[str], cables: list[tuple[str, str]]) -> Shape:
     room = Room(list(names), {name: [] for name in names})
     links = []
     for left, right in cables:
@@ -64,16 +64,16 @@ def _cabled(names: list[str], cables: list[tuple[str, str]]) -> Made:
 
 
 def event(chance: random.Random, room: Room) -> dict[str, Any]:
-    """What changes in the middle."""
+    """Return a random event."""
     schema = resolved(SCHEMA["properties"]["event"]["items"])["properties"]
     radios = [name for name, devices in room.devices.items() if "wlan0" in devices]
     impossible = {*TO_PROGRAMS, *({"power"} if radios else RADIOS_ONLY)}
     action = chance.choice(sorted(set(ACTIONS) & set(schema) - impossible))
     node = chance.choice(radios if action in RADIOS_ONLY else [name for name in room.nodes if room.devices.get(name)])
     local = Room([node], {node: room.devices[node]})
-    made = {key: value(schema[key], f"event[].{key}", chance, local) for key in ("at", "node", action)}
+    change = {key: value(schema[key], f"event[].{key}", chance, local) for key in ("at", "node", action)}
     if action in AT_DEVICES and (len(room.devices[node]) > 1 or chance.random() < 0.5):
-        made["device"] = chance.choice(room.devices[node])
+        change["device"] = chance.choice(room.devices[node])
     if chance.random() < 0.2:
-        made |= {key: value(schema[key], f"event[].{key}", chance, local) for key in ("every", "count")}
-    return made
+        change |= {key: value(schema[key], f"event[].{key}", chance, local) for key in ("every", "count")}
+    return change

@@ -13,12 +13,12 @@ import pytest
 
 from hourglass import plan, scenario
 from hourglass.engine.virtual import Virtual
+from hourglass.scenario.toml_text import toml_text
+from hourglass.studies.shrink import shrunk
 
 from . import judge
 from .__main__ import verdict
-from .case import toml
 from .draw import draw, refused
-from .shrink import shrunk
 from .values import LEFT_OUT, LIMITS, SCHEMA, TEXTS, Room, keys, resolved, value
 
 ROOM = Room(["client", "server"], {"client": ["eth0"], "server": ["eth0"]})
@@ -31,42 +31,45 @@ def test_every_key_has_a_value() -> None:
             value(schema, key, random.Random(number), ROOM)
 
 
-def test_what_is_said_of_keys_is_of_keys_there_are() -> None:
+def test_patterns_of_keys_match_existing_keys() -> None:
     def all_keys(schema: dict[str, object], path: str) -> list[str]:
-        found = []
-        for key, one in resolved(schema).get("properties", {}).items():
+        names = []
+        for key, schema_ in resolved(schema).get("properties", {}).items():
             inner = f"{path}.{key}" if path else key
-            found.append(inner)
-            for part in [one, *one.get("anyOf", [])]:
-                whole = resolved(part)
-                found += all_keys(whole, inner) + all_keys(resolved(whole.get("items", {})), f"{inner}[]")
-                found += all_keys(resolved(whole.get("additionalProperties") or {}), f"{inner}.*")
-            more = resolved(one).get("additionalProperties")
-            if isinstance(more, dict):
-                found += all_keys(more, f"{inner}.*")
-        return found
+            names.append(inner)
+            for part in [schema_, *schema_.get("anyOf", [])]:
+                inner_schema = resolved(part)
+                names += all_keys(inner_schema, inner) + all_keys(resolved(inner_schema.get("items", {})), f"{inner}[]")
+                names += all_keys(resolved(inner_schema.get("additionalProperties") or {}), f"{inner}.*")
+            additional = resolved(schema_).get("additionalProperties")
+            if isinstance(additional, dict):
+                names += all_keys(additional, f"{inner}.*")
+        return names
 
-    there = all_keys(SCHEMA, "")
-    there += all_keys({"$ref": "#/$defs/NodeStack"}, "stack.*")
+    existing = all_keys(SCHEMA, "")
+    existing += all_keys({"$ref": "#/$defs/NodeStack"}, "stack.*")
     for pattern in [*TEXTS, *LIMITS, *map(re.escape, LEFT_OUT)]:
-        assert any(re.fullmatch(pattern, key) for key in there), pattern
+        assert any(re.fullmatch(pattern, key) for key in existing), pattern
 
 
 @pytest.mark.parametrize("number", range(30))
-def test_what_is_drawn_is_valid_and_short(number: int) -> None:
+def test_a_drawn_scenario_is_valid_and_short(number: int) -> None:
     data = draw(f"test {number}", "6.1")
     assert draw(f"test {number}", "6.1") == data
     plan.build(scenario.load(data), Virtual.capabilities)
-    assert scenario.load(tomllib.loads(toml(data))) == scenario.load(data)
+    assert scenario.load(tomllib.loads(toml_text(data))) == scenario.load(data)
     assert data["test"]["length"] <= 1
 
 
-def test_less_of_a_finding_is_still_one() -> None:
-    data = next(one for one in (draw(f"test {number}", "6.1") for number in range(100)) if one.get("event"))
-    less = shrunk(data, lambda one: bool(one.get("event")), tries=500)
-    assert refused(less) is None
-    assert set(less) <= {"testbed", "test", "event"}
-    assert len(less["event"]) == 1
+def test_a_shrunk_finding_still_fails() -> None:
+    data = next(case for case in (draw(f"test {number}", "6.1") for number in range(100)) if case.get("event"))
+    smaller = shrunk(
+        data, lambda cases: [bool(case.get("event")) for case in cases], valid=lambda case: refused(case) is None,
+        tries=500,
+    )  # fmt: skip
+    assert refused(smaller) is None
+    assert set(smaller) <= {"testbed", "test", "event"}
+    assert len(smaller["event"]) == 1
 
 
 def test_a_finding_keeps_its_kind() -> None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random values for the keys of a scenario, from its JSON Schema.
 
-Enumerations, whole numbers, switches, quantities with units and lists of them need nothing but the schema. What a key
-means and a schema cannot say stands in `TEXTS` and `LIMITS`; a key for which there is neither is an error that names
-it. Limits keep runs short: they bound the cost, not what is legal.
+For enumerations, whole numbers, switches, quantities with units, and lists of them, the schema is enough. `TEXTS` and
+`LIMITS` have what a schema cannot express. A key without a value is an error that names it. `LIMITS` keep runs short:
+they bound the cost, not the legal values.
 """
 
 import math
@@ -34,12 +34,12 @@ LEFT_OUT = {
     "testbed.node": "shapes make them",
     "stack.*.device": "of a node's devices, by `draw`",
 }
-"""What is not drawn, and why."""
+"""Keys that are not drawn, with the reason."""
 
 
 @dataclass
 class Room:
-    """What values can refer to: names of nodes and of their devices."""
+    """The names to which values can refer: nodes and their devices."""
 
     nodes: list[str]
     devices: dict[str, list[str]] = field(default_factory=dict)
@@ -77,8 +77,11 @@ def _trace(chance: random.Random, _: Room) -> Any:
     if chance.random() < 0.5:
         return steps
     if chance.random() < 0.5:
-        return {"there": steps}
-    return {"there": {"rate": steps, "repeat": 1}, "back": {"opportunity_ms": sorted(chance.choices(range(50), k=9))}}
+        return {"forward": steps}
+    return {
+        "forward": {"rate": steps, "repeat": 1},
+        "reverse": {"opportunity_ms": sorted(chance.choices(range(50), k=9))},
+    }
 
 
 def _outage(chance: random.Random, _: Room) -> Any:
@@ -122,7 +125,7 @@ TEXTS: dict[str, Text] = {
     r"event\[\]\.ethtool": lambda chance, room: f"-K {_device(chance, room)} tso {chance.choice(['on', 'off'])}",
     r"event\[\]\.write": lambda chance, _: {"/proc/sys/net/ipv4/tcp_ecn": chance.choice([0, 1])},
 }
-"""By a pattern of the whole key; None: leave it out."""
+"""A function for each pattern of a complete key. If it returns None, the key is omitted."""
 
 LIMITS: dict[str, tuple[float, float]] = {
     r"test\.length": (0.2, 1.0),
@@ -131,7 +134,8 @@ LIMITS: dict[str, tuple[float, float]] = {
     r"test\.(http|ping|udp)_interval": (0.005, 0.5),
     r"test\.(upload|download|bidir)_streams": (1, 12),
     r"test\.competing\[\]\.(upload|download)_streams": (0, 4),
-    r"test\.(http_workers|rr_streams)": (1, 10),
+    r"test\.(http_workers|rr_streams|rpm_connections|rpm_probers)": (1, 10),
+    r"test\.rpm_interval": (0.05, 0.5),
     r"test\.(rr_request|rr_response)": (1, 1e5),
     r"test\.http_sizes": (1, 3e5),
     r"test\.datagrams\[\]\.burst": (1, 100),
@@ -141,24 +145,25 @@ LIMITS: dict[str, tuple[float, float]] = {
     r"testbed\.wifi\[\]\.others\.count": (0, 4),
     r"testbed\.link\[\]\.delay|event\[\]\.set\.delay": (1e2, 1e8),
     r"(testbed\.link\[\]|event\[\]\.set|stack\.\*\.device\.\*)\.mtu": (68, 9000),
-    r"testbed\.link\[\]\.[rt]x_usecs": (0, 5000),
+    r"testbed\.link\[\]\.([rt]x|gro)_usecs": (0, 5000),
+    r"testbed\.link\[\]\.link_up": (1e3, 1e9),
     r"testbed\.shaper\[\]\.rate": (1e5, 1e9),
     r"(testbed\.link\[\]|event\[\]\.set)\.rate": (1e5, 5e9),
     r"(testbed\.link\[\]|event\[\]\.set)\.(loss|corrupt|duplicate|reorder)(\.rate)?": (1e3, 3e8),
-    r"testbed\.link\[\]\.trace\.there\.repeat": (0.01, 1),
+    r"testbed\.link\[\]\.trace\.forward\.repeat": (0.01, 1),
     r"measure\.(tcp|devices)": (1e6, 1e9),
     r"event\[\]\.at": (0, 0.6),
     r"event\[\]\.every": (0.05, 1),
     r"event\[\]\.count": (2, 5),
 }
-"""Lowest and highest, in base units, of what is drawn."""
+"""The lowest and the highest drawn value, in base units."""
 
 _DEFAULTS = {"bit": (1e3, 5e9), "s": (1e3, 5e8), "B": (1, 1e6), "%": (1e4, 3e8)}
 _UNITS = re.compile(r"\(([A-Za-z%|]+)\)\$$")
 
 
 class Unknown(Exception):
-    """There is no value for a key."""
+    """A key for which no value can be drawn."""
 
 
 def rate(chance: random.Random, low: float, high: float) -> str:
@@ -166,7 +171,7 @@ def rate(chance: random.Random, low: float, high: float) -> str:
 
 
 def _log(chance: random.Random, low: float, high: float) -> int:
-    """A whole number, as often between 10 and 100 as between 1000 and 10,000; now and then a bound."""
+    """Return a whole number: as often between 10 and 100 as between 1000 and 10,000, and sometimes a bound."""
     if chance.random() < 0.1:
         return int(chance.choice([low, high]))
     return min(max(int(math.exp(chance.uniform(math.log(low + 1), math.log(high + 1)))) - 1, int(low)), int(high))
@@ -179,21 +184,22 @@ def resolved(schema: Schema) -> Schema:
 
 
 def left_out(path: Path) -> bool:
-    return any(path == one or path.startswith((f"{one}.", f"{one}[")) for one in LEFT_OUT)
+    return any(path == prefix or path.startswith((f"{prefix}.", f"{prefix}[")) for prefix in LEFT_OUT)
 
 
 def value(schema: Schema, path: Path, chance: random.Random, room: Room) -> Any:
-    """A value for a key; None: it is to be left out. Raises Unknown."""
+    """Return a value for a key, or None to omit it. Raises Unknown."""
     for pattern, text in TEXTS.items():
         if re.fullmatch(pattern, path):
             return text(chance, room)
     schema = resolved(schema)
     if "anyOf" in schema:
-        said = [one for one in schema["anyOf"] if _says(one)]
-        said = [one for one in said if one.get("type") == "number"] or said  # seconds, which may be a text, too
-        if not said:
+        alternatives = [alternative for alternative in schema["anyOf"] if _says(alternative)]
+        numbers = [alternative for alternative in alternatives if alternative.get("type") == "number"]
+        alternatives = numbers or alternatives  # seconds may also be a text
+        if not alternatives:
             raise Unknown(path)
-        return value(chance.choice(said), path, chance, room)
+        return value(chance.choice(alternatives), path, chance, room)
     if "const" in schema:
         return schema["const"]
     if "enum" in schema:
@@ -216,13 +222,13 @@ def value(schema: Schema, path: Path, chance: random.Random, room: Room) -> Any:
 
 
 def _says(schema: Schema) -> bool:
-    """Whether a schema says more than that something is a text, or nothing."""
+    """Tell whether a schema has more than the type text."""
     return schema.get("type") != "null" and (schema.get("type") != "string" or "examples" in schema or "enum" in schema)
 
 
 def _bounds(path: Path, low: float, high: float) -> tuple[float, float]:
-    found = next((bounds for pattern, bounds in LIMITS.items() if re.fullmatch(pattern, path)), (low, high))
-    return max(low, found[0]), min(high, found[1])
+    limits = next((bounds for pattern, bounds in LIMITS.items() if re.fullmatch(pattern, path)), (low, high))
+    return max(low, limits[0]), min(high, limits[1])
 
 
 def _text(schema: Schema, path: Path, chance: random.Random, room: Room) -> str:
@@ -250,32 +256,32 @@ def _list(schema: Schema, path: Path, chance: random.Random, room: Room) -> list
 def strew(
     table: dict[str, Any], schema: Schema, path: Path, chance: random.Random, room: Room, share: float
 ) -> dict[str, Any]:
-    """Adds keys to a table, each with this probability, and those that are required; those it has stay."""
+    """Add required keys to a table, and others with this probability each. Existing keys remain."""
     schema = resolved(schema)
-    for key, one in schema["properties"].items():
+    for key, key_schema in schema["properties"].items():
         inner = f"{path}.{key}" if path else key
         if key in table or left_out(inner):
             continue
         if chance.random() < share or key in schema.get("required", ()):
-            drawn = value(one, inner, chance, room)
+            drawn = value(key_schema, inner, chance, room)
             if drawn is not None:
                 table[key] = drawn
     return table
 
 
 def keys(schema: Schema = SCHEMA, path: Path = "") -> list[tuple[Path, Schema]]:
-    """Every key that is drawn, but for those whose tables a shape makes, with its schema."""
-    found = []
-    for key, one in resolved(schema)["properties"].items():
+    """Return every key that is drawn, with its schema, except those whose tables a shape makes."""
+    drawn = []
+    for key, key_schema in resolved(schema)["properties"].items():
         inner = f"{path}.{key}" if path else key
         if left_out(inner) or any(re.fullmatch(pattern, inner) for pattern in TEXTS):
             continue
-        nested = resolved(one)
+        nested = resolved(key_schema)
         items = resolved(nested.get("items", {})) if nested.get("type") == "array" else {}
         if "properties" in nested:
-            found += keys(nested, inner)
+            drawn += keys(nested, inner)
         elif "properties" in items:
-            found += keys(items, f"{inner}[]")
+            drawn += keys(items, f"{inner}[]")
         else:
-            found.append((inner, one))
-    return found
+            drawn.append((inner, key_schema))
+    return drawn

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds of the counts of every run: who counts the same thing gets the same number.
+"""Conservation laws of the counts of every run: two counts of the same packets are equal.
 
 packets of a stream that the probe saw dropped   = `dropped` of its balance
 sent + duplicated, by the balance                = delivered + dropped + in flight
@@ -7,48 +7,48 @@ skbs that the probe saw dropped in qdiscs        = tc's `dropped` at the device;
                                                    which cuts skbs, between these skbs and their packets
 packets that it saw lost on a cable, in a NIC    = the driver's counters
 packets that it saw dropped in mac80211's queues = mac80211's counters
-drops of the summary, all places                 = those by reason, but for sockets that are closed
+drops of the summary, all layers                 = those by reason, without those of closed sockets
 """
 
 import polars as pl
 
-from hourglass.results.drops import CABLE_DROPS, CLOSED, NIC_DROPS, seen
+from hourglass.results.drops import CABLE_DROPS, CLOSED, NIC_DROPS, probed_drops
 from hourglass.results.recording import Recording
 
 ENDLESS = "outage without end"
-"""Why a NIC drops what its cable will never take: it counts as the cable's loss, though it was in the ring."""
+"""The reason of drops of frames that a cable will never carry: they count as the cable's loss, though in the ring."""
 
 Counts = dict[tuple[str, str], int]
 
 
 def check_counts(run: Recording) -> None:
-    """Of any run. What is not recorded (no probe, no samples of devices) is not compared."""
+    """Check the counts of a run. Tables that it lacks (no probe, no samples of devices) are not compared."""
     if run.balance.is_empty():
         return
     check_balances(run)
-    found = seen(run)
+    drops = probed_drops(run)
     if not run.qdisc.is_empty():
-        told = {(node, device): one.qdisc_skbs for node, devices in run.summary.drops.items()
-                for device, one in devices.items()}  # fmt: skip
-        in_qdiscs = found.filter(pl.col("place") == "qdisc")
+        counted_skbs = {(node, device): figures.qdisc_skbs for node, devices in run.summary.drops.items()
+                for device, figures in devices.items()}  # fmt: skip
+        in_qdiscs = drops.filter(pl.col("place") == "qdisc")
         seen_skbs, seen_packets = _sum(in_qdiscs, "skbs"), _sum(in_qdiscs, "packets")
         cutting = set(run.qdisc.filter(pl.col("kind") == "tbf").select("node", "device").rows())
-        for end in {*seen_skbs, *told}:
-            count, skbs = told.get(end, 0), seen_skbs.get(end, 0)
+        for end in {*seen_skbs, *counted_skbs}:
+            count, skbs = counted_skbs.get(end, 0), seen_skbs.get(end, 0)
             assert count <= (seen_packets.get(end, 0) if end in cutting else skbs), ("skbs in qdiscs", end)
-            if run.events.is_empty():  # else a qdisc that is taken away, or whose device goes down, frees what it holds
+            if run.events.is_empty():  # a qdisc that is removed, or whose device goes down, frees its skbs
                 assert count >= skbs, ("skbs in qdiscs", end)
-    for place, names in (("wire", CABLE_DROPS), ("rx", NIC_DROPS)):
+    for layer, names in (("wire", CABLE_DROPS), ("rx", NIC_DROPS)):
         counted = run.ethtool.filter(pl.col("name").is_in(names))
         cables = {(node, device) for node, device in counted.select("node", "device").rows()}
-        rows = found.filter((pl.col("place") == place) | ((place == "wire") & (pl.col("reason") == ENDLESS)))
+        rows = drops.filter((pl.col("place") == layer) | ((layer == "wire") & (pl.col("reason") == ENDLESS)))
         of_cables = {end: count for end, count in _sum(rows, "packets").items() if end in cables}
-        assert of_cables == _positive(_sum(counted, "value")), place
-    _summary(run, found)
+        assert of_cables == _positive(_sum(counted, "value")), layer
+    _summary(run, drops)
 
 
 def check_balances(run: Recording) -> None:
-    """Of any run, whatever is done to its devices in the middle: no packet is made or lost unseen."""
+    """Check that no packet appears or vanishes in a run, with any events."""
     ends = pl.col("delivered") + pl.col("dropped") + pl.col("in_flight")
     assert run.balance.filter(pl.col("sent") + pl.col("duplicated") != ends).is_empty()
     assert run.balance["unmatched"].sum() == 0
@@ -58,24 +58,24 @@ def check_balances(run: Recording) -> None:
     assert sorted(dropped.rows()) == sorted(balances.rows())
 
 
-def _summary(run: Recording, found: pl.DataFrame) -> None:
-    """Each packet once: what the terminal's table adds up to, and the reasons."""
+def _summary(run: Recording, drops: pl.DataFrame) -> None:
+    """Check that the terminal's table and the reasons count each packet once."""
     by_reason = {
-        (node, device): sum(count for place, ones in places.items() if place != CLOSED for count in ones.values())
+        (node, device): sum(count for layer, reasons in layers.items() if layer != CLOSED for count in reasons.values())
         for node, devices in run.summary.drops_by_reason.items()
-        for device, places in devices.items()
+        for device, layers in devices.items()
     }
     radios = {(radio.node, radio.device) for radio in run.radios}
     listed = {
-        (node, device): (one.qdisc or 0) + one.nic + one.cable + one.stack
+        (node, device): (figures.qdisc or 0) + figures.nic + figures.cable + figures.stack
         for node, devices in run.summary.drops.items()
-        for device, one in devices.items()
+        for device, figures in devices.items()
     }
     if not run.qdisc.is_empty() and not run.ethtool.is_empty():
         assert {end: count for end, count in by_reason.items() if count and end not in radios} == {
             end: count for end, count in listed.items() if count and end not in radios
         }
-    for end in radios:  # mac80211 and the driver count management frames too
+    for end in radios:  # mac80211 and the driver also count management frames
         assert by_reason.get(end, 0) <= listed.get(end, 0)
 
 

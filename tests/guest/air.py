@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saturated cells, and what the standard's own arithmetic says of them: no kernel, no driver, other words.
+"""Saturated cells, and their figures by the arithmetic of the standard, independent of kernel and driver.
 
 Sources: IEEE 802.11-2020, 10.23.2 (EDCA), 17.3, 19.4.3 (HT durations), 21.4.3 (VHT); 802.11ax-2021, 27.4.3 (HE);
 G. Bianchi, IEEE JSAC 18(3), 2000.
@@ -7,16 +7,16 @@ G. Bianchi, IEEE JSAC 18(3), 2000.
 
 import functools
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from ipaddress import ip_interface
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from hourglass.contract.plan import BatchStep, Path, Ping, Plan, WriteStep
+from hourglass.contract.plan import AddressStep, Path, PingStream, Plan, WriteStep
 from hourglass.results.recording import Recording
 
 SIFS_US, SLOT_US, AIFS_US = 16.0, 9.0, 43.0
@@ -35,19 +35,20 @@ def flood(
     payload_bytes: int = 1472,
     interval_us: int = 80,
     background: tuple[str, ...] = (),
-    apart: bool = False,
+    spread: bool = False,
 ) -> Change:
-    """A plan with nothing but pings that nobody answers, from each pair's first node to its second, one each
-    `interval_us`: more than the air carries. Those of the nodes `background` have DSCP CS1, access category BK.
-    `apart`: each at a random moment of its interval. A pair may be there several times: a socket holds a few dozen."""
+    """Return a plan with pings that no node answers, from each pair's first node to its second, one per `interval_us`:
+    more than the air carries. Those of the nodes `background` have DSCP CS1, access category BK. `spread`: each ping is
+    at a random moment of its interval. A pair may occur several times, since a socket has room for a few dozen
+    pings."""
 
     def change(plan: Plan) -> Plan:
         pings = [
-            Ping(
+            PingStream(
                 kind="ping", protocol="icmp", ecn="not_ect",
                 id=i, name=f"{client} to {server}, {i}", client=client, server=server,
                 address=_address(plan, server), port=i, dscp=8 * (client in background), payload_bytes=payload_bytes,
-                start_ns=0, stop_ns=plan.end_ns, interval_ns=interval_us * 1000, jitter_ns=interval_us * 1000 * apart,
+                start_ns=0, stop_ns=plan.end_ns, interval_ns=interval_us * 1000, jitter_ns=interval_us * 1000 * spread,
                 jitter_seed=i,
             )
             for i, (client, server) in enumerate(pairs)
@@ -63,14 +64,13 @@ def flood(
 
 
 def _address(plan: Plan, node: str) -> str:
-    """What the plan gives to the node's radio."""
-    lines = [line for step in plan.setup if isinstance(step, BatchStep) and step.node == node for line in step.lines]
-    found = (re.match(r"addr(?:ess)? add ([0-9.]+)/\d+ .*dev wlan0", line) for line in lines)
-    return next(match[1] for match in found if match)
+    """Return the address of the node's radio in the plan."""
+    steps = (step for step in plan.setup if isinstance(step, AddressStep))
+    return next(str(ip_interface(step.address).ip) for step in steps if (step.node, step.device) == (node, "wlan0"))
 
 
 def cell(stations: int, length_s: float = 2, **wifi: Any) -> dict[str, Any]:
-    """Stations next to an access point that is the server: nothing but the air between them."""
+    """Return a scenario with stations next to an access point that is the server: only the air is between them."""
     names = [f"s{i}" for i in range(1, stations + 1)]
     settings = {"width": 40, "rx_usecs": 0, "rx_usecs_first": 0, **wifi}
     return {
@@ -86,9 +86,9 @@ def cell(stations: int, length_s: float = 2, **wifi: Any) -> dict[str, Any]:
 
 
 def grown(run: Recording, node: str, since_s: float = 0.6) -> dict[str, int]:
-    """By how much a radio's counters grew from a time to the end; `span_ns` is how long that was."""
+    """Return the growth of a radio's counters from a time to the end; `span_ns` is the length of this span."""
     rows = run.radio_counters.filter((pl.col("node") == node) & (pl.col("t_ns") >= since_s * 1e9))
-    first, last = (rows.filter(pl.col("t_ns") == at) for at in (rows["t_ns"].min(), rows["t_ns"].max()))
+    first, last = (rows.filter(pl.col("t_ns") == t_ns) for t_ns in (rows["t_ns"].min(), rows["t_ns"].max()))
     before = dict(zip(first["name"], first["value"], strict=True))
     counts = {name: value - before.get(name, 0) for name, value in zip(last["name"], last["value"], strict=True)}
     return {**counts, "span_ns": int(last["t_ns"][0]) - int(first["t_ns"][0])}
@@ -101,7 +101,7 @@ MODULATIONS = ("1/2", "1", "3/2", "2", "3", "4", "9/2", "5", "6", "20/3", "15/2"
 
 @dataclass(frozen=True)
 class Phy:
-    """A rate, by what the standard's formulas need."""
+    """A rate, with the parameters of the standard's formulas."""
 
     bits: int
     symbol_us: float
@@ -111,27 +111,27 @@ class Phy:
     delimited: bool
     """Even a single frame has a delimiter."""
     control_bits: int
-    """Of a symbol of the answer: 6, 12 or 24 Mbit/s."""
+    """Data bits of a symbol of the answer: 6, 12 or 24 Mbit/s."""
     most_bytes: int
     """Of an aggregate."""
 
     def ppdu_us(self, mpdus: int) -> float:
-        """A PPDU of full frames."""
+        """Return the duration of a PPDU of full frames."""
         octets = MPDU_BYTES + 4 * self.delimited if mpdus == 1 else SUBFRAME_BYTES * mpdus - 2
         symbols = math.ceil((8 * octets + 16 + self.tail_bits) / self.bits)
         return self.preamble_us + self.grid_us * math.ceil(round(symbols * self.symbol_us / self.grid_us, 6))
 
     def answer_us(self, mpdus: int, most: int = 64) -> float:
-        """Its ACK or block ack."""
+        """Return the duration of its ACK or block ack."""
         octets = ACK_BYTES if mpdus == 1 else BLOCK_ACK_BYTES if most <= 64 else LONG_BLOCK_ACK_BYTES
         return 20 + 4 * math.ceil((22 + 8 * octets) / self.control_bits)
 
     def cycle_us(self, mpdus: int, slots: float, most: int = 64) -> float:
-        """One exchange and the pause before it."""
+        """Return the duration of one exchange and the pause before it."""
         return AIFS_US + slots * SLOT_US + self.ppdu_us(mpdus) + SIFS_US + self.answer_us(mpdus, most)
 
     def mpdus(self, most: int, longest_us: float = 5484) -> int:
-        """How many full frames fit into a PPDU."""
+        """Return the number of full frames that fit into a PPDU."""
         fits = (
             n for n in range(2, most + 1) if self.ppdu_us(n) <= longest_us and SUBFRAME_BYTES * n - 2 <= self.most_bytes
         )
@@ -139,7 +139,7 @@ class Phy:
 
 
 def phy(standard: str, width: int, streams: int, mcs: int, guard_ns: int) -> Phy:
-    """HT mixed, VHT and HE SU. One convolutional encoder for each 300 (HT) or 600 Mbit/s (VHT); HE has LDPC."""
+    """Return a rate of HT mixed, VHT or HE SU. HT has an encoder per 300 Mbit/s, VHT per 600 Mbit/s; HE has LDPC."""
     bits = int(CARRIERS[standard][width] * Fraction(MODULATIONS[mcs]) * streams)
     training = (0, 1, 2, 4, 4)[streams]
     control = (24, 48, 48, 96)[min(mcs, 3)]
@@ -157,11 +157,11 @@ def phy(standard: str, width: int, streams: int, mcs: int, guard_ns: int) -> Phy
 def contend(
     stations: int, rounds: int = 2500, collide: bool = True, later: tuple[int, ...] = ()
 ) -> tuple[float, float, list[float]]:
-    """Saturated stations, slot by slot: (share of transmissions that collide, idle slots before each start, each
-    station's share of those that do not).
+    """Simulate saturated stations slot by slot. Return the share of transmissions that collide, the idle slots before
+    each start, and each station's share of the others.
 
-    All count down at every slot boundary after their AIFS (which ends `later` slots after the shortest), that of a
-    start too; who sent draws anew. 500 cells at a time.
+    All stations count down at every slot boundary after their AIFS (which ends `later` slots after the shortest), also
+    at that of a start. A station draws again after it sent. 500 cells are simulated at a time.
     """
     random = np.random.default_rng(1)
     cells = np.arange(500)
@@ -169,7 +169,7 @@ def contend(
     window = np.full((500, stations), CW_MIN)
     counter = random.integers(0, window + 1)
     sent = collided = idle = 0
-    went_well = np.zeros(stations)
+    successes = np.zeros(stations)
     for turn in range(rounds):
         least = (counter + behind).min(axis=1, keepdims=True)
         starts = counter + behind == least
@@ -186,23 +186,24 @@ def contend(
             sent += int(starts.sum())
             collided += int(clash.sum())
             idle += int(least.sum())
-            went_well += (starts & ~clash).sum(axis=0)
-    shares = [float(share) for share in went_well / went_well.sum()]
+            successes += (starts & ~clash).sum(axis=0)
+    shares = [float(share) for share in successes / successes.sum()]
     return collided / sent, idle / (500 * (rounds - rounds // 10)), shares
 
 
 def sparse(stations: int, interval_us: float, phy: Phy, data_us: float, seconds: float) -> float:
-    """Stations that have a frame each `interval_us`, at a random moment of it: the share of transmissions that collide.
+    """Return the share of transmissions that collide, if stations have a frame at a random moment of each
+    `interval_us`.
 
-    Who finds the medium busy draws a backoff; who finds it idle starts at the next slot boundary, which all count from
-    the end of the last exchange.
+    A station that finds the medium busy draws a backoff. One that finds it idle starts at the next slot boundary,
+    counted from the end of the last exchange.
     """
     random = np.random.default_rng(1)
     count = int(seconds * 1e6 / interval_us)
     frames = [
         iter((np.arange(count) * interval_us + random.uniform(0, interval_us, count)).tolist()) for _ in range(stations)
     ]
-    due = [next(each) for each in frames]
+    due = [next(times) for times in frames]
     counter, window = [0] * stations, [CW_MIN] * stations
     idle = busy = 0.0
     sent = collided = 0
@@ -233,7 +234,7 @@ def sparse(stations: int, interval_us: float, phy: Phy, data_us: float, seconds:
 
 
 def bianchi(stations: int) -> float:
-    """The fixed point: p = 1 - (1 - tau(p))^(n - 1)."""
+    """Return the fixed point of p = 1 - (1 - tau(p))^(n - 1)."""
 
     def tau(p: float) -> float:
         doubled, width = (2 * p) ** STAGES, CW_MIN + 1

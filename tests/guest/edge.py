@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a link's line, policer and shaper do to frames, frame by frame: arithmetic in fractions that shares no code with
-the driver. Rates bit/s, sizes bytes as buckets count them, times ns."""
+"""The effect of a link's line, policer and shaper on each frame: arithmetic in fractions that shares no code with the
+driver. Rates in bit/s, sizes in bytes as buckets count them, times in ns."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ ON_LINE = 24
 
 
 class Sent(NamedTuple):
-    """A frame that comes to a NIC."""
+    """A frame that arrives at a NIC."""
 
     t_ns: int
     stream: str
@@ -25,40 +25,40 @@ class Sent(NamedTuple):
     size: int
 
 
-def sent(run: Recording, sender: str) -> list[Sent]:
-    """All frames of a node in their order: those of datagrams that it sends, and of pings that it asks or answers.
-    Only where all paths but the pings' are one way and nothing waits above the NIC."""
+def sent_frames(run: Recording, sender: str) -> list[Sent]:
+    """Return all frames of a node in their order: its datagrams, and its pings with their answers. This requires that
+    only pings use both directions, and that no packet waits above the NIC."""
     pings = [
-        Sent(row["t_ns"], one.name, row["seq"], HEADERS + one.payload_bytes)
-        for one in run.pings
-        if one.client == sender
-        for row in run.rows(one).iter_rows(named=True)
+        Sent(row["t_ns"], stream.name, row["seq"], HEADERS + stream.payload_bytes)
+        for stream in run.pings
+        if stream.client == sender
+        for row in run.rows(stream).iter_rows(named=True)
     ]
     datagrams = [
-        Sent(row["t_ns"], one.name, row["seq"], HEADERS + one.payload_bytes)
-        for one in run.datagrams
-        if one.client == sender
-        for row in run.rows(one).iter_rows(named=True)
+        Sent(row["t_ns"], stream.name, row["seq"], HEADERS + stream.payload_bytes)
+        for stream in run.datagrams
+        if stream.client == sender
+        for row in run.rows(stream).iter_rows(named=True)
     ]
-    return sorted([*pings, *datagrams], key=lambda one: one.t_ns)
+    return sorted([*pings, *datagrams], key=lambda frame: frame.t_ns)
 
 
 @dataclass
 class Line:
-    """One frame after another at a rate."""
+    """A line that carries one frame after another at a rate."""
 
     rate: int
     free: Fraction = Fraction(0)
 
     def ends(self, t_ns: int, size: int) -> int:
-        """The first whole ns at which a frame that comes at `t_ns` has left."""
+        """Return the first whole ns at which a frame that arrives at `t_ns` has left."""
         self.free = max(Fraction(t_ns), self.free) + Fraction(8 * NS * (max(size, 60) + ON_LINE), self.rate)
         return ceil(self.free)
 
 
 @dataclass
 class Bucket:
-    """So many bytes at most, filled at a rate."""
+    """A bucket of at most `burst` bytes, filled at a rate."""
 
     rate: int
     burst: int
@@ -69,11 +69,11 @@ class Bucket:
         self.level = Fraction(self.burst)
 
     def at(self, t_ns: Fraction) -> Fraction:
-        """Its level, at the last taking or later."""
+        """Return the level at a time, not before the last `take`."""
         return min(Fraction(self.burst), self.level + self.rate * (t_ns - self.at_ns) / (8 * NS))
 
     def has(self, t_ns: Fraction, size: int) -> Fraction:
-        """From when on, at `t_ns` or later."""
+        """Return the time, not before `t_ns`, from which on the bucket has `size` bytes."""
         return t_ns + max(Fraction(0), (size - self.at(t_ns)) * 8 * NS / self.rate)
 
     def take(self, t_ns: Fraction, size: int) -> None:
@@ -81,7 +81,7 @@ class Bucket:
 
 
 def policed(frames: Iterable[Sent], line: Line, bucket: Bucket) -> Iterator[Sent]:
-    """Those that are dropped."""
+    """Yield the dropped frames."""
     for frame in frames:
         t_ns = Fraction(line.ends(frame.t_ns, frame.size))
         if bucket.at(t_ns) < frame.size:
@@ -93,17 +93,17 @@ def policed(frames: Iterable[Sent], line: Line, bucket: Bucket) -> Iterator[Sent
 def shaped(
     frames: Iterable[Sent], line: Line, buckets: list[Bucket], limit: int = 0, latency_ns: int = 0
 ) -> Iterator[tuple[Sent, int, int | None]]:
-    """(frame, when it comes to the shaper, when it leaves it; None: dropped)."""
+    """Yield (frame, time of its arrival at the shaper, time at which it leaves, or None if it is dropped)."""
     queue: list[tuple[int, int]] = []
     last_ns = Fraction(0)
     for frame in frames:
         t_ns = line.ends(frame.t_ns, frame.size)
-        queue = [one for one in queue if one[0] > t_ns]
+        queue = [entry for entry in queue if entry[0] > t_ns]
         leaves_ns = max(Fraction(t_ns), last_ns)
         for bucket in buckets:
             leaves_ns = bucket.has(leaves_ns, frame.size)
-        held = sum(size for _, size in queue) + frame.size
-        if (limit and held > limit) or (latency_ns and ceil(leaves_ns) - t_ns > latency_ns):
+        backlog = sum(size for _, size in queue) + frame.size
+        if (limit and backlog > limit) or (latency_ns and ceil(leaves_ns) - t_ns > latency_ns):
             yield frame, t_ns, None
             continue
         for bucket in buckets:

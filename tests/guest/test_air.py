@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The probe on air: it changes nothing, follows every packet through mac80211, and its captures are what was sent."""
+"""The probe on air: it changes nothing, follows every packet through mac80211, and captures the sent frames."""
 
 import re
-import shutil
 import subprocess
 from collections import Counter
 from typing import Any
@@ -12,8 +11,9 @@ import pytest
 
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, loaded_window
+from tests import tools
 
-from .conftest import KERNELS, Simulate, both_ways, check_accounts, digests
+from .conftest import KERNELS, Simulate, check_accounts, digests, round_trips
 
 pytestmark = pytest.mark.guest
 
@@ -50,28 +50,28 @@ def case(simulate: Simulate, name: str) -> Recording:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_watching_everything_changes_no_frame(simulate: Simulate, name: str) -> None:
-    alone = simulate(name, *SHORT, *NOTHING, kernel="6.1")
-    assert alone.packets.is_empty()
+    unwatched = simulate(name, *SHORT, *NOTHING, kernel="6.1")
+    assert unwatched.packets.is_empty()
     watched = case(simulate, name)
     assert watched.packets.height > 10_000
-    assert digests(watched) == digests(alone)
+    assert digests(watched) == digests(unwatched)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_packet_is_accounted_for(simulate: Simulate, name: str) -> None:
-    """The layers of each packet add up to the ns; what was sent was delivered, dropped, or is on its way."""
+    """The layers of each packet add up to the ns; each sent packet was delivered, dropped, or is in flight."""
     check_accounts(case(simulate, name), packets=2000)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_pings_layers_are_its_round_trip(simulate: Simulate, name: str) -> None:
-    """Two clocks that know nothing of each other: the probe's, and the sender's own."""
-    pings = both_ways(case(simulate, name))
+    """Compare two independent clocks: the probe's and the sender's."""
+    pings = round_trips(case(simulate, name))
     assert pings.height > 30
     assert pings.filter(pl.col("rtt_ns") != pl.col("sum")).is_empty()
 
 
-def test_a_radio_s_sender_has_the_layers_of_the_air_and_a_cable_s_has_not(simulate: Simulate) -> None:
+def test_only_a_radio_s_sender_has_the_layers_of_the_air(simulate: Simulate) -> None:
     run = case(simulate, "wifi-ath9k")
     idle = (pl.col("stream") == "icmp") & (pl.col("end_ns") < 1_000_000_000) & (pl.col("packet") > 0)
     sent = run.packets.filter(idle & (pl.col("visit") == 0) & (pl.col("way") == "up"))
@@ -90,12 +90,12 @@ def test_errors_show_as_retries_reordering_and_the_limit(simulate: Simulate) -> 
     assert set(lost["reason"]) == {"retry limit"}
     assert set(lost["node"]) == {"client", "ap"}
     counted = run.summary.drops
-    for node in ("client", "ap"):  # the driver counts bare management frames too
+    for node in ("client", "ap"):  # the driver also counts bare management frames
         assert counted[node]["wlan0"].cable >= lost.filter(pl.col("node") == node)["packets"].sum() > 0
 
 
 def test_mac80211_s_own_counters_agree(simulate: Simulate) -> None:
-    """Drops of the probe are those that `iw` shows; at the end nothing waits in queue or driver."""
+    """The probe's drops are those of `iw`; at the end no packet waits in queue or driver."""
     run = case(simulate, "full queues")
     dropped = run.drops.filter((pl.col("node") == "client") & (pl.col("place") == "txq"))
     assert dropped["packets"].sum() == run.summary.drops["client"]["wlan0"].qdisc > 0
@@ -106,8 +106,8 @@ def test_mac80211_s_own_counters_agree(simulate: Simulate) -> None:
     assert last["txq_packets"].sum() == last["ring_skbs"].sum() == 0, "flows are over"
 
 
-def test_the_sockets_truesize_is_what_waits_below(simulate: Simulate) -> None:
-    """TSQ 1 ms at the papers' shift: below a socket there are at most its limit and one skb more."""
+def test_the_sockets_truesize_is_the_data_below_it(simulate: Simulate) -> None:
+    """With TSQ 1 ms at the papers' shift, a socket has at most its limit and one more skb below it."""
     run = simulate("wifi-ath9k", *SHORT, "testbed.wifi.0.pacing_shift=10", kernel="6.1")
     rows = run.tcp.filter(pl.col("sender") & (pl.col("tsq_limit") > 0) & (pl.col("t_ns") > 1_500_000_000))
     assert rows.height > 100
@@ -123,21 +123,21 @@ def test_the_sockets_truesize_is_what_waits_below(simulate: Simulate) -> None:
 
 @pytest.fixture(scope="module")
 def tshark() -> str:
-    found = shutil.which("tshark")
-    if found is None:
-        pytest.skip("no tshark here: apt-get install -y tshark")
-    return found
+    return tools.need("tshark")
 
 
 def fields(tshark: str, run: Recording, node: str, filter_: str, *names: str, most: int = 0) -> list[list[str]]:
-    """Of the first `most` frames (0: all) those that pass the filter."""
+    """Return fields of the frames that pass the filter, among the first `most` frames (0: all)."""
     command = [tshark, "-r", str(run.path / f"{node}-wlan0.pcapng"), "-Y", filter_, "-T", "fields"]
     command += ["-c", str(most)] if most else []
-    done = subprocess.run(
-        [*command, *(word for name in names for word in ("-e", name))], capture_output=True, text=True, check=True
+    result = subprocess.run(
+        [*command, *(argument for name in names for argument in ("-e", name))],
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert "malformed" not in done.stderr.lower()
-    return [text.split("\t") for text in done.stdout.splitlines()]
+    assert "malformed" not in result.stderr.lower()
+    return [text.split("\t") for text in result.stdout.splitlines()]
 
 
 RATES = {
@@ -145,7 +145,7 @@ RATES = {
     "wifi-ath9k-htc": ("7", "150"),
     "wifi-ax": ("11", "1201"),
 }
-"""Wireshark's number of the standard, and its own arithmetic of the rate from MCS, width, streams and interval."""
+"""Wireshark's number of the standard, and its computation of the rate from MCS, width, streams and interval."""
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -159,8 +159,8 @@ def test_wireshark_reads_the_rate_of_every_data_frame(simulate: Simulate, tshark
         assert all(re.search(r" packet \d+: (client|other1|server)", comment) for *_, comment in rows)
 
 
-def test_captures_hold_every_ppdu_with_its_times(simulate: Simulate, tshark: str) -> None:
-    """Sizes of the A-MPDUs are the driver's histogram; a frame's times at both ends are its duration apart."""
+def test_captures_have_every_ppdu_with_its_times(simulate: Simulate, tshark: str) -> None:
+    """Sizes of the A-MPDUs equal the driver's histogram; a frame's times at both ends differ by its duration."""
     run = simulate("wifi-ath9k", *ALL, *CAPTURE, "test.length=1", "testbed.wifi.0.collisions=false", kernel="6.1")
     rows = fields(
         tshark, run, "client", "radiotap.txflags", "radiotap.ampdu.reference", "frame.time_epoch", "wlan.fc.retry"
@@ -169,7 +169,7 @@ def test_captures_hold_every_ppdu_with_its_times(simulate: Simulate, tshark: str
     sizes = Counter(references.values()) + Counter({1: sum(not reference for reference, *_ in rows)})
     counted = run.radio_counters.filter((pl.col("node") == "client") & pl.col("name").str.starts_with("aggregates."))
     grown = counted.group_by("name").agg(
-        # an aggregate size that was not there at the first sample began at 0
+        # an aggregate size that the first sample lacks began at 0
         pl.col("value").last() - pl.when(pl.col("t_ns").first() == 0).then(pl.col("value").first()).otherwise(0)
     )
     driver = {int(name.removeprefix("aggregates.")): value for name, value in grown.iter_rows() if value}
@@ -177,40 +177,40 @@ def test_captures_hold_every_ppdu_with_its_times(simulate: Simulate, tshark: str
     assert not any(int(retry) for *_, retry in rows)
     key = ("icmp.type == 8 && wlan.fc.tods == 1", "icmp.seq", "frame.time_epoch", "radiotap.ampdu.reference")
     sent, heard = (fields(tshark, run, node, *key) for node in ("client", "ap"))
-    alone = [(seq, float(t_s)) for seq, t_s, reference in sent if not reference]
+    single = [(seq, float(t_s)) for seq, t_s, reference in sent if not reference]
     arrivals = {seq: float(t_s) for seq, t_s, _ in heard}
-    assert len(alone) > 5
+    assert len(single) > 5
     propagation_ns = run.packets.filter(pl.col("node") == "client")["propagation_ns"].max()
     assert isinstance(propagation_ns, int)
-    for seq, t_s in alone:
+    for seq, t_s in single:
         assert round((arrivals[seq] - t_s) * 1e9) == AIRTIME_NS + propagation_ns
 
 
-def test_frames_that_are_sent_again_say_so(simulate: Simulate, tshark: str) -> None:
+def test_repeated_frames_have_the_retry_bit(simulate: Simulate, tshark: str) -> None:
     run = case(simulate, "errors")
     rows = fields(tshark, run, "client", "radiotap.data_retries", "radiotap.data_retries", "wlan.fc.retry")
-    again = [bool(int(retry)) for _, retry in rows]
-    assert again == [int(count) > 0 for count, _ in rows]
-    assert 0.5 < sum(again) / len(again) < 0.7
+    retry_bits = [bool(int(retry)) for _, retry in rows]
+    assert retry_bits == [int(count) > 0 for count, _ in rows]
+    assert 0.5 < sum(retry_bits) / len(retry_bits) < 0.7
 
 
 @pytest.mark.parametrize("change", ["testbed.wifi.0.error=0%", "testbed.wifi.0.error=5%", "testbed.wifi.0.rts=500"])
-def test_what_is_retried_is_what_has_the_retry_bit(simulate: Simulate, tshark: str, change: str) -> None:
-    """Collisions, which the hardware repeats, and lost MPDUs, which software sends again: each frame of the capture
-    that the radio sent, and each of them with the retry bit."""
+def test_retries_have_the_retry_bit(simulate: Simulate, tshark: str, change: str) -> None:
+    """The hardware repeats collisions, and software repeats lost MPDUs. The counters equal the captured frames that the
+    radio sent, and those with the retry bit."""
     run = simulate("wifi-ath9k", *ALL, *CAPTURE, "test.name=rrul_be", change, kernel="6.1")
-    window, found = loaded_window(run), run.summary.wifi
+    window, radios = loaded_window(run), run.summary.wifi
     for node in ("client", "ap"):
         sent = "radiotap.txflags && !(wlan.fc.type_subtype == 8)"
         rows = fields(tshark, run, node, sent, "frame.time_epoch", "wlan.fc.retry")
         start_s, end_s = window.start_ns / NS_PER_S, window.end_ns / NS_PER_S
-        again = [int(retry) for t_s, retry in rows if start_s < float(t_s) <= end_s]
-        one = found[node]["wlan0"]
-        assert one.collisions > 0
-        astride = 32 if "rts" in change else 0  # an aggregate counts with its RTS, and is captured behind it
-        assert 0 <= one.mpdus - len(again) <= astride
-        assert 0 <= one.retries - sum(again) <= astride
-        assert one.retries > 0 or "rts" in change, "what collides is no MPDU where RTS goes before"
+        retry_bits = [int(retry) for t_s, retry in rows if start_s < float(t_s) <= end_s]
+        figures = radios[node]["wlan0"]
+        assert figures.collisions > 0
+        astride = 32 if "rts" in change else 0  # an aggregate counts with its RTS, and is captured after it
+        assert 0 <= figures.mpdus - len(retry_bits) <= astride
+        assert 0 <= figures.retries - sum(retry_bits) <= astride
+        assert figures.retries > 0 or "rts" in change, "with RTS no MPDU collides"
 
 
 CLASSES = {"0": "0", "8": "1", "40": "5", "46": "5"}
@@ -220,15 +220,15 @@ cfg80211_classify8021d). Since Linux 6.12 there is RFC 8325: EF is voice, TID 6.
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_marks_of_rrul_reach_the_access_categories(simulate: Simulate, tshark: str, kernel: str) -> None:
-    """Both ways; and who has the better access waits less."""
-    short = ("test.name=rrul", "test.length=5", "test.delay=1", "measure.packets=all")
-    run = simulate("wifi-ath9k", *short, *CAPTURE, kernel=kernel)
+    """Check both directions. Better access categories wait less."""
+    settings = ("test.name=rrul", "test.length=5", "test.delay=1", "measure.packets=all")
+    run = simulate("wifi-ath9k", *settings, *CAPTURE, kernel=kernel)
     expected = CLASSES | ({"46": "6"} if kernel in ("6.12", "7.3") else {})
-    for node, way in (("client", "tods"), ("ap", "fromds")):
-        filter_ = f"wlan.fc.{way} == 1 && wlan.fc.type_subtype == 0x28 && (tcp || udp)"
-        found = Counter(tuple(row) for row in fields(tshark, run, node, filter_, "ip.dsfield.dscp", "wlan.qos.tid"))
-        assert set(found) == set(expected.items())
-        assert min(found.values()) > 20
+    for node, flag in (("client", "tods"), ("ap", "fromds")):
+        filter_ = f"wlan.fc.{flag} == 1 && wlan.fc.type_subtype == 0x28 && (tcp || udp)"
+        marks = Counter(tuple(row) for row in fields(tshark, run, node, filter_, "ip.dsfield.dscp", "wlan.qos.tid"))
+        assert set(marks) == set(expected.items())
+        assert min(marks.values()) > 20
     waits = {name: run.summary.ping_ms[name].p50 for name in ("udp EF", "udp BE", "udp BK")}
     assert waits["udp EF"] < waits["udp BE"] / 3
     assert waits["udp BE"] < 1.1 * waits["udp BK"], "both wait for seconds"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The template `bbr3.c` against what its draft says: gains, ways out of each phase, bounds, round trips, shares."""
+"""The template `bbr3.c`, compared with its draft: gains, exits of each phase, bounds, round trips, shares."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ PIPE = 50e6 / 8 * RTT_S / CABLE
 
 
 def path(buffer_bdp: float, length: int = 20, **test: Any) -> dict[str, Any]:
-    """50 Mbit/s and 40 ms behind a FIFO of so many times 250 kB."""
+    """Return a path of 50 Mbit/s and 40 ms with a FIFO of `buffer_bdp` times 250 kB."""
     names = ["client", "router", "server"]
     return {
         "name": "path",
@@ -46,18 +46,18 @@ def path(buffer_bdp: float, length: int = 20, **test: Any) -> dict[str, Any]:
 
 
 def states(run: Recording, stream: str = "upload::1") -> pl.DataFrame:
-    """The sender's samples with its private state, from its first rate on; `s`: since the first of them."""
-    of = pl.col("sender") & (pl.col("stream") == stream)
-    private = run.table("cc").filter(of).pivot("name", index="t_ns", values="value")
-    rows = run.tcp.filter(of).join(private, on="t_ns").filter(pl.col("bw") > 0).sort("t_ns")
+    """Return the sender's samples with its private state, from its first rate on; `s`: time since the first of them."""
+    sender = pl.col("sender") & (pl.col("stream") == stream)
+    private = run.table("cc").filter(sender).pivot("name", index="t_ns", values="value")
+    rows = run.tcp.filter(sender).join(private, on="t_ns").filter(pl.col("bw") > 0).sort("t_ns")
     seconds = (pl.col("t_ns") - pl.col("t_ns").first()) / 1e9
     return rows.with_columns(seconds.alias("s"), pl.col("phase").rle_id().alias("spell"))
 
 
 def spells(rows: pl.DataFrame) -> list[tuple[int, float]]:
-    """The phases in their order, and how long each lasted, s; but the last one."""
-    each = rows.group_by("spell", maintain_order=True).agg(pl.col("phase").first(), pl.col("s").first())
-    ends = each.with_columns((pl.col("s").shift(-1) - pl.col("s")).alias("lasted")).drop_nulls()
+    """Return the phases in their order with their durations in s, without the last one."""
+    phases = rows.group_by("spell", maintain_order=True).agg(pl.col("phase").first(), pl.col("s").first())
+    ends = phases.with_columns((pl.col("s").shift(-1) - pl.col("s")).alias("lasted")).drop_nulls()
     return list(ends.select("phase", "lasted").iter_rows())
 
 
@@ -74,7 +74,7 @@ def test_one_flow_fills_the_line_and_leaves_no_queue(simulate: Simulate, kernel:
 
 
 def test_each_phase_paces_at_its_gain(simulate: Simulate) -> None:
-    """At one hundredth less than the bandwidth; in STARTUP the rate does not fall."""
+    """The margin is one hundredth of the bandwidth; in STARTUP the rate does not fall."""
     rows = states(simulate(path(4), kernel=KERNEL)).with_columns((pl.col("pacing_rate") / pl.col("bw")).alias("gain"))
     for phase, expected in GAINS.items():
         gains = rows.filter((pl.col("phase") == phase) & (pl.col("pacing_rate") > 10**6))["gain"]
@@ -83,7 +83,8 @@ def test_each_phase_paces_at_its_gain(simulate: Simulate) -> None:
 
 
 def test_startup_ends_three_rounds_after_the_plateau(simulate: Simulate) -> None:
-    """The rate doubles each round until then: from 10 segments to the pipe's in log2 of their ratio, and one more."""
+    """The rate doubles each round until then: from 10 segments to the pipe's takes log2 of their ratio, plus one
+    round."""
     rows = states(simulate(path(4), kernel=KERNEL))
     startup = rows.filter(pl.col("phase") == STARTUP)
     full = startup.filter(pl.col("max_bw") > 0.98 * PAYLOAD)
@@ -102,9 +103,9 @@ def test_startup_ends_by_loss_where_the_buffer_is_small(simulate: Simulate) -> N
     assert behind["round_count"].item() <= 9
 
 
-def test_a_probe_finds_what_fits_with_two_percent_lost(simulate: Simulate) -> None:
-    """The pipe and the buffer hold 245 segments; with x more the losses are 2 % where x is 2 % of all. What one ACK
-    released may be counted too much, and the ACKs on their way."""
+def test_a_probe_finds_the_volume_with_two_percent_loss(simulate: Simulate) -> None:
+    """Pipe and buffer have room for 245 segments; x more segments are 2 % losses if x is 2 % of all. The count may
+    include the segments that one ACK released, and ACKs in flight."""
     run = simulate(path(0.5, length=40), kernel=KERNEL)
     rows = states(run)
     probed = rows.filter((pl.col("probes_too_high") > 0) & (pl.col("phase") == DOWN))
@@ -132,16 +133,16 @@ def test_losses_below_the_threshold_cost_less_than_the_margin_each_round(simulat
     rounds = pl.col("round_count").last() - pl.col("round_count").first()
     fell = pl.col("bw_shortterm").last() / pl.col("bw_shortterm").first()
     began = pl.col("bw_shortterm").first() / pl.col("max_bw").first()
-    each = bound.agg(rounds.alias("rounds"), fell.pow(1 / rounds).alias("factor"), began.alias("began"))
-    whole = each.filter((pl.col("began") > 0.95) & (pl.col("rounds") > 40))
-    assert len(whole) >= 3
-    assert 0.995 < whole["factor"].median() < 0.999
+    per_spell = bound.agg(rounds.alias("rounds"), fell.pow(1 / rounds).alias("factor"), began.alias("began"))
+    long_spells = per_spell.filter((pl.col("began") > 0.95) & (pl.col("rounds") > 40))
+    assert len(long_spells) >= 3
+    assert 0.995 < long_spells["factor"].median() < 0.999
     assert run.summary.totals.upload_mbps > 0.7 * PAYLOAD * 8 / 1e6
     assert lossy(simulate, 5).summary.totals.upload_mbps < 0.25 * PAYLOAD * 8 / 1e6
 
 
 def test_a_round_with_losses_leaves_seven_tenths(simulate: Simulate) -> None:
-    """The line falls to a tenth while it cruises."""
+    """The line's rate falls to a tenth while the flow cruises."""
     source = path(0.5, length=10)
     source["event"] = [{"at": 5.5, "node": "router", "device": "eth1", "set": {"rate": "5mbit"}}]
     rows = states(simulate(source, kernel=KERNEL))
@@ -152,19 +153,19 @@ def test_a_round_with_losses_leaves_seven_tenths(simulate: Simulate) -> None:
     assert all(fall == pytest.approx(0.7, abs=0.001) for fall in falls), "more arrives in none of these rounds"
 
 
-def test_probe_rtt_halves_what_is_in_flight_every_five_seconds(simulate: Simulate) -> None:
+def test_probe_rtt_halves_the_data_in_flight_every_five_seconds(simulate: Simulate) -> None:
     rows = states(simulate(path(4), kernel=KERNEL))
-    each = [lasted for phase, lasted in spells(rows) if phase == PROBE_RTT]
-    assert len(each) == 3
-    assert all(0.2 <= lasted <= 0.2 + 2 * RTT_S + 0.01 for lasted in each)
-    begun = rows.group_by("spell").first().filter(pl.col("phase") == PROBE_RTT).sort("s")["s"]
-    assert all(5 < gap < 5.5 for gap in begun.diff().drop_nulls())
+    durations = [lasted for phase, lasted in spells(rows) if phase == PROBE_RTT]
+    assert len(durations) == 3
+    assert all(0.2 <= lasted <= 0.2 + 2 * RTT_S + 0.01 for lasted in durations)
+    starts = rows.group_by("spell").first().filter(pl.col("phase") == PROBE_RTT).sort("s")["s"]
+    assert all(5 < gap < 5.5 for gap in starts.diff().drop_nulls())
     inside = rows.filter(pl.col("phase") == PROBE_RTT)
     assert inside["snd_cwnd"].min() == pytest.approx(PIPE / 2, abs=2)
 
 
-def test_the_least_round_trip_is_forgotten_after_ten_seconds(simulate: Simulate) -> None:
-    """The way gets 20 ms longer: until the old minimum is 10 s old it counts."""
+def test_the_minimum_round_trip_expires_after_ten_seconds(simulate: Simulate) -> None:
+    """The path becomes 20 ms longer: the old minimum counts until it is 10 s old."""
     source = path(4, length=25)
     source["event"] = [{"at": 7, "node": "router", "device": "eth1", "set": {"delay": ["30ms", "10ms"]}}]
     rows = states(simulate(source, kernel=KERNEL))
@@ -176,7 +177,7 @@ def test_the_least_round_trip_is_forgotten_after_ten_seconds(simulate: Simulate)
 
 
 def test_two_flows_share(simulate: Simulate) -> None:
-    """The second begins ten seconds later."""
+    """The second flow begins ten seconds later."""
     source = path(2, length=50, upload_streams=2, stream_delays=[0, 10])
     run = simulate(source, kernel=KERNEL)
     late = [states(run, flow.id).filter(pl.col("t_ns") > 35 * 10**9) for flow in run.summary.flows]
@@ -185,8 +186,8 @@ def test_two_flows_share(simulate: Simulate) -> None:
     assert sum(gained) * SEGMENT / 16 > 0.9 * PAYLOAD
 
 
-def test_beside_cubic(simulate: Simulate) -> None:
-    """Behind one BDP both get their part."""
+def test_next_to_cubic(simulate: Simulate) -> None:
+    """With a buffer of one BDP both get a share."""
     source = path(1, length=60, upload_streams=2, flow_cc=[{"file": FILE}, "cubic"])
     run = simulate(source, kernel=KERNEL)
     goodputs = [flow.goodput_mbps for flow in run.summary.flows]

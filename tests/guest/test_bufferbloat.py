@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """rrul on a 100/20 Mbit/s line, queue by queue, in one comparison: the order that the bufferbloat literature expects.
 
-A plain FIFO of 1000 packets holds hundreds of ms for everyone, and the full upload starves the downloads of ACKs
-(Gettys, Nichols: Bufferbloat, CACM 55(1), 2012). Flow queues keep pings that send little from waiting behind TCP
-(RFC 8290); fq does so too, but keeps no TCP's own queue short, that is BBR's doing (one BDP and more). cake adds
-host isolation and tins; its latency is fq_codel's or better (Høiland-Jørgensen et al.: Piece of CAKE, LANMAN 2018).
+A plain FIFO of 1000 packets delays all traffic by hundreds of ms, and the full upload starves the downloads of ACKs
+(Gettys, Nichols: Bufferbloat, CACM 55(1), 2012). With flow queues, sparse pings do not wait behind TCP (RFC 8290). fq
+also does this, but does not shorten the queue of a TCP flow; BBR does (one BDP and more). cake adds host isolation and
+tins; its latency is fq_codel's or better (Høiland-Jørgensen et al.: Piece of CAKE, LANMAN 2018).
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from plots.look import assert_drawn
 
-from hourglass.plots.kinds import draw
+from hourglass.plots.picture_kinds import draw
 from hourglass.results.compare import compare
 from hourglass.results.labels import labels
 from hourglass.results.recording import Recording
@@ -31,13 +31,13 @@ QUEUES = {
 
 @pytest.fixture(scope="module")
 def line(simulate: Simulate) -> dict[str, Recording]:
-    """The runs. The scenario's own queues at the two ends of the line give way to those asked for."""
-    made = {}
+    """Return the runs. The given queues replace the scenario's at the two ends of the line."""
+    recordings = {}
     for name, settings in QUEUES.items():
         kind = settings[0].split("=")[1]
         ends = (f"stack.home.qdisc={kind}", f"stack.isp.qdisc={kind}")
-        made[name] = simulate("asymmetric", "test.name=rrul", "test.length=12", "test.delay=2", *settings, *ends)
-    return made
+        recordings[name] = simulate("asymmetric", "test.name=rrul", "test.length=12", "test.delay=2", *settings, *ends)
+    return recordings
 
 
 def test_latency_is_in_the_expected_order(line: dict[str, Recording]) -> None:
@@ -53,14 +53,14 @@ def test_latency_is_in_the_expected_order(line: dict[str, Recording]) -> None:
     assert all(rows["ping icmp p50"][name].significant for name in line if name != "pfifo_fast")
 
 
-def test_the_downloads_starve_behind_the_full_upload(line: dict[str, Recording]) -> None:
+def test_the_full_upload_starves_the_downloads(line: dict[str, Recording]) -> None:
     down = {name: run.summary.totals.download_mbps for name, run in line.items()}
     assert all(down[name] > 85 for name in line if name != "pfifo_fast")
     assert down["pfifo_fast"] < 0.75 * down["fq_codel"]
 
 
 def test_a_telephone_of_the_bulk_class_waits_longer_than_one_of_the_best(line: dict[str, Recording]) -> None:
-    """cake's tins: CS1 gives way to EF."""
+    """cake's tins give EF priority over CS1."""
     pings = line["cake"].summary.ping_ms
     assert pings["udp EF"].p50 < pings["udp BK"].p50
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the paper on TCP pacing and TCP Small Queues says, on its kernel, and its two rules, field by field."""
+"""The claims of the paper on TCP pacing and TCP Small Queues, on its kernel, and its two rules, field by field."""
 
 from statistics import median
 
@@ -29,10 +29,10 @@ def uploads(simulate: Simulate, name: str, *settings: str, seed: int = 1) -> Rec
 
 
 def senders(run: Recording) -> pl.DataFrame:
-    """Samples of the senders that know their round trip, with plain signed integers."""
+    """Return samples of the senders with a measured round trip, with plain signed integers."""
     fields = ["rtt", "snd_mss", "snd_cwnd", "snd_ssthresh", "unacked", "pacing_rate", "sk_wmem_alloc"]
-    known = pl.col("sender") & (pl.col("rtt") > 0) & (pl.col("state") == ESTABLISHED)
-    return run.tcp.filter(known).sort("stream", "t_ns").with_columns(pl.col(fields).cast(pl.Int64))
+    established = pl.col("sender") & (pl.col("rtt") > 0) & (pl.col("state") == ESTABLISHED)
+    return run.tcp.filter(established).sort("stream", "t_ns").with_columns(pl.col(fields).cast(pl.Int64))
 
 
 def tcp_ms(run: Recording) -> float:
@@ -69,12 +69,13 @@ def test_pacing_rate_is_algorithm_1(simulate: Simulate, name: str, ss: int, ca: 
 
 
 @pytest.mark.parametrize("name", ["L10M", "L100M", "LR1000M"])
-def test_what_a_socket_has_below_it_is_algorithm_2(simulate: Simulate, name: str) -> None:
-    """An skb goes down while sk_wmem_alloc ≤ max(2 · truesize, rate >> 10); so it is never more than that and one skb.
+def test_the_data_below_a_socket_follow_algorithm_2(simulate: Simulate, name: str) -> None:
+    """An skb is sent down while sk_wmem_alloc ≤ max(2 · truesize, rate >> 10). So it never exceeds this by more than an
+    skb.
 
     truesize is that of an skb of autosizing's most segments; the rate is the highest of the last three samples (20 ms:
-    what waits below was sent at an earlier rate). In slow start the rate may have been higher between two samples, so a
-    few may be outside (`test_probe.py` asks the kernel itself, at every decision)."""
+    the data below were sent at an earlier rate). In slow start the rate may have been higher between two samples, so a
+    few may be outside (`test_probe.py` checks every decision in the kernel)."""
     rate_ms = (pl.col("pacing_rate") // 1024).rolling_max(3, min_samples=1).over("stream")
     segments = pl.max_horizontal(rate_ms // pl.col("snd_mss"), 2)
     skb = segments * pl.col("snd_mss") + SKB
@@ -87,7 +88,7 @@ def test_what_a_socket_has_below_it_is_algorithm_2(simulate: Simulate, name: str
     default, off = used(uploads(simulate, name)), used(uploads(simulate, name, "stack.tsq=off"))
     assert (default <= 1).mean() > 0.99
     assert default.max() < 1.2, "a segment more"
-    binding = 0.9 if name == "LR1000M" else 0.5  # there the flows do not share alike: of some of them
+    binding = 0.9 if name == "LR1000M" else 0.5  # here the flows have unequal shares, so only some are bound
     assert default.quantile(binding) > 0.45, "the bound is one that binds"
     assert (off > 1).mean() > 0.9
 
@@ -95,12 +96,12 @@ def test_what_a_socket_has_below_it_is_algorithm_2(simulate: Simulate, name: str
 @pytest.mark.parametrize("tsq", ["default", "off"])
 @pytest.mark.parametrize("name", ["L100M", "R100M"])
 def test_throughput_is_the_same_with_and_without_tsq(simulate: Simulate, name: str, tsq: str) -> None:
-    """A-4: near 96 Mbit/s in all four: 1448 of 1514 bytes of HTB's 100."""
+    """A-4: all four have about 96 Mbit/s: 1448 of 1514 bytes of HTB's 100."""
     assert goodput(uploads(simulate, name, f"stack.tsq={tsq}")) == pytest.approx(100 * 1448 / 1514, abs=0.3)
 
 
 def test_tsq_shortens_the_queue_where_the_bottleneck_is_local_only(simulate: Simulate) -> None:
-    """A-4, medians over three seeds: where in its saw-tooth a run begins and ends moves R100M's median by 10 %."""
+    """A-4, medians over three seeds: the phase of the saw-tooth at start and end changes R100M's median by 10 %."""
 
     def ping(name: str, tsq: str) -> float:
         return median(ping_ms(uploads(simulate, name, f"stack.tsq={tsq}", seed=seed)) for seed in SEEDS)
@@ -110,8 +111,8 @@ def test_tsq_shortens_the_queue_where_the_bottleneck_is_local_only(simulate: Sim
 
 
 def test_tcp_round_trips_with_and_without_tsq(simulate: Simulate) -> None:
-    """A-5a, with the factors that hold here. L10M's queue takes 30 s to fill; then TSQ is near the paper's two orders.
-    On L100M four flows at the floor of two skbs make it one and a half."""
+    """A-5a, with the factors of these runs. L10M's queue takes 30 s to fill; then TSQ is near the paper's two orders of
+    magnitude. On L100M, four flows at the floor of two skbs reach one and a half."""
 
     def gain(name: str, *settings: str) -> float:
         off = uploads(simulate, name, "stack.tsq=off", *settings)
@@ -132,7 +133,7 @@ def test_a_larger_tsq_is_a_longer_queue_at_equal_goodput(simulate: Simulate) -> 
     assert [goodput(run) for run in runs] == pytest.approx([goodput(runs[0])] * len(runs), rel=0.01)
 
 
-def test_one_millisecond_is_nearly_the_kernel_s_own_rule(simulate: Simulate) -> None:
-    """Its rule divides by 1024, not by 1000."""
-    own, timed = uploads(simulate, "L100M"), uploads(simulate, "L100M", "stack.tsq=1ms")
-    assert tcp_ms(timed) == pytest.approx(tcp_ms(own), rel=0.05)
+def test_one_millisecond_is_nearly_the_kernel_s_rule(simulate: Simulate) -> None:
+    """The kernel's rule divides by 1024, not by 1000."""
+    plain, timed = uploads(simulate, "L100M"), uploads(simulate, "L100M", "stack.tsq=1ms")
+    assert tcp_ms(timed) == pytest.approx(tcp_ms(plain), rel=0.05)

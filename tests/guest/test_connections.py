@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The probe forgets a TCP connection when its sockets are gone: the next on the same ports is another.
+"""The probe forgets a TCP connection when its sockets end: the next one on the same ports is a new connection.
 
-No scenario follows connections that come and go, so a plan is changed: what is fetched comes from the port that a flow
-elsewhere is followed by, and its client has only so many ports.
+No scenario follows short connections, so this test changes a plan: fetches come from a port by which the probe follows
+a flow of another node, and their client has only `PORTS` ports.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ import pytest
 
 from hourglass import runner, scenario
 from hourglass.contract.capabilities import Capabilities
-from hourglass.contract.plan import Fetches, Flow, Plan
+from hourglass.contract.plan import FetchStream, FlowStream, Plan
 from hourglass.scenario import Scenario
 
 from .conftest import KERNELS, line
@@ -25,38 +25,39 @@ LENGTH_S = 500
 SIZE = "20KB"
 SEGMENTS = 14
 INITIAL_WINDOW = 10
-"""Half of the ports are tried first, so that each is used again after two to four minutes: then the initial sequence
-number, which has grown by 2^24 a second, is as often below the old one as above it."""
+"""The kernel tries half of the ports first, so each is reused after two to four minutes. Then the initial sequence
+number, which grows by 2^24 a second, is as often below the old one as above it."""
 
 
 BUILD = runner.plans.build
 
 
 def followed(scenario_: Scenario, able: Capabilities) -> Plan:
-    """A flow of next to nothing from the server to the client; fetches of the client's from the router's same port."""
+    """Return a plan with a very slow flow from the server to the client, and fetches from the same port of the
+    router."""
     plan = BUILD(scenario_, able)
-    flow = next(stream for stream in plan.streams if isinstance(stream, Flow))
-    fetch = next(stream for stream in plan.streams if isinstance(stream, Fetches))
+    flow = next(stream for stream in plan.streams if isinstance(stream, FlowStream))
+    fetch = next(stream for stream in plan.streams if isinstance(stream, FetchStream))
     ends = {"client": "server", "server": "client", "sender": "server"}
     flow = flow.model_copy(update={**ends, "address": "10.0.0.1", "pace_bps": 8000})
     fetch = fetch.model_copy(update={"id": 1, "server": "router1", "address": "10.0.0.2", "port": flow.port})
-    there = plan.paths[0]
+    path = plan.paths[0]
     paths = [
-        there.model_copy(update={"client": "client", "server": "router1"}),
-        there.model_copy(update={"client": "server", "server": "client"}),
+        path.model_copy(update={"client": "client", "server": "router1"}),
+        path.model_copy(update={"client": "server", "server": "client"}),
     ]
     return plan.model_copy(update={"streams": [flow, fetch], "paths": paths})
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_data_on_a_port_used_before_are_not_those_of_before(
+def test_data_on_a_reused_port_belong_to_the_new_connection(
     kernel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A fetch takes 7 ms. Before, data of a connection were held against what the last one on its ports had written:
-    they had waited minutes for it, together 14,870 s, or were taken for data sent again."""
+    """A fetch takes 7 ms. An earlier version compared data with the writes of the last connection on the same ports:
+    they had waits of minutes, together 14,870 s, or counted as retransmissions."""
     monkeypatch.setattr(runner.plans, "build", followed)
     ports = {"client": f"40000 {40000 + PORTS - 1}", "server": "50000 50100"}
-    stack = {node: {"sysctl": {"net.ipv4.ip_local_port_range": told}} for node, told in ports.items()}
+    stack = {node: {"sysctl": {"net.ipv4.ip_local_port_range": port_range}} for node, port_range in ports.items()}
     web = {"http_workers": 1, "http_sizes": [SIZE], "http_interval": EVERY_S}
     test = {"name": "http-1up", "length": LENGTH_S, "delay": 0, **web}
     base = {**line("100mbit", "1ms"), "stack": stack, "test": test, "measure": {"tcp": "1s", "packets": "all"}}

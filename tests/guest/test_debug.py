@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our drivers under lockdep, KASAN and the checks of timers and lists: a kernel that complains of nothing."""
+"""Our drivers under lockdep, KASAN and the checks of timers and lists: the kernel logs no warning."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +10,8 @@ import pytest
 
 from hourglass import plan as plans
 from hourglass import runner, scenario
-from hourglass.contract.plan import BatchStep, Event, IwStep, Plan
-from hourglass.engine.kernel import build, store
+from hourglass.builders.kernel import builder, registry
+from hourglass.contract.plan import BatchStep, IwStep, Plan, PlanEvent
 
 from .conftest import Simulate
 
@@ -21,17 +21,17 @@ VERSION = "6.1"
 """The version that is built with them."""
 
 UNSAMPLED = "measure.tcp=0"
-"""The probe asks sockets in a softirq. It may: time moves on only when all processes sleep, so nobody holds one. But
-`tcp_get_info()` takes the lock of processes, and lockdep cannot know."""
+"""The probe reads sockets in a softirq. This is safe: time advances only while all processes sleep, so none has locked
+a socket. But `tcp_get_info()` takes the lock of processes, and lockdep cannot know this."""
 
 SLOW = {"wifi-ax": ("testbed.wifi.0.width=20", "testbed.wifi.0.streams=1")}
-"""Less of it, as this kernel takes ten times as long."""
+"""Shorter tests, since this kernel takes ten times as long."""
 
 
 @pytest.fixture
 def suspicious(simulate: Simulate, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Simulate]:
-    kernel = build.build(VERSION, variant="debug")
-    monkeypatch.setattr(store, "ensure", lambda *_, **__: kernel)
+    kernel = builder.build(VERSION, variant="debug")
+    monkeypatch.setattr(registry, "ensure", lambda *_, **__: kernel)
     return simulate
 
 
@@ -46,16 +46,16 @@ def test_radios_break_no_rule(suspicious: Simulate, name: str) -> None:
 
 
 @pytest.mark.usefixtures("suspicious")
-def test_an_interface_that_goes_takes_its_frames_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A station's interface is deleted in the middle of an upload while a monitor keeps its radio at work: nothing that
-    is queued, or in the air, points into it any more (it did: KASAN, use after free when the next PPDU began)."""
+def test_removing_an_interface_drops_its_frames(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Delete a station's interface in the middle of an upload while a monitor uses its radio. No frame in a queue or in
+    the air may refer to it afterwards (once KASAN reported a use after free when the next PPDU began)."""
     build_plan = plans.build
 
-    def changed(*given: Any) -> Plan:
-        plan = build_plan(*given)
+    def changed(*arguments: Any) -> Plan:
+        plan = build_plan(*arguments)
         steps = [_iw("dev wlan0 interface add mon0 type monitor"), _up("mon0"), _iw("dev wlan0 del")]
-        gone = Event(at_ns=1_500_000_000, node="client", name="gone", steps=steps[2:])
-        return plan.model_copy(update={"setup": [*plan.setup, *steps[:2]], "events": [gone]})
+        removal = PlanEvent(at_ns=1_500_000_000, node="client", name="gone", steps=steps[2:])
+        return plan.model_copy(update={"setup": [*plan.setup, *steps[:2]], "events": [removal]})
 
     monkeypatch.setattr(plans, "build", changed)
     changes = ("test.length=2", "test.delay=1", UNSAMPLED)
@@ -67,8 +67,8 @@ def test_an_interface_that_goes_takes_its_frames_with_it(monkeypatch: pytest.Mon
     assert counts["tx_mpdus"] == counts["tx_acked"] + counts["tx_failed"] > 1000
 
 
-def _iw(words: str) -> IwStep:
-    return IwStep(do="iw", node="client", args=words.split(), says=None, timeout_ns=10**9, origin=None)
+def _iw(line: str) -> IwStep:
+    return IwStep(do="iw", node="client", args=line.split(), says=None, timeout_ns=10**9, origin=None)
 
 
 def _up(device: str) -> BatchStep:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scenario declares as a NIC's defaults is what the driver begins with: a plan leaves them out."""
+"""The driver's defaults of a NIC are those of the scenario, since a plan omits them."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ from hourglass.scenario import Link, Scenario, load, nics
 
 pytestmark = pytest.mark.guest
 
-SHOWN = {
+PATTERNS = {
     "tx_ring": r"Current hardware settings:(?s:.*?)\nTX:\s+(\d+)",
     "rx_ring": r"Current hardware settings:(?s:.*?)\nRX:\s+(\d+)",
     "rx_usecs": r"^rx-usecs:\s+(\d+)",
@@ -28,7 +28,7 @@ SHOWN = {
     "checksum": r"^tx-checksumming: (\w+)",
     "rate": r"Speed: (\d+)Mb/s",
 }
-"""Key of a link → what ethtool prints of it."""
+"""The pattern of ethtool's output for each key of a link."""
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -37,19 +37,19 @@ def test_the_driver_begins_with_the_declared_defaults(
 ) -> None:
     build = plans.build
 
-    def asking(scenario: Scenario, able: Capabilities) -> Plan:
+    def with_queries(scenario: Scenario, able: Capabilities) -> Plan:
         plan = build(scenario, able)
-        nothing: list[list[str]] = [["-g"], ["-c"], ["-k"], []]
-        asked = [EthtoolStep(do="ethtool", node="client", args=[*one, "eth0"], origin=None) for one in nothing]
-        return plan.model_copy(update={"setup": [*plan.setup, *asked]})
+        options: list[list[str]] = [["-g"], ["-c"], ["-k"], []]
+        queries = [EthtoolStep(do="ethtool", node="client", args=[*option, "eth0"], origin=None) for option in options]
+        return plan.model_copy(update={"setup": [*plan.setup, *queries]})
 
-    monkeypatch.setattr(plans, "build", asking)
-    place = tmp_path / "run"
-    runner.run(load("LR1000M", ["test.name=ping", "test.length=1"], kernel=kernel), out=place)
-    said = (place / "console.log").read_text()
-    found = {key: match[1] for key, regex in SHOWN.items() if (match := re.search(regex, said, re.MULTILINE))}
-    words = {True: "on", False: "off"}
+    monkeypatch.setattr(plans, "build", with_queries)
+    folder = tmp_path / "run"
+    runner.run(load("LR1000M", ["test.name=ping", "test.length=1"], kernel=kernel), out=folder)
+    console = (folder / "console.log").read_text()
+    values = {key: match[1] for key, regex in PATTERNS.items() if (match := re.search(regex, console, re.MULTILINE))}
+    switches = {True: "on", False: "off"}
     profile = nics.defaults(nics.DEFAULT, nics.STANDARD_MTU, {})
-    defaults = {key: profile.get(key, Link.model_fields[key].default) for key in SHOWN}
-    expected = {key: words[one] if isinstance(one, bool) else str(one) for key, one in defaults.items()}
-    assert found == expected | {"rate": "1000"}
+    defaults = {key: profile.get(key, Link.model_fields[key].default) for key in PATTERNS}
+    expected = {key: switches[value] if isinstance(value, bool) else str(value) for key, value in defaults.items()}
+    assert values == expected | {"rate": "1000"}

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from hourglass import runner, scenario
-from hourglass.engine.kernel import build
-from hourglass.engine.kernel import store as kernels
+from hourglass.builders.kernel import builder
+from hourglass.builders.kernel import registry as kernels
 from tests.kernels import WITHOUT
 
 from .conftest import KERNELS, Simulate, digests, records
@@ -31,11 +31,11 @@ def busy() -> Iterator[None]:
 
 @pytest.mark.parametrize("cc", ["cubic", "bbr"])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_same_bytes_beside_a_busy_machine(simulate: Simulate, busy: None, kernel: str, cc: str) -> None:
+def test_same_bytes_on_a_busy_machine(simulate: Simulate, busy: None, kernel: str, cc: str) -> None:
     first = simulate("L100M", *SHORT, f"stack.cc={cc}", kernel=kernel)
-    again = simulate("L100M", *SHORT, f"stack.cc={cc}", kernel=kernel, fresh=True)
-    assert records(first).read_bytes() == records(again).read_bytes()
-    assert first.summary.digest == again.summary.digest
+    second = simulate("L100M", *SHORT, f"stack.cc={cc}", kernel=kernel, fresh=True)
+    assert records(first).read_bytes() == records(second).read_bytes()
+    assert first.summary.digest == second.summary.digest
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -48,8 +48,9 @@ def test_another_seed_is_another_run(simulate: Simulate, kernel: str) -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_tsq_knob_at_its_default_changes_no_packet(simulate: Simulate, kernel: str, monkeypatch, tmp_path) -> None:
-    """A kernel whose TCP output is as it was sends the same frames at the same ns, at the bottleneck's both places."""
-    bare = build.build(kernel, without=WITHOUT)
+    """A kernel with the original TCP output sends the same frames at the same ns, for both positions of the
+    bottleneck."""
+    bare = builder.build(kernel, without=WITHOUT)
     for name in ("L100M", "LR1000M"):
         with_hook = simulate(name, *SHORT, kernel=kernel)
         with monkeypatch.context() as patch:
@@ -59,8 +60,8 @@ def test_tsq_knob_at_its_default_changes_no_packet(simulate: Simulate, kernel: s
         assert digests(without) == digests(with_hook)
 
 
-@pytest.mark.parametrize("further", [(), ("testbed.link.1.loss=0.5%",)])  # losses: ACKs that wait in timers with slack
-def test_measuring_less_changes_no_packet(simulate: Simulate, further: tuple[str, ...]) -> None:
-    everything = simulate("L100M", *SHORT, *further)
-    nothing = simulate("L100M", *SHORT, *further, "measure.tcp=0", "measure.devices=0")
-    assert digests(everything) == digests(nothing)
+@pytest.mark.parametrize("loss", [(), ("testbed.link.1.loss=0.5%",)])  # losses: ACKs that wait in timers with slack
+def test_measuring_less_changes_no_packet(simulate: Simulate, loss: tuple[str, ...]) -> None:
+    full = simulate("L100M", *SHORT, *loss)
+    reduced = simulate("L100M", *SHORT, *loss, "measure.tcp=0", "measure.devices=0")
+    assert digests(full) == digests(reduced)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times and rates against closed forms, to the ns."""
+"""Times and rates, compared with closed forms to the ns."""
 
 import polars as pl
 import pytest
@@ -12,15 +12,16 @@ RX_USECS = 20
 """Receive moderation of the NIC's defaults."""
 
 AFTER_THE_FIRST = 3
-"""Transactions in which a new connection still acknowledges at once, in frames of their own."""
+"""Transactions in which a new connection still acknowledges at once, in separate frames."""
 
 HEADERS = {"icmp": 14 + 20 + 8, "udp": 14 + 20 + 8, "tcp": 14 + 20 + 20 + 12}
-"""Of TCP with timestamps."""
+"""Header bytes: TCP with timestamps."""
 OVERHEAD = 24
 
 
 def rtts(run, probe: str) -> list[int]:
-    """Round trips in ns of one probe of an idle path, but the first, which may wait for the neighbour tables."""
+    """Return the round trips in ns of a probe of an idle path, without the first, which may wait for neighbour
+    tables."""
     return run.ping_rows.filter(pl.col("stream") == probe)["rtt_ns"].to_list()[1:]
 
 
@@ -46,18 +47,20 @@ def test_idle_round_trip_is_the_sum_of_its_parts(simulate: Simulate, kernel: str
 def test_idle_transaction_is_the_sum_of_its_parts(
     simulate: Simulate, kernel: str, rate: str, bps: int, request_bytes: int, response_bytes: int
 ) -> None:
-    """A frame each way over two cables, nothing else: the acknowledgment of one is in the next."""
+    """Only one frame in each direction passes two cables: each acknowledgment is in the next frame."""
     delay_ns = 5_000_000
     sizes = (f"test.rr_request={request_bytes}B", f"test.rr_response={response_bytes}B")
     run = simulate(line(rate, f"{delay_ns}ns"), "test.name=tcp_rr", *sizes, kernel=kernel)
-    ways = [-(-(HEADERS["tcp"] + one + OVERHEAD) * 8 * 10**9 // bps) for one in (request_bytes, response_bytes)]
-    whole = sum(2 * (frame_ns + delay_ns + RX_USECS * 1000) for frame_ns in ways)
+    frame_times_ns = [
+        -(-(HEADERS["tcp"] + size + OVERHEAD) * 8 * 10**9 // bps) for size in (request_bytes, response_bytes)
+    ]
+    total_ns = sum(2 * (frame_ns + delay_ns + RX_USECS * 1000) for frame_ns in frame_times_ns)
     rows = run.transaction_rows
-    assert set(rows["done_ns"][AFTER_THE_FIRST:-1]) == {whole}
-    assert rows["t_ns"].diff()[AFTER_THE_FIRST + 1 :].unique().to_list() == [whole], "without a pause between them"
+    assert set(rows["done_ns"][AFTER_THE_FIRST:-1]) == {total_ns}
+    assert rows["t_ns"].diff()[AFTER_THE_FIRST + 1 :].unique().to_list() == [total_ns], "without a pause between them"
     (figures,) = run.summary.transactions
-    assert figures.done_ms.p50 == pytest.approx(whole / 1e6, rel=1e-5)
-    assert figures.rate_per_s == figures.done_ms.n / 2 == pytest.approx(1e9 / whole, abs=1)
+    assert figures.done_ms.p50 == pytest.approx(total_ns / 1e6, rel=1e-5)
+    assert figures.rate_per_s == figures.done_ms.n / 2 == pytest.approx(1e9 / total_ns, abs=1)
     assert (figures.begun, figures.unfinished) == (rows.height, 1)
     assert run.balance["unmatched"].sum() == 0
 
@@ -91,7 +94,7 @@ def test_shaped_goodput_and_full_queue(simulate: Simulate) -> None:
 
 
 def test_queue_of_a_thousand_full_frames(simulate: Simulate) -> None:
-    """Where every skb is one segment, a full pfifo_fast is 1000 frames at HTB's rate: 121.1 ms."""
+    """If every skb is one segment, a full pfifo_fast is 1000 frames at HTB's rate: 121.1 ms."""
     single = ("stack.gso=1us", "stack.sysctl.net.ipv4.tcp_min_tso_segs=1")
     run = simulate("L100M", "stack.tsq=off", *single, kernel="5.10")
     full_ms = 1000 * 1514 * 8 / 1e5

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line as a user meets it when something is wrong: the exit status, one message, nothing left behind."""
+"""Failures on the command line: the exit status, one message, and no remaining process or file."""
 
 import contextlib
 import ctypes
@@ -19,10 +19,12 @@ from typing import Any
 import pytest
 
 from bench import programs
-from hourglass.engine import paths, root, virtual
-from hourglass.engine.kernel import store as kernels
-from hourglass.engine.tree import TOOLS, WIFI_TOOLS
+from hourglass.builders import root
+from hourglass.builders.kernel import registry as kernels
+from hourglass.builders.tool_packages import TOOLS, WIFI_TOOLS
+from hourglass.engine import virtual
 from hourglass.errors import GuestError
+from hourglass.host import directories
 from tests.engine.plans import small_plan
 
 from .conftest import KERNELS
@@ -38,13 +40,13 @@ NOBODY = 65534
 is_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can set this up")
 
 
-def told(
-    place: Path, *arguments: str, before: Sequence[str] = (), prepare: Callable[[], None] | None = None, **env: str
+def run_hourglass(
+    folder: Path, *arguments: str, before: Sequence[str] = (), prepare: Callable[[], None] | None = None, **env: str
 ) -> subprocess.CompletedProcess[str]:
-    """The command line's answer, given in a folder; no process of it may be left there."""
-    done = subprocess.run(
+    """Return the result of a command in a folder. No process may remain there."""
+    result = subprocess.run(
         [*before, str(HOURGLASS), *arguments],
-        cwd=place,
+        cwd=folder,
         env={**os.environ, **env},
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -53,50 +55,50 @@ def told(
         check=False,
         preexec_fn=prepare,
     )
-    assert "Traceback" not in done.stdout + done.stderr
-    assert gone(place)
-    return done
+    assert "Traceback" not in result.stdout + result.stderr
+    assert all_ended(folder)
+    return result
 
 
-def living(place: Path) -> list[int]:
-    """The processes that run in a folder or below it, as the guest's all do."""
-    found = []
+def processes_below(folder: Path) -> list[int]:
+    """Return the processes in a folder or below it. All of a guest's processes are there."""
+    pids = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if str((process / "cwd").readlink()).startswith(f"{place}/"):
-                found.append(int(process.name))
+            if str((process / "cwd").readlink()).startswith(f"{folder}/"):
+                pids.append(int(process.name))
         except OSError:
             continue
-    return sorted(found)
+    return sorted(pids)
 
 
-def soon(true: Callable[[], Any], within_s: float = 20.0) -> bool:
+def becomes_true(condition: Callable[[], Any], within_s: float = 20.0) -> bool:
     end = time.monotonic() + within_s
-    while not true() and time.monotonic() < end:
+    while not condition() and time.monotonic() < end:
         time.sleep(0.01)
-    return bool(true())
+    return bool(condition())
 
 
-def drawing(place: Path) -> list[int]:
-    """The processes that wait for a run to draw it, as the command they belong to in a folder."""
-    found = []
+def drawing_processes(folder: Path) -> list[int]:
+    """Return the processes in a folder that wait for a run to draw it."""
+    pids = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if b"cli.pictures" in (process / "cmdline").read_bytes() and (process / "cwd").readlink() == place:
-                found.append(int(process.name))
-    return found
+            if b"cli.pictures" in (process / "cmdline").read_bytes() and (process / "cwd").readlink() == folder:
+                pids.append(int(process.name))
+    return pids
 
 
-def gone(place: Path) -> bool:
-    return soon(lambda: not living(place) and not drawing(place), 5)
+def all_ended(folder: Path) -> bool:
+    return becomes_true(lambda: not processes_below(folder) and not drawing_processes(folder), 5)
 
 
-def names(place: Path) -> list[str]:
-    return sorted(path.name for path in place.iterdir())
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "quoted"),
     [
         (("L100M", "--set", "stack.cc=cubik"), ["stack.cc", "cubik", "cubic"]),
         (("L100M", "--set", "stack.qdisc=fq_cuddle"), ["stack.qdisc", "fq_cuddle", "fq_codel"]),
@@ -109,23 +111,21 @@ def names(place: Path) -> list[str]:
         (("L100M", "--set", "stack.qdisc=red"), ["stack.qdisc", "Required parameter (limit, avpkt) is missing"]),
         (("L100M", "--set", "stack.sysctl.net.ipv4.tcp_no_such=1"), ["tcp_no_such"]),
         (("L100M", "--set", "stack.sysctl.net.ipv4.tcp_sack=many"), ["tcp_sack", "many"]),
-        (("R100M", "--set", "testbed.link.0.loss=100%"), ["testbed", "10.0.1.2"]),
+        (("R100M", "--set", "testbed.link.0.loss=100%"), ["testbed.link.0.loss", "10.0.1.2"]),
         (("L100M", "--out", "file/run"), ["out", "file"]),
         (("L100M", "--out", "file"), ["out", "is a file"]),
         (("L100M", "--out", "full"), ["out", "is not a run directory"]),
     ],
 )
-def test_wrong_input_is_named_and_costs_exit_status_2(
-    tmp_path: Path, arguments: Sequence[str], words: list[str]
-) -> None:
+def test_wrong_input_is_named_with_exit_status_2(tmp_path: Path, arguments: Sequence[str], quoted: list[str]) -> None:
     (tmp_path / "file").write_text("mine")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("mine")
-    done = told(tmp_path, "run", *SHORT, *arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.splitlines()[-1].startswith("hourglass: error: ")
-    assert done.stderr.count("error: ") == 1
-    assert [word for word in words if word not in done.stderr] == []
+    result = run_hourglass(tmp_path, "run", *SHORT, *arguments)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.splitlines()[-1].startswith("hourglass: error: ")
+    assert result.stderr.count("error: ") == 1
+    assert [word for word in quoted if word not in result.stderr] == []
     assert (tmp_path / "full" / "thesis.tex").read_text() == (tmp_path / "file").read_text() == "mine"
     assert not [name for name in names(tmp_path) if name.startswith(".")]
 
@@ -133,21 +133,21 @@ def test_wrong_input_is_named_and_costs_exit_status_2(
 @is_root
 @pytest.mark.parametrize("size", ["64k", "1m"])
 def test_a_full_disk_is_one_message(tmp_path: Path, size: str) -> None:
-    """The run directory on a small file system, seen by the command alone."""
+    """Put the run directory on a small file system that only the command can see."""
     small = tmp_path / "small"
     small.mkdir()
     mount = ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o size={size} none small && exec "$0" "$@"']
     if subprocess.run([*mount, "true"], cwd=tmp_path, capture_output=True, check=False).returncode:
         pytest.skip("no file system can be mounted here")
-    done = told(tmp_path, "run", "L100M", "--no-picture", "--out", "small/run", before=mount)
-    assert done.returncode == 3
-    assert done.stderr.strip().splitlines()[-1].startswith("hourglass: error: no space left on the disk of ")
-    assert done.stderr.count("error") == 1
+    result = run_hourglass(tmp_path, "run", "L100M", "--no-picture", "--out", "small/run", before=mount)
+    assert result.returncode == 3
+    assert result.stderr.strip().splitlines()[-1].startswith("hourglass: error: no space left on the disk of ")
+    assert result.stderr.count("error") == 1
     assert names(tmp_path) == ["small"]
 
 
 def forbid_ptrace() -> None:
-    """A seccomp filter that answers ptrace, number 101 of x86-64, with EPERM."""
+    """Install a seccomp filter that refuses ptrace, number 101 of x86-64, with EPERM."""
     load, jump_equal, ret = 0x20, 0x15, 0x06
     allow, errno_eperm = 0x7FFF0000, 0x00050001
     code = [(load, 0, 0, 0), (jump_equal, 0, 1, 101), (ret, 0, 0, errno_eperm), (ret, 0, 0, allow)]
@@ -159,33 +159,33 @@ def forbid_ptrace() -> None:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_a_machine_without_ptrace_says_so(tmp_path: Path, kernel: str) -> None:
+def test_a_machine_without_ptrace_is_reported(tmp_path: Path, kernel: str) -> None:
     kernels.ensure(kernel)
-    done = told(tmp_path, "run", "L100M", "--kernel", kernel, *SHORT, prepare=forbid_ptrace)
-    assert done.returncode == 3
-    assert "this machine forbids ptrace" in done.stderr
-    assert virtual.PTRACE_REMEDY in done.stderr
+    result = run_hourglass(tmp_path, "run", "L100M", "--kernel", kernel, *SHORT, prepare=forbid_ptrace)
+    assert result.returncode == 3
+    assert "this machine forbids ptrace" in result.stderr
+    assert virtual.PTRACE_REMEDY in result.stderr
 
 
 MOMENTS: dict[str, Callable[[Path], Any]] = {
-    "before the guest": lambda place: list(place.glob(".run.*")),
-    "at boot": lambda place: list(place.glob(".run.*/console.log")),
-    "at work": lambda place: [path for path in place.glob(".run.*/records.arrows") if path.stat().st_size],
-    "when the picture is awaited": drawing,
+    "before the guest": lambda folder: list(folder.glob(".run.*")),
+    "at boot": lambda folder: list(folder.glob(".run.*/console.log")),
+    "at work": lambda folder: [path for path in folder.glob(".run.*/records.arrows") if path.stat().st_size],
+    "when the picture is awaited": drawing_processes,
 }
 
 
-def begun(place: Path, moment: str) -> subprocess.Popen[str]:
-    """A run without end that has come to a moment."""
+def run_at(folder: Path, moment: str) -> subprocess.Popen[str]:
+    """Return an endless run that reached a moment."""
     kernels.ensure(KERNEL)
     child = subprocess.Popen(
         [HOURGLASS, "run", "L100M", "--kernel", KERNEL, "--out", "run", *ENDLESS],
-        cwd=place,
+        cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert soon(lambda: MOMENTS[moment](place) or child.poll() is not None)
+    assert becomes_true(lambda: MOMENTS[moment](folder) or child.poll() is not None)
     assert child.poll() is None
     return child
 
@@ -193,81 +193,81 @@ def begun(place: Path, moment: str) -> subprocess.Popen[str]:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_ctrl_c_ends_everything_at_any_moment(tmp_path: Path, moment: str, number: signal.Signals) -> None:
-    child = begun(tmp_path, moment)
+    child = run_at(tmp_path, moment)
     child.send_signal(number)
-    _, said = child.communicate(timeout=20)
+    _, messages = child.communicate(timeout=20)
     assert child.returncode == 130
-    assert said.strip().splitlines()[-1] == "hourglass: interrupted"
-    assert "Traceback" not in said
-    assert gone(tmp_path)
+    assert messages.strip().splitlines()[-1] == "hourglass: interrupted"
+    assert "Traceback" not in messages
+    assert all_ended(tmp_path)
     assert set(names(tmp_path)) <= {"run.failed"}
 
 
 @pytest.mark.parametrize("whole_group", [False, True])
-def test_a_killed_guest_costs_exit_status_3_and_shows_where_its_log_is(tmp_path: Path, whole_group: bool) -> None:
-    child = begun(tmp_path, "at work")
-    guest = next(pid for pid in living(tmp_path) if os.getsid(pid) == pid)  # the kernel leads its session
+def test_a_killed_guest_has_exit_status_3_and_names_its_log(tmp_path: Path, whole_group: bool) -> None:
+    child = run_at(tmp_path, "at work")
+    guest = next(pid for pid in processes_below(tmp_path) if os.getsid(pid) == pid)  # the kernel leads its session
     (os.killpg if whole_group else os.kill)(guest, signal.SIGKILL)
-    _, said = child.communicate(timeout=20)
+    _, messages = child.communicate(timeout=20)
     assert child.returncode == 3
-    assert "the guest ended before its records were complete (killed by signal 9)" in said
-    assert f"console log: {tmp_path}/run.failed/console.log" in said
-    assert "Traceback" not in said
-    assert gone(tmp_path)
+    assert "the guest ended before its records were complete (killed by signal 9)" in messages
+    assert f"console log: {tmp_path}/run.failed/console.log" in messages
+    assert "Traceback" not in messages
+    assert all_ended(tmp_path)
     assert names(tmp_path) == ["run.failed"]
 
 
 def test_a_killed_command_leaves_no_process(tmp_path: Path) -> None:
-    child = begun(tmp_path, "when the picture is awaited")
+    child = run_at(tmp_path, "when the picture is awaited")
     child.kill()
     child.communicate(timeout=20)
-    assert gone(tmp_path)
+    assert all_ended(tmp_path)
 
 
 def test_a_killed_process_that_draws_costs_no_picture(tmp_path: Path) -> None:
     kernels.ensure(KERNEL)
-    words = (HOURGLASS, "run", "L100M", "--kernel", KERNEL, "--out", "run")
-    child = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert soon(lambda: drawing(tmp_path))
-    os.kill(*drawing(tmp_path), signal.SIGKILL)
-    printed, said = child.communicate(timeout=60)
+    command = (HOURGLASS, "run", "L100M", "--kernel", KERNEL, "--out", "run")
+    child = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert becomes_true(lambda: drawing_processes(tmp_path))
+    os.kill(*drawing_processes(tmp_path), signal.SIGKILL)
+    printed, messages = child.communicate(timeout=60)
     assert child.returncode == 0
     assert "picture  run/run.png" in printed
-    assert "Traceback" not in said
+    assert "Traceback" not in messages
     assert (tmp_path / "run" / "run.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_a_kernel_that_is_killed_as_it_starts_leaves_nothing(kernel: str, tmp_path: Path) -> None:
-    """In its first ms it looks by a child what ptrace can do."""
+def test_a_kernel_killed_at_its_start_leaves_no_process(kernel: str, tmp_path: Path) -> None:
+    """In its first ms the kernel tests ptrace with a child."""
     linux = kernels.ensure(kernel).linux
-    place = tmp_path / "guest"
-    place.mkdir()
+    folder = tmp_path / "guest"
+    folder.mkdir()
     for moment in range(150):
-        nothing = subprocess.DEVNULL
-        words = [linux, "time-travel=inf-cpu", "mem=64M"]
-        guest = subprocess.Popen(words, cwd=place, stdin=nothing, stdout=nothing, stderr=nothing)
+        null = subprocess.DEVNULL
+        command = [linux, "time-travel=inf-cpu", "mem=64M"]
+        guest = subprocess.Popen(command, cwd=folder, stdin=null, stdout=null, stderr=null)
         time.sleep(moment * 5e-5)
         guest.kill()
         guest.wait()
         time.sleep(0.005)
-    assert gone(tmp_path)
+    assert all_ended(tmp_path)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_a_guest_that_is_stopped_and_continued_with_its_processes_goes_on(kernel: str, tmp_path: Path) -> None:
-    """As a queue's job that is suspended; its process calls the kernel all the while."""
+def test_a_stopped_guest_continues_with_its_processes(kernel: str, tmp_path: Path) -> None:
+    """A batch system may suspend its jobs. The guest's process calls the kernel all the time."""
     kernels.ensure(kernel)
-    made = programs.repeated(programs.root(tmp_path), "call", 60_000).model_dump(mode="json", exclude_defaults=True)
-    (tmp_path / "calls.json").write_text(json.dumps(made | {"kernel": kernel}))
-    words = [HOURGLASS, "run", "calls.json", "--no-picture", "--out"]
+    data = programs.repeated(programs.root(tmp_path), "call", 60_000).model_dump(mode="json", exclude_defaults=True)
+    (tmp_path / "calls.json").write_text(json.dumps(data | {"kernel": kernel}))
+    command = [HOURGLASS, "run", "calls.json", "--no-picture", "--out"]
     digests = []
     for name, times in (("left", 0), ("stopped", 25)):
-        child = subprocess.Popen([*words, name], cwd=tmp_path, stdout=subprocess.DEVNULL)
-        assert soon(lambda: living(tmp_path))
-        guest = next(pid for pid in living(tmp_path) if os.getsid(pid) == pid)
+        child = subprocess.Popen([*command, name], cwd=tmp_path, stdout=subprocess.DEVNULL)
+        assert becomes_true(lambda: processes_below(tmp_path))
+        guest = next(pid for pid in processes_below(tmp_path) if os.getsid(pid) == pid)
         time.sleep(0.2)
-        with contextlib.suppress(ProcessLookupError):  # a fast machine is done before
+        with contextlib.suppress(ProcessLookupError):  # a fast machine ends earlier
             for _ in range(times):
                 for number in (signal.SIGSTOP, signal.SIGCONT):
                     os.killpg(guest, number)
@@ -278,10 +278,10 @@ def test_a_guest_that_is_stopped_and_continued_with_its_processes_goes_on(kernel
 
 
 @pytest.mark.parametrize("wifi", [False, True])
-def test_the_guest_has_a_root_of_its_own_made_of_the_agent_and_the_tools(wifi: bool) -> None:
+def test_the_guest_s_root_has_only_the_agent_and_the_tools(wifi: bool) -> None:
     members = root.members(wifi)
     tools = {f"usr/sbin/{tool}" for tool in (TOOLS | WIFI_TOOLS if wifi else TOOLS)}
-    places = ("usr/lib/", "usr/lib64", "etc/iproute2/", "etc/ld.so.cache", "dev/", "etc/passwd", "etc/group")
+    prefixes = ("usr/lib/", "usr/lib64", "etc/iproute2/", "etc/ld.so.cache", "dev/", "etc/passwd", "etc/group")
     plain = {
         *(["var", "var/run"] if wifi else []),
         "init",
@@ -298,13 +298,13 @@ def test_the_guest_has_a_root_of_its_own_made_of_the_agent_and_the_tools(wifi: b
         "tmp",
         "out",
     }
-    assert [name for name in members if name not in tools | plain and not name.startswith(places)] == []
+    assert [name for name in members if name not in tools | plain and not name.startswith(prefixes)] == []
     libraries = [name for name in members if ".so" in name]
     assert 0 < len(libraries) < 20
 
 
 def test_the_guest_cannot_leave_the_run_directory(tmp_path: Path) -> None:
-    """All that its command line gives it of the host is its own folder, and `..` of that is the guest's root."""
+    """Its command line gives the guest only one folder of the host, and `..` of it is the guest's root."""
     kernel = kernels.ensure(KERNEL)
     told_paths = [word for word in virtual.command(kernel, 1)[1:] if "/" in word]
     assert told_paths == [
@@ -333,16 +333,16 @@ def test_the_guest_cannot_leave_the_run_directory(tmp_path: Path) -> None:
         ["--no-picture"],
     ],
 )
-def test_a_run_writes_nowhere_but_where_it_should(tmp_path: Path, picture: list[str]) -> None:
+def test_a_run_writes_only_into_its_directory(tmp_path: Path, picture: list[str]) -> None:
     kernels.ensure(KERNEL)
     folders = {name: tmp_path / name for name in ("HOME", "TMPDIR", "here")}
     for folder in folders.values():
         folder.mkdir()
-    done = told(
+    result = run_hourglass(
         folders["here"], "run", "L100M", "--out", "run", "--set", "test.length=1", "--set", "test.delay=1", *picture,
-        HOME=str(folders["HOME"]), TMPDIR=str(folders["TMPDIR"]), HOURGLASS_CACHE=str(paths.cache()),
+        HOME=str(folders["HOME"]), TMPDIR=str(folders["TMPDIR"]), HOURGLASS_CACHE=str(directories.cache()),
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     assert names(folders["here"]) == ["run"]
     files = ["console.log", "plan.json", "records.arrows", "run.json", "scenario.json", "summary.json"]
     assert names(folders["here"] / "run") == sorted(files + ([] if picture else ["run.png"]))
@@ -351,29 +351,33 @@ def test_a_run_writes_nowhere_but_where_it_should(tmp_path: Path, picture: list[
 
 @is_root
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv is not there")
-def test_who_is_not_root_gets_the_same_run(tmp_path: Path) -> None:
-    """A user without rights, with a cache of their own. The command may read all, as the interpreter may be in root's
-    home; the guest may not, so it must be where the user can go."""
+def test_users_without_root_get_the_same_run(tmp_path: Path) -> None:
+    """A user without rights has a new cache. The command may read all files, since the interpreter may be in root's
+    home. The guest may not, so it must be in a folder that the user can enter."""
     kernel = kernels.ensure(KERNEL)
-    sets = [f"--{which}=-all,+dac_read_search" for which in ("inh-caps", "ambient-caps", "bounding-set")]
+    sets = [f"--{kind}=-all,+dac_read_search" for kind in ("inh-caps", "ambient-caps", "bounding-set")]
     user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *sets]
     run = ("run", "L100M", "--json", "--out", "run", *SHORT)
-    ours = told(tmp_path, *run)
-    assert ours.returncode == 0, ours.stderr
+    as_root = run_hourglass(tmp_path, *run)
+    assert as_root.returncode == 0, as_root.stderr
     with tempfile.TemporaryDirectory() as folder:
-        cache, here = Path(folder) / "cache", Path(folder) / "here"
+        cache, cwd = Path(folder) / "cache", Path(folder) / "here"
         (cache / "kernels" / "names").mkdir(parents=True)
-        here.mkdir()
-        shutil.copy(paths.cache() / "kernels" / "names" / KERNEL, cache / "kernels" / "names")
+        cwd.mkdir()
+        shutil.copy(directories.cache() / "kernels" / "names" / KERNEL, cache / "kernels" / "names")
         shutil.copytree(kernel.linux.parent, cache / "kernels" / kernel.linux.parent.name)
-        shutil.copytree(paths.cache() / "agents", cache / "agents", ignore=lambda *_: ["target"])
-        for path in (Path(folder), here, cache, *cache.rglob("*")):
+        shutil.copytree(directories.cache() / "agents", cache / "agents", ignore=lambda *_: ["target"])
+        for path in (Path(folder), cwd, cache, *cache.rglob("*")):
             os.chown(path, NOBODY, NOBODY)
-        environment = {"HOURGLASS_CACHE": str(cache), "HOME": str(here), "PYTHONDONTWRITEBYTECODE": "1"}
-        theirs = told(here, *run, before=user, **environment)
-        assert theirs.returncode == 0, theirs.stderr
-        assert {path.stat().st_uid for path in (here / "run").iterdir()} == {NOBODY}
-        assert (here / "run" / "records.arrows").read_bytes() == (tmp_path / "run" / "records.arrows").read_bytes()
-        refused = told(here, "run", "L100M", "--out", str(tmp_path / "mine"), *SHORT, before=user, **environment)
+        environment = {"HOURGLASS_CACHE": str(cache), "HOME": str(cwd), "PYTHONDONTWRITEBYTECODE": "1"}
+        as_user = run_hourglass(cwd, *run, before=user, **environment)
+        assert as_user.returncode == 0, as_user.stderr
+        assert {path.stat().st_uid for path in (cwd / "run").iterdir()} == {NOBODY}
+        assert (cwd / "run" / "records.arrows").read_bytes() == (tmp_path / "run" / "records.arrows").read_bytes()
+        refused = run_hourglass(
+            cwd, "run", "L100M", "--out", str(tmp_path / "mine"), *SHORT, before=user, **environment
+        )
     assert refused.returncode == 2
-    assert refused.stderr == f"hourglass: error: out = '{tmp_path}/mine': cannot be written: Permission denied\n"
+    assert (
+        refused.stderr == f"hourglass: error: out = '{tmp_path}/mine': the run cannot be written: Permission denied\n"
+    )

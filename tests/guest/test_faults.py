@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults and traces of a cable against what was asked for: counts within five sigma, times to the ns."""
+"""Faults and traces of a cable, compared with the scenario: counts within five sigma, times to the ns."""
 
 import math
 from typing import Any
@@ -24,7 +24,7 @@ CABLE = (("client", "right"), ("server", "left"))
 
 
 def cable(rate: str = "50mbit", **link: Any) -> dict[str, Any]:
-    """Client and server on one cable."""
+    """Return client and server on one cable."""
     return line(rate, nodes=2, **link)
 
 
@@ -33,19 +33,19 @@ def bursts(rate: str, mean: float) -> dict[str, Any]:
 
 
 def loaded(link: dict[str, Any], seconds: float = 3, **test: Any) -> dict[str, Any]:
-    """One BBR upload, which goes on at full rate where frames are lost."""
+    """Return a BBR upload, which continues at full rate if frames are lost."""
     return {**link, "test": {"name": "tcp_upload", "length": seconds, "delay": 0.5, "flow_cc": "bbr", **test}}
 
 
 def ends(run: Recording) -> tuple[dict[str, int], dict[str, int]]:
-    """The counters of client and server."""
+    """Return the counters of client and server."""
     client, server = (counters(run, *end) for end in CABLE)
     return client, server
 
 
-def near(count: int, of: int, p: float) -> bool:
-    """Whether a count is within five sigma of what `of` independent draws give."""
-    return abs(count - of * p) <= SIGMAS * math.sqrt(of * p * (1 - p))
+def near(count: int, draws: int, p: float) -> bool:
+    """Tell whether a count is within five sigma of the mean of independent draws."""
+    return abs(count - draws * p) <= SIGMAS * math.sqrt(draws * p * (1 - p))
 
 
 def frames_ns(size: int, rate_bps: int) -> int:
@@ -53,12 +53,12 @@ def frames_ns(size: int, rate_bps: int) -> int:
 
 
 def icmp(run: Recording) -> pl.DataFrame:
-    """Pings but the first, which may wait for the neighbour tables."""
+    """Return the pings without the first, which may wait for the neighbour tables."""
     return run.ping_rows.filter(pl.col("stream") == "icmp")[1:]
 
 
 def mbps(run: Recording, start_s: float, end_s: float) -> float:
-    """Goodput of all flows within a span of test time."""
+    """Return the goodput of all flows within a span of test time."""
     window = run.tcp.filter(~pl.col("sender") & pl.col("t_ns").is_between(int(start_s * NS), int(end_s * NS)))
     grown = window.group_by("stream").agg(pl.col("bytes_received").last() - pl.col("bytes_received").first())
     return grown["bytes_received"].sum() * 8e-6 / (end_s - start_s)
@@ -68,28 +68,28 @@ def mbps(run: Recording, start_s: float, end_s: float) -> float:
 @pytest.mark.parametrize(
     ("fault", "counted_at"), [("loss", "tx_lost"), ("duplicate", "tx_duplicated"), ("corrupt", "rx_corrupted")]
 )
-def test_a_fault_strikes_as_often_as_asked_and_only_where(
+def test_a_fault_has_the_declared_rate_and_direction(
     simulate: Simulate, kernel: str, fault: str, counted_at: str
 ) -> None:
     run = simulate(loaded(cable(**{fault: ["1%", "0%"]})), kernel=kernel)
     client, server = ends(run)
     assert client["tx_frames"] > 5000
-    place = server if counted_at.startswith("rx") else client
-    assert near(place[counted_at], client["tx_frames"], 0.01)
+    end = server if counted_at.startswith("rx") else client
+    assert near(end[counted_at], client["tx_frames"], 0.01)
     all_counts = {
         key: client[key] + server[key] for key in ("tx_lost", "tx_duplicated", "tx_reordered", "rx_corrupted")
     }
     assert {key for key, count in all_counts.items() if count} == {counted_at}
-    assert all_counts[counted_at] == place[counted_at]
+    assert all_counts[counted_at] == end[counted_at]
     repeated = run.tcp.filter("sender")["total_retrans"].max()
-    assert (repeated >= place[counted_at] * 0.9) if fault != "duplicate" else (repeated == 0)
+    assert (repeated >= end[counted_at] * 0.9) if fault != "duplicate" else (repeated == 0)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_bursts_of_losses_have_their_rate_and_their_length(simulate: Simulate, kernel: str) -> None:
-    """Of a Markov chain's N frames with share P and bursts of mean B, the number lost has the variance
-    N P (1 - P) (2 B (1 - P) - 1), the mean of K bursts B (B - 1) / K. The frames that step the chain between two
-    datagrams, pings', are one in thousands."""
+    """For N frames of a Markov chain with share P and bursts of mean B, the number of losses has the variance
+    N P (1 - P) (2 B (1 - P) - 1), and the mean of K bursts has B (B - 1) / K. Pings, which also step the chain, are one
+    frame in thousands."""
     rate, mean = 0.02, 4
     length_s = 3 if kernel == DEFAULT else 1  # the chain is the driver's: KUnit counts it on every kernel
     bursty = cable("1gbit", loss=[bursts("2%", mean), "0%"])
@@ -146,7 +146,7 @@ def test_jitter_is_uniform_and_keeps_the_order(simulate: Simulate, kernel: str) 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_rate_step_is_a_step_of_goodput(simulate: Simulate, kernel: str) -> None:
-    """One segment of 1448 bytes per 1538 on the cable, before and after."""
+    """Before and after, a segment of 1448 bytes takes 1538 on the cable."""
     stepped = cable("40mbit", trace=[[3, "20mbit"], [5, "80mbit"]])
     run = simulate(loaded(stepped, 7, delay=0, flow_cc="cubic"), kernel=kernel)
     for start_s, end_s, rate in ((1, 3, 40), (3.2, 5, 20), (5.5, 7, 80)):
@@ -155,8 +155,8 @@ def test_a_rate_step_is_a_step_of_goodput(simulate: Simulate, kernel: str) -> No
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_rate_step_is_exact_for_a_ping(simulate: Simulate, kernel: str) -> None:
-    alone = {"name": "ping", "length": 4, "udp_interval": 100}
-    run = simulate({**cable("100mbit", trace=[[2, "1mbit"]]), "test": alone}, kernel=kernel)
+    ping = {"name": "ping", "length": 4, "udp_interval": 100}
+    run = simulate({**cable("100mbit", trace=[[2, "1mbit"]]), "test": ping}, kernel=kernel)
     size = 14 + 20 + 8 + 56
     trips = icmp(run)
     for span, rate in ((pl.col("t_ns") < 2 * NS - RX_NS * 10, 10**8), (pl.col("t_ns") >= 2 * NS, 10**6)):
@@ -164,9 +164,9 @@ def test_a_rate_step_is_exact_for_a_ping(simulate: Simulate, kernel: str) -> Non
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_nothing_passes_in_an_outage_and_then_it_goes_on(simulate: Simulate, kernel: str) -> None:
+def test_no_frame_passes_in_an_outage_and_then_traffic_continues(simulate: Simulate, kernel: str) -> None:
     run = simulate(loaded(cable(outage=[[2, 2.5]]), 5, delay=0, flow_cc="cubic"), kernel=kernel)
-    margin = 0.02  # what was under way when it began
+    margin = 0.02  # data in flight at its start
     assert mbps(run, 2 + margin, 2.5) == 0
     assert mbps(run, 1, 2) == pytest.approx(50 * 1448 / 1538, rel=0.01)
     assert mbps(run, 3.5, 5) == pytest.approx(50 * 1448 / 1538, rel=0.02)
@@ -180,7 +180,7 @@ def test_nothing_passes_in_an_outage_and_then_it_goes_on(simulate: Simulate, ker
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_each_opportunity_of_a_mahimahi_trace_lets_a_packet_pass(simulate: Simulate, kernel: str) -> None:
     """Opportunities at 1, 2, 3, 5 and 10 ms of each 10 ms: 500 packets a second, and none leaves at another time."""
-    trace = {"there": {"opportunity_ms": [1, 2, 3, 5, 10]}}
+    trace = {"forward": {"opportunity_ms": [1, 2, 3, 5, 10]}}
     run = simulate(loaded(cable("1gbit", trace=trace), 5, flow_cc="cubic"), kernel=kernel)
     assert mbps(run, 2, 5) == pytest.approx(500 * 1448 * 8e-6, rel=0.01)
     idle = simulate({**cable("1gbit", trace=trace), "test": {"name": "ping", "length": 10}}, kernel=kernel)
@@ -191,8 +191,8 @@ def test_each_opportunity_of_a_mahimahi_trace_lets_a_packet_pass(simulate: Simul
 
 
 def test_a_time_written_twice_in_a_mahimahi_trace_is_two_packets(simulate: Simulate) -> None:
-    """So a link is faster than 12 Mbit/s."""
-    trace = {"there": {"opportunity_ms": [1, 1, 1]}}
+    """This makes a link faster than 12 Mbit/s."""
+    trace = {"forward": {"opportunity_ms": [1, 1, 1]}}
     run = simulate(loaded(cable("1gbit", trace=trace), 3, flow_cc="cubic"))
     assert mbps(run, 2, 3) == pytest.approx(3000 * 1448 * 8e-6, rel=0.01)
 
@@ -200,16 +200,16 @@ def test_a_time_written_twice_in_a_mahimahi_trace_is_two_packets(simulate: Simul
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_seed_decides_which_frames_are_lost(simulate: Simulate, kernel: str) -> None:
     lossy = loaded(cable(loss="1%", jitter="100us"), 1)
-    first, again, other = (simulate(lossy, kernel=kernel, seed=seed, fresh=True) for seed in (1, 1, 2))
-    assert first.summary.digest == again.summary.digest
-    assert digests(first) == digests(again)
+    first, repeated, other = (simulate(lossy, kernel=kernel, seed=seed, fresh=True) for seed in (1, 1, 2))
+    assert first.summary.digest == repeated.summary.digest
+    assert digests(first) == digests(repeated)
     assert not set(digests(first).values()) & set(digests(other).values())
 
 
 @pytest.mark.parametrize("loss", ["20%", bursts("20%", 2)], ids=["alone", "bursts"])
 def test_switching_one_fault_on_moves_no_other(simulate: Simulate, loss: Any) -> None:
-    """A frame's fate is drawn per kind of fault: pings lost with loss alone are lost with jitter too. The pings end
-    before ARP asks again, 5 s after the set-up: whether its frame comes before or behind a ping is the jitter's."""
+    """Each kind of fault draws separately: pings lost with loss alone are also lost with jitter. The pings end before
+    ARP repeats its request, 5 s after the set-up, since jitter decides about the order of its frame and a ping."""
     lost = []
     for faults in ({}, {"jitter": "1ms"}, {"duplicate": "20%"}):
         pings = {"name": "ping", "length": 4, "ping_interval": 0.04}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each test's run as a Flent file: the same figures, the same bytes twice, and stock Flent prints the same means and
-draws it without a word.
+"""Each test's run as a Flent file: the same figures and the same bytes twice. Stock Flent prints the same means and
+draws the file without a warning.
 
-Stock Flent is a tool beside us: it is installed into an environment of its own, in the cache.
+Stock Flent is a separate tool: it is installed into a new environment in the cache.
 """
 
 import fcntl
@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hourglass.engine import paths
 from hourglass.flent.write import document, write
+from hourglass.host import directories
 from hourglass.results import traffic
 from hourglass.results.recording import Recording
-from hourglass.results.series import Window, goodput_mbps, ping_ms, whole
+from hourglass.results.series import Window, goodput_mbps, ping_ms, whole_run
 from hourglass.scenario.testkinds import TESTS
 
 from .conftest import Simulate
@@ -47,60 +47,60 @@ for line in sys.stdin:
         sys.exit(flent.run_flent())
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
-"""Each line, a folder for what is printed and Flent's words, is a Flent of its own, forked when all is loaded: loading
-takes most of its time."""
+"""Each line has a folder for the output and Flent's arguments. It starts a new Flent, forked after the imports, since
+these take most of its time."""
 
 
 class Flent:
-    """Stock Flent, whose process stays."""
+    """Stock Flent, in a process that serves several calls."""
 
     def __init__(self, python: Path, out: Path) -> None:
         self.out, pipe = out, subprocess.PIPE
         environment = {**os.environ, "MPLBACKEND": "Agg"}
         self.process = subprocess.Popen([python, "-c", SERVE], stdin=pipe, stdout=pipe, text=True, env=environment)
 
-    def __call__(self, *words: str) -> str:
-        """What it prints; it has to be content."""
+    def __call__(self, *arguments: str) -> str:
+        """Return its output. It must succeed without warnings."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        print(json.dumps([str(self.out), *words]), file=self.process.stdin, flush=True)
+        print(json.dumps([str(self.out), *arguments]), file=self.process.stdin, flush=True)
         status = self.process.stdout.readline().strip()
-        printed, said = ((self.out / name).read_text() for name in ("stdout", "stderr"))
-        assert status == "0", said
-        assert "warning" not in said.lower(), said
-        assert "error" not in said.lower(), said
+        printed, messages = ((self.out / name).read_text() for name in ("stdout", "stderr"))
+        assert status == "0", messages
+        assert "warning" not in messages.lower(), messages
+        assert "error" not in messages.lower(), messages
         return printed
 
 
 @pytest.fixture(scope="session")
 def flent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flent]:
-    """Stock Flent. Skips where it cannot be installed, but not where CI is set."""
-    started = Flent(installed() / "bin" / "python", tmp_path_factory.mktemp("flent"))
+    """Yield stock Flent. Skips the test if it cannot be installed, unless CI is set."""
+    started = Flent(environment_of_flent() / "bin" / "python", tmp_path_factory.mktemp("flent"))
     yield started
     started.process.communicate()
 
 
-def installed() -> Path:
-    """Its environment."""
-    place = paths.cache() / "tools" / TOOLS[0]
-    command = place / "bin" / "flent"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with (place.parent / f"{TOOLS[0]}.lock").open("w") as lock:
+def environment_of_flent() -> Path:
+    """Return the folder of its environment."""
+    folder = directories.cache() / "tools" / TOOLS[0]
+    command = folder / "bin" / "flent"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / f"{TOOLS[0]}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not command.is_file():
-            made = subprocess.run([sys.executable, "-m", "venv", str(place)], capture_output=True, text=True)
-            if made.returncode == 0:
-                pip = [str(place / "bin" / "pip"), "install", "--quiet", *TOOLS]
-                made = subprocess.run(pip, capture_output=True, text=True)
-            if made.returncode and os.environ.get("CI"):
-                pytest.fail(made.stderr)
-            if made.returncode:
+            result = subprocess.run([sys.executable, "-m", "venv", str(folder)], capture_output=True, text=True)
+            if result.returncode == 0:
+                pip = [str(folder / "bin" / "pip"), "install", "--quiet", *TOOLS]
+                result = subprocess.run(pip, capture_output=True, text=True)
+            if result.returncode and os.environ.get("CI"):
+                pytest.fail(result.stderr)
+            if result.returncode:
                 pytest.skip("stock Flent cannot be installed here")
-    return place
+    return folder
 
 
 def source(name: str) -> tuple[str, tuple[str, ...]]:
-    """The built-in scenario and settings that a test runs in."""
+    """Return the built-in scenario and settings of a test's run."""
     kind = TESTS[name]
     further = {
         "rrul_var": ("test.bidir_streams=2", "test.markings=CS0,EF", "test.labels=plain,voice"),
@@ -111,27 +111,27 @@ def source(name: str) -> tuple[str, tuple[str, ...]]:
 
 
 def means(summary: str) -> dict[str, str]:
-    """The column "avg" of a printed summary, by series."""
+    """Return the column "avg" of a printed summary, by series."""
     rows = (line.rsplit(" : ", 1) for line in summary.splitlines() if " : " in line)
     return {name.strip(): figures.split()[0] for name, figures in rows}
 
 
-def ours(run: Recording) -> dict[str, float]:
-    """The same means from the run's own series: goodput from start to stop, latency of the whole run."""
+def our_means(run: Recording) -> dict[str, float]:
+    """Return the same means from the run's series: goodput from start to stop, latency of the complete run."""
     kind = TESTS[run.test.name]
-    found = {
+    averages = {
         kind.flow_series(flow.name): goodput_mbps(run, flow, Window(flow.start_ns, flow.stop_ns)) for flow in run.flows
     }
-    found |= {kind.ping_series(ping.name): np.nanmean(ping_ms(run, ping).values) for ping in run.pings}
+    averages |= {kind.ping_series(ping.name): np.nanmean(ping_ms(run, ping).values) for ping in run.pings}
     for stream in run.datagrams:
-        one = traffic.datagrams(run, stream, whole(run))
-        if one.id == "voip":
-            found["VoIP::delay"] = one.owd_ms.mean
+        figures = traffic.datagrams(run, stream, whole_run(run))
+        if figures.id == "voip":
+            averages["VoIP::delay"] = figures.owd_ms.mean
         else:
-            found["UDP upload"] = one.goodput_mbps * run.end_ns / 1e9 / run.test.length_s
+            averages["UDP upload"] = figures.goodput_mbps * run.end_ns / 1e9 / run.test.length_s
     for client in run.fetches:
-        found["HTTP latency"] = traffic.fetches(run, client, whole(run)).done_ms.mean
-    return found
+        averages["HTTP latency"] = traffic.fetches(run, client, whole_run(run)).done_ms.mean
+    return averages
 
 
 @pytest.mark.parametrize("name", [name for name, kind in TESTS.items() if kind.in_flent])
@@ -140,18 +140,18 @@ def test_stock_flent_prints_the_same_means_and_draws_the_file(
 ) -> None:
     scenario, settings = source(name)
     run = simulate(scenario, f"test.name={name}", *settings)
-    place = write(run, tmp_path)
-    first = place.read_bytes()
+    file = write(run, tmp_path)
+    first = file.read_bytes()
     assert write(run, tmp_path).read_bytes() == first
     data = json.loads(gzip.decompress(first))
     assert {len(values) for values in data["results"].values()} == {len(data["x_values"])}
-    printed, expected = means(flent("-f", "summary", str(place))), ours(run)
+    printed, expected = means(flent("-f", "summary", str(file))), our_means(run)
     assert set(expected) <= set(printed)
     for series, mean in expected.items():
         assert float(printed[series]) == pytest.approx(mean, abs=0.0051), series
         assert mean > 0
     picture = tmp_path / "default.png"
-    flent("-f", "plot", "-o", str(picture), str(place))
+    flent("-f", "plot", "-o", str(picture), str(file))
     assert picture.stat().st_size > 5000
 
 
@@ -160,21 +160,21 @@ PLOTS = {
     "rrul": ("all_scaled", "totals", "box_combine"),
     "voip": ("voip_mos_combine",),
 }
-"""Those that people type most."""
+"""The most popular plots."""
 
 
 @pytest.mark.parametrize(("name", "plot"), [(name, plot) for name, plots in PLOTS.items() for plot in plots])
 def test_the_usual_plots_are_drawn(simulate: Simulate, tmp_path: Path, flent: Flent, name: str, plot: str) -> None:
     scenario, settings = source(name)
     picture = tmp_path / "plot.png"
-    place = write(simulate(scenario, f"test.name={name}", *settings), tmp_path)
-    flent("-f", "plot", "-p", plot, "-o", str(picture), str(place))
+    file = write(simulate(scenario, f"test.name={name}", *settings), tmp_path)
+    flent("-f", "plot", "-p", plot, "-o", str(picture), str(file))
     assert picture.stat().st_size > 5000
 
 
-def test_the_metadata_is_what_the_guest_said(simulate: Simulate) -> None:
+def test_the_metadata_are_those_of_the_guest(simulate: Simulate) -> None:
     run = simulate("L100M", "test.name=tcp_upload", *SHORT, "stack.client.sysctl.net.ipv4.tcp_ecn=1")
-    meta = document(run).told()["metadata"]
+    meta = document(run).to_data()["metadata"]
     assert meta["SYSCTLS"]["net.ipv4.tcp_ecn"] == 1
     assert meta["SYSCTLS"]["net.ipv4.tcp_pacing_ca_ratio"] == 120
     assert meta["SYSCTLS"]["net.ipv4.tcp_wmem"].split()[0] == "4096"
@@ -182,7 +182,7 @@ def test_the_metadata_is_what_the_guest_said(simulate: Simulate) -> None:
     assert (egress["iface"], egress["driver"], egress["nexthop"]) == ("eth0", "wire", "10.0.0.2")
     assert egress["offloads"]["tcp-segmentation-offload"] is True
     assert set(egress["bql"]) == {"tx-0"}
-    assert [(one["name"], one["parent"]) for one in egress["qdiscs"]] == [("htb", "root"), ("pfifo_fast", "1:1")]
+    assert [(qdisc["name"], qdisc["parent"]) for qdisc in egress["qdiscs"]] == [("htb", "root"), ("pfifo_fast", "1:1")]
     flow = meta["SERIES_META"]["TCP upload"]
     assert flow["RUNNER"] == "HourglassFlow"
     assert flow["TCP_MSS"] == flow["TCPI_SND_MSS"] == 1448

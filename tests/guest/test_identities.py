@@ -22,7 +22,7 @@ FAULTS = {
 }
 SHORT = ("test.length=3", "test.delay=1")
 FLOODED = {"rx_usecs": 20_000, "rx_frames": 0, "rx_ring": 20}
-"""A receive interrupt so late that the ring overflows."""
+"""A receive interrupt that is so late that the ring overflows."""
 
 RUNS: dict[str, Callable[[Simulate, str], Recording]] = {
     "local": lambda simulate, kernel: simulate("L100M", *SHORT, "stack.tsq=off", kernel=kernel),
@@ -37,14 +37,14 @@ RUNS: dict[str, Callable[[Simulate, str], Recording]] = {
 
 
 def directions(run: Recording) -> list[tuple[tuple[str, str], tuple[str, str]]]:
-    """(node, device) of the sender and of the receiver, of every cable both ways."""
+    """Return (node, device) of sender and receiver of every cable, in both directions."""
     assert run.scenario is not None
     ends = [[(end.node, end.device) for end in link.ends] for link in run.scenario.testbed.link]
     return [pair for a, b in ends for pair in ((a, b), (b, a))]
 
 
 def unaccounted(run: Recording, sender: tuple[str, str], receiver: tuple[str, str]) -> int:
-    """Frames that left the one NIC and are neither lost, nor under way, nor with the other."""
+    """Return the number of frames that left one NIC and are neither lost, nor in flight, nor at the other."""
     tx, rx = counters(run, *sender), counters(run, *receiver)
     arrived = rx["rx_in_flight"] + rx["rx_frames"] + rx["rx_corrupted"] + rx["rx_missed"]
     ended = arrived + tx["tx_lost"] + tx["tx_policed"] + tx["tx_shaper_full"]
@@ -56,7 +56,7 @@ def last(table: pl.DataFrame, node: str, device: str) -> dict[str, int]:
 
 
 def grown(table: pl.DataFrame, node: str, device: str) -> dict[str, int]:
-    """By how much each counter of the kernel grew since test time 0, from where the drivers' own count."""
+    """Return the growth of each counter of the kernel since test time 0, from which the drivers count."""
     rows = table.filter((pl.col("node") == node) & (pl.col("device") == device)).select(
         pl.col(pl.UInt64).cast(pl.Int64)
     )
@@ -70,11 +70,11 @@ def test_every_frame_is_somewhere(simulate: Simulate, name: str, kernel: str) ->
     run = RUNS[name](simulate, kernel)
     pairs = directions(run)
     assert {pair: unaccounted(run, *pair) for pair in pairs} == dict.fromkeys(pairs, 0)
-    seen = {counter: sum(counters(run, *end)[counter] for end, _ in pairs) for counter in counters(run, *pairs[0][0])}
-    happened = {"faulty": {"tx_lost", "tx_duplicated", "tx_reordered", "rx_corrupted"}, "flooded": {"rx_missed"}}
+    totals = {counter: sum(counters(run, *end)[counter] for end, _ in pairs) for counter in counters(run, *pairs[0][0])}
+    expected = {"faulty": {"tx_lost", "tx_duplicated", "tx_reordered", "rx_corrupted"}, "flooded": {"rx_missed"}}
     for counter in ("tx_lost", "tx_duplicated", "tx_reordered", "rx_corrupted", "rx_missed"):
-        assert (seen[counter] > 0) == (counter in happened.get(name, set())), counter
-    assert seen["tx_no_carrier"] == seen["tx_no_memory"] == 0
+        assert (totals[counter] > 0) == (counter in expected.get(name, set())), counter
+    assert totals["tx_no_carrier"] == totals["tx_no_memory"] == 0
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -99,8 +99,8 @@ def test_device_and_nic_count_alike(simulate: Simulate, name: str, kernel: str) 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", RUNS)
-def test_what_leaves_the_qdisc_is_what_the_nic_sends(simulate: Simulate, name: str, kernel: str) -> None:
-    """Roots count segments and the headers each will have, so frames and bytes agree exactly once queues are empty."""
+def test_the_nic_sends_the_packets_that_leave_the_qdisc(simulate: Simulate, name: str, kernel: str) -> None:
+    """Roots count segments with their headers, so frames and bytes agree exactly once queues are empty."""
     run = RUNS[name](simulate, kernel)
     roots = run.qdisc.filter(pl.col("parent") == "root")
     for end, _ in directions(run):
@@ -111,7 +111,7 @@ def test_what_leaves_the_qdisc_is_what_the_nic_sends(simulate: Simulate, name: s
 
 
 def test_a_qdisc_below_htb_sent_what_htb_sent(simulate: Simulate) -> None:
-    """And what was dropped in the child is in the parent's count."""
+    """The parent's count includes drops in the child."""
     run = simulate("L100M", *SHORT, "stack.qdisc=codel", "stack.tsq=off")
     client = run.qdisc.filter(pl.col("node") == "client")
     root, leaf = (client.filter(pl.col("handle") == handle).row(-1, named=True) for handle in ("1:", "10:"))
@@ -123,11 +123,12 @@ def test_a_qdisc_below_htb_sent_what_htb_sent(simulate: Simulate) -> None:
 
 
 def test_bytes_received_are_bytes_sent(simulate: Simulate) -> None:
-    """TCP on a lossless path at its end: the receiver has no byte that was not acknowledged but for those under way."""
+    """At the end of a lossless path, all bytes of the receiver are acknowledged, apart from acknowledgments in
+    flight."""
     run = simulate("L100M", *SHORT)
     end = run.tcp.filter(pl.col("state") == 1).group_by("stream", "sender").agg(pl.all().sort_by("t_ns").last())
     for flow in run.flows:
-        mine = end.filter(pl.col("stream") == flow.name)
-        sender, receiver = (mine.filter(pl.col("sender") == way) for way in (True, False))
+        samples = end.filter(pl.col("stream") == flow.name)
+        sender, receiver = (samples.filter(pl.col("sender") == is_sender) for is_sender in (True, False))
         received, acked = receiver["bytes_received"][0], sender["bytes_acked"][0]
         assert 0 <= received - (acked - 1) <= sender["unacked"][0] * sender["snd_mss"][0]

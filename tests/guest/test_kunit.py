@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The KUnit suites of drivers and hooks, run by the guest kernel at boot.
 
-A variant with KUnit compiles most of a kernel anew, so there is one of the oldest, the default and the newest version:
-6.1 has the suites in its variant `debug`, which `test_debug.py` needs anyway; 5.10 has those of wire and radio, without
+A variant with KUnit compiles most of a kernel again, so only the oldest, the default and the newest version have one.
+6.1 has the suites in its variant `debug`, which `test_debug.py` also needs; 5.10 has those of wire and radio, without
 the probe.
 """
 
@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 from hourglass import resources
-from hourglass.engine.kernel import build
+from hourglass.builders.kernel import builder
 from tests.kernels import VARIANTS
 
 pytestmark = pytest.mark.guest
@@ -20,13 +20,13 @@ pytestmark = pytest.mark.guest
 BOOT = [
     "time-travel=inf-cpu", "mem=512M", "con=null", "con0=null,fd:1", "panic=-1", "kunit.enable=1", "kunit.autorun=1",
 ]  # fmt: skip
-"""On 7.3 suites run at boot only where `autorun` says so; older kernels do not know the word and pass over it."""
+"""On 7.3 suites run at boot only with `autorun`; older kernels ignore this option."""
 
 
 @pytest.mark.parametrize("kernel", VARIANTS)
 def test_every_suite_passes(kernel: str) -> None:
     variant = VARIANTS[kernel]
-    built = build.build(kernel, variant=variant)
+    built = builder.build(kernel, variant=variant)
     boot = subprocess.run(
         [built.linux, *BOOT], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lints on whole runs: the built-in scenarios are quiet, real traps are found in what the kernel recorded."""
+"""Lints on complete runs: built-in scenarios have no findings, and real traps are found in the kernel's records."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data that the kernel discards by itself leaves every record as it is when an application reads them."""
+"""Records are the same whether the kernel discards received data or an application reads them."""
 
 import pytest
 
@@ -19,10 +19,10 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_the_records_are_the_same_bytes(simulate: Simulate, kernel: str, name: str) -> None:
     scenario, *settings = CASES[name]
-    found = []
+    run_digests = []
     for backend in ("load", "socket"):
         run = simulate(scenario, "test.delay=1", *settings, f"flow.backend={backend}", kernel=kernel)
         assert {flow.backend for flow in run.flows} == {backend}
         assert run.summary.totals.upload_mbps > 1
-        found.append(run.info.digest)
-    assert found[0] == found[1]
+        run_digests.append(run.info.digest)
+    assert run_digests[0] == run_digests[1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The template `prague.c` against its algorithm: what marks and losses leave of the window, and two round trips."""
+"""The template `prague.c`, compared with its algorithm: the window after marks and losses, and two round trips."""
 
 import random
 from typing import Any
@@ -16,9 +16,9 @@ pytestmark = pytest.mark.guest
 
 KERNEL = list(KERNELS)[-1]
 VIRTUAL_S = 0.025
-"""The round trip that shorter ones are taken for: the template's default."""
+"""The template's default: shorter round trips are treated as this one."""
 STACK: dict[str, Any] = {"cc": {"file": str(TEMPLATES / "prague.c")}, "sysctl": {"net.ipv4.tcp_min_tso_segs": 1}}
-"""A qdisc sees segments one by one: of a GSO skb it marks all or none."""
+"""A qdisc then sees single segments. It would mark all segments of a GSO skb or none."""
 
 
 def upload(qdisc: str, delay: str, length: int = 60) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def mean(rows: pl.DataFrame, column: str) -> float:
 
 
 def mean_window(p: float, rtt_s: float) -> float:
-    """Of the algorithm as the template's head has it, when each segment is marked with the probability p."""
+    """Return the mean window of the algorithm in the template's head, if each segment is marked with probability p."""
     chance, virtual_s = random.Random(1), max(VIRTUAL_S, rtt_s)
     window, alpha, now, area = 10.0, p, 0.0, 0.0
     round_s = reduced_s = 0.0
@@ -58,8 +58,8 @@ def mean_window(p: float, rtt_s: float) -> float:
 
 
 @pytest.mark.parametrize(("delay_ms", "percent"), [(20, 2), (5, 5)])
-def test_the_window_is_what_marks_at_random_leave_of_it(simulate: Simulate, delay_ms: int, percent: int) -> None:
-    """Forty seconds hold 700 to 1,100 reductions, and seeds give windows up to 3 % apart."""
+def test_the_window_for_random_marks(simulate: Simulate, delay_ms: int, percent: int) -> None:
+    """Forty seconds have 700 to 1,100 reductions. Different seeds give windows up to 3 % apart."""
     run = simulate(upload(f"netem limit 10000 loss random {percent}% ecn", f"{delay_ms}ms"), kernel=KERNEL)
     rows = sent(run, after_s=20)
     expected = mean_window(percent / 100, mean(rows, "rtt") / 1e6)
@@ -69,11 +69,11 @@ def test_the_window_is_what_marks_at_random_leave_of_it(simulate: Simulate, dela
     assert (arrived.ect0, arrived.ect1 > 0) == (0, True)
 
 
-def test_a_loss_leaves_half_and_the_timer_too(simulate: Simulate) -> None:
-    """Losses at random; then nothing passes for two seconds, so that it is the timer that finds the loss."""
+def test_a_loss_halves_the_window_and_so_does_the_timer(simulate: Simulate) -> None:
+    """Losses are random. Then nothing passes for two seconds, so the retransmission timer finds the loss."""
     outage = [
-        {"at": at, "node": "client", "tc": f"qdisc change dev right root netem limit 10000 loss {how}"}
-        for at, how in ((20, "100%"), (22, "0%"))
+        {"at": at, "node": "client", "tc": f"qdisc change dev right root netem limit 10000 loss {share}"}
+        for at, share in ((20, "100%"), (22, "0%"))
     ]
     qdisc = "netem limit 10000 loss random 0.2%"
     run = simulate(upload(qdisc, "20ms", length=30) | {"event": outage}, kernel=KERNEL)
@@ -82,8 +82,8 @@ def test_a_loss_leaves_half_and_the_timer_too(simulate: Simulate) -> None:
     rows = sent(run).with_columns(before).drop_nulls("snd_cwnd_before")
     reduced = rows.filter(pl.col("snd_ssthresh") != pl.col("snd_ssthresh_before"))
     assert len(reduced) > 15
-    beside_half = pl.col("snd_ssthresh").cast(int) - pl.col("snd_cwnd_before").cast(int) // 2
-    after_slow_start = reduced[1:].select(beside_half.abs())
+    distance_from_half = pl.col("snd_ssthresh").cast(int) - pl.col("snd_cwnd_before").cast(int) // 2
+    after_slow_start = reduced[1:].select(distance_from_half.abs())
     assert after_slow_start.max().item() <= 1, "samples are 10 ms apart"
     timer = reduced.filter(pl.col("total_rto") > pl.col("total_rto_before"))
     assert len(timer) == 1
@@ -91,15 +91,16 @@ def test_a_loss_leaves_half_and_the_timer_too(simulate: Simulate) -> None:
     assert sent(run, after_s=30)["delivered"][0] > timer["delivered"][0] + 1000
 
 
-def test_two_round_trips_are_taken_for_one(simulate: Simulate) -> None:
-    """10 and 20 ms are both taken for 25: of a DualPI2 that marks both the longer way gets no less. It gets more, as a
-    step marks in trains, of which the shorter way has the larger share (21 against 19 %), and answers them sooner.
-    Taken for what they are the shorter way gets more. From 10 s on: what slow start left has gone."""
+def test_two_round_trips_count_as_one(simulate: Simulate) -> None:
+    """Round trips of 10 and 20 ms are both treated as 25 ms, so the longer path gets no less from a DualPI2 that marks
+    both. It gets more. A step marks in trains, the shorter path has the larger share of them (21 against 19 %), and
+    answers them sooner. With `rtt_virtual` 1 the shorter path gets more. The comparison begins at 10 s, after the
+    effects of slow start."""
     nodes = ["near", "far", "router", "server"]
     ends = [("near:up", "router:near", "1gbit", "5ms"), ("far:up", "router:far", "1gbit", "10ms")]
     ends.append(("router:out", "server:down", "20mbit", "0ms"))
     testbed = {
-        "node": [{"name": one, "role": "router" if one == "router" else "host"} for one in nodes],
+        "node": [{"name": name, "role": "router" if name == "router" else "host"} for name in nodes],
         "link": [{"ends": [a, b], "rate": rate, "delay": delay} for a, b, rate, delay in ends],
     }
     competing = [{"client": "far", "server": "server"}]

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The probe: it changes nothing, loses nothing, and says what the kernel does."""
+"""The probe: it changes nothing, loses nothing, and reports the kernel's behaviour."""
 
-import shutil
 import subprocess
 
 import polars as pl
@@ -9,14 +8,15 @@ import pytest
 
 from hourglass.contract.probe import LAYER_COLUMNS
 from hourglass.plan.streams import FIRST_PORT
+from tests import tools
 
-from .conftest import KERNELS, Simulate, both_ways, check_accounts, digests, line
+from .conftest import KERNELS, Simulate, check_accounts, digests, line, round_trips
 
 pytestmark = pytest.mark.guest
 
 SHORT = ("test.length=4", "test.delay=1")
-EVERYTHING = ("measure.packets=all", "measure.tcp=5ms", 'capture.pcap=["client:eth0", "router:eth1"]')
-NOTHING = ("measure.packets=0", "measure.tcp=0", "measure.devices=0")
+ALL = ("measure.packets=all", "measure.tcp=5ms", 'capture.pcap=["client:eth0", "router:eth1"]')
+NO_MEASUREMENTS = ("measure.packets=0", "measure.tcp=0", "measure.devices=0")
 CAP = "stack.sysctl.net.ipv4.tcp_limit_output_bytes=1048576"
 
 HARD = {
@@ -33,28 +33,28 @@ HARD = {
 @pytest.mark.parametrize("cc", ["cubic", "bbr"])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_watching_everything_changes_no_packet(simulate: Simulate, kernel: str, cc: str) -> None:
-    watched = simulate("L100M", *SHORT, *EVERYTHING, f"stack.cc={cc}", kernel=kernel)
-    alone = simulate("L100M", *SHORT, *NOTHING, f"stack.cc={cc}", kernel=kernel)
+    watched = simulate("L100M", *SHORT, *ALL, f"stack.cc={cc}", kernel=kernel)
+    unwatched = simulate("L100M", *SHORT, *NO_MEASUREMENTS, f"stack.cc={cc}", kernel=kernel)
     assert watched.packets.height > 50_000
-    assert alone.packets.is_empty()
-    assert digests(watched) == digests(alone)
+    assert unwatched.packets.is_empty()
+    assert digests(watched) == digests(unwatched)
 
 
 @pytest.mark.parametrize("case", HARD)
 def test_every_packet_is_accounted_for(simulate: Simulate, case: str) -> None:
-    """Whatever happens on the way: the layers of each packet add up, and each packet has an end."""
+    """In each case the layers of each packet add up, and each packet has an end."""
     name, *overrides = HARD[case]
     run = simulate(name, *SHORT, *overrides, "measure.packets=all")
     check_accounts(run, packets=20_000)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_what_netem_makes_twice_is_two_packets(simulate: Simulate, kernel: str) -> None:
-    """Each question leaves the client twice and is answered twice."""
+def test_a_duplicate_of_netem_is_a_second_packet(simulate: Simulate, kernel: str) -> None:
+    """Each request leaves the client twice and is answered twice."""
     run = simulate(line("100mbit", "1ms"), "stack.client.qdisc=netem delay 3ms duplicate 100%", kernel=kernel)
     check_accounts(run, packets=30)
     sums = run.balance.group_by("way").agg(pl.col("sent", "duplicated", "delivered", "in_flight").sum())
-    up, down = (sums.filter(pl.col("way") == way).row(0, named=True) for way in ("up", "down"))
+    up, down = (sums.filter(pl.col("way") == direction).row(0, named=True) for direction in ("up", "down"))
     assert up["sent"] == up["duplicated"] > 15
     assert up["delivered"] + up["in_flight"] == 2 * up["sent"]
     assert down["sent"] == up["delivered"]
@@ -62,8 +62,8 @@ def test_what_netem_makes_twice_is_two_packets(simulate: Simulate, kernel: str) 
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_what_cakes_ack_filter_drops_is_seen(simulate: Simulate, kernel: str) -> None:
-    """It frees them as what was sent; tc counts them, and so does `check_accounts`, skb by skb."""
+def test_drops_of_cakes_ack_filter_are_recorded(simulate: Simulate, kernel: str) -> None:
+    """The filter frees ACKs as if they had been sent. tc counts them, and so does `check_accounts`, skb by skb."""
     run = simulate("L100M", *SHORT, "stack.server.qdisc=cake bandwidth 1mbit ack-filter", kernel=kernel)
     check_accounts(run, packets=1000)
     filtered = run.drops.filter(pl.col("reason").cast(pl.String) == "ack_filter")["packets"].sum()
@@ -72,8 +72,8 @@ def test_what_cakes_ack_filter_drops_is_seen(simulate: Simulate, kernel: str) ->
 
 
 def test_of_equal_packets_in_two_queues_the_right_one_is_dropped(simulate: Simulate) -> None:
-    """A client answers data for closed sockets by equal resets: some wait in mac80211 while the channel changes, others
-    in cake, which drops one. What was in mac80211 is sent."""
+    """A client answers data for closed sockets with equal resets. Some wait in mac80211 while the channel changes,
+    others in cake, which drops one. Those in mac80211 are sent."""
     stations = [{"at": "client:wlan0", "snr": 22}, *({"at": f"station{number}:wlan0"} for number in range(3))]
     names = ("server", "client", "station0", "station1", "station2")
     run = simulate({
@@ -96,9 +96,9 @@ def test_of_equal_packets_in_two_queues_the_right_one_is_dropped(simulate: Simul
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_pings_layers_are_its_round_trip(simulate: Simulate, kernel: str) -> None:
-    """Two clocks that know nothing of each other: the probe's, and the sender's own."""
+    """Compare two independent clocks: the probe's and the sender's."""
     run = simulate("L100M", *SHORT, kernel=kernel)
-    pings = both_ways(run)
+    pings = round_trips(run)
     assert pings.height > 50
     assert pings.filter(pl.col("rtt_ns") != pl.col("sum")).is_empty()
 
@@ -112,8 +112,8 @@ def test_each_layer_of_an_idle_path_has_its_closed_form(simulate: Simulate) -> N
     assert set(rows.filter(~last)["wire_ns"]) == {wire_ns}
     assert set(rows.filter(~last)["propagation_ns"]) == {123_000}
     assert set(rows.filter(pl.col("visit") > 0)["rx_ns"]) == {20_000}
-    others = [name for name in LAYER_COLUMNS if name not in ("wire_ns", "propagation_ns", "rx_ns")]
-    assert rows.select(pl.max_horizontal(others).max()).item() == 0
+    idle_layers = [name for name in LAYER_COLUMNS if name not in ("wire_ns", "propagation_ns", "rx_ns")]
+    assert rows.select(pl.max_horizontal(idle_layers).max()).item() == 0
 
 
 RULES = {
@@ -126,7 +126,7 @@ RULES = {
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_limit_of_small_queues_is_the_rules(simulate: Simulate, kernel: str, rule: str) -> None:
-    """Algorithm 2 from the kernel's own fields at the check."""
+    """Compute algorithm 2 from the kernel's own fields at the check."""
     run = simulate("L100M", *SHORT, *RULES[rule], CAP, kernel=kernel)
     rows = run.tcp.filter(pl.col("sender") & pl.col("tsq_limit").is_not_null())
     assert rows.height > 1000
@@ -147,7 +147,7 @@ def test_the_limit_of_small_queues_is_the_rules(simulate: Simulate, kernel: str,
 
 
 def test_bbr_probes_the_rtt_every_ten_seconds(simulate: Simulate) -> None:
-    """A-bbr: PROBE_RTT about every 10 s, the only time at which the queue is drained."""
+    """A-bbr: PROBE_RTT comes about every 10 s, and only then is the queue drained."""
     run = simulate("R100M", "test.length=25", "test.delay=1", "stack.cc=bbr", kernel="5.10")
     rows = run.tcp.filter(pl.col("sender")).sort("stream", "t_ns")
     begins = rows.with_columns(before=pl.col("bbr_phase").shift(1).over("stream")).filter(
@@ -162,21 +162,28 @@ def test_bbr_probes_the_rtt_every_ten_seconds(simulate: Simulate) -> None:
 
 @pytest.fixture(scope="module")
 def tshark() -> str:
-    found = shutil.which("tshark")
-    if found is None:
-        pytest.skip("no tshark here: apt-get install -y tshark")
-    return found
+    return tools.need("tshark")
 
 
 def fields(tshark: str, capture: str, filter_: str, *names: str) -> list[list[str]]:
-    command = [tshark, "-r", capture, "-Y", filter_, "-T", "fields", *(word for name in names for word in ("-e", name))]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "malformed" not in done.stderr.lower()
-    return [text.split("\t") for text in done.stdout.splitlines()]
+    command = [
+        tshark,
+        "-r",
+        capture,
+        "-Y",
+        filter_,
+        "-T",
+        "fields",
+        *(argument for name in names for argument in ("-e", name)),
+    ]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "malformed" not in result.stderr.lower()
+    return [text.split("\t") for text in result.stdout.splitlines()]
 
 
 def test_wiresharks_round_trips_are_ours(simulate: Simulate, tshark: str) -> None:
-    """ICMP to the ns: from the first bit out of the client's NIC to the last bit of the answer into it."""
+    """Compare ICMP round trips to the ns, from the first bit out of the client's NIC to the last bit of the reply into
+    it."""
     run = simulate("R100M", *SHORT, "measure.packets=all", 'capture.pcap=["client:eth0"]', "capture.snaplen=0")
     capture = str(run.path / "client-eth0.pcapng")
     rows = run.packets.filter(pl.col("stream") == "icmp")
@@ -184,9 +191,9 @@ def test_wiresharks_round_trips_are_ours(simulate: Simulate, tshark: str) -> Non
         "packet", before=pl.sum_horizontal("stack_ns", "qdisc_ns", "ring_ns")
     )
     back = rows.filter((pl.col("way") == "down") & (pl.col("node") == "client")).select("packet", after="rx_ns")
-    ours = both_ways(run).filter(pl.col("stream") == "icmp").with_columns(packet=pl.col("seq"))
-    ours = ours.join(out, on="packet").join(back, on="packet").sort("packet")
-    expected = (ours["rtt_ns"] - ours["before"] - ours["after"]).to_list()
+    probed = round_trips(run).filter(pl.col("stream") == "icmp").with_columns(packet=pl.col("seq"))
+    probed = probed.join(out, on="packet").join(back, on="packet").sort("packet")
+    expected = (probed["rtt_ns"] - probed["before"] - probed["after"]).to_list()
     replies = fields(tshark, capture, "icmp.resptime", "icmp.resptime")
     assert len(replies) > 20
     assert [float(ms) * 1e6 for (ms,) in replies] == pytest.approx(expected, abs=1000)
@@ -203,27 +210,29 @@ def test_wiresharks_round_trips_are_ours(simulate: Simulate, tshark: str) -> Non
     assert all("upload::" in text and "client" in text for (text,) in comments[100:200])
 
 
-def test_captures_are_in_order_and_of_no_protocol_but_their_own(simulate: Simulate, tshark: str) -> None:
-    """Frames that leave are told of before their time, those that arrive after it, here with late interrupts. In order,
-    Wireshark sees the retransmissions that TCP counts: of each packet dropped, and those that the peer had already."""
-    reordercap = shutil.which("reordercap")
-    assert reordercap is not None, "comes with tshark"
+def test_captures_are_in_order_and_have_only_our_protocols(simulate: Simulate, tshark: str) -> None:
+    """The probe announces outgoing frames before their time, and incoming frames after it (here with late interrupts).
+    If the capture is in order, Wireshark sees the retransmissions that TCP counts: those of dropped packets, and those
+    of packets that the peer already had."""
+    reordercap = tools.need("reordercap")
     moderation = [f"testbed.link.{link}.{key}" for link in (0, 1) for key in ("rx_usecs=4000", "rx_frames=0")]
     files = 'capture.pcap=["client:eth0", "router:eth0", "router:eth1"]'
     traffic = ("stack.tsq=off", "stack.qdisc=fq_codel", "testbed.link.0.loss=0.1%")
     run = simulate("L100M", *SHORT, *traffic, *moderation, files)
     for file in ("client-eth0", "router-eth0", "router-eth1"):
         capture = str(run.path / f"{file}.pcapng")
-        told = subprocess.run([reordercap, "-n", capture, "/dev/null"], capture_output=True, text=True, check=True)
-        assert ", 0 out of order" in told.stdout
+        result = subprocess.run([reordercap, "-n", capture, "/dev/null"], capture_output=True, text=True, check=True)
+        assert ", 0 out of order" in result.stdout
         protocols = {name for (name,) in fields(tshark, capture, "frame", "_ws.col.Protocol")}
         assert {"TCP", "UDP", "ICMP"} <= protocols <= {"TCP", "UDP", "ICMP", "ARP"}
     capture = str(run.path / "client-eth0.pcapng")
     ends = run.tcp.filter(pl.col("sender")).group_by("stream").agg(pl.col("total_retrans", "dsack_dups").last())
-    sent_again, twice = ends["total_retrans"].sum(), ends["dsack_dups"].sum()
+    sent_again, spurious = ends["total_retrans"].sum(), ends["dsack_dups"].sum()
     dropped = run.drops.filter((pl.col("way") == "up") & pl.col("place").is_in(["qdisc", "wire"]))["packets"].sum()
-    assert sent_again == dropped + twice > 50
-    seen = len(fields(tshark, capture, "tcp.analysis.retransmission || tcp.analysis.out_of_order", "frame.number"))
-    assert seen == pytest.approx(sent_again, rel=0.06)
+    assert sent_again == dropped + spurious > 50
+    shown_count = len(
+        fields(tshark, capture, "tcp.analysis.retransmission || tcp.analysis.out_of_order", "frame.number")
+    )
+    assert shown_count == pytest.approx(sent_again, rel=0.06)
     waited = len(fields(tshark, capture, 'frame.comment contains "recovery"', "frame.number"))
     assert 0.9 * dropped <= waited <= sent_again

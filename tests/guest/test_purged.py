@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queues that are purged: what keeps packets in a tree, or notes of its own in them, forgets their device (`skb->dev`),
-so that who is told of the end of such a packet must not ask it. Found by tests/fuzz: the guest's kernel panicked."""
+"""Queues are purged. Some qdiscs keep packets in a tree or store data in them, and overwrite their device (`skb->dev`).
+Code that handles the end of such a packet must not read it. Found by tests/fuzz: the guest's kernel panicked."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_what_is_purged_is_dropped(name: str, kernel: str, tmp_path: Any) -> None:
+def test_purged_packets_are_dropped(name: str, kernel: str, tmp_path: Any) -> None:
     run = runner.run(scenario.load(SCENARIOS[name], kernel=kernel), tmp_path / "run")
     check_balances(run)
     assert run.info.warnings == []

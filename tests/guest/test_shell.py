@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hourglass shell`: what is typed into it, at a terminal and from a file, and that its time is the wall clock's."""
+"""`hourglass exec -it`: input from a terminal and from a file, in real time."""
 
 import os
 import pty
@@ -16,40 +16,41 @@ from hourglass.contract.kernels import DEFAULT, KERNELS
 
 pytestmark = pytest.mark.guest
 
-SHELL = [sys.executable, "-c", "from hourglass.cli.app import app; app()", "shell"]
+SHELL = [sys.executable, "-c", "from hourglass.cli import main; main()", "exec", "-it"]
 PATIENCE_S = 60
 
 
 def read(typed: bytes, kernel: str = DEFAULT) -> subprocess.CompletedProcess[bytes]:
-    """A shell of which stdin is no terminal."""
-    words = [*SHELL, "--kernel", kernel, "L100M"]
-    return subprocess.run(words, input=typed, capture_output=True, timeout=PATIENCE_S, check=False)
+    """Return the output of a shell whose stdin is no terminal."""
+    command = [*SHELL, "--kernel", kernel, "L100M"]
+    return subprocess.run(command, input=typed, capture_output=True, timeout=PATIENCE_S, check=False)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_a_shell_reads_a_file_and_ends_as_it_says(kernel: str) -> None:
-    begun = time.monotonic()
-    done = read(b"hostname -s || cat /etc/hostname; ping -c 2 server\nexit 3\n", kernel)
-    assert done.returncode == 3, done.stderr
-    assert b"client" in done.stdout
-    assert b"2 packets transmitted, 2 received" in done.stdout
-    assert time.monotonic() - begun > 1, "ping waits a second"
-    assert b"in real time" in done.stderr
+def test_a_shell_reads_a_file_and_has_its_exit_status(kernel: str) -> None:
+    start_s = time.monotonic()
+    result = read(b"hostname -s || cat /etc/hostname; ping -c 2 server\nexit 3\n", kernel)
+    assert result.returncode == 3, result.stderr
+    assert b"client" in result.stdout
+    assert b"2 packets transmitted, 2 received" in result.stdout
+    assert time.monotonic() - start_s > 1, "ping waits a second"
+    assert b"in real time" in result.stderr
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_what_is_piped_into_a_shell_arrives_to_the_byte(kernel: str) -> None:
-    """Lines longer than a terminal's, bytes that are orders to one, nothing more at the end."""
-    every = bytes(byte for byte in range(1, 256) if byte not in b"\n'")
-    done = read(b"printf %s '" + b"x" * 60_000 + b"' | cksum\nprintf %s '" + every + b"' | cksum\n", kernel)
+def test_piped_bytes_arrive_in_a_shell_exactly(kernel: str) -> None:
+    """The lines are longer than a terminal's and contain control bytes. Nothing else is at the end."""
+    all_bytes = bytes(byte for byte in range(1, 256) if byte not in b"\n'")
+    result = read(b"printf %s '" + b"x" * 60_000 + b"' | cksum\nprintf %s '" + all_bytes + b"' | cksum\n", kernel)
     sums = [
-        subprocess.run(["cksum"], input=one, capture_output=True, check=True).stdout for one in (b"x" * 60_000, every)
+        subprocess.run(["cksum"], input=piped, capture_output=True, check=True).stdout
+        for piped in (b"x" * 60_000, all_bytes)
     ]
-    assert (done.stdout, done.returncode) == (b"".join(sums), 0)
+    assert (result.stdout, result.returncode) == (b"".join(sums), 0)
 
 
 class Typist:
-    """A terminal with the shell on it."""
+    """A terminal that controls the shell."""
 
     def __init__(self, terminal: int) -> None:
         self.terminal = terminal
@@ -57,40 +58,42 @@ class Typist:
     def type(self, text: str) -> None:
         os.write(self.terminal, text.encode())
 
-    def read_to(self, words: str) -> str:
-        """What is printed until these words have been."""
-        seen, end = "", time.monotonic() + PATIENCE_S
-        while words not in seen:
-            assert time.monotonic() < end, seen
+    def read_to(self, text: str) -> str:
+        """Return the output up to a text."""
+        output, end = "", time.monotonic() + PATIENCE_S
+        while text not in output:
+            assert time.monotonic() < end, output
             if select.select([self.terminal], [], [], 1)[0]:
-                seen += os.read(self.terminal, 4096).decode()
-        return seen
+                output += os.read(self.terminal, 4096).decode()
+        return output
 
 
 @contextmanager
-def at_a_terminal(*words: str) -> Iterator[Typist]:
-    ours, theirs = pty.openpty()
-    child = subprocess.Popen([*SHELL, *words], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
-    os.close(theirs)
+def at_a_terminal(*arguments: str) -> Iterator[Typist]:
+    controller, terminal = pty.openpty()
+    child = subprocess.Popen(
+        [*SHELL, *arguments], stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True
+    )
+    os.close(terminal)
     try:
-        yield Typist(ours)
+        yield Typist(controller)
     finally:
         child.terminate()
         child.wait(PATIENCE_S)
-        os.close(ours)
+        os.close(controller)
 
 
-def test_at_a_terminal_keys_are_heard_at_once_and_time_is_ours() -> None:
+def test_at_a_terminal_keys_arrive_at_once_and_time_is_real() -> None:
     with at_a_terminal("L100M", "server") as typist:
-        typist.read_to("server:/# ")
+        typist.read_to("server:/$ ")
         typist.type("echo $((6*7))\r")
         typist.read_to("42\r\n")
         typist.type("sleep 100\r")
         typist.read_to("100\r\n")
         time.sleep(0.5)
         typist.type("\x03")
-        typist.read_to("server:/# ")
-        begun = time.monotonic()
+        typist.read_to("server:/$ ")
+        start_s = time.monotonic()
         typist.type("sleep 1; echo o''ver\r")
         typist.read_to("over")
-        assert 0.9 < time.monotonic() - begun < 20, "a second, or more where the machine does not keep up"
+        assert 0.9 < time.monotonic() - start_s < 20, "a second, or more where the machine does not keep up"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every name a scenario may use is one the guest's kernels have, and what is set is what the kernel does."""
+"""The guest's kernels have every name that a scenario may use, and settings take effect."""
 
 import polars as pl
 import pytest
@@ -20,13 +20,13 @@ NEEDED = {
     "ets": "bands 3",
     "tbf": "rate 20mbit burst 20kb latency 50ms",
 }
-"""Parameters of the qdiscs that `tc` does not take without any."""
+"""Parameters of the qdiscs that need some in `tc`."""
 
 DETAILS = {"bbr": "bbr_bw", "dctcp": "dctcp_alpha", "vegas": "vegas_rtt"}
-"""A field of tcp_info's further structures that only sockets of one congestion control fill."""
+"""A field of the congestion-control part of tcp_info that only sockets of one congestion control fill."""
 
 VEGAS_LIKE = {"vegas", "nv", "westwood", "yeah", "illinois"}
-"""Those that speak through the structure of Vegas."""
+"""Congestion controls that report through the structure of Vegas."""
 
 
 def upload(run: Recording) -> float:
@@ -35,7 +35,8 @@ def upload(run: Recording) -> float:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_every_congestion_control_carries_data(simulate: Simulate, kernel: str) -> None:
-    """Each is set by name on its flow's sockets, which fails where the kernel has none; some say who they are."""
+    """Each congestion control is set by name on its flow's sockets, which fails if the kernel lacks it. Some also
+    report their name."""
     count = len(CONGESTION_CONTROLS)
     test = {"name": "tcp_nup", "upload_streams": count, "flow_cc": list(CONGESTION_CONTROLS), "length": 5, "delay": 1}
     run = simulate({**line("100mbit", "1ms"), "test": test}, kernel=kernel)
@@ -65,7 +66,7 @@ def test_every_qdisc_works_below_htb(simulate: Simulate, qdisc: str) -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_parameters_of_a_tc_line_reach_the_qdisc(simulate: Simulate, kernel: str) -> None:
-    """codel's target is the delay it settles at; netem's delay is one way."""
+    """codel's delay settles at its target. netem delays one direction."""
     low, high = (
         simulate(
             "L100M", "test.length=5", "test.delay=1", f"stack.client.qdisc={setting}", "stack.tsq=off", kernel=kernel
@@ -83,18 +84,18 @@ def test_parameters_of_a_tc_line_reach_the_qdisc(simulate: Simulate, kernel: str
 def test_ecn_marks_instead_of_drops(simulate: Simulate, kernel: str) -> None:
     ecn = ("stack.tsq=off", "stack.qdisc=codel", "test.length=5", "test.delay=1")
     without = simulate("L100M", *ecn, kernel=kernel)
-    with_it = simulate("L100M", *ecn, "stack.qdisc=codel ecn", "stack.sysctl.net.ipv4.tcp_ecn=1", kernel=kernel)
-    seen = [run.tcp.filter(pl.col("sender"))["delivered_ce"].max() for run in (without, with_it)]
-    assert seen[0] == 0
-    assert seen[1] > 0
-    dropped = [run.summary.drops["client"]["eth0"].qdisc for run in (without, with_it)]
+    with_ecn = simulate("L100M", *ecn, "stack.qdisc=codel ecn", "stack.sysctl.net.ipv4.tcp_ecn=1", kernel=kernel)
+    marks = [run.tcp.filter(pl.col("sender"))["delivered_ce"].max() for run in (without, with_ecn)]
+    assert marks[0] == 0
+    assert marks[1] > 0
+    dropped = [run.summary.drops["client"]["eth0"].qdisc for run in (without, with_ecn)]
     assert dropped[0] > 0
     assert dropped[1] < dropped[0]
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_ipv6_carries_data_at_its_own_overhead(simulate: Simulate, kernel: str) -> None:
-    """20 bytes more of header a frame."""
+    """The header of IPv6 has 20 bytes more per frame."""
     run = simulate("L100M", "test.length=5", "test.delay=1", "testbed.ip=6", kernel=kernel)
     assert upload(run) == pytest.approx(100 * 1428 / 1514, rel=0.01)
     assert ":" in run.flow_events["detail"][0]
@@ -102,7 +103,7 @@ def test_ipv6_carries_data_at_its_own_overhead(simulate: Simulate, kernel: str) 
 
 
 def test_a_node_s_own_stack(simulate: Simulate) -> None:
-    """What is set for one node holds there and not on the others."""
+    """Settings of one node apply only there."""
     run = simulate(
         "L100M", *SHORT, "stack.router.qdisc=fq_codel", "stack.client.cc=reno", "stack.client.pacing.ca=150",
         "stack.server.sysctl.net.ipv4.tcp_timestamps=0",
@@ -116,7 +117,7 @@ def test_a_node_s_own_stack(simulate: Simulate) -> None:
 
 
 def test_a_sysctl_reaches_the_kernel(simulate: Simulate) -> None:
-    """A send buffer of 16 KiB holds one skb (64 KiB) more than that, which cannot fill a path of 40 ms."""
+    """A send buffer of 16 KiB holds one skb (64 KiB) beyond its limit, which cannot fill a path of 40 ms."""
     path, test = line("100mbit", "10ms"), ("test.name=tcp_upload", "test.length=3", "test.delay=1")
     small = simulate(path, *test, "stack.sysctl.net.ipv4.tcp_wmem=4096 16384 16384")
     large = simulate(path, *test)

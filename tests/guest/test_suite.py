@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small suite as the command runs it: killed and resumed, held against marks and baselines, with runs that fail."""
+"""A small suite in the earlier format, run by `hourglass suite`: killed and resumed, judged by criteria and baselines,
+with runs that fail."""
 
 import json
 import signal
@@ -93,12 +94,12 @@ def test_killed_and_resumed_it_gives_the_same_page(folder: Path) -> None:
         time.sleep(0.02)
     child.send_signal(signal.SIGKILL)
     child.wait()
-    there = len(list((folder / "out").glob("runs/[!.]*")))
-    assert 0 < there < RUNS
+    cached = len(list((folder / "out").glob("runs/[!.]*")))
+    assert 0 < cached < RUNS
     again = suite(folder, "--out", "out")
-    assert again.returncode == 1  # nobody knew of the misses
-    assert f"sweep: {there} of {RUNS} runs are there, {RUNS - there} to make" in again.stderr
-    assert again.stderr.count("are there") == 1, "one count of all parts"
+    assert again.returncode == 1  # the baseline lacks the misses
+    assert f"study: {cached} of {RUNS} runs exist, {RUNS - cached} to make" in again.stderr
+    assert again.stderr.count("runs exist") == 1, "one count of all parts"
     straight = suite(folder, "--out", "straight", "--junit", "verdicts.xml")
     assert straight.returncode == 1
     for name in ("small.html", "small.md"):
@@ -107,16 +108,16 @@ def test_killed_and_resumed_it_gives_the_same_page(folder: Path) -> None:
     assert (root.get("tests"), root.get("failures")) == ("6", "2")
 
 
-def test_marks_are_judged_and_what_is_not_there_is_said(folder: Path) -> None:
+def test_criteria_have_verdicts_and_missing_parts_have_reasons(folder: Path) -> None:
     status, data = told(folder)
     cells = {line["setting"]: line["cells"] for line in data["lines"]}
     assert status == 1
-    assert {cc: cell["word"] for cc, cell in cells["10ms"].items()} == {"cubic": "passed", "bbr": "passed"}
-    assert {cc: cell["word"] for cc, cell in cells["20ms"].items()} == {"cubic": "missed", "bbr": "missed"}
+    assert {cc: cell["verdict"] for cc, cell in cells["10ms"].items()} == {"cubic": "ok", "bbr": "ok"}
+    assert {cc: cell["verdict"] for cc, cell in cells["20ms"].items()} == {"cubic": "missed", "bbr": "missed"}
     assert cells["20ms"]["cubic"]["value"] == pytest.approx(40, abs=0.5)
-    assert cells["pfifo limit 50"]["cubic"]["word"] == "passed"
+    assert cells["pfifo limit 50"]["cubic"]["verdict"] == "ok"
     page = (folder / "out/small.html").read_text("utf-8")
-    assert "prague: this version has it not" in page
+    assert "prague: not supported by this kernel" in page
     for line in data["lines"]:
         for cell in line["cells"].values():
             assert all((folder / "out" / run / "summary.json").is_file() for run in cell["runs"])
@@ -132,12 +133,12 @@ def test_quick_is_a_part_of_it(folder: Path) -> None:
     ]
 
 
-def test_a_baseline_knows_of_misses_and_finds_what_is_worse(folder: Path) -> None:
+def test_a_baseline_has_misses_and_detects_regressions(folder: Path) -> None:
     assert told(folder, "--update-baseline", "--seeds", "7-8")[0] == 0
     place = folder / "baselines/small-6.1.json"
     status, data = told(folder)
     assert (status, data["ok"]) == (0, True)
-    assert data["lines"][1]["cells"]["cubic"]["word"] == "missed"
+    assert data["lines"][1]["cells"]["cubic"]["verdict"] == "missed"
     baseline = json.loads(place.read_text("utf-8"))
     line = next(id for id in baseline["lines"] if id.startswith("flow/"))
     assert {len(seeds) for cells in baseline["lines"].values() for seeds in cells.values()} == {2}
@@ -147,10 +148,13 @@ def test_a_baseline_knows_of_misses_and_finds_what_is_worse(folder: Path) -> Non
     status, data = told(folder, "--baseline", str(own))
     assert status == 1
     worse = {
-        (one["part"], cc): cell["worse"] for one in data["lines"] for cc, cell in one["cells"].items() if cell["worse"]
+        (line["part"], cc): cell["reason"]
+        for line in data["lines"]
+        for cc, cell in line["cells"].items()
+        if cell["verdict"] == "regressed"
     }
     assert worse == {("flow", "cubic"): "120 before"}
-    assert 'class="worse"' in (folder / "out/small.html").read_text("utf-8")
+    assert 'class="regressed"' in (folder / "out/small.html").read_text("utf-8")
     refused = suite(folder, "--out", "none", "--baseline", "none.json")
     assert refused.returncode == 2
     assert "there is no such file" in refused.stderr
@@ -166,7 +170,7 @@ def test_a_run_that_fails_takes_its_cells_and_nothing_else(folder: Path) -> None
     assert done.returncode == 3
     data = json.loads(done.stdout)
     assert len(data["failed"]) == 2
-    words = {line["setting"]: line["cells"]["cubic"]["word"] for line in data["lines"]}
-    assert words == {"10ms": "passed", "20ms": "passed", "pfifo limit 50": "passed", "pfifo nonsense": "none"}
+    words = {line["setting"]: line["cells"]["cubic"]["verdict"] for line in data["lines"]}
+    assert words == {"10ms": "ok", "20ms": "ok", "pfifo limit 50": "ok", "pfifo nonsense": "failed"}
     assert "hourglass: failed: " in done.stderr
     assert "nonsense" in (folder / "out/bad.html").read_text("utf-8")

@@ -13,10 +13,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from hourglass.campaign import Result, sweep
-from hourglass.engine.kernel import store as kernels
+import hourglass
+from hourglass.builders.kernel import registry as kernels
+from hourglass.cli.exit_status import guarded
 from hourglass.errors import InputError
-from hourglass.results.opening import open_run
+from hourglass.results.run_directory import open_run
+from hourglass.studies import StudyResult, study
+from tests.guest.host_state import alive
 
 pytestmark = pytest.mark.guest
 
@@ -43,13 +46,13 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def straight(file: Path) -> Result:
-    """The sweep as it is when nothing happens."""
-    return sweep(file, file.parent / "straight", jobs=2)
+def straight(file: Path) -> StudyResult:
+    """Return the sweep of an undisturbed run."""
+    return study(file, file.parent / "straight", jobs=2)
 
 
-def test_failed_runs_are_kept_with_their_log_and_stop_nothing(straight: Result) -> None:
-    assert (straight.made, straight.failed, straight.there) == (CELLS - FAILING, FAILING, 0)
+def test_failed_runs_store_their_log_and_do_not_stop_others(straight: StudyResult) -> None:
+    assert (straight.completed, straight.failed, straight.cached) == (CELLS - FAILING, FAILING, 0)
     table = straight.table
     assert table.filter(pl.col("status") == "done")["ping_icmp_samples"].to_list() == [4] * (CELLS - FAILING)
     assert table["seed"].to_list() == [1, 2, 3] * 3
@@ -61,10 +64,10 @@ def test_failed_runs_are_kept_with_their_log_and_stop_nothing(straight: Result) 
     assert table.filter(pl.col("status") == "failed")["error"][0] == failure.reason
 
 
-def test_a_second_call_makes_the_failed_runs_only(file: Path, straight: Result) -> None:
+def test_a_second_call_makes_the_failed_runs_only(file: Path, straight: StudyResult) -> None:
     before = straight.path.read_bytes()
-    again = sweep(file, straight.out, jobs=2)
-    assert (again.made, again.failed, again.there) == (0, FAILING, CELLS - FAILING)
+    again = study(file, straight.out, jobs=2)
+    assert (again.completed, again.failed, again.cached) == (0, FAILING, CELLS - FAILING)
     assert straight.path.read_bytes() == before
 
 
@@ -82,7 +85,7 @@ def command(file: Path, out: Path, *options: str) -> list[str]:
 
 
 def descendants(pid: int) -> list[int]:
-    """All processes below one, as far as they are still there."""
+    """Return the existing descendants of a process."""
     children: list[int] = []
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
@@ -90,7 +93,7 @@ def descendants(pid: int) -> list[int]:
     return children + [below for child in children for below in descendants(child)]
 
 
-def test_killed_in_the_middle_and_resumed_it_gives_the_same_table(file: Path, straight: Result) -> None:
+def test_killed_in_the_middle_and_resumed_it_gives_the_same_table(file: Path, straight: StudyResult) -> None:
     out = file.parent / "killed"
     child = subprocess.Popen(command(file, out, "-j", "2", "--no-picture"), stderr=subprocess.DEVNULL)
     while len(list(out.glob("runs/[!.]*"))) < 3:
@@ -115,28 +118,21 @@ def test_killed_in_the_middle_and_resumed_it_gives_the_same_table(file: Path, st
     assert not list(out.glob("runs/.*"))
 
 
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def test_a_worker_that_dies_costs_a_second_attempt_only(file: Path, straight: Result) -> None:
+def test_a_worker_that_dies_costs_a_second_attempt_only(file: Path, straight: StudyResult) -> None:
     out = file.parent / "died"
     killed = []
 
     class Killer:
         def kernel(self, fraction: float, step: str) -> None: ...
 
-        def begin(self, there: int, total: int, jobs: int | None) -> None: ...
+        def begin(self, existing: int, total: int, jobs: int | None) -> None: ...
 
         def done(self, cell: str, failure: str | None) -> None:
             if not killed:
-                killed.append(next(pid for pid in descendants(os.getpid()) if b"campaign.worker" in cmdline(pid)))
+                killed.append(next(pid for pid in descendants(os.getpid()) if b"studies.worker" in cmdline(pid)))
                 os.kill(killed[0], signal.SIGKILL)
 
-    sweep(file, out, jobs=2, progress=Killer())
+    study(file, out, jobs=2, progress=Killer())
     assert killed
     assert (out / "table.parquet").read_bytes() == straight.path.read_bytes()
 
@@ -148,7 +144,7 @@ def cmdline(pid: int) -> bytes:
         return b""
 
 
-def test_a_cluster_that_loses_a_worker_gives_the_same_table(file: Path, straight: Result) -> None:
+def test_a_cluster_that_loses_a_worker_gives_the_same_table(file: Path, straight: StudyResult) -> None:
     distributed: Any = pytest.importorskip("distributed")
     out = file.parent / "cluster"
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
@@ -159,7 +155,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_table(file: Path, straight
 
             def kernel(self, fraction: float, step: str) -> None: ...
 
-            def begin(self, there: int, total: int, jobs: int | None) -> None: ...
+            def begin(self, existing: int, total: int, jobs: int | None) -> None: ...
 
             def done(self, cell: str, failure: str | None) -> None:
                 self.count += 1
@@ -167,7 +163,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_table(file: Path, straight
                     os.kill(victim.pid, signal.SIGKILL)
 
         killer = Killer()
-        result = sweep(file, out, dask=cluster.scheduler_address, progress=killer)
+        result = study(file, out, dask=cluster.scheduler_address, progress=killer)
     assert killer.count == CELLS
     assert len(result.failures) == FAILING
     assert result.path.read_bytes() == straight.path.read_bytes()
@@ -175,36 +171,65 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_table(file: Path, straight
     assert open_run(out / "runs" / result.cells[0].key).ping_rows.height > 0
 
 
-def test_summaries_alone_make_the_same_table_and_records_come_back(file: Path, straight: Result) -> None:
+def test_summaries_alone_make_the_same_table_and_records_come_back(file: Path, straight: StudyResult) -> None:
     out = file.parent / "summaries"
-    small = sweep(file, out, keep="summary")
+    small = study(file, out, keep="summary")
     place = out / "runs" / small.cells[0].key
     assert sorted(path.name for path in place.iterdir()) == ["run.json", "scenario.json", "summary.json"]
     assert small.path.read_bytes() == straight.path.read_bytes()
-    again = sweep(file, out, keep="records")
-    assert (again.made, again.failed) == (CELLS - FAILING, FAILING)
+    again = study(file, out, keep="records")
+    assert (again.completed, again.failed) == (CELLS - FAILING, FAILING)
     assert open_run(place).info.digest == open_run(straight.out / "runs" / small.cells[0].key).info.digest
 
 
 def test_a_bad_value_is_said_before_anything_runs(tmp_path: Path) -> None:
     data = {"scenario": "L100M", "axes": {"stack.cc": ["cubic", "cubicle"], "seed": [1, 2]}}
     with pytest.raises(InputError, match=r"stack\.cc = 'cubicle': .*\(in stack\.cc=cubicle seed=1\)"):
-        sweep(data, tmp_path / "out")
+        study(data, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_one_sweep_at_a_time_in_a_folder(file: Path, straight: Result) -> None:
-    from hourglass.campaign.store import Store
+def test_one_sweep_at_a_time_in_a_folder(file: Path, straight: StudyResult) -> None:
+    from hourglass.studies.store import Store
 
-    with Store(straight.out, "records").locked(), pytest.raises(InputError, match="another sweep is at work"):
-        sweep(file, straight.out)
+    with Store(straight.out, "records").locked(), pytest.raises(InputError, match="another study is at work"):
+        study(file, straight.out)
 
 
 def test_another_kernel_under_the_same_name_is_refused_by_the_worker(tmp_path: Path) -> None:
     from hourglass import scenario
-    from hourglass.campaign.worker import make
+    from hourglass.studies.worker import make
 
     wanted = scenario.load("L100M", kernel="6.1")
-    task = {"scenario": wanted.to_json().decode(), "engine": "virtual", "identity": "0" * 64, "keep": "records"}
+    task = {
+        "scenario": wanted.to_json().decode(),
+        "engine": "virtual",
+        "like": "",
+        "identity": "0" * 64,
+        "keep": "records",
+    }
     assert kernels.ensure("6.1").key[:12] in str(make(task, tmp_path / "run"))
     assert not (tmp_path / "run").exists()
+
+
+def test_check_makes_the_runs_of_all_seeds_in_parallel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    changes = {"kernel": "6.1", "test.name": "ping", "test.length": 0.4, "test.ping_interval": 0.1}
+    command = ["check", "L100M", *(word for key, value in changes.items() for word in ("--set", f"{key}={value}"))]
+    command += ["--seeds", "1-2", "-j", "2", "--bound", "ping.icmp.p99 < 1s"]
+    assert guarded(command) == 0
+    assert "2 bounds met" in capfd.readouterr().out
+    paths = sorted(tmp_path.glob("runs/L100M-*"))
+    assert [open_run(path).info.seed for path in paths] in ([1, 2], [2, 1])
+    made = {path: path.stat().st_mtime_ns for path in paths}
+    alone = hourglass.check("L100M", overrides=changes, seed=2, bounds=["ping.icmp.p99 < 1s"])[0].run
+    assert alone is not None
+    assert made == {path: path.stat().st_mtime_ns for path in sorted(tmp_path.glob("runs/L100M-*"))}
+    failing = [*command, "--set", "stack.qdisc=fq_codel nonsense", "--junit", "verdicts.xml"]
+    assert guarded(failing) == 3
+    captured = capfd.readouterr()
+    assert "0 bounds met; 2 runs failed" in captured.out
+    assert captured.err.count("hourglass: error: L100M: stack.qdisc") == 2
+    assert all(f'name="L100M.seed-{seed}"' in Path("verdicts.xml").read_text() for seed in (1, 2))

@@ -23,7 +23,7 @@ READ = "cd /proc/sys/net/ipv4; cat tcp_tsq_mode tcp_tsq_usecs tcp_tsq_bytes tcp_
 
 
 def writes() -> list[tuple[str, int, bool]]:
-    """Sysctl, value, whether it is taken."""
+    """A sysctl, a value, and whether the kernel accepts it."""
     return [
         (name, value, low <= value <= high)
         for name, (_, low, high) in BOUNDS.items()
@@ -32,19 +32,19 @@ def writes() -> list[tuple[str, int, bool]]:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_each_namespace_has_its_own_within_bounds(kernel: str, tmp_path: Path) -> None:
+def test_each_namespace_has_separate_sysctls_within_bounds(kernel: str, tmp_path: Path) -> None:
     tries = [f"if echo {value} > {name}; then cat {name}; else echo no; fi 2> /dev/null" for name, value, _ in writes()]
-    described = {
+    data = {
         "kernel": kernel,
         "testbed": {"preset": "L100M"},
         "apps": {"root": "debian:12"},
         "app": [
-            {"node": "client", "name": "write", "command": ["sh", "-c", READ + "; ".join(tries)]},
+            {"node": "client", "name": "write", "user": "root", "command": ["sh", "-c", READ + "; ".join(tries)]},
             {"node": "server", "name": "read", "start": 1, "command": ["sh", "-c", READ]},
         ],
     }
-    run = runner.run(load(described), tmp_path / "run")
+    run = runner.run(load(data), tmp_path / "run")
     defaults = [str(default) for default, _, _ in BOUNDS.values()]
     assert run.apps["read"].stdout.split() == defaults
-    taken = [str(value) if good else "no" for _, value, good in writes()]
-    assert run.apps["write"].stdout.split() == defaults + taken
+    accepted = [str(value) if good else "no" for _, value, good in writes()]
+    assert run.apps["write"].stdout.split() == defaults + accepted

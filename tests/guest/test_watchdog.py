@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A guest that hangs is ended, with the reason and what hangs; one that is held is not. Each way is a program."""
+"""A guest that hangs is ended, with the reason and the program; a stopped guest is not. Each kind is a program."""
 
 import os
 import re
@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from hourglass.engine import cpio, root, watchdog
-from hourglass.engine.kernel import store
+from hourglass.builders import cpio, root
+from hourglass.builders.kernel import registry
+from hourglass.engine import watchdog
 from hourglass.engine.virtual import Virtual
 from hourglass.errors import GuestError
 from tests.engine.plans import small_plan
@@ -85,45 +86,45 @@ int main(void)
 
 @pytest.fixture(scope="module")
 def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A root for each way, with nothing but that program."""
+    """Return a root for each kind of hang, with only its program."""
     folder = tmp_path_factory.mktemp("ways")
     (folder / "init.c").write_text("#include <sys/stat.h>\n" + INIT)
-    made = {}
-    for way in ("memory", "calls", "kernel", "sleeps"):
-        program = folder / way
-        subprocess.run(["gcc", "-static", "-Os", f"-DWAY={way}", "-w", "-o", program, folder / "init.c"], check=True)
-        made[way] = folder / f"{way}.cpio"
-        made[way].write_bytes(cpio.archive({"init": cpio.file(program.read_bytes(), 0o755)}))
-    return made
+    archives = {}
+    for kind in ("memory", "calls", "kernel", "sleeps"):
+        program = folder / kind
+        subprocess.run(["gcc", "-static", "-Os", f"-DWAY={kind}", "-w", "-o", program, folder / "init.c"], check=True)
+        archives[kind] = folder / f"{kind}.cpio"
+        archives[kind].write_bytes(cpio.archive({"init": cpio.file(program.read_bytes(), 0o755)}))
+    return archives
 
 
-def ended(way: str, kernel: str, roots: dict[str, Path], place: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What is said of a guest that hangs so."""
-    monkeypatch.setattr(root, "image", lambda _wifi, _release: roots[way])
+def end_reason(kind: str, kernel: str, roots: dict[str, Path], folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the reason with which such a guest is ended."""
+    monkeypatch.setattr(root, "image", lambda _wifi, _release, _bpf: roots[kind])
     monkeypatch.setattr(watchdog, "LOOK_AFTER_S", 0.2)
     monkeypatch.setenv(watchdog.LIMIT, "1")
     with pytest.raises(GuestError) as raised:
-        Virtual(store.ensure(kernel)).run(small_plan(), place)
+        Virtual(registry.ensure(kernel)).run(small_plan(), folder)
     return raised.value.reason
 
 
 SPINNER = r"spinner \(/init /out/plan.json /out/records.arrows\), pid \d+ on client"
-SAID = {
+REASONS = {
     "memory": f"; {SPINNER}, computes or polls memory and never calls the kernel, at instruction 0x4\\w{{5}} ",
-    "calls": f"; {SPINNER}, calls poll again and again and never sleeps ",
+    "calls": f"; {SPINNER}, calls poll repeatedly and never sleeps ",
     "kernel": f"; the guest's kernel is in [^,]*(clear|copy|memset|zero)[^,]* .*, for {SPINNER}, in readv ",
 }
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("way", SAID)
-def test_what_spins_is_ended_and_named(
-    way: str, kernel: str, roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kind", REASONS)
+def test_a_spinning_guest_is_ended_and_named(
+    kind: str, kernel: str, roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     began = time.monotonic()
-    said = ended(way, kernel, roots, tmp_path, monkeypatch)
-    assert said.startswith("the guest stands still: its clock has not moved for ")
-    assert re.search(SAID[way], said), said
+    reason = end_reason(kind, kernel, roots, tmp_path, monkeypatch)
+    assert reason.startswith("the guest spins: its clock has not moved for ")
+    assert re.search(REASONS[kind], reason), reason
     assert time.monotonic() - began < 60
 
 
@@ -131,19 +132,17 @@ def test_a_guest_whose_agent_waits_for_ever_is_ended(
     roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watchdog, "SILENT_S", 1.0)
-    said = ended("sleeps", "6.1", roots, tmp_path, monkeypatch)
-    assert re.search(r"waits for what never comes: \d+ s of its clock have passed without a word", said)
+    reason = end_reason("sleeps", "6.1", roots, tmp_path, monkeypatch)
+    assert re.search(r"waits for an event that never comes: \d+ s of its clock passed without a message", reason)
 
 
-def test_a_guest_that_is_stopped_is_let_be(
-    roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As by a debugger: it is ended only once it goes on."""
+def test_a_stopped_guest_is_not_ended(roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A debugger stops a guest: it is ended only after it continues."""
     monkeypatch.setattr(watchdog, "IDLE_S", 0.5)
     held_s = 3.0
 
     def hold() -> None:
-        while not (kernels := [int(one.parent.name) for one in Path("/proc").glob("[0-9]*/cwd") if inside(one)]):
+        while not (kernels := [int(link.parent.name) for link in Path("/proc").glob("[0-9]*/cwd") if inside(link)]):
             time.sleep(0.01)
         leader = min(kernels)
         os.kill(leader, signal.SIGSTOP)
@@ -159,7 +158,7 @@ def test_a_guest_that_is_stopped_is_let_be(
     began = time.monotonic()
     thread = threading.Thread(target=hold)
     thread.start()
-    said = ended("memory", "6.1", roots, tmp_path, monkeypatch)
+    reason = end_reason("memory", "6.1", roots, tmp_path, monkeypatch)
     thread.join()
-    assert "stands still" in said
+    assert "spins" in reason
     assert time.monotonic() - began > held_s

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wi-Fi in a guest: real hostapd and `iw`, the kernel's mac80211, our air."""
+"""Wi-Fi in a guest: real hostapd and `iw`, the kernel's mac80211, the modelled air."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.guest
 
 SHORT = ("test.length=3", "test.delay=1")
 WITHOUT_TXQ = ("5.10", "6.1")
-"""Kernels that let a driver do without mac80211's queues."""
+"""Kernels in which a driver can do without mac80211's queues."""
 
 
 LEAST = {"wifi-ath9k": 0.6, "wifi-ath9k-htc": 0.6, "wifi-ax": 0.45}
@@ -47,7 +47,8 @@ def test_a_radio_below_a_qdisc_carries_data(simulate: Simulate, kernel: str) -> 
 
 
 def check(run: Recording, name: str) -> None:
-    """Data flow, in aggregates, below the PHY rate; nothing is lost of the pings; the kernel does not complain."""
+    """Check that data flow in aggregates and below the PHY rate, that no ping is lost, and that the kernel logs no
+    warning."""
     from hourglass.scenario import load
 
     rate = radio_bps(load(name).testbed.wifi[0]) / 1e6
@@ -56,7 +57,7 @@ def check(run: Recording, name: str) -> None:
     assert LEAST[name] * rate < total < 0.95 * rate
     assert summary.ping_ms["icmp"].lost == 0
     assert summary.wifi["client"]["wlan0"].subframes.p90 > 4
-    busy = sum(one["wlan0"].air_percent for one in summary.wifi.values())
+    busy = sum(radios["wlan0"].air_percent for radios in summary.wifi.values())
     assert 30 < busy <= 120
     assert run.info.warnings == []
 
@@ -64,30 +65,30 @@ def check(run: Recording, name: str) -> None:
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_same_seed_same_bytes_and_another_seed_another_run(simulate: Simulate, kernel: str) -> None:
     first = simulate("wifi-ath9k", *SHORT, kernel=kernel)
-    again = simulate("wifi-ath9k", *SHORT, kernel=kernel, fresh=True)
+    second = simulate("wifi-ath9k", *SHORT, kernel=kernel, fresh=True)
     other = simulate("wifi-ath9k", *SHORT, kernel=kernel, seed=2)
-    assert records(first).read_bytes() == records(again).read_bytes()
+    assert records(first).read_bytes() == records(second).read_bytes()
     assert digests(first)["client:wlan0"] != digests(other)["client:wlan0"]
 
 
 @pytest.mark.parametrize("name", ["wifi-ath9k-htc", "wifi-ax"])
-def test_other_chips_too_are_deterministic(simulate: Simulate, name: str) -> None:
-    first, again = (simulate(name, *SHORT, kernel="6.1", fresh=fresh) for fresh in (False, True))
-    assert records(first).read_bytes() == records(again).read_bytes()
+def test_other_chips_are_deterministic(simulate: Simulate, name: str) -> None:
+    first, second = (simulate(name, *SHORT, kernel="6.1", fresh=fresh) for fresh in (False, True))
+    assert records(first).read_bytes() == records(second).read_bytes()
 
 
 @pytest.mark.parametrize("name", ["wifi-ath9k", "wifi-ath9k-htc", "wifi-ax"])
 def test_measuring_changes_no_frame(simulate: Simulate, name: str) -> None:
-    """Everything, down to each packet, or nothing."""
+    """Compare a run that follows each packet with one that measures nothing."""
     short = ("test.length=1.5", "test.delay=0.5")
-    everything = simulate(name, *short, "measure.packets=all", "measure.devices=10ms", kernel="6.1")
-    nothing = simulate(name, *short, "measure.tcp=0", "measure.packets=0", "measure.devices=0", kernel="6.1")
-    assert len(digests(nothing)) > 2
-    assert digests(everything) == digests(nothing)
+    full = simulate(name, *short, "measure.packets=all", "measure.devices=10ms", kernel="6.1")
+    reduced = simulate(name, *short, "measure.tcp=0", "measure.packets=0", "measure.devices=0", kernel="6.1")
+    assert len(digests(reduced)) > 2
+    assert digests(full) == digests(reduced)
 
 
 def test_both_pacing_shifts_reach_the_sockets(simulate: Simulate) -> None:
-    """mac80211's 7 is 8 ms of data, the papers' 10 is 1 ms: smaller aggregates, shorter pings."""
+    """mac80211's 7 is 8 ms of data. The papers' 10 is 1 ms, with smaller aggregates and shorter pings."""
     kernel, paper = (
         simulate("wifi-ath9k", *SHORT, f"testbed.wifi.0.pacing_shift={shift}", kernel="5.10")
         for shift in ("kernel", 10)
@@ -96,13 +97,13 @@ def test_both_pacing_shifts_reach_the_sockets(simulate: Simulate) -> None:
     pings = [run.summary.ping_ms["icmp"].p50 for run in (kernel, paper)]
     assert sizes[1] < sizes[0]
     assert pings[1] < pings[0]
-    seen = [set(run.tcp.filter(pl.col("sender"))["tsq_shift"].drop_nulls()) for run in (kernel, paper)]
-    assert 7 in seen[0]
-    assert seen[1] == {10}
+    shifts = [set(run.tcp.filter(pl.col("sender"))["tsq_shift"].drop_nulls()) for run in (kernel, paper)]
+    assert 7 in shifts[0]
+    assert shifts[1] == {10}
 
 
 def crowd(**wifi: Any) -> dict[str, Any]:
-    """Two fast stations and a slow one, each with a download: the access point decides who is served."""
+    """Return a cell with two fast stations and a slow one, each with a download: the access point schedules them."""
     names = ("client", "fast", "slow")
     stations = [{"at": f"{name}:wlan0"} for name in names]
     stations[2]["mcs"] = 0  # type: ignore[assignment]
@@ -125,7 +126,8 @@ def crowd(**wifi: Any) -> dict[str, Any]:
 
 
 def test_the_air_is_shared_fairly_by_the_scheduler(simulate: Simulate) -> None:
-    """65 or 72 against 7 Mbit/s: a third of the air each; by goodput the slow one has a tenth of a fast one's."""
+    """The rates are 65 or 72 and 7 Mbit/s. Each station gets a third of the air, and the slow one a tenth of a fast
+    one's goodput."""
     run = simulate(crowd())
     assert all(share == pytest.approx(1 / 3, abs=0.04) for share in shares(run).values())
     goodput = {flow.id: flow.goodput_mbps for flow in run.summary.flows}
@@ -146,7 +148,7 @@ def test_without_collisions_nothing_collides(simulate: Simulate) -> None:
         simulate("wifi-ath9k", *SHORT, f"testbed.wifi.0.collisions={switch}", kernel="6.1")
         for switch in ("true", "false")
     )
-    counts = [sum(one["wlan0"].collisions for one in run.summary.wifi.values()) for run in (collided, not_at_all)]
+    counts = [sum(radios["wlan0"].collisions for radios in run.summary.wifi.values()) for run in (collided, not_at_all)]
     assert counts[0] > 0
     assert counts[1] == 0
     assert upload(not_at_all) > upload(collided)
@@ -160,7 +162,7 @@ def test_errors_are_retried(simulate: Simulate) -> None:
 
 
 def test_an_access_point_on_a_channel_hostapd_refuses_is_blamed(simulate: Simulate, monkeypatch) -> None:
-    """One line: the key, the tool, its words."""
+    """The message is one line with the key, the tool and its words."""
     from hourglass.plan import radios
 
     monkeypatch.setitem(radios.CHANNELS, "5GHz", (77,))
@@ -176,9 +178,9 @@ def test_a_station_that_finds_no_access_point_is_blamed(simulate: Simulate, monk
         simulate("wifi-ath9k", *SHORT, "test.length=5", kernel="6.1")
 
 
-def test_who_waits_for_the_air_is_counted_by_access_category(simulate: Simulate) -> None:
-    """RRUL: what is marked CS5 and EF is video to mac80211, which starves best effort. Categories add up to the radio,
-    and the waits of the marked flow's packets are those that the probe sees."""
+def test_waits_for_the_air_are_counted_by_access_category(simulate: Simulate) -> None:
+    """With RRUL, packets marked CS5 and EF are video for mac80211, which starves best effort. The categories add up to
+    the radio's counts, and the waits of the marked flow's packets are those that the probe records."""
     run = simulate("wifi-ath9k", *SHORT, "test.name=rrul", "stack.tsq=off", kernel="6.1")
     end = run.radio_counters.filter(pl.col("t_ns") == pl.col("t_ns").max())
     for node in ("client", "ap"):
@@ -192,12 +194,46 @@ def test_who_waits_for_the_air_is_counted_by_access_category(simulate: Simulate)
         assert total("waited") <= total("mpdus")
         assert 0 <= counts["tx_ns"] - total("tx_ns") <= counts["tx_beacons"] * 500_000
         assert counts["tx_ns"] < counts["medium_busy_ns"] <= run.end_ns
-        found = run.summary.wifi[node]["wlan0"]
-        assert list(found.categories) == ["VI", "BE", "BK"]
-        waits = [one.contention_ms for one in found.categories.values()]
+        figures = run.summary.wifi[node]["wlan0"]
+        assert list(figures.categories) == ["VI", "BE", "BK"]
+        waits = [warning.contention_ms for warning in figures.categories.values()]
         assert waits == sorted(waits)
-        assert 90 < found.busy_percent <= 100
-    starved = [one.text for one in run.summary.warnings if one.id == "best-effort-starved"]
+        assert 90 < figures.busy_percent <= 100
+    starved = [warning.text for warning in run.summary.warnings if warning.id == "best-effort-starved"]
     assert [text.split()[3] for text in starved] == ["client:wlan0", "ap:wlan0"]
-    alone = simulate("wifi-ath9k", *SHORT, "stack.tsq=off", kernel="6.1")
-    assert "best-effort-starved" not in {one.id for one in alone.summary.warnings}
+    plain = simulate("wifi-ath9k", *SHORT, "stack.tsq=off", kernel="6.1")
+    assert "best-effort-starved" not in {warning.id for warning in plain.summary.warnings}
+
+
+OWN = ("testbed.wifi.0.others.count=0", "test.name=tcp_ndown", "test.download_streams=1", *SHORT)
+
+
+@pytest.mark.parametrize(
+    ("cell", "station"),
+    [("minstrel", ("mcs=0", "streams=1")), ("7", ("mcs=0", "streams=1"))],
+    ids=["minstrel", "fixed"],
+)
+def test_an_access_point_sends_at_the_rate_of_the_station(
+    simulate: Simulate, cell: str, station: tuple[str, ...]
+) -> None:
+    """7.2 Mbit/s: MCS 0, one stream, 20 MHz [14.4, or up to 144 under the cell's minstrel]."""
+    own = (f"testbed.wifi.0.station.0.{setting}" for setting in station)
+    run = simulate("wifi-ath9k", *OWN, f"testbed.wifi.0.mcs={cell}", *own, kernel="6.1")
+    assert 0.6 * 7.22 < run.summary.totals.download_mbps < 7.22
+
+
+def test_a_station_may_be_faster_than_the_cell(simulate: Simulate) -> None:
+    """The cell's rate is 14.4 Mbit/s, the station's 144.4."""
+    changes = ("testbed.wifi.0.mcs=0", "testbed.wifi.0.station.0.mcs=7")
+    run = simulate("wifi-ath9k", *OWN, *changes, kernel="6.1")
+    assert 0.5 * 144.4 < run.summary.totals.download_mbps < 144.4
+
+
+def test_minstrel_serves_one_station_as_it_serves_all(simulate: Simulate) -> None:
+    """At 12 dB no frame of MCS 15 arrives."""
+    snr = "testbed.wifi.0.station.0.snr=12"
+    single, every = (
+        simulate("wifi-ath9k", *OWN, snr, f"{key}=minstrel", kernel="6.1")
+        for key in ("testbed.wifi.0.station.0.mcs", "testbed.wifi.0.mcs")
+    )
+    assert single.summary.totals.download_mbps == every.summary.totals.download_mbps > 20

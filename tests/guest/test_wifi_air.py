@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The air against arithmetic: saturated radios in a guest, and the standard's formulas in `air.py`."""
+"""The air, compared with arithmetic: saturated radios in a guest, and the standard's formulas in `air.py`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,11 +27,11 @@ Flood = Callable[..., Recording]
 
 @pytest.fixture
 def flood(simulate: Simulate, monkeypatch: pytest.MonkeyPatch) -> Flood:
-    """`flood(cell, change)`: a run of the cell with its plan changed."""
+    """Return `flood(cell, change)`: a run of the cell with a changed plan."""
     build = plans.build
 
     def make(cell: dict[str, Any], change: air.Change) -> Recording:
-        monkeypatch.setattr(plans, "build", lambda *given: change(build(*given)))
+        monkeypatch.setattr(plans, "build", lambda *arguments: change(build(*arguments)))
         run = simulate(cell, fresh=True)
         assert run.info.warnings == []
         return run
@@ -40,14 +40,14 @@ def flood(simulate: Simulate, monkeypatch: pytest.MonkeyPatch) -> Flood:
 
 
 def goodput_mbps(counts: dict[str, int]) -> float:
-    """What TCP would have of the MPDUs that were acknowledged."""
+    """Return TCP's goodput if all acknowledged MPDUs were segments."""
     return counts["tx_acked"] * air.TCP_BYTES * 8 / counts["span_ns"] * 1e3
 
 
 @pytest.mark.parametrize("mpdus", [1, 2, 4, 8, 16, 17, 32])
 def test_one_saturated_radio_reaches_the_ceiling(flood: Flood, mpdus: int) -> None:
-    """One cycle is AIFS, 7.5 slots, PPDU, SIFS and answer; 2 %, of which beacons are 0.3. The channel is busy but for
-    AIFS and slots, with answers for a SIFS and an acknowledgment."""
+    """One cycle is AIFS, 7.5 slots, PPDU, SIFS and ACK. The margin is 2 %, of which beacons take 0.3. The medium is
+    busy except in AIFS and slots. An answer takes a SIFS and the ACK."""
     cycle = HT40_MCS7.cycle_us(mpdus, slots=air.CW_MIN / 2)
     run = flood(air.cell(1, max_subframes=mpdus), air.flood(("s1", "ap"), interval_us=int(0.9 * cycle / mpdus)))
     counts = air.grown(run, "s1")
@@ -74,7 +74,8 @@ RATES = [
 def test_the_ceiling_of_every_mcs(
     flood: Flood, standard: str, width: int, streams: int, mcs: int, guard_ns: int, most: int
 ) -> None:
-    """Aggregates as long as 5,484 us or as the block ack lets them be; 1 %, beacons being 0.25."""
+    """Aggregates last at most 5,484 us and have at most the frames of a block ACK. The margin is 1 %, of which beacons
+    take 0.25."""
     rate = air.phy(standard, width, streams, mcs, guard_ns)
     mpdus = rate.mpdus(most)
     cycle = rate.cycle_us(mpdus, slots=air.CW_MIN / 2, most=most)
@@ -90,7 +91,7 @@ def test_the_ceiling_of_every_mcs(
 
 @pytest.mark.parametrize("mpdus", [1, 8, 32])
 def test_two_saturated_radios_share_the_ceiling(flood: Flood, mpdus: int) -> None:
-    """Both ways at once, without collisions: the pause before a start is that of two that contend."""
+    """Both directions send without collisions. The pause before a transmission is that of two contending stations."""
     _, slots, _ = air.contend(2, collide=False)
     cycle = HT40_MCS7.cycle_us(mpdus, slots=slots)
     both = air.flood(("s1", "ap"), ("ap", "s1"), interval_us=int(1.5 * cycle / mpdus))
@@ -103,14 +104,14 @@ def test_two_saturated_radios_share_the_ceiling(flood: Flood, mpdus: int) -> Non
 
 @pytest.mark.parametrize("stations", [2, 5, 10])
 def test_saturated_stations_collide_as_the_standard_and_bianchi_say(flood: Flood, stations: int) -> None:
-    """Within 5 % of the standard's slots counted exactly, and of Bianchi's fixed point, which takes stations to be
-    independent: with 2 it is itself 5.5 % below the exact value."""
+    """The margin is 5 %, from an exact count of the standard's slots and from Bianchi's fixed point. The latter treats
+    stations as independent: with 2 stations it is itself 5.5 % below the exact value."""
     names = [f"s{i}" for i in range(1, stations + 1)]
     pairs = [(name, "ap") for name in names]
     cell = air.cell(stations, length_s=5, max_subframes=1)
     run = flood(cell, air.flood(*pairs, payload_bytes=56, interval_us=100 * stations))
     counts = [air.grown(run, name) for name in names]
-    share = sum(each["tx_collisions"] for each in counts) / sum(each["tx_attempts"] for each in counts)
+    share = sum(station["tx_collisions"] for station in counts) / sum(station["tx_attempts"] for station in counts)
     exact, _, _ = air.contend(stations)
     assert share == pytest.approx(exact, rel=0.05)
     if stations > 2:
@@ -118,7 +119,7 @@ def test_saturated_stations_collide_as_the_standard_and_bianchi_say(flood: Flood
 
 
 def test_background_traffic_yields_by_its_longer_aifs(flood: Flood) -> None:
-    """AIFS of 7 slots beside 3, all else equal: its share of the exchanges, by the slots counted."""
+    """AIFS is 7 slots instead of 3, and all else is equal. Its share of the exchanges is that of the counted slots."""
     cell = air.cell(2, length_s=5, max_subframes=1)
     pairs = (("s1", "ap"), ("s2", "ap"))
     run = flood(cell, air.flood(*pairs, payload_bytes=56, interval_us=150, background=("s2",)))
@@ -129,22 +130,22 @@ def test_background_traffic_yields_by_its_longer_aifs(flood: Flood) -> None:
 
 
 def test_stations_that_send_now_and_then_collide_within_a_slot(flood: Flood) -> None:
-    """10 stations with a frame each 5 ms, at a random moment: those of the same slot collide, though the medium is idle
+    """10 stations have a frame each 5 ms, at random moments. Those of the same slot collide, though the medium is idle
     nearly all the time [none: a start at any ns]."""
     names = [f"s{i}" for i in range(1, 11)]
     cell, interval_us = air.cell(10, length_s=12, max_subframes=1), 5000
-    some = air.flood(*((name, "ap") for name in names), payload_bytes=56, interval_us=interval_us, apart=True)
-    run = flood(cell, some)
+    change = air.flood(*((name, "ap") for name in names), payload_bytes=56, interval_us=interval_us, spread=True)
+    run = flood(cell, change)
     counts = [air.grown(run, name) for name in names]
-    tries = sum(each["tx_attempts"] for each in counts)
-    share = sum(each["tx_collisions"] for each in counts) / tries
+    tries = sum(station["tx_attempts"] for station in counts)
+    share = sum(station["tx_collisions"] for station in counts) / tries
     expected = air.sparse(10, interval_us, HT40_MCS7, 44, 60)
     assert expected > 9 * air.SLOT_US / interval_us
     assert share == pytest.approx(expected, rel=0.15)
 
 
 def air_shares(run: Recording, since_s: float = 1) -> dict[str, float]:
-    """Of the time that the access point sends, each station's part."""
+    """Return each station's share of the time in which the access point sends."""
     rows = run.station_counters.filter((pl.col("node") == "ap") & pl.col("name").str.starts_with("tx_ns."))
     late = rows.filter(pl.col("t_ns") >= since_s * 1e9)
     grown = late.group_by("station", "name").agg(
@@ -161,8 +162,8 @@ FAIR = {"ath9k": 0.01, "generic": 0.06}
     ("chip", "kernel"), [(chip, kernel) for chip in FAIR for kernel in KERNELS if (chip, kernel) != ("generic", "5.10")]
 )
 def test_fast_and_slow_stations_have_the_same_air_time(flood: Flood, chip: str, kernel: str) -> None:
-    """mac80211's airtime fairness: 150, 150 and 15 Mbit/s, saturated by the access point. [`generic` on 5.10: 0.26,
-    0.26 and 0.48, as without.]"""
+    """mac80211 is fair by air time. The access point saturates stations of 150, 150 and 15 Mbit/s. [`generic` on 5.10:
+    0.26, 0.26 and 0.48, as without fairness.]"""
     cell = crowded(chip, kernel, fairness=True)
     shares = air_shares(flood(cell, air.flood(*(("ap", name) for name in ("s1", "s2", "s3")), interval_us=200)))
     assert [*shares.values()] == pytest.approx([1 / 3] * 3, abs=FAIR[chip])
@@ -174,8 +175,8 @@ LENGTHS = [rate.ppdu_us(rate.mpdus(32)) for rate in (HT40_MCS7, HT40_MCS7, SLOW)
 
 @pytest.mark.parametrize("fairness", [False, True])
 def test_without_aql_each_has_as_many_aggregates(flood: Flood, fairness: bool) -> None:
-    """The firmware of `generic` lets stations take turns: a slow one's aggregates are longer. Fairness above it changes
-    nothing: what mac80211 lets through at once, the firmware has before it is short of anything."""
+    """The firmware of `generic` serves stations in turn, and a slow station's aggregates take longer. Fairness in
+    mac80211 changes nothing: without AQL, the firmware gets all frames before it runs short."""
     cell = crowded("generic", "6.1", fairness=fairness)
     floods = air.flood(*(("ap", name) for name in ("s1", "s2", "s3")), interval_us=100)
     shares = air_shares(flood(cell, lambda plan: without_aql(floods(plan))))
@@ -183,8 +184,9 @@ def test_without_aql_each_has_as_many_aggregates(flood: Flood, fairness: bool) -
 
 
 def test_with_aql_the_slow_one_is_short_of_frames(flood: Flood) -> None:
-    """AQL lets a station have 5 ms of air below mac80211 (12 while all have less than 24), those on the air counted:
-    the slow one's are one aggregate, of 5.0 ms, so that at its next turn it has none, or less than a whole one."""
+    """AQL permits a station 5 ms of air time below mac80211, frames on the air included (12 ms while all have less than
+    24). The slow station's 5 ms are one aggregate. At its next turn it therefore has no frame, or less than a complete
+    aggregate."""
     cell = crowded("generic", "6.1", fairness=False)
     shares = air_shares(flood(cell, air.flood(*(("ap", name) for name in ("s1", "s2", "s3")), interval_us=100)))
     lower, upper = (LENGTHS[2] / (LENGTHS[2] + fast * LENGTHS[0]) for fast in (4, 3))
@@ -192,7 +194,7 @@ def test_with_aql_the_slow_one_is_short_of_frames(flood: Flood) -> None:
 
 
 def without_aql(plan: Plan) -> Plan:
-    """The radios' chips have no airtime queue limits."""
+    """Return the plan for chips without airtime queue limits."""
     setup = [
         step.model_copy(update={"value": f"{step.value} aql=0"})
         if isinstance(step, WriteStep) and step.path == "/proc/hourglass/radio"
@@ -203,13 +205,13 @@ def without_aql(plan: Plan) -> Plan:
 
 
 def crowded(chip: str, kernel: str, fairness: bool) -> dict[str, Any]:
-    """Three stations, the third one slow."""
+    """Return a cell with three stations, of which the third is slow."""
     cell = air.cell(3, length_s=4, fairness=fairness, chip=chip, max_subframes=32)
     cell["testbed"]["wifi"][0]["station"][2]["mcs"] = 0
     return {**cell, "kernel": kernel}
 
 
 def test_the_yardsticks_agree() -> None:
-    """The exact count and Bianchi's fixed point, which know nothing of each other."""
+    """Compare two independent computations: the exact count and Bianchi's fixed point."""
     for stations, apart in ((2, 0.06), (5, 0.01), (10, 0.02)):
         assert air.contend(stations)[0] == pytest.approx(air.bianchi(stations), rel=apart)

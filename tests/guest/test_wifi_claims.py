@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the papers say of Wi-Fi, in the regimes where the kernel's code gives it, each with its mechanism."""
+"""The papers' claims on Wi-Fi, in the regimes in which the kernel's code confirms them, each with its mechanism."""
 
 import polars as pl
 import pytest
@@ -12,19 +12,19 @@ pytestmark = pytest.mark.guest
 
 SHORT = ("test.length=5", "test.delay=2")
 OLD = ("stack.gso=1us", "stack.sysctl.net.ipv4.tcp_min_tso_segs=1")
-"""One segment an skb, as before Linux 4.17 on devices without scatter-gather."""
+"""One segment per skb, as before Linux 4.17 on devices without scatter-gather."""
 
 PAPER = (*SHORT, "testbed.wifi.0.pacing_shift=10")
-"""Autosizing of 1 ms. With mac80211's 8 ms two skbs, the least that TSQ lets through, are more than 8 ms of TSQ."""
+"""Autosizing of 1 ms. With mac80211's 8 ms, TSQ's minimum of two skbs is more than 8 ms of data."""
 
 FULL = pl.col("t_ns").is_between(3_500_000_000, 6_900_000_000)
-"""Past slow start, before the end."""
+"""The time after slow start and before the end."""
 
 NEVER = 2**31 - 1
 """ssthresh of a sender that has not left slow start."""
 
 FIFO_MS = 246 * 1448 * 8 / 97e6 * 1e3
-"""What ath9k_htc's driver holds below the qdisc, at the goodput of this link: 29.4 ms."""
+"""The queue of ath9k_htc's driver below the qdisc, at the goodput of this link: 29.4 ms."""
 
 
 def upload(run: Recording) -> float:
@@ -50,8 +50,8 @@ def ath9k(simulate: Simulate, tsq: str, ratio: int = 120, rtt: str = "1ms") -> R
 
 
 def test_one_flow_over_usb_has_near_100_mbps(simulate: Simulate) -> None:
-    """B: "almost 100 Mbps"; 17 subframes of 150 Mbit/s are 103 to 110 with the ACKs' share of the air, less what the
-    ACKs' PPDUs take with them: they are ready when the next data is, so one start in ten collides."""
+    """B: "almost 100 Mbps". 17 subframes at 150 Mbit/s give 103 to 110, less the share of the ACKs. ACKs are ready at
+    the same time as the next data, so one transmission in ten collides."""
     run = htc(simulate)
     assert upload(run) == pytest.approx(97, rel=0.03)
     assert run.summary.wifi["client"]["wlan0"].subframes.p50 == 17
@@ -59,7 +59,7 @@ def test_one_flow_over_usb_has_near_100_mbps(simulate: Simulate) -> None:
 
 @pytest.mark.parametrize("qdisc", ["pfifo_fast", "codel", "fq_codel", "sfq", "pie"])
 def test_the_driver_s_fifo_is_a_floor_below_every_qdisc(simulate: Simulate, qdisc: str) -> None:
-    """B-6, B-8: without TSQ 25 ms and more, whatever manages the queue above; pfifo_fast is far worse."""
+    """B-6, B-8: without TSQ the ping is at least 25 ms with each qdisc. With pfifo_fast it is far longer."""
     run = htc(simulate, "stack.tsq=off", f"stack.client.qdisc={qdisc}")
     assert ping(run) > 0.9 * FIFO_MS
     assert (ping(run) < 2 * FIFO_MS) == (qdisc != "pfifo_fast")
@@ -68,13 +68,14 @@ def test_the_driver_s_fifo_is_a_floor_below_every_qdisc(simulate: Simulate, qdis
 
 
 def test_tsq_keeps_the_fifo_empty(simulate: Simulate) -> None:
-    """B-9, B-10: a standard TSQ is below the floor."""
+    """B-9, B-10: with a standard TSQ the ping is below the floor."""
     assert ping(htc(simulate, *OLD, "stack.tsq=1ms")) < 0.2 * FIFO_MS
 
 
 @pytest.mark.parametrize(("size", "skbs"), [("64KiB", 25), ("128KiB", 49), ("512KiB", 193)])
-def test_a_static_tsq_lets_through_what_its_skbs_charge(simulate: Simulate, size: str, skbs: int) -> None:
-    """TSQ looks before it adds: floor(limit / truesize) + 1 skbs, each 2,728 bytes for 1,448 of payload."""
+def test_a_static_tsq_permits_the_charge_of_its_skbs(simulate: Simulate, size: str, skbs: int) -> None:
+    """TSQ compares before it adds, so floor(limit / truesize) + 1 skbs pass. Each charges 2,728 bytes for 1,448 of
+    payload."""
     sockets = senders(htc(simulate, *OLD, f"stack.tsq={size}"))
     truesize = sockets["tsq_truesize"].median()
     assert truesize == 2728
@@ -83,7 +84,8 @@ def test_a_static_tsq_lets_through_what_its_skbs_charge(simulate: Simulate, size
 
 
 def test_a_static_tsq_trades_latency_for_goodput(simulate: Simulate) -> None:
-    """B-9: 64 KB is not enough, 128 KB is; then latency alone grows, at 1 ms per (goodput / 8) bytes of payload."""
+    """B-9: 64 KB is too little and 128 KB is enough. Beyond that only latency grows, by 1 ms per (goodput / 8) bytes of
+    payload."""
     runs = [htc(simulate, *OLD, f"stack.tsq={size}") for size in ("64KiB", "128KiB", "512KiB")]
     rates, pings = [upload(run) for run in runs], [ping(run) for run in runs]
     assert rates[0] < 0.96 * rates[1]
@@ -103,11 +105,13 @@ def test_throughput_and_latency_rise_with_tsq(simulate: Simulate) -> None:
 
 
 def test_a_larger_ratio_buys_throughput_only_with_a_small_tsq(simulate: Simulate) -> None:
-    """A-8a: at 1 ms both rise; at 8 ms latency alone."""
-    (low, high), (relaxed, more) = ([ath9k(simulate, tsq, ratio) for ratio in (120, 140)] for tsq in ("1ms", "8ms"))
+    """A-8a: at 1 ms both rise, at 8 ms only latency."""
+    (low, high), (relaxed, increased) = (
+        [ath9k(simulate, tsq, ratio) for ratio in (120, 140)] for tsq in ("1ms", "8ms")
+    )
     assert upload(high) > 1.02 * upload(low)
-    assert upload(more) == pytest.approx(upload(relaxed), rel=0.03)
-    assert ping(more) > 1.05 * ping(relaxed)
+    assert upload(increased) == pytest.approx(upload(relaxed), rel=0.03)
+    assert ping(increased) > 1.05 * ping(relaxed)
 
 
 def test_a_longer_base_rtt_acts_like_a_smaller_tsq(simulate: Simulate) -> None:
@@ -116,13 +120,13 @@ def test_a_longer_base_rtt_acts_like_a_smaller_tsq(simulate: Simulate) -> None:
     assert upload(near) > 1.05 * upload(middle)
     relaxed, distant = (ath9k(simulate, "8ms", rtt=rtt) for rtt in ("1ms", "100ms"))
     assert upload(distant) < 0.92 * upload(relaxed)
-    # at 100 ms most never leave slow start: they keep its 200 %, and the ratio of congestion avoidance says nothing
+    # at 100 ms most flows stay in slow start with its 200 %, so the ratio of congestion avoidance has no effect
     assert (senders(far)["snd_ssthresh"] >= NEVER).mean() > 0.5
     assert upload(ath9k(simulate, "1ms", 140, "100ms")) == pytest.approx(upload(far), rel=0.03)
 
 
 def test_with_the_kernel_s_own_skbs_the_size_of_tsq_says_nothing(simulate: Simulate) -> None:
-    """mac80211's shift of 7 makes skbs of 8 ms, and TSQ lets two through whatever its size: 1 ms is as good as 8."""
+    """mac80211's shift of 7 makes skbs of 8 ms, and TSQ always lets two pass. So 1 ms has the effect of 8 ms."""
     runs = [simulate("wifi-ath9k", *SHORT, f"stack.tsq={tsq}", kernel="5.10") for tsq in ("1ms", "8ms")]
     assert upload(runs[0]) == pytest.approx(upload(runs[1]), rel=0.02)
     terms = [senders(run)["tsq_term"] for run in runs]
@@ -135,10 +139,10 @@ def test_with_the_kernel_s_own_skbs_the_size_of_tsq_says_nothing(simulate: Simul
 def test_a_ping_waits_for_the_hardware_and_not_for_the_flows(
     simulate: Simulate, test: str, streams: int, busy: str, wait: float
 ) -> None:
-    """mac80211's FQ-CoDel lets a sparse flow pass: ahead of a ping are the two aggregates in ath9k's hardware, of which
-    one is on the air, whatever waits in the queue. So its latency hardly knows how many flows there are."""
-    way = "upload" if test == "tcp_nup" else "download"
-    changes = (f"test.name={test}", f"test.{way}_streams={streams}", "test.ping_interval=0.05")
+    """mac80211's FQ-CoDel lets a sparse flow pass. Only the two aggregates in ath9k's hardware, one of them on the air,
+    are ahead of a ping. So the number of flows has almost no effect on its latency."""
+    direction = "upload" if test == "tcp_nup" else "download"
+    changes = (f"test.name={test}", f"test.{direction}_streams={streams}", "test.ping_interval=0.05")
     run = simulate("wifi-ath9k", *SHORT, *changes)
     aggregates = run.summary.wifi[busy]["wlan0"].categories["BE"].ppdus
     cycle_ms = 5e3 / aggregates

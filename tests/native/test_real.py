@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Native runs over interfaces of the machine. A namespace plays the machine, the two ends of a veth pair its NICs with
-a cable between them; what it is like before a run and after it is compared, however the run ended.
+"""Native runs over interfaces of the machine. A namespace replaces the machine, the two ends of a veth pair its NICs
+with a cable between them. Its states before and after a run are compared, however the run ended.
 
-What the guard restores in detail, and that no moment is the wrong one, is tested where it is made:
-agent/tests/guard.rs.
+The guard's details, at every moment of a run, are tested in agent/tests/guard.rs.
 """
 
 import os
@@ -20,7 +19,7 @@ import pytest
 import hourglass
 from hourglass import plan as plans
 from hourglass import scenario
-from hourglass.cli.errors import guarded
+from hourglass.cli.exit_status import guarded
 from hourglass.contract.plan import TakeStep
 from hourglass.engine import native
 from hourglass.engine.native import Native
@@ -60,7 +59,7 @@ LOOK = (
 
 @dataclass(frozen=True)
 class Machine:
-    """A namespace, by a process in it."""
+    """A namespace that a process holds."""
 
     holder: int
 
@@ -71,19 +70,19 @@ class Machine:
         return subprocess.run(self.argv("sh", "-c", line), capture_output=True, text=True, check=True).stdout
 
     def settled(self) -> str:
-        """What it is like when nothing moves any more."""
+        """Return the machine's state once it no longer changes."""
         last = ""
         for _ in range(20):
-            now = "\n".join(sorted(self.shell(LOOK).splitlines()))  # the kernel lists devices as they came
+            now = "\n".join(sorted(self.shell(LOOK).splitlines()))  # the kernel lists devices by creation
             if now == last and "tentative" not in now:
                 return now
             last = now
             time.sleep(1.1)
         raise AssertionError(f"does not settle: {last}")
 
-    def hourglass(self, *words: str) -> subprocess.Popen[str]:
-        command = "import sys; from hourglass.cli.errors import guarded; sys.exit(guarded(sys.argv[1:]))"
-        argv = self.argv(sys.executable, "-c", command, *words)
+    def hourglass(self, *arguments: str) -> subprocess.Popen[str]:
+        command = "import sys; from hourglass.cli.exit_status import guarded; sys.exit(guarded(sys.argv[1:]))"
+        argv = self.argv(sys.executable, "-c", command, *arguments)
         return subprocess.Popen(argv, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
@@ -97,13 +96,13 @@ def machine() -> Iterator[Machine]:
         pytest.skip(f"no native runs here: {reason}")
     with subprocess.Popen(["unshare", "--net", "sleep", "600"]) as holder:
         try:
-            own, deadline = Path("/proc/self/ns/net").readlink(), time.monotonic() + 5
-            while Path(f"/proc/{holder.pid}/ns/net").readlink() == own and time.monotonic() < deadline:
+            own_namespace, deadline = Path("/proc/self/ns/net").readlink(), time.monotonic() + 5
+            while Path(f"/proc/{holder.pid}/ns/net").readlink() == own_namespace and time.monotonic() < deadline:
                 time.sleep(0.01)
-            made = Machine(holder.pid)
+            host = Machine(holder.pid)
             for line in MACHINE:
-                made.shell(line)
-            yield made
+                host.shell(line)
+            yield host
         finally:
             holder.kill()
 
@@ -115,57 +114,57 @@ def cable(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_run_over_real_interfaces_gives_them_back(machine: Machine, cable: Path, tmp_path: Path) -> None:
+def test_a_run_over_real_interfaces_restores_them(machine: Machine, cable: Path, tmp_path: Path) -> None:
     before = machine.settled()
-    words = ("run", str(cable), "--engine", "native", "--no-picture", "--out", str(tmp_path / "run"))
-    said = (child := machine.hourglass(*words)).communicate()[0]
-    assert child.returncode == 0, said
+    arguments = ("run", str(cable), "--engine", "native", "--no-picture", "--out", str(tmp_path / "run"))
+    output = (child := machine.hourglass(*arguments)).communicate()[0]
+    assert child.returncode == 0, output
     run = hourglass.load(tmp_path / "run")
     assert 18 < run.summary.totals.upload_mbps < 20, "HTB at the interface's egress"
     assert machine.settled() == before
 
 
-def test_a_refused_line_gives_them_back(machine: Machine, cable: Path, tmp_path: Path) -> None:
+def test_a_refused_line_restores_the_interfaces(machine: Machine, cable: Path, tmp_path: Path) -> None:
     before = machine.settled()
-    words = ("run", str(cable), "--engine", "native", "--out", str(tmp_path / "run"))
-    said = (child := machine.hourglass(*words, "--set", "stack.server.qdisc=pfifo nonsense")).communicate()[0]
-    assert child.returncode == 2, said
-    assert "stack.server.qdisc" in said
+    arguments = ("run", str(cable), "--engine", "native", "--out", str(tmp_path / "run"))
+    output = (child := machine.hourglass(*arguments, "--set", "stack.server.qdisc=pfifo nonsense")).communicate()[0]
+    assert child.returncode == 2, output
+    assert "stack.server.qdisc" in output
     assert machine.settled() == before
 
 
-def test_a_front_that_is_killed_gives_them_back(machine: Machine, cable: Path, tmp_path: Path) -> None:
+def test_a_killed_command_restores_the_interfaces(machine: Machine, cable: Path, tmp_path: Path) -> None:
     before = machine.settled()
     for number in range(3):
-        words = ("run", str(cable), "--engine", "native", "--no-picture", "--out", str(tmp_path / f"run{number}"))
-        child = machine.hourglass(*words)
+        arguments = ("run", str(cable), "--engine", "native", "--no-picture", "--out", str(tmp_path / f"run{number}"))
+        child = machine.hourglass(*arguments)
         time.sleep(random.uniform(0.5, 4.0))
         child.kill()
-        child.communicate()  # until the guard has closed what it had of it
+        child.communicate()  # until the guard has closed its end of the pipe
         assert machine.settled() == before
 
 
-def test_an_interface_that_is_not_there_is_blamed_on_its_key(machine: Machine, cable: Path, tmp_path: Path) -> None:
+def test_a_missing_interface_is_an_error_of_its_key(machine: Machine, cable: Path, tmp_path: Path) -> None:
     before = machine.settled()
-    words = ("run", str(cable), "--engine", "native", "--out", str(tmp_path / "run"))
-    child = machine.hourglass(*words, "--set", "testbed.node.1.real.eth0=enp9s0")
-    said = child.communicate()[0]
-    assert child.returncode == 2, said
-    assert "testbed.node.1.real.eth0 = 'enp9s0'" in said
-    assert "No such device" in said
+    arguments = ("run", str(cable), "--engine", "native", "--out", str(tmp_path / "run"))
+    child = machine.hourglass(*arguments, "--set", "testbed.node.1.real.eth0=enp9s0")
+    output = child.communicate()[0]
+    assert child.returncode == 2, output
+    assert "testbed.node.1.real.eth0 = 'enp9s0'" in output
+    assert "No such device" in output
     assert machine.settled() == before
 
 
-def wanted(*settings: str) -> scenario.Scenario:
+def cable_scenario(*settings: str) -> scenario.Scenario:
     import tomllib
 
     return scenario.load(tomllib.loads(CABLE), list(settings))
 
 
-def test_only_what_is_named_is_taken() -> None:
-    plan = plans.build(wanted(), Native.capabilities)
-    taken = [(step.node, step.real, step.device) for step in plan.setup if isinstance(step, TakeStep)]
-    assert taken == [("client", "enp3s0", "eth0"), ("server", "enp4s0", "eth0")]
+def test_only_named_interfaces_are_taken() -> None:
+    plan = plans.build(cable_scenario(), Native.capabilities)
+    interfaces = [(step.node, step.real, step.device) for step in plan.setup if isinstance(step, TakeStep)]
+    assert interfaces == [("client", "enp3s0", "eth0"), ("server", "enp4s0", "eth0")]
     assert not [line for step in plan.setup for line in getattr(step, "lines", []) if "veth" in line]
 
 
@@ -178,32 +177,32 @@ def test_only_what_is_named_is_taken() -> None:
         ("testbed.link.0.jitter=1ms", r"testbed\.link\.0\.jitter"),
     ],
 )
-def test_what_cannot_be_is_refused(setting: str, key: str) -> None:
+def test_an_invalid_setting_is_refused(setting: str, key: str) -> None:
     with pytest.raises(InputError, match=key):
-        plans.build(wanted(setting), Native.capabilities)
+        plans.build(cable_scenario(setting), Native.capabilities)
 
 
 def test_a_cable_may_have_any_rate_and_delay() -> None:
-    plan = plans.build(wanted("testbed.link.0.rate=10gbit", "testbed.link.0.delay=5ms"), Native.capabilities)
+    plan = plans.build(cable_scenario("testbed.link.0.rate=10gbit", "testbed.link.0.delay=5ms"), Native.capabilities)
     assert plan.paths[0].there[0].delay_ns == 5_000_000
 
 
-def test_who_is_not_root_cannot_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_taking_interfaces_needs_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native.os, "geteuid", lambda: 1000)
-    with pytest.raises(MissingError, match=r"enp3s0 \(testbed\.node\.0\.real\.eth0\) can be moved by root only"):
-        Native().run(plans.build(wanted(), Native.capabilities), tmp_path)
+    with pytest.raises(MissingError, match=r"enp3s0 \(testbed\.node\.0\.real\.eth0\) can be moved only by root"):
+        Native().run(plans.build(cable_scenario(), Native.capabilities), tmp_path)
 
 
-def test_a_dry_run_prints_all_lines_in_order(cable: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert guarded(["run", str(cable), "--engine", "native", "--dry-run"]) == 0
+def test_a_plan_prints_all_lines_in_order(cable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert guarded(["show", str(cable), "--engine", "native", "--plan"]) == 0
     lines = capsys.readouterr().out.splitlines()
     order = [
         "client: ip netns add client; ip link set lo up",
         "client: ip link set enp3s0 netns client name eth0",
         "client: ip addr add 10.0.0.1/24 dev eth0",
         "client: tc qdisc add dev eth0 root handle 1: htb default 1",
-        "at the end, server: ip link set eth0 netns 1 name enp4s0; then all that it had before",
-        "at the end, client: ip link set eth0 netns 1 name enp3s0; then all that it had before",
+        "at the end, server: ip link set eth0 netns 1 name enp4s0; then its earlier state",
+        "at the end, client: ip link set eth0 netns 1 name enp3s0; then its earlier state",
     ]
     assert [line for line in lines if line in order] == order
     assert not (cable.parent / "runs").exists()

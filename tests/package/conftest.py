@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A wheel of this checkout in an environment of its own.
+"""A wheel of this checkout in a new environment.
 
-What Hourglass needs of others comes from this interpreter's environment, through PYTHONPATH, which skips an editable
+Hourglass's dependencies come from this interpreter's environment, through PYTHONPATH, which skips an editable
 install's link to the checkout.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hourglass.engine import paths
+from hourglass.host import directories
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("agent", "kernel", "scenarios", "src")
@@ -32,43 +32,45 @@ def guard(event, given):
 
 sys.addaudithook(guard)
 """
-"""Every start of the interpreter reads this: from then on the checkout is as good as gone."""
+"""Code that every start of the interpreter executes: it hides the checkout."""
 
 
-def called(*words: str | Path, cwd: Path, **env: str) -> str:
-    """What a command prints."""
-    done = subprocess.run(words, cwd=cwd, env={**os.environ, **env}, text=True, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def output_of(*command: str | Path, cwd: Path, **env: str) -> str:
+    """Return the output of a command."""
+    result = subprocess.run(command, cwd=cwd, env={**os.environ, **env}, text=True, capture_output=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sources → source distribution → wheel; nothing is written into the checkout."""
+    """Return a wheel, built from sources through a source distribution, without a write into the checkout."""
     copy = tmp_path_factory.mktemp("build")
     for name in FOLDERS:
         shutil.copytree(ROOT / name, copy / name, symlinks=True, ignore=LEFT_OUT if name != "kernel" else None)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
-    called(sys.executable, "-c", SDIST, cwd=copy)
+    output_of(sys.executable, "-c", SDIST, cwd=copy)
     (source,) = (copy / "dist").iterdir()
-    called(*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", "dist", source, cwd=copy)
+    output_of(*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", "dist", source, cwd=copy)
     return next((copy / "dist").glob("*.whl"))
 
 
-class Installed:
-    """The wheel in an environment of its own, and a folder to call it from."""
+class Installation:
+    """The wheel in a new environment, and a folder to call it from."""
 
     def __init__(self, wheel: Path, folder: Path) -> None:
         environment, guard = folder / "environment", folder / "guard"
-        called(sys.executable, "-m", "venv", "--without-pip", environment, cwd=folder)
-        called(*PIP, "--python", environment, "install", "--no-deps", "--no-compile", wheel, cwd=folder, PYTHONPATH="")
+        output_of(sys.executable, "-m", "venv", "--without-pip", environment, cwd=folder)
+        output_of(
+            *PIP, "--python", environment, "install", "--no-deps", "--no-compile", wheel, cwd=folder, PYTHONPATH=""
+        )
         guard.mkdir()
         (guard / "sitecustomize.py").write_text(GUARD)
-        self.programs, self.here = environment / "bin", folder / "here"
-        self.here.mkdir()
+        self.programs, self.folder = environment / "bin", folder / "cwd"
+        self.folder.mkdir()
         self.env = {"PYTHONPATH": os.pathsep.join([str(guard), sysconfig.get_path("purelib")])}
-        self.env["HOURGLASS_CACHE"] = str(paths.cache())
+        self.env["HOURGLASS_CACHE"] = str(directories.cache())
 
-    def __call__(self, program: str, *words: str) -> str:
-        return called(self.programs / program, *words, cwd=self.here, **self.env)
+    def __call__(self, program: str, *arguments: str) -> str:
+        return output_of(self.programs / program, *arguments, cwd=self.folder, **self.env)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever the input, the answer is a scenario or an InputError of one line; of a scenario, a plan or an InputError.
+"""Any input gives a scenario or an InputError of one line per mistake; any scenario gives a plan or an InputError.
 
-Seeded: a failure names the seed that made the case.
+The cases are seeded: a failure names its seed.
 """
 
 import copy
@@ -17,7 +17,7 @@ from hourglass.errors import InputError
 from hourglass.plan import build
 from hourglass.resources import PRESETS, SCENARIOS
 from hourglass.scenario import Scenario, load
-from hourglass.scenario.blame import MISTAKES_SHOWN
+from hourglass.scenario.blame import MISTAKES_MAX
 
 from .able import ALL
 
@@ -47,21 +47,21 @@ KEYS = [
 
 
 def answer(source: Any, changes: list[str]) -> None:
-    """Loads and plans; anything but an InputError with a line for each mistake comes out."""
-    refused, told = list[str](), 0
+    """Load and plan. Raises every error except an InputError with a line for each mistake."""
+    messages, mistakes = list[str](), 0
     try:
-        made = load(source, changes)
-        assert isinstance(made, Scenario)
-        assert load(made) == made
-        assert isinstance(build(made, ALL), Plan)
+        loaded = load(source, changes)
+        assert isinstance(loaded, Scenario)
+        assert load(loaded) == loaded
+        assert isinstance(build(loaded, ALL), Plan)
     except InputError as error:
-        refused, told = str(error).split("\n"), len(error.mistakes)
-    assert len(refused) == told <= MISTAKES_SHOWN
-    assert all(len(line) < 2000 for line in refused)
+        messages, mistakes = str(error).split("\n"), len(error.mistakes)
+    assert len(messages) == mistakes <= MISTAKES_MAX
+    assert all(len(line) < 2000 for line in messages)
 
 
 def broken_text(chance: random.Random) -> bytes:
-    """A built-in file with one to four mutations."""
+    """Return a built-in file with one to four mutations."""
     text = chance.choice(SMALL if chance.random() < 0.9 else TEXTS)
     for _ in range(chance.randint(1, 4)):
         text = chance.choice([flip_byte, repeat_line, drop_line, swap_lines, put_piece, put_value])(text, chance)
@@ -69,8 +69,8 @@ def broken_text(chance: random.Random) -> bytes:
 
 
 def flip_byte(text: bytes, chance: random.Random) -> bytes:
-    place = chance.randrange(len(text) + 1)
-    return text[:place] + bytes([chance.randrange(256)]) + text[place + 1 :]
+    position = chance.randrange(len(text) + 1)
+    return text[:position] + bytes([chance.randrange(256)]) + text[position + 1 :]
 
 
 def repeat_line(text: bytes, chance: random.Random) -> bytes:
@@ -87,28 +87,28 @@ def drop_line(text: bytes, chance: random.Random) -> bytes:
 
 def swap_lines(text: bytes, chance: random.Random) -> bytes:
     lines = text.splitlines(keepends=True) or [b""]
-    one, two = chance.randrange(len(lines)), chance.randrange(len(lines))
-    lines[one], lines[two] = lines[two], lines[one]
+    first, second = chance.randrange(len(lines)), chance.randrange(len(lines))
+    lines[first], lines[second] = lines[second], lines[first]
     return b"".join(lines)
 
 
 def put_piece(text: bytes, chance: random.Random) -> bytes:
-    place = chance.randrange(len(text) + 1)
-    return text[:place] + chance.choice(PIECES) + text[place:]
+    position = chance.randrange(len(text) + 1)
+    return text[:position] + chance.choice(PIECES) + text[position:]
 
 
 def put_value(text: bytes, chance: random.Random) -> bytes:
-    """Another value behind an equals sign."""
+    """Return the text with another value after an equals sign."""
     lines = text.splitlines()
-    places = [place for place, line in enumerate(lines) if b" = " in line]
-    if places:
-        place = chance.choice(places)
-        lines[place] = lines[place].split(b" = ")[0] + b" = " + chance.choice(PIECES)
+    numbers = [number for number, line in enumerate(lines) if b" = " in line]
+    if numbers:
+        number = chance.choice(numbers)
+        lines[number] = lines[number].split(b" = ")[0] + b" = " + chance.choice(PIECES)
     return b"\n".join(lines)
 
 
 def broken_data(chance: random.Random) -> dict[str, Any]:
-    """A written-out built-in with one to three values replaced, keys added or dropped."""
+    """Return a resolved built-in with one to three values replaced, keys added or dropped."""
     data: dict[str, Any] = copy.deepcopy(chance.choice(EXPANDED))
     for _ in range(chance.randint(1, 3)):
         table: Any = data
@@ -138,7 +138,7 @@ def mutate(table: Any, key: Any, chance: random.Random) -> None:
 
 
 def change(chance: random.Random) -> str:
-    """A --set."""
+    """Return an argument of --set."""
     value = chance.choice(PIECES).decode("latin-1") if chance.random() < 0.7 else chance.choice(TEXT_VALUES)
     return f"{chance.choice(KEYS)}={value}" if chance.random() < 0.97 else value
 
@@ -162,7 +162,7 @@ def test_broken_tables_and_changes(seed: int) -> None:
 
 
 def guard(name: str, source: Any, changes: list[str]) -> None:
-    """Names the case that failed."""
+    """Name the failed case."""
     try:
         answer(source, changes)
     except Exception as error:
@@ -170,7 +170,7 @@ def guard(name: str, source: Any, changes: list[str]) -> None:
 
 
 def test_the_pieces_are_not_all_refused() -> None:
-    """The fuzz would prove little if no broken file were a scenario after all."""
+    """Some broken files have to remain scenarios. Otherwise the fuzz would prove little."""
     accepted = 0
     for number in range(200):
         chance = random.Random(f"file 0 {number}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans as text, in golden/. After a wanted change: UPDATE_GOLDEN=1 pytest tests/plan; then read the diff."""
+"""Plans as text, in golden/. After an intended change: UPDATE_GOLDEN=1 pytest tests/plan; then read the diff."""
 
 import os
 from pathlib import Path
@@ -53,5 +53,5 @@ def test_plan_for_a_real_machine() -> None:
     compare("L100M-veth", plan_text(build(load("L100M"), VETH)))
 
 
-def test_there_is_no_golden_file_without_a_test() -> None:
+def test_every_golden_file_has_a_test() -> None:
     assert {file.stem for file in GOLDEN.iterdir()} == {*CASES, "L100M-veth"}

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paths of a plan: hop by hop what the routes, cables, cells, shapers and qdiscs are, both ways."""
+"""The paths of a plan in both directions: the routes, cables, cells, shapers and qdiscs of each hop."""
+
+from ipaddress import ip_network
 
 import pytest
 
-from hourglass.contract.plan import BatchStep, Hop, Plan
+from hourglass.contract.plan import Hop, Plan, RouteStep
 from hourglass.plan import build
 from hourglass.plan.network import Network
 from hourglass.scenario import builtin, load
@@ -11,7 +13,7 @@ from hourglass.scenario import builtin, load
 from .able import ALL
 
 
-def plan(source: object, *settings: str) -> Plan:
+def plan_of(source: object, *settings: str) -> Plan:
     return build(load(source, settings), ALL)  # type: ignore[arg-type]
 
 
@@ -21,52 +23,52 @@ def ends(hops: list[Hop]) -> list[str]:
 
 @pytest.mark.parametrize("name", [name for name, _ in builtin()])
 def test_a_path_is_a_chain_from_end_to_end_and_streams_go_to_its_last_address(name: str) -> None:
-    made = plan(name)
-    for path in made.paths:
+    plan = plan_of(name)
+    for path in plan.paths:
         for start, stop, hops in ((path.client, path.server, path.there), (path.server, path.client, path.back)):
             assert (hops[0].node, hops[-1].to_node) == (start, stop)
             assert [hop.to_node for hop in hops[:-1]] == [hop.node for hop in hops[1:]]
-    for stream in made.streams:
-        assert made.path(stream.client, stream.server).there[-1].to_address.split("/")[0] == stream.address
+    for stream in plan.streams:
+        assert plan.path(stream.client, stream.server).there[-1].to_address.split("/")[0] == stream.address
 
 
 @pytest.mark.parametrize("name", [name for name, _ in builtin()])
-def test_every_hop_is_what_the_node_s_routes_say(name: str) -> None:
-    """Followed by the plan's own `ip route` lines; a node reaches what is on one of its cables without one."""
-    made = plan(name)
-    steps = [step for step in made.setup if isinstance(step, BatchStep) and step.do == "ip"]
-    routes = {(step.node, *line.split()[2:5:2]) for step in steps for line in step.lines if line.startswith("route")}
+def test_every_hop_follows_the_node_s_routes(name: str) -> None:
+    """Look up the longest prefix in the plan's routes; a node reaches its own subnets without a route."""
+    plan = plan_of(name)
+    routes = [step for step in plan.setup if isinstance(step, RouteStep)]
     network = Network(load(name).testbed)
-    for path in made.paths:
+    for path in plan.paths:
         for hops in (path.there, path.back):
             for hop in hops[:-1]:
-                subnet = str(
-                    next(p for p in network.of(hops[-1].to_node) if p.device == hops[-1].to_device).address.network
-                )
-                assert (hop.node, subnet, hop.to_address.split("/")[0]) in routes
+                target = next(p for p in network.of(hops[-1].to_node) if p.device == hops[-1].to_device).address.ip
+                blocks = [(ip_network(step.subnet or f"{target}/0", strict=False), step.via)
+                          for step in routes if step.node == hop.node]  # fmt: skip
+                matching = [(block.prefixlen, via) for block, via in blocks if target in block]
+                assert max(matching)[1] == hop.to_address.split("/")[0]
 
 
 def test_rates_and_delays_of_a_hop() -> None:
     changes = ['testbed.link.0.delay=["3ms", "4ms"]', 'testbed.link.1.rate=["50mbit", "1gbit"]']
-    (path,) = plan("L100M", *changes, "stack.router.qdisc=cake bandwidth 40mbit").paths
-    there, back = path.there, path.back
-    assert ends(there) == ["client:eth0", "router:eth1"]
-    assert ends(back) == ["server:eth0", "router:eth0"]
-    assert [(hop.line_bps, hop.shaper_bps, hop.rate_bps, hop.delay_ns) for hop in (*there, *back)] == [
+    (path,) = plan_of("L100M", *changes, "stack.router.qdisc=cake bandwidth 40mbit").paths
+    forward, backward = path.there, path.back
+    assert ends(forward) == ["client:eth0", "router:eth1"]
+    assert ends(backward) == ["server:eth0", "router:eth0"]
+    assert [(hop.line_bps, hop.shaper_bps, hop.rate_bps, hop.delay_ns) for hop in (*forward, *backward)] == [
         (10**9, 10**8, 10**8, 3_000_000),
         (50 * 10**6, None, 40 * 10**6, 0),
         (10**9, None, 10**9, 0),
         (10**9, 10**8, 40 * 10**6, 4_000_000),
     ]
-    assert [hop.qdisc for hop in there] == ["pfifo_fast", "cake bandwidth 40mbit"]
+    assert [hop.qdisc for hop in forward] == ["pfifo_fast", "cake bandwidth 40mbit"]
 
 
-def test_a_hop_tells_what_queues_at_its_end() -> None:
+def test_a_hop_has_the_qdiscs_at_its_end() -> None:
     changes = [
         "stack.home.device.wan.qdisc=cake bandwidth 19mbit",
         "stack.home.device.wan.ingress=cake bandwidth 95mbit",
     ]
-    (path,) = plan("asymmetric", *changes).paths
+    (path,) = plan_of("asymmetric", *changes).paths
     up, down = path.there[1], path.back[1]
     assert (up.node, up.qdisc, up.ingress, up.rate_bps) == ("home", "cake bandwidth 19mbit", None, 19 * 10**6)
     assert (down.to_node, down.qdisc, down.ingress) == ("home", "pfifo limit 500", "cake bandwidth 95mbit")
@@ -76,35 +78,35 @@ def test_a_hop_tells_what_queues_at_its_end() -> None:
 
 def test_a_radio_s_rate_is_its_link_s_and_its_queue_mac80211_s() -> None:
     def first(*changes: str) -> Hop:
-        return plan("wifi-ath9k", *changes).paths[0].there[0]
+        return plan_of("wifi-ath9k", *changes).paths[0].there[0]
 
     air = first()
     assert (air.medium, air.line_bps, air.qdisc, air.origin) == ("air", 144_444_444, "noqueue", "testbed.wifi.0")
     assert first("testbed.wifi.0.station.0.mcs=0").line_bps == 14_444_444
     assert first("stack.qdisc=fq_codel").qdisc == "fq_codel"
-    assert plan("wifi-ath9k-htc").paths[0].there[0].qdisc == "pfifo_fast"
+    assert plan_of("wifi-ath9k-htc").paths[0].there[0].qdisc == "pfifo_fast"
 
 
 def test_the_delay_of_netem_counts_where_packets_leave() -> None:
-    (path,) = plan("wifi-ath9k", "testbed.netem.0.delay=20ms").paths
+    (path,) = plan_of("wifi-ath9k", "testbed.netem.0.delay=20ms").paths
     assert [hop.delay_ns for hop in path.there] == [0, 20_000_000]
     assert [hop.delay_ns for hop in path.back] == [0, 0]
 
 
-def test_impairments_are_told_in_the_scenario_s_words() -> None:
-    hop = plan("mobile", 'testbed.link.0.reorder=["1%", 0]').paths[0].there[0]
+def test_impairments_have_the_scenario_s_keys() -> None:
+    hop = plan_of("mobile", 'testbed.link.0.reorder=["1%", 0]').paths[0].there[0]
     assert hop.impairments == ["jitter 2ms", "loss 0.01%", "reorder 1%", "trace", "outage"]
-    assert plan("L100M").paths[0].there[0].impairments == []
-    (path,) = plan("L100M", 'testbed.link.0.loss=["1%", {model="gilbert-elliott", rate="0.1%", burst=5}]').paths
+    assert plan_of("L100M").paths[0].there[0].impairments == []
+    (path,) = plan_of("L100M", 'testbed.link.0.loss=["1%", {model="gilbert-elliott", rate="0.1%", burst=5}]').paths
     assert path.there[0].impairments == ["loss 1%"]
     assert path.back[-1].impairments == ["loss model gilbert-elliott, rate 0.1%, burst 5"]
 
 
-def test_what_a_link_s_policer_and_shaper_leave_of_its_rate() -> None:
-    (path,) = plan(
+def test_policer_and_shaper_of_a_link_limit_its_rate() -> None:
+    (path,) = plan_of(
         "L100M",
-        'testbed.link.0.shaper={there={rate="20mbit",limit="64KB"}}',
-        'testbed.link.1.policer={back={rate="50mbit",burst="64KB"}}',
+        'testbed.link.0.shaper={forward={rate="20mbit",limit="64KB"}}',
+        'testbed.link.1.policer={reverse={rate="50mbit",burst="64KB"}}',
         "testbed.link.1.duplex=half",
     ).paths
     assert path.there[0].impairments == ["shaper rate 20mbit, burst 1514B, limit 64KB"]
@@ -113,18 +115,18 @@ def test_what_a_link_s_policer_and_shaper_leave_of_its_rate() -> None:
     assert [hop.rate_bps for hop in (*path.there, *path.back)] == [20 * 10**6, 10**9, 50 * 10**6, 10**8]
 
 
-def test_where_two_ways_are_as_short_back_need_not_be_there_reversed() -> None:
-    """A square whose links are declared so that each end has another first one."""
+def test_with_two_shortest_paths_the_directions_may_differ() -> None:
+    """Plan a square in which each end declares another link first."""
     rows = ["a:0 p:0", "q:1 z:1", "p:1 z:0", "a:1 q:0"]
     nodes = [{"name": name, "role": "router" if name in "pq" else "host"} for name in "apqz"]
     links = [{"ends": [end.replace(":", ":d") for end in row.split()]} for row in rows]
-    (path,) = plan({"testbed": {"node": nodes, "link": links}, "test": {"client": "a", "server": "z"}}).paths
+    (path,) = plan_of({"testbed": {"node": nodes, "link": links}, "test": {"client": "a", "server": "z"}}).paths
     assert ends(path.there) == ["a:d0", "p:d1"]
     assert path.back[-1].to_address == path.there[0].address
 
 
 def test_each_pair_of_nodes_has_one_path() -> None:
-    made = plan("rtt-fair", "test.name=rtt_fair")
-    assert [path.server for path in made.paths] == ["near", "city", "country", "continent"]
-    crowd = plan("wifi-ath9k", "testbed.wifi.0.others.count=3")
+    plan = plan_of("rtt-fair", "test.name=rtt_fair")
+    assert [path.server for path in plan.paths] == ["near", "city", "country", "continent"]
+    crowd = plan_of("wifi-ath9k", "testbed.wifi.0.others.count=3")
     assert [path.client for path in crowd.paths] == ["client", "other1", "other2", "other3"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plans by which kernels are tuned are those that `plan/training.py` makes today."""
+"""The plans that tune kernels are the current ones of `plan/training.py`."""
 
 import pytest
 
@@ -9,12 +9,12 @@ from hourglass.plan import training
 PLANS = training.plans()
 
 
-def test_no_plan_is_left_over() -> None:
+def test_every_training_plan_is_used() -> None:
     assert {path.name for path in (resources.KERNEL / "tuning").glob("*.json")} == set(PLANS)
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_the_file_is_what_would_be_written(name: str) -> None:
+def test_the_training_plan_is_up_to_date(name: str) -> None:
     assert (resources.KERNEL / "tuning" / name).read_bytes() == PLANS[name], (
         "run: python -m hourglass.plan.training kernel/tuning"
     )

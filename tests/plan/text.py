@@ -5,70 +5,77 @@ hop."""
 from hourglass.contract.plan import (
     BatchStep,
     DaemonStep,
-    Datagrams,
+    DatagramStream,
     EpochStep,
     EthtoolStep,
-    Fetches,
-    Flow,
+    FetchStream,
+    FlowStream,
     Hop,
     IwStep,
     KeepStep,
     Path,
-    Ping,
+    PingStream,
     Plan,
     ReachStep,
     Step,
     Stream,
     TakeStep,
     TellStep,
-    Transactions,
+    ToolStep,
+    TransactionStream,
     WriteStep,
 )
 
 
 def plan_text(plan: Plan) -> str:
-    """The whole plan."""
+    """Return the complete plan as text."""
     lines = [f"nodes {' '.join(plan.nodes)}", f"end {plan.end_ns}"]
     lines += [line for step in plan.setup for line in step_lines(step)]
-    lines += [stream_line(one) for one in plan.streams]
+    lines += [stream_line(stream) for stream in plan.streams]
     lines += [line for path in plan.paths for line in path_lines(path)]
     lines += [f"radio {radio.phy} is {radio.node}:{radio.device}" for radio in plan.radios]
-    every = plan.sampling
-    times = f"tcp {every.tcp_ns} devices {every.device_ns} totals {every.totals_ns}"
-    lines.append(f"sampling {times} packets 1/{every.packets}")
-    lines += [f"capture {one.node} {one.device} {one.file} {one.snaplen}" for one in plan.captures]
+    sampling = plan.sampling
+    times = f"tcp {sampling.tcp_ns} devices {sampling.device_ns} totals {sampling.totals_ns}"
+    lines.append(f"sampling {times} packets 1/{sampling.packets}")
+    lines += [f"capture {capture.node} {capture.device} {capture.file} {capture.snaplen}" for capture in plan.captures]
     return "\n".join(lines) + "\n"
 
 
-def stream_line(one: Stream) -> str:
-    """One stream."""
-    ends = f"{one.client} {one.server} {one.address}:{one.port} dscp {one.dscp} {one.start_ns} {one.stop_ns}"
-    match one:
-        case Flow():
-            pace = f" at most {one.pace_bps}" if one.pace_bps else ""
-            pace += f" writes {one.writes.rate_bps}" if one.writes else ""
-            rest = f"{one.sender} sends {one.cc} {one.backend}{pace}"
-        case Ping():
-            rest = f"{one.protocol} {one.payload_bytes} B {one.interval_ns} {one.jitter_ns} seed {one.jitter_seed:x}"
-        case Datagrams():
-            spans = " ".join(f"{phase.start_ns}-{phase.stop_ns}/{phase.interval_ns}" for phase in one.phases)
-            rest = f"{one.burst} x {one.payload_bytes} B {spans}"
-        case Fetches():
-            rest = f"{one.cc} {one.request_bytes} B {one.sizes} {one.interval_ns}"
-        case Transactions():
-            rest = f"{one.cc} {one.request_bytes} B {one.response_bytes} B"
-    ecn = f" {one.ecn}" if getattr(one, "ecn", "not_ect") != "not_ect" else ""
-    return f"{one.kind} {one.id} {one.name} {ends} {rest}{ecn}"
+def stream_line(stream: Stream) -> str:
+    """Return one stream as text."""
+    ends = f"{stream.client} {stream.server} {stream.address}:{stream.port}"
+    ends += f" dscp {stream.dscp} {stream.start_ns} {stream.stop_ns}"
+    match stream:
+        case FlowStream():
+            pace = f" at most {stream.pace_bps}" if stream.pace_bps else ""
+            pace += f" writes {stream.writes.rate_bps}" if stream.writes else ""
+            details = f"{stream.sender} sends {stream.cc} {stream.backend}{pace}"
+        case PingStream():
+            details = f"{stream.protocol} {stream.payload_bytes} B {stream.interval_ns} {stream.jitter_ns}"
+            details += f" seed {stream.jitter_seed:x}"
+        case DatagramStream():
+            spans = " ".join(f"{phase.start_ns}-{phase.stop_ns}/{phase.interval_ns}" for phase in stream.phases)
+            details = f"{stream.burst} x {stream.payload_bytes} B {spans}"
+        case FetchStream():
+            details = f"{stream.cc} {stream.request_bytes} B {stream.sizes} {stream.interval_ns}"
+        case TransactionStream():
+            details = f"{stream.cc} {stream.request_bytes} B {stream.response_bytes} B"
+    ecn = f" {stream.ecn}" if getattr(stream, "ecn", "not_ect") != "not_ect" else ""
+    return f"{stream.kind} {stream.id} {stream.name} {ends} {details}{ecn}"
 
 
 def path_lines(path: Path) -> list[str]:
-    """Both ways."""
-    ways = (("there", path.there), ("back", path.back))
-    return [f"path {path.client} {path.server} {way} {hop_text(hop)}" for way, hops in ways for hop in hops]
+    """Return a path as lines, in both directions."""
+    directions = (("there", path.there), ("back", path.back))
+    return [
+        f"path {path.client} {path.server} {direction} {hop_text(hop)}"
+        for direction, hops in directions
+        for hop in hops
+    ]
 
 
 def hop_text(hop: Hop) -> str:
-    """One hop."""
+    """Return one hop as text."""
     ends = f"{hop.node}:{hop.device} {hop.address} to {hop.to_node}:{hop.to_device} {hop.to_address}"
     rates = f"{hop.medium} {hop.line_bps} shaper {hop.shaper_bps or '-'} rate {hop.rate_bps} delay {hop.delay_ns}"
     qdiscs = f"{hop.qdisc!r}{f' ingress {hop.ingress!r}' if hop.ingress else ''}"
@@ -76,10 +83,10 @@ def hop_text(hop: Hop) -> str:
 
 
 def step_lines(step: Step) -> list[str]:
-    """One step; the scenario's key to blame at the end of each line."""
+    """Return one step as lines. Each ends with the scenario's key that errors name."""
     match step:
-        case BatchStep():
-            texts = [f"{step.node or '-'} {step.do} {line}" for line in step.lines]
+        case BatchStep() | ToolStep():
+            texts = [f"{step.node or '-'} {step.tool} {line}" for line in step.lines]
         case WriteStep():
             texts = [f"{step.node or '-'} write {step.path} {step.value!r}"]
         case EthtoolStep():
@@ -91,8 +98,8 @@ def step_lines(step: Step) -> list[str]:
         case TakeStep():
             texts = [f"{step.node} take {step.real} as {step.device}"]
         case KeepStep():
-            words = " ".join((*step.devices, *step.files, *(f"made {name}" for name in step.made)))
-            texts = [f"{step.node or '-'} keep {words}"]
+            names = " ".join((*step.devices, *step.files, *(f"made {name}" for name in step.made)))
+            texts = [f"{step.node or '-'} keep {names}"]
         case IwStep():
             patience = f"until {step.says} ({step.timeout_ns})" if step.says else f"({step.timeout_ns})"
             texts = [f"{step.node or '-'} iw {' '.join(step.args)} {patience}"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a picture shows something: it can be decoded, has the size of a figure, and data are on it, in colour."""
+"""Checks that a picture shows data: it can be decoded, has the size of a figure, and has coloured marks."""
 
 import re
 from pathlib import Path
@@ -8,14 +8,15 @@ from xml.etree import ElementTree
 from matplotlib.image import imread
 
 LEAST = 300
-"""Pixels or points on the shorter side."""
+"""Least pixels or points of the shorter side."""
 
 COLOURFUL = 0.15
-"""Between a pixel's strongest and weakest channel, of 1: axes, grid and text are grey."""
+"""Least difference of a pixel's strongest and weakest channel, of 1: axes, grid and text are grey."""
 
 
 def assert_drawn(path: Path) -> None:
-    """A PNG has a colourful pixel in 2,000 or more, an SVG coloured shapes; of a PDF only the size is looked at."""
+    """Check that a PNG has at least one coloured pixel in 2,000, an SVG coloured shapes, and a PDF a sufficient
+    size."""
     kinds = {".png": _png, ".svg": _svg, ".pdf": _pdf}
     kinds[path.suffix](path)
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the folder of a sweep whose runs are synthetic."""
+"""Make the folder of a sweep with synthetic runs."""
 
 import pathlib
 from typing import Any
 
-from hourglass.campaign import file, table
+from studies.grids import grid_of
+
+from hourglass.studies import table
 from results.synthetic import Flow, Recipe, make
 
 SWEEP: dict[str, Any] = {
@@ -16,9 +18,9 @@ SWEEP: dict[str, Any] = {
 
 def folder(path: pathlib.Path, data: dict[str, Any] | None = None, states: str = "ab!b") -> pathlib.Path:
     """A sweep's folder; `states`: the name of each cell's run, "!" for one that failed."""
-    grid = file.grid(data or SWEEP, path.name, path)
-    for place, name in enumerate(dict.fromkeys(states.replace("!", ""))):
-        make(path / "runs" / name, Recipe(flows=[Flow(rtt_us=lambda t, place=place: 2000 + 500 * place)]))
+    grid = grid_of(data or SWEEP, path.name, path)
+    for number, name in enumerate(dict.fromkeys(states.replace("!", ""))):
+        make(path / "runs" / name, Recipe(flows=[Flow(rtt_us=lambda t, number=number: 2000 + 500 * number)]))
     rows = [
         (cell, {"run": name, "status": "failed" if name == "!" else "done"}, {} if name == "!" else {"fairness": 1.0})
         for cell, name in zip(grid.cells, states, strict=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes run directories by formula, in the contract's form, so that every figure has a known value."""
+"""Make run directories by formula, in the contract's form, so that every figure has a known value."""
 
 import hashlib
 import json
@@ -12,11 +12,22 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from hourglass.contract.plan import Datagrams, Fetches, Hop, Path, Phase, Ping, Plan, Radio, Sampling, Transactions
-from hourglass.contract.plan import Flow as PlanFlow
-from hourglass.contract.plan_apps import App, AtStart, Room, Root
-from hourglass.contract.records import SCHEMAS
-from hourglass.results.opening import open_run
+from hourglass.contract.plan import (
+    DatagramStream,
+    FetchStream,
+    Hop,
+    Path,
+    Phase,
+    PingStream,
+    Plan,
+    PlanRadio,
+    Sampling,
+    TransactionStream,
+)
+from hourglass.contract.plan import FlowStream as PlanFlow
+from hourglass.contract.plan.apps import Container, PlanApp, ReadyAtStart, Root
+from hourglass.contract.record_tables import SCHEMAS
+from hourglass.results.run_directory import open_run
 from hourglass.results.summarize import code
 
 S = 1_000_000_000
@@ -45,7 +56,7 @@ class Probe:
 
 @dataclass
 class Recipe:
-    """What the synthetic run holds. Times in s; the flows run from `delay` to `delay + length`."""
+    """The content of a synthetic run. Times in s; the flows run from `delay` to `delay + length`."""
 
     flows: list[Flow] = field(default_factory=lambda: [Flow()])
     probes: list[Probe] = field(default_factory=lambda: [Probe()])
@@ -61,21 +72,21 @@ class Recipe:
     nodes: tuple[str, ...] = ("client", "server")
     route: tuple[str, ...] = ("client", "server")
     """The nodes that packets to the server pass."""
-    radios: list[Radio] = field(default_factory=list)
+    radios: list[PlanRadio] = field(default_factory=list)
     datagrams: int | None = None
-    """Payload bytes of a stream `voip` of the whole run, in packets 20 ms apart, if there is one."""
+    """Payload bytes of a stream `voip` of the whole run, in packets 20 ms apart, or 0."""
     sizes: list[int] = field(default_factory=list)
-    """What a client `http` fetches in turn, if there is one."""
+    """Sizes of the objects that a client `http` fetches in turn, if any."""
     probed: bool = True
-    """By the packet probe."""
+    """With the tables of the packet probe."""
     checks: dict[str, str] = field(default_factory=dict)
     """Bounds of its scenario."""
     expected: dict[str, int | str] = field(default_factory=dict)
-    """Programs of the client, and how they should end."""
+    """Programs of the client, and their expected ends."""
     requests: int | None = None
-    """Bytes of the requests of a client `tcp_rr` and of their answers, if there is one."""
+    """Bytes of the requests of a client `tcp_rr` and of their answers, or 0."""
     further: Callable[["Recipe"], list[dict[str, Any]]] = lambda recipe: []
-    """More tables, or `tcp` in place of the plain one."""
+    """More tables, or a replacement of `tcp`."""
 
     @property
     def end_s(self) -> float:
@@ -83,7 +94,7 @@ class Recipe:
 
 
 def make(path: pathlib.Path, recipe: Recipe | None = None) -> pathlib.Path:
-    """Writes a complete run directory at `path` and returns it."""
+    """Write a complete run directory at `path` and return it."""
     recipe = recipe or Recipe()
     path.mkdir(parents=True)
     write_records(path / "records.arrows", [(t["table"], t["rows"]) for t in tables(recipe)])
@@ -92,7 +103,7 @@ def make(path: pathlib.Path, recipe: Recipe | None = None) -> pathlib.Path:
     test |= {"length": recipe.length, "delay": recipe.delay, "step": recipe.step}
     scenario = {"name": recipe.name, "kernel": "6.1", "seed": 1, "testbed": {}, "stack": {}, "test": test}
     scenario |= {"check": recipe.checks} if recipe.checks else {}
-    scenario |= {"app": [{"name": name, "expect": wanted} for name, wanted in recipe.expected.items()]}
+    scenario |= {"app": [{"name": name, "expect": ending} for name, ending in recipe.expected.items()]}
     info = {
         "schema": 1,
         "status": "complete",
@@ -113,40 +124,101 @@ def make(path: pathlib.Path, recipe: Recipe | None = None) -> pathlib.Path:
     return path
 
 
-def summed_up(place: pathlib.Path) -> pathlib.Path:
-    """With its summary beside the records, as a run leaves them."""
-    run = open_run(place)
+def write_summary(folder: pathlib.Path) -> pathlib.Path:
+    """Write the summary next to the records, as a run does. Return the run directory."""
+    run = open_run(folder)
     info = run.info.model_copy(update={"results": code()})
-    (place / "run.json").write_text(info.model_dump_json(by_alias=True))
-    (place / "summary.json").write_text(run.summary.to_json())
-    return place
+    (folder / "run.json").write_text(info.model_dump_json(by_alias=True))
+    (folder / "summary.json").write_text(run.summary.to_json())
+    return folder
 
 
 def plan(recipe: Recipe) -> Plan:
-    """A plan whose set-up is done by others."""
+    """Return a plan without set-up steps."""
     start, stop, end = (round(s * S) for s in (recipe.delay, recipe.delay + recipe.length, recipe.end_s))
     ends = {"client": "client", "server": "server", "address": "10.0.1.2", "dscp": 0}
-    whole = ends | {"start_ns": 0, "stop_ns": end}
+    full_span = ends | {"start_ns": 0, "stop_ns": end}
     makers = [
-        *(lambda i, f=f: PlanFlow(
-            id=i, kind="flow", name=f.name, **ends, port=5000 + i, sender="client" if f.upload else "server", cc=f.cc,
-            start_ns=start, stop_ns=stop, pace_bps=None, writes=None, backend="load") for f in recipe.flows),
-        *(lambda i, p=p, at=at: Ping(
-            id=i, kind="ping", name=p.name, **whole, port=at, ecn="not_ect",
-            protocol="udp" if p.name.startswith("udp") else "icmp",
-            payload_bytes=56, interval_ns=200 * MS, jitter_ns=0, jitter_seed=0) for at, p in enumerate(recipe.probes)),
-        *(lambda i, size=size: Datagrams(
-            id=i, kind="datagrams", name="voip", **whole, port=8999, ecn="not_ect", payload_bytes=size, burst=1,
-            phases=[Phase(start_ns=0, stop_ns=end, interval_ns=20 * MS)]) for size in [recipe.datagrams] if size),
-        *(lambda i, sizes=sizes: Fetches(id=i, kind="fetches", name="http", **whole, port=8080, cc="cubic",
-                                         request_bytes=300, sizes=sizes, interval_ns=200 * MS)
-          for sizes in [recipe.sizes] if sizes),
-        *(lambda i, size=size: Transactions(id=i, kind="transactions", name="tcp_rr", **whole, port=12865, cc="cubic",
-                                            request_bytes=size, response_bytes=size)
-          for size in [recipe.requests] if size),
-    ]  # fmt: skip
+        *(
+            lambda i, f=f: PlanFlow(
+                id=i,
+                kind="flow",
+                name=f.name,
+                **ends,
+                port=5000 + i,
+                sender="client" if f.upload else "server",
+                cc=f.cc,
+                start_ns=start,
+                stop_ns=stop,
+                pace_bps=None,
+                writes=None,
+                backend="load",
+            )
+            for f in recipe.flows
+        ),
+        *(
+            lambda i, p=p, number=number: PingStream(
+                id=i,
+                kind="ping",
+                name=p.name,
+                **full_span,
+                port=number,
+                ecn="not_ect",
+                protocol="udp" if p.name.startswith("udp") else "icmp",
+                payload_bytes=56,
+                interval_ns=200 * MS,
+                jitter_ns=0,
+                jitter_seed=0,
+            )
+            for number, p in enumerate(recipe.probes)
+        ),
+        *(
+            lambda i, size=size: DatagramStream(
+                id=i,
+                kind="datagrams",
+                name="voip",
+                **full_span,
+                port=8999,
+                ecn="not_ect",
+                payload_bytes=size,
+                burst=1,
+                phases=[Phase(start_ns=0, stop_ns=end, interval_ns=20 * MS)],
+            )
+            for size in [recipe.datagrams]
+            if size
+        ),
+        *(
+            lambda i, sizes=sizes: FetchStream(
+                id=i,
+                kind="fetches",
+                name="http",
+                **full_span,
+                port=8080,
+                cc="cubic",
+                request_bytes=300,
+                sizes=sizes,
+                interval_ns=200 * MS,
+            )
+            for sizes in [recipe.sizes]
+            if sizes
+        ),
+        *(
+            lambda i, size=size: TransactionStream(
+                id=i,
+                kind="transactions",
+                name="tcp_rr",
+                **full_span,
+                port=12865,
+                cc="cubic",
+                request_bytes=size,
+                response_bytes=size,
+            )
+            for size in [recipe.requests]
+            if size
+        ),
+    ]
     return Plan(
-        version=6,
+        version=7,
         seed=1,
         end_ns=end,
         nodes=list(recipe.nodes),
@@ -158,33 +230,47 @@ def plan(recipe: Recipe) -> Plan:
         radios=recipe.radios,
         events=[],
         roots=[Root(kind="debian", place="12", packages=[])],
-        rooms=[Room(node="client", root=0, files=[])],
-        apps=[app(place, name) for place, name in enumerate(recipe.expected)],
+        rooms=[Container(node="client", root=0, mounts=[], files=[])],
+        apps=[app(number, name) for number, name in enumerate(recipe.expected)],
         apps_end=False,
     )
 
 
-def app(place: int, name: str) -> App:
-    """A program of its own name."""
-    return App(
-        id=place, name=name, room=0, command=[name], env={}, folder="/", user="root", stdin="", start_ns=0, after=[],
-        stop_ns=None, stop_signal=15, grace_ns=0, ready=AtStart(when="start"), ready_ns=0, restarts=0, restart_ns=0,
-        background=False, output_bytes=1000, collect=[], origin=None,
+def app(number: int, name: str) -> PlanApp:
+    """Return a program whose command is its name."""
+    return PlanApp(
+        id=number, name=name, room=0, command=[name], env={}, folder="/", user="root", stdin="", start_ns=0, after=[],
+        stop_ns=None, stop_signal=15, grace_ns=0, ready=ReadyAtStart(when="start"), ready_ns=0, restarts=0,
+        restart_ns=0, background=False, output_bytes=1000, collect=[], origin=None,
     )  # fmt: skip
 
 
 def hops(route: tuple[str, ...]) -> list[Hop]:
-    """A cable of 100 Mbit/s from each node to the next, eth0 towards the server."""
+    """Return a cable of 100 Mbit/s from each node to the next, eth0 towards the server."""
     return [
-        Hop(node=node, device="eth0", address=f"10.0.{at}.1/24", to_node=to, to_device="eth1",
-            to_address=f"10.0.{at}.2/24", medium="cable", line_bps=10**8, shaper_bps=None, rate_bps=10**8, delay_ns=0,
-            qdisc="pfifo_fast", ingress=None, impairments=[], origin=f"testbed.link.{at}")
-        for at, (node, to) in enumerate(pairwise(route))
-    ]  # fmt: skip
+        Hop(
+            node=node,
+            device="eth0",
+            address=f"10.0.{number}.1/24",
+            to_node=to,
+            to_device="eth1",
+            to_address=f"10.0.{number}.2/24",
+            medium="cable",
+            line_bps=10**8,
+            shaper_bps=None,
+            rate_bps=10**8,
+            delay_ns=0,
+            qdisc="pfifo_fast",
+            ingress=None,
+            impairments=[],
+            origin=f"testbed.link.{number}",
+        )
+        for number, (node, to) in enumerate(pairwise(route))
+    ]
 
 
 def tables(recipe: Recipe) -> list[dict[str, Any]]:
-    """All record tables; tcp and ping come in two pieces, as a long run's do."""
+    """Return all record tables; tcp and ping are in two pieces, as in a long run."""
     tcp = tcp_rows(recipe)
     ping = ping_rows(recipe)
     device = [
@@ -217,8 +303,8 @@ def tables(recipe: Recipe) -> list[dict[str, Any]]:
     pieces += [("device", device), ("qdisc", qdisc), ("flow", flow), ("fact", fact)]
     pieces += [("drop", drop), ("balance", balance)] if recipe.probed else []
     further = recipe.further(recipe)
-    kept = [piece for piece in pieces if piece[0] not in {table["table"] for table in further}]
-    return [{"table": name, "rows": rows} for name, rows in kept] + further
+    replaced = [piece for piece in pieces if piece[0] not in {table["table"] for table in further}]
+    return [{"table": name, "rows": rows} for name, rows in replaced] + further
 
 
 def tcp_rows(recipe: Recipe) -> list[dict[str, Any]]:
@@ -246,7 +332,7 @@ def ping_rows(recipe: Recipe) -> list[dict[str, Any]]:
 
 
 def write_records(path: pathlib.Path, pieces: list[tuple[str, list[dict[str, Any]]]]) -> None:
-    """Arrow IPC streams one after another, each naming its table; of columns that no row has there are none."""
+    """Write Arrow IPC streams one after another, each with its table's name. Columns without values are omitted."""
     with path.open("wb") as file:
         for name, rows in pieces:
             schema = {column: kind for column, kind in SCHEMAS[name].items() if not rows or column in rows[0]}

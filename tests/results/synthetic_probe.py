@@ -20,7 +20,7 @@ WIRE = {"wire": 12_304, "propagation": 1_000}
 
 
 def upload(tsq_ns: int = 0, qdisc_ns: int = 10 * MS, router_ns: int = 0) -> Path:
-    """Data by way of the router; every second packet waits twice as long in the client's qdisc."""
+    """Return data through the router; every second packet waits twice as long in the client's qdisc."""
     return lambda number: [
         ("client", {"tsq": tsq_ns, "qdisc": qdisc_ns * (1 + number % 2), "ring": 5 * US, **WIRE}),
         ("router", {"rx": 20 * US, "qdisc": router_ns, **WIRE}),
@@ -29,7 +29,7 @@ def upload(tsq_ns: int = 0, qdisc_ns: int = 10 * MS, router_ns: int = 0) -> Path
 
 
 def ping(qdisc_ns: int = 10 * MS) -> tuple[Path, Path]:
-    """A request that meets the client's queue, an answer that meets none."""
+    """Return a request that meets the client's queue, and an answer that meets none."""
     request: Path = lambda number: [  # noqa: E731
         ("client", {"qdisc": qdisc_ns, "wire": 976}), ("router", {"rx": 20 * US, "wire": 976}),
         ("server", {"rx": 20 * US}),
@@ -42,18 +42,18 @@ def ping(qdisc_ns: int = 10 * MS) -> tuple[Path, Path]:
 
 @dataclass
 class Anatomy:
-    """What the probe saw: a data packet of each flow every `every_ns`, a request and an answer of each probe."""
+    """The probe's records: a data packet of each flow every `every_ns`, a request and an answer of each probe."""
 
     data: Path = field(default_factory=upload)
     pings: tuple[Path, Path] = field(default_factory=ping)
     every_ns: int = 10 * MS
     keep: Callable[[int], bool] = lambda number: True
-    """Of which packets there are rows."""
+    """Selects the packets with rows, by number."""
 
     def __call__(self, recipe: Recipe) -> list[dict[str, Any]]:
         rows = list(self.packets(recipe))
-        kept = [row for row in rows if self.keep(row["packet"])]
-        tables = {"packet": kept, "layer": totals(recipe, rows), "queue": queues(recipe), "drop": DROPS,
+        recorded = [row for row in rows if self.keep(row["packet"])]
+        tables = {"packet": recorded, "layer": totals(recipe, rows), "queue": queues(recipe), "drop": DROPS,
                   "balance": [], "tcp": sockets(recipe)}  # fmt: skip
         return [{"table": name, "rows": rows} for name, rows in tables.items()]
 
@@ -72,7 +72,7 @@ class Anatomy:
 
 
 def packet(t_ns: int, stream: dict[str, Any], visits: list[Visit]) -> Iterator[dict[str, Any]]:
-    """A row per visit; the layers add up to end_ns - t_ns."""
+    """Yield a row per visit; the layers add up to end_ns - t_ns."""
     end_ns = t_ns + sum(sum(layers.values()) for _, layers in visits)
     for visit, (node, layers) in enumerate(visits):
         columns = {f"{layer}_ns": layers.get(layer, 0) for layer in LAYERS}
@@ -80,22 +80,22 @@ def packet(t_ns: int, stream: dict[str, Any], visits: list[Visit]) -> Iterator[d
 
 
 def totals(recipe: Recipe, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Sums so far of the packets that ended, every 200 ms."""
+    """Return the cumulative sums of the packets that ended, every 200 ms."""
     sums: dict[tuple[Any, ...], dict[str, int]] = {}
-    made = []
-    left = iter(sorted(rows, key=lambda row: row["end_ns"]))
-    row = next(left, None)
+    samples = []
+    ended = iter(sorted(rows, key=lambda row: row["end_ns"]))
+    row = next(ended, None)
     for t_ns in range(0, round(recipe.end_s * S) + 1, 200 * MS):
         while row is not None and row["end_ns"] <= t_ns:
             key = tuple(row[name] for name in ("stream", "way", "data", "node"))
-            mine = sums.setdefault(key, dict.fromkeys(("packets", *(f"{layer}_ns" for layer in LAYERS)), 0))
-            mine["packets"] += 1
+            counts = sums.setdefault(key, dict.fromkeys(("packets", *(f"{layer}_ns" for layer in LAYERS)), 0))
+            counts["packets"] += 1
             for layer in LAYERS:
-                mine[f"{layer}_ns"] += row[f"{layer}_ns"]
-            row = next(left, None)
-        for (stream, way, data, node), mine in sums.items():
-            made.append({"t_ns": t_ns, "stream": stream, "way": way, "data": data, "node": node, **mine})
-    return made
+                counts[f"{layer}_ns"] += row[f"{layer}_ns"]
+            row = next(ended, None)
+        for (stream, way, data, node), counts in sums.items():
+            samples.append({"t_ns": t_ns, "stream": stream, "way": way, "data": data, "node": node, **counts})
+    return samples
 
 
 DROPS = [
@@ -109,38 +109,48 @@ DROPS = [
 
 
 def queues(recipe: Recipe) -> list[dict[str, Any]]:
-    """Sawteeth of 1 s at the client, a short queue at the router."""
-    made = []
+    """Return sawteeth of 1 s at the client, and a short queue at the router."""
+    samples = []
     for t_ns in range(0, round(recipe.end_s * S), 10 * MS):
         loaded = recipe.delay * S <= t_ns <= (recipe.delay + recipe.length) * S
         packets = (t_ns // (10 * MS)) % 100 if loaded else 0
-        for node, device, queued in (("client", "eth0", packets), ("router", "eth1", packets // 10)):
-            made.append({"t_ns": t_ns, "node": node, "device": device, "qdisc_packets": queued,
-                         "qdisc_bytes": queued * 1514, "ring_skbs": min(queued, 3), "ring_bytes": min(queued, 3) * 1514,
-                         "bql_limit": 6056, "bql_inflight": min(queued, 3) * 1514})  # fmt: skip
-    return made
+        for node, device, backlog in (("client", "eth0", packets), ("router", "eth1", packets // 10)):
+            samples.append(
+                {
+                    "t_ns": t_ns,
+                    "node": node,
+                    "device": device,
+                    "qdisc_packets": backlog,
+                    "qdisc_bytes": backlog * 1514,
+                    "ring_skbs": min(backlog, 3),
+                    "ring_bytes": min(backlog, 3) * 1514,
+                    "bql_limit": 6056,
+                    "bql_inflight": min(backlog, 3) * 1514,
+                }
+            )
+    return samples
 
 
 BBR = {"STARTUP": (739, 739), "DRAIN": (88, 739), "PROBE_BW": (320, 512), "PROBE_RTT": (256, 256)}
 
 
 def sockets(recipe: Recipe) -> list[dict[str, Any]]:
-    """The plain samples with what TCP Small Queues and BBR say; a flow of BBR goes through its phases, 1 s each."""
-    made = []
+    """Return the usual samples with the state of TCP Small Queues and BBR. Each phase of BBR lasts 1 s."""
+    samples = []
     for row in tcp_rows(recipe):
         since_s = row["t_ns"] / S - recipe.delay
         pacing, cwnd = list(BBR.values())[int(since_s) % 4] if recipe.flows[row["stream"]].cc == "bbr" else (None, None)
         limit = 131_072 + 65_536 * (int(since_s * 2) % 3)
-        made.append(row | {
+        samples.append(row | {
             "ca_state": 0, "snd_cwnd": 20 + int(since_s * 10) % 80, "snd_ssthresh": 0x7FFFFFFF if since_s < 1 else 60,
             "sk_wmem_alloc": int(limit * (0.4 + 0.6 * (since_s % 1))), "tsq_limit": limit,
             "tsq_term": ("floor", "rate", "cap")[int(since_s * 2) % 3], "bbr_pacing_gain": pacing,
             "bbr_cwnd_gain": cwnd,
         })  # fmt: skip
-    return made
+    return samples
 
 
 def recipe(anatomy: Anatomy | None = None, **changes: Any) -> Recipe:
-    """client - router - server, one flow and one probe unless `changes` say otherwise."""
+    """Return client - router - server with one flow and one probe, apart from `changes`."""
     base = Recipe(flows=[Flow()], probes=[Probe()], nodes=NODES, route=NODES, further=anatomy or Anatomy())
     return replace(base, **changes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Per-layer tables and figures of synthetic runs against figures worked out by hand."""
+"""Per-layer tables and figures of synthetic runs, compared with figures computed by hand."""
 
 import time
 
@@ -8,10 +8,10 @@ import pytest
 
 import hourglass
 from hourglass.contract.probe import LAYER_COLUMNS, LAYERS
-from hourglass.contract.records import SCHEMAS
+from hourglass.contract.record_tables import SCHEMAS
 from hourglass.results import phases
 from hourglass.results.anatomy import window_sums
-from hourglass.results.frames import long
+from hourglass.results.frames import long_form
 from hourglass.results.series import loaded_window
 from results.synthetic import MS, Flow, Recipe, S, make
 from results.synthetic_probe import BBR, US, Anatomy, recipe
@@ -23,18 +23,18 @@ def run(tmp_path_factory):
 
 
 def test_the_layers_of_a_packet_add_up_to_its_time(run):
-    each = run.packets.group_by("stream", "way", "packet").agg(
+    packets = run.packets.group_by("stream", "way", "packet").agg(
         pl.sum_horizontal(LAYER_COLUMNS).sum().alias("sum"), pl.col("t_ns", "end_ns").first()
     )
-    assert each.height == 1000 + 2 * 70
-    assert (each["sum"] == each["end_ns"] - each["t_ns"]).all()
-    short = run.layers.group_by("stream", "way", "packet").agg(pl.col("ns").sum(), pl.col("t_ns", "end_ns").first())
-    assert (short["ns"] == short["end_ns"] - short["t_ns"]).all()
+    assert packets.height == 1000 + 2 * 70
+    assert (packets["sum"] == packets["end_ns"] - packets["t_ns"]).all()
+    long = run.layers.group_by("stream", "way", "packet").agg(pl.col("ns").sum(), pl.col("t_ns", "end_ns").first())
+    assert (long["ns"] == long["end_ns"] - long["t_ns"]).all()
 
 
 def test_the_long_form_has_one_row_a_layer_in_path_order(run):
-    one = run.layers.filter((pl.col("stream") == "upload::1") & (pl.col("packet") == 3))
-    assert one.select("node", "layer", "ns").rows() == [
+    packet = run.layers.filter((pl.col("stream") == "upload::1") & (pl.col("packet") == 3))
+    assert packet.select("node", "layer", "ns").rows() == [
         ("client", "qdisc", 20 * MS), ("client", "ring", 5 * US), ("client", "wire", 12_304),
         ("client", "propagation", 1_000), ("router", "rx", 20 * US), ("router", "wire", 12_304),
         ("router", "propagation", 1_000), ("server", "rx", 20 * US),
@@ -55,14 +55,14 @@ def test_means_shares_and_percentiles_are_exact(run):
     assert qdisc.share == pytest.approx(mean_ns / (mean_ns + rest_ns), 1e-5)
     assert (qdisc.p50, qdisc.p99) == (sorted(waits)[len(waits) // 2] / MS, 20)
     layers = run.summary.layers_ms
-    assert {node: list(found) for node, found in layers.items()} == {
+    assert {node: list(figures) for node, figures in layers.items()} == {
         "client": ["qdisc", "ring", "wire", "propagation"], "router": ["rx", "wire", "propagation"], "server": ["rx"],
     }  # fmt: skip
     assert sum(figures.share for node in layers.values() for figures in node.values()) == pytest.approx(1, 1e-5)
 
 
 def test_percentiles_come_from_the_rows_and_sums_from_all(tmp_path):
-    """Rows of odd packets only: they waited 20 ms, the mean over all stays."""
+    """Only odd packets have rows, and they waited 20 ms. The mean over all packets does not change."""
     odd = Anatomy(keep=lambda number: number % 2 == 1)
     qdisc = hourglass.load(make(tmp_path / "run", recipe(odd))).summary.layers_ms["client"]["qdisc"]
     assert (qdisc.p50, qdisc.p99) == (20, 20)
@@ -75,7 +75,7 @@ def test_percentiles_come_from_the_rows_and_sums_from_all(tmp_path):
 
 
 def test_a_pings_layers_are_summed_over_both_ways(run):
-    """The router is passed twice: 2 · 20 us of interrupt moderation, 2 · 976 ns of transmission."""
+    """A ping passes the router twice: 2 · 20 us of interrupt moderation, 2 · 976 ns of transmission."""
     icmp = run.summary.ping_layers_ms["icmp"]
     assert icmp["client"]["qdisc"].p50 == icmp["client"]["qdisc"].mean == 10
     assert icmp["router"]["rx"].model_dump() | {"share": 0} == {
@@ -92,16 +92,16 @@ def test_a_pings_layers_are_summed_over_both_ways(run):
     assert icmp["client"]["qdisc"].share == pytest.approx(10 * MS / whole_ns, 1e-5)
 
 
-def test_ways_that_do_not_meet_give_no_percentiles(tmp_path):
-    """Rows of even requests and odd answers cannot be had from one number; rows of requests alone can."""
+def test_directions_without_common_packets_have_no_percentiles(tmp_path):
+    """Rows of even requests and odd answers have no common number; rows of requests alone are enough."""
     lone = hourglass.load(make(tmp_path / "run", recipe()))
     lone.packets = lone.packets.filter((pl.col("way") == "up") | (pl.col("stream") == "upload::1"))
     assert lone.summary.ping_layers_ms["icmp"]["client"]["qdisc"].p50 is None
     assert lone.summary.ping_layers_ms["icmp"]["client"]["qdisc"].mean == 10
 
 
-def test_pings_that_arrive_together_are_told_apart(tmp_path):
-    """As in one aggregate of a radio: two requests end, and two answers begin, in the same ns."""
+def test_pings_that_arrive_together_are_distinguished(tmp_path):
+    """Two requests end and two answers begin in the same ns, as in one aggregate of a radio."""
     run = hourglass.load(make(tmp_path / "run", recipe()))
     both = pl.when(pl.col("stream") == "icmp").then(pl.col("packet") // 2 * 400 * MS + 40 * MS)
     run.packets = run.packets.with_columns(
@@ -112,12 +112,12 @@ def test_pings_that_arrive_together_are_told_apart(tmp_path):
     assert (qdisc.p50, qdisc.p99, qdisc.mean) == (10, 10, 10)
 
 
-def test_what_comes_to_a_closed_socket_is_no_drop_of_the_network(tmp_path):
-    """The flow stops at 12 s. What the stack drops before counts, and what a filter of tc drops is its qdisc's."""
+def test_packets_to_a_closed_socket_are_no_drops_of_the_network(tmp_path):
+    """The flow stops at 12 s. Earlier drops of the stack count, and drops of a tc filter are the qdisc's."""
     ends = {"stream": 0, "way": "up", "node": "server", "device": None, "packets": 3, "bytes": 4344}
     drop = [
-        ends | {"t_ns": t_ns, "place": place, "reason": reason}
-        for t_ns, place, reason in (
+        ends | {"t_ns": t_ns, "place": layer, "reason": reason}
+        for t_ns, layer, reason in (
             (12 * S - 1, "socket", "SOCKET_RCVBUFF"), (12 * S, "socket", "TCP_CLOSE"), (5 * S, "stack", "TC_INGRESS"),
         )
     ]  # fmt: skip
@@ -127,8 +127,8 @@ def test_what_comes_to_a_closed_socket_is_no_drop_of_the_network(tmp_path):
     assert summary.drops_by_reason == {
         "server": {"-": {"closed": {"TCP_CLOSE": 3}, "qdisc": {"TC_INGRESS": 3}, "socket": {"SOCKET_RCVBUFF": 3}}}
     }
-    found = summary.drops["server"]["-"]
-    assert (found.qdisc, found.stack, found.nic, found.cable) == (3, 3, 0, 0)
+    drops = summary.drops["server"]["-"]
+    assert (drops.qdisc, drops.stack, drops.nic, drops.cable) == (3, 3, 0, 0)
 
 
 def test_sums_of_a_window_are_differences(run):
@@ -168,8 +168,8 @@ def test_bbrs_phases_follow_from_its_gains(tmp_path):
     bbr = recipe(flows=[Flow(cc="bbr"), Flow("upload::2")])
     tcp = hourglass.load(make(tmp_path / "run", bbr)).tcp
     second = ((pl.col("t_ns") - 2 * S) // S % 4).alias("second")
-    seen = tcp.filter(pl.col("stream") == "upload::1").select(second, "bbr_phase").unique().sort("second")
-    assert seen["bbr_phase"].to_list() == list(BBR)
+    observed = tcp.filter(pl.col("stream") == "upload::1").select(second, "bbr_phase").unique().sort("second")
+    assert observed["bbr_phase"].to_list() == list(BBR)
     assert tcp.filter(pl.col("stream") == "upload::2")["bbr_phase"].null_count() == 2 * 1001
 
 
@@ -180,37 +180,37 @@ def test_bbrs_phases_follow_from_its_gains(tmp_path):
         (320, 576, "PROBE_BW"), (256, 128, "PROBE_RTT"), (0, 0, None), (None, None, None),
     ],
 )  # fmt: skip
-def test_bbr3s_gains_tell_its_phases_too(pacing, cwnd, phase):
-    told = phases.with_phase(pl.DataFrame({"bbr_pacing_gain": [pacing], "bbr_cwnd_gain": [cwnd]}))
-    assert told["bbr_phase"].to_list() == [phase]
+def test_bbr3s_phases_follow_from_its_gains(pacing, cwnd, phase):
+    samples = phases.with_phase(pl.DataFrame({"bbr_pacing_gain": [pacing], "bbr_cwnd_gain": [cwnd]}))
+    assert samples["bbr_phase"].to_list() == [phase]
 
 
 def test_the_end_of_hystart(tmp_path):
     """ssthresh is finite from 1 s on: by HyStart, unless something was retransmitted or it is not CUBIC."""
     flows = [Flow(), Flow("upload::2", retrans_at=lambda t: 1), Flow("upload::3", cc="bbr")]
-    found = hourglass.load(make(tmp_path / "run", recipe(flows=flows))).summary.flows
-    assert [flow.hystart_exit_s for flow in found] == [1, None, None]
+    flow_figures = hourglass.load(make(tmp_path / "run", recipe(flows=flows))).summary.flows
+    assert [flow.hystart_exit_s for flow in flow_figures] == [1, None, None]
 
 
 def test_a_million_rows_are_quick(tmp_path):
-    """Long form of a million rows with six layers each, and the memory it takes: enumerations, not text."""
+    """Limit time and memory of the long form of a million rows with six layers each: enumerations, not text."""
     run = hourglass.load(make(tmp_path / "run", recipe()))
     rows = run.packets.filter(pl.col("stream") == "upload::1")
-    many = pl.concat([rows] * (1_000_000 // rows.height + 1)).head(1_000_000)
+    packets = pl.concat([rows] * (1_000_000 // rows.height + 1)).head(1_000_000)
     start_s = time.process_time()
-    made = long(many)
-    assert made.height > 2 * 10**6
+    table = long_form(packets)
+    assert table.height > 2 * 10**6
     assert time.process_time() - start_s < 20
-    assert made.estimated_size() / made.height < 64
+    assert table.estimated_size() / table.height < 64
 
 
 def test_every_layer_can_be_long(tmp_path):
-    """All layers, each with a time of its own."""
+    """Each layer has a different time."""
 
     def all_layers(number):
-        return [("client", {layer: place + 1 for place, layer in enumerate(LAYERS)})]
+        return [("client", {layer: number + 1 for number, layer in enumerate(LAYERS)})]
 
     run = hourglass.load(make(tmp_path / "run", recipe(Anatomy(data=all_layers), probes=[])))
-    one = run.layers.filter(pl.col("packet") == 0)
-    assert one["layer"].to_list() == list(LAYERS)
-    assert one["ns"].to_list() == list(range(1, 1 + len(LAYERS)))
+    packet = run.layers.filter(pl.col("packet") == 0)
+    assert packet["layer"].to_list() == list(LAYERS)
+    assert packet["ns"].to_list() == list(range(1, 1 + len(LAYERS)))

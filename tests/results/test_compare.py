@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of runs: figures, differences and their marks."""
+"""Comparison of runs: figures, differences and their significance."""
 
 import numpy as np
 import pytest
 
 import hourglass
-from hourglass.results.bootstrap import DRAWS, draws, interval
 from hourglass.results.compare import compare
+from hourglass.results.intervals import DRAWS, draws, interval
 from hourglass.results.sections import sections
 from results.synthetic import MS, Flow, Probe, Recipe, make
 
@@ -16,7 +16,7 @@ def rows_of(tmp_path, *recipes):
     return {row.figure: row for row in compare(runs)}
 
 
-def test_a_run_against_itself_has_no_difference(tmp_path):
+def test_a_run_compared_with_itself_has_no_difference(tmp_path):
     rows = rows_of(tmp_path, Recipe(), Recipe())
     goodput = rows["upload goodput"].cells[1]
     assert (goodput.value, goodput.change_percent, goodput.interval) == (8, 0, (0, 0))
@@ -49,15 +49,15 @@ def test_figures_that_only_one_run_has_stay_empty_for_the_other(tmp_path):
 
 
 def test_fairness_is_that_of_each_way(tmp_path):
-    """Equal shares of a fast line down and of a slow line up are fair, here and in the run's own line."""
-    flows = [Flow(f"{way}::{i}", upload=way == "upload", bytes_at=lambda t, rate=rate: int(t * rate))
-             for way, rate in (("upload", 125_000), ("download", 2_500_000)) for i in range(2)]  # fmt: skip
+    """Equal shares of a fast downlink and of a slow uplink are fair, in the comparison and in the run's table."""
+    flows = [Flow(f"{direction}::{i}", upload=direction == "upload", bytes_at=lambda t, rate=rate: int(t * rate))
+             for direction, rate in (("upload", 125_000), ("download", 2_500_000)) for i in range(2)]  # fmt: skip
     rows = rows_of(tmp_path, Recipe(flows=flows))
     assert "fairness" not in rows
     assert (rows["upload fairness"].cells[0].value, rows["download fairness"].cells[0].value) == (1, 1)
     summary = hourglass.load(tmp_path / "0").summary
     assert summary.totals.fairness < 0.6
-    (line,) = (one for one in sections(summary) if one.id == "totals")
+    (line,) = (section for section in sections(summary) if section.id == "totals")
     assert [column.title for column in line.columns[2:]] == ["fair up", "fair down"]
     assert line.rows[0][2:] == (1, 1)
 
@@ -71,20 +71,20 @@ def test_the_interval_is_the_same_each_time_and_needs_blocks():
 
 
 def test_the_interval_covers_the_truth_about_as_often_as_it_says():
-    """Two samples of one normal distribution, 30 blocks of 5: the interval must hold 0 in about 95 % of trials."""
+    """Two samples of one normal distribution, 30 blocks of 5: the interval must contain 0 in about 95 % of trials."""
     random = np.random.default_rng(11)
-    held = 0
+    covered = 0
     for _ in range(60):
-        first, other = ([random.normal(size=5) for _ in range(30)] for _ in range(2))
-        low, high = interval(draws(first, "mean", 1), draws(other, "mean", 2))
-        held += low <= 0 <= high
-    assert held >= 60 * 0.85
-    assert held == pytest.approx(57, abs=5)
+        one_sample, other_sample = ([random.normal(size=5) for _ in range(30)] for _ in range(2))
+        low, high = interval(draws(one_sample, "mean", 1), draws(other_sample, "mean", 2))
+        covered += low <= 0 <= high
+    assert covered >= 60 * 0.85
+    assert covered == pytest.approx(57, abs=5)
 
 
 @pytest.mark.parametrize(("statistic", "plain"), [("mean", np.mean), ("median", np.median)])
 def test_draws_are_those_of_the_plain_definition(statistic, plain):
-    """Blocks of unequal size with ties: the same as putting the drawn blocks together, one draw after the other."""
+    """With blocks of unequal size and ties, the draws equal those of joined blocks, one draw after the other."""
     random = np.random.default_rng(5)
     blocks = [random.integers(0, 12, size=size).astype(float) for size in (1, 7, 4, 9, 2, 6)]
     chosen = np.random.default_rng(9).integers(len(blocks), size=(DRAWS, len(blocks)))

@@ -11,24 +11,24 @@ from hourglass.results.groups import compare_groups, groups
 from results.synthetic import MS, Probe, Recipe, make
 
 
-def seeded(place, seed, ping_ms, stack):
-    make(place, Recipe(probes=[Probe("icmp", lambda seq: round(ping_ms * MS))]))
-    described = json.loads((place / "scenario.json").read_text())
-    (place / "scenario.json").write_text(json.dumps(described | {"seed": seed, "stack": {"tsq": stack}}))
-    return hourglass.load(place)
+def seeded(folder, seed, ping_ms, stack):
+    make(folder, Recipe(probes=[Probe("icmp", lambda seq: round(ping_ms * MS))]))
+    data = json.loads((folder / "scenario.json").read_text())
+    (folder / "scenario.json").write_text(json.dumps(data | {"seed": seed, "stack": {"tsq": stack}}))
+    return hourglass.load(folder)
 
 
 def ping(runs):
-    found = groups(runs)
-    rows = {row.figure: row for row in compare_groups(compare(runs), found)}
-    return found, rows["ping icmp p50"].cells[1]
+    run_groups = groups(runs)
+    rows = {row.figure: row for row in compare_groups(compare(runs), run_groups)}
+    return run_groups, rows["ping icmp p50"].cells[1]
 
 
 def test_seeds_are_grouped_and_their_means_compared(tmp_path):
     runs = [seeded(tmp_path / f"{s}{t}", s, 10 + s / 10 + (5 if t == "off" else 0), t)
             for s in range(5) for t in ("default", "off")]  # fmt: skip
-    found, cell = ping(runs)
-    assert [(group.label, group.members) for group in found] == [
+    run_groups, cell = ping(runs)
+    assert [(group.label, group.members) for group in run_groups] == [
         ("tsq=default", [0, 2, 4, 6, 8]),
         ("tsq=off", [1, 3, 5, 7, 9]),
     ]
@@ -38,14 +38,14 @@ def test_seeds_are_grouped_and_their_means_compared(tmp_path):
     assert cell.interval[1] < 5.5
 
 
-def test_few_seeds_carry_no_mark(tmp_path):
+def test_few_seeds_have_no_significance(tmp_path):
     runs = [seeded(tmp_path / f"{s}{t}", s, 15 if t == "off" else 10, t) for s in range(4) for t in ("default", "off")]
     cell = ping(runs)[1]
     assert cell.change_percent == 50
     assert cell.interval is None
 
 
-def test_what_differs_less_than_seeds_do_is_not_significant(tmp_path):
+def test_a_difference_below_the_spread_of_seeds_is_not_significant(tmp_path):
     runs = [seeded(tmp_path / f"{s}{t}", s, 10 + s + (0.2 if t == "off" else 0), t)
             for s in range(5) for t in ("default", "off")]  # fmt: skip
     assert not ping(runs)[1].significant

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of runs that stand side by side."""
+"""Labels of runs that are compared."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import pytest
 
 import hourglass
 from hourglass.results.flat import flat
-from hourglass.results.labels import labels, told
+from hourglass.results.labels import difference_terms, labels
 from results.synthetic import make
 
 BASE = {"name": "L100M", "kernel": "6.1", "seed": 1, "stack": {"tsq": "default", "sysctl": {}}, "links": [{"rate": 1}],
@@ -16,10 +16,10 @@ BASE = {"name": "L100M", "kernel": "6.1", "seed": 1, "stack": {"tsq": "default",
 
 @pytest.fixture
 def runs(tmp_path):
-    made = [hourglass.load(make(tmp_path / f"run{i}")) for i in range(2)]
-    for run in made:
+    recordings = [hourglass.load(make(tmp_path / f"run{i}")) for i in range(2)]
+    for run in recordings:
         ask(run, BASE)
-    return made
+    return recordings
 
 
 def ask(run, scenario):
@@ -52,7 +52,7 @@ def ask(run, scenario):
         ({}, ["run0", "run1"]),
     ],
 )
-def test_runs_are_told_apart_by_what_differs(runs, change, names):
+def test_labels_have_the_settings_that_differ(runs, change, names):
     ask(runs[1], BASE | change)
     assert labels(runs) == names
 
@@ -64,13 +64,13 @@ def test_runs_of_several_scenarios_keep_their_names(runs, tmp_path):
     assert labels([*runs, third]) == ["L100M, seed=1", "L100M, seed=2", "R100M, seed=1"]
 
 
-def test_an_engine_that_differs_is_told(runs):
+def test_an_engine_that_differs_is_in_the_label(runs):
     runs[1].info = runs[1].info.model_copy(update={"engine": "native"})
     assert labels(runs) == ["engine=virtual", "engine=native"]
 
 
-def test_of_different_scenarios_what_matters_comes_first(runs):
+def test_labels_of_different_scenarios_begin_with_the_main_settings(runs):
     other = {"name": "lte", "capture": {"snaplen": 128}, "stack": {"tsq": "off"}, "links": [{"rate": 2, "delay": 3}]}
     ask(runs[0], BASE | {"capture": {"snaplen": 0}})
     ask(runs[1], BASE | other | {"test": {"name": "tcp_nup", "length": 60}})
-    assert told(runs, weighed=True)[1] == ["length=60", "tsq=off", "rate=2", "snaplen=128"]
+    assert difference_terms(runs, ranked=True)[1] == ["length=60", "tsq=off", "rate=2", "snaplen=128"]

@@ -1,25 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each lint on a scenario that falls into its trap and on one that does not."""
+"""Each lint on a scenario with its trap and on one without."""
 
 import polars as pl
 import pytest
 
 import hourglass
 from hourglass import scenario
+from hourglass.contract.probe import LAYER_COLUMNS
 from hourglass.engine.virtual import Virtual
 from hourglass.plan import build
-from hourglass.results.lint import LINTS, Subject, lint
+from hourglass.results.lint import LINTS, LintContext, lint
 from hourglass.tc_words import rate_bps, size_bytes, time_us
 from results.synthetic import MS, Flow, Probe, Recipe, S, make
 
 
 @pytest.fixture
-def made(tmp_path):
-    """made(setting, …, rtt_ms=…, drops=…): a run of client - router - server with 50 ms of idle round trip."""
+def make_run(tmp_path):
+    """Return a function of settings, `rtt_ms`, `drops` …: it makes a run of client - router - server with 50 ms of idle
+    round trip."""
     count = iter(range(99))
 
-    def one(*settings, rtt_ms=50, drops=7, flows=1, length=30, **columns):
-        place = tmp_path / str(next(count))
+    def run_with(*settings, rtt_ms=50, drops=7, flows=1, length=30, **columns):
+        folder = tmp_path / str(next(count))
         recipe = Recipe(
             flows=[Flow(f"upload::{i + 1}") for i in range(flows)],
             probes=[Probe("icmp", lambda seq: rtt_ms * MS), Probe("udp", lambda seq: rtt_ms * MS)],
@@ -27,24 +29,24 @@ def made(tmp_path):
             delay=5,
             qdisc_drops=drops,
         )
-        make(place, recipe)
-        wanted = scenario.load("L100M", [f"test.length={length}", f"test.upload_streams={flows}", *settings])
-        (place / "scenario.json").write_bytes(wanted.to_json())
-        (place / "plan.json").write_bytes(build(wanted, Virtual.capabilities).to_json())
-        run = hourglass.load(place)
+        make(folder, recipe)
+        loaded = scenario.load("L100M", [f"test.length={length}", f"test.upload_streams={flows}", *settings])
+        (folder / "scenario.json").write_bytes(loaded.to_json())
+        (folder / "plan.json").write_bytes(build(loaded, Virtual.capabilities).to_json())
+        run = hourglass.load(folder)
         if columns:
             run.tables["tcp"] = run.tables["tcp"].with_columns(**columns)
         return run
 
-    return one
+    return run_with
 
 
 def ids(run):
     return [finding.id for finding in lint(run)]
 
 
-def test_a_sound_experiment_has_no_findings(made):
-    assert ids(made()) == []
+def test_a_sound_experiment_has_no_findings(make_run):
+    assert ids(make_run()) == []
 
 
 @pytest.mark.parametrize(
@@ -55,6 +57,8 @@ def test_a_sound_experiment_has_no_findings(made):
         ("netem-own-egress", ["stack.client.qdisc=netem delay 5ms"], ["stack.client.qdisc=netem loss 1%"]),
         ("shaper-above-link", ["testbed.link.0.rate=100mbit"], ["testbed.link.0.rate=110mbit"]),
         ("offloads-off", ["testbed.link.1.tso=false"], ["testbed.link.1.tso=true"]),
+        ("offloads-off", ["testbed.link.1.nic=r8169", "testbed.link.1.gro=false"], ["testbed.link.1.nic=r8169"]),
+        ("nic-below-rate", ["testbed.link.1.nic=tg3", "testbed.link.1.rate=10gbit"], ["testbed.link.1.rate=10gbit"]),
         (
             "receive-buffer-below-bdp",
             ["stack.server.sysctl.net.ipv4.tcp_rmem=4096 131072 400000"],
@@ -69,40 +73,49 @@ def test_a_sound_experiment_has_no_findings(made):
         ("probe-load", ["test.udp_interval=0.001", "test.ping_interval=0.001"], ["test.udp_interval=0.001"]),
     ],
 )
-def test_a_trap_of_the_scenario_is_named(made, name, trap, sound):
-    assert ids(made(*trap)) == [name]
-    assert ids(made(*sound)) == []
+def test_a_trap_of_the_scenario_is_named(make_run, name, trap, sound):
+    assert ids(make_run(*trap)) == [name]
+    assert ids(make_run(*sound)) == []
 
 
-def test_a_short_queue_that_never_overflowed_is_no_trap(made):
-    assert ids(made("stack.qdisc=pfifo limit 50", drops=0)) == []
+def test_a_short_queue_that_never_overflowed_is_no_trap(make_run):
+    assert ids(make_run("stack.qdisc=pfifo limit 50", drops=0)) == []
 
 
-def test_the_numbers_of_a_short_queue_are_in_its_finding(made):
-    """100 Mbit/s x 50 ms = 625,000 B; 50 full frames = 75,700 B; 413 frames hold the product."""
-    (finding,) = lint(made("stack.qdisc=pfifo limit 50"))
+def test_the_numbers_of_a_short_queue_are_in_its_finding(make_run):
+    """100 Mbit/s x 50 ms = 625,000 B; 50 full frames = 75,700 B; 413 frames have room for the product."""
+    (finding,) = lint(make_run("stack.qdisc=pfifo limit 50"))
     assert "75.7 KB" in finding.text
     assert "625 KB (100 Mbit/s x 50 ms)" in finding.text
     assert "413 packets" in finding.remedy
 
 
 @pytest.mark.parametrize("name", ["rwnd_limited", "sndbuf_limited"])
-@pytest.mark.parametrize(("share", "found"), [(0.5, True), (0.09, False)])
-def test_what_the_kernel_says_limited_a_flow_is_passed_on(made, name, share, found):
+@pytest.mark.parametrize(("share", "is_named"), [(0.5, True), (0.09, False)])
+def test_limits_of_a_flow_that_the_kernel_reports_are_named(make_run, name, share, is_named):
     busy = ((pl.col("t_ns") - 5 * S) // 1000).cast(pl.UInt64)
-    run = made(**{"busy_time": busy, name: (busy * share).cast(pl.UInt64)})
-    assert ids(run) == ([name.replace("_", "-")] if found else [])
-    if found:
+    run = make_run(**{"busy_time": busy, name: (busy * share).cast(pl.UInt64)})
+    assert ids(run) == ([name.replace("_", "-")] if is_named else [])
+    if is_named:
         assert "upload::1 50%" in lint(run)[0].text
 
 
-def test_a_tail_of_few_samples_is_named(made):
-    assert ids(made(length=19)) == ["few-samples"]
-    assert ids(made(length=20)) == []
+def test_pings_count_with_the_headers_of_their_ip_version(make_run):
+    """1,200 pings a second of 56 B are 0.94 Mbit/s with headers of 42 B, 1.13 with 62 B. One percent is 1 Mbit/s."""
+    settings = ["test.ping_interval=0.001", "test.udp_interval=0.005"]
+    assert ids(make_run(*settings)) == []
+    (finding,) = lint(make_run(*settings, "testbed.ip=6"))
+    assert finding.id == "probe-load"
+    assert "1.13 Mbit/s" in finding.text
 
 
-def test_a_flow_that_failed_leaves_idle_samples(made):
-    run = made()
+def test_a_tail_of_few_samples_is_named(make_run):
+    assert ids(make_run(length=19)) == ["few-samples"]
+    assert ids(make_run(length=20)) == []
+
+
+def test_a_flow_that_failed_leaves_idle_samples(make_run):
+    run = make_run()
     failed = run.tables["flow"].with_columns(t_ns=pl.lit(15 * S), event=pl.lit("failed"))
     run.tables["flow"] = pl.concat([run.tables["flow"], failed])
     (finding,) = lint(run)
@@ -119,7 +132,7 @@ WIDE = ["testbed.preset=LR1000M", "testbed.link.1.rate=20mbit"]
 
 
 @pytest.mark.parametrize(
-    ("name", "qdisc", "ring", "bql", "found"),
+    ("name", "qdisc", "ring", "bql", "is_named"),
     [
         ("ring-hides-aqm", "fq_codel", 30_000, 40_000, True),  # 12 ms at 20 Mbit/s
         ("ring-hides-aqm", "fq_codel", 6_000, 40_000, False),
@@ -128,21 +141,36 @@ WIDE = ["testbed.preset=LR1000M", "testbed.link.1.rate=20mbit"]
         ("bql-above-queue", "pfifo limit 30", 0, 40_000, False),
     ],
 )
-def test_what_waits_in_the_ring_is_held_against_the_queue_above(made, name, qdisc, ring, bql, found):
-    run = made(*WIDE, f"stack.router.qdisc={qdisc}", drops=0)
+def test_bytes_in_the_ring_are_compared_with_the_queue_above(make_run, name, qdisc, ring, bql, is_named):
+    run = make_run(*WIDE, f"stack.router.qdisc={qdisc}", drops=0)
     assert ids(run) == []
     run.queues = queue(ring, bql)
-    assert ids(run) == ([name] if found else [])
+    assert ids(run) == ([name] if is_named else [])
+
+
+@pytest.mark.parametrize(("ring_ms", "findings"), [(6, ["ring-hides-aqm"]), (4, [])])
+def test_the_wait_in_the_nic_includes_its_fifo(make_run, ring_ms, findings):
+    run = make_run(*WIDE, "stack.router.qdisc=fq_codel", drops=0)
+    run.queues = queue(1_000, 40_000)  # 0.4 ms at 20 Mbit/s
+    spent = dict.fromkeys(LAYER_COLUMNS, 0) | {"ring_ns": 100 * ring_ms * MS}
+    row = {"t_ns": 30 * S, "stream": run.flows[0].name, "way": "up", "data": True, "node": "router", "packets": 100}
+    run.layer_totals = pl.DataFrame([row | spent])
+    assert ids(run) == findings
+
+
+def test_a_limit_in_bytes_is_raised_to_bytes(make_run):
+    (finding,) = lint(make_run("stack.qdisc=bfifo limit 100KB"))
+    assert "raise the limit to at least 625000 bytes" in finding.remedy
 
 
 @pytest.mark.parametrize("name", [name for name, _ in scenario.builtin()])
-def test_no_built_in_scenario_is_a_trap_by_itself(tmp_path, name):
-    """Static lints and the statistics; what a real run of each adds is in tests/guest/test_lint.py."""
-    wanted = scenario.load(name)
-    planned = build(wanted, Virtual.capabilities)
+def test_no_built_in_scenario_is_a_trap(tmp_path, name):
+    """Check static lints and the statistics. tests/guest/test_lint.py checks a real run of each."""
+    loaded = scenario.load(name)
+    planned = build(loaded, Virtual.capabilities)
     make(tmp_path / name, Recipe(flows=[Flow(flow.name) for flow in planned.flows], delay=5, length=30, qdisc_drops=0,
                                  probes=[Probe("icmp", lambda seq: 30 * MS)]))  # fmt: skip
-    (tmp_path / name / "scenario.json").write_bytes(wanted.to_json())
+    (tmp_path / name / "scenario.json").write_bytes(loaded.to_json())
     streams = [*planned.flows, planned.pings[0].model_copy(update={"id": len(planned.flows)})]
     (tmp_path / name / "plan.json").write_bytes(planned.model_copy(update={"streams": streams}).to_json())
     assert ids(hourglass.load(tmp_path / name)) == []
@@ -157,7 +185,7 @@ CELL = ["testbed.preset=wifi-ath9k"]
     [
         ("netem-own-egress", ["stack.client.qdisc=netem delay 5ms"], ["stack.client.qdisc=netem loss 1%"]),
         ("netem-limit", ["stack.ap.qdisc=netem delay 300ms"], ["stack.ap.qdisc=netem delay 300ms limit 9000"]),
-        ("queue-below-bdp", ["stack.client.qdisc=pfifo limit 290"], ["stack.client.qdisc=pfifo limit 300"]),
+        ("queue-below-bdp", ["stack.client.qdisc=pfifo limit 280"], ["stack.client.qdisc=pfifo limit 290"]),
         (
             "shaper-above-link",
             ["stack.client.qdisc=cake bandwidth 145mbit"],
@@ -171,39 +199,39 @@ CELL = ["testbed.preset=wifi-ath9k"]
         ("probe-load", ["test.udp_interval=0.001", "test.ping_interval=0.001"], ["test.udp_interval=0.001"]),
     ],
 )
-def test_a_trap_on_a_path_through_the_air_is_named(made, name, trap, sound):
-    """Half of the PHY rate for 50 ms: 451 KB, 299 full frames."""
-    assert ids(made(*CELL, *sound, drops=0)) == []
-    run = made(*CELL, *trap)
+def test_a_trap_on_a_path_through_the_air_is_named(make_run, name, trap, sound):
+    """Half of the PHY rate for 50 ms is 451 KB or 299 full frames; 95 % of these are 284."""
+    assert ids(make_run(*CELL, *sound, drops=0)) == []
+    run = make_run(*CELL, *trap)
     if name == "queue-below-bdp":
         run.qdisc = run.qdisc.with_columns(device=pl.lit("wlan0"))
     assert ids(run) == [name]
 
 
-def test_the_hops_of_a_cell_are_the_plans(made):
-    (way,) = Subject(made(*CELL)).ways
-    assert [(hop.node, hop.device, hop.medium) for hop in way.hops] == [
+def test_the_hops_of_a_cell_are_the_plans(make_run):
+    (path,) = LintContext(make_run(*CELL)).flow_paths
+    assert [(hop.node, hop.device, hop.medium) for hop in path.hops] == [
         ("client", "wlan0", "air"),
         ("ap", "eth0", "cable"),
     ]
-    assert (way.bottleneck, way.rate_bps) == (way.hops[0], 72_222_222)
+    assert (path.bottleneck, path.rate_bps) == (path.hops[0], 72_222_222)
 
 
-def test_a_run_of_another_version_is_linted_by_its_tables_alone(tmp_path):
+def test_lints_of_a_run_of_another_version_use_only_its_tables(tmp_path):
     run = hourglass.load(make(tmp_path / "old", Recipe(length=5)))
-    assert Subject(run).scenario is None
+    assert LintContext(run).scenario is None
     assert ids(run) == ["few-samples"]
 
 
-def test_the_summary_carries_the_findings(made):
-    (warning,) = made("testbed.link.1.gro=false").summary.warnings
+def test_the_summary_has_the_findings(make_run):
+    (warning,) = make_run("testbed.link.1.gro=false").summary.warnings
     assert warning.id == "offloads-off"
     assert warning.text.startswith("gro off on link 1")
     assert warning.remedy
 
 
-def test_every_lint_says_what_it_looks_for():
-    assert all(each.__doc__ for each in LINTS)
+def test_every_lint_has_a_description():
+    assert all(function.__doc__ for function in LINTS)
 
 
 def test_quantities_are_read_as_tc_writes_them():

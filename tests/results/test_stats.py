@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics against closed forms."""
+"""Statistics, compared with closed forms."""
 
 import json
 
@@ -45,9 +45,11 @@ def test_fairness_is_jains(shares, index):
     assert fairness(shares) == index
 
 
-@pytest.mark.parametrize(("value", "kept"), [(95.648191234, 95.6482), (0.00123456789, 0.00123457), (0, 0), (1e9, 1e9)])
-def test_rounding_keeps_six_digits(value, kept):
-    assert rounded(value) == kept
+@pytest.mark.parametrize(
+    ("value", "expected"), [(95.648191234, 95.6482), (0.00123456789, 0.00123457), (0, 0), (1e9, 1e9)]
+)
+def test_rounding_keeps_six_digits(value, expected):
+    assert rounded(value) == expected
 
 
 SHORT = [(95.64, "95.6"), (0.8234, "0.823"), (1234, "1230"), (0, "0"), (9.999, "10.0")]

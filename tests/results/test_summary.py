@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The summary object of synthetic runs against closed forms."""
+"""The summary object of synthetic runs, compared with closed forms."""
 
 import json
-from importlib.resources import files
 
 import polars as pl
 import pytest
@@ -10,13 +9,13 @@ from jsonschema import Draft202012Validator
 
 import hourglass
 from hourglass.contract.probe import LAYER_COLUMNS
-from hourglass.contract.summary import Link, Summary
+from hourglass.contract.summary import LinkFigures, Summary, summary_schema
 from hourglass.errors import HourglassError, InputError
 from hourglass.results.compare import compare
 from hourglass.results.emodel import mos
 from hourglass.results.summarize import summarize
 from results import synthetic_probe, synthetic_wifi
-from results.synthetic import MS, Flow, Probe, Recipe, make, summed_up
+from results.synthetic import MS, Flow, Probe, Recipe, make, write_summary
 
 
 def run_of(tmp_path, **recipe):
@@ -44,7 +43,7 @@ def test_without_receiver_samples_acked_bytes_count(tmp_path):
 
 
 def test_bytes_before_the_first_sample_count(tmp_path):
-    """A flow whose first sample already shows bytes: they were delivered after its start."""
+    """If the first sample of a flow has bytes, they were delivered after its start."""
     run = run_of(tmp_path, flows=[Flow(bytes_at=lambda t: 0 if t == 0 else 1_000_000)])
     run.tcp = run.tcp.filter(run.tcp["t_ns"] > 2_000 * MS)
     assert run.summary.totals.upload_mbps == 0.8
@@ -87,7 +86,7 @@ def test_without_load_the_window_is_the_whole_run(tmp_path):
 
 
 def test_drops_are_differences_counted_at_the_roots(tmp_path):
-    """7 skbs of two packets each; without the probe nobody knows how many packets they held."""
+    """The qdisc drops 7 skbs of two packets each; without the probe the number of packets is unknown."""
     counted = {"qdisc_skbs": 7, "nic": 3, "cable": 0, "stack": 0}
     probed, plain = (run_of(tmp_path / str(probed), probed=probed).summary for probed in (True, False))
     assert probed.data()["drops"] == {"client": {"eth0": {"qdisc": 14} | counted}}
@@ -114,7 +113,7 @@ OPENED = {"t_ns": 1000 * MS, "end_ns": 3000 * MS, "connections": 1, "protocol": 
 
 
 def rich_runs(tmp_path):
-    """Runs that have every part of a summary between them."""
+    """Yield runs that together have every part of a summary."""
     yield run_of(tmp_path / "plain")
     yield hourglass.load(make(tmp_path / "idle", Recipe(flows=[], probes=[Probe("udp", lambda seq: None)])))
     yield hourglass.load(make(tmp_path / "layers", synthetic_probe.recipe()))
@@ -123,61 +122,68 @@ def rich_runs(tmp_path):
              for t in range(700)]  # fmt: skip
     pages = [{"t_ns": t * 200 * MS, "stream": 3, "seq": t, "bytes": 1000, "first_ns": MS, "done_ns": 2 * MS}
              for t in range(70)]  # fmt: skip
-    asked = [{"t_ns": t * 100 * MS, "stream": 4, "seq": t, "done_ns": None if t == 139 else 99 * MS + t % 2 * 2 * MS}
-             for t in range(140)]  # fmt: skip
+    transactions = [
+        {"t_ns": t * 100 * MS, "stream": 4, "seq": t, "done_ns": None if t == 139 else 99 * MS + t % 2 * 2 * MS}
+        for t in range(140)
+    ]
     counters = [{"t_ns": 0, "node": "client", "device": "eth0", "handle": "10:", "kind": "fq", "name": "throttled",
                  "value": 3}]  # fmt: skip
     dropped = [{"t_ns": 0, "node": "isp", "device": "line", "name": f"tx_{name}", "value": value}
                for name, value in (("policed", 7), ("marked", 0), ("frames", 99))]  # fmt: skip
-    happened = [{"t_ns": 5000 * MS, "node": "client", "name": "link down eth0", "done_ns": 5000 * MS, "said": ""}]
-    opened = [OPENED | {"stream": 5, "app": 0}, OPENED | {"stream": 6, "to_app": 0, "bytes_up": 0, "bytes_down": 9000},
-              OPENED | {"stream": None, "connections": 3}]  # fmt: skip
-    spent = dict.fromkeys(LAYER_COLUMNS, 0) | {"tsq_ns": 30 * MS, "qdisc_ns": 10 * MS}
-    layers = [{"t_ns": 200 * MS, "stream": stream, "way": way, "data": True, "node": "client", "packets": 10, **spent}
-              for stream, way in ((5, "up"), (6, "up"), (6, "down"))]  # fmt: skip
-    way = {"t_ns": 0, "stream": 2, "way": "up"}
-    marked = [way | {"packet": 3, "bytes": 172, "data": True, "node": "isp", "device": "line", "place": "wire",
+    events = [{"t_ns": 5000 * MS, "node": "client", "name": "link down eth0", "done_ns": 5000 * MS, "said": ""}]
+    connections = [
+        OPENED | {"stream": 5, "app": 0},
+        OPENED | {"stream": 6, "to_app": 0, "bytes_up": 0, "bytes_down": 9000},
+        OPENED | {"stream": None, "connections": 3},
+    ]
+    layer_times = dict.fromkeys(LAYER_COLUMNS, 0) | {"tsq_ns": 30 * MS, "qdisc_ns": 10 * MS}
+    layers = [
+        {"t_ns": 200 * MS, "stream": stream, "way": way, "data": True, "node": "client", "packets": 10, **layer_times}
+        for stream, way in ((5, "up"), (6, "up"), (6, "down"))
+    ]
+    fields = {"t_ns": 0, "stream": 2, "way": "up"}
+    marked = [fields | {"packet": 3, "bytes": 172, "data": True, "node": "isp", "device": "line", "place": "wire",
                      "was": "ect1", "ecn": "ce"}]  # fmt: skip
-    none = dict.fromkeys(("duplicated", "dropped", "in_flight"), 0)
-    sent = [way | none | {"ecn": "ect1", "sent": 10, "became": -1, "delivered": 9},
-            way | none | {"ecn": "ce", "sent": 0, "became": 1, "delivered": 1}]  # fmt: skip
+    zeros = dict.fromkeys(("duplicated", "dropped", "in_flight"), 0)
+    sent = [fields | zeros | {"ecn": "ect1", "sent": 10, "became": -1, "delivered": 9},
+            fields | zeros | {"ecn": "ce", "sent": 0, "became": 1, "delivered": 1}]  # fmt: skip
     tables = [{"table": name, "rows": rows} for name, rows in
-              (("mark", marked), ("codepoint", sent), ("ethtool", dropped), ("socket", opened), ("layer", layers),
-               ("datagram", voice), ("fetch", pages), ("transaction", asked),
-               ("qdisc_stat", counters), ("event", happened))]  # fmt: skip
+              (("mark", marked), ("codepoint", sent), ("ethtool", dropped), ("socket", connections), ("layer", layers),
+               ("datagram", voice), ("fetch", pages), ("transaction", transactions),
+               ("qdisc_stat", counters), ("event", events))]  # fmt: skip
     yield run_of(tmp_path / "traffic", datagrams=172, sizes=[1000], requests=1, further=lambda recipe: tables,
                  checks={"ping.p99": "< 2ms"}, expected={"curl": 0})  # fmt: skip
 
 
-def test_summaries_are_what_the_published_schema_says(tmp_path):
-    published = json.loads((files("hourglass") / "schema/summary.schema.json").read_text())
-    Draft202012Validator.check_schema(published)
-    schema = Draft202012Validator(published)
-    told = set()
+def test_summaries_match_the_published_schema(tmp_path):
+    document = summary_schema()
+    Draft202012Validator.check_schema(document)
+    schema = Draft202012Validator(document)
+    keys = set()
     for run in rich_runs(tmp_path):
         data = json.loads(run.summary.to_json())
         assert list(schema.iter_errors(data)) == []
         assert list(schema.iter_errors(data | {"totals": {"upload_mbps": "fast"}}))
-        again = Summary.model_validate_json(run.summary.to_json())
-        assert (again, again.to_json()) == (run.summary, run.summary.to_json())
-        told |= {key for key, value in data.items() if value}
-    assert told == set(published["properties"])
+        reloaded = Summary.model_validate_json(run.summary.to_json())
+        assert (reloaded, reloaded.to_json()) == (run.summary, run.summary.to_json())
+        keys |= {key for key, value in data.items() if value}
+    assert keys == set(document["properties"]) - {"responsiveness"}, "test_responsiveness.py has a test of its kind"
 
 
-def test_voice_and_pages_have_their_figures(tmp_path):
+def test_datagrams_and_fetches_have_their_figures(tmp_path):
     *_, run = rich_runs(tmp_path)
     (voice,), (pages,) = run.summary.datagrams, run.summary.fetches
     assert (voice.sent, voice.lost, voice.owd_ms.p50, voice.jitter_ms) == (501, 55, 5, 0)
     assert voice.mos == pytest.approx(mos(5, 55 / 501), 1e-5)
     assert (pages.begun, pages.unfinished, pages.first_byte_ms.p50, pages.by_bytes["1000"].n) == (51, 0, 1, 51)
-    (asked,) = run.summary.transactions
-    assert (asked.begun, asked.unfinished, asked.rate_per_s) == (101, 0, 10.1)
-    assert (asked.done_ms.min, asked.done_ms.p50, asked.done_ms.max) == (99, 99, 101)
+    (transactions,) = run.summary.transactions
+    assert (transactions.begun, transactions.unfinished, transactions.rate_per_s) == (101, 0, 10.1)
+    assert (transactions.done_ms.min, transactions.done_ms.p50, transactions.done_ms.max) == (99, 99, 101)
     assert run.summary.qdiscs == {"client": {"eth0": {"fq 10:": {"throttled": 3}}}}
-    assert run.summary.links == {"isp": {"line": Link(policed=7, shaper_full=0, marked=0)}}
+    assert run.summary.links == {"isp": {"line": LinkFigures(policed=7, shaper_full=0, marked=0)}}
 
 
-def test_what_programs_opened_has_its_figures(tmp_path):
+def test_connections_of_programs_have_their_figures(tmp_path):
     *_, run = rich_runs(tmp_path)
     first, second = run.summary.connections
     assert (first.id, first.app, first.to_app, first.peer) == ("curl#1", "curl", "", "[fd00::2]:443")
@@ -189,12 +195,15 @@ def test_what_programs_opened_has_its_figures(tmp_path):
         None,
         0,
     )
-    found = run.summary.connection_layers_ms
-    assert [*found] == ["curl#1", "curl#2"]
-    assert found["curl#2"] == found["curl#1"]
-    assert {layer: (one.n, one.mean, one.share) for layer, one in found["curl#1"]["client"].items()} == {
-        "tsq": (10, 3, 0.75), "qdisc": (10, 1, 0.25),
-    }  # fmt: skip
+    layers = run.summary.connection_layers_ms
+    assert [*layers] == ["curl#1", "curl#2"]
+    assert layers["curl#2"] == layers["curl#1"]
+    assert {
+        layer: (figures.n, figures.mean, figures.share) for layer, figures in layers["curl#1"]["client"].items()
+    } == {
+        "tsq": (10, 3, 0.75),
+        "qdisc": (10, 1, 0.25),
+    }
     rows = {row.figure: row.cells[0].value for row in compare([run])}
     assert rows["curl#1 up"] == 4
     assert "curl#2 down" not in rows
@@ -231,13 +240,13 @@ def test_broken_json_is_one_clear_line(tmp_path, content):
     assert "\n" not in str(caught.value)
 
 
-def test_a_summary_is_taken_from_its_file_when_the_same_code_wrote_it(tmp_path, monkeypatch):
-    place = summed_up(make(tmp_path / "run"))
-    told = hourglass.load(place).summary
-    assert told == summarize(hourglass.load(place))
-    (place / "summary.json").write_text(json.dumps(told.data() | {"seed": 77}))
-    assert hourglass.load(place).summary.seed == 77
-    monkeypatch.setattr("hourglass.results.opening.code", lambda: "another")
-    run = hourglass.load(place)
-    assert run.summary == told
-    assert not any(run.tables.kept(name) for name in run.tables)
+def test_a_summary_comes_from_its_file_if_the_same_code_wrote_it(tmp_path, monkeypatch):
+    folder = write_summary(make(tmp_path / "run"))
+    summary = hourglass.load(folder).summary
+    assert summary == summarize(hourglass.load(folder))
+    (folder / "summary.json").write_text(json.dumps(summary.data() | {"seed": 77}))
+    assert hourglass.load(folder).summary.seed == 77
+    monkeypatch.setattr("hourglass.results.run_directory.code", lambda: "another")
+    run = hourglass.load(folder)
+    assert run.summary == summary
+    assert not any(run.tables.is_loaded(name) for name in run.tables)

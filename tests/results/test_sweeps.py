@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of a sweep where runs are wanted."""
+"""The folder of a sweep as an argument that names runs."""
 
 import json
 
@@ -15,23 +15,33 @@ from results.synthetic import make
 
 @pytest.fixture
 def swept(tmp_path):
-    """A sweep's folder, its third cell failed and its fourth the same run as the second."""
+    """Return a sweep's folder. Its third cell failed, and its fourth has the run of the second."""
     return folder(tmp_path / "queues")
 
 
-def test_a_sweep_is_the_runs_it_made(swept):
-    found = hourglass.load_all([swept])
-    assert [run.path.name for run in found] == ["a", "b"]
-    assert [dict(run.axes) for run in found] == [
+def test_a_sweep_loads_as_its_runs(swept):
+    runs = hourglass.load_all([swept])
+    assert [run.path.name for run in runs] == ["a", "b"]
+    assert [dict(run.axes) for run in runs] == [
         {"stack.tsq": "tsq=off", "test.length": "length=10", "seed": f"seed={seed}"} for seed in (1, 2)
     ]
-    assert labels(found) == ["seed=1", "seed=2"]
+    assert labels(runs) == ["seed=1", "seed=2"]
 
 
-def test_runs_are_called_by_the_axes_that_differ_in_the_words_of_the_file(tmp_path):
+def test_labels_have_the_axes_that_differ_with_the_file_s_labels(tmp_path):
     data = SWEEP | {"axes": {"stack.tsq": ["off", "default"], "stack.cc": ["bbr"]}}
-    found = hourglass.load_all([folder(tmp_path / "queues", data, "ab")])
-    assert labels(found) == ["tsq=off", "as in Linux"]
+    runs = hourglass.load_all([folder(tmp_path / "queues", data, "ab")])
+    assert labels(runs) == ["tsq=off", "as in Linux"]
+
+
+def test_axes_that_change_together_are_named_once(tmp_path):
+    """Two shapers of one rate are one setting."""
+    rates = ["10mbit", "50mbit"]
+    together = {"testbed.shaper.0.rate": rates, "testbed.shaper.1.rate": rates}
+    data = SWEEP | {"axes": {"stack.cc": ["bbr"]}, "zip": [together], "labels": {}}
+    assert labels(hourglass.load_all([folder(tmp_path / "queues", data, "ab")])) == [
+        f"shaper.0.rate={rate}" for rate in rates
+    ]
 
 
 def test_seeds_of_a_sweep_are_one_group(swept):
@@ -39,7 +49,7 @@ def test_seeds_of_a_sweep_are_one_group(swept):
     assert (group.label, group.members) == ("synthetic", [0, 1])
 
 
-def test_runs_of_a_sweep_keep_their_names_beside_any_other(tmp_path):
+def test_runs_of_a_sweep_keep_their_names_next_to_others(tmp_path):
     data = SWEEP | {"axes": {"stack.tsq": ["off", "default"], "seed": [1, 2]}}
     swept = folder(tmp_path / "queues", data, "abcd")
     other = folder(tmp_path / "others", data, "abcd")
@@ -55,39 +65,39 @@ def test_runs_of_a_sweep_keep_their_names_beside_any_other(tmp_path):
     assert labels(hourglass.load_all([swept, other])) == both
 
 
-def test_seeds_are_grouped_whatever_stands_beside_the_sweep(tmp_path):
-    """Even if it is one of its runs once more, of the same seed."""
+def test_seeds_are_grouped_with_any_run_next_to_the_sweep(tmp_path):
+    """The other run may be one of the sweep's runs, with the same seed."""
     data = SWEEP | {"axes": {"stack.tsq": ["off"], "seed": [1, 2]}, "labels": {}}
-    swept = folder(tmp_path / "queues", data, "ab")
+    sweep = folder(tmp_path / "queues", data, "ab")
     for run, seed in (("queues/runs/a", 1), ("queues/runs/b", 2), ("alone", 1)):
-        made = tmp_path / run
-        made = made if made.exists() else make(made)
-        about = json.loads((made / "run.json").read_text())
-        (made / "run.json").write_text(json.dumps(about | {"seed": seed}))
-    runs = hourglass.load_all([swept, tmp_path / "alone"])
-    found = groups(runs)
-    assert [(group.label, group.members) for group in found] == [("tsq=off", [0, 1]), ("synthetic", [2])]
-    assert over_seeds(runs, found)
+        path = tmp_path / run
+        path = path if path.exists() else make(path)
+        info = json.loads((path / "run.json").read_text())
+        (path / "run.json").write_text(json.dumps(info | {"seed": seed}))
+    runs = hourglass.load_all([sweep, tmp_path / "alone"])
+    run_groups = groups(runs)
+    assert [(group.label, group.members) for group in run_groups] == [("tsq=off", [0, 1]), ("synthetic", [2])]
+    assert over_seeds(runs, run_groups)
 
 
-def test_nobody_sees_a_hash_as_a_name(tmp_path):
-    """Of runs whose sweep has no table, as where it was interrupted."""
+def test_no_name_is_a_hash(tmp_path):
+    """Load runs of an interrupted sweep, which has no table."""
     for name in ("0123456789abcdef", "fedcba9876543210"):
         make(tmp_path / "runs" / name)
     assert labels(hourglass.load_all(sorted((tmp_path / "runs").iterdir()))) == ["synthetic", "synthetic"]
 
 
-def test_runs_may_be_shared_by_sweeps_beside_each_other(swept):
+def test_two_sweeps_may_share_runs(swept):
     (swept / "runs").rename(swept.parent / "runs")
     assert len(hourglass.load_all([swept, swept.parent / "runs" / "a"])) == 3
 
 
-def test_what_cannot_be_opened_is_said(swept):
-    with pytest.raises(InputError, match="is the folder of a sweep"):
+def test_a_folder_that_cannot_be_opened_is_named(swept):
+    with pytest.raises(InputError, match="is a sweep's folder"):
         hourglass.load(swept)
     (swept / "runs" / "a" / "records.arrows").unlink()
     with pytest.raises(InputError, match="holds summaries only"):
         hourglass.load_all([swept])
     (swept / "table.parquet").write_text("rubbish")
-    with pytest.raises(InputError, match="holds no table of a sweep"):
+    with pytest.raises(InputError, match="lacks the table of a sweep"):
         hourglass.load_all([swept])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floods, telephones and the web by known numbers; the E-model by those of the ITU."""
+"""Floods, telephony and web traffic with known figures; the E-model with those of the ITU."""
 
 from typing import get_args
 
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hourglass.contract import plan
-from hourglass.contract.records import SCHEMAS
+from hourglass.contract.record_tables import SCHEMAS
 from hourglass.results import emodel, traffic
 
 
@@ -22,7 +22,7 @@ def test_the_default_connection_has_the_rating_of_the_standard():
     # R over delay alone is curve TELR = 65 of G.107 / G.131; loss alone: Ie,eff = 95 * Ppl / (Ppl + 4.3)
     [(0, 0.043, 93.206 - 95 / 2), (0, 0.01, 93.206 - 95 / 5.3)],
 )
-def test_loss_costs_what_the_formula_says(delay_ms, loss, r):
+def test_loss_lowers_the_rating_by_the_formula(delay_ms, loss, r):
     assert emodel.rating(delay_ms, loss) == pytest.approx(r, abs=0.01)
 
 
@@ -40,8 +40,8 @@ def test_jitter_leaves_lost_packets_out():
     assert traffic.jitter_ms(np.array([1.0, np.nan])) is None
 
 
-def test_every_kind_of_stream_is_shown():
+def test_every_kind_of_stream_has_a_section():
     union, _ = get_args(plan.Stream)
-    shown = {plan.Flow, plan.Ping, *(kind.model for kind in traffic.KINDS.values())}
-    assert shown == set(get_args(union))
-    assert all({"t_ns", "stream"} <= set(SCHEMAS[model.table]) for model in shown)
+    models = {plan.FlowStream, plan.PingStream, *(kind.model for kind in traffic.KINDS.values())}
+    assert models == set(get_args(union))
+    assert all({"t_ns", "stream"} <= set(SCHEMAS[model.table]) for model in models)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The radios' figures of synthetic counters against closed forms."""
+"""The radios' figures from synthetic counters, compared with closed forms."""
 
 import numpy as np
 import polars as pl
@@ -52,12 +52,12 @@ def test_figures_are_the_growth_within_the_window(run: Recording) -> None:
 
 
 def waits(txq: float, ring: float, contention: float) -> dict[str, float]:
-    whole = txq + ring + contention
-    return {"txq_ms": txq, "ring_ms": ring, "contention_ms": contention, "waiting_ms": whole}
+    total = txq + ring + contention
+    return {"txq_ms": txq, "ring_ms": ring, "contention_ms": contention, "waiting_ms": total}
 
 
-def test_categories_have_a_row_each_where_there_are_several(run: Recording) -> None:
-    (section,) = (one for one in sections(run.summary) if one.id == "categories")
+def test_several_categories_have_a_row_each(run: Recording) -> None:
+    (section,) = (section_ for section_ in sections(run.summary) if section_.id == "categories")
     titles = [column.title for column in section.columns]
     rows = [dict(zip(titles, row, strict=True)) for row in section.rows]
     assert [(row["radio"], row["category"], row["waiting"]) for row in rows] == [
@@ -67,7 +67,7 @@ def test_categories_have_a_row_each_where_there_are_several(run: Recording) -> N
 
 
 def test_best_effort_that_marked_traffic_starves_is_named(run: Recording) -> None:
-    (finding,) = (one for one in run.summary.warnings if one.id == "best-effort-starved")
+    (finding,) = (warning for warning in run.summary.warnings if warning.id == "best-effort-starved")
     assert finding.text == (
         "best effort of ap:wlan0 waits 94 ms to be sent, of them 60 ms for the medium; voice and video wait 3 ms for it"
         " and have 96% of the air time on its channel"
@@ -76,7 +76,7 @@ def test_best_effort_that_marked_traffic_starves_is_named(run: Recording) -> Non
     run.radio_counters = run.radio_counters.with_columns(
         value=pl.when(waiting).then(pl.col("value") // 6).otherwise(pl.col("value"))
     )
-    assert "best-effort-starved" not in {one.id for one in lint(run)}
+    assert "best-effort-starved" not in {warning.id for warning in lint(run)}
 
 
 def test_a_radio_that_did_nothing_has_no_sizes(run: Recording) -> None:

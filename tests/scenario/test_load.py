@@ -9,7 +9,7 @@ from hourglass import scenario
 from hourglass.errors import InputError
 from hourglass.resources import SCENARIOS
 from hourglass.scenario import Scenario, builtin, load, presets
-from hourglass.scenario.trace import Step
+from hourglass.scenario.trace import RateStep
 
 PAIR = {
     "node": [{"name": "a"}, {"name": "b"}],
@@ -18,14 +18,14 @@ PAIR = {
 
 
 @pytest.mark.parametrize("name", [name for name, _ in builtin()])
-def test_every_built_in_survives_its_own_json(name: str) -> None:
-    made = load(name)
-    again = load(json.loads(made.to_json()))
-    assert again == made
-    assert again.to_json() == made.to_json()
-    assert load(made) == made
-    assert made.name == name
-    assert made.description
+def test_every_built_in_survives_a_round_trip_through_json(name: str) -> None:
+    loaded = load(name)
+    reloaded = load(json.loads(loaded.to_json()))
+    assert reloaded == loaded
+    assert reloaded.to_json() == loaded.to_json()
+    assert load(loaded) == loaded
+    assert loaded.name == name
+    assert loaded.description
 
 
 @pytest.mark.parametrize("name", [name for name, _ in builtin()])
@@ -39,7 +39,7 @@ def test_toml_python_and_json_make_the_same_object(name: str, tmp_path: Path) ->
 WIFI = ["wifi-ath9k", "wifi-ath9k-htc", "wifi-ax"]
 
 
-def test_presets_are_listed_with_what_they_are() -> None:
+def test_presets_are_listed_with_descriptions() -> None:
     assert [name for name, text in presets() if text] == [
         "L100M",
         "L10M",
@@ -52,11 +52,11 @@ def test_presets_are_listed_with_what_they_are() -> None:
     ]
 
 
-def test_overrides_see_the_preset_written_out() -> None:
-    made = load("L100M", ["testbed.link.0.delay=10ms", 'testbed.link.1.rate=["1gbit", 5]', "test.length=10"])
-    assert made.testbed.link[0].delay == (10_000_000, 10_000_000)
-    assert made.testbed.link[1].rate == (10**9, 5)
-    assert made.test.length == 10
+def test_overrides_apply_to_the_resolved_preset() -> None:
+    loaded = load("L100M", ["testbed.link.0.delay=10ms", 'testbed.link.1.rate=["1gbit", 5]', "test.length=10"])
+    assert loaded.testbed.link[0].delay == (10_000_000, 10_000_000)
+    assert loaded.testbed.link[1].rate == (10**9, 5)
+    assert loaded.test.length == 10
 
 
 def test_an_override_is_a_toml_value_or_else_text() -> None:
@@ -71,7 +71,7 @@ def test_an_override_is_a_toml_value_or_else_text() -> None:
     assert stack.sysctl == {"net.ipv4.tcp_ecn": "1", "net.ipv4.tcp_sack": "0"}
 
 
-def test_a_kernel_is_text_even_where_it_looks_like_a_number() -> None:
+def test_a_kernel_is_text_even_if_it_looks_like_a_number() -> None:
     assert load("L100M", ["kernel=5.10"]).kernel == "5.10"
     assert load("L100M", ["kernel=5.10", "seed=3"], seed=7, kernel="6.12").model_dump(include={"kernel", "seed"}) == {
         "kernel": "6.12",
@@ -80,13 +80,13 @@ def test_a_kernel_is_text_even_where_it_looks_like_a_number() -> None:
 
 
 def test_another_preset_keeps_the_rest_of_the_file() -> None:
-    made = load("L100M", ["stack.cc=bbr", "testbed.preset=R10M", "testbed.link.0.mtu=9000"])
-    assert [str(shaper.at) for shaper in made.testbed.shaper] == ["router:eth1", "server:eth0"]
-    assert made.testbed.link[0].mtu == 9000
-    assert made.stack.cc == "bbr"
+    loaded = load("L100M", ["stack.cc=bbr", "testbed.preset=R10M", "testbed.link.0.mtu=9000"])
+    assert [str(shaper.at) for shaper in loaded.testbed.shaper] == ["router:eth1", "server:eth0"]
+    assert loaded.testbed.link[0].mtu == 9000
+    assert loaded.stack.cc == "bbr"
 
 
-def test_another_test_forgets_what_it_does_not_have() -> None:
+def test_another_test_drops_keys_that_it_lacks() -> None:
     down = load("L100M", ["test.download_streams=2", "test.name=tcp_ndown"]).test
     assert (down.upload_streams, down.download_streams) == (None, 2)
     assert load("L100M", ["test.name=ping"]).test.delay == 0
@@ -114,8 +114,8 @@ def test_nodes_override_the_stack_key_by_key() -> None:
 
 
 def test_client_and_server_are_the_first_and_last_host_if_none_has_that_name() -> None:
-    made = load({"testbed": PAIR})
-    assert (made.test.client, made.test.server, made.test.upload_streams) == ("a", "b", 1)
+    loaded = load({"testbed": PAIR})
+    assert (loaded.test.client, loaded.test.server, loaded.test.upload_streams) == ("a", "b", 1)
 
 
 def test_a_trace_of_an_override_is_read_from_the_current_folder(
@@ -125,8 +125,8 @@ def test_a_trace_of_an_override_is_read_from_the_current_folder(
     monkeypatch.chdir(tmp_path)
     trace = load("L100M", ["testbed.link.1.trace=line.trace"]).testbed.link[1].trace
     assert trace
-    assert trace.there
-    assert trace.there.opportunity_ms == (0, 4)
+    assert trace.forward
+    assert trace.forward.opportunity_ms == (0, 4)
 
 
 def test_a_trace_file_becomes_part_of_the_scenario(tmp_path: Path) -> None:
@@ -134,44 +134,44 @@ def test_a_trace_file_becomes_part_of_the_scenario(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(
         '[testbed]\nnode = [{name = "a"}, {name = "b"}]\n[[testbed.link]]\nends = ["a:eth0", "b:eth0"]\n'
-        'trace = { there = "line.trace", back = [[0, "1mbit"], [2.5, 0]] }\n'
+        'trace = { forward = "line.trace", reverse = [[0, "1mbit"], [2.5, 0]] }\n'
     )
-    made = load(file)
-    trace = made.testbed.link[0].trace
+    loaded = load(file)
+    trace = loaded.testbed.link[0].trace
     assert trace
-    assert trace.there
-    assert trace.there.opportunity_ms == (0, 4, 4, 12)
-    assert trace.back
-    assert trace.back.rate == (Step(0, 10**6), Step(2.5, 0))
-    assert made.name == "mine"
+    assert trace.forward
+    assert trace.forward.opportunity_ms == (0, 4, 4, 12)
+    assert trace.reverse
+    assert trace.reverse.rate == (RateStep(0, 10**6), RateStep(2.5, 0))
+    assert loaded.name == "mine"
     (tmp_path / "line.trace").unlink()
-    assert load(json.loads(made.to_json())) == made
+    assert load(json.loads(loaded.to_json())) == loaded
 
 
-def test_scenarios_do_not_change() -> None:
-    made = load("L100M")
+def test_scenarios_are_immutable() -> None:
+    loaded = load("L100M")
     with pytest.raises(ValueError, match="frozen"):
-        made.seed = 2
-    assert isinstance(made, Scenario)
+        loaded.seed = 2
+    assert isinstance(loaded, Scenario)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         (b'name = "a"\n\n\xff', "is not UTF-8: byte 0xff in line 3"),
-        (b'name = "a"\nseed = = 1\n', "is no TOML: Invalid value (at line 2, column 8)"),
+        (b'name = "a"\nseed = = 1\n', "is not valid TOML: Invalid value (at line 2, column 8)"),
         (b"a = " + b"[" * 5000, "is nested too deeply"),
         (b"seed = " + b"9" * 5000, "too large"),
         (b"seed = 0x" + b"f" * 5000, "a whole number from 0"),
         (b"seed = 1979-05-27", "a whole number from 0"),
         (b"[test]\nlength = nan", "a number of seconds"),
         (b"", "testbed = (nothing): is missing"),
-        (b"name", "is no TOML"),
-        (b"\xef\xbb\xbfname = 'a'", "is no TOML"),
-        (b"\0", "is no TOML"),
+        (b"name", "is not valid TOML"),
+        (b"\xef\xbb\xbfname = 'a'", "is not valid TOML"),
+        (b"\0", "is not valid TOML"),
     ],
 )
-def test_a_file_that_is_no_scenario(content: bytes, message: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_scenario_is_refused(content: bytes, message: str, tmp_path: Path) -> None:
     file = tmp_path / "case.toml"
     file.write_bytes(content)
     with pytest.raises(InputError) as caught:
@@ -180,19 +180,19 @@ def test_a_file_that_is_no_scenario(content: bytes, message: str, tmp_path: Path
     assert str(caught.value).isprintable()
 
 
-def test_places_that_hold_no_scenario(tmp_path: Path) -> None:
+def test_paths_without_a_scenario_are_refused(tmp_path: Path) -> None:
     secret = tmp_path / "secret.toml"
     secret.write_text("")
     for source, message in [
         (tmp_path, "is a directory"),
         (tmp_path / "none.toml", "no such file"),
-        ("/dev/zero", "no regular file"),
+        ("/dev/zero", "not a regular file"),
         ("L10", 'Did you mean "L10M"?'),
         ("a\0b", "no such file"),
         ("x" * 5000, "no such file"),
         ("", "is a directory"),
         (secret / "deeper", "no such file"),
-        ({1: 2}, "keys are text"),
+        ({1: 2}, "keys that are not text"),
         (3, "a built-in name, a file or a table"),
     ]:
         with pytest.raises(InputError, match="scenario = ") as caught:
@@ -211,7 +211,7 @@ BURSTS = {"model": "gilbert-elliott", "rate": "0.1%", "burst": 2.5}
 
 
 @pytest.mark.parametrize(
-    ("loss", "shown"),
+    ("loss", "short"),
     [
         ("1%", "1%"),
         ({"rate": "1%"}, "1%"),
@@ -221,17 +221,40 @@ BURSTS = {"model": "gilbert-elliott", "rate": "0.1%", "burst": 2.5}
     ],
     ids=str,
 )
-def test_loss_is_spelled_out_as_one_would_write_it(loss: object, shown: object) -> None:
-    made = load("L100M", [("testbed.link.0.loss", loss)])
-    resolved = json.loads(made.to_json())
-    assert resolved["testbed"]["link"][0]["loss"] == shown
-    assert load(resolved) == made
+def test_resolved_loss_has_its_shortest_form(loss: object, short: object) -> None:
+    loaded = load("L100M", [("testbed.link.0.loss", loss)])
+    resolved = json.loads(loaded.to_json())
+    assert resolved["testbed"]["link"][0]["loss"] == short
+    assert load(resolved) == loaded
 
 
-def test_a_null_of_an_older_scenario_json_is_a_value_not_given(tmp_path: Path) -> None:
-    """`scenario.json` once had null where the driver's default held."""
-    made = load("L100M").to_json()
-    older = json.loads(made)
+def test_a_null_of_an_older_scenario_json_counts_as_absent(tmp_path: Path) -> None:
+    """Older versions wrote null into `scenario.json` for the driver's default."""
+    current = load("L100M").to_json()
+    older = json.loads(current)
     older["testbed"]["link"][0] |= {"tx_ring": None, "reorder_delay": None, "tso": None}
     (tmp_path / "scenario.json").write_text(json.dumps(older))
-    assert load(str(tmp_path / "scenario.json")).to_json() == made
+    assert load(str(tmp_path / "scenario.json")).to_json() == current
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ["testbed.link.0.shaper.there.rate=20mbit", "testbed.link.0.shaper.there.limit=64KB"],
+        ['testbed.link.0.shaper={there={rate="20mbit",limit="64KB"}}'],
+    ],
+)
+def test_the_old_names_of_directions_are_read(changes: list[str]) -> None:
+    current = load("L100M", ['testbed.link.0.shaper={forward={rate="20mbit",limit="64KB"}}'])
+    assert load("L100M", changes) == current
+    stored = json.loads(current.to_json())
+    shaper = stored["testbed"]["link"][0]["shaper"]
+    shaper["there"], shaper["back"] = shaper.pop("forward"), shaper.pop("reverse")
+    assert load(stored) == current
+    shaper["there"]["rate"] = "1mbit"
+    assert load(stored, ["testbed.link.0.shaper.forward.rate=20mbit"]) == current
+
+
+def test_an_old_name_next_to_the_current_one_is_refused() -> None:
+    with pytest.raises(InputError, match=r"testbed\.link\.0\.trace\.back"):
+        load("L100M", ['testbed.link.0.trace={reverse=[[0,"1mbit"]],back=[[0,"1mbit"]]}'])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON Schemas for editors: up to date, accept all shipped files and resolved scenarios, refuse mistakes."""
+"""The JSON Schemas for editors: accept all shipped files and resolved scenarios, refuse mistakes."""
 
 import json
 import tomllib
@@ -12,36 +12,43 @@ from jsonschema import Draft202012Validator
 from hourglass import schema
 from hourglass.resources import PRESETS, SCENARIOS
 from hourglass.scenario import builtin, load
+from hourglass.schema.__main__ import PACKAGE, main
 
-FOLDER = Path(schema.__file__).parent
-SCENARIO, SWEEP = (json.loads((FOLDER / f"{kind}.schema.json").read_text("utf-8")) for kind in ("scenario", "sweep"))
-
-
-def complaints(of: dict[str, Any], data: object) -> list[str]:
-    found = Draft202012Validator(of).iter_errors(data)
-    return [f"{'.'.join(map(str, error.path))}: {error.message}" for error in found]
+PAPERS = Path(__file__).parents[2] / "papers/studies"
+SCENARIO, STUDY = (schema.SCHEMAS[f"{kind}.schema.json"]() for kind in ("scenario", "study"))
 
 
-@pytest.mark.parametrize("of", [SCENARIO, SWEEP], ids=["scenario", "sweep"])
-def test_it_is_a_schema(of: dict[str, Any]) -> None:
-    Draft202012Validator.check_schema(of)
+def complaints(schema: dict[str, Any], data: object) -> list[str]:
+    errors = Draft202012Validator(schema).iter_errors(data)
+    return [f"{'.'.join(map(str, error.path))}: {error.message}" for error in errors]
+
+
+@pytest.mark.parametrize("schema", [SCENARIO, STUDY], ids=["scenario", "study"])
+def test_the_schema_is_valid(schema: dict[str, Any]) -> None:
+    Draft202012Validator.check_schema(schema)
 
 
 @pytest.mark.parametrize(
-    ("of", "file"),
+    ("schema", "file"),
     [
         *((SCENARIO, file) for folder in (SCENARIOS, PRESETS) for file in sorted(folder.glob("*.toml"))),
-        *((SWEEP, file) for file in sorted((SCENARIOS / "papers").glob("*.toml"))),
+        *((STUDY, file) for file in sorted((SCENARIOS / "studies").glob("*.toml"))),
+        *((STUDY, file) for file in sorted(PAPERS.glob("*.toml"))),
     ],
-    ids=lambda one: one.stem if isinstance(one, Path) else "",
+    ids=lambda value: value.stem if isinstance(value, Path) else "",
 )
-def test_every_shipped_file_is_valid_and_says_where_its_schema_is(of: dict[str, Any], file: Path) -> None:
+def test_every_shipped_file_is_valid_and_names_its_schema(schema: dict[str, Any], file: Path) -> None:
     text = file.read_text("utf-8")
-    assert complaints(of, tomllib.loads(text)) == []
-    named = next(line for line in text.splitlines() if line.startswith("#:schema ")).split()[1]
-    checkout = Path(__file__).parents[2] / "scenarios"
-    there = checkout / file.resolve().relative_to(SCENARIOS.resolve())
-    assert json.loads((there.parent / named).read_text("utf-8")) == of
+    assert complaints(schema, tomllib.loads(text)) == []
+    schema_path = next(line for line in text.splitlines() if line.startswith("#:schema ")).split()[1]
+    name = "scenario" if schema is SCENARIO else "study"
+    assert (file.resolve().parent / schema_path).resolve() == PACKAGE.resolve() / f"{name}.schema.json"
+
+
+def test_the_program_writes_the_schemas(tmp_path: Path) -> None:
+    main([str(tmp_path / "schemas")])
+    contents = {path.name: json.loads(path.read_text("utf-8")) for path in (tmp_path / "schemas").iterdir()}
+    assert contents == {name: make() for name, make in schema.SCHEMAS.items()}
 
 
 @pytest.mark.parametrize("name", [name for name, _ in builtin()])
@@ -51,9 +58,15 @@ def test_a_resolved_scenario_is_valid(name: str) -> None:
 
 def test_every_key_has_a_type_and_a_description() -> None:
     tables = {name: part for name, part in SCENARIO["$defs"].items() if "properties" in part}
-    keys = {f"{name}.{key}": one for name, part in tables.items() for key, one in part["properties"].items()}
-    assert [name for name, one in keys.items() if not {"type", "enum", "anyOf", "const", "$ref"} & one.keys()] == []
-    assert [name for name, one in keys.items() if "description" not in one and "$ref" not in one] == []
+    keys = {
+        f"{name}.{key}": properties for name, part in tables.items() for key, properties in part["properties"].items()
+    }
+    assert [
+        name for name, properties in keys.items() if not {"type", "enum", "anyOf", "const", "$ref"} & properties.keys()
+    ] == []
+    assert [
+        name for name, properties in keys.items() if "description" not in properties and "$ref" not in properties
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -100,7 +113,7 @@ def test_every_form_of_a_key_can_be_set_and_be_an_axis() -> None:
         {"axes": nested, "exclude": [{"stack.tsq": "off"}]},
         {"axes": {"scenario": ["L100M", "R100M"]}, "zip": [{"testbed.link.0.delay": ["1ms", "2ms"], "seed": [1, 2]}]},
     ):
-        assert complaints(SWEEP, {"scenario": "L100M"} | form) == []
+        assert complaints(STUDY, {"scenario": "L100M"} | form) == []
 
 
 @pytest.mark.parametrize(
@@ -114,12 +127,14 @@ def test_every_form_of_a_key_can_be_set_and_be_an_axis() -> None:
         {"set": {"testbed.link.x.delay": "1ms"}},
         {"set": {"testbed.link.0.delay": "1 ms"}},
         {"zip": {"seed": [1]}},
-        {"repetitions": 0},
+        {"seeds": 0},
+        {"seeds": {"range": "1-5", "until": "tomorrow"}},
+        {"figure": [{"name": "goodput", "bound": ">= 1mbit"}]},
         {"scenario": {"stakc": {}}},
     ],
     ids=str,
 )
-def test_a_mistake_in_a_sweep_is_refused(change: dict[str, Any]) -> None:
+def test_a_mistake_in_a_study_is_refused(change: dict[str, Any]) -> None:
     good = {"scenario": "L100M", "axes": {"stack.tsq": ["off"]}}
-    assert complaints(SWEEP, good) == []
-    assert complaints(SWEEP, good | change)
+    assert complaints(STUDY, good) == []
+    assert complaints(STUDY, good | change)

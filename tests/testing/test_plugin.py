@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pytest plugin on short runs of a real guest, as its users run it: in a process of its own, alone and with
-pytest-xdist."""
+"""The pytest plugin on short runs of a real guest, in a new process as users run it, alone and with pytest-xdist."""
 
 import subprocess
 import sys
@@ -10,14 +9,14 @@ from pathlib import Path
 import pytest
 
 import hourglass
-from hourglass.engine import paths
 from hourglass.errors import GuestError
+from hourglass.host import directories
 from hourglass.testing.lab import Lab, Session, folder_name
 
 pytest_plugins = "pytester"
 
-CACHE = str(paths.cache())
-"""Asked for here: pytester gives its tests a home of their own."""
+CACHE = str(directories.cache())
+"""Read at import: pytester sets a new home for its tests."""
 
 HEAVY = ("pyarrow", "polars", "numpy", "matplotlib", "pydantic", "jinja2", "typer")
 
@@ -37,15 +36,15 @@ check.ping.p99 = "< 1us"
 
 @pytest.fixture
 def play(pytester, monkeypatch):
-    """Runs pytest on a module's tests: what it printed, and how it ended."""
+    """Return a function that runs pytest on a module's tests and returns its result."""
     monkeypatch.setenv("PYTHONPATH", str(Path(hourglass.__file__).parents[1]))
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     monkeypatch.setenv("HOURGLASS_CACHE", CACHE)
-    installed = any(one.name == "hourglass" for one in entry_points(group="pytest11"))
+    is_installed = any(entry.name == "hourglass" for entry in entry_points(group="pytest11"))
 
     def run(text, *options):
         pytester.makepyfile(test_lab=SHORT + text)
-        plugin = () if installed else ("-p", "hourglass.testing.plugin")
+        plugin = () if is_installed else ("-p", "hourglass.testing.plugin")
         if "--collect-only" in options:  # loads nothing that cannot be loaded twice
             return pytester.runpytest_inprocess(*plugin, *options)
         return pytester.runpytest_subprocess(*plugin, *options, timeout=120)
@@ -53,14 +52,14 @@ def play(pytester, monkeypatch):
     return run
 
 
-def test_a_session_without_runs_pays_for_none():
+def test_a_session_without_runs_imports_nothing_heavy():
     code = "import sys, hourglass.testing.plugin; print([m for m in sys.argv[1:] if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code, *HEAVY], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    result = subprocess.run([sys.executable, "-c", code, *HEAVY], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
 
 
 @pytest.mark.guest
-def test_failures_are_readable_and_their_runs_are_kept(play, pytester):
+def test_failures_are_readable_and_their_runs_remain(play, pytester):
     stale = pytester.path / "runs/tests/test_lab.py-test_that_passes/L100M"
     stale.mkdir(parents=True)
     (stale / "run.json").touch()
@@ -88,15 +87,15 @@ def test_with_a_mistake(lab):
     lines = result.outlines
     (failure,) = (line for line in lines if "ping.icmp.p99 is" in line and line.startswith("E "))
     assert failure.split()[-3:] == ["<", "1", "ms"]
-    kept = "runs/tests/test_lab.py-test_that_fails/L100M"
-    assert f"E         look at it: hourglass report {kept}" in lines
-    assert any(line.startswith(f"{kept}  (L100M, Linux") for line in lines)
+    failed_run = "runs/tests/test_lab.py-test_that_fails/L100M"
+    assert f"E         look at it: hourglass report {failed_run}" in lines
+    assert any(line.startswith(f"{failed_run}  (L100M, Linux") for line in lines)
     assert any('Did you mean "stack"?' in line for line in lines)
     assert "E       AssertionError: 2 of 2 bounds missed" in lines
-    assert hourglass.load(pytester.path / kept).summary.totals.upload_mbps > 80
+    assert hourglass.load(pytester.path / failed_run).summary.totals.upload_mbps > 80
     bounded = pytester.path / "runs/tests/test_lab.py-test_of_a_file_with_bounds/mine"
-    assert [one.ok for one in hourglass.load(bounded).summary.checks] == [False, False]
-    assert sorted(one.name for one in (pytester.path / "runs/tests").iterdir()) == [
+    assert [check.ok for check in hourglass.load(bounded).summary.checks] == [False, False]
+    assert sorted(path.name for path in (pytester.path / "runs/tests").iterdir()) == [
         "test_lab.py-test_of_a_file_with_bounds",
         "test_lab.py-test_that_fails",
     ]
@@ -115,14 +114,14 @@ def test_shared(lab, which, tmp_path):
     for options in (("-n2",), ()):
         play(tests, "--hourglass-cache", *options).assert_outcomes(passed=6)
         runs = pytester.path / ".pytest_cache/d/hourglass"
-        made = [one for one in runs.iterdir() if one.is_dir()]
-        assert len(made) == 2
-        inodes.append(sorted((one / "records.arrows").stat().st_ino for one in made))
+        folders = [path for path in runs.iterdir() if path.is_dir()]
+        assert len(folders) == 2
+        inodes.append(sorted((path / "records.arrows").stat().st_ino for path in folders))
     assert inodes[0] == inodes[1]
     assert not (pytester.path / "runs").exists()
 
 
-def test_kernels_and_seeds_are_tests_of_their_own(play):
+def test_kernels_and_seeds_are_separate_tests(play):
     tests = """
 @pytest.mark.hourglass(kernel=["6.1", "6.12"], seed=range(2))
 def test_each(lab): ...
@@ -132,8 +131,8 @@ def test_plain(lab): ...
 def test_of_none(tmp_path): ...
 """
     plain = play(tests, "--collect-only", "-q").outlines
-    each = [f"test_each[{kernel}-seed{seed}]" for kernel in ("6.1", "6.12") for seed in (0, 1)]
-    assert [line.split("::")[1] for line in plain if "::" in line] == [*each, "test_plain", "test_of_none"]
+    expected = [f"test_each[{kernel}-seed{seed}]" for kernel in ("6.1", "6.12") for seed in (0, 1)]
+    assert [line.split("::")[1] for line in plain if "::" in line] == [*expected, "test_plain", "test_of_none"]
     chosen = play(tests, "--collect-only", "-q", "--hourglass-kernel=5.10").outlines
     assert [line.split("::")[1] for line in chosen if "::" in line] == [
         "test_each[seed0]", "test_each[seed1]", "test_plain", "test_of_none"]  # fmt: skip
@@ -141,10 +140,12 @@ def test_of_none(tmp_path): ...
     assert "test_lab.py::test_plain[5.10]" in both
 
 
-def test_an_unknown_word_of_the_marker_is_refused(play):
+def test_an_unknown_key_of_the_marker_is_refused(play):
     result = play("@pytest.mark.hourglass(kernle='6.1')\ndef test_one(lab): ...", "--collect-only")
     assert result.ret != 0
-    assert "the marker hourglass takes scenario, kernel, seed, engine, set, by name" in result.stdout.str()
+    assert (
+        "the marker hourglass takes only keyword arguments: scenario, kernel, seed, engine, set" in result.stdout.str()
+    )
 
 
 @pytest.fixture
@@ -154,7 +155,7 @@ def session(tmp_path, monkeypatch):
     return Session(tmp_path / "all", tmp_path / "kept", "failed")
 
 
-def test_the_log_of_a_run_that_failed_is_kept(session, tmp_path, monkeypatch):
+def test_the_log_of_a_failed_run_is_stored(session, tmp_path, monkeypatch):
     failed = tmp_path / "all/key.failed"
     failed.mkdir()
     (failed / "console.log").write_text("panic")
@@ -171,9 +172,9 @@ def test_the_log_of_a_run_that_failed_is_kept(session, tmp_path, monkeypatch):
 
 def test_a_users_files_in_a_tests_folder_stay(session, tmp_path):
     lab = Lab(session, "test_a.py::test_b", tmp_path, {})
-    (lab.place / "thesis").mkdir(parents=True)
+    (lab.stored / "thesis").mkdir(parents=True)
     lab.discard()
-    assert (lab.place / "thesis").is_dir()
+    assert (lab.stored / "thesis").is_dir()
 
 
 @pytest.mark.parametrize(
@@ -187,3 +188,28 @@ def test_a_folder_is_named_after_its_test(test, name):
     assert folder_name(test).rstrip("_-.") == name
     assert len(folder_name("x" * 1000)) < 200
     assert folder_name("x" * 1000) != folder_name("x" * 1001)
+
+
+PROGRAM = """
+testbed.preset = "L100M"
+app = [{ name = "client", node = "client", command = ["sh", "-c", "echo broken >&2; exit 3"] }]
+"""
+
+
+@pytest.mark.guest
+def test_a_program_that_fails_fails_the_test(pytester, play):
+    (pytester.path / "own.toml").write_text(PROGRAM)
+    result = play("""
+pytestmark = []
+
+def test_that_fails(lab):
+    lab.run("own.toml")
+
+def test_that_expects_it(lab):
+    lab.run("own.toml", "app.0.expect=3").check()
+""")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["E  *app.client exit 0: -, missed: exit 3 at *; last output: broken"])
+    (run_folder,) = (pytester.path / "runs/tests").glob("*/own")
+    (verdict,) = hourglass.check(run_folder)
+    assert [(check.figure, check.ok) for check in verdict.checks] == [("app.client", False)]

@@ -1,41 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: parses, calls, prints. Holds no arithmetic and no knowledge of scenarios or kernels.
+"""Implement the command line: parse, call, print. This package has no arithmetic and knows nothing of scenarios or
+kernels.
 
-`app` declares the commands, one file of the same name does each; `tables` lays out what they print, `progress` shows
-what goes on, `errors` maps every error to one clear line and an exit status. Imports are made inside the commands, so
-that `hourglass --help` does not wait for them.
+`commands` lists the commands. The module of each declares it and carries it out; it is imported when the command is
+called, so `hourglass --help` is fast. `tables` lays out the output, `progress` shows the progress, `exit_status` maps
+every error to a clear line and an exit status.
 """
 
 import atexit
-import gc
 import os
 import sys
 from collections.abc import Sequence
 
-from hourglass.cli.errors import guarded
+from hourglass.cli.exit_status import guarded
+from hourglass.cli.startup import collect_cycles_rarely
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs a command and exits with its status. Without arguments, as the program `hourglass` does with its own."""
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would look for some in every package: 30 ms
+    """Run a command and exit with its status. Without arguments, use those of the program `hourglass`."""
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # the search for plugins takes 30 ms
     if arguments is not None:
         sys.exit(guarded(list(arguments)))
-    look_seldom_for_cycles()
+    collect_cycles_rarely()
     ended: list[int] = []
-    atexit.register(leave, ended)  # the first that is registered is the last that is called
+    atexit.register(leave, ended)  # registered first, so called last
     ended.append(guarded(sys.argv[1:]))
     sys.exit(ended[0])
 
 
-def look_seldom_for_cycles() -> None:
-    """Nearly nothing of a command's is in cycles of references, for which each import would look: 0.1 s."""
-    gc.set_threshold(500_000)
-
-
 def leave(ended: list[int]) -> None:
-    """Ends the process with its status without taking apart what was imported, which takes 0.15 s."""
+    """End the process with its status, without the teardown of modules, which takes 0.15 s."""
     if ended:
         for stream in (sys.stdout, sys.stderr):
-            if stream is not None:  # it was closed before we began
+            if stream is not None:  # None if it was closed before the start
                 stream.flush()
         os._exit(ended[0])

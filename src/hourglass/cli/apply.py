@@ -1,64 +1,83 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hourglass show SCENARIO --apply NODE`: the lines of tc, sysctl … that give a real machine the node's stack.
+"""Implement `hourglass show SCENARIO --apply NODE`: the tc, sysctl … lines that give a real machine the node's stack.
 
-They are the plan's own. What belongs to the testbed (addresses, modelled hardware) is left out; what only a kernel with
-our patch knows is said to be so.
+They are steps of the plan. Steps of the testbed (addresses, modelled hardware) are left out. Lines that need the patch
+for real kernels are marked.
 """
 
+from collections.abc import Iterator
+
 from hourglass import plan as plans
-from hourglass.cli import output
+from hourglass.contract.plan import DeviceStep, EthtoolStep, EventStep, QdiscStep, ShaperStep, Step, ToolStep, WriteStep
 from hourglass.engine.virtual import Virtual
-from hourglass.errors import InputError
-from hourglass.plan.qdiscs import DEFAULT
+from hourglass.plan.qdiscs import DEFAULT, qdisc_step
 from hourglass.scenario import Scenario
+from hourglass.scenario.values import NodeDevice
 
 SYSCTLS = "/proc/sys/"
-OURS = ("net.ipv4.tcp_tsq_", "net.ipv4.tcp_gso_usecs")
+SYSFS = "/sys/class/net/"
+PATCHED_SYSCTLS = ("/proc/sys/net/ipv4/tcp_tsq_", "/proc/sys/net/ipv4/tcp_gso_usecs")
 """Sysctls of kernel/hooks/tsq.toml: no distributed kernel has them."""
+TCP = "/proc/sys/net/ipv4/tcp_"
+"""Sysctls of connections: a router has none, so its lines have only those that the scenario sets for it."""
 TESTBED = ("testbed",)
-"""Origins that speak of the testbed and not of the stack, but for shapers."""
+"""Origins that belong to the testbed, not to the stack, except shapers."""
 COMMENT = "# only with the patch of `hourglass kernel patch`: "
-ALL = "all"
-
-
-def show_apply(scenario: Scenario, node: str) -> None:
-    """Prints the lines for one node, or the script for all."""
-    names = [one.name for one in scenario.testbed.node]
-    if node not in names:
-        if node == ALL:
-            from hourglass.cli.apply_all import script
-
-            print(script(scenario), end="")
-            return
-        raise InputError("--apply", node, f"no such node. Nodes: {', '.join(names)}; {ALL}: a script for all of them")
-    output.show("\n".join(lines(scenario, node)), whole_lines=True)
 
 
 def lines(scenario: Scenario, node: str) -> list[str]:
-    """The lines, in the plan's order; devices have the scenario's names. A qdisc that the guest's kernel gives a device
-    by itself comes first: a machine's default may be another."""
-    setup = plans.build(scenario, Virtual.capabilities).setup
-    told = [line.split() for step in setup if step.node == node and step.do in ("ip", "tc") for line in step.lines]
-    nics = [words[3] for words in told if words[:3] == ["link", "add", "dev"] and words[-1] == "wire"]
-    chosen = {words[3] for words in told if words[0] == "qdisc" and words[4] == "root"}
-    found = [f"tc qdisc replace dev {name} root {DEFAULT}" for name in nics if name not in chosen]
+    """Return the lines in the plan's order, with the scenario's names of devices."""
+    return [line for step in steps(scenario, node) for line in command_lines(step)]
+
+
+def added_lines(before: Scenario, after: Scenario) -> dict[str, list[str]]:
+    """Return by node the lines that a scenario adds to those of another one, of the nodes with any."""
+    added = {}
+    for node in before.testbed.node:
+        earlier = lines(before, node.name)
+        if new := [line for line in lines(after, node.name) if line not in earlier]:
+            added[node.name] = new
+    return added
+
+
+def steps(scenario: Scenario, node: str) -> Iterator[Step]:
+    """Yield the plan's steps of the node's stack. They replace qdiscs that the machine has. The default qdisc of the
+    guest's kernel comes first, because a machine's default may differ."""
+    setup = [step for step in plans.build(scenario, Virtual.capabilities).setup if step.node == node]
+    nics = [step.device for step in setup if isinstance(step, DeviceStep) and step.kind == "wire"]
+    shaped = {step.device for step in setup if isinstance(step, ShaperStep)}
+    configured = shaped | {step.device for step in setup if isinstance(step, QdiscStep) and step.parent is None}
+    for device in nics:
+        if device not in configured:
+            yield qdisc_step(NodeDevice(node, device), DEFAULT, "stack.qdisc", "replace", handle=None)
+    is_router = any(item.name == node and item.role == "router" for item in scenario.testbed.node)
     for step in setup:
         origin = step.origin or ""
-        if step.node != node or (origin.split(".")[0] in TESTBED and not origin.startswith("testbed.shaper")):
+        if origin.split(".")[0] in TESTBED and not origin.startswith("testbed.shaper"):
             continue
-        if step.do == "tc":
-            found += [f"tc {_again(line)}" for line in step.lines]
-        elif step.do == "ip":
-            found += [f"ip {line}" for line in step.lines]
-        elif step.do == "ethtool":
-            found.append(f"ethtool {' '.join(step.args)}")
-        elif step.do == "write" and step.path.startswith(SYSCTLS):
-            name = step.path.removeprefix(SYSCTLS).replace("/", ".")
-            line = f"sysctl -w {name}={step.value!r}" if " " in step.value else f"sysctl -w {name}={step.value}"
-            found.append(f"{COMMENT}{line}" if name.startswith(OURS) else line)
-    return found
+        if isinstance(step, QdiscStep | ShaperStep):
+            yield step.model_copy(update={"act": "replace"})
+        elif not isinstance(step, WriteStep) or not (
+            is_router and step.path.startswith(TCP) and not origin.startswith(f"stack.{node}.")
+        ):
+            yield step
 
 
-def _again(line: str) -> str:
-    """The line as one that may find the machine's own qdisc there; an ingress is the first of its device."""
-    return line if "ffff:" in line else line.replace(" add ", " replace ", 1)
+def command_lines(step: Step | EventStep) -> list[str]:
+    """Return the commands of a step; modelled hardware has none."""
+    match step:
+        case ToolStep():
+            return [f"{step.tool} {line}" for line in step.lines]
+        case EthtoolStep():
+            return [f"ethtool {' '.join(step.args)}"]
+        case WriteStep() if step.path.startswith(SYSCTLS):
+            line = f"sysctl -w {sysctl(step)}={repr(step.value) if ' ' in step.value else step.value}"
+            return [f"{COMMENT}{line}" if step.path.startswith(PATCHED_SYSCTLS) else line]
+        case WriteStep() if step.path.startswith(SYSFS) and "/queues/" in step.path:
+            return [f"echo {step.value} > {step.path}"]
+    return []
+
+
+def sysctl(step: WriteStep) -> str:
+    """Return the name of a sysctl, in which a dot of a device's name is a slash."""
+    return step.path.removeprefix(SYSCTLS).translate(str.maketrans("/.", "./"))

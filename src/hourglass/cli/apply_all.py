@@ -1,16 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hourglass show SCENARIO --apply all`: a shell script that gives each host of a real testbed its node's stack, and
-gives back what was there.
+"""Implement `hourglass show SCENARIO --apply all`: a shell script that gives each host of a real testbed its node's
+stack, and restores it.
 
-The lines are those of `--apply NODE`; before each stands what keeps what it changes. A qdisc that somebody made is not
-replaced, since a shell cannot give it back: the script stops there, and undoes what it did.
+The lines are those of `--apply NODE`. Before each line, the script stores the state that the line changes. A qdisc that
+an administrator made is not replaced, because a shell cannot restore it: the script stops there and undoes its changes.
 """
 
 import shlex
 from collections.abc import Iterator
 
-from hourglass.cli.apply import COMMENT, lines
+from hourglass.cli import output
+from hourglass.cli.apply import COMMENT, SYSCTLS, command_lines, lines, steps, sysctl
+from hourglass.contract.plan import (
+    DeviceStep,
+    EthtoolStep,
+    EventStep,
+    IngressStep,
+    LinkStep,
+    QdiscStep,
+    ShaperStep,
+    Step,
+    WriteStep,
+)
+from hourglass.engine.ssh import split
+from hourglass.errors import InputError, closest
 from hourglass.scenario import Scenario
+
+ALL = "all"
 
 HEAD = """\
 #!/bin/sh
@@ -26,7 +42,7 @@ keep_sysctl() {{ value=$(sysctl -n "$1"); later "sysctl -qw '$1=$value'"; }}
 
 keep_mtu() {{ mtu=$(cat "/sys/class/net/$1/mtu"); later "ip link set dev $1 mtu $mtu"; }}
 
-# The root qdisc, or an ingress: the kernel's own comes back when what stands in its place goes.
+# The root or ingress qdisc. When it is deleted, the kernel's default returns.
 keep_qdisc() {{
   if tc qdisc show dev "$1" | grep " $2" | grep -qv " 0: "; then
     echo "$1 has a qdisc of somebody's own: $(tc qdisc show dev "$1" | head -n 1)" >&2
@@ -44,7 +60,7 @@ keep_feature() {{
   later "ethtool -K $1 $2 $state"
 }}
 
-# The last line of that name: ethtool says first what the device can, then what is set.
+# The last line of that name: ethtool prints the limits first, then the current values.
 keep_setting() {{
   value=$(ethtool "$2" "$1" | awk -v name="$4:" 'tolower($1) == name {{ found = $2 }} END {{ print found }}')
   [ -n "$value" ] || {{ echo "$1 has no $4" >&2; return 1; }}
@@ -83,7 +99,7 @@ APPLY = '  "apply {node}") begin; apply_{number} ;;'
 
 
 def script(scenario: Scenario) -> str:
-    """The script."""
+    """Return the script."""
     nodes = [node.name for node in scenario.testbed.node]
     parts = [HEAD.format(name=scenario.name, file="testbed.sh", nodes=", ".join(nodes))]
     for number, node in enumerate(nodes):
@@ -94,40 +110,41 @@ def script(scenario: Scenario) -> str:
 
 
 def commands(scenario: Scenario, node: str) -> Iterator[str]:
-    """A node's lines, each behind what keeps what it changes, with the names of its real interfaces."""
-    real = next(one.real for one in scenario.testbed.node if one.name == node)
-    for line in lines(scenario, node):
-        words = [_real(word, real) for word in shlex.split(line.removeprefix(COMMENT))]
-        yield from _keeping(words)
-        yield shlex.join(words)
+    """Yield a node's lines with the names of its real interfaces, each after the commands that store the state it
+    changes."""
+    real = next(item.real for item in scenario.testbed.node if item.name == node)
+    for step in steps(scenario, node):
+        renamed = split.named(step, real)
+        yield from map(shlex.join, _storing(renamed))
+        yield from (shlex.join(shlex.split(line.removeprefix(COMMENT))) for line in command_lines(renamed))
 
 
-def _real(word: str, real: dict[str, str]) -> str:
-    """A word with a device in it as its interface is called; in a sysctl's name a dot of the interface's is a slash."""
-    if word in real:
-        return real[word]
-    name, equals, value = word.partition("=")
-    parts = name.split(".")
-    if parts[0] == "net" and any(part in real for part in parts):
-        return ".".join(real.get(part, part).replace(".", "/") for part in parts) + equals + value
-    return word
+def _storing(step: Step | EventStep) -> Iterator[list[str]]:
+    """Yield the commands that store the state which a step changes."""
+    match step:
+        case WriteStep() if step.path.startswith(SYSCTLS):
+            yield ["keep_sysctl", sysctl(step)]
+        case DeviceStep():
+            yield ["keep_absence", step.device]
+        case LinkStep(mtu=int()):
+            yield ["keep_mtu", step.device]
+        case ShaperStep() | QdiscStep(parent=None):
+            yield ["keep_qdisc", step.device, "root"]
+        case IngressStep():
+            yield ["keep_qdisc", step.device, "ingress"]
+        case EthtoolStep(args=["-K", device, *features]):
+            yield from (["keep_feature", device, setting] for setting in features[::2])
+        case EthtoolStep(args=["-G" | "-C" as option, device, *settings]):
+            yield from (["keep_setting", device, option.lower(), option, setting] for setting in settings[::2])
 
 
-def _keeping(words: list[str]) -> Iterator[str]:
-    """What keeps that which a line changes."""
-    match words:
-        case ["sysctl", "-w", setting]:
-            yield shlex.join(["keep_sysctl", setting.partition("=")[0]])
-        case ["ip", "link", "add", "dev" | "name", name, *_] | ["ip", "link", "add", name, *_]:
-            yield shlex.join(["keep_absence", name])
-        case ["ip", "link", "set", "dev", name, "mtu", _]:
-            yield shlex.join(["keep_mtu", name])
-        case ["tc", "qdisc", _, "dev", name, "root", *_]:
-            yield shlex.join(["keep_qdisc", name, "root"])
-        case ["tc", "qdisc", _, "dev", name, "handle", "ffff:", "ingress", *_]:
-            yield shlex.join(["keep_qdisc", name, "ingress"])
-        case ["ethtool", "-K", name, *features]:
-            yield from (shlex.join(["keep_feature", name, one]) for one in features[::2])
-        case ["ethtool", "-G" | "-C" as option, name, *settings]:
-            shown = option.lower()
-            yield from (shlex.join(["keep_setting", name, shown, option, one]) for one in settings[::2])
+def show_apply(scenario: Scenario, node: str) -> None:
+    """Print the lines for one node, or the script for all."""
+    names = [item.name for item in scenario.testbed.node]
+    if node not in names:
+        if node == ALL:
+            print(script(scenario), end="")
+            return
+        hint = f"{closest(node, names)}Nodes: {', '.join(names)}; {ALL}: a script for all of them"
+        raise InputError("--apply", node, f"no such node. {hint}")
+    output.show("\n".join(lines(scenario, node)), whole_lines=True)

@@ -1,97 +1,110 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hourglass check`: runs, or scenarios whose runs are made on the spot, against bounds."""
+"""Implement `hourglass check`: compare runs, or the runs of scenarios, with bounds."""
 
 import sys
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
+from typing import Annotated, Any
 
+import typer
 from rich.text import Text
 
 import hourglass
+from hourglass.builders.kernel import tree_spec
+from hourglass.builders.kernel.builder import BuildError, build
+from hourglass.builders.kernel.hooks import HookError
 from hourglass.cli import output, progress, tables
-from hourglass.cli.errors import MISSED
-from hourglass.engine.kernel import trees
-from hourglass.engine.kernel.build import BuildError, build
-from hourglass.engine.kernel.hooks import HookError
+from hourglass.cli.exit_status import MISSED
+from hourglass.cli.help import examples
+from hourglass.cli.options import RUNS, Bounds, ManyRuns
 from hourglass.errors import InputError
-from hourglass.results.sections.checks import judged
-from hourglass.testing.judge import Verdict
+from hourglass.results.sections.check_sections import verdict_section
+from hourglass.studies import junit
+from hourglass.studies.run_check import RunVerdict
+from hourglass.visible import visible
 
 UNTESTABLE = 125
-"""The exit status by which `git bisect run` skips a revision."""
+"""The exit status for which `git bisect run` skips a revision."""
 
 
-def check_runs(
-    targets: list[str],
-    bounds: list[str],
-    settings: list[str],
-    seed: int | None,
-    kernel: str | None,
-    engine: str,
-    junit: Path | None,
-    json: bool,
-    tree: str | None = None,
+@examples("""\
+hourglass check runs/L100M-1234567890 --bound 'ping.icmp.p99 < 20ms'
+hourglass check my-office.toml --seeds 1-5 --junit verdicts.xml""")
+def check(
+    targets: Annotated[
+        list[str], typer.Argument(metavar="RUN|SCENARIO...", help=f"{RUNS}; or scenarios, which are run first.")
+    ],
+    *,
+    bounds: Bounds = None,
+    runs: ManyRuns,
+    tree: Annotated[
+        str | None,
+        typer.Option(metavar="TREE", help="Build this kernel first; exit with 125 if it does not build (git bisect)."),
+    ] = None,
 ) -> int:
-    """Judges and prints the verdicts. The exit status: 1 when a bound is missed, the error's when a run failed, 125
-    when the tree does not build, or does not take the hooks: what `git bisect run` passes over."""
-    if tree is not None:
-        if kernel is not None:
-            raise InputError("--tree", tree, "goes without --kernel: it is the kernel")
-        kernel = trees.names(tree)
-        try:
-            with progress.shown() as shown:
-                build(tree, kernel, shown.kernel)
-        except (BuildError, HookError) as error:
-            print(f"hourglass: error: {error}", file=sys.stderr)
-            return UNTESTABLE
-    with progress.shown() as shown:
-        verdicts = hourglass.check(
-            *targets, bounds=bounds, overrides=settings, seed=seed, kernel=kernel, engine=engine, progress=shown
-        )
-    if junit is not None:
-        from hourglass.testing import junit as form
+    """Judge runs by bounds on their figures; exit with 1 if one is missed.
 
-        form.write(junit, verdicts)
-    if json:
-        output.show_json({"schema": 1, "ok": all(one.ok for one in verdicts), "runs": list(map(_data, verdicts))})
+    A scenario is run first, once with each seed, unless its run exists. Its bounds, [check], come before those of the
+    command line.
+    """
+    if tree is not None:
+        if runs.kernel is not None:
+            raise InputError("--tree", tree, "cannot be combined with --kernel; the tree is the kernel")
+        runs = replace(runs, kernel=tree_spec.default_name(tree))
+        try:
+            with progress.display() as display:
+                build(tree, str(runs.kernel), display.kernel)
+        except (BuildError, HookError) as error:
+            print(visible(f"hourglass: error: {error}"), file=sys.stderr)
+            return UNTESTABLE
+    with progress.display() as display:
+        verdicts = hourglass.check(*targets, bounds=bounds or [], progress=display, **runs.making)
+    if runs.junit is not None:
+        junit.write(runs.junit, verdicts)
+    if runs.json:
+        output.show_json(
+            {"schema": 1, "ok": all(verdict.ok for verdict in verdicts), "runs": list(map(_data, verdicts))}
+        )
     else:
         for verdict in verdicts:
             _show(verdict)
         print(_conclusion(verdicts))
-    for one in verdicts:
-        if one.error is not None:
-            print(f"hourglass: error: {one.name}: {one.error}", file=sys.stderr)
-    failed = [one.error.status for one in verdicts if one.error is not None]
-    return failed[0] if failed else 0 if all(one.ok for one in verdicts) else MISSED
+    for verdict in verdicts:
+        if verdict.error is not None:
+            print(visible(f"hourglass: error: {verdict.name}: {verdict.error}"), file=sys.stderr)
+    failed = [verdict.error.status for verdict in verdicts if verdict.error is not None]
+    return failed[0] if failed else 0 if all(verdict.ok for verdict in verdicts) else MISSED
 
 
-def _show(verdict: Verdict) -> None:
-    run = verdict.run
+def _show(verdict: RunVerdict) -> None:
+    run, seed = verdict.run, "" if verdict.seed is None else f"  seed {verdict.seed}"
     if run is None:
-        output.show(Text(f"{verdict.name}  failed", style="bold"), Text())
+        output.show(Text(f"{verdict.name}{seed}  failed", style="bold"), Text())
         return
-    seed = "" if run.info.elsewhere else f"  seed {run.info.seed}"
     output.show(Text(f"{verdict.name}  Linux {run.info.kernel.release}{seed}", style="bold"), Text())
-    output.show(tables.drawn(judged(verdict.checks)), Text())
+    output.show(tables.drawn(verdict_section(verdict.checks)), Text())
     output.show(Text(f"run      {run.path}\n"), whole_lines=True)
 
 
-def _conclusion(verdicts: list[Verdict]) -> str:
-    """ "2 of 5 bounds missed" """
-    missed, failed = sum(len(one.missed) for one in verdicts), sum(one.error is not None for one in verdicts)
-    total = sum(len(one.checks) for one in verdicts)
-    kept = f"{missed} of {total} bounds missed" if missed else f"{total} bound{'s' * (total != 1)} kept"
-    return kept + (f"; {failed} run{'s' * (failed != 1)} failed" if failed else "")
+def _conclusion(verdicts: list[RunVerdict]) -> str:
+    """Return "2 of 5 bounds missed"."""
+    missed = sum(len(verdict.missed) for verdict in verdicts)
+    failed = sum(verdict.error is not None for verdict in verdicts)
+    total = sum(len(verdict.checks) for verdict in verdicts)
+    text = f"{missed} of {total} bounds missed" if missed else f"{total} bound{'s' * (total != 1)} met"
+    return text + (f"; {failed} run{'s' * (failed != 1)} failed" if failed else "")
 
 
-def _data(verdict: Verdict) -> dict[str, Any]:
+def _data(verdict: RunVerdict) -> dict[str, Any]:
     run = verdict.run
-    about = {} if run is None else {"kernel": run.info.kernel.release, "seed": run.info.seed, "digest": run.info.digest}
+    info = None if run is None else run.info
+    details = {} if info is None else {"kernel": info.kernel.release, "digest": info.digest}
     return {
         "scenario": verdict.name,
         "run": None if run is None else str(run.path),
-        **about,
+        "seed": verdict.seed,
+        **details,
         "ok": verdict.ok,
         "error": None if verdict.error is None else str(verdict.error),
-        "checks": [one.model_dump() for one in verdict.checks],
+        "code": None if verdict.error is None else verdict.error.code,
+        "checks": [check.model_dump() for check in verdict.checks],
     }

@@ -1,28 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hourglass doctor`: the checks of the engine, and how to fix what is missing."""
+"""Implement `hourglass doctor`: the checks of the engine, and the commands that fix them."""
 
 from rich.text import Text
 
 from hourglass import scenario
 from hourglass.cli import output
+from hourglass.cli.help import examples
 from hourglass.engine import doctor, native_doctor
-from hourglass.engine.doctor import Check
-from hourglass.errors import HourglassError, MissingError
-from hourglass.report import library
+from hourglass.errors import HourglassError
 
 
-def reports() -> Check:
-    """Whether `hourglass report` can draw."""
-    try:
-        return Check("reports", True, f"Vega, {library.source()}", needed=False)
-    except MissingError as problem:
-        return Check("reports", False, problem.what, problem.remedy, needed=False)
-
-
+@examples("""\
+hourglass doctor""")
 def examine() -> int:
-    """Prints every check; returns the exit status: 0 when all is there."""
+    """Check what this machine lacks, and print the commands that fix it."""
     natively = native_doctor.checks(scenario.QDISCS, scenario.CONGESTION_CONTROLS)
-    checks = [*doctor.check(), *natively, reports()]
+    checks = [*doctor.check(), *natively]
     for check in checks:
         lacking = Text("missing ", style="bold red") if check.needed else Text("lacks   ", style="yellow")
         mark = Text("ok      ", style="green") if check.ok else lacking

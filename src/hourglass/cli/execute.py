@@ -1,91 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hourglass exec`: one command in a node of a scenario's testbed, as if it ran here."""
+"""Implement `hourglass exec`: a command in a node of a scenario's testbed, with its output and exit status."""
 
-import sys
-import tempfile
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from typing import Annotated
 
-from hourglass import runner, scenario
-from hourglass.cli import progress
-from hourglass.errors import GuestError, InputError
-from hourglass.results.apps import Program
-from hourglass.results.files import APPS_FOLDER
-from hourglass.scenario import Scenario
-from hourglass.scenario.app_values import DEBIAN_ROOT
-from hourglass.scenario.check_apps import END_S, NONE
-from hourglass.scenario.check_streams import check_node
+import typer
 
-NAME = "exec"
-KILLED = 128
-"""A shell's status of a program that a signal ended is this and the signal's number."""
+from hourglass import scenario
+from hourglass.cli.guest_command import NAME, Echo, run, status, with_command, words
+from hourglass.cli.help import examples
+from hourglass.cli.options import KeptRun, Kernel, Packages, RequireSandbox, Seed, Settings, Source, User
+from hourglass.errors import InputError
 
 
+@examples(
+    """\
+hourglass exec L100M client -- ping -c 3 server
+hourglass exec --seed 2 L100M client -- ping -c 100 -i 0.1 server
+hourglass exec --package curl my-office.toml client -- curl -s http://server/
+hourglass exec -it L100M""",
+    allow_interspersed_args=False,
+)
 def execute(
-    source: str,
-    node: str,
-    command: Sequence[str],
-    settings: list[str],
-    seed: int | None,
-    kernel: str | None,
-    root: str | None,
-    packages: list[str],
-    out: Path | None,
+    source: Source,
+    node: Annotated[
+        str | None, typer.Argument(metavar="NODE", help="The node of the command; of a shell: the test's client.")
+    ] = None,
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="[-- COMMAND...]", help="The program and its arguments.")
+    ] = None,
+    terminal: Annotated[
+        bool, typer.Option("-it", help="Open a shell instead, in real time; nothing is stored.")
+    ] = False,
+    settings: Settings = None,
+    seed: Seed = None,
+    kernel: Kernel = None,
+    root: Annotated[
+        str | None,
+        typer.Option(metavar="ROOT", help="Root of the program: debian:12, a folder or an image; default: apps.root."),
+    ] = None,
+    packages: Packages = None,
+    user: User = None,
+    require_sandbox: RequireSandbox = False,
+    out: KeptRun = None,
 ) -> int:
-    """Runs the command; gives its exit status. The scenario's own programs run beside it, its test does not."""
-    words = list(command[1:]) if command[:1] == ["--"] else list(command)
-    if words[:1] and words[0].startswith("-"):
-        raise InputError("COMMAND", words[0], "is no program's name; options of exec stand before SCENARIO")
-    wanted = with_command(scenario.load(source, settings, seed=seed, kernel=kernel), node, words, root, packages)
-    with tempfile.TemporaryDirectory(prefix="hourglass-") as temporary, progress.shown() as shown:
-        try:
-            done = runner.run(wanted, out or Path(temporary) / "run", progress=shown, force=out is None)
-        except GuestError as error:
-            raise (
-                error if out else GuestError(error.reason, tail=error.tail)
-            ) from None  # its log is gone with the folder
-        written = {one: (done.path / APPS_FOLDER / f"{NAME}.{one}").read_bytes() for one in ("stdout", "stderr")}
-        ended = done.apps[NAME]
-    sys.stdout.buffer.write(written["stdout"])
-    sys.stdout.buffer.flush()
-    sys.stderr.buffer.write(written["stderr"])
-    sys.stderr.buffer.flush()
-    return status(ended)
+    """Run a command in a node, in virtual time, and print its output.
 
+    Options come before SCENARIO. The exit status is the command's. The scenario's programs run too, but not its test.
+    """
+    if terminal:
+        from hourglass.cli.shell import shell
 
-def status(ended: Program) -> int:
-    """The exit status of a program, as a shell has it."""
-    last = ended.last
-    if last is None or (last["exit"] is None and last["signal"] is None):
-        return KILLED
-    return int(last["exit"]) if last["exit"] is not None else KILLED + int(last["signal"])
-
-
-def with_command(
-    base: Scenario,
-    node: str,
-    command: list[str],
-    root: str | None,
-    packages: Sequence[str],
-    name: str = NAME,
-    length_s: int = END_S,
-    env: Mapping[str, str] = MappingProxyType({}),
-) -> Scenario:
-    """The scenario with the command as a program more, of that name, and as the whole test."""
-    check_node("NODE", node, [one.name for one in base.testbed.node])
-    data: dict[str, Any] = base.model_dump(mode="json")
-    ready = [one["name"] for one in data["app"] if one["ready"]]
-    own = {"name": name, "node": node, "command": command, "env": dict(env), "after": ready, "expect": "any"}
-    if root is not None:
-        own["root"] = root if root.startswith(DEBIAN_ROOT) else str(Path(root).absolute())
-    data["apps"]["packages"] = [*data["apps"]["packages"], *packages]
-    data["app"] = [*(one for one in data["app"] if one["name"] != name), own]
-    data["test"] = {
-        "name": NONE,
-        "length": length_s,
-        "client": data["test"]["client"],
-        "server": data["test"]["server"],
-    }
-    return scenario.load(data)
+        if command or out is not None:
+            raise InputError("-it", command or str(out), "opens a shell: it takes no COMMAND and stores nothing")
+        return shell(source, node, settings or [], seed, kernel, root, packages or [], user)
+    if node is None or not command:
+        raise InputError("COMMAND", None, "is missing: exec SCENARIO NODE -- COMMAND, or exec -it SCENARIO [NODE]")
+    base = scenario.load(source, settings or [], seed=seed, kernel=kernel)
+    resolved = with_command(base, node, words(command), root, packages or [], user)
+    with Echo(NAME) as echo:
+        recording = run(resolved, out, echo.begin)
+    return status(recording.apps[NAME])

@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hourglass export`: runs as files of other tools."""
+"""Implement `hourglass export`: runs as files of other tools."""
 
-import shutil
+import io
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 import polars as pl
+import typer
 
 import hourglass
+from hourglass import files
 from hourglass.cli import output
-from hourglass.errors import InputError
+from hourglass.cli.help import examples
+from hourglass.cli.options import RUNS
+from hourglass.errors import InputError, closest
 from hourglass.flent.write import stem, write
 from hourglass.results import sweeps, tidy
-from hourglass.results.files import TABLE_FILE
 from hourglass.results.recording import Recording
+from hourglass.results.run_files import TABLE_FILE
 
 
 def _flent(run: Recording, folder: Path) -> list[Path]:
@@ -26,47 +31,87 @@ def _tables(run: Recording, folder: Path, kind: str) -> list[Path]:
     return [_table(table, folder / f"{stem(run)}.{name}.{kind}") for name, table in tables.items()]
 
 
-def _table(table: pl.DataFrame, place: Path) -> Path:
-    if place.suffix == ".csv":
-        table.write_csv(place)
+def _perfetto(run: Recording, folder: Path) -> list[Path]:
+    from hourglass.exports import perfetto
+
+    return [perfetto.write(run, folder / f"{stem(run)}.pftrace")]
+
+
+def _qlog(run: Recording, folder: Path) -> list[Path]:
+    from hourglass.exports import qlog
+
+    return qlog.write(run, folder, stem(run))
+
+
+def _wireshark(run: Recording, folder: Path) -> list[Path]:
+    from hourglass.exports import wireshark
+
+    return wireshark.write(run, folder)
+
+
+def _table(table: pl.DataFrame, path: Path) -> Path:
+    content = io.BytesIO()  # polars' own errors of a full disk differ by format
+    if path.suffix == ".csv":
+        table.write_csv(content)
     else:
-        table.write_parquet(place)
-    return place
+        table.write_parquet(content)
+    with files.output(path, "the table") as half:
+        half.write_bytes(content.getbuffer())
+    return path
 
 
-FLENT, TABLES = "flent", ("csv", "parquet")
-FORMATS = (FLENT, *TABLES)
+TABLE_MAX = 2**30
+"""Bytes of a sweep's table."""
+TABLES = ("csv", "parquet")
+VIEWERS = {"flent": _flent, "perfetto": _perfetto, "qlog": _qlog, "wireshark": _wireshark}
+FORMATS = (*VIEWERS, *TABLES)
 
 
-def export_runs(places: list[Path], out: Path | None, kind: str) -> None:
-    """Writes each run as files of a kind; a sweep as its table, or for Flent its runs one by one."""
+@examples("""\
+hourglass export runs/A
+hourglass export runs/A --format perfetto
+hourglass export runs/A --format csv --out tables
+hourglass export studies/queues --format csv""")
+def export(
+    paths: Annotated[list[Path], typer.Argument(metavar="RUN...", help=f"{RUNS}.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for the files; default: each run's directory.")
+    ] = None,
+    kind: Annotated[str, typer.Option("--format", metavar="|".join(FORMATS), help="Format of the files.")] = "flent",
+) -> None:
+    """Write runs for other programs: as Flent data files (.flent.gz), as traces for Perfetto (.pftrace), their TCP
+    as qlog (.sqlog), with a profile of Wireshark for their captures, or their figures and series as CSV or Parquet.
+
+    For a sweep, CSV and Parquet have its table: a row per run.
+    """
     if kind not in FORMATS:
-        raise InputError("--format", kind, f"is one of {', '.join(FORMATS)}")
-    for place in places:
-        if kind in TABLES and sweeps.is_sweep(place):
-            name = f"{place.resolve().name}.{kind}" if out else f"{Path(TABLE_FILE).stem}.{kind}"
-            _written(kind, out or place, partial(_sweep, place, name))
+        raise InputError("--format", kind, f"{closest(kind, FORMATS)}A format is one of {', '.join(FORMATS)}")
+    for path in paths:
+        if kind in TABLES and sweeps.is_sweep(path):
+            name = f"{path.resolve().name}.{kind}" if out else f"{Path(TABLE_FILE).stem}.{kind}"
+            _write_files(kind, out or path, partial(_sweep, path, name))
             continue
-        for run in hourglass.load_all([place]):
-            write_run = partial(_flent, run) if kind == FLENT else partial(_tables, run, kind=kind)
-            _written(kind, out or (run.path if run.path.is_dir() else run.path.parent), write_run)
+        for run in hourglass.load_all([path]):
+            write_run = partial(VIEWERS[kind], run) if kind in VIEWERS else partial(_tables, run, kind=kind)
+            _write_files(kind, out or (run.path if run.path.is_dir() else run.path.parent), write_run)
 
 
-def _sweep(place: Path, name: str, folder: Path) -> list[Path]:
-    there, file = place / TABLE_FILE, folder / name
-    if file.suffix != there.suffix:
-        return [_table(sweeps.table(place), file)]
-    if file.resolve() != there.resolve():
-        shutil.copyfile(there, file)
+def _sweep(path: Path, name: str, folder: Path) -> list[Path]:
+    stored, file = path / TABLE_FILE, folder / name
+    if file.suffix != stored.suffix:
+        return [_table(sweeps.table(path), file)]
+    if file.resolve() != stored.resolve():
+        with files.output(file, "the table") as half:
+            half.write_bytes(files.regular(stored, TABLE_MAX))
     return [file]
 
 
-def _written(kind: str, folder: Path, write: Callable[[Path], list[Path]]) -> None:
-    """Makes the folder, has the files written there, says which."""
+def _write_files(kind: str, folder: Path, write: Callable[[Path], list[Path]]) -> None:
+    """Create the folder, write the files and print their paths."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        written = write(folder)
+        created = write(folder)
     except OSError as error:
-        raise InputError("--out", str(folder), f"cannot be written ({error.strerror})") from error
-    for file in written:
+        raise InputError("--out", str(folder), f"cannot be written ({error.strerror or error})") from error
+    for file in created:
         output.show(f"{kind}  {file}", whole_lines=True)

@@ -1,74 +1,97 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hourglass kernel bisect`: the commit from which on a bound is missed."""
+"""Implement `hourglass kernel bisect`: find the commit from which on a bound is missed."""
 
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.text import Text
 
+from hourglass.builders.kernel.bisect import Bisection, Step, bisect
 from hourglass.cli import output
-from hourglass.cli.progress import shown
+from hourglass.cli.help import examples
+from hourglass.cli.options import Bounds, Json, Seed, Settings
+from hourglass.cli.progress import display
+from hourglass.contract.bounds import read_all
 from hourglass.errors import InputError
-from hourglass.results.sections.checks import value
-from hourglass.testing.bisect import Found, Step, bisect
+from hourglass.results.sections.check_sections import value
+from hourglass.scenario import load
+from hourglass.studies.run_check import RunVerdict
+from hourglass.studies.run_check import check as check_runs
 
 SHORT = 12
-"""Digits of a commit that the terminal shows."""
+"""Digits of a commit on the terminal."""
 
 
+@examples("""\
+hourglass kernel bisect ~/linux v6.1 v6.12 --bound 'ping.icmp.p50 < 9ms'
+hourglass kernel bisect ~/linux v6.1 v6.12 net lib --bound 'tcp_rtt.p99 < 9ms'""")
 def find_commit(
-    tree: Path,
-    good: str,
-    bad: str,
-    within: list[str],
-    scenario: str,
-    bounds: list[str],
-    settings: list[str],
-    seed: int | None,
-    json: bool,
+    tree: Annotated[Path, typer.Argument(metavar="DIR", help="A git repository of Linux; it is not changed.")],
+    good: Annotated[str, typer.Argument(metavar="GOOD", help="A revision that meets the bounds.")],
+    bad: Annotated[str, typer.Argument(metavar="BAD", help="A revision that misses a bound.")],
+    within: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PATH...]", help="Test only commits that touch these paths; default: all."),
+    ] = None,
+    scenario: Annotated[str, typer.Option(metavar="SCENARIO", help="The scenario to run.")] = "L100M",
+    bounds: Bounds = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    json: Json = False,
 ) -> None:
-    """Prints each step as it ends, then the commit."""
+    """Find the first commit with a missed bound.
+
+    Revisions that do not build are skipped. For `git bisect run`: hourglass check SCENARIO --tree DIR.
+    """
     if good == bad:
         raise InputError("BAD", bad, "is GOOD")
 
-    def told(step: Step) -> None:
+    read_all(bounds or [])
+    load(scenario, settings or [], seed=seed)
+
+    def check(kernel: str) -> RunVerdict:
+        (verdict,) = check_runs(
+            scenario, bounds=bounds or [], overrides=settings or [], seed=seed, kernel=kernel, progress=progress
+        )
+        return verdict
+
+    def show_step(step: Step[RunVerdict]) -> None:
         if not json:
             output.show(Text(_line(step)), whole_lines=True)
 
-    with shown() as progress:
-        found = bisect(
-            tree, good, bad, scenario, bounds,
-            within=within, overrides=settings, seed=seed, progress=progress, told=told,
-        )  # fmt: skip
+    with display() as progress:
+        bisection = bisect(tree, good, bad, check, within=within or [], progress=progress.kernel, on_step=show_step)
     if json:
-        output.show_json(_data(found))
-    elif len(found.commits) == 1:
-        output.show(Text(f"\nfirst bad commit: {found.commits[0]}\n{found.subject}"), whole_lines=True)
+        output.show_json(_data(bisection))
+    elif len(bisection.commits) == 1:
+        output.show(Text(f"\nfirst bad commit: {bisection.commits[0]}\n{bisection.subject}"), whole_lines=True)
     else:
-        output.show(Text("\none of these, which could not be tried, is the first bad commit:"))
-        output.show(Text("\n".join(found.commits)), whole_lines=True)
+        output.show(Text("\none of these, which could not be tested, is the first bad commit:"))
+        output.show(Text("\n".join(bisection.commits)), whole_lines=True)
 
 
-def _line(step: Step) -> str:
-    """ "good  0123456789ab  ping.icmp.p99 10.6 ms  tcp: a subject" """
+def _line(step: Step[RunVerdict]) -> str:
+    """Return "good  0123456789ab  ping.icmp.p99 10.6 ms  tcp: a subject"."""
     checks = step.verdict.checks if step.verdict else []
-    figures = ", ".join(f"{one.figure} {value(one)}" for one in checks)
-    why = step.why or (str(step.verdict.error).splitlines()[0] if step.verdict and step.verdict.error else figures)
-    return f"{step.answer:4}  {step.commit[:SHORT]}  {why}  {step.subject}"
+    figures = ", ".join(f"{check.figure} {value(check)}" for check in checks)
+    result = step.why or (str(step.verdict.error).splitlines()[0] if step.verdict and step.verdict.error else figures)
+    return f"{step.answer:4}  {step.commit[:SHORT]}  {result}  {step.subject}"
 
 
-def _data(found: Found) -> dict[str, object]:
+def _data(bisection: Bisection[RunVerdict]) -> dict[str, object]:
     return {
         "schema": 1,
-        "first_bad": list(found.commits),
-        "subject": found.subject,
+        "first_bad": list(bisection.commits),
+        "subject": bisection.subject,
         "steps": [
             {
                 "commit": step.commit,
                 "subject": step.subject,
                 "answer": step.answer,
-                "checks": [one.model_dump() for one in step.verdict.checks] if step.verdict else [],
+                "checks": [check.model_dump() for check in step.verdict.checks] if step.verdict else [],
                 "why": step.why,
             }
-            for step in found.steps
+            for step in bisection.steps
         ],
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Printing on stdout: tables through `rich`, without colour codes when nobody sees colours; JSON as it is."""
+"""Print on stdout: tables with `rich`, without colour codes if stdout is not a terminal; JSON unchanged."""
 
 import json
 import sys
@@ -9,30 +9,33 @@ from typing import Any
 from rich.console import Console, RenderableType
 from rich.table import Table
 
+from hourglass.visible import styled
+
 GAP = 2
 """Blanks between columns."""
 
 
 def screen() -> Console:
-    """The console of stdout: the terminal's width, 80 columns when it is none."""
+    """Return the console of stdout, with the terminal's width, or 80 columns without a terminal."""
     return Console(highlight=False, markup=False, emoji=False)
 
 
 def show(*parts: RenderableType, whole_lines: bool = False) -> None:
-    """Prints the parts one below the other; `whole_lines` leaves long lines unwrapped, so that they can be copied.
+    """Print the parts below each other. `whole_lines` leaves long lines unwrapped, so they can be copied.
 
-    No line ends in blanks. They are out when this returns."""
+    Lines have no trailing blanks. Everything is flushed.
+    """
     console = screen()
     with console.capture() as captured:
         for part in parts:
             console.print(part, soft_wrap=whole_lines)
-    for line in captured.get().splitlines():
-        print(line.rstrip())
+    for line in captured.get().split("\n")[:-1]:
+        print(styled(line.rstrip()))
     sys.stdout.flush()
 
 
 def listing(rows: Iterable[tuple[str, str]]) -> Table:
-    """Names and what there is to say of each."""
+    """Return a table of names and descriptions."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column()
@@ -42,19 +45,19 @@ def listing(rows: Iterable[tuple[str, str]]) -> Table:
 
 
 def bare() -> Table:
-    """A table without lines and, so far, columns."""
+    """Return a table without lines and columns."""
     return Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold")
 
 
-def grid(head: str, *figures: str) -> Table:
-    """An empty table without lines: what a row is about, then its figures."""
+def grid(heading: str, *figures: str) -> Table:
+    """Return an empty table without lines: a heading for the rows, then the figures."""
     table = bare()
-    table.add_column(head, no_wrap=True)
+    table.add_column(heading, no_wrap=True)
     for figure in figures:
         table.add_column(figure, justify="right")
     return table
 
 
 def show_json(value: Any) -> None:
-    """Prints one JSON value on stdout."""
+    """Print a JSON value on stdout."""
     print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))

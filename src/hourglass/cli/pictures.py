@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads what draws. Matplotlib keeps a list of the fonts it found: in our cache, not in the user's home.
+"""Load the drawing package. Matplotlib's list of fonts is stored in Hourglass's cache, not in the user's home.
 
-As a program, `python -m hourglass.cli.pictures`, it is the process that a `Beside` starts.
+`PictureProcess` starts this module as a program, `python -m hourglass.cli.pictures`.
 """
 
 import contextlib
@@ -15,29 +15,29 @@ from threading import Lock, Thread
 from types import ModuleType
 from typing import TYPE_CHECKING, Self
 
-from hourglass.cli import look_seldom_for_cycles
-from hourglass.engine import paths
-from hourglass.engine.process import ONE_THREAD
-from hourglass.results.files import PICTURE_FILE
+from hourglass.cli.startup import collect_cycles_rarely
+from hourglass.host import directories, hardware
+from hourglass.host.process import ONE_THREAD
+from hourglass.results.run_files import PICTURE_FILE
 
 if TYPE_CHECKING:
     from hourglass.results.recording import Recording
 
 
 def plots() -> ModuleType:
-    """The package that draws; to load it takes a second the first time."""
-    os.environ.setdefault("MPLCONFIGDIR", str(paths.cache() / "matplotlib"))
+    """Return the package that draws. Its first import takes a second."""
+    os.environ.setdefault("MPLCONFIGDIR", str(directories.cache() / "matplotlib"))
     return import_module("hourglass.plots")
 
 
-class Beside:
-    """Draws the picture of a run in a process beside ours: it loads what draws while the run is made, and draws while
-    we make the table. What it does not do we do. However the block is left, it is gone then, and if we are killed."""
+class PictureProcess:
+    """Draws the picture of a run in a separate process. The process loads the drawing package during the run, and draws
+    while this one prints the table. If it fails, this one draws. It ends with the block, and with this process."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._recorded: int | None = None  # the run's directory, open
-        self._over = False  # the run, so that it is too late to start
+        self._over = False  # the run ended, so it is too late to start
         self._lock = Lock()  # `load` is called from another thread
 
     def __enter__(self) -> Self:
@@ -54,25 +54,25 @@ class Beside:
             os.close(self._recorded)
 
     def load(self) -> None:
-        """Starts the process; where there is but one CPU, or the run has ended already, loads what draws here."""
+        """Start the process. With a single CPU, or after the end of the run, load the drawing package here."""
         with self._lock, contextlib.suppress(OSError):
-            if not self._over and len(os.sched_getaffinity(0)) > 1:
+            if not self._over and hardware.cpus() > 1 and Path("/proc/self/fd").exists():
                 self._process = _start()
                 return
         plots()
 
     def begin(self, directory: Path) -> None:
-        """The records are in this directory, whatever its name will be."""
+        """Send the directory of the records, which is renamed later."""
         with self._lock:
             self._over = True
         if self._process is not None and self._process.stdin is not None:
             self._recorded = os.open(directory, os.O_RDONLY)
-            with contextlib.suppress(BrokenPipeError):  # it died: `finish` sees that
+            with contextlib.suppress(BrokenPipeError):  # it died, which `finish` handles
                 self._process.stdin.write(f"/proc/{os.getpid()}/fd/{self._recorded}".encode())
                 self._process.stdin.close()
 
     def finish(self, run: "Recording") -> Path:
-        """Where the picture of the run is, once it is there. Raises what makes that impossible."""
+        """Return the path of the finished picture. Raises the errors of drawing."""
         picture = run.path / PICTURE_FILE
         if self._process is None or self._process.wait() != 0:
             plots().timeseries(run, picture)
@@ -80,31 +80,31 @@ class Beside:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    """In a session of its own, so that a Ctrl-C reaches only us. It listens for the end of its input, as the kernel's
-    word to die with us (`engine/process.py`) goes by threads, and that of `load` ends early. -P: no module comes from
-    the current directory."""
+    """Start the process in a separate session, so Ctrl-C reaches only this one. It listens for the end of its input:
+    the kernel's signal at a parent's death (`host/process.py`) goes by threads, and the thread of `load` ends early.
+    -P: no module is imported from the current directory."""
     argv = [sys.executable, "-P", "-m", "hourglass.cli.pictures"]
     pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
     return subprocess.Popen(argv, stdin=pipe, stdout=nothing, start_new_session=True, env=ONE_THREAD | os.environ)
 
 
 def main() -> None:
-    """Draws the run in the directory that standard input names; ends at once when that ends without."""
-    told: SimpleQueue[bytes] = SimpleQueue()
-    Thread(target=_listen, args=(told,), daemon=True).start()
-    look_seldom_for_cycles()
-    draw, opening = plots().timeseries, import_module("hourglass.results.opening")
+    """Draw the run in the directory on stdin. End at once if stdin ends without one."""
+    queue: SimpleQueue[bytes] = SimpleQueue()
+    Thread(target=_listen, args=(queue,), daemon=True).start()
+    collect_cycles_rarely()
+    draw, run_directory = plots().timeseries, import_module("hourglass.results.run_directory")
     status = 1
-    with contextlib.suppress(Exception):  # the command tries it too, and says what is wrong
-        os.chdir(told.get())
-        draw(opening.open_run(Path()), Path(PICTURE_FILE))
+    with contextlib.suppress(Exception):  # the command draws again and reports the error
+        os.chdir(queue.get())
+        draw(run_directory.open_run(Path()), Path(PICTURE_FILE))
         status = 0
-    os._exit(status)  # what was imported is not taken apart
+    os._exit(status)  # skips the teardown of modules
 
 
-def _listen(told: "SimpleQueue[bytes]") -> None:
+def _listen(queue: "SimpleQueue[bytes]") -> None:
     if directory := os.read(0, 1 << 10):
-        told.put(directory)
+        queue.put(directory)
     else:
         os._exit(1)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes on while kernels, runs and sweeps are made: bars on a terminal, else a line now and then, on stderr."""
+"""Show the progress of kernels, runs and studies on stderr: bars on a terminal, otherwise an occasional line."""
 
 import math
 import sys
@@ -17,8 +17,8 @@ PLAIN_EVERY_S = 10.0
 
 
 @contextmanager
-def shown() -> Iterator["Display"]:
-    """The display that suits stderr; whatever is live disappears at the end."""
+def display() -> Iterator["Display"]:
+    """Provide the display that suits stderr. Bars disappear at the end."""
     if not sys.stderr.isatty():
         yield Plain()
         return
@@ -26,8 +26,8 @@ def shown() -> Iterator["Display"]:
     from rich.progress import BarColumn, Progress, TextColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[detail]}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as found:
-        yield Live(found)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        yield Live(bars)
 
 
 class Pace:
@@ -36,40 +36,40 @@ class Pace:
     def __init__(self, reached_s: float) -> None:
         self.first_s, self.started_s = reached_s, time.monotonic()
 
-    def words(self, reached_s: float, total_s: float) -> str:
+    def text(self, reached_s: float, total_s: float) -> str:
         """ "12.0 of 40.0 s, 30 x real time, 1 s left" """
-        known = math.isfinite(total_s)
-        text = f"{reached_s:.1f} of {total_s:.1f} s" if known else f"{reached_s:.1f} s"
+        bounded = math.isfinite(total_s)
+        text = f"{reached_s:.1f} of {total_s:.1f} s" if bounded else f"{reached_s:.1f} s"
         wall_s = time.monotonic() - self.started_s
         if wall_s <= 0 or reached_s <= self.first_s:
             return text
         speed = (reached_s - self.first_s) / wall_s
-        left = f", {(total_s - reached_s) / speed:.0f} s left" if known else ""
+        left = f", {(total_s - reached_s) / speed:.0f} s left" if bounded else ""
         return f"{text}, {speed:.1f} x real time{left}"
 
 
 class Count:
-    """How many runs of a sweep there are, how many failed, and how long the rest will take at the pace so far."""
+    """Numbers of complete, failed and remaining runs of a study, and the remaining time at the current pace."""
 
-    def __init__(self, there: int, total: int) -> None:
-        self.there, self.total, self.made, self.failed = there, total, 0, 0
-        self.begun_s = time.monotonic()
+    def __init__(self, existing: int, total: int) -> None:
+        self.existing, self.total, self.made, self.failed = existing, total, 0, 0
+        self.started_s = time.monotonic()
 
-    def more(self, failure: str | None) -> None:
+    def add(self, failure: str | None) -> None:
         self.made += 1
         self.failed += failure is not None
 
     @property
     def reached(self) -> int:
-        return self.there + self.made
+        return self.existing + self.made
 
-    def words(self) -> str:
+    def text(self) -> str:
         """ "12 of 40 runs, 1 failed, 28 s left" """
         parts = [f"{self.reached} of {self.total} runs"]
         if self.failed:
             parts.append(f"{self.failed} failed")
         if self.made:
-            left_s = (time.monotonic() - self.begun_s) / self.made * (self.total - self.reached)
+            left_s = (time.monotonic() - self.started_s) / self.made * (self.total - self.reached)
             parts.append(f"{span(left_s)} left")
         return ", ".join(parts)
 
@@ -82,8 +82,10 @@ def span(seconds: float) -> str:
 
 
 class Display:
-    """Takes what runs (`runner.Progress`) and sweeps (`campaign.sweep.Progress`) tell; how it looks is for subclasses:
-    `show` says how far a kind of work is, `say` what has happened."""
+    """Receives the progress of runs (`runner.RunProgress`), studies (`studies.runs.StudyProgress`) and searches.
+
+    In subclasses, `show` displays the state of a kind of work, `say` a message.
+    """
 
     pace: Pace | None = None
     count = Count(0, 0)
@@ -96,54 +98,57 @@ class Display:
 
     def time(self, reached_s: float, total_s: float) -> None:
         self.pace = self.pace or Pace(reached_s)
-        self.show("test time", reached_s, total_s, self.pace.words(reached_s, total_s))
+        self.show("test time", reached_s, total_s, self.pace.text(reached_s, total_s))
 
-    def begin(self, there: int, total: int, jobs: int | None) -> None:
-        self.count = Count(there, total)
-        how = "on the cluster" if jobs is None else f"{jobs} at a time"
-        self.show("sweep", there, total, f"{there} of {total} runs are there, {total - there} to make, {how}")
+    def begin(self, existing: int, total: int, jobs: int | None) -> None:
+        self.count = Count(existing, total)
+        parallel = "on the cluster" if jobs is None else f"{jobs} at a time"
+        self.show("study", existing, total, f"{existing} of {total} runs exist, {total - existing} to make, {parallel}")
 
     def done(self, cell: str, failure: str | None) -> None:
-        self.count.more(failure)
+        self.count.add(failure)
         if failure is not None:
             self.say(f"failed: {cell}: {failure}")
-        self.show("sweep", self.count.reached, self.count.total, self.count.words())
+        self.show("study", self.count.reached, self.count.total, self.count.text())
 
-    def show(self, kind: str, reached: float, total: float, words: str) -> None:
+    def search(self, reached: int, total: int, text: str) -> None:
+        self.show("search", reached, total, f"{reached} of {total} conditions, {text}")
+
+    def show(self, kind: str, reached: float, total: float, text: str) -> None:
         raise NotImplementedError
 
-    def say(self, words: str) -> None:
+    def say(self, text: str) -> None:
         raise NotImplementedError
 
 
 class Live(Display):
-    """A bar for each kind of work, which shows up when that begins."""
+    """A bar for each kind of work, from its start."""
 
     def __init__(self, bars: "Bars") -> None:
         self.bars = bars
         self.tasks: dict[str, TaskID] = {}
 
-    def show(self, kind: str, reached: float, total: float, words: str) -> None:
+    def show(self, kind: str, reached: float, total: float, text: str) -> None:
         if kind not in self.tasks:
             self.tasks[kind] = self.bars.add_task(kind, total=total if math.isfinite(total) else None, detail="")
-        self.bars.update(self.tasks[kind], completed=reached, detail=words)
+        self.bars.update(self.tasks[kind], completed=reached, detail=text)
 
-    def say(self, words: str) -> None:
-        self.bars.console.print(words, markup=False, highlight=False, soft_wrap=True)
+    def say(self, text: str) -> None:
+        self.bars.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 class Plain(Display):
-    """A line at the beginning of each kind of work and then rarely."""
+    """A line at the start of each kind of work, and occasional ones later."""
 
     def __init__(self) -> None:
         self.kind = ""
-        self.said_s = 0.0
+        self.printed_s = 0.0
 
-    def show(self, kind: str, reached: float, total: float, words: str) -> None:
+    def show(self, kind: str, reached: float, total: float, text: str) -> None:
         now_s = time.monotonic()
-        if kind != self.kind or now_s - self.said_s >= PLAIN_EVERY_S:
-            self.kind, self.said_s = kind, now_s
-            self.say(f"{kind}: {words}")
+        if kind != self.kind or now_s - self.printed_s >= PLAIN_EVERY_S:
+            self.kind, self.printed_s = kind, now_s
+            self.say(f"{kind}: {text}")
 
-    def say(self, words: str) -> None:
-        print(f"hourglass: {words}", file=sys.stderr, flush=True)
+    def say(self, text: str) -> None:
+        print(f"hourglass: {text}", file=sys.stderr, flush=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hourglass shell`: a shell in a node of a scenario's testbed, for somebody who types."""
+"""Implement `hourglass exec -it`: an interactive shell in a node of a scenario's testbed."""
 
 import contextlib
 import os
@@ -16,27 +16,30 @@ from pathlib import Path
 
 from hourglass import runner, scenario
 from hourglass.cli import progress
-from hourglass.cli.execute import status, with_command
+from hourglass.cli.guest_command import status, with_command
 from hourglass.engine.virtual import Terminal, Virtual
 from hourglass.errors import GuestError
 
 NAME = "shell"
 LENGTH_S = 86_400
-HELLO = "in real time: programs compute in no time, but time goes on as fast as yours. Same bytes twice: hourglass exec"
+HELLO = (
+    "in real time: programs take no virtual time, and the clock is never faster than yours. For"
+    " equal bytes: hourglass exec"
+)
 COMMAND = "for shell in /bin/bash /bin/sh; do [ -x $shell ] && exec $shell {option}; done"
-TYPED = COMMAND.format(option="-i")
+TERMINAL_SHELL = COMMAND.format(option="-i")
 """A shell at a terminal."""
-READ = """
+PIPED_SHELL = """
 stty -echo -onlcr; echo; exec 3<&0; mkfifo /tmp/.stdin || exit
 while IFS= read -r part; do printf %b "$part"; done <&3 >/tmp/.stdin &
 exec </tmp/.stdin 3<&-; rm /tmp/.stdin
 """ + COMMAND.format(option="")
-"""One that reads a file or a pipe, whose bytes come through the terminal as `_spelled`: a line of a terminal is not as
-long as a file's may be, and some bytes are orders to it."""
+"""A shell that reads a file or a pipe. The bytes pass through the terminal in the encoding of `_encoded`: a terminal
+limits the length of lines, and some bytes control it."""
 PART = 256
-"""Bytes of a file in a line of the terminal, which are at most five times as many there: it takes 4,095."""
+"""Bytes of the input in a line of the terminal. Encoded they are at most five times as many; a line holds 4,095."""
 END_OF_INPUT = b"\4"
-SPELLED = [bytes([byte]) if 32 <= byte < 127 and byte != ord("\\") else b"\\0%03o" % byte for byte in range(256)]
+ENCODED = [bytes([byte]) if 32 <= byte < 127 and byte != ord("\\") else b"\\0%03o" % byte for byte in range(256)]
 
 
 def shell(
@@ -47,44 +50,46 @@ def shell(
     kernel: str | None,
     root: str | None,
     packages: list[str],
+    user: str | None,
 ) -> int:
-    """Until the shell ends; gives its exit status."""
+    """Run the shell until it ends and return its exit status."""
     base = scenario.load(source, settings, seed=seed, kernel=kernel)
     node = node or base.test.client
-    wanted = with_command(
+    resolved = with_command(
         base,
         node,
-        ["/bin/sh", "-c", TYPED if sys.stdin.isatty() else READ],
+        ["/bin/sh", "-c", TERMINAL_SHELL if sys.stdin.isatty() else PIPED_SHELL],
         root,
         packages,
+        user,
         NAME,
         LENGTH_S,
         _environment(node),
     )
-    with progress.shown() as shown:
-        prepared = runner.prepare(wanted, Virtual.name, shown)
-    ours, theirs = socket.socketpair()
+    with progress.display() as display:
+        prepared = runner.prepare(resolved, Virtual.name, display)
+    terminal, guest_end = socket.socketpair()
     print(f"hourglass: a shell in {node}, {HELLO}", file=sys.stderr, flush=True)
-    with tempfile.TemporaryDirectory(prefix="hourglass-") as temporary, ours, theirs, _raw():
+    with tempfile.TemporaryDirectory(prefix="hourglass-") as temporary, terminal, guest_end, _raw():
         assert isinstance(prepared.engine, Virtual)
-        engine = replace(prepared.engine, terminal=Terminal(NAME, theirs.fileno()))
-        there = threading.Event()
-        printing = threading.Thread(target=_print, args=(ours, there), daemon=True)
+        engine = replace(prepared.engine, terminal=Terminal(NAME, guest_end.fileno()))
+        started = threading.Event()
+        printing = threading.Thread(target=_print, args=(terminal, started), daemon=True)
         printing.start()
-        threading.Thread(target=_type, args=(ours, there), daemon=True).start()
+        threading.Thread(target=_type, args=(terminal, started), daemon=True).start()
         try:
-            done = runner.make(replace(prepared, engine=engine), Path(temporary) / "run")
+            recording = runner.make(replace(prepared, engine=engine), Path(temporary) / "run")
         except GuestError as error:
-            raise GuestError(error.reason, tail=error.tail) from None  # its log is gone with the folder
-        theirs.close()
+            raise error.with_log(None) from None  # its log was deleted with the folder
+        guest_end.close()
         printing.join()
-    return status(done.apps[NAME])
+    return status(recording.apps[NAME])
 
 
 def _environment(node: str) -> dict[str, str]:
     size = shutil.get_terminal_size()
     return {
-        **({"PS1": f"{node}:$PWD# "} if sys.stdin.isatty() else {"PS1": "", "PS2": ""}),
+        **({"PS1": f"{node}:$PWD\\$ "} if sys.stdin.isatty() else {"PS1": "", "PS2": ""}),
         "TERM": os.environ.get("TERM", "dumb"),
         "COLUMNS": str(size.columns),
         "LINES": str(size.lines),
@@ -93,7 +98,7 @@ def _environment(node: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _raw() -> Iterator[None]:
-    """The terminal, if stdin is one, gives what is typed as it is; the guest's terminal makes lines of it."""
+    """Switch a terminal at stdin to raw input: line editing is done by the guest's terminal."""
     if not sys.stdin.isatty():
         yield
         return
@@ -105,32 +110,32 @@ def _raw() -> Iterator[None]:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
 
 
-def _print(guest: socket.socket, there: threading.Event) -> None:
-    """What is printed comes out, until the guest is gone; with its first word the shell is there. Where nobody reads
-    what comes out, the terminal is hung up."""
+def _print(guest: socket.socket, started: threading.Event) -> None:
+    """Print the guest's output until it ends. The first output shows that the shell has started. If the output has
+    no reader, hang up the terminal."""
     if not sys.stdin.isatty():
         guest.recv(1)
-        there.set()
-    while printed := guest.recv(1 << 16):
-        there.set()
+        started.set()
+    while content := guest.recv(1 << 16):
+        started.set()
         try:
-            while printed:
-                printed = printed[os.write(sys.stdout.fileno(), printed) :]
+            while content:
+                content = content[os.write(sys.stdout.fileno(), content) :]
         except OSError:
             guest.shutdown(socket.SHUT_RDWR)
 
 
-def _type(guest: socket.socket, there: threading.Event) -> None:
-    """What is typed goes in, once somebody listens; what comes before, some kernels do not notice."""
-    there.wait()
-    spelled = bytes if sys.stdin.isatty() else _spelled
+def _type(guest: socket.socket, started: threading.Event) -> None:
+    """Send the input once the shell has started, because some kernels drop earlier input."""
+    started.wait()
+    encode = bytes if sys.stdin.isatty() else _encoded
     with contextlib.suppress(OSError):
-        while typed := os.read(sys.stdin.fileno(), 1024):
-            guest.sendall(spelled(typed))
+        while content := os.read(sys.stdin.fileno(), 1024):
+            guest.sendall(encode(content))
         guest.sendall(END_OF_INPUT)
 
 
-def _spelled(content: bytes) -> bytes:
-    """Lines for the guest's `printf %b`, each but a part of the content."""
-    parts = (content[place : place + PART] for place in range(0, len(content), PART))
-    return b"".join(b"".join(SPELLED[byte] for byte in part) + b"\n" for part in parts)
+def _encoded(content: bytes) -> bytes:
+    """Encode the content for the guest's `printf %b`: one line per `PART` bytes."""
+    parts = (content[start : start + PART] for start in range(0, len(content), PART))
+    return b"".join(b"".join(ENCODED[byte] for byte in part) + b"\n" for part in parts)

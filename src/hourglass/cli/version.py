@@ -1,37 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hourglass --version`: of what commit this is, and where its kernels come from."""
+"""Implement `hourglass --version`: the commit, and the source of each kernel."""
 
 from hourglass import __version__
+from hourglass.builders import prebuilt
+from hourglass.builders.kernel import registry
 from hourglass.contract.kernels import KERNELS
-from hourglass.engine import prebuilt
-from hourglass.engine.kernel import store
 from hourglass.errors import MissingError
 
 
 def show_version() -> None:
-    """Prints version and commit, and a line for each kernel of the list."""
+    """Print version and commit, and a line for each kernel of the list."""
     commit = prebuilt.commit()
     print(f"hourglass {__version__}" + (f" (commit {commit})" if commit else ""))
     rows = [(name, *kernel(name)) for name in KERNELS]
-    for name, release, place in rows:
-        print(f"{name:<6}{release:<{max(len(row[1]) for row in rows) + 2}}{place}")
+    for name, release, source in rows:
+        print(f"{name:<6}{release:<{max(len(row[1]) for row in rows) + 2}}{source}")
 
 
 def kernel(name: str) -> tuple[str, str]:
-    """The release of a kernel, "" while it is not known, and where it comes from."""
-    brings = prebuilt.with_kernel(name)
-    if brings is not None:
+    """Return the release of a kernel, "" if unknown, and its source."""
+    wheel = prebuilt.with_kernel(name)
+    if wheel is not None:
         try:
-            release = brings.kernel(name).release
+            release = wheel.kernel(name).release
         except MissingError as problem:
             return "", str(problem)
         return short(
             release
-        ), "in this package" if brings.package == prebuilt.FRONT else f"{brings.package} {brings.version}"
-    kept = store.find(name)
-    return (short(kept.release), "cache") if kept else ("", "to be built")
+        ), "in this package" if wheel.package == prebuilt.FRONT else f"{wheel.package} {wheel.version}"
+    built = registry.find(name)
+    return (short(built.release), "cache") if built else ("", "to be built")
 
 
 def short(release: str) -> str:
-    """The kernel's own part of a release: "6.1.192" of "6.1.192-hourglass"."""
+    """Return a release without Hourglass's suffix: "6.1.192" for "6.1.192-hourglass"."""
     return release.removesuffix("-hourglass")

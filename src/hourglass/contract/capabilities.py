@@ -1,30 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an engine can do. A plan is made for capabilities, never for an engine."""
+"""The capabilities of an engine. A plan depends on capabilities, never on an engine."""
 
 from dataclasses import dataclass
 from typing import Final, Literal
 
 VIRTUAL: Final = "virtual"
-"""The engine that is meant when none is named."""
+"""The default engine."""
 
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What whoever executes a plan can be asked for."""
+    """The abilities that a plan may rely on."""
 
     nic: Literal["wire", "veth", "real"]
-    """What a link is made of: our driver's NICs, with rate, delay and impairments; a veth pair, with none; or a cable
-    that is there, between machines that are the nodes: what its keys say of it describes it."""
+    """The kind of a link: NICs of the `wire` driver, with rate, delay and impairments; a veth pair, without them; or a
+    real cable between real machines, which the link's keys describe."""
     own_kernel: bool
-    """The kernel is there for this run alone: settings of the whole kernel, beside those of a namespace, may be
-    written."""
+    """The kernel serves this run only, so the plan may also write settings of the whole kernel."""
     virtual_time: bool
     """Time stands still while code runs: equal plans give equal records."""
     radios: bool
     """Wi-Fi cells."""
     programs: bool
-    """Any programs, from roots of their own."""
+    """Programs from custom root file systems."""
     captures: bool
-    """Frames as they are on the cable or in the air."""
+    """Captures of frames on the cable or in the air."""
     layers: bool
-    """Where each packet spends its time: the tables that the packet probe fills."""
+    """The time of each packet by layer: the tables of the packet probe."""

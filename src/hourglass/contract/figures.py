@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every number of a summary, with a name and a unit: `totals.upload_mbps`, `ping.icmp.p99`, `layers.router.qdisc.mean`.
 
-A name is the path to the number in `--json`, flows and the like by their id. A unit that stands before the last word is
-left out of it.
+A name is the path to the number in `--json`, with the id of a flow as its key. Only the last word contains its unit.
 """
 
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ ABOUT: Final = (
     "checks",
 )  # fmt: skip
 PARTS: Final = tuple(name for name in Summary.model_fields if name not in ABOUT)
-"""The parts of a summary that were measured."""
+"""The measured parts of a summary."""
 
 SUFFIXES: Final = {"_per_s": "1/s", "_mbps": "Mbit/s", "_ms": "ms", "_s": "s", "_percent": "%"}
 COUNTS: Final = {
@@ -33,11 +32,13 @@ COUNTS: Final = {
     "share": "", "air_share": "", "fairness": "", "upload_fairness": "", "download_fairness": "", "mos": "",
     "qdiscs": "", "starts": "starts", "exit": "", "output_bytes": "B", "error_bytes": "B", "calls": "calls",
     "waits": "s",
+    "rpm": "1/min", "foreign_rpm": "1/min", "loaded_rpm": "1/min", "idle_rpm": "1/min", "probes": "probes",
+    "flows": "flows",
     "connections": "connections", "bytes_up": "B", "bytes_down": "B",
 }  # fmt: skip
-"""Words of a path and what is counted below them; "" of a ratio, a mark, or, of qdiscs, what tc's word says."""
-OF_A_PART: Final = ("begun", "unfinished")
-"""Those that count what their part of the summary is called."""
+"""Words of a path → the unit of the numbers below them; "" for ratios, scores and the qdiscs' own counters."""
+NAMED_BY_PART: Final = ("begun", "unfinished")
+"""Counts whose unit is the name of their part of the summary."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,11 @@ class Figure:
 
     @cached_property
     def unit(self) -> str:
-        """That of the last word which has one; keys, the names of streams, nodes, layers, have none."""
+        """The unit of the last word that has one. Keys (names of streams, nodes, layers) have none."""
         for word, keyed in zip(reversed(self.path), reversed(keys(self.path)), strict=True):
             if keyed:
                 continue
-            if word in OF_A_PART:
+            if word in NAMED_BY_PART:
                 return self.path[0]
             if word in COUNTS:
                 return COUNTS[word]
@@ -69,39 +70,40 @@ class Figure:
 
 @cache
 def keys(path: tuple[str, ...]) -> tuple[bool, ...]:
-    """Which words of a figure's path are keys."""
-    found, annotation = [False], Summary.model_fields[path[0]].annotation
+    """Return for each word of a figure's path whether it is a key."""
+    flags, annotation = [False], Summary.model_fields[path[0]].annotation
     for word in path[1:]:
-        kind, inner = held(annotation)
-        found.append(kind == "keys")
+        kind, inner = annotation_kind(annotation)
+        flags.append(kind == "keys")
         annotation = inner if kind == "keys" else inner.model_fields[word].annotation
-    return tuple(found)
+    return tuple(flags)
 
 
-def held(annotation: Any) -> tuple[str, Any]:
-    """What a place of the summary holds: parts under keys, the fields of a model, a number, or text."""
+def annotation_kind(annotation: Any) -> tuple[str, Any]:
+    """Return the kind of an annotation (keys, fields, number or text) and the annotation or model below it."""
     if get_origin(annotation) is dict:
         return "keys", get_args(annotation)[1]
     if get_origin(annotation) is list:
         return "keys", get_args(annotation)[0]
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return "fields", annotation
     plain_types = {annotation, *get_args(annotation)}
+    for model in plain_types:
+        if isinstance(model, type) and issubclass(model, BaseModel):
+            return "fields", model
     return ("number", None) if plain_types & {int, float} else ("text", None)
 
 
 def suffix_of(word: str) -> str:
-    """The unit at the end of a key; "" of one without."""
+    """Return the unit suffix of a word, or ""."""
     return next((suffix for suffix in SUFFIXES if word.endswith(suffix)), "")
 
 
 def plain(word: str) -> str:
-    """A key without its unit."""
+    """Return a word without its unit suffix."""
     return word.removesuffix(suffix_of(word))
 
 
 def figures(summary: Summary) -> Iterator[Figure]:
-    """In the order of `--json`."""
+    """Yield the figures in the order of `--json`."""
     data = summary.data()
     for part in (part for part in PARTS if part in data):
         yield from _below((part,), data[part])
@@ -112,7 +114,7 @@ def _below(path: tuple[str, ...], value: Any) -> Iterator[Figure]:
         for key, inner in value.items():
             yield from _below((*path, key), inner)
     elif isinstance(value, list):
-        for one in value:
-            yield from _below((*path, one["id"]), {key: inner for key, inner in one.items() if key != "id"})
+        for element in value:
+            yield from _below((*path, element["id"]), {key: inner for key, inner in element.items() if key != "id"})
     elif value is None or isinstance(value, int | float):
         yield Figure(path, value)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packet probe as `probe.toml` declares it: layers and other enumerations, structures with the place of each field.
+"""Reads `probe.toml`, the declaration of the packet probe: enumerations (such as the layers) and structures.
 
-A structure is laid out as C lays it out; `Struct.layout` refuses one in which C would leave a gap.
+Structures have the layout of C. `Probe.layout` refuses a structure in which C would leave a gap.
 """
 
 import tomllib
@@ -16,13 +16,13 @@ Number = Literal["u8", "u16", "u32", "u64", "s64", "char"]
 WIDTHS: Final[dict[str, int]] = {"char": 1, "u8": 1, "u16": 2, "u32": 4, "u64": 8, "s64": 8}
 
 
-class Declared(BaseModel):
+class Declaration(BaseModel):
     """A part of the declaration."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
-class Value(Declared):
+class Value(Declaration):
     """A value of an enumeration."""
 
     name: str
@@ -30,7 +30,7 @@ class Value(Declared):
     colour: str | None = None
 
 
-class Enum(Declared):
+class Enum(Declaration):
     """An enumeration: its values are numbered from `first`."""
 
     name: str
@@ -44,7 +44,7 @@ class Enum(Declared):
         return tuple(value.name for value in self.value)
 
 
-class Member(Declared):
+class StructField(Declaration):
     """A field of a structure."""
 
     name: str
@@ -54,33 +54,33 @@ class Member(Declared):
     doc: str = ""
 
 
-class Struct(Declared):
-    """A structure; `follows` stands behind it as often as one of its fields says."""
+class Struct(Declaration):
+    """A structure. An array of `follows` comes after it; one of its fields is the length."""
 
     name: str
     doc: str
-    field: list[Member]
-    follows: Member | None = None
+    field: list[StructField]
+    follows: StructField | None = None
 
 
-class Command(Declared):
+class ProbeCommand(Declaration):
     """A line written to the probe."""
 
     form: str
     doc: str
 
 
-class Constant(Declared):
+class Constant(Declaration):
     name: str
     value: int
     doc: str
 
 
-class Probe(Declared):
+class Probe(Declaration):
     """The whole declaration."""
 
     about: str
-    command: list[Command]
+    command: list[ProbeCommand]
     constant: list[Constant]
     enums: list[Enum] = Field(alias="enum")
     structs: list[Struct] = Field(alias="struct")
@@ -91,16 +91,16 @@ class Probe(Declared):
     def struct(self, name: str) -> Struct:
         return next(struct for struct in self.structs if struct.name == name)
 
-    def count(self, member: Member) -> int:
-        """How many there are of a field: 1 where it is no array."""
+    def count(self, member: StructField) -> int:
+        """Return the length of an array field; 1 for other fields."""
         match member.count:
             case str(name):
                 return len(self.enum(name).value)
             case count:
                 return 1 if count is None else count
 
-    def layout(self, struct: Struct) -> Iterator[tuple[Member, int]]:
-        """The fields, each with its offset in bytes. Raises `ValueError` where C would leave a gap."""
+    def layout(self, struct: Struct) -> Iterator[tuple[StructField, int]]:
+        """Yield the fields, each with its offset in bytes. Raises `ValueError` if C would leave a gap."""
         offset = 0
         for member in struct.field:
             if offset % self._alignment(member.type):
@@ -111,7 +111,7 @@ class Probe(Declared):
             raise ValueError(f"struct {struct.name}: a gap at its end")
 
     def size(self, struct: Struct) -> int:
-        """Bytes of the structure, without what follows it."""
+        """Return the size of the structure in bytes, without the array after it."""
         member, offset = list(self.layout(struct))[-1]
         return offset + self._width(member.type) * self.count(member)
 
@@ -127,10 +127,10 @@ class Probe(Declared):
 PROBE: Final = Probe.model_validate(tomllib.loads((files(__package__) / "probe.toml").read_text()))
 
 LAYERS: Final = PROBE.enum("layer").names
-"""The layers, in the order in which a packet passes them at one node."""
+"""The layers, in the order in which a packet passes them at a node."""
 LAYER_COLUMNS: Final = tuple(f"{layer}_ns" for layer in LAYERS)
-"""The columns that the tables `packet` and `layer` have for them."""
+"""Their columns in the tables `packet` and `layer`."""
 LAYER_COLOURS: Final = {value.name: value.colour for value in PROBE.enum("layer").value if value.colour}
-"""The layers that have a colour of their own in the report, as CSS."""
-WAYS: Final = PROBE.enum("direction").names
-TERMS: Final = PROBE.enum("term").names
+"""The CSS colours of the layers in the report."""
+DIRECTIONS: Final = PROBE.enum("direction").names
+TSQ_TERMS: Final = PROBE.enum("term").names

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of a run: what `hourglass run --json` prints and `summary.json` holds. `results/summarize.py` makes them.
+"""The figures of a run, as in `hourglass run --json` and `summary.json`. `results/summarize.py` computes them.
 
-Statistics cover the loaded window: the `length` seconds under load, or the whole run when nothing loads it. Drops and
-the qdiscs' own counters cover the whole run. Goodput is payload bytes received per second. A value that is not known
-is null; floats have six significant digits. The published JSON Schema is made of these models.
+Statistics cover the loaded window: the `length` seconds under load, or the whole run if nothing loads it. Drops and
+the qdiscs' own counters cover the whole run. Goodput is payload bytes received per second. A missing value is null;
+floats have six significant digits. These models generate the published JSON Schema.
 """
 
 import json
@@ -12,17 +12,18 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 SCHEMA: Final = 1
-"""Counts changes of a key's meaning. Keys may be added at any time."""
+"""Increases when a key changes its meaning. Keys may be added at any time."""
 
 
-class Figures(BaseModel):
+class SummaryPart(BaseModel):
     """A part of the summary."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
 
-class Statistics(Figures):
-    """What samples are like; without samples n is 0 and the rest null. Percentiles are linear, as numpy's."""
+class Statistics(SummaryPart):
+    """Statistics of samples; without samples n is 0 and the rest null. Percentiles are interpolated linearly, as in
+    numpy."""
 
     n: int
     min: float | None
@@ -34,20 +35,20 @@ class Statistics(Figures):
     mean: float | None
 
 
-class Lost(Figures):
-    """What got no answer."""
+class LossFigures(SummaryPart):
+    """Packets without an answer."""
 
     lost: int
 
 
-class Pings(Statistics, Lost):
-    """Round trips of one ping stream, ms. A packet counts in the window in which it was sent."""
+class PingFigures(Statistics, LossFigures):
+    """Round trips of a ping stream, ms. A packet counts in the window in which it was sent."""
 
 
-class Totals(Figures):
-    """All flows together: goodput each way, and Jain's index (1: all equal). Tables, pictures and reports show
-    `upload_fairness` and `download_fairness` where there are flows both ways: `fairness`, of all flows as if they
-    shared one line, is low on a line that is faster one way, however fair it is."""
+class Totals(SummaryPart):
+    """All flows together: goodput by direction, and Jain's index (1: all equal). With flows in both directions, tables,
+    pictures and reports show `upload_fairness` and `download_fairness`. `fairness` treats all flows as if they shared
+    one direction, so it is low on an asymmetric line even if each direction is fair."""
 
     upload_mbps: float
     download_mbps: float
@@ -56,10 +57,9 @@ class Totals(Figures):
     download_fairness: float | None
 
 
-class Flow(Figures):
-    """One TCP connection. `retransmits`: segments sent once more within the window, of lost packets and, where the
-    peer had them already, of others. Samples are the sender's smoothed RTT; `hystart_exit_s` counts from the flow's
-    start."""
+class FlowFigures(SummaryPart):
+    """A TCP connection. `retransmits`: segments retransmitted within the window, spurious ones included. `tcp_rtt_ms`
+    has samples of the sender's smoothed RTT. `hystart_exit_s` counts from the flow's start."""
 
     id: str
     cc: str
@@ -69,8 +69,8 @@ class Flow(Figures):
     hystart_exit_s: float | None
 
 
-class Datagrams(Figures):
-    """One-way packets. `refused`: the sender's socket had no room; they are among the lost. Of VoIP, `mos`."""
+class DatagramFigures(SummaryPart):
+    """One-way packets. `refused`: packets that found the sender's socket full; `lost` includes them. VoIP has `mos`."""
 
     id: str
     goodput_mbps: float
@@ -79,11 +79,11 @@ class Datagrams(Figures):
     refused: int
     owd_ms: Statistics
     jitter_ms: float | None
-    mos: float | None = Field(default=None, description="Mean opinion score by the E-model; only of VoIP.")
+    mos: float | None = Field(default=None, description="Mean opinion score by the E-model; VoIP only.")
 
 
-class Fetches(Figures):
-    """Requests of one client and the times of their answers, all of them and by size in bytes."""
+class FetchFigures(SummaryPart):
+    """Requests of a client and the times of their answers, overall and by size in bytes."""
 
     id: str
     begun: int
@@ -93,9 +93,9 @@ class Fetches(Figures):
     by_bytes: dict[str, Statistics]
 
 
-class Transactions(Figures):
-    """Requests on one connection, one after the other: how many a second were answered, and when. A transaction counts
-    in the window in which it began."""
+class TransactionFigures(SummaryPart):
+    """Consecutive requests on one connection: answers per second, and the times of the answers. A transaction counts in
+    the window in which it began."""
 
     id: str
     rate_per_s: float
@@ -104,8 +104,35 @@ class Transactions(Figures):
     done_ms: Statistics
 
 
-class Subframes(Figures):
-    """MPDUs of a PPDU; beacons are left out."""
+Confidence = Literal["low", "medium", "high"]
+"""Of a value that must be stable: too few values, not stable, stable."""
+
+
+class ResponsivenessFigures(SummaryPart):
+    """Responsiveness under working conditions, in round trips per minute (draft-ietf-ippm-responsiveness). `rpm`: the
+    mean of `foreign_rpm`, of probes on new connections, and `loaded_rpm`, of round trips on the loading flows.
+    `idle_rpm`: of probes before the load. `_ms`: their round trips, without the longest 5 %. `_mbps`: the goodput of
+    the last four intervals. `saturated_s`, `stable_s`: when goodput and responsiveness became stable, after the load's
+    start; null if they did not. All figures are of `stable_s`, or of the load's end."""
+
+    rpm: float | None
+    foreign_rpm: float | None
+    loaded_rpm: float | None
+    idle_rpm: float | None
+    foreign_ms: float | None
+    loaded_ms: float | None
+    upload_mbps: float | None
+    download_mbps: float | None
+    probes: int
+    flows: int
+    saturated_s: float | None
+    stable_s: float | None
+    capacity_confidence: Confidence
+    confidence: Confidence
+
+
+class Subframes(SummaryPart):
+    """MPDUs per PPDU, without beacons."""
 
     mean: float | None
     p50: int | None
@@ -113,17 +140,21 @@ class Subframes(Figures):
     max: int | None
 
 
-class Waiting(Figures):
+class QueueLength(SummaryPart):
     """Packets in a queue at the sampling instants."""
 
     mean: float | None
     max: int | None
 
 
-class Category(Figures):
-    """What a radio sent in one access category, in the words of `Radio`; and how long an MPDU waited in the mean
-    before it was first sent: in mac80211's queue (`txq_ms`), then in driver and hardware behind others of its category
-    (`ring_ms`), then at their head for the medium (`contention_ms`); `waiting_ms` is all of it."""
+CATEGORIES = {"VO": "voice", "VI": "video", "BE": "best effort", "BK": "background"}
+"""Access categories, the highest priority first."""
+
+
+class CategoryFigures(SummaryPart):
+    """Transmissions of a radio in one access category, with the terms of `RadioFigures`; and the mean wait of an MPDU
+    before its first transmission: in mac80211's queue (`txq_ms`), in driver and hardware after other MPDUs of its
+    category (`ring_ms`), and at their head for the medium (`contention_ms`). `waiting_ms` is the sum."""
 
     ppdus: int
     not_acked: int
@@ -135,19 +166,19 @@ class Category(Figures):
     waiting_ms: float | None
 
 
-class Radio(Figures):
-    """What a radio sent: `ppdus` each time one was sent; `not_acked` those without an acknowledgment ("not
-    acknowledged %"), be it that they collided (`collisions`) or were lost; `mpdus` each time one was sent, and
-    `retries` those of them that had been sent before ("retried %"): their frames have the retry bit. The hardware
-    repeats whole PPDUs that nobody acknowledged, software single MPDUs of an aggregate. `dropped`: MPDUs given up.
-    No beacon is among the MPDUs.
+class RadioFigures(SummaryPart):
+    """Transmissions of a radio. `ppdus`: transmitted PPDUs, repetitions included. `not_acked`: PPDUs without an
+    acknowledgment ("not acknowledged %"), because they collided (`collisions`) or were lost. `mpdus`: transmitted
+    MPDUs, repetitions included. `retries`: the repetitions among them ("retried %"), which have the retry bit. The
+    hardware repeats whole PPDUs without acknowledgment, software repeats single MPDUs of an aggregate. `dropped`:
+    MPDUs that the radio gave up. MPDUs do not include beacons.
 
-    `air_percent` ("air %"): the share of the window in which it sent, RTS and CTS before its data included.
-    `busy_percent` ("busy %"): in which its channel was busy, with whatever: what all radios on it send (once where it
-    collides), answers, and the SIFS within exchanges. The rest is AIFS, backoff and timeouts, or nobody has anything
-    to send. `air_share`: of the air time to and from the radios that it talked to, by node. `txq`, `held`: packets in
-    mac80211's queues, and MPDUs below them. `categories`: VO (voice), VI (video), BE (best effort), BK (background),
-    those that it sent in."""
+    `air_percent` ("air %"): the share of the window in which the radio sent, including RTS and CTS before its data.
+    `busy_percent` ("busy %"): the share in which its channel was busy with transmissions of any radio (a collision
+    counts once), answers, and the SIFS within exchanges. The remainder is AIFS, backoff, timeouts and idle time.
+    `air_share`: the share of the air time by peer node, to it and from it. `txq`, `held`: packets in mac80211's
+    queues, and MPDUs below them. `categories`: the access categories in use, of VO (voice), VI (video), BE (best
+    effort) and BK (background)."""
 
     ppdus: int
     mpdus: int
@@ -159,17 +190,17 @@ class Radio(Figures):
     air_percent: float
     busy_percent: float | None
     air_share: dict[str, float | None]
-    categories: dict[str, Category]
-    txq: Waiting
-    held: Waiting
+    categories: dict[str, CategoryFigures]
+    txq: QueueLength
+    held: QueueLength
     txq_drops: int
 
 
-class Drops(Figures):
+class DropFigures(SummaryPart):
     """Packets dropped at a device during the run: in its qdiscs and mac80211's queues, in the NIC, on the cable or in
-    the air, and above (`stack`: in the stack and at sockets that are open). A packet is an IP packet of at most an MTU,
-    what a frame carries. `qdisc_skbs`: what tc calls `dropped`; an skb holds one packet or, with GSO, many. `qdisc` is
-    not known of skbs that nobody followed: without the packet probe."""
+    the air, and above (`stack`: in the stack and at open sockets). A packet is an IP packet of at most one MTU, as in
+    a frame. `qdisc_skbs`: the counter `dropped` of tc; an skb is one packet or, with GSO, many. `qdisc` is null
+    without the packet probe."""
 
     qdisc: int | None
     qdisc_skbs: int
@@ -178,9 +209,9 @@ class Drops(Figures):
     stack: int
 
 
-class Ecn(Figures):
-    """A stream that sends ECT, over the run, the way in which it sends most: packets sent with `ect1` and `ect0`,
-    delivered with `ce`, and those in percent of all that were delivered."""
+class EcnFigures(SummaryPart):
+    """ECN of a stream that sends ECT, over the run, in the direction with most data: packets sent with `ect1` and
+    `ect0`, packets delivered with `ce`, and the latter in percent of all delivered packets."""
 
     ect1: int
     ect0: int
@@ -188,18 +219,18 @@ class Ecn(Figures):
     ce_percent: float | None
 
 
-class Link(Figures):
-    """Frames that left a NIC and found no room at the link's policer (`policed`) or in its shaper (`shaper_full`), and
-    packets that the shaper marked (ECN)."""
+class LinkFigures(SummaryPart):
+    """Frames that the link's policer dropped (`policed`) or that found its shaper full (`shaper_full`), and packets
+    that the shaper marked (ECN)."""
 
     policed: int
     shaper_full: int
     marked: int
 
 
-class Layer(Figures):
-    """Time of `n` packets in one layer of one node, ms. `n`, `mean` and `share` (of the whole way) are of all packets;
-    percentiles are of those that were kept one by one."""
+class LayerFigures(SummaryPart):
+    """Time of `n` packets in a layer of a node, ms. `n`, `mean` and `share` (of the whole path) cover all packets;
+    percentiles cover the recorded packets."""
 
     n: int
     p50: float | None
@@ -208,13 +239,13 @@ class Layer(Figures):
     share: float
 
 
-class App(Figures):
-    """A program. `status`: how it ended (`exit 0`, `SIGSEGV`), `running` where it was told to stop, `not started`,
-    `spinning` where it asked the kernel without end while time stood. Times are seconds of test time, of its last
-    start. What its output says, of tools that are known: `goodput_mbps` as its receiver has it, `latency_ms` of its
-    round trips or requests. `tail`: the last lines that it wrote. `cpu_s`: time of the host's CPU, all starts together;
-    no two runs have the same. `waits`: what virtual time went by with, all starts together: system calls by name,
-    `cpu` of its node, `spun` and `stopped`, as the table `app_wait` has them."""
+class AppFigures(SummaryPart):
+    """A program. `status`: its end (`exit 0`, `SIGSEGV`), `running` if Hourglass stopped it, `not started`, or
+    `spinning` if it made system calls endlessly without virtual time passing. Times are seconds of test time, of its
+    last start. Hourglass reads figures from the output of common tools: `goodput_mbps` at the receiver, `latency_ms`
+    of round trips or requests. `tail`: the last lines of output. `cpu_s`: CPU time on the host, summed over all starts;
+    it differs between runs. `waits`: virtual time by cause, summed over all starts: system calls by name, `cpu` of its
+    node, `spun` and `stopped`, as in the table `app_wait`."""
 
     id: str
     node: str
@@ -240,11 +271,12 @@ class App(Figures):
     tail: str
 
 
-class Connection(Figures):
-    """A stream that a program opened: a TCP connection, a subflow of MPTCP, datagrams between two sockets (`udp`), or,
-    where `connections` are many, the later ones of a program to a server. `app`, `to_app`: the programs at its ends, ""
-    of what nobody saw; up is to the server, `peer`. `_mbps`: payload over its life, `retransmits` of both ends, RTT of
-    the end that sent most; null of what was too short to be sampled."""
+class ConnectionFigures(SummaryPart):
+    """A stream that a program opened: a TCP connection, a subflow of MPTCP, or datagrams between two sockets (`udp`).
+    With `connections` above 1 it represents several later connections of a program to a server. `app`, `to_app`: the
+    programs at its ends, or "" if not known. Up is the direction to the server, `peer`. `_mbps`: payload over its
+    lifetime. `retransmits`: of both ends. RTT: of the end that sent most; null if the connection was too short for a
+    sample."""
 
     id: str
     app: str
@@ -264,16 +296,16 @@ class Connection(Figures):
     tcp_rtt_ms: Statistics
 
 
-class Warning(Figures):
-    """Something to beware of: a trap that the run fell into (its lint's name), or a line of the console."""
+class RunWarning(SummaryPart):
+    """A warning: a trap of the run (with the name of its lint), or a line of the console."""
 
     id: str
     text: str
     remedy: str
 
 
-class Event(Figures):
-    """What changed during the test, as the plan calls it; `said`: the tools' warnings."""
+class EventFigures(SummaryPart):
+    """An event during the test, with the plan's name for it. `said`: the tools' warnings."""
 
     t_s: float
     node: str
@@ -281,9 +313,9 @@ class Event(Figures):
     said: str
 
 
-class Check(Figures):
-    """A bound that was judged. `figure`: one name of the run's for each that the bound stands for. `reason`: why there
-    is no value; a bound is never kept without one."""
+class CheckVerdict(SummaryPart):
+    """The verdict on a bound, one for each figure of the run that the bound matches. `reason`: the cause of a missing
+    value; a bound without a value is missed."""
 
     figure: str
     bound: str
@@ -293,12 +325,12 @@ class Check(Figures):
     reason: str
 
 
-Anatomy = dict[str, dict[str, Layer]]
-"""{node: {layer: figures}}, in the order of the path; layers that took no time are left out."""
+Anatomy = dict[str, dict[str, LayerFigures]]
+"""{node: {layer: figures}}, in the order of the path, without layers that took no time."""
 
 
-class Summary(Figures):
-    """The figures of one run."""
+class Summary(SummaryPart):
+    """The figures of a run."""
 
     schema_: Literal[1] = Field(alias="schema")
     scenario: str
@@ -309,64 +341,65 @@ class Summary(Figures):
     wall_s: float
     digest: str
     totals: Totals
-    flows: list[Flow]
+    flows: list[FlowFigures]
     tcp_rtt_ms: Statistics
-    ping_ms: dict[str, Pings]
-    datagrams: list[Datagrams]
-    fetches: list[Fetches]
-    transactions: list[Transactions]
-    wifi: dict[str, dict[str, Radio]] = Field(description="By node and device.")
-    drops: dict[str, dict[str, Drops]] = Field(description="By node and device.")
+    ping_ms: dict[str, PingFigures]
+    datagrams: list[DatagramFigures]
+    fetches: list[FetchFigures]
+    transactions: list[TransactionFigures]
+    responsiveness: ResponsivenessFigures | None = Field(default=None, description="Only of the tests `rpm`.")
+    wifi: dict[str, dict[str, RadioFigures]] = Field(description="By node and device.")
+    drops: dict[str, dict[str, DropFigures]] = Field(description="By node and device.")
     drops_by_reason: dict[str, dict[str, dict[str, dict[str, int]]]] = Field(
-        description='Packets that the packet probe saw dropped, by node, device ("-": none), place and the kernel\'s '
-        "own reason. Of the streams' packets they are all that their balances miss. `closed`: at a socket, after its "
-        "stream had stopped."
+        description='Drops that the packet probe saw, in packets, by node, device ("-": none), place and the kernel\'s '
+        "reason. They include every packet that the balance of a stream lacks. `closed`: at a socket, after its stream "
+        "had stopped."
     )
     marks: dict[str, dict[str, dict[str, dict[str, int]]]] = Field(
         default_factory=dict,
         description='Packets that the packet probe saw marked (CE), by node, device ("-": none), place and stream; only'
-        " where some were.",
+        " if some were.",
     )
-    ecn: dict[str, Ecn] = Field(default_factory=dict, description="By stream; only of those that send ECT.")
+    ecn: dict[str, EcnFigures] = Field(default_factory=dict, description="By stream; only streams that send ECT.")
     qdiscs: dict[str, dict[str, dict[str, dict[str, int]]]] = Field(
         default_factory=dict,
         description="The qdiscs' own counters at the end, in tc's words, by node, device and qdisc (\"fq_codel 11:\").",
     )
-    links: dict[str, dict[str, Link]] = Field(
+    links: dict[str, dict[str, LinkFigures]] = Field(
         default_factory=dict,
-        description="What the links' policers and shapers did, by the node and device from which the frames came; only"
-        " where they did something.",
+        description="Drops and marks by the links' policers and shapers, by the node and device that sent the frames;"
+        " only if some exist.",
     )
-    layers_ms: Anatomy = Field(description="Where the flows' data spend their time, by node and layer.")
-    ping_layers_ms: dict[str, Anatomy] = Field(description="The same of each ping's round trips.")
-    transaction_layers_ms: dict[str, Anatomy] = Field(description="The same of the packets there and back.")
+    layers_ms: Anatomy = Field(description="The time of the flows' data by node and layer.")
+    ping_layers_ms: dict[str, Anatomy] = Field(description="The same for each ping's round trips.")
+    transaction_layers_ms: dict[str, Anatomy] = Field(description="The same for requests and answers.")
     connection_layers_ms: dict[str, Anatomy] = Field(
         default_factory=dict,
-        description="The same of programs' connections, the eight with the most payload, one way; only where there are"
-        " some.",
+        description="The same for programs' connections: the eight with the most payload, one direction; only if some"
+        " exist.",
     )
-    apps: list[App] = Field(default_factory=list, description="The programs; only of a scenario that has some.")
-    connections: list[Connection] = Field(
-        default_factory=list, description="What programs opened; only of a run in which they did."
+    apps: list[AppFigures] = Field(default_factory=list, description="The programs; only if the scenario has some.")
+    connections: list[ConnectionFigures] = Field(
+        default_factory=list, description="The connections of programs; only if they opened some."
     )
-    warnings: list[Warning]
-    events: list[Event] = Field(
-        default_factory=list, description="What changed during the test; only of a scenario in which something does."
+    warnings: list[RunWarning]
+    events: list[EventFigures] = Field(
+        default_factory=list, description="The events during the test; only if the scenario has some."
     )
-    checks: list[Check] = Field(
-        default_factory=list, description="The scenario's bounds (`[check]`), judged; only of a scenario that has some."
+    checks: list[CheckVerdict] = Field(
+        default_factory=list, description="The verdicts on the scenario's bounds (`[check]`); only if it has some."
     )
 
     def to_json(self) -> str:
-        """The JSON object, indented, without a line's end."""
+        """Return the JSON object, indented, without a final newline."""
         return json.dumps(self.data(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def data(self) -> dict[str, Any]:
-        """The JSON object as plain data."""
+        """Return the JSON object as plain data."""
         return self.model_dump(by_alias=True, exclude_unset=True)
 
 
 def summary_schema() -> dict[str, Any]:
-    """The JSON Schema of what `--json` prints. Further keys are allowed: they are added without a new `schema`."""
+    """Return the JSON Schema of `--json`. It allows more keys: additions do not change the number `schema`."""
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     return head | Summary.model_json_schema() | {"title": "Hourglass summary"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an engine is: a plan goes in, records come out. The engines there are stand in `engines.py`."""
+"""Declare the protocol of an engine: a plan goes in, records come out. `engines.py` lists the engines."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -8,56 +8,58 @@ from typing import Protocol
 
 from hourglass.contract.capabilities import Capabilities
 from hourglass.contract.plan import Plan
-from hourglass.contract.plan_apps import Root
-from hourglass.contract.run import Kernel
+from hourglass.contract.plan.apps import Root
+from hourglass.contract.run_json import HostLoad, Kernel
 
 Report = Callable[[float, float], None]
-"""Progress of a run: seconds of test time reached, and of how many."""
+"""Progress of a run: seconds of test time reached, and the total."""
 
-Making = Callable[[float, str], None]
-"""Progress of something that is made first: how far it is (0 to 1), and what is being done."""
+BuildReport = Callable[[float, str], None]
+"""Progress of a build that a run needs first: the share done (0 to 1), and the current step."""
 
 Preload = Callable[[], object]
-"""What the caller will need when the run is made: called in a thread of its own once the plan is at work, which takes a
-while; no sooner, since a fork amid imports can hang."""
+"""Imports that the caller needs once the run is complete. It is called in a thread while the plan runs, and not before:
+a fork during an import can hang."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What there is to say about a complete run besides its records. `digest` is the SHA-256 of records.arrows,
-    `apps_cpu_s` the time of the host's CPU by program."""
+    """The facts about a complete run that are not in its records. `digest` is the SHA-256 of records.arrows,
+    `apps_cpu_s` the CPU time of the host by program."""
 
     wall_s: float
     virtual_s: float
     digest: str
     warnings: list[str] = field(default_factory=list)
     apps_cpu_s: dict[str, float] = field(default_factory=dict)
+    sandbox: list[str] = field(default_factory=list)
+    """The layers that confined the guest on the host (`sandbox.py`)."""
+    host_load: HostLoad | None = None
 
 
 class Engine(Protocol):
-    """Whoever executes plans, ready to do so."""
+    """An engine that is ready to execute plans."""
 
     @property
     def name(self) -> str:
-        """What the command line calls it."""
+        """The name on the command line."""
 
     @property
     def capabilities(self) -> Capabilities:
-        """What a plan for it may ask for."""
+        """The features that a plan for this engine may use."""
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel that it runs plans on."""
+        """The kernel that runs the plans."""
 
-    def identity(self, radios: bool, roots: Sequence[Root] = (), report: Making = lambda _, __: None) -> str:
-        """What of the engine decides the records of a plan, with or without radios and programs, whose roots are made
-        if need be. Raises as `run`."""
+    def identity(self, radios: bool, roots: Sequence[Root] = (), report: BuildReport = lambda _, __: None) -> str:
+        """Return the part of a run's identity that the engine decides. Radios and programs decide it too; the roots of
+        programs are built if needed. Raises as `run`."""
 
     def run(
-        self, plan: Plan, place: Path, *, progress: Report | None = None, preload: Preload | None = None
+        self, plan: Plan, directory: Path, *, progress: Report | None = None, preload: Preload | None = None
     ) -> Outcome:
-        """Executes a plan; writes plan.json, records.arrows and console.log into `place`, which must exist.
+        """Execute a plan; write plan.json, records.arrows and console.log into `directory`, which must exist.
 
-        Raises InputError when a step that stems from the user's scenario failed, GuestError when another did or the
-        engine itself, MissingError when this machine lacks something.
-        """
+        Raises InputError if a step from the user's scenario failed, GuestError if another step or the engine failed,
+        MissingError if this machine lacks something."""

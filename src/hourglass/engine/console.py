@@ -1,82 +1,112 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guest's console: the agent's events (ARCHITECTURE.md, "Console protocol"), and a log of everything else.
+"""Parse the guest's console: the agent's events (ARCHITECTURE.md, "Console protocol"), and a log of all other lines.
 
-Whatever the kernel complains of is noticed here: a panic, a BUG, a WARNING, want of memory. Knows neither
-processes nor clocks.
-"""
+Kernel complaints are detected here: a panic, a BUG, a WARNING, lack of memory (`kernel_texts`). Knows neither processes
+nor clocks."""
 
 import json
-import re
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
+from hourglass.engine.kernel_texts import CHATTER, COMPLAINT, OUT_OF_MEMORY, PANIC
+
 PREFIX = b"hourglass: {"
-PANIC = "Kernel panic - not syncing"
-_COMPLAINT = re.compile(r"WARNING: |BUG: |UBSAN: |Oops|Out of memory: ")
-_OUT_OF_MEMORY = re.compile(r"Out of memory|deadlocked on memory")
-_CHATTER = re.compile(
-    r"BogoMIPS|regulatory\.db|firmware_class|epollctl add err|kernel memory protection|reboot: System halted"
-)
-_KEPT = 400
+_TAIL_MAX = 400
+LOG_MAX = 16 << 20
+"""Bytes of the log. A guest's program may make its kernel print endlessly."""
+_LINE_MAX, _WARNINGS_MAX = 1 << 16, 100
 
 Event = dict[str, Any]
 
 
 @dataclass
 class Console:
-    """Reads the console's bytes as they come; writes `log`, except the heartbeats."""
+    """Reads the console's bytes as they arrive; writes `log`, except heartbeats and decisions.
+
+    `apart`: events arrive on a separate channel, so a console line is never an event."""
 
     log: BinaryIO
+    apart: bool = False
     ready: bool = False
     done: bool = False
     end_ns: int | None = None
-    """When the test ended, of test time."""
+    """Test time of the end."""
     test_ns: int = 0
     error: Event | None = None
     warnings: list[str] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)
+    lines: deque[str] = field(default_factory=lambda: deque(maxlen=_TAIL_MAX))
     panicked: bool = False
     out_of_memory: bool = False
+    decision: Event | None = None
+    """The decision for which the guest waits."""
     used_s: dict[str, float] = field(default_factory=dict)
-    """Time of the host's CPU, by program."""
-    _rest: bytes = b""
+    """CPU time of the host, by program."""
+    _partial_line: bytes = b""
+    _partial_event: bytes = b""
+    _logged: int = 0
 
     def feed(self, data: bytes) -> int:
-        """Takes bytes; gives the number of events among them. Raises OSError when the log cannot be written."""
-        *whole, self._rest = (self._rest + data).split(b"\n")
-        events = sum(self._line(line.rstrip(b"\r")) for line in whole)
+        """Take bytes of the console; return the number of events in them. Raises OSError if the log cannot be
+        written."""
+        *lines, self._partial_line = (self._partial_line + data).split(b"\n")
+        if len(self._partial_line) > _LINE_MAX:
+            lines, self._partial_line = [*lines, self._partial_line], b""
+        events = sum(self._line(line.rstrip(b"\r")) for line in lines)
+        self.log.flush()
+        return events
+
+    def hear(self, data: bytes) -> int:
+        """Take bytes of the event channel; return the number of events. Raises OSError as `feed`."""
+        *lines, self._partial_event = (self._partial_event + data).split(b"\n")
+        events = sum(self._event(line.rstrip(b"\r")) for line in lines)
         self.log.flush()
         return events
 
     def close(self) -> None:
-        """Takes what came after the last end of line."""
-        if self._rest:
+        """Take the bytes after the last end of line."""
+        if self._partial_line:
             self.feed(b"\n")
 
     def _line(self, line: bytes) -> bool:
-        """One line; whether it was an event. An event that something was printed before is still one."""
+        """Take a line of the console; return whether it was an event."""
+        if self.apart:
+            self._log(line)
+            return False
+        return self._event(line)
+
+    def _event(self, line: bytes) -> bool:
+        """Take a line that may contain an event, even after other output; return whether it did."""
         before, prefix, _ = line.partition(PREFIX)
         event = parse_event(line[len(before) + len(PREFIX) - 1 :]) if prefix else None
         if event is None:
             self._log(line)
             return False
-        if event["event"] == "time":
+        if event["event"] in ("time", "decision"):
             line = before
         if line:
-            self.log.write(line + b"\n")
+            self._write(line)
         self._act(event)
         return True
 
-    def _log(self, line: bytes) -> None:
+    def _write(self, line: bytes) -> None:
+        if self._logged > LOG_MAX:
+            return
+        self._logged += len(line) + 1
+        if self._logged > LOG_MAX:
+            line = b"the log is longer than %d MiB; the rest is left out" % (LOG_MAX >> 20)
         self.log.write(line + b"\n")
+
+    def _log(self, line: bytes) -> None:
+        self._write(line)
         text = line.decode("utf-8", "replace")
         if PANIC in text:
             self.panicked = True
-        elif _COMPLAINT.search(text):
+        elif COMPLAINT.search(text) and len(self.warnings) < _WARNINGS_MAX:
             self.warnings.append(text.strip())
-        if _OUT_OF_MEMORY.search(text):
+        if OUT_OF_MEMORY.search(text):
             self.out_of_memory = True
-        self.lines = [*self.lines[-_KEPT:], text]
+        self.lines.append(text)
 
     def _act(self, event: Event) -> None:
         match event:
@@ -84,6 +114,8 @@ class Console:
                 self.ready = True
             case {"event": "time", "ns": int(ns)}:
                 self.test_ns = ns
+            case {"event": "decision"}:
+                self.decision = event
             case {"event": "used", "app": str(app), "cpu_ns": int(ns)}:
                 self.used_s[app] = ns / 1e9
             case {"event": "error"} if self.error is None:
@@ -93,16 +125,16 @@ class Console:
                 self.end_ns = event.get("ns")
 
     def tail(self, count: int = 12) -> list[str]:
-        """The lines that matter: a panic and what follows it, else the last ones."""
-        full = [line for line in self.lines if line.strip() and not _CHATTER.search(line)]
+        """Return the lines that matter: a panic and the lines after it, else the last lines."""
+        full = [line for line in self.lines if line.strip() and not CHATTER.search(line)]
         first = next((number for number, line in enumerate(full) if PANIC in line), None)
         return full[-count:] if first is None else full[first : first + count]
 
 
 def parse_event(text: bytes) -> Event | None:
-    """The JSON object of a protocol line; None if it is not one."""
+    """Return the JSON object of a protocol line; None if it is invalid."""
     try:
         event = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return event if isinstance(event, dict) and isinstance(event.get("event"), str) else None

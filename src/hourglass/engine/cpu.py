@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One CPU for each guest.
+"""Reserve one CPU for each guest.
 
-A guest kernel and its traced processes take turns and never run at the same time. Spread over two CPUs each turn wakes
-an idle CPU, which costs more than the turn: on one CPU a run takes half the time. Runs side by side must not share
-one, so each claims its own by a lock that goes away with its holder.
-"""
+A guest kernel and its traced processes take turns and never run at the same time. On two CPUs, each turn wakes an idle
+CPU, which costs more than the turn: on one CPU a run takes half the time. Parallel runs must not share a CPU, so each
+locks one. The lock disappears with its holder."""
 
 import contextlib
 import os
@@ -12,18 +11,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from hourglass import locks
-from hourglass.engine import paths
+from hourglass.host import directories
 
 
 @contextmanager
 def claim() -> Iterator[int]:
-    """A CPU that no other guest of this user claims, while there is one; else one of those we may use."""
+    """Yield a CPU that no other guest of this user has reserved, or one of the allowed CPUs if all are."""
     allowed = sorted(os.sched_getaffinity(0), reverse=True)  # the first CPU has most of the machine's interrupts
-    folder = paths.cache() / "cpus"
-    with contextlib.ExitStack() as held:
+    folder = directories.cache() / "cpus"
+    with contextlib.ExitStack() as stack:
         for cpu in allowed:
             try:
-                held.enter_context(locks.held(folder / str(cpu), _claimed))
+                stack.enter_context(locks.exclusive(folder / str(cpu), _skip))
             except BlockingIOError:
                 continue
             yield cpu
@@ -31,5 +30,5 @@ def claim() -> Iterator[int]:
         yield allowed[os.getpid() % len(allowed)]
 
 
-def _claimed() -> None:
+def _skip() -> None:
     raise BlockingIOError

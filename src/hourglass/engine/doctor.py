@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this machine lacks to build and run guests, and the command that fixes each thing.
+"""List what this machine lacks to build and run guests, and the command that fixes it.
 
-`python -m hourglass.engine.doctor` prints the Debian packages that are missing, for `make setup`.
-"""
+`python -m hourglass.engine.doctor` installs the missing Debian packages, for `make setup`."""
 
 import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, replace
 
+from hourglass.builders import agent as agents
+from hourglass.builders import prebuilt, tool_packages
+from hourglass.builders.kernel import apt, obtain, recipe, source_tree
+from hourglass.builders.prebuilt import Prebuilt
 from hourglass.contract.kernels import KERNELS
-from hourglass.engine import agent as agents
-from hourglass.engine import paths, prebuilt, process, tree, virtual
-from hourglass.engine.kernel import apt, obtain, recipe, source
-from hourglass.engine.prebuilt import Prebuilt
-from hourglass.errors import HourglassError, MissingError, installing
+from hourglass.engine import host_tools, virtual
+from hourglass.errors import MissingError, installing, program
+from hourglass.host import directories, hardware, process, sandbox
 
 LEAST_PYTHON = (3, 11)
 LEAST_DISK = 3 << 30
@@ -24,9 +25,9 @@ _TRACE_ME = "import ctypes, sys; sys.exit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) !
 
 
 @dataclass(frozen=True)
-class Check:
-    """One thing that must be there, or, if it is not `needed`, that something else than guests takes. `remedy` is a
-    command, empty when all is well."""
+class MachineCheck:
+    """One check of this machine. If it is not `needed`, guests run without it. `remedy` is a command, empty if the
+    check passes."""
 
     name: str
     ok: bool
@@ -35,137 +36,147 @@ class Check:
     needed: bool = True
 
 
-def check() -> list[Check]:
-    """All checks, those that others rest on first. What a released wheel brings need not be made here."""
-    brought, making = released(), [compilers(), fetching()]
-    if brought:
-        first = [*brought, *(replace(one, needed=False) for one in making)]
+def check() -> list[MachineCheck]:
+    """Return all checks, each after those that it depends on. A released wheel makes the build checks optional."""
+    if not hardware.runs_guests():
+        return [python(), guests(), cache()]
+    prebuilt_checks, build_checks = released(), [compilers(), fetching()]
+    if prebuilt_checks:
+        first = [*prebuilt_checks, *(replace(item, needed=False) for item in build_checks)]
     else:
-        first = [agent(), *making, guest_tools()]
-    return [python(), *first, tracing(), memory(), cache(), disk(needed=not brought)]
+        first = [agent(), *build_checks, guest_tools()]
+    return [python(), *first, tracing(), confinement(), cache(), disk(needed=not prebuilt_checks)]
 
 
-def released() -> list[Check]:
-    """What released wheels bring, whether it is whole, and whether it goes together."""
-    sets = [one for one in (prebuilt.of_front(), *map(prebuilt.of_kernel, KERNELS)) if one is not None]
-    return [brings(one) for one in sets] if prebuilt.of_front() is not None else []
+def released() -> list[MachineCheck]:
+    """Check the contents of released wheels: complete, and of matching versions."""
+    prebuilt_sets = [item for item in (prebuilt.of_front(), *map(prebuilt.of_kernel, KERNELS)) if item is not None]
+    return [check_prebuilt(item) for item in prebuilt_sets] if prebuilt.of_front() is not None else []
 
 
-def brings(one: Prebuilt) -> Check:
-    """What a set brings."""
+def check_prebuilt(wheel: Prebuilt) -> MachineCheck:
+    """Check the contents of one wheel."""
     try:
-        kernels = [one.kernel(name) for name in one.kernels]
-    except MissingError as problem:
-        return Check(one.package, False, problem.what, problem.remedy)
-    if broken := one.broken():
-        remedy = installing("--force-reinstall", prebuilt.wheel(one.package, one.version))
-        return Check(one.package, False, f"not as it was released: {', '.join(broken)}", remedy)
-    has = [*(f"Linux {kernel.release}" for kernel in kernels), *one.tools]
-    return Check(one.package, True, f"{one.version}, commit {one.commit}, with {', '.join(has)}")
+        kernels = [wheel.kernel(name) for name in wheel.kernels]
+    except MissingError as error:
+        return MachineCheck(wheel.package, False, error.problem, error.remedy)
+    if broken := wheel.broken():
+        remedy = installing("--force-reinstall", prebuilt.wheel(wheel.package, wheel.version))
+        return MachineCheck(wheel.package, False, f"changed since its release: {', '.join(broken)}", remedy)
+    contents = [*(f"Linux {kernel.release}" for kernel in kernels), *wheel.tools]
+    return MachineCheck(wheel.package, True, f"{wheel.version}, commit {wheel.commit}, with {', '.join(contents)}")
 
 
 def missing_packages() -> list[str]:
-    """The Debian packages that the checks ask for."""
+    """Return the Debian packages that would make the checks pass."""
     rust = [] if agent().ok else [agents.package()]
-    guest = [] if debian_is_known() else process.missing_tools(tree.TOOLS | tree.WIFI_TOOLS)
-    wanted = [*build_packages(), *process.missing_tools(obtain.FETCHING), *guest, *rust]
-    return sorted(set(wanted))
+    guest = [] if has_debian_archive() else process.missing_tools(tool_packages.ALL_TOOLS)
+    packages = [*build_packages(), *process.missing_tools(obtain.FETCHING), *guest, *rust]
+    return sorted(set(packages))
 
 
 def build_packages() -> list[str]:
-    """The packages that building a kernel lacks."""
+    """Return the packages that a kernel build lacks."""
     return process.missing_tools(recipe.TOOLS) + recipe.missing_headers()
 
 
-def packages_check(name: str, packages: list[str], present: str) -> Check:
-    """A check that passes when no package is missing."""
+def packages_check(name: str, packages: list[str], present: str) -> MachineCheck:
+    """Return a check that passes if no package is missing."""
     if packages:
-        return Check(name, False, f"missing: {', '.join(packages)}", f"apt-get install -y {' '.join(packages)}")
-    return Check(name, True, present)
+        return MachineCheck(name, False, f"missing: {', '.join(packages)}", f"apt-get install -y {' '.join(packages)}")
+    return MachineCheck(name, True, present)
 
 
-def python() -> Check:
-    """This interpreter's version."""
-    here = ".".join(map(str, sys.version_info[:3]))
-    wanted = ".".join(map(str, LEAST_PYTHON))
-    return Check("python", sys.version_info >= LEAST_PYTHON, f"{here}, {wanted} or newer is needed", "")
+def python() -> MachineCheck:
+    """Check this interpreter's version."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    least = ".".join(map(str, LEAST_PYTHON))
+    return MachineCheck("python", sys.version_info >= LEAST_PYTHON, f"{version}, {least} or newer is required", "")
 
 
-def agent() -> Check:
-    """The agent's binary, or a Rust that can build it."""
-    if (found := agents.built()) is not None:
-        return Check("agent", True, str(found))
+def agent() -> MachineCheck:
+    """Check for the agent's binary, or a Rust that can build it."""
+    if (path := agents.built()) is not None:
+        return MachineCheck("agent", True, str(path))
     if (problem := agents.rust_problem()) is None:
-        return Check("agent", True, "built when it is first used")
-    return Check("agent", False, problem, f"apt-get install -y {agents.package()}")
+        return MachineCheck("agent", True, "is built on first use")
+    return MachineCheck("agent", False, problem, f"apt-get install -y {agents.package()}")
 
 
-def compilers() -> Check:
-    """What building a kernel takes."""
-    return packages_check("kernel build", build_packages(), f"gcc, make and the rest are there ({recipe.compiler()})")
+def compilers() -> MachineCheck:
+    """Check for the packages that a kernel build needs."""
+    return packages_check(
+        "kernel build", build_packages(), f"gcc, make and the other tools are installed ({recipe.compiler()})"
+    )
 
 
-def fetching() -> Check:
-    """What downloading and unpacking a kernel takes; not needed for trees of one's own."""
-    if all(source.kept(name) for name in KERNELS):
-        return Check("kernel sources", True, "in the cache")
+def fetching() -> MachineCheck:
+    """Check for the tools that download and unpack a kernel. The user's own trees do not need them."""
+    if all(source_tree.cached(name) for name in KERNELS):
+        return MachineCheck("kernel sources", True, "in the cache")
     lacking = packages_check("kernel sources", process.missing_tools(obtain.FETCHING), "can be downloaded with apt")
-    if lacking.ok and not debian_is_known():
+    if lacking.ok and not has_debian_archive():
         remedy = "hourglass kernel build PATH --name N, with a kernel tree of your own"
-        return Check("kernel sources", False, "this machine's apt knows no Debian archive", remedy)
+        return MachineCheck("kernel sources", False, "this machine's apt lists no Debian archive", remedy)
     return lacking
 
 
-def debian_is_known() -> bool:
-    """Whether this machine's apt can be pointed at Debian's releases."""
-    return bool(apt.derive(apt.machine_sources(), apt.machine_codename(), tree.RELEASE))
+def has_debian_archive() -> bool:
+    """Return whether this machine's apt can fetch packages of other Debian releases."""
+    return bool(apt.derive(apt.machine_sources(), apt.machine_codename(), tool_packages.RELEASE))
 
 
-def guest_tools() -> Check:
-    """Where the guest's tools come from."""
-    if (kept := tree.kept()) is not None:
-        return Check("guest's tools", True, kept.versions())
-    if not (reason := tree.unreachable()):
-        return Check("guest's tools", True, f"fetched from Debian {tree.RELEASE} when they are first used")
-    own = f"this machine's own, so that digests are its own too: {reason.splitlines()[0]}"
-    packages = process.missing_tools(tree.TOOLS | tree.WIFI_TOOLS)
-    return packages_check("guest's tools", packages, own)
+def guest_tools() -> MachineCheck:
+    """Check the origin of the guest's tools."""
+    if (tree := tool_packages.cached()) is not None:
+        return MachineCheck("guest's tools", True, tree.versions())
+    if not (reason := tool_packages.unreachable()):
+        return MachineCheck("guest's tools", True, f"are fetched from Debian {tool_packages.RELEASE} on first use")
+    fallback = f"are those of this machine, so digests depend on it: {reason.splitlines()[0]}"
+    packages = process.missing_tools(tool_packages.ALL_TOOLS)
+    return packages_check("guest's tools", packages, fallback)
 
 
-def tracing() -> Check:
-    """Whether a process may be traced: the guest kernel runs its programs so."""
+def tracing() -> MachineCheck:
+    """Check that processes may be traced: the guest kernel runs its programs this way."""
     allowed = subprocess.run([sys.executable, "-c", _TRACE_ME], check=False).returncode == 0
-    return Check("ptrace", allowed, "permitted" if allowed else "forbidden", "" if allowed else virtual.PTRACE_REMEDY)
+    return MachineCheck(
+        "ptrace", allowed, "permitted" if allowed else "forbidden", "" if allowed else virtual.PTRACE_REMEDY
+    )
 
 
-def memory() -> Check:
-    """A place for the guest's memory."""
+def confinement() -> MachineCheck:
+    """Check that guests are confined on this host. Only a run with --require-sandbox needs it."""
+    active = sandbox.layers()
+    detail = f"guests are confined by {' and '.join(active.names)}" if active.names else "guests are not confined"
+    return MachineCheck("sandbox", active.complete, detail, "" if active.complete else sandbox.REMEDY, needed=False)
+
+
+def guests() -> MachineCheck:
+    """Return the failed check of a machine that runs no guests."""
+    return MachineCheck("guests", False, virtual.NO_GUESTS, virtual.NO_GUESTS_REMEDY)
+
+
+def cache() -> MachineCheck:
+    """Check the cache folder."""
     try:
-        return Check("guest memory", True, f"in {virtual.memory_folder()}")
-    except HourglassError as problem:
-        return Check("guest memory", False, str(problem), getattr(problem, "remedy", ""))
+        folder = directories.cache()
+    except MissingError as error:
+        return MachineCheck("cache", False, error.problem, error.remedy)
+    instead = ", since no folder below home can be written" if folder.parent == directories.temporary() else ""
+    return MachineCheck("cache", True, f"{folder}{instead}")
 
 
-def cache() -> Check:
-    """Where kernels and what else is made once are kept."""
+def disk(needed: bool) -> MachineCheck:
+    """Check the free space for kernels."""
     try:
-        folder = paths.cache()
-    except MissingError as problem:
-        return Check("cache", False, problem.what, problem.remedy)
-    instead = ", since no folder below home can be written" if folder.parent == paths.temporary() else ""
-    return Check("cache", True, f"{folder}{instead}")
-
-
-def disk(needed: bool) -> Check:
-    """Room for kernels."""
-    try:
-        free = shutil.disk_usage(paths.cache()).free
-    except MissingError as problem:
-        return Check("disk", False, problem.what, problem.remedy, needed)
+        free = shutil.disk_usage(directories.cache()).free
+    except MissingError as error:
+        return MachineCheck("disk", False, error.problem, error.remedy, needed)
     enough = free >= LEAST_DISK
     remedy = "" if enough else "set HOURGLASS_CACHE to a folder with 3 GB free"
-    return Check("disk", enough, f"{free / 1e9:.1f} GB free for kernels", remedy, needed)
+    return MachineCheck("disk", enough, f"{free / 1e9:.1f} GB free for kernels", remedy, needed)
 
 
 if __name__ == "__main__":
-    print(" ".join(missing_packages()))
+    program(lambda: host_tools.install(missing_packages()))

@@ -1,28 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engines by name. A row here, and a class that is an `Engine`, are a new one."""
+"""List the engines by name. A new engine is a row here and a class that implements `Engine`."""
 
+import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from hourglass.builders.kernel.builder import Report
 from hourglass.contract.capabilities import Capabilities
-from hourglass.contract.modules import Module
-from hourglass.contract.plan_apps import Root
+from hourglass.contract.kernel_module import KernelModule
+from hourglass.contract.plan.apps import Root
 from hourglass.engine.base import Engine
-from hourglass.engine.kernel.build import Report
 from hourglass.engine.native import Native
 from hourglass.engine.ssh.engine import Ssh
 from hourglass.engine.virtual import Virtual
 from hourglass.errors import InputError
+from hourglass.host import sandbox
 
 
 @dataclass(frozen=True)
 class EngineKind:
-    """What is known of an engine before it is there. `ready` makes it ready to run plans on the kernel of a name with
-    modules of the user's own compiled in, and raises MissingError when this machine cannot."""
+    """An engine before it is set up. `ready` prepares it to run plans on the named kernel, with the user's modules
+    compiled in. It raises MissingError if this machine cannot."""
 
     capabilities: Capabilities
-    ready: Callable[[str, Report, Sequence[Module]], Engine]
+    ready: Callable[[str, Report, Sequence[KernelModule]], Engine]
 
 
 ENGINES: Final = {
@@ -34,17 +36,28 @@ ENGINES: Final = {
 DEFAULT: Final = Virtual.name
 
 
-def chosen(name: str, kernel: str | None = None) -> EngineKind:
-    """The engine of a name. `kernel`: the user asked for this one, which an engine without kernels of its own has not.
+def get(name: str, kernel: str | None = None) -> EngineKind:
+    """Return the engine of a name. `kernel`: the kernel that the user named, which only engines with guest kernels
+    accept.
 
-    Raises InputError.
-    """
+    Raises InputError."""
     kind = ENGINES.get(name)
     if kind is None:
-        raise InputError("--engine", name, f"one of {', '.join(ENGINES)}")
+        raise InputError("--engine", name, f"must be one of {', '.join(ENGINES)}")
     if kernel is not None and not kind.capabilities.own_kernel:
-        raise InputError("--kernel", kernel, f"the {name} engine runs on kernels that are there; leave it out")
+        raise InputError("--kernel", kernel, f"the {name} engine uses the running kernel; remove --kernel")
+    if os.environ.get(sandbox.REQUIRED) and not kind.capabilities.own_kernel:
+        raise InputError("--engine", name, "the sandbox is required, and only the virtual engine has it")
     return kind
+
+
+def capabilities(name: str, like: str = "") -> Capabilities:
+    """Return the capabilities for a plan. `like`: the engine whose links and layers a guest has instead of its own."""
+    kind = get(name).capabilities
+    if not like:
+        return kind
+    other = get(like).capabilities
+    return replace(kind, nic=other.nic, own_kernel=other.own_kernel, layers=other.layers)
 
 
 def identity(
@@ -53,7 +66,8 @@ def identity(
     radios: bool,
     roots: Sequence[Root] = (),
     report: Report = lambda _, __: None,
-    modules: Sequence[Module] = (),
+    modules: Sequence[KernelModule] = (),
 ) -> str:
-    """What decides, beside the scenario, the records of a run by the engine of a name on the kernel of a name."""
+    """Return all that determines the records of a run, apart from the scenario: the engine, the kernel and the
+    roots."""
     return ENGINES[name].ready(kernel, report, modules).identity(radios, roots, report)

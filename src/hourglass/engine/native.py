@@ -1,40 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a plan on this machine's own kernel, in real time: the agent as an ordinary process.
+"""Run a plan on this machine's kernel, in real time: the agent as an ordinary process.
 
-The same agent as in a guest, with veth pairs for links, or interfaces of the machine that the scenario names (`real`),
-which are given back as they were, however the run ends: what a guest shows can be held against a kernel that nobody
-modelled. The namespaces live in the agent and go away with it. Who is not root gets a user namespace, where the kernel
-lets him. Results are neither repeatable nor exact: the machine's other work is in them.
-"""
+It is the agent of a guest. Links are veth pairs, or interfaces of the machine that the scenario names (`real`). These
+are restored, however the run ends. So a guest's results can be compared with those of an unmodelled kernel. The
+namespaces live in the agent and disappear with it. Users other than root get a user namespace, if the kernel permits
+it. Results are neither repeatable nor exact: other load on the machine affects them."""
 
 import os
 import platform
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar, Self
 
+from hourglass.builders import agent, tool_packages
 from hourglass.contract.capabilities import Capabilities
 from hourglass.contract.plan import VERSION, BatchStep, Plan, Sampling, TakeStep
-from hourglass.contract.plan_apps import Root
-from hourglass.contract.run import Kernel
-from hourglass.engine import agent, follow, process, tree
-from hourglass.engine.base import Making, Outcome, Preload, Report
+from hourglass.contract.plan.apps import Root
+from hourglass.contract.run_json import Kernel
+from hourglass.engine import host_tools, machine_load, supervise
+from hourglass.engine.base import BuildReport, Outcome, Preload, Report
 from hourglass.errors import GuestError, HourglassError, MissingError
+from hourglass.host import process
 
 SILENCE_S = 20.0
-"""Wall seconds without an event after which the agent counts as stuck: it speaks once a second."""
+"""Wall seconds without an event after which the agent is stuck: it sends one per second."""
 
-GIVING_BACK_S = 20.0
-"""Wall seconds that the agent's guard may take to give devices back (`agent/src/guard.rs`)."""
+RESTORE_S = 20.0
+"""Wall seconds for the agent's guard to restore devices (`agent/src/guard.rs`)."""
 
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Where the agent looks for `ip`, `tc` and `ethtool`."""
+"""The folders with `ip`, `tc` and `ethtool`."""
+
+TOOLS = tool_packages.TOOLS | {"unshare": "util-linux"}
+"""The tools of a native run, and their packages; `unshare` creates the namespaces of `AS_ROOT`."""
 
 AS_ROOT = ["unshare", "--user", "--map-root-user", "--net", "--"]
-"""How a user who is not root becomes root of namespaces of his own."""
+"""The command that makes a user root of new namespaces."""
 
 
 @dataclass(frozen=True)
@@ -48,45 +52,50 @@ class Native:
 
     @classmethod
     def ready(cls) -> Self:
-        """The engine, if this machine permits it; found out by a small plan. Raises MissingError that says why not."""
-        if packages := process.missing_tools(tree.TOOLS):
-            raise MissingError("native runs need tools that are missing", f"apt-get install -y {' '.join(packages)}")
+        """Return the engine. A small plan checks that this machine permits it. Raises MissingError with the reason."""
+        if (problem := host_tools.lacking("native runs", TOOLS)) is not None:
+            raise problem
         native = cls()
         try:
-            with tempfile.TemporaryDirectory() as place:
-                native.run(attempt(), Path(place))
+            with tempfile.TemporaryDirectory() as directory:
+                native.run(attempt(), Path(directory))
         except MissingError:
             raise
         except HourglassError as error:
-            said = error.tail[-1] if isinstance(error, GuestError) and error.tail else str(error).splitlines()[0]
-            what = f"this machine does not permit native runs, which need network namespaces with veth and HTB: {said}"
-            raise MissingError(what, remedy()) from None
+            reason = error.tail[-1] if isinstance(error, GuestError) and error.tail else str(error).splitlines()[0]
+            problem_text = (
+                f"this machine does not permit native runs, which need network namespaces with veth and HTB: {reason}"
+            )
+            raise MissingError(problem_text, remedy()) from None
         return native
 
     @property
     def kernel(self) -> Kernel:
         return Kernel("host", platform.release(), "")
 
-    def identity(self, radios: bool, roots: Sequence[Root] = (), report: Making = lambda _, __: None) -> str:
-        """The running kernel; what else decides a native run nobody can say."""
+    def identity(self, radios: bool, roots: Sequence[Root] = (), report: BuildReport = lambda _, __: None) -> str:
+        """Return the running kernel; nothing else that affects a native run is known."""
         return f"{self.name} {platform.release()} {platform.version()}"
 
     def run(
-        self, plan: Plan, place: Path, *, progress: Report | None = None, preload: Preload | None = None
+        self, plan: Plan, directory: Path, *, progress: Report | None = None, preload: Preload | None = None
     ) -> Outcome:
-        """`Engine.run`."""
+        """Execute a plan; see `Engine.run`."""
         takes = next((step for step in plan.setup if isinstance(step, TakeStep)), None)
         if takes is not None and os.geteuid() != 0:
-            what = f"the interface {takes.real} ({takes.origin}) can be moved by root only"
-            raise MissingError(what, "run it as root, or leave the key out: links are then veth pairs")
+            problem = f"the interface {takes.real} ({takes.origin}) can be moved only by root"
+            raise MissingError(problem, "run it as root, or remove the key: links are then veth pairs")
         argv = [*([] if os.geteuid() == 0 else AS_ROOT), str(agent.binary()), "plan.json", "records.arrows"]
-        child = process.group(argv, place, {"PATH": SEARCH_PATH}, linger_s=GIVING_BACK_S)
-        judge = partial(follow.judge, name="the agent")
-        return follow.execute(plan, place, child, judge, follow.silence(SILENCE_S), progress, preload)
+        before = machine_load.cpu_times()
+        child = process.group(argv, directory, {"PATH": SEARCH_PATH}, linger_s=RESTORE_S)
+        judge = partial(supervise.judge, name="the agent")
+        guard = supervise.silence_guard(SILENCE_S)
+        outcome = supervise.execute(plan, directory, child, judge, guard, progress, preload)
+        return replace(outcome, host_load=machine_load.load_between(before, machine_load.cpu_times()))
 
 
 def attempt() -> Plan:
-    """A plan of what every native run needs of the kernel and of our rights."""
+    """Return a plan that needs what every native run needs of the kernel and of the user's rights."""
     pair = "link add dev a type veth peer name b"
     qdiscs = ["qdisc add dev a root handle 1: htb default 1", "qdisc add dev b root pfifo_fast"]
     return Plan(
@@ -112,7 +121,7 @@ def attempt() -> Plan:
 
 
 def remedy() -> str:
-    """What may help those who are not permitted."""
+    """Return a remedy for users without the permission."""
     if os.geteuid() != 0:
         return "run it as root, or sysctl user.max_user_namespaces=1000 (as root)"
     return "in a container: allow it CAP_SYS_ADMIN and CAP_NET_ADMIN; else: modprobe -a veth sch_htb"

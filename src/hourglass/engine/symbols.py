@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The symbols of a kernel's program file: where its variables are, and which function an address is in.
+"""Read the symbols of a kernel's program file: addresses of variables, and the function at an address.
 
-Source: gABI, chapter 4 (section headers, symbol table). Read when a guest seems to hang, not before.
-"""
+Source: gABI, chapter 4 (section headers, symbol table). It is read only if a guest seems to hang."""
 
 import struct
 from bisect import bisect_right
@@ -11,11 +10,11 @@ from functools import lru_cache
 from pathlib import Path
 
 _HEADER = struct.Struct("<4s36xQ10xHHH")
-"""Magic, where the section headers are; size of one, their number, which of them has names."""
+"""Magic, position of the section headers; size of one, their number, the section with their names."""
 _SECTION = struct.Struct("<4xI16xQQI20x")
-"""Type, where it is in the file, how long; which section has its strings."""
+"""Type, position in the file, length; the section with its strings."""
 _SYMBOL = struct.Struct("<IBBHQQ")
-"""Where its name is, kind, visibility, section, address, size."""
+"""Position of the name, kind, visibility, section, address, size."""
 
 _TABLE = 2
 _FUNCTION, _UNTYPED = 2, 0
@@ -23,25 +22,25 @@ _FUNCTION, _UNTYPED = 2, 0
 
 @dataclass(frozen=True)
 class Symbols:
-    """Addresses by name, and functions by address, in order."""
+    """Addresses by name, and functions sorted by address."""
 
     addresses: dict[str, int]
     starts: list[int]
     functions: list[tuple[str, int]]
-    """Name and size of the function that begins there."""
+    """Name and size of the function at each start."""
 
     def function(self, address: int) -> str | None:
-        """The name of the function that an address is in; None outside of all."""
-        place = bisect_right(self.starts, address) - 1
-        if place < 0:
+        """Return the name of the function at an address, or None."""
+        index = bisect_right(self.starts, address) - 1
+        if index < 0:
             return None
-        name, size = self.functions[place]
-        return name if address < self.starts[place] + size else None
+        name, size = self.functions[index]
+        return name if address < self.starts[index] + size else None
 
 
 @lru_cache(maxsize=1)
 def symbols(program: Path) -> Symbols:
-    """Those of a program for x86-64; empty if it has none. Raises OSError."""
+    """Return the symbols of a program for x86-64; empty without a symbol table. Raises OSError."""
     data = program.read_bytes()
     try:
         return _symbols(data)

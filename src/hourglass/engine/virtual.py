@@ -1,99 +1,169 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a plan in a guest kernel in virtual time.
+"""Run a plan in a guest kernel in virtual time.
 
-The guest sees these things of the host: its root archive, the run directory (as /out), a file of memory without a name,
-and for its programs the folders that the plan names as roots, read-only. All paths it is given are relative to the run
-directory, because a kernel's command line knows no quoting. It ends by itself when the plan ends; it is killed when its
-clock stands still, when we die, or when the user interrupts.
-"""
+Of the host, the guest sees its root archive, the run directory (as /out), and read-only the folders that the plan names
+as roots. `sandbox.py` enforces this. All its paths are relative to the run directory, because a kernel's command line
+has no quoting. The guest ends when the plan ends. It is killed if its clock does not move, if this process dies, or if
+the user interrupts."""
 
+import json
 import math
-import mmap
+import os
 import shutil
+import signal
 import subprocess
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Self
 
+from hourglass import files
+from hourglass.builders import approot, bpf, root
+from hourglass.builders.kernel.built import BuiltKernel
 from hourglass.contract.capabilities import VIRTUAL, Capabilities
+from hourglass.contract.kernel_module import KernelModule
 from hourglass.contract.kernels import tools
-from hourglass.contract.modules import Module
-from hourglass.contract.plan import Plan
-from hourglass.contract.plan_apps import Root
-from hourglass.engine import approot, cpu, follow, paths, process, root
-from hourglass.engine.base import Making, Outcome, Preload, Report
-from hourglass.engine.console import Console
-from hourglass.engine.kernel.built import BuiltKernel
+from hourglass.contract.plan import EventStep, Plan
+from hourglass.contract.plan.apps import Root
+from hourglass.engine import cpu, supervise
+from hourglass.engine.base import BuildReport, Outcome, Preload, Report
+from hourglass.engine.console import Console, Event
+from hourglass.engine.kernel_texts import PTRACE_FORBIDDEN
 from hourglass.engine.watchdog import GuestWatch, Watchdog, stall_s
-from hourglass.errors import MissingError
+from hourglass.errors import GuestError, MissingError
+from hourglass.host import hardware, process, sandbox
 
 START_NS = 1_704_067_200_000_000_000
-"""The guest's clock at boot, 2024-01-01 UTC, so that no run depends on today."""
+"""The guest's clock at boot, 2024-01-01 UTC, so that no run depends on the date."""
 
-MEMORY = "2G"
-"""Buffer limits and hash sizes follow it, so it is the same always; untouched memory costs nothing."""
+MEMORY_GIB = 2
+"""Buffer limits and hash sizes depend on it, so it is constant up to `NODES_IN_MEMORY` nodes. Unused memory costs
+nothing."""
+
+NODES_IN_MEMORY, NODE_MIB = 2000, 0.5
+"""Nodes for which `MEMORY_GIB` suffices, and the memory that each additional node needs."""
 
 PRIVATE = ".guest"
-"""The folder of the run directory that holds what only the guest's start needs; gone afterwards."""
+"""The folder of the run directory with files for the guest's start; deleted afterwards."""
+
+DECISIONS = f"{PRIVATE}/decisions"
+"""The folder in which the agent looks for the steps of a decision."""
 
 NO_RSEQ = "glibc.pthread.rseq=0"
-"""For the C library in the guest's kernel: rseq has the host write to memory that a guest's processes do not have."""
+"""For the C library in the guest's kernel: with rseq, the host writes to memory that a guest's processes lack."""
 
-_LEAST_MEMORY = 256 << 20
+NO_GUESTS = "guests run only on Linux on x86-64"
+NO_GUESTS_REMEDY = "make runs on such a machine; here you can show, compare, draw and export them"
+
+_DEVICES = (Path("/dev/null"), Path("/dev/zero"), Path("/dev/ptmx"))
 
 
 @dataclass(frozen=True)
 class Terminal:
-    """What makes a program interactive: its name, and the descriptor that is its terminal's other end. Time is then
-    no faster than ours."""
+    """An interactive program: its name, and the descriptor of its terminal's other end. Its virtual time is no faster
+    than real time."""
 
     app: str
     fd: int
 
 
+Controller = Callable[[Event], Sequence[EventStep]]
+"""Returns the steps that a decision's event gets, from the state of the senders in it."""
+
+
 @dataclass(frozen=True)
 class Virtual:
-    """A guest kernel. `words`: more for its command line: parameters of modules, what kernels that look for faults
-    want."""
+    """A guest kernel. `arguments`: more of its command line, such as parameters of modules. `objects`: in BPF, which
+    the guest loads before the set-up. `controller`: makes the decisions of a plan."""
 
     kernel: BuiltKernel
-    words: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    objects: tuple[Path, ...] = ()
     terminal: Terminal | None = None
+    controller: Controller | None = None
     name: ClassVar = VIRTUAL
     capabilities: ClassVar = Capabilities(
         nic="wire", own_kernel=True, virtual_time=True, radios=True, programs=True, captures=True, layers=True
     )
 
     @classmethod
-    def ready(cls, name: str, report: Making = lambda _, __: None, modules: Sequence[Module] = ()) -> Self:
-        """On the kernel of a name, built if need be, with modules of the user's own compiled in."""
-        from hourglass.engine.kernel import store
+    def ready(cls, name: str, report: BuildReport = lambda _, __: None, modules: Sequence[KernelModule] = ()) -> Self:
+        """Return the engine on the kernel of a name, built if needed, with the user's modules compiled in, and with
+        those in BPF compiled to objects. Raises MissingError."""
+        from hourglass.builders.kernel import registry
 
-        words = (f"{one.name}.{parameter}={value}" for one in modules for parameter, value in one.parameters)
-        return cls(store.ensure(name, report, modules=modules), tuple(words))
+        if not hardware.runs_guests():
+            raise MissingError(NO_GUESTS, NO_GUESTS_REMEDY)
+        arguments = (f"{module.name}.{key}={value}" for module in modules for key, value in module.parameters)
+        loaded = [module for module in modules if module.is_bpf]
+        kernel = registry.ensure(name, report, modules=[module for module in modules if not module.is_bpf])
+        if loaded:
+            bpf.check(kernel, loaded)
+        return cls(kernel, tuple(arguments), tuple(bpf.compiled(kernel, module) for module in loaded))
 
-    def identity(self, radios: bool, roots: Sequence[Root] = (), report: Making = lambda _, __: None) -> str:
-        """The kernel's key, the root's, and what stands for the programs' roots, which are made if need be."""
-        made = [approot.ready(one, report).digest[:16] for one in roots]
-        return " ".join([self.kernel.key, root.key(radios, tools(self.kernel.release)), *made])
+    def identity(self, radios: bool, roots: Sequence[Root] = (), report: BuildReport = lambda _, __: None) -> str:
+        """Return the kernel's key, the root's, and the digests of the programs' roots, which are built if needed."""
+        digests = [approot.ready(program_root, report).digest[:16] for program_root in roots]
+        digests += [files.sha256(file)[:16] for file in self.objects]
+        guest_root = root.key(radios, tools(self.kernel.release), bool(self.objects))
+        return " ".join([self.kernel.key, guest_root, *digests])
 
     def run(
-        self, plan: Plan, place: Path, *, progress: Report | None = None, preload: Preload | None = None
+        self, plan: Plan, directory: Path, *, progress: Report | None = None, preload: Preload | None = None
     ) -> Outcome:
-        """`Engine.run`. Raises MissingError when this machine cannot run guests."""
-        watchdog = Watchdog(stall_s())
-        roots = [approot.ready(one).folder for one in plan.roots]
+        """Execute a plan; see `Engine.run`. Raises MissingError if this machine cannot run guests."""
+        watchdog = Watchdog(stall_s(len(plan.nodes)))
+        roots = [approot.ready(program_root).folder for program_root in plan.roots]
         wifi, terminal = bool(plan.radios), self.terminal
-        guest = boot(self.kernel, place, plan.seed, wifi=wifi, roots=roots, words=self.words, terminal=terminal)
 
-        def watched(child: subprocess.Popen[bytes], console: Console) -> follow.Stuck:
+        def watched(child: subprocess.Popen[bytes], console: Console) -> supervise.StuckCheck:
             return GuestWatch(child, self.kernel.linux, console, watchdog).stuck
 
-        guard = watched if terminal is None else follow.silence(math.inf)
-        return follow.execute(plan, place, guest, judge, guard, progress, preload)
+        guard = watched if terminal is None else supervise.silence_guard(math.inf)
+        decide = None if self.controller is None else partial(_decide, self.controller, directory)
+        if decide is not None:
+            (directory / DECISIONS).mkdir(parents=True)
+        with _pipe() as (events, line):
+            guest = boot(
+                self.kernel,
+                directory,
+                plan.seed,
+                wifi=wifi,
+                roots=roots,
+                arguments=(*self.arguments, *more_memory(len(plan.nodes))),
+                objects=self.objects,
+                terminal=terminal,
+                events=line,
+            )
+            outcome = supervise.execute(plan, directory, guest, judge, guard, progress, preload, events, decide)
+        return replace(outcome, sandbox=sandbox.layers().names)
+
+
+def train(kernel: BuiltKernel, plan: Plan, directory: Path) -> None:
+    """Carry out a plan in a kernel: a training run of its PGO build (`builders/kernel/tune.py`)."""
+    Virtual(kernel).run(plan, directory)
+
+
+def _decide(controller: Controller, directory: Path, guest: subprocess.Popen[bytes], event: Event) -> None:
+    """Answer a decision. The guest looks for the answer without moving its clock, so its kernel is stopped until then;
+    a signal to its group would reach its programs."""
+    guest.send_signal(signal.SIGSTOP)
+    steps = [step.model_dump(mode="json") for step in controller(event)]
+    files.write(directory / DECISIONS / str(event["number"]), json.dumps(steps).encode())
+    guest.send_signal(signal.SIGCONT)
+
+
+@contextmanager
+def _pipe() -> Iterator[tuple[int, int]]:
+    """Yield the two ends of a pipe: read, write."""
+    ends = os.pipe()
+    try:
+        yield ends
+    finally:
+        for end in ends:
+            os.close(end)
 
 
 @contextmanager
@@ -103,57 +173,91 @@ def boot(
     seed: int,
     wifi: bool = False,
     roots: Sequence[Path] = (),
-    words: tuple[str, ...] = (),
+    arguments: tuple[str, ...] = (),
+    objects: Sequence[Path] = (),
     terminal: Terminal | None = None,
+    events: int | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A guest at work in the run directory; what it needs there beside the plan is gone afterwards. `roots`: folders
-    that its programs see; `words`: more for its kernel's command line."""
+    """Start a guest in the run directory; its private files are deleted afterwards. `roots`: folders for its programs;
+    `arguments`: more for its kernel's command line; `objects`: in BPF; `events`: the descriptor for the agent's events,
+    or None to ignore them. Raises MissingError."""
     private = directory / PRIVATE
+    image = root.image(wifi, tools(kernel.release), bool(objects))
+    rules = [
+        (directory, sandbox.WRITE),
+        (kernel.linux, sandbox.RUN),
+        (image, sandbox.READ),
+        (Path("/proc/cpuinfo"), sandbox.READ),
+        *((folder, sandbox.READ) for folder in roots),
+        *((device, sandbox.DEVICE) for device in _DEVICES),
+    ]
     try:
         private.mkdir(exist_ok=True)
-        (private / "root.cpio").symlink_to(root.image(wifi, tools(kernel.release)))
-        for place, folder in enumerate(roots):
-            (private / f"root-{place}").symlink_to(folder.absolute(), target_is_directory=True)
-        environment = {"TMPDIR": str(memory_folder()), "GLIBC_TUNABLES": NO_RSEQ}
-        line = command(kernel, seed, len(roots), words, terminal)
-        fds = [] if terminal is None else [terminal.fd]
+        (private / "root.cpio").symlink_to(image)
+        for number, folder in enumerate(roots):
+            (private / f"root-{number}").symlink_to(folder.absolute(), target_is_directory=True)
+        for number, file in enumerate(objects):
+            shutil.copyfile(file, private / f"bpf-{number}.o")
+        if objects:
+            arguments = (*arguments, f"bpf_objects={len(objects)}")  # in the agent's environment
+        environment = {"TMPDIR": PRIVATE, "GLIBC_TUNABLES": NO_RSEQ}
+        command_line = command(kernel, seed, len(roots), arguments, terminal, events)
+        fds = ([] if terminal is None else [terminal.fd]) + ([] if events is None else [events])
         with (
-            cpu.claim() as own,
-            process.group(line, directory, environment, powerless=True, cpu=own, fds=fds) as guest,
+            cpu.claim() as core,
+            sandbox.confinement(rules, filtered=True) as (confine, _),
+            process.group(
+                command_line, directory, environment, powerless=True, cpu=core, fds=fds, confine=confine
+            ) as guest,
         ):
             yield guest
     finally:
         shutil.rmtree(private, ignore_errors=True)
 
 
+def more_memory(nodes: int) -> tuple[str, ...]:
+    """Return the argument for the kernel's command line that gives a large testbed more than `MEMORY_GIB`."""
+    more = nodes - NODES_IN_MEMORY
+    return (f"mem={1024 * MEMORY_GIB + math.ceil(NODE_MIB * more)}M",) if more > 0 else ()
+
+
 def command(
-    kernel: BuiltKernel, seed: int, roots: int = 0, words: tuple[str, ...] = (), terminal: Terminal | None = None
+    kernel: BuiltKernel,
+    seed: int,
+    roots: int = 0,
+    arguments: tuple[str, ...] = (),
+    terminal: Terminal | None = None,
+    events: int | None = None,
 ) -> list[str]:
-    """The guest's command line. `roots`: how many there are for programs; `words`: more for its kernel."""
+    """Return the guest's command line. `roots`: the number of roots for programs; `arguments`: more for its kernel;
+    `events`: the descriptor of the serial line for the agent's events."""
     return [
         str(kernel.linux),
         "time-travel=inf-cpu",
         f"time-travel-start={START_NS}",
-        f"mem={MEMORY}",
+        f"mem={MEMORY_GIB}G",
         f"initrd={PRIVATE}/root.cpio",
-        "hostfs=/proc/self/cwd",  # whatever its name is; 6.12 wants an absolute path
-        "root=98:0",  # unused; this and the console would else be appended, behind the agent's arguments
+        "hostfs=/proc/self/cwd",  # independent of its name; 6.12 requires an absolute path
+        "root=98:0",  # unused; otherwise this and the console would follow the agent's arguments
         "console=tty0",
         f"uml_dir={PRIVATE}/",
         "con=null",
         "con0=null,fd:1",
         f"con1={f'fd:{terminal.fd},fd:{terminal.fd}' if terminal else 'null'}",
         "ssl=null",
+        *([f"ssl0=null,fd:{events}"] if events is not None else []),
         "quiet",
         "loglevel=5",
         "random.trust_cpu=on",
         "thash_entries=1024",
-        "fb_tunnels=none",  # no sit0 in every namespace: the tunnel is compiled in for MAX_TCP_HEADER alone
+        "fb_tunnels=none",  # no sit0 in every namespace: the tunnel is compiled in only for MAX_TCP_HEADER
+        "bonding.max_bonds=0",  # no bond0: it would draw a random address
         "panic=-1",
+        "cgroup_no_v1=all,named",  # its release_agent is a program that the kernel starts outside all nodes
         f"hourglass.seed={seed % 2**64}",
         *([f"hourglass.roots={roots}"] if roots else []),
         *(["hourglass.pace=1"] if terminal else []),
-        *words,
+        *arguments,
         "rdinit=/init",
         "--",
         "/out/plan.json",
@@ -162,35 +266,17 @@ def command(
     ]
 
 
-def judge(console: Console, stuck: str | None, status: int, directory: Path) -> None:
-    """`follow.judge` of a guest. One that could not even begin is the machine's fault."""
-    begun = console.ready or console.done or console.error is not None or console.panicked or stuck is not None
-    text = "\n".join(console.tail())
-    if not begun and "ptrace" in text and ("not permitted" in text or "denied" in text):
-        raise MissingError("this machine forbids ptrace, which the guest kernel lives on", PTRACE_REMEDY)
-    follow.judge(console, stuck, status, directory, "the guest")
+def judge(console: Console, stuck: supervise.Stop | None, status: int, directory: Path) -> None:
+    """Raise the error for a guest's end; see `supervise.judge`. If the guest did not start, the machine is the
+    cause."""
+    started = console.ready or console.done or console.error is not None or console.panicked or stuck is not None
+    if not started and PTRACE_FORBIDDEN.search("\n".join(console.tail())):
+        problem = "this machine forbids ptrace, which the guest kernel needs"
+        raise MissingError(problem, PTRACE_REMEDY, code="ptrace-forbidden")
+    if status == -signal.SIGSYS:
+        problem = "the guest made a system call that its sandbox forbids; it was killed"
+        raise GuestError(problem, directory / "console.log", console.tail(), code="guest-sandbox")
+    supervise.judge(console, stuck, status, directory, "the guest")
 
 
 PTRACE_REMEDY = "sysctl kernel.yama.ptrace_scope=1 (in a container: allow it SYS_PTRACE)"
-
-
-def memory_folder() -> Path:
-    """A folder for the guest's memory: with room, and where memory may be executed. Raises MissingError."""
-    candidates = [Path("/dev/shm"), paths.temporary(), Path("/var/tmp"), paths.home()]
-    for folder in candidates:
-        if folder.is_dir() and shutil.disk_usage(folder).free >= _LEAST_MEMORY and executable(folder):
-            return folder
-    tried = ", ".join(map(str, candidates))
-    what = f"no folder for the guest's memory: it needs 256 MiB and a mount without noexec; tried {tried}"
-    raise MissingError(what, "mount -o remount,exec /dev/shm, or set TMPDIR to such a folder")
-
-
-def executable(folder: Path) -> bool:
-    """Whether a file there can be mapped for execution."""
-    try:
-        with tempfile.TemporaryFile(dir=folder) as file:
-            file.truncate(mmap.PAGESIZE)
-            mmap.mmap(file.fileno(), mmap.PAGESIZE, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_EXEC).close()
-    except OSError:
-        return False
-    return True

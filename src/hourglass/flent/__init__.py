@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flent data files, version 4 (Flent's doc/data-format.rst), which stock Flent 2.3.0 opens and plots.
 
-`write` makes one of a run, from `points` and `meta`: it is exported, not made by every run, and no value is guessed.
-`read` makes a recording of one that was measured elsewhere, for `compare` and `report`; `rows` turns its points into
-rows of our tables. `form` has the keys that both know.
+`write` exports a run, with `raw_values` and `meta`; it never guesses a value. `read` turns a file that was measured
+elsewhere into a recording, for `compare` and `report`; `rows` converts its points to rows of the record tables.
+`document` declares the keys that both use.
 """

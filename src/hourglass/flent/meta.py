@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The metadata of a Flent file, as Flent fills it, from what the run knows of itself. What it does not know is absent.
+"""Builds the metadata of a Flent file from a run, as Flent fills it. Unknown values are absent.
 
-The guest's facts (table `fact`) are those of the client, the machine that Flent would have run on.
+The facts (table `fact`) are the client's, because Flent would run on that machine.
 """
 
 import json
@@ -11,19 +11,19 @@ from typing import Any
 import polars as pl
 from pydantic import JsonValue
 
-from hourglass.contract.plan import Datagrams, Flow, Ping
-from hourglass.flent.form import Metadata, Part, SeriesMeta
-from hourglass.flent.points import Points
+from hourglass.contract.plan import DatagramStream, FlowStream, PingStream
+from hourglass.flent.document import FlentPart, Metadata, SeriesMeta
+from hourglass.flent.raw_values import Points
 from hourglass.results.connections import Connection
-from hourglass.results.frames import of
+from hourglass.results.frames import belongs_to
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, Window, goodput_mbps
 
 EPOCH = "1970-01-01T00:00:00.000000Z"
 
 
-class Qdisc(Part):
-    """One line of `tc qdisc show`."""
+class FlentQdisc(FlentPart):
+    """A line of `tc qdisc show`."""
 
     name: str
     id: str
@@ -31,7 +31,7 @@ class Qdisc(Part):
     params: dict[str, str]
 
 
-class Egress(Part):
+class EgressInfo(FlentPart):
     """A device: its addresses, driver, offloads, BQL limits and qdiscs."""
 
     iface: str
@@ -41,22 +41,22 @@ class Egress(Part):
     driver: str | None
     offloads: dict[str, bool]
     bql: dict[str, str] | None
-    qdiscs: list[Qdisc]
+    qdiscs: list[FlentQdisc]
     classes: None
 
 
-class Origin(Part):
-    """What tells a run of ours from others, and makes it again."""
+class HourglassOrigin(FlentPart):
+    """The keys that identify a Hourglass run and reproduce it."""
 
     seed: int | None
     digest: str
     scenario: dict[str, JsonValue]
     events: list[dict[str, JsonValue]]
-    """What changed during the test, each at `t_s`."""
+    """The events during the test, each at `t_s`."""
 
 
 class RunMetadata(Metadata):
-    """The metadata that we write."""
+    """The metadata of an exported run."""
 
     ip_version: int
     data_filename: str
@@ -66,20 +66,20 @@ class RunMetadata(Metadata):
     batch_uuid: None
     kernel_name: str
     sysctls: dict[str, int | str]
-    egress_info: Egress | None
+    egress_info: EgressInfo | None
     remote_metadata: dict[str, str]
-    hourglass: Origin
+    hourglass: HourglassOrigin
 
 
-def of_run(
-    run: Recording, named: str, parameters: tuple[str, ...], series: dict[str, SeriesMeta], name: str
+def run_metadata(
+    run: Recording, test_name: str, parameters: tuple[str, ...], series: dict[str, SeriesMeta], name: str
 ) -> RunMetadata:
-    """The metadata of the file `name`; `named`: Flent's test; `parameters`: what can be set of it."""
+    """Return the metadata of the file `name`. `test_name`: Flent's test; `parameters`: its parameters."""
     test = run.test
     scenario = run.scenario
-    assert scenario is not None, "a run of ours"
+    assert scenario is not None, "every Hourglass run has a scenario"
     return RunMetadata(
-        name=named,
+        name=test_name,
         title=" ".join([run.name, *run.axes.values()]),
         note=run.description or None,
         host=test.hosts[0],
@@ -100,157 +100,165 @@ def of_run(
         kernel_name="Linux",
         kernel_release=run.info.kernel.release,
         failed_runners=run.flow_events.filter(pl.col("event") == "failed").height,
-        sysctls=sysctls(facts(run)),
+        sysctls=sysctls(client_facts(run)),
         egress_info=egress(run),
         remote_metadata={},
         series_meta=series,
-        hourglass=Origin(
+        hourglass=HourglassOrigin(
             seed=run.info.seed,
             digest=run.info.digest,
             scenario=json.loads(scenario.to_json()),
-            events=[one.model_dump() for one in run.summary.events],
+            events=[event.model_dump() for event in run.summary.events],
         ),
     )
 
 
-def facts(run: Recording) -> list[tuple[str, str]]:
-    """(key, value) of the client."""
-    mine = run.facts.filter(pl.col("node") == run.test.client)
-    return [(str(key), str(value)) for key, value in mine.select("key", "value").iter_rows()]
+def client_facts(run: Recording) -> list[tuple[str, str]]:
+    """Return the client's facts as (key, value)."""
+    client_rows = run.facts.filter(pl.col("node") == run.test.client)
+    return [(str(key), str(value)) for key, value in client_rows.select("key", "value").iter_rows()]
 
 
-def sysctls(told: list[tuple[str, str]]) -> dict[str, int | str]:
-    """Numbers as numbers, as Flent does."""
-    found = {key.removeprefix("sysctl."): value for key, value in told if key.startswith("sysctl.")}
-    return {key: int(value) if value.lstrip("-").isdecimal() else value for key, value in found.items()}
+def sysctls(facts: list[tuple[str, str]]) -> dict[str, int | str]:
+    """Return the sysctls, with numbers as numbers, as Flent does."""
+    values = {key.removeprefix("sysctl."): value for key, value in facts if key.startswith("sysctl.")}
+    return {key: int(value) if value.lstrip("-").isdecimal() else value for key, value in values.items()}
 
 
-def egress(run: Recording) -> Egress | None:
-    """The client's device towards the server; None when nothing was sent."""
+def egress(run: Recording) -> EgressInfo | None:
+    """Return the client's device towards the server; None if there is no stream."""
     if not run.streams or not run.paths or not run.paths[0].there:
         return None
-    told, stream, hop = facts(run), run.streams[0], run.paths[0].there[0]
+    facts, stream, hop = client_facts(run), run.streams[0], run.paths[0].there[0]
     device, target = hop.device, ip_address(stream.address)
-    own = {key: value for key, value in told if key.count(".") and key.split(".")[1] == device}
-    return Egress(
+    device_facts = {key: value for key, value in facts if key.count(".") and key.split(".")[1] == device}
+    return EgressInfo(
         iface=device,
         src=str(ip_interface(hop.address).ip),
         target=stream.address,
         nexthop=None if target in ip_interface(hop.address).network else str(ip_interface(hop.to_address).ip),
-        driver=own.get(f"driver.{device}"),
-        offloads={key.split(".")[2]: value == "on" for key, value in own.items() if key.startswith("offload.")},
-        bql={key.split(".")[2]: value for key, value in own.items() if key.startswith("bql.")} or None,
-        qdiscs=[found for key, line in told if key == "tc" and (found := _qdisc(line, device))],
+        driver=device_facts.get(f"driver.{device}"),
+        offloads={
+            key.split(".")[2]: value == "on" for key, value in device_facts.items() if key.startswith("offload.")
+        },
+        bql={key.split(".")[2]: value for key, value in device_facts.items() if key.startswith("bql.")} or None,
+        qdiscs=[qdisc for key, line in facts if key == "tc" and (qdisc := _qdisc(line, device))],
         classes=None,
     )
 
 
-def _qdisc(line: str, device: str) -> Qdisc | None:
-    """A line of `tc qdisc show`: "qdisc KIND HANDLE: dev DEVICE root|parent X: refcnt 2 key value …"."""
-    words = line.split()
-    if len(words) < 6 or words[0] != "qdisc" or words[3:5] != ["dev", device]:
+def _qdisc(line: str, device: str) -> FlentQdisc | None:
+    """Parse a line of `tc qdisc show`: "qdisc KIND HANDLE: dev DEVICE root|parent X: refcnt 2 key value …"."""
+    tokens = line.split()
+    if len(tokens) < 6 or tokens[0] != "qdisc" or tokens[3:5] != ["dev", device]:
         return None
-    root = words[5] == "root"
-    rest = words[6:] if root else words[7:]
-    if len(rest) % 2:
-        rest.append("")
-    params = dict(zip(rest[::2], rest[1::2], strict=True))
-    return Qdisc(name=words[1], id=words[2], parent="root" if root else words[6], params=params)
+    root = tokens[5] == "root"
+    options = tokens[6:] if root else tokens[7:]
+    if len(options) % 2:
+        options.append("")
+    params = dict(zip(options[::2], options[1::2], strict=True))
+    return FlentQdisc(name=tokens[1], id=tokens[2], parent="root" if root else tokens[6], params=params)
 
 
-Told = dict[str, float | int | str]
-"""Flent's words of a series, in capitals."""
+SeriesValues = dict[str, float | int | str]
+"""Flent's keys of a series, in capitals."""
 
 TCP_INFO = (
     "rto", "ato", "snd_mss", "rcv_mss", "unacked", "sacked", "lost", "retrans", "fackets", "last_data_sent",
     "last_data_recv", "last_ack_recv", "pmtu", "rcv_ssthresh", "rtt", "rttvar", "snd_ssthresh", "snd_cwnd", "advmss",
     "reordering", "rcv_rtt", "rcv_space", "total_retrans",
 )  # fmt: skip
-"""What netperf tells of `struct tcp_info`."""
+"""The fields of `struct tcp_info` that netperf reports."""
 
 
-def of_flow(run: Recording, flow: Flow, place: int) -> Told:
-    """MEAN_VALUE is the goodput from the flow's start to its stop, as netperf's THROUGHPUT."""
+def flow_meta(run: Recording, flow: FlowStream, index: int) -> SeriesValues:
+    """Return the values of a flow. MEAN_VALUE is the goodput from start to stop, like netperf's THROUGHPUT."""
     mark = flow.dscp << 2
-    whole = Window(flow.start_ns, flow.stop_ns)
+    window = Window(flow.start_ns, flow.stop_ns)
     return {
         "UNITS": "Mbits/s",
         "RUNNER": "HourglassFlow",
-        "IDX": place,
-        "MEAN_VALUE": goodput_mbps(run, flow, whole),
+        "IDX": index,
+        "MEAN_VALUE": goodput_mbps(run, flow, window),
         "CONG_CONTROL": flow.cc,
-        "ELAPSED_TIME": whole.length_s,
+        "ELAPSED_TIME": window.length_s,
         "DATA_TOS": mark,
         "UPSTREAM_TOS": mark,
         "DOWNSTREAM_TOS": mark,
-        **_sockets(run, flow),
+        **_socket_values(run, flow),
     }
 
 
-def of_connection(opened: Connection, upload: bool, place: int) -> Told:
-    """Of a connection of programs, one way. MEAN_VALUE: over its life."""
-    length_s = (opened.end_ns - opened.start_ns) / NS_PER_S
-    received = opened.bytes_up if upload else opened.bytes_down
+def connection_meta(connection: Connection, upload: bool, index: int) -> SeriesValues:
+    """Return the values of one direction of a program's connection. MEAN_VALUE covers its lifetime."""
+    length_s = (connection.end_ns - connection.start_ns) / NS_PER_S
+    received = connection.bytes_up if upload else connection.bytes_down
     return {
         "UNITS": "Mbits/s",
         "RUNNER": "HourglassProgram",
-        "IDX": place,
+        "IDX": index,
         "MEAN_VALUE": received * 8 / 1e6 / length_s,
         "ELAPSED_TIME": length_s,
         "BYTES_RECVD": received,
     }
 
 
-def _sockets(run: Recording, flow: Flow) -> Told:
-    """From the last samples of both ends."""
-    sender, receiver = (_last(run, flow, side) for side in (True, False))
-    found = {f"TCPI_{key.upper()}": sender[key] for key in TCP_INFO if sender.get(key) is not None}
-    for name, one, key in (
+def _socket_values(run: Recording, flow: FlowStream) -> SeriesValues:
+    """Return the values from the last samples of both ends."""
+    sender, receiver = (_last_sample(run, flow, side) for side in (True, False))
+    values = {f"TCPI_{key.upper()}": sender[key] for key in TCP_INFO if sender.get(key) is not None}
+    for name, sample, key in (
         ("TCP_MSS", sender, "snd_mss"),
         ("TCP_RETRANSMIT", sender, "total_retrans"),
         ("BYTES_SENT", sender, "bytes_sent"),
         ("BYTES_RECVD", receiver, "bytes_received"),
     ):
-        if one.get(key) is not None:
-            found[name] = one[key]
-    return found
+        if sample.get(key) is not None:
+            values[name] = sample[key]
+    return values
 
 
-def _last(run: Recording, flow: Flow, sender: bool) -> dict[str, Any]:
-    rows = run.tcp.filter(of(flow) & (pl.col("sender") == sender)).sort("t_ns").tail(1)
+def _last_sample(run: Recording, flow: FlowStream, sender: bool) -> dict[str, Any]:
+    rows = run.tcp.filter(belongs_to(flow) & (pl.col("sender") == sender)).sort("t_ns").tail(1)
     return rows.row(0, named=True) if rows.height else {}
 
 
-def of_ping(ping: Ping, points: Points, place: int) -> Told:
-    """Of a ping."""
+def ping_meta(ping: PingStream, points: Points, index: int) -> SeriesValues:
+    """Return the values of a ping."""
     mark = ping.dscp << 2
-    meta: Told = {"UNITS": "ms", "RUNNER": "HourglassProbe", "IDX": place, "UPSTREAM_TOS": mark, "DOWNSTREAM_TOS": mark}
-    return meta | packets(points) | values(points)
+    meta: SeriesValues = {
+        "UNITS": "ms",
+        "RUNNER": "HourglassProbe",
+        "IDX": index,
+        "UPSTREAM_TOS": mark,
+        "DOWNSTREAM_TOS": mark,
+    }
+    return meta | packet_values(points) | value_statistics(points)
 
 
-def of_stream(stream: Datagrams, points: Points, place: int, units: str) -> Told:
-    """Of one-way datagrams."""
+def datagram_meta(stream: DatagramStream, points: Points, index: int, units: str) -> SeriesValues:
+    """Return the values of a datagram stream."""
     mark = stream.dscp << 2
-    meta: Told = {"UNITS": units, "RUNNER": "HourglassDatagrams", "IDX": place, "UPSTREAM_TOS": mark}
-    return meta | packets(points) if units == "ms" else meta
+    meta: SeriesValues = {"UNITS": units, "RUNNER": "HourglassDatagrams", "IDX": index, "UPSTREAM_TOS": mark}
+    return meta | packet_values(points) if units == "ms" else meta
 
 
-def packets(points: Points) -> Told:
-    """How many there were, how many were lost, and the means of the one-way delays and their changes, as irtt's."""
+def packet_values(points: Points) -> SeriesValues:
+    """Return the counts of packets and losses, and the means of one-way delays and their changes, as irtt does."""
     received = [point for point in points if point.val is not None]
-    meta: Told = {"PACKETS_SENT": len(points), "PACKETS_RECEIVED": len(received)}
+    meta: SeriesValues = {"PACKETS_SENT": len(points), "PACKETS_RECEIVED": len(received)}
     if points:
         meta["PACKET_LOSS_RATE"] = 1 - len(received) / len(points)
     for key in ("owd_up", "owd_down", "ipdv_up", "ipdv_down"):
-        found = [abs(value) for point in received if (value := getattr(point, key)) is not None]
-        if found:
-            meta[f"{key.upper()}_MEAN"] = sum(found) / len(found)
+        samples = [abs(value) for point in received if (value := getattr(point, key)) is not None]
+        if samples:
+            meta[f"{key.upper()}_MEAN"] = sum(samples) / len(samples)
     return meta
 
 
-def values(points: Points) -> Told:
-    """Mean, least and largest."""
-    found = [point.val for point in points if point.val is not None]
-    if not found:
+def value_statistics(points: Points) -> SeriesValues:
+    """Return mean, minimum and maximum."""
+    samples = [point.val for point in points if point.val is not None]
+    if not samples:
         return {}
-    return {"MEAN_VALUE": sum(found) / len(found), "MIN_VALUE": min(found), "MAX_VALUE": max(found)}
+    return {"MEAN_VALUE": sum(samples) / len(samples), "MIN_VALUE": min(samples), "MAX_VALUE": max(samples)}

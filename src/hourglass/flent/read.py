@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`.flent.gz` → a `Recording`: a file measured elsewhere stands beside runs of ours, in the same tables and figures.
+"""Reads a `.flent.gz` as a `Recording`, so that tables and figures show it next to Hourglass runs.
 
-A TCP series becomes a flow whose receiver's bytes grow by `val` over `dur` (from the last point on where there is no
-`dur`), a ping series becomes a ping; both have the names that our own tests give them. What ss told of a sender
-becomes its samples. VoIP becomes datagrams, what http-getter did becomes fetches. Series that Flent computed
-from others (avg, sum, fairness) and a flood's, of which it has no packets, are left out. The time under load is LENGTH
-seconds in the middle of TOTAL_LENGTH, as Flent's tests have it; of a test without TCP series it is all of it.
+A TCP series becomes a flow: the receiver's bytes grow by `val` over `dur`, or since the previous point if `dur` is
+missing. A ping series becomes a ping. Both get the names that Hourglass's tests use. Values from ss become the
+sender's samples, VoIP becomes datagrams, and http-getter's requests become fetches. Series that Flent computed (avg,
+sum, fairness) and floods, which have no packets, are omitted. The time under load is LENGTH seconds in the middle of
+TOTAL_LENGTH, as in Flent's tests. Without a TCP series it is the whole test.
 """
 
 import re
@@ -18,15 +18,16 @@ from typing import TypedDict
 
 import polars as pl
 
-from hourglass.contract.plan import Datagrams, Fetches, Flow, Phase, Ping, Stream
-from hourglass.contract.records import SCHEMAS
-from hourglass.contract.run import FLENT, SCHEMA, Kernel, RunInfo
+from hourglass.contract.plan import DatagramStream, FetchStream, FlowStream, Phase, PingStream, Stream
+from hourglass.contract.record_tables import SCHEMAS
+from hourglass.contract.run_json import FLENT, SCHEMA, Kernel, RunInfo
 from hourglass.contract.summary import Summary
+from hourglass.errors import InputError
 from hourglass.flent import rows
-from hourglass.flent.form import Document, Point, SeriesMeta, read
+from hourglass.flent.document import Document, Point, SeriesMeta, read_document
 from hourglass.flent.rows import Row, Timed
 from hourglass.results.flat import flat
-from hourglass.results.recording import Experiment, Recording, TestInfo, Traffic
+from hourglass.results.recording import Experiment, Recording, TestInfo, TrafficPlan
 from hourglass.results.records import Tables
 from hourglass.results.series import NS_PER_S
 from hourglass.results.summarize import summarize
@@ -34,26 +35,26 @@ from hourglass.scenario.testkinds import TESTS, VOIP_BYTES, VOIP_INTERVAL_S
 
 SUFFIXES = (".flent", ".flent.gz", ".flent.bz2", ".flnt")
 UNKNOWN = "0.0.0.0"
-"""The address of a server: files have its name only."""
+"""The address of a server, since files contain only its name."""
 PING_BYTES = 56
 STEP_S = 0.2
-"""Flent's own, of a file that does not tell it."""
+"""Flent's default, for files without a step size."""
 COMPUTED = re.compile(r"(avg|sum|fairness|totals)$")
 VOICE = "VoIP"
 
 
 def is_flent(path: Path) -> bool:
-    """Whether the name is that of a Flent file."""
+    """Return whether the path has the name of a Flent file."""
     return path.name.endswith(SUFFIXES)
 
 
 def load(path: Path) -> Recording:
-    """The file as a recording. Raises `InputError` when it is none that can be read."""
-    return Recording(FlentFile(path, *read(path)))
+    """Return the file as a recording. Raises `InputError` if it is not a readable Flent file."""
+    return Recording(FlentFile(path, *read_document(path)))
 
 
-class _Common(TypedDict):
-    """What every stream has."""
+class _CommonKeys(TypedDict):
+    """The common keys of streams."""
 
     id: int
     client: str
@@ -66,17 +67,19 @@ class _Common(TypedDict):
 
 
 class FlentFile:
-    """A Flent file as the source of a recording: the engine is `flent`, there is no seed, and what Flent does not
-    measure is empty."""
+    """A Flent file as the source of a recording: the engine is `flent`, the seed is missing, and tables that Flent does
+    not measure are empty."""
 
     def __init__(self, path: Path, document: Document, digest: str) -> None:
         self.path = path
         self._document = document
         self._meta = document.metadata
         self._digest = digest
+        if any(map(_is_flow, self._names)) and not self._length_s:
+            raise InputError("run", str(path), "lacks the length of the test: it has neither LENGTH nor x_values")
 
     def info(self) -> RunInfo:
-        """Wall and virtual time are the same."""
+        """Return the run's information; wall time and virtual time are equal."""
         release = self._meta.kernel_release or "unknown"
         failed = self._meta.failed_runners
         return RunInfo(
@@ -94,12 +97,12 @@ class FlentFile:
         )
 
     def experiment(self) -> Experiment:
-        """What the file says of the test; testbed and stack are not known."""
+        """Return the file's description of the test; testbed and stack are unknown."""
         meta, test = self._meta, self._test
         name = meta.title or meta.name or self.path.name
-        told = {"name": test.name, "client": test.client, "server": test.server, "length": test.length_s,
+        test_settings = {"name": test.name, "client": test.client, "server": test.server, "length": test.length_s,
                 "delay": test.delay_s, "step": test.step_s, "parameters": test.parameters}  # fmt: skip
-        settings = dict(flat({"name": name, "kernel": meta.kernel_release or None, "test": told}))
+        settings = dict(flat({"name": name, "kernel": meta.kernel_release or None, "test": test_settings}))
         return Experiment(name, meta.note or "", test, settings)
 
     @cached_property
@@ -137,51 +140,53 @@ class FlentFile:
 
     @cached_property
     def _names(self) -> list[str]:
-        """The series that were measured."""
-        known = dict.fromkeys([*self._document.results, *self._document.raw_values])
-        return [name for name in known if not COMPUTED.search(name) and not self._told(name).computed_late]
+        """The names of the measured series."""
+        series_names = dict.fromkeys([*self._document.results, *self._document.raw_values])
+        return [
+            name for name in series_names if not COMPUTED.search(name) and not self._series_meta(name).computed_late
+        ]
 
-    def _told(self, name: str) -> SeriesMeta:
+    def _series_meta(self, name: str) -> SeriesMeta:
         return self._meta.series_meta.get(name, SeriesMeta())
 
-    def traffic(self) -> Traffic:
-        """Two nodes and what went between them."""
+    def traffic(self) -> TrafficPlan:
+        """Return two nodes and the streams between them."""
         nodes = tuple(dict.fromkeys([self._test.client, self._test.server]))
         streams = tuple(stream for stream, _ in self._series)
-        return Traffic(round(self._total_s * NS_PER_S), nodes, streams, paths=(), radios=())
+        return TrafficPlan(round(self._total_s * NS_PER_S), nodes, streams, paths=(), radios=())
 
     @cached_property
     def _series(self) -> list[tuple[Stream, str]]:
-        """Every series that is read, as a stream."""
+        """The supported series as streams, each with its name."""
         flows = sorted(filter(_is_flow, self._names))
         pings = sorted(filter(_is_ping, self._names), key=lambda name: ("ICMP" not in name, name))
-        makers = [
+        builders = [
             *((self._flow, name) for name in flows),
             *((self._ping, name) for name in pings),
             *((self._voip, name) for name in ([VOICE] if self._voice else [])),
-            *((self._fetches, name) for name in filter(_is_page, self._names)),
+            *((self._fetches, name) for name in filter(_is_fetch, self._names)),
         ]
-        return [(make(place, name), name) for place, (make, name) in enumerate(makers)]
+        return [(build_stream(position, name), name) for position, (build_stream, name) in enumerate(builders)]
 
-    def _common(self, place: int, start_s: float, stop_s: float) -> _Common:
-        return {"id": place, "client": self._test.client, "server": self._test.server, "address": UNKNOWN, "port": 0,
+    def _common(self, position: int, start_s: float, stop_s: float) -> _CommonKeys:
+        return {"id": position, "client": self._test.client, "server": self._test.server, "address": UNKNOWN, "port": 0,
                 "dscp": 0, "start_ns": round(start_s * NS_PER_S), "stop_ns": round(stop_s * NS_PER_S)}  # fmt: skip
 
-    def _flow(self, place: int, name: str) -> Stream:
-        return Flow(
-            **self._common(place, self._delay_s, self._delay_s + self._length_s),
+    def _flow(self, position: int, name: str) -> Stream:
+        return FlowStream(
+            **self._common(position, self._delay_s, self._delay_s + self._length_s),
             kind="flow",
             name=_flow_name(name, self._test.name),
             sender=self._test.server if "download" in name else self._test.client,
-            cc=self._told(name).cong_control,
+            cc=self._series_meta(name).cong_control,
             pace_bps=None,
             writes=None,
             backend="socket",
         )
 
-    def _ping(self, place: int, name: str) -> Stream:
-        return Ping(
-            **self._common(place, 0, self._total_s),
+    def _ping(self, position: int, name: str) -> Stream:
+        return PingStream(
+            **self._common(position, 0, self._total_s),
             kind="ping",
             ecn="not_ect",
             name=_ping_name(name),
@@ -192,10 +197,10 @@ class FlentFile:
             jitter_seed=0,
         )
 
-    def _voip(self, place: int, name: str) -> Stream:
-        common = self._common(place, 0, self._total_s)
+    def _voip(self, position: int, name: str) -> Stream:
+        common = self._common(position, 0, self._total_s)
         start_ns, stop_ns = common["start_ns"], common["stop_ns"]
-        return Datagrams(
+        return DatagramStream(
             **common,
             kind="datagrams",
             ecn="not_ect",
@@ -205,9 +210,9 @@ class FlentFile:
             phases=[Phase(start_ns=start_ns, stop_ns=stop_ns, interval_ns=round(VOIP_INTERVAL_S * NS_PER_S))],
         )
 
-    def _fetches(self, place: int, name: str) -> Stream:
-        return Fetches(
-            **self._common(place, 0, self._total_s),
+    def _fetches(self, position: int, name: str) -> Stream:
+        return FetchStream(
+            **self._common(position, 0, self._total_s),
             kind="fetches",
             name=name.replace("HTTP latency", "http").replace("::", " "),
             cc="",
@@ -217,55 +222,66 @@ class FlentFile:
         )
 
     def tables(self) -> Tables:
-        """The tables `tcp`, `ping`, `datagram` and `fetch`, as our records have them."""
-        found: dict[str, list[Row]] = {}
+        """Return the tables `tcp`, `ping`, `datagram` and `fetch`, as in the records of a run."""
+        rows_by_table: dict[str, list[Row]] = {}
         for stream, name in self._series:
-            found.setdefault(stream.table, []).extend(self._rows(stream, name))
-        return Tables.of({table: pl.DataFrame(every, SCHEMAS[table]) for table, every in found.items() if every})
+            rows_by_table.setdefault(stream.table, []).extend(self._rows(stream, name))
+        try:
+            return Tables.of(
+                {
+                    table: pl.DataFrame(rows_of_table, SCHEMAS[table])
+                    for table, rows_of_table in rows_by_table.items()
+                    if rows_of_table
+                }
+            )
+        except (OverflowError, TypeError, pl.exceptions.PolarsError):
+            raise InputError("run", str(self.path), "contains figures that exceed 64 bits") from None
 
     def _rows(self, stream: Stream, name: str) -> Iterator[Row]:
-        """The rows of a stream's table."""
-        if isinstance(stream, Flow):
+        """Yield the rows of a stream's table."""
+        if isinstance(stream, FlowStream):
             return self._tcp_rows(stream, name)
-        if isinstance(stream, Datagrams):
+        if isinstance(stream, DatagramStream):
             return rows.voice(stream.id, self._voice)
-        make = rows.fetches if isinstance(stream, Fetches) else rows.answers
-        return make(stream.id, self._points(name))
+        build_rows = rows.fetches if isinstance(stream, FetchStream) else rows.answers
+        return build_rows(stream.id, self._points(name))
 
-    def _tcp_rows(self, flow: Flow, name: str) -> Iterator[Row]:
-        """Bytes that the receiver has; the sender's samples where ss told of them."""
+    def _tcp_rows(self, flow: FlowStream, name: str) -> Iterator[Row]:
+        """Yield the receiver's bytes, and the sender's samples if ss reported them."""
         samples = self._raw(name, "tcp_rtt")
         yield from chain(rows.received(flow.id, self._points(name), self._delay_s), rows.sent(flow.id, samples))
-        retransmitted = self._told(name).tcp_retransmit
+        retransmitted = self._series_meta(name).tcp_retransmit
         if retransmitted is not None:
             yield {"t_ns": flow.stop_ns, "stream": flow.id, "sender": True, "total_retrans": retransmitted}
 
     @cached_property
     def _zero_s(self) -> float:
-        """The points' time of x = 0, s since 1970."""
+        """The time of x = 0, s since 1970."""
         try:
             return datetime.fromisoformat((self._meta.t0 or self._meta.time).replace("Z", "+00:00")).timestamp()
         except ValueError:
             return 0.0
 
     def _raw(self, name: str, *keys: str) -> list[Timed]:
-        """(s since x = 0, point) of the points that tell one of the keys, by time."""
-        told = (one for one in self._document.raw_values.get(name, ()) if not one.model_fields_set.isdisjoint(keys))
-        return sorted(((one.t - self._zero_s, one) for one in told), key=lambda one: one[0])
+        """Return (s since x = 0, point) for the points that have one of the keys, by time."""
+        points = (
+            point for point in self._document.raw_values.get(name, ()) if not point.model_fields_set.isdisjoint(keys)
+        )
+        return sorted(((point.t - self._zero_s, point) for point in points), key=lambda pair: pair[0])
 
     def _points(self, name: str) -> list[Timed]:
-        """The points of a series; from the file's steps where it has none."""
+        """Return the points of a series, or else the values at the file's steps."""
         steps = zip(self._document.x_values, self._document.results.get(name, ()), strict=False)
         return self._raw(name, "val") or [(x_s, Point(t=x_s, val=value)) for x_s, value in steps if value is not None]
 
     @cached_property
     def _voice(self) -> list[Timed]:
-        """The packets of a VoIP stream whose one-way delays are known."""
-        return [one for one in self._raw(VOICE, "owd_up", "lost") if one[1].seq is not None]
+        """The packets of a VoIP stream that have a number and a delay or a loss."""
+        return [timed for timed in self._raw(VOICE, "owd_up", "lost") if timed[1].seq is not None]
 
 
 def _is_flow(name: str) -> bool:
-    """Not what ss told of another one, "TCP upload::tcp_cwnd"."""
+    """Return whether the series is a flow, not ss's values of a flow ("TCP upload::tcp_cwnd")."""
     return name.startswith("TCP ") and not name.rsplit("::", 1)[-1].startswith("tcp_")
 
 
@@ -273,12 +289,12 @@ def _is_ping(name: str) -> bool:
     return name.startswith("Ping (ms)")
 
 
-def _is_page(name: str) -> bool:
+def _is_fetch(name: str) -> bool:
     return name.startswith("HTTP latency")
 
 
 def _flow_name(name: str, test: str) -> str:
-    """As the tests here call it: "TCP upload BE" is "upload::BE"."""
+    """Return the name in Hourglass's tests: "TCP upload BE" is "upload::BE"."""
     kind = TESTS.get(test)
     match = re.fullmatch(r"TCP (upload|download)(?:::| )?(.*)", name)
     if match is None:
@@ -291,6 +307,6 @@ def _flow_name(name: str, test: str) -> str:
 
 
 def _ping_name(name: str) -> str:
-    """As the tests here call it: "Ping (ms) UDP BE" is "udp BE"."""
-    rest = name.removeprefix("Ping (ms)").removeprefix("::").strip()
-    return re.sub(r"^(ICMP|UDP)\b", lambda match: match[1].lower(), rest)
+    """Return the name in Hourglass's tests: "Ping (ms) UDP BE" is "udp BE"."""
+    label = name.removeprefix("Ping (ms)").removeprefix("::").strip()
+    return re.sub(r"^(ICMP|UDP)\b", lambda match: match[1].lower(), label)

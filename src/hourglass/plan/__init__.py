@@ -2,14 +2,14 @@
 """`Scenario` and capabilities → `contract.plan.Plan`: namespaces, addresses, routes, `ip` and `tc` lines, streams.
 Knows no engine and no result.
 
-build.py    the whole, and the order of the set-up
-network.py  addresses, routes                          links.py    NICs and cables; traces.py, seeds.py theirs
-paths.py    what is between client and server          radios.py   Wi-Fi
-streams.py  flows, pings and other traffic             qdiscs.py   tc
-measure.py  samples, captures                          sysctls.py  /proc/sys
-events.py   what changes during the test               apps.py     programs
+    plan_builder.py  the whole plan, and the order of the set-up
+    network.py  addresses, routes                          links.py    NICs and cables; seeds.py
+    paths.py    devices between client and server          radios.py   Wi-Fi
+    streams.py  flows, pings and other traffic             qdiscs.py   tc
+    measure.py  samples, captures                          sysctls.py  /proc/sys
+    events.py   changes during the test                    apps.py     programs
 """
 
-from hourglass.plan.build import build
+from hourglass.plan.plan_builder import build
 
 __all__ = ["build"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs: the roots they are taken from, a room for each node and root, what is started when.
+"""Programs: their roots, a container for each node and root, the order of their starts.
 
-A room's /etc says what the testbed is: every node's name with the address by which this node reaches it. There is no
-name server: what no file answers is not there.
+A container's /etc describes the testbed: every node's name with the address by which this node reaches it. There is no
+name server, so names that no file has do not resolve.
 """
 
 import base64
@@ -12,28 +12,29 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from hourglass.contract.plan import WriteStep
-from hourglass.contract.plan_apps import (
-    App,
-    AtStart,
-    File,
-    Later,
+from hourglass.contract.plan.apps import (
+    Container,
+    ContainerFile,
+    Mount,
+    PlanApp,
     Ready,
-    Room,
+    ReadyAfterDelay,
+    ReadyAtStart,
+    ReadyOnExit,
+    ReadyOnOutput,
+    ReadyWhenFileExists,
+    ReadyWhenListening,
     Root,
-    WhenDone,
-    WhenListening,
-    WhenSaid,
-    WhenThere,
 )
 from hourglass.errors import InputError
 from hourglass.plan.network import Network
 from hourglass.scenario import Scenario
-from hourglass.scenario.app import App as Wanted
-from hourglass.scenario.app_roots import root_name, root_names, roots
+from hourglass.scenario.app_roots import mounted_folders, root_name, root_names, roots
 from hourglass.scenario.app_values import SIGNALS
+from hourglass.scenario.apps import App as ScenarioApp
 from hourglass.scenario.blame import refusal
 from hourglass.scenario.check_apps import ADDRESS, ADDRESS6, NONE, PLACEHOLDER
-from hourglass.scenario.units import seconds_ns
+from hourglass.scenario.quantities import seconds_ns
 
 ENVIRONMENT = {
     "LANG": "C.UTF-8",
@@ -43,70 +44,86 @@ ENVIRONMENT = {
 }
 NSSWITCH = "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\nethers: files\n"
 RESOLVER = "# No name server is part of this testbed: /etc/hosts has the nodes.\n"
+LOOPBACK = "127.0.0.1"
 CPU = "/proc/hourglass/cpu"
-"""Takes ns per call and ps per byte (`kernel/hooks/program_cpu.c`)."""
+"""The driver parameters: ns per call and ps per byte (`kernel/hooks/program_cpu.c`)."""
 READABLE, RUNNABLE = 0o644, 0o755
 
 
 @dataclass(frozen=True)
 class Programs:
-    """A plan's part."""
+    """The programs' part of a plan."""
 
     roots: list[Root]
-    rooms: list[Room]
-    apps: list[App]
+    rooms: list[Container]
+    apps: list[PlanApp]
     end: bool
 
 
 def programs(scenario: Scenario, network: Network, end_ns: int, able: bool) -> Programs:
-    """The programs of a scenario. `able`: whether whoever executes the plan can run some. Raises InputError."""
-    wanted = scenario.app
-    if wanted and not able:
-        raise refusal("app", f"{len(wanted)} programs", "this engine runs none: leave them out")
+    """Return the programs of a scenario. `able`: whether the engine can run programs. Raises InputError."""
+    requested = scenario.app
+    if requested and not able:
+        raise refusal("app", f"{len(requested)} programs", "this engine runs no programs; remove them")
     names = root_names(scenario)
-    places = list(dict.fromkeys((one.node, root_name(scenario, one)) for one in wanted))
-    ids = {one.name: place for place, one in enumerate(wanted)}
-    rooms = [_room(scenario, network, node, name, names.index(name)) for node, name in places]
-    waited = [not one.background for one in wanted]
+    containers = list(dict.fromkeys((app.node, root_name(scenario, app)) for app in requested))
+    numbers = {app.name: number for number, app in enumerate(requested)}
+    rooms = [_room(scenario, network, node, name, names.index(name)) for node, name in containers]
+    waited = [not app.background for app in requested]
     if not any(waited):
-        waited = [one.stop is not None for one in wanted]  # where all go on running, the last that is stopped ends it
+        waited = [app.stop is not None for app in requested]  # all of them keep running, so the last stop ends the test
     apps = [
-        _app(index, one, places.index((one.node, root_name(scenario, one))), ids, scenario, network, end_ns, wait)
-        for index, (one, wait) in enumerate(zip(wanted, waited, strict=True))
+        _app(
+            index,
+            app,
+            containers.index((app.node, root_name(scenario, app))),
+            numbers,
+            scenario,
+            network,
+            end_ns,
+            is_waited_for,
+        )
+        for index, (app, is_waited_for) in enumerate(zip(requested, waited, strict=True))
     ]
-    waits = scenario.test.name == NONE and any(waited)
-    return Programs(roots(scenario), rooms, apps, waits)
+    ends_with_programs = scenario.test.name == NONE and any(waited)
+    return Programs(roots(scenario), rooms, apps, ends_with_programs)
 
 
 def cpus(scenario: Scenario, able: bool) -> Iterator[WriteStep]:
-    """The CPUs of nodes that have one. `able`: as of `programs`."""
+    """Return the CPUs of nodes that have one. `able`: as of `programs`."""
     for number, node in enumerate(scenario.testbed.node):
         if (cpu := node.cpu) is None:
             continue
         key = f"testbed.node.{number}.cpu"
         if not able:
-            raise refusal(key, cpu.model_dump(mode="json"), "this engine runs no programs: leave it out")
-        value = f"{cpu.syscall} {cpu.per_byte}"
+            allowed = "this engine's nodes have real CPUs; remove the node's CPU, or use --engine virtual"
+            raise refusal(key, cpu.model_dump(mode="json"), allowed)
+        value = f"{cpu.syscall} {cpu.per_byte} {cpu.received} {cpu.sent} {cpu.timer}"
         yield WriteStep(do="write", node=node.name, path=CPU, value=value, origin=key)
 
 
-def _room(scenario: Scenario, network: Network, node: str, name: str, root: int) -> Room:
+def _room(scenario: Scenario, network: Network, node: str, name: str, root: int) -> Container:
     files = [
         _file("/etc/hosts", hosts(network, node)),
         _file("/etc/hostname", f"{node}\n"),
         _file("/etc/resolv.conf", RESOLVER),
         _file("/etc/nsswitch.conf", NSSWITCH),
     ]
-    for one in scenario.app:
-        if (one.node, root_name(scenario, one)) == (node, name):
-            for path, content in one.files.items():
+    folders = mounted_folders(scenario)
+    mounts: dict[str, int] = {}
+    for app in scenario.app:
+        if (app.node, root_name(scenario, app)) == (node, name):
+            for path, content in app.files.items():
                 files.append(_file(path, content.content, RUNNABLE if content.executable else READABLE))
-    return Room(node=node, root=root, files=files)
+            for path, folder in app.mounts.items():
+                mounts[str(PurePosixPath(path))] = len(root_names(scenario)) + folders.index(folder)
+    ordered = [Mount(path=path, root=mounts[path]) for path in sorted(mounts)]
+    return Container(node=node, root=root, mounts=ordered, files=files)
 
 
-def _file(path: str, content: str | bytes, mode: int = READABLE) -> File:
-    held = content.encode() if isinstance(content, str) else content
-    return File(path=str(PurePosixPath(path)), mode=mode, content=_coded(held))
+def _file(path: str, content: str | bytes, mode: int = READABLE) -> ContainerFile:
+    content_bytes = content.encode() if isinstance(content, str) else content
+    return ContainerFile(path=str(PurePosixPath(path)), mode=mode, content=_coded(content_bytes))
 
 
 def _coded(content: bytes) -> str:
@@ -114,34 +131,35 @@ def _coded(content: bytes) -> str:
 
 
 def hosts(network: Network, node: str) -> str:
-    """/etc/hosts of a node."""
+    """Return /etc/hosts of a node."""
     lines = ["127.0.0.1 localhost", "::1 localhost ip6-localhost"]
     for name in network.nodes:
         addresses = dict.fromkeys([address(network, node, name), *(str(port.address.ip) for port in network.of(name))])
-        lines += [f"{one} {name}" for one in addresses]
+        lines += [f"{address_text} {name}" for address_text in addresses]
     return "\n".join(lines) + "\n"
 
 
 def address(network: Network, node: str, other: str) -> str:
-    """The address by which a node reaches another; of one it does not reach, and its own, the first."""
+    """Return the address by which a node reaches another; the first address of an unreachable node, and of itself; the
+    loopback address of a node without devices."""
     if node != other:
         try:
             return str(network.arrival(node, other).address.ip)
         except InputError:
             pass
-    return str(network.of(other)[0].address.ip)
+    return next((str(port.address.ip) for port in network.of(other)), LOOPBACK)
 
 
 def filled(text: str, node: str, network: Network) -> str:
-    """A word of a command with the addresses it asks for."""
+    """Return a word of a command with its placeholders replaced by addresses."""
 
     def answer(match: re.Match[str]) -> str:
-        opening, other, what, closing = match.groups()
+        opening, other, device, closing = match.groups()
         if opening:
             return match[0][1:-1] if closing else match[0]
-        if what in (ADDRESS, ADDRESS6):
+        if device in (ADDRESS, ADDRESS6):
             return address(network, node, other) + closing
-        port = next(port for port in network.of(other) if port.device == what)
+        port = next(port for port in network.of(other) if port.device == device)
         return str(port.address.ip) + closing
 
     return PLACEHOLDER.sub(answer, text)
@@ -149,54 +167,54 @@ def filled(text: str, node: str, network: Network) -> str:
 
 def _app(
     index: int,
-    one: Wanted,
+    app: ScenarioApp,
     room: int,
     ids: dict[str, int],
     scenario: Scenario,
     network: Network,
     end_ns: int,
-    waited: bool,
-) -> App:
-    key, ends = f"app.{index}", f"within the test, which ends at {end_ns / 10**9:g} s"
-    if seconds_ns(one.start) >= end_ns:
-        raise refusal(f"{key}.start", one.start, ends)
-    if one.stop is not None and seconds_ns(one.stop) > end_ns:
-        raise refusal(f"{key}.stop", one.stop, ends)
-    env = ENVIRONMENT | {"HOME": "/root" if one.user in ("root", "0", "0:0") else "/"}
-    return App(
+    is_waited_for: bool,
+) -> PlanApp:
+    key, ends = f"app.{index}", f"must be within the test, which ends at {end_ns / 10**9:g} s"
+    if seconds_ns(app.start) >= end_ns:
+        raise refusal(f"{key}.start", app.start, ends)
+    if app.stop is not None and seconds_ns(app.stop) > end_ns:
+        raise refusal(f"{key}.stop", app.stop, ends)
+    env = ENVIRONMENT | {"HOME": "/root" if app.user in ("root", "0", "0:0") else "/tmp"}
+    return PlanApp(
         id=index,
-        name=one.name,
+        name=app.name,
         room=room,
-        command=[filled(word, one.node, network) for word in one.command],
-        env=env | {name: filled(text, one.node, network) for name, text in one.env.items()},
-        folder=one.folder,
-        user=one.user,
-        stdin=_coded(one.stdin.encode()),
-        start_ns=seconds_ns(one.start),
-        after=sorted(ids[name] for name in set(one.after)),
-        stop_ns=None if one.stop is None else seconds_ns(one.stop),
-        stop_signal=SIGNALS[one.signal],
-        grace_ns=one.grace,
-        ready=_ready(one),
-        ready_ns=seconds_ns(one.ready.within if one.ready else 10),
-        restarts=one.restart,
-        restart_ns=one.restart_delay,
-        background=not waited,
+        command=[filled(word, app.node, network) for word in app.command],
+        env=env | {name: filled(text, app.node, network) for name, text in app.env.items()},
+        folder=app.folder,
+        user=app.user,
+        stdin=_coded(app.stdin.encode()),
+        start_ns=seconds_ns(app.start),
+        after=sorted(ids[name] for name in set(app.after)),
+        stop_ns=None if app.stop is None else seconds_ns(app.stop),
+        stop_signal=SIGNALS[app.signal],
+        grace_ns=app.grace,
+        ready=_ready(app),
+        ready_ns=seconds_ns(app.ready.within if app.ready else 10),
+        restarts=app.restart,
+        restart_ns=app.restart_delay,
+        background=not is_waited_for,
         output_bytes=scenario.apps.output,
-        collect=list(one.collect),
+        collect=list(app.collect),
         origin=key,
     )
 
 
-def _ready(one: Wanted) -> Ready:
-    ready = one.ready
+def _ready(app: ScenarioApp) -> Ready:
+    ready = app.ready
     if ready is None:
-        return AtStart(when="start")
+        return ReadyAtStart(when="start")
     if ready.listen:
         protocol, _, port = ready.listen.partition(":")
-        return WhenListening(when="listen", protocol="udp" if protocol == "udp" else "tcp", port=int(port))
+        return ReadyWhenListening(when="listen", protocol="udp" if protocol == "udp" else "tcp", port=int(port))
     if ready.output:
-        return WhenSaid(when="output", text=ready.output)
+        return ReadyOnOutput(when="output", text=ready.output)
     if ready.file:
-        return WhenThere(when="file", path=ready.file)
-    return WhenDone(when="exit") if ready.exit else Later(when="delay", ns=ready.delay or 0)
+        return ReadyWhenFileExists(when="file", path=ready.file)
+    return ReadyOnExit(when="exit") if ready.exit else ReadyAfterDelay(when="delay", ns=ready.delay or 0)

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events: what changes during the test, as steps at their times.
+"""Events: changes during the test, as steps at their times.
 
-A device that is set up again has lost its routes, and with IPv6 its address: the set-up's are given back to it. A cable
-that is plugged in finds everything as it was, as with real NICs.
+A device that goes down loses its routes, and with IPv6 its address; when it comes up again, those of the set-up are
+restored. A cable that is pulled and plugged in changes neither, as with real NICs.
+
+While the two NICs negotiate (`link_up`), the driver has no cable, and neither end has a carrier. The step that connects
+it is an event of its own. If the cable is pulled, or the device goes down, before that event, it does not happen.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,46 +13,83 @@ from typing import Literal
 
 from hourglass.contract.capabilities import Capabilities
 from hourglass.contract.plan import AppStep, BatchStep, EthtoolStep, EventStep, IwStep, WriteStep
-from hourglass.contract.plan import Event as Planned
+from hourglass.contract.plan import PlanEvent as PlannedEvent
 from hourglass.plan import links, radios
 from hourglass.plan.network import Network, Port
 from hourglass.scenario import Event, LinkChange, Scenario
 from hourglass.scenario.blame import refusal
-from hourglass.scenario.units import seconds_ns
+from hourglass.scenario.edge import away
+from hourglass.scenario.quantities import seconds_ns
+from hourglass.scenario.trace import Trace
 
 Act = Literal["kill", "pause", "resume", "restart"]
 UNPLUGGED = "-1"
-"""No cable, in the driver's words (kernel/drivers/wire_sysfs.c)."""
+"""No cable, in the driver's words (kernel/drivers/wire/wire_sysfs.c)."""
 WIRE_ONLY = ("write", "cable", "set", "power")
-"""Actions that need our drivers, or a kernel that is there for this run alone."""
+"""Actions that need our drivers, or a kernel that serves this run alone."""
 LINES = ("tc", "ip", "ethtool")
 """Actions that are lines for a tool."""
 EVENTS_MAX = 100_000
 
 
-def all_of(scenario: Scenario, network: Network, able: Capabilities, end_ns: int) -> list[Planned]:
-    """All events in the order of their times; of equal times in the scenario's order. Raises InputError."""
+def all_events(scenario: Scenario, network: Network, able: Capabilities, end_ns: int) -> list[PlannedEvent]:
+    """Return all events in the order of their times; equal times keep the scenario's order. Raises InputError."""
     moments = sorted(_moments(scenario, network, able, end_ns), key=lambda moment: moment[0])
     if len(moments) > EVENTS_MAX:
-        raise refusal("event", f"{len(moments)} events", f"at most {EVENTS_MAX}, repetitions counted")
-    builder = _Builder(scenario, network)
-    return [
-        Planned(at_ns=at_ns, node=event.node, name=event.label or words(event), steps=list(builder.steps(index, event)))
+        raise refusal("event", f"{len(moments)} events", f"must be at most {EVENTS_MAX}, including repetitions")
+    builder = _Builder(scenario, network, negotiates=able.nic == "wire")
+    changes = [
+        PlannedEvent(
+            at_ns=at_ns,
+            node=event.node,
+            name=event.label or action_text(event),
+            steps=list(builder.steps(at_ns, index, event)),
+        )
         for at_ns, index, event in moments
     ]
+    changes += [event for event in builder.later if event.at_ns < end_ns]
+    delays = list(_delays(scenario, network, end_ns))
+    if len(changes) + len(delays) > EVENTS_MAX:
+        number = f"{len(delays)} changes of delays"
+        raise refusal("testbed.link.trace.delay", number, f"must be at most {EVENTS_MAX}, with all events")
+    return sorted([*delays, *changes], key=lambda event: event.at_ns)
+
+
+def _delays(scenario: Scenario, network: Network, end_ns: int) -> Iterator[PlannedEvent]:
+    """Yield the steps of all traces of delays within the test. They have no name, because they are no event of the
+    scenario."""
+    for number, ports in enumerate(network.ports):
+        for port in ports:
+            trace = away(scenario.testbed.link[number].trace, port.side)
+            for at_ns, delay_ns in _repeated(trace, end_ns) if trace else ():
+                step = _write(port, "delay_ns", delay_ns, f"testbed.link.{number}.trace")
+                yield PlannedEvent(at_ns=at_ns, node=port.node, name="", steps=[step])
+
+
+def _repeated(trace: Trace, end_ns: int) -> Iterator[tuple[int, int]]:
+    """Yield (ns, ns of delay) of a trace's steps before the end of the test."""
+    steps = [(seconds_ns(step.at_s), step.delay_ns) for step in trace.delay or ()]
+    period_ns = seconds_ns(trace.repeat)
+    starts = range(0, end_ns, period_ns) if period_ns and steps else (0,)
+    for start in starts:
+        yield from ((start + at_ns, delay_ns) for at_ns, delay_ns in steps if start + at_ns < end_ns)
 
 
 def _refuse_other_devices(key: str, lines: Iterable[str], devices: Sequence[str]) -> None:
-    """On a machine that is somebody's only what the plan names is changed, and given back."""
+    """On a machine that outlives the run, an event may change only devices that the plan names and restores."""
     for line in lines:
         if not set(line.split(" ")) & set(devices):
-            raise refusal(key, line, f"names none of the node's devices ({', '.join(devices)}); others are not touched")
+            raise refusal(
+                key, line, f"must name one of the node's devices ({', '.join(devices)}); other devices are not touched"
+            )
 
 
 def _moments(scenario: Scenario, network: Network, able: Capabilities, end_ns: int) -> Iterator[tuple[int, int, Event]]:
     for index, event in enumerate(scenario.event):
         if able.nic != "wire" and event.action in WIRE_ONLY:
-            raise refusal(f"event.{index}.{event.action}", _shown(event), "this engine cannot: leave it out")
+            raise refusal(
+                f"event.{index}.{event.action}", _value_text(event), "this engine cannot do this; remove the event"
+            )
         if able.nic == "real" and (
             lines := {"tc": event.tc, "ip": event.ip, "ethtool": event.ethtool}.get(event.action)
         ):
@@ -60,27 +100,27 @@ def _moments(scenario: Scenario, network: Network, able: Capabilities, end_ns: i
         last_ns = first_ns + (event.count - 1) * every_ns
         if last_ns >= end_ns:
             key, value = ("count", event.count) if first_ns < end_ns else ("at", event.at)
-            raise refusal(f"event.{index}.{key}", value, f"within the test, which ends at {end_ns / 10**9:g} s")
+            raise refusal(f"event.{index}.{key}", value, f"must be within the test, which ends at {end_ns / 10**9:g} s")
         for number in range(event.count):
             yield first_ns + number * every_ns, index, event
 
 
-def words(event: Event) -> str:
-    """What is done, in the scenario's words."""
-    shown = _shown(event)
+def action_text(event: Event) -> str:
+    """Return the event's action as the scenario writes it."""
+    value_text = _value_text(event)
     match event.action:
         case "link" | "cable":
-            return f"{event.action} {shown} {event.device}"
+            return f"{event.action} {value_text} {event.device}"
         case "set":
-            return f"set {shown} at {event.device}"
+            return f"set {value_text} at {event.device}"
         case action:
-            return f"{action} {shown}"
+            return f"{action} {value_text}"
 
 
-def _shown(event: Event) -> str:
+def _value_text(event: Event) -> str:
     value = event.model_dump(mode="json")[event.action]
     if isinstance(value, dict):
-        return ", ".join(f"{name}={_short(one)}" for name, one in value.items())
+        return ", ".join(f"{name}={_short(part)}" for name, part in value.items())
     return "; ".join(value) if isinstance(value, list) else str(value)
 
 
@@ -89,18 +129,28 @@ def _short(value: object) -> str:
 
 
 class _Builder:
-    """Makes the steps of each event in turn: which stations are away, and on which
-    channel, depends on what was before."""
+    """Makes the steps of each event in turn. It tracks absent stations, changed channels, pulled cables and devices
+    that are down, on which later events depend."""
 
-    def __init__(self, scenario: Scenario, network: Network) -> None:
+    def __init__(self, scenario: Scenario, network: Network, negotiates: bool) -> None:
+        """`negotiates`: links need their time until they carry."""
         self.scenario = scenario
         self.network = network
+        self.negotiates = negotiates
         self.away: set[Port] = set()
         self.channels: dict[int, int] = {}
-        """Of cells that are not where they began."""
+        """Channels of cells that have changed them."""
+        self.pulled: set[Port] = set()
+        self.down: set[Port] = set()
+        self.later: list[PlannedEvent] = []
+        """Events that follow from those of the scenario: carriers, and programs that start with a node."""
+        self.pending: dict[Port | str, PlannedEvent] = {}
+        """The last such event of each port, and of each node's programs."""
+        self.at_ns = 0
 
-    def steps(self, index: int, event: Event) -> Iterator[EventStep]:
-        """What an event does."""
+    def steps(self, at_ns: int, index: int, event: Event) -> Iterator[EventStep]:
+        """Yield the steps of an event."""
+        self.at_ns = at_ns
         origin, node = f"event.{index}.{event.action}", event.node
         match event.action:
             case "tc":
@@ -130,27 +180,76 @@ class _Builder:
                 yield from self._at_device(event, origin)
 
     def _act(self, name: str, node: str, act: Act, origin: str) -> AppStep:
-        place = next(place for place, one in enumerate(self.scenario.app) if one.name == name)
-        return AppStep(do="app", node=node, app=place, act=act, origin=origin)
+        number = next(number for number, app in enumerate(self.scenario.app) if app.name == name)
+        return AppStep(do="app", node=node, app=number, act=act, origin=origin)
 
     def _power(self, node: str, on: bool, origin: str) -> Iterator[EventStep]:
-        """Cables first: what dies says nothing any more."""
-        for port in self.network.wires(node):
-            yield _write(port, "cable", str(port.link) if on else UNPLUGGED, origin)
-        for one in self.scenario.app:
-            if one.node == node:
-                yield self._act(one.name, node, "restart" if on else "kill", origin)
+        """Cables come first, so that dying programs send nothing. Programs start when all cables carry."""
+        ports = self.network.wires(node)
+        for port in ports:
+            yield from self._plug(port, origin) if on else self._pull(port, origin)
+        programs = [app.name for app in self.scenario.app if app.node == node]
+        acts = [self._act(name, node, "restart" if on else "kill", origin) for name in programs]
+        self._cancel(node)
+        if on and acts and (wait_ns := max(map(self._negotiation_ns, ports), default=0)):
+            self._later(node, wait_ns, node, "programs start", acts)
+        else:
+            yield from acts
+
+    def _pull(self, port: Port, origin: str) -> Iterator[EventStep]:
+        self.pulled.add(port)
+        self._cancel(port)
+        yield _write(port, "cable", UNPLUGGED, origin)
+
+    def _plug(self, port: Port, origin: str) -> Iterator[EventStep]:
+        """Yield the step that connects the cable, or leaves it until both ends have negotiated."""
+        negotiates = port in self.pulled and port not in self.down and self._negotiation_ns(port) > 0
+        self.pulled.discard(port)
+        if negotiates:
+            self._negotiate(port, origin)
+        yield _write(port, "cable", UNPLUGGED if self._waits(port) else str(port.link), origin)
+
+    def _negotiation_ns(self, port: Port) -> int:
+        return (self.scenario.testbed.link[port.link].link_up or 0) if self.negotiates else 0
+
+    def _negotiate(self, port: Port, origin: str) -> None:
+        step = _write(port, "cable", str(port.link), origin)
+        self._later(port, self._negotiation_ns(port), port.node, f"carrier {port.device}", [step])
+
+    def _later(self, key: Port | str, wait_ns: int, node: str, name: str, steps: Sequence[EventStep]) -> None:
+        event = PlannedEvent(at_ns=self.at_ns + wait_ns, node=node, name=name, steps=list(steps))
+        self.pending[key] = event
+        self.later.append(event)
+
+    def _waits(self, key: Port | str) -> bool:
+        return key in self.pending and self.pending[key].at_ns >= self.at_ns
+
+    def _cancel(self, key: Port | str) -> None:
+        if self._waits(key):
+            self.later.remove(self.pending[key])
+        self.pending.pop(key, None)
+
+    def _link(self, port: Port, up: bool, origin: str) -> Iterator[EventStep]:
+        """Yield the steps that set a device up or down. Without a cable, it comes up without a carrier."""
+        comes_up = up and port in self.down
+        if comes_up and port not in self.pulled and self._negotiation_ns(port) > 0:
+            yield _write(port, "cable", UNPLUGGED, origin)
+            self._negotiate(port, origin)
+        yield links.change(port.node, port.device, origin, state="up" if up else "down")
+        if up:
+            self.down.discard(port)
+            yield from self._restore(port, origin)
+        else:
+            self.down.add(port)
+            self._cancel(port)
 
     def _at_device(self, event: Event, origin: str) -> Iterator[EventStep]:
         port = next(port for port in self.network.of(event.node) if port.device == event.device)
         match event.action:
             case "link":
-                lines = [f"link set dev {port.device} {event.link}"]
-                lines += self._lost(port) if event.link == "up" else []
-                yield BatchStep(do="ip", node=port.node, lines=lines, origin=origin)
+                yield from self._link(port, event.link == "up", origin)
             case "cable":
-                cable = UNPLUGGED if event.cable == "pull" else str(port.link)
-                yield _write(port, "cable", cable, origin)
+                yield from self._pull(port, origin) if event.cable == "pull" else self._plug(port, origin)
             case "set":
                 assert event.set is not None
                 yield from self._change(port, event.set, origin)
@@ -164,25 +263,24 @@ class _Builder:
             case _:
                 yield from self._restart(port, origin)
 
-    def _lost(self, port: Port) -> Iterator[str]:
-        """What a device that comes up has lost when it went down."""
+    def _restore(self, port: Port, origin: str) -> Iterator[EventStep]:
+        """Yield the addresses and routes that a device lost when it went down."""
         if port.address.version == 6:
-            yield f"addr replace {port.address} dev {port.device} nodad"
+            yield links.address(port, "replace", origin)
         for route in self.network.routes(port.node):
-            if route.via in {str(other.address.ip) for other in self.network.others(port)}:
-                yield f"route replace {route.subnet} via {route.via}"
+            if route.via in {str(other.address.ip) for other in self.network.far_ports(port)}:
+                yield links.route(port.node, route, "replace", origin)
 
     def _change(self, port: Port, change: LinkChange, origin: str) -> Iterator[EventStep]:
-        """Keys of a link, at both its ends."""
-        given = {name: value for name in links.CHANGEABLE if (value := getattr(change, name)) is not None}
-        link = self.scenario.testbed.link[port.link].model_copy(update=given)
+        """Yield the changed keys of a link, at both its ends."""
+        changes = {name: value for name in links.CHANGEABLE if (value := getattr(change, name)) is not None}
+        link = self.scenario.testbed.link[port.link].model_copy(update=changes)
         for end in self.network.ports[port.link]:
-            for name in given:
+            for name in changes:
                 for attribute, value in links.attributes(link, end.side, name):
                     yield _write(end, attribute, value, f"{origin}.{name}")
             if change.mtu is not None:
-                line = f"link set dev {end.device} mtu {change.mtu}"
-                yield BatchStep(do="ip", node=end.node, lines=[line], origin=f"{origin}.mtu")
+                yield links.change(end.node, end.device, f"{origin}.mtu", mtu=change.mtu)
 
     def _station(self, port: Port, joins: bool, origin: str) -> Iterator[EventStep]:
         yield radios.disconnect(port, origin)
@@ -192,12 +290,13 @@ class _Builder:
         self.away = self.away - {port} if joins else self.away | {port}
 
     def _restart(self, port: Port, origin: str) -> Iterator[EventStep]:
-        """An access point, on the channel of its configuration, and those of its stations that were there."""
+        """Yield the steps of an access point on its configured channel, and of those of its stations that were
+        present."""
         index = self.network.cell(port)
         self.channels.pop(index, None)
         cell, switching = self.scenario.testbed.wifi[index], radios.switching(self.scenario)
         yield radios.access_point(cell, port, index, origin, switching)
-        for station in self.network.others(port):
+        for station in self.network.far_ports(port):
             if station not in self.away:
                 yield from self._station(station, True, origin)
 

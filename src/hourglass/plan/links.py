@@ -1,173 +1,240 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices: the steps that make NICs, set them, bring them up with addresses and routes, and plug their cables in.
 
-The `ip` lines of a node are one batch: the NIC comes up without a cable, addresses and routes do not mind, and the
-carrier follows when the cable is plugged. Where `ethtool` is to set something it has to come before the NIC is up
-(changing a ring restarts the NIC, which drops its routes), and the node's `ip` lines are two batches.
+The `ip` steps of a node are adjacent, so they are one batch: the NIC comes up without a cable, which does not affect
+addresses and routes, and the carrier follows when the cable is plugged. If `ethtool` sets something, it must run before
+the NIC is up, because changing a ring restarts the NIC, which drops its routes. The node then has two batches.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from typing import Literal
+from typing import Any, Literal
 
-from hourglass.contract.plan import BatchStep, EpochStep, EthtoolStep, Step, WriteStep
-from hourglass.plan import qdiscs, reals
-from hourglass.plan.edge import edge
-from hourglass.plan.network import Network, Port
+from hourglass.contract.plan import (
+    AddressStep,
+    BatchStep,
+    DeviceStep,
+    EpochStep,
+    EthtoolStep,
+    LinkStep,
+    RouteStep,
+    Step,
+    VethStep,
+    WriteStep,
+)
+from hourglass.contract.plan.steps import Act
+from hourglass.plan import real_cables
+from hourglass.plan.network import Network, Port, Route
 from hourglass.plan.seeds import link_seed
-from hourglass.plan.traces import trace_text
 from hourglass.scenario import Link, Stack, Testbed, nics
 from hourglass.scenario.blame import dotted, refusal
-from hourglass.scenario.device import OF_NICS
+from hourglass.scenario.check_scenario import frame_bytes, medium
+from hourglass.scenario.device import IFB, OF_NICS
 from hourglass.scenario.edge import away
-from hourglass.scenario.testbed import GIGABIT
-from hourglass.scenario.values import Place
+from hourglass.scenario.quantities import seconds_ns
+from hourglass.scenario.trace import Trace
+from hourglass.scenario.values import NodeDevice
 
 Nic = Literal["wire", "veth", "real"]
-NO_SUCH = "a link made as a veth pair has none"
-OWN_METRIC = 7
-"""Of routes on a machine that may have one to the same subnet."""
+VETH_HAS_NONE = "a link that is a veth pair does not support this"
+MACHINE_METRIC = 7
+"""The metric of routes on a machine that may already have one to the same subnet."""
 
 CHANGEABLE = ("rate", "delay", "jitter", "loss", "corrupt", "duplicate", "reorder")
-"""Keys of a link with a value per direction, which the driver takes at any time."""
-ATTRIBUTE_DEFAULTS = {"rate_bps": GIGABIT}
-"""What the driver begins with where it is not 0."""
+"""Keys of a link with a value per direction, which the driver accepts at any time."""
+ATTRIBUTE_DEFAULTS = {"rate_bps": nics.GIGABIT}
+"""The driver's initial values that are not 0."""
 
+OPPORTUNITY_BYTES = 1538
+"""A Mahimahi opportunity lets one 1500-byte packet pass: on the cable, with header, preamble, FCS and gap, 1538."""
+NS_PER_MS = 10**6
+
+BQL_MAX = "/sys/class/net/{}/queues/tx-0/byte_queue_limits/limit_max"
 _RINGS = {"rx_ring": "rx", "tx_ring": "tx"}
 _MODERATION = {"rx_usecs": "rx-usecs", "rx_frames": "rx-frames", "tx_usecs": "tx-usecs", "tx_frames": "tx-frames"}
-_CHIP = ("vectors", "moderation", "tx_fifo", "tx_wake", "rx_copy", "rx_buffer", "rx_large")
-_BEGINS = nics.defaults(nics.DEFAULT, nics.STANDARD_MTU, {})
-"""The driver's own NIC."""
-_OFFLOADS = {"checksum": ("rx", "tx"), "tso": ("tso",), "gso": ("gso",), "gro": ("gro",)}
+_CHIP = (
+    "vectors", "moderation", "tx_fifo", "tx_wake", "tx_context", "bql_headers", "rx_copy", "rx_buffer", "rx_large",
+)  # fmt: skip
+_DRIVER_DEFAULTS = nics.defaults(nics.DEFAULT, nics.STANDARD_MTU, {}) | {"nic": nics.DEFAULT}
+"""The driver's default NIC."""
+_NAPI = {"gro_usecs": ("gro_flush_timeout", 1000), "defer_irqs": ("napi_defer_hard_irqs", 1)}
+"""Key of a link → file of the device, and its unit."""
+_OFFLOADS = {"checksum": ("rx", "tx"), "sg": ("sg",), "tso": ("tso",), "gso": ("gso",), "gro": ("gro",)}
 
 
 def key(link: int, name: str = "") -> str:
-    """The scenario's key of a link or of one of its settings."""
+    """Return the scenario's key of a link or of one of its settings."""
     return dotted(["testbed", "link", link, *([name] if name else [])])
 
 
 def make(testbed: Testbed, stack: Stack, network: Network, node: str, nic: Nic) -> list[Step]:
-    """The node's NICs, up, with addresses and routes. Veth pairs are there already."""
+    """Yield the steps for the node's NICs, up, with addresses and routes. Veth pairs exist already."""
     ports = [(port, testbed.link[port.link]) for port in network.wires(node)]
     steps: list[Step] = [
-        BatchStep(do="ip", node=node, lines=[line], origin=key(port.link))
+        step
         for port, link in ports
-        if (line := reals.mtu(port, link) if nic == "veth" and reals.of(testbed, port) else _device(port, link, nic))
+        if (step := _device(port, link, "real" if nic == "veth" and real_cables.interface_of(testbed, port) else nic))
     ]
     for port, link in ports:
         steps += ethtool(port, link, stack, nic)
         steps += chip(port, link) if nic == "wire" else []
-    return steps + up(testbed, stack, network, node, there=nic == "real")
+    return steps + up(testbed, stack, network, node, on_machine=nic == "real")
 
 
 def pairs(testbed: Testbed, stack: Stack, network: Network) -> Iterator[Step]:
-    """All links as veth pairs, but for those whose ends interfaces of the machine play. Refuses what neither can do."""
+    """Yield the steps that make all links veth pairs, except links between interfaces of the machine. Refuses what
+    neither supports."""
     for link, (a, b) in enumerate(network.ports):
-        if reals.is_real(testbed, a, b):
-            yield from reals.take(testbed, a, b)
+        if real_cables.is_real(testbed, a, b):
+            yield from real_cables.take(testbed, a, b)
             continue
         _refuse_for_veth(link, testbed.link[link])
         for port in (a, b):
-            _refuse_ring_for_veth(stack, Place(port.node, port.device))
-        pair = f"link add dev {a.device} type veth peer name {b.device} netns {b.node}"
-        yield BatchStep(do="ip", node=a.node, lines=[pair], origin=key(link))
+            _refuse_ring_for_veth(stack, NodeDevice(port.node, port.device))
+        yield VethStep(do="veth", node=a.node, device=a.device, peer=b.device, peer_node=b.node, origin=key(link))
 
 
 def mac(port: Port) -> str:
-    """A locally administered address that tells link and side."""
+    """Return a locally administered address that identifies link and side."""
     return f"02:00:00:{port.link >> 8:02x}:{port.link & 255:02x}:{port.side + 1:02x}"
 
 
-def _device(port: Port, link: Link, nic: Nic) -> str:
-    mtu = f" mtu {link.mtu}" if _changed(link, "mtu") else ""
+def _device(port: Port, link: Link, nic: Nic) -> Step | None:
+    mtu, origin = (link.mtu if _differs_from_driver(link, "mtu") else None), key(port.link)
     if nic == "real":
-        return f"link set dev {port.device}{mtu}" if mtu else ""
-    settings = f"dev {port.device} address {mac(port)}{mtu}"
-    return f"link add {settings} type wire" if nic == "wire" else f"link set {settings}"
+        return change(port.node, port.device, origin, mtu=mtu) if mtu else None
+    if nic == "veth":
+        return change(port.node, port.device, origin, mac=mac(port), mtu=mtu)
+    return DeviceStep(
+        do="device", node=port.node, device=port.device, kind="wire", mac=mac(port), mtu=mtu, origin=origin
+    )
 
 
-def up(testbed: Testbed, stack: Stack, network: Network, node: str, there: bool = False) -> list[Step]:
-    """Brings the node's devices up, then gives addresses, then routes. `there`: the node is a machine, which may have
-    them already."""
-    act = "replace" if there else "add"
+def change(node: str | None, device: str, origin: str, **settings: Any) -> LinkStep:
+    """Return the step that changes only these settings of a device."""
+    unchanged = dict.fromkeys(("mac", "mtu", "addrgenmode", "name", "state"))
+    return LinkStep(do="link", node=node, device=device, origin=origin, **unchanged | settings)
+
+
+def address(port: Port, act: Act, origin: str) -> AddressStep:
+    """Return the step that gives a device its address."""
+    text, nodad = str(port.address), port.address.version == 6
+    return AddressStep(
+        do="address", node=port.node, device=port.device, act=act, address=text, nodad=nodad, origin=origin
+    )
+
+
+def route(node: str, entry: Route, act: Act, origin: str, metric: int | None = None) -> RouteStep:
+    """Return the step that gives a node a route."""
+    subnet = None if entry.subnet is None else str(entry.subnet)
+    return RouteStep(do="route", node=node, act=act, subnet=subnet, via=entry.via, metric=metric, origin=origin)
+
+
+def up(testbed: Testbed, stack: Stack, network: Network, node: str, on_machine: bool = False) -> list[Step]:
+    """Return the steps that bring the node's devices up and set addresses and routes. `on_machine`: the node is a
+    machine, which may have them already."""
+    act: Act = "replace" if on_machine else "add"
     steps: list[Step] = []
     for port in network.of(node):
-        place = Place(node, port.device)
-        if mtu := stack.at(place).mtu:
-            line = f"link set dev {port.device} mtu {mtu}"
-            steps.append(BatchStep(do="ip", node=node, lines=[line], origin=stack.device_origin(place, "mtu")))
-        nodad = " nodad" if port.address.version == 6 else ""
-        lines = [f"link set dev {port.device} up", f"addr {act} {port.address} dev {port.device}{nodad}"]
+        device = NodeDevice(node, port.device)
+        if mtu := stack.at(device).mtu:
+            steps.append(change(node, port.device, stack.device_origin(device, "mtu"), mtu=mtu))
+        if bql_max := stack.at(device).bql_max:
+            path, origin = BQL_MAX.format(port.device), stack.device_origin(device, "bql_max")
+            steps.append(WriteStep(do="write", node=node, path=path, value=str(bql_max), origin=origin))
+        if segments := stack.at(device).gso_max_segs:
+            line, origin = f"link set dev {port.device} gso_max_segs {segments}", "gso_max_segs"
+            steps.append(BatchStep(do="ip", node=node, lines=[line], origin=stack.device_origin(device, origin)))
         origin = "testbed.wifi" if port.radio else key(port.link, "addresses")
-        steps.append(BatchStep(do="ip", node=node, lines=lines, origin=origin))
-    steps += qdiscs.ifb(stack, network, node, testbed.ip)
-    least = f" metric {OWN_METRIC}" if there else ""  # the machine's own route to the same comes first
-    routes = [f"route {act} {route.subnet} via {route.via}{least}" for route in network.routes(node)]
-    if routes:
-        steps.append(BatchStep(do="ip", node=node, lines=routes, origin="testbed"))
-    return steps
+        steps += [change(node, port.device, origin, state="up"), address(port, act, origin)]
+    steps += _ifbs(stack, network, node, testbed.ip)
+    metric = MACHINE_METRIC if on_machine else None  # the machine's route to the same subnet comes first
+    return [*steps, *(route(node, entry, act, "testbed", metric) for entry in network.routes(node))]
+
+
+def _ifbs(stack: Stack, network: Network, node: str, version: int) -> Iterator[Step]:
+    """Yield the node's ifbs, one for each device whose arriving packets are queued."""
+    for device in (NodeDevice(node, port.device) for port in network.of(node)):
+        if stack.at(device).ingress:
+            name, origin = f"{IFB}{device.device}", stack.device_origin(device, "ingress")
+            yield DeviceStep(do="device", node=node, device=name, kind="ifb", mac=None, mtu=None, origin=origin)
+            # It has no address, so that only redirected packets pass it.
+            if version == 6:
+                yield change(node, name, origin, addrgenmode="none")
+            yield change(node, name, origin, state="up")
 
 
 def ethtool(port: Port, link: Link, stack: Stack, nic: Nic) -> list[Step]:
-    """The NIC's settings, one call for rings, one for moderation, one for offloads. Each is a process, and what the
-    scenario declares as a default is what our driver begins with; a veth pair's offloads begin otherwise."""
-    place = Place(port.node, port.device)
-    own = stack.at(place)
-    nic_own = {name: value for name in OF_NICS if (value := getattr(own, name)) is not None}
-    if nic_own.get("checksum") is False:
-        nic_own["tso"] = False
-    wanted = link.model_copy(update=nic_own)
+    """Yield the NIC's settings: one call for rings, one for moderation, one for offloads. Each is a process. The
+    scenario's defaults equal the driver's initial values; a veth pair's offloads start differently."""
+    device = NodeDevice(port.node, port.device)
+    device_stack = stack.at(device)
+    overrides = {name: value for name in OF_NICS if (value := getattr(device_stack, name)) is not None}
+    if overrides.get("checksum") is False:
+        overrides["tso"] = False
+    if overrides.get("tso"):
+        overrides["sg"] = True
+    settings = link.model_copy(update=overrides)
 
     def step(option: str, names: Iterable[str], arguments: list[str]) -> list[Step]:
         args = [option, port.device, *arguments]
-        origin = stack.device_origin(place) if nic_own.keys() & set(names) else key(port.link)
+        origin = stack.device_origin(device) if overrides.keys() & set(names) else key(port.link)
         return [EthtoolStep(do="ethtool", node=port.node, args=args, origin=origin)] if arguments else []
 
     offloads = [
         word
         for name, features in _OFFLOADS.items()
         for feature in features
-        if nic == "veth" or _changed(wanted, name)  # a cable's NIC is as it is where nothing else is asked for
-        for word in (feature, "on" if getattr(wanted, name) else "off")
+        if nic == "veth"
+        or _differs_from_driver(settings, name)  # a cable's NIC stays unchanged unless the scenario changes it
+        for word in (feature, "on" if getattr(settings, name) else "off")
     ]
-    if nic == "real":  # what the link says of rings and moderation describes them
-        rings = [word for name, option in _RINGS.items() if name in nic_own for word in (option, str(nic_own[name]))]
+    if nic == "real":  # the link's rings and moderation describe the NICs
+        rings = [
+            word for name, option in _RINGS.items() if name in overrides for word in (option, str(overrides[name]))
+        ]
         return [*step("-G", _RINGS, rings), *step("-K", _OFFLOADS, offloads)]
     return [
-        *step("-G", _RINGS, _numbers(wanted, _RINGS)),
-        *step("-C", _MODERATION, _numbers(wanted, _MODERATION)),
+        *step("-G", _RINGS, _numbers(settings, _RINGS)),
+        *step("-C", _MODERATION, _numbers(settings, _MODERATION)),
         *step("-K", _OFFLOADS, offloads),
     ]
 
 
 def chip(port: Port, link: Link) -> list[Step]:
-    """What the NIC is, where it is not what the driver begins with; set while it is down."""
-    folder = f"/sys/class/net/{port.device}/wire"
+    """Return the steps that set the NIC where it differs from the driver's defaults; they run while it is down."""
+    folder = f"/sys/class/net/{port.device}"
+    values = {name: (f"wire/{name}", getattr(link, name)) for name in _CHIP}
+    values |= {name: (file, getattr(link, name) * unit) for name, (file, unit) in _NAPI.items()}
     return [
         WriteStep(
             do="write",
             node=port.node,
-            path=f"{folder}/{name}",
-            value=str(getattr(link, name)),
+            path=f"{folder}/{file}",
+            value=str(value),
             origin=key(port.link, name if link.nic == nics.DEFAULT else "nic"),
         )
-        for name in _CHIP
-        if _changed(link, name)
+        for name, (file, value) in values.items()
+        if _differs_from_driver(link, name)
     ]
 
 
 def _numbers(link: Link, names: dict[str, str]) -> list[str]:
     return [
-        word for name, option in names.items() if _changed(link, name) for word in (option, str(getattr(link, name)))
+        word
+        for name, option in names.items()
+        if _differs_from_driver(link, name)
+        for word in (option, str(getattr(link, name)))
     ]
 
 
-def _changed(link: Link, name: str) -> bool:
-    """Whether a setting of both NICs is another than what the driver begins with."""
-    return bool(getattr(link, name) != _BEGINS.get(name, Link.model_fields[name].default))
+def _differs_from_driver(link: Link, name: str) -> bool:
+    """Return true if a setting of both NICs differs from the driver's default."""
+    return bool(getattr(link, name) != _DRIVER_DEFAULTS.get(name, Link.model_fields[name].default))
 
 
 def plug(testbed: Testbed, stack: Stack, seed: int, port: Port) -> Iterator[Step]:
-    """The wire driver's parameters of the direction away from the port; last, the cable."""
+    """Yield the wire driver's parameters of the direction away from the port; the cable is last."""
     link, side = testbed.link[port.link], port.side
     folder = f"/sys/class/net/{port.device}/wire"
 
@@ -179,11 +246,11 @@ def plug(testbed: Testbed, stack: Stack, seed: int, port: Port) -> Iterator[Step
         for attribute, value in attributes(link, side, name):
             if value != ATTRIBUTE_DEFAULTS.get(attribute, 0):
                 yield write(attribute, value, key(port.link, name))
-    if text := trace_text(link, side):
+    if text := _trace_text(link, side):
         origin = key(port.link, "trace" if link.trace else "outage")
         yield write("trace", text, origin)
         yield EpochStep(do="epoch", node=port.node, path=f"{folder}/epoch_ns", origin=origin)
-    for name, value, origin in edge(testbed, stack, port):
+    for name, value, origin in _edge(testbed, stack, port):
         yield write(name, value, key(port.link, origin))
     if (shaper := away(link.shaper, side)) and shaper.grant_cycle:
         origin = key(port.link, "shaper")
@@ -192,7 +259,7 @@ def plug(testbed: Testbed, stack: Stack, seed: int, port: Port) -> Iterator[Step
 
 
 def attributes(link: Link, side: int, name: str) -> Iterator[tuple[str, int]]:
-    """A link's key as the driver's attributes of the direction away from `side`."""
+    """Return a link's key as the driver's attributes of the direction away from `side`."""
     value = getattr(link, name)[side]
     match name:
         case "rate":
@@ -209,24 +276,107 @@ def attributes(link: Link, side: int, name: str) -> Iterator[tuple[str, int]]:
             yield f"{name}_ppb", value
 
 
-def _refuse_ring_for_veth(stack: Stack, place: Place) -> None:
+def _edge(testbed: Testbed, stack: Stack, port: Port) -> Iterator[tuple[str, int, str]]:
+    """Yield (attribute, value, key of the link) of all settings; buckets come before their rates."""
+    link, side = testbed.link[port.link], port.side
+    if name := medium(link, port.link, side):
+        yield "medium", _media(testbed).index(name), "duplex" if link.duplex == "half" else "medium"
+    if policer := away(link.policer, side):
+        yield "policer_burst", policer.burst, "policer"
+        yield "policer_bps", policer.rate, "policer"
+    if shaper := away(link.shaper, side):
+        assert shaper.burst is not None, "spelled out with the other defaults"
+        yield "shaper_burst", shaper.burst, "shaper"
+        for name, value in (
+            ("limit", shaper.limit),
+            ("latency_ns", shaper.latency),
+            ("ce_threshold_ns", shaper.ce_threshold),
+            ("grant_cycle_ns", shaper.grant_cycle),
+            ("grant_delay_ns", shaper.grant_delay),
+        ):
+            if value is not None:
+                yield f"shaper_{name}", value, "shaper"
+        if shaper.peak is not None:
+            yield "shaper_mtu", frame_bytes(link, stack), "shaper"
+            yield "shaper_peak_bps", shaper.peak, "shaper"
+        yield "shaper_bps", shaper.rate, "shaper"
+
+
+def _media(testbed: Testbed) -> list[str]:
+    """Return the names of all media; a name's index is the medium's number."""
+    names = (medium(link, index, side) for index, link in enumerate(testbed.link) for side in (0, 1))
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def _trace_text(link: Link, side: int) -> str:
+    """Return the rate of the direction away from `side` (0 or 1), including outages; "" if it does not change.
+
+    The driver's syntax (kernel/drivers/wire/wire_sysfs.c) is a head line, then a line per step:
+
+        rate PERIOD                 then lines "TIME BPS"; PERIOD 0: no repetition
+        opportunity PERIOD BYTES    then lines "TIME"
+
+    Times are ns after the epoch, which is test time 0. Before it, and before the first step, the link's rate holds.
+    """
+    trace = away(link.trace, side)
+    if link.outage:
+        return _rates(0, _with_outages(link, side, trace))
+    if trace is None:
+        return ""
+    if trace.opportunity_ms is not None:
+        times = trace.opportunity_ms
+        head = f"opportunity {times[-1] * NS_PER_MS} {OPPORTUNITY_BYTES}"
+        return "\n".join([head, *(str(time * NS_PER_MS) for time in times)]) + "\n"
+    if trace.rate is None:
+        return ""
+    return _rates(seconds_ns(trace.repeat), _steps(trace))
+
+
+def _rates(period_ns: int, steps: list[tuple[int, int]]) -> str:
+    return "\n".join([f"rate {period_ns}", *(f"{at_ns} {rate_bps}" for at_ns, rate_bps in steps)]) + "\n"
+
+
+def _steps(trace: Trace | None) -> list[tuple[int, int]]:
+    """Return (ns, bit/s) of a trace of rates; empty without one."""
+    return [(seconds_ns(step.at_s), step.rate_bps) for step in trace.rate or ()] if trace else []
+
+
+def _with_outages(link: Link, side: int, trace: Trace | None) -> list[tuple[int, int]]:
+    steps = _steps(trace)
+    times = [at_ns for at_ns, _ in steps]
+    spans = [(seconds_ns(start), seconds_ns(end)) for start, end in link.outage]
+    starts = [start for start, _ in spans]
+
+    def rate_bps(at_ns: int) -> int:
+        span = bisect_right(starts, at_ns) - 1
+        if span >= 0 and at_ns < spans[span][1]:
+            return 0
+        index = bisect_right(times, at_ns) - 1
+        return steps[index][1] if index >= 0 else link.rate[side]
+
+    return [(at_ns, rate_bps(at_ns)) for at_ns in sorted({*times, *(end for span in spans for end in span)})]
+
+
+def _refuse_ring_for_veth(stack: Stack, device: NodeDevice) -> None:
     for name in _RINGS:
-        if (value := getattr(stack.at(place), name)) is not None:
-            raise refusal(stack.device_origin(place, name), value, NO_SUCH)
+        if (value := getattr(stack.at(device), name)) is not None:
+            raise refusal(stack.device_origin(device, name), value, VETH_HAS_NONE)
 
 
 def refuse_for_cable(index: int, link: Link) -> None:
-    """A cable that is there has the impairments it has: what asks for others cannot be obeyed."""
-    nothing = Link(ends=link.ends)
+    """Refuse impairments of an existing cable."""
+    defaults = Link(ends=link.ends)
     for name in (*CHANGEABLE, "trace", "outage", "duplex", "medium", "policer", "shaper"):
-        if name not in ("rate", "delay") and getattr(link, name) != getattr(nothing, name):
-            raise refusal(key(index, name), link.model_dump()[name], "a real cable has none; use netem or a shaper")
+        if name not in ("rate", "delay") and getattr(link, name) != getattr(defaults, name):
+            raise refusal(
+                key(index, name), link.model_dump()[name], "a real cable does not support this; use netem or a shaper"
+            )
 
 
 def _refuse_for_veth(index: int, link: Link) -> None:
-    """A veth pair has no rate, no delay, no faults, no ring: what asks for one cannot be obeyed."""
-    nothing = Link(ends=link.ends).model_copy(update=_BEGINS)
-    able = {"ends", "addresses", "mtu", *_OFFLOADS}
+    """Refuse settings that a veth pair lacks: rate, delay, faults, rings."""
+    defaults = Link(ends=link.ends).model_copy(update=_DRIVER_DEFAULTS)
+    supported = {"ends", "addresses", "mtu", *_OFFLOADS}
     for name in Link.model_fields:
-        if name not in able and getattr(link, name) != getattr(nothing, name):
-            raise refusal(key(index, name), link.model_dump()[name], NO_SUCH)
+        if name not in supported and getattr(link, name) != getattr(defaults, name):
+            raise refusal(key(index, name), link.model_dump()[name], VETH_HAS_NONE)

@@ -1,57 +1,69 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is recorded: sampling intervals, of which packets the layer times are kept, captures.
+"""Recording: sampling intervals, the share of packets with layer times, captures.
 
-`measure.packets` is a number of packets per second; the plan says "one in N". N is chosen for the most that the path
-between client and server can carry: frames of 1,514 bytes at the rate of the narrowest cable, radio (its PHY rate) or
-shaper, on the faster of the two ways. A trace that changes a cable's rate is not looked at.
+`measure.packets` is a number of packets per second; the plan says "one in N". N follows from the most packets that the
+path between client and server can carry: frames of 1,514 bytes at the rate of the narrowest cable, radio (its PHY rate)
+or shaper, in the faster direction. Traces that change a cable's rate are ignored.
 """
 
 from hourglass.contract.capabilities import Capabilities
-from hourglass.contract.plan import Capture, Path, Sampling
+from hourglass.contract.plan import Path, PlanCapture, Sampling
 from hourglass.scenario import Measure
 from hourglass.scenario.blame import refusal
-from hourglass.scenario.check import capture_file
-from hourglass.scenario.model import Capture as Wanted
-from hourglass.scenario.units import NS_PER_S
+from hourglass.scenario.check_scenario import capture_file
+from hourglass.scenario.quantities import NS_PER_S
+from hourglass.scenario.scenario_model import Capture as CaptureSettings
 
 FRAME_BITS = 1514 * 8
 TCP_NS = 10**7
-"""Interval of the samples of sockets that are asked for by nobody."""
+"""Default interval of the samples of sockets."""
+LOOPBACK_BPS = 10**10
+"""The capacity of a path without hops, in order of magnitude."""
 FLOWS = 64
-"""With so many flows samples are as frequent as with one."""
+"""Up to this many flows, the sampling interval is the default."""
 
 
 def sampling(measure: Measure, step_s: float, path: Path, flows: int, layers: bool) -> Sampling:
-    """The intervals and "one packet in N" of the path. What has a row per flow is rarer when there are many of them.
+    """Return the intervals and "one packet in N" of the path. Tables with a row per flow have longer intervals if there
+    are many flows.
 
-    Without `layers` nobody looks at packets."""
-    rarer = max(1, -(-flows // FLOWS))
+    Without `layers`, no packets are followed.
+    """
+    factor = max(1, -(-flows // FLOWS))
     step_ns = int(step_s * NS_PER_S)
     return Sampling(
-        tcp_ns=min(rarer * TCP_NS, step_ns) if measure.tcp is None else measure.tcp,
+        tcp_ns=min(factor * TCP_NS, step_ns) if measure.tcp is None else measure.tcp,
         device_ns=measure.devices,
-        totals_ns=rarer * measure.devices if layers else 0,
+        totals_ns=factor * measure.devices if layers else 0,
         packets=one_in(measure.packets, path_bps(path)) if layers else 0,
     )
 
 
-def one_in(wanted: int | str, rate_bps: int) -> int:
-    """N of "the layer times of one packet in N" for `wanted` packets a second; 1 = all, 0 = none."""
-    if wanted == "all":
+def one_in(requested: int | str, rate_bps: int) -> int:
+    """Return N of "the layer times of one packet in N" for `wanted` packets a second; 1 = all, 0 = none."""
+    if requested == "all":
         return 1
-    assert isinstance(wanted, int)
-    return max(1, -(-rate_bps // (FRAME_BITS * wanted))) if wanted else 0
+    assert isinstance(requested, int)
+    return max(1, -(-rate_bps // (FRAME_BITS * requested))) if requested else 0
 
 
 def path_bps(path: Path) -> int:
-    """What the path carries, bit/s: the narrowest medium or shaper, of the faster way. Qdiscs' own rates are not
-    looked at: some are of each flow."""
-    return max(min(min(hop.line_bps, hop.shaper_bps or hop.line_bps) for hop in way) for way in (path.there, path.back))
+    """Return the capacity of the path in bit/s: the narrowest medium or shaper, in the faster direction. Rates of
+    qdiscs are ignored: some are per flow."""
+    return max(
+        min((min(hop.line_bps, hop.shaper_bps or hop.line_bps) for hop in hops), default=LOOPBACK_BPS)
+        for hops in (path.there, path.back)
+    )
 
 
-def captures(wanted: Wanted, able: Capabilities) -> list[Capture]:
-    """One file per captured device. Raises InputError where frames cannot be seen."""
-    places = wanted.pcap
-    if places and not able.captures:
-        raise refusal("capture.pcap", [str(one) for one in places], "this engine cannot capture frames")
-    return [Capture(node=one.node, device=one.device, file=capture_file(one), snaplen=wanted.snaplen) for one in places]
+def captures(requested: CaptureSettings, able: Capabilities) -> list[PlanCapture]:
+    """Return one file per captured device. Raises InputError if frames cannot be captured."""
+    devices = requested.pcap
+    if devices and not able.captures:
+        raise refusal(
+            "capture.pcap", [str(device) for device in devices], "this engine cannot capture frames; remove capture"
+        )
+    return [
+        PlanCapture(node=device.node, device=device.device, file=capture_file(device), snaplen=requested.snaplen)
+        for device in devices
+    ]

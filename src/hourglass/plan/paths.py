@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths: the devices that packets pass between two nodes, as the routes have it, and what each does to them."""
+"""Paths: the devices that packets pass between two nodes along the routes, and the effect of each on them."""
 
 from collections.abc import Iterator
 
@@ -8,48 +8,66 @@ from hourglass.plan.network import Network, Port
 from hourglass.plan.qdiscs import qdisc_of
 from hourglass.scenario import Link, Stack, Testbed
 from hourglass.scenario.edge import away
-from hourglass.scenario.values import Place
+from hourglass.scenario.values import NodeDevice
 from hourglass.scenario.wifi import radio_bps
 from hourglass.tc_words import rate_bps, word_after
 
 RATE_WORDS = ("bandwidth", "rate", "maxrate")
-"""What qdiscs of their own rate call it: cake; tbf and netem; fq."""
+"""The option of qdiscs with their rate: cake; tbf and netem; fq."""
 
 IMPAIRMENTS = ("jitter", "loss", "corrupt", "duplicate", "reorder")
 """Keys of a link, each with a value per direction, 0 for none."""
-OF_ONE_WAY = ("policer", "shaper")
+TABLES_PER_DIRECTION = ("policer", "shaper")
 """Keys of a link, each a table per direction, or none."""
 
 
 class Paths:
-    """The paths of a plan, each worked out when it is first asked for."""
+    """The paths of a plan, each computed on first use."""
 
     def __init__(self, testbed: Testbed, stack: Stack, network: Network) -> None:
-        self._from = testbed, stack, network
-        self._made: dict[tuple[str, str], Path] = {}
+        self._sources = testbed, stack, network
+        self._paths: dict[tuple[str, str], Path] = {}
 
     def between(self, client: str, server: str) -> Path:
-        """The path of two nodes. Raises InputError when no routers join them."""
+        """Return the path of two nodes; of a node to itself, one without hops. Raises InputError if no routers join
+        them."""
         pair = (client, server)
-        if pair not in self._made:
-            network = self._from[-1]
-            there = network.way(client, network.arrival(client, server))
-            back = network.way(server, there[0][0])
-            hops = ([_hop(*self._from, *ports) for ports in way] for way in (there, back))
-            self._made[pair] = Path(client=client, server=server, there=next(hops), back=next(hops))
-        return self._made[pair]
+        if client == server:
+            return Path(client=client, server=server, there=[], back=[])
+        if pair not in self._paths:
+            network = self._sources[-1]
+            forward = network.port_pairs(client, network.arrival(client, server))
+            back = network.port_pairs(server, forward[0][0])
+            hops = ([_hop(*self._sources, *ports) for ports in port_pairs] for port_pairs in (forward, back))
+            self._paths[pair] = Path(client=client, server=server, there=next(hops), back=next(hops))
+        return self._paths[pair]
 
     def all(self) -> list[Path]:
-        """Those that were asked for, in that order."""
-        return list(self._made.values())
+        """Return the computed paths, in order of their first use."""
+        return list(self._paths.values())
+
+
+def neighbours(testbed: Testbed, stack: Stack) -> list[Path]:
+    """Return a path of one hop for each link, and for each station of a cell to its access point: the whole testbed."""
+    network = Network(testbed)
+    pairs = [*network.ports, *((station, cell[0]) for cell in network.cells for station in cell[1:])]
+    return [
+        Path(
+            client=near.node,
+            server=far.node,
+            there=[_hop(testbed, stack, network, near, far)],
+            back=[_hop(testbed, stack, network, far, near)],
+        )
+        for near, far in pairs
+    ]
 
 
 def _hop(testbed: Testbed, stack: Stack, network: Network, leaves: Port, enters: Port) -> Hop:
-    place = f"{leaves.node}:{leaves.device}"
-    shaper_bps = next((one.rate for one in testbed.shaper if str(one.at) == place), None)
-    netem_ns = next((one.delay for one in testbed.netem if str(one.at) == place), 0)
+    device = f"{leaves.node}:{leaves.device}"
+    shaper_bps = next((shaper.rate for shaper in testbed.shaper if str(shaper.at) == device), None)
+    netem_ns = next((netem.delay for netem in testbed.netem if str(netem.at) == device), 0)
     qdisc = qdisc_of(testbed, stack, network, leaves)
-    sold: list[int] = []
+    link_rates: list[int] = []
     if leaves.radio:
         cell = network.cell(leaves)
         wifi = testbed.wifi[cell]
@@ -59,9 +77,11 @@ def _hop(testbed: Testbed, stack: Stack, network: Network, leaves: Port, enters:
         link = testbed.link[leaves.link]
         line_bps, delay_ns = link.rate[leaves.side], link.delay[leaves.side]
         impairments, origin = list(_impairments(link, leaves.side)), f"testbed.link.{leaves.link}"
-        sold = [one.rate for one in (away(link.policer, leaves.side), away(link.shaper, leaves.side)) if one]
-    ingress = stack.at(Place(enters.node, enters.device)).ingress
-    own = (rate_bps(word_after(line, word)) for line in (qdisc, ingress or "") for word in RATE_WORDS)
+        link_rates = [
+            limiter.rate for limiter in (away(link.policer, leaves.side), away(link.shaper, leaves.side)) if limiter
+        ]
+    ingress = stack.at(NodeDevice(enters.node, enters.device)).ingress
+    qdisc_rates = (rate_bps(word_after(line, word)) for line in (qdisc, ingress or "") for word in RATE_WORDS)
     return Hop(
         node=leaves.node,
         device=leaves.device,
@@ -72,7 +92,7 @@ def _hop(testbed: Testbed, stack: Stack, network: Network, leaves: Port, enters:
         medium="air" if leaves.radio else "cable",
         line_bps=line_bps,
         shaper_bps=shaper_bps,
-        rate_bps=min(rate for rate in (line_bps, shaper_bps, *sold, *own) if rate),
+        rate_bps=min(rate for rate in (line_bps, shaper_bps, *link_rates, *qdisc_rates) if rate),
         delay_ns=delay_ns + netem_ns,
         qdisc=qdisc,
         ingress=ingress,
@@ -82,11 +102,11 @@ def _hop(testbed: Testbed, stack: Stack, network: Network, leaves: Port, enters:
 
 
 def _impairments(link: Link, side: int) -> Iterator[str]:
-    """In the scenario's words; the direction away from the side."""
-    for name, shown in link.model_dump(include=set(IMPAIRMENTS)).items():
+    """Return impairments in the scenario's words, of the direction away from the side."""
+    for name, value in link.model_dump(include=set(IMPAIRMENTS)).items():
         if getattr(link, name)[side] != Link.model_fields[name].default[side]:
-            yield f"{name} {_words(shown[side] if isinstance(shown, list) else shown)}"
-    if link.trace and (link.trace.there, link.trace.back)[side]:
+            yield f"{name} {_value_text(value[side] if isinstance(value, list) else value)}"
+    if link.trace and away(link.trace, side):
         yield "trace"
     if link.outage:
         yield "outage"
@@ -94,10 +114,10 @@ def _impairments(link: Link, side: int) -> Iterator[str]:
         yield "half duplex"
     if link.medium:
         yield f"medium {link.medium[side]}"
-    for name in OF_ONE_WAY:
-        if one := away(getattr(link, name), side):
-            yield f"{name} {_words(one.model_dump(exclude_none=True))}"
+    for name in TABLES_PER_DIRECTION:
+        if table := away(getattr(link, name), side):
+            yield f"{name} {_value_text(table.model_dump(exclude_none=True))}"
 
 
-def _words(shown: str | dict[str, object]) -> str:
-    return shown if isinstance(shown, str) else ", ".join(f"{name} {value}" for name, value in shown.items())
+def _value_text(setting: str | dict[str, object]) -> str:
+    return setting if isinstance(setting, str) else ", ".join(f"{name} {value}" for name, value in setting.items())

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plans by which kernels are tuned; after a change: `python -m hourglass.plan.training kernel/tuning`.
 
-They are files because the engine, which runs them, knows no scenario. Together they pass what runs usually pass:
-TCP's senders and receivers, forwarding, the common qdiscs, both ways of Wi-Fi, and everything that measures.
+They are files because the engine, which runs them, knows no scenario. Together they exercise the code of usual runs:
+TCP's senders and receivers, forwarding, the common qdiscs, both directions of Wi-Fi, and all measurements.
 """
 
 import sys
@@ -10,12 +10,12 @@ from pathlib import Path
 
 from hourglass import scenario
 from hourglass.contract.capabilities import Capabilities
-from hourglass.plan.build import build
+from hourglass.plan.plan_builder import build
 
 ABLE = Capabilities(
     nic="wire", own_kernel=True, virtual_time=True, radios=True, programs=True, captures=True, layers=True
 )
-"""Of the kernels that are tuned."""
+"""The capabilities of the kernels that are tuned."""
 
 TRAINING = {
     "htb-cubic": ("L100M", "test.length=3"),
@@ -28,7 +28,7 @@ TRAINING = {
 
 
 def plans() -> dict[str, bytes]:
-    """The files and what has to be in them."""
+    """Return the files and their expected content."""
     return {
         f"{name}.json": build(scenario.load(source, ["test.delay=0.2", *settings], kernel="6.1"), ABLE).to_json()
         for name, (source, *settings) in TRAINING.items()

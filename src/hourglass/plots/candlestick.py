@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Candlesticks of several runs in the form of the papers: throughput left, latency right.
+"""Draws candlesticks of several runs in the form of the papers: throughput left, latency right.
 
 Form: Grazia et al., "TCP Pacing and Small Queues", section IV: the box goes from the 10th to the 90th percentile, the
 line in it is the median. A throughput candle stands for the goodput of all flows of one direction in each `step` of the
@@ -15,76 +15,80 @@ from matplotlib.axes import Axes
 from matplotlib.figure import SubFigure
 from matplotlib.patches import Patch
 
-from hourglass.looks import Look
-from hourglass.looks import looks as all_looks
+from hourglass.errors import InputError
 from hourglass.plots import style
 from hourglass.plots.anatomy import NARROWEST_IN as BARS_IN
 from hourglass.plots.anatomy import bars, draw, height_in
-from hourglass.plots.samples import TCP_RTT, flows_by_way, latencies_ms
+from hourglass.plots.pooled_samples import TCP_RTT, goodputs_mbps, latencies_ms
 from hourglass.results.recording import Recording
-from hourglass.results.series import goodput_total, loaded_window
 from hourglass.results.stats import Floats, short
-from hourglass.results.streams import FIRST_PING, WAYS
+from hourglass.results.stream_styles import FIRST_PING, WAYS
+from hourglass.series_style import SeriesStyle
+from hourglass.series_style import styles as all_looks
 
 CONVENTION = "box: p10\u2013p90, line: median"
 SLOT_IN, NARROWEST_IN = 0.42, 0.3
-"""Width of one candle with its margins, inches; narrower before there are several rows of runs."""
+"""The width of a candle with its margins, and the minimum width before runs use several rows, inches."""
 PANELS_IN = style.WIDEST_IN - 2.0
-ROW_IN = 3.9
-LABELLED_IN = 0.36
-"""Candles narrower than this do not have their median written above them."""
+ROW_IN, NAMES_IN = 3.9, 1.5
+"""The height of a row, and the part of it that is for names."""
+LABELLED_MIN_IN = 0.36
+"""The least width of a candle whose median is written above it."""
 MOST_BARS = 30
-"""Where there are more, a picture of candles has none below: `plot anatomy` has."""
+"""With more bars, the picture omits the bars of time by layer; use `plot anatomy`."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel: candles[run][kind] = samples in `unit`; a run has those kinds that it has samples of."""
+    """A panel: candles[run][kind] = samples in `unit`; a run only has kinds with samples."""
 
     title: str
     unit: str
-    kinds: dict[str, Look]
+    kinds: dict[str, SeriesStyle]
     candles: list[dict[str, Floats]]
 
     def slots(self, run: int) -> int:
-        """Candle widths that a run takes: its kinds and a gap."""
+        """Return the width of a run in candles: its kinds and a gap."""
         return len(self.candles[run]) + 1
 
 
 def candlestick(runs: Sequence[Recording], labels: Sequence[str], path: Path) -> None:
-    """Draws the runs side by side under their labels into `path`, in rows where they are many; below, where their time
-    goes."""
-    assert runs, "a picture of no runs"
-    assert len(runs) == len(labels), "one label per run"
+    """Draw the runs side by side with their labels into `path`, in several rows if needed, and below them the time by
+    layer."""
+    assert runs, "a picture needs at least one run"
+    assert len(runs) == len(labels), "a picture needs one label per run"
     panels = [panel for panel in (_throughput(runs), _latency(runs)) if panel.kinds]
-    assert panels, "runs without any sample"
+    if not panels:
+        raise InputError("RUN", str(runs[0].path), "has no samples of goodput or latency")
     rows, slot_in = _rows(panels, len(runs))
     widths = [
         max(2.2, 1.1 + 0.95 * len(panel.kinds) if len(runs) == 1 else 0, slot_in * _most_slots(panel, rows))
         for panel in panels
     ]
-    times = bars(runs, labels)
-    times = times if len(times) <= MOST_BARS else []
-    below_in = height_in(times) if times else 0.0
-    heights = [ROW_IN + 0.2 * (max(len(panel.kinds) for panel in panels) // 4), *[ROW_IN] * (len(rows) - 1)]
-    width_in = max(sum(widths) + 0.9 * len(panels), BARS_IN if times else 0.0)
+    time_bars = bars(runs, labels)
+    time_bars = time_bars if len(time_bars) <= MOST_BARS else []
+    below_in = height_in(time_bars) if time_bars else 0.0
+    narrowest_in = min(widths) / len(rows[0])
+    row_in = ROW_IN + max(0.0, style.lines_in(labels, narrowest_in) - NAMES_IN)
+    heights = [row_in + 0.2 * (max(len(panel.kinds) for panel in panels) // 4), *[row_in] * (len(rows) - 1)]
+    width_in = max(sum(widths) + 0.9 * len(panels), BARS_IN if time_bars else 0.0)
     with style.figure(width_in, 0.3 + sum(heights) + below_in, path) as figure:
-        ratios = [*heights, *([below_in] if times else [])]
+        ratios = [*heights, *([below_in] if time_bars else [])]
         parts = figure.subfigures(len(ratios), 1, height_ratios=ratios, squeeze=False)[:, 0]
-        for place, mine in enumerate(rows):
-            _row(parts[place], panels, mine, [labels[run] for run in mine], widths, legends=place == 0)
-        if times:
-            draw(parts[-1].add_subplot(), times)
+        for index, row_runs in enumerate(rows):
+            _row(parts[index], panels, row_runs, [labels[run] for run in row_runs], widths, legends=index == 0)
+        if time_bars:
+            draw(parts[-1].add_subplot(), time_bars)
         style.caption(parts[len(rows) - 1], CONVENTION)
 
 
 def _rows(panels: Sequence[Panel], count: int) -> tuple[list[list[int]], float]:
-    """(the runs of each row, the width of a candle in inches): as few rows as are not too wide, about equally full."""
-    needed = [sum(panel.slots(run) for panel in panels) for run in range(count)]
-    many = max(1, -(-int(sum(needed) * NARROWEST_IN * 100) // int(PANELS_IN * 100)))
-    per_row = -(-count // min(many, count))
+    """Return (the runs of each row, the width of a candle in inches): as few, equally full rows as fit the width."""
+    slots_needed = [sum(panel.slots(run) for panel in panels) for run in range(count)]
+    row_count = max(1, -(-int(sum(slots_needed) * NARROWEST_IN * 100) // int(PANELS_IN * 100)))
+    per_row = -(-count // min(row_count, count))
     rows = [list(range(first, min(first + per_row, count))) for first in range(0, count, per_row)]
-    return rows, min(SLOT_IN, PANELS_IN / max(sum(needed[run] for run in row) for row in rows))
+    return rows, min(SLOT_IN, PANELS_IN / max(sum(slots_needed[run] for run in row) for row in rows))
 
 
 def _most_slots(panel: Panel, rows: Sequence[Sequence[int]]) -> int:
@@ -94,25 +98,25 @@ def _most_slots(panel: Panel, rows: Sequence[Sequence[int]]) -> int:
 def _row(
     part: SubFigure,
     panels: Sequence[Panel],
-    mine: Sequence[int],
+    row_runs: Sequence[int],
     labels: Sequence[str],
     widths: Sequence[float],
     legends: bool,
 ) -> None:
-    """Some of the runs, a panel beside the other."""
+    """Draw the panels of some runs next to each other."""
     grid = part.add_gridspec(1, len(panels), width_ratios=list(widths), wspace=0.08)
-    for place, panel in enumerate(panels):
-        axes = part.add_subplot(grid[place])
-        middles = _draw(axes, panel, mine, widths[place], legends)
-        style.name_ticks(axes, middles, labels, widths[place] / len(labels))
+    for index, panel in enumerate(panels):
+        axes = part.add_subplot(grid[index])
+        middles = _draw(axes, panel, row_runs, widths[index], legends)
+        style.name_ticks(axes, middles, labels, widths[index] / len(labels))
 
 
 def _throughput(runs: Sequence[Recording]) -> Panel:
-    candles = []
-    for run in runs:
-        window = loaded_window(run)
-        candles.append({way: goodput_total(run, flows, window).values for way, flows in flows_by_way(run).items()})
-    return _panel("Throughput", "goodput, all flows (Mbit/s)", candles, dict(zip(WAYS, all_looks(2), strict=True)))
+    candles = [goodputs_mbps(run) for run in runs]
+    programs = [name for name in dict.fromkeys(name for kinds in candles for name in kinds) if name not in WAYS]
+    looks = dict(zip((*WAYS, *programs), all_looks(len(WAYS) + len(programs)), strict=True))
+    unit = "goodput (Mbit/s)" if programs else "goodput, all flows (Mbit/s)"
+    return _panel("Throughput", unit, candles, looks)
 
 
 def _latency(runs: Sequence[Recording]) -> Panel:
@@ -122,23 +126,23 @@ def _latency(runs: Sequence[Recording]) -> Panel:
     return _panel("Latency", "round-trip time (ms)", candles, looks)
 
 
-def _panel(title: str, unit: str, candles: list[dict[str, Floats]], looks: dict[str, Look]) -> Panel:
-    """With the kinds that any run has samples of."""
-    there = [{kind: samples for kind, samples in kinds.items() if samples.size} for kinds in candles]
-    present = {kind for kinds in there for kind in kinds}
-    return Panel(title, unit, {kind: look for kind, look in looks.items() if kind in present}, there)
+def _panel(title: str, unit: str, candles: list[dict[str, Floats]], looks: dict[str, SeriesStyle]) -> Panel:
+    """Return a panel with the kinds that have samples in any run."""
+    measured = [{kind: samples for kind, samples in kinds.items() if samples.size} for kinds in candles]
+    present = {kind for kinds in measured for kind in kinds}
+    return Panel(title, unit, {kind: look for kind, look in looks.items() if kind in present}, measured)
 
 
-def _draw(axes: Axes, panel: Panel, mine: Sequence[int], width_in: float, legend: bool) -> list[float]:
-    """The candles of some runs; where the middle of each run is."""
+def _draw(axes: Axes, panel: Panel, row_runs: Sequence[int], width_in: float, legend: bool) -> list[float]:
+    """Draw the candles of some runs; return the middle position of each run."""
     ends = [np.percentile(samples, [10, 90]) for kinds in panel.candles for samples in kinds.values()]
-    slots = sum(panel.slots(run) for run in mine)
+    slots = sum(panel.slots(run) for run in row_runs)
     x, middles = 0, []
-    for run in mine:
+    for run in row_runs:
         kinds = [kind for kind in panel.kinds if kind in panel.candles[run]]
-        for place, kind in enumerate(kinds):
+        for index, kind in enumerate(kinds):
             figures = np.percentile(panel.candles[run][kind], [10, 50, 90])
-            _candle(axes, x + place, figures, panel.kinds[kind], width_in / slots >= LABELLED_IN)
+            _candle(axes, x + index, figures, panel.kinds[kind], width_in / slots >= LABELLED_MIN_IN)
         middles.append(x + (len(kinds) - 1) / 2 if kinds else float(x))
         x += len(kinds) + 1
     axes.set_ylabel(panel.unit)
@@ -153,7 +157,7 @@ def _draw(axes: Axes, panel: Panel, mine: Sequence[int], width_in: float, legend
     return middles
 
 
-def _candle(axes: Axes, x: float, figures: Floats, look: Look, label: bool) -> None:
+def _candle(axes: Axes, x: float, figures: Floats, look: SeriesStyle, label: bool) -> None:
     low, median, high = figures
     style.candle(axes, x, 0.36, (low, median, high), look)
     if label:
@@ -161,7 +165,7 @@ def _candle(axes: Axes, x: float, figures: Floats, look: Look, label: bool) -> N
 
 
 def _scale(axes: Axes, ends: Floats, may_be_log: bool) -> None:
-    """Linear from 0, or logarithmic with a margin below and above."""
+    """Scale the axis: linear from 0, or logarithmic with a margin below and above."""
     if may_be_log and style.wants_log(ends):
         style.log_y(axes)
         axes.set_ylim(ends[ends > 0].min() / 1.5, ends.max() * 1.8)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cumulative distributions of latency under load: a panel per kind of latency, a line per run, p10/p50/p90 marked."""
+"""Draws distributions of latency under load: a panel per kind of latency, a line per run, p10/p50/p90 marked."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,33 +8,36 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from hourglass.looks import Look
-from hourglass.looks import looks as all_looks
+from hourglass.errors import InputError
 from hourglass.plots import style
-from hourglass.plots.samples import latencies_ms
+from hourglass.plots.pooled_samples import latencies_ms
 from hourglass.results.recording import Recording
 from hourglass.results.stats import Floats
+from hourglass.series_style import SeriesStyle
+from hourglass.series_style import styles as all_looks
 
 CONVENTION = "dots: p10, p50, p90 of the samples under load; lost packets are not in the distribution"
 STEPS = 600
-"""A line of more samples is drawn through this many of its quantiles."""
+"""The most points of a line; more samples are drawn as this number of quantiles."""
 PANEL_IN, NARROWEST_IN = 3.3, 5.0
 
 
 def cdf(runs: Sequence[Recording], labels: Sequence[str], path: Path) -> None:
-    """Draws the runs into `path` on a linear latency axis."""
+    """Draw the runs into `path` on a linear latency axis."""
     _draw(runs, labels, path, log=False)
 
 
 def cdf_log(runs: Sequence[Recording], labels: Sequence[str], path: Path) -> None:
-    """Draws the runs into `path` on a logarithmic latency axis."""
+    """Draw the runs into `path` on a logarithmic latency axis."""
     _draw(runs, labels, path, log=True)
 
 
 def _draw(runs: Sequence[Recording], labels: Sequence[str], path: Path, log: bool) -> None:
     samples = [_samples(run) for run in runs]
-    kinds = list(dict.fromkeys(kind for each in samples for kind in each))
-    rows, columns = style.panels_in_rows(max(len(kinds), 1), PANEL_IN)
+    kinds = list(dict.fromkeys(kind for run_samples in samples for kind in run_samples))
+    if not kinds:
+        raise InputError("RUN", str(runs[0].path), "has no samples of latency: no TCP, and no answered ping")
+    rows, columns = style.panels_in_rows(len(kinds), PANEL_IN)
     looks = all_looks(len(runs))
     width_in = max(columns * PANEL_IN, NARROWEST_IN) + 0.6
     with style.figure(width_in, 0.4 + 3.1 * rows + style.legend_in(labels, width_in), path) as figure:
@@ -44,9 +47,9 @@ def _draw(runs: Sequence[Recording], labels: Sequence[str], path: Path, log: boo
         for axes, kind in zip(panels.flat, kinds, strict=False):
             if log:
                 style.log_x(axes)
-            for each, look in zip(samples, looks, strict=True):
-                if kind in each:
-                    _line(axes, each[kind], look)
+            for run_samples, look in zip(samples, looks, strict=True):
+                if kind in run_samples:
+                    _line(axes, run_samples[kind], look)
             axes.set_title(kind)
             axes.set_xlabel(f"round-trip time (ms{', logarithmic' if log else ''})")
             if not log:
@@ -62,9 +65,9 @@ def _samples(run: Recording) -> dict[str, Floats]:
     return {kind: values for kind, values in latencies_ms(run).items() if values.size}
 
 
-def _line(axes: Axes, values: Floats, look: Look) -> None:
+def _line(axes: Axes, values: Floats, look: SeriesStyle) -> None:
     ordered = np.sort(values)
     share = np.arange(1, ordered.size + 1) / ordered.size
-    keep = np.unique(np.linspace(0, ordered.size - 1, min(ordered.size, STEPS)).astype(int))
-    axes.plot(ordered[keep], share[keep], linewidth=1.5, drawstyle="steps-post", **style.line(look))
+    indices = np.unique(np.linspace(0, ordered.size - 1, min(ordered.size, STEPS)).astype(int))
+    axes.plot(ordered[indices], share[indices], linewidth=1.5, drawstyle="steps-post", **style.line(look))
     axes.plot(np.percentile(values, [10, 50, 90]), [0.1, 0.5, 0.9], "o", color=look.colour, markersize=3.5)

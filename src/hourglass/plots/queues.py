@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run's queues and sockets on a shared axis: what waits at each device; what waits below TCP against the limit of
-TCP Small Queues and the term that gives it; cwnd and RTT of each flow; BBR's phases as strips.
+"""Draw one run's queues and sockets on a shared axis: the queue of each device; the data below TCP with the limit of
+TCP Small Queues and its deciding term; cwnd and RTT of each flow; BBR's phases as strips.
 
-What waits below TCP, and its limit, are those of the first flow, which the panel says: several saw teeth over each
-other show nothing.
+The data below TCP and its limit are those of the first flow, which the panel names. Several overlaid flows would be
+unreadable.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,33 +14,41 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from hourglass import looks
+from hourglass import series_style
 from hourglass.errors import InputError
-from hourglass.plots import marks, style
-from hourglass.results import streams
-from hourglass.results.frames import of
+from hourglass.plots import event_marks, style
+from hourglass.results import stream_styles
+from hourglass.results.frames import belongs_to
 from hourglass.results.phases import PHASES
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, US_PER_MS
 from hourglass.results.stats import Floats
-from hourglass.results.streams import Drawn
+from hourglass.results.stream_styles import FlowStyle
 
-TERMS = {"floor": looks.ORANGE, "rate": looks.GREEN, "cap": looks.VERMILION, "bytes": looks.PURPLE, "off": style.MUTED}
-"""Which term of the limit decides, and its colour."""
-PHASE_COLOURS = dict(zip(PHASES, (looks.VERMILION, looks.ORANGE, looks.SKY, looks.BLACK), strict=True))
+TERMS = {
+    "floor": series_style.ORANGE,
+    "rate": series_style.GREEN,
+    "cap": series_style.VERMILION,
+    "bytes": series_style.PURPLE,
+    "off": style.MUTED,
+}
+"""The deciding terms of the limit, and their colours."""
+PHASE_COLOURS = dict(
+    zip(PHASES, (series_style.VERMILION, series_style.ORANGE, series_style.SKY, series_style.BLACK), strict=True)
+)
 POINTS = 3000
 KIB = 1024
-STRIPS = 4
-"""BBR's phases are shown of so many flows at most."""
-RARELY = 0.9
-"""Where so much of the samples have nothing below TCP, that is said."""
+STRIPS_MAX = 4
+"""The most flows whose BBR phases are drawn."""
+IDLE_SHARE_MIN = 0.9
+"""If at least this share of the samples has no data below TCP, a note says so."""
 
-Senders = list[tuple[Drawn, pl.DataFrame]]
-"""Each flow that has samples, with those of its sender."""
+Senders = list[tuple[FlowStyle, pl.DataFrame]]
+"""Each flow that has samples, with its sender's samples."""
 
 
 def queues(run: Recording, path: Path) -> None:
-    """Draws the run into `path` (.png or .svg). Raises `InputError` when it has samples of neither queues nor TCP."""
+    """Draw the run into `path` (.png or .svg). Raises `InputError` if it has samples of neither queues nor TCP."""
     senders = list(_senders(run))
     panels: list[Callable[[Axes, Recording, Senders], None]] = []
     panels += [_queues] if not run.queues.is_empty() else []
@@ -50,29 +58,29 @@ def queues(run: Recording, path: Path) -> None:
         panels += [_cwnd, _rtt] if _has(first, "snd_cwnd") else []
     if not panels:
         raise InputError("RUN", str(run.path), "has no samples of queues or sockets: set measure.tcp above 0")
-    strips = [one for one in senders if _has(one[1], "bbr_phase")]
-    shown = strips[:STRIPS]
-    heights = [*[0.13] * len(shown), *[1.0] * len(panels)]
+    strips = [pair for pair in senders if _has(pair[1], "bbr_phase")]
+    shown_senders = strips[:STRIPS_MAX]
+    heights = [*[0.13] * len(shown_senders), *[1.0] * len(panels)]
     with style.figure(10, 0.9 + 2.1 * sum(heights), path) as figure:
         rows = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
-        for place, (axes, (flow, sender)) in enumerate(zip(rows, shown, strict=False)):
-            left_out = f" (and {len(strips) - STRIPS} more)" if len(strips) > STRIPS else ""
-            _phases(axes, flow.flow.name, sender, f"BBR's phases{left_out}" if place == 0 else "")
-        for axes, panel in zip(rows[len(shown) :], panels, strict=True):
+        for index, (axes, (flow, sender)) in enumerate(zip(rows, shown_senders, strict=False)):
+            left_out = f" (and {len(strips) - STRIPS_MAX} more)" if len(strips) > STRIPS_MAX else ""
+            _phases(axes, flow.flow.name, sender, f"BBR's phases{left_out}" if index == 0 else "")
+        for axes, panel in zip(rows[len(shown_senders) :], panels, strict=True):
             panel(axes, run, senders)
         rows[-1].set_xlim(0, run.end_ns / NS_PER_S)
         rows[-1].set_xlabel("test time (s)")
-        marks.mark(list(rows), run, numbered=False)
+        event_marks.mark(list(rows), run, numbered=False)
         style.headline(figure, f"{run.name}  ·  {run.test.name}  ·  Linux {run.info.kernel.release}")
-        figure.align_ylabels(list(rows[len(shown) :]))
+        figure.align_ylabels(list(rows[len(shown_senders) :]))
 
 
-def _senders(run: Recording) -> Iterator[tuple[Drawn, pl.DataFrame]]:
-    found = run.tcp.filter(of(*run.flows) & pl.col("sender")).sort("t_ns")
-    parts = {part["stream"][0]: part for part in found.partition_by("stream")}
-    for one in streams.flows(run):
-        if one.flow.name in parts:
-            yield one, _thinned(parts[one.flow.name])
+def _senders(run: Recording) -> Iterator[tuple[FlowStyle, pl.DataFrame]]:
+    samples = run.tcp.filter(belongs_to(*run.flows) & pl.col("sender")).sort("t_ns")
+    parts = {part["stream"][0]: part for part in samples.partition_by("stream")}
+    for drawn_flow in stream_styles.flow_styles(run):
+        if drawn_flow.flow.name in parts:
+            yield drawn_flow, _thinned(parts[drawn_flow.flow.name])
 
 
 def _has(frame: pl.DataFrame, *columns: str) -> bool:
@@ -92,11 +100,11 @@ def _t_s(frame: pl.DataFrame) -> Floats:
 
 
 def _queues(axes: Axes, run: Recording, _: Senders) -> None:
-    """Bytes in the qdisc, TXQ and ring of each device that ever held 1 % of the fullest."""
+    """Draw the bytes in qdisc, TXQ and ring of each device whose peak is at least 1 % of the largest peak."""
     waiting = run.queues.with_columns(pl.sum_horizontal("qdisc_bytes", "txq_bytes", "ring_bytes").alias("bytes"))
     fullest = waiting.group_by("node", "device", maintain_order=True).agg(pl.col("bytes").max())
-    shown = fullest.filter(pl.col("bytes") * 100 >= pl.col("bytes").max())
-    for (node, device, _bytes), look in zip(shown.iter_rows(), looks.looks(shown.height), strict=True):
+    devices = fullest.filter(pl.col("bytes") * 100 >= pl.col("bytes").max())
+    for (node, device, _bytes), look in zip(devices.iter_rows(), series_style.styles(devices.height), strict=True):
         rows = _thinned(waiting.filter((pl.col("node") == node) & (pl.col("device") == device)).sort("t_ns"))
         axes.plot(_t_s(rows), _values(rows, "bytes", KIB), linewidth=1.1, label=f"{node}:{device}", **style.line(look))
     axes.set_title("Waiting at devices: qdisc, TXQ and ring", fontsize=9)
@@ -106,52 +114,52 @@ def _queues(axes: Axes, run: Recording, _: Senders) -> None:
 
 
 def _small_queues(axes: Axes, run: Recording, senders: Senders) -> None:
-    """Truesize below the first flow's socket, and the limit in the colour of its term."""
+    """Draw the truesize below the first flow's socket, and the limit in the colour of its term."""
     first, sender = senders[0]
     below, limits = _values(sender, "sk_wmem_alloc", KIB), _values(sender, "tsq_limit", KIB)
-    axes.fill_between(_t_s(sender), below, color=looks.TOTAL, alpha=0.35, linewidth=0, label="below TCP")
+    axes.fill_between(_t_s(sender), below, color=series_style.TOTAL, alpha=0.35, linewidth=0, label="below TCP")
     usual = float(np.nanpercentile(limits, 10)) if np.isfinite(limits).any() else 0.0
     top = max(3 * float(np.nanmax(below, initial=1)), 2 * usual)
     terms = sender["tsq_term"].to_numpy() if "tsq_term" in sender.columns else np.full(sender.height, None)
     for term, colour in TERMS.items():
-        shown = np.where((terms == term) & (limits <= top), limits, np.nan)
-        if np.isfinite(shown).any():
-            axes.plot(_t_s(sender), shown, color=colour, linewidth=1.6, label=f"limit: {term}")
-    which = f"{first.flow.name}, the first of {len(run.flows)} flows" if len(run.flows) > 1 else first.flow.name
-    axes.set_title(f"Below TCP, against the limit of TCP Small Queues: {which}", fontsize=9)
+        drawn_limits = np.where((terms == term) & (limits <= top), limits, np.nan)
+        if np.isfinite(drawn_limits).any():
+            axes.plot(_t_s(sender), drawn_limits, color=colour, linewidth=1.6, label=f"limit: {term}")
+    flow_label = f"{first.flow.name}, the first of {len(run.flows)} flows" if len(run.flows) > 1 else first.flow.name
+    axes.set_title(f"Data below TCP, and the limit of TCP Small Queues: {flow_label}", fontsize=9)
     idle = float((below == 0).mean())
-    if idle >= RARELY:
-        note = f"{idle:.0%} of the samples have nothing below TCP: what waits, waits at another node"
+    if idle >= IDLE_SHARE_MIN:
+        note = f"{idle:.0%} of the samples have no data below TCP: packets wait at another node"
         axes.text(0.01, 0.95, note, transform=axes.transAxes, va="top", fontsize=8, color=style.MUTED)
     axes.set_ylabel("queue (KiB)")
-    axes.set_ylim(0, axes.get_ylim()[1] * (1.15 if idle >= RARELY else 1))
+    axes.set_ylim(0, axes.get_ylim()[1] * (1.15 if idle >= IDLE_SHARE_MIN else 1))
     style.legend_right(axes)
 
 
-def _plot(axes: Axes, one: Drawn, sender: pl.DataFrame, values: Floats) -> None:
-    axes.plot(_t_s(sender), values, label=one.label or "_", linewidth=1.1 if one.named else 0.6,
-              **style.line(one.look))  # fmt: skip
+def _plot(axes: Axes, drawn_flow: FlowStyle, sender: pl.DataFrame, values: Floats) -> None:
+    axes.plot(_t_s(sender), values, label=drawn_flow.label or "_", linewidth=1.1 if drawn_flow.named else 0.6,
+              **style.line(drawn_flow.look))  # fmt: skip
 
 
 def _cwnd(axes: Axes, run: Recording, senders: Senders) -> None:
-    for one, sender in senders:
-        _plot(axes, one, sender, _values(sender, "snd_cwnd"))
+    for drawn_flow, sender in senders:
+        _plot(axes, drawn_flow, sender, _values(sender, "snd_cwnd"))
     axes.set_ylabel("cwnd (segments)")
     axes.set_ylim(bottom=0)
     style.legend_right(axes)
 
 
 def _rtt(axes: Axes, run: Recording, senders: Senders) -> None:
-    """The senders' smoothed RTT."""
-    for one, sender in senders:
+    """Draw the senders' smoothed RTT."""
+    for drawn_flow, sender in senders:
         rtt = _values(sender, "rtt", US_PER_MS)
-        _plot(axes, one, sender, np.where(rtt > 0, rtt, np.nan))
+        _plot(axes, drawn_flow, sender, np.where(rtt > 0, rtt, np.nan))
     axes.set_ylabel("TCP RTT (ms)")
     axes.set_ylim(bottom=0)
 
 
 def _phases(axes: Axes, name: str, sender: pl.DataFrame, title: str) -> None:
-    """BBR's phase of a flow as coloured spans."""
+    """Draw the BBR phases of a flow as coloured spans."""
     for phase, start_s, end_s in _spans(sender):
         axes.axvspan(start_s, end_s, color=PHASE_COLOURS[phase], linewidth=0)
     axes.set_yticks([])
@@ -166,7 +174,7 @@ def _phases(axes: Axes, name: str, sender: pl.DataFrame, title: str) -> None:
 
 
 def _spans(sender: pl.DataFrame) -> Iterator[tuple[str, float, float]]:
-    """(phase, start, end) of neighbouring samples in one phase, s."""
+    """Yield (phase, start, end) of consecutive samples in one phase, s."""
     rows = sender.select("t_ns", pl.col("bbr_phase").cast(pl.String).alias("phase")).with_columns(
         pl.col("phase").rle_id().alias("span")
     )

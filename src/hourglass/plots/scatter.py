@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goodput against latency, a cloud and its 1-sigma ellipse per group of runs; the better corner is up and right.
+"""Draws goodput against latency: a cloud and its 1-sigma ellipse per group of runs; the better corner is up and right.
 
 Form: Winstein and Balakrishnan, "TCP ex Machina" (SIGCOMM 2013), figure 4: the latency axis runs to the left, the
 ellipse is the covariance of the samples, its centre their mean. A sample is one second under load: mean goodput of all
@@ -14,29 +14,38 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon
 
-from hourglass.looks import Look, looks
 from hourglass.plots import style
+from hourglass.results.goodput_latency import latency, points
 from hourglass.results.groups import groups
-from hourglass.results.points import latency, points
 from hourglass.results.recording import Recording
 from hourglass.results.stats import Floats
+from hourglass.series_style import SeriesStyle, styles
 
 CONVENTION = "dot: 1 s under load (mean goodput, median latency); cross: mean; ellipse: 1\u03c3 of the dots"
-WIDTH_IN = 6.4
+WIDTH_IN, HEIGHT_IN = 6.4, 4.4
+MOST_ABOVE = 8
+"""The most groups with their legend above the panel. The legend of more groups is to the right of it."""
 
 
 def scatter(runs: Sequence[Recording], _: Sequence[str], path: Path) -> None:
-    """Draws the groups of runs into `path`, under the groups' own labels."""
-    found = groups(list(runs))
-    clouds = [_cloud([runs[i] for i in group.members]) for group in found]
-    names = [g.label if len(g.members) == 1 else f"{g.label} ({len(g.members)} seeds)" for g in found]
-    seen = np.concatenate([cloud[0] for cloud in clouds])
-    log = style.wants_log(seen)
-    with style.figure(WIDTH_IN, 4.4 + style.legend_in(names, WIDTH_IN), path) as figure:
+    """Draw the groups of runs into `path`."""
+    run_groups = groups(list(runs))
+    clouds = [_cloud([runs[i] for i in group.members]) for group in run_groups]
+    seeds = sorted({len(group.members) for group in run_groups})
+    names = [f"{group.label} ({len(group.members)} seeds)" if len(seeds) > 1 else group.label for group in run_groups]
+    all_latencies = np.concatenate([cloud[0] for cloud in clouds])
+    log = style.wants_log(all_latencies)
+    beside = len(names) > MOST_ABOVE
+    size = (
+        (WIDTH_IN + style.names_in(names), max(HEIGHT_IN, style.LEGEND_LINE_IN * len(names)))
+        if beside
+        else (WIDTH_IN, HEIGHT_IN + style.legend_in(names, WIDTH_IN))
+    )
+    with style.figure(*size, path) as figure:
         axes = figure.add_subplot()
         if log:
             style.log_x(axes)
-        for cloud, look in zip(clouds, looks(len(names)), strict=True):
+        for cloud, look in zip(clouds, styles(len(names)), strict=True):
             _draw(axes, cloud, look, log)
         axes.invert_xaxis()
         kinds = list(dict.fromkeys(latency(run)[0] for run in runs if run.flows))
@@ -44,32 +53,36 @@ def scatter(runs: Sequence[Recording], _: Sequence[str], path: Path) -> None:
         axes.set_xlabel(f"{' / '.join(kinds)}, round trip ({unit})   lower is better \u2192")
         axes.set_ylabel("goodput, all flows (Mbit/s)   higher is better \u2192")
         axes.margins(0.08)
-        handles = [Line2D([], [], linestyle="none", markersize=5, **style.dot(look)) for look in looks(len(names))]
-        style.legend_above(figure, names, handles)
-        style.caption(figure, CONVENTION)
+        handles = [Line2D([], [], linestyle="none", markersize=5, **style.dot(look)) for look in styles(len(names))]
+        if beside:
+            figure.legend(handles, names, loc="outside right upper")
+        else:
+            style.legend_above(figure, names, handles)
+        repeated = f"; {seeds[0]} seeds each" if len(seeds) == 1 and seeds[0] > 1 else ""
+        style.caption(figure, CONVENTION + repeated)
 
 
 def _cloud(runs: list[Recording]) -> tuple[Floats, Floats]:
-    parts = [points(run) for run in runs]
-    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+    run_points = [points(run) for run in runs]
+    return np.concatenate([part[0] for part in run_points]), np.concatenate([part[1] for part in run_points])
 
 
-def _draw(axes: Axes, cloud: tuple[Floats, Floats], look: Look, log: bool) -> None:
-    waits, rates = cloud
+def _draw(axes: Axes, cloud: tuple[Floats, Floats], look: SeriesStyle, log: bool) -> None:
+    latencies, rates = cloud
     colour = look.colour
-    if not waits.size:
+    if not latencies.size:
         return
-    axes.plot(waits, rates, alpha=0.35, linestyle="none", markersize=3.5, markeredgewidth=0.5, **style.dot(look))
-    x, y = ellipse(np.log(waits) if log else waits, rates)
+    axes.plot(latencies, rates, alpha=0.35, linestyle="none", markersize=3.5, markeredgewidth=0.5, **style.dot(look))
+    x, y = ellipse(np.log(latencies) if log else latencies, rates)
     outline = np.column_stack([np.exp(x) if log else x, y])
     axes.add_patch(Polygon(outline, facecolor=colour, alpha=0.18, linewidth=0))
     axes.add_patch(Polygon(outline, fill=False, edgecolor=colour, linewidth=1.4))
-    centre = np.exp(np.log(waits).mean()) if log else waits.mean()
+    centre = np.exp(np.log(latencies).mean()) if log else latencies.mean()
     axes.plot(centre, rates.mean(), marker="+", color=colour, markersize=8, markeredgewidth=1.6, linestyle="none")
 
 
 def ellipse(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """The outline of the 1-sigma covariance ellipse of samples: mean + sqrt(eigenvalue) along each eigenvector."""
+    """Return the outline of the samples' 1-sigma ellipse: mean + sqrt(eigenvalue) along each eigenvector."""
     centre = np.array([x.mean(), y.mean()])
     if x.size < 2:
         return np.full(2, centre[0]), np.full(2, centre[1])

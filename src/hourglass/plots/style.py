@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The look of all pictures: one font, units on every axis, the colours of `looks` as matplotlib takes them.
+"""The style of all pictures: one font, units on every axis, the colours of `series_style` for matplotlib.
 
-Figures are made with matplotlib's Agg canvas directly, so no display and no global state is touched.
+Figures use matplotlib's Agg canvas directly, which needs no display and no global state.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from io import BytesIO
+from itertools import count
 from pathlib import Path
 from textwrap import wrap
 from typing import Any, NamedTuple, TypeAlias
@@ -21,10 +24,11 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from hourglass import files
 from hourglass.errors import InputError
-from hourglass.looks import BLUE, GREEN, HATCHES, ORANGE, PURPLE, SKY, VERMILION, Look
+from hourglass.series_style import BLUE, GREEN, HATCHES, ORANGE, PURPLE, SKY, VERMILION, SeriesStyle
 
-WAYS = {"upload": BLUE, "download": VERMILION}
+DIRECTION_COLOURS = {"upload": BLUE, "download": VERMILION}
 NODES = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION)
 """Hues of the nodes in the order of the path; a node's layers are shades of its hue."""
 INK = "#222222"
@@ -34,14 +38,16 @@ SHADE = "#F4F6F8"
 
 DPI = 150
 WIDEST_IN = 14.0
-"""No picture is wider: on a page or a screen its letters would be too small. What needs more goes into rows."""
+"""The largest width of a picture: wider ones have too small letters on a page or screen, so they get more rows."""
 MARKERS = {
     "circle": "o", "square": "s", "triangle-up": "^", "diamond": "D", "triangle-down": "v", "plus": "P",
     "triangle-right": ">", "cross": "X", "triangle-left": "<", "star": "*", "pentagon": "p",
 }  # fmt: skip
-"""Matplotlib's markers by the names of `looks.SHAPES`."""
+"""Matplotlib's markers by the names of `series_style.SHAPES`."""
 LINE_IN = 0.15
-"""Height of a line of a label."""
+"""The height of a line of a label."""
+LEGEND_LINE_IN = 0.19
+"""The height of a line of a legend."""
 LOG_SPAN = 30
 """Values that span more than this factor are drawn on a logarithmic axis."""
 
@@ -79,39 +85,66 @@ RC: dict[str, Any] = {
 }
 
 FASTER: dict[str, dict[str, Any]] = {".png": {"pil_kwargs": {"compress_level": 3}}}
-"""A fifth more bytes for a tenth of a picture's time."""
+"""This level makes files a fifth larger and saves a tenth of a picture's time."""
+
+
+_drawn: ContextVar[list[Figure] | None] = ContextVar("drawn", default=None)
 
 
 @contextmanager
-def figure(width_in: float, height_in: float, path: Path, arranged: bool = True) -> Iterator[Figure]:
-    """A figure in the house style, saved at `path` when the block ends. Raises `InputError` for an unknown suffix,
-    and where it cannot be written.
+def drawn() -> Iterator[list[Figure]]:
+    """Yield a list that gets the figures drawn in the block. They are not saved."""
+    figures: list[Figure] = []
+    token = _drawn.set(figures)
+    try:
+        yield figures
+    finally:
+        _drawn.reset(token)
 
-    `arranged`: matplotlib finds room for all labels, for which it lays out everything twice.
+
+def png(figure: Figure) -> bytes:
+    """Return a figure as a PNG file."""
+    with mpl.rc_context(RC):  # type: ignore[arg-type]
+        _save(figure, content := BytesIO(), ".png")
+    return content.getvalue()
+
+
+def _save(figure: Figure, file: Path | BytesIO, suffix: str) -> None:
+    figure.savefig(file, format=suffix[1:], metadata=METADATA[suffix], **FASTER.get(suffix, {}))
+
+
+@contextmanager
+def figure(width_in: float, height_in: float, path: str | Path, constrained: bool = True) -> Iterator[Figure]:
+    """Yield a figure in the project's style, and save it at `path` when the block ends, except in a block of `drawn`.
+
+    Raises `InputError` for an unknown suffix, or if the file cannot be written. `constrained`: matplotlib arranges all
+    labels, which needs a second layout pass.
     """
+    path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise InputError("picture", str(path), f"the name must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
     with mpl.rc_context(RC):  # type: ignore[arg-type]  # its keys are a Literal of 300 names
-        made = Figure(
-            figsize=(width_in, height_in), dpi=DPI, layout="constrained" if arranged else None, facecolor="white"
+        figure = Figure(
+            figsize=(width_in, height_in), dpi=DPI, layout="constrained" if constrained else None, facecolor="white"
         )
-        FigureCanvasAgg(made)
-        yield made
-        try:
-            made.savefig(path, metadata=METADATA[suffix], **FASTER.get(suffix, {}))
-        except OSError as error:
-            raise InputError("out", str(path), f"the picture cannot be written: {error.strerror}") from error
+        FigureCanvasAgg(figure)
+        yield figure
+        if (figures := _drawn.get()) is not None:
+            figures.append(figure)
+            return
+        with files.output(path, "the picture") as temporary:
+            _save(figure, temporary, suffix)
 
 
-def line(look: Look) -> dict[str, Any]:
-    """A series as a line."""
-    made: dict[str, Any] = {"color": look.colour, "linestyle": (0, look.dash) if look.dash else "-"}
-    return made | (dot(look) | {"markersize": 4, "markevery": 0.11} if look.marked else {})
+def line(look: SeriesStyle) -> dict[str, Any]:
+    """Return the style of a series as a line."""
+    line_style: dict[str, Any] = {"color": look.colour, "linestyle": (0, look.dash) if look.dash else "-"}
+    return line_style | (dot(look) | {"markersize": 4, "markevery": 0.11} if look.marked else {})
 
 
-def dot(look: Look) -> dict[str, Any]:
-    """A series as dots; to be combined with a line or none."""
+def dot(look: SeriesStyle) -> dict[str, Any]:
+    """Return the style of a series as dots, to combine with a line style."""
     face = look.colour if look.filled else "white"
     return {
         "color": look.colour,
@@ -121,13 +154,13 @@ def dot(look: Look) -> dict[str, Any]:
     }
 
 
-def box(look: Look) -> dict[str, Any]:
-    """The face of a box, for its legend too; its edge is drawn apart."""
+def box(look: SeriesStyle) -> dict[str, Any]:
+    """Return the style of a box, also for its legend; its median is drawn separately."""
     return {"facecolor": f"{look.colour}59", "edgecolor": look.colour, "hatch": look.hatch, "linewidth": 1.2}
 
 
 def legend_right(axes: Axes, most: int = 11) -> None:
-    """The legend right of a panel, in columns of at most so many."""
+    """Draw the legend to the right of a panel, in columns of at most `most` entries."""
     handles, names = axes.get_legend_handles_labels()
     if handles:
         axes.legend(handles, names, loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0,
@@ -135,114 +168,146 @@ def legend_right(axes: Axes, most: int = 11) -> None:
 
 
 def panels_in_rows(count: int, width_in: float) -> tuple[int, int]:
-    """(rows, columns) of panels of this width, so that a picture is not wider than `WIDEST_IN`."""
+    """Return (rows, columns) of panels of this width, so that a picture is not wider than `WIDEST_IN`."""
     most = max(1, int(WIDEST_IN / width_in))
     rows = -(-count // most)
     return rows, -(-count // rows)
 
 
-Place: TypeAlias = tuple[str, str]
+NodeLayer: TypeAlias = tuple[str, str]
 """A node and a layer."""
 
 
-class Shade(NamedTuple):
-    """Of a node's layer."""
+class LayerShade(NamedTuple):
+    """The colour and hatch of a node's layer."""
 
     colour: str
     hatch: str
 
 
-def shades(places: Sequence[Place]) -> dict[Place, Shade]:
-    """A shade per node and layer: hue by node, from dark to light in the order of its layers; hatched where a node has
-    the hue of another."""
-    nodes = list(dict.fromkeys(node for node, _ in places))
-    found = {}
+def shades(node_layers: Sequence[NodeLayer]) -> dict[NodeLayer, LayerShade]:
+    """Return a shade per node and layer: a hue per node, from dark to light in the order of its layers, with a hatch
+    if two nodes share a hue."""
+    nodes = list(dict.fromkeys(node for node, _ in node_layers))
+    layer_shades = {}
     for number, node in enumerate(nodes):
-        mine = [place for place in places if place[0] == node]
+        layers_of_node = [place for place in node_layers if place[0] == node]
         hue = np.array(to_rgb(NODES[number % len(NODES)]))
-        for step, place in enumerate(mine):
-            light = 0.72 * step / max(1, len(mine) - 1) if len(mine) > 1 else 0.0
+        for step, node_layer in enumerate(layers_of_node):
+            light = 0.72 * step / max(1, len(layers_of_node) - 1) if len(layers_of_node) > 1 else 0.0
             hatch = HATCHES[(number // len(NODES) - 1) % len(HATCHES)] * 2 if number >= len(NODES) else ""
-            found[place] = Shade(to_hex(tuple(hue + (1 - hue) * light)), hatch)
-    return found
+            layer_shades[node_layer] = LayerShade(to_hex(tuple(hue + (1 - hue) * light)), hatch)
+    return layer_shades
 
 
 def wants_log(values: npt.ArrayLike) -> bool:
-    """Whether positive values span so much that a linear axis would hide the small ones."""
+    """Return whether the positive values span too much for a linear axis."""
     sample = np.asarray(values, dtype=np.float64)
     sample = sample[np.isfinite(sample) & (sample > 0)]
     return bool(sample.size) and float(sample.max() / sample.min()) > LOG_SPAN
 
 
 def log_y(axes: Axes) -> None:
-    """A logarithmic y axis with plain numbers at 1, 2 and 5."""
+    """Make the y axis logarithmic, with plain numbers at 1, 2 and 5."""
     axes.set_yscale("log")
     _plain_numbers(axes.yaxis, (1, 2, 5))
 
 
 def log_x(axes: Axes) -> None:
-    """A logarithmic x axis with plain numbers at 1 and 3: more would run into each other."""
+    """Make the x axis logarithmic, with plain numbers at 1 and 3: more would overlap."""
     axes.set_xscale("log")
     _plain_numbers(axes.xaxis, (1, 3))
 
 
-def candle(axes: Axes, x: float, half: float, figures: tuple[float, float, float], look: Look) -> None:
-    """A box from the first to the last of three figures with a line at the middle one, `half` of its width each way."""
+def candle(axes: Axes, x: float, half_width: float, figures: tuple[float, float, float], look: SeriesStyle) -> None:
+    """Draw a box from the first to the last of three figures, with a line at the middle one."""
     low, middle, high = figures
-    corner, width, height = (x - half, low), 2 * half, high - low
+    corner, width, height = (x - half_width, low), 2 * half_width, high - low
     axes.add_patch(Rectangle(corner, width, height, **box(look)))
-    axes.plot([x - half, x + half], [middle, middle], color=INK, linewidth=2, solid_capstyle="butt")
+    axes.plot([x - half_width, x + half_width], [middle, middle], color=INK, linewidth=2, solid_capstyle="butt")
 
 
 def headline(figure: Figure, text: str) -> None:
-    """What a picture of several panels shows, above them."""
+    """Draw the title of a picture with several panels."""
     figure.suptitle(text, x=0.01, ha="left", fontsize=11, fontweight="bold")
 
 
 def caption(figure: Figure | SubFigure, text: str) -> None:
-    """The convention of a picture, below it, in as many lines as its width needs."""
+    """Draw the explanation of a picture's symbols below it, wrapped to its width."""
     letters = int(figure.bbox.width / figure.get_dpi() / 0.068)
     figure.supxlabel("\n".join(wrap(text, letters)), fontsize=7.5, color=MUTED, x=0.995, ha="right")
 
 
-def name_places(axes: Axes, names: Sequence[str], slot_in: float) -> None:
-    """The names below their places 0, 1, …, each so wide: a key a line where a label has several, slanted where a
-    line is too long."""
+def name_slots(axes: Axes, names: Sequence[str], slot_in: float) -> None:
+    """Draw names below the positions 0, 1, … in slots of `slot_in`: one key a line, slanted if a line is too long."""
     name_ticks(axes, range(len(names)), names, slot_in)
     axes.set_xlim(-0.6, len(names) - 0.4)
 
 
-def name_ticks(axes: Axes, places: Sequence[float], names: Sequence[str], slot_in: float) -> None:
-    """Names below the x axis: level where they have room, else slanted, else upright, with their ends there."""
-    broken = [name.replace(", ", "\n") for name in names]
-    axes.set_xticks(list(places), broken, fontsize=8)
+def name_ticks(axes: Axes, positions: Sequence[float], names: Sequence[str], slot_in: float) -> None:
+    """Draw names below the x axis: horizontal if they fit, otherwise slanted, otherwise vertical."""
+    wrapped = in_lines(names, slot_in)
+    axes.set_xticks(list(positions), wrapped, fontsize=8)
     axes.tick_params(axis="x", length=0)
     axes.grid(visible=False, axis="x")
     if widest_in(names) > slot_in:
-        lines = max(name.count("\n") + 1 for name in broken)
-        angle = 30 if slot_in / 2 >= LINE_IN * lines else 90
+        lines = max(name.count("\n") + 1 for name in wrapped)
+        crowded = any(", " in line for line in wrapped)
+        angle = 30 if slot_in / 2 >= LINE_IN * lines and not crowded else 90
         for label in axes.get_xticklabels():
             label.set(rotation=angle, ha="right", va="center" if angle == 90 else "top", rotation_mode="anchor")
 
 
+def in_lines(names: Sequence[str], slot_in: float) -> list[str]:
+    """Return names with a key a line, or with several keys a line if a slot has no room for the lines."""
+    most = max(1, int(slot_in / LINE_IN))
+    return ["\n".join(_fill(name.split(", "), most)) for name in names]
+
+
+def lines_in(names: Sequence[str], slot_in: float) -> float:
+    """Return the height of names that are vertical, inches."""
+    return 0.075 * max(len(line) for name in in_lines(names, slot_in) for line in name.split("\n"))
+
+
+def _fill(terms: Sequence[str], most: int) -> list[str]:
+    """Return the terms in at most `most` lines, as short as possible."""
+    if len(terms) <= most:
+        return list(terms)
+    for letters in count(max(map(len, terms))):
+        lines = [terms[0]]
+        for term in terms[1:]:
+            joined = f"{lines[-1]}, {term}"
+            lines[-1:] = [joined] if len(joined) <= letters else [lines[-1], term]
+        if len(lines) <= most:
+            return lines
+    raise AssertionError("unreachable")
+
+
 def legend_above(figure: Figure | SubFigure, names: Sequence[str], handles: Sequence[Any]) -> None:
-    """A legend of all panels above them, as many columns as the longest name leaves room for."""
+    """Draw a legend above all panels, with as many columns as fit."""
     columns = _columns(names, figure.bbox.width / figure.get_dpi())
     figure.legend(handles, names, loc="outside upper left", ncols=columns)
 
 
 def legend_in(names: Sequence[str], width_in: float) -> float:
-    """Height of such a legend, inches."""
-    return 0.1 + 0.19 * -(-len(names) // _columns(names, width_in))
+    """Return the height of a legend above the panels, inches."""
+    return 0.1 + LEGEND_LINE_IN * -(-len(names) // _columns(names, width_in))
+
+
+def names_in(names: Sequence[str]) -> float:
+    """Return the width of a legend of one column, inches."""
+    return 0.6 + 0.08 * max(map(len, names), default=1)
 
 
 def _columns(names: Sequence[str], width_in: float) -> int:
-    return max(1, min(len(names), int(width_in / (0.6 + 0.08 * max(map(len, names), default=1)))))
+    return max(1, min(len(names), int(width_in / names_in(names))))
 
 
 def widest_in(names: Sequence[str]) -> float:
-    """Width that one place of `name_places` needs, inches."""
-    return max(0.7, 0.15 + 0.075 * max(len(part) for name in names for part in name.replace(", ", "\n").split("\n")))
+    """Return the width of a slot of `name_slots`, inches."""
+    return max(
+        0.7, 0.15 + 0.075 * max(len(line_text) for name in names for line_text in name.replace(", ", "\n").split("\n"))
+    )
 
 
 def _plain_numbers(axis: Axis, subs: tuple[int, ...]) -> None:

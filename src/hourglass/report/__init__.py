@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs → one self-contained HTML page that works offline. Knows figures of runs, never how a run was made.
+"""Writes runs as one self-contained HTML page that works offline. Knows figures of runs, never how a run was made.
 
-`page` puts it together from `page.html.j2`, `report.css`, `report.js` and the charting library (Vega, inlined from
-vl-convert). `data` is what the charts draw, thinned; `cells` the comparison; `topology` the testbed as SVG; `command`
-the line that repeats a run. Same runs, same bytes.
+`html_page` has the parts of the page about runs. `rendering` makes a page of a template (`page.html.j2`, `run.html.j2`,
+and `verdicts.html.j2` of a study), `report.css` and scripts: `charts.js` draws, `report.js` has the page's behaviour,
+`study.js` the pictures by axis. `data` has the thinned data of the charts, `window_figures` the data from which the
+page computes the figures of a window, `journeys` single packets. `comparison_cells` has the comparison. `topology`
+draws the testbed as SVG, with `path_figures`. `command` repeats a run. Same runs, same bytes.
 """
 
-from hourglass.report.page import page, write
+from hourglass.report.html_page import page, write
 
 __all__ = ["page", "write"]

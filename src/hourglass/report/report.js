@@ -1,262 +1,279 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page's behaviour: charts drawn when their run is opened, series toggled, time zoomed in all charts of a run at
-// once, tables sorted and filtered. Without script all figures are still there as tables.
+// The page's behaviour: runs side by side and in one window of time, packets' journeys, tables sorted and filtered.
+// Without script the figures of the runs are still tables: of up to ten runs all of them, of more the comparison.
 "use strict";
 (() => {
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const LOG_SPAN = 30;
+  const { make, svg, short, hinted } = charts;
+  const MOST_SHOWN = 10, BUCKETS_PER_E = 50, MOST_LINES = 400;
   const json = (id) => JSON.parse(document.getElementById(id).textContent);
-  const ink = (look) => look.c[dark.matches ? 1 : 0]; // looks are data: Python decides them, for pictures too
-  const variable = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const overview = json("overview-data");
+  const state = charts.timeState(overview.end);
+  const timebar = document.querySelector(".timebar");
+  const cached = new Map();
 
-  function make(tag, attributes = {}, ...children) {
-    const element = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-    element.append(...children);
-    return element;
+  // The data of a run, with its label; read on first use. In a page of many runs they are compressed.
+  async function dataOf(number) {
+    if (!cached.has(number)) {
+      const { type, textContent } = document.getElementById(`data-${number}`);
+      const text = type === "application/json" ? textContent : await unpacked(textContent);
+      cached.set(number, { number, label: overview.names[number], ...JSON.parse(text) });
+    }
+    return cached.get(number);
   }
 
-  function config() {
-    const ink = variable("--ink"), muted = variable("--muted"), line = variable("--line");
-    const font = getComputedStyle(document.body).fontFamily;
-    return {
-      background: null, font,
-      view: { stroke: null },
-      axis: { labelColor: muted, titleColor: muted, gridColor: line, domainColor: line, tickColor: line,
-              titleFontWeight: 400, labelFontSize: 11, titleFontSize: 11.5, labelFlush: true },
-      line: { strokeWidth: 1.5 },
-      text: { color: ink },
+  function unpacked(base64) {
+    const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+  }
+
+  const drawn = new Set();
+
+  async function drawRun(details) {
+    if (drawn.has(details)) return;
+    drawn.add(details);
+    timebar.hidden = false;
+    const run = await dataOf(Number(details.dataset.run));
+    if (run.body) {
+      details.querySelector(".body").innerHTML = run.body;
+      details.querySelectorAll(".scroll").forEach(hinted);
+    }
+    const place = details.querySelector(".charts");
+    for (const chart of run.charts) charts.plot(place, state, chart.title, [[chart, run]], "h4");
+    if (run.output?.length) place.append(outputOf(run));
+    if (run.figures && overview.names.length === 1) windowTable([run]);
+  }
+
+  // The lines that programs wrote, those of the window.
+  function outputOf(run) {
+    const list = make("ol", { class: "log" }), note = make("p", { class: "hint" });
+    const place = make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Output of programs, ${run.label}` }, list);
+    const rows = run.output.map(([t, program, pipe, text]) => [t, make("li", { class: pipe }, make("time", {}, t.toFixed(3)), make("b", {}, program), make("code", {}, text))]);
+    const update = () => {
+      const [from, to] = state.brush ?? [0, Infinity];
+      const inside = rows.filter(([t]) => t >= from && t <= to).map(([, row]) => row);
+      list.replaceChildren(...inside.slice(0, MOST_LINES));
+      note.textContent = `${inside.length} of ${rows.length} lines${run.output_more ? ` (${run.output_more} more are not on this page)` : ""}. Choose a window to see its lines.`;
     };
+    state.listeners.push(update);
+    update();
+    return make("div", { class: "output" }, make("h4", {}, "Lines of output"), note, place);
   }
 
-  const wantsLog = (values) => {
-    const sample = values.filter((value) => value > 0);
-    if (!sample.length) return false;
-    return sample.reduce((a, b) => Math.max(a, b)) / sample.reduce((a, b) => Math.min(a, b)) > LOG_SPAN;
-  };
+  let choices = 0;
 
-  // A logarithmic scale with room above and below, and the few numbers on its axis that people read.
-  function logScale(values, subs) {
-    const sample = values.filter((value) => value > 0);
-    const low = sample.reduce((a, b) => Math.min(a, b)) / 1.25, high = sample.reduce((a, b) => Math.max(a, b)) * 1.25;
-    const ticks = [];
-    for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++)
-      for (const sub of subs) ticks.push(Number((sub * 10 ** power).toPrecision(3)));
-    return { scale: { type: "log", nice: false, domain: [low, high] },
-             axis: { values: ticks.filter((tick) => tick >= low && tick <= high), format: "~g" } };
+  // Runs side by side: a row of panels for each chart.
+  async function sideBySide(numbers) {
+    const place = document.getElementById("side-charts"), choice = ++choices;
+    const runs = await Promise.all(numbers.map(dataOf));
+    if (choice !== choices) return;
+    state.panels.forEach((panel) => place.contains(panel.place) && state.panels.delete(panel));
+    place.replaceChildren();
+    document.getElementById("side").hidden = false;
+    document.getElementById("side-hint").hidden = runs.length > 1;
+    timebar.hidden = !runs.length && !drawn.size;
+    const titles = [...new Set(runs.flatMap((run) => run.charts.map((chart) => chart.title)))];
+    for (const title of titles) {
+      const entries = runs.flatMap((run) => run.charts.filter((chart) => chart.title === title).map((chart) => [chart, run]));
+      charts.plot(place, state, title, entries, "h3");
+    }
+    if (runs.some((run) => run.figures)) windowTable(runs);
   }
 
-  // A domain that leaves room around the values and does not blow up what hardly differs.
-  function roomy(values) {
-    const low = Math.min(...values), high = Math.max(...values), room = Math.max((high - low) * 0.15, high * 0.03, 0.01);
-    return [Math.max(0, low - room), high + room];
+  // ---- Figures of a window ----
+
+  const edge = (run, t) => Math.max(0, Math.min(Math.round(t / run.figures.step), run.sizes));
+  const totals = (growth) => growth.reduce((sums, value) => (sums.push((sums.at(-1) ?? 0) + value), sums), []);
+
+  function prepared(run) {
+    if (run.sizes) return;
+    for (const figure of run.figures.figures)
+      for (const key of ["per_s", "count", "mean", "of"]) if (figure[key]) figure[key] = totals(figure[key]);
+    run.sizes = Math.ceil(run.end / run.figures.step);
   }
 
-  const embed = (element, spec) =>
-    vegaEmbed(element, { $schema: "https://vega.github.io/schema/vega-lite/v6.json", ...spec },
-              { actions: false, renderer: "svg", config: config() });
-
-  const SVG = "http://www.w3.org/2000/svg";
-
-  // The line of a series, or the dot where `dots`, as it is drawn.
-  function swatch({ look, width = 1.5 }, dots) {
-    const svg = document.createElementNS(SVG, "svg"), mark = document.createElementNS(SVG, "path");
-    const shape = dots ? { d: look.dot, fill: look.filled ? ink(look) : "none", transform: "translate(7 6) scale(5)" }
-                       : { d: "M0,6H24", "stroke-dasharray": look.dash.join(" "), fill: "none" };
-    const all = { ...shape, stroke: ink(look), "stroke-width": dots ? 0.3 : Math.min(width, 4) };
-    for (const [name, value] of Object.entries(all)) mark.setAttribute(name, value);
-    for (const [name, value] of Object.entries({ width: dots ? 14 : 24, height: 12, "aria-hidden": true }))
-      svg.setAttribute(name, value);
-    svg.append(mark);
-    return svg;
+  function quantiles(bins, shares) {
+    const counts = new Map();
+    for (const bin of bins) for (let i = 0; i < bin.length; i += 2) counts.set(bin[i], (counts.get(bin[i]) ?? 0) + bin[i + 1]);
+    const sorted = [...counts].sort((a, b) => a[0] - b[0]), n = sorted.reduce((sum, [, count]) => sum + count, 0);
+    return shares.map((share) => {
+      let seen = 0;
+      for (const [bucket, count] of sorted) if ((seen += count) > share * (n - 1)) return Math.exp(bucket / BUCKETS_PER_E);
+      return null;
+    });
   }
 
-  // Buttons that show and hide series. `apply(hidden)` is called with the set of hidden names.
-  function keys(place, series, apply, dots = false) {
-    const hidden = new Set();
-    place.replaceChildren(...series.map((one) => {
-      const { name } = one;
-      const button = make("button", { type: "button", "aria-pressed": "true" }, swatch(one, dots), name);
-      button.addEventListener("click", () => {
-        hidden.has(name) ? hidden.delete(name) : hidden.add(name);
-        button.setAttribute("aria-pressed", String(!hidden.has(name)));
-        apply(hidden);
-      });
+  // The figures of a run in the window: a map from the name to [unit, value].
+  function windowFigures(run) {
+    prepared(run);
+    const [from, to] = state.brush ?? run.window ?? [0, run.end], a = edge(run, from), b = edge(run, to);
+    const exact = !state.brush, values = new Map();
+    for (const { name, unit, factor = 1, ...figure } of run.figures.figures) {
+      const growth = (sums) => (sums[b] - sums[a]) * factor;
+      if (figure.per_s) values.set(name, [unit, b > a ? growth(figure.per_s) / ((b - a) * run.figures.step) : null]);
+      if (figure.count) values.set(name, [unit, b > a ? growth(figure.count) : null]);
+      if (figure.mean) values.set(name, [unit, figure.of[b] > figure.of[a] ? growth(figure.mean) / (figure.of[b] - figure.of[a]) : null]);
+      if (!figure.histogram) continue;
+      const [p50, p99] = exact && figure.exact.length ? figure.exact : quantiles(figure.histogram.slice(a, b), [0.5, 0.99]);
+      values.set(`${name} p50`, [unit, p50]).set(`${name} p99`, [unit, p99]);
+    }
+    return values;
+  }
+
+  function changeOf(value, first) {
+    if (value === null || !first || value === first) return "";
+    const percent = (100 * (value - first)) / first;
+    return `${percent > -0.05 ? "+" : ""}${Math.abs(percent) < 1000 ? (Math.abs(percent) < 0.05 ? "0.0" : percent.toFixed(1)) : percent.toFixed(0)} %`;
+  }
+
+  let stopTable = () => {};
+
+  function windowTable(runs) {
+    const place = document.getElementById("window-figures");
+    stopTable();
+    const shown = runs.filter((run) => run.figures);
+    const title = make("h3"), about = make("p", { class: "hint" }), body = make("tbody");
+    const head = shown.map((run) => make("th", { scope: "col", class: "n" }, run.label));
+    const table = make("table", { id: "window-table" }, make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "figure"), make("th", { scope: "col" }, "unit"), ...head)), body);
+    place.replaceChildren(title, about, make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Figures of the window" }, table));
+    hinted(place.querySelector(".scroll"));
+    const update = () => {
+      const columns = shown.map(windowFigures);
+      const names = [...new Set(columns.flatMap((column) => [...column.keys()]))];
+      const step = shown[0].figures.step, span = state.brush?.map((t) => (edge(shown[0], t) * step).toFixed(step < 1 ? 1 : 0));
+      title.textContent = span ? `Figures from ${span[0]} to ${span[1]} s` : "Figures under load";
+      about.textContent = `${shown.length > 1 ? "Compared with the first run. " : ""}` +
+        (span ? `A window begins and ends at multiples of ${step} s. Percentiles are exact to 1 %.` : "Drag in a chart: the figures are those of your window. Layers: the mean of a packet.");
+      body.replaceChildren(...names.map((name) => {
+        const first = columns[0].get(name)?.[1] ?? null, unit = columns.find((column) => column.has(name)).get(name)[0];
+        const cells = columns.map((column, i) => {
+          const value = column.get(name)?.[1] ?? null, change = i ? changeOf(value, first) : "";
+          return make("td", { class: "n" }, short(value, 3), ...(change ? [make("small", {}, change)] : []));
+        });
+        return make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, unit), ...cells);
+      }));
+    };
+    state.listeners.push(update);
+    stopTable = () => { state.listeners = state.listeners.filter((listener) => listener !== update); };
+    update();
+  }
+
+  // ---- The bar of the window ----
+
+  const [fromInput, toInput] = timebar.querySelectorAll("input");
+  const text = (t) => String(Number(t.toFixed(3)));
+
+  state.listeners.push(() => {
+    const [from, to] = state.brush ?? [0, state.end];
+    fromInput.value = text(from);
+    toInput.value = text(to);
+    timebar.classList.toggle("brushed", Boolean(state.brush));
+    timebar.querySelector("[data-window=zoom]").disabled = !state.brush;
+    timebar.querySelector("[data-window=all]").disabled = !state.brush && state.whole();
+  });
+  for (const input of [fromInput, toInput]) {
+    input.max = state.end;
+    input.addEventListener("change", () => state.select(Number(fromInput.value), Number(toInput.value)));
+  }
+  timebar.addEventListener("click", ({ target }) => {
+    const loaded = [...cached.values()].find((run) => run.window)?.window;
+    const actions = {
+      load: () => state.set({ brush: loaded ? [...loaded] : null }),
+      zoom: () => state.set({ shown: [...state.brush] }),
+      all: () => state.set({ brush: null, shown: [0, state.end] }),
+    };
+    actions[target.dataset.window]?.();
+  });
+  state.set({ brush: null });
+
+  // ---- A packet's journey ----
+
+  const dialog = document.getElementById("journey");
+  const streamOf = (series) => series.stream ?? series.name;
+
+  // The followed packets that a series shows, by time: those of its stream, or of all streams if it is a sum.
+  function journeysOf(run, series) {
+    const all = run.journeys?.packets ?? [], number = run.journeys?.streams.indexOf(streamOf(series)) ?? -1;
+    return number < 0 ? all : all.filter(([stream]) => stream === number);
+  }
+
+  const lengthOf = ([, , , start, , , parts]) => Math.max(...parts.map(([, , at, ns]) => at + ns)) - start;
+
+  state.picks.push((panel, series, t) => {
+    const packets = journeysOf(panel.run, series);
+    if (!packets.length) return;
+    const nearest = packets.reduce((best, packet) => (Math.abs(packet[3] / 1e9 - t) < Math.abs(best[3] / 1e9 - t) ? packet : best));
+    showJourney(panel.run, packets, packets.indexOf(nearest));
+  });
+
+  const duration = (ns) => (ns >= 1e6 ? `${short(ns / 1e6)} ms` : ns >= 1e3 ? `${short(ns / 1e3)} µs` : `${ns} ns`);
+  const many = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+  function showJourney(run, packets, index) {
+    const [stream, down, number, start, data, bytes, parts] = packets[index], names = run.journeys;
+    const total = lengthOf(packets[index]);
+    const close = make("button", { type: "button", autofocus: "" }, "close");
+    const move = (label, to) => {
+      const button = make("button", { type: "button" }, label);
+      button.disabled = to < 0 || to >= packets.length || to === index;
+      button.addEventListener("click", () => showJourney(run, packets, to));
       return button;
+    };
+    const slowest = packets.reduce((best, packet, i) => (lengthOf(packet) > lengthOf(packets[best]) ? i : best), 0);
+    close.addEventListener("click", () => dialog.close());
+    const both = new Set(parts.map(([node]) => node)).size && parts.at(-1)[0] === parts[0][0] && parts.length > 1 && !down;
+    const title = make("h2", { id: "journey-title" }, `Packet ${number} of ${names.streams[stream]}`);
+    const about = `${run.label} · sent at ${(start / 1e9).toFixed(6)} s · ${both ? "there and back" : down ? "towards the client" : "towards the server"} · ` +
+      `${bytes ? `${bytes} bytes${data ? " of data" : ""}` : "no data"} · ${duration(total)}`;
+    const box = make("div", { class: "timeline" });
+    dialog.replaceChildren(make("div", { class: "journey-head" }, title, close), make("p", { class: "hint" }, about), box,
+                           make("h3", {}, "Layer by layer"), partsList(parts, names, total),
+                           make("p", { class: "hint" }, `The probe follows about 1 packet in ${names.one_in}; the page has the slowest and the median one of each stretch. ` +
+                             "A layer has one bar per node; several waits in it are one bar."),
+                           make("div", { class: "journey-moves" }, move("← earlier", index - 1), move("later →", index + 1), move("slowest", slowest)));
+    if (!dialog.open) dialog.showModal();
+    timeline(box, parts, names, start, total);
+    state.set({ cursor: Math.min(state.end, start / 1e9) });
+  }
+
+  // A row per visited node, and a bar per layer at its time.
+  function timeline(box, parts, names, start, total) {
+    const rows = [];
+    for (const [node] of parts) if (rows.at(-1) !== node) rows.push(node);
+    const width = box.clientWidth, left = Math.min(110, 14 + 7.5 * Math.max(...rows.map((node) => names.nodes[node].length)));
+    const x = charts.linear([0, total / 1e6], [left, width - 12]), height = rows.length * 30 + 28;
+    const drawing = svg("svg", { width, height, role: "img", "aria-label": `Timeline: ${many(rows.length, "visit")} of nodes` });
+    for (const tick of x.ticks(Math.max(2, Math.round(width / 110)))) {
+      drawing.append(svg("path", { class: "tick", d: `M${x(tick).toFixed(1)},0V${height - 20}` }), svg("text", { x: Math.min(x(tick), width - 30), y: height - 6, "text-anchor": "middle" }, `${short(tick)} ms`));
+    }
+    rows.forEach((node, row) => drawing.append(svg("text", { x: left - 8, y: row * 30 + 20, "text-anchor": "end", class: "node" }, names.nodes[node])));
+    let row = -1, before = null;
+    for (const [node, layer, at, ns] of parts) {
+      if (node !== before) { row++; before = node; }
+      const a = x((at - start) / 1e6), w = Math.max(1.5, x((at + ns - start) / 1e6) - a), name = names.layers[layer];
+      const bar = svg("g", {}, svg("title", {}, `${names.nodes[node]} ${name}: ${duration(ns)}`), svg("rect", { class: `l-${name}`, x: a, y: row * 30 + 4, width: w, height: 22 }));
+      if (w > name.length * 7 + 6) bar.append(svg("text", { class: "in-bar", x: a + w / 2, y: row * 30 + 19, "text-anchor": "middle" }, name));
+      drawing.append(bar);
+    }
+    box.replaceChildren(drawing);
+  }
+
+  function partsList(parts, names, total) {
+    return make("ul", { class: "parts" }, ...parts.filter(([, , , ns, ...queue]) => ns >= total / 1000 || queue.length).map(([node, layer, , ns, ahead, overtakers, sample]) => {
+      const share = (100 * ns) / total, name = names.layers[layer];
+      const row = make("li", {}, svg("svg", { width: 10, height: 10, "aria-hidden": true }, svg("rect", { width: 10, height: 10, class: `l-${name}` })),
+                       ` ${names.nodes[node]} ${name}: `, make("b", {}, duration(ns)), ` (${share < 0.1 ? "< 0.1" : short(share, 3)} %)`);
+      if (!ahead) return row;
+      const count = ahead.reduce((sum, [, packets]) => sum + packets, 0);
+      const who = ahead.map(([stream, packets]) => `${packets} of ${names.streams[stream]}`).join(", ");
+      const texts = [count ? `Before it: ${many(count, "followed packet")} (${who}).` : "No followed packet before it."];
+      if (overtakers) texts.push(`${many(overtakers, "packet")} overtook it.`);
+      if (sample.length) texts.push(`At ${(sample[0] / 1e9).toFixed(3)} s the device's queue held ${many(sample[1], name === "ring" ? "skb" : "packet")}, ${short(sample[2] / 1000, 3)} KB.`);
+      row.append(make("small", {}, texts.join(" ")));
+      return row;
     }));
   }
 
-  const solid = (dash) => (dash.length ? dash : [1, 0]);
-  const ROW = "(datum.datum || datum)"; // a point found by nearness wraps its row
-  const HIDDEN = { name: "hidden", value: [] };
-  const SHOWN = { filter: "indexof(hidden, datum.s) < 0" };
-  const hide = (result) => (hidden) => result.view.signal("hidden", [...hidden]).runAsync();
-
-  function timeSpec(chart, all) {
-    const rows = chart.series.flatMap((s) => s.t.map((t, i) => ({ t, v: s.v[i], s: s.name })));
-    const lost = chart.series.flatMap((s) => (s.lost || []).map((t) => ({ t, s: s.name })));
-    const names = chart.series.map((s) => s.name);
-    const log = chart.unit === "ms" && wantsLog(rows.map((row) => row.v));
-    const { scale, axis } = log ? logScale(rows.map((row) => row.v), [1, 3]) : { scale: { zero: true }, axis: {} };
-    const by = (range) => ({ field: "s", type: "nominal", legend: null, scale: { domain: names, range } });
-    const wide = chart.series.filter((s) => s.width > 1.5), is = (s) => `datum.s === ${JSON.stringify(s.name)}`;
-    const colour = by(chart.series.map((s) => ink(s.look)));
-    const x = { field: "t", type: "quantitative", title: "test time (s)", scale: { domain: [0, all.end], nice: false },
-                axis: { grid: false } };
-    const y = { field: "v", type: "quantitative", title: log ? `${chart.unit}, logarithmic` : chart.unit, scale,
-                axis: { ...axis, minExtent: 34, maxExtent: 34 } };
-    const tooltip = { expr: `{series: ${ROW}.s, "time (s)": format(${ROW}.t, ".3f"), ` +
-                            `"${chart.unit}": format(${ROW}.v, ".4~g")}` };
-    const shade = all.window && {
-      data: { values: [{ a: all.window[0], b: all.window[1] }] },
-      mark: { type: "rect", color: variable("--shade"), clip: true },
-      encoding: { x: { field: "a", type: "quantitative" }, x2: { field: "b" } },
-    };
-    const lines = {
-      transform: [SHOWN],
-      mark: { type: "line", clip: true, interpolate: chart.step ? "step-before" : "linear" },
-      encoding: { x, y, color: colour, strokeDash: by(chart.series.map((s) => solid(s.look.dash))),
-                  size: { condition: wide.map((s) => ({ test: is(s), value: s.width })), value: 1.5 },
-                  strokeOpacity: { condition: wide.map((s) => ({ test: is(s), value: 0.6 })), value: 1 } },
-    };
-    const points = {
-      transform: [SHOWN],
-      params: [
-        { name: "zoom", bind: "scales",
-          select: { type: "interval", encodings: ["x"], zoom: "wheel![event.shiftKey]" } },
-        { name: "near", select: { type: "point", on: "pointermove", nearest: true, clear: "pointerout" } },
-      ],
-      mark: { type: "point", filled: true, clip: true, size: 45, tooltip },
-      encoding: { x, y, color: colour,
-                  opacity: { condition: { param: "near", empty: false, value: 1 }, value: 0 } },
-    };
-    const crosses = {
-      data: { values: lost }, transform: [SHOWN],
-      mark: { type: "point", shape: "cross", angle: 45, size: 40, clip: true, filled: true },
-      encoding: { x, y: { value: 172 }, color: colour,
-                  tooltip: [{ field: "s", title: chart.without || "lost" }, { field: "t", title: "time (s)", format: ".3f" }] },
-    };
-    const changed = all.events.length && {
-      data: { values: all.events },
-      mark: { type: "rule", color: variable("--muted"), strokeDash: [4, 3], strokeWidth: 1.5, clip: true },
-      encoding: { x: { field: "t", type: "quantitative" },
-                  tooltip: [{ field: "s", title: "event" }, { field: "t", title: "time (s)", format: ".9~g" }] },
-    };
-    return { width: "container", height: 180, autosize: { type: "fit", contains: "padding" }, params: [HIDDEN],
-             data: { values: rows }, layer: [shade, changed, lines, lost.length && crosses, points].filter(Boolean) };
-  }
-
-  const drawn = new Map();
-
-  async function drawRun(details) {
-    const place = details.querySelector(".charts"), number = details.dataset.run;
-    if (drawn.has(details) || !place) return;
-    drawn.set(details, true);
-    const all = json(`data-${number}`);
-    place.querySelectorAll(".plot").forEach((plot) => plot.remove());
-    const tools = place.querySelector(".tools");
-    tools.hidden = false;
-    const results = [];
-    for (const chart of all.charts) {
-      const legend = make("div", { class: "keys", role: "group", "aria-label": "Series shown" });
-      const area = make("div", { class: "chart" });
-      const lostNote = chart.series.some((s) => s.lost) ? `crosses: ${chart.without || "lost"}` : "";
-      const heading = make("h4", {}, chart.title, make("small", {}, [chart.note, lostNote].filter(Boolean).join(" ")));
-      place.append(make("div", { class: "plot" }, heading, legend, area));
-      const result = await embed(area, timeSpec(chart, all));
-      keys(legend, chart.series, hide(result));
-      results.push(result);
-    }
-    link(results, all, tools);
-  }
-
-  // One time axis for all charts of a run.
-  function link(results, all, tools) {
-    let busy = false;
-    let shown = [0, all.end];
-    const set = (domain, from) => {
-      busy = true;
-      shown = domain;
-      for (const result of results) if (result !== from) result.view.signal("zoom_t", domain).run();
-      busy = false;
-    };
-    for (const result of results) {
-      result.view.addSignalListener("zoom_t", (_, domain) => {
-        if (!busy && Array.isArray(domain)) set(domain, result);
-      });
-    }
-    tools.onclick = (event) => {
-      const way = event.target.dataset.zoom;
-      if (!way) return;
-      const middle = (shown[0] + shown[1]) / 2, half = ((shown[1] - shown[0]) / 2) * (way === "in" ? 0.5 : 2);
-      const wide = way === "all" || half * 2 >= all.end;
-      set(wide ? [0, all.end] : [Math.max(0, middle - half), Math.min(all.end, middle + half)]);
-    };
-  }
-
-  async function drawOverview() {
-    const scatter = document.querySelector('[data-chart="scatter"]');
-    if (!scatter) return;
-    const { points, groups, cdf, latency } = json("overview-data");
-    scatter.closest("figure").hidden = !points.length; // both before either is drawn: they share a row
-    document.getElementById("cdf").hidden = !cdf.length;
-    const rows = points.map((point) => ({ ...point, s: point.group }));
-    const by = (range) => ({ field: "s", type: "nominal", legend: null,
-                             scale: { domain: groups.map((group) => group.name), range } });
-    const log = wantsLog(points.map((point) => point.x));
-    const near = log ? logScale(points.map((point) => point.x), [1, 3]) : { axis: {} };
-    const result = await embed(scatter, {
-      width: "container", height: 280, autosize: { type: "fit", contains: "padding" }, data: { values: rows },
-      transform: [SHOWN],
-      params: [HIDDEN, { name: "zoom", bind: "scales", select: { type: "interval", zoom: "wheel![event.shiftKey]" } }],
-      mark: { type: "point", size: 70, opacity: 0.85, cursor: "pointer" },
-      encoding: {
-        x: { field: "x", type: "quantitative",
-             title: [`${latency} p50 (ms${log ? ", logarithmic" : ""})`, "lower is better →"],
-             scale: { ...(log ? near.scale : { zero: false }), reverse: true }, axis: near.axis },
-        y: { field: "y", type: "quantitative", title: "goodput, all flows (Mbit/s)",
-             scale: { zero: false, nice: false, domain: roomy(points.map((point) => point.y)) } },
-        stroke: by(groups.map((group) => ink(group.look))),
-        fill: by(groups.map((group) => (group.look.filled ? ink(group.look) : "transparent"))),
-        shape: by(groups.map((group) => group.look.dot)),
-        tooltip: [{ field: "name", title: "run" }, { field: "x", title: `${latency} p50 (ms)`, format: ".4~g" },
-                  { field: "y", title: "goodput (Mbit/s)", format: ".4~g" }],
-      },
-    });
-    result.view.addEventListener("click", (_, item) => {
-      if (item?.datum?.run !== undefined) open(document.getElementById(`run-${item.datum.run}`));
-    });
-    if (groups.length > 1) keys(scatter.parentElement.querySelector(".keys"), groups, hide(result), true);
-    await drawCdf(cdf, latency);
-  }
-
-  async function drawCdf(cdf, latency) {
-    const place = document.querySelector('[data-chart="cdf"]');
-    if (!cdf.length) return;
-    const rows = cdf.flatMap(({ name, q }) => q.map((v, i) => ({ v, p: i / (q.length - 1), s: name })));
-    const log = wantsLog(rows.map((row) => row.v));
-    const encoding = {
-      x: { field: "v", type: "quantitative", title: `${latency} (ms${log ? ", logarithmic" : ""})`,
-           ...(log ? logScale(rows.map((row) => row.v), [1, 3]) : { scale: { zero: true } }) },
-      y: { field: "p", type: "quantitative", title: null, axis: { format: "%" } },
-      color: { field: "s", type: "nominal", legend: null,
-               scale: { domain: cdf.map((s) => s.name), range: cdf.map((s) => ink(s.look)) } },
-      strokeDash: { field: "s", type: "nominal", legend: null,
-                    scale: { domain: cdf.map((s) => s.name), range: cdf.map((s) => solid(s.look.dash)) } },
-    };
-    const result = await embed(place, {
-      width: "container", height: 250, autosize: { type: "fit", contains: "padding" }, params: [HIDDEN],
-      data: { values: rows }, transform: [SHOWN],
-      layer: [
-        { mark: { type: "line" }, encoding: { ...encoding, order: { field: "p" } } },
-        { params: [{ name: "near", select: { type: "point", on: "pointermove", nearest: true, clear: "pointerout" } }],
-          mark: { type: "point", filled: true, size: 45,
-                  tooltip: { expr: `{run: ${ROW}.s, ms: format(${ROW}.v, ".4~g"), share: format(${ROW}.p, ".1%")}` } },
-          encoding: { ...encoding, strokeDash: undefined, opacity: { condition: { param: "near", empty: false, value: 1 }, value: 0 } } },
-      ],
-    });
-    keys(place.parentElement.querySelector(".keys"), cdf, hide(result));
-  }
+  // ---- Tables, links ----
 
   function open(details) {
     if (!details) return;
@@ -267,14 +284,14 @@
   function sortable(table) {
     const heads = [...table.tHead.rows[0].cells];
     heads.forEach((head, column) => {
-      head.querySelector("button").addEventListener("click", () => {
+      head.querySelector("button")?.addEventListener("click", () => {
         const up = head.getAttribute("aria-sort") !== "ascending";
-        heads.forEach((other) => other.setAttribute("aria-sort", "none"));
+        heads.forEach((other) => other.hasAttribute("aria-sort") && other.setAttribute("aria-sort", "none"));
         head.setAttribute("aria-sort", up ? "ascending" : "descending");
         const value = (row) => row.cells[column].dataset.value ?? (column ? "" : row.cells[0].textContent.trim());
         const compare = (a, b) => {
           if (a === "" || b === "") return (a === "") - (b === ""); // nothing comes last, either way
-          const order = a !== "" && b !== "" && !isNaN(a) && !isNaN(b) ? a - b : a.localeCompare(b, "en", { numeric: true });
+          const order = !isNaN(a) && !isNaN(b) ? a - b : a.localeCompare(b, "en", { numeric: true });
           return up ? order : -order;
         };
         const body = table.tBodies[0];
@@ -287,36 +304,58 @@
   filter?.addEventListener("input", () => {
     const wanted = filter.value.trim().toLowerCase().split(/\s+/);
     for (const row of document.getElementById("runs-table").tBodies[0].rows) {
-      const text = row.textContent.toLowerCase();
-      row.hidden = !wanted.every((word) => text.includes(word));
+      const content = row.textContent.toLowerCase();
+      row.hidden = !wanted.every((word) => content.includes(word));
     }
   });
 
-  for (const button of document.querySelectorAll(".copy")) {
-    button.addEventListener("click", async () => {
-      const code = button.previousElementSibling;
-      getSelection().selectAllChildren(code);
-      try {
-        await navigator.clipboard.writeText(code.textContent);
-        button.textContent = "copied";
-      } catch {
-        button.textContent = "selected"; // pages from a file may not write to the clipboard
-      }
+  addEventListener("click", async ({ target }) => {
+    if (!target.matches?.(".copy")) return;
+    const code = target.previousElementSibling;
+    getSelection().selectAllChildren(code);
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+      target.textContent = "copied";
+    } catch {
+      target.textContent = "selected"; // pages from a file may not write to the clipboard
+    }
+  });
+
+  // ---- The overview ----
+
+  function drawTradeoff() {
+    const figure = document.getElementById("tradeoff");
+    if (!figure) return;
+    const { points, groups, latency } = overview;
+    figure.hidden = !points.length;
+    if (!points.length) return;
+    const looks = new Map(groups.map((group) => [group.name, group.look]));
+    const marks = points.map((point) => ({ ...point, look: looks.get(point.group),
+      text: [point.name, `${short(point.y)} Mbit/s`, `${latency} p50: ${short(point.x)} ms`] }));
+    const data = { points: marks }, x = charts.domain(points.map((point) => point.x), { zero: false });
+    const draw = charts.scatter(figure.querySelector(".chart"), data, {
+      x, y: charts.domain(points.map((point) => point.y), { zero: false, log: false }), reverse: true, height: 280,
+      xTitle: `${latency} p50 (ms${x.log ? ", logarithmic" : ""}), lower is better →`, onPick: (point) => open(document.getElementById(`run-${point.run}`)),
     });
+    if (groups.length > 1) charts.keys(figure.querySelector(".keys"), groups, (hidden) => {
+      data.points = marks.filter((point) => !hidden.has(point.group));
+      draw();
+    }, true);
   }
 
-  // Says when there is more to the right of what is seen, and fades it out there.
-  function hinted(place) {
-    const hint = make("p", { class: "more-right", "aria-hidden": "true" });
-    hint.append("more to the right \u2192");
-    place.before(hint);
-    const look = () => {
-      const wider = place.scrollWidth > place.clientWidth + 1;
-      hint.hidden = !wider;
-      place.classList.toggle("faded", wider && place.scrollLeft + place.clientWidth < place.scrollWidth - 1);
-    };
-    place.addEventListener("scroll", look, { passive: true });
-    new ResizeObserver(look).observe(place);
+  function drawOverview() {
+    drawTradeoff();
+    const box = document.getElementById("cdf-chart");
+    if (!box || !overview.cdf.length) return;
+    document.getElementById("cdf").hidden = false;
+    const xs = charts.domain(overview.cdf.flatMap((curve) => curve.q));
+    const curves = overview.cdf.map(({ name, q, look }) => ({ name, look, points: q.map((v, i) => [v, (100 * i) / (q.length - 1)]) }));
+    const data = { lines: curves };
+    const draw = charts.scatter(box, data, { x: xs, y: { log: false, range: [0, 100] }, xTitle: `${overview.latency} (ms${xs.log ? ", logarithmic" : ""}); % of samples` });
+    charts.keys(document.querySelector("#cdf .keys"), curves, (hidden) => {
+      data.lines = curves.filter((curve) => !hidden.has(curve.name));
+      draw();
+    });
   }
 
   document.querySelectorAll(".scroll").forEach(hinted);
@@ -325,12 +364,15 @@
   runs.forEach((run) => run.addEventListener("toggle", () => run.open && drawRun(run)));
   const followHash = () => location.hash.startsWith("#run-") && open(document.querySelector(location.hash));
   addEventListener("hashchange", followHash);
-  function drawAll() {
-    drawn.clear();
-    drawOverview();
-    runs.filter((run) => run.open).forEach(drawRun);
-  }
-  dark.addEventListener("change", drawAll);
-  drawAll();
+  const boxes = [...document.querySelectorAll("#runs-table .choose input")];
+  const choose = () => {
+    const chosen = boxes.filter((box) => box.checked);
+    boxes.forEach((box) => { box.disabled = !box.checked && chosen.length >= MOST_SHOWN; });
+    sideBySide(chosen.map((box) => Number(box.value)).sort((a, b) => a - b));
+  };
+  boxes.forEach((box) => box.addEventListener("change", choose));
+  drawOverview();
+  if (boxes.length) choose();
+  runs.filter((run) => run.open).forEach(drawRun);
   followHash();
 })();

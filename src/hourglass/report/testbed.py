@@ -1,22 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The testbed in words, as the streams' paths have it: what joins two devices, and what each device does to packets.
-What no stream passes is not told. `topology` draws it."""
+"""Describes the testbed as text: the links between devices, and the queueing at each device. `topology` draws it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from hourglass.contract.plan import Hop, Path
+from hourglass.plan.paths import neighbours
 from hourglass.results.flat import Key
-from hourglass.results.lint.subject import ms_text, rate_text
+from hourglass.results.lint.context import ms_text, rate_text
+from hourglass.results.recording import Recording
+from hourglass.results.stats import short
 
 NO_QUEUE = "noqueue"
+MOST_LINKS = 64
+"""The most links of a testbed that is drawn completely; for larger ones, only the streams' paths are drawn."""
 Settings = Mapping[Key, Any]
 
 
 @dataclass(frozen=True)
 class Edge:
-    """What joins two devices: the hop away from the client and, where a stream takes it, the one back."""
+    """A link between two devices: the hop away from the client and, if a stream takes it, the hop back."""
 
     there: Hop
     back: Hop | None
@@ -30,64 +35,83 @@ class Edge:
         return self.there.medium == "air"
 
 
+def testbed_paths(run: Recording) -> list[Path]:
+    """Return the paths of the run's streams, then all links and cells as paths of one hop. Without a stored scenario,
+    or with more than `MOST_LINKS` links, return only the streams' paths."""
+    if run.scenario is None:
+        return [*run.paths]
+    all_links = neighbours(run.scenario.testbed, run.scenario.stack)
+    return [*run.paths, *(all_links if len(all_links) <= MOST_LINKS else [])]
+
+
 def edges(paths: Sequence[Path]) -> list[Edge]:
-    """Each pair of devices that some path passes, once."""
+    """Return each pair of devices on any path, once."""
     hops = {devices(hop): hop for path in paths for hop in (*path.there, *path.back)}
-    found: dict[frozenset[str], Edge] = {}
+    edge_of_ends: dict[frozenset[str], Edge] = {}
     for (start, end), hop in hops.items():
-        found.setdefault(frozenset((start, end)), Edge(hop, hops.get((end, start))))
-    return list(found.values())
+        edge_of_ends.setdefault(frozenset((start, end)), Edge(hop, hops.get((end, start))))
+    return list(edge_of_ends.values())
 
 
 def devices(hop: Hop) -> tuple[str, str]:
-    """Both ends, as "node:device"."""
+    """Return both ends as "node:device"."""
     return f"{hop.node}:{hop.device}", f"{hop.to_node}:{hop.to_device}"
 
 
-def words(edge: Edge, settings: Settings, left: str) -> list[str]:
-    """What an edge is, a line each: of a cable rate and delay, of the air standard and rate; then impairments. Where
-    directions differ, the one away from node `left` comes first."""
-    there, back = edge.there, edge.back or edge.there
-    if there.node != left:
-        there, back = back, there
-    rates = _both(*(rate_text(hop.line_bps) for hop in (there, back)))
+def edge_texts(
+    edge: Edge, settings: Settings, left: str, rates_mbps: Mapping[str, float] = MappingProxyType({})
+) -> list[str]:
+    """Return the lines that describe an edge: rate and delay of a cable, or standard and rate of the air, impairments,
+    then the rates that it carried. If directions differ, the one away from node `left` comes first."""
+    away, back = edge.there, edge.back or edge.there
+    if away.node != left:
+        away, back = back, away
+    rates = _both_directions(*(rate_text(hop.line_bps) for hop in (away, back)))
     lines = [*_radio(edge.there, settings, rates)] if edge.air else [rates]
-    if there.delay_ns or back.delay_ns:
-        lines.append(f"delay {_both(*(ms_text(hop.delay_ns) for hop in (there, back)))}")
-    return lines + list(dict.fromkeys((*there.impairments, *back.impairments)))
+    if away.delay_ns or back.delay_ns:
+        lines.append(f"delay {_both_directions(*(ms_text(hop.delay_ns) for hop in (away, back)))}")
+    lines += list(dict.fromkeys((*away.impairments, *back.impairments)))
+    near, far = sorted(devices(edge.there), key=lambda end: not end.startswith(f"{left}:"))
+    if near in rates_mbps or far in rates_mbps:
+        carried = [short(rates_mbps[end]) if end in rates_mbps else "?" for end in (near, far)]
+        lines.append(f"carried {_both_directions(*carried)} Mbit/s")
+    return lines
 
 
 def _radio(hop: Hop, settings: Settings, rates: str) -> Iterator[str]:
-    """ "802.11n, 5 GHz, 20 MHz", "2 streams, MCS 7: 144 Mbit/s"."""
+    """Yield the lines of a Wi-Fi link: "802.11n, 5 GHz, 20 MHz", "2 streams, MCS 7: 144 Mbit/s"."""
     cell = tuple(hop.origin.split("."))
-    known = {key[len(cell) :]: value for key, value in settings.items() if key[: len(cell)] == cell}
-    if ("standard",) not in known:
+    cell_settings = {key[len(cell) :]: value for key, value in settings.items() if key[: len(cell)] == cell}
+    if ("standard",) not in cell_settings:
         yield f"Wi-Fi {rates}"
         return
-    band = str(known.get(("band",), "")).replace("GHz", " GHz")
-    yield ", ".join(filter(None, [f"802.11{known['standard',]}", band, f"{known.get(('width',))} MHz"]))
-    streams = known.get(("streams",))
-    mcs = next((known[*key[:-1], "mcs"] for key, at in known.items() if key[-1] == "at" and at in devices(hop)
-                and known.get((*key[:-1], "mcs")) is not None), known.get(("mcs",)))  # fmt: skip
-    how = f"MCS {mcs}" if isinstance(mcs, int) else f"{mcs}, up to"
-    yield f"{streams} stream{'s' if streams != 1 else ''}, {how}{':' if isinstance(mcs, int) else ''} {rates}"
+    band = str(cell_settings.get(("band",), "")).replace("GHz", " GHz")
+    yield ", ".join(filter(None, [f"802.11{cell_settings['standard',]}", band, f"{cell_settings.get(('width',))} MHz"]))
+    rows = [key[:-1] for key, station in cell_settings.items() if key[-1] == "at" and station in devices(hop)]
+    streams, mcs = (
+        next((cell_settings[*row, name] for row in rows if cell_settings.get((*row, name)) is not None),
+             cell_settings.get((name,)))
+        for name in ("streams", "mcs")
+    )  # fmt: skip
+    rate_choice = f"MCS {mcs}" if isinstance(mcs, int) else f"{mcs}, up to"
+    yield f"{streams} stream{'s' if streams != 1 else ''}, {rate_choice}{':' if isinstance(mcs, int) else ''} {rates}"
 
 
-def _both(there: str, back: str) -> str:
-    """A value, or those of the two directions."""
+def _both_directions(there: str, back: str) -> str:
+    """Return a value, or the values of both directions if they differ."""
     return there if there == back else f"{there} \u2192 \u2190 {back}"
 
 
 def queueing(node: str, paths: Sequence[Path]) -> list[str]:
-    """Shaper and qdisc of each device of a node by which packets leave, and the qdisc of what arrives, a line each;
-    without the devices' names where all have the same."""
+    """Return a line for each sending device of a node with its shaper and qdisc, and for each ingress qdisc. Device
+    names are omitted if all devices have the same queueing."""
     hops = [hop for path in paths for hop in (*path.there, *path.back)]
-    found = {hop.device: _queue(hop) for hop in hops if hop.node == node}
-    arriving = {hop.to_device: hop.ingress.split()[0] for hop in hops if hop.to_node == node and hop.ingress}
-    lines = [f"{device}: {text}" for device, text in found.items() if text]
-    if len(set(found.values())) == 1:
-        lines = [text for text in [next(iter(found.values()))] if text]
-    return lines + [f"into {device}: {kind}" for device, kind in arriving.items()]
+    queue_of_device = {hop.device: _queue(hop) for hop in hops if hop.node == node}
+    ingress_of_device = {hop.to_device: hop.ingress.split()[0] for hop in hops if hop.to_node == node and hop.ingress}
+    lines = [f"{device}: {text}" for device, text in queue_of_device.items() if text]
+    if len(set(queue_of_device.values())) == 1:
+        lines = [text for text in [next(iter(queue_of_device.values()))] if text]
+    return lines + [f"into {device}: {kind}" for device, kind in ingress_of_device.items()]
 
 
 def _queue(hop: Hop) -> str:
@@ -97,7 +121,7 @@ def _queue(hop: Hop) -> str:
 
 
 def facts(paths: Sequence[Path], settings: Settings) -> Iterator[tuple[str, str]]:
-    """Every edge: its ends, and its words."""
+    """Yield (ends, description) of every edge."""
     for edge in edges(paths):
         near, far = edge.ends
-        yield f"{near} \u2013 {far}{' (Wi-Fi)' if edge.air else ''}", ", ".join(words(edge, settings, near))
+        yield f"{near} \u2013 {far}{' (Wi-Fi)' if edge.air else ''}", ", ".join(edge_texts(edge, settings, near))

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds runs against the first of them: figures side by side, differences in %, and which differences are significant.
+"""Compare runs with the first of them, or each with its own reference: figures side by side, differences in %, and
+which differences are significant.
 
-A run is exact, so what remains uncertain is how far its loaded window stands for longer ones. That is asked by a block
-bootstrap (`bootstrap`): neighbouring samples depend on each other, so whole 1 s blocks of the window are drawn, from
-both runs. A difference is significant when the 95 % interval of the drawn differences excludes 0. Fixed seed: the
+A run is exact. The remaining question is whether its loaded window represents longer ones. A block bootstrap
+(`intervals`) answers it: neighbouring samples depend on each other, so whole 1 s blocks of the window are drawn, from
+both runs. A difference is significant if the 95 % interval of the drawn differences excludes 0. The seed is fixed: the
 same runs give the same marks.
 
-`BLOCK_S` is longer than a congestion-control cycle of most paths here, and leaves 30 blocks in the usual window.
+`BLOCK_S` is longer than a congestion-control cycle of most paths here, and gives 30 blocks in the usual window.
 
-Between different tests nothing is significant: what differs there is the load.
+Between different tests nothing is significant: there, the load differs.
 
-Left out: tail percentiles and counts carry no mark; too few samples of one window stand behind them.
+Tail percentiles and counts have no mark, because one window has too few samples of them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,22 +23,24 @@ import numpy as np
 from hourglass.contract.figures import Figure, figures
 from hourglass.contract.probe import LAYERS
 from hourglass.contract.summary import Anatomy
-from hourglass.results.bootstrap import Statistic, draws, interval, statistic_of
+from hourglass.results.intervals import Statistic, draws, excludes_zero, interval, statistic_of
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, Series, goodput_total, loaded_window, ping_ms, tcp_rtt_ms
 from hourglass.results.stats import Floats, known_sum, percent, rounded
 from hourglass.results.traffic import KINDS as TRAFFIC
 
 BLOCK_S = 1.0
+CACHED_RUNS = 10
+"""The most compared runs whose tables stay in memory."""
 SEED = 1
 
-Known = dict[str, Figure]
-"""The figures of a run's summary by their names."""
+FiguresByName = dict[str, Figure]
+"""Return the figures of a run's summary by their names."""
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One figure of one run. `interval` is the 95 % interval of (this run - first run), in the figure's unit."""
+class ComparisonCell:
+    """One figure of one run. `interval` is the 95 % interval of (this run - reference), in the figure's unit."""
 
     value: float | None
     change_percent: float | None = None
@@ -45,22 +48,22 @@ class Cell:
 
     @property
     def significant(self) -> bool:
-        return self.interval is not None and not self.interval[0] <= 0 <= self.interval[1]
+        return excludes_zero(self.interval)
 
 
 @dataclass(frozen=True)
-class Row:
-    """One figure over all runs; the first cell is the one the others are compared with."""
+class ComparisonRow:
+    """One figure over all runs; each is compared with its reference."""
 
     figure: str
     name: str
-    """That of `figures`; "" of what is reckoned here."""
+    """The name in `figures`; "" for a figure that is computed here."""
     unit: str
-    cells: list[Cell]
+    cells: list[ComparisonCell]
 
 
 @dataclass(frozen=True)
-class Told:
+class SampledFigure:
     """A figure of one run: its value, or the samples of the window of which it is the `statistic`."""
 
     figure: str
@@ -71,155 +74,197 @@ class Told:
     statistic: Statistic = "median"
 
 
-def compare(runs: Sequence[Recording]) -> list[Row]:
-    """The figures of all runs that at least one of them has, in a fixed order."""
-    known = [{figure.name: figure for figure in figures(run.summary)} for run in runs]
-    rows = [
-        row
-        for kind in KINDS
-        for row in _rows(runs, [{one.figure: one for one in kind(*each)} for each in zip(runs, known, strict=True)])
-    ]
-    rows += _rows(runs, _layers(runs))
+Sampled = list[dict[str, SampledFigure]]
+"""The figures of a run by name, for each kind."""
+
+
+def compare(
+    runs: Sequence[Recording], references: Sequence[int] | None = None, sampled: Sequence[Sampled] | None = None
+) -> list[ComparisonRow]:
+    """Return the figures that at least one of the runs has, in a fixed order. `references`: the index of the run with
+    which each is compared; default: the first. `sampled`: the `sampled_figures` of each run, if they are known."""
+    references = references or [0] * len(runs)
+    sampled = sampled or [sampled_figures(run, keep=len(runs) <= CACHED_RUNS) for run in runs]
+    rows = [row for kind in zip(*sampled, strict=True) for row in _rows(runs, kind, references)]
+    rows += _rows(runs, _layers(runs), references)
     return [row for row in rows if any(cell.value is not None for cell in row.cells)]
 
 
-def _rows(runs: Sequence[Recording], told: Sequence[dict[str, Told]]) -> Iterator[Row]:
-    """A row for each figure that some run tells."""
-    for figure in dict.fromkeys(figure for found in told for figure in found):
-        each = [found.get(figure) for found in told]
-        known = next(one for one in each if one is not None)
-        sampled = any(one is not None and one.samples is not None for one in each)
-        cells = _sampled(runs, each, known.statistic) if sampled else _plain(each)
-        yield Row(figure, known.name, known.unit, cells)
+def sampled_figures(run: Recording, keep: bool = True) -> Sampled:
+    """Return the figures of a run by kind. Without `keep` the run releases its tables."""
+    by_name = {figure.name: figure for figure in figures(run.summary)}
+    sampled = [{figure.figure: figure for figure in kind(run, by_name)} for kind in KINDS]
+    if not keep:
+        run.forget()
+    return sampled
 
 
-def _plain(each: Sequence[Told | None]) -> list[Cell]:
-    """Figures without intervals."""
-    first, *others = [one.value if one else None for one in each]
-    return [Cell(first), *(Cell(value, change_percent(value, first)) for value in others)]
+def _rows(
+    runs: Sequence[Recording], figures_by_run: Sequence[dict[str, SampledFigure]], references: Sequence[int]
+) -> Iterator[ComparisonRow]:
+    """Return a row for each figure that at least one run has."""
+    for figure in dict.fromkeys(figure for run_figures in figures_by_run for figure in run_figures):
+        per_run = [run_figures.get(figure) for run_figures in figures_by_run]
+        example = next(candidate for candidate in per_run if candidate is not None)
+        sampled = any(candidate is not None and candidate.samples is not None for candidate in per_run)
+        cells = _sampled(runs, per_run, example.statistic, references) if sampled else _plain(per_run, references)
+        yield ComparisonRow(figure, example.name, example.unit, cells)
 
 
-def _sampled(runs: Sequence[Recording], each: Sequence[Told | None], statistic: Statistic) -> list[Cell]:
-    """Figures with the interval of each difference from the first run's."""
-    parts = [_blocks(run, one.samples if one else None) for run, one in zip(runs, each, strict=True)]
+def _plain(per_run: Sequence[SampledFigure | None], references: Sequence[int]) -> list[ComparisonCell]:
+    """Return figures without intervals."""
+    values = [sample.value if sample else None for sample in per_run]
+    return [
+        ComparisonCell(value) if index == reference else ComparisonCell(value, change_percent(value, values[reference]))
+        for index, (value, reference) in enumerate(zip(values, references, strict=True))
+    ]
+
+
+def _sampled(
+    runs: Sequence[Recording],
+    per_run: Sequence[SampledFigure | None],
+    statistic: Statistic,
+    references: Sequence[int],
+) -> list[ComparisonCell]:
+    """Return figures with the interval of each difference from the reference's."""
+    parts = [blocks_of(run, sample.samples if sample else None) for run, sample in zip(runs, per_run, strict=True)]
     pooled = [np.concatenate(blocks) if blocks else np.empty(0) for blocks in parts]
     values = [rounded(statistic_of(values, statistic)) if values.size else None for values in pooled]
-    first = draws(parts[0], statistic, SEED)
-    cells = [Cell(values[0])]
-    for run, value, blocks in zip(runs[1:], values[1:], parts[1:], strict=True):
-        between = interval(first, draws(blocks, statistic, SEED + 1)) if run.test.name == runs[0].test.name else None
-        cells.append(Cell(value, change_percent(value, values[0]), between))
+    drawn = {reference: draws(parts[reference], statistic, SEED) for reference in dict.fromkeys(references)}
+    cells = []
+    for index, (value, blocks, reference) in enumerate(zip(values, parts, references, strict=True)):
+        if index == reference:
+            cells.append(ComparisonCell(value))
+            continue
+        same_test = runs[index].test.name == runs[reference].test.name
+        between = interval(drawn[reference], draws(blocks, statistic, SEED + 1)) if same_test else None
+        cells.append(ComparisonCell(value, change_percent(value, values[reference]), between))
     return cells
 
 
-def _told(known: Known, figure: str, name: str, samples: Series | None = None, statistic: Statistic = "median") -> Told:
-    """A figure of the summary."""
-    found = known[name]
-    return Told(figure, name, found.unit, found.value, samples, statistic)
+def _summary_figure(
+    by_name: FiguresByName, figure: str, name: str, samples: Series | None = None, statistic: Statistic = "median"
+) -> SampledFigure:
+    """Return a figure of the summary."""
+    entry = by_name[name]
+    return SampledFigure(figure, name, entry.unit, entry.value, samples, statistic)
 
 
-def _there(series: Series) -> Series:
-    """The samples that are not NaN."""
-    known = ~np.isnan(series.values)
-    return Series(series.t_s[known], series.values[known])
+def _without_nan(series: Series) -> Series:
+    """Return the samples that are not NaN."""
+    finite = ~np.isnan(series.values)
+    return Series(series.t_s[finite], series.values[finite])
 
 
-def _flows(run: Recording, known: Known) -> Iterator[Told]:
+def _flows(run: Recording, by_name: FiguresByName) -> Iterator[SampledFigure]:
     window = loaded_window(run)
-    for way, upload in (("upload", True), ("download", False)):
+    for direction, upload in (("upload", True), ("download", False)):
         flows = [flow for flow in run.flows if flow.upload == upload]
         samples = goodput_total(run, flows, window) if flows else None
-        yield Told(f"{way} goodput", f"totals.{way}_mbps", "Mbit/s", samples=samples, statistic="mean")
-    yield _told(known, "upload fairness", "totals.upload_fairness")
-    yield _told(known, "download fairness", "totals.download_fairness")
+        yield SampledFigure(
+            f"{direction} goodput", f"totals.{direction}_mbps", "Mbit/s", samples=samples, statistic="mean"
+        )
+    yield _summary_figure(by_name, "upload fairness", "totals.upload_fairness")
+    yield _summary_figure(by_name, "download fairness", "totals.download_fairness")
     if run.flows:
         retransmits = known_sum([flow.retransmits for flow in run.summary.flows])
-        yield Told("retransmits", "", "segments", retransmits)
-    yield _told(known, "TCP RTT p50", "tcp_rtt.p50", tcp_rtt_ms(run).within(window))
-    yield _told(known, "TCP RTT p99", "tcp_rtt.p99")
+        yield SampledFigure("retransmits", "", "segments", retransmits)
+    yield _summary_figure(by_name, "TCP RTT p50", "tcp_rtt.p50", tcp_rtt_ms(run).within(window))
+    yield _summary_figure(by_name, "TCP RTT p99", "tcp_rtt.p99")
 
 
-def _pings(run: Recording, known: Known) -> Iterator[Told]:
+def _pings(run: Recording, by_name: FiguresByName) -> Iterator[SampledFigure]:
     for ping in run.pings:
         figure, name = f"ping {ping.name}", f"ping.{ping.name}"
-        yield _told(known, f"{figure} p50", f"{name}.p50", _there(ping_ms(run, ping).within(loaded_window(run))))
-        yield _told(known, f"{figure} p99", f"{name}.p99")
-        yield _told(known, f"{figure} lost", f"{name}.lost")
+        yield _summary_figure(
+            by_name, f"{figure} p50", f"{name}.p50", _without_nan(ping_ms(run, ping).within(loaded_window(run)))
+        )
+        yield _summary_figure(by_name, f"{figure} p99", f"{name}.p99")
+        yield _summary_figure(by_name, f"{figure} lost", f"{name}.lost")
 
 
-def _traffic(part: str, run: Recording, known: Known) -> Iterator[Told]:
-    """What is sent beside flows and pings, of one kind."""
+def _traffic(part: str, run: Recording, by_name: FiguresByName) -> Iterator[SampledFigure]:
+    """Yield the figures of one kind of traffic other than flows and pings."""
     kind = TRAFFIC[part]
-    for stream in run.of(kind.model):
-        for words, figure in kind.compared.items():
+    for stream in run.of_kind(kind.model):
+        for label, figure in kind.compared.items():
             name = f"{part}.{stream.name}.{figure}"
-            if name in known:
+            if name in by_name:
                 median = figure.endswith(".p50")
-                samples = _there(kind.series(run, stream).within(loaded_window(run))) if median else None
-                yield _told(known, f"{stream.name} {words}", name, samples)
+                samples = _without_nan(kind.series(run, stream).within(loaded_window(run))) if median else None
+                yield _summary_figure(by_name, f"{stream.name} {label}", name, samples)
 
 
-def _ecn(run: Recording, known: Known) -> Iterator[Told]:
+def _ecn(run: Recording, by_name: FiguresByName) -> Iterator[SampledFigure]:
     for stream in run.summary.ecn:
-        yield _told(known, f"{stream} CE", f"ecn.{stream}.ce_percent")
+        yield _summary_figure(by_name, f"{stream} CE", f"ecn.{stream}.ce_percent")
 
 
-def _radios(run: Recording, known: Known) -> Iterator[Told]:
-    """A radio's mean aggregate, its air time, and how much of what it sent was not acknowledged or was sent again."""
+def _radios(run: Recording, by_name: FiguresByName) -> Iterator[SampledFigure]:
+    """Return a radio's mean aggregate, its air time, and the shares of unacknowledged and retried MPDUs."""
     for node, devices in run.summary.wifi.items():
-        for device, one in devices.items():
+        for device, radio in devices.items():
             name = f"wifi.{node}.{device}"
-            yield _told(known, f"{node} aggregate", f"{name}.subframes.mean")
-            yield _told(known, f"{node} air", f"{name}.air_percent")
-            yield Told(f"{node} not acknowledged", "", "%", percent(one.not_acked, one.ppdus))
-            yield Told(f"{node} retried", "", "%", percent(one.retries, one.mpdus))
+            yield _summary_figure(by_name, f"{node} aggregate", f"{name}.subframes.mean")
+            yield _summary_figure(by_name, f"{node} air", f"{name}.air_percent")
+            yield SampledFigure(f"{node} not acknowledged", "", "%", percent(radio.not_acked, radio.ppdus))
+            yield SampledFigure(f"{node} retried", "", "%", percent(radio.retries, radio.mpdus))
 
 
-def _connections(run: Recording, known: Known) -> Iterator[Told]:
-    """What programs opened, without what carried little."""
-    whole = sum(one.bytes for one in run.connections)
-    for one in run.connections:
-        if one.bytes >= SHARE * whole:
-            way = "up" if one.upload else "down"
-            yield _told(known, f"{one.name} {way}", f"connections.{one.name}.{way}_mbps")
-            yield _told(known, f"{one.name} retransmits", f"connections.{one.name}.retransmits")
-            yield _told(known, f"{one.name} RTT p50", f"connections.{one.name}.tcp_rtt.p50")
+def _connections(run: Recording, by_name: FiguresByName) -> Iterator[SampledFigure]:
+    """Yield the figures of programs' connections, except small ones."""
+    total = sum(connection.bytes for connection in run.connections)
+    for connection in run.connections:
+        if connection.bytes >= SHARE * total:
+            direction = "up" if connection.upload else "down"
+            yield _summary_figure(
+                by_name, f"{connection.name} {direction}", f"connections.{connection.name}.{direction}_mbps"
+            )
+            yield _summary_figure(
+                by_name, f"{connection.name} retransmits", f"connections.{connection.name}.retransmits"
+            )
+            yield _summary_figure(by_name, f"{connection.name} RTT p50", f"connections.{connection.name}.tcp_rtt.p50")
 
 
-KINDS: tuple[Callable[[Recording, Known], Iterator[Told]], ...] = (
+KINDS: tuple[Callable[[Recording, FiguresByName], Iterator[SampledFigure]], ...] = (
     _flows, _pings, *(partial(_traffic, part) for part in TRAFFIC), _connections, _ecn, _radios,
 )  # fmt: skip
 SHARE = 0.01
-"""A layer has a row when it has at least this share of the mean time of some run's TCP data; a connection of programs,
-of the run's payload."""
+"""The share of the mean time of some run's TCP data from which a layer has a row; and a connection of programs, of
+the run's payload."""
 
 
-def _layers(runs: Sequence[Recording]) -> list[dict[str, Told]]:
-    """Of each run the mean time of TCP data in the layers that matter to any, in the order of the path."""
+def _layers(runs: Sequence[Recording]) -> list[dict[str, SampledFigure]]:
+    """Return for each run the mean time of TCP data in the layers that matter in any run, in the order of the path."""
     anatomies = [run.summary.layers_ms for run in runs]
     shares = {
-        (node, layer): max((found[node][layer].share for found in anatomies if layer in found.get(node, {})), default=0)
-        for node in dict.fromkeys(node for found in anatomies for node in found)
+        (node, layer): max(
+            (anatomy[node][layer].share for anatomy in anatomies if layer in anatomy.get(node, {})), default=0
+        )
+        for node in dict.fromkeys(node for anatomy in anatomies for node in anatomy)
         for layer in LAYERS
     }
-    places = [place for place, share in shares.items() if share >= SHARE]
-    return [{told.figure: told for told in (_layer(found, *place) for place in places)} for found in anatomies]
+    positions = [position for position, share in shares.items() if share >= SHARE]
+    return [
+        {figure.figure: figure for figure in (_layer(anatomy, *position) for position in positions)}
+        for anatomy in anatomies
+    ]
 
 
-def _layer(anatomy: Anatomy, node: str, layer: str) -> Told:
-    return Told(f"{node} {layer}", f"layers.{node}.{layer}.mean", "ms", _mean_ms(anatomy, node, layer))
+def _layer(anatomy: Anatomy, node: str, layer: str) -> SampledFigure:
+    return SampledFigure(f"{node} {layer}", f"layers.{node}.{layer}.mean", "ms", _mean_ms(anatomy, node, layer))
 
 
 def _mean_ms(anatomy: Anatomy, node: str, layer: str) -> float | None:
-    """Whole us: a change in % of a few ns says nothing. None without any anatomy."""
+    """Return whole us: a change of a few ns in % means nothing. None without any anatomy."""
     if not anatomy:
         return None
-    found = anatomy.get(node, {}).get(layer)
-    return round(found.mean, 3) if found else 0.0
+    entry = anatomy.get(node, {}).get(layer)
+    return round(entry.mean, 3) if entry else 0.0
 
 
 def change_percent(value: float | None, base: float | None) -> float | None:
-    """Difference from `base` in percent of it; none from a base of 0, unless both are."""
+    """Return the difference from `base` in percent; None from a base of 0, unless both are 0."""
     if value is None or base is None:
         return None
     if value == base:
@@ -227,8 +272,8 @@ def change_percent(value: float | None, base: float | None) -> float | None:
     return rounded((value - base) / base * 100) if base else None
 
 
-def _blocks(run: Recording, series: Series | None) -> list[Floats]:
-    """The samples of a series in consecutive `BLOCK_S` blocks from the window's start; empty blocks are left out."""
+def blocks_of(run: Recording, series: Series | None) -> list[Floats]:
+    """Return the samples of a series in consecutive `BLOCK_S` blocks from the window's start, without empty blocks."""
     if series is None or series.values.size == 0:
         return []
     start_s = loaded_window(run).start_ns / NS_PER_S

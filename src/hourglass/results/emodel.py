@@ -40,8 +40,8 @@ def _power_sum(*levels: float) -> float:
 def noise() -> float:
     """No, dBm0p (7-3): circuit, sending room, receiving room, floor."""
     sending = ROOM_SENDING - SLR - D_SENDING - 100 + 0.004 * (ROOM_SENDING - OLR - D_SENDING - 14) ** 2
-    heard = ROOM_RECEIVING + 10 * log10(1 + 10 ** ((10 - STMR - D_RECEIVING) / 10))
-    receiving = RLR - 121 + heard + 0.008 * (heard - 35) ** 2
+    received_noise = ROOM_RECEIVING + 10 * log10(1 + 10 ** ((10 - STMR - D_RECEIVING) / 10))
+    receiving = RLR - 121 + received_noise + 0.008 * (received_noise - 35) ** 2
     return _power_sum(NC_DBM, sending, receiving, NFOR_DBM + RLR)
 
 
@@ -78,12 +78,12 @@ def _talker_echo(delay_ms: float) -> float:
     if delay_ms < 1:
         return 0.0
     terv = TELR - 40 * log10((1 + delay_ms / 10) / (1 + delay_ms / 150)) + 6 * exp(-0.3 * delay_ms**2)
-    heard = -1.5 * (noise() - RLR) - (80 + 2.5 * (terv - 14))
-    return (_half_and_root(heard, 100) - 1) * (1 - exp(-delay_ms))
+    echo = -1.5 * (noise() - RLR) - (80 + 2.5 * (terv - 14))
+    return (_half_and_root(echo, 100) - 1) * (1 - exp(-delay_ms))
 
 
 def _listener_echo(delay_ms: float) -> float:
-    """Idle (7-25), over the four-wire loop, twice the delay long."""
+    """Idle (7-25), over the four-wire loop, which is twice the delay long."""
     rle: float = 10.5 * (WEPL + 7) * (2 * delay_ms + 1) ** -0.25
     return _half_and_root(basic() - rle, 169)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nested tables as one table with the path to each value for its key."""
+"""Flatten nested tables to one table with the path to each value as its key."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,10 +8,11 @@ Key = tuple[str, ...]
 
 
 def flat(value: Any, key: Key = ()) -> Iterator[tuple[Key, Any]]:
-    """(key, value) of everything in nested tables and lists of tables, by place in a list; empty tables say nothing."""
+    """Yield (key, value) of all values in nested tables and lists of tables, by index in a list; empty tables yield
+    nothing."""
     if isinstance(value, dict):
         items = list(value.items())
-    elif isinstance(value, list | tuple) and value and all(isinstance(one, dict) for one in value):
+    elif isinstance(value, list | tuple) and value and all(isinstance(item, dict) for item in value):
         items = list(enumerate(value))
     else:
         yield key, value

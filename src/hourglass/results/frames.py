@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record tables as frames: every column that is declared, streams by their names, packets by layers."""
+"""Record tables as frames: every declared column, streams by their names, packets by layers."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 import polars as pl
 
-from hourglass.contract import probe, records
+from hourglass.contract import probe, record_tables
 from hourglass.contract.plan import Path, Stream
 from hourglass.contract.probe import LAYER_COLUMNS, LAYERS
 
-WAYS = pl.Enum(probe.WAYS)
+WAYS = pl.Enum(probe.DIRECTIONS)
 KEYS = ("t_ns", "end_ns", "stream", "way", "packet", "data", "visit", "node")
 
 
 def complete(frame: pl.DataFrame | None, table: str) -> pl.DataFrame:
-    """With every column that is declared of the table; what was not written is null. None: without rows."""
+    """Return the table with all its declared columns; missing ones are null. None becomes an empty table."""
     if frame is None:
-        return records.empty(table)
-    missing = {name: kind for name, kind in records.SCHEMAS[table].items() if name not in frame.columns}
+        return record_tables.empty(table)
+    missing = {name: dtype for name, dtype in record_tables.SCHEMAS[table].items() if name not in frame.columns}
     return frame.with_columns(pl.lit(None, dtype=kind).alias(name) for name, kind in missing.items())
 
 
-class Named(Protocol):
+class NamedStream(Protocol):
     """A stream, of the plan or of programs."""
 
     @property
@@ -32,29 +32,30 @@ class Named(Protocol):
     def name(self) -> str: ...
 
 
-def named(frame: pl.DataFrame, streams: Sequence[Named]) -> pl.DataFrame:
-    """With the streams' names in place of their ids; null: none."""
+def with_stream_names(frame: pl.DataFrame, streams: Sequence[NamedStream]) -> pl.DataFrame:
+    """Replace the streams' ids by their names. An unknown id becomes null."""
     if "stream" not in frame.columns:
         return frame
-    names = {one.id: one.name for one in streams}
-    kind = pl.Enum(list(names.values()))
-    return frame.with_columns(pl.col("stream").replace_strict(names, default=None, return_dtype=kind))
+    names = {stream.id: stream.name for stream in streams}
+    dtype = pl.Enum(list(names.values()))
+    return frame.with_columns(pl.col("stream").replace_strict(names, default=None, return_dtype=dtype))
 
 
-def coded(frame: pl.DataFrame, nodes: Sequence[str]) -> pl.DataFrame:
-    """The columns `node` and `way` as enumerations: a million rows stay small and quick."""
+def with_enums(frame: pl.DataFrame, nodes: Sequence[str]) -> pl.DataFrame:
+    """Return the columns `node` and `way` as enumerations: a million rows stay small and quick."""
     return frame.with_columns(pl.col("node").cast(pl.Enum(nodes)), pl.col("way").cast(WAYS))
 
 
-def of(*streams: Named) -> pl.Expr:
+def belongs_to(*streams: NamedStream) -> pl.Expr:
     """The polars condition "this row is of one of these streams"."""
-    return pl.col("stream").is_in([one.name for one in streams])
+    return pl.col("stream").is_in([stream.name for stream in streams])
 
 
-def long(packets: pl.DataFrame) -> pl.DataFrame:
-    """A row per packet, node and layer that took time: the `KEYS` of `Recording.packets`, then `layer` and `ns`.
+def long_form(packets: pl.DataFrame) -> pl.DataFrame:
+    """Return a row per packet, node and layer that took time: the `KEYS` of `Recording.packets`, then `layer` and `ns`.
 
-    In the order of `packets`, a packet's layers in the order in which it passed them."""
+    The order is that of `packets`, and within a packet that of the layers that it passed.
+    """
     rows = packets.lazy().select(*KEYS, *LAYER_COLUMNS).with_row_index("row")
     kind = pl.Enum(LAYERS)
     parts = [
@@ -66,15 +67,27 @@ def long(packets: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(parts).sort("row", "layer").drop("row").collect()
 
 
+def visits(packets: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of table `packet` with `visit_id`, the `packet_id` of the packet's visits, and the times at which
+    it came to the node and left it."""
+    spent = pl.sum_horizontal(LAYER_COLUMNS)
+    packet_id = (pl.col("visit") == 0).cum_sum().alias("packet_id")
+    rows = packets.with_row_index("visit_id", 1).with_columns(packet_id)
+    leave = pl.col("t_ns") + spent.cum_sum().over("packet_id")
+    return rows.with_columns(leave.alias("leave_ns"), (leave - spent).alias("start_ns"))
+
+
 def path_order(nodes: Sequence[str], streams: Sequence[Stream], paths: Sequence[Path]) -> list[str]:
-    """The nodes in the order in which packets to the server pass them, then those that none passes."""
+    """Return the nodes in the order in which packets to the server pass them, then all others."""
     if not streams:
         return list(nodes)
     client, server = streams[0].client, streams[0].server
     passed = {(path.client, path.server): [path.client, *(hop.to_node for hop in path.there)] for path in paths}
-    places: dict[str, list[int]] = {}
+    positions: dict[str, list[int]] = {}
     for stream in streams:
-        for place, node in enumerate(passed.get((stream.client, stream.server), ())):
-            places.setdefault(node, []).append(place)
-    between = sorted((sum(found) / len(found), node) for node, found in places.items() if node not in (client, server))
-    return list(dict.fromkeys([client, *(node for _, node in between), server, *nodes]))
+        for position, node in enumerate(passed.get((stream.client, stream.server), ())):
+            positions.setdefault(node, []).append(position)
+    ordered = sorted(
+        (sum(indices) / len(indices), node) for node, indices in positions.items() if node not in (client, server)
+    )
+    return list(dict.fromkeys([client, *(node for _, node in ordered), server, *nodes]))

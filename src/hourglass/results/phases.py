@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What follows from a socket's samples: BBR's phase by name, the end of CUBIC's HyStart.
+"""Values derived from a socket's samples: BBR's phase by name, the end of CUBIC's HyStart.
 
-BBR's phase is not reported, but its two gains tell it. They are in units of 1/256. In the kernel's BBRv1
+BBR does not report its phase, but its two gains identify it. They are in units of 1/256. In the kernel's BBRv1
 (net/ipv4/tcp_bbr.c, Linux 5.10 to 7.3) `bbr_high_gain` is 256 · 2885 / 1000 + 1, `bbr_drain_gain` 256 · 1000 / 2885,
 `bbr_cwnd_gain` 256 · 2; BBRv3's are of draft-ietf-ccwg-bbr:
 
@@ -15,7 +15,7 @@ BBR's phase is not reported, but its two gains tell it. They are in units of 1/2
 
 import polars as pl
 
-from hourglass.contract.plan import Flow
+from hourglass.contract.plan import FlowStream
 
 UNIT = 256
 PHASES = ("STARTUP", "DRAIN", "PROBE_BW", "PROBE_RTT")
@@ -23,11 +23,11 @@ PHASES = ("STARTUP", "DRAIN", "PROBE_BW", "PROBE_RTT")
 INFINITE_SSTHRESH = 0x7FFFFFFF
 """`TCP_INFINITE_SSTHRESH`: slow start has not ended yet."""
 OPEN = 0
-"""`TCP_CA_Open`: no loss, no ECN mark, no local congestion is being reacted to."""
+"""`TCP_CA_Open`: TCP reacts to no loss, ECN mark or local congestion."""
 
 
 def with_phase(tcp: pl.DataFrame) -> pl.DataFrame:
-    """The samples with a column `bbr_phase`, one of `PHASES`, null of other congestion controls."""
+    """Return the samples with a column `bbr_phase`, one of `PHASES`; null for other congestion controls."""
     pacing, cwnd = pl.col("bbr_pacing_gain"), pl.col("bbr_cwnd_gain")
     phase = (
         pl.when((cwnd == 0) | cwnd.is_null()).then(None)
@@ -39,10 +39,10 @@ def with_phase(tcp: pl.DataFrame) -> pl.DataFrame:
     return tcp.with_columns(phase.cast(pl.Enum(PHASES)).alias("bbr_phase"))
 
 
-def hystart_exit_ns(tcp: pl.DataFrame, flow: Flow) -> int | None:
-    """When HyStart ended the slow start of a flow: its first sample with a finite ssthresh, if until then nothing was
-    retransmitted and nothing else makes the kernel slow down (`ca_state` open). None if it did not, or the flow is not
-    CUBIC's."""
+def hystart_exit_ns(tcp: pl.DataFrame, flow: FlowStream) -> int | None:
+    """Return when HyStart ended the slow start of a flow: its first sample with a finite ssthresh, if nothing was
+    retransmitted before and the kernel has no other reason to slow down (`ca_state` open). None if it did not, or
+    the flow is not CUBIC's."""
     if flow.cc != "cubic":
         return None
     ended = (

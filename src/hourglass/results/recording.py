@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Recording`: what was measured, as an object. Everything is read when it is first asked for.
+"""`Recording`: the measurements of a run as an object. Each part is read on first use.
 
-Where it is read from is its `Source`: a run directory (`opening.py`) or a Flent file (`flent/read.py`).
+Its `Source` is a run directory (`run_directory.py`) or a Flent file (`flent/read.py`).
 """
 
 from collections.abc import Mapping
@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 import polars as pl
 
 from hourglass.contract import plan
-from hourglass.contract.plan import ByKind, Flow, Radio, Stream
-from hourglass.contract.plan_apps import App, Room
-from hourglass.contract.run import RunInfo
+from hourglass.contract.plan import FlowStream, PlanRadio, Stream, StreamsByKind
+from hourglass.contract.plan.apps import Container, PlanApp
+from hourglass.contract.record_tables import SCHEMAS
+from hourglass.contract.run_json import RunInfo
 from hourglass.contract.summary import Summary
+from hourglass.errors import InputError, closest
 from hourglass.results import frames, phases
 from hourglass.results.apps import TABLES, Program, programs
 from hourglass.results.connections import Connection, connections
-from hourglass.results.files import RECORDS_FILE
 from hourglass.results.flat import Key
 from hourglass.results.records import Tables
+from hourglass.results.run_files import RECORDS_FILE
 from hourglass.results.sockets import Sockets
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TestInfo:
-    """The test that was run. `hosts` are the servers, `parameters` what else was set of it, in the test's own words."""
+    """The test of a run. `hosts` are the servers, `parameters` its other settings, in the test's words."""
 
     __test__ = False
 
@@ -47,8 +49,8 @@ class TestInfo:
 
 @dataclass(frozen=True)
 class Experiment:
-    """What was asked. `settings`: every value of the scenario by its path (of a list of tables, the place in it), but
-    its bounds, which are `checks`: text by the figure's name."""
+    """The input of a run. `settings`: every value of the scenario by its path (in a list of tables, the index),
+    except its bounds, which are `checks`: text by the figure's name."""
 
     name: str
     description: str
@@ -56,24 +58,24 @@ class Experiment:
     settings: dict[Key, Any]
     checks: dict[str, str] = field(default_factory=dict)
     expected: dict[str, int | str] = field(default_factory=dict)
-    """How programs end, by name."""
+    """The expected ends of programs, by name."""
 
 
 @dataclass(frozen=True)
-class Traffic:
-    """What was sent, over what: the part of a plan that tells it. Times in ns of test time."""
+class TrafficPlan:
+    """The part of a plan with the streams and their paths. Times in ns of test time."""
 
     end_ns: int
     nodes: tuple[str, ...]
     streams: tuple[Stream, ...]
     paths: tuple[plan.Path, ...]
-    radios: tuple[Radio, ...]
-    apps: tuple[App, ...] = ()
-    rooms: tuple[Room, ...] = ()
+    radios: tuple[PlanRadio, ...]
+    apps: tuple[PlanApp, ...] = ()
+    rooms: tuple[Container, ...] = ()
 
 
-class Source(Protocol):
-    """Where a recording is read from. Each part is asked for once, and `HourglassError` says why it cannot be had."""
+class RecordingSource(Protocol):
+    """The source of a recording. Each part is read once; `HourglassError` gives the reason if it is missing."""
 
     path: Path
 
@@ -81,7 +83,7 @@ class Source(Protocol):
 
     def experiment(self) -> Experiment: ...
 
-    def traffic(self) -> Traffic: ...
+    def traffic(self) -> TrafficPlan: ...
 
     def scenario(self) -> "Scenario | None": ...
 
@@ -90,43 +92,57 @@ class Source(Protocol):
     def summary(self, recording: "Recording") -> Summary: ...
 
 
+SMALL = {"_source", "axes", "sweep", "info", "experiment", "scenario", "_traffic", "nodes", "path_order", "summary"}
+"""Attributes of a recording that have no records."""
+
+
 def _frame(table: str) -> cached_property[pl.DataFrame]:
     """A record table as an attribute of a recording."""
     return cached_property(lambda run: run.table(table))
 
 
-class Recording(ByKind):
-    """One finished run, ours or measured elsewhere.
+class Recording(StreamsByKind):
+    """One finished run, of Hourglass or of another tool.
 
-    The record tables (columns and units: docs/records.md) are `tcp`, `ping_rows`, `datagram_rows`, `fetch_rows`,
-    `transaction_rows`, `flow_events`, `devices`, `qdisc`, `qdisc_stats`, `ethtool`, `events`, `facts`,
+    The record tables (columns and units: docs/reference/records.md) are `tcp`, `ping_rows`, `datagram_rows`,
+    `fetch_rows`, `transaction_rows`, `flow_events`, `devices`, `qdisc`, `qdisc_stats`, `ethtool`, `events`, `facts`,
     `radio_counters`, `station_counters`, and from the packet probe `packets`, `layer_totals` (the table `layer`),
-    `queues`, `drops`, `balance`, `opened` (the table `socket`); every one, by its own name, is `table(name)`. The
-    column `stream` has the stream's name. A table that was not written is empty, a column null. `layers` is `packets`
-    in long form.
+    `queues`, `drops`, `balance`, `opened` (the table `socket`). `table(name)` returns any of them by its recorded name.
+    The column `stream` has the stream's name. A table that was not written is empty, and a missing column is null.
+    `layers` is `packets` in long form.
     """
 
-    def __init__(self, source: Source, axes: Mapping[str, str] | None = None, sweep: str = "") -> None:
+    def __init__(self, source: RecordingSource, axes: Mapping[str, str] | None = None, sweep: str = "") -> None:
         self._source = source
         self.axes = axes or {}
-        """Of a run of a sweep, by axis ("stack.tsq"), what its value is called ("tsq=off")."""
+        """For a run of a sweep: the name of its value by axis ("stack.tsq": "tsq=off")."""
         self.sweep = sweep
         """The name of that sweep's folder."""
 
     def __repr__(self) -> str:
         return f"Recording({str(self.path)!r})"
 
+    def _repr_html_(self) -> str:
+        from hourglass.results import notebook
+
+        return notebook.html(self)
+
     @property
     def path(self) -> Path:
         """The run directory or file."""
         return self._source.path
 
-    def moved(self, place: Path) -> None:
-        """Says that the directory has been renamed: what has been read of it is not read again."""
-        self._source.path = place
-        vars(self).pop("apps", None)  # they know where their files are
+    def relocate(self, path: Path) -> None:
+        """Adapt to a renamed directory: its files are not read again."""
+        self._source.path = path
+        vars(self).pop("apps", None)  # they have the paths of their files
         if "tables" in vars(self):
-            self.tables.path = place / RECORDS_FILE
+            self.tables.path = path / RECORDS_FILE
+
+    def forget(self) -> None:
+        """Release the record tables and what is made of them. They are read again on next use."""
+        for name in vars(self).keys() - SMALL:
+            del vars(self)[name]
 
     @cached_property
     def info(self) -> RunInfo:
@@ -139,7 +155,7 @@ class Recording(ByKind):
 
     @property
     def name(self) -> str:
-        """The scenario's."""
+        """The scenario's name."""
         return self.experiment.name
 
     @property
@@ -152,21 +168,22 @@ class Recording(ByKind):
 
     @cached_property
     def scenario(self) -> "Scenario | None":
-        """The resolved scenario; None of what was measured elsewhere, or when this version cannot read it."""
+        """The resolved scenario; None for a run of another tool, or if this version cannot read it."""
         return self._source.scenario()
 
     @cached_property
-    def _traffic(self) -> Traffic:
+    def _traffic(self) -> TrafficPlan:
         return self._source.traffic()
 
     @property
     def end_ns(self) -> int:
-        """When the test ended."""
+        """The end of the test."""
         return self._traffic.end_ns
 
-    @property
+    @cached_property
     def nodes(self) -> tuple[str, ...]:
-        return self._traffic.nodes
+        """The nodes of the plan, then the network namespaces that programs made."""
+        return (*self._traffic.nodes, *self.namespaces["node"].unique(maintain_order=True))
 
     @property
     def streams(self) -> tuple[Stream, ...]:
@@ -174,39 +191,39 @@ class Recording(ByKind):
 
     @property
     def paths(self) -> tuple[plan.Path, ...]:
-        """The ways of the streams, hop by hop; of what was measured elsewhere they are not known."""
+        """The paths of the streams, hop by hop; empty for a run of another tool."""
         return self._traffic.paths
 
     @property
-    def radios(self) -> tuple[Radio, ...]:
+    def radios(self) -> tuple[PlanRadio, ...]:
         return self._traffic.radios
 
     @cached_property
     def apps(self) -> dict[str, Program]:
-        """The programs by name: how they fared, what they wrote, what was collected of them."""
-        known = self._traffic
-        nodes = {place: room.node for place, room in enumerate(known.rooms)}
-        if not known.apps:
+        """The programs by name: their ends, their output, their collected files."""
+        traffic = self._traffic
+        nodes = {index: room.node for index, room in enumerate(traffic.rooms)}
+        if not traffic.apps:
             return {}
         tables = {name: self.table(name) for name in TABLES}
         expected, cpu_s = self.experiment.expected, self.info.apps_cpu_s
-        found = programs(known.apps, nodes, expected, tables, cpu_s, self.path)
-        return {one.name: one for one in found}
+        run_programs = programs(traffic.apps, nodes, expected, tables, cpu_s, self.path)
+        return {program.name: program for program in run_programs}
 
     @cached_property
     def connections(self) -> tuple[Connection, ...]:
         """The streams that programs opened, in the order of their first packets."""
-        known = self._traffic.apps
-        return connections(frames.complete(self.tables.get("socket"), "socket"), known) if known else ()
+        apps = self._traffic.apps
+        return connections(frames.complete(self.tables.get("socket"), "socket"), apps) if apps else ()
 
     @cached_property
     def path_order(self) -> list[str]:
-        """The nodes from client to server, then those beside the path."""
+        """The nodes from client to server, then all others."""
         return frames.path_order(self.nodes, self.streams, self.paths)
 
     @cached_property
     def summary(self) -> Summary:
-        """The figures: what `--json` prints."""
+        """The figures: the output of `--json`."""
         return self._source.summary(self)
 
     @cached_property
@@ -235,56 +252,66 @@ class Recording(ByKind):
 
     @cached_property
     def _rows(self) -> dict[str, pl.DataFrame]:
-        tables = dict.fromkeys(one.table for one in self.streams if not isinstance(one, Flow))
+        tables = dict.fromkeys(stream.table for stream in self.streams if not isinstance(stream, FlowStream))
         parts = [part for name in tables for part in self.table(name).sort("t_ns", "seq").partition_by("stream")]
         return {part["stream"][0]: part for part in parts}
 
     def rows(self, stream: Stream) -> pl.DataFrame:
-        """The packets, fetches or whatever else one stream sent, by time; not of a flow, which `sockets` tells of."""
-        found = self._rows.get(stream.name)
-        return self.table(stream.table).clear() if found is None else found
+        """Return the packets, fetches or transactions of one stream, by time. For a flow, use `sockets`."""
+        stream_rows = self._rows.get(stream.name)
+        return self.table(stream.table).clear() if stream_rows is None else stream_rows
 
     flow_events = _frame("flow")
-    """When flows began and ended: `event` is connected, stopped or failed."""
+    """Starts and ends of flows: `event` is connected, stopped or failed."""
 
     @cached_property
     def packets(self) -> pl.DataFrame:
         """A row per packet and node that it passed, a column of ns per layer."""
-        return frames.coded(self.table("packet"), self.nodes)
+        return frames.with_enums(self.table("packet"), self.nodes)
 
     @cached_property
     def layers(self) -> pl.DataFrame:
         """`packets` in long form: `t_ns, end_ns, stream, way, packet, data, visit, node, layer, ns`; no zeros."""
-        return frames.long(self.packets)
+        return frames.long_form(self.packets)
 
     @cached_property
     def layer_totals(self) -> pl.DataFrame:
         """Sums over all packets of a stream so far, per node, over time."""
-        return frames.coded(self.table("layer"), self.nodes)
+        return frames.with_enums(self.table("layer"), self.nodes)
 
     opened = _frame("socket")
-    """What programs opened: who, to whom, when, how many bytes; `connections` are its rows as objects."""
+    """Connections that programs opened: their ends, times and bytes; `connections` has its rows as objects."""
+    namespaces = _frame("namespace")
+    """Network namespaces that programs made: `t_ns`, `node` (its name in other tables), `parent`."""
     queues = _frame("queue")
     drops = _frame("drop")
     marks = _frame("mark")
-    """Packets whose ECN field was changed, where and when: `was` this, then `ecn`."""
+    """Packets whose ECN field was changed, with place and time: `was` before, `ecn` after."""
     codepoints = _frame("codepoint")
-    """What became of the packets of a stream, by what stood in their ECN field."""
+    """The fates of the packets of a stream, by their ECN field."""
     balance = _frame("balance")
     devices = _frame("device")
     ethtool = _frame("ethtool")
     qdisc = _frame("qdisc")
     qdisc_stats = _frame("qdisc_stat")
-    """The qdiscs' own counters over time, in tc's words."""
+    """The qdiscs' counters over time, in tc's words."""
     radio_counters = _frame("radio")
-    """The radios' own counters at sampling instants, in long form: `t_ns, node, device, name, value`."""
+    """The radios' counters at sampling instants, in long form: `t_ns, node, device, name, value`."""
     station_counters = _frame("station")
-    """The same of each radio they talk to; `station` is its node."""
-    events = _frame("event")
-    """What changed during the test: `t_ns`, `node`, `name` (what was done), `done_ns`, `said` (the tools' warnings)."""
+    """The same for each of its peers; `station` is the peer's node."""
     facts = _frame("fact")
-    """What the machine told of itself: `node` (null: of all), `key`, `value`."""
+    """Facts about the machine: `node` (null: all nodes), `key`, `value`."""
+
+    @cached_property
+    def events(self) -> pl.DataFrame:
+        """Changes during the test: `t_ns`, `node`, `name` (the action), `done_ns`, `said` (the tools' warnings). Steps
+        of traces, which have no name, are left out."""
+        return self.table("event").filter(pl.col("name") != "")
 
     def table(self, name: str) -> pl.DataFrame:
-        """A record table by its name, with all its columns, also when it was not written."""
-        return frames.named(frames.complete(self.tables.get(name), name), [*self.streams, *self.connections])
+        """Return a record table by its name, with all its columns, even if it was not written."""
+        if name not in SCHEMAS:
+            raise InputError("table", name, f"{closest(name, SCHEMAS)}A table is one of {', '.join(SCHEMAS)}")
+        return frames.with_stream_names(
+            frames.complete(self.tables.get(name), name), [*self.streams, *self.connections]
+        )

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads `records.arrows`: Arrow IPC streams one after another, each schema naming its `table` in the metadata.
+"""Read `records.arrows`: Arrow IPC streams one after another, each schema naming its `table` in the metadata.
 
-The schemas are declared in `contract/records.toml`; this reader takes them from the file and adds nothing.
-Streams of equal table are pieces of one table and are put together in the order of the file. A column that came late
-is null where a piece lacks it.
+The schemas are declared in `contract/records.toml`; this reader takes them from the file and adds nothing. Streams of
+the same table are pieces of one table and are joined in the order of the file. A column that a piece lacks is null
+there.
 """
 
+import stat
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,8 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa
 
-from hourglass.contract.records import TABLES
+from hourglass.contract.arrow_types import ARROW
+from hourglass.contract.record_tables import TABLES
 from hourglass.errors import HourglassError
 
 END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
@@ -21,82 +23,87 @@ END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 
 class RecordsError(HourglassError):
-    """The records cannot be read: they are cut off, damaged or not records at all. Exit status 3."""
+    """The records are cut off, damaged or not records at all. Exit status 3."""
+
+    code = "records"
 
     def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{path}: {reason}; run the scenario again to make the records anew")
+        super().__init__(f"{path}: {reason}; rerun the scenario to make new records")
 
 
 class Tables(MutableMapping[str, pl.DataFrame]):
-    """All tables of a file by name, each read when it is first asked for and then kept."""
+    """All tables of a file by name, each read on first use and then cached."""
 
     def __init__(self, path: Path) -> None:
-        """Looks where the tables are. Raises `RecordsError` when the file is missing, empty, cut off or damaged."""
+        """Find the tables. Raises `RecordsError` if the file is missing, empty, cut off or damaged."""
         self.path = path
-        self._known: dict[str, pl.DataFrame | None] = {}
-        self._places: dict[str, list[tuple[int, list[str]]]] = {}
+        self._loaded: dict[str, pl.DataFrame | None] = {}
+        self._positions: dict[str, list[tuple[int, list[str]]]] = {}
         self._schemas: dict[str, pa.Schema] = {}
         with self._opened() as source:
             _check_ends(path, source)
             while source.tell() < source.size():
                 start = source.tell()
-                name, schema = _pass_stream(path, source)
-                known = self._schemas.setdefault(name, schema)
-                if known != schema:
-                    if _lasting(name, known) != _lasting(name, schema):
-                        raise RecordsError(path, f"the streams of table {name!r} do not have one schema")
-                    self._schemas[name] = pa.unify_schemas([known, schema])
-                self._places.setdefault(name, []).append((start, schema.names))
-                self._known[name] = None
+                name, schema = _skip_stream(path, source)
+                _check_types(path, name, schema)
+                earlier = self._schemas.setdefault(name, schema)
+                if earlier != schema:
+                    if _permanent_columns(name, earlier) != _permanent_columns(name, schema):
+                        raise RecordsError(path, f"the streams of table {name!r} have different schemas")
+                    self._schemas[name] = pa.unify_schemas([earlier, schema])
+                self._positions.setdefault(name, []).append((start, schema.names))
+                self._loaded[name] = None
 
     @classmethod
     def of(cls, frames: Mapping[str, pl.DataFrame]) -> "Tables":
-        """Tables that are no file's."""
-        made = cls.__new__(cls)
-        made._known = dict(frames)
-        return made
+        """Tables without a file."""
+        tables = cls.__new__(cls)
+        tables._loaded = dict(frames)
+        return tables
 
     def __getitem__(self, name: str) -> pl.DataFrame:
-        found = self._known[name]
-        if found is None:
-            found = self._known[name] = self._read(name, self._schemas[name].names)
-        return found
+        frame = self._loaded[name]
+        if frame is None:
+            frame = self._loaded[name] = self._read(name, self._schemas[name].names)
+        return frame
 
     def __setitem__(self, name: str, table: pl.DataFrame) -> None:
-        self._known[name] = table
+        self._loaded[name] = table
 
     def __delitem__(self, name: str) -> None:
-        del self._known[name]
+        del self._loaded[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._known
+        return name in self._loaded
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._known)
+        return iter(self._loaded)
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._loaded)
 
-    def kept(self, name: str) -> bool:
-        """Whether the table has been read."""
-        return self._known[name] is not None
+    def is_loaded(self, name: str) -> bool:
+        """Return true if the table has been read."""
+        return self._loaded[name] is not None
 
-    def columns(self, name: str, wanted: Iterable[str]) -> pl.DataFrame:
-        """Those of the `wanted` columns that the table has, not kept: of 90 columns only these are read."""
-        known = self._known[name]
-        if known is not None:
-            return known.select(column for column in wanted if column in known.columns)
-        return self._read(name, [column for column in wanted if column in self._schemas[name].names])
+    def columns(self, name: str, names: Iterable[str]) -> pl.DataFrame:
+        """Return the `wanted` columns that the table has, without caching: of 90 columns only these are read."""
+        loaded = self._loaded[name]
+        if loaded is not None:
+            return loaded.select(column for column in names if column in loaded.columns)
+        return self._read(name, [column for column in names if column in self._schemas[name].names])
 
     def _read(self, name: str, columns: list[str]) -> pl.DataFrame:
-        whole = pa.schema([self._schemas[name].field(column) for column in columns])
-        pieces = [pa.Table.from_batches([], schema=whole)]  # empty_table() would import pandas, where there is one
+        schema = pa.schema([self._schemas[name].field(column) for column in columns])
+        pieces = [pa.Table.from_batches([], schema=schema)]  # empty_table() would import pandas if it is installed
         with self._opened() as source:
-            for start, held in self._places[name]:
-                fields = sorted(held.index(column) for column in columns if column in held)
+            for start, piece_columns in self._positions[name]:
+                fields = sorted(piece_columns.index(column) for column in columns if column in piece_columns)
                 source.seek(start)
                 options = pa.ipc.IpcReadOptions(included_fields=fields)
-                pieces.append(pa.ipc.open_stream(source, options=options).read_all())
+                piece = pa.ipc.open_stream(source, options=options).read_all()
+                piece.validate(full=True)  # a stranger's file may point outside of its memory
+                pieces.append(piece)
         frame = pl.from_arrow(pa.concat_tables(pieces, promote_options="default"))
         assert isinstance(frame, pl.DataFrame)
         return frame.select(columns)
@@ -104,22 +111,39 @@ class Tables(MutableMapping[str, pl.DataFrame]):
     @contextmanager
     def _opened(self) -> Iterator[pa.MemoryMappedFile]:
         try:
+            if not stat.S_ISREG(self.path.lstat().st_mode):
+                raise RecordsError(self.path, "is not a regular file")
             with pa.memory_map(str(self.path)) as source:
                 yield source
         except FileNotFoundError:
-            raise RecordsError(self.path, "there is no such file") from None
-        except (pa.ArrowInvalid, OSError) as error:
+            raise RecordsError(self.path, "no such file") from None
+        except (pa.ArrowException, OSError, MemoryError, StopIteration, UnicodeDecodeError) as error:
             raise RecordsError(self.path, f"the records are cut off or damaged ({error})") from error
 
 
-def _lasting(table: str, schema: pa.Schema) -> pa.Schema:
-    """The columns that every piece of a table has."""
-    late = [one.name for one in TABLES[table].columns if one.late] if table in TABLES else []
+TEXTS = (pa.large_string(), pa.string_view())
+"""Other forms of text, which writers other than the agent choose."""
+
+
+def _check_types(path: Path, name: str, schema: pa.Schema) -> None:
+    """Refuse a column whose type differs from its declaration, and a column that occurs twice."""
+    declared = {column.name: ARROW[column.type] for column in TABLES[name].columns} if name in TABLES else {}
+    for column in schema:
+        dtype = pa.string() if column.type in TEXTS else column.type
+        if dtype != declared.get(column.name, dtype) or schema.names.count(column.name) > 1:
+            raise RecordsError(
+                path, f"the column {column.name!r} of table {name!r} has an undeclared type, or occurs twice"
+            )
+
+
+def _permanent_columns(table: str, schema: pa.Schema) -> pa.Schema:
+    """Return the columns that every piece of a table has."""
+    late = [column.name for column in TABLES[table].columns if column.late] if table in TABLES else []
     return pa.schema([field for field in schema if field.name not in late])
 
 
 def _check_ends(path: Path, source: pa.NativeFile) -> None:
-    """Refuses an empty file and one whose last stream was not finished (Arrow itself takes that for a normal end)."""
+    """Refuse an empty file and one whose last stream was not finished, which Arrow reads as a normal end."""
     size = source.size()
     if size == 0:
         raise RecordsError(path, "the records are empty")
@@ -129,14 +153,15 @@ def _check_ends(path: Path, source: pa.NativeFile) -> None:
     source.seek(0)
 
 
-def _pass_stream(path: Path, source: pa.NativeFile) -> tuple[str, pa.Schema]:
-    """The next stream's table name and schema; leaves `source` behind the end of the stream, with no row decoded."""
+def _skip_stream(path: Path, source: pa.NativeFile) -> tuple[str, pa.Schema]:
+    """Return the next stream's table name and schema; leave `source` after the end of the stream, with no row
+    decoded."""
     start = source.tell()
     messages = pa.ipc.MessageReader.open_stream(source)
     schema = pa.ipc.read_schema(next(messages))
     name = (schema.metadata or {}).get(b"table")
     if name is None:
-        raise RecordsError(path, f"the stream at byte {start} does not name its table")
+        raise RecordsError(path, f"the stream at byte {start} has no table name")
     for _ in messages:
         pass
     return name.decode(), schema

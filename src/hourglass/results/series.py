@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cuts series out of a recording's tables: the loaded window, goodput per step, TCP RTT, pings.
+"""Cut series from a recording's tables: the loaded window, goodput per step, TCP RTT, pings.
 
 Times are int64 ns of test time in the tables and float seconds in the series given to plots and statistics.
 """
@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from hourglass.contract.plan import Flow, Ping
+from hourglass.contract.plan import FlowStream, PingStream
 from hourglass.results.recording import Recording
 from hourglass.results.stats import Floats
 
@@ -31,39 +31,40 @@ class Window:
     def length_s(self) -> float:
         return (self.end_ns - self.start_ns) / NS_PER_S
 
-    def holds(self, column: str = "t_ns") -> pl.Expr:
-        """The polars condition "this row's time is in the window"."""
+    def contains(self, column: str = "t_ns") -> pl.Expr:
+        """Return the polars condition "this row's time is in the window"."""
         return pl.col(column).is_between(self.start_ns, self.end_ns)
 
 
 @dataclass(frozen=True)
 class Series:
-    """Values over test time: `t_s` seconds, `values` in the unit the maker says. Equal lengths."""
+    """Values over test time: `t_s` in seconds, `values` in the unit of their function. Equal lengths."""
 
     t_s: Floats
     values: Floats
 
     def within(self, window: Window) -> "Series":
-        """The part of the series inside the window, ends included."""
-        keep = (self.t_s >= window.start_ns / NS_PER_S) & (self.t_s <= window.end_ns / NS_PER_S)
-        return Series(self.t_s[keep], self.values[keep])
+        """Return the part of the series inside the window, ends included."""
+        inside = (self.t_s >= window.start_ns / NS_PER_S) & (self.t_s <= window.end_ns / NS_PER_S)
+        return Series(self.t_s[inside], self.values[inside])
 
 
 def loaded_window(run: Recording) -> Window:
-    """[delay, delay + length] of the test; the whole run when it sends nothing but what waits for answers."""
+    """Return [delay, delay + length] of the test; the whole run if all its streams wait for answers."""
     if not run.flows and not run.datagrams:
-        return whole(run)
+        return whole_run(run)
     start_ns = round(run.test.delay_s * NS_PER_S)
     return Window(start_ns, start_ns + round(run.test.length_s * NS_PER_S))
 
 
-def whole(run: Recording) -> Window:
-    """All of the run."""
+def whole_run(run: Recording) -> Window:
+    """Return the whole run as a window."""
     return Window(0, run.end_ns)
 
 
-def payload_at(run: Recording, flow: Flow, edges_ns: Floats) -> Floats:
-    """Payload bytes a flow had delivered at each edge: 0 at its start, linear between samples, level after."""
+def payload_at(run: Recording, flow: FlowStream, edges_ns: Floats) -> Floats:
+    """Return the payload bytes that a flow had delivered at each edge: 0 at its start, linear between samples,
+    constant after."""
     t_ns, received = run.sockets.payload(flow)
     if t_ns.size == 0:
         return np.zeros_like(edges_ns)
@@ -72,59 +73,62 @@ def payload_at(run: Recording, flow: Flow, edges_ns: Floats) -> Floats:
     return np.interp(edges_ns, t_ns, received)
 
 
-def goodput_mbps(run: Recording, flow: Flow, window: Window) -> float:
-    """Mean goodput of a flow over the window, Mbit/s of payload."""
+def goodput_mbps(run: Recording, flow: FlowStream, window: Window) -> float:
+    """Return the mean goodput of a flow over the window, Mbit/s of payload."""
     first, last = payload_at(run, flow, np.array([window.start_ns, window.end_ns], dtype=np.float64))
     return float(last - first) * 8 / 1e6 / window.length_s
 
 
-def goodput_steps(run: Recording, flow: Flow, window: Window) -> Series:
-    """Goodput of a flow in each full step of the window, Mbit/s; times are the steps' ends."""
+def goodput_steps(run: Recording, flow: FlowStream, window: Window) -> Series:
+    """Return the goodput of a flow in each full step of the window, Mbit/s; times are the steps' ends."""
     step = round(run.test.step_s * NS_PER_S)
     edges_ns = np.arange(window.start_ns, window.end_ns + 1, step, dtype=np.float64)
     delivered = np.diff(payload_at(run, flow, edges_ns))
     return Series(edges_ns[1:] / NS_PER_S, delivered * 8 / 1e6 / (step / NS_PER_S))
 
 
-def goodput_total(run: Recording, flows: Sequence[Flow], window: Window) -> Series:
-    """Goodput of several flows together in each full step of the window, Mbit/s. `flows` must not be empty."""
+def goodput_total(run: Recording, flows: Sequence[FlowStream], window: Window) -> Series:
+    """Return the goodput of several flows together in each full step of the window, Mbit/s. `flows` must not be
+    empty."""
     parts = [goodput_steps(run, flow, window) for flow in flows]
     return Series(parts[0].t_s, np.sum([part.values for part in parts], axis=0))
 
 
-def tcp_rtt_ms(run: Recording, flow: Flow | None = None) -> Series:
-    """The senders' smoothed RTT samples (`tcpi_rtt`), ms, of one flow or of all; without 0, "not measured yet"."""
-    t_ns, rtt_us = run.sockets.of(flow, True, "rtt")
+def tcp_rtt_ms(run: Recording, flow: FlowStream | None = None) -> Series:
+    """Return the senders' smoothed RTT samples (`tcpi_rtt`), ms, of one flow or of all; without 0, "not measured
+    yet"."""
+    t_ns, rtt_us = run.sockets.samples(flow, True, "rtt")
     measured = rtt_us > 0
     return Series(t_ns[measured] / NS_PER_S, rtt_us[measured] / US_PER_MS)
 
 
-def retransmits(run: Recording, flow: Flow, window: Window) -> int | None:
-    """Segments the sender retransmitted within the window (difference of `tcpi_total_retrans`); None: not known."""
-    t_ns, counts = run.sockets.of(flow, True, "total_retrans")
-    known = ~np.isnan(counts)
-    if not known.any():
+def retransmits(run: Recording, flow: FlowStream, window: Window) -> int | None:
+    """Return the segments that the sender retransmitted within the window (difference of `tcpi_total_retrans`);
+    None: unknown."""
+    t_ns, counts = run.sockets.samples(flow, True, "total_retrans")
+    valid = ~np.isnan(counts)
+    if not valid.any():
         return None
-    before, upto = (counts[known & (t_ns <= end_ns)] for end_ns in (window.start_ns, window.end_ns))
+    before, upto = (counts[valid & (t_ns <= end_ns)] for end_ns in (window.start_ns, window.end_ns))
     return int(upto[-1] if upto.size else 0) - int(before[-1] if before.size else 0)
 
 
-def ping_ms(run: Recording, ping: Ping) -> Series:
-    """Round-trip times of one ping by the time of sending, ms; NaN = lost."""
+def ping_ms(run: Recording, ping: PingStream) -> Series:
+    """Return round-trip times of one ping by the time of sending, ms; NaN = lost."""
     return by_time(run.rows(ping), "rtt_ns")
 
 
-def one_way_ms(run: Recording, ping: Ping, way: Literal["up", "down"]) -> Series:
-    """One-way delays of one ping by the time of sending, ms, without lost packets."""
-    column = f"owd_{way}_ns"
+def one_way_ms(run: Recording, ping: PingStream, direction: Literal["up", "down"]) -> Series:
+    """Return one-way delays of one ping by the time of sending, ms, without lost packets."""
+    column = f"owd_{direction}_ns"
     return by_time(run.rows(ping).drop_nulls(column), column)
 
 
 def by_time(rows: pl.DataFrame, column: str) -> Series:
-    """A column of ns over time, in ms; nulls become NaN."""
+    """Return a column of ns over time, in ms; nulls become NaN."""
     return Series(rows["t_ns"].cast(pl.Float64).to_numpy() / NS_PER_S, floats(rows[column]) / NS_PER_MS)
 
 
 def floats(column: pl.Series) -> Floats:
-    """A column as an array, null as NaN."""
+    """Return a column as an array, null as NaN."""
     return column.cast(pl.Float64).fill_null(float("nan")).to_numpy()

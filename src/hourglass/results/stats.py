@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of samples, Jain's fairness and the rounding of what is printed.
+"""Statistics of samples, Jain's fairness and the rounding of printed values.
 
 Percentiles are numpy's linear ones, as Flent's: between the two nearest ranks of (n - 1) · p.
 """
@@ -17,16 +17,16 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 PERCENTILES = (10, 50, 90, 99)
 
 SIGNIFICANT = 6
-"""Digits kept in the summary: the sampling is coarser than that, and differences stay readable."""
+"""Digits stored in the summary: the sampling is coarser, and differences stay readable."""
 
 
 def rounded(value: float) -> float:
-    """`value` to `SIGNIFICANT` significant digits."""
+    """Return `value` with `SIGNIFICANT` significant digits."""
     return float(f"{value:.{SIGNIFICANT}g}")
 
 
 def statistics(values: npt.ArrayLike) -> Statistics:
-    """What the values are like, in their unit; NaN is left out."""
+    """Return the statistics of the values, in their unit; NaN is left out."""
     sample = np.asarray(values, dtype=np.float64)
     sample = sample[~np.isnan(sample)]
     if sample.size == 0:
@@ -37,25 +37,25 @@ def statistics(values: npt.ArrayLike) -> Statistics:
 
 
 def percent(part: float, whole: float) -> float | None:
-    """`part` in % of `whole`; None of nothing."""
+    """Return `part` in % of `whole`; None if `whole` is 0."""
     return rounded(100 * part / whole) if whole else None
 
 
 def known_sum(counts: Sequence[int | None]) -> int | None:
-    """The sum; None when one of them is not known."""
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
+    """Return the sum; None if one of them is unknown."""
+    numbers = [count for count in counts if count is not None]
+    return sum(numbers) if len(numbers) == len(counts) else None
 
 
 def fairness(shares: Sequence[float]) -> float | None:
-    """Jain's index (Σx)² / (n · Σx²): 1 = all equal, 1/n = one has everything. None when nobody got anything."""
+    """Return Jain's index (Σx)² / (n · Σx²): 1 = all equal, 1/n = one has everything. None if all are 0."""
     squares = sum(share * share for share in shares)
     return rounded(sum(shares) ** 2 / (len(shares) * squares)) if squares > 0 else None
 
 
 def short(value: float) -> str:
-    """Three significant digits without an exponent: 95.6, 0.823, 1230."""
+    """Return three significant digits without an exponent: 95.6, 0.823, 1230."""
     if value == 0:
         return "0"
-    kept = float(f"{value:.3g}")
-    return f"{kept:.{max(0, 2 - int(np.floor(np.log10(abs(kept)))))}f}"
+    shortened = float(f"{value:.3g}")
+    return f"{shortened:.{max(0, 2 - int(np.floor(np.log10(abs(shortened)))))}f}"

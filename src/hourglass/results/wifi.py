@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the radios did: sizes of aggregates, retries, what was not acknowledged, whose the air was, who waited for it.
+"""Radios: sizes of aggregates, retries, missing acknowledgments, shares of the air time, waits for the medium.
 
 The driver's counters (tables `radio` and `station`) are totals; a figure is their growth within the loaded window, from
-the last sample at or before its start to the last at or before its end. The sizes are those of all PPDUs but beacons: a
-frame sent by itself is an aggregate of 1.
+the last sample at or before its start to the last at or before its end. The sizes are those of all PPDUs except
+beacons: a single frame is an aggregate of 1.
 """
 
 import numpy as np
 import polars as pl
 
 from hourglass.contract import summary
+from hourglass.contract.summary import CATEGORIES
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_MS, NS_PER_S, Series, Window
 from hourglass.results.stats import rounded
@@ -20,34 +21,31 @@ COUNTS = {
     "dropped": "tx_dropped",
     "collisions": "tx_collisions",
 }
-"""Figure → the driver's counter. `ppdus` counts each time one was sent."""
-
-CATEGORIES = {"VO": "voice", "VI": "video", "BE": "best effort", "BK": "background"}
-"""Access categories, the highest priority first."""
+"""Figure → the driver's counter. `ppdus` counts each transmission."""
 WAITS = ("txq", "ring", "contention")
 SENT, SENT_FIRST = ([f"ac.{name.lower()}.{word}" for name in CATEGORIES] for word in ("mpdus", "waited"))
-"""The counters of MPDUs on the air, and of those for the first time; the others are sent again, be it that hardware
-repeats a PPDU that nobody acknowledged, which `tx_mpdus` and `tx_retries` leave out, or that software puts an MPDU into
-the next one. Beacons are in none of them."""
+"""The counters of MPDUs on the air, and of their first transmissions; the others are retries. Either hardware
+repeats a PPDU that was not acknowledged, which `tx_mpdus` and `tx_retries` leave out, or software puts an MPDU into
+the next one. None of them includes beacons."""
 
 Growth = dict[str, int]
 
 
-def wifi(run: Recording, window: Window) -> dict[str, dict[str, summary.Radio]]:
-    """{node: {device: figures}} of every radio; empty without radios. Waiting packets are unknown without
+def wifi(run: Recording, window: Window) -> dict[str, dict[str, summary.RadioFigures]]:
+    """Return {node: {device: figures}} of every radio; empty without radios. Waiting packets are unknown without
     `measure.tcp`; `txq_drops` are those of CoDel and of the queues' limit."""
-    found: dict[str, dict[str, summary.Radio]] = {}
+    radios: dict[str, dict[str, summary.RadioFigures]] = {}
     if run.radio_counters.is_empty():
-        return found
+        return radios
     for radio in run.radios:
-        found.setdefault(radio.node, {})[radio.device] = _figures(run, radio.node, radio.device, window)
-    return found
+        radios.setdefault(radio.node, {})[radio.device] = _figures(run, radio.node, radio.device, window)
+    return radios
 
 
-def _figures(run: Recording, node: str, device: str, window: Window) -> summary.Radio:
-    grown = _growth(_of(run.radio_counters, node, device), window)
-    queue = _of(run.queues, node, device).filter(window.holds())
-    return summary.Radio(
+def _figures(run: Recording, node: str, device: str, window: Window) -> summary.RadioFigures:
+    grown = _growth(_of_device(run.radio_counters, node, device), window)
+    queue = _of_device(run.queues, node, device).filter(window.contains())
+    return summary.RadioFigures(
         **{figure: grown.get(counter, 0) for figure, counter in COUNTS.items()},
         mpdus=sum(grown.get(name, 0) for name in SENT),
         retries=sum(grown.get(name, 0) for name in SENT) - sum(grown.get(name, 0) for name in SENT_FIRST),
@@ -55,8 +53,8 @@ def _figures(run: Recording, node: str, device: str, window: Window) -> summary.
         subframes=_subframes(grown),
         air_percent=_percent(grown.get("tx_ns", 0), window),
         busy_percent=_percent(grown["medium_busy_ns"], window) if "medium_busy_ns" in grown else None,
-        categories={name: one for name in CATEGORIES if (one := _category(grown, name, window)).ppdus},
-        air_share=_shares(_of(run.station_counters, node, device), window),
+        categories={name: category for name in CATEGORIES if (category := _category(grown, name, window)).ppdus},
+        air_share=_shares(_of_device(run.station_counters, node, device), window),
         txq=_waiting(queue, "txq_packets"),
         held=_waiting(queue, "ring_skbs"),
         txq_drops=txq_drops(run, node, device, window),
@@ -67,17 +65,19 @@ def _percent(ns: int, window: Window) -> float:
     return rounded(ns / NS_PER_S / window.length_s * 100)
 
 
-def _category(grown: Growth, name: str, window: Window) -> summary.Category:
-    own = {word: grown.get(f"ac.{name.lower()}.{word}", 0) for word in ("ppdus", "failed", "mpdus", "tx_ns", "waited")}
+def _category(grown: Growth, name: str, window: Window) -> summary.CategoryFigures:
+    counters = {
+        word: grown.get(f"ac.{name.lower()}.{word}", 0) for word in ("ppdus", "failed", "mpdus", "tx_ns", "waited")
+    }
     sums = [grown.get(f"ac.{name.lower()}.{wait}_ns", 0) for wait in WAITS]
     txq, ring, contention, waiting = (
-        rounded(ns / own["waited"] / NS_PER_MS) if own["waited"] else None for ns in (*sums, sum(sums))
+        rounded(ns / counters["waited"] / NS_PER_MS) if counters["waited"] else None for ns in (*sums, sum(sums))
     )
-    return summary.Category(
-        ppdus=own["ppdus"],
-        not_acked=own["failed"],
-        mpdus=own["mpdus"],
-        air_percent=_percent(own["tx_ns"], window),
+    return summary.CategoryFigures(
+        ppdus=counters["ppdus"],
+        not_acked=counters["failed"],
+        mpdus=counters["mpdus"],
+        air_percent=_percent(counters["tx_ns"], window),
         txq_ms=txq,
         ring_ms=ring,
         contention_ms=contention,
@@ -86,45 +86,45 @@ def _category(grown: Growth, name: str, window: Window) -> summary.Category:
 
 
 def sizes(run: Recording, node: str, device: str, window: Window) -> dict[int, int]:
-    """{MPDUs of a PPDU: PPDUs of that size} of a radio, beacons left out, in order of size."""
-    return _sizes(_growth(_of(run.radio_counters, node, device), window))
+    """Return {MPDUs of a PPDU: PPDUs of that size} of a radio, without beacons, in order of size."""
+    return _sizes(_growth(_of_device(run.radio_counters, node, device), window))
 
 
 def txq_drops(run: Recording, node: str, device: str, window: Window) -> int:
-    """Packets that mac80211 dropped from a radio's queues."""
-    rows = _of(run.station_counters, node, device)
+    """Return packets that mac80211 dropped from a radio's queues."""
+    rows = _of_device(run.station_counters, node, device)
     if rows.is_empty():
         return 0
-    grown = (_growth(own, window) for _, own in rows.group_by("station", maintain_order=True))
-    return sum(one.get(name, 0) for one in grown for name in ("txq.drops", "txq.overlimit"))
+    grown = (_growth(station_rows, window) for _, station_rows in rows.group_by("station", maintain_order=True))
+    return sum(counters.get(name, 0) for counters in grown for name in ("txq.drops", "txq.overlimit"))
 
 
 def given_up(run: Recording, node: str, device: str, window: Window) -> int:
-    """MPDUs that a radio did not get through in all their tries."""
-    return _growth(_of(run.radio_counters, node, device), window).get("tx_dropped", 0)
+    """Return MPDUs that failed in all their tries."""
+    return _growth(_of_device(run.radio_counters, node, device), window).get("tx_dropped", 0)
 
 
-def _waiting(queue: pl.DataFrame, column: str) -> summary.Waiting:
+def _waiting(queue: pl.DataFrame, column: str) -> summary.QueueLength:
     packets = queue[column].drop_nulls().cast(pl.Int64).to_numpy()
     if not packets.size:
-        return summary.Waiting(mean=None, max=None)
-    return summary.Waiting(mean=rounded(float(packets.mean())), max=int(packets.max()))
+        return summary.QueueLength(mean=None, max=None)
+    return summary.QueueLength(mean=rounded(float(packets.mean())), max=int(packets.max()))
 
 
 def air_share(run: Recording, node: str, window: Window) -> Series:
-    """The share of its time, in each interval between two samples, in which a node's radios sent."""
-    rows = run.radio_counters.filter((pl.col("node") == node) & (pl.col("name") == "tx_ns") & window.holds())
+    """Return the share of time, in each interval between two samples, in which a node's radios sent."""
+    rows = run.radio_counters.filter((pl.col("node") == node) & (pl.col("name") == "tx_ns") & window.contains())
     sums = rows.group_by("t_ns").agg(pl.col("value").sum()).sort("t_ns")
     t_ns, sent_ns = sums["t_ns"].to_numpy(), sums["value"].to_numpy()
     return Series(t_ns[1:] / NS_PER_S, np.diff(sent_ns) / np.diff(t_ns))
 
 
-def _of(table: pl.DataFrame, node: str, device: str) -> pl.DataFrame:
+def _of_device(table: pl.DataFrame, node: str, device: str) -> pl.DataFrame:
     return table.filter((pl.col("node") == node) & (pl.col("device") == device))
 
 
 def _growth(rows: pl.DataFrame, window: Window) -> Growth:
-    """By how much each counter grew; one that was not there yet began at 0."""
+    """Return the growth of each counter; a new counter began at 0."""
     if rows.is_empty():
         return {}
     before, upto = (_at(rows, t_ns) for t_ns in (window.start_ns, window.end_ns))
@@ -132,16 +132,16 @@ def _growth(rows: pl.DataFrame, window: Window) -> Growth:
 
 
 def _at(rows: pl.DataFrame, t_ns: int) -> Growth:
-    """The counters' values at the last sample that is not after a time."""
+    """Return the counters' values at the last sample that is not after a time."""
     so_far = rows.filter(pl.col("t_ns") <= t_ns)
     last = so_far.filter(pl.col("t_ns") == so_far["t_ns"].max())
     return dict(zip(last["name"], last["value"], strict=True))
 
 
 def _sizes(grown: Growth) -> dict[int, int]:
-    found = {int(name.removeprefix(SIZES)): count for name, count in grown.items() if name.startswith(SIZES)}
-    found[1] = found.get(1, 0) - grown.get("tx_beacons", 0)
-    return {size: count for size, count in sorted(found.items()) if count > 0}
+    ppdus_by_size = {int(name.removeprefix(SIZES)): count for name, count in grown.items() if name.startswith(SIZES)}
+    ppdus_by_size[1] = ppdus_by_size.get(1, 0) - grown.get("tx_beacons", 0)
+    return {size: count for size, count in sorted(ppdus_by_size.items()) if count > 0}
 
 
 def _subframes(grown: Growth) -> summary.Subframes:
@@ -152,7 +152,7 @@ def _subframes(grown: Growth) -> summary.Subframes:
     below = np.cumsum(counts)
 
     def percentile(share: float) -> int:
-        """The least size that so many PPDUs do not exceed."""
+        """Return the smallest size that this many PPDUs do not exceed."""
         return int(values[np.searchsorted(below, share * below[-1])])
 
     mean = rounded(float((values * counts).sum() / below[-1]))
@@ -163,8 +163,8 @@ def _shares(rows: pl.DataFrame, window: Window) -> dict[str, float | None]:
     if rows.is_empty():
         return {}
     air = {}
-    for (station,), own in rows.group_by("station", maintain_order=True):
-        grown = _growth(own, window)
+    for (station,), station_rows in rows.group_by("station", maintain_order=True):
+        grown = _growth(station_rows, window)
         air[str(station)] = sum(ns for name, ns in grown.items() if name.startswith(("tx_ns", "rx_ns")))
     total = sum(air.values())
     return {station: rounded(ns / total) if total else None for station, ns in sorted(air.items())}

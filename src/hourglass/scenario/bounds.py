@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`[check]`: bounds that the run's figures must keep, in the language of contract/bounds.py, which is loaded only for
-scenarios that have some. A name without quotes, `ping.icmp.p99 = "< 20ms"`, is the same as the quoted one."""
+"""`[check]`: bounds on the run's figures, in the language of contract/bounds.py. That module is loaded only if a
+scenario has bounds. An unquoted name, `ping.icmp.p99 = "< 20ms"`, equals the quoted one."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, PlainValidator
 
 from hourglass.errors import InputError
-from hourglass.scenario.kinds import Kind
+from hourglass.scenario.value_kinds import ValueKind
 
 _SCHEMA = {
     "type": "object",
@@ -17,31 +17,31 @@ _SCHEMA = {
 }
 
 
-class Named(str):
-    """The text of a bound that knows the name of its figure."""
+class BoundText(str):
+    """Return the text of a bound that knows the name of its figure."""
 
     name: str
 
 
-def _named(value: object) -> object:
-    """{name: text} from the table, however its names are written."""
+def _named_bounds(value: object) -> object:
+    """Return {name: text} of the table, with quoted and unquoted names alike."""
     if not isinstance(value, dict):
-        raise ValueError('a table of figures and their bounds, like { "ping.icmp.p99" = "< 20ms" }')
-    return {name: _text(name, one) for name, one in flat(value).items()}
+        raise ValueError('must be a table of figures and their bounds, like { "ping.icmp.p99" = "< 20ms" }')
+    return {name: _text(name, bound) for name, bound in flat(value).items()}
 
 
 def flat(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """{"ping": {"p99": "< 20ms"}}, names without quotes, as {"ping.p99": "< 20ms"}."""
-    found: dict[str, Any] = {}
+    """Return {"ping": {"p99": "< 20ms"}} of unquoted names as {"ping.p99": "< 20ms"}."""
+    bounds: dict[str, Any] = {}
     for key, value in table.items():
-        found |= flat(value, f"{before}{key}.") if isinstance(value, Mapping) else {f"{before}{key}": value}
-    return found
+        bounds |= flat(value, f"{before}{key}.") if isinstance(value, Mapping) else {f"{before}{key}": value}
+    return bounds
 
 
 def _text(name: str, value: object) -> object:
     if not isinstance(value, str):
         return value
-    text = Named(value)
+    text = BoundText(value)
     text.name = name
     return text
 
@@ -49,7 +49,7 @@ def _text(name: str, value: object) -> object:
 def _bound(value: object) -> str:
     from hourglass.contract.bounds import EXAMPLES, parse
 
-    if not isinstance(value, Named):
+    if not isinstance(value, BoundText):
         raise ValueError(EXAMPLES)
     try:
         return parse(value.name, str(value)).text
@@ -59,6 +59,6 @@ def _bound(value: object) -> str:
 
 Checks = Annotated[
     dict[str, Annotated[str, PlainValidator(_bound)]],
-    BeforeValidator(_named),
-    Kind("table of bounds", schema=_SCHEMA),
+    BeforeValidator(_named_bounds),
+    ValueKind("table of bounds", schema=_SCHEMA),
 ]

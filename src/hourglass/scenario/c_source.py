@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What C sources of a congestion control or a qdisc say of themselves: what it is called, which parameters it has.
+"""Read name and parameters of a congestion control or a qdisc from its C sources.
 
-Read from the text, not by a compiler: the struct whose address is registered, and the name in its initializer.
+They are read from the text, without a compiler: the struct whose address is registered, and the name in its
+initializer.
 """
 
 import re
@@ -14,11 +15,16 @@ _REGISTERED = {
     CC: (r"\btcp_register_congestion_control\s*\(\s*&\s*(\w+)", "tcp_congestion_ops", "name"),
     QDISC: (r"\bregister_qdisc\s*\(\s*&\s*(\w+)", "Qdisc_ops", "id"),
 }
-"""By kind: who registers it, the struct that is registered, the field with its name."""
+"""By kind: the registering function, the registered struct, the field with its name."""
 
-WHAT = {CC: "a congestion control", QDISC: "a qdisc"}
+_BPF_OPS = {kind: rf'\bSEC\s*\(\s*"\.struct_ops[.\w]*"\s*\)\s*struct\s+{ops}\s+(\w+)'
+            for kind, (_, ops, _) in _REGISTERED.items()}  # fmt: skip
+"""By kind: the struct that a BPF object registers."""
 
-_SAID = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', re.DOTALL)
+DESCRIPTION = {CC: "a congestion control", QDISC: "a qdisc"}
+
+_EXPORT = re.compile(r"^EXPORT_SYMBOL\w*\((\w+).*\);\n", re.MULTILINE)
+_TEXT_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', re.DOTALL)
 NAMES = r"[A-Za-z][A-Za-z0-9_]{0,14}"
 _PARAMETER = re.compile(r"\bmodule_param\s*\(\s*(\w+)\s*,\s*(\w+)|\bmodule_param_named\s*\(\s*(\w+)\s*,[^,]*,\s*(\w+)")
 
@@ -27,13 +33,13 @@ INTEGERS = {
     "uint": (0, 2**32 - 1), "hexint": (0, 2**32 - 1), "long": (-(2**63), 2**63 - 1), "ulong": (0, 2**64 - 1),
     "ullong": (0, 2**64 - 1),
 }  # fmt: skip
-"""Bounds of the types of a module's parameters that are numbers."""
+"""The ranges of integer module parameters."""
 _TEXT = re.compile(r"[!#-~]{1,200}", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Registered:
-    """What sources register. `file`, `start`, `end`: where its name stands, between the quotes."""
+class Registration:
+    """The algorithm that sources register. `file`, `start`, `end`: the position of its name, between the quotes."""
 
     kind: str
     name: str
@@ -42,24 +48,32 @@ class Registered:
     end: int
 
 
-def registered(files: Mapping[str, str]) -> Registered:
-    """The one congestion control or qdisc that sources register. Raises ValueError."""
-    found = [
+def registered(files: Mapping[str, str]) -> Registration:
+    """Return the only congestion control or qdisc that the sources register. Raises ValueError."""
+    registrations = [
         _named(kind, ops, files)
         for text in files.values()
         for kind, (call, _, _) in _REGISTERED.items()
-        for ops in re.findall(call, without_comments(text))
+        for pattern in (call, _BPF_OPS[kind])
+        for ops in re.findall(pattern, without_comments(text))
     ]
-    if not found:
-        raise ValueError("registers nothing: neither tcp_register_congestion_control(&…) nor register_qdisc(&…)")
-    if len(found) > 1:
-        raise ValueError(f"registers {' and '.join(one.name for one in found)}: give each a file of its own")
-    if not re.fullmatch(NAMES, found[0].name, re.ASCII):
-        raise ValueError(f"its name {found[0].name!r} is not 1 to 15 letters, digits and _, beginning with a letter")
-    return found[0]
+    if not registrations:
+        raise ValueError(
+            "registers nothing: call tcp_register_congestion_control(&…) or register_qdisc(&…), or in BPF declare"
+            ' SEC(".struct_ops") struct tcp_congestion_ops … or struct Qdisc_ops …'
+        )
+    if len(registrations) > 1:
+        names = " and ".join(registration.name for registration in registrations)
+        raise ValueError(f"registers {names}; put each into a separate file")
+    if not re.fullmatch(NAMES, registrations[0].name, re.ASCII):
+        raise ValueError(
+            f"registers the name {registrations[0].name!r}; a name is 1 to 15 letters, digits and _,"
+            " beginning with a letter"
+        )
+    return registrations[0]
 
 
-def _named(kind: str, ops: str, files: Mapping[str, str]) -> Registered:
+def _named(kind: str, ops: str, files: Mapping[str, str]) -> Registration:
     _, struct, field = _REGISTERED[kind]
     for file, text in files.items():
         code = without_comments(text)
@@ -68,45 +82,61 @@ def _named(kind: str, ops: str, files: Mapping[str, str]) -> Registered:
         end = code.find("};", begin.end())
         name = re.compile(rf'\.{field}\s*=\s*"([^"\n]*)"').search(code, begin.end(), end if end > 0 else len(code))
         if name:
-            return Registered(kind, name[1], file, name.start(1), name.end(1))
-    raise ValueError(f'registers {ops}, but has no `struct {struct} {ops} = {{ … .{field} = "NAME" … }}`')
+            return Registration(kind, name[1], file, name.start(1), name.end(1))
+    raise ValueError(f'registers {ops}, but lacks `struct {struct} {ops} = {{ … .{field} = "NAME" … }}`')
 
 
 def without_comments(text: str) -> str:
-    """The same with blanks for comments; places stay."""
-    return _SAID.sub(lambda found: found[0] if found[0][0] == '"' else re.sub(r"[^\n]", " ", found[0]), text)
+    """Replace comments by blanks; positions stay the same."""
+    return _TEXT_OR_COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else re.sub(r"[^\n]", " ", match[0]), text)
 
 
 def renamed(files: Mapping[str, str], name: str) -> dict[str, str]:
-    """The sources with another name in place of what they register, and nothing else changed."""
-    found = registered(files)
-    text = files[found.file]
-    return {**files, found.file: text[: found.start] + name + text[found.end :]}
+    """Return the sources with another registered name, and no other change."""
+    registration = registered(files)
+    text = files[registration.file]
+    return {**files, registration.file: text[: registration.start] + name + text[registration.end :]}
+
+
+def private(text: str, prefix: str) -> str:
+    """Return a source without exports: its exported functions become static and get a prefix, so that a kernel can
+    contain a second copy. Raises ValueError if it exports anything but functions that it defines."""
+    names = _EXPORT.findall(text)
+    text = _EXPORT.sub("", text)
+    for name in names:
+        text = re.sub(rf"\b{name}\b", f"{prefix}_{name}", text)
+        definition = rf"^(?!static\b)([a-z_][\w *]*[ *]){prefix}_{name}\("
+        text, count = re.subn(definition, rf"static \1{prefix}_{name}(", text, flags=re.MULTILINE)
+        if not count:
+            raise ValueError(f"exports {name}, which is no function that it defines")
+    return text
 
 
 def parameters(files: Mapping[str, str]) -> dict[str, str]:
-    """The parameters of the module, and their types."""
-    found = [one for text in files.values() for one in _PARAMETER.findall(without_comments(text))]
-    return {plain or named: kind or other for plain, kind, named, other in found}
+    """Return the module's parameters and their types."""
+    declarations = [
+        declaration for text in files.values() for declaration in _PARAMETER.findall(without_comments(text))
+    ]
+    return {plain or alias: kind or alias_type for plain, kind, alias, alias_type in declarations}
 
 
 def parameter(files: Mapping[str, str], name: str, value: object) -> str:
-    """A parameter's value as the kernel reads it. Raises ValueError for what it has not, or would not take."""
-    there = parameters(files)
-    if name not in there:
-        raise ValueError(f"no module_param of this name; there are: {', '.join(sorted(there)) or 'none'}")
-    kind = there[name]
+    """Return a parameter's value as the kernel reads it. Raises ValueError if it is unknown or out of range."""
+    declared = parameters(files)
+    if name not in declared:
+        raise ValueError(f"no module_param has this name; known here: {', '.join(sorted(declared)) or 'none'}")
+    kind = declared[name]
     if kind in INTEGERS:
         low, high = INTEGERS[kind]
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise ValueError(f"{kind}: a whole number from {low} to {high}")
+            raise ValueError(f"must be a whole number from {low} to {high} ({kind})")
         return str(value)
     if kind == "bool":
         if not isinstance(value, bool):
-            raise ValueError("true or false")
+            raise ValueError("must be true or false")
         return "Y" if value else "N"
     if kind == "charp":
         if not isinstance(value, str) or not _TEXT.fullmatch(value):
-            raise ValueError('text of at most 200 visible characters of ASCII, without blanks and "')
+            raise ValueError('must be text of at most 200 visible ASCII characters, without blanks and "')
         return value
-    raise ValueError(f"of the type {kind}; parameters that can be set are {', '.join((*INTEGERS, 'bool', 'charp'))}")
+    raise ValueError(f"has the type {kind}; parameters that you can set are {', '.join((*INTEGERS, 'bool', 'charp'))}")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What no single value of an event shows: that its node, its device and its link are there and can do it, and that a
-line of a tool begins as the tool's lines do. Fills in the device where there is but one.
+"""Checks of events across tables: that the node, the device and the link exist and support the action, and that a
+tool's line begins correctly. Fills in the device if a node has only one.
 
-The rest of a line is the tool's to judge, at the moment of the event: a run that it ends names the event.
+The tool judges the rest of a line at the moment of the event. If it fails, the run ends and names the event.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,14 +10,14 @@ from functools import partial
 
 from hourglass.errors import InputError, closest
 from hourglass.scenario import check_wifi
-from hourglass.scenario.app import App
+from hourglass.scenario.apps import App
 from hourglass.scenario.blame import refusal, several
 from hourglass.scenario.check_streams import check_node
 from hourglass.scenario.device import IFB
 from hourglass.scenario.event import ALL, Event
 from hourglass.scenario.stack import Stack
 from hourglass.scenario.testbed import IPV6_MTU_MIN, Testbed
-from hourglass.scenario.values import Place
+from hourglass.scenario.values import NodeDevice
 from hourglass.scenario.vocabulary import CLASSFUL_QDISCS, QDISCS
 from hourglass.scenario.wifi import CHANNELS
 
@@ -36,83 +36,85 @@ VERBS: dict[str, dict[str, tuple[str, ...]]] = {
         "neigh": ("add", "change", "replace", "delete", "del", "flush"),
     },
 }
-"""Object → what may be done with it. NICs are not made, unmade, renamed or moved: their packets are followed."""
+"""Object → permitted verbs. NICs are not made, removed, renamed or moved, because their packets are followed."""
 
 LINK_WORDS = ("name", "netns", "type", "master", "nomaster", "alias", "vf", "xdp")
-"""Of `ip link set`, what makes another device of it."""
+"""Options of `ip link set` that would replace the device."""
 SINGLE = {"root", "ingress", "clsact"}
 PAIRS = {"dev", "parent", "handle", "classid", "estimator"}
-"""Words of a line of `tc qdisc` before the kind: alone, and with one more."""
+"""Words of a line of `tc qdisc` before the kind: alone, and with one argument."""
 
 
 def resolve(
-    events: tuple[Event, ...], testbed: Testbed, stack: Stack, apps: tuple[App, ...], own: tuple[str, ...]
+    events: tuple[Event, ...], testbed: Testbed, stack: Stack, apps: tuple[App, ...], own_qdiscs: tuple[str, ...]
 ) -> tuple[Event, ...]:
-    """Each with its device, and its programs by their names. `own`: qdiscs of the scenario's modules. Raises
-    InputError."""
-    return tuple(_resolve(f"event.{index}", event, testbed, stack, apps, own) for index, event in enumerate(events))
+    """Return the events with their devices and the names of their programs. `own`: qdiscs of the scenario's modules.
+    Raises InputError."""
+    return tuple(
+        _resolve(f"event.{index}", event, testbed, stack, apps, own_qdiscs) for index, event in enumerate(events)
+    )
 
 
 def _resolve(
-    key: str, event: Event, testbed: Testbed, stack: Stack, apps: tuple[App, ...], own: tuple[str, ...]
+    key: str, event: Event, testbed: Testbed, stack: Stack, apps: tuple[App, ...], own_qdiscs: tuple[str, ...]
 ) -> Event:
     check_node(f"{key}.node", event.node, [node.name for node in testbed.node])
-    here = _Devices(event.node, testbed, stack, own)
+    node_devices = _Devices(event.node, testbed, stack, own_qdiscs)
     match event.action:
         case "link" | "cable" | "set" as action:
-            hint = "; a radio leaves and returns: station, ap" if here.radios else ""
-            made = _at(key, event, here.cables, f"cable{hint}")
+            hint = "; for a radio, use station or ap" if node_devices.radios else ""
+            resolved = _at(key, event, node_devices.cables, f"cable{hint}")
             if action == "set":
-                _check_set(f"{key}.set", made, testbed)
-            return made
+                _check_set(f"{key}.set", resolved, testbed)
+            return resolved
         case "station":
-            return _at(key, event, here.stations, "radio of a station")
+            return _at(key, event, node_devices.stations, "radio of a station")
         case "ap":
-            return _at(key, event, here.access_points, "radio of an access point")
+            return _at(key, event, node_devices.access_points, "radio of an access point")
         case "channel":
-            made = _at(key, event, here.access_points, "radio of an access point")
-            _check_channel(f"{key}.channel", made, testbed)
-            return made
+            resolved = _at(key, event, node_devices.access_points, "radio of an access point")
+            _check_channel(f"{key}.channel", resolved, testbed)
+            return resolved
         case "tc" | "ip" | "iw" | "ethtool" as tool:
             for line in getattr(event, tool):
-                CHECKS[tool](partial(refusal, f"{key}.{tool}", line), line.split(" "), here)
+                CHECKS[tool](partial(refusal, f"{key}.{tool}", line), line.split(" "), node_devices)
         case "kill" | "pause" | "resume" | "restart" as act:
             return event.model_copy(update={act: _programs(f"{key}.{act}", event, act, apps)})
-        case "power" if here.radios:
+        case "power" if node_devices.radios:
             hint = "kill its programs, and have the station leave"
-            raise refusal(
-                f"{key}.power", event.power, f"{event.node} has a radio, which needs more to begin anew: {hint}"
-            )
+            raise refusal(f"{key}.power", event.power, f"{event.node} has a radio, which power cannot restart; {hint}")
     return event
 
 
 def _programs(key: str, event: Event, act: str, apps: tuple[App, ...]) -> tuple[str, ...]:
-    """The programs that are meant: of that node."""
-    here = [one.name for one in apps if one.node == event.node]
-    wanted: tuple[str, ...] = getattr(event, act)
-    if wanted == (ALL,):
-        wanted = tuple(here)
-    for one in wanted:
-        if one not in here:
+    """Return the programs of that node that are meant."""
+    programs = [app.name for app in apps if app.node == event.node]
+    names: tuple[str, ...] = getattr(event, act)
+    if names == (ALL,):
+        names = tuple(programs)
+    for name in names:
+        if name not in programs:
             raise refusal(
-                key, one, f"no program of {event.node}. {closest(one, here)}Programs there: {several(here) or 'none'}"
+                key,
+                name,
+                f"no such program of {event.node}. {closest(name, programs)}Programs: {several(programs) or 'none'}",
             )
-    if not wanted:
+    if not names:
         raise refusal(key, ALL, f"{event.node} has no program")
-    return wanted
+    return names
 
 
 class _Devices:
     """The devices of a node, and the qdiscs that they may have."""
 
-    def __init__(self, node: str, testbed: Testbed, stack: Stack, own: tuple[str, ...]) -> None:
+    def __init__(self, node: str, testbed: Testbed, stack: Stack, own_qdiscs: tuple[str, ...]) -> None:
         self.node = node
-        self.qdiscs = (*QDISCS, *CLASSFUL_QDISCS, *own)
+        self.qdiscs = (*QDISCS, *CLASSFUL_QDISCS, *own_qdiscs)
         self.cables = [end.device for link in testbed.link for end in link.ends if end.node == node]
-        radios = [(key, place.device) for key, place in check_wifi.devices(testbed) if place.node == node]
+        radios = [(key, position.device) for key, position in check_wifi.devices(testbed) if position.node == node]
         self.access_points = [device for key, device in radios if key.endswith(".ap")]
         self.stations = [device for key, device in radios if not key.endswith(".ap")]
-        ingress = [device for device in (*self.cables, *self.radios) if stack.at(Place(node, device)).ingress]
+        ingress = [device for device in (*self.cables, *self.radios) if stack.at(NodeDevice(node, device)).ingress]
         self.all = [*self.cables, *self.radios, *(f"{IFB}{device}" for device in ingress)]
 
     @property
@@ -120,110 +122,117 @@ class _Devices:
         return [*self.access_points, *self.stations]
 
 
-def _at(key: str, event: Event, devices: list[str], what: str) -> Event:
-    """The event with its device, which is one of these."""
+def _at(key: str, event: Event, devices: list[str], description: str) -> Event:
+    """Return the event with its device, which is one of these."""
     if event.device is None:
         if len(devices) != 1:
-            found = f"has several: {several(devices)}; name one" if devices else f"has no {what}"
-            raise refusal(f"{key}.device", None, f"{event.node} {found}")
+            problem = f"has several: {several(devices)}; set device" if devices else f"has no {description}"
+            raise refusal(f"{key}.device", None, f"{event.node} {problem}")
         return event.model_copy(update={"device": devices[0]})
     if event.device not in devices:
-        known = f"{closest(event.device, devices)}{event.node} has {several(devices) or 'none'}"
-        raise refusal(f"{key}.device", event.device, f"is no {what}. {known}")
+        hint = f"{closest(event.device, devices)}{event.node} has {several(devices) or 'none'}"
+        raise refusal(f"{key}.device", event.device, f"is not a {description}. {hint}")
     return event
 
 
 def _check_channel(key: str, event: Event, testbed: Testbed) -> None:
-    cell = next(cell for cell in testbed.wifi if cell.ap == Place(event.node, str(event.device)))
+    cell = next(cell for cell in testbed.wifi if cell.ap == NodeDevice(event.node, str(event.device)))
     if event.channel not in CHANNELS[cell.band]:
-        raise refusal(key, event.channel, f"at {cell.band}: {', '.join(map(str, CHANNELS[cell.band]))}")
+        raise refusal(
+            key, event.channel, f"must be a channel of {cell.band}: {', '.join(map(str, CHANNELS[cell.band]))}"
+        )
 
 
 def _check_set(key: str, event: Event, testbed: Testbed) -> None:
-    place = Place(event.node, str(event.device))
-    link = next(link for link in testbed.link if place in link.ends)
+    device = NodeDevice(event.node, str(event.device))
+    link = next(link for link in testbed.link if device in link.ends)
     change = event.set
     assert change is not None
     if change.rate is not None and (link.trace or link.outage):
         word = "trace" if link.trace else "outage"
-        raise refusal(f"{key}.rate", change.model_dump()["rate"], f"the link has {word}, which says what its rate is")
+        raise refusal(
+            f"{key}.rate",
+            change.model_dump()["rate"],
+            f"cannot be combined with the link's {word}, which decides its rate",
+        )
     if change.mtu is not None and testbed.ip == 6 and change.mtu < IPV6_MTU_MIN:
-        raise refusal(f"{key}.mtu", change.mtu, f"at least {IPV6_MTU_MIN} for IPv6")
+        raise refusal(f"{key}.mtu", change.mtu, f"must be at least {IPV6_MTU_MIN} for IPv6")
 
 
 Refuse = Callable[[str], InputError]
 
 
-def _check_tc(refuse: Refuse, words: list[str], here: _Devices) -> None:
-    _check_verb(refuse, "tc", words)
-    _check_device(refuse, words, here)
-    if words[0] == "qdisc" and (kind := _kind(words[2:])) and kind not in here.qdiscs:
-        raise refuse(f"{closest(kind, here.qdiscs)}A qdisc is one of {', '.join(here.qdiscs)}")
+def _check_tc(refuse: Refuse, tokens: list[str], node_devices: _Devices) -> None:
+    _check_verb(refuse, "tc", tokens)
+    _check_device(refuse, tokens, node_devices)
+    if tokens[0] == "qdisc" and (kind := _kind(tokens[2:])) and kind not in node_devices.qdiscs:
+        raise refuse(f"{closest(kind, node_devices.qdiscs)}A qdisc is one of {', '.join(node_devices.qdiscs)}")
 
 
-def _check_ip(refuse: Refuse, words: list[str], here: _Devices) -> None:
-    _check_verb(refuse, "ip", words)
-    if words[0] == "link":
-        if word := next((word for word in words if word in LINK_WORDS), ""):
-            raise refuse(f"{word}: a device stays what and where it is during a run")
-        named = words[2] if len(words) > 2 and words[2] not in ("dev", "group") else ""
-        if named and named not in here.all:
-            raise _no_such(refuse, named, here.all, here)
-    if words[0] != "route" or "dev" in words:
-        _check_device(refuse, words, here, needed=words[0] in ("addr", "address", "neigh"))
+def _check_ip(refuse: Refuse, tokens: list[str], node_devices: _Devices) -> None:
+    _check_verb(refuse, "ip", tokens)
+    if tokens[0] == "link":
+        if word := next((word for word in tokens if word in LINK_WORDS), ""):
+            raise refuse(f"{word} would replace, rename or move the device; a device stays the same during a run")
+        device = tokens[2] if len(tokens) > 2 and tokens[2] not in ("dev", "group") else ""
+        if device and device not in node_devices.all:
+            raise _no_such(refuse, device, node_devices.all, node_devices)
+    if tokens[0] != "route" or "dev" in tokens:
+        _check_device(refuse, tokens, node_devices, needed=tokens[0] in ("addr", "address", "neigh"))
 
 
-def _check_iw(refuse: Refuse, words: list[str], here: _Devices) -> None:
-    if words[0] != "dev" or len(words) < 3:
-        raise refuse("begins with dev DEVICE")
-    if words[1] not in here.radios:
-        raise _no_such(refuse, words[1], here.radios, here)
+def _check_iw(refuse: Refuse, tokens: list[str], node_devices: _Devices) -> None:
+    if tokens[0] != "dev" or len(tokens) < 3:
+        raise refuse("must begin with dev DEVICE")
+    if tokens[1] not in node_devices.radios:
+        raise _no_such(refuse, tokens[1], node_devices.radios, node_devices)
 
 
-def _check_ethtool(refuse: Refuse, words: list[str], here: _Devices) -> None:
-    if not words[0].startswith("-") or len(words) < 2:
-        raise refuse("begins with an option and the device, like -K eth0 tso off")
-    if words[1] not in here.all:
-        raise _no_such(refuse, words[1], here.all, here)
+def _check_ethtool(refuse: Refuse, tokens: list[str], node_devices: _Devices) -> None:
+    if not tokens[0].startswith("-") or len(tokens) < 2:
+        raise refuse("must begin with an option and the device, like -K eth0 tso off")
+    if tokens[1] not in node_devices.all:
+        raise _no_such(refuse, tokens[1], node_devices.all, node_devices)
 
 
 CHECKS = {"tc": _check_tc, "ip": _check_ip, "iw": _check_iw, "ethtool": _check_ethtool}
 
 
-def _check_verb(refuse: Refuse, tool: str, words: list[str]) -> None:
+def _check_verb(refuse: Refuse, tool: str, tokens: list[str]) -> None:
     objects = VERBS[tool]
-    if words[0] == tool:
-        raise refuse(f"what follows {tool}")
-    if words[0] not in objects:
-        raise refuse(f"{closest(words[0], objects)}The first word is one of {', '.join(objects)}")
-    verbs = objects[words[0]]
-    verb = words[1] if len(words) > 1 else ""
+    if tokens[0] == tool:
+        raise refuse(f"must be the text after {tool}")
+    if tokens[0] not in objects:
+        raise refuse(f"{closest(tokens[0], objects)}The first word is one of {', '.join(objects)}")
+    verbs = objects[tokens[0]]
+    verb = tokens[1] if len(tokens) > 1 else ""
     if verb not in verbs:
-        raise refuse(f"{closest(verb, verbs)}{words[0]} is followed by {', '.join(verbs)}")
+        raise refuse(f"{closest(verb, verbs)}{tokens[0]} is followed by {', '.join(verbs)}")
 
 
-def _check_device(refuse: Refuse, words: list[str], here: _Devices, needed: bool = True) -> None:
-    place = words.index("dev") + 1 if "dev" in words[:-1] else 0
-    if not place:
-        if needed and words[0] != "link":
-            raise refuse(f"names no device: dev {here.all[0] if here.all else 'DEVICE'}")
-    elif words[place] not in [*here.all, "lo"]:
-        raise _no_such(refuse, words[place], here.all, here)
+def _check_device(refuse: Refuse, tokens: list[str], node_devices: _Devices, needed: bool = True) -> None:
+    position = tokens.index("dev") + 1 if "dev" in tokens[:-1] else 0
+    if not position:
+        if needed and tokens[0] != "link":
+            raise refuse(f"names no device; add dev {node_devices.all[0] if node_devices.all else 'DEVICE'}")
+    elif tokens[position] not in [*node_devices.all, "lo"]:
+        raise _no_such(refuse, tokens[position], node_devices.all, node_devices)
 
 
-def _no_such(refuse: Refuse, device: str, devices: Iterable[str], here: _Devices) -> InputError:
-    known = list(devices)
+def _no_such(refuse: Refuse, device: str, devices: Iterable[str], node_devices: _Devices) -> InputError:
+    known_devices = list(devices)
     return refuse(
-        f"no such device: {device}. {closest(device, known)}Devices of {here.node}: {several(known) or 'none'}"
+        f"no such device: {device}. {closest(device, known_devices)}"
+        f"Devices of {node_devices.node}: {several(known_devices) or 'none'}"
     )
 
 
-def _kind(words: list[str]) -> str:
-    """The kind in a line of `tc qdisc`, behind the verb; "" without one."""
-    rest = iter(words)
-    for word in rest:
+def _kind(tokens: list[str]) -> str:
+    """Return the kind in a line of `tc qdisc`, after the verb; "" without one."""
+    tokens_left = iter(tokens)
+    for word in tokens_left:
         if word in PAIRS:
-            next(rest, "")
+            next(tokens_left, "")
         elif word not in SINGLE:
             return word
     return ""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What no single value of the test shows: its nodes, the parameters of the test at hand, how many streams there are
-and what they are called. Fills in defaults, refuses parameters of other tests."""
+"""Checks of the test across tables: its nodes, its parameters, the number and names of its streams. Fills in
+defaults and refuses parameters of other tests."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,178 +9,199 @@ from typing import Any
 from hourglass.contract.plan import STREAMS_MAX
 from hourglass.errors import closest
 from hourglass.scenario.blame import refusal, several
-from hourglass.scenario.datagrams import PHASES_MAX, DatagramStream
+from hourglass.scenario.datagrams import PHASES_MAX, ExtraDatagrams
+from hourglass.scenario.quantities import seconds_ns
 from hourglass.scenario.streams import flows, pings
 from hourglass.scenario.test import Competing, Test
 from hourglass.scenario.testbed import Node
 from hourglass.scenario.testkinds import PARAMETERS, TESTS, TRAFFIC, TestKind
-from hourglass.scenario.units import seconds_ns
 
 SIZES_MAX = 1000
 VOICE = "voip"
 OF_FLOWS = ("flow_cc", "stream_delays", "stream_stops", "stream_rates", "stream_writes")
-"""What holds for the test's own flows, in turn."""
+"""The parameters of the test's bulk flows, in turn."""
 
 
 def resolve(test: Test, nodes: tuple[Node, ...]) -> Test:
-    """The test with every default spelled out. Raises InputError."""
+    """Return the test with every default spelled out. Raises InputError."""
     kind, names = TESTS[test.name], [node.name for node in nodes]
     hosts = [node.name for node in nodes if node.role == "host"] or names
     client = test.client or ("client" if "client" in hosts else hosts[0])
     server = test.server or ("server" if "server" in hosts else hosts[-1])
     check_node("test.client", client, names)
     check_node("test.server", server, names)
-    if client == server:
-        raise refusal("test.server", server, "is the client: name two nodes")
+    if client == server and len(nodes) > 1:
+        raise refusal("test.server", server, "is already the client; give two different nodes")
     if test.step > test.length:
-        raise refusal("test.step", test.step, f"at most the test's length, {test.length} s")
+        raise refusal("test.step", test.step, f"must be at most the test's length, {test.length} s")
     competing = _competing(test, server, names)
     datagrams = _datagrams(test, client, server, names)
-    found = _parameters(test, kind, [name for name in hosts if name != client])
-    for host in found.get("hosts", ()):
+    parameters = _parameters(test, kind, [name for name in hosts if name != client])
+    for host in parameters.get("hosts", ()):
         check_node("test.hosts", host, names)
         if host == client:
-            raise refusal("test.hosts", host, "is the client: name the others")
-    if found.get("hosts"):
-        if test.server and test.server != found["hosts"][0]:
-            raise refusal("test.server", test.server, f"is the first of test.hosts, {found['hosts'][0]}; leave it out")
-        server = found["hosts"][0]
-    made = test.model_copy(
-        update={"client": client, "server": server, "competing": competing, "datagrams": datagrams} | found
+            raise refusal("test.hosts", host, "is the client; give the other hosts")
+    if parameters.get("hosts"):
+        if test.server and test.server != parameters["hosts"][0]:
+            raise refusal(
+                "test.server", test.server, f"differs from the first of test.hosts, {parameters['hosts'][0]}; remove it"
+            )
+        server = parameters["hosts"][0]
+    resolved = test.model_copy(
+        update={"client": client, "server": server, "competing": competing, "datagrams": datagrams} | parameters
     )
-    _check_streams(made, kind)
-    return made
+    _check_streams(resolved, kind)
+    return resolved
 
 
 def check_node(key: str, name: str, names: Sequence[str]) -> None:
-    """Refuses a name that is no node's."""
+    """Refuse a name of no node."""
     if name not in names:
         raise refusal(key, name, f"no such node. {closest(name, names)}Nodes: {several(names)}")
 
 
 def _competing(test: Test, server: str, names: list[str]) -> tuple[Competing, ...]:
-    """Each with its server."""
-    resolved = tuple(one.model_copy(update={"server": one.server or server}) for one in test.competing)
-    for index, one in enumerate(resolved):
+    """Return the competing flows, each with its server."""
+    resolved = tuple(stream.model_copy(update={"server": stream.server or server}) for stream in test.competing)
+    for index, stream in enumerate(resolved):
         key = f"test.competing.{index}"
-        check_node(f"{key}.client", one.client, names)
-        check_node(f"{key}.server", one.server, names)
-        if one.client == one.server:
-            raise refusal(f"{key}.server", one.server, "is the client: name two nodes")
-        _check_span(key, test, one)
+        check_node(f"{key}.client", stream.client, names)
+        check_node(f"{key}.server", stream.server, names)
+        if stream.client == stream.server:
+            raise refusal(f"{key}.server", stream.server, "is already the client; give two different nodes")
+        _check_span(key, test, stream)
     return resolved
 
 
-def _datagrams(test: Test, client: str, server: str, names: list[str]) -> tuple[DatagramStream, ...]:
-    """Each with its name and its two nodes."""
+def _datagrams(test: Test, client: str, server: str, names: list[str]) -> tuple[ExtraDatagrams, ...]:
+    """Return the streams of UDP, each with its name and its two nodes."""
     resolved = []
-    for index, one in enumerate(test.datagrams):
+    for index, stream in enumerate(test.datagrams):
         key = f"test.datagrams.{index}"
-        name = one.name or f"datagrams {index + 1}"
-        sender, receiver = one.sender or client, one.receiver or server
+        name = stream.name or f"datagrams {index + 1}"
+        sender, receiver = stream.sender or client, stream.receiver or server
         check_node(f"{key}.sender", sender, names)
         check_node(f"{key}.receiver", receiver, names)
         if sender == receiver:
-            raise refusal(f"{key}.receiver", receiver, "is the sender: name two nodes")
+            raise refusal(f"{key}.receiver", receiver, "is already the sender; give two different nodes")
         if name == VOICE:
-            raise refusal(f"{key}.name", name, "is the stream of the test voip, whose MOS is told; another name")
-        _check_span(key, test, one)
-        span_ns = seconds_ns(test.length if one.stop is None else one.stop) - seconds_ns(one.start)
-        if one.phases(span_ns) > PHASES_MAX:
-            raise refusal(f"{key}.repeat", one.repeat, f"at most {PHASES_MAX} steps from its start to its end")
-        if not one.spans(0, span_ns):
-            raise refusal(key, name, "sends nothing before it ends: a step of its rate above 0 begins later")
-        resolved.append(one.model_copy(update={"name": name, "sender": sender, "receiver": receiver}))
+            raise refusal(
+                f"{key}.name", name, "is already the stream of the test voip, which has a MOS; choose another name"
+            )
+        _check_span(key, test, stream)
+        span_ns = seconds_ns(test.length if stream.stop is None else stream.stop) - seconds_ns(stream.start)
+        if stream.phases(span_ns) > PHASES_MAX:
+            raise refusal(
+                f"{key}.repeat", stream.repeat, f"must have at most {PHASES_MAX} steps from its start to its end"
+            )
+        if not stream.spans(0, span_ns):
+            raise refusal(key, name, "sends nothing before it ends; give it an earlier step above 0")
+        resolved.append(stream.model_copy(update={"name": name, "sender": sender, "receiver": receiver}))
     return tuple(resolved)
 
 
-def _check_span(key: str, test: Test, one: Competing | DatagramStream) -> None:
-    """Start and stop lie within the load."""
-    if one.stop is not None and one.stop > test.length:
-        raise refusal(f"{key}.stop", one.stop, f"at most the test's length, {test.length} s")
-    if one.start >= (stop := test.length if one.stop is None else one.stop):
-        raise refusal(f"{key}.start", one.start, f"before its end, {stop} s after the load begins")
+def _check_span(key: str, test: Test, stream: Competing | ExtraDatagrams) -> None:
+    """Check that start and stop lie within the load."""
+    if stream.stop is not None and stream.stop > test.length:
+        raise refusal(f"{key}.stop", stream.stop, f"must be at most the test's length, {test.length} s")
+    if stream.start >= (stop := test.length if stream.stop is None else stream.stop):
+        raise refusal(f"{key}.start", stream.start, f"must be before its end, {stop} s after the load begins")
 
 
-def _parameters(test: Test, kind: TestKind, others: list[str]) -> dict[str, Any]:
-    """The parameters of the test at hand, with its times. `others`: the hosts that can be servers."""
+def _parameters(test: Test, kind: TestKind, other_hosts: list[str]) -> dict[str, Any]:
+    """Return the parameters of this test, with its times. `others`: the hosts that can be servers."""
     for key in PARAMETERS:
         if getattr(test, key) is not None and key not in kind.parameters:
-            raise refusal(f"test.{key}", getattr(test, key), f"the test {test.name} has no such parameter")
-    found = {key: default if (given := getattr(test, key)) is None else given for key, default in PARAMETERS.items()
-             if key in kind.parameters}  # fmt: skip
+            raise refusal(f"test.{key}", getattr(test, key), f"is not a parameter of the test {test.name}")
+    parameters = {
+        key: default if (value := getattr(test, key)) is None else value
+        for key, default in PARAMETERS.items()
+        if key in kind.parameters
+    }
     if kind.hosts:
-        found["hosts"] = _hosts(test, kind, others)
-    _check_lists(test, kind, found)
-    return found | _times(test, kind)
+        parameters["hosts"] = _hosts(test, kind, other_hosts)
+    _check_lists(test, kind, parameters)
+    return parameters | _times(test, kind)
 
 
-def _hosts(test: Test, kind: TestKind, others: list[str]) -> tuple[str, ...]:
-    """As many as the test has, in order; all of them where it takes any number."""
+def _hosts(test: Test, kind: TestKind, other_hosts: list[str]) -> tuple[str, ...]:
+    """Return as many hosts as the test has servers, in order; all of them if it takes any number."""
     assert kind.hosts is not None
-    named = test.hosts or tuple(others)
+    names = test.hosts or tuple(other_hosts)
     needed = kind.hosts.count
-    if needed and len(named) < needed:
-        raise refusal("test.hosts", list(named), f"{test.name} needs {needed} servers; the preset rtt-fair has six")
-    return named[:needed]
+    if needed and len(names) < needed:
+        raise refusal(
+            "test.hosts", list(names), f"must be {needed} servers for the test {test.name}; the preset rtt-fair has six"
+        )
+    return names[:needed]
 
 
-def _check_lists(test: Test, kind: TestKind, found: dict[str, Any]) -> None:
-    streams = len(found["hosts"]) if kind.hosts else _count(kind, found)
+def _check_lists(test: Test, kind: TestKind, parameters: dict[str, Any]) -> None:
+    streams = len(parameters["hosts"]) if kind.hosts else _count(kind, parameters)
     for key in ("markings", "labels", "ping_labels", "cc_algos", "data_directions"):
-        given = found.get(key, ())
-        if len(given) > streams:
-            raise refusal(f"test.{key}", list(given), f"at most one for each of the {streams} streams")
-    if len(found.get("tcp_cong_control", ())) > 2:
-        raise refusal("test.tcp_cong_control", list(found["tcp_cong_control"]), "one for all flows, or [up, down]")
-    if not 1 <= len(found.get("http_sizes", (1,))) <= SIZES_MAX:
-        raise refusal("test.http_sizes", list(found["http_sizes"]), f"at least one size, at most {SIZES_MAX}")
+        values = parameters.get(key, ())
+        if len(values) > streams:
+            raise refusal(f"test.{key}", list(values), f"must have at most one for each of the {streams} streams")
+    if len(parameters.get("tcp_cong_control", ())) > 2:
+        raise refusal(
+            "test.tcp_cong_control", list(parameters["tcp_cong_control"]), "must be one for all flows, or [up, down]"
+        )
+    if not 1 <= len(parameters.get("http_sizes", (1,))) <= SIZES_MAX:
+        raise refusal(
+            "test.http_sizes", list(parameters["http_sizes"]), f"must be at least one size, at most {SIZES_MAX}"
+        )
     for key in ("cc_algos", "tcp_cong_control"):
-        if test.flow_cc and found.get(key):
-            raise refusal(f"test.{key}", list(found[key]), "test.flow_cc says the same: give one of them")
+        if test.flow_cc and parameters.get(key):
+            raise refusal(f"test.{key}", list(parameters[key]), "is the same as test.flow_cc; give only one of them")
 
 
-def _count(kind: TestKind, found: dict[str, Any]) -> int:
-    """Plain flows of the fuller way."""
-    ways = [one for one in (kind.uploads, kind.downloads) if not isinstance(one, tuple)]
-    return max((found[one] if isinstance(one, str) else one for one in ways), default=0)
+def _count(kind: TestKind, parameters: dict[str, Any]) -> int:
+    """Return the number of plain flows in the direction that has more."""
+    counts = [count for count in (kind.uploads, kind.downloads) if not isinstance(count, tuple)]
+    return max((parameters[count] if isinstance(count, str) else count for count in counts), default=0)
 
 
 def _times(test: Test, kind: TestKind) -> dict[str, Any]:
     for key in OF_FLOWS:
         if getattr(test, key) and not kind.bulk:
-            raise refusal(f"test.{key}", list(getattr(test, key)), f"the test {test.name} has no flows")
-    for late in test.stream_delays:
-        if late >= test.length:
-            raise refusal("test.stream_delays", late, f"less than the test's length, {test.length} s")
+            raise refusal(f"test.{key}", list(getattr(test, key)), f"needs flows, and the test {test.name} has none")
+    for start_delay in test.stream_delays:
+        if start_delay >= test.length:
+            raise refusal("test.stream_delays", start_delay, f"must be less than the test's length, {test.length} s")
     for stop in test.stream_stops:
         if stop > test.length:
-            raise refusal("test.stream_stops", stop, f"at most the test's length, {test.length} s")
+            raise refusal("test.stream_stops", stop, f"must be at most the test's length, {test.length} s")
     if kind.loaded or test.datagrams:
         return {}
     if test.delay and "delay" in test.model_fields_set:
-        raise refusal("test.delay", test.delay, f"the test {test.name} has no flows to wait for")
+        raise refusal("test.delay", test.delay, f"needs flows to wait for, and the test {test.name} has none")
     return {"delay": 0}
 
 
 def _check_streams(test: Test, kind: TestKind) -> None:
-    """So many as a plan can have, no two of one name, each flow with an end behind its start."""
-    competing = sum(one.upload_streams + one.download_streams for one in test.competing)
-    own = test.model_copy(update={"competing": ()})
-    for one in flows(own):
-        if one.stop_s is not None and (0 if one.from_start else test.delay) + one.late_s >= test.delay + one.stop_s:
-            raise refusal("test.stream_stops", one.stop_s, f"{one.name} would end before it starts (stream_delays)")
-    names = Counter([one.name for one in flows(own)] + [one.name for one in pings(own)])
-    names.update(str(one.name) for one in test.datagrams)
-    further = sum(getattr(test, TRAFFIC[one].count) if TRAFFIC[one].count else 1 for one in kind.traffic)
-    count = competing + names.total() + further
+    """Check the number of streams, that their names differ, and that each flow ends after its start."""
+    competing = sum(competitor.upload_streams + competitor.download_streams for competitor in test.competing)
+    without_competitors = test.model_copy(update={"competing": ()})
+    for flow in flows(without_competitors):
+        if flow.stop_s is not None and (0 if flow.from_start else test.delay) + flow.late_s >= test.delay + flow.stop_s:
+            raise refusal(
+                "test.stream_stops", flow.stop_s, f"would end the flow {flow.name} before it starts (stream_delays)"
+            )
+    names = Counter(
+        [stream.name for stream in flows(without_competitors)] + [stream.name for stream in pings(without_competitors)]
+    )
+    names.update(str(stream.name) for stream in test.datagrams)
+    other_traffic = sum(
+        getattr(test, TRAFFIC[kind_name].count) if TRAFFIC[kind_name].count else 1 for kind_name in kind.traffic
+    )
+    count = competing + names.total() + other_traffic
     if count > STREAMS_MAX:
         key, value = ("test.competing", f"{competing} flows") if competing else ("test", f"{count} streams")
-        raise refusal(key, value, f"with the test's own streams {count}; at most {STREAMS_MAX}")
-    twice = next((name for name, times in names.items() if times > 1), None)
-    if twice is not None:
-        if any(one.name == twice for one in test.datagrams):
-            raise refusal("test.datagrams", twice, "a name of its own: two streams would be it")
+        raise refusal(key, value, f"makes {count} streams with those of the test; at most {STREAMS_MAX}")
+    duplicate = next((name for name, times in names.items() if times > 1), None)
+    if duplicate is not None:
+        if any(stream.name == duplicate for stream in test.datagrams):
+            raise refusal("test.datagrams", duplicate, "is already the name of another stream; choose a different one")
         key = "labels" if test.labels else "ping_labels"
-        given = list(getattr(test, key) or ())
-        raise refusal(f"test.{key}", given, f"names of their own: two streams would be {twice!r}")
+        labels = list(getattr(test, key) or ())
+        raise refusal(f"test.{key}", labels, f"would give two streams the name {duplicate!r}; choose different ones")

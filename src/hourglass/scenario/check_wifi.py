@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What no single value of a Wi-Fi cell shows: that its chip can do what is asked, that its devices are its own. Writes
-out `others`, as nodes, stations and competing flows, and what is the chip's own."""
+"""Checks of Wi-Fi cells: that the chip supports the settings, that devices belong to one cell. Spells out `others`
+as nodes, stations and competing flows, and fills in the chip's defaults."""
 
 import re
 
 from hourglass.scenario.blame import refusal
-from hourglass.scenario.model import Scenario
+from hourglass.scenario.quantities import TIME, show
+from hourglass.scenario.scenario_model import Scenario
 from hourglass.scenario.test import Competing, Test
 from hourglass.scenario.testbed import Node, Testbed
-from hourglass.scenario.units import TIME, show
-from hourglass.scenario.values import Place
+from hourglass.scenario.values import NodeDevice
 from hourglass.scenario.wifi import (
     CELLS_MAX,
     CHIPS,
@@ -22,14 +22,15 @@ from hourglass.scenario.wifi import (
 )
 
 LAST_WITHOUT_TXQ = (6, 1)
-"""mac80211 queues above every driver since 6.2 (c850e31f79f0): ath9k_htc's way without a TXQ is gone."""
+"""mac80211 queues above every driver since 6.2 (c850e31f79f0), so ath9k_htc no longer works without a TXQ."""
 
 DEVICE = "wlan0"
-"""Of the stations that `others` makes."""
+"""The prefix of the stations that `others` makes."""
 
 
 def write_out(scenario: Scenario) -> Scenario:
-    """The scenario with `others` of each cell as nodes, stations and competing flows, and its chip's own values."""
+    """Return the scenario with `others` of each cell as nodes, stations and competing flows, and with its chip's
+    defaults."""
     testbed, test = scenario.testbed, scenario.test
     nodes, competing, cells = list(testbed.node), list(test.competing), []
     for index, cell in enumerate(testbed.wifi):
@@ -48,38 +49,44 @@ def write_out(scenario: Scenario) -> Scenario:
     )
 
 
-def _free_names(taken: list[str], count: int) -> list[str]:
-    """other1, other2, … without those that are nodes already."""
-    numbers = (f"other{number}" for number in range(1, len(taken) + count + 1))
-    return [name for name in numbers if name not in taken][:count]
+def _free_names(used: list[str], count: int) -> list[str]:
+    """Return other1, other2, …, without names of existing nodes."""
+    numbers = (f"other{number}" for number in range(1, len(used) + count + 1))
+    return [name for name in numbers if name not in used][:count]
 
 
 def _with(cell: Wifi, names: list[str]) -> Wifi:
-    others = cell.others
-    theirs = {"mcs": others.mcs, "snr": others.snr, "error": others.error}  # checked values, not what a file says
-    made = [Station(at=Place(name, DEVICE)).model_copy(update=theirs) for name in names]
-    return cell.model_copy(update={"station": (*cell.station, *made), "others": Others()})
+    settings = cell.others
+    link_values = {
+        "mcs": settings.mcs,
+        "streams": settings.streams,
+        "snr": settings.snr,
+        "error": settings.error,
+    }  # checked values, not what a file says
+    stations = [Station(at=NodeDevice(name, DEVICE)).model_copy(update=link_values) for name in names]
+    return cell.model_copy(update={"station": (*cell.station, *stations), "others": Others()})
 
 
 def _complete(cell: Wifi) -> Wifi:
-    """With the chip's own values where none are given."""
-    own = CHIPS[cell.chip].defaults(cell.standard)
-    return cell.model_copy(update={key: value for key, value in own.items() if getattr(cell, key) is None})
+    """Return the cell with the chip's defaults filled in."""
+    chip_values = CHIPS[cell.chip].defaults(cell.standard)
+    return cell.model_copy(update={key: value for key, value in chip_values.items() if getattr(cell, key) is None})
 
 
 def _flows(name: str, traffic: str) -> list[Competing]:
-    up, down = int(traffic in ("upload", "both")), int(traffic in ("download", "both"))
-    return [Competing(client=name, upload_streams=up, download_streams=down)] if up or down else []
+    uploads, downloads = int(traffic in ("upload", "both")), int(traffic in ("download", "both"))
+    return [Competing(client=name, upload_streams=uploads, download_streams=downloads)] if uploads or downloads else []
 
 
 def check(testbed: Testbed, kernel: str) -> None:
-    """Raises InputError where chip, standard, channel and link do not go together."""
+    """Check chip, standard, channel and link. Raises InputError."""
     if len(testbed.wifi) > CELLS_MAX:
         raise refusal("testbed.wifi", f"{len(testbed.wifi)} cells", f"at most {CELLS_MAX} cells")
     for index, cell in enumerate(testbed.wifi):
         key = f"testbed.wifi.{index}"
         _check_count(key, cell)
         _check_chip(key, cell, kernel)
+        _check_aql(key, cell)
         _check_channel(key, cell)
         _check_link(key, cell, cell)
         for number, station in enumerate(cell.station):
@@ -87,41 +94,52 @@ def check(testbed: Testbed, kernel: str) -> None:
 
 
 def check_access_points(testbed: Testbed, test: Test) -> None:
-    """A host forwards nothing: a cell's access point on one is of use where it is an end of the test itself."""
+    """Refuse an access point on a host, which forwards nothing, unless the host is an end of the test."""
     hosts = {node.name for node in testbed.node if node.role == "host"}
     ends = {test.client, test.server, *(test.hosts or ())}
     for index, cell in enumerate(testbed.wifi):
         if cell.ap.node in hosts - ends:
-            why = f'its node is a host, which forwards nothing: give {cell.ap.node} role = "router"'
-            raise refusal(f"testbed.wifi.{index}.ap", str(cell.ap), f"{why}, or make it test.server")
+            reason = f'must be on a router, since a host forwards nothing; give {cell.ap.node} role = "router"'
+            raise refusal(f"testbed.wifi.{index}.ap", str(cell.ap), f"{reason}, or make it test.server")
 
 
-def devices(testbed: Testbed) -> list[tuple[str, Place]]:
-    """(key, device) of every radio."""
+def devices(testbed: Testbed) -> list[tuple[str, NodeDevice]]:
+    """Yield (key, device) of every radio."""
     return [
-        (f"testbed.wifi.{index}.{key}", place)
+        (f"testbed.wifi.{index}.{key}", device)
         for index, cell in enumerate(testbed.wifi)
-        for key, place in [("ap", cell.ap), *((f"station.{n}.at", one.at) for n, one in enumerate(cell.station))]
+        for key, device in [
+            ("ap", cell.ap),
+            *((f"station.{n}.at", station.at) for n, station in enumerate(cell.station)),
+        ]
     ]
 
 
 def _check_count(key: str, cell: Wifi) -> None:
     if not 1 <= len(cell.station) <= STATIONS_MAX:
-        raise refusal(f"{key}.station", [str(one.at) for one in cell.station], f"1 to {STATIONS_MAX} stations")
+        raise refusal(
+            f"{key}.station", [str(station.at) for station in cell.station], f"must be 1 to {STATIONS_MAX} stations"
+        )
 
 
 def _check_chip(key: str, cell: Wifi, kernel: str) -> None:
     chip = CHIPS[cell.chip]
     version = re.match(r"(\d+)\.(\d+)", kernel)
     if not chip.txq and version and (int(version[1]), int(version[2])) > LAST_WITHOUT_TXQ:
-        why = (
-            f"not on kernel {kernel}: since 6.2 mac80211 queues above every driver, and what {cell.chip} shows is the"
-            " qdisc above a driver without such queues; 5.10 and 6.1 have it"
+        reason = (
+            f"does not exist on kernel {kernel}: since 6.2 mac80211 queues above every driver, and"
+            f" {cell.chip} needs the qdisc above a driver without such queues; use 5.10 or 6.1"
         )
-        raise refusal(f"{key}.chip", cell.chip, why)
+        raise refusal(f"{key}.chip", cell.chip, reason)
     _check_one_of(f"{key}.standard", cell.standard, chip.standards, cell.chip)
     _check_one_of(f"{key}.width", cell.width, chip.widths, cell.chip)
     _check_one_of(f"{key}.streams", cell.streams, tuple(range(1, chip.streams + 1)), cell.chip)
+
+
+def _check_aql(key: str, cell: Wifi) -> None:
+    """Refuse airtime queue limits above a chip that mac80211 does not queue for."""
+    if cell.aql and not CHIPS[cell.chip].txq:
+        raise refusal(f"{key}.aql", cell.aql, f"needs queues in mac80211, which {cell.chip} does not use")
 
 
 def _check_channel(key: str, cell: Wifi) -> None:
@@ -137,20 +155,26 @@ def _check_channel(key: str, cell: Wifi) -> None:
 
 
 def _check_link(key: str, link: Wifi | Station, cell: Wifi) -> None:
-    """A station's own values go with the cell's others."""
+    """Check a station's link values together with those of the cell."""
     standard, mcs = STANDARDS[cell.standard], link.mcs
     if link.snr is not None and link.error:
-        raise refusal(f"{key}.error", link.error, "goes without snr, which gives an error probability itself")
+        raise refusal(f"{key}.error", link.error, "cannot be combined with snr, which gives an error probability")
     if mcs == "minstrel" and cell.chip == "ath9k_htc":
-        raise refusal(f"{key}.mcs", mcs, "ath9k_htc chooses rates in its firmware, which is not modelled: a number")
+        raise refusal(
+            f"{key}.mcs", mcs, "must be a number: ath9k_htc chooses rates in its firmware, which is not modelled"
+        )
     if mcs == "minstrel" and cell.standard == "ax":
-        raise refusal(f"{key}.mcs", mcs, "minstrel_ht knows no rate of 802.11ax: a number")
+        raise refusal(f"{key}.mcs", mcs, "must be a number: minstrel_ht knows no rates of 802.11ax")
     if isinstance(mcs, int) and mcs > standard.mcs:
-        raise refusal(f"{key}.mcs", mcs, f"802.11{cell.standard} has 0 to {standard.mcs} per stream")
-    if cell.standard == "ac" and isinstance(mcs, int) and cell.streams in NO_VHT.get((cell.width, mcs), ()):
-        raise refusal(f"{key}.mcs", mcs, f"802.11ac has no such rate at {cell.width} MHz with {cell.streams} streams")
+        raise refusal(f"{key}.mcs", mcs, f"must be 0 to {standard.mcs} per stream in 802.11{cell.standard}")
+    streams = link.streams or cell.streams
+    if streams > cell.streams:
+        raise refusal(f"{key}.streams", streams, f"must be at most the cell's streams, {cell.streams}")
+    if cell.standard == "ac" and isinstance(mcs, int):
+        for number in {streams, cell.streams} & NO_VHT.get((cell.width, mcs), set[int]()):
+            raise refusal(f"{key}.mcs", mcs, f"is not a rate of 802.11ac at {cell.width} MHz with {number} streams")
 
 
-def _check_one_of(key: str, value: object, allowed: tuple[object, ...], who: str) -> None:
+def _check_one_of(key: str, value: object, allowed: tuple[object, ...], owner: str) -> None:
     if value not in allowed:
-        raise refusal(key, value, f"{who} has {', '.join(map(str, allowed))}")
+        raise refusal(key, value, f"{owner} has {', '.join(map(str, allowed))}")

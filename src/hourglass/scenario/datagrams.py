@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`[[test.datagrams]]`: one-way streams of UDP beside what the test sends: a call's, a camera's, a game's.
+"""`[[test.datagrams]]`: one-way streams of UDP in addition to the test's, such as a call, a camera or a game.
 
 rate = "1mbit"                                    steady
 rate = [[0, "1mbit"], [5, 0], [6, "20mbit"]]      over time; with `repeat`, on and off
@@ -11,39 +11,39 @@ from typing import Annotated
 
 from pydantic import Field, PlainSerializer, PlainValidator, model_validator
 
-from hourglass.scenario.kinds import Kind, integer, pattern, quantity
-from hourglass.scenario.marks import Ecn, Marking
-from hourglass.scenario.table import Table
-from hourglass.scenario.trace import STEPS, Repeat, Step, parse_steps, write_steps
-from hourglass.scenario.units import RATE, TIME, Bounds, seconds_ns, show
+from hourglass.scenario.ip_marks import Ecn, Marking
+from hourglass.scenario.quantities import RATE, TIME, Bounds, seconds_ns, show
+from hourglass.scenario.toml_table import TomlTable
+from hourglass.scenario.trace import STEPS, RateStep, Repeat, parse_steps, write_steps
+from hourglass.scenario.value_kinds import ValueKind, integer, pattern, quantity
 from hourglass.scenario.values import HOUR_NS, NodeName, PositiveSeconds, Seconds
 
 STEADY = Bounds(RATE, 1000, 10**11)
 RATE_MAX = 10**11
 PHASES_MAX = 10_000
-"""Spans of a steady rate of one stream: each is written into the plan."""
+"""The most spans of steady rate in one stream; each is written into the plan."""
 SIZE = 1200
-"""What WebRTC sends at most of a picture in one packet."""
+"""WebRTC's largest payload of video in one packet."""
 
 
-def _rates(value: object) -> tuple[Step, ...]:
+def _rates(value: object) -> tuple[RateStep, ...]:
     if not isinstance(value, list | tuple):
-        return (Step(0, STEADY.parse(value)),)
+        return (RateStep(0, STEADY.parse(value)),)
     steps = parse_steps(value)
     if all(step.rate_bps == 0 for step in steps) or any(step.rate_bps > RATE_MAX for step in steps):
-        raise ValueError(f"steps [seconds, rate] of which one is above 0, each at most {show(RATE_MAX, RATE)}")
+        raise ValueError(f"must be steps [seconds, rate], at least one above 0, each at most {show(RATE_MAX, RATE)}")
     return steps
 
 
-def _write(steps: tuple[Step, ...]) -> object:
+def _write(steps: tuple[RateStep, ...]) -> object:
     return show(steps[0].rate_bps, RATE) if len(steps) == 1 and steps[0].at_s == 0 else write_steps(steps)
 
 
 RateOverTime = Annotated[
-    tuple[Step, ...],
+    tuple[RateStep, ...],
     PlainValidator(_rates),
     PlainSerializer(_write),
-    Kind("rate, or list of [seconds, rate]", "bit/s", {"anyOf": [STEADY.schema(), STEPS]}),
+    ValueKind("rate, or list of [seconds, rate]", "bit/s", {"anyOf": [STEADY.schema(), STEPS]}),
 ]
 Interval = Annotated[int, *quantity(Bounds(TIME, 1000, HOUR_NS))]
 Payload = Annotated[int, *integer(4, 65_507, "bytes", "B")]
@@ -54,60 +54,60 @@ StreamName = Annotated[
 ]
 
 
-class DatagramStream(Table):
-    """A one-way stream of UDP packets, in the load's span of time."""
+class ExtraDatagrams(TomlTable):
+    """A one-way stream of UDP packets, during the load."""
 
-    name: StreamName | None = Field(default=None, description="Its name; default: datagrams N.")
-    sender: NodeName = Field(default="", description="The node that sends; default: the test's client.")
-    receiver: NodeName = Field(default="", description="The node that receives; default: the test's server.")
+    name: StreamName | None = Field(default=None, description="Name of the stream. Default: datagrams N.")
+    sender: NodeName = Field(default="", description="The node that sends. Default: the test's client.")
+    receiver: NodeName = Field(default="", description="The node that receives. Default: the test's server.")
     size: Payload = Field(default=SIZE, description="UDP payload of a packet.")
     rate: RateOverTime | None = Field(
         default=None,
-        description="UDP payload; steady, or from each time on, in seconds after `start`; 0: nothing is sent.",
+        description="Rate of UDP payload: one value, or steps with times in seconds after `start`. 0: nothing is sent.",
     )
-    repeat: Repeat = Field(default=0, description="Period after which the steps of `rate` repeat; 0: never.")
-    interval: Interval | None = Field(default=None, description="Time between two sendings, instead of `rate`.")
-    burst: Packets = Field(default=1, description="Packets that are sent together, back to back.")
-    marking: Marking = Field(default=0, description="Mark of its packets.")
+    repeat: Repeat = Field(default=0, description="Period after which the steps of `rate` repeat. 0: never.")
+    interval: Interval | None = Field(default=None, description="Time between two transmissions, instead of `rate`.")
+    burst: Packets = Field(default=1, description="Packets per transmission, back to back.")
+    marking: Marking = Field(default=0, description="DSCP of its packets.")
     ecn: Ecn = Field(
         default="not_ect",
-        description="ECN field of its packets: `ect1`, as L4S sends, `ect0`, as ECN did before, or neither. It does not"
-        " answer marks.",
+        description="ECN field of its packets: `ect1` as L4S sends, `ect0` as classic ECN sends, or `not_ect`. The"
+        " sender does not respond to marks.",
     )
-    start: Seconds = Field(default=0, description="When it begins, in seconds after the load does.")
+    start: Seconds = Field(default=0, description="When it starts, in seconds after the load's start.")
     stop: PositiveSeconds | None = Field(
-        default=None, description="When it ends, in seconds after the load's beginning; default: with the load."
+        default=None, description="When it ends, in seconds after the load's start. Default: with the load."
     )
 
     @model_validator(mode="after")
-    def _one_pace(self) -> "DatagramStream":
+    def _one_pace(self) -> "ExtraDatagrams":
         if (self.rate is None) == (self.interval is None):
-            raise ValueError("either rate or interval says how often it sends")
+            raise ValueError("needs either rate or interval, not both")
         if self.repeat and (self.rate is None or self.repeat <= self.rate[-1].at_s):
-            raise ValueError("repeat goes with steps of rate and is after the last of them")
+            raise ValueError("repeat needs steps of rate, and must be after the last of them")
         return self
 
     def phases(self, span_ns: int) -> int:
-        """At most so many spans of a steady rate in a time."""
+        """Raise ValueError if a time has too many spans of steady rate."""
         rounds = -(-span_ns // seconds_ns(self.repeat)) if self.repeat else 1
         return len(self.rate or (None,)) * rounds
 
     def spans(self, start_ns: int, stop_ns: int) -> list[tuple[int, int, int]]:
-        """(start, stop, interval) of each span in which it sends, ns; at each start its grid begins anew."""
+        """Return (start, stop, interval) of each span in which it sends, in ns. Each span has a separate grid."""
         if self.rate is None:
             return [(start_ns, stop_ns, self.interval or 1)]
         times = [seconds_ns(step.at_s) for step in self.rate]
         period_ns = seconds_ns(self.repeat) or stop_ns - start_ns
         ends = [*times[1:], max(period_ns, times[-1])]
-        found = []
+        spans = []
         for begin_ns in range(start_ns, stop_ns, period_ns):
             for step, at_ns, end_ns in zip(self.rate, times, ends, strict=True):
                 first_ns, last_ns = begin_ns + at_ns, min(begin_ns + end_ns, stop_ns)
                 if step.rate_bps and first_ns < last_ns:
-                    found.append((first_ns, last_ns, interval_ns(self.size * self.burst, step.rate_bps)))
-        return found
+                    spans.append((first_ns, last_ns, interval_ns(self.size * self.burst, step.rate_bps)))
+        return spans
 
 
 def interval_ns(size_bytes: int, rate_bps: int) -> int:
-    """How long so many bytes take at a rate, to the nearest ns, at least 1."""
+    """Return the time that bytes take at a rate, to the nearest ns, at least 1."""
     return max(1, round(Fraction(size_bytes * 8 * 10**9, rate_bps)))

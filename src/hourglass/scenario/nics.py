@@ -1,16 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NICs by name: what a chip and its Linux driver do, as defaults of a link's keys. The one table of it: the scenario's
-defaults, the reference and the tests are made from here. A key that a scenario writes wins over the profile.
+"""NIC profiles: a chip and its Linux driver, as defaults of a link's keys. The scenario's defaults, the reference and
+the tests all use this table. A key in the scenario overrides the profile.
 
 Sources are files of Linux 6.1 with the line, below drivers/net/ethernet/, unless another is named. Lengths of buffers
-are those of x86-64, with room for the headers of lower layers (64 B) and skb_shared_info (320 B) included.
+are those of x86-64, including room for the headers of lower layers (64 B) and skb_shared_info (320 B).
 """
 
+import re
 from dataclasses import dataclass, field
 
 QUARTER = 0
-"""Of `tx_wake`: a quarter of the ring and one."""
+"""A value of `tx_wake`: a quarter of the ring, plus one."""
 STANDARD_MTU = 1500
+GIGABIT = 10**9
+COPPER_NS = 2 * 10**9
+"""Time until a copper link carries: the partner's break_link_timer of 1.2 to 1.5 s, and link_fail_inhibit_timer of
+0.75 to 1 s (IEEE 802.3, 28.3.2 and table 28-9)."""
+_COPPER = (COPPER_NS, "IEEE 802.3, clause 28: negotiation on copper")
+_OFF = "net/core/dev.c: 0 unless the driver sets it"
+_NO_COALESCING = {"gro_usecs": (0, _OFF), "defer_irqs": (0, _OFF)}
+_SOFTWARE = "r8169_main.c:5551 of 6.12, netdev_sw_irq_coalesce_default_on(); Linux 6.1 has no coalescing"
+_SAFE = "r8169_main.c:5762 of 7.3, for RTL8168h and later"
+Value = int | str | bool
 
 
 @dataclass(frozen=True)
@@ -18,17 +29,22 @@ class Profile:
     """A chip with its driver."""
 
     title: str
-    values: dict[str, tuple[int | str, str]]
-    """Key of a link → its default, and where that comes from."""
+    rate_max: int
+    """The chip's highest line rate in bit/s."""
+    values: dict[str, tuple[Value, str]]
+    """Key of a link → its default and its source."""
+    since: dict[str, tuple[tuple[int, int], Value, str]] = field(default_factory=dict)
+    """Key → the first later kernel with another default, that default and its source."""
     jumbo: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """The same, where the MTU is above 1500."""
+    """The same for an MTU above 1500."""
     unknown: str = ""
-    """What could not be found out, and what stands for it."""
+    """Values without a source, and their replacement."""
 
 
 PROFILES: dict[str, Profile] = {
     "tg3": Profile(
         "Broadcom NetXtreme at Gigabit without RSS, like the papers' BCM5761",
+        GIGABIT,
         {
             "tx_ring": (511, "broadcom/tg3.c:154, TG3_DEF_TX_RING_PENDING"),
             "rx_ring": (200, "broadcom/tg3.c:140, TG3_DEF_RX_RING_PENDING"),
@@ -39,15 +55,22 @@ PROFILES: dict[str, Profile] = {
             "tx_usecs": (72, "tg3.h, LOW_TXCOL_TICKS_CLRTCKS"),
             "tx_frames": (53, "tg3.h, LOW_TXMAX_FRAMES"),
             "tx_wake": (QUARTER, "tg3.c:207, TG3_TX_WAKEUP_THRESH"),
+            "tx_context": (0, "tg3.c:8029: flags of the data's descriptors"),
+            "bql_headers": (0, "tg3.c:8130: the skb's length"),
             "tx_fifo": (7808, "BCM5718 Programmer's Guide 5718-PG108-R, 0x4420 and 0x444C: 61 TXMBUFs of 128 B"),
             "rx_copy": (256, "tg3.c:193, TG3_RX_COPY_THRESHOLD"),
             "rx_buffer": (1984, "tg3.c:6706, tg3_alloc_rx_data(): 1536 B and 64 B for the chip"),
             "rx_large": (16384, "the same for TG3_RX_JMB_DMA_SZ, 9046 B, by kmalloc()"),
+            "sg": (True, "tg3.c:17777, tg3_init_one()"),
+            "tso": (True, "tg3.c:17791, since TSO_VER 2"),
+            **_NO_COALESCING,
+            "link_up": _COPPER,
         },
-        unknown="The FIFO is that of the family's BCM5718; the BCM5761's guide is not public.",
+        unknown="The FIFO has the size of the family's BCM5718, since the BCM5761's guide is not public.",
     ),
     "igb": Profile(
-        "Intel I210 at Gigabit, one queue each way with a vector of its own",
+        "Intel I210 at Gigabit, one queue in each direction, each with a separate vector",
+        GIGABIT,
         {
             "tx_ring": (256, "intel/igb/igb.h:35, IGB_DEFAULT_TXD"),
             "rx_ring": (256, "intel/igb/igb.h:40, IGB_DEFAULT_RXD"),
@@ -58,15 +81,22 @@ PROFILES: dict[str, Profile] = {
             "tx_usecs": (162, "igb.h:29, IGB_START_ITR: the first interval"),
             "tx_frames": (0, "the chip does not count frames"),
             "tx_wake": (42, "igb_main.c:8345, TX_WAKE_THRESHOLD"),
+            "tx_context": (1, "igb_main.c:6019, igb_tso(); :6065, igb_tx_csum()"),
+            "bql_headers": (1, "igb_main.c:6008, igb_tso()"),
             "tx_fifo": (20480, "e1000_defines.h:341, I210_TXPBSIZE_DEFAULT: 20 KB"),
             "rx_copy": (0, "igb_main.c:8513, igb_build_skb() copies nothing"),
             "rx_buffer": (2048, "igb_main.c:8519: half a page"),
             "rx_large": (0, "frames take several buffers"),
+            "sg": (True, "igb_main.c:3298, igb_probe()"),
+            "tso": (True, "igb_main.c:3299"),
+            **_NO_COALESCING,
+            "link_up": _COPPER,
         },
         jumbo={"rx_buffer": (4096, "igb_main.c:4784, large buffers: half of two pages")},
     ),
     "ixgbe": Profile(
-        "Intel 82599 at 10 Gbit/s, one queue each way on one vector",
+        "Intel 82599 at 10 Gbit/s, one queue in each direction on one vector",
+        10 * GIGABIT,
         {
             "tx_ring": (512, "intel/ixgbe/ixgbe.h:40, IXGBE_DEFAULT_TXD"),
             "rx_ring": (512, "intel/ixgbe/ixgbe.h:46, IXGBE_DEFAULT_RXD"),
@@ -77,15 +107,22 @@ PROFILES: dict[str, Profile] = {
             "tx_usecs": (50, "ixgbe_lib.c:903, IXGBE_20K_ITR: the first interval"),
             "tx_frames": (0, "the chip does not count frames"),
             "tx_wake": (42, "ixgbe_main.c, TX_WAKE_THRESHOLD"),
+            "tx_context": (1, "ixgbe_main.c:8155, ixgbe_tso(); :8208, ixgbe_tx_csum()"),
+            "bql_headers": (1, "ixgbe_main.c:8141, ixgbe_tso()"),
             "tx_fifo": (163840, "ixgbe_type.h:1463, IXGBE_TXPBSIZE_MAX: 160 KB"),
             "rx_copy": (0, "ixgbe_main.c:2150, ixgbe_build_skb() copies nothing"),
             "rx_buffer": (2048, "ixgbe_main.c:2157: half a page"),
             "rx_large": (0, "frames take several buffers"),
+            "sg": (True, "ixgbe_main.c:11008, ixgbe_probe()"),
+            "tso": (True, "ixgbe_main.c:11009"),
+            **_NO_COALESCING,
+            "link_up": (0, "SFP+: no negotiation"),
         },
         jumbo={"rx_buffer": (4096, "ixgbe_main.c:4312, IXGBE_RX_3K_BUFFER: half of two pages")},
     ),
     "r8169": Profile(
-        "Realtek RTL8168 at Gigabit: no moderation, every frame copied",
+        "Realtek RTL8168h at Gigabit: no moderation, every frame is copied",
+        GIGABIT,
         {
             "tx_ring": (256, "realtek/r8169_main.c:67, NUM_TX_DESC"),
             "rx_ring": (256, "realtek/r8169_main.c:68, NUM_RX_DESC"),
@@ -96,12 +133,24 @@ PROFILES: dict[str, Profile] = {
             "tx_usecs": (0, "r8169_main.c:3808, IntrMitigate 0"),
             "tx_frames": (0, "r8169_main.c:3808, IntrMitigate 0"),
             "tx_wake": (36, "r8169_main.c:4266: room for one more chain"),
+            "tx_context": (0, "r8169_main.c:4247: flags of the data's descriptors"),
+            "bql_headers": (0, "r8169_main.c:4340: the skb's length"),
             "tx_fifo": (0, "unknown"),
             "rx_copy": (256, "r8169_main.c:4581: all are copied"),
             "rx_buffer": (0, "r8169_main.c:4581, napi_alloc_skb() of the frame's own length"),
             "rx_large": (0, "as above"),
+            "sg": (False, "r8169_main.c:5426, rtl_init_one(): off (5.10: line 5501; 6.12: 5531)"),
+            "tso": (False, "r8169_main.c:5426, as above"),
+            **_NO_COALESCING,
+            "link_up": _COPPER,
         },
-        unknown="The FIFO's size: none is modelled.",
+        since={
+            "gro_usecs": ((6, 2), 20, _SOFTWARE),
+            "defer_irqs": ((6, 2), 1, _SOFTWARE),
+            "sg": ((6, 14), True, _SAFE),
+            "tso": ((6, 14), True, _SAFE),
+        },
+        unknown="The FIFO's size is unknown and not modelled.",
     ),
 }
 
@@ -114,16 +163,34 @@ KEYS = tuple(PROFILES[DEFAULT].values)
 """Keys of a link that a profile decides."""
 
 
-def defaults(nic: str, mtu: int, written: dict[str, int | str]) -> dict[str, int | str]:
-    """The values of a link's keys, of which some are `written`: key → value.
+def default(rate_bps: int) -> str:
+    """Return the NIC of a link that names none: the papers' at Gigabit and below, else the fastest."""
+    return DEFAULT if rate_bps <= PROFILES[DEFAULT].rate_max else "ixgbe"
 
-    An interval that is written is not adapted unless `moderation` says so, as with `ethtool -C`."""
+
+def defaults(nic: str, mtu: int, written: dict[str, Value], kernel: str = "") -> dict[str, Value]:
+    """Return the values of a link's keys, of which some are `written`: key → value. `kernel`: a kernel's name; one
+    without a number is newer than all.
+
+    An interval in the scenario is not adapted unless `moderation` requests it, as with `ethtool -C`. TSO needs
+    scatter-gather: a written value of one decides the other.
+    """
     profile = PROFILES[nic]
     values = {key: value for key, (value, _) in profile.values.items()}
+    number = re.match(r"(\d+)\.(\d+)", kernel)
+    values |= {
+        key: value
+        for key, (release, value, _) in profile.since.items()
+        if number is None or (int(number[1]), int(number[2])) >= release
+    }
     if mtu > STANDARD_MTU:
         values |= {key: value for key, (value, _) in profile.jumbo.items()}
     if values["moderation"] in ADAPTIVE and written.keys() & {"rx_usecs", "tx_usecs"}:
         values["moderation"] = "interval"
+    if written.get("tso"):
+        values["sg"] = True
+    elif written.get("sg") is False:
+        values["tso"] = False
     values |= written
     if "tx_wake" not in written and values["tx_wake"] == QUARTER:
         values["tx_wake"] = int(values["tx_ring"]) // 4 + 1

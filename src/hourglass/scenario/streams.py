@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The streams of a test as far as its words decide them: names, nodes, marks. Addresses, ports and times are the
-plan's. What tests there are stands in testkinds.py."""
+"""The streams of a test: names, nodes, marks. The plan adds addresses, ports and times. testkinds.py lists the
+tests."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,9 +16,9 @@ PER_STREAM = ("markings", "labels", "cc_algos")
 
 @dataclass(frozen=True)
 class TestFlow:
-    """A TCP flow. `cc` None: the sender's own. `late_s`: how long after the test's load begins, or after its very
-    beginning with `from_start`; `stop_s`: after the load begins, None: with it. `pace_bps`: its most; 0: no limit.
-    `writes_bps`: what its application has to send; 0: always something."""
+    """A TCP flow. `cc` None: the sender's default. `late_s`: its start after the load's start, or after the test's
+    start with `from_start`; `stop_s`: its end after the load's start, None: with the load. `pace_bps`: the maximum;
+    0: no limit. `writes_bps`: the rate of its application; 0: unlimited."""
 
     __test__ = False
 
@@ -52,25 +52,30 @@ class TestPing:
 
 
 def flows(test: Test) -> list[TestFlow]:
-    """Uploads first, then downloads; named upload::1, upload::2, …, download::1, … or by their labels; then those
-    that compete, named other1-upload::1 and so on."""
-    bulk = [(way, server, one) for way in WAYS for server, one in _bulk(test, TESTS[test.name], way)]
-    made = []
-    for place, (way, server, one) in enumerate(bulk):
-        cc = _cc(test, place, way, one)
+    """Return uploads, then downloads, then competing flows. They are named upload::1, upload::2, …, download::1, …
+    or by their labels; competing ones other1-upload::1 and so on."""
+    kind = TESTS[test.name]
+    bulk = [
+        (way, server, flow, late_s)
+        for way in WAYS
+        for server, flow, late_s in _ramped(test, kind, _bulk(test, kind, way))
+    ]
+    test_flows = []
+    for index, (way, server, flow, late_s) in enumerate(bulk):
+        cc = _cc(test, index, way, flow)
         times = {
-            "late_s": _in_turn(test.stream_delays, place) or 0,
-            "stop_s": _in_turn(test.stream_stops, place),
-            "pace_bps": _in_turn(test.stream_rates, place) or 0,
-            "writes_bps": _in_turn(test.stream_writes, place) or 0,
+            "late_s": _in_turn(test.stream_delays, index) or late_s,
+            "stop_s": _in_turn(test.stream_stops, index),
+            "pace_bps": _in_turn(test.stream_rates, index) or 0,
+            "writes_bps": _in_turn(test.stream_writes, index) or 0,
         }
-        name = f"{way}::{one.label}"
-        made.append(TestFlow(name, way, test.client, server, one.dscp, cc, one.from_start, **times))
-    return made + list(_competing(test))
+        name = f"{way}::{flow.label}"
+        test_flows.append(TestFlow(name, way, test.client, server, flow.dscp, cc, flow.from_start, **times))
+    return test_flows + list(_competing(test))
 
 
 def pings(test: Test) -> list[TestPing]:
-    """ICMP and UDP from the client to the server, or to each of them."""
+    """Return pings by ICMP and UDP from the client to the server, or to each of the servers."""
     kind, hosts = TESTS[test.name], test.hosts or ()
     if not kind.pings:
         return []
@@ -79,75 +84,84 @@ def pings(test: Test) -> list[TestPing]:
         labels = kind.hosts.preset.get("ping_labels") or _filled(test.ping_labels, len(hosts))
         return [
             *(TestPing(f"{label or 'ICMP'} {host}", "icmp", host) for host, label in zip(hosts, labels, strict=True)),
-            *(TestPing(f"udp {host}", "udp", host, one.dscp) for host, one in zip(hosts, streams, strict=True)),
+            *(TestPing(f"udp {host}", "udp", host, stream.dscp) for host, stream in zip(hosts, streams, strict=True)),
         ]
     udp = list(kind.udp)
     if kind.udp_per_stream:
-        udp += [(f"udp {one.label}", one.dscp) for _, one in _bulk(test, kind, "upload")]
+        udp += [(f"udp {stream.label}", stream.dscp) for _, stream in _bulk(test, kind, "upload")]
     return [TestPing("icmp", "icmp", test.server), *(TestPing(name, "udp", test.server, dscp) for name, dscp in udp)]
 
 
 def _bulk(test: Test, kind: TestKind, way: Way) -> list[tuple[str, Bulk]]:
-    """The flows of one way, each with its server."""
-    given = kind.uploads if way == "upload" else kind.downloads
-    if isinstance(given, tuple):
-        return [(test.server, one) for one in given]
-    count = getattr(test, given) if isinstance(given, str) else given
+    """Return the flows of one direction, each with its server."""
+    flow_source = kind.uploads if way == "upload" else kind.downloads
+    if isinstance(flow_source, tuple):
+        return [(test.server, flow) for flow in flow_source]
+    count = getattr(test, flow_source) if isinstance(flow_source, str) else flow_source
     if kind.hosts:
-        count = len(test.hosts or ()) if given else 0
+        count = len(test.hosts or ()) if flow_source else 0
     servers = test.hosts or (test.server,) * count
     streams = zip(servers, _plain(test, kind, count), strict=False)
-    return [pair for place, pair in enumerate(streams) if _there(test, kind, place, way)]
+    return [pair for index, pair in enumerate(streams) if _has_direction(test, kind, index, way)]
+
+
+def _ramped(test: Test, kind: TestKind, bulk: list[tuple[str, Bulk]]) -> Iterator[tuple[str, Bulk, int | float]]:
+    """Yield the flows of one direction with their delays, without those that would start after the end."""
+    every_s = getattr(test, kind.ramp) if kind.ramp else 0
+    for number, (server, flow) in enumerate(bulk):
+        if (late_s := number * every_s) < test.length:
+            yield server, flow, late_s
 
 
 def _plain(test: Test, kind: TestKind, count: int) -> list[Bulk]:
-    """The plain flows, by the test's parameters or by what it presets."""
+    """Return the plain flows, by the test's parameters or by its presets."""
     preset = kind.hosts.preset if kind.hosts else {}
     marks, labels, ccs = (_filled(preset.get(key) or getattr(test, key), count) for key in PER_STREAM)
-    made = []
-    for place, (mark, label, cc) in enumerate(zip(marks, labels, ccs, strict=True)):
+    plain_flows = []
+    for index, (mark, label, cc) in enumerate(zip(marks, labels, ccs, strict=True)):
         dscp = BE if mark is None else mark
-        shown = f"{label or 'BE'} {test.hosts[place]}" if test.hosts else label or kind.label(place, dscp)
-        made.append(Bulk(shown, dscp, cc))
-    return made
+        label_text = f"{label or 'BE'} {test.hosts[index]}" if test.hosts else label or kind.label(index, dscp)
+        plain_flows.append(Bulk(label_text, dscp, cc))
+    return plain_flows
 
 
-def _filled(given: Sequence[Any] | None, count: int) -> list[Any]:
-    """One for each stream: those that are not given are None."""
-    values = list(given or ())[:count]
+def _filled(values_given: Sequence[Any] | None, count: int) -> list[Any]:
+    """Return one value for each stream; missing ones are None."""
+    values = list(values_given or ())[:count]
     return values + [None] * (count - len(values))
 
 
-def _there(test: Test, kind: TestKind, place: int, way: Way) -> bool:
-    """Whether the directions of a mixed test have this flow."""
-    if "data_directions" not in kind.parameters or place >= len(test.data_directions or ()):
+def _has_direction(test: Test, kind: TestKind, index: int, way: Way) -> bool:
+    """Return true if the directions of a mixed test include this flow."""
+    if "data_directions" not in kind.parameters or index >= len(test.data_directions or ()):
         return True
-    return way[0] in (test.data_directions or ())[place]
+    return way[0] in (test.data_directions or ())[index]
 
 
-def _in_turn(values: Sequence[Any], place: int) -> Any:
-    """The value of a flow; None where there are none."""
-    return values[place % len(values)] if values else None
+def _in_turn(values: Sequence[Any], index: int) -> Any:
+    """Return the value of a flow; None if there are no values."""
+    return values[index % len(values)] if values else None
 
 
-def _cc(test: Test, place: int, way: Way, one: Bulk) -> str | None:
-    """What the test says: of this flow, of all in turn, of the way."""
+def _cc(test: Test, index: int, way: Way, flow: Bulk) -> str | None:
+    """Return the flow's congestion control: its individual one, the next in turn, or that of its direction."""
     if test.flow_cc:
-        return test.flow_cc[place % len(test.flow_cc)]
-    if one.cc or not test.tcp_cong_control:
-        return one.cc
+        return test.flow_cc[index % len(test.flow_cc)]
+    if flow.cc or not test.tcp_cong_control:
+        return flow.cc
     return test.tcp_cong_control[0 if way == "upload" else -1]
 
 
 def _competing(test: Test) -> Iterator[TestFlow]:
-    """The flows beside the test's, in the same span of time."""
+    """Return the flows in addition to the test's, during the same time."""
     numbers: Counter[str] = Counter()
-    for one in test.competing:
-        for way, count in zip(WAYS, (one.upload_streams, one.download_streams), strict=True):
-            prefix = f"{one.client}-{way}"
+    for competitor in test.competing:
+        for way, count in zip(WAYS, (competitor.upload_streams, competitor.download_streams), strict=True):
+            prefix = f"{competitor.client}-{way}"
             for _ in range(count):
                 numbers[prefix] += 1
                 yield TestFlow(
-                    f"{prefix}::{numbers[prefix]}", way, one.client, one.server,
-                    cc=one.cc, late_s=one.start, stop_s=one.stop, pace_bps=one.rate, writes_bps=one.writes,
+                    f"{prefix}::{numbers[prefix]}", way, competitor.client, competitor.server,
+                    cc=competitor.cc, late_s=competitor.start, stop_s=competitor.stop, pace_bps=competitor.rate,
+                    writes_bps=competitor.writes,
                 )  # fmt: skip

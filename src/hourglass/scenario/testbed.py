@@ -6,21 +6,20 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from hourglass.scenario import nics
-from hourglass.scenario.edge import LinkPolicers, LinkShaperWays, Media
-from hourglass.scenario.kinds import SWITCH, both_ways, choice, integer, numbers, quantity, zero_or
+from hourglass.scenario.edge import LinkPolicerPair, LinkShaperPair, Media
 from hourglass.scenario.loss import SHARES, Loss, Losses
-from hourglass.scenario.real import HostName, Interfaces
-from hourglass.scenario.table import Rows, Table
+from hourglass.scenario.quantities import FINE_TIME, RATE, SIZE, TIME, Bounds
+from hourglass.scenario.real_hosts import HostName, Interfaces
+from hourglass.scenario.toml_table import Rows, TomlTable
 from hourglass.scenario.trace import LinkTraces, Spans
-from hourglass.scenario.units import FINE_TIME, RATE, SIZE, TIME, Bounds
+from hourglass.scenario.value_kinds import SWITCH, both_ways, choice, integer, numbers, quantity, zero_or
 from hourglass.scenario.values import HOUR_NS, Addresses, End, Ends, NodeName
 from hourglass.scenario.wifi import Wifi
 
-GIGABIT = 10**9
 REORDER_DELAY_NS = 10**6
 BITS = 8
 BURST_S = 60
-NODES_MAX = LINKS_MAX = 1000
+NODES_MAX = LINKS_MAX = 10_000
 IPV6_MTU_MIN = 1280
 
 LINE_RATE = Bounds(RATE, 1, 10**12)
@@ -31,7 +30,7 @@ DELAY = Bounds(TIME, 0, HOUR_NS)
 
 def _whole_us(delay_ns: int) -> int:
     if delay_ns % 1000:
-        raise ValueError("a time in whole microseconds, which is what tc takes; a link's delay may be finer")
+        raise ValueError("must be a time in whole microseconds, tc's unit; a link's delay may be finer")
     return delay_ns
 
 
@@ -49,6 +48,7 @@ Nic = Annotated[str, *choice(tuple(nics.PROFILES), "A NIC")]
 Moderation = Annotated[str, *choice(nics.MODERATIONS, "A moderation")]
 Vectors = Annotated[Literal[1, 2], *numbers(1, 2)]
 Wake = Annotated[int, *integer(18, 4096, "descriptors")]
+ZeroOrOne = Annotated[Literal[0, 1], *numbers(0, 1)]
 Fifo = Annotated[int, *integer(0, 16 << 20, "bytes", "B")]
 RxCopy = Annotated[int, *integer(0, 256, "bytes", "B")]
 RxBuffer = Annotated[int, *zero_or(1024, 4096, "bytes", "B")]
@@ -63,186 +63,244 @@ Version = Annotated[Literal[4, 6], *numbers(4, 6)]
 Switch = Annotated[bool, *SWITCH]
 
 
-class Cpu(Table):
-    """What system calls of a node's programs cost on its one CPU, which serves them in the order in which they come."""
+class Cpu(TomlTable):
+    """The cost of packets and of programs' system calls on the node's one CPU, which serves them in order of arrival.
 
-    syscall: CallCost = Field(default=0, description="Time that a call takes it.")
-    per_byte: ByteCost = Field(default=0, description="And each byte that read, write, send and their kin copy.")
+    Packets cost at NICs and radios, not at devices without hardware (veth, ifb, bridges).
+    """
+
+    syscall: CallCost = Field(default=0, description="CPU time of each system call.")
+    per_byte: ByteCost = Field(
+        default=0, description="Additional CPU time of each byte that read, write, send and similar calls copy."
+    )
+    received: CallCost = Field(
+        default=0, description="CPU time of each received frame, from its NIC to the end of its way through the stack."
+    )
+    sent: CallCost = Field(
+        default=0,
+        description="CPU time of each skb that a qdisc hands to a NIC; with TSO, an skb is many segments. The next skb"
+        " is dequeued afterwards.",
+    )
+    timer: CallCost = Field(
+        default=0, description="Lateness of the timers of TCP's pacing and of qdiscs. It does not occupy the CPU."
+    )
 
 
-class Node(Table):
+class Node(TomlTable):
     """A host or a router: a network namespace."""
 
-    name: NodeName = Field(description="The node's name.")
+    name: NodeName = Field(description="Name of the node.")
     role: Annotated[Literal["host", "router"], *choice(("host", "router"), "A role")] = Field(
         default="host", description="Routers forward packets, hosts do not."
     )
     host: HostName | None = Field(
         default=None,
-        description='Engine ssh: the machine that is this node, like `"user@router"`. Other engines ignore it.',
+        description='For the engine ssh: the machine that is this node, like `"user@router"`. Other engines ignore it.',
     )
     cpu: Cpu | None = Field(
         default=None,
-        description='A CPU for its programs, like `{ syscall = "1us", per_byte = "100ps" }`; default: none, code takes'
-        " no time.",
+        description='A CPU on which packets and programs take time, like `{ received = "10us", syscall = "1us" }`.'
+        " Default: none, so code takes no virtual time.",
     )
     real: Interfaces = Field(
         default={},
-        description='Engines on real machines: which interface plays a device of the node, like `{ eth0 = "enp3s0" }`.',
+        description='For engines on real machines: the interface of each device of the node, like `{ eth0 = "enp3s0"'
+        " }`.",
     )
 
 
-class Link(Table):
+class Link(TomlTable):
     """A cable and the two NICs it joins.
 
-    Where a key of the NICs has no default here, it is that of the profile `nic` (`nics.py`). The `wire` driver begins
-    as the profile tg3 (`tests/guest/test_defaults.py`): what is as there, a plan need not write.
+    If a key of the NICs has no default here, the profile `nic` (`nics.py`) has it. The `wire` driver starts with the
+    profile tg3 (`tests/guest/test_defaults.py`), so a plan omits values that equal it.
     """
 
-    ends: Ends = Field(description="The two devices it connects.")
+    ends: Ends = Field(description="The two devices that the link connects.")
     rate: Rates = Field(
-        default=(GIGABIT, GIGABIT), description="Line rate, preamble, FCS and gap included (24 B per frame)."
+        default=(nics.GIGABIT, nics.GIGABIT),
+        description="Line rate, including preamble, FCS and gap (24 B per frame).",
     )
-    delay: Delays = Field(default=(0, 0), description="Propagation, one way.")
-    jitter: Delays = Field(default=(0, 0), description="Random extra delay per frame, up to this; order is kept.")
+    delay: Delays = Field(default=(0, 0), description="Propagation delay, one way.")
+    jitter: Delays = Field(default=(0, 0), description="Maximum random extra delay per frame. Frames keep their order.")
     loss: Losses = Field(
         default=(Loss(rate=0), Loss(rate=0)),
-        description='Share of frames lost, each by itself; or bursts of losses, like `{ model = "gilbert-elliott",'
-        ' rate = "0.1%", burst = 5 }`.',
+        description="Share of frames lost, drawn independently. For bursts of losses, a table like `{ model ="
+        ' "gilbert-elliott", rate = "0.1%", burst = 5 }`.',
     )
     corrupt: Shares = Field(
-        default=(0, 0), description="Share of frames that arrive damaged: the NIC counts and drops them."
+        default=(0, 0), description="Share of frames that arrive damaged. The NIC counts and drops them."
     )
     duplicate: Shares = Field(default=(0, 0), description="Share of frames that arrive twice.")
     reorder: Shares = Field(
-        default=(0, 0), description="Share of frames delayed by `reorder_delay` and overtaken by others."
+        default=(0, 0), description="Share of frames that are delayed by `reorder_delay`, so that others overtake them."
     )
-    reorder_delay: Delay = Field(default=REORDER_DELAY_NS, description="How much later a reordered frame arrives.")
+    reorder_delay: Delay = Field(default=REORDER_DELAY_NS, description="Extra delay of a reordered frame.")
     trace: LinkTraces | None = Field(
         default=None,
-        description='The rate over time, from test time 0: steps `[[0, "10mbit"], [5, 0]]`, the name of a Mahimahi file'
-        " (read when the scenario is), or a table `{there = …, back = …}` for the two directions.",
+        description='The rate over time, from test time 0: steps `[[0, "10mbit"], [5, 0]]`, the name of a Mahimahi'
+        " file, or a table `{forward = …, reverse = …}` for the two directions. A file is read when the"
+        " scenario is loaded.",
     )
-    outage: Spans = Field(default=(), description="Periods without transmission, both directions.")
-    duplex: Duplex = Field(default="full", description='"half": one frame at a time, whichever way; no collisions.')
+    outage: Spans = Field(default=(), description="Periods without transmission, in both directions.")
+    duplex: Duplex = Field(
+        default="full", description='"half": only one frame at a time, in either direction, without collisions.'
+    )
     medium: Media | None = Field(
         default=None,
-        description="Links of one name share a line, both ways or one: one frame at a time on all of them, in the order"
-        " in which they came to their NICs.",
+        description="Name of a shared line, for both directions or one. Only one frame at a time is on all links"
+        " with this name, in the order in which frames came to their NICs.",
     )
-    policer: LinkPolicers | None = Field(
+    policer: LinkPolicerPair | None = Field(
         default=None,
-        description='Drops what is above a rate, behind the line: `{ back = { rate = "50mbit", burst = "64KB" } }`.',
+        description='Token bucket after the line that drops frames above a rate: `{ reverse = { rate = "50mbit",'
+        ' burst = "64KB" } }`.',
     )
-    shaper: LinkShaperWays | None = Field(
+    shaper: LinkShaperPair | None = Field(
         default=None,
-        description='Holds back what is above a rate, likewise: `{ there = { rate = "20mbit", limit = "256KB" } }`.',
+        description='Token bucket after the line that queues frames above a rate: `{ forward = { rate = "20mbit",'
+        ' limit = "256KB" } }`.',
     )
     addresses: Addresses | None = Field(
-        default=None, description="Addresses of the two ends; default: 10.0.N.1, 10.0.N.2 or fd00:0:0:N::1, 2."
+        default=None, description="Addresses of the two ends. Default: 10.0.N.1, 10.0.N.2 or fd00:0:0:N::1, 2."
     )
     mtu: Mtu = Field(default=1500, description="MTU of both NICs.")
-    nic: Nic = Field(
-        default=nics.DEFAULT,
-        description="What the NICs are: the defaults of the keys below (see NICs); `tg3`: BCM5761.",
+    nic: Nic | None = Field(
+        default=None,
+        description="NIC profile: the defaults of the keys below (see NICs). Default: `tg3`, the BCM5761, up to"
+        " 1gbit, else `ixgbe`.",
     )
     tx_ring: Ring | None = Field(default=None, description="Transmit descriptors.")
     rx_ring: RxRing | None = Field(default=None, description="Receive descriptors.")
     vectors: Vectors | None = Field(
-        default=None, description="Interrupt vectors: 1, each interrupt serves both directions; 2, one per direction."
+        default=None,
+        description="Interrupt vectors. 1: each interrupt serves both directions. 2: one vector per direction.",
     )
     moderation: Moderation | None = Field(
         default=None,
-        description="When a NIC interrupts: so long after a frame, or with the n-th (`delay`); at once, but so long"
-        " after the last interrupt (`interval`); the same, adapted as a driver does (`igb`, `ixgbe`).",
+        description="Rule for a NIC's interrupts. `delay`: a time after the first frame, or at the n-th frame."
+        " `interval`: at once, but at least an interval after the last interrupt. `igb`, `ixgbe`: like `interval`,"
+        " with an interval that adapts as in that driver.",
     )
     rx_usecs: Usecs | None = Field(
         default=None,
-        description="Maximum delay of the receive interrupt after a frame; of intervals their length, which then is no"
-        " longer adapted.",
+        description="Maximum delay of the receive interrupt after a frame. With intervals: their length, which then"
+        " no longer adapts.",
     )
     rx_frames: Frames | None = Field(
-        default=None, description="Frames that trigger a receive interrupt; with `delay` only. 0: no limit."
+        default=None, description="Frames that trigger a receive interrupt, with `delay` only. 0: no limit."
     )
     tx_usecs: Usecs | None = Field(
         default=None,
-        description="Maximum delay of the completion interrupt after a transmission; of intervals their length, unless"
-        " there is one vector.",
+        description="Maximum delay of the completion interrupt after a transmission. With intervals: their length,"
+        " unless there is one vector.",
     )
     tx_frames: Frames | None = Field(
-        default=None, description="Transmissions that trigger a completion interrupt; with `delay` only. 0: no limit."
+        default=None, description="Transmissions that trigger a completion interrupt, with `delay` only. 0: no limit."
     )
-    tx_wake: Wake | None = Field(default=None, description="Free descriptors at which a stopped queue goes on.")
+    tx_wake: Wake | None = Field(default=None, description="Free descriptors at which a stopped queue resumes.")
+    tx_context: ZeroOrOne | None = Field(
+        default=None, description="Additional descriptors of an skb whose checksum or segments the NIC makes."
+    )
+    bql_headers: ZeroOrOne | None = Field(
+        default=None,
+        description="The bytes that BQL counts of an skb. 0: its length. 1: with the headers of each segment.",
+    )
     tx_fifo: Fifo | None = Field(
         default=None,
-        description="The NIC's transmit memory: a frame counts as complete when it is there, so that as much stands"
-        " below BQL and TCP Small Queues. 0: when it has left.",
+        description="The NIC's transmit memory. A frame counts as complete once it is in this memory, so this much"
+        " data is below BQL and TCP Small Queues. 0: a frame is complete when it has left.",
     )
     rx_copy: RxCopy | None = Field(
-        default=None, description="Frames up to this length are copied into a buffer of their own size."
+        default=None, description="Frames up to this length are copied into a buffer of exactly that size."
     )
     rx_buffer: RxBuffer | None = Field(
         default=None,
-        description="What a receive buffer takes of a socket's memory, beside 256 B for the skb; 0: every frame is"
-        " copied into one of its own size.",
+        description="Socket memory that a receive buffer occupies, in addition to 256 B for the skb. 0: every"
+        " frame is copied into a buffer of exactly its size.",
     )
     rx_large: RxLarge | None = Field(
-        default=None, description="The same for a frame that does not fit; 0: it takes several of `rx_buffer`."
+        default=None,
+        description="The same for a frame that does not fit into `rx_buffer`. 0: it occupies several of them.",
     )
-    tso: Switch = Field(default=True, description="TCP segmentation offload to the NIC.")
-    gso: Switch = Field(default=True, description="Generic segmentation offload, just above the driver.")
-    gro: Switch = Field(default=True, description="Generic receive offload: merging of received segments.")
-    checksum: Switch = Field(default=True, description="Checksum offload, both directions; off also disables TSO.")
+    sg: Switch | None = Field(
+        default=None,
+        description="Scatter-gather: an skb's fragments have a descriptor each. Off also disables TSO, and GSO at the"
+        " device.",
+    )
+    tso: Switch | None = Field(default=None, description="TCP segmentation offload to the NIC.")
+    gro_usecs: Usecs | None = Field(
+        default=None,
+        description="Time for which GRO holds packets after a poll (`gro_flush_timeout`), with `defer_irqs`.",
+    )
+    defer_irqs: Frames | None = Field(
+        default=None,
+        description="Polls without a packet, `gro_usecs` apart, before the receive interrupt is enabled again"
+        " (`napi_defer_hard_irqs`).",
+    )
+    link_up: Delay | None = Field(
+        default=None,
+        description='Time of the negotiation: from `cable = "plug"`, `link = "up"` or `power = "on"` to the carrier'
+        " of both ends. Links of the set-up have a carrier from the start.",
+    )
+    gso: Switch = Field(default=True, description="Generic segmentation offload, directly above the driver.")
+    gro: Switch = Field(default=True, description="Generic receive offload: received segments are merged.")
+    checksum: Switch = Field(default=True, description="Checksum offload, in both directions. Off also disables TSO.")
 
     @model_validator(mode="after")
     def _consistent(self) -> "Link":
         if self.reorder_delay != REORDER_DELAY_NS and not any(self.reorder):
-            raise ValueError("reorder_delay goes with reorder, which is 0")
+            raise ValueError("reorder_delay needs reorder, which is 0")
         if self.reorder_delay == 0:
             raise ValueError("reorder_delay must be above 0, or nothing is reordered")
-        traces = [one for one in (self.trace.there, self.trace.back) if one] if self.trace else []
-        if self.outage and any(one.repeat or one.opportunity_ms for one in traces):
-            raise ValueError("outage does not go with a trace that repeats; write the outage into the trace")
+        traces = [trace for trace in (self.trace.forward, self.trace.reverse) if trace] if self.trace else []
+        if self.outage and any(trace.repeat or trace.opportunity_ms for trace in traces):
+            raise ValueError("outage cannot be combined with a trace that repeats; put the outage into the trace")
         if not self.checksum and self.tso and "tso" in self.model_fields_set:
             raise ValueError("tso needs checksum")
+        if self.sg is False and self.tso and {"sg", "tso"} <= self.model_fields_set:
+            raise ValueError("tso needs sg")
         return self
 
 
-class Shaper(Table):
-    """HTB at a device's egress, the stack's qdisc below it."""
+class Shaper(TomlTable):
+    """HTB at a device's egress, with the stack's qdisc as its leaf."""
 
     at: End = Field(description="The device.")
-    rate: ShaperRate = Field(description="HTB's rate and ceil; preamble, FCS and gap are not counted.")
+    rate: ShaperRate = Field(description="HTB's rate and ceil. Preamble, FCS and gap are not counted.")
     burst: ShaperBurst | None = Field(
         default=None,
-        description="HTB's burst and cburst: what may pass at line rate after a pause; default: what passes in 1 ms"
-        " and 1600 bytes, as tc has it on a kernel with timers of 1 ms.",
+        description="HTB's burst and cburst: the bytes that pass at line rate after a pause. Default: the bytes of 1"
+        " ms, plus 1600, as in tc on a kernel with timers of 1 ms.",
     )
 
     @model_validator(mode="after")
     def _saves_up(self) -> "Shaper":
         if self.burst and self.burst * BITS > self.rate * BURST_S:
-            raise ValueError(f"burst must be at most what passes in {BURST_S} s at the rate, as in HTB itself")
+            raise ValueError(f"burst must be at most {BURST_S} s of data at the rate, as in HTB")
         return self
 
 
-class Netem(Table):
-    """A delay at a device's egress, by the qdisc netem: how the papers set the base RTT."""
+class Netem(TomlTable):
+    """A delay at a device's egress by the qdisc netem, which sets the base RTT as in the papers."""
 
     at: End = Field(description="The device.")
-    delay: NetemDelay = Field(description="Delay of every packet sent there, in whole microseconds; 0: no netem.")
+    delay: NetemDelay = Field(
+        description="Delay of every packet that leaves the device, in whole microseconds. 0: no netem."
+    )
     limit: NetemLimit = Field(
         default=100_000,
-        description="Packets it holds; excess is dropped. netem's own default, 1000, is 120 Mbit/s at 100 ms.",
+        description="Maximum number of packets in netem; more are dropped. netem's default, 1000, permits 120 Mbit/s"
+        " at 100 ms.",
     )
 
 
-class Testbed(Table):
-    """Nodes, cables and Wi-Fi cells. A preset is written out before this is made."""
+class Testbed(TomlTable):
+    """Nodes, cables and Wi-Fi cells. Presets are resolved before."""
 
     __test__ = False
 
-    ip: Version = Field(default=4, description="Version of IP.")
+    ip: Version = Field(default=4, description="IP version.")
     node: Rows[Node] = Field(description="The hosts and routers.")
     link: Rows[Link] = Field(default=(), description="The cables.")
     wifi: Rows[Wifi] = Field(default=(), description="The Wi-Fi cells.")

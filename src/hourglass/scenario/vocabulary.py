@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel's own names that a scenario may use, and what the engine keeps for itself."""
+"""The kernel's names that a scenario may use, and the names that the engine reserves."""
 
 CONGESTION_CONTROLS = (
     "reno", "bbr", "bic", "cdg", "cubic", "dctcp", "westwood", "highspeed", "hybla",
@@ -8,25 +8,26 @@ CONGESTION_CONTROLS = (
 """All of Linux 5.10 to 7.3, net/ipv4/tcp_*.c."""
 
 NOT_IN_LINUX = {
-    "prague": "it is in no kernel of the list; `hourglass kernel new prague.c --from prague` makes a file of it",
-    "bbr3": "it is in no kernel of the list; `hourglass kernel new bbr3.c --from bbr3` makes a file of it",
+    "prague": "is in none of these kernels; `hourglass kernel new prague.c --from prague` makes a file of it",
+    "bbr3": "is in none of these kernels; `hourglass kernel new bbr3.c --from bbr3` makes a file of it",
 }
-"""What is often asked for, and why it is not to be had."""
+"""Congestion controls that users often ask for, and why Linux lacks them."""
 
 QDISCS = (
     "pfifo_fast", "pfifo", "bfifo", "fq", "fq_codel", "codel", "cake", "pie", "fq_pie", "sfq",
     "sfb", "red", "choke", "hhf", "skbprio", "prio", "ets", "tbf", "netem", "dualpi2",
 )  # fmt: skip
-"""Those that work on one tc line, as root and below HTB, on a NIC of one queue.
+"""The qdiscs that work on one tc line, as root and below HTB, on a NIC of one queue.
 
 Left out: htb, hfsc, drr, qfq (drop or bypass everything until classes are made), gred (needs a second line), mqprio,
-multiq, taprio (need several queues), etf (needs SO_TXTIME), cbs, plug, teql, ingress, clsact, noqueue."""
+multiq, taprio (need several queues), etf (needs SO_TXTIME), cbs, plug, teql, ingress, clsact, noqueue.
+"""
 
 QDISCS_SINCE = {"dualpi2": (6, 17)}
-"""The kernels from which on some are there."""
+"""The first kernel release of newer qdiscs."""
 
 CLASSFUL_QDISCS = ("htb", "hfsc", "drr", "qfq", "ingress", "clsact", "noqueue")
-"""What a line of `tc` during the test may name beside them."""
+"""Other kinds that a line of `tc` during the test may name."""
 
 OWNED_SYSCTLS = {
     "net.ipv4.tcp_congestion_control": "set stack.cc instead",
@@ -42,7 +43,7 @@ OWNED_SYSCTLS = {
     "net.ipv6.conf.all.forwarding": 'give the node role = "router" instead',
     "net.ipv6.conf.all.disable_ipv6": "set testbed.ip instead",
     "net.ipv6.conf.default.disable_ipv6": "set testbed.ip instead",
-    "net.ipv4.tcp_mem": "it is one value for all nodes, kept constant so that the guest's memory size never matters",
+    "net.ipv4.tcp_mem": "must be the same for all nodes; it is constant, so that the guest's memory size has no effect",
     "net.core.default_qdisc": "set stack.qdisc instead",
 }
-"""Sysctls that another key decides, and which one. Refused, so that one fact stands in one place."""
+"""Sysctls that another key decides, with that key. They are refused, so that each fact has one key."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Wi-Fi cell: an access point, its stations, the channel they share and the chip they all have.
+"""A Wi-Fi cell: an access point, its stations, their channel and their chip.
 
-Numbers of the standard: IEEE 802.11-2020 (clauses 19 HT, 21 VHT) and 802.11ax-2021 (clause 27 HE). What a chip does by
-itself stands in the `radio` driver; here is only what may be asked of it.
+Numbers of the standard: IEEE 802.11-2020 (clauses 19 HT, 21 VHT) and 802.11ax-2021 (clause 27 HE). The `radio` driver
+has the fixed behaviour of a chip; this module has its settings.
 """
 
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PlainSerializer, PlainValidator
 
-from hourglass.scenario.kinds import SWITCH, Kind, choice, integer, integer_or, numbers, quantity
-from hourglass.scenario.table import Rows, Table
-from hourglass.scenario.units import SHARE, TIME, Bounds, show
+from hourglass.scenario.quantities import SHARE, TIME, Bounds, show
+from hourglass.scenario.toml_table import Rows, TomlTable
+from hourglass.scenario.value_kinds import SWITCH, ValueKind, choice, integer, integer_or, numbers, quantity
 from hourglass.scenario.values import End
 
 CELLS_MAX = 8
 STATIONS_MAX = 50
-"""Of a cell. Each is a kernel thread or two and three processes at the start."""
+"""The most stations of a cell. Each is a kernel thread or two, and three processes at the start."""
 
 PPB_PER_PPM = 1000
 
@@ -28,18 +28,19 @@ CHANNELS = {"2.4GHz": tuple(range(1, 12)), "5GHz": tuple(range(36, 65, 4))}
 
 @dataclass(frozen=True)
 class Chip:
-    """What a chip can be asked: standards, spatial streams, widths in MHz, and whether mac80211 queues above it; and
-    its own values of a cell's keys."""
+    """The capabilities of a chip: standards, spatial streams, widths in MHz, and whether mac80211 queues above it;
+    and its defaults of a cell's keys."""
 
     standards: tuple[str, ...]
     streams: int
     widths: tuple[int, ...]
     txq: bool
     own: dict[str, int]
+    aql: bool = False
 
     def defaults(self, standard: str) -> dict[str, int]:
-        """Its own values in a standard: aggregates of 802.11ax are longer."""
-        return self.own | ({"max_subframes": 256} if standard == "ax" else {})
+        """Return its defaults in a standard: aggregates of 802.11ax are longer."""
+        return self.own | {"aql": self.aql} | ({"max_subframes": 256} if standard == "ax" else {})
 
 
 CHIPS = {
@@ -51,7 +52,7 @@ CHIPS = {
     }),
     "generic": Chip(("n", "ac", "ax"), 4, (20, 40, 80), txq=True, own={
         "max_subframes": 64, "max_airtime": 5484, "depth": 1, "rx_usecs": 0, "rx_usecs_first": 0,
-    }),
+    }, aql=True),
 }  # fmt: skip
 """AR9580 (PCIe), AR9271 (USB), and a current mt76 or ath10k."""
 
@@ -69,8 +70,8 @@ STANDARDS = {
     "ac": Standard(9, (400, 800)),
     "ax": Standard(11, (800, 3200)),
 }
-NO_VHT = {(20, 9): (1, 2, 4), (80, 6): (3,)}
-"""(width, MCS) → numbers of streams for which 802.11ac has no such rate (802.11-2020, 21.5)."""
+NO_VHT = {(20, 9): {1, 2, 4}, (80, 6): {3}}
+"""(width, MCS) → numbers of streams for which 802.11ac lacks this rate (802.11-2020, 21.5)."""
 
 
 _ERROR = Bounds(SHARE, 0, 10**9 - 1)
@@ -79,7 +80,7 @@ _ERROR = Bounds(SHARE, 0, 10**9 - 1)
 def _error(value: object) -> int:
     ppb = _ERROR.parse(value)
     if ppb % PPB_PER_PPM:
-        raise ValueError(f"{_ERROR.allowed()}, in whole parts per million")
+        raise ValueError(f"must be {_ERROR.allowed()}, in whole parts per million")
     return ppb
 
 
@@ -97,7 +98,7 @@ ErrorShare = Annotated[
     int,
     PlainValidator(_error),
     PlainSerializer(lambda ppb: show(ppb, SHARE), return_type=str),
-    Kind("percentage", "ppb", _ERROR.schema()),
+    ValueKind("percentage", "ppb", _ERROR.schema()),
 ]
 Shift = Annotated[
     int | str,
@@ -118,89 +119,107 @@ Traffic = Annotated[
 Toggle = Annotated[bool, *SWITCH]
 
 
-class Station(Table):
-    """A station of the cell, and how its link to the access point differs."""
+class Station(TomlTable):
+    """A station of the cell, and the differences of its link to the access point."""
 
     at: End = Field(description="The device.")
-    mcs: Mcs | None = Field(default=None, description="Override for its link, both directions; default: the cell's.")
-    snr: Db | None = Field(default=None, description="Override for its link, both directions; default: the cell's.")
+    mcs: Mcs | None = Field(default=None, description="MCS of its link, in both directions. Default: the cell's.")
+    streams: SpatialStreams | None = Field(
+        default=None, description="Spatial streams of its link, at most the cell's. Default: the cell's."
+    )
+    snr: Db | None = Field(default=None, description="SNR of its link, in both directions. Default: the cell's.")
     error: ErrorShare | None = Field(
-        default=None, description="Override for its link, both directions; default: the cell's."
+        default=None, description="Error share of its link, in both directions. Default: the cell's."
     )
 
 
-class Others(Table):
-    """Further stations, added as hosts named `other1`, `other2`, …, and their traffic with `test.server`."""
+class Others(TomlTable):
+    """More stations, added as hosts named `other1`, `other2`, …, and their traffic with `test.server`."""
 
     count: Count = Field(default=0, description="How many.")
     traffic: Traffic = Field(
-        default="upload", description="One flow each in this direction, while the test's flows run."
+        default="upload", description="Direction of each station's one flow, which lasts as long as the test's flows."
     )
-    mcs: Mcs | None = Field(default=None, description="Override for their links; default: the cell's.")
-    snr: Db | None = Field(default=None, description="Override for their links; default: the cell's.")
-    error: ErrorShare | None = Field(default=None, description="Override for their links; default: the cell's.")
+    mcs: Mcs | None = Field(default=None, description="MCS of their links. Default: the cell's.")
+    streams: SpatialStreams | None = Field(
+        default=None, description="Spatial streams of their links. Default: the cell's."
+    )
+    snr: Db | None = Field(default=None, description="SNR of their links. Default: the cell's.")
+    error: ErrorShare | None = Field(default=None, description="Error share of their links. Default: the cell's.")
 
 
-class Wifi(Table):
+class Wifi(TomlTable):
     """A cell: one channel, one access point, stations, all with one kind of chip."""
 
     ap: End = Field(description="The access point's device. Its node is a router or the server.")
     station: Rows[Station] = Field(description="The stations.")
-    others: Others = Field(default=Others(), description="More stations, to compete.")
+    others: Others = Field(default=Others(), description="More stations that compete.")
     chip: Annotated[str, *choice(tuple(CHIPS), "A chip")] = Field(
         default="ath9k",
-        description="How the chip queues, aggregates and retries: AR9580 (PCIe), AR9271 (USB; kernels before 6.2)"
-        ", or a current chip with AQL.",
+        description="Chip model, which decides how frames are queued, aggregated and retried: AR9580 (PCIe), AR9271"
+        " (USB; kernels before 6.2), or a current chip with AQL.",
     )
-    standard: Standards = Field(default="n", description="802.11n, ac or ax; ac and ax with the generic chip.")
+    standard: Standards = Field(
+        default="n", description="802.11n, ac or ax (single-user). ac and ax need the generic chip."
+    )
     band: Band = Field(
         default="5GHz",
-        description="Channel 36, or 1, where beacons and multicast have 1 Mbit/s. SIFS is 16 us in both, 10 + 6 of"
-        " signal extension.",
+        description="Band: channel 36 at 5 GHz, or channel 1 at 2.4 GHz, where beacons and multicast have 1 Mbit/s."
+        " SIFS is 16 us in both: at 2.4 GHz, 10 us and 6 us of signal extension.",
     )
     width: Width = Field(default=40, description="Channel width.")
     streams: SpatialStreams = Field(default=1, description="Spatial streams.")
-    guard: Guard = Field(default=400, description="Guard interval: 400ns or 800ns; ax: 800ns or 3200ns.")
+    guard: Guard = Field(default=400, description="Guard interval. 400ns or 800ns; with ax, 800ns or 3200ns.")
     mcs: Mcs = Field(
         default=7,
-        description="Rate, counted per stream as ac and ax do (802.11n's own number is this + 8 (streams - 1)), or the"
-        " kernel's rate control.",
+        description="MCS per stream, counted as in ac and ax, or \"minstrel\" for the kernel's rate control. 802.11n's"
+        " index is this + 8 (streams - 1).",
     )
     snr: Db | None = Field(
         default=None,
-        description="Signal-to-noise ratio, which gives each MPDU's error probability; default: see `error`.",
+        description="Signal-to-noise ratio, which decides each MPDU's error probability. Default: see `error`.",
     )
-    error: ErrorShare = Field(default=0, description="Share of MPDUs lost, each drawn independently.")
+    error: ErrorShare = Field(default=0, description="Share of MPDUs lost, drawn independently.")
     collisions: Toggle = Field(
         default=True,
-        description="Whether transmissions that begin in the same slot collide; otherwise one, drawn by lot, proceeds.",
+        description="Whether transmissions that begin in the same slot collide. Otherwise one, drawn at random,"
+        " proceeds.",
     )
     pacing_shift: Shift = Field(
         default="kernel",
         description="TCP Small Queues and GSO autosizing on these radios: 2^-shift s of data at the pacing rate."
-        ' "kernel": mac80211 sets 7, 8 ms; 10: 1 ms, as on Ethernet and in the papers. `stack.tsq` and `stack.gso`'
-        " take precedence.",
+        ' "kernel": mac80211\'s value, 7, or 8 ms. 10: 1 ms, as on Ethernet and in the papers.'
+        " `stack.tsq` and `stack.gso` take precedence.",
     )
     fairness: Toggle = Field(
-        default=True, description="Whether the driver reports air time, by which mac80211 schedules stations fairly."
+        default=True, description="Whether the driver reports air time, from which mac80211 schedules stations fairly."
+    )
+    aql: Toggle | None = Field(
+        default=None,
+        description="Airtime queue limits (AQL): mac80211 holds back packets of a station that has 5 ms of air time"
+        " below it. Default: on for the generic chip, off for the others.",
     )
     max_subframes: Subframes | None = Field(
         default=None,
-        description="Maximum MPDUs per aggregate; default: 32 (ath9k), 17 (ath9k_htc), 64 (generic; ax: 256).",
+        description="Maximum MPDUs per aggregate. Default: 32 (ath9k), 17 (ath9k_htc), 64 (generic) or 256 (generic"
+        " with ax).",
     )
     max_airtime: AirTime | None = Field(
-        default=None, description="Maximum duration of an aggregate's PPDU; default: 4096 (ath9k) or 802.11's 5484."
+        default=None, description="Maximum duration of an aggregate's PPDU. Default: 4096 (ath9k), or 802.11's 5484."
     )
     depth: Depth | None = Field(
-        default=None, description="Aggregates queued in the hardware; default: ath9k 2, else 1."
+        default=None, description="Aggregates queued in the hardware. Default: 2 (ath9k), else 1."
     )
-    rts: Threshold = Field(default=0, description="RTS/CTS before PPDUs longer than this; 0: never.")
+    rts: Threshold = Field(default=0, description="PPDUs longer than this are preceded by RTS/CTS. 0: never.")
     rx_usecs: Mitigation | None = Field(
         default=None,
-        description="Delay of the receive interrupt after the last frame; default: 500 (ath9k), 250 (ath9k_htc), 0.",
+        description="Delay of the receive interrupt after the last frame. Default: 500 (ath9k), 250 (ath9k_htc), 0"
+        " (generic).",
     )
     rx_usecs_first: Mitigation | None = Field(
-        default=None, description="… and its maximum after the first; default: 2000 (ath9k), 700 (ath9k_htc), 0."
+        default=None,
+        description="Maximum delay of the receive interrupt after the first frame. Default: 2000 (ath9k), 700"
+        " (ath9k_htc), 0 (generic).",
     )
     beacon_interval: BeaconInterval = Field(default=100, description="Time between beacons, in 802.11 time units.")
 
@@ -213,10 +232,16 @@ _BITS = tuple(Fraction(text) for text in ["1/2", "1", "3/2", "2", "3", "4", "9/2
 """Data bits of a subcarrier and symbol, by MCS."""
 
 
+def link_rate(cell: Wifi, station: Station | None = None) -> tuple[int | str, int]:
+    """Return MCS per stream and streams of a station's link, or the cell's."""
+    mcs = cell.mcs if station is None or station.mcs is None else station.mcs
+    return mcs, cell.streams if station is None or station.streams is None else station.streams
+
+
 def radio_bps(cell: Wifi, station: Station | None = None) -> int:
-    """The PHY rate of the cell's MCS or of a station's own, of the highest one under rate control; bit/s, rounded
-    down."""
-    chosen = cell.mcs if station is None or station.mcs is None else station.mcs
-    mcs = chosen if isinstance(chosen, int) else STANDARDS[cell.standard].mcs
-    bits = _CARRIERS[cell.standard][cell.width] * _BITS[mcs] * cell.streams
+    """Return the PHY rate of the cell's MCS or of a station's, in bit/s, rounded down. Under rate control: of the
+    highest MCS."""
+    rate_index, streams = link_rate(cell, station)
+    mcs = rate_index if isinstance(rate_index, int) else STANDARDS[cell.standard].mcs
+    bits = _CARRIERS[cell.standard][cell.width] * _BITS[mcs] * streams
     return int(bits * 10**9 / (_SYMBOL_NS[cell.standard] + cell.guard))

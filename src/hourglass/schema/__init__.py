@@ -1,28 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON Schemas of the files people write, for editors: a TOML file with a line `#:schema PATH` or `#:schema URL` is
-completed and checked while it is written. And of `--json`, for programs that read it.
+"""The JSON Schemas of scenario and study files, for editors, and of `--json`, for programs that read it.
 
-What is generated from the scenario's models, these and the reference, `python -m hourglass.contract` writes.
+An editor completes and checks a TOML file with a line `#:schema PATH` or `#:schema URL`. The schemas are next to this
+file: a release's wheel has them, and `make setup` writes them in a checkout (`python -m hourglass.schema`).
 """
 
 import json
 from collections.abc import Callable
 
-from hourglass.campaign.schema import sweep_schema
 from hourglass.contract.summary import summary_schema
-from hourglass.scenario.kinds import Schema
-from hourglass.scenario.reference import reference
 from hourglass.scenario.schema import scenario_schema
+from hourglass.scenario.value_kinds import Schema
+from hourglass.studies.schema import study_schema
 
-
-def _json(make: Callable[[], Schema]) -> Callable[[], str]:
-    return lambda: json.dumps(make(), indent=1, ensure_ascii=False) + "\n"
-
-
-GENERATED: dict[str, Callable[[], str]] = {
-    "src/hourglass/schema/scenario.schema.json": _json(scenario_schema),
-    "src/hourglass/schema/sweep.schema.json": _json(sweep_schema),
-    "src/hourglass/schema/summary.schema.json": _json(summary_schema),
-    "docs/scenario.md": reference,
+SCHEMAS: dict[str, Callable[[], Schema]] = {
+    "scenario.schema.json": scenario_schema,
+    "study.schema.json": study_schema,
+    "summary.schema.json": summary_schema,
 }
-"""Files of a checkout, and how they are made."""
+
+
+def schema_texts() -> dict[str, str]:
+    """Return the content of each file."""
+    return {name: json.dumps(make(), indent=1, ensure_ascii=False) + "\n" for name, make in SCHEMAS.items()}

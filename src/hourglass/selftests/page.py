@@ -1,72 +1,81 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts as Markdown: counts of each folder, then what did not pass, with the reason."""
+"""Verdicts as Markdown: the counts of each folder, then the failed and skipped tests with their reasons."""
 
 import shlex
 from collections import Counter
 from collections.abc import Iterator
 
-from hourglass.selftests.run import Selftests, Tested
-from hourglass.selftests.verdict import Verdict
+from hourglass.selftests.selftest_runs import SelftestResult, Selftests
+from hourglass.selftests.verdict import SelftestVerdict
 
 FOLDERS = "net/mptcp", "net/packetdrill", "net", "tc-testing"
 
 
-def folder(test: Tested) -> str:
-    """The folder of its Makefile."""
-    return next(one for one in FOLDERS if test.name.startswith(f"{one}/"))
+def folder(test: SelftestResult) -> str:
+    """Return the folder of the Makefile of a test."""
+    return next(name for name in FOLDERS if test.name.startswith(f"{name}/"))
 
 
-def word(test: Tested) -> str:
-    """Its verdict; of several seeds that differ, each with its count."""
-    counts = Counter(one.word for one in test.verdicts)
-    return next(iter(counts)) if len(counts) == 1 else ", ".join(f"{many} {what}" for what, many in counts.items())
+def word(test: SelftestResult) -> str:
+    """Return the verdict of a test. If its seeds differ, return each verdict with its count."""
+    counts = Counter(verdict.word for verdict in test.verdicts)
+    return next(iter(counts)) if len(counts) == 1 else ", ".join(f"{count} {label}" for label, count in counts.items())
 
 
-def first(test: Tested) -> Verdict:
-    """The verdict that is told: the first that is not a pass, if there is one."""
-    return next((one for one in test.verdicts if one.word != "pass"), test.verdicts[0])
+def main_verdict(test: SelftestResult) -> SelftestVerdict:
+    """Return the verdict to print: the first that is not ok, otherwise the first."""
+    return next((verdict for verdict in test.verdicts if verdict.word != "ok"), test.verdicts[0])
 
 
-def markdown(found: Selftests) -> str:
-    """The page."""
-    seeds = f", {found.seeds} seeds" if found.seeds > 1 else ""
-    many = ["--seeds", str(found.seeds)] if found.seeds > 1 else []
-    command = shlex.join(["hourglass", "kernel", "selftests", found.kernel, *found.asked, *many])
+def markdown(results: Selftests) -> str:
+    """Return the page."""
+    number = len(results.seeds)
+    seeds = f", {number} seeds" if number > 1 else ""
+    options = ["--seeds", f"{results.seeds[0]}-{results.seeds[-1]}"] if number > 1 else []
+    command = shlex.join(["hourglass", "kernel", "selftests", results.kernel, *results.patterns, *options])
     lines = [
         "<!-- SPDX-License-Identifier: Apache-2.0 -->",
-        f"# Selftests of Linux {found.kernel}",
+        f"# Selftests of Linux {results.kernel}",
         "",
-        f"Linux {found.release}{seeds}. Made by `{command}`.",
+        f"Linux {results.release}{seeds}. Made by `{command}`.",
         "",
-        *_counts(found),
+        *_counts(results),
     ]
-    rest = [one for one in found.tests if word(one) != "pass"]
-    if rest:
-        lines += ["", "What did not pass:", "", "| test | verdict | cases | reason |", "|---|---|---|---|"]
-        lines += [f"| {one.name} | {word(one)} | {_cases(first(one))} | {first(one).reason} |" for one in rest]
-    passed = [one for one in found.tests if word(one) == "pass"]
+    others = [test for test in results.tests if word(test) != "ok"]
+    if others:
+        lines += ["", "Missed and skipped:", "", "| test | verdict | cases | reason |", "|---|---|---|---|"]
+        lines += [
+            f"| {test.name} | {word(test)} | {_cases(main_verdict(test))} | {main_verdict(test).reason} |"
+            for test in others
+        ]
+    passed = [test for test in results.tests if word(test) == "ok"]
     for name in FOLDERS:
-        told = [f"{one.name.removeprefix(f'{name}/')}{_many(first(one))}" for one in passed if folder(one) == name]
-        if told:
-            lines += ["", f"Passed of {name} (with the cases that they count): {', '.join(told)}"]
+        tests = [
+            f"{test.name.removeprefix(f'{name}/')}{_passed_cases(main_verdict(test))}"
+            for test in passed
+            if folder(test) == name
+        ]
+        if tests:
+            lines += ["", f"Ok of {name} (with the cases that they count): {', '.join(tests)}"]
     return "\n".join(lines) + "\n"
 
 
-def _counts(found: Selftests) -> Iterator[str]:
-    yield "| folder | pass | fail | skip | cases passed | failed |"
+def _counts(results: Selftests) -> Iterator[str]:
+    yield "| folder | ok | missed | skipped | cases passed | failed |"
     yield "|---|---|---|---|---|---|"
     for name in FOLDERS:
-        tests = [one for one in found.tests if folder(one) == name]
+        tests = [test for test in results.tests if folder(test) == name]
         if tests:
-            words = Counter(first(one).word for one in tests)
-            cases = [(first(one).passed, first(one).failed) for one in tests]
+            verdicts = Counter(main_verdict(test).word for test in tests)
+            cases = [(main_verdict(test).passed, main_verdict(test).failed) for test in tests]
             totals = " | ".join(str(sum(column)) for column in zip(*cases, strict=True))
-            yield f"| {name} | {words['pass']} | {words['fail']} | {words['skip']} | {totals} |"
+            words = (verdicts["ok"], verdicts["missed"] + verdicts["failed"], verdicts["skipped"])
+            yield f"| {name} | {' | '.join(map(str, words))} | {totals} |"
 
 
-def _cases(one: Verdict) -> str:
-    return f"{one.passed} of {one.passed + one.failed}" if one.passed + one.failed else ""
+def _cases(verdict: SelftestVerdict) -> str:
+    return f"{verdict.passed} of {verdict.passed + verdict.failed}" if verdict.passed + verdict.failed else ""
 
 
-def _many(one: Verdict) -> str:
-    return f" {one.passed}" if one.passed else ""
+def _passed_cases(verdict: SelftestVerdict) -> str:
+    return f" {verdict.passed}" if verdict.passed else ""

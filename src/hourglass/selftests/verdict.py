@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a test said and how it ended → pass, fail or skip, and why.
+"""The output and the exit status of a test → ok, missed or skipped, with the reason.
 
-A test's exit status counts (0 passed, 4 skipped: tools/testing/selftests/kselftest.h), and its lines: of TAP
-(`ok 3 - …`, `not ok 4 …`) or of `log_test` (`TEST: … [ OK ]`). A test that fails because something is not there that it
-needs (a module, a tool, a program that was not compiled) has tested nothing: it is skipped, with the line that says so.
+The exit status counts (0 passed, 4 skipped: tools/testing/selftests/kselftest.h). So do the lines: of TAP
+(`ok 3 - …`, `not ok 4 …`) or of `log_test` (`TEST: … [ OK ]`). A test that lacks a module, a tool or a program tests
+nothing: its verdict is skipped, and the reason is the line that names the lack.
 """
 
 import re
 from dataclasses import dataclass
 from typing import Literal
 
-Word = Literal["pass", "fail", "skip"]
+Word = Literal["ok", "missed", "failed", "skipped"]
 
 SKIPPED = "exit 4"
 LONGEST = 150
@@ -21,7 +21,7 @@ _OK = re.compile(r"^\s*ok \d+(?!.*# (?:SKIP|skip))|\[\s*(?:OK|PASS)\s*\]\s*$", r
 _FAILED = re.compile(r"^\s*not ok \d+(?!.*# (?:SKIP|skip)).*$|^.*\[\s*(?:FAIL(?:ED)?|fail)\s*\].*$", re.MULTILINE)
 _LEFT = re.compile(r"^\s*(?:not )?ok \d+.*# (?:SKIP|skip).*$|^.*\[\s*SKIP(?:PED)?\s*\].*$", re.MULTILINE)
 _SKIPPING = re.compile(r"^.*\bskip(?:ping|ped)?\b.*$", re.MULTILINE | re.IGNORECASE)
-# tdc can do without pyroute2, and says each time that it is not there
+# tdc works without pyroute2, and reports each time that it is missing
 _TELLING = re.compile(
     r"^(?!# Totals|.*pyroute2).*(?:\bfail|error|not found|denied|expected|mismatch|timed? ?out).*$",
     re.MULTILINE | re.I,
@@ -40,8 +40,8 @@ _LACKS = re.compile(
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """`passed` and `failed`: how many of its cases; a test that tells none has 0 of each."""
+class SelftestVerdict:
+    """`passed` and `failed`: the counts of cases, 0 if the test reports none."""
 
     word: Word
     reason: str = ""
@@ -49,35 +49,39 @@ class Verdict:
     failed: int = 0
 
 
-def verdict(status: str, said: str, limit_s: float) -> Verdict:
-    """`status`: as a run has it (`exit 1`, `SIGSEGV`, `running`); `said`: standard output, then error; `limit_s`: the
-    virtual time that it had."""
-    said = _COLOURS.sub("", said)
-    passed, failed = len(_OK.findall(said)), len(_FAILED.findall(said))
+def verdict(status: str, output: str, limit_s: float) -> SelftestVerdict:
+    """Return the verdict of a test.
+
+    `status`: as a run records it (`exit 1`, `SIGSEGV`, `running`); `output`: standard output, then standard error;
+    `limit_s`: its limit of virtual time."""
+    output = _COLOURS.sub("", output)
+    passed, failed = len(_OK.findall(output)), len(_FAILED.findall(output))
     if status == "exit 0" and not failed:
-        if not passed and (left := _LEFT.search(said)):
-            return Verdict("skip", _short((_LACKS.search(said) or left)[0]))
-        return Verdict("pass", "", passed)
+        if not passed and (left := _LEFT.search(output)):
+            return SelftestVerdict("skipped", _short((_LACKS.search(output) or left)[0]))
+        return SelftestVerdict("ok", "", passed)
     if status == SKIPPED:
-        found = _LEFT.search(said) or _SKIPPING.search(said) or _LACKS.search(said)
-        return Verdict("skip", _short(found[0] if found else _last(said)), passed, failed)
+        match = _LEFT.search(output) or _SKIPPING.search(output) or _LACKS.search(output)
+        return SelftestVerdict("skipped", _short(match[0] if match else _last(output)), passed, failed)
     if status == "running":
-        return Verdict("fail", f"not over after {limit_s:g} s", passed, failed)
-    if not passed and (lacks := _LACKS.search(said)):
-        return Verdict("skip", _short(lacks[0]), passed, failed)
+        return SelftestVerdict("missed", f"not over after {limit_s:g} s", passed, failed)
+    if not passed and (lacks := _LACKS.search(output)):
+        return SelftestVerdict("skipped", _short(lacks[0]), passed, failed)
     lines = [
-        one[0] for one in (_FAILED.search(said), _LACKS.search(said) or _TELLING.search(_FAILED.sub("", said))) if one
+        match[0]
+        for match in (_FAILED.search(output), _LACKS.search(output) or _TELLING.search(_FAILED.sub("", output)))
+        if match
     ]
-    words = _short("; ".join(line.strip() for line in lines) or _last(said))
-    return Verdict("fail", words if status.startswith("exit") else f"{status}: {words}", passed, failed)
+    reason = _short("; ".join(line.strip() for line in lines) or _last(output))
+    return SelftestVerdict("missed", reason if status.startswith("exit") else f"{status}: {reason}", passed, failed)
 
 
-def _last(said: str) -> str:
-    """Its last line, where none tells by its words why."""
-    return next((line for line in reversed(said.splitlines()) if line.strip()), "says nothing")
+def _last(output: str) -> str:
+    """Return the last line of the output, for output without a recognised reason."""
+    return next((line for line in reversed(output.splitlines()) if line.strip()), "no output")
 
 
 def _short(line: str) -> str:
-    """A line as it fits a table's row."""
+    """Return a line in a form that fits a row of a table."""
     plain = " ".join(line.replace("|", "/").split()).removeprefix("# ")
     return plain if len(plain) <= LONGEST else plain[: LONGEST - 1] + "…"

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs as tests: bounds judged by `hourglass check` and by pytest.
+"""Use runs as tests in pytest: their figures are compared with bounds.
 
-judge.py     `check`: runs, or scenarios whose runs are made on the spot, against bounds
-junit.py     verdicts as JUnit XML
-units.py     `20 * ms`: quantities that figures are compared with
-measured.py  `run.ping.p99`: a run's figures as attributes
-lab.py       the fixture `lab`: makes runs, each once a session, and keeps those of failed tests
-plugin.py    the pytest plugin: options, the marker, failure messages
+units.py      `20 * ms`: quantities to compare figures with
+measured.py   `run.ping.p99`: a run's figures as attributes
+lab.py        the fixture `lab`: makes each run once a session, and stores those of failed tests
+plugin.py     the pytest plugin: options, the marker, failure messages
 
     from hourglass.testing import ms
 

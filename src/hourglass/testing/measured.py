@@ -1,29 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run's figures as attributes, compared with quantities: `run.ping.p99 < 20 * ms`.
+"""Provide a run's figures as attributes, to compare with quantities: `run.ping.p99 < 20 * ms`.
 
-`run.ping.icmp.p99` is one figure; what leaves out a key is every figure of that kind, and a comparison holds when it
-holds for each. Units may be left out of names: `run.totals.upload`, or `run.upload`, as the totals' own name may be. A
-figure that is not known compares with nothing: that raises an AssertionError which says why.
+`run.ping.icmp.p99` is one figure. A name that leaves out a key is every figure of that kind, and a comparison is true
+if it is true for each. Names work without units: `run.totals.upload`, or `run.upload`, as totals need no prefix. A
+comparison with an unknown figure raises an AssertionError that says why.
 """
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from hourglass.contract import names
-from hourglass.contract.bounds import fitting
+from hourglass.contract.bounds import fitting, read_all
 from hourglass.contract.figures import Figure, figures, keys, plain
-from hourglass.contract.summary import Summary
+from hourglass.contract.summary import CheckVerdict, Summary
 from hourglass.errors import InputError, closest
-from hourglass.results.checks import judge, judge_stored, why_unknown
+from hourglass.results.check_verdicts import judge, judge_stored, unknown_reason
 from hourglass.results.recording import Recording
-from hourglass.results.sections.checks import value as shown
-from hourglass.results.sections.checks import verdict
+from hourglass.results.sections.check_sections import value as value_text
+from hourglass.results.sections.check_sections import verdict
 from hourglass.scenario import Scenario
-from hourglass.testing.judge import parsed
 from hourglass.testing.units import Quantity
 
 Compare = Callable[[Any, Any], bool]
@@ -34,17 +33,17 @@ MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class Run:
-    """A run that a test made. `place`: where its directory is found when the test has failed."""
+    """The run of a test. `directory`: its path after the test has failed."""
 
-    def __init__(self, recording: Recording, scenario: Scenario, place: Path) -> None:
-        self.recording, self.scenario, self.place = recording, scenario, place
+    def __init__(self, recording: Recording, scenario: Scenario, directory: Path) -> None:
+        self.recording, self.scenario, self.directory = recording, scenario, directory
 
     def __repr__(self) -> str:
         return f"<run {self.scenario.name}>"
 
     @property
     def summary(self) -> Summary:
-        """All figures, as `--json` prints them."""
+        """Return all figures, as `--json` prints them."""
         return self.recording.summary
 
     @cached_property
@@ -52,32 +51,52 @@ class Run:
         return list(figures(self.summary))
 
     def figure(self, name: str) -> "Measured":
-        """The figure of a name as bounds have it, or those of every key left out. Raises `InputError`."""
+        """Return the figure of a name in the notation of bounds, or those of every key left out. Raises
+        `InputError`."""
         __tracebackhide__ = True
         names.unit(name)
-        found = names.matching(name, self.figures)
-        if not found:
-            guess = closest(name, [one.name for one in self.figures])
-            raise InputError("figure", name, f"this run has no such figure. {guess}".strip())
-        return Measured(self, found)
+        members = names.matching(name, self.figures)
+        if not members:
+            guess = closest(name, [figure.name for figure in self.figures])
+            raise InputError("figure", name, f"this run lacks this figure. {guess}".strip())
+        return Measured(self, members)
 
     def check(self, *bounds: str) -> None:
-        """Asserts the scenario's own bounds, and those given: "ping.icmp.p99 < 20ms"."""
+        """Assert the programs' `expect`, the scenario's `[check]`, and your bounds: "ping.icmp.p99 < 20ms"."""
         __tracebackhide__ = True
-        checks = [*judge_stored(self.scenario.check, self.summary), *judge(parsed(bounds), self.summary)]
-        missed = [one for one in checks if not one.ok]
+        stored = judge_stored(self.scenario.check, self.summary)
+        requested = read_all(bounds)
+        programs = self._programs(bound.name for bound in requested)
+        checks = [*programs, *stored, *judge(requested, self.summary)]
         if not checks:
-            raise InputError("check", self.scenario.name, "there is no bound: no [check], and none was given")
-        if missed:
-            lines = [f"{one.figure} {one.bound}: {shown(one) or '-'}, {verdict(one)}" for one in missed]
-            raise AssertionError("\n".join([f"{len(missed)} of {len(checks)} bounds missed", *lines, *self.told()]))
+            raise InputError("check", self.scenario.name, "has no bound: no [check], no program, and no argument")
+        self._assert(checks)
 
-    def told(self) -> list[str]:
-        """What this run is, and how to look at it."""
+    def check_programs(self) -> None:
+        """Assert that each program ended as its `expect` says."""
+        __tracebackhide__ = True
+        self._assert(self._programs())
+
+    def _programs(self, bounds: Iterable[str] = ()) -> list[CheckVerdict]:
+        """Judge the programs. `bounds`: figures with bounds, in addition to the scenario's."""
+        figures_with_bounds = {*self.scenario.check, *bounds}
+        return [program.check(figures_with_bounds) for program in self.recording.apps.values()]
+
+    def _assert(self, checks: Sequence[CheckVerdict]) -> None:
+        __tracebackhide__ = True
+        missed = [check for check in checks if not check.ok]
+        if missed:
+            lines = [f"{check.figure} {check.bound}: {value_text(check) or '-'}, {verdict(check)}" for check in missed]
+            raise AssertionError(
+                "\n".join([f"{len(missed)} of {len(checks)} bounds missed", *lines, *self.description()])
+            )
+
+    def description(self) -> list[str]:
+        """Return lines that identify this run, with the command that shows it."""
         info = self.recording.info
         return [
             f"run: {self.scenario.name}, Linux {info.kernel.release}, seed {info.seed}, digest {info.digest[:12]}",
-            f"look at it: hourglass report {self.place}",
+            f"look at it: hourglass report {self.directory}",
         ]
 
     def __getattr__(self, word: str) -> Any:
@@ -86,68 +105,69 @@ class Run:
             raise AttributeError(word)
         return self.at((word,))
 
-    def at(self, words: tuple[str, ...]) -> "Part | Measured":
-        """What the words lead to: a part of the figures, or figures. Raises AttributeError."""
+    def at(self, attributes: tuple[str, ...]) -> "FigureGroup | Measured":
+        """Return the figures at a path of attributes, or the group of figures below it. Raises AttributeError."""
         __tracebackhide__ = True
-        for path in (words, ("totals", *words)):
-            if found := [one for one in self.figures if _leads(path, one)]:
-                return Measured(self, found)
-            if any(_leads(path, one, begins=True) for one in self.figures):
-                return Part(self, path)
-        name = ".".join(words)
-        guess = closest(name, [one.name for one in self.figures])
-        raise AttributeError(f"this run has no figure {name!r}. {guess}It has: {', '.join(self.next(words[:-1]))}")
+        for path in (attributes, ("totals", *attributes)):
+            if members := [figure for figure in self.figures if _leads_to(path, figure)]:
+                return Measured(self, members)
+            if any(_leads_to(path, figure, begins=True) for figure in self.figures):
+                return FigureGroup(self, path)
+        name = ".".join(attributes)
+        guess = closest(name, [figure.name for figure in self.figures])
+        options = ", ".join(self.next(attributes[:-1]))
+        raise AttributeError(f"this run has no figure {name!r}. {guess}It has: {options}")
 
-    def next(self, words: tuple[str, ...]) -> list[str]:
-        """The words that may follow."""
-        below = [one for one in self.figures if _leads(words, one, begins=True)]
-        place = len(words)
-        return list(dict.fromkeys(plain(one.path[min(place, len(one.path) - 1)]) for one in below))
+    def next(self, attributes: tuple[str, ...]) -> list[str]:
+        """Return the attributes that may follow."""
+        below = [figure for figure in self.figures if _leads_to(attributes, figure, begins=True)]
+        depth = len(attributes)
+        return list(dict.fromkeys(plain(figure.path[min(depth, len(figure.path) - 1)]) for figure in below))
 
 
-def _leads(words: Sequence[str], figure: Figure, *, begins: bool = False) -> bool:
-    """Whether words, units left out or not, name a figure."""
+def _leads_to(attributes: Sequence[str], figure: Figure, *, begins: bool = False) -> bool:
+    """Return whether attributes, with or without units, name a figure."""
     path, keyed = figure.path, keys(figure.path)
     unitless = (*path[:-1], plain(path[-1]))
-    return any(names.covers(words, one, keyed, begins=begins) for one in (path, unitless))
+    return any(names.covers(attributes, form, keyed, begins=begins) for form in (path, unitless))
 
 
-class Part:
-    """A part of a run's figures: `run.ping`, `run.flows["upload::1"]`."""
+class FigureGroup:
+    """A group of a run's figures: `run.ping`, `run.flows["upload::1"]`."""
 
-    def __init__(self, run: Run, words: tuple[str, ...]) -> None:
-        self._run, self._words = run, words
+    def __init__(self, run: Run, attributes: tuple[str, ...]) -> None:
+        self._run, self._attributes = run, attributes
 
     def __getattr__(self, word: str) -> Any:
         __tracebackhide__ = True
         if word.startswith("_"):
             raise AttributeError(word)
-        return self._run.at((*self._words, word))
+        return self._run.at((*self._attributes, word))
 
     def __getitem__(self, key: str) -> Any:
         __tracebackhide__ = True
         try:
-            return self._run.at((*self._words, key))
+            return self._run.at((*self._attributes, key))
         except AttributeError as error:
             raise KeyError(str(error)) from None
 
     def __repr__(self) -> str:
-        return f"<{'.'.join(self._words)}: {', '.join(self._run.next(self._words))}>"
+        return f"<{'.'.join(self._attributes)}: {', '.join(self._run.next(self._attributes))}>"
 
     def __dir__(self) -> list[str]:
-        return self._run.next(self._words)
+        return self._run.next(self._attributes)
 
 
 class Measured:
-    """A figure of a run, or one for each key that its name left out."""
+    """A figure of a run, or one for each key that its name omits."""
 
     def __init__(self, run: Run, members: Sequence[Figure]) -> None:
         self.run, self.members = run, tuple(members)
 
     @property
     def name(self) -> str:
-        """That of the figure, or of all of them."""
-        return ", ".join(one.name for one in self.members)
+        """Return the name of the figure, or of all of them."""
+        return ", ".join(figure.name for figure in self.members)
 
     @property
     def unit(self) -> str:
@@ -155,38 +175,38 @@ class Measured:
 
     @property
     def value(self) -> float:
-        """The number, in its unit. An AssertionError if it is not known; of several figures, which is none."""
+        """Return the number, in its unit. Raises AssertionError if it is unknown, ValueError for several figures."""
         __tracebackhide__ = True
         if len(self.members) > 1:
-            raise ValueError(f"{len(self.members)} figures and not one: {self.name}")
-        return self._known(self.members[0])
+            raise ValueError(f"{len(self.members)} figures; name one of them: {self.name}")
+        return self._number(self.members[0])
 
-    def _known(self, figure: Figure) -> float:
+    def _number(self, figure: Figure) -> float:
         __tracebackhide__ = True
         if figure.value is None:
-            reason = why_unknown(figure, self.run.figures)
-            raise AssertionError("\n".join([f"{figure.name} is {reason}", *self.run.told()]))
+            reason = unknown_reason(figure, self.run.figures)
+            raise AssertionError("\n".join([f"{figure.name} is {reason}", *self.run.description()]))
         return figure.value
 
     def __float__(self) -> float:
         return float(self.value)
 
     def __repr__(self) -> str:
-        return ", ".join(f"{one.name} = {_written(one)}" for one in self.members)
+        return ", ".join(f"{figure.name} = {_value_text(figure)}" for figure in self.members)
 
     def __bool__(self) -> NoReturn:
-        raise TypeError(f"{self.name}: compare it with something, like `< 20 * ms`")
+        raise TypeError(f"{self.name} is not a truth value; compare it, like `< 20 * ms`")
 
     def compared(self, sign: str, other: object) -> list[bool]:
-        """Whether the comparison holds, of each figure. TypeError when the units do not fit."""
+        """Return the result of the comparison for each figure. Raises TypeError if the units do not fit."""
         __tracebackhide__ = True
-        held = []
-        for one in self.members:  # no list display: its frame would be part of a test's traceback
-            held.append(SIGNS[sign](Fraction(repr(self._known(one))), self._limit(one, other)))
-        return held
+        results = []
+        for figure in self.members:  # no comprehension: its frame would be part of a test's traceback
+            results.append(SIGNS[sign](Fraction(repr(self._number(figure))), self._limit(figure, other)))
+        return results
 
     def _limit(self, figure: Figure, other: object) -> Fraction:
-        """What the figure is compared with, in its unit."""
+        """Return the other side of a comparison in the figure's unit."""
         __tracebackhide__ = True
         limit = None
         if isinstance(other, Measured):
@@ -234,33 +254,33 @@ class Measured:
     __rmul__ = __mul__
 
     def __truediv__(self, by: "float | Quantity | Measured") -> "Quantity | float":
-        """By a number; by a quantity of its kind, how many times that it is."""
+        """Divide by a number, or by a quantity of the same kind, which gives a ratio."""
         if isinstance(by, int | float):
             return Quantity(self.value / by, self.unit)
         return self.value / float(self._limit(self.members[0], by))
 
-    def told(self, sign: str, other: object) -> list[str]:
-        """Why `self SIGN other` does not hold, in lines."""
-        held = self.compared(sign, other)
+    def failure(self, sign: str, other: object) -> list[str]:
+        """Return lines that say why `self SIGN other` is false."""
+        results = self.compared(sign, other)
         limit = repr(other) if isinstance(other, Quantity | Measured) else f"{other} {self.unit}".strip()
         if len(self.members) == 1:
-            (one,) = self.members
-            lines = [f"{one.name} is {_written(one)}, not {sign} {limit}"]
+            (figure,) = self.members
+            lines = [f"{figure.name} is {_value_text(figure)}, not {sign} {limit}"]
         else:
-            missed = [one for one, ok in zip(self.members, held, strict=True) if not ok]
-            lines = [f"{len(missed)} of {len(held)} figures are not {sign} {limit}"]
-            lines += [f"{one.name} is {_written(one)}" for one in missed]
-        return lines + self.run.told()
+            missed = [figure for figure, ok in zip(self.members, results, strict=True) if not ok]
+            lines = [f"{len(missed)} of {len(results)} figures are not {sign} {limit}"]
+            lines += [f"{figure.name} is {_value_text(figure)}" for figure in missed]
+        return lines + self.run.description()
 
 
-def _written(figure: Figure) -> str:
+def _value_text(figure: Figure) -> str:
     return "not known" if figure.value is None else f"{figure.value:.6g} {figure.unit}".strip()
 
 
 def explained(sign: str, left: object, right: object) -> list[str] | None:
-    """Why a comparison with figures does not hold; None of one without."""
+    """Return lines that say why a comparison with figures is false; None without figures."""
     if isinstance(left, Measured) and sign in SIGNS:
-        return left.told(sign, right)
+        return left.failure(sign, right)
     if isinstance(right, Measured) and sign in SIGNS:
-        return right.told(MIRRORED.get(sign, sign), left)
+        return right.failure(MIRRORED.get(sign, sign), left)
     return None

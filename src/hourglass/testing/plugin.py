@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pytest plugin (entry point `pytest11`). Loads what runs need when the first test asks for `lab`, no sooner."""
+"""Provide the pytest plugin (entry point `pytest11`). Modules that runs need are loaded when a test first uses
+`lab`."""
 
 import shutil
 import sys
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 MARKER = "hourglass"
 KEYS = ("scenario", "kernel", "seed", "engine", "set")
 SHARED = "hourglass_runs"
-"""Under what name the workers of pytest-xdist are told the folder of the session's runs."""
+"""The key under which pytest-xdist's workers receive the folder of the session's runs."""
 
 _session: "pytest.StashKey[Session]" = pytest.StashKey()
 _folder: pytest.StashKey[Path] = pytest.StashKey()
@@ -24,65 +25,67 @@ _lab: "pytest.StashKey[Lab]" = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("hourglass", "network runs as tests (docs/testing.md)")
+    group = parser.getgroup("hourglass", "network runs as tests (docs/how-to/pytest.md)")
     group.addoption(
         "--hourglass-kernel", action="append", default=[], metavar="NAME",
-        help="Run on this kernel, whatever scenarios and markers say; given again, every test runs on each.",
+        help="Use this kernel instead of those of scenarios and markers. If repeated, run every test on each.",
     )  # fmt: skip
     group.addoption(
         "--hourglass-keep", choices=("failed", "all", "none"), default="failed",
-        help="The tests whose runs are kept; default: failed.",
+        help="Store the runs of these tests. Default: failed.",
     )  # fmt: skip
     group.addoption(
         "--hourglass-runs", metavar="DIR", default="runs/tests",
-        help="Where kept runs go, a folder for each test; default: runs/tests.",
+        help="Store runs here, in a folder for each test. Default: runs/tests.",
     )  # fmt: skip
     group.addoption(
         "--hourglass-cache", action="store_true",
-        help="Keep all runs in pytest's cache, and take those of earlier sessions from there.",
+        help="Store all runs in pytest's cache, and reuse those of earlier sessions.",
     )  # fmt: skip
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    about = "hourglass(scenario=, kernel=, seed=, engine=, set=): defaults of `lab.run`; lists of kernels or seeds"
-    config.addinivalue_line("markers", f"{about} run the test once for each.")
+    marker = "hourglass(scenario=, kernel=, seed=, engine=, set=): defaults of `lab.run`; lists of kernels or seeds"
+    config.addinivalue_line("markers", f"{marker} run the test once for each.")
 
 
 def _runs(config: pytest.Config) -> Path:
-    """The folder of the session's runs, which a worker shares with the others."""
+    """Return the folder of the session's runs, which all workers share."""
     if _folder not in config.stash:
-        told = getattr(config, "workerinput", {}).get(SHARED)
-        if told is None and config.getoption("--hourglass-cache"):
+        folder = getattr(config, "workerinput", {}).get(SHARED)
+        if folder is None and config.getoption("--hourglass-cache"):
             if (cache := getattr(config, "cache", None)) is None:
-                raise pytest.UsageError("--hourglass-cache needs pytest's cache, which -p no:cacheprovider takes away")
-            told = cache.mkdir("hourglass")
-        config.stash[_folder] = Path(told or tempfile.mkdtemp(prefix="hourglass-tests-"))
+                raise pytest.UsageError("--hourglass-cache needs pytest's cache; remove -p no:cacheprovider")
+            folder = cache.mkdir("hourglass")
+        config.stash[_folder] = Path(folder or tempfile.mkdtemp(prefix="hourglass-tests-"))
     return config.stash[_folder]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """pytest-xdist starts a worker."""
+    """Pass the folder to a new worker of pytest-xdist."""
     node.workerinput[SHARED] = str(_runs(node.config))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    mine = _folder in config.stash and not hasattr(config, "workerinput")
-    if mine and not config.getoption("--hourglass-cache"):
+    owner = _folder in config.stash and not hasattr(config, "workerinput")
+    if owner and not config.getoption("--hourglass-cache"):
         shutil.rmtree(config.stash[_folder], ignore_errors=True)
 
 
 def _marked(node: Any) -> dict[str, Any]:
-    """What the markers of a test say, the nearest first."""
-    found: dict[str, Any] = {}
+    """Return the arguments of a test's markers; the nearest takes precedence."""
+    arguments: dict[str, Any] = {}
     for mark in node.iter_markers(MARKER):
         unknown = next((key for key in mark.kwargs if key not in KEYS), None)
         if unknown or mark.args:
-            pytest.fail(f"{node.nodeid}: the marker hourglass takes {', '.join(KEYS)}, by name", pytrace=False)
-        found = {**mark.kwargs, **found}
-    if isinstance(found.get("set"), str):
-        found["set"] = [found["set"]]
-    return found
+            pytest.fail(
+                f"{node.nodeid}: the marker hourglass takes only keyword arguments: {', '.join(KEYS)}", pytrace=False
+            )
+        arguments = {**mark.kwargs, **arguments}
+    if isinstance(arguments.get("set"), str):
+        arguments["set"] = [arguments["set"]]
+    return arguments
 
 
 def _listed(value: Any) -> list[Any]:
@@ -92,7 +95,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Several kernels or seeds: a test for each."""
+    """Make a test for each of several kernels or seeds."""
     if "lab" not in metafunc.fixturenames:
         return
     marked = _marked(metafunc.definition)
@@ -100,12 +103,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     seeds = _listed(marked.get("seed"))
     if len(kernels) > 1 or len(seeds) > 1:
         cells = [(kernel, seed) for kernel in kernels or [None] for seed in seeds or [None]]
-        named = [
+        ids = [
             "-".join([*([str(kernel)] if len(kernels) > 1 else []), *([f"seed{seed}"] if len(seeds) > 1 else [])])
             for kernel, seed in cells
         ]
         metafunc.parametrize(
-            "lab", [{"kernel": kernel, "seed": seed} for kernel, seed in cells], indirect=True, ids=named
+            "lab", [{"kernel": kernel, "seed": seed} for kernel, seed in cells], indirect=True, ids=ids
         )
 
 
@@ -116,15 +119,15 @@ def lab(request: pytest.FixtureRequest) -> "Lab":
 
     config = request.config
     if _session not in config.stash:
-        kept = config.rootpath / config.getoption("--hourglass-runs")
-        config.stash[_session] = labs.Session(_runs(config), kept, config.getoption("--hourglass-keep"))
-    made = labs.Lab(config.stash[_session], request.node.nodeid, request.path.parent, _defaults(request))
-    request.node.stash[_lab] = made
-    return made
+        stored = config.rootpath / config.getoption("--hourglass-runs")
+        config.stash[_session] = labs.Session(_runs(config), stored, config.getoption("--hourglass-keep"))
+    test_lab = labs.Lab(config.stash[_session], request.node.nodeid, request.path.parent, _defaults(request))
+    request.node.stash[_lab] = test_lab
+    return test_lab
 
 
 def _defaults(request: pytest.FixtureRequest) -> Mapping[str, Any]:
-    """What holds for the test: its cell's kernel and seed, else the one that option or marker names."""
+    """Return the test's defaults: kernel and seed of its cell, otherwise those of option or marker."""
     marked = _marked(request.node)
     kernels = request.config.getoption("--hourglass-kernel") or _listed(marked.get("kernel"))
     single = {"kernel": kernels[0] if kernels else None, "seed": next(iter(_listed(marked.get("seed"))), None)}
@@ -142,7 +145,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
         lines = used.keep()
         if lines:
             report.sections.append(("Hourglass runs of this test", "\n".join(lines)))
-            report.user_properties += [("hourglass run", str(run.place)) for run in used.runs]
+            report.user_properties += [("hourglass run", str(run.directory)) for run in used.runs]
     elif report.passed and keep == "failed":
         used.discard()
     return report

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantities that figures are compared with: `20 * ms`, `90 * Mbit`, `5 * percent`. The units are those of bounds."""
+"""Quantities for comparisons with figures: `20 * ms`, `90 * Mbit`, `5 * percent`. The units are those of bounds."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,7 +26,7 @@ class Quantity:
         return Quantity(self.number / by, self.unit)
 
     def exactly(self, unit: str, name: str) -> Fraction | None:
-        """As it is written, in the unit of a figure of that name; None if it does not fit."""
+        """Return the number in the unit of a figure of that name; None if it does not fit."""
         from hourglass.contract.bounds import converted
 
         return converted(Fraction(repr(self.number)), self.unit, unit, name)

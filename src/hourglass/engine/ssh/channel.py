@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One machine: the ssh that reaches it, the agent there, and what it says (`agent/src/serve.rs` has the protocol).
+"""Talk to one host: the ssh that reaches it, the agent on it, and its messages (`agent/src/serve.rs` has the protocol).
 
-One connection does it all. A few lines of shell receive the agent's file and start it; the plan, the orders and the
-records pass over the same standard input and output. Which key, user, port and jump host: that is ssh's business, and
-~/.ssh/config's.
-"""
+One connection does it all. A few lines of shell receive the agent's file and start it. The plan, the orders and the
+records pass over the same standard input and output. ssh and ~/.ssh/config decide on key, user, port and jump host."""
 
 import contextlib
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -17,12 +16,13 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from hourglass.contract.plan import HostStep
-from hourglass.engine import process
 from hourglass.engine.console import PREFIX, Event, parse_event
 from hourglass.engine.ssh.clocks import Exchange
+from hourglass.errors import GuestError, InputError
+from hourglass.host import process
 
 OPTIONS_VARIABLE = "HOURGLASS_SSH"
-"""Further words for ssh, before ours: `-F FILE`, `-p 2222`."""
+"""More arguments for ssh, before the usual ones: `-F FILE`, `-p 2222`."""
 
 USUAL = (
     "-T", "-e", "none", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ControlMaster=no",
@@ -31,7 +31,7 @@ USUAL = (
 )  # fmt: skip
 
 BLOCK = 1 << 16
-"""The agent's file is sent in blocks of so many bytes: `dd` takes exactly those, and leaves the rest of the input."""
+"""The agent's file is sent in blocks of this size: `dd` reads exactly those, and leaves the rest of the input."""
 
 FULL_PATH = 'PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"; export PATH'
 
@@ -46,136 +46,169 @@ s=$?; rm -f "$f"; exit $s
 
 TAIL = 12
 
+LINE_MAX = 1 << 20
+"""Bytes of a line from a host; the agent's longest has a few hundred."""
+LOG_MAX = 64 << 20
+"""Bytes of a host's lines in the log; later lines are dropped."""
+RECORDS_MAX = 64 << 30
+"""Bytes of a host's records."""
+
+_DESTINATION = re.compile(r"(ssh://)?([\w][\w.-]*@)?[A-Za-z0-9\[][\w.:%\[\]-]*", re.ASCII)
+
 
 def argv(destination: str, command: str) -> list[str]:
-    """The ssh that has a shell there do something."""
-    own = shlex.split(os.environ.get(OPTIONS_VARIABLE, ""))
-    return ["ssh", *own, *USUAL, "--", destination, f"exec sh -c {shlex.quote(command)}"]
+    """Return the ssh command that runs a shell command on a host."""
+    if not _DESTINATION.fullmatch(destination):  # the plan may come from elsewhere
+        raise InputError("host", destination, "not a destination for ssh")
+    options = shlex.split(os.environ.get(OPTIONS_VARIABLE, ""))
+    return ["ssh", *options, *USUAL, "--", destination, f"exec sh -c {shlex.quote(command)}"]
+
+
+MILESTONES = ("set", "reached", "ready", "measured", "done")
+"""The agent's messages that the coordinator waits for; `records` counts when they have arrived."""
+
+
+def _fits(ns: int) -> bool:
+    """Return whether a host's time is plausible: sums of a few stay within 64 bits."""
+    return abs(ns) < 2**61
 
 
 def padded(binary: bytes) -> bytes:
-    """The agent's file in whole blocks; what follows an ELF file is nobody's business."""
+    """Return the agent's file in whole blocks; bytes after an ELF file are ignored."""
     return binary + bytes(-len(binary) % BLOCK)
 
 
 @dataclass
 class Channel:
-    """A machine that is conducted. `log` gets what is said that is no event."""
+    """A connected host. `log` receives all lines that are not events."""
 
     host: HostStep
     log: BinaryIO
     records: Path
     agent: bytes
     child: "subprocess.Popen[bytes]" = field(init=False)
-    heard: float = field(init=False)
-    said: set[str] = field(default_factory=set)
+    last_message_s: float = field(init=False)
+    reached: set[str] = field(default_factory=set)
     error: Event | None = None
     test_ns: int = 0
     end_ns: int | None = None
     exchanges: list[Exchange] = field(default_factory=list)
     tail: list[str] = field(default_factory=list)
-    asked: dict[int, int] = field(default_factory=dict)
+    pending: dict[int, int] = field(default_factory=dict)
     closed: bool = False
+    logged: int = 0
     _number: int = 0
-    _rest: bytes = b""
-    _left: int = 0
+    _partial_line: bytes = b""
+    _missing_bytes: int = 0
     _file: BinaryIO | None = None
 
     def start(self) -> None:
-        """Starts ssh. `feed` is to follow."""
+        """Start ssh. Call `feed` next."""
         blocks = len(self.agent) // BLOCK
         script = RECEIVE.replace("BLOCKS", str(blocks)).replace("BYTES", str(len(self.agent)))
         script = script.replace("NODE", shlex.quote(self.host.node))
         self.child = process.piped(argv(self.host.destination, script))
-        self.heard = time.monotonic()
+        self.last_message_s = time.monotonic()
 
     def feed(self, plan: bytes) -> None:
-        """The agent and its plan. Comes back when they are on their way; an end of ssh shows when it is read from."""
-        self.tell_bytes(self.agent)
-        self.tell_bytes(b"plan %d\n" % len(plan) + plan)
+        """Send the agent and its plan. If ssh ended, the next read shows it."""
+        self.send_bytes(self.agent)
+        self.send_bytes(b"plan %d\n" % len(plan) + plan)
 
-    def tell(self, order: str) -> None:
-        """One line."""
-        self.tell_bytes(f"{order}\n".encode())
+    def send(self, order: str) -> None:
+        """Send one line."""
+        self.send_bytes(f"{order}\n".encode())
 
-    def tell_bytes(self, data: bytes) -> None:
+    def send_bytes(self, data: bytes) -> None:
         assert self.child.stdin is not None
-        with contextlib.suppress(BrokenPipeError, ValueError):  # it ended, or was closed: its output says so
+        with contextlib.suppress(BrokenPipeError, ValueError):  # it ended, or was closed: the next read shows it
             self.child.stdin.write(data)
             self.child.stdin.flush()
 
-    def ask(self) -> None:
-        """Asks what its clock says."""
+    def query_clock(self) -> None:
+        """Request the host's clock."""
         self._number += 1
-        self.asked[self._number] = time.monotonic_ns()
-        self.tell(f"clock {self._number}")
+        self.pending[self._number] = time.monotonic_ns()
+        self.send(f"clock {self._number}")
 
-    def take(self, data: bytes) -> None:
-        """What came from its standard output."""
+    def receive(self, data: bytes) -> None:
+        """Parse bytes of its standard output."""
         now_ns = time.monotonic_ns()
-        self.heard = time.monotonic()
+        self.last_message_s = time.monotonic()
         while data:
-            if self._left:
-                data = self._take_records(data)
+            if self._missing_bytes:
+                data = self._receive_records(data)
                 continue
-            line, end, after = (self._rest + data).partition(b"\n")
+            line, end, after = (self._partial_line + data).partition(b"\n")
+            if len(line) > LINE_MAX:
+                problem = f"{self.host.node} ({self.host.destination}) sent a line of more than {LINE_MAX} bytes"
+                raise GuestError(problem, code="host-invalid")
             if not end:
-                self._rest = line
+                self._partial_line = line
                 return
-            self._rest, data = b"", after
+            self._partial_line, data = b"", after
             self._line(line, now_ns)
 
-    def _take_records(self, data: bytes) -> bytes:
+    def _receive_records(self, data: bytes) -> bytes:
         assert self._file is not None
-        piece, rest = data[: self._left], data[self._left :]
+        piece, remaining = data[: self._missing_bytes], data[self._missing_bytes :]
         self._file.write(piece)
-        self._left -= len(piece)
-        if not self._left:
+        self._missing_bytes -= len(piece)
+        if not self._missing_bytes:
             self._file.close()
-            self.said.add("records")
-        return rest
+            self.reached.add("records")
+        return remaining
 
     def _line(self, line: bytes, now_ns: int) -> None:
-        before, prefix, rest = line.partition(PREFIX)
-        event = parse_event(PREFIX[-1:] + rest) if prefix else None
+        before, prefix, remaining = line.partition(PREFIX)
+        event = parse_event(PREFIX[-1:] + remaining) if prefix else None
         if before or event is None:
             self.write(before if event is not None else line)
         if event is not None:
             self._act(event, now_ns)
 
     def write(self, line: bytes) -> None:
-        """A line for the log."""
+        """Write a line to the log."""
         text = line.decode("utf-8", "replace").rstrip("\r")
-        self.log.write(f"{self.host.node}: {text}\n".encode())
-        self.log.flush()
+        self.logged += len(line) + 1
+        if self.logged <= LOG_MAX:
+            self.log.write(f"{self.host.node}: {text}\n".encode())
+            self.log.flush()
         self.tail = [*self.tail[-TAIL:], f"{self.host.node}: {text}"]
 
     def _act(self, event: dict[str, Any], now_ns: int) -> None:
         match event:
-            case {"event": "clock", "number": int(number), "received_ns": came, "sent_ns": left, "ahead_ns": ahead}:
-                if number in self.asked:
-                    self.exchanges.append(Exchange(self.asked.pop(number), came, left, now_ns, ahead))
-            case {"event": "time", "ns": int(ns)}:
+            case {
+                "event": "clock", "number": int(number),
+                "received_ns": int(came), "sent_ns": int(left), "ahead_ns": int(ahead),
+            } if all(map(_fits, (came, left, ahead))):  # fmt: skip
+                if number in self.pending:
+                    self.exchanges.append(Exchange(self.pending.pop(number), came, left, now_ns, ahead))
+            case {"event": "time", "ns": int(ns)} if _fits(ns):
                 self.test_ns = ns
             case {"event": "error"}:
                 self.error = self.error or event
-            case {"event": "records", "bytes": int(count)}:
-                self._file, self._left = self.records.open("wb"), count
+            case {"event": "records", "bytes": int(count)} if self._file is None:
+                if not 0 <= count <= RECORDS_MAX:
+                    problem = f"{self.host.node} ({self.host.destination}) offers {count} bytes of records"
+                    raise GuestError(problem, code="host-invalid")
+                self._file, self._missing_bytes = self.records.open("wb"), count
                 if not count:
                     self._file.close()
-                    self.said.add("records")
+                    self.reached.add("records")
             case {"event": str(name)}:
-                self.end_ns = event.get("ns", self.end_ns) if name == "measured" else self.end_ns
-                self.said.add(name)
+                if name == "measured" and isinstance(end_ns := event.get("ns"), int) and _fits(end_ns):
+                    self.end_ns = end_ns
+                self.reached.add(name if name in MILESTONES else "")
 
     def hang_up(self) -> None:
-        """Closes its input: the agent ends, and gives everything back."""
+        """Close its input: the agent restores all settings and ends."""
         assert self.child.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self.child.stdin.close()
 
     def kill(self) -> None:
-        """The end of ssh, if it is still there."""
+        """Kill ssh, if it still runs."""
         process.kill_group(self.child, signal.SIGKILL)
         self.child.wait()
         for pipe in (self.child.stdin, self.child.stdout, self.child.stderr):

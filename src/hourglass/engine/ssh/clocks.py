@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a machine's clock stands to ours, from questions and answers over the control connection. Pure.
+"""Compute the offset of a host's clock from exchanges over the control connection. Pure.
 
-A question leaves at t1 and comes at t2 of the other clock; the answer leaves at t3 of the other clock and comes at t4.
-Whatever each way took, the other clock was ahead by something between t3 - t4 and t2 - t1: an exchange bounds the
-offset to an interval as long as its round trip without the other's pause, (t4 - t1) - (t3 - t2), and nothing is assumed
-of how the two ways share it. The exchange of the shortest round trip says most (NTP's clock filter, RFC 5905, section
-10).
+A request leaves at t1 and arrives at t2 of the other clock; the reply leaves at t3 of the other clock and arrives at
+t4. Whatever the delay of each direction, the other clock was ahead by a value between t3 - t4 and t2 - t1. An exchange
+bounds the offset to an interval as long as its round trip without the other's pause, (t4 - t1) - (t3 - t2). Nothing is
+assumed about the share of each direction. The exchange with the shortest round trip is the most precise (NTP's clock
+filter, RFC 5905, section 10).
 
-The line through the best exchange before the test and the best after it is the clock; what lies between two points that
-are known to within u is known to within u, if the clock is even. Whether it is, the exchanges during the test say:
-where one of them excludes the line, the line is out by at least that much, which is added to what is not known.
-"""
+The clock is the line through the best exchange before the test and the best one after it. If both are known to within u
+and the clock is even, all times in between are known to within u. The exchanges during the test check this: if one
+excludes the line, the line is off by at least that amount, which is added to the uncertainty."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ SET_NS = 20_000
 
 @dataclass(frozen=True)
 class Exchange:
-    """A question and its answer; times in ns of the monotonic clocks. `ahead_ns`: the other's time of day beyond its
+    """A request and its reply; times in ns of the monotonic clocks. `ahead_ns`: the other's time of day minus its
     monotonic clock."""
 
     asked_ns: int
@@ -33,29 +32,29 @@ class Exchange:
 
     @property
     def round_trip_ns(self) -> int:
-        """Of the packets, without the other's pause."""
+        """The round trip of the packets, without the other's pause."""
         return (self.answered_ns - self.asked_ns) - (self.sent_ns - self.received_ns)
 
     @property
     def low_ns(self) -> int:
-        """The other clock is ahead by at least this."""
+        """The least offset of the other clock."""
         return self.sent_ns - self.answered_ns
 
     @property
     def high_ns(self) -> int:
-        """And by at most this."""
+        """The greatest offset of the other clock."""
         return self.received_ns - self.asked_ns
 
     @property
     def middle_ns(self) -> int:
-        """When, by our clock."""
+        """The middle of the exchange by the local clock."""
         return (self.asked_ns + self.answered_ns) // 2
 
 
 @dataclass(frozen=True)
 class Clock:
-    """The other monotonic clock is ahead of ours by `offset_ns` at our time `at_ns`, and gains `drift_ppb` on it; known
-    to within `uncertainty_ns`. `set_ns`: by how much the time of day was set in the meantime."""
+    """The other monotonic clock is ahead of the local one by `offset_ns` at the local time `at_ns`, and gains
+    `drift_ppb` on it, to within `uncertainty_ns`. `set_ns`: the change of the time of day if it was set meanwhile."""
 
     at_ns: int
     offset_ns: int
@@ -67,53 +66,53 @@ class Clock:
     set_ns: int
 
     def offset_at(self, ns: int) -> int:
-        """By how much it is ahead at a time of ours."""
+        """Return the offset at a local time."""
         return self.offset_ns + (ns - self.at_ns) * self.drift_ppb // 10**9
 
     def theirs(self, ns: int) -> int:
-        """A time of ours by the other clock."""
+        """Convert a local time to the other clock."""
         return ns + self.offset_at(ns)
 
     def ours(self, theirs_ns: int) -> int:
-        """A time of the other clock by ours."""
+        """Convert a time of the other clock to the local one."""
         guess = theirs_ns - self.offset_at(theirs_ns - self.offset_ns)
         return theirs_ns - self.offset_at(guess)
 
 
-def compare(before: Sequence[Exchange], during: Sequence[Exchange], after: Sequence[Exchange]) -> Clock:
-    """The clock from the exchanges before, during and after the test; `before` has one, `after` may have none, while
-    the test is still to come."""
+def estimate_clock(before: Sequence[Exchange], during: Sequence[Exchange], after: Sequence[Exchange]) -> Clock:
+    """Estimate the clock from the exchanges before, during and after the test. `before` needs one; `after` may be empty
+    while the test has not ended."""
     first = best(before)
     last = best(after) if after else first
     span = last.middle_ns - first.middle_ns
     gained = _offset(last) - _offset(first)
     drift_ppb = gained * 10**9 // span if span else 0
     known_ns = max(first.round_trip_ns, last.round_trip_ns)
-    everything = [*before, *during, *after]
+    exchanges = [*before, *during, *after]
     clock = Clock(
         at_ns=first.middle_ns,
         offset_ns=_offset(first),
         drift_ppb=drift_ppb,
         uncertainty_ns=0,
         round_trip_ns=known_ns,
-        exchanges=len(everything),
-        ahead_ns=sorted(one.ahead_ns for one in everything)[len(everything) // 2],
-        set_ns=max((two.ahead_ns - one.ahead_ns for one, two in pairwise(everything)), key=abs, default=0),
+        exchanges=len(exchanges),
+        ahead_ns=sorted(exchange.ahead_ns for exchange in exchanges)[len(exchanges) // 2],
+        set_ns=max((later.ahead_ns - exchange.ahead_ns for exchange, later in pairwise(exchanges)), key=abs, default=0),
     )
-    out_ns = max((_excluded_ns(clock, one) for one in during), default=0)
+    out_ns = max((_excluded_ns(clock, exchange) for exchange in during), default=0)
     return Clock(**{**vars(clock), "uncertainty_ns": -(-known_ns // 2) + out_ns})
 
 
 def best(exchanges: Sequence[Exchange]) -> Exchange:
-    """The one that says most."""
-    return min(exchanges, key=lambda one: one.round_trip_ns)
+    """Return the most precise exchange."""
+    return min(exchanges, key=lambda exchange: exchange.round_trip_ns)
 
 
-def _offset(one: Exchange) -> int:
-    return (one.low_ns + one.high_ns) // 2
+def _offset(exchange: Exchange) -> int:
+    return (exchange.low_ns + exchange.high_ns) // 2
 
 
-def _excluded_ns(clock: Clock, one: Exchange) -> int:
-    """By how much the clock's line misses what an exchange allows."""
-    offset = clock.offset_at(one.middle_ns)
-    return max(0, one.low_ns - offset, offset - one.high_ns)
+def _excluded_ns(clock: Clock, exchange: Exchange) -> int:
+    """Return the distance between the clock's line and the interval of an exchange."""
+    offset = clock.offset_at(exchange.middle_ns)
+    return max(0, exchange.low_ns - offset, offset - exchange.high_ns)

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a plan on machines that ssh reaches, in real time: `agent/` on each of them, conducted from here.
+"""Run a plan on hosts that ssh reaches, in real time: coordinate the agent on each of them.
 
-Results are neither repeatable nor exact: they are what those machines, their cables and their other work gave.
-"""
+Results are neither repeatable nor exact: the hosts, their cables and their other load affect them."""
 
 import hashlib
-import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,66 +11,69 @@ from pathlib import Path
 from threading import Thread
 from typing import ClassVar, Self
 
+from hourglass.builders import agent
 from hourglass.contract.capabilities import Capabilities
 from hourglass.contract.plan import Plan
-from hourglass.contract.plan_apps import Root
-from hourglass.contract.run import Kernel
-from hourglass.engine import agent
-from hourglass.engine.base import Making, Outcome, Preload, Report
-from hourglass.errors import MissingError
+from hourglass.contract.plan.apps import Root
+from hourglass.contract.run_json import Kernel
+from hourglass.engine import host_tools
+from hourglass.engine.base import BuildReport, Outcome, Preload, Report
 
 
 @dataclass
 class Ssh:
-    """The machines that a plan names."""
+    """The hosts that a plan names."""
 
     name: ClassVar = "ssh"
     capabilities: ClassVar = Capabilities(
         nic="real", own_kernel=False, virtual_time=False, radios=False, programs=False, captures=False, layers=False
     )
     releases: dict[str, str] = field(default_factory=dict)
-    """The kernels of the machines that were looked at, by node."""
+    """The kernels of the inspected hosts, by node."""
 
     @classmethod
     def ready(cls) -> Self:
-        """The engine, if this machine has ssh. Raises MissingError."""
-        if shutil.which("ssh") is None:
-            raise MissingError("ssh is missing", "apt-get install -y openssh-client")
+        """Return the engine, if this machine has ssh. Raises MissingError."""
+        if (problem := host_tools.lacking("ssh runs", {"ssh": "openssh-client"})) is not None:
+            raise problem
         return cls()
 
     @property
     def kernel(self) -> Kernel:
         return Kernel("hosts", ", ".join(sorted(set(self.releases.values()))) or "of the hosts", "")
 
-    def identity(self, radios: bool, roots: Sequence[Root] = (), report: Making = lambda _, __: None) -> str:
-        """What else decides the records nobody can say."""
+    def identity(self, radios: bool, roots: Sequence[Root] = (), report: BuildReport = lambda _, __: None) -> str:
+        """Return the engine's name; nothing else that affects the records is known."""
         return self.name
 
     def run(
-        self, plan: Plan, place: Path, *, progress: Report | None = None, preload: Preload | None = None
+        self, plan: Plan, directory: Path, *, progress: Report | None = None, preload: Preload | None = None
     ) -> Outcome:
-        """`Engine.run`."""
-        # no other engine's run is to wait for what they need, numpy and pyarrow among it; nor is `logging` to be loaded
-        # when a guest begins, which complains where a fork is interrupted
-        from hourglass.engine.ssh import check, split
-        from hourglass.engine.ssh.conduct import Conductor
+        """Execute a plan; see `Engine.run`."""
+        # other engines must not wait for their imports, such as numpy and pyarrow. Nor may `logging` be loaded
+        # when a guest starts: it reports an interrupted fork
+        from hourglass.engine.ssh import inspection, split
+        from hourglass.engine.ssh.coordinator import Coordinator
         from hourglass.engine.ssh.merge import merge
 
-        begun = time.monotonic()
-        (place / "plan.json").write_bytes(plan.to_json())
+        start = time.monotonic()
+        (directory / "plan.json").write_bytes(plan.to_json())
         hosts = split.hosts(plan)
-        found = check.every(plan, hosts)
-        self.releases = {one.host.node: one.release for one in found}
-        binaries = {machine: agent.binary(machine).read_bytes() for machine in {one.machine for one in found}}
-        agents = {one.host.node: binaries[one.machine] for one in found}
+        inspections = inspection.inspect_all(plan, hosts)
+        self.releases = {inspection.host.node: inspection.release for inspection in inspections}
+        binaries = {
+            machine: agent.binary(machine).read_bytes()
+            for machine in {inspection.machine for inspection in inspections}
+        }
+        agents = {inspection.host.node: binaries[inspection.machine] for inspection in inspections}
         if preload is not None:
             Thread(target=preload, daemon=True).start()
-        with (place / "console.log").open("wb") as log:
-            conductor = Conductor(plan, place, agents, progress or (lambda _, __: None), log)
+        with (directory / "console.log").open("wb") as log:
+            conductor = Coordinator(plan, directory, agents, progress or (lambda _, __: None), log)
             parts, end_ns = conductor.run()
-        out = place / "records.arrows"
-        warnings = [line for one in found for line in one.warnings] + merge(plan, parts, out)
+        out = directory / "records.arrows"
+        warnings = [line for inspection in inspections for line in inspection.warnings] + merge(plan, parts, out)
         for part in parts:
             part.records.unlink()
         digest = hashlib.sha256(out.read_bytes()).hexdigest()
-        return Outcome(time.monotonic() - begun, end_ns / 1e9, digest, warnings)
+        return Outcome(time.monotonic() - start, end_ns / 1e9, digest, warnings)

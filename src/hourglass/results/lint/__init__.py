@@ -1,44 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Known traps of network experiments, named when a run fell into one.
+"""Known pitfalls of network experiments, reported for a run that contains them.
 
-`subject` is what the lints look at: the ways of the flows, hop by hop, and the recording's tables. One function is one
-lint, in `queues` (queues, AQMs, NICs), `hosts` (buffers, offloads), `air` (Wi-Fi) or `samples` (what the statistics
-rest on). A lint that lacks what it looks at (no such table, no paths, a scenario of another version) finds nothing.
+A lint is one function in `queue_lints` (queues, AQMs, NICs), `host_lints` (buffers, offloads), `air_lints` (Wi-Fi) or
+`sample_lints` (the samples behind the statistics). All read `context`: the flows' paths, hop by hop, and the tables. A
+lint whose input is missing (no such table, no paths, a scenario of another version) finds nothing.
 
-A warning is about the experiment, not about the program: the run is valid, but it may not answer what was asked.
+A warning is about the experiment, not about the program: the run is valid, but it may not answer your question.
 """
 
 from collections.abc import Callable, Iterator
 
-from hourglass.contract.summary import Warning
-from hourglass.results.lint import air, hosts, queues, samples
-from hourglass.results.lint.subject import Subject
+from hourglass.contract.summary import RunWarning
+from hourglass.results.lint import air_lints, host_lints, queue_lints, sample_lints
+from hourglass.results.lint.context import LintContext
 from hourglass.results.recording import Recording
 
-Lint = Callable[[Subject], Iterator[Warning]]
+Lint = Callable[[LintContext], Iterator[RunWarning]]
 
 LINTS: tuple[Lint, ...] = (
-    queues.queue_below_bdp,
-    queues.netem_limit,
-    queues.netem_own_egress,
-    queues.bql_above_queue,
-    queues.ring_hides_aqm,
-    queues.shaper_above_link,
-    hosts.offloads_off,
-    hosts.buffer_below_bdp,
-    hosts.sndbuf_limited,
-    hosts.rwnd_limited,
-    air.best_effort_starved,
-    samples.idle_samples,
-    samples.few_samples,
-    samples.ping_load,
+    queue_lints.queue_below_bdp,
+    queue_lints.netem_limit,
+    queue_lints.netem_own_egress,
+    queue_lints.bql_above_queue,
+    queue_lints.ring_hides_aqm,
+    queue_lints.shaper_above_link,
+    host_lints.nic_below_rate,
+    host_lints.offloads_off,
+    host_lints.buffer_below_bdp,
+    host_lints.sndbuf_limited,
+    host_lints.rwnd_limited,
+    air_lints.best_effort_starved,
+    sample_lints.idle_samples,
+    sample_lints.few_samples,
+    sample_lints.ping_load,
+    sample_lints.program_total_loss,
 )
 
 
-def lint(run: Recording) -> list[Warning]:
-    """What all lints find in a run, in the order of `LINTS`."""
-    subject = Subject(run)
-    return [warning for each in LINTS for warning in each(subject)]
+def lint(run: Recording) -> list[RunWarning]:
+    """Return the findings of all lints in the order of `LINTS`."""
+    context = LintContext(run)
+    return [warning for each in LINTS for warning in each(context)]
 
 
-__all__ = ["LINTS", "Subject", "lint"]
+__all__ = ["LINTS", "LintContext", "lint"]

@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A summary as a list of titled tables, which the terminal and the report only draw.
+"""Lay out a summary as titled tables, which the terminal and the report only draw.
 
-`model` says what a section is; `traffic`, `network` and `checks` make them, one function each. A new figure is shown
-everywhere once it is in a row here; a new section is a function and its name in their `SECTIONS`.
+`section` has the model; `traffic_sections`, `network_sections` and `check_sections` build one section per function. To
+show a new figure everywhere, add it to a row here. To add a section, write a function and name it in `SECTIONS`.
 """
 
 from collections.abc import Callable
 
 from hourglass.contract.summary import Summary
-from hourglass.results.sections import checks, network, traffic
-from hourglass.results.sections.model import Column, Section, Value, shown
+from hourglass.results.sections import check_sections, network_sections, traffic_sections
+from hourglass.results.sections.section import Column, Section, Value, value_text
 
 SECTIONS: tuple[Callable[[Summary], Section], ...] = (
-    *traffic.SECTIONS,
-    *network.SECTIONS,
-    *checks.SECTIONS,
+    *traffic_sections.SECTIONS,
+    *network_sections.SECTIONS,
+    *check_sections.SECTIONS,
 )
-"""In the order in which they are shown."""
+"""The sections, in the order of display."""
 
 
 def sections(summary: Summary) -> list[Section]:
-    """Those that have rows, or something to say without."""
+    """Return the sections with rows, or with a text for no rows."""
     made = [make(summary) for make in SECTIONS]
     return [section for section in made if section.rows or section.nothing]
 
 
-__all__ = ["SECTIONS", "Column", "Section", "Value", "sections", "shown"]
+__all__ = ["SECTIONS", "Column", "Section", "Value", "sections", "value_text"]

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Add the sources of custom congestion controls and qdiscs to a kernel tree, to be compiled into the kernel.
+
+Each has a folder below drivers/net/hourglass/modules, with a Makefile that links its files to one object. So its
+parameters are NAME.PARAMETER on the command line, like those of every built-in module. `#line` lets the compiler's
+messages name the user's file.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from hourglass.builders.kernel.hooks import DRIVERS_TARGET, Overlay
+from hourglass.contract.kernel_module import KernelModule
+from hourglass.errors import InputError
+
+FOLDER = f"{DRIVERS_TARGET}/modules"
+LINES_SHOWN = 20
+
+_HEAD = "# SPDX-License-Identifier: GPL-2.0-only\n"
+_FOLDERS = (f"{DRIVERS_TARGET}/lib", f"{DRIVERS_TARGET}/probe", "net/ipv4", "net/sched")
+_INCLUDED = " ".join(f"-I$(srctree)/{folder}" for folder in _FOLDERS)
+_MESSAGE = re.compile(r"^\S+\.[ch]:\d+(:\d+)?: (fatal error|error|note): ")
+_LINKING = re.compile(r"undefined reference|multiple definition|terminated program|memory exhausted|out of memory")
+_BUILTIN_NAMES = {
+    "net/ipv4/tcp_*.c": r'\.name\s*=\s*"{}"', "net/sched/sch_*.c": r'\.id\s*=\s*"{}"'
+}  # fmt: skip
+"""The files of a kernel's own congestion controls and qdiscs, and the pattern of their names."""
+
+
+def with_modules(files: Overlay, modules: Sequence[KernelModule]) -> Overlay:
+    """Return an overlay with the sources of modules."""
+    if not modules:
+        return files
+    makefile = f"{DRIVERS_TARGET}/Makefile"
+    added = {makefile: files[makefile] + b"obj-y += modules/\n"}
+    folders = " ".join(f"{module.name}/" for module in modules)
+    added[f"{FOLDER}/Makefile"] = f"{_HEAD}obj-y := {folders}\n".encode()
+    for module in modules:
+        added |= {f"{FOLDER}/{module.name}/{name}": text.encode() for name, text in _files(module)}
+    return files | added
+
+
+def _files(module: KernelModule) -> Iterable[tuple[str, str]]:
+    """Yield the files of a module's folder: the Makefile, the headers, and the sources under names other than the
+    module's."""
+    objects = []
+    for index, (name, text) in enumerate(module.files):
+        if name.endswith(".c"):
+            objects.append(f"{module.name}_{index}.o")
+            yield f"{module.name}_{index}.c", f'#line 1 "{name}"\n{text}'
+        else:
+            yield name, text
+    rules = f"obj-y := {module.name}.o\n{module.name}-y := {' '.join(objects)}\n"
+    yield "Makefile", f"{_HEAD}ccflags-y := {' '.join([_INCLUDED, *module.flags])}\n{rules}"
+
+
+def refuse_builtin_names(tree: Path, modules: Sequence[KernelModule]) -> None:
+    """Raise InputError for a name that the kernel has already: the kernel would use its own module."""
+    for module in modules:
+        for pattern, name_pattern in _BUILTIN_NAMES.items():
+            for path in tree.glob(pattern):
+                if re.search(name_pattern.format(module.name), path.read_text(errors="replace")):
+                    raise InputError(
+                        "name",
+                        module.name,
+                        f"this kernel already has it, in {path.relative_to(tree)}; choose another name",
+                    )
+
+
+def messages_about(log: Path, modules: Sequence[KernelModule]) -> list[str]:
+    """Return the lines of a failed build's log that are about modules, with the names of the user's files. The list is
+    empty if the build failed for another reason."""
+    text = log.read_text(errors="replace")
+    for module in modules:
+        text = text.replace(f"{FOLDER}/{module.name}/", "")
+    names = {name for module in modules for name, _ in module.files}
+    lines = text.splitlines()
+    messages = [line for line in lines if _MESSAGE.match(line) and line.split(":")[0] in names]
+    if not any("error: " in line for line in messages):
+        messages = [line for line in lines if _LINKING.search(line)] if modules else []
+    return messages[:LINES_SHOWN]

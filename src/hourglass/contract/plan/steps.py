@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of a plan: single actions of the set-up and of events.
+
+`node: null` is the kernel's first namespace. `origin` is the scenario's key to blame when the step fails; the agent
+returns it unchanged. Steps of `ip` and `tc` declare their command lines: the agent passes the lines to the tool, or
+sends the equivalent netlink messages.
+"""
+
+import re
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from hourglass.contract.plan.plan_values import U16, U32, Address, Handle, Interface, Mac, Ns, PlanPart
+
+Act = Literal["add", "replace"]
+"""`add` fails if the object exists."""
+
+
+_PART = re.compile(r"(?P<open>\[)?(?P<before>(?(open)[^{[]*))\{(?P<field>\w+)\}(?(open)(?:\|(?P<otherwise>[^]]*))?\])")
+"""`{field}`, `[before {field}]` or `[before {field}|otherwise]`."""
+
+
+class BatchStep(PlanPart):
+    """The user's lines for the real `ip` or `tc`, executed as a batch in the node."""
+
+    do: Literal["ip", "tc"]
+    node: str | None
+    lines: list[str]
+    origin: str | None
+
+    @property
+    def tool(self) -> Literal["ip", "tc"]:
+        """Return the tool's name."""
+        return self.do
+
+
+class ToolStep(PlanPart):
+    """A step whose lines for `tool` follow `templates`. A field's value replaces its name in braces; true is the name
+    itself. `[A|B]` is A, or B if A's field is null, false or empty."""
+
+    tool: ClassVar[Literal["ip", "tc"]]
+    templates: ClassVar[tuple[str, ...]]
+    node: str | None
+    origin: str | None
+
+    @property
+    def lines(self) -> list[str]:
+        """Return the lines, without the tool's name."""
+        return [_PART.sub(self._part, template) for template in self.templates]
+
+    def _part(self, match: re.Match[str]) -> str:
+        """Return a part of a template with its values."""
+        value = getattr(self, match["field"])
+        if value is None or value is False or value == "":
+            return match["otherwise"] or ""
+        return f"{match['before'] or ''}{match['field'] if value is True else value}"
+
+
+class AtDevice(ToolStep):
+    """A step that concerns a device of the node."""
+
+    device: str
+
+
+class DeviceStep(AtDevice):
+    """Makes a device of the node."""
+
+    tool = "ip"
+    templates = ("link add dev {device}[ address {mac}][ mtu {mtu}] type {kind}",)
+    do: Literal["device"]
+    kind: Literal["wire", "ifb"]
+    mac: Mac | None
+    mtu: U32 | None
+
+
+class VethStep(AtDevice):
+    """Makes a veth pair: `device` of the node, and `peer` of `peer_node`."""
+
+    tool = "ip"
+    templates = ("link add dev {device} type veth peer name {peer} netns {peer_node}",)
+    do: Literal["veth"]
+    peer: str
+    peer_node: str
+
+
+class LinkStep(AtDevice):
+    """Changes a device. Null leaves a setting as it is. `addrgenmode`: with `none` the device has no link-local
+    address. `name`: its new name."""
+
+    tool = "ip"
+    templates = (
+        "link set dev {device}[ address {mac}][ mtu {mtu}][ addrgenmode {addrgenmode}][ name {name}][ {state}]",
+    )
+    do: Literal["link"]
+    mac: Mac | None
+    mtu: U32 | None
+    addrgenmode: Literal["none"] | None
+    name: str | None
+    state: Literal["up", "down"] | None
+
+
+class AddressStep(AtDevice):
+    """Gives a device an address. `nodad`: without duplicate address detection, which only IPv6 has."""
+
+    tool = "ip"
+    templates = ("addr {act} {address} dev {device}[ {nodad}]",)
+    do: Literal["address"]
+    act: Act
+    address: Interface
+    nodad: bool
+
+
+class QdiscStep(AtDevice):
+    """A qdisc at a device, in the class `parent` or as the root. `options` are in tc's words."""
+
+    tool = "tc"
+    templates = ("qdisc {act} dev {device} [parent {parent}|root][ handle {handle}] {kind}[ {options}]",)
+    do: Literal["qdisc"]
+    act: Act
+    parent: Handle | None
+    handle: Handle | None
+    kind: str
+    options: str
+
+
+class ShaperStep(AtDevice):
+    """HTB as a device's root, with one class, 1:1, of this `rate` in tc's words."""
+
+    tool = "tc"
+    templates = (
+        "qdisc {act} dev {device} root handle 1: htb default 1",
+        "class {act} dev {device} parent 1: classid 1:1 htb"
+        " rate {rate} ceil {rate} burst {burst} cburst {burst} quantum {quantum}",
+    )
+    do: Literal["shaper"]
+    act: Act
+    rate: str
+    burst: U32
+    quantum: U32
+
+
+class IngressStep(AtDevice):
+    """Redirects the packets that arrive at a device to an ifb, which queues them."""
+
+    tool = "tc"
+    templates = (
+        "qdisc add dev {device} handle ffff: ingress",
+        "filter add dev {device} parent ffff: matchall action mirred egress redirect dev {ifb}",
+    )
+    do: Literal["ingress"]
+    ifb: str
+
+
+class RouteStep(ToolStep):
+    """A route by the router `via` to a subnet; null: the default route."""
+
+    tool = "ip"
+    templates = ("route {act} [{subnet}|default] via {via}[ metric {metric}]",)
+    do: Literal["route"]
+    act: Act
+    subnet: Interface | None
+    via: Address
+    metric: U32 | None
+
+
+class WriteStep(PlanPart):
+    """Writes a value to a file of the node's /proc or /sys."""
+
+    do: Literal["write"]
+    node: str | None
+    path: str
+    value: str
+    origin: str | None
+
+
+class EthtoolStep(PlanPart):
+    """A call of the real `ethtool` in the node."""
+
+    do: Literal["ethtool"]
+    node: str
+    args: list[str]
+    origin: str | None
+
+
+class EpochStep(PlanPart):
+    """Writes the clock's value (CLOCK_MONOTONIC, ns) to the file at test time 0, which starts a trace."""
+
+    do: Literal["epoch"]
+    node: str
+    path: str
+    origin: str | None
+
+
+class ReachStep(PlanPart):
+    """Pings from the node until the address answers, which resolves neighbours before the test."""
+
+    do: Literal["reach"]
+    node: str
+    address: Address
+    timeout_ns: Ns
+    origin: str | None
+
+
+class IwStep(PlanPart):
+    """A call of the real `iw`, which must succeed within `timeout_ns`.
+
+    With `says` the call is repeated until `iw` prints that text: `iw connect` succeeds even if it does not connect.
+    """
+
+    do: Literal["iw"]
+    node: str | None
+    args: list[str]
+    says: str | None
+    timeout_ns: Ns
+    origin: str | None
+
+
+class DaemonStep(PlanPart):
+    """A program that runs until the end of the run. `config`: the content of its configuration file. The set-up
+    continues when the program prints `ready`."""
+
+    do: Literal["daemon"]
+    node: str
+    tool: Literal["hostapd"]
+    config: str
+    ready: str
+    timeout_ns: Ns
+    origin: str | None
+
+
+class TakeStep(PlanPart):
+    """Moves the machine's device `real` from the first namespace into the node and renames it to `device`. However the
+    run ends, the device is restored."""
+
+    do: Literal["take"]
+    node: str
+    real: str
+    device: str
+    origin: str | None
+
+
+class KeepStep(PlanPart):
+    """Lists what later steps change in a namespace that outlives the run. However the run ends, `devices` and `files`
+    of /proc and /sys are restored to their state at this step, and the devices in `made` are removed."""
+
+    do: Literal["keep"]
+    node: str | None
+    devices: list[str]
+    files: list[str]
+    made: list[str]
+    origin: str | None
+
+
+class HostStep(PlanPart):
+    """States that the node is a machine that ssh reaches at `destination`, and maps its devices to interfaces. The
+    coordinator of several machines uses it; an agent ignores it."""
+
+    do: Literal["host"]
+    node: str
+    destination: str
+    devices: dict[str, str]
+    origin: str | None
+
+
+class TellStep(PlanPart):
+    """Sends a line to the control socket `socket` of a daemon of the node. The daemon must answer OK and then print
+    `says`."""
+
+    do: Literal["tell"]
+    node: str
+    tool: Literal["hostapd"]
+    socket: str
+    line: str
+    says: str
+    timeout_ns: Ns
+    origin: str | None
+
+
+class AppStep(PlanPart):
+    """Kills (SIGKILL to all its processes), pauses (SIGSTOP), resumes (SIGCONT), or stops and restarts a program."""
+
+    do: Literal["app"]
+    node: str
+    app: U16
+    act: Literal["kill", "pause", "resume", "restart"]
+    origin: str | None
+
+
+class DecisionStep(PlanPart):
+    """Stops the clock and reports the state of the TCP senders. The steps that the engine then sends take its place.
+    `number` counts these steps; only an engine in virtual time has them, and an event has nothing else."""
+
+    do: Literal["decision"]
+    node: str | None
+    number: U32
+    origin: str | None
+
+
+Step = Annotated[
+    BatchStep | DeviceStep | VethStep | LinkStep | AddressStep | RouteStep | QdiscStep | ShaperStep | IngressStep
+    | WriteStep | EthtoolStep | EpochStep | ReachStep | IwStep | DaemonStep | TellStep | TakeStep | KeepStep
+    | HostStep, Field(discriminator="do"),
+]  # fmt: skip
+EventStep = Annotated[
+    BatchStep | DeviceStep | VethStep | LinkStep | AddressStep | RouteStep | QdiscStep | ShaperStep | IngressStep
+    | WriteStep | EthtoolStep | IwStep | DaemonStep | TellStep | AppStep | DecisionStep, Field(discriminator="do"),
+]  # fmt: skip
+"""The steps of events. A daemon step replaces a running daemon with the same tool, node and configuration file."""

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Name the limit of each load, a full hop or its sender, and the one on which the run's latency depends.
+
+A full hop limits all that pass it. Of several full hops, the one with the longest wait has the queue. Without one, the
+sender is limited: by its application, its pacing, the receive window, the send buffer, TCP Small Queues, or its
+congestion window. The congestion window is small because the path loses packets, because acknowledgements come late,
+or because the congestion control wants it so.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from hourglass.results.explain.latency import LatencyPart
+from hourglass.results.explain.loads import HopLoad, Load, Loads
+from hourglass.results.explain.senders import SenderShares, sender_shares
+
+Kind = Literal[
+    "link", "radio", "cpu", "application", "pacing", "receive window", "send buffer", "small queues", "loss",
+    "late acknowledgements", "congestion control", "unknown", "nothing",
+]  # fmt: skip
+
+SHARE = 0.3
+"""The share of time from which a limit of a sender counts."""
+BUSY = 0.9
+"""A sender with data for less of the time waits for its application."""
+RATE_NEARLY = 0.9
+"""The share of its limited rate from which a flow is limited by it."""
+USED_UP = 0.95
+"""The share of its rate from which a full hop is the limit, whatever holds the senders."""
+CPU_SHARE = 0.5
+"""The share of a program's life from which waiting for its node's CPU limits it."""
+
+
+@dataclass(frozen=True)
+class Bottleneck:
+    """The limit of a load. `hop`: of a full hop; `shares`: of its senders, if it has flows. `node`: of a CPU."""
+
+    kind: Kind
+    load: Load | None
+    hop: HopLoad | None = None
+    shares: SenderShares | None = None
+    node: str = ""
+    weight_ms: float = 0.0
+    """The wait of the victims for the hop."""
+
+    @property
+    def where(self) -> str:
+        """Return the place: a device, a node, or the sender."""
+        if self.hop is not None:
+            return self.hop.name
+        return self.node or (self.load.sender if self.load else "")
+
+
+def bottlenecks(loads: Loads, parts: list[LatencyPart]) -> list[Bottleneck]:
+    """Return what limits the run, first that on which the latency depends most, then the others."""
+    limits = [_of_load(loads, load, parts) for load in loads.listed]
+    busiest = _busy_cpu(loads)
+    if busiest is not None:
+        limits.append(busiest)
+    waiting = {each.hop.name for each in limits if each.hop}
+    limits = [_late_acks(each, loads, waiting) for each in limits]
+    unique: dict[tuple[str, str], Bottleneck] = {}
+    for each in limits:
+        key = (each.kind, each.where)
+        if key not in unique or unique[key].weight_ms < each.weight_ms:
+            unique[key] = each
+    ranked = sorted(unique.values(), key=_rank)
+    return ranked or [Bottleneck("nothing", None)]
+
+
+def _rank(each: Bottleneck) -> tuple[int, float]:
+    """A full hop comes first, then a CPU, then senders; a load without flows last."""
+    order = 0 if each.hop is not None else 1 if each.kind == "cpu" else 2 if each.load and each.load.flows else 3
+    return order, -each.weight_ms
+
+
+def _of_load(loads: Loads, load: Load, parts: list[LatencyPart]) -> Bottleneck:
+    shares = sender_shares(loads, load.flows) if load.flows else None
+    full = [hop for hop in load.hops if hop.full]
+    if full:
+        hop = max(full, key=lambda each: (each.wait_ms or 0, -each.hop.rate_bps))
+        if shares is not None and (kind := _stronger(loads, load, hop, shares)):
+            return Bottleneck(kind, load, shares=shares)
+        kind = "radio" if hop.hop.medium == "air" else "link"
+        return Bottleneck(kind, load, hop, shares, weight_ms=_weight(hop, load, parts))
+    if not load.hops and load.flows:
+        return Bottleneck((shares and _sender_kind(loads, load, shares)) or "unknown", load, shares=shares)
+    if shares is None:
+        return Bottleneck("application", load)
+    kind = _sender_kind(loads, load, shares)
+    return Bottleneck(kind or _why_cwnd(load), load, shares=shares)
+
+
+def _stronger(loads: Loads, load: Load, hop: HopLoad, shares: SenderShares) -> Kind | None:
+    """Return a limit of the sender that holds it while the hop is not quite used up, or None."""
+    if hop.utilisation is None or hop.utilisation >= USED_UP or hop.congested:
+        return None
+    if max(shares.rwnd or 0, shares.sndbuf or 0) >= 2 * SHARE:
+        return _sender_kind(loads, load, shares)
+    lost = sum(each.lost for each in load.hops) > sum(each.congested for each in load.hops)
+    return "loss" if lost and shares.loss_based and (shares.cwnd or 0) >= 2 * SHARE else None
+
+
+def _weight(hop: HopLoad, load: Load, parts: list[LatencyPart]) -> float:
+    """Return the wait of the victims at the hop; of the load itself if they do not pass it."""
+    felt = sum(part.ms for part in parts if part.is_queue and part.node == hop.hop.node
+               and (not part.device or part.device == hop.hop.device))  # fmt: skip
+    return felt or 1e-3 * (hop.wait_ms or 0)
+
+
+def _sender_kind(loads: Loads, load: Load, shares: SenderShares) -> Kind | None:
+    """Return what limits the senders, unless it is the congestion window."""
+    flows = [flow for flow in loads.run.flows if flow.name in load.flows]
+    goodput = sum(flow.goodput_mbps for flow in loads.run.summary.flows if flow.id in load.flows) * 1e6
+    paced = [flow.pace_bps for flow in flows if flow.pace_bps]
+    if len(paced) == len(flows) > 0 and goodput >= RATE_NEARLY * sum(paced):
+        return "pacing"
+    if (shares.rwnd or 0) >= SHARE and (shares.rwnd or 0) >= (shares.cwnd or 0):
+        return "receive window"
+    if (shares.sndbuf or 0) >= SHARE and (shares.sndbuf or 0) >= (shares.cwnd or 0):
+        return "send buffer"
+    written = [flow.writes.rate_bps for flow in flows if flow.writes]
+    if written and len(written) == len(flows) and goodput >= RATE_NEARLY * sum(written):
+        return "application"
+    if shares.busy is not None and shares.busy < BUSY:
+        return "application"
+    if (shares.tsq or 0) >= WAITS_FOR_TSQ:
+        return "small queues"
+    return None
+
+
+WAITS_FOR_TSQ = 0.8
+"""The share of time above which TCP Small Queues alone hold a sender."""
+
+
+def _why_cwnd(load: Load) -> Kind:
+    """Return the reason of a small congestion window."""
+    lost = sum(hop.lost for hop in load.hops)
+    congested = sum(hop.congested for hop in load.hops)
+    return "loss" if lost > congested else "congestion control"
+
+
+def _late_acks(each: Bottleneck, loads: Loads, full: set[str]) -> Bottleneck:
+    """A sender whose acknowledgements wait at a hop that others fill is limited by it."""
+    if each.kind != "congestion control" or each.load is None:
+        return each
+    load = each.load
+    back = loads.path(load.receiver, load.sender, "down" if load.way == "up" else "up")
+    if any(f"{hop.node}:{hop.device}" in full for hop in back):
+        return Bottleneck("late acknowledgements", load, shares=each.shares)
+    return each
+
+
+def _busy_cpu(loads: Loads) -> Bottleneck | None:
+    """Return the CPU of a node whose programs wait for it, or run on it, most of their lives."""
+    busiest, node = 0.0, ""
+    for app in loads.run.summary.apps:
+        if app.start_s is None:
+            continue
+        life = (loads.run.end_ns / 1e9 if app.end_s is None else app.end_s) - app.start_s
+        share = app.waits.get("cpu", 0.0) / life if life > 0 else 0.0
+        if share > busiest:
+            busiest, node = share, app.node
+    return Bottleneck("cpu", None, node=node, weight_ms=busiest) if busiest >= CPU_SHARE else None

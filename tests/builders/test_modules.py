@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A user's modules in a tree: a folder and an object each; keys and labels; who caused a failed build."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from hourglass.builders.kernel import custom_modules
+from hourglass.builders.kernel.hooks import DRIVERS_TARGET
+from hourglass.builders.kernel.recipe import Recipe
+from hourglass.contract.kernel_module import KernelModule
+
+MINE = KernelModule("mine", (("a.c", "int a;\n"), ("b.c", "int b;\n"), ("b.h", "#define B\n")), (("share", "900"),))
+PLAIN = Recipe("6.12", "linux-source-6.12 1", (6, 12))
+FOLDER = f"{DRIVERS_TARGET}/modules"
+
+
+def test_each_module_is_one_object_whose_lines_are_the_users() -> None:
+    makefile = f"{DRIVERS_TARGET}/Makefile"
+    drivers = {makefile: b"obj-y += load.o\n", "mm/x.c": b""}
+    laid = custom_modules.with_modules(drivers, [MINE])
+    assert laid[makefile] == b"obj-y += load.o\nobj-y += modules/\n"
+    assert laid[f"{FOLDER}/Makefile"].endswith(b"\nobj-y := mine/\n")
+    assert laid[f"{FOLDER}/mine/mine_0.c"] == b'#line 1 "a.c"\nint a;\n'
+    assert laid[f"{FOLDER}/mine/b.h"] == b"#define B\n"
+    assert b"\nobj-y := mine.o\nmine-y := mine_0.o mine_1.o\n" in laid[f"{FOLDER}/mine/Makefile"]
+    assert custom_modules.with_modules(drivers, []) is drivers
+
+
+def test_text_and_name_decide_the_key_and_parameters_do_not() -> None:
+    recipe = replace(PLAIN, modules=(MINE,))
+    assert recipe.label == "6.12+mine.c"
+    assert replace(PLAIN, modules=(replace(MINE, parameters=()),)).key() == recipe.key()
+    variants = [replace(MINE, name="yours"), replace(MINE, files=MINE.files[:2]), replace(MINE, flags=("-DX",))]
+    keys = {PLAIN.key(), recipe.key(), *(replace(PLAIN, modules=(other,)).key() for other in variants)}
+    assert len(keys) == 5
+
+
+def test_a_failed_build_is_blamed_on_the_users_file_alone(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text(
+        f"a.c:3:5: error: 'x' undeclared\n{FOLDER}/mine/b.h:1:1: note: here\nmm/x.c:1:1: error: other\n  CC mm/x.o\n"
+    )
+    assert custom_modules.messages_about(log, [MINE]) == ["a.c:3:5: error: 'x' undeclared", "b.h:1:1: note: here"]
+    log.write_text("mm/x.c:1:1: error: other\n")
+    assert custom_modules.messages_about(log, [MINE]) == []
+    log.write_text("ld: undefined reference to `nothing'\n")
+    assert custom_modules.messages_about(log, [MINE]) == ["ld: undefined reference to `nothing'"]
+    assert custom_modules.messages_about(log, []) == []

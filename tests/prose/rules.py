@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of the writing guide that a machine can check. Each returns its violations."""
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from .markdown import Block, blocks, sentences
+
+ROOT = Path(__file__).parents[2]
+RECORDED = ("docs/papers", "docs/suites", "docs/selftests")
+"""Folders of pages that commands write from results."""
+
+VAGUE = frozenset({
+    "asked", "found", "given", "got", "held", "here", "kept", "known", "made", "meant", "one", "ones",
+    "others", "own", "place", "places", "said", "seen", "shown", "such", "taken", "there", "thing", "things",
+    "told", "tried", "wanted", "way", "ways", "what", "whole", "who", "whose", "words",
+})  # fmt: skip
+"""Names that say nothing about their value."""
+
+VAGUE_SHARE = 0.02
+"""A folder may have this share of vague names."""
+
+PARALLEL = {
+    "anatomy.py": "`results` computes the time per layer, `plots` draws it",
+    "apps.py": "programs: as the scenario declares them, as the plan starts them, as results report them",
+    "bounds.py": "`contract` has the language of bounds, `scenario` the table `[check]`",
+    "compare.py": "`results` computes the comparison, `cli` prints it",
+    "diff.py": "`results` computes the difference, `cli` prints it",
+    "doctor.py": "`engine` checks the machine, `cli` prints the checks",
+    "edge.py": "`scenario` declares media, policers and shapers of links, `plan` writes them for the driver",
+    "schema.py": "the JSON Schemas of a scenario and of a study",
+    "study.py": "`studies` runs a study, `cli` prints it",
+    "streams.py": "`scenario` names the streams of a test, `plan` gives them addresses, ports and times",
+    "testbed.py": "`scenario` declares the testbed, `report` draws it",
+    "wifi.py": "Wi-Fi cells: `scenario` declares them, `results` computes their figures, `plots` draws them",
+}
+"""Names of modules that may recur: the same concept in parallel packages, with the role of each."""
+
+LONG, TOO_LONG = 25, 40
+"""Words of a sentence: the aim and the bound."""
+
+OLD_PHRASES = re.compile(
+    r"""
+    \b(?:one's\ own|of\ (?:its|their|our|your|a\ user's|users')\ own|of\ (?:yours|ours|theirs))\b
+    | \b(?:held\ against|holds?\ (?:it|them|this)\ (?:to|against)|in\ (?:the\ )?place\ of|instead\ stands?)\b
+    | \b(?:anew|beside|besides|told|tells|mend|mends|mended|asked\ again|let\ be|but\ for|whoever|thereby|therewith)\b
+    | \b(?:that|which|what|who)\ (?:is|are)\ there\b | \bas\ is\ \w+\ too\b
+    | \b(?:has|have)\ not(?=[.,;:)]) | ,\ too(?=[.,;:)])
+    | (?:^|(?<=[.:;]\ ))What\ (?!if\b)
+    """,
+    re.VERBOSE,
+)
+"""The old dialect: see the twelve habits."""
+
+
+@dataclass(frozen=True, order=True)
+class Violation:
+    """One place that breaks a rule."""
+
+    path: Path
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path.relative_to(ROOT)}:{self.line}: {self.text}"
+
+
+def folder_of(path: Path) -> str:
+    """Return the folder of a file: its package in `src/hourglass`, otherwise its folder at the top."""
+    parts = path.relative_to(ROOT).parts
+    depth = {"src": 3, "docs": 2}.get(parts[0], 1)
+    return "/".join(parts[:-1][:depth]) or "."
+
+
+def python_files(*folders: str) -> list[Path]:
+    """Return the Python files below the folders, all of them by default."""
+    names = folders or ("src", "tests", "bench", "generators", "papers", "release")
+    return sorted(path for name in names for path in (ROOT / name).rglob("*.py"))
+
+
+def pages() -> list[Path]:
+    """Return the Markdown pages that people write."""
+    listed = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "kernel").rglob("*.md")]
+    return sorted(p for p in listed if p.relative_to(ROOT).parent.as_posix() not in RECORDED)
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
+def _blocks(path: Path) -> list[Block]:
+    return list(blocks(path.read_text()))
+
+
+def bound_names(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield each name that a file binds, with its line: variables, parameters, functions and classes."""
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, node.lineno
+        elif isinstance(node, ast.arg):
+            yield node.arg, node.lineno
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name, node.lineno
+
+
+_NATIVE_IGNORED = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"', re.DOTALL)
+_RUST_NAME = re.compile(r"\b(?:let(?:\s+mut)?|fn|for|struct|enum|const|static)\s+(\w+)|\b(\w+)\s*:\s*(?=[&\w(\[])")
+_C_NAME = re.compile(r"^\w[\w\s*]*?\b(\w+)\(|\b(?:\w+\s+|\*)(\w+)(?=\s*(?:=[^=]|;|,|\)|\[))", re.MULTILINE)
+
+
+def native_names(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield the names that a Rust or C file binds, with their lines; a pattern finds most of them."""
+    code = _NATIVE_IGNORED.sub(lambda match: "\n" * match[0].count("\n"), path.read_text())
+    for match in (_RUST_NAME if path.suffix == ".rs" else _C_NAME).finditer(code):
+        yield match[match.lastindex or 0], code.count("\n", 0, match.start()) + 1
+
+
+def native_files() -> list[Path]:
+    """Return the Rust files of the agent and the C files of the kernel, without generated ones."""
+    listed = [*(ROOT / "agent").glob("[st]*/*.rs"), *(ROOT / "kernel").rglob("*.[ch]")]
+    return sorted(path for path in listed if path.name not in {"abi.rs", "tables.rs", "probe_abi.h"})
+
+
+def vague_names() -> Iterator[Violation]:
+    """Yield the vague names of each folder that has more than `VAGUE_SHARE` of them."""
+    names, vague = defaultdict[str, int](int), defaultdict[str, list[Violation]](list)
+    for path in [*python_files(), *native_files()]:
+        for name, line in native_names(path) if path.suffix != ".py" else bound_names(path):
+            names[folder_of(path)] += 1
+            if name.strip("_").lower() in VAGUE:
+                vague[folder_of(path)].append(Violation(path, line, f"`{name}` names nothing"))
+    for folder, violations in vague.items():
+        if len(violations) > VAGUE_SHARE * names[folder]:
+            yield from violations
+
+
+def docstrings() -> Iterator[Violation]:
+    """Yield docstrings that begin with a clause instead of a verb or a noun."""
+    kinds = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    for path in python_files():
+        for node in ast.walk(_tree(path)):
+            text = ast.get_docstring(node) if isinstance(node, kinds) else None
+            if text and re.match(r"(What|Whether|How|Whose|Where|Who)\b", text):
+                yield Violation(path, getattr(node, "lineno", 1), text.split("\n")[0])
+
+
+def repeated_classes() -> Iterator[Violation]:
+    """Yield the classes of the package whose name another class has."""
+    definitions = defaultdict[str, list[tuple[Path, int]]](list)
+    for path in python_files("src"):
+        for node in _tree(path).body:
+            if isinstance(node, ast.ClassDef):
+                definitions[node.name].append((path, node.lineno))
+    for name, positions in definitions.items():
+        if len(positions) > 1:
+            yield from (
+                Violation(path, line, f"class {name} exists {len(positions)} times") for path, line in positions
+            )
+
+
+def repeated_modules() -> Iterator[Violation]:
+    """Yield the modules of the package whose name another module has."""
+    definitions = defaultdict[str, list[Path]](list)
+    for path in python_files("src"):
+        if not path.name.startswith("__") and path.name not in PARALLEL:
+            definitions[path.name].append(path)
+    for name, paths in definitions.items():
+        if len(paths) > 1:
+            yield from (Violation(path, 1, f"module {name} exists {len(paths)} times") for path in paths)
+
+
+def long_sentences(bound: int = LONG) -> Iterator[Violation]:
+    """Yield the sentences of more than `bound` words."""
+    for path in pages():
+        for line, text in _sentences(path):
+            if (length := len(text.split())) > bound:
+                yield Violation(path, line, f"{length} words: {text[:80]} …")
+
+
+def overlong_sentences() -> Iterator[Violation]:
+    """Yield the sentences above the hard bound."""
+    return long_sentences(TOO_LONG)
+
+
+def old_phrases() -> Iterator[Violation]:
+    """Yield the phrases of the old dialect."""
+    for path in pages():
+        for line, text in _sentences(path):
+            for match in OLD_PHRASES.finditer(text):
+                if not (match[0].startswith("What") and text.endswith("?")):
+                    yield Violation(path, line, f"“{match[0].strip()}” in: {text[:80]}")
+
+
+def comments_in_text() -> Iterator[Violation]:
+    """Yield HTML comments inside pages, apart from the licence line and the marks of generated parts."""
+    for path in pages():
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if "<!--" in line and not re.search(r"<!-- (SPDX-|generated: |end -->)", line):
+                yield Violation(path, number, line.strip()[:80])
+
+
+def _sentences(path: Path) -> Iterable[tuple[int, str]]:
+    return (pair for block in _blocks(path) for pair in sentences(block))
+
+
+RULES: dict[str, Callable[[], Iterator[Violation]]] = {
+    "vague names": vague_names,
+    "docstrings": docstrings,
+    "class names that recur": repeated_classes,
+    "module names that recur": repeated_modules,
+    f"sentences above {LONG} words": long_sentences,
+    f"sentences above {TOO_LONG} words": overlong_sentences,
+    "old phrases": old_phrases,
+    "comments in text": comments_in_text,
+}
