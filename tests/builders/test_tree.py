@@ -72,8 +72,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FalseArchive:
         package(tmp_path, "other", {"usr/share/doc/other/copyright": Path("/etc/passwd")}),
         package(tmp_path, "further", {}),
     ]  # fmt: skip
-    monkeypatch.setattr(tool_packages, "TOOLS", {"one": "one"})
-    monkeypatch.setattr(tool_packages, "WIFI_TOOLS", {"two": "two"})
+    monkeypatch.setattr(tool_packages, "ALL_TOOLS", {"one": "one", "two": "two"})
     archive = FalseArchive(debs)
     monkeypatch.setattr(apt, "Archive", archive)
     return archive
