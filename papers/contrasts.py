@@ -2,7 +2,7 @@
 """Contrasts: for each claim of the papers a wrong setting whose runs must miss it. A claim that holds for these runs as
 well says nothing.
 
-A contrast takes the runs of another value of an axis in place of the right ones. Most are runs of the figure anyway;
+A contrast takes the runs of another value of an axis instead of the right ones. Most are runs of the figure anyway;
 those of A-7-loss-based without TSQ, of A-rules with 8 ms of TSQ, and of A-contrasts are for contrasts alone.
 """
 

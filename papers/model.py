@@ -42,7 +42,7 @@ class View:
 
 @dataclass(frozen=True)
 class Contrast:
-    """A wrong setting for a claim: the runs of `other` in place of those of `value`, in the figure or, with `compared`,
+    """A wrong setting for a claim: the runs of `other` instead of those of `value`, in the figure or, with `compared`,
     in those that it is compared with. `word`: the axis. `study`: takes the figure's runs from another study, one of its
     `needs`."""
 

@@ -66,7 +66,7 @@ RECOVERY = 'stack.sysctl."net.ipv4.tcp_recovery"'
 YEAH_414, BBR_414, CUBIC_414 = (f"linux-4.14/{name}414.c" for name in ("yeah", "bbr", "cubic"))
 PIE_414 = "file=linux-4.14/pie414.c, parameters=dequeue_ns=1000"
 FILES = {("cc", "yeah"): YEAH_414, ("cc", "bbr"): BBR_414, ("qdisc", PIE): PIE_414}
-"""Files of 4.14 in place of 5.10's own, as values of an axis."""
+"""Files of 4.14 instead of 5.10's own, as values of an axis."""
 SCENARIO, CPU = "testbeds/paper-b.toml", "testbeds/paper-b-cpu.toml"
 TESTBED = View(
     {"name": "rrul_be", "gro": True, "stack.ap.qdisc": "pfifo_fast", RECOVERY: 1, "scenario": SCENARIO},

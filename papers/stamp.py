@@ -36,7 +36,7 @@ def head() -> str | None:
 
 
 def stamped(text: str, commit: str, releases: Sequence[str], seeds: str, inputs: str | None) -> str:
-    """Return a page with the stamp below its title, in place of an older one."""
+    """Return a page with the stamp below its title, instead of an older one."""
     stamp = f"Recorded at commit {commit[:8]} with Linux {', '.join(releases)}, seed{'s' if '-' in seeds else ''} "
     stamp += f"{seeds}{f'; inputs {inputs}' if inputs else ''}."
     before, title, remainder = re.split(r"^(# .*\n)", STAMP.sub("", text), maxsplit=1, flags=re.MULTILINE)

@@ -9,7 +9,7 @@ import pytest
 from tests import bare, tools
 
 EXPENSIVE = ("guest_and_machine_agree", "the_guest_is_compared_with", "after_a_kill_at_any_moment")
-"""Tests of many runs. Other tests need the same tools."""
+"""Tests that are left out because they make many runs. Others need the same tools."""
 SUITES = ["tests/native", "tests/ssh", "tests/browser/test_report.py", "tests/plan/test_traffic.py"]
 ALL_TOOLS = "from tests import tools; assert not tools.missing() and not tools.lacking(), tools.missing()"
 

@@ -63,7 +63,7 @@ def examples(text: str, **settings: object) -> Callable[[Function], Function]:
 
 
 def flat(function: Callable[..., object]) -> Callable[..., object]:
-    """Return a function that has the fields of a dataclass as parameters, in place of a parameter of that type."""
+    """Return a function that has the fields of a dataclass as parameters, instead of a parameter of that type."""
     parameters = inspect.signature(function, eval_str=True).parameters.values()
     groups: dict[str, Any] = {each.name: each.annotation for each in parameters if is_dataclass(each.annotation)}
     if not groups:

@@ -46,7 +46,7 @@ def goodput_steps(run: Recording, connection: Connection) -> Series:
 
 
 def tcp_rtt_ms(run: Recording, connection: Connection) -> Series:
-    """Return the smoothed RTT at the end that sent most, ms; without 0, "not measured yet"."""
+    """Return the smoothed RTT at the end that sent most, ms. Zeros mean "not measured yet" and are left out."""
     rows = _end_samples(run, connection, connection.upload).filter(pl.col("rtt") > 0)
     return Series(_seconds(rows), floats(rows["rtt"]) / US_PER_MS)
 

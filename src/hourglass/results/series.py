@@ -50,7 +50,7 @@ class Series:
 
 
 def loaded_window(run: Recording) -> Window:
-    """Return [delay, delay + length] of the test; the whole run if all its streams wait for answers."""
+    """Return [delay, delay + length] of the test; the whole run if it has no flow and no datagram stream."""
     if not run.flows and not run.datagrams:
         return whole_run(run)
     start_ns = round(run.test.delay_s * NS_PER_S)
@@ -95,8 +95,8 @@ def goodput_total(run: Recording, flows: Sequence[FlowStream], window: Window) -
 
 
 def tcp_rtt_ms(run: Recording, flow: FlowStream | None = None) -> Series:
-    """Return the senders' smoothed RTT samples (`tcpi_rtt`), ms, of one flow or of all; without 0, "not measured
-    yet"."""
+    """Return the senders' smoothed RTT samples (`tcpi_rtt`), ms, of one flow or of all. Zeros mean "not measured
+    yet" and are left out."""
     t_ns, rtt_us = run.sockets.samples(flow, True, "rtt")
     measured = rtt_us > 0
     return Series(t_ns[measured] / NS_PER_S, rtt_us[measured] / US_PER_MS)

@@ -3,7 +3,7 @@
 
 The value of a setting is that of its worst condition (`neighbourhood.py`), where a condition's value is the mean over
 the seeds. A limit must be met in every condition. The settings are raced, by successive halving (Jamieson and Talwalkar
-2016), with a third in place of a half:
+2016), with a third instead of a half:
 
     round   settings                                 conditions    seeds
     1       all                                      the scenario  the first
