@@ -80,6 +80,13 @@ def test_with_a_channel_for_events_the_console_has_none() -> None:
     assert console.ready
 
 
+def test_an_endless_event_is_not_kept() -> None:
+    console = Console(io.BytesIO(), apart=True)
+    for _ in range(20):
+        assert console.hear(b"x" * (1 << 20)) == 0
+    assert console.hear(b'\nhourglass: {"event":"ready","boot_ns":1}\n') == 1
+
+
 def test_the_log_has_a_bound() -> None:
     log = io.BytesIO()
     console = Console(log)

@@ -95,6 +95,10 @@ static int try(const char *what, const char *host)
 		return rename(HOST("victim"), "stolen");
 	if (IS("link"))
 		return link(HOST("victim"), "linked");
+	if (IS("make-symlink"))
+		return symlink(HOST("secret"), "run.json");
+	if (IS("move-link"))
+		return rename(".guest/root.cpio", "run.json");
 	if (IS("symlink"))
 		return through_link(host);
 	if (IS("exec"))

@@ -12,15 +12,21 @@ from hourglass.engine import engines
 from hourglass.errors import InputError, MissingError
 from hourglass.host import process, sandbox, syscall_filter
 
-FILES = ["read", "list", "write", "truncate", "create", "mkdir", "unlink", "rename", "link", "symlink", "exec"]
+FILES = [
+    "read", "list", "write", "truncate", "create", "mkdir", "unlink", "rename", "link", "symlink", "make-symlink",
+    "move-link", "exec",
+]  # fmt: skip
 LANDLOCK_CALLS = ["tcp-connect", "tcp-bind", "signal", "ptrace", "memory"]
 CALLS = [
     "tcp-connect", "tcp-bind", "vm-read", "socket", "netlink", "user-namespace", "mount", "fifo", "keys", "bpf",
     "io_uring", "perf", "x32", "clone-user-namespace", "clone-namespaces", "ptrace", "seize", "limits",
 ]  # fmt: skip
-DENIED = ["truncate", "chmod", "fchmod", "chown", "times"]
-"""Calls that the filter refuses without a kill. Landlock knows only `truncate` of them."""
-POSSIBLE = [*FILES, *DENIED, "tcp-connect", "tcp-bind", "signal", "memory", "socket", "netlink", "fifo", "limits"]
+DENIED = ["truncate", "chmod", "fchmod", "chown", "times", "link", "rename", "symlink", "make-symlink", "move-link"]
+"""Calls that the filter refuses without a kill. Landlock knows only `truncate` and those about links."""
+POSSIBLE = [
+    *dict.fromkeys([*FILES, *DENIED]), "tcp-connect", "tcp-bind", "signal", "memory", "socket", "netlink", "fifo",
+    "limits",
+]  # fmt: skip
 """Attacks that succeed without a layer on every host that permits them to the user."""
 
 
@@ -40,8 +46,9 @@ def attempt(
     (host / "secret").chmod(0o644)
     (host / "victim").write_text("victim")
     run = host / "run"
-    run.mkdir(exist_ok=True)
-    rules = [(run, sandbox.WRITE), (attack, sandbox.RUN)]
+    (run / ".guest").mkdir(parents=True, exist_ok=True)
+    (run / ".guest/root.cpio").symlink_to(host / "secret")
+    rules = [(run, sandbox.WRITE_PLAIN), (attack, sandbox.RUN)]
     with (
         sandbox.confinement(rules, filtered=True) as (confine, _),
         process.group([attack, action, host], run, {}, confine=confine) as child,

@@ -15,7 +15,7 @@ PREFIX = b"hourglass: {"
 _TAIL_MAX = 400
 LOG_MAX = 16 << 20
 """Bytes of the log. A guest's program may make its kernel print endlessly."""
-_LINE_MAX, _WARNINGS_MAX = 1 << 16, 100
+_LINE_MAX, _EVENT_MAX, _WARNINGS_MAX = 1 << 16, 1 << 24, 100
 
 Event = dict[str, Any]
 
@@ -59,6 +59,8 @@ class Console:
     def hear(self, data: bytes) -> int:
         """Take bytes of the event channel; return the number of events. Raises OSError as `feed`."""
         *lines, self._partial_event = (self._partial_event + data).split(b"\n")
+        if len(self._partial_event) > _EVENT_MAX:
+            lines, self._partial_event = [*lines, self._partial_event], b""
         events = sum(self._event(line.rstrip(b"\r")) for line in lines)
         self.log.flush()
         return events

@@ -184,7 +184,7 @@ def boot(
     private = directory / PRIVATE
     image = root.image(wifi, tools(kernel.release), bool(objects))
     rules = [
-        (directory, sandbox.WRITE),
+        (directory, sandbox.WRITE_PLAIN),
         (kernel.linux, sandbox.RUN),
         (image, sandbox.READ),
         (Path("/proc/cpuinfo"), sandbox.READ),

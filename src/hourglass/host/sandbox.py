@@ -44,6 +44,8 @@ _NO_DEVICES = ~(1 << 6 | 1 << 9 | 1 << 11)
 """The rights to create device nodes and sockets, which are never granted."""
 READ, RUN, DEVICE = READ_FILE | READ_DIR, READ_FILE | READ_DIR | EXECUTE, READ_FILE | WRITE_FILE | IOCTL_DEV
 WRITE = ((1 << 15) - 1) & _NO_DEVICES & ~EXECUTE
+WRITE_PLAIN = WRITE & ~(1 << 10 | 1 << 12 | 1 << 13)
+"""`WRITE` without the rights to make FIFOs and symbolic links, and to move a file to another folder."""
 
 _TCP = 3
 _SCOPES = 3
