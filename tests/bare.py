@@ -32,7 +32,7 @@ REPEATED = SET_UP.replace("make", "make -o agent")
 DECIDE = (
     "Makefile", "pyproject.toml", "README.md", "tests/bare.py", "tests/tools.py", "agent/Cargo.lock",
     *(f"src/hourglass/engine/{name}.py" for name in ("doctor", "host_tools", "native")),
-    *(f"src/hourglass/builders/{name}.py" for name in ("tool_packages", "agent")),
+    *(f"src/hourglass/builders/{name}.py" for name in ("tool_packages", "agent", "bpf")),
     *(f"src/hourglass/builders/kernel/{name}.py" for name in ("recipe", "obtain", "apt")),
 )  # fmt: skip
 """The files that decide what is installed."""

@@ -11,11 +11,15 @@ import time
 from hourglass.builders.kernel import registry
 from hourglass.builders.kernel.obtain import SourceGone
 from hourglass.contract.kernels import DEFAULT, KERNELS
+from hourglass.errors import MissingError
 
-VARIANTS = {"5.10": "alone", "6.1": "debug", "7.3": "kunit"}
+KUNIT = {"5.10": "alone", "6.1": "debug", "7.3": "kunit"}
 """KUnit's suites run on the oldest kernel, without the probe, on the default one, under lockdep and KASAN, and on the
 newest. A variant with KUnit compiles most of a kernel again. The arithmetic that it tests is the same on all, and
 those between two that pass compile the same files without KUnit."""
+
+VARIANTS = {name: (variant,) for name, variant in KUNIT.items()} | {"7.3": (KUNIT["7.3"], "bpf")}
+"""Those of `KUNIT`, and the one that loads congestion controls in BPF."""
 
 WITHOUT = ("tsq@tcp_output.c",)
 """The code that is compared with kernels without it. The hook's other edits are settings, for which all other files
@@ -27,7 +31,7 @@ def variants() -> list[tuple[str, str | None, tuple[str, ...]]]:
     return [
         (name, variant, without)
         for name in KERNELS
-        for variant, without in ((None, ()), (None, WITHOUT), *([(VARIANTS[name], ())] if name in VARIANTS else []))
+        for variant, without in ((None, ()), (None, WITHOUT), *((variant, ()) for variant in VARIANTS.get(name, ())))
     ]
 
 
@@ -46,6 +50,11 @@ def main() -> None:
             if name == DEFAULT:
                 raise
             print(f"kernel {name} is left out: {gone}", file=sys.stderr)
+            continue
+        except MissingError as missing:
+            if variant is None:
+                raise
+            print(f"kernel {name}+{variant} is left out: {missing}", file=sys.stderr)
             continue
         if (spent := time.monotonic() - began) > 1:
             print(f"kernel {built.name}: {spent:.0f} s, {cpu_s() - before:.0f} s of CPU", file=sys.stderr)

@@ -13,12 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from hourglass.builders import agent
+from hourglass.builders import agent, bpf
+from hourglass.builders.kernel import recipe
 from hourglass.engine import doctor, host_tools, native
 from hourglass.errors import program
 from hourglass.host import process
 
-TOOLS = native.TOOLS | {
+TOOLS = native.TOOLS | bpf.TOOLS | recipe.BPF_TOOLS | {
     "chromium": "chromium", "chromedriver": "chromium-driver",
     "file": "file", "git": "git", "gcc": "gcc", "hostname": "hostname", "ps": "procps", "sysctl": "procps",
     "patch": "patch", "nsenter": "util-linux", "setpriv": "util-linux",
@@ -28,11 +29,12 @@ TOOLS = native.TOOLS | {
 }  # fmt: skip
 """The programs that checks and tests call, in addition to those that runs need (`hourglass.engine.doctor`)."""
 
-FILES = {
+FILES = recipe.BPF_HEADERS | {
+    str(bpf.HEADER): bpf.HEADER_PACKAGE,
     "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf": "fonts-dejavu-core",
     "/usr/share/perl/*/Term/ANSIColor.pm": "perl",
 }
-"""Packages that they read: the browser a font, checkpatch a module of Perl."""
+"""Packages that they read: a build with BPF its headers, the browser a font, checkpatch a module of Perl."""
 
 LINTERS = {"fmt": "rustfmt", "clippy": "clippy"}
 """What cargo needs for its commands: components of rustup."""

@@ -13,7 +13,7 @@ import pytest
 
 from hourglass import resources
 from hourglass.builders.kernel import builder
-from tests.kernels import VARIANTS
+from tests.kernels import KUNIT
 
 pytestmark = pytest.mark.guest
 
@@ -23,9 +23,9 @@ BOOT = [
 """On 7.3 suites run at boot only with `autorun`; older kernels ignore this option."""
 
 
-@pytest.mark.parametrize("kernel", VARIANTS)
+@pytest.mark.parametrize("kernel", KUNIT)
 def test_every_suite_passes(kernel: str) -> None:
-    variant = VARIANTS[kernel]
+    variant = KUNIT[kernel]
     built = builder.build(kernel, variant=variant)
     boot = subprocess.run(
         [built.linux, *BOOT], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
