@@ -11,9 +11,14 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define CROWD 200
+
+/* The offset of the mask of registers in use, and the bits that kernel/hooks/xsave_area.c passes to the host. */
+#define XSTATE_BV 512
+#define GUEST_COMPONENTS 0x802ffUL
 
 static char self[] = "/programs", nothing[] = "nothing";
 
@@ -182,6 +187,25 @@ static int floats(void)
 	return made < 0 || !kept || waitpid(made, &status, 0) != made || status || vforked() || debugged() || crowd();
 }
 
+/* Claim, in the frame of the signal, the registers for which a guest has no room: AMX's, and those yet to come. */
+static void claim_registers(int signal, siginfo_t *info, void *frame)
+{
+	unsigned long *registers = (unsigned long *)((ucontext_t *)frame)->uc_mcontext.fpregs;
+
+	registers[XSTATE_BV / sizeof(long)] |= ~GUEST_COMPONENTS;
+}
+
+/* Check that such a handler returns, and that the other registers survive it. */
+static int claims(void)
+{
+	struct sigaction action = { .sa_sigaction = claim_registers, .sa_flags = SA_SIGINFO };
+	int kept;
+
+	sigaction(SIGUSR2, &action, NULL);
+	keeps_float(10000000, SYS_kill, getpid(), SIGUSR2, NULL, &kept);
+	return !kept;
+}
+
 static int child(int with_exec)
 {
 	char *words[] = { self, nothing, NULL };
@@ -212,6 +236,7 @@ static const struct {
 } all[] = {
 	{ "call", call }, { "clock", clock_read }, { "clock-asked", clock_asked }, { "clocks-agree", clocks_agree },
 	{ "fault", fault }, { "floats", floats }, { "fork", forked }, { "exec", executed },
+	{ "claims", claims },
 };
 
 int main(int count, char **words)

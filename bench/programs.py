@@ -40,10 +40,10 @@ def root(folder: Path) -> Path:
     return root_folder
 
 
-def repeated(folder: Path, operation: str, count: int) -> Scenario:
+def repeated(folder: Path, operation: str, count: int, kernel: str = KERNEL) -> Scenario:
     """Return a node that repeats an operation."""
     app = {"name": "programs", "node": "client", "command": ["/programs", operation, str(count)], "expect": 0}
-    return scenario.load(alone([app], root=str(folder)), kernel=KERNEL)
+    return scenario.load(alone([app], root=str(folder)), kernel=kernel)
 
 
 def iperf3(length_s: int) -> Scenario:

@@ -36,16 +36,17 @@ _PATH_BENEATH = 1
 _NO_NEW_PRIVS = 38
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+MAKE_CHAR, MAKE_SOCK, MAKE_FIFO, MAKE_BLOCK, MAKE_SYM, REFER = 1 << 6, 1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13
 TRUNCATE, IOCTL_DEV = 1 << 14, 1 << 15
 _OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 _HANDLED = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
 """File rights by the version of Landlock's interface that added them."""
-_NO_DEVICES = ~(1 << 6 | 1 << 9 | 1 << 11)
-"""The rights to create device nodes and sockets, which are never granted."""
+_NO_DEVICES = ~(MAKE_CHAR | MAKE_SOCK | MAKE_BLOCK)
+"""All rights but those to create device nodes and sockets, which are never granted."""
 READ, RUN, DEVICE = READ_FILE | READ_DIR, READ_FILE | READ_DIR | EXECUTE, READ_FILE | WRITE_FILE | IOCTL_DEV
 WRITE = ((1 << 15) - 1) & _NO_DEVICES & ~EXECUTE
-WRITE_PLAIN = WRITE & ~(1 << 10 | 1 << 12 | 1 << 13)
-"""`WRITE` without the rights to make FIFOs and symbolic links, and to move a file to another folder."""
+WRITE_PLAIN = WRITE & ~(MAKE_FIFO | MAKE_SYM | REFER)
+"""`WRITE` without the rights to make FIFOs and symbolic links, and to move or link a file to another folder."""
 
 _TCP = 3
 _SCOPES = 3
