@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # make run     what Hourglass is for: the same uploads with and without TCP Small Queues, side by side
 # make tune    makes runs faster by up to a tenth: the kernel once more, with PGO
-# make test    all tests, on all kernels; make quick: those of two minutes
+# make test    tests on the default kernel; make test-all: all tests, on all kernels; make quick: those without a guest
 # make check   style and types
 # make docs    the documentation site: build/docs/html/index.html
 # make setup   only what a run needs, but no kernel; seconds when nothing changed; make developer: what tests need, too
@@ -23,7 +23,7 @@ SYSTEM_PYTHON = $$(for p in python3.13 python3.12 python3.11 python3; do \
 USABLE_PYTHON = { python=$(SYSTEM_PYTHON) && $$python -c 'import venv, ensurepip' 2>/dev/null; }
 BEGINNING := python3 python3-venv ca-certificates
 
-.PHONY: run tune test quick check begin ready kernel source root bench fuzz fuzz-calls soak repeat patches other-cpus wheel setup developer packages agent \
+.PHONY: run tune test test-all quick check begin ready kernel source root bench fuzz fuzz-calls soak repeat patches other-cpus wheel setup developer packages agent \
 	release image places docs clean
 
 run: begin
@@ -37,7 +37,7 @@ tune: setup
 	@$(HOURGLASS) kernel tune
 
 # All parts of each, whatever fails, and a table of them; what they take is installed first (tests/tools.py).
-test quick check: .venv/developer
+test test-all quick check: .venv/developer
 	@$(BIN)/python -m tests $@
 
 # $(call step,WHAT,COMMANDS): carries them out and prints what took longer than a second; after `begin`, $(told) does.

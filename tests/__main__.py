@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tests [test|quick|check]`: all parts of `make test`, `make quick` or `make check`, one after the other.
+"""`python -m tests [quick|test|test-all|check]`: all parts of a command of the Makefile, one after the other.
+
+`quick` takes the tests that boot no guest, `test` also those on the default kernel, `test-all` all. The markers
+`guest`, `kernels` and `slow` decide (`pyproject.toml`).
 
 A part that fails does not hide the others. At the end a table has the costliest test files, the result and the time of
-each part, and the reasons why tests were skipped. Exit status 1: a part failed.
+each part, the reasons why tests were skipped, and a command for each failed test, which repeats it. Exit status 1: a
+part failed.
 """
 
 import argparse
 import os
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -26,6 +32,10 @@ COSTLIEST = 20
 """Test files whose cost the table has."""
 REAL_TIME = ["tests/native", "tests/ssh"]
 """Tests that measure in real time: nothing else may run meanwhile."""
+TEE = ["bash", "-o", "pipefail", "-c", '"${@:2}" 2>&1 | tee "$1"', "tee"]
+"""Runs a command that has its output on the terminal and in a file, which is the first argument."""
+SHORT = "not slow and not kernels"
+"""Selects the tests that `make test` takes."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +51,14 @@ class Part:
 @dataclass
 class Result:
     """`result`: "passed", "FAILED (1)" or why the part was skipped. `skips`: reasons of skipped tests, counted.
-    `costs`: seconds of each test file."""
+    `costs`: seconds of each test file. `failures`: commands that repeat a failed test."""
 
     part: Part
     result: str
     seconds: float
     skips: Counter[str] = field(default_factory=Counter)
     costs: dict[str, float] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
 
     @property
     def failed(self) -> bool:
@@ -58,25 +69,26 @@ def cargo(*arguments: str) -> list[str]:
     return ["cargo", *arguments]
 
 
+def tests(selection: str) -> list[Part]:
+    """Return the parts with pytest. `selection`: an expression of markers; "" selects all tests."""
+    parallel = ["-n", "auto", "--dist", "worksteal", *(f"--ignore={name}" for name in REAL_TIME)]
+    return [
+        Part("tests against this machine's kernel", [*PYTEST, "-m", selection, *REAL_TIME]),
+        Part("tests", [*PYTEST, "-m", selection, *parallel]),
+    ]
+
+
 AGENT = ROOT / "agent"
 PACKAGES = Part("Debian packages", [PYTHON, "-m", "tests.tools"])
 SET_UP = Part("agent, guest root, kernel", [*MAKE, "ready", "developer"])
+KERNELS = Part("kernels for tests", [PYTHON, "-m", "tests.kernels"])
 AGENTS_TESTS = Part("tests of the agent", cargo("test", "--locked", "--quiet"), AGENT)
+AGENTS_UNIT_TESTS = Part(AGENTS_TESTS.name, [*AGENTS_TESTS.command, "--bins"], AGENT)
+ALL_AGENTS_TESTS = Part(AGENTS_TESTS.name, [*AGENTS_TESTS.command, "--", "--include-ignored"], AGENT)
 COMMANDS = {
-    "test": [
-        PACKAGES,
-        SET_UP,
-        Part("kernels for tests", [PYTHON, "-m", "tests.kernels"]),
-        AGENTS_TESTS,
-        Part("tests against this machine's kernel", [*PYTEST, *REAL_TIME]),
-        Part("tests", [*PYTEST, "-n", "auto", "--dist", "worksteal", *(f"--ignore={name}" for name in REAL_TIME)]),
-    ],
-    "quick": [
-        PACKAGES,
-        SET_UP,
-        AGENTS_TESTS,
-        Part("tests", [*PYTEST, "-n", "auto", "--dist", "worksteal", "-m", "not guest"]),
-    ],
+    "quick": [PACKAGES, SET_UP, AGENTS_UNIT_TESTS, tests(f"{SHORT} and not guest")[-1]],
+    "test": [PACKAGES, SET_UP, AGENTS_TESTS, *tests(SHORT)],
+    "test-all": [PACKAGES, SET_UP, KERNELS, ALL_AGENTS_TESTS, *tests("")],
     "check": [
         PACKAGES,
         Part("ruff", [PYTHON, "-m", "ruff", "check"]),
@@ -116,13 +128,44 @@ def execute(part: Part) -> Result:
         return Result(part, f"FAILED: {reason}" if os.environ.get("CI") else f"skipped: {reason}", 0.0)
     environment = {name: text for name, text in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "junit.xml"
-        command = [*part.command, f"--junitxml={log}"] if part.command[: len(PYTEST)] == PYTEST else part.command
+        log = Path(folder) / "log"
+        pytest, rust = part.command[: len(PYTEST)] == PYTEST, part.command[:2] == cargo("test")
+        command = [*TEE, str(log), *part.command] if rust else part.command + [f"--junitxml={log}"] * pytest
         started_s = time.monotonic()
         status = subprocess.run(command, cwd=part.folder, env=environment, check=False).returncode
-        seconds = time.monotonic() - started_s
-        skips, costs = (reasons(log), costs_of_files(log)) if log.is_file() else (Counter[str](), {})
-    return Result(part, f"FAILED ({status})" if status else "passed", seconds, skips, costs)
+        result = Result(part, f"FAILED ({status})" if status else "passed", time.monotonic() - started_s)
+        if pytest and log.is_file():
+            result.skips, result.costs, result.failures = reasons(log), costs_of_files(log), failed_tests(log)
+        elif status and rust:
+            result.failures = failed_tests_of_the_agent(part, log.read_text())
+    if status and not result.failures:
+        result.failures = [repetition(part)]
+    return result
+
+
+def repetition(part: Part, *arguments: str) -> str:
+    """Return a part's command, with more arguments, as a line for the shell in the project's root."""
+    program, *words = part.command
+    folder = "" if part.folder == ROOT else f"cd {part.folder.relative_to(ROOT)} && "
+    return folder + shlex.join([os.path.relpath(program, ROOT) if program == PYTHON else program, *words, *arguments])
+
+
+def failed_tests(log: Path) -> list[str]:
+    """Return a command for each failed test of pytest's JUnit file."""
+    cases = [case for case in ElementTree.parse(log).iter("testcase") if {"failure", "error"} & {e.tag for e in case}]
+    names = dict.fromkeys((case.get("classname", ""), case.get("name", "")) for case in cases)
+    nodes = [f"{_file(module)}::{name}" if module else _file(name) for module, name in names]
+    return [repetition(Part("test", [PYTHON, "-m", "pytest", node])) for node in nodes]
+
+
+def failed_tests_of_the_agent(part: Part, output: str) -> list[str]:
+    """Return a command for each failed test that cargo's output names."""
+    lists = re.findall(r"^failures:\n((?: {4}\S+\n)+)", output, re.MULTILINE)
+    return [repetition(part, name) for name in dict.fromkeys("".join(lists).split())]
+
+
+def _file(module: str) -> str:
+    return module.replace(".", "/") + ".py"
 
 
 def reasons(log: Path) -> Counter[str]:
@@ -135,12 +178,12 @@ def costs_of_files(log: Path) -> dict[str, float]:
     """Return the seconds that the tests of each file took, from pytest's JUnit file."""
     seconds: dict[str, float] = defaultdict(float)
     for case in ElementTree.parse(log).iter("testcase"):
-        seconds[case.get("classname", "").replace(".", "/") + ".py"] += float(case.get("time", "0"))
+        seconds[_file(case.get("classname", ""))] += float(case.get("time", "0"))
     return seconds
 
 
 def table(results: list[Result]) -> str:
-    """Return the results of all parts as text; what was skipped, why and what helps are its last lines."""
+    """Return the results of all parts as text. What was skipped and what failed are its last lines."""
     width = max(len(result.part.name) for result in results)
     costs = sorted(((seconds, name) for result in results for name, seconds in result.costs.items()), reverse=True)
     lines = ["", *(f"{seconds:8.1f} s  {name}" for seconds, name in costs[:COSTLIEST])]
@@ -152,6 +195,8 @@ def table(results: list[Result]) -> str:
         lines += [f"{count:5}  {reason}" for reason, count in skips.most_common()]
     if packages := tools.missing():
         lines += ["", tools.line(packages)]
+    if failures := [command for result in results for command in result.failures]:
+        lines += ["", "failed, and how to repeat each:", *(f"  {command}" for command in failures)]
     return "\n".join(lines)
 
 

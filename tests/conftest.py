@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Skipped tests. If `CI` is set, a skipped test fails: a check that can pass without a run checks nothing. Elsewhere a
-test is skipped if a tool is missing.
+"""Tiers of tests, and skipped tests.
+
+`make test` takes the tests without the markers `kernels` and `slow`. A test that names another kernel in a parameter
+has the first by itself. A test of `make test` that asks for another kernel fails, so that this command builds no other.
+
+If `CI` is set, a skipped test fails: a check that can pass without a run checks nothing. Elsewhere a test is skipped if
+a tool is missing.
 
 If a kernel's source is no longer available (Debian's suite moved on), its tests are skipped everywhere, with this
 reason. Tests of the default kernel are not.
@@ -8,12 +13,15 @@ reason. Tests of the default kernel are not.
 
 import os
 import resource
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import pytest
 
-from hourglass.contract.kernels import DEFAULT
+from hourglass.builders import prebuilt
+from hourglass.builders.kernel import builder, config, registry
+from hourglass.builders.kernel.built import BuiltKernel
+from hourglass.contract.kernels import DEFAULT, KERNELS, VARIANT
 from hourglass.errors import GoneError, MissingError
 
 GONE = "a kernel's source, or its tools, are gone"
@@ -24,10 +32,16 @@ FIRST = "test_every_example_and_figure_is_current"
 """The longest test by far. If it began last, one worker would run it alone at the end."""
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        parameters = item.callspec.params if hasattr(item, "callspec") else {}
+        if any(str(value).partition(VARIANT)[0] in OTHERS for value in parameters.values()):
+            item.add_marker("kernels")
     items.sort(key=lambda item: item.name != FIRST)
 
 
+OTHERS = set(KERNELS) - {DEFAULT}
 STARTED = pytest.StashKey[float]()
 
 
@@ -40,7 +54,26 @@ def cpu_s() -> float:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     item.stash[STARTED] = cpu_s()
-    return (yield)
+    with pytest.MonkeyPatch.context() as patch:
+        if not any(item.get_closest_marker(name) for name in ("kernels", "slow")):
+            patch.setattr(registry, "ensure", _default_alone(registry.ensure))
+            patch.setattr(builder, "build", _default_alone(builder.build))
+        return (yield)
+
+
+def _default_alone(build: Callable[..., BuiltKernel]) -> Callable[..., BuiltKernel]:
+    """Return the function, which fails the test if the kernel is one that `make test` does not build."""
+
+    def checked(name: str, *arguments: Any, **options: Any) -> BuiltKernel:
+        kernel, variant = config.split(name)
+        other = kernel in OTHERS or (
+            kernel == DEFAULT and (variant or options.get("variant") or options.get("without"))
+        )
+        if other and prebuilt.kernel(name) is None:
+            pytest.fail(f"the test needs the marker `kernels`, because it needs {name}, {options}")
+        return build(name, *arguments, **options)
+
+    return checked
 
 
 @pytest.hookimpl(wrapper=True)

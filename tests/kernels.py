@@ -13,13 +13,13 @@ from hourglass.builders.kernel.obtain import SourceGone
 from hourglass.contract.kernels import DEFAULT, KERNELS
 from hourglass.errors import MissingError
 
-KUNIT = {"5.10": "alone", "6.1": "debug", "7.3": "kunit"}
+VARIANTS = {"5.10": ("alone",), "6.1": ("debug",), "7.3": ("kunit", "bpf")}
+"""The variants that tests run. `bpf` loads congestion controls in BPF."""
+
+KUNIT = {name: variants[0] for name, variants in VARIANTS.items()}
 """KUnit's suites run on the oldest kernel, without the probe, on the default one, under lockdep and KASAN, and on the
 newest. A variant with KUnit compiles most of a kernel again. The arithmetic that it tests is the same on all, and
 those between two that pass compile the same files without KUnit."""
-
-VARIANTS = {name: (variant,) for name, variant in KUNIT.items()} | {"7.3": (KUNIT["7.3"], "bpf")}
-"""Those of `KUNIT`, and the one that loads congestion controls in BPF."""
 
 WITHOUT = ("tsq@tcp_output.c",)
 """The code that is compared with kernels without it. The hook's other edits are settings, for which all other files

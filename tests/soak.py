@@ -6,7 +6,7 @@ which looks for lost memory after a minute of the guest's time, so its runs end 
 built-in scenarios, shortened; built-ins with events; examples with programs; and random scenarios (tests/fuzz). A run
 is clean if the kernel logs no warning and its counts agree (tests/guest/accounts.py).
 
-The table has a row per run. Exit status 1: a run is not clean. `make test` builds only one of these kernels.
+The table has a row per run. Exit status 1: a run is not clean. `make test-all` builds only one of these kernels.
 """
 
 import argparse

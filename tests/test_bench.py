@@ -140,6 +140,7 @@ CALLS = {"call": range(1, 2), "clock": range(1, 2), "fault": range(2, 3), "fork"
 """System calls of each operation; a child's C library adds some."""
 
 
+@pytest.mark.slow
 @pytest.mark.guest
 @pytest.mark.parametrize("operation", programs.COUNTS)
 def test_a_program_makes_the_counted_calls(operation: str, tmp_path: Path) -> None:

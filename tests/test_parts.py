@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m tests` and the tools of tests: every part runs, the table names failures, and skips have reasons."""
 
+import os
 import re
+import shlex
 import shutil
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -23,6 +26,11 @@ def no_tools(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     monkeypatch.setattr(shutil, "which", lambda name, **options: None if name in names else real(name, **options))
 
 
+def relative(program: str) -> str:
+    """Return a path as from the project's root."""
+    return os.path.relpath(program, parts.ROOT)
+
+
 @pytest.fixture(autouse=True)
 def _complete(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(test_tools, "missing", lambda: [])
@@ -38,8 +46,45 @@ def test_a_part_that_fails_hides_no_other(capfd: pytest.CaptureFixture[str]) -> 
     assert status == 1
     printed = capfd.readouterr().out
     assert "second part" in printed
-    last = [re.sub(r" +[\d.]+ s", " # s", line) for line in printed.splitlines()[-3:]]
-    assert last == ["first # s  FAILED (7)", "second # s  passed", "in all # s"]
+    last = [re.sub(r" +[\d.]+ s", " # s", line) for line in printed.splitlines()[-6:]]
+    assert last[:4] == ["first # s  FAILED (7)", "second # s  passed", "in all # s", ""]
+    assert last[4:] == ["failed, and how to repeat each:", f"  {relative(sys.executable)} -c 'raise SystemExit(7)'"]
+
+
+def test_the_last_lines_repeat_each_failed_test(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Each printed command runs one of them, or the file that pytest cannot read, and fails as before."""
+    (tmp_path / "test_two.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.parametrize('text', ['a b', 'c'])\ndef test_text(text): assert text == 'c'\n"
+        "@pytest.fixture\ndef broken(): assert False\n"
+        "def test_set_up(broken): pass\n"
+    )
+    (tmp_path / "test_unreadable.py").write_text("import nothing_of_this_name\n")
+    command = [*PYTEST, "-p", "no:cacheprovider", "--rootdir", str(tmp_path), "--continue-on-collection-errors"]
+    assert parts.run([Part("tests", [*command, str(tmp_path)], tmp_path)]) == 1
+    lines = capfd.readouterr().out.partition("failed, and how to repeat each:\n")[2].splitlines()
+    assert [shlex.split(line)[3] for line in lines] == [
+        "test_unreadable.py", "test_two.py::test_text[a b]", "test_two.py::test_set_up",
+    ]  # fmt: skip
+    for line in lines:
+        words = [sys.executable, *shlex.split(line)[1:]]
+        again = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert re.search(r"\b1 (failed|error) in ", again.stdout), again.stdout
+
+
+def test_failed_tests_of_the_agent_are_named() -> None:
+    """The output is that of cargo: a list of each failed test's output comes before the list of their names."""
+    outputs = "failures:\n\n---- wire::a stdout ----\n    not a name\n\n"
+    output = f"{outputs}failures:\n    wire::a\n    b\n\ntest result: FAILED.\n"
+    assert parts.failed_tests_of_the_agent(parts.ALL_AGENTS_TESTS, output) == [
+        "cd agent && cargo test --locked --quiet -- --include-ignored wire::a",
+        "cd agent && cargo test --locked --quiet -- --include-ignored b",
+    ]
+
+
+def test_a_command_has_the_parts_of_the_shorter_one() -> None:
+    names = {command: [part.name for part in of] for command, of in parts.COMMANDS.items()}
+    assert set(names["quick"]) < set(names["test"]) < set(names["test-all"])
 
 
 def test_all_parts_pass() -> None:

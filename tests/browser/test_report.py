@@ -298,6 +298,7 @@ return [...document.querySelectorAll('.scroll')].filter(s => s.clientWidth && s.
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("device", "width", "height"), SIZES, ids=[name for name, *_ in SIZES])
 def test_nothing_overprints_and_nothing_is_cut_off_without_a_hint(browser, testbeds, shots, device, width, height):
     browser.open(testbeds, width, height)
@@ -342,6 +343,7 @@ def test_equal_pings_are_all_seen(browser, pages):
     assert widths[0] > 2 * widths[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "dark"), [("study", False), ("many", False), ("probed", True)])
 def test_pages_suit_screen_readers(browser, pages, axe, name, dark):
     """A run is open, and a packet's journey where there are some."""

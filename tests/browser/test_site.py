@@ -45,6 +45,7 @@ PAGES = [
     "results/index",
     "search",
 ]
+pytestmark = pytest.mark.slow
 LOOKS = {
     "desktop, light": (1280, 900, False),
     "desktop, dark": (1280, 900, True),

@@ -68,6 +68,7 @@ def test_commits_that_do_not_build_are_skipped(history: Any) -> None:
     assert {step.answer for step in bisection.steps} == {"good", "bad", "skip"}
 
 
+@pytest.mark.slow
 def test_if_only_broken_commits_remain_all_are_named(history: Any) -> None:
     folder, commits, outcome, check = history
     outcome.update(dict.fromkeys(commits[100:], "bad") | dict.fromkeys(commits[97:103], "broken"))

@@ -76,6 +76,7 @@ def test_the_guest_has_the_same_code(kernel: str) -> None:
     assert guest == {name: text for name, text in patched_files.items() if name not in documentation}
 
 
+@pytest.mark.slow
 @pytest.mark.guest
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_patch_compiles_with_32_bit_longs(kernel: str) -> None:

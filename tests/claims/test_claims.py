@@ -30,6 +30,7 @@ def grid_of(name: str) -> Grid:
     return checked.column_grid(checked.parts[0], ("",)).grid
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SWEEPS)
 def test_every_sweep_file_reads_resolves_and_is_used(name: str) -> None:
     grid = grid_of(name)

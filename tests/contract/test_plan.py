@@ -196,6 +196,7 @@ def test_a_missing_key_is_refused_by_both(check: Check) -> None:
         assert check(plan) is None, keys
 
 
+@pytest.mark.slow
 def test_both_agree_about_the_form_of_every_replaced_value(check: Check) -> None:
     refused = 0
     for keys in [keys for keys in key_paths(PLAN) if keys]:

@@ -48,6 +48,7 @@ def case(simulate: Simulate, name: str) -> Recording:
     return simulate(source, *ALL, *overrides, kernel="6.1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRESETS)
 def test_watching_everything_changes_no_frame(simulate: Simulate, name: str) -> None:
     unwatched = simulate(name, *SHORT, *NOTHING, kernel="6.1")
@@ -194,6 +195,7 @@ def test_repeated_frames_have_the_retry_bit(simulate: Simulate, tshark: str) -> 
     assert 0.5 < sum(retry_bits) / len(retry_bits) < 0.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["testbed.wifi.0.error=0%", "testbed.wifi.0.error=5%", "testbed.wifi.0.rts=500"])
 def test_retries_have_the_retry_bit(simulate: Simulate, tshark: str, change: str) -> None:
     """The hardware repeats collisions, and software repeats lost MPDUs. The counters equal the captured frames that the
@@ -218,6 +220,7 @@ CLASSES = {"0": "0", "8": "1", "40": "5", "46": "5"}
 cfg80211_classify8021d). Since Linux 6.12 there is RFC 8325: EF is voice, TID 6."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_marks_of_rrul_reach_the_access_categories(simulate: Simulate, tshark: str, kernel: str) -> None:
     """Check both directions. Better access categories wait less."""

@@ -113,6 +113,7 @@ def run_example(name: str, path: Path, **settings: Any) -> Recording:
     return runner.run(scenario.load(SCENARIOS / "apps" / f"{name}.toml", **settings), path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kernel"), [(name, kernel) for name, (on, _) in EXAMPLES.items() for kernel in on])
 def test_an_example_shows_its_effect(name: str, kernel: str, tmp_path: Path) -> None:
     run = run_example(name, tmp_path / "run", kernel=kernel)
@@ -120,6 +121,7 @@ def test_an_example_shows_its_effect(name: str, kernel: str, tmp_path: Path) -> 
     EXAMPLES[name][1](run)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["eyeballs", "redis"])
 def test_an_example_has_the_same_bytes_twice(name: str, tmp_path: Path) -> None:
     first, second = (run_example(name, tmp_path / folder) for folder in ("one", "two"))

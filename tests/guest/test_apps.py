@@ -169,6 +169,7 @@ print("seen")
 """
 
 
+@pytest.mark.slow
 def test_a_program_that_polls_memory_lets_others_run(tmp_path: Path) -> None:
     """PostgreSQL does so until the workers of a parallel index build have started."""
     data = {

@@ -11,7 +11,7 @@ from hourglass.results.recording import Recording
 
 from .conftest import KERNELS, Simulate
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.kernels]
 
 KERNEL = list(KERNELS)[-1]
 FILE = str(TEMPLATES / "bbr3.c")

@@ -76,6 +76,7 @@ def test_namespaces_qdiscs_and_time(tmp_path: Path) -> None:
     assert reports[0]["digest"] == reports[1]["digest"]
 
 
+@pytest.mark.slow
 def test_the_records_have_what_a_program_makes(tmp_path: Path) -> None:
     (tmp_path / "namespaces.sh").write_text(NAMESPACES)
     for name in ("first", "second"):
@@ -136,6 +137,7 @@ def test_virtual_time_ends_the_command(tmp_path: Path) -> None:
     assert b"ended after 5 s of virtual time" in ended.stderr
 
 
+@pytest.mark.slow
 def test_wall_time_ends_the_command(tmp_path: Path) -> None:
     began = time.monotonic()
     ended = box(tmp_path, "--wall-timeout", "6", "--", "sh", "-c", "echo begun; while true; do true; done")

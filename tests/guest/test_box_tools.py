@@ -16,7 +16,7 @@ from hourglass.resources import SCENARIOS
 
 from .test_box import BOX
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.slow]
 
 PACKAGES = ("bird2", "frr", "keepalived", "python3", "wireguard-tools")
 EXAMPLES = {

@@ -12,7 +12,7 @@ from hourglass.results.recording import Recording
 
 from .conftest import Simulate
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.kernels]
 
 KERNEL = "7.3+bpf"
 TEMPLATE = TEMPLATES / "aimd.bpf.c"

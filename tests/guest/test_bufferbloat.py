@@ -40,6 +40,7 @@ def line(simulate: Simulate) -> dict[str, Recording]:
     return recordings
 
 
+@pytest.mark.slow
 def test_latency_is_in_the_expected_order(line: dict[str, Recording]) -> None:
     rows = {row.figure: dict(zip(line, row.cells, strict=True)) for row in compare(list(line.values()))}
     ping, tcp = (

@@ -10,7 +10,7 @@ from hourglass.results.recording import Recording
 
 from .conftest import Simulate
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.kernels]
 
 KERNEL = "5.10"
 SHORT = ("test.length=10", "test.delay=1")

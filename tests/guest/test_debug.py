@@ -15,7 +15,7 @@ from hourglass.contract.plan import BatchStep, IwStep, Plan, PlanEvent
 
 from .conftest import Simulate
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.kernels]
 
 VERSION = "6.1"
 """The version that is built with them."""

@@ -76,6 +76,7 @@ SHAPERS: dict[str, tuple[dict[str, Any], list[tuple[int, int]], dict[str, int]]]
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", SHAPERS)
 def test_each_frame_leaves_a_shaper_at_its_ns_or_is_dropped(simulate: Simulate, kernel: str, name: str) -> None:

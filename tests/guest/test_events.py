@@ -321,6 +321,7 @@ SWITCHING = [
 """The last one does not exist on kernels whose mac80211 queues above every driver."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("base", "kernel"), SWITCHING)
 def test_an_access_point_changes_its_channel_and_its_stations_follow(
     simulate: Simulate, base: str, kernel: str

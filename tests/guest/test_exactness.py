@@ -74,6 +74,7 @@ def test_one_way_delays_sum_to_the_round_trip(simulate: Simulate) -> None:
     assert set(udp["owd_up_ns"][1:]) == {2 * (frame_ns + 10**6)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize(("rate", "mbps"), [("10mbit", 10), ("100mbit", 100), ("1gbit", 1000)])
 def test_saturated_goodput(simulate: Simulate, kernel: str, rate: str, mbps: int) -> None:
@@ -88,11 +89,13 @@ def test_saturated_goodput(simulate: Simulate, kernel: str, rate: str, mbps: int
     assert goodput == pytest.approx(mbps * 1448 / 1538, rel=1e-3)
 
 
+@pytest.mark.kernels
 def test_shaped_goodput_and_full_queue(simulate: Simulate) -> None:
     run = simulate("L100M", kernel="5.10")
     assert run.summary.totals.upload_mbps == pytest.approx(100 * 1448 / 1514, abs=0.3)
 
 
+@pytest.mark.kernels
 def test_queue_of_a_thousand_full_frames(simulate: Simulate) -> None:
     """If every skb is one segment, a full pfifo_fast is 1000 frames at HTB's rate: 121.1 ms."""
     single = ("stack.gso=1us", "stack.sysctl.net.ipv4.tcp_min_tso_segs=1")

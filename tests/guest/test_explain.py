@@ -29,6 +29,7 @@ def test_the_captions_reason_is_the_rule(simulate: Simulate, tsq: str, rule: str
     assert words in explanation.rule.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("preset", "settings", "bottleneck", "rule"),
     [  # paper A: a remote queue, which TCP Small Queues do not limit; BBR's short queue; the AQM
@@ -60,6 +61,7 @@ def advice(tmp_path_factory: pytest.TempPathFactory) -> RunAdvice:
     return hourglass.explain(run, seeds=[1], out=folder, jobs=2)
 
 
+@pytest.mark.slow
 def test_a_change_that_helps_is_the_best(advice: RunAdvice) -> None:
     assert advice.best is not None
     assert advice.best.knob.place == "router:eth1"
@@ -93,6 +95,7 @@ def test_the_command_prints_the_same(advice: RunAdvice, capsys: pytest.CaptureFi
     assert Path(folder, "runs").is_dir()
 
 
+@pytest.mark.slow
 def test_the_advice_for_the_home_is_confirmed_by_a_run(tmp_path: Path) -> None:
     """The best change, made with another seed, lowers the latency as much as the advice says."""
     settings = {"test.length": 6, "test.delay": 0.5}

@@ -130,6 +130,7 @@ def test_wrong_input_is_named_with_exit_status_2(tmp_path: Path, arguments: Sequ
     assert not [name for name in names(tmp_path) if name.startswith(".")]
 
 
+@pytest.mark.slow
 @is_root
 @pytest.mark.parametrize("size", ["64k", "1m"])
 def test_a_full_disk_is_one_message(tmp_path: Path, size: str) -> None:
@@ -349,6 +350,7 @@ def test_a_run_writes_only_into_its_directory(tmp_path: Path, picture: list[str]
     assert [path for name in ("HOME", "TMPDIR") for path in folders[name].rglob("*")] == []
 
 
+@pytest.mark.slow
 @is_root
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv is not there")
 def test_users_without_root_get_the_same_run(tmp_path: Path) -> None:

@@ -85,6 +85,7 @@ def test_a_fault_has_the_declared_rate_and_direction(
     assert (repeated >= end[counted_at] * 0.9) if fault != "duplicate" else (repeated == 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_bursts_of_losses_have_their_rate_and_their_length(simulate: Simulate, kernel: str) -> None:
     """For N frames of a Markov chain with share P and bursts of mean B, the number of losses has the variance

@@ -134,6 +134,7 @@ def our_means(run: Recording) -> dict[str, float]:
     return averages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, kind in TESTS.items() if kind.in_flent])
 def test_stock_flent_prints_the_same_means_and_draws_the_file(
     simulate: Simulate, tmp_path: Path, flent: Flent, name: str

@@ -15,7 +15,7 @@ from hourglass import resources
 from hourglass.builders.kernel import builder
 from tests.kernels import KUNIT
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.kernels]
 
 BOOT = [
     "time-travel=inf-cpu", "mem=512M", "con=null", "con0=null,fd:1", "panic=-1", "kunit.enable=1", "kunit.autorun=1",

@@ -12,6 +12,7 @@ def ids(run):
     return [warning.id for warning in run.summary.warnings]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["L100M", "L10M", "R100M", "asymmetric", "mobile", "parking-lot"])
 def test_built_in_scenarios_raise_no_false_alarm(simulate, name):
     assert ids(simulate(name)) == []

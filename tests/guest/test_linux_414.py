@@ -10,7 +10,7 @@ from hourglass.results.recording import Recording
 
 from .conftest import Simulate
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.kernels]
 
 FILES = Path(__file__).parents[2] / "papers/studies/linux-4.14"
 MBPS, BASE_MS = 20, 20

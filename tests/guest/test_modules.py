@@ -71,6 +71,7 @@ def test_the_sawtooth_of_aimd_is_its_formula(simulate: Simulate, kernel: str, sh
     assert columns == {"losses", "peak"}
 
 
+@pytest.mark.kernels
 def test_copies_of_the_kernels_cubic_and_pie_behave_like_them(simulate: Simulate, tmp_path: Path) -> None:
     """With another name CUBIC sends the same packets at the same ns; PIE, whose functions the kernel exports to fq_pie,
     drops the same. With another beta CUBIC retains this share of its window, in the same kernel, next to the
@@ -157,6 +158,7 @@ def in_two_files(folder: Path, file: Path, **defaults: int) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["6.1", "6.12"])
 def test_a_folder_with_a_makefile_is_the_same_code(simulate: Simulate, tmp_path: Path, kernel: str) -> None:
     """Code in two files sends the same packets at the same ns as in one file."""
@@ -177,6 +179,7 @@ def test_a_folder_with_a_makefile_is_the_same_code(simulate: Simulate, tmp_path:
     assert (difference.packet, difference.tables) == (None, ())
 
 
+@pytest.mark.kernels
 def test_a_compiler_error_in_a_folder_names_its_file(simulate: Simulate, tmp_path: Path) -> None:
     folder = in_two_files(tmp_path / "cc", AIMD, share=768)
     (folder / "part.c").write_text((folder / "part.c").read_text().replace("window *", "windw *"))
@@ -187,6 +190,7 @@ def test_a_compiler_error_in_a_folder_names_its_file(simulate: Simulate, tmp_pat
         simulate(bottleneck(cc=f"{folder}/"), kernel="6.12")
 
 
+@pytest.mark.kernels
 def test_a_compiler_error_is_the_message(simulate: Simulate, tmp_path: Path) -> None:
     broken = tmp_path / "broken.c"
     text = c_source.renamed({"broken.c": AIMD.read_text()}, "broken")["broken.c"]
@@ -204,6 +208,7 @@ def test_a_compiler_error_is_the_message(simulate: Simulate, tmp_path: Path) -> 
         simulate(bottleneck(cc=str(broken)), kernel="6.12")
 
 
+@pytest.mark.kernels
 def test_a_name_in_the_kernels_tree_is_refused(simulate: Simulate, tmp_path: Path) -> None:
     file = tmp_path / "file.c"
     file.write_text(SOJOURN.read_text().replace('"sojourn"', '"blackhole"'))

@@ -53,6 +53,7 @@ def test_an_idle_nic_waits_as_its_chip_does(simulate: Simulate, kernel: str, nic
     assert set(rtts) == {4 * ((PING + 24) * 8 + delay_ns + waits_us * 1000)}
 
 
+@pytest.mark.slow
 def test_a_shared_vector_reports_transmissions_with_every_frame(simulate: Simulate) -> None:
     """With two vectors, completions have a separate moderation, at most 1000 times a second. With one, each
     acknowledgment completes, if an skb is one segment. Before, every NIC had two."""
@@ -76,6 +77,7 @@ def test_igb_interrupts_once_an_interval_of_its_mean_frame(simulate: Simulate) -
     assert per_second(run, "rx_interrupts", "server", "left") == pytest.approx(NS / 192_000, rel=0.05)
 
 
+@pytest.mark.slow
 def test_ixgbe_waits_for_some_fifty_frames(simulate: Simulate) -> None:
     """At 10 Gbit/s tg3's five frames cause an interrupt every 6 us, unlike any driver for 10 Gbit/s. ixgbe's interval
     grows until an interrupt handles 48 packets. It is the default, and tg3 is a warning."""
@@ -147,6 +149,7 @@ def test_bql_counts_the_headers_of_the_driver(simulate: Simulate, nic: str, head
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("nic", "descriptors"), [("tg3", 1), ("igb", 2)])
 def test_a_full_ring_holds_chains_of_the_drivers_length(simulate: Simulate, nic: str, descriptors: int) -> None:
     """The queue stops when a chain of the longest skb (17 fragments and a header) no longer fits. A datagram takes a
@@ -172,6 +175,7 @@ def window(simulate: Simulate, memory: int, **link: Any) -> float:
     return float(run.summary.totals.upload_mbps)
 
 
+@pytest.mark.kernels
 def test_a_larger_buffer_leaves_a_smaller_window(simulate: Simulate) -> None:
     """6.12 scales the window by the charge of segments: payload over truesize. Before, no key had an effect."""
     measured = {size: window(simulate, 65_536, rx_buffer=size) for size in (1984, 4096)}
@@ -179,6 +183,7 @@ def test_a_larger_buffer_leaves_a_smaller_window(simulate: Simulate) -> None:
     assert measured[1984] / measured[4096] == pytest.approx(expected, rel=0.15)
 
 
+@pytest.mark.kernels
 def test_jumbo_frames_cost_tg3_sixteen_kilobytes(simulate: Simulate) -> None:
     """The kernel charges 16,640 bytes for 8948 on tg3, and 12,544 on igb: three halves of two pages. Before, both were
     10.2 kB."""
@@ -201,6 +206,7 @@ def bad_checksums(file: str) -> tuple[int, int]:
     return sum("0" in frame for frame in frames), sum(frame[1] == "1" for frame in frames)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [(), ("testbed.ip=6",), ("testbed.link.0.checksum=false",)])
 def test_captures_have_the_checksums_of_the_cable(simulate: Simulate, settings: tuple[str, ...]) -> None:
     """Before, the checksums of all TCP packets sent at the captured device were wrong, also in the receiver's

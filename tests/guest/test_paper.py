@@ -13,6 +13,7 @@ from papers.__main__ import main
 pytestmark = pytest.mark.guest
 
 
+@pytest.mark.kernels
 def test_a_figure_is_run_drawn_and_checked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,6 +57,7 @@ def mean_window(p: float, rtt_s: float) -> float:
     return area / now
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("delay_ms", "percent"), [(20, 2), (5, 5)])
 def test_the_window_for_random_marks(simulate: Simulate, delay_ms: int, percent: int) -> None:
     """Forty seconds have 700 to 1,100 reductions. Different seeds give windows up to 3 % apart."""
@@ -69,6 +70,7 @@ def test_the_window_for_random_marks(simulate: Simulate, delay_ms: int, percent:
     assert (arrived.ect0, arrived.ect1 > 0) == (0, True)
 
 
+@pytest.mark.kernels
 def test_a_loss_halves_the_window_and_so_does_the_timer(simulate: Simulate) -> None:
     """Losses are random. Then nothing passes for two seconds, so the retransmission timer finds the loss."""
     outage = [
@@ -91,6 +93,7 @@ def test_a_loss_halves_the_window_and_so_does_the_timer(simulate: Simulate) -> N
     assert sent(run, after_s=30)["delivered"][0] > timer["delivered"][0] + 1000
 
 
+@pytest.mark.kernels
 def test_two_round_trips_count_as_one(simulate: Simulate) -> None:
     """Round trips of 10 and 20 ms are both treated as 25 ms, so the longer path gets no less from a DualPI2 that marks
     both. It gets more. A step marks in trains, the shorter path has the larger share of them (21 against 19 %), and

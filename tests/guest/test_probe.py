@@ -71,6 +71,7 @@ def test_drops_of_cakes_ack_filter_are_recorded(simulate: Simulate, kernel: str)
     assert filtered == last.sort("t_ns").group_by("node", "device", "name").last()["value"].sum() > 100
 
 
+@pytest.mark.kernels
 def test_of_equal_packets_in_two_queues_the_right_one_is_dropped(simulate: Simulate) -> None:
     """A client answers data for closed sockets with equal resets. Some wait in mac80211 while the channel changes,
     others in cake, which drops one. Those in mac80211 are sent."""
@@ -146,6 +147,7 @@ def test_the_limit_of_small_queues_is_the_rules(simulate: Simulate, kernel: str,
             assert terms[term] == limit
 
 
+@pytest.mark.kernels
 def test_bbr_probes_the_rtt_every_ten_seconds(simulate: Simulate) -> None:
     """A-bbr: PROBE_RTT comes about every 10 s, and only then is the queue drained."""
     run = simulate("R100M", "test.length=25", "test.delay=1", "stack.cc=bbr", kernel="5.10")
@@ -181,6 +183,7 @@ def fields(tshark: str, capture: str, filter_: str, *names: str) -> list[list[st
     return [text.split("\t") for text in result.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_wiresharks_round_trips_are_ours(simulate: Simulate, tshark: str) -> None:
     """Compare ICMP round trips to the ns, from the first bit out of the client's NIC to the last bit of the reply into
     it."""
@@ -210,6 +213,7 @@ def test_wiresharks_round_trips_are_ours(simulate: Simulate, tshark: str) -> Non
     assert all("upload::" in text and "client" in text for (text,) in comments[100:200])
 
 
+@pytest.mark.slow
 def test_captures_are_in_order_and_have_only_our_protocols(simulate: Simulate, tshark: str) -> None:
     """The probe announces outgoing frames before their time, and incoming frames after it (here with late interrupts).
     If the capture is in order, Wireshark sees the retransmissions that TCP counts: those of dropped packets, and those

@@ -82,6 +82,7 @@ def queued_ms(simulate: Simulate, standard: str, mcs: int, guard: str, bps: floa
     return queued * 8 / bps * 1e3
 
 
+@pytest.mark.slow
 def test_aql_charges_802_11ax_its_airtime(simulate: Simulate) -> None:
     """mac80211 gets HE rates as such, so it permits the same air time as with VHT [7.7 ms: 1201 Mbit/s reported as
     780]."""
@@ -118,6 +119,7 @@ def test_a_frame_without_a_response_is_sent_forty_times(changed: Changed) -> Non
     assert (counts["tx_attempts"] - 10 * counts["tx_bars"]) / pings == pytest.approx(40, rel=0.06)
 
 
+@pytest.mark.kernels
 def test_a_receive_buffer_is_charged_as_ath9k_s_is(simulate: Simulate) -> None:
     """A window of 64 KiB serves a path of 100 ms. Its share of payload follows from the charge of a frame, 2,688 bytes
     [4,448: 3.1 Mbit/s]. Linux 6.1 and older do not scale the window in this way."""

@@ -80,6 +80,7 @@ def test_time_advances_for_programs_that_spin(kernel: str, tmp_path: Path) -> No
     assert int(recording.apps["app1"].stdout) == 1, "hundredths of a second"
 
 
+@pytest.mark.slow
 def test_endless_programs_are_bounded(tmp_path: Path) -> None:
     """One program prints for ever, one fills the disk, and one ignores signals."""
     wild = [
@@ -129,6 +130,7 @@ def test_a_full_disk_affects_only_its_programs(kernel: str, tmp_path: Path) -> N
 EAT = "python3 -c 'eaten = []; [eaten.append(b\"x\" * (16 << 20)) for _ in range(200)]'"
 
 
+@pytest.mark.slow
 def test_a_program_that_takes_all_memory_is_killed_alone(tmp_path: Path) -> None:
     recording = run(tmp_path / "run", programs(EAT, "sleep 3; echo still here"))
     assert last(recording.apps["app0"])["signal"] == 9 or "Killed" in recording.apps["app0"].stderr
@@ -136,6 +138,7 @@ def test_a_program_that_takes_all_memory_is_killed_alone(tmp_path: Path) -> None
     assert any("Out of memory: Killed process" in warning for warning in recording.info.warnings)
 
 
+@pytest.mark.slow
 def test_a_guest_without_memory_fails_its_run_with_a_reason(tmp_path: Path) -> None:
     with pytest.raises(GuestError, match="the guest ran out of memory; its programs"):
         run(tmp_path / "run", programs(f"echo 1 > /proc/sys/vm/panic_on_oom; {EAT}"))
@@ -154,6 +157,7 @@ except OSError as error:
 """
 
 
+@pytest.mark.slow
 def test_a_program_that_forks_without_end_is_bounded(tmp_path: Path) -> None:
     recording = run(tmp_path / "run", programs(f"python3 -c '{BOMB}'"))
     count, error = recording.apps["app0"].stdout.split(" ", 1)
@@ -192,6 +196,7 @@ int main(int argc, char **argv)
 execute it."""
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize("without", [("containment", "program-filter"), ("containment",)])
 def test_the_registers_and_the_filter_keep_a_call_from_the_host(
     without: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

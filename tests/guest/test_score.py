@@ -51,6 +51,7 @@ def left_behind() -> list[Path]:
     return list(scores._stored().glob(f".{os.getpid()}-*"))
 
 
+@pytest.mark.slow
 def test_a_right_candidate_has_a_score_and_leaves_nothing(right: Score) -> None:
     assert right.failure is None
     assert 1 < right.value < 100
@@ -59,6 +60,7 @@ def test_a_right_candidate_has_a_score_and_leaves_nothing(right: Score) -> None:
     assert left_behind() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mode", "code"),
     [(OUT_OF_BOUNDS, "guest-panic"), (CLOCK, "guest-panic"), (DIVIDES, "guest-panic")],
@@ -78,6 +80,7 @@ def test_a_flood_is_worse_and_cannot_hide_its_cost(right: Score) -> None:
     assert hidden.parts["loss"].value <= flood.parts["loss"].value < right.parts["loss"].value
 
 
+@pytest.mark.slow
 def test_a_candidate_that_never_returns_ends_with_its_time() -> None:
     """The kernel's waiting loop moves the guest's clock, so only the wall time ends it."""
     result = score(CANDIDATE, study(LOOPS), limit_s=5)
@@ -85,6 +88,7 @@ def test_a_candidate_that_never_returns_ends_with_its_time() -> None:
     assert (result.value, result.failure.code) == (0.0, "score-late")
 
 
+@pytest.mark.slow
 def test_a_candidate_that_stops_the_clock_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scores, "STALL_S", 1.0)
     result = score(CANDIDATE, study(SPINS))

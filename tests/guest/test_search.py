@@ -35,6 +35,7 @@ devices = 0
 """
 
 
+@pytest.mark.slow
 def test_a_killed_search_continues_and_ends_with_a_page(tmp_path: Path) -> None:
     """Reno and CUBIC lose a third of the rate to 5 % of loss; BBR does not. Four conditions in all."""
     (tmp_path / "lossy.toml").write_text(SCENARIO)

@@ -83,6 +83,7 @@ def at_a_terminal(*arguments: str) -> Iterator[Typist]:
         os.close(controller)
 
 
+@pytest.mark.slow
 def test_at_a_terminal_keys_arrive_at_once_and_time_is_real() -> None:
     with at_a_terminal("L100M", "server") as typist:
         typist.read_to("server:/$ ")

@@ -4,6 +4,7 @@
 import polars as pl
 import pytest
 
+from hourglass.contract.kernels import DEFAULT
 from hourglass.results.recording import Recording
 from hourglass.scenario import CONGESTION_CONTROLS, QDISCS
 from hourglass.scenario.vocabulary import QDISCS_SINCE
@@ -51,10 +52,9 @@ def test_every_congestion_control_carries_data(simulate: Simulate, kernel: str) 
     assert upload(run) == pytest.approx(100 * 1448 / 1538, rel=0.01)
 
 
-@pytest.mark.parametrize("qdisc", QDISCS)
-def test_every_qdisc_works_below_htb(simulate: Simulate, qdisc: str) -> None:
+@pytest.mark.parametrize(("qdisc", "kernel"), [(name, "7.3" if name in QDISCS_SINCE else DEFAULT) for name in QDISCS])
+def test_every_qdisc_works_below_htb(simulate: Simulate, qdisc: str, kernel: str) -> None:
     setting = f"{qdisc} {NEEDED.get(qdisc, '')}".strip()
-    kernel = "7.3" if qdisc in QDISCS_SINCE else "6.1"
     run = simulate("L100M", *SHORT, f"stack.qdisc={setting}", kernel=kernel)
     leaf = run.qdisc.filter((pl.col("node") == "client") & (pl.col("handle") == "10:"))
     assert set(leaf["kind"]) == {qdisc}

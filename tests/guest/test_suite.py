@@ -85,6 +85,7 @@ def told(folder: Path, *options: str) -> tuple[int, dict[str, Any]]:
     return done.returncode, json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_killed_and_resumed_it_gives_the_same_page(folder: Path) -> None:
     child = subprocess.Popen(
         command(folder, "--out", "out"), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -133,6 +134,7 @@ def test_quick_is_a_part_of_it(folder: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_baseline_has_misses_and_detects_regressions(folder: Path) -> None:
     assert told(folder, "--update-baseline", "--seeds", "7-8")[0] == 0
     place = folder / "baselines/small-6.1.json"

@@ -118,6 +118,7 @@ def test_killed_in_the_middle_and_resumed_it_gives_the_same_table(file: Path, st
     assert not list(out.glob("runs/.*"))
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_costs_a_second_attempt_only(file: Path, straight: StudyResult) -> None:
     out = file.parent / "died"
     killed = []
@@ -144,6 +145,7 @@ def cmdline(pid: int) -> bytes:
         return b""
 
 
+@pytest.mark.slow
 def test_a_cluster_that_loses_a_worker_gives_the_same_table(file: Path, straight: StudyResult) -> None:
     distributed: Any = pytest.importorskip("distributed")
     out = file.parent / "cluster"
@@ -171,6 +173,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_table(file: Path, straight
     assert open_run(out / "runs" / result.cells[0].key).ping_rows.height > 0
 
 
+@pytest.mark.slow
 def test_summaries_alone_make_the_same_table_and_records_come_back(file: Path, straight: StudyResult) -> None:
     out = file.parent / "summaries"
     small = study(file, out, keep="summary")

@@ -22,6 +22,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("tune")
 
 
+@pytest.mark.slow
 def test_the_race_finds_the_choice_of_an_exhaustive_sweep(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     every = hourglass.tune(
         "R10M", minimise=GOAL[0], keep=GOAL[1:], over=OVER, near=["none"], overrides=SETTINGS, seeds=(1, 2),
@@ -43,6 +44,7 @@ def test_the_race_finds_the_choice_of_an_exhaustive_sweep(folder: Path, capsys: 
     assert Path(raced["picture"]).is_file()
 
 
+@pytest.mark.slow
 def test_a_setting_that_the_kernel_refuses_is_left_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     over = "stack.router.device.eth1.qdisc=fq_codel,fq_codel limit x"
     result = hourglass.tune(

@@ -136,6 +136,7 @@ def test_a_guest_whose_agent_waits_for_ever_is_ended(
     assert re.search(r"waits for an event that never comes: \d+ s of its clock passed without a message", reason)
 
 
+@pytest.mark.slow
 def test_a_stopped_guest_is_not_ended(roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A debugger stops a guest: it is ended only after it continues."""
     monkeypatch.setattr(watchdog, "IDLE_S", 0.5)

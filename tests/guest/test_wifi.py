@@ -77,6 +77,7 @@ def test_other_chips_are_deterministic(simulate: Simulate, name: str) -> None:
     assert records(first).read_bytes() == records(second).read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["wifi-ath9k", "wifi-ath9k-htc", "wifi-ax"])
 def test_measuring_changes_no_frame(simulate: Simulate, name: str) -> None:
     """Compare a run that follows each packet with one that measures nothing."""
@@ -87,6 +88,7 @@ def test_measuring_changes_no_frame(simulate: Simulate, name: str) -> None:
     assert digests(full) == digests(reduced)
 
 
+@pytest.mark.kernels
 def test_both_pacing_shifts_reach_the_sockets(simulate: Simulate) -> None:
     """mac80211's 7 is 8 ms of data. The papers' 10 is 1 ms, with smaller aggregates and shorter pings."""
     kernel, paper = (

@@ -44,6 +44,7 @@ def goodput_mbps(counts: dict[str, int]) -> float:
     return counts["tx_acked"] * air.TCP_BYTES * 8 / counts["span_ns"] * 1e3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpdus", [1, 2, 4, 8, 16, 17, 32])
 def test_one_saturated_radio_reaches_the_ceiling(flood: Flood, mpdus: int) -> None:
     """One cycle is AIFS, 7.5 slots, PPDU, SIFS and ACK. The margin is 2 %, of which beacons take 0.3. The medium is
@@ -70,6 +71,7 @@ RATES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("standard", "width", "streams", "mcs", "guard_ns", "most"), RATES)
 def test_the_ceiling_of_every_mcs(
     flood: Flood, standard: str, width: int, streams: int, mcs: int, guard_ns: int, most: int
@@ -102,6 +104,7 @@ def test_two_saturated_radios_share_the_ceiling(flood: Flood, mpdus: int) -> Non
     assert up == pytest.approx(down, rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stations", [2, 5, 10])
 def test_saturated_stations_collide_as_the_standard_and_bianchi_say(flood: Flood, stations: int) -> None:
     """The margin is 5 %, from an exact count of the standard's slots and from Bianchi's fixed point. The latter treats
@@ -173,6 +176,7 @@ SLOW = air.phy("n", 40, 1, 0, 400)
 LENGTHS = [rate.ppdu_us(rate.mpdus(32)) for rate in (HT40_MCS7, HT40_MCS7, SLOW)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fairness", [False, True])
 def test_without_aql_each_has_as_many_aggregates(flood: Flood, fairness: bool) -> None:
     """The firmware of `generic` serves stations in turn, and a slow station's aggregates take longer. Fairness in

@@ -8,7 +8,7 @@ from hourglass.results.recording import Recording
 
 from .conftest import Simulate
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.kernels]
 
 SHORT = ("test.length=5", "test.delay=2")
 OLD = ("stack.gso=1us", "stack.sysctl.net.ipv4.tcp_min_tso_segs=1")

@@ -227,6 +227,7 @@ def test_damaged_layers_are_errors(tmp_path: Path, damage: bytes) -> None:
         unpack(write_image(tmp_path / "i.tar", damage))
 
 
+@pytest.mark.slow
 def test_a_folder_as_root_is_read_below_itself(tmp_path: Path, outside: Path) -> None:
     """The digest reads links as text, devices and FIFOs are not opened, and depth costs no stack."""
     folder = tmp_path / "theirs"

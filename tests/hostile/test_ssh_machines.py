@@ -121,6 +121,7 @@ def test_events_of_the_console_may_be_nested() -> None:
     assert parse_event(b'{"event": ' + b"[" * 10**5) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoken", ["yes", "yes >&2", "sleep 60", "while :; do printf 'hourglass machine x\\n'; done"])
 def test_answers_have_an_end(monkeypatch: pytest.MonkeyPatch, spoken: str) -> None:
     monkeypatch.setattr(inspection, "PATIENCE_S", 1.0)

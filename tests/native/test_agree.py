@@ -48,6 +48,7 @@ def compare(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict
     return status, json.loads(printed.out), printed.err
 
 
+@pytest.mark.kernels
 def test_the_guest_is_compared_with_this_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, answer, _ = compare(tmp_path, capsys)
     (line,) = answer["lines"]

@@ -150,6 +150,7 @@ def natively(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], 
     return dict(zip(jobs, map(list, zip(*rounds, strict=True)), strict=True))
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("quantity", QUANTITIES)
 def test_guest_and_machine_agree(

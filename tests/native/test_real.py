@@ -133,6 +133,7 @@ def test_a_refused_line_restores_the_interfaces(machine: Machine, cable: Path, t
     assert machine.settled() == before
 
 
+@pytest.mark.slow
 def test_a_killed_command_restores_the_interfaces(machine: Machine, cable: Path, tmp_path: Path) -> None:
     before = machine.settled()
     for number in range(3):
@@ -144,6 +145,7 @@ def test_a_killed_command_restores_the_interfaces(machine: Machine, cable: Path,
         assert machine.settled() == before
 
 
+@pytest.mark.slow
 def test_a_missing_interface_is_an_error_of_its_key(machine: Machine, cable: Path, tmp_path: Path) -> None:
     before = machine.settled()
     arguments = ("run", str(cable), "--engine", "native", "--out", str(tmp_path / "run"))

@@ -23,6 +23,7 @@ def test_a_stored_notebook_has_outputs_and_a_picture(path: Path) -> None:
     assert any(PICTURE in output for cell in stored for output in cell)
 
 
+@pytest.mark.slow
 @pytest.mark.guest
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_gives_its_outputs_again(path: Path, tmp_path: Path) -> None:

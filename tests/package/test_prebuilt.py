@@ -19,7 +19,7 @@ from release import wheel as wheels
 
 from .conftest import Installation
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.slow]
 
 EPOCH = 1_700_000_000
 SHORT = ("test.length=1", "test.delay=0.2")

@@ -152,6 +152,7 @@ def test_broken_files(seed: int, tmp_path: Path) -> None:
         guard(f"file {seed} {number}", file, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_broken_tables_and_changes(seed: int) -> None:
     for number in range(500):

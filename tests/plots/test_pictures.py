@@ -276,6 +276,7 @@ def test_goodput_of_datagrams_is_that_of_their_payload(tmp_path):
     assert series.values.sum() * 0.2 * 1e6 / 8 == pytest.approx(arrived.height * 172, rel=0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind, properties in KINDS.items() if not properties.most_runs])
 def test_many_runs_are_wrapped_into_rows(tmp_path, kind):
     """Draw 27 runs, one with eight pings and one without any flow. No picture is wider than a page."""

@@ -359,6 +359,7 @@ def probed(tmp_path):
     return hourglass.load(make(tmp_path / "probed", recipe))
 
 
+@pytest.mark.slow
 def test_two_hundred_runs_stay_small_and_use_their_summaries(tmp_path, monkeypatch):
     """The page has less than 5 MB with four flows and 30 s each, and no table stays in memory. `make bench` measures
     the time."""

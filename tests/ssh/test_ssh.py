@@ -89,6 +89,7 @@ def test_a_run_has_one_clock_and_restores_the_machines(machines: Machines, tmp_p
     assert not list((tmp_path / "run").glob(".*"))
 
 
+@pytest.mark.slow
 def test_a_user_with_sudo_is_enough(machines: Machines, tmp_path: Path) -> None:
     path = machines.scenario(name="tcp_upload", length=2, delay=1)
     path.write_text(path.read_text().replace('"root@', f'"{WALKER}@'))
@@ -119,6 +120,7 @@ def ipv6(machines: Machines) -> Iterator[Machines]:
         machine.run(QUIET)
 
 
+@pytest.mark.slow
 def test_a_run_over_ipv6_restores_the_machines(ipv6: Machines, tmp_path: Path) -> None:
     before = ipv6.at_rest()
     loaded = scenario.load(ipv6.scenario(name="tcp_upload", length=2, delay=1), ["testbed.ip=6"])
@@ -134,6 +136,7 @@ def test_a_router_that_does_not_forward_ipv6_is_refused(machines: Machines, tmp_
         runner.run(loaded, tmp_path / "run", engine="ssh")
 
 
+@pytest.mark.slow
 def test_sender_and_receiver_on_two_machines_are_one_stream(machines: Machines, tmp_path: Path) -> None:
     """The shaper's queue delays packets by more than the uncertainty of the clocks."""
     path = machines.scenario(name="udp_flood", length=1, delay=1, udp_bandwidth="25mbit", udp_ecn="ect1")
@@ -152,6 +155,7 @@ def test_sender_and_receiver_on_two_machines_are_one_stream(machines: Machines, 
     assert rows["ecn"].null_count() == rows.height - arrived.height
 
 
+@pytest.mark.slow
 def test_events_happen_on_their_machines(machines: Machines, tmp_path: Path) -> None:
     before = machines.at_rest()
     change = {"at": 1, "node": "router", "tc": "class change dev eth1 classid 1:1 htb rate 5mbit ceil 5mbit"}
@@ -211,6 +215,7 @@ def test_a_plan_prints_every_line_and_executes_none(machines: Machines, capsys: 
     assert machines.state() == before
 
 
+@pytest.mark.slow
 def test_a_lost_connection_ends_the_run_and_all_machines_are_restored(machines: Machines, tmp_path: Path) -> None:
     before = machines.at_rest()
     server = machines.by_name["server"]
@@ -226,6 +231,7 @@ def test_a_lost_connection_ends_the_run_and_all_machines_are_restored(machines: 
     assert_restored(machines, before)
 
 
+@pytest.mark.slow
 def test_after_a_kill_at_any_moment_the_machines_are_restored(machines: Machines) -> None:
     """Kill the command, the agent or sshd at a random moment of a run, ten times."""
     rng, path = random.Random(SEED), machines.scenario(name="rrul", length=3, delay=1)
@@ -250,6 +256,7 @@ def test_after_a_kill_at_any_moment_the_machines_are_restored(machines: Machines
         assert not [line for line in processes.splitlines() if machines.options in line], processes
 
 
+@pytest.mark.kernels
 def test_the_guest_is_compared_with_machines_over_ssh(
     machines: Machines, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

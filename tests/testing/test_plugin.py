@@ -58,6 +58,7 @@ def test_a_session_without_runs_imports_nothing_heavy():
     assert result.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 @pytest.mark.guest
 def test_failures_are_readable_and_their_runs_remain(play, pytester):
     stale = pytester.path / "runs/tests/test_lab.py-test_that_passes/L100M"
@@ -102,6 +103,7 @@ def test_with_a_mistake(lab):
     assert not any("measured.py" in line or ("lab.py:" in line and "test_lab.py:" not in line) for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.guest
 def test_workers_share_runs_and_the_next_session_finds_them(play, pytester):
     tests = """
@@ -196,6 +198,7 @@ app = [{ name = "client", node = "client", command = ["sh", "-c", "echo broken >
 """
 
 
+@pytest.mark.slow
 @pytest.mark.guest
 def test_a_program_that_fails_fails_the_test(pytester, play):
     (pytester.path / "own.toml").write_text(PROGRAM)
