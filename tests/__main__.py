@@ -27,6 +27,7 @@ from tests import tools
 ROOT = Path(__file__).parents[1]
 PYTHON = sys.executable
 PYTEST = [PYTHON, "-m", "pytest", "--color=auto"]
+CARGO_TEST = ["cargo", "test", "--locked", "--quiet"]
 MAKE = ["make", "--no-print-directory", "--keep-going", "-j3"]
 COSTLIEST = 20
 """Test files whose cost the table has."""
@@ -69,26 +70,32 @@ def cargo(*arguments: str) -> list[str]:
     return ["cargo", *arguments]
 
 
-def tests(selection: str) -> list[Part]:
-    """Return the parts with pytest. `selection`: an expression of markers; "" selects all tests."""
-    parallel = ["-n", "auto", "--dist", "worksteal", *(f"--ignore={name}" for name in REAL_TIME)]
-    return [
-        Part("tests against this machine's kernel", [*PYTEST, "-m", selection, *REAL_TIME]),
-        Part("tests", [*PYTEST, "-m", selection, *parallel]),
-    ]
-
-
 AGENT = ROOT / "agent"
 PACKAGES = Part("Debian packages", [PYTHON, "-m", "tests.tools"])
 SET_UP = Part("agent, guest root, kernel", [*MAKE, "ready", "developer"])
 KERNELS = Part("kernels for tests", [PYTHON, "-m", "tests.kernels"])
-AGENTS_TESTS = Part("tests of the agent", cargo("test", "--locked", "--quiet"), AGENT)
-AGENTS_UNIT_TESTS = Part(AGENTS_TESTS.name, [*AGENTS_TESTS.command, "--bins"], AGENT)
-ALL_AGENTS_TESTS = Part(AGENTS_TESTS.name, [*AGENTS_TESTS.command, "--", "--include-ignored"], AGENT)
+
+
+def agent(*arguments: str) -> Part:
+    """Return the part with the tests in Rust."""
+    return Part("tests of the agent", [*CARGO_TEST, *arguments], AGENT)
+
+
+def real_time(selection: str) -> Part:
+    """Return the part that measures in real time. `selection`: an expression of markers; "" selects all tests."""
+    return Part("tests against this machine's kernel", [*PYTEST, "-m", selection, *REAL_TIME])
+
+
+def parallel(selection: str) -> Part:
+    """Return the part with all other tests."""
+    others = [f"--ignore={name}" for name in REAL_TIME]
+    return Part("tests", [*PYTEST, "-m", selection, "-n", "auto", "--dist", "worksteal", *others])
+
+
 COMMANDS = {
-    "quick": [PACKAGES, SET_UP, AGENTS_UNIT_TESTS, tests(f"{SHORT} and not guest")[-1]],
-    "test": [PACKAGES, SET_UP, AGENTS_TESTS, *tests(SHORT)],
-    "test-all": [PACKAGES, SET_UP, KERNELS, ALL_AGENTS_TESTS, *tests("")],
+    "quick": [PACKAGES, SET_UP, agent("--bins"), parallel(f"{SHORT} and not guest")],
+    "test": [PACKAGES, SET_UP, agent(), real_time(SHORT), parallel(SHORT)],
+    "test-all": [PACKAGES, SET_UP, KERNELS, agent("--", "--include-ignored"), real_time(""), parallel("")],
     "check": [
         PACKAGES,
         Part("ruff", [PYTHON, "-m", "ruff", "check"]),
@@ -129,25 +136,33 @@ def execute(part: Part) -> Result:
     environment = {name: text for name, text in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
-        pytest, rust = part.command[: len(PYTEST)] == PYTEST, part.command[:2] == cargo("test")
-        command = [*TEE, str(log), *part.command] if rust else part.command + [f"--junitxml={log}"] * pytest
+        command, pytest, rust = part.command, starts(part, PYTEST), starts(part, CARGO_TEST)
+        if pytest:
+            command = [*command, f"--junitxml={log}"]
+        elif rust:
+            command = [*TEE, str(log), *command]
         started_s = time.monotonic()
         status = subprocess.run(command, cwd=part.folder, env=environment, check=False).returncode
         result = Result(part, f"FAILED ({status})" if status else "passed", time.monotonic() - started_s)
         if pytest and log.is_file():
             result.skips, result.costs, result.failures = reasons(log), costs_of_files(log), failed_tests(log)
-        elif status and rust:
+        elif rust and status:
             result.failures = failed_tests_of_the_agent(part, log.read_text())
     if status and not result.failures:
-        result.failures = [repetition(part)]
+        result.failures = [shell_line(part.command, part.folder)]
     return result
 
 
-def repetition(part: Part, *arguments: str) -> str:
-    """Return a part's command, with more arguments, as a line for the shell in the project's root."""
-    program, *words = part.command
-    folder = "" if part.folder == ROOT else f"cd {part.folder.relative_to(ROOT)} && "
-    return folder + shlex.join([os.path.relpath(program, ROOT) if program == PYTHON else program, *words, *arguments])
+def starts(part: Part, words: list[str]) -> bool:
+    """Tell whether a part's command starts with these words."""
+    return part.command[: len(words)] == words
+
+
+def shell_line(command: list[str], folder: Path = ROOT) -> str:
+    """Return a command as a line for the shell in the project's root."""
+    program, *words = command
+    change = "" if folder == ROOT else f"cd {folder.relative_to(ROOT)} && "
+    return change + shlex.join([os.path.relpath(program, ROOT) if program == PYTHON else program, *words])
 
 
 def failed_tests(log: Path) -> list[str]:
@@ -155,13 +170,13 @@ def failed_tests(log: Path) -> list[str]:
     cases = [case for case in ElementTree.parse(log).iter("testcase") if {"failure", "error"} & {e.tag for e in case}]
     names = dict.fromkeys((case.get("classname", ""), case.get("name", "")) for case in cases)
     nodes = [f"{_file(module)}::{name}" if module else _file(name) for module, name in names]
-    return [repetition(Part("test", [PYTHON, "-m", "pytest", node])) for node in nodes]
+    return [shell_line([PYTHON, "-m", "pytest", node]) for node in nodes]
 
 
 def failed_tests_of_the_agent(part: Part, output: str) -> list[str]:
     """Return a command for each failed test that cargo's output names."""
     lists = re.findall(r"^failures:\n((?: {4}\S+\n)+)", output, re.MULTILINE)
-    return [repetition(part, name) for name in dict.fromkeys("".join(lists).split())]
+    return [shell_line([*part.command, name], part.folder) for name in dict.fromkeys("".join(lists).split())]
 
 
 def _file(module: str) -> str:

@@ -2,7 +2,7 @@
 """Tiers of tests, and skipped tests.
 
 `make test` takes the tests without the markers `kernels` and `slow`. A test that names another kernel in a parameter
-has the first by itself. A test of `make test` that asks for another kernel fails, so that this command builds no other.
+has the first by itself. A test without it that asks for another kernel fails, so that `make test` builds no second one.
 
 If `CI` is set, a skipped test fails: a check that can pass without a run checks nothing. Elsewhere a test is skipped if
 a tool is missing.
@@ -55,7 +55,7 @@ def cpu_s() -> float:
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     item.stash[STARTED] = cpu_s()
     with pytest.MonkeyPatch.context() as patch:
-        if not any(item.get_closest_marker(name) for name in ("kernels", "slow")):
+        if item.get_closest_marker("kernels") is None:
             patch.setattr(registry, "ensure", _default_alone(registry.ensure))
             patch.setattr(builder, "build", _default_alone(builder.build))
         return (yield)

@@ -14,7 +14,7 @@ from hourglass.contract.kernels import DEFAULT, KERNELS
 from hourglass.errors import MissingError
 
 VARIANTS = {"5.10": ("alone",), "6.1": ("debug",), "7.3": ("kunit", "bpf")}
-"""The variants that tests run. `bpf` loads congestion controls in BPF."""
+"""The variants that tests run: the one with KUnit's suites, then the one that loads congestion controls in BPF."""
 
 KUNIT = {name: variants[0] for name, variants in VARIANTS.items()}
 """KUnit's suites run on the oldest kernel, without the probe, on the default one, under lockdep and KASAN, and on the

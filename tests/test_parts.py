@@ -26,11 +26,6 @@ def no_tools(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     monkeypatch.setattr(shutil, "which", lambda name, **options: None if name in names else real(name, **options))
 
 
-def relative(program: str) -> str:
-    """Return a path as from the project's root."""
-    return os.path.relpath(program, parts.ROOT)
-
-
 @pytest.fixture(autouse=True)
 def _complete(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(test_tools, "missing", lambda: [])
@@ -48,7 +43,10 @@ def test_a_part_that_fails_hides_no_other(capfd: pytest.CaptureFixture[str]) -> 
     assert "second part" in printed
     last = [re.sub(r" +[\d.]+ s", " # s", line) for line in printed.splitlines()[-6:]]
     assert last[:4] == ["first # s  FAILED (7)", "second # s  passed", "in all # s", ""]
-    assert last[4:] == ["failed, and how to repeat each:", f"  {relative(sys.executable)} -c 'raise SystemExit(7)'"]
+    assert last[4:] == [
+        "failed, and how to repeat each:",
+        f"  {os.path.relpath(sys.executable, parts.ROOT)} -c 'raise SystemExit(7)'",
+    ]
 
 
 def test_the_last_lines_repeat_each_failed_test(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -76,7 +74,7 @@ def test_failed_tests_of_the_agent_are_named() -> None:
     """The output is that of cargo: a list of each failed test's output comes before the list of their names."""
     outputs = "failures:\n\n---- wire::a stdout ----\n    not a name\n\n"
     output = f"{outputs}failures:\n    wire::a\n    b\n\ntest result: FAILED.\n"
-    assert parts.failed_tests_of_the_agent(parts.ALL_AGENTS_TESTS, output) == [
+    assert parts.failed_tests_of_the_agent(parts.agent("--", "--include-ignored"), output) == [
         "cd agent && cargo test --locked --quiet -- --include-ignored wire::a",
         "cd agent && cargo test --locked --quiet -- --include-ignored b",
     ]

@@ -11,7 +11,7 @@ from .output import agrees, updated
 from .play import Play, machine_differences
 
 
-@pytest.mark.slow
+@pytest.mark.kernels
 @pytest.mark.guest
 def test_every_example_and_figure_is_current(tmp_path: Path) -> None:
     """One test in one folder: later commands use runs of earlier ones. With another point release of a kernel or other

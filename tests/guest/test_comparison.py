@@ -48,7 +48,7 @@ def same(result: StudyResult) -> float | None:
     return next(line.cells[result.columns[1]].value for line in result.lines if line.figure is RECORDS)
 
 
-@pytest.mark.slow
+@pytest.mark.kernels
 def test_a_comment_changes_no_byte_and_a_line_changes_figures(
     versions: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -74,7 +74,7 @@ def test_a_comment_changes_no_byte_and_a_line_changes_figures(
     assert int(suites.attrib["failures"]) == sum(cell["counts"] for cell in cells.values()) == len(moved)
 
 
-@pytest.mark.slow
+@pytest.mark.kernels
 def test_a_qdisc_is_used_at_the_given_key(versions: Path) -> None:
     replace_in(versions / "b/fifo.c", "limit __read_mostly = 1000", "limit __read_mostly = 20")
     for key, nodes in (("stack.qdisc", {"client", "router", "server"}), ("stack.router.qdisc", {"router"})):

@@ -46,7 +46,7 @@ def test_another_seed_is_another_run(simulate: Simulate, kernel: str) -> None:
     assert not set(digests(first).values()) & set(digests(other).values())
 
 
-@pytest.mark.slow
+@pytest.mark.kernels
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_tsq_knob_at_its_default_changes_no_packet(simulate: Simulate, kernel: str, monkeypatch, tmp_path) -> None:
     """A kernel with the original TCP output sends the same frames at the same ns, for both positions of the

@@ -182,7 +182,7 @@ def check_usual(output: str) -> None:
     assert "listens on 80" in output
 
 
-@pytest.mark.slow
+@pytest.mark.kernels
 def test_the_node_alone_holds_a_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel without `containment` on a host without layers: root of a node gets out, an ordinary user does not."""
     kernel = registry.ensure(DEFAULT, without=("containment",))

@@ -29,7 +29,7 @@ def test_the_captions_reason_is_the_rule(simulate: Simulate, tsq: str, rule: str
     assert words in explanation.rule.text
 
 
-@pytest.mark.slow
+@pytest.mark.kernels
 @pytest.mark.parametrize(
     ("preset", "settings", "bottleneck", "rule"),
     [  # paper A: a remote queue, which TCP Small Queues do not limit; BBR's short queue; the AQM

@@ -57,7 +57,7 @@ def mean_window(p: float, rtt_s: float) -> float:
     return area / now
 
 
-@pytest.mark.slow
+@pytest.mark.kernels
 @pytest.mark.parametrize(("delay_ms", "percent"), [(20, 2), (5, 5)])
 def test_the_window_for_random_marks(simulate: Simulate, delay_ms: int, percent: int) -> None:
     """Forty seconds have 700 to 1,100 reductions. Different seeds give windows up to 3 % apart."""

@@ -38,7 +38,7 @@ def test_every_lab_has_a_start_a_solution_and_two_wrong_answers() -> None:
         assert len([name for name in names if name.startswith("wrong-")]) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.kernels
 @pytest.mark.guest
 @pytest.mark.parametrize("lab", KEYS)
 def test_the_start_fails(lab: str, tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_the_start_fails(lab: str, tmp_path: Path) -> None:
     assert not grade(lab, empty).ok
 
 
-@pytest.mark.slow
+@pytest.mark.kernels
 @pytest.mark.guest
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_an_answer_has_its_grade(answer: Path) -> None:
