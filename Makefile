@@ -23,7 +23,7 @@ SYSTEM_PYTHON = $$(for p in python3.13 python3.12 python3.11 python3; do \
 USABLE_PYTHON = { python=$(SYSTEM_PYTHON) && $$python -c 'import venv, ensurepip' 2>/dev/null; }
 BEGINNING := python3 python3-venv ca-certificates
 
-.PHONY: run tune test test-all quick check begin ready kernel source root bench fuzz fuzz-calls soak repeat patches other-cpus wheel setup developer packages agent \
+.PHONY: run tune test test-all quick check begin ready kernel source root bench fuzz fuzz-calls soak repeat loaded patches other-cpus wheel setup developer packages agent \
 	release image places docs clean
 
 run: begin
@@ -40,11 +40,14 @@ tune: setup
 test test-all quick check: .venv/developer
 	@$(BIN)/python -m tests $@
 
-# $(call step,WHAT,COMMANDS): carries them out and prints what took longer than a second; after `begin`, $(told) does.
+# $(call step,WHAT,COMMAND): runs it and prints what took longer than a second; after `begin`, $(told) does. The shell
+# becomes a single command, so make's SIGTERM reaches it.
 STEPS := runs/.steps
 tenths = $$(( ($${EPOCHREALTIME/[.,]/} - $(1)) / 100000 ))
 define step
-	@begun=$${EPOCHREALTIME/[.,]/}; ( $(2) ); spent=$(call tenths,$$begun); \
+@mkdir -p $(dir $(STEPS)); echo "$${EPOCHREALTIME/[.,]/}" >$(STEPS).$(@F)
+@$(2)
+@spent=$(call tenths,$$(<$(STEPS).$(@F))); rm $(STEPS).$(@F); \
 	if [ $$spent -ge 10 ]; then [ -e $(STEPS) ] && exec >>$(STEPS); \
 		printf '%6d.%d s  %s\n' $$((spent / 10)) $$((spent % 10)) "$(1)"; fi
 endef
@@ -80,7 +83,8 @@ packages: .venv/installed
 			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(BEGINNING) >/dev/null; \
 		else echo "please run: sudo apt-get install -y $(BEGINNING)" >&2; exit 3; fi; fi
 	@if [ ! -x $(BIN)/python ]; then $(SYSTEM_PYTHON) -m venv .venv; fi
-	$(call step,Python packages,$(PIP) .; $(BIN)/python -c '$(COMMANDS)')
+	$(call step,Python packages,$(PIP) .)
+	@$(BIN)/python -c '$(COMMANDS)'
 	@touch $@
 
 # What those need who change something: linters, test runners.
@@ -131,6 +135,11 @@ soak: developer
 # The examples of programs five times each: alone, on a busy machine, by another user elsewhere; EXAMPLES="web nat": these alone.
 repeat: developer
 	$(BIN)/python -m tests.repeat $(EXAMPLES)
+
+# The tests that depend on real time, ROUNDS times beside four processes that spin. A round takes a quarter of an hour.
+ROUNDS ?= 20
+loaded: developer
+	$(BIN)/python -m tests.loaded $(ROUNDS)
 
 # The performance figures, and each case beside the last release: BASE=REVISION: beside that, BASE=none: by itself.
 bench: developer

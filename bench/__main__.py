@@ -15,11 +15,12 @@ from bench import base, figures, rows, table
 from bench.cases import CASES
 from hourglass.builders.kernel import registry
 from hourglass.engine.virtual import train
+from hourglass.errors import program
 
 RESULTS = Path("runs/bench")
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Hourglass's performance figures.")
     parser.add_argument("--quick", action="store_true", help="one round instead of three")
     parser.add_argument("--build", action="store_true", help="the build of a kernel from nothing too; minutes")
@@ -29,7 +30,7 @@ def main() -> None:
     )
     parser.add_argument("--only", metavar="TEXT", help="rows and cases with this in their names; figures are not kept")
     options = parser.parse_args()
-    sys.exit(bench(options, Console(stderr=True), Console(width=None if sys.stdout.isatty() else 140)))
+    return bench(options, Console(stderr=True), Console(width=None if sys.stdout.isatty() else 140))
 
 
 def bench(options: argparse.Namespace, progress: Console, console: Console) -> int:
@@ -76,4 +77,4 @@ def bench(options: argparse.Namespace, progress: Console, console: Console) -> i
 
 
 if __name__ == "__main__":
-    main()
+    program(main)

@@ -10,9 +10,11 @@ part failed.
 """
 
 import argparse
+import contextlib
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +24,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
 
+from hourglass.errors import program
+from hourglass.host import process
 from tests import tools
 
 ROOT = Path(__file__).parents[1]
@@ -29,10 +33,14 @@ PYTHON = sys.executable
 PYTEST = [PYTHON, "-m", "pytest", "--color=auto"]
 CARGO_TEST = ["cargo", "test", "--locked", "--quiet"]
 MAKE = ["make", "--no-print-directory", "--keep-going", "-j3"]
+TIDY_S = 30.0
+"""Time that interrupted tests have to tidy up."""
 COSTLIEST = 20
 """Test files whose cost the table has."""
 REAL_TIME = ["tests/native", "tests/ssh"]
-"""Tests that measure in real time: nothing else may run meanwhile."""
+"""Tests that measure in real time: no other test may run meanwhile."""
+PARALLEL = [f"--ignore={name}" for name in REAL_TIME]
+"""Options that select all others."""
 TEE = ["bash", "-o", "pipefail", "-c", '"${@:2}" 2>&1 | tee "$1"', "tee"]
 """Runs a command that has its output on the terminal and in a file, which is the first argument."""
 SHORT = "not slow and not kernels"
@@ -88,8 +96,7 @@ def real_time(selection: str) -> Part:
 
 def parallel(selection: str) -> Part:
     """Return the part with all other tests."""
-    others = [f"--ignore={name}" for name in REAL_TIME]
-    return Part("tests", [*PYTEST, "-m", selection, "-n", "auto", "--dist", "worksteal", *others])
+    return Part("tests", [*PYTEST, "-m", selection, "-n", "auto", "--dist", "worksteal", *PARALLEL])
 
 
 COMMANDS = {
@@ -112,10 +119,7 @@ COMMANDS = {
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests", description="Runs all parts of a command of the Makefile.")
     parser.add_argument("command", choices=COMMANDS, nargs="?", default="test")
-    try:
-        return run(COMMANDS[parser.parse_args().command])
-    except KeyboardInterrupt:
-        return 130
+    return run(COMMANDS[parser.parse_args().command])
 
 
 def run(parts: list[Part]) -> int:
@@ -142,7 +146,7 @@ def execute(part: Part) -> Result:
         elif rust:
             command = [*TEE, str(log), *command]
         started_s = time.monotonic()
-        status = subprocess.run(command, cwd=part.folder, env=environment, check=False).returncode
+        status = run_to_its_end(command, part.folder, environment)
         result = Result(part, f"FAILED ({status})" if status else "passed", time.monotonic() - started_s)
         if pytest and log.is_file():
             result.skips, result.costs, result.failures = reasons(log), costs_of_files(log), failed_tests(log)
@@ -151,6 +155,21 @@ def execute(part: Part) -> Result:
     if status and not result.failures:
         result.failures = [shell_line(part.command, part.folder)]
     return result
+
+
+def run_to_its_end(command: list[str], folder: Path, environment: dict[str, str]) -> int:
+    """Run a command with its output on the terminal, and return its exit status. If this process is interrupted, so is
+    the command with all processes of its group: tests tidy up after themselves."""
+    child = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
+    try:
+        return child.wait()
+    except KeyboardInterrupt:
+        process.kill_group(child, signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(TIDY_S)
+        raise
+    finally:
+        process.kill_group(child, signal.SIGKILL)
 
 
 def starts(part: Part, words: list[str]) -> bool:
@@ -216,4 +235,4 @@ def table(results: list[Result]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program(main)

@@ -11,7 +11,7 @@ import time
 from hourglass.builders.kernel import registry
 from hourglass.builders.kernel.obtain import SourceGone
 from hourglass.contract.kernels import DEFAULT, KERNELS
-from hourglass.errors import MissingError
+from hourglass.errors import MissingError, program
 
 VARIANTS = {"5.10": ("alone",), "6.1": ("debug",), "7.3": ("kunit", "bpf")}
 """The variants that tests run: the one with KUnit's suites, then the one that loads congestion controls in BPF."""
@@ -61,4 +61,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    program(main)

@@ -24,27 +24,27 @@ from pathlib import Path
 from hourglass import runner, scenario
 from hourglass.contract.kernels import DEFAULT, KERNELS
 from hourglass.engine import engines
+from hourglass.errors import program
 from hourglass.host import directories
 from hourglass.resources import SCENARIOS
 
 EXAMPLES = SCENARIOS / "apps"
 SPIN = "while True: pass"
-SPINNERS = 2
 STRANGER = 65534
 PARTS = ("agents", "kernels", "roots")
 """Folders of the cache that a run reads if everything is built. Of `approots` only the needed ones are copied."""
 
 
 @contextmanager
-def busy_cpus() -> Iterator[None]:
-    """Run two processes that spin."""
+def busy_cpus(spinners: int) -> Iterator[None]:
+    """Run processes that spin."""
     with ExitStack() as stack:
-        spinners = [stack.enter_context(subprocess.Popen([sys.executable, "-c", SPIN])) for _ in range(SPINNERS)]
+        children = [stack.enter_context(subprocess.Popen([sys.executable, "-c", SPIN])) for _ in range(spinners)]
         try:
             yield
         finally:
-            for spinner in spinners:
-                spinner.kill()
+            for child in children:
+                child.kill()
 
 
 def play(file: Path, kernel: str, out: Path, cache: Path, user: Sequence[str] = ()) -> dict[str, str]:
@@ -94,7 +94,7 @@ def runs(name: str, kernel: str, folder: Path) -> Iterator[tuple[str, dict[str, 
     for count in (1, 2):
         yield f"alone {count}", play(file, kernel, folder / f"alone-{count}", cache)
     for count in (1, 2):
-        with busy_cpus():
+        with busy_cpus(2):
             yield f"beside {count}", play(file, kernel, folder / f"beside-{count}", cache)
     other = folder / "another place"
     copied(file, kernel, other / "cache")
@@ -128,4 +128,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    program(main)

@@ -23,7 +23,7 @@ from hourglass import plan, runner, scenario
 from hourglass.builders.kernel import builder
 from hourglass.contract.kernels import KERNELS
 from hourglass.engine.virtual import Virtual
-from hourglass.errors import HourglassError, InputError
+from hourglass.errors import HourglassError, InputError, program
 from hourglass.resources import SCENARIOS
 from hourglass.scenario import Scenario
 from tests.fuzz.draw import draw
@@ -165,4 +165,4 @@ def soak(kernel: str, variant: str, random: int) -> list[tuple[str, str, str | N
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    program(main)

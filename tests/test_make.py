@@ -3,6 +3,7 @@
 
 import os
 import re
+import signal
 import subprocess
 from pathlib import Path
 
@@ -14,17 +15,20 @@ good: begin
 \t$(call step,what takes a while,sleep 1.1)
 \t$(call step,what is there already,true)
 \t$(told)
+long:
+\t$(call step,what is long,exec >messages; echo begins; exec python3 -c 'import time; time.sleep(60); print()')
 bad: begin
 \t$(call step,what fails,echo broken; false; echo never)
 \t$(told)
 """
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+"""As if no other make had started the tests."""
 
 
 def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run make in the test's folder, as if no other make had started the tests."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    """Run make in the test's folder."""
     return subprocess.run(
-        ["make", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        ["make", *arguments], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False
     )
 
 
@@ -45,6 +49,17 @@ def test_a_step_that_fails_stops(tmp_path: Path) -> None:
     assert "broken" in result.stdout
     assert "never" not in result.stdout
     assert "Where the time went" not in result.stdout
+
+
+def test_a_terminated_make_ends_its_step(tmp_path: Path) -> None:
+    (tmp_path / "steps.mk").write_text(STEPS)
+    os.mkfifo(tmp_path / "messages")
+    child = subprocess.Popen(["make", "-f", "steps.mk", "long"], cwd=tmp_path, env=ENVIRONMENT)
+    with (tmp_path / "messages").open() as messages:
+        assert messages.readline() == "begins\n"
+        child.terminate()
+        assert messages.read() == ""
+    assert child.wait() == -signal.SIGTERM
 
 
 def test_ci_installs_nothing_itself() -> None:

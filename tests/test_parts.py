@@ -80,6 +80,23 @@ def test_failed_tests_of_the_agent_are_named() -> None:
     ]
 
 
+def test_a_terminated_command_lets_its_tests_tidy_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "messages")
+    tests = "exec >messages; trap 'echo tidies; exit' INT; echo begins; while :; do sleep 0.01; done"
+    code = f"""
+from pathlib import Path
+from hourglass.errors import program
+from tests.__main__ import Part, run
+program(lambda: run([Part("tests", ["sh", "-c", {tests!r}], Path({str(tmp_path)!r}))]))
+"""
+    child = subprocess.Popen([sys.executable, "-c", code], cwd=parts.ROOT, stdout=subprocess.DEVNULL)
+    with (tmp_path / "messages").open() as messages:
+        assert messages.readline() == "begins\n"
+        child.terminate()
+        assert messages.read() == "tidies\n"
+    assert child.wait() == 130
+
+
 def test_a_command_has_the_parts_of_the_shorter_one() -> None:
     names = {command: [part.name for part in of] for command, of in parts.COMMANDS.items()}
     assert set(names["quick"]) < set(names["test"]) < set(names["test-all"])

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sphinx.cmd.build import build_main
 
+from hourglass.errors import program
 from website import gallery
 
 ROOT = Path(__file__).parents[1]
@@ -33,4 +34,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    program(lambda: main(sys.argv[1:]))

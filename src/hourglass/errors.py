@@ -2,6 +2,7 @@
 """Define the errors that a user can cause or meet. The command line maps each to a clear message and an exit status."""
 
 import shlex
+import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -123,11 +124,17 @@ def closest(word: object, names: Iterable[str]) -> str:
 
 
 def program(work: Callable[[], object]) -> None:
-    """Run the work of a `python -m …`. An error is printed without a traceback and decides the exit status."""
+    """Run the work of a `python -m …`. A status that it returns, or an error, decides the exit status. An error is
+    printed without a traceback. SIGTERM ends the work like Ctrl-C, so that the programs that it started end, too."""
+    earlier = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        work()
+        status = work()
     except HourglassError as error:
         print(visible(f"hourglass: error: {error}"), file=sys.stderr)
         raise SystemExit(error.status) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
+    finally:
+        signal.signal(signal.SIGTERM, earlier)
+    if isinstance(status, int) and status:
+        raise SystemExit(int(status))

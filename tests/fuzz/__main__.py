@@ -14,6 +14,7 @@ from functools import partial
 from multiprocessing import get_context
 
 from hourglass.contract.kernels import KERNELS
+from hourglass.errors import program
 
 from .case import FOLDER, case
 
@@ -58,4 +59,4 @@ def verdict(results: dict[str, str | None]) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    program(main)

@@ -153,9 +153,7 @@ def _environment() -> dict[str, str]:
 
 
 def _cargo(arguments: list[str], environment: dict[str, str]) -> None:
-    done = subprocess.run(
-        ["cargo", *arguments], cwd=AGENT, env=environment, text=True, capture_output=True, check=False
-    )
+    done = process.output_of(["cargo", *arguments], environment, AGENT)
     if done.returncode:
         lines = [f"  | {line}" for line in done.stderr.strip().splitlines()[-12:]]
         raise HourglassError("\n".join([f"cargo {arguments[0]} of the agent failed", *lines]))

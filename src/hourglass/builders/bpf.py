@@ -59,15 +59,8 @@ def _compile(kernel: BuiltKernel, module: KernelModule) -> bytes:
             (work / name).write_text(text)
         command = ["clang", *FLAGS, "-I.", "-c", source, "-o", "object.o"]
         with limits(compiler_rules(work)) as confine:
-            result = subprocess.run(
-                command,
-                cwd=work,
-                env={**process.clean_environment(), "TMPDIR": folder},
-                text=True,
-                capture_output=True,
-                check=False,
-                preexec_fn=confine,
-            )
+            environment = process.clean_environment() | {"TMPDIR": folder}
+            result = process.output_of(command, environment, work, confine)
         if result.returncode:
             lines = result.stderr.splitlines()[:LINES_SHOWN] or ["clang was ended by a limit of CPU time or memory"]
             raise SourceError("\n".join([f"{source}: does not compile", *(f"  | {line}" for line in lines)]))

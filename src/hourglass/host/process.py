@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 ONE_THREAD = {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 """The environment of a Python process among others that use the other CPUs. Waiting threads cost 4 % of a sweep of
@@ -134,13 +135,34 @@ def piped(argv: Sequence[str]) -> subprocess.Popen[bytes]:
     )
 
 
-def output_of(argv: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a program and return its output."""
-    bound = _bind_to(os.getpid(), False, None)
-    return subprocess.run(argv, text=True, capture_output=True, env=env, check=False, preexec_fn=bound)
+def output_of(
+    argv: Sequence[str | Path],
+    env: Mapping[str, str],
+    cwd: Path | None = None,
+    confine: Callable[[], None] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run a program and return its output. Its whole group ends with it, or with this call. `confine`: as for
+    `group`."""
+    child = subprocess.Popen(
+        argv,
+        cwd=cwd,
+        env=env,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=_bind_to(os.getpid(), False, None, confine),
+    )
+    try:
+        output, messages = child.communicate()
+    finally:
+        kill_group(child, signal.SIGKILL)
+        child.wait()
+    return subprocess.CompletedProcess(argv, child.returncode, output, messages)
 
 
-def kill_group(child: subprocess.Popen[bytes], number: signal.Signals) -> None:
+def kill_group(child: "subprocess.Popen[Any]", number: signal.Signals) -> None:
     """Send a signal to every process of the child's group."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, number)

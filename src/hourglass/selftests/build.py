@@ -181,7 +181,10 @@ def _tests(folder: Path) -> Iterator[str]:
 def _run(command: list[str], log: IO[bytes]) -> int:
     environment = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "CFLAGS", "LDLIBS")}
     environment["LDFLAGS"] = "-static"
-    return subprocess.run(command, env=environment, stdout=log, stderr=log, check=False).returncode
+    with process.group(command, Path(log.name).parent, environment) as child:
+        assert child.stdout is not None
+        shutil.copyfileobj(child.stdout, log)
+        return child.wait()
 
 
 def _end(log: Path) -> str:

@@ -7,7 +7,6 @@ configuration. objtool is disabled: the sources lack tools/, and it only inspect
 
 import contextlib
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from hourglass import locks
 from hourglass.builders.kernel import builder, ccache, config, hooks, patch, worktree
 from hourglass.contract.kernels import KERNELS, VARIANT
 from hourglass.errors import HourglassError, program
-from hourglass.host import directories, hardware
+from hourglass.host import directories, hardware, process
 
 ARCHITECTURES = {"x86_64": "y", "i386": "n"}
 """ARCH of make → CONFIG_64BIT."""
@@ -74,7 +73,7 @@ def emptied(folder: Path) -> Iterator[None]:
 
 def run(command: Sequence[str], tree: Path) -> None:
     """Run make. Raises HourglassError with make's messages if it fails."""
-    done = subprocess.run(command, cwd=tree, env=ccache.environment(), capture_output=True, text=True, check=False)
+    done = process.output_of(command, ccache.environment(), tree)
     if done.returncode:
         raise HourglassError("\n".join([" ".join(command), *done.stderr.splitlines()[-20:]]))
 

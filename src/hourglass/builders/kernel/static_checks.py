@@ -13,7 +13,8 @@ import tempfile
 
 from hourglass import resources
 from hourglass.builders.kernel import builder, source_tree
-from hourglass.host import directories
+from hourglass.errors import program
+from hourglass.host import directories, process
 
 VERSION = "6.1"
 
@@ -54,10 +55,10 @@ def sparse() -> bool:
     builder.build(VERSION)
     tree = directories.cache() / "work" / VERSION
     command = [*builder.MAKE, "C=2", *OURS]
-    done = subprocess.run(command, cwd=tree, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+    done = process.output_of(command, os.environ, tree)
     sys.stdout.write(done.stderr)
     return done.returncode == 0 and not any(word in done.stderr for word in ("hourglass", "tsq"))
 
 
 if __name__ == "__main__":
-    raise SystemExit(not (checkpatch() and sparse()))
+    program(lambda: not (checkpatch() and sparse()))
