@@ -3,6 +3,8 @@
 
 `make test` takes the tests without the markers `kernels` and `slow`. A test that names another kernel in a parameter
 has the first by itself. A test without it that asks for another kernel fails, so that `make test` builds no second one.
+`make loaded` takes the tests with the marker `real_time`: those that measure this machine's time or wait for it. Files
+that import `clocks.py`, and those of `native/` and `ssh/`, have it by themselves.
 
 If `CI` is set, a skipped test fails: a check that can pass without a run checks nothing. Elsewhere a test is skipped if
 a tool is missing.
@@ -14,9 +16,12 @@ reason. Tests of the default kernel are not.
 import os
 import resource
 from collections.abc import Callable, Generator
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from hourglass.builders import prebuilt
 from hourglass.builders.kernel import builder, config, registry
@@ -28,6 +33,9 @@ GONE = "a kernel's source, or its tools, are gone"
 NOT_PERMITTED = ("no native runs here", "no user namespaces here", "no file system can be mounted here")
 """Prefixes of reasons that no package removes: the machine, perhaps a container, does not permit something."""
 
+settings.register_profile("no luck", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("no luck")
+
 FIRST = "test_every_example_and_figure_is_current"
 """The longest test by far. If it began last, one worker would run it alone at the end."""
 
@@ -38,7 +46,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         parameters = item.callspec.params if hasattr(item, "callspec") else {}
         if any(str(value).partition(VARIANT)[0] in OTHERS for value in parameters.values()):
             item.add_marker("kernels")
+        if depends_on_real_time(item.path):
+            item.add_marker("real_time")
     items.sort(key=lambda item: item.name != FIRST)
+
+
+@cache
+def depends_on_real_time(path: Path) -> bool:
+    """Tell whether a file's tests measure in real time or use this machine's clocks."""
+    return path.parent.name in ("native", "ssh") or "\nfrom tests.clocks import " in path.read_text("utf-8")
 
 
 OTHERS = set(KERNELS) - {DEFAULT}

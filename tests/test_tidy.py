@@ -30,6 +30,20 @@ LONGER = {"kernel/templates/bbr3.c": 1000}
 FOUNDATION = {"errors", "files", "locks", "resources", "visible"}
 """Modules that every other package may import."""
 
+CLOCKS = {"time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time"}
+READERS = {
+    "clocks.py": "the functions by which tests wait",
+    "__main__.py": "times of parts",
+    "kernels.py": "times of builds",
+    "mutations.py": "times of mutations",
+    "soak.py": "times of cases",
+    "fuzz/__main__.py": "the pace",
+    "fuzz/system_calls.py": "runs for as long as its user says",
+    "guest/host_state.py": "compares the host's date with its other clock",
+    "guest/inside/devices.py": "runs in the guest",
+}
+"""Files of `tests/` that read a clock. Elsewhere a verdict could depend on the machine's other work."""
+
 IMPORTS = {
     "visible": "",
     "errors": "visible",
@@ -138,6 +152,18 @@ def test_agent_modules_import_in_one_direction() -> None:
         graph[name] = (references & set(modules)) - {name, "main"}
     assert graph["probe"] >= {"probe_rows", "plan"}
     list(TopologicalSorter(graph).static_order())
+
+
+def reads_clock(path: Path) -> bool:
+    """Tell whether a Python file calls a function of `time` that returns a time."""
+    calls = (node.func for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call))
+    names = (call for call in calls if isinstance(call, ast.Attribute) and isinstance(call.value, ast.Name))
+    return any((name.value.id, name.attr) in {("time", clock) for clock in CLOCKS} for name in names)
+
+
+def test_tests_read_no_clock() -> None:
+    files = [path for path in FILES if path.suffix == ".py" and path.is_relative_to(ROOT / "tests")]
+    assert {str(path.relative_to(ROOT / "tests")) for path in files if reads_clock(path)} == set(READERS)
 
 
 def test_every_folder_is_on_the_map() -> None:

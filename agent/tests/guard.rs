@@ -14,6 +14,9 @@ use serde_json::{json, Value};
 
 const SECOND: u64 = 1_000_000_000;
 
+/// The limit of every wait. Only what hangs takes so long, even on a busy machine.
+const HANG: Duration = Duration::from_secs(120);
+
 /// What the machine's administrator did with the two NICs, which one cable joins.
 const MACHINE: &[&str] = &[
     "ip link add enp3s0 address 02:11:22:33:44:55 mtu 1400 txqueuelen 321 type veth peer name enp4s0",
@@ -56,7 +59,7 @@ impl Machine {
         let child = Command::new("unshare").args(["--net", "sleep", "600"]).spawn().ok()?;
         let machine = Self(child);
         let own = std::fs::read_link("/proc/self/ns/net").ok()?;
-        let deadline = Instant::now() + Duration::from_secs(5);
+        let deadline = Instant::now() + HANG;
         while std::fs::read_link(format!("/proc/{}/ns/net", machine.0.id())).ok()? == own {
             if Instant::now() > deadline {
                 return None;
@@ -101,9 +104,9 @@ impl Machine {
         }
     }
 
-    /// Lines of the state that are not as before, once nothing moves any more: `-` for those that are missing.
+    /// Lines of the state that stay other than before: `-` for those that are missing.
     fn changed(&self, before: &[String]) -> Vec<String> {
-        let deadline = Instant::now() + Duration::from_secs(5);
+        let deadline = Instant::now() + HANG;
         loop {
             let now = self.state();
             let missing = before.iter().filter(|line| !now.contains(line)).map(|line| format!("-{line}"));
@@ -197,12 +200,19 @@ fn listen(child: &mut Child) -> String {
     said
 }
 
-/// Processes that run in one of those folders.
-fn left(name: &str) -> Vec<PathBuf> {
+/// Waits until no process runs in one of those folders. A process closes its output before it leaves its folder.
+fn all_end(name: &str) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let processes = std::fs::read_dir("/proc").expect("proc").flatten();
-    let cwd = processes.filter_map(|entry| std::fs::read_link(entry.path().join("cwd")).ok());
-    cwd.filter(|cwd| *cwd == folder).collect()
+    let deadline = Instant::now() + HANG;
+    loop {
+        let processes = std::fs::read_dir("/proc").expect("proc").flatten();
+        let mut folders = processes.filter_map(|entry| std::fs::read_link(entry.path().join("cwd")).ok());
+        if folders.all(|cwd| cwd != folder) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "a process remains in {name}");
+        sleep(Duration::from_millis(10));
+    }
 }
 
 #[test]
@@ -244,7 +254,7 @@ fn a_machine_is_given_back_when_the_agent_is_killed_at_any_moment() {
         let said = listen(&mut child);
         assert!(!said.contains("guard: "), "killed after {moment:?}: {said}");
         assert_eq!(machine.changed(&before), Vec::<String>::new(), "killed after {moment:?}: {said}");
-        assert_eq!(left("killed"), Vec::<PathBuf>::new());
+        all_end("killed");
     }
 }
 
@@ -269,9 +279,14 @@ fn what_could_not_be_given_back_is_not_taken() {
 #[test]
 fn a_guard_that_cannot_restore_says_what() {
     let Some(machine) = Machine::boot() else { return };
-    let child = &mut start(&machine, "lost", &plan());
-    sleep(Duration::from_millis(400));
-    machine.shell("ip link add enp3s0 type ifb"); // somebody takes the name
+    let mut plan = plan();
+    plan["end_ns"] = (3 * SECOND).into(); // long enough to take the name, even on a busy machine
+    let child = &mut start(&machine, "lost", &plan);
+    let deadline = Instant::now() + HANG;
+    while !machine.shell("ip link add enp3s0 type ifb").status.success() {
+        assert!(Instant::now() < deadline, "the agent does not take the interface");
+        sleep(Duration::from_millis(10));
+    }
     let said = listen(child);
     assert!(said.contains("guard: enp3s0: "), "{said}");
     assert!(said.contains(r#""code":"state-not-restored""#), "{said}");

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests import tools
+from tests.clocks import until
 
 
 class Browser:
@@ -52,14 +53,12 @@ class Browser:
 
     def settle(self) -> None:
         """Wait until every visible chart is drawn."""
-        from selenium.webdriver.support.ui import WebDriverWait
-
         done = (
             "return [...document.querySelectorAll('.chart')].filter(c => c.offsetParent)"
             ".every(c => c.querySelector('svg.marks'))"
             " && [...document.querySelectorAll('details.run[open]')].every(d => d.querySelector('.plot'))"
         )
-        WebDriverWait(self.driver, 30).until(lambda driver: driver.execute_script(done))
+        until(lambda: self.js(done))
 
     def js(self, code: str, *arguments: Any) -> Any:
         return self.driver.execute_script(code, *arguments)

@@ -20,6 +20,7 @@ from hourglass.plan import build
 from hourglass.report import write
 from hourglass.results.recording import Recording
 from hourglass.results.run_directory import open_run
+from tests.clocks import until
 
 DARK_PAGE = "rgb(18, 22, 28)"
 LIGHT_PAGE = "rgb(247, 248, 250)"
@@ -99,18 +100,12 @@ def test_series_are_toggled_by_their_keys(browser, pages):
     assert paths(browser, 0) == 3  # two flows and their total
     press = "document.querySelectorAll('.plot')[0].querySelectorAll('.keys button')[1].click()"
     browser.js(press)
-    wait_for(browser, lambda: paths(browser, 0) == 2)
+    until(lambda: paths(browser, 0) == 2)
     pressed = "return document.querySelectorAll('.plot')[0].querySelectorAll('.keys button')[1].ariaPressed"
     assert browser.js(pressed) == "false"
     browser.js(press)
-    wait_for(browser, lambda: paths(browser, 0) == 3)
+    until(lambda: paths(browser, 0) == 3)
     assert browser.complaints() == []
-
-
-def wait_for(browser: Browser, condition) -> None:
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    WebDriverWait(browser.driver, 20).until(lambda _: condition())
 
 
 def axis(browser: Browser, chart: int) -> list[str]:
@@ -126,9 +121,9 @@ def test_zooming_one_chart_zooms_all_of_the_run(browser, pages):
     before = [axis(browser, chart) for chart in range(3)]
     drag(browser, 300, 500)
     browser.js("document.querySelector('[data-window=zoom]').click()")
-    wait_for(browser, lambda: all(axis(browser, chart) != before[chart] for chart in range(3)))
+    until(lambda: all(axis(browser, chart) != before[chart] for chart in range(3)))
     browser.js("document.querySelector('[data-window=all]').click()")
-    wait_for(browser, lambda: [axis(browser, chart) for chart in range(3)] == before)
+    until(lambda: [axis(browser, chart) for chart in range(3)] == before)
     assert browser.complaints() == []
 
 
@@ -196,7 +191,7 @@ def test_runs_are_drawn_when_opened_and_their_links_open_them(browser, pages):
     browser.settle()
     assert browser.js("return document.querySelectorAll('#run-1 .plot').length") == 3
     browser.open(pages / "three.html", at="#run-2")
-    wait_for(browser, lambda: browser.js("return document.querySelectorAll('#run-2 svg.marks').length") == 1)
+    until(lambda: browser.js("return document.querySelectorAll('#run-2 svg.marks').length") == 1)
     assert browser.complaints() == []
 
 
@@ -211,7 +206,7 @@ def test_runs_of_many_are_unpacked_when_opened_or_chosen(browser, pages, shots):
     assert browser.js("return document.querySelectorAll('#run-1 table').length") > 2
     assert browser.js("return document.querySelector('#run-1 .command code').innerText").startswith("hourglass run")
     browser.js("for (const box of [...document.querySelectorAll('.choose input')].slice(0, 2)) box.click()")
-    wait_for(browser, lambda: browser.js("return document.querySelectorAll('#side-charts .panel').length") == 6)
+    until(lambda: browser.js("return document.querySelectorAll('#side-charts .panel').length") == 6)
     browser.screenshot(shots / "many.png")
     assert browser.complaints() == []
 
@@ -246,7 +241,7 @@ def test_a_change_of_theme_redraws(browser, pages):
     line = "return getComputedStyle(document.querySelector('.plot .series:last-of-type')).stroke"
     light = browser.js(line)
     browser.theme(dark=True)
-    wait_for(browser, lambda: browser.js(line) != light)
+    until(lambda: browser.js(line) != light)
     browser.settle()
     assert browser.js("return document.querySelectorAll('.plot').length") == 3
     assert browser.complaints() == []
@@ -306,7 +301,7 @@ def test_nothing_overprints_and_nothing_is_cut_off_without_a_hint(browser, testb
         browser.js("document.querySelectorAll('details').forEach(details => { details.open = true; })")
         browser.settle()
     assert browser.js("return document.querySelectorAll('details:not([open])').length") == 0
-    wait_for(browser, lambda: browser.js(HIDDEN) == [] == browser.js(NEEDLESS))
+    until(lambda: browser.js(HIDDEN) == [] == browser.js(NEEDLESS))
     assert browser.js("return document.documentElement.scrollWidth") <= width
     drawings = browser.js("return [...document.querySelectorAll('svg.topology')].filter(one => one.clientWidth)")
     trees = browser.js("return [...document.querySelectorAll('ul.tree')].filter(one => one.clientWidth).length")
@@ -325,9 +320,9 @@ def test_nothing_overprints_and_nothing_is_cut_off_without_a_hint(browser, testb
 def test_the_hint_goes_when_the_end_is_reached(browser, testbeds):
     browser.open(testbeds, 360, 780)
     faded = "return document.querySelector('#runs-table').parentElement.classList.contains('faded')"
-    wait_for(browser, lambda: browser.js(faded))
+    until(lambda: browser.js(faded))
     browser.js("const s = document.querySelector('#runs-table').parentElement; s.scrollLeft = s.scrollWidth")
-    wait_for(browser, lambda: not browser.js(faded))
+    until(lambda: not browser.js(faded))
     first = "return document.querySelector('#runs-table tbody th').getBoundingClientRect().left"
     assert browser.js(first) >= 0, "the run's name stays where it is seen"
 

@@ -15,6 +15,7 @@ import pytest
 
 from browser.conftest import Browser, violations
 from hourglass import locks
+from tests.clocks import until
 
 ROOT = Path(__file__).parents[2]
 QUESTIONS = {
@@ -111,11 +112,9 @@ def test_the_keyboard_reaches_the_content_and_the_search(browser: Browser, site:
 
 
 def test_the_search_works_offline(browser: Browser, site: Path) -> None:
-    from selenium.webdriver.support.ui import WebDriverWait
-
     browser.open(site / "search.html", at="?q=bufferbloat")
     links = "return [...document.querySelectorAll('#search-results li a')].map(a => a.textContent)"
-    WebDriverWait(browser.driver, 20).until(lambda driver: driver.execute_script(links))
+    until(lambda: browser.js(links))
     assert any("Bufferbloat" in name for name in browser.js(links))
     assert [url for url in browser.requests() if not url.startswith(("file:", "data:", "about:"))] == []
 

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +15,7 @@ from hourglass.builders.kernel import bisect as module
 from hourglass.builders.kernel.bisect import bisect
 from hourglass.builders.kernel.builder import BuildError
 from hourglass.errors import InputError
+from tests.clocks import until
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -150,9 +150,8 @@ def test_an_interrupted_bisection_leaves_the_repository_and_can_restart(
     before = {path: path.read_bytes() for path in slow.rglob("*") if path.is_file()}
     (folder / "pause").write_text("3\n")
     child = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL)
-    while not (folder / "begun").exists():
-        assert child.poll() is None
-        time.sleep(0.02)
+    until(lambda: child.poll() is not None or (folder / "begun").exists())
+    assert child.poll() is None
     (lock,) = folder.glob("cache/checkouts/*@/.git/index.lock")
     os.kill(child.pid, signal_number)
     child.wait()

@@ -4,7 +4,6 @@
 import json
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from results.synthetic import Flow, Recipe, make
 
 from hourglass.cli import exit_status
 from hourglass.errors import GuestError, MissingError
+from tests.clocks import HANG_S
 
 
 @pytest.fixture(autouse=True)
@@ -221,16 +221,6 @@ def test_a_closed_output_pipe_causes_no_message(tmp_path):
     assert (result.returncode, result.stderr) == (1, b"")
 
 
-def test_help_is_fast():
-    """Heavy imports wait until a command needs them. The lowest CPU time of three counts, since other work may run."""
-    times_s = []
-    for _ in range(3):
-        start_s = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
-        assert "compare" in hourglass("--help").stdout
-        times_s.append(sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]) - start_s)
-    assert min(times_s) < 0.3
-
-
 def test_a_run_begins_before_the_analysis_is_imported():
     heavy = ("numpy", "pyarrow", "polars", "matplotlib")
     code = f"import sys, hourglass.cli.run; print([module for module in {heavy} if module in sys.modules])"
@@ -263,12 +253,10 @@ def test_an_interrupt_that_python_drops_is_repeated(monkeypatch, capsys):
 
     def work(_):
         Ends()
-        time.sleep(10)
+        time.sleep(HANG_S)
         return 0
 
     monkeypatch.setattr(exit_status, "_run", work)
     monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
-    began = time.monotonic()
     assert exit_status.guarded([]) == 130
-    assert time.monotonic() - began < 5
     assert capsys.readouterr().err == "hourglass: interrupted\n"

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -13,6 +12,7 @@ import hourglass
 from hourglass.cli import pictures
 from hourglass.cli.exit_status import guarded
 from hourglass.errors import InputError
+from tests.clocks import until
 from tests.guest.host_state import alive
 
 
@@ -42,11 +42,8 @@ def local_pictures(monkeypatch):
 
 
 def ends(pid):
-    """Tell whether a process, not our child, ends soon. In some containers no process waits for it then."""
-    end = time.monotonic() + 20
-    while alive(pid) and time.monotonic() < end:
-        time.sleep(0.01)
-    return not alive(pid)
+    """Wait until a process, not our child, ends. In some containers no process waits for it then."""
+    return until(lambda: not alive(pid), "it goes on")
 
 
 @pytest.mark.usefixtures("_two_cpus")

@@ -11,7 +11,7 @@ from subprocess import PIPE
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from pydantic import ValidationError
 
 from hourglass.contract.plan import STREAMS_MAX, Plan
@@ -169,7 +169,7 @@ def plan_with(keys: KeyPath, value: Any) -> Any:
 
 
 @given(plans())
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200)
 def test_the_agent_prints_the_same_plan(check: Check, plan: Plan) -> None:
     answer = check(plan.to_json().decode())
     assert answer is not None

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from hourglass.builders.kernel.built import BuiltKernel
 from hourglass.engine import virtual
 from hourglass.engine.virtual import Virtual
 from hourglass.errors import GuestError, InputError
+from tests.clocks import HANG_S, until
 
 from .plans import small_plan, tc
 
@@ -52,12 +52,9 @@ def processes_in(directory: Path) -> list[int]:
     return processes
 
 
-def all_ended(directory: Path, within_s: float = 5.0) -> bool:
-    """Tell whether all processes there end within some seconds."""
-    end = time.monotonic() + within_s
-    while processes_in(directory) and time.monotonic() < end:
-        time.sleep(0.05)
-    return not processes_in(directory)
+def all_end(directory: Path) -> None:
+    """Wait until no process is left there."""
+    until(lambda: not processes_in(directory), "a process remains")
 
 
 def started(directory: Path) -> subprocess.Popen[bytes]:
@@ -65,10 +62,8 @@ def started(directory: Path) -> subprocess.Popen[bytes]:
     (directory / "wanted.json").write_bytes(small_plan(LONG_S).to_json())
     child = subprocess.Popen([sys.executable, "-c", CHILD, str(directory)], stderr=subprocess.PIPE)
     records = directory / "records.arrows"
-    end = time.monotonic() + 30
-    while not (records.exists() and records.stat().st_size) and time.monotonic() < end:
-        assert child.poll() is None
-        time.sleep(0.05)
+    until(lambda: child.poll() is not None or (records.exists() and records.stat().st_size))
+    assert child.poll() is None
     assert len(processes_in(directory)) >= 2, "the kernel and the agent"
     return child
 
@@ -122,10 +117,10 @@ def test_no_process_outlives_the_command(
 ) -> None:
     child = started(run_directory)
     child.send_signal(number)
-    _, output = child.communicate(timeout=20)
+    _, output = child.communicate(timeout=HANG_S)
     assert child.returncode == -number
     assert (b"KeyboardInterrupt" in output) == (number == signal.SIGINT)
-    assert all_ended(run_directory)
+    all_end(run_directory)
 
 
 def test_a_killed_guest_is_an_error_and_leaves_no_process(guest_kernel: BuiltKernel, run_directory: Path) -> None:
@@ -135,7 +130,7 @@ def test_a_killed_guest_is_an_error_and_leaves_no_process(guest_kernel: BuiltKer
         assert "CapEff:\t0000000000000000\n" in Path(f"/proc/{process}/status").read_text()
     kernel = next(pid for pid in processes_in(run_directory) if os.getsid(pid) == pid)  # it leads its session
     os.kill(kernel, signal.SIGKILL)
-    _, output = child.communicate(timeout=20)
+    _, output = child.communicate(timeout=HANG_S)
     assert b"the guest ended before its records were complete (killed by signal 9)" in output
-    assert all_ended(run_directory)
+    all_end(run_directory)
     assert not (run_directory / virtual.PRIVATE).exists()

@@ -5,7 +5,6 @@ import io
 import itertools
 import os
 import subprocess
-import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from hourglass.engine.console import Console
 from hourglass.engine.supervise import Stop
 from hourglass.engine.watchdog import GuestState, GuestWatch, Watchdog
 from hourglass.errors import InputError
+from tests.clocks import until
 
 
 def states(
@@ -90,8 +90,7 @@ def test_a_process_that_waits_for_ever_is_detected(monkeypatch: pytest.MonkeyPat
     try:
         assert child.stdout is not None
         assert child.stdout.readline() == b"begins to wait\n"
-        while Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[0] != "S":
-            time.sleep(0.01)
+        until(lambda: Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[0] == "S")
         watch = GuestWatch(child, Path("/bin/sh"), Console(io.BytesIO()), Watchdog(idle_s=10.0))
         verdicts = [watch.stuck(wall_s, wall_s + 1) for wall_s in (0.0, 5.0, 15.0)]
     finally:

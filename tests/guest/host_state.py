@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.clocks import until
+
 _SUBREAPER = 36
 _STEADY = ("/", "/etc", "/boot", "/usr", "/usr/bin", "/usr/sbin", "/usr/lib", "/dev", "/mnt", "/opt")
 """Folders in which no other test creates files."""
@@ -70,8 +72,7 @@ def unchanged(folder: Path, except_for: set[str]) -> Iterator[None]:
     libc.prctl(_SUBREAPER, 1, 0, 0, 0)
     try:
         yield
-        time.sleep(0.1)
-        assert _children() <= children
+        until(lambda: _children() <= children, "a process remains")
     finally:
         libc.prctl(_SUBREAPER, 0, 0, 0, 0)
     assert abs(time.time() - time.monotonic() - ahead) < _STEP_S

@@ -13,7 +13,7 @@ from hourglass.results.apps import Program
 from hourglass.results.recording import Recording
 from hourglass.scenario import load
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.real_time]
 
 CALL_NS = 3000
 BYTE_PS = 130

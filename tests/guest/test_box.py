@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -139,11 +138,9 @@ def test_virtual_time_ends_the_command(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_wall_time_ends_the_command(tmp_path: Path) -> None:
-    began = time.monotonic()
     ended = box(tmp_path, "--wall-timeout", "6", "--", "sh", "-c", "echo begun; while true; do true; done")
     assert (ended.returncode, ended.stdout) == (124, b"begun\n")
     assert b"ended after 6 s of wall time" in ended.stderr
-    assert time.monotonic() - began < 60  # the watchdog's time
 
 
 def test_output_is_printed_as_it_comes(tmp_path: Path) -> None:

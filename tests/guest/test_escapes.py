@@ -21,7 +21,7 @@ from .conftest import KERNELS
 from .host_state import unchanged
 from .test_rooms import PACKAGES, programs, run
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.real_time]
 
 INSIDE = Path(__file__).with_name("inside")
 ATTEMPTS = {name for file in INSIDE.glob("*.py") for name in re.findall(r"(?m)^@attempt\ndef (\w+)", file.read_text())}

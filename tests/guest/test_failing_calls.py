@@ -11,6 +11,7 @@ from hourglass.builders import cpio
 from hourglass.builders.kernel import registry
 from hourglass.contract.kernels import KERNELS
 from hourglass.engine import virtual
+from tests.clocks import HANG_S
 
 pytestmark = pytest.mark.guest
 
@@ -66,7 +67,7 @@ def test_failing_calls_take_no_time(kernel: str, root: Path) -> None:
         text=True,
         cwd=root.parent,
         env=os.environ | {"GLIBC_TUNABLES": virtual.NO_RSEQ},
-        timeout=60,
+        timeout=HANG_S,
         check=False,
     )
     assert "1000 failed in 0 ns" in guest.stdout

@@ -13,6 +13,7 @@ import pytest
 
 from hourglass import resources
 from hourglass.builders.kernel import builder
+from tests.clocks import HANG_S
 from tests.kernels import KUNIT
 
 pytestmark = [pytest.mark.guest, pytest.mark.kernels]
@@ -28,7 +29,7 @@ def test_every_suite_passes(kernel: str) -> None:
     variant = KUNIT[kernel]
     built = builder.build(kernel, variant=variant)
     boot = subprocess.run(
-        [built.linux, *BOOT], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
+        [built.linux, *BOOT], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HANG_S, check=False
     )
     lines = boot.stdout.splitlines()
     suites = [path for path in resources.KERNEL.glob("tests/*.c") if variant != "alone" or path.stem != "probe_test"]

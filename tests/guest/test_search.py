@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from hourglass import scenario
+from tests.clocks import until
 
 pytestmark = pytest.mark.guest
 pytest.importorskip("optuna")
@@ -47,8 +47,8 @@ def test_a_killed_search_continues_and_ends_with_a_page(tmp_path: Path) -> None:
     ]  # fmt: skip
     first = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, start_new_session=True)
     runs = tmp_path / "out/runs"
-    while len(list(runs.glob("*/search.json"))) < 2 and first.poll() is None:
-        time.sleep(0.1)
+    until(lambda: len(list(runs.glob("*/search.json"))) >= 2 or first.poll() is not None)
+    assert first.poll() is None
     os.killpg(first.pid, signal.SIGKILL)
     first.wait()
     before = len(list(runs.glob("*/run.json")))

@@ -6,12 +6,13 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as xml
 
 import pytest
+
+from tests.clocks import until
 
 pytestmark = pytest.mark.guest
 
@@ -90,9 +91,8 @@ def test_killed_and_resumed_it_gives_the_same_page(folder: Path) -> None:
     child = subprocess.Popen(
         command(folder, "--out", "out"), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    while len(list((folder / "out").glob("runs/[!.]*"))) < 2:
-        assert child.poll() is None
-        time.sleep(0.02)
+    until(lambda: child.poll() is not None or len(list((folder / "out").glob("runs/[!.]*"))) >= 2)
+    assert child.poll() is None
     child.send_signal(signal.SIGKILL)
     child.wait()
     cached = len(list((folder / "out").glob("runs/[!.]*")))

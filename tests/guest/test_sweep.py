@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from hourglass.cli.exit_status import guarded
 from hourglass.errors import InputError
 from hourglass.results.run_directory import open_run
 from hourglass.studies import StudyResult, study
+from tests.clocks import until
 from tests.guest.host_state import alive
 
 pytestmark = pytest.mark.guest
@@ -96,17 +96,13 @@ def descendants(pid: int) -> list[int]:
 def test_killed_in_the_middle_and_resumed_it_gives_the_same_table(file: Path, straight: StudyResult) -> None:
     out = file.parent / "killed"
     child = subprocess.Popen(command(file, out, "-j", "2", "--no-picture"), stderr=subprocess.DEVNULL)
-    while len(list(out.glob("runs/[!.]*"))) < 3:
-        assert child.poll() is None
-        time.sleep(0.02)
+    until(lambda: child.poll() is not None or len(list(out.glob("runs/[!.]*"))) >= 3)
+    assert child.poll() is None
     family = descendants(child.pid)
     assert len(family) >= 2
     child.send_signal(signal.SIGKILL)
     child.wait()
-    deadline = time.monotonic() + 20
-    while any(alive(pid) for pid in family):
-        assert time.monotonic() < deadline, "workers and guests outlived their sweep"
-        time.sleep(0.05)
+    until(lambda: not any(alive(pid) for pid in family), "workers and guests outlive their sweep")
     assert not (out / "table.parquet").exists()
     done = len([path for path in out.glob("runs/*") if path.suffix != ".failed" and (path / "summary.json").is_file()])
     again = subprocess.run(command(file, out, "--no-picture"), capture_output=True, text=True, check=False)

@@ -16,6 +16,7 @@ from hourglass.builders.kernel import registry
 from hourglass.engine import watchdog
 from hourglass.engine.virtual import Virtual
 from hourglass.errors import GuestError
+from tests.clocks import at_least, until
 from tests.engine.plans import small_plan
 
 from .conftest import KERNELS
@@ -121,11 +122,9 @@ REASONS = {
 def test_a_spinning_guest_is_ended_and_named(
     kind: str, kernel: str, roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    began = time.monotonic()
     reason = end_reason(kind, kernel, roots, tmp_path, monkeypatch)
     assert reason.startswith("the guest spins: its clock has not moved for ")
     assert re.search(REASONS[kind], reason), reason
-    assert time.monotonic() - began < 60
 
 
 def test_a_guest_whose_agent_waits_for_ever_is_ended(
@@ -143,9 +142,9 @@ def test_a_stopped_guest_is_not_ended(roots: dict[str, Path], tmp_path: Path, mo
     held_s = 3.0
 
     def hold() -> None:
-        while not (kernels := [int(link.parent.name) for link in Path("/proc").glob("[0-9]*/cwd") if inside(link)]):
-            time.sleep(0.01)
-        leader = min(kernels)
+        leader = min(
+            until(lambda: [int(link.parent.name) for link in Path("/proc").glob("[0-9]*/cwd") if inside(link)])
+        )
         os.kill(leader, signal.SIGSTOP)
         time.sleep(held_s)
         os.kill(leader, signal.SIGCONT)
@@ -156,10 +155,9 @@ def test_a_stopped_guest_is_not_ended(roots: dict[str, Path], tmp_path: Path, mo
         except OSError:
             return False
 
-    began = time.monotonic()
     thread = threading.Thread(target=hold)
-    thread.start()
-    reason = end_reason("memory", "6.1", roots, tmp_path, monkeypatch)
-    thread.join()
+    with at_least(held_s):
+        thread.start()
+        reason = end_reason("memory", "6.1", roots, tmp_path, monkeypatch)
+        thread.join()
     assert "spins" in reason
-    assert time.monotonic() - began > held_s

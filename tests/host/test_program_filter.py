@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from hourglass import resources
+from tests.clocks import HANG_S
 
 NEWUSER, SIGCHLD, TRACEME, ATTACH, SEIZE, STOP = 0x10000000, 17, 0, 16, 0x4206, 19
 
 ALLOWED = {
-    "mmap": (9, 0, 4096, 0), "getpid": (39,), "clone": (56, SIGCHLD), "traceme": (101, TRACEME),
+    "mmap": (9, 0, 4096, 0), "getpid": (39,), "getppid": (110,), "signal at its parent's death": (157, 1, 9),
+    "clone": (56, SIGCHLD), "traceme": (101, TRACEME),
     "stop of nobody": (62, 0x7FFFFFF0, STOP),
 }  # fmt: skip
 KILLED = {
@@ -20,7 +22,8 @@ KILLED = {
     "connect": (42,), "kill": (62, 0, 9), "signal of nobody": (62, 0x7FFFFFF0, 0), "tgkill": (234,),
     "clone with a user namespace": (56, NEWUSER | SIGCHLD), "clone with mounts": (56, 0x20000 | SIGCHLD),
     "clone3": (435,), "attach": (101, ATTACH, 1), "seize": (101, SEIZE, 1), "unshare": (272, NEWUSER), "mount": (165,),
-    "ioctl": (16,), "prctl": (157,), "seccomp": (317,), "process_vm_readv": (310,), "io_uring_setup": (425,),
+    "ioctl": (16,), "prctl": (157,), "prctl of a name": (157, 15),
+    "seccomp": (317,), "process_vm_readv": (310,), "io_uring_setup": (425,),
     "pidfd_getfd": (438,), "memfd_create": (319,), "time": (201,), "gettimeofday": (96,), "getcpu": (309,),
     "getpid of x32": (0x40000027,), "no call": (600,),
 }  # fmt: skip
@@ -37,7 +40,7 @@ def filtered(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def status(filtered: Path, *arguments: int) -> int:
     """Return the exit status of a call under the filter."""
-    return subprocess.run([filtered, *map(str, arguments)], check=False, timeout=60).returncode
+    return subprocess.run([filtered, *map(str, arguments)], check=False, timeout=HANG_S).returncode
 
 
 @pytest.mark.parametrize("name", ALLOWED)

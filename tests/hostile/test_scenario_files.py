@@ -2,7 +2,6 @@
 """Scenario and study files of a stranger: the files that they can name, and their limits of size."""
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from hourglass.studies import cells
 from hourglass.studies.comparison import comparison
 from hourglass.studies.grid import Grid
 from hourglass.studies.reader import read
+from tests.clocks import limited_cpu
 
 SECRET = "the private key"
 LINK = """
@@ -189,10 +189,8 @@ HUGE = {
 def test_files_that_are_too_large_are_refused_at_once(tmp_path: Path, reader: str, kind: str) -> None:
     path = tmp_path / "s.toml"
     HUGE[kind](path)
-    start_s = time.monotonic()
-    with pytest.raises(InputError) as caught:
+    with limited_cpu(5), pytest.raises(InputError) as caught:
         READERS[reader](path)
-    assert time.monotonic() - start_s < 5
     assert len(str(caught.value)) < 600
 
 
@@ -201,10 +199,8 @@ def test_long_lines_without_keys_cost_little(tmp_path: Path) -> None:
     path = tmp_path / "s.toml"
     for text in ("a" * 4_000_000, "a." * 60 + " ", "\"'" * 1_000_000, '"' + "'" * 2_000_000, "a .\t" * 63):
         path.write_text(f"description = '''{text}'''\n" if "'" not in text else f'description = """\n{text}\n')
-        start_s = time.monotonic()
-        with pytest.raises(InputError):
+        with limited_cpu(5), pytest.raises(InputError):
             load(path)
-        assert time.monotonic() - start_s < 5
 
 
 def test_built_ins_can_read_their_files() -> None:

@@ -24,6 +24,7 @@ from hourglass.contract.plan import TakeStep
 from hourglass.engine import native
 from hourglass.engine.native import Native
 from hourglass.errors import InputError, MissingError
+from tests.clocks import until
 
 pytestmark = pytest.mark.guest
 
@@ -72,7 +73,7 @@ class Machine:
     def settled(self) -> str:
         """Return the machine's state once it no longer changes."""
         last = ""
-        for _ in range(20):
+        for _ in range(100):
             now = "\n".join(sorted(self.shell(LOOK).splitlines()))  # the kernel lists devices by creation
             if now == last and "tentative" not in now:
                 return now
@@ -96,9 +97,8 @@ def machine() -> Iterator[Machine]:
         pytest.skip(f"no native runs here: {reason}")
     with subprocess.Popen(["unshare", "--net", "sleep", "600"]) as holder:
         try:
-            own_namespace, deadline = Path("/proc/self/ns/net").readlink(), time.monotonic() + 5
-            while Path(f"/proc/{holder.pid}/ns/net").readlink() == own_namespace and time.monotonic() < deadline:
-                time.sleep(0.01)
+            own_namespace = Path("/proc/self/ns/net").readlink()
+            until(lambda: Path(f"/proc/{holder.pid}/ns/net").readlink() != own_namespace)
             host = Machine(holder.pid)
             for line in MACHINE:
                 host.shell(line)

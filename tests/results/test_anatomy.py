@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Per-layer tables and figures of synthetic runs, compared with figures computed by hand."""
 
-import time
-
 import polars as pl
 import pytest
 
@@ -15,6 +13,7 @@ from hourglass.results.frames import long_form
 from hourglass.results.series import loaded_window
 from results.synthetic import MS, Flow, Recipe, S, make
 from results.synthetic_probe import BBR, US, Anatomy, recipe
+from tests.clocks import limited_cpu
 
 
 @pytest.fixture(scope="module")
@@ -197,10 +196,9 @@ def test_a_million_rows_are_quick(tmp_path):
     run = hourglass.load(make(tmp_path / "run", recipe()))
     rows = run.packets.filter(pl.col("stream") == "upload::1")
     packets = pl.concat([rows] * (1_000_000 // rows.height + 1)).head(1_000_000)
-    start_s = time.process_time()
-    table = long_form(packets)
+    with limited_cpu(20):
+        table = long_form(packets)
     assert table.height > 2 * 10**6
-    assert time.process_time() - start_s < 20
     assert table.estimated_size() / table.height < 64
 
 

@@ -13,7 +13,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from hourglass.engine import host_tools
+from tests.clocks import until
 from tests.tools import TOOLS
 
 SSHD = "/usr/sbin/sshd"
@@ -121,9 +121,7 @@ class Machines:
 
     def at_rest(self) -> dict[str, dict[str, str]]:
         """Return the state after all earlier processes ended."""
-        deadline = time.monotonic() + 10
-        while any(machine.processes() for machine in self.by_name.values()) and time.monotonic() < deadline:
-            time.sleep(0.1)
+        until(lambda: not any(machine.processes() for machine in self.by_name.values()))
         return self.state()
 
     def scenario(self, **test: object) -> Path:

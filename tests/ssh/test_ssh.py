@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -24,16 +25,15 @@ from hourglass.cli.exit_status import guarded
 from hourglass.contract.kernels import nearest
 from hourglass.engine.ssh.channel import OPTIONS_VARIABLE
 from hourglass.errors import GuestError, InputError, MissingError
+from tests.clocks import until
 
-from .machines import NODES, QUIET, WALKER, Machines, need, serve
+from .machines import NODES, QUIET, WALKER, Machine, Machines, need, serve
 
 pytestmark = pytest.mark.guest
 
 SEED = 16
 SECOND_NS = 10**9
 PULLS = 10
-QUIET_S = 20.0
-"""Limit for the restoration of a machine: a kill is noticed at once, but the machine may be busy."""
 RUN = [
     sys.executable,
     "-c",
@@ -55,12 +55,13 @@ def machines() -> Iterator[Machines]:
 
 def assert_restored(machines: Machines, before: dict[str, dict[str, str]]) -> None:
     """Wait until every machine has its earlier state."""
-    deadline = time.monotonic() + QUIET_S
-    while (now := machines.state()) != before and time.monotonic() < deadline:
-        time.sleep(0.2)
-    for machine, state in before.items():
-        for kind, earlier in state.items():
-            assert now[machine][kind] == earlier, (machine, kind)
+
+    def changed() -> list[tuple[str, str, str, str]]:
+        now = machines.state()
+        states = [(name, kind, earlier) for name, kinds in before.items() for kind, earlier in kinds.items()]
+        return [(name, kind, earlier, now[name][kind]) for name, kind, earlier in states if now[name][kind] != earlier]
+
+    until(lambda: not changed(), lambda: f"not restored: {changed()}")
 
 
 def test_a_run_has_one_clock_and_restores_the_machines(machines: Machines, tmp_path: Path) -> None:
@@ -231,6 +232,11 @@ def test_a_lost_connection_ends_the_run_and_all_machines_are_restored(machines: 
     assert_restored(machines, before)
 
 
+def reached(machine: Machine, name: str, front: subprocess.Popen[bytes]) -> bool:
+    """Tell whether the machine has a process of the name, or the command ended."""
+    return bool(machine.pids(name)) or front.poll() is not None
+
+
 @pytest.mark.slow
 def test_after_a_kill_at_any_moment_the_machines_are_restored(machines: Machines) -> None:
     """Kill the command, the agent or sshd at a random moment of a run, ten times."""
@@ -242,8 +248,7 @@ def test_after_a_kill_at_any_moment_the_machines_are_restored(machines: Machines
         command = [*RUN, "run", str(path), "--engine", "ssh", "--out", str(machines.folder / f"pull {number}")]
         front = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         waited_for = "sshd" if victim == "front" else "hourglass-agent"  # another sshd only inspected the machine
-        while not machine.pids(waited_for) and front.poll() is None:
-            time.sleep(0.01)
+        until(partial(reached, machine, waited_for, front))
         time.sleep(after_s)
         for pid in [front.pid] if victim == "front" else machine.pids(victim):
             os.kill(pid, signal.SIGKILL)

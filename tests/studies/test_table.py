@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Summaries → rows → Parquet, and the Pareto front."""
 
-import time
 from pathlib import Path
 
 import polars as pl
@@ -13,6 +12,7 @@ from hourglass.results.run_directory import open_run
 from hourglass.studies import pareto, table
 from hourglass.studies.grid import Grid
 from studies.grids import grid_of
+from tests.clocks import limited_cpu
 from tests.results import synthetic
 
 
@@ -45,9 +45,8 @@ def test_five_thousand_runs_open_at_once_and_have_the_same_bytes(tmp_path: Path)
     for name in ("a", "b"):
         table.write(table.build(large, rows), tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    begun = time.process_time()
-    opened = table.read(tmp_path / "a")
-    assert time.process_time() - begun < 1
+    with limited_cpu(1):
+        opened = table.read(tmp_path / "a")
     assert opened.shape == (5000, 2 + 3 + len(figures))
     assert opened["seed"].to_list() == [one["seed"] for one in large.cells]
 

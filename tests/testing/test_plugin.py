@@ -12,6 +12,7 @@ import hourglass
 from hourglass.errors import GuestError
 from hourglass.host import directories
 from hourglass.testing.lab import Lab, Session, folder_name
+from tests.clocks import HANG_S
 
 pytest_plugins = "pytester"
 
@@ -47,7 +48,7 @@ def play(pytester, monkeypatch):
         plugin = () if is_installed else ("-p", "hourglass.testing.plugin")
         if "--collect-only" in options:  # loads nothing that cannot be loaded twice
             return pytester.runpytest_inprocess(*plugin, *options)
-        return pytester.runpytest_subprocess(*plugin, *options, timeout=120)
+        return pytester.runpytest_subprocess(*plugin, *options, timeout=HANG_S)
 
     return run
 
