@@ -39,8 +39,6 @@ COSTLIEST = 20
 """Test files whose cost the table has."""
 REAL_TIME = ["tests/native", "tests/ssh"]
 """Tests that measure in real time: no other test may run meanwhile."""
-PARALLEL = [f"--ignore={name}" for name in REAL_TIME]
-"""Options that select all others."""
 TEE = ["bash", "-o", "pipefail", "-c", '"${@:2}" 2>&1 | tee "$1"', "tee"]
 """Runs a command that has its output on the terminal and in a file, which is the first argument."""
 SHORT = "not slow and not kernels"
@@ -96,7 +94,8 @@ def real_time(selection: str) -> Part:
 
 def parallel(selection: str) -> Part:
     """Return the part with all other tests."""
-    return Part("tests", [*PYTEST, "-m", selection, "-n", "auto", "--dist", "worksteal", *PARALLEL])
+    others = [f"--ignore={name}" for name in REAL_TIME]
+    return Part("tests", [*PYTEST, "-m", selection, "-n", "auto", "--dist", "worksteal", *others])
 
 
 COMMANDS = {

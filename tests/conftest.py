@@ -4,7 +4,7 @@
 `make test` takes the tests without the markers `kernels` and `slow`. A test that names another kernel in a parameter
 has the first by itself. A test without it that asks for another kernel fails, so that `make test` builds no second one.
 `make loaded` takes the tests with the marker `real_time`: those that measure this machine's time or wait for it. Files
-that import `clocks.py`, and those of `native/` and `ssh/`, have it by themselves.
+that import `clocks.py` or `processes.py`, and those of `native/` and `ssh/`, have it by themselves.
 
 If `CI` is set, a skipped test fails: a check that can pass without a run checks nothing. Elsewhere a test is skipped if
 a tool is missing.
@@ -14,6 +14,7 @@ reason. Tests of the default kernel are not.
 """
 
 import os
+import re
 import resource
 from collections.abc import Callable, Generator
 from functools import cache
@@ -51,10 +52,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.name != FIRST)
 
 
+WAITS = re.compile(r"^from tests\.(clocks|processes) import ", re.MULTILINE)
+
+
 @cache
 def depends_on_real_time(path: Path) -> bool:
     """Tell whether a file's tests measure in real time or use this machine's clocks."""
-    return path.parent.name in ("native", "ssh") or "\nfrom tests.clocks import " in path.read_text("utf-8")
+    return path.parent.name in ("native", "ssh") or bool(WAITS.search(path.read_text("utf-8")))
 
 
 OTHERS = set(KERNELS) - {DEFAULT}

@@ -7,15 +7,11 @@ These are the tests with the marker `real_time` (`tests/clocks.py`) and those of
 import argparse
 
 from hourglass.errors import program
-from tests.__main__ import PARALLEL, PYTEST, Part, agent, real_time, run
+from tests.__main__ import agent, parallel, real_time, run
 from tests.repeat import busy_cpus
 
 SPINNERS = 4
-PARTS = [
-    agent("--", "--include-ignored"),
-    real_time(""),
-    Part("tests that wait", [*PYTEST, "-m", "real_time", "-n", "auto", "--dist", "worksteal", *PARALLEL]),
-]
+PARTS = [agent("--", "--include-ignored"), real_time(""), parallel("real_time")]
 
 
 def main() -> int:

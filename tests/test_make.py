@@ -7,6 +7,8 @@ import signal
 import subprocess
 from pathlib import Path
 
+from tests.processes import MESSAGES, after_sigterm
+
 ROOT = Path(__file__).parents[1]
 
 STEPS = f"""
@@ -16,7 +18,7 @@ good: begin
 \t$(call step,what is there already,true)
 \t$(told)
 long:
-\t$(call step,what is long,exec >messages; echo begins; exec python3 -c 'import time; time.sleep(60); print()')
+\t$(call step,what is long,exec >{MESSAGES}; echo begins; exec python3 -c 'import time; time.sleep(60); print()')
 bad: begin
 \t$(call step,what fails,echo broken; false; echo never)
 \t$(told)
@@ -53,12 +55,9 @@ def test_a_step_that_fails_stops(tmp_path: Path) -> None:
 
 def test_a_terminated_make_ends_its_step(tmp_path: Path) -> None:
     (tmp_path / "steps.mk").write_text(STEPS)
-    os.mkfifo(tmp_path / "messages")
-    child = subprocess.Popen(["make", "-f", "steps.mk", "long"], cwd=tmp_path, env=ENVIRONMENT)
-    with (tmp_path / "messages").open() as messages:
-        assert messages.readline() == "begins\n"
-        child.terminate()
-        assert messages.read() == ""
+    command = ["make", "-f", "steps.mk", "long"]
+    written, child = after_sigterm(command, tmp_path, cwd=tmp_path, env=ENVIRONMENT)
+    assert written == ""
     assert child.wait() == -signal.SIGTERM
 
 

@@ -18,6 +18,7 @@ from hourglass.errors import MissingError
 from tests import __main__ as parts
 from tests import tools as test_tools
 from tests.__main__ import PYTEST, Part
+from tests.processes import MESSAGES, after_sigterm
 
 
 def no_tools(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
@@ -81,19 +82,16 @@ def test_failed_tests_of_the_agent_are_named() -> None:
 
 
 def test_a_terminated_command_lets_its_tests_tidy_up(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "messages")
-    tests = "exec >messages; trap 'echo tidies; exit' INT; echo begins; while :; do sleep 0.01; done"
+    tests = f"exec >{MESSAGES}; trap 'echo tidies; exit' INT; echo begins; while :; do sleep 0.01; done"
     code = f"""
 from pathlib import Path
 from hourglass.errors import program
 from tests.__main__ import Part, run
 program(lambda: run([Part("tests", ["sh", "-c", {tests!r}], Path({str(tmp_path)!r}))]))
 """
-    child = subprocess.Popen([sys.executable, "-c", code], cwd=parts.ROOT, stdout=subprocess.DEVNULL)
-    with (tmp_path / "messages").open() as messages:
-        assert messages.readline() == "begins\n"
-        child.terminate()
-        assert messages.read() == "tidies\n"
+    command = [sys.executable, "-c", code]
+    written, child = after_sigterm(command, tmp_path, cwd=parts.ROOT, stdout=subprocess.DEVNULL)
+    assert written == "tidies\n"
     assert child.wait() == 130
 
 

@@ -51,6 +51,20 @@ const STATE: &str = "mount -t sysfs none /sys; ip -d -o link; ip -o addr; ip rou
     tc filter show dev $d; tc filter show dev $d parent ffff:; ethtool -k $d; \
     for f in /sys/class/net/$d/queues/*/*; do [ -f $f ] && echo $f $(cat $f); done; done 2>&1; sysctl -a 2>&1 | grep -F net. | grep -v nf_conntrack_count";
 
+/// Waits until a condition is true. Returns whether it is.
+fn until(mut condition: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + HANG;
+    loop {
+        if condition() {
+            return true;
+        }
+        if Instant::now() > deadline {
+            return false;
+        }
+        sleep(Duration::from_millis(10));
+    }
+}
+
 struct Machine(Child);
 
 impl Machine {
@@ -59,12 +73,9 @@ impl Machine {
         let child = Command::new("unshare").args(["--net", "sleep", "600"]).spawn().ok()?;
         let machine = Self(child);
         let own = std::fs::read_link("/proc/self/ns/net").ok()?;
-        let deadline = Instant::now() + HANG;
-        while std::fs::read_link(format!("/proc/{}/ns/net", machine.0.id())).ok()? == own {
-            if Instant::now() > deadline {
-                return None;
-            }
-            sleep(Duration::from_millis(10));
+        let namespace = format!("/proc/{}/ns/net", machine.0.id());
+        if !until(|| std::fs::read_link(&namespace).map_or(true, |now| now != own)) {
+            return None;
         }
         let failed = MACHINE.iter().find(|line| !machine.shell(line).status.success());
         if let Some(line) = failed {
@@ -106,17 +117,15 @@ impl Machine {
 
     /// Lines of the state that stay other than before: `-` for those that are missing.
     fn changed(&self, before: &[String]) -> Vec<String> {
-        let deadline = Instant::now() + HANG;
-        loop {
+        let mut changed = Vec::new();
+        until(|| {
             let now = self.state();
             let missing = before.iter().filter(|line| !now.contains(line)).map(|line| format!("-{line}"));
             let added = now.iter().filter(|line| !before.contains(line)).map(|line| format!("+{line}"));
-            let changed: Vec<String> = missing.chain(added).collect();
-            if changed.is_empty() && now.len() == before.len() || Instant::now() > deadline {
-                return changed;
-            }
-            sleep(Duration::from_millis(200));
-        }
+            changed = missing.chain(added).collect();
+            changed.is_empty() && now.len() == before.len()
+        });
+        changed
     }
 }
 
@@ -203,16 +212,12 @@ fn listen(child: &mut Child) -> String {
 /// Waits until no process runs in one of those folders. A process closes its output before it leaves its folder.
 fn all_end(name: &str) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let deadline = Instant::now() + HANG;
-    loop {
+    let ended = until(|| {
         let processes = std::fs::read_dir("/proc").expect("proc").flatten();
         let mut folders = processes.filter_map(|entry| std::fs::read_link(entry.path().join("cwd")).ok());
-        if folders.all(|cwd| cwd != folder) {
-            return;
-        }
-        assert!(Instant::now() < deadline, "a process remains in {name}");
-        sleep(Duration::from_millis(10));
-    }
+        folders.all(|cwd| cwd != folder)
+    });
+    assert!(ended, "a process remains in {name}");
 }
 
 #[test]
@@ -282,11 +287,8 @@ fn a_guard_that_cannot_restore_says_what() {
     let mut plan = plan();
     plan["end_ns"] = (3 * SECOND).into(); // long enough to take the name, even on a busy machine
     let child = &mut start(&machine, "lost", &plan);
-    let deadline = Instant::now() + HANG;
-    while !machine.shell("ip link add enp3s0 type ifb").status.success() {
-        assert!(Instant::now() < deadline, "the agent does not take the interface");
-        sleep(Duration::from_millis(10));
-    }
+    let taken = until(|| machine.shell("ip link add enp3s0 type ifb").status.success());
+    assert!(taken, "the agent does not take the interface");
     let said = listen(child);
     assert!(said.contains("guard: enp3s0: "), "{said}");
     assert!(said.contains(r#""code":"state-not-restored""#), "{said}");

@@ -14,6 +14,7 @@ from hourglass.engine import virtual
 from hourglass.engine.virtual import Virtual
 from hourglass.errors import GuestError, InputError
 from tests.clocks import HANG_S, until
+from tests.processes import guest_below, processes_below
 
 from .plans import small_plan, tc
 
@@ -40,21 +41,9 @@ def run_directory(tmp_path: Path) -> Path:
     return folder
 
 
-def processes_in(directory: Path) -> list[int]:
-    """Return the processes in a directory, without zombies. All of a guest's processes are in one."""
-    processes = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if (process / "cwd").readlink() == directory:
-                processes.append(int(process.name))
-        except OSError:
-            continue
-    return processes
-
-
 def all_end(directory: Path) -> None:
     """Wait until no process is left there."""
-    until(lambda: not processes_in(directory), "a process remains")
+    until(lambda: not processes_below(directory.parent), "a process remains")
 
 
 def started(directory: Path) -> subprocess.Popen[bytes]:
@@ -64,7 +53,7 @@ def started(directory: Path) -> subprocess.Popen[bytes]:
     records = directory / "records.arrows"
     until(lambda: child.poll() is not None or (records.exists() and records.stat().st_size))
     assert child.poll() is None
-    assert len(processes_in(directory)) >= 2, "the kernel and the agent"
+    assert len(processes_below(directory.parent)) >= 2, "the kernel and the agent"
     return child
 
 
@@ -126,10 +115,9 @@ def test_no_process_outlives_the_command(
 def test_a_killed_guest_is_an_error_and_leaves_no_process(guest_kernel: BuiltKernel, run_directory: Path) -> None:
     """Without PTRACE_O_EXITKILL in the guest kernel the agent would continue as a process of the host."""
     child = started(run_directory)
-    for process in processes_in(run_directory):
+    for process in processes_below(run_directory.parent):
         assert "CapEff:\t0000000000000000\n" in Path(f"/proc/{process}/status").read_text()
-    kernel = next(pid for pid in processes_in(run_directory) if os.getsid(pid) == pid)  # it leads its session
-    os.kill(kernel, signal.SIGKILL)
+    os.kill(guest_below(run_directory.parent), signal.SIGKILL)
     _, output = child.communicate(timeout=HANG_S)
     assert b"the guest ended before its records were complete (killed by signal 9)" in output
     all_end(run_directory)

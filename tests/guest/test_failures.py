@@ -27,6 +27,7 @@ from hourglass.errors import GuestError
 from hourglass.host import directories
 from tests.clocks import HANG_S, until
 from tests.engine.plans import small_plan
+from tests.processes import guest_below, processes_below
 
 from .conftest import KERNELS
 
@@ -75,31 +76,6 @@ def run_hourglass(
     assert "Traceback" not in result.stdout + result.stderr
     all_end(folder)
     return result
-
-
-def processes_below(folder: Path) -> list[int]:
-    """Return the processes in a folder or below it. All of a guest's processes are there."""
-    pids = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if str((process / "cwd").readlink()).startswith(f"{folder}/"):
-                pids.append(int(process.name))
-        except OSError:
-            continue
-    return sorted(pids)
-
-
-def guest_below(folder: Path) -> int:
-    """Wait for the kernel of a guest, and return its process. It leads its session."""
-
-    def leader() -> int | None:
-        with contextlib.suppress(ProcessLookupError):  # one of them ended
-            return next((pid for pid in processes_below(folder) if os.getsid(pid) == pid), None)
-        return None
-
-    pid = until(leader)
-    assert pid is not None
-    return pid
 
 
 def drawing_processes(folder: Path) -> list[int]:

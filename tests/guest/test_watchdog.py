@@ -16,8 +16,9 @@ from hourglass.builders.kernel import registry
 from hourglass.engine import watchdog
 from hourglass.engine.virtual import Virtual
 from hourglass.errors import GuestError
-from tests.clocks import at_least, until
+from tests.clocks import at_least
 from tests.engine.plans import small_plan
+from tests.processes import guest_below
 
 from .conftest import KERNELS
 
@@ -141,23 +142,18 @@ def test_a_stopped_guest_is_not_ended(roots: dict[str, Path], tmp_path: Path, mo
     monkeypatch.setattr(watchdog, "IDLE_S", 0.5)
     held_s = 3.0
 
-    def hold() -> None:
-        leader = min(
-            until(lambda: [int(link.parent.name) for link in Path("/proc").glob("[0-9]*/cwd") if inside(link)])
-        )
-        os.kill(leader, signal.SIGSTOP)
-        time.sleep(held_s)
-        os.kill(leader, signal.SIGCONT)
+    run_directory = tmp_path / "run"
+    run_directory.mkdir()
 
-    def inside(link: Path) -> bool:
-        try:
-            return link.readlink() == tmp_path and os.getsid(int(link.parent.name)) == int(link.parent.name)
-        except OSError:
-            return False
+    def hold() -> None:
+        guest = guest_below(tmp_path)
+        os.kill(guest, signal.SIGSTOP)
+        time.sleep(held_s)
+        os.kill(guest, signal.SIGCONT)
 
     thread = threading.Thread(target=hold)
     with at_least(held_s):
         thread.start()
-        reason = end_reason("memory", "6.1", roots, tmp_path, monkeypatch)
+        reason = end_reason("memory", "6.1", roots, run_directory, monkeypatch)
         thread.join()
     assert "spins" in reason

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGTERM ends a build with its compilers. A compiler writes to a named pipe, whose end shows that none is left."""
+"""SIGTERM ends a build with its compilers."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -9,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-COMPILER = "exec >messages; echo begins; sleep 60; echo survived"
+from tests.processes import MESSAGES, after_sigterm
+
+COMPILER = f"exec >{MESSAGES}; echo begins; sleep 60; echo survived"
 MAKEFILE = f"all:\n\t@$(MAKE) one\none:\n\t@sh -c '{COMPILER}'\n"
 BUILD = """
 import os
@@ -28,12 +29,8 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 def test_a_terminated_build_ends_its_compilers(way: str, tmp_path: Path) -> None:
     (tmp_path / "Makefile").write_text(MAKEFILE)
-    os.mkfifo(tmp_path / "messages")
-    code = f"{BUILD}program(lambda: {WAYS[way]})"
-    build = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stderr=subprocess.PIPE)
-    with (tmp_path / "messages").open() as messages:
-        assert messages.readline() == "begins\n"
-        build.terminate()
-        assert messages.read() == ""
+    command = [sys.executable, "-c", f"{BUILD}program(lambda: {WAYS[way]})"]
+    written, build = after_sigterm(command, tmp_path, cwd=tmp_path, stderr=subprocess.PIPE)
+    assert written == ""
     assert build.communicate() == (None, b"")
     assert build.returncode == 128 + signal.SIGINT

@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 ONE_THREAD = {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 """The environment of a Python process among others that use the other CPUs. Waiting threads cost 4 % of a sweep of
@@ -74,7 +73,7 @@ def _most_files() -> int:
 @contextmanager
 def group(
     argv: Sequence[str | Path],
-    cwd: Path,
+    cwd: Path | None,
     env: Mapping[str, str],
     grace_s: float = 0.0,
     powerless: bool = False,
@@ -82,8 +81,9 @@ def group(
     linger_s: float = 0.0,
     fds: Sequence[int] = (),
     confine: Callable[[], None] | None = None,
+    stderr: int = subprocess.STDOUT,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a program whose stdout and stderr share a pipe.
+    """Start a program whose stdout is a pipe, which stderr shares by default.
 
     On exit, the rest of its group gets SIGTERM (if there is a grace period) and SIGKILL. A `powerless` program has no
     capabilities even as root; `cpu` is its only CPU, `fds` are descriptors that it inherits, `confine` runs in it
@@ -95,7 +95,7 @@ def group(
         env=env,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stderr=stderr,
         start_new_session=True,
         pass_fds=fds,
         preexec_fn=_bind_to(os.getpid(), powerless, cpu, confine),
@@ -141,28 +141,13 @@ def output_of(
     cwd: Path | None = None,
     confine: Callable[[], None] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program and return its output. Its whole group ends with it, or with this call. `confine`: as for
-    `group`."""
-    child = subprocess.Popen(
-        argv,
-        cwd=cwd,
-        env=env,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        preexec_fn=_bind_to(os.getpid(), False, None, confine),
-    )
-    try:
+    """Run a program as a `group` and return its output."""
+    with group(argv, cwd, env, confine=confine, stderr=subprocess.PIPE) as child:
         output, messages = child.communicate()
-    finally:
-        kill_group(child, signal.SIGKILL)
-        child.wait()
-    return subprocess.CompletedProcess(argv, child.returncode, output, messages)
+    return subprocess.CompletedProcess(argv, child.returncode, output.decode(), messages.decode())
 
 
-def kill_group(child: "subprocess.Popen[Any]", number: signal.Signals) -> None:
+def kill_group(child: subprocess.Popen[bytes], number: signal.Signals) -> None:
     """Send a signal to every process of the child's group."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, number)
