@@ -2,6 +2,7 @@
 """Flent files of a stranger: bombs, impossible numbers and random files. Bad input is one line."""
 
 import bz2
+import contextlib
 import gzip
 import json
 import tracemalloc
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 import hourglass
 from hourglass.errors import InputError
+from hourglass.estimation import estimate_link
 from hourglass.flent import document
 from tests.clocks import limited_cpu
 
@@ -42,6 +44,8 @@ def open_file(folder: Path, text: str | bytes, name: str = "x.flent") -> None:
     run.experiment, run.streams, run.summary, run.apps  # noqa: B018
     for table in run.tables:
         run.table(table)
+    with contextlib.suppress(InputError):
+        estimate_link(file)
 
 
 def test_the_sound_file_is_a_run(tmp_path: Path) -> None:

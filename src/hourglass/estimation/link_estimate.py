@@ -283,17 +283,16 @@ def _of_flent(run: Recording) -> LinkEstimate:
     if not run.flows:
         raise InputError("FILE", str(run.path), "has no TCP flow")
     sides = [[flow for flow in run.flows if flow.upload == upload] for upload in (True, False)]
-    series = [goodput_total(run, flows, window).values for flows in sides if flows]
-    goodput = max(series, key=lambda values: float(np.nanmean(values)))
-    goodput = goodput[~np.isnan(goodput)]
+    series = [_known(goodput_total(run, flows, window).values) for flows in sides if flows]
+    if not any(values.size for values in series):
+        raise InputError("FILE", str(run.path), "has no goodput during its test")
+    goodput = max((values for values in series if values.size), key=lambda values: float(values.mean()))
     rate, rate_ends = _resampled(goodput / PAYLOAD, np.mean)
     none = LinkQuantity(None, None, "a Flent file does not show it")
     base, buffer, size = none, none, none
-    if run.pings:
-        pings = ping_ms(run, run.pings[0])
-        answered = pings.values[~np.isnan(pings.values)]
-        loaded = pings.within(window).values
-        loaded = loaded[~np.isnan(loaded)]
+    pings = ping_ms(run, run.pings[0]) if run.pings else None
+    if pings is not None and (loaded := _known(pings.within(window).values)).size:
+        answered = _known(pings.values)
         least = float(answered.min())
         base = LinkQuantity(rounded(least), (rounded(least), rounded(float(np.sort(answered)[:5].max()))))
         wait, ends = _resampled(loaded - least, lambda values: np.percentile(values, 99))
@@ -306,6 +305,10 @@ def _of_flent(run: Recording) -> LinkEstimate:
         LinkQuantity(rate, rate_ends, "of Ethernet frames with 1448 B of payload, with the flows' own share only"),
         base, buffer, size, none, none, none,
     )  # fmt: skip
+
+
+def _known(values: Floats) -> Floats:
+    return values[np.isfinite(values)]
 
 
 def _resampled(values: Floats, statistic: Any) -> tuple[float, tuple[float, float] | None]:

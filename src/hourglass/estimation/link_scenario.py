@@ -5,14 +5,18 @@ The reverse direction has the same rate and no loss, because one direction's dat
 a UDP stream of constant rate through the same queue.
 """
 
+import json
 from pathlib import Path
 
 from hourglass.estimation.link_estimate import LinkEstimate, LinkQuantity
+from hourglass.visible import visible
 
 OF_CABLE = 1514 / 1538
 """HTB does not count preamble, FCS and gap."""
 DATAGRAM, DATAGRAM_FRAME = 1200, 1266
 LEAST_QUEUE = 3028
+NAME_MAX = 100
+"""The number of letters of a file's name in the description, which is a line."""
 
 
 def scenario_text(estimate: LinkEstimate) -> str:
@@ -22,8 +26,9 @@ def scenario_text(estimate: LinkEstimate) -> str:
     half_us = round((estimate.base_rtt_ms.value or 0.0) * 500)
     limit = max(LEAST_QUEUE, round((estimate.buffer_kb.value or 0.0) * 1000))
     loss = f"{estimate.random_loss_percent.value or 0:.3f}"
+    name = " ".join(visible(Path(estimate.source).name).split())[:NAME_MAX]
     lines = [
-        f'description = "The link that {Path(estimate.source).name} shows"',
+        f"description = {json.dumps(f'The link that {name} shows', ensure_ascii=False)}",
         *_section("testbed.node", 'name = "client"'),
         *_section("testbed.node", 'name = "router"', 'role = "router"'),
         *_section("testbed.node", 'name = "server"'),

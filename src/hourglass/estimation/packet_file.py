@@ -20,6 +20,7 @@ PCAP = {b"\xa1\xb2\xc3\xd4": 1000, b"\xa1\xb2\x3c\x4d": 1}
 """The first bytes of a pcap file (big endian) → ns of its time unit."""
 SECTION = b"\x0a\x0d\x0d\x0a"
 SYN, ACK = 2, 16
+DAY_NS, MOST_DAYS = 86_400 * 10**9, 7
 
 Place = tuple[bytes, int]
 """An address and a port."""
@@ -51,7 +52,14 @@ def read_packets(path: Path) -> list[TcpPacket]:
     """Return the TCP packets of a capture, in the file's order. Raises `InputError`."""
     data = path.read_bytes()
     frames = _pcapng(data, path) if data.startswith(SECTION) else _pcap(data, path)
-    return [packet for t_ns, kind, frame in frames if (packet := _tcp(t_ns, kind, frame)) is not None]
+    try:
+        packets = [packet for t_ns, kind, frame in frames if (packet := _tcp(t_ns, kind, frame)) is not None]
+    except (struct.error, IndexError):
+        raise InputError("FILE", str(path), "is a damaged capture") from None
+    times = [packet.t_ns for packet in packets]
+    if times and (days := (max(times) - min(times)) // DAY_NS) > MOST_DAYS:
+        raise InputError("FILE", str(path), f"lasts {days} days by the times of its packets, at most {MOST_DAYS}")
+    return packets
 
 
 def _pcap(data: bytes, path: Path) -> Iterator[tuple[int, int, bytes]]:
