@@ -1,39 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make fuzz-calls SECONDS=3600`: random system calls by programs of nodes, as root of a node and as a user.
 
-Each run has its own seed. The host must stay as it was, and the run must end with its records or with an error in
-words. A finding is printed, and its seed. Exit status 1: findings exist.
+Each run has its own seed. The host must stay as it was. Both programs must make all their calls, unless one spins, by
+which every program can end its run. All else is a finding, printed with its seed. Exit status 1: findings exist.
 """
 
 import argparse
 import base64
+import os
 import shutil
 import subprocess
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from hourglass import runner, scenario
 from hourglass.contract.kernels import KERNELS
+from hourglass.engine import watchdog
 from hourglass.errors import GuestError
+from hourglass.results.recording import Recording
 from tests.guest.conftest import line
 from tests.guest.host_state import unchanged
 
 ROUNDS = 400
-FORBIDDEN = "its sandbox forbids"
-"""Part of the error of a guest that the host's filter killed: a call of the guest's kernel that is not on its list."""
+SPINS = "guest-spins"
+"""The code of a run that the watchdog stopped, because a program computes without a system call."""
+STALL_S = "5"
+"""The watchdog's limit, in seconds of CPU time."""
 
 
-def compiled(folder: Path) -> str:
+SOURCE = Path(__file__).with_name("calls.c")
+
+
+def compiled(folder: Path, source: Path = SOURCE) -> str:
     """Return the program that makes the calls, in base64."""
     program = folder / "calls"
-    subprocess.run(["gcc", "-static", "-O1", "-w", "-o", program, Path(__file__).with_name("calls.c")], check=True)
+    subprocess.run(["gcc", "-static", "-O1", "-w", "-o", program, source], check=True)
     return base64.b64encode(program.read_bytes()).decode()
 
 
 def calls(program: str, seed: int, rounds: int) -> dict[str, Any]:
-    """Return a scenario: root of a node and a user of another node make random calls, and a bystander pings."""
+    """Return a scenario: root of a node and a user of another node make random calls."""
     app = {"command": ["/calls", str(seed), str(rounds)], "expect": "any"}
     app["files"] = {"/calls": {"base64": program, "executable": True}}
     second = app | {"command": ["/calls", str(seed + 1_000_000), str(rounds)]}
@@ -45,23 +54,26 @@ def calls(program: str, seed: int, rounds: int) -> dict[str, Any]:
     }
 
 
-def finding(program: str, seed: int, rounds: int, kernel: str, folder: Path) -> tuple[str | None, str]:
-    """Return what is wrong with the run of a seed, if anything, and how the run ended."""
+def end(program: str, seed: int, rounds: int, kernel: str, folder: Path) -> tuple[bool, str]:
+    """Return whether the run of a seed ended well, and how it ended."""
     try:
         with unchanged(folder, except_for={"run", "run.failed"}):
-            try:
-                recording = runner.run(scenario.load(calls(program, seed, rounds), kernel=kernel), folder / "run")
-            except GuestError as error:
-                end = str(error).splitlines()[0]
-                return (end if FORBIDDEN in end else None), end
+            recording = runner.run(scenario.load(calls(program, seed, rounds), kernel=kernel), folder / "run")
     except AssertionError as error:
-        return f"the host changed: {error}", ""
-    return None, ", ".join(last_words(app.stdout) for app in recording.apps.values())
+        return False, f"the host changed: {error}"
+    except GuestError as error:
+        return error.code == SPINS, str(error).splitlines()[0]
+    problem = incomplete(recording, rounds)
+    return problem is None, problem or "complete"
 
 
-def last_words(output: str) -> str:
-    """Return the end of what a program printed. Its calls also write random bytes."""
-    return "".join(filter(str.isprintable, output[-60:])).strip()[-16:]
+def incomplete(recording: Recording, rounds: int) -> str | None:
+    """Return which program made fewer rounds, if one did. A program prints their number at its end, after random bytes
+    that its calls wrote."""
+    for name, app in recording.apps.items():
+        if not app.stdout.endswith(f"{rounds} rounds\n"):
+            return f"the program of {name} ended early, with {app.stdout[-60:]!r}"
+    return None
 
 
 def main() -> int:
@@ -71,19 +83,23 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="processes of each program, of 60 calls")
     parser.add_argument("--kernels", default=",".join(KERNELS))
     options = parser.parse_args()
+    os.environ.setdefault(watchdog.LIMIT, STALL_S)
     findings = 0
     for kernel in options.kernels.split(","):
+        ends: Counter[str] = Counter()
         seed, deadline = options.seed, time.monotonic() + options.seconds
         with tempfile.TemporaryDirectory(prefix="hourglass-") as temporary:
             program = compiled(Path(temporary))
             while time.monotonic() < deadline:
                 folder = Path(temporary) / str(seed)
                 folder.mkdir()
-                problem, end = finding(program, seed, options.rounds, kernel, folder)
-                findings += problem is not None
-                print(f"{kernel} seed {seed}: {problem or 'sound'}; {end}", flush=True)
+                well, how = end(program, seed, options.rounds, kernel, folder)
+                ends[how if how == "complete" else "stopped" if well else "finding"] += 1
+                print(f"{kernel} seed {seed}: {'' if well else 'FINDING: '}{how}", flush=True)
                 shutil.rmtree(folder, ignore_errors=True)
                 seed += 1
+        print(f"{kernel}: {', '.join(f'{count} {how}' for how, count in sorted(ends.items()))}", flush=True)
+        findings += ends["finding"]
     return int(findings > 0)
 
 

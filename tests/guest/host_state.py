@@ -4,6 +4,7 @@
 import ctypes
 import os
 import socket
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from tests.clocks import until
 
 _SUBREAPER = 36
 _STEADY = ("/", "/etc", "/boot", "/usr", "/usr/bin", "/usr/sbin", "/usr/lib", "/dev", "/mnt", "/opt")
-"""Folders in which no other test creates files."""
+"""Folders in which no other test changes an entry."""
 _SETTINGS = (
     "kernel/core_pattern", "kernel/modprobe", "kernel/hostname", "kernel/domainname", "kernel/sysrq",
     "kernel/panic_on_oops", "kernel/randomize_va_space", "vm/panic_on_oom", "vm/overcommit_memory", "fs/suid_dumpable",
@@ -23,13 +24,14 @@ _STEP_S = 2.0
 
 
 def _files(top: Path, depth: int, except_for: set[str]) -> dict[str, tuple[int, ...]]:
-    """Return owner, mode, size and time of last change of each entry below a folder."""
+    """Return mode, owner, and of regular files and links size and time of last change, of each entry below a folder."""
     facts = {}
     for entry in sorted(top.iterdir()) if top.is_dir() else ():
         if entry.name in except_for:
             continue
         status = entry.lstat()
-        change = () if entry.is_dir() else (status.st_size, status.st_mtime_ns)
+        lasting = stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)
+        change = (status.st_size, status.st_mtime_ns) if lasting else ()
         facts[str(entry)] = (status.st_mode, status.st_uid, status.st_gid, *change)
         if depth and entry.is_dir() and not entry.is_symlink():
             facts |= _files(entry, depth - 1, set())
@@ -39,7 +41,7 @@ def _files(top: Path, depth: int, except_for: set[str]) -> dict[str, tuple[int, 
 def _state(folder: Path, except_for: set[str]) -> dict[str, object]:
     state: dict[str, object] = {str(folder): _files(folder, 8, except_for)}
     for name in _STEADY:
-        state[name] = set(_files(Path(name), 0, set()))
+        state[name] = _files(Path(name), 0, set())
     for name in _SETTINGS:
         path = Path("/proc/sys", name)
         state[name] = path.read_text() if path.exists() else None
@@ -52,13 +54,13 @@ def _state(folder: Path, except_for: set[str]) -> dict[str, object]:
 def _children() -> set[int]:
     """Return the processes whose parent this process is."""
     parent, children = os.getpid(), set()
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    for path in Path("/proc").glob("[0-9]*/stat"):
         try:
-            facts = stat.read_text().rpartition(")")[2].split()
+            facts = path.read_text().rpartition(")")[2].split()
         except OSError:
             continue
         if int(facts[1]) == parent and facts[0] != "Z":
-            children.add(int(stat.parent.name))
+            children.add(int(path.parent.name))
     return children
 
 
@@ -77,8 +79,19 @@ def unchanged(folder: Path, except_for: set[str]) -> Iterator[None]:
         libc.prctl(_SUBREAPER, 0, 0, 0, 0)
     assert abs(time.time() - time.monotonic() - ahead) < _STEP_S
     after = _state(folder, except_for)
+    assert changes(before, after) == []
+
+
+def changes(before: dict[str, object], after: dict[str, object]) -> list[str]:
+    """Return the names of what differs, of a folder those of its entries."""
+    names: list[str] = []
     for name, facts in before.items():
-        assert after[name] == facts, name
+        now = after[name]
+        if isinstance(facts, dict) and isinstance(now, dict):
+            names += sorted(str(entry) for entry in facts.keys() | now.keys() if facts.get(entry) != now.get(entry))
+        elif now != facts:
+            names.append(name)
+    return names
 
 
 def alive(pid: int) -> bool:
