@@ -14,6 +14,8 @@ from bench.rows import Measurement, Row, Samples, least, middle, most, over, slo
 from hourglass.contract.kernels import DEFAULT
 from hourglass.engine.native import Native
 
+CONFINED, PAIRS = cases.segments(cases.FLOWS[0]), 12
+"""The case that runs with and without the sandbox, and the pairs of a round."""
 AT_ONCE = 3
 """Runs of a case for each run of ns-3, which takes much longer."""
 
@@ -73,6 +75,9 @@ def of_commands() -> Iterator[Row]:
     yield Row("measurement_ratio", "loaded second", "x", loaded, l100m, over(measured, bare))
     all_of_it = "the same: `hourglass run L100M`"
     yield Row("measurement_ratio", "command", "x", all_of_it, l100m, over(least("whole"), least("bare")))
+    confined = Measurement("sandbox", confine)
+    about = "the guest's CPU time with the sandbox over that without"
+    yield Row("sandbox_ratio", "cpu", "x", about, confined, middle("sandbox"), "sandbox")
     sweep = Measurement("sweep", swept, rounds=2)
     about = f"a sweep of {cases.SWEPT} runs of 2 s: of the CPUs' time it used"
     yield Row("sweep_percent", "used", "%", about, sweep, most("sweep used"), at_least=95)
@@ -93,6 +98,11 @@ def main_job(samples: Samples) -> None:
         parts = {"before": cost.before_s, "guest": cost.guest_s, "table": cost.output_s, "picture": cost.after_s}
         samples.add(**parts, **{"whole": cost.all_s, "over guest": cost.all_s / cost.guest_s})
         samples.add(bare=measure.command(["L100M", *cases.options(cases.BARE)]).all_s)
+
+
+def confine(samples: Samples) -> None:
+    for ratio in measure.sandbox_ratios(CONFINED.scenario(CONFINED.long_s), PAIRS):
+        samples.add(sandbox=ratio)
 
 
 def swept(samples: Samples) -> None:

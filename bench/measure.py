@@ -22,7 +22,7 @@ from bench import cases, machine, peers, programs
 from hourglass.builders.kernel import registry
 from hourglass.contract.kernels import DEFAULT
 from hourglass.engine.virtual import Virtual
-from hourglass.host import directories
+from hourglass.host import directories, sandbox
 from hourglass.results.run_files import PLAN_FILE, RUN_FILE
 from hourglass.scenario import Scenario
 
@@ -87,6 +87,21 @@ def run(scenario: Scenario) -> Run:
             peers.segments(tcp),
             tcp.filter(tcp["sender"])["stream"].n_unique(),
         )
+
+
+def sandbox_ratios(scenario: Scenario, pairs: int) -> list[float]:
+    """Return the CPU seconds of guests with the sandbox over those without, a pair each. The order alternates."""
+    ratios, layers = [], sandbox.ENABLED
+    for number in range(pairs):
+        cpu_s = {}
+        for enabled in (True, False) if number % 2 else (False, True):
+            sandbox.ENABLED = layers if enabled else set()
+            try:
+                cpu_s[enabled] = run(scenario).cpu_s
+            finally:
+                sandbox.ENABLED = layers
+        ratios.append(cpu_s[True] / cpu_s[False])
+    return ratios
 
 
 def children() -> list[int]:

@@ -188,7 +188,7 @@ def make(
     with staging(directory) as stage:
         (stage.path / SCENARIO_FILE).write_bytes(scenario.to_json())
         about: dict[str, Any] = {"schema": SCHEMA, "version": __version__, "engine": ready.name, "kernel": ready.kernel}
-        about |= {"identity": prepared.identity, "seed": scenario.seed}
+        about |= {"identity": prepared.identity, "seed": scenario.seed, "sandbox": ready.sandbox}
         if staged is not None:
             staged(stage.path)
         try:
@@ -271,4 +271,4 @@ def _cause(error: HourglassError | KeyboardInterrupt) -> dict[str, Any]:
 def _write(stage: Staging, name: str, value: dict[str, Any]) -> None:
     with readable_errors(stage.target):
         text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
-        (stage.path / name).write_text(f"{text}\n", "utf-8")
+        files.write(stage.path / name, f"{text}\n".encode())

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A user's modules in a tree: a folder and an object each; keys and labels; who caused a failed build."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
-from hourglass.builders.kernel import custom_modules
+import pytest
+
+from hourglass.builders.kernel import builder, custom_modules
 from hourglass.builders.kernel.hooks import DRIVERS_TARGET
 from hourglass.builders.kernel.recipe import Recipe
 from hourglass.contract.kernel_module import KernelModule
+from hourglass.host import sandbox
 
 MINE = KernelModule("mine", (("a.c", "int a;\n"), ("b.c", "int b;\n"), ("b.h", "#define B\n")), (("share", "900"),))
 PLAIN = Recipe("6.12", "linux-source-6.12 1", (6, 12))
@@ -46,3 +50,33 @@ def test_a_failed_build_is_blamed_on_the_users_file_alone(tmp_path: Path) -> Non
     log.write_text("ld: undefined reference to `nothing'\n")
     assert custom_modules.messages_about(log, [MINE]) == ["ld: undefined reference to `nothing'"]
     assert custom_modules.messages_about(log, []) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '#include "../secret"',
+        '#define FILE "../secret"\n#include FILE',
+        '#inc\\\nlude "../secret"',
+        '__asm__(".inc" "bin \\"../secret\\"");',
+    ],
+)
+def test_a_c_file_reads_no_file_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str) -> None:
+    """The compiler's confinement refuses what no pattern of text can find; without it, the file is compiled."""
+    if not sandbox.layers().landlock:
+        pytest.skip("no native runs here: Landlock is not in this kernel")
+    (tmp_path / "secret").write_text("int secret;\n")
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.c").write_text(f"{source}\n")
+    (work / "Makefile").write_text("linux:\n\tgcc -c a.c\n")
+
+    def build() -> None:
+        (tmp_path / "log").unlink(missing_ok=True)
+        builder.run_make(work, "compiling", ["linux"], log=tmp_path / "log", rules=builder.compiler_rules(work))
+
+    with pytest.raises(builder.BuildError):
+        build()
+    assert re.search("secret.*Permission denied|file not found.*secret", (tmp_path / "log").read_text())
+    monkeypatch.setattr(sandbox, "ENABLED", set())
+    build()

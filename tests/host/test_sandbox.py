@@ -21,7 +21,10 @@ CALLS = [
     "tcp-connect", "tcp-bind", "vm-read", "socket", "netlink", "user-namespace", "mount", "fifo", "keys", "bpf",
     "io_uring", "perf", "x32", "clone-user-namespace", "clone-namespaces", "ptrace", "seize", "limits",
 ]  # fmt: skip
-DENIED = ["truncate", "chmod", "fchmod", "chown", "times", "link", "rename", "symlink", "make-symlink", "move-link"]
+DENIED = [
+    "truncate", "chmod", "fchmod", "chown", "times", "link", "rename", "symlink", "make-symlink", "move-link",
+    "session", "process-group",
+]  # fmt: skip
 """Calls that the filter refuses without a kill. Landlock knows only `truncate` and those about links."""
 POSSIBLE = [
     *dict.fromkeys([*FILES, *DENIED]), "tcp-connect", "tcp-bind", "signal", "memory", "socket", "netlink", "fifo",

@@ -92,14 +92,20 @@ def test_machines_and_c_files_are_listed(tmp_path: Path) -> None:
     assert [line for line in notice.lines(loaded) if line.startswith("kernel: compiles ")]
 
 
-def test_run_prints_the_notice_and_show_and_dry_run_list_the_code(
+def test_run_exec_and_check_print_the_notice_and_show_and_dry_run_list_the_code(
     foreign_scenario: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("hourglass.runner.run", stopped)
-    guarded(["run", str(foreign_scenario)])
+    monkeypatch.setattr("hourglass.check", stopped)
+    monkeypatch.setattr("hourglass.cli.execute.run", stopped)
+    monkeypatch.setattr("hourglass.runner.prepare", stopped)
+    for words in (["run"], ["check"], ["exec", "-it"]):
+        guarded([*words, str(foreign_scenario)])
+        assert "it runs 2 programs" in capsys.readouterr().err, words
+    guarded(["exec", str(foreign_scenario), "client", "--", "true"])
     assert "it runs 2 programs" in capsys.readouterr().err
     guarded(["show", str(foreign_scenario)])
     show_output = capsys.readouterr()

@@ -12,7 +12,7 @@ import hourglass
 from hourglass.builders.kernel import tree_spec
 from hourglass.builders.kernel.builder import BuildError, build
 from hourglass.builders.kernel.hooks import HookError
-from hourglass.cli import output, progress, tables
+from hourglass.cli import notice, output, progress, tables
 from hourglass.cli.exit_status import MISSED
 from hourglass.cli.help import examples
 from hourglass.cli.options import RUNS, Bounds, ManyRuns
@@ -56,6 +56,7 @@ def check(
         except (BuildError, HookError) as error:
             print(visible(f"hourglass: error: {error}"), file=sys.stderr)
             return UNTESTABLE
+    notice.warn_all(targets, runs.settings or [])
     with progress.display() as display:
         verdicts = hourglass.check(*targets, bounds=bounds or [], progress=display, **runs.making)
     if runs.junit is not None:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from hourglass import scenario
+from hourglass.cli import notice
 from hourglass.cli.guest_command import NAME, Echo, run, status, with_command, words
 from hourglass.cli.help import examples
 from hourglass.cli.options import KeptRun, Kernel, Packages, RequireSandbox, Seed, Settings, Source, User
@@ -56,6 +57,7 @@ def execute(
     if node is None or not command:
         raise InputError("COMMAND", None, "is missing: exec SCENARIO NODE -- COMMAND, or exec -it SCENARIO [NODE]")
     base = scenario.load(source, settings or [], seed=seed, kernel=kernel)
+    notice.warn(source, base)
     resolved = with_command(base, node, words(command), root, packages or [], user)
     with Echo(NAME) as echo:
         recording = run(resolved, out, echo.begin)

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """List the code in a scenario: programs, C files for the guest's kernel, machines that ssh reaches.
 
-`run` prints it in one line before it runs a scenario from outside the user's work: a file that is not in the current
-repository or, without a repository, not below the current folder. A home folder is never the user's work. `show`
-lists it.
+`run`, `exec` and `check` print it in one line before they run a scenario from outside the user's work: a file that is
+not in the current repository or, without a repository, not below the current folder. A home folder is never the user's
+work. `show` lists it.
 """
 
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from hourglass import scenario as scenarios
 from hourglass.scenario import Scenario
 from hourglass.scenario.app_roots import root_name
 from hourglass.scenario.app_values import DEBIAN_ROOT, HOST_ROOT
@@ -27,6 +28,13 @@ def warn(source: str, scenario: Scenario) -> None:
     if _is_foreign(Path(source)) and (parts := list(_parts(scenario))):
         text = f"hourglass: {source} is not from this folder: {'; '.join(parts)} (see hourglass show)"
         print(visible(text).replace("\n", " "), file=sys.stderr, flush=True)
+
+
+def warn_all(sources: Iterable[str], settings: list[str]) -> None:
+    """Print the line for each scenario file that needs one."""
+    for source in sources:
+        if source.endswith(".toml") and _is_foreign(Path(source)):
+            warn(source, scenarios.load(source, settings))
 
 
 def lines(scenario: Scenario) -> Iterator[str]:

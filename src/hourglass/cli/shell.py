@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hourglass import runner, scenario
-from hourglass.cli import progress
+from hourglass.cli import notice, progress
 from hourglass.cli.guest_command import status, with_command
 from hourglass.engine.virtual import Terminal, Virtual
 from hourglass.errors import GuestError
@@ -54,6 +54,7 @@ def shell(
 ) -> int:
     """Run the shell until it ends and return its exit status."""
     base = scenario.load(source, settings, seed=seed, kernel=kernel)
+    notice.warn(source, base)
     node = node or base.test.client
     resolved = with_command(
         base,

@@ -86,3 +86,5 @@ class FailedRun(RunJsonPart):
     kernel: Kernel | None = None
     identity: str = ""
     seed: int | None = None
+    sandbox: list[str] = []
+    """As of a complete run."""

@@ -32,8 +32,6 @@ class Outcome:
     digest: str
     warnings: list[str] = field(default_factory=list)
     apps_cpu_s: dict[str, float] = field(default_factory=dict)
-    sandbox: list[str] = field(default_factory=list)
-    """The layers that confined the guest on the host (`sandbox.py`)."""
     host_load: HostLoad | None = None
 
 
@@ -51,6 +49,10 @@ class Engine(Protocol):
     @property
     def kernel(self) -> Kernel:
         """The kernel that runs the plans."""
+
+    @property
+    def sandbox(self) -> list[str]:
+        """The layers that confine the guest on this host (`sandbox.py`); none without a guest."""
 
     def identity(self, radios: bool, roots: Sequence[Root] = (), report: BuildReport = lambda _, __: None) -> str:
         """Return the part of a run's identity that the engine decides. Radios and programs decide it too; the roots of

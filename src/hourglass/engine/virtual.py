@@ -14,7 +14,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import ClassVar, Self
@@ -83,6 +83,8 @@ class Virtual:
     objects: tuple[Path, ...] = ()
     terminal: Terminal | None = None
     controller: Controller | None = None
+    counts: Path | None = None
+    """The folder to which a kernel of a PGO build writes, besides the run directory."""
     name: ClassVar = VIRTUAL
     capabilities: ClassVar = Capabilities(
         nic="wire", own_kernel=True, virtual_time=True, radios=True, programs=True, captures=True, layers=True
@@ -102,6 +104,10 @@ class Virtual:
         if loaded:
             bpf.check(kernel, loaded)
         return cls(kernel, tuple(arguments), tuple(bpf.compiled(kernel, module) for module in loaded))
+
+    @property
+    def sandbox(self) -> list[str]:
+        return sandbox.layers().names
 
     def identity(self, radios: bool, roots: Sequence[Root] = (), report: BuildReport = lambda _, __: None) -> str:
         """Return the kernel's key, the root's, and the digests of the programs' roots, which are built if needed."""
@@ -136,14 +142,15 @@ class Virtual:
                 objects=self.objects,
                 terminal=terminal,
                 events=line,
+                counts=self.counts,
             )
-            outcome = supervise.execute(plan, directory, guest, judge, guard, progress, preload, events, decide)
-        return replace(outcome, sandbox=sandbox.layers().names)
+            return supervise.execute(plan, directory, guest, judge, guard, progress, preload, events, decide)
 
 
 def train(kernel: BuiltKernel, plan: Plan, directory: Path) -> None:
-    """Carry out a plan in a kernel: a training run of its PGO build (`builders/kernel/tune.py`)."""
-    Virtual(kernel).run(plan, directory)
+    """Carry out a plan in a kernel: a training run of its PGO build (`builders/kernel/tune.py`). The kernel writes its
+    counts to its tree."""
+    Virtual(kernel, counts=kernel.linux.parent).run(plan, directory)
 
 
 def _decide(controller: Controller, directory: Path, guest: subprocess.Popen[bytes], event: Event) -> None:
@@ -177,10 +184,11 @@ def boot(
     objects: Sequence[Path] = (),
     terminal: Terminal | None = None,
     events: int | None = None,
+    counts: Path | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a guest in the run directory; its private files are deleted afterwards. `roots`: folders for its programs;
     `arguments`: more for its kernel's command line; `objects`: in BPF; `events`: the descriptor for the agent's events,
-    or None to ignore them. Raises MissingError."""
+    or None to ignore them; `counts`: another folder that it may write to. Raises MissingError."""
     private = directory / PRIVATE
     image = root.image(wifi, tools(kernel.release), bool(objects))
     rules = [
@@ -189,6 +197,7 @@ def boot(
         (image, sandbox.READ),
         (Path("/proc/cpuinfo"), sandbox.READ),
         *((folder, sandbox.READ) for folder in roots),
+        *([(counts, sandbox.WRITE_PLAIN)] if counts is not None else []),
         *((device, sandbox.DEVICE) for device in _DEVICES),
     ]
     try:

@@ -24,7 +24,7 @@ PROCESSES = {
     "rt_sigaction": 13, "rt_sigprocmask": 14, "rt_sigreturn": 15, "sched_yield": 24, "getpid": 39,
     "fork": 57, "vfork": 58, "execve": 59, "exit": 60, "wait4": 61, "kill": 62, "uname": 63, "getrlimit": 97,
     "getrusage": 98, "sysinfo": 99, "getuid": 102, "getgid": 104, "geteuid": 107, "getegid": 108,
-    "setpgid": 109, "getppid": 110, "getpgrp": 111, "setsid": 112, "getpgid": 121, "rt_sigpending": 127,
+    "getppid": 110, "getpgrp": 111, "getpgid": 121, "rt_sigpending": 127,
     "rt_sigtimedwait": 128, "rt_sigsuspend": 130, "sigaltstack": 131, "personality": 135, "modify_ldt": 154,
     "prctl": 157, "arch_prctl": 158, "setrlimit": 160, "gettid": 186, "tkill": 200, "futex": 202,
     "sched_getaffinity": 204, "set_tid_address": 218, "exit_group": 231, "tgkill": 234, "waitid": 247,
@@ -57,9 +57,11 @@ DENIED = {
     "truncate": 76, "chmod": 90, "fchmod": 91, "chown": 92, "fchown": 93, "lchown": 94, "utime": 132, "utimes": 235,
     "fchownat": 260, "futimesat": 261, "fchmodat": 268, "utimensat": 280,
     "link": 86, "symlink": 88, "linkat": 265, "symlinkat": 266, "rename": 82, "renameat": 264, "renameat2": 316,
+    "setpgid": 109, "setsid": 112,
 }  # fmt: skip
 """They fail with EPERM. No step of a run needs them. Landlock would let the first ones change the user's files. A link
-that is new or moved would lead the engine, which writes to the run directory after the guest, to a file outside."""
+that is new or moved would lead the engine, which writes to the run directory after the guest, to a file outside. The
+last two would let a process leave the group whose end is the end of the run."""
 
 
 @dataclass(frozen=True)
