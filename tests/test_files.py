@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files and folders are either complete or absent."""
 
+import os
+
 import pytest
 
-from hourglass.files import replacing
+from hourglass.files import delete, replacing
 
 
 def test_a_complete_file_replaces_the_old_one(tmp_path):
@@ -30,3 +32,18 @@ def test_an_unfinished_file_is_deleted_and_the_old_one_remains(tmp_path, folder)
         interrupted()
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
     assert (tmp_path / "file").read_text() == "old"
+
+
+def test_a_folder_of_any_depth_is_deleted(tmp_path):
+    """A guest may nest folders deeper than Python recurses."""
+    top = tmp_path / "top"
+    top.mkdir()
+    at = os.open(top, os.O_RDONLY)
+    for _ in range(3000):
+        os.mkdir("a", dir_fd=at)
+        inner = os.open("a", os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = inner
+    os.close(at)
+    delete(top)
+    assert list(tmp_path.iterdir()) == []

@@ -23,6 +23,11 @@ def styled(text: str) -> str:
     return "".join(part if number % 2 else visible(part) for number, part in enumerate(_STYLE.split(text)))
 
 
+def visible_json(text: str) -> str:
+    """Return the same JSON values with their control characters as `\\u001b`."""
+    return _HIDDEN.sub(lambda letter: f"\\u{ord(letter[0]):04x}", text)
+
+
 def _escaped(letter: "re.Match[str]") -> str:
     code = ord(letter[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

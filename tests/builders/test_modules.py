@@ -80,3 +80,12 @@ def test_a_c_file_reads_no_file_of_the_user(tmp_path: Path, monkeypatch: pytest.
     assert re.search("secret.*Permission denied|file not found.*secret", (tmp_path / "log").read_text())
     monkeypatch.setattr(sandbox, "ENABLED", set())
     build()
+
+
+def test_a_c_file_fills_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builder, "FILE_BYTES", 1 << 20)
+    (tmp_path / "a.c").write_text('__asm__(".fill 1000000, 8, 0x41");\n')
+    (tmp_path / "Makefile").write_text("linux:\n\tgcc -c a.c\n")
+    with pytest.raises(builder.BuildError):
+        builder.run_make(tmp_path, "compiling", ["linux"], log=tmp_path / "log", rules=builder.compiler_rules(tmp_path))
+    assert re.search("File size limit|too large|No space", (tmp_path / "log").read_text())

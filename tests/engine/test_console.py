@@ -2,6 +2,7 @@
 """The console reader: events, the log, the kernel's complaints."""
 
 import io
+import json
 
 import pytest
 
@@ -96,3 +97,30 @@ def test_the_log_has_a_bound() -> None:
     assert log.getvalue().endswith(b"the rest is left out\n")
     console.feed(b'\nhourglass: {"event":"done","ns":1}\n')
     assert console.done
+
+
+FORGED = [
+    {"event": "decision", "number": "../../home/.bashrc", "senders": []}, {"event": "decision", "number": -1},
+    {"event": "time", "ns": 10**400}, {"event": "time", "ns": True}, {"event": "used", "app": "a", "cpu_ns": 10**400},
+    {"event": "used", "app": "a" * 1000, "cpu_ns": 1},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("event", FORGED, ids=str)
+def test_a_forged_event_is_ignored(event: dict[str, object]) -> None:
+    """A C file of a scenario, as part of the guest's kernel, can write the agent's events."""
+    console = Console(io.BytesIO(), apart=True)
+    console.hear(b"hourglass: " + json.dumps(event).encode() + b"\n")
+    assert (console.decision, console.test_ns, console.used_s) == (None, 0, {})
+    console.hear(b'hourglass: {"event":"done","ns":"later"}\n')
+    assert (console.done, console.end_ns) == (True, None)
+
+
+def test_endless_events_need_little_memory() -> None:
+    console = Console(io.BytesIO(), apart=True)
+    for number in range(20_000):
+        console.hear(b'hourglass: {"event":"used","app":"a%d","cpu_ns":1}\n' % number)
+    for _ in range(30):
+        console.hear(b"WARNING: " + b"x" * (1 << 20) + b"\n")
+    assert len(console.used_s) == 10_000
+    assert sum(map(len, [*console.lines, *console.warnings])) < 1 << 20

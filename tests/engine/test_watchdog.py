@@ -4,13 +4,14 @@
 import io
 import itertools
 import os
+import signal
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from hourglass.engine import spin, symbols, watchdog
+from hourglass.engine import guest_memory, spin, symbols, watchdog
 from hourglass.engine.console import Console
 from hourglass.engine.supervise import Stop
 from hourglass.engine.watchdog import GuestState, GuestWatch, Watchdog
@@ -133,3 +134,20 @@ def test_a_kernel_that_never_waits_for_a_program_is_named() -> None:
     samples = [spin.Sample(next(chains), None) for _ in range(spin.SAMPLES)]
     description = spin.describe(samples, memory=None, share=1.0)  # type: ignore[arg-type]
     assert description == "the guest's kernel is in inner < outer (14 of 20 samples)"
+
+
+def test_a_signal_reaches_only_processes_of_the_guest() -> None:
+    """A guest's memory names the process. A C file of a scenario can name one of the user's."""
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as guest, subprocess.Popen(["sleep", "60"]) as other:
+        try:
+            for pid in (other.pid, os.getpid(), 1):
+                with pytest.raises(ProcessLookupError):
+                    guest_memory.signal_program(guest.pid, pid, signal.SIGKILL)
+                assert guest_memory.member(guest.pid, pid) == 0
+            assert other.poll() is None
+            assert [guest_memory.member(guest.pid, pid) for pid in (guest.pid, 0, 2**32 - 1)] == [guest.pid, 0, 0]
+            guest_memory.signal_program(guest.pid, guest.pid, signal.SIGKILL)
+            assert guest.wait() == -signal.SIGKILL
+        finally:
+            guest.kill()
+            other.kill()

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make fuzz-calls SECONDS=3600`: random system calls by programs of nodes, as root of a node and as a user.
 
-Each run has its own seed. The host must stay as it was. Both programs must make all their calls, unless one spins, by
-which every program can end its run. All else is a finding, printed with its seed. Exit status 1: findings exist.
+Each run has its own seed. The host must stay as it was. Both programs must make all their calls, unless one is still
+running when the test ends, or spins, by which every program can end its run. All else is a finding, printed with its
+seed. Exit status 1: findings exist.
 """
 
 import argparse
@@ -63,17 +64,18 @@ def end(program: str, seed: int, rounds: int, kernel: str, folder: Path) -> tupl
         return False, f"the host changed: {error}"
     except GuestError as error:
         return error.code == SPINS, str(error).splitlines()[0]
-    problem = incomplete(recording, rounds)
-    return problem is None, problem or "complete"
+    return judged(recording, rounds)
 
 
-def incomplete(recording: Recording, rounds: int) -> str | None:
-    """Return which program made fewer rounds, if one did. A program prints their number at its end, after random bytes
-    that its calls wrote."""
+def judged(recording: Recording, rounds: int) -> tuple[bool, str]:
+    """Return as `end` does. A program prints the number of its rounds at its end, after random bytes that its calls
+    wrote."""
     for name, app in recording.apps.items():
         if not app.stdout.endswith(f"{rounds} rounds\n"):
-            return f"the program of {name} ended early, with {app.stdout[-60:]!r}"
-    return None
+            if app.last_start is not None and app.last_start["why"] == "end":
+                return True, f"the program of {name} did not end during the test"
+            return False, f"the program of {name} ended early, with {app.stdout[-60:]!r}"
+    return True, "complete"
 
 
 def main() -> int:

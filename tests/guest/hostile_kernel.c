@@ -94,6 +94,8 @@ static long one_that_kills(int number)
 		return call(__NR_ptrace, ATTACH, parent(), 0);
 	case 4:
 		return call(__NR_io_uring_setup, 1, 0, 0);
+	case 6:
+		return call(__NR_ftruncate, open("own", O_CREAT | O_RDWR), 1L << 44, 0);
 	default:
 		return call(__NR_bpf, 0, 0, 0);
 	}

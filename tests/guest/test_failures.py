@@ -191,7 +191,7 @@ def run_at(folder: Path, moment: str, *length: str) -> subprocess.Popen[str]:
     return child
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_ctrl_c_ends_everything_at_any_moment(tmp_path: Path, moment: str, number: signal.Signals) -> None:
     child = run_at(tmp_path, moment)

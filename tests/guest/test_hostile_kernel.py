@@ -83,6 +83,12 @@ def test_a_call_that_user_mode_linux_does_not_make_ends_the_guest(
     assert json.loads((host / "run.failed/run.json").read_bytes())["sandbox"] == sandbox.layers().names
 
 
+def test_a_file_that_is_too_large_ends_the_guest(host: Path) -> None:
+    """The engine reads the records after the run: an endless file would keep it busy for hours."""
+    with pytest.raises(GuestError, match="signal 25"):
+        attacked(host, 6)
+
+
 def test_a_kernel_in_training_writes_to_its_tree_and_nowhere_else(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its counters write their counts next to the objects: the files `secret` and `victim` are in the tree here."""
     monkeypatch.setenv(sandbox.REQUIRED, "1")

@@ -209,6 +209,17 @@ def test_a_scenario_s_names_reach_the_terminal_escaped(tmp_path: Path, capsys: p
         assert not HOSTILE.search(printed)
 
 
+def test_json_on_a_terminal_has_no_control_characters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = json.dumps(["printf", TERMINAL])
+    app = f'testbed.preset = "L100M"\n[[app]]\nnode = "client"\ncommand = {command}\n'
+    (tmp_path / "s.toml").write_text(app)
+    for key, options in (("app", []), ("apps", ["--plan", "--json"])):
+        guarded(["show", str(tmp_path / "s.toml"), *options])
+        printed = capsys.readouterr().out
+        assert not HOSTILE.search(printed)
+        assert json.loads(printed)[key][0]["command"] == ["printf", TERMINAL]
+
+
 def test_a_page_is_text(run_path: Path, tmp_path: Path) -> None:
     script = "<script>alert(1)</script><img src=x onerror=alert(1)>'\""
 

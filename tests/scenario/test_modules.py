@@ -123,6 +123,7 @@ def test_a_mistake_is_refused(folder: Path, change: tuple[str, Any], message: st
         (AIMD + SOJOURN, "registers aimd and sojourn; put each into a separate file"),
         (AIMD.replace('"aimd"', "NAME"), "registers aimd_ops, but lacks `struct tcp_congestion_ops aimd_ops = {"),
         (AIMD.replace('"aimd"', '""'), "registers the name ''; a name is"),
+        (AIMD.replace('"aimd"', '"Makefile"'), "registers the name 'Makefile', which is a file of make"),
     ],
 )
 def test_sources_without_one_name_are_refused(folder: Path, text: str, message: str) -> None:

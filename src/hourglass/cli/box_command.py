@@ -5,7 +5,6 @@ The guest has one node with a loopback device. The programs see this machine's r
 the current folder; what they write stays in the guest's memory, except the files that are collected.
 """
 
-import json
 import os
 import shutil
 import signal
@@ -20,6 +19,7 @@ from typing import Annotated, Any
 import typer
 
 from hourglass import scenario
+from hourglass.cli import output
 from hourglass.cli.guest_command import Echo, run, status, words
 from hourglass.cli.help import examples
 from hourglass.cli.options import KeptRun, Kernel, Packages, RequireSandbox, Seed, Settings
@@ -123,7 +123,7 @@ def box(command: Sequence[str], options: Options) -> int:
         print(f"hourglass: ended after {options.timeout_s:g} s of virtual time; see --timeout", file=sys.stderr)
     exit_status = TIMED_OUT if late else status(program)
     if options.json:
-        print(json.dumps(_report(recording, exit_status), indent=2, ensure_ascii=False))
+        output.show_json(_report(recording, exit_status))
     return exit_status
 
 

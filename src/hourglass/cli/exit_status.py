@@ -7,7 +7,7 @@
 | the input is wrong (`InputError`, wrong usage) | `hourglass: error: …`, a line for each mistake | 2 |
 | the guest failed, the machine lacks something, the disk is full | `hourglass: error: …`, log lines below | 3 |
 | an internal error | a line with the path of the traceback; the traceback with `HOURGLASS_DEBUG=1` | 70 |
-| Ctrl-C or SIGTERM | `hourglass: interrupted` | 130 |
+| Ctrl-C, SIGTERM or SIGHUP | `hourglass: interrupted` | 130 |
 | the output pipe is closed | nothing | 1 |
 """
 
@@ -32,8 +32,9 @@ _interrupted: list[int] = []  # the received signals
 def guarded(arguments: list[str]) -> int:
     """Run the command and return the exit status. Never raises."""
     _interrupted.clear()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
-        signal.signal(number, _interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+            signal.signal(number, _interrupt)
     sys.unraisablehook = _lost
     try:
         status = _run(arguments)

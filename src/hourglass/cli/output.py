@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console, RenderableType
 from rich.table import Table
 
-from hourglass.visible import styled
+from hourglass.visible import styled, visible_json
 
 GAP = 2
 """Blanks between columns."""
@@ -60,4 +60,4 @@ def grid(heading: str, *figures: str) -> Table:
 
 def show_json(value: Any) -> None:
     """Print a JSON value on stdout."""
-    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+    print(visible_json(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)))

@@ -51,7 +51,7 @@ from hourglass.engine import engines
 from hourglass.engine.ssh import split
 from hourglass.errors import InputError, closest
 from hourglass.scenario.vocabulary import QDISCS_SINCE
-from hourglass.visible import visible
+from hourglass.visible import visible, visible_json
 
 RUN = "hourglass run SCENARIO"
 LINES_SHOWN = 5
@@ -152,11 +152,11 @@ def _show_scenario(source: str, settings: list[str], plan: bool, engine: str, as
         for line in notice.lines(resolved):
             print(visible(line), file=sys.stderr)
     if not plan:
-        print(resolved.to_json().decode(), end="")
+        print(visible_json(resolved.to_json().decode()), end="")
         return
     built = plans.build(resolved, engines.get(engine).capabilities)
     if as_json:
-        print(built.to_json().decode().rstrip("\n"))
+        print(visible_json(built.to_json().decode()).rstrip("\n"))
     else:
         output.show("\n".join(plan_lines(built)), whole_lines=True)
 

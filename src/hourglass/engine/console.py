@@ -16,6 +16,9 @@ _TAIL_MAX = 400
 LOG_MAX = 16 << 20
 """Bytes of the log. A guest's program may make its kernel print endlessly."""
 _LINE_MAX, _EVENT_MAX, _WARNINGS_MAX = 1 << 16, 1 << 24, 100
+_TEXT_MAX, _APPS_MAX, _NAME_MAX = 4096, 10_000, 256
+"""Bytes of a line that are kept in memory; programs whose CPU time is kept, and bytes of their names. The events of a
+guest may be forged: a C file of a scenario is part of its kernel."""
 
 Event = dict[str, Any]
 
@@ -43,7 +46,7 @@ class Console:
     used_s: dict[str, float] = field(default_factory=dict)
     """CPU time of the host, by program."""
     _partial_line: bytes = b""
-    _partial_event: bytes = b""
+    _partial_event: bytearray = field(default_factory=bytearray)
     _logged: int = 0
 
     def feed(self, data: bytes) -> int:
@@ -58,9 +61,13 @@ class Console:
 
     def hear(self, data: bytes) -> int:
         """Take bytes of the event channel; return the number of events. Raises OSError as `feed`."""
-        *lines, self._partial_event = (self._partial_event + data).split(b"\n")
-        if len(self._partial_event) > _EVENT_MAX:
-            lines, self._partial_event = [*lines, self._partial_event], b""
+        self._partial_event += data
+        if b"\n" not in data and len(self._partial_event) <= _EVENT_MAX:
+            return 0
+        *lines, partial = bytes(self._partial_event).split(b"\n")
+        if len(partial) > _EVENT_MAX:
+            lines, partial = [*lines, partial], b""
+        self._partial_event = bytearray(partial)
         events = sum(self._event(line.rstrip(b"\r")) for line in lines)
         self.log.flush()
         return events
@@ -101,7 +108,7 @@ class Console:
 
     def _log(self, line: bytes) -> None:
         self._write(line)
-        text = line.decode("utf-8", "replace")
+        text = line[:_TEXT_MAX].decode("utf-8", "replace")
         if PANIC in text:
             self.panicked = True
         elif COMPLAINT.search(text) and len(self.warnings) < _WARNINGS_MAX:
@@ -114,23 +121,29 @@ class Console:
         match event:
             case {"event": "ready"}:
                 self.ready = True
-            case {"event": "time", "ns": int(ns)}:
+            case {"event": "time", "ns": ns} if _is_number(ns):
                 self.test_ns = ns
-            case {"event": "decision"}:
+            case {"event": "decision", "number": number} if _is_number(number):
                 self.decision = event
-            case {"event": "used", "app": str(app), "cpu_ns": int(ns)}:
-                self.used_s[app] = ns / 1e9
+            case {"event": "used", "app": str(app), "cpu_ns": ns} if _is_number(ns) and len(app) <= _NAME_MAX:
+                if app in self.used_s or len(self.used_s) < _APPS_MAX:
+                    self.used_s[app] = ns / 1e9
             case {"event": "error"} if self.error is None:
                 self.error = event
             case {"event": "done"}:
                 self.done = True
-                self.end_ns = event.get("ns")
+                self.end_ns = event.get("ns") if _is_number(event.get("ns")) else None
 
     def tail(self, count: int = 12) -> list[str]:
         """Return the lines that matter: a panic and the lines after it, else the last lines."""
         full = [line for line in self.lines if line.strip() and not CHATTER.search(line)]
         first = next((number for number, line in enumerate(full) if PANIC in line), None)
         return full[-count:] if first is None else full[first : first + count]
+
+
+def _is_number(value: object) -> bool:
+    """Return whether a value is a whole number of 63 bits."""
+    return type(value) is int and 0 <= value < 2**63
 
 
 def parse_event(text: bytes) -> Event | None:

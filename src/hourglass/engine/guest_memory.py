@@ -7,6 +7,7 @@ it."""
 
 import contextlib
 import os
+import signal
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,7 +107,7 @@ class GuestMemory:
         mm = self._at(task, "mm")
         if not mm:
             return None
-        host = self._at(mm, "context") & 0xFFFFFFFF
+        host = member(self.pid, self._at(mm, "context") & 0xFFFFFFFF)
         syscall = self._at(task, "syscall")
         node = ""
         if proxy := self._at(task, "nsproxy"):
@@ -124,10 +125,32 @@ class GuestMemory:
     def _arguments(self, mm: int, host: int) -> str:
         """Return the command line, if the host permits reading its memory."""
         with contextlib.suppress(OSError):
+            if not host:
+                return ""
             begin, end = self._at(mm, "arg_start"), self._at(mm, "arg_end")
             arguments = self.read(begin, min(end - begin, _ARGUMENTS), host).rstrip(b"\0").split(b"\0")
             return b" ".join(arguments).decode("utf-8", "replace")
         return ""
+
+
+def member(guest: int, pid: int) -> int:
+    """Return a process of a guest, or 0 for any other: the guest's memory may name one of the user's."""
+    with contextlib.suppress(OSError, OverflowError):
+        if pid and os.getsid(pid) == guest:
+            return pid
+    return 0
+
+
+def signal_program(guest: int, pid: int, number: signal.Signals) -> None:
+    """Send a signal to a process of a guest. A process that got the number of one that ended gets none. Raises
+    OSError."""
+    descriptor = os.pidfd_open(pid)
+    try:
+        if not member(guest, pid):
+            raise ProcessLookupError
+        signal.pidfd_send_signal(descriptor, number)
+    finally:
+        os.close(descriptor)
 
 
 def _until_nul(text: bytes) -> str:

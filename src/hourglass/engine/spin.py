@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hourglass.engine.guest_memory import GuestMemory, GuestProgram
+from hourglass.engine.guest_memory import GuestMemory, GuestProgram, signal_program
 
 SAMPLES = 20
 APART_S = 0.02
@@ -163,7 +163,7 @@ def _instruction(child: subprocess.Popen[bytes], samples: list[Sample]) -> str:
     if program is None or not program.host:
         return ""
     with _stopped_kernel(child):
-        os.kill(program.host, signal.SIGSTOP)
+        signal_program(child.pid, program.host, signal.SIGSTOP)
         for _ in range(PATIENCE):
             time.sleep(APART_S)
             fields = Path(f"/proc/{program.host}/syscall").read_text().split()

@@ -45,6 +45,9 @@ nothing."""
 NODES_IN_MEMORY, NODE_MIB = 2000, 0.5
 """Nodes for which `MEMORY_GIB` suffices, and the memory that each additional node needs."""
 
+FILE_BYTES = 64 << 30
+"""The largest file that a guest may write, and so the largest that the engine reads after it."""
+
 PRIVATE = ".guest"
 """The folder of the run directory with files for the guest's start; deleted afterwards."""
 
@@ -214,14 +217,27 @@ def boot(
         fds = ([] if terminal is None else [terminal.fd]) + ([] if events is None else [events])
         with (
             cpu.claim() as core,
-            sandbox.confinement(rules, filtered=True) as (confine, _),
+            _limits(rules) as limited,
             process.group(
-                command_line, directory, environment, powerless=True, cpu=core, fds=fds, confine=confine
+                command_line, directory, environment, powerless=True, cpu=core, fds=fds, confine=limited
             ) as guest,
         ):
             yield guest
     finally:
-        shutil.rmtree(private, ignore_errors=True)
+        files.delete(private)
+
+
+@contextmanager
+def _limits(rules: sandbox.Rules) -> Iterator[Callable[[], None]]:
+    """Prepare the limits of a guest: files, system calls, and the size of a file. The yielded function applies them to
+    the process that calls it, between fork and exec."""
+    with sandbox.confinement(rules, filtered=True) as (confine, _):
+
+        def limited() -> None:
+            process.limit_files(FILE_BYTES)
+            confine()
+
+        yield limited
 
 
 def more_memory(nodes: int) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ from typing import Final
 
 from hourglass.engine import spin, supervise
 from hourglass.engine.console import Console
-from hourglass.engine.guest_memory import GuestMemory
+from hourglass.engine.guest_memory import GuestMemory, signal_program
 from hourglass.errors import InputError
 
 STALL_S: Final = 60.0
@@ -183,8 +183,8 @@ class GuestWatch:
             self._computing = state
         elif spent_s >= POLL_S and (program := memory.program()) and program.host:
             self._computing = None
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(program.host, signal.SIGALRM)
+            with contextlib.suppress(OSError):
+                signal_program(memory.pid, program.host, signal.SIGALRM)
 
     def _state(self, memory: GuestMemory, wall_s: float) -> GuestState | None:
         kernel = memory.pid

@@ -9,11 +9,11 @@ import contextlib
 import glob
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hourglass import files
 from hourglass.errors import GuestError, HourglassError, InputError
 from hourglass.files import output_errors
 from hourglass.results.flat import flat
@@ -50,7 +50,7 @@ class Staging:
         for leftover in self.target.parent.glob(f".{glob.escape(self.target.name)}.*"):
             pid_text = leftover.name.rpartition(".")[2]
             if pid_text.isdecimal() and (int(pid_text) == os.getpid() or not _process_exists(int(pid_text))):
-                shutil.rmtree(leftover, ignore_errors=True)
+                files.delete(leftover)
 
     def publish(self) -> None:
         """Rename the complete run to its place."""
@@ -61,7 +61,7 @@ class Staging:
         _swap(self.path, self.failed)
 
     def discard(self) -> None:
-        shutil.rmtree(self.path, ignore_errors=True)
+        files.delete(self.path)
 
     def translate(self, error: HourglassError) -> HourglassError:
         """Return the same error with the paths as they are after `keep_failed`."""
@@ -125,7 +125,7 @@ def _swap(new: Path, target: Path) -> None:
         with contextlib.suppress(OSError):
             old.rename(target)
         raise
-    shutil.rmtree(old, ignore_errors=True)
+    files.delete(old)
 
 
 @contextmanager

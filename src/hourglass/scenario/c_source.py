@@ -26,6 +26,8 @@ DESCRIPTION = {CC: "a congestion control", QDISC: "a qdisc"}
 _EXPORT = re.compile(r"^EXPORT_SYMBOL\w*\((\w+).*\);\n", re.MULTILINE)
 _TEXT_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', re.DOTALL)
 NAMES = r"[A-Za-z][A-Za-z0-9_]{0,14}"
+FILES_OF_MAKE = ("Makefile", "Kbuild", "Kconfig")
+"""Names that a folder of modules needs for itself."""
 _PARAMETER = re.compile(r"\bmodule_param\s*\(\s*(\w+)\s*,\s*(\w+)|\bmodule_param_named\s*\(\s*(\w+)\s*,[^,]*,\s*(\w+)")
 
 INTEGERS = {
@@ -65,6 +67,8 @@ def registered(files: Mapping[str, str]) -> Registration:
     if len(registrations) > 1:
         names = " and ".join(registration.name for registration in registrations)
         raise ValueError(f"registers {names}; put each into a separate file")
+    if registrations[0].name in FILES_OF_MAKE:
+        raise ValueError(f"registers the name {registrations[0].name!r}, which is a file of make; set another `name`")
     if not re.fullmatch(NAMES, registrations[0].name, re.ASCII):
         raise ValueError(
             f"registers the name {registrations[0].name!r}; a name is 1 to 15 letters, digits and _,"

@@ -54,7 +54,7 @@ MAKE = [
     "make", "ARCH=um", "KBUILD_BUILD_TIMESTAMP=2024-01-01", "KBUILD_BUILD_USER=hourglass",
     "KBUILD_BUILD_HOST=hourglass", "KBUILD_BUILD_VERSION=1", "SOURCE_DATE_EPOCH=1704067200", "LOCALVERSION=",
 ]  # fmt: skip
-COMPILER_S, COMPILER_BYTES = 60, 4 << 30
+COMPILER_S, COMPILER_BYTES, FILE_BYTES = 60, 4 << 30, 1 << 30
 """The CPU time and the memory of a process that compiles a custom module. A candidate of a search may be a macro that
 grows without end."""
 _STEP = re.compile(rb"^  [A-Z][A-Z0-9_.-]* ")
@@ -267,6 +267,7 @@ def limits(rules: sandbox.Rules) -> Iterator[Callable[[], None]]:
         def limited() -> None:
             resource.setrlimit(resource.RLIMIT_CPU, (COMPILER_S, COMPILER_S))
             resource.setrlimit(resource.RLIMIT_AS, (COMPILER_BYTES, COMPILER_BYTES))
+            process.limit_files(FILE_BYTES)
             within_paths()
 
         yield limited

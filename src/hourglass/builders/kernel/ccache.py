@@ -29,7 +29,9 @@ def environment() -> dict[str, str]:
 
 
 def folders() -> list[Path]:
-    """Return the folders that ccache writes to."""
+    """Return the folders that ccache writes to; none without ccache."""
+    if shutil.which("ccache") is None:
+        return []
     home = Path(os.environ.get("HOME") or "/")
     configured = os.environ.get("CCACHE_DIR")
     usual = [Path(configured)] if configured else [home / ".cache" / "ccache", home / ".ccache"]
