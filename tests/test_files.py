@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files and folders are either complete or absent."""
 
-import os
-
 import pytest
 
 from hourglass.files import delete, replacing
+from tests.folders import nest
 
 
 def test_a_complete_file_replaces_the_old_one(tmp_path):
@@ -36,14 +35,6 @@ def test_an_unfinished_file_is_deleted_and_the_old_one_remains(tmp_path, folder)
 
 def test_a_folder_of_any_depth_is_deleted(tmp_path):
     """A guest may nest folders deeper than Python recurses."""
-    top = tmp_path / "top"
-    top.mkdir()
-    at = os.open(top, os.O_RDONLY)
-    for _ in range(3000):
-        os.mkdir("a", dir_fd=at)
-        inner = os.open("a", os.O_RDONLY, dir_fd=at)
-        os.close(at)
-        at = inner
-    os.close(at)
-    delete(top)
+    nest(tmp_path, 3000)
+    delete(tmp_path / "d")
     assert list(tmp_path.iterdir()) == []

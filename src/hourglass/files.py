@@ -30,7 +30,7 @@ def replacing(path: Path) -> Iterator[Path]:
         half.replace(path)
     finally:
         if half.is_dir():
-            shutil.rmtree(half, ignore_errors=True)
+            delete(half)
         else:
             half.unlink(missing_ok=True)
 

@@ -188,7 +188,7 @@ def make(
     with staging(directory) as stage:
         (stage.path / SCENARIO_FILE).write_bytes(scenario.to_json())
         about: dict[str, Any] = {"schema": SCHEMA, "version": __version__, "engine": ready.name, "kernel": ready.kernel}
-        about |= {"identity": prepared.identity, "seed": scenario.seed, "sandbox": ready.sandbox}
+        about |= {"identity": prepared.identity, "seed": scenario.seed, "sandbox": engines.layers(ready)}
         if staged is not None:
             staged(stage.path)
         try:

@@ -52,6 +52,14 @@ def test_a_failed_build_is_blamed_on_the_users_file_alone(tmp_path: Path) -> Non
     assert custom_modules.messages_about(log, []) == []
 
 
+def compile_file(work: Path, source: str) -> None:
+    """Compile a C file as a module's, in a new folder."""
+    work.mkdir()
+    (work / "a.c").write_text(f"{source}\n")
+    (work / "Makefile").write_text("linux:\n\tgcc -c a.c\n")
+    builder.run_make(work, "compiling", ["linux"], log=work / "log", rules=builder.compiler_rules(work))
+
+
 @pytest.mark.parametrize(
     "source",
     [
@@ -66,26 +74,15 @@ def test_a_c_file_reads_no_file_of_the_user(tmp_path: Path, monkeypatch: pytest.
     if not sandbox.layers().landlock:
         pytest.skip("no native runs here: Landlock is not in this kernel")
     (tmp_path / "secret").write_text("int secret;\n")
-    work = tmp_path / "work"
-    work.mkdir()
-    (work / "a.c").write_text(f"{source}\n")
-    (work / "Makefile").write_text("linux:\n\tgcc -c a.c\n")
-
-    def build() -> None:
-        (tmp_path / "log").unlink(missing_ok=True)
-        builder.run_make(work, "compiling", ["linux"], log=tmp_path / "log", rules=builder.compiler_rules(work))
-
     with pytest.raises(builder.BuildError):
-        build()
-    assert re.search("secret.*Permission denied|file not found.*secret", (tmp_path / "log").read_text())
+        compile_file(tmp_path / "work", source)
+    assert re.search("secret.*Permission denied|file not found.*secret", (tmp_path / "work/log").read_text())
     monkeypatch.setattr(sandbox, "ENABLED", set())
-    build()
+    compile_file(tmp_path / "without", source)
 
 
 def test_a_c_file_fills_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builder, "FILE_BYTES", 1 << 20)
-    (tmp_path / "a.c").write_text('__asm__(".fill 1000000, 8, 0x41");\n')
-    (tmp_path / "Makefile").write_text("linux:\n\tgcc -c a.c\n")
     with pytest.raises(builder.BuildError):
-        builder.run_make(tmp_path, "compiling", ["linux"], log=tmp_path / "log", rules=builder.compiler_rules(tmp_path))
-    assert re.search("File size limit|too large|No space", (tmp_path / "log").read_text())
+        compile_file(tmp_path / "work", '__asm__(".fill 1000000, 8, 0x41");')
+    assert re.search("File size limit|too large|No space", (tmp_path / "work/log").read_text())

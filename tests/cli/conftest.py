@@ -44,7 +44,6 @@ class FakeEngine:
     name: ClassVar = "virtual"
     capabilities: ClassVar = Virtual.capabilities
     kernel: ClassVar = Kernel("6.1", "6.1.192", "0123456789abcdef")
-    sandbox: ClassVar = ["seccomp"]
 
     def scenario(self, source: str = "synthetic", settings: Any = (), *, seed: Any = None, kernel: Any = None) -> Any:
         recipe = self.recipe

@@ -203,7 +203,7 @@ static void round_of_calls(uint64_t seed)
 int main(int argc, char **argv)
 {
 	uint64_t seed;
-	long rounds, i, waited, made = 0;
+	long rounds, i, waited, children = 0;
 
 	if (argc != 3)	/* a round executed this file */
 		return 1;
@@ -219,13 +219,13 @@ int main(int argc, char **argv)
 			setsid();
 			round_of_calls(seed * 1000003 + i);
 		}
-		made += child > 0;
+		children += child > 0;
 		for (waited = 0; child > 0 && waited < 2000 && waitpid(child, NULL, WNOHANG) != child; waited++)
 			usleep(1000);
 		kill(-1, SIGKILL);	/* processes that the round left */
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			;
 	}
-	printf("%ld rounds\n", made);
+	printf("%ld rounds\n", children);
 	return 0;
 }

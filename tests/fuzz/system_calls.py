@@ -26,12 +26,11 @@ from tests.guest.conftest import line
 from tests.guest.host_state import unchanged
 
 ROUNDS = 400
+COMPLETE, STOPPED, FINDING = "complete", "stopped", "FINDING"
 SPINS = "guest-spins"
 """The code of a run that the watchdog stopped, because a program computes without a system call."""
 STALL_S = "5"
 """The watchdog's limit, in seconds of CPU time."""
-
-
 SOURCE = Path(__file__).with_name("calls.c")
 
 
@@ -55,27 +54,27 @@ def calls(program: str, seed: int, rounds: int) -> dict[str, Any]:
     }
 
 
-def end(program: str, seed: int, rounds: int, kernel: str, folder: Path) -> tuple[bool, str]:
-    """Return whether the run of a seed ended well, and how it ended."""
+def end(program: str, seed: int, rounds: int, kernel: str, folder: Path) -> tuple[str, str]:
+    """Return how the run of a seed ended, and the reason unless it is complete."""
     try:
         with unchanged(folder, except_for={"run", "run.failed"}):
             recording = runner.run(scenario.load(calls(program, seed, rounds), kernel=kernel), folder / "run")
     except AssertionError as error:
-        return False, f"the host changed: {error}"
+        return FINDING, f"the host changed: {error}"
     except GuestError as error:
-        return error.code == SPINS, str(error).splitlines()[0]
+        return STOPPED if error.code == SPINS else FINDING, str(error).splitlines()[0]
     return judged(recording, rounds)
 
 
-def judged(recording: Recording, rounds: int) -> tuple[bool, str]:
+def judged(recording: Recording, rounds: int) -> tuple[str, str]:
     """Return as `end` does. A program prints the number of its rounds at its end, after random bytes that its calls
     wrote."""
     for name, app in recording.apps.items():
         if not app.stdout.endswith(f"{rounds} rounds\n"):
             if app.last_start is not None and app.last_start["why"] == "end":
-                return True, f"the program of {name} did not end during the test"
-            return False, f"the program of {name} ended early, with {app.stdout[-60:]!r}"
-    return True, "complete"
+                return STOPPED, f"the program of {name} did not end during the test"
+            return FINDING, f"the program of {name} ended early, with {app.stdout[-60:]!r}"
+    return COMPLETE, ""
 
 
 def main() -> int:
@@ -95,13 +94,13 @@ def main() -> int:
             while time.monotonic() < deadline:
                 folder = Path(temporary) / str(seed)
                 folder.mkdir()
-                well, how = end(program, seed, options.rounds, kernel, folder)
-                ends[how if how == "complete" else "stopped" if well else "finding"] += 1
-                print(f"{kernel} seed {seed}: {'' if well else 'FINDING: '}{how}", flush=True)
+                outcome, reason = end(program, seed, options.rounds, kernel, folder)
+                ends[outcome] += 1
+                print(f"{kernel} seed {seed}: {outcome} {reason}".rstrip(), flush=True)
                 shutil.rmtree(folder, ignore_errors=True)
                 seed += 1
         print(f"{kernel}: {', '.join(f'{count} {how}' for how, count in sorted(ends.items()))}", flush=True)
-        findings += ends["finding"]
+        findings += ends[FINDING]
     return int(findings > 0)
 
 

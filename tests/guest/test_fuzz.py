@@ -8,7 +8,7 @@ import pytest
 from hourglass.contract.kernels import DEFAULT
 from tests.fuzz.draw import draw
 from tests.fuzz.judge import problem_of
-from tests.fuzz.system_calls import compiled, end
+from tests.fuzz.system_calls import COMPLETE, FINDING, compiled, end
 
 from .conftest import KERNELS
 
@@ -28,11 +28,11 @@ def test_a_random_scenario_ends_has_right_counts_and_repeats(number: int, kernel
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_random_system_calls_end_in_a_run_and_leave_the_host_as_it_was(kernel: str, tmp_path: Path) -> None:
     (tmp_path / "host").mkdir()
-    assert end(compiled(tmp_path), 1000, 30, kernel, tmp_path / "host") == (True, "complete")
+    assert end(compiled(tmp_path), 1000, 30, kernel, tmp_path / "host") == (COMPLETE, "")
 
 
 def test_a_program_that_ends_early_is_a_finding(tmp_path: Path) -> None:
     (tmp_path / "calls.c").write_text("int main(void) { return 0; }")
     (tmp_path / "host").mkdir()
-    well, how = end(compiled(tmp_path, tmp_path / "calls.c"), 1, 30, DEFAULT, tmp_path / "host")
-    assert (well, how) == (False, "the program of root ended early, with ''")
+    outcome = end(compiled(tmp_path, tmp_path / "calls.c"), 1, 30, DEFAULT, tmp_path / "host")
+    assert outcome == (FINDING, "the program of root ended early, with ''")

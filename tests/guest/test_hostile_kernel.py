@@ -56,6 +56,11 @@ def hostile(attack: int) -> dict[str, Any]:
     return {"name": "hostile", "testbed": {"preset": "L100M"}, "stack": {"cc": cc}, "test": {"length": 1, "delay": 0}}
 
 
+def needs_landlock() -> None:
+    if sandbox.layers().landlock < 6:
+        pytest.skip("no native runs here: Landlock 6 is not in this kernel")
+
+
 def results(console: Path) -> dict[str, int]:
     return {name: int(number) for name, number in re.findall(r"attack ([\w-]+): (-?\d+)", console.read_text())}
 
@@ -64,8 +69,7 @@ def test_code_in_the_guests_kernel_reaches_no_file_or_process_of_the_host(
     host: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(sandbox.REQUIRED, "1")
-    if sandbox.layers().landlock < 6:
-        pytest.skip("no native runs here: Landlock 6 is not in this kernel")
+    needs_landlock()
     with unchanged(host, except_for={"run"}):
         assert attacked(host, 0) == {"own": 0} | DENIED
     assert open_run(host / "run").info.sandbox == sandbox.layers().names
@@ -92,17 +96,15 @@ def test_a_file_that_is_too_large_ends_the_guest(host: Path) -> None:
 def test_a_kernel_in_training_writes_to_its_tree_and_nowhere_else(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its counters write their counts next to the objects: the files `secret` and `victim` are in the tree here."""
     monkeypatch.setenv(sandbox.REQUIRED, "1")
+    needs_landlock()
     loaded = scenario.load(hostile(0))
     kernel = Virtual.ready(DEFAULT, modules=[module.of_kernel() for module in loaded.module]).kernel
     shutil.copy(kernel.linux, host / "linux")
     (host / "run").mkdir()
     train(replace(kernel, linux=host / "linux"), runner.planned(loaded, "virtual"), host / "run")
     outcomes = results(host / "run/console.log")
-    in_tree = {"own", "read", "list", "write", "create", "mkdir", "unlink"}
-    assert {name for name, result in outcomes.items() if result == 0} == in_tree
-    assert {name: outcomes[name] for name in outcomes.keys() - in_tree} == {
-        name: result for name, result in DENIED.items() if name not in in_tree
-    }
+    in_tree = {"read", "list", "write", "create", "mkdir", "unlink"}
+    assert outcomes == {"own": 0} | {name: 0 if name in in_tree else result for name, result in DENIED.items()}
 
 
 def test_without_layer_4_the_attacks_succeed(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:

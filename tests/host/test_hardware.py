@@ -54,6 +54,6 @@ def test_programs_start_and_end(host: str, tmp_path: Path) -> None:
 
 
 def test_a_confined_program_starts(host: str, tmp_path: Path) -> None:
-    with sandbox.confinement([(Path("/"), sandbox.RUN)], filtered=True) as (confine, _):
+    with sandbox.confinement([(Path("/"), sandbox.RUN)], filtered=True) as confine:
         child = subprocess.run(["/bin/true"], cwd=tmp_path, preexec_fn=confine, check=False)
     assert child.returncode == 0

@@ -53,7 +53,7 @@ def attempt(
     (run / ".guest/root.cpio").symlink_to(host / "secret")
     rules = [(run, sandbox.WRITE_PLAIN), (attack, sandbox.RUN)]
     with (
-        sandbox.confinement(rules, filtered=True) as (confine, _),
+        sandbox.confinement(rules, filtered=True) as confine,
         process.group([attack, action, host], run, {}, confine=confine) as child,
     ):
         assert child.stdout is not None

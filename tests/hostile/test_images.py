@@ -20,6 +20,8 @@ from hourglass.builders.approot import image, ready
 from hourglass.builders.approot.folder import digest
 from hourglass.contract.plan.apps import Root
 from hourglass.errors import HourglassError
+from hourglass.files import delete
+from tests.folders import nest
 
 SECRET = "the private key"
 
@@ -236,17 +238,11 @@ def test_a_folder_as_root_is_read_below_itself(tmp_path: Path, outside: Path) ->
     (folder / "folder").symlink_to(outside)
     os.mkfifo(folder / "fifo")
     before = digest(folder)
-    descriptor = os.open(folder, os.O_RDONLY)
-    for _ in range(1500):
-        os.mkdir("d", dir_fd=descriptor)
-        below = os.open("d", os.O_RDONLY, dir_fd=descriptor)
-        os.close(descriptor)
-        descriptor = below
-    os.close(descriptor)
+    nest(folder, 1500)
     assert sum(1 for _ in folders.walk(folder)) == 1503
     assert not any(outside in path.parents for _, path in folders.walk(folder))
     assert digest(folder) != before
-    os.system(f"rm -r '{folder}'")
+    delete(folder)
 
 
 def test_limits_are_above_the_sizes_of_images() -> None:

@@ -32,9 +32,11 @@ _interrupted: list[int] = []  # the received signals
 def guarded(arguments: list[str]) -> int:
     """Run the command and return the exit status. Never raises."""
     _interrupted.clear()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM, signal.SIGHUP):
-        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
-            signal.signal(number, _interrupt)
+    numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGALRM]
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as under nohup
+        numbers.append(signal.SIGHUP)
+    for number in numbers:
+        signal.signal(number, _interrupt)
     sys.unraisablehook = _lost
     try:
         status = _run(arguments)

@@ -16,6 +16,7 @@ from hourglass.contract.capabilities import VIRTUAL
 from hourglass.contract.kernels import UNTUNED, version_of
 from hourglass.engine import engines
 from hourglass.errors import HourglassError
+from hourglass.visible import visible_json
 
 
 @examples("""\
@@ -72,7 +73,7 @@ def run(
             raise
         try:
             if json:
-                print(recording.summary.to_json(), flush=True)
+                print(visible_json(recording.summary.to_json()), flush=True)
             else:
                 from hourglass.cli import output, tables
 

@@ -50,10 +50,6 @@ class Engine(Protocol):
     def kernel(self) -> Kernel:
         """The kernel that runs the plans."""
 
-    @property
-    def sandbox(self) -> list[str]:
-        """The layers that confine the guest on this host (`sandbox.py`); none without a guest."""
-
     def identity(self, radios: bool, roots: Sequence[Root] = (), report: BuildReport = lambda _, __: None) -> str:
         """Return the part of a run's identity that the engine decides. Radios and programs decide it too; the roots of
         programs are built if needed. Raises as `run`."""

@@ -51,6 +51,11 @@ def get(name: str, kernel: str | None = None) -> EngineKind:
     return kind
 
 
+def layers(engine: Engine) -> list[str]:
+    """Return the layers that confine the guests of an engine on this host (`sandbox.py`); none without guests."""
+    return sandbox.layers().names if engine.capabilities.own_kernel else []
+
+
 def capabilities(name: str, like: str = "") -> Capabilities:
     """Return the capabilities for a plan. `like`: the engine whose links and layers a guest has instead of its own."""
     kind = get(name).capabilities

@@ -116,7 +116,7 @@ class GuestMemory:
             name=self._text(task, "comm", _COMM),
             pid=self._at(task, "tgid") & 0xFFFFFFFF,
             node="" if node in _NOT_NAMED else node,
-            arguments=self._arguments(mm, host),
+            arguments=self._arguments(mm, host) if host else "",
             host=host,
             ip=self._at(task, "ip"),
             syscall=syscall if syscall < 1024 else None,
@@ -125,8 +125,6 @@ class GuestMemory:
     def _arguments(self, mm: int, host: int) -> str:
         """Return the command line, if the host permits reading its memory."""
         with contextlib.suppress(OSError):
-            if not host:
-                return ""
             begin, end = self._at(mm, "arg_start"), self._at(mm, "arg_end")
             arguments = self.read(begin, min(end - begin, _ARGUMENTS), host).rstrip(b"\0").split(b"\0")
             return b" ".join(arguments).decode("utf-8", "replace")

@@ -73,10 +73,6 @@ class Native:
     def kernel(self) -> Kernel:
         return Kernel("host", platform.release(), "")
 
-    @property
-    def sandbox(self) -> list[str]:
-        return []
-
     def identity(self, radios: bool, roots: Sequence[Root] = (), report: BuildReport = lambda _, __: None) -> str:
         """Return the running kernel; nothing else that affects a native run is known."""
         return f"{self.name} {platform.release()} {platform.version()}"

@@ -9,6 +9,7 @@ the user interrupts."""
 import json
 import math
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -79,7 +80,8 @@ Controller = Callable[[Event], Sequence[EventStep]]
 @dataclass(frozen=True)
 class Virtual:
     """A guest kernel. `arguments`: more of its command line, such as parameters of modules. `objects`: in BPF, which
-    the guest loads before the set-up. `controller`: makes the decisions of a plan."""
+    the guest loads before the set-up. `controller`: makes the decisions of a plan. `counts`: the folder to which a
+    kernel of a PGO build writes, besides the run directory."""
 
     kernel: BuiltKernel
     arguments: tuple[str, ...] = ()
@@ -87,7 +89,6 @@ class Virtual:
     terminal: Terminal | None = None
     controller: Controller | None = None
     counts: Path | None = None
-    """The folder to which a kernel of a PGO build writes, besides the run directory."""
     name: ClassVar = VIRTUAL
     capabilities: ClassVar = Capabilities(
         nic="wire", own_kernel=True, virtual_time=True, radios=True, programs=True, captures=True, layers=True
@@ -107,10 +108,6 @@ class Virtual:
         if loaded:
             bpf.check(kernel, loaded)
         return cls(kernel, tuple(arguments), tuple(bpf.compiled(kernel, module) for module in loaded))
-
-    @property
-    def sandbox(self) -> list[str]:
-        return sandbox.layers().names
 
     def identity(self, radios: bool, roots: Sequence[Root] = (), report: BuildReport = lambda _, __: None) -> str:
         """Return the kernel's key, the root's, and the digests of the programs' roots, which are built if needed."""
@@ -217,27 +214,14 @@ def boot(
         fds = ([] if terminal is None else [terminal.fd]) + ([] if events is None else [events])
         with (
             cpu.claim() as core,
-            _limits(rules) as limited,
+            sandbox.confinement(rules, filtered=True, limits=[(resource.RLIMIT_FSIZE, FILE_BYTES)]) as confine,
             process.group(
-                command_line, directory, environment, powerless=True, cpu=core, fds=fds, confine=limited
+                command_line, directory, environment, powerless=True, cpu=core, fds=fds, confine=confine
             ) as guest,
         ):
             yield guest
     finally:
         files.delete(private)
-
-
-@contextmanager
-def _limits(rules: sandbox.Rules) -> Iterator[Callable[[], None]]:
-    """Prepare the limits of a guest: files, system calls, and the size of a file. The yielded function applies them to
-    the process that calls it, between fork and exec."""
-    with sandbox.confinement(rules, filtered=True) as (confine, _):
-
-        def limited() -> None:
-            process.limit_files(FILE_BYTES)
-            confine()
-
-        yield limited
 
 
 def more_memory(nodes: int) -> tuple[str, ...]:

@@ -64,13 +64,6 @@ def _bind_to(
     return prepare
 
 
-def limit_files(size: int) -> None:
-    """Limit the size of the files that this process writes, in bytes."""
-    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-    size = size if hard == resource.RLIM_INFINITY else min(size, hard)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-
 def _most_files() -> int:
     """Return the open files that a process may have: a guest with programs has more than the usual 1024."""
     permitted = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

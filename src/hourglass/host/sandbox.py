@@ -10,6 +10,7 @@ Neither needs a privilege. Both apply to all children and end with the process."
 
 import ctypes
 import os
+import resource
 import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -92,8 +93,9 @@ def check(active: Layers) -> None:
 
 
 @contextmanager
-def confinement(rules: Rules, filtered: bool) -> Iterator[tuple[Confine, Layers]]:
-    """Prepare a confinement to the files of `rules`; `filtered`: with the filter of User Mode Linux's system calls.
+def confinement(rules: Rules, filtered: bool, limits: Sequence[tuple[int, int]] = ()) -> Iterator[Confine]:
+    """Prepare a confinement to the files of `rules`; `filtered`: with the filter of User Mode Linux's system calls;
+    `limits`: numbers of `resource` and values, which a lower limit of the host replaces.
 
     The yielded function confines the process that calls it, between fork and exec. Raises MissingError.
     """
@@ -103,6 +105,9 @@ def confinement(rules: Rules, filtered: bool) -> Iterator[tuple[Confine, Layers]
     program = _program() if filtered and active.seccomp else None
 
     def confine() -> None:
+        for number, limit in limits:
+            hard = resource.getrlimit(number)[1]
+            resource.setrlimit(number, (limit if hard == resource.RLIM_INFINITY else min(limit, hard),) * 2)
         if sys.platform == "linux":
             _require(_LIBC.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0))
         if ruleset is not None:
@@ -113,7 +118,7 @@ def confinement(rules: Rules, filtered: bool) -> Iterator[tuple[Confine, Layers]
             _require(_LIBC.syscall(_SECCOMP, _SET_MODE_FILTER, _SPEC_ALLOW, ctypes.byref(program)))
 
     try:
-        yield confine, active
+        yield confine
     finally:
         if ruleset is not None:
             os.close(ruleset)

@@ -24,7 +24,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from hourglass import scenario
+from hourglass import files, scenario
 from hourglass.builders.kernel.builder import SourceError
 from hourglass.contract.kernels import DEFAULT
 from hourglass.errors import HourglassError, InputError
@@ -305,7 +305,7 @@ def _folder(keep: Path | None) -> Iterator[Path]:
     _stored().mkdir(parents=True, exist_ok=True)
     for folder in _stored().glob(".*-*"):  # of processes that were killed
         if not Path("/proc", folder.name[1:].partition("-")[0]).exists():
-            shutil.rmtree(folder, ignore_errors=True)
+            files.delete(folder)
     with tempfile.TemporaryDirectory(prefix=f".{os.getpid()}-", dir=_stored(), ignore_cleanup_errors=True) as name:
         (Path(name) / "runs").mkdir()
         yield Path(name)

@@ -25,7 +25,7 @@ from hourglass import locks
 from hourglass.contract.run_json import SCHEMA, FailedRun
 from hourglass.contract.summary import Summary
 from hourglass.errors import InputError
-from hourglass.files import replacing
+from hourglass.files import delete, replacing
 from hourglass.results.run_files import CONSOLE_FILE, RECORDS_FILE, RUN_FILE, RUNS_FOLDER, SUMMARY_FILE, TABLE_FILE
 from hourglass.results.staging import readable_errors
 
@@ -59,7 +59,7 @@ class Store:
     def remove_unfinished(self) -> None:
         """Delete the hidden folders of runs that were never completed."""
         for folder in self.runs.glob(".*"):
-            shutil.rmtree(folder, ignore_errors=True)
+            delete(folder)
 
     def directory(self, key: str) -> Path:
         """Return the directory of a run."""
@@ -100,7 +100,7 @@ class Store:
 
     def settle(self, key: str) -> None:
         """Delete an earlier failure of a run that is complete."""
-        shutil.rmtree(self.runs / f"{key}.failed", ignore_errors=True)
+        delete(self.runs / f"{key}.failed")
 
     def fail(self, key: str, reason: str) -> None:
         """Note a failure that left no folder, because its worker died."""

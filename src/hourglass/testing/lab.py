@@ -127,7 +127,7 @@ class Lab:
     def discard(self) -> None:
         """Delete the runs of an earlier failure of the test."""
         if self.stored.is_dir() and all((run / RUN_FILE).is_file() for run in self.stored.iterdir()):
-            shutil.rmtree(self.stored, ignore_errors=True)
+            files.delete(self.stored)
 
 
 def folder_name(test: str) -> str:
@@ -146,6 +146,6 @@ def _copy(source: Path, target: Path) -> None:
             shutil.copy2(original, copy)
 
     target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(target, ignore_errors=True)
+    files.delete(target)
     with files.replacing(target) as half:
         shutil.copytree(source, half, copy_function=link)

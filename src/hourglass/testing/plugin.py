@@ -2,7 +2,6 @@
 """Provide the pytest plugin (entry point `pytest11`). Modules that runs need are loaded when a test first uses
 `lab`."""
 
-import shutil
 import sys
 import tempfile
 from collections.abc import Generator, Mapping
@@ -70,7 +69,9 @@ def pytest_configure_node(node: Any) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     owner = _folder in config.stash and not hasattr(config, "workerinput")
     if owner and not config.getoption("--hourglass-cache"):
-        shutil.rmtree(config.stash[_folder], ignore_errors=True)
+        from hourglass import files
+
+        files.delete(config.stash[_folder])
 
 
 def _marked(node: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -55,8 +55,8 @@ MAKE = [
     "KBUILD_BUILD_HOST=hourglass", "KBUILD_BUILD_VERSION=1", "SOURCE_DATE_EPOCH=1704067200", "LOCALVERSION=",
 ]  # fmt: skip
 COMPILER_S, COMPILER_BYTES, FILE_BYTES = 60, 4 << 30, 1 << 30
-"""The CPU time and the memory of a process that compiles a custom module. A candidate of a search may be a macro that
-grows without end."""
+"""The CPU time, the memory and the largest file of a process that compiles a custom module. A candidate of a search may
+be a macro that grows without end."""
 _STEP = re.compile(rb"^  [A-Z][A-Z0-9_.-]* ")
 _CAUSE = re.compile(r"error:|can't open|Error |undefined reference|No space left|multiple definition|No rule to make")
 
@@ -258,19 +258,11 @@ def compiler_rules(work: Path) -> sandbox.Rules:
     ]
 
 
-@contextmanager
-def limits(rules: sandbox.Rules) -> Iterator[Callable[[], None]]:
-    """Prepare the limits of a process that compiles a custom module: paths, CPU time and memory. The yielded function
-    applies them to the process that calls it, between fork and exec."""
-    with sandbox.confinement(rules, filtered=False) as (within_paths, _):
-
-        def limited() -> None:
-            resource.setrlimit(resource.RLIMIT_CPU, (COMPILER_S, COMPILER_S))
-            resource.setrlimit(resource.RLIMIT_AS, (COMPILER_BYTES, COMPILER_BYTES))
-            process.limit_files(FILE_BYTES)
-            within_paths()
-
-        yield limited
+def limits(rules: sandbox.Rules) -> AbstractContextManager[sandbox.Confine]:
+    """Prepare the limits of a process that compiles a custom module: paths, CPU time, memory and files; see
+    `sandbox.confinement`."""
+    bounds = [(resource.RLIMIT_CPU, COMPILER_S), (resource.RLIMIT_AS, COMPILER_BYTES)]
+    return sandbox.confinement(rules, filtered=False, limits=[*bounds, (resource.RLIMIT_FSIZE, FILE_BYTES)])
 
 
 def run_make(

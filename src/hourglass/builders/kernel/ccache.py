@@ -17,7 +17,7 @@ MASKED = ("gcc",)
 def environment() -> dict[str, str]:
     """Return the environment of a build, with all settings of ccache."""
     plain = process.clean_environment()
-    program = shutil.which("ccache", path=plain.get("PATH", os.defpath))
+    program = _program()
     if program is None:
         return plain
     folder = directories.cache() / "ccache"
@@ -30,12 +30,16 @@ def environment() -> dict[str, str]:
 
 def folders() -> list[Path]:
     """Return the folders that ccache writes to; none without ccache."""
-    if shutil.which("ccache") is None:
+    if _program() is None:
         return []
     home = Path(os.environ.get("HOME") or "/")
     configured = os.environ.get("CCACHE_DIR")
     usual = [Path(configured)] if configured else [home / ".cache" / "ccache", home / ".ccache"]
     return [directories.cache() / "ccache", *usual]
+
+
+def _program() -> str | None:
+    return shutil.which("ccache", path=os.environ.get("PATH", os.defpath))
 
 
 def _link(link: Path, program: Path) -> None:

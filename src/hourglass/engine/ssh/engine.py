@@ -42,10 +42,6 @@ class Ssh:
     def kernel(self) -> Kernel:
         return Kernel("hosts", ", ".join(sorted(set(self.releases.values()))) or "of the hosts", "")
 
-    @property
-    def sandbox(self) -> list[str]:
-        return []
-
     def identity(self, radios: bool, roots: Sequence[Root] = (), report: BuildReport = lambda _, __: None) -> str:
         """Return the engine's name; nothing else that affects the records is known."""
         return self.name
