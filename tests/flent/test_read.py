@@ -84,7 +84,7 @@ def test_a_file_of_netperf_and_ping_is_a_run(foreign):
     summary = foreign.summary
     (flow,) = summary.flows
     assert (flow.id, flow.cc, flow.retransmits) == ("upload::BE", "bbr", 7)
-    assert flow.goodput_mbps == 10.0  # 8, 8, 16 at the ends of half seconds of the 2 s from 1 s, none in the last
+    assert flow.goodput_mbps == 12.0  # 8, 8, 16, 16 in the half seconds before 1.0 to 2.5 s
     assert summary.ping_ms["icmp"].lost == 2  # the numbers 3 and 4
     assert summary.ping_ms["udp BE"].lost == 1
     assert summary.datagrams[0].owd_ms.mean == 20.0
@@ -121,7 +121,7 @@ def test_a_flent_file_is_next_to_our_runs_in_the_report(foreign, our_run):
         (gzip.compress(b"[]", mtime=0), "it has no metadata"),
         (
             gzip.compress(b'{"version": 5, "metadata": {}}', mtime=0),
-            "format version 5 is not supported; export it as version 2 to 4",
+            "format version 5 is not supported; the versions are 1 to 4",
         ),
         (
             gzip.compress(b'{"version": 4, "metadata": {"LENGTH": "long"}}', mtime=0),
@@ -141,3 +141,78 @@ def test_a_file_of_another_format_is_refused_in_one_line(tmp_path, content, comp
 def test_a_flent_file_is_not_exported_as_ours(foreign, tmp_path):
     with pytest.raises(InputError, match="not a run of Hourglass"):
         write(foreign, tmp_path)
+
+
+def changed(tmp_path, **keys):
+    """Return the file of netperf and ping, with other top-level keys."""
+    path = tmp_path / "changed.flent"
+    path.write_text(json.dumps(NETPERF | keys))
+    return hourglass.load(path)
+
+
+def texts(run):
+    return [warning.text for warning in run.summary.warnings if warning.id == "file"]
+
+
+def flow(start_s, count, mbps=8.0):
+    return [{"t": 1000 + start_s + (i + 1) / 2, "val": mbps, "dur": 0.5} for i in range(count)]
+
+
+def test_a_flow_has_its_own_time(tmp_path):
+    run = changed(tmp_path, results={}, raw_values={"TCP upload BE": flow(0, 2), "TCP upload BK": flow(2, 4, 4.0)})
+    assert [figures.goodput_mbps for figures in run.summary.flows] == [8.0, 4.0]
+    assert run.summary.totals.upload_mbps == 12.0
+    assert texts(run) == [
+        "all flows run at once for 0 s of the 4 s under load: each flow's goodput covers its own time, and totals add"
+        " these"
+    ]
+
+
+def test_the_mean_of_netperf_is_the_goodput(tmp_path):
+    meta = NETPERF["metadata"] | {"SERIES_META": {"TCP upload BE": {"MEAN_VALUE": 7.25}}}
+    assert changed(tmp_path, metadata=meta).summary.flows[0].goodput_mbps == 7.25
+
+
+def test_a_series_without_data_is_left_out(tmp_path):
+    raw_values = {"TCP upload BE": flow(1, 4), "TCP upload BK": []}
+    run = changed(tmp_path, results={"TCP upload BK": [None] * 8}, raw_values=raw_values)
+    assert [figures.id for figures in run.summary.flows] == ["upload::BE"]
+    assert run.summary.totals.upload_fairness == 1.0
+    assert texts(run) == ["no data of TCP upload BK: left out"]
+
+
+@pytest.mark.parametrize("shift_s", [-7200, 7200, 1e8])
+def test_points_outside_the_test_are_a_warning_and_count(tmp_path, shift_s):
+    pings = [{"t": 1000.0 + shift_s + i / 2, "val": 10.0, "seq": i} for i in range(8)]
+    run = changed(tmp_path, results={}, raw_values={"Ping (ms) ICMP": pings})
+    assert (run.summary.ping_ms["icmp"].n, run.summary.ping_ms["icmp"].p50) == (8, 10.0)
+    (text,) = texts(run)
+    assert text.startswith("points of Ping (ms) ICMP lie outside the test, which lasts 4 s from T0")
+
+
+def test_points_that_differ_from_the_steps_are_a_warning(tmp_path):
+    pings = [{"t": 1000.0 + i / 2, "val": 10.0, "seq": i} for i in range(8)]
+    run = changed(tmp_path, results={"Ping (ms) ICMP": [100.0] * 8}, raw_values={"Ping (ms) ICMP": pings})
+    assert texts(run) == [
+        "points (raw_values) and steps (results) of Ping (ms) ICMP differ: figures are those of the points"
+    ]
+
+
+def test_pings_of_netperf_have_unknown_losses(tmp_path):
+    pings = [{"t": 1000.0 + i / 2, "val": 10.0, "dur": 0.5} for i in range(8)]
+    ping = changed(tmp_path, results={}, raw_values={"Ping (ms) UDP BE": pings}).summary.ping_ms["udp BE"]
+    assert (ping.n, ping.lost) == (8, None)
+
+
+def test_points_over_years_are_refused(tmp_path):
+    pings = [{"t": 1000.0 + t_s, "val": 10.0} for t_s in (0.0, 1e9)]
+    with pytest.raises(InputError, match="more than 1000000 steps"):
+        changed(tmp_path, results={}, raw_values={"Ping (ms) ICMP": pings})
+
+
+def test_a_flow_of_another_clock_has_its_time(tmp_path):
+    pings = [{"t": 1000.0 + i / 2, "val": 10.0, "seq": i} for i in range(8)]
+    run = changed(tmp_path, results={}, raw_values={"TCP upload BE": flow(-60, 4), "Ping (ms) ICMP": pings})
+    assert run.summary.flows[0].goodput_mbps == 8.0
+    assert (run.end_ns, run.flows[0].start_ns, run.flows[0].stop_ns) == (64e9, 0, 2e9)
+    assert [text.partition(" lie outside")[0] for text in texts(run)] == ["points of TCP upload BE"]

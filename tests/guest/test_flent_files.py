@@ -5,12 +5,10 @@ draws the file without a warning.
 Stock Flent is a separate tool: it is installed into a new environment in the cache.
 """
 
-import fcntl
 import gzip
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,18 +16,17 @@ import numpy as np
 import pytest
 
 from hourglass.flent.write import document, write
-from hourglass.host import directories
 from hourglass.results import traffic
 from hourglass.results.recording import Recording
 from hourglass.results.series import Window, goodput_mbps, ping_ms, whole_run
 from hourglass.scenario.testkinds import TESTS
+from tests.flent import stock
 
 from .conftest import Simulate
 
 pytestmark = pytest.mark.guest
 
 SHORT = ("test.length=2", "test.delay=1")
-TOOLS = ("flent==2.3.0", "matplotlib", "numpy")
 
 
 SERVE = """
@@ -75,28 +72,9 @@ class Flent:
 @pytest.fixture(scope="session")
 def flent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flent]:
     """Yield stock Flent. Skips the test if it cannot be installed, unless CI is set."""
-    started = Flent(environment_of_flent() / "bin" / "python", tmp_path_factory.mktemp("flent"))
+    started = Flent(stock.environment() / "bin" / "python", tmp_path_factory.mktemp("flent"))
     yield started
     started.process.communicate()
-
-
-def environment_of_flent() -> Path:
-    """Return the folder of its environment."""
-    folder = directories.cache() / "tools" / TOOLS[0]
-    command = folder / "bin" / "flent"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with (folder.parent / f"{TOOLS[0]}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not command.is_file():
-            result = subprocess.run([sys.executable, "-m", "venv", str(folder)], capture_output=True, text=True)
-            if result.returncode == 0:
-                pip = [str(folder / "bin" / "pip"), "install", "--quiet", *TOOLS]
-                result = subprocess.run(pip, capture_output=True, text=True)
-            if result.returncode and os.environ.get("CI"):
-                pytest.fail(result.stderr)
-            if result.returncode:
-                pytest.skip("stock Flent cannot be installed here")
-    return folder
 
 
 def source(name: str) -> tuple[str, tuple[str, ...]]:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import hourglass
 from hourglass.errors import InputError
 from hourglass.estimation import estimate_link
-from hourglass.flent import document
+from hourglass.flent import data_file, document
 from tests.clocks import limited_cpu
 
 SOUND: dict[str, Any] = {
@@ -54,7 +54,7 @@ def test_the_sound_file_is_a_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pack", [(gzip.compress, ".gz"), (bz2.compress, ".bz2")], ids=["gz", "bz2"])
 def test_a_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Any) -> None:
-    monkeypatch.setattr(document, "UNPACKED_MAX", 2**22)
+    monkeypatch.setattr(data_file, "UNPACKED_MAX", 2**22)
     content = pack[0](b" " * 2**27)
     tracemalloc.start()
     try:

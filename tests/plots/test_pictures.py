@@ -7,6 +7,9 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from flent.small import small
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.image import imread
 from results import synthetic_probe, synthetic_wifi
 from results.synthetic import MS, Flow, Probe, Recipe, make
@@ -24,7 +27,7 @@ from hourglass.plots.scatter import ellipse
 from hourglass.plots.style import wants_log
 from hourglass.results import traffic
 from hourglass.results.frames import belongs_to
-from hourglass.results.series import loaded_window
+from hourglass.results.series import Series, loaded_window
 from hourglass.results.traffic import goodput_steps
 
 from .look import assert_drawn
@@ -348,3 +351,30 @@ def test_a_run_without_layers_is_refused_with_a_reason(runs, tmp_path):
     for plot in (lambda p: anatomy(runs[:1], ["a"], p), lambda p: layers(runs[0], p), lambda p: queues(runs[2], p)):
         with pytest.raises(InputError, match="RUN = "):
             plot(tmp_path / "x.png")
+
+
+def test_every_file_is_a_box_and_a_cloud(tmp_path):
+    files = [hourglass.load(small(tmp_path / f"{name}.flent.gz")) for name in ("home", "work")]
+    for kind in ("box", "scatter"):
+        drawn = texts(lambda p, kind=kind: draw(kind, files, p), tmp_path / f"{kind}.svg")
+        assert {"home", "work"} <= set(drawn)
+        assert not any("seed" in text for text in drawn)
+
+
+def test_a_line_breaks_at_a_gap_and_a_sample_between_two_is_a_dot(tmp_path, monkeypatch):
+    lines = []
+    monkeypatch.setattr(Axes, "plot", lambda self, x, *args, **look: lines.append((list(x), look.get("marker"))))
+    axes = Axes(Figure(), (0, 0, 1, 1))
+    series = Series(np.array([0.0, 1, 8, 15, 16]), np.ones(5))
+    timeseries_module = importlib.import_module("hourglass.plots.timeseries")
+    timeseries_module._draw_line(axes, series, np.array([4.5, 11.5]), {"label": "udp"})
+    assert lines == [([0, 1], None), ([8], "."), ([15, 16], None)]
+
+
+def test_no_line_of_a_file_crosses_a_gap(tmp_path, monkeypatch):
+    drawn = []
+    plot = Axes.plot
+    monkeypatch.setattr(Axes, "plot", lambda self, x, *args, **look: drawn.append(x) or plot(self, x, *args, **look))
+    timeseries(hourglass.load(small(tmp_path / "home.flent.gz")), tmp_path / "t.png")
+    assert_drawn(tmp_path / "t.png")
+    assert max(np.diff(t_s).max() for t_s in drawn if len(t_s) > 1) < 1

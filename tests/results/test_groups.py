@@ -4,10 +4,11 @@
 import json
 
 import pytest
+from flent.small import small
 
 import hourglass
 from hourglass.results.compare import compare
-from hourglass.results.groups import compare_groups, groups
+from hourglass.results.groups import compare_groups, groups, over_seeds
 from results.synthetic import MS, Probe, Recipe, make
 
 
@@ -49,3 +50,16 @@ def test_a_difference_below_the_spread_of_seeds_is_not_significant(tmp_path):
     runs = [seeded(tmp_path / f"{s}{t}", s, 10 + s + (0.2 if t == "off" else 0), t)
             for s in range(5) for t in ("default", "off")]  # fmt: skip
     assert not ping(runs)[1].significant
+
+
+def test_every_file_is_a_group_without_seeds(tmp_path):
+    files = [hourglass.load(small(tmp_path / f"{name}.flent.gz")) for name in "abc"]
+    assert [(group.label, group.members, group.seeds) for group in groups(files)] == [
+        ("a", [0], ""), ("b", [1], ""), ("c", [2], "")
+    ]  # fmt: skip
+    assert not over_seeds(files, groups(files))
+    seeds = [seeded(tmp_path / str(seed), seed, 10, "off") for seed in (1, 2)]
+    seeds[1].info = seeds[1].info.model_copy(update={"seed": 2})
+    runs = [*files[:2], *seeds]
+    assert [(group.label, group.seeds) for group in groups(runs)] == [("a", ""), ("b", ""), ("synthetic", "2 seeds")]
+    assert over_seeds(runs, groups(runs))

@@ -4,6 +4,7 @@
 from dataclasses import replace
 
 import pytest
+from flent.small import small
 
 import hourglass
 from hourglass.results.flat import flat
@@ -74,3 +75,44 @@ def test_labels_of_different_scenarios_begin_with_the_main_settings(runs):
     ask(runs[0], BASE | {"capture": {"snaplen": 0}})
     ask(runs[1], BASE | other | {"test": {"name": "tcp_nup", "length": 60}})
     assert difference_terms(runs, ranked=True)[1] == ["length=60", "tsq=off", "rate=2", "snaplen=128"]
+
+
+FQ = "rrul-2017-02-28T132144.000000.fq.flent.gz"
+"""A name as Flent makes it."""
+
+
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        ({"a.flent.gz": {}, "b.flent.gz": {}}, ["a", "b"]),
+        ({"a/home.flent.gz": {}, "b/home.flent.gz": {}}, ["a/home", "b/home"]),
+        ({FQ: {}, "rrul-2017-02-28T132537.000000.cake.flent.gz": {}}, ["fq", "cake"]),
+        ({FQ: {}, f"b/{FQ}": {}}, ["here/rrul-2017-02-28T132144.000000.fq", "b/rrul-2017-02-28T132144.000000.fq"]),
+        ({"a.flent.gz": {"TITLE": "fq"}, "b.flent.gz": {"TITLE": "cake"}}, ["fq", "cake"]),
+        ({"a.flent.gz": {"TITLE": "fq"}, "b.flent.gz": {"TITLE": "fq"}}, ["a", "b"]),
+        (
+            {"a.flent.gz": {"TITLE": "fq"}, "b.flent.gz": {"TITLE": "fq"}, "c.flent.gz": {"TITLE": "cake"}},
+            ["fq, a", "fq, b", "cake, c"],
+        ),
+        ({"a.flent.gz": {"HOST": "x"}, "b.flent.gz": {"HOST": "y"}}, ["server=x", "server=y"]),
+    ],
+)
+def test_files_have_a_label_each(tmp_path, files, names):
+    opened = [hourglass.load(small(tmp_path / "here" / name, **metadata)) for name, metadata in files.items()]
+    assert labels(opened) == names
+
+
+def test_a_file_that_is_given_twice_has_two_labels(tmp_path):
+    files = [small(tmp_path / name / "home.flent.gz") for name in "ab"]
+    assert labels([hourglass.load(files[index]) for index in (0, 1, 0)]) == ["a/home #1", "b/home", "a/home #2"]
+
+
+def test_files_do_not_change_the_labels_of_runs(runs, tmp_path):
+    ask(runs[1], BASE | {"seed": 2})
+    files = [hourglass.load(small(tmp_path / f"{name}.flent.gz")) for name in "ab"]
+    assert labels([*runs, *files]) == ["seed=1", "seed=2", "a", "b"]
+
+
+def test_a_file_of_a_run_s_name_has_another_label(runs, tmp_path):
+    titled = hourglass.load(small(tmp_path / "home.flent.gz", TITLE="L100M"))
+    assert labels([runs[0], titled]) == ["run0", "home"]

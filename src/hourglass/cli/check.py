@@ -59,6 +59,7 @@ def check(
     notice.warn_all(targets, runs.settings or [])
     with progress.display() as display:
         verdicts = hourglass.check(*targets, bounds=bounds or [], progress=display, **runs.making)
+    notice.report_doubts(verdict.run for verdict in verdicts if verdict.run is not None)
     if runs.junit is not None:
         junit.write(runs.junit, verdicts)
     if runs.json:

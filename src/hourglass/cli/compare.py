@@ -10,7 +10,7 @@ import typer
 from rich.console import RenderableType
 
 import hourglass
-from hourglass.cli import earlier, output, pictures, tables
+from hourglass.cli import earlier, notice, output, pictures, tables
 from hourglass.cli.help import examples
 from hourglass.cli.options import RUNS, ManyRuns, Page, seed_list
 from hourglass.cli.progress import display
@@ -132,6 +132,7 @@ def compare_runs(paths: list[Path], out: Path | None, json: bool) -> None:
     if len(runs) < 2:
         allowed = "must be two or more, or the folder of a sweep; scenarios need --vary"
         raise InputError("RUN", ", ".join(map(str, paths)) or None, allowed)
+    notice.report_doubts(runs)
     axes = study_axes(runs)
     compared_with = references(runs, axes)
     rows, names = compare(runs, compared_with), labels(runs)
@@ -191,8 +192,8 @@ def _other_tests(tests: list[str], compared_with: list[int]) -> str:
 
 def _group(group: SeedGroup, runs: list[Recording]) -> str:
     first = runs[group.members[0]]
-    seeds = f"{len(group.members)} seeds" if len(group.members) > 1 else "1 seed"
-    return f"{group.label} ({first.name}, {seeds}, Linux {first.info.kernel.release})"
+    about = [first.name, group.seeds, f"Linux {first.info.kernel.release}"]
+    return f"{group.label} ({', '.join(filter(None, about))})"
 
 
 def _described(run: Recording, name: str, first: Recording) -> str:

@@ -12,12 +12,14 @@ import typer
 
 import hourglass
 from hourglass import files
-from hourglass.cli import output
+from hourglass.cli import notice, output
 from hourglass.cli.help import examples
 from hourglass.cli.options import RUNS
 from hourglass.errors import InputError, closest
+from hourglass.flent.read import is_flent
 from hourglass.flent.write import stem, write
 from hourglass.results import sweeps, tidy
+from hourglass.results.labels import file_stem
 from hourglass.results.recording import Recording
 from hourglass.results.run_files import TABLE_FILE
 
@@ -86,14 +88,26 @@ def export(
     """
     if kind not in FORMATS:
         raise InputError("--format", kind, f"{closest(kind, FORMATS)}A format is one of {', '.join(FORMATS)}")
+    _refuse_equal_names(paths, out)
     for path in paths:
         if kind in TABLES and sweeps.is_sweep(path):
             name = f"{path.resolve().name}.{kind}" if out else f"{Path(TABLE_FILE).stem}.{kind}"
             _write_files(kind, out or path, partial(_sweep, path, name))
             continue
-        for run in hourglass.load_all([path]):
+        runs = hourglass.load_all([path])
+        notice.report_doubts(runs)
+        for run in runs:
             write_run = partial(VIEWERS[kind], run) if kind in VIEWERS else partial(_tables, run, kind=kind)
             _write_files(kind, out or (run.path if run.path.is_dir() else run.path.parent), write_run)
+
+
+def _refuse_equal_names(paths: list[Path], out: Path | None) -> None:
+    """Raise `InputError` if two Flent files would be written to the same names."""
+    sources: dict[Path, Path] = {}
+    for path in filter(is_flent, paths):
+        source = sources.setdefault(((out or path.parent) / file_stem(path)).resolve(), path)
+        if source.resolve() != path.resolve():
+            raise InputError("RUN", str(path), f"has the name of {source}; export it to another --out")
 
 
 def _sweep(path: Path, name: str, folder: Path) -> list[Path]:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""List the code in a scenario: programs, C files for the guest's kernel, machines that ssh reaches.
+"""List the code in a scenario: programs, C files for the guest's kernel, machines that ssh reaches. Report doubts about
+files of other tools.
 
 `run`, `exec` and `check` print it in one line before they run a scenario from outside the user's work: a file that is
 not in the current repository or, without a repository, not below the current folder. A home folder is never the user's
@@ -11,12 +12,16 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hourglass import scenario as scenarios
 from hourglass.scenario import Scenario
 from hourglass.scenario.app_roots import root_name
 from hourglass.scenario.app_values import DEBIAN_ROOT, HOST_ROOT
 from hourglass.visible import visible
+
+if TYPE_CHECKING:
+    from hourglass.results.recording import Recording
 
 NAMED = 3
 """Names in the line, before the others are counted."""
@@ -35,6 +40,13 @@ def warn_all(sources: Iterable[str], settings: list[str]) -> None:
     for source in sources:
         if source.endswith(".toml") and _is_foreign(Path(source)):
             warn(source, scenarios.load(source, settings))
+
+
+def report_doubts(runs: Iterable["Recording"]) -> None:
+    """Print a line for each contradiction in a file that another tool wrote."""
+    for run in runs:
+        for text in run.info.warnings if run.info.elsewhere else ():
+            print(visible(f"hourglass: {run.path}: {text}").replace("\n", " "), file=sys.stderr, flush=True)
 
 
 def lines(scenario: Scenario) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import hourglass
-from hourglass.cli import output, pictures
+from hourglass.cli import notice, output, pictures
 from hourglass.cli.help import examples
 from hourglass.cli.options import RUNS
 from hourglass.errors import InputError, closest
@@ -36,5 +36,7 @@ def plot(
     if not paths:
         raise InputError("RUN", "", f"needs runs: hourglass plot {kind} RUN...")
     picture = out or Path(f"{kind}.png")
-    plots.draw(kind, hourglass.load_all(paths), picture)
+    runs = hourglass.load_all(paths)
+    notice.report_doubts(runs)
+    plots.draw(kind, runs, picture)
     output.show(f"picture  {picture}", whole_lines=True)

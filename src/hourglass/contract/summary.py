@@ -36,9 +36,9 @@ class Statistics(SummaryPart):
 
 
 class LossFigures(SummaryPart):
-    """Packets without an answer."""
+    """Packets without an answer; null if the tool does not number them, as netperf's UDP_RR."""
 
-    lost: int
+    lost: int | None
 
 
 class PingFigures(Statistics, LossFigures):

@@ -62,7 +62,8 @@ def write(run: Recording, path: Path) -> Path:
 def _test(trace: TraceFile, run: Recording) -> None:
     """Add a track of the test: its whole time, the window of the figures, and its events."""
     track, window = trace.track("test"), loaded_window(run)
-    about = {"kernel": run.info.kernel.release, "seed": str(run.info.seed), "digest": run.info.digest}
+    about = {"kernel": run.info.kernel.release, "digest": run.info.digest}
+    about |= {} if run.info.elsewhere else {"seed": str(run.info.seed)}
     trace.begin(track, 0, run.name, about)
     trace.begin(track, window.start_ns, "window of the figures", {})
     trace.end(track, window.end_ns)

@@ -23,8 +23,9 @@ import polars as pl
 from hourglass import files
 from hourglass.contract.plan import FlowStream
 from hourglass.contract.probe import LAYER_COLUMNS
+from hourglass.errors import InputError
 from hourglass.results.recording import Recording
-from hourglass.results.series import NS_PER_MS
+from hourglass.results.series import NS_PER_MS, tcp_rtt_ms
 
 RECORD_SEPARATOR = "\x1e"
 UNACKED = pl.col("unacked").cast(pl.Int64) - pl.col("sacked") - pl.col("lost") + pl.col("retrans")
@@ -58,18 +59,21 @@ Event: TypeAlias = tuple[int, str, dict[str, Any]]
 
 
 def write(run: Recording, folder: Path, stem: str) -> list[Path]:
-    """Write STEM.FLOW.sqlog for each flow. Raises `InputError` if a file cannot be written."""
-    return [
-        _write(run, flow, folder / f"{stem}.{re.sub(r'[^A-Za-z0-9]+', '-', flow.name)}.sqlog") for flow in run.flows
-    ]
+    """Write STEM.FLOW.sqlog for each flow; for a Flent file, for each with samples of ss. Raises `InputError` without
+    any, or if a file cannot be written."""
+    flows = [flow for flow in run.flows if not run.info.elsewhere or tcp_rtt_ms(run, flow).t_s.size]
+    if run.info.elsewhere and not flows:
+        raise InputError("RUN", str(run.path), "has no samples of ss for qlog; flent --socket-stats records them")
+    return [_write(run, flow, folder / f"{stem}.{re.sub(r'[^A-Za-z0-9]+', '-', flow.name)}.sqlog") for flow in flows]
 
 
 def _write(run: Recording, flow: FlowStream, path: Path) -> Path:
+    seed = "" if run.info.elsewhere else f", seed {run.info.seed}"
     header = {
         "qlog_version": "0.3",
         "qlog_format": "JSON-SEQ",
         "title": run.name,
-        "description": f"{flow.name}: {flow.cc} of Linux {run.info.kernel.release}, seed {run.info.seed}",
+        "description": f"{flow.name}: {flow.cc} of Linux {run.info.kernel.release}{seed}",
         "trace": {
             "vantage_point": {"name": flow.sender, "type": "client" if flow.upload else "server"},
             "common_fields": {"protocol_type": ["TCP"], "time_format": "relative", "reference_time": 0},

@@ -35,6 +35,8 @@ COLOURS = {
 
 def write(run: Recording, folder: Path) -> list[Path]:
     """Write the script and the profile below `folder`. Raises `InputError` for a run without captures."""
+    if run.info.elsewhere:
+        raise InputError("RUN", str(run.path), "is a Flent file, which has no captures for Wireshark")
     if not run.path.is_dir() or not any(run.path.glob("*.pcapng")):
         remedy = """make one with --set 'capture.pcap=["NODE:DEVICE"]'"""
         raise InputError("RUN", str(run.path), f"has no captures for Wireshark; {remedy}")

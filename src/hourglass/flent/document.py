@@ -1,29 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The keys of a Flent file that Hourglass reads or writes. It ignores other keys."""
 
-import bz2
-import gzip
-import hashlib
-import io
-import zlib
-from itertools import pairwise
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, ValidationError
-
-from hourglass import files
-from hourglass.errors import InputError
-
-FILE_MAX = 256 * 2**20
-UNPACKED_MAX = 2**30
-"""The most bytes of a file, and of its JSON: ten times those of a one-hour test with a hundred streams."""
-
-CHUNK_BYTES = 2**20
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny
 
 NEWEST = 4
-OLDEST = 2
-"""The versions of the format that contain points (`raw_values`)."""
+"""The version of the format that Hourglass writes. It reads this one and all older ones."""
 
 
 class FlentPart(BaseModel):
@@ -40,7 +23,8 @@ class Point(FlentPart):
     """A sample `val` at `t`, s since 1970, in the unit of the series. Delays are in ms.
 
     In a TCP series, `val` is the mean over `dur`, s. For packets, `seq` is the number, and `lost` ones have no value.
-    `bytes`: of a fetch; only Hourglass writes it. `tcp_…`: as reported by ss, in packets, ms and Mbit/s."""
+    `size`: bytes of a packet; only D-ITG reports it. `bytes`: of a fetch; only Hourglass writes it. `tcp_…`: as
+    reported by ss, in packets, ms and Mbit/s."""
 
     t: float
     val: float | None = None
@@ -51,12 +35,23 @@ class Point(FlentPart):
     owd_down: float | None = None
     ipdv_up: float | None = None
     ipdv_down: float | None = None
+    size: int | None = None
     bytes: int | None = None
     tcp_cwnd: float | None = None
     tcp_rtt: float | None = None
     tcp_rtt_var: float | None = None
     tcp_pacing_rate: float | None = None
     tcp_delivery_rate: float | None = None
+
+
+def _with_times(points: Any) -> Any:
+    """Return the points that have a time. Flent ignores others."""
+    return (
+        [point for point in points if not isinstance(point, dict) or "t" in point] if type(points) is list else points
+    )
+
+
+Points = Annotated[list[Point], BeforeValidator(_with_times)]
 
 
 class UppercaseKeys(FlentPart):
@@ -73,6 +68,10 @@ class SeriesMeta(UppercaseKeys):
     cong_control: str = ""
     tcp_retransmit: int | None = None
     computed_late: bool = False
+    mean_value: float | None = None
+    units: str | list[str] = ""
+    raw_values: Points = Field(default_factory=list)
+    """The points in files of version 1."""
 
 
 class Metadata(UppercaseKeys):
@@ -98,114 +97,8 @@ class Metadata(UppercaseKeys):
 class Document(FlentPart):
     """A file. `results` has a value for each of `x_values`, s; `raw_values` has the original samples."""
 
-    version: int
+    version: int = 1
     x_values: list[float] = Field(default_factory=list)
     results: dict[str, list[float | None]] = Field(default_factory=dict)
-    raw_values: dict[str, list[Point]] = Field(default_factory=dict)
+    raw_values: dict[str, Points] = Field(default_factory=dict)
     metadata: SerializeAsAny[Metadata]
-
-
-def read_document(path: Path) -> tuple[Document, str]:
-    """Read a file; return it with its SHA-256. Raises `InputError` if it is not a readable Flent file."""
-    try:
-        content = _content(path)
-        data = files.parsed(_decompressed(path, content))
-    except FileNotFoundError:
-        raise InputError("run", str(path), "no such file") from None
-    except (OSError, EOFError, ValueError, zlib.error) as error:
-        raise InputError("run", str(path), f"not a Flent file: {error}") from error
-    if not isinstance(data, dict) or not isinstance(data.get("metadata"), dict):
-        raise InputError("run", str(path), "not a Flent file: it has no metadata")
-    version = data.get("version")
-    if not isinstance(version, int) or not OLDEST <= version <= NEWEST:
-        raise InputError(
-            "run", str(path), f"format version {version} is not supported; export it as version {OLDEST} to {NEWEST}"
-        )
-    try:
-        document = Document.model_validate(_without_nulls(data))
-        _check(document)
-        return document, hashlib.sha256(content).hexdigest()
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        key_path = ".".join(map(str, first["loc"]))[:200]
-        raise InputError("run", str(path), f"not a Flent file: {key_path}: {first['msg']}") from error
-    except RecursionError:
-        raise InputError("run", str(path), "not a Flent file: its JSON is nested too deeply") from None
-    except ValueError as error:
-        raise InputError("run", str(path), f"not a Flent file: {error}") from None
-
-
-def _content(path: Path) -> bytes:
-    if path.exists() and not path.is_file():
-        raise OSError("it is not a regular file")
-    if path.stat().st_size > FILE_MAX:
-        raise ValueError(f"it is larger than {FILE_MAX >> 20} MiB")
-    return path.read_bytes()
-
-
-def _decompressed(path: Path, content: bytes) -> bytes:
-    """Return the JSON of a file. Compressed JSON can be a thousand times larger, so the size is limited."""
-    if path.suffix not in (".gz", ".bz2", ".flnt"):
-        return content
-    packed = io.BytesIO(content)
-    with gzip.GzipFile(fileobj=packed) if path.suffix == ".gz" else bz2.BZ2File(packed) as file:
-        chunks, size = [], 0
-        while chunk := file.read(CHUNK_BYTES):
-            chunks.append(chunk)
-            size += len(chunk)
-            if size > UNPACKED_MAX:
-                raise ValueError(f"its decompressed JSON is larger than {UNPACKED_MAX >> 20} MiB")
-    return b"".join(chunks)
-
-
-SECONDS_MAX = 10**6
-EPOCH_MAX = 10**10
-COUNT_MAX = 2**53
-VALUE_MAX = 10.0**12
-LOST_MAX = 10**6
-STEPS_MAX = 10**6
-"""Limits of times and figures. Within them every sum and every time in ns fits 64 bits."""
-
-
-def _check(document: Document) -> None:
-    """Raise `ValueError` for impossible times and figures."""
-    meta = document.metadata
-    for name in ("length", "total_length", "step_size"):
-        if not 0 <= getattr(meta, name) <= SECONDS_MAX:
-            raise ValueError(f"metadata.{name.upper()}: must be from 0 to {SECONDS_MAX} s")
-    if any(not 0 <= x_s <= SECONDS_MAX for x_s in document.x_values):
-        raise ValueError(f"x_values: must be from 0 to {SECONDS_MAX} s")
-    span_s = max([meta.length, meta.total_length, *document.x_values])
-    if meta.step_size and span_s / meta.step_size > STEPS_MAX:
-        raise ValueError(f"metadata.STEP_SIZE: too small, it gives more than {STEPS_MAX} steps")
-    for name, values in document.results.items():
-        if any(value is not None and abs(value) > VALUE_MAX for value in values):
-            raise ValueError(f"results.{name[:80]!r}: a value above {VALUE_MAX:g}")
-    for name, points in document.raw_values.items():
-        for point in points:
-            if bad_key := next((key for key, value in vars(point).items() if not _is_plausible(key, value)), None):
-                raise ValueError(f"raw_values.{name[:80]!r}: a point has an impossible {bad_key}")
-        numbers = [point.seq for point in sorted(points, key=lambda point: point.t) if point.seq is not None]
-        if sum(max(0, after - before) for before, after in pairwise(numbers)) > LOST_MAX + len(points):
-            raise ValueError(f"raw_values.{name[:80]!r}: packet numbers have gaps of more than {LOST_MAX}")
-    for name, series in meta.series_meta.items():
-        if not 0 <= (series.tcp_retransmit or 0) <= COUNT_MAX:
-            raise ValueError(f"SERIES_META.{name[:80]!r}: TCP_RETRANSMIT must be from 0 to {COUNT_MAX}")
-    if not 0 <= meta.failed_runners <= COUNT_MAX:
-        raise ValueError(f"metadata.FAILED_RUNNERS: must be from 0 to {COUNT_MAX}")
-
-
-def _is_plausible(key: str, value: Any) -> bool:
-    if value is None or isinstance(value, bool):
-        return True
-    if key == "t":
-        return bool(abs(value) <= EPOCH_MAX)
-    if key in ("seq", "bytes"):
-        return bool(0 <= value <= COUNT_MAX)
-    return bool(0 <= value <= SECONDS_MAX if key == "dur" else abs(value) <= VALUE_MAX)
-
-
-def _without_nulls(table: dict[str, Any]) -> dict[str, Any]:
-    """Return the table, at all levels, without keys whose value is null: Flent writes null for unknown values."""
-    known_values = {key: value for key, value in table.items() if value is not None}
-    return {key: _without_nulls(value) if isinstance(value, dict) else value for key, value in known_values.items()}

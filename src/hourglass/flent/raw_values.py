@@ -11,12 +11,10 @@ from hourglass.flent.document import Point
 from hourglass.results import traffic
 from hourglass.results.connections import Connection
 from hourglass.results.frames import belongs_to
+from hourglass.results.gaps import GAP_STEPS
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_MS, NS_PER_S, US_PER_MS, payload_at
 from hourglass.results.stats import Floats
-
-GAP_STEPS = 5
-"""The longest gap between samples across which Flent draws a line."""
 
 SOCKET_KEYS = ("tcp_cwnd", "tcp_rtt", "tcp_rtt_var", "tcp_pacing_rate", "tcp_delivery_rate")
 

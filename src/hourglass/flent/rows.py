@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts points of a Flent file to rows of the record tables. Points have s since the test's start, rows have ns."""
+"""Converts points of a Flent file to rows of the record tables."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
-from hourglass.flent.document import Point
+from hourglass.flent.measurement import Timed
 from hourglass.results.series import NS_PER_MS, NS_PER_S
 
 SOCKETS = {"tcp_cwnd": ("snd_cwnd", 1.0), "tcp_rtt": ("rtt", 1e3), "tcp_rtt_var": ("rttvar", 1e3),
            "tcp_pacing_rate": ("pacing_rate", 1e6 / 8), "tcp_delivery_rate": ("delivery_rate", 1e6 / 8)}  # fmt: skip
 """Keys of points from ss → the column of table `tcp`, and the factor to its unit."""
 
-Timed = tuple[float, Point]
 Row = dict[str, int | bool | None]
 
 
@@ -40,26 +40,31 @@ def sent(stream: int, points: Sequence[Timed]) -> Iterator[Row]:
 
 
 def answers(stream: int, points: Sequence[Timed]) -> Iterator[Row]:
-    """Yield rows of table `ping`, one per packet. A gap in the numbers becomes lost packets, spread over the gap."""
-    last_ns, last = 0, -1
-    for position, (t_s, point) in enumerate(points):
-        seq = position if point.seq is None else point.seq
-        t_ns = round(t_s * NS_PER_S)
-        if position and seq > last + 1:
-            spacing_ns = (t_ns - last_ns) // (seq - last)
-            for lost in range(last + 1, seq):
-                yield {"t_ns": last_ns + spacing_ns * (lost - last), "stream": stream, "seq": lost}
-        last_ns, last = t_ns, seq
-        rtt_ns = None if point.lost else _ns(point.val)
-        yield {"t_ns": t_ns, "stream": stream, "seq": seq, "rtt_ns": rtt_ns, "owd_up_ns": _ns(point.owd_up),
+    """Yield rows of table `ping`, one per packet. Without packet numbers `seq` is null: losses are unknown."""
+    for t_s, point in points:
+        yield {"t_ns": round(t_s * NS_PER_S), "stream": stream, "seq": point.seq,
+               "rtt_ns": None if point.lost else _ns(point.val), "owd_up_ns": _ns(point.owd_up),
                "owd_down_ns": _ns(point.owd_down)}  # fmt: skip
+    for t_ns, seq in _missing(points):
+        yield {"t_ns": t_ns, "stream": stream, "seq": seq}
 
 
 def voice(stream: int, points: Sequence[Timed]) -> Iterator[Row]:
-    """Yield rows of table `datagram`: the packets of a VoIP stream."""
+    """Yield rows of table `datagram`: the packets of a VoIP stream. D-ITG's value is the one-way delay."""
     for t_s, point in points:
-        yield {"t_ns": round(t_s * NS_PER_S), "stream": stream, "seq": point.seq, "owd_ns": _ns(point.owd_up),
-               "refused": False}  # fmt: skip
+        owd = point.val if point.owd_up is None else point.owd_up
+        yield {"t_ns": round(t_s * NS_PER_S), "stream": stream, "seq": point.seq,
+               "owd_ns": None if point.lost else _ns(owd), "refused": False}  # fmt: skip
+    for t_ns, seq in _missing(points):
+        yield {"t_ns": t_ns, "stream": stream, "seq": seq, "refused": False}
+
+
+def _missing(points: Sequence[Timed]) -> Iterator[tuple[int, int]]:
+    """Yield time and number of the packets whose numbers are missing. Their times are spread over the gap."""
+    numbered = sorted((point.seq, t_s) for t_s, point in points if point.seq is not None)
+    for (before, before_s), (after, after_s) in pairwise(numbered):
+        for seq in range(before + 1, after):
+            yield round((before_s + (after_s - before_s) * (seq - before) / (after - before)) * NS_PER_S), seq
 
 
 def fetches(stream: int, points: Sequence[Timed]) -> Iterator[Row]:

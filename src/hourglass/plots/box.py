@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws boxes by group: runs that differ only in their seed form one box, and a dot per run shows the spread of
-seeds."""
+seeds. A file of Flent is a box."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +19,8 @@ from hourglass.results.recording import Recording
 from hourglass.results.series import goodput_total, loaded_window
 from hourglass.results.stats import Floats
 
-CONVENTION = "box: p25\u2013p75, line: median, whiskers: p10\u2013p90 of all seeds' samples; dot: median of one seed"
+CONVENTION = "box: p25\u2013p75, line: median, whiskers: p10\u2013p90"
+OF_SEEDS = " of all seeds' samples; dot: median of one seed"
 ROW_IN = 0.24
 """The height of a group where each has a row."""
 
@@ -30,9 +31,8 @@ Panel = tuple[str, list[list[Floats]], bool]
 def box(runs: Sequence[Recording], _: Sequence[str], path: Path) -> None:
     """Draw the groups into `path`: a panel for each direction with flows, and one for latency."""
     run_groups = groups(list(runs))
-    names = [
-        group.label if len(group.members) == 1 else f"{group.label}, {len(group.members)} seeds" for group in run_groups
-    ]
+    names = [f"{group.label}, {group.seeds}" if len(group.members) > 1 else group.label for group in run_groups]
+    convention = CONVENTION if all(group.of_file for group in run_groups) else CONVENTION + OF_SEEDS
     members = [[runs[i] for i in group.members] for group in run_groups]
     panels = [
         (f"{direction} goodput (Mbit/s)", [[_goodput(run, direction) for run in group] for group in members], False)
@@ -47,7 +47,7 @@ def box(runs: Sequence[Recording], _: Sequence[str], path: Path) -> None:
         raise InputError("RUN", str(runs[0].path), "has no flows and no samples of latency")
     width = max(2.4, 0.8 + style.widest_in(names) * len(run_groups))
     if width > style.WIDEST_IN - 0.6:
-        _as_rows(panels, names, path)
+        _as_rows(panels, names, convention, path)
         return
     rows, columns = style.panels_in_rows(len(panels), width)
     with style.figure(width * columns + 0.6, 0.6 + 3.6 * rows, path) as figure:
@@ -57,10 +57,10 @@ def box(runs: Sequence[Recording], _: Sequence[str], path: Path) -> None:
         for axes, (unit, samples, may_be_log) in zip(figure.axes, panels, strict=False):
             _panel(axes, unit, samples, may_be_log, "vertical")
             style.name_slots(axes, names, (width - 0.8) / len(run_groups))
-        style.caption(figure, CONVENTION)
+        style.caption(figure, convention)
 
 
-def _as_rows(panels: Sequence[Panel], names: Sequence[str], path: Path) -> None:
+def _as_rows(panels: Sequence[Panel], names: Sequence[str], convention: str, path: Path) -> None:
     """Draw the panels next to each other, with a row per group: more names than fit below an axis."""
     height = 0.8 + ROW_IN * len(names)
     with style.figure(style.WIDEST_IN, height, path) as figure:
@@ -70,7 +70,7 @@ def _as_rows(panels: Sequence[Panel], names: Sequence[str], path: Path) -> None:
             axes.grid(visible=False, axis="y")
         grid[0].set_yticks(range(len(names)), names, fontsize=8)
         grid[0].set_ylim(len(names) - 0.4, -0.6)
-        style.caption(figure, CONVENTION)
+        style.caption(figure, convention)
 
 
 def _goodput(run: Recording, direction: str) -> Floats:

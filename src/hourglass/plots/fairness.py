@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from hourglass.plots import style
 from hourglass.plots.pooled_samples import flows_by_direction
 from hourglass.results.recording import Recording
-from hourglass.results.series import goodput_mbps, loaded_window
+from hourglass.results.series import goodput_mbps
 from hourglass.results.stats import fairness as jain
 from hourglass.results.stats import short
 from hourglass.series_style import styles
@@ -94,10 +94,8 @@ def _row(
 
 
 def _shares(run: Recording) -> Shares:
-    window = loaded_window(run)
     return {
-        way: [(flow.cc, goodput_mbps(run, flow, window)) for flow in flows]
-        for way, flows in flows_by_direction(run).items()
+        way: [(flow.cc, goodput_mbps(run, flow)) for flow in flows] for way, flows in flows_by_direction(run).items()
     }
 
 

@@ -32,7 +32,9 @@ def scatter(runs: Sequence[Recording], _: Sequence[str], path: Path) -> None:
     run_groups = groups(list(runs))
     clouds = [_cloud([runs[i] for i in group.members]) for group in run_groups]
     seeds = sorted({len(group.members) for group in run_groups})
-    names = [f"{group.label} ({len(group.members)} seeds)" if len(seeds) > 1 else group.label for group in run_groups]
+    names = [
+        f"{group.label} ({group.seeds})" if len(seeds) > 1 and group.seeds else group.label for group in run_groups
+    ]
     all_latencies = np.concatenate([cloud[0] for cloud in clouds])
     log = style.wants_log(all_latencies)
     beside = len(names) > MOST_ABOVE

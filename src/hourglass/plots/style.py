@@ -227,9 +227,14 @@ def candle(axes: Axes, x: float, half_width: float, figures: tuple[float, float,
     axes.plot([x - half_width, x + half_width], [middle, middle], color=INK, linewidth=2, solid_capstyle="butt")
 
 
+BOLD_EM = 0.66
+"""The mean width of a bold letter, in font sizes."""
+
+
 def headline(figure: Figure, text: str) -> None:
-    """Draw the title of a picture with several panels."""
-    figure.suptitle(text, x=0.01, ha="left", fontsize=11, fontweight="bold")
+    """Draw the title of a picture with several panels, smaller if it is long."""
+    size = min(11.0, 72 * figure.get_figwidth() / (BOLD_EM * max(1, len(text))))
+    figure.suptitle(text, x=0.01, ha="left", fontsize=size, fontweight="bold")
 
 
 def caption(figure: Figure | SubFigure, text: str) -> None:

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from hourglass.plots import event_marks, style
-from hourglass.results import connection_series, line_rates, stream_styles
+from hourglass.results import connection_series, gaps, line_rates, stream_styles
 from hourglass.results.recording import Recording
 from hourglass.results.series import (
     NS_PER_S,
@@ -160,7 +160,7 @@ def _rtt(axes: Axes, run: Recording) -> None:
     for drawn_flow in stream_styles.flow_styles(run):
         series = _thinned(tcp_rtt_ms(run, drawn_flow.flow))
         values.append(series.values)
-        axes.plot(series.t_s, series.values, **_line_style(drawn_flow) | {"label": "_"})
+        _draw_line(axes, series, gaps.rtt_gaps_s(run, drawn_flow.flow), _line_style(drawn_flow) | {"label": "_"})
     for connection, look in stream_styles.connection_styles(run):
         series = _thinned(connection_series.tcp_rtt_ms(run, connection))
         values.append(series.values)
@@ -185,10 +185,18 @@ def _ping(axes: Axes, run: Recording) -> None:
         series = ping_ms(run, ping)
         lost = np.isnan(series.values)
         values.append(series.values)
-        axes.plot(series.t_s, series.values, label=ping.name, **style.line(look) | width_style)
+        _draw_line(axes, series, gaps.ping_gaps_s(run, ping), style.line(look) | width_style | {"label": ping.name})
         _losses(axes, series.t_s[lost], look.colour, ping.name)
     axes.set_ylabel("ping RTT (ms)")
     _scale(axes, np.concatenate(values))
+
+
+def _draw_line(axes: Axes, series: Series, gaps_s: Floats, look: dict[str, Any]) -> None:
+    """Draw a line that breaks at gaps. A sample between two of them is a dot."""
+    starts = gaps.starts(series.t_s, gaps_s)
+    for t_s, values in zip(np.split(series.t_s, starts), np.split(series.values, starts), strict=True):
+        axes.plot(t_s, values, **look | ({"marker": "."} if starts and t_s.size == 1 else {}))
+        look = look | {"label": "_"}
 
 
 def _with_width_styles(looks: Sequence[SeriesStyle]) -> Iterator[tuple[dict[str, Any], SeriesStyle]]:
@@ -209,8 +217,8 @@ def _one_way(axes: Axes, run: Recording) -> None:
             series = one_way_ms(run, ping, direction)
             if series.t_s.size:
                 values.append(series.values)
-                label = f"{ping.name} {direction}"
-                axes.plot(series.t_s, series.values, color=look.colour, linestyle=dash, label=label, **width_style)
+                look_of_way = {"color": look.colour, "linestyle": dash, "label": f"{ping.name} {direction}"}
+                _draw_line(axes, series, gaps.ping_gaps_s(run, ping), look_of_way | width_style)
     axes.set_ylabel("one way (ms)")
     _scale(axes, np.concatenate(values))
 

@@ -182,6 +182,7 @@ const charts = (() => {
       for (const rate of chart.lines ?? []) clip.append(svg("path", { class: "rate", d: `M0,${scale(rate).toFixed(1)}h${width}` }));
       for (const series of visible()) {
         const line = svg("path", { class: "series", d: path(series), fill: "none", "stroke-width": series.width ?? 1.5 });
+        if (series.starts) line.setAttribute("stroke-linecap", "round"); // a sample between two gaps is a dot
         if (series.look.dash.length) line.setAttribute("stroke-dasharray", series.look.dash.join(" "));
         if (series.width > 1.5) line.setAttribute("stroke-opacity", 0.6);
         clip.append(painted(line, "stroke", series.look.c));
@@ -200,13 +201,13 @@ const charts = (() => {
     };
 
     function path(series) {
-      const parts = [], [from, to] = state.shown, { t, v } = series;
+      const parts = [], [from, to] = state.shown, { t, v } = series, starts = new Set(series.starts), dot = series.starts ? "h0" : "";
       let first = 0, last = t.length - 1;
       while (first < last && t[first + 1] < from) first++;
       while (last > first && t[last - 1] > to) last--;
       for (let i = first; i <= last && i < t.length; i++) {
         const px = x(t[i]).toFixed(1), py = scale(v[i]).toFixed(1);
-        parts.push(i === first ? `M${px},${py}` : chart.step ? `V${py}H${px}` : `L${px},${py}`);
+        parts.push(i === first || starts.has(i) ? `M${px},${py}${dot}` : chart.step ? `V${py}H${px}` : `L${px},${py}`);
       }
       return parts.join("");
     }

@@ -11,7 +11,7 @@ import numpy as np
 from hourglass import series_style
 from hourglass.report.journeys import journeys
 from hourglass.report.window_figures import window_figures
-from hourglass.results import connection_series, line_rates, stream_styles
+from hourglass.results import connection_series, gaps, line_rates, stream_styles
 from hourglass.results.compare import ComparisonRow
 from hourglass.results.recording import Recording
 from hourglass.results.series import (
@@ -176,7 +176,10 @@ def _goodput(run: Recording, points_max: int) -> dict[str, Any]:
 
 def _rtt(run: Recording, points_max: int) -> dict[str, Any]:
     series = [
-        _series(styled.label, thinned(tcp_rtt_ms(run, styled.flow), points_max), styled.look, styled.flow.name)
+        _broken(
+            _series(styled.label, thinned(tcp_rtt_ms(run, styled.flow), points_max), styled.look, styled.flow.name),
+            gaps.rtt_gaps_s(run, styled.flow),
+        )
         for styled in stream_styles.first_flow_styles(run, DRAWN_MAX)
     ]
     series += [_series(connection.name, thinned(values, points_max), look)
@@ -206,7 +209,8 @@ def _ping(run: Recording, points_max: int) -> dict[str, Any]:
     series = []
     for index, (ping, look) in enumerate(zip(run.pings, stream_styles.ping_styles(run), strict=True)):
         width = round(1.5 + 4 * (1 - (index + 1) / len(run.pings)), 2)
-        series.append(_with_losses(ping.name, ping_ms(run, ping), points_max, look) | {"width": width})
+        drawn = _with_losses(ping.name, ping_ms(run, ping), points_max, look) | {"width": width}
+        series.append(_broken(drawn, gaps.ping_gaps_s(run, ping)))
     return {"title": "Ping", "unit": "ms", "step": False, "series": series, "note": ""}
 
 
@@ -217,7 +221,8 @@ def _one_way(run: Recording, points_max: int) -> list[dict[str, Any]]:
         for direction, delays in (("up", one_way_ms(run, ping, "up")), ("down", one_way_ms(run, ping, "down"))):
             if delays.values.size:
                 drawn = replace(look, dash=series_style.DASHES[direction == "down"])
-                series.append(_series(f"{ping.name} {direction}", thinned(delays, points_max), drawn, ping.name))
+                chart_series = _series(f"{ping.name} {direction}", thinned(delays, points_max), drawn, ping.name)
+                series.append(_broken(chart_series, gaps.ping_gaps_s(run, ping)))
     title = "Ping, each way"
     return [{"title": title, "unit": "ms", "step": False, "series": series, "note": ""}] if series else []
 
@@ -250,6 +255,12 @@ def _series(name: str, series: Series, look: SeriesStyle | None = None, stream: 
     if stream and stream != name:
         chart_series["stream"] = stream
     return chart_series | ({"look": look_data(look)} if look else {})
+
+
+def _broken(chart_series: dict[str, Any], gaps_s: Floats) -> dict[str, Any]:
+    """Return a series with the samples at which its line begins again after a gap."""
+    starts = gaps.starts(np.array(chart_series["t"]), gaps_s)
+    return chart_series | ({"starts": starts} if starts else {})
 
 
 def look_data(look: SeriesStyle) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def page(runs: list[Recording]) -> str:
         alone=len(runs) == 1,
         columns=[(row.figure, row.unit) for row in rows],
         table=[compared_figures(rows, index) for index in range(len(runs))],
-        groups=[(group.label, len(group.members)) for group in run_groups] if several else [],
+        groups=[(group.label, group.seeds) for group in run_groups] if several else [],
         group_table=_group_table(rows, run_groups, compared_with) if several else [],
         reference=reference_text(axes) if len(runs) > 2 else "",
         study=study is not None,

@@ -129,7 +129,14 @@ def _sampled(
     """Return figures with the interval of each difference from the reference's."""
     parts = [blocks_of(run, sample.samples if sample else None) for run, sample in zip(runs, per_run, strict=True)]
     pooled = [np.concatenate(blocks) if blocks else np.empty(0) for blocks in parts]
-    values = [rounded(statistic_of(values, statistic)) if values.size else None for values in pooled]
+    values = [
+        sample.value
+        if sample and sample.value is not None
+        else rounded(statistic_of(samples, statistic))
+        if samples.size
+        else None
+        for sample, samples in zip(per_run, pooled, strict=True)
+    ]
     drawn = {reference: draws(parts[reference], statistic, SEED) for reference in dict.fromkeys(references)}
     cells = []
     for index, (value, blocks, reference) in enumerate(zip(values, parts, references, strict=True)):
@@ -160,10 +167,12 @@ def _flows(run: Recording, by_name: FiguresByName) -> Iterator[SampledFigure]:
     window = loaded_window(run)
     for direction, upload in (("upload", True), ("download", False)):
         flows = [flow for flow in run.flows if flow.upload == upload]
-        samples = goodput_total(run, flows, window) if flows else None
-        yield SampledFigure(
-            f"{direction} goodput", f"totals.{direction}_mbps", "Mbit/s", samples=samples, statistic="mean"
-        )
+        name = f"totals.{direction}_mbps"
+        if flows:
+            samples = goodput_total(run, flows, window)
+            yield _summary_figure(by_name, f"{direction} goodput", name, samples, "mean")
+        else:
+            yield SampledFigure(f"{direction} goodput", name, "Mbit/s")
     yield _summary_figure(by_name, "upload fairness", "totals.upload_fairness")
     yield _summary_figure(by_name, "download fairness", "totals.download_fairness")
     if run.flows:

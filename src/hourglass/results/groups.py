@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs that differ only in their seed form a group; groups are compared with a reference by a bootstrap over seeds.
+A file of Flent has no seed, so it is a group.
 
 A group's figure is the mean of its runs' figures. Seeds are drawn with replacement (`intervals`, a seed is a block);
 below `intervals.MIN_BLOCKS` seeds there is no interval and no mark.
@@ -24,17 +25,27 @@ class SeedGroup:
     label: str
     members: list[int]
     test: str
+    of_file: bool = False
+
+    @property
+    def seeds(self) -> str:
+        """The number of its seeds, as text; empty for a file of Flent."""
+        number = len(self.members)
+        return "" if self.of_file else f"{number} seed{'s' if number > 1 else ''}"
 
 
 def groups(runs: list[Recording]) -> list[SeedGroup]:
     """Return the groups in the order of their first runs."""
     members_by_setting: dict[str, list[int]] = {}
     for index, run in enumerate(runs):
+        if run.info.elsewhere:
+            members_by_setting[f"file {index}"] = [index]
+            continue
         settings = sorted((key, str(value)) for key, value in run.experiment.settings.items() if key != ("seed",))
         members_by_setting.setdefault(repr((settings, run.info.kernel, run.info.engine, run.sweep)), []).append(index)
     names = labels([runs[members[0]] for members in members_by_setting.values()], seeds=False)
     return [
-        SeedGroup(name, members, runs[members[0]].test.name)
+        SeedGroup(name, members, runs[members[0]].test.name, runs[members[0]].info.elsewhere)
         for name, members in zip(names, members_by_setting.values(), strict=True)
     ]
 

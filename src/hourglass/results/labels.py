@@ -3,13 +3,16 @@
 
 The axes of a sweep distinguish its runs, in any comparison. Names and keys of the scenarios distinguish others. A key
 has as many of its last words as make it unique. Keys that change together to the same values are one; a table that some
-run lacks is one ("shaper=router:eth1 38mbit"). Parameters that only one of two tests has are left out.
+run lacks is one ("shaper=router:eth1 38mbit"). Parameters that only one of two tests has are left out. The names of
+files distinguish files of Flent that have the same title and settings.
 """
 
+import itertools
 import re
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 from hourglass.results.flat import Key
 from hourglass.results.recording import Recording
@@ -28,6 +31,9 @@ MINOR_KEYS = ("burst",)
 """Keys of a table that matter little next to the others."""
 HASH = re.compile("[0-9a-f]{16}")
 """The pattern of a run's directory in a sweep."""
+FILE_HEAD = re.compile(r".+-\d{4}-\d\d-\d\dT\d{6}\.\d+\.")
+"""The pattern of test and time, which Flent writes before the title in a file's name."""
+FILE_SUFFIX = re.compile(r"\.fle?nt(\.gz|\.bz2)?$")
 NONE = "-"
 """The text for a value that a run lacks."""
 
@@ -38,11 +44,11 @@ Settings = dict[Key, str]
 def labels(runs: Sequence[Recording], seeds: bool = True) -> list[str]:
     """Return one label per run. For a sweep's runs: the values of the axes that differ in it. For others: the
     scenario's name if all names differ, or the keys that do ("tsq=off"). Without `seeds`, seeds do not count."""
-    groups: dict[tuple[str, ...], list[int]] = {}
+    groups: dict[tuple[bool, tuple[str, ...]], list[int]] = {}
     for index, run in enumerate(runs):
-        groups.setdefault(tuple(run.axes), []).append(index)
+        groups.setdefault((run.info.elsewhere, tuple(run.axes)), []).append(index)
     names = [""] * len(runs)
-    for axes, indices in groups.items():
+    for (_, axes), indices in groups.items():
         members = [runs[index] for index in indices]
         group_names = _of_sweeps(members, seeds, alone=len(groups) == 1) if axes else _of_others(members, seeds)
         for index, name in zip(indices, group_names, strict=True):
@@ -75,11 +81,37 @@ def _of_others(runs: Sequence[Recording], seeds: bool) -> list[str]:
     combined = [", ".join(head + parts) for head, parts in zip(heads, terms, strict=True)]
     if len(set(combined)) == len(runs) and max(map(len, terms)) <= TERMS_MAX:
         return combined
+    if runs[0].info.elsewhere:
+        files = _file_names([run.path for run in runs])
+        return _numbered([", ".join([*head, file]) for head, file in zip(heads, files, strict=True)])
     return [_folder(run) for run in runs]
+
+
+def _file_names(paths: Sequence[Path]) -> list[str]:
+    """Return the titles in the files' names, or the names, with as many folders as distinguish the files."""
+    places = [(*path.absolute().parent.parts, file_stem(path)) for path in paths]
+    titles = [FILE_HEAD.sub("", place[-1]) for place in places]
+    endings = (["/".join(place[-length:]) for place in places] for length in range(1, max(map(len, places)) + 1))
+    different = len(set(places))
+    return next(names for names in (titles, *endings) if len(set(names)) == different)
+
+
+def file_stem(path: Path) -> str:
+    """Return the name of a Flent file without its suffix."""
+    return FILE_SUFFIX.sub("", path.name)
+
+
+def _numbered(names: list[str]) -> list[str]:
+    """Return the names with numbers where they are equal: a file may be given twice."""
+    uses = Counter(names)
+    numbers = {name: itertools.count(1) for name in uses}
+    return [f"{name} #{next(numbers[name])}" if uses[name] > 1 else name for name in names]
 
 
 def _disambiguated(run: Recording, name: str) -> str:
     """Return a label that differs from that of another run."""
+    if run.info.elsewhere:
+        return file_stem(run.path) if name == run.name else name
     return f"{run.sweep}, {name}" if run.axes else _folder(run)
 
 

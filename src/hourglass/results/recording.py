@@ -63,7 +63,8 @@ class Experiment:
 
 @dataclass(frozen=True)
 class TrafficPlan:
-    """The part of a plan with the streams and their paths. Times in ns of test time."""
+    """The part of a plan with the streams and their paths. Times in ns of test time. `goodputs_mbps`: the mean goodput
+    of flows by name, as another tool reported it."""
 
     end_ns: int
     nodes: tuple[str, ...]
@@ -72,6 +73,7 @@ class TrafficPlan:
     radios: tuple[PlanRadio, ...]
     apps: tuple[PlanApp, ...] = ()
     rooms: tuple[Container, ...] = ()
+    goodputs_mbps: Mapping[str, float] = field(default_factory=dict)
 
 
 class RecordingSource(Protocol):
@@ -188,6 +190,11 @@ class Recording(StreamsByKind):
     @property
     def streams(self) -> tuple[Stream, ...]:
         return self._traffic.streams
+
+    @property
+    def reported_goodputs_mbps(self) -> Mapping[str, float]:
+        """The mean goodput of flows by name, as another tool reported it."""
+        return self._traffic.goodputs_mbps
 
     @property
     def paths(self) -> tuple[plan.Path, ...]:

@@ -50,9 +50,12 @@ class Series:
 
 
 def loaded_window(run: Recording) -> Window:
-    """Return [delay, delay + length] of the test; the whole run if it has no flow and no datagram stream."""
-    if not run.flows and not run.datagrams:
+    """Return [delay, delay + length] of the test; the whole run if it has no flow and no datagram stream. For a run of
+    another tool, return the time from the first flow's start to the last one's end."""
+    if not run.flows and (run.info.elsewhere or not run.datagrams):
         return whole_run(run)
+    if run.info.elsewhere:
+        return Window(min(flow.start_ns for flow in run.flows), max(flow.stop_ns for flow in run.flows))
     start_ns = round(run.test.delay_s * NS_PER_S)
     return Window(start_ns, start_ns + round(run.test.length_s * NS_PER_S))
 
@@ -73,8 +76,13 @@ def payload_at(run: Recording, flow: FlowStream, edges_ns: Floats) -> Floats:
     return np.interp(edges_ns, t_ns, received)
 
 
-def goodput_mbps(run: Recording, flow: FlowStream, window: Window) -> float:
-    """Return the mean goodput of a flow over the window, Mbit/s of payload."""
+def goodput_mbps(run: Recording, flow: FlowStream, window: Window | None = None) -> float:
+    """Return the mean goodput of a flow over a window, Mbit/s of payload. Default: the loaded window; for a run of
+    another tool the mean that it reported, or else that over the flow's own time."""
+    if window is None:
+        if flow.name in run.reported_goodputs_mbps:
+            return run.reported_goodputs_mbps[flow.name]
+        window = Window(flow.start_ns, flow.stop_ns) if run.info.elsewhere else loaded_window(run)
     first, last = payload_at(run, flow, np.array([window.start_ns, window.end_ns], dtype=np.float64))
     return float(last - first) * 8 / 1e6 / window.length_s
 

@@ -20,7 +20,15 @@ from hourglass.results.lint import lint
 from hourglass.results.phases import hystart_exit_ns
 from hourglass.results.recording import Recording
 from hourglass.results.responsiveness import responsiveness
-from hourglass.results.series import NS_PER_S, Window, goodput_mbps, loaded_window, ping_ms, retransmits, tcp_rtt_ms
+from hourglass.results.series import (
+    NS_PER_S,
+    Window,
+    goodput_mbps,
+    loaded_window,
+    ping_ms,
+    retransmits,
+    tcp_rtt_ms,
+)
 from hourglass.results.stats import fairness, rounded, statistics
 from hourglass.results.wifi import wifi
 
@@ -40,7 +48,7 @@ def code() -> str:
 def summarize(run: Recording) -> Summary:
     """Return the figures of one run."""
     window = loaded_window(run)
-    goodputs = [goodput_mbps(run, flow, window) for flow in run.flows]
+    goodputs = [goodput_mbps(run, flow) for flow in run.flows]
     summary = Summary(
         schema=SCHEMA,
         scenario=run.name,
@@ -80,9 +88,9 @@ def summarize(run: Recording) -> Summary:
 
 
 def warnings(run: Recording) -> list[RunWarning]:
-    """Return the warnings of the console (id `console`), then those of the lints."""
-    console = [RunWarning(id="console", text=text, remedy="") for text in run.info.warnings]
-    return console + lint(run)
+    """Return the warnings of the console (id `console`) or of another tool's file (`file`), then those of the lints."""
+    source = "file" if run.info.elsewhere else "console"
+    return [RunWarning(id=source, text=text, remedy="") for text in run.info.warnings] + lint(run)
 
 
 def events(run: Recording) -> list[EventFigures]:
@@ -121,7 +129,8 @@ def _flow(run: Recording, flow: plan.FlowStream, goodput: float, window: Window)
 
 def _ping(run: Recording, ping: plan.PingStream, window: Window) -> PingFigures:
     sent = ping_ms(run, ping).within(window).values
-    return PingFigures(lost=int(np.isnan(sent).sum()), **statistics(sent).model_dump())
+    numbered = run.rows(ping)["seq"].null_count() == 0
+    return PingFigures(lost=int(np.isnan(sent).sum()) if numbered else None, **statistics(sent).model_dump())
 
 
 def qdiscs(run: Recording) -> dict[str, dict[str, dict[str, dict[str, int]]]]:

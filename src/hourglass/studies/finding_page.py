@@ -83,7 +83,7 @@ def _table(head: list[str], rows: Any) -> Iterator[str]:
 
 def _flows(run: Recording) -> list[FlowStream]:
     """Return the slowest flow, and the fastest one if it is another."""
-    ordered = sorted(run.flows, key=lambda flow: goodput_mbps(run, flow, loaded_window(run)))
+    ordered = sorted(run.flows, key=lambda flow: goodput_mbps(run, flow))
     return [ordered[0], ordered[-1]] if len(ordered) > 1 else ordered
 
 
