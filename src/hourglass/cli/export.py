@@ -19,9 +19,8 @@ from hourglass.errors import InputError, closest
 from hourglass.flent.read import is_flent
 from hourglass.flent.write import stem, write
 from hourglass.results import sweeps, tidy
-from hourglass.results.labels import file_stem
 from hourglass.results.recording import Recording
-from hourglass.results.run_files import TABLE_FILE
+from hourglass.results.run_files import TABLE_FILE, flent_stem
 
 
 def _flent(run: Recording, folder: Path) -> list[Path]:
@@ -105,7 +104,7 @@ def _refuse_equal_names(paths: list[Path], out: Path | None) -> None:
     """Raise `InputError` if two Flent files would be written to the same names."""
     sources: dict[Path, Path] = {}
     for path in filter(is_flent, paths):
-        source = sources.setdefault(((out or path.parent) / file_stem(path)).resolve(), path)
+        source = sources.setdefault(((out or path.parent) / flent_stem(path)).resolve(), path)
         if source.resolve() != path.resolve():
             raise InputError("RUN", str(path), f"has the name of {source}; export it to another --out")
 

@@ -31,8 +31,7 @@ COMMAND_MAX = 200
 def warn(source: str, scenario: Scenario) -> None:
     """Print the line if the scenario needs one."""
     if _is_foreign(Path(source)) and (parts := list(_parts(scenario))):
-        text = f"hourglass: {source} is not from this folder: {'; '.join(parts)} (see hourglass show)"
-        print(visible(text).replace("\n", " "), file=sys.stderr, flush=True)
+        _print(f"{source} is not from this folder: {'; '.join(parts)} (see hourglass show)")
 
 
 def warn_all(sources: Iterable[str], settings: list[str]) -> None:
@@ -46,7 +45,11 @@ def report_doubts(runs: Iterable["Recording"]) -> None:
     """Print a line for each contradiction in a file that another tool wrote."""
     for run in runs:
         for text in run.info.warnings if run.info.elsewhere else ():
-            print(visible(f"hourglass: {run.path}: {text}").replace("\n", " "), file=sys.stderr, flush=True)
+            _print(f"{run.path}: {text}")
+
+
+def _print(text: str) -> None:
+    print(visible(f"hourglass: {text}").replace("\n", " "), file=sys.stderr, flush=True)
 
 
 def lines(scenario: Scenario) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from hourglass.flent.document import Document
-from hourglass.flent.measurement import STEP_S, MeasuredSeries, Measurement, length_s
+from hourglass.flent.measurement import MeasuredSeries, Measurement, length_s, step_s
 from hourglass.flent.raw_values import resample
 
 NAMES_MAX = 4
@@ -42,7 +42,7 @@ def _differs(document: Document, measured: Measurement, series: MeasuredSeries) 
     """Return whether the points, resampled as Flent does, are not the file's steps."""
     x_s = np.array(document.x_values) + measured.x0_s
     steps = document.results.get(series.name, [])
-    resampled = resample([point for _, point in series.points], "val", x_s, document.metadata.step_size or STEP_S)
+    resampled = resample([point for _, point in series.points], "val", x_s, step_s(document))
     pairs = np.array(
         [(point, step) for point, step in zip(resampled, steps, strict=False) if None not in (point, step)],
         dtype=np.float64,

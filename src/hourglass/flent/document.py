@@ -46,9 +46,9 @@ class Point(FlentPart):
 
 def _with_times(points: Any) -> Any:
     """Return the points that have a time. Flent ignores others."""
-    return (
-        [point for point in points if not isinstance(point, dict) or "t" in point] if type(points) is list else points
-    )
+    if not isinstance(points, list):
+        return points
+    return [point for point in points if not isinstance(point, dict) or "t" in point]
 
 
 Points = Annotated[list[Point], BeforeValidator(_with_times)]

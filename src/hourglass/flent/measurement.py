@@ -79,9 +79,9 @@ def measurement(document: Document) -> Measurement:
     kinds = _kinds(document)
     x0_s, length = start_s(document), length_s(document)
     points = {name: _points(document, name, kind, x0_s) for name, kind in kinds.items()}
-    step_s = document.metadata.step_size or STEP_S
+    step = step_s(document)
     spans = {
-        name: _Span(min(_begin_s(point, kinds[name], step_s) for point in part), part[-1].t)
+        name: _Span(min(_begin_s(point, kinds[name], step) for point in part), part[-1].t)
         for name, part in points.items()
         if part
     }
@@ -105,12 +105,17 @@ def measurement(document: Document) -> Measurement:
         for name, span in spans.items()
     ]
     empty = [name for name in kinds if name not in spans]
-    return Measurement(series, x0_s, zero_s, end_s - zero_s or step_s, empty, displaced)
+    return Measurement(series, x0_s, zero_s, end_s - zero_s or step, empty, displaced)
 
 
 def length_s(document: Document) -> float:
     """Return the length of the test, which includes the time before and after the load."""
     return document.metadata.total_length or max(document.x_values, default=0.0)
+
+
+def step_s(document: Document) -> float:
+    """Return the distance of the steps."""
+    return document.metadata.step_size or STEP_S
 
 
 def _kinds(document: Document) -> dict[str, Kind]:
@@ -125,10 +130,10 @@ def _kinds(document: Document) -> dict[str, Kind]:
     return {name: kind for kind, belongs in KINDS.items() for name in names if belongs(name)}
 
 
-def _begin_s(point: Point, kind: Kind, step_s: float) -> float:
+def _begin_s(point: Point, kind: Kind, step: float) -> float:
     """Return the begin of the time that a point covers, s since 1970."""
     if kind == "flow":
-        return point.t - (point.dur or step_s)
+        return point.t - (point.dur or step)
     return point.t - (point.val or 0.0) / MS_PER_S if kind == "fetch" else point.t
 
 

@@ -30,16 +30,16 @@ from hourglass.flent import rows
 from hourglass.flent.contradictions import contradictions
 from hourglass.flent.data_file import STEPS_MAX, read_document
 from hourglass.flent.document import Document, SeriesMeta
-from hourglass.flent.measurement import STEP_S, MeasuredSeries, length_s, measurement
+from hourglass.flent.measurement import MeasuredSeries, length_s, measurement, step_s
 from hourglass.flent.rows import Row
 from hourglass.results.flat import flat
 from hourglass.results.recording import Experiment, Recording, TestInfo, TrafficPlan
 from hourglass.results.records import Tables
+from hourglass.results.run_files import FLENT_SUFFIXES
 from hourglass.results.series import NS_PER_S
 from hourglass.results.summarize import summarize
 from hourglass.scenario.testkinds import TESTS, VOIP_BYTES, VOIP_INTERVAL_S
 
-SUFFIXES = (".flent", ".flent.gz", ".flent.bz2", ".flnt")
 UNKNOWN = "0.0.0.0"
 """The address of a server, since files contain only its name."""
 PING_BYTES = 56
@@ -47,7 +47,7 @@ PING_BYTES = 56
 
 def is_flent(path: Path) -> bool:
     """Return whether the path has the name of a Flent file."""
-    return path.name.endswith(SUFFIXES)
+    return path.name.endswith(FLENT_SUFFIXES)
 
 
 def load(path: Path) -> Recording:
@@ -78,8 +78,8 @@ class FlentFile:
         self._meta = document.metadata
         self._digest = digest
         self._measured = measurement(document)
-        if self._measured.end_s > STEPS_MAX * (document.metadata.step_size or STEP_S):
-            raise InputError("run", str(path), f"its points are from more than {STEPS_MAX} steps")
+        if self._measured.end_s > STEPS_MAX * (step_s(document)):
+            raise InputError("run", str(path), f"its points span more than {STEPS_MAX} steps")
 
     def info(self) -> RunInfo:
         """Return the run's information; wall time and virtual time are equal."""
@@ -120,7 +120,7 @@ class FlentFile:
             hosts=meta.hosts or (host,),
             length_s=load_s,
             delay_s=max(0.0, (total_s - load_s) / 2) if self._measured.of_kind("flow") else 0.0,
-            step_s=meta.step_size or STEP_S,
+            step_s=step_s(self._document),
             parameters=meta.test_parameters,
         )
 

@@ -20,8 +20,8 @@ from hourglass.flent.meta import SeriesValues
 from hourglass.flent.raw_values import Points, Steps
 from hourglass.results import traffic
 from hourglass.results.connections import Connection
-from hourglass.results.labels import file_stem
 from hourglass.results.recording import Recording
+from hourglass.results.run_files import flent_stem
 from hourglass.results.series import NS_PER_S, Window
 from hourglass.scenario.testkinds import TESTS
 
@@ -32,7 +32,7 @@ def stem(run: Recording) -> str:
     """Return NAME-TIME.TITLE, Flent's convention, with the run's digest after the title to tell runs apart; for a Flent
     file, its name."""
     if run.info.elsewhere:
-        return file_stem(run.path)
+        return flent_stem(run.path)
     title = re.sub(r"[^A-Za-z0-9-]+", "_", run.name)
     time = meta.EPOCH.replace(":", "").rstrip("Z")
     name = f"{flent_test(run)}-{time}.{title}-{run.info.digest[:DIGEST_CHARS]}"

@@ -64,7 +64,7 @@ class ComparisonRow:
 
 @dataclass(frozen=True)
 class SampledFigure:
-    """A figure of one run: its value, or the samples of the window of which it is the `statistic`."""
+    """A figure of one run. Without a value, it is the `statistic` of the samples of the window."""
 
     figure: str
     name: str
@@ -129,13 +129,10 @@ def _sampled(
     """Return figures with the interval of each difference from the reference's."""
     parts = [blocks_of(run, sample.samples if sample else None) for run, sample in zip(runs, per_run, strict=True)]
     pooled = [np.concatenate(blocks) if blocks else np.empty(0) for blocks in parts]
+    values = [sample.value if sample else None for sample in per_run]
     values = [
-        sample.value
-        if sample and sample.value is not None
-        else rounded(statistic_of(samples, statistic))
-        if samples.size
-        else None
-        for sample, samples in zip(per_run, pooled, strict=True)
+        rounded(statistic_of(samples, statistic)) if value is None and samples.size else value
+        for value, samples in zip(values, pooled, strict=True)
     ]
     drawn = {reference: draws(parts[reference], statistic, SEED) for reference in dict.fromkeys(references)}
     cells = []
@@ -168,11 +165,9 @@ def _flows(run: Recording, by_name: FiguresByName) -> Iterator[SampledFigure]:
     for direction, upload in (("upload", True), ("download", False)):
         flows = [flow for flow in run.flows if flow.upload == upload]
         name = f"totals.{direction}_mbps"
-        if flows:
-            samples = goodput_total(run, flows, window)
-            yield _summary_figure(by_name, f"{direction} goodput", name, samples, "mean")
-        else:
-            yield SampledFigure(f"{direction} goodput", name, "Mbit/s")
+        value = by_name[name].value if flows else None
+        samples = goodput_total(run, flows, window) if flows else None
+        yield SampledFigure(f"{direction} goodput", name, "Mbit/s", value, samples, "mean")
     yield _summary_figure(by_name, "upload fairness", "totals.upload_fairness")
     yield _summary_figure(by_name, "download fairness", "totals.download_fairness")
     if run.flows:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hourglass.results.flat import Key
 from hourglass.results.recording import Recording
-from hourglass.results.run_files import RUNS_FOLDER
+from hourglass.results.run_files import RUNS_FOLDER, flent_stem
 
 TERMS_MAX = 4
 """The longest difference for a label; beyond it, the run's directory is the label."""
@@ -33,7 +33,6 @@ HASH = re.compile("[0-9a-f]{16}")
 """The pattern of a run's directory in a sweep."""
 FILE_HEAD = re.compile(r".+-\d{4}-\d\d-\d\dT\d{6}\.\d+\.")
 """The pattern of test and time, which Flent writes before the title in a file's name."""
-FILE_SUFFIX = re.compile(r"\.fle?nt(\.gz|\.bz2)?$")
 NONE = "-"
 """The text for a value that a run lacks."""
 
@@ -89,16 +88,11 @@ def _of_others(runs: Sequence[Recording], seeds: bool) -> list[str]:
 
 def _file_names(paths: Sequence[Path]) -> list[str]:
     """Return the titles in the files' names, or the names, with as many folders as distinguish the files."""
-    places = [(*path.absolute().parent.parts, file_stem(path)) for path in paths]
+    places = [(*path.absolute().parent.parts, flent_stem(path)) for path in paths]
     titles = [FILE_HEAD.sub("", place[-1]) for place in places]
     endings = (["/".join(place[-length:]) for place in places] for length in range(1, max(map(len, places)) + 1))
     different = len(set(places))
     return next(names for names in (titles, *endings) if len(set(names)) == different)
-
-
-def file_stem(path: Path) -> str:
-    """Return the name of a Flent file without its suffix."""
-    return FILE_SUFFIX.sub("", path.name)
 
 
 def _numbered(names: list[str]) -> list[str]:
@@ -111,7 +105,7 @@ def _numbered(names: list[str]) -> list[str]:
 def _disambiguated(run: Recording, name: str) -> str:
     """Return a label that differs from that of another run."""
     if run.info.elsewhere:
-        return file_stem(run.path) if name == run.name else name
+        return flent_stem(run.path) if name == run.name else name
     return f"{run.sweep}, {name}" if run.axes else _folder(run)
 
 

@@ -52,10 +52,10 @@ class Series:
 def loaded_window(run: Recording) -> Window:
     """Return [delay, delay + length] of the test; the whole run if it has no flow and no datagram stream. For a run of
     another tool, return the time from the first flow's start to the last one's end."""
-    if not run.flows and (run.info.elsewhere or not run.datagrams):
-        return whole_run(run)
-    if run.info.elsewhere:
+    if run.info.elsewhere and run.flows:
         return Window(min(flow.start_ns for flow in run.flows), max(flow.stop_ns for flow in run.flows))
+    if run.info.elsewhere or not (run.flows or run.datagrams):
+        return whole_run(run)
     start_ns = round(run.test.delay_s * NS_PER_S)
     return Window(start_ns, start_ns + round(run.test.length_s * NS_PER_S))
 

@@ -20,15 +20,7 @@ from hourglass.results.lint import lint
 from hourglass.results.phases import hystart_exit_ns
 from hourglass.results.recording import Recording
 from hourglass.results.responsiveness import responsiveness
-from hourglass.results.series import (
-    NS_PER_S,
-    Window,
-    goodput_mbps,
-    loaded_window,
-    ping_ms,
-    retransmits,
-    tcp_rtt_ms,
-)
+from hourglass.results.series import NS_PER_S, Window, goodput_mbps, loaded_window, ping_ms, retransmits, tcp_rtt_ms
 from hourglass.results.stats import fairness, rounded, statistics
 from hourglass.results.wifi import wifi
 
