@@ -5,14 +5,14 @@
 //! Every device except `lo` is read, with all of its qdiscs. The kernel's default qdiscs are included, since they queue
 //! packets too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Result;
 
 use nix::sys::socket::SockProtocol;
 
 use crate::column::Cell;
 use crate::netlink::{traffic, u32_at, u64_at, Attributes, Socket, IFINFOMSG, TCMSG};
-use crate::qdisc_stat;
+use crate::{qdisc_options, qdisc_stat};
 use crate::records::Records;
 use crate::report::{self, Failure};
 use crate::tables::Table;
@@ -26,6 +26,7 @@ const IFLA_STATS64: u16 = 23;
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
 const TCA_STATS2: u16 = 7;
+const TCA_STAB: u16 = 8;
 const TCA_DUMP_INVISIBLE: u8 = 10;
 const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
@@ -38,6 +39,22 @@ const TC_H_INGRESS: u32 = 0xffff_fff1;
 pub struct Devices {
     node: String,
     socket: Socket,
+    /// Set-up's qdiscs and later changes by device, handle and parent; None: changes are not recorded.
+    recorded: Option<HashMap<(u32, u32, u32), Options>>,
+}
+
+/// A qdisc's kind, and its options as the kernel has them.
+#[derive(PartialEq, Eq)]
+struct Options {
+    kind: String,
+    options: Vec<u8>,
+    stab: Vec<u8>,
+}
+
+impl Options {
+    fn words(&self) -> String {
+        qdisc_options::words(&self.kind, &self.options, &self.stab)
+    }
 }
 
 struct Link {
@@ -50,6 +67,7 @@ struct Link {
 struct Qdisc {
     device: u32,
     number: u32,
+    parent_number: u32,
     kind: String,
     handle: String,
     parent: String,
@@ -63,12 +81,32 @@ struct Qdisc {
     /// The qdisc's special counters, in the kernel's layout.
     app: Vec<u8>,
     options: Vec<u8>,
+    stab: Vec<u8>,
 }
 
 impl Devices {
     /// Opens a socket in the namespace of the calling thread.
     pub fn open(node: &str) -> Result<Self> {
-        Ok(Self { node: node.to_owned(), socket: Socket::open(SockProtocol::NetlinkRoute)? })
+        Ok(Self { node: node.to_owned(), socket: Socket::open(SockProtocol::NetlinkRoute)?, recorded: None })
+    }
+
+    /// Takes the current qdiscs as those of the set-up: from now on, samples record changes.
+    pub fn set_baseline(&mut self) -> Result<()> {
+        let qdiscs = self.qdiscs()?;
+        self.recorded = Some(qdiscs.iter().map(|qdisc| (qdisc.key(), qdisc.own_options())).collect());
+        Ok(())
+    }
+
+    /// Returns the words of a qdisc that has changed since the last sample.
+    fn change(&mut self, qdisc: &Qdisc) -> Option<String> {
+        let recorded = self.recorded.as_mut()?;
+        if recorded.get(&qdisc.key()).is_some_and(|last| qdisc.has(last)) {
+            return None;
+        }
+        let options = qdisc.own_options();
+        let words = options.words();
+        let last = recorded.insert(qdisc.key(), options);
+        last.is_none_or(|last| last.words() != words).then_some(words)
     }
 
     fn links(&mut self) -> Result<BTreeMap<u32, Link>> {
@@ -123,6 +161,11 @@ impl Devices {
                 }
             });
             result?;
+            if let Some(words) = self.change(qdisc) {
+                let head = [Cell::I64(t_ns), Cell::Text(&self.node), Cell::Text(&link.name)];
+                let texts = [&qdisc.handle, &qdisc.parent, &words].map(|text| Cell::Text(text));
+                records.push(Table::QdiscChange, head.into_iter().chain(texts))?;
+            }
         }
         Ok(())
     }
@@ -158,6 +201,7 @@ impl Qdisc {
         let mut qdisc = Self {
             device: u32_at(body, 4)?,
             number: u32_at(body, 8)?,
+            parent_number: u32_at(body, 12)?,
             kind: String::new(),
             handle: handle(u32_at(body, 8)?),
             parent: parent(u32_at(body, 12)?),
@@ -170,11 +214,13 @@ impl Qdisc {
             backlog: 0,
             app: Vec::new(),
             options: Vec::new(),
+            stab: Vec::new(),
         };
         for (kind, content) in Attributes::after(body, TCMSG) {
             match kind {
                 TCA_KIND => qdisc.kind = text(content),
                 TCA_OPTIONS => content.clone_into(&mut qdisc.options),
+                TCA_STAB => content.clone_into(&mut qdisc.stab),
                 TCA_STATS2 => qdisc.read_stats(content)?,
                 _ => {}
             }
@@ -185,6 +231,18 @@ impl Qdisc {
     /// Converts a parsed qdisc to a class: a class has the same message, with its number instead of the handle.
     fn into_class(self) -> Self {
         Self { kind: format!("{} class", self.kind), handle: parent(self.number), ..self }
+    }
+
+    fn key(&self) -> (u32, u32, u32) {
+        (self.device, self.number, self.parent_number)
+    }
+
+    fn own_options(&self) -> Options {
+        Options { kind: self.kind.clone(), options: self.options.clone(), stab: self.stab.clone() }
+    }
+
+    fn has(&self, last: &Options) -> bool {
+        (&self.kind, &self.options, &self.stab) == (&last.kind, &last.options, &last.stab)
     }
 
     fn read_stats(&mut self, stats: &[u8]) -> Option<()> {

@@ -75,6 +75,7 @@ mod plan_parts;
 mod plan_values;
 mod probe_records;
 mod probe_rows;
+mod qdisc_options;
 mod qdisc_stat;
 mod radio;
 mod records;

@@ -15,6 +15,7 @@ pub enum Table {
     Ethtool,
     Qdisc,
     QdiscStat,
+    QdiscChange,
     Flow,
     Fact,
     Packet,
@@ -38,7 +39,7 @@ pub enum Table {
 }
 
 /// Every table, in the order of `Table`.
-pub const TABLES: [(&str, &[Column]); 27] = [
+pub const TABLES: [(&str, &[Column]); 28] = [
     ("tcp", TCP),
     ("cc", CC),
     ("ping", PING),
@@ -46,6 +47,7 @@ pub const TABLES: [(&str, &[Column]); 27] = [
     ("ethtool", ETHTOOL),
     ("qdisc", QDISC),
     ("qdisc_stat", QDISC_STAT),
+    ("qdisc_change", QDISC_CHANGE),
     ("flow", FLOW),
     ("fact", FACT),
     ("packet", PACKET),
@@ -162,6 +164,11 @@ const QDISC_STAT: &[Column] = &[
     Column::of("t_ns", Kind::I64), Column::of("node", Kind::Text), Column::of("device", Kind::Text),
     Column::of("handle", Kind::Text), Column::of("kind", Kind::Text), Column::of("name", Kind::Text),
     Column::of("value", Kind::I64),
+];
+
+const QDISC_CHANGE: &[Column] = &[
+    Column::of("t_ns", Kind::I64), Column::of("node", Kind::Text), Column::of("device", Kind::Text),
+    Column::of("handle", Kind::Text), Column::of("parent", Kind::Text), Column::of("options", Kind::Text),
 ];
 
 const FLOW: &[Column] = &[

@@ -92,7 +92,11 @@ impl<'a> TestLoop<'a> {
         let (mut sockets, mut devices) = (Vec::new(), Vec::new());
         for name in nodes.names() {
             nodes.enter(Some(name))?;
-            devices.push(Devices::open(name).map_err(|error| Failure::system("route netlink", error))?);
+            let node_devices = Devices::open(name).and_then(|mut devices| {
+                devices.set_baseline()?;
+                Ok(devices)
+            });
+            devices.push(node_devices.map_err(|error| Failure::system("route netlink", error))?);
             if (samples_tcp || plan.has_decisions())
                 && plan.flows().any(|(base, _)| base.client == name || base.server == name)
             {

@@ -10,7 +10,6 @@ from hourglass.contract.probe import LAYER_COLUMNS
 from hourglass.engine.virtual import Virtual
 from hourglass.plan import build
 from hourglass.results.lint import LINTS, LintContext, lint
-from hourglass.tc_words import rate_bps, size_bytes, time_us
 from results.synthetic import MS, Flow, Probe, Recipe, S, make
 
 
@@ -54,6 +53,14 @@ def test_a_sound_experiment_has_no_findings(make_run):
     [
         ("queue-below-bdp", ["stack.qdisc=pfifo limit 50"], ["stack.qdisc=pfifo limit 500"]),
         ("netem-limit", ["stack.router.qdisc=netem delay 200ms"], ["stack.router.qdisc=netem delay 200ms limit 9000"]),
+        (
+            "netem-limit",
+            ["stack.router.qdisc=netem delay 200ms limit 999"],
+            ["stack.router.qdisc=netem delay 200ms limit 100k"],
+        ),
+        ("netem-limit", ["stack.router.qdisc=netem delay 200ms"], ["stack.router.qdisc=netem lim 1mbit delay 200ms"]),
+        ("queue-below-bdp", ["stack.qdisc=pfifo limit 0.1k"], ["stack.qdisc=pfifo limit 0.5k"]),
+        ("queue-below-bdp", ["stack.qdisc=fq_codel limit 0x40"], ["stack.qdisc=fq_codel limit 0x400"]),
         ("netem-own-egress", ["stack.client.qdisc=netem delay 5ms"], ["stack.client.qdisc=netem loss 1%"]),
         ("shaper-above-link", ["testbed.link.0.rate=100mbit"], ["testbed.link.0.rate=110mbit"]),
         ("offloads-off", ["testbed.link.1.tso=false"], ["testbed.link.1.tso=true"]),
@@ -234,7 +241,70 @@ def test_every_lint_has_a_description():
     assert all(function.__doc__ for function in LINTS)
 
 
-def test_quantities_are_read_as_tc_writes_them():
-    assert [rate_bps(word) for word in ("10mbit", "1gbps", "500", "x")] == [10**7, 8 * 10**9, 500, None]
-    assert [size_bytes(word) for word in ("10kb", "3000", "1m")] == [10240, 3000, 2**20]
-    assert [time_us(word) for word in ("10ms", "1s", "250")] == [10_000, 10**6, 250]
+SAMPLES_S = (0, 10, 20, 30)
+
+
+def changed(run, *trees, node="router", device="eth1"):
+    """Give a device one tree of qdiscs after the other: at 0 the set-up's, then those of `trees`, each as {(handle,
+    parent): options} or, of a class, with the kind's second word."""
+    qdiscs, changes, last = [], [], {}
+    for t_s, tree in zip(SAMPLES_S, ({("0:", "root"): "pfifo_fast"}, *trees), strict=False):
+        for (handle, parent), options in tree.items():
+            kind = " ".join(options.split()[: 2 if " class" in options else 1])
+            qdiscs.append((t_s * S, node, device, kind, handle, parent, 1000 * t_s, 3 if t_s else 0))
+            if t_s and last.get((handle, parent)) != options:
+                changes.append((t_s * S, node, device, handle, parent, options))
+        last = tree
+    run.qdisc = pl.DataFrame(
+        qdiscs, ["t_ns", "node", "device", "kind", "handle", "parent", "bytes", "drops"], orient="row"
+    )
+    run.qdisc_changes = pl.DataFrame(changes, ["t_ns", "node", "device", "handle", "parent", "options"], orient="row")
+    return run
+
+
+def findings(run):
+    return [(finding.id, finding.text.partition(" holds ")[0]) for finding in lint(run)]
+
+
+NETEM = {("8001:", "root"): "netem limit 1000 delay 200ms"}
+HTB = {
+    ("1:", "root"): "htb",
+    ("1:1", "root"): "htb class ceil 50mbit",
+    ("1:10", "1:1"): "htb class ceil 90mbit",
+    ("10:", "1:10"): "pfifo limit 30",
+}
+
+
+@pytest.mark.parametrize(
+    ("trees", "expected"),
+    [
+        ([NETEM] * 3, [("netem-limit", "netem at router:eth1 (8001:)")]),
+        ([{("8001:", "root"): "netem limit 102400 delay 200ms"}] * 3, []),
+        ([HTB] * 3, [("queue-below-bdp", "the bottleneck's queue at router:eth1 (10:) (pfifo limit 30)")]),
+        (
+            [{("1:", "root"): "tbf rate 50mbit limit 9000", ("0:", "1:1"): "bfifo limit 9000"}] * 3,
+            [("queue-below-bdp", "the bottleneck's queue at router:eth1 (1:) (tbf rate 50mbit limit 9000)")],
+        ),
+        ([{}, NETEM, NETEM], [("netem-limit", "netem at router:eth1 (8001:)")]),
+    ],
+    ids=["netem", "long enough", "a tree", "tbf and its inside", "late"],
+)
+def test_qdiscs_count_that_are_there_during_the_test(make_run, trees, expected):
+    assert findings(changed(make_run("testbed.link.1.rate=90mbit"), *trees)) == expected
+
+
+def test_each_qdisc_of_a_test_counts(make_run):
+    short = {("1:", "root"): "pfifo limit 20"}
+    shorter = {("1:", "root"): "pfifo limit 10"}
+    names = [text for _, text in findings(changed(make_run("testbed.link.1.rate=90mbit"), short, shorter, shorter))]
+    place = "the bottleneck's queue at router:eth1 (1:)"
+    assert sorted(names) == [f"{place} (pfifo limit 10)", f"{place} (pfifo limit 20)"]
+
+
+def test_a_shaper_that_an_event_removes_is_gone(make_run):
+    run = make_run("testbed.link.0.rate=90mbit")
+    assert ids(run) == ["shaper-above-link"]
+    run = changed(run, *[{("5:", "root"): "fq_codel limit 10240"}] * 3, node="client", device="eth0")
+    (path,) = LintContext(run).flow_paths
+    assert (path.bottleneck.shaper_bps, path.rate_bps, path.bottleneck.handle) == (None, 90 * 10**6, "5:")
+    assert ids(run) == []

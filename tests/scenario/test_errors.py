@@ -33,6 +33,8 @@ TABLE = [
     ('stack.qdisc="fq\\nqdisc del"', "stack.qdisc = 'fq\\nqdisc del'", "words of letters, digits"),
     ("stack.qdisc=fq\\", "stack.qdisc", "words of letters, digits"),
     ("stack.qdisc=fq #", "stack.qdisc", "words of letters, digits"),
+    ("stack.qdisc=stab linklayer atm", "stack.qdisc = 'stab linklayer atm'", "The word after the options of stab"),
+    ("stack.qdisc=stab overhead 9 fqq", "stack.qdisc = ", 'Did you mean "fq"?'),
     ("stack.qdisc=", "stack.qdisc = ''", "a qdisc's kind"),
     ("stack.sysctl.kernel.hostname=x", "stack.sysctl", "sysctls of the network only"),
     ("stack.sysctl.net.ipv4.tcp_ecn=1.5", "stack.sysctl", "a whole number or text"),

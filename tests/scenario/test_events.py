@@ -15,6 +15,7 @@ def load_with(event: dict[str, Any], base: str = "L100M", *changes: str) -> Scen
 
 
 GOOD = [
+    {"tc": "qdisc replace dev eth0 stab linklayer atm overhead -4 handle 1: root tbf rate 1mbit burst 2k latency 1s"},
     {"tc": "qdisc change dev eth0 parent 1:1 handle 10: pfifo_fast"},
     {"tc": ["qdisc del dev eth0 root", "qdisc add dev eth0 root netem delay 10ms limit 1000"]},
     {"tc": "filter add dev eth0 parent 1: protocol ip u32 match ip dport 22 0xffff flowid 1:1"},

@@ -6,14 +6,11 @@ from collections.abc import Iterator
 from hourglass.contract.plan import Hop, Path
 from hourglass.plan.network import Network, Port
 from hourglass.plan.qdiscs import qdisc_of
+from hourglass.qdisc_line import QdiscLine
 from hourglass.scenario import Link, Stack, Testbed
 from hourglass.scenario.edge import away
 from hourglass.scenario.values import NodeDevice
 from hourglass.scenario.wifi import radio_bps
-from hourglass.tc_words import rate_bps, word_after
-
-RATE_WORDS = ("bandwidth", "rate", "maxrate")
-"""The option of qdiscs with their rate: cake; tbf and netem; fq."""
 
 IMPAIRMENTS = ("jitter", "loss", "corrupt", "duplicate", "reorder")
 """Keys of a link, each with a value per direction, 0 for none."""
@@ -81,7 +78,7 @@ def _hop(testbed: Testbed, stack: Stack, network: Network, leaves: Port, enters:
             limiter.rate for limiter in (away(link.policer, leaves.side), away(link.shaper, leaves.side)) if limiter
         ]
     ingress = stack.at(NodeDevice(enters.node, enters.device)).ingress
-    qdisc_rates = (rate_bps(word_after(line, word)) for line in (qdisc, ingress or "") for word in RATE_WORDS)
+    qdisc_rates = (QdiscLine(line, line_bps).frame_bps for line in (qdisc, ingress or ""))
     return Hop(
         node=leaves.node,
         device=leaves.device,

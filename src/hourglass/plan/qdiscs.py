@@ -19,6 +19,7 @@ from hourglass.contract.plan import IngressStep, QdiscStep, ShaperStep, Step
 from hourglass.contract.plan.steps import Act
 from hourglass.plan.links import Nic
 from hourglass.plan.network import Network, Port
+from hourglass.qdisc_line import QdiscLine
 from hourglass.scenario import Stack, Testbed
 from hourglass.scenario.blame import refusal
 from hourglass.scenario.device import IFB
@@ -51,7 +52,7 @@ def check(stack: Stack, network: Network, kernel: str) -> None:
     for device in (NodeDevice(port.node, port.device) for node in network.nodes for port in network.of(node)):
         lines = [stack.qdisc_at(device), (stack.at(device).ingress or "", stack.device_origin(device, "ingress"))]
         for line, origin in lines:
-            since = QDISCS_SINCE.get(kind := line.split(" ")[0])
+            since = QDISCS_SINCE.get(kind := QdiscLine(line).kind)
             if since and version and (int(version[1]), int(version[2])) < since:
                 reason = (
                     f"does not exist on kernel {kernel}: {kind} came with Linux {since[0]}.{since[1]}; kernels:"
@@ -93,7 +94,7 @@ def make(testbed: Testbed, stack: Stack, network: Network, node: str, nic: Nic) 
 def qdisc_step(
     at: NodeDevice, words: str, origin: str, act: Act, *, parent: str | None = None, handle: str | None = "10:"
 ) -> QdiscStep:
-    """Return the step of a qdisc from its kind and its options, which are tc's words."""
+    """Return the step of a qdisc from tc's words: its kind and options, or a size table (stab) before them."""
     kind, _, options = words.partition(" ")
     return QdiscStep(
         do="qdisc", node=at.node, device=at.device, act=act, parent=parent, handle=handle, kind=kind, options=options,

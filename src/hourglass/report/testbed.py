@@ -8,6 +8,7 @@ from typing import Any
 
 from hourglass.contract.plan import Hop, Path
 from hourglass.plan.paths import neighbours
+from hourglass.qdisc_line import QdiscLine
 from hourglass.results.flat import Key
 from hourglass.results.lint.context import ms_text, rate_text
 from hourglass.results.recording import Recording
@@ -107,7 +108,9 @@ def queueing(node: str, paths: Sequence[Path]) -> list[str]:
     names are omitted if all devices have the same queueing."""
     hops = [hop for path in paths for hop in (*path.there, *path.back)]
     queue_of_device = {hop.device: _queue(hop) for hop in hops if hop.node == node}
-    ingress_of_device = {hop.to_device: hop.ingress.split()[0] for hop in hops if hop.to_node == node and hop.ingress}
+    ingress_of_device = {
+        hop.to_device: QdiscLine(hop.ingress).kind for hop in hops if hop.to_node == node and hop.ingress
+    }
     lines = [f"{device}: {text}" for device, text in queue_of_device.items() if text]
     if len(set(queue_of_device.values())) == 1:
         lines = [text for text in [next(iter(queue_of_device.values()))] if text]
@@ -116,8 +119,8 @@ def queueing(node: str, paths: Sequence[Path]) -> list[str]:
 
 def _queue(hop: Hop) -> str:
     shaper = f"HTB {rate_text(hop.shaper_bps)}" if hop.shaper_bps else ""
-    qdisc = "" if hop.qdisc.split()[:1] in ([], [NO_QUEUE]) else hop.qdisc.split()[0]
-    return ", ".join(filter(None, [shaper, qdisc]))
+    kind = QdiscLine(hop.qdisc).kind
+    return ", ".join(filter(None, [shaper, "" if kind == NO_QUEUE else kind]))
 
 
 def facts(paths: Sequence[Path], settings: Settings) -> Iterator[tuple[str, str]]:

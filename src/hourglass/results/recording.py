@@ -107,9 +107,10 @@ class Recording(StreamsByKind):
     """One finished run, of Hourglass or of another tool.
 
     The record tables (columns and units: docs/reference/records.md) are `tcp`, `ping_rows`, `datagram_rows`,
-    `fetch_rows`, `transaction_rows`, `flow_events`, `devices`, `qdisc`, `qdisc_stats`, `ethtool`, `events`, `facts`,
-    `radio_counters`, `station_counters`, and from the packet probe `packets`, `layer_totals` (the table `layer`),
-    `queues`, `drops`, `balance`, `opened` (the table `socket`). `table(name)` returns any of them by its recorded name.
+    `fetch_rows`, `transaction_rows`, `flow_events`, `devices`, `qdisc`, `qdisc_stats`, `qdisc_changes`, `ethtool`,
+    `events`, `facts`, `radio_counters`, `station_counters`, and from the packet probe `packets`, `layer_totals` (the
+    table `layer`), `queues`, `drops`, `balance`, `opened` (the table `socket`). `table(name)` returns any of them by
+    its recorded name.
     The column `stream` has the stream's name. A table that was not written is empty, and a missing column is null.
     `layers` is `packets` in long form.
     """
@@ -302,6 +303,8 @@ class Recording(StreamsByKind):
     qdisc = _frame("qdisc")
     qdisc_stats = _frame("qdisc_stat")
     """The qdiscs' counters over time, in tc's words."""
+    qdisc_changes = _frame("qdisc_change")
+    """Qdiscs that events and programs made or changed: `t_ns, node, device, handle, parent, options` in tc's words."""
     radio_counters = _frame("radio")
     """The radios' counters at sampling instants, in long form: `t_ns, node, device, name, value`."""
     station_counters = _frame("station")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from hourglass.errors import InputError, closest
+from hourglass.qdisc_line import STAB_OPTIONS
 from hourglass.scenario import check_wifi
 from hourglass.scenario.apps import App
 from hourglass.scenario.blame import refusal, several
@@ -40,8 +41,8 @@ VERBS: dict[str, dict[str, tuple[str, ...]]] = {
 
 LINK_WORDS = ("name", "netns", "type", "master", "nomaster", "alias", "vf", "xdp")
 """Options of `ip link set` that would replace the device."""
-SINGLE = {"root", "ingress", "clsact"}
-PAIRS = {"dev", "parent", "handle", "classid", "estimator"}
+SINGLE = {"root", "ingress", "clsact", "stab"}
+PAIRS = {"dev", "parent", "handle", "classid", "estimator", *STAB_OPTIONS}
 """Words of a line of `tc qdisc` before the kind: alone, and with one argument."""
 
 

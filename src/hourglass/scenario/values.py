@@ -12,6 +12,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import PlainSerializer, PlainValidator, ValidationInfo
 
+from hourglass.qdisc_line import QdiscLine
 from hourglass.scenario.quantities import RATE, TIME, Bounds
 from hourglass.scenario.value_kinds import (
     LIST,
@@ -201,7 +202,7 @@ Ccs = Annotated[
 _TC = re.compile(r"[A-Za-z0-9_.:,/%+=-]+(?: [A-Za-z0-9_.:,/%+=-]+)*", re.ASCII)
 
 
-_QDISC_TEXT = rf"^ *({'|'.join(QDISCS)})( .*)?$"
+_QDISC_TEXT = rf"^ *(stab .* )?({'|'.join(QDISCS)})( .*)?$"
 
 
 def _qdisc(value: object, info: ValidationInfo) -> str:
@@ -216,10 +217,11 @@ def _qdisc(value: object, info: ValidationInfo) -> str:
         )
     if " root " in text:
         raise ValueError(f'must be only the text after `root` in the line of tc: "{text.rpartition(" root ")[2]}"')
-    own_qdiscs, (kind, *options) = (info.context or {}).get("qdisc", ()), text.split(" ")
-    one_of((*QDISCS, *own_qdiscs), "The first word, a qdisc's kind,")(kind)
-    if kind in own_qdiscs and options:
-        raise ValueError(f"tc has no options of {kind}; set its module's parameters instead")
+    own_qdiscs, qdisc = (info.context or {}).get("qdisc", ()), QdiscLine(text)
+    place = "The first word" if qdisc.stab is None else "The word after the options of stab"
+    one_of((*QDISCS, *own_qdiscs), f"{place}, a qdisc's kind,")(qdisc.kind)
+    if qdisc.kind in own_qdiscs and qdisc.words:
+        raise ValueError(f"tc has no options of {qdisc.kind}; set its module's parameters instead")
     return text
 
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
+from hourglass.qdisc_line import FRAME_BYTES
 from hourglass.results.explain import Explanation
 from hourglass.results.explain.bottleneck import Bottleneck
 from hourglass.results.explain.size_rules import AQMS, BIG_SKB
-from hourglass.results.lint.context import FRAME_BYTES, qdisc_kind
+from hourglass.results.lint.context import line_of
 from hourglass.scenario import Scenario
 from hourglass.scenario.wifi import CHIPS
 
@@ -68,7 +69,7 @@ def _queue(limit: Bottleneck, explanation: Explanation, scenario: Scenario) -> I
     hop = limit.hop
     assert hop is not None
     key = f"stack.{hop.hop.node}.device.{hop.hop.device}.qdisc"
-    kind = qdisc_kind(hop.hop)
+    kind = line_of(hop.hop).kind
     if hop.hop.medium == "air":
         yield from _aql(limit, scenario)
         if hop.carried_bps:

@@ -21,7 +21,8 @@ class Hop(PlanPart):
     shaper_bps: Bps | None
     """HTB's rate at the device."""
     rate_bps: Bps
-    """The lowest rate of medium, device shaper, qdisc, `ingress`, and the link's policer and shaper."""
+    """The lowest rate of medium, device shaper, qdisc, `ingress`, and the link's policer and shaper. A qdisc's is that
+    of full frames, without what it counts for the link layer."""
     delay_ns: Ns
     """Propagation delay plus netem's delay at the device."""
     qdisc: str

@@ -112,7 +112,8 @@ class AddressStep(AtDevice):
 
 
 class QdiscStep(AtDevice):
-    """A qdisc at a device, in the class `parent` or as the root. `options` are in tc's words."""
+    """A qdisc at a device, in the class `parent` or as the root. `options` are in tc's words. With a size table, `kind`
+    is `stab`, and `options` begins with those of stab."""
 
     tool = "tc"
     templates = ("qdisc {act} dev {device} [parent {parent}|root][ handle {handle}] {kind}[ {options}]",)

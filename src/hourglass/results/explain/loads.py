@@ -13,11 +13,12 @@ import polars as pl
 
 from hourglass.contract.plan import Hop
 from hourglass.contract.summary import RadioFigures
+from hourglass.qdisc_line import FRAME_BYTES, QdiscLine
 from hourglass.results.anatomy import window_sums
-from hourglass.results.lint.context import FRAME_BYTES, device_name, qdisc_kind, rate_text
+from hourglass.results.hop_states import HopStates
+from hourglass.results.lint.context import device_name, line_of, rate_text
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_MS, NS_PER_S, Window, loaded_window
-from hourglass.tc_words import rate_bps, time_us, word_after
 
 Way = Literal["up", "down"]
 
@@ -104,8 +105,7 @@ class HopLoad:
         """Tell if its rate is that of a policer, a shaper behind the line, or an ingress qdisc: their queue is not at
         the device."""
         hop = self.hop
-        qdisc_rates = (rate_bps(word_after(hop.qdisc, word)) for word in ("bandwidth", "rate"))
-        device_rates = (hop.line_bps, hop.shaper_bps, *qdisc_rates)
+        device_rates = (hop.line_bps, hop.shaper_bps, line_of(hop).frame_bps)
         return hop.medium == "cable" and hop.rate_bps < min(rate for rate in device_rates if rate)
 
     @property
@@ -118,8 +118,11 @@ class HopLoad:
         if hop.shaper_bps == hop.rate_bps:
             return f"HTB at {rate}"
         for line, place in ((hop.qdisc, ""), (hop.ingress or "", " for arriving packets")):
-            if line and hop.rate_bps in [rate_bps(word_after(line, word)) for word in ("bandwidth", "rate", "maxrate")]:
-                return f"{line.split()[0]}{place} at {rate}"
+            qdisc = QdiscLine(line, hop.line_bps)
+            if qdisc.rate_bps and hop.rate_bps == qdisc.frame_bps:
+                total = rate_text(qdisc.rate_bps)
+                above = "" if qdisc.rate_bps == qdisc.frame_bps else f" ({total} with what the link layer adds)"
+                return f"{qdisc.kind}{place} at {rate}{above}"
         if hop.rate_bps < hop.line_bps:
             kind = "policer" if any(text.startswith("policer") for text in hop.impairments) else "shaper"
             return f"the link's {kind} at {rate}"
@@ -150,6 +153,7 @@ class Loads:
     def __init__(self, run: Recording) -> None:
         self.run = run
         self.window: Window = loaded_window(run)
+        self._states = HopStates(run, self.window)
 
     @cached_property
     def sums(self) -> pl.DataFrame:
@@ -179,14 +183,17 @@ class Loads:
         ]  # fmt: skip
 
     def path(self, sender: str, receiver: str, way: Way) -> list[Hop]:
-        """Return the hops in the direction of the data."""
+        """Return the hops in the direction of the data, each with the qdisc that sent most."""
         client, server = (sender, receiver) if way == "up" else (receiver, sender)
+        hops: list[Hop] = []
         for path in self.run.paths:
             if (path.client, path.server) == (client, server):
-                return path.there if way == "up" else path.back
+                hops = path.there if way == "up" else path.back
+                break
             if (path.client, path.server) == (server, client):
-                return path.back if way == "up" else path.there
-        return []
+                hops = path.back if way == "up" else path.there
+                break
+        return [self._states.of(hop)[0] for hop in hops]
 
     @cached_property
     def _ends(self) -> dict[str, tuple[str, str]]:
@@ -263,8 +270,7 @@ class Loads:
     def netem_ms(self, hop: Hop) -> float:
         """Return the delay that netem adds at a device."""
         kinds = self.of_device(self.run.qdisc, hop)["kind"]
-        delay_us = time_us(word_after(hop.qdisc, "delay")) if qdisc_kind(hop) == "netem" else None
-        if delay_us:
+        if delay_us := line_of(hop).delay_us:
             return delay_us / 1000
         return hop.delay_ns / NS_PER_MS if "netem" in kinds.to_list() else 0.0
 

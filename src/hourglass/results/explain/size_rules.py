@@ -10,13 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from hourglass.qdisc_line import AQM_TARGET_US
 from hourglass.results.explain.latency import LatencyPart
 from hourglass.results.explain.loads import HopLoad, Load, Loads
 from hourglass.results.explain.senders import SenderShares, sender_shares
-from hourglass.results.lint.context import qdisc_kind, rate_text, size_text
-from hourglass.results.lint.queue_lints import AQM_TARGET_US
+from hourglass.results.lint.context import line_of, rate_text, size_text
 from hourglass.results.stats import short
-from hourglass.tc_words import time_us, word_after
 
 RuleName = Literal[
     "aqm", "qdisc limit", "shaper limit", "bql", "ring", "hardware queue", "airtime", "tsq", "cwnd",
@@ -81,7 +80,7 @@ def size_rule(loads: Loads, part: LatencyPart) -> SizeRule:
         if shares is not None and (shares.tsq or 0) >= HOLDS and _only_ring(loads, hop):
             return _tsq(shares)
         return _radio_ring(hop) if hop.hop.medium == "air" else _ring(loads, hop)
-    aqm = part.layer == "txq" or qdisc_kind(hop.hop) in AQMS
+    aqm = part.layer == "txq" or line_of(hop.hop).kind in AQMS
     if hop.congested and aqm:
         return _aqm(hop, part)
     if hop.drops:
@@ -151,8 +150,8 @@ def _aqm(hop: HopLoad, part: LatencyPart) -> SizeRule:
         kind, target_ms = "FQ-CoDel of mac80211", float(MAC80211_TARGET_MS)
         source = f"wifi.{hop.hop.node}.{hop.hop.device}.txq_drops"
     else:
-        kind = qdisc_kind(hop.hop)
-        target_us = time_us(word_after(hop.hop.qdisc, "target")) or AQM_TARGET_US.get(kind, 0)
+        kind = line_of(hop.hop).kind
+        target_us = line_of(hop.hop).target_us or 0
         target_ms, source = target_us / 1000, f"drops.{hop.hop.node}.{hop.hop.device}.qdisc"
     target = f", its target is {target_ms:g} ms" if target_ms else ""
     return SizeRule(

@@ -8,13 +8,13 @@ import numpy as np
 import polars as pl
 
 from hourglass.contract.plan import Hop
+from hourglass.qdisc_line import QdiscLine
 from hourglass.results.anatomy import window_sums
 from hourglass.results.frames import belongs_to
+from hourglass.results.hop_states import HopState, HopStates
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_MS, Window, loaded_window, ping_ms
 
-FRAME_BYTES = 1514
-"""A full Ethernet frame as a qdisc counts it."""
 AIR_PERCENT = 50
 """A share of a radio's PHY rate. Aggregates carry more (802.11n), so a finding at a fixed rate is never a false
 alarm."""
@@ -27,11 +27,11 @@ class FlowPath:
 
     sender: str
     receiver: str
-    hops: list[Hop]
+    hops: list[HopState]
     flows: int
 
     @property
-    def bottleneck(self) -> Hop:
+    def bottleneck(self) -> HopState:
         """Return the first of the slowest hops."""
         return min(self.hops, key=carries_bps)
 
@@ -59,14 +59,24 @@ class LintContext:
         for flow in self.run.flows:
             if path := self.paths.get((flow.client, flow.server)):
                 ends = (flow.client, flow.server) if flow.upload else (flow.server, flow.client)
-                flow_path = paths_by_ends.get(ends, FlowPath(*ends, path.there if flow.upload else path.back, 0))
+                hops = [self.states(hop)[0] for hop in (path.there if flow.upload else path.back)]
+                flow_path = paths_by_ends.get(ends, FlowPath(*ends, hops, 0))
                 paths_by_ends[ends] = replace(flow_path, flows=flow_path.flows + 1)
         return list(paths_by_ends.values())
 
     @property
-    def hops(self) -> list[Hop]:
-        """Yield every hop of every path, once."""
-        return list({device_name(hop): hop for flow_path in self.flow_paths for hop in flow_path.hops}.values())
+    def hops(self) -> list[HopState]:
+        """Return every hop of every path, once, in all its states."""
+        hops = {device_name(hop): hop for flow_path in self.flow_paths for hop in flow_path.hops}
+        return [state for hop in hops.values() for state in self.states(hop)]
+
+    def states(self, hop: Hop) -> list[HopState]:
+        """Return a hop with each qdisc that was there in the window, that with most bytes first."""
+        return self._states.of(hop)
+
+    @cached_property
+    def _states(self) -> HopStates:
+        return HopStates(self.run, self.window)
 
     @cached_property
     def base_rtt_ns(self) -> int | None:
@@ -94,13 +104,16 @@ class LintContext:
         packets = int(rows["packets"].sum())
         return float(rows["ring_ns"].sum()) / packets / NS_PER_MS if packets else None
 
-    def drops(self, hop: Hop) -> int | None:
-        """Return the drops of a device's qdiscs during the run; None without counters."""
+    def drops(self, hop: HopState) -> int | None:
+        """Return the drops of a device's qdiscs during the run, or of that with the hop's handle; None without
+        counters."""
         table = self.run.qdisc
         if table.is_empty():
             return None
         rows = table.filter((pl.col("node") == hop.node) & (pl.col("device") == hop.device))
         count = pl.col("drops").cast(pl.Int64)
+        if hop.handle:  # its counters began within the run
+            return max(rows.filter(pl.col("handle") == hop.handle)["drops"].to_list(), default=None)
         grown = rows.sort("t_ns").group_by("handle", "kind").agg(count.last() - count.first())
         return max(grown["drops"].to_list(), default=None)
 
@@ -110,9 +123,14 @@ def device_name(hop: Hop) -> str:
     return f"{hop.node}:{hop.device}"
 
 
-def qdisc_kind(hop: Hop) -> str:
-    """Return the kind of its qdisc."""
-    return hop.qdisc.split()[0]
+def queue_name(hop: HopState) -> str:
+    """Return node and device, and the handle of a qdisc that the set-up did not make: "client:eth0 (10:)"."""
+    return f"{device_name(hop)} ({hop.handle})" if hop.handle else device_name(hop)
+
+
+def line_of(hop: Hop) -> QdiscLine:
+    """Return the qdisc of a hop."""
+    return QdiscLine(hop.qdisc, hop.line_bps)
 
 
 def carries_bps(hop: Hop) -> int:

@@ -2,28 +2,23 @@
 """Pitfalls of queues: too short, in the wrong place, or hidden by another queue. Defaults are those of tc(8)."""
 
 from collections.abc import Iterator
+from itertools import chain
 
 import polars as pl
 
 from hourglass.contract.plan import Hop
 from hourglass.contract.summary import RunWarning
+from hourglass.qdisc_line import FRAME_BYTES
 from hourglass.results.lint.context import (
-    FRAME_BYTES,
     LintContext,
     device_name,
+    line_of,
     ms_text,
-    qdisc_kind,
+    queue_name,
     rate_text,
     size_text,
 )
-from hourglass.tc_words import rate_bps, size_bytes, time_us, word_after
 
-NETEM_LIMIT = 1000
-PACKET_LIMITS = {"pfifo": 1000, "pfifo_fast": 1000, "codel": 1000, "fq_codel": 10240, "pie": 1000, "fq_pie": 10240,
-                 "fq": 10000, "sfq": 127, "netem": NETEM_LIMIT}  # fmt: skip
-"""Default limits in packets; those of pfifo and pfifo_fast are the device's txqueuelen."""
-BYTE_LIMITS = ("bfifo", "tbf", "red")
-AQM_TARGET_US = {"codel": 5000, "fq_codel": 5000, "cake": 5000, "pie": 15000, "fq_pie": 15000}
 FRAME_AND_GAP = 1538
 NEARLY = 0.95
 """The part of the bandwidth-delay product from which a queue is long enough: the shortest ping includes sending."""
@@ -32,47 +27,41 @@ NEARLY = 0.95
 def capacity_bytes(hop: Hop) -> int | None:
     """Return the minimum bytes in a full qdisc: its limit, with each packet counted as one full frame. None: no hard
     limit."""
-    limit = word_after(hop.qdisc, "limit")
-    if qdisc_kind(hop) in BYTE_LIMITS:
-        return size_bytes(limit)
-    if qdisc_kind(hop) in PACKET_LIMITS:
-        packets = int(limit) if limit.isdecimal() else PACKET_LIMITS[qdisc_kind(hop)]
-        return packets * FRAME_BYTES
-    return None
+    limit = line_of(hop).limit
+    return limit and limit.size * (1 if limit.in_bytes else FRAME_BYTES)
 
 
 def queue_below_bdp(context: LintContext) -> Iterator[RunWarning]:
     """A bottleneck queue that overflowed and is shorter than the bandwidth-delay product."""
     for flow_path in context.flow_paths:
-        hop, bdp = flow_path.bottleneck, context.bdp_bytes(flow_path)
-        capacity = capacity_bytes(hop)
-        below = capacity is not None and bdp is not None and capacity < NEARLY * bdp
-        if qdisc_kind(hop) != "netem" and capacity is not None and bdp is not None and below and context.drops(hop):
-            enough = f"{bdp} bytes" if qdisc_kind(hop) in BYTE_LIMITS else f"{-(-bdp // FRAME_BYTES)} packets"
-            yield RunWarning(
-                id="queue-below-bdp",
-                text=f"the bottleneck's queue at {device_name(hop)} ({hop.qdisc}) holds {size_text(capacity)}, less"
-                f" than the path's bandwidth-delay product of {size_text(bdp)} ({rate_text(flow_path.rate_bps)} x"
-                f" {ms_text(context.base_rtt_ns or 0)}), and it overflowed",
-                remedy=f"loss-based TCP may leave the link idle after a loss; raise the limit to at least {enough},"
-                " unless you test short buffers",
-            )
+        bdp = context.bdp_bytes(flow_path)
+        for hop in context.states(flow_path.bottleneck):
+            limit, capacity = line_of(hop).limit, capacity_bytes(hop)
+            if limit is None or capacity is None or bdp is None or line_of(hop).kind == "netem":
+                continue
+            if capacity < NEARLY * bdp and context.drops(hop):
+                enough = f"{bdp} bytes" if limit.in_bytes else f"{-(-bdp // FRAME_BYTES)} packets"
+                yield RunWarning(
+                    id="queue-below-bdp",
+                    text=f"the bottleneck's queue at {queue_name(hop)} ({hop.qdisc}) holds {size_text(capacity)}, less"
+                    f" than the path's bandwidth-delay product of {size_text(bdp)} ({rate_text(flow_path.rate_bps)} x"
+                    f" {ms_text(context.base_rtt_ns or 0)}), and it overflowed",
+                    remedy=f"loss-based TCP may leave the link idle after a loss; raise the limit to at least {enough},"
+                    " unless you test short buffers",
+                )
 
 
 def netem_limit(context: LintContext) -> Iterator[RunWarning]:
     """netem stores delayed packets in a queue of 1000 packets: rate times delay must fit."""
     for flow_path in context.flow_paths:
-        for hop in (hop for hop in flow_path.hops if qdisc_kind(hop) == "netem"):
-            delay_us = time_us(word_after(hop.qdisc, "delay")) or 0
-            rate = flow_path.rate_bps
-            needed = -(-rate * delay_us // (8 * FRAME_BYTES * 10**6))
-            limit = word_after(hop.qdisc, "limit")
-            packets = int(limit) if limit.isdecimal() else NETEM_LIMIT
-            if needed > packets:
+        for hop in chain.from_iterable(map(context.states, flow_path.hops)):
+            qdisc, rate = line_of(hop), flow_path.rate_bps
+            needed = -(-rate * qdisc.delay_us // (8 * FRAME_BYTES * 10**6))
+            if qdisc.delay_us and qdisc.limit and needed > qdisc.limit.size:
                 yield RunWarning(
                     id="netem-limit",
-                    text=f"netem at {device_name(hop)} holds {packets} packets, but {rate_text(rate)} for"
-                    f" {delay_us / 1000:g} ms are {needed}; it drops packets that it should delay",
+                    text=f"netem at {queue_name(hop)} holds {qdisc.limit.size} packets, but {rate_text(rate)} for"
+                    f" {qdisc.delay_us / 1000:g} ms are {needed}; it drops packets that it should delay",
                     remedy=f'set its "limit {2 * needed}", or use the link\'s delay instead',
                 )
 
@@ -80,14 +69,11 @@ def netem_limit(context: LintContext) -> Iterator[RunWarning]:
 def netem_own_egress(context: LintContext) -> Iterator[RunWarning]:
     """netem orphans the skbs it delays (net/sched/sch_netem.c, skb_orphan_partial): TCP Small Queues loses them."""
     for flow_path in context.flow_paths:
-        hop = flow_path.hops[0]
-        delays = any(time_us(word_after(hop.qdisc, word)) for word in ("delay", "slot")) or rate_bps(
-            word_after(hop.qdisc, "rate")
-        )
-        if qdisc_kind(hop) == "netem" and delays:
+        hop = next((hop for hop in context.states(flow_path.hops[0]) if line_of(hop).holds_back), None)
+        if hop is not None:
             yield RunWarning(
                 id="netem-own-egress",
-                text=f"netem delays packets at {device_name(hop)}, the sender's egress; it orphans skbs, so TCP Small"
+                text=f"netem delays packets at {queue_name(hop)}, the sender's egress; it orphans skbs, so TCP Small"
                 " Queues does not count the packets that wait in it",
                 remedy="set the delay on a link (testbed.link.N.delay) or at a router's egress",
             )
@@ -106,7 +92,7 @@ def bql_above_queue(context: LintContext) -> Iterator[RunWarning]:
         if capacity is not None and bql is not None and hop.shaper_bps is None and bql > capacity:
             yield RunWarning(
                 id="bql-above-queue",
-                text=f"BQL's limit at {device_name(hop)} is {size_text(bql)}, more than the queue under test can hold"
+                text=f"BQL's limit at {queue_name(hop)} is {size_text(bql)}, more than the queue under test can hold"
                 f" ({hop.qdisc}: {size_text(capacity)})",
                 remedy="packets wait mostly in the NIC's ring; shape above the NIC (testbed.shaper), raise the qdisc's"
                 " limit or turn TSO off (testbed.link.N.tso)",
@@ -119,7 +105,7 @@ def ring_hides_aqm(context: LintContext) -> Iterator[RunWarning]:
     rate."""
     for flow_path in context.flow_paths:
         hop = flow_path.bottleneck
-        target_us = time_us(word_after(hop.qdisc, "target")) or AQM_TARGET_US.get(qdisc_kind(hop))
+        target_us = line_of(hop).target_us
         if target_us is None or hop.rate_bps < hop.line_bps:
             continue
         waits_ms, holds = context.ring_ms(flow_path), "ring and FIFO hold packets for"
@@ -130,8 +116,8 @@ def ring_hides_aqm(context: LintContext) -> Iterator[RunWarning]:
         if waits_ms is not None and waits_ms * 1000 > target_us:
             yield RunWarning(
                 id="ring-hides-aqm",
-                text=f"at {device_name(hop)} the NIC's {holds} {waits_ms:.3g} ms at {rate_text(hop.rate_bps)}, more"
-                f" than the target of {qdisc_kind(hop)} ({target_us / 1000:g} ms) above it",
+                text=f"at {queue_name(hop)} the NIC's {holds} {waits_ms:.3g} ms at {rate_text(hop.rate_bps)}, more"
+                f" than the target of {line_of(hop).kind} ({target_us / 1000:g} ms) above it",
                 remedy="the AQM does not see that queue; shape just below the line rate (testbed.shaper, or cake"
                 " bandwidth)",
             )
@@ -140,16 +126,16 @@ def ring_hides_aqm(context: LintContext) -> Iterator[RunWarning]:
 def shaper_above_link(context: LintContext) -> Iterator[RunWarning]:
     """A shaper with a rate above its cable's or radio's never queues."""
     for hop in context.hops:
-        qdisc_rates = (rate_bps(word_after(hop.qdisc, word)) for word in ("bandwidth", "rate"))
         usable_bps, reason = hop.line_bps, "in the air"
         if hop.medium == "cable":
             usable_bps = hop.line_bps * FRAME_BYTES // FRAME_AND_GAP
             reason = f"of which preamble, FCS and gap leave {rate_text(usable_bps)}"
-        for rate in (hop.shaper_bps, *qdisc_rates):
+        own_bps = line_of(hop).frame_bps if line_of(hop).kind != "fq" else None
+        for rate, name in ((hop.shaper_bps, device_name(hop)), (own_bps, queue_name(hop))):
             if rate is not None and rate > usable_bps:
                 yield RunWarning(
                     id="shaper-above-link",
-                    text=f"the shaper at {device_name(hop)} ({rate_text(rate)}) is faster than its link carries"
+                    text=f"the shaper at {name} ({rate_text(rate)}) is faster than its link carries"
                     f" ({rate_text(hop.line_bps)}, {reason})",
                     remedy="packets wait in the NIC, not in the qdisc under test; set the shaper below the link's rate",
                 )
