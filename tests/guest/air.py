@@ -85,6 +85,21 @@ def cell(stations: int, length_s: float = 2, **wifi: Any) -> dict[str, Any]:
     }
 
 
+def multicast() -> dict[str, Any]:
+    """Return a cell with a download, whose access point sends more multicast than the air carries: packets of 1,428
+    bytes, which nobody answers."""
+    ping = "ping -q -i 0.01 -s 1400 -S 200000 -I wlan0 239.1.1.1"
+    command = ["sh", "-c", f"for i in 1 2 3 4 5 6 7 8; do {ping} & done; wait"]
+    app = {"name": "camera", "node": "ap", "user": "root", "command": command, "expect": "any"}
+    test = {"name": "tcp_download", "client": "s1", "server": "ap", "length": 2, "delay": 1}
+    return {**cell(1), "test": test, "measure": {}, "app": [app]}
+
+
+def multicast_us(packet_bytes: int) -> int:
+    """Return the duration of a group-addressed frame at 6 Mbit/s: + LLC/SNAP 8, header 24, FCS 4."""
+    return 20 + 4 * math.ceil((16 + 6 + 8 * (packet_bytes + 36)) / 24)
+
+
 def grown(run: Recording, node: str, since_s: float = 0.6) -> dict[str, int]:
     """Return the growth of a radio's counters from a time to the end; `span_ns` is the length of this span."""
     rows = run.radio_counters.filter((pl.col("node") == node) & (pl.col("t_ns") >= since_s * 1e9))

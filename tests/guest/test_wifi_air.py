@@ -10,6 +10,7 @@ import pytest
 from hourglass import plan as plans
 from hourglass.contract.plan import Plan, WriteStep
 from hourglass.results.recording import Recording
+from hourglass.results.series import loaded_window
 
 from . import air
 from .conftest import KERNELS, Simulate
@@ -145,6 +146,28 @@ def test_stations_that_send_now_and_then_collide_within_a_slot(flood: Flood) -> 
     expected = air.sparse(10, interval_us, HT40_MCS7, 44, 60)
     assert expected > 9 * air.SLOT_US / interval_us
     assert share == pytest.approx(expected, rel=0.15)
+
+
+def test_multicast_has_its_share_of_the_air(simulate: Simulate) -> None:
+    """It is the frames' number times their duration. The margin is one frame, and unicast that is not yet complete."""
+    run = simulate(air.multicast())
+    assert air.multicast_us(1428) == 1976
+    last, first = pl.col("value").sort_by("t_ns").last(), pl.col("value").sort_by("t_ns").first()
+    radio, station = (
+        dict(
+            table.filter((pl.col("node") == "ap") & loaded_window(run).contains())
+            .group_by("name")
+            .agg(last - first)
+            .iter_rows()
+        )
+        for table in (run.radio_counters, run.station_counters)
+    )
+    frames = radio["tx_mpdus"] - radio["tx_acked"] - radio["tx_failed"] - radio["tx_beacons"]
+    multicast_ns, unicast_ns = frames * 1_976_000, station["tx_ns.be"] + station["rx_ns.be"]
+    shares = run.summary.wifi["ap"]["wlan0"].air_share
+    assert shares.keys() == {"s1", "group-addressed"}
+    assert sum(shares.values()) == pytest.approx(1, abs=1e-5)
+    assert shares["group-addressed"] == pytest.approx(multicast_ns / (multicast_ns + unicast_ns), rel=0.002)
 
 
 def air_shares(run: Recording, since_s: float = 1) -> dict[str, float]:

@@ -11,7 +11,7 @@ from hourglass.results.lint import lint
 from hourglass.results.recording import Recording
 from hourglass.results.sections import sections
 from hourglass.results.series import loaded_window
-from hourglass.results.wifi import air_share
+from hourglass.results.wifi import air_share, wifi
 from results import synthetic_wifi
 from results.synthetic import Recipe, make
 
@@ -54,6 +54,20 @@ def test_figures_are_the_growth_within_the_window(run: Recording) -> None:
 def waits(txq: float, ring: float, contention: float) -> dict[str, float]:
     total = txq + ring + contention
     return {"txq_ms": txq, "ring_ms": ring, "contention_ms": contention, "waiting_ms": total}
+
+
+def test_air_time_to_no_station_is_group_addressed(run: Recording) -> None:
+    """Per step the access point sends 58 ms, of them 40 ms to stations. If all its frames are acknowledged, the others
+    are RTS."""
+    window = loaded_window(run)
+    longer = pl.when(pl.col("name") == "ac.be.tx_ns").then(6 * pl.col("value")).otherwise(pl.col("value"))
+    run.radio_counters = run.radio_counters.with_columns(value=longer)
+    shares = wifi(run, window)["ap"]["wlan0"].air_share
+    assert shares == pytest.approx({"client": 60 / 98, "slow": 20 / 98, "group-addressed": 18 / 98}, rel=1e-5)
+    frames = run.radio_counters.filter(pl.col("name") == "tx_mpdus")
+    acked = frames.with_columns(name=pl.lit("tx_acked").cast(frames["name"].dtype))
+    run.radio_counters = pl.concat([run.radio_counters, acked])
+    assert wifi(run, window)["ap"]["wlan0"].air_share == {"client": 0.75, "slow": 0.25}
 
 
 def test_several_categories_have_a_row_each(run: Recording) -> None:

@@ -176,9 +176,9 @@ class RadioFigures(SummaryPart):
     `air_percent` ("air %"): the share of the window in which the radio sent, including RTS and CTS before its data.
     `busy_percent` ("busy %"): the share in which its channel was busy with transmissions of any radio (a collision
     counts once), answers, and the SIFS within exchanges. The remainder is AIFS, backoff, timeouts and idle time.
-    `air_share`: the share of the air time by peer node, to it and from it. `txq`, `held`: packets in mac80211's
-    queues, and MPDUs below them. `categories`: the access categories in use, of VO (voice), VI (video), BE (best
-    effort) and BK (background)."""
+    `air_share`: the share of the air time by peer node, to it and from it. Multicast and broadcast without beacons are
+    `group-addressed`, absent below 0.5 %. `txq`, `held`: packets in mac80211's queues, and MPDUs below them.
+    `categories`: the access categories in use, of VO (voice), VI (video), BE (best effort) and BK (background)."""
 
     ppdus: int
     mpdus: int

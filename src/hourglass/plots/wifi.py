@@ -21,7 +21,7 @@ from hourglass.plots import event_marks, style
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, Window, loaded_window
 from hourglass.results.stats import Floats, short
-from hourglass.results.wifi import SENT, SENT_FIRST, sizes
+from hourglass.results.wifi import GROUP, SENT, SENT_FIRST, SENT_NS, sizes
 from hourglass.series_style import TOTAL, SeriesStyle, styles
 
 POINTS = 3000
@@ -111,10 +111,23 @@ def _air(axes: Axes, run: Recording, radios: list[tuple[PlanRadio, SeriesStyle]]
         t_s, (sent_ns,) = _steps(run, radio, "tx_ns")
         step_ns = np.diff(t_s, prepend=0) * NS_PER_S
         axes.plot(t_s, 100 * sent_ns / step_ns, linewidth=1.1, label=_name(radio), **style.line(look))
+        if GROUP in run.summary.wifi[radio.node][radio.device].air_share:
+            label = f"{_name(radio)} {GROUP}"
+            axes.plot(*_group(run, radio), linewidth=1.1, linestyle=":", color=look.colour, label=label)
     for t_s, busy in _busy(run, [radio for radio, _ in radios]):
         axes.plot(t_s, busy, color=TOTAL, linewidth=1.8, zorder=1.5)
     axes.set_title("On the air; grey: channel busy", fontsize=9)
     axes.set_ylabel("air % (of the time)")
+
+
+def _group(run: Recording, radio: PlanRadio) -> tuple[Floats, Floats]:
+    """Return (s, %) of group-addressed frames: what the radio sent, and not to a station."""
+    to_stations = run.station_counters.filter(_of(radio) & pl.col("name").str.starts_with("tx_ns"))
+    sent = run.radio_counters.filter(_of(radio) & pl.col("name").is_in(SENT_NS))
+    totals = pl.concat([sent, to_stations.with_columns(-pl.col("value"))], how="diagonal")
+    rows = totals.group_by("t_ns").agg(pl.col("value").sum()).sort("t_ns")
+    t_ns, sent_ns = rows["t_ns"].to_numpy(), rows["value"].to_numpy()
+    return t_ns[1:] / NS_PER_S, np.maximum(0, 100 * np.diff(sent_ns) / np.diff(t_ns))
 
 
 def _busy(run: Recording, radios: list[PlanRadio]) -> list[tuple[Floats, Floats]]:

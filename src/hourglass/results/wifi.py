@@ -28,6 +28,14 @@ SENT, SENT_FIRST = ([f"ac.{name.lower()}.{word}" for name in CATEGORIES] for wor
 repeats a PPDU that was not acknowledged, which `tx_mpdus` and `tx_retries` leave out, or software puts an MPDU into
 the next one. None of them includes beacons."""
 
+SENT_NS = [f"ac.{name.lower()}.tx_ns" for name in CATEGORIES]
+GROUP = "group-addressed"
+"""The name of multicast and broadcast among the shares of the air time."""
+LEAST_GROUP = 0.005
+"""A share of the air time. ARP and neighbour discovery have less, as have the tries whose PPDU is not complete."""
+LONGEST_NS = 19 * NS_PER_MS
+"""A frame of 2,346 bytes at 1 Mbit/s."""
+
 Growth = dict[str, int]
 
 
@@ -54,7 +62,7 @@ def _figures(run: Recording, node: str, device: str, window: Window) -> summary.
         air_percent=_percent(grown.get("tx_ns", 0), window),
         busy_percent=_percent(grown["medium_busy_ns"], window) if "medium_busy_ns" in grown else None,
         categories={name: category for name in CATEGORIES if (category := _category(grown, name, window)).ppdus},
-        air_share=_shares(_of_device(run.station_counters, node, device), window),
+        air_share=_shares(_of_device(run.station_counters, node, device), grown, window),
         txq=_waiting(queue, "txq_packets"),
         held=_waiting(queue, "ring_skbs"),
         txq_drops=txq_drops(run, node, device, window),
@@ -159,12 +167,27 @@ def _subframes(grown: Growth) -> summary.Subframes:
     return summary.Subframes(mean=mean, p50=percentile(0.5), p90=percentile(0.9), max=int(values[-1]))
 
 
-def _shares(rows: pl.DataFrame, window: Window) -> dict[str, float | None]:
+def _shares(rows: pl.DataFrame, radio: Growth, window: Window) -> dict[str, float | None]:
     if rows.is_empty():
         return {}
-    air = {}
-    for (station,), station_rows in rows.group_by("station", maintain_order=True):
-        grown = _growth(station_rows, window)
-        air[str(station)] = sum(ns for name, ns in grown.items() if name.startswith(("tx_ns", "rx_ns")))
+    stations = {
+        str(station): _growth(station_rows, window)
+        for (station,), station_rows in rows.group_by("station", maintain_order=True)
+    }
+    air = {station: _ns(grown, "tx_ns", "rx_ns") for station, grown in sorted(stations.items())}
+    group = _group_ns(radio, sum(_ns(grown, "tx_ns") for grown in stations.values()))
+    if group >= LEAST_GROUP * (sum(air.values()) + group) > 0:
+        air[GROUP] = group
     total = sum(air.values())
-    return {station: rounded(ns / total) if total else None for station, ns in sorted(air.items())}
+    return {receiver: rounded(ns / total) if total else None for receiver, ns in air.items()}
+
+
+def _ns(station: Growth, *prefixes: str) -> int:
+    return sum(ns for name, ns in station.items() if name.startswith(prefixes))
+
+
+def _group_ns(radio: Growth, to_stations_ns: int) -> int:
+    """Return the air time of group-addressed frames without beacons. No counter has it: it is what a radio sent, and
+    not to a station. RTS that collide remain in it, so their number limits it."""
+    frames = radio.get("tx_mpdus", 0) - sum(radio.get(name, 0) for name in ("tx_acked", "tx_failed", "tx_beacons"))
+    return max(0, min(sum(radio.get(name, 0) for name in SENT_NS) - to_stations_ns, frames * LONGEST_NS))

@@ -139,7 +139,8 @@ def categories(summary: Summary) -> Section:
 
 
 def shares(summary: Summary) -> Section:
-    """Build the section of the air time to and from the stations of an access point, if it has several."""
+    """Build the section of an access point's air time by station and for group-addressed frames, if there are several
+    shares."""
     columns = (Column("radio", "text"), Column("device", "text", wide=True), Column("station", "text"),
                Column("share", "share"))  # fmt: skip
     rows = tuple(
