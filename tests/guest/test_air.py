@@ -13,6 +13,7 @@ from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, loaded_window
 from tests import tools
 
+from . import air
 from .conftest import KERNELS, Simulate, check_accounts, digests, round_trips
 
 pytestmark = pytest.mark.guest
@@ -105,6 +106,15 @@ def test_mac80211_s_own_counters_agree(simulate: Simulate) -> None:
     assert wifi.txq.max >= wifi.txq.mean > 1
     last = run.queues.filter(pl.col("device") == "wlan0").group_by("node").agg(pl.all().sort_by("t_ns").last())
     assert last["txq_packets"].sum() == last["ring_skbs"].sum() == 0, "flows are over"
+
+
+def test_multicast_that_mac80211_drops_is_a_drop_of_its_queue(simulate: Simulate) -> None:
+    """The probe follows no multicast, and mac80211's counters of stations lack it."""
+    run = simulate(air.multicast())
+    (places,) = run.summary.drops_by_reason["ap"].values()
+    assert places.keys() == {"txq"}
+    assert places["txq"].keys() == {"codel"}
+    assert run.summary.drops["ap"]["wlan0"].qdisc == places["txq"]["codel"] > 100
 
 
 def test_the_sockets_truesize_is_the_data_below_it(simulate: Simulate) -> None:

@@ -367,6 +367,7 @@ u8 *probe_capture(const struct sk_buff *frame, const struct net_device *dev, int
 int probe_radio_start(void);
 void probe_radio_sample(void);
 bool probe_radio_dequeues(void);
+bool probe_radio_queued(const struct sk_buff *skb, int offset, const struct net_device *dev);
 #else
 static inline int probe_radio_start(void)
 {
@@ -378,6 +379,12 @@ static inline void probe_radio_sample(void)
 }
 
 static inline bool probe_radio_dequeues(void)
+{
+	return false;
+}
+
+static inline bool probe_radio_queued(const struct sk_buff *skb, int offset,
+				      const struct net_device *dev)
 {
 	return false;
 }

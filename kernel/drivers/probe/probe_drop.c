@@ -133,6 +133,8 @@ static void probe_record_drop(const struct net_device *dev, int node, enum probe
 
 	if (!drop)
 		return;
+	if (place == PROBE_AT_TXQ)
+		reason = probe_radio_dequeues() ? "codel" : "overlimit";
 	drop->t_ns = ktime_get_ns();
 	drop->stream = stream;
 	drop->node = node;
@@ -176,8 +178,6 @@ static void probe_drop_watched(const struct probe_packets *packets, const struct
 		bytes += slot->bytes;
 		probe_end_slot(slot);
 	}
-	if (place == PROBE_AT_TXQ)
-		reason = probe_radio_dequeues() ? "codel" : "overlimit";
 	if (dropped)
 		probe_record_drop(dev, node, place, reason,
 				  (struct probe_stream){ .id = packets->watch->id,
@@ -204,6 +204,8 @@ static void probe_drop_any(const struct sk_buff *skb, int offset, const struct n
 		probe_drop_watched(&packets, dev, node, states, likely, place, reason);
 		return;
 	}
+	if (place < 0 && probe_radio_queued(skb, offset, dev))
+		place = PROBE_AT_TXQ;
 	/* an skb with a link header is about to be transmitted */
 	if (place < 0)
 		place = offset == ETH_HLEN ? PROBE_AT_QDISC : PROBE_AT_STACK;

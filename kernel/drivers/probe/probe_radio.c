@@ -189,6 +189,14 @@ bool probe_radio_dequeues(void)
 	return radio_dequeues;
 }
 
+/* Returns whether @skb, with its packet at @offset, is an 802.11 frame from mac80211's queue. */
+bool probe_radio_queued(const struct sk_buff *skb, int offset, const struct net_device *dev)
+{
+	const struct ieee80211_tx_info *info = (const void *)skb->cb;
+
+	return offset > ETH_HLEN && dev->ieee80211_ptr && info->control.enqueue_time;
+}
+
 int probe_radio_start(void)
 {
 	return register_trace_radio_taken(probe_radio_taken, NULL)	   ?:
