@@ -169,7 +169,7 @@ class Stack(TomlTable):
     qdisc: Qdisc = Field(
         default="pfifo_fast",
         description="Queueing discipline of every device: HTB's leaf if there is a shaper, otherwise the root. It"
-        " has the syntax of tc after `root`.",
+        " has the syntax of tc after `root`, from `stab` or the kind on.",
     )
     sysctl: Sysctls = Field(default={}, description="Other sysctls of the node's network namespace.")
     nodes: dict[str, NodeStack] = Field(default={}, exclude=True)
