@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Hourglass reads in a line of tc is what tc makes of it: the kernel's options after generated lines."""
+"""Lines of tc are read as tc reads them: the kernel has the same options after generated lines."""
 
 import random
 
