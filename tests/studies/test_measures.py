@@ -258,4 +258,5 @@ def test_a_run_without_pings_has_no_queue(tmp_path: Path) -> None:
 @pytest.mark.parametrize("given", [{"from": 50.0}, {"to": 100.0}, {"at": 31.0}])
 def test_a_time_outside_the_load_has_no_figure(two: Recording, given: dict[str, float]) -> None:
     assert not MeasureContext(two, given).in_load
-    assert MeasureContext(two, dict.fromkeys(given, two.test.length_s)).in_load
+    at_the_end = MeasureContext(two, dict.fromkeys(given, two.test.length_s))
+    assert at_the_end.in_load == ("from" not in given), "no time is left from the end on"

@@ -187,7 +187,7 @@ class RadioFigures(SummaryPart):
     not_acked: int
     collisions: int
     subframes: Subframes
-    air_percent: float
+    air_percent: float | None
     busy_percent: float | None
     air_share: dict[str, float | None]
     categories: dict[str, CategoryFigures]

@@ -64,6 +64,8 @@ def write(run: Recording, folder: Path, stem: str) -> list[Path]:
     flows = [flow for flow in run.flows if not run.info.elsewhere or tcp_rtt_ms(run, flow).t_s.size]
     if run.info.elsewhere and not flows:
         raise InputError("RUN", str(run.path), "has no samples of ss for qlog; flent --socket-stats records them")
+    if not flows:
+        raise InputError("RUN", str(run.path), f"has no flows for qlog: the test {run.test.name} has none")
     return [_write(run, flow, folder / f"{stem}.{re.sub(r'[^A-Za-z0-9]+', '-', flow.name)}.sqlog") for flow in flows]
 
 

@@ -191,14 +191,14 @@ def flow_meta(run: Recording, flow: FlowStream, index: int) -> SeriesValues:
 
 def connection_meta(connection: Connection, upload: bool, index: int) -> SeriesValues:
     """Return the values of one direction of a program's connection. MEAN_VALUE covers its lifetime."""
-    length_s = (connection.end_ns - connection.start_ns) / NS_PER_S
+    window = Window(connection.start_ns, connection.end_ns)
     received = connection.bytes_up if upload else connection.bytes_down
     return {
         "UNITS": "Mbits/s",
         "RUNNER": "HourglassProgram",
         "IDX": index,
-        "MEAN_VALUE": received * 8 / 1e6 / length_s,
-        "ELAPSED_TIME": length_s,
+        "MEAN_VALUE": window.per_s(received * 8 / 1e6) or 0.0,
+        "ELAPSED_TIME": window.length_s,
         "BYTES_RECVD": received,
     }
 

@@ -149,7 +149,7 @@ def _add_flood(file: _FlentFile, run: Recording, stream: DatagramStream) -> None
     values = meta.datagram_meta(stream, [], len(file.meta), "Mbits/s")
     first, last = traffic.arrived(run, stream, np.array([window.start_ns, window.end_ns], dtype=np.float64))
     mean_values: SeriesValues = {
-        "MEAN_VALUE": float(last - first) * 8 / 1e6 / window.length_s,
+        "MEAN_VALUE": window.per_s(float(last - first) * 8 / 1e6) or 0.0,
         "ELAPSED_TIME": window.length_s,
     }
     file.add(

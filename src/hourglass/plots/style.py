@@ -26,6 +26,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from hourglass import files
 from hourglass.errors import InputError
+from hourglass.results.recording import Recording
+from hourglass.results.series import NS_PER_S
 from hourglass.series_style import BLUE, GREEN, HATCHES, ORANGE, PURPLE, SKY, VERMILION, SeriesStyle
 
 DIRECTION_COLOURS = {"upload": BLUE, "download": VERMILION}
@@ -198,6 +200,11 @@ def shades(node_layers: Sequence[NodeLayer]) -> dict[NodeLayer, LayerShade]:
             hatch = HATCHES[(number // len(NODES) - 1) % len(HATCHES)] * 2 if number >= len(NODES) else ""
             layer_shades[node_layer] = LayerShade(to_hex(tuple(hue + (1 - hue) * light)), hatch)
     return layer_shades
+
+
+def test_time(axes: Axes, run: Recording) -> None:
+    """Let the axis of test time show the whole run; a second if programs ended at once."""
+    axes.set_xlim(0, run.end_ns / NS_PER_S or 1)
 
 
 def wants_log(values: npt.ArrayLike) -> bool:

@@ -30,7 +30,7 @@ LEAST_SHARE = 0.005
 def window_figures(run: Recording) -> dict[str, Any]:
     """Return the length of a bin (s) and the figures, each with its sums or histograms."""
     step_s = next((step for step in STEPS_S if run.end_ns / NS_PER_S / step <= MOST_BINS), STEPS_S[-1])
-    bins = int(np.ceil(run.end_ns / NS_PER_S / step_s))
+    bins = max(1, int(np.ceil(run.end_ns / NS_PER_S / step_s)))
     edges_ns: Floats = np.arange(bins + 1, dtype=np.float64) * (step_s * NS_PER_S)
     figures = [*_goodput(run, edges_ns), *_latencies(run, step_s, bins), *_layers(run, edges_ns)]
     return {"step": step_s, "figures": figures}

@@ -31,6 +31,10 @@ class Window:
     def length_s(self) -> float:
         return (self.end_ns - self.start_ns) / NS_PER_S
 
+    def per_s(self, amount: float) -> float | None:
+        """Return an amount of the window per second; None if the window has no length: programs that end at once."""
+        return amount / self.length_s if self.length_s > 0 else None
+
     def contains(self, column: str = "t_ns") -> pl.Expr:
         """Return the polars condition "this row's time is in the window"."""
         return pl.col(column).is_between(self.start_ns, self.end_ns)
@@ -84,7 +88,7 @@ def goodput_mbps(run: Recording, flow: FlowStream, window: Window | None = None)
             return run.reported_goodputs_mbps[flow.name]
         window = Window(flow.start_ns, flow.stop_ns) if run.info.elsewhere else loaded_window(run)
     first, last = payload_at(run, flow, np.array([window.start_ns, window.end_ns], dtype=np.float64))
-    return float(last - first) * 8 / 1e6 / window.length_s
+    return window.per_s(float(last - first) * 8 / 1e6) or 0.0
 
 
 def goodput_steps(run: Recording, flow: FlowStream, window: Window) -> Series:

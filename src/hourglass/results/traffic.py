@@ -86,7 +86,7 @@ def datagrams(run: Recording, stream: DatagramStream, window: Window) -> summary
     comparable = delays if delays_are_absolute(run, stream, delays) else delays[:0]
     figures = summary.DatagramFigures(
         id=stream.name,
-        goodput_mbps=rounded((last - first) * 8 / 1e6 / window.length_s),
+        goodput_mbps=rounded(window.per_s((last - first) * 8 / 1e6) or 0.0),
         sent=delays.size,
         lost=int(np.isnan(delays).sum()),
         refused=run.rows(stream).filter(window.contains() & pl.col("refused")).height,
@@ -126,7 +126,7 @@ def transactions(run: Recording, client: TransactionStream, window: Window) -> s
     unfinished = int(np.isnan(done).sum())
     return summary.TransactionFigures(
         id=client.name,
-        rate_per_s=rounded((done.size - unfinished) / window.length_s),
+        rate_per_s=rounded(window.per_s(done.size - unfinished) or 0.0),
         begun=done.size,
         unfinished=unfinished,
         done_ms=statistics(done),

@@ -69,8 +69,9 @@ def _figures(run: Recording, node: str, device: str, window: Window) -> summary.
     )
 
 
-def _percent(ns: int, window: Window) -> float:
-    return rounded(ns / NS_PER_S / window.length_s * 100)
+def _percent(ns: int, window: Window) -> float | None:
+    share = window.per_s(ns / NS_PER_S)
+    return None if share is None else rounded(share * 100)
 
 
 def _category(grown: Growth, name: str, window: Window) -> summary.CategoryFigures:
@@ -85,7 +86,7 @@ def _category(grown: Growth, name: str, window: Window) -> summary.CategoryFigur
         ppdus=counters["ppdus"],
         not_acked=counters["failed"],
         mpdus=counters["mpdus"],
-        air_percent=_percent(counters["tx_ns"], window),
+        air_percent=_percent(counters["tx_ns"], window) or 0.0,
         txq_ms=txq,
         ring_ms=ring,
         contention_ms=contention,

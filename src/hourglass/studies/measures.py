@@ -45,8 +45,9 @@ class MeasureContext:
 
     @property
     def in_load(self) -> bool:
-        """Tell if the times of the parameters are within the load."""
-        return all(self.parameters.get(key, 0) <= self.run.test.length_s for key in ("from", "at", "to"))
+        """Tell if the times of the parameters are within the load, with time between them."""
+        times = (self.parameters.get(key, 0) for key in ("from", "at", "to"))
+        return self.window.length_s > 0 and all(time <= self.run.test.length_s for time in times)
 
     @property
     def capacity_mbps(self) -> float:

@@ -147,7 +147,7 @@ def _full_hop(each: Bottleneck, start: str, id: str) -> Sentence:
         radio = hop.radio
         text = (
             f"{start} the air at {hop.name} ({hop.limit}): the channel is busy {short(radio.busy_percent or 0)} % of"
-            f" the time, {hop.name} itself sends {short(radio.air_percent)} %, and frames wait in"
+            f" the time, {hop.name} itself sends {short(radio.air_percent or 0)} %, and frames wait in"
             f" {hop.waiting or 0:.0%} of the samples"
         )
         values |= {"busy_percent": radio.busy_percent, "air_percent": radio.air_percent, "waiting": hop.waiting}
@@ -297,7 +297,7 @@ def _warnings(run: Recording) -> list[Sentence]:
 def _missing(loads: Loads, felt: list[Victim]) -> list[str]:
     """Return the records that are missing, and what they would say."""
     run, missing = loads.run, []
-    if run.layer_totals.is_empty():
+    if run.layer_totals.is_empty() and (run.flows or felt):
         missing.append("no packet probe: the layers of the latency are unknown")
     if not run.paths:
         missing.append("no paths: the hops and their rates are unknown")

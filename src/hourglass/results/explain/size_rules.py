@@ -114,7 +114,7 @@ def _airtime(hop: HopLoad, part: LatencyPart) -> SizeRule:
     return SizeRule(
         "airtime",
         f"The air decides: its channel is busy {short(radio.busy_percent or 0)} % of the time, and {hop.name} itself"
-        f" sends {short(radio.air_percent)} %",
+        f" sends {short(radio.air_percent or 0)} %",
         {"busy_percent": radio.busy_percent, "air_percent": radio.air_percent},
         (f"wifi.{hop.hop.node}.{hop.hop.device}.busy_percent",),
     )

@@ -27,7 +27,7 @@ def best_effort_starved(context: LintContext) -> Iterator[RunWarning]:
         marked = [
             category for radio in radios.values() for name, category in radio.categories.items() if name in MARKED
         ]
-        air = sum(radio.air_percent for radio in radios.values())
+        air = sum(radio.air_percent or 0 for radio in radios.values())
         share = sum(category.air_percent for category in marked) / air if air else 0
         waits = [
             category.contention_ms

@@ -43,7 +43,7 @@ def idle_samples(context: LintContext) -> Iterator[RunWarning]:
         idle += max(0, min(start, window.end_ns) - reached)
         reached = max(reached, stop)
     idle += max(0, window.end_ns - reached)
-    share = idle / (window.end_ns - window.start_ns)
+    share = window.per_s(idle / NS_PER_S) or 0.0
     if share > IDLE_SHARE:
         yield RunWarning(
             id="idle-samples",
