@@ -31,13 +31,14 @@ def file(plan: Plan, room: int, path: str) -> str:
 
 
 def test_names_of_nodes_become_addresses() -> None:
-    command = [*ASKS["command"][:5]]
+    command = [*ASKS["command"][:5], "{b.x.mac}"]
     assert plan_of(ASKS | {"command": command}).apps[0].command == [
         "ask",
         "10.0.1.2",
         "10.0.1.1",
         "{b.address}",
         command[4],
+        "02:00:00:00:01:02",
     ]
 
 

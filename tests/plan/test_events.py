@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hourglass.contract.plan import AppStep, DaemonStep, IwStep, PlanEvent, TellStep, ToolStep, WriteStep
+from hourglass.contract.plan import AppStep, BatchStep, DaemonStep, IwStep, PlanEvent, TellStep, ToolStep, WriteStep
 from hourglass.errors import InputError
 from hourglass.plan import build
 from hourglass.scenario import load
@@ -42,6 +42,25 @@ def test_a_device_that_comes_up_gets_its_addresses_and_routes_again(ip: int) -> 
     routes = {4: "route replace default via 10.0.0.2", 6: "route replace default via fd00::2"}
     address = ["addr replace fd00::1/64 dev eth0 nodad"] if ip == 6 else []
     assert [line for step in steps for line in step.lines] == ["link set dev eth0 up", *address, routes[ip]]
+
+
+def test_names_in_lines_of_tools_become_addresses() -> None:
+    line = "dev wlan0 station set {client.wlan0.mac} airtime_weight 512"
+    lines = ["neigh replace {server.eth0} lladdr {server.eth0.mac} dev eth0", "route replace {server.address} dev eth0"]
+    iw, ip = events({"at": 1, "node": "ap", "iw": line}, {"at": 2, "node": "ap", "ip": lines}, base="wifi-ath9k")
+    assert iw.name == f"iw {line}"
+    (step,) = iw.steps
+    assert isinstance(step, IwStep)
+    assert step.args == ["dev", "wlan0", "station", "set", "02:00:00:00:01:02", "airtime_weight", "512"]
+    (batch,) = ip.steps
+    assert isinstance(batch, BatchStep)
+    server = "10.0.0.2"
+    assert batch.lines == [
+        f"neigh replace {server} lladdr 02:00:00:00:00:02 dev eth0",
+        f"route replace {server} dev eth0",
+    ]
+    with pytest.raises(InputError, match=r"event\.0\.ip = .* does not know MAC addresses"):
+        events({"at": 1, "node": "client", "ip": "neigh replace 10.0.0.2 lladdr {router.eth0.mac} dev eth0"}, able=VETH)
 
 
 def test_a_links_keys_are_written_at_both_its_ends() -> None:

@@ -27,14 +27,16 @@ from hourglass.contract.plan.apps import (
     Root,
 )
 from hourglass.errors import InputError
+from hourglass.plan.links import mac
 from hourglass.plan.network import Network
 from hourglass.scenario import Scenario
 from hourglass.scenario.app_roots import mounted_folders, root_name, root_names, roots
 from hourglass.scenario.app_values import SIGNALS
 from hourglass.scenario.apps import App as ScenarioApp
 from hourglass.scenario.blame import refusal
-from hourglass.scenario.check_apps import ADDRESS, ADDRESS6, NONE, PLACEHOLDER
+from hourglass.scenario.check_apps import ADDRESS, ADDRESS6, NONE
 from hourglass.scenario.quantities import seconds_ns
+from hourglass.scenario.values import PLACEHOLDER
 
 ENVIRONMENT = {
     "LANG": "C.UTF-8",
@@ -151,16 +153,16 @@ def address(network: Network, node: str, other: str) -> str:
 
 
 def filled(text: str, node: str, network: Network) -> str:
-    """Return a word of a command with its placeholders replaced by addresses."""
+    """Return a text of a node, as a word of a command, with its placeholders replaced by addresses."""
 
     def answer(match: re.Match[str]) -> str:
-        opening, other, device, closing = match.groups()
+        opening, other, device, is_mac, closing = match.groups()
         if opening:
             return match[0][1:-1] if closing else match[0]
-        if device in (ADDRESS, ADDRESS6):
+        if device in (ADDRESS, ADDRESS6) and not is_mac:
             return address(network, node, other) + closing
         port = next(port for port in network.of(other) if port.device == device)
-        return str(port.address.ip) + closing
+        return (mac(port) if is_mac else str(port.address.ip)) + closing
 
     return PLACEHOLDER.sub(answer, text)
 

@@ -15,12 +15,14 @@ from hourglass.contract.capabilities import Capabilities
 from hourglass.contract.plan import AppStep, BatchStep, EthtoolStep, EventStep, IwStep, WriteStep
 from hourglass.contract.plan import PlanEvent as PlannedEvent
 from hourglass.plan import links, radios
+from hourglass.plan.apps import filled
 from hourglass.plan.network import Network, Port
 from hourglass.scenario import Event, LinkChange, Scenario
 from hourglass.scenario.blame import refusal
 from hourglass.scenario.edge import away
 from hourglass.scenario.quantities import seconds_ns
 from hourglass.scenario.trace import Trace
+from hourglass.scenario.values import PLACEHOLDER
 
 Act = Literal["kill", "pause", "resume", "restart"]
 UNPLUGGED = "-1"
@@ -37,7 +39,7 @@ def all_events(scenario: Scenario, network: Network, able: Capabilities, end_ns:
     moments = sorted(_moments(scenario, network, able, end_ns), key=lambda moment: moment[0])
     if len(moments) > EVENTS_MAX:
         raise refusal("event", f"{len(moments)} events", f"must be at most {EVENTS_MAX}, including repetitions")
-    builder = _Builder(scenario, network, negotiates=able.nic == "wire")
+    builder = _Builder(scenario, network, modelled=able.nic == "wire")
     changes = [
         PlannedEvent(
             at_ns=at_ns,
@@ -132,11 +134,11 @@ class _Builder:
     """Makes the steps of each event in turn. It tracks absent stations, changed channels, pulled cables and devices
     that are down, on which later events depend."""
 
-    def __init__(self, scenario: Scenario, network: Network, negotiates: bool) -> None:
-        """`negotiates`: links need their time until they carry."""
+    def __init__(self, scenario: Scenario, network: Network, modelled: bool) -> None:
+        """`modelled`: NICs are; links need their time until they carry."""
         self.scenario = scenario
         self.network = network
-        self.negotiates = negotiates
+        self.modelled = modelled
         self.away: set[Port] = set()
         self.channels: dict[int, int] = {}
         """Channels of cells that have changed them."""
@@ -154,15 +156,15 @@ class _Builder:
         origin, node = f"event.{index}.{event.action}", event.node
         match event.action:
             case "tc":
-                yield BatchStep(do="tc", node=node, lines=list(event.tc or ()), origin=origin)
+                yield BatchStep(do="tc", node=node, lines=self._lines(node, event.tc, origin), origin=origin)
             case "ip":
-                yield BatchStep(do="ip", node=node, lines=list(event.ip or ()), origin=origin)
+                yield BatchStep(do="ip", node=node, lines=self._lines(node, event.ip, origin), origin=origin)
             case "iw":
-                for line in event.iw or ():
+                for line in self._lines(node, event.iw, origin):
                     args = line.split(" ")
                     yield IwStep(do="iw", node=node, args=args, says=None, timeout_ns=radios.JOIN_NS, origin=origin)
             case "ethtool":
-                for line in event.ethtool or ():
+                for line in self._lines(node, event.ethtool, origin):
                     yield EthtoolStep(do="ethtool", node=node, args=line.split(" "), origin=origin)
             case "sysctl":
                 for name, value in (event.sysctl or {}).items():
@@ -178,6 +180,13 @@ class _Builder:
                     yield WriteStep(do="write", node=node, path=path, value=value, origin=origin)
             case _:
                 yield from self._at_device(event, origin)
+
+    def _lines(self, node: str, lines: Sequence[str] | None, origin: str) -> list[str]:
+        """Return a tool's lines with addresses for placeholders."""
+        for line in lines or ():
+            if not self.modelled and any(match["mac"] for match in PLACEHOLDER.finditer(line)):
+                raise refusal(origin, line, "this engine does not know MAC addresses; write the address itself")
+        return [filled(line, node, self.network) for line in lines or ()]
 
     def _act(self, name: str, node: str, act: Act, origin: str) -> AppStep:
         number = next(number for number, app in enumerate(self.scenario.app) if app.name == name)
@@ -210,7 +219,7 @@ class _Builder:
         yield _write(port, "cable", UNPLUGGED if self._waits(port) else str(port.link), origin)
 
     def _negotiation_ns(self, port: Port) -> int:
-        return (self.scenario.testbed.link[port.link].link_up or 0) if self.negotiates else 0
+        return (self.scenario.testbed.link[port.link].link_up or 0) if self.modelled else 0
 
     def _negotiate(self, port: Port, origin: str) -> None:
         step = _write(port, "cable", str(port.link), origin)

@@ -161,7 +161,8 @@ class App(TomlTable):
     node: NodeName = Field(description="The node in which the program runs.")
     command: Command = Field(
         description="The program and its arguments. `{server.address}` becomes the node's address as seen from this"
-        " node, `{server.address6}` its IPv6 address, `{server.eth0}` the address of one device."
+        " node, `{server.address6}` its IPv6 address, `{server.eth0}` the address of one device,"
+        " `{server.eth0.mac}` its MAC address."
         " `{{server.eth0}}` stays as text, with single braces."
     )
     root: RootName | None = Field(default=None, description="Custom root of this program. Default: `apps.root`.")

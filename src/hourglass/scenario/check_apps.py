@@ -13,14 +13,13 @@ from hourglass.scenario.blame import refusal, several
 from hourglass.scenario.check_streams import check_node
 from hourglass.scenario.check_wifi import devices as radios
 from hourglass.scenario.testbed import Testbed
+from hourglass.scenario.values import PLACEHOLDER
 
 NONE = "none"
 """The test of a scenario that consists of programs."""
 END_S = 600
 """When programs without another test are stopped, unless `test.length` is set."""
 
-PLACEHOLDER = re.compile(r"\{(\{?)([A-Za-z][A-Za-z0-9_-]*)\.([A-Za-z][A-Za-z0-9_-]*)\}(\}?)", re.ASCII)
-"""Matches {node.address} and {{node.address}}; other braces belong to the program."""
 ADDRESS, ADDRESS6 = "address", "address6"
 
 
@@ -51,7 +50,7 @@ def resolve(apps: Apps, rows: tuple[App, ...], testbed: Testbed) -> tuple[App, .
         if app.stop is not None and app.stop <= app.start:
             raise refusal(f"{key}.stop", app.stop, f"must be after its start, {app.start} s")
         for text in texts(app):
-            _check_placeholders(key, text, testbed)
+            check_placeholders(f"{key}.command", text, testbed)
     _check_order(named)
     return tuple(_expecting(app) for app in named)
 
@@ -79,25 +78,27 @@ def _named(rows: Sequence[App]) -> list[App]:
     return named
 
 
-def _check_placeholders(key: str, text: str, testbed: Testbed) -> None:
-    for opening, node, suffix, _ in PLACEHOLDER.findall(text):
+def check_placeholders(key: str, text: str, testbed: Testbed) -> None:
+    """Raise `InputError` for a placeholder whose node or device does not exist."""
+    for opening, node, suffix, mac, _ in PLACEHOLDER.findall(text):
         if opening:
             continue
-        placeholder = f"{{{node}.{suffix}}}"
-        check_node(f"{key}.command", node, [testbed_node.name for testbed_node in testbed.node])
+        placeholder = f"{{{node}.{suffix}{mac}}}"
+        check_node(key, node, [testbed_node.name for testbed_node in testbed.node])
         devices = [*(end for link in testbed.link for end in link.ends), *(device for _, device in radios(testbed))]
         device_names = [device.device for device in devices if device.node == node]
+        if mac and suffix not in device_names:
+            raise refusal(
+                key, placeholder, f"{node} has no device {suffix}. Devices: {several(device_names) or 'none'}"
+            )
         if suffix not in (ADDRESS, ADDRESS6, *device_names):
             allowed = (
                 f"a node's name is followed by {ADDRESS}, {ADDRESS6} or one of its devices: {several(device_names)}"
             )
-            raise refusal(
-                f"{key}.command", placeholder, f"{allowed}; write {{{placeholder}}} for the text {placeholder}"
-            )
+            raise refusal(key, placeholder, f"{allowed}; write {{{placeholder}}} for the text {placeholder}")
         if suffix == ADDRESS6 and testbed.ip != 6:
-            raise refusal(
-                f"{key}.command", placeholder, f"the testbed has IPv{testbed.ip}; use {ADDRESS}, or set testbed.ip = 6"
-            )
+            allowed = f"the testbed has IPv{testbed.ip}; use {ADDRESS}, or set testbed.ip = 6"
+            raise refusal(key, placeholder, allowed)
 
 
 def _check_order(apps: Sequence[App]) -> None:

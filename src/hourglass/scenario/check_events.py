@@ -13,6 +13,7 @@ from hourglass.qdisc_line import STAB_OPTIONS
 from hourglass.scenario import check_wifi
 from hourglass.scenario.apps import App
 from hourglass.scenario.blame import refusal, several
+from hourglass.scenario.check_apps import check_placeholders
 from hourglass.scenario.check_streams import check_node
 from hourglass.scenario.device import IFB
 from hourglass.scenario.event import ALL, Event
@@ -78,6 +79,7 @@ def _resolve(
             return resolved
         case "tc" | "ip" | "iw" | "ethtool" as tool:
             for line in getattr(event, tool):
+                check_placeholders(f"{key}.{tool}", line, testbed)
                 CHECKS[tool](partial(refusal, f"{key}.{tool}", line), line.split(" "), node_devices)
         case "kill" | "pause" | "resume" | "restart" as act:
             return event.model_copy(update={act: _programs(f"{key}.{act}", event, act, apps)})

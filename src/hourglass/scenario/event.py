@@ -19,7 +19,7 @@ from hourglass.scenario.stack import SYSCTLS, sysctls
 from hourglass.scenario.testbed import Delays, Mtu, Rates, Shares
 from hourglass.scenario.toml_table import TomlTable
 from hourglass.scenario.value_kinds import ValueKind, choice, integer, list_of, sequence
-from hourglass.scenario.values import Description, DeviceName, NodeName, PositiveSeconds, Seconds
+from hourglass.scenario.values import PLACEHOLDER, Description, DeviceName, NodeName, PositiveSeconds, Seconds
 
 COUNT_MAX = 10_000
 LINES_MAX = 100
@@ -32,8 +32,11 @@ def _line(value: object) -> str:
     """Quotes, backslashes and # are refused: they would change how the tools read their batch."""
     text = " ".join(value.split(" ")).strip() if isinstance(value, str) else ""
     text = re.sub(" +", " ", text)
-    if len(text) > 1000 or not _LINE.fullmatch(text):
-        raise ValueError("must be a line of words of letters, digits and _ . : , / % + = -, without the tool's name")
+    if len(text) > 1000 or not _LINE.fullmatch(PLACEHOLDER.sub("address", text)):
+        raise ValueError(
+            "must be a line of words of letters, digits and _ . : , / % + = -, or addresses like {client.wlan0.mac},"
+            " without the tool's name"
+        )
     return text
 
 
@@ -140,7 +143,11 @@ class Event(TomlTable):
     count: Count = Field(default=1, description="How often.")
     tc: Lines | None = Field(default=None, description="Arguments of `tc`, without its name.")
     ip: Lines | None = Field(default=None, description="Arguments of `ip`: link set, addr, route, rule or neigh.")
-    iw: Lines | None = Field(default=None, description="Arguments of `iw`: dev DEVICE ….")
+    iw: Lines | None = Field(
+        default=None,
+        description="Arguments of `iw`: dev DEVICE …. Here and in the lines of other tools,"
+        " `{client.wlan0.mac}` and `{server.address}` become addresses, as in `app.N.command`.",
+    )
     ethtool: Lines | None = Field(default=None, description="Arguments of `ethtool`: OPTION DEVICE ….")
     sysctl: Settings | None = Field(default=None, description="Sysctls of the node's network namespace.")
     write: Writes | None = Field(default=None, description="Files below /sys and /proc/sys, as the node sees them.")

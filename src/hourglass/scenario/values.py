@@ -27,6 +27,9 @@ from hourglass.scenario.value_kinds import (
 )
 from hourglass.scenario.vocabulary import CONGESTION_CONTROLS, NOT_IN_LINUX, QDISCS
 
+PLACEHOLDER = re.compile(r"\{(\{?)([A-Za-z][A-Za-z0-9_-]*)\.([A-Za-z][A-Za-z0-9_-]*)(?P<mac>\.mac)?\}(\}?)", re.ASCII)
+"""Matches {node.address}, {node.device.mac} and {{node.address}}; other braces belong to the program."""
+
 HOUR_NS = 3600 * 10**9
 STEP_RATE = Bounds(RATE, 1, 10**12, zero=True)
 INTERVAL = Bounds(TIME, 10**5, HOUR_NS, zero=True)
