@@ -212,7 +212,8 @@ def _on_air(folder: Path) -> str:
     facts = [below_tcp(run)]
     for node, radios in run.summary.wifi.items():
         for radio in radios.values():
-            facts.append(f"{node}: aggregates of {radio.subframes.mean or 0:.3g}, {radio.air_percent or 0:.3g} % of the air")
+            mean, air_percent = radio.subframes.mean or 0, radio.air_percent or 0
+            facts.append(f"{node}: aggregates of {mean:.3g}, {air_percent:.3g} % of the air")
     return ", ".join(facts)
 
 

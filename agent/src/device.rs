@@ -12,10 +12,10 @@ use nix::sys::socket::SockProtocol;
 
 use crate::column::Cell;
 use crate::netlink::{traffic, u32_at, u64_at, Attributes, Socket, IFINFOMSG, TCMSG};
-use crate::{qdisc_options, qdisc_stat};
 use crate::records::Records;
 use crate::report::{self, Failure};
 use crate::tables::Table;
+use crate::{qdisc_options, qdisc_stat};
 
 const RTM_GETLINK: u16 = 18;
 const RTM_GETQDISC: u16 = 38;
@@ -47,13 +47,13 @@ pub struct Devices {
 #[derive(PartialEq, Eq)]
 struct Options {
     kind: String,
-    options: Vec<u8>,
+    content: Vec<u8>,
     stab: Vec<u8>,
 }
 
 impl Options {
     fn words(&self) -> String {
-        qdisc_options::words(&self.kind, &self.options, &self.stab)
+        qdisc_options::words(&self.kind, &self.content, &self.stab)
     }
 }
 
@@ -238,11 +238,11 @@ impl Qdisc {
     }
 
     fn own_options(&self) -> Options {
-        Options { kind: self.kind.clone(), options: self.options.clone(), stab: self.stab.clone() }
+        Options { kind: self.kind.clone(), content: self.options.clone(), stab: self.stab.clone() }
     }
 
     fn has(&self, last: &Options) -> bool {
-        (&self.kind, &self.options, &self.stab) == (&last.kind, &last.options, &last.stab)
+        (&self.kind, &self.options, &self.stab) == (&last.kind, &last.content, &last.stab)
     }
 
     fn read_stats(&mut self, stats: &[u8]) -> Option<()> {

@@ -73,7 +73,11 @@ pub fn words(kind: &str, options: &[u8], stab: &[u8]) -> String {
             if attribute(options, CAKE_RAW).is_none() {
                 push_attributes(&mut line, options, CAKE_OVERHEAD);
             }
-            push_link_layer(&mut line, &CAKE_LINK_LAYERS, attribute(options, CAKE_ATM).and_then(|w| u32_at(w, 0)));
+            push_link_layer(
+                &mut line,
+                &CAKE_LINK_LAYERS,
+                attribute(options, CAKE_ATM).and_then(|w| u32_at(w, 0)),
+            );
         }
         "netem" => {
             push_fields(&mut line, options, &[(4, "limit", Number)]);
@@ -112,7 +116,11 @@ fn push_rate_sizes(line: &mut String, rate: Option<&[u8]>) {
             push(line, word, value);
         }
     }
-    push_link_layer(line, &STAB_LINK_LAYERS, rate.get(1).map(|layer| u32::from(layer & 0xf)).filter(|l| *l > 1));
+    push_link_layer(
+        line,
+        &STAB_LINK_LAYERS,
+        rate.get(1).map(|layer| u32::from(layer & 0xf)).filter(|l| *l > 1),
+    );
 }
 
 fn push_link_layer(line: &mut String, words: &[&str], layer: Option<u32>) {
@@ -136,23 +144,25 @@ fn push_attributes(line: &mut String, options: &[u8], attributes: &[Attribute]) 
 
 fn push_value(line: &mut String, word: &str, unit: Unit, bytes: &[u8]) {
     let (short, long) = (u32_at(bytes, 0), u64_at(bytes, 0));
-    match unit {
-        Number => short.into_iter().for_each(|value| push(line, word, value)),
-        Signed => short.into_iter().for_each(|value| push(line, word, value.cast_signed())),
-        Time => short.into_iter().for_each(|us| push(line, word, time(u64::from(us) * 1000))),
-        Time64 => long.into_iter().for_each(|ns| push(line, word, time(ns))),
-        Rate => push_rate(line, word, short.filter(|rate| *rate != u32::MAX).map(u64::from)),
-        Rate64 => push_rate(line, word, long),
+    let value = match unit {
+        Number => short.map(|value| value.to_string()),
+        Signed => short.map(|value| i32::from_ne_bytes(value.to_ne_bytes()).to_string()),
+        Time => short.map(|us| time(u64::from(us) * 1000)),
+        Time64 => long.map(time),
+        Rate => short.filter(|rate| *rate != u32::MAX).map(u64::from).and_then(rate),
+        Rate64 => long.and_then(rate),
+    };
+    if let Some(value) = value {
+        push(line, word, value);
     }
 }
 
-fn push_rate(line: &mut String, word: &str, bytes_per_s: Option<u64>) {
-    if let Some(rate) = bytes_per_s.filter(|rate| *rate > 0) {
-        let bits = u128::from(rate) * 8;
-        let unit = [(1_000_000_000, "gbit"), (1_000_000, "mbit"), (1000, "kbit")];
-        let (factor, name) = unit.into_iter().find(|(factor, _)| bits % factor == 0).unwrap_or((1, "bit"));
-        push(line, word, format_args!("{}{name}", bits / factor));
-    }
+/// Returns a rate in bit/s; None for 0, no rate.
+fn rate(bytes_per_s: u64) -> Option<String> {
+    let bits = u128::from(bytes_per_s) * 8;
+    let units = [(1_000_000_000, "gbit"), (1_000_000, "mbit"), (1000, "kbit"), (1, "bit")];
+    let (factor, unit) = units.into_iter().find(|(factor, _)| bits % factor == 0)?;
+    (bits > 0).then(|| format!("{}{unit}", bits / factor))
 }
 
 /// Returns a time in milliseconds or microseconds: `tc` has no smaller unit.
