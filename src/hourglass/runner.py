@@ -180,10 +180,13 @@ def make(
     directory = out or (prepared.directory if ready.capabilities.virtual_time else unused(prepared.directory))
 
     def load_results() -> None:
-        from hourglass.results import run_directory  # noqa: F401
+        """Import in a thread what the end of the run needs. If the guest fails first, Python ends during the imports
+        and refuses them: nobody needs them then. Other errors recur in the main thread."""
+        with contextlib.suppress(Exception):
+            from hourglass.results import run_directory  # noqa: F401
 
-        if preload is not None:
-            preload()
+            if preload is not None:
+                preload()
 
     with staging(directory) as stage:
         (stage.path / SCENARIO_FILE).write_bytes(scenario.to_json())

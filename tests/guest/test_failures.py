@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Any
 import pytest
 
 from bench import programs
+from hourglass import runner, scenario
 from hourglass.builders import cpio, root
 from hourglass.builders.kernel import registry as kernels
 from hourglass.builders.tool_packages import TOOLS, WIFI_TOOLS
@@ -404,3 +406,19 @@ def test_users_without_root_get_the_same_run(tmp_path: Path) -> None:
     assert (
         refused.stderr == f"hourglass: error: out = '{tmp_path}/mine': the run cannot be written: Permission denied\n"
     )
+
+
+def test_imports_that_python_refuses_at_its_end_print_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread imports what the run's end needs. If the guest fails first, Python ends during these imports."""
+    printed: list[threading.ExceptHookArgs] = []
+    monkeypatch.setattr(threading, "excepthook", printed.append)
+    began = threading.Event()
+
+    def refused() -> None:
+        began.set()
+        raise RuntimeError("can't register atexit after shutdown")
+
+    prepared = runner.prepare(scenario.load("L100M", ["test.length=1", "test.delay=0"]))
+    runner.make(prepared, tmp_path / "run", preload=refused)
+    assert began.wait(HANG_S)
+    assert printed == []
