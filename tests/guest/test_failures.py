@@ -24,7 +24,7 @@ from hourglass import runner, scenario
 from hourglass.builders import cpio, root
 from hourglass.builders.kernel import registry as kernels
 from hourglass.builders.tool_packages import TOOLS, WIFI_TOOLS
-from hourglass.engine import virtual
+from hourglass.engine import engines, virtual
 from hourglass.errors import GuestError
 from hourglass.host import directories
 from tests.clocks import HANG_S, until
@@ -418,7 +418,8 @@ def test_imports_that_python_refuses_at_its_end_print_nothing(tmp_path: Path, mo
         began.set()
         raise RuntimeError("can't register atexit after shutdown")
 
-    prepared = runner.prepare(scenario.load("L100M", ["test.length=1", "test.delay=0"]))
+    loaded = scenario.load("L100M", ["test.length=1", "test.delay=0"])
+    prepared = runner.prepare(loaded, engines.DEFAULT, runner.SilentRunProgress())
     runner.make(prepared, tmp_path / "run", preload=refused)
     assert began.wait(HANG_S)
     assert printed == []
