@@ -40,11 +40,13 @@ pub struct Devices {
     node: String,
     socket: Socket,
     /// Set-up's qdiscs and later changes by device, handle and parent; None: changes are not recorded.
-    recorded: Option<HashMap<(u32, u32, u32), Options>>,
+    recorded: Option<Recorded>,
 }
 
+type Recorded = HashMap<(u32, u32, u32), Options>;
+
 /// A qdisc's kind, and its options as the kernel has them.
-#[derive(PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Options {
     kind: String,
     content: Vec<u8>,
@@ -68,7 +70,6 @@ struct Qdisc {
     device: u32,
     number: u32,
     parent_number: u32,
-    kind: String,
     handle: String,
     parent: String,
     bytes: u64,
@@ -80,8 +81,7 @@ struct Qdisc {
     backlog: u64,
     /// The qdisc's special counters, in the kernel's layout.
     app: Vec<u8>,
-    options: Vec<u8>,
-    stab: Vec<u8>,
+    options: Options,
 }
 
 impl Devices {
@@ -91,22 +91,10 @@ impl Devices {
     }
 
     /// Takes the current qdiscs as those of the set-up: from now on, samples record changes.
-    pub fn set_baseline(&mut self) -> Result<()> {
+    pub fn with_baseline(mut self) -> Result<Self> {
         let qdiscs = self.qdiscs()?;
-        self.recorded = Some(qdiscs.iter().map(|qdisc| (qdisc.key(), qdisc.own_options())).collect());
-        Ok(())
-    }
-
-    /// Returns the words of a qdisc that has changed since the last sample.
-    fn change(&mut self, qdisc: &Qdisc) -> Option<String> {
-        let recorded = self.recorded.as_mut()?;
-        if recorded.get(&qdisc.key()).is_some_and(|last| qdisc.has(last)) {
-            return None;
-        }
-        let options = qdisc.own_options();
-        let words = options.words();
-        let last = recorded.insert(qdisc.key(), options);
-        last.is_none_or(|last| last.words() != words).then_some(words)
+        self.recorded = Some(qdiscs.into_iter().map(|qdisc| (qdisc.key(), qdisc.options)).collect());
+        Ok(self)
     }
 
     fn links(&mut self) -> Result<BTreeMap<u32, Link>> {
@@ -122,7 +110,7 @@ impl Devices {
         let mut qdiscs = Vec::new();
         self.socket.dump(RTM_GETQDISC, &question, |body| qdiscs.extend(Qdisc::parse(body)))?;
         for index in 0..qdiscs.len() {
-            if qdisc_stat::CLASSFUL.contains(&qdiscs[index].kind.as_str()) {
+            if qdisc_stat::CLASSFUL.contains(&qdiscs[index].options.kind.as_str()) {
                 let (device, handle) = (qdiscs[index].device, qdiscs[index].number);
                 self.socket.dump(RTM_GETTCLASS, &traffic(device, 0, handle), |body| {
                     qdiscs.extend(Qdisc::parse(body).map(Qdisc::into_class));
@@ -153,16 +141,15 @@ impl Devices {
             let head = [Cell::I64(t_ns), Cell::Text(&self.node), Cell::Text(&link.name)];
             records.push(Table::Qdisc, head.into_iter().chain(qdisc.cells()))?;
             let mut result = Ok(());
-            qdisc_stat::read(&qdisc.kind, &qdisc.app, &qdisc.options, |name, value| {
-                let texts = [&qdisc.handle, &qdisc.kind, name].map(Cell::Text);
+            qdisc_stat::read(&qdisc.options.kind, &qdisc.app, &qdisc.options.content, |name, value| {
+                let texts = [&qdisc.handle, &qdisc.options.kind, name].map(Cell::Text);
                 let row = head.into_iter().chain(texts).chain([Cell::I64(value)]);
                 if result.is_ok() {
                     result = records.push(Table::QdiscStat, row);
                 }
             });
             result?;
-            if let Some(words) = self.change(qdisc) {
-                let head = [Cell::I64(t_ns), Cell::Text(&self.node), Cell::Text(&link.name)];
+            if let Some(words) = self.recorded.as_mut().and_then(|recorded| qdisc.change(recorded)) {
                 let texts = [&qdisc.handle, &qdisc.parent, &words].map(|text| Cell::Text(text));
                 records.push(Table::QdiscChange, head.into_iter().chain(texts))?;
             }
@@ -202,7 +189,6 @@ impl Qdisc {
             device: u32_at(body, 4)?,
             number: u32_at(body, 8)?,
             parent_number: u32_at(body, 12)?,
-            kind: String::new(),
             handle: handle(u32_at(body, 8)?),
             parent: parent(u32_at(body, 12)?),
             bytes: 0,
@@ -213,14 +199,13 @@ impl Qdisc {
             qlen: 0,
             backlog: 0,
             app: Vec::new(),
-            options: Vec::new(),
-            stab: Vec::new(),
+            options: Options::default(),
         };
         for (kind, content) in Attributes::after(body, TCMSG) {
             match kind {
-                TCA_KIND => qdisc.kind = text(content),
-                TCA_OPTIONS => content.clone_into(&mut qdisc.options),
-                TCA_STAB => content.clone_into(&mut qdisc.stab),
+                TCA_KIND => qdisc.options.kind = text(content),
+                TCA_OPTIONS => content.clone_into(&mut qdisc.options.content),
+                TCA_STAB => content.clone_into(&mut qdisc.options.stab),
                 TCA_STATS2 => qdisc.read_stats(content)?,
                 _ => {}
             }
@@ -230,19 +215,22 @@ impl Qdisc {
 
     /// Converts a parsed qdisc to a class: a class has the same message, with its number instead of the handle.
     fn into_class(self) -> Self {
-        Self { kind: format!("{} class", self.kind), handle: parent(self.number), ..self }
+        let kind = format!("{} class", self.options.kind);
+        Self { options: Options { kind, ..self.options }, handle: parent(self.number), ..self }
     }
 
     fn key(&self) -> (u32, u32, u32) {
         (self.device, self.number, self.parent_number)
     }
 
-    fn own_options(&self) -> Options {
-        Options { kind: self.kind.clone(), content: self.options.clone(), stab: self.stab.clone() }
-    }
-
-    fn has(&self, last: &Options) -> bool {
-        (&self.kind, &self.options, &self.stab) == (&last.kind, &last.content, &last.stab)
+    /// Returns its words if it has changed since the last sample.
+    fn change(&self, recorded: &mut Recorded) -> Option<String> {
+        if recorded.get(&self.key()) == Some(&self.options) {
+            return None;
+        }
+        let words = self.options.words();
+        let last = recorded.insert(self.key(), self.options.clone());
+        last.is_none_or(|last| last.words() != words).then_some(words)
     }
 
     fn read_stats(&mut self, stats: &[u8]) -> Option<()> {
@@ -264,7 +252,7 @@ impl Qdisc {
 
     fn cells(&self) -> [Cell<'_>; 10] {
         [
-            Cell::Text(&self.kind),
+            Cell::Text(&self.options.kind),
             Cell::Text(&self.handle),
             Cell::Text(&self.parent),
             Cell::U64(self.bytes),
@@ -320,7 +308,7 @@ mod tests {
         body.extend(b"\x18\x00\x03\x00");
         body.extend(to_bytes(&[1, 2, 3, 4, 5]));
         let qdisc = Qdisc::parse(&body).expect("a qdisc");
-        assert_eq!((qdisc.device, qdisc.kind.as_str(), qdisc.parent.as_str()), (4, "htb", "root"));
+        assert_eq!((qdisc.device, qdisc.options.kind.as_str(), qdisc.parent.as_str()), (4, "htb", "root"));
         assert_eq!((qdisc.bytes, qdisc.packets, qdisc.qlen, qdisc.backlog), (1_000, 10, 1, 2));
         assert_eq!((qdisc.drops, qdisc.requeues, qdisc.overlimits), (3, 4, 5));
     }

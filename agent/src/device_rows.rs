@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::sys::socket::SockProtocol;
 use serde::{Deserialize, Serialize};
 
-use crate::netlink::{push, traffic, u16_at, u32_at, Attributes, Socket, CREATE, EXCL, TCMSG};
+use crate::netlink::{content_of, push, traffic, u16_at, u32_at, Attributes, Socket, CREATE, EXCL, TCMSG};
 
 const ROOT: u32 = 0xffff_ffff;
 const INGRESS: u32 = 0xffff_fff1;
@@ -200,7 +200,7 @@ pub fn is_default(qdisc: &Row) -> bool {
 /// Returns whether the filter is the hash table that every u32 classifier has.
 fn is_root_table(body: &[u8], handle: u32) -> bool {
     const ROOT_TABLE: u32 = 0x8000_0000;
-    attribute(body, Filter.header(), TCA_KIND) == Some(b"u32\0") && handle == ROOT_TABLE
+    content_of(body, Filter.header(), TCA_KIND) == Some(b"u32\0") && handle == ROOT_TABLE
 }
 
 /// Ignores errors for a state that is already as requested.
@@ -226,13 +226,14 @@ fn is_restorable(table: Table, body: &[u8], index: u32) -> bool {
         Route => {
             let automatic =
                 body.get(5) == Some(&RTPROT_KERNEL) || u32_at(body, 8).is_some_and(|f| f & CLONED != 0);
-            !automatic && attribute(body, table.header(), 4).and_then(|index| u32_at(index, 0)) == Some(index)
+            !automatic
+                && content_of(body, table.header(), 4).and_then(|index| u32_at(index, 0)) == Some(index)
         }
         Neighbour => {
             u32_at(body, 4) == Some(index) && u16_at(body, 8).is_some_and(|state| state & PERMANENT != 0)
         }
         Class => {
-            let kind = attribute(body, table.header(), TCA_KIND).unwrap_or_default();
+            let kind = content_of(body, table.header(), TCA_KIND).unwrap_or_default();
             u32_at(body, 4) == Some(index) && USER_CLASSES.contains(&kind)
         }
         _ => u32_at(body, 4) == Some(index),
@@ -248,7 +249,7 @@ pub fn has_multipath_route(net: &mut Net, index: u32) -> Result<bool> {
         let mut body = vec![0; Route.header()];
         body[0] = u8::try_from(family).expect("is small");
         let result = net.0.dump(Route.new_message_type() + 2, &body, |body| {
-            let value_of = |kind| attribute(body, Route.header(), kind);
+            let value_of = |kind| content_of(body, Route.header(), kind);
             // `struct rtnexthop`: length, flags, hops, the device's number
             let mut hops = value_of(MULTIPATH).unwrap_or_default();
             while let (Some(length), Some(hop)) = (u16_at(hops, 0), u32_at(hops, 4)) {
@@ -264,10 +265,6 @@ pub fn has_multipath_route(net: &mut Net, index: u32) -> Result<bool> {
         }
     }
     Ok(multipath)
-}
-
-pub fn attribute(body: &[u8], header: usize, kind: u16) -> Option<&[u8]> {
-    Attributes::after(body, header).find(|(candidate, _)| *candidate == kind).map(|(_, content)| content)
 }
 
 pub fn same_row(table: Table, first: &Row, second: &Row) -> bool {
@@ -305,7 +302,7 @@ fn without_counters(table: Table, body: &[u8]) -> Vec<(u16, Vec<u8>)> {
         }
         Neighbour | Class | Filter => head[4..8].fill(0),
     }
-    let kind = attribute(body, table.header(), TCA_KIND).unwrap_or_default().to_vec();
+    let kind = content_of(body, table.header(), TCA_KIND).unwrap_or_default().to_vec();
     let mut attributes: Vec<(u16, Vec<u8>)> = Attributes::after(body, table.header())
         .filter(|(attribute, _)| match table {
             Address => *attribute != 6,
@@ -355,12 +352,12 @@ fn make_request(table: Table, body: &[u8], index: u32, age_s: u32) -> Vec<u8> {
             (Route, 4) => content = index.to_ne_bytes().to_vec(),
             (Route, 12 | 23) | (Neighbour, 3 | 4) => continue,
             (Filter, TCA_OPTIONS) => {
-                let kind = attribute(body, table.header(), TCA_KIND).unwrap_or_default();
+                let kind = content_of(body, table.header(), TCA_KIND).unwrap_or_default();
                 content = requestable_options(kind, &content);
             }
             (Qdisc, TCA_OPTIONS) => {
                 set_major_version(
-                    attribute(body, table.header(), TCA_KIND).unwrap_or_default(),
+                    content_of(body, table.header(), TCA_KIND).unwrap_or_default(),
                     &mut content,
                 );
             }

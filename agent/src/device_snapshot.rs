@@ -22,8 +22,8 @@ use nix::errno::Errno;
 use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
 use serde::{Deserialize, Serialize};
 
-use crate::device_rows::{attribute, has_multipath_route, is_default, same_rows, Net, Row, Table};
-use crate::netlink::{self, push, u16_at, u32_at, Attributes, IFINFOMSG};
+use crate::device_rows::{has_multipath_route, is_default, same_rows, Net, Row, Table};
+use crate::netlink::{self, content_of, push, u16_at, u32_at, Attributes, IFINFOMSG};
 use crate::{clock, ethtool, sys};
 
 const RTM_NEWLINK: u16 = 16;
@@ -288,8 +288,8 @@ impl Link {
         const ARPHRD_LOOPBACK: u16 = 772;
         const XDP: u16 = 43;
         const ATTACHED: u16 = 2;
-        let name = attribute(body, IFINFOMSG, IFLA_IFNAME)?;
-        let xdp = attribute(body, IFINFOMSG, XDP).and_then(|xdp| attribute(xdp, 0, ATTACHED));
+        let name = content_of(body, IFINFOMSG, IFLA_IFNAME)?;
+        let xdp = content_of(body, IFINFOMSG, XDP).and_then(|xdp| content_of(xdp, 0, ATTACHED));
         Some(Self {
             name: String::from_utf8_lossy(name.strip_suffix(&[0]).unwrap_or(name)).into_owned(),
             index: u32_at(body, 4)?,

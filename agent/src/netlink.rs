@@ -74,6 +74,11 @@ impl<'a> Iterator for Attributes<'a> {
     }
 }
 
+/// Returns the content of the first attribute of a kind, after a family's header.
+pub fn content_of(body: &[u8], header: usize, kind: u16) -> Option<&[u8]> {
+    Attributes::after(body, header).find(|(candidate, _)| *candidate == kind).map(|(_, content)| content)
+}
+
 pub fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..)?.first_chunk().copied().map(u16::from_ne_bytes)
 }

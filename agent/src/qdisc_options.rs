@@ -4,7 +4,7 @@
 
 use std::fmt::{Display, Write};
 
-use crate::netlink::{u16_at, u32_at, u64_at, Attributes};
+use crate::netlink::{content_of, u16_at, u32_at, u64_at};
 
 /// The unit in which the kernel has a value.
 #[derive(Clone, Copy)]
@@ -44,17 +44,14 @@ const TARGET_FIRST: &[Attribute] = &[(1, "target", Time), (2, "limit", Number)];
 const FQ_PIE: &[Attribute] = &[(1, "limit", Number), (3, "target", Time)];
 const FQ: &[Attribute] = &[(1, "limit", Number), (7, "maxrate", Rate)];
 const CAKE: &[Attribute] = &[(2, "bandwidth", Rate64), (14, "mpu", Number)];
-const CAKE_OVERHEAD: &[Attribute] = &[(6, "overhead", Signed)];
 const NETEM: &[Attribute] =
     &[(10, "delay", Time64), (6, "rate", Rate), (8, "rate", Rate64), (12, "slot", Time64)];
-const TBF: &[Attribute] = &[(4, "rate", Rate64)];
-const HTB_CLASS: &[Attribute] = &[(7, "ceil", Rate64)];
 
 /// Returns the words of a qdisc of this kind, or of a class. `options` and `stab` are the contents of `TCA_OPTIONS` and
 /// `TCA_STAB`.
 pub fn words(kind: &str, options: &[u8], stab: &[u8]) -> String {
     let mut line = String::new();
-    if let Some(sizes) = attribute(stab, TCA_STAB_BASE) {
+    if let Some(sizes) = content_of(stab, 0, TCA_STAB_BASE) {
         line.push_str("stab");
         push_link_layer(&mut line, &STAB_LINK_LAYERS, u32_at(sizes, 8));
         push_fields(&mut line, sizes, &[(4, "overhead", Signed), (12, "mpu", Number)]);
@@ -62,6 +59,7 @@ pub fn words(kind: &str, options: &[u8], stab: &[u8]) -> String {
         line.push(' ');
     }
     line.push_str(kind);
+    let parameters = content_of(options, 0, PARAMETERS).unwrap_or_default();
     match kind {
         "pfifo" | "bfifo" | "pfifo_head_drop" => push_fields(&mut line, options, &[(0, "limit", Number)]),
         "sfq" => push_fields(&mut line, options, &[(8, "limit", Number)]),
@@ -70,42 +68,33 @@ pub fn words(kind: &str, options: &[u8], stab: &[u8]) -> String {
         "fq" => push_attributes(&mut line, options, FQ),
         "cake" => {
             push_attributes(&mut line, options, CAKE);
-            if attribute(options, CAKE_RAW).is_none() {
-                push_attributes(&mut line, options, CAKE_OVERHEAD);
+            if content_of(options, 0, CAKE_RAW).is_none() {
+                push_attributes(&mut line, options, &[(6, "overhead", Signed)]);
             }
             push_link_layer(
                 &mut line,
                 &CAKE_LINK_LAYERS,
-                attribute(options, CAKE_ATM).and_then(|w| u32_at(w, 0)),
+                content_of(options, 0, CAKE_ATM).and_then(|w| u32_at(w, 0)),
             );
         }
         "netem" => {
             push_fields(&mut line, options, &[(4, "limit", Number)]);
             push_attributes(&mut line, options.get(NETEM_OPTIONS..).unwrap_or_default(), NETEM);
         }
-        "red" | "tbf" | "htb class" => {
-            push_parameters(&mut line, kind, attribute(options, PARAMETERS).unwrap_or_default(), options);
+        "red" => push_fields(&mut line, parameters, &[(0, "limit", Number)]),
+        "tbf" => {
+            push_fields(&mut line, parameters, &[(8, "rate", Rate), (24, "limit", Number)]);
+            push_attributes(&mut line, options, &[(4, "rate", Rate64)]);
+            push_rate_sizes(&mut line, parameters.get(..12));
+        }
+        "htb class" => {
+            push_fields(&mut line, parameters, &[(20, "ceil", Rate)]);
+            push_attributes(&mut line, options, &[(7, "ceil", Rate64)]);
+            push_rate_sizes(&mut line, parameters.get(12..24));
         }
         _ => {}
     }
     line
-}
-
-/// Appends options that stand in one structure, after which come the rates of 64 bits.
-fn push_parameters(line: &mut String, kind: &str, parameters: &[u8], options: &[u8]) {
-    match kind {
-        "tbf" => {
-            push_fields(line, parameters, &[(8, "rate", Rate), (24, "limit", Number)]);
-            push_attributes(line, options, TBF);
-            push_rate_sizes(line, parameters.get(..12));
-        }
-        "htb class" => {
-            push_fields(line, parameters, &[(20, "ceil", Rate)]);
-            push_attributes(line, options, HTB_CLASS);
-            push_rate_sizes(line, parameters.get(12..24));
-        }
-        _ => push_fields(line, parameters, &[(0, "limit", Number)]),
-    }
 }
 
 /// Appends the sizes with which a rate counts packets, of `struct tc_ratespec`.
@@ -136,7 +125,7 @@ fn push_fields(line: &mut String, bytes: &[u8], fields: &[Field]) {
 
 fn push_attributes(line: &mut String, options: &[u8], attributes: &[Attribute]) {
     for (number, word, unit) in attributes {
-        if let Some(content) = attribute(options, *number) {
+        if let Some(content) = content_of(options, 0, *number) {
             push_value(line, word, *unit, content);
         }
     }
@@ -178,14 +167,10 @@ fn push(line: &mut String, word: &str, value: impl Display) {
     write!(line, " {word} {value}").expect("a string takes everything");
 }
 
-fn attribute(bytes: &[u8], number: u16) -> Option<&[u8]> {
-    Attributes::after(bytes, 0).find(|(candidate, _)| *candidate == number).map(|(_, content)| content)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::netlink::attribute as make;
+    use crate::netlink::attribute;
 
     fn numbers(values: &[u32]) -> Vec<u8> {
         values.iter().flat_map(|value| value.to_ne_bytes()).collect()
@@ -195,18 +180,18 @@ mod tests {
     fn a_limit_is_where_its_qdisc_has_it() {
         assert_eq!(words("pfifo", &numbers(&[102]), &[]), "pfifo limit 102");
         assert_eq!(words("sfq", &numbers(&[1514, 10, 127, 1024, 128]), &[]), "sfq limit 127");
-        let codel = [make(1, &numbers(&[5000])), make(2, &numbers(&[1000]))].concat();
+        let codel = [attribute(1, &numbers(&[5000])), attribute(2, &numbers(&[1000]))].concat();
         assert_eq!(words("codel", &codel, &[]), "codel target 5ms limit 1000");
-        let pie = [make(1, &numbers(&[10240])), make(3, &numbers(&[14999]))].concat();
+        let pie = [attribute(1, &numbers(&[10240])), attribute(3, &numbers(&[14999]))].concat();
         assert_eq!(words("fq_pie", &pie, &[]), "fq_pie limit 10240 target 14999us");
-        assert_eq!(words("red", &make(1, &numbers(&[60_000, 0, 0, 0])), &[]), "red limit 60000");
+        assert_eq!(words("red", &attribute(1, &numbers(&[60_000, 0, 0, 0])), &[]), "red limit 60000");
     }
 
     #[test]
     fn netem_has_its_delay_in_ns() {
         let fixed = numbers(&[3_125_000, 131_072_000, 0, 0, 0, 0]);
-        let rate = make(6, &numbers(&[125_000, 0, 0, 0]));
-        let delay = make(10, &200_000_960u64.to_ne_bytes());
+        let rate = attribute(6, &numbers(&[125_000, 0, 0, 0]));
+        let delay = attribute(10, &200_000_960u64.to_ne_bytes());
         assert_eq!(
             words("netem", &[fixed, rate, delay].concat(), &[]),
             "netem limit 131072000 delay 200000.960us rate 1mbit"
@@ -218,14 +203,14 @@ mod tests {
         let spec = |rate: u32| [&[0, 2, 10, 0, 0, 0, 64, 0][..], &rate.to_ne_bytes()].concat();
         let tbf = [spec(105_000), vec![0; 12], numbers(&[30_000, 1, 2])].concat();
         assert_eq!(
-            words("tbf", &make(1, &tbf), &[]),
+            words("tbf", &attribute(1, &tbf), &[]),
             "tbf rate 840kbit limit 30000 overhead 10 mpu 64 linklayer atm"
         );
-        let fast = [make(1, &tbf), make(4, &5_000_000_000u64.to_ne_bytes())].concat();
+        let fast = [attribute(1, &tbf), attribute(4, &5_000_000_000u64.to_ne_bytes())].concat();
         assert!(words("tbf", &fast, &[]).contains("rate 40gbit"));
         let class = [vec![0; 12], spec(125_000_001), numbers(&[1, 2, 3, 0, 0])].concat();
         assert_eq!(
-            words("htb class", &make(1, &class), &[]),
+            words("htb class", &attribute(1, &class), &[]),
             "htb class ceil 1000000008bit overhead 10 mpu 64 linklayer atm"
         );
     }
@@ -234,18 +219,19 @@ mod tests {
     fn a_size_table_comes_before_the_kind() {
         let sizes = [numbers(&[0xffff_0002]), (-4i32).to_ne_bytes().to_vec(), numbers(&[2, 0, 2047, 512])];
         assert_eq!(
-            words("bfifo", &numbers(&[3000]), &make(1, &sizes.concat())),
+            words("bfifo", &numbers(&[3000]), &attribute(1, &sizes.concat())),
             "stab linklayer atm overhead -4 mpu 0 mtu 2047 tsize 512 bfifo limit 3000"
         );
     }
 
     #[test]
     fn unlimited_rates_have_no_word() {
-        let fq = [make(1, &numbers(&[10_000])), make(7, &numbers(&[u32::MAX]))].concat();
+        let fq = [attribute(1, &numbers(&[10_000])), attribute(7, &numbers(&[u32::MAX]))].concat();
         assert_eq!(words("fq", &fq, &[]), "fq limit 10000");
-        let cake = [make(2, &[0; 8]), make(6, &numbers(&[10])), make(4, &numbers(&[1]))].concat();
+        let cake =
+            [attribute(2, &[0; 8]), attribute(6, &numbers(&[10])), attribute(4, &numbers(&[1]))].concat();
         assert_eq!(words("cake", &cake, &[]), "cake overhead 10 atm");
-        let raw = [make(6, &numbers(&[0])), make(12, &numbers(&[0]))].concat();
+        let raw = [attribute(6, &numbers(&[0])), attribute(12, &numbers(&[0]))].concat();
         assert_eq!(words("cake", &raw, &[]), "cake");
         assert_eq!(words("pfifo_fast", &[1, 2, 3], &[]), "pfifo_fast");
     }

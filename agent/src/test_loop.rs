@@ -92,10 +92,7 @@ impl<'a> TestLoop<'a> {
         let (mut sockets, mut devices) = (Vec::new(), Vec::new());
         for name in nodes.names() {
             nodes.enter(Some(name))?;
-            let node_devices = Devices::open(name).and_then(|mut devices| {
-                devices.set_baseline()?;
-                Ok(devices)
-            });
+            let node_devices = Devices::open(name).and_then(Devices::with_baseline);
             devices.push(node_devices.map_err(|error| Failure::system("route netlink", error))?);
             if (samples_tcp || plan.has_decisions())
                 && plan.flows().any(|(base, _)| base.client == name || base.server == name)

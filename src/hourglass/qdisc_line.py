@@ -91,8 +91,8 @@ class QdiscLine:
         return ""
 
     def _name(self, word: str) -> str:
-        known = ABBREVIATED.get(self.kind, ())
-        return word if word in known else next((name for name in known if name.startswith(word)), word)
+        names = ABBREVIATED.get(self.kind, ())
+        return word if word in names else next((name for name in names if name.startswith(word)), word)
 
     @property
     def rate_bps(self) -> int | None:
@@ -189,11 +189,10 @@ def _stab_bytes(stab: Mapping[str, str], size: int) -> int:
     atm, shortest = stab.get("linklayer") in ("atm", "adsl"), whole_number(stab.get("mpu", "")) or 0
     if not atm and not shortest:
         return max(size, 1)
-    longest, entries = (whole_number(stab.get(name, "")) or 0 for name in ("mtu", "tsize"))
+    longest, slots = (whole_number(stab.get(name, "")) or default for name, default in (("mtu", 2047), ("tsize", 512)))
     step = 1
-    while (longest or 2047) // step > (entries or 512) - 1:
+    while longest // step > slots - 1:
         step *= 2
-    slots = entries or 512
 
     def entry(number: int) -> int:
         rounded = max((number + 1) * step, shortest)

@@ -47,10 +47,11 @@ def test_every_view_of_a_run_without_length_answers(run, view, tmp_path, monkeyp
     with pytest.raises(SystemExit) as ended:
         main([name, *kind, "run", *words[len(kind) :]])
     status = ended.value.code
-    said = capsys.readouterr()
-    assert status in (0, MISSED) or (status, said.err.count("\n"), said.err.count("RUN = 'run': ")) == (2, 1, 1), said
-    assert said.out + said.err
-    assert not {"nan", "inf", "internal"} & set(f"{said.out} {said.err}".split())
+    output = capsys.readouterr()
+    refusals = output.err.count("\n"), output.err.count("RUN = 'run': ")
+    assert status in (0, MISSED) or (status, *refusals) == (2, 1, 1), output
+    assert output.out + output.err
+    assert not {"nan", "inf", "internal"} & set(f"{output.out} {output.err}".split())
 
 
 def test_a_share_of_no_time_is_unknown(tmp_path: Path) -> None:

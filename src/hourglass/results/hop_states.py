@@ -6,6 +6,7 @@ each was there. A device has a state for each leaf of its tree that sent packets
 """
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import groupby
@@ -21,7 +22,6 @@ from hourglass.results.series import Window
 from hourglass.tc_words import rate_bps
 
 _LINK_RATE = re.compile(r"(?:policer|shaper) .*?\brate ([^,]+)")
-
 _DEFAULT = "0:"
 """The handle of the kernel's own qdiscs."""
 
@@ -78,17 +78,12 @@ class HopStates:
 def _hop_states(run: Recording, window: Window, hop: Hop) -> list[HopState]:
     until_end = (pl.col("node") == hop.node) & (pl.col("device") == hop.device) & (pl.col("t_ns") <= window.end_ns)
     changes = run.qdisc_changes.filter(until_end).sort("t_ns")
-    planned = HopState.model_construct(**_values(hop))
     if changes.is_empty():
-        return [planned]
-    left = list(changes.select("t_ns", "handle", "parent", "options").iter_rows())
-    options: Options = {}
+        return [HopState.model_construct(**_values(hop))]
+    rows = run.qdisc.filter(until_end).sort("t_ns", maintain_order=True)
     sent: dict[_State, int] = {}
     previous: dict[_Queue, int] = {}
-    for t_ns, tree in _samples(run.qdisc.filter(until_end).sort("t_ns", maintain_order=True)):
-        while left and left[0][0] <= t_ns:
-            _, handle, parent, words = left.pop(0)
-            options[handle, parent] = words
+    for t_ns, tree, options in _trees(rows, changes):
         if t_ns >= window.start_ns:
             for queue in filter(partial(_holds_packets, tree), tree):
                 grown = tree[queue] - previous.get(queue, 0)
@@ -97,14 +92,20 @@ def _hop_states(run: Recording, window: Window, hop: Hop) -> list[HopState]:
         previous = tree
     states = sorted(sent, key=lambda state: -sent[state])
     used = [state for state in states if sent[state]] or states
-    return [_hop_state(hop, state) for state in used] or [planned]
+    return [_hop_state(hop, state) for state in used] or [HopState.model_construct(**_values(hop))]
 
 
-def _samples(rows: pl.DataFrame) -> Iterator[tuple[int, dict[_Queue, int]]]:
-    """Yield the instants with their qdiscs and classes, and the bytes that each has sent so far."""
+def _trees(rows: pl.DataFrame, changes: pl.DataFrame) -> Iterator[tuple[int, dict[_Queue, int], Options]]:
+    """Yield the instants with their qdiscs and classes, the bytes that each has sent so far, and the words of those
+    that changed."""
+    pending = deque(changes.select("t_ns", "handle", "parent", "options").iter_rows())
+    options: Options = {}
     columns = rows.select("t_ns", "kind", "handle", "parent", "bytes").iter_rows()
     for t_ns, group in groupby(columns, key=itemgetter(0)):
-        yield t_ns, {_Queue(*queue): count for _, *queue, count in group}
+        while pending and pending[0][0] <= t_ns:
+            _, handle, parent, words = pending.popleft()
+            options[handle, parent] = words
+        yield t_ns, {_Queue(*queue): count for _, *queue, count in group}, options
 
 
 def _major(handle: str) -> str:

@@ -185,15 +185,11 @@ class Loads:
     def path(self, sender: str, receiver: str, way: Way) -> list[Hop]:
         """Return the hops in the direction of the data, each with the qdisc that sent most."""
         client, server = (sender, receiver) if way == "up" else (receiver, sender)
-        hops: list[Hop] = []
         for path in self.run.paths:
-            if (path.client, path.server) == (client, server):
-                hops = path.there if way == "up" else path.back
-                break
-            if (path.client, path.server) == (server, client):
-                hops = path.back if way == "up" else path.there
-                break
-        return [self._states.of(hop)[0] for hop in hops]
+            if {path.client, path.server} == {client, server}:
+                there = (path.client == client) == (way == "up")
+                return [self._states.of(hop)[0] for hop in (path.there if there else path.back)]
+        return []
 
     @cached_property
     def _ends(self) -> dict[str, tuple[str, str]]:
