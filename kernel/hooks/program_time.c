@@ -13,8 +13,10 @@
  * A sleep lasts at least 1 us. The limit of the first rule is 1 ms, that of the second 50 ms. So
  * a program that spins for a time T sees its end with an error of at most T / 8, after about ten
  * rounds for each factor of three in T. Polling calls are those for the time, for readiness, for
- * yielding or about a file, and every call that fails or returns nothing. A fork or exec counts
- * as 2,000 calls, by its cost for the host.
+ * yielding or about a file, and every call that fails or returns nothing. Calls that only change
+ * state of the caller (its signal mask, a timer, an epoll set) do not interrupt a row of polling
+ * calls: event loops make them in each round. A fork or exec counts as 2,000 calls, by its cost
+ * for the host.
  * If the clock advanced between two calls of a task, the task slept, and its counts restart. A
  * child starts with the counts of its parent, so a chain of forks is charged too.
  *
@@ -267,7 +269,6 @@ static bool is_poll(int call, long result)
 	case __NR_gettid:
 	case __NR_getppid:
 	case __NR_getcpu:
-	case __NR_rt_sigprocmask:
 	case __NR_getsockopt:
 	case __NR_ioctl:
 	case __NR_stat:
@@ -282,6 +283,61 @@ static bool is_poll(int call, long result)
 	case __NR_recvfrom:
 	case __NR_recvmsg:
 		return result == 0;
+	default:
+		return false;
+	}
+}
+
+/* Returns whether a call changes nothing that others see, and moves no bytes. */
+static bool is_private(int call)
+{
+	switch (call) {
+	case __NR_rt_sigaction:
+	case __NR_rt_sigpending:
+	case __NR_rt_sigprocmask:
+	case __NR_rt_sigreturn:
+	case __NR_sigaltstack:
+	case __NR_alarm:
+	case __NR_getitimer:
+	case __NR_setitimer:
+	case __NR_timer_gettime:
+	case __NR_timer_settime:
+	case __NR_timerfd_gettime:
+	case __NR_timerfd_settime:
+	case __NR_epoll_ctl:
+	case __NR_fcntl:
+	case __NR_lseek:
+	case __NR_getpeername:
+	case __NR_getsockname:
+	case __NR_setsockopt:
+	case __NR_capget:
+	case __NR_getcwd:
+	case __NR_getegid:
+	case __NR_geteuid:
+	case __NR_getgid:
+	case __NR_getgroups:
+	case __NR_getpgid:
+	case __NR_getpgrp:
+	case __NR_getpriority:
+	case __NR_getresgid:
+	case __NR_getresuid:
+	case __NR_getrlimit:
+	case __NR_getsid:
+	case __NR_getuid:
+	case __NR_prlimit64:
+	case __NR_umask:
+	case __NR_uname:
+	case __NR_arch_prctl:
+	case __NR_prctl:
+	case __NR_clock_getres:
+	case __NR_sched_getaffinity:
+	case __NR_sched_getparam:
+	case __NR_sched_getscheduler:
+	case __NR_madvise:
+	case __NR_membarrier:
+	case __NR_rseq:
+	case __NR_set_robust_list:
+		return true;
 	default:
 		return false;
 	}
@@ -319,7 +375,7 @@ void program_time_leave(int call, long result)
 	}
 	if (is_poll(call, result)) {
 		p->polls++;
-	} else {
+	} else if (!is_private(call)) {
 		p->polls = 0;
 		p->polling_since = p->at;
 	}
