@@ -257,8 +257,8 @@ fn build(plan: &ContainerPlan, memory: usize) -> io::Result<()> {
     }
     attach("sysfs", &root.join("sys"), MsFlags::MS_RDONLY, none)?;
     devices(&root.join("dev"))?;
-    for (name, mode) in [("run", 0o755), ("tmp", 0o1777), ("dev/shm", 0o1777)] {
-        share(&folder.join(name.replace('/', "-")), &root.join(name), mode)?;
+    for name in ["tmp", "dev/shm"] {
+        share(&folder.join(name.replace('/', "-")), &root.join(name))?;
     }
     let opened = open(&root, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
     for (mounted, number) in plan.mounts.iter().zip(0..) {
@@ -300,11 +300,11 @@ fn make_folders(root: BorrowedFd, path: &str) -> nix::Result<OwnedFd> {
     open_in(root, path, folder)
 }
 
-/// Mounts a folder of the container's memory, next to those of the overlay.
-fn share(from: &Path, to: &Path, mode: u32) -> io::Result<()> {
+/// Mounts a folder of the container's memory, next to those of the overlay, in which all may write.
+fn share(from: &Path, to: &Path) -> io::Result<()> {
     let none = None::<&str>;
     create_dir(from)?;
-    fs::set_permissions(from, Permissions::from_mode(mode))?;
+    fs::set_permissions(from, Permissions::from_mode(0o1777))?;
     mount(Some(from), to, none, MsFlags::MS_BIND, none)?;
     let open_to_all = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     Ok(mount(none, to, none, open_to_all, none)?)

@@ -11,13 +11,17 @@
  *
  *   inode number	a hash of the path
  *   order of names	that of their bytes
- *   owner		root; times: 2024-01-01 00:00:00 UTC; hard links: 1; size of a folder: 4096
+ *   owner		that of .guest/owners-N, see below; else root
+ *   times		2024-01-01 00:00:00 UTC; hard links: 1; size of a folder: 4096
  *   symbolic links	as they are; the guest follows them, in its own tree
  *   free space		none
  *
  * Left out: device nodes, sockets and pipes do not appear. Mount points of other file systems
  * are empty directories, so a root that is the host's / shows neither /proc nor /sys nor /dev.
  * The directories must not change while a guest runs, since a path is looked up only once.
+ *
+ * The file .guest/owners-N, if any, lists the files of other owners: "UID GID PATH", each ended by
+ * a NUL, in the order of the paths' bytes.
  */
 #include <linux/fs.h>
 #include <linux/fs_context.h>
@@ -27,10 +31,13 @@
 #include <linux/pagemap.h>
 #include <linux/pid_namespace.h>
 #include <linux/backing-dev.h>
+#include <linux/bsearch.h>
 #include <linux/slab.h>
 #include <linux/statfs.h>
 #include <linux/string.h>
+#include <linux/uidgid.h>
 #include <linux/version.h>
+#include <linux/vmalloc.h>
 #include "hostroot.h"
 
 #define HOSTROOT_MAGIC	0x48676c73
@@ -46,7 +53,16 @@ struct hostroot_inode {
 	char path[];		/* below the root; "" is the root */
 };
 
-static int roots[HOSTROOT_MAX];
+struct owner {
+	unsigned int uid, gid;
+	const char *path;
+};
+
+static struct hostroot {
+	int fd;			/* of the directory, or an error */
+	struct owner *owners;	/* in the order of their paths */
+	unsigned int owner_count;
+} roots[HOSTROOT_MAX];
 static unsigned int root_count;
 
 /* The files with a descriptor, that of the oldest first. One CPU, no preemption: no lock. */
@@ -62,7 +78,7 @@ static struct hostroot_inode *of(const struct inode *inode)
 
 static int root_of(const struct super_block *sb)
 {
-	return (int)(long)sb->s_fs_info;
+	return ((const struct hostroot *)sb->s_fs_info)->fd;
 }
 
 /* Returns whether the entries of a directory belong to the root. */
@@ -324,6 +340,23 @@ static int set_kind(struct inode *inode, struct hostroot_inode *info)
 	}
 }
 
+static int by_path(const void *path, const void *owner)
+{
+	return strcmp(path, ((const struct owner *)owner)->path);
+}
+
+static void set_owner(struct inode *inode, const char *path)
+{
+	const struct hostroot *root = inode->i_sb->s_fs_info;
+	const struct owner *owner = bsearch(path, root->owners, root->owner_count,
+					    sizeof(*owner), by_path);
+
+	if (!owner)
+		return;
+	inode->i_uid = KUIDT_INIT(owner->uid);
+	inode->i_gid = KGIDT_INIT(owner->gid);
+}
+
 /* Returns the inode of a name in a directory, a path below the root. Both are empty for the
  * root.
  */
@@ -352,6 +385,7 @@ static struct inode *hostroot_inode(struct super_block *sb, const char *folder, 
 	inode->i_private = info;
 	inode->i_flags |= S_NOATIME | S_NOCMTIME;
 	set_times(inode);
+	set_owner(inode, info->path);
 	err = set_kind(inode, info);
 	if (!err)
 		return inode;
@@ -401,14 +435,14 @@ static int hostroot_fill_super(struct super_block *sb, struct fs_context *fc)
 		return -EPERM;
 	if (!data || kstrtouint(data, 10, &number) || number >= root_count)
 		return -EINVAL;
-	if (roots[number] < 0)
-		return roots[number];
+	if (roots[number].fd < 0)
+		return roots[number].fd;
 	err = super_setup_bdi(sb);
 	if (err)
 		return err;
 	sb->s_bdi->ra_pages = HOSTROOT_AHEAD;
 	sb->s_bdi->io_pages = HOSTROOT_AHEAD;
-	sb->s_fs_info = (void *)(long)roots[number];
+	sb->s_fs_info = &roots[number];
 	sb->s_magic = HOSTROOT_MAGIC;
 	sb->s_op = &hostroot_sops;
 	sb->s_flags |= SB_RDONLY | SB_NOATIME;
@@ -466,12 +500,67 @@ static int __init hostroot_count(char *text)
 }
 early_param("hourglass.roots", hostroot_count);
 
+/* Sets the owners of a root from the text of its file, which ends with a NUL. */
+static int __init parse_owners(struct hostroot *root, char *text, const char *end)
+{
+	unsigned int count = 0;
+	int length;
+	char *at;
+
+	for (at = text; at < end; at += strlen(at) + 1)
+		count++;
+	root->owners = vmalloc(array_size(count, sizeof(*root->owners)));
+	if (!root->owners)
+		return -ENOMEM;
+	for (at = text; at < end; at += strlen(at) + 1) {
+		struct owner *owner = &root->owners[root->owner_count++];
+
+		if (sscanf(at, "%u %u%n", &owner->uid, &owner->gid, &length) < 2 ||
+		    at[length] != ' ')
+			return -EINVAL;
+		owner->path = at + length + 1;
+	}
+	return 0;
+}
+
+static int __init read_owners(struct hostroot *root, unsigned int number)
+{
+	unsigned long long size;
+	int fd = hostroot_open_owners(number, &size), err = -ENOMEM;
+	char *text;
+
+	if (fd == -ENOENT)
+		return 0;
+	if (fd < 0)
+		return fd;
+	text = size < INT_MAX ? vmalloc(size + 1) : NULL;
+	if (text)
+		err = hostroot_read(fd, 0, text, size);
+	hostroot_close(fd);
+	if (err <= 0) {
+		vfree(text);
+		return err;
+	}
+	text[err] = '\0';
+	return parse_owners(root, text, text + err);
+}
+
+static void __init open_root(struct hostroot *root, unsigned int number)
+{
+	int err;
+
+	root->fd = hostroot_open_root(number);
+	err = root->fd < 0 ? 0 : read_owners(root, number);
+	if (err)
+		root->fd = err;
+}
+
 static int __init hostroot_init(void)
 {
 	unsigned int number;
 
 	for (number = 0; number < root_count; number++)
-		roots[number] = hostroot_open_root(number);
+		open_root(&roots[number], number);
 	return root_count ? register_filesystem(&hostroot_type) : 0;
 }
 fs_initcall(hostroot_init);

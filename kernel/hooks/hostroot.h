@@ -17,6 +17,9 @@ struct hostroot_facts {
 /* Opens .guest/root-NUMBER and returns a descriptor. */
 int hostroot_open_root(unsigned int number);
 
+/* Opens .guest/owners-NUMBER. Returns a descriptor and the file's size. */
+int hostroot_open_owners(unsigned int number, unsigned long long *size);
+
 /* @path is relative to the directory @root, "" is @root itself. A link at its end is not
  * followed.
  */

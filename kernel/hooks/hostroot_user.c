@@ -19,6 +19,20 @@ int hostroot_open_root(unsigned int number)
 	return fd < 0 ? -errno : fd;
 }
 
+int hostroot_open_owners(unsigned int number, unsigned long long *size)
+{
+	char path[sizeof(".guest/owners-4294967295")];
+	struct stat64 status;
+	int fd;
+
+	snprintf(path, sizeof(path), ".guest/owners-%u", number);
+	fd = open64(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat64(fd, &status) < 0)
+		return -errno;
+	*size = status.st_size;
+	return fd;
+}
+
 static enum hostroot_kind kind_of(unsigned int mode)
 {
 	if (S_ISREG(mode))

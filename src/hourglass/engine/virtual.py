@@ -15,13 +15,14 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar, Self
 
 from hourglass import files
-from hourglass.builders import approot, bpf, root
+from hourglass.builders import bpf, root
+from hourglass.builders.approot import ReadyRoot
 from hourglass.builders.kernel.built import BuiltKernel
 from hourglass.contract.capabilities import VIRTUAL, Capabilities
 from hourglass.contract.kernel_module import KernelModule
@@ -60,6 +61,8 @@ NO_RSEQ = "glibc.pthread.rseq=0"
 
 NO_GUESTS = "guests run only on Linux on x86-64"
 NO_GUESTS_REMEDY = "make runs on such a machine; here you can show, compare, draw and export them"
+
+UNCONFIGURED = "the scripts of these packages failed in the programs' root, so their configuration may be missing: {}"
 
 _DEVICES = (Path("/dev/null"), Path("/dev/zero"), Path("/dev/ptmx"))
 
@@ -111,7 +114,9 @@ class Virtual:
 
     def identity(self, radios: bool, roots: Sequence[Root] = (), report: BuildReport = lambda _, __: None) -> str:
         """Return the kernel's key, the root's, and the digests of the programs' roots, which are built if needed."""
-        digests = [approot.ready(program_root, report).digest[:16] for program_root in roots]
+        from hourglass.engine import program_root
+
+        digests = [program_root.ready(planned, report).digest[:16] for planned in roots]
         digests += [files.sha256(file)[:16] for file in self.objects]
         guest_root = root.key(radios, tools(self.kernel.release), bool(self.objects))
         return " ".join([self.kernel.key, guest_root, *digests])
@@ -120,8 +125,10 @@ class Virtual:
         self, plan: Plan, directory: Path, *, progress: Report | None = None, preload: Preload | None = None
     ) -> Outcome:
         """Execute a plan; see `Engine.run`. Raises MissingError if this machine cannot run guests."""
+        from hourglass.engine import program_root
+
         watchdog = Watchdog(stall_s(len(plan.nodes)))
-        roots = [approot.ready(program_root).folder for program_root in plan.roots]
+        roots = [program_root.ready(planned) for planned in plan.roots]
         wifi, terminal = bool(plan.radios), self.terminal
 
         def watched(child: subprocess.Popen[bytes], console: Console) -> supervise.StuckCheck:
@@ -144,7 +151,9 @@ class Virtual:
                 events=line,
                 counts=self.counts,
             )
-            return supervise.execute(plan, directory, guest, judge, guard, progress, preload, events, decide)
+            outcome = supervise.execute(plan, directory, guest, judge, guard, progress, preload, events, decide)
+        warnings = [UNCONFIGURED.format(" ".join(ready.unconfigured)) for ready in roots if ready.unconfigured]
+        return replace(outcome, warnings=warnings + outcome.warnings)
 
 
 def train(kernel: BuiltKernel, plan: Plan, directory: Path) -> None:
@@ -179,14 +188,14 @@ def boot(
     directory: Path,
     seed: int,
     wifi: bool = False,
-    roots: Sequence[Path] = (),
+    roots: Sequence[ReadyRoot] = (),
     arguments: tuple[str, ...] = (),
     objects: Sequence[Path] = (),
     terminal: Terminal | None = None,
     events: int | None = None,
     counts: Path | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a guest in the run directory; its private files are deleted afterwards. `roots`: folders for its programs;
+    """Start a guest in the run directory; its private files are deleted afterwards. `roots`: those of its programs;
     `arguments`: more for its kernel's command line; `objects`: in BPF; `events`: the descriptor for the agent's events,
     or None to ignore them; `counts`: another folder that it may write to. Raises MissingError."""
     private = directory / PRIVATE
@@ -196,15 +205,17 @@ def boot(
         (kernel.linux, sandbox.RUN),
         (image, sandbox.READ),
         (Path("/proc/cpuinfo"), sandbox.READ),
-        *((folder, sandbox.READ) for folder in roots),
+        *((path, sandbox.READ) for ready in roots for path in (ready.folder, ready.owners) if path is not None),
         *([(counts, sandbox.WRITE_PLAIN)] if counts is not None else []),
         *((device, sandbox.DEVICE) for device in _DEVICES),
     ]
     try:
         private.mkdir(exist_ok=True)
         (private / "root.cpio").symlink_to(image)
-        for number, folder in enumerate(roots):
-            (private / f"root-{number}").symlink_to(folder.absolute(), target_is_directory=True)
+        for number, ready in enumerate(roots):
+            (private / f"root-{number}").symlink_to(ready.folder.absolute(), target_is_directory=True)
+            if ready.owners is not None:
+                (private / f"owners-{number}").symlink_to(ready.owners.absolute())
         for number, file in enumerate(objects):
             shutil.copyfile(file, private / f"bpf-{number}.o")
         if objects:

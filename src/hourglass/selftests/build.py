@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import IO
 
 from hourglass import files, locks
-from hourglass.builders import approot
 from hourglass.builders.kernel import source_tree, tree_spec
 from hourglass.builders.kernel.builder import Report
 from hourglass.builders.kernel.hooks import tree_version
 from hourglass.builders.kernel.source_tree import SourceTree
 from hourglass.contract.kernels import SUITES
 from hourglass.contract.plan.apps import Root
+from hourglass.engine import program_root
 from hourglass.errors import HourglassError, MissingError
 from hourglass.host import directories, hardware, process
 
@@ -98,7 +98,7 @@ def build_selftests(spec: str, name: str, report: Report) -> SelftestRoot:
 
 def _cached_root(source: SourceTree, report: Report) -> SelftestRoot:
     release = "13" if tree_version(source.tree) >= NEWER else "12"
-    base = approot.ready(Root(kind="debian", place=release, packages=list(PACKAGES)), report)
+    base = program_root.ready(Root(kind="debian", place=release, packages=list(PACKAGES)), report)
     drill = shutil.which("packetdrill")
     parts = [str(RECIPE), source.identity, base.digest, files.sha256(Path(drill)) if drill else ""]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

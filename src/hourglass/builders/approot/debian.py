@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Build a root from the packages of a Debian release, fetched and unpacked without root rights.
 
-The packages are the requested ones, their dependencies (apt decides), and `BASE`. No script of a package runs. The
-effects that programs need are created here: alternatives (`awk`, `nc`), users and groups, Python's compiled modules.
-The packages are those of the last point release, without later updates, which depend on the date."""
+The packages are the requested ones, their dependencies (apt decides), Debian's essential ones, and `BASE`. They are
+unpacked here, and configured in a guest (`package_scripts.py`). They are those of the last point release, without later
+updates, which depend on the date."""
 
 import re
 import subprocess
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from hourglass.builders.approot import accounts
+from hourglass.builders.approot import package_scripts
 from hourglass.builders.approot.folder import Folder
 from hourglass.builders.kernel import apt
 from hourglass.errors import HourglassError, InputError, MissingError
@@ -22,11 +22,8 @@ from hourglass.host import process
 RELEASES = {"11": "bullseye", "12": "bookworm", "13": "trixie"}
 """Codenames by number."""
 
-BASE = (
-    "base-files", "base-passwd", "coreutils", "dash", "findutils", "grep", "iproute2", "iputils-ping", "libc-bin",
-    "mawk", "netbase", "procps", "sed",
-)  # fmt: skip
-"""The packages of every root: a shell, the usual small tools, users, the names of services and protocols."""
+BASE = ("?essential", "iproute2", "iputils-ping", "mawk", "netbase", "procps")
+"""The packages of every root, as patterns of apt: those that package scripts rely on, and the usual small tools."""
 
 MERGED = {"bookworm": ("usr-is-merged",), "trixie": ("usr-is-merged",)}
 """Packages that declare a merged /usr. Without them, Perl would be installed to merge it."""
@@ -37,11 +34,6 @@ LEFT_OUT = re.compile(r"\./usr/share/(doc|man|locale|info|lintian|bug|doc-base|z
 FOLDERS = ("dev", "proc", "sys", "run", "tmp", "root", "var/tmp", "var/log", "var/lib", "var/cache")
 STICKY = ("tmp", "var/tmp")
 LINKS = {"var/run": "/run", "var/lock": "/run/lock"}
-
-SCRIPTS = ("preinst", "postinst")
-"""The scripts of a package whose effects a root has."""
-
-ALTERNATIVE = re.compile(r"--(?:install|slave)\s+(/\S+)\s+[\w.+-]+\s+(/\S+)", re.ASCII)
 
 Report = Callable[[float, str], None]
 
@@ -55,31 +47,25 @@ class Unpacked:
     sha256: str
 
 
-def make(release: str, packages: Iterable[str], path: Path, cache: Path, report: Report) -> list[Unpacked]:
-    """Build the root at `path`; `cache`: apt's folder. Raises MissingError, or HourglassError with apt's messages."""
+def make(release: str, packages: Iterable[str], folder: Folder, cache: Path, report: Report) -> list[Unpacked]:
+    """Unpack the packages into an empty folder; `cache`: apt's folder. Raises MissingError, or HourglassError with
+    apt's messages."""
     if missing := process.missing_tools(apt.TOOLS):
         raise MissingError("programs' roots cannot be built", f"apt-get install -y {' '.join(missing)}")
     report(0.0, "querying the archive")
     codename = RELEASES[release]
     debs = fetch(codename, sorted({*BASE, *MERGED.get(codename, ()), *packages}), cache, report)
-    folder = Folder(path)
-    folder.begin()
     folder.merge()
     for name in FOLDERS:
         folder.make(name)
     for name, target in LINKS.items():
-        (path / name).symlink_to(target)
+        (folder.path / name).symlink_to(target)
     unpacked = []
     for count, deb in enumerate(debs):
-        report(0.5 + 0.4 * count / len(debs), f"unpacking {deb.name.partition('_')[0]}")
+        report(0.4 + 0.3 * count / len(debs), f"unpacking {deb.name.partition('_')[0]}")
         unpacked.append(unpack(deb, folder))
     for name in STICKY:
-        (path / name).chmod(0o1777)
-    report(0.9, "setting up")
-    scripts = [_script(deb) for deb in debs]
-    accounts.write(path, scripts)
-    _alternatives(scripts, folder)
-    _compile_python(path)
+        (folder.path / name).chmod(0o1777)
     return unpacked
 
 
@@ -104,11 +90,15 @@ def fetch(codename: str, packages: list[str], cache: Path, report: Report) -> li
 
 
 def unpack(deb: Path, folder: Folder) -> Unpacked:
-    """Unpack a package without the files of LEFT_OUT."""
+    """Unpack a package without the files of LEFT_OUT, and list it as unpacked."""
+    names = []
     with _OpenPackage(deb, "--fsys-tarfile") as archive:
         for member in archive:
+            names.append(member.name)
             if not LEFT_OUT.fullmatch(member.name) or member.isdir():
                 folder.add(archive, member)
+    with _OpenPackage(deb, "--ctrl-tarfile") as archive:
+        package_scripts.register(archive, names, folder)
     name, version, _ = deb.name.split("_")
     return Unpacked(name, version.replace("%3a", ":"), sha256(deb))
 
@@ -132,43 +122,3 @@ class _OpenPackage:
         self.child.stdout.close()
         if self.child.wait():
             raise HourglassError(f"{self.deb.name} cannot be unpacked (is the disk full?)")
-
-
-def _alternatives(scripts: Iterable[str], folder: Folder) -> None:
-    """Create the links that package scripts would register with update-alternatives; the first one of a name counts."""
-    for link, target in (pair for script in scripts for pair in ALTERNATIVE.findall(script.replace("\\\n", " "))):
-        path = folder.resolve(link)
-        if not path.exists() and not path.is_symlink() and folder.resolve(target).exists():
-            path.symlink_to(target)
-
-
-def _script(deb: Path) -> str:
-    """Return a package's scripts `preinst` and `postinst`."""
-    scripts = {}
-    with _OpenPackage(deb, "--ctrl-tarfile") as archive:
-        for member in archive:
-            name = member.name.removeprefix("./")
-            content = archive.extractfile(member) if name in SCRIPTS else None
-            if content is not None:
-                scripts[name] = content.read().decode(errors="replace")
-    return "\n".join(scripts[name] for name in SCRIPTS if name in scripts)
-
-
-def _compile_python(path: Path) -> None:
-    """Compile Python's modules with the root's Python, so that no program compiles them at each start."""
-    loader = path / "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
-    for program in sorted((path / "usr/bin").glob("python3.[0-9]*")):
-        library = path / "usr/lib" / program.name
-        if not re.fullmatch(r"python3\.\d+", program.name) or not library.is_dir():
-            continue
-        libraries = f"{path}/usr/lib/x86_64-linux-gnu:{path}/usr/lib"
-        options = ["-q", "-m", "compileall", "-q", "-s", str(path), "-p", "/", "--invalidation-mode", "unchecked-hash"]
-        done = subprocess.run(
-            [loader, "--library-path", libraries, program, "-I", *options[1:], library],
-            env={"PYTHONHOME": f"{path}/usr", "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"},
-            text=True, capture_output=True, check=False, umask=0o022,
-        )  # fmt: skip
-        if done.returncode not in (0, 1):  # 1: test modules that do not compile on purpose
-            raise HourglassError(
-                f"{program.name} of the root did not compile its modules: {done.stderr.strip()[-300:]}"
-            )

@@ -26,6 +26,9 @@ FILES_MAX = 1_000_000
 BYTES_MAX = 32 * 2**30
 """The content of one root: far more than any image that runs in a guest's memory."""
 
+ID_END = 2**32 - 1
+"""The first number that is no user and no group."""
+
 READABLE = stat.S_IRUSR
 ENTERABLE = stat.S_IRUSR | stat.S_IWUSR | stat.S_IXUSR
 
@@ -38,6 +41,8 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._files, self._bytes = 0, 0
+        self._owners: dict[Path, tuple[int, int]] = {}
+        """UID and GID of the paths that do not belong to root."""
 
     def begin(self) -> None:
         """Create it, empty."""
@@ -106,6 +111,7 @@ class Folder:
                     path.unlink()
                 path.mkdir(exist_ok=True)
                 path.chmod(mode | ENTERABLE)
+                self._own(path, member)
             return
         if not (member.isreg() or member.issym() or member.islnk()):
             return
@@ -123,6 +129,16 @@ class Folder:
             with path.open("wb") as file:
                 shutil.copyfileobj(content, file)
             path.chmod(mode | READABLE)
+        self._own(path, member)
+
+    def _own(self, path: Path, member: tarfile.TarInfo) -> None:
+        """Remember the owner of a member."""
+        if not (0 <= member.uid < ID_END and 0 <= member.gid < ID_END):
+            raise HourglassError(f"{member.name}: its owner is {member.uid}:{member.gid}; Linux has no such numbers")
+        if member.uid or member.gid:
+            self._owners[path] = (member.uid, member.gid)
+        else:
+            self._owners.pop(path, None)
 
     def _count(self, member: tarfile.TarInfo) -> None:
         """Raise HourglassError above the limits. A size is known before its bytes are read, even of sparse files."""
@@ -137,14 +153,23 @@ class Folder:
             raise HourglassError("a layer removes the root itself")
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
+            self._owners = {at: owner for at, owner in self._owners.items() if not at.is_relative_to(path)}
         else:
             path.unlink(missing_ok=True)
+            self._owners.pop(path, None)
+
+    def owners(self) -> bytes:
+        """Return the owners of the files that do not belong to root, as `kernel/hooks/hostroot.c` reads them."""
+        paths = {os.fsencode(path.relative_to(self.path)): owner for path, owner in self._owners.items()
+                 if os.path.lexists(path)}  # fmt: skip
+        return b"".join(b"%d %d %s\0" % (*paths[path], path) for path in sorted(paths))
 
     def finish(self) -> str:
-        """Give all files one time; return the digest of the content."""
+        """Give all files one time; return the digest of contents and owners."""
         for _, path in walk(self.path):
             os.utime(path, (TIME_S, TIME_S), follow_symlinks=False)
-        return digest(self.path)
+        content, owners = digest(self.path), self.owners()
+        return hashlib.sha256(content.encode() + owners).hexdigest() if owners else content
 
 
 def _parts(name: str | PurePosixPath, keep_up: bool = False) -> list[str]:

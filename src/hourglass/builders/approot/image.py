@@ -66,10 +66,8 @@ def _tar(file: IO[bytes]) -> tarfile.TarFile:
     return tarfile.open(fileobj=cast(IO[bytes], _Bounded(plain)), mode="r:")
 
 
-def make(archive: Path, path: Path) -> list[str]:
-    """Unpack the image into `path`; return the names of its layers. Raises InputError for other archives."""
-    folder = Folder(path)
-    folder.begin()
+def make(archive: Path, folder: Folder) -> list[str]:
+    """Unpack the image into an empty folder; return the names of its layers. Raises InputError for other archives."""
     try:
         with archive.open("rb") as file, _tar(file) as outer:
             names = _layers(outer, archive)

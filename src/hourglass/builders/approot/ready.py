@@ -9,17 +9,21 @@ from functools import cache
 from pathlib import Path
 
 from hourglass import files, locks
-from hourglass.builders.approot import debian, folder, image
+from hourglass.builders.approot import debian, folder, image, package_scripts
+from hourglass.builders.approot.package_scripts import RunScript
 from hourglass.builders.tool_packages import PROGRAMS, Tree
 from hourglass.contract.plan.apps import Root
 from hourglass.errors import InputError
 from hourglass.host import directories
 
-RECIPE = 4
+RECIPE = 5
 """Raised when the root changes while packages and images stay the same."""
 
 CACHED_MAX = 32
 """Roots in the cache."""
+
+DESCRIPTION = "made.json"
+"""Its file with the digest of a root, and with what it was made of."""
 
 BUSY = "waiting for another process that builds a root"
 
@@ -28,14 +32,18 @@ Report = Callable[[float, str], None]
 
 @dataclass(frozen=True)
 class ReadyRoot:
-    """A complete root. `digest` identifies its content; mounted folders have none."""
+    """A complete root. `digest` identifies its content; mounted folders have none. `owners`: the file that lists the
+    owners of its files, if root does not own all. `unconfigured`: packages whose scripts failed."""
 
     folder: Path
     digest: str
+    owners: Path | None = None
+    unconfigured: tuple[str, ...] = ()
 
 
-def ready(root: Root, report: Report = lambda _, __: None) -> ReadyRoot:
-    """Return the root as a folder, built if missing. Raises InputError, MissingError or HourglassError."""
+def ready(root: Root, run_script: RunScript, report: Report = lambda _, __: None) -> ReadyRoot:
+    """Return the root as a folder, built if missing. `run_script` configures its packages. Raises InputError,
+    MissingError or HourglassError."""
     match root.kind:
         case "host":
             return ReadyRoot(Path("/"), _programs(tuple(root.packages)))
@@ -47,7 +55,7 @@ def ready(root: Root, report: Report = lambda _, __: None) -> ReadyRoot:
             return _archive(Path(root.place), report)
         case "debian":
             key = _key("debian", root.place, *debian.BASE, "", *root.packages)
-            return _cached_root(key, lambda path: _debian(root, path, report), report)
+            return _cached_root(key, lambda fresh: _debian(root, fresh, key, run_script, report), report)
 
 
 def _key(*parts: str) -> str:
@@ -58,35 +66,49 @@ def _cache() -> Path:
     return directories.cache() / "approots"
 
 
-def _cached_root(key: str, make: Callable[[Path], object], report: Report) -> ReadyRoot:
-    """Return the root of a key; `make` builds it and returns its sources."""
-    folder_path = _cache() / key
-    with locks.exclusive(folder_path.with_name(f"{key}.lock"), lambda: report(0.0, BUSY)):
-        if not (folder_path / "made.json").is_file():
-            with files.replacing(folder_path) as fresh:
+def _cached_root(key: str, make: Callable[[folder.Folder], dict[str, object]], report: Report) -> ReadyRoot:
+    """Return the root of a key; `make` fills its folder and describes it."""
+    path = _cache() / key
+    with locks.exclusive(path.with_name(f"{key}.lock"), lambda: report(0.0, BUSY)):
+        if not (path / DESCRIPTION).is_file():
+            with files.replacing(path) as fresh:
                 fresh.mkdir(parents=True)
                 fresh.chmod(0o700)  # no other user of this machine may start the image's setuid files
-                parts = make(fresh / "root")
-                described = {"digest": folder.Folder(fresh / "root").finish(), "made_of": parts}
-                (fresh / "made.json").write_text(json.dumps(described, indent=1))
-            directories.keep_newest((entry.parent for entry in _cache().glob("*/made.json")), CACHED_MAX)
-    folder_path.chmod(0o700)  # also roots of older versions
-    folder_path.touch()
-    return ReadyRoot(folder_path / "root", json.loads((folder_path / "made.json").read_bytes())["digest"])
+                root = folder.Folder(fresh / "root")
+                root.begin()
+                description = make(root) | {"digest": root.finish()}
+                (fresh / "owners").write_bytes(root.owners())
+                (fresh / DESCRIPTION).write_text(json.dumps(description, indent=1))
+            directories.keep_newest((entry.parent for entry in _cache().glob(f"*/{DESCRIPTION}")), CACHED_MAX)
+    path.chmod(0o700)  # also roots of older versions
+    path.touch()
+    description = json.loads((path / DESCRIPTION).read_bytes())
+    return ReadyRoot(path / "root", description["digest"], path / "owners", tuple(description["unconfigured"]))
 
 
-def _debian(root: Root, path: Path, report: Report) -> object:
+def _debian(root: Root, fresh: folder.Folder, key: str, run_script: RunScript, report: Report) -> dict[str, object]:
     release = debian.RELEASES[root.place]
     apt = _cache() / f"apt-{release}"
     with locks.exclusive(apt.with_name(f"{apt.name}.lock"), lambda: report(0.0, BUSY)):
-        return [asdict(package) for package in debian.make(root.place, root.packages, path, apt, report)]
+        packages = [asdict(package) for package in debian.make(root.place, root.packages, fresh, apt, report)]
+    report(0.7, "configuring the packages")
+    work = _cache() / f"{key}.scripts"
+    files.delete(work)
+    unconfigured = package_scripts.run(fresh, run_script, work)
+    if not unconfigured:
+        files.delete(work)
+    return {"made_of": packages, "unconfigured": unconfigured}
 
 
 def _archive(archive: Path, report: Report) -> ReadyRoot:
     if not archive.is_file():
         raise InputError("apps.root", str(archive), "must be an existing folder or image archive")
     report(0.0, "reading the image")
-    return _cached_root(_key("archive", files.sha256(archive)), lambda path: image.make(archive, path), report)
+
+    def make(fresh: folder.Folder) -> dict[str, object]:
+        return {"made_of": image.make(archive, fresh), "unconfigured": []}
+
+    return _cached_root(_key("archive", files.sha256(archive)), make, report)
 
 
 def _existing_folder(key: str, name: str) -> Path:

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Configure the unpacked packages of a root, as `dpkg --configure` does on a machine: their own scripts add users and
+groups, alternatives, certificates, default configurations, and Python's compiled modules.
+
+The scripts run as root of a guest, in virtual time and with a fixed seed, so each machine gets the same files. What
+they change comes back as an archive with owners. No daemon starts."""
+
+import os
+import tarfile
+from collections.abc import Callable, Sequence
+from pathlib import Path, PurePosixPath
+
+from hourglass.builders.approot.folder import Folder, walk
+from hourglass.builders.kernel import apt
+from hourglass.errors import HourglassError
+
+DATABASE = "var/lib/dpkg"
+OUTSIDE = ("dev", "proc", "sys", "tmp")
+"""Folders that are mounts in a guest."""
+
+SCRIPTS = ("config", "postinst", "preinst", "postrm", "prerm")
+
+SCRIPT = r"""
+export PATH=/usr/sbin:/usr/bin DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
+mkdir /tmp/out
+printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d
+chmod 755 /usr/sbin/policy-rc.d
+for script in /var/lib/dpkg/info/*.preinst; do
+	package=$(basename "$script" .preinst)
+	DPKG_MAINTSCRIPT_NAME=preinst DPKG_MAINTSCRIPT_PACKAGE=${package%:*} "$script" install ||
+		echo "$package: preinst failed"
+done
+dpkg --configure --pending
+dpkg-query -f '${db:Status-Abbrev} ${binary:Package}\n' -W | sed -n '/^ii/!s/^....//p' > /tmp/out/failed
+rm /usr/sbin/policy-rc.d
+rm -rf /run/* /var/log/*.log /var/lib/dpkg/*-old /var/cache/debconf/*-old
+mkdir -m 1777 /run/lock
+cat /usr/lib/tmpfiles.d/*.conf 2> /dev/null | while read -r kind path mode user group _; do
+	case "$kind $path" in
+	[dD]*' /run/'* | [dD]*' /var/run/'*) install -d -m "${mode#-}" -o "${user#-}" -g "${group#-}" "$path" ;;
+	esac
+done
+cd /
+find . -xdev -mindepth 1 \( -path ./dev -o -path ./proc -o -path ./sys -o -path ./tmp \) -prune -o -print0 \
+	> /tmp/out/names
+find . -xdev -mindepth 1 \( -path ./dev -o -path ./proc -o -path ./sys -o -path ./tmp \) -prune -o \
+	-newerct '2024-01-01 00:00:00.5 UTC' -print0 |
+	tar --create --file /tmp/out/changes.tar --no-recursion --null --files-from - && touch /tmp/out/done
+"""
+"""Runs at 1 s of test time, so that the time of a change tells it from the root's own files."""
+
+OUTPUTS = "/tmp/out"
+"""The folder in the guest with the results of SCRIPT."""
+
+START_S = 1
+
+RunScript = Callable[[Path, str, Path], Path]
+"""Runs a shell script in a guest; see `engine/program_root.py`."""
+
+
+def register(control: tarfile.TarFile, names: Sequence[str], folder: Folder) -> None:
+    """Add a package with these files to the root's list of packages, as unpacked. `control`: its control files."""
+    parts = {}
+    for member in control:
+        stream = control.extractfile(member)
+        if stream is not None:
+            parts[PurePosixPath(member.name).name] = stream.read()
+    text = parts.pop("control").decode().strip()
+    (fields,) = apt.deb822_stanzas(text)
+    name = fields["package"] + (":amd64" if fields.get("multi-arch") == "same" else "")
+    parts["list"] = "".join(f"{path.removeprefix('.') or '/.'}\n" for path in names).encode()
+    info = folder.make(f"{DATABASE}/info")
+    for part, content in parts.items():
+        file = info / f"{name}.{part}"
+        file.write_bytes(content)
+        file.chmod(0o755 if part in SCRIPTS else 0o644)
+    with (folder.path / DATABASE / "status").open("a") as status:
+        status.write(f"{text}\nStatus: install ok unpacked\n\n")
+
+
+def run(folder: Folder, run_script: RunScript, work: Path) -> list[str]:
+    """Configure the packages of a root; return those whose scripts failed. `work`: a new folder for the guest. Raises
+    HourglassError if the scripts do not end."""
+    (folder.path / DATABASE / "info/format").write_text("1\n")
+    for name in ("updates", "triggers", "alternatives"):
+        folder.make(f"{DATABASE}/{name}")
+    for name in ("passwd", "group"):
+        accounts = folder.path / "usr/share/base-passwd" / f"{name}.master"
+        (folder.path / "etc" / name).write_bytes(accounts.read_bytes())
+    outputs = run_script(folder.path, SCRIPT, work)
+    if not (outputs / "done").exists():
+        raise HourglassError(f"the scripts of a root's packages did not end; their output is in {work}/apps")
+    remaining = {os.fsdecode(name) for name in (outputs / "names").read_bytes().split(b"\0")}
+    for name, path in list(walk(folder.path)):
+        if f"./{name}" not in remaining and os.path.lexists(path) and not name.startswith(OUTSIDE):
+            folder.remove(path)
+    with tarfile.open(outputs / "changes.tar") as changes:
+        for member in changes:
+            folder.add(changes, member)
+    return (outputs / "failed").read_text().split()
