@@ -15,8 +15,9 @@
  * rounds for each factor of three in T. Polling calls are those for the time, for readiness, for
  * yielding or about a file, and every call that fails or returns nothing. Calls that only change
  * state of the caller (its signal mask, a timer, an epoll set) do not interrupt a row of polling
- * calls: event loops make them in each round. A fork or exec counts as 2,000 calls, by its cost
- * for the host.
+ * calls: event loops make them in each round. Once a task was charged in a row, a call for
+ * readiness that returns nothing counts as 25, because the task waits for an event. A fork or
+ * exec counts as 2,000 calls, by its cost for the host.
  * If the clock advanced between two calls of a task, the task slept, and its counts restart. A
  * child starts with the counts of its parent, so a chain of forks is charged too.
  *
@@ -54,6 +55,7 @@
 #include <kern_util.h>
 
 #define POLLS		100U
+#define WAIT		25U
 #define WORK		10000U
 #define FORK		2000
 #define LEAST_NS	NSEC_PER_USEC
@@ -237,9 +239,27 @@ void program_time_preempt(void)
 	program_account_wait(p, PROGRAM_SPUN);
 }
 
+static bool asks_for_readiness(int call)
+{
+	switch (call) {
+	case __NR_poll:
+	case __NR_ppoll:
+	case __NR_select:
+	case __NR_pselect6:
+	case __NR_epoll_wait:
+	case __NR_epoll_pwait:
+#ifdef __NR_epoll_pwait2
+	case __NR_epoll_pwait2:
+#endif
+		return true;
+	default:
+		return false;
+	}
+}
+
 static bool is_poll(int call, long result)
 {
-	if (IS_ERR_VALUE(result))
+	if (IS_ERR_VALUE(result) || asks_for_readiness(call))
 		return true;
 	switch (call) {
 	case __NR_clock_gettime:
@@ -251,15 +271,6 @@ static bool is_poll(int call, long result)
 	case __NR_sched_yield:
 	case __NR_nanosleep:
 	case __NR_clock_nanosleep:
-	case __NR_poll:
-	case __NR_ppoll:
-	case __NR_select:
-	case __NR_pselect6:
-	case __NR_epoll_wait:
-	case __NR_epoll_pwait:
-#ifdef __NR_epoll_pwait2
-	case __NR_epoll_pwait2:
-#endif
 	case __NR_io_getevents:
 	case __NR_futex:
 	case __NR_wait4:
@@ -374,7 +385,9 @@ void program_time_leave(int call, long result)
 		p->read_ns[CLOCK_MONOTONIC] = p->at;
 	}
 	if (is_poll(call, result)) {
-		p->polls++;
+		bool charged = p->at - p->polling_since >= LEAST_NS;
+
+		p->polls += charged && !result && asks_for_readiness(call) ? WAIT : 1;
 	} else if (!is_private(call)) {
 		p->polls = 0;
 		p->polling_since = p->at;
