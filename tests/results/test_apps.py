@@ -197,6 +197,25 @@ def test_a_total_loss_is_a_missed_check_and_a_warning(
 
 
 @pytest.mark.parametrize(
+    ("starts", "text"),
+    [
+        ([start(calls=2_500_000)], "curl: 2,500,000 system calls, 1,250 per virtual ms"),
+        ([start(calls=1_200_000), start(run=1, end_ns=S, calls=900_000)], "curl: 2,100,000 system calls, 1,050"),
+        ([start(end_ns=S, calls=1_000_000)], "curl: 1,000,000 system calls:"),
+        ([start(calls=2_000_000)], ""),  # as many as a CPU makes
+        ([start(end_ns=S + 1, calls=999_999)], ""),  # too few to cost much
+        ([start("end", exit=None, end_ns=None, calls=2_500_000)], ""),  # it lived until the end of the test
+        ([start(calls=None)], ""),
+    ],
+    ids=str,
+)
+def test_more_calls_than_a_cpu_makes_are_a_warning(tmp_path: Path, starts: list[dict[str, Any]], text: str) -> None:
+    warned = [warning for warning in run_of(tmp_path, 0, *starts).summary.warnings if warning.id == "program-calls"]
+    assert [warning.text.startswith(text) for warning in warned] == [True] * bool(text)
+    assert all('give client a CPU: `cpu = { syscall = "1us" }`' in warning.remedy for warning in warned)
+
+
+@pytest.mark.parametrize(
     ("command", "output"),
     [("iperf3", "iperf3: error"), ("iperf3", "{}"), ("irtt", "{"), ("ping", ""), ("curl", "{"), ("cat", PING)],
 )

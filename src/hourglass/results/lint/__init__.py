@@ -2,8 +2,8 @@
 """Known pitfalls of network experiments, reported for a run that contains them.
 
 A lint is one function in `queue_lints` (queues, AQMs, NICs), `host_lints` (buffers, offloads), `air_lints` (Wi-Fi) or
-`sample_lints` (the samples behind the statistics). All read `context`: the flows' paths, hop by hop, and the tables. A
-lint whose input is missing (no such table, no paths, a scenario of another version) finds nothing.
+`sample_lints` (the samples behind the statistics, programs). All read `context`: the flows' paths, hop by hop, and the
+tables. A lint whose input is missing (no such table, no paths, a scenario of another version) finds nothing.
 
 A warning is about the experiment, not about the program: the run is valid, but it may not answer your question.
 """
@@ -34,6 +34,7 @@ LINTS: tuple[Lint, ...] = (
     sample_lints.few_samples,
     sample_lints.ping_load,
     sample_lints.program_total_loss,
+    sample_lints.program_calls,
 )
 
 

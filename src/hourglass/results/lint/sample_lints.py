@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warn about samples: idle ones in the loaded window, percentiles of too few, too many pings, tools that have none."""
+"""Warn about samples: idle ones in the loaded window, percentiles of too few, too many pings, tools that have none.
+Warn about programs that keep the host busy."""
 
 from collections.abc import Iterator
 
@@ -8,7 +9,7 @@ import polars as pl
 
 from hourglass.contract.summary import RunWarning
 from hourglass.results.lint.context import NS_PER_S, LintContext, rate_text
-from hourglass.results.series import ping_ms
+from hourglass.results.series import NS_PER_MS, ping_ms
 
 IDLE_SHARE = 0.01
 """If 1 % of the samples are from the idle path, they already change p1 or p99."""
@@ -17,6 +18,10 @@ P99_SAMPLES = 100
 PING_SHARE = 0.01
 ETHERNET_BYTES, IPV4_BYTES, IPV6_BYTES = 14, 20, 40
 ICMP_OR_UDP_BYTES = 8
+MANY_CALLS = 1_000_000
+"""They cost the host about 6.5 s."""
+CALLS_PER_MS = 1000
+"""A CPU on which a call takes 1 us makes no more."""
 
 
 def program_total_loss(context: LintContext) -> Iterator[RunWarning]:
@@ -27,6 +32,22 @@ def program_total_loss(context: LintContext) -> Iterator[RunWarning]:
                 id="program-total-loss",
                 text=f"{program.name}: {loss}",
                 remedy=f'find out why, or expect it: `expect = "any"`, or a bound on apps.{program.name}.lost',
+            )
+
+
+def program_calls(context: LintContext) -> Iterator[RunWarning]:
+    """Warn if a program made more system calls in its virtual time than a CPU makes: they take the host's time. The
+    host's CPU time itself differs between runs. Clock reads without a call count too, though they cost less."""
+    for program in context.run.apps.values():
+        starts = program.starts
+        calls = int(starts["calls"].sum())
+        life_ms = int((starts["end_ns"].fill_null(context.run.end_ns) - starts["t_ns"]).sum()) / NS_PER_MS
+        if calls >= MANY_CALLS and calls > CALLS_PER_MS * life_ms:
+            number = f"{calls:,} system calls" + (f", {calls / life_ms:,.0f} per virtual ms" if life_ms else "")
+            yield RunWarning(
+                id="program-calls",
+                text=f"{program.name}: {number}: they, not the network, take much of the run's time",
+                remedy=f'let it sleep more often, or give {program.node} a CPU: `cpu = {{ syscall = "1us" }}`',
             )
 
 
