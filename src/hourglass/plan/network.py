@@ -2,7 +2,8 @@
 """Addresses and routes: a subnet per link and per Wi-Fi cell, shortest paths through routers.
 
 A host whose packets all leave by one router has a default route. Every other node has a route for each next router and
-block of neighbouring subnets.
+block of neighbouring subnets. If routers have only connected routes (`testbed.routes`), these belong to hosts alone.
+Paths are the shortest ones in both cases.
 
 Link N gets 10.0.N.0/24 (10.1.0.0/24 follows 10.0.255.0/24) or fd00:0:0:N::/64 (N in hexadecimal), its first end .1 and
 its second .2, unless the scenario gives addresses. Cells follow the links: the access point has .1, the stations .2 and
@@ -77,6 +78,7 @@ class Network:
         self.segments: list[tuple[Port, ...]] = [*self.ports, *self.cells]
         self.routers = {node.name for node in testbed.node if node.role == "router"}
         self.nodes = [node.name for node in testbed.node]
+        self.static_nodes = {name for name in self.nodes if testbed.routes == "static" or name not in self.routers}
         self.search = lru_cache(SEARCHES)(self._search)
         _check_subnets(testbed, self.segments)
 
@@ -123,7 +125,9 @@ class Network:
         return reached
 
     def routes(self, node: str) -> Iterator[Route]:
-        """Yield the routes to the subnets that the node is not in."""
+        """Yield the static routes to the subnets that the node is not in."""
+        if node not in self.static_nodes:
+            return
         if self.default_routes and node not in self.routers and (gateway := self._only_gateway(node)):
             yield Route(None, str(gateway.address.ip))
             return

@@ -103,7 +103,8 @@ def _stacks(scenario: Scenario, network: Network, able: Capabilities) -> Iterato
 
 
 def _reach(setting: StreamContext) -> Iterator[ReachStep]:
-    """Return the pairs of nodes of the test: the client and each server."""
+    """Return the pairs of nodes of the test: the client and each server. If routers have only connected routes, return
+    the pairs of neighbours on the paths between these: until a daemon adds routes, no ping passes two routers."""
     test, testbed = setting.scenario.test, setting.scenario.testbed
     late_ns = sum(sum(link.jitter) + 2 * link.reorder_delay * any(link.reorder) for link in testbed.link)
     shapers = [shaper for link in testbed.link for side in (0, 1) if (shaper := away(link.shaper, side))]
@@ -114,10 +115,14 @@ def _reach(setting: StreamContext) -> Iterator[ReachStep]:
         path = setting.paths.between(test.client, server)
         hops = (*path.there, *path.back)
         delay_ns = sum(hop.delay_ns for hop in hops)
-        yield ReachStep(
-            do="reach",
-            node=test.client,
-            address=setting.ends(server)["address"],
-            timeout_ns=REACH_NS + 4 * (delay_ns + late_ns) + carriers_ns,
-            origin=next((f"{hop.origin}.loss" for hop in hops if LOSES_ALL in hop.impairments), "testbed"),
-        )
+        pairs = [(test.client, setting.ends(server)["address"])]
+        if testbed.routes == "connected":
+            pairs = [(hop.node, hop.to_address.split("/")[0]) for hop in hops]
+        for node, address in pairs:
+            yield ReachStep(
+                do="reach",
+                node=node,
+                address=address,
+                timeout_ns=REACH_NS + 4 * (delay_ns + late_ns) + carriers_ns,
+                origin=next((f"{hop.origin}.loss" for hop in hops if LOSES_ALL in hop.impairments), "testbed"),
+            )

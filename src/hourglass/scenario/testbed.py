@@ -60,6 +60,7 @@ NetemLimit = Annotated[int, *integer(1, 10**7, "packets")]
 Mtu = Annotated[int, *integer(68, 9000, "bytes", "B")]
 Duplex = Annotated[Literal["full", "half"], *choice(("full", "half"), "Duplex")]
 Version = Annotated[Literal[4, 6], *numbers(4, 6)]
+Routes = Annotated[Literal["static", "connected"], *choice(("static", "connected"), "A kind of routes")]
 Switch = Annotated[bool, *SWITCH]
 
 
@@ -301,6 +302,11 @@ class Testbed(TomlTable):
     __test__ = False
 
     ip: Version = Field(default=4, description="IP version.")
+    routes: Routes = Field(
+        default="static",
+        description="Routes that the set-up gives routers. `static`: to every subnet. `connected`: only to their own"
+        " subnets; routing daemons or `ip route` add the others. Hosts have static routes in both cases.",
+    )
     node: Rows[Node] = Field(description="The hosts and routers.")
     link: Rows[Link] = Field(default=(), description="The cables.")
     wifi: Rows[Wifi] = Field(default=(), description="The Wi-Fi cells.")
