@@ -29,18 +29,18 @@ def replacing(path: Path) -> Iterator[Path]:
         yield half
         half.replace(path)
     finally:
-        if half.is_dir():
-            delete(half)
-        else:
-            half.unlink(missing_ok=True)
+        delete(half)
 
 
-def delete(folder: Path) -> None:
-    """Delete a folder as far as possible. A guest may nest folders deeper than Python recurses."""
+def delete(path: Path) -> None:
+    """Delete a file, or a folder as far as possible. A guest may nest folders deeper than Python recurses."""
+    if not path.is_dir():
+        path.unlink(missing_ok=True)
+        return
     try:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(path, ignore_errors=True)
     except RecursionError:
-        subprocess.run(["rm", "-rf", "--", folder.absolute()], stderr=subprocess.DEVNULL, check=False)
+        subprocess.run(["rm", "-rf", "--", path.absolute()], stderr=subprocess.DEVNULL, check=False)
 
 
 @contextmanager

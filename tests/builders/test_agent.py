@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The agent in the cache: the choice of the binary, and the errors if none can be built. Cargo is not called."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from hourglass.builders import agent
-from hourglass.errors import MissingError
+from hourglass.errors import HourglassError, MissingError
 from hourglass.host import directories
 
 RUST = "rustc 1.90.0 (abc 2025-09-14)\nrelease: 1.90.0\n"
@@ -62,6 +63,34 @@ def test_other_sources_have_another_binary_and_old_binaries_remain(cargo: list[s
         edit(name, old)
     assert agent.binary() == before
     assert len(cargo) == 2
+
+
+def test_sources_that_change_during_the_build_are_refused(cargo: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The binary would have the key of other sources."""
+    compile_ = agent._compile
+
+    def compile_late(target: Path, triple: str) -> Path:
+        edit("src/main.rs", "changed")
+        return compile_(target, triple)
+
+    monkeypatch.setattr(agent, "_compile", compile_late)
+    with pytest.raises(HourglassError, match="changed while it was compiled; run the command again"):
+        agent.binary()
+    assert agent.built() is None
+    (agent.AGENT / "src/main.rs").write_text("src/main.rs")
+    agent.sources_key.cache_clear()
+    assert agent.built() is None
+
+
+def test_a_binary_that_was_just_used_stays(cargo: list[str]) -> None:
+    """Another process may be about to read it."""
+    used = agent.binary()
+    os.utime(used, (1_000_000_000, 1_000_000_000))
+    assert agent.binary() == used
+    for number in range(agent.CACHED_MAX + 1):
+        edit("src/main.rs", str(number))
+        agent.binary()
+    assert used.is_file()
 
 
 def test_another_compiler_counts_when_the_agent_is_built_but_not_for_a_run(

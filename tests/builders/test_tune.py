@@ -62,11 +62,13 @@ def builder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Builder:
 
 
 def test_a_kernel_is_plain_until_it_is_tuned(builder: Builder) -> None:
-    assert not builder.build(tuned=False).tuned
+    plain = builder.build(tuned=False)
+    assert not plain.tuned
     assert builder.done == [("6.1", "plain")]
     assert builder.cached() == (False, "plain")
     assert builder.build(tuned=True).tuned
     assert builder.cached() == (True, tune.USE)
+    assert plain.linux.read_text() == "plain"  # another process may be about to start it
 
 
 def test_a_kernel_with_other_results_with_pgo_stays_plain(builder: Builder) -> None:

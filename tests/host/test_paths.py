@@ -80,3 +80,13 @@ def test_the_last_used_entries_remain(tmp_path: Path) -> None:
         os.utime(entry, (100 - age, 100 - age))
     directories.keep_newest(tmp_path.glob("e*"), 2)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["e0", "e1"]
+
+
+def test_an_incomplete_entry_does_not_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that is killed while it deletes an entry leaves nothing under its name."""
+    (tmp_path / "old").mkdir()
+    os.utime(tmp_path / "old", (100, 100))
+    (tmp_path / "new").touch()
+    monkeypatch.setattr(directories.files, "delete", lambda _: None)
+    directories.keep_newest([tmp_path / "old", tmp_path / "new"], 1)
+    assert not (tmp_path / "old").exists()

@@ -60,7 +60,7 @@ def built(target: str = TARGET) -> Path | None:
     """Return the last binary of the current sources, or None if the cache lacks it."""
     name = _folder() / "names" / _binary_name(target)
     path = _folder() / name.read_text() if name.is_file() else None
-    return path if path is not None and path.is_file() else None
+    return path if path is not None and directories.mark_used(path) else None
 
 
 def build(target: str = TARGET) -> Path:
@@ -72,13 +72,19 @@ def build(target: str = TARGET) -> Path:
         raise MissingError(
             f"the agent for {target.split('-')[0]} cannot be built: this Rust installation lacks {target}", remedy
         )
+    sources_key.cache_clear()
     folder, sources = _folder(), _binary_name(target)
     key = hashlib.sha256(f"{RECIPE} {sources} {compiler()}".encode()).hexdigest()[:16]
+
+    def compile_(fresh: Path) -> None:
+        shutil.copyfile(_compile(folder / "target", target), fresh)
+        fresh.chmod(0o755)
+        sources_key.cache_clear()
+        if _binary_name(target) != sources:
+            raise HourglassError("the agent's sources changed while it was compiled; run the command again")
+
     with locks.exclusive(folder / "lock"):
-        if not (folder / key).is_file():
-            files.write(folder / key, _compile(folder / "target", target).read_bytes())
-            (folder / key).chmod(0o755)
-            directories.keep_newest(folder.glob("?" * len(key)), CACHED_MAX)
+        directories.entry(folder / key, CACHED_MAX, compile_)
         files.write(folder / "names" / sources, key.encode())
     return folder / key
 

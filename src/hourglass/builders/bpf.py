@@ -43,11 +43,7 @@ def compiled(kernel: BuiltKernel, module: KernelModule) -> Path:
     version = subprocess.run(["clang", "--version"], text=True, capture_output=True, check=True).stdout
     key = hashlib.sha256(repr((FLAGS, version, kernel.key, module.files)).encode()).hexdigest()[:16]
     path = directories.cache() / "bpf" / f"{key}.o"
-    if not path.is_file():
-        files.write(path, _compile(kernel, module))
-        directories.keep_newest(path.parent.glob("*.o"), CACHED_MAX)
-    path.touch()
-    return path
+    return directories.entry(path, CACHED_MAX, lambda fresh: fresh.write_bytes(_compile(kernel, module)))
 
 
 def _compile(kernel: BuiltKernel, module: KernelModule) -> bytes:

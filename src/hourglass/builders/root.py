@@ -13,10 +13,9 @@ from pathlib import Path
 
 from hourglass.builders import agent, cpio, loader_cache, prebuilt, tool_packages
 from hourglass.builders.cpio import CpioMember
-from hourglass.builders.digest_cache import cached
+from hourglass.builders.digest_cache import cached, state
 from hourglass.builders.tool_packages import ALL_TOOLS, BPF_TOOLS, TOOLS, WIFI_TOOLS, Tree
 from hourglass.errors import MissingError
-from hourglass.files import write
 from hourglass.host import directories
 
 AGENT = "init"
@@ -32,8 +31,9 @@ NAMES = ["usr/share/iproute2", "etc/iproute2"]
 """Folders with iproute2's names of tables, protocols and DSCPs: the package's, and up to Debian 12 also the
 administrator's."""
 
-MAKERS = [Path(__file__).with_name(f"{name}.py") for name in ("cpio", "elf", "loader_cache", "root", "tool_packages")]
-"""The code that decides the content of the archive."""
+_NAMES = ("cpio", "elf", "loader_cache", "root", "tool_packages")
+MAKERS = [state(Path(__file__).with_name(f"{name}.py")) for name in _NAMES]
+"""The code that decides the content of the archive, as this process loaded it."""
 
 
 def image(wifi: bool = False, release: str = tool_packages.RELEASE, bpf: bool = False) -> Path:
@@ -42,11 +42,7 @@ def image(wifi: bool = False, release: str = tool_packages.RELEASE, bpf: bool = 
     if not bpf and (prebuilt_root := prebuilt.root(wifi, release)) is not None:
         return prebuilt_root[0]
     path = directories.cache() / "roots" / f"{key(wifi, release, bpf)}.cpio"
-    if not path.is_file():
-        write(path, _archive(wifi, release, bpf))
-        directories.keep_newest(path.parent.glob("*.cpio"), CACHED_MAX)
-    path.touch()
-    return path
+    return directories.entry(path, CACHED_MAX, lambda fresh: fresh.write_bytes(_archive(wifi, release, bpf)))
 
 
 def key(wifi: bool = False, release: str = tool_packages.RELEASE, bpf: bool = False) -> str:
@@ -56,9 +52,8 @@ def key(wifi: bool = False, release: str = tool_packages.RELEASE, bpf: bool = Fa
     tree = tool_packages.find(release)
     if not tree.packages:  # this machine's files, which may change at any time
         return _key(_archive(wifi, release, bpf))
-    inputs = [agent.binary(), tree.described, *MAKERS]
-    kind = f"root {'with' if wifi else 'without'} radios{' and with BPF' if bpf else ''}"
-    return cached(kind, inputs, lambda: _key(_archive(wifi, release, bpf)))
+    kind = f"root {'with' if wifi else 'without'} radios{' and with BPF' if bpf else ''}, agent {_agent()[1]}"
+    return cached(f"{kind}, {MAKERS}", [tree.described], lambda: _key(_archive(wifi, release, bpf)))
 
 
 def tools_key(wifi: bool = False, release: str = tool_packages.RELEASE) -> str:
@@ -71,6 +66,13 @@ def _key(content: bytes) -> str:
 
 
 @cache
+def _agent() -> tuple[bytes, str]:
+    """Return the agent and its digest. All runs of a process have the same agent, whatever is built meanwhile."""
+    content = agent.binary().read_bytes()
+    return content, hashlib.sha256(content).hexdigest()
+
+
+@cache
 def _archive(wifi: bool, release: str, bpf: bool) -> bytes:
     """Return the archive. A process with many runs builds it once."""
     return cpio.archive(members(wifi, release, bpf))
@@ -78,7 +80,7 @@ def _archive(wifi: bool, release: str, bpf: bool) -> bytes:
 
 def members(wifi: bool = False, release: str = tool_packages.RELEASE, bpf: bool = False) -> dict[str, CpioMember]:
     """Return all files of the root by path."""
-    files, tree = skeleton() | {AGENT: cpio.file(agent.binary().read_bytes(), 0o755)}, tool_packages.find(release)
+    files, tree = skeleton() | {AGENT: cpio.file(_agent()[0], 0o755)}, tool_packages.find(release)
     if wifi:
         files["var/run"] = cpio.link("../run")  # iw reads the names of namespaces there
     names = [*TOOLS, *(WIFI_TOOLS if wifi else ()), *(BPF_TOOLS if bpf else ())]

@@ -1,17 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the cache folder. No other module reads the environment for folders.
+"""Find the cache folder, and share its entries between processes. No other module reads the environment for folders.
+
+An entry is a file or a folder. It is complete or absent, and no process replaces it: a guest may open only the file
+that existed when its sandbox was prepared, not another one of the same name.
 
 `platformdirs` would give the same answer on Linux, in no fewer lines."""
 
 import contextlib
 import os
-import shutil
 import stat
 import tempfile
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
+from hourglass import files, locks
 from hourglass.errors import MissingError
+
+USE_NS = 3600 * 10**9
+"""Nanoseconds after a use for which an entry is not deleted. A guest opens its files long before."""
 
 
 def cache() -> Path:
@@ -67,12 +75,42 @@ def _private(folder: Path) -> Path:
     return folder
 
 
+def entry(
+    path: Path, count: int, build: Callable[[Path], object], waiting: Callable[[], object] = lambda: None
+) -> Path:
+    """Return an entry of the cache, marked as used. If it is missing, `build` makes it at the path that it receives,
+    and the oldest entries beyond `count` are deleted. `waiting`: see `locks.exclusive`."""
+    with locks.exclusive(path.with_name(f"{path.name}.lock"), waiting):
+        if not mark_used(path):
+            with files.replacing(path) as fresh:
+                build(fresh)
+            keep_newest(path.parent.glob("?" * len(path.name)), count)
+    return path
+
+
+def mark_used(path: Path) -> bool:
+    """Mark an entry of the cache as used, so that no process deletes it soon. Return whether it exists."""
+    with _uses(), contextlib.suppress(FileNotFoundError):
+        os.utime(path)
+        return True
+    return False
+
+
 def keep_newest(entries: Iterable[Path], count: int) -> None:
-    """Delete all but the last used entries of the cache; each use touches an entry."""
-    ages = []
-    for path in entries:
-        with contextlib.suppress(FileNotFoundError):
-            ages.append((path.stat().st_mtime_ns, path))
-    for _, path in sorted(ages)[:-count]:
-        shutil.rmtree(path, ignore_errors=True)
-        path.unlink(missing_ok=True)
+    """Delete all but the last used entries of the cache, and those of the last hour. Each entry disappears at once."""
+    ages, deleted, recent = [], [], time.time_ns() - USE_NS
+    with _uses():
+        for path in entries:
+            with contextlib.suppress(FileNotFoundError):
+                ages.append((path.stat().st_mtime_ns, path))
+        for used, path in sorted(ages)[:-count]:
+            with contextlib.suppress(OSError):  # an older version, which uses no lock, was faster
+                if used < recent:
+                    deleted.append(path.rename(path.with_name(f".{path.name}.{os.getpid()}")))
+    for path in deleted:
+        files.delete(path)
+
+
+def _uses() -> AbstractContextManager[None]:
+    """Lock the times at which entries were used."""
+    return locks.exclusive(cache() / "uses.lock")

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from hourglass import files, locks
+from hourglass import files
 from hourglass.builders.kernel import source_tree, tree_spec
 from hourglass.builders.kernel.builder import Report
 from hourglass.builders.kernel.hooks import tree_version
@@ -104,14 +104,13 @@ def _cached_root(source: SourceTree, report: Report) -> SelftestRoot:
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     folder = directories.cache() / "selftests" / key
     waiting = "waiting for another process that compiles selftests"
-    with locks.exclusive(folder.with_name(f"{key}.lock"), lambda: report(0.0, waiting)):
-        if not (folder / "tests.json").is_file():
-            with files.replacing(folder) as fresh:
-                fresh.mkdir(parents=True)
-                tests = _make(source.tree, base.folder, fresh, Path(drill) if drill else None, report)
-                (fresh / "tests.json").write_text(json.dumps(tests))
-            directories.keep_newest((marker.parent for marker in folder.parent.glob("*/tests.json")), MAX_ROOTS)
-    folder.touch()
+
+    def build(fresh: Path) -> None:
+        fresh.mkdir()
+        tests = _make(source.tree, base.folder, fresh, Path(drill) if drill else None, report)
+        (fresh / "tests.json").write_text(json.dumps(tests))
+
+    directories.entry(folder, MAX_ROOTS, build, lambda: report(0.0, waiting))
     return SelftestRoot(folder / "root", tuple(json.loads((folder / "tests.json").read_text())))
 
 

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Build guest kernels and store them in the cache, by key and by name.
 
-kernels/KEY/          linux, config, build.log, kernel.json: complete, or absent
+kernels/KEY/          linux, config, build.log, kernel.json, perhaps tuned, a second program: complete, or absent
 kernels/names/NAME    the key of a name's last build, and its inputs
 work/NAME/            the working tree, see worktree.py
 """
 
 import contextlib
 import json
-import os
 import re
 import resource
 import shutil
@@ -224,8 +223,7 @@ def compile_all(job: Job, trainer: Trainer | None) -> BuiltKernel:
         raise
     worktree.finish(job.work)
     if not incremental:
-        steps_file.parent.mkdir(parents=True, exist_ok=True)
-        steps_file.write_text(str(steps))
+        write(steps_file, str(steps).encode())
     plain = facts(job.work, job.key, job.recipe.label)
     if trainer is None or not job.recipe.tunable:
         return store(job.work, plain)
@@ -356,15 +354,16 @@ def facts(work: Path, key: str, label: str) -> BuiltKernel:
 
 
 def store(work: Path, kernel: BuiltKernel) -> BuiltKernel:
-    """Copy a build into the cache. A new entry appears complete, by a rename. For a tuned kernel whose plain one is in
-    the cache, and perhaps running, only the program changes."""
+    """Copy a build into the cache. A new entry appears complete, by a rename. The program of a tuned kernel is added to
+    the plain one's entry: another process may be about to start the plain program."""
     kernels = directories.cache() / "kernels"
     folder = kernels / kernel.key
-    description = json.dumps({"release": kernel.release, "hz": kernel.hz, "tuned": kernel.tuned}).encode()
+    description = {"release": kernel.release, "hz": kernel.hz, "tuned": kernel.tuned}
     if folder.is_dir():
-        with replacing(folder / "linux") as fresh:
+        program = "tuned" if kernel.tuned else "linux"
+        with replacing(folder / program) as fresh:
             shutil.copy2(kernel.linux, fresh)
-        write(folder / "kernel.json", description)
+        write(folder / "kernel.json", json.dumps(description | {"program": program}).encode())
     else:
         with replacing(folder) as fresh:
             fresh.mkdir(parents=True)
@@ -373,7 +372,7 @@ def store(work: Path, kernel: BuiltKernel) -> BuiltKernel:
                 subprocess.run(["strip", "--strip-debug", fresh / "linux"], check=True)
             shutil.copy2(kernel.config, fresh / "config")
             shutil.copy2(log_of(work), fresh / "build.log")
-            (fresh / "kernel.json").write_bytes(description)
+            (fresh / "kernel.json").write_text(json.dumps(description))
     directories.keep_newest(kernels.glob("?" * len(kernel.key)), CACHED_MAX)
     stored = load(kernel.key, kernel.name)
     assert stored is not None, "it was just stored"
@@ -389,24 +388,18 @@ def load(key: str, label: str) -> BuiltKernel | None:
     """Return the cache's kernel with that key."""
     folder = directories.cache() / "kernels" / key
     description = folder / "kernel.json"
-    if not description.is_file():
+    if not (directories.mark_used(folder) and description.is_file()):
         return None
     facts = json.loads(description.read_text())
-    folder.touch()
-    return BuiltKernel(
-        label, facts["release"], key, folder / "linux", folder / "config", facts["hz"], tuned=facts.get("tuned", False)
-    )
+    program, tuned = folder / facts.get("program", "linux"), facts.get("tuned", False)
+    return BuiltKernel(label, facts["release"], key, program, folder / "config", facts["hz"], tuned=tuned)
 
 
 def remember(recipe: Recipe, origin: SourceTree, key: str) -> None:
     """Store the key of a name, atomically."""
-    names = directories.cache() / "kernels" / "names"
-    names.mkdir(parents=True, exist_ok=True)
     record = {
         "key": key, "name": recipe.name, "identity": recipe.identity, "version": recipe.version,
         "variant": recipe.variant, "without": recipe.without,
         "tree": None if origin.packaged else origin.spec or str(origin.tree),
     }  # fmt: skip
-    fresh = names / f".{recipe.label}.{os.getpid()}"
-    fresh.write_text(json.dumps(record))
-    fresh.replace(names / recipe.label)
+    write(directories.cache() / "kernels" / "names" / recipe.label, json.dumps(record).encode())

@@ -35,8 +35,8 @@ BPF_TOOLS = {"pahole": "dwarves"}
 BPF_HEADERS = {"/usr/include/libelf.h": "libelf-dev", "/usr/include/zlib.h": "zlib1g-dev"}
 """What a build of this variant needs in addition."""
 
-MAKERS = [Path(__file__), Path(config.__file__)]
-"""The code that decides on the ingredients."""
+MAKERS = [state(Path(__file__)), state(Path(config.__file__))]
+"""The code that decides on the ingredients, as this process loaded it."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Recipe:
                 ]
             return _digest(b"".join(total))
 
-        return cached(f"ingredients {choices}", [*MAKERS, *fragments, *ingredients(with_tests=True)], compute)
+        return cached(f"ingredients {choices}, {MAKERS}", [*fragments, *ingredients(with_tests=True)], compute)
 
 
 def ingredients(*, with_tests: bool) -> list[Path]:
