@@ -68,20 +68,17 @@ def _cache() -> Path:
 
 def _cached_root(key: str, make: Callable[[folder.Folder], dict[str, object]], report: Report) -> ReadyRoot:
     """Return the root of a key; `make` fills its folder and describes it."""
-    path = _cache() / key
-    with locks.exclusive(path.with_name(f"{key}.lock"), lambda: report(0.0, BUSY)):
-        if not (path / DESCRIPTION).is_file():
-            with files.replacing(path) as fresh:
-                fresh.mkdir(parents=True)
-                fresh.chmod(0o700)  # no other user of this machine may start the image's setuid files
-                root = folder.Folder(fresh / "root")
-                root.begin()
-                description = make(root) | {"digest": root.finish()}
-                (fresh / "owners").write_bytes(root.owners())
-                (fresh / DESCRIPTION).write_text(json.dumps(description, indent=1))
-            directories.keep_newest((entry.parent for entry in _cache().glob(f"*/{DESCRIPTION}")), CACHED_MAX)
-    path.chmod(0o700)  # also roots of older versions
-    path.touch()
+
+    def build(fresh: Path) -> None:
+        fresh.mkdir(parents=True)
+        fresh.chmod(0o700)  # no other user of this machine may start the image's setuid files
+        root = folder.Folder(fresh / "root")
+        root.begin()
+        description = make(root) | {"digest": root.finish()}
+        (fresh / "owners").write_bytes(root.owners())
+        (fresh / DESCRIPTION).write_text(json.dumps(description, indent=1))
+
+    path = directories.entry(_cache() / key, CACHED_MAX, build, lambda: report(0.0, BUSY))
     description = json.loads((path / DESCRIPTION).read_bytes())
     return ReadyRoot(path / "root", description["digest"], path / "owners", tuple(description["unconfigured"]))
 
