@@ -534,14 +534,15 @@ static int __init read_owners(struct hostroot *root, unsigned int number)
 	if (fd < 0)
 		return fd;
 	text = size < INT_MAX ? vmalloc(size + 1) : NULL;
-	if (text)
+	if (text) {
+		memset(text, 0, size + 1);	/* maps its pages, which the host does not do */
 		err = hostroot_read(fd, 0, text, size);
+	}
 	hostroot_close(fd);
 	if (err <= 0) {
 		vfree(text);
 		return err;
 	}
-	text[err] = '\0';
 	return parse_owners(root, text, text + err);
 }
 

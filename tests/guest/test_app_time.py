@@ -10,7 +10,6 @@ from bench import programs
 from hourglass import runner
 from hourglass.contract.kernels import KERNELS
 from hourglass.results.apps import Program
-from hourglass.results.lint import sample_lints
 from hourglass.results.recording import Recording
 from hourglass.scenario import load
 
@@ -19,23 +18,24 @@ pytestmark = [pytest.mark.guest, pytest.mark.real_time]
 CALL_NS = 3000
 BYTE_PS = 130
 
-POLLS = 100
-"""The polling calls in a row after which a program sleeps, as in program_time.c."""
+POLLS, WAIT = 100, 25
+"""The polling calls in a row after which a program sleeps, and for how many a call for readiness counts in a row with a
+sleep, as in program_time.c."""
 US, MS = 1000, 1_000_000
-POLLING_CALLS = {"signal mask": 2, "timer": 2, "epoll set": 2, "seek": 2, "user": 1, "flags": 2, "poll": 2}
-"""The event loops of `programs.c`, and the polling calls of a round. One of them reads the clock."""
+ASKS = {"signal mask": True, "timer": True, "epoll set": True, "seek": True, "user": False, "flags": True, "poll": True}
+"""The event loops of `programs.c`, and whether a round asks for readiness. Each round ends with a read of the clock."""
 
 
-def rounds_of_1_ms(polling_calls: int) -> int:
+def rounds_of_1_ms(asks: bool) -> int:
     """Return the rounds of an event loop by the law of program_time.c: after 100 polling calls in a row it sleeps for
     an eighth of its time, at least 1 us. The clock's first read at an instant gives that instant; each further read
     takes 1 ns. The row begins with a read before the loop."""
     row, now_ns, read_ns, rounds = 1, 0, 0, 0
     while read_ns < MS:
-        for _ in range(polling_calls):
-            if row == POLLS:
+        for is_read in [False, True] if asks else [True]:
+            if row >= POLLS:
                 row, now_ns = 0, read_ns + max(read_ns // 8, US)
-            row += 1
+            row += 1 if is_read or now_ns == 0 else WAIT
         read_ns = max(now_ns, read_ns + 1)
         rounds += 1
     return rounds
@@ -116,22 +116,14 @@ def test_clocks_are_read_without_a_call_with_the_same_results(
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_event_loops_that_do_no_work_have_the_rounds_of_the_law(
-    kernel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Calls about a program's own state (its signal mask, a timer, an epoll set) interrupt no row of polling calls. The
-    program makes more than 1,000 calls per virtual ms, which is a warning if they are many."""
-    monkeypatch.setattr(sample_lints, "MANY_CALLS", 50_000)
+def test_event_loops_that_do_no_work_have_the_rounds_of_the_law(kernel: str, tmp_path: Path) -> None:
+    """Calls about a program's own state (its signal mask, a timer, an epoll set) interrupt no row of polling calls."""
     apps = [calls("loops", 1, operation="event-loops")]
     recording = run(kernel, tmp_path / "run", apps, apps={"root": str(programs.root(tmp_path))})
-    program = recording.apps["loops"]
-    rounds = dict(line.split(": ") for line in program.stdout.splitlines())
+    rounds = dict(line.split(": ") for line in recording.apps["loops"].stdout.splitlines())
     assert {name: int(count) for name, count in rounds.items()} == {
-        name: rounds_of_1_ms(count) for name, count in POLLING_CALLS.items()
+        name: rounds_of_1_ms(asks) for name, asks in ASKS.items()
     }
-    (warning,) = recording.summary.warnings
-    assert warning.id == "program-calls"
-    assert warning.text.startswith(f"loops: {program.starts['calls'][0]:,} system calls")
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
