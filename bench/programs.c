@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -321,6 +322,72 @@ static int claims(void)
 	return !kept;
 }
 
+/* Memory that a child writes after 500 us, and the ways in which its parent polls it. */
+static volatile int *shared;
+
+static void poll_plainly(void)
+{
+	while (!shared[0])
+		;
+}
+
+static void poll_with_pause(void)
+{
+	while (!shared[0])
+		__builtin_ia32_pause();
+}
+
+static void poll_locked(void)
+{
+	int seen;
+
+	do {
+		while (__atomic_exchange_n(&shared[1], 1, __ATOMIC_ACQUIRE))
+			;
+		seen = shared[0];
+		__atomic_store_n(&shared[1], 0, __ATOMIC_RELEASE);
+	} while (!seen);
+}
+
+static int memory_poll(void)
+{
+	static void (*const ways[])(void) = { poll_plainly, poll_with_pause, poll_locked };
+	struct timespec delay = { 0, 500000 };
+	long begin_ns;
+	size_t i;
+
+	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED || prctl(PR_SET_TIMERSLACK, 1))
+		return 1;
+	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		shared[0] = 0;
+		begin_ns = now_ns();
+		if (!fork()) {
+			nanosleep(&delay, NULL);
+			while (__atomic_exchange_n(&shared[1], 1, __ATOMIC_ACQUIRE))
+				;
+			shared[0] = 1;
+			__atomic_store_n(&shared[1], 0, __ATOMIC_RELEASE);
+			_exit(0);
+		}
+		ways[i]();
+		printf("%ld\n", now_ns() - begin_ns);
+		fflush(stdout);
+		wait(NULL);
+	}
+	return 0;
+}
+
+/* Add numbers for seconds: neither the memory changes nor a register of integers. */
+static int add_floats(void)
+{
+	double sum = 0;
+
+	while (sum < 3e9)
+		sum += 1;
+	return sum != 3e9;
+}
+
 static int child(int with_exec)
 {
 	char *words[] = { self, nothing, NULL };
@@ -352,6 +419,7 @@ static const struct {
 	{ "call", call }, { "clock", clock_read }, { "clock-asked", clock_asked }, { "clocks-agree", clocks_agree },
 	{ "fault", fault }, { "floats", floats }, { "fork", forked }, { "exec", executed },
 	{ "claims", claims }, { "event-loops", event_loops },
+	{ "memory-poll", memory_poll }, { "add-floats", add_floats },
 };
 
 int main(int count, char **words)

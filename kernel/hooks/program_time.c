@@ -22,10 +22,11 @@
  * child starts with the counts of its parent, so a chain of forks is charged too.
  *
  * A program that polls memory makes no calls. The host's watchdog sends SIGALRM to its process
- * (src/hourglass/engine/watchdog.py) after seconds of the host's CPU time. If others are ready to
- * run, it sleeps for 1 ns, so that they run. Its results do not depend on how often it polled.
- * Those of a program that computes may. If no other is ready, the program computes, or waits for a
- * timer that never expires.
+ * (src/hourglass/engine/watchdog.py) after seconds of the host's CPU time. The process is then
+ * stepped for a while (memory_poll.h). If that proves that it polls, it sleeps like a program with
+ * polling calls, always at the same place of its loop. So nothing depends on the host. After the
+ * sleep it is stepped again. Otherwise the program computes, or it counts its rounds. If others are
+ * ready to run, it sleeps for 1 ns, so that they run; another run may then differ.
  *
  * A read of a clock that the task has already read at this instant takes 1 ns (program_clock.c).
  *
@@ -35,6 +36,7 @@
  * parameter	value	why
  * POLLS	100	other programs poll less often; a round costs the host less than 1 ms
  * WORK		10,000	starting Python takes 3,000 calls; a round costs the host about 0.1 s
+ * STEPS	32,768	a look takes the host 0.2 s; the loop that polls is shorter than a third of it
  */
 #include <linux/err.h>
 #include <linux/hrtimer.h>
@@ -58,6 +60,7 @@
 #define WAIT		25U
 #define WORK		10000U
 #define FORK		2000
+#define STEPS		32768U
 #define LEAST_NS	NSEC_PER_USEC
 #define POLLER_NS	NSEC_PER_MSEC
 #define WORKER_NS	(50 * NSEC_PER_MSEC)
@@ -222,21 +225,61 @@ void program_time_polled(unsigned int polls)
 	program_account_polls(p, polls);
 }
 
-/* Called when the task's process gets the watchdog's signal. */
-void program_time_preempt(void)
+static void let_others_run(struct program_time *p)
 {
-	struct program_time *p = caller_state();
-
-	if (!p || nr_running() == 1)
+	if (nr_running() == 1)
 		return;
 	pr_warn("hourglass: %s, pid %d on %s, computed or polled memory for long while others waited, and slept for 1 ns; if it computes, another run may differ\n",
 		current->comm, task_tgid_nr(current), utsname()->nodename);
+	sleep_until(p->at + 1);
+	p->at = ktime_get_ns();
+}
+
+void program_time_preempt(void)
+{
+	struct program_time *p = caller_state();
+	enum program_poll poll;
+
+	if (!p)
+		return;
+	poll = p->poll;
+	p->poll = PROGRAM_POLL_UNKNOWN;
+	if (poll == PROGRAM_POLL_UNKNOWN && !current->ptrace) {
+		p->poll = PROGRAM_POLL_SUSPECTED;
+		p->poll_steps = STEPS;
+		return;
+	}
 	program_account_wait(p, PROGRAM_STOPPED);
 	notice_sleep(p);
 	catch_up(p, -1);
-	sleep_until(p->at + 1);
-	p->at = ktime_get_ns();
+	if (poll == PROGRAM_POLL_PROVEN) {
+		charge(p, (p->at - p->polling_since) / 8, POLLER_NS);
+		p->poll = PROGRAM_POLL_SUSPECTED;
+	} else {
+		let_others_run(p);
+	}
 	program_account_wait(p, PROGRAM_SPUN);
+}
+
+unsigned int program_poll_steps(void)
+{
+	const struct program_time *p = program_time_slot(current);
+
+	return p->pid == current->pid && p->poll == PROGRAM_POLL_SUSPECTED ? p->poll_steps : 0;
+}
+
+int program_poll_looked(unsigned int period)
+{
+	struct program_time *p = program_time_slot(current);
+	bool again = p->poll_steps != STEPS;
+
+	if (!period && again) {
+		p->poll = PROGRAM_POLL_UNKNOWN;
+		return false;
+	}
+	p->poll = period ? PROGRAM_POLL_PROVEN : PROGRAM_POLL_REFUTED;
+	p->poll_steps = 4 * period;
+	return true;
 }
 
 static bool asks_for_readiness(int call)

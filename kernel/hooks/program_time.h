@@ -10,6 +10,14 @@
 struct task_struct;
 struct uml_pt_regs;
 
+/* Whether a task polls memory. */
+enum program_poll {
+	PROGRAM_POLL_UNKNOWN,
+	PROGRAM_POLL_SUSPECTED,		/* memory_poll.h will look */
+	PROGRAM_POLL_REFUTED,
+	PROGRAM_POLL_PROVEN,
+};
+
 /* The activity of a task at one instant. */
 struct program_time {
 	pid_t pid;		/* of the task */
@@ -22,6 +30,8 @@ struct program_time {
 	u64 since;		/* end of the last accounted wait, ns */
 	u64 group;		/* id of its control group at the last call */
 	unsigned int app;	/* number of that group's program; PROGRAMS: none */
+	enum program_poll poll;
+	unsigned int poll_steps;	/* instructions to step in a look */
 };
 
 void program_time_enter(int call);
@@ -38,8 +48,17 @@ bool program_time_is_program(void);
 unsigned int program_time_ahead_ns(unsigned int clock);
 void program_time_was_read(unsigned int clock, unsigned int reads);
 
-/* Lets others run before a task that has computed for long without a call. */
+/* Judges a task that has made no call for long: called when its process gets SIGALRM. */
 void program_time_preempt(void);
+
+/* Returns the instructions within which memory_poll.h looks for a poll of memory; 0: not at all. */
+unsigned int program_poll_steps(void);
+
+/* Takes the result, the period of the loop or 0. Returns whether the process needs SIGALRM. */
+int program_poll_looked(unsigned int period);
+
+/* Returns a hash of the memory that the calling task can write (program_memory.c). */
+unsigned long long program_memory(void);
 
 /* Returns the slot of a task, which may hold another pid. */
 struct program_time *program_time_slot(const struct task_struct *task);

@@ -2,6 +2,7 @@
 """The examples of scenarios/apps/: each shows its effect, and a second run has the same bytes."""
 
 import re
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,29 @@ def quic(run: Recording) -> None:
     assert max(8 * 2 / rate for rate in rates) > 3 * 8 * 2 / 20, "three objects need this time on the line"
 
 
+PING_MS = 11
+"""The interval of the ping in frr.toml: iputils waits 1 ms longer than the 10 ms that it is given."""
+
+
+def without_a_way_ms(run: Recording) -> float:
+    (sent, received) = numbers(run.apps["ping"].stdout, r"(\d+)(?: packets transmitted| received)")
+    return (sent - received) * PING_MS
+
+
+def frr(run: Recording) -> None:
+    """BFD's packets come each 225 to 300 ms. A neighbour is down 900 ms after the last that arrived."""
+    assert 900 - 300 - PING_MS < without_a_way_ms(run) < 900 + PING_MS
+    assert re.search(r">\* 10\.0\.4\.0/24 .* via 10\.0\.1\.2, a,", run.apps["before"].stdout)
+    assert re.search(r">\* 10\.0\.4\.0/24 .* via 10\.0\.2\.2, b,", run.apps["after"].stdout)
+
+
+def postgresql(run: Recording) -> None:
+    """A transaction of pgbench takes seven round trips of 20 ms. 2 ms are for frames of 160 to 600 bytes."""
+    assert run.apps["index"].stdout.split()[2] == "100000"
+    (latency_ms,) = numbers(run.apps["pgbench"].stdout, r"latency average = ([\d.]+) ms")
+    assert 7 * 20 < latency_ms < 7 * 20 + 2
+
+
 EXAMPLES: dict[str, tuple[tuple[str, ...], Callable[[Recording], None]]] = {
     "web": ((DEFAULT,), web),
     "nat": ((DEFAULT,), nat),
@@ -106,6 +130,8 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], Callable[[Recording], None]]] = {
     "redis": (("5.10", DEFAULT), redis),
     "mptcp": (NEW, mptcp),
     "quic": ((DEFAULT,), quic),
+    "frr": ((DEFAULT,), frr),
+    "postgresql": ((DEFAULT,), postgresql),
 }
 
 
@@ -122,10 +148,37 @@ def test_an_example_shows_its_effect(name: str, kernel: str, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["eyeballs", "redis"])
+@pytest.mark.parametrize("name", ["eyeballs", "frr", "postgresql", "redis"])
 def test_an_example_has_the_same_bytes_twice(name: str, tmp_path: Path) -> None:
     first, second = (run_example(name, tmp_path / folder) for folder in ("one", "two"))
     assert records(first).read_bytes() == records(second).read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "least_ms", "most_ms"),
+    [
+        ({"set": {"loss": "100%"}, "device": "a"}, 30_000, 40_000),  # a hello each 10 s, dead 40 s after the last
+        ({"link": "down", "device": "a"}, 0, 10),  # no carrier: at once
+    ],
+    ids=["silent", "carrier"],
+)
+def test_ospf_alone_needs_its_dead_interval_or_the_carrier(
+    fault: dict[str, Any], least_ms: float, most_ms: float, tmp_path: Path
+) -> None:
+    folder = SCENARIOS / "apps"
+    data = tomllib.loads((folder / "frr.toml").read_text())
+    settings = (folder / "frr.conf").read_text().replace(" ip ospf bfd\n", "")
+    for app in data["app"][:3]:
+        app["files"] = {
+            "/etc/frr/daemons": {"text": (folder / "frr.daemons").read_text()},
+            "/etc/frr/frr.conf": {"text": settings},
+        }
+    (ping,) = (app for app in data["app"] if app["name"] == "ping")
+    ping["command"][-2] = "6000"
+    data["event"] = [{"at": 40, "node": "r1"} | fault]
+    run = runner.run(scenario.load(data), tmp_path / "run")
+    assert least_ms - 2 * PING_MS <= without_a_way_ms(run) <= most_ms + PING_MS  # pings at both ends of the gap
 
 
 def test_every_example_is_tested() -> None:

@@ -169,3 +169,20 @@ def test_the_waits_of_a_program_add_up_to_its_life(kernel: str, tmp_path: Path) 
     assert waits_ns(results["spin"])["spun"] >= 0.09e9
     assert results["ping"].waits["recvmsg"] == pytest.approx(4, rel=0.05)
     assert results["spin"].cpu_s > results["sleep"].cpu_s
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_polls_of_memory_end_by_the_law_and_computing_takes_no_time(kernel: str, tmp_path: Path) -> None:
+    """A program polls memory in three ways for 500 us. It sleeps for an eighth of its time, at least 1 us, so it ends
+    late by a ninth at most. A program that only changes a floating-point register is not proven to poll."""
+    now_ns = 0
+    while now_ns < 500 * US:
+        now_ns += max(now_ns // 8, US)
+    apps = [
+        calls("polls", 1, operation="memory-poll"),
+        calls("computes", 1, "server", operation="add-floats") | {"start": 1},
+    ]
+    recording = run(kernel, tmp_path / "run", apps, apps={"root": str(programs.root(tmp_path))})
+    assert recording.apps["polls"].stdout.split() == [str(now_ns)] * 3
+    assert life_ns(recording.apps["computes"]) == 0
+    assert recording.summary.warnings == []
