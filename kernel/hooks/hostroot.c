@@ -11,7 +11,7 @@
  *
  *   inode number	a hash of the path
  *   order of names	that of their bytes
- *   owner		that of .guest/owners-N, see below; else root
+ *   owner		that of hostroot_owners.c; else root
  *   times		2024-01-01 00:00:00 UTC; hard links: 1; size of a folder: 4096
  *   symbolic links	as they are; the guest follows them, in its own tree
  *   free space		none
@@ -19,9 +19,6 @@
  * Left out: device nodes, sockets and pipes do not appear. Mount points of other file systems
  * are empty directories, so a root that is the host's / shows neither /proc nor /sys nor /dev.
  * The directories must not change while a guest runs, since a path is looked up only once.
- *
- * The file .guest/owners-N, if any, lists the files of other owners: "UID GID PATH", each ended by
- * a NUL, in the order of the paths' bytes.
  */
 #include <linux/fs.h>
 #include <linux/fs_context.h>
@@ -31,13 +28,11 @@
 #include <linux/pagemap.h>
 #include <linux/pid_namespace.h>
 #include <linux/backing-dev.h>
-#include <linux/bsearch.h>
 #include <linux/slab.h>
 #include <linux/statfs.h>
 #include <linux/string.h>
 #include <linux/uidgid.h>
 #include <linux/version.h>
-#include <linux/vmalloc.h>
 #include "hostroot.h"
 
 #define HOSTROOT_MAGIC	0x48676c73
@@ -53,15 +48,9 @@ struct hostroot_inode {
 	char path[];		/* below the root; "" is the root */
 };
 
-struct owner {
-	unsigned int uid, gid;
-	const char *path;
-};
-
-static struct hostroot {
+static struct {
 	int fd;			/* of the directory, or an error */
-	struct owner *owners;	/* in the order of their paths */
-	unsigned int owner_count;
+	struct hostroot_owners owners;
 } roots[HOSTROOT_MAX];
 static unsigned int root_count;
 
@@ -78,7 +67,7 @@ static struct hostroot_inode *of(const struct inode *inode)
 
 static int root_of(const struct super_block *sb)
 {
-	return ((const struct hostroot *)sb->s_fs_info)->fd;
+	return roots[(long)sb->s_fs_info].fd;
 }
 
 /* Returns whether the entries of a directory belong to the root. */
@@ -340,16 +329,10 @@ static int set_kind(struct inode *inode, struct hostroot_inode *info)
 	}
 }
 
-static int by_path(const void *path, const void *owner)
-{
-	return strcmp(path, ((const struct owner *)owner)->path);
-}
-
 static void set_owner(struct inode *inode, const char *path)
 {
-	const struct hostroot *root = inode->i_sb->s_fs_info;
-	const struct owner *owner = bsearch(path, root->owners, root->owner_count,
-					    sizeof(*owner), by_path);
+	const struct hostroot_owner *owner =
+		hostroot_owner_of(&roots[(long)inode->i_sb->s_fs_info].owners, path);
 
 	if (!owner)
 		return;
@@ -442,7 +425,7 @@ static int hostroot_fill_super(struct super_block *sb, struct fs_context *fc)
 		return err;
 	sb->s_bdi->ra_pages = HOSTROOT_AHEAD;
 	sb->s_bdi->io_pages = HOSTROOT_AHEAD;
-	sb->s_fs_info = &roots[number];
+	sb->s_fs_info = (void *)(long)number;
 	sb->s_magic = HOSTROOT_MAGIC;
 	sb->s_op = &hostroot_sops;
 	sb->s_flags |= SB_RDONLY | SB_NOATIME;
@@ -500,68 +483,15 @@ static int __init hostroot_count(char *text)
 }
 early_param("hourglass.roots", hostroot_count);
 
-/* Sets the owners of a root from the text of its file, which ends with a NUL. */
-static int __init parse_owners(struct hostroot *root, char *text, const char *end)
-{
-	unsigned int count = 0;
-	int length;
-	char *at;
-
-	for (at = text; at < end; at += strlen(at) + 1)
-		count++;
-	root->owners = vmalloc(array_size(count, sizeof(*root->owners)));
-	if (!root->owners)
-		return -ENOMEM;
-	for (at = text; at < end; at += strlen(at) + 1) {
-		struct owner *owner = &root->owners[root->owner_count++];
-
-		if (sscanf(at, "%u %u%n", &owner->uid, &owner->gid, &length) < 2 ||
-		    at[length] != ' ')
-			return -EINVAL;
-		owner->path = at + length + 1;
-	}
-	return 0;
-}
-
-static int __init read_owners(struct hostroot *root, unsigned int number)
-{
-	unsigned long long size;
-	int fd = hostroot_open_owners(number, &size), err = -ENOMEM;
-	char *text;
-
-	if (fd == -ENOENT)
-		return 0;
-	if (fd < 0)
-		return fd;
-	text = size < INT_MAX ? vmalloc(size + 1) : NULL;
-	if (text) {
-		memset(text, 0, size + 1);	/* maps its pages, which the host does not do */
-		err = hostroot_read(fd, 0, text, size);
-	}
-	hostroot_close(fd);
-	if (err <= 0) {
-		vfree(text);
-		return err;
-	}
-	return parse_owners(root, text, text + err);
-}
-
-static void __init open_root(struct hostroot *root, unsigned int number)
-{
-	int err;
-
-	root->fd = hostroot_open_root(number);
-	err = root->fd < 0 ? 0 : read_owners(root, number);
-	if (err)
-		root->fd = err;
-}
-
 static int __init hostroot_init(void)
 {
 	unsigned int number;
+	int err;
 
-	for (number = 0; number < root_count; number++)
-		open_root(&roots[number], number);
+	for (number = 0; number < root_count; number++) {
+		err = hostroot_read_owners(number, &roots[number].owners);
+		roots[number].fd = err ?: hostroot_open_root(number);
+	}
 	return root_count ? register_filesystem(&hostroot_type) : 0;
 }
 fs_initcall(hostroot_init);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The interface between the two parts of hostroot.c, kernel and host. Errors are negative. */
+/* The interface between the parts of hostroot.c: its host's part, and the owners. Errors are
+ * negative.
+ */
 #ifndef HOSTROOT_H
 #define HOSTROOT_H
 
@@ -13,6 +15,22 @@ struct hostroot_facts {
 	unsigned long long size;
 	unsigned long long device;	/* of the host, to detect another file system */
 };
+
+struct hostroot_owner {
+	unsigned int uid, gid;
+	const char *path;
+};
+
+struct hostroot_owners {
+	struct hostroot_owner *list;	/* in the order of their paths */
+	unsigned int count;
+};
+
+int hostroot_read_owners(unsigned int number, struct hostroot_owners *owners);
+
+/* Returns NULL for a file of root. */
+const struct hostroot_owner *hostroot_owner_of(const struct hostroot_owners *owners,
+					       const char *path);
 
 /* Opens .guest/root-NUMBER and returns a descriptor. */
 int hostroot_open_root(unsigned int number);

@@ -9,11 +9,11 @@
  */
 #define POLL_FLOATS	(16 * 1024 / sizeof(unsigned long))
 
-typedef struct {
+struct poll_state {
 	unsigned long gp[MAX_REG_NR];
-} poll_state;
+};
 
-static int poll_read(int pid, poll_state *to)
+static int poll_read(int pid, struct poll_state *to)
 {
 	int err = ptrace(PTRACE_GETREGS, pid, 0, to->gp);
 
@@ -23,7 +23,7 @@ static int poll_read(int pid, poll_state *to)
 }
 
 /* Executes one instruction. At a call or a fault the state is unchanged, and the result not 0. */
-static int poll_step(int pid, poll_state *state)
+static int poll_step(int pid, struct poll_state *state)
 {
 	int status, err;
 
@@ -40,7 +40,7 @@ static int poll_step(int pid, poll_state *state)
 	return 1;
 }
 
-static int poll_steps(int pid, poll_state *state, unsigned int count)
+static int poll_steps(int pid, struct poll_state *state, unsigned int count)
 {
 	while (count--)
 		if (poll_step(pid, state))
@@ -48,12 +48,12 @@ static int poll_steps(int pid, poll_state *state, unsigned int count)
 	return 0;
 }
 
-static int poll_equal(const poll_state *a, const poll_state *b)
+static int poll_equal(const struct poll_state *a, const struct poll_state *b)
 {
 	return !memcmp(a, b, sizeof(*a));
 }
 
-static int poll_less(const poll_state *a, const poll_state *b)
+static int poll_less(const struct poll_state *a, const struct poll_state *b)
 {
 	if (a->gp[HOST_IP] != b->gp[HOST_IP])
 		return a->gp[HOST_IP] < b->gp[HOST_IP];
@@ -63,9 +63,9 @@ static int poll_less(const poll_state *a, const poll_state *b)
 /* Returns the number of steps after which the registers recur (Brent's method); 0: none within
  * @most.
  */
-static unsigned int poll_period(int pid, poll_state *state, unsigned int most)
+static unsigned int poll_period(int pid, struct poll_state *state, unsigned int most)
 {
-	poll_state before = *state;
+	struct poll_state before = *state;
 	unsigned int period = 0, power = 1;
 
 	while (most--) {
@@ -84,9 +84,9 @@ static unsigned int poll_period(int pid, poll_state *state, unsigned int most)
 }
 
 /* Steps to the state of a period with the least registers. */
-static int poll_least(int pid, poll_state *state, unsigned int period)
+static int poll_least(int pid, struct poll_state *state, unsigned int period)
 {
-	poll_state least = *state;
+	struct poll_state least = *state;
 	unsigned int i;
 
 	for (i = 0; i < period; i++) {
@@ -113,7 +113,7 @@ static unsigned int poll_proof(int pid, unsigned int most)
 	static unsigned long before[POLL_FLOATS], after[POLL_FLOATS];
 	unsigned long long memory;
 	unsigned int period;
-	poll_state state, least;
+	struct poll_state state, least;
 
 	if (poll_read(pid, &state))
 		return 0;

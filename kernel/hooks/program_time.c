@@ -16,7 +16,7 @@
  * yielding or about a file, and every call that fails or returns nothing. Calls that only change
  * state of the caller (its signal mask, a timer, an epoll set) do not interrupt a row of polling
  * calls: event loops make them in each round. Once a task was charged in a row, a call for
- * readiness that returns nothing counts as 25, because the task waits for an event. A fork or
+ * readiness that returns nothing counts as WAIT, because the task waits for an event. A fork or
  * exec counts as 2,000 calls, by its cost for the host.
  * If the clock advanced between two calls of a task, the task slept, and its counts restart. A
  * child starts with the counts of its parent, so a chain of forks is charged too.
@@ -36,7 +36,8 @@
  * parameter	value	why
  * POLLS	100	other programs poll less often; a round costs the host less than 1 ms
  * WORK		10,000	starting Python takes 3,000 calls; a round costs the host about 0.1 s
- * STEPS	32,768	a look takes the host 0.2 s; the loop that polls is shorter than a third of it
+ * WAIT		25	the waits of event loops for 1 ms cost a tenth; four rounds for each sleep
+ * STEPS	32,768	a look takes the host 0.2 s; it proves loops of a third of that
  */
 #include <linux/err.h>
 #include <linux/hrtimer.h>

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from hourglass.builders.approot import ready
 from hourglass.builders.approot.folder import Folder, digest
 from hourglass.contract.plan.apps import Root
+from hourglass.engine.program_root import ready
 from hourglass.errors import HourglassError, InputError
 
 
@@ -92,6 +92,31 @@ def test_a_digest_is_of_names_modes_and_contents_alone(tmp_path: Path) -> None:
     assert digest_of("three") == same
     assert digest_of("four", content="y") != same
     assert digest_of("five", mode=0o755) != same
+
+
+def test_files_keep_their_owners(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "root")
+    folder.begin()
+    empty = folder.finish()
+
+    def add(name: str, uid: int, gid: int, kind: bytes = tarfile.REGTYPE) -> None:
+        member = tarfile.TarInfo(name)
+        member.uid, member.gid, member.type, member.linkname = uid, gid, kind, "nowhere"
+        with tarfile.open(fileobj=io.BytesIO(), mode="w") as archive:
+            folder.add(archive, member)
+
+    add("d", 0, 8, tarfile.DIRTYPE)
+    for name, uid in {"d/a": 100, "b": 0, "d/l": 7, "d-": 4, "d/replaced": 9}.items():
+        add(name, uid, 0, tarfile.SYMTYPE)
+    add("d/replaced", 0, 0, tarfile.SYMTYPE)
+    assert folder.owners() == b"0 8 d\x004 0 d-\x00100 0 d/a\x007 0 d/l\x00"
+    assert folder.finish() not in {empty, digest(folder.path)}
+    folder.remove(folder.path / "d")
+    folder.make("d")
+    assert folder.owners() == b"4 0 d-\x00"
+    for number in (-1, 2**32 - 1, 2**63):
+        with pytest.raises(HourglassError, match=f"its owner is {number}:0"):
+            add("x", number, 0, tarfile.SYMTYPE)
 
 
 def image(path: Path, *layers: bytes, form: str) -> Path:

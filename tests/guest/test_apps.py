@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from hourglass import runner
-from hourglass.builders.approot import ready
 from hourglass.contract.kernels import KERNELS
 from hourglass.contract.plan.apps import Root
+from hourglass.engine.program_root import ready
 from hourglass.errors import InputError
 from hourglass.results.recording import Recording
 from hourglass.scenario import load
@@ -222,3 +222,36 @@ def test_a_program_that_does_not_start_has_a_code(tmp_path: Path, change: dict[s
         runner.run(load({"testbed": {"preset": "L100M"}, "app": [app]}), tmp_path / "run")
     assert failed.value.code == code
     assert text in str(failed.value)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_packages_are_configured_and_files_have_their_owners(kernel: str, tmp_path: Path) -> None:
+    """FRR's scripts make a user with two groups, PAM's scripts the settings of vtysh, and tmpfiles.d a folder in /run.
+    An ordinary user may not read what belongs to others."""
+    script = """
+        id -nG frr
+        stat -c "%U:%G %a %n" /etc/shadow /etc/frr /etc/frr/frr.conf /run/frr /run/lock /usr/bin/chage
+        grep -c pam_permit /etc/pam.d/common-auth
+        dpkg-query -f '${db:Status-Abbrev}\\n' -W | sort -u
+        awk 1 < /dev/null && readlink /usr/bin/awk
+    """
+    apps = [
+        {"name": "root", "node": "client", "user": "root", "command": ["sh", "-ec", script]},
+        {"name": "user", "node": "client", "command": ["cat", "/etc/frr/frr.conf"], "expect": 1},
+    ]
+    data = {"kernel": kernel, "testbed": {"preset": "L100M"}, "apps": {"packages": ["frr"]}, "app": apps}
+    recording = runner.run(load(data), tmp_path / "run")
+    assert recording.apps["root"].stdout.splitlines() == [
+        "frr frrvty",
+        "root:shadow 640 /etc/shadow",
+        "frr:frr 750 /etc/frr",
+        "frr:frr 640 /etc/frr/frr.conf",
+        "frr:frr 755 /run/frr",
+        "root:root 1777 /run/lock",
+        "root:shadow 2755 /usr/bin/chage",
+        "1",
+        "ii ",
+        "/etc/alternatives/awk",
+    ]
+    assert recording.apps["user"].stderr == "cat: /etc/frr/frr.conf: Permission denied\n"
+    assert recording.summary.warnings == []

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hourglass.builders.approot import ready
 from hourglass.contract.plan.apps import Root
+from hourglass.engine.program_root import ready
 from hourglass.selftests import page, selftest_runs
 from hourglass.selftests.build import TESTS_FOLDER, SelftestRoot
 from hourglass.selftests.verdict import SelftestVerdict

@@ -16,9 +16,10 @@ import pytest
 
 from hourglass.builders import tool_packages
 from hourglass.builders.approot import folder as folders
-from hourglass.builders.approot import image, ready
+from hourglass.builders.approot import image
 from hourglass.builders.approot.folder import digest
 from hourglass.contract.plan.apps import Root
+from hourglass.engine.program_root import ready
 from hourglass.errors import HourglassError
 from hourglass.files import delete
 from tests.folders import nest

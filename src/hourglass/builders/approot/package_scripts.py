@@ -35,10 +35,11 @@ dpkg-query -f '${db:Status-Abbrev} ${binary:Package}\n' -W | sed -n '/^ii/!s/^..
 rm /usr/sbin/policy-rc.d
 rm -rf /run/* /var/log/*.log /var/lib/dpkg/*-old /var/cache/debconf/*-old
 mkdir -m 1777 /run/lock
-cat /usr/lib/tmpfiles.d/*.conf 2> /dev/null | while read -r kind path mode user group _; do
-	case "$kind $path" in
-	[dD]*' /run/'* | [dD]*' /var/run/'*) install -d -m "${mode#-}" -o "${user#-}" -g "${group#-}" "$path" ;;
-	esac
+awk '$1 ~ /^[dD]/ && $2 ~ /^\/(var\/)?run\/[^%]*$/ {
+	gsub(/[^0-7]/, "", $3); gsub(/[:-]/, "", $4); gsub(/[:-]/, "", $5)
+	print $3 ? $3 : 755, $4 ? $4 : "root", $5 ? $5 : "root", $2
+}' /usr/lib/tmpfiles.d/*.conf | while read -r mode user group path; do
+	install -d -m "$mode" -o "$user" -g "$group" "$path"
 done
 cd /
 find . -xdev -mindepth 1 \( -path ./dev -o -path ./proc -o -path ./sys -o -path ./tmp \) -prune -o -print0 \
