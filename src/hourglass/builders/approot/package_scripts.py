@@ -93,7 +93,8 @@ def run(folder: Folder, run_script: RunScript, work: Path) -> list[str]:
         raise HourglassError(f"the scripts of a root's packages did not end; their output is in {work}/apps")
     remaining = {os.fsdecode(name) for name in (outputs / "names").read_bytes().split(b"\0")}
     for name, path in list(walk(folder.path)):
-        if f"./{name}" not in remaining and os.path.lexists(path) and not name.startswith(OUTSIDE):
+        outside = name.partition("/")[0] in OUTSIDE
+        if not outside and f"./{name}" not in remaining and os.path.lexists(path):
             folder.remove(path)
     with tarfile.open(outputs / "changes.tar") as changes:
         for member in changes:
