@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write files completely or not at all, read untrusted ones, and compute digests."""
 
+import contextlib
 import errno
 import hashlib
 import json
@@ -35,7 +36,8 @@ def replacing(path: Path) -> Iterator[Path]:
 def delete(path: Path) -> None:
     """Delete a file, or a folder as far as possible. A guest may nest folders deeper than Python recurses."""
     if not path.is_dir():
-        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            path.unlink()
         return
     try:
         shutil.rmtree(path, ignore_errors=True)

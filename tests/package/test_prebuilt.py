@@ -75,7 +75,7 @@ def test_a_run_needs_nothing_and_has_the_checkouts_bytes(bare: BareInstallation,
     assert (bare.folder / "run/run.png").stat().st_size > 0
     cache = bare.folder / f"hourglass-{os.getuid()}"
     needed = {"cpus", "known", "matplotlib"}
-    assert needed <= {path.name for path in cache.iterdir()} <= needed | {"report"}
+    assert needed <= {path.name for path in cache.iterdir()} <= needed | {"report", "uses.lock"}
 
 
 def test_version_and_doctor_describe_the_package(bare: BareInstallation) -> None:

@@ -90,10 +90,14 @@ def entry(
 
 def mark_used(path: Path) -> bool:
     """Mark an entry of the cache as used, so that no process deletes it soon. Return whether it exists."""
-    with _uses(), contextlib.suppress(FileNotFoundError):
-        os.utime(path)
-        return True
-    return False
+    try:
+        with _uses():
+            os.utime(path)
+    except FileNotFoundError:
+        return False
+    except OSError:  # nobody deletes an entry of a cache that is read-only
+        return path.exists()
+    return True
 
 
 def keep_newest(entries: Iterable[Path], count: int) -> None:
