@@ -4,12 +4,14 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from hourglass import runner, scenario
 from hourglass.builders.kernel import builder
 from hourglass.builders.kernel import registry as kernels
+from hourglass.contract.kernel_module import KernelModule
 from tests.kernels import WITHOUT
 
 from .conftest import KERNELS, Simulate, digests, records
@@ -59,6 +61,20 @@ def test_tsq_knob_at_its_default_changes_no_packet(simulate: Simulate, kernel: s
             without = runner.run(scenario.load(name, SHORT, kernel=kernel), tmp_path / name)
         assert without.info.kernel.key != with_hook.info.kernel.key
         assert digests(without) == digests(with_hook)
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_part_that_draws_changes_no_packet(simulate: Simulate, kernel: str, monkeypatch, tmp_path) -> None:
+    """A part of the kernel that draws random numbers, and that a scenario does not use, leaves all its records as they
+    are."""
+    module = KernelModule("draws", (("draws.c", (Path(__file__).parent / "inside/draws.c").read_text()),))
+    plain = simulate("L100M", *SHORT, kernel=kernel)
+    drawing_kernel = builder.build(kernel, modules=[module])
+    monkeypatch.setattr(kernels, "ensure", lambda *_, **__: drawing_kernel)
+    drawing = runner.run(scenario.load("L100M", SHORT, kernel=kernel), tmp_path / "drawing")
+    assert drawing.info.kernel.key != plain.info.kernel.key
+    assert records(drawing).read_bytes() == records(plain).read_bytes()
 
 
 @pytest.mark.parametrize("loss", [(), ("testbed.link.1.loss=0.5%",)])  # losses: ACKs that wait in timers with slack
