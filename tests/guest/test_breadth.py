@@ -2,8 +2,8 @@
 """Each kind of device, encapsulation, route, protocol and rule works in a guest: `inside/kinds.sh` makes it, and sends
 a ping or a message through it where that is cheap.
 
-The variant `wide` has tests here once it is built: `hourglass kernel build 6.1+wide`. It is not
-worth its build in CI."""
+The variants `wide` and `openvswitch` have tests here once they are built: `hourglass kernel build 6.1+wide`. They are
+not worth their builds in CI."""
 
 import functools
 import re
@@ -20,40 +20,46 @@ pytestmark = pytest.mark.guest
 
 SCRIPT = Path(__file__).parent / "inside" / "kinds.sh"
 CASES = re.findall(r"^case_(\w+)\(\)", SCRIPT.read_text(), re.MULTILINE)
-WIDE = {
-    "ah", "dccp", "esp", "esp_cbc", "ipcomp", "ipset", "ipvlan", "ipvtap", "l2tp", "macsec", "netdevsim",
-    "nft_egress", "nft_everything", "openvswitch", "psp", "sctp", "sctp_packets", "tc_ct", "team", "tipc",
-    "xfrm_interface", "xtables",
-}  # fmt: skip
-"""The cases that need the variant `wide`, with multipath routes since 6.12, and with FOU on 5.10."""
+WIDE = (
+    "ah", "dccp", "esp", "esp_cbc", "ipcomp", "ipset", "l2tp", "macsec", "netdevsim", "nft_everything", "psp", "sctp",
+    "sctp_packets", "team", "tipc", "xfrm_interface", "xtables_policy",
+)  # fmt: skip
+VARIANTS = dict.fromkeys(WIDE, "wide") | {"openvswitch": "openvswitch"}
+"""Case → the variant that it needs, if it needs one."""
 
 SINCE = {"psp": "7.3", "nft_egress": "6.1"}
-UNTIL = {"dccp": "6.12"}
+UNTIL = {"dccp": "6.12", "udplite": "6.12"}
 RUNS = [
-    *((kernel, False) for kernel in KERNELS),
-    *((kernel, True) for kernel in KERNELS if registry.read(f"{kernel}+wide")),
+    (kernel, variant)
+    for kernel in KERNELS
+    for variant in (None, "wide", "openvswitch")
+    if variant is None or registry.read(f"{kernel}+{variant}")
 ]
 
 
-def cases(kernel: str, wide: bool) -> list[str]:
-    """Return the names of the cases of a kernel: those that need `wide`, or the others."""
+def cases(kernel: str, variant: str | None) -> list[str]:
+    """Return the names of the cases that need this variant of a kernel, or none."""
     order = list(KERNELS)
-    in_wide = WIDE | {"5.10": {"fou"}, "6.1": set()}.get(kernel, {"multipath"})
     return [
         name
         for name in CASES
-        if (name in in_wide) == wide
+        if VARIANTS.get(name) == variant
         and order.index(SINCE.get(name, order[0])) <= order.index(kernel) <= order.index(UNTIL.get(name, order[-1]))
     ]
 
 
+def label(kernel: str, variant: str | None) -> str:
+    """Return the name by which a command takes the kernel."""
+    return f"{kernel}+{variant}" if variant else kernel
+
+
 @functools.cache
-def results(kernel: str, wide: bool) -> dict[str, str]:
+def results(kernel: str, variant: str | None) -> dict[str, str]:
     """Return the outcome of each case: "ok", or its output. All cases of a kernel share a guest."""
     command = [
-        str(Path(sys.executable).with_name("hourglass")), "box", "--kernel", f"{kernel}+wide" if wide else kernel,
+        str(Path(sys.executable).with_name("hourglass")), "box", "--kernel", label(kernel, variant),
         "--root", "debian:12", *(f"--package={name}" for name in ("iptables", "ipset", "nftables", "python3")),
-        "--", "sh", f"./{SCRIPT.name}", *cases(kernel, wide),
+        "--", "sh", f"./{SCRIPT.name}", *cases(kernel, variant),
     ]  # fmt: skip
     run = subprocess.run(command, cwd=SCRIPT.parent, text=True, capture_output=True, check=False)
     lines = [re.fullmatch(r"(not )?ok (\w+)(?:: (.*))?", line) for line in run.stdout.splitlines()]
@@ -63,12 +69,12 @@ def results(kernel: str, wide: bool) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("kernel", "wide", "case"),
+    ("kernel", "variant", "case"),
     [
-        pytest.param(kernel, wide, case, id=f"{kernel}{'+wide' if wide else ''}-{case}")
-        for kernel, wide in RUNS
-        for case in cases(kernel, wide)
+        pytest.param(kernel, variant, case, id=f"{label(kernel, variant)}-{case}")
+        for kernel, variant in RUNS
+        for case in cases(kernel, variant)
     ],
 )
-def test_it_works(kernel: str, wide: bool, case: str) -> None:
-    assert results(kernel, wide)[case] == "ok"
+def test_it_works(kernel: str, variant: str | None, case: str) -> None:
+    assert results(kernel, variant)[case] == "ok"

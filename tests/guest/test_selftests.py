@@ -17,7 +17,7 @@ pytestmark = pytest.mark.guest
 TESTS = {
     "net/namespaces.sh": "ip netns add a && ip -n a link set lo up && ip netns exec a ping -c 1 127.1 && echo 'ok 1 a'",
     "net/wrong.sh": "sleep 60; echo 'ok 1 slept'; echo 'not ok 2 this'; exit 1",
-    "net/lacks.sh": "ip link add a0 type ipvlan",
+    "net/lacks.sh": "ip link add a0 type macsec",
     "net/plain.sh": "echo 'ok 1 called by its interpreter'",
 }
 

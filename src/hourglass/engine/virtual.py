@@ -271,7 +271,7 @@ def command(
         "random.trust_cpu=on",
         "thash_entries=1024",
         "fb_tunnels=none",  # no sit0 in every namespace: the tunnel is compiled in only for MAX_TCP_HEADER
-        "bonding.max_bonds=0",  # no bond0: it would draw a random address
+        "bonding.max_bonds=0",  # no bond0 by itself
         "panic=-1",
         "cgroup_no_v1=all,named",  # its release_agent is a program that the kernel starts outside all nodes
         f"hourglass.seed={seed % 2**64}",

@@ -27,12 +27,17 @@ tunnel() {
 case_vxlan() { tunnel type vxlan id 5 dstport 4789 local L remote R; }
 case_geneve() { tunnel type geneve id 5 remote R; }
 case_gre() { tunnel type gre local L remote R; }
+case_gre_multicast() { tunnel type gre local L remote 239.1.1.1 key 8 ttl 4 dev u; }
 case_gretap() { tunnel type gretap local L remote R; }
 case_erspan() { tunnel type erspan seq key 1 local L remote R erspan_ver 1 erspan 1; }
 case_ip6gre() { tunnel type ip6gre local L6 remote R6; }
 case_ip6gretap() { tunnel type ip6gretap local L6 remote R6; }
 case_ipip() { tunnel type ipip local L remote R; }
 case_sit() { tunnel type sit mode any local L remote R; }
+case_6rd() {
+	ip -n a link add rd type sit local 10.0.0.1 ttl 64 6rd-prefix 2001:db8::/32
+	ip -n a -d link show rd | grep -q '6rd-prefix 2001:db8::/32'
+}
 case_ip6tnl() { tunnel type ip6tnl mode any local L6 remote R6; }
 case_fou() {
 	both fou add port 5555 gue
@@ -85,6 +90,39 @@ case_multipath() {
 	reach
 	test "$(ip -n a route show "172.16.$i.2" | grep -c nexthop)" = 2
 }
+case_nexthop_group() {
+	for way in 1 2; do
+		wires g$way
+		ip -n a addr add 10.2.$way.1/24 dev g$way
+		ip -n b addr add 10.2.$way.2/24 dev g$way
+		ip -n a nexthop add id $way via 10.2.$way.2 dev g$way
+	done
+	ip -n a nexthop add id 10 group 1/2
+	ip -n a route add "172.16.$i.0/24" nhid 10
+	for host in $(seq 32); do
+		ip -n b addr add "172.16.$i.$host/32" dev lo
+		on a ping -q -c 1 -W 2 "172.16.$i.$host"
+	done
+	for way in 1 2; do test "$(on a cat /sys/class/net/g$way/statistics/tx_packets)" -ge 10; done
+}
+case_realm() {
+	ip -n a route add "172.16.$i.0/24" via 10.0.0.2 realm 5
+	ip -n a route show "172.16.$i.0/24" | grep -q 'realm 5'
+}
+case_martians() {
+	on a sysctl -qw net.ipv4.conf.all.rp_filter=1 net.ipv4.conf.all.log_martians=1
+	ip -n b addr add "172.16.$i.2/32" dev lo
+	! on b ping -q -c 1 -W 1 -I "172.16.$i.2" 10.0.0.1
+	on a sysctl -qw net.ipv4.conf.all.rp_filter=0
+	dmesg | grep -q "martian source.*172.16.$i.2"
+}
+case_multicast_routes() {
+	on a python3 - <<-'X'
+		import socket
+		socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_IGMP).setsockopt(socket.IPPROTO_IP, 200, 1)
+		socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6).setsockopt(socket.IPPROTO_IPV6, 200, 1)
+	X
+}
 case_vrf() {
 	wires v1
 	ip -n a link add red type vrf table 10
@@ -113,6 +151,23 @@ case_macvlan() { wires mv; ip -n a link add m1 link mv type macvlan mode bridge;
 case_macvtap() { wires mp; ip -n a link add m2t link mp type macvtap mode bridge; test -d /sys/class/macvtap; }
 case_ipvlan() { wires iv; ip -n a link add i1 link iv type ipvlan mode l2; up i1 iv; reach; }
 case_ipvtap() { wires it; ip -n a link add i2 link it type ipvtap mode l2; }
+case_gvrp() {
+	wires gv
+	on b tc qdisc add dev gv clsact
+	on b tc filter add dev gv ingress flower dst_mac 01:80:c2:00:00:21 action pass
+	ip -n a link add link gv name gv.7 type vlan id 7 gvrp on
+	ip -n a link set gv.7 up
+	sleep 1
+	on b tc -s filter show dev gv ingress | grep -q '[1-9][0-9]* pkt'
+}
+case_igmp_snooping() {
+	wires sn
+	ip -n a link add bs type bridge mcast_snooping 1
+	ip -n a link set bs up
+	ip -n a link set sn master bs
+	bridge -n a mdb add dev bs port sn grp 239.2.2.2 permanent
+	bridge -n a mdb show dev bs | grep -q 239.2.2.2
+}
 case_dummy() { ip -n a link add d1 type dummy; ip -n a link set d1 up; }
 case_ifb() {
 	wires ib
@@ -210,11 +265,8 @@ case_nftables() {
 				fib saddr type local counter
 				ct label 1 counter
 			}
-			chain pre {
-				type filter hook prerouting priority mangle
-				ct zone set 5
-				tcp dport 80 tproxy ip to 127.0.0.1:8080 accept
-			}
+			chain zone { type filter hook prerouting priority raw; ct zone set 5; }
+			chain pre { type filter hook prerouting priority mangle; tcp dport 80 tproxy ip to 127.0.0.1:8080 accept; }
 			chain forward { type filter hook forward priority 0; meta l4proto tcp flow add @fast; }
 			chain ingress { type filter hook ingress device "u" priority 1; ip daddr 10.9.9.9 drop; }
 		}
@@ -243,12 +295,19 @@ case_nft_everything() {
 				tcp dport 28 synproxy name "sp"
 				osf name "Linux" counter
 				meta ipsec exists counter
-				log group 1
-				log prefix "x"
 			}
 		}
 	X
 }
+case_udplite() {
+	on a nft 'table ip lite { chain c { type nat hook output priority 0; udplite dport 5100 dnat to 10.0.0.2:5101; }; }'
+	on b python3 -c 'import socket; s = socket.socket(2, 2, 136); s.bind(("", 5101)); s.settimeout(2); print(s.recv(9))' > lite &
+	sleep 0.1
+	on a python3 -c 'import socket; socket.socket(2, 2, 136).sendto(b"message", ("10.0.0.2", 5100))'
+	wait $!
+	grep -q message lite
+}
+case_nft_log() { on a nft 'table inet l { chain c { type filter hook input priority 0; log group 1; log prefix "x"; }; }'; }
 case_nft_egress() { on a nft 'table netdev e { chain c { type filter hook egress device u priority 0; ip daddr 10.9.9.9 drop; }; }'; }
 case_xtables() {
 	on a iptables-nft -A INPUT -p tcp -m hashlimit --hashlimit-upto 9/s --hashlimit-name h -j ACCEPT
@@ -256,9 +315,10 @@ case_xtables() {
 	on a iptables-nft -A INPUT -m string --string x --algo bm -m length --length 1 -m u32 --u32 0=1 -j LOG
 	on a iptables-nft -A INPUT -m mac --mac-source 02:00:00:00:00:09 -m iprange --src-range 10.8.0.1-10.8.0.2 -j DROP
 	on a iptables-nft -t mangle -A OUTPUT -m owner --uid-owner 9 -m recent --set -j DSCP --set-dscp 1
-	on a iptables-nft -t mangle -A OUTPUT -m policy --dir out --pol none -m ecn --ecn-ip-ect 0 -j CONNMARK --set-mark 1
+	on a iptables-nft -t mangle -A OUTPUT -p tcp -m ecn --ecn-ip-ect 0 -j CONNMARK --set-mark 1
 	on a iptables-nft -t raw -A PREROUTING -p udp -j CT --notrack
 }
+case_xtables_policy() { on a iptables-nft -A OUTPUT -m policy --dir out --pol none -j ACCEPT; }
 case_ipset() {
 	on a ipset create nets hash:net
 	on a ipset add nets 10.8.0.0/16
@@ -283,6 +343,14 @@ case_tc_actions() {
 		filter add dev tc egress pref 12 basic match 'cmp(u8 at 0 layer link gt 1) and meta(priority eq 1)' action ok
 	X
 }
+case_u32_mark() {
+	wires um
+	up um
+	on a tc qdisc add dev um clsact
+	on a tc filter add dev um egress protocol ip u32 match mark 1 0xff action drop
+	reach
+	! reach -m 1
+}
 case_tc_ct() { on a tc actions add action ct commit zone 5; }
 case_tc_gate() { on a tc actions add action gate clockid CLOCK_TAI sched-entry open 1000000 -1 -1; }
 
@@ -305,6 +373,20 @@ talk() {
 case_sctp() { talk 2 1 132 '("10.0.0.1", 5001)'; }
 case_sctp_packets() { talk 10 5 132 '("fd00::1", 5001)'; }
 case_mptcp() { talk 2 1 262 '("10.0.0.1", 5002)'; }
+case_md5() {
+	on a python3 - <<-'X'
+		import socket, struct
+		server, client = socket.socket(), socket.socket()
+		for end in (server, client):
+		    address = struct.pack("=H2x4s120x", socket.AF_INET, socket.inet_aton("10.0.0.1"))
+		    end.setsockopt(socket.IPPROTO_TCP, 14, address + struct.pack("=BBHi80s", 0, 0, 6, 0, b"secret"))
+		server.bind(("10.0.0.1", 5005))
+		server.listen()
+		client.connect(("10.0.0.1", 5005))
+		client.send(b"message")
+		assert server.accept()[0].recv(100) == b"message"
+	X
+}
 case_tipc() { talk 30 5 0 '(socket.TIPC_ADDR_NAME, 5000, 1, 1)' || talk 30 5 0 '(1, 5000, 1, 1, 2)'; }
 case_dccp() {
 	on a python3 - <<-'X'
