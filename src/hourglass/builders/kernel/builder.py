@@ -97,6 +97,34 @@ def build(
     messages.
     """
     report = progress or (lambda _, __: None)
+    with turn(version_or_path, name, report, variant, without, modules, update) as (work, recipe, origin):
+        kernel = load(recipe.key(), recipe.label)
+        if kernel is None or (trainer is not None and recipe.tunable) > kernel.tuned:
+            key, state = make_ready(work, recipe, origin, report)
+            job = Job(work, key, recipe, jobs or hardware.cpus(), report, state)
+            kernel = compile_all(job, trainer)
+        remember(recipe, origin, kernel.key)
+    return kernel
+
+
+def configuration(name: str, variant: str | None, report: Report) -> config.Options:
+    """Return all options of a kernel of the list, without compiling it."""
+    with turn(name, None, report, variant) as (work, recipe, origin):
+        make_ready(work, recipe, origin, report)
+        return config.parse((work / ".config").read_text())
+
+
+@contextmanager
+def turn(
+    version_or_path: str | Path,
+    name: str | None,
+    report: Report,
+    variant: str | None,
+    without: Sequence[str] = (),
+    modules: Sequence[KernelModule] = (),
+    update: bool = False,
+) -> Iterator[tuple[Path, Recipe, SourceTree]]:
+    """Yield a kernel's working tree, which no other process uses meanwhile, with its recipe and source."""
     if variant is None:
         version_or_path, variant = config.split(str(version_or_path))
     check_prerequisites(variant)
@@ -107,13 +135,7 @@ def build(
         work = directories.cache() / "work" / slot(recipe, origin)
         busy = f"waiting for another process that builds Linux {recipe.label}"
         with locks.exclusive(work.with_name(f"{work.name}.lock"), lambda: report(0.0, busy)):
-            kernel = load(recipe.key(), recipe.label)
-            if kernel is None or (trainer is not None and recipe.tunable) > kernel.tuned:
-                key, state = make_ready(work, recipe, origin, report)
-                job = Job(work, key, recipe, jobs or hardware.cpus(), report, state)
-                kernel = compile_all(job, trainer)
-        remember(recipe, origin, kernel.key)
-    return kernel
+            yield work, recipe, origin
 
 
 def slot(recipe: Recipe, origin: SourceTree) -> str:
