@@ -10,8 +10,9 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -105,9 +106,28 @@ class Kernel:
     wide: Options
     folders: dict[str, str]
 
-    def options(self, have: Options, lack: Options) -> set[str]:
-        """Return the network options that are on in `have` and off in `lack`."""
-        return {name for name in self.folders if is_on(have, name) and not is_on(lack, name)}
+    @cached_property
+    def common(self) -> set[str]:
+        """Return the network options that Debian's kernel and the guest's have."""
+        return self._on(self.debian) & self._on(self.plain)
+
+    @cached_property
+    def only_wide(self) -> set[str]:
+        """Return those of Debian's that only the variant has."""
+        return (self._on(self.debian) & self._on(self.wide)) - self._on(self.plain)
+
+    @cached_property
+    def missing(self) -> set[str]:
+        """Return those of Debian's that not even the variant has."""
+        return self._on(self.debian) - self._on(self.wide)
+
+    @cached_property
+    def added(self) -> set[str]:
+        """Return those that only the guest's kernel has."""
+        return self._on(self.plain) - self._on(self.debian)
+
+    def _on(self, options: Options) -> set[str]:
+        return {name for name in self.folders if is_on(options, name)}
 
 
 def is_on(options: Options, name: str) -> bool:
@@ -158,11 +178,11 @@ def versioned(kernels: list[Kernel], names: dict[str, set[str]]) -> str:
     return ", ".join(cells)
 
 
-def by_folder(kernels: list[Kernel], options: Iterable[tuple[Kernel, set[str]]]) -> dict[str, str]:
+def by_folder(kernels: list[Kernel], options: Callable[[Kernel], set[str]]) -> dict[str, str]:
     """Return the text of each folder's options."""
     folders: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for kernel, names in options:
-        for name in names:
+    for kernel in kernels:
+        for name in options(kernel):
             folders[kernel.folders[name]][name].add(kernel.name)
     return {folder: versioned(kernels, names) for folder, names in folders.items()}
 
@@ -171,16 +191,14 @@ def page(kernels: list[Kernel]) -> str:
     """Return the page."""
     text = HEAD
     for kernel in kernels:
-        both = kernel.options(kernel.debian, {}) & kernel.options(kernel.plain, {})
-        only_wide = kernel.options(kernel.debian, kernel.plain) & kernel.options(kernel.wide, {})
-        missing = kernel.options(kernel.debian, kernel.wide)
-        text += f"| {kernel.name} | {kernel.package} | {len(both)} | {len(only_wide)} | {len(missing)} |\n"
-    wide = by_folder(kernels, [(k, k.options(k.debian, k.plain) & k.options(k.wide, {})) for k in kernels])
-    missing_of = by_folder(kernels, [(k, k.options(k.debian, k.wide)) for k in kernels])
+        counts = " | ".join(str(len(options)) for options in (kernel.common, kernel.only_wide, kernel.missing))
+        text += f"| {kernel.name} | {kernel.package} | {counts} |\n"
+    only_wide = by_folder(kernels, lambda kernel: kernel.only_wide)
+    missing = by_folder(kernels, lambda kernel: kernel.missing)
     text += MISSING
-    for folder in sorted(wide.keys() | missing_of.keys()):
-        text += f"| `{folder}` | {wide.get(folder, '')} | {missing_of.get(folder, '')} |\n"
-    added = by_folder(kernels, [(k, k.options(k.plain, k.debian)) for k in kernels])
+    for folder in sorted(only_wide.keys() | missing.keys()):
+        text += f"| `{folder}` | {only_wide.get(folder, '')} | {missing.get(folder, '')} |\n"
+    added = by_folder(kernels, lambda kernel: kernel.added)
     text += ADDED
     for folder in sorted(added):
         text += f"| `{folder}` | {added[folder]} |\n"

@@ -10,6 +10,7 @@
  */
 #include <linux/hourglass_random_keys.h>
 #include <linux/init.h>
+#include <linux/jhash.h>
 #include <linux/kallsyms.h>
 #include <linux/kernel.h>
 #include <linux/preempt.h>
@@ -71,7 +72,7 @@ void random_scope_enter(struct random_scope *scope, void *function, u32 instance
 	scope->task = current;
 	scope->function = function;
 	scope->instance = instance;
-	scope->draws = false;
+	scope->key = NULL;
 	list_add(&scope->list, &scopes);
 }
 
@@ -93,29 +94,20 @@ static struct random_scope *current_scope(void)
 	return NULL;
 }
 
-/* FNV-1a */
-static u32 name_hash(const char *name)
-{
-	u32 hash = 2166136261u;
-
-	while (*name)
-		hash = (hash ^ (u8)*name++) * 16777619u;
-	return hash;
-}
-
-static void first_draw(struct random_scope *scope)
+static u8 *choose_key(struct random_scope *scope)
 {
 	char name[KSYM_SYMBOL_LEN];
 	u32 hash;
 
 	sprint_symbol_no_offset(name, (unsigned long)scope->function);
-	hash = name_hash(name);
-	scope->shared = match_string(common_functions, ARRAY_SIZE(common_functions), name) >= 0;
-	memcpy(scope->key, separate_key, sizeof(scope->key));
-	memcpy(scope->key + 16, &random_seed, sizeof(random_seed));
-	memcpy(scope->key + 24, &hash, sizeof(hash));
-	memcpy(scope->key + 28, &scope->instance, sizeof(scope->instance));
-	scope->draws = true;
+	if (match_string(common_functions, ARRAY_SIZE(common_functions), name) >= 0)
+		return common_key;
+	hash = jhash(name, strlen(name), 0);
+	memcpy(scope->separate_key, separate_key, sizeof(separate_key));
+	memcpy(scope->separate_key + 16, &random_seed, sizeof(random_seed));
+	memcpy(scope->separate_key + 24, &hash, sizeof(hash));
+	memcpy(scope->separate_key + 28, &scope->instance, sizeof(scope->instance));
+	return scope->separate_key;
 }
 
 /* The key of the kernel's next draw. */
@@ -125,9 +117,9 @@ u8 *random_kernel_key(void)
 
 	if (!scope)
 		return common_key;
-	if (!scope->draws)
-		first_draw(scope);
-	return scope->shared ? common_key : scope->key;
+	if (!scope->key)
+		scope->key = choose_key(scope);
+	return scope->key;
 }
 
 /* Whether the next draw has a separate key. It then takes nothing from the common batches. */

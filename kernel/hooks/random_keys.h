@@ -15,9 +15,8 @@ struct random_scope {
 	struct task_struct *task;
 	void *function;
 	u32 instance;
-	bool draws;		/* it has drawn: `shared` and `key` are set */
-	bool shared;
-	u8 key[CHACHA_KEY_SIZE];
+	u8 *key;	/* NULL before the first draw */
+	u8 separate_key[CHACHA_KEY_SIZE];
 };
 
 void random_scope_enter(struct random_scope *scope, void *function, u32 instance);

@@ -10,7 +10,7 @@ from generators import kernel_options
 from generators.kernel_options import Kernel
 from hourglass import resources
 from hourglass.builders.kernel import config
-from hourglass.contract.kernels import KERNELS
+from hourglass.contract.kernels import KERNELS, version_of
 
 FOLDERS = {"ALPHA": "net", "BETA": "net/sched", "GAMMA": "net/sched", "DELTA": "net"}
 
@@ -58,9 +58,8 @@ def test_only_questions_of_kconfig_are_options(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_page_lists_no_option_that_a_kernel_has(kernel: str) -> None:
-    version = tuple(map(int, kernel.split(".")))
     folder = resources.KERNEL / "config"
-    plain, wide = (config.merge(config.fragments(folder, version, variant)) for variant in (None, "wide"))
+    plain, wide = (config.merge(config.fragments(folder, version_of(kernel), variant)) for variant in (None, "wide"))
     table = kernel_options.PAGE.read_text().split("## What Debian's kernels have")[1].split("\n## ")[0]
     rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| `")]
     assert rows

@@ -29,11 +29,18 @@ VARIANTS = dict.fromkeys(WIDE, "wide") | {"openvswitch": "openvswitch"}
 
 SINCE = {"psp": "7.3", "nft_egress": "6.1"}
 UNTIL = {"dccp": "6.12", "udplite": "6.12"}
+
+
+def label(kernel: str, variant: str | None) -> str:
+    """Return the name by which a command takes the kernel."""
+    return f"{kernel}+{variant}" if variant else kernel
+
+
 RUNS = [
     (kernel, variant)
     for kernel in KERNELS
     for variant in (None, "wide", "openvswitch")
-    if variant is None or registry.read(f"{kernel}+{variant}")
+    if variant is None or registry.read(label(kernel, variant))
 ]
 
 
@@ -46,11 +53,6 @@ def cases(kernel: str, variant: str | None) -> list[str]:
         if VARIANTS.get(name) == variant
         and order.index(SINCE.get(name, order[0])) <= order.index(kernel) <= order.index(UNTIL.get(name, order[-1]))
     ]
-
-
-def label(kernel: str, variant: str | None) -> str:
-    """Return the name by which a command takes the kernel."""
-    return f"{kernel}+{variant}" if variant else kernel
 
 
 @functools.cache

@@ -112,7 +112,7 @@ case_realm() {
 case_martians() {
 	on a sysctl -qw net.ipv4.conf.all.rp_filter=1 net.ipv4.conf.all.log_martians=1
 	ip -n b addr add "172.16.$i.2/32" dev lo
-	! on b ping -q -c 1 -W 1 -I "172.16.$i.2" 10.0.0.1
+	if on b ping -q -c 1 -W 1 -I "172.16.$i.2" 10.0.0.1; then return 1; fi
 	on a sysctl -qw net.ipv4.conf.all.rp_filter=0
 	dmesg | grep -q "martian source.*172.16.$i.2"
 }
