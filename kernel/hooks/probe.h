@@ -22,6 +22,7 @@ void __probe_tcp_written(struct sock *sk);
 void __probe_tcp_limit(struct sock *sk, const struct sk_buff *skb, unsigned long limit);
 void __probe_tcp_held(struct sock *sk, unsigned int mss);
 void __probe_duplicated(const struct sk_buff *copy);
+void __probe_flooded(const struct sk_buff *copy);
 void __probe_filtered(const struct sk_buff *skb);
 
 /* write_seq has grown. */
@@ -50,6 +51,13 @@ static inline void probe_duplicated(const struct sk_buff *copy)
 {
 	if (unlikely(probe_on) && copy)
 		__probe_duplicated(copy);
+}
+
+/* A bridge has copied an skb, for one of several ports. */
+static inline void probe_flooded(const struct sk_buff *copy)
+{
+	if (unlikely(probe_on))
+		__probe_flooded(copy);
 }
 
 /* A qdisc is about to drop @skb, an acknowledgment that a later one makes redundant. */

@@ -313,8 +313,16 @@ static inline void probe_unmatched(const struct probe_packets *packets)
 int probe_slot_start(void);
 struct probe_slot *probe_slot_new(const struct probe_packets *packets, u32 index, int node,
 				  s64 now_ns);
-struct probe_slot *probe_slot_find(u64 owner, u64 ident, int states, int node,
-				   s64 now_ns);
+struct probe_slot *probe_slot_at(u64 owner, u64 ident, int states, int node, int device,
+				 s64 now_ns);
+
+/* Does the same at any device. */
+static inline struct probe_slot *probe_slot_find(u64 owner, u64 ident, int states, int node,
+						 s64 now_ns)
+{
+	return probe_slot_at(owner, ident, states, node, 0, now_ns);
+}
+
 struct probe_slot *probe_slot_duplicate(const struct probe_slot *slot);
 void probe_slot_visit(struct probe_slot *slot, int node);
 void probe_slot_ecn(struct probe_slot *slot, u8 ecn, const struct net_device *dev,

@@ -13,7 +13,7 @@
  * The first fragment represents a fragmented packet, since it has the headers. If another
  * fragment is dropped during fragmentation, the packet is lost, and the first one continues.
  *
- * Left out: IPv6 extension headers and fragments, tunnels.
+ * Left out: IPv6 extension headers and fragments, tunnels, VLANs within VLANs.
  */
 #include <linux/icmp.h>
 #include <linux/icmpv6.h>

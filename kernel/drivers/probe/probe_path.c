@@ -9,6 +9,7 @@
  * radio_...		tracepoints of radio		txq ... propagation, rx
  * netif_receive_skb		tracepoint			rx (GRO is over); resequence
  * probe_duplicated()		hook of netem: two packets from here on
+ * probe_flooded()		hook of bridges: the same
  *
  * An arriving packet may be redirected to an ifb, queue there, and enter the stack of its device
  * a second time. Until then it is not at its destination, and its waiting time belongs to the
@@ -19,6 +20,7 @@
  * when it is read (probe_tcp.c).
  */
 #include <linux/etherdevice.h>
+#include <linux/if_vlan.h>
 #include <net/hourglass_probe.h>
 #include <net/sock.h>
 #include <trace/events/net.h>
@@ -32,7 +34,8 @@ static s64 probe_now(void)
 }
 
 /* Handles forwarding within a cell, from the access point's receive path to its queue. */
-static void probe_queue_forwarded(const struct probe_packets *packets, int node, s64 now)
+static void probe_queue_forwarded(const struct probe_packets *packets, int node, int device,
+				  s64 now)
 {
 	struct probe_slot *slot = probe_slot_find(probe_owner(packets), probe_ident(packets, 0),
 						  PROBE_IN_MAC80211, -1, now);
@@ -45,21 +48,20 @@ static void probe_queue_forwarded(const struct probe_packets *packets, int node,
 	probe_slot_spend(slot, HOP_RESEQUENCE, now);
 	probe_slot_ecn(slot, packets->ecn, NULL, PROBE_AT_STACK);
 	slot->state = PROBE_IN_QDISC;
+	slot->device = device;
 }
 
 /*
  * Returns the packet if it is in the queue of another device at @node: one device is stacked on
- * the other (a bridge).
+ * the other (a bridge, a VLAN).
  */
 static struct probe_slot *probe_stacked(u64 owner, u64 ident,
 					const struct sk_buff *skb, int node, s64 now)
 {
-	struct probe_slot *slot = probe_slot_find(owner, ident, PROBE_IN_QDISC | PROBE_IN_RING,
-						  node, now);
+	struct probe_slot *slot = probe_slot_at(owner, ident, PROBE_IN_QDISC | PROBE_IN_RING, node,
+						-skb->dev->ifindex, now);
 
-	if (!slot || slot->device == skb->dev->ifindex)
-		return NULL;
-	return skb->skb_iif || slot->at_ns == now ? slot : NULL;
+	return slot && (skb->skb_iif || slot->at_ns == now) ? slot : NULL;
 }
 
 /* Returns whether a completed packet continues, and corrects the counts. */
@@ -83,7 +85,7 @@ static void probe_queue_packet(const struct probe_packets *packets, u32 index, s
 	struct probe_slot *slot;
 
 	if (probe_forwarded(skb)) {
-		probe_queue_forwarded(packets, node, now);
+		probe_queue_forwarded(packets, node, skb->dev->ifindex, now);
 		return;
 	}
 	slot = skb->skb_iif ? probe_slot_find(owner, ident, PROBE_RECEIVED, node, now) : NULL;
@@ -127,8 +129,8 @@ static void probe_net_dev_queue(void *data, struct sk_buff *skb)
 		probe_queue_packet(&packets, i, skb, node, now);
 }
 
-/* A qdisc duplicates a packet and treats the copy like the original. */
-void __probe_duplicated(const struct sk_buff *copy)
+/* Duplicates the packets of @copy at its node, where they are in @state. */
+static void probe_duplicate(const struct sk_buff *copy, enum probe_state state)
 {
 	int node = probe_node(dev_net(copy->dev));
 	struct probe_packets packets;
@@ -139,14 +141,26 @@ void __probe_duplicated(const struct sk_buff *copy)
 		return;
 	for (i = 0; i < packets.count; i++) {
 		struct probe_slot *slot = probe_slot_find(probe_owner(&packets),
-							  probe_ident(&packets, i),
-							  PROBE_IN_QDISC, node, now);
+							  probe_ident(&packets, i), state, node,
+							  now);
 
 		if (slot)
 			probe_slot_duplicate(slot);
-		else
+		else if (state == PROBE_IN_QDISC)
 			probe_unmatched(&packets);
 	}
+}
+
+/* A qdisc duplicates a packet and treats the copy like the original. */
+void __probe_duplicated(const struct sk_buff *copy)
+{
+	probe_duplicate(copy, PROBE_IN_QDISC);
+}
+
+/* A bridge duplicates a packet that it has received, or one that its own node sends. */
+void __probe_flooded(const struct sk_buff *copy)
+{
+	probe_duplicate(copy, PROBE_RECEIVED);
 }
 
 /* Returns the state of a frame that a device has been given. */
@@ -182,7 +196,8 @@ static void probe_net_dev_start_xmit(void *data, const struct sk_buff *skb,
 	last_queued_ns = now;
 	for (i = 0; i < packets.count; i++) {
 		u64 owner = probe_owner(&packets), ident = probe_ident(&packets, i);
-		struct probe_slot *slot = probe_slot_find(owner, ident, PROBE_IN_QDISC, node, now);
+		struct probe_slot *slot = probe_slot_at(owner, ident, PROBE_IN_QDISC, node,
+							dev->ifindex, now);
 
 		if (!slot) {
 			probe_unmatched(&packets);
@@ -370,6 +385,8 @@ static struct probe_slot *probe_reinjected(u64 owner, u64 ident, int node, s64 n
 
 static void probe_netif_receive_skb(void *data, struct sk_buff *skb)
 {
+	/* the Ethernet header was pulled; the tag of a VLAN was not */
+	int offset = eth_type_vlan(skb->protocol) ? VLAN_HLEN : 0;
 	struct net *net = dev_net(skb->dev);
 	struct probe_packets packets;
 	int node = probe_node(net);
@@ -377,11 +394,12 @@ static void probe_netif_receive_skb(void *data, struct sk_buff *skb)
 	bool reinjected = skb->tc_skip_classify, final;
 	u32 i;
 
-	/* the link header was pulled, so the data begins with the network header */
-	if (!probe_on || node < 0 || !probe_parse(skb, 0, &packets))
+	/* a bridge hands on to its own device what a port has received */
+	if (!probe_on || node < 0 || netif_is_bridge_master(skb->dev) ||
+	    !probe_parse(skb, offset, &packets))
 		return;
 	final = (reinjected || !filters_ingress(skb->dev)) &&
-		probe_final(&packets, skb, 0, net, node);
+		probe_final(&packets, skb, offset, net, node);
 	for (i = 0; i < packets.count; i++) {
 		u64 owner = probe_owner(&packets), ident = probe_ident(&packets, i);
 		struct probe_slot *slot = reinjected ? probe_reinjected(owner, ident, node, now) :

@@ -136,26 +136,29 @@ struct probe_slot *probe_slot_new(const struct probe_packets *packets, u32 index
 	return slot;
 }
 
-static bool probe_slot_is(const struct probe_slot *slot, int states, int node, s64 now_ns)
+static bool probe_slot_is(const struct probe_slot *slot, int states, int node, int device,
+			  s64 now_ns)
 {
+	if (device > 0 ? slot->device != device : device < 0 && slot->device == -device)
+		return false;
 	return (slot->state & states) && (node < 0 || slot->node == node) &&
 	       slot->at_ns <= now_ns;
 }
 
 /*
- * Returns the oldest slot of the packet in one of @states at @node (-1: anywhere) whose time is
- * not after @now_ns.
+ * Returns the oldest slot of the packet in one of @states at @node (-1: anywhere) and at @device
+ * (0: any, negative: any but this one) whose time is not after @now_ns.
  */
-struct probe_slot *probe_slot_find(u64 owner, u64 ident, int states, int node,
-				   s64 now_ns)
+struct probe_slot *probe_slot_at(u64 owner, u64 ident, int states, int node, int device,
+				 s64 now_ns)
 {
 	struct probe_slot *slot = latest, *match = NULL;
 
 	if (slot && slot->ident == ident && slot->owner == owner && !slot->equals)
-		return probe_slot_is(slot, states, node, now_ns) ? slot : NULL;
+		return probe_slot_is(slot, states, node, device, now_ns) ? slot : NULL;
 	hlist_for_each_entry(slot, probe_bucket(owner, ident), hash)
 		if (slot->ident == ident && slot->owner == owner &&
-		    probe_slot_is(slot, states, node, now_ns))
+		    probe_slot_is(slot, states, node, device, now_ns))
 			match = slot;
 	if (match)
 		latest = match;
