@@ -88,6 +88,11 @@ EITHER = (
     " either, the table holds for both."
 )
 
+LINK = (
+    "NIC settings apply to both ends. A switch's port towards a host or router has the profile `switch` instead of"
+    " `nic` and the keys of its profile. Between two switches these keys apply to both ports."
+)
+
 SECTIONS: tuple[tuple[str, str, type[TomlTable], str], ...] = (
     ("", "Top level", Scenario, ""),
     (
@@ -98,7 +103,7 @@ SECTIONS: tuple[tuple[str, str, type[TomlTable], str], ...] = (
     ),
     ("testbed.node.N", "`[[testbed.node]]`", Node, ""),
     ("testbed.node.N.cpu", "`cpu` of a node", Cpu, ""),
-    ("testbed.link.N", "`[[testbed.link]]`", Link, "NIC settings apply to both ends."),
+    ("testbed.link.N", "`[[testbed.link]]`", Link, LINK),
     ("testbed.link.N.loss", "`loss` of a link", Loss, "For one direction, or for both."),
     ("testbed.link.N.trace", "`trace` of a link", Traces, ""),
     ("testbed.link.N.trace.forward", "One direction's trace", Trace, ""),

@@ -33,6 +33,7 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "R100M": ("R100M", SHORT),
     "asymmetric": ("asymmetric", SHORT),
     "parking-lot": ("parking-lot", SHORT),
+    "lan": ("lan", ("test.length=6",)),
     "faults": ("L10M", (*SHORT, "testbed.link.0.loss=1%", "testbed.link.0.jitter=1ms")),
     "voip": ("R10M", ("test.length=1", "test.name=voip")),
     "http": ("L10M", ("test.length=1", "test.name=http")),

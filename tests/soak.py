@@ -41,6 +41,7 @@ SETTINGS = {"debug": ("test.length=3", "test.delay=1", "measure.tcp=0"), "leaks"
 SHORTENED = {
     "wifi-ax": ("testbed.wifi.0.width=20", "testbed.wifi.0.streams=1"), "LR1000M": ("test.length=1",),
     "mobile": ("test.length=5",), "outage": ("test.length=15",), "rate-steps": ("test.length=22",),
+    "lan": ("test.length=6",),
 }  # fmt: skip
 """Overrides that make slow scenarios smaller. A built-in's events have to remain within it."""
 

@@ -92,12 +92,12 @@ pub struct Path {
 pub struct Hop {
     pub node: String,
     pub device: String,
-    #[serde(deserialize_with = "interface")]
-    pub address: String,
+    #[serde(deserialize_with = "present_interface")]
+    pub address: Option<String>,
     pub to_node: String,
     pub to_device: String,
-    #[serde(deserialize_with = "interface")]
-    pub to_address: String,
+    #[serde(deserialize_with = "present_interface")]
+    pub to_address: Option<String>,
     pub medium: Medium,
     #[serde(deserialize_with = "ns")]
     pub line_bps: i64,

@@ -165,6 +165,10 @@ pub fn present_mac<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     parsed(deserializer, hardware)
 }
 
+pub fn mac<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    present_mac(deserializer)?.ok_or_else(|| D::Error::custom("a hardware address is null"))
+}
+
 pub fn present_handle<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     parsed(deserializer, handle_number)
 }

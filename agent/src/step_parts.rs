@@ -74,6 +74,9 @@ pub enum Work {
     Tc {
         lines: Vec<String>,
     },
+    Bridge {
+        lines: Vec<String>,
+    },
     Device {
         device: String,
         kind: DeviceKind,
@@ -115,6 +118,40 @@ pub enum Work {
         via: IpAddr,
         #[serde(deserialize_with = "present")]
         metric: Option<u32>,
+    },
+    Switch {
+        device: String,
+        #[serde(deserialize_with = "mac")]
+        mac: String,
+        #[serde(deserialize_with = "present")]
+        stp_priority: Option<u16>,
+        #[serde(deserialize_with = "present")]
+        forward_delay: Option<u16>,
+        #[serde(deserialize_with = "present")]
+        hello: Option<u16>,
+        #[serde(deserialize_with = "present")]
+        max_age: Option<u16>,
+        #[serde(deserialize_with = "present")]
+        pvid: Option<u16>,
+    },
+    Port {
+        device: String,
+        bridge: String,
+    },
+    Cost {
+        device: String,
+        cost: u16,
+    },
+    Vlan {
+        device: String,
+        vlan: u16,
+        pvid: bool,
+        untagged: bool,
+    },
+    Tag {
+        device: String,
+        parent: String,
+        vlan: u16,
     },
     Qdisc {
         device: String,
@@ -190,11 +227,17 @@ impl Work {
         match self {
             Self::Ip { .. } => "ip",
             Self::Tc { .. } => "tc",
+            Self::Bridge { .. } => "bridge",
             Self::Device { .. } => "device",
             Self::Veth { .. } => "veth",
             Self::Link { .. } => "link",
             Self::Address { .. } => "address",
             Self::Route { .. } => "route",
+            Self::Switch { .. } => "switch",
+            Self::Port { .. } => "port",
+            Self::Cost { .. } => "cost",
+            Self::Vlan { .. } => "vlan",
+            Self::Tag { .. } => "tag",
             Self::Qdisc { .. } => "qdisc",
             Self::Shaper { .. } => "shaper",
             Self::Ingress { .. } => "ingress",
@@ -215,7 +258,7 @@ impl Work {
 }
 
 /// Each kind of step with its tool, and the templates of its lines.
-pub const TEMPLATES: [(&str, &str, &[&str]); 8] = [
+pub const TEMPLATES: [(&str, &str, &[&str]); 13] = [
     ("device", "ip", &[
         "link add dev {device}[ address {mac}][ mtu {mtu}] type {kind}",
     ]),
@@ -230,6 +273,21 @@ pub const TEMPLATES: [(&str, &str, &[&str]); 8] = [
     ]),
     ("route", "ip", &[
         "route {act} [{subnet}|default] via {via}[ metric {metric}]",
+    ]),
+    ("switch", "ip", &[
+        "link add dev {device} address {mac} type bridge[ stp_state 1 priority {stp_priority}][ forward_delay {forward_delay}][ hello_time {hello}][ max_age {max_age}][ vlan_filtering 1 vlan_default_pvid {pvid}]",
+    ]),
+    ("port", "ip", &[
+        "link set dev {device} master {bridge}",
+    ]),
+    ("cost", "ip", &[
+        "link set dev {device} type bridge_slave cost {cost}",
+    ]),
+    ("vlan", "bridge", &[
+        "vlan add dev {device} vid {vlan}[ {pvid}][ {untagged}]",
+    ]),
+    ("tag", "ip", &[
+        "link add link {parent} name {device} type vlan id {vlan}",
     ]),
     ("qdisc", "tc", &[
         "qdisc {act} dev {device} [parent {parent}|root][ handle {handle}] {kind}[ {options}]",

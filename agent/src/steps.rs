@@ -16,19 +16,20 @@ impl Step {
         self.work.name()
     }
 
-    /// Returns `ip` or `tc` if it carries out the step.
+    /// Returns `ip`, `tc` or `bridge` if it carries out the step.
     pub fn tool(&self) -> Option<&'static str> {
         let templates = TEMPLATES.iter().find(|(name, ..)| *name == self.name());
         match self.work {
             Work::Ip { .. } => Some("ip"),
             Work::Tc { .. } => Some("tc"),
+            Work::Bridge { .. } => Some("bridge"),
             _ => templates.map(|(_, tool, _)| *tool),
         }
     }
 
     /// Returns the lines for the tool.
     pub fn lines(&self) -> Vec<String> {
-        if let Work::Ip { lines } | Work::Tc { lines } = &self.work {
+        if let Work::Ip { lines } | Work::Tc { lines } | Work::Bridge { lines } = &self.work {
             return lines.clone();
         }
         let fields = serde_json::to_value(&self.work).expect("a step is an object");

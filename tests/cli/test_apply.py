@@ -53,6 +53,13 @@ def test_a_device_without_a_qdisc_setting_gets_the_default_qdisc() -> None:
     assert lines(scenario.load("R100M"), "client")[0] == "tc qdisc replace dev eth0 root pfifo_fast"
 
 
+def test_a_switch_has_only_the_qdiscs_of_its_ports() -> None:
+    assert lines(scenario.load("lan", ["stack.cc=bbr", "stack.east.qdisc=fq_codel"]), "east") == [
+        "tc qdisc replace dev core root handle 10: fq_codel",
+        "tc qdisc replace dev west root handle 10: fq_codel",
+    ]
+
+
 def test_an_unknown_node_is_one_line() -> None:
     with pytest.raises(InputError, match=r'no such node\. Did you mean "client"\? Nodes: client, router, server'):
         show_apply(scenario.load("L100M"), "clint")

@@ -25,6 +25,7 @@ PLANNED = [
         "docs/tutorials/real-machines.md",
         "docs/how-to/change-settings.md",
         "docs/how-to/build-a-testbed.md",
+        "docs/how-to/lan.md",
         "docs/how-to/wifi.md",
         "docs/how-to/events.md",
         "docs/how-to/l4s.md",

@@ -16,7 +16,7 @@ from hourglass.errors import MissingError
 from hourglass.results.frames import long_form
 
 protos = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
-BEGIN, END, COUNTER = 1, 2, 4
+BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +127,15 @@ def test_a_radios_air_is_a_share_of_the_time(tmp_path):
     (t_ns, share), *_ = samples(packets, "client", f"{rows['device'][0]} on the air")
     assert t_ns == rows["t_ns"][1]
     assert share == 100 * (rows["value"][1] - rows["value"][0]) / (rows["t_ns"][1] - rows["t_ns"][0])
+
+
+def test_drops_before_the_test_are_left_out(tmp_path):
+    """Hosts drop what a switch sends to all during set-up, and a trace has no negative times."""
+    run = hourglass.load(make(tmp_path / "run", synthetic_probe.recipe()))
+    in_test = run.drops.height
+    assert in_test > 0
+    run.drops = pl.concat([run.drops, run.drops.with_columns(t_ns=pl.lit(-72_000_000, dtype=pl.Int64))])
+    assert sum(packet.track_event.type == INSTANT for packet in written(run, tmp_path)) == in_test
 
 
 def test_the_command_writes_a_trace_or_says_which_package_is_missing(tmp_path, monkeypatch, capsys):

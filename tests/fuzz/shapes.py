@@ -9,6 +9,7 @@ from typing import Any
 from hourglass.scenario.event import ACTIONS, AT_DEVICES, TO_PROGRAMS
 from hourglass.scenario.load import presets
 
+from .lans import lan
 from .values import SCHEMA, Room, resolved, value
 
 RADIOS_ONLY = {"station", "ap", "iw", "channel"}
@@ -47,7 +48,7 @@ def cell(chance: random.Random) -> Shape:
     return testbed, room
 
 
-SHAPES: tuple[Callable[[random.Random], Shape], ...] = (line, line, star, preset, cell, cell)
+SHAPES: tuple[Callable[[random.Random], Shape], ...] = (line, line, star, preset, cell, cell, lan, lan)
 
 
 def _cabled(names: list[str], cables: list[tuple[str, str]]) -> Shape:
@@ -68,8 +69,10 @@ def event(chance: random.Random, room: Room) -> dict[str, Any]:
     schema = resolved(SCHEMA["properties"]["event"]["items"])["properties"]
     radios = [name for name, devices in room.devices.items() if "wlan0" in devices]
     impossible = {*TO_PROGRAMS, *({"power"} if radios else RADIOS_ONLY)}
+    impossible |= set() if room.switches else {"bridge"}
     action = chance.choice(sorted(set(ACTIONS) & set(schema) - impossible))
-    node = chance.choice(radios if action in RADIOS_ONLY else [name for name in room.nodes if room.devices.get(name)])
+    nodes = room.switches if action == "bridge" else radios if action in RADIOS_ONLY else room.nodes
+    node = chance.choice([name for name in nodes if room.devices.get(name)])
     local = Room([node], {node: room.devices[node]})
     change = {key: value(schema[key], f"event[].{key}", chance, local) for key in ("at", "node", action)}
     if action in AT_DEVICES and (len(room.devices[node]) > 1 or chance.random() < 0.5):

@@ -43,6 +43,7 @@ class Room:
 
     nodes: list[str]
     devices: dict[str, list[str]] = field(default_factory=dict)
+    switches: list[str] = field(default_factory=list)
 
     def end(self, chance: random.Random) -> str:
         node = chance.choice([node for node in self.nodes if self.devices.get(node)])
@@ -103,6 +104,7 @@ TEXTS: dict[str, Text] = {
     r"testbed\.link\[\]\.outage": _outage,
     r"testbed\.link\[\]\.medium": lambda chance, _: chance.choice(["bus", "segment", ["up", "down"]]),
     r"testbed\.link\[\]\.addresses": lambda chance, _: [f"10.{(n := chance.randint(60, 99))}.0.1/24", f"10.{n}.0.2/24"],
+    r"testbed\.link\[\]\.vlan": lambda chance, _: chance.choice([1, 10, 20, [10, 20], [1, 10, 20, 300]]),
     r"stack\.(\*\.)?(device\.\*\.)?(qdisc|ingress)": lambda chance, _: chance.choice(QDISCS),
     r"(stack|stack\.\*|test\.competing\[\])\.cc": lambda chance, _: chance.choice(CONGESTION_CONTROLS),
     r"test\.(flow_cc|cc_algos|tcp_cong_control)": lambda chance, _: chance.choices(
@@ -121,6 +123,14 @@ TEXTS: dict[str, Text] = {
     r"event\[\]\.label": lambda _chance, _room: "a label",
     r"event\[\]\.tc": lambda chance, room: f"qdisc replace dev {_device(chance, room)} root {chance.choice(QDISCS)}",
     r"event\[\]\.ip": lambda chance, room: f"link set {_device(chance, room)} mtu {chance.choice(MTUS)}",
+    r"event\[\]\.bridge": lambda chance, room: chance.choice(
+        [
+            f"link set dev {(device := _device(chance, room))} cost {chance.randint(1, 200)}",
+            f"link set dev {device} learning {chance.choice(['on', 'off'])}",
+            f"link set dev {device} isolated on",
+            f"fdb replace 02:00:00:00:99:01 dev {device} master static",
+        ]
+    ),
     r"event\[\]\.iw": lambda chance, room: f"dev {_device(chance, room)} set power_save off",
     r"event\[\]\.ethtool": lambda chance, room: f"-K {_device(chance, room)} tso {chance.choice(['on', 'off'])}",
     r"event\[\]\.write": lambda chance, _: {"/proc/sys/net/ipv4/tcp_ecn": chance.choice([0, 1])},

@@ -99,7 +99,7 @@ def quic(run: Recording) -> None:
 
 
 PING_MS = 11
-"""The interval of the ping in frr.toml: iputils waits 1 ms longer than the 10 ms that it is given."""
+"""The interval of the ping in frr.toml and vrrp.toml: iputils waits 1 ms longer than the 10 ms that it is given."""
 
 
 def without_a_way_ms(run: Recording) -> float:
@@ -112,6 +112,14 @@ def frr(run: Recording) -> None:
     assert 900 - 300 - PING_MS < without_a_way_ms(run) < 900 + PING_MS
     assert re.search(r">\* 10\.0\.4\.0/24 .* via 10\.0\.1\.2, a,", run.apps["before"].stdout)
     assert re.search(r">\* 10\.0\.4\.0/24 .* via 10\.0\.2\.2, b,", run.apps["after"].stdout)
+
+
+def vrrp(run: Recording) -> None:
+    """The second router waits 3 times advert_int and (256 - 100) / 256 s after the last advertisement. The first sends
+    them each second from 3 + (256 - 200) / 256 s on. When its cable is back, no ping is lost."""
+    last_s, pulled_s = 3 + 56 / 256 + 16, 20
+    assert without_a_way_ms(run) == pytest.approx(1000 * (last_s + 3 + 156 / 256 - pulled_s), abs=PING_MS)
+    assert [run.apps[f"keepalived{number}"].stderr.count("Entering MASTER STATE") for number in (1, 2)] == [2, 1]
 
 
 def postgresql(run: Recording) -> None:
@@ -131,6 +139,7 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], Callable[[Recording], None]]] = {
     "mptcp": (NEW, mptcp),
     "quic": ((DEFAULT,), quic),
     "frr": ((DEFAULT,), frr),
+    "vrrp": (("5.10", DEFAULT), vrrp),
     "postgresql": ((DEFAULT,), postgresql),
 }
 
@@ -148,7 +157,7 @@ def test_an_example_shows_its_effect(name: str, kernel: str, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["eyeballs", "frr", "postgresql", "redis"])
+@pytest.mark.parametrize("name", ["eyeballs", "frr", "postgresql", "redis", "vrrp"])
 def test_an_example_has_the_same_bytes_twice(name: str, tmp_path: Path) -> None:
     first, second = (run_example(name, tmp_path / folder) for folder in ("one", "two"))
     assert records(first).read_bytes() == records(second).read_bytes()

@@ -123,7 +123,7 @@ def test_three_hundred_links_have_separate_subnets() -> None:
         (["10.0.0.1/8", "10.0.0.2/8"], None, "overlaps the subnet"),
         (["192.168.1.1/24", "192.168.2.2/24"], None, "in one subnet"),
         (["192.168.1.1/24", "192.168.1.2/25"], None, "in one subnet"),
-        (["192.168.1.1/24", "192.168.1.1/24"], None, "both ends have this address"),
+        (["192.168.1.1/24", "192.168.1.1/24"], None, "a and r have this address"),
         (["192.168.1.0/24", "192.168.1.1/24"], None, "the subnet's network address"),
         (["192.168.1.1/24", "192.168.1.255/24"], None, "broadcast address"),
         (["127.0.0.1/24", "127.0.0.2/24"], None, "not an address for a host's NIC"),
@@ -135,9 +135,9 @@ def test_three_hundred_links_have_separate_subnets() -> None:
             "overlaps the subnet 192.168.1.0/24",
         ),
         (["192.168.1.1/24"], None, "two addresses"),
-        (["192.168.1.1", "192.168.1.2"], None, "two addresses"),
-        (["192.168.1.300/24", "192.168.1.2/24"], None, "two addresses"),
-        (["fd00::1%x/64", "fd00::2/64"], None, "two addresses"),
+        (["192.168.1.1", "192.168.1.2"], None, "prefix lengths"),
+        (["192.168.1.300/24", "192.168.1.2/24"], None, "prefix lengths"),
+        (["fd00::1%x/64", "fd00::2/64"], None, "prefix lengths"),
     ],
 )
 def test_invalid_addresses_are_refused(first: list[str], second: list[str] | None, message: str) -> None:

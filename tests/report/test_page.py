@@ -23,18 +23,12 @@ from hourglass.cli import tables
 from hourglass.cli.exit_status import INTERRUPTED, guarded
 from hourglass.contract.probe import LAYER_COLOURS, LAYERS
 from hourglass.contract.summary import LayerFigures
-from hourglass.engine.virtual import Virtual
-from hourglass.plan import build
 from hourglass.report import page
 from hourglass.report.command import command
 from hourglass.report.data import OUTLINES, charts, overview, points_per_series, thinned
 from hourglass.report.journeys import journeys
-from hourglass.report.path_figures import PathFigures
-from hourglass.report.testbed import facts
-from hourglass.report.topology import topology
 from hourglass.results import frames
 from hourglass.results.compare import compare
-from hourglass.results.flat import flat
 from hourglass.results.goodput_latency import latency
 from hourglass.results.sections import sections
 from hourglass.results.sections.traffic_sections import PERCENTILES
@@ -197,51 +191,6 @@ def test_the_command_repeats_the_same_scenario(tmp_path, monkeypatch, name, sett
 def test_a_custom_scenario_is_repeated_from_its_run(tmp_path):
     make(tmp_path / "run")
     assert command(hourglass.load(tmp_path / "run")) == f"hourglass run {tmp_path}/run/scenario.json"
-
-
-@pytest.mark.parametrize("name", [name for name, _ in scenario.builtin()])
-def test_every_built_in_testbed_can_be_drawn(name):
-    """Drawing and list have every node on a path, and a line per cable and station."""
-    loaded = scenario.load(name)
-    paths = build(loaded, Virtual.capabilities).paths
-    hops = [hop for path in paths for hop in (*path.there, *path.back)]
-    svg, tree = topology(paths, dict(flat(loaded.model_dump(mode="json")))).split("</svg>")
-    for node in {hop.node for hop in hops}:
-        assert f">{node}</text>" in svg
-        assert f"<b>{node}</b>" in tree
-    assert (
-        svg.count("<polyline ")
-        == tree.count('class="link"')
-        == len({frozenset(((hop.node, hop.device), (hop.to_node, hop.to_device))) for hop in hops})
-    )
-    interfaces = {f"{hop.node}:{hop.device}" for hop in hops}
-    for drawing in (svg, tree):
-        assert drawing.count("HTB ") == len({str(shaper.at) for shaper in loaded.testbed.shaper} & interfaces)
-
-
-def test_a_cell_is_drawn_and_listed_with_its_standard_width_band_and_rate():
-    loaded = scenario.load("wifi-ath9k")
-    settings = dict(flat(loaded.model_dump(mode="json")))
-    paths = build(loaded, Virtual.capabilities).paths
-    drawing = topology(paths, settings)
-    assert drawing.count('<g class="air">') == 1
-    columns = re.findall(r'<rect x="([\d.]+)"', drawing)
-    assert len(set(columns)) == 3, "client, ap and server, each in a separate column"
-    for label in ("802.11n, 5 GHz, 20 MHz", "2 streams, MCS 7: 144 Mbit/s", "delay 1 ms \u2192 \u2190 0 ms"):
-        assert label in drawing
-    assert list(facts(paths, settings)) == [
-        ("client \u2013 ap (Wi-Fi)", "802.11n, 5 GHz, 20 MHz, 2 streams, MCS 7: 144 Mbit/s"),
-        ("ap \u2013 server", "1 Gbit/s, delay 1 ms \u2192 \u2190 0 ms"),
-    ]
-
-
-def test_a_station_s_rate_is_the_link_s():
-    loaded = scenario.load("wifi-ax", ["testbed.wifi.0.station.0.mcs=3"])
-    settings = dict(flat(loaded.model_dump(mode="json")))
-    assert "MCS 3: " in topology(build(loaded, Virtual.capabilities).paths, settings)
-    loaded = scenario.load("wifi-ath9k", ["testbed.wifi.0.mcs=minstrel"])
-    settings = dict(flat(loaded.model_dump(mode="json")))
-    assert ", minstrel, up to " in topology(build(loaded, Virtual.capabilities).paths, settings)
 
 
 def test_each_layer_has_a_different_colour():
@@ -445,16 +394,3 @@ def test_a_journey_has_all_layers_and_the_packets_before_it(tmp_path):
                 counted += sum(earlier.values())
     assert counted > 0
     assert result["one_in"] == 1
-
-
-def test_the_drawing_has_the_figures_of_the_path():
-    loaded = scenario.load("L100M")
-    paths = build(loaded, Virtual.capabilities).paths
-    there = paths[0].there[0]
-    rates = {f"{there.node}:{there.device}": 95.6, f"{there.to_node}:{there.to_device}": 2.1}
-    figures = PathFigures(rates, "TCP data", {"client": (99.9, [("tsq", 85.5), ("qdisc", 14.3)])})
-    svg, tree = topology(paths, dict(flat(loaded.model_dump(mode="json"))), figures).split("</svg>")
-    for drawing in (svg, tree):
-        assert "carried 95.6 \u2192 \u2190 2.10 Mbit/s" in drawing
-        assert "100 % of the delay" in drawing
-        assert "qdisc 14 %" in drawing

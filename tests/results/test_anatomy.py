@@ -5,11 +5,14 @@ import polars as pl
 import pytest
 
 import hourglass
+from hourglass import scenario
 from hourglass.contract.probe import LAYER_COLUMNS, LAYERS
 from hourglass.contract.record_tables import SCHEMAS
+from hourglass.engine.virtual import Virtual
+from hourglass.plan import build
 from hourglass.results import phases
 from hourglass.results.anatomy import window_sums
-from hourglass.results.frames import long_form
+from hourglass.results.frames import long_form, path_order
 from hourglass.results.series import loaded_window
 from results.synthetic import MS, Flow, Recipe, S, make
 from results.synthetic_probe import BBR, US, Anatomy, recipe
@@ -148,6 +151,24 @@ def test_streams_have_names(run):
     assert set(run.tcp["stream"]) == {"upload::1"}
     assert set(run.ping_rows["stream"]) == {"icmp"}
     assert run.path_order == ["client", "router", "server"]
+
+
+def test_a_switch_is_where_packets_first_pass_it(tmp_path):
+    """A router between the VLANs of a switch: packets pass the switch before and after it."""
+    (tmp_path / "vlans.toml").write_text("""
+        [test]
+        name = "ping"
+        [testbed]
+        node = [
+          { name = "a", role = "router" }, { name = "client" }, { name = "server" }, { name = "z", role = "switch" },
+        ]
+        link = [
+          { ends = ["client:eth0", "z:p1"], vlan = 10 }, { ends = ["server:eth0", "z:p2"], vlan = 20 },
+          { ends = ["z:p3", "a:eth0"], vlan = [10, 20] },
+        ]
+        """)
+    plan = build(scenario.load(tmp_path / "vlans.toml"), Virtual.capabilities)
+    assert path_order(plan.nodes, plan.streams, plan.paths) == ["client", "z", "a", "server"]
 
 
 def test_a_run_without_the_probe_has_empty_tables_with_columns(tmp_path):

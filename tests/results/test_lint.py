@@ -308,3 +308,52 @@ def test_a_shaper_that_an_event_removes_is_gone(make_run):
     (path,) = LintContext(run).flow_paths
     assert (path.bottleneck.shaper_bps, path.rate_bps, path.bottleneck.handle) == (None, 90 * 10**6, "5:")
     assert ids(run) == []
+
+
+LAN = """
+[test]
+name = "tcp_upload"
+length = 30
+[testbed]
+node = [
+  { name = "client" }, { name = "server" }, { name = "near", role = "switch" }, { name = "far", role = "switch" },
+]
+link = [
+  { ends = ["client:eth0", "near:p1"] },
+  { ends = ["near:up", "far:up"], rate = "20mbit" },
+  { ends = ["far:p1", "server:eth0"] },
+]
+"""
+
+
+@pytest.fixture
+def lan(make_run, tmp_path):
+    """Return a function of settings: it makes a run of client - near - far - server, the last two joined slowly."""
+    (tmp_path / "lan.toml").write_text(LAN)
+
+    def run_with(*settings):
+        run = make_run()
+        loaded = scenario.load(tmp_path / "lan.toml", settings)
+        (run.path / "scenario.json").write_bytes(loaded.to_json())
+        (run.path / "plan.json").write_bytes(build(loaded, Virtual.capabilities).to_json())
+        return hourglass.load(run.path)
+
+    return run_with
+
+
+def test_the_remedies_for_a_switch_are_keys_that_affect_it(lan):
+    run = lan("stack.near.qdisc=pfifo limit 20")
+    run.tables["qdisc"] = run.tables["qdisc"].with_columns(node=pl.lit("near"), device=pl.lit("up"))
+    run.queues = queue(0, 40_000).with_columns(node=pl.lit("near"), device=pl.lit("up"))
+    remedies = {finding.id: finding.remedy for finding in lint(run)}
+    assert "raise the limit (stack.near.qdisc) to at least 83 packets" in remedies["queue-below-bdp"]
+    assert "tso" not in remedies["bql-above-queue"]
+
+
+def test_a_switch_has_no_nic_of_a_host(lan):
+    assert ids(lan("testbed.link.1.tso=false")) == []
+    assert ids(lan("testbed.link.2.tso=false")) == ["offloads-off"]
+    findings = {
+        finding.id: finding.remedy for finding in lint(lan("testbed.link.1.nic=tg3", "testbed.link.1.rate=10gbit"))
+    }
+    assert findings["nic-below-rate"] == 'remove testbed.link.1.nic, for switch, or set nic = "switch"'

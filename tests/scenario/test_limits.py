@@ -80,6 +80,7 @@ def test_defaults_are_spelled_out() -> None:
     link = loaded.testbed.link[0].model_dump()
     assert {key for key, value in link.items() if value is None} == {
         "addresses",
+        "vlan",
         "trace",
         "medium",
         "policer",

@@ -37,7 +37,7 @@ from hourglass.host import directories, process
 RELEASE = tools(DEFAULT)
 """The Debian release of the packages for the default kernel."""
 
-TOOLS = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool"}
+TOOLS = {"ip": "iproute2", "tc": "iproute2", "bridge": "iproute2", "ethtool": "ethtool"}
 """The tools of every guest, and their Debian packages."""
 
 WIFI_TOOLS = {"iw": "iw", "hostapd": "hostapd"}

@@ -19,7 +19,7 @@ SYSFS = "/sys/class/net/"
 PATCHED_SYSCTLS = ("/proc/sys/net/ipv4/tcp_tsq_", "/proc/sys/net/ipv4/tcp_gso_usecs")
 """Sysctls of kernel/hooks/tsq.toml: no distributed kernel has them."""
 TCP = "/proc/sys/net/ipv4/tcp_"
-"""Sysctls of connections: a router has none, so its lines have only those that the scenario sets for it."""
+"""Sysctls of connections: a router or switch has none, so its lines have only those that the scenario sets for it."""
 TESTBED = ("testbed",)
 """Origins that belong to the testbed, not to the stack, except shapers."""
 COMMENT = "# only with the patch of `hourglass kernel patch`: "
@@ -50,7 +50,7 @@ def steps(scenario: Scenario, node: str) -> Iterator[Step]:
     for device in nics:
         if device not in configured:
             yield qdisc_step(NodeDevice(node, device), DEFAULT, "stack.qdisc", "replace", handle=None)
-    is_router = any(item.name == node and item.role == "router" for item in scenario.testbed.node)
+    passes_on = any(item.name == node and item.role != "host" for item in scenario.testbed.node)
     for step in setup:
         origin = step.origin or ""
         if origin.split(".")[0] in TESTBED and not origin.startswith("testbed.shaper"):
@@ -58,7 +58,7 @@ def steps(scenario: Scenario, node: str) -> Iterator[Step]:
         if isinstance(step, QdiscStep | ShaperStep):
             yield step.model_copy(update={"act": "replace"})
         elif not isinstance(step, WriteStep) or not (
-            is_router and step.path.startswith(TCP) and not origin.startswith(f"stack.{node}.")
+            passes_on and step.path.startswith(TCP) and not origin.startswith(f"stack.{node}.")
         ):
             yield step
 

@@ -106,7 +106,7 @@ def _counter(trace: TraceFile, name: str, unit: str, process: int, samples: pl.D
 
 
 def _drops(trace: TraceFile, run: Recording, node: str, process: int) -> None:
-    rows = run.drops.filter(pl.col("node") == node).sort("t_ns")
+    rows = run.drops.filter(pl.col("node") == node, pl.col("t_ns") >= 0).sort("t_ns")  # a trace begins at 0
     track = trace.track(DROPS, process) if rows.height else 0
     for row in rows.iter_rows(named=True):
         details = {key: row[key] for key in ("place", "device", "stream", "way", "packets", "bytes")}

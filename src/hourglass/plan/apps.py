@@ -27,7 +27,6 @@ from hourglass.contract.plan.apps import (
     Root,
 )
 from hourglass.errors import InputError
-from hourglass.plan.links import mac
 from hourglass.plan.network import Network
 from hourglass.scenario import Scenario
 from hourglass.scenario.app_roots import mounted_folders, root_name, root_names, roots
@@ -135,8 +134,9 @@ def _coded(content: bytes) -> str:
 def hosts(network: Network, node: str) -> str:
     """Return /etc/hosts of a node."""
     lines = ["127.0.0.1 localhost", "::1 localhost ip6-localhost"]
-    for name in network.nodes:
-        addresses = dict.fromkeys([address(network, node, name), *(str(port.address.ip) for port in network.of(name))])
+    for name in (name for name in network.nodes if name not in network.lans.switches):
+        reached = address(network, node, name)
+        addresses = dict.fromkeys([reached, *(str(port.address.ip) for port in network.interfaces(name))])
         lines += [f"{address_text} {name}" for address_text in addresses]
     return "\n".join(lines) + "\n"
 
@@ -149,7 +149,7 @@ def address(network: Network, node: str, other: str) -> str:
             return str(network.arrival(node, other).address.ip)
         except InputError:
             pass
-    return next((str(port.address.ip) for port in network.of(other)), LOOPBACK)
+    return next((str(port.address.ip) for port in network.interfaces(other)), LOOPBACK)
 
 
 def filled(text: str, node: str, network: Network) -> str:
@@ -162,7 +162,7 @@ def filled(text: str, node: str, network: Network) -> str:
         if device in (ADDRESS, ADDRESS6) and not is_mac:
             return address(network, node, other) + closing
         port = next(port for port in network.of(other) if port.device == device)
-        return (mac(port) if is_mac else str(port.address.ip)) + closing
+        return (port.mac() if is_mac else str(port.address.ip)) + closing
 
     return PLACEHOLDER.sub(answer, text)
 

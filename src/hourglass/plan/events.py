@@ -14,9 +14,10 @@ from typing import Literal
 from hourglass.contract.capabilities import Capabilities
 from hourglass.contract.plan import AppStep, BatchStep, EthtoolStep, EventStep, IwStep, WriteStep
 from hourglass.contract.plan import PlanEvent as PlannedEvent
-from hourglass.plan import links, radios
+from hourglass.plan import links, radios, switches
 from hourglass.plan.apps import filled
-from hourglass.plan.network import Network, Port
+from hourglass.plan.network import Network
+from hourglass.plan.port import Port
 from hourglass.scenario import Event, LinkChange, Scenario
 from hourglass.scenario.blame import refusal
 from hourglass.scenario.edge import away
@@ -29,8 +30,6 @@ UNPLUGGED = "-1"
 """No cable, in the driver's words (kernel/drivers/wire/wire_sysfs.c)."""
 WIRE_ONLY = ("write", "cable", "set", "power")
 """Actions that need our drivers, or a kernel that serves this run alone."""
-LINES = ("tc", "ip", "ethtool")
-"""Actions that are lines for a tool."""
 EVENTS_MAX = 100_000
 
 
@@ -93,7 +92,9 @@ def _moments(scenario: Scenario, network: Network, able: Capabilities, end_ns: i
                 f"event.{index}.{event.action}", _value_text(event), "this engine cannot do this; remove the event"
             )
         if able.nic == "real" and (
-            lines := {"tc": event.tc, "ip": event.ip, "ethtool": event.ethtool}.get(event.action)
+            lines := {"tc": event.tc, "ip": event.ip, "bridge": event.bridge, "ethtool": event.ethtool}.get(
+                event.action
+            )
         ):
             _refuse_other_devices(
                 f"event.{index}.{event.action}", lines, [port.device for port in network.of(event.node)]
@@ -159,6 +160,8 @@ class _Builder:
                 yield BatchStep(do="tc", node=node, lines=self._lines(node, event.tc, origin), origin=origin)
             case "ip":
                 yield BatchStep(do="ip", node=node, lines=self._lines(node, event.ip, origin), origin=origin)
+            case "bridge":
+                yield BatchStep(do="bridge", node=node, lines=self._lines(node, event.bridge, origin), origin=origin)
             case "iw":
                 for line in self._lines(node, event.iw, origin):
                     args = line.split(" ")
@@ -274,10 +277,13 @@ class _Builder:
 
     def _restore(self, port: Port, origin: str) -> Iterator[EventStep]:
         """Yield the addresses and routes that a device lost when it went down."""
-        if port.address.version == 6:
-            yield links.address(port, "replace", origin)
+        interfaces = [each for each in self.network.interfaces(port.node) if each.link == port.link]
+        for interface in interfaces:
+            if interface.address.version == 6:
+                yield links.address(interface, "replace", origin)
+        gateways = {str(other.address.ip) for each in interfaces for other in self.network.far_ports(each)}
         for route in self.network.routes(port.node):
-            if route.via in {str(other.address.ip) for other in self.network.far_ports(port)}:
+            if route.via in gateways:
                 yield links.route(port.node, route, "replace", origin)
 
     def _change(self, port: Port, change: LinkChange, origin: str) -> Iterator[EventStep]:
@@ -288,8 +294,9 @@ class _Builder:
             for name in changes:
                 for attribute, value in links.attributes(link, end.side, name):
                     yield _write(end, attribute, value, f"{origin}.{name}")
-            if change.mtu is not None:
-                yield links.change(end.node, end.device, f"{origin}.mtu", mtu=change.mtu)
+            devices = [end.device, *(vlan.name for vlan in self.network.vlan_devices(end))]
+            for device in devices if change.mtu is not None else ():
+                yield links.change(end.node, device, f"{origin}.mtu", mtu=change.mtu)
 
     def _station(self, port: Port, joins: bool, origin: str) -> Iterator[EventStep]:
         yield radios.disconnect(port, origin)
@@ -299,13 +306,16 @@ class _Builder:
         self.away = self.away - {port} if joins else self.away | {port}
 
     def _restart(self, port: Port, origin: str) -> Iterator[EventStep]:
-        """Yield the steps of an access point on its configured channel, and of those of its stations that were
-        present."""
+        """Yield the steps of an access point on its configured channel, as a port of its switch with its VLANs, and
+        of those of its stations that were present."""
         index = self.network.cell(port)
         self.channels.pop(index, None)
         cell, switching = self.scenario.testbed.wifi[index], radios.switching(self.scenario)
-        yield radios.access_point(cell, port, index, origin, switching)
-        for station in self.network.far_ports(port):
+        bridged = port.node in self.network.lans.switches
+        yield radios.access_point(cell, port, index, origin, switching, bridged)
+        if bridged and (lines := switches.lines(self.network, port)):
+            yield BatchStep(do="bridge", node=port.node, lines=lines, origin=origin)
+        for station in self.network.cells[index][1:]:
             if station not in self.away:
                 yield from self._station(station, True, origin)
 

@@ -23,14 +23,16 @@ from hourglass.contract.plan import (
     WriteStep,
 )
 from hourglass.contract.plan.steps import Act
-from hourglass.plan import real_cables
-from hourglass.plan.network import Network, Port, Route
+from hourglass.plan import real_cables, switches
+from hourglass.plan.network import Network, Route
+from hourglass.plan.port import Port
 from hourglass.plan.seeds import link_seed
 from hourglass.scenario import Link, Stack, Testbed, nics
 from hourglass.scenario.blame import dotted, refusal
 from hourglass.scenario.check_scenario import frame_bytes, medium
 from hourglass.scenario.device import IFB, OF_NICS
 from hourglass.scenario.edge import away
+from hourglass.scenario.lan import BRIDGE
 from hourglass.scenario.quantities import seconds_ns
 from hourglass.scenario.trace import Trace
 from hourglass.scenario.values import NodeDevice
@@ -69,7 +71,7 @@ def key(link: int, name: str = "") -> str:
 
 def make(testbed: Testbed, stack: Stack, network: Network, node: str, nic: Nic) -> list[Step]:
     """Yield the steps for the node's NICs, up, with addresses and routes. Veth pairs exist already."""
-    ports = [(port, testbed.link[port.link]) for port in network.wires(node)]
+    ports = [(port, _link(testbed, network, port)) for port in network.wires(node)]
     steps: list[Step] = [
         step
         for port, link in ports
@@ -79,6 +81,15 @@ def make(testbed: Testbed, stack: Stack, network: Network, node: str, nic: Nic) 
         steps += ethtool(port, link, stack, nic)
         steps += chip(port, link) if nic == "wire" else []
     return steps + up(testbed, stack, network, node, on_machine=nic == "real")
+
+
+def _link(testbed: Testbed, network: Network, port: Port) -> Link:
+    """Return a port's link with the settings of its NIC: a switch's port towards a host has those of switches."""
+    link = testbed.link[port.link]
+    if port.node not in network.lans.switches or all(end.node in network.lans.switches for end in link.ends):
+        return link
+    values = nics.defaults(nics.SWITCH, link.mtu, {}) | {"nic": nics.SWITCH}
+    return link.model_copy(update=values if link.checksum else {**values, "tso": False})
 
 
 def pairs(testbed: Testbed, stack: Stack, network: Network) -> Iterator[Step]:
@@ -94,19 +105,14 @@ def pairs(testbed: Testbed, stack: Stack, network: Network) -> Iterator[Step]:
         yield VethStep(do="veth", node=a.node, device=a.device, peer=b.device, peer_node=b.node, origin=key(link))
 
 
-def mac(port: Port) -> str:
-    """Return a locally administered address that identifies link and side."""
-    return f"02:00:00:{port.link >> 8:02x}:{port.link & 255:02x}:{port.side + 1:02x}"
-
-
 def _device(port: Port, link: Link, nic: Nic) -> Step | None:
     mtu, origin = (link.mtu if _differs_from_driver(link, "mtu") else None), key(port.link)
     if nic == "real":
         return change(port.node, port.device, origin, mtu=mtu) if mtu else None
     if nic == "veth":
-        return change(port.node, port.device, origin, mac=mac(port), mtu=mtu)
+        return change(port.node, port.device, origin, mac=port.mac(), mtu=mtu)
     return DeviceStep(
-        do="device", node=port.node, device=port.device, kind="wire", mac=mac(port), mtu=mtu, origin=origin
+        do="device", node=port.node, device=port.device, kind="wire", mac=port.mac(), mtu=mtu, origin=origin
     )
 
 
@@ -120,7 +126,7 @@ def address(port: Port, act: Act, origin: str) -> AddressStep:
     """Return the step that gives a device its address."""
     text, nodad = str(port.address), port.address.version == 6
     return AddressStep(
-        do="address", node=port.node, device=port.device, act=act, address=text, nodad=nodad, origin=origin
+        do="address", node=port.node, device=port.name, act=act, address=text, nodad=nodad, origin=origin
     )
 
 
@@ -146,7 +152,13 @@ def up(testbed: Testbed, stack: Stack, network: Network, node: str, on_machine: 
             line, origin = f"link set dev {port.device} gso_max_segs {segments}", "gso_max_segs"
             steps.append(BatchStep(do="ip", node=node, lines=[line], origin=stack.device_origin(device, origin)))
         origin = "testbed.wifi" if port.radio else key(port.link, "addresses")
-        steps += [change(node, port.device, origin, state="up"), address(port, act, origin)]
+        steps.append(change(node, port.device, origin, state="up"))
+        steps += [address(port, act, origin)] if port.own_address else []
+        for vlan in network.vlan_devices(port):
+            steps += [*switches.tag(vlan), change(node, vlan.name, origin, state="up"), address(vlan, act, origin)]
+    if node in network.lans.switches:
+        steps += [*switches.join(network, node), change(node, BRIDGE, "testbed.node", state="up")]
+        steps += switches.vlans(network, node)
     steps += _ifbs(stack, network, node, testbed.ip)
     metric = MACHINE_METRIC if on_machine else None  # the machine's route to the same subnet comes first
     return [*steps, *(route(node, entry, act, "testbed", metric) for entry in network.routes(node))]
@@ -376,7 +388,9 @@ def refuse_for_cable(index: int, link: Link) -> None:
 def _refuse_for_veth(index: int, link: Link) -> None:
     """Refuse settings that a veth pair lacks: rate, delay, faults, rings."""
     defaults = Link(ends=link.ends).model_copy(update=_DRIVER_DEFAULTS)
-    supported = {"ends", "addresses", "mtu", *_OFFLOADS}
+    supported = {"ends", "addresses", "vlan", "mtu", *_OFFLOADS}
+    if link.nic == nics.SWITCH:
+        supported |= {"nic", *nics.defaults(nics.SWITCH, link.mtu, {})}
     for name in Link.model_fields:
         if name not in supported and getattr(link, name) != getattr(defaults, name):
             raise refusal(key(index, name), link.model_dump()[name], VETH_HAS_NONE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses and routes: a subnet per link and per Wi-Fi cell, shortest paths through routers.
+"""Addresses and routes: a subnet per link, Wi-Fi cell and LAN, shortest paths through routers.
 
 A host whose packets all leave by one router has a default route. Every other node has a route for each next router and
 block of neighbouring subnets. If routers have only connected routes (`testbed.routes`), these belong to hosts alone.
@@ -7,46 +7,26 @@ Paths are the shortest ones in both cases.
 
 Link N gets 10.0.N.0/24 (10.1.0.0/24 follows 10.0.255.0/24) or fd00:0:0:N::/64 (N in hexadecimal), its first end .1 and
 its second .2, unless the scenario gives addresses. Cells follow the links: the access point has .1, the stations .2 and
-on. Among equally short paths, the one over the earlier links is taken.
+on. The subnet of a LAN or VLAN is that of its first link without tags, and its nodes have the lowest free addresses in
+the order of the links. A VLAN whose links all have tags has a subnet after those of the cells. Among equally short
+paths, the one over the earlier links is taken.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from ipaddress import (
-    IPv4Address,
-    IPv4Interface,
-    IPv4Network,
-    IPv6Address,
-    IPv6Interface,
-    IPv6Network,
-    collapse_addresses,
-    ip_interface,
-)
-from itertools import pairwise
+from ipaddress import IPv4Address, IPv6Address, collapse_addresses, ip_interface, ip_network
+from itertools import count, pairwise
 
+from hourglass.plan.lans import Lans
+from hourglass.plan.port import Interface, Port, Subnet
 from hourglass.scenario import Testbed
-from hourglass.scenario.blame import refusal
+from hourglass.scenario.blame import refusal, several
 
-Interface = IPv4Interface | IPv6Interface
-Subnet = IPv4Network | IPv6Network
-
-
+SUBNETS = 1 << 16
+"""How many default subnets there are."""
 SEARCHES = 64
 """How many results of a search are cached: those of a testbed of a thousand nodes are large."""
-
-
-@dataclass(frozen=True)
-class Port:
-    """One end of a link, `side` 0 or 1; or a radio of a cell: `link` counts on after the links, `side` 0 is the
-    access point."""
-
-    link: int
-    side: int
-    node: str
-    device: str
-    address: Interface
-    radio: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,9 +53,21 @@ class Network:
     def __init__(self, testbed: Testbed, default_routes: bool = True) -> None:
         """`default_routes`: hosts get one. Raises InputError if the scenario's addresses are invalid."""
         self.default_routes = default_routes
-        self.ports = [_ports(testbed, index) for index in range(len(testbed.link))]
-        self.cells = [_radios(testbed, index) for index in range(len(testbed.wifi))]
-        self.segments: list[tuple[Port, ...]] = [*self.ports, *self.cells]
+        ends = [*_cables(testbed), *_cells(testbed)]
+        self.lans = Lans(testbed, ends)
+        spare = count(len(ends))
+        self.segments: list[tuple[Port, ...]] = []
+        """The ports of each subnet, with their addresses."""
+        self.vlans: list[int] = []
+        """The VLAN of each segment."""
+        for vlan, ports in self.lans.segments():
+            self.vlans.append(vlan)
+            self.segments.append(_with_addresses(testbed, self.lans, ports, spare))
+        self.segment_of = {port: number for number, ports in enumerate(self.segments) for port in ports}
+        addressed = {(port.link, port.side): port for port in self.segment_of if port.vlan is None}
+        ends_with_addresses = [tuple(addressed.get((port.link, port.side), port) for port in ports) for ports in ends]
+        self.ports = [(ports[0], ports[1]) for ports in ends_with_addresses[: len(testbed.link)]]
+        self.cells = ends_with_addresses[len(testbed.link) :]
         self.routers = {node.name for node in testbed.node if node.role == "router"}
         self.nodes = [node.name for node in testbed.node]
         self.static_nodes = {name for name in self.nodes if testbed.routes == "static" or name not in self.routers}
@@ -86,13 +78,35 @@ class Network:
     def _of_node(self) -> dict[str, list[Port]]:
         """Ports by node, in the order of the links, then of the cells."""
         table: dict[str, list[Port]] = {name: [] for name in self.nodes}
-        for port in (port for segment in self.segments for port in segment):
+        for port in (port for ends in (*self.ports, *self.cells) for port in ends):
+            table[port.node].append(port)
+        return table
+
+    @cached_property
+    def _interfaces(self) -> dict[str, list[Port]]:
+        """Interfaces by node, in the same order."""
+        table: dict[str, list[Port]] = {name: [] for name in self.nodes}
+        for port in sorted(self.segment_of, key=lambda port: (port.link, port.side)):
             table[port.node].append(port)
         return table
 
     def of(self, node: str) -> list[Port]:
         """Return the node's ports, in the order of the links, then of the cells."""
         return self._of_node[node]
+
+    def interfaces(self, node: str) -> list[Port]:
+        """Return the interfaces of a node, which have addresses: its ports, and the devices of VLANs. A switch has
+        none."""
+        return self._interfaces[node]
+
+    def meets_itself(self, node: str) -> bool:
+        """Return whether a node has several addresses in one subnet."""
+        numbers = [self.segment_of[port] for port in self._interfaces[node]]
+        return len({*numbers}) < len(numbers)
+
+    def vlan_devices(self, port: Port) -> list[Port]:
+        """Return the devices of the VLANs at a port."""
+        return [each for each in self.interfaces(port.node) if each.link == port.link and each.vlan is not None]
 
     def wires(self, node: str) -> list[Port]:
         """Return the node's ends of cables."""
@@ -103,8 +117,8 @@ class Network:
         return [port for port in self._of_node[node] if port.radio]
 
     def far_ports(self, port: Port) -> list[Port]:
-        """Return the other ends of a cable, or of a cell."""
-        return [other for other in self.segments[port.link] if other is not port]
+        """Return the other ports of a segment: the other end of a cable, the others of a cell or LAN."""
+        return [other for other in self.segments[self.segment_of[port]] if other is not port]
 
     def cell(self, port: Port) -> int:
         """Return the number of a radio's cell."""
@@ -117,7 +131,7 @@ class Network:
         for node in queue:
             if node != start and node not in self.routers:
                 continue
-            for far_port in (far_port for port in self.of(node) for far_port in self.far_ports(port)):
+            for far_port in (far_port for port in self.interfaces(node) for far_port in self.far_ports(port)):
                 if far_port.node != start and far_port.node not in reached:
                     gateway = reached[node].gateway if node in reached else far_port
                     reached[far_port.node] = Reached(gateway, far_port, len(reached))
@@ -131,18 +145,20 @@ class Network:
         if self.default_routes and node not in self.routers and (gateway := self._only_gateway(node)):
             yield Route(None, str(gateway.address.ip))
             return
-        connected = {port.link for port in self.of(node)}
+        connected = {self.segment_of[port] for port in self.interfaces(node)}
         subnets: dict[Port, list[Subnet]] = {}
-        for link, segment in enumerate(self.segments):
-            if link not in connected and (gateway := self._gateway(node, segment)):
+        for number, segment in enumerate(self.segments):
+            if number not in connected and (gateway := self._gateway(node, segment)):
                 subnets.setdefault(gateway, []).append(segment[0].address.network)
         for gateway, networks in subnets.items():
             yield from (Route(subnet, str(gateway.address.ip)) for subnet in collapse(networks))
 
     def _only_gateway(self, node: str) -> Port | None:
         """Return the router's port by which all packets of a host leave, if there is only one such port."""
-        ports = [other for port in self.of(node) for other in self.far_ports(port) if other.node in self.routers]
-        return ports[0] if len(ports) == 1 and len(self.of(ports[0].node)) > 1 else None
+        ports = [
+            other for port in self.interfaces(node) for other in self.far_ports(port) if other.node in self.routers
+        ]
+        return ports[0] if len(ports) == 1 and len(self.interfaces(ports[0].node)) > 1 else None
 
     def _gateway(self, node: str, segment: tuple[Port, ...]) -> Port | None:
         """Return the next router's port on the path from a node to the segment's nearest router."""
@@ -154,20 +170,27 @@ class Network:
         """Return the server's port towards the client. Raises InputError if no path of routers joins them."""
         reached = self.search(client)
         if server not in reached:
-            hosts = [name for name in self.nodes if len(self.of(name)) > 1 and name not in self.routers]
+            hosts = [name for name in self.nodes if len(self.interfaces(name)) > 1 and name not in self.routers]
             hint = f'; hosts do not forward: give {", ".join(hosts[:5])} role = "router"?' if hosts else ""
+            vlans = [several(dict.fromkeys(str(self.vlans[self.segment_of[port]]) for port in self.interfaces(name)))
+                     for name in (client, server)]  # fmt: skip
+            if self.lans.switches and not hosts and vlans[0] != vlans[1]:
+                hint = f"; {client} is in VLAN {vlans[0]}, {server} in VLAN {vlans[1]}: join them by a router"
             raise refusal("test.server", server, f"is not reachable by links and routers from {client}{hint}")
         return reached[server].arrival
 
     def port_pairs(self, start: str, target: Port) -> list[tuple[Port, Port]]:
-        """Yield the ports by which packets for the target's address leave each node and enter the next, by the
-        routes."""
-        ports, node = [], start
+        """Return the ports by which packets for the target's address leave each node and enter the next, by the
+        routes, also those of switches."""
+        ports: list[tuple[Port, Port]] = []
+        node, last = start, self.segment_of[target]
         while node != target.node:
-            near = any(port.link == target.link for port in self.of(node))
-            enters = target if near else self._gateway(node, self.segments[target.link])
+            near = any(self.segment_of[port] == last for port in self.interfaces(node))
+            enters = target if near else self._gateway(node, self.segments[last])
             assert enters is not None, (start, target)
-            ports.append((next(port for port in self.of(node) if port.link == enters.link), enters))
+            segment = self.segment_of[enters]
+            leaves = next(port for port in self.interfaces(node) if self.segment_of[port] == segment)
+            ports += self.lans.way(leaves, enters, self.vlans[segment])
             node = enters.node
         return ports
 
@@ -178,47 +201,71 @@ def collapse(networks: list[Subnet]) -> Iterator[Subnet]:
     yield from collapse_addresses([network for network in networks if network.version == 6])
 
 
-def _ports(testbed: Testbed, index: int) -> tuple[Port, Port]:
-    link = testbed.link[index]
-    texts = link.addresses or _default_addresses(testbed.ip, index)
-    addresses = [ip_interface(text) for text in texts]
-    if link.addresses:
-        _check_addresses(f"testbed.link.{index}.addresses", addresses)
-    first, second = (
-        Port(index, side, end.node, end.device, address)
-        for side, (end, address) in enumerate(zip(link.ends, addresses, strict=True))
-    )
-    return first, second
+def _cables(testbed: Testbed) -> Iterator[tuple[Port, ...]]:
+    """Yield the two ends of each cable."""
+    for index, link in enumerate(testbed.link):
+        yield tuple(Port(index, side, end.node, end.device) for side, end in enumerate(link.ends))
 
 
-def _radios(testbed: Testbed, index: int) -> tuple[Port, ...]:
-    """Return the radios of a cell, the access point first."""
-    cell, link = testbed.wifi[index], len(testbed.link) + index
-    devices = [cell.ap, *(station.at for station in cell.station)]
-    return tuple(
-        Port(link, side, end.node, end.device, ip_interface(_default_address(testbed.ip, link, side)), radio=True)
-        for side, end in enumerate(devices)
-    )
+def _cells(testbed: Testbed) -> Iterator[tuple[Port, ...]]:
+    """Yield the radios of each cell, the access point first."""
+    for index, cell in enumerate(testbed.wifi, len(testbed.link)):
+        devices = [cell.ap, *(station.at for station in cell.station)]
+        yield tuple(Port(index, side, end.node, end.device, radio=True) for side, end in enumerate(devices))
 
 
-def _default_addresses(version: int, index: int) -> tuple[str, str]:
-    return _default_address(version, index, 0), _default_address(version, index, 1)
+def _with_addresses(testbed: Testbed, lans: Lans, ports: Sequence[Port], spare: Iterator[int]) -> tuple[Port, ...]:
+    """Return the interfaces of a segment with their addresses: those of the scenario, and the lowest free ones of the
+    subnet for the others. `spare`: numbers for subnets that no link has."""
+    written = {port: ip_interface(text) for port in ports if (text := _written(testbed, lans, port))}
+    _check_addresses(testbed, written)
+    network = next(iter(written.values())).network if written else _default_network(testbed, ports, spare)
+    used = {address.ip for address in written.values()}
+    free = (address for address in network.hosts() if address not in used)
+    interfaces = []
+    for port in ports:
+        if port not in written and (address := next(free, None)) is None:
+            reason = f"{port.node} finds no free address in {network}; give a link of this LAN one of a larger subnet"
+            example = "fd01::1/64" if testbed.ip == 6 else "172.16.0.1/16"
+            raise refusal(f"{_key(testbed, port.link)}.addresses", None, f"{reason}, like {example}")
+        own_address = written.get(port) or ip_interface(f"{address}/{network.prefixlen}")
+        interfaces.append(replace(port, own_address=own_address))
+    return tuple(interfaces)
 
 
-def _default_address(version: int, index: int, side: int) -> str:
-    if version == 6:
-        return f"fd00:0:0:{index:x}::{side + 1:x}/64"
-    return f"10.{index >> 8}.{index & 255}.{side + 1}/24"
+def _written(testbed: Testbed, lans: Lans, port: Port) -> str | None:
+    """Return the address that the scenario gives to a port."""
+    addresses = testbed.link[port.link].addresses if port.link < len(testbed.link) else None
+    if addresses is None or len(addresses) == 1:
+        return addresses[0] if addresses else None
+    if port.vlan is None:
+        return addresses[port.side]
+    return addresses[[vlan for vlan, _ in lans.memberships(port.link)].index(port.vlan)]
 
 
-def _check_addresses(key: str, addresses: list[Interface]) -> None:
-    first, second = addresses
-    if first.network != second.network:
-        raise refusal(key, [str(first), str(second)], "both ends of a link must be in one subnet")
-    if first.ip == second.ip:
-        raise refusal(key, str(first), "both ends have this address; give two different ones")
-    for address in addresses:
-        network, ip = address.network, address.ip
+def _default_network(testbed: Testbed, ports: Sequence[Port], spare: Iterator[int]) -> Subnet:
+    """Return the subnet of the first link without tags, or a spare one: a link with tags is in several."""
+    number = next((port.link for port in ports if port.vlan is None), None)
+    number = next(spare) if number is None else number
+    if number >= SUBNETS:
+        reason = f"the LANs have more VLANs than there are default subnets, {SUBNETS}; name fewer VLANs"
+        raise refusal(f"{_key(testbed, ports[0].link)}.vlan", ports[0].vlan, reason)
+    return ip_network(f"fd00:0:0:{number:x}::/64" if testbed.ip == 6 else f"10.{number >> 8}.{number & 255}.0/24")
+
+
+def _check_addresses(testbed: Testbed, written: dict[Port, Interface]) -> None:
+    """Refuse addresses of one segment that are in several subnets, equal, or not for hosts."""
+    owners: dict[IPv4Address | IPv6Address, Port] = {}
+    for port, address in written.items():
+        key, network, ip = f"{_key(testbed, port.link)}.addresses", address.network, address.ip
+        first, first_address = next(iter(written.items()))
+        if network != first_address.network:
+            others = "both ends of a link" if port.link == first.link else "all of a LAN"
+            value = [str(first_address), str(address)]
+            raise refusal(key, value, f"{others} must be in one subnet")
+        if owners.setdefault(ip, port) != port:
+            other = owners[ip].node
+            raise refusal(key, str(address), f"{other} and {port.node} have this address; give two different ones")
         if (
             ip.is_multicast
             or ip.is_unspecified
@@ -239,27 +286,30 @@ def _this_network(ip: IPv4Address | IPv6Address) -> bool:
     return ip.version == 4 and int(ip) >> 24 == 0
 
 
-def _check_subnets(testbed: Testbed, ports: list[tuple[Port, ...]]) -> None:
+def _check_subnets(testbed: Testbed, segments: Sequence[tuple[Port, ...]]) -> None:
     """Refuse subnets that overlap: sorted by address, an overlap is between neighbours. Default subnets never
     overlap."""
-    subnets = sorted((_span(pair[0].address.network), pair[0].link) for pair in ports)
-    for (span, link), (next_span, next_link) in pairwise(subnets):
+    subnets = sorted((_span(ports[0].address.network), number) for number, ports in enumerate(segments))
+    for (span, number), (next_span, next_number) in pairwise(subnets):
         if next_span[0] <= span[1]:
-            with_addresses = {
-                number for number in (link, next_link) if number < len(testbed.link) and testbed.link[number].addresses
-            }
-            blamed = max(with_addresses)
-            other = link + next_link - blamed
-            pair = ports[blamed]
-            key = f"testbed.link.{blamed}.addresses"
-            value = [str(port.address) for port in pair]
-            subnet = ports[other][0].address.network
-            raise refusal(key, value, f"overlaps the subnet {subnet} of {_name(testbed, other)}")
+            pair = sorted((number, next_number), key=lambda each: (_writer(testbed, segments[each]) is not None, each))
+            other, blamed = (segments[each] for each in pair)
+            link = _writer(testbed, blamed)
+            assert link is not None, "default subnets do not overlap"
+            value = [*(testbed.link[link].addresses or ())]
+            subnet, key = other[0].address.network, f"testbed.link.{link}.addresses"
+            raise refusal(key, value, f"overlaps the subnet {subnet} of {_key(testbed, other[0].link)}")
 
 
-def _name(testbed: Testbed, segment: int) -> str:
+def _writer(testbed: Testbed, ports: Sequence[Port]) -> int | None:
+    """Return the first link of a segment to which the scenario gives addresses."""
+    return next((p.link for p in ports if p.link < len(testbed.link) and testbed.link[p.link].addresses), None)
+
+
+def _key(testbed: Testbed, link: int) -> str:
+    """Return the scenario's key of a link or cell."""
     wires = len(testbed.link)
-    return f"testbed.link.{segment}" if segment < wires else f"testbed.wifi.{segment - wires}"
+    return f"testbed.link.{link}" if link < wires else f"testbed.wifi.{link - wires}"
 
 
 def _span(network: Subnet) -> tuple[int, int]:

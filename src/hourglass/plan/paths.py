@@ -4,7 +4,8 @@
 from collections.abc import Iterator
 
 from hourglass.contract.plan import Hop, Path
-from hourglass.plan.network import Network, Port
+from hourglass.plan.network import Network
+from hourglass.plan.port import Port
 from hourglass.plan.qdiscs import qdisc_of
 from hourglass.qdisc_line import QdiscLine
 from hourglass.scenario import Link, Stack, Testbed
@@ -14,6 +15,8 @@ from hourglass.scenario.wifi import radio_bps
 
 IMPAIRMENTS = ("jitter", "loss", "corrupt", "duplicate", "reorder")
 """Keys of a link, each with a value per direction, 0 for none."""
+BLOCKED = "blocked by STP"
+"""What the spanning tree protocol does to a link that would close a circle."""
 TABLES_PER_DIRECTION = ("policer", "shaper")
 """Keys of a link, each a table per direction, or none."""
 
@@ -74,6 +77,7 @@ def _hop(testbed: Testbed, stack: Stack, network: Network, leaves: Port, enters:
         link = testbed.link[leaves.link]
         line_bps, delay_ns = link.rate[leaves.side], link.delay[leaves.side]
         impairments, origin = list(_impairments(link, leaves.side)), f"testbed.link.{leaves.link}"
+        impairments += [BLOCKED] if leaves.link in network.lans.blocked else []
         link_rates = [
             limiter.rate for limiter in (away(link.policer, leaves.side), away(link.shaper, leaves.side)) if limiter
         ]
@@ -82,10 +86,10 @@ def _hop(testbed: Testbed, stack: Stack, network: Network, leaves: Port, enters:
     return Hop(
         node=leaves.node,
         device=leaves.device,
-        address=str(leaves.address),
+        address=str(leaves.address) if leaves.own_address else None,
         to_node=enters.node,
         to_device=enters.device,
-        to_address=str(enters.address),
+        to_address=str(enters.address) if enters.own_address else None,
         medium="air" if leaves.radio else "cable",
         line_bps=line_bps,
         shaper_bps=shaper_bps,

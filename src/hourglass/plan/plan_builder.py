@@ -6,11 +6,11 @@ routes; cables; stations join; qdiscs; sysctls; a ping that resolves the neighbo
 of a node are one process in the guest, so a node's steps are adjacent.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from hourglass.contract.capabilities import Capabilities
-from hourglass.contract.plan import VERSION, FlowStream, Plan, ReachStep, Step
-from hourglass.plan import apps, events, hosts, links, measure, qdiscs, radios, sysctls
+from hourglass.contract.plan import VERSION, FlowStream, Hop, Path, Plan, ReachStep, Step
+from hourglass.plan import apps, events, hosts, links, measure, qdiscs, radios, switches, sysctls
 from hourglass.plan.network import Network
 from hourglass.plan.paths import Paths
 from hourglass.plan.streams import StreamContext, streams
@@ -44,7 +44,7 @@ def build(scenario: Scenario, able: Capabilities) -> Plan:
     main = setting.paths.between(scenario.test.client, scenario.test.server)
     planned_events = events.all_events(scenario, network, able, setting.end_ns)
     cpus = apps.cpus(scenario, able.programs)
-    setup = [*_devices(scenario, network, able), *_stacks(scenario, network, able), *cpus, *_reach(setting)]
+    setup = [*_devices(scenario, network, able), *_stacks(scenario, network, able), *cpus, *_reach(setting, network)]
     if able.nic == "real":
         setup = [
             *hosts.keep(
@@ -74,6 +74,8 @@ def build(scenario: Scenario, able: Capabilities) -> Plan:
 
 def _devices(scenario: Scenario, network: Network, able: Capabilities) -> Iterator[Step]:
     testbed, stack = scenario.testbed, scenario.stack
+    if able.nic == "real":
+        switches.refuse(network)
     if network.cells and not able.radios:
         raise refusal("testbed.wifi", len(network.cells), "this engine has no radios; remove the cells")
     if able.own_kernel:
@@ -82,11 +84,19 @@ def _devices(scenario: Scenario, network: Network, able: Capabilities) -> Iterat
         if able.nic == "real":
             yield from hosts.forwarding(testbed, stack, network, node)
         else:
-            yield from sysctls.before_devices(testbed, stack, node, forwards=node in network.routers)
+            yield from sysctls.before_devices(
+                testbed,
+                stack,
+                node,
+                forwards=node in network.routers,
+                is_switch=node in network.lans.switches,
+                meets_itself=network.meets_itself(node),
+            )
     if able.nic == "veth":
         yield from links.pairs(testbed, stack, network)
     switching = radios.switching(scenario)
     for node in network.nodes:
+        yield from switches.make(network, node)
         yield from radios.make(testbed, scenario.seed, network, node, switching)
         yield from links.make(testbed, stack, network, node, able.nic)
     for port in (port for node in network.nodes for port in network.wires(node) if able.nic == "wire"):
@@ -102,27 +112,48 @@ def _stacks(scenario: Scenario, network: Network, able: Capabilities) -> Iterato
         yield from sysctls.after_devices(scenario.stack, node, able.own_kernel)
 
 
-def _reach(setting: StreamContext) -> Iterator[ReachStep]:
-    """Return the pairs of nodes of the test: the client and each server. If routers have only connected routes, return
-    the pairs of neighbours on the paths between these: until a daemon adds routes, no ping passes two routers."""
+def _reach(setting: StreamContext, network: Network) -> Iterator[ReachStep]:
+    """Return the pairs of nodes of the test: the client and each server, and others whose packets pass switches with
+    the spanning tree protocol. If routers have only connected routes, return the pairs of neighbours on the paths
+    between these: until a daemon adds routes, no ping passes two routers."""
     test, testbed = setting.scenario.test, setting.scenario.testbed
     late_ns = sum(sum(link.jitter) + 2 * link.reorder_delay * any(link.reorder) for link in testbed.link)
     shapers = [shaper for link in testbed.link for side in (0, 1) if (shaper := away(link.shaper, side))]
     late_ns += sum((shaper.grant_cycle or 0) + (shaper.grant_delay or 0) for shaper in shapers)
-    carriers_ns = 2 * len(testbed.link) // CARRIERS_PER_S * 10**9
-    servers = test.hosts or (test.server,)
-    for server in (server for server in servers if server != test.client):
-        path = setting.paths.between(test.client, server)
+    wait_ns = 2 * len(testbed.link) // CARRIERS_PER_S * 10**9 + switches.forwarding_ns(network)
+    servers = [server for server in test.hosts or (test.server,) if server != test.client]
+    paths = [setting.paths.between(test.client, server) for server in servers]
+    paths += [path for path in setting.paths.all() if path not in paths and _waits(path, network)]
+    for path in paths:
         hops = (*path.there, *path.back)
         delay_ns = sum(hop.delay_ns for hop in hops)
-        pairs = [(test.client, setting.ends(server)["address"])]
-        if testbed.routes == "connected":
-            pairs = [(hop.node, hop.to_address.split("/")[0]) for hop in hops]
+        pairs = [_ends(path)] if testbed.routes == "static" else list(_neighbours(hops))
         for node, address in pairs:
             yield ReachStep(
                 do="reach",
                 node=node,
                 address=address,
-                timeout_ns=REACH_NS + 4 * (delay_ns + late_ns) + carriers_ns,
+                timeout_ns=REACH_NS + 4 * (delay_ns + late_ns) + wait_ns,
                 origin=next((f"{hop.origin}.loss" for hop in hops if LOSES_ALL in hop.impairments), "testbed"),
             )
+
+
+def _waits(path: Path, network: Network) -> bool:
+    """Return whether a path passes a switch whose ports do not forward at once."""
+    return any(hop.node in network.lans.switches and network.lans.switches[hop.node].stp for hop in path.there)
+
+
+def _ends(path: Path) -> tuple[str, str]:
+    """Return the first node of a path and the last address."""
+    address = path.there[-1].to_address
+    assert address is not None, path
+    return path.client, address.split("/")[0]
+
+
+def _neighbours(hops: Sequence[Hop]) -> Iterator[tuple[str, str]]:
+    """Yield each node with an address on a path, and the next address. Switches between them have none."""
+    node = ""
+    for hop in hops:
+        node = hop.node if hop.address else node
+        if hop.to_address:
+            yield node, hop.to_address.split("/")[0]

@@ -18,7 +18,8 @@ from hourglass.contract.kernels import CHOICES
 from hourglass.contract.plan import IngressStep, QdiscStep, ShaperStep, Step
 from hourglass.contract.plan.steps import Act
 from hourglass.plan.links import Nic
-from hourglass.plan.network import Network, Port
+from hourglass.plan.network import Network
+from hourglass.plan.port import Port
 from hourglass.qdisc_line import QdiscLine
 from hourglass.scenario import Stack, Testbed
 from hourglass.scenario.blame import refusal

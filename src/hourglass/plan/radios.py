@@ -10,10 +10,12 @@ Block-ack sessions start with the first data.
 from collections.abc import Iterator
 
 from hourglass.contract.plan import DaemonStep, IwStep, PlanRadio, Step, TellStep, WriteStep
-from hourglass.plan.links import change, mac
-from hourglass.plan.network import Network, Port
+from hourglass.plan.links import change
+from hourglass.plan.network import Network
+from hourglass.plan.port import Port
 from hourglass.plan.seeds import radio_seed
 from hourglass.scenario import Scenario, Station, Testbed, Wifi
+from hourglass.scenario.lan import BRIDGE
 from hourglass.scenario.wifi import CHANNELS, CHIPS, PPB_PER_PPM, STANDARDS, link_rate
 
 DRIVER = "/proc/hourglass/radio"
@@ -58,7 +60,7 @@ _HARDWARE = {
 def radios(network: Network) -> list[PlanRadio]:
     """Return every radio, in the order in which they are made."""
     ports = [port for node in network.nodes for port in network.radios(node)]
-    return [PlanRadio(phy=phy(network, port), node=port.node, device=port.device, address=mac(port)) for port in ports]
+    return [PlanRadio(phy=phy(network, port), node=port.node, device=port.device, address=port.mac()) for port in ports]
 
 
 def phy(network: Network, port: Port) -> str:
@@ -91,16 +93,17 @@ def make(testbed: Testbed, seed: int, network: Network, node: str, switching: bo
         args = ["phy", name, "set", "netns", "name", node]
         yield IwStep(do="iw", node=None, args=args, says=None, timeout_ns=IW_NS, origin=key)
         if port.side == 0:
-            yield access_point(cell, port, index, f"{key}.ap", switching)
+            yield access_point(cell, port, index, f"{key}.ap", switching, port.node in network.lans.switches)
 
 
-def access_point(cell: Wifi, port: Port, index: int, origin: str, switching: bool) -> DaemonStep:
-    """Return the step of hostapd, which replaces a running one. `switching`: it listens to `switch`."""
+def access_point(cell: Wifi, port: Port, index: int, origin: str, switching: bool, bridged: bool) -> DaemonStep:
+    """Return the step of hostapd, which replaces a running one. `switching`: it listens to `switch`. `bridged`: its
+    node is a switch."""
     return DaemonStep(
         do="daemon",
         node=port.node,
         tool="hostapd",
-        config=hostapd(cell, port.device, index, switching),
+        config=hostapd(cell, port.device, index, switching, bridged),
         ready=READY,
         timeout_ns=AP_NS,
         origin=origin,
@@ -170,7 +173,7 @@ def _settings(cell: Wifi, seed: int, port: Port, index: int) -> str:
     settings: dict[str, object] = {
         "medium": index,
         "chip": cell.chip,
-        "addr": mac(port),
+        "addr": port.mac(),
         "standard": cell.standard,
         "band": int(float(cell.band[:-3])),
         "width": cell.width,
@@ -214,10 +217,11 @@ def _link(cell: Wifi, station: Station | None) -> dict[str, object]:
     return settings
 
 
-def hostapd(cell: Wifi, device: str, index: int, switching: bool) -> str:
+def hostapd(cell: Wifi, device: str, index: int, switching: bool, bridged: bool) -> str:
     """Return hostapd's configuration: an open network with WMM, otherwise hostapd's defaults."""
     lines = [
         f"interface={device}",
+        *[f"bridge={BRIDGE}"] * bridged,
         "driver=nl80211",
         *[f"ctrl_interface={_control(index)}"] * switching,  # otherwise hostapd draws a random number
         f"ssid={ssid(index)}",

@@ -8,7 +8,7 @@ The `rate` and `delay` of such a link describe the cable for readers of the resu
 from collections.abc import Iterator
 
 from hourglass.contract.plan import Step, TakeStep
-from hourglass.plan.network import Port
+from hourglass.plan.port import Port
 from hourglass.scenario import Link, Testbed
 from hourglass.scenario.blame import refusal
 

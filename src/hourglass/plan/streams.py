@@ -73,7 +73,7 @@ class StreamContext:
     def ends(self, server: str, client: str | None = None) -> dict[str, Any]:
         """Return client, server and address; the client defaults to the test's."""
         client = client or self.scenario.test.client
-        address = self.paths.between(client, server).there[-1].to_address.split("/")[0]
+        address = str(self.paths.between(client, server).there[-1].to_address).split("/")[0]
         return {"client": client, "server": server, "address": address}
 
 

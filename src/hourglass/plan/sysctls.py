@@ -31,9 +31,12 @@ def global_sysctls(testbed: Testbed, stack: Stack) -> Iterator[WriteStep]:
     yield _write(None, "net.ipv4.tcp_allowed_congestion_control", " ".join(allowed), "stack.cc")
 
 
-def before_devices(testbed: Testbed, stack: Stack, node: str, *, forwards: bool) -> Iterator[WriteStep]:
-    """Yield the sysctls that must be set before the node's devices are created."""
-    if testbed.ip == 4:
+def before_devices(
+    testbed: Testbed, stack: Stack, node: str, *, forwards: bool, is_switch: bool, meets_itself: bool
+) -> Iterator[WriteStep]:
+    """Yield the sysctls that must be set before the node's devices are created. A switch has no addresses.
+    `meets_itself`: the node has several addresses in one subnet."""
+    if testbed.ip == 4 or is_switch:
         yield _write(node, "net.ipv6.conf.default.disable_ipv6", "1", "testbed.ip")
     else:
         # No announcements at random times: addresses are unique, routes are static.
@@ -42,6 +45,10 @@ def before_devices(testbed: Testbed, stack: Stack, node: str, *, forwards: bool)
     if forwards:
         forwarding = "net.ipv4.ip_forward" if testbed.ip == 4 else "net.ipv6.conf.all.forwarding"
         yield _write(node, forwarding, "1", "testbed.node")
+    if meets_itself and testbed.ip == 4:
+        # Each device answers and asks for its own address alone, as with IPv6, so that packets to it arrive there.
+        yield _write(node, "net.ipv4.conf.all.arp_ignore", "1", "testbed.node")
+        yield _write(node, "net.ipv4.conf.all.arp_announce", "2", "testbed.node")
     yield from _scenario_sysctls(stack, node, for_new_devices=True)
 
 

@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import Any
 
 from hourglass.contract.plan import Hop, Path
-from hourglass.plan.paths import neighbours
+from hourglass.plan.paths import BLOCKED, neighbours
+from hourglass.plan.qdiscs import DEFAULT
 from hourglass.qdisc_line import QdiscLine
 from hourglass.results.flat import Key
 from hourglass.results.lint.context import ms_text, rate_text
@@ -15,6 +16,8 @@ from hourglass.results.recording import Recording
 from hourglass.results.stats import short
 
 NO_QUEUE = "noqueue"
+SWITCH = "switch"
+"""The role of a switch."""
 MOST_LINKS = 64
 """The most links of a testbed that is drawn completely; for larger ones, only the streams' paths are drawn."""
 Settings = Mapping[Key, Any]
@@ -34,6 +37,10 @@ class Edge:
     @property
     def air(self) -> bool:
         return self.there.medium == "air"
+
+    @property
+    def blocked(self) -> bool:
+        return BLOCKED in self.there.impairments
 
 
 def testbed_paths(run: Recording) -> list[Path]:
@@ -59,16 +66,23 @@ def devices(hop: Hop) -> tuple[str, str]:
     return f"{hop.node}:{hop.device}", f"{hop.to_node}:{hop.to_device}"
 
 
+def roles(settings: Settings) -> dict[str, str]:
+    """Return the role of each node."""
+    table = {key[:-1]: role for key, role in settings.items() if key[:2] == ("testbed", "node") and key[-1] == "role"}
+    return {settings[*node, "name"]: role for node, role in table.items() if (*node, "name") in settings}
+
+
 def edge_texts(
     edge: Edge, settings: Settings, left: str, rates_mbps: Mapping[str, float] = MappingProxyType({})
 ) -> list[str]:
-    """Return the lines that describe an edge: rate and delay of a cable, or standard and rate of the air, impairments,
-    then the rates that it carried. If directions differ, the one away from node `left` comes first."""
+    """Return the lines that describe an edge: rate, VLANs and delay of a cable, or standard and rate of the air,
+    impairments, then the rates that it carried. If directions differ, the one away from node `left` comes first."""
     away, back = edge.there, edge.back or edge.there
     if away.node != left:
         away, back = back, away
     rates = _both_directions(*(rate_text(hop.line_bps) for hop in (away, back)))
     lines = [*_radio(edge.there, settings, rates)] if edge.air else [rates]
+    lines += _vlans(settings.get((*away.origin.split("."), "vlan")))
     if away.delay_ns or back.delay_ns:
         lines.append(f"delay {_both_directions(*(ms_text(hop.delay_ns) for hop in (away, back)))}")
     lines += list(dict.fromkeys((*away.impairments, *back.impairments)))
@@ -98,16 +112,25 @@ def _radio(hop: Hop, settings: Settings, rates: str) -> Iterator[str]:
     yield f"{streams} stream{'s' if streams != 1 else ''}, {rate_choice}{':' if isinstance(mcs, int) else ''} {rates}"
 
 
+def _vlans(vlan: int | list[int] | None) -> Iterator[str]:
+    """Yield the VLANs of a link: "VLAN 10", "VLANs 10, 20"."""
+    if isinstance(vlan, list | tuple):
+        yield f"VLAN{'s' if len(vlan) > 1 else ''} {', '.join(map(str, vlan))}{'' if len(vlan) > 1 else ' with tags'}"
+    elif vlan is not None:
+        yield f"VLAN {vlan}"
+
+
 def _both_directions(there: str, back: str) -> str:
     """Return a value, or the values of both directions if they differ."""
     return there if there == back else f"{there} \u2192 \u2190 {back}"
 
 
-def queueing(node: str, paths: Sequence[Path]) -> list[str]:
+def queueing(node: str, paths: Sequence[Path], role: str = "") -> list[str]:
     """Return a line for each sending device of a node with its shaper and qdisc, and for each ingress qdisc. Device
-    names are omitted if all devices have the same queueing."""
+    names are omitted if all devices have the same queueing, and the default qdisc of a switch's ports."""
     hops = [hop for path in paths for hop in (*path.there, *path.back)]
-    queue_of_device = {hop.device: _queue(hop) for hop in hops if hop.node == node}
+    hidden = (NO_QUEUE, DEFAULT) if role == SWITCH else (NO_QUEUE,)
+    queue_of_device = {hop.device: _queue(hop, hidden) for hop in hops if hop.node == node}
     ingress_of_device = {
         hop.to_device: QdiscLine(hop.ingress).kind for hop in hops if hop.to_node == node and hop.ingress
     }
@@ -117,10 +140,10 @@ def queueing(node: str, paths: Sequence[Path]) -> list[str]:
     return lines + [f"into {device}: {kind}" for device, kind in ingress_of_device.items()]
 
 
-def _queue(hop: Hop) -> str:
+def _queue(hop: Hop, hidden: Sequence[str]) -> str:
     shaper = f"HTB {rate_text(hop.shaper_bps)}" if hop.shaper_bps else ""
     kind = QdiscLine(hop.qdisc).kind
-    return ", ".join(filter(None, [shaper, "" if kind == NO_QUEUE else kind]))
+    return ", ".join(filter(None, [shaper, "" if kind in hidden else kind]))
 
 
 def facts(paths: Sequence[Path], settings: Settings) -> Iterator[tuple[str, str]]:

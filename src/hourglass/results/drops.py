@@ -74,7 +74,8 @@ def drops(run: Recording) -> dict[str, dict[str, DropFigures]]:
     all their tries.
 
     If a device is down, or has no carrier, the probe sees its drops in the qdisc. tc does not count them; kernels since
-    6.10 do in `tx_dropped`, from which they are subtracted, so that each packet counts once.
+    6.10 do in `tx_dropped`, from which they are subtracted, so that each packet counts once. A VLAN's device counts the
+    drops of the qdisc below it once more, so its `tx_dropped` is left out.
     """
     followed = not run.balance.is_empty()
     counts: Counts = {}
@@ -110,9 +111,13 @@ def links(run: Recording) -> dict[str, dict[str, LinkFigures]]:
 def _counted(run: Recording) -> Iterator[tuple[str, str, str, int]]:
     """Yield (node, device, field of `Drops`, count), a field once per counter; `tx`: tx_dropped; `seen`: skbs that
     the probe saw dropped in qdiscs."""
-    for counter, field in (("rx_dropped", "nic"), ("tx_dropped", "tx")):
-        for node, device, count in _growth(run.devices, counter):
-            yield node, device, field, count
+    for node, device, count in _growth(run.devices, "rx_dropped"):
+        yield node, device, "nic", count
+    devices = {(node, device) for node, device in run.devices.select("node", "device").unique().rows()}
+    for node, device, count in _growth(run.devices, "tx_dropped"):
+        parent, _, vlan = device.rpartition(".")
+        if not (vlan.isdecimal() and (node, parent) in devices):
+            yield node, device, "tx", count
     yield from _counted_by_tc(run)
     dropped = probed_drops(run)
     for node, device, name, value in run.ethtool.select("node", "device", "name", "value").iter_rows():

@@ -78,14 +78,14 @@ def visits(packets: pl.DataFrame) -> pl.DataFrame:
 
 
 def path_order(nodes: Sequence[str], streams: Sequence[Stream], paths: Sequence[Path]) -> list[str]:
-    """Return the nodes in the order in which packets to the server pass them, then all others."""
+    """Return the nodes in the order in which packets to the server first pass them, then all others."""
     if not streams:
         return list(nodes)
     client, server = streams[0].client, streams[0].server
     passed = {(path.client, path.server): [path.client, *(hop.to_node for hop in path.there)] for path in paths}
     positions: dict[str, list[int]] = {}
     for stream in streams:
-        for position, node in enumerate(passed.get((stream.client, stream.server), ())):
+        for position, node in enumerate(dict.fromkeys(passed.get((stream.client, stream.server), ()))):
             positions.setdefault(node, []).append(position)
     ordered = sorted(
         (sum(indices) / len(indices), node) for node, indices in positions.items() if node not in (client, server)

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from hourglass.errors import closest
+from hourglass.scenario import check_lan
 from hourglass.scenario.app_values import APPS_MAX, DEBIAN_ROOT, RUNNING
 from hourglass.scenario.apps import App, Apps
 from hourglass.scenario.blame import refusal, several
 from hourglass.scenario.check_streams import check_node
 from hourglass.scenario.check_wifi import devices as radios
 from hourglass.scenario.testbed import Testbed
-from hourglass.scenario.values import PLACEHOLDER
+from hourglass.scenario.values import PLACEHOLDER, NodeDevice
 
 NONE = "none"
 """The test of a scenario that consists of programs."""
@@ -91,6 +92,11 @@ def check_placeholders(key: str, text: str, testbed: Testbed) -> None:
             raise refusal(
                 key, placeholder, f"{node} has no device {suffix}. Devices: {several(device_names) or 'none'}"
             )
+        if not mac and node in check_lan.switches(testbed):
+            raise refusal(key, placeholder, f"{node} is a switch, which has no address")
+        if not mac and NodeDevice(node, suffix) in check_lan.trunks(testbed):
+            reason = f"is a trunk with an address for each VLAN; {{{node}.{ADDRESS}}} is the one that this node reaches"
+            raise refusal(key, placeholder, reason)
         if suffix not in (ADDRESS, ADDRESS6, *device_names):
             allowed = (
                 f"a node's name is followed by {ADDRESS}, {ADDRESS6} or one of its devices: {several(device_names)}"

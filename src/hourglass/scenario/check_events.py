@@ -10,13 +10,14 @@ from functools import partial
 
 from hourglass.errors import InputError, closest
 from hourglass.qdisc_line import STAB_OPTIONS
-from hourglass.scenario import check_wifi
+from hourglass.scenario import check_lan, check_wifi
 from hourglass.scenario.apps import App
 from hourglass.scenario.blame import refusal, several
 from hourglass.scenario.check_apps import check_placeholders
 from hourglass.scenario.check_streams import check_node
 from hourglass.scenario.device import IFB
 from hourglass.scenario.event import ALL, Event
+from hourglass.scenario.lan import BRIDGE
 from hourglass.scenario.stack import Stack
 from hourglass.scenario.testbed import IPV6_MTU_MIN, Testbed
 from hourglass.scenario.values import NodeDevice
@@ -36,6 +37,12 @@ VERBS: dict[str, dict[str, tuple[str, ...]]] = {
         "route": ("add", "append", "change", "replace", "delete", "del", "flush"),
         "rule": ("add", "delete", "del", "flush"),
         "neigh": ("add", "change", "replace", "delete", "del", "flush"),
+    },
+    "bridge": {
+        "link": ("set",),
+        "fdb": ("add", "append", "replace", "delete", "del"),
+        "mdb": ("add", "replace", "delete", "del"),
+        "vlan": ("add", "set", "delete", "del"),
     },
 }
 """Object → permitted verbs. NICs are not made, removed, renamed or moved, because their packets are followed."""
@@ -77,7 +84,9 @@ def _resolve(
             resolved = _at(key, event, node_devices.access_points, "radio of an access point")
             _check_channel(f"{key}.channel", resolved, testbed)
             return resolved
-        case "tc" | "ip" | "iw" | "ethtool" as tool:
+        case "bridge" if not node_devices.is_switch:
+            raise refusal(f"{key}.bridge", "; ".join(event.bridge or ()), f"{event.node} is no switch")
+        case "tc" | "ip" | "bridge" | "iw" | "ethtool" as tool:
             for line in getattr(event, tool):
                 check_placeholders(f"{key}.{tool}", line, testbed)
                 CHECKS[tool](partial(refusal, f"{key}.{tool}", line), line.split(" "), node_devices)
@@ -118,7 +127,13 @@ class _Devices:
         self.access_points = [device for key, device in radios if key.endswith(".ap")]
         self.stations = [device for key, device in radios if not key.endswith(".ap")]
         ingress = [device for device in (*self.cables, *self.radios) if stack.at(NodeDevice(node, device)).ingress]
-        self.all = [*self.cables, *self.radios, *(f"{IFB}{device}" for device in ingress)]
+        trunks = check_lan.trunks(testbed).items()
+        tagged = [f"{end.device}.{vlan}" for end, vlans in trunks if end.node == node for vlan in vlans]
+        self.is_switch = node in check_lan.switches(testbed)
+        self.all = [
+            *self.cables, *tagged, *self.radios, *(f"{IFB}{device}" for device in ingress),
+            *([BRIDGE] if self.is_switch else []),
+        ]  # fmt: skip
 
     @property
     def radios(self) -> list[str]:
@@ -198,7 +213,12 @@ def _check_ethtool(refuse: Refuse, tokens: list[str], node_devices: _Devices) ->
         raise _no_such(refuse, tokens[1], node_devices.all, node_devices)
 
 
-CHECKS = {"tc": _check_tc, "ip": _check_ip, "iw": _check_iw, "ethtool": _check_ethtool}
+def _check_bridge(refuse: Refuse, tokens: list[str], node_devices: _Devices) -> None:
+    _check_verb(refuse, "bridge", tokens)
+    _check_device(refuse, tokens, node_devices)
+
+
+CHECKS = {"tc": _check_tc, "ip": _check_ip, "bridge": _check_bridge, "iw": _check_iw, "ethtool": _check_ethtool}
 
 
 def _check_verb(refuse: Refuse, tool: str, tokens: list[str]) -> None:
@@ -216,7 +236,7 @@ def _check_verb(refuse: Refuse, tool: str, tokens: list[str]) -> None:
 def _check_device(refuse: Refuse, tokens: list[str], node_devices: _Devices, needed: bool = True) -> None:
     position = tokens.index("dev") + 1 if "dev" in tokens[:-1] else 0
     if not position:
-        if needed and tokens[0] != "link":
+        if needed:
             raise refuse(f"names no device; add dev {node_devices.all[0] if node_devices.all else 'DEVICE'}")
     elif tokens[position] not in [*node_devices.all, "lo"]:
         raise _no_such(refuse, tokens[position], node_devices.all, node_devices)

@@ -8,7 +8,7 @@ from functools import partial
 from ipaddress import ip_interface
 
 from hourglass.errors import InputError, closest
-from hourglass.scenario import check_apps, check_events, check_streams, check_wifi, nics
+from hourglass.scenario import check_apps, check_events, check_lan, check_streams, check_wifi, nics
 from hourglass.scenario.blame import refusal, several, together
 from hourglass.scenario.c_source import QDISC
 from hourglass.scenario.check_streams import check_node
@@ -31,14 +31,16 @@ def resolve(scenario: Scenario) -> Scenario:
     """Return the scenario with every default spelled out. Raises InputError."""
     scenario = check_wifi.write_out(scenario)
     testbed = scenario.testbed
+    switches = check_lan.switches(testbed)
     names = [node.name for node in testbed.node]
-    _check_nodes(names, alone=scenario.test.name == check_apps.NONE)
+    _check_nodes(names, switches, alone=scenario.test.name == check_apps.NONE)
     _check_links(testbed, names)
     _check_all(
         partial(_check_radios, testbed, names),
         partial(_check_places, "shaper", testbed, [str(shaper.at) for shaper in testbed.shaper]),
         partial(_check_places, "netem", testbed, [str(netem.at) for netem in testbed.netem]),
         partial(check_wifi.check, testbed, scenario.kernel),
+        partial(check_lan.check, testbed),
         partial(_check_captures, scenario.capture.pcap, testbed),
         partial(_check_real, testbed),
         *(partial(_check_stack_of, scenario.stack, name, names) for name in scenario.stack.nodes),
@@ -51,10 +53,11 @@ def resolve(scenario: Scenario) -> Scenario:
     test = check_streams.resolve(scenario.test, testbed.node)
     _check_joined(testbed)
     check_wifi.check_access_points(testbed, test)
-    links = tuple(_resolve_link(link, scenario.kernel) for link in _resolve_edges(testbed, scenario.stack))
+    links = tuple(_resolve_link(link, scenario.kernel, switches) for link in _resolve_edges(testbed, scenario.stack))
     shapers = tuple(_resolve_shaper(shaper) for shaper in testbed.shaper)
     resolved = testbed.model_copy(update={"link": links, "shaper": shapers})
-    changed = {"testbed": resolved, "test": test, "event": events, "app": apps}
+    stack = check_lan.resolve(scenario.stack, testbed)
+    changed = {"testbed": resolved, "stack": stack, "test": test, "event": events, "app": apps}
     return scenario.model_copy(update=changed)
 
 
@@ -92,11 +95,13 @@ def _check_joined(testbed: Testbed) -> None:
             raise refusal(f"testbed.node.{index}", node.name, "has no link and is in no cell; add a link")
 
 
-def _check_nodes(names: list[str], alone: bool) -> None:
+def _check_nodes(names: list[str], switches: set[str], alone: bool) -> None:
     """`alone`: a single node suffices, since only programs run."""
     least = 1 if alone else 2
     if not least <= len(names) <= NODES_MAX:
         raise refusal("testbed.node", names, f"must be {least} to {NODES_MAX} nodes")
+    if len(names) - len(switches) < least:
+        raise refusal("testbed.node", names, f"must have at least {least} that are not switches; add a host")
     for index, name in enumerate(names):
         if name in STACK_KEYS:
             raise refusal(
@@ -265,9 +270,10 @@ def capture_file(device: NodeDevice) -> str:
     return f"{device.node}-{device.device}.pcapng"
 
 
-def _resolve_link(link: Link, kernel: str) -> Link:
+def _resolve_link(link: Link, kernel: str, switches: set[str]) -> Link:
     """Fill in the NIC and its defaults. TSO needs checksums."""
-    nic = link.nic or nics.default(max(link.rate))
+    between_switches = all(end.node in switches for end in link.ends)
+    nic = link.nic or (nics.SWITCH if between_switches else nics.default(max(link.rate)))
     written = {key: value for key in nics.KEYS if (value := getattr(link, key)) is not None}
     values = nics.defaults(nic, link.mtu, written, kernel) | {"nic": nic}
     return link.model_copy(update=values if link.checksum else {**values, "tso": False})

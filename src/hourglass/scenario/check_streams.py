@@ -3,7 +3,7 @@
 defaults and refuses parameters of other tests."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hourglass.contract.plan import STREAMS_MAX
@@ -25,20 +25,24 @@ OF_FLOWS = ("flow_cc", "stream_delays", "stream_stops", "stream_rates", "stream_
 def resolve(test: Test, nodes: tuple[Node, ...]) -> Test:
     """Return the test with every default spelled out. Raises InputError."""
     kind, names = TESTS[test.name], [node.name for node in nodes]
-    hosts = [node.name for node in nodes if node.role == "host"] or names
+    switches = {node.name for node in nodes if node.role == "switch"}
+    ends = [name for name in names if name not in switches]
+    hosts = [node.name for node in nodes if node.role == "host"] or ends
     client = test.client or ("client" if "client" in hosts else hosts[0])
-    server = test.server or ("server" if "server" in hosts else hosts[-1])
-    check_node("test.client", client, names)
-    check_node("test.server", server, names)
-    if client == server and len(nodes) > 1:
+    others = hosts if len(hosts) > 1 else ends
+    server = test.server or ("server" if "server" in others else others[-1])
+    for key, name in _ends(test, client, server):
+        check_node(key, name, names)
+        if name in switches:
+            raise refusal(key, name, "is a switch, which has no address; give a host or a router")
+    if client == server and len(ends) > 1:
         raise refusal("test.server", server, "is already the client; give two different nodes")
     if test.step > test.length:
         raise refusal("test.step", test.step, f"must be at most the test's length, {test.length} s")
-    competing = _competing(test, server, names)
-    datagrams = _datagrams(test, client, server, names)
+    competing = _competing(test, server)
+    datagrams = _datagrams(test, client, server)
     parameters = _parameters(test, kind, [name for name in hosts if name != client])
     for host in parameters.get("hosts", ()):
-        check_node("test.hosts", host, names)
         if host == client:
             raise refusal("test.hosts", host, "is the client; give the other hosts")
     if parameters.get("hosts"):
@@ -54,34 +58,43 @@ def resolve(test: Test, nodes: tuple[Node, ...]) -> Test:
     return resolved
 
 
+def _ends(test: Test, client: str, server: str) -> Iterator[tuple[str, str]]:
+    """Yield (key, name) of each node that sends or receives."""
+    yield "test.client", client
+    yield "test.server", server
+    yield from (("test.hosts", host) for host in test.hosts or ())
+    for index, flow in enumerate(test.competing):
+        yield f"test.competing.{index}.client", flow.client
+        yield f"test.competing.{index}.server", flow.server or server
+    for index, stream in enumerate(test.datagrams):
+        yield f"test.datagrams.{index}.sender", stream.sender or client
+        yield f"test.datagrams.{index}.receiver", stream.receiver or server
+
+
 def check_node(key: str, name: str, names: Sequence[str]) -> None:
     """Refuse a name of no node."""
     if name not in names:
         raise refusal(key, name, f"no such node. {closest(name, names)}Nodes: {several(names)}")
 
 
-def _competing(test: Test, server: str, names: list[str]) -> tuple[Competing, ...]:
+def _competing(test: Test, server: str) -> tuple[Competing, ...]:
     """Return the competing flows, each with its server."""
     resolved = tuple(stream.model_copy(update={"server": stream.server or server}) for stream in test.competing)
     for index, stream in enumerate(resolved):
         key = f"test.competing.{index}"
-        check_node(f"{key}.client", stream.client, names)
-        check_node(f"{key}.server", stream.server, names)
         if stream.client == stream.server:
             raise refusal(f"{key}.server", stream.server, "is already the client; give two different nodes")
         _check_span(key, test, stream)
     return resolved
 
 
-def _datagrams(test: Test, client: str, server: str, names: list[str]) -> tuple[ExtraDatagrams, ...]:
+def _datagrams(test: Test, client: str, server: str) -> tuple[ExtraDatagrams, ...]:
     """Return the streams of UDP, each with its name and its two nodes."""
     resolved = []
     for index, stream in enumerate(test.datagrams):
         key = f"test.datagrams.{index}"
         name = stream.name or f"datagrams {index + 1}"
         sender, receiver = stream.sender or client, stream.receiver or server
-        check_node(f"{key}.sender", sender, names)
-        check_node(f"{key}.receiver", receiver, names)
         if sender == receiver:
             raise refusal(f"{key}.receiver", receiver, "is already the sender; give two different nodes")
         if name == VOICE:

@@ -143,6 +143,9 @@ class Event(TomlTable):
     count: Count = Field(default=1, description="How often.")
     tc: Lines | None = Field(default=None, description="Arguments of `tc`, without its name.")
     ip: Lines | None = Field(default=None, description="Arguments of `ip`: link set, addr, route, rule or neigh.")
+    bridge: Lines | None = Field(
+        default=None, description="Arguments of `bridge` at a switch: link set, fdb, mdb or vlan."
+    )
     iw: Lines | None = Field(
         default=None,
         description="Arguments of `iw`: dev DEVICE …. Here and in the lines of other tools,"
@@ -220,7 +223,7 @@ class Event(TomlTable):
 TO_PROGRAMS = ("kill", "pause", "resume", "restart")
 """The actions on programs."""
 ACTIONS = (
-    *("tc", "ip", "iw", "ethtool", "sysctl", "write", "link", "cable", "set", "station", "ap", "channel"),
+    *("tc", "ip", "bridge", "iw", "ethtool", "sysctl", "write", "link", "cable", "set", "station", "ap", "channel"),
     *(*TO_PROGRAMS, "power"),
 )
 AT_DEVICES = ("link", "cable", "set", "station", "ap", "channel")

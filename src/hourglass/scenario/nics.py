@@ -21,6 +21,8 @@ _OFF = "net/core/dev.c: 0 unless the driver sets it"
 _NO_COALESCING = {"gro_usecs": (0, _OFF), "defer_irqs": (0, _OFF)}
 _SOFTWARE = "r8169_main.c:5551 of 6.12, netdev_sw_irq_coalesce_default_on(); Linux 6.1 has no coalescing"
 _SAFE = "r8169_main.c:5762 of 7.3, for RTL8168h and later"
+SWITCH = "switch"
+"""The profile of a switch's ports."""
 Value = int | str | bool
 
 
@@ -151,6 +153,32 @@ PROFILES: dict[str, Profile] = {
             "tso": ((6, 14), True, _SAFE),
         },
         unknown="The FIFO's size is unknown and not modelled.",
+    ),
+    SWITCH: Profile(
+        "A port of a switch: each frame is forwarded when its last bit has arrived",
+        1000 * GIGABIT,
+        {
+            "tx_ring": (511, "a model: BQL's limit comes first"),
+            "rx_ring": (200, "a model: each frame is taken at once"),
+            "vectors": (1, "a model: a chip forwards without interrupts"),
+            "moderation": ("delay", "as above"),
+            "rx_usecs": (0, "as above: no delay"),
+            "rx_frames": (0, "as above"),
+            "tx_usecs": (0, "as above"),
+            "tx_frames": (0, "as above"),
+            "tx_wake": (QUARTER, "a model: BQL's limit comes first"),
+            "tx_context": (0, "a model: frames are whole"),
+            "bql_headers": (0, "the frame's length"),
+            "tx_fifo": (0, "a model: the port's queue is its qdisc"),
+            "rx_copy": (256, "no socket holds frames here"),
+            "rx_buffer": (1984, "as above"),
+            "rx_large": (16384, "as above"),
+            "sg": (True, "a model: frames are whole"),
+            "tso": (True, "a model: frames are whole"),
+            **_NO_COALESCING,
+            "link_up": _COPPER,
+        },
+        unknown="A chip's time to forward a frame and its shared memory are not modelled.",
     ),
 }
 

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from hourglass.scenario import nics
 from hourglass.scenario.edge import LinkPolicerPair, LinkShaperPair, Media
+from hourglass.scenario.lan import Stp, Vlan
 from hourglass.scenario.loss import SHARES, Loss, Losses
 from hourglass.scenario.quantities import FINE_TIME, RATE, SIZE, TIME, Bounds
 from hourglass.scenario.real_hosts import HostName, Interfaces
@@ -88,11 +89,18 @@ class Cpu(TomlTable):
 
 
 class Node(TomlTable):
-    """A host or a router: a network namespace."""
+    """A host, a router or a switch: a network namespace."""
 
     name: NodeName = Field(description="Name of the node.")
-    role: Annotated[Literal["host", "router"], *choice(("host", "router"), "A role")] = Field(
-        default="host", description="Routers forward packets, hosts do not."
+    role: Annotated[Literal["host", "router", "switch"], *choice(("host", "router", "switch"), "A role")] = Field(
+        default="host",
+        description="Routers forward packets, hosts do not. A switch is a Linux bridge, `br0`, of its devices. All"
+        " that switches join is one subnet.",
+    )
+    stp: Stp | None = Field(
+        default=None,
+        description="The spanning tree protocol of a switch, like `{ priority = 4096 }`; `{}` has the standard's"
+        " values. Default: none.",
     )
     host: HostName | None = Field(
         default=None,
@@ -163,7 +171,15 @@ class Link(TomlTable):
         ' limit = "256KB" } }`.',
     )
     addresses: Addresses | None = Field(
-        default=None, description="Addresses of the two ends. Default: 10.0.N.1, 10.0.N.2 or fd00:0:0:N::1, 2."
+        default=None,
+        description="Addresses of the two ends, and at a switch of the other end alone. Default: 10.0.N.1, 10.0.N.2"
+        " or fd00:0:0:N::1, 2; in a LAN the lowest free ones of its subnet.",
+    )
+    vlan: Vlan | None = Field(
+        default=None,
+        description="VLAN of a link of a switch. A number: the switch's end belongs to this VLAN, and frames have no"
+        " tag. A list: frames have tags of these VLANs, and a host or router has a device and an address for each,"
+        " `eth0.10`. Default: 1. Between switches: all VLANs, of which 1 has no tag.",
     )
     mtu: Mtu = Field(default=1500, description="MTU of both NICs.")
     nic: Nic | None = Field(

@@ -147,27 +147,22 @@ Packets = Annotated[
 ]
 
 
-def _addresses(value: object) -> tuple[str, str]:
+def _addresses(value: object) -> tuple[str, ...]:
     try:
-        pair = sequence(value, "two addresses")
-        first, second = (
-            str(ip_interface(text)) for text in pair if isinstance(text, str) and "/" in text and "%" not in text
-        )
-        if len(pair) != 2:
+        texts = sequence(value, "addresses")
+        if not texts or not all(isinstance(text, str) and "/" in text and "%" not in text for text in texts):
             raise ValueError
+        return tuple(str(ip_interface(text)) for text in texts)
     except ValueError:
-        raise ValueError(
-            'must be two addresses with prefix lengths, like ["192.168.1.1/24", "192.168.1.2/24"]'
-        ) from None
-    return first, second
+        raise ValueError('must be addresses with prefix lengths, like ["192.168.1.1/24", "192.168.1.2/24"]') from None
 
 
 _ADDRESS_SCHEMA = {"type": "string", "pattern": r"^[0-9A-Fa-f.:]+/[0-9]{1,3}$", "examples": ["192.168.1.1/24"]}
 Addresses = Annotated[
-    tuple[str, str],
+    tuple[str, ...],
     PlainValidator(_addresses),
     LIST,
-    ValueKind("[ADDRESS/LENGTH, ADDRESS/LENGTH]", schema=list_of(_ADDRESS_SCHEMA, minItems=2, maxItems=2)),
+    ValueKind("[ADDRESS/LENGTH, …]", schema=list_of(_ADDRESS_SCHEMA, minItems=1)),
 ]
 
 _MODULE_SCHEMA = {

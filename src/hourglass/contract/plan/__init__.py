@@ -25,6 +25,7 @@ from hourglass.contract.plan.steps import AddressStep as AddressStep
 from hourglass.contract.plan.steps import AppStep as AppStep
 from hourglass.contract.plan.steps import AtDevice as AtDevice
 from hourglass.contract.plan.steps import BatchStep as BatchStep
+from hourglass.contract.plan.steps import CostStep as CostStep
 from hourglass.contract.plan.steps import DaemonStep as DaemonStep
 from hourglass.contract.plan.steps import DecisionStep as DecisionStep
 from hourglass.contract.plan.steps import DeviceStep as DeviceStep
@@ -36,15 +37,19 @@ from hourglass.contract.plan.steps import IngressStep as IngressStep
 from hourglass.contract.plan.steps import IwStep as IwStep
 from hourglass.contract.plan.steps import KeepStep as KeepStep
 from hourglass.contract.plan.steps import LinkStep as LinkStep
+from hourglass.contract.plan.steps import PortStep as PortStep
 from hourglass.contract.plan.steps import QdiscStep as QdiscStep
 from hourglass.contract.plan.steps import ReachStep as ReachStep
 from hourglass.contract.plan.steps import RouteStep as RouteStep
 from hourglass.contract.plan.steps import ShaperStep as ShaperStep
 from hourglass.contract.plan.steps import Step as Step
+from hourglass.contract.plan.steps import SwitchStep as SwitchStep
+from hourglass.contract.plan.steps import TagStep as TagStep
 from hourglass.contract.plan.steps import TakeStep as TakeStep
 from hourglass.contract.plan.steps import TellStep as TellStep
 from hourglass.contract.plan.steps import ToolStep as ToolStep
 from hourglass.contract.plan.steps import VethStep as VethStep
+from hourglass.contract.plan.steps import VlanStep as VlanStep
 from hourglass.contract.plan.steps import WriteStep as WriteStep
 from hourglass.contract.plan.streams import DATAGRAM_PAYLOAD_MIN as DATAGRAM_PAYLOAD_MIN
 from hourglass.contract.plan.streams import REQUEST_MIN as REQUEST_MIN

@@ -11,10 +11,11 @@ class Hop(PlanPart):
 
     node: str
     device: str
-    address: Interface
+    address: Interface | None
+    """The device's address; a VLAN's if the frames have a tag. null: a switch has none."""
     to_node: str
     to_device: str
-    to_address: Interface
+    to_address: Interface | None
     medium: Literal["cable", "air"]
     line_bps: Bps
     """The rate of the medium: the cable's rate, or the radio's PHY rate (for minstrel the highest allowed)."""

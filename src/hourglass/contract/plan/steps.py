@@ -2,8 +2,8 @@
 """The steps of a plan: single actions of the set-up and of events.
 
 `node: null` is the kernel's first namespace. `origin` is the scenario's key to blame when the step fails; the agent
-returns it unchanged. Steps of `ip` and `tc` declare their command lines: the agent passes the lines to the tool, or
-sends the equivalent netlink messages.
+returns it unchanged. Steps of `ip`, `tc` and `bridge` declare their command lines: the agent passes the lines to the
+tool, or sends the equivalent netlink messages.
 """
 
 import re
@@ -22,15 +22,15 @@ _PART = re.compile(r"(?P<open>\[)?(?P<before>(?(open)[^{[]*))\{(?P<field>\w+)\}(
 
 
 class BatchStep(PlanPart):
-    """The user's lines for the real `ip` or `tc`, executed as a batch in the node."""
+    """The user's lines for the real `ip`, `tc` or `bridge`, executed as a batch in the node."""
 
-    do: Literal["ip", "tc"]
+    do: Literal["ip", "tc", "bridge"]
     node: str | None
     lines: list[str]
     origin: str | None
 
     @property
-    def tool(self) -> Literal["ip", "tc"]:
+    def tool(self) -> Literal["ip", "tc", "bridge"]:
         """Return the tool's name."""
         return self.do
 
@@ -39,7 +39,7 @@ class ToolStep(PlanPart):
     """A step whose lines for `tool` follow `templates`. A field's value replaces its name in braces; true is the name
     itself. `[A|B]` is A, or B if A's field is null, false or empty."""
 
-    tool: ClassVar[Literal["ip", "tc"]]
+    tool: ClassVar[Literal["ip", "tc", "bridge"]]
     templates: ClassVar[tuple[str, ...]]
     node: str | None
     origin: str | None
@@ -109,6 +109,65 @@ class AddressStep(AtDevice):
     act: Act
     address: Interface
     nodad: bool
+
+
+class SwitchStep(AtDevice):
+    """Makes the bridge of a switch. `stp_priority`: null without the spanning tree protocol, whose times are in
+    hundredths of a second. `pvid`: the VLAN of a new port, 0 for none; null: the bridge ignores VLANs."""
+
+    tool = "ip"
+    templates = (
+        "link add dev {device} address {mac} type bridge[ stp_state 1 priority {stp_priority}]"
+        "[ forward_delay {forward_delay}][ hello_time {hello}][ max_age {max_age}]"
+        "[ vlan_filtering 1 vlan_default_pvid {pvid}]",
+    )
+    do: Literal["switch"]
+    mac: Mac
+    stp_priority: U16 | None
+    forward_delay: U16 | None
+    hello: U16 | None
+    max_age: U16 | None
+    pvid: U16 | None
+
+
+class PortStep(AtDevice):
+    """Makes a device a port of a bridge."""
+
+    tool = "ip"
+    templates = ("link set dev {device} master {bridge}",)
+    do: Literal["port"]
+    bridge: str
+
+
+class CostStep(AtDevice):
+    """Sets the cost of a bridge's port in the spanning tree protocol."""
+
+    tool = "ip"
+    templates = ("link set dev {device} type bridge_slave cost {cost}",)
+    do: Literal["cost"]
+    cost: U16
+
+
+class VlanStep(AtDevice):
+    """Makes a bridge's port a member of a VLAN. `pvid`: frames that arrive without a tag belong to it. `untagged`:
+    frames leave without a tag."""
+
+    tool = "bridge"
+    templates = ("vlan add dev {device} vid {vlan}[ {pvid}][ {untagged}]",)
+    do: Literal["vlan"]
+    vlan: U16
+    pvid: bool
+    untagged: bool
+
+
+class TagStep(AtDevice):
+    """Makes a device whose frames have the tag of a VLAN, on top of `parent`."""
+
+    tool = "ip"
+    templates = ("link add link {parent} name {device} type vlan id {vlan}",)
+    do: Literal["tag"]
+    parent: str
+    vlan: U16
 
 
 class QdiscStep(AtDevice):
@@ -299,9 +358,9 @@ class DecisionStep(PlanPart):
 
 
 Step = Annotated[
-    BatchStep | DeviceStep | VethStep | LinkStep | AddressStep | RouteStep | QdiscStep | ShaperStep | IngressStep
-    | WriteStep | EthtoolStep | EpochStep | ReachStep | IwStep | DaemonStep | TellStep | TakeStep | KeepStep
-    | HostStep, Field(discriminator="do"),
+    BatchStep | DeviceStep | VethStep | LinkStep | AddressStep | RouteStep | SwitchStep | PortStep | CostStep | VlanStep
+    | TagStep | QdiscStep | ShaperStep | IngressStep | WriteStep | EthtoolStep | EpochStep | ReachStep | IwStep
+    | DaemonStep | TellStep | TakeStep | KeepStep | HostStep, Field(discriminator="do"),
 ]  # fmt: skip
 EventStep = Annotated[
     BatchStep | DeviceStep | VethStep | LinkStep | AddressStep | RouteStep | QdiscStep | ShaperStep | IngressStep

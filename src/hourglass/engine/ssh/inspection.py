@@ -157,7 +157,9 @@ def problems_of(plan: Plan, inspection: Inspection) -> Iterator[HourglassError]:
         if interface not in interfaces:
             key = f"{(host.origin or '').removesuffix('.host')}.real.{device}"
             yield InputError(key, interface, f"{name} lacks this interface; it has {', '.join(interfaces)}")
-    passes_on = [hop.node for path in plan.paths for hop in (*path.there[1:], *path.back[1:]) if ":" in hop.address]
+    passes_on = [
+        hop.node for path in plan.paths for hop in (*path.there[1:], *path.back[1:]) if ":" in str(hop.address)
+    ]
     if host.node in passes_on and inspection.first("forwarding6") != "1":
         remedy = f"ssh {host.destination} sysctl -w net.ipv6.conf.all.forwarding=1"
         yield MissingError(f"{name} does not forward IPv6; its owner must enable that", remedy)

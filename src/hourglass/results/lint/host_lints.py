@@ -21,7 +21,7 @@ def nic_below_rate(context: LintContext) -> Iterator[RunWarning]:
     testbed = context.scenario.testbed if context.scenario else None
     for index, link in enumerate(testbed.link if testbed else ()):
         rate_bps, nic = max(link.rate), link.nic or nics.DEFAULT
-        fit = nics.default(rate_bps)
+        fit = nics.SWITCH if context.joins_switches(link) else nics.default(rate_bps)
         if rate_bps > nics.PROFILES[nic].rate_max and nic != fit:
             yield RunWarning(
                 id="nic-below-rate",
@@ -33,13 +33,15 @@ def nic_below_rate(context: LintContext) -> Iterator[RunWarning]:
 
 
 def offloads_off(context: LintContext) -> Iterator[RunWarning]:
-    """Without offloads every skb is one segment: autosizing, BQL, packet limits and GRO all behave differently."""
+    """Without offloads every skb is one segment: autosizing, BQL, packet limits and GRO all behave differently. Between
+    switches, frames are whole anyway."""
     if context.scenario is None:
         return
     passed = {hop.origin for hop in context.hops}
     off: dict[str, list[str]] = {}
     for index, link in enumerate(context.scenario.testbed.link):
-        for name in OFFLOADS if f"testbed.link.{index}" in passed else ():
+        matters = f"testbed.link.{index}" in passed and not context.joins_switches(link)
+        for name in OFFLOADS if matters else ():
             standard = nics.defaults(link.nic, link.mtu, {}, context.scenario.kernel) if link.nic else {}
             if getattr(link, name) is False and standard.get(name, True):
                 off.setdefault(name, []).append(str(index))

@@ -41,13 +41,14 @@ def queue_below_bdp(context: LintContext) -> Iterator[RunWarning]:
                 continue
             if capacity < NEARLY * bdp and context.drops(hop):
                 enough = f"{bdp} bytes" if limit.in_bytes else f"{-(-bdp // FRAME_BYTES)} packets"
+                key = f" (stack.{hop.node}.qdisc)" if hop.node in context.switches else ""
                 yield RunWarning(
                     id="queue-below-bdp",
                     text=f"the bottleneck's queue at {queue_name(hop)} ({hop.qdisc}) holds {size_text(capacity)}, less"
                     f" than the path's bandwidth-delay product of {size_text(bdp)} ({rate_text(flow_path.rate_bps)} x"
                     f" {ms_text(context.base_rtt_ns or 0)}), and it overflowed",
-                    remedy=f"loss-based TCP may leave the link idle after a loss; raise the limit to at least {enough},"
-                    " unless you test short buffers",
+                    remedy=f"loss-based TCP may leave the link idle after a loss; raise the limit{key} to at least"
+                    f" {enough}, unless you test short buffers",
                 )
 
 
@@ -90,12 +91,13 @@ def bql_above_queue(context: LintContext) -> Iterator[RunWarning]:
     for hop in context.hops:
         capacity, bql = capacity_bytes(hop), _median_in_window(context, hop, "bql_limit")
         if capacity is not None and bql is not None and hop.shaper_bps is None and bql > capacity:
+            tso = "" if hop.node in context.switches else " or turn TSO off (testbed.link.N.tso)"
             yield RunWarning(
                 id="bql-above-queue",
                 text=f"BQL's limit at {queue_name(hop)} is {size_text(bql)}, more than the queue under test can hold"
                 f" ({hop.qdisc}: {size_text(capacity)})",
                 remedy="packets wait mostly in the NIC's ring; shape above the NIC (testbed.shaper), raise the qdisc's"
-                " limit or turn TSO off (testbed.link.N.tso)",
+                f" limit{tso}",
             )
 
 

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Testbeds with switches in few words, and their plans."""
+
+from typing import Any
+
+from hourglass.contract.plan import Plan
+from hourglass.plan import build
+from hourglass.scenario import load
+
+from .able import ALL
+
+Switches = dict[str, dict[str, Any]]
+STP: dict[str, Any] = {"stp": {}}
+ONE: Switches = {"s": {}}
+LINKS: list[Any] = ["client:eth0 s:a", "s:b server:eth0"]
+
+
+def bed(switches: Switches, links: list[Any], **more: Any) -> dict[str, Any]:
+    """Return a testbed. `switches`: name → keys. Other names are hosts, and routers if they begin with gw. A link is
+    "a:x b:y", or this and more keys."""
+    rows = [{"ends": each.split()} if isinstance(each, str) else {"ends": each[0].split(), **each[1]} for each in links]
+    names = dict.fromkeys(end.split(":")[0] for row in rows for end in row["ends"])
+    names |= dict.fromkeys(station["at"].split(":")[0] for cell in more.get("wifi", ()) for station in cell["station"])
+    nodes = [
+        {"name": name, "role": "switch", **switches[name]}
+        if name in switches
+        else {"name": name, "role": "router" if name.startswith("gw") else "host"}
+        for name in names
+    ]
+    return {"node": nodes, "link": rows, **more}
+
+
+def plan_of(testbed: dict[str, Any], **more: Any) -> Plan:
+    return build(load({"testbed": testbed, "test": {"name": "ping"}} | more), ALL)
