@@ -6,11 +6,11 @@ import random
 from itertools import count
 from typing import Any
 
+from tests.plan.lan_bed import FAST
+
 from .values import Room
 
 VLANS = (10, 20, 300)
-FAST = {"forward_delay": "2s", "hello": "1s", "max_age": "6s"}
-"""The shortest times of the spanning tree protocol."""
 ROUTERS = 2
 
 Shape = tuple[dict[str, Any], Room]

@@ -11,7 +11,7 @@ from hourglass import runner
 from hourglass.contract.kernels import DEFAULT
 from hourglass.results.recording import Recording
 from hourglass.scenario import load
-from tests.plan.lan_bed import LINKS, ONE, bed
+from tests.plan.lan_bed import FAST, LINKS, ON_A_STICK, ONE, bed
 
 from .accounts import check_balances
 from .conftest import KERNELS, Simulate
@@ -19,12 +19,6 @@ from .conftest import KERNELS, Simulate
 pytestmark = pytest.mark.guest
 
 CELL: dict[str, Any] = {"ap": "s:wlan0", "station": [{"at": "client:wlan0"}]}
-FAST = {"stp": {"forward_delay": "2s", "hello": "1s", "max_age": "6s"}}
-ON_A_STICK = [
-    ("client:eth0 s:a", {"vlan": 10}),
-    ("server:eth0 s:b", {"vlan": 20}),
-    ("gw:lan s:c", {"vlan": [10, 20]}),
-]
 
 
 def run_of(simulate: Simulate, kernel: str, testbed: dict[str, Any], length: float, **more: Any) -> Recording:
@@ -36,10 +30,6 @@ def lost(run: Recording) -> list[int]:
     """Return the numbers of the pings, one each 0.2 s, that had no reply."""
     rows = run.ping_rows.filter((pl.col("stream") == "icmp") & pl.col("rtt_ns").is_null())
     return rows["seq"].sort().to_list()
-
-
-def output(run: Recording, program: str) -> str:
-    return (run.path / "apps" / f"{program}.log").read_text()
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -78,14 +68,14 @@ def test_packets_arrive_at_the_device_of_their_address(simulate: Simulate, versi
     links = ["server:eth1 s:d", *LINKS, "client:eth1 s:c"]
     run = run_of(simulate, DEFAULT, bed(ONE, links, ip=version), 2, app=[program])
     assert run.paths[0].there[-1].to_device == "eth1"
-    other, right = (int(line.split()[-1]) for line in output(run, "count").splitlines())
+    other, right = (int(line.split()[-1]) for line in run.apps["count"].stdout.splitlines())
     assert other < 20 < right, "broadcasts, and the packets of the neighbours' discovery"
 
 
 def test_the_set_up_waits_until_all_ports_of_the_test_forward(simulate: Simulate) -> None:
     links = ["client:eth0 gw:a", "gw:b server:eth0", "h:eth0 s:a", "s:b g:eth0", "s:c gw:c"]
     competing = [{"client": "h", "server": "g"}]
-    run = run_of(simulate, DEFAULT, bed({"s": FAST}, links), 1, test={"competing": competing})
+    run = run_of(simulate, DEFAULT, bed({"s": {"stp": FAST}}, links), 1, test={"competing": competing})
     assert {"h", "s", "g"} <= {*run.packets["node"].unique()}
 
 
@@ -93,7 +83,7 @@ def test_a_new_mtu_is_that_of_the_vlans(simulate: Simulate) -> None:
     program = {"node": "gw", "name": "look", "start": 0.6, "command": ["cat", "/sys/class/net/lan.20/mtu"]}
     change = {"at": 0.5, "node": "gw", "device": "lan", "set": {"mtu": 3000}}
     run = run_of(simulate, DEFAULT, bed(ONE, ON_A_STICK), 1, event=[change], app=[program])
-    assert output(run, "look").split()[-1] == "3000"
+    assert run.apps["look"].stdout.split()[-1] == "3000"
 
 
 def test_sixty_hosts_share_a_switch(simulate: Simulate) -> None:

@@ -11,8 +11,16 @@ from .able import ALL
 
 Switches = dict[str, dict[str, Any]]
 STP: dict[str, Any] = {"stp": {}}
+FAST = {"forward_delay": "2s", "hello": "1s", "max_age": "6s"}
+"""The shortest times of the spanning tree protocol."""
 ONE: Switches = {"s": {}}
 LINKS: list[Any] = ["client:eth0 s:a", "s:b server:eth0"]
+ON_A_STICK: list[Any] = [
+    ("client:eth0 s:a", {"vlan": 10}),
+    ("server:eth0 s:b", {"vlan": 20}),
+    ("gw:lan s:c", {"vlan": [10, 20]}),
+]
+"""A router at a trunk."""
 
 
 def bed(switches: Switches, links: list[Any], **more: Any) -> dict[str, Any]:

@@ -61,9 +61,9 @@ def blocked(bridges: dict[str, Bridge]) -> set[int]:
             for name, each in bridges.items()
         }
         for name, each in bridges.items():
-            own = Vector(each.name, 0, each.name, 0)
-            vector, _, link = min(offers[name], default=(own, 0, None))
-            best[name] = (vector, link) if vector.root < each.name else (own, None)
+            as_root = Vector(each.name, 0, each.name, 0)
+            vector, _, link = min(offers[name], default=(as_root, 0, None))
+            best[name] = (vector, link) if vector.root < each.name else (as_root, None)
     return {
         link
         for name, each in bridges.items()
@@ -217,14 +217,14 @@ class Judge:
                 leaving = self._out(hop.node, hops[number - 1].to_device, vlan, tag)
                 (tag,) = [each for _, port, each in leaving if port == hop.device]
             else:
-                own = ip_interface(str(hop.address))
+                source = ip_interface(str(hop.address))
                 (tag,) = [
                     tag
                     for (node, device, tag), each in self.at.items()
-                    if (node, device, each) == (hop.node, hop.device, own)
+                    if (node, device, each) == (hop.node, hop.device, source)
                 ]
                 gateway = self.next_address(hop.node, target)
-                assert gateway in own.network if gateway else self.connected
+                assert gateway in source.network if gateway else self.connected
             assert (hop.to_node, hop.to_device) in self.far[hop.node, hop.device]
             assert self.link[hop.node, hop.device] not in self.blocked
             assert "blocked by STP" not in hop.impairments

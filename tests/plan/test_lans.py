@@ -9,7 +9,6 @@ import pytest
 
 from hourglass.contract.plan import (
     AddressStep,
-    BatchStep,
     LinkStep,
     Plan,
     PortStep,
@@ -28,15 +27,10 @@ from hourglass.scenario import load
 from tests.fuzz.lans import lan
 
 from .able import ALL, VETH
-from .lan_bed import LINKS, ONE, STP, bed, plan_of
+from .lan_bed import LINKS, ON_A_STICK, ONE, STP, bed, plan_of
 from .lan_judge import Bridge, Judge, blocked
 
 TWO: dict[str, Any] = {"s": {}, "u": {}}
-ON_A_STICK = [
-    ("client:eth0 s:a", {"vlan": 10}),
-    ("server:eth0 s:b", {"vlan": 20}),
-    ("gw:lan s:c", {"vlan": [10, 20]}),
-]
 
 
 def addresses(plan: Plan) -> dict[str, str]:
@@ -151,7 +145,7 @@ def test_an_access_point_that_restarts_is_in_its_vlan_again(keys: dict[str, Any]
     cell = {"ap": "s:wlan0", "station": [{"at": "client:wlan0"}]}
     restart = {"at": 1, "node": "s", "ap": "restart"}
     (event,) = plan_of(bed(ONE, [("s:b server:eth0", keys)], wifi=[cell]), event=[restart]).events
-    assert [line for step in event.steps if isinstance(step, BatchStep) for line in step.lines] == expected
+    assert [line for step in event.steps if isinstance(step, VlanStep) for line in step.lines] == expected
 
 
 def test_without_checksums_no_port_of_a_switch_has_tso() -> None:

@@ -64,8 +64,8 @@ def test_a_station_s_rate_is_the_link_s():
 def test_the_drawing_has_the_figures_of_the_path():
     loaded = scenario.load("L100M")
     paths = build(loaded, Virtual.capabilities).paths
-    there = paths[0].there[0]
-    rates = {f"{there.node}:{there.device}": 95.6, f"{there.to_node}:{there.to_device}": 2.1}
+    hop = paths[0].there[0]
+    rates = {f"{hop.node}:{hop.device}": 95.6, f"{hop.to_node}:{hop.to_device}": 2.1}
     figures = PathFigures(rates, "TCP data", {"client": (99.9, [("tsq", 85.5), ("qdisc", 14.3)])})
     svg, tree = topology(paths, dict(flat(loaded.model_dump(mode="json"))), figures).split("</svg>")
     for drawing in (svg, tree):

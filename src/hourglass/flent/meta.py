@@ -131,16 +131,14 @@ def egress(run: Recording) -> EgressInfo | None:
         return None
     facts, stream, hop = client_facts(run), run.streams[0], run.paths[0].there[0]
     device, target = hop.device, ip_address(stream.address)
-    own, gateway = (
-        ip_interface(str(text))
-        for text in (hop.address, next(each.to_address for each in run.paths[0].there if each.to_address))
-    )
+    source = ip_interface(str(hop.address))
+    gateway = next(ip_interface(each.to_address) for each in run.paths[0].there if each.to_address)
     device_facts = {key: value for key, value in facts if key.count(".") and key.split(".")[1] == device}
     return EgressInfo(
         iface=device,
-        src=str(own.ip),
+        src=str(source.ip),
         target=stream.address,
-        nexthop=None if target in own.network else str(gateway.ip),
+        nexthop=None if target in source.network else str(gateway.ip),
         driver=device_facts.get(f"driver.{device}"),
         offloads={
             key.split(".")[2]: value == "on" for key, value in device_facts.items() if key.startswith("offload.")

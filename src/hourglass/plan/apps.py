@@ -162,7 +162,7 @@ def filled(text: str, node: str, network: Network) -> str:
         if device in (ADDRESS, ADDRESS6) and not is_mac:
             return address(network, node, other) + closing
         port = next(port for port in network.of(other) if port.device == device)
-        return (port.mac() if is_mac else str(port.address.ip)) + closing
+        return (port.mac if is_mac else str(port.address.ip)) + closing
 
     return PLACEHOLDER.sub(answer, text)
 

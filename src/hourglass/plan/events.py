@@ -28,6 +28,8 @@ from hourglass.scenario.values import PLACEHOLDER
 Act = Literal["kill", "pause", "resume", "restart"]
 UNPLUGGED = "-1"
 """No cable, in the driver's words (kernel/drivers/wire/wire_sysfs.c)."""
+LINES = ("tc", "ip", "bridge", "ethtool")
+"""Actions that are lines for a tool, and name a device."""
 WIRE_ONLY = ("write", "cable", "set", "power")
 """Actions that need our drivers, or a kernel that serves this run alone."""
 EVENTS_MAX = 100_000
@@ -91,14 +93,9 @@ def _moments(scenario: Scenario, network: Network, able: Capabilities, end_ns: i
             raise refusal(
                 f"event.{index}.{event.action}", _value_text(event), "this engine cannot do this; remove the event"
             )
-        if able.nic == "real" and (
-            lines := {"tc": event.tc, "ip": event.ip, "bridge": event.bridge, "ethtool": event.ethtool}.get(
-                event.action
-            )
-        ):
-            _refuse_other_devices(
-                f"event.{index}.{event.action}", lines, [port.device for port in network.of(event.node)]
-            )
+        if able.nic == "real" and event.action in LINES:
+            lines, devices = getattr(event, event.action), [port.device for port in network.of(event.node)]
+            _refuse_other_devices(f"event.{index}.{event.action}", lines, devices)
         first_ns, every_ns = seconds_ns(event.at), seconds_ns(event.every or 0)
         last_ns = first_ns + (event.count - 1) * every_ns
         if last_ns >= end_ns:
@@ -156,12 +153,9 @@ class _Builder:
         self.at_ns = at_ns
         origin, node = f"event.{index}.{event.action}", event.node
         match event.action:
-            case "tc":
-                yield BatchStep(do="tc", node=node, lines=self._lines(node, event.tc, origin), origin=origin)
-            case "ip":
-                yield BatchStep(do="ip", node=node, lines=self._lines(node, event.ip, origin), origin=origin)
-            case "bridge":
-                yield BatchStep(do="bridge", node=node, lines=self._lines(node, event.bridge, origin), origin=origin)
+            case "tc" | "ip" | "bridge" as tool:
+                lines = self._lines(node, getattr(event, tool), origin)
+                yield BatchStep(do=tool, node=node, lines=lines, origin=origin)
             case "iw":
                 for line in self._lines(node, event.iw, origin):
                     args = line.split(" ")
@@ -310,11 +304,9 @@ class _Builder:
         of those of its stations that were present."""
         index = self.network.cell(port)
         self.channels.pop(index, None)
-        cell, switching = self.scenario.testbed.wifi[index], radios.switching(self.scenario)
-        bridged = port.node in self.network.lans.switches
-        yield radios.access_point(cell, port, index, origin, switching, bridged)
-        if bridged and (lines := switches.lines(self.network, port)):
-            yield BatchStep(do="bridge", node=port.node, lines=lines, origin=origin)
+        switching = radios.switching(self.scenario)
+        yield radios.access_point(self.scenario.testbed, self.network, port, origin, switching)
+        yield from switches.vlans(self.network, port, origin)
         for station in self.network.cells[index][1:]:
             if station not in self.away:
                 yield from self._station(station, True, origin)

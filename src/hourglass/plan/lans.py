@@ -44,16 +44,15 @@ class Lans:
         return {name: [port for port in ends if port.node == name] for name in self.switches}
 
     def _join(self) -> None:
-        """Set the number of the LAN of each link and cell at a switch, and the VLANs of each LAN."""
-        lan_of = {name: number for number, name in enumerate(self.switches)}
-        for ends in self._between_switches.values():
-            first, second = (lan_of[port.node] for port in ends)
-            lan_of = {name: min(first, second) if lan in (first, second) else lan for name, lan in lan_of.items()}
-        self.lan_of_switch = lan_of
+        """Set the LAN of each switch, link and cell, and the VLANs of each LAN. A switch stands for its LAN."""
+        self.lan_of_switch, _ = joined(self.switches, self._between_switches.values())
         self.lan_of = {
-            link: lan_of[port.node] for link, ends in enumerate(self._ends) for port in ends if port.node in lan_of
+            link: self.lan_of_switch[port.node]
+            for link, ends in enumerate(self._ends)
+            for port in ends
+            if port.node in self.switches
         }
-        self.vlans: dict[int, set[int]] = {}
+        self.vlans: dict[str, set[int]] = {}
         for link, lan in self.lan_of.items():
             self.vlans.setdefault(lan, {DEFAULT_VLAN}).update(self._written(link))
         self._filtering = {lan for link, lan in self.lan_of.items() if self._written(link)}
@@ -94,8 +93,8 @@ class Lans:
         """Return the links that the protocol blocks, by the LANs that have it on all switches. A switch without it
         passes its messages on, so that others would block links of a loop, whatever the VLANs: raises InputError."""
         blocked: set[int] = set()
-        for lan in sorted({*self.lan_of_switch.values()}):
-            names = [name for name, number in self.lan_of_switch.items() if number == lan]
+        for lan in dict.fromkeys(self.lan_of_switch.values()):
+            names = [name for name, other in self.lan_of_switch.items() if other == lan]
             links = {link: ends for link, ends in self._between_switches.items() if self.lan_of[link] == lan}
             if all(self.switches[name].stp for name in names):
                 blocked |= links.keys() - tree(
@@ -103,14 +102,14 @@ class Lans:
                     [self._tree_link(link, ends) for link, ends in links.items()],
                 )
             elif any(self.switches[name].stp for name in names):
-                self._joined(links.values())
+                self._without_loops(links.values())
         return blocked
 
     def bridge_id(self, switch: str) -> BridgeId:
         """Return the identifier of a switch's bridge: its address is that of the first port."""
         stp = self.switches[switch].stp
         assert stp is not None
-        return BridgeId(stp.priority, self.ports[switch][0].mac())
+        return BridgeId(stp.priority, self.ports[switch][0].mac)
 
     def _tree_link(self, link: int, ends: tuple[Port, ...]) -> TreeLink:
         first, second = ((port.node, self.ports[port.node].index(port) + 1) for port in ends)
@@ -135,24 +134,21 @@ class Lans:
         """Return for each switch and VLAN a switch that stands for all that frames reach. Raises InputError for a
         loop."""
         return {
-            (name, vlan): first for vlan, links in self._carrying.items() for name, first in self._joined(links).items()
+            (name, vlan): first
+            for vlan, links in self._carrying.items()
+            for name, first in self._without_loops(links).items()
         }
 
-    def _joined(self, links: Iterable[tuple[Port, ...]]) -> dict[str, str]:
+    def _without_loops(self, links: Iterable[tuple[Port, ...]]) -> dict[str, str]:
         """Return for each switch one that stands for all that the links join. Raises InputError for a loop."""
-        first_of = {name: name for name in self.switches}
-        group = {name: [name] for name in self.switches}
-        for near, far in links:
-            first, other = first_of[near.node], first_of[far.node]
-            if first == other:
-                lan = self.lan_of_switch[near.node]
-                names = [name for name in first_of if self.lan_of_switch[name] == lan and not self.switches[name].stp]
-                value = [f"{port.node}:{port.device}" for port in (near, far)]
-                reason = "closes a loop, in which frames would circulate forever"
-                remedy = f"give {several(names)} stp = {{}}, or remove the link"
-                raise refusal(f"testbed.link.{near.link}.ends", value, f"{reason}; {remedy}")
-            first_of |= dict.fromkeys(group[other], first)
-            group[first] += group.pop(other)
+        first_of, closing = joined(self.switches, links)
+        for near, far in closing:
+            lan = self.lan_of_switch[near.node]
+            names = [name for name, node in self.switches.items() if self.lan_of_switch[name] == lan and not node.stp]
+            value = [f"{port.node}:{port.device}" for port in (near, far)]
+            reason = "closes a loop, in which frames would circulate forever"
+            remedy = f"give {several(names)} stp = {{}}, or remove the link"
+            raise refusal(f"testbed.link.{near.link}.ends", value, f"{reason}; {remedy}")
         return first_of
 
     def segments(self) -> list[tuple[int, list[Port]]]:
@@ -192,3 +188,18 @@ class Lans:
     def _at_switch(self, port: Port) -> Port:
         """Return the switch's end of a cable or cell."""
         return next(end for end in self._ends[port.link] if end.node in self.switches)
+
+
+def joined(switches: Iterable[str], links: Iterable[tuple[Port, ...]]) -> tuple[dict[str, str], list[tuple[Port, ...]]]:
+    """Return for each switch one that stands for all that the links join, and the links that close a loop."""
+    first_of = {name: name for name in switches}
+    group = {name: [name] for name in first_of}
+    closing: list[tuple[Port, ...]] = []
+    for near, far in links:
+        first, other = first_of[near.node], first_of[far.node]
+        if first == other:
+            closing.append((near, far))
+            continue
+        first_of |= dict.fromkeys(group[other], first)
+        group[first] += group.pop(other)
+    return first_of, closing

@@ -29,6 +29,7 @@ from hourglass.plan.port import Port
 from hourglass.plan.seeds import link_seed
 from hourglass.scenario import Link, Stack, Testbed, nics
 from hourglass.scenario.blame import dotted, refusal
+from hourglass.scenario.check_lan import joins_switches
 from hourglass.scenario.check_scenario import frame_bytes, medium
 from hourglass.scenario.device import IFB, OF_NICS
 from hourglass.scenario.edge import away
@@ -57,8 +58,10 @@ _MODERATION = {"rx_usecs": "rx-usecs", "rx_frames": "rx-frames", "tx_usecs": "tx
 _CHIP = (
     "vectors", "moderation", "tx_fifo", "tx_wake", "tx_context", "bql_headers", "rx_copy", "rx_buffer", "rx_large",
 )  # fmt: skip
-_DRIVER_DEFAULTS = nics.defaults(nics.DEFAULT, nics.STANDARD_MTU, {}) | {"nic": nics.DEFAULT}
-"""The driver's default NIC."""
+_DRIVER_DEFAULTS, _SWITCH_DEFAULTS = (
+    nics.defaults(nic, nics.STANDARD_MTU, {}) | {"nic": nic} for nic in (nics.DEFAULT, nics.SWITCH)
+)
+"""The driver's default NIC, and a port of a switch."""
 _NAPI = {"gro_usecs": ("gro_flush_timeout", 1000), "defer_irqs": ("napi_defer_hard_irqs", 1)}
 """Key of a link → file of the device, and its unit."""
 _OFFLOADS = {"checksum": ("rx", "tx"), "sg": ("sg",), "tso": ("tso",), "gso": ("gso",), "gro": ("gro",)}
@@ -86,10 +89,9 @@ def make(testbed: Testbed, stack: Stack, network: Network, node: str, nic: Nic) 
 def _link(testbed: Testbed, network: Network, port: Port) -> Link:
     """Return a port's link with the settings of its NIC: a switch's port towards a host has those of switches."""
     link = testbed.link[port.link]
-    if port.node not in network.lans.switches or all(end.node in network.lans.switches for end in link.ends):
+    if port.node not in network.lans.switches or joins_switches(link, network.lans.switches):
         return link
-    values = nics.defaults(nics.SWITCH, link.mtu, {}) | {"nic": nics.SWITCH}
-    return link.model_copy(update=values if link.checksum else {**values, "tso": False})
+    return link.model_copy(update=_SWITCH_DEFAULTS if link.checksum else {**_SWITCH_DEFAULTS, "tso": False})
 
 
 def pairs(testbed: Testbed, stack: Stack, network: Network) -> Iterator[Step]:
@@ -110,9 +112,9 @@ def _device(port: Port, link: Link, nic: Nic) -> Step | None:
     if nic == "real":
         return change(port.node, port.device, origin, mtu=mtu) if mtu else None
     if nic == "veth":
-        return change(port.node, port.device, origin, mac=port.mac(), mtu=mtu)
+        return change(port.node, port.device, origin, mac=port.mac, mtu=mtu)
     return DeviceStep(
-        do="device", node=port.node, device=port.device, kind="wire", mac=port.mac(), mtu=mtu, origin=origin
+        do="device", node=port.node, device=port.device, kind="wire", mac=port.mac, mtu=mtu, origin=origin
     )
 
 
@@ -158,7 +160,7 @@ def up(testbed: Testbed, stack: Stack, network: Network, node: str, on_machine: 
             steps += [*switches.tag(vlan), change(node, vlan.name, origin, state="up"), address(vlan, act, origin)]
     if node in network.lans.switches:
         steps += [*switches.join(network, node), change(node, BRIDGE, "testbed.node", state="up")]
-        steps += switches.vlans(network, node)
+        steps += [step for port in network.lans.ports[node] for step in switches.vlans(network, port)]
     steps += _ifbs(stack, network, node, testbed.ip)
     metric = MACHINE_METRIC if on_machine else None  # the machine's route to the same subnet comes first
     return [*steps, *(route(node, entry, act, "testbed", metric) for entry in network.routes(node))]
@@ -387,10 +389,9 @@ def refuse_for_cable(index: int, link: Link) -> None:
 
 def _refuse_for_veth(index: int, link: Link) -> None:
     """Refuse settings that a veth pair lacks: rate, delay, faults, rings."""
-    defaults = Link(ends=link.ends).model_copy(update=_DRIVER_DEFAULTS)
+    values = _SWITCH_DEFAULTS if link.nic == nics.SWITCH else _DRIVER_DEFAULTS
+    defaults = Link(ends=link.ends).model_copy(update=values)
     supported = {"ends", "addresses", "vlan", "mtu", *_OFFLOADS}
-    if link.nic == nics.SWITCH:
-        supported |= {"nic", *nics.defaults(nics.SWITCH, link.mtu, {})}
     for name in Link.model_fields:
         if name not in supported and getattr(link, name) != getattr(defaults, name):
             raise refusal(key(index, name), link.model_dump()[name], VETH_HAS_NONE)

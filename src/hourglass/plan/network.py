@@ -62,9 +62,8 @@ class Network:
         """The VLAN of each segment."""
         for vlan, ports in self.lans.segments():
             self.vlans.append(vlan)
-            self.segments.append(_with_addresses(testbed, self.lans, ports, spare))
-        self.segment_of = {port: number for number, ports in enumerate(self.segments) for port in ports}
-        addressed = {(port.link, port.side): port for port in self.segment_of if port.vlan is None}
+            self.segments.append(_with_addresses(testbed, self.lans, ports, len(self.segments), spare))
+        addressed = {(port.link, port.side): port for ports in self.segments for port in ports if port.vlan is None}
         ends_with_addresses = [tuple(addressed.get((port.link, port.side), port) for port in ports) for ports in ends]
         self.ports = [(ports[0], ports[1]) for ports in ends_with_addresses[: len(testbed.link)]]
         self.cells = ends_with_addresses[len(testbed.link) :]
@@ -86,8 +85,17 @@ class Network:
     def _interfaces(self) -> dict[str, list[Port]]:
         """Interfaces by node, in the same order."""
         table: dict[str, list[Port]] = {name: [] for name in self.nodes}
-        for port in sorted(self.segment_of, key=lambda port: (port.link, port.side)):
+        ports = (port for segment in self.segments for port in segment)
+        for port in sorted(ports, key=lambda port: (port.link, port.side)):
             table[port.node].append(port)
+        return table
+
+    @cached_property
+    def _vlan_devices(self) -> dict[tuple[int, int], list[Port]]:
+        """The devices of VLANs at each end of a link."""
+        table: dict[tuple[int, int], list[Port]] = {}
+        for port in (port for segment in self.segments for port in segment if port.vlan is not None):
+            table.setdefault((port.link, port.side), []).append(port)
         return table
 
     def of(self, node: str) -> list[Port]:
@@ -101,12 +109,12 @@ class Network:
 
     def meets_itself(self, node: str) -> bool:
         """Return whether a node has several addresses in one subnet."""
-        numbers = [self.segment_of[port] for port in self._interfaces[node]]
+        numbers = [port.segment for port in self._interfaces[node]]
         return len({*numbers}) < len(numbers)
 
     def vlan_devices(self, port: Port) -> list[Port]:
         """Return the devices of the VLANs at a port."""
-        return [each for each in self.interfaces(port.node) if each.link == port.link and each.vlan is not None]
+        return self._vlan_devices.get((port.link, port.side), [])
 
     def wires(self, node: str) -> list[Port]:
         """Return the node's ends of cables."""
@@ -117,8 +125,8 @@ class Network:
         return [port for port in self._of_node[node] if port.radio]
 
     def far_ports(self, port: Port) -> list[Port]:
-        """Return the other ports of a segment: the other end of a cable, the others of a cell or LAN."""
-        return [other for other in self.segments[self.segment_of[port]] if other is not port]
+        """Return the other interfaces of a segment: the other end of a cable, the others of a cell or LAN."""
+        return [other for other in self.segments[port.segment] if other is not port]
 
     def cell(self, port: Port) -> int:
         """Return the number of a radio's cell."""
@@ -145,7 +153,7 @@ class Network:
         if self.default_routes and node not in self.routers and (gateway := self._only_gateway(node)):
             yield Route(None, str(gateway.address.ip))
             return
-        connected = {self.segment_of[port] for port in self.interfaces(node)}
+        connected = {port.segment for port in self.interfaces(node)}
         subnets: dict[Port, list[Subnet]] = {}
         for number, segment in enumerate(self.segments):
             if number not in connected and (gateway := self._gateway(node, segment)):
@@ -172,8 +180,10 @@ class Network:
         if server not in reached:
             hosts = [name for name in self.nodes if len(self.interfaces(name)) > 1 and name not in self.routers]
             hint = f'; hosts do not forward: give {", ".join(hosts[:5])} role = "router"?' if hosts else ""
-            vlans = [several(dict.fromkeys(str(self.vlans[self.segment_of[port]]) for port in self.interfaces(name)))
-                     for name in (client, server)]  # fmt: skip
+            vlans = [
+                several(dict.fromkeys(str(self.vlans[port.segment]) for port in self.interfaces(name)))
+                for name in (client, server)
+            ]
             if self.lans.switches and not hosts and vlans[0] != vlans[1]:
                 hint = f"; {client} is in VLAN {vlans[0]}, {server} in VLAN {vlans[1]}: join them by a router"
             raise refusal("test.server", server, f"is not reachable by links and routers from {client}{hint}")
@@ -183,14 +193,13 @@ class Network:
         """Return the ports by which packets for the target's address leave each node and enter the next, by the
         routes, also those of switches."""
         ports: list[tuple[Port, Port]] = []
-        node, last = start, self.segment_of[target]
+        node = start
         while node != target.node:
-            near = any(self.segment_of[port] == last for port in self.interfaces(node))
-            enters = target if near else self._gateway(node, self.segments[last])
+            near = any(port.segment == target.segment for port in self.interfaces(node))
+            enters = target if near else self._gateway(node, self.segments[target.segment])
             assert enters is not None, (start, target)
-            segment = self.segment_of[enters]
-            leaves = next(port for port in self.interfaces(node) if self.segment_of[port] == segment)
-            ports += self.lans.way(leaves, enters, self.vlans[segment])
+            leaves = next(port for port in self.interfaces(node) if port.segment == enters.segment)
+            ports += self.lans.way(leaves, enters, self.vlans[enters.segment])
             node = enters.node
         return ports
 
@@ -214,9 +223,11 @@ def _cells(testbed: Testbed) -> Iterator[tuple[Port, ...]]:
         yield tuple(Port(index, side, end.node, end.device, radio=True) for side, end in enumerate(devices))
 
 
-def _with_addresses(testbed: Testbed, lans: Lans, ports: Sequence[Port], spare: Iterator[int]) -> tuple[Port, ...]:
-    """Return the interfaces of a segment with their addresses: those of the scenario, and the lowest free ones of the
-    subnet for the others. `spare`: numbers for subnets that no link has."""
+def _with_addresses(
+    testbed: Testbed, lans: Lans, ports: Sequence[Port], number: int, spare: Iterator[int]
+) -> tuple[Port, ...]:
+    """Return the interfaces of segment `number` with their addresses: those of the scenario, and the lowest free ones
+    of the subnet for the others. `spare`: numbers for subnets that no link has."""
     written = {port: ip_interface(text) for port in ports if (text := _written(testbed, lans, port))}
     _check_addresses(testbed, written)
     network = next(iter(written.values())).network if written else _default_network(testbed, ports, spare)
@@ -229,7 +240,7 @@ def _with_addresses(testbed: Testbed, lans: Lans, ports: Sequence[Port], spare: 
             example = "fd01::1/64" if testbed.ip == 6 else "172.16.0.1/16"
             raise refusal(f"{_key(testbed, port.link)}.addresses", None, f"{reason}, like {example}")
         own_address = written.get(port) or ip_interface(f"{address}/{network.prefixlen}")
-        interfaces.append(replace(port, own_address=own_address))
+        interfaces.append(replace(port, own_address=own_address, segment=number))
     return tuple(interfaces)
 
 

@@ -84,14 +84,7 @@ def _devices(scenario: Scenario, network: Network, able: Capabilities) -> Iterat
         if able.nic == "real":
             yield from hosts.forwarding(testbed, stack, network, node)
         else:
-            yield from sysctls.before_devices(
-                testbed,
-                stack,
-                node,
-                forwards=node in network.routers,
-                is_switch=node in network.lans.switches,
-                meets_itself=network.meets_itself(node),
-            )
+            yield from sysctls.before_devices(testbed, stack, network, node)
     if able.nic == "veth":
         yield from links.pairs(testbed, stack, network)
     switching = radios.switching(scenario)
@@ -123,11 +116,13 @@ def _reach(setting: StreamContext, network: Network) -> Iterator[ReachStep]:
     wait_ns = 2 * len(testbed.link) // CARRIERS_PER_S * 10**9 + switches.forwarding_ns(network)
     servers = [server for server in test.hosts or (test.server,) if server != test.client]
     paths = [setting.paths.between(test.client, server) for server in servers]
-    paths += [path for path in setting.paths.all() if path not in paths and _waits(path, network)]
+    paths += [path for path in setting.paths.all() if _waits(path, network) and path not in paths]
     for path in paths:
         hops = (*path.there, *path.back)
         delay_ns = sum(hop.delay_ns for hop in hops)
-        pairs = [_ends(path)] if testbed.routes == "static" else list(_neighbours(hops))
+        pairs = [(path.client, setting.ends(path.server, path.client)["address"])]
+        if testbed.routes == "connected":
+            pairs = list(_neighbours(hops))
         for node, address in pairs:
             yield ReachStep(
                 do="reach",
@@ -141,13 +136,6 @@ def _reach(setting: StreamContext, network: Network) -> Iterator[ReachStep]:
 def _waits(path: Path, network: Network) -> bool:
     """Return whether a path passes a switch whose ports do not forward at once."""
     return any(hop.node in network.lans.switches and network.lans.switches[hop.node].stp for hop in path.there)
-
-
-def _ends(path: Path) -> tuple[str, str]:
-    """Return the first node of a path and the last address."""
-    address = path.there[-1].to_address
-    assert address is not None, path
-    return path.client, address.split("/")[0]
 
 
 def _neighbours(hops: Sequence[Hop]) -> Iterator[tuple[str, str]]:

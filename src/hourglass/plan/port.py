@@ -21,6 +21,8 @@ class Port:
     """None at a switch, and at an end whose VLANs have the addresses."""
     radio: bool = False
     vlan: int | None = None
+    segment: int = -1
+    """The number of its subnet; -1 without an address."""
 
     @property
     def address(self) -> Interface:
@@ -33,6 +35,7 @@ class Port:
         """Return the name of the device with the address."""
         return self.device if self.vlan is None else f"{self.device}.{self.vlan}"
 
+    @property
     def mac(self) -> str:
         """Return a locally administered address that identifies link and side."""
         return f"02:00:00:{self.link >> 8:02x}:{self.link & 255:02x}:{self.side + 1:02x}"

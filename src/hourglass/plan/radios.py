@@ -60,7 +60,7 @@ _HARDWARE = {
 def radios(network: Network) -> list[PlanRadio]:
     """Return every radio, in the order in which they are made."""
     ports = [port for node in network.nodes for port in network.radios(node)]
-    return [PlanRadio(phy=phy(network, port), node=port.node, device=port.device, address=port.mac()) for port in ports]
+    return [PlanRadio(phy=phy(network, port), node=port.node, device=port.device, address=port.mac) for port in ports]
 
 
 def phy(network: Network, port: Port) -> str:
@@ -93,17 +93,17 @@ def make(testbed: Testbed, seed: int, network: Network, node: str, switching: bo
         args = ["phy", name, "set", "netns", "name", node]
         yield IwStep(do="iw", node=None, args=args, says=None, timeout_ns=IW_NS, origin=key)
         if port.side == 0:
-            yield access_point(cell, port, index, f"{key}.ap", switching, port.node in network.lans.switches)
+            yield access_point(testbed, network, port, f"{key}.ap", switching)
 
 
-def access_point(cell: Wifi, port: Port, index: int, origin: str, switching: bool, bridged: bool) -> DaemonStep:
-    """Return the step of hostapd, which replaces a running one. `switching`: it listens to `switch`. `bridged`: its
-    node is a switch."""
+def access_point(testbed: Testbed, network: Network, port: Port, origin: str, switching: bool) -> DaemonStep:
+    """Return the step of hostapd, which replaces a running one. `switching`: it listens to `switch`."""
+    index, bridged = network.cell(port), port.node in network.lans.switches
     return DaemonStep(
         do="daemon",
         node=port.node,
         tool="hostapd",
-        config=hostapd(cell, port.device, index, switching, bridged),
+        config=hostapd(testbed.wifi[index], port.device, index, switching, bridged),
         ready=READY,
         timeout_ns=AP_NS,
         origin=origin,
@@ -173,7 +173,7 @@ def _settings(cell: Wifi, seed: int, port: Port, index: int) -> str:
     settings: dict[str, object] = {
         "medium": index,
         "chip": cell.chip,
-        "addr": port.mac(),
+        "addr": port.mac,
         "standard": cell.standard,
         "band": int(float(cell.band[:-3])),
         "width": cell.width,
@@ -218,7 +218,8 @@ def _link(cell: Wifi, station: Station | None) -> dict[str, object]:
 
 
 def hostapd(cell: Wifi, device: str, index: int, switching: bool, bridged: bool) -> str:
-    """Return hostapd's configuration: an open network with WMM, otherwise hostapd's defaults."""
+    """Return hostapd's configuration: an open network with WMM, otherwise hostapd's defaults. `bridged`: the node is a
+    switch."""
     lines = [
         f"interface={device}",
         *[f"bridge={BRIDGE}"] * bridged,

@@ -24,7 +24,7 @@ def make(network: Network, node: str) -> Iterator[Step]:
             do="switch",
             node=node,
             device=BRIDGE,
-            mac=network.lans.ports[node][0].mac(),
+            mac=network.lans.ports[node][0].mac,
             stp_priority=stp.priority if stp else None,
             forward_delay=stp.forward_delay // TICK_NS if stp else None,
             hello=stp.hello // TICK_NS if stp else None,
@@ -44,16 +44,12 @@ def join(network: Network, node: str) -> Iterator[Step]:
             yield CostStep(do="cost", node=node, device=port.device, cost=cost, origin=origin)
 
 
-def vlans(network: Network, node: str) -> Iterator[Step]:
-    """Yield the VLANs of a switch's ports."""
-    for port in network.lans.ports[node]:
-        yield from _vlans_of(network, port)
-
-
-def _vlans_of(network: Network, port: Port) -> Iterator[VlanStep]:
-    if network.lans.has_vlans(port.node):
-        origin = f"testbed.wifi.{network.cell(port)}" if port.radio else f"testbed.link.{port.link}.vlan"
-        for vlan, tagged in network.lans.memberships(port.link):
+def vlans(network: Network, port: Port, origin: str | None = None) -> Iterator[VlanStep]:
+    """Yield the VLANs of a port, if its node is a switch that tells them apart. `origin`: default, the port's key."""
+    lans = network.lans
+    if port.node in lans.switches and lans.has_vlans(port.node):
+        key = f"testbed.wifi.{network.cell(port)}" if port.radio else f"testbed.link.{port.link}.vlan"
+        for vlan, tagged in lans.memberships(port.link):
             yield VlanStep(
                 do="vlan",
                 node=port.node,
@@ -61,13 +57,8 @@ def _vlans_of(network: Network, port: Port) -> Iterator[VlanStep]:
                 vlan=vlan,
                 pvid=not tagged,
                 untagged=not tagged,
-                origin=origin,
+                origin=origin or key,
             )
-
-
-def lines(network: Network, port: Port) -> list[str]:
-    """Return the lines of `bridge` for the VLANs of a port, which a new port lacks."""
-    return [line for step in _vlans_of(network, port) for line in step.lines]
 
 
 def tag(port: Port) -> Iterator[Step]:

@@ -8,6 +8,7 @@ after.
 from collections.abc import Iterator
 
 from hourglass.contract.plan import WriteStep
+from hourglass.plan.network import Network
 from hourglass.scenario import Stack, Testbed
 
 TCP_MEM = "190000 260000 390000"
@@ -31,21 +32,18 @@ def global_sysctls(testbed: Testbed, stack: Stack) -> Iterator[WriteStep]:
     yield _write(None, "net.ipv4.tcp_allowed_congestion_control", " ".join(allowed), "stack.cc")
 
 
-def before_devices(
-    testbed: Testbed, stack: Stack, node: str, *, forwards: bool, is_switch: bool, meets_itself: bool
-) -> Iterator[WriteStep]:
-    """Yield the sysctls that must be set before the node's devices are created. A switch has no addresses.
-    `meets_itself`: the node has several addresses in one subnet."""
-    if testbed.ip == 4 or is_switch:
+def before_devices(testbed: Testbed, stack: Stack, network: Network, node: str) -> Iterator[WriteStep]:
+    """Yield the sysctls that must be set before the node's devices are created. A switch has no addresses."""
+    if testbed.ip == 4 or node in network.lans.switches:
         yield _write(node, "net.ipv6.conf.default.disable_ipv6", "1", "testbed.ip")
     else:
         # No announcements at random times: addresses are unique, routes are static.
         yield _write(node, "net.ipv6.conf.default.accept_dad", "0", "testbed.ip")
         yield _write(node, "net.ipv6.conf.default.router_solicitations", "0", "testbed.ip")
-    if forwards:
+    if node in network.routers:
         forwarding = "net.ipv4.ip_forward" if testbed.ip == 4 else "net.ipv6.conf.all.forwarding"
         yield _write(node, forwarding, "1", "testbed.node")
-    if meets_itself and testbed.ip == 4:
+    if testbed.ip == 4 and network.meets_itself(node):
         # Each device answers and asks for its own address alone, as with IPv6, so that packets to it arrive there.
         yield _write(node, "net.ipv4.conf.all.arp_ignore", "1", "testbed.node")
         yield _write(node, "net.ipv4.conf.all.arp_announce", "2", "testbed.node")

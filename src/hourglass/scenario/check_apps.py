@@ -92,7 +92,7 @@ def check_placeholders(key: str, text: str, testbed: Testbed) -> None:
             raise refusal(
                 key, placeholder, f"{node} has no device {suffix}. Devices: {several(device_names) or 'none'}"
             )
-        if not mac and node in check_lan.switches(testbed):
+        if not mac and node in check_lan.switches(testbed.node):
             raise refusal(key, placeholder, f"{node} is a switch, which has no address")
         if not mac and NodeDevice(node, suffix) in check_lan.trunks(testbed):
             reason = f"is a trunk with an address for each VLAN; {{{node}.{ADDRESS}}} is the one that this node reaches"

@@ -129,7 +129,7 @@ class _Devices:
         ingress = [device for device in (*self.cables, *self.radios) if stack.at(NodeDevice(node, device)).ingress]
         trunks = check_lan.trunks(testbed).items()
         tagged = [f"{end.device}.{vlan}" for end, vlans in trunks if end.node == node for vlan in vlans]
-        self.is_switch = node in check_lan.switches(testbed)
+        self.is_switch = node in check_lan.switches(testbed.node)
         self.all = [
             *self.cables, *tagged, *self.radios, *(f"{IFB}{device}" for device in ingress),
             *([BRIDGE] if self.is_switch else []),

@@ -3,12 +3,14 @@
 Gives switches a qdisc of their own."""
 
 from collections import Counter
+from collections.abc import Container, Iterable
 
+from hourglass.scenario import nics
 from hourglass.scenario.blame import refusal
 from hourglass.scenario.device import NAME_MAX
 from hourglass.scenario.lan import BRIDGE
 from hourglass.scenario.stack import NodeStack, Stack
-from hourglass.scenario.testbed import Link, Testbed
+from hourglass.scenario.testbed import Link, Node, Testbed
 from hourglass.scenario.values import NodeDevice
 
 QDISC = "pfifo_fast"
@@ -17,14 +19,24 @@ PORTS_MAX = 1023
 """The most ports of a bridge: net/bridge/br_private.h, BR_MAX_PORTS, of which port 0 is none."""
 
 
-def switches(testbed: Testbed) -> set[str]:
+def switches(nodes: Iterable[Node]) -> set[str]:
     """Return the names of the switches."""
-    return {node.name for node in testbed.node if node.role == "switch"}
+    return {node.name for node in nodes if node.role == "switch"}
+
+
+def joins_switches(link: Link, names: Container[str]) -> bool:
+    """Return whether both ends of a link are ports of switches. `names`: of the switches."""
+    return all(end.node in names for end in link.ends)
+
+
+def default_nic(link: Link, names: Container[str]) -> str:
+    """Return the NIC of a link that names none."""
+    return nics.SWITCH if joins_switches(link, names) else nics.default(max(link.rate))
 
 
 def check(testbed: Testbed) -> None:
     """Raise InputError for a key of switches at another node, or an impossible link of a switch."""
-    names = switches(testbed)
+    names = switches(testbed.node)
     _check_count(testbed, names)
     for index, node in enumerate(testbed.node):
         if node.stp and node.name not in names:
@@ -77,7 +89,7 @@ def _check_count(testbed: Testbed, names: set[str]) -> None:
 
 def trunks(testbed: Testbed) -> dict[NodeDevice, tuple[int, ...]]:
     """Return the ends of trunks at hosts and routers, which have a device for each VLAN, with their VLANs."""
-    names = switches(testbed)
+    names = switches(testbed.node)
     return {
         end: link.vlan
         for link in testbed.link
@@ -90,7 +102,7 @@ def resolve(stack: Stack, testbed: Testbed) -> Stack:
     """Return the stack in which switches have the qdisc `QDISC` unless the scenario names theirs: what it says of all
     nodes is about hosts and routers."""
     nodes = dict(stack.nodes)
-    for name in sorted(switches(testbed)):
+    for name in sorted(switches(testbed.node)):
         node_stack = nodes.get(name, NodeStack())
         nodes[name] = node_stack.model_copy(update={"qdisc": node_stack.qdisc or QDISC})
     return stack.model_copy(update={"nodes": nodes})

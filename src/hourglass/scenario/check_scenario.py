@@ -31,7 +31,7 @@ def resolve(scenario: Scenario) -> Scenario:
     """Return the scenario with every default spelled out. Raises InputError."""
     scenario = check_wifi.write_out(scenario)
     testbed = scenario.testbed
-    switches = check_lan.switches(testbed)
+    switches = check_lan.switches(testbed.node)
     names = [node.name for node in testbed.node]
     _check_nodes(names, switches, alone=scenario.test.name == check_apps.NONE)
     _check_links(testbed, names)
@@ -272,8 +272,7 @@ def capture_file(device: NodeDevice) -> str:
 
 def _resolve_link(link: Link, kernel: str, switches: set[str]) -> Link:
     """Fill in the NIC and its defaults. TSO needs checksums."""
-    between_switches = all(end.node in switches for end in link.ends)
-    nic = link.nic or (nics.SWITCH if between_switches else nics.default(max(link.rate)))
+    nic = link.nic or check_lan.default_nic(link, switches)
     written = {key: value for key in nics.KEYS if (value := getattr(link, key)) is not None}
     values = nics.defaults(nic, link.mtu, written, kernel) | {"nic": nic}
     return link.model_copy(update=values if link.checksum else {**values, "tso": False})

@@ -8,6 +8,7 @@ from typing import Any
 
 from hourglass.contract.plan import STREAMS_MAX
 from hourglass.errors import closest
+from hourglass.scenario import check_lan
 from hourglass.scenario.blame import refusal, several
 from hourglass.scenario.datagrams import PHASES_MAX, ExtraDatagrams
 from hourglass.scenario.quantities import seconds_ns
@@ -25,7 +26,7 @@ OF_FLOWS = ("flow_cc", "stream_delays", "stream_stops", "stream_rates", "stream_
 def resolve(test: Test, nodes: tuple[Node, ...]) -> Test:
     """Return the test with every default spelled out. Raises InputError."""
     kind, names = TESTS[test.name], [node.name for node in nodes]
-    switches = {node.name for node in nodes if node.role == "switch"}
+    switches = check_lan.switches(nodes)
     ends = [name for name in names if name not in switches]
     hosts = [node.name for node in nodes if node.role == "host"] or ends
     client = test.client or ("client" if "client" in hosts else hosts[0])

@@ -363,7 +363,8 @@ Step = Annotated[
     | DaemonStep | TellStep | TakeStep | KeepStep | HostStep, Field(discriminator="do"),
 ]  # fmt: skip
 EventStep = Annotated[
-    BatchStep | DeviceStep | VethStep | LinkStep | AddressStep | RouteStep | QdiscStep | ShaperStep | IngressStep
-    | WriteStep | EthtoolStep | IwStep | DaemonStep | TellStep | AppStep | DecisionStep, Field(discriminator="do"),
+    BatchStep | DeviceStep | VethStep | LinkStep | AddressStep | RouteStep | VlanStep | QdiscStep | ShaperStep
+    | IngressStep | WriteStep | EthtoolStep | IwStep | DaemonStep | TellStep | AppStep | DecisionStep,
+    Field(discriminator="do"),
 ]  # fmt: skip
 """The steps of events. A daemon step replaces a running daemon with the same tool, node and configuration file."""

@@ -14,7 +14,7 @@ from hourglass.results.frames import belongs_to
 from hourglass.results.hop_states import HopState, HopStates
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_MS, Window, loaded_window, ping_ms
-from hourglass.scenario import Link
+from hourglass.scenario import check_lan
 
 AIR_PERCENT = 50
 """A share of a radio's PHY rate. Aggregates carry more (802.11n), so a finding at a fixed rate is never a false
@@ -48,12 +48,7 @@ class LintContext:
         self.run = run
         self.scenario = run.scenario
         self.paths = {(path.client, path.server): path for path in run.paths}
-        nodes = self.scenario.testbed.node if self.scenario else ()
-        self.switches = {node.name for node in nodes if node.role == "switch"}
-
-    def joins_switches(self, link: Link) -> bool:
-        """Tell if both ends of a link are ports of switches."""
-        return all(end.node in self.switches for end in link.ends)
+        self.switches = check_lan.switches(self.scenario.testbed.node if self.scenario else ())
 
     @cached_property
     def window(self) -> Window:

@@ -8,7 +8,7 @@ import polars as pl
 
 from hourglass.contract.summary import RunWarning
 from hourglass.results.lint.context import LintContext, ms_text, rate_text, size_text
-from hourglass.scenario import nics
+from hourglass.scenario import check_lan, nics
 
 LIMITED_SHARE = 0.1
 """The share of a flow's busy time from which a limit counts as its bottleneck."""
@@ -21,7 +21,7 @@ def nic_below_rate(context: LintContext) -> Iterator[RunWarning]:
     testbed = context.scenario.testbed if context.scenario else None
     for index, link in enumerate(testbed.link if testbed else ()):
         rate_bps, nic = max(link.rate), link.nic or nics.DEFAULT
-        fit = nics.SWITCH if context.joins_switches(link) else nics.default(rate_bps)
+        fit = check_lan.default_nic(link, context.switches)
         if rate_bps > nics.PROFILES[nic].rate_max and nic != fit:
             yield RunWarning(
                 id="nic-below-rate",
@@ -40,7 +40,7 @@ def offloads_off(context: LintContext) -> Iterator[RunWarning]:
     passed = {hop.origin for hop in context.hops}
     off: dict[str, list[str]] = {}
     for index, link in enumerate(context.scenario.testbed.link):
-        matters = f"testbed.link.{index}" in passed and not context.joins_switches(link)
+        matters = f"testbed.link.{index}" in passed and not check_lan.joins_switches(link, context.switches)
         for name in OFFLOADS if matters else ():
             standard = nics.defaults(link.nic, link.mtu, {}, context.scenario.kernel) if link.nic else {}
             if getattr(link, name) is False and standard.get(name, True):
