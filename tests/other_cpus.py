@@ -25,8 +25,11 @@ from hourglass.builders.kernel import registry
 from hourglass.contract.kernels import KERNELS, tools
 from hourglass.engine import virtual
 
-MODELS = ("qemu64", "Nehalem", "Haswell-noTSX", "EPYC", "max")
-"""From no level of the psABI's (x86-64-v1) to all that QEMU can emulate; of two makers."""
+MODELS = (
+    "qemu64", "Nehalem", "Haswell-noTSX", "EPYC", "max", "max,-xsave,-avx,-avx2", "max,-fsgsbase", "max,-pku,-la57",
+)  # fmt: skip
+"""From no level of the psABI's (x86-64-v1) to all that QEMU can emulate, of two makers; then without features that the
+guest's kernel or its C library would use."""
 
 CASES = ("L100M", "R100M", "wifi-ath9k")
 SHORT = ("test.length=1", "test.delay=0.2")

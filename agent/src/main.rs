@@ -13,6 +13,8 @@
 //! `hourglass-agent --check-plan PLAN` parses the plan and prints the result. With `-` it reads names of plans from
 //! standard input, one per line, and prints a line for each.
 //!
+//! `hourglass-agent --self-check` is a program of a node that tests its host (`self_check`).
+//!
 //! A run: `plan` is parsed, `netns` makes the nodes, `setup` runs the `steps` (`tool`, `icmp`, `daemon`; `route_steps`
 //! carries out simple steps of `ip` and `tc` itself), `facts` describes the machine, and `test_loop` follows the event
 //! queue (`events`). `changes` carries out the plan's events, and `decision` those that the engine chooses. `flow`, `ping`, `datagram`, `fetch` and `transaction`
@@ -81,6 +83,7 @@ mod radio;
 mod records;
 mod report;
 mod route_steps;
+mod self_check;
 mod serve;
 mod setup;
 #[rustfmt::skip]
@@ -122,6 +125,8 @@ fn run() -> Result<i64> {
     match arguments.as_slice() {
         [check, plan] if check == "--check-plan" && plan == "-" => check_plans(),
         [check, plan] if check == "--check-plan" => check_plan(Path::new(plan)),
+        [check] if check == "--self-check" => self_check(),
+        [check] if check == "--self-check-child" => process::exit(0),
         [serve, node] if serve == "--serve" => serve::serve(&node.to_string_lossy()),
         [plan, records] => execute(Path::new(plan), Path::new(records), None),
         [plan, records, name] => execute(Path::new(plan), Path::new(records), name.to_str()),
@@ -147,6 +152,15 @@ fn check_plans() -> Result<i64> {
 
 fn plan_as_json(path: &Path) -> Result<String> {
     serde_json::to_string(&read_plan(path)?).map_err(|error| Failure::data("plan", error))
+}
+
+/// Prints what does not work. No event follows.
+fn self_check() -> ! {
+    let problem = self_check::run();
+    if let Some(text) = problem {
+        println!("{text}");
+    }
+    process::exit(i32::from(problem.is_some()))
 }
 
 fn read_plan(path: &Path) -> Result<plan::Plan> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The system calls that no safe wrapper offers. All `unsafe` of the agent is in this file, in `mailbox.rs` and in
-//! `container_channel.rs`.
+//! The system calls that no safe wrapper offers. All `unsafe` of the agent is in this file, in `mailbox.rs`,
+//! `container_channel.rs` and `self_check.rs`.
 
 use std::ffi::CString;
 use std::fs::File;

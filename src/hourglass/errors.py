@@ -108,6 +108,17 @@ class GuestError(HourglassError):
         return GuestError(self.reason, log, self.tail, code=self.code, fields=self.fields)
 
 
+class HostError(GuestError):
+    """A guest that the host did not let run: the reason, and the remedy as in `MissingError`. Exit status 3."""
+
+    def __init__(self, lack: MissingError, log: Path | None = None, tail: list[str] | None = None) -> None:
+        self.lack = lack
+        super().__init__(str(lack), log, tail, code=lack.code)
+
+    def with_log(self, log: Path | None) -> "HostError":
+        return HostError(self.lack, log, self.tail)
+
+
 def installing(*packages: str) -> str:
     """Return the command that installs packages, or the files of wheels, for the running interpreter."""
     return " ".join([shlex.quote(sys.executable), "-m pip install", *packages])

@@ -5,6 +5,7 @@ import errno
 import io
 import json
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from hourglass.builders import root
 from hourglass.builders.kernel.built import BuiltKernel
 from hourglass.engine import virtual
 from hourglass.engine.console import Console
+from hourglass.engine.host_conditions import HostUse
 from hourglass.engine.supervise import Stop
-from hourglass.errors import GuestError, HourglassError, InputError, MissingError
+from hourglass.errors import GuestError, HostError, HourglassError, InputError
 
 from .plans import small_plan
 
@@ -26,16 +28,19 @@ def console_with(text: str) -> Console:
     return console
 
 
-def verdict(text: str, directory: Path, stuck: Stop | None = None, status: int = 1) -> HourglassError:
+def verdict(
+    text: str, directory: Path, stuck: Stop | None = None, status: int = 1, before: HostUse | None = None
+) -> HourglassError:
     """Return the error for a guest's end."""
     with pytest.raises(HourglassError) as raised:
-        virtual.judge(console_with(text), stuck, status, directory)
+        virtual.judge(console_with(text), stuck, status, directory, before or HostUse.now())
     return raised.value
 
 
 def test_a_complete_run_succeeds_with_any_exit_status(tmp_path: Path) -> None:
     (tmp_path / "records.arrows").touch()
-    virtual.judge(console_with('hourglass: {"event":"done"}\n'), Stop("not-ended", "did not power off"), -9, tmp_path)
+    console = console_with('hourglass: {"event":"done"}\n')
+    virtual.judge(console, Stop("not-ended", "did not power off"), -9, tmp_path, HostUse.now())
 
 
 def test_a_run_without_records_fails(tmp_path: Path) -> None:
@@ -116,13 +121,8 @@ def test_an_invalid_event_of_a_hostile_host_is_one_message(tmp_path: Path) -> No
             "guest-memory",
             "ran out of memory",
         ),
-        (
-            "check_ptrace : PTRACE_TRACEME: Operation not permitted\n",
-            MissingError,
-            "ptrace-forbidden",
-            "forbids ptrace",
-        ),
-        ("", GuestError, "ended-early", "exit status 1"),
+        ("", GuestError, "ended-early", "exit status 1), before its agent started; to examine this machine: hourglass"),
+        ("start_userspace : clone failed, errno = 11\n", HostError, "host-limit", "the host permits no more processes"),
         (
             'hourglass: {"event":"error","code":"system","what":"records","errno":28}\n',
             HourglassError,
@@ -143,8 +143,55 @@ def test_verdicts(text: str, kind: type[HourglassError], code: str, reason: str,
     assert reason in str(error)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "copy_context_skas0 - stub-parent reports error 11",
+        "UML ran out of memory on the host side! This can happen due to a memory limitation",
+    ],
+)
+def test_a_refusal_of_the_host_fails_a_complete_run(line: str, tmp_path: Path) -> None:
+    """A program of the guest saw an error that depends on the host."""
+    (tmp_path / "records.arrows").touch()
+    assert verdict(f'{line}\nhourglass: {{"event":"done"}}\n', tmp_path, status=0).code == "host-limit"
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ('hourglass: {"event":"ready"}\n', -signal.SIGKILL),
+        ('hourglass: {"event":"ready"}\n[1.0] Kernel panic - not syncing: Attempted to kill init!\n', 0),
+        ('hourglass: {"event":"error","origin":"stack.cc","line":"x","code":"tool-failed","text":"m"}\n', 0),
+    ],
+)
+def test_a_process_that_the_host_killed_for_memory_is_the_cause(text: str, status: int, tmp_path: Path) -> None:
+    now = HostUse.now()
+    error = verdict(text, tmp_path, status=status, before=replace(now, kills=now.kills - 1))
+    assert isinstance(error, HostError)
+    assert error.code == "host-memory"
+    assert error.log == tmp_path / "console.log"
+    assert str(error).startswith("the host killed the guest for lack of memory: ")
+    assert error.with_log(None).lack is error.lack
+    assert verdict(text, tmp_path, status=status, before=now).code != "host-memory"
+
+
+@pytest.mark.parametrize(
+    "text", ["Kernel panic - not syncing: Kernel mode signal 7\n", "start_userspace : clone failed, errno = 12\n"]
+)
+def test_memory_that_the_host_refused_is_the_cause(text: str, tmp_path: Path) -> None:
+    """With vm.overcommit_memory = 2 the host bounds the memory that all processes reserve."""
+    error = verdict(text, tmp_path)
+    assert error.code == "host-memory"
+    assert str(error).startswith("the host refused memory to the guest: ")
+
+
+def test_a_guest_that_used_the_hosts_cpu_time(tmp_path: Path) -> None:
+    error = verdict('hourglass: {"event":"ready"}\n', tmp_path, status=-signal.SIGXCPU)
+    assert "the guest used all of the CPU time that the host permits" in str(error)
+
+
 def test_a_stopped_guest_has_the_code_of_its_hang(tmp_path: Path) -> None:
-    error = verdict("", tmp_path, Stop("guest-spins", "spins: its clock has not moved"))
+    error = verdict('hourglass: {"event":"ready"}\n', tmp_path, Stop("guest-spins", "spins: its clock has not moved"))
     assert (error.code, str(error).splitlines()[0]) == (
         "guest-spins",
         "the guest spins: its clock has not moved; it was stopped",
@@ -154,7 +201,7 @@ def test_a_stopped_guest_has_the_code_of_its_hang(tmp_path: Path) -> None:
 def test_a_guest_killed_by_its_sandbox_is_one_message(tmp_path: Path) -> None:
     console = Console((tmp_path / "console.log").open("wb"))
     with pytest.raises(GuestError, match="a system call that its sandbox forbids"):
-        virtual.judge(console, None, -signal.SIGSYS, tmp_path)
+        virtual.judge(console, None, -signal.SIGSYS, tmp_path, HostUse.now())
 
 
 def test_a_full_disk_is_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,25 +19,22 @@ PRINTED: list[tuple[str | re.Pattern[str], str, str]] = [
     (kernel_texts.CHATTER, "init/calibrate.c", " BogoMIPS (lpj="),
     (kernel_texts.CHATTER, "arch/um/os-Linux/sigio.c", "check_one_sigio failed"),
     (kernel_texts.CHATTER, "kernel/reboot.c", "System halted"),
+    (kernel_texts.MEMORY_REFUSED, "arch/um/kernel/trap.c", "Kernel mode signal "),
+    (kernel_texts.PROCESS_REFUSED, "arch/um/os-Linux/start_up.c", "start_ptraced_child : fork failed"),
+    (kernel_texts.PROCESS_REFUSED, "arch/um/os-Linux/skas/process.c", " : clone failed, "),
+    (kernel_texts.MAPPING_REFUSED, "arch/um/kernel/tlb.c", "UML ran out of memory on the host side! "),
     (kernel_texts.QDISC_MISSING, "net/sched/sch_api.c", "Specified qdisc kind is unknown"),
 ]
 """The pattern, the file of the kernel, and a text that it prints."""
+OF_5_10_AND_6_1 = (kernel_texts.PROCESS_REFUSED, "arch/um/os-Linux/skas/process.c", "stub-parent reports ")
 
 
 @pytest.mark.guest
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_every_kernel_prints_the_recognised_texts(kernel: str) -> None:
     tree = source_tree.packaged(kernel, print).tree
-    for pattern, file, printed in PRINTED:
+    for pattern, file, printed in [*PRINTED, *([OF_5_10_AND_6_1] if kernel in ("5.10", "6.1") else [])]:
         assert printed in (tree / file).read_text(errors="replace"), f"{file} of Linux {kernel}"
-        prefix = "reboot: " if file == "kernel/reboot.c" else ""  # its pr_fmt
-        assert re.search(pattern, prefix + printed), printed
-
-
-@pytest.mark.parametrize("line", ["ptrace: Operation not permitted", "check_ptrace : x\nPermission denied"])
-def test_a_machine_that_forbids_ptrace_is_recognised(line: str) -> None:
-    assert kernel_texts.PTRACE_FORBIDDEN.search(line)
-
-
-def test_another_lack_of_permission_is_not_about_ptrace() -> None:
-    assert not kernel_texts.PTRACE_FORBIDDEN.search("open /dev/shm: Permission denied\nptrace: works")
+        # its pr_fmt, and the number of SIGBUS
+        full = {"kernel/reboot.c": "reboot: " + printed, "arch/um/kernel/trap.c": printed + "7"}.get(file, printed)
+        assert re.search(pattern, full), printed

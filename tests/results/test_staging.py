@@ -144,3 +144,14 @@ def test_the_next_run_removes_the_files_of_a_killed_command(tmp_path):
         assert {path.name for path in tmp_path.iterdir()} == {stage.path.name, alive.name, other.name}
         (stage.path / "run.json").write_text("{}")
         stage.publish()
+
+
+def test_a_file_elsewhere_that_cannot_be_used_is_named(tmp_path):
+    """The message does not blame the folder of the run."""
+    elsewhere = tmp_path / "cache" / "cpus" / "1"
+    denied = PermissionError(13, "Permission denied", str(elsewhere))
+    with pytest.raises(HourglassError, match=f"^{elsewhere}: Permission denied$"):
+        fail(tmp_path / "runs" / "run", {}, lambda _: denied)
+    inside = PermissionError(13, "Permission denied", str(tmp_path / "runs" / "run" / "run.json"))
+    with pytest.raises(InputError, match="cannot be written: Permission denied"):
+        fail(tmp_path / "runs" / "run", {}, lambda _: inside)

@@ -9,5 +9,6 @@ supervise        follows a run from its start to the verdict on its end
 console          parses the guest's console: the agent's events, the kernel's complaints
 watchdog         detects a guest that hangs; spin, guest_memory and symbols find out where
 cpu              reserves one CPU for each guest
+host_conditions  names what the host lacks, refused or did to a guest, with the remedy
 doctor           lists what this machine lacks, and the command that fixes it; host_tools installs it
 """

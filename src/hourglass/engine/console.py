@@ -9,7 +9,15 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from hourglass.engine.kernel_texts import CHATTER, COMPLAINT, OUT_OF_MEMORY, PANIC
+from hourglass.engine.kernel_texts import (
+    CHATTER,
+    COMPLAINT,
+    MAPPING_REFUSED,
+    MEMORY_REFUSED,
+    OUT_OF_MEMORY,
+    PANIC,
+    PROCESS_REFUSED,
+)
 
 PREFIX = b"hourglass: {"
 _TAIL_MAX = 400
@@ -41,6 +49,9 @@ class Console:
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=_TAIL_MAX))
     panicked: bool = False
     out_of_memory: bool = False
+    memory_refused: bool = False
+    process_refused: bool = False
+    mapping_refused: bool = False
     decision: Event | None = None
     """The decision for which the guest waits."""
     used_s: dict[str, float] = field(default_factory=dict)
@@ -48,6 +59,11 @@ class Console:
     _partial_line: bytes = b""
     _partial_event: bytearray = field(default_factory=bytearray)
     _logged: int = 0
+
+    @property
+    def spoke(self) -> bool:
+        """Return whether the agent sent a message that tells about the run."""
+        return self.ready or self.done or self.error is not None
 
     def feed(self, data: bytes) -> int:
         """Take bytes of the console; return the number of events in them. Raises OSError if the log cannot be
@@ -115,6 +131,9 @@ class Console:
             self.warnings.append(text.strip())
         if OUT_OF_MEMORY.search(text):
             self.out_of_memory = True
+        self.memory_refused = self.memory_refused or MEMORY_REFUSED.search(text) is not None
+        self.process_refused = self.process_refused or PROCESS_REFUSED.search(text) is not None
+        self.mapping_refused = self.mapping_refused or MAPPING_REFUSED.search(text) is not None
         self.lines.append(text)
 
     def _act(self, event: Event) -> None:

@@ -3,8 +3,8 @@
 
 `python -m hourglass.engine.doctor` installs the missing Debian packages, for `make setup`."""
 
+import os
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass, replace
 
@@ -13,15 +13,13 @@ from hourglass.builders import prebuilt, tool_packages
 from hourglass.builders.kernel import apt, obtain, recipe, source_tree
 from hourglass.builders.prebuilt import Prebuilt
 from hourglass.contract.kernels import KERNELS
-from hourglass.engine import host_tools, virtual
+from hourglass.engine import host_conditions, host_tools, virtual
 from hourglass.errors import MissingError, installing, program
-from hourglass.host import directories, hardware, process, sandbox
+from hourglass.host import directories, hardware, memory, process, sandbox
 
 LEAST_PYTHON = (3, 11)
 LEAST_DISK = 3 << 30
 """A kernel's source takes 0.8 GB of the cache, its objects 0.2 GB."""
-
-_TRACE_ME = "import ctypes, sys; sys.exit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) != 0)"
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ def check() -> list[MachineCheck]:
         first = [*prebuilt_checks, *(replace(item, needed=False) for item in build_checks)]
     else:
         first = [agent(), *build_checks, guest_tools()]
-    return [python(), *first, tracing(), confinement(), cache(), disk(needed=not prebuilt_checks)]
+    return [python(), *first, *conditions(), confinement(), cache(), disk(needed=not prebuilt_checks)]
 
 
 def released() -> list[MachineCheck]:
@@ -137,12 +135,15 @@ def guest_tools() -> MachineCheck:
     return packages_check("guest's tools", packages, fallback)
 
 
-def tracing() -> MachineCheck:
-    """Check that processes may be traced: the guest kernel runs its programs this way."""
-    allowed = subprocess.run([sys.executable, "-c", _TRACE_ME], check=False).returncode == 0
-    return MachineCheck(
-        "ptrace", allowed, "permitted" if allowed else "forbidden", "" if allowed else virtual.PTRACE_REMEDY
-    )
+def conditions() -> list[MachineCheck]:
+    """Check the settings and limits of this host, and its memory."""
+    unmet = list(host_conditions.unmet())
+    limit = memory.tightest()
+    space = "" if limit is None else f"{limit.free / 1e9:.1f} GB of memory free; "
+    met = f"{space}ptrace, /proc and resource limits permit guests, each of up to {host_conditions.MEMORY_GIB} GiB"
+    return [MachineCheck("host", False, lack.problem, lack.remedy) for lack in unmet] or [
+        MachineCheck("host", True, met)
+    ]
 
 
 def confinement() -> MachineCheck:
@@ -164,6 +165,9 @@ def cache() -> MachineCheck:
     except MissingError as error:
         return MachineCheck("cache", False, error.problem, error.remedy)
     instead = ", since no folder below home can be written" if folder.parent == directories.temporary() else ""
+    if hardware.runs_guests() and os.statvfs(folder).f_flag & os.ST_NOEXEC:
+        problem = f"{folder} is mounted noexec, so kernels in it cannot be executed"
+        return MachineCheck("cache", False, problem, virtual.CACHE_REMEDY, needed=prebuilt.of_front() is None)
     return MachineCheck("cache", True, f"{folder}{instead}")
 
 

@@ -48,6 +48,8 @@ def checks(disciplines: Sequence[str], controls: Sequence[str]) -> list[MachineC
     sysctls."""
     if sys.platform != "linux":
         return []
+    if not Path("/proc/sys").is_dir():
+        return [MachineCheck("native runs", False, "/proc is not mounted", "mount -t proc proc /proc", needed=False)]
     if (lacking := host_tools.lacking("native runs", native.TOOLS)) is not None:
         return [MachineCheck("native runs", False, lacking.problem, lacking.remedy, needed=False)]
     permission = privilege()

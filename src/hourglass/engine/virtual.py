@@ -26,23 +26,19 @@ from hourglass.builders.approot import ReadyRoot
 from hourglass.builders.kernel.built import BuiltKernel
 from hourglass.contract.capabilities import VIRTUAL, Capabilities
 from hourglass.contract.kernel_module import KernelModule
-from hourglass.contract.kernels import tools
+from hourglass.contract.kernels import tools, version_of
 from hourglass.contract.plan import EventStep, Plan
 from hourglass.contract.plan.apps import Root
-from hourglass.engine import cpu, supervise
+from hourglass.engine import cpu, host_conditions, supervise
 from hourglass.engine.base import BuildReport, Outcome, Preload, Report
 from hourglass.engine.console import Console, Event
-from hourglass.engine.kernel_texts import PTRACE_FORBIDDEN
+from hourglass.engine.host_conditions import MEMORY_GIB, HostUse
 from hourglass.engine.watchdog import GuestWatch, Watchdog, stall_s
-from hourglass.errors import GuestError, MissingError
+from hourglass.errors import GuestError, HostError, HourglassError, MissingError
 from hourglass.host import hardware, process, sandbox
 
 START_NS = 1_704_067_200_000_000_000
 """The guest's clock at boot, 2024-01-01 UTC, so that no run depends on the date."""
-
-MEMORY_GIB = 2
-"""Buffer limits and hash sizes depend on it, so it is constant up to `NODES_IN_MEMORY` nodes. Unused memory costs
-nothing."""
 
 NODES_IN_MEMORY, NODE_MIB = 2000, 0.5
 """Nodes for which `MEMORY_GIB` suffices, and the memory that each additional node needs."""
@@ -63,6 +59,8 @@ NO_GUESTS = "guests run only on Linux on x86-64"
 NO_GUESTS_REMEDY = "make runs on such a machine; here you can show, compare, draw and export them"
 
 UNCONFIGURED = "the scripts of these packages failed in the programs' root, so their configuration may be missing: {}"
+
+CACHE_REMEDY = "set HOURGLASS_CACHE to a folder on another file system"
 
 _DEVICES = (Path("/dev/null"), Path("/dev/zero"), Path("/dev/ptmx"))
 
@@ -127,6 +125,8 @@ class Virtual:
         """Execute a plan; see `Engine.run`. Raises MissingError if this machine cannot run guests."""
         from hourglass.engine import program_root
 
+        for lack in host_conditions.settings(version_of(self.kernel.release)):
+            raise lack
         watchdog = Watchdog(stall_s(len(plan.nodes)))
         roots = [program_root.ready(planned) for planned in plan.roots]
         wifi, terminal = bool(plan.radios), self.terminal
@@ -151,7 +151,8 @@ class Virtual:
                 events=line,
                 counts=self.counts,
             )
-            outcome = supervise.execute(plan, directory, guest, judge, guard, progress, preload, events, decide)
+            verdict = partial(judge, before=HostUse.now())
+            outcome = supervise.execute(plan, directory, guest, verdict, guard, progress, preload, events, decide)
         warnings = [UNCONFIGURED.format(" ".join(ready.unconfigured)) for ready in roots if ready.unconfigured]
         return replace(outcome, warnings=warnings + outcome.warnings)
 
@@ -198,6 +199,8 @@ def boot(
     """Start a guest in the run directory; its private files are deleted afterwards. `roots`: those of its programs;
     `arguments`: more for its kernel's command line; `objects`: in BPF; `events`: the descriptor for the agent's events,
     or None to ignore them; `counts`: another folder that it may write to. Raises MissingError."""
+    if not os.access(kernel.linux, os.X_OK):
+        raise MissingError(f"the kernel {kernel.linux} cannot be executed; its folder may be noexec", CACHE_REMEDY)
     private = directory / PRIVATE
     image = root.image(wifi, tools(kernel.release), bool(objects))
     rules = [
@@ -286,17 +289,21 @@ def command(
     ]
 
 
-def judge(console: Console, stuck: supervise.Stop | None, status: int, directory: Path) -> None:
-    """Raise the error for a guest's end; see `supervise.judge`. If the guest did not start, the machine is the
-    cause."""
-    started = console.ready or console.done or console.error is not None or console.panicked or stuck is not None
-    if not started and PTRACE_FORBIDDEN.search("\n".join(console.tail())):
-        problem = "this machine forbids ptrace, which the guest kernel needs"
-        raise MissingError(problem, PTRACE_REMEDY, code="ptrace-forbidden")
-    if status == -signal.SIGSYS:
-        problem = "the guest made a system call that its sandbox forbids; it was killed"
-        raise GuestError(problem, directory / "console.log", console.tail(), code="guest-sandbox")
-    supervise.judge(console, stuck, status, directory, "the guest")
-
-
-PTRACE_REMEDY = "sysctl kernel.yama.ptrace_scope=1 (in a container: allow it SYS_PTRACE)"
+def judge(console: Console, stuck: supervise.Stop | None, status: int, directory: Path, before: HostUse) -> None:
+    """Raise the error for a guest's end; see `supervise.judge`. The cause may be the host, whose use was `before` when
+    the guest started."""
+    log = directory / "console.log"
+    if (refused := host_conditions.refusal(console)) is not None:
+        raise HostError(refused, log, console.tail())
+    try:
+        supervise.judge(console, stuck, status, directory, "the guest")
+    except HourglassError as error:
+        if status == -signal.SIGSYS:
+            problem = "the guest made a system call that its sandbox forbids; it was killed"
+            raise GuestError(problem, log, console.tail(), code="guest-sandbox") from error
+        if (lack := host_conditions.cause(console, status, before)) is not None:
+            raise HostError(lack, log, console.tail()) from error
+        if not console.spoke and isinstance(error, GuestError):
+            reason = f"{error.reason}, before its agent started; to examine this machine: hourglass doctor"
+            raise GuestError(reason, log, error.tail, code=error.code) from error
+        raise

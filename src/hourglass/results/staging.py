@@ -134,6 +134,8 @@ def readable_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (PermissionError, NotADirectoryError, FileExistsError, IsADirectoryError) as error:
+        if error.filename is not None and not Path(error.filename).absolute().is_relative_to(path.absolute().parent):
+            raise HourglassError(f"{error.filename}: {error.strerror}") from error
         raise InputError("out", str(path), f"cannot be written: {error.strerror}") from error
     except OSError as error:
         raise HourglassError(f"{error.filename or path}: {error.strerror or error}") from error

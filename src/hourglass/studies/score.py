@@ -48,7 +48,19 @@ STALL_S = 5.0
 """The CPU time in s that a candidate's guest may use without moving its clock."""
 TAIL_LINES = 10
 """Lines of the console that a failure quotes."""
-ENVIRONMENT = ("interrupted", "worker", "disk-full", "missing", "ptrace-forbidden", "download", "gone", "kernel-build")
+ENVIRONMENT = (
+    "interrupted",
+    "worker",
+    "disk-full",
+    "missing",
+    "ptrace-forbidden",
+    "host-memory",
+    "host-limit",
+    "host-setting",
+    "download",
+    "gone",
+    "kernel-build",
+)
 """Codes of failed runs that are not the candidate's fault: they raise."""
 NO_INIT = "No working init found"
 """The kernel's words if it could not read its root, which is the machine's fault."""

@@ -73,8 +73,31 @@ def ensure(
     plain = variant is None and not without and not modules
     if name in KERNELS and plain and (released := prebuilt.kernel(name)) is not None:
         return released
-    hooks_out, compiled_in = tuple(sorted(without)), tuple(modules)
-    record = read(Recipe(name, "", (0, 0), variant, hooks_out, compiled_in).label) or read(name)
+    recipe = _recipe(name, variant, tuple(sorted(without)), tuple(modules))
+    if recipe is None:
+        return build(name, progress=progress, variant=variant, without=without, trainer=trainer, modules=modules)
+    cached = load(recipe.key(), recipe.label)
+    if cached is not None and cached.tuned >= (trainer is not None and recipe.tunable):
+        return cached
+    record = read(recipe.label) or read(name)
+    return build(
+        origin(record, name), name, progress, variant=variant, without=without, trainer=trainer, modules=modules
+    )
+
+
+def current(name: str) -> BuiltKernel | None:
+    """Return the plain kernel of a name that a run would use now; None if it would build it first."""
+    if name in KERNELS and (released := prebuilt.kernel(name)) is not None:
+        return released
+    recipe = _recipe(name, None, (), ())
+    return None if recipe is None else load(recipe.key(), recipe.label)
+
+
+def _recipe(
+    name: str, variant: str | None, without: tuple[str, ...], modules: tuple[KernelModule, ...]
+) -> Recipe | None:
+    """Return the recipe of a kernel for its cached source or its last build; None if it has neither."""
+    record = read(Recipe(name, "", (0, 0), variant, without, modules).label) or read(name)
     if name not in SUITES and record is None:
         built_names = (kernel.name for kernel in kernels() if VARIANT not in kernel.name)
         names = dict.fromkeys((*SUITES, *built_names))
@@ -83,17 +106,10 @@ def ensure(
         )
     source = source_tree.cached(name) if name in SUITES else None
     if source is not None:
-        recipe = Recipe(name, source.identity, tree_version(source.tree), variant, hooks_out, compiled_in)
-    elif record is not None:
-        recipe = Recipe(name, record["identity"], tuple(record["version"]), variant, hooks_out, compiled_in)
-    else:
-        return build(name, progress=progress, variant=variant, without=without, trainer=trainer, modules=compiled_in)
-    cached = load(recipe.key(), recipe.label)
-    if cached is not None and cached.tuned >= (trainer is not None and recipe.tunable):
-        return cached
-    return build(
-        origin(record, name), name, progress, variant=variant, without=without, trainer=trainer, modules=compiled_in
-    )
+        return Recipe(name, source.identity, tree_version(source.tree), variant, without, modules)
+    if record is not None:
+        return Recipe(name, record["identity"], tuple(record["version"]), variant, without, modules)
+    return None
 
 
 def ensure_tree(spec: str, progress: Report) -> BuiltKernel:
