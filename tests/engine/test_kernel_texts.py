@@ -19,14 +19,14 @@ PRINTED: list[tuple[str | re.Pattern[str], str, str]] = [
     (kernel_texts.CHATTER, "init/calibrate.c", " BogoMIPS (lpj="),
     (kernel_texts.CHATTER, "arch/um/os-Linux/sigio.c", "check_one_sigio failed"),
     (kernel_texts.CHATTER, "kernel/reboot.c", "System halted"),
-    (kernel_texts.MEMORY_REFUSED, "arch/um/kernel/trap.c", "Kernel mode signal "),
-    (kernel_texts.PROCESS_REFUSED, "arch/um/os-Linux/start_up.c", "start_ptraced_child : fork failed"),
-    (kernel_texts.PROCESS_REFUSED, "arch/um/os-Linux/skas/process.c", " : clone failed, "),
-    (kernel_texts.MAPPING_REFUSED, "arch/um/kernel/tlb.c", "UML ran out of memory on the host side! "),
+    (kernel_texts.HOST_REFUSED["memory"], "arch/um/kernel/trap.c", "Kernel mode signal "),
+    (kernel_texts.HOST_REFUSED["process"], "arch/um/os-Linux/start_up.c", "start_ptraced_child : fork failed"),
+    (kernel_texts.HOST_REFUSED["process"], "arch/um/os-Linux/skas/process.c", " : clone failed, "),
+    (kernel_texts.HOST_REFUSED["mapping"], "arch/um/kernel/tlb.c", "UML ran out of memory on the host side! "),
     (kernel_texts.QDISC_MISSING, "net/sched/sch_api.c", "Specified qdisc kind is unknown"),
 ]
 """The pattern, the file of the kernel, and a text that it prints."""
-OF_5_10_AND_6_1 = (kernel_texts.PROCESS_REFUSED, "arch/um/os-Linux/skas/process.c", "stub-parent reports ")
+OF_5_10_AND_6_1 = (kernel_texts.HOST_REFUSED["process"], "arch/um/os-Linux/skas/process.c", "stub-parent reports ")
 
 
 @pytest.mark.guest

@@ -2,14 +2,12 @@
 """Failures on the command line: the exit status, one message, and no remaining process or file."""
 
 import contextlib
-import ctypes
+import errno
 import json
 import os
 import shutil
 import signal
-import struct
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -29,16 +27,23 @@ from hourglass.errors import GuestError
 from hourglass.host import directories
 from tests.clocks import HANG_S, until
 from tests.engine.plans import small_plan
-from tests.processes import guest_below, processes_below
+from tests.processes import (
+    HOURGLASS,
+    all_end,
+    drawing_processes,
+    guest_below,
+    refuse_calls,
+    run_hourglass,
+)
 
 from .conftest import KERNELS
 
 pytestmark = pytest.mark.guest
 
-HOURGLASS = Path(sys.executable).with_name("hourglass")
 SHORT = ("--set", "test.length=2", "--set", "test.delay=1", "--no-picture")
 ENDLESS = ("--set", "test.length=3600")
 KERNEL = "6.1"
+PTRACE = 101
 NOBODY = 65534
 KILLS = 40
 FORKS = """
@@ -58,41 +63,6 @@ int main(void)
 """
 
 is_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can set this up")
-
-
-def run_hourglass(
-    folder: Path, *arguments: str, before: Sequence[str] = (), prepare: Callable[[], None] | None = None, **env: str
-) -> subprocess.CompletedProcess[str]:
-    """Return the result of a command in a folder. No process may remain there."""
-    result = subprocess.run(
-        [*before, str(HOURGLASS), *arguments],
-        cwd=folder,
-        env={**os.environ, **env},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=HANG_S,
-        check=False,
-        preexec_fn=prepare,
-    )
-    assert "Traceback" not in result.stdout + result.stderr
-    all_end(folder)
-    return result
-
-
-def drawing_processes(folder: Path) -> list[int]:
-    """Return the processes in a folder that wait for a run to draw it."""
-    pids = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if b"cli.pictures" in (process / "cmdline").read_bytes() and (process / "cwd").readlink() == folder:
-                pids.append(int(process.name))
-    return pids
-
-
-def all_end(folder: Path) -> None:
-    """Wait until no process is left there."""
-    until(lambda: not processes_below(folder) and not drawing_processes(folder), "a process remains")
 
 
 def names(folder: Path) -> list[str]:
@@ -149,22 +119,12 @@ def test_a_full_disk_is_one_message(tmp_path: Path, size: str) -> None:
     assert names(tmp_path) == ["small"]
 
 
-def forbid_ptrace() -> None:
-    """Install a seccomp filter that refuses ptrace, number 101 of x86-64, with EPERM."""
-    load, jump_equal, ret = 0x20, 0x15, 0x06
-    allow, errno_eperm = 0x7FFF0000, 0x00050001
-    code = [(load, 0, 0, 0), (jump_equal, 0, 1, 101), (ret, 0, 0, errno_eperm), (ret, 0, 0, allow)]
-    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in code))
-    described = struct.pack("HxxxxxxQ", len(code), ctypes.addressof(program))
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, described, 0, 0):
-        raise OSError(ctypes.get_errno(), "seccomp")
-
-
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_machine_without_ptrace_is_reported(tmp_path: Path, kernel: str) -> None:
     kernels.ensure(kernel)
-    result = run_hourglass(tmp_path, "run", "L100M", "--kernel", kernel, *SHORT, prepare=forbid_ptrace)
+    result = run_hourglass(
+        tmp_path, "run", "L100M", "--kernel", kernel, *SHORT, prepare=lambda: refuse_calls({PTRACE: errno.EPERM})
+    )
     assert result.returncode == 3
     assert (
         "this machine forbids ptrace, which the guest kernel needs; to fix: sysctl kernel.yama.ptrace_scope=1"

@@ -3,15 +3,12 @@
 
 Each condition is made by namespaces, limits, cgroups or a filter of system calls (docs/how-to/install.md, "Hosts")."""
 
-import ctypes
+import errno
 import json
 import os
 import resource
-import struct
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,20 +16,20 @@ import pytest
 from hourglass.builders.kernel import registry
 from hourglass.contract.kernels import DEFAULT, KERNELS
 from hourglass.engine.host_conditions import MAX_MAP_COUNT
-from hourglass.host import directories, syscall_filter
-from tests.clocks import HANG_S, until
+from hourglass.host import directories
+from tests.clocks import until
+from tests.processes import refuse_calls, run_hourglass
 
 from .conftest import Simulate
 
 pytestmark = pytest.mark.guest
 
-HOURGLASS = Path(sys.executable).with_name("hourglass")
 SHORT = ("test.length=1", "test.delay=0.2")
 MIB = 1 << 20
 
 Prepare = Callable[[], None]
 
-DENIED = {
+REFUSED_CALLS = {
     "acct": 163, "add_key": 248, "bpf": 321, "clock_adjtime": 305, "clock_settime": 227, "delete_module": 176,
     "fanotify_init": 300, "finit_module": 313, "fsconfig": 431, "fsmount": 432, "fsopen": 430, "fspick": 433,
     "get_mempolicy": 239, "init_module": 175, "io_uring_setup": 425, "ioperm": 173, "iopl": 172, "kcmp": 312,
@@ -46,21 +43,7 @@ DENIED = {
 (documentation of Docker, "Seccomp security profiles"), with their numbers on x86-64. They permit `personality` for
 some arguments."""
 CLONE3 = 435
-
-
-def refuse_calls() -> None:
-    """Install a filter like those of Docker and Podman: EPERM for `DENIED`, ENOSYS for clone3."""
-    load, jump_if_equal, give = 0x20, 0x15, 0x06
-    steps = [(load, 0, 0, 0)]
-    for number in DENIED.values():
-        steps += [(jump_if_equal, 0, 1, number), (give, 0, 0, syscall_filter.ERRNO | 1)]
-    steps += [(jump_if_equal, 0, 1, CLONE3), (give, 0, 0, syscall_filter.ERRNO | 38)]
-    steps += [(give, 0, 0, syscall_filter.ALLOW)]
-    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
-    described = struct.pack("HxxxxxxQ", len(steps), ctypes.addressof(program))
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, described, 0, 0):
-        raise OSError(ctypes.get_errno(), "seccomp")
+CONTAINER = {**dict.fromkeys(REFUSED_CALLS.values(), errno.EPERM), CLONE3: errno.ENOSYS}
 
 
 def limited(kind: int, soft: int) -> Prepare:
@@ -98,7 +81,7 @@ HARMLESS: dict[str, tuple[list[str], Prepare | None]] = {
     "a read-only root": (inside(READ_ONLY), None),
     "no user namespaces": (inside("echo 0 >/proc/sys/user/max_user_namespaces", "--user", "--map-root-user"), None),
     "memory files without execution by default": (inside("echo 1 >/proc/sys/vm/memfd_noexec", *PIDS), None),
-    "the system calls of a container": ([], refuse_calls),
+    "the system calls of a container": ([], lambda: refuse_calls(CONTAINER)),
 }
 """Conditions with which a guest runs: the command before Hourglass, or a function for its process."""
 
@@ -135,13 +118,12 @@ def command(
     folder: Path, *arguments: str, before: list[str] | None = None, prepare: Prepare | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Return the result of Hourglass under a condition. Skip the test where the condition cannot be made."""
-    environment = {**os.environ, "HOURGLASS_CACHE": str(directories.cache())}
-    run = partial(
-        subprocess.run, cwd=folder, env=environment, capture_output=True, text=True, timeout=HANG_S, check=False
-    )
-    if before and run([*before, "true"]).returncode:
-        pytest.skip(f"this host does not permit it: {run([*before, 'true']).stderr.strip()}")
-    return run([*(before or []), str(HOURGLASS), *arguments], preexec_fn=prepare)
+    cache = {"HOURGLASS_CACHE": str(directories.cache())}
+    if before:
+        trial = subprocess.run([*before, "true"], cwd=folder, env=os.environ | cache, capture_output=True, check=False)
+        if trial.returncode:
+            pytest.skip(f"this host does not permit it: {trial.stderr.decode().strip()}")
+    return run_hourglass(folder, *arguments, before=before or [], prepare=prepare, **cache)
 
 
 def run_arguments(kernel: str, *settings: str) -> list[str]:

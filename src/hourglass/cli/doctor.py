@@ -63,8 +63,7 @@ def guest(kernel_name: str) -> MachineCheck:
         try:
             status, text = _self_check(kernel, root, folder / "run")
         except (MissingError, HostError) as error:
-            lack = error.lack if isinstance(error, HostError) else error
-            return MachineCheck(name, False, lack.problem, lack.remedy)
+            return MachineCheck.failed(name, error.lack if isinstance(error, HostError) else error)
         except HourglassError as error:
             return MachineCheck(name, False, str(error.with_log(None) if isinstance(error, GuestError) else error))
         wall_s = time.monotonic() - start

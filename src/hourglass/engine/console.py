@@ -9,15 +9,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from hourglass.engine.kernel_texts import (
-    CHATTER,
-    COMPLAINT,
-    MAPPING_REFUSED,
-    MEMORY_REFUSED,
-    OUT_OF_MEMORY,
-    PANIC,
-    PROCESS_REFUSED,
-)
+from hourglass.engine.kernel_texts import CHATTER, COMPLAINT, HOST_REFUSED, OUT_OF_MEMORY, PANIC
 
 PREFIX = b"hourglass: {"
 _TAIL_MAX = 400
@@ -49,9 +41,8 @@ class Console:
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=_TAIL_MAX))
     panicked: bool = False
     out_of_memory: bool = False
-    memory_refused: bool = False
-    process_refused: bool = False
-    mapping_refused: bool = False
+    refused: set[str] = field(default_factory=set)
+    """What the host refused to the guest: keys of `HOST_REFUSED`."""
     decision: Event | None = None
     """The decision for which the guest waits."""
     used_s: dict[str, float] = field(default_factory=dict)
@@ -131,9 +122,7 @@ class Console:
             self.warnings.append(text.strip())
         if OUT_OF_MEMORY.search(text):
             self.out_of_memory = True
-        self.memory_refused = self.memory_refused or MEMORY_REFUSED.search(text) is not None
-        self.process_refused = self.process_refused or PROCESS_REFUSED.search(text) is not None
-        self.mapping_refused = self.mapping_refused or MAPPING_REFUSED.search(text) is not None
+        self.refused.update(kind for kind, pattern in HOST_REFUSED.items() if pattern.search(text))
         self.lines.append(text)
 
     def _act(self, event: Event) -> None:

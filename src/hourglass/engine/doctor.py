@@ -33,6 +33,11 @@ class MachineCheck:
     remedy: str = ""
     needed: bool = True
 
+    @classmethod
+    def failed(cls, name: str, lack: MissingError, needed: bool = True) -> "MachineCheck":
+        """Return the check that fails for an error's reason."""
+        return cls(name, False, lack.problem, lack.remedy, needed)
+
 
 def check() -> list[MachineCheck]:
     """Return all checks, each after those that it depends on. A released wheel makes the build checks optional."""
@@ -57,7 +62,7 @@ def check_prebuilt(wheel: Prebuilt) -> MachineCheck:
     try:
         kernels = [wheel.kernel(name) for name in wheel.kernels]
     except MissingError as error:
-        return MachineCheck(wheel.package, False, error.problem, error.remedy)
+        return MachineCheck.failed(wheel.package, error)
     if broken := wheel.broken():
         remedy = installing("--force-reinstall", prebuilt.wheel(wheel.package, wheel.version))
         return MachineCheck(wheel.package, False, f"changed since its release: {', '.join(broken)}", remedy)
@@ -137,13 +142,12 @@ def guest_tools() -> MachineCheck:
 
 def conditions() -> list[MachineCheck]:
     """Check the settings and limits of this host, and its memory."""
-    unmet = list(host_conditions.unmet())
+    if unmet := [MachineCheck.failed("host", lack) for lack in host_conditions.unmet()]:
+        return unmet
     limit = memory.tightest()
     space = "" if limit is None else f"{limit.free / 1e9:.1f} GB of memory free; "
     met = f"{space}ptrace, /proc and resource limits permit guests, each of up to {host_conditions.MEMORY_GIB} GiB"
-    return [MachineCheck("host", False, lack.problem, lack.remedy) for lack in unmet] or [
-        MachineCheck("host", True, met)
-    ]
+    return [MachineCheck("host", True, met)]
 
 
 def confinement() -> MachineCheck:
@@ -163,7 +167,7 @@ def cache() -> MachineCheck:
     try:
         folder = directories.cache()
     except MissingError as error:
-        return MachineCheck("cache", False, error.problem, error.remedy)
+        return MachineCheck.failed("cache", error)
     instead = ", since no folder below home can be written" if folder.parent == directories.temporary() else ""
     if hardware.runs_guests() and os.statvfs(folder).f_flag & os.ST_NOEXEC:
         problem = f"{folder} is mounted noexec, so kernels in it cannot be executed"
@@ -176,7 +180,7 @@ def disk(needed: bool) -> MachineCheck:
     try:
         free = shutil.disk_usage(directories.cache()).free
     except MissingError as error:
-        return MachineCheck("disk", False, error.problem, error.remedy, needed)
+        return MachineCheck.failed("disk", error, needed)
     enough = free >= LEAST_DISK
     remedy = "" if enough else "set HOURGLASS_CACHE to a folder with 3 GB free"
     return MachineCheck("disk", enough, f"{free / 1e9:.1f} GB free for kernels", remedy, needed)

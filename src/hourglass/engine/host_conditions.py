@@ -123,15 +123,15 @@ def cause(console: Console, status: int, before: HostUse) -> MissingError | None
 def refusal(console: Console) -> MissingError | None:
     """Return the error for a guest to whose programs the host refused something. What they do then depends on the host,
     so the run fails even if it ended."""
-    if console.memory_refused:
+    if "memory" in console.refused:
         return _scarce_memory("the host refused memory to the guest")
-    if console.process_refused:
+    if "process" in console.refused:
         return MissingError(
             f"the host permits no more processes ({_process_limit()}), and each process of a guest is one of the host",
             "raise this limit",
             code="host-limit",
         )
-    if console.mapping_refused:
+    if "mapping" in console.refused:
         return MissingError(
             f"the host permits a program no more mappings (vm.max_map_count = {text(MAX_MAP_COUNT)}), and each page "
             "that is no neighbour of others is one",

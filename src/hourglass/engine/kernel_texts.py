@@ -7,9 +7,7 @@
 | `COMPLAINT` | kernel/panic.c, lib/ubsan.c, mm/oom_kill.c, and others | a defect, which the run shows as a warning |
 | `OUT_OF_MEMORY` | mm/oom_kill.c | a process was killed, or none was left to kill |
 | `CHATTER` | arch/um, net/wireless, drivers/base | nothing: left out of the lines that an error quotes |
-| `MEMORY_REFUSED` | arch/um | the host had no memory for a page (SIGBUS) or a process (ENOMEM) of the guest |
-| `PROCESS_REFUSED` | arch/um/os-Linux | the host did not start a process for the guest |
-| `MAPPING_REFUSED` | arch/um/kernel/tlb.c | the host did not give a process of the guest another mapping |
+| `HOST_REFUSED` | arch/um | the host refused the guest memory, another process or another mapping |
 | `QDISC_MISSING` | net/sched/sch_api.c, by way of `tc` | no module has this kind |
 
 A test compares each with a line of a real kernel (tests/engine/test_kernel_texts.py)."""
@@ -24,9 +22,11 @@ CHATTER: Final = re.compile(
     r"BogoMIPS|regulatory\.db|firmware_class|epollctl add err|check_one_sigio|kernel memory protection"
     r"|reboot: System halted"
 )
-MEMORY_REFUSED: Final = re.compile(
-    r"Kernel mode signal 7|clone failed, errno = 12|reports error 12|fork failed: Cannot allocate"
-)
-PROCESS_REFUSED: Final = re.compile(r"(?:fork|clone) failed|stub-parent reports")
-MAPPING_REFUSED: Final = re.compile(r"ran out of memory on the host side")
+HOST_REFUSED: Final = {
+    "memory": re.compile(
+        r"Kernel mode signal 7|clone failed, errno = 12|reports error 12|fork failed: Cannot allocate"
+    ),
+    "process": re.compile(r"(?:fork|clone) failed|stub-parent reports"),
+    "mapping": re.compile(r"ran out of memory on the host side"),
+}
 QDISC_MISSING: Final = re.compile(r"qdisc kind is unknown")

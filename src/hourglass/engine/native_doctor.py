@@ -51,7 +51,7 @@ def checks(disciplines: Sequence[str], controls: Sequence[str]) -> list[MachineC
     if not Path("/proc/sys").is_dir():
         return [MachineCheck("native runs", False, "/proc is not mounted", "mount -t proc proc /proc", needed=False)]
     if (lacking := host_tools.lacking("native runs", native.TOOLS)) is not None:
-        return [MachineCheck("native runs", False, lacking.problem, lacking.remedy, needed=False)]
+        return [MachineCheck.failed("native runs", lacking, needed=False)]
     permission = privilege()
     if not permission.ok:
         return [permission]
