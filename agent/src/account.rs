@@ -65,7 +65,7 @@ mod tests {
     const SAMPLE: &str = "1 calls 7\n1 host 900\n1 call 35 5000\n1 cpu 70\n10 calls 99\n10 host 1\n";
 
     #[test]
-    fn an_account_is_that_of_the_program() {
+    fn an_account_has_the_lines_of_its_program() {
         let calls = ["1", "10", "2"].map(|app| Account::parse(SAMPLE, app.parse().expect("a number")).calls);
         assert_eq!(calls, [7, 99, 0]);
         let account = Account::parse(SAMPLE, 1);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_has_what_came_since_the_one_before() {
+    fn a_start_has_the_growth_since_the_previous_start() {
         let earlier = Account::parse(SAMPLE, 1);
         let after = Account::parse("1 calls 9\n1 host 950\n1 call 35 5000\n1 cpu 71\n1 spun 3\n", 1);
         let waits = [(("cpu".to_owned(), None), 1), (("spun".to_owned(), None), 3)];

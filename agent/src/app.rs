@@ -67,12 +67,12 @@ pub struct Program {
     pub plan: App,
     node: String,
     pub state: State,
-    /// Whether the program was ready once: programs that wait for it need no more.
+    /// Whether the program was ready once. Programs that wait for it need nothing else.
     pub was_ready: bool,
     starts: u16,
     restarts: u32,
     /// The number of future events that restart the program. The test waits for them.
-    revivals: usize,
+    event_restarts: usize,
     /// Whether the program has the machine's second console. Otherwise its outputs are recorded.
     terminal: bool,
     outputs: [Output; 2],
@@ -82,7 +82,7 @@ pub struct Program {
 }
 
 impl Program {
-    pub fn new(plan: &App, node: &str, folder: &Path, revivals: usize, terminal: bool) -> Result<Self> {
+    pub fn new(plan: &App, node: &str, folder: &Path, event_restarts: usize, terminal: bool) -> Result<Self> {
         let output = |name| {
             let path = folder.join(format!("{}.{name}", plan.name));
             Output::create(&path, name, plan.output_bytes)
@@ -94,7 +94,7 @@ impl Program {
             was_ready: false,
             starts: 0,
             restarts: plan.restarts,
-            revivals,
+            event_restarts,
             terminal,
             outputs: [output("stdout")?, output("stderr")?],
             last_lines: VecDeque::new(),
@@ -125,7 +125,7 @@ impl Program {
 
     /// Returns whether the test may end as far as this program is concerned.
     pub fn is_settled(&self) -> bool {
-        self.plan.background || (matches!(self.state, State::Over) && self.revivals == 0)
+        self.plan.background || (matches!(self.state, State::Over) && self.event_restarts == 0)
     }
 
     /// Returns the earliest time of the next start.
@@ -300,7 +300,7 @@ impl Program {
     /// Carries out an event's action. Only a restart affects a program that is not running.
     pub fn act(&mut self, act: Act, now: i64, container: &Container) {
         if act == Act::Restart {
-            self.revivals -= 1;
+            self.event_restarts -= 1;
         }
         match (&mut self.state, act) {
             (State::Running(run), Act::Kill) => {
@@ -461,7 +461,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_listener_is_found_among_sockets() {
+    fn a_listener_is_detected_among_sockets() {
         let table = "  sl  local_address rem_address   st tx_queue rx_queue\n\
                      \x20  0: 00000000:0050 00000000:0000 0A 00000000:00000000\n\
                      \x20  1: 0100000A:01BB 0200000A:C350 01 00000000:00000000\n";

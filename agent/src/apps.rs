@@ -84,7 +84,7 @@ impl Apps {
         create_dir_all(&folder).map_err(|error| Failure::system(folder.display(), error))?;
         let program = |app: &App| {
             let (node, terminal) = (&containers[app.container as usize].node, terminal == Some(&app.name));
-            Program::new(app, node, &folder, plan.revivals(app.id), terminal)
+            Program::new(app, node, &folder, plan.event_restarts(app.id), terminal)
         };
         let programs: Result<Vec<Program>> = plan.apps.iter().map(program).collect();
         let (orders, inbox) = channel();

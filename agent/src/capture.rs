@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_radio_s_file_says_that_radiotap_headers_come_first() {
+    fn a_file_of_a_radio_declares_radiotap_headers() {
         let folder = std::env::temp_dir().join(format!("hourglass-radiotap-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let radio = |device: &str| plan::Radio {
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_reads_back_with_names_times_ways_and_comments() {
+    fn a_file_has_names_times_directions_and_comments() {
         let folder = std::env::temp_dir().join(format!("hourglass-capture-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let nodes = ["client".to_owned(), "router".to_owned()];
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_in_the_order_of_their_times_once_nothing_earlier_can_come() {
+    fn frames_are_written_in_order_of_time_when_no_earlier_frame_can_follow() {
         let folder = std::env::temp_dir().join(format!("hourglass-order-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let mut captures = Captures::create(&[plan("eth0")], &[], &folder).expect("a file");

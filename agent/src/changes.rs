@@ -3,8 +3,8 @@
 //!
 //! The test loop gives the order and waits for the thread, so that later actions of that instant see the change. In
 //! virtual time a tool takes no time. If the kernel makes a tool wait (a NIC that comes to rest, a station that scans),
-//! or processes take time on a real machine, the loop waits at most until its next action is due, and at least 1 ns:
-//! the shortest time after which nothing of that instant is left to run.
+//! or processes take time on a real machine, the loop waits at most until its next action is due. It waits at least
+//! 1 ns, the shortest time after which all work of that instant is complete.
 
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::thread;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Clocks, and all sleeps until a time.
 //!
-//! Test time counts from an [`Epoch`]. Deadlines are absolute times of `CLOCK_MONOTONIC`, so lateness never adds up.
-//! Packet times are `CLOCK_REALTIME`, the clock of the kernel's receive timestamps; the epoch has its value at test
-//! time 0 too.
+//! Test time counts from an [`Epoch`]. Deadlines are absolute times of `CLOCK_MONOTONIC`, so delays never add up.
+//! Packet times are `CLOCK_REALTIME`, the clock of the kernel's receive timestamps; the epoch also has its value
+//! at test time 0.
 
 use nix::errno::Errno;
 use nix::sys::time::TimeSpec;

@@ -93,7 +93,7 @@ mod tests {
     use std::os::fd::AsFd;
 
     #[test]
-    fn a_letter_arrives_whole_with_what_goes_with_it() {
+    fn a_message_arrives_with_its_file_descriptors() {
         let (agent_end, init_end) =
             socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
                 .expect("a pair");

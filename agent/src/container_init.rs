@@ -53,19 +53,19 @@ pub fn run(
     let mut chld = SigSet::empty();
     chld.add(Signal::SIGCHLD);
     chld.thread_block()?;
-    let deaths = SignalFd::with_flags(&chld, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+    let child_signals = SignalFd::with_flags(&chld, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
     send(channel, &Notice::Ready {}, &[])?;
     let mut init = ContainerInit { apps, groups, running: Vec::new() };
     loop {
         let mut events =
-            [PollFd::new(channel, PollFlags::POLLIN), PollFd::new(deaths.as_fd(), PollFlags::POLLIN)];
+            [PollFd::new(channel, PollFlags::POLLIN), PollFd::new(child_signals.as_fd(), PollFlags::POLLIN)];
         match poll(&mut events, PollTimeout::NONE) {
             Err(Errno::EINTR) => continue,
             result => result?,
         };
         let [has_order, has_death] = events.map(|event| event.any().unwrap_or(false));
         if has_death {
-            while deaths.read_signal()?.is_some() {}
+            while child_signals.read_signal()?.is_some() {}
             init.reap(channel)?;
         }
         if has_order {
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_looked_for_along_its_own_path() {
+    fn a_program_is_searched_in_its_own_path() {
         let paths = |command, path| {
             let exec = Exec::of(&app(command, path)).expect("words");
             exec.paths.iter().map(|path| path.to_str().expect("text").to_owned()).collect::<Vec<_>>()
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_named() {
+    fn a_missing_program_is_named() {
         let exec = Exec::of(&app("no-such-program", "/nowhere")).expect("words");
         assert_eq!(exec.run(), Errno::ENOENT);
         let exec = Exec::of(&app("/", "")).expect("words");

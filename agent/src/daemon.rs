@@ -75,7 +75,7 @@ impl Daemons {
     }
 
     /// Sends a line to the control socket of a daemon of the step's node, and waits until the daemon reports success.
-    pub fn tell(&self, control: &ControlLine, step: &Step) -> Result<()> {
+    pub fn send_command(&self, control: &ControlLine, step: &Step) -> Result<()> {
         let tool = control.tool.name();
         let mut daemons = self.lock();
         let matches = |running: &&mut Running| {

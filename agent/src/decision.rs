@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Decisions: instants at which the engine chooses the steps of an event.
 //!
-//! The engine writes the steps of decision N, as a JSON list, to the file `.guest/decisions/N` of the run directory,
-//! which appears complete. Until then the agent looks for it again and again. In virtual time code takes no time, so
-//! the clock stands. A look lists an open folder, which leaves nothing behind in the kernel: their number changes
-//! nothing.
+//! The engine writes the steps of decision N, as a JSON list, to the file `.guest/decisions/N` of the run directory. The
+//! file is complete when it appears. Until then the agent lists the folder repeatedly. In virtual time code takes no
+//! time, so the clock does not advance. Listing an open folder leaves nothing behind in the kernel, so the number of
+//! attempts changes nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,14 +24,14 @@ pub struct Decisions {
 }
 
 impl Decisions {
-    /// Opens the folder of the run directory, which the engine made.
+    /// Opens the folder of decisions, which the engine has made in the run directory.
     pub fn open(out: &Path) -> Result<Self> {
         let path = out.join(FOLDER);
         let folder = Dir::open(&path, OFlag::O_RDONLY | OFlag::O_DIRECTORY, Mode::empty());
         Ok(Self { folder: folder.map_err(|error| Failure::system(path.display(), error))?, path })
     }
 
-    /// Waits for the steps of a decision, while the clock stands.
+    /// Waits for the steps of a decision. In virtual time the clock does not advance meanwhile.
     pub fn await_steps(&mut self, number: u32) -> Result<Vec<Step>> {
         let name = number.to_string();
         while !self.lists(&name)? {}

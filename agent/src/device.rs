@@ -90,7 +90,7 @@ impl Devices {
         Ok(Self { node: node.to_owned(), socket: Socket::open(SockProtocol::NetlinkRoute)?, recorded: None })
     }
 
-    /// Takes the current qdiscs as those of the set-up: from now on, samples record changes.
+    /// Stores the current qdiscs as those of the set-up. From now on, samples record changes.
     pub fn with_baseline(mut self) -> Result<Self> {
         let qdiscs = self.qdiscs()?;
         self.recorded = Some(qdiscs.into_iter().map(|qdisc| (qdisc.key(), qdisc.options)).collect());
@@ -223,7 +223,7 @@ impl Qdisc {
         (self.device, self.number, self.parent_number)
     }
 
-    /// Returns its words if it has changed since the last sample.
+    /// Returns the options as words if they have changed since the last sample.
     fn change(&self, recorded: &mut Recorded) -> Option<String> {
         if recorded.get(&self.key()) == Some(&self.options) {
             return None;

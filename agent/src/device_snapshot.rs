@@ -185,12 +185,12 @@ impl DeviceSnapshot {
                 Err(error) => vec![error.to_string()],
             };
             if differences.is_empty() || clock::monotonic() > deadline {
-                let mut complaints: Vec<String> =
+                let mut differences: Vec<String> =
                     differences.iter().map(|difference| format!("{}: {difference}", self.name)).collect();
                 if let (Err(error), false) = (result, differences.is_empty()) {
-                    complaints.push(format!("{}: {error}", self.name));
+                    differences.push(format!("{}: {error}", self.name));
                 }
-                return complaints;
+                return differences;
             }
             clock::sleep(RETRY_INTERVAL_NS);
         }

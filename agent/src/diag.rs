@@ -32,14 +32,14 @@ const ANSWER: usize = 1024;
 pub struct Diag {
     fd: OwnedFd,
     mailbox: Mailbox,
-    question: Vec<u8>,
+    requests: Vec<u8>,
 }
 
 impl Diag {
     /// Opens a socket in the namespace of the calling thread.
     pub fn open() -> Result<Self> {
         let fd = netlink::open(SockProtocol::NetlinkSockDiag)?;
-        Ok(Self { fd, mailbox: Mailbox::new(BATCH, ANSWER), question: Vec::new() })
+        Ok(Self { fd, mailbox: Mailbox::new(BATCH, ANSWER), requests: Vec::new() })
     }
 
     /// Passes the state of each established endpoint to `each`, in their order.
@@ -49,12 +49,12 @@ impl Diag {
         mut on_state: impl FnMut(&Endpoint, &Socket),
     ) -> Result<()> {
         for endpoints in endpoints.chunks(BATCH) {
-            self.question.clear();
+            self.requests.clear();
             for (endpoint, sequence) in endpoints.iter().zip(0..) {
-                let body = question(endpoint.local, endpoint.remote);
-                netlink::request(&mut self.question, SOCK_DIAG_BY_FAMILY, 0, sequence, &body);
+                let body = request_body(endpoint.local, endpoint.remote);
+                netlink::request(&mut self.requests, SOCK_DIAG_BY_FAMILY, 0, sequence, &body);
             }
-            netlink::send_all(self.fd.as_fd(), &self.question)?;
+            netlink::send_all(self.fd.as_fd(), &self.requests)?;
             let mut answers = 0;
             while answers < endpoints.len() {
                 self.mailbox.fetch(self.fd.as_fd())?;
@@ -68,7 +68,7 @@ impl Diag {
                     }
                 }
                 if answers == before {
-                    return Err(Error::other("the kernel did not answer all questions"));
+                    return Err(Error::other("the kernel did not answer all requests"));
                 }
             }
         }
@@ -77,7 +77,7 @@ impl Diag {
 }
 
 /// Returns `struct inet_diag_req_v2`, a request for one socket.
-fn question(local: SocketAddr, remote: SocketAddr) -> Vec<u8> {
+fn request_body(local: SocketAddr, remote: SocketAddr) -> Vec<u8> {
     let family = match local {
         SocketAddr::V4(_) => AddressFamily::Inet,
         SocketAddr::V6(_) => AddressFamily::Inet6,
@@ -129,10 +129,10 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_the_kernels_structure() {
+    fn a_request_is_the_kernels_structure() {
         let local = "10.0.0.1:40000".parse().expect("an address");
         let remote = "10.0.1.2:5000".parse().expect("an address");
-        let body = question(local, remote);
+        let body = request_body(local, remote);
         assert_eq!(body.len(), 56, "sizeof(struct inet_diag_req_v2)");
         assert_eq!(body[..4], [2, 6, 0b0100_0110, 0]);
         assert_eq!(body[8..12], [0x9c, 0x40, 0x13, 0x88]);

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_comes_after_a_sample_and_a_stop_and_before_what_starts_and_is_sent() {
+    fn a_change_follows_samples_and_stops_and_precedes_starts_and_packets() {
         let step = json!({"do": "tc", "node": "c", "lines": [], "origin": null});
         let event = |at_ns: i64| json!({"at_ns": at_ns, "node": "c", "name": "x", "steps": [step]});
         let sampling = json!({"tcp_ns": 0, "device_ns": SECOND, "totals_ns": 0, "packets": 0});
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn sampling_switched_off_leaves_the_devices_start_and_end() {
+    fn without_sampling_devices_are_sampled_at_start_and_end() {
         let actions = events(0, 0, &[]);
         let samples: Vec<i64> =
             actions.iter().filter(|(_, a)| *a == Action::SampleDevices).map(|(t, _)| *t).collect();
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_leave_in_bursts_on_the_grid_of_each_phase_and_are_counted_through() {
+    fn datagrams_leave_in_bursts_on_the_grid_of_each_phase_with_consecutive_numbers() {
         let ms = 1_000_000;
         let phases = json!([
             {"start_ns": 0, "stop_ns": 250 * ms, "interval_ns": 100 * ms},

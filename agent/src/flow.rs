@@ -122,7 +122,7 @@ impl Flow {
     }
 
     fn run_client(&self, zeros: &Zeros) -> io::Result<()> {
-        let client = self.client.as_ref().expect("the thread of an end that is here");
+        let client = self.client.as_ref().expect("this thread belongs to an end on this machine");
         self.start.pass();
         connect(client.as_raw_fd(), &SockaddrStorage::from(self.address()))?;
         let local = address_of(&getsockname(client.as_raw_fd())?)?;
@@ -132,7 +132,7 @@ impl Flow {
     }
 
     fn run_server(&self, zeros: &Zeros) -> io::Result<()> {
-        let listener = self.listener.as_ref().expect("the thread of an end that is here");
+        let listener = self.listener.as_ref().expect("this thread belongs to an end on this machine");
         let fd = sys::accept(listener.as_fd())?;
         if self.client.is_none() {
             let _ = self.local.set(address_of(&getpeername(fd.as_raw_fd())?)?);

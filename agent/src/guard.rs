@@ -163,24 +163,24 @@ fn watch(agent: Pid, pidfd: &OwnedFd, pipe: File, nodes: &Nodes) -> bool {
     let received = read_changes(pidfd, pipe);
     // an incomplete record belongs to a change that was not made
     let lines = received.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
-    let mut complaints = Vec::new();
+    let mut problems = Vec::new();
     let mut changes: Vec<Undo> = Vec::new();
     for line in lines {
         match serde_json::from_slice(line) {
             Ok(change) => changes.push(change),
-            Err(error) => complaints.push(format!("a bug: a record that cannot be read: {error}")),
+            Err(error) => problems.push(format!("a bug: a record that cannot be read: {error}")),
         }
     }
     if !matches!(changes.last(), Some(Undo::Finished)) {
         end_group(agent);
     }
     for change in changes.iter().rev() {
-        complaints.extend(undo(change, nodes).unwrap_or_else(|failure| vec![failure.to_string()]));
+        problems.extend(undo(change, nodes).unwrap_or_else(|failure| vec![failure.to_string()]));
     }
-    for complaint in &complaints {
-        print_complaint(complaint);
+    for problem in &problems {
+        print_problem(problem);
     }
-    complaints.is_empty()
+    problems.is_empty()
 }
 
 /// Reads the agent's records until it closes the pipe or ends. Its end is watched too, since copies of the agent also
@@ -266,8 +266,8 @@ fn undo(change: &Undo, nodes: &Nodes) -> Result<Vec<String>> {
 }
 
 /// Writes to the console, or to the kernel's log if the console has no reader.
-fn print_complaint(complaint: &str) {
-    let line = format!("guard: {complaint}\n");
+fn print_problem(problem: &str) {
+    let line = format!("guard: {problem}\n");
     if io::stdout().lock().write_all(line.as_bytes()).and_then(|()| io::stdout().flush()).is_err() {
         let log = OpenOptions::new().write(true).open("/dev/kmsg");
         let _ = log.and_then(|mut log| log.write_all(format!("hourglass {line}").as_bytes()));

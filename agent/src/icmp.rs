@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_are_told_from_the_rest() {
+    fn replies_are_distinguished_from_other_packets() {
         let four = IpAddr::from(Ipv4Addr::LOCALHOST);
         let six = IpAddr::from(Ipv6Addr::LOCALHOST);
         let mut packet = [0u8; 84];

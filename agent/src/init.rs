@@ -44,18 +44,17 @@ pub fn start() -> Result<()> {
     report::open_line(EVENT_LINE).map_err(|error| Failure::system(EVENT_LINE, error))
 }
 
-/// Loads the congestion controls and qdiscs in BPF that the engine has counted on the kernel's command line.
+/// Loads the congestion controls and qdiscs in BPF. The kernel's command line has their number.
 pub fn load_objects() -> Result<()> {
     let count = env::var("bpf_objects").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
     for number in 0..count {
         let object = format!("{RUN_FOLDER}/.guest/bpf-{number}.o");
-        tool::run("bpftool", &["struct_ops", "register", &object], "")
-            .map_err(|complaint| complaint.cause)?;
+        tool::run("bpftool", &["struct_ops", "register", &object], "").map_err(|error| error.cause)?;
     }
     Ok(())
 }
 
-/// Allows threads for `streams` streams: two for each, and some others.
+/// Allows two threads for each of `streams` streams, and some others.
 pub fn allow_threads(streams: usize) -> Result<()> {
     const ALWAYS: usize = 4000;
     if streams <= ALWAYS {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A field of a kernel structure: its position and its type. A structure only grows at its end, so its length
-//! determines which fields a kernel has.
+//! determines the fields that a kernel has.
 
 use crate::column::Kind;
 
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn bit_fields_are_taken_apart() {
+    fn bit_fields_are_separated() {
         let mut info = [0; 248];
         info[6] = 0x97;
         info[7] = 0b101;
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_older_kernel_lacks_is_null() {
+    fn fields_that_an_older_kernel_lacks_are_null() {
         let mut info = [0; 232]; // Linux 5.10 and 6.1
         info[80..84].copy_from_slice(&10u32.to_ne_bytes());
         assert_eq!(read(&info, "snd_cwnd"), Some(10));

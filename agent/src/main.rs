@@ -2,9 +2,10 @@
 //! The Hourglass agent: executes a plan on a Linux kernel and writes records.
 //!
 //! `hourglass-agent PLAN RECORDS`. As the first process of a machine it also has that process's duties (`init`).
-//! Otherwise it is an ordinary command that leaves nothing behind. It runs on a kernel in virtual time or on a real
-//! machine, and does not know which. In virtual time, code takes no time and the clock jumps when all threads sleep. So
-//! the agent never polls or spins, except for a decision of the engine. It avoids system calls, page faults and processes, which are expensive in the guest.
+//! Otherwise it is an ordinary command that leaves nothing behind. It runs in the same way on a kernel in virtual time
+//! and on a real machine. In virtual time, code takes no time and the clock jumps when all threads sleep. So the agent
+//! never polls or spins, except for a decision of the engine. It avoids system calls, page faults and processes, which
+//! are expensive in the guest.
 //!
 //! `hourglass-agent --serve NODE` runs this machine's part of a test; a coordinator controls it over standard input and
 //! output (`serve`).
@@ -15,17 +16,22 @@
 //!
 //! `hourglass-agent --self-check` is a program of a node that tests its host (`self_check`).
 //!
-//! A run: `plan` is parsed, `netns` makes the nodes, `setup` runs the `steps` (`tool`, `icmp`, `daemon`; `route_steps`
-//! carries out simple steps of `ip` and `tc` itself), `facts` describes the machine, and `test_loop` follows the event
-//! queue (`events`). `changes` carries out the plan's events, and `decision` those that the engine chooses. `flow`, `ping`, `datagram`, `fetch` and `transaction`
-//! make traffic (trait `Streams`). `diag`, `device` and `radio` sample. All write `records`, whose schemas are in
-//! `tables`.
+//! A run has these parts:
 //!
-//! `namespaces` finds those that programs make. `container` isolates programs; its first process (`container_init`) starts them. `apps` orders their starts, reads
-//! their output and stops them; `app` is one program, `account` reads its counters. The `guard` undoes changes to a
-//! machine that outlives the run, with `device_snapshot` and `device_rows` for its devices. On a kernel with the probe,
-//! `probe` reads it, `probe_records` parses records into the structures of `abi`, and `probe_rows` and `capture` write
-//! them. `report` speaks the console protocol.
+//! * `plan` is parsed, and `netns` makes the nodes.
+//! * `setup` runs the `steps` (`tool`, `icmp`, `daemon`; `route_steps` executes simple steps of `ip` and `tc` itself).
+//! * `facts` describes the machine.
+//! * `test_loop` follows the event queue (`events`). `changes` executes the plan's events, and `decision` gets the steps
+//!   that the engine chooses.
+//! * `flow`, `ping`, `datagram`, `fetch` and `transaction` make traffic (trait `Streams`).
+//! * `diag`, `device` and `radio` sample. All write `records`, whose schemas are in `tables`.
+//! * `container` isolates programs; its first process (`container_init`) starts them. `apps` orders their starts, reads
+//!   their output and stops them; `app` is one program, and `account` reads its counters.
+//! * `namespaces` detects the network namespaces that programs make.
+//! * `guard` undoes changes to a machine that outlives the run, with `device_snapshot` and `device_rows` for its devices.
+//! * On a kernel with the probe, `probe` reads it, `probe_records` parses records into the structures of `abi`, and
+//!   `probe_rows` and `capture` write them.
+//! * `report` writes the console protocol.
 
 #[rustfmt::skip]
 mod abi;

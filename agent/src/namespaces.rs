@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The network namespaces that programs make: further nodes of the records.
 //!
-//! The kernel's probe numbers each when a program makes it, and reports it. They are looked for, for names and devices,
-//! at each sample of the devices, when a program has mounted one (`ip netns add`), and when the probe reports one that
-//! has no name yet. Nothing of a namespace stays open between two samples, because it would live on after its program
-//! has deleted it.
+//! The kernel's probe numbers each namespace when a program makes it, and reports it. The agent searches for namespaces
+//! to get their names and devices: at each sample of the devices, when a program has mounted a namespace (`ip netns
+//! add`), and when the probe reports a namespace without a name. No file of a namespace stays open between two samples,
+//! because the namespace would then exist longer than its program wants.
 //!
 //! A name is `NODE/NAME`: the name for `ip netns`, or that of a Mininet host (the last word of its shell is
-//! `mininet:NAME`). Other namespaces are numbered. Without the probe, they are numbered as they are found.
+//! `mininet:NAME`). Other namespaces are numbered. Without the probe, the agent numbers them in the order of detection.
 //!
 //! Left out: devices in namespaces of programs that do not run as root.
 
@@ -30,18 +30,18 @@ const MININET: &str = "mininet:";
 /// The probe's number of the namespace of the reading thread.
 const NUMBER: &str = "/proc/hourglass/node";
 
-/// Shared by the threads that find namespaces and the reader of the probe, which needs their names.
+/// Shared by the threads that search for namespaces and the reader of the probe, which needs their names.
 #[derive(Clone)]
 pub struct Namespaces(Arc<Mutex<State>>);
 
 struct State {
     containers: Vec<Processes>,
-    /// Whether the probe numbers and reports them.
+    /// Whether the probe numbers and reports the namespaces.
     reported: bool,
     nodes: Vec<String>,
-    /// By number. The numbers follow those of `nodes`.
+    /// The names by number. The numbers follow those of `nodes`.
     names: BTreeMap<u16, String>,
-    /// Those that exist, by inode.
+    /// The existing namespaces by inode.
     existing: BTreeMap<u32, Namespace>,
 }
 
@@ -51,7 +51,7 @@ struct Namespace {
     place: Place,
 }
 
-/// A namespace where programs have it now.
+/// A current path of a namespace.
 struct Place {
     inode: u32,
     path: PathBuf,
@@ -59,7 +59,7 @@ struct Place {
 }
 
 impl Namespaces {
-    /// `nodes`: those of the plan. `reported`: whether the probe is open.
+    /// `nodes`: the nodes of the plan. `reported`: whether the probe is open.
     pub fn new(nodes: &[String], containers: &[Container], reported: bool) -> Self {
         let containers = containers.iter().filter_map(Container::processes_of_root).collect();
         let (names, existing) = (BTreeMap::new(), BTreeMap::new());
@@ -76,12 +76,12 @@ impl Namespaces {
         self.lock().containers.iter().filter_map(open).collect()
     }
 
-    /// Returns whether programs have made one.
+    /// Returns whether programs have made namespaces.
     pub fn exist(&self) -> bool {
         !self.lock().names.is_empty()
     }
 
-    /// Writes the row of one that the probe has reported. `zero_ns`: test time 0. Returns its name.
+    /// Writes the row of a namespace that the probe has reported. `zero_ns`: test time 0. Returns its name.
     pub fn report(&self, report: &abi::Namespace, zero_ns: i64, records: &mut Records) -> Result<String> {
         let (mut state, t_ns) = (self.lock(), report.t_ns - zero_ns);
         // a new namespace may have the inode of a deleted one
@@ -97,12 +97,12 @@ impl Namespaces {
         Ok(name)
     }
 
-    /// Looks for new ones.
+    /// Searches for new namespaces.
     pub fn find(&self, t_ns: i64, records: &mut Records) -> Result<()> {
         self.lock().find(t_ns, records)
     }
 
-    /// Samples the devices of all.
+    /// Samples the devices of all namespaces.
     pub fn sample(&self, t_ns: i64, records: &mut Records) -> Result<()> {
         let mut state = self.lock();
         state.find(t_ns, records)?;
@@ -119,10 +119,10 @@ impl Namespaces {
 
 impl State {
     fn find(&mut self, t_ns: i64, records: &mut Records) -> Result<()> {
-        let mut seen = BTreeSet::new();
+        let mut inodes = BTreeSet::new();
         for (node, place) in places(&self.containers) {
             let inode = place.inode;
-            if !seen.insert(inode) {
+            if !inodes.insert(inode) {
                 continue;
             }
             let listed = self.existing.get_mut(&inode).filter(|listed| listed.place.name == place.name);
@@ -137,11 +137,11 @@ impl State {
                 self.existing.insert(inode, Namespace { number, name, place });
             }
         }
-        self.existing.retain(|inode, _| seen.contains(inode));
+        self.existing.retain(|inode, _| inodes.contains(inode));
         Ok(())
     }
 
-    /// Returns the number of a new one; None if it has just gone, or if there are too many.
+    /// Returns the number of a new namespace; None if it has just ended, or if too many exist.
     fn number(&self, place: &Place) -> Result<Option<u16>> {
         if !self.reported {
             let next = self.nodes.len() + self.names.len();
@@ -155,10 +155,10 @@ impl State {
         Ok(number)
     }
 
-    /// Returns the name of a number, which is `own` in `node` if it has none yet.
-    fn name(&mut self, number: u16, node: &str, own: Option<&str>) -> String {
+    /// Returns the name of a number. A number without a name becomes `label` in `node`.
+    fn name(&mut self, number: u16, node: &str, label: Option<&str>) -> String {
         let count = usize::from(number) + 1 - self.nodes.len();
-        let name = || own.map_or_else(|| format!("{node}/{count}"), |own| format!("{node}/{own}"));
+        let name = || label.map_or_else(|| format!("{node}/{count}"), |label| format!("{node}/{label}"));
         self.names.entry(number).or_insert_with(name).clone()
     }
 
@@ -170,25 +170,26 @@ impl State {
     }
 }
 
-/// Returns the namespaces of all programs with their nodes, except the nodes' own: first those that have names.
+/// Returns the namespaces of all programs with their nodes, except the nodes' own. Those with names come first.
 fn places(containers: &[Processes]) -> Vec<(String, Place)> {
     let of = |container: &Processes| -> io::Result<Vec<(String, Place)>> {
         let folder = PathBuf::from(format!("/proc/{}", container.init));
         let node_inode = link_inode(&folder.join("ns/net"));
         let mounts = fs::read_to_string(folder.join("mountinfo"))?;
-        let mounted = mounts.lines().filter_map(|line| mounted(&folder.join("root"), line));
+        let mounted = mounts.lines().filter_map(|line| parse_mount(&folder.join("root"), line));
         let threads = container.threads().into_iter();
-        let all = mounted.chain(threads.filter_map(|thread| Place::of_thread(&thread, node_inode)));
-        let others = all.filter(|place| Some(place.inode) != node_inode);
-        Ok(others.map(|place| (container.node.clone(), place)).collect())
+        let places = mounted.chain(threads.filter_map(|thread| Place::of_thread(&thread, node_inode)));
+        let program_places = places.filter(|place| Some(place.inode) != node_inode);
+        Ok(program_places.map(|place| (container.node.clone(), place)).collect())
     };
-    let mut all: Vec<_> = containers.iter().flat_map(|container| of(container).unwrap_or_default()).collect();
-    all.sort_by_key(|(_, place)| place.name.is_none());
-    all
+    let mut places: Vec<_> =
+        containers.iter().flat_map(|container| of(container).unwrap_or_default()).collect();
+    places.sort_by_key(|(_, place)| place.name.is_none());
+    places
 }
 
-/// Returns the namespace in a line of `mountinfo`, whose fourth field is the root and whose fifth the mount point.
-fn mounted(root: &Path, line: &str) -> Option<Place> {
+/// Returns the namespace in a line of `mountinfo`: the fourth field is the root, the fifth the mount point.
+fn parse_mount(root: &Path, line: &str) -> Option<Place> {
     let mut fields = line.split(' ').skip(3);
     let (inode, point) = (inode(fields.next()?)?, fields.next()?);
     let name = point.rsplit('/').next().map(str::to_owned);
@@ -206,7 +207,7 @@ impl Place {
         Some(Self { inode, path, name: name.map(str::to_owned) })
     }
 
-    /// Does something inside, unless its program has just left it.
+    /// Does `work` inside, unless the namespace has just ended.
     fn visit(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
         File::open(&self.path).map_or(Ok(()), |file| netns::visit(&file, work))
     }
@@ -228,15 +229,15 @@ mod tests {
     #[test]
     fn a_mounted_namespace_has_the_name_of_its_file() {
         let line = "84 65 0:4 net:[4026532244] /run/netns/left rw shared:2 - nsfs nsfs rw";
-        let place = mounted(Path::new("/proc/7/root"), line).expect("a namespace");
+        let place = parse_mount(Path::new("/proc/7/root"), line).expect("a namespace");
         assert_eq!((place.inode, place.name.as_deref()), (4_026_532_244, Some("left")));
         assert_eq!(place.path, Path::new("/proc/7/root/run/netns/left"));
-        assert!(mounted(Path::new("/"), "20 19 0:18 / /proc rw - proc proc rw").is_none());
-        assert!(mounted(Path::new("/"), "").is_none());
+        assert!(parse_mount(Path::new("/"), "20 19 0:18 / /proc rw - proc proc rw").is_none());
+        assert!(parse_mount(Path::new("/"), "").is_none());
     }
 
     #[test]
-    fn a_reported_namespace_that_has_gone_has_a_number_below_the_node_of_its_program() {
+    fn a_reported_namespace_without_a_name_is_numbered_below_the_node_of_its_program() {
         let path = std::env::temp_dir().join(format!("hourglass-namespaces-{}", std::process::id()));
         let mut records = Records::create(&path).expect("a file");
         let namespaces = Namespaces::new(&["c".to_owned(), "s".to_owned()], &[], true);

@@ -188,9 +188,9 @@ impl Socket {
     /// Requests all objects of a kind and passes each message's body to `each`.
     pub fn dump(&mut self, kind: u16, body: &[u8], mut handle: impl FnMut(&[u8])) -> Result<()> {
         self.sequence += 1;
-        let mut question = Vec::new();
-        request(&mut question, kind, NLM_F_DUMP, self.sequence, body);
-        send_all(self.fd.as_fd(), &question)?;
+        let mut dump_request = Vec::new();
+        request(&mut dump_request, kind, NLM_F_DUMP, self.sequence, body);
+        send_all(self.fd.as_fd(), &dump_request)?;
         receive(self.fd.as_fd(), |message| match message.kind {
             NLMSG_DONE => Some(Ok(())),
             NLMSG_ERROR => Some(Err(error_of(message.body))),
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_ends_the_reading() {
+    fn a_truncated_message_ends_the_iteration() {
         assert_eq!(Messages(&[40, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]).count(), 0);
         assert_eq!(Attributes::after(&[1, 0, 0, 0], 0).count(), 0);
         assert_eq!(Attributes::after(&[], 8).count(), 0);

@@ -27,7 +27,7 @@ impl Plan {
     }
 
     /// Returns how many events restart a program.
-    pub fn revivals(&self, id: u16) -> usize {
+    pub fn event_restarts(&self, id: u16) -> usize {
         let steps = self.events.iter().flat_map(|event| &event.steps);
         steps.filter(|step| matches!(step.work, Work::App { app, act: Act::Restart } if app == id)).count()
     }
@@ -114,7 +114,7 @@ mod tests {
     use super::Writes;
 
     #[test]
-    fn what_is_written_adds_up_to_the_rate_in_whole_bytes() {
+    fn writes_add_up_to_the_rate_in_integer_bytes() {
         let writes = Writes { rate_bps: 1_000_000, interval_ns: 16_666_667 };
         let sizes: Vec<u64> = (0..60).map(|count| writes.bytes(count + 1) - writes.bytes(count)).collect();
         assert_eq!(sizes[..3], [2083, 2083, 2084]);

@@ -45,7 +45,7 @@ pub fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Er
     bounded(deserializer, &1, &i64::MAX)
 }
 
-/// Parses a number of things, at least one.
+/// Parses a count of at least 1.
 pub fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     bounded(deserializer, &1, &u32::MAX)
 }
@@ -199,9 +199,9 @@ where
 pub struct Content(String);
 
 impl Content {
-    #[allow(dead_code, reason = "for what runs the programs")]
+    #[allow(dead_code, reason = "only programs use it")]
     pub fn bytes(&self) -> Vec<u8> {
-        decode(&self.0).expect("was checked when it was read")
+        decode(&self.0).expect("base64, since parsing checks it")
     }
 }
 

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_probe_is_told_all_that_the_plan_names_and_then_to_start() {
+    fn the_probe_gets_commands_for_the_plan_and_then_the_start() {
         let plan = plan(&sampling(), &capture());
         let lines: Vec<String> = commands(&plan, 77)
             .iter()
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_of_programs_are_numbered_behind_those_of_the_plan() {
+    fn streams_of_programs_are_numbered_after_those_of_the_plan() {
         let mut plan = plan(&sampling(), &json!([]));
         let app = json!({"id": 0, "name": "a", "room": 0, "command": ["a"], "env": {}, "folder": "/", "user": "0",
             "stdin": "", "start_ns": 0, "after": [], "stop_ns": null, "stop_signal": 15, "grace_ns": 0,
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_without_the_probe_is_good_enough_but_for_captures() {
+    fn only_captures_need_a_kernel_with_the_probe() {
         let nowhere = "/nonexistent/probe";
         assert!(open_at(nowhere, &plan(&sampling(), &json!([]))).expect("falls back").is_none());
         let failure = open_at(nowhere, &plan(&sampling(), &capture())).expect_err("captures need the probe");
@@ -207,15 +207,15 @@ mod tests {
     }
 
     #[test]
-    fn the_probe_is_opened_only_for_what_it_gives() {
+    fn the_probe_is_opened_only_if_the_plan_needs_it() {
         let unreadable = "/proc/self/mem/probe"; // an error other than a missing file
-        assert!(open_at(unreadable, &plan(&nothing(), &json!([]))).expect("is not tried").is_none());
+        assert!(open_at(unreadable, &plan(&nothing(), &json!([]))).expect("no attempt").is_none());
         assert!(open_at(unreadable, &plan(&sampling(), &json!([]))).is_err());
         assert!(open_at(unreadable, &plan(&nothing(), &capture())).is_err());
     }
 
     #[test]
-    fn reading_ends_at_its_end_or_at_what_is_wrong() {
+    fn reading_ends_at_the_end_or_at_an_error() {
         let path = std::env::temp_dir().join(format!("hourglass-watch-{}", std::process::id()));
         let records = Shared::new(Records::create(&path).expect("a file"));
         let read_all = |bytes: &[u8]| {

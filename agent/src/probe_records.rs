@@ -163,7 +163,7 @@ mod tests {
     ];
 
     #[test]
-    fn every_type_is_read_when_whole_and_told_when_cut_off() {
+    fn every_type_is_parsed_and_its_truncation_detected() {
         assert_eq!(SIZES.len(), abi::RECORD.len());
         for (kind, size) in SIZES {
             let complete = record(kind, &vec![0; size]);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_a_record_that_is_cut_off_is_not_read() {
+    fn a_truncated_record_ends_the_iteration() {
         let complete = record(abi::QUEUE, &[0; 64]);
         for cut in [1, 8] {
             let mut records = Records(&complete[..cut]);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn types_of_the_future_are_skipped() {
+    fn unknown_types_are_skipped() {
         let buffer = [record(99, &[7; 21]), record(abi::BALANCE, &[0; 64]), record(0, &[])].concat();
         let mut records = Records(&buffer);
         assert!(matches!(records.next(), Some(Some(Record::Unknown))));

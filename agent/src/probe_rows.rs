@@ -363,7 +363,7 @@ mod tests {
         assert_eq!((number("t_ns"), number("rx_ns"), number("propagation_ns")), (5, 10, 29));
         let layers = packet.schema().fields().iter().skip(9).map(|field| number(field.name())).sum::<i64>();
         assert_eq!(layers, number("end_ns") - number("t_ns"));
-        assert!(packet.column_by_name("ecn").is_none(), "as it was before there was that column");
+        assert!(packet.column_by_name("ecn").is_none(), "a stream without marks lacks the column");
     }
 
     #[test]
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn what_programs_opened_has_rows_and_so_has_what_was_not_followed() {
+    fn streams_of_programs_and_unfollowed_connections_have_rows() {
         let client = [0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
         let bytes = [
             opened(2, 5000, 1, client),
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_a_failure() {
+    fn an_impossible_record_is_a_failure() {
         let failure = |buffer: &[u64]| write("wrong", buffer).expect_err("refused").to_string();
         let mut queue = fields![0i64, 2u16, 0u16, 0u16, 0u16];
         queue.resize(64, 0);

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_where_its_qdisc_has_it() {
+    fn each_qdisc_has_its_limit() {
         assert_eq!(words("pfifo", &numbers(&[102]), &[]), "pfifo limit 102");
         assert_eq!(words("sfq", &numbers(&[1514, 10, 127, 1024, 128]), &[]), "sfq limit 127");
         let codel = [attribute(1, &numbers(&[5000])), attribute(2, &numbers(&[1000]))].concat();
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_counts_what_the_link_layer_adds() {
+    fn a_rate_includes_the_overhead_of_the_link_layer() {
         let spec = |rate: u32| [&[0, 2, 10, 0, 0, 0, 64, 0][..], &rate.to_ne_bytes()].concat();
         let tbf = [spec(105_000), vec![0; 12], numbers(&[30_000, 1, 2])].concat();
         assert_eq!(

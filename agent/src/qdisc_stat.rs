@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_structure_of_words_gives_them_all() {
+    fn a_structure_has_a_counter_for_each_word() {
         let codel = read_all("codel", &numbered_words(9), &[]);
         assert_eq!(codel.iter().map(|(_, value)| *value).collect::<Vec<_>>(), (1..=9).collect::<Vec<_>>());
         assert_eq!(read_all("red", &numbered_words(4), &[])[3], ("marked".into(), 4));
@@ -290,14 +290,14 @@ mod tests {
     }
 
     #[test]
-    fn an_older_kernel_tells_less() {
+    fn an_older_kernel_has_fewer_counters() {
         assert_eq!(read_all("fq", &[1; 88], &[]).len(), 13, "Linux 5.4");
         assert_eq!(read_all("fq", &[1; 104], &[]).len(), 15, "Linux 5.10 and 6.1");
         assert_eq!(read_all("fq", &[1; 152], &[]).len(), 22, "Linux 6.12");
     }
 
     #[test]
-    fn fq_codel_is_told_from_its_classes() {
+    fn fq_codel_is_distinguished_from_its_classes() {
         let qdisc = [&0u32.to_ne_bytes()[..], &numbered_words(9)].concat();
         assert_eq!(read_all("fq_codel", &qdisc, &[])[8], ("drop_overmemory".into(), 9));
         let class = [&1u32.to_ne_bytes()[..], &numbered_words(9)].concat();
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn sfq_tells_only_with_red() {
+    fn sfq_has_counters_only_with_red() {
         assert_eq!(read_all("sfq", &[], &numbered_words(18))[0], ("prob_drop".into(), 13));
         assert_eq!(read_all("sfq", &[], &[0; 72]), []);
         assert_eq!(read_all("sfq", &[], &numbered_words(5)), [], "an old kernel");
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_qdisc_of_ones_own_names_its_fields() {
+    fn a_custom_qdisc_names_its_fields() {
         let stat = |value: i64, name: &str| {
             let mut bytes = value.to_ne_bytes().to_vec();
             bytes.extend(name.bytes().chain(std::iter::repeat(0)).take(32));
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn of_other_kinds_nothing_is_told() {
+    fn other_kinds_have_no_counters() {
         assert_eq!(read_all("pfifo_fast", &numbered_words(20), &numbered_words(20)), []);
         assert_eq!(read_all("codel", &[1, 2, 3], &[]), [], "cut off");
     }

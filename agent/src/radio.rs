@@ -55,12 +55,12 @@ impl Radios {
     /// Writes all counters of the plan's radios.
     pub fn sample(&mut self, t_ns: i64, records: &mut Records) -> Result<()> {
         for (key, value) in self.read()? {
-            let grown = value.wrapping_sub(self.baseline.get(&key).copied().unwrap_or_default());
+            let growth = value.wrapping_sub(self.baseline.get(&key).copied().unwrap_or_default());
             let (number, station, name) = key;
             let radio = &self.list[number];
             let table = if station.is_some() { Table::Station } else { Table::Radio };
             let head = [Cell::I64(t_ns), Cell::Text(&radio.node), Cell::Text(&radio.device)];
-            let tail = [Cell::Text(&name), Cell::I64(grown)];
+            let tail = [Cell::Text(&name), Cell::I64(growth)];
             records.push(table, head.into_iter().chain(station.as_deref().map(Cell::Text)).chain(tail))?;
         }
         Ok(())
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_found_wherever_they_stand() {
+    fn numbers_are_read_at_every_level() {
         let value = serde_json::json!({"a": 1, "tx_ns": {"be": 2}, "aggregates": {"17": 9}, "name": "x"});
         let mut rows = Vec::new();
         flatten("", &value, &mut |name, value| rows.push((name.to_owned(), value)));

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_reads_back_and_names_its_table() {
+    fn a_stream_has_its_rows_and_the_name_of_its_table() {
         let (name, columns) = TABLES[Table::Ping as usize];
         let mut pending = Pending::new(name, columns);
         pending.push(ping(5, Cell::I64(77)));
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_column_is_in_the_streams_that_fill_it_alone() {
+    fn a_late_column_is_only_in_streams_that_fill_it() {
         const COLUMNS: [Column; 3] =
             [Column::of("t", Kind::I64), Column::late("new", Kind::U32), Column::optional("old", Kind::U32)];
         let names = |streams: &[Cell<'static>]| -> Vec<Vec<String>> {

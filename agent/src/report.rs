@@ -40,13 +40,13 @@ pub struct Failure {
 
 impl Failure {
     /// Returns an error of the system.
-    pub fn system(what: impl Display, error: impl Into<io::Error>) -> Self {
-        Cause::system(what, error).into()
+    pub fn system(subject: impl Display, error: impl Into<io::Error>) -> Self {
+        Cause::system(subject, error).into()
     }
 
     /// Returns a failure for data that cannot be read or written.
-    pub fn data(what: impl Display, error: impl Display) -> Self {
-        Cause::Data { what: what.to_string(), text: error.to_string() }.into()
+    pub fn data(subject: impl Display, error: impl Display) -> Self {
+        Cause::Data { what: subject.to_string(), text: error.to_string() }.into()
     }
 
     /// Returns a failure for a plan that is not accepted.
@@ -83,9 +83,9 @@ impl Display for Failure {
 }
 
 impl Cause {
-    /// An error of the system; one without a number is an error of data.
-    pub fn system(what: impl Display, error: impl Into<io::Error>) -> Self {
-        let (what, error) = (what.to_string(), error.into());
+    /// Returns an error of the system. An error without a number is an error of data.
+    pub fn system(subject: impl Display, error: impl Into<io::Error>) -> Self {
+        let (what, error) = (subject.to_string(), error.into());
         match error.raw_os_error() {
             Some(errno) => Self::System { what, errno },
             None => Self::Data { what, text: error.to_string() },
@@ -148,7 +148,7 @@ pub fn time(ns: i64) {
     print_event(&Event::Time { ns });
 }
 
-/// Reports to the coordinator of several machines that this one is set up.
+/// Reports to the coordinator of several machines that this machine is set up.
 pub fn set() {
     print_event(&Event::Set);
 }
@@ -179,7 +179,7 @@ pub fn used(app: &str, cpu_ns: u64) {
     print_event(&Event::Used { app, cpu_ns });
 }
 
-/// Reports that the clock stands until the engine answers.
+/// Reports that the clock stops until the engine answers.
 pub fn decision(number: u32, ns: i64, senders: &[Sender]) {
     print_event(&Event::Decision { number, ns, senders });
 }
@@ -206,7 +206,7 @@ mod tests {
     use nix::errno::Errno;
 
     #[test]
-    fn events_are_spelled_as_the_protocol_says() {
+    fn events_have_the_form_of_the_protocol() {
         let text = |event: &Event| serde_json::to_string(event).expect("serialises");
         assert_eq!(text(&Event::Ready { boot_ns: 7 }), r#"{"event":"ready","boot_ns":7}"#);
         assert_eq!(text(&Event::Time { ns: 8 }), r#"{"event":"time","ns":8}"#);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_without_a_number_is_one_of_data() {
+    fn an_error_without_a_number_is_an_error_of_data() {
         let failure = Failure::system("a file", io::ErrorKind::UnexpectedEof);
         assert_eq!(failure.cause, Failure::data("a file", "unexpected end of file").cause);
     }

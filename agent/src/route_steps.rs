@@ -122,9 +122,9 @@ fn message(work: &Work) -> Option<Message<'_>> {
             Some((Some(device), (RTM_NEWADDR, flags(*act), body)))
         }
         Work::Route { act, subnet, via, metric } => {
-            let anywhere: IpAddr =
+            let unspecified: IpAddr =
                 if via.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-            let (subnet, length) = subnet.as_deref().map_or(Some((anywhere, 0)), prefix)?;
+            let (subnet, length) = subnet.as_deref().map_or(Some((unspecified, 0)), prefix)?;
             // family, lengths, TOS, table, protocol, scope (the universe), type, flags
             let mut body = vec![family(subnet), length, 0, 0, RT_TABLE_MAIN, RTPROT_BOOT, 0, RTN_UNICAST];
             body.extend([0; 4]);
@@ -185,7 +185,7 @@ fn bytes(address: IpAddr) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn known(json: &str) -> Option<(Option<String>, u16, u16, usize)> {
+    fn message_of(json: &str) -> Option<(Option<String>, u16, u16, usize)> {
         let step: Step =
             serde_json::from_str(&format!(r#"{{{json}, "node": "a", "origin": null}}"#)).expect("a step");
         let (device, (kind, flags, body)) = message(&step.work)?;
@@ -193,7 +193,7 @@ mod tests {
     }
 
     fn qdisc(settings: &str) -> Option<(Option<String>, u16, u16, usize)> {
-        known(&format!(r#""do": "qdisc", "device": "eth0", "parent": null, {settings}"#))
+        message_of(&format!(r#""do": "qdisc", "device": "eth0", "parent": null, {settings}"#))
     }
 
     #[test]
@@ -202,20 +202,20 @@ mod tests {
         let device =
             r#""do": "device", "device": "eth0", "kind": "wire", "mac": "02:00:00:00:1f:01", "mtu": 9000"#;
         let length = netlink::IFINFOMSG + 12 + 8 + 12 + 12;
-        assert_eq!(known(device), Some((None, RTM_NEWLINK, CREATE | EXCL, length)));
+        assert_eq!(message_of(device), Some((None, RTM_NEWLINK, CREATE | EXCL, length)));
         let up = r#""do": "link", "device": "eth0", "mac": null, "mtu": null, "addrgenmode": null, "name": null, "state": "up""#;
-        assert_eq!(known(up), Some((eth0.clone(), RTM_NEWLINK, 0, netlink::IFINFOMSG)));
+        assert_eq!(message_of(up), Some((eth0.clone(), RTM_NEWLINK, 0, netlink::IFINFOMSG)));
         let address =
             r#""do": "address", "device": "eth0", "act": "replace", "address": "fd00::1/64", "nodad": true"#;
-        assert_eq!(known(address), Some((eth0.clone(), RTM_NEWADDR, CREATE | REPLACE, 8 + 20 + 20)));
+        assert_eq!(message_of(address), Some((eth0.clone(), RTM_NEWADDR, CREATE | REPLACE, 8 + 20 + 20)));
         let route = r#""do": "route", "act": "add", "subnet": "10.0.2.0/24", "via": "10.0.1.1", "metric": 7"#;
-        assert_eq!(known(route), Some((None, RTM_NEWROUTE, CREATE | EXCL, 12 + 8 + 8 + 8)));
+        assert_eq!(message_of(route), Some((None, RTM_NEWROUTE, CREATE | EXCL, 12 + 8 + 8 + 8)));
         let root = qdisc(r#""act": "add", "handle": "10:", "kind": "pfifo", "options": """#);
         assert_eq!(root, Some((eth0, RTM_NEWQDISC, CREATE | EXCL, netlink::TCMSG + 12)));
     }
 
     #[test]
-    fn others_are_the_tools() {
+    fn other_steps_need_their_tools() {
         for settings in [
             r#""act": "add", "handle": "10:", "kind": "pfifo", "options": "limit 100""#,
             r#""act": "add", "handle": "10:", "kind": "prio", "options": """#,
@@ -233,7 +233,7 @@ mod tests {
             r#""do": "shaper", "device": "eth0", "act": "add", "rate": "1mbit", "burst": 1, "quantum": 1514"#,
             r#""do": "ingress", "device": "eth0", "ifb": "ifb4eth0""#,
         ] {
-            assert_eq!(known(json), None, "{json}");
+            assert_eq!(message_of(json), None, "{json}");
         }
     }
 }

@@ -80,7 +80,7 @@ pub fn carry_out(steps: &[Step], nodes: &Nodes, daemons: &Daemons, apps: Option<
             Work::Ethtool { args } => {
                 let args: Vec<&str> = args.iter().map(String::as_str).collect();
                 warnings += &tool::run("ethtool", &args, "")
-                    .map_err(|complaint| step.blame(args.join(" "), complaint.cause.into()))?;
+                    .map_err(|error| step.blame(args.join(" "), error.cause.into()))?;
             }
             Work::Iw { args, says, timeout_ns } => {
                 iw(args, says.as_deref(), *timeout_ns)
@@ -92,7 +92,7 @@ pub fn carry_out(steps: &[Step], nodes: &Nodes, daemons: &Daemons, apps: Option<
                     .map_err(|failure| step.blame(plan.tool.name().to_owned(), failure))?;
             }
             Work::Tell(tell) => {
-                daemons.tell(tell, step).map_err(|failure| step.blame(tell.line.clone(), failure))?;
+                daemons.send_command(tell, step).map_err(|failure| step.blame(tell.line.clone(), failure))?;
             }
             Work::Reach { address, timeout_ns } => {
                 reach(*address, *timeout_ns).map_err(|failure| step.blame(address.to_string(), failure))?;
@@ -135,11 +135,11 @@ fn run_batch(tool: &str, steps: &[Step]) -> Result<String> {
         return Ok(String::new());
     }
     let input: String = lines.iter().flat_map(|(_, line)| [line.as_str(), "\n"]).collect();
-    tool::run(tool, &["-batch", "-"], &input).map_err(|complaint| {
+    tool::run(tool, &["-batch", "-"], &input).map_err(|error| {
         // tc does not report which line is incomplete; the user's lines come last
-        let failing = complaint.line.and_then(|line| lines.get(line)).or(lines.last());
+        let failing = error.line.and_then(|line| lines.get(line)).or(lines.last());
         let (step, line) = failing.map_or((&steps[0], String::new()), |(step, line)| (*step, line.clone()));
-        step.blame(line, complaint.cause.into())
+        step.blame(line, error.cause.into())
     })
 }
 
@@ -148,8 +148,7 @@ fn iw(args: &[String], says: Option<&str>, timeout_ns: i64) -> Result<()> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let deadline = clock::monotonic() + timeout_ns;
     loop {
-        let output =
-            tool::run_within("iw", &args, timeout_ns).map_err(|complaint| Failure::from(complaint.cause))?;
+        let output = tool::run_within("iw", &args, timeout_ns).map_err(|error| Failure::from(error.cause))?;
         if says.is_none_or(|says| output.contains(says)) {
             return Ok(());
         }

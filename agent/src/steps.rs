@@ -16,28 +16,28 @@ impl Step {
         self.work.name()
     }
 
-    /// Returns `ip`, `tc` or `bridge` if it carries out the step.
+    /// Returns the tool of the step: `ip`, `tc` or `bridge`.
     pub fn tool(&self) -> Option<&'static str> {
-        let templates = TEMPLATES.iter().find(|(name, ..)| *name == self.name());
+        let row = TEMPLATES.iter().find(|(name, ..)| *name == self.name());
         match self.work {
             Work::Ip { .. } => Some("ip"),
             Work::Tc { .. } => Some("tc"),
             Work::Bridge { .. } => Some("bridge"),
-            _ => templates.map(|(_, tool, _)| *tool),
+            _ => row.map(|(_, tool, _)| *tool),
         }
     }
 
-    /// Returns the lines for the tool.
+    /// Returns the tool's lines; none without a tool.
     pub fn lines(&self) -> Vec<String> {
         if let Work::Ip { lines } | Work::Tc { lines } | Work::Bridge { lines } = &self.work {
             return lines.clone();
         }
         let fields = serde_json::to_value(&self.work).expect("a step is an object");
-        let steps = TEMPLATES.iter().filter(|(name, ..)| *name == self.name());
-        steps.flat_map(|(.., templates)| templates.iter().map(|template| fill(template, &fields))).collect()
+        let rows = TEMPLATES.iter().filter(|(name, ..)| *name == self.name());
+        rows.flat_map(|(.., templates)| templates.iter().map(|template| fill(template, &fields))).collect()
     }
 
-    /// Returns the failure with this step and `line` as its place. The message names the step by its tool.
+    /// Returns the failure with `line`, node, origin, and the step's tool or name.
     pub fn blame(&self, line: String, failure: Failure) -> Failure {
         Failure {
             origin: self.context.origin.clone(),
@@ -64,7 +64,7 @@ impl Work {
         )
     }
 
-    /// Returns whether the step changes something that outlives the run.
+    /// Returns whether the guard must know the step, to undo changes that outlive the run.
     pub fn needs_guard(&self) -> bool {
         matches!(self, Self::Take { .. } | Self::Keep { .. })
     }
@@ -80,7 +80,7 @@ impl Work {
     }
 }
 
-/// Fills a template (`contract/plan/steps.py`) with the values of a step.
+/// Fills a template (its syntax: `ToolStep` of `contract/plan/steps.py`) with a step's values.
 fn fill(template: &str, fields: &Value) -> String {
     let (mut line, mut rest) = (String::new(), template);
     while let Some(start) = rest.find(['[', '{']) {

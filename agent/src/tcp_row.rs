@@ -106,7 +106,7 @@ mod tests {
     use zerocopy::FromZeros;
 
     #[test]
-    fn a_socket_fills_the_columns_of_its_congestion_control_and_no_others() {
+    fn a_socket_fills_only_the_columns_of_its_congestion_control() {
         let mut info = [0; 232];
         info[80..84].copy_from_slice(&77u32.to_ne_bytes());
         let bbr: Vec<u8> = [5u32, 1, 20_000, 739, 512].iter().flat_map(|word| word.to_ne_bytes()).collect();
@@ -118,7 +118,7 @@ mod tests {
         let cwnd = columns.iter().position(|column| column.name == "snd_cwnd").expect("a column") - 3;
         assert_eq!(cells.len(), fields + 9 + 4 + 4 + 5 + 13);
         assert_eq!(cells[cwnd], Cell::U64(77));
-        assert_eq!(cells[fields - 1], Cell::Null, "what is last is not in 232 bytes");
+        assert_eq!(cells[fields - 1], Cell::Null, "the last field is beyond 232 bytes");
         assert_eq!(cells[fields], Cell::Null, "the kernel reported no memory");
         assert_eq!(cells[fields + 9..fields + 13], [1 << 32 | 5, 20_000, 739, 512].map(Cell::U64));
         assert!(cells[fields + 13..].iter().all(|cell| *cell == Cell::Null));
@@ -150,6 +150,6 @@ mod tests {
         let cells = sending(&tcp);
         assert_eq!((cells[0], cells[2]), (Cell::U64(5), Cell::Text("rate")));
         tcp.tsq_term = 77;
-        assert_eq!(sending(&tcp)[2], Cell::Null, "a term of the future");
+        assert_eq!(sending(&tcp)[2], Cell::Null, "a term of a newer kernel");
     }
 }

@@ -16,12 +16,12 @@ const USUAL_FOLDERS: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
 
 /// The cause of a tool's failure, and the number of the input line (from 0).
 #[derive(Debug, PartialEq, Eq)]
-pub struct Complaint {
+pub struct ToolError {
     pub line: Option<usize>,
     pub cause: Cause,
 }
 
-impl From<Cause> for Complaint {
+impl From<Cause> for ToolError {
     fn from(cause: Cause) -> Self {
         Self { line: None, cause }
     }
@@ -37,15 +37,15 @@ pub fn find(tool: &str) -> Result<PathBuf, Cause> {
 }
 
 /// Runs `tool args` with `input`; returns its warnings, or its error if it fails.
-pub fn run(tool: &str, args: &[&str], input: &str) -> Result<String, Complaint> {
+pub fn run(tool: &str, args: &[&str], input: &str) -> Result<String, ToolError> {
     match output(find(tool)?, args, input).map_err(|error| Cause::system(tool, error))? {
         (true, text) => Ok(text),
-        (false, text) => Err(complaint(&text, tool)),
+        (false, text) => Err(parse_error(&text, tool)),
     }
 }
 
 /// Runs a tool that may wait for something, at most for `timeout_ns`; returns its output.
-pub fn run_within(tool: &str, args: &[&str], timeout_ns: i64) -> Result<String, Complaint> {
+pub fn run_within(tool: &str, args: &[&str], timeout_ns: i64) -> Result<String, ToolError> {
     let unavailable = |error: io::Error| Cause::system(tool, error);
     let mut command = Command::new(find(tool)?);
     command.args(args);
@@ -57,7 +57,7 @@ pub fn run_within(tool: &str, args: &[&str], timeout_ns: i64) -> Result<String, 
     if program.status().map_err(unavailable)?.success() {
         Ok(program.text())
     } else {
-        Err(complaint(&program.text(), tool))
+        Err(parse_error(&program.text(), tool))
     }
 }
 
@@ -82,7 +82,7 @@ fn output(tool: PathBuf, args: &[&str], input: &str) -> io::Result<(bool, String
 }
 
 /// Parses a tool's messages. iproute2's end with `Command failed -:N`; N is the line of the batch, from 1.
-fn complaint(stderr: &str, tool: &str) -> Complaint {
+fn parse_error(stderr: &str, tool: &str) -> ToolError {
     let mut line = None;
     let mut lines = Vec::new();
     for line_text in stderr.lines().map(str::trim).filter(|text| !text.is_empty()) {
@@ -91,39 +91,39 @@ fn complaint(stderr: &str, tool: &str) -> Complaint {
             None => lines.push(line_text),
         }
     }
-    let text = if lines.is_empty() { format!("{tool} failed and said nothing") } else { lines.join(" ") };
-    Complaint { line, cause: Cause::ToolFailed { tool: tool.to_owned(), text } }
+    let text = if lines.is_empty() { format!("{tool} failed without a message") } else { lines.join(" ") };
+    ToolError { line, cause: Cause::ToolFailed { tool: tool.to_owned(), text } }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn failed(line: Option<usize>, text: &str) -> Complaint {
-        Complaint { line, cause: Cause::ToolFailed { tool: "tc".into(), text: text.into() } }
+    fn failed(line: Option<usize>, text: &str) -> ToolError {
+        ToolError { line, cause: Cause::ToolFailed { tool: "tc".into(), text: text.into() } }
     }
 
     #[test]
-    fn the_failing_line_of_a_batch_is_found() {
+    fn the_failing_line_of_a_batch_is_identified() {
         let stderr = "Error: Exclusivity flag on, cannot modify.\nCommand failed -:3\n";
-        assert_eq!(complaint(stderr, "tc"), failed(Some(2), "Error: Exclusivity flag on, cannot modify."));
+        assert_eq!(parse_error(stderr, "tc"), failed(Some(2), "Error: Exclusivity flag on, cannot modify."));
     }
 
     #[test]
-    fn words_on_many_lines_become_one_line() {
+    fn messages_of_many_lines_become_one_line() {
         let stderr = "Unknown qdisc \"nonsense\"\n\n  hence option is unparsable\n";
         let expected = "Unknown qdisc \"nonsense\" hence option is unparsable";
-        assert_eq!(complaint(stderr, "tc"), failed(None, expected));
+        assert_eq!(parse_error(stderr, "tc"), failed(None, expected));
     }
 
     #[test]
-    fn a_silent_failure_still_says_something() {
-        assert_eq!(complaint("", "ip").cause.to_string(), "ip failed and said nothing");
+    fn a_failure_without_output_has_a_message() {
+        assert_eq!(parse_error("", "ip").cause.to_string(), "ip failed without a message");
     }
 
     #[test]
-    fn a_tool_that_is_not_there_is_named() {
-        let complaint = run("no-such-tool", &[], "").expect_err("fails");
-        assert_eq!(complaint, Cause::ToolMissing { tool: "no-such-tool".into() }.into());
+    fn a_missing_tool_is_named() {
+        let error = run("no-such-tool", &[], "").expect_err("fails");
+        assert_eq!(error, Cause::ToolMissing { tool: "no-such-tool".into() }.into());
     }
 }

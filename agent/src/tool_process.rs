@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_heard_while_the_program_goes_on() {
+    fn a_pattern_is_detected_while_the_program_continues() {
         let mut daemon = shell("echo one; echo READY now >&2; exec sleep 1000");
         assert_eq!(daemon.listen(Some("READY"), PATIENCE).expect("listens"), Listened::Match);
         assert_eq!(daemon.listen(None, 0).expect("listens"), Listened::Late);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_ends_is_heard_to_end() {
+    fn the_end_of_a_program_is_detected() {
         let mut failing = shell("echo no such device; exit 3");
         assert_eq!(failing.listen(Some("READY"), PATIENCE).expect("listens"), Listened::End);
         assert_eq!(failing.status().expect("ended").code(), Some(3));
@@ -157,19 +157,19 @@ mod tests {
     }
 
     #[test]
-    fn a_program_ends_when_it_is_asked_to_and_else_it_is_killed() {
-        let mut polite = shell("trap 'echo bye; exit 0' TERM; echo on; while :; do sleep 0.05; done");
-        assert_eq!(polite.listen(Some("on"), PATIENCE).expect("listens"), Listened::Match);
-        polite.end(PATIENCE).expect("ends");
-        assert!(polite.text().ends_with("bye\n"));
-        let mut stubborn = shell("trap '' TERM; echo on; exec sleep 1000");
-        assert_eq!(stubborn.listen(Some("on"), PATIENCE).expect("listens"), Listened::Match);
-        stubborn.end(MILLISECOND).expect("is ended");
-        assert!(!stubborn.status().expect("ended").success());
+    fn a_program_ends_on_sigterm_or_is_killed() {
+        let mut graceful = shell("trap 'echo bye; exit 0' TERM; echo on; while :; do sleep 0.05; done");
+        assert_eq!(graceful.listen(Some("on"), PATIENCE).expect("listens"), Listened::Match);
+        graceful.end(PATIENCE).expect("ends");
+        assert!(graceful.text().ends_with("bye\n"));
+        let mut unresponsive = shell("trap '' TERM; echo on; exec sleep 1000");
+        assert_eq!(unresponsive.listen(Some("on"), PATIENCE).expect("listens"), Listened::Match);
+        unresponsive.end(MILLISECOND).expect("is ended");
+        assert!(!unresponsive.status().expect("ended").success());
     }
 
     #[test]
-    fn a_program_that_is_late_is_not_waited_for() {
+    fn a_late_program_reaches_the_timeout() {
         let mut slow = shell("exec sleep 1000");
         assert_eq!(slow.listen(None, 10 * MILLISECOND).expect("listens"), Listened::Late);
         assert_eq!(slow.last_output(), "it printed nothing");

@@ -154,9 +154,9 @@ impl Streams for Transactions {
         for (id, client) in &self.by_id {
             let transactions = client.transactions.lock().unwrap_or_else(PoisonError::into_inner);
             for (transaction, seq) in transactions.iter().zip(0u64..) {
-                let took = transaction.done_ns.map(|done_ns| done_ns - transaction.start_ns);
+                let duration_ns = transaction.done_ns.map(|done_ns| done_ns - transaction.start_ns);
                 let head = [Cell::I64(transaction.start_ns), Cell::U64((*id).into()), Cell::U64(seq)];
-                records.push(Table::Transaction, head.into_iter().chain([Cell::from(took)]))?;
+                records.push(Table::Transaction, head.into_iter().chain([Cell::from(duration_ns)]))?;
             }
         }
         Ok(())

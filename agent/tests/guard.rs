@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The guard: a namespace plays a machine with two NICs, whose state is compared before a run and after it, however it
-//! ended. Needs the same as `native.rs`, and HTB. If one is missing, it prints its name and passes.
+//! The guard: a namespace represents a machine with two NICs. Its state before a run is compared with that after the run,
+//! however the run ended. The tests need HTB and the requirements of `native.rs`. If one is missing, they print its name
+//! and pass.
 
-#![allow(clippy::disallowed_methods, reason = "this is no agent: its time is the wall's")]
+#![allow(clippy::disallowed_methods, reason = "a test runs in wall time")]
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -14,10 +15,10 @@ use serde_json::{json, Value};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// The limit of every wait. Only what hangs takes so long, even on a busy machine.
+/// The limit of every wait. Even on a busy machine, only a process that hangs takes so long.
 const HANG: Duration = Duration::from_secs(120);
 
-/// What the machine's administrator did with the two NICs, which one cable joins.
+/// The administrator's configuration of the machine: two NICs, connected by a cable.
 const MACHINE: &[&str] = &[
     "ip link add enp3s0 address 02:11:22:33:44:55 mtu 1400 txqueuelen 321 type veth peer name enp4s0",
     "ip link set enp3s0 group 7 alias uplink",
@@ -45,7 +46,7 @@ const MACHINE: &[&str] = &[
     "tc filter add dev enp4s0 parent ffff: protocol all prio 1 u32 match u32 0 0 action mirred egress redirect dev kept",
 ];
 
-/// What is looked at, before and after.
+/// Prints the state that is compared.
 const STATE: &str = "mount -t sysfs none /sys; ip -d -o link; ip -o addr; ip route show table all; ip -6 route show table all; \
     ip neigh show nud permanent; ip rule; tc -d qdisc; for d in enp3s0 enp4s0; do tc -d class show dev $d; \
     tc filter show dev $d; tc filter show dev $d parent ffff:; ethtool -k $d; \
@@ -68,18 +69,18 @@ fn until(mut condition: impl FnMut() -> bool) -> bool {
 struct Machine(Child);
 
 impl Machine {
-    /// None where this machine does not let us have it.
+    /// Creates the machine; None if this host does not permit it.
     fn boot() -> Option<Self> {
         let child = Command::new("unshare").args(["--net", "sleep", "600"]).spawn().ok()?;
         let machine = Self(child);
-        let own = std::fs::read_link("/proc/self/ns/net").ok()?;
+        let host_namespace = std::fs::read_link("/proc/self/ns/net").ok()?;
         let namespace = format!("/proc/{}/ns/net", machine.0.id());
-        if !until(|| std::fs::read_link(&namespace).map_or(true, |now| now != own)) {
+        if !until(|| std::fs::read_link(&namespace).map_or(true, |now| now != host_namespace)) {
             return None;
         }
         let failed = MACHINE.iter().find(|line| !machine.shell(line).status.success());
         if let Some(line) = failed {
-            eprintln!("skipped: not to be had here: {line}");
+            eprintln!("skipped: this machine does not permit: {line}");
         }
         failed.is_none().then_some(machine)
     }
@@ -95,15 +96,15 @@ impl Machine {
         shell.args(["--mount", "sh", "-c", line]).output().expect("a shell")
     }
 
-    /// Without numbers that count.
+    /// Returns the current state without counters and ages.
     fn state(&self) -> Vec<String> {
-        let said = self.shell(STATE).stdout;
-        let lines = String::from_utf8_lossy(&said).into_owned();
+        let output = self.shell(STATE).stdout;
+        let lines = String::from_utf8_lossy(&output).into_owned();
         lines.lines().map(timeless).collect()
     }
 
-    /// The state once nothing moves any more: addresses have been tried out, carriers noticed.
-    fn calm(&self) -> Vec<String> {
+    /// Waits until duplicate address detection and carrier changes are complete. Returns the state.
+    fn settled_state(&self) -> Vec<String> {
         let mut last = self.state();
         loop {
             sleep(Duration::from_millis(1100));
@@ -115,7 +116,7 @@ impl Machine {
         }
     }
 
-    /// Lines of the state that stay other than before: `-` for those that are missing.
+    /// Returns the lines that remain different from the earlier state: `-` missing, `+` added.
     fn changed(&self, before: &[String]) -> Vec<String> {
         let mut changed = Vec::new();
         until(|| {
@@ -136,7 +137,7 @@ impl Drop for Machine {
     }
 }
 
-/// The words that count or age, away.
+/// Removes words that are counters or ages.
 fn timeless(line: &str) -> String {
     let mut words: Vec<&str> = Vec::new();
     for word in line.split_whitespace() {
@@ -201,12 +202,12 @@ fn start(machine: &Machine, name: &str, plan: &Value) -> Child {
     command.stdout(Stdio::piped()).spawn().expect("the agent starts")
 }
 
-/// All that is said until the guard too has closed its output.
-fn listen(child: &mut Child) -> String {
-    let mut said = String::new();
-    child.stdout.take().expect("a pipe").read_to_string(&mut said).expect("text");
+/// Returns all output until the agent and the guard have closed it.
+fn read_output(child: &mut Child) -> String {
+    let mut output = String::new();
+    child.stdout.take().expect("a pipe").read_to_string(&mut output).expect("text");
     child.wait().expect("ends");
-    said
+    output
 }
 
 /// Waits until no process runs in one of those folders. A process closes its output before it leaves its folder.
@@ -221,50 +222,50 @@ fn all_end(name: &str) {
 }
 
 #[test]
-fn a_machine_is_given_back_as_it_was() {
+fn a_machine_is_restored_after_a_run() {
     let Some(machine) = Machine::boot() else { return };
-    let before = machine.calm();
+    let before = machine.settled_state();
     assert!(before.iter().any(|line| line.contains("5:20") && line.contains("htb")), "{before:#?}");
-    let said = listen(&mut start(&machine, "whole", &plan()));
-    assert!(said.contains(r#"{"event":"done""#), "{said}");
-    assert_eq!(machine.changed(&before), Vec::<String>::new(), "{said}");
+    let output = read_output(&mut start(&machine, "whole", &plan()));
+    assert!(output.contains(r#"{"event":"done""#), "{output}");
+    assert_eq!(machine.changed(&before), Vec::<String>::new(), "{output}");
 }
 
 #[test]
-fn a_machine_is_given_back_when_the_plan_fails() {
+fn a_machine_is_restored_after_a_failed_plan() {
     let Some(machine) = Machine::boot() else { return };
-    let before = machine.calm();
+    let before = machine.settled_state();
     let mut plan = plan();
     plan["setup"][11]["lines"][1] = "class add dev eth0 parent 1: classid 1:1 nonsense".into();
-    let said = listen(&mut start(&machine, "failing", &plan));
-    assert!(said.contains(r#""origin":"tc of client""#), "{said}");
-    assert_eq!(machine.changed(&before), Vec::<String>::new(), "{said}");
+    let output = read_output(&mut start(&machine, "failing", &plan));
+    assert!(output.contains(r#""origin":"tc of client""#), "{output}");
+    assert_eq!(machine.changed(&before), Vec::<String>::new(), "{output}");
 }
 
 #[test]
 #[ignore = "takes half a minute"]
-fn a_machine_is_given_back_when_the_agent_is_killed_at_any_moment() {
+fn a_machine_is_restored_when_the_agent_is_killed_at_any_moment() {
     let Some(machine) = Machine::boot() else { return };
-    let before = machine.calm();
-    let begun = Instant::now();
-    assert!(listen(&mut start(&machine, "timed", &plan())).contains("done"));
-    let whole = begun.elapsed();
+    let before = machine.settled_state();
+    let start_time = Instant::now();
+    assert!(read_output(&mut start(&machine, "timed", &plan())).contains("done"));
+    let run_time = start_time.elapsed();
     let mut seed = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock").subsec_nanos();
     for round in 0..10 {
         let mut child = start(&machine, "killed", &plan());
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let moment = whole.mul_f64((f64::from(round) + f64::from(seed) / f64::from(u32::MAX)) / 10.0);
+        let moment = run_time.mul_f64((f64::from(round) + f64::from(seed) / f64::from(u32::MAX)) / 10.0);
         sleep(moment);
         child.kill().expect("is killed");
-        let said = listen(&mut child);
-        assert!(!said.contains("guard: "), "killed after {moment:?}: {said}");
-        assert_eq!(machine.changed(&before), Vec::<String>::new(), "killed after {moment:?}: {said}");
+        let output = read_output(&mut child);
+        assert!(!output.contains("guard: "), "killed after {moment:?}: {output}");
+        assert_eq!(machine.changed(&before), Vec::<String>::new(), "killed after {moment:?}: {output}");
         all_end("killed");
     }
 }
 
 #[test]
-fn what_could_not_be_given_back_is_not_taken() {
+fn a_device_that_could_not_be_restored_is_refused() {
     let Some(machine) = Machine::boot() else { return };
     for (line, why) in [
         ("ip link add link enp3s0 name vlan5 type macvlan", "carries or belongs to vlan5, which would not follow it"),
@@ -272,24 +273,24 @@ fn what_could_not_be_given_back_is_not_taken() {
         ("ip link set enp3s0 nomaster; ip route add 10.50.0.0/16 nexthop via 192.0.2.3 nexthop via 192.0.2.4", "multipath"),
         ("ip route del 10.50.0.0/16; ip link set enp3s0 down; ip link set enp3s0 name other", r#""errno":19"#),
     ] {
-        let made = machine.shell(line);
-        assert!(made.status.success(), "{line}: {made:?}");
-        let before = machine.calm();
-        let said = listen(&mut start(&machine, "refused", &plan()));
-        assert!(said.contains(why) && said.contains(r#""origin":"take enp3s0""#), "{line}: {said}");
-        assert_eq!(machine.changed(&before), Vec::<String>::new(), "{said}");
+        let output = machine.shell(line);
+        assert!(output.status.success(), "{line}: {output:?}");
+        let before = machine.settled_state();
+        let output = read_output(&mut start(&machine, "refused", &plan()));
+        assert!(output.contains(why) && output.contains(r#""origin":"take enp3s0""#), "{line}: {output}");
+        assert_eq!(machine.changed(&before), Vec::<String>::new(), "{output}");
     }
 }
 
 #[test]
-fn a_guard_that_cannot_restore_says_what() {
+fn a_guard_names_the_differences_that_remain() {
     let Some(machine) = Machine::boot() else { return };
     let mut plan = plan();
     plan["end_ns"] = (3 * SECOND).into(); // long enough to take the name, even on a busy machine
     let child = &mut start(&machine, "lost", &plan);
-    let taken = until(|| machine.shell("ip link add enp3s0 type ifb").status.success());
-    assert!(taken, "the agent does not take the interface");
-    let said = listen(child);
-    assert!(said.contains("guard: enp3s0: "), "{said}");
-    assert!(said.contains(r#""code":"state-not-restored""#), "{said}");
+    let moved = until(|| machine.shell("ip link add enp3s0 type ifb").status.success());
+    assert!(moved, "the agent does not move the interface");
+    let output = read_output(child);
+    assert!(output.contains("guard: enp3s0: "), "{output}");
+    assert!(output.contains(r#""code":"state-not-restored""#), "{output}");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The agent on the kernel that runs this test: three nodes joined by `veth`, a flow each way, both kinds of ping.
-//! Needs root, iproute2, ethtool and a kernel with veth. If one is missing, it prints its name and passes.
+//! The tests need root, iproute2, ethtool and a kernel with veth. If one is missing, they print its name and pass.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -23,15 +23,15 @@ fn permitted() -> bool {
     };
     let permitted = works("unshare", &veth) && works("ethtool", &["--version"]);
     if !permitted {
-        eprintln!("skipped: network namespaces with veth, ip and ethtool are not to be had here");
+        eprintln!("skipped: this machine lacks network namespaces with veth, ip or ethtool");
     }
     permitted
 }
 
-fn stream(id: u64, kind: &str, name: &str, own: &Value) -> Value {
+fn stream(id: u64, kind: &str, name: &str, properties: &Value) -> Value {
     let mut stream = json!({"id": id, "kind": kind, "name": name, "client": "client", "server": "server",
         "address": "10.0.2.2", "port": 5000 + id, "dscp": 0, "start_ns": 0, "stop_ns": 2 * SECOND});
-    for (key, value) in own.as_object().expect("an object") {
+    for (key, value) in properties.as_object().expect("an object") {
         stream[key] = value.clone();
     }
     stream
@@ -42,15 +42,15 @@ fn step(kind: &str, node: &str, key: &str, value: &Value) -> Value {
 }
 
 fn flow(id: u64, sender: &str) -> Value {
-    let own = json!({"sender": sender, "cc": "cubic", "dscp": 8, "pace_bps": null, "writes": null, "backend": "socket",
+    let properties = json!({"sender": sender, "cc": "cubic", "dscp": 8, "pace_bps": null, "writes": null, "backend": "socket",
         "start_ns": SECOND / 2, "stop_ns": 3 * SECOND / 2});
-    stream(id, "flow", &format!("flow {id}"), &own)
+    stream(id, "flow", &format!("flow {id}"), &properties)
 }
 
 fn ping(id: u64, protocol: &str) -> Value {
-    let own = json!({"protocol": protocol, "ecn": "not_ect", "payload_bytes": 56, "interval_ns": SECOND / 10,
+    let properties = json!({"protocol": protocol, "ecn": "not_ect", "payload_bytes": 56, "interval_ns": SECOND / 10,
         "jitter_ns": SECOND / 100, "jitter_seed": id});
-    stream(id, "ping", protocol, &own)
+    stream(id, "ping", protocol, &properties)
 }
 
 fn plan() -> Value {
@@ -120,7 +120,7 @@ fn largest(batches: &[RecordBatch], column: &str) -> u64 {
 }
 
 #[test]
-fn a_plan_gives_the_records_it_asks_for() {
+fn a_plan_produces_its_records() {
     if !permitted() {
         return;
     }
@@ -162,7 +162,7 @@ fn failure(name: &str, plan: &Value) -> Value {
 }
 
 #[test]
-fn a_failing_line_is_put_on_its_step() {
+fn a_failing_line_is_assigned_to_its_step() {
     if !permitted() {
         return;
     }
@@ -179,16 +179,16 @@ fn a_failing_line_is_put_on_its_step() {
 
 const QDISCS: [&str; 8] = ["cake", "codel", "fq", "fq_codel", "fq_pie", "pfifo", "pfifo_fast", "sfq"];
 
-/// Those that this machine's kernel has.
-fn had() -> impl Iterator<Item = &'static str> {
+/// Returns the qdiscs that this machine's kernel has.
+fn available_qdiscs() -> impl Iterator<Item = &'static str> {
     QDISCS.into_iter().filter(|kind| {
         let args = ["--net", "tc", "qdisc", "add", "dev", "lo", "root", kind];
         Command::new("unshare").args(args).output().expect("unshare").status.success()
     })
 }
 
-/// What `ip` and `tc` show of two nodes behind a plan's lines, with so much space between their words.
-fn shown(name: &str, space: &str) -> Vec<String> {
+/// Executes lines of a plan with `space` between their words. Returns the state of two nodes as `ip` and `tc` print it.
+fn listing(name: &str, space: &str) -> Vec<String> {
     let lines = |node: &str, lines: &[&str]| {
         let lines: Vec<String> = lines.iter().map(|line| line.replace(' ', space)).collect();
         step("ip", node, "lines", &json!(lines))
@@ -227,7 +227,7 @@ fn shown(name: &str, space: &str) -> Vec<String> {
         lines("client", &["link show", "addr show", "route show table all"]),
         lines("router", &["link show", "addr show", "route show table all"]),
     ]);
-    for (place, kind) in had().enumerate() {
+    for (place, kind) in available_qdiscs().enumerate() {
         let name = format!("ifb{place}");
         let qdisc = format!("qdisc add dev {name} root handle 10: {kind}").replace(' ', space);
         let setup = plan["setup"].as_array_mut().expect("a list");
@@ -240,26 +240,29 @@ fn shown(name: &str, space: &str) -> Vec<String> {
     plan["end_ns"] = 1.into();
     let (output, _) = run(name, &plan);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    // link-local addresses come when the kernel has looked for others of theirs
+    // the kernel adds link-local addresses later, after duplicate address detection
     let lines = text.lines().filter(|line| !line.starts_with("hourglass: ") && !line.contains("fe80:"));
     lines.map(str::to_owned).collect()
 }
 
 #[test]
-fn what_the_agent_does_of_itself_is_what_the_tool_does() {
+fn steps_without_tools_have_the_effect_of_the_tools() {
     if !permitted() {
         return;
     }
-    let (own, tool) = (shown("own", " "), shown("tool", "  "));
-    assert!(own.iter().any(|line| line.contains("10.0.3.0/24 via 10.0.1.1 dev eth0 metric 7")), "{own:?}");
-    assert!(own.iter().any(|line| line.contains("mtu 1300")), "{own:?}");
-    for kind in had() {
+    let (direct, tool) = (listing("direct", " "), listing("tool", "  "));
+    assert!(
+        direct.iter().any(|line| line.contains("10.0.3.0/24 via 10.0.1.1 dev eth0 metric 7")),
+        "{direct:?}"
+    );
+    assert!(direct.iter().any(|line| line.contains("mtu 1300")), "{direct:?}");
+    for kind in available_qdiscs() {
         assert!(
-            own.iter().any(|line| line.contains(&format!("qdisc {kind} 10: dev ifb"))),
-            "{kind}: {own:?}"
+            direct.iter().any(|line| line.contains(&format!("qdisc {kind} 10: dev ifb"))),
+            "{kind}: {direct:?}"
         );
     }
-    assert_eq!(own, tool);
+    assert_eq!(direct, tool);
 }
 
 #[test]
@@ -275,7 +278,7 @@ fn an_unknown_congestion_control_is_named_with_its_flow() {
 }
 
 #[test]
-fn an_unreachable_address_is_said_to_be_so() {
+fn an_unreachable_address_is_reported() {
     if !permitted() {
         return;
     }
@@ -287,7 +290,7 @@ fn an_unreachable_address_is_said_to_be_so() {
 }
 
 #[test]
-fn a_plan_that_is_not_there_is_an_error_event() {
+fn a_missing_plan_is_an_error_event() {
     let agent = env!("CARGO_BIN_EXE_hourglass-agent");
     let output =
         Command::new(agent).args(["/nonexistent/plan", "/nonexistent/records"]).output().expect("starts");

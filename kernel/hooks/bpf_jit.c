@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The BPF compiler of x86-64 in User Mode Linux. The machine code is the same: a kernel that is a
- * process has the instructions and the calling convention of its CPU. What differs is given here:
- * code is written like data, no mitigation and no CPU feature is used (so that the code is the same
- * on every host), a fault's registers come from a signal, and the kernel's addresses are low.
+ * The BPF compiler of x86-64 in User Mode Linux. The machine code is the same, since a kernel that
+ * is a process has the instructions and the calling convention of its CPU. The differences are in
+ * this file:
+ *
+ *	code		is written like data
+ *	CPU features	are not used, nor are mitigations: the code is the same on every host
+ *	faults		their registers come from a signal
+ *	addresses	those of the kernel are low
  */
 #include <linux/bitfield.h>
 #include <linux/bitmap.h>
@@ -63,7 +67,7 @@ static const u8 *const nops[ASM_NOP_MAX + 1] = {
 	NULL, nops_1, nops_2, nops_3, nops_4, nops_5, nops_6, nops_7, nops_8,
 };
 
-/* One CPU, no preemption: nobody runs the code that is written. */
+/* One CPU, no preemption: code does not run while it is written. */
 static void *text_poke_copy(void *address, const void *code, size_t bytes)
 {
 	return memcpy(address, code, bytes);
@@ -79,7 +83,7 @@ static void smp_text_poke_single(void *address, const void *code, size_t bytes, 
 	memcpy(address, code, bytes);
 }
 
-/* Calls reach 2 GiB, and a guest may have more memory. So compiled code is among the kernel's own
+/* Calls reach 2 GiB, and a guest may have more memory. So compiled code is among the kernel's
  * variables. One CPU and no preemption: no lock.
  */
 #define JIT_PAGES (SZ_16M >> PAGE_SHIFT)
@@ -115,7 +119,7 @@ void bpf_jit_free_near(void *address)
 #define execmem_free bpf_jit_free_near
 
 /* A load through a pointer to a kernel's structure is safe from the start of physical memory to the
- * end of vmalloc's: outside of it are the process's own mappings, which differ from host to host.
+ * end of vmalloc's. The process's other mappings are outside, and differ from host to host.
  */
 #undef VSYSCALL_ADDR
 #undef TASK_SIZE_MAX

@@ -14,8 +14,8 @@ void *bpf_jit_alloc_near(unsigned long size);
 void bpf_jit_free_near(void *address);
 
 #ifdef CONFIG_BPF_JIT
-/* Skip a load of a BPF program that faulted, as the verifier demands: its result is 0. `context` is
- * the signal's. Returns false if no BPF program faulted.
+/* Skips a load of a BPF program that faulted: its result is 0, as the verifier requires. `context`
+ * is the signal's. Returns false if no BPF program faulted.
  */
 bool bpf_fault(struct uml_pt_regs *regs, void *context);
 #else
@@ -25,7 +25,7 @@ static inline bool bpf_fault(struct uml_pt_regs *regs, void *context)
 }
 #endif
 
-/* The signal's registers from ours; the kernel's own, of os-Linux/mcontext.c. */
+/* Copies our registers to those of the signal. The kernel's function, in os-Linux/mcontext.c. */
 void get_mc_from_regs(struct uml_pt_regs *regs, void *context, int single_stepping);
 
 #endif

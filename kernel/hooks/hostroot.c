@@ -10,7 +10,7 @@
  * depend only on names, file contents, permissions and the targets of links:
  *
  *   inode number	a hash of the path
- *   order of names	that of their bytes
+ *   order of names	by their bytes
  *   owner		that of hostroot_owners.c; else root
  *   times		2024-01-01 00:00:00 UTC; hard links: 1; size of a folder: 4096
  *   symbolic links	as they are; the guest follows them, in its own tree
@@ -54,7 +54,7 @@ static struct {
 } roots[HOSTROOT_MAX];
 static unsigned int root_count;
 
-/* The files with a descriptor, that of the oldest first. One CPU, no preemption: no lock. */
+/* The files with a descriptor, the oldest descriptor first. One CPU, no preemption: no lock. */
 static LIST_HEAD(open_files);
 static unsigned int open_count;
 
@@ -196,7 +196,7 @@ static void hostroot_forget(struct hostroot_inode *info)
 	open_count--;
 }
 
-/* Gives a file a descriptor, perhaps that of the file that has had one for the longest time. */
+/* Opens a file unless it is open. If too many are open, the oldest one is closed. */
 static int hostroot_ensure_open(struct hostroot_inode *info, int root)
 {
 	if (info->fd >= 0)
@@ -389,7 +389,7 @@ static void hostroot_evict(struct inode *inode)
 		hostroot_forget(info);
 }
 
-/* Path walks take no locks, so the target of a link is read until here. */
+/* Path walks take no locks, so they may read the target of a link until this call. */
 static void hostroot_free(struct inode *inode)
 {
 	struct hostroot_inode *info = of(inode);

@@ -60,7 +60,7 @@ int __init hostroot_read_owners(unsigned int number, struct hostroot_owners *own
 		return fd;
 	text = size < INT_MAX ? vmalloc(size + 1) : NULL;
 	if (text) {
-		memset(text, 0, size + 1);	/* maps its pages, which the host does not do */
+		memset(text, 0, size + 1);	/* maps its pages: the host would not */
 		err = hostroot_read(fd, 0, text, size);
 	}
 	hostroot_close(fd);

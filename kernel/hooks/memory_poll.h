@@ -3,9 +3,9 @@
  * Prove that a process polls memory: the host's part of program_time.c, in process.c.
  *
  * The process is stepped by instructions. If its registers recur, and one period later its
- * registers, floating-point registers and writable memory are equal, it goes round forever unless
- * others change its memory. It is then stepped to the state of the period whose registers are the
- * least. So its state does not depend on the moment at which the host stopped it.
+ * registers, floating-point registers and writable memory are equal, it repeats this loop until
+ * others change its memory. It is then stepped to the state of the period with the smallest
+ * registers. So its state does not depend on the moment at which the host stopped it.
  */
 #define POLL_FLOATS	(16 * 1024 / sizeof(unsigned long))
 
@@ -83,7 +83,7 @@ static unsigned int poll_period(int pid, struct poll_state *state, unsigned int 
 	return 0;
 }
 
-/* Steps to the state of a period with the least registers. */
+/* Steps to the state of a period with the smallest registers. */
 static int poll_least(int pid, struct poll_state *state, unsigned int period)
 {
 	struct poll_state least = *state;
@@ -129,8 +129,8 @@ static unsigned int poll_proof(int pid, unsigned int most)
 	return memory == program_memory() ? period : 0;
 }
 
-/* Looks for a poll if program_time.c wants that. It learns the result at the process's next stop,
- * before another instruction.
+/* Looks for a poll if program_time.c requests it. program_time.c gets the result at the process's
+ * next stop, before another instruction.
  */
 static void memory_poll_look(int pid)
 {

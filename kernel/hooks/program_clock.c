@@ -9,7 +9,7 @@
  *
  * No two reads of a clock give a task the same time, as on a real machine: programs divide by
  * the difference. A task's first read of a clock at an instant gives the kernel's time, and each
- * further one a ns more. At its next call the task sleeps until the last time that it read
+ * further read one ns more. At its next call the task sleeps until the last time that it read
  * (program_time.c). So a further read takes 1 ns.
  *
  * A read counts like a call. After a number of calls a task is put to sleep for spinning

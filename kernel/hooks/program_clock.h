@@ -27,10 +27,10 @@ int program_clock_map(struct mm_struct *mm, unsigned long vdso);
 static __always_inline struct program_clock *program_clock_read(void)
 {
 	struct program_clock *clock;
-	unsigned long here;
+	unsigned long ip;
 
-	asm("lea (%%rip), %0" : "=r" (here));
-	clock = (struct program_clock *)((here & ~(PROGRAM_CLOCK_PAGE - 1)) - PROGRAM_CLOCK_PAGE);
+	asm("lea (%%rip), %0" : "=r" (ip));
+	clock = (struct program_clock *)((ip & ~(PROGRAM_CLOCK_PAGE - 1)) - PROGRAM_CLOCK_PAGE);
 	if (!clock->reads)
 		return NULL;
 	clock->reads--;

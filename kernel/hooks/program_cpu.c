@@ -21,7 +21,7 @@
  * latency of an interrupt: it does not occupy the CPU.
  *
  * Left out: a program's own computing between two calls, page faults, priorities (softirqs
- * interrupt programs in a machine), time slices, wake-up latency, devices without hardware
+ * interrupt programs in a real machine), time slices, wake-up latency, devices without hardware
  * (veth, ifb, bridges), and the bytes of sendmmsg, recvmmsg and io_submit, whose results do not
  * contain them.
  *
@@ -31,7 +31,7 @@
  * parameter	unit	default	why
  * SYSCALL	ns	0	0: no time, as in the rest of this kernel
  * BYTE		ps	0	a memory of 10 GB/s: 100
- * RECEIVED	ns	0	a frame's way through the stack included
+ * RECEIVED	ns	0	includes a frame's path through the stack
  * SENT		ns	0	a TSO skb counts once
  * TIMER		ns	0	timers fire at their time
  */

@@ -24,9 +24,9 @@
  * A program that polls memory makes no calls. The host's watchdog sends SIGALRM to its process
  * (src/hourglass/engine/watchdog.py) after seconds of the host's CPU time. The process is then
  * stepped for a while (memory_poll.h). If that proves that it polls, it sleeps like a program with
- * polling calls, always at the same place of its loop. So nothing depends on the host. After the
- * sleep it is stepped again. Otherwise the program computes, or it counts its rounds. If others are
- * ready to run, it sleeps for 1 ns, so that they run; another run may then differ.
+ * polling calls, always at the same instruction of its loop. So nothing depends on the host. After
+ * the sleep it is stepped again. Otherwise the program computes, or it counts its rounds. If others
+ * are ready to run, it sleeps for 1 ns, so that they run; another run may then differ.
  *
  * A read of a clock that the task has already read at this instant takes 1 ns (program_clock.c).
  *

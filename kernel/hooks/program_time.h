@@ -10,7 +10,7 @@
 struct task_struct;
 struct uml_pt_regs;
 
-/* Whether a task polls memory. */
+/* The evidence that a task polls memory. */
 enum program_poll {
 	PROGRAM_POLL_UNKNOWN,
 	PROGRAM_POLL_SUSPECTED,		/* memory_poll.h will look */
@@ -24,7 +24,7 @@ struct program_time {
 	unsigned int polls;	/* polling calls in a row */
 	unsigned int work;	/* calls since it woke or was charged */
 	u64 at;			/* the last call, or the end of our charge, ns */
-	u64 awake;		/* the last sleep by itself, ns */
+	u64 awake;		/* the last sleep without a charge, ns */
 	u64 polling_since;		/* start of the polling, ns */
 	u64 read_ns[2];		/* last reads of the clocks, CLOCK_REALTIME first; since boot */
 	u64 since;		/* end of the last accounted wait, ns */
@@ -89,7 +89,7 @@ void program_account_call(struct program_time *p, int call);
 void program_account_polls(const struct program_time *p, unsigned int polls);
 
 /* Books the time since the last booking on a cause. */
-void program_account_wait(struct program_time *p, int what);
+void program_account_wait(struct program_time *p, int cause);
 void program_account_switch(struct task_struct *from, struct task_struct *to);
 
 /* Returns the pid of the host's process that runs a task's own code; 0: none. */

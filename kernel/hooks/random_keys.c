@@ -2,9 +2,9 @@
 /*
  * The keys of random numbers; see hooks/determinism.toml.
  *
- * Programs have one key. The kernel has one for all that it does after its start, and a separate
- * key for each function that starts a part of it (an initcall) or of a network namespace (the
- * init() of pernet_operations). A separate key depends on the seed, the function's name and the
+ * Programs have one key. The kernel has one for all its work after its start, and a separate key
+ * for each function that starts a part of it (an initcall) or of a network namespace (the init()
+ * of pernet_operations). A separate key depends on the seed, the function's name and the
  * namespace. So the draws of one part do not depend on which other parts the configuration has,
  * and a part that a scenario does not use changes no record.
  */
@@ -26,8 +26,8 @@ static u64 random_seed;
 static LIST_HEAD(scopes);
 
 /*
- * These functions draw from the kernel's common key, as they did before there were separate ones:
- * all records depend on it. Nothing is added here.
+ * These functions draw from the kernel's common key, as they did before separate keys existed. All
+ * records depend on this list, so nothing is added to it.
  */
 static const char *const common_functions[] = {
 	"bpf_offload_init",
@@ -110,7 +110,7 @@ static u8 *choose_key(struct random_scope *scope)
 	return scope->separate_key;
 }
 
-/* The key of the kernel's next draw. */
+/* Returns the key of the kernel's next draw. */
 u8 *random_kernel_key(void)
 {
 	struct random_scope *scope = current_scope();
@@ -122,7 +122,7 @@ u8 *random_kernel_key(void)
 	return scope->key;
 }
 
-/* Whether the next draw has a separate key. It then takes nothing from the common batches. */
+/* Returns whether the next draw has a separate key, and takes nothing from the common batches. */
 bool random_key_is_separate(void)
 {
 	return random_kernel_key() != common_key;

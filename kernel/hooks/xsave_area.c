@@ -2,12 +2,12 @@
 /*
  * The floating-point registers of a host's process, in an area of one size on every CPU.
  *
- * The host writes registers only from an area that holds all that its CPU can have: 576 bytes with
+ * The host writes registers only from an area that holds all registers of its CPU: 576 bytes with
  * SSE, 2,696 with AVX-512, 11,008 with AMX (xstateregs_set() in its arch/x86/kernel/fpu/regset.c).
- * It ignores what a longer area has more. So the guest keeps the head, GUEST_SIZE bytes, and passes
+ * It ignores the rest of a longer area. So the guest stores the head, GUEST_SIZE bytes, and passes
  * a longer area whose rest is zero.
  *
- * What lies behind the head is in its initial state. Programs cannot use it: AMX needs
+ * The registers after the head are in their initial state. Programs cannot use them: AMX needs
  * arch_prctl(ARCH_REQ_XCOMP_PERM), which the guest's kernel does not have.
  *
  * GUEST_SIZE	2,696 bytes	up to PKRU; User Mode Linux's size before 6.13
@@ -23,7 +23,7 @@
 #define HOST_SIZE	65536
 #define XSTATE_BV	512	/* the offset of the mask of components in use */
 
-/* x87, SSE, AVX, two of MPX, three of AVX-512, PKRU, APX: all others lie behind the head */
+/* x87, SSE, AVX, two of MPX, three of AVX-512, PKRU, APX: all others are after the head */
 #define COMPONENTS	0x802ffUL
 
 static unsigned long host_area[HOST_SIZE / sizeof(long)];

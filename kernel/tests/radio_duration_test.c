@@ -87,7 +87,7 @@ static void dsss_durations(struct kunit *test)
 static void parts_of_a_ppdu(struct kunit *test)
 {
 	struct radio_rate rate = { RADIO_HT, 7, 2, 0, 1 };
-	u32 whole = 31 * 1544 + 1542, n;
+	u32 psdu = 31 * 1544 + 1542, n;
 
 	/* 40 us; the first 1,542 bytes and 2 of service are 12,352 bits: 24 symbols of 520 */
 	KUNIT_EXPECT_EQ(test, radio_part_ns(&rate, 1542), 40000 + 24 * 3600ULL);
@@ -97,7 +97,7 @@ static void parts_of_a_ppdu(struct kunit *test)
 	for (n = 1; n < 32; n++)
 		KUNIT_EXPECT_LT(test, radio_part_ns(&rate, (n - 1) * 1544 + 1542),
 				radio_part_ns(&rate, n * 1544 + 1542));
-	KUNIT_EXPECT_LE(test, radio_part_ns(&rate, whole), radio_ppdu_ns(&rate, whole));
+	KUNIT_EXPECT_LE(test, radio_part_ns(&rate, psdu), radio_ppdu_ns(&rate, psdu));
 }
 
 /* Mbit/s as the standard's tables print them, in units of 100 kbit/s */
@@ -229,16 +229,16 @@ static void bytes_are_the_inverse(struct kunit *test)
 
 static void subframes(struct kunit *test)
 {
-	struct radio_rate one = { RADIO_HT, 7, 1, 1, 1 };
-	struct radio_rate two = { RADIO_HT, 7, 2, 1, 1 };
+	struct radio_rate single = { RADIO_HT, 7, 1, 1, 1 };
+	struct radio_rate dual = { RADIO_HT, 7, 2, 1, 1 };
 
 	/* full frames have a delimiter and two bytes of padding */
-	KUNIT_EXPECT_EQ(test, radio_subframe_bytes(&one, 1538, 256, 8), 1544U);
+	KUNIT_EXPECT_EQ(test, radio_subframe_bytes(&single, 1538, 256, 8), 1544U);
 	/* a bare TCP acknowledgment: 96 bytes and 42 delimiters */
-	KUNIT_EXPECT_EQ(test, radio_subframe_bytes(&one, 90, 256, 8), 264U);
+	KUNIT_EXPECT_EQ(test, radio_subframe_bytes(&single, 90, 256, 8), 264U);
 	/* 8 us at 300 Mbit/s: 270 bytes */
-	KUNIT_EXPECT_EQ(test, radio_subframe_bytes(&two, 90, 256, 8), 276U);
-	KUNIT_EXPECT_EQ(test, radio_subframe_bytes(&two, 90, 0, 0), 96U);
+	KUNIT_EXPECT_EQ(test, radio_subframe_bytes(&dual, 90, 256, 8), 276U);
+	KUNIT_EXPECT_EQ(test, radio_subframe_bytes(&dual, 90, 0, 0), 96U);
 }
 
 static struct kunit_case cases[] = {

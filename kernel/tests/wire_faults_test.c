@@ -55,14 +55,14 @@ static void frequency(struct kunit *test)
 static void one_fault_moves_no_other(struct kunit *test)
 {
 	struct wire_faults alone = { .seed = 3, .loss_ppb = WIRE_PPB / 10 };
-	struct wire_faults beside = alone;
+	struct wire_faults combined = alone;
 	u64 n;
 
-	beside.duplicate_ppb = WIRE_PPB / 2;
-	beside.jitter_ns = 1000000;
+	combined.duplicate_ppb = WIRE_PPB / 2;
+	combined.jitter_ns = 1000000;
 	for (n = 0; n < 10000; n++)
 		KUNIT_ASSERT_EQ(test, wire_fate(&alone, false, n).lost,
-				wire_fate(&beside, false, n).lost);
+				wire_fate(&combined, false, n).lost);
 }
 
 static void seeds_differ(struct kunit *test)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * For your own qdisc, `qdisc = "my_qdisc.c"`: a way to export its private state.
+ * Exports the private state of a custom qdisc, `qdisc = "my_qdisc.c"`.
  *
  *	static const struct hourglass_column my_columns[] = {
  *		HOURGLASS_COLUMN(struct my_sched, marked),
@@ -9,8 +9,8 @@
  *	HOURGLASS_STATS(my, my_columns)
  *
  * The macro defines my_dump_stats() for .dump_stats of struct Qdisc_ops. Each sample of table
- * qdisc adds the fields of qdisc_priv() as rows of table qdisc_stat. Reading them changes
- * nothing and takes no time.
+ * qdisc adds the listed fields as rows of table qdisc_stat. Reading them changes nothing and
+ * takes no virtual time.
  */
 #ifndef _HOURGLASS_QDISC_H
 #define _HOURGLASS_QDISC_H
@@ -22,13 +22,13 @@
 #include "hourglass_column.h"
 #include "probe_abi.h"
 
-#define HOURGLASS_STATS(prefix, columns_of_it)					\
+#define HOURGLASS_STATS(prefix, column_list)					\
 	static int prefix##_dump_stats(struct Qdisc *sch, struct gnet_dump *d)	\
 	{									\
-		return hourglass_stats(sch, d, columns_of_it, ARRAY_SIZE(columns_of_it)); \
+		return hourglass_stats(sch, d, column_list, ARRAY_SIZE(column_list)); \
 	}
 
-/* A struct probe_stat that announces the columns, then one for each column. */
+/* Adds a struct probe_stat that announces the columns, then one for each column. */
 static inline int hourglass_stats(struct Qdisc *sch, struct gnet_dump *d,
 				  const struct hourglass_column *columns, unsigned int count)
 {

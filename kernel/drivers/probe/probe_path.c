@@ -394,7 +394,7 @@ static void probe_netif_receive_skb(void *data, struct sk_buff *skb)
 	bool reinjected = skb->tc_skip_classify, final;
 	u32 i;
 
-	/* a bridge hands on to its own device what a port has received */
+	/* a bridge passes a frame of a port to its own device */
 	if (!probe_on || node < 0 || netif_is_bridge_master(skb->dev) ||
 	    !probe_parse(skb, offset, &packets))
 		return;

@@ -82,7 +82,7 @@ bool probe_is_recorded(const struct probe_slot *slot)
 	       0;
 }
 
-/* Returns memory for a record with a zeroed body of @bytes; NULL without memory. */
+/* Returns memory for a record with a zeroed body of @bytes; NULL if memory is short. */
 void *probe_emit(enum probe_record type, u32 bytes)
 {
 	u32 size = ALIGN(sizeof(struct probe_head) + bytes, 8);

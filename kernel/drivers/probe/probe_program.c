@@ -21,7 +21,7 @@
  * (tunnels), protocols without ports.
  *
  * parameter	unit		value	why
- * OWN		streams		64	of a program to one server: enough to look at
+ * OWN		streams		64	of a program to one server: enough to inspect
  * ALONE	streams		1024	in total; shared streams may be as many again
  * NAMES	tuples		2^18	16 MiB; two per connection, four with NAT
  */

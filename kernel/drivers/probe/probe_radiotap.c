@@ -55,12 +55,12 @@ static void probe_tap_vht(struct probe_tap *tap, const struct radio_rate *rate)
 {
 	static const u8 widths[] = { 0, 1, 4, 11 }; /* 20, 40, 80, 160 MHz */
 	struct {
-		__le16 known;
+		__le16 known_fields;
 		u8 flags, width, mcs_nss[4], coding, group;
 		__le16 aid;
 	} __packed field = {
-		.known = cpu_to_le16(IEEE80211_RADIOTAP_VHT_KNOWN_GI |
-				     IEEE80211_RADIOTAP_VHT_KNOWN_BANDWIDTH),
+		.known_fields = cpu_to_le16(IEEE80211_RADIOTAP_VHT_KNOWN_GI |
+					    IEEE80211_RADIOTAP_VHT_KNOWN_BANDWIDTH),
 		.flags = rate->gi ? IEEE80211_RADIOTAP_VHT_FLAG_SGI : 0,
 		.width = widths[rate->width],
 		.mcs_nss = { rate->mcs << 4 | rate->streams },

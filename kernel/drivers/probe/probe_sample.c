@@ -62,7 +62,7 @@ static void probe_sample_tcp(struct probe_connection *connection, unsigned int s
 }
 
 /* Returns a record of the device with its qdisc's backlog; NULL if its node is not watched, or
- * without memory.
+ * if memory is short.
  */
 struct probe_queue *probe_queue_of(const struct net_device *dev)
 {

@@ -103,7 +103,7 @@ void __probe_tcp_limit(struct sock *sk, const struct sk_buff *skb, unsigned long
 	end->tsq_term = probe_term(sk, skb, limit);
 }
 
-/* Returns what stopped tcp_write_xmit() before @skb, the first unsent one. */
+/* Returns the cause that stopped tcp_write_xmit() before @skb, the first unsent skb. */
 static enum probe_hold probe_cause(const struct sock *sk, const struct probe_end *end,
 				   const struct sk_buff *skb, unsigned int mss)
 {

@@ -190,7 +190,7 @@ struct radio_usb {
 
 /* Frames on the node's CPU, if they take time on it. */
 struct radio_cpu {
-	struct sk_buff_head taken;	/* of the last interrupt, for the stack */
+	struct sk_buff_head received;	/* by the last interrupt, for the stack */
 	bool receiving;			/* ... the CPU works on the first one */
 	struct list_head building;	/* PPDUs on their way to the hardware, in order */
 	struct list_head handing;	/* MPDUs on their way to the firmware, in order */

@@ -7,9 +7,9 @@
  *	others		mac80211 ... CPU ... firmware; then the driver takes the next frame
  *
  * The driver of ath9k builds aggregates itself, so a PPDU enters its hardware queue when the CPU
- * has built it of all its frames, repeated ones included. It counts towards the limit of the
+ * has built it from all its frames, including retransmissions. It counts towards the limit of the
  * hardware's aggregates from the beginning. With firmware, frames pass the CPU one by one, and
- * the firmware builds aggregates of them in no time.
+ * the firmware builds aggregates from them in no time.
  *
  * Frames that arrive while the CPU receives others are taken after them, without an interrupt.
  * Beacons, and frames that bypass the firmware's queues, take no time.
@@ -22,20 +22,20 @@ static u64 radio_cpu_book(const struct radio_phy *phy, enum hourglass_cpu_work w
 	return hourglass_cpu_book(wiphy_net(phy->hw->wiphy), work, frames);
 }
 
-/* Gives the first taken frame to mac80211. */
+/* Gives the first received frame to mac80211. */
 static void radio_cpu_give(struct radio_phy *phy)
 {
 	rcu_read_lock();
-	ieee80211_rx_napi(phy->hw, NULL, __skb_dequeue(&phy->cpu.taken), NULL);
+	ieee80211_rx_napi(phy->hw, NULL, __skb_dequeue(&phy->cpu.received), NULL);
 	rcu_read_unlock();
 }
 
-/* Gives the taken frames to mac80211, each when the CPU has received it. */
+/* Gives the received frames to mac80211, each when the CPU has processed it. */
 void radio_cpu_receive(struct radio_phy *phy)
 {
 	struct radio_cpu *cpu = &phy->cpu;
 
-	while (!cpu->receiving && !skb_queue_empty(&cpu->taken)) {
+	while (!cpu->receiving && !skb_queue_empty(&cpu->received)) {
 		u64 received_ns = radio_cpu_book(phy, HOURGLASS_CPU_RECEIVED, 1);
 
 		if (received_ns) {
@@ -74,7 +74,7 @@ bool radio_cpu_builds(struct radio_ppdu *ppdu)
 	return true;
 }
 
-/* Hands a frame to the firmware when the CPU has done it. */
+/* Hands a frame to the firmware when the CPU has processed it. */
 void radio_cpu_hand(struct radio_phy *phy, struct radio_mpdu *mpdu)
 {
 	mpdu->queued_ns = radio_cpu_book(phy, HOURGLASS_CPU_SENT, 1);
@@ -123,7 +123,7 @@ static enum hrtimer_restart radio_cpu_sent(struct hrtimer *timer)
 
 void radio_cpu_setup(struct radio_phy *phy)
 {
-	__skb_queue_head_init(&phy->cpu.taken);
+	__skb_queue_head_init(&phy->cpu.received);
 	INIT_LIST_HEAD(&phy->cpu.building);
 	INIT_LIST_HEAD(&phy->cpu.handing);
 	radio_timer_setup(&phy->cpu.receive, radio_cpu_received);
@@ -139,7 +139,7 @@ void radio_cpu_stop(struct radio_phy *phy)
 	hrtimer_cancel(&cpu->receive);
 	hrtimer_cancel(&cpu->send);
 	local_bh_disable();
-	__skb_queue_purge(&cpu->taken);
+	__skb_queue_purge(&cpu->received);
 	cpu->receiving = false;
 	radio_discard(phy, &cpu->handing);
 	local_bh_enable();

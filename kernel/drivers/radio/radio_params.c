@@ -2,7 +2,7 @@
 /*
  * The parameters of a radio, as words "key=value".
  *
- * key		unit	default (ath9k, ath9k_htc, generic)	what
+ * key		unit	default (ath9k, ath9k_htc, generic)	meaning
  * chip			ath9k		personality: ath9k, ath9k_htc, generic
  * standard		n		n, ac, ax: capabilities, and mode of the fixed rate
  * medium		0		radios with the same number share a channel

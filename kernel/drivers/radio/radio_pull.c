@@ -173,7 +173,7 @@ static void radio_generic_report(struct radio_phy *phy, struct list_head *done)
 	radio_generic_refill_all(phy);
 }
 
-/* Gives a frame to the firmware. If it was on the CPU, this is free for the next frame. */
+/* Gives a frame to the firmware. If it was on the CPU, the CPU is now free. */
 static void radio_generic_handed(struct radio_phy *phy, struct radio_mpdu *mpdu)
 {
 	bool waited = mpdu->queued_ns;

@@ -3,7 +3,7 @@
  * The rates of PPDUs, and the status reports to mac80211.
  *
  * With a fixed MCS, data frames use it as far as both ends support it. A radio with mcs=minstrel
- * sends to a radio with a fixed MCS at that one. All other frames use the lowest basic rate:
+ * sends to a radio with a fixed MCS at that MCS. All other frames use the lowest basic rate:
  * 6 Mbit/s, or at 2.4 GHz 1 Mbit/s with the long preamble. This is the choice
  * of mac80211's rate_control_send_low() with hostapd's basic rates (1, 2, 5.5, 11). With
  * mcs=minstrel mac80211 selects up to four rates with a number of tries each. It also selects

@@ -97,7 +97,7 @@ static void radio_rx_status(struct radio_phy *phy, const struct radio_ppdu *ppdu
 	}
 }
 
-/* Returns the chip driver's copy of @skb; NULL without memory. */
+/* Returns the chip driver's copy of @skb; NULL if memory is short. */
 static struct sk_buff *radio_rx_copy(const struct radio_phy *phy, const struct sk_buff *skb)
 {
 	u32 buffer = phy->chip->rx_buffer ?: skb->len + phy->chip->rx_header;
@@ -234,10 +234,10 @@ void radio_rx_end(struct radio_phy *phy)
 void radio_rx_drain(struct radio_phy *phy)
 {
 	radio_rx_take(phy, ktime_get_ns());
-	if (skb_queue_empty(&phy->cpu.taken)) {
+	if (skb_queue_empty(&phy->cpu.received)) {
 		if (skb_queue_empty(&phy->arrived))
 			return;
-		skb_queue_splice_init(&phy->arrived, &phy->cpu.taken);
+		skb_queue_splice_init(&phy->arrived, &phy->cpu.received);
 		radio_rx_arm(phy);
 		phy->stats.rx_interrupts++;
 		trace_radio_interrupt(phy);

@@ -14,7 +14,7 @@
 #include "radio.h"
 #include "radio_trace.h"
 
-/* Returns a radio_mpdu for a frame of mac80211; frees @skb and returns NULL without memory. */
+/* Returns a radio_mpdu for a frame of mac80211; frees @skb and returns NULL if memory is short. */
 struct radio_mpdu *radio_mpdu_make(struct radio_phy *phy, struct radio_tid *tid,
 				   struct sk_buff *skb)
 {
@@ -59,7 +59,7 @@ static enum radio_ack radio_ack_of(struct sk_buff *skb)
 							      RADIO_NORMAL_ACK;
 }
 
-/* Returns a PPDU of one frame; frees the frame and returns NULL without memory. */
+/* Returns a PPDU of one frame; frees the frame and returns NULL if memory is short. */
 struct radio_ppdu *radio_ppdu_make(struct radio_queue *queue,
 				   struct ieee80211_sta *sta,
 				   struct radio_mpdu *first)

@@ -6,13 +6,13 @@
  * ring, a frame is still the sender's skb with the sender's pages. When the NIC takes it out of
  * the ring, it is copied into a buffer like the real driver's:
  *
- *	length <= rx_copy	an skb of its own size (netdev_alloc_skb), copied by the driver
+ *	length <= rx_copy	an skb of the frame's size (netdev_alloc_skb), copied by the driver
  *	else			a buffer of rx_buffer bytes, headroom and skb_shared_info
  *				included, from a page fragment; the skb is built around it
  *				(build_skb), so that GRO and TCP merge it as a page
  *	too long for that	one of rx_large bytes from kmalloc(); if that is 0, several
  *				of rx_buffer
- *	rx_buffer is 0		every frame is copied into an skb of its own size
+ *	rx_buffer is 0		every frame is copied into an skb of the frame's size
  *
  * On 64 bits an skb of 2,048 bytes is charged 2,304. A frame that is forwarded unchanged is
  * already in such a buffer and stays there.
@@ -123,7 +123,7 @@ static void wire_buffer_fill(u8 *data, const struct sk_buff *frame)
 
 /*
  * Moves @frame into a page buffer, in the layout of build_skb(). The skb itself is reused, which
- * saves allocating one and freeing the other. Returns false without memory.
+ * saves allocating one and freeing the other. Returns false if memory is short.
  */
 static bool wire_buffer_move(struct sk_buff *frame, u32 size)
 {
@@ -187,7 +187,7 @@ static u32 wire_buffer_size(const struct wire_nic *nic, u32 length)
 	return nic->rx_buffer;
 }
 
-/* Returns the skb for the stack and consumes @frame. Returns NULL without memory. */
+/* Returns the skb for the stack and consumes @frame. Returns NULL if memory is short. */
 struct sk_buff *wire_buffer_receive(const struct wire_nic *nic, struct sk_buff *frame)
 {
 	u32 size, head, length = frame->len;

@@ -6,10 +6,10 @@
  *	ring of received frames ---> NAPI's poll: first frame ... CPU ... stack; the next frame
  *
  * While the CPU works on an skb, the device takes no other one. So the qdisc dequeues the next
- * one when the CPU has completed it, as in a machine, where dequeuing and the driver are one
+ * one when the CPU has completed it, as in a real machine, where dequeuing and the driver are one
  * loop. Bulk dequeuing takes the skbs of a bulk at once, as the kernel does.
  *
- * A poll lasts as long as frames are there, up to NAPI's weight, and GRO works over all its
+ * A poll lasts as long as frames are available, up to NAPI's weight, and GRO works over all its
  * frames. The interrupt stays masked. A damaged frame is dropped by the NIC and takes no time.
  */
 #include "wire.h"
@@ -39,7 +39,7 @@ static enum hrtimer_restart wire_cpu_sent(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Returns whether the CPU has received the first frame. It begins with it if it has not yet. */
+/* Returns whether the CPU has received the first frame. If not, it begins now. */
 bool wire_cpu_received(struct wire_nic *nic, u64 now_ns)
 {
 	if (!nic->received_ns)

@@ -224,7 +224,7 @@ static void wire_unplug(struct wire_nic *nic)
 	wire_carrier(peer);
 }
 
-/* Connects @nic to @cable. Returns -EBUSY if that has two ends already. Under RTNL. */
+/* Connects @nic to @cable. Returns -EBUSY if that already has two ends. Under RTNL. */
 int wire_plug(struct wire_nic *nic, int cable)
 {
 	struct wire_nic *other, *peer = NULL;

@@ -51,7 +51,7 @@ static void wire_shaper_leave(struct wire_shaper *shaper, u64 now_ns)
 	}
 }
 
-/* Adds a frame to the queue if that has a limit in bytes. Returns false without memory. */
+/* Adds a frame to the queue if that has a limit in bytes. Returns false if memory is short. */
 static bool wire_shaper_wait(struct wire_shaper *shaper, u64 leaves_ns, u32 bytes)
 {
 	struct wire_waiting *waiting;

@@ -13,7 +13,7 @@
  * PERIOD 0: no repetition. The trace takes effect when epoch_ns is written
  * (CLOCK_MONOTONIC, the test's time 0); before the epoch the rate is rate_bps.
  *
- * Only the agent writes them. Programs of nodes are refused, root's included.
+ * Only the agent writes them. Programs of nodes cannot, not even as root.
  *
  * The type of the chip can be set only while it is down: moderation (delay, interval, igb,
  * ixgbe), vectors, tx_fifo, tx_context, bql_headers, rx_copy, rx_buffer, rx_large. tx_wake can be

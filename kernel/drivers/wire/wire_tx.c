@@ -8,7 +8,7 @@
  * its last bit comes an interrupt, which frees it and notifies BQL and TCP Small Queues, as in a
  * NIC that reports per chain. Frames have a copy of the header and share the payload's pages
  * with the sender, as a DMA engine reads them. A frame is complete when the NIC has fetched it
- * into its memory (wire_fifo.c); without memory, when it has left the line.
+ * into its memory (wire_fifo.c); if it has no memory, when it has left the line.
  *
  * Left out: the time of DMA, multiple queues.
  */
