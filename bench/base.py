@@ -173,7 +173,7 @@ def compared(revision: str, say: Say, only: str = "") -> list[Compare]:
         prepare(base)
         comparisons = []
         for case in (case for case in COMPARED if only in case.name):
-            say(f"{case.name}, beside {revision}")
+            say(f"{case.name}, compared with {revision}")
             try:
                 comparisons.append(compare(case, base))
             except subprocess.CalledProcessError as error:

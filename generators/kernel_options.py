@@ -58,25 +58,25 @@ EFFECTS = {
     "SECURITY": "no AppArmor, no SELinux",
     "COMPAT": "programs of 32 bits do not start",
 }
-"""Options with a value of their own in a guest → what it changes. Of several options, the one that is on counts."""
+"""Options with their own value in a guest → the effect. Of several options, the one that is on counts."""
 
 HEAD = """\
 <!-- SPDX-License-Identifier: Apache-2.0 -->
 <!-- generated: by `python -m generators.kernel_options`: do not edit. -->
-# Options of the kernels, beside Debian's
+# The kernels' options, compared with Debian's
 
 A guest's kernel has its own [configuration](../../kernel/config/). This page compares its network options with those of
-Debian's kernel for amd64. Which differences matter for results is on
-[another page](../explanation/model.md#what-differs-from-your-distributions-kernel).
+Debian's kernel for amd64. [Another page](../explanation/model.md#what-differs-from-your-distributions-kernel) has the
+differences that matter for results.
 
 | kernel | Debian's package | network options of Debian's that the guest has | only in `wide` | missing |
 |---|---|---|---|---|
 """
 
 MISSING = """
-## What Debian's kernels have
+## Options of Debian's kernels
 
-These options are on in Debian's kernel, built in or as a module, and off in the guest's kernel. If this is so on some
+These options are on in Debian's kernel, built in or as a module, and off in the guest's kernel. If this holds for some
 kernels only, their versions follow. Options that users cannot choose are left out. The variant `openvswitch` has
 `OPENVSWITCH` and its tunnels.
 
@@ -85,7 +85,7 @@ kernels only, their versions follow. Options that users cannot choose are left o
 """
 
 ADDED = """
-## What the guests' kernels have
+## Options of the guests' kernels
 
 These options are on in a guest, and off in Debian's kernel.
 

@@ -3,7 +3,7 @@
 programs (`app_parts.rs`).
 
 A value has the Rust type that its declaration names (`AgentType`), and the check of `plan_values.rs`. A choice of words
-is an enumeration. Names differ where Rust has a word of its own for the thing.
+is an enumeration. Names differ if Rust has its own word for the concept.
 """
 
 import json

@@ -37,10 +37,10 @@ scenario. `--set KEY=VALUE` changes a value. Keys are dotted, list items are num
 (`testbed.link.0.delay=10ms`), and presets are expanded first. From Python, `hourglass.scenario.load` takes the same
 keys as a dictionary.
 
-The files that a scenario names (programs' files, traces, C files) are at or below the folder of the scenario file.
-Absolute paths, `..`, hidden files and links that lead out of it are refused. So a scenario from somebody else reads
-none of your other files. The same holds for study files. Names that you write with `--set` or in Python can be any
-file. Roots may be anywhere: `hourglass show` lists them.
+The files that a scenario names (programs' files, mounts, traces, C files) are at or below the folder of the scenario
+file. Absolute paths, `..`, hidden files and links that lead out of it are refused. So a stranger's scenario reads none
+of your other files, except in roots, which may be anywhere: `hourglass show` lists them. The same holds for study
+files. Names that you write with `--set` or in Python can be any file.
 
 ```toml
 name = "L100M"
@@ -74,23 +74,23 @@ file, with the path of `scenario.schema.json`, or of `study.schema.json` for a s
 | kind | written | notes |
 |---|---|---|
 | rate | `"100mbit"`, `"2.5gbit"` | bit, kbit, mbit, gbit, tbit; factors of 1000; a plain integer is bit/s |
-| time | `"10ms"`, `"3us"` | ns, us, ms, s |
+| time | `"10ms"`, `"3us"` | ns, us, ms, s; `per_byte`: ns, ps |
 | size | `"64KiB"`, `"128KB"` | B, KB (1000), KiB (1024), MB, MiB. In a `tc` line, `250KB` is 256,000 B |
 | percentage | `"0.1%"` | exact to a part per billion |
 | number of seconds | `30`, `0.2`, `"200ms"` | keys whose unit is s |
 
-Values are exact: they must be whole numbers of ns, bit/s, bytes or parts per billion. If a key of a link has
-two directions, one value applies to both. A list of two is [first end to second, second to first].
+Values are exact: a value that is too fine for its key is refused. If a key of a link has two
+directions, one value applies to both. A list of two is [first end to second, second to first].
 """
 
 EITHER = (
     "`forward`: from the first end to the second. `reverse`: from the second to the first. Without"
-    " either, the table holds for both."
+    " these keys, the table applies to both directions."
 )
 
 LINK = (
-    "NIC settings apply to both ends. A switch's port towards a host or router has the profile `switch` instead of"
-    " `nic` and the keys of its profile. Between two switches these keys apply to both ports."
+    "NIC keys apply to both ends. A switch's port to a host or router has the profile `switch`: there, `nic` and the"
+    " profile's keys apply to the other end alone."
 )
 
 SECTIONS: tuple[tuple[str, str, type[TomlTable], str], ...] = (
@@ -118,7 +118,7 @@ SECTIONS: tuple[tuple[str, str, type[TomlTable], str], ...] = (
     ("testbed.wifi.N.station.N", "`[[testbed.wifi.station]]`", Station, ""),
     ("testbed.wifi.N.others", "`others` of a cell", Others, "These become nodes, stations and `test.competing`."),
     ("testbed.shaper.N", "`[[testbed.shaper]]`", Shaper, ""),
-    ("testbed.netem.N", "`[[testbed.netem]]`", Netem, "Sets the base RTT. A cable's `delay` does so without a queue."),
+    ("testbed.netem.N", "`[[testbed.netem]]`", Netem, "Sets the base RTT. A cable's `delay` needs no queue."),
     (
         "stack",
         "`[stack]`, and `[stack.NODE]` for one node",
@@ -142,8 +142,8 @@ SECTIONS: tuple[tuple[str, str, type[TomlTable], str], ...] = (
         "`[[test.datagrams]]`",
         ExtraDatagrams,
         (
-            "Either `rate` or `interval`. A span of steady rate begins with a packet, and the next packets"
-            " follow on its grid."
+            "Either `rate` or `interval`. Each step of `rate` begins with a packet; the others follow at equal"
+            " intervals."
         ),
     ),
     (
@@ -151,7 +151,7 @@ SECTIONS: tuple[tuple[str, str, type[TomlTable], str], ...] = (
         "`[[event]]`",
         Event,
         (
-            "Exactly one action, from `tc` on. At one instant the order is: samples, ends of streams, events"
+            "Exactly one action: a key from `tc` down. At one instant the order is: samples, ends of streams, events"
             " in the file's order, starts and packets."
         ),
     ),
@@ -187,13 +187,13 @@ NOTES = """## Notes
 
 * **Shaper.** HTB with one class, `rate` = `ceil`; the stack's qdisc is its leaf.
   Without a shaper the qdisc is the device's root. `pfifo_fast` holds 1000 packets, the device's `txqueuelen`.
-* **NIC.** Interrupts are moderated, so frames arrive in small batches. `nic` is a profile: the defaults of the keys of
-  a NIC and its driver, for both ends of a link. An interval in the scenario (`rx_usecs`) is not adapted unless
+* **NIC.** Most NICs moderate interrupts, so frames arrive in small batches. `nic` is a profile: the defaults of the
+  keys of a NIC and its driver, for both ends of a link. An interval in the scenario (`rx_usecs`) is not adapted unless
   `moderation` says so, as with `ethtool -C`. A profile does not change the link's rate.
 * **Trace.** Times count from test time 0, when the pings begin. An opportunity of a Mahimahi trace lets one 1500-byte
   packet pass. A trace's file is at or below the scenario's folder.
-* **Wi-Fi.** The access point routes between the cell and its other devices. Subnets of cells follow those of the L
-  links: cell K has 10.0.(L + K).0. The access point has .1, and the stations have .2 and on. With mac80211's queues
+* **Wi-Fi.** The access point routes between the cell and its other devices. After L links, cell K has
+  the subnet 10.0.(L + K).0. The access point has .1, and the stations have .2 and on. With mac80211's queues
   (all chips except ath9k_htc), a device has a qdisc only if `qdisc` is not pfifo_fast. The qdisc is then above
   mac80211's queues. ath9k_htc has the kernel's mq over four pfifo_fast, or the `qdisc` of the scenario.
 * **Check.** A bound is a comparison (`"< 20ms"`, `">= 90mbit"`, `"== 0"`) or a range with its ends
@@ -222,7 +222,7 @@ def reference() -> str:
         " ([your own congestion control](../how-to/congestion-control-files.md)).\n"
     )
     parts.append(
-        f"## Qdiscs\n\nThe first word of `qdisc` is the kind. `tc` checks the rest. {_since()}\n\n{_names(QDISCS)}\n"
+        f"## Qdiscs\n\n`tc` checks what follows the kind in `qdisc`. {_since()}\n\n{_names(QDISCS)}\n"
         "A custom qdisc works like a custom congestion control. Its options are its module's parameters.\n"
     )
     parts.append(_list("Sysctls that other keys decide", "sysctl", OWNED_SYSCTLS))
@@ -239,7 +239,7 @@ def _nics() -> str:
     head = [
         "## NICs\n",
         (
-            "The defaults that `nic` of a link sets. Later kernels have some others. Sources: files and lines of"
+            "The defaults that `nic` of a link sets. Some differ in later kernels. Sources: files and lines of"
             " Linux 6.1, below drivers/net/ethernet/.\n"
         ),
     ]
@@ -267,7 +267,7 @@ def _profile_value(profile: nics.Profile, key: str) -> str:
 
 def _nic_value(key: str, value: nics.Value) -> str:
     if key == "tx_wake" and value == nics.QUARTER:
-        return "a quarter of the ring, and 1"
+        return "a quarter of the ring, plus 1"
     if key == "link_up":
         return show(int(value), TIME)
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -111,10 +111,10 @@ def lines(judged: JudgedFigure) -> list[str]:
             f"  {'':8}  {note}" for note in (f"measured: {verdict.measured}", claim.excluded, verdict.reason) if note
         ]
     for setting in dict.fromkeys(verdict.setting for verdict in judged.unknowns):
-        others = [verdict for verdict in judged.unknowns if verdict.setting == setting]
+        at_setting = [verdict for verdict in judged.unknowns if verdict.setting == setting]
         words = {verdict.claim.id: verdict.word for verdict in judged.verdicts}
         changes = [
-            f"{verdict.claim.id} {verdict.word}" for verdict in others if verdict.word != words[verdict.claim.id]
+            f"{verdict.claim.id} {verdict.word}" for verdict in at_setting if verdict.word != words[verdict.claim.id]
         ]
         text.append(f"  {setting}: {', '.join(changes) or 'the same verdicts'}")
     return text if judged.figure.claims else [f"  {pages.table(judged).lead}"]

@@ -71,8 +71,8 @@ def _panel(e: Evidence, layout: Layout, quantity: Quantity, setting: Setting) ->
 
 def _label(e: Evidence, quantity: Quantity) -> str:
     """Return the label of an axis. The candles have samples under load, also where a ping's figure is another mean."""
-    whole = quantity == "ping" and e.view.whole_test
-    return f"{QUANTITIES[quantity]}; dots: mean of the whole test" if whole else QUANTITIES[quantity]
+    is_mean = quantity == "ping" and e.view.whole_test
+    return f"{QUANTITIES[quantity]}; dots: mean of the whole test" if is_mean else QUANTITIES[quantity]
 
 
 def _figures(e: Evidence, quantity: Quantity, cell: Setting) -> list[float]:

@@ -89,7 +89,7 @@ class Evidence:
         return axis
 
     def viewed(self, view: "View") -> "Evidence":
-        """Return the same runs in another view, and those of compared figures, too. A figure ignores the settings of
+        """Return the same runs in another view, and those of compared figures. A figure ignores the settings of
         axes that it lacks."""
         compared = {name: evidence.viewed(view) for name, evidence in self.compared.items()}
         return Evidence(self.result, compared, view)

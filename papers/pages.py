@@ -36,22 +36,23 @@ PAGES = {
         paper_a.NOTES,
     ),
     "b": Page("paper-b", "Paper B: Towards 1 ms WLAN Latency (2018)", paper_b.DIFFERENCES),
-    "kernels": Page("kernels", "What six years of kernels changed", (KERNELS,), "with the newer kernel"),
+    "kernels": Page("kernels", "The changes of six years of kernels", (KERNELS,), "with the newer kernel"),
     "beyond": Page("beyond", "Beyond the papers"),
 }
 """The pages by the figures' groups."""
 
 JOINT = (
-    "The testbed of this page is the paper's as far as the paper states it. Each setting that it does not state was"
-    " varied alone, and all claims of the figure were judged again: a setting that meets one claim may miss another. An"
-    " empty cell is a setting without a meaning for the figure. A star marks a claim that is not counted. The settings:"
+    "The testbed of this page has the settings that the paper states. Each setting that the paper does not state was"
+    " varied alone, and all claims of the figure were judged again: a setting that meets one claim may miss another. A"
+    " cell is empty if the setting does not apply to the figure. A star marks a claim that is not counted. The"
+    " settings:"
 )
 CONTRASTED = (
-    "A claim that holds for any runs says nothing. Each was judged again with a wrong setting, whose runs replace the"
-    " right ones. These should miss it."
+    "A claim that any runs meet proves nothing. Each claim was therefore judged again with the runs of a wrong setting,"
+    " which should miss it."
 )
 NONE_COUNTED = "The kernel's code contradicts its sentences: [below](#contradicted-sentences)."
-EXCLUDED = "Each was measured like the others; none is counted."
+EXCLUDED = "These claims were measured like the others, but are not counted."
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class PageTable:
         return [*([self.lead, ""] if self.lead else []), *([*head, *rows, ""] if self.head else [])]
 
 
-def said(claim: Claim) -> str:
+def quoted(claim: Claim) -> str:
     """Return a claim and, if it is a paper's, its words and their section."""
     if claim.id not in QUOTES:
         return claim.sentence
@@ -90,21 +91,22 @@ def table(judged: JudgedFigure) -> PageTable:
         head = ("claim", PAGES[judged.figure.group].sentence, "tolerance", "measured", "verdict", "what the data show")
         counted = [verdict for verdict in judged.verdicts if not verdict.claim.excluded]
         return PageTable(head, [
-            (verdict.claim.id, said(verdict.claim), verdict.claim.tolerance, verdict.measured, verdict.word,
+            (verdict.claim.id, quoted(verdict.claim), verdict.claim.tolerance, verdict.measured, verdict.word,
              verdict.reason)
             for verdict in counted
         ]) if counted else PageTable((), (), NONE_COUNTED)  # fmt: skip
     if judged.evidence is None:
         return PageTable((), (), judged.reason)
     sides = side_by_side(judged.figure, judged.evidence)
-    return PageTable(sides.head, sides.rows, f"{QUANTITIES[COMPARED]}, differs most: {'; '.join(sides.largest)}.")
+    lead = f"Largest differences of {QUANTITIES[COMPARED]}: {'; '.join(sides.largest)}."
+    return PageTable(sides.head, sides.rows, lead)
 
 
 def excluded(figures: Sequence[JudgedFigure]) -> PageTable:
     """Return the claims that are not counted."""
     verdicts = [verdict for judged in figures for verdict in judged.verdicts if verdict.claim.excluded]
     rows = [
-        (verdict.claim.id, said(verdict.claim), verdict.claim.excluded, verdict.measured, verdict.reason)
+        (verdict.claim.id, quoted(verdict.claim), verdict.claim.excluded, verdict.measured, verdict.reason)
         for verdict in verdicts
     ]
     return PageTable(("claim", "the paper says", "contradicted by", "measured", "what the data show"), rows, EXCLUDED)

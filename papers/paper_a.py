@@ -115,7 +115,7 @@ def _less(figure: str, scenario: str, about_ms: float) -> Claim:
 
     return Claim(
         f"{figure} {scenario}",
-        f"BBR on {scenario}: TSQ takes about {about_ms:g} ms off",
+        f"BBR on {scenario}: TSQ lowers the RTT by about {about_ms:g} ms",
         f"{about_ms / 2:g} to {about_ms * 2:g} ms",
         judge,
     )
@@ -129,7 +129,7 @@ def _ten_ms(scenario: str, tsq: str) -> Claim:
         return Finding(5 <= rtt_ms <= 20, f"90th percentile {rtt_ms:.3g} ms", how)
 
     label = f"{scenario}{' without TSQ' if tsq == 'off' else ''}"
-    return Claim(f"A-5c {label}", f"fq_codel holds BBR on {label} to 10 ms at most", "p90 of 5 to 20 ms", judge)
+    return Claim(f"A-5c {label}", f"fq_codel limits BBR on {label} to 10 ms at most", "p90 of 5 to 20 ms", judge)
 
 
 NOTES = (
@@ -151,7 +151,7 @@ def _remote_same(figure: str) -> Claim:
         text = "; ".join(f"{s}: {ratio(*pair)}" for s, pair in zip(REMOTE, pairs, strict=True))
         return Finding(all(_same(*pair) for pair in pairs), f"TCP RTT {text}")
 
-    return Claim(f"{figure} remote", "TSQ does nothing on R10M and R100M", f"less than a factor of {MARGINAL}", judge)
+    return Claim(f"{figure} remote", "TSQ has no effect on R10M and R100M", f"less than a factor of {MARGINAL}", judge)
 
 
 def _differ(pairs: list[tuple[str, float, float]], factor: float) -> Finding:
@@ -230,7 +230,7 @@ def _as_remote(e: Evidence) -> Finding:
         )
         good &= local[0] <= remote[1] and remote[0] <= local[1]
         texts.append(f"{cc.upper()} {local[0]:.3g} to {local[1]:.3g} ms, in 6a {remote[0]:.3g} to {remote[1]:.3g}")
-    return Finding(good, "; ".join(texts), "a qdisc of 1,000 skbs holds more bytes where they are not yet cut: locally")
+    return Finding(good, "; ".join(texts), "a local qdisc of 1,000 skbs holds more bytes, because they are not yet cut")
 
 
 MINIMAL = 2
@@ -245,7 +245,7 @@ def _any_loss_based(e: Evidence) -> Finding:
     times = {cc: sweep.value(TCP, cc=cc, tsq="default") for cc in ("cubic", *LOSS_BASED)}
     drops = sum(sweep.value(DROPS, cc=cc, tsq="default") for cc in times)
     text = ", ".join(f"{cc} {ms:.3g}" for cc, ms in times.items())
-    how = "without a loss they stay in slow start, if nothing as CUBIC's HyStart ends it, with twice the pacing rate"
+    how = "without a loss they stay in slow start, with twice the pacing rate, unless they have an exit like HyStart"
     good = max(times.values()) <= MINIMAL * bbr and not drops
     return Finding(good, f"TCP RTT {text} ms, BBR {bbr:.3g}; {drops:.0f} packets dropped", how)
 
@@ -256,11 +256,11 @@ def _minimal(e: Evidence) -> Finding:
     return Finding(cubic <= MINIMAL * bbr, f"TCP RTT of CUBIC / BBR: {ratio(cubic, bbr)}", how)
 
 
-ONE, FOUR = View({"upload_streams": 1}), View({"upload_streams": 4})
+ONE_FLOW, FOUR_FLOWS = View({"upload_streams": 1}), View({"upload_streams": 4})
 FLOWS = Unknown(
     "the number of flows of Figures 4 to 7. Judged with one; section IV says four uploads",
     "four flows",
-    FOUR,
+    FOUR_FLOWS,
 )
 
 
@@ -269,8 +269,8 @@ CANDLES = Layout()
 
 def wired(id: str, title: str, form: Form, *claims: Claim, layout: Layout = CANDLES, needs: tuple[str, ...] = (),
           note: str = "") -> PaperFigure:  # fmt: skip
-    """Return a figure of one flow, judged with four, too."""
-    return PaperFigure(id, title, form, claims, layout, needs, ONE, (FLOWS,), note)
+    """Return a figure of one flow, which is also judged with four."""
+    return PaperFigure(id, title, form, claims, layout, needs, ONE_FLOW, (FLOWS,), note)
 
 
 FIGURES = (
@@ -316,7 +316,7 @@ FIGURES = (
         _ten_ms("R10M", "default"),
         _ten_ms("L10M", "off"),
         _remote_same("A-5c"),
-        Claim("A-5c elsewhere", "elsewhere it is as Figure 5b", f"within a factor of {SIMILAR}", _elsewhere),
+        Claim("A-5c elsewhere", "elsewhere it is as in Figure 5b", f"within a factor of {SIMILAR}", _elsewhere),
         Claim(
             "A-5c CUBIC",
             "CUBIC with fq_codel is very similar to BBR with it",
@@ -342,8 +342,8 @@ FIGURES = (
         _sawtooth("A-6", "off"),
         _sawtooth("A-6", "default"),
         _drains("A-6", "off"),
-        note="A step of goodput above 100 Mbit/s is no error: what waits behind a lost segment is delivered to the"
-        " application all at once when the segment has come again.",
+        note="A step of goodput above 100 Mbit/s is no error: data behind a lost segment reach the application at once"
+        " when its retransmission arrives.",
     ),
     wired(
         "A-7",
@@ -360,7 +360,7 @@ FIGURES = (
         ),
         Claim(
             "A-7 loss-based",
-            "any loss-based variant is ruled by TSQ as CUBIC is",
+            "TSQ limits any loss-based variant as it limits CUBIC",
             "RTT at most twice BBR's, and no drop",
             _any_loss_based,
         ),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Paper B: Grazia, "Towards 1 ms WLAN Latency" (2018, kernel 4.14): its congestion controls and qdiscs
-(Figures 3 to 8); paper_b_tsq.py has the rest. What the tolerances mean: `checks.py`.
+(Figures 3 to 8); paper_b_tsq.py has the rest. `checks.py` explains the tolerances.
 
 Run on the oldest supported kernel, with the settings that make it 4.14 (`DIFFERENCES`, `papers/studies/testbeds/`).
 """
@@ -18,8 +18,8 @@ PIE = "pie target 20ms tupdate 30ms dq_rate_estimator"
 """As 4.14 has it: since 5.6 target and interval are 15 ms and the rate is not estimated."""
 
 DIFFERENCES = (
-    "The paper ran Linux 4.14. These runs have Linux 5.10, the oldest kernel here. They set what 4.14 did in",
-    "another way:",
+    "The paper ran Linux 4.14. These runs have Linux 5.10, the oldest kernel here. These settings make it behave",
+    "like 4.14:",
     "",
     "* Radios have a pacing shift of 10 (mac80211 sets 7 since 4.20), `tcp_limit_output_bytes` is 256 KiB.",
     "* An skb of the client holds one segment: `gso_max_segs = 1` (4.14 did no GSO for a device without",
@@ -29,38 +29,38 @@ DIFFERENCES = (
     "  MiB are 2,629,149.",
     "* BBR, PIE and YeAH of 4.14 are files, written from their publications (`papers/studies/linux-4.14/`). The",
     "  joint table has columns with 5.10's own.",
-    "* BBR of 4.14 had no allowance for aggregated acknowledgments (5.1). Its window has three times an skb more",
-    "  than two round trips hold: three segments without GSO. Since 4.16 it is the data of a millisecond on any",
-    "  device.",
+    "* BBR of 4.14 had no allowance for aggregated acknowledgments (5.1). Above two round trips, its window has a",
+    "  margin of three skbs: three segments without GSO. Since 4.16 the margin is three times the data of a",
+    "  millisecond on any device.",
     "* PIE of 4.14 has a target of 20 ms, an interval of 30 ms, and estimates its rate (5.6 changed all three).",
     "  Here code takes no time, so the estimate would be right. In a machine a burst leaves the queue at the speed",
     "  of the CPU. The file's clock therefore advances by 1 µs for each packet of a burst, which is an assumption.",
-    "  A column has 0. In another one the CPUs of client and access point need that time (`testbed.node.N.cpu`), and",
-    "  5.10's own PIE is FIFO's equal, to the digit.",
+    "  In one column it advances by 0. In another column the CPUs of client and access point need that time",
+    "  (`testbed.node.N.cpu`), and 5.10's own PIE has the figures of FIFO, to the digit.",
     "* YeAH of 4.14 counted an ACK of many segments as one (5.7).",
     "",
     "With the margin and the quantum of 5.10 the file of BBR agrees with the built-in one",
     "(`tests/guest/test_linux_414.py`).",
     "",
-    "What stays different:",
+    "Remaining differences:",
     "",
     "* BBR: `tcp_limit_output_bytes` does not bound it (5.0). 4.14 set a timer for each segment, and each timer",
     "  fired late; here code takes no time. The file has a parameter for it, which lowers the goodput. No lateness of",
     "  a real machine is known to us, so it is 0.",
-    "* Scalable counts all segments of an ACK (5.7). HyStart measures in microseconds (5.6), but for a column.",
+    "* Scalable counts all segments of an ACK (5.7). HyStart measures in microseconds (5.6), except in one column.",
     "* Pacing is by earliest departure time (4.20), acknowledgments of out-of-order data are compressed (4.18),",
     "  losses are found by RACK alone (4.18).",
     "* The adapter, its USB and the air are models ([their limits](../explanation/wifi.md)); the firmware's rate",
     "  control is not modelled, the rate is fixed.",
     "",
-    "Of the paper's 1 to 8 flows its figures show 1 and 4, and so do these. A ping here is the mean of the whole",
+    "The paper ran 1 to 8 flows and shows 1 and 4, as do these figures. A ping here is the mean of the whole",
     "test of 40 s, as in Flent's summary; the median under load is a column of the joint table. RRUL's flows are",
     'not marked: the paper describes "4 TCP uploads together with 4 TCP downloads". Another column has the flows of',
     "Flent's `rrul`, which are BE, CS1, CS5 and EF in each direction.",
 )
 """The differences from the paper's testbed: lines of its page."""
 
-TRIED = "tried: the other settings of the joint table"
+ATTEMPTS = "tried: the other settings of the joint table"
 """The attempts to explain a claim that differs."""
 RECOVERY = 'stack.sysctl."net.ipv4.tcp_recovery"'
 YEAH_414, BBR_414, CUBIC_414 = (f"linux-4.14/{name}414.c" for name in ("yeah", "bbr", "cubic"))
@@ -237,7 +237,7 @@ FIGURES = (
             "Cubic is the worst",
             *[more(PING, PING, {"cc": "cubic"}, {"cc": cc}) for cc in EVERY if cc != "cubic"],
             tolerance=BEYOND,
-            cause=f"unknown; {TRIED}",
+            cause=f"unknown; {ATTEMPTS}",
         ),
         claim(
             "the others above 100 ms",
@@ -300,7 +300,7 @@ FIGURES = (
                 for other in _qdiscs("pfifo", "pie", "pfifo_fast", "fq")
             ],
             tolerance=f"each above each of the other four, {BEYOND}",
-            cause=f"unknown; {TRIED}",
+            cause=f"unknown; {ATTEMPTS}",
         ),
         claim(
             "the latency of PIE and PFIFO suffers from the three flows more",
@@ -313,7 +313,7 @@ FIGURES = (
             "that of the others is stable",
             *[same(PING, setting, setting, of="B-6") for setting in (FIFO, *SMART)],
             tolerance=SAME,
-            cause=f"of FIFO GRO, as in B-7.2; unknown for CoDel; {TRIED}",
+            cause=f"of FIFO GRO, as in B-7.2; unknown for CoDel; {ATTEMPTS}",
         ),
         layout=over("qdisc"),
         needs=("B-6",),

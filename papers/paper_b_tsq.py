@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paper B, TCP Small Queues of fixed sizes, and its last round (Figures 9 to 14). What the tolerances mean:
-`checks.py`."""
+"""Paper B, TCP Small Queues of fixed sizes, and its last round (Figures 9 to 14). `checks.py`
+explains the tolerances."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ from papers.checks import (
     unfair,
 )
 from papers.model import DOWN, PING, UP, Layout, Unknown
-from papers.paper_b import MARKED, OLD_CCS, TESTBED, TRIED, both_ways, candles, over
+from papers.paper_b import ATTEMPTS, MARKED, OLD_CCS, TESTBED, both_ways, candles, over
 
 SIZES = ["64KiB", "128KiB", "256KiB", "512KiB", "1MiB", "2MiB", "5MiB", "10MiB", "off"]
 
@@ -176,7 +176,7 @@ FIGURES = (
             "YeAH 60 Mbit/s at 3 ms",
             near(UP, 60, cc="yeah"),
             near(PING, 3, cc="yeah"),
-            cause=f"unknown; {TRIED}. When slow start ends, with its pacing ratio of 200 %, decides the limit",
+            cause=f"unknown; {ATTEMPTS}. When slow start ends, with its pacing ratio of 200 %, decides the limit",
         ),
         claim("Cubic 70 Mbit/s at 4 ms", near(UP, 70, cc="cubic"), near(PING, 4, cc="cubic")),
         claim("New Reno near 100 Mbit/s at 7 ms", near(UP, 100, cc="reno"), near(PING, 7, cc="reno")),
@@ -202,7 +202,7 @@ FIGURES = (
             tolerance="down is 1.5 times up or more",
         ),
         claim(
-            "64 KB is fair, but for BBR",
+            "64 KB is fair, except for BBR",
             *[fair(cc=cc, tsq="64KiB") for cc in ("cubic", "nv", "reno", "yeah")],
             tolerance="up and down within a factor of 1.5",
         ),

@@ -203,7 +203,7 @@ FIGURES = (
     ),
     PaperFigure(
         "A-wifi",
-        "What is below TCP on Wi-Fi",
+        "The data below TCP on Wi-Fi",
         "table",
         (
             Claim(

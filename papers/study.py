@@ -67,7 +67,7 @@ def selected(names: list[str], quick: bool = False) -> list[PaperFigure]:
 
 def judge_figure(figure: PaperFigure, runs: PaperRuns) -> JudgedFigure:
     """Make the missing runs of a figure and of those it is compared with. Judge its claims, all of them again for each
-    unknown, and once more for its contrast."""
+    unknown, and again for its contrast."""
     try:
         result = runs.result(figure.id)
         compared = {name: Evidence(runs.result(name)) for name in figure.needs}

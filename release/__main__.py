@@ -131,7 +131,7 @@ def section(release: Release) -> str:
     """Write the CHANGELOG's section, from the commit's CHANGELOG, so it can be repeated."""
     text = output_of(["git", "show", f"HEAD:{CHANGELOG.name}"], ROOT)
     version = __version__
-    if (old := changelog.section(text, version)) is not None:
+    if changelog.ARTEFACTS in (old := changelog.section(text, version) or ""):
         stale = [path.name for path in release.artefacts() if sha256(path) not in old]
         if stale:
             raise HourglassError(f"{version} is released already, with other bytes of {', '.join(stale)}")
@@ -147,15 +147,13 @@ def bare_root_tests(release: Release) -> str:
     """Test in all bare roots."""
     if not check.check(release.dist, BARE_ROOTS, say):
         raise HourglassError("not in every place; see the table")
-    return f"{len(BARE_ROOTS)} places, {len(check.SHM)} times each"
+    return f"{len(BARE_ROOTS)} places, {len(check.SHM_STATES)} times each"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m release", description="Makes and tries a release.")
     parser.add_argument("--dist", type=Path, default=ROOT / "dist", help="where the artefacts go")
-    parser.add_argument(
-        "--plain", action="store_true", help="for a trial: with the kernels that are there, tuned or not"
-    )
+    parser.add_argument("--plain", action="store_true", help="for a trial: with the existing kernels, tuned or not")
     options = parser.parse_args()
     if changed := unclean():
         say("\n".join(["not the tree of a commit; to fix: commit or stash", *changed[:10]]))

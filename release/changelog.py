@@ -9,6 +9,7 @@ from hourglass.errors import HourglassError
 from hourglass.files import sha256
 
 HEADING = "## Unreleased\n"
+ARTEFACTS = "### Artefacts"
 
 
 def section(text: str, version: str) -> str | None:
@@ -18,12 +19,14 @@ def section(text: str, version: str) -> str | None:
 
 
 def released(text: str, version: str, day: date, artefacts: list[Path]) -> str:
-    """Return the CHANGELOG with a new section and an empty "Unreleased". Raises HourglassError if "Unreleased" is
-    empty, or the version has a section already."""
-    if section(text, version) is not None:
-        raise HourglassError(
-            f"CHANGELOG.md has a section {version} already; to fix: set the next version in src/hourglass/__init__.py"
-        )
+    """Return the CHANGELOG with the artefacts in the version's section. Without this section, "Unreleased" becomes it.
+    Raises HourglassError if "Unreleased" is empty, or the section has artefacts already."""
+    if (written := section(text, version)) is not None:
+        if ARTEFACTS in written:
+            raise HourglassError(
+                f"CHANGELOG.md has artefacts of {version}; to fix: set the next version in src/hourglass/__init__.py"
+            )
+        return text.replace(written, "\n".join([written.rstrip(), "", ARTEFACTS, "", *listed(artefacts), "", ""]))
     before, heading, after = text.partition(HEADING)
     body, separator, older = after.partition("\n## ")
     if not heading or not body.strip():
@@ -34,7 +37,7 @@ def released(text: str, version: str, day: date, artefacts: list[Path]) -> str:
         "",
         body.strip(),
         "",
-        "### Artefacts",
+        ARTEFACTS,
         "",
         *listed(artefacts),
     ]

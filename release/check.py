@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Install and run a release in the bare roots, as a user without privileges and without network.
 
-`python -m release.check FOLDER` takes the wheels in FOLDER, tests all bare roots (`--place NAME`: only this one) and
+`python -m release.check FOLDER` takes the wheels in FOLDER, tests all bare roots (`--root NAME`: only this one) and
 prints a table of roots, seconds and digests. Exit status 1: a test failed; 3: this machine cannot build a root.
 """
 
@@ -25,18 +25,20 @@ from release.bare_roots import BARE_ROOTS, BareRoot
 ROOT = Path(__file__).parents[1]
 ENTER = Path(__file__).with_name("enter.sh")
 NAMESPACES = ["unshare", "--mount", "--net", "--ipc", "--pid", "--fork", "--kill-child"]
-SHM = ("noexec", "absent")
+SHM_STATES = ("noexec", "absent")
 """The states of /dev/shm. The home is read-only in both."""
 
-MOST_SECONDS = 60.0
+MAX_SECONDS = 60.0
 """The limit from `pip install` to table and picture."""
 
-GIVE_UP_SECONDS = 600.0
+EXIT_SECONDS = 600.0
+"""The limit from the end of the output to the end of the process."""
+
 STEPS = {
     "venv": "python3 -m venv environment",
     "install": "environment/bin/pip install -q --no-index -f /wheels/others /wheels/release/hourglass_net-[0-9]*.whl",
     "run": "environment/bin/hourglass run L100M --out runs/L100M",
-    "look": "sha256sum runs/L100M/records.arrows; od -An -tx1 -N8 runs/L100M/run.png; wc -c runs/L100M/run.png",
+    "inspect": "sha256sum runs/L100M/records.arrows; od -An -tx1 -N8 runs/L100M/run.png; wc -c runs/L100M/run.png",
     "golden": "environment/bin/hourglass run L100M --set test.length=1 --set test.delay=0.2 --out runs/golden",
     "report": "environment/bin/hourglass report runs/L100M --out report.html; wc -c report.html",
     "version": "environment/bin/hourglass --version",
@@ -59,17 +61,17 @@ class RootTest:
     output: dict[str, list[str]] = field(default_factory=dict)
     status: int = 0
     cpu: dict[str, float] = field(default_factory=dict)
-    """Used CPU seconds at the start of each step."""
+    """CPU seconds used before each step."""
 
     @property
-    def total(self) -> float:
+    def wall_seconds(self) -> float:
         """Return the seconds from `pip install` to table and picture."""
         return self.seconds.get("install", 0.0) + self.seconds.get("run", 0.0)
 
     @property
-    def busy(self) -> float:
-        """Return the CPU seconds from `pip install` to table and picture: at most what a quiet machine needs."""
-        return self.cpu.get("look", 0.0) - self.cpu.get("install", 0.0)
+    def cpu_seconds(self) -> float:
+        """Return the CPU seconds from `pip install` to table and picture."""
+        return self.cpu.get("inspect", 0.0) - self.cpu.get("install", 0.0)
 
     def digest(self, step: str) -> str:
         """Return the digest that the command printed."""
@@ -80,31 +82,31 @@ class RootTest:
         if self.status:
             last = next(reversed(self.output), "start")
             return [f"{last}: exit status {self.status}", *self.output.get(last, [])[-8:]]
-        run, look = self.output["run"], "\n".join(self.output["look"])
+        run, inspected = self.output["run"], "\n".join(self.output["inspect"])
         digest = self.digest("run")
         problems = []
         if not any(line.startswith("all ") for line in run):
             problems.append("no table")
-        if PNG not in look:
+        if PNG not in inspected:
             problems.append("no picture")
-        if not digest or not look.startswith(digest):
-            problems.append(f"digest {digest or 'not printed'}, the records' is {look[:12]}")
+        if not digest or not inspected.startswith(digest):
+            problems.append(f"printed digest {digest or 'missing'}, the records have {inspected[:12]}")
         if expected and digest != expected:
-            problems.append(f"digest {digest}, the README's is {expected}")
-        short = self.digest("golden") or "no digest"
-        if golden and not any(line.startswith(short) for line in golden):
-            problems.append(f"golden run: {short}, not one of {', '.join(sorted(golden))}")
-        if self.total > MOST_SECONDS:
-            problems.append(f"{self.total:.0f} s, {MOST_SECONDS:.0f} are allowed")
+            problems.append(f"digest {digest}, the README has {expected}")
+        golden_digest = self.digest("golden") or "no digest"
+        if golden and not any(digest.startswith(golden_digest) for digest in golden):
+            problems.append(f"golden run: {golden_digest}, not one of {', '.join(sorted(golden))}")
+        if self.wall_seconds > MAX_SECONDS:
+            problems.append(f"{self.wall_seconds:.0f} s, the limit is {MAX_SECONDS:.0f} s")
         return problems
 
 
-def attempt(root: BareRoot, shm: str, release: Path, dependencies: Path) -> RootTest:
-    """Make all steps in a bare root."""
+def run_steps(root: BareRoot, shm: str, release: Path, dependencies: Path) -> RootTest:
+    """Run all steps in a bare root."""
     result = RootTest(root, shm)
     command = "\n".join([*(f"echo ::{name}\ntimes\n{line}" for name, line in STEPS.items()), "echo ::end\ntimes"])
     arguments = [*NAMESPACES, str(ENTER), str(root.folder), shm, str(release), str(dependencies), command]
-    step, start = "", time.monotonic()
+    step, start = "start", time.monotonic()
     with subprocess.Popen(
         arguments,
         text=True,
@@ -117,7 +119,7 @@ def attempt(root: BareRoot, shm: str, release: Path, dependencies: Path) -> Root
         for line in child.stdout:
             now = time.monotonic()
             if line.startswith("::"):
-                result.seconds |= {step: now - start} if step else {}
+                result.seconds[step] = now - start
                 step, start = line[2:].strip(), now
                 result.output[step] = []
             elif used := CPU_TIMES.fullmatch(line.strip()):
@@ -127,8 +129,8 @@ def attempt(root: BareRoot, shm: str, release: Path, dependencies: Path) -> Root
                 )  # the children's come last
             else:
                 result.output.setdefault(step, []).append(line.rstrip())
-        result.status = child.wait(GIVE_UP_SECONDS)
-    result.seconds |= {step: time.monotonic() - start} if step else {}
+        result.status = child.wait(EXIT_SECONDS)
+    result.seconds[step] = time.monotonic() - start
     return result
 
 
@@ -147,7 +149,7 @@ def golden_digests() -> set[str]:
 def show(results: list[RootTest], expected: str, golden: set[str]) -> None:
     """Print the table of roots."""
     table = Table(
-        "place", "python", "/dev/shm", "venv s", "install s", "run s", "together s", "CPU s", "digest", "", box=None
+        "root", "python", "/dev/shm", "venv s", "install s", "run s", "total s", "CPU s", "digest", "", box=None
     )
     for result in results:
         seconds = [
@@ -155,41 +157,41 @@ def show(results: list[RootTest], expected: str, golden: set[str]) -> None:
         ]
         good = not result.problems(expected, golden)
         table.add_row(
-            result.root.name, result.root.python, result.shm, *seconds, f"{result.total:.1f}",
-            f"{result.busy:.1f}", result.digest("run"), "ok" if good else "FAILED",
+            result.root.name, result.root.python, result.shm, *seconds, f"{result.wall_seconds:.1f}",
+            f"{result.cpu_seconds:.1f}", result.digest("run"), "ok" if good else "FAILED",
         )  # fmt: skip
     Console(width=None if sys.stdout.isatty() else 120).print(table)
 
 
 def check(release: Path, selected: list[BareRoot], say: Callable[[str], None]) -> bool:
     """Test the wheels in `release` in all roots and print the results. Raises MissingError."""
-    front = sorted(release.glob("hourglass_net-[0-9]*.whl"))
-    if len(front) != 1:
-        raise HourglassError(f"{release}: one wheel of Hourglass is wanted, {len(front)} are there; to fix: make wheel")
+    hourglass_wheels = sorted(release.glob("hourglass_net-[0-9]*.whl"))
+    if len(hourglass_wheels) != 1:
+        raise HourglassError(f"{release}: {len(hourglass_wheels)} wheels of Hourglass, must be 1; to fix: make wheel")
     expected, golden = readme_digest(), golden_digests()
     results = []
     for root in selected:
         roots.make(root, say)
-        dependencies = wheels.folder(root, front[0])
-        for shm in SHM:
-            results.append(attempt(root, shm, release.resolve(), dependencies))
+        dependencies = wheels.folder(root, hourglass_wheels[0])
+        for shm in SHM_STATES:
+            results.append(run_steps(root, shm, release.resolve(), dependencies))
             for problem in results[-1].problems(expected, golden):
                 say(f"{root.name}, /dev/shm {shm}: {problem}")
     show(results, expected, golden)
     digests = {result.digest("run") for result in results}
     if len(digests) != 1:
-        say(f"digests differ between places: {', '.join(sorted(digests))}")
+        say(f"digests differ between roots: {', '.join(sorted(digests))}")
     return len(digests) == 1 and not any(result.problems(expected, golden) for result in results)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m release.check", description="Tries a release in bare roots.")
+    parser = argparse.ArgumentParser(prog="python -m release.check", description="Test a release in bare roots.")
     parser.add_argument("release", type=Path, nargs="?", default=ROOT / "dist", help="the folder with the wheels")
     parser.add_argument(
-        "--place", action="append", choices=[root.name for root in BARE_ROOTS], help="this one (repeat)"
+        "--root", action="append", choices=[root.name for root in BARE_ROOTS], help="test only this root; repeatable"
     )
     options = parser.parse_args()
-    selected = [root for root in BARE_ROOTS if not options.place or root.name in options.place]
+    selected = [root for root in BARE_ROOTS if not options.root or root.name in options.root]
     try:
         return 0 if check(options.release, selected, lambda line: print(line, file=sys.stderr, flush=True)) else 1
     except MissingError as error:

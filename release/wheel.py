@@ -34,7 +34,7 @@ Files = dict[str, tuple[bytes, int]]
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m release.wheel", description="Makes the wheels.")
     parser.add_argument("--dist", type=Path, default=ROOT / "dist", help="where they go")
-    parser.add_argument("--plain", action="store_true", help="with the kernels that are there, tuned or not")
+    parser.add_argument("--plain", action="store_true", help="with the existing kernels, tuned or not")
     parser.add_argument("--kernel", action="append", choices=list(KERNELS), help="this kernel alone (repeat)")
     options = parser.parse_args()
     options.dist.mkdir(parents=True, exist_ok=True)

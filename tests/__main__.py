@@ -4,8 +4,8 @@
 `quick` takes the tests that boot no guest, `test` also those on the default kernel, `test-all` all. The markers
 `guest`, `kernels` and `slow` decide (`pyproject.toml`).
 
-A part that fails does not hide the others. At the end a table has the costliest test files, the result and the time of
-each part, the reasons why tests were skipped, and a command for each failed test, which repeats it. Exit status 1: a
+A part that fails does not hide the others. At the end a table has the costliest test files, and the result and the time
+of each part. It has the reasons why tests were skipped, and a command that repeats each failed test. Exit status 1: a
 part failed.
 """
 
@@ -36,7 +36,7 @@ MAKE = ["make", "--no-print-directory", "--keep-going", "-j3"]
 TIDY_S = 30.0
 """Time that interrupted tests have to tidy up."""
 COSTLIEST = 20
-"""Test files whose cost the table has."""
+"""The number of test files in the table of costs."""
 REAL_TIME = ["tests/native", "tests/ssh"]
 """Tests that measure in real time: no other test may run meanwhile."""
 TEE = ["bash", "-o", "pipefail", "-c", '"${@:2}" 2>&1 | tee "$1"', "tee"]
@@ -94,8 +94,8 @@ def real_time(selection: str) -> Part:
 
 def parallel(selection: str) -> Part:
     """Return the part with all other tests."""
-    others = [f"--ignore={name}" for name in REAL_TIME]
-    return Part("tests", [*PYTEST, "-m", selection, "-n", "auto", "--dist", "worksteal", *others])
+    ignored = [f"--ignore={name}" for name in REAL_TIME]
+    return Part("tests", [*PYTEST, "-m", selection, "-n", "auto", "--dist", "worksteal", *ignored])
 
 
 COMMANDS = {
@@ -216,7 +216,7 @@ def costs_of_files(log: Path) -> dict[str, float]:
 
 
 def table(results: list[Result]) -> str:
-    """Return the results of all parts as text. What was skipped and what failed are its last lines."""
+    """Return the results of all parts as text. Its last lines are the skipped and the failed tests."""
     width = max(len(result.part.name) for result in results)
     costs = sorted(((seconds, name) for result in results for name, seconds in result.costs.items()), reverse=True)
     lines = ["", *(f"{seconds:8.1f} s  {name}" for seconds, name in costs[:COSTLIEST])]

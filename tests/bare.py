@@ -25,7 +25,7 @@ from hourglass.host import directories
 ROOT = Path(__file__).parents[1]
 CHECKOUT = "work"
 SET_UP = f"cd /{CHECKOUT} && git init -q && make developer && .venv/bin/python -m tests.tools"
-"""What `make check` and `make test` do before their first check."""
+"""The commands of `make check` and `make test` before their first check."""
 REPEATED = SET_UP.replace("make", "make -o agent")
 """The same with this machine's agent."""
 
@@ -44,7 +44,7 @@ COPIED = ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", "/usr/local/share/c
 """Files of this machine that are needed for the same."""
 
 APT_OPTIONS = "etc/apt/apt.conf.d/90machine"
-"""The file with this machine's options of apt's downloads: a proxy, or a mirror whose index is old."""
+"""The file with this machine's options for apt's downloads: a proxy, or a mirror with an old index."""
 
 ENTER = """
 mount --make-rprivate /

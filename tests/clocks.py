@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Use this machine's clocks without luck: `until` waits for an event, `at_least` and `limited_cpu` judge a cost.
+"""Use this machine's clocks safely: `until` waits for an event, `at_least` and `limited_cpu` check a cost.
 
-No verdict may depend on what else the machine does, so tests read no clock themselves (`tests/test_tidy.py`). Modules
-that import this one have the marker `real_time`. `make loaded` repeats them beside four processes that spin.
+No verdict may depend on the machine's other load, so tests read no clock themselves (`tests/test_tidy.py`). Modules
+that import this one have the marker `real_time`. `make loaded` repeats them next to four processes that spin.
 """
 
 import time

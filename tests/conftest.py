@@ -45,7 +45,7 @@ FIRST = "test_every_example_and_figure_is_current"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         parameters = item.callspec.params if hasattr(item, "callspec") else {}
-        if any(str(value).partition(VARIANT)[0] in OTHERS for value in parameters.values()):
+        if any(str(value).partition(VARIANT)[0] in OTHER_KERNELS for value in parameters.values()):
             item.add_marker("kernels")
         if depends_on_real_time(item.path):
             item.add_marker("real_time")
@@ -61,7 +61,7 @@ def depends_on_real_time(path: Path) -> bool:
     return path.parent.name in ("native", "ssh") or bool(WAITS.search(path.read_text("utf-8")))
 
 
-OTHERS = set(KERNELS) - {DEFAULT}
+OTHER_KERNELS = set(KERNELS) - {DEFAULT}
 STARTED = pytest.StashKey[float]()
 
 
@@ -86,7 +86,7 @@ def _default_alone(build: Callable[..., BuiltKernel]) -> Callable[..., BuiltKern
 
     def checked(name: str, *arguments: Any, **options: Any) -> BuiltKernel:
         kernel, variant = config.split(name)
-        other = kernel in OTHERS or (
+        other = kernel in OTHER_KERNELS or (
             kernel == DEFAULT and (variant or options.get("variant") or options.get("without"))
         )
         if other and prebuilt.kernel(name) is None:

@@ -143,8 +143,8 @@ def judged(series: str, number: int) -> tuple[int, bool, str]:
     folder = FOLDER / f"{series}-{number}"
     base = _run(data, folder / "base")
     explained = explanation_of(base)
-    named = explained.bottleneck
-    answer = named.hop.hop.origin if named.hop else named.kind
+    bottleneck = explained.bottleneck
+    answer = bottleneck.hop.hop.origin if bottleneck.hop else bottleneck.kind
     before = figures(base)
     moves = {}
     for name, other in doubled(data):
@@ -153,13 +153,13 @@ def judged(series: str, number: int) -> tuple[int, bool, str]:
             abs(math.log(new / old)) if old and new else 0 for old, new in zip(before, after, strict=True)
         )
     best = max(moves.values())
-    right = moves.get(answer, 0) >= AS_GOOD * best
+    is_right = moves.get(answer, 0) >= AS_GOOD * best
     listed = ", ".join(
-        f"{name} {math.exp(move):.2f}x" for name, move in sorted(moves.items(), key=lambda each: -each[1])
+        f"{name} {math.exp(move):.2f}x" for name, move in sorted(moves.items(), key=lambda item: -item[1])
     )
     about = f"{data['stack']['cc']}, {data['stack']['qdisc']}, limit {data['limit'] or 'none'}, {data['test']['name']}"
-    text = f"{before[0]:.1f} ms, {before[1]:.1f} Mbit/s; named {answer} ({named.where}); {listed} [{about}]"
-    return number, right, text
+    text = f"{before[0]:.1f} ms, {before[1]:.1f} Mbit/s; named {answer} ({bottleneck.where}); {listed} [{about}]"
+    return number, is_right, text
 
 
 def main() -> int:
@@ -172,9 +172,9 @@ def main() -> int:
     numbers = range(arguments.n) if arguments.only is None else [arguments.only]
     rights = 0
     with get_context("spawn").Pool(arguments.jobs) as pool:
-        for number, right, text in pool.imap_unordered(partial(judged, arguments.seed), numbers):
-            rights += right
-            print(f"{number:3} {'right' if right else 'WRONG'}  {text}", flush=True)
+        for number, is_right, text in pool.imap_unordered(partial(judged, arguments.seed), numbers):
+            rights += is_right
+            print(f"{number:3} {'right' if is_right else 'WRONG'}  {text}", flush=True)
     print(f"{rights} of {len(numbers)} right")
     return int(rights < len(numbers))
 

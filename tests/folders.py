@@ -7,10 +7,10 @@ from pathlib import Path
 
 def nest(top: Path, depth: int) -> None:
     """Create a folder `d` in a folder, another one in this one, and so on. A path may be too long for it."""
-    at = os.open(top, os.O_RDONLY)
+    descriptor = os.open(top, os.O_RDONLY)
     for _ in range(depth):
-        os.mkdir("d", dir_fd=at)
-        below = os.open("d", os.O_RDONLY, dir_fd=at)
-        os.close(at)
-        at = below
-    os.close(at)
+        os.mkdir("d", dir_fd=descriptor)
+        below = os.open("d", os.O_RDONLY, dir_fd=descriptor)
+        os.close(descriptor)
+        descriptor = below
+    os.close(descriptor)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The golden digests: the records of a few short runs on every kernel, byte for byte.
 
-`golden.toml` has a table for each pair of a kernel's release and a root's tools (`root.tools_key`: iproute2, ethtool,
-iw, hostapd and their libraries, of one Debian release). `python -m tests.golden` makes the runs and prints their table,
-`--update` writes it into the file. The commit has to explain the diff. Figures of the run follow each digest, so that
-the diff can be read.
+`golden.toml` has a table for each pair of a kernel's release and a root's tools (`root.tools_key`). The tools are
+iproute2, ethtool, iw, hostapd and their libraries, of one Debian release. `python -m tests.golden` makes the runs and
+prints their table, `--update` writes it into the file. The commit has to explain the diff. Figures of the run follow
+each digest, so that the diff can be read.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tests.loaded [N]`: repeats the tests that depend on real time N times beside four processes that spin.
+"""`python -m tests.loaded [N]`: repeats the tests that depend on real time N times, next to four busy processes.
 
 These are the tests with the marker `real_time` (`tests/clocks.py`) and those of the agent. Exit status 1: one failed.
 """

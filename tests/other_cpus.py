@@ -28,8 +28,8 @@ from hourglass.engine import virtual
 MODELS = (
     "qemu64", "Nehalem", "Haswell-noTSX", "EPYC", "max", "max,-xsave,-avx,-avx2", "max,-fsgsbase", "max,-pku,-la57",
 )  # fmt: skip
-"""From no level of the psABI's (x86-64-v1) to all that QEMU can emulate, of two makers; then without features that the
-guest's kernel or its C library would use."""
+"""CPUs of two makers, from the lowest level of the psABI (x86-64-v1) to all features that QEMU can emulate. The last
+ones lack features that the guest's kernel or its C library would use."""
 
 CASES = ("L100M", "R100M", "wifi-ath9k")
 SHORT = ("test.length=1", "test.delay=0.2")
@@ -132,10 +132,10 @@ def main() -> int:
     for model in arguments.model:
         emulated_digests = emulated(folder, model, kernel, archive)
         for name, digest in digests.items():
-            same = emulated_digests.get(name) == digest
-            differing += not same
+            is_same = emulated_digests.get(name) == digest
+            differing += not is_same
             print(
-                f"{model} {name} {'equal' if same else 'DIFFERS ' + emulated_digests.get(name, 'no records')[:12]}",
+                f"{model} {name} {'equal' if is_same else 'DIFFERS ' + emulated_digests.get(name, 'no records')[:12]}",
                 flush=True,
             )
     if differing:

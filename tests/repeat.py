@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repeat the examples of programs: `make repeat`, or `python -m tests.repeat [EXAMPLE …]`. It takes minutes.
 
-Each example of `scenarios/apps/` is run five times, each time by a new process: twice without other load, twice next to
-two processes that spin, and once by another user (if this is root) in another directory with another cache. The kernel,
-the agent and the programs' root are copied there. The digests of the records and the output of all programs must be
-the same bytes.
+Each example of `scenarios/apps/` is run five times, each time by a new process:
+
+* twice without other load
+* twice next to two processes that spin
+* once in another directory with another cache, by another user if this is root; the kernel, the agent and the programs'
+  root are copied there
+
+The digests of the records and the output of all programs must be the same bytes.
 
 The table has a row per example. Exit status 1: an example differs, and the folder with the runs remains.
 """
@@ -95,7 +99,7 @@ def runs(name: str, kernel: str, folder: Path) -> Iterator[tuple[str, dict[str, 
         yield f"alone {count}", play(file, kernel, folder / f"alone-{count}", cache)
     for count in (1, 2):
         with busy_cpus(2):
-            yield f"beside {count}", play(file, kernel, folder / f"beside-{count}", cache)
+            yield f"loaded {count}", play(file, kernel, folder / f"loaded-{count}", cache)
     other = folder / "another place"
     copied(file, kernel, other / "cache")
     yield "elsewhere", play(file, kernel, other / "run", other / "cache", stranger(other))

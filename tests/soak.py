@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run everything on kernels that look for faults: `make soak`, or `python -m tests.soak [KERNEL …]`. It takes a night.
 
-The variant `debug` has lockdep with RCU's rules, KASAN, UBSAN, and checks of timers and lists; `leaks` has kmemleak,
-which looks for lost memory after a minute of the guest's time, so its runs end with a minute of silence. They run all
-built-in scenarios, shortened; built-ins with events; examples with programs; and random scenarios (tests/fuzz). A run
-is clean if the kernel logs no warning and its counts agree (tests/guest/accounts.py).
+The variant `debug` has lockdep with RCU's rules, KASAN, UBSAN, and checks of timers and lists. The variant `leaks` has
+kmemleak. It looks for lost memory after a minute of the guest's time, so its runs end with a minute of silence. Both
+run all built-in scenarios, shortened, built-in scenarios with events, examples with programs, and random scenarios
+(`tests/fuzz`). A run is clean if the kernel logs no warning and its counts agree (`tests/guest/accounts.py`).
 
 The table has a row per run. Exit status 1: a run is not clean. `make test-all` builds only one of these kernels.
 """

@@ -71,7 +71,7 @@ def test_citations_of_the_paper_are_in_its_bibliography() -> None:
 @pytest.mark.parametrize(
     "path", sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("[bf]*.yml")), ids=lambda path: path.stem
 )
-def test_a_template_asks_for_something(path: Path) -> None:
+def test_a_template_has_a_required_field(path: Path) -> None:
     form = yaml.safe_load(path.read_text())
     assert form["name"]
     assert form["description"]

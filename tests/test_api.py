@@ -57,10 +57,10 @@ def test_a_picture_is_a_file_or_a_notebooks_output(runs):
 
 
 def test_a_changed_figure_is_the_picture(runs):
-    picture, same = (hourglass.plot("cdf", runs) for _ in range(2))
-    assert picture.png == same.png
+    picture, repeated = (hourglass.plot("cdf", runs) for _ in range(2))
+    assert picture.png == repeated.png
     picture.figure.axes[0].set_title("mine")
-    assert picture._repr_png_() != same.png
+    assert picture._repr_png_() != repeated.png
 
 
 def test_a_drawing_function_takes_a_path_as_text(runs, tmp_path):

@@ -100,8 +100,8 @@ def test_the_base_is_the_newest_release_else_the_commit_of_the_reference(
 
 
 def row(value: float = 2.0, name: str = "a") -> Row:
-    by = Measurement("one", lambda samples: samples.add(a=value))
-    return Row("group", name, "ms", "what it is", by, rows.middle("a"), interval="a")
+    measurement = Measurement("one", lambda samples: samples.add(a=value))
+    return Row("group", name, "ms", "what it is", measurement, rows.middle("a"), interval="a")
 
 
 def test_a_row_without_a_measurement_has_a_reason_and_the_others_remain() -> None:
@@ -120,8 +120,8 @@ def test_a_row_without_a_measurement_has_a_reason_and_the_others_remain() -> Non
 
 
 def test_a_measurement_goes_on_until_it_is_narrow() -> None:
-    by = Measurement("one", lambda samples: samples.add(a=1.0), rounds=1, until="a")
-    assert rows.carry_out([by], 1, lambda _: None).of("a") == [1.0] * spread.LEAST
+    measurement = Measurement("one", lambda samples: samples.add(a=1.0), rounds=1, until="a")
+    assert rows.carry_out([measurement], 1, lambda _: None).of("a") == [1.0] * spread.LEAST
 
 
 def test_no_figure_has_anothers_place_and_all_can_be_shown() -> None:

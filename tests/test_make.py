@@ -15,13 +15,13 @@ STEPS = f"""
 include {ROOT}/Makefile
 good: begin
 \t$(call step,what takes a while,sleep 1.1)
-\t$(call step,what is there already,true)
-\t$(told)
+\t$(call step,a quick step,true)
+\t$(timings)
 long:
 \t$(call step,what is long,exec >{MESSAGES}; echo begins; exec python3 -c 'import time; time.sleep(60); print()')
 bad: begin
 \t$(call step,what fails,echo broken; false; echo never)
-\t$(told)
+\t$(timings)
 """
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
 """As if no other make had started the tests."""

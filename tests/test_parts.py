@@ -67,8 +67,8 @@ def test_the_last_lines_repeat_each_failed_test(tmp_path: Path, capfd: pytest.Ca
     ]  # fmt: skip
     for line in lines:
         words = [sys.executable, *shlex.split(line)[1:]]
-        again = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert re.search(r"\b1 (failed|error) in ", again.stdout), again.stdout
+        repeated = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert re.search(r"\b1 (failed|error) in ", repeated.stdout), repeated.stdout
 
 
 def test_failed_tests_of_the_agent_are_named() -> None:
@@ -96,7 +96,7 @@ program(lambda: run([Part("tests", ["sh", "-c", {tests!r}], Path({str(tmp_path)!
 
 
 def test_a_command_has_the_parts_of_the_shorter_one() -> None:
-    names = {command: [part.name for part in of] for command, of in parts.COMMANDS.items()}
+    names = {command: [part.name for part in listed] for command, listed in parts.COMMANDS.items()}
     assert set(names["quick"]) < set(names["test"]) < set(names["test-all"])
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names and prose follow the writing guide."""
 
+import re
+
 import pytest
 from prose.markdown import blocks, sentences
 from prose.rules import OLD_PHRASES, ROOT, RULES, VAGUE, bound_names
@@ -46,3 +48,12 @@ def test_vague_names_are_bound_names() -> None:
     names = {name for name, _ in bound_names(ROOT / "tests/prose/rules.py")}
     assert {"path", "bound", "Violation", "long_sentences"} <= names
     assert not names & VAGUE
+
+
+def test_words_of_the_guide_are_in_the_glossary() -> None:
+    table = (ROOT / "docs/contributing/style.md").read_text().partition("## Glossary")[2]
+    words = re.findall(r"^\| ([^|]+) \| [^|-]+ \|$", table, re.MULTILINE)[1:]
+    glossary = (ROOT / "docs/reference/glossary.md").read_text()
+    defined = set(", ".join(re.findall(r"^\| ([^|]+) \|", glossary, re.MULTILINE)).split(", "))
+    assert len(words) > 20
+    assert {word for line in words for word in line.split(", ")} <= defined

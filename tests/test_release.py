@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from hourglass import __version__
 from hourglass.builders import prebuilt
 from hourglass.errors import HourglassError
 from release import changelog, check, sdist, wheel, wheels
@@ -70,7 +71,7 @@ def test_unreleased_changes_become_the_section(artefact: Path) -> None:
 
 def test_a_version_is_released_once_and_never_empty(artefact: Path) -> None:
     new_text = changelog.released(TEXT, "0.2.0", DAY, [artefact])
-    with pytest.raises(HourglassError, match=r"has a section 0\.2\.0 already"):
+    with pytest.raises(HourglassError, match=r"has artefacts of 0\.2\.0"):
         changelog.released(new_text, "0.2.0", DAY, [artefact])
     with pytest.raises(HourglassError, match="nothing under"):
         changelog.released(new_text, "0.3.0", DAY, [artefact])
@@ -78,14 +79,21 @@ def test_a_version_is_released_once_and_never_empty(artefact: Path) -> None:
     assert "- A thing." in (changelog.section(new_text, "0.2.0") or "")
 
 
+def test_a_written_section_gets_the_artefacts(artefact: Path) -> None:
+    written = TEXT.replace("## Unreleased\n", "## Unreleased\n\n## 0.2.0 (2026-11-22)\n")
+    digest = hashlib.sha256(b"a wheel").hexdigest()
+    assert changelog.released(written, "0.2.0", DAY, [artefact]) == EXPECTED.format(digest=digest)
+
+
 def test_the_projects_own_changelog_can_be_released(artefact: Path) -> None:
     text = (Path(__file__).parents[1] / "CHANGELOG.md").read_text()
-    version = "999.0.0"
-    if (body := text.partition(changelog.HEADING)[2].partition("\n## ")[0].strip()) == "":
-        pytest.skip("nothing is unreleased")
-    new_text = changelog.released(text, version, DAY, [artefact])
-    assert (changelog.section(new_text, version) or "").strip().startswith(body)
-    assert new_text.replace(changelog.section(new_text, version) or "", "").count("\n## ") == text.count("\n## ") + 1
+    body = "- A new thing."
+    text = text.replace(changelog.HEADING, f"{changelog.HEADING}\n{body}\n", 1)
+    for version, sections in (("999.0.0", 1), (__version__, 0)):
+        new_text = changelog.released(text, version, DAY, [artefact])
+        section = changelog.section(new_text, version) or ""
+        assert (body in section, changelog.ARTEFACTS in section) == (bool(sections), True)
+        assert new_text.count("\n## ") == text.count("\n## ") + sections
 
 
 def tar_of(files: dict[str, bytes], mtime: int, owner: str, mode: int) -> bytes:
@@ -113,11 +121,11 @@ def test_a_source_distribution_has_no_traces_of_day_owner_and_order() -> None:
         assert member.read() == b"one"
 
 
-def attempt(**changed: Any) -> check.RootTest:
-    """Return a successful attempt in a place, with the given changes."""
+def root_test(**changed: Any) -> check.RootTest:
+    """Return a successful test in a root, with the given changes."""
     output = {
         "run": ["all   95.9", "digest   0123456789ab"],
-        "look": [f"0123456789ab{'0' * 52}  records.arrows", f" {check.PNG}", "1000 run.png"],
+        "inspect": [f"0123456789ab{'0' * 52}  records.arrows", f" {check.PNG}", "1000 run.png"],
         "golden": ["digest   aabbccddeeff"],
     }
     seconds = {"install": 12.0, "run": 6.0}
@@ -127,35 +135,35 @@ def attempt(**changed: Any) -> check.RootTest:
 GOLDEN = {"aabbccddeeff0011"}
 
 
-def test_a_place_where_all_is_well() -> None:
-    assert attempt().problems("0123456789ab", GOLDEN) == []
-    assert attempt().total == 18.0
+def test_a_correct_installation_has_no_problem() -> None:
+    assert root_test().problems("0123456789ab", GOLDEN) == []
+    assert root_test().wall_seconds == 18.0
 
 
 @pytest.mark.parametrize(
     ("changed", "problem"),
     [
-        ({"seconds": {"run": 49.0}}, "61 s, 60 are allowed"),
+        ({"seconds": {"run": 49.0}}, "61 s, the limit is 60 s"),
         ({"run": ["digest   0123456789ab"]}, "no table"),
-        ({"look": [f"0123456789ab{'0' * 52}"]}, "no picture"),
-        ({"run": ["all 1", "digest   ffffffffffff"]}, "digest ffffffffffff"),
-        ({"run": ["all 1"]}, "digest not printed"),
+        ({"inspect": [f"0123456789ab{'0' * 52}"]}, "no picture"),
+        ({"run": ["all 1", "digest   ffffffffffff"]}, "printed digest ffffffffffff"),
+        ({"run": ["all 1"]}, "printed digest missing"),
         ({"golden": ["digest   ffff"]}, "golden run: ffff"),
         ({"golden": []}, "golden run: no digest"),
     ],
 )
-def test_errors_in_a_place_are_named(changed: dict[str, Any], problem: str) -> None:
-    problems = attempt(**changed).problems("0123456789ab", GOLDEN)
+def test_errors_in_a_root_are_named(changed: dict[str, Any], problem: str) -> None:
+    problems = root_test(**changed).problems("0123456789ab", GOLDEN)
     assert any(line.startswith(problem) for line in problems), problems
 
 
-def test_a_failed_command_in_a_place_is_quoted() -> None:
-    failed = attempt(report=["no charts"])
+def test_a_failed_command_in_a_root_is_quoted() -> None:
+    failed = root_test(report=["no charts"])
     failed.status = 3
     assert failed.problems("", set()) == ["report: exit status 3", "no charts"]
 
 
-def test_the_wheels_of_a_place_are_those_that_its_pip_takes() -> None:
+def test_the_wheels_of_a_root_are_those_that_its_pip_takes() -> None:
     tags = {root.name: root.platforms for root in BARE_ROOTS}
     assert "musllinux_1_2_x86_64" in tags["alpine-like"]
     assert not any("many" in tag for tag in tags["alpine-like"])

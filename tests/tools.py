@@ -34,10 +34,10 @@ FILES = recipe.BPF_HEADERS | {
     "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf": "fonts-dejavu-core",
     "/usr/share/perl/*/Term/ANSIColor.pm": "perl",
 }
-"""Packages that they read: a build with BPF its headers, the browser a font, checkpatch a module of Perl."""
+"""Packages that the tools read: headers for a build with BPF, a font for the browser, a Perl module for checkpatch."""
 
 LINTERS = {"fmt": "rustfmt", "clippy": "clippy"}
-"""What cargo needs for its commands: components of rustup."""
+"""Commands of cargo → the components of rustup that they need."""
 
 
 def need(name: str) -> str:

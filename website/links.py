@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links from a page to files of the repository that are outside `docs/`, and links of included pages into it.
+"""Links from a page to files of the repository that are outside `docs/`, and links of included pages into `docs/`.
 
-A Markdown page that the site includes becomes a link to that page. Another file is copied into the site. A folder
-cannot be copied: its name stays as text.
+A link to an included Markdown page leads to its page on the site. A link to another file leads to a copy. A link to a
+folder becomes plain text.
 """
 
 import os
@@ -14,7 +14,7 @@ from sphinx import addnodes
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-INCLUDED = {
+PAGE_OF_FILE = {
     "ARCHITECTURE.md": "contributing/architecture",
     "ARTIFACT.md": "results/artifact",
     "CHANGELOG.md": "contributing/changes",
@@ -27,7 +27,7 @@ INCLUDED = {
 
 
 def resolve(app: Any, doctree: nodes.document) -> None:
-    """Give each link of a page that Sphinx cannot follow a target inside the site."""
+    """Resolve the links of a page that Sphinx cannot."""
     page = app.env.docname
     for node in list(doctree.findall(addnodes.pending_xref)):
         if node["reftype"] == "myst" and not (node["refdomain"] == "doc" and node["reftarget"] in app.env.found_docs):
@@ -41,11 +41,11 @@ def resolve(app: Any, doctree: nodes.document) -> None:
 
 def retarget(node: nodes.Element, path: Path, fragment: str) -> bool:
     """Point a link at an existing path of the repository; return whether that was possible."""
-    name = INCLUDED.get(path.name) if path.parent == ROOT else None
+    docname = PAGE_OF_FILE.get(path.name) if path.parent == ROOT else None
     if path.is_relative_to(DOCS) and path.is_file():
-        name = str(path.relative_to(DOCS).with_suffix(""))
-    if name:
-        node["refdomain"], node["reftarget"], node["reftargetid"] = "doc", name, fragment or None
+        docname = str(path.relative_to(DOCS).with_suffix(""))
+    if docname:
+        node["refdomain"], node["reftarget"], node["reftargetid"] = "doc", docname, fragment or None
     elif path.is_dir():
         node.replace_self(nodes.inline("", "", *node.children[0].children))
     elif path.is_file():

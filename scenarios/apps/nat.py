@@ -34,4 +34,4 @@ def ask(address: str, pauses: list[int]) -> None:
                 print(f"after {pause} s: no answer within {PATIENCE_S} s")
 
 
-ask(sys.argv[1], [int(one) for one in sys.argv[2:]]) if len(sys.argv) > 1 else serve()
+ask(sys.argv[1], [int(pause) for pause in sys.argv[2:]]) if len(sys.argv) > 1 else serve()

@@ -15,7 +15,7 @@ class Server:
     def ask(self, *words: object) -> str:
         """Return the reply's first line, without its type."""
         parts = [str(word).encode() for word in words]
-        self.lines.write(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(one), one) for one in parts))
+        self.lines.write(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts))
         self.lines.flush()
         return self.lines.readline().decode().strip()[1:]
 
@@ -28,8 +28,8 @@ for number in range(10):
     server.ask("SET", "key", number)
     written = time.monotonic_ns()
     replicas = server.ask("WAIT", 1, 5000)
-    there = time.monotonic_ns()
+    replicated = time.monotonic_ns()
     print(
         f"{number}: written {(written - begun) / 1e6:.3f} ms, at {replicas} replica after"
-        f" {(there - begun) / 1e6:.3f} ms"
+        f" {(replicated - begun) / 1e6:.3f} ms"
     )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     sweep = study
 
-__version__ = "0.2.1"
+__version__ = "0.3.0"
 
 __all__ = [
     "check", "compare", "diff", "evaluate", "explain", "load", "load_all", "plot", "run", "score", "search", "study",

@@ -69,14 +69,14 @@ def compare(*runs: Runs) -> pl.DataFrame:
     from hourglass.results.compare import compare as rows_of
     from hourglass.results.labels import labels
 
-    found = [run for each in runs for run in recordings(each)]
-    if len(found) < 2:
-        raise InputError("runs", len(found), "needs two or more runs, or the folder of a sweep")
-    names = labels(found)
+    loaded = [run for each in runs for run in recordings(each)]
+    if len(loaded) < 2:
+        raise InputError("runs", len(loaded), "needs two or more runs, or the folder of a sweep")
+    names = labels(loaded)
     cells = [
         (row.figure, row.name, row.unit, name, cell.value, cell.change_percent, *(cell.interval or (None, None)),
          cell.significant)
-        for row in rows_of(found)
+        for row in rows_of(loaded)
         for name, cell in zip(names, row.cells, strict=True)
     ]  # fmt: skip
     text, number = pl.String, pl.Float64
@@ -93,14 +93,14 @@ def plot(kind: str, *runs: Runs, out: str | Path | None = None) -> Picture | Pat
 
     if kind not in KINDS:
         raise InputError("kind", kind, f"{closest(kind, KINDS)}A picture is one of {', '.join(KINDS)}")
-    found = [run for each in runs for run in recordings(each)]
-    if not found:
+    loaded = [run for each in runs for run in recordings(each)]
+    if not loaded:
         raise InputError("runs", "none", "needs one run or more")
     if out is not None:
-        draw(kind, found, Path(out))
+        draw(kind, loaded, Path(out))
         return Path(out)
     with style.drawn() as figures:
-        draw(kind, found, Path("picture.png"))
+        draw(kind, loaded, Path("picture.png"))
     return Picture(*figures)
 
 
@@ -108,8 +108,8 @@ def write_report(runs: Runs, out: str | Path) -> Path:
     """Write the HTML page about runs to the file `out`. Raises `InputError`."""
     from hourglass import report
 
-    found = recordings(runs)
-    if not found:
+    loaded = recordings(runs)
+    if not loaded:
         raise InputError("runs", "none", "needs one run or more")
-    report.write(found, Path(out))
+    report.write(loaded, Path(out))
     return Path(out)

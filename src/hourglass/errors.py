@@ -15,7 +15,7 @@ class HourglassError(Exception):
     """Base of all errors that are shown without a traceback.
 
     `status` is the exit status of the command. `code` identifies the cause (docs/reference/errors.md) and does not
-    change with the message; `fields` has the values of the message, as far as programs can use them."""
+    change with the message. `fields` has the values of the message that programs can use."""
 
     status = 3
     code = "failed"
@@ -136,7 +136,7 @@ def closest(word: object, names: Iterable[str]) -> str:
 
 def program(work: Callable[[], object]) -> None:
     """Run the work of a `python -m …`. A status that it returns, or an error, decides the exit status. An error is
-    printed without a traceback. SIGTERM ends the work like Ctrl-C, so that the programs that it started end, too."""
+    printed without a traceback. Like Ctrl-C, SIGTERM ends the work and the programs that it started."""
     earlier = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         status = work()

@@ -3,8 +3,8 @@
 
 The seven colours of a light page are Okabe and Ito's without the yellow ("Color Universal Design", 2008). Those of a
 dark page have the same hues, adjusted so that protanopes, deuteranopes and tritanopes can distinguish them. Before a
-colour repeats, another property changes: for a line the dashes, then the markers; for a dot the shape, then the fill;
-for a box the hatching. After that, the colours are toned down.
+colour repeats, another property changes. Lines change dashes, then markers; dots their shape, then the fill; boxes the
+hatching. After that, the colours are toned down.
 """
 
 from collections.abc import Sequence

@@ -53,12 +53,12 @@ class Browser:
 
     def settle(self) -> None:
         """Wait until every visible chart is drawn."""
-        done = (
+        is_settled = (
             "return [...document.querySelectorAll('.chart')].filter(c => c.offsetParent)"
             ".every(c => c.querySelector('svg.marks'))"
             " && [...document.querySelectorAll('details.run[open]')].every(d => d.querySelector('.plot'))"
         )
-        until(lambda: self.js(done))
+        until(lambda: self.js(is_settled))
 
     def js(self, code: str, *arguments: Any) -> Any:
         return self.driver.execute_script(code, *arguments)

@@ -144,8 +144,8 @@ def drag(browser: Browser, start: int, end: int, chart: int = 0) -> None:
 def test_hovering_shows_the_values_of_all_series(browser, pages):
     browser.open(pages / "one.html")
     drag(browser, 400, 400)
-    shown = browser.js("return document.querySelector('#tip').innerText")
-    assert all(name in shown for name in ("all flows", "upload::1", "upload::2", "Mbit/s"))
+    tooltip = browser.js("return document.querySelector('#tip').innerText")
+    assert all(name in tooltip for name in ("all flows", "upload::1", "upload::2", "Mbit/s"))
     assert browser.js("return document.querySelectorAll('.cursor').length") == 3, "all charts have the same cursor"
 
 
@@ -305,8 +305,8 @@ def test_nothing_overprints_and_nothing_is_cut_off_without_a_hint(browser, testb
     assert browser.js("return document.documentElement.scrollWidth") <= width
     drawings = browser.js("return [...document.querySelectorAll('svg.topology')].filter(one => one.clientWidth)")
     trees = browser.js("return [...document.querySelectorAll('ul.tree')].filter(one => one.clientWidth).length")
-    many = len(scenario.builtin())
-    assert (len(drawings), trees) == ((0, many) if device == "phone" else (many, 0))
+    count = len(scenario.builtin())
+    assert (len(drawings), trees) == ((0, count) if device == "phone" else (count, 0))
     for drawing in drawings:
         assert browser.js(TEXTS, drawing) == []
     wide = browser.js("return [...document.querySelectorAll('ul.tree *')].filter(e => e.scrollWidth > e.clientWidth + 1"
@@ -377,12 +377,14 @@ def test_a_study_has_axes_in_its_legend_and_filters(browser, pages, shots):
         "return document.body.innerText.toLowerCase()"
     )
     assert browser.js("return document.querySelectorAll('.setting').length") == 4, "a line for each setting"
-    shown = "return [...document.querySelectorAll('#runs-table tbody tr')].filter(row => row.offsetParent).length"
-    assert browser.js(shown) == 8
+    visible_rows = (
+        "return [...document.querySelectorAll('#runs-table tbody tr')].filter(row => row.offsetParent).length"
+    )
+    assert browser.js(visible_rows) == 8
     browser.js(
         "const s = document.querySelectorAll('[aria-label=\"Settings shown\"] select')[1];"
         "s.selectedIndex = 2; s.dispatchEvent(new Event('change'))"
     )
-    assert browser.js(shown) == 4, "only bbr"
+    assert browser.js(visible_rows) == 4, "only bbr"
     assert browser.js("return document.querySelectorAll('.setting').length") == 2
     assert browser.complaints() == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documentation site in headless Chromium without a network: builds without warnings, is readable by everybody.
+"""The documentation site in headless Chromium: builds without a network and warnings, is readable by everybody.
 
 `HOURGLASS_SCREENSHOTS=DIR` stores pictures of its pages.
 """
@@ -16,6 +16,7 @@ import pytest
 from browser.conftest import Browser, violations
 from hourglass import locks
 from tests.clocks import until
+from website import gallery
 
 ROOT = Path(__file__).parents[2]
 QUESTIONS = {
@@ -57,13 +58,14 @@ LOOKS = {
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the site without the gallery's runs, once for all workers. A warning fails the build."""
+    """Build the site with its gallery in a network namespace without a link, once for all workers. A warning fails
+    the build."""
     pytest.importorskip("myst_nb")
     base = tmp_path_factory.getbasetemp()
     out = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "site"
     with locks.exclusive(out.with_name("site.lock")):
         if not (out / "html/index.html").is_file():
-            command = [sys.executable, "-m", "website", "--without-runs", "--out", str(out)]
+            command = ["unshare", "--net", "--map-root-user", sys.executable, "-m", "website", "--out", str(out)]
             built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
             assert built.returncode == 0, built.stderr
     return out / "html"
@@ -128,3 +130,18 @@ def test_the_reference_has_every_command_and_function(site: Path) -> None:
     assert [name for name in names if f'id="hourglass-{name}"' not in commands] == []
     functions = set(re.findall(r'id="hourglass\.(\w+)"', (site / "reference/python.html").read_text()))
     assert set(hourglass.__all__) <= functions
+
+
+def test_the_gallery_has_reports(browser: Browser, site: Path) -> None:
+    entries = gallery.entries()
+    assert len(entries) == 12
+    browser.open(site / "gallery/index.html")
+    links = "[...document.querySelectorAll('p.gallery a')]"
+    assert browser.js(f"return {links}.map(a => a.getAttribute('href'))") == [f"{e.name}.html" for e in entries]
+    browser.js("document.querySelectorAll('p.gallery img').forEach(image => image.loading = 'eager')")
+    until(lambda: browser.js("return [...document.querySelectorAll('p.gallery img')].every(i => i.naturalWidth > 0)"))
+    browser.complaints()
+    for entry in entries:
+        browser.open(site / f"gallery/{entry.name}.html")
+        assert browser.complaints() == []
+        assert browser.js("return document.querySelectorAll('.chart svg.marks').length") > 0, entry.name

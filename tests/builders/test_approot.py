@@ -120,8 +120,13 @@ def test_files_keep_their_owners(tmp_path: Path) -> None:
 
 
 def image(path: Path, *layers: bytes, form: str) -> Path:
-    """Write an image in a tool's form: `podman save` and `docker save` until 24 (`docker`; a repeated layer is a link),
-    `docker save` since 25 (`both`: an OCI layout with Docker's manifest), `skopeo copy` (`oci`), tar (`tar`)."""
+    """Write an image in the form of a tool:
+
+    * `docker`: `podman save`, and `docker save` until 24; a repeated layer is a link
+    * `both`: `docker save` since 25, an OCI layout with Docker's manifest
+    * `oci`: `skopeo copy`
+    * `tar`: tar
+    """
     blobs = {hashlib.sha256(layer).hexdigest(): layer for layer in layers}
     names = [hashlib.sha256(layer).hexdigest() for layer in layers]
     links: dict[str, str] = {}

@@ -35,12 +35,12 @@ def test_members_are_in_order_with_their_folders() -> None:
             "proc": cpio.folder(),
         }
     )
-    back = read(data)
-    assert list(back) == ["dev", "dev/console", "proc", "sbin", "usr", "usr/sbin", "usr/sbin/tc"]
-    assert back["usr/sbin/tc"] == (stat.S_IFREG | 0o755, b"12345", (0, 0))
-    assert back["dev/console"] == (stat.S_IFCHR | 0o600, b"", (5, 1))
-    assert back["sbin"] == (stat.S_IFLNK | 0o777, b"usr/sbin", (0, 0))
-    assert stat.S_ISDIR(back["usr"][0])
+    members = read(data)
+    assert list(members) == ["dev", "dev/console", "proc", "sbin", "usr", "usr/sbin", "usr/sbin/tc"]
+    assert members["usr/sbin/tc"] == (stat.S_IFREG | 0o755, b"12345", (0, 0))
+    assert members["dev/console"] == (stat.S_IFCHR | 0o600, b"", (5, 1))
+    assert members["sbin"] == (stat.S_IFLNK | 0o777, b"usr/sbin", (0, 0))
+    assert stat.S_ISDIR(members["usr"][0])
 
 
 def test_equal_members_give_equal_bytes_in_any_order() -> None:

@@ -137,7 +137,7 @@ def test_a_bad_version_range_is_refused(ranges: str) -> None:
         hooks.in_range((6, 1), ranges)
 
 
-@pytest.mark.parametrize("wrong", ['place = "after"\ncolour = 1', 'place = "beside"'])
+@pytest.mark.parametrize("wrong", ['place = "after"\ncolour = 1', 'place = "around"'])
 def test_an_unknown_key_or_place_is_refused(tree: Path, kernel: Path, wrong: str) -> None:
     add(kernel, f'anchor = "return x;"\ntext = "a"\n{wrong}')
     with pytest.raises(InputError, match=r"one\.toml"):

@@ -19,7 +19,7 @@ def options(*names: str) -> dict[str, str]:
     return {f"CONFIG_{name}": "y" for name in names}
 
 
-def test_options_stand_where_they_are_missing() -> None:
+def test_options_are_listed_for_the_kernels_that_lack_them() -> None:
     old = Kernel("5.10", "p 1", options("ALPHA", "BETA", "GAMMA"), options("ALPHA"), options("ALPHA", "BETA"), FOLDERS)
     new = Kernel("6.1", "p 2", options("ALPHA", "BETA"), options("DELTA"), options("BETA", "DELTA"), FOLDERS)
     text = kernel_options.page([old, new])
@@ -60,7 +60,7 @@ def test_only_questions_of_kconfig_are_options(tmp_path: Path) -> None:
 def test_the_page_lists_no_option_that_a_kernel_has(kernel: str) -> None:
     folder = resources.KERNEL / "config"
     plain, wide = (config.merge(config.fragments(folder, version_of(kernel), variant)) for variant in (None, "wide"))
-    table = kernel_options.PAGE.read_text().split("## What Debian's kernels have")[1].split("\n## ")[0]
+    table = kernel_options.PAGE.read_text().split("## Options of Debian's kernels")[1].split("\n## ")[0]
     rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| `")]
     assert rows
     for _, only_wide, missing in rows:

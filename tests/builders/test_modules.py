@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user's modules in a tree: a folder and an object each; keys and labels; who caused a failed build."""
+"""A user's modules in a tree: a folder and an object each, keys and labels, and the cause of a failed build."""
 
 import re
 from dataclasses import replace

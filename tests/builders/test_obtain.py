@@ -130,7 +130,7 @@ def test_a_point_release_that_the_hooks_do_not_fit_is_refused_by_name(
 
 
 def test_the_hooks_have_to_fit_the_tested_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A broken hook is an error of ours, not a moved suite."""
+    """A broken hook is a bug of Hourglass, not a moved suite."""
     monkeypatch.setattr(apt, "Archive", Suite([package(tmp_path, "linux-source-7.3", "7.3.4-1")]))
     refuse(monkeypatch)
     with pytest.raises(hooks.HookError):

@@ -53,8 +53,8 @@ def test_changes_of_the_guest_are_those_of_the_root(root: Folder, tmp_path: Path
         assert (path / "etc/passwd").read_text() == "passwd\n"
         outputs = work / "outputs"
         outputs.mkdir(parents=True)
-        kept = [f"./{p.relative_to(path)}" for p in path.rglob("*") if p.name not in {"gone", "folder", "null"}]
-        (outputs / "names").write_text("\0".join([*kept, "./etc/new"]) + "\0")
+        remaining = [f"./{p.relative_to(path)}" for p in path.rglob("*") if p.name not in {"gone", "folder", "null"}]
+        (outputs / "names").write_text("\0".join([*remaining, "./etc/new"]) + "\0")
         (outputs / "changes.tar").write_bytes(tar_of({"./etc/new": "new", "./etc/group": "more\n"}, uid=7).read())
         (outputs / "failed").write_text("libc6:amd64\n")
         (outputs / "done").touch()

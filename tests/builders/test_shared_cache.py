@@ -17,7 +17,7 @@ from hourglass.host import directories
 CONTENT = b"an archive"
 LONG_AGO = 1_000_000_000
 PAUSE_S = 0.3
-"""Time in which the second process would end its step, if no lock made it wait."""
+"""The time in which the second process would end its step without a lock."""
 
 
 @pytest.fixture

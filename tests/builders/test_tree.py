@@ -136,9 +136,9 @@ def test_an_unavailable_later_release_is_refused_and_the_first_falls_back(
     set_message("E: Unable to locate package ethtool")
     with pytest.raises(
         GoneError, match=r"Debian forky no longer has .*: E: Unable .*to fix: copy .*/trees/forky-"
-    ) as gone:
+    ) as error:
         tool_packages.find("forky")
-    assert gone.value.name == "forky"
+    assert error.value.name == "forky"
     assert tool_packages.find() == Tree(Path("/"))
     set_message("Err:1 Could not resolve")
     assert tool_packages.find("forky") == Tree(Path("/"), (), "forky")

@@ -154,5 +154,5 @@ def test_a_plain_kernel_is_enough_unless_a_tuned_one_is_required(
 def test_counts_of_an_earlier_training_do_not_count(builder: Builder, monkeypatch: pytest.MonkeyPatch) -> None:
     (builder.work / "old.gcda").touch()
     monkeypatch.setattr(builder, "run", lambda *_: None)
-    with pytest.raises(HourglassError, match="left no counts"):
+    with pytest.raises(HourglassError, match="wrote no counts"):
         builder.build(tuned=True)

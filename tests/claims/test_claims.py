@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts are computed: other data, other verdicts; what cannot be run says why; each sweep file can be read."""
+"""Verdicts follow the data; figures that cannot be run have a reason; each sweep file can be read."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -44,20 +44,22 @@ def test_every_sweep_file_reads_resolves_and_is_used(name: str) -> None:
 def test_an_unknown_selects_runs_of_its_figure_in_another_way(figure: PaperFigure) -> None:
     keys = grid_of(figure.id).keys
     for unknown in figure.unknowns:
-        own = [view.only | {"whole": view.whole_test, "instead": view.instead} for view in (figure.view, unknown.view)]
+        views = [
+            view.only | {"whole": view.whole_test, "instead": view.instead} for view in (figure.view, unknown.view)
+        ]
         axes = {word: key for key in keys for word in (key, key.rsplit(".", 1)[-1])}
-        used = [{word: value for word, value in view.items() if word in (*axes, "whole", "instead")} for view in own]
+        used = [{word: value for word, value in view.items() if word in (*axes, "whole", "instead")} for view in views]
         assert used[0] != used[1], unknown.label
 
 
 def test_every_figure_of_the_papers_exists() -> None:
-    wanted = {"A-4", "A-5a", "A-5b", "A-5c", "A-6", "A-7", "A-8a", "A-8b", *(f"B-{n}" for n in range(3, 15))}
-    assert wanted <= set(study.FIGURES)
-    every = [claim for figure in study.FIGURES.values() for claim in figure.claims]
-    ids = [claim.id for claim in every]
+    required = {"A-4", "A-5a", "A-5b", "A-5c", "A-6", "A-7", "A-8a", "A-8b", *(f"B-{n}" for n in range(3, 15))}
+    assert required <= set(study.FIGURES)
+    claims = [claim for figure in study.FIGURES.values() for claim in figure.claims]
+    ids = [claim.id for claim in claims]
     assert len(ids) == len(set(ids))
     assert {"A-alg1", "A-alg2", "A-bbr", *(f"D-{n}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 10))} <= set(ids)
-    assert all(claim.sentence and claim.tolerance for claim in every)
+    assert all(claim.sentence and claim.tolerance for claim in claims)
 
 
 def test_a_contradiction_of_the_kernel_is_reported_and_not_counted(tmp_path: Path) -> None:
@@ -105,7 +107,7 @@ def test_missing_and_failed_runs_affect_only_claims_about_them() -> None:
     assert (failed["A-4 local"], failed["A-4 remote"]) == ("skipped", "failed")
 
 
-def test_a_figure_without_its_testbed_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_figure_without_its_testbed_has_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "X.toml").write_text('[scenario]\ntestbed = { preset = "carrier-pigeon" }\n[axes]\nseed = [1]\n')
     monkeypatch.setattr(study, "FOLDER", tmp_path)
     claim = Claim("X.1", "it flies", "none", lambda evidence: Finding(True, "1"))

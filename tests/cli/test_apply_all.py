@@ -83,7 +83,7 @@ def test_a_custom_qdisc_is_not_replaced(testbed_script: Path, tmp_path: Path) ->
         f"{state} sh {testbed_script} apply client",
         f"({LOOK}) > {tmp_path}/after",
     )
-    assert "enp3s0 has a qdisc of somebody's own: qdisc tbf 7:" in result.stderr
+    assert "enp3s0 has a qdisc that Hourglass did not set: qdisc tbf 7:" in result.stderr
     assert (tmp_path / "after").read_text() == (tmp_path / "before").read_text()
 
 

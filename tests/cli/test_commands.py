@@ -58,7 +58,7 @@ def test_another_scenarios_run_is_replaced_only_by_force(engine, call):
     assert call("run", "synthetic", "--out", "out", "--no-picture")[0] == 0
     status, out, err = call("run", "another", "--out", "out", "--no-picture")
     assert (status, out, engine.runs) == (2, "", 2)
-    assert "holds another run (name = synthetic there); --force replaces it" in err
+    assert "contains another run (name = synthetic there); --force replaces it" in err
     assert call("run", "another", "--out", "out", "--no-picture", "--force")[0] == 0
 
 
@@ -130,10 +130,10 @@ def test_debug_shows_the_traceback(engine, call, monkeypatch):
             ["kernel", "new", "x.c", "--kernel", "6.12"],
             "--kernel = '6.12': needs --from and an algorithm of the kernel; aimd is",
         ),
-        (["study", "bbr", "--seeds", "9-7"], "--seeds = '9-7': a seed, or a range of them, like 11-15"),
+        (["study", "bbr", "--seeds", "9-7"], "--seeds = '9-7': must be a seed or a range, like 11-15"),
         (["study", "bbr", "--junit", "/proc/x.xml"], "--junit = '/proc/x.xml': cannot be written"),
         (["show", "L100M", "--set", "stack.cc={file='a.c'"], "is not an inline table: "),
-        (["study", "bbr", "--baseline", "no.json"], "--baseline = 'no.json': there is no such file; --update-baseline"),
+        (["study", "bbr", "--baseline", "no.json"], "--baseline = 'no.json': no such file; --update-baseline"),
     ],
 )
 def test_wrong_input_is_one_line_and_status_2(call, arguments, message):

@@ -69,8 +69,8 @@ def test_a_list_has_the_first_sentences_of_its_commands():
     """They are read from the sources."""
     for name, (group, position) in (COMMANDS_OF_ROOT | KERNEL).items():
         sentence = _listed_command(name, group, position).help or ""
-        whole = " ".join((_command(name, group, position).help or "").partition("\n\n")[0].split())
-        assert sentence == (whole if group else "")
+        paragraph = " ".join((_command(name, group, position).help or "").partition("\n\n")[0].split())
+        assert sentence == (paragraph if group else "")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ mcp = pytest.importorskip("mcp", minversion="2")
 SERVER = ["-c", "from hourglass.cli import main; main()", "mcp"]
 
 
-async def asked(folder: Path, *calls: tuple[str, dict[str, Any]]) -> tuple[list[Any], list[Any]]:
+async def tools_and_results(folder: Path, *calls: tuple[str, dict[str, Any]]) -> tuple[list[Any], list[Any]]:
     """Return the tools of a server, and the results of calls."""
     server = mcp.StdioServerParameters(command=sys.executable, args=SERVER, cwd=folder)
     async with mcp.stdio_client(server) as (reading, writing), mcp.ClientSession(reading, writing) as session:
@@ -29,7 +29,7 @@ def text(result: Any) -> str:
 def test_wrong_input_is_the_error_of_a_tool(tmp_path: Path) -> None:
     (tmp_path / "empty.c").write_text("int nothing;\n")
     tools, (unknown, option, failed) = asyncio.run(
-        asked(
+        tools_and_results(
             tmp_path,
             ("run", {"scenario": "L10OM", "directory": "a"}),
             ("explain", {"directory": "--version"}),
@@ -50,7 +50,7 @@ def test_wrong_input_is_the_error_of_a_tool(tmp_path: Path) -> None:
 def test_runs_are_made_compared_and_explained(tmp_path: Path) -> None:
     short = ["test.length=1", "measure.packets=0"]
     _, (first, second, compared, explained) = asyncio.run(
-        asked(
+        tools_and_results(
             tmp_path,
             ("run", {"scenario": "L10M", "directory": "a", "settings": short}),
             ("run", {"scenario": "L10M", "directory": "b", "settings": [*short, "stack.qdisc=pfifo_fast"]}),

@@ -103,7 +103,7 @@ def test_without_a_second_cpu_or_time_no_process_starts(run, local_pictures, mon
 
 @pytest.mark.usefixtures("_two_cpus")
 @pytest.mark.parametrize("has_begun", [False, True])
-def test_whatever_ends_the_block_ends_the_process(run, has_begun):
+def test_every_end_of_the_block_ends_the_process(run, has_begun):
     def interrupted():
         with drawing:
             drawing.load()

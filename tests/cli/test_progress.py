@@ -12,9 +12,9 @@ from hourglass.cli import progress
 
 @pytest.fixture
 def clock(monkeypatch):
-    now = [100.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    return now
+    clock_s = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock_s[0])
+    return clock_s
 
 
 def test_pace_counts_from_the_first_report(clock):

@@ -106,11 +106,11 @@ def test_a_sweep_prints_fairness_and_failures(result):
 
 
 def test_a_sweep_with_both_directions_prints_each(result):
-    both = result.table.with_columns(download_mbps=80.0, upload_fairness=0.5, download_fairness=0.9)
-    head = drawn(study.medians(result, both)).splitlines()[0]
+    table = result.table.with_columns(download_mbps=80.0, upload_fairness=0.5, download_fairness=0.9)
+    head = drawn(study.medians(result, table)).splitlines()[0]
     assert head.split()[-4:] == ["fair", "up", "fair", "down"]
     assert "fairness" not in head
-    points = pareto.points(both, list(result.grid.keys), "ping_icmp_p99_ms")
+    points = pareto.points(table, list(result.grid.keys), "ping_icmp_p99_ms")
     assert points.select("upload_fairness", "download_fairness").rows() == [(0.5, 0.9)] * 2
 
 
@@ -169,7 +169,7 @@ def test_a_sweeps_run_is_the_only_one_that_matches(result, tmp_path, monkeypatch
     for values, message in (
         ({"seed": 1}, "2 cells have these values; add testbed.link.1.delay, stack.router.qdisc, or take all"),
         ({"seed": 3}, "no such cell in this study. Its axes: testbed.link.1.delay = 5ms, 20ms; .*; seed = 1, 2"),
-        ({"sed": 1}, 'is no axis. Did you mean "seed"?'),
+        ({"sed": 1}, 'is not an axis. Did you mean "seed"?'),
     ):
         with pytest.raises(InputError, match=message):
             sweep_result.run(**values)

@@ -34,8 +34,8 @@ size = st.none() | u32
 acts = st.sampled_from(["add", "replace"])
 
 
-def payload(least: int) -> st.SearchStrategy[int]:
-    return st.integers(least, PAYLOAD_MAX)
+def payload(minimum: int) -> st.SearchStrategy[int]:
+    return st.integers(minimum, PAYLOAD_MAX)
 
 
 def steps(nodes: list[str], event: bool = False) -> st.SearchStrategy[Json]:
@@ -103,11 +103,11 @@ def stream_fields(draw: st.DrawFn, client: str, server: str, span: tuple[int, in
             fields["pace_bps"] = draw(st.none() | st.integers(1, 2**60 - 1).map(lambda bytes_s: 8 * bytes_s))
         case "ping":
             protocol = draw(st.sampled_from(["icmp", "udp"]))
-            least = UDP_PING_PAYLOAD_MIN if protocol == "udp" else 0
+            minimum = UDP_PING_PAYLOAD_MIN if protocol == "udp" else 0
             fields = {
                 "protocol": protocol,
                 "ecn": draw(ecn),
-                "payload_bytes": draw(payload(least)),
+                "payload_bytes": draw(payload(minimum)),
                 "interval_ns": interval_ns,
             }
             fields |= {"jitter_ns": draw(st.integers(0, interval_ns)), "jitter_seed": draw(u64)}

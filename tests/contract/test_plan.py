@@ -103,7 +103,7 @@ PLAN: dict[str, Any] = {
 
 VALUES = [None, True, -1, 0, 1, 1.5, 64, 2**16, 2**32, 2**63, 2**64, "", "x", "a/b", "10.0.0.1", "10.0.0.1/33",
           "010.0.0.1", "2001:DB8::1", "fe80::1%eth0", [], {}, [1], ["x"]]  # fmt: skip
-"""Values of which each key refuses most."""
+"""Values. Each key refuses most of them."""
 
 Check = Callable[[Any], str | None]
 

@@ -18,8 +18,8 @@ The bookkeeping of a page is in its sidecar, `pages/FOLDER/PAGE.toml`, so that n
 |---|---|
 | `needs` | the pages whose files and runs this one uses, for `python -m tests.docs PAGE` |
 | `commands` | executed after the page's fences; the page does not show them |
-| `[[figure]]`: `text` with `{}` for each number, `from` | each number is `RUN FIGURE` of a run's summary, in as many significant digits; `FIGURE*100`: in % |
-| `[[table]]`: `head`, `command`, `cell` | a run per row of the table with this head: `{0}` is the row's first cell, `cell` with `{figure}`s its last |
+| `[[figure]]`: `text` with `{}` for each number, `from` | each number is `RUN FIGURE` of a summary, with as many digits; `FIGURE*100`: in % |
+| `[[table]]`: `head`, `command`, `cell` | a run per row: `{0}` is the row's first cell, `cell` with `{figure}`s its last |
 | `[[picture]]`: `file`, `from` | a picture that a command drew |
 
 `text`, `head` and `file` have to occur exactly once on the page; otherwise the test fails. `pages/made-with.toml`

@@ -19,11 +19,11 @@ OPTIONS = {"--update", "--pictures"}
 
 def main(arguments: list[str]) -> int:
     """Run the command and return its exit status."""
-    named = [ROOT / name for name in arguments if name not in OPTIONS]
-    if not set(named) <= set(PAGES):
+    selected = [ROOT / name for name in arguments if name not in OPTIONS]
+    if not set(selected) <= set(PAGES):
         print(__doc__, file=sys.stderr)
         return 2
-    needed = {page for name in named for page in required(name)}
+    needed = {page for name in selected for page in required(name)}
     pages = [page for page in PAGES if page in needed] or PAGES
     with tempfile.TemporaryDirectory(prefix="hourglass-docs-") as name:
         findings = Play(Path(name), pages).all()

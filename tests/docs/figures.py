@@ -12,9 +12,9 @@ from .pages import ROOT
 
 
 def figure(source: str, key: str) -> float:
-    """Return a figure by its dotted key, as `ping_ms.icmp.p50`, from the `summary.json` of the run in directory
-    `source`, or from a JSON file of the sources. The suffix `*100` means percent; the prefix `1000/` divides 1000 by
-    the figure."""
+    """Return a figure by its dotted key, such as `ping_ms.icmp.p50`. `source`: the directory of a run, whose
+    `summary.json` has the figure, or a JSON file of the sources. The suffix `*100` means percent. The prefix `1000/`
+    divides 1000 by the figure."""
     file = ROOT / source if source.endswith(".json") else Path(source) / "summary.json"
     inverse, key = key.startswith("1000/"), key.removeprefix("1000/")
     path, _, factor = key.partition("*")

@@ -10,8 +10,8 @@ UNSTABLE = (
     (re.compile(r"in \d+\.\d+ s( \([\d.]+ x real time\))?(; faster: .*)?"), "in … s"),
     (re.compile(r"(runs/[\w-]+)-[0-9a-f]{10}\b"), r"\1-HASH"),
 )
-"""Wall times, the note of a kernel without PGO, and the hashes of run directories, which depend on the kernel's build
-and so on its compiler."""
+"""Wall times, the note of a kernel without PGO, and the hashes of run directories. The hashes depend on the kernel's
+build, so they depend on its compiler."""
 
 ALIKE = 0.6
 """Two lines with this similarity are the same line with other words."""

@@ -26,7 +26,7 @@ def test_every_example_and_figure_is_current(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("page_output", "printed", "same"),
+    ("page_output", "printed", "expected"),
     [
         ("a\nb\n", "a\nb\n", True),
         ("a\n", "a\nb\n", False),
@@ -46,8 +46,8 @@ def test_every_example_and_figure_is_current(tmp_path: Path) -> None:
         ("digest 0123456789ab\n", "digest 0123456789ac\n", False),
     ],
 )
-def test_an_output_agrees_with_its_excerpt(page_output: str, printed: str, same: bool) -> None:
-    assert agrees(page_output, printed) == same
+def test_an_output_agrees_with_its_excerpt(page_output: str, printed: str, expected: bool) -> None:
+    assert agrees(page_output, printed) == expected
 
 
 def test_an_updated_output_stays_abridged() -> None:

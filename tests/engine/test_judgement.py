@@ -137,7 +137,7 @@ def test_an_invalid_event_of_a_hostile_host_is_one_message(tmp_path: Path) -> No
         ),
     ],
 )
-def test_verdicts(text: str, kind: type[HourglassError], code: str, reason: str, tmp_path: Path) -> None:
+def test_each_end_has_its_error(text: str, kind: type[HourglassError], code: str, reason: str, tmp_path: Path) -> None:
     error = verdict(text, tmp_path)
     assert (type(error), error.code) == (kind, code)
     assert reason in str(error)

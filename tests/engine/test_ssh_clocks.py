@@ -29,8 +29,8 @@ def series(start_ns: int, count: int, offset_ns: int, drift_ppb: int, delays: li
     """Return an exchange every 10 ms with a clock that is `offset_ns` ahead at 0 and gains."""
     times = [start_ns + number * S // 100 for number in range(count)]
     return [
-        exchange(at, offset_ns + at * drift_ppb // 10**9, *delays[number % len(delays)])
-        for number, at in enumerate(times)
+        exchange(time, offset_ns + time * drift_ppb // 10**9, *delays[number % len(delays)])
+        for number, time in enumerate(times)
     ]
 
 

@@ -61,8 +61,8 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_equal_actions_give_equal_bytes_however_long_they_take(played: Any, tmp_path: Path) -> None:
-    again, observations, _ = episode(tmp_path / "run", wait_s=0.03)
-    assert again.info.digest == played[0].info.digest
+    repeated, observations, _ = episode(tmp_path / "run", wait_s=0.03)
+    assert repeated.info.digest == played[0].info.digest
     assert np.array_equal(observations, played[1])
 
 

@@ -28,7 +28,7 @@ FRAMES = {
 
 def pcap(kind: int, frames: list[bytes], order: str = "<", magic: int = 0xA1B23C4D) -> bytes:
     head = struct.pack(f"{order}IHHiIII", magic, 2, 4, 0, 0, 128, kind)
-    return head + b"".join(struct.pack(f"{order}IIII", 1, 5, len(each), 1500) + each for each in frames)
+    return head + b"".join(struct.pack(f"{order}IIII", 1, 5, len(frame), 1500) + frame for frame in frames)
 
 
 @pytest.mark.parametrize(("kind", "name"), FRAMES)
@@ -84,4 +84,4 @@ def test_other_files_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[s
         estimate_link(tmp_path / "c.pcap")
     (tmp_path / "d.txt").write_text("text")
     assert guarded(["link", "from", str(tmp_path / "d.txt")]) == 2
-    assert "is no pcap" in capsys.readouterr().err
+    assert "is not a pcap" in capsys.readouterr().err

@@ -51,9 +51,9 @@ def slices(packets):
         if event.type == BEGIN:
             open_slices[track].append((packet.timestamp, event))
         elif event.type == END:
-            start, begun = open_slices[track].pop()
+            start, start_row = open_slices[track].pop()
             assert start <= packet.timestamp
-            closed.append((track, start, packet.timestamp, begun))
+            closed.append((track, start, packet.timestamp, start_row))
     assert not any(open_slices.values())
     return closed
 

@@ -99,11 +99,11 @@ def test_the_metrics_are_the_samples_of_the_socket(exported):
     run, _, events = exported
     rows = run.tcp.filter(pl.col("sender")).sort("t_ns")
     updates = {e["time"]: e["data"] for e in events if e["name"] == "recovery:metrics_updated"}
-    rtt, seen = None, []
+    rtt, values = None, []
     for t_ns, *_ in rows.select("t_ns").iter_rows():
         rtt = updates.get(t_ns / 1e6, {}).get("smoothed_rtt", rtt)
-        seen.append(rtt)
-    assert seen == [value / 1000 for value in rows["rtt"]]
+        values.append(rtt)
+    assert values == [value / 1000 for value in rows["rtt"]]
 
 
 def test_the_states_are_the_kernels(exported):

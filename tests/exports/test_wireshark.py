@@ -77,8 +77,8 @@ def test_comments_are_fields(folder: Path) -> None:
 
 
 def test_each_layer_is_a_field_that_filters(folder: Path) -> None:
-    every = " || ".join(f"hourglass.{layer} >= 0" for layer in LAYERS)
-    assert len(tshark(folder, "-Y", every)) == 2
+    filter_ = " || ".join(f"hourglass.{layer} >= 0" for layer in LAYERS)
+    assert len(tshark(folder, "-Y", filter_)) == 2
     assert len(tshark(folder, "-Y", "hourglass.qdisc > 1000")) == 1
     assert len(tshark(folder, "-Y", 'hourglass.node contains "router"')) == 1
 

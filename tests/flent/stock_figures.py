@@ -68,7 +68,7 @@ def answers(path: str, zone: str, questions: list[list[Any]], **test: Any) -> li
 
 
 def serve() -> None:
-    """Answer until the input ends. What stock Flent prints goes to the error output."""
+    """Answer until the input ends. The messages of stock Flent go to the error output."""
     output = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for line in sys.stdin:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each figure that we show of a Flent file equals stock Flent's, or is unknown. Stock Flent computes the reference.
+"""Each figure that Hourglass shows of a Flent file equals stock Flent's, or is unknown.
 
-The files are those of its own tests, and fabricated ones: of each of its tests, in each version of the format.
+The files are those of Flent's test suite, and fabricated ones for each of Flent's tests in each version of the format.
 """
 
 import gzip
@@ -42,7 +42,7 @@ WHEEL_ONLY = {"dashtest", "tcp_50up"}
 
 NOT_SHOWN = {
     "iperf_csv": "a UDP flood: the file has its rate alone, no packets",
-    "netperf_demo": "SCTP: a flow of ours is TCP",
+    "netperf_demo": "SCTP: flows here are TCP",
     "silent_process": "a burst of packets without a measurement",
     "command_output": "the output of any command",
     "mosquitto_sub": "values of any sensor",
@@ -51,7 +51,7 @@ NOT_SHOWN = {
     "dash_js": "a video player's bit rate",
     "null": "a name for another series' values",
 }
-"""Programs whose series we do not show, with the reason."""
+"""Programs without series in Hourglass, with the reason."""
 
 EXAMPLES = """
 test-http-1up test-http test-rrul-icmp test-rrul test-rrul_be-socket_stats test-rtt-fair test-tcp_1up_noping-cpu_stats
@@ -73,34 +73,34 @@ class Tolerance:
 
 
 EXACT = Tolerance()
-"""Our figures have six digits."""
+"""The figures of Hourglass have six digits."""
 GOODPUT = Tolerance(rel=1e-4)
-"""Of fabricated files, whose intervals cover a flow completely."""
+"""The tolerance for fabricated files: their intervals cover a flow completely."""
 STEPS = Tolerance(rel=0.02)
-"""Of files without points: stock Flent averages the steps, we weight each by its time."""
+"""The tolerance for files without points: stock Flent averages the steps, Hourglass weights each by its time."""
 MOS = Tolerance(rel=0.02)
-"""Stock Flent divides the lost packets by the delivered ones, we divide them by the sent ones."""
+"""Stock Flent divides the lost packets by the delivered ones, Hourglass by the sent ones."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """A figure of ours and the question whose answer it must equal; `count`: the answer's number of samples."""
+    """A figure of Hourglass and the question whose answer it must equal. `count`: the answer's number of samples."""
 
     label: str
-    ours: Number
+    value: Number
     question: tuple[str, str, tuple[float, float] | None]
     tolerance: Tolerance = EXACT
     count: bool = False
 
-    def deviation(self, value: Number, samples: int) -> str | None:
-        """Return how the two differ, None if they agree."""
-        expected = samples if self.count else value
-        if self.ours is None and expected is None:
+    def deviation(self, stock_value: Number, samples: int) -> str | None:
+        """Return the difference as text, or None if the figures agree."""
+        expected = samples if self.count else stock_value
+        if self.value is None and expected is None:
             return None
         limits = self.tolerance
-        if None not in (self.ours, expected) and self.ours == pytest.approx(expected, rel=limits.rel, abs=limits.abs):
+        if None not in (self.value, expected) and self.value == pytest.approx(expected, rel=limits.rel, abs=limits.abs):
             return None
-        return f"{self.label}: ours {self.ours}, stock {expected}"
+        return f"{self.label}: Hourglass {self.value}, stock {expected}"
 
 
 @pytest.fixture(scope="session")
@@ -166,8 +166,8 @@ class File:
         return self._voice(name, figures)
 
     def _statistics(self, label: str, series: str, figures: Any, began: bool = False) -> list[Check]:
-        """Return the checks of samples. `began`: ours count when they began. Stock Flent's count when they ended, so
-        one that ended at the window's start is not ours."""
+        """Return the checks of samples. `began`: here samples count when they began. In stock Flent they count when
+        they ended, so one that ended at the window's start counts only there."""
         cutoff = (self.cutoff[0] + 2 * EDGE_S, self.cutoff[1]) if began and self.cutoff else self.cutoff
         reducers = {"mean": "raw_mean", "p50": "raw_median", "p99": "raw_pct99"}
         return [
@@ -192,13 +192,13 @@ class File:
         ]
 
     def totals(self, computed: list[str]) -> list[Check]:
-        """Return the checks of the sums and Jain's indices that stock Flent computes: none of a direction that has no
-        flow, where our sum is 0."""
+        """Return the checks of the sums and Jain's indices that stock Flent computes. A direction without flows has no
+        check, since its sum is 0 here."""
         totals = self.run.summary.totals
-        ours = {"TCP upload sum": totals.upload_mbps or None, "TCP download sum": totals.download_mbps or None,
+        values = {"TCP upload sum": totals.upload_mbps or None, "TCP download sum": totals.download_mbps or None,
                 "TCP upload fairness": totals.upload_fairness,
                 "TCP download fairness": totals.download_fairness}  # fmt: skip
-        return [Check(name, ours[name], (name, "mean", None), self.goodput) for name in computed if name in ours]
+        return [Check(name, values[name], (name, "mean", None), self.goodput) for name in computed if name in values]
 
 
 def deviations(stock: Stock, path: Path, series: dict[str, Any], goodput: Tolerance, **request: Any) -> list[str]:
@@ -210,15 +210,15 @@ def deviations(stock: Stock, path: Path, series: dict[str, Any], goodput: Tolera
         return [f"refused: {str(error).partition(str(path))[2]}"]
     kinds = {name: kind_of for name, keys in series.items() if (kind_of := kind(keys))}
     presence = [Check(name, None, (name, "mean", None)) for name in kinds]
-    shown = [name for name, kind_of in kinds.items() if (kind_of, plain_name(name, kind_of)) in file.streams]
-    checks = [check for name in shown for check in file.checks(name, kinds[name])] + file.totals(computed)
+    listed = [name for name, kind_of in kinds.items() if (kind_of, plain_name(name, kind_of)) in file.streams]
+    checks = [check for name in listed for check in file.checks(name, kinds[name])] + file.totals(computed)
     questions = [check.question for check in presence + checks]
     answers = stock.ask(path=str(path), zone=request.pop("zone", "UTC"), questions=questions, **request)
     measured = {check.label for check, (value, _) in zip(presence, answers, strict=False) if value is not None}
     expected = {(kinds[name], plain_name(name, kinds[name])) for name in measured}
     rows = zip(checks, answers[len(presence) :], strict=True)
     return [
-        *(f"{name}: not shown" for name in sorted(measured - set(shown))),
+        *(f"{name}: not shown" for name in sorted(measured - set(listed))),
         *(f"{' '.join(key)}: shown, but stock has no such measurement"
           for key in sorted(file.streams.keys() - expected)),
         *(text for check, (value, samples) in rows if _series(check) in {*measured, *computed}

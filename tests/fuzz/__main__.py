@@ -28,15 +28,15 @@ def main() -> int:
     arguments = parser.parse_args()
     kernels = arguments.kernels.split(",")
     FOLDER.mkdir(parents=True, exist_ok=True)
-    done = FOLDER / f"{arguments.seed}.done"
-    results = dict(json.loads(line) for line in done.read_text().splitlines()) if done.exists() else {}
+    done_file = FOLDER / f"{arguments.seed}.done"
+    results = dict(json.loads(line) for line in done_file.read_text().splitlines()) if done_file.exists() else {}
     remaining = [number for number in range(arguments.n) if str(number) not in results]
     if results:
         print(f"{len(results)} were done before", flush=True)
     began = time.monotonic()
     make_case = partial(case, arguments.seed, kernels)
     # ProcessPoolExecutor renews its processes too, but of Python 3.11 it stops when two are due at once.
-    with get_context("spawn").Pool(arguments.jobs, maxtasksperchild=50) as pool, done.open("a") as log:
+    with get_context("spawn").Pool(arguments.jobs, maxtasksperchild=50) as pool, done_file.open("a") as log:
         for count, (number, problem) in enumerate(pool.imap_unordered(make_case, remaining), 1):
             results[str(number)] = problem
             log.write(json.dumps([str(number), problem]) + "\n")

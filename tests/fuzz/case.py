@@ -24,7 +24,7 @@ def case(seed: str, kernels: Sequence[str], number: int) -> tuple[int, str | Non
         write(FOLDER / f"{seed}-{number}.toml", data, problem)  # in case shrinking is interrupted
         smaller = shrunk(
             data,
-            lambda candidates: [kind(problem_of(each) or "") == kind(problem) for each in candidates],
+            lambda candidates: [kind(problem_of(candidate) or "") == kind(problem) for candidate in candidates],
             valid=lambda candidate: refused(candidate) is None,
         )
         write(FOLDER / f"{seed}-{number}.toml", smaller, problem)

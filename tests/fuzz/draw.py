@@ -11,12 +11,12 @@ from hourglass.engine.virtual import Virtual
 from hourglass.errors import InputError
 
 from .shapes import SHAPES, event
-from .values import SCHEMA, Room, resolved, strew, value
+from .values import SCHEMA, Scope, add_random_keys, resolved, value
 
 REPAIRS = 60
 
 SHORT = {"length": 0.7}
-"""What a test has whose length was refused: the default would last."""
+"""The length of a test whose length was refused. The default would last too long."""
 
 Data = dict[str, Any]
 
@@ -25,54 +25,56 @@ def draw(seed: str, kernel: str) -> Data:
     """Return the scenario of a seed. Raises ValueError if none can be made: a bug here."""
     for attempt in range(20):
         chance = random.Random(f"{seed} {attempt}")
-        data = _strewn(chance)
+        data = _random_scenario(chance)
         data["kernel"] = kernel
         if repaired(data):
             return data
     raise ValueError(seed)
 
 
-def _strewn(chance: random.Random) -> Data:
-    testbed, room = chance.choice(SHAPES)(chance)
+def _random_scenario(chance: random.Random) -> Data:
+    testbed, scope = chance.choice(SHAPES)(chance)
     share = chance.choice([0.02, 0.1, 0.3])
     data: Data = {"name": f"fuzz-{chance.randrange(10**6)}", "seed": chance.randrange(1000), "testbed": testbed}
     schema = SCHEMA["properties"]
     for key, definition in (("node", None), ("link", "Link"), ("wifi", "Wifi")):
         for table in testbed.get(key, []) if definition else []:
-            strew(table, {"$ref": f"#/$defs/{definition}"}, f"testbed.{key}[]", chance, room, share)
+            add_random_keys(table, {"$ref": f"#/$defs/{definition}"}, f"testbed.{key}[]", chance, scope, share)
     for cell in testbed.get("wifi", []):
         for station in cell["station"]:
-            strew(station, {"$ref": "#/$defs/Station"}, "testbed.wifi[].station[]", chance, room, share)
+            add_random_keys(station, {"$ref": "#/$defs/Station"}, "testbed.wifi[].station[]", chance, scope, share)
     for key in ("shaper", "netem"):
         if chance.random() < 0.4:
             schema_of_item = resolved(resolved(SCHEMA["$defs"]["Testbed"])["properties"][key]["items"])
-            testbed[key] = [strew({}, schema_of_item, f"testbed.{key}[]", chance, room, share)]
-    data["stack"] = strew({}, schema["stack"], "stack", chance, room, share)
+            testbed[key] = [add_random_keys({}, schema_of_item, f"testbed.{key}[]", chance, scope, share)]
+    data["stack"] = add_random_keys({}, schema["stack"], "stack", chance, scope, share)
     if chance.random() < 0.5:
-        node = chance.choice(room.nodes)
-        data["stack"][node] = _node(node, chance, room, share)
+        node = chance.choice(scope.nodes)
+        data["stack"][node] = _node(node, chance, scope, share)
     names = resolved(schema["test"])["properties"]["name"]["enum"]
     test = {"name": chance.choice([name for name in names if name != "none"])}
-    test |= {key: _drawn("test", key, chance, room) for key in ("length", "delay")}
-    data["test"] = strew(test, schema["test"], "test", chance, room, share / 2)
+    test |= {key: _drawn("test", key, chance, scope) for key in ("length", "delay")}
+    data["test"] = add_random_keys(test, schema["test"], "test", chance, scope, share / 2)
     for key in ("flow", "measure", "capture"):
-        table = strew({}, schema[key], key, chance, room, share)
+        table = add_random_keys({}, schema[key], key, chance, scope, share)
         if table:
             data[key] = table
     if chance.random() < 0.5:
-        data["event"] = [event(chance, room) for _ in range(chance.randint(1, 3))]
+        data["event"] = [event(chance, scope) for _ in range(chance.randint(1, 3))]
     return data
 
 
-def _drawn(table: str, key: str, chance: random.Random, room: Room) -> Any:
-    return value(resolved(SCHEMA["properties"][table])["properties"][key], f"{table}.{key}", chance, room)
+def _drawn(table: str, key: str, chance: random.Random, scope: Scope) -> Any:
+    return value(resolved(SCHEMA["properties"][table])["properties"][key], f"{table}.{key}", chance, scope)
 
 
-def _node(node: str, chance: random.Random, room: Room, share: float) -> Data:
-    stack = strew({}, {"$ref": "#/$defs/NodeStack"}, "stack.*", chance, room, share)
-    if room.devices.get(node) and chance.random() < 0.5:
-        device = strew({}, {"$ref": "#/$defs/DeviceStack"}, "stack.*.device.*", chance, room, max(share, 0.2))
-        stack["device"] = {chance.choice(room.devices[node]): device}
+def _node(node: str, chance: random.Random, scope: Scope, share: float) -> Data:
+    stack = add_random_keys({}, {"$ref": "#/$defs/NodeStack"}, "stack.*", chance, scope, share)
+    if scope.devices.get(node) and chance.random() < 0.5:
+        device = add_random_keys(
+            {}, {"$ref": "#/$defs/DeviceStack"}, "stack.*.device.*", chance, scope, max(share, 0.2)
+        )
+        stack["device"] = {chance.choice(scope.devices[node]): device}
     return stack
 
 
@@ -82,11 +84,11 @@ def repaired(data: Data) -> bool:
         refusal = refused(data)
         if refusal is None:
             return True
-        removed = [take_out(data, mistake.key) for mistake in refusal.mistakes]
+        removed = [remove_key(data, mistake.key) for mistake in refusal.mistakes]
         if not any(removed):
             return False
         if any(mistake.key == "test.server" for mistake in refusal.mistakes):
-            take_out(data, "test.client")
+            remove_key(data, "test.client")
         data["test"] = SHORT | data.get("test", {})
     return False
 
@@ -100,7 +102,7 @@ def refused(data: Data) -> InputError | None:
     return None
 
 
-def take_out(data: Data, key: str) -> bool:
+def remove_key(data: Data, key: str) -> bool:
     """Remove a dotted key, or the nearest table above it. Tell whether one existed."""
     names = [name for name in re.split(r"\.", key) if name]
     for length in range(len(names), 0, -1):

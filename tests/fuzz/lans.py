@@ -8,12 +8,12 @@ from typing import Any
 
 from tests.plan.lan_bed import FAST
 
-from .values import Room
+from .values import Scope
 
 VLANS = (10, 20, 300)
 ROUTERS = 2
 
-Shape = tuple[dict[str, Any], Room]
+Shape = tuple[dict[str, Any], Scope]
 
 
 def lan(chance: random.Random, switches_max: int = 4) -> Shape:
@@ -43,15 +43,15 @@ class _Lan:
             self._attach_router(name)
         testbed = {"ip": self.ip, "node": [self._switch(name) for name in self.switches]}
         if chance.random() < 0.25:
-            at = self._device(chance.choice(self.switches), "wlan0")
-            testbed["wifi"] = [{"ap": at, "station": [{"at": self._device("host9", "wlan0")}]}]
+            access_point = self._device(chance.choice(self.switches), "wlan0")
+            testbed["wifi"] = [{"ap": access_point, "station": [{"at": self._device("host9", "wlan0")}]}]
             hosts.append("host9")
         testbed["node"] += [{"name": name, "role": "host"} for name in hosts]
         testbed["node"] += [{"name": name, "role": "router"} for name in routers]
         if chance.random() < 0.2:
             testbed["routes"] = "connected"
         chance.shuffle(self.links)
-        return testbed | {"link": self.links}, Room(hosts + routers + self.switches, self.devices, self.switches)
+        return testbed | {"link": self.links}, Scope(hosts + routers + self.switches, self.devices, self.switches)
 
     def _switch(self, name: str) -> dict[str, Any]:
         table: dict[str, Any] = {"name": name, "role": "switch"}
@@ -86,7 +86,7 @@ class _Lan:
         ends = [self._port(name), self._port(switch or self.chance.choice(self.switches))]
         self._link(*self.chance.sample(ends, 2), vlan)
         if self.chance.random() < 0.1:
-            self.links[-1]["addresses"] = [self._address(each) for each in (vlan if isinstance(vlan, list) else [vlan])]
+            self.links[-1]["addresses"] = [self._address(tag) for tag in (vlan if isinstance(vlan, list) else [vlan])]
 
     def _address(self, vlan: int | None) -> str:
         """Return an address of the VLAN's subnet. It is refused if the VLAN is in several parts."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make fuzz-calls SECONDS=3600`: random system calls by programs of nodes, as root of a node and as a user.
 
-Each run has its own seed. The host must stay as it was. Both programs must make all their calls, unless one is still
-running when the test ends, or spins, by which every program can end its run. All else is a finding, printed with its
+Each run has a different seed. The host must stay as it was. Both programs must make all their calls. A program may
+still run when the test ends, or spin, since every program can end its run so. All else is a finding, printed with its
 seed. Exit status 1: findings exist.
 """
 

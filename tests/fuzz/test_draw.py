@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fuzz itself: no key is forgotten, whatever is drawn is valid, less of a finding is still one."""
+"""The fuzz itself: no key is forgotten, each drawn scenario is valid, and a smaller finding still fails."""
 
 import os
 import random
@@ -19,16 +19,16 @@ from hourglass.studies.shrink import shrunk
 from . import judge
 from .__main__ import verdict
 from .draw import draw, refused
-from .values import LEFT_OUT, LIMITS, SCHEMA, TEXTS, Room, keys, resolved, value
+from .values import LEFT_OUT, LIMITS, SCHEMA, TEXTS, Scope, keys, resolved, value
 
-ROOM = Room(["client", "server"], {"client": ["eth0"], "server": ["eth0"]})
+SCOPE = Scope(["client", "server"], {"client": ["eth0"], "server": ["eth0"]})
 
 
 def test_every_key_has_a_value() -> None:
     """A new key whose schema does not say enough needs a line in `TEXTS`, or a reason in `LEFT_OUT`."""
     for key, schema in keys():
         for number in range(20):
-            value(schema, key, random.Random(number), ROOM)
+            value(schema, key, random.Random(number), SCOPE)
 
 
 def test_patterns_of_keys_match_existing_keys() -> None:
@@ -91,8 +91,10 @@ def test_the_command_makes_its_runs(tmp_path: Path) -> None:
     top = Path(__file__).parents[2]
     command = [sys.executable, "-m", "tests.fuzz", "-n", "1", "--seed", "test", "--kernels", "6.1", "-j", "1"]
     path = os.pathsep.join([str(top), str(top / "src")])
-    done = subprocess.run(
+    result = subprocess.run(
         command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, text=True, capture_output=True, check=False
     )
-    assert (done.returncode, done.stdout.strip()) == (0, "1 scenarios, 0 refused by a tool, 0 findings"), done.stderr
+    assert (result.returncode, result.stdout.strip()) == (0, "1 scenarios, 0 refused by a tool, 0 findings"), (
+        result.stderr
+    )
     assert (tmp_path / "runs/fuzz/test.done").read_text() == '["0", null]\n'

@@ -30,7 +30,7 @@ LEFT_OUT = {
     "apps": "programs need a root that is fetched",
     "app": "programs need a root that is fetched",
     **{f"event[].{act}": "there are no programs" for act in TO_PROGRAMS},
-    "testbed.preset": "a shape of its own",
+    "testbed.preset": "a separate shape",
     "testbed.node": "shapes make them",
     "stack.*.device": "of a node's devices, by `draw`",
 }
@@ -38,7 +38,7 @@ LEFT_OUT = {
 
 
 @dataclass
-class Room:
+class Scope:
     """The names to which values can refer: nodes and their devices."""
 
     nodes: list[str]
@@ -50,7 +50,7 @@ class Room:
         return f"{node}:{chance.choice(self.devices[node])}"
 
 
-Text = Callable[[random.Random, Room], Any]
+Text = Callable[[random.Random, Scope], Any]
 
 MTUS = (68, 73, 600, 1280, 1500)
 QDISCS = (
@@ -71,10 +71,10 @@ SYSCTLS: dict[str, tuple[object, ...]] = {
 }  # fmt: skip
 
 
-def _trace(chance: random.Random, _: Room) -> Any:
+def _trace(chance: random.Random, _: Scope) -> Any:
     steps = [[0, rate(chance, 3e5, 1e9)]]
-    for at in sorted(chance.sample(range(1, 1000), chance.randint(0, 4))):
-        steps.append([at / 1000, chance.choice([0, rate(chance, 3e5, 1e9)])])
+    for time in sorted(chance.sample(range(1, 1000), chance.randint(0, 4))):
+        steps.append([time / 1000, chance.choice([0, rate(chance, 3e5, 1e9)])])
     if chance.random() < 0.5:
         return steps
     if chance.random() < 0.5:
@@ -85,17 +85,17 @@ def _trace(chance: random.Random, _: Room) -> Any:
     }
 
 
-def _outage(chance: random.Random, _: Room) -> Any:
+def _outage(chance: random.Random, _: Scope) -> Any:
     first, second = sorted(chance.sample(range(1, 900), 2))
     return [[first / 1000, second / 1000]]
 
 
-def _sysctls(chance: random.Random, _: Room) -> Any:
+def _sysctls(chance: random.Random, _: Scope) -> Any:
     return {name: chance.choice(SYSCTLS[name]) for name in chance.sample(sorted(SYSCTLS), chance.randint(1, 3))}
 
 
-def _device(chance: random.Random, room: Room) -> str:
-    return chance.choice(sorted({device for devices in room.devices.values() for device in devices}))
+def _device(chance: random.Random, scope: Scope) -> str:
+    return chance.choice(sorted({device for devices in scope.devices.values() for device in devices}))
 
 
 TEXTS: dict[str, Text] = {
@@ -115,24 +115,24 @@ TEXTS: dict[str, Text] = {
     r"test\.(labels|ping_labels|hosts)": lambda _chance, _room: None,
     r"test\.datagrams\[\]\.name": lambda chance, _: f"stream {chance.randrange(100)}",
     r"test\.(client|server|competing\[\]\.(client|server)|datagrams\[\]\.(sender|receiver))|event\[\]\.node": (
-        lambda chance, room: chance.choice(room.nodes)
+        lambda chance, scope: chance.choice(scope.nodes)
     ),
     r"testbed\.netem\[\]\.delay": lambda chance, _: f"{_log(chance, 10, 200_000)}us",
     r"event\[\]\.device": _device,
     r"event\[\]\.channel": lambda chance, _: chance.choice([36, 40, 44, 48, 52, 64, 1, 6, 9]),
     r"event\[\]\.label": lambda _chance, _room: "a label",
-    r"event\[\]\.tc": lambda chance, room: f"qdisc replace dev {_device(chance, room)} root {chance.choice(QDISCS)}",
-    r"event\[\]\.ip": lambda chance, room: f"link set {_device(chance, room)} mtu {chance.choice(MTUS)}",
-    r"event\[\]\.bridge": lambda chance, room: chance.choice(
+    r"event\[\]\.tc": lambda chance, scope: f"qdisc replace dev {_device(chance, scope)} root {chance.choice(QDISCS)}",
+    r"event\[\]\.ip": lambda chance, scope: f"link set {_device(chance, scope)} mtu {chance.choice(MTUS)}",
+    r"event\[\]\.bridge": lambda chance, scope: chance.choice(
         [
-            f"link set dev {(device := _device(chance, room))} cost {chance.randint(1, 200)}",
+            f"link set dev {(device := _device(chance, scope))} cost {chance.randint(1, 200)}",
             f"link set dev {device} learning {chance.choice(['on', 'off'])}",
             f"link set dev {device} isolated on",
             f"fdb replace 02:00:00:00:99:01 dev {device} master static",
         ]
     ),
-    r"event\[\]\.iw": lambda chance, room: f"dev {_device(chance, room)} set power_save off",
-    r"event\[\]\.ethtool": lambda chance, room: f"-K {_device(chance, room)} tso {chance.choice(['on', 'off'])}",
+    r"event\[\]\.iw": lambda chance, scope: f"dev {_device(chance, scope)} set power_save off",
+    r"event\[\]\.ethtool": lambda chance, scope: f"-K {_device(chance, scope)} tso {chance.choice(['on', 'off'])}",
     r"event\[\]\.write": lambda chance, _: {"/proc/sys/net/ipv4/tcp_ecn": chance.choice([0, 1])},
 }
 """A function for each pattern of a complete key. If it returns None, the key is omitted."""
@@ -197,19 +197,19 @@ def left_out(path: Path) -> bool:
     return any(path == prefix or path.startswith((f"{prefix}.", f"{prefix}[")) for prefix in LEFT_OUT)
 
 
-def value(schema: Schema, path: Path, chance: random.Random, room: Room) -> Any:
+def value(schema: Schema, path: Path, chance: random.Random, scope: Scope) -> Any:
     """Return a value for a key, or None to omit it. Raises Unknown."""
     for pattern, text in TEXTS.items():
         if re.fullmatch(pattern, path):
-            return text(chance, room)
+            return text(chance, scope)
     schema = resolved(schema)
     if "anyOf" in schema:
-        alternatives = [alternative for alternative in schema["anyOf"] if _says(alternative)]
+        alternatives = [alternative for alternative in schema["anyOf"] if _is_specific(alternative)]
         numbers = [alternative for alternative in alternatives if alternative.get("type") == "number"]
         alternatives = numbers or alternatives  # seconds may also be a text
         if not alternatives:
             raise Unknown(path)
-        return value(chance.choice(alternatives), path, chance, room)
+        return value(chance.choice(alternatives), path, chance, scope)
     if "const" in schema:
         return schema["const"]
     if "enum" in schema:
@@ -223,15 +223,15 @@ def value(schema: Schema, path: Path, chance: random.Random, room: Room) -> Any:
             low, high = _bounds(path, schema["minimum"], min(schema["maximum"], 2.0))
             return round(chance.uniform(low, high), 3)
         case "string":
-            return _text(schema, path, chance, room)
+            return _text(schema, path, chance, scope)
         case "array":
-            return _list(schema, path, chance, room)
+            return _list(schema, path, chance, scope)
         case "object":
-            return strew({}, schema, path, chance, room, 0.5)
+            return add_random_keys({}, schema, path, chance, scope, 0.5)
     raise Unknown(path)
 
 
-def _says(schema: Schema) -> bool:
+def _is_specific(schema: Schema) -> bool:
     """Tell whether a schema has more than the type text."""
     return schema.get("type") != "null" and (schema.get("type") != "string" or "examples" in schema or "enum" in schema)
 
@@ -241,11 +241,11 @@ def _bounds(path: Path, low: float, high: float) -> tuple[float, float]:
     return max(low, limits[0]), min(high, limits[1])
 
 
-def _text(schema: Schema, path: Path, chance: random.Random, room: Room) -> str:
+def _text(schema: Schema, path: Path, chance: random.Random, scope: Scope) -> str:
     units = _UNITS.search(schema.get("pattern", ""))
     if units is None:
         if schema.get("examples") == ["client:eth0"]:
-            return room.end(chance)
+            return scope.end(chance)
         raise Unknown(path)
     last = units[1].split("|")[-1]
     base = {"ns": "s", "bit": "bit", "B": "B", "%": "%"}[last]
@@ -254,26 +254,26 @@ def _text(schema: Schema, path: Path, chance: random.Random, room: Room) -> str:
     return f"{number / 1e7:.7f}%" if last == "%" else f"{number}{last}"
 
 
-def _list(schema: Schema, path: Path, chance: random.Random, room: Room) -> list[Any] | None:
+def _list(schema: Schema, path: Path, chance: random.Random, scope: Scope) -> list[Any] | None:
     items = schema.get("prefixItems")
     if items is None:
         low, high = schema.get("minItems", 1), schema.get("maxItems", 3)
         items = [schema["items"]] * chance.randint(low, high)
     nested = f"{path}[]" if "properties" in resolved(items[0]) else path
-    return [value(item, nested, chance, room) for item in items]
+    return [value(item, nested, chance, scope) for item in items]
 
 
-def strew(
-    table: dict[str, Any], schema: Schema, path: Path, chance: random.Random, room: Room, share: float
+def add_random_keys(
+    table: dict[str, Any], schema: Schema, path: Path, chance: random.Random, scope: Scope, share: float
 ) -> dict[str, Any]:
-    """Add required keys to a table, and others with this probability each. Existing keys remain."""
+    """Add the required keys to a table, and each other key with the probability `share`. Existing keys remain."""
     schema = resolved(schema)
     for key, key_schema in schema["properties"].items():
         inner = f"{path}.{key}" if path else key
         if key in table or left_out(inner):
             continue
         if chance.random() < share or key in schema.get("required", ()):
-            drawn = value(key_schema, inner, chance, room)
+            drawn = value(key_schema, inner, chance, scope)
             if drawn is not None:
                 table[key] = drawn
     return table

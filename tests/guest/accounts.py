@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conservation laws of the counts of every run: two counts of the same packets are equal.
 
-packets of a stream that the probe saw dropped   = `dropped` of its balance
-sent + duplicated, by the balance                = delivered + dropped + in flight
-skbs that the probe saw dropped in qdiscs        = tc's `dropped` at the device; with events, at least that; with tbf,
-                                                   which cuts skbs, between these skbs and their packets
-packets that it saw lost on a cable, in a NIC    = the driver's counters
-packets that it saw dropped in mac80211's queues = mac80211's counters
-drops of the summary, all layers                 = those by reason, without those of closed sockets
+* The dropped packets of a stream, by the probe = `dropped` of its balance.
+* Sent + duplicated, by the balance = delivered + dropped + in flight.
+* The skbs dropped in qdiscs, by the probe = tc's `dropped` at the device. With events tc may have fewer. tbf cuts skbs,
+  so with tbf the number is between these skbs and their packets.
+* The packets lost on a cable or in a NIC, by the probe = the driver's counters.
+* The packets dropped in mac80211's queues, by the probe = mac80211's counters.
+* The drops of the summary, all layers = the drops by reason, without those of closed sockets.
 """
 
 import polars as pl

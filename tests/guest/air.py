@@ -136,19 +136,21 @@ class Phy:
         symbols = math.ceil((8 * octets + 16 + self.tail_bits) / self.bits)
         return self.preamble_us + self.grid_us * math.ceil(round(symbols * self.symbol_us / self.grid_us, 6))
 
-    def answer_us(self, mpdus: int, most: int = 64) -> float:
+    def answer_us(self, mpdus: int, subframes_max: int = 64) -> float:
         """Return the duration of its ACK or block ack."""
-        octets = ACK_BYTES if mpdus == 1 else BLOCK_ACK_BYTES if most <= 64 else LONG_BLOCK_ACK_BYTES
+        octets = ACK_BYTES if mpdus == 1 else BLOCK_ACK_BYTES if subframes_max <= 64 else LONG_BLOCK_ACK_BYTES
         return 20 + 4 * math.ceil((22 + 8 * octets) / self.control_bits)
 
-    def cycle_us(self, mpdus: int, slots: float, most: int = 64) -> float:
+    def cycle_us(self, mpdus: int, slots: float, subframes_max: int = 64) -> float:
         """Return the duration of one exchange and the pause before it."""
-        return AIFS_US + slots * SLOT_US + self.ppdu_us(mpdus) + SIFS_US + self.answer_us(mpdus, most)
+        return AIFS_US + slots * SLOT_US + self.ppdu_us(mpdus) + SIFS_US + self.answer_us(mpdus, subframes_max)
 
-    def mpdus(self, most: int, longest_us: float = 5484) -> int:
+    def mpdus(self, subframes_max: int, longest_us: float = 5484) -> int:
         """Return the number of full frames that fit into a PPDU."""
         fits = (
-            n for n in range(2, most + 1) if self.ppdu_us(n) <= longest_us and SUBFRAME_BYTES * n - 2 <= self.most_bytes
+            n
+            for n in range(2, subframes_max + 1)
+            if self.ppdu_us(n) <= longest_us and SUBFRAME_BYTES * n - 2 <= self.most_bytes
         )
         return max(fits, default=1)
 
@@ -164,8 +166,8 @@ def phy(standard: str, width: int, streams: int, mcs: int, guard_ns: int) -> Phy
         return Phy(bits, symbol, 36 + training * field, 0, symbol, True, control, 2**22 - 1)
     preamble, encoder_bits = (32, 1080) if standard == "n" else (36, 2160)
     tail = 6 * math.ceil(bits / encoder_bits)
-    most = 2**20 - 1 if standard == "ac" else 2**16 - 1
-    return Phy(bits, 3.2 + guard_ns / 1000, preamble + 4 * training, tail, 4, standard == "ac", control, most)
+    bytes_max = 2**20 - 1 if standard == "ac" else 2**16 - 1
+    return Phy(bits, 3.2 + guard_ns / 1000, preamble + 4 * training, tail, 4, standard == "ac", control, bytes_max)
 
 
 @functools.cache
@@ -186,13 +188,13 @@ def contend(
     sent = collided = idle = 0
     successes = np.zeros(stations)
     for turn in range(rounds):
-        least = (counter + behind).min(axis=1, keepdims=True)
-        starts = counter + behind == least
+        shortest = (counter + behind).min(axis=1, keepdims=True)
+        starts = counter + behind == shortest
         if not collide:
             chosen = (random.random(starts.shape) * starts).argmax(axis=1)
             starts = np.zeros_like(starts)
             starts[cells, chosen] = True
-        counter = np.maximum(counter - np.maximum(least - behind + 1, 0), 0)
+        counter = np.maximum(counter - np.maximum(shortest - behind + 1, 0), 0)
         clash = starts & (starts.sum(axis=1, keepdims=True) > 1)
         limit = ((CW_MIN + 1) << STAGES) - 1
         window = np.where(clash, np.minimum(2 * window + 1, limit), np.where(starts, CW_MIN, window))
@@ -200,7 +202,7 @@ def contend(
         if turn >= rounds // 10:
             sent += int(starts.sum())
             collided += int(clash.sum())
-            idle += int(least.sum())
+            idle += int(shortest.sum())
             successes += (starts & ~clash).sum(axis=0)
     shares = [float(share) for share in successes / successes.sum()]
     return collided / sent, idle / (500 * (rounds - rounds // 10)), shares

@@ -111,10 +111,10 @@ def test_mac80211_s_own_counters_agree(simulate: Simulate) -> None:
 def test_multicast_that_mac80211_drops_is_a_drop_of_its_queue(simulate: Simulate) -> None:
     """The probe follows no multicast, and mac80211's counters of stations lack it."""
     run = simulate(air.multicast())
-    (places,) = run.summary.drops_by_reason["ap"].values()
-    assert places.keys() == {"txq"}
-    assert places["txq"].keys() == {"codel"}
-    assert run.summary.drops["ap"]["wlan0"].qdisc == places["txq"]["codel"] > 100
+    (layers,) = run.summary.drops_by_reason["ap"].values()
+    assert layers.keys() == {"txq"}
+    assert layers["txq"].keys() == {"codel"}
+    assert run.summary.drops["ap"]["wlan0"].qdisc == layers["txq"]["codel"] > 100
 
 
 def test_the_sockets_truesize_is_the_data_below_it(simulate: Simulate) -> None:
@@ -187,9 +187,9 @@ def test_captures_have_every_ppdu_with_its_times(simulate: Simulate, tshark: str
     assert dict(sizes) == driver
     assert not any(int(retry) for *_, retry in rows)
     key = ("icmp.type == 8 && wlan.fc.tods == 1", "icmp.seq", "frame.time_epoch", "radiotap.ampdu.reference")
-    sent, heard = (fields(tshark, run, node, *key) for node in ("client", "ap"))
+    sent, received = (fields(tshark, run, node, *key) for node in ("client", "ap"))
     single = [(seq, float(t_s)) for seq, t_s, reference in sent if not reference]
-    arrivals = {seq: float(t_s) for seq, t_s, _ in heard}
+    arrivals = {seq: float(t_s) for seq, t_s, _ in received}
     assert len(single) > 5
     propagation_ns = run.packets.filter(pl.col("node") == "client")["propagation_ns"].max()
     assert isinstance(propagation_ns, int)

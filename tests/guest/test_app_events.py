@@ -109,8 +109,8 @@ def test_a_node_without_power_is_silent_and_restarts_with_its_programs(tmp_path:
         ("kill", [{"at": 2, "node": "server", "kill": "*"}, {"at": 4, "node": "server", "restart": "*"}]),
     ):
         recording = run(tmp_path / name, [server, client], events)
-        again, *_ = starts(recording.apps["server"])[1]
-        assert again == (5 if name == "power" else 4), "with power, when the cable carries"
+        restarted, *_ = starts(recording.apps["server"])[1]
+        assert restarted == (5 if name == "power" else 4), "with power, when the cable carries"
         assert all(check.ok for check in recording.summary.checks)
         outputs.append(recording.apps["client"].stdout.split())
     silent, refused = outputs

@@ -43,9 +43,9 @@ def nat(run: Recording) -> None:
 
 def echo(run: Recording) -> None:
     """Ten bytes, 66 of headers and 24 of the line at 100 Mbit/s, and 2.5 ms in each direction; a thousand are equal."""
-    least, most = numbers(run.apps["client"].stdout, r"(\d+) ns")
-    assert least == most or most < 1.1 * least
-    assert least == pytest.approx(5_000_000 + 2 * 8 * (66 + 10 + 24) * 10, abs=40_000)
+    shortest, longest = numbers(run.apps["client"].stdout, r"(\d+) ns")
+    assert shortest == longest or longest < 1.1 * shortest
+    assert shortest == pytest.approx(5_000_000 + 2 * 8 * (66 + 10 + 24) * 10, abs=40_000)
 
 
 def eyeballs(run: Recording) -> None:
@@ -102,14 +102,14 @@ PING_MS = 11
 """The interval of the ping in frr.toml and vrrp.toml: iputils waits 1 ms longer than the 10 ms that it is given."""
 
 
-def without_a_way_ms(run: Recording) -> float:
+def outage_ms(run: Recording) -> float:
     (sent, received) = numbers(run.apps["ping"].stdout, r"(\d+)(?: packets transmitted| received)")
     return (sent - received) * PING_MS
 
 
 def frr(run: Recording) -> None:
     """BFD's packets come each 225 to 300 ms. A neighbour is down 900 ms after the last that arrived."""
-    assert 900 - 300 - PING_MS < without_a_way_ms(run) < 900 + PING_MS
+    assert 900 - 300 - PING_MS < outage_ms(run) < 900 + PING_MS
     assert re.search(r">\* 10\.0\.4\.0/24 .* via 10\.0\.1\.2, a,", run.apps["before"].stdout)
     assert re.search(r">\* 10\.0\.4\.0/24 .* via 10\.0\.2\.2, b,", run.apps["after"].stdout)
 
@@ -118,7 +118,7 @@ def vrrp(run: Recording) -> None:
     """The second router waits 3 times advert_int and (256 - 100) / 256 s after the last advertisement. The first sends
     them each second from 3 + (256 - 200) / 256 s on. When its cable is back, no ping is lost."""
     last_s, pulled_s = 3 + 56 / 256 + 16, 20
-    assert without_a_way_ms(run) == pytest.approx(1000 * (last_s + 3 + 156 / 256 - pulled_s), abs=PING_MS)
+    assert outage_ms(run) == pytest.approx(1000 * (last_s + 3 + 156 / 256 - pulled_s), abs=PING_MS)
     assert [run.apps[f"keepalived{number}"].stderr.count("Entering MASTER STATE") for number in (1, 2)] == [2, 1]
 
 
@@ -187,9 +187,9 @@ def test_ospf_alone_needs_its_dead_interval_or_the_carrier(
     ping["command"][-2] = "6000"
     data["event"] = [{"at": 40, "node": "r1"} | fault]
     run = runner.run(scenario.load(data), tmp_path / "run")
-    assert least_ms - 2 * PING_MS <= without_a_way_ms(run) <= most_ms + PING_MS  # pings at both ends of the gap
+    assert least_ms - 2 * PING_MS <= outage_ms(run) <= most_ms + PING_MS  # pings at both ends of the gap
 
 
 def test_every_example_is_tested() -> None:
-    """Exempt are iperf3, which has bounds, and browser, whose root of 1 GB is for `make repeat`."""
+    """Two examples are exempt: iperf3 has bounds, and browser has a root of 1 GB, which is for `make repeat`."""
     assert {path.stem for path in (SCENARIOS / "apps").glob("*.toml")} == {*EXAMPLES, "iperf3", "browser"}

@@ -19,16 +19,16 @@ CALL_NS = 3000
 BYTE_PS = 130
 
 POLLS, WAIT = 100, 25
-"""The polling calls in a row after which a program sleeps, and for how many a call for readiness counts in a row with a
-sleep, as in program_time.c."""
+"""The number of polling calls in a row after which a program sleeps. In a row with a sleep, a call for readiness counts
+as the second number of calls. Both are those of program_time.c."""
 US, MS = 1000, 1_000_000
 ASKS = {"signal mask": True, "timer": True, "epoll set": True, "seek": True, "user": False, "flags": True, "poll": True}
 """The event loops of `programs.c`, and whether a round asks for readiness. Each round ends with a read of the clock."""
 
 
 def rounds_of_1_ms(asks: bool) -> int:
-    """Return the rounds of an event loop by the law of program_time.c: after 100 polling calls in a row it sleeps for
-    an eighth of its time, at least 1 us. The clock's first read at an instant gives that instant; each further read
+    """Return the rounds of an event loop by the law of program_time.c. After 100 polling calls in a row it sleeps for
+    an eighth of its time, at least 1 us. The clock's first read at an instant returns that instant. Each further read
     takes 1 ns. The row begins with a read before the loop."""
     row, now_ns, read_ns, rounds = 1, 0, 0, 0
     while read_ns < MS:
@@ -139,15 +139,15 @@ def test_a_program_keeps_its_floating_point_registers(kernel: str, tmp_path: Pat
 def test_each_byte_that_is_copied_takes_its_time(kernel: str, tmp_path: Path) -> None:
     """The time does not drift, though a byte takes a part of a ns: rounded down at each call, it would be 408 ns less.
     A program starts with the remaining fraction of the one before: 1 ns for each of the two."""
-    few, many = 10, 310
+    few_reads, many_reads = 10, 310
     copy = [
         {"name": f"n{count}", "node": "client", "start": 1 + count, "expect": 0,
          "command": ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", f"count={count}", "status=none"]}
-        for count in (few, many)
+        for count in (few_reads, many_reads)
     ]  # fmt: skip
     results = run(kernel, tmp_path / "run", copy, {"per_byte": f"{BYTE_PS}ps"}).apps
-    difference_ns = life_ns(results[f"n{many}"]) - life_ns(results[f"n{few}"])
-    assert abs(difference_ns - 2 * (many - few) * 65536 * BYTE_PS / 1000) <= 2
+    difference_ns = life_ns(results[f"n{many_reads}"]) - life_ns(results[f"n{few_reads}"])
+    assert abs(difference_ns - 2 * (many_reads - few_reads) * 65536 * BYTE_PS / 1000) <= 2
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -19,7 +19,7 @@ from hourglass.scenario import load
 pytestmark = pytest.mark.guest
 
 SCRIPT = "hostname -s 2>/dev/null || cat /etc/hostname; cat /etc/hosts; ls -laR /etc | cksum; ping -c 2 -i 5 server"
-"""A script whose output depends on the path or owner of a root, or on real time, if it can see them."""
+"""A script with an output that depends on the path and owner of a root, and on real time, if it can see them."""
 
 
 def run(kernel: str, folder: Path, root: str) -> Recording:
@@ -79,8 +79,8 @@ def test_the_verdict_on_a_stopped_program_follows_its_end(tmp_path: Path) -> Non
 
 
 def test_tcpdump_has_the_user_it_becomes(tmp_path: Path) -> None:
-    """Debian's tcpdump drops root rights and becomes a user that its package's script adds. What it receives has the
-    checksum of the whole segment [the pseudo header's, which the sender's kernel leaves to the NIC]."""
+    """Debian's tcpdump drops root rights and becomes a user that its package's script adds. The received packet has
+    the checksum of the whole segment [the pseudo header's, which the sender's kernel leaves to the NIC]."""
     capture = "tcpdump -n -i eth0 --immediate-mode -c 2 -w /tmp/seen.pcap icmp & sleep 1; ping -c 1 server; wait $!"
     sums = "tcpdump -n -vv -i eth0 --immediate-mode -c 1 tcp"
     rows = [("client", "tap", ["sh", "-c", capture]), ("server", "sums", sums.split())]
@@ -121,7 +121,7 @@ def test_calls_are_counted_by_program_and_start(kernel: str, tmp_path: Path) -> 
 
 
 def test_a_measurement_that_loses_everything_is_a_missed_check(tmp_path: Path) -> None:
-    """irtt ends with 0 although no reply arrives. A script stands for it."""
+    """irtt ends with 0 although no reply arrives. A script replaces it."""
     irtt = {"text": "#!/bin/sh\necho 'packets sent/received: 1/0 (100.00% loss)'", "executable": True}
     data = {
         "testbed": {"preset": "L100M"},

@@ -92,7 +92,7 @@ def test_startup_ends_three_rounds_after_the_plateau(simulate: Simulate) -> None
     assert abs(full["max_bw"].last() / PAYLOAD - 1) < 0.02, "T1 of the draft"
     assert drain["round_count"].first() - full["round_count"].first() in (3, 4)
     assert full["round_count"].first() <= 6, "log2 (162 / 10) = 4"
-    assert drain["inflight_longterm"].unique().to_list() == [NONE], "no loss told of a bound"
+    assert drain["inflight_longterm"].unique().to_list() == [NONE], "no loss has set a bound"
     assert spells(rows)[1][1] < 3 * RTT_S, "DRAIN"
 
 
@@ -125,9 +125,9 @@ def lossy(simulate: Simulate, percent: float) -> Recording:
 
 
 def test_losses_below_the_threshold_cost_less_than_the_margin_each_round(simulate: Simulate) -> None:
-    """A round with a loss sets the bound to the largest rate that arrived, of a flow paced at 0.99 of the bound: so it
-    falls by up to a hundredth a round, until the next probe. Of 163 segments more than 2 % are lost by chance at times,
-    at 1 % too."""
+    """A round with a loss sets the bound to the largest rate that arrived. The flow is paced at 0.99 of the bound, so
+    the bound falls by up to a hundredth a round until the next probe. At a loss of 1 %, more than 2 % of 163 segments
+    are sometimes lost by chance."""
     run = lossy(simulate, 1)
     bound = states(run).filter((pl.col("phase") == CRUISE) & (pl.col("bw_shortterm") > 0)).group_by("spell")
     rounds = pl.col("round_count").last() - pl.col("round_count").first()
@@ -176,7 +176,7 @@ def test_the_minimum_round_trip_expires_after_ten_seconds(simulate: Simulate) ->
     assert old.max() < 42_000
 
 
-def test_two_flows_share(simulate: Simulate) -> None:
+def test_a_later_flow_gets_its_share(simulate: Simulate) -> None:
     """The second flow begins ten seconds later."""
     source = path(2, length=50, upload_streams=2, stream_delays=[0, 10])
     run = simulate(source, kernel=KERNEL)
@@ -186,7 +186,7 @@ def test_two_flows_share(simulate: Simulate) -> None:
     assert sum(gained) * SEGMENT / 16 > 0.9 * PAYLOAD
 
 
-def test_next_to_cubic(simulate: Simulate) -> None:
+def test_bbr3_and_cubic_both_get_a_share(simulate: Simulate) -> None:
     """With a buffer of one BDP both get a share."""
     source = path(1, length=60, upload_streams=2, flow_cc=[{"file": FILE}, "cubic"])
     run = simulate(source, kernel=KERNEL)

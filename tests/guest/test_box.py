@@ -79,10 +79,10 @@ def test_namespaces_qdiscs_and_time(tmp_path: Path) -> None:
 def test_the_records_have_what_a_program_makes(tmp_path: Path) -> None:
     (tmp_path / "namespaces.sh").write_text(NAMESPACES)
     for name in ("first", "second"):
-        ended = box(tmp_path, "--out", str(tmp_path / "runs" / name), "--", "sh", "namespaces.sh")
-        assert ended.returncode == 0, ended.stderr
-    run, again = (hourglass.load(tmp_path / "runs" / name) for name in ("first", "second"))
-    assert run.info.digest == again.info.digest
+        result = box(tmp_path, "--out", str(tmp_path / "runs" / name), "--", "sh", "namespaces.sh")
+        assert result.returncode == 0, result.stderr
+    run, repeated = (hourglass.load(tmp_path / "runs" / name) for name in ("first", "second"))
+    assert run.info.digest == repeated.info.digest
     assert run.namespaces.select("node", "parent").rows() == [(node, "box") for node in NODES]
     assert {*run.devices.select("node", "device").unique().rows()} == {
         ("box/1", "v0"), ("box/right", "v1"), ("box/right", "b0")
@@ -100,28 +100,28 @@ def test_the_records_have_what_a_program_makes(tmp_path: Path) -> None:
 def test_the_current_folder_the_environment_and_the_exit_status(tmp_path: Path) -> None:
     (tmp_path / "input.txt").write_text("input\n")
     script = 'cat input.txt; echo "$WORD" >&2; id -u; pwd; echo lost > lost.txt; exit 7'
-    ended = box(tmp_path, "--", "sh", "-c", script, WORD="word")
-    assert (ended.returncode, ended.stdout.decode()) == (7, f"input\n0\n{tmp_path}\n")
-    assert ended.stderr.decode().splitlines()[-1] == "word"
+    result = box(tmp_path, "--", "sh", "-c", script, WORD="word")
+    assert (result.returncode, result.stdout.decode()) == (7, f"input\n0\n{tmp_path}\n")
+    assert result.stderr.decode().splitlines()[-1] == "word"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["input.txt"]
 
 
 def test_files_come_back(tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
     script = "mkdir -p results/deep; echo a > results/a; echo b > results/deep/.b; echo c > log.txt; echo d > lost"
-    ended = box(tmp_path, "--collect", "results", "--collect", "*.txt", "--", "sh", "-c", script)
-    assert ended.returncode == 0, ended.stderr
+    result = box(tmp_path, "--collect", "results", "--collect", "*.txt", "--", "sh", "-c", script)
+    assert result.returncode == 0, result.stderr
     contents = {str(path.relative_to(tmp_path)): path.read_text() for path in tmp_path.rglob("*") if path.is_file()}
     assert contents == {"results/a": "a\n", "results/deep/.b": "b\n", "log.txt": "c\n"}
 
 
 def test_only_files_of_the_current_folder_come_back(tmp_path: Path) -> None:
-    ended = box(tmp_path, "--collect", "../x", "--", "true")
-    assert ended.returncode == 2
-    assert b"--collect = '../x': must be a file, a folder or a pattern below the current folder" in ended.stderr
+    result = box(tmp_path, "--collect", "../x", "--", "true")
+    assert result.returncode == 2
+    assert b"--collect = '../x': must be a file, a folder or a pattern below the current folder" in result.stderr
 
 
-def test_standard_input(tmp_path: Path) -> None:
+def test_standard_input_reaches_the_program_with_stdin_only(tmp_path: Path) -> None:
     assert box(tmp_path, "--stdin", "--", "cat", stdin="né\n".encode()).stdout == "né\n".encode()
     assert box(tmp_path, "--", "cat", stdin=b"unread").stdout == b""
 
@@ -131,16 +131,16 @@ def test_a_signal_ends_the_command(tmp_path: Path) -> None:
 
 
 def test_virtual_time_ends_the_command(tmp_path: Path) -> None:
-    ended = box(tmp_path, "--timeout", "5", "--", "sh", "-c", "echo begun; sleep 1000")
-    assert (ended.returncode, ended.stdout) == (124, b"begun\n")
-    assert b"ended after 5 s of virtual time" in ended.stderr
+    result = box(tmp_path, "--timeout", "5", "--", "sh", "-c", "echo begun; sleep 1000")
+    assert (result.returncode, result.stdout) == (124, b"begun\n")
+    assert b"ended after 5 s of virtual time" in result.stderr
 
 
 @pytest.mark.slow
 def test_wall_time_ends_the_command(tmp_path: Path) -> None:
-    ended = box(tmp_path, "--wall-timeout", "6", "--", "sh", "-c", "echo begun; while true; do true; done")
-    assert (ended.returncode, ended.stdout) == (124, b"begun\n")
-    assert b"ended after 6 s of wall time" in ended.stderr
+    result = box(tmp_path, "--wall-timeout", "6", "--", "sh", "-c", "echo begun; while true; do true; done")
+    assert (result.returncode, result.stdout) == (124, b"begun\n")
+    assert b"ended after 6 s of wall time" in result.stderr
 
 
 def test_output_is_printed_as_it_comes(tmp_path: Path) -> None:
@@ -152,8 +152,8 @@ def test_output_is_printed_as_it_comes(tmp_path: Path) -> None:
 
 
 def test_a_box_has_only_a_loopback_device(tmp_path: Path) -> None:
-    ended = box(tmp_path, "--root", "debian:12", "--", "ip", "-brief", "address")
-    assert ended.stdout.decode().split() == ["lo", "UNKNOWN", "127.0.0.1/8", "::1/128"]
+    result = box(tmp_path, "--root", "debian:12", "--", "ip", "-brief", "address")
+    assert result.stdout.decode().split() == ["lo", "UNKNOWN", "127.0.0.1/8", "::1/128"]
 
 
 def test_more_files_than_this_machine_lets_a_user_open(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_more_files_than_this_machine_lets_a_user_open(tmp_path: Path) -> None:
     assert lines == [f"{digest}  -".encode()] * 2
 
 
-def test_a_missing_program(tmp_path: Path) -> None:
-    ended = box(tmp_path, "--", "no-such-program")
-    assert ended.returncode == 2
-    assert b"no-such-program" in ended.stderr
+def test_a_missing_program_is_named(tmp_path: Path) -> None:
+    result = box(tmp_path, "--", "no-such-program")
+    assert result.returncode == 2
+    assert b"no-such-program" in result.stderr

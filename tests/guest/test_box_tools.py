@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of scenarios/box/ in one guest, which is run twice: each shows its effect, and the bytes are equal, also
-next to a process that keeps the machine busy."""
+"""The examples of scenarios/box/ in one guest. Each shows its effect. A second run, next to a process that keeps the
+machine busy, has the same bytes."""
 
 import json
 import re
@@ -97,7 +97,7 @@ def test_a_lab_of_kathara_runs(outputs: dict[str, str]) -> None:
     assert "4 received" in outputs["kathara"]
 
 
-def test_the_tutorial_quotes_them(outputs: dict[str, str]) -> None:
+def test_the_tutorial_quotes_the_outputs(outputs: dict[str, str]) -> None:
     page = (SCENARIOS.resolve().parent / "docs/tutorials/namespace-tools.md").read_text()
     (block,) = re.findall(r"In one guest they print:\n\n```text\n(.*?)```", page, re.DOTALL)
     printed = "".join(outputs.values()).splitlines()
@@ -106,6 +106,6 @@ def test_the_tutorial_quotes_them(outputs: dict[str, str]) -> None:
 
 def test_a_second_run_has_the_same_bytes_on_a_busy_machine(report: dict[str, Any]) -> None:
     with busy_machine():
-        again = run()
-    assert (again["digest"], again["stdout"]) == (report["digest"], report["stdout"])
+        repeated = run()
+    assert (repeated["digest"], repeated["stdout"]) == (report["digest"], report["stdout"])
     assert report["exit"] == 0

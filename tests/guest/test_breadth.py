@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each kind of device, encapsulation, route, protocol and rule works in a guest: `inside/kinds.sh` makes it, and sends
+"""Each kind of device, encapsulation, route, protocol and rule works in a guest. `inside/kinds.sh` makes it, and sends
 a ping or a message through it where that is cheap.
 
 The variants `wide` and `openvswitch` have tests here once they are built: `hourglass kernel build 6.1+wide`. They are
@@ -78,5 +78,5 @@ def results(kernel: str, variant: str | None) -> dict[str, str]:
         for case in cases(kernel, variant)
     ],
 )
-def test_it_works(kernel: str, variant: str | None, case: str) -> None:
+def test_each_kind_works(kernel: str, variant: str | None, case: str) -> None:
     assert results(kernel, variant)[case] == "ok"

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """rrul on a 100/20 Mbit/s line, queue by queue, in one comparison: the order that the bufferbloat literature expects.
 
-A plain FIFO of 1000 packets delays all traffic by hundreds of ms, and the full upload starves the downloads of ACKs
-(Gettys, Nichols: Bufferbloat, CACM 55(1), 2012). With flow queues, sparse pings do not wait behind TCP (RFC 8290). fq
-also does this, but does not shorten the queue of a TCP flow; BBR does (one BDP and more). cake adds host isolation and
-tins; its latency is fq_codel's or better (Høiland-Jørgensen et al.: Piece of CAKE, LANMAN 2018).
+* A plain FIFO of 1000 packets delays all traffic by hundreds of ms. The full upload starves the downloads of ACKs.
+  Source: Gettys, Nichols, *Bufferbloat*, CACM 55(1), 2012.
+* With flow queues, sparse pings do not wait behind TCP (RFC 8290). fq also does this. It does not shorten the
+  queue of a TCP flow, but BBR does (one BDP and more).
+* cake adds host isolation and tins. Its latency is fq_codel's or better. Source: Høiland-Jørgensen et al., *Piece of
+  CAKE*, LANMAN 2018.
 """
 
 from pathlib import Path
@@ -66,7 +68,7 @@ def test_a_telephone_of_the_bulk_class_waits_longer_than_one_of_the_best(line: d
     assert pings["udp EF"].p50 < pings["udp BK"].p50
 
 
-def test_they_are_drawn_in_one_picture(line: dict[str, Recording], tmp_path: Path) -> None:
+def test_the_comparison_is_one_picture(line: dict[str, Recording], tmp_path: Path) -> None:
     runs = list(line.values())
     assert len(set(labels(runs))) == len(runs)
     draw("scatter", runs, tmp_path / "rrul.png")

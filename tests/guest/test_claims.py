@@ -53,8 +53,8 @@ def goodput(run: Recording) -> float:
 def test_pacing_rate_is_algorithm_1(simulate: Simulate, name: str, ss: int, ca: int) -> None:
     """mss · max(cwnd, packets out) / srtt · ratio, in the kernel's integers.
 
-    `rtt` is srtt without its last three bits, so the rate lies between two bounds; the few samples outside are those
-    taken after cwnd moved and before the next ACK set the rate."""
+    `rtt` is srtt without its last three bits, so the rate lies between two bounds. A few samples are outside, because
+    they were taken after cwnd moved and before the next ACK set the rate."""
     run = uploads(simulate, name, f"stack.pacing.ss={ss}", f"stack.pacing.ca={ca}")
     slow_start = pl.col("snd_cwnd") < pl.col("snd_ssthresh") // 2
     packets = pl.max_horizontal("snd_cwnd", "unacked")
@@ -73,9 +73,9 @@ def test_the_data_below_a_socket_follow_algorithm_2(simulate: Simulate, name: st
     """An skb is sent down while sk_wmem_alloc ≤ max(2 · truesize, rate >> 10). So it never exceeds this by more than an
     skb.
 
-    truesize is that of an skb of autosizing's most segments; the rate is the highest of the last three samples (20 ms:
-    the data below were sent at an earlier rate). In slow start the rate may have been higher between two samples, so a
-    few may be outside (`test_probe.py` checks every decision in the kernel)."""
+    truesize is that of an skb of autosizing's most segments. The rate is the highest of the last three samples (20 ms),
+    because the data below were sent at an earlier rate. In slow start the rate may have been higher between two
+    samples, so a few may be outside. `test_probe.py` checks every decision in the kernel."""
     rate_ms = (pl.col("pacing_rate") // 1024).rolling_max(3, min_samples=1).over("stream")
     segments = pl.max_horizontal(rate_ms // pl.col("snd_mss"), 2)
     skb = segments * pl.col("snd_mss") + SKB

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The probe forgets a TCP connection when its sockets end: the next one on the same ports is a new connection.
 
-No scenario follows short connections, so this test changes a plan: fetches come from a port by which the probe follows
-a flow of another node, and their client has only `PORTS` ports.
+No scenario follows short connections, so this test changes a plan. Fetches come from a port by which the probe follows
+a flow of another node. Their client has only `PORTS` ports.
 """
 
 from pathlib import Path
@@ -53,8 +53,8 @@ def followed(scenario_: Scenario, able: Capabilities) -> Plan:
 def test_data_on_a_reused_port_belong_to_the_new_connection(
     kernel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A fetch takes 7 ms. An earlier version compared data with the writes of the last connection on the same ports:
-    they had waits of minutes, together 14,870 s, or counted as retransmissions."""
+    """A fetch takes 7 ms. Compared with the writes of the last connection on the same ports, data would have waits of
+    minutes, or count as retransmissions."""
     monkeypatch.setattr(runner.plans, "build", followed)
     ports = {"client": f"40000 {40000 + PORTS - 1}", "server": "50000 50100"}
     stack = {node: {"sysctl": {"net.ipv4.ip_local_port_range": port_range}} for node, port_range in ports.items()}

@@ -48,7 +48,7 @@ def test_radios_break_no_rule(suspicious: Simulate, name: str) -> None:
 @pytest.mark.usefixtures("suspicious")
 def test_removing_an_interface_drops_its_frames(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Delete a station's interface in the middle of an upload while a monitor uses its radio. No frame in a queue or in
-    the air may refer to it afterwards (once KASAN reported a use after free when the next PPDU began)."""
+    the air may refer to it afterwards. KASAN would report a use after free when the next PPDU begins."""
     build_plan = plans.build
 
     def changed(*arguments: Any) -> Plan:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Same scenario, seed and kernel: same bytes, whatever else the machine does. A knob at its default: same packets."""
+"""The same scenario, seed and kernel give the same bytes under any load. A knob at its default changes no packet."""
 
 import subprocess
 import sys

@@ -33,7 +33,7 @@ USUAL = "id -u; grep CapEff /proc/self/status; ping -c 1 -q server; " + LISTEN
 NO_V1 = "permission denied|wrong fs type|special device none does not exist"
 REFUSED = "I/O error|not permitted"
 NO_ROOT = "must be superuser|not permitted|ermission denied"
-"""What a user gets who tries what only root of a node may try."""
+"""The error of a user who tries an action of root."""
 ESCAPES = {
     "mount -t hostfs none /tmp -o /": "permission denied",
     "mount -t hostfs none /tmp": "permission denied",
@@ -54,7 +54,7 @@ ESCAPES = {
     "ln -s /etc/passwd /tmp/l; cat /proc/2/root/tmp/l | grep -c host_user; echo no way >&2": "no way",
     "python3 -c 'import ctypes; print(\"attach\", ctypes.CDLL(None).ptrace(16, 1, 0, 0))' >&2": "attach -1",
     "kill -STOP 1; kill -KILL 1; echo still here >&2": "still here",
-    # the ways of C1 to C4 and C10, closed in 0.2.1
+    # the escapes C1 to C4 and C10, closed in 0.2.1
     "mkdir /tmp/v; mount -t cgroup -o none,name=x none /tmp/v": NO_V1,
     "mkdir /tmp/v; mount -t cgroup -o none,name=x,release_agent=/tmp/h none /tmp/v": NO_V1,
     "mkdir /tmp/v; mount -t cgroup -o pids none /tmp/v": NO_V1,
@@ -108,7 +108,7 @@ for name, number in tries.items():
     if result >= 0: print("HOLE", name, result)
 print("command all")'""": "^command all",
 }
-"""What a program tries, and a pattern of the answer."""
+"""The command of a program, and a pattern of its answer."""
 
 OPEN = {
     "hostfs_through_fsopen", "hostfs_in_the_way_of_mount", "hostfs_outside_of_its_folder", "devtmpfs",
@@ -181,7 +181,7 @@ def check_usual(output: str) -> None:
 
 
 @pytest.mark.kernels
-def test_the_node_alone_holds_a_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_confines_a_user_without_other_layers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel without `containment` on a host without layers: root of a node gets out, an ordinary user does not."""
     kernel = registry.ensure(DEFAULT, without=("containment",))
     monkeypatch.setattr(registry, "ensure", lambda *_, **__: kernel)

@@ -61,12 +61,12 @@ def test_pings_follow_a_trace_of_delays(simulate: Simulate) -> None:
     source["testbed"]["link"][0]["trace"] = {"forward": {"delay": [[at_s, f"{ms}ms"] for at_s, ms in delays]}}
     run = simulate(source)
     assert run.events.is_empty()
-    least = run.summary.ping_ms["icmp"].min
-    assert least is not None
+    minimum_ms = run.summary.ping_ms["icmp"].min
+    assert minimum_ms is not None
     for at_s, ms in delays:
         inside = pl.col("t_ns").is_between((at_s + 0.05) * NS, (at_s + 0.95) * NS)
         (rtt_ms,) = icmp(run).filter(inside).select(pl.col("rtt_ns").median() / MS).to_series()
-        assert rtt_ms == pytest.approx(ms + least - 5, abs=0.1)
+        assert rtt_ms == pytest.approx(ms + minimum_ms - 5, abs=0.1)
 
 
 def done_events(run: Recording) -> list[tuple[int, str]]:
@@ -338,10 +338,10 @@ def test_an_access_point_changes_its_channel_and_its_stations_follow(
     run = simulate(base, f"event={toml(events)}", *changes, kernel=kernel)
     switched, *_, restarted = (done_ns for done_ns, _ in done_events(run))
     assert 3 * 100 * TU <= switched - 2 * NS <= 4.1 * 100 * TU
-    heard = channels(run.path / "ap-wlan0.pcapng")
-    assert {mhz for at_ns, mhz in heard if at_ns < switched - 10 * MS} == {5180}
-    assert {mhz for at_ns, mhz in heard if switched + 10 * MS < at_ns < 6 * NS} == {5280}
-    assert {mhz for at_ns, mhz in heard if at_ns > restarted + 10 * MS} == {5180}
+    received = channels(run.path / "ap-wlan0.pcapng")
+    assert {mhz for at_ns, mhz in received if at_ns < switched - 10 * MS} == {5180}
+    assert {mhz for at_ns, mhz in received if switched + 10 * MS < at_ns < 6 * NS} == {5280}
+    assert {mhz for at_ns, mhz in received if at_ns > restarted + 10 * MS} == {5180}
     for start_s in (3, 7.5)[base == "wifi-ax" :]:  # each flow lost a window and waits for its timer until 6.2 s
         assert mbps(run, start_s, start_s + 0.9) > 0.2 * mbps(run, 1, 1.9)
 

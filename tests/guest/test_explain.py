@@ -69,7 +69,9 @@ def test_a_change_that_helps_is_the_best(advice: RunAdvice) -> None:
     assert advice.best.goodput is not None
     assert advice.best.p50.after < advice.best.p50.before / 5
     assert advice.best.goodput.after > advice.best.goodput.before * 0.9
-    assert {"stack.router.device.eth1.qdisc=fq_codel", "stack.cc=bbr"} <= {each.knob.name for each in advice.changes}
+    assert {"stack.router.device.eth1.qdisc=fq_codel", "stack.cc=bbr"} <= {
+        change.knob.name for change in advice.changes
+    }
 
 
 def test_advice_shows_itself_in_a_notebook(advice: RunAdvice) -> None:
@@ -104,6 +106,6 @@ def test_the_advice_for_the_home_is_confirmed_by_a_run(tmp_path: Path) -> None:
     assert best is not None
     assert best.p50 is not None
     changed = hourglass.run("home", tmp_path / "changed", overrides=settings | best.knob.settings, seed=7)
-    felt = [max(victim.p50 for victim in victims(Loads(each))) for each in (run, changed)]
+    felt = [max(victim.p50 for victim in victims(Loads(recording))) for recording in (run, changed)]
     assert felt[1] < felt[0] / 2
     assert felt[1] == pytest.approx(best.p50.after, rel=0.3)

@@ -43,7 +43,7 @@ def ends(run: Recording) -> tuple[dict[str, int], dict[str, int]]:
     return client, server
 
 
-def near(count: int, draws: int, p: float) -> bool:
+def is_likely(count: int, draws: int, p: float) -> bool:
     """Tell whether a count is within five sigma of the mean of independent draws."""
     return abs(count - draws * p) <= SIGMAS * math.sqrt(draws * p * (1 - p))
 
@@ -75,7 +75,7 @@ def test_a_fault_has_the_declared_rate_and_direction(
     client, server = ends(run)
     assert client["tx_frames"] > 5000
     end = server if counted_at.startswith("rx") else client
-    assert near(end[counted_at], client["tx_frames"], 0.01)
+    assert is_likely(end[counted_at], client["tx_frames"], 0.01)
     all_counts = {
         key: client[key] + server[key] for key in ("tx_lost", "tx_duplicated", "tx_reordered", "rx_corrupted")
     }
@@ -88,9 +88,9 @@ def test_a_fault_has_the_declared_rate_and_direction(
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_bursts_of_losses_have_their_rate_and_their_length(simulate: Simulate, kernel: str) -> None:
-    """For N frames of a Markov chain with share P and bursts of mean B, the number of losses has the variance
-    N P (1 - P) (2 B (1 - P) - 1), and the mean of K bursts has B (B - 1) / K. Pings, which also step the chain, are one
-    frame in thousands."""
+    """Compare with a Markov chain of N frames with the share P and bursts of mean B. The number of losses has the
+    variance N P (1 - P) (2 B (1 - P) - 1). The mean of K bursts has the variance B (B - 1) / K. Pings also step the
+    chain, but are one frame in thousands."""
     rate, mean = 0.02, 4
     length_s = 3 if kernel == DEFAULT else 1  # the chain is the driver's: KUnit counts it on every kernel
     bursty = cable("1gbit", loss=[bursts("2%", mean), "0%"])
@@ -104,7 +104,7 @@ def test_bursts_of_losses_have_their_rate_and_their_length(simulate: Simulate, k
     runs = rows.select(pl.col("owd_ns").is_null().rle()).unnest("owd_ns")
     lengths = runs.filter("value")["len"]
     assert abs(lengths.mean() - mean) <= SIGMAS * math.sqrt(mean * (mean - 1) / len(lengths))
-    assert near((lengths == 1).sum(), len(lengths), 1 / mean), "geometric"
+    assert is_likely((lengths == 1).sum(), len(lengths), 1 / mean), "geometric"
     (up,) = run.balance.filter((pl.col("stream") == "udp upload") & (pl.col("way") == "up")).iter_rows(named=True)
     assert (up["sent"], up["delivered"], up["dropped"]) == (sent, sent - lost, lost)
     drops = run.drops.filter(pl.col("stream") == "udp upload")
@@ -124,10 +124,10 @@ def test_a_reordered_frame_is_late_by_the_delay(simulate: Simulate, kernel: str)
     base = 2 * (frames_ns(size, 10**8) + RX_NS)
     trips = icmp(idle)["rtt_ns"]
     assert set(trips) == {base, base + late_ns}
-    assert near((trips == base + late_ns).sum(), len(trips), 0.3)
+    assert is_likely((trips == base + late_ns).sum(), len(trips), 0.3)
     busy = simulate(loaded(cable(reorder=["1%", "0%"], reorder_delay="1ms")), kernel=kernel)
     client, _ = ends(busy)
-    assert near(client["tx_reordered"], client["tx_frames"], 0.01)
+    assert is_likely(client["tx_reordered"], client["tx_frames"], 0.01)
     assert busy.tcp.filter(~pl.col("sender"))["rcv_ooopack"].max() > 0
 
 

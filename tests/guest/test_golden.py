@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The records are those of `tests/golden.toml`, byte for byte.
 
-Debian's kernels and tools change. If the file lacks a pair of release and tools, the figures must agree with the same
-kernel's entry within `MARGIN`, and a warning has the line to add.
+Debian's kernels and tools change. If the file lacks a pair of release and tools, a warning has the line to add. Then
+the figures must agree with the same kernel's entry within `MARGIN`.
 """
 
 import json

@@ -39,9 +39,9 @@ REFUSED_CALLS = {
     "quotactl": 179, "reboot": 169, "request_key": 249, "set_mempolicy": 238, "setns": 308, "settimeofday": 164,
     "swapoff": 168, "swapon": 167, "sysfs": 139, "umount2": 166, "unshare": 272, "userfaultfd": 323, "vhangup": 153,
 }  # fmt: skip
-"""The system calls that the default seccomp profiles of Docker and Podman refuse to a container without capabilities
-(documentation of Docker, "Seccomp security profiles"), with their numbers on x86-64. They permit `personality` for
-some arguments."""
+"""The system calls that the default seccomp profiles of Docker and Podman refuse to a container without capabilities.
+The numbers are those of x86-64. The source is Docker's documentation, "Seccomp security profiles". The profiles permit
+`personality` for some arguments."""
 CLONE3 = 435
 CONTAINER = {**dict.fromkeys(REFUSED_CALLS.values(), errno.EPERM), CLONE3: errno.ENOSYS}
 
@@ -132,7 +132,9 @@ def run_arguments(kernel: str, *settings: str) -> list[str]:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("condition", HARMLESS)
-def test_a_condition_of_the_host_does_not_show(simulate: Simulate, condition: str, kernel: str, tmp_path: Path) -> None:
+def test_records_do_not_depend_on_a_condition_of_the_host(
+    simulate: Simulate, condition: str, kernel: str, tmp_path: Path
+) -> None:
     before, prepare = HARMLESS[condition]
     result = command(tmp_path, *run_arguments(kernel, *SHORT), before=before, prepare=prepare)
     assert result.returncode == 0, result.stderr
@@ -142,7 +144,7 @@ def test_a_condition_of_the_host_does_not_show(simulate: Simulate, condition: st
 def refusal(
     folder: Path, kernel: str, code: str, message: str, before: list[str] | None = None, prepare: Prepare | None = None
 ) -> None:
-    """Assert that a run is refused with a message, which `doctor` prints, too."""
+    """Assert that a run is refused with a message, and that `doctor` prints the same message."""
     registry.ensure(kernel)
     result = command(folder, *run_arguments(kernel, *SHORT), before=before, prepare=prepare)
     assert result.returncode == 3

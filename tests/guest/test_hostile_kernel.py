@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A C file of a scenario controls the guest's kernel and attacks the host (`hostile_kernel.c`): layer 4 holds it.
+"""A C file of a scenario controls the guest's kernel and attacks the host (`hostile_kernel.c`). Layer 4 stops it.
 
 Without the layer each attack succeeds, so it is the layer that holds.
 """

@@ -46,7 +46,7 @@ def host(program: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_the_size_of_the_cpus_registers_does_not_show(
+def test_records_do_not_depend_on_the_size_of_the_cpus_registers(
     simulate: Simulate, host: Any, tmp_path: Path, kernel: str
 ) -> None:
     plain = simulate("L100M", *SHORT, kernel=kernel)

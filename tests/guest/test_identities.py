@@ -47,8 +47,8 @@ def unaccounted(run: Recording, sender: tuple[str, str], receiver: tuple[str, st
     """Return the number of frames that left one NIC and are neither lost, nor in flight, nor at the other."""
     tx, rx = counters(run, *sender), counters(run, *receiver)
     arrived = rx["rx_in_flight"] + rx["rx_frames"] + rx["rx_corrupted"] + rx["rx_missed"]
-    ended = arrived + tx["tx_lost"] + tx["tx_policed"] + tx["tx_shaper_full"]
-    return tx["tx_frames"] + tx["tx_duplicated"] - ended
+    accounted = arrived + tx["tx_lost"] + tx["tx_policed"] + tx["tx_shaper_full"]
+    return tx["tx_frames"] + tx["tx_duplicated"] - accounted
 
 
 def last(table: pl.DataFrame, node: str, device: str) -> dict[str, int]:
@@ -65,7 +65,7 @@ def grown(table: pl.DataFrame, node: str, device: str) -> dict[str, int]:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", RUNS)
-def test_every_frame_is_somewhere(simulate: Simulate, name: str, kernel: str) -> None:
+def test_every_frame_is_accounted_for(simulate: Simulate, name: str, kernel: str) -> None:
     """Pings end and flows are aborted before the end of a run, so the cables are at rest."""
     run = RUNS[name](simulate, kernel)
     pairs = directions(run)
@@ -78,7 +78,7 @@ def test_every_frame_is_somewhere(simulate: Simulate, name: str, kernel: str) ->
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_every_frame_is_somewhere_under_load(simulate: Simulate, kernel: str) -> None:
+def test_every_frame_is_accounted_for_under_load(simulate: Simulate, kernel: str) -> None:
     run = simulate("LR1000M", "test.length=1", "test.delay=0", "testbed.link.0.delay=3ms", kernel=kernel)
     pairs = directions(run)
     assert {pair: unaccounted(run, *pair) for pair in pairs} == dict.fromkeys(pairs, 0)

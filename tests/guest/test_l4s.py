@@ -20,7 +20,8 @@ TO_L = "filter add dev right parent 10: protocol ip u32 match ip dsfield 0xb8 0x
 """EF goes to the queue for low latency, since classes also select it. It is not ECT, so it is dropped instead of
 marked."""
 DELAY_S, SETTLED_S, END_S = 1, 9, 41
-"""The load begins; PI2's loop has settled (around one that does not answer: 2.3 rad/s, a damping of 0.4); it ends."""
+"""The start of the load, the time by which PI2's loop has settled, and the end of the load. With an unresponsive load
+the loop has 2.3 rad/s and a damping of 0.4."""
 UDP_FRAME = 1200 + 8 + 20 + 14 + 24
 """Bytes on the cable: with headers, preamble, FCS and gap."""
 
@@ -46,8 +47,8 @@ def last(run: Recording, name: str) -> int:
 @pytest.mark.parametrize("kernel", L4S)
 @pytest.mark.parametrize("coupling", [1, 2, 3])
 def test_pi2_settles_at_the_rate_of_the_cable(simulate: Simulate, coupling: int, kernel: str) -> None:
-    """Of an unresponsive load C and L, C (1 - p²) + L (1 - k p) passes, which finally is the cable's rate: this has one
-    solution for p. C loses p² of its packets, L loses k p, and the delay is PI2's target."""
+    """Of an unresponsive load C loses p² of its packets and L loses k p. The rest, C (1 - p²) + L (1 - k p), finally is
+    the cable's rate. This has one solution for p. The delay is PI2's target."""
     test = {
         "name": "ping", "length": END_S - DELAY_S, "delay": DELAY_S, "ping_interval": 1,
         "datagrams": [{"name": "C", "interval": "1000us"}, {"name": "L", "interval": "10ms", "marking": "EF"}],
@@ -91,8 +92,8 @@ def test_the_step_marks_exactly_the_packets_that_waited_longer(simulate: Simulat
 
 @pytest.mark.parametrize("kernel", L4S)
 def test_accurate_ecn_counts_the_marks_of_the_queue(simulate: Simulate, kernel: str) -> None:
-    """Both ends count exactly. The flow is paced above the cable's rate until this rises: then no packet waits or is
-    marked, and all marks have been reported long before the flow ends."""
+    """Both ends count exactly. The flow is paced above the cable's rate until that rate rises. Then no packet waits or
+    is marked, so all marks are reported long before the flow ends."""
     test: dict[str, Any] = {"name": "tcp_upload", "length": 5, "delay": 1, "stream_rates": ["30mbit"]}
     event = {"at": 4, "node": "client", "device": "right", "set": {"rate": "1gbit"}}
     cables = line("20mbit", "5ms", nodes=2)
@@ -142,9 +143,9 @@ def check_conservation(run: Recording) -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_datagrams_are_marked_by_the_step_that_they_build_up(simulate: Simulate, kernel: str) -> None:
-    """Streams of a total rate S above the cable's rate C build a queue, in which packet n waits n (1/C - 1/S),
-    including the ring. Exactly the packets that wait longer in the queue than its step are marked, if they are
-    ECN-capable. Queue, probe and receiver have the same counts."""
+    """Streams of a total rate S above the cable's rate C build a queue. In it packet n waits n (1/C - 1/S), including
+    the ring. The marked packets are exactly those that wait longer in the queue than its step and are ECN-capable.
+    Queue, probe and receiver have the same counts."""
     step_us, interval_us, rate = 2000, 900, 10_000_000
     streams = [
         {"name": "L4S", "interval": f"{2 * interval_us}us", "ecn": "ect1"},

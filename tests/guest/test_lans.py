@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Switches: what a hop of theirs costs, VLANs, the spanning tree against the plan's, access points as bridges."""
+"""Switches: the cost of a hop, VLANs, the spanning tree compared with the plan's, access points as bridges."""
 
 import random
 from ipaddress import ip_interface
@@ -36,8 +36,8 @@ BLOCKING = 4
 """BR_STATE_BLOCKING of include/uapi/linux/if_bridge.h."""
 
 
-def pinged(simulate: Simulate, kernel: str, testbed: dict[str, Any], *overrides: str, **more: Any) -> Recording:
-    data = {"name": "lan", "testbed": testbed, "test": {"name": "ping", "length": 2}, **more}
+def pinged(simulate: Simulate, kernel: str, testbed: dict[str, Any], *overrides: str, **tables: Any) -> Recording:
+    data = {"name": "lan", "testbed": testbed, "test": {"name": "ping", "length": 2}, **tables}
     return simulate(data, *overrides, kernel=kernel)
 
 
@@ -181,14 +181,14 @@ def test_a_flood_is_copies_of_a_packet(simulate: Simulate, kernel: str) -> None:
     copies = run.balance.group_by("stream").agg(pl.col("duplicated").sum())
     pinged_ms = run.ping_rows.filter(pl.col("t_ns") > 1.05 * 10**9)["t_ns"].min() / 10**6
     assert dict(copies.rows())["call"] == pytest.approx(2 * (pinged_ms - 1050), abs=4), "a datagram each ms"
-    others = run.drops.filter(pl.col("node").is_in(["one", "two"]) & pl.col("stream").is_not_null())
-    assert others["packets"].sum() == copies["duplicated"].sum()
+    duplicates = run.drops.filter(pl.col("node").is_in(["one", "two"]) & pl.col("stream").is_not_null())
+    assert duplicates["packets"].sum() == copies["duplicated"].sum()
     assert run.balance["unmatched"].sum() == 0
     sent = run.balance.filter(pl.col("stream") == "call")["sent"].sum()
     assert run.balance.filter(pl.col("stream") == "call")["delivered"].sum() == sent
 
 
-def test_equal_packets_at_a_trunk_are_told_apart(simulate: Simulate) -> None:
+def test_equal_packets_at_a_trunk_are_distinguished(simulate: Simulate) -> None:
     """Copies of a packet wait at a cable, while others enter the device of a VLAN above it."""
     changes = ["test.name=tcp_upload", "test.delay=0.5", "testbed.link.0.duplicate=30%", "testbed.link.2.rate=1mbit"]
     run = pinged(simulate, "6.1", bed({"s": {}}, ON_A_STICK), *changes)
@@ -198,7 +198,7 @@ def test_equal_packets_at_a_trunk_are_told_apart(simulate: Simulate) -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_drop_below_a_vlan_counts_once(simulate: Simulate, kernel: str) -> None:
-    """The kernel counts it at the device of the VLAN, too."""
+    """The kernel also counts it at the device of the VLAN."""
     slow = 'testbed.link.2.rate=["1mbit", "1gbit"]'
     changes = ["test.name=tcp_upload", "test.delay=0.5", "stack.gw.qdisc=pfifo limit 10", slow]
     drops = pinged(simulate, kernel, bed({"s": {}}, ON_A_STICK), *changes).summary.drops["gw"]

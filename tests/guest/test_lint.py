@@ -41,7 +41,7 @@ TREE = [
     "class add dev eth0 parent 10:1 classid 10:10 htb rate 900mbit",
     "qdisc add dev eth0 parent 10:10 handle 100: netem delay 200ms",
 ]
-"""What people paste into a shell of the client of LR1000M."""
+"""The lines that users paste into a shell of the client of LR1000M."""
 
 
 def findings(run, name):
@@ -49,7 +49,7 @@ def findings(run, name):
 
 
 @pytest.mark.parametrize("maker", ["event", "program"])
-def test_the_qdiscs_count_that_are_there_during_the_test(simulate, maker):
+def test_qdiscs_of_the_test_count(simulate, maker):
     script = "\n".join(f"tc {line}" for line in TREE)
     program = {"name": "setup", "node": "client", "user": "root", "command": ["sh", "/setup"], "expect": "any",
                "files": {"/setup": {"text": script}}}  # fmt: skip

@@ -53,10 +53,11 @@ def cycles(run: Recording) -> list[tuple[float, float, float]]:
 @pytest.mark.parametrize("share", [512, 768])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_sawtooth_of_aimd_is_its_formula(simulate: Simulate, kernel: str, share: int) -> None:
-    """The window rises from bW to W by one segment per round trip: mean W (1 + b) / 2, length W (1 - b) round trips.
+    """The window rises from bW to W by one segment per round trip. Its mean is W (1 + b) / 2, and the length of a tooth
+    is W (1 - b) round trips.
 
-    Deviations: a round trip of recovery at bW (of a tooth of 20 to 45), half a segment of rounding at either end (of
-    about 90), and the smoothing of the RTT. Two round trips and 2.5 % of the mean exceed their sum.
+    Recovery takes a round trip at bW (a tooth has 20 to 45). Rounding is half a segment at either end (of about 90).
+    The RTT is smoothed. Two round trips and 2.5 % of the mean exceed the sum of these deviations.
     """
     cc = {"file": str(AIMD), "parameters": {"share": share}}
     run = simulate(bottleneck(cc=cc), kernel=kernel)
@@ -86,9 +87,9 @@ def test_copies_of_the_kernels_cubic_and_pie_behave_like_them(simulate: Simulate
     assert diff(plain, copied).packet is None
     assert [run.qdisc.filter(kind=kind)["drops"].max() > 0 for run, kind in ((plain, "pie"), (copied, "pi"))] == [1, 1]
     gentle = {"file": str(tmp_path / "mine.c"), "name": "gentle", "parameters": {"beta": 922, "fast_convergence": 0}}
-    both = {**bottleneck(), "test": {**bottleneck()["test"], "upload_streams": 2}}
-    both["test"]["flow_cc"] = [{**gentle, "name": "usual", "parameters": {"fast_convergence": 0}}, gentle]
-    run = simulate(both, kernel="6.12")
+    two_flows = {**bottleneck(), "test": {**bottleneck()["test"], "upload_streams": 2}}
+    two_flows["test"]["flow_cc"] = [{**gentle, "name": "usual", "parameters": {"fast_convergence": 0}}, gentle]
+    run = simulate(two_flows, kernel="6.12")
     for flow, beta in zip(run.flows, (717, 922), strict=True):
         rows = run.tcp.filter(pl.col("sender") & (pl.col("stream") == flow.name)).sort("t_ns")
         before = rows.with_columns(pl.col("snd_cwnd", "ca_state").shift(1).name.suffix("_before"))
@@ -123,8 +124,8 @@ def test_a_qdisc_marks_packets_that_waited_longer_than_its_threshold(simulate: S
     pings = up.filter(belongs_to(*run.pings) & (pl.col("qdisc_ns") > threshold_us * 1000)).height
     assert last == {"longest_ns": up["qdisc_ns"].max(), "marked": marks, "unmarked": pings}
     assert statistics.height == 3 * samples.height
-    heard = run.tcp.filter(pl.col("sender")).sort("t_ns")["delivered_ce"].to_list()[-1]
-    assert 0 <= marks - heard <= 100  # a window is in flight at the last sample
+    acknowledged_ce = run.tcp.filter(pl.col("sender")).sort("t_ns")["delivered_ce"].to_list()[-1]
+    assert 0 <= marks - acknowledged_ce <= 100  # a window is in flight at the last sample
 
 
 PARTS = {

@@ -79,8 +79,8 @@ def test_igb_interrupts_once_an_interval_of_its_mean_frame(simulate: Simulate) -
 
 @pytest.mark.slow
 def test_ixgbe_waits_for_some_fifty_frames(simulate: Simulate) -> None:
-    """At 10 Gbit/s tg3's five frames cause an interrupt every 6 us, unlike any driver for 10 Gbit/s. ixgbe's interval
-    grows until an interrupt handles 48 packets. It is the default, and tg3 is a warning."""
+    """At 10 Gbit/s tg3's five frames cause an interrupt every 6 us, unlike any driver for 10 Gbit/s. The interval of
+    ixgbe grows until an interrupt handles 48 packets. It is the default, and tg3 causes a warning."""
     busy = {"test": uploads(seconds=2, delay=0)}
     chosen = {"tg3": {"nic": "tg3"}, "ixgbe": {}}
     ten = {nic: simulate({**line("10gbit", "100us", nodes=2, **keys), **busy}) for nic, keys in chosen.items()}

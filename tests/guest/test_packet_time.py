@@ -45,8 +45,8 @@ def test_a_router_forwards_as_many_packets_as_its_cpu_has_time_for(
 ) -> None:
     """A flood of 200,000 packets per second passes a router at exactly 100,000. Its ring drops the others.
 
-    They arrive in groups: the kernel hands frames that GRO does not merge to the stack in batches of eight, and the
-    server's NIC moderates its interrupts. The window is a multiple of both periods."""
+    They arrive in groups: the kernel hands frames that GRO does not merge to the stack in batches of eight. The
+    server's NIC also moderates its interrupts. The window is a multiple of both periods."""
     flood = {"name": "flood", "size": 100, "rate": "160mbit", "start": 0, "stop": 0.04}
     path = line() | {"test": {"name": "ping", "length": 0.2, "delay": 0.1, "datagrams": [flood]}}
     run = simulate(with_cpus(path, router1=cpu) | {"measure": {"packets": "all"}}, kernel=kernel)

@@ -31,6 +31,6 @@ def test_a_figure_is_run_drawn_and_checked(
     monkeypatch.setattr(sys, "argv", [])
     monkeypatch.setattr(sys, "path", list(sys.path))
     guarded(["paper", "A-4", "--quick", "--out", str(tmp_path)])
-    now = capsys.readouterr()
-    assert now.out == output
-    assert now.err.startswith(f"hourglass: now: python -m papers A-4 --quick --out {tmp_path}\n")
+    printed = capsys.readouterr()
+    assert printed.out == output
+    assert printed.err.startswith(f"hourglass: now: python -m papers A-4 --quick --out {tmp_path}\n")

@@ -39,22 +39,22 @@ def mean(rows: pl.DataFrame, column: str) -> float:
 def mean_window(p: float, rtt_s: float) -> float:
     """Return the mean window of the algorithm in the template's head, if each segment is marked with probability p."""
     chance, virtual_s = random.Random(1), max(VIRTUAL_S, rtt_s)
-    window, alpha, now, area = 10.0, p, 0.0, 0.0
+    window, alpha, time_s, area = 10.0, p, 0.0, 0.0
     round_s = reduced_s = 0.0
     acked = marked = 0
-    while now < 2000:
-        now += rtt_s / window
+    while time_s < 2000:
+        time_s += rtt_s / window
         area += int(window) * rtt_s / window
         hit = chance.random() < p
         acked, marked = acked + 1, marked + hit
-        if now - round_s >= virtual_s:
+        if time_s - round_s >= virtual_s:
             alpha += (marked / acked - alpha) / 16
-            round_s, acked, marked = now, 0, 0
+            round_s, acked, marked = time_s, 0, 0
         if not hit:
             window += (rtt_s / virtual_s) ** 2 / int(window)
-        elif now - reduced_s >= virtual_s:
-            window, reduced_s = max(2, window * (1 - alpha / 2)), now
-    return area / now
+        elif time_s - reduced_s >= virtual_s:
+            window, reduced_s = max(2, window * (1 - alpha / 2)), time_s
+    return area / time_s
 
 
 @pytest.mark.kernels
@@ -95,10 +95,10 @@ def test_a_loss_halves_the_window_and_so_does_the_timer(simulate: Simulate) -> N
 
 @pytest.mark.kernels
 def test_two_round_trips_count_as_one(simulate: Simulate) -> None:
-    """Round trips of 10 and 20 ms are both treated as 25 ms, so the longer path gets no less from a DualPI2 that marks
-    both. It gets more. A step marks in trains, the shorter path has the larger share of them (21 against 19 %), and
-    answers them sooner. With `rtt_virtual` 1 the shorter path gets more. The comparison begins at 10 s, after the
-    effects of slow start."""
+    """Round trips of 10 and 20 ms are both treated as 25 ms. So the longer path gets no less from a DualPI2 that marks
+    both. It gets more. A step marks in trains. The shorter path has the larger share of them (21 %, the longer one
+    19 %), and answers them sooner. With `rtt_virtual` 1 the shorter path gets more. The comparison begins at 10 s,
+    after the effects of slow start."""
     nodes = ["near", "far", "router", "server"]
     ends = [("near:up", "router:near", "1gbit", "5ms"), ("far:up", "router:far", "1gbit", "10ms")]
     ends.append(("router:out", "server:down", "20mbit", "0ms"))

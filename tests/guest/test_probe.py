@@ -216,8 +216,8 @@ def test_wiresharks_round_trips_are_ours(simulate: Simulate, tshark: str) -> Non
 @pytest.mark.slow
 def test_captures_are_in_order_and_have_only_our_protocols(simulate: Simulate, tshark: str) -> None:
     """The probe announces outgoing frames before their time, and incoming frames after it (here with late interrupts).
-    If the capture is in order, Wireshark sees the retransmissions that TCP counts: those of dropped packets, and those
-    of packets that the peer already had."""
+    If the capture is in order, Wireshark sees the retransmissions that TCP counts. These are retransmissions of dropped
+    packets, and of packets that the peer already had."""
     reordercap = tools.need("reordercap")
     moderation = [f"testbed.link.{link}.{key}" for link in (0, 1) for key in ("rx_usecs=4000", "rx_frames=0")]
     files = 'capture.pcap=["client:eth0", "router:eth0", "router:eth1"]'

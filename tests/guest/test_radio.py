@@ -131,8 +131,8 @@ def test_a_receive_buffer_is_charged_as_ath9k_s_is(simulate: Simulate) -> None:
 
 @pytest.mark.parametrize(("band", "share_percent"), [("2.4GHz", 1.5), ("5GHz", 0.23)])
 def test_beacons_have_the_lowest_basic_rate(simulate: Simulate, band: str, share_percent: float) -> None:
-    """At 2.4 GHz this is 1 Mbit/s after a preamble of 192 us, so beacons of 165 bytes take 1.5 % of the air [6 Mbit/s:
-    0.23 %]."""
+    """At 2.4 GHz this is 1 Mbit/s after a preamble of 192 us. So beacons of 165 bytes take 1.5 % of the air [at
+    6 Mbit/s: 0.23 %]."""
     changes = ("test.name=ping", "test.length=5", f"testbed.wifi.0.band={band}", "measure.packets=0")
     run = simulate("wifi-ath9k", *changes, kernel="6.1")
     counts = air.grown(run, "ap")

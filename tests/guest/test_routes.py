@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routers without static routes: what a program adds decides the path. `ip route add` stands for a routing daemon."""
+"""Routers without static routes: the routes of programs decide the path. `ip route add` replaces a routing daemon."""
 
 from typing import Any
 

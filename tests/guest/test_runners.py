@@ -89,8 +89,8 @@ def test_each_test_has_its_own_box(runner: str, tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    ended = subprocess.run(
+    result = subprocess.run(
         command, cwd=tmp_path, env=os.environ | {"PATH": path}, text=True, capture_output=True, check=False
     )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert passed in ended.stdout
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert passed in result.stdout

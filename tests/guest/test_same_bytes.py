@@ -55,7 +55,9 @@ def mask(monkeypatch: pytest.MonkeyPatch) -> Mask:
 
 
 @pytest.mark.parametrize(("case", "kernel"), [*((case, DEFAULT) for case in CASES), *OTHER_KERNELS])
-def test_the_cpus_level_does_not_show(simulate: Simulate, mask: Mask, tmp_path: Path, kernel: str, case: str) -> None:
+def test_records_do_not_depend_on_the_cpus_level(
+    simulate: Simulate, mask: Mask, tmp_path: Path, kernel: str, case: str
+) -> None:
     unmasked = simulate(case, *SHORT, kernel=kernel)
     for level in LEVELS:
         mask(level)
@@ -63,7 +65,7 @@ def test_the_cpus_level_does_not_show(simulate: Simulate, mask: Mask, tmp_path: 
         assert records(run).read_bytes() == records(unmasked).read_bytes(), level
 
 
-def test_masks_are_seen(mask: Mask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_masked_level_uses_its_library(mask: Mask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without a loader cache, a library for one level is found at that level, and not under a lower level's mask. This
     shows that the test above can fail."""
     members, loaded = root.members, scenario.load("L100M", SHORT)
@@ -125,7 +127,7 @@ def digest(case: str, kernel: str, out: Path, environment: dict[str, str] | None
 
 @pytest.mark.parametrize("case", ["L100M", "wifi-ath9k"])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_circumstances_do_not_show(
+def test_records_do_not_depend_on_the_environment(
     simulate: Simulate, scarce_memory: None, tmp_path: Path, kernel: str, case: str
 ) -> None:
     """Environment, locale, home, hash seed, umask, current folder, number of CPUs and memory differ."""

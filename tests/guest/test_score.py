@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Candidates that break, and candidates that try to break the evaluator: none has a better score than a right one."""
+"""Candidates that break, and candidates that try to break the evaluator. None has a better score than a correct one."""
 
 import os
 from pathlib import Path
@@ -42,7 +42,7 @@ def study(mode: int) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def right() -> Score:
+def correct() -> Score:
     return score(CANDIDATE, study(RIGHT))
 
 
@@ -52,11 +52,11 @@ def left_behind() -> list[Path]:
 
 
 @pytest.mark.slow
-def test_a_right_candidate_has_a_score_and_leaves_nothing(right: Score) -> None:
-    assert right.failure is None
-    assert 1 < right.value < 100
-    assert {name for name, part in right.parts.items() if part.value > 0} == {"goodput", "delay", "loss"}
-    assert right.metrics["combined_score"] == right.value / 100
+def test_a_correct_candidate_has_a_score_and_leaves_nothing(correct: Score) -> None:
+    assert correct.failure is None
+    assert 1 < correct.value < 100
+    assert {name for name, part in correct.parts.items() if part.value > 0} == {"goodput", "delay", "loss"}
+    assert correct.metrics["combined_score"] == correct.value / 100
     assert left_behind() == []
 
 
@@ -74,10 +74,10 @@ def test_a_broken_candidate_has_0_with_the_reason(mode: int, code: str) -> None:
     assert left_behind() == []
 
 
-def test_a_flood_is_worse_and_cannot_hide_its_cost(right: Score) -> None:
+def test_a_flood_is_worse_and_cannot_hide_its_cost(correct: Score) -> None:
     flood, hidden = (score(CANDIDATE, study(mode)) for mode in (FLOODS, HIDES))
-    assert flood.value < right.value
-    assert hidden.parts["loss"].value <= flood.parts["loss"].value < right.parts["loss"].value
+    assert flood.value < correct.value
+    assert hidden.parts["loss"].value <= flood.parts["loss"].value < correct.parts["loss"].value
 
 
 @pytest.mark.slow
@@ -116,7 +116,7 @@ def test_sources_that_are_no_candidate_have_0_before_a_kernel_is_built(
 
 
 def test_a_compiler_without_end_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A candidate's compiler has a limit of CPU time, whatever the file makes it do."""
+    """The compiler of a candidate has a limit of CPU time for any file."""
     monkeypatch.setattr(builder, "COMPILER_S", 1)
     (tmp_path / "log").touch()
     (tmp_path / "Makefile").write_text("linux:\n\tperl -e 'while (1) {}'\n")

@@ -52,9 +52,9 @@ def test_a_killed_search_continues_and_ends_with_a_page(tmp_path: Path) -> None:
     os.killpg(first.pid, signal.SIGKILL)
     first.wait()
     before = len(list(runs.glob("*/run.json")))
-    again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    result = json.loads(again.stdout)
-    assert again.returncode == 0, again.stderr
+    repeated = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    result = json.loads(repeated.stdout)
+    assert repeated.returncode == 0, repeated.stderr
     assert before >= 2
     made_again = result["runs"] - (len(list(runs.glob("*/run.json"))) - before)
     assert made_again in (0, 1)  # the finding's, for its records

@@ -81,9 +81,9 @@ def suite(folder: Path, *options: str, file: str = "small.toml") -> subprocess.C
     )
 
 
-def told(folder: Path, *options: str) -> tuple[int, dict[str, Any]]:
-    done = suite(folder, "--out", "out", "--json", *options)
-    return done.returncode, json.loads(done.stdout)
+def status_and_json(folder: Path, *options: str) -> tuple[int, dict[str, Any]]:
+    result = suite(folder, "--out", "out", "--json", *options)
+    return result.returncode, json.loads(result.stdout)
 
 
 @pytest.mark.slow
@@ -97,10 +97,10 @@ def test_killed_and_resumed_it_gives_the_same_page(folder: Path) -> None:
     child.wait()
     cached = len(list((folder / "out").glob("runs/[!.]*")))
     assert 0 < cached < RUNS
-    again = suite(folder, "--out", "out")
-    assert again.returncode == 1  # the baseline lacks the misses
-    assert f"study: {cached} of {RUNS} runs exist, {RUNS - cached} to make" in again.stderr
-    assert again.stderr.count("runs exist") == 1, "one count of all parts"
+    resumed = suite(folder, "--out", "out")
+    assert resumed.returncode == 1  # the baseline lacks the misses
+    assert f"study: {cached} of {RUNS} runs exist, {RUNS - cached} to make" in resumed.stderr
+    assert resumed.stderr.count("runs exist") == 1, "one count of all parts"
     straight = suite(folder, "--out", "straight", "--junit", "verdicts.xml")
     assert straight.returncode == 1
     for name in ("small.html", "small.md"):
@@ -110,7 +110,7 @@ def test_killed_and_resumed_it_gives_the_same_page(folder: Path) -> None:
 
 
 def test_criteria_have_verdicts_and_missing_parts_have_reasons(folder: Path) -> None:
-    status, data = told(folder)
+    status, data = status_and_json(folder)
     cells = {line["setting"]: line["cells"] for line in data["lines"]}
     assert status == 1
     assert {cc: cell["verdict"] for cc, cell in cells["10ms"].items()} == {"cubic": "ok", "bbr": "ok"}
@@ -125,8 +125,8 @@ def test_criteria_have_verdicts_and_missing_parts_have_reasons(folder: Path) -> 
             assert f'href="{cell["runs"][0]}/scenario.json"' in page
 
 
-def test_quick_is_a_part_of_it(folder: Path) -> None:
-    status, data = told(folder, "--quick", "--cc", "cubic")
+def test_quick_is_a_part_of_the_suite(folder: Path) -> None:
+    status, data = status_and_json(folder, "--quick", "--cc", "cubic")
     assert status == 0
     assert [(line["setting"], list(line["cells"])) for line in data["lines"]] == [
         ("10ms", ["cubic"]),
@@ -136,18 +136,18 @@ def test_quick_is_a_part_of_it(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_baseline_has_misses_and_detects_regressions(folder: Path) -> None:
-    assert told(folder, "--update-baseline", "--seeds", "7-8")[0] == 0
-    place = folder / "baselines/small-6.1.json"
-    status, data = told(folder)
+    assert status_and_json(folder, "--update-baseline", "--seeds", "7-8")[0] == 0
+    path = folder / "baselines/small-6.1.json"
+    status, data = status_and_json(folder)
     assert (status, data["ok"]) == (0, True)
     assert data["lines"][1]["cells"]["cubic"]["verdict"] == "missed"
-    baseline = json.loads(place.read_text("utf-8"))
+    baseline = json.loads(path.read_text("utf-8"))
     line = next(id for id in baseline["lines"] if id.startswith("flow/"))
     assert {len(seeds) for cells in baseline["lines"].values() for seeds in cells.values()} == {2}
     baseline["lines"][line]["cubic"] = [120.0]
-    own = folder / "better.json"
-    own.write_text(json.dumps(baseline), "utf-8")
-    status, data = told(folder, "--baseline", str(own))
+    changed = folder / "better.json"
+    changed.write_text(json.dumps(baseline), "utf-8")
+    status, data = status_and_json(folder, "--baseline", str(changed))
     assert status == 1
     worse = {
         (line["part"], cc): cell["reason"]
@@ -159,7 +159,7 @@ def test_a_baseline_has_misses_and_detects_regressions(folder: Path) -> None:
     assert 'class="regressed"' in (folder / "out/small.html").read_text("utf-8")
     refused = suite(folder, "--out", "none", "--baseline", "none.json")
     assert refused.returncode == 2
-    assert "there is no such file" in refused.stderr
+    assert "no such file" in refused.stderr
     assert not (folder / "none").exists(), "before the first run"
 
 
@@ -168,11 +168,11 @@ def test_a_run_that_fails_takes_its_cells_and_nothing_else(folder: Path) -> None
         'name = "small"', 'name = "bad"'
     )
     (folder / "bad.toml").write_text(text.replace("< 30ms", "< 90ms"), "utf-8")
-    done = suite(folder, "--out", "out", "--json", file="bad.toml")
-    assert done.returncode == 3
-    data = json.loads(done.stdout)
+    result = suite(folder, "--out", "out", "--json", file="bad.toml")
+    assert result.returncode == 3
+    data = json.loads(result.stdout)
     assert len(data["failed"]) == 2
     words = {line["setting"]: line["cells"]["cubic"]["verdict"] for line in data["lines"]}
     assert words == {"10ms": "ok", "20ms": "ok", "pfifo limit 50": "ok", "pfifo nonsense": "failed"}
-    assert "hourglass: failed: " in done.stderr
+    assert "hourglass: failed: " in result.stderr
     assert "nonsense" in (folder / "out/bad.html").read_text("utf-8")

@@ -66,8 +66,8 @@ def test_failed_runs_store_their_log_and_do_not_stop_others(straight: StudyResul
 
 def test_a_second_call_makes_the_failed_runs_only(file: Path, straight: StudyResult) -> None:
     before = straight.path.read_bytes()
-    again = study(file, straight.out, jobs=2)
-    assert (again.completed, again.failed, again.cached) == (0, FAILING, CELLS - FAILING)
+    resumed = study(file, straight.out, jobs=2)
+    assert (resumed.completed, resumed.failed, resumed.cached) == (0, FAILING, CELLS - FAILING)
     assert straight.path.read_bytes() == before
 
 
@@ -104,12 +104,14 @@ def test_killed_in_the_middle_and_resumed_it_gives_the_same_table(file: Path, st
     child.wait()
     until(lambda: not any(alive(pid) for pid in family), "workers and guests outlive their sweep")
     assert not (out / "table.parquet").exists()
-    done = len([path for path in out.glob("runs/*") if path.suffix != ".failed" and (path / "summary.json").is_file()])
-    again = subprocess.run(command(file, out, "--no-picture"), capture_output=True, text=True, check=False)
-    assert again.returncode == 3
-    assert again.stderr.count("hourglass: failed: stack.qdisc=fq_codel nonsense") == 2 * FAILING
-    assert f"runs     {CELLS - FAILING - done} made, {FAILING} failed, {done} cached" in again.stdout
-    assert 0 < done < CELLS
+    finished = len(
+        [path for path in out.glob("runs/*") if path.suffix != ".failed" and (path / "summary.json").is_file()]
+    )
+    resumed = subprocess.run(command(file, out, "--no-picture"), capture_output=True, text=True, check=False)
+    assert resumed.returncode == 3
+    assert resumed.stderr.count("hourglass: failed: stack.qdisc=fq_codel nonsense") == 2 * FAILING
+    assert f"runs     {CELLS - FAILING - finished} made, {FAILING} failed, {finished} cached" in resumed.stdout
+    assert 0 < finished < CELLS
     assert (out / "table.parquet").read_bytes() == straight.path.read_bytes()
     assert not list(out.glob("runs/.*"))
 
@@ -173,12 +175,12 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_table(file: Path, straight
 def test_summaries_alone_make_the_same_table_and_records_come_back(file: Path, straight: StudyResult) -> None:
     out = file.parent / "summaries"
     small = study(file, out, keep="summary")
-    place = out / "runs" / small.cells[0].key
-    assert sorted(path.name for path in place.iterdir()) == ["run.json", "scenario.json", "summary.json"]
+    folder = out / "runs" / small.cells[0].key
+    assert sorted(path.name for path in folder.iterdir()) == ["run.json", "scenario.json", "summary.json"]
     assert small.path.read_bytes() == straight.path.read_bytes()
-    again = study(file, out, keep="records")
-    assert (again.completed, again.failed) == (CELLS - FAILING, FAILING)
-    assert open_run(place).info.digest == open_run(straight.out / "runs" / small.cells[0].key).info.digest
+    repeated = study(file, out, keep="records")
+    assert (repeated.completed, repeated.failed) == (CELLS - FAILING, FAILING)
+    assert open_run(folder).info.digest == open_run(straight.out / "runs" / small.cells[0].key).info.digest
 
 
 def test_a_bad_value_is_said_before_anything_runs(tmp_path: Path) -> None:
@@ -191,7 +193,7 @@ def test_a_bad_value_is_said_before_anything_runs(tmp_path: Path) -> None:
 def test_one_sweep_at_a_time_in_a_folder(file: Path, straight: StudyResult) -> None:
     from hourglass.studies.store import Store
 
-    with Store(straight.out, "records").locked(), pytest.raises(InputError, match="another study is at work"):
+    with Store(straight.out, "records").locked(), pytest.raises(InputError, match="another study is running"):
         study(file, straight.out)
 
 
@@ -199,9 +201,9 @@ def test_another_kernel_under_the_same_name_is_refused_by_the_worker(tmp_path: P
     from hourglass import scenario
     from hourglass.studies.worker import make
 
-    wanted = scenario.load("L100M", kernel="6.1")
+    loaded = scenario.load("L100M", kernel="6.1")
     task = {
-        "scenario": wanted.to_json().decode(),
+        "scenario": loaded.to_json().decode(),
         "engine": "virtual",
         "like": "",
         "identity": "0" * 64,
@@ -222,10 +224,10 @@ def test_check_makes_the_runs_of_all_seeds_in_parallel(
     assert "2 bounds met" in capfd.readouterr().out
     paths = sorted(tmp_path.glob("runs/L100M-*"))
     assert [open_run(path).info.seed for path in paths] in ([1, 2], [2, 1])
-    made = {path: path.stat().st_mtime_ns for path in paths}
+    mtimes_ns = {path: path.stat().st_mtime_ns for path in paths}
     alone = hourglass.check("L100M", overrides=changes, seed=2, bounds=["ping.icmp.p99 < 1s"])[0].run
     assert alone is not None
-    assert made == {path: path.stat().st_mtime_ns for path in sorted(tmp_path.glob("runs/L100M-*"))}
+    assert mtimes_ns == {path: path.stat().st_mtime_ns for path in sorted(tmp_path.glob("runs/L100M-*"))}
     failing = [*command, "--set", "stack.qdisc=fq_codel nonsense", "--junit", "verdicts.xml"]
     assert guarded(failing) == 3
     captured = capfd.readouterr()

@@ -100,13 +100,16 @@ def test_options_are_those_that_tc_sets(kernel, tmp_path):
     }
     run = runner.run(scenario.load(setting), tmp_path / "run")
     refused = set(run.apps["tc"].stdout.split())
-    given = {f"{handle}:": line for handle, line in LINES.items() if handle not in refused}
+    accepted = {f"{handle}:": line for handle, line in LINES.items() if handle not in refused}
     changes = run.qdisc_changes.filter(run.qdisc_changes["parent"] == "root")
-    kept = dict(changes.select("handle", "options").iter_rows())
-    assert len(given) > COUNT / 3
-    assert set(given) <= set(kept)
-    pairs = {line: (as_kept(QdiscLine(line, LINE_BPS)), QdiscLine(kept[handle])) for handle, line in given.items()}
-    assert {line: kept for line, (asked, kept) in pairs.items() if asked != figures(kept)} == {}
+    options = dict(changes.select("handle", "options").iter_rows())
+    assert len(accepted) > COUNT / 3
+    assert set(accepted) <= set(options)
+    pairs = {
+        line: (rounded_figures(QdiscLine(line, LINE_BPS)), QdiscLine(options[handle]))
+        for handle, line in accepted.items()
+    }
+    assert {line: actual for line, (expected, actual) in pairs.items() if expected != figures(actual)} == {}
 
 
 def figures(qdisc: QdiscLine) -> dict[str, object]:
@@ -120,11 +123,11 @@ def figures(qdisc: QdiscLine) -> dict[str, object]:
     }
 
 
-def as_kept(qdisc: QdiscLine) -> dict[str, object]:
+def rounded_figures(qdisc: QdiscLine) -> dict[str, object]:
     """Return the figures in the units of the kernel's times: 64 ns, or 1,024 ns for CoDel."""
-    wanted = figures(qdisc)
+    values = figures(qdisc)
     bits = 10 if qdisc.kind in ("codel", "fq_codel") else 6
     for name in ("delay_us", "target_us"):
-        if wanted[name] is not None and qdisc.kind != "cake":
-            wanted[name] = (wanted[name] * 1000 >> bits << bits) // 1000
-    return wanted
+        if values[name] is not None and qdisc.kind != "cake":
+            values[name] = (values[name] * 1000 >> bits << bits) // 1000
+    return values

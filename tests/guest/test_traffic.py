@@ -82,11 +82,11 @@ def test_datagrams_over_time_are_as_many_as_their_phases_say(simulate: Simulate)
     instants = rows["camera"].group_by("t_ns").len()
     assert set(instants["len"]) == {9}, "a burst leaves at one instant"
     assert set(instants["t_ns"].sort().diff().drop_nulls()) == {40_000_000}
-    paced, ended = run.summary.flows
+    paced, stopped = run.summary.flows
     assert paced.goodput_mbps == pytest.approx(8, rel=0.015)
     events = run.flow_events.filter(pl.col("event") == "stopped")
     assert [round(t_ns / 1e9, 3) for t_ns in events["t_ns"].sort()] == [3, 5]
-    assert ended.goodput_mbps > 30
+    assert stopped.goodput_mbps > 30
 
 
 def test_a_fetch_takes_the_time_of_its_bytes(simulate: Simulate) -> None:
@@ -115,10 +115,10 @@ def test_transactions_wait_in_the_queue_that_an_upload_fills(simulate: Simulate,
     assert records(run).read_bytes() == records(second).read_bytes()
     for client, figures in zip(run.transactions, run.summary.transactions, strict=True):
         rows = run.rows(client)
-        done = rows.filter(pl.col("done_ns").is_not_null())
+        completed = rows.filter(pl.col("done_ns").is_not_null())
         assert figures.unfinished <= 1
-        assert rows.height - done.height == 1, "the last"
-        assert (rows["t_ns"].diff()[1:] == done["done_ns"]).all(), "one outstanding, without a pause"
+        assert rows.height - completed.height == 1, "the last"
+        assert (rows["t_ns"].diff()[1:] == completed["done_ns"]).all(), "one outstanding, without a pause"
         layers = run.summary.transaction_layers_ms[client.name]
         sum_ms = sum(layer.mean for node in layers.values() for layer in node.values())
         assert sum_ms == pytest.approx(figures.done_ms.mean, rel=0.02)

@@ -24,7 +24,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_the_race_finds_the_choice_of_an_exhaustive_sweep(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    every = hourglass.tune(
+    exhaustive = hourglass.tune(
         "R10M", minimise=GOAL[0], keep=GOAL[1:], over=OVER, near=["none"], overrides=SETTINGS, seeds=(1, 2),
         exhaustive=True, out=folder,
     )  # fmt: skip
@@ -34,8 +34,8 @@ def test_the_race_finds_the_choice_of_an_exhaustive_sweep(folder: Path, capsys: 
     assert guarded([*command, "--out", str(folder), "--json"]) == 0
     output = capsys.readouterr()
     raced = json.loads(output.out)
-    assert raced["chosen"] == every.chosen.changes
-    assert raced["runs"] < every.runs
+    assert raced["chosen"] == exhaustive.chosen.changes
+    assert raced["runs"] < exhaustive.runs
     assert set(re.findall(r"(\d+) to make", output.err)) == {"0"}, "a run was made twice"
     (delay, goodput) = raced["margins"]
     assert delay["interval"][1] < -50

@@ -207,7 +207,7 @@ def test_waits_for_the_air_are_counted_by_access_category(simulate: Simulate) ->
     assert "best-effort-starved" not in {warning.id for warning in plain.summary.warnings}
 
 
-OWN = ("testbed.wifi.0.others.count=0", "test.name=tcp_ndown", "test.download_streams=1", *SHORT)
+DOWNLOAD = ("testbed.wifi.0.others.count=0", "test.name=tcp_ndown", "test.download_streams=1", *SHORT)
 
 
 @pytest.mark.parametrize(
@@ -219,23 +219,23 @@ def test_an_access_point_sends_at_the_rate_of_the_station(
     simulate: Simulate, cell: str, station: tuple[str, ...]
 ) -> None:
     """7.2 Mbit/s: MCS 0, one stream, 20 MHz [14.4, or up to 144 under the cell's minstrel]."""
-    own = (f"testbed.wifi.0.station.0.{setting}" for setting in station)
-    run = simulate("wifi-ath9k", *OWN, f"testbed.wifi.0.mcs={cell}", *own, kernel="6.1")
+    changes = (f"testbed.wifi.0.station.0.{setting}" for setting in station)
+    run = simulate("wifi-ath9k", *DOWNLOAD, f"testbed.wifi.0.mcs={cell}", *changes, kernel="6.1")
     assert 0.6 * 7.22 < run.summary.totals.download_mbps < 7.22
 
 
 def test_a_station_may_be_faster_than_the_cell(simulate: Simulate) -> None:
     """The cell's rate is 14.4 Mbit/s, the station's 144.4."""
     changes = ("testbed.wifi.0.mcs=0", "testbed.wifi.0.station.0.mcs=7")
-    run = simulate("wifi-ath9k", *OWN, *changes, kernel="6.1")
+    run = simulate("wifi-ath9k", *DOWNLOAD, *changes, kernel="6.1")
     assert 0.5 * 144.4 < run.summary.totals.download_mbps < 144.4
 
 
 def test_minstrel_serves_one_station_as_it_serves_all(simulate: Simulate) -> None:
     """At 12 dB no frame of MCS 15 arrives."""
     snr = "testbed.wifi.0.station.0.snr=12"
-    single, every = (
-        simulate("wifi-ath9k", *OWN, snr, f"{key}=minstrel", kernel="6.1")
+    single, all_stations = (
+        simulate("wifi-ath9k", *DOWNLOAD, snr, f"{key}=minstrel", kernel="6.1")
         for key in ("testbed.wifi.0.station.0.mcs", "testbed.wifi.0.mcs")
     )
-    assert single.summary.totals.download_mbps == every.summary.totals.download_mbps > 20
+    assert single.summary.totals.download_mbps == all_stations.summary.totals.download_mbps > 20

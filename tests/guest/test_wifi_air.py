@@ -73,17 +73,17 @@ RATES = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("standard", "width", "streams", "mcs", "guard_ns", "most"), RATES)
+@pytest.mark.parametrize(("standard", "width", "streams", "mcs", "guard_ns", "subframes_max"), RATES)
 def test_the_ceiling_of_every_mcs(
-    flood: Flood, standard: str, width: int, streams: int, mcs: int, guard_ns: int, most: int
+    flood: Flood, standard: str, width: int, streams: int, mcs: int, guard_ns: int, subframes_max: int
 ) -> None:
     """Aggregates last at most 5,484 us and have at most the frames of a block ACK. The margin is 1 %, of which beacons
     take 0.25."""
     rate = air.phy(standard, width, streams, mcs, guard_ns)
-    mpdus = rate.mpdus(most)
-    cycle = rate.cycle_us(mpdus, slots=air.CW_MIN / 2, most=most)
+    mpdus = rate.mpdus(subframes_max)
+    cycle = rate.cycle_us(mpdus, slots=air.CW_MIN / 2, subframes_max=subframes_max)
     chip: dict[str, Any] = {"chip": "generic", "standard": standard, "width": width, "streams": streams}
-    settings = {**chip, "mcs": mcs, "guard": f"{guard_ns}ns", "max_subframes": most}
+    settings = {**chip, "mcs": mcs, "guard": f"{guard_ns}ns", "max_subframes": subframes_max}
     pause_us = max(1, int(0.9 * cycle / mpdus))
     sockets = [("s1", "ap")] * 4
     run = flood(air.cell(1, length_s=1, **settings), air.flood(*sockets, interval_us=4 * pause_us))
@@ -210,7 +210,7 @@ def test_without_aql_each_has_as_many_aggregates(flood: Flood, fairness: bool) -
     assert shares["s3"] == pytest.approx(LENGTHS[2] / sum(LENGTHS), rel=0.02)
 
 
-def test_with_aql_the_slow_one_is_short_of_frames(flood: Flood) -> None:
+def test_with_aql_the_slow_station_lacks_frames(flood: Flood) -> None:
     """AQL permits a station 5 ms of air time below mac80211, frames on the air included (12 ms while all have less than
     24). The slow station's 5 ms are one aggregate. At its next turn it therefore has no frame, or less than a complete
     aggregate."""
@@ -238,7 +238,7 @@ def crowded(chip: str, kernel: str, fairness: bool) -> dict[str, Any]:
     return {**cell, "kernel": kernel}
 
 
-def test_the_yardsticks_agree() -> None:
+def test_the_exact_count_and_bianchi_agree() -> None:
     """Compare two independent computations: the exact count and Bianchi's fixed point."""
-    for stations, apart in ((2, 0.06), (5, 0.01), (10, 0.02)):
-        assert air.contend(stations)[0] == pytest.approx(air.bianchi(stations), rel=apart)
+    for stations, tolerance in ((2, 0.06), (5, 0.01), (10, 0.02)):
+        assert air.contend(stations)[0] == pytest.approx(air.bianchi(stations), rel=tolerance)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a process that escaped the guest's kernel would try. Exit status 0: it succeeded; 1: it was refused. */
+/* Attacks of a process that escaped the guest's kernel. Exit status 0: the attack succeeded; 1: it was refused. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

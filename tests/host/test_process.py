@@ -20,16 +20,16 @@ from hourglass.errors import program
 from hourglass.host import process
 here = Path.cwd()
 """
-WAYS = {
+CASES = {
     "make of a kernel": 'builder.run_make(here, "compiling", ["all"], log=here / "log")',
     "program with output": 'process.output_of(["make"], os.environ)',
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_terminated_build_ends_its_compilers(way: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("case", CASES)
+def test_a_terminated_build_ends_its_compilers(case: str, tmp_path: Path) -> None:
     (tmp_path / "Makefile").write_text(MAKEFILE)
-    command = [sys.executable, "-c", f"{BUILD}program(lambda: {WAYS[way]})"]
+    command = [sys.executable, "-c", f"{BUILD}program(lambda: {CASES[case]})"]
     written, build = after_sigterm(command, tmp_path, cwd=tmp_path, stderr=subprocess.PIPE)
     assert written == ""
     assert build.communicate() == (None, b"")

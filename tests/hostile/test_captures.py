@@ -41,7 +41,7 @@ def frames() -> list[tuple[int, bytes]]:
 def pcap() -> bytes:
     head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 128, RAW)
     return head + b"".join(
-        struct.pack("<IIII", time // 10**6, time % 10**6, len(each), len(each)) + each for time, each in frames()
+        struct.pack("<IIII", time // 10**6, time % 10**6, len(frame), len(frame)) + frame for time, frame in frames()
     )
 
 
@@ -54,8 +54,8 @@ def pcapng() -> bytes:
     start = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
     interface = block(1, struct.pack("<HHI", RAW, 0, 0) + struct.pack("<HHB3x", 9, 1, 6))
     return start + interface + b"".join(
-        block(6, struct.pack("<IIIII", 0, time >> 32, time & 0xFFFFFFFF, len(each), len(each)) + each)
-        for time, each in frames()
+        block(6, struct.pack("<IIIII", 0, time >> 32, time & 0xFFFFFFFF, len(frame), len(frame)) + frame)
+        for time, frame in frames()
     )  # fmt: skip
 
 
@@ -81,10 +81,10 @@ EDITS = st.lists(
 
 def damaged(data: bytes, edits: list[tuple[str, int, bytes]]) -> bytes:
     """Return a capture with changed, added or missing bytes. Its first four bytes, which say its kind, remain."""
-    for edit, place, content in edits:
-        at = min(place, len(data))
-        end = at if edit == "insert" else at + len(content)
-        data = data[:at] + (b"" if edit == "cut" else content) + data[end:]
+    for edit, offset, content in edits:
+        position = min(offset, len(data))
+        end = position if edit == "insert" else position + len(content)
+        data = data[:position] + (b"" if edit == "cut" else content) + data[end:]
     return data
 
 

@@ -39,9 +39,11 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     assert {path.name for path in tmp_path.iterdir()} <= {"home", "cache", "i.tar", "theirs"}
 
 
-def member(name: str, kind: bytes = tarfile.REGTYPE, to: str = "", mode: int = 0o644, size: int = 0) -> tarfile.TarInfo:
+def member(
+    name: str, kind: bytes = tarfile.REGTYPE, target: str = "", mode: int = 0o644, size: int = 0
+) -> tarfile.TarInfo:
     info = tarfile.TarInfo(name)
-    info.type, info.linkname, info.mode, info.size = kind, to, mode, size
+    info.type, info.linkname, info.mode, info.size = kind, target, mode, size
     return info
 
 

@@ -66,6 +66,6 @@ def test_the_guest_is_compared_with_this_kernel(tmp_path: Path, capsys: pytest.C
         load = json.loads((folder / "run.json").read_text("utf-8"))["host_load"]
         assert (load is None) == (run in virtual["runs"])
         assert load is None or 0 <= load["others"] <= load["busy"] <= 100
-    again, same, messages = compare(tmp_path, capsys)
-    assert (again, same) == (status, answer)
+    repeated_status, repeated_answer, messages = compare(tmp_path, capsys)
+    assert (repeated_status, repeated_answer) == (status, answer)
     assert "9 of 9 runs exist, 0 to make" in messages

@@ -12,8 +12,8 @@ agree. The least disturbed of the runs counts:
   15.7 to 16.7).
 * For the latency of a queue that CUBIC fills it is the median, since a host that pauses drains or fills the queue. Here
   the latency is the 90th percentile of a run's RTTs instead of their median. Ten seconds have one and a half teeth of
-  CUBIC's sawtooth, and the position of the cut moves the median (guest 99 ms in 10 s, 112 in 60; natively 99 to 111
-  ms). It does not move the peak (115 and 114 to 118).
+  CUBIC's sawtooth, so the position of the cut moves the median. In the guest it is 99 ms in 10 s and 112 ms in 60 s;
+  natively it is 99 to 111 ms. It does not move the peak (115 and 114 to 118).
 
 A path with neither a modelled NIC nor a delay is unusual for the guest, so each case compares one aspect:
 
@@ -21,9 +21,9 @@ A path with neither a modelled NIC nor a delay is unusual for the guest, so each
   pfifo_fast, and the sender's NIC does not affect the latency. A veth pair never splits a GSO skb, which its qdisc
   would count as one packet. A NIC makes packets of it, so offloads are off.
 * **Local bottleneck, one flow** (guest with its NICs and cables). TCP Small Queues let two skbs into HTB's queue, which
-  are the latency. Their size is set to 44 segments, which fit 64 KB. Otherwise the minimum RTT decides it (64 KB below
-  0.5 ms, 32 KB below 1 ms), and on a veth pair that depends on the machine's load. The flow uses Reno, which has no
-  HyStart. With CUBIC, slow start may end at a window of one such skb. Natively it stays there in four runs of five,
+  are the latency. Their size is set to 44 segments, which fit 64 KB. Otherwise the minimum RTT decides it: 64 KB below
+  0.5 ms, 32 KB below 1 ms. On a veth pair the minimum RTT depends on the machine's load. The flow uses Reno, which has
+  no HyStart. With CUBIC, slow start may end at a window of one such skb. Natively it stays there in four runs of five,
   with 5.7 ms.
 * **Local bottleneck, four flows** (guest with the same veth pairs). On a veth pair the first flow's handshake takes no
   time, so it fills the queue before the second flow's SYN leaves. The later flows never see the empty path (minimum RTT
@@ -36,8 +36,9 @@ Goodput is compared with a burst of 100 KB (8 ms) in the shaper, latency without
 milliseconds, and HTB makes up for them only within its burst. Without one, goodput would measure the host (87 to 95 of
 95.6 Mbit/s). Latency is not affected by such stops, but with a burst four local flows have two states, 12 and 16 ms.
 
-R100M with offloads on does not agree, for the reason of the first case: 178 ms over NICs, 208 over veth in the guest,
-200 to 311 natively. At 10 Mbit/s, four flows over veth have either 124 or 227 ms, depending on whose SYN was last.
+R100M with offloads on does not agree, for the reason of the first case. It has 178 ms over NICs, 208 ms over veth in
+the guest, and 200 to 311 ms natively. At 10 Mbit/s, four flows over veth have either 124 or 227 ms, depending on whose
+SYN was last.
 """
 
 import platform

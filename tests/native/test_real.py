@@ -74,10 +74,10 @@ class Machine:
         """Return the machine's state once it no longer changes."""
         last = ""
         for _ in range(100):
-            now = "\n".join(sorted(self.shell(LOOK).splitlines()))  # the kernel lists devices by creation
-            if now == last and "tentative" not in now:
-                return now
-            last = now
+            current = "\n".join(sorted(self.shell(LOOK).splitlines()))  # the kernel lists devices by creation
+            if current == last and "tentative" not in current:
+                return current
+            last = current
             time.sleep(1.1)
         raise AssertionError(f"does not settle: {last}")
 

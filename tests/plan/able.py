@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sets of capabilities: all; those of veth pairs on a kernel that others also use; those of remote machines."""
+"""Sets of capabilities: all, those of veth pairs on a shared kernel, and those of remote machines."""
 
 from dataclasses import replace
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A judge of LANs that shares no code with the plan: bridges that exchange BPDUs, frames that are flooded through the
-ports that the plan's steps make, packets that follow its routes."""
+"""A judge of LANs that shares no code with the plan. Its bridges exchange BPDUs, its frames are flooded through the
+ports that the plan's steps make, and its packets follow the plan's routes."""
 
 from dataclasses import dataclass, field
 from ipaddress import IPv4Interface, IPv6Interface, ip_interface, ip_network
@@ -38,43 +38,43 @@ class Bridge(NamedTuple):
 
 
 def blocked(bridges: dict[str, Bridge]) -> set[int]:
-    """Return the links of which an end blocks, after the bridges have sent each other BPDUs until none says anything
-    new. Each begins as the root."""
+    """Return the links with a blocked end, after the bridges have exchanged BPDUs until none has news. Each begins as
+    the root."""
     best: dict[str, tuple[Vector, int | None]] = {
-        name: (Vector(each.name, 0, each.name, 0), None) for name, each in bridges.items()
+        name: (Vector(bridge.name, 0, bridge.name, 0), None) for name, bridge in bridges.items()
     }
 
-    def said(name: str, link: int) -> Vector:
+    def bpdu(name: str, link: int) -> Vector:
         root = best[name][0]
         return Vector(root.root, root.cost, bridges[name].name, list(bridges[name].ports).index(link))
 
-    def heard(name: str, link: int) -> Vector | None:
-        return next((said(other, link) for other in bridges if other != name and link in bridges[other].ports), None)
+    def received_bpdu(name: str, link: int) -> Vector | None:
+        return next((bpdu(other, link) for other in bridges if other != name and link in bridges[other].ports), None)
 
     for _ in range(len(bridges) + 1):
         offers = {
             name: [
                 (Vector(vector.root, vector.cost + cost, vector.bridge, vector.port), number, link)
-                for number, (link, cost) in enumerate(each.ports.items())
-                if (vector := heard(name, link)) is not None
+                for number, (link, cost) in enumerate(bridge.ports.items())
+                if (vector := received_bpdu(name, link)) is not None
             ]
-            for name, each in bridges.items()
+            for name, bridge in bridges.items()
         }
-        for name, each in bridges.items():
-            as_root = Vector(each.name, 0, each.name, 0)
+        for name, bridge in bridges.items():
+            as_root = Vector(bridge.name, 0, bridge.name, 0)
             vector, _, link = min(offers[name], default=(as_root, 0, None))
-            best[name] = (vector, link) if vector.root < each.name else (as_root, None)
+            best[name] = (vector, link) if vector.root < bridge.name else (as_root, None)
     return {
         link
-        for name, each in bridges.items()
-        for link in each.ports
-        if best[name][1] != link and (other := heard(name, link)) is not None and other < said(name, link)
+        for name, bridge in bridges.items()
+        for link in bridge.ports
+        if best[name][1] != link and (other := received_bpdu(name, link)) is not None and other < bpdu(name, link)
     }
 
 
 @dataclass
 class Switch:
-    """A switch as steps make it. `filters`: it tells VLANs apart."""
+    """A switch as steps make it. `filters`: it separates VLANs."""
 
     mac: str
     priority: int | None
@@ -99,7 +99,10 @@ class Judge:
         self.far: dict[tuple[str, str], list[tuple[str, str]]] = {}
         self.link: dict[tuple[str, str], int] = {}
         cables = [[(end.node, end.device) for end in link.ends] for link in testbed.link]
-        self.cells = [[(at.node, at.device) for at in (w.ap, *(s.at for s in w.station))] for w in testbed.wifi]
+        self.cells = [
+            [(end.node, end.device) for end in (cell.ap, *(station.at for station in cell.station))]
+            for cell in testbed.wifi
+        ]
         for number, ends in enumerate([*cables, *self.cells]):
             for end in ends:
                 self.far[end] = [other for other in ends if other != end]
@@ -131,8 +134,8 @@ class Judge:
                     self.at[node, device, vlan] = ip_interface(step.address)
 
     def _blocked(self) -> set[int]:
-        """Return the links that bridges block. One without the protocol sends no BPDU, and passes on those of others:
-        that would be a hub, which the judge does not know, so no circle may have one."""
+        """Return the links that bridges block. A bridge without the protocol sends no BPDU and forwards those of other
+        bridges, like a hub. The judge does not model hubs, so no loop may contain one."""
         bridges: dict[str, Bridge] = {}
         for name, switch in self.switches.items():
             assert len({*switch.ports}) == len(switch.ports)
@@ -187,11 +190,11 @@ class Judge:
             self.check_path(path.server, path.client, path.back)
 
     def check_subnets(self) -> None:
-        """Check that those who hear a broadcast are in one subnet, and nobody else is."""
+        """Check that the devices that a broadcast reaches are exactly those of one subnet."""
         addresses = [interface.ip for interface in self.at.values()]
         assert len({*addresses}) == len(addresses), "an address occurs twice"
         subnets = {interface.network for interface in self.at.values()}
-        assert not any(one.overlaps(other) for one, other in combinations(sorted(subnets, key=str), 2)), subnets
+        assert not any(first.overlaps(second) for first, second in combinations(sorted(subnets, key=str), 2)), subnets
         for start, interface in self.at.items():
             reached = [end for end in self.flooded(start) if end in self.at]
             assert len({*reached}) == len(reached), f"a broadcast of {start} comes twice"
@@ -215,13 +218,13 @@ class Judge:
                 vlan = self._in(hop.node, hops[number - 1].to_device, tag)
                 assert vlan is not None
                 leaving = self._out(hop.node, hops[number - 1].to_device, vlan, tag)
-                (tag,) = [each for _, port, each in leaving if port == hop.device]
+                (tag,) = [frame_tag for _, port, frame_tag in leaving if port == hop.device]
             else:
                 source = ip_interface(str(hop.address))
                 (tag,) = [
                     tag
-                    for (node, device, tag), each in self.at.items()
-                    if (node, device, each) == (hop.node, hop.device, source)
+                    for (node, device, tag), interface in self.at.items()
+                    if (node, device, interface) == (hop.node, hop.device, source)
                 ]
                 gateway = self.next_address(hop.node, target)
                 assert gateway in source.network if gateway else self.connected
@@ -247,4 +250,4 @@ class Judge:
             if isinstance(step, RouteStep) and step.node == node
         ]
         matching = [(subnet.prefixlen, via) for subnet, via in entries if target in subnet]
-        return ip_interface(max(matching, key=lambda each: each[0])[1]).ip if matching else None
+        return ip_interface(max(matching, key=lambda route: route[0])[1]).ip if matching else None

@@ -103,7 +103,7 @@ def test_an_engine_without_programs_refuses_cpus() -> None:
         build(load({"testbed": testbed}), Native.capabilities)
 
 
-def test_an_engine_without_programs_refuses_them() -> None:
+def test_an_engine_without_programs_refuses_programs() -> None:
     loaded = load({"testbed": TESTBED, "app": [{"node": "a", "command": ["x"]}]})
     with pytest.raises(InputError, match="app = '1 programs': this engine runs no programs"):
         build(loaded, Native.capabilities)

@@ -144,7 +144,7 @@ def change(chance: random.Random) -> str:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_broken_files(seed: int, tmp_path: Path) -> None:
+def test_broken_files_are_refused_in_one_line(seed: int, tmp_path: Path) -> None:
     file = tmp_path / "case.toml"
     for number in range(500):
         chance = random.Random(f"file {seed} {number}")
@@ -154,7 +154,7 @@ def test_broken_files(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
-def test_broken_tables_and_changes(seed: int) -> None:
+def test_broken_tables_and_changes_are_refused_in_one_line(seed: int) -> None:
     for number in range(500):
         chance = random.Random(f"table {seed} {number}")
         data = broken_data(chance)

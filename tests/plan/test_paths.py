@@ -41,7 +41,7 @@ def test_every_hop_follows_the_node_s_routes(name: str) -> None:
         for hops in (path.there, path.back):
             target = ip_interface(str(hops[-1].to_address)).ip
             for index, hop in enumerate(hops):
-                gateway = next(ip_interface(each.to_address) for each in hops[index:] if each.to_address)
+                gateway = next(ip_interface(hop.to_address) for hop in hops[index:] if hop.to_address)
                 if hop.address is None or target in gateway.network:
                     continue
                 blocks = [(ip_network(step.subnet or f"{target}/0", strict=False), step.via)

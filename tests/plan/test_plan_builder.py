@@ -62,7 +62,7 @@ def test_a_node_needs_one_ip_process_and_one_of_tc_at_most(name: str) -> None:
     batches = [step if isinstance(step, ToolStep) else None for step in setup]
     set_by_ethtool = {step.node for step in setup if isinstance(step, EthtoolStep)}
     processes = Counter(key for key, _ in groupby(batches, lambda step: step and (step.node, step.tool)) if key)
-    assert all(many <= 1 + (key in {(node, "ip") for node in set_by_ethtool}) for key, many in processes.items())
+    assert all(count <= 1 + (key in {(node, "ip") for node in set_by_ethtool}) for key, count in processes.items())
 
 
 def test_ties_go_to_the_earlier_link() -> None:
@@ -492,7 +492,7 @@ def test_explicit_keys_override_the_profile(keys: dict, moderation: str, usecs: 
 
 @pytest.mark.parametrize(("links", "patience_s"), [(49, 10), (50, 11), (500, 20)])
 def test_the_first_ping_waits_until_all_devices_have_a_carrier(links: int, patience_s: int) -> None:
-    """The kernel tells 100 devices a second that they have."""
+    """The kernel announces the carriers of 100 devices a second."""
     plan = graph([f"r:{number} {chr(0x61 + number % 16)}:{number}" for number in range(links)], routers="r")
     (reach,) = (step for step in plan.setup if isinstance(step, ReachStep))
     assert reach.timeout_ns == patience_s * 10**9

@@ -47,14 +47,14 @@ def test_the_default_is_static() -> None:
 
 
 def test_only_neighbours_reach_each_other_before_a_daemon_runs() -> None:
-    (whole,) = of_kind(plan_of(), ReachStep)
-    assert (whole.node, whole.address) == ("client", "10.0.4.2")
+    (whole_path,) = of_kind(plan_of(), ReachStep)
+    assert (whole_path.node, whole_path.address) == ("client", "10.0.4.2")
     steps = of_kind(plan_of(routes="connected"), ReachStep)
     assert [(step.node, step.address) for step in steps] == [
         ("client", "10.0.0.2"), ("r1", "10.0.1.2"), ("r2", "10.0.4.2"),
         ("server", "10.0.4.1"), ("r2", "10.0.1.1"), ("r1", "10.0.0.1"),
     ]  # fmt: skip
-    assert {step.timeout_ns for step in steps} == {whole.timeout_ns}
+    assert {step.timeout_ns for step in steps} == {whole_path.timeout_ns}
 
 
 def test_a_device_that_comes_up_again_restores_no_route_of_a_router() -> None:

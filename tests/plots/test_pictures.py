@@ -76,7 +76,7 @@ def test_a_candlestick_states_its_convention_and_units(runs, tmp_path, monkeypat
 
 
 def test_candles_are_drawn_at_the_percentiles(runs, tmp_path, monkeypatch):
-    """RTT of the second flow rises from 2 to 3 ms, that of the first is 2 ms: p10 = 2, p90 = 2.8 over both."""
+    """The RTT of the first flow is 2 ms. That of the second rises from 2 to 3 ms. Over both, p10 = 2 and p90 = 2.8."""
     candles = []
     module = importlib.import_module("hourglass.plots.candlestick")
     monkeypatch.setattr(module, "_candle", lambda axes, x, figures, *options: candles.append(figures))
@@ -252,8 +252,8 @@ def test_a_timeseries_names_every_flow_and_shows_datagrams_among_them(tmp_path):
 
 def test_fairness_has_the_colours_of_congestion_controls_where_they_differ(tmp_path):
     """The legend has only entries of the data."""
-    alike = hourglass.load(make(tmp_path / "a", Recipe(flows=[Flow("upload::1"), Flow("upload::2")])))
-    labels = texts(lambda p: fairness([alike], ["a"], p), tmp_path / "a.svg")
+    one_cc = hourglass.load(make(tmp_path / "a", Recipe(flows=[Flow("upload::1"), Flow("upload::2")])))
+    labels = texts(lambda p: fairness([one_cc], ["a"], p), tmp_path / "a.svg")
     assert "upload" in labels
     assert not {"download", "all flows", "cubic"} & set(labels)
     mixed = hourglass.load(make(tmp_path / "b", Recipe(flows=[Flow("upload::1"), Flow("upload::2", cc="bbr")])))

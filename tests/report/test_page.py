@@ -370,8 +370,8 @@ def test_a_run_is_compared_with_the_first_choice_under_its_conditions():
 
 @pytest.mark.parametrize("name", ["seed", "testbed.link.0.rate", "stack.cc"])
 def test_runs_along_one_axis_are_compared_with_the_first(name):
-    alike = [SimpleNamespace(axes={name: f"{name}={value}"}) for value in (1, 2, 3)]
-    assert references(alike, study_axes(alike)) == [0, 0, 0]
+    cells = [SimpleNamespace(axes={name: f"{name}={value}"}) for value in (1, 2, 3)]
+    assert references(cells, study_axes(cells)) == [0, 0, 0]
 
 
 def test_a_journey_has_all_layers_and_the_packets_before_it(tmp_path):

@@ -137,9 +137,9 @@ def test_links_of_different_nodes_do_not_overlap(tmp_path):
         [tuple(map(float, corner.split(","))) for corner in points.split(" ")]
         for points in re.findall(r'<polyline points="([^"]+)"', svg)
     ]
-    for one, other in itertools.combinations(lines, 2):
-        if not {one[0], one[-1]} & {other[0], other[-1]}:
-            assert not any(overlap(*sides) for sides in itertools.product(sides_of(one), sides_of(other)))
+    for first, second in itertools.combinations(lines, 2):
+        if not {first[0], first[-1]} & {second[0], second[-1]}:
+            assert not any(overlap(*sides) for sides in itertools.product(sides_of(first), sides_of(second)))
 
 
 def sides_of(line):
@@ -149,5 +149,5 @@ def sides_of(line):
         yield (upright, x1, *sorted((y1, y2))) if upright else (upright, y1, *sorted((x1, x2)))
 
 
-def overlap(one, other):
-    return one[:2] == other[:2] and max(one[2], other[2]) < min(one[3], other[3])
+def overlap(first, second):
+    return first[:2] == second[:2] and max(first[2], second[2]) < min(first[3], second[3])

@@ -252,7 +252,7 @@ def hops(route: tuple[str, ...]) -> list[Hop]:
             node=node,
             device="eth0",
             address=f"10.0.{number}.1/24",
-            to_node=to,
+            to_node=next_node,
             to_device="eth1",
             to_address=f"10.0.{number}.2/24",
             medium="cable",
@@ -265,7 +265,7 @@ def hops(route: tuple[str, ...]) -> list[Hop]:
             impairments=[],
             origin=f"testbed.link.{number}",
         )
-        for number, (node, to) in enumerate(pairwise(route))
+        for number, (node, next_node) in enumerate(pairwise(route))
     ]
 
 

@@ -83,8 +83,8 @@ def totals(recipe: Recipe, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the cumulative sums of the packets that ended, every 200 ms."""
     sums: dict[tuple[Any, ...], dict[str, int]] = {}
     samples = []
-    ended = iter(sorted(rows, key=lambda row: row["end_ns"]))
-    row = next(ended, None)
+    by_end = iter(sorted(rows, key=lambda row: row["end_ns"]))
+    row = next(by_end, None)
     for t_ns in range(0, round(recipe.end_s * S) + 1, 200 * MS):
         while row is not None and row["end_ns"] <= t_ns:
             key = tuple(row[name] for name in ("stream", "way", "data", "node"))
@@ -92,7 +92,7 @@ def totals(recipe: Recipe, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             counts["packets"] += 1
             for layer in LAYERS:
                 counts[f"{layer}_ns"] += row[f"{layer}_ns"]
-            row = next(ended, None)
+            row = next(by_end, None)
         for (stream, way, data, node), counts in sums.items():
             samples.append({"t_ns": t_ns, "stream": stream, "way": way, "data": data, "node": node, **counts})
     return samples

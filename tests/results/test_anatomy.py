@@ -45,14 +45,14 @@ def test_the_long_form_has_one_row_a_layer_in_path_order(run):
 
 
 def test_means_shares_and_percentiles_are_exact(run):
-    """Packets leave at 2 s + 10 ms · n, n < 1000, and wait 10 ms (n even) or 20 ms in the client's qdisc. The window is
-    (2 s, 12 s]: n = 998, 999 end at 11.990 s + 10 ms + 0.1 ms and 11.99 s + 20 ms + …, both after 11.98 s + 10 ms."""
+    """Packet n of 1000 leaves at 2 s + 10 ms · n. It waits in the client's qdisc for 10 ms (n even) or 20 ms. The
+    window is (2 s, 12 s]. Packets 998 and 999 end after 12 s."""
     rest_ns = 5 * US + 2 * 13_304 + 40 * US
-    ended = [n for n in range(1000) if n * 10 * MS + 10 * MS * (1 + n % 2) + rest_ns <= 10 * S]
-    waits = [10 * MS * (1 + n % 2) for n in ended]
+    counted = [n for n in range(1000) if n * 10 * MS + 10 * MS * (1 + n % 2) + rest_ns <= 10 * S]
+    waits = [10 * MS * (1 + n % 2) for n in counted]
     mean_ns = sum(waits) / len(waits)
     qdisc = run.summary.layers_ms["client"]["qdisc"]
-    assert qdisc.n == len(ended)
+    assert qdisc.n == len(counted)
     assert qdisc.mean == pytest.approx(mean_ns / MS, 1e-5)
     assert qdisc.share == pytest.approx(mean_ns / (mean_ns + rest_ns), 1e-5)
     assert (qdisc.p50, qdisc.p99) == (sorted(waits)[len(waits) // 2] / MS, 20)

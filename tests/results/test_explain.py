@@ -34,8 +34,8 @@ def run_with(tmp_path):
     """Return a function that makes a run of client - router - server. Shares are of the loaded window."""
     count = iter(range(99))
 
-    def run_with(*settings, preset="L100M", held=None, hops=None, waits=None, lost=0, limits=None, columns=None):
-        """`hops`: {"client:eth0": (share of 100 Mbit/s, share of samples with a queue)}. `held`: {"tsq": share}.
+    def run_with(*settings, preset="L100M", blocked=None, hops=None, waits=None, lost=0, limits=None, columns=None):
+        """`hops`: {"client:eth0": (share of 100 Mbit/s, share of samples with a queue)}. `blocked`: {"tsq": share}.
         `waits`: {("client", "qdisc"): ms} of pings and data on their way up. `lost`: frames on the router's cable.
         `limits`: {"rwnd_limited": share}."""
         folder = make(tmp_path / str(next(count)), _recipe())
@@ -50,7 +50,7 @@ def run_with(tmp_path):
         run.queues = queues(hops or {}, **(columns or {}))
         busy = {"busy_time": 1.0} | (limits or {})
         since = pl.col("t_ns") - 2 * S
-        holds = {f"hold_{name}_ns": share for name, share in (held or {"cwnd": 1.0}).items()}
+        holds = {f"hold_{name}_ns": share for name, share in (blocked or {"cwnd": 1.0}).items()}
         run.tcp = run.tcp.with_columns(
             *((since * share).cast(pl.UInt64).alias(name) for name, share in holds.items()),
             *((since * share / US).cast(pl.UInt64).alias(name) for name, share in busy.items()),
@@ -84,7 +84,7 @@ def devices(hops):
 
 
 def queues(hops, **columns):
-    """Return samples of devices of which a share has ten skbs of 1,514 B in the qdisc."""
+    """Return samples of devices. A share of them has ten skbs of 1,514 B in the qdisc."""
     rows = []
     for name, (_, share) in hops.items():
         node, device = name.split(":")
@@ -126,16 +126,16 @@ def named(run):
         ("link", {"hops": FULL}, {"hops": IDLE}),
         ("link", {"hops": {"client:eth0": (0.9, 0.3)}, "waits": {("client", "qdisc"): 5}},
          {"hops": {"client:eth0": (0.9, 0.3)}, "waits": {("client", "qdisc"): 0.1}}),
-        ("receive window", {"hops": IDLE, "limits": {"rwnd_limited": 0.6}, "held": {"cwnd": 0.1}},
-         {"hops": IDLE, "limits": {"rwnd_limited": 0.2}, "held": {"cwnd": 0.1}}),
+        ("receive window", {"hops": IDLE, "limits": {"rwnd_limited": 0.6}, "blocked": {"cwnd": 0.1}},
+         {"hops": IDLE, "limits": {"rwnd_limited": 0.2}, "blocked": {"cwnd": 0.1}}),
         ("receive window",
-         {"hops": {"client:eth0": (0.9, 1.0)}, "limits": {"rwnd_limited": 0.9}, "held": {"cwnd": 0.1}},
-         {"hops": FULL, "limits": {"rwnd_limited": 0.9}, "held": {"cwnd": 0.1}}),
-        ("send buffer", {"hops": IDLE, "limits": {"sndbuf_limited": 0.6}, "held": {"cwnd": 0.1}},
-         {"hops": IDLE, "limits": {"sndbuf_limited": 0.4}, "held": {"cwnd": 0.6}}),
-        ("application", {"hops": IDLE, "limits": {"busy_time": 0.5}, "held": {"cwnd": 0.1}},
-         {"hops": IDLE, "limits": {"busy_time": 0.99}, "held": {"cwnd": 0.1}}),
-        ("small queues", {"hops": IDLE, "held": {"tsq": 0.95}}, {"hops": IDLE, "held": {"tsq": 0.5}}),
+         {"hops": {"client:eth0": (0.9, 1.0)}, "limits": {"rwnd_limited": 0.9}, "blocked": {"cwnd": 0.1}},
+         {"hops": FULL, "limits": {"rwnd_limited": 0.9}, "blocked": {"cwnd": 0.1}}),
+        ("send buffer", {"hops": IDLE, "limits": {"sndbuf_limited": 0.6}, "blocked": {"cwnd": 0.1}},
+         {"hops": IDLE, "limits": {"sndbuf_limited": 0.4}, "blocked": {"cwnd": 0.6}}),
+        ("application", {"hops": IDLE, "limits": {"busy_time": 0.5}, "blocked": {"cwnd": 0.1}},
+         {"hops": IDLE, "limits": {"busy_time": 0.99}, "blocked": {"cwnd": 0.1}}),
+        ("small queues", {"hops": IDLE, "blocked": {"tsq": 0.95}}, {"hops": IDLE, "blocked": {"tsq": 0.5}}),
         ("loss", {"hops": IDLE, "lost": 50}, {"hops": IDLE, "lost": 0}),
         ("congestion control", {"hops": IDLE}, {"hops": FULL}),
     ],
@@ -149,23 +149,23 @@ def test_the_bottleneck_is_named(run_with, kind, true, false):
     ("kind", "key"), [("pacing", "test.stream_rates"), ("application", "test.stream_writes")]
 )  # the synthetic flow receives 8 Mbit/s
 def test_a_rate_of_the_scenario_is_named(run_with, kind, key):
-    assert named(run_with(f"{key}=['8mbit']", "test.upload_streams=1", hops=IDLE, held={"cwnd": 0.2}))[0] == kind
+    assert named(run_with(f"{key}=['8mbit']", "test.upload_streams=1", hops=IDLE, blocked={"cwnd": 0.2}))[0] == kind
     assert (
-        named(run_with(f"{key}=['80mbit']", "test.upload_streams=1", hops=IDLE, held={"cwnd": 0.2}))[0]
+        named(run_with(f"{key}=['80mbit']", "test.upload_streams=1", hops=IDLE, blocked={"cwnd": 0.2}))[0]
         == "congestion control"
     )
 
 
-def test_of_several_full_hops_the_one_with_the_queue_is_named(run_with):
+def test_the_full_hop_with_the_queue_is_named(run_with):
     hops = {"client:eth0": (1.0, 1.0), "router:eth1": (9.9, 1.0)}
     assert named(run_with(hops=hops, waits={("client", "qdisc"): 1, ("router", "qdisc"): 9})) == ("link", "router:eth1")
     assert named(run_with(hops=hops, waits={("client", "qdisc"): 9, ("router", "qdisc"): 1})) == ("link", "client:eth0")
 
 
 def test_late_acknowledgements_wait_where_another_load_fills(run_with):
-    def both_ways(*settings, **given):
-        run = run_with("test.name=tcp_bidirectional", **given)
-        return [each.kind for each in (explanation_of(run).bottleneck, *explanation_of(run).others)]
+    def both_ways(*settings, **options):
+        run = run_with("test.name=tcp_bidirectional", **options)
+        return [cause.kind for cause in (explanation_of(run).bottleneck, *explanation_of(run).others)]
 
     hops = FULL | {"server:eth0": (0.1, 0.1), "router:eth0": (0.1, 0.1)}
     assert both_ways(hops=hops) == ["link", "late acknowledgements"]
@@ -208,11 +208,11 @@ def rule(run):
 @pytest.mark.parametrize(
     ("name", "true", "false"),
     [
-        ("tsq", {"held": {"tsq": 0.9, "cwnd": 0.1}}, {"held": {"tsq": 0.1, "cwnd": 0.9}}),
-        ("cwnd", {"held": {"cwnd": 0.9}}, {"held": {"tsq": 0.9}}),
-        ("receive window", {"held": {"rwnd": 0.9, "cwnd": 0.1}}, {"held": {"cwnd": 0.9}}),
-        ("send buffer", {"held": {"cwnd": 0.1}, "limits": {"sndbuf_limited": 0.8}}, {"held": {"cwnd": 0.9}}),
-        ("pacing", {"held": {"pacing": 0.9, "cwnd": 0.1}}, {"held": {"cwnd": 0.9}}),
+        ("tsq", {"blocked": {"tsq": 0.9, "cwnd": 0.1}}, {"blocked": {"tsq": 0.1, "cwnd": 0.9}}),
+        ("cwnd", {"blocked": {"cwnd": 0.9}}, {"blocked": {"tsq": 0.9}}),
+        ("receive window", {"blocked": {"rwnd": 0.9, "cwnd": 0.1}}, {"blocked": {"cwnd": 0.9}}),
+        ("send buffer", {"blocked": {"cwnd": 0.1}, "limits": {"sndbuf_limited": 0.8}}, {"blocked": {"cwnd": 0.9}}),
+        ("pacing", {"blocked": {"pacing": 0.9, "cwnd": 0.1}}, {"blocked": {"cwnd": 0.9}}),
     ],
 )
 def test_without_drops_the_senders_decide_the_size(run_with, name, true, false):
@@ -221,10 +221,10 @@ def test_without_drops_the_senders_decide_the_size(run_with, name, true, false):
 
 
 def test_tcp_small_queues_decide_only_on_the_senders_own_host(run_with):
-    held = {"tsq": 0.6, "cwnd": 0.7}
-    assert rule(run_with(hops=FULL, held=held)) == "tsq"
+    blocked = {"tsq": 0.6, "cwnd": 0.7}
+    assert rule(run_with(hops=FULL, blocked=blocked)) == "tsq"
     remote = {"client:eth0": (0.1, 0.1), "router:eth1": (9.9, 1.0)}
-    assert rule(run_with(hops=remote, held=held, waits={("router", "qdisc"): 5})) == "cwnd"
+    assert rule(run_with(hops=remote, blocked=blocked, waits={("router", "qdisc"): 5})) == "cwnd"
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,7 @@ def test_a_shaper_in_the_link_decides(run_with):
     assert rule(run_with(*shaped, hops=hops, waits={("router", "shaper"): 5})) == "shaper limit"
 
 
-def test_distance_needs_no_rule(run_with):
+def test_propagation_has_no_rule(run_with):
     run = run_with(hops=FULL, waits={("client", "propagation"): 50, ("client", "qdisc"): 1})
     explanation = explanation_of(run)
     assert (explanation.rule, explanation.parts[0].layer) == (None, "propagation")
@@ -379,7 +379,7 @@ def test_netem_is_distance_and_no_queue(run_with):
 
 def test_the_sentences_name_figures_and_sources(run_with):
     sentences = {
-        sentence.id: sentence for sentence in explanation_of(run_with(hops=FULL, held={"tsq": 0.99})).sentences
+        sentence.id: sentence for sentence in explanation_of(run_with(hops=FULL, blocked={"tsq": 0.99})).sentences
     }
     assert sentences["bottleneck"].text.startswith("The bottleneck is client:eth0, HTB at 100 Mbit/s: it carries 100%")
     assert sentences["latency"].values == {"p50": 5.0, "p99": 5.0, "idle": 5.0}

@@ -38,12 +38,12 @@ def test_runs_whose_pings_are_rarer_than_steps_have_no_gaps(tmp_path, step_s):
 
 def test_the_report_s_lines_begin_again(measured):
     """The page has the samples at which they do; thinned series too."""
-    for most in (1500, 60):
-        series_by_chart = {chart["title"]: chart["series"] for chart in charts(measured, most)["charts"]}
+    for points_max in (1500, 60):
+        series_by_chart = {chart["title"]: chart["series"] for chart in charts(measured, points_max)["charts"]}
         icmp, udp = series_by_chart["Ping"]
         assert "starts" not in icmp
         (rtt,) = series_by_chart["TCP RTT"]
         for series, after_s in ((rtt, GAP_S[1]), (udp, END_S - STEP_S), (series_by_chart["Ping, each way"][0], END_S)):
             (start,) = series["starts"]
             assert series["t"][start - 1] < sum(GAP_S) / 2
-            assert series["t"][start] == pytest.approx(after_s, abs=10 if most < 100 else 0.3)
+            assert series["t"][start] == pytest.approx(after_s, abs=10 if points_max < 100 else 0.3)

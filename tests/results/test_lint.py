@@ -245,8 +245,8 @@ SAMPLES_S = (0, 10, 20, 30)
 
 
 def changed(run, *trees, node="router", device="eth1"):
-    """Give a device one tree of qdiscs after the other: at 0 the set-up's, then those of `trees`, each as {(handle,
-    parent): options} or, of a class, with the kind's second word."""
+    """Give a device one tree of qdiscs after the other: at 0 that of the set-up, then those of `trees`. A tree is
+    {(handle, parent): options}. The options of a class have the kind's second word."""
     qdiscs, changes, last = [], [], {}
     for t_s, tree in zip(SAMPLES_S, ({("0:", "root"): "pfifo_fast"}, *trees), strict=False):
         for (handle, parent), options in tree.items():
@@ -289,7 +289,7 @@ HTB = {
     ],
     ids=["netem", "long enough", "a tree", "tbf and its inside", "late"],
 )
-def test_qdiscs_count_that_are_there_during_the_test(make_run, trees, expected):
+def test_only_qdiscs_that_exist_during_the_test_count(make_run, trees, expected):
     assert findings(changed(make_run("testbed.link.1.rate=90mbit"), *trees)) == expected
 
 

@@ -44,9 +44,9 @@ def test_every_view_of_a_run_without_length_answers(run, view, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     name, *words = [word.replace("OTHER", "other") for word in view]
     kind = words[:1] if name == "plot" else []
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_:
         main([name, *kind, "run", *words[len(kind) :]])
-    status = ended.value.code
+    status = exit_.value.code
     output = capsys.readouterr()
     refusals = output.err.count("\n"), output.err.count("RUN = 'run': ")
     assert status in (0, MISSED) or (status, *refusals) == (2, 1, 1), output

@@ -22,28 +22,28 @@ from results.synthetic import DatagramStream, PlanFlow, make
 OLDER = Path(__file__).parent / "older"
 
 
-def check_contains(then, now):
+def check_contains(earlier, current):
     """Check that a current summary has all values of an older one; it may have more figures."""
-    if isinstance(then, dict):
-        for key, value in then.items():
-            check_contains(value, now[key])
-    elif isinstance(then, list):
-        assert len(then) == len(now)
-        for value, today in zip(then, now, strict=True):
+    if isinstance(earlier, dict):
+        for key, value in earlier.items():
+            check_contains(value, current[key])
+    elif isinstance(earlier, list):
+        assert len(earlier) == len(current)
+        for value, today in zip(earlier, current, strict=True):
             check_contains(value, today)
     else:
-        assert then == now
+        assert earlier == current
 
 
 def test_a_run_of_plan_version_6_has_its_earlier_figures(tmp_path):
     folder = shutil.copytree(OLDER / "plan-6", tmp_path / "run")
-    then = json.loads((folder / "summary.json").read_text())
+    earlier = json.loads((folder / "summary.json").read_text())
     run = hourglass.load(folder)
     assert run.info.version == ""
     assert run.info.results != hourglass.results.summarize.code()  # so the figures are computed again
-    now = run.summary.data()
+    current = run.summary.data()
     for part in ("totals", "flows", "tcp_rtt_ms", "ping_ms", "datagrams", "digest"):
-        check_contains(then[part], now[part])
+        check_contains(earlier[part], current[part])
     (voice,) = [stream for stream in run.streams if isinstance(stream, DatagramStream)]
     assert (voice.burst, len(voice.phases), voice.phases[0].interval_ns) == (1, 1, 20_000_000)
     assert [stream.pace_bps for stream in run.streams if isinstance(stream, PlanFlow)] == [None]

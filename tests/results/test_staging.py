@@ -135,9 +135,9 @@ def test_a_full_disk_is_one_clear_line(tmp_path):
 
 
 def test_the_next_run_removes_the_files_of_a_killed_command(tmp_path):
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    leftover, alive, other = (tmp_path / name for name in (f".run.{ended.pid}", f".run.{os.getppid()}", ".run.old"))
+    process = subprocess.Popen(["true"])
+    process.wait()
+    leftover, alive, other = (tmp_path / name for name in (f".run.{process.pid}", f".run.{os.getppid()}", ".run.old"))
     for folder in (leftover, alive, other):
         (folder / "records").mkdir(parents=True)
     with staging(tmp_path / "run") as stage:
@@ -146,7 +146,7 @@ def test_the_next_run_removes_the_files_of_a_killed_command(tmp_path):
         stage.publish()
 
 
-def test_a_file_elsewhere_that_cannot_be_used_is_named(tmp_path):
+def test_an_unusable_file_outside_of_the_run_is_named(tmp_path):
     """The message does not blame the folder of the run."""
     elsewhere = tmp_path / "cache" / "cpus" / "1"
     denied = PermissionError(13, "Permission denied", str(elsewhere))

@@ -10,7 +10,7 @@ from hourglass.errors import InputError
 from hourglass.plan import build
 from hourglass.scenario import load
 from tests.plan.able import ALL, REAL
-from tests.plan.lan_bed import LINKS, ONE, STP, bed
+from tests.plan.lan_bed import LINKS, ONE_SWITCH, STP, bed
 
 PING = {"name": "ping"}
 TRUNK = [LINKS[0], ("s:b gw:lan", {"vlan": [1, 20]}), "gw:wan server:eth0"]
@@ -22,7 +22,7 @@ VLAN = "must be a VLAN, 1 to 4094, or for a trunk a list of different ones, like
 
 def at_a(**keys: Any) -> dict[str, Any]:
     """Return a switch between client and server, with keys of the client's link."""
-    return bed(ONE, [(LINKS[0], keys), LINKS[1]])
+    return bed(ONE_SWITCH, [(LINKS[0], keys), LINKS[1]])
 
 
 def app(text: str) -> dict[str, Any]:
@@ -34,17 +34,17 @@ def event(**keys: Any) -> dict[str, Any]:
 
 
 CASES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
-    (bed(ONE, LINKS), {"test": PING | {"client": "s"}}, f"test.client = 's': {SWITCH}"),
-    (bed(ONE, LINKS), {"test": PING | {"server": "s"}}, f"test.server = 's': {SWITCH}"),
-    (bed(ONE, LINKS), {"test": {"name": "rtt_fair", "hosts": ["s", "server"]}}, f"test.hosts = 's': {SWITCH}"),
+    (bed(ONE_SWITCH, LINKS), {"test": PING | {"client": "s"}}, f"test.client = 's': {SWITCH}"),
+    (bed(ONE_SWITCH, LINKS), {"test": PING | {"server": "s"}}, f"test.server = 's': {SWITCH}"),
+    (bed(ONE_SWITCH, LINKS), {"test": {"name": "rtt_fair", "hosts": ["s", "server"]}}, f"test.hosts = 's': {SWITCH}"),
     (
-        bed(ONE, LINKS), {"test": PING | {"competing": [{"client": "s"}]}},
+        bed(ONE_SWITCH, LINKS), {"test": PING | {"competing": [{"client": "s"}]}},
         f"test.competing.0.client = 's': {SWITCH}",
     ),
-    (bed(ONE, LINKS), app("{s.address}"), "app.0.command = '{s.address}': s is a switch, which has no address"),
-    (bed(ONE, LINKS), app("{s.a}"), "app.0.command = '{s.a}': s is a switch, which has no address"),
+    (bed(ONE_SWITCH, LINKS), app("{s.address}"), "app.0.command = '{s.address}': s is a switch, which has no address"),
+    (bed(ONE_SWITCH, LINKS), app("{s.a}"), "app.0.command = '{s.a}': s is a switch, which has no address"),
     (
-        bed(ONE, TRUNK), app("{gw.lan}"),
+        bed(ONE_SWITCH, TRUNK), app("{gw.lan}"),
         "app.0.command = '{gw.lan}': is a trunk with an address for each VLAN; {gw.address} is the one that this node"
         " reaches",
     ),
@@ -87,7 +87,7 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         f"testbed.link.1.addresses = {PAIR}: must be absent: a switch has none",
     ),
     (
-        bed(ONE, [(LINKS[0], {"addresses": PAIR[:1]}), (LINKS[1], {"addresses": ["10.2.0.1/24"]})]), {},
+        bed(ONE_SWITCH, [(LINKS[0], {"addresses": PAIR[:1]}), (LINKS[1], {"addresses": ["10.2.0.1/24"]})]), {},
         "testbed.link.1.addresses = ['10.1.0.1/24', '10.2.0.1/24']: all of a LAN must be in one subnet",
     ),
     (
@@ -106,46 +106,50 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         " or remove the link",
     ),
     (
-        bed(ONE, [("client:abcdefghijklm s:a", {"vlan": [10]}), LINKS[1]]), {},
+        bed(ONE_SWITCH, [("client:abcdefghijklm s:a", {"vlan": [10]}), LINKS[1]]), {},
         "testbed.link.0.ends = 'client:abcdefghijklm': is too long: its VLANs have devices like abcdefghijklm.10,"
         " and a name has at most 15 characters",
     ),
     (
-        bed(ONE, ["client:eth0 s:br0", LINKS[1]]), {},
+        bed(ONE_SWITCH, ["client:eth0 s:br0", LINKS[1]]), {},
         "testbed.link.0.ends = 's:br0': is the name of the switch's bridge, br0; rename the port",
     ),
     (
-        bed(ONE, [LINKS[1]], wifi=[{"ap": "s:br0", "station": [{"at": "client:wlan0"}]}]), {},
+        bed(ONE_SWITCH, [LINKS[1]], wifi=[{"ap": "s:br0", "station": [{"at": "client:wlan0"}]}]), {},
         "testbed.wifi.0.ap = 's:br0': is the name of the switch's bridge, br0; rename the port",
     ),
     (
-        bed(ONE, [*LINKS, "server:b gw:b"], wifi=[{"ap": "gw:wlan0", "station": [{"at": "s:wlan0"}]}]), {},
+        bed(ONE_SWITCH, [*LINKS, "server:b gw:b"], wifi=[{"ap": "gw:wlan0", "station": [{"at": "s:wlan0"}]}]), {},
         "testbed.wifi.0.station.0.at = 's:wlan0': is a switch; a station is a host or a router",
     ),
     (
-        bed(ONE, [*LINKS, *(f"h{number}:eth0 s:p{number}" for number in range(1022))]), {},
+        bed(ONE_SWITCH, [*LINKS, *(f"h{number}:eth0 s:p{number}" for number in range(1022))]), {},
         "testbed.link = '1024 ports': a switch has at most 1023; give s fewer",
     ),
     (
-        bed(ONE, [*LINKS, "server:b gw:b"]), event(node="gw", bridge="link set dev b cost 5"),
-        "event.0.bridge = 'link set dev b cost 5': gw is no switch",
+        bed(ONE_SWITCH, [*LINKS, "server:b gw:b"]), event(node="gw", bridge="link set dev b cost 5"),
+        "event.0.bridge = 'link set dev b cost 5': gw is not a switch",
     ),
     (
-        bed(ONE, LINKS), event(bridge="link set cost 5"),
+        bed(ONE_SWITCH, LINKS), event(bridge="link set cost 5"),
         "event.0.bridge = 'link set cost 5': names no device; add dev a",
     ),
     (
-        bed(ONE, LINKS), event(bridge="vlan add dev q vid 3"),
+        bed(ONE_SWITCH, LINKS), event(bridge="vlan add dev q vid 3"),
         "event.0.bridge = 'vlan add dev q vid 3': no such device: q. Devices of s: a, b, br0",
     ),
-    (bed(ONE, LINKS), event(bridge="link add dev a"), "event.0.bridge = 'link add dev a': link is followed by set"),
-    (bed(ONE, LINKS), event(device="br0", link="down"), "event.0.device = 'br0': is not a cable. s has a, b"),
+    (
+        bed(ONE_SWITCH, LINKS),
+        event(bridge="link add dev a"),
+        "event.0.bridge = 'link add dev a': link is followed by set",
+    ),
+    (bed(ONE_SWITCH, LINKS), event(device="br0", link="down"), "event.0.device = 'br0': is not a cable. s has a, b"),
     (
         bed({"s": {}, "u": {}}, ["s:a u:a"]), {},
         "testbed.node = ['s', 'u']: must have at least 2 that are not switches; add a host",
     ),
     (
-        bed(ONE, LINKS[:1]), {},
+        bed(ONE_SWITCH, LINKS[:1]), {},
         "testbed.node = ['client', 's']: must have at least 2 that are not switches; add a host",
     ),
     (
@@ -155,15 +159,15 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("testbed", "more", "message"), CASES, ids=[message[:40] for _, _, message in CASES])
-def test_a_mistake_is_one_clear_line(testbed: dict[str, Any], more: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize(("testbed", "tables", "message"), CASES, ids=[message[:40] for _, _, message in CASES])
+def test_a_mistake_is_one_clear_line(testbed: dict[str, Any], tables: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
-        build(load({"testbed": testbed, "test": PING} | more), ALL)
+        build(load({"testbed": testbed, "test": PING} | tables), ALL)
 
 
 def test_real_machines_have_no_switches() -> None:
     with pytest.raises(InputError, match=r"^testbed\.node\.1\.role = 'switch': this engine has none"):
-        build(load({"testbed": bed(ONE, LINKS), "test": PING}), REAL)
+        build(load({"testbed": bed(ONE_SWITCH, LINKS), "test": PING}), REAL)
 
 
 def test_default_subnets_are_65536() -> None:
@@ -174,23 +178,23 @@ def test_default_subnets_are_65536() -> None:
 
 
 USABLE: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    (bed(ONE, ["client:eth0 s:abcdefghijklmno", LINKS[1]]), {}),
-    (bed(ONE, ["client:br0 s:a", LINKS[1]]), {}),
-    (bed(ONE, LINKS), app("{s.a.mac}")),
-    (bed(ONE, TRUNK), app("{gw.lan.mac} {gw.address} {gw.lan.20}")),
-    (bed(ONE, LINKS), event(device="a", link="down")),
-    (bed(ONE, LINKS), event(power="off")),
-    (bed(ONE, LINKS), event(bridge="mdb add dev br0 port a grp 239.1.1.1")),
-    (bed(ONE, TRUNK), event(node="gw", ip="link set lan.20 mtu 1400")),
-    (bed(ONE, LINKS, shaper=[{"at": "s:b", "rate": "10mbit"}]), {}),
-    (bed(ONE, LINKS, netem=[{"at": "s:b", "delay": "10ms"}]), {}),
+    (bed(ONE_SWITCH, ["client:eth0 s:abcdefghijklmno", LINKS[1]]), {}),
+    (bed(ONE_SWITCH, ["client:br0 s:a", LINKS[1]]), {}),
+    (bed(ONE_SWITCH, LINKS), app("{s.a.mac}")),
+    (bed(ONE_SWITCH, TRUNK), app("{gw.lan.mac} {gw.address} {gw.lan.20}")),
+    (bed(ONE_SWITCH, LINKS), event(device="a", link="down")),
+    (bed(ONE_SWITCH, LINKS), event(power="off")),
+    (bed(ONE_SWITCH, LINKS), event(bridge="mdb add dev br0 port a grp 239.1.1.1")),
+    (bed(ONE_SWITCH, TRUNK), event(node="gw", ip="link set lan.20 mtu 1400")),
+    (bed(ONE_SWITCH, LINKS, shaper=[{"at": "s:b", "rate": "10mbit"}]), {}),
+    (bed(ONE_SWITCH, LINKS, netem=[{"at": "s:b", "delay": "10ms"}]), {}),
     (bed({"s": {}, "u": {}}, [*LINKS, "s:c u:c"]), {}),
-    (bed(ONE, LINKS), {"app": [{"command": ["true"], "node": "s"}]}),
+    (bed(ONE_SWITCH, LINKS), {"app": [{"command": ["true"], "node": "s"}]}),
     (at_a(vlan=[*range(1, 4095)], addresses=None) | {"ip": 6}, {}),
 ]
 
 
-@pytest.mark.parametrize(("testbed", "more"), USABLE, ids=range(len(USABLE)))
-def test_what_is_usable_is_planned(testbed: dict[str, Any], more: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("testbed", "tables"), USABLE, ids=range(len(USABLE)))
+def test_a_valid_lan_has_a_plan(testbed: dict[str, Any], tables: dict[str, Any]) -> None:
     testbed["link"] = [{key: value for key, value in row.items() if value is not None} for row in testbed["link"]]
-    assert build(load({"testbed": testbed, "test": PING} | more), ALL).paths
+    assert build(load({"testbed": testbed, "test": PING} | tables), ALL).paths

@@ -144,7 +144,7 @@ def test_a_copy_has_no_exports() -> None:
     text = "bool f(int a)\n{\n}\nEXPORT_SYMBOL_GPL(f);\n\nstruct s *g(void)\n{\n\tf(1);\n}\nEXPORT_SYMBOL(g);\nint h;\n"
     copied = "static bool my_f(int a)\n{\n}\n\nstatic struct s *my_g(void)\n{\n\tmy_f(1);\n}\nint h;\n"
     assert c_source.private(text, "my") == copied
-    with pytest.raises(ValueError, match="exports h, which is no function"):
+    with pytest.raises(ValueError, match="exports h, which is not a function"):
         c_source.private(text + "EXPORT_SYMBOL(h);\n", "my")
 
 

@@ -10,7 +10,7 @@ from hourglass.selftests.verdict import LONGEST, SelftestVerdict, verdict
 
 
 @pytest.mark.parametrize(
-    ("status", "said", "expected"),
+    ("status", "output", "expected"),
     [
         ("exit 0", "TAP version 13\nok 1 ipv4\nok 2 ipv6\n", SelftestVerdict("ok", "", 2)),
         ("exit 0", "OK\n", SelftestVerdict("ok")),
@@ -49,14 +49,14 @@ from hourglass.selftests.verdict import LONGEST, SelftestVerdict, verdict
         ("running", "ok 1 a\n", SelftestVerdict("missed", "not over after 60 s", 1)),
     ],
 )  # fmt: skip
-def test_a_verdict_is_of_the_exit_status_and_the_lines(status: str, said: str, expected: SelftestVerdict) -> None:
-    assert verdict(status, said, 60) == expected
+def test_a_verdict_is_of_the_exit_status_and_the_lines(status: str, output: str, expected: SelftestVerdict) -> None:
+    assert verdict(status, output, 60) == expected
 
 
 def test_a_reason_fits_a_row_of_a_table() -> None:
-    found = verdict("exit 1", f"\x1b[31mnot ok 1 a | {'b' * 300}\n", 60)
-    assert found.reason.startswith("not ok 1 a / b")
-    assert len(found.reason) == LONGEST
+    outcome = verdict("exit 1", f"\x1b[31mnot ok 1 a | {'b' * 300}\n", 60)
+    assert outcome.reason.startswith("not ok 1 a / b")
+    assert len(outcome.reason) == LONGEST
 
 
 def test_modprobe_of_the_root_refuses_only_modules_that_test_the_kernel() -> None:

@@ -29,7 +29,7 @@ QUIET = "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disab
 FIRST = 'import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN); print("up", flush=True); signal.pause()'
 """Code of a machine's first process: it reaps processes whose parents ended."""
 WALKER = "walker"
-"""A user of each machine without root, who may run every command with sudo."""
+"""An ordinary user of each machine with sudo for every command."""
 OWN_QDISC = "handle 5: tbf rate 1gbit burst 100k latency 50ms"
 """A qdisc of a machine's owner, which has to be restored."""
 NODES = {"client": ("c0",), "router": ("r0", "r1"), "server": ("s0",)}

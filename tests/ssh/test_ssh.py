@@ -57,9 +57,13 @@ def assert_restored(machines: Machines, before: dict[str, dict[str, str]]) -> No
     """Wait until every machine has its earlier state."""
 
     def changed() -> list[tuple[str, str, str, str]]:
-        now = machines.state()
+        current = machines.state()
         states = [(name, kind, earlier) for name, kinds in before.items() for kind, earlier in kinds.items()]
-        return [(name, kind, earlier, now[name][kind]) for name, kind, earlier in states if now[name][kind] != earlier]
+        return [
+            (name, kind, earlier, current[name][kind])
+            for name, kind, earlier in states
+            if current[name][kind] != earlier
+        ]
 
     until(lambda: not changed(), lambda: f"not restored: {changed()}")
 
@@ -152,7 +156,7 @@ def test_sender_and_receiver_on_two_machines_are_one_stream(machines: Machines, 
     uncertain = run.table("clock")["uncertainty_ns"].sum()
     assert rows["owd_ns"].drop_nulls().min() >= -uncertain
     arrived = rows.filter(pl.col("owd_ns").is_not_null())
-    assert set(arrived["ecn"]) == {"ect1"}, "as its receiver tells"
+    assert set(arrived["ecn"]) == {"ect1"}, "as its receiver reports"
     assert rows["ecn"].null_count() == rows.height - arrived.height
 
 

@@ -109,7 +109,7 @@ def test_seeds_of_the_command_bound_the_rounds(plan: Plan) -> None:
 def test_guests_wait_for_the_kernel_of_remote_machines(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They have the kernel nearest to that of the machines, which only their first run names."""
+    """Guests have the kernel nearest to that of the machines, which only the machines' first run names."""
     study = comparison([str(hosts(tmp_path))], "engine", ["virtual", "ssh"])
     runs = plan(study)
     assert planned(runs) == {"": {"ssh": [1, 2, 3, 4, 5, 6]}}
@@ -128,7 +128,7 @@ def test_guests_wait_for_the_kernel_of_remote_machines(
     [([], False, "native"), ([], True, ""), (['testbed.node.0.real={ eth0 = "enp3s0" }'], False, "")],
     ids=["veth pairs", "--wire", "NICs of the machine"],
 )
-def test_the_guest_has_veth_pairs_where_the_machine_has(settings: list[str], wire: bool, like: str) -> None:
+def test_the_guest_has_veth_pairs_where_the_machine_has_them(settings: list[str], wire: bool, like: str) -> None:
     links = "" if wire else "native"
     assert cells.links_of(load("L100M", settings), "virtual", links) == like
     assert engines.capabilities("virtual", like).nic == ("veth" if like else "wire")
@@ -224,7 +224,7 @@ def test_tolerances_are_percents() -> None:
         (["--vary", "engine=virtual,native", "--tolerance", "tcp_rtt.p50=-1"], "--tolerance tcp_rtt.p50 = '-1'"),
         (["--vary", "engine=virtual,native", "--tolerance", "nothing=1"], "figure.3.name = 'nothing'"),
         (["--vary", "engine=virtual,native", "--seeds", "1-5"], "seeds = "),
-        (["--vary", "kernel=6.1,6.12", "--kernel", "6.1"], "--kernel = '6.1': does not go with --vary kernel"),
+        (["--vary", "kernel=6.1,6.12", "--kernel", "6.1"], "--kernel = '6.1': cannot be combined with --vary kernel"),
         (["--vary", "stack.cc=cubic,bbr", "--seeds", "1-4"], "seeds = 4: must be at least 5"),
         (["--vary", "engine=native,ssh"], "compare.values = ['native', 'ssh']"),
         (["--vary", "engine=native,virtual"], "compare.values = ['native', 'virtual']"),
@@ -248,7 +248,7 @@ def test_an_invalid_comparison_is_refused(words: list[str], message: str, capsys
     ("changes", "message"),
     [
         ({"seeds": 5, "figure": [{"name": "*"}], "compare": {"axis": "kernel", "values": ["6.1", "6.12"]}}, "name = "),
-        ({"figure": [{"name": "*", "tolerance": "5%"}]}, r"figure\.0\.tolerance = '5%': does not go with"),
+        ({"figure": [{"name": "*", "tolerance": "5%"}]}, r"figure\.0\.tolerance = '5%': cannot be combined with"),
         ({"figure": [{"name": "*"}], "seeds": 4}, r"seeds = 4: must be at least 5"),
         ({"seeds": {"range": "1-5", "until": "decided"}}, "must have at least 6 seeds"),
         ({"seeds": {"range": "1-9", "until": "decided", "least": 3}}, r"seeds\.least = 3"),

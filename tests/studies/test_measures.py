@@ -19,7 +19,7 @@ MBPS = 125_000
 """Bytes per second of 1 Mbit/s."""
 
 
-def made(path: Path, recipe: Recipe, rival: bool = False) -> Recording:
+def recording(path: Path, recipe: Recipe, rival: bool = False) -> Recording:
     """Return a run whose flows begin at 2 s. With `rival`, the second flow is another client's."""
     synthetic.make(path, recipe)
     if rival:
@@ -32,10 +32,12 @@ def made(path: Path, recipe: Recipe, rival: bool = False) -> Recording:
     return open_run(path)
 
 
-def of(name: str, run: Recording, given: Mapping[str, Any] | None = None, beside: Recording | None = None) -> float:
-    found = MEASURES[name].of(MeasureContext(run, given or {}, beside))
-    assert found is not None
-    return found
+def measure(
+    name: str, run: Recording, parameters: Mapping[str, Any] | None = None, alone: Recording | None = None
+) -> float:
+    value = MEASURES[name].of(MeasureContext(run, parameters or {}, alone))
+    assert value is not None
+    return value
 
 
 def steps(*pairs: tuple[float, float]) -> Callable[[float], int]:
@@ -52,62 +54,65 @@ def steps(*pairs: tuple[float, float]) -> Callable[[float], int]:
 
 
 @pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+def two_flows(tmp_path_factory: pytest.TempPathFactory) -> Recording:
     """Return a run of 30 Mbit/s with an RTT of 20 ms, and of a rival with 10 Mbit/s and 40 ms."""
     flows = [
         Flow("one", bytes_at=steps((0, 30)), rtt_us=lambda t: 20_000),
         Flow("two", bytes_at=steps((0, 10)), rtt_us=lambda t: 40_000),
     ]
-    return made(tmp_path_factory.mktemp("two") / "run", Recipe(flows=flows), rival=True)
+    return recording(tmp_path_factory.mktemp("two") / "run", Recipe(flows=flows), rival=True)
 
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Recording:
     """Return a run of the rival alone, with 40 Mbit/s and 10 ms."""
     flow = Flow("two", bytes_at=steps((0, 40)), rtt_us=lambda t: 10_000)
-    return made(tmp_path_factory.mktemp("alone") / "run", Recipe(flows=[flow]))
+    return recording(tmp_path_factory.mktemp("alone") / "run", Recipe(flows=[flow]))
 
 
-def test_shares_of_a_line(two: Recording) -> None:
-    assert of("goodput", two) == pytest.approx(30, rel=1e-6)
-    assert of("share", two) == pytest.approx(0.75)
-    assert of("ratio", two) == pytest.approx(3)
-    assert of("utilisation", two, {"mbps": 50}) == pytest.approx(80)
-    assert of("jain", two) == pytest.approx(40**2 / (2 * (30**2 + 10**2)))
+def test_shares_of_a_line(two_flows: Recording) -> None:
+    assert measure("goodput", two_flows) == pytest.approx(30, rel=1e-6)
+    assert measure("share", two_flows) == pytest.approx(0.75)
+    assert measure("ratio", two_flows) == pytest.approx(3)
+    assert measure("utilisation", two_flows, {"mbps": 50}) == pytest.approx(80)
+    assert measure("jain", two_flows) == pytest.approx(40**2 / (2 * (30**2 + 10**2)))
 
 
-def test_harm_is_the_loss_relative_to_the_victim_alone(two: Recording, alone: Recording) -> None:
-    assert of("harm_rate", two, beside=alone) == pytest.approx(1 - 10 / 40)
-    assert of("harm_latency", two, beside=alone) == pytest.approx((40 - 10) / 40)
-    assert of("harm_rate", two, beside=two) == pytest.approx(1 - 10 / 30)
+def test_harm_is_the_loss_relative_to_the_victim_alone(two_flows: Recording, alone: Recording) -> None:
+    assert measure("harm_rate", two_flows, alone=alone) == pytest.approx(1 - 10 / 40)
+    assert measure("harm_latency", two_flows, alone=alone) == pytest.approx((40 - 10) / 40)
+    assert measure("harm_rate", two_flows, alone=two_flows) == pytest.approx(1 - 10 / 30)
 
 
-def test_a_gain_is_no_harm(two: Recording, tmp_path: Path) -> None:
-    slow = made(tmp_path / "run", Recipe(flows=[Flow("two", bytes_at=steps((0, 5)), rtt_us=lambda t: 90_000)]))
-    assert of("harm_rate", two, beside=slow) == 0
-    assert of("harm_latency", two, beside=slow) == 0
+def test_a_gain_is_no_harm(two_flows: Recording, tmp_path: Path) -> None:
+    slow = recording(tmp_path / "run", Recipe(flows=[Flow("two", bytes_at=steps((0, 5)), rtt_us=lambda t: 90_000)]))
+    assert measure("harm_rate", two_flows, alone=slow) == 0
+    assert measure("harm_latency", two_flows, alone=slow) == 0
 
 
 def test_a_window_is_cut_out(tmp_path: Path) -> None:
-    run = made(tmp_path / "run", Recipe(flows=[Flow(bytes_at=steps((0, 10), (4, 20)))]))
-    assert of("goodput", run, {"from": 4}) == pytest.approx(20)
-    assert of("goodput", run, {"from": 2, "to": 6}) == pytest.approx(15)
+    run = recording(tmp_path / "run", Recipe(flows=[Flow(bytes_at=steps((0, 10), (4, 20)))]))
+    assert measure("goodput", run, {"from": 4}) == pytest.approx(20)
+    assert measure("goodput", run, {"from": 2, "to": 6}) == pytest.approx(15)
 
 
 def test_the_time_to_a_rate_is_that_of_the_first_tenth_with_nine_tenths(tmp_path: Path) -> None:
     full = 100 * PAYLOAD
-    run = made(tmp_path / "run", Recipe(flows=[Flow(bytes_at=steps((0, 10), (4.5, 0.89 * full), (6, 0.91 * full)))]))
-    assert of("time_to_rate", run, {"at": 4, "mbps": 100}) == pytest.approx(2.1)
+    run = recording(
+        tmp_path / "run", Recipe(flows=[Flow(bytes_at=steps((0, 10), (4.5, 0.89 * full), (6, 0.91 * full)))])
+    )
+    assert measure("time_to_rate", run, {"at": 4, "mbps": 100}) == pytest.approx(2.1)
     assert MEASURES["time_to_rate"].of(MeasureContext(run, {"at": 4, "mbps": 200})) is None
 
 
 def test_silence_lasts_until_payload_comes_again(tmp_path: Path) -> None:
-    run = made(tmp_path / "run", Recipe(flows=[Flow(bytes_at=steps((0, 10), (3, 0), (5.25, 10)))]))
-    assert of("silence", run, {"at": 4}) == pytest.approx(1.26)
+    run = recording(tmp_path / "run", Recipe(flows=[Flow(bytes_at=steps((0, 10), (3, 0), (5.25, 10)))]))
+    assert measure("silence", run, {"at": 4}) == pytest.approx(1.26)
 
 
 def test_queues_are_the_wait_of_pings_above_the_minimum(tmp_path: Path) -> None:
-    """Pings are 200 ms apart: 10 ms, 30 ms from 4 s of the load on, falling by 2 ms each from 6 s to 20 ms."""
+    """Pings are 200 ms apart. They take 10 ms, and 30 ms from 4 s of the load on. From 6 s on each takes 2 ms less,
+    down to 20 ms."""
 
     def rtt_ns(seq: int) -> int:
         t = seq * 0.2 - 2
@@ -115,12 +120,12 @@ def test_queues_are_the_wait_of_pings_above_the_minimum(tmp_path: Path) -> None:
             return 10 * MS
         return 30 * MS if t < 6 else max(20, 30 - 2 * round((t - 6) / 0.2)) * MS
 
-    run = made(tmp_path / "run", Recipe(length=18, probes=[Probe(rtt_ns=rtt_ns)]))
-    assert of("queue", run, {"from": 4.1, "to": 5.9}) == pytest.approx(20)
-    assert of("queue_peak", run, {"from": 0}) == pytest.approx(20)
-    assert of("queue_peak", run, {"from": 9}) == pytest.approx(10)
+    run = recording(tmp_path / "run", Recipe(length=18, probes=[Probe(rtt_ns=rtt_ns)]))
+    assert measure("queue", run, {"from": 4.1, "to": 5.9}) == pytest.approx(20)
+    assert measure("queue_peak", run, {"from": 0}) == pytest.approx(20)
+    assert measure("queue_peak", run, {"from": 9}) == pytest.approx(10)
     # the end's median is 10 ms above the quickest; 11 ms are near enough: the ping of 20 ms, the sixth from 6 s on
-    assert of("drain", run, {"at": 4}) == pytest.approx(3.0, abs=1e-6)
+    assert measure("drain", run, {"at": 4}) == pytest.approx(3.0, abs=1e-6)
 
 
 def test_counters_grow_within_the_window(tmp_path: Path) -> None:
@@ -132,14 +137,14 @@ def test_counters_grow_within_the_window(tmp_path: Path) -> None:
             row |= {"retransmits": 2 if 2 <= t < 2.5 or 6 <= t < 6.2 else 0}
         return [{"table": "tcp", "rows": rows}]
 
-    run = made(tmp_path / "run", Recipe(flows=[Flow(retrans_at=lambda t: round(20 * t))], further=tcp))
-    assert of("sent", run, {"from": 2, "to": 6}) == 4000
-    assert of("retransmitted", run, {"from": 2}) == pytest.approx(2)
-    assert of("spurious", run) == pytest.approx(0.5)
-    assert of("timeouts", run) == 2
-    assert of("timeouts", run, {"from": 5}) == 1
-    assert of("least_cwnd", run) == 7
-    assert of("least_cwnd", run, {"from": 5}) == 9
+    run = recording(tmp_path / "run", Recipe(flows=[Flow(retrans_at=lambda t: round(20 * t))], further=tcp))
+    assert measure("sent", run, {"from": 2, "to": 6}) == 4000
+    assert measure("retransmitted", run, {"from": 2}) == pytest.approx(2)
+    assert measure("spurious", run) == pytest.approx(0.5)
+    assert measure("timeouts", run) == 2
+    assert measure("timeouts", run, {"from": 5}) == 1
+    assert measure("least_cwnd", run) == 7
+    assert measure("least_cwnd", run, {"from": 5}) == 9
 
 
 GAINS = {
@@ -152,10 +157,11 @@ MSS = 1448
 def bbr(
     path: Path,
     spells: list[tuple[float, str]],
-    shown: Callable[[Recipe], list[dict[str, Any]]] = lambda _: [],
+    private_rows: Callable[[Recipe], list[dict[str, Any]]] = lambda _: [],
     **fields: Callable[[float], int],
 ) -> Recording:
-    """A BBR flow of 10 Mbit/s and 40 ms: phases from each second of the load on. `shown`: its private state."""
+    """Return a run of a BBR flow with 10 Mbit/s and 40 ms. `spells`: the seconds of the load at which phases begin.
+    `private_rows`: the records of its private state."""
 
     def tcp(recipe: Recipe) -> list[dict[str, Any]]:
         rows = [row for row in synthetic.tcp_rows(recipe) if row["sender"]]
@@ -166,9 +172,9 @@ def bbr(
             row |= {"bbr_bw": round(RATE * MBPS), "bbr_min_rtt": 40_000, "unacked": 30, "sacked": 0, "lost": 0}
             row |= {"snd_cwnd": 4 if phase == "PROBE_RTT" else 80}
             row |= {name: make(t) for name, make in fields.items()}
-        return [{"table": "tcp", "rows": rows}, *shown(recipe)]
+        return [{"table": "tcp", "rows": rows}, *private_rows(recipe)]
 
-    return made(path, Recipe(length=30, flows=[Flow(cc="bbr")], further=tcp))
+    return recording(path, Recipe(length=30, flows=[Flow(cc="bbr")], further=tcp))
 
 
 PHASES = [(0.0, "STARTUP"), (0.5, "DRAIN"), (0.7, "PROBE_BW"), (10.0, "PROBE_RTT"), (10.25, "PROBE_BW"),
@@ -177,25 +183,25 @@ PHASES = [(0.0, "STARTUP"), (0.5, "DRAIN"), (0.7, "PROBE_BW"), (10.0, "PROBE_RTT
 
 def test_the_phases_of_bbr_are_timed(tmp_path: Path) -> None:
     run = bbr(tmp_path / "run", PHASES, bbr_bw=lambda t: round(RATE * MBPS * (0.97 if t < 15 else 1)))
-    assert of("bbr_startup", run) == pytest.approx(0.5)
-    assert of("bbr_bw_error", run, {"mbps": 10}) == pytest.approx(3, abs=1e-3)
-    assert of("bbr_probe_rtt", run) == pytest.approx(250)
-    assert of("bbr_probe_rtt_interval", run) == pytest.approx(10)
-    assert of("bbr_probe_rtt_cwnd", run) == 4
-    assert of("bbr_probe_rtts", run) == 2
-    assert of("bbr_left_startup", run) == 1
-    assert of("bbr_bw", run, {"at": 10, "mbps": 10}) == pytest.approx(0.97)
-    assert of("bbr_bw", run, {"at": 16, "mbps": 10}) == pytest.approx(1)
+    assert measure("bbr_startup", run) == pytest.approx(0.5)
+    assert measure("bbr_bw_error", run, {"mbps": 10}) == pytest.approx(3, abs=1e-3)
+    assert measure("bbr_probe_rtt", run) == pytest.approx(250)
+    assert measure("bbr_probe_rtt_interval", run) == pytest.approx(10)
+    assert measure("bbr_probe_rtt_cwnd", run) == 4
+    assert measure("bbr_probe_rtts", run) == 2
+    assert measure("bbr_left_startup", run) == 1
+    assert measure("bbr_bw", run, {"at": 10, "mbps": 10}) == pytest.approx(0.97)
+    assert measure("bbr_bw", run, {"at": 16, "mbps": 10}) == pytest.approx(1)
     bdp = RATE * 1e6 / 8 * 0.04
-    assert of("bbr_cwnd_bdp", run, {"mbps": 10}) == pytest.approx(80 * MSS / bdp)
+    assert measure("bbr_cwnd_bdp", run, {"mbps": 10}) == pytest.approx(80 * MSS / bdp)
 
 
 def test_data_in_flight_after_drain_are_compared_with_inflight(tmp_path: Path) -> None:
     """10 Mbit/s are 33.0 segments in 40 ms. Three quanta of two segments are allowed in addition."""
     bdp = RATE * 1e6 / 8 * 0.04 / MSS
-    for place, (unacked, excess) in enumerate(((30, 0.0), (39, 0.0), (50, 50 - bdp - 6))):
-        run = bbr(tmp_path / f"run{place}", PHASES, unacked=lambda t, unacked=unacked: unacked)  # type: ignore[misc]
-        assert of("bbr_drain_excess", run) == pytest.approx(excess, abs=1e-3)
+    for number, (unacked, excess) in enumerate(((30, 0.0), (39, 0.0), (50, 50 - bdp - 6))):
+        run = bbr(tmp_path / f"run{number}", PHASES, unacked=lambda t, unacked=unacked: unacked)  # type: ignore[misc]
+        assert measure("bbr_drain_excess", run) == pytest.approx(excess, abs=1e-3)
 
 
 def test_the_state_of_bbr3_is_compared_with_its_bounds(tmp_path: Path) -> None:
@@ -213,17 +219,17 @@ def test_the_state_of_bbr3_is_compared_with_its_bounds(tmp_path: Path) -> None:
         for row in (row for row in synthetic.tcp_rows(recipe) if row["sender"]):
             t = row["t_ns"] / S - recipe.delay
             values = {"phase": phase(t), "inflight_longterm": longterm(t), "probes_too_high": int(t >= 10) + (t >= 20)}
-            same = {key: row[key] for key in ("t_ns", "stream", "sender")}
-            rows += [same | {"name": name, "value": value} for name, value in values.items()]
+            keys = {key: row[key] for key in ("t_ns", "stream", "sender")}
+            rows += [keys | {"name": name, "value": value} for name, value in values.items()]
         return [{"table": "cc", "rows": rows}]
 
     plain = bbr(tmp_path / "plain", PHASES)
     run = bbr(tmp_path / "run", PHASES, cc, unacked=lambda t: 36)
     names = {"bbr_longterm": {"mbps": 10}, "bbr_cruise_excess": {}, "bbr_longterm_kept": {}}
-    assert [MEASURES[name].of(MeasureContext(plain, given)) for name, given in names.items()] == [None] * 3
-    assert of("bbr_longterm", run, {"mbps": 10}) == pytest.approx(40 * MSS / (RATE * 1e6 / 8 * 0.04))
-    assert of("bbr_cruise_excess", run) == pytest.approx(36 - 0.85 * 32 - 2)
-    assert of("bbr_longterm_kept", run) == pytest.approx(0.8)
+    assert [MEASURES[name].of(MeasureContext(plain, parameters)) for name, parameters in names.items()] == [None] * 3
+    assert measure("bbr_longterm", run, {"mbps": 10}) == pytest.approx(40 * MSS / (RATE * 1e6 / 8 * 0.04))
+    assert measure("bbr_cruise_excess", run) == pytest.approx(36 - 0.85 * 32 - 2)
+    assert measure("bbr_longterm_kept", run) == pytest.approx(0.8)
 
 
 @pytest.mark.parametrize(
@@ -241,22 +247,22 @@ def test_probe_rtt_in_startup(tmp_path: Path, spells: list[tuple[float, str]], e
 
 def test_a_startup_that_its_timer_alone_interrupts_was_not_left(tmp_path: Path) -> None:
     run = bbr(tmp_path / "run", [(0.0, "STARTUP"), (10.0, "PROBE_RTT"), (10.2, "STARTUP")])
-    assert (of("bbr_left_startup", run), of("bbr_probe_rtts", run)) == (0, 1)
+    assert (measure("bbr_left_startup", run), measure("bbr_probe_rtts", run)) == (0, 1)
 
 
 @pytest.mark.parametrize("name", [name for name in MEASURES if name.startswith("bbr")])
 def test_another_congestion_control_has_no_phases(name: str, alone: Recording) -> None:
-    given = dict.fromkeys(MEASURES[name].needs, 1.0)
-    assert MEASURES[name].of(MeasureContext(alone, given)) is None
+    parameters = dict.fromkeys(MEASURES[name].needs, 1.0)
+    assert MEASURES[name].of(MeasureContext(alone, parameters)) is None
 
 
 def test_a_run_without_pings_has_no_queue(tmp_path: Path) -> None:
-    run = made(tmp_path / "run", replace(Recipe(), probes=[]))
+    run = recording(tmp_path / "run", replace(Recipe(), probes=[]))
     assert all(MEASURES[name].of(MeasureContext(run, {"at": 0})) is None for name in ("queue", "queue_peak", "drain"))
 
 
-@pytest.mark.parametrize("given", [{"from": 50.0}, {"to": 100.0}, {"at": 31.0}])
-def test_a_time_outside_the_load_has_no_figure(two: Recording, given: dict[str, float]) -> None:
-    assert not MeasureContext(two, given).in_load
-    at_the_end = MeasureContext(two, dict.fromkeys(given, two.test.length_s))
-    assert at_the_end.in_load == ("from" not in given), "no time is left from the end on"
+@pytest.mark.parametrize("parameters", [{"from": 50.0}, {"to": 100.0}, {"at": 31.0}])
+def test_a_time_outside_the_load_has_no_figure(two_flows: Recording, parameters: dict[str, float]) -> None:
+    assert not MeasureContext(two_flows, parameters).in_load
+    at_the_end = MeasureContext(two_flows, dict.fromkeys(parameters, two_flows.test.length_s))
+    assert at_the_end.in_load == ("from" not in parameters), "no time is left from the end on"

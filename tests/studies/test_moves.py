@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of "*" that have moved; the runs: tests/guest/test_comparison.py."""
+"""The figures of "*" that have moved. The runs are tested in `tests/guest/test_comparison.py`."""
 
 import pytest
 

@@ -61,6 +61,6 @@ def test_a_scenario_takes_all_defaults(key: str) -> None:
         (["a.b=10ms..5mbit"], "units of one kind"),
     ],
 )
-def test_wrong_words_are_refused(words: list[str], text: str) -> None:
+def test_invalid_keys_and_values_are_refused(words: list[str], text: str) -> None:
     with pytest.raises(InputError, match=text):
         read_over(words)

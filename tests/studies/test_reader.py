@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of studies: the built-in ones can be run, and mistakes are refused."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -41,16 +42,16 @@ def test_every_scenario_of_a_built_in_suite_can_be_made(name: str) -> None:
         ccs = tuple(table.columns) or tuple(cc for cc in study.columns if cc in CONGESTION_CONTROLS)
         ccs = tuple(cc for cc in ccs if cc not in table.without)
         ccs = ccs or ("cubic",)  # only a custom column: any name makes the scenarios
-        one = study.column_grid(part, ccs[:1])
+        first_column = study.column_grid(part, ccs[:1])
         try:
-            scenarios = cells.scenarios(one.grid, "6.1", "virtual")
+            scenarios = cells.scenarios(first_column.grid, "6.1", "virtual")
         except InputError as error:
             lacking.append((part.id[:7], error.key.rpartition(".")[2]))
             continue
         assert scenarios
         full += len(study.column_grid(part, ccs).grid.cells)
         quick += len(study.column_grid(part, ccs, quick=True).grid.cells)
-        settings = [one.setting(cell) | {"cc": cc} for cell in one.grid.cells for cc in study.columns]
+        settings = [first_column.setting(cell) | {"cc": cc} for cell in first_column.grid.cells for cc in study.columns]
         for figure in part.figures:
             for criterion in figure.criteria:
                 assert any(criterion.applies(setting) for setting in settings), criterion
@@ -121,17 +122,7 @@ def test_a_part_of_another_study_has_its_runs_and_criteria() -> None:
     )
 
 
-OLD = {
-    "name": "old", "ccs": ["cubic", "bbr"],
-    "part": [{
-        "id": "a", "scenario": "L100M", "repetitions": 2, "set": {"stack.cc": "{cc}"}, "told": ["test.length"],
-        "axes": {"test.length": [5, 10]}, "ccs": ["bbr"],
-        "row": [{
-            "figure": "goodput", "says": "rate",
-            "mark": [{"keep": ">= 1mbit", "source": "x", "ccs": ["bbr"], "where": {"test.length": 5}}],
-        }],
-    }],
-}  # fmt: skip
+OLD = json.loads((Path(__file__).parent / "earlier_suite.json").read_text("utf-8"))
 NEW = {
     "name": "old", "compare": {"axis": "cc", "values": ["cubic", "bbr"]},
     "part": [{
@@ -171,7 +162,7 @@ CRITERION = {"bound": ">= 1mbit", "source": "somebody"}
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"id": "a b"}, r"part\.0\.id"),
         ({"other": 1}, r"part\.0\.other = 1: unknown key"),
@@ -188,18 +179,21 @@ CRITERION = {"bound": ">= 1mbit", "source": "somebody"}
         ({"figure": [FIGURE | {"criterion": [{"bound": ">= 1mbit"}]}]}, r"source = '': is missing"),
         ({"figure": [FIGURE | {"criterion": [CRITERION | {"bound": ">= 1ms"}]}]}, r"does not fit"),
         ({"figure": [FIGURE | {"criterion": [CRITERION | {"bound": "self"}]}]}, r"needs `victim`"),
-        ({"figure": [FIGURE | {"criterion": [CRITERION | {"where": {"test.step": 1}}]}]}, r"test\.step.*is no axis"),
+        (
+            {"figure": [FIGURE | {"criterion": [CRITERION | {"where": {"test.step": 1}}]}]},
+            r"test\.step.*is not an axis",
+        ),
         ({"set": {"stack.cc": "cubic"}}, r"no key has \{cc\}"),
         ({"quick": {"test.length": [7]}}, r"must be a list of values of this axis"),
-        ({"quick": {"test.step": [7]}}, r"is no axis"),
-        ({"label_by": ["test.step"]}, r"is no axis"),
+        ({"quick": {"test.step": [7]}}, r"is not an axis"),
+        ({"label_by": ["test.step"]}, r"is not an axis"),
         ({"axes": {}}, r"^no error$"),
         ({"without": []}, r"without = \[\]: must be a valid dictionary"),
-        ({"figure": [{"name": "utilisation", "with": {"mbps": 0}}]}, r"mbps = 0: Mbit/s, above 0"),
-        ({"figure": [{"name": "goodput", "with": {"from": 8, "to": 3}}]}, r"to = 3: a time after `from` = 8"),
+        ({"figure": [{"name": "utilisation", "with": {"mbps": 0}}]}, r"mbps = 0: must be Mbit/s, above 0"),
+        ({"figure": [{"name": "goodput", "with": {"from": 8, "to": 3}}]}, r"to = 3: must be a time after `from` = 8"),
         (
             {"figure": [{"name": "time_to_rate", "with": {"mbps": 1, "at": 8, "to": 3}}]},
-            r"to = 3: a time after `at` = 8",
+            r"to = 3: must be a time after `at` = 8",
         ),
         ({"labels": {"test.length": {"5": "X", "10": "X"}}}, r"a label = 'X': is the label of two settings"),
         (
@@ -208,16 +202,16 @@ CRITERION = {"bound": ">= 1mbit", "source": "somebody"}
         ),
     ],
 )
-def test_an_invalid_part_is_refused(changes: dict[str, Any], told: str) -> None:
-    if told == "^no error$":
+def test_an_invalid_part_is_refused(changes: dict[str, Any], message: str) -> None:
+    if message == "^no error$":
         assert read(**changes).parts
         return
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         read(**changes)
 
 
 def test_an_invalid_study_is_refused() -> None:
-    for data, told in (
+    for data, message in (
         ({"parts": []}, "unknown key"),
         ({"part": [PART, PART]}, "must occur once"),
         ({"part": [PART], "parts": 1}, 'unknown key. Did you mean "part"'),
@@ -225,29 +219,31 @@ def test_an_invalid_study_is_refused() -> None:
         ({"part": [PART], "compare": {"axis": "cc", "values": ["cubik"]}}, 'Did you mean "cubic"'),
         ({"part": [{"id": "a", "use": "fairness.nothing"}]}, "has no such part"),
         ({"part": [{"id": "a", "use": "fairness"}]}, "has no such part"),
-        ({"part": [{"id": "a", "use": "fairness.against"}]}, "alone.*is no part"),
-        ({"part": [{"id": "a", "use": "fairness.alone", "set": {}}]}, "is the used part's"),
+        ({"part": [{"id": "a", "use": "fairness.against"}]}, "alone.*is not a part"),
+        ({"part": [{"id": "a", "use": "fairness.alone", "set": {}}]}, "belongs to the used part"),
     ):
-        with pytest.raises(InputError, match=told):
+        with pytest.raises(InputError, match=message):
             parse(data)
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["fairnes"], "FILE = 'fairnes': no such study. Did you mean \"fairness\"?"),
         (["fairness", "--cc", "cubic,"], "--cc = 'cubic,'"),
         (["fairness", "--cc", "cubik"], "cubik"),
-        (["fairness", "--cc", "bbr,own/cubic.c"], "--cc = 'own/cubic.c': its column would be called 'cubic'"),
-        (["fairness", "--cc", "a/my_cc.c,b/my_cc.c"], "as that of b/my_cc.c"),
+        (["fairness", "--cc", "bbr,own/cubic.c"], "--cc = 'own/cubic.c': its column would be named 'cubic'"),
+        (["fairness", "--cc", "a/my_cc.c,b/my_cc.c"], "like that of b/my_cc.c"),
         (["fairness", "--kernel", "9.9"], "9.9"),
         (["fairness", "-j", "0"], "jobs = 0"),
     ],
 )
-def test_bad_input_is_one_line(words: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_is_one_line(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert guarded(["study", *words, "--out", str(tmp_path)]) == 2
     error = capsys.readouterr().err
-    assert told in error
+    assert message in error
     assert len([line for line in error.splitlines() if "error:" in line]) == 1
 
 

@@ -63,7 +63,10 @@ def test_intervals_are_those_of_seeds() -> None:
     ("changes", "message"),
     [
         ({"weights": {"goodput": 1, "delay": 1}}, "weights.delay = 1.0: is the part of no figure"),
-        ({"weights": {"godput": 1}}, "figure.0.score.part = 'goodput': is no key of weights. Did you mean \"godput\"?"),
+        (
+            {"weights": {"godput": 1}},
+            "figure.0.score.part = 'goodput': is not a key of weights. Did you mean \"godput\"?",
+        ),
         ({"weights": {"goodput": 0}}, "weights.goodput = 0: must be greater than 0"),
         ({"figure": [FIGURE | {"score": FIGURE["score"] | {"worst": 10}}]}, "score.best = 10.0: must differ"),
         ({"figure": [FIGURE | {"score": {"part": "goodput", "worst": 0}}]}, "score.best = none: is missing"),
@@ -81,7 +84,7 @@ def test_a_study_that_gives_no_score_is_refused() -> None:
         score("cubic", "fairness")
     with pytest.raises(InputError, match="no setting held out with a figure of goodput"):
         scored_parts(parse(data(), "small", Path()), held_out=True)
-    with pytest.raises(InputError, match="there is no such file"):
+    with pytest.raises(InputError, match="no such file"):
         score("lost.c")
 
 

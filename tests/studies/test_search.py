@@ -111,10 +111,10 @@ class _Flow:
         self.client, self.server = client, server
 
 
-def point(searched: Any, share: float, **others: float) -> dict[str, float]:
-    """Return the point at a share of all ranges, with the last alternatives. `others`: shares of later pieces."""
-    later = {place.name: others["later"] for place in searched.places if others and "@1" in place.name}
-    return {place.name: place.choices - 1 if place.choices else share for place in searched.places} | later
+def point(searched: Any, share: float, later: float | None = None) -> dict[str, float]:
+    """Return the point at a share of all ranges, with the last alternatives. `later`: the share of later pieces."""
+    pieces = {} if later is None else {place.name: later for place in searched.places if "@1" in place.name}
+    return {place.name: place.choices - 1 if place.choices else share for place in searched.places} | pieces
 
 
 def test_open_places_become_keys() -> None:
@@ -140,7 +140,7 @@ def test_open_places_become_keys() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("stack.tcp", "needs values"), ("stack.cc=bbr", "leaves nothing open"),
+        ("stack.tcp", "needs values"), ("stack.cc=bbr", "has one value only"),
         ("testbed.link.0.rate=1mbit..5ms", "units of one kind"),
         ("testbed.link.0.rate=5mbit..1mbit", "lower to a higher"),
         ("test.stream_delays=[0..5]", "in quotes"), ("stack.qdisc=fq,cake every 1s", "every is for"),
@@ -155,7 +155,7 @@ def test_a_wrong_condition_is_one_line(text: str, problem: str) -> None:
     assert problem in str(error.value)
 
 
-def test_shrinking_leaves_what_matters_whatever_is_tried_at_once() -> None:
+def test_shrinking_leaves_the_same_keys_for_any_number_of_attempts_at_once() -> None:
     data = {
         "name": "7.31", "event": [{"at": number / 7, "what": number} for number in range(16)], "rate": "37.3mbit",
         "table": {"a": 1, "b": [1, 2, 3]},
@@ -163,10 +163,10 @@ def test_shrinking_leaves_what_matters_whatever_is_tried_at_once() -> None:
 
     def holds(candidates: Sequence[dict[str, Any]]) -> list[bool]:
         return [
-            any(event.get("what") == 11 for event in each.get("event", [])) and float(each["rate"][:-4]) > 30
-            if "rate" in each
+            any(event.get("what") == 11 for event in table.get("event", [])) and float(table["rate"][:-4]) > 30
+            if "rate" in table
             else False
-            for each in candidates
+            for table in candidates
         ]
 
     results = [shrunk(data, holds, fixed=("name",), at_once=number) for number in (1, 3)]
@@ -215,8 +215,8 @@ def searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., t
         monkeypatch.setattr(Evaluator, "cell", lambda self, trial: scenario.load(trial.table))
         monkeypatch.setattr(searches, "write", lambda *_: None)
         over = ["testbed.link.0.delay=1ms..150ms", "stack.qdisc=fq,cake,pfifo limit 10..999", "test.ping_interval=1,2"]
-        given = {"tries": 48, "out": tmp_path} | options
-        return list(searches.search(PAIR, "goodput / capacity", over, **given).findings), len(evaluated)
+        arguments = {"tries": 48, "out": tmp_path} | options
+        return list(searches.search(PAIR, "goodput / capacity", over, **arguments).findings), len(evaluated)
 
     return search
 

@@ -39,23 +39,25 @@ def test_all_columns_of_a_doubted_setting_and_of_its_reference_get_further_seeds
         "id": "alone", "scenario": "testbeds/two.toml", "set": {"test.flow_cc": "{cc}"},
         "axes": {"test.length": [5, 10]}, "figure": [{"name": "goodput"}], "seeds": 3,
     }  # fmt: skip
-    beside = alone | {
-        "id": "beside", "axes": {"test.length": [5, 10], "test.competing.0.cc": ["cubic", "bbr"]},
+    competing = alone | {
+        "id": "competing", "axes": {"test.length": [5, 10], "test.competing.0.cc": ["cubic", "bbr"]},
         "figure": [{"name": "harm_rate", "alone": "alone", "victim": "test.competing.0.cc"}],
     }  # fmt: skip
-    checked = reader.parse({"compare": {"axis": "cc"}, "part": [alone, beside]}, "custom", reader.FOLDER)
+    checked = reader.parse({"compare": {"axis": "cc"}, "part": [alone, competing]}, "custom", reader.FOLDER)
     runs = StudyRuns(checked, tmp_path, StudyOptions(columns=("reno", "cubic", "bbr"), kernel="6.1"))
     before = {id: len(part.planned) for id, part in runs.parts.items()}
-    assert before == {"alone": 2 * 3 * 3, "beside": 4 * 3 * 3}
+    assert before == {"alone": 2 * 3 * 3, "competing": 4 * 3 * 3}
     part = checked.parts[1]
     line = FigureLine(part, part.figures[0], {"test.length": 10, "test.competing.0.cc": "bbr"}, "", {})
     runs.add_seeds([(line, "reno")], 2)
     added = {id: [run.assignment for run in part.planned[before[id] :]] for id, part in runs.parts.items()}
     seeds = [{"seed": 4}, {"seed": 5}]
     assert runs.repeated == (4, 5)
-    for id, setting in (("alone", {"test.length": 10}), ("beside", dict(line.setting))):
+    for id, setting in (("alone", {"test.length": 10}), ("competing", dict(line.setting))):
         columns = [{"test.flow_cc": cc} | setting | seed for cc in ("reno", "cubic", "bbr") for seed in seeds]
-        assert {frozenset(one.items()) for one in added[id]} == {frozenset(one.items()) for one in columns}
+        assert {frozenset(assignment.items()) for assignment in added[id]} == {
+            frozenset(assignment.items()) for assignment in columns
+        }
         assert len(added[id]) == len(columns)
 
 
@@ -78,7 +80,7 @@ name = "goodput"
 def test_more_seeds_correct_a_regression_by_chance(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     suite = tmp_path / "lossy.toml"
     suite.write_text(LOSSY.replace("testbeds", str(reader.FOLDER / "testbeds")), "utf-8")
-    known = tmp_path / "before.json"
+    baseline = tmp_path / "before.json"
 
     def run(*words: str) -> tuple[int, str, list[float]]:
         status = guarded(["study", str(suite), "--cc", "cubic", "--out", str(tmp_path / "out"), "--json", *words])
@@ -87,10 +89,10 @@ def test_more_seeds_correct_a_regression_by_chance(tmp_path: Path, capsys: pytes
 
     status, id, values = run("--seeds", "1-12")
     assert status == 0
-    least = next(n for n in range(8) if values[n] < 0.85 * median(values[n : n + 1 + FURTHER_SEEDS]))
-    usual = median(values[least : least + 1 + FURTHER_SEEDS])
+    first = next(n for n in range(8) if values[n] < 0.85 * median(values[n : n + 1 + FURTHER_SEEDS]))
+    usual = median(values[first : first + 1 + FURTHER_SEEDS])
     for before, expected in ((usual, 0), (2 * usual, 1)):
         lines = {id: {"cubic": [before]}}
-        known.write_text(json.dumps({"schema": 1, "suite": "lossy", "kernel": "6.1", "lines": lines}), "utf-8")
-        found = run("--seeds", str(least + 1), "--baseline", str(known))
-        assert found == (expected, id, values[least : least + 1 + FURTHER_SEEDS])
+        baseline.write_text(json.dumps({"schema": 1, "suite": "lossy", "kernel": "6.1", "lines": lines}), "utf-8")
+        result = run("--seeds", str(first + 1), "--baseline", str(baseline))
+        assert result == (expected, id, values[first : first + 1 + FURTHER_SEEDS])

@@ -24,18 +24,18 @@ class FormulaRace(_Race):
 
     def run(self, settings: Sequence[TunedSetting], near: Sequence[Condition], seeds: Sequence[int]) -> None:
         for setting in settings:
-            for place, condition in enumerate(near):
+            for number, condition in enumerate(near):
                 self.keys |= {f"{setting.name}/{condition.name}/{seed}" for seed in seeds}
-                delay, goodput = self.figures_of(setting, place)
+                delay, goodput = self.figures_of(setting, number)
                 setting.values.setdefault("ping.icmp.p99", {})[condition.name] = [delay + seed / 10 for seed in seeds]
                 setting.values.setdefault("goodput", {})[condition.name] = [goodput for _ in seeds]
 
-    def figures_of(self, setting: TunedSetting, place: int) -> tuple[float, float]:
+    def figures_of(self, setting: TunedSetting, condition_number: int) -> tuple[float, float]:
         """Return delay and goodput: `codel` has the least delay but loses a tenth, `fq` is bad elsewhere."""
         qdisc = setting.changes.get("stack.qdisc", "pfifo_fast")
         delay = {
             "pfifo_fast": 300,
-            "fq": 10 + 500 * place,
+            "fq": 10 + 500 * condition_number,
             "fq_codel": 20,
             "cake": 12,
             "codel": 8,
@@ -57,21 +57,21 @@ def race(
 
 def test_the_race_finds_the_choice_of_an_exhaustive_sweep_with_fewer_runs(tmp_path: Path) -> None:
     keep = "goodput >= 95% of best"
-    raced, every = race(tmp_path, keep), race(tmp_path, keep, exhaustive=True)
-    assert raced.chosen.changes == every.chosen.changes == {"stack.qdisc": "cake", "stack.cc": "bbr"}
-    assert raced.runs < every.runs * 0.4
+    raced, exhaustive = race(tmp_path, keep), race(tmp_path, keep, exhaustive=True)
+    assert raced.chosen.changes == exhaustive.chosen.changes == {"stack.qdisc": "cake", "stack.cc": "bbr"}
+    assert raced.runs < exhaustive.runs * 0.4
 
 
 def test_the_choice_is_good_in_all_conditions_and_within_the_limits(tmp_path: Path) -> None:
-    here = race(tmp_path, "goodput >= 95% of best", near=["none"])
-    assert here.chosen.changes["stack.qdisc"] == "fq"
+    single = race(tmp_path, "goodput >= 95% of best", near=["none"])
+    assert single.chosen.changes["stack.qdisc"] == "fq"
     assert race(tmp_path).chosen.changes["stack.qdisc"] == "codel"
     assert race(tmp_path, "goodput >= 99% of best").chosen.changes == {"stack.qdisc": "cake"}
     with pytest.raises(InputError, match="no setting meets this in all conditions; the best ping"):
         race(tmp_path, "ping.icmp.p99 < 1ms")
 
 
-def test_the_margin_has_seeds_of_its_own(tmp_path: Path) -> None:
+def test_the_margin_has_separate_seeds(tmp_path: Path) -> None:
     result = race(tmp_path, "goodput >= 99% of best")
     delay, goodput = result.margins
     assert (result.seeds, result.further_seeds) == ((1, 2, 3), (4, 5))
@@ -90,15 +90,16 @@ def test_a_change_without_effect_is_no_change(tmp_path: Path) -> None:
 
 def test_the_neighbours_are_other_rates_and_delays() -> None:
     listed = conditions(scenario.load("home"), [])
-    assert [each.name for each in listed] == [
+    assert [condition.name for condition in listed] == [
         "as it is", "rate 16mbit", "rate 25mbit", "delays times 0.5", "delays times 2",
     ]  # fmt: skip
-    for each in listed:
-        scenario.load("home", list(each.changes.items()))
-    assert [each.name for each in conditions(scenario.load("R10M"), ["testbed.link.0.delay=5ms,40ms"])] == [
+    for condition in listed:
+        scenario.load("home", list(condition.changes.items()))
+    delays = conditions(scenario.load("R10M"), ["testbed.link.0.delay=5ms,40ms"])
+    assert [condition.name for condition in delays] == [
         "as it is", "testbed.link.0.delay=5ms", "testbed.link.0.delay=40ms",
     ]  # fmt: skip
-    assert not any("rate" in each.name for each in conditions(scenario.load("mobile"), []))
+    assert not any("rate" in condition.name for condition in conditions(scenario.load("mobile"), []))
     assert len(conditions(scenario.load("R10M"), ["none"])) == 1
 
 
@@ -113,7 +114,7 @@ def test_the_neighbours_are_other_rates_and_delays() -> None:
         ("ping.icmp.p99 < 20ms", 20.0, False),
     ],
 )
-def test_limits(limit: str, value: float, is_met: bool) -> None:
+def test_a_limit_is_absolute_or_relative(limit: str, value: float, is_met: bool) -> None:
     assert read_limit(limit).is_met(value, best=10.0, default=4.0) == is_met
 
 

@@ -24,7 +24,7 @@
  *
  * 4.14 set a timer after each skb, and counted the next wait from when the timer fired. So each
  * skb had its length / rate + `timer_ns`. Since 4.20 a late timer is made up for. Here the pacing
- * rate is that of the sum, which lowers TCP Small Queues' limit, too.
+ * rate is that of the sum, which also lowers TCP Small Queues' limit.
  *
  * parameter	unit	default	why
  * margin	%	0	pacing below BtlBw; 1 since 4.20

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compile congestion controls and qdiscs in BPF to objects that a guest loads. No kernel is built for them.
 
-The types of the kernel (`#include "vmlinux.h"`) are read from the guest's kernel itself. clang sees only the source,
-that header, and the system's files, like the compiler of other custom modules."""
+The types of the kernel (`#include "vmlinux.h"`) are those of the guest's kernel. Like the compiler of other custom
+modules, clang sees only the source, that header, and the system's files."""
 
 import hashlib
 import shutil
@@ -71,6 +71,7 @@ def _types(kernel: BuiltKernel) -> bytes:
                    str(kernel.linux), "format", "c"]  # fmt: skip
         result = subprocess.run(command, capture_output=True, check=False)
         if result.returncode:
-            raise HourglassError(f"the types of Linux {kernel.name}: {result.stderr.decode(errors='replace').strip()}")
+            message = result.stderr.decode(errors="replace").strip()
+            raise HourglassError(f"bpftool cannot read the types of Linux {kernel.name}: {message}")
         files.write(path, result.stdout)
     return path.read_bytes()

@@ -45,7 +45,7 @@ keep_mtu() {{ mtu=$(cat "/sys/class/net/$1/mtu"); later "ip link set dev $1 mtu 
 # The root or ingress qdisc. When it is deleted, the kernel's default returns.
 keep_qdisc() {{
   if tc qdisc show dev "$1" | grep " $2" | grep -qv " 0: "; then
-    echo "$1 has a qdisc of somebody's own: $(tc qdisc show dev "$1" | head -n 1)" >&2
+    echo "$1 has a qdisc that Hourglass did not set: $(tc qdisc show dev "$1" | head -n 1)" >&2
     return 1
   fi
   later "! tc qdisc show dev $1 | grep ' $2' | grep -qv ' 0: ' || tc qdisc del dev $1 $2"

@@ -2,7 +2,7 @@
 """Implement `hourglass box`: a program tree as root of a fresh guest, in virtual time. No scenario is needed.
 
 The guest has one node with a loopback device. The programs see this machine's root, or one of Debian's packages, and
-the current folder; what they write stays in the guest's memory, except the files that are collected.
+the current folder. The files that they write stay in the guest's memory, except the collected ones.
 """
 
 import os
@@ -155,8 +155,8 @@ def box_scenario(command: Sequence[str], options: Options, stdin: str = "") -> S
 
 
 def _visible(folder: Path, program: str) -> list[Path]:
-    """Return the folders that a box shows besides its root: the current one, and that of a program in /tmp, where Go
-    puts its test binaries. The box has its own /tmp."""
+    """Return the folders that a box shows in addition to its root: the current one, and that of a program in /tmp.
+    Go puts its test binaries there. The box has its own /tmp."""
     path = Path(program)
     hidden = path.is_absolute() and path.is_file() and any(map(path.is_relative_to, TEMPORARY))
     return [folder, path.parent] if hidden and not path.is_relative_to(folder) else [folder]

@@ -90,10 +90,10 @@ def compare_command(
         compare_runs([Path(name) for name in names or []], picture or out, options.json)
         return 0
     if picture is not None:
-        raise InputError("--picture", str(picture), "draws runs; it does not go with --vary")
+        raise InputError("--picture", str(picture), "draws runs and cannot be combined with --vary")
     axis, _, values = vary.partition("=")
     if axis == KERNEL and options.kernel is not None:
-        raise InputError("--kernel", options.kernel, "does not go with --vary kernel")
+        raise InputError("--kernel", options.kernel, "cannot be combined with --vary kernel")
     words = earlier.options(
         wire=wire, tolerance=tolerance, set=options.settings, seeds=options.seeds, kernel=options.kernel
     )
@@ -107,9 +107,9 @@ def compare_command(
     return print_result(result, page, options)
 
 
-def refuse_without_vary(given: dict[str, object]) -> None:
+def refuse_without_vary(options: dict[str, object]) -> None:
     """Refuse options that need `--vary`. Raises `InputError`."""
-    for option, value in given.items():
+    for option, value in options.items():
         if value:
             raise InputError(option, value, "needs --vary: runs are compared as they are")
 

@@ -43,7 +43,7 @@ def diff(
 def _show(difference: Diff, first: Path, second: Path) -> None:
     output.show(Text(f"A  {first}\nB  {second}\n"))
     if difference.asked:
-        output.show(_changes("asked", difference.asked), Text())
+        output.show(_changes("setting", difference.asked), Text())
     if difference.same:
         output.show(Text("the same records, byte by byte"))
         return

@@ -80,10 +80,10 @@ def export(
     ] = None,
     kind: Annotated[str, typer.Option("--format", metavar="|".join(FORMATS), help="Format of the files.")] = "flent",
 ) -> None:
-    """Write runs for other programs: as Flent data files (.flent.gz), as traces for Perfetto (.pftrace), their TCP
-    as qlog (.sqlog), with a profile of Wireshark for their captures, or their figures and series as CSV or Parquet.
+    """Write runs for other programs: Flent, Perfetto, qlog, Wireshark, CSV or Parquet.
 
-    For a sweep, CSV and Parquet have its table: a row per run.
+    The files are Flent data (.flent.gz), traces for Perfetto (.pftrace), TCP as qlog (.sqlog), or a profile of
+    Wireshark for captures. CSV and Parquet have figures and series; for a sweep, its table with a row per run.
     """
     if kind not in FORMATS:
         raise InputError("--format", kind, f"{closest(kind, FORMATS)}A format is one of {', '.join(FORMATS)}")

@@ -205,8 +205,8 @@ def _option_names(option: Any) -> str:
 
 def _description(option: Any) -> str:
     """Return the option's description, with its default if that is a word."""
-    default = f" Default: {option.default}." if isinstance(option.default, str) and not option.is_flag else ""
-    return f"{option.help}{default}"
+    has_word = isinstance(option.default, str) and option.default and not option.is_flag
+    return f"{option.help} Default: {option.default}." if has_word else str(option.help)
 
 
 def _first(text: str | None) -> str:

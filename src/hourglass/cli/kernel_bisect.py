@@ -45,7 +45,7 @@ def find_commit(
     Revisions that do not build are skipped. For `git bisect run`: hourglass check SCENARIO --tree DIR.
     """
     if good == bad:
-        raise InputError("BAD", bad, "is GOOD")
+        raise InputError("BAD", bad, "is also GOOD; give two different revisions")
 
     read_all(bounds or [])
     load(scenario, settings or [], seed=seed)

@@ -23,7 +23,7 @@ def copy_source(
 ) -> None:
     """Copy the source of a kernel, so that you can change and build it."""
     if kernel not in SUITES:
-        raise InputError("VERSION", kernel, f"{closest(kernel, SUITES)}One of {CHOICES}")
+        raise InputError("VERSION", kernel, f"{closest(kernel, SUITES)}A version is one of {CHOICES}")
     if target.exists():
         raise InputError("DIR", str(target), "exists; name a new folder")
     with progress.display() as display:

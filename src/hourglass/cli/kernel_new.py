@@ -31,7 +31,7 @@ hourglass kernel new my_qdisc.c --from sojourn""")
 def kernel_new(
     target: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="The new file, .c or .bpf.c; its name without this is the algorithm's."),
+        typer.Argument(metavar="FILE", help="The new file, .c or .bpf.c; its stem is the name of the algorithm."),
     ],
     template: Annotated[
         str | None,
@@ -52,7 +52,7 @@ def new(target: Path, template: str, kernel: str | None) -> None:
     """Write `target`, from a template or from the kernel's source, and register it under the file's name. Raises
     InputError."""
     if target.suffix != ".c":
-        raise InputError("FILE", str(target), "a C file, like my_cc.c")
+        raise InputError("FILE", str(target), "must be a C file, like my_cc.c")
     if target.exists():
         raise InputError("FILE", str(target), "exists; choose another name")
     path, owner = _source(template, kernel)
@@ -110,5 +110,5 @@ def _source(template: str, kernel: str | None) -> tuple[Path, str]:
             continue  # the file registers several modules, or none, or exports data
     if template not in modules:
         names = [*sorted(templates), *sorted(modules)]
-        raise InputError("--from", template, f"{closest(template, names)}One of {', '.join(names)}")
+        raise InputError("--from", template, f"{closest(template, names)}A template is one of {', '.join(names)}")
     return modules[template], f"Linux {kernel}'s"

@@ -59,7 +59,7 @@ hourglass mcp""")
 def mcp() -> int:
     """Serve run, score, compare and explain to a program that speaks the Model Context Protocol.
 
-    It speaks on standard input and output, until the input ends.
+    It uses standard input and output, until the input ends.
     """
     try:
         from mcp.server.mcpserver import MCPServer

@@ -2,7 +2,7 @@
 """List the code in a scenario: programs, C files for the guest's kernel, machines that ssh reaches. Report doubts about
 files of other tools.
 
-`run`, `exec` and `check` print it in one line before they run a scenario from outside the user's work: a file that is
+`run`, `exec` and `check` print it in one line before they run a scenario from outside the user's work. Such a file is
 not in the current repository or, without a repository, not below the current folder. A home folder is never the user's
 work. `show` lists it.
 """

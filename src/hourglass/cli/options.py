@@ -81,7 +81,7 @@ Seeds = Annotated[
 Dask = Annotated[
     str | None, typer.Option(metavar="ADDRESS", help="Run on this Dask cluster, for example tcp://HOST:8786.")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Make complete runs again.")]
+Force = Annotated[bool, typer.Option("--force", help="Rerun complete runs.")]
 Page = Annotated[
     Path | None,
     typer.Option(metavar="FILE", callback=writable("--page"), help="Also write the page to this HTML file."),
@@ -163,4 +163,4 @@ def seed_list(seeds: str | None) -> tuple[int, ...]:
     try:
         return seed_range(seeds) if seeds is not None else ()
     except ValueError:
-        raise InputError("--seeds", seeds, "a seed, or a range of them, like 11-15") from None
+        raise InputError("--seeds", seeds, "must be a seed or a range, like 11-15") from None

@@ -45,8 +45,8 @@ def run(
     if dry_run:
         from hourglass.cli import earlier
 
-        given = [f"{key}={value}" for key, value in (("seed", seed), ("kernel", kernel)) if value is not None]
-        words = earlier.options(set=[*(settings or []), *given], engine=engine)
+        overrides = [f"{key}={value}" for key, value in (("seed", seed), ("kernel", kernel)) if value is not None]
+        words = earlier.options(set=[*(settings or []), *overrides], engine=engine)
         return earlier.call(["show", source, "--plan", *words])
     kernels = (setting.partition("=")[2] for setting in settings or [] if setting.startswith("kernel="))
     engines.get(engine, kernel or next(kernels, None))

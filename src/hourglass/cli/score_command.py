@@ -36,7 +36,7 @@ def score(
     ],
     study: Annotated[str, typer.Option(metavar="FILE|NAME", help="A study with weights.")] = STUDY,
     held_out: Annotated[
-        bool, typer.Option("--held-out", help="Score the settings that are held out, not those for training.")
+        bool, typer.Option("--held-out", help="Score the held-out settings instead of those for training.")
     ] = False,
     kernel: Kernel = None,
     seeds: Seeds = None,

@@ -35,7 +35,7 @@ def search(
     scenario: Source,
     *,
     worst: Annotated[
-        str, typer.Option(metavar="EXPR", help="Figures of which less is worse, like 'goodput / capacity'.")
+        str, typer.Option(metavar="EXPR", help="A quantity whose small values are bad, like 'goodput / capacity'.")
     ],
     over: Annotated[
         list[str],
@@ -51,7 +51,7 @@ def search(
         int, typer.Option(metavar="N", parser=integer("--tries"), help="The number of conditions.")
     ] = TRIES,
     shrink: Annotated[
-        int, typer.Option(metavar="N", parser=integer("--shrink"), help="The most attempts to shrink a finding.")
+        int, typer.Option(metavar="N", parser=integer("--shrink"), help="Maximum attempts to shrink a finding.")
     ] = SHRINK,
     settings: Settings = None,
     seed: Seed = None,
@@ -64,7 +64,7 @@ def search(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Search conditions in which a control does much worse than another would, shrink them and explain them.
+    """Search conditions in which a control is much worse than another; shrink and explain them.
 
     An interrupted search continues with the same command.
     """

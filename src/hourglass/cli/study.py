@@ -103,7 +103,7 @@ def study(
         return 0
     names = [name.strip() for name in columns.split(",")] if columns is not None else []
     if not all(names):
-        raise InputError("--cc", columns, "values with commas between them, like cubic,bbr")
+        raise InputError("--cc", columns, "must be values with commas between them, like cubic,bbr")
     with display() as progress:
         result = make_study(
             file, out, columns=names, quick=quick, keep=cast(KeptPart, keep), baseline=baseline,

@@ -37,8 +37,8 @@ def tune(
         list[str] | None,
         typer.Option("--over", metavar="KEYS", help="Keys to vary: KEY,KEY, KEY=A,B or KEY=LOW..HIGH; repeatable."),
     ] = None,
-    minimise: Annotated[str, typer.Option(metavar="FIGURE", help="The figure to make small, like ping.icmp.p99.")] = "",
-    maximise: Annotated[str, typer.Option(metavar="FIGURE", help="The figure to make large, like goodput.")] = "",
+    minimise: Annotated[str, typer.Option(metavar="FIGURE", help="The figure to minimise, like ping.icmp.p99.")] = "",
+    maximise: Annotated[str, typer.Option(metavar="FIGURE", help="The figure to maximise, like goodput.")] = "",
     keep: Annotated[
         list[str] | None,
         typer.Option("--keep", metavar="LIMIT", help="A limit like 'goodput >= 95% of best'; repeatable."),

@@ -88,8 +88,8 @@ class Bound:
 
 
 def parse(name: str, text: object) -> Bound:
-    """Parse the bound of a figure. Raises `InputError` if no run can have the name, if the text is not a bound, or if
-    the unit does not convert to the figure's."""
+    """Parse the bound of a figure. Raises `InputError` for an unknown name, for a text that is not a bound, and for a
+    unit that does not convert to the figure's."""
     return of_unit(name, text, names.unit(name))
 
 

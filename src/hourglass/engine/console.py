@@ -42,7 +42,7 @@ class Console:
     panicked: bool = False
     out_of_memory: bool = False
     refused: set[str] = field(default_factory=set)
-    """What the host refused to the guest: keys of `HOST_REFUSED`."""
+    """The resources that the host refused to the guest: keys of `HOST_REFUSED`."""
     decision: Event | None = None
     """The decision for which the guest waits."""
     used_s: dict[str, float] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Console:
 
     @property
     def spoke(self) -> bool:
-        """Return whether the agent sent a message that tells about the run."""
+        """Return whether the agent sent a message about the run."""
         return self.ready or self.done or self.error is not None
 
     def feed(self, data: bytes) -> int:

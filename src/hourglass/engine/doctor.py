@@ -119,7 +119,7 @@ def fetching() -> MachineCheck:
         return MachineCheck("kernel sources", True, "in the cache")
     lacking = packages_check("kernel sources", process.missing_tools(obtain.FETCHING), "can be downloaded with apt")
     if lacking.ok and not has_debian_archive():
-        remedy = "hourglass kernel build PATH --name N, with a kernel tree of your own"
+        remedy = "hourglass kernel build PATH --name N, with your own kernel tree"
         return MachineCheck("kernel sources", False, "this machine's apt lists no Debian archive", remedy)
     return lacking
 

@@ -57,7 +57,7 @@ def layers(engine: Engine) -> list[str]:
 
 
 def capabilities(name: str, like: str = "") -> Capabilities:
-    """Return the capabilities for a plan. `like`: the engine whose links and layers a guest has instead of its own."""
+    """Return the capabilities for a plan. `like`: the engine whose links and layers the guest uses."""
     kind = get(name).capabilities
     if not like:
         return kind

@@ -42,8 +42,8 @@ _TRACE_ME = "import ctypes, sys; sys.exit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) !
 
 @dataclass(frozen=True)
 class HostUse:
-    """Counters of the host before a guest starts: processes killed for lack of memory, and the largest memory in bytes
-    of a process that this one started and that ended."""
+    """Counters of the host before a guest starts. They are the processes killed for lack of memory, and the largest
+    memory in bytes of an ended child."""
 
     kills: int
     largest: int
@@ -121,20 +121,20 @@ def cause(console: Console, status: int, before: HostUse) -> MissingError | None
 
 
 def refusal(console: Console) -> MissingError | None:
-    """Return the error for a guest to whose programs the host refused something. What they do then depends on the host,
-    so the run fails even if it ended."""
+    """Return the error for a guest whose programs lacked a resource of the host. Their behaviour then depends on the
+    host, so the run fails even if it ended."""
     if "memory" in console.refused:
         return _scarce_memory("the host refused memory to the guest")
     if "process" in console.refused:
         return MissingError(
-            f"the host permits no more processes ({_process_limit()}), and each process of a guest is one of the host",
+            f"the host permits no more processes ({_process_limit()}); each process of a guest is one of the host",
             "raise this limit",
             code="host-limit",
         )
     if "mapping" in console.refused:
         return MissingError(
-            f"the host permits a program no more mappings (vm.max_map_count = {text(MAX_MAP_COUNT)}), and each page "
-            "that is no neighbour of others is one",
+            f"the host permits a program no more mappings (vm.max_map_count = {text(MAX_MAP_COUNT)}); each range "
+            "of adjacent pages of the guest needs one",
             "sysctl vm.max_map_count=1048576",
             code="host-limit",
         )

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The roots of programs. Their packages are configured in a guest: a shell script runs there as root, and the folder of
-the root is what it sees as `/`."""
+"""The roots of programs. Their packages are configured in a guest. A shell script runs there as root, with the folder
+of the root as its `/`."""
 
 from pathlib import Path
 

@@ -82,7 +82,7 @@ Controller = Callable[[Event], Sequence[EventStep]]
 class Virtual:
     """A guest kernel. `arguments`: more of its command line, such as parameters of modules. `objects`: in BPF, which
     the guest loads before the set-up. `controller`: makes the decisions of a plan. `counts`: the folder to which a
-    kernel of a PGO build writes, besides the run directory."""
+    kernel of a PGO build writes; it may also write to the run directory."""
 
     kernel: BuiltKernel
     arguments: tuple[str, ...] = ()
@@ -97,8 +97,8 @@ class Virtual:
 
     @classmethod
     def ready(cls, name: str, report: BuildReport = lambda _, __: None, modules: Sequence[KernelModule] = ()) -> Self:
-        """Return the engine on the kernel of a name, built if needed, with the user's modules compiled in, and with
-        those in BPF compiled to objects. Raises MissingError."""
+        """Return the engine on the kernel of a name, built if needed. The user's modules are compiled in, and those in
+        BPF to objects. Raises MissingError."""
         from hourglass.builders.kernel import registry
 
         if not hardware.runs_guests():
@@ -164,8 +164,8 @@ def train(kernel: BuiltKernel, plan: Plan, directory: Path) -> None:
 
 
 def _decide(controller: Controller, directory: Path, guest: subprocess.Popen[bytes], event: Event) -> None:
-    """Answer a decision. The guest looks for the answer without moving its clock, so its kernel is stopped until then;
-    a signal to its group would reach its programs."""
+    """Answer a decision. The guest looks for the answer without moving its clock, so its kernel is stopped until then.
+    A signal to its group would reach its programs."""
     guest.send_signal(signal.SIGSTOP)
     steps = [step.model_dump(mode="json") for step in controller(event)]
     files.write(directory / DECISIONS / str(event["number"]), json.dumps(steps).encode())

@@ -169,7 +169,7 @@ class CongestionEnv(gymnasium.Env[Any, Any]):
         streams = runner.planned(self._base, Virtual.name).streams
         flows = [stream for stream in streams if isinstance(stream, FlowStream) and stream.cc == STEERED.stem]
         if len(flows) != 1:
-            raise InputError("key", key, f"decides {len(flows)} flows of this scenario; it must be one")
+            raise InputError("key", key, f"decides {len(flows)} flows of this scenario; it must decide one")
         return flows[0]
 
     def _times_ns(self) -> list[int]:

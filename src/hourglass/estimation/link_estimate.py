@@ -16,7 +16,7 @@ A capture is at the sender, the receiver or between them. Deliveries are acknowl
 is ahead of the capture, and data packets where it is behind.
 
 Without a frequent spacing, the rate is that of the flows. A shaper with a token bucket lets bursts pass at the rate of
-its line, so spacings of more than three times the flows' own rate do not count.
+its line. Therefore, spacings of more than three times the flows' own rate do not count.
 
 The intervals of 95 % are bootstrapped over spans of the capture. They describe other spans of the same conditions, not
 an error of the method. Acknowledgements that the path compresses, and radios, make the spacing useless.
@@ -101,11 +101,11 @@ def estimate_link(path: str | Path) -> LinkEstimate:
     """Return the estimate from a capture (pcap, pcapng) or a Flent file. Raises `InputError`."""
     file = Path(path)
     if not file.is_file():
-        raise InputError("FILE", str(path), "there is no such file")
+        raise InputError("FILE", str(path), "no such file")
     if flent.is_flent(file):
         return _of_flent(flent.load(file))
     if not is_capture(file):
-        raise InputError("FILE", str(path), "is no pcap, pcapng or .flent.gz file")
+        raise InputError("FILE", str(path), "is not a pcap, pcapng or .flent.gz file")
     listed = connections(read_packets(file))
     if not listed:
         raise InputError("FILE", str(path), "has no TCP connection with data")
@@ -283,7 +283,7 @@ def _of_flent(run: Recording) -> LinkEstimate:
     if not run.flows:
         raise InputError("FILE", str(run.path), "has no TCP flow")
     sides = [[flow for flow in run.flows if flow.upload == upload] for upload in (True, False)]
-    series = [_known(goodput_total(run, flows, window).values) for flows in sides if flows]
+    series = [_finite(goodput_total(run, flows, window).values) for flows in sides if flows]
     if not any(values.size for values in series):
         raise InputError("FILE", str(run.path), "has no goodput during its test")
     goodput = max((values for values in series if values.size), key=lambda values: float(values.mean()))
@@ -291,8 +291,8 @@ def _of_flent(run: Recording) -> LinkEstimate:
     none = LinkQuantity(None, None, "a Flent file does not show it")
     base, buffer, size = none, none, none
     pings = ping_ms(run, run.pings[0]) if run.pings else None
-    if pings is not None and (loaded := _known(pings.within(window).values)).size:
-        answered = _known(pings.values)
+    if pings is not None and (loaded := _finite(pings.within(window).values)).size:
+        answered = _finite(pings.values)
         least = float(answered.min())
         base = LinkQuantity(rounded(least), (rounded(least), rounded(float(np.sort(answered)[:5].max()))))
         wait, ends = _resampled(loaded - least, lambda values: np.percentile(values, 99))
@@ -307,7 +307,7 @@ def _of_flent(run: Recording) -> LinkEstimate:
     )  # fmt: skip
 
 
-def _known(values: Floats) -> Floats:
+def _finite(values: Floats) -> Floats:
     return values[np.isfinite(values)]
 
 

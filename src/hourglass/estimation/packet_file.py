@@ -65,7 +65,7 @@ def read_packets(path: Path) -> list[TcpPacket]:
 def _pcap(data: bytes, path: Path) -> Iterator[tuple[int, int, bytes]]:
     order = ">" if data[:4] in PCAP else "<"
     unit_ns = PCAP[data[:4] if order == ">" else data[3::-1]]
-    kind = _known(struct.unpack_from(f"{order}I", data, 20)[0] & 0xFFFF, path)
+    kind = _checked_link_type(struct.unpack_from(f"{order}I", data, 20)[0] & 0xFFFF, path)
     offset = 24
     while offset + 16 <= len(data):
         seconds, fraction, size, _ = struct.unpack_from(f"{order}IIII", data, offset)
@@ -82,10 +82,10 @@ def _pcapng(data: bytes, path: Path) -> Iterator[tuple[int, int, bytes]]:
             interfaces = []
         block, size = struct.unpack_from(f"{order}II", data, offset)
         if size < 12:
-            raise InputError("FILE", str(path), "is no valid pcapng file")
+            raise InputError("FILE", str(path), "is not a valid pcapng file")
         body = data[offset + 8 : offset + size - 4]
         if block == 1:
-            kind = _known(struct.unpack_from(f"{order}H", body)[0], path)
+            kind = _checked_link_type(struct.unpack_from(f"{order}H", body)[0], path)
             interfaces.append((kind, _ticks(body[8:], order)))
         elif block == 6 and len(body) >= 20:
             number, high, low, captured = struct.unpack_from(f"{order}IIII", body)
@@ -106,7 +106,7 @@ def _ticks(options: bytes, order: str) -> int:
     return 10**6
 
 
-def _known(kind: int, path: Path) -> int:
+def _checked_link_type(kind: int, path: Path) -> int:
     if kind not in HEADERS:
         raise InputError("FILE", str(path), f"has frames of link type {kind}; capture Ethernet, raw IP or `any`")
     return kind

@@ -6,7 +6,7 @@ lead from each to the next. The track `packets` has a slice for each node that a
 Timestamps are ns of test time.
 
 The time in a layer is exact. If a packet was in a layer several times at one node (cwnd, pacing, cwnd again), it has
-one slice of the whole time; the order of slices at a node is that of the layers.
+one slice of the total time. The slices at a node have the order of the layers.
 """
 
 from collections.abc import Iterator

@@ -6,9 +6,9 @@ missing. A ping series becomes a ping. Both get the names that Hourglass's tests
 sender's samples, VoIP becomes datagrams, and http-getter's requests become fetches. Series that Flent computed (avg,
 sum, fairness) and floods, which have no packets, are omitted. So are series without data, because their tool failed.
 
-A flow's goodput is the mean that its tool reported, or else that over its own time, from its first to its last point,
-as in Flent's summary. The time under load is that from the first flow's start to the last one's end. Without a TCP
-series it is the whole test.
+A flow's goodput is the mean that its tool reported. Otherwise it is the mean from its first to its last point, as in
+Flent's summary. The time under load is that from the first flow's start to the last one's end. Without a TCP series it
+is the whole test.
 """
 
 import re

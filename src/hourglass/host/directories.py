@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the cache folder, and share its entries between processes. No other module reads the environment for folders.
 
-An entry is a file or a folder. It is complete or absent, and no process replaces it: a guest may open only the file
-that existed when its sandbox was prepared, not another one of the same name.
+An entry is a file or a folder. It is complete or absent, and no process replaces it. A guest may open only the file
+that existed when its sandbox was prepared.
 
 `platformdirs` would give the same answer on Linux, in no fewer lines."""
 

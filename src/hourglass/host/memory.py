@@ -68,8 +68,8 @@ def tightest() -> MemoryLimit | None:
 
 
 def kills() -> int:
-    """Return the number of processes that the kernel has killed for lack of memory, in this process's cgroup if it
-    counts them, otherwise on this machine."""
+    """Return the number of processes that the kernel has killed for lack of memory. This process's cgroup counts them,
+    otherwise the machine."""
     cgroup = next(cgroups.around("memory"), None)
     files = [] if cgroup is None else [cgroup.folder / _FILES[cgroup.version].kills]
     counts = (numbers(path).get("oom_kill") for path in (*files, cgroups.PROC / "vmstat"))

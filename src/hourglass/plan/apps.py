@@ -142,8 +142,8 @@ def hosts(network: Network, node: str) -> str:
 
 
 def address(network: Network, node: str, other: str) -> str:
-    """Return the address by which a node reaches another; the first address of an unreachable node, and of itself; the
-    loopback address of a node without devices."""
+    """Return the address by which a node reaches another. An unreachable node, and the node itself, have their first
+    address; without devices, the loopback address."""
     if node != other:
         try:
             return str(network.arrival(node, other).address.ip)

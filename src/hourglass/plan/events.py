@@ -5,7 +5,7 @@ A device that goes down loses its routes, and with IPv6 its address; when it com
 restored. A cable that is pulled and plugged in changes neither, as with real NICs.
 
 While the two NICs negotiate (`link_up`), the driver has no cable, and neither end has a carrier. The step that connects
-it is an event of its own. If the cable is pulled, or the device goes down, before that event, it does not happen.
+it is a separate event. If the cable is pulled, or the device goes down, before that event, it does not happen.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

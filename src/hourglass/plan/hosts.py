@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes that are machines: their identity, the state that is restored, and the steps that prepare them.
 
-The `keep` steps name everything that a plan changes of a machine, before the change: named devices as a whole
-(addresses, routes, qdiscs, offloads, their sysctls), single sysctls, and ifbs that are made.
+Before any change, the `keep` steps name everything that a plan changes of a machine. These are devices (addresses,
+routes, qdiscs, offloads, their sysctls), single sysctls, and new ifbs.
 """
 
 from collections.abc import Iterator, Sequence

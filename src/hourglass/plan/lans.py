@@ -68,7 +68,7 @@ class Lans:
         return vlan if isinstance(vlan, tuple) else () if vlan is None else (vlan,)
 
     def has_vlans(self, switch: str) -> bool:
-        """Return whether a switch tells VLANs apart: some link of its LAN names one."""
+        """Return whether a switch separates VLANs: a link of its LAN names one."""
         return self.lan_of_switch[switch] in self._filtering
 
     def memberships(self, link: int) -> list[Membership]:
@@ -81,8 +81,8 @@ class Lans:
         return [Membership(vlan, tagged=vlan != DEFAULT_VLAN) for vlan in sorted(self.vlans[self.lan_of[link]])]
 
     def interfaces(self, port: Port) -> list[tuple[int, Port]]:
-        """Return the interfaces at an end of a cable or cell, each with its VLAN: none at a switch, a device for each
-        VLAN at a trunk, else the end itself."""
+        """Return the interfaces at an end of a cable or cell, each with its VLAN. A switch has none, a trunk a device
+        for each VLAN; otherwise it is the end itself."""
         if port.node in self.switches:
             return []
         if port.link not in self.lan_of:
@@ -91,7 +91,7 @@ class Lans:
 
     def _blocked(self) -> set[int]:
         """Return the links that the protocol blocks, by the LANs that have it on all switches. A switch without it
-        passes its messages on, so that others would block links of a loop, whatever the VLANs: raises InputError."""
+        passes its messages on, so that others would block links of a loop, in any VLAN: raises InputError."""
         blocked: set[int] = set()
         for lan in dict.fromkeys(self.lan_of_switch.values()):
             names = [name for name, other in self.lan_of_switch.items() if other == lan]

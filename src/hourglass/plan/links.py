@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices: the steps that make NICs, set them, bring them up with addresses and routes, and plug their cables in.
 
-The `ip` steps of a node are adjacent, so they are one batch: the NIC comes up without a cable, which does not affect
-addresses and routes, and the carrier follows when the cable is plugged. If `ethtool` sets something, it must run before
-the NIC is up, because changing a ring restarts the NIC, which drops its routes. The node then has two batches.
+The `ip` steps of a node are adjacent, so they are one batch. The NIC comes up without a cable, which does not affect
+addresses and routes. The carrier follows when the cable is plugged. If `ethtool` sets something, it must run before the
+NIC is up, because changing a ring restarts the NIC, which drops its routes. The node then has two batches.
 """
 
 from bisect import bisect_right

@@ -2,8 +2,8 @@
 """Recording: sampling intervals, the share of packets with layer times, captures.
 
 `measure.packets` is a number of packets per second; the plan says "one in N". N follows from the most packets that the
-path between client and server can carry: frames of 1,514 bytes at the rate of the narrowest cable, radio (its PHY rate)
-or shaper, in the faster direction. Traces that change a cable's rate are ignored.
+path between client and server can carry. They are frames of 1,514 bytes at the rate of the slowest cable, radio (its
+PHY rate) or shaper, in the faster direction. Traces that change a cable's rate are ignored.
 """
 
 from hourglass.contract.capabilities import Capabilities

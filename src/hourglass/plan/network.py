@@ -7,9 +7,9 @@ Paths are the shortest ones in both cases.
 
 Link N gets 10.0.N.0/24 (10.1.0.0/24 follows 10.0.255.0/24) or fd00:0:0:N::/64 (N in hexadecimal), its first end .1 and
 its second .2, unless the scenario gives addresses. Cells follow the links: the access point has .1, the stations .2 and
-on. The subnet of a LAN or VLAN is that of its first link without tags, and its nodes have the lowest free addresses in
-the order of the links. A VLAN whose links all have tags has a subnet after those of the cells. Among equally short
-paths, the one over the earlier links is taken.
+on. The subnet of a LAN or VLAN is that of its first link without tags. Its nodes have the lowest free addresses in the
+order of the links. A VLAN whose links all have tags has a subnet after those of the cells. Among equally short paths,
+the one over the earlier links is taken.
 """
 
 from collections.abc import Iterator, Sequence
@@ -271,9 +271,9 @@ def _check_addresses(testbed: Testbed, written: dict[Port, Interface]) -> None:
         key, network, ip = f"{_key(testbed, port.link)}.addresses", address.network, address.ip
         first, first_address = next(iter(written.items()))
         if network != first_address.network:
-            others = "both ends of a link" if port.link == first.link else "all of a LAN"
+            sharers = "both ends of a link" if port.link == first.link else "all of a LAN"
             value = [str(first_address), str(address)]
-            raise refusal(key, value, f"{others} must be in one subnet")
+            raise refusal(key, value, f"{sharers} must be in one subnet")
         if owners.setdefault(ip, port) != port:
             other = owners[ip].node
             raise refusal(key, str(address), f"{other} and {port.node} have this address; give two different ones")

@@ -16,7 +16,7 @@ from hourglass.scenario.wifi import radio_bps
 IMPAIRMENTS = ("jitter", "loss", "corrupt", "duplicate", "reorder")
 """Keys of a link, each with a value per direction, 0 for none."""
 BLOCKED = "blocked by STP"
-"""What the spanning tree protocol does to a link that would close a circle."""
+"""The state of a link that would close a loop, with the spanning tree protocol."""
 TABLES_PER_DIRECTION = ("policer", "shaper")
 """Keys of a link, each a table per direction, or none."""
 

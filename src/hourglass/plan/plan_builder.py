@@ -108,7 +108,7 @@ def _stacks(scenario: Scenario, network: Network, able: Capabilities) -> Iterato
 def _reach(setting: StreamContext, network: Network) -> Iterator[ReachStep]:
     """Return the pairs of nodes of the test: the client and each server, and others whose packets pass switches with
     the spanning tree protocol. If routers have only connected routes, return the pairs of neighbours on the paths
-    between these: until a daemon adds routes, no ping passes two routers."""
+    between these. Until a daemon adds routes, no ping passes two routers."""
     test, testbed = setting.scenario.test, setting.scenario.testbed
     late_ns = sum(sum(link.jitter) + 2 * link.reorder_delay * any(link.reorder) for link in testbed.link)
     shapers = [shaper for link in testbed.link for side in (0, 1) if (shaper := away(link.shaper, side))]

@@ -5,7 +5,7 @@ arriving packets.
 HTB: one class, rate = ceil. `quantum` is one full frame, since the kernel warns about the one it derives at high rates;
 with a single class it has no effect.
 
-A qdisc queues packets that leave. To queue arriving packets, as a home router does for its line, every packet that a
+A qdisc queues packets that leave. A home router queues arriving packets for its line. To do so, each packet that a
 device receives is redirected to an ifb, which queues it and returns it to the device (drivers/net/ifb.c):
 
     wire -> wan: ingress, matchall, mirred -> ifb4wan: root qdisc -> wan: the stack continues

@@ -133,8 +133,8 @@ def disconnect(port: Port, origin: str) -> IwStep:
 
 
 def switch(cell: Wifi, port: Port, index: int, channel: int, origin: str) -> TellStep:
-    """Yield the steps by which the access point changes its channel, announced in its beacons before. hostapd needs
-    the consequences of channel and width: the position of the second half, and the centre in MHz."""
+    """Yield the steps by which the access point changes its channel, announced in its beacons before. From channel and
+    width, hostapd needs the position of the second half, and the centre in MHz."""
     first = _mhz(cell.band, channel)
     arguments = [f"CHAN_SWITCH {SWITCH_BEACONS} {first}"]
     above = channel <= 7 if cell.band == "2.4GHz" else channel % 8 == 4
@@ -244,7 +244,7 @@ def _capabilities(cell: Wifi) -> Iterator[str]:
     if cell.standard != "n" and cell.band == "5GHz":
         yield "ieee80211ac=1"
         yield from _wide("vht", centre, width)
-        # Without a length hostapd announces aggregates of at most 8 KB, whatever the chip supports. It takes 802.11ax's
+        # Without a length hostapd announces aggregates of at most 8 KB for any chip. It takes 802.11ax's
         # exponent from the driver.
         yield f"vht_capab=[MAX-A-MPDU-LEN-EXP7]{'[SHORT-GI-80]' * bool(short and centre)}"
     if cell.standard == "ax":

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The spanning tree that switches agree on (IEEE 802.1D-1998, 8.5): which of their links carry frames.
 
-The root is the bridge with the lowest identifier. The root port of each other bridge is the one with the cheapest way
-to the root, then the lowest neighbour, then the lowest port of the neighbour, then the lowest port. A link that is the
-root port of neither end is blocked at one end.
+The root is the bridge with the lowest identifier. The root port of each other bridge has the lowest cost to the root;
+then the lowest neighbour, the lowest port of the neighbour, and the lowest port. A link that is the root port of
+neither end is blocked at one end.
 """
 
 from collections.abc import Sequence

@@ -45,7 +45,7 @@ def join(network: Network, node: str) -> Iterator[Step]:
 
 
 def vlans(network: Network, port: Port, origin: str | None = None) -> Iterator[VlanStep]:
-    """Yield the VLANs of a port, if its node is a switch that tells them apart. `origin`: default, the port's key."""
+    """Yield the VLANs of a port, if its node is a switch that separates them. `origin`: default, the port's key."""
     lans = network.lans
     if port.node in lans.switches and lans.has_vlans(port.node):
         key = f"testbed.wifi.{network.cell(port)}" if port.radio else f"testbed.link.{port.link}.vlan"

@@ -70,12 +70,12 @@ def bars(runs: Sequence[Recording], labels: Sequence[str]) -> list[AnatomyBar]:
         kinds = {TCP_DATA: run.summary.layers_ms}
         kinds |= run.summary.connection_layers_ms
         kinds |= {f"ping {name}": anatomy_of_ping for name, anatomy_of_ping in run.summary.ping_layers_ms.items()}
-        for kind, found in kinds.items():
-            if found:
+        for kind, anatomy in kinds.items():
+            if anatomy:
                 packets = data_packets(run, loaded_window(run)) if kind == TCP_DATA else None
                 if kind in run.summary.connection_layers_ms:
-                    packets = max(figures.n for layers in found.values() for figures in layers.values())
-                run_bars.append(AnatomyBar(label, kind, _ms(found, packets)))
+                    packets = max(figures.n for layers in anatomy.values() for figures in layers.values())
+                run_bars.append(AnatomyBar(label, kind, _ms(anatomy, packets)))
     return run_bars
 
 
@@ -150,8 +150,8 @@ def _segments(bar_list: Sequence[AnatomyBar]) -> list[NodeLayer]:
 
 
 def _with_other(bar: AnatomyBar, segments: Sequence[NodeLayer]) -> dict[NodeLayer, float]:
-    shown = {segment: bar.ms[segment] for segment in segments if segment in bar.ms}
-    return shown | {OTHER: sum(bar.ms.values()) - sum(shown.values())}
+    largest = {segment: bar.ms[segment] for segment in segments if segment in bar.ms}
+    return largest | {OTHER: sum(bar.ms.values()) - sum(largest.values())}
 
 
 def _bar(

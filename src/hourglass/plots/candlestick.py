@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws candlesticks of several runs in the form of the papers: throughput left, latency right.
 
-Form: Grazia et al., "TCP Pacing and Small Queues", section IV: the box goes from the 10th to the 90th percentile, the
-line in it is the median. A throughput candle stands for the goodput of all flows of one direction in each `step` of the
+Form: Grazia et al., "TCP Pacing and Small Queues", section IV. The box is from the 10th to the 90th percentile, its
+line is the median. A throughput candle stands for the goodput of all flows of one direction in each `step` of the
 loaded window; a latency candle for the samples of the window.
 """
 

@@ -33,7 +33,7 @@ def goodputs_mbps(run: Recording) -> dict[str, Floats]:
     samples_by_name = {way: goodput_total(run, flows, window).values for way, flows in flows_by_direction(run).items()}
     for program, connections in connections_by_program(run).items():
         samples_by_name[program] = np.concatenate(
-            [connection_series.goodput_steps(run, one).values[1:] for one in connections]
+            [connection_series.goodput_steps(run, connection).values[1:] for connection in connections]
         )
     return samples_by_name
 
@@ -44,7 +44,7 @@ def latencies_ms(run: Recording) -> dict[str, Floats]:
     samples_by_name = {TCP_RTT: tcp_rtt_ms(run).within(window).values}
     for program, connections in connections_by_program(run).items():
         samples_by_name[f"{TCP_RTT} {program}"] = np.concatenate(
-            [connection_series.tcp_rtt_ms(run, one).values for one in connections]
+            [connection_series.tcp_rtt_ms(run, connection).values for connection in connections]
         )
     samples_by_name |= {f"ping {ping.name}": ping_ms(run, ping).within(window).values for ping in run.pings}
     return {name: values[~np.isnan(values)] for name, values in samples_by_name.items()}

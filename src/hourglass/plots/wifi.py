@@ -38,7 +38,7 @@ def wifi(run: Recording, path: Path) -> None:
         raise InputError("RUN", str(run.path), "has no radios")
     sent = [radio for radio in run.radios if sizes(run, radio.node, radio.device, loaded_window(run))]
     drawn = list(zip(sent, styles(len(sent)), strict=True))
-    panels: tuple[Panel, ...] = (_sizes, _air, _txq, _held, _failed, _retried)
+    panels: tuple[Panel, ...] = (_sizes, _air, _txq, _ring, _failed, _retried)
     several = len(
         {name for devices in run.summary.wifi.values() for radio in devices.values() for name in radio.categories}
     )
@@ -171,7 +171,7 @@ def _txq(axes: Axes, run: Recording, radios: list[tuple[PlanRadio, SeriesStyle]]
     axes.set_ylabel("packets")
 
 
-def _held(axes: Axes, run: Recording, radios: list[tuple[PlanRadio, SeriesStyle]]) -> None:
+def _ring(axes: Axes, run: Recording, radios: list[tuple[PlanRadio, SeriesStyle]]) -> None:
     _waiting(axes, run, radios, "ring_skbs")
     axes.set_title("Waiting in driver and hardware", fontsize=9)
     axes.set_ylabel("packets")

@@ -51,8 +51,11 @@ def _anatomy(summary: Summary) -> tuple[str, Anatomy]:
     """Return the packets whose delay is divided: the flows' data, or else the first connection or ping with layers."""
     if summary.layers_ms:
         return "TCP data", summary.layers_ms
-    others = {**summary.connection_layers_ms, **{f"ping {name}": part for name, part in summary.ping_layers_ms.items()}}
-    return next(((name, part) for name, part in others.items() if part), ("", {}))
+    anatomies = {
+        **summary.connection_layers_ms,
+        **{f"ping {name}": part for name, part in summary.ping_layers_ms.items()},
+    }
+    return next(((name, part) for name, part in anatomies.items() if part), ("", {}))
 
 
 def _rates_mbps(run: Recording) -> dict[str, float]:

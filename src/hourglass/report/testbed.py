@@ -27,20 +27,20 @@ Settings = Mapping[Key, Any]
 class Edge:
     """A link between two devices: the hop away from the client and, if a stream takes it, the hop back."""
 
-    there: Hop
+    away: Hop
     back: Hop | None
 
     @property
     def ends(self) -> tuple[str, str]:
-        return self.there.node, self.there.to_node
+        return self.away.node, self.away.to_node
 
     @property
     def air(self) -> bool:
-        return self.there.medium == "air"
+        return self.away.medium == "air"
 
     @property
     def blocked(self) -> bool:
-        return BLOCKED in self.there.impairments
+        return BLOCKED in self.away.impairments
 
 
 def testbed_paths(run: Recording) -> list[Path]:
@@ -77,16 +77,16 @@ def edge_texts(
 ) -> list[str]:
     """Return the lines that describe an edge: rate, VLANs and delay of a cable, or standard and rate of the air,
     impairments, then the rates that it carried. If directions differ, the one away from node `left` comes first."""
-    away, back = edge.there, edge.back or edge.there
+    away, back = edge.away, edge.back or edge.away
     if away.node != left:
         away, back = back, away
     rates = _both_directions(*(rate_text(hop.line_bps) for hop in (away, back)))
-    lines = [*_radio(edge.there, settings, rates)] if edge.air else [rates]
+    lines = [*_radio(edge.away, settings, rates)] if edge.air else [rates]
     lines += _vlans(settings.get((*away.origin.split("."), "vlan")))
     if away.delay_ns or back.delay_ns:
         lines.append(f"delay {_both_directions(*(ms_text(hop.delay_ns) for hop in (away, back)))}")
     lines += list(dict.fromkeys((*away.impairments, *back.impairments)))
-    near, far = sorted(devices(edge.there), key=lambda end: not end.startswith(f"{left}:"))
+    near, far = sorted(devices(edge.away), key=lambda end: not end.startswith(f"{left}:"))
     if near in rates_mbps or far in rates_mbps:
         carried = [short(rates_mbps[end]) if end in rates_mbps else "?" for end in (near, far)]
         lines.append(f"carried {_both_directions(*carried)} Mbit/s")
@@ -120,9 +120,9 @@ def _vlans(vlan: int | list[int] | None) -> Iterator[str]:
         yield f"VLAN {vlan}"
 
 
-def _both_directions(there: str, back: str) -> str:
+def _both_directions(away: str, back: str) -> str:
     """Return a value, or the values of both directions if they differ."""
-    return there if there == back else f"{there} \u2192 \u2190 {back}"
+    return away if away == back else f"{away} \u2192 \u2190 {back}"
 
 
 def queueing(node: str, paths: Sequence[Path], role: str = "") -> list[str]:

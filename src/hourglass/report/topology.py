@@ -2,8 +2,8 @@
 """Draws the testbed as SVG, with nodes by distance from the client and labelled links, and as a list for narrow
 screens.
 
-Texts never overlap: a column is as wide as its widest text, a row as high as its highest, and each row has at most one
-link between two columns. Links of different nodes never share a vertical line: each node has a lane beside its column,
+Texts never overlap. A column is as wide as its widest text, and a row as high as its highest. Each row has at most one
+link between two columns. Links of different nodes never share a vertical line: each node has a lane next to its column,
 the lower ones nearer to it.
 """
 
@@ -254,7 +254,7 @@ def _edge(label: EdgeLabel, positions: Positions, geometry: Geometry) -> str:
         for index, line in enumerate(reversed(label.texts))
     )
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
-    kind = f"{label.edge.there.medium}{' blocked' if label.edge.blocked else ''}"
+    kind = f"{label.edge.away.medium}{' blocked' if label.edge.blocked else ''}"
     return f'<g class="{kind}"><polyline points="{points}"/>{texts}</g>'
 
 
@@ -275,13 +275,13 @@ def _trees(
     """Return the client's tree, then the trees of nodes that have no connection to it. Each node is below the node that
     links to it; a link that closes a circle names its end again."""
     remaining = list(edge_list)
-    seen = set()
+    drawn = set()
 
     def tree(node: str, link_text: str = "") -> str:
         link = f'<span class="link">{escape(link_text)}</span>' if link_text else ""
-        if node in seen:
+        if node in drawn:
             return f"<li>{link}<b>{escape(node)}</b></li>"
-        seen.add(node)
+        drawn.add(node)
         inner = ""
         while edge := next((edge for edge in remaining if node in edge.ends), None):
             remaining.remove(edge)

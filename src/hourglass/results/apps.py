@@ -112,8 +112,8 @@ class Program:
         return ended and signal_name(start["signal"]) == self.expected
 
     def unexpected_loss(self, bounds: Container[str]) -> str:
-        """Return the loss of everything that a known tool sent, as a clause; "" if the scenario expects it: by `expect`
-        other than success, or by a bound on the packets that it lost. `bounds`: the figures with bounds."""
+        """Return the loss of everything that a known tool sent, as a clause. It is "" if the scenario expects it, by
+        `expect` other than success or by a bound on the lost packets. `bounds`: the figures with bounds."""
         expects_loss = self.expected not in (0, RUNNING) or f"apps.{self.name}.lost" in bounds or "apps.lost" in bounds
         return "" if expects_loss else self.tool_figures.total_loss
 

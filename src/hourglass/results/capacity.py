@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute the payload that the lines of a run carry: the lowest rate of a path over time, with traces, outages and
-events that set a rate. Loss, other flows, ACKs and qdiscs that a `tc` event sets are left out."""
+"""Compute the payload that the links of a run can carry. This is the lowest rate of a path over time, with traces,
+outages and events that set a rate. Loss, other flows, ACKs and qdiscs that a `tc` event sets are left out."""
 
 import re
 from collections.abc import Sequence

@@ -2,9 +2,9 @@
 """Series of the connections that programs opened: goodput, TCP RTT and cwnd over time, of the direction with more
 bytes.
 
-Goodput of TCP is the growth of the receiver's in-order bytes, or without its samples of the bytes that the sender saw
-acknowledged; at the end of the connection it is the bytes read. For datagrams it is the number of packets that arrived,
-which the probe counts, times their mean payload. RTT and cwnd are those of the end that sent most.
+Goodput of TCP is the growth of the receiver's in-order bytes. Without its samples, it is that of the bytes that the
+sender saw acknowledged. At the end of the connection it is the bytes read. For datagrams it is the number of packets
+that arrived, which the probe counts, times their mean payload. RTT and cwnd are those of the end that sent most.
 """
 
 import numpy as np

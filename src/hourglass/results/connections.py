@@ -147,9 +147,8 @@ def _retransmits(connection: Connection, samples: pl.DataFrame, drops: pl.DataFr
     """Segments that one end sent again: its socket's counter, as long as it is sampled.
 
     A socket has no samples after its program closed it, while it may still send. Each lost data packet was sent again,
-    and each spurious retransmission was reported (DSACK): of a socket that was closed early these are counted where
-    they are more. Losses after which nothing more arrived are left out, as are spurious retransmissions after the last
-    sample."""
+    and each spurious retransmission was reported (DSACK). If a socket closed early, the larger count is used. Losses
+    after which nothing more arrived are left out, as are spurious retransmissions after the last sample."""
     sender_rows, peer_rows = (samples.filter(pl.col("sender") == end) for end in (client, not client))
     counted = sender_rows.drop_nulls("total_retrans")
     if counted.is_empty():

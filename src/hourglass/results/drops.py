@@ -3,12 +3,12 @@
 
 There are three counts. The packet probe sees every skb that the kernel frees as dropped, with its packets and the
 kernel's reason. Qdiscs count skbs, of which one may hold dozens of packets (GSO), in tc's `dropped`. Drivers count
-frames, and mac80211 the packets in its queues. For the packets of the streams the probe's sum is that of their
-balances. At a device its skbs in qdiscs are tc's count, and its packets in the NIC, on the cable and in the air the
-drivers' (`tests/guest/accounts.py`).
+frames, and mac80211 the packets in its queues. For the packets of the streams, the probe's sum equals that of their
+balances. At a device, its skbs in qdiscs equal tc's count. Its packets in the NIC, on the cable and in the air equal
+the drivers' count (`tests/guest/accounts.py`).
 
-A packet that comes to a socket after its stream has stopped is dropped by a stack that has closed the connection: the
-place `closed` in the reasons, and no drop of the network.
+If a packet arrives after its stream has stopped, the stack drops it, since the connection is closed. It has the place
+`closed` in the reasons, and is not a drop of the network.
 """
 
 from collections.abc import Iterator
@@ -65,17 +65,16 @@ def drops_by_reason(run: Recording) -> Reasons:
 def drops(run: Recording) -> dict[str, dict[str, DropFigures]]:
     """Return {node: {device: dropped during the run}}.
 
-    `qdisc_skbs` is the count of the qdisc at a device that counted most, plus that of ingress. The kernel passes a
-    child's drops up to the root, so adding them would count an skb twice; it does not pass up the packets into which
-    tbf cuts an skb. `nic`: `rx_dropped`, `tx_dropped`, frames beyond the ring and frames with a wrong FCS. `cable`:
-    lost on the way away from the device, or dropped there by the link's policer or shaper. For a radio, `qdisc`
-    includes mac80211's queues (whose `overlimit` is one for up to 32 packets at a time; the probe counts each). `nic`
-    includes its content when it, its interface or its peer was removed, and `cable` the MPDUs that were given up after
-    all their tries.
+    `qdisc_skbs` is the count of the qdisc at a device that counted most, plus that of ingress. The kernel adds a
+    child's drops to the root, so their sum would count an skb twice. It does not add the packets into which tbf cuts an
+    skb. `nic`: `rx_dropped`, `tx_dropped`, frames beyond the ring and frames with a wrong FCS. `cable`: lost on the way
+    away from the device, or dropped there by the link's policer or shaper. For a radio, `qdisc` includes mac80211's
+    queues (whose `overlimit` is one for up to 32 packets at a time; the probe counts each). `nic` includes its content
+    when it, its interface or its peer was removed, and `cable` the MPDUs that were given up after all their tries.
 
-    If a device is down, or has no carrier, the probe sees its drops in the qdisc. tc does not count them; kernels since
-    6.10 do in `tx_dropped`, from which they are subtracted, so that each packet counts once. A VLAN's device counts the
-    drops of the qdisc below it once more, so its `tx_dropped` is left out.
+    If a device is down, or has no carrier, the probe sees its drops in the qdisc. tc does not count them. Kernels since
+    6.10 count them in `tx_dropped`, from which they are subtracted, so that each packet counts once. A VLAN's device
+    counts the drops of the qdisc below it again, so its `tx_dropped` is left out.
     """
     followed = not run.balance.is_empty()
     counts: Counts = {}

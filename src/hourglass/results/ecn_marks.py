@@ -29,8 +29,8 @@ def marks(run: Recording) -> Marks:
 
 
 def ecn(run: Recording) -> dict[str, EcnFigures]:
-    """Return for each stream that sends ECT the direction in which it sends most, from the packet probe's counts, or
-    without it from the rows of datagram receivers."""
+    """Return for each stream that sends ECT the direction in which it sends most. The counts are the packet probe's, or
+    without it those of datagram receivers."""
     per_direction = run.codepoints.group_by("stream", "way").agg(
         *(pl.col("sent").filter(pl.col("ecn") == codepoint).sum().alias(codepoint) for codepoint in ECT),
         pl.col("delivered").filter(pl.col("ecn") == "ce").sum().alias("ce"),

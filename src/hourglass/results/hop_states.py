@@ -114,7 +114,7 @@ def _major(handle: str) -> str:
 
 def _holds_packets(tree: Iterable[_Queue], queue: _Queue) -> bool:
     """Tell if a qdisc queues packets that leave: it has no other below it, or it is netem, which delays all. The bfifo
-    inside tbf and red is not a qdisc of its own."""
+    inside tbf and red is not a separate qdisc."""
     if queue.is_class or queue.parent == "ingress" or queue.is_inside:
         return False
     if queue.kind == "netem" or queue.handle == _DEFAULT:

@@ -13,7 +13,7 @@ over the sorted samples, for which each block has a table of its ranks.
 | `MIN_BLOCKS` | 5 | fewer blocks say nothing about the spread: no interval |
 
 *Order statistics* (Conover 1971): the interval between the k-th least and the k-th greatest value encloses the median
-with at least `LEVEL`, whatever the distribution.
+with at least `LEVEL`, for any distribution.
 """
 
 from collections.abc import Sequence

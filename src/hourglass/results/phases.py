@@ -40,9 +40,9 @@ def with_phase(tcp: pl.DataFrame) -> pl.DataFrame:
 
 
 def hystart_exit_ns(tcp: pl.DataFrame, flow: FlowStream) -> int | None:
-    """Return when HyStart ended the slow start of a flow: its first sample with a finite ssthresh, if nothing was
-    retransmitted before and the kernel has no other reason to slow down (`ca_state` open). None if it did not, or
-    the flow is not CUBIC's."""
+    """Return when HyStart ended the slow start of a flow. This is its first sample with a finite ssthresh, without
+    earlier retransmissions and without another reason to slow down (`ca_state` open). None if it did not, or the flow
+    is not CUBIC's."""
     if flow.cc != "cubic":
         return None
     ended = (

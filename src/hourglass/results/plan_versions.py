@@ -6,7 +6,7 @@
 | 1 | before 0.2.0, up to 21 November 2026 | refused: its records name streams otherwise |
 | 2 to 5 | before 0.2.0, after that | refused: no release had them |
 | 6 | 0.2.0 and 0.2.1 | read: no folders were mounted, `ip` and `tc` steps were lines |
-| 7 | later | today's |
+| 7 | since 0.3.0 | today's |
 
 Tables and columns that an older version did not record are empty; `frames.complete` adds them. A bound or a figure of a
 version's own is judged and named as today.

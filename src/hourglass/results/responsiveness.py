@@ -36,7 +36,7 @@ DISTANCE = 4
 """The intervals of a moving average (MAD)."""
 TOLERANCE = 0.05
 """The relative standard deviation of stable values (SDT)."""
-KEPT = 0.95
+TRIMMED_SHARE = 0.95
 """The share of the times that a trimmed mean includes (TMP)."""
 MS_PER_MINUTE = 60_000.0
 ROUND_TRIPS = 2
@@ -134,7 +134,7 @@ def trimmed_mean(times: Floats) -> float:
     """Return the mean of the times without the longest; NaN without any."""
     if not times.size:
         return float("nan")
-    return float(np.sort(times)[: max(1, int(times.size * KEPT))].mean())
+    return float(np.sort(times)[: max(1, int(times.size * TRIMMED_SHARE))].mean())
 
 
 def _confidence(reached: bool, values: int) -> Confidence:

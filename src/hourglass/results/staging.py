@@ -95,7 +95,7 @@ def _check_free(path: Path) -> None:
         raise InputError("out", str(path), "exists and is not a run directory; nothing in it was touched")
     foreign = [name for name in names if not name.endswith(DERIVED) and name != APPS_FOLDER]
     if foreign:
-        raise InputError("out", str(path), f"holds {foreign[0]!r}, which is not part of a run; move it elsewhere first")
+        raise InputError("out", str(path), f"contains {foreign[0]!r}, which is not part of a run; move it elsewhere")
 
 
 def refuse_another(path: Path, scenario: bytes, engine: str) -> None:
@@ -111,7 +111,7 @@ def refuse_another(path: Path, scenario: bytes, engine: str) -> None:
     if differing:
         listed = ", ".join(f"{'.'.join(key)} = {old.get(key)} there" for key in differing[:NAMED_KEYS_MAX])
         more = f" and {len(differing) - NAMED_KEYS_MAX} more" if len(differing) > NAMED_KEYS_MAX else ""
-        raise InputError("out", str(path), f"holds another run ({listed}{more}); --force replaces it")
+        raise InputError("out", str(path), f"contains another run ({listed}{more}); --force replaces it")
 
 
 def _swap(new: Path, target: Path) -> None:

@@ -36,9 +36,9 @@ def statistics(values: npt.ArrayLike) -> Statistics:
     return Statistics(n=sample.size, min=low, p10=p10, p50=p50, p90=p90, p99=p99, max=high, mean=mean)
 
 
-def percent(part: float, whole: float) -> float | None:
-    """Return `part` in % of `whole`; None if `whole` is 0."""
-    return rounded(100 * part / whole) if whole else None
+def percent(part: float, total: float) -> float | None:
+    """Return `part` in % of `total`; None if `total` is 0."""
+    return rounded(100 * part / total) if total else None
 
 
 def known_sum(counts: Sequence[int | None]) -> int | None:

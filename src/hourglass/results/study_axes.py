@@ -2,8 +2,8 @@
 """Finds the axes of runs, and the run with which each of them is compared.
 
 The axes are those of the study's file; without one, the settings that differ. An axis of testbed, test, event or
-scenario is a condition, any other one a choice: a slow line does not compete with a fast line. A run is compared with
-the run of the first choices under its conditions and with its seed.
+scenario is a condition; any other axis is a choice. A slow link does not compete with a fast link. A run is compared
+with the run of the first choices under its conditions and with its seed.
 """
 
 import re
@@ -68,8 +68,8 @@ def _number(text: str) -> float | None:
 
 
 def references(runs: Sequence[Recording], axes: Sequence[StudyAxis]) -> list[int]:
-    """Return for each run the index of the run with which it is compared: the one of the first choices under its
-    conditions, otherwise the first of all."""
+    """Return for each run the index of its reference. This is the run of the first choices under its conditions,
+    otherwise the first of all."""
     choices = [axis for axis in axes if not axis.is_condition]
     conditions = [axis for axis in axes if axis.is_condition]
     if not choices:
@@ -88,8 +88,8 @@ def references(runs: Sequence[Recording], axes: Sequence[StudyAxis]) -> list[int
 
 def reference_text(axes: Sequence[StudyAxis]) -> str:
     """Return the choices of the reference, as a sentence; empty if there are no axes."""
-    others = [axis for axis in axes if axis.name != SEED]
-    choices = [axis for axis in others if not axis.is_condition] or others[:1]
+    axes_of_settings = [axis for axis in axes if axis.name != SEED]
+    choices = [axis for axis in axes_of_settings if not axis.is_condition] or axes_of_settings[:1]
     text = ", ".join(f"{axis.name}={axis.values[axis.of_run[0]]}" for axis in choices)
     return f"{text} at the same other settings" if len(axes) > len(choices) else text
 

@@ -88,7 +88,9 @@ def warnings(run: Recording) -> list[RunWarning]:
 def events(run: Recording) -> list[EventFigures]:
     """Return the changes during the test, in order."""
     rows = run.events.select("t_ns", "node", "name", "said").iter_rows()
-    return [EventFigures(t_s=t_ns / NS_PER_S, node=node, name=name, said=said) for t_ns, node, name, said in rows]
+    return [
+        EventFigures(t_s=t_ns / NS_PER_S, node=node, name=name, said=warnings) for t_ns, node, name, warnings in rows
+    ]
 
 
 def _totals(run: Recording, goodputs: list[float]) -> Totals:

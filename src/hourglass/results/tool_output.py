@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures from the output of well-known tools: `iperf3 --json`, `ping`, `irtt client -o -`, `curl -w`.
 
-| tool | recognised by | figures |
+| tool | format | figures |
 |---|---|---|
-| iperf3 | JSON with `start` and `end` | goodput at the receiver, sent bytes, retransmits, UDP's jitter and loss |
+| iperf3 | JSON with `start` and `end` | received and sent rate, retransmits; UDP's packets, jitter, loss |
 | ping | lines `time=… ms` | round trips, echoes lost |
 | irtt | JSON with `round_trips` | round trips, packets lost, jitter |
 | irtt | the line `packets sent/received: …` | packets lost |
-| curl | lines `time_total=…` or JSON (`-w '%{json}'`) | times of requests, rate of the last |
+| curl | lines `time_total=…` or JSON (`-w '%{json}'`) | times of requests, download rate of the last |
 
-A tool whose output is not recognised has no figures; its output is stored unchanged.
+The name of the program selects the parser. Output of another name or format is stored without figures.
 """
 
 import json
@@ -39,7 +39,7 @@ class ToolFigures:
 
     @property
     def total_loss(self) -> str:
-        """Return the loss of all that the tool sent, as a clause; "" if something arrived or nothing is known."""
+        """Return a clause that reports a total loss; "" if data arrived or nothing is known."""
         if self.sent and self.lost == self.sent:
             return f"all {self.sent} packets that it sent were lost" if self.sent > 1 else "its only packet was lost"
         return "none of the data that it sent arrived" if self.sent_mbps and self.goodput_mbps == 0 else ""
@@ -74,23 +74,23 @@ def _iperf3(output: str) -> ToolFigures:
 
 
 _ECHO = re.compile(r"time=([0-9.]+) ms")
-_ECHOES = re.compile(r"(\d+) packets transmitted, (\d+) (?:packets )?received")
+_PING_COUNTS = re.compile(r"(\d+) packets transmitted, (\d+) (?:packets )?received")
 
 
 def _ping(output: str) -> ToolFigures:
     times = [float(text) for text in _ECHO.findall(output)]
-    counted = _ECHOES.search(output)
-    sent, received = map(int, counted.groups()) if counted else (None, None)
+    counts = _PING_COUNTS.search(output)
+    sent, received = map(int, counts.groups()) if counts else (None, None)
     lost = None if sent is None or received is None else sent - received
     return ToolFigures(sent=sent, lost=lost, latency_ms=statistics(times))
 
 
-_ROUND_TRIPS = re.compile(r"packets sent/received: (\d+)/(\d+)")
+_PACKET_COUNTS = re.compile(r"packets sent/received: (\d+)/(\d+)")
 
 
 def _irtt(output: str) -> ToolFigures:
-    if counted := _ROUND_TRIPS.search(output):  # without `-o -`
-        sent, received = map(int, counted.groups())
+    if counts := _PACKET_COUNTS.search(output):  # without `-o -`
+        sent, received = map(int, counts.groups())
         return ToolFigures(sent=sent, lost=sent - received)
     report = json.loads(output[output.index("{") :])
     trips = [trip for trip in report["round_trips"] if trip.get("lost") in ("false", False)]
@@ -120,7 +120,7 @@ def _curl(output: str) -> ToolFigures:
 
 
 def _objects(output: str) -> Iterator[dict[str, Any]]:
-    """Return the lines that are JSON objects with curl's times."""
+    """Yield the JSON objects that have curl's times."""
     for line in output.splitlines():
         if line.startswith("{") and '"time_total"' in line:
             yield json.loads(line)

@@ -27,8 +27,8 @@ VOICE = "voip"
 
 
 def packets(run: Recording, stream: DatagramStream) -> pl.DataFrame:
-    """Return the packets of a datagram stream, by time, without those that were still in flight at the run's end:
-    not arrived, and sent later before the end than the slowest one took."""
+    """Return the packets of a datagram stream, by time, without those in flight at the run's end. These did not arrive,
+    and the time from their sending to the end is shorter than the slowest delay."""
     rows = run.rows(stream)
     slowest = rows["owd_ns"].max()
     last_ns = run.end_ns - (slowest if isinstance(slowest, int) else 0)
@@ -63,8 +63,8 @@ def goodput_steps(run: Recording, stream: DatagramStream, window: Window) -> Ser
 
 
 def delays_are_absolute(run: Recording, stream: DatagramStream, delays: Floats) -> bool:
-    """Return true if the delays (ms) of a stream between two machines exceed the uncertainty of their clocks: they
-    are then right except for a constant."""
+    """Return true if the delays (ms) of a stream between two machines exceed the uncertainty of their clocks. They are
+    then right except for a constant."""
     clocks = run.table("clock").filter(pl.col("node").is_in([stream.client, stream.server]))
     if clocks.is_empty() or np.isnan(delays).all():
         return True

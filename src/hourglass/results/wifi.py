@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Radios: sizes of aggregates, retries, missing acknowledgments, shares of the air time, waits for the medium.
 
-The driver's counters (tables `radio` and `station`) are totals; a figure is their growth within the loaded window, from
-the last sample at or before its start to the last at or before its end. The sizes are those of all PPDUs except
-beacons: a single frame is an aggregate of 1.
+The driver's counters (tables `radio` and `station`) are totals. A figure is their growth within the loaded window, from
+the last sample at or before its start to that at or before its end. The sizes are those of all PPDUs except beacons: a
+single frame is an aggregate of 1.
 """
 
 import numpy as np

@@ -148,7 +148,7 @@ class Apps(TomlTable):
         " always included.",
     )
     output: Output = Field(
-        default=16 * 2**20, description="The most that is stored of each program's stdout and of its stderr, in bytes."
+        default=16 * 2**20, description="Maximum bytes stored of each program's stdout, and of its stderr."
     )
 
 

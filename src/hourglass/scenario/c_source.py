@@ -112,7 +112,7 @@ def private(text: str, prefix: str) -> str:
         definition = rf"^(?!static\b)([a-z_][\w *]*[ *]){prefix}_{name}\("
         text, count = re.subn(definition, rf"static \1{prefix}_{name}(", text, flags=re.MULTILINE)
         if not count:
-            raise ValueError(f"exports {name}, which is no function that it defines")
+            raise ValueError(f"exports {name}, which is not a function that it defines")
     return text
 
 

@@ -85,7 +85,7 @@ def _resolve(
             _check_channel(f"{key}.channel", resolved, testbed)
             return resolved
         case "bridge" if not node_devices.is_switch:
-            raise refusal(f"{key}.bridge", "; ".join(event.bridge or ()), f"{event.node} is no switch")
+            raise refusal(f"{key}.bridge", "; ".join(event.bridge or ()), f"{event.node} is not a switch")
         case "tc" | "ip" | "bridge" | "iw" | "ethtool" as tool:
             for line in getattr(event, tool):
                 check_placeholders(f"{key}.{tool}", line, testbed)

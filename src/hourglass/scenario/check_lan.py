@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of switches and VLANs: that keys of switches are at switches, that each end has the addresses that it needs.
-Gives switches a qdisc of their own."""
+"""Check switches and VLANs: their keys are at switches, and each end has the addresses that it needs. Switches get
+their own qdisc."""
 
 from collections import Counter
 from collections.abc import Container, Iterable
@@ -58,15 +58,15 @@ def _check_link(key: str, link: Link, names: set[str]) -> None:
         _check_port(f"{key}.ends", end)
     if link.vlan is not None and not at_switches:
         raise refusal(f"{key}.vlan", link.model_dump()["vlan"], 'needs an end at a switch (role = "switch")')
-    others = [end for end in link.ends if end.node not in names]
+    at_hosts = [end for end in link.ends if end.node not in names]
     vlans = link.vlan if isinstance(link.vlan, tuple) else ()
-    for end in others if vlans else ():
+    for end in at_hosts if vlans else ():
         if len(name := f"{end.device}.{max(vlans)}") > NAME_MAX:
             reason = f"is too long: its VLANs have devices like {name}, and a name has at most {NAME_MAX} characters"
             raise refusal(f"{key}.ends", str(end), reason)
-    count = len(others) * (len(vlans) or 1)
+    count = len(at_hosts) * (len(vlans) or 1)
     if link.addresses is not None and len(link.addresses) != count:
-        owners = " and ".join(map(str, others))
+        owners = " and ".join(map(str, at_hosts))
         noun = "1 address" if count == 1 else f"{count} addresses"
         allowed = f"must be {noun}, of {owners}{', one for each VLAN' if vlans else ''}; a switch has none"
         if not at_switches:
@@ -99,8 +99,8 @@ def trunks(testbed: Testbed) -> dict[NodeDevice, tuple[int, ...]]:
 
 
 def resolve(stack: Stack, testbed: Testbed) -> Stack:
-    """Return the stack in which switches have the qdisc `QDISC` unless the scenario names theirs: what it says of all
-    nodes is about hosts and routers."""
+    """Return the stack in which switches have the qdisc `QDISC` unless the scenario names theirs. Its keys for all
+    nodes apply to hosts and routers."""
     nodes = dict(stack.nodes)
     for name in sorted(switches(testbed.node)):
         node_stack = nodes.get(name, NodeStack())

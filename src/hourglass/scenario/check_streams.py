@@ -30,8 +30,8 @@ def resolve(test: Test, nodes: tuple[Node, ...]) -> Test:
     ends = [name for name in names if name not in switches]
     hosts = [node.name for node in nodes if node.role == "host"] or ends
     client = test.client or ("client" if "client" in hosts else hosts[0])
-    others = hosts if len(hosts) > 1 else ends
-    server = test.server or ("server" if "server" in others else others[-1])
+    candidates = hosts if len(hosts) > 1 else ends
+    server = test.server or ("server" if "server" in candidates else candidates[-1])
     for key, name in _ends(test, client, server):
         check_node(key, name, names)
         if name in switches:

@@ -19,7 +19,7 @@ IFB = "ifb4"
 INGRESS_NAME_MAX = NAME_MAX - len(IFB)
 
 OF_NICS = ("tx_ring", "rx_ring", "tso", "gso", "gro", "checksum")
-"""Keys of a cable's NIC, which are keys of its link, too. A radio has none of them."""
+"""Keys of a cable's NIC, and of its link. A radio has none of them."""
 
 GsoSegments = Annotated[int, *integer(1, 65535, "segments")]
 

@@ -140,7 +140,7 @@ class Event(TomlTable):
     every: PositiveSeconds | None = Field(
         default=None, description="Period after which the event repeats, `count` times in all."
     )
-    count: Count = Field(default=1, description="How often.")
+    count: Count = Field(default=1, description="Number of times in all; needs `every`.")
     tc: Lines | None = Field(default=None, description="Arguments of `tc`, without its name.")
     ip: Lines | None = Field(default=None, description="Arguments of `ip`: link set, addr, route, rule or neigh.")
     bridge: Lines | None = Field(

@@ -6,8 +6,8 @@
     ccflags-y := -DDEBUG -I$(src)
 
 It is read, not executed: a scenario from somebody else compiles its files and runs no commands. Lists are plain: names,
-no variables. `=`, `:=` and `+=` mean the same, since a list is given once or grows. Conditionals, rules and other
-variables are for the user's builds and are skipped.
+no variables. `=`, `:=` and `+=` mean the same, since a list is given once or grows. Rules, other variables and the
+lines of conditionals are for the user's builds and are skipped; lists inside conditionals count.
 """
 
 import re

@@ -28,7 +28,7 @@ class Measure(TomlTable):
     tcp: Interval | None = Field(
         default=None,
         description="Sampling interval of every socket (tcp_info). Default: 10ms. With more than 64 flows it grows,"
-        " up to `test.step`, so that the records stay as large.",
+        " up to `test.step`, so that the records do not grow.",
     )
     devices: Interval = Field(
         default=2 * 10**8, description="Sampling interval of every NIC and qdisc. 0: only at start and end."
@@ -54,7 +54,7 @@ class Capture(TomlTable):
 class Scenario(TomlTable):
     """A complete description of a run."""
 
-    name: ScenarioName = Field(default="scenario", description="Name of the run. Default: the file's name.")
+    name: ScenarioName = Field(default="scenario", description="Name of the run. A file's default is its own name.")
     description: Description = Field(default="", description="One-line description.")
     kernel: KernelName = Field(default=DEFAULT, description=f"{CHOICES} or a name given to `hourglass kernel build`.")
     seed: Seed = Field(default=1, description="Seed of all randomness. Equal seeds give equal runs.")
@@ -73,8 +73,8 @@ class Scenario(TomlTable):
     capture: Capture = Field(default=Capture(), description="Captured devices.")
     check: Checks = Field(
         default={},
-        description="Bounds of figures (`ping.icmp.p99`: their names in `--json`). `run` and `check` judge them and"
-        " exit with 1 if one is missed. They do not affect the run.",
+        description="Bounds of figures, named as in `--json`, like `ping.icmp.p99`. `run` and `check` exit with 1 if"
+        " a figure misses its bound. Bounds do not affect the run.",
     )
 
     def to_json(self) -> bytes:

@@ -163,13 +163,14 @@ class Stack(TomlTable):
         " limit. Or a time (of data at the pacing rate), or a size.",
     )
     gso: Gso = Field(
-        default=0, description='Data per skb. "default": the kernel\'s autosizing. Or a time at the pacing rate.'
+        default=0,
+        description='Data per skb. "default": the kernel\'s autosizing. Or a time of data at the pacing rate.',
     )
     pacing: Pacing = Field(default=Pacing(ss=200, ca=120), description="Pacing ratios.")
     qdisc: Qdisc = Field(
         default="pfifo_fast",
-        description="Queueing discipline of every device: HTB's leaf if there is a shaper, otherwise the root. It"
-        " has the syntax of tc after `root`, from `stab` or the kind on.",
+        description="Queueing discipline of every device: HTB's leaf if there is a shaper, otherwise the root. Write"
+        " what follows `root` in tc: `stab` or the kind first.",
     )
     sysctl: Sysctls = Field(default={}, description="Other sysctls of the node's network namespace.")
     nodes: dict[str, NodeStack] = Field(default={}, exclude=True)

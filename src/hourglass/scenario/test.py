@@ -181,14 +181,14 @@ class Test(TomlTable):
         default=None, description="Servers of rtt_fair. `server` is the first. Default: every host except the client."
     )
     markings: Markings | None = Field(
-        default=None, description="DSCPs of plain flows and of hosts, in order. Missing ones are CS0."
+        default=None, description="DSCPs of the flows, or of the flows with each host, in order. Missing ones are CS0."
     )
     labels: Labels | None = Field(
         default=None, description="Names of the flows. For rrul_var and rtt_fair_var. Default: N (MARK), or BE."
     )
     ping_labels: Labels | None = Field(default=None, description="Names of the pings. For rtt_fair_var. Default: ICMP.")
     cc_algos: CcNames | None = Field(
-        default=None, description="Congestion controls, stream by stream, the same in both directions."
+        default=None, description="Congestion controls of the flows of each direction, in order."
     )
     tcp_cong_control: CcNames | None = Field(
         default=None, description="Congestion control of all flows of the test, or [up, down]. Default: stack.cc."
@@ -203,7 +203,9 @@ class Test(TomlTable):
     udp_pktsize: Payload | None = Field(
         default=None, description="UDP payload of a packet. For udp_flood. Default: 1470."
     )
-    udp_ecn: Ecn | None = Field(default=None, description="ECN field of its packets. For udp_flood. Default: not_ect.")
+    udp_ecn: Ecn | None = Field(
+        default=None, description="ECN field of the UDP packets. For udp_flood. Default: not_ect."
+    )
     voip_marking: Marking | None = Field(default=None, description="DSCP of the voip stream. Default: CS0.")
     voip_ecn: Ecn | None = Field(default=None, description="ECN field of the voip stream. Default: not_ect.")
     http_sizes: Sizes | None = Field(
@@ -226,16 +228,17 @@ class Test(TomlTable):
     )
     rpm_probe_rate: Probes | None = Field(
         default=None,
-        description="Probes per second (MPS). Fewer if they would use 5 % of the slowest link (PTC). Default: 100.",
+        description="Probes per second (MPS). Fewer if these exceed 5 % of the slowest link (PTC). Default: 100.",
     )
     rpm_probers: Workers | None = Field(default=None, description="Probes at the same time. For rpm. Default: 20.")
     length: Length = Field(default=30, description="Duration of the flows.")
     delay: Seconds = Field(
         default=5, description="Time with pings only, before and after the flows. 0 for the test ping."
     )
-    step: PositiveSeconds = Field(default=0.2, description="Step of resampled series.")
+    step: PositiveSeconds = Field(default=0.2, description="Time step of the series in Flent files.")
     flow_cc: Ccs = Field(
-        default=(), description="Congestion controls of the flows, in turn. Default: the sender's stack.cc."
+        default=(),
+        description="Congestion controls of the flows, in turn. Excludes the two other keys. Default: stack.cc.",
     )
     competing: Rows[Competing] = Field(default=(), description="Flows of other nodes, in addition to the test's.")
     datagrams: Rows[ExtraDatagrams] = Field(default=(), description="UDP streams, in addition to the test's.")
@@ -254,7 +257,7 @@ class Test(TomlTable):
         " into the socket wait; no byte is skipped.",
     )
     write_interval: PositiveSeconds = Field(
-        default=0.02, description="Time between two writes of such an application, from the connection on."
+        default=0.02, description="Time between two writes with `stream_writes`, from the connection on."
     )
     ping_interval: PositiveSeconds = Field(
         default=0.2, description="Interval of ICMP echo requests. Each is up to a tenth late."
@@ -273,6 +276,6 @@ class FlowSettings(TomlTable):
     backend: Annotated[Literal["load", "socket"], *choice(("load", "socket"), "A backend")] = Field(
         default="load",
         description='"load": data stay inside the kernel, without copies, and the receiver discards them. "socket":'
-        " data are copied and a thread reads them, as in an application, which takes three times as"
-        " long. The packets are the same, at the same ns.",
+        " data are copied and a thread reads them, as in an application, which takes two to three times"
+        " as long. The packets are the same, at the same ns.",
     )

@@ -76,7 +76,7 @@ class Cpu(TomlTable):
         default=0, description="Additional CPU time of each byte that read, write, send and similar calls copy."
     )
     received: CallCost = Field(
-        default=0, description="CPU time of each received frame, from its NIC to the end of its way through the stack."
+        default=0, description="CPU time of each received frame: from its NIC to the end of the stack's processing."
     )
     sent: CallCost = Field(
         default=0,
@@ -94,8 +94,8 @@ class Node(TomlTable):
     name: NodeName = Field(description="Name of the node.")
     role: Annotated[Literal["host", "router", "switch"], *choice(("host", "router", "switch"), "A role")] = Field(
         default="host",
-        description="Routers forward packets, hosts do not. A switch is a Linux bridge, `br0`, of its devices. All"
-        " that switches join is one subnet.",
+        description="Routers forward packets, hosts do not. A switch is a Linux bridge, `br0`, of its devices. What"
+        " switches join is one subnet, with VLANs one for each.",
     )
     stp: Stp | None = Field(
         default=None,
@@ -157,8 +157,8 @@ class Link(TomlTable):
     )
     medium: Media | None = Field(
         default=None,
-        description="Name of a shared line, for both directions or one. Only one frame at a time is on all links"
-        " with this name, in the order in which frames came to their NICs.",
+        description="Name of a shared line, for both directions or one. All links with this name carry one frame"
+        " at a time, in the order in which frames reached their NICs.",
     )
     policer: LinkPolicerPair | None = Field(
         default=None,
@@ -172,14 +172,14 @@ class Link(TomlTable):
     )
     addresses: Addresses | None = Field(
         default=None,
-        description="Addresses of the two ends, and at a switch of the other end alone. Default: 10.0.N.1, 10.0.N.2"
+        description="Addresses of both ends; on a link to a switch, of the other end only. Default: 10.0.N.1, 10.0.N.2"
         " or fd00:0:0:N::1, 2; in a LAN the lowest free ones of its subnet.",
     )
     vlan: Vlan | None = Field(
         default=None,
-        description="VLAN of a link of a switch. A number: the switch's end belongs to this VLAN, and frames have no"
+        description="VLAN of a switch's link. A number: the switch's end belongs to this VLAN, and frames have no"
         " tag. A list: frames have tags of these VLANs, and a host or router has a device and an address for each,"
-        " `eth0.10`. Default: 1. Between switches: all VLANs, of which 1 has no tag.",
+        " `eth0.10`. Default: 1. Between switches: all VLANs; VLAN 1 has no tag.",
     )
     mtu: Mtu = Field(default=1500, description="MTU of both NICs.")
     nic: Nic | None = Field(
@@ -201,19 +201,20 @@ class Link(TomlTable):
     )
     rx_usecs: Usecs | None = Field(
         default=None,
-        description="Maximum delay of the receive interrupt after a frame. With intervals: their length, which then"
-        " no longer adapts.",
+        description="Maximum delay of the receive interrupt after a frame. With intervals: the length, which then"
+        " does not adapt.",
     )
     rx_frames: Frames | None = Field(
-        default=None, description="Frames that trigger a receive interrupt, with `delay` only. 0: no limit."
+        default=None, description="Number of frames that triggers a receive interrupt, with `delay` only. 0: no limit."
     )
     tx_usecs: Usecs | None = Field(
         default=None,
-        description="Maximum delay of the completion interrupt after a transmission. With intervals: their length,"
-        " unless there is one vector.",
+        description="Maximum delay of the completion interrupt after a transmission. With intervals and two vectors:"
+        " the length.",
     )
     tx_frames: Frames | None = Field(
-        default=None, description="Transmissions that trigger a completion interrupt, with `delay` only. 0: no limit."
+        default=None,
+        description="Number of transmissions that triggers a completion interrupt, with `delay` only. 0: no limit.",
     )
     tx_wake: Wake | None = Field(default=None, description="Free descriptors at which a stopped queue resumes.")
     tx_context: ZeroOrOne | None = Field(
@@ -229,7 +230,7 @@ class Link(TomlTable):
         " data is below BQL and TCP Small Queues. 0: a frame is complete when it has left.",
     )
     rx_copy: RxCopy | None = Field(
-        default=None, description="Frames up to this length are copied into a buffer of exactly that size."
+        default=None, description="Frames up to this length are copied into a buffer of the frame's size."
     )
     rx_buffer: RxBuffer | None = Field(
         default=None,
@@ -238,7 +239,7 @@ class Link(TomlTable):
     )
     rx_large: RxLarge | None = Field(
         default=None,
-        description="The same for a frame that does not fit into `rx_buffer`. 0: it occupies several of them.",
+        description="Socket memory of a frame that does not fit into `rx_buffer`. 0: it occupies several buffers.",
     )
     sg: Switch | None = Field(
         default=None,

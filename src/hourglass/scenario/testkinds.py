@@ -314,7 +314,7 @@ TESTS = {
         label=lambda place, dscp: f"{place} ({marking_name(dscp)})",
     ),
     "rtt_fair": _rtt_fair(
-        "A TCP flow in each direction with each of four servers, two best effort, two background (CS1).",
+        "A TCP flow in each direction with each of four servers: two best effort, two background (CS1).",
         (BE, BE, CS1, CS1),
         _RTT_FAIR_LABELS,
     ),

@@ -43,7 +43,7 @@ OWNED_SYSCTLS = {
     "net.ipv6.conf.all.forwarding": 'give the node role = "router" instead',
     "net.ipv6.conf.all.disable_ipv6": "set testbed.ip instead",
     "net.ipv6.conf.default.disable_ipv6": "set testbed.ip instead",
-    "net.ipv4.tcp_mem": "must be the same for all nodes; it is constant, so that the guest's memory size has no effect",
+    "net.ipv4.tcp_mem": "cannot be set: it is constant for all nodes, so that the guest's memory size has no effect",
     "net.core.default_qdisc": "set stack.qdisc instead",
 }
 """Sysctls that another key decides, with that key. They are refused, so that each fact has one key."""

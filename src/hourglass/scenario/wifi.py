@@ -35,22 +35,22 @@ class Chip:
     streams: int
     widths: tuple[int, ...]
     txq: bool
-    own: dict[str, int]
+    cell_defaults: dict[str, int]
     aql: bool = False
 
     def defaults(self, standard: str) -> dict[str, int]:
         """Return its defaults in a standard: aggregates of 802.11ax are longer."""
-        return self.own | {"aql": self.aql} | ({"max_subframes": 256} if standard == "ax" else {})
+        return self.cell_defaults | {"aql": self.aql} | ({"max_subframes": 256} if standard == "ax" else {})
 
 
 CHIPS = {
-    "ath9k": Chip(("n",), 3, (20, 40), txq=True, own={
+    "ath9k": Chip(("n",), 3, (20, 40), txq=True, cell_defaults={
         "max_subframes": 32, "max_airtime": 4096, "depth": 2, "rx_usecs": 500, "rx_usecs_first": 2000,
     }),
-    "ath9k_htc": Chip(("n",), 1, (20, 40), txq=False, own={
+    "ath9k_htc": Chip(("n",), 1, (20, 40), txq=False, cell_defaults={
         "max_subframes": 17, "max_airtime": 5484, "depth": 1, "rx_usecs": 250, "rx_usecs_first": 700,
     }),
-    "generic": Chip(("n", "ac", "ax"), 4, (20, 40, 80), txq=True, own={
+    "generic": Chip(("n", "ac", "ax"), 4, (20, 40, 80), txq=True, cell_defaults={
         "max_subframes": 64, "max_airtime": 5484, "depth": 1, "rx_usecs": 0, "rx_usecs_first": 0,
     }, aql=True),
 }  # fmt: skip
@@ -165,7 +165,7 @@ class Wifi(TomlTable):
     band: Band = Field(
         default="5GHz",
         description="Band: channel 36 at 5 GHz, or channel 1 at 2.4 GHz, where beacons and multicast have 1 Mbit/s."
-        " SIFS is 16 us in both: at 2.4 GHz, 10 us and 6 us of signal extension.",
+        " SIFS is 16 us; at 2.4 GHz, 6 us of it are signal extension.",
     )
     width: Width = Field(default=40, description="Channel width.")
     streams: SpatialStreams = Field(default=1, description="Spatial streams.")
@@ -188,7 +188,7 @@ class Wifi(TomlTable):
     pacing_shift: Shift = Field(
         default="kernel",
         description="TCP Small Queues and GSO autosizing on these radios: 2^-shift s of data at the pacing rate."
-        ' "kernel": mac80211\'s value, 7, or 8 ms. 10: 1 ms, as on Ethernet and in the papers.'
+        ' "kernel": mac80211\'s 7, about 8 ms. 10: 1 ms, as on Ethernet and in the papers.'
         " `stack.tsq` and `stack.gso` take precedence.",
     )
     fairness: Toggle = Field(
@@ -196,8 +196,8 @@ class Wifi(TomlTable):
     )
     aql: Toggle | None = Field(
         default=None,
-        description="Airtime queue limits (AQL): mac80211 holds back packets of a station that has 5 ms of air time"
-        " below it. Default: on for the generic chip, off for the others.",
+        description="Airtime queue limits (AQL): mac80211 holds back packets of a station that has 12 ms of air time"
+        " below mac80211, or 5 ms if the radio has 24 ms. Default: on for the generic chip, off for the others.",
     )
     max_subframes: Subframes | None = Field(
         default=None,

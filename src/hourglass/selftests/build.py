@@ -122,7 +122,9 @@ def _make(tree: Path, base: Path, fresh: Path, drill: Path | None, report: Repor
     report(0.1, "installing the kernel's headers")
     with (fresh / "make.log").open("wb") as log:
         if _run(["make", "-s", "-C", str(tree), "ARCH=x86", f"O={fresh / 'headers'}", "headers"], log):
-            raise HourglassError(f"{tree}: its headers cannot be installed; make said:\n{_end(fresh / 'make.log')}")
+            raise HourglassError(
+                f"{tree}: its headers cannot be installed; output of make:\n{_end(fresh / 'make.log')}"
+            )
         for count, name in enumerate(TEST_FOLDERS):
             report(0.3 + 0.2 * count, f"compiling {name}")
             _compile(work / FOLDER / name, fresh / "headers/usr/include", log)

@@ -41,12 +41,12 @@ def markdown(results: Selftests) -> str:
         "",
         *_counts(results),
     ]
-    others = [test for test in results.tests if word(test) != "ok"]
-    if others:
+    not_passed = [test for test in results.tests if word(test) != "ok"]
+    if not_passed:
         lines += ["", "Missed and skipped:", "", "| test | verdict | cases | reason |", "|---|---|---|---|"]
         lines += [
             f"| {test.name} | {word(test)} | {_cases(main_verdict(test))} | {main_verdict(test).reason} |"
-            for test in others
+            for test in not_passed
         ]
     passed = [test for test in results.tests if word(test) == "ok"]
     for name in FOLDERS:

@@ -81,7 +81,7 @@ def selftests(
 def _chosen(root: SelftestRoot, patterns: Sequence[str]) -> list[str]:
     for pattern in patterns:
         if not any(_named(name, pattern) for name in root.tests):
-            raise InputError("TEST", pattern, f"no test is called so. {closest(pattern, root.tests)}".strip())
+            raise InputError("TEST", pattern, f"no selftest has this name. {closest(pattern, root.tests)}".strip())
     return [name for name in root.tests if not patterns or any(_named(name, pattern) for pattern in patterns)]
 
 

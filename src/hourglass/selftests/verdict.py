@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The output and the exit status of a test → ok, missed or skipped, with the reason.
 
-The exit status counts (0 passed, 4 skipped: tools/testing/selftests/kselftest.h). So do the lines: of TAP
-(`ok 3 - …`, `not ok 4 …`) or of `log_test` (`TEST: … [ OK ]`). A test that lacks a module, a tool or a program tests
-nothing: its verdict is skipped, and the reason is the line that names the lack.
+The exit status counts (0 passed, 4 skipped: tools/testing/selftests/kselftest.h). So do the lines: of TAP (`ok 3 - …`,
+`not ok 4 …`) or of `log_test` (`TEST: … [ OK ]`). A test that lacks a module, a tool or a program tests nothing. Its
+verdict is skipped, and the reason is the line that names the lack.
 """
 
 import re

@@ -29,7 +29,9 @@ def values(key: str, entry: object) -> Values:
     elif isinstance(entry, Mapping):
         listed = _range(key, entry)
     else:
-        raise refusal(key, entry, 'a list of values, or a range like { from = 1, to = 5, step = 2, unit = "ms" }')
+        raise refusal(
+            key, entry, 'must be a list of values, or a range like { from = 1, to = 5, step = 2, unit = "ms" }'
+        )
     if not listed:
         raise refusal(key, entry, "has no value")
     if len(listed) > MOST_VALUES:
@@ -42,18 +44,20 @@ def values(key: str, entry: object) -> Values:
 
 def _range(key: str, entry: Mapping[str, Any]) -> Values:
     if unknown := set(entry) - set(RANGE_ORDER):
-        raise refusal(f"{key}.{min(unknown)}", entry[min(unknown)], f"unknown key of a range; {', '.join(RANGE_ORDER)}")
+        raise refusal(
+            f"{key}.{min(unknown)}", entry[min(unknown)], f"unknown key. Keys of a range: {', '.join(RANGE_ORDER)}"
+        )
     for end in ("from", "to"):
         if end not in entry:
-            raise refusal(f"{key}.{end}", None, "a range needs from and to")
+            raise refusal(f"{key}.{end}", None, "is missing; a range needs from and to")
     if "step" in entry and "factor" in entry:
         raise refusal(f"{key}.factor", entry["factor"], "a range has a step or a factor, not both")
     first, last = (_number(f"{key}.{end}", entry[end]) for end in ("from", "to"))
     unit = entry.get("unit", "")
     if not isinstance(unit, str):
-        raise refusal(f"{key}.unit", unit, 'text that is appended to each number, like "ms"')
+        raise refusal(f"{key}.unit", unit, 'must be text, which is appended to each number, like "ms"')
     if last < first:
-        raise refusal(f"{key}.to", entry["to"], "at least `from`")
+        raise refusal(f"{key}.to", entry["to"], "must be at least `from`")
     return [_number_text(number, unit) for number in _numbers(key, entry, first, last)]
 
 
@@ -61,9 +65,9 @@ def _numbers(key: str, entry: Mapping[str, Any], first: Decimal, last: Decimal) 
     """Return all numbers from `first` to `last`, exactly: decimals, no binary fractions."""
     step, factor = _number(f"{key}.step", entry.get("step", 1)), _number(f"{key}.factor", entry.get("factor", 1))
     if "factor" in entry and (factor <= 1 or first <= 0):
-        raise refusal(f"{key}.factor", entry["factor"], "more than 1, and `from` above 0")
+        raise refusal(f"{key}.factor", entry["factor"], "must be above 1, and `from` above 0")
     if step <= 0:
-        raise refusal(f"{key}.step", entry["step"], "more than 0")
+        raise refusal(f"{key}.step", entry["step"], "must be above 0")
     numbers: list[Decimal] = []
     number = first
     while number <= last and len(numbers) <= MOST_VALUES:
@@ -74,10 +78,10 @@ def _numbers(key: str, entry: Mapping[str, Any], first: Decimal, last: Decimal) 
 
 def _number(key: str, value: object) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise refusal(key, value, "a number; its unit goes into `unit`")
+        raise refusal(key, value, "must be a number; its unit goes into `unit`")
     number = Decimal(repr(value))
     if not number.is_finite():
-        raise refusal(key, value, "a finite number")
+        raise refusal(key, value, "must be a finite number")
     return number
 
 

@@ -22,7 +22,7 @@ SEEDS = tuple(range(101, 106))
 
 
 def read(path: Path, study: str) -> Baseline | None:
-    """Read a baseline; None if there is no file. Raises `InputError` for a file that is no baseline."""
+    """Read a baseline; None if there is no file. Raises `InputError` for a file that is not a baseline."""
     try:
         data = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
@@ -30,7 +30,7 @@ def read(path: Path, study: str) -> Baseline | None:
     except (OSError, ValueError) as error:
         raise InputError("--baseline", str(path), f"cannot be read: {' '.join(str(error).split())}") from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA or not isinstance(data.get("lines"), dict):
-        raise InputError("--baseline", str(path), f"is no baseline of a study, schema {SCHEMA}")
+        raise InputError("--baseline", str(path), f"is not a baseline of a study, schema {SCHEMA}")
     if data.get("suite") != study:
         raise InputError("--baseline", str(path), f"is of the study {data.get('suite')}")
     lines: Baseline = data["lines"]

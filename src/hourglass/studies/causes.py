@@ -102,16 +102,16 @@ def _slow_start(run: Recording) -> dict[str, float]:
 
 
 def _least_rtt(run: Recording) -> dict[str, float]:
-    """Return TCP's estimate of the path's round trip. It makes skbs larger the nearer it is to 0, in steps of
-    2^tcp_tso_rtt_log us (`tcp_tso_autosize`, net/ipv4/tcp_output.c), and takes a round trip of 0 for a jiffy."""
+    """Return TCP's estimate of the path's round trip. The nearer it is to 0, the larger are skbs, in steps of
+    2^tcp_tso_rtt_log us (`tcp_tso_autosize`, net/ipv4/tcp_output.c). It takes a round trip of 0 for a jiffy."""
     min_rtts = run.tcp.filter(pl.col("sender"))["min_rtt"].drop_nulls()
     return {"least RTT that TCP sizes skbs by, us": float(min_rtts.median() or 0)} if len(min_rtts) else {}  # type: ignore[arg-type]
 
 
 def _window(run: Recording, window: Window) -> dict[str, float]:
-    """Return the windows of the flows of each direction, and the number whose slow start never ended. Each pause of
-    the machine then makes the window grow, and with it the pacing rate, by which TCP Small Queues let more into the
-    sender's queue."""
+    """Return the windows of the flows of each direction, and the number whose slow start never ended. Each pause of the
+    machine then increases the window, and thus the pacing rate. TCP Small Queues then let more data into the sender's
+    queue."""
     values: dict[str, float] = {}
     for direction, upload in (("upload", True), ("download", False)):
         names = [flow.name for flow in run.flows if flow.upload == upload]
@@ -155,10 +155,10 @@ def _disturbances(loads: Sequence[HostLoad]) -> list[str]:
     """Return the load of the machine, if it was other work or another guest of its hypervisor."""
     if not loads:
         return []
-    others, stolen, busy = (median(getattr(load, key) for load in loads) for key in ("others", "stolen", "busy"))
-    if others + stolen <= DISTURBED_PERCENT:
+    other_work, stolen, busy = (median(getattr(load, key) for load in loads) for key in ("others", "stolen", "busy"))
+    if other_work + stolen <= DISTURBED_PERCENT:
         return []
-    return [f"CPU: the machine was {busy:.0f} % busy, {others:.0f} % with other work, {stolen:.0f} % stolen"]
+    return [f"CPU: the machine was {busy:.0f} % busy, {other_work:.0f} % with other work, {stolen:.0f} % stolen"]
 
 
 def _settings(first: Recording, second: Recording, names: tuple[str, str]) -> list[str]:

@@ -25,7 +25,7 @@ that are compiled in."""
 @dataclass(frozen=True)
 class GridCell:
     """One run of a grid. `name`: the values of its axes. `key` stands for all that decides its records: two cells may
-    share it. `like`: the engine whose links a guest has instead of its own."""
+    share it. `like`: the engine whose links the guest uses."""
 
     name: str
     assignment: Assignment
@@ -93,7 +93,7 @@ def describe(grid: Grid, assignment: Assignment) -> str:
 
 
 def cells(grid: Grid, loaded: list[Scenario], engine: str, identity_of: IdentityOf, like: str = "") -> list[GridCell]:
-    """Return the cells. `engine`: of those for which it is no axis."""
+    """Return the cells. `engine`: of those for which it is not an axis."""
     identities: dict[tuple[str, ...], str] = {}
     listed = []
     for assignment, scenario_of_cell in zip(grid.cells, loaded, strict=True):

@@ -44,16 +44,16 @@ class ColumnGrid:
 
 
 def named(words: Sequence[str], axis: str) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return the columns of the words that the user wrote, and by column the file or folder that stands for it: a file
-    has a column of its name. Raises `InputError`."""
+    """Return the columns of the user's words, and the file or folder of each column that has one. The column of a file
+    has its name. Raises `InputError`."""
     columns = tuple(Path(word).stem if word.endswith(".c") or "/" in word else word for word in words)
     for column, word in zip(columns, words, strict=True):
         if axis == "cc" and column == word and word not in (*CONGESTION_CONTROLS, *NOT_IN_LINUX):
             hint = closest(word, CONGESTION_CONTROLS)
             raise InputError("--cc", word, f"no congestion control of Linux, and no file. {hint}".strip())
-        others = [other for other, name in zip(words, columns, strict=True) if name == column and other != word]
-        if others or (column != word and column in CONGESTION_CONTROLS):
-            raise InputError("--cc", word, f"its column would be called {column!r}, as that of {[*others, column][0]}")
+        equal = [other for other, name in zip(words, columns, strict=True) if name == column and other != word]
+        if equal or (column != word and column in CONGESTION_CONTROLS):
+            raise InputError("--cc", word, f"its column would be named {column!r}, like that of {[*equal, column][0]}")
     return columns, {column: word for column, word in zip(columns, words, strict=True) if column != word}
 
 

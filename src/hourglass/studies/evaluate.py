@@ -54,13 +54,13 @@ class Evaluator:
     dask: str | None
     workers: WorkerPool
     progress: StudyProgress
-    made: int = 0
+    completed: int = 0
     keys: set[str] = field(default_factory=set)
     refusals: list[str] = field(default_factory=list)
 
     def values(self, trials: Sequence[Trial]) -> list[float | None]:
         """Return the value of each trial: None if it was refused or does not show it, `CRASHED` if the guest crashed.
-        Missing runs are made, as many at a time as there are CPUs."""
+        Makes missing runs in parallel, one per CPU."""
         cells = [self._reported(trial) for trial in trials]
         self.keys |= {cell.key for cell in cells if cell is not None}
         missing = {cell.key: cell for cell in cells if cell is not None and not self._is_known(cell.key)}
@@ -94,7 +94,7 @@ class Evaluator:
     def _make(self, cells: Sequence[GridCell]) -> None:
         quiet = _Quiet(self.progress)
         results = runs.make(cells, self.store, jobs=self.jobs, dask=self.dask, workers=self.workers, progress=quiet)
-        self.made += len(results)
+        self.completed += len(results)
 
     def _is_known(self, key: str) -> bool:
         return self._stored(key) is not None or self.store.failure_code(key) in CRASHES

@@ -205,7 +205,7 @@ class PartTable(GridTable):
 
     id: Annotated[str, AfterValidator(_id)] = Field(description="A word that names the part.")
     title: OneLine = Field("", description="A line; default: the id.")
-    about: OneLine = Field("", description="What is run, and why.")
+    about: OneLine = Field("", description="The runs and their purpose.")
     columns: list[str] = Field([], description="The values of the compared axis that it is about; default: all.")
     without: dict[str, str] = Field({}, description="Value of the compared axis = why it is left out.")
     use: str = Field("", description="STUDY.PART of a built-in study: its runs, figures and criteria.")

@@ -114,16 +114,16 @@ def _fields(exported: pl.DataFrame, t_ns: Any) -> list[dict[str, Any]]:
 def _of_socket(sample: dict[str, Any]) -> list[str]:
     threshold, state = sample["snd_ssthresh"], sample["ca_state"]
     return [
-        _known(sample["snd_cwnd"]),
-        "none" if threshold is not None and threshold >= 0x7FFFFFFF else _known(threshold),
-        _known(sample["unacked"]),
+        _cell(sample["snd_cwnd"]),
+        "none" if threshold is not None and threshold >= 0x7FFFFFFF else _cell(threshold),
+        _cell(sample["unacked"]),
         "-" if sample["rtt"] is None else short(sample["rtt"] / 1000),
         "-" if sample["pacing_rate"] is None else short(sample["pacing_rate"] * 8 / 1e6),
         "-" if state is None else CA_STATES[state],
         sample["bbr_phase"] or "-",
-        _known(sample["total_retrans"]),
+        _cell(sample["total_retrans"]),
     ]
 
 
-def _known(value: int | None) -> str:
+def _cell(value: int | None) -> str:
     return "-" if value is None else str(value)

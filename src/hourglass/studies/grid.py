@@ -13,7 +13,7 @@ from hourglass.studies.axes import Assignment, Values, expand, values
 BASE = "scenario"
 """The key of the base scenario. It may be an axis."""
 ENGINE = "engine"
-"""The axis of engines. It is no key of a scenario."""
+"""The axis of engines. It is not a key of a scenario."""
 SEED = "seed"
 
 
@@ -120,18 +120,20 @@ def _check_rule(path: str, rule: Mapping[str, Any], axes: Mapping[str, Values]) 
         raise refusal(path, {}, "names no axis: it would leave nothing")
     for key, values_of_rule in rule.items():
         if key not in axes:
-            raise refusal(f"{path}.{key}", values_of_rule, f"is no axis. {closest(key, axes)}Axes: {', '.join(axes)}")
+            raise refusal(
+                f"{path}.{key}", values_of_rule, f"is not an axis. {closest(key, axes)}Axes: {', '.join(axes)}"
+            )
         for value in values_of_rule if isinstance(values_of_rule, list) else [values_of_rule]:
             if value not in axes[key]:
-                raise refusal(f"{path}.{key}", value, f"is no value of this axis: {several(map(text, axes[key]))}")
+                raise refusal(f"{path}.{key}", value, f"is not a value of this axis: {several(map(text, axes[key]))}")
 
 
 def _check_labels(labels: Mapping[str, Mapping[str, str]], axes: Mapping[str, Values]) -> None:
     for key, names in labels.items():
         if key not in axes:
-            raise refusal(f"labels.{key}", dict(names), f"is no axis. {closest(key, axes)}Axes: {', '.join(axes)}")
+            raise refusal(f"labels.{key}", dict(names), f"is not an axis. {closest(key, axes)}Axes: {', '.join(axes)}")
         options = [text(value) for value in axes[key]]
         for value, name in names.items():
             if value not in options:
-                hint = f"{value!r} is no value of this axis. {closest(value, options)}Values: {several(options)}"
+                hint = f"{value!r} is not a value of this axis. {closest(value, options)}Values: {several(options)}"
                 raise refusal(f"labels.{key}", name, hint)

@@ -222,8 +222,8 @@ class PartRuns:
                     column: computed.get(column) or FigureCell(column, why=self.reason(column)) for column in columns
                 }
                 if any(cell.runs for cell in cells.values()):
-                    others = {column: cell for column, cell in computed.items() if column not in cells}
-                    yield FigureLine(self.part, figure, setting, label, cells, others)
+                    other_cells = {column: cell for column, cell in computed.items() if column not in cells}
+                    yield FigureLine(self.part, figure, setting, label, cells, other_cells)
 
     def _cells(
         self, parts: Mapping[str, "PartRuns"], label: str, setting: Setting, column: str

@@ -21,14 +21,22 @@ def markdown(result: StudyResult) -> str:
         head = ["setting", "figure", *(result.columns[number] or "value" for number in numbers)]
         lines += ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
         for row in rows:
-            cells = [_cell(row[number]) for number in numbers]
-            lines.append("| " + " | ".join([row[0].line.label, row[0].line.title, *cells]) + " |")
+            limit = _common_limit([row[number] for number in numbers])
+            title = f"{row[0].line.title}: {limit}" if limit else row[0].line.title
+            cells = [_cell(row[number], limit) for number in numbers]
+            lines.append("| " + " | ".join([row[0].line.label, title, *cells]) + " |")
         listed = wording.notes(rows)
         lines += ["", *(f"* {note}" for note in listed), *([""] if listed else [])]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _cell(verdict: CellVerdict) -> str:
+def _common_limit(row: list[CellVerdict]) -> str:
+    """Return the limit that all cells with a criterion have, or an empty string."""
+    limits = {verdict.limit for verdict in row if verdict.criterion is not None}
+    return limits.pop() if len(limits) == 1 else ""
+
+
+def _cell(verdict: CellVerdict, common_limit: str) -> str:
     if not verdict.cell.runs or verdict.verdict in ("skipped", "failed"):
         return verdict.verdict if verdict.cell.runs else "-"
     if verdict.gap is not None:
@@ -36,5 +44,6 @@ def _cell(verdict: CellVerdict) -> str:
         return f"{text} ok" if verdict.verdict == "ok" else f"**{text}** {verdict.verdict}"
     if verdict.verdict in ("", "ok"):
         return f"{verdict.text} {verdict.verdict}".strip()
-    why = verdict.reason if verdict.verdict == "regressed" else verdict.limit
+    limit = "" if verdict.limit == common_limit else verdict.limit
+    why = verdict.reason if verdict.verdict == "regressed" else limit
     return f"**{verdict.text}** {verdict.verdict}{f' ({why})' if why else ''}"

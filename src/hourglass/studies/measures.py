@@ -268,12 +268,14 @@ class StudyMeasure:
             if key not in (*self.keys, *self.needs):
                 raise refusal(f"{where}.{key}", value, f"unknown key. Keys: {', '.join((*self.needs, *self.keys))}")
             if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-                raise refusal(f"{where}.{key}", value, "a number, at least 0")
+                raise refusal(f"{where}.{key}", value, "must be a number, at least 0")
             if key == "mbps" and value == 0:
-                raise refusal(f"{where}.{key}", value, "Mbit/s, above 0")
+                raise refusal(f"{where}.{key}", value, "must be Mbit/s, above 0")
         begin = "at" if "at" in self.needs else "from"
         if "to" in parameters and parameters["to"] <= parameters.get(begin, 0):
-            raise refusal(f"{where}.to", parameters["to"], f"a time after `{begin}` = {parameters.get(begin, 0)}")
+            raise refusal(
+                f"{where}.to", parameters["to"], f"must be a time after `{begin}` = {parameters.get(begin, 0)}"
+            )
         for key in self.needs:
             if key not in parameters:
                 raise refusal(f"{where}.{key}", None, "is missing")
@@ -292,7 +294,7 @@ def _of_rate(
 MEASURES: dict[str, StudyMeasure] = {
     "goodput": StudyMeasure("goodput", "Mbit/s", "more", _goodput),
     "utilisation": StudyMeasure("payload, share of the line's rate", "%", "more", _utilisation, needs=("mbps",)),
-    "share": StudyMeasure("share of the line", "", "", _share),
+    "share": StudyMeasure("share of the goodput", "", "", _share),
     "ratio": StudyMeasure("rate, times the rival's", "", "", _ratio),
     "jain": StudyMeasure("Jain's index", "", "more", _jain),
     "harm_rate": StudyMeasure("harm to the rival's rate", "", "less", _harm_rate, compares=True),

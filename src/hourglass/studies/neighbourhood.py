@@ -2,7 +2,7 @@
 """The conditions that `tune` tries settings under: the scenario itself, and links near to its own.
 
 By default they are the rate of the slowest device (link or shaper), times 0.8 and 1.25, and all delays, times 0.5 and
-2. One thing changes at a time. A rate that follows a trace, and a radio, have no neighbours.
+2. One setting changes at a time. A rate that follows a trace, and a radio, have no neighbours.
 """
 
 from collections.abc import Iterator, Sequence

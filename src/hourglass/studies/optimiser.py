@@ -17,7 +17,7 @@ RANDOM = 24
 
 
 class Optimiser:
-    """Proposes points and learns their values, of which less is what is looked for. Equal seeds and values give equal
+    """Proposes points and learns their values; it searches the smallest. Equal seeds and values give equal
     points."""
 
     def __init__(self, places: Sequence[Place], seed: int) -> None:

@@ -66,13 +66,13 @@ class OverChoice:
 
 @dataclass(frozen=True)
 class OverRange:
-    """A key with all values from `low` to `high`, in base units of `kind`; None: numbers, `whole` or not."""
+    """A key with all values from `low` to `high`, in base units of `kind`; None: numbers, integers if `is_integer`."""
 
     key: str
     low: Fraction
     high: Fraction
     kind: QuantityKind | None
-    whole: bool
+    is_integer: bool
 
     def at(self, share: float) -> Any:
         """Return the value at a share of the range, from 0 to 1: by factors if the low end is above 0."""
@@ -82,7 +82,7 @@ class OverRange:
         exact = min(max(exact, self.low), self.high)
         if self.kind is not None:
             return show(round(exact), self.kind)
-        return round(exact) if self.whole else float(exact)
+        return round(exact) if self.is_integer else float(exact)
 
     def values_of(self, most: int) -> tuple[Any, ...]:
         """Return at most this many values, evenly spread over the range, with both ends."""
@@ -162,8 +162,8 @@ def read_range(option: str, key: str, word: str, low: str, low_unit: str, high: 
     ends = [Fraction(low) * (kind.units[unit] if kind else 1), Fraction(high) * (kind.units[high_unit] if kind else 1)]
     if ends[0] >= ends[1]:
         raise InputError(option, word, "must go from a lower to a higher end")
-    whole = kind is not None or all("." not in end for end in (low, high))
-    return OverRange(key, ends[0], ends[1], kind, whole)
+    is_integer = kind is not None or all("." not in end for end in (low, high))
+    return OverRange(key, ends[0], ends[1], kind, is_integer)
 
 
 def _rounded(number: float) -> Fraction:

@@ -42,8 +42,8 @@ def points(table: pl.DataFrame, axes: list[str], latency: str) -> pl.DataFrame:
 
 
 def front(throughput: list[float], latency: list[float]) -> list[bool]:
-    """Return for each point whether it is on the front: no other has at least its throughput and at most its latency,
-    and is better in one of the two."""
+    """Return for each point whether it is on the front. Then no other point has at least its throughput and at most its
+    latency, and is better in one of the two."""
     order = sorted(range(len(throughput)), key=lambda at: (latency[at], -throughput[at]))
     result, best, best_latency = [False] * len(order), float("-inf"), float("nan")
     for at in order:

@@ -30,8 +30,8 @@ Finished = Callable[[str, str | None], None]
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of runs that may go wrong: the end of their time, on the clock `time.monotonic`, and the CPU time in
-    s that a guest may use without moving its clock. After a failure no further run starts."""
+    """The limits of runs that may go wrong. They are the end of their time, on the clock `time.monotonic`, and the CPU
+    time in s that a guest may use without moving its clock. After a failure no further run starts."""
 
     end_s: float
     stall_s: float
@@ -121,7 +121,7 @@ class WorkerPool:
 
 
 def run(tasks: Sequence[Task], jobs: int, finished: Finished) -> None:
-    """Make all runs in a pool of their own, as `WorkerPool.run`. No worker survives this call."""
+    """Make all runs in a separate pool, as `WorkerPool.run`. No worker survives this call."""
     with WorkerPool() as workers:
         workers.run(tasks, jobs, finished)
 

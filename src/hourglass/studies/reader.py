@@ -124,7 +124,7 @@ def parse(data: dict[str, Any], name: str, folder: Path, source: str = "") -> St
         raise refusal("compare.values", compare.values, "must be a list of values")
     options = (*CONGESTION_CONTROLS, *NOT_IN_LINUX)
     if compare.axis == "cc" and (unknown := [value for value in values if value not in options]):
-        allowed = f"no congestion control of Linux; a file goes with --cc. {closest(unknown[0], options)}".strip()
+        allowed = f"no congestion control of Linux; give a file with --cc. {closest(unknown[0], options)}".strip()
         raise refusal("compare.values", unknown[0], allowed)
     if compare.reference and compare.reference not in values:
         raise refusal("compare.reference", compare.reference, f"must be one of {', '.join(values)}")
@@ -205,7 +205,7 @@ def _used(path: str, table: PartTable, name: str) -> StudyPart:
         raise refusal(f"{path}.use", table.use, f"has no such part. {closest(id, parts)}")
     if wrong := sorted(table.model_fields_set - {"id", "title", "about", "use", "quick", "columns"}):
         key = PartTable.model_fields[wrong[0]].alias or wrong[0]
-        raise refusal(f"{path}.{key}", getattr(table, wrong[0]), "is the used part's")
+        raise refusal(f"{path}.{key}", getattr(table, wrong[0]), "belongs to the used part; remove it")
     used = parts[id].table
     changes: dict[str, Any] = {"id": table.id, "title": table.title or used.title}
     changes["about"] = " ".join(filter(None, (table.about, used.about)))
@@ -223,7 +223,7 @@ def _check_part(study: Study, part: StudyPart, path: str) -> None:
     grid = study.column_grid(part, columns)
     for key in (*table.label_by, *table.quick):
         if key not in grid.grid.keys:
-            raise refusal(f"{path}{key}", key, f"is no axis. {closest(key, grid.grid.keys)}")
+            raise refusal(f"{path}{key}", key, f"is not an axis. {closest(key, grid.grid.keys)}")
     settings: dict[str, Mapping[str, Any]] = {}
     for setting in map(grid.setting, grid.grid.cells):
         if settings.setdefault(grid.label(setting), setting) != setting:
@@ -243,7 +243,7 @@ def _check_figure(study: Study, figure: StudyFigure, path: str, axes: tuple[str,
             raise refusal(f"{path}.name", EVERY, "needs compare.reference")
         for key in ("tolerance", "criterion", "parameters", "alone"):
             if getattr(figure, key):
-                raise refusal(f"{path}.{key}", getattr(figure, key), 'does not go with "*"')
+                raise refusal(f"{path}.{key}", getattr(figure, key), 'cannot be combined with "*"')
     elif measure is not None:
         measure.check(f"{path}.with", figure.parameters)
         if measure.compares != bool(figure.alone):
@@ -260,20 +260,22 @@ def _check_figure(study: Study, figure: StudyFigure, path: str, axes: tuple[str,
                           "needs a measure")  # fmt: skip
     if figure.alone and figure.alone not in [part.id for part in study.parts]:
         raise refusal(
-            f"{path}.alone", figure.alone, f"is no part. {closest(figure.alone, [p.id for p in study.parts])}"
+            f"{path}.alone", figure.alone, f"is not a part. {closest(figure.alone, [p.id for p in study.parts])}"
         )
     if figure.score and figure.score.part not in study.weights:
         hint = closest(figure.score.part, study.weights)
-        raise refusal(f"{path}.score.part", figure.score.part, f"is no key of weights. {hint}".strip())
+        raise refusal(f"{path}.score.part", figure.score.part, f"is not a key of weights. {hint}".strip())
     if figure.score and figure.score.worst == figure.score.best:
         raise refusal(f"{path}.score.best", figure.score.best, "must differ from `worst`")
     figure.check_tolerance(f"{path}.tolerance")
     if figure.tolerance and not study.reference:
         raise refusal(f"{path}.tolerance", figure.tolerance, "needs compare.reference")
     if figure.tolerance and figure.criterion:
-        raise refusal(f"{path}.tolerance", figure.tolerance, "does not go with a criterion; list the figure twice")
+        raise refusal(
+            f"{path}.tolerance", figure.tolerance, "cannot be combined with a criterion; list the figure twice"
+        )
     if figure.victim and figure.victim not in axes:
-        raise refusal(f"{path}.victim", figure.victim, f"is no axis. {closest(figure.victim, axes)}")
+        raise refusal(f"{path}.victim", figure.victim, f"is not an axis. {closest(figure.victim, axes)}")
     for number, criterion in enumerate(figure.criterion):
         _check_criterion(figure, criterion, f"{path}.criterion.{number}", axes)
 
@@ -291,7 +293,7 @@ def _check_criterion(figure: StudyFigure, criterion: Criterion, path: str, axes:
         figure.bound_of(single)
         for key in single.where:
             if key not in axes:
-                raise refusal(f"{path}.where.{key}", single.where[key], f"is no axis. {closest(key, axes)}")
+                raise refusal(f"{path}.where.{key}", single.where[key], f"is not an axis. {closest(key, axes)}")
 
 
 def _mistake(problem: Any) -> InputError:

@@ -100,7 +100,7 @@ def check(
     changes = {"--set": overrides or None, "--seeds": seeds or seed, "--kernel": kernel}
     engines.get(engine, kernel)
     if jobs is not None and jobs < 1:
-        raise InputError("jobs", jobs, "at least 1")
+        raise InputError("jobs", jobs, "must be at least 1")
     todo: list[Recording | Scenario] = []
     for target in targets:
         if isinstance(target, Recording):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON Schema of a study's file, for editors: every key of a scenario can be set or be an axis, under its dotted
-name or in tables."""
+"""The JSON Schema of a study's file, for editors. Every key of a scenario can be set or be an axis, by its dotted name
+or in tables."""
 
 import re
 from collections.abc import Callable, Iterator

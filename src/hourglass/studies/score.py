@@ -161,16 +161,16 @@ def score(
     names, sources = named([str(candidate)], chosen.axis)
     path = Path(candidate)
     if sources and not path.exists():
-        raise InputError("CANDIDATE", str(candidate), "there is no such file")
+        raise InputError("CANDIDATE", str(candidate), "no such file")
     options = StudyOptions(names, sources, kernel, seeds=tuple(seeds))
-    shown = progress or SilentStudy()
+    display = progress or SilentStudy()
     at_once = jobs or hardware.cpus()
     with _folder(keep) as folder, pool.WorkerPool(pool.Limits(inf, STALL_S)) as workers:
         try:
             check_source(path if sources else None)
             workers.start(at_once)  # they load what runs need, while the kernel is linked
-            planned = _planned(chosen, folder, options, jobs, shown)
-            number = make(planned, names[0], workers, at_once, limit_s, shown)
+            planned = _planned(chosen, folder, options, jobs, display)
+            number = make(planned, names[0], workers, at_once, limit_s, display)
             figures, total = combine(planned.make(None), names[0], chosen.weights)
         except CandidateError as error:
             parts = {name: PartScore(0.0, None, weight) for name, weight in chosen.weights.items()}
@@ -241,14 +241,15 @@ def make(
     """Make all runs of a candidate and those that they are compared with. Return their number. Raises
     `CandidateError`, and `HourglassError` for a failure of the machine."""
     store = planned.store
-    own = list(own_cells(planned, candidate))
-    cells = {cell.key: cell for cell in own} | {
+    candidate_cells = list(own_cells(planned, candidate))
+    cells = {cell.key: cell for cell in candidate_cells} | {
         cell.key: cell for part in planned.parts.values() for cell in part.planned
     }
-    own_keys = {cell.key for cell in own}
+    own_keys = {cell.key for cell in candidate_cells}
     _link_stored([key for key in cells if key not in own_keys], store.runs)
     tasks = [runs.task(cell, store) for key, cell in cells.items() if not store.done(key)]
-    tasks += [_repeated(runs.task(cell, store)) for cell in {own[0].key: own[0], own[-1].key: own[-1]}.values()]
+    repeated = {cell.key: cell for cell in (candidate_cells[0], candidate_cells[-1])}
+    tasks += [_repeated(runs.task(cell, store)) for cell in repeated.values()]
     at_once = min(jobs, len(tasks))
     progress.begin(0, len(tasks), at_once)
     failures: dict[str, str] = {}
@@ -265,10 +266,10 @@ def make(
         _raise(planned, cells[key.removeprefix(AGAIN)], key, failures[key], key.removeprefix(AGAIN) in own_keys)
     if not in_time:
         raise CandidateError("score-late", f"its runs take longer than {limit_s:g} s")
-    for cell in own:
+    for cell in candidate_cells:
         if complaints := _about(store.directory(cell.key))["warnings"]:
             raise CandidateError("kernel-complaint", f"the kernel reports: {complaints[0]}", cell.name, complaints)
-    for cell in (own[0], own[-1]):
+    for cell in repeated.values():
         if _about(store.directory(cell.key))["digest"] != _about(store.directory(AGAIN + cell.key))["digest"]:
             reason = "a repeated run has other records: it reads something outside of the guest"
             raise CandidateError("not-repeatable", reason, cell.name)

@@ -9,8 +9,8 @@
 not be bought by the others. `FLOOR` keeps a candidate without a part above a candidate that failed (0), and lets a
 search see the others. A value that a run does not show has the utility 0.
 
-The 95 % intervals are those of a bootstrap over seeds, setting by setting: n - 1 of n seeds are drawn with replacement
-(Rao and Wu 1988), because n draws of so few would make intervals too narrow. They need two seeds. They describe other
+The 95 % intervals are those of a bootstrap over seeds, setting by setting. Each draws n - 1 of n seeds with replacement
+(Rao and Wu 1988), because n draws of few seeds make intervals too narrow. They need two seeds. They describe other
 seeds of the same settings, not other settings: those are held out.
 """
 

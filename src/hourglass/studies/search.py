@@ -114,10 +114,11 @@ def search(
 ) -> SearchResult:
     """Search the conditions in which a control of a scenario is `factor` times worse than the best of its rivals.
 
-    `worst`: the expression, of which less is worse; `over`: the conditions, each KEY=VALUE with open places. `rivals`:
-    KEY=A,B, the key of the control and the values to compare with. `tries`: the number of conditions; `shrink`: the
-    most attempts to shrink one. `seed`: of the runs and of the proposals. `out`: the folder; a search that was
-    interrupted continues there. `jobs`, `dask`: as for `study`. Raises `InputError`, and `MissingError` without Optuna.
+    `worst`: an expression whose small values are bad; `over`: the conditions, each KEY=VALUE with values left open.
+    `rivals`: KEY=A,B, the key of the control and the values to compare with. `tries`: the number of conditions;
+    `shrink`: the most attempts to shrink one. `seed`: of the runs and of the proposals. `out`: the folder; a search
+    that was interrupted continues there. `jobs`, `dask`: as for `study`. Raises `InputError`, and `MissingError`
+    without Optuna.
     """
     for option, number, least in (("--tries", tries, 1), ("--shrink", shrink, 0), ("-j", jobs, 1)):
         if number is not None and number < least:
@@ -125,16 +126,16 @@ def search(
     task = _task(source, worst, over, rivals, factor, overrides, seed, kernel)
     engines.get(engine, kernel)
     folder = out or STUDIES / f"search-{task.base.name}"
-    shown = progress or SilentSearch()
+    display = progress or SilentSearch()
     at_once = ON_CLUSTER if dask else jobs or hardware.cpus()
     store = Store(folder, "records")
     with store.locked(), WorkerPool() as workers:
-        evaluator = Evaluator(task.expression, task.key, store, task.base.kernel, engine, jobs, dask, workers, shown)
-        searching = _Search(task, evaluator, shown, tries, shrink, at_once)
+        evaluator = Evaluator(task.expression, task.key, store, task.base.kernel, engine, jobs, dask, workers, display)
+        searching = _Search(task, evaluator, display, tries, shrink, at_once)
         searching.run()
         result = SearchResult(
-            task.base.name, task.expression.text, task.key, str(task.control), searching.findings, searching.tried,
-            evaluator.made, tuple(evaluator.refusals), folder,
+            task.base.name, task.expression.text, task.key, str(task.control), searching.findings, searching.attempts,
+            evaluator.completed, tuple(evaluator.refusals), folder,
         )  # fmt: skip
         for finding in result.findings:
             trial = Trial(finding.table, task.control, task.base.seed)
@@ -154,11 +155,11 @@ def _task(
     base = scenario.load(source, changes, seed=seed, kernel=kernel)
     key, parsed = _parsed_rivals(rivals)
     control = _control(base, key)
-    others = {str(value): value for value in parsed if value != control}
-    if not others:
+    alternatives = {str(value): value for value in parsed if value != control}
+    if not alternatives:
         raise InputError("--rivals", rivals, f"needs another value than {control}, which the scenario has")
-    _check_effect(base, key, next(iter(others.values())))
-    return SearchTask(source, changes, base, expression, parse_space(over, base), key, control, others, factor)
+    _check_effect(base, key, next(iter(alternatives.values())))
+    return SearchTask(source, changes, base, expression, parse_space(over, base), key, control, alternatives, factor)
 
 
 def _parsed_rivals(text: str) -> tuple[str, list[Any]]:
@@ -202,37 +203,37 @@ class _Search:
     tries: int
     shrink: int
     at_once: int
-    tried: int = 0
+    attempts: int = 0
     findings: list[Finding] = field(default_factory=list)
-    seen: set[str] = field(default_factory=set)
+    kinds: set[str] = field(default_factory=set)
 
     def run(self) -> None:
-        while self.tried < self.tries:
+        while self.attempts < self.tries:
             if (hit := self.round()) is not None:
                 self.add(*hit)
 
     def round(self) -> tuple[int, dict[str, Any], Judgement] | None:
         """Try conditions until some batches after the first with a shortfall of the factor. Return the number, the
         scenario and the judgement of the worst; None if there is none."""
-        optimiser = Optimiser(self.task.space.places, self.task.base.seed * 1000 + self.tried)
+        optimiser = Optimiser(self.task.space.places, self.task.base.seed * 1000 + self.attempts)
         worst: tuple[int, dict[str, Any], Judgement] | None = None
         values: list[float] = []
-        end = min(self.tries, self.tried + ROUND)
-        while self.tried < end:
-            tables = self.tables(optimiser.ask(min(BATCH, end - self.tried)))
+        end = min(self.tries, self.attempts + ROUND)
+        while self.attempts < end:
+            tables = self.tables(optimiser.ask(min(BATCH, end - self.attempts)))
             judged = self.judged(tables, values)
             optimiser.tell([_order(each) for each in judged])
             for table, judgement in zip(tables, judged, strict=True):
-                self.tried += 1
+                self.attempts += 1
                 if table is not None and judgement.shortfall >= self.task.factor:
                     if worst is None:
-                        end = min(end, self.tried + LATER_BATCHES * BATCH)
+                        end = min(end, self.attempts + LATER_BATCHES * BATCH)
                     if worst is None or judgement.shortfall > worst[2].shortfall:
-                        worst = self.tried, table, judgement
-            if not values and self.tried >= BATCH and self.evaluator.refusals:
+                        worst = self.attempts, table, judgement
+            if not values and self.attempts >= BATCH and self.evaluator.refusals:
                 raise InputError("--over", "every condition", f"has no value: {self.evaluator.refusals[0]}")
             reached = f"worst {max(each.shortfall for each in judged):.3g} times" if judged else ""
-            self.progress.search(self.tried, self.tries, f"{len(self.findings)} findings, {reached}")
+            self.progress.search(self.attempts, self.tries, f"{len(self.findings)} findings, {reached}")
         return worst
 
     def tables(self, points: Sequence[Point]) -> list[dict[str, Any] | None]:
@@ -246,15 +247,15 @@ class _Search:
                 tables.append(None)
         return tables
 
-    def judged(self, tables: Sequence[dict[str, Any] | None], known: list[float]) -> list[Judgement]:
-        """Return the judgements of a batch: with rivals where the value is in the worst quarter of all `known` values,
-        to which those of the batch are added."""
+    def judged(self, tables: Sequence[dict[str, Any] | None], round_values: list[float]) -> list[Judgement]:
+        """Return the judgements of a batch: with rivals where the value is in the worst quarter of `round_values`.
+        Adds the batch's values to `round_values`."""
         seed = self.task.base.seed
         present = [table for table in tables if table is not None]
         of_present = iter(self.evaluator.values([Trial(table, self.task.control, seed) for table in present]))
         values = [None if table is None else next(of_present) for table in tables]
-        known += [value for value in values if value is not None]
-        limit = sorted(known)[len(known) // 4] if known else 0.0
+        round_values += [value for value in values if value is not None]
+        limit = sorted(round_values)[len(round_values) // 4] if round_values else 0.0
         chosen = [
             table for table, value in zip(tables, values, strict=True)
             if table is not None and value is not None and value <= limit
@@ -274,11 +275,11 @@ class _Search:
     def add(self, attempt: int, table: dict[str, Any], judgement: Judgement) -> None:
         """Shrink a condition and add it to the findings, unless it is one of them."""
         runs = len(self.evaluator.keys)
-        self.progress.search(self.tried, self.tries, f"shrinking condition {attempt}")
+        self.progress.search(self.attempts, self.tries, f"shrinking condition {attempt}")
         small = self.shrunk(table, judgement)
-        if (kind := _kind(small)) in self.seen:
+        if (kind := _kind(small)) in self.kinds:
             return
-        self.seen.add(kind)
+        self.kinds.add(kind)
         first = self.task.base.seed
         seeds = range(first, first + 1 + OTHER_SEEDS)
         values = self.evaluator.values([Trial(small, self.task.control, seed) for seed in seeds])
@@ -298,9 +299,10 @@ class _Search:
             values = self.evaluator.values([Trial(each, self.task.control, seed) for each in candidates])
             bad = [shortfall(value, best) >= needed for value in values]
             trials = [Trial(each, rival, seed) for each, is_bad in zip(candidates, bad, strict=True) if is_bad]
-            others = iter(self.evaluator.values(trials))
+            rival_values = iter(self.evaluator.values(trials))
             return [
-                is_bad and shortfall(value, next(others)) >= needed for value, is_bad in zip(values, bad, strict=True)
+                is_bad and shortfall(value, next(rival_values)) >= needed
+                for value, is_bad in zip(values, bad, strict=True)
             ]
 
         plain = {key: value for key, value in table.items() if key != "description"}

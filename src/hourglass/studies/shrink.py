@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shrink a scenario by delta debugging: halves of lists, then tables and keys, then the digits of numbers, as long as
-the smaller scenario still shows the same."""
+"""Shrink a scenario by delta debugging, as long as the smaller scenario still shows the effect. Halves of lists go
+first, then tables and keys, then the digits of numbers."""
 
 import copy
 import re
@@ -30,9 +30,9 @@ def shrunk(
     tries: int = TRIES,
     at_once: int = 1,
 ) -> Data:
-    """Return the smallest scenario within a number of tries. `holds` tells of scenarios if they still show the same;
-    it gets `at_once` of them, and the result does not depend on how many. Scenarios that are not `valid` are no tries.
-    Keys whose names begin with `fixed` stay as they are."""
+    """Return the smallest scenario within a number of tries. `holds` returns for each scenario whether it still
+    shows the effect. It gets `at_once` scenarios; their number does not change the result. Scenarios that are not
+    `valid` do not count as tries. Keys whose names begin with `fixed` stay as they are."""
     progressed = True
     while progressed and tries > 0:
         progressed = False
@@ -43,7 +43,7 @@ def shrunk(
                 if not candidates:
                     break
                 holding = holds([candidate for _, candidate in candidates])
-                first = next((number for number, held in enumerate(holding) if held), None)
+                first = next((number for number, holds_still in enumerate(holding) if holds_still), None)
                 tries -= len(candidates) if first is None else first + 1
                 position = candidates[-1][0] + 1
                 if first is not None:

@@ -36,7 +36,7 @@ Changes = list[tuple[str, Any]]
 
 @dataclass(frozen=True)
 class Place:
-    """An open place: a range, or so many alternatives."""
+    """An open place: a range, or a number of alternatives."""
 
     name: str
     choices: int = 0
@@ -109,11 +109,11 @@ class Space:
 def parse(texts: Sequence[str], base: Scenario) -> Space:
     """Return the space of `--over` options. Raises `InputError`."""
     if not texts:
-        raise InputError(OPTION, None, "needs a key and what it may be, like testbed.link.1.rate=1mbit..50mbit")
+        raise InputError(OPTION, None, "needs a key and its values, like testbed.link.1.rate=1mbit..50mbit")
     axes = tuple(_axis(text, base) for text in texts)
     keys = [axis.key for axis in axes]
     if twice := next((key for key in keys if keys.count(key) > 1), None):
-        raise InputError(OPTION, twice, "is given twice")
+        raise InputError(OPTION, twice, "occurs twice")
     return Space(axes, base)
 
 
@@ -127,10 +127,10 @@ def _axis(text: str, base: Scenario) -> Axis:
     ]
     template = tuple(map(_template, values)) if len(values) > 1 else _template(values[0])
     if isinstance(template, str) and template.startswith(("[", "{")):
-        raise InputError(OPTION, text, 'is no list or table of TOML; write ranges within it in quotes, like ["0..5"]')
+        raise InputError(OPTION, text, 'is not a list or table of TOML; put its ranges in quotes, like ["0..5"]')
     axis = Axis(key, template)
     if not axis.places(""):
-        raise InputError(OPTION, text, "leaves nothing open; write a range like 1mbit..50mbit, or values: A,B")
+        raise InputError(OPTION, text, "has one value only; write a range like 1mbit..50mbit, or values: A,B")
     if every is None:
         return axis
     try:

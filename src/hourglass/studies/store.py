@@ -7,8 +7,8 @@
     NAME.html, NAME.md  the verdicts
     runs.lock           locked while a study works here
 
-A run's directory follows from its scenario and its kernel, so a complete run is never made again, whichever study
-needs it. A process that dies leaves hidden folders at most, which the next study deletes.
+A run's directory follows from its scenario and its kernel, so a complete run is never repeated, even for another study.
+A process that dies leaves hidden folders at most, which the next study deletes.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ class Store:
             yield
 
     def _busy(self) -> None:
-        raise InputError("out", str(self.out), "another study is at work in this folder")
+        raise InputError("out", str(self.out), "another study is running in this folder; wait for its end")
 
     def remove_unfinished(self) -> None:
         """Delete the hidden folders of runs that were never completed."""

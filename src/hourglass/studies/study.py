@@ -68,8 +68,8 @@ class StudyOptions:
 @dataclass(frozen=True, repr=False)
 class StudyResult:
     """A study with its runs and verdicts. `skipped`: by part the reason why it was not run. `completed`, `failed`,
-    `cached`: the number of runs that this call made, tried in vain, and reused. `repeated`: the further seeds of
-    suspected regressions. `baseline`: the name of its file, empty without one."""
+    `cached`: the numbers of new, failed and reused runs of this call. `repeated`: the further seeds of suspected
+    regressions. `baseline`: the name of its file, empty without one."""
 
     study: Study
     options: StudyOptions
@@ -200,7 +200,7 @@ class StudyResult:
         for key in values:
             if key not in self.grid.keys:
                 keys = self.grid.keys
-                raise InputError("run", key, f"is no axis. {closest(key, keys)}Axes: {several(keys)}")
+                raise InputError("run", key, f"is not an axis. {closest(key, keys)}Axes: {several(keys)}")
         return values, [
             cell for cell in self.cells if all(cell.assignment[key] == value for key, value in values.items())
         ]
@@ -255,7 +255,7 @@ def study(
     `StudyResult.failures`.
     """
     if keep not in KEEPS:
-        raise InputError("keep", keep, f"one of {', '.join(KEEPS)}")
+        raise InputError("keep", keep, f"must be one of {', '.join(KEEPS)}")
     engines.get(engine, kernel)
     checked = with_settings(read(source), overrides)
     if keep == "summary" and checked.reference:
@@ -264,7 +264,7 @@ def study(
     if names and checked.reference and checked.reference not in names:
         raise InputError("--columns", ",".join(names), f"must contain the reference, {checked.reference}")
     if baseline is not None and baselines.read(baseline, checked.name) is None and not update_baseline:
-        raise InputError("--baseline", str(baseline), "there is no such file; --update-baseline writes it")
+        raise InputError("--baseline", str(baseline), "no such file; --update-baseline writes it")
     if update_baseline and not seeds:
         seeds = baselines.SEEDS
     options = StudyOptions(tuple(dict.fromkeys(names)), sources, kernel, engine, quick, tuple(seeds), force)
@@ -303,7 +303,7 @@ class StudyRuns:
         progress: StudyProgress | None = None,
     ) -> None:
         if jobs is not None and jobs < 1:
-            raise InputError("jobs", jobs, "at least 1")
+            raise InputError("jobs", jobs, "must be at least 1")
         self.study, self.options, self.jobs, self.dask = study, options, jobs, dask
         self.paths = {
             column: UserText(f"{Path(word).absolute()}{word[len(word.rstrip('/')) :]}")
@@ -395,11 +395,11 @@ class StudyRuns:
         for id, runs in self.parts.items():
             if runs.part.table.seeds is None or not runs.part.table.seeds.until:
                 continue
-            wanted = {(each.line.label, each.cell.column) for each in undecided if each.line.part.id == id}
+            undecided_cells = {(each.line.label, each.cell.column) for each in undecided if each.line.part.id == id}
             next_cells: dict[tuple[str, str], Assignment] = {}
             for cell in runs.grid.grid.cells:
                 position = runs.grid.label(runs.grid.setting(cell)), runs.grid.column(cell)
-                if position in wanted and cell[SEED] not in runs.runs[position]:
+                if position in undecided_cells and cell[SEED] not in runs.runs[position]:
                     next_cells.setdefault(position, cell)
             if next_cells:
                 runs.add(self._planned(replace(runs.grid.grid, cells=tuple(next_cells.values()))))
@@ -474,8 +474,8 @@ class StudyRuns:
         )  # fmt: skip
 
     def add_seeds(self, cells: Sequence[tuple[FigureLine, str]], number: int) -> None:
-        """Plan further seeds, none of a baseline's, for the settings of these cells (a line and its column) and for
-        those they are compared with: for all columns, so that a setting's columns have equal seeds."""
+        """Plan further seeds, none of a baseline's, for the settings of these cells (a line and its column) and of
+        their references. All columns of a setting get the same seeds."""
         settings: dict[str, list[Mapping[str, Any]]] = {}
         for line, _ in cells:
             settings.setdefault(line.part.id, []).append(line.setting)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tabulate summaries: a row per cell, a column per axis, then a column per figure with its unit in the name.
 
-Axes are named by the scenario's dotted keys; names of figures have no dot. The same runs give the same bytes, whichever
-machine made them and in which order: the table has no wall time and no path.
+Axes are named by the scenario's dotted keys; names of figures have no dot. The same runs give the same bytes, from any
+machine and in any order: the table has no wall time and no path.
 """
 
 import json

@@ -10,10 +10,10 @@ the seeds. A limit must be met in every condition. The settings are raced, by su
     2       the best third, at least `LEAST[0]`      all           the first
     3       the best third of these, `LEAST[1]`      all           all
 
-In each round the scenario's own settings are compared too, and the best setting of each limited figure, so that "95 %
-of best" has its best. Of the settings within `CLOSE` of the best value, the one with the fewest changes is chosen. Then
-it and the scenario's own settings run with further seeds, which had no part in the choice. These alone give the margin:
-the mean of the paired differences over conditions and seeds, with a bootstrapped interval.
+Each round also compares the scenario's own settings, and the best setting of each limited figure, to which "95 % of
+best" refers. Of the settings within `CLOSE` of the best value, the one with the fewest changes is chosen. Then it and
+the scenario's own settings run with further seeds, which had no part in the choice. These alone give the margin: the
+mean of the paired differences over conditions and seeds, with a bootstrapped interval.
 
 Runs are those of studies, in their store: none is made twice.
 """
@@ -200,7 +200,7 @@ class _Race:
     def distinct(self, settings: list[TunedSetting]) -> list[TunedSetting]:
         """Return the settings without changes that have no effect, each scenario once. Raises `InputError` for a wrong
         value."""
-        own = _flat(self.base.model_dump(mode="json"))
+        before = _flat(self.base.model_dump(mode="json"))
         unique: dict[bytes, TunedSetting] = {}
         for setting in settings:
             changed = scenario.load(self.base, list(setting.changes.items()))
@@ -208,7 +208,7 @@ class _Race:
                 flat = _flat(changed.model_dump(mode="json"))
                 effective = {
                     key: value for key, value in setting.changes.items()
-                    if any(flat.get(name) != own.get(name) for name in {*flat, *own} if _below(name, key))
+                    if any(flat.get(name) != before.get(name) for name in {*flat, *before} if _below(name, key))
                 }  # fmt: skip
                 unique[changed.to_json()] = TunedSetting(effective)
         return list(unique.values())

@@ -16,18 +16,18 @@ A cell without a criterion or a tolerance has no verdict: the figure is reported
 two of its runs in order, since in real time other work on the machine disturbs runs. The verdict follows from the whole
 interval, in % of the reference's median. `moves.py` judges the figures of "*".
 
-*Regressed*: the criterion was met in the baseline and is missed; or there was a figure and is none; or the figure,
-whose direction is known, is worse than the worst seed of the baseline. A miss that the baseline contains is `missed`
-and does not count (`CellVerdict.counts`). A miss in a line that the baseline lacks counts. A value within the
-baseline's spread is never a regression. Without a criterion, a value within 10 % of the worst seed, or within `GRAINS`,
-is none either.
+*Regressed*: the criterion was met in the baseline and is missed; or the baseline has a figure and the study has none. A
+figure with a known direction also regressed if it is worse than the worst seed of the baseline. A miss that the
+baseline contains is `missed` and does not count (`CellVerdict.counts`). A miss in a line that the baseline lacks
+counts. A value within the baseline's spread is never a regression. Without a criterion, neither is a value within 10 %
+of the worst seed, or within `GRAINS`.
 
 Among a thousand cells, a few are beyond all these limits by chance. `suspects` are therefore rerun with further seeds,
 in all columns of their settings. They are regressions only if the median of all seeds still is.
 
 A column that the baseline lacks cannot regress: its misses do not count. Without a baseline every miss counts.
 
-These tolerances are Hourglass's. "At most the harm to itself" (Ware et al.) has no tolerance in the paper: with one run
+These tolerances are Hourglass's. "At most the harm to itself" (Ware et al.) has no tolerance in the paper. With one run
 each, half of all equal pairs would miss it. The tolerance is the largest of 10 %, the spread of the victim's seeds, and
 a grain. It is the same for all columns of a line.
 """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`explain`: say where a run's latency comes from, and try what would change it.
 
-The what-if runs change one key each, on the run's scenario with its seed and two more, in a guest. All figures are
-those of the slowest stream that feels the latency (ping, call, request; without any the flows' own round trip), and the
-goodput of all flows. The intervals are bootstrapped over blocks of 1 s of all seeds (`results/intervals.py`).
+The what-if runs change one key each, on the run's scenario with its seed and two more, in a guest. The figures are the
+goodput of all flows and the times of the slowest ping, call or request. Without these, the times are the flows' own
+round trips. The intervals are bootstrapped over blocks of 1 s of all seeds (`results/intervals.py`).
 
 The best change has the largest gain: the mean logarithm of the ratios of p50 and p99 over all streams, less that of the
 goodput. A halved goodput outweighs a halved latency. If the best change moves the bottleneck, it is tried together with
@@ -138,15 +138,15 @@ def explain(
     first = recording.info.seed or recording.scenario.seed
     chosen = tuple(seeds) or tuple(range(first, first + 1 + FURTHER_SEEDS))
     trials = _Trials(recording, chosen, out, jobs, force, progress or SilentStudy())
-    tried = trials.effects(candidates)
-    if best := _best(tried):
-        tried += trials.effects(_further(best.knob, trials))
-    return RunAdvice(recording, explanation, chosen, tuple(tried), _best(tried))
+    effects = trials.effects(candidates)
+    if best := _best(effects):
+        effects += trials.effects(_further(best.knob, trials))
+    return RunAdvice(recording, explanation, chosen, tuple(effects), _best(effects))
 
 
-def _best(tried: list[WhatIf]) -> WhatIf | None:
+def _best(effects: list[WhatIf]) -> WhatIf | None:
     """Return the change that helps most."""
-    return max((each for each in tried if each.helps), key=lambda each: each.gain, default=None)
+    return max((each for each in effects if each.helps), key=lambda each: each.gain, default=None)
 
 
 def _further(knob: Knob, trials: "_Trials") -> list[Knob]:
@@ -248,7 +248,7 @@ def _series(run: Recording) -> dict[str, Series]:
     delays = {ping.name: ping_ms(run, ping) for ping in run.pings}
     for kind in KINDS.values():
         delays |= {stream.name: kind.series(run, stream) for stream in run.of_kind(kind.model)}
-    delays = {name: known for name, series in delays.items() if (known := _known(series)).values.size}
+    delays = {name: answered for name, series in delays.items() if (answered := _without_lost(series)).values.size}
     series = delays or {RTT: tcp_rtt_ms(run)}
     if run.flows:
         series[GOODPUT] = goodput_total(run, run.flows, loaded_window(run))
@@ -258,9 +258,9 @@ def _series(run: Recording) -> dict[str, Series]:
     return series
 
 
-def _known(series: Series) -> Series:
-    known = ~np.isnan(series.values)
-    return Series(series.t_s[known], series.values[known])
+def _without_lost(series: Series) -> Series:
+    finite = ~np.isnan(series.values)
+    return Series(series.t_s[finite], series.values[finite])
 
 
 def _difference(

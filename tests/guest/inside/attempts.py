@@ -20,7 +20,7 @@ NEWNS, NEWCGROUP, NEWUSER, NEWPID, NEWNET = 0x20000, 0x2000000, 0x10000000, 0x20
 BIND, MOVE, REMOUNT, DETACH = 4096, 8192, 32, 2
 MODULES = ("mounts", "namespaces", "processes", "devices", "machine_code")
 AGENTS = ("out", "init", "room")
-"""Entries of the agent's file system, none of which a node has."""
+"""Entries of the agent's file system. No node has them."""
 
 ATTEMPTS: dict[str, Callable[[], str | None]] = {}
 

@@ -194,7 +194,7 @@ def descriptors_of_the_first_process() -> str | None:
 @attempt
 def inherited_descriptors() -> str | None:
     """As in CVE-2024-21626: a descriptor to the outside was left open."""
-    more = [name for name in os.listdir("/proc/self/fd") if int(name) > 2]
-    links = [os.readlink(f"/proc/self/fd/{name}") for name in more if os.path.exists(f"/proc/self/fd/{name}")]
+    descriptors = [name for name in os.listdir("/proc/self/fd") if int(name) > 2]
+    links = [os.readlink(f"/proc/self/fd/{name}") for name in descriptors if os.path.exists(f"/proc/self/fd/{name}")]
     odd = [link for link in links if not link.startswith(("/proc/", "/tmp/", "pipe:", "/work"))]
     return f"inherited {odd}" if odd else None

@@ -111,7 +111,7 @@ class Folder:
                     path.unlink()
                 path.mkdir(exist_ok=True)
                 path.chmod(mode | ENTERABLE)
-                self._own(path, member)
+                self._store_owner(path, member)
             return
         if not (member.isreg() or member.issym() or member.islnk()):
             return
@@ -129,9 +129,9 @@ class Folder:
             with path.open("wb") as file:
                 shutil.copyfileobj(content, file)
             path.chmod(mode | READABLE)
-        self._own(path, member)
+        self._store_owner(path, member)
 
-    def _own(self, path: Path, member: tarfile.TarInfo) -> None:
+    def _store_owner(self, path: Path, member: tarfile.TarInfo) -> None:
         """Remember the owner of a member."""
         if not (0 <= member.uid < ID_END and 0 <= member.gid < ID_END):
             raise HourglassError(f"{member.name}: its owner is {member.uid}:{member.gid}; Linux has no such numbers")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build a root from an image archive, as `docker save`, `podman save` and `skopeo copy … oci-archive:` write it: a tar
+"""Build a root from an image archive of `docker save`, `podman save` or `skopeo copy … oci-archive:`. This is a tar
 file with `index.json` (OCI image layout 1.0) or `manifest.json` (Docker's) and the layers, bottom first.
 
-An archive may be hostile. Its parts are members of the archive, whatever its manifests say. The size of each read and
-the number of all parts are bounded."""
+An archive may be hostile. Its parts are members of the archive, even if its manifests name other files. The size of
+each read and the number of all parts are bounded."""
 
 import contextlib
 import gzip

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configure the unpacked packages of a root, as `dpkg --configure` does on a machine: their own scripts add users and
+"""Configure the unpacked packages of a root, as `dpkg --configure` does on a machine. Their own scripts add users and
 groups, alternatives, certificates, default configurations, and Python's compiled modules.
 
-The scripts run as root of a guest, in virtual time and with a fixed seed, so each machine gets the same files. What
-they change comes back as an archive with owners. No daemon starts."""
+The scripts run as root of a guest, in virtual time and with a fixed seed, so each machine gets the same files.
+The files that they change return as an archive with owners. No daemon starts."""
 
 import os
 import tarfile
@@ -48,7 +48,7 @@ find . -xdev -mindepth 1 \( -path ./dev -o -path ./proc -o -path ./sys -o -path 
 	-newerct '2024-01-01 00:00:00.5 UTC' -print0 |
 	tar --create --file /tmp/out/changes.tar --no-recursion --null --files-from - && touch /tmp/out/done
 """
-"""Runs at 1 s of test time, so that the time of a change tells it from the root's own files."""
+"""Runs at 1 s of test time, so that the time of a changed file differs from those of the root's files."""
 
 OUTPUTS = "/tmp/out"
 """The folder in the guest with the results of SCRIPT."""

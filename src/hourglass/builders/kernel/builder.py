@@ -345,7 +345,7 @@ def configure(work: Path, recipe: Recipe, required: config.Options, option_state
     missing = config.lost(required, config.parse((work / ".config").read_text()))
     missing = [option for option in missing if strict or declared(work, option)]
     if missing:
-        raise BuildError(f"Linux {recipe.label} does not take these options of kernel/config: {', '.join(missing)}")
+        raise BuildError(f"Linux {recipe.label} ignores these options of kernel/config: {', '.join(missing)}")
     stamp.write_text(state)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Add the sources of custom congestion controls and qdiscs to a kernel tree, to be compiled into the kernel.
 
-Each has a folder below drivers/net/hourglass/modules, with a Makefile that links its files to one object. So its
-parameters are NAME.PARAMETER on the command line, like those of every built-in module. `#line` lets the compiler's
-messages name the user's file.
+Each module has a folder below drivers/net/hourglass/modules, with a Makefile that links its files to one object.
+So its parameters are NAME.PARAMETER on the kernel's command line, like those of every built-in module. `#line` lets the
+compiler's messages name the user's file.
 """
 
 import re
@@ -14,14 +14,16 @@ from hourglass.builders.kernel.hooks import DRIVERS_TARGET, Overlay
 from hourglass.contract.kernel_module import KernelModule
 from hourglass.errors import InputError
 
-FOLDER = f"{DRIVERS_TARGET}/modules"
+MODULES_FOLDER = f"{DRIVERS_TARGET}/modules"
 LINES_SHOWN = 20
 
 _HEAD = "# SPDX-License-Identifier: GPL-2.0-only\n"
-_FOLDERS = (f"{DRIVERS_TARGET}/lib", f"{DRIVERS_TARGET}/probe", "net/ipv4", "net/sched")
-_INCLUDED = " ".join(f"-I$(srctree)/{folder}" for folder in _FOLDERS)
-_MESSAGE = re.compile(r"^\S+\.[ch]:\d+(:\d+)?: (fatal error|error|note): ")
-_LINKING = re.compile(r"undefined reference|multiple definition|terminated program|memory exhausted|out of memory")
+_INCLUDE_FOLDERS = (f"{DRIVERS_TARGET}/lib", f"{DRIVERS_TARGET}/probe", "net/ipv4", "net/sched")
+_INCLUDE_FLAGS = " ".join(f"-I$(srctree)/{folder}" for folder in _INCLUDE_FOLDERS)
+_COMPILER_MESSAGE = re.compile(r"^\S+\.[ch]:\d+(:\d+)?: (fatal error|error|note): ")
+_LINKER_MESSAGE = re.compile(
+    r"undefined reference|multiple definition|terminated program|memory exhausted|out of memory"
+)
 _BUILTIN_NAMES = {
     "net/ipv4/tcp_*.c": r'\.name\s*=\s*"{}"', "net/sched/sch_*.c": r'\.id\s*=\s*"{}"'
 }  # fmt: skip
@@ -35,15 +37,15 @@ def with_modules(files: Overlay, modules: Sequence[KernelModule]) -> Overlay:
     makefile = f"{DRIVERS_TARGET}/Makefile"
     added = {makefile: files[makefile] + b"obj-y += modules/\n"}
     folders = " ".join(f"{module.name}/" for module in modules)
-    added[f"{FOLDER}/Makefile"] = f"{_HEAD}obj-y := {folders}\n".encode()
+    added[f"{MODULES_FOLDER}/Makefile"] = f"{_HEAD}obj-y := {folders}\n".encode()
     for module in modules:
-        added |= {f"{FOLDER}/{module.name}/{name}": text.encode() for name, text in _files(module)}
+        added |= {f"{MODULES_FOLDER}/{module.name}/{name}": text.encode() for name, text in _files(module)}
     return files | added
 
 
 def _files(module: KernelModule) -> Iterable[tuple[str, str]]:
-    """Yield the files of a module's folder: the Makefile, the headers, and the sources under names other than the
-    module's."""
+    """Yield the files of a module's folder: the Makefile, the headers, and the sources as NAME_INDEX.c, since
+    NAME.o is their linked object."""
     objects = []
     for index, (name, text) in enumerate(module.files):
         if name.endswith(".c"):
@@ -52,7 +54,7 @@ def _files(module: KernelModule) -> Iterable[tuple[str, str]]:
         else:
             yield name, text
     rules = f"obj-y := {module.name}.o\n{module.name}-y := {' '.join(objects)}\n"
-    yield "Makefile", f"{_HEAD}ccflags-y := {' '.join([_INCLUDED, *module.flags])}\n{rules}"
+    yield "Makefile", f"{_HEAD}ccflags-y := {' '.join([_INCLUDE_FLAGS, *module.flags])}\n{rules}"
 
 
 def refuse_builtin_names(tree: Path, modules: Sequence[KernelModule]) -> None:
@@ -69,14 +71,14 @@ def refuse_builtin_names(tree: Path, modules: Sequence[KernelModule]) -> None:
 
 
 def messages_about(log: Path, modules: Sequence[KernelModule]) -> list[str]:
-    """Return the lines of a failed build's log that are about modules, with the names of the user's files. The list is
-    empty if the build failed for another reason."""
+    """Return the compiler's messages on the modules' files from a failed build's log, or else the linker's messages. At
+    most `LINES_SHOWN` lines."""
     text = log.read_text(errors="replace")
     for module in modules:
-        text = text.replace(f"{FOLDER}/{module.name}/", "")
+        text = text.replace(f"{MODULES_FOLDER}/{module.name}/", "")
     names = {name for module in modules for name, _ in module.files}
     lines = text.splitlines()
-    messages = [line for line in lines if _MESSAGE.match(line) and line.split(":")[0] in names]
+    messages = [line for line in lines if _COMPILER_MESSAGE.match(line) and line.split(":")[0] in names]
     if not any("error: " in line for line in messages):
-        messages = [line for line in lines if _LINKING.search(line)] if modules else []
+        messages = [line for line in lines if _LINKER_MESSAGE.search(line)] if modules else []
     return messages[:LINES_SHOWN]

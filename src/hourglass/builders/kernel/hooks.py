@@ -144,7 +144,7 @@ def in_range(version: Version, ranges: str) -> bool:
     for bound in ranges.replace(",", " ").split():
         parts = re.fullmatch(r"(>=|<=|==|>|<)(\d+)\.(\d+)", bound)
         if parts is None:
-            raise InputError("versions", ranges, 'ranges such as ">=5.10 <6.6"')
+            raise InputError("versions", ranges, 'must be ranges like ">=5.10 <6.6"')
         if not compare[parts[1]](version, (int(parts[2]), int(parts[3]))):
             return False
     return True
@@ -212,7 +212,8 @@ def overlay(pristine: Path, kernel: Path = resources.KERNEL, without: Iterable[s
     version, left_out = tree_version(pristine), set(without)
     hooks = load(kernel / "hooks")
     if unknown := left_out - {name for hook in hooks for name in (hook.name, *hook.parts())}:
-        raise InputError("without", sorted(unknown), f"must be one of {[hook.name for hook in hooks]}, or HOOK@FILE")
+        names = ", ".join(hook.name for hook in hooks)
+        raise InputError("without", sorted(unknown), f"must be one of {names}, or HOOK@FILE")
     files = hooked(
         pristine, [hook.leaving_out(left_out) for hook in hooks if hook.name not in left_out], kernel, version
     )

@@ -101,7 +101,7 @@ def _newest(archive: apt.Archive) -> str:
     query = subprocess.run(["dpkg-deb", "--field", deb, "Depends"], text=True, capture_output=True, check=True)
     match = re.search(r"linux-source-\d+\.\d+", query.stdout)
     if match is None:
-        raise HourglassError(f"{deb.name} depends on no source: {query.stdout.strip()}")
+        raise HourglassError(f"{deb.name} depends on no source package: {query.stdout.strip()}")
     return match[0]
 
 

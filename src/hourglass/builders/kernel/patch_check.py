@@ -55,7 +55,7 @@ def compile_patched(name: str, architecture: str, targets: Sequence[str], say: p
         run([*make, "allnoconfig", f"KCONFIG_ALLCONFIG={built}/options"], tree)
         lost = config.lost(options, config.parse((built / ".config").read_text()))
         if lost := [option for option in lost if builder.declared(tree, option)]:
-            raise HourglassError(f"Linux {name} for {architecture} does not take: {', '.join(lost)}")
+            raise HourglassError(f"Linux {name} for {architecture} ignores these options: {', '.join(lost)}")
         say(f"compiling {' '.join(targets)} of Linux {name} for {architecture}")
         run([*make, "KCFLAGS=-Werror", *NO_OBJTOOL, *targets], tree)
 

@@ -33,7 +33,7 @@ BPF_VARIANT = "bpf"
 """The variant with the kernel's types (BTF). It loads congestion controls and qdiscs in BPF."""
 BPF_TOOLS = {"pahole": "dwarves"}
 BPF_HEADERS = {"/usr/include/libelf.h": "libelf-dev", "/usr/include/zlib.h": "zlib1g-dev"}
-"""What a build of this variant needs in addition."""
+"""The further needs of a build of this variant."""
 
 MAKERS = [state(Path(__file__)), state(Path(config.__file__))]
 """The code that decides on the ingredients, as this process loaded it."""

@@ -102,7 +102,7 @@ def _recipe(
         built_names = (kernel.name for kernel in kernels() if VARIANT not in kernel.name)
         names = dict.fromkeys((*SUITES, *built_names))
         raise InputError(
-            "kernel", name, f"one of {', '.join(names)}, or a name given with: hourglass kernel build PATH"
+            "kernel", name, f"must be one of {', '.join(names)}, or a name given with: hourglass kernel build PATH"
         )
     source = source_tree.cached(name) if name in SUITES else None
     if source is not None:

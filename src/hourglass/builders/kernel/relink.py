@@ -2,15 +2,15 @@
 """Compile only the sources of custom modules and link the kernel again.
 
 A complete make visits every folder, which takes two thirds of the CPU time of a build after a change of a module. If
-only the text of modules changed since the last complete build, make gets the modules' objects as targets, and then only
-links: `-o .` tells it that the folders are up to date. The kernel has the same bytes.
+only the text of modules changed since the last complete build, make gets the modules' objects as targets. It then only
+links: `-o .` declares the folders up to date. The kernel has the same bytes.
 """
 
 import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from hourglass.builders.kernel.custom_modules import FOLDER
+from hourglass.builders.kernel.custom_modules import MODULES_FOLDER
 from hourglass.builders.kernel.hooks import Overlay
 from hourglass.contract.kernel_module import KernelModule
 
@@ -28,7 +28,7 @@ def digest(files: Overlay, key: str, options: str) -> str:
     compiler) and of the options."""
     parts = [key.encode(), options.encode()]
     for name, content in sorted(files.items()):
-        is_text = name.startswith(f"{FOLDER}/") and not name.endswith("/Makefile")
+        is_text = name.startswith(f"{MODULES_FOLDER}/") and not name.endswith("/Makefile")
         parts += [name.encode(), b"" if is_text else content]
     return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
 
@@ -52,7 +52,7 @@ def forget(work: Path) -> None:
 def relink(work: Path, modules: Sequence[KernelModule], make: Make) -> int:
     """Compile the modules and link the kernel. Return the number of make's steps."""
     objects = [
-        f"{FOLDER}/{module.name}/{module.name}_{index}.o"
+        f"{MODULES_FOLDER}/{module.name}/{module.name}_{index}.o"
         for module in modules
         for index, (name, _) in enumerate(module.files)
         if name.endswith(".c")

@@ -38,8 +38,8 @@ class SourceTree:
 
 
 def packaged(name: str, say: Callable[[str], None], having: str = "Makefile", update: bool = False) -> SourceTree:
-    """Return the tree of a listed kernel; fetch it unless the cache has it with the file `having`, which trees of
-    older versions of this package may lack. `update`: always fetch it."""
+    """Return the tree of a listed kernel; fetch it unless the cache has it with the file `having`. Trees of older
+    versions of this package may lack this file. `update`: always fetch it."""
     sources = directories.cache() / "sources"
     with locks.exclusive(
         sources / f"{name}.lock", lambda: say(f"waiting for another process that fetches Linux {name}")

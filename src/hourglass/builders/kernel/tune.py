@@ -68,4 +68,4 @@ def train(work: Path, kernel: BuiltKernel, trainer: Trainer) -> None:
         trainer(kernel, Plan.model_validate_json(plan.read_bytes()), directory)
     shutil.rmtree(directory)
     if next(work.rglob("*.gcda"), None) is None:
-        raise HourglassError("the training runs left no counts")
+        raise HourglassError("the training runs of PGO wrote no counts")

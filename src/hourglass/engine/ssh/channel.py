@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Talk to one host: the ssh that reaches it, the agent on it, and its messages (`agent/src/serve.rs` has the protocol).
 
-One connection does it all. A few lines of shell receive the agent's file and start it. The plan, the orders and the
-records pass over the same standard input and output. ssh and ~/.ssh/config decide on key, user, port and jump host."""
+There is one connection. A few lines of shell receive the agent's file and start it. The plan, the orders and the
+records pass over one standard input and output. Key, user, port and jump host come from ssh and ~/.ssh/config."""
 
 import contextlib
 import os
@@ -59,7 +59,7 @@ _DESTINATION = re.compile(r"(ssh://)?([\w][\w.-]*@)?[A-Za-z0-9\[][\w.:%\[\]-]*",
 def argv(destination: str, command: str) -> list[str]:
     """Return the ssh command that runs a shell command on a host."""
     if not _DESTINATION.fullmatch(destination):  # the plan may come from elsewhere
-        raise InputError("host", destination, "not a destination for ssh")
+        raise InputError("host", destination, "must be a destination for ssh, like user@router")
     options = shlex.split(os.environ.get(OPTIONS_VARIABLE, ""))
     return ["ssh", *options, *USUAL, "--", destination, f"exec sh -c {shlex.quote(command)}"]
 

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute the offset of a host's clock from exchanges over the control connection. Pure.
 
-A request leaves at t1 and arrives at t2 of the other clock; the reply leaves at t3 of the other clock and arrives at
-t4. Whatever the delay of each direction, the other clock was ahead by a value between t3 - t4 and t2 - t1. An exchange
+A request leaves at t1 and arrives at t2. The reply leaves at t3 and arrives at t4. The other clock measures t2 and t3.
+For any delay of each direction, the other clock was ahead by a value between t3 - t4 and t2 - t1. An exchange
 bounds the offset to an interval as long as its round trip without the other's pause, (t4 - t1) - (t3 - t2). Nothing is
 assumed about the share of each direction. The exchange with the shortest round trip is the most precise (NTP's clock
 filter, RFC 5905, section 10).
 
 The clock is the line through the best exchange before the test and the best one after it. If both are known to within u
-and the clock is even, all times in between are known to within u. The exchanges during the test check this: if one
-excludes the line, the line is off by at least that amount, which is added to the uncertainty."""
+and the clock is even, all times in between are known to within u. The exchanges during the test check this. If one
+excludes the line, the line is wrong by at least that amount. The uncertainty grows by it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

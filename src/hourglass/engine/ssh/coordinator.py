@@ -3,11 +3,11 @@
 
     set up      every agent executes its steps; then each waits for its neighbours (`reach`)
     before      clocks are compared; the test starts at one instant, sent to each host in its own time
-    during      one request a second, which also detects a lost connection
+    during      one clock request a second, which also detects a lost connection
     after       clocks are compared again; records are fetched; all settings are restored
 
-If a host fails or disconnects, the other connections are closed, which makes the agents restore their hosts; then they
-are waited for."""
+If a host fails or disconnects, the coordinator closes all connections. Each agent then restores its host, and the
+coordinator waits for it."""
 
 import contextlib
 import os
@@ -29,17 +29,20 @@ from hourglass.engine.ssh.one_way_delay import HostRecords
 from hourglass.errors import GuestError
 
 SILENCE_S = 20.0
-"""Wall seconds without a message after which a host is lost: its clock is requested every second."""
-SET_UP_S = 120.0
-"""For the set-up, which sends no messages, beyond the time-outs of its steps."""
+"""Wall seconds after which a host without a message has failed. Its clock is requested every second."""
+MAX_PENDING = 20
+"""Clock requests without a reply, after which no more are sent."""
+ALLOWANCE_S = 120.0
+"""Wall seconds that each phase may take beyond its known duration."""
 RESTORE_S = 20.0
-"""For a disconnected host to restore its settings."""
-QUESTIONS = 40
+"""Wall seconds in which a disconnected host must restore its settings."""
+CLOCK_REQUESTS = 40
 """Clock requests to each host before and after the test."""
 PAUSE_S = 0.005
-"""Between them, so that they do not share a queue."""
+"""The pause between clock requests, so that they do not share a queue."""
 LEAD_NS = 300_000_000
-"""From the last message before the test to its start: agents open their sockets and files."""
+"""The time from the last message to the start of the test. Agents open sockets and files in it. It grows by 1 ms for
+each stream."""
 
 
 @dataclass
@@ -53,56 +56,56 @@ class Coordinator:
     log: BinaryIO
     channels: list[Channel] = field(default_factory=list)
     _selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
-    _tick: float = 0.0
+    _next_report_s: float = 0.0
 
     def run(self) -> tuple[list[HostRecords], int]:
-        """Run the plan; return the hosts' records, and the test time of the end. Raises as `Engine.run`."""
+        """Run the plan; return the hosts' records, and the test time of the end. Raises the errors of `Engine.run`."""
         with self._connected():
-            self._until("set", SET_UP_S + self._patience_s())
+            self._await_all("set", ALLOWANCE_S + self._step_timeouts_s())
             self._send_all("reach")
-            self._until("reached", SET_UP_S + self._patience_s())
-            before = self._compare_clocks()
+            self._await_all("reached", ALLOWANCE_S + self._step_timeouts_s())
+            clocks_before = self._compare_clocks()
             start_ns = time.monotonic_ns() + LEAD_NS + len(self.plan.streams) * 10**6
-            starts = {channel.host.node: before[channel.host.node].theirs(start_ns) for channel in self.channels}
-            first = {channel.host.node: list(channel.exchanges) for channel in self.channels}
+            starts = {channel.host.node: clocks_before[channel.host.node].theirs(start_ns) for channel in self.channels}
+            exchanges_before = {channel.host.node: list(channel.exchanges) for channel in self.channels}
             for channel in self.channels:
                 channel.exchanges.clear()
                 channel.send(f"start {starts[channel.host.node]}")
-            self._until("measured", self.plan.end_ns / 1e9 + SET_UP_S)
-            during = {channel.host.node: list(channel.exchanges) for channel in self.channels}
+            self._await_all("measured", self.plan.end_ns / 1e9 + ALLOWANCE_S)
+            exchanges_during = {channel.host.node: list(channel.exchanges) for channel in self.channels}
             for channel in self.channels:
                 channel.exchanges.clear()
             self._compare_clocks()
-            after = {channel.host.node: list(channel.exchanges) for channel in self.channels}
+            exchanges_after = {channel.host.node: list(channel.exchanges) for channel in self.channels}
             self._send_all("records")
-            self._until("records", SET_UP_S + self.plan.end_ns / 1e9)  # the longer the test, the more they are
+            self._await_all("records", ALLOWANCE_S + self.plan.end_ns / 1e9)  # they grow with the test
             self._send_all("end")
-            self._until("done", SET_UP_S)
+            self._await_all("done", ALLOWANCE_S)
             ends = [channel.end_ns or self.plan.end_ns for channel in self.channels]
             ahead_ns = time.time_ns() - time.monotonic_ns()
-            parts = [
+            host_records = [
                 HostRecords(
                     node=(node := channel.host.node),
                     records=channel.records,
                     theirs_ns=starts[node],
                     ours_ns=start_ns,
-                    clock=clocks.estimate_clock(first[node], during[node], after[node]),
+                    clock=clocks.estimate_clock(exchanges_before[node], exchanges_during[node], exchanges_after[node]),
                     devices=channel.host.devices,
                     ours_ahead_ns=ahead_ns,
                 )
                 for channel in self.channels
             ]
-            return parts, max(ends)
+            return host_records, max(ends)
 
-    def _patience_s(self) -> float:
+    def _step_timeouts_s(self) -> float:
         """Return the sum of the time-outs of the set-up's steps."""
         waits = [getattr(step, "timeout_ns", 0) for step in self.plan.setup]
         return sum(waits) / 1e9
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[None]:
-        """Connect all hosts and send them their parts of the plan. At the end, for any reason, disconnect and wait for
-        them."""
+        """Connect all hosts and send them their parts of the plan. After an error, disconnect and wait until they have
+        restored their settings. At the end, kill all ssh."""
         try:
             for host in split.hosts(self.plan):
                 agent = padded(self.agents[host.node])
@@ -114,19 +117,19 @@ class Coordinator:
                     os.set_blocking(pipe.fileno(), False)
                     self._selector.register(pipe, selectors.EVENT_READ, channel)
             with ThreadPoolExecutor(len(self.channels)) as pool:
-                parts = [split.part(self.plan, channel_.host).to_json() for channel_ in self.channels]
-                list(pool.map(Channel.feed, self.channels, parts))
+                plans = [split.part(self.plan, channel.host).to_json() for channel in self.channels]
+                list(pool.map(Channel.feed, self.channels, plans))
             yield
         except BaseException:
             self._restore()
             raise
         finally:
-            for channel_ in self.channels:
-                channel_.kill()
+            for channel in self.channels:
+                channel.kill()
             self._selector.close()
 
     def _restore(self) -> None:
-        """Disconnect all hosts; wait until each has ended."""
+        """Disconnect all hosts, and wait until each has ended, at most `RESTORE_S`."""
         for channel in self.channels:
             channel.hang_up()
         deadline = time.monotonic() + RESTORE_S
@@ -138,32 +141,33 @@ class Coordinator:
             channel.send(order)
 
     def _compare_clocks(self) -> dict[str, Clock]:
-        """Request the clock of each host many times, one request at a time."""
-        for _ in range(QUESTIONS):
+        """Request each host's clock many times, one request at a time. Return the estimates."""
+        for _ in range(CLOCK_REQUESTS):
             for channel in self.channels:
                 channel.query_clock()
-                self._wait(lambda channel=channel: not channel.pending, SILENCE_S)  # type: ignore[misc]
+                self._wait(lambda channel=channel: [channel] if channel.pending else [], SILENCE_S)  # type: ignore[misc]
             time.sleep(PAUSE_S)
         return {channel.host.node: clocks.estimate_clock(channel.exchanges, [], []) for channel in self.channels}
 
-    def _until(self, message: str, longest_s: float) -> None:
+    def _await_all(self, message: str, longest_s: float) -> None:
         """Wait until all hosts have sent a message."""
-        self._wait(lambda: all(message in channel.reached for channel in self.channels), longest_s)
+        self._wait(lambda: [channel for channel in self.channels if message not in channel.reached], longest_s)
 
-    def _wait(self, condition: Callable[[], bool], longest_s: float) -> None:
+    def _wait(self, slow: Callable[[], list[Channel]], longest_s: float) -> None:
+        """Receive messages until no host is slow. Raises the error of a host, also if `longest_s` is over."""
         deadline = time.monotonic() + longest_s
-        while not condition():
+        while awaited := slow():
             now = time.monotonic()
-            self._check(now, deadline)
-            if now >= self._tick:
-                self._tick = now + 1
+            self._raise_failures(now, awaited if now > deadline else [])
+            if now >= self._next_report_s:
+                self._next_report_s = now + 1
                 for channel in self.channels:
-                    if "set" in channel.reached and len(channel.pending) < SILENCE_S:
+                    if "set" in channel.reached and len(channel.pending) < MAX_PENDING:
                         channel.query_clock()
-                reached_ns = min(channel.test_ns for channel in self.channels)
-                if reached_ns:
-                    self.report(min(reached_ns, self.plan.end_ns) / 1e9, self.plan.end_ns / 1e9)
-            self._receive(min(0.5, max(0.0, self._tick - now)))
+                slowest_ns = min(channel.test_ns for channel in self.channels)
+                if slowest_ns:
+                    self.report(min(slowest_ns, self.plan.end_ns) / 1e9, self.plan.end_ns / 1e9)
+            self._receive(min(0.5, max(0.0, self._next_report_s - now)))
 
     def _receive(self, longest_s: float) -> None:
         for key, _ in self._selector.select(longest_s):
@@ -178,15 +182,15 @@ class Coordinator:
                 for line in data.splitlines():
                     channel.write(line)
 
-    def _check(self, now: float, deadline: float) -> None:
-        """Raise the error of a host that failed, ended or sends nothing."""
+    def _raise_failures(self, now: float, overdue: list[Channel]) -> None:
+        """Raise the error of a host that failed, ended, sends nothing or is overdue."""
         for channel in self.channels:
             if channel.error is not None:
                 raise supervise.step_error(
                     {"node": channel.host.node, **_without_nulls(channel.error)}, self.directory, channel.tail
                 )
         for channel in self.channels:
-            name = f"{channel.host.node} ({channel.host.destination})"
+            label = f"{channel.host.node} ({channel.host.destination})"
             when = f"at {channel.test_ns / 1e9:g} s of test time" if "ready" in channel.reached else "during the set-up"
             if channel.closed and "done" not in channel.reached:
                 with contextlib.suppress(Exception):
@@ -194,16 +198,16 @@ class Coordinator:
                 self._receive(0.1)
                 status = channel.child.returncode
                 how = "" if status is None else f" (ssh: exit status {status})"
-                problem = f"the connection to {name} ended {when}{how}"
+                problem = f"the connection to {label} ended {when}{how}"
                 raise GuestError(problem, self.directory / "console.log", channel.tail, code="host-lost")
             silent = (
                 now - channel.last_message_s > SILENCE_S and "set" in channel.reached and "done" not in channel.reached
             )
-            if silent or now > deadline:
+            if silent or channel in overdue:
                 code, problem = (
-                    ("host-silent", f"{name} sent nothing for {SILENCE_S:g} s {when}")
+                    ("host-silent", f"{label} sent nothing for {SILENCE_S:g} s {when}")
                     if silent
-                    else ("host-overdue", f"{name} exceeded its time {when}")
+                    else ("host-overdue", f"{label} exceeded its time {when}")
                 )
                 raise GuestError(problem, self.directory / "console.log", channel.tail, code=code)
 

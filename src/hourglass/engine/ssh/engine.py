@@ -22,14 +22,14 @@ from hourglass.engine.base import BuildReport, Outcome, Preload, Report
 
 @dataclass
 class Ssh:
-    """The hosts that a plan names."""
+    """The engine that runs a plan on the hosts that it names."""
 
     name: ClassVar = "ssh"
     capabilities: ClassVar = Capabilities(
         nic="real", own_kernel=False, virtual_time=False, radios=False, programs=False, captures=False, layers=False
     )
     releases: dict[str, str] = field(default_factory=dict)
-    """The kernels of the inspected hosts, by node."""
+    """The kernel releases of the inspected hosts, by node."""
 
     @classmethod
     def ready(cls) -> Self:
@@ -50,27 +50,28 @@ class Ssh:
         self, plan: Plan, directory: Path, *, progress: Report | None = None, preload: Preload | None = None
     ) -> Outcome:
         """Execute a plan; see `Engine.run`."""
-        # other engines must not wait for their imports, such as numpy and pyarrow. Nor may `logging` be loaded
-        # when a guest starts: it reports an interrupted fork
-        from hourglass.engine.ssh import inspection, split
+        # imported here: other engines need neither numpy nor pyarrow. The start of a guest must not load `logging`,
+        # which reports an interrupted fork
+        from hourglass.engine.ssh import split
         from hourglass.engine.ssh.coordinator import Coordinator
+        from hourglass.engine.ssh.inspection import inspect_all
         from hourglass.engine.ssh.merge import merge
 
         start = time.monotonic()
         (directory / "plan.json").write_bytes(plan.to_json())
         hosts = split.hosts(plan)
-        inspections = inspection.inspect_all(plan, hosts)
+        inspections = inspect_all(plan, hosts)
         self.releases = {inspection.host.node: inspection.release for inspection in inspections}
         binaries = {
-            machine: agent.binary(machine).read_bytes()
-            for machine in {inspection.machine for inspection in inspections}
+            architecture: agent.binary(architecture).read_bytes()
+            for architecture in {inspection.machine for inspection in inspections}
         }
         agents = {inspection.host.node: binaries[inspection.machine] for inspection in inspections}
         if preload is not None:
             Thread(target=preload, daemon=True).start()
         with (directory / "console.log").open("wb") as log:
-            conductor = Coordinator(plan, directory, agents, progress or (lambda _, __: None), log)
-            parts, end_ns = conductor.run()
+            coordinator = Coordinator(plan, directory, agents, progress or (lambda _, __: None), log)
+            parts, end_ns = coordinator.run()
         out = directory / "records.arrows"
         warnings = [line for inspection in inspections for line in inspection.warnings] + merge(plan, parts, out)
         for part in parts:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Split a plan for several hosts into each one's part. Pure.
 
-A part has the steps and the events of its node, with the names of its interfaces instead of the plan's devices, and all
-streams: the agent plays the ends on its node."""
+A part has the steps and the events of its node, with the names of its interfaces instead of the plan's devices. It has
+all streams; the agent runs the ends on its node."""
 
 from collections.abc import Mapping
 

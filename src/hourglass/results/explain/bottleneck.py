@@ -26,7 +26,7 @@ BUSY = 0.9
 RATE_NEARLY = 0.9
 """The share of its limited rate from which a flow is limited by it."""
 USED_UP = 0.95
-"""The share of its rate from which a full hop is the limit, whatever holds the senders."""
+"""The share of its rate from which a full hop is the limit, independent of the senders' limits."""
 CPU_SHARE = 0.5
 """The share of a program's life from which waiting for its node's CPU limits it."""
 

@@ -107,8 +107,10 @@ def latency_parts(loads: Loads, names: list[str]) -> list[LatencyPart]:
                 totals[distance] = totals.get(distance, 0) + min(mean, fixed_ms)
                 mean -= min(mean, fixed_ms)
             totals[*place, layer] = totals.get((*place, layer), 0) + mean
-    whole = sum(totals.values())
+    total_ms = sum(totals.values())
     parts = [
-        LatencyPart(node, device, layer, ms / number, ms / whole) for (node, device, layer), ms in totals.items() if ms
+        LatencyPart(node, device, layer, ms / number, ms / total_ms)
+        for (node, device, layer), ms in totals.items()
+        if ms
     ]
     return sorted(parts, key=lambda part: -part.ms)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The loads of a run: who sends to whom over which hops, and how full each hop is.
 
-A hop is *full* if it carries nearly its rate and packets nearly always wait for it, if its queue overflows or marks,
-or, in the air, if the channel is busy or frames nearly always wait. The waits are those of the layer table.
+A hop is *full* if it carries nearly its rate and packets nearly always wait for it, or if its queue overflows or marks.
+A hop in the air is also full if the channel is busy or frames nearly always wait. The waits are those of the layer
+table.
 """
 
 from dataclasses import dataclass
@@ -187,8 +188,8 @@ class Loads:
         client, server = (sender, receiver) if way == "up" else (receiver, sender)
         for path in self.run.paths:
             if {path.client, path.server} == {client, server}:
-                there = (path.client == client) == (way == "up")
-                return [self._states.of(hop)[0] for hop in (path.there if there else path.back)]
+                is_forward = (path.client == client) == (way == "up")
+                return [self._states.of(hop)[0] for hop in (path.there if is_forward else path.back)]
         return []
 
     @cached_property

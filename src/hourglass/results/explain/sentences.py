@@ -67,14 +67,14 @@ def explanation_of(run: Recording) -> Explanation:
     loads = Loads(run)
     felt = victims(loads)
     parts = latency_parts(loads, [victim.name for victim in felt])
-    first, *others = bottlenecks(loads, parts)
+    first, *further = bottlenecks(loads, parts)
     queue = _longest_queue(loads, parts)
     rule = size_rule(loads, queue) if queue else None
     hop = hop_of(loads, queue)[0] if queue else first.hop
     missing = tuple(_missing(loads, felt))
     sentences = [
         _bottleneck(first, "bottleneck"),
-        *(_bottleneck(each, "also") for each in others[:MOST_OTHERS]),
+        *(_bottleneck(each, "also") for each in further[:MOST_OTHERS]),
         *_latency(felt),
         *_parts(parts, felt),
         *([_size(hop)] if hop and hop.backlog_bytes else []),
@@ -85,7 +85,7 @@ def explanation_of(run: Recording) -> Explanation:
         *_shares(run),
         *_warnings(run),
     ]
-    return Explanation(first, tuple(others), tuple(felt), tuple(parts), queue, hop, rule, tuple(sentences), missing)
+    return Explanation(first, tuple(further), tuple(felt), tuple(parts), queue, hop, rule, tuple(sentences), missing)
 
 
 def _longest_queue(loads: Loads, parts: list[LatencyPart]) -> LatencyPart | None:
@@ -169,18 +169,18 @@ def _latency(felt: list[Victim]) -> list[Sentence]:
     """Say who suffers: the most delayed stream, then the others."""
     if not felt:
         return []
-    first, *others = felt
+    first, *further = felt
     text = (
         f"{_stream(first)} takes {_ms(first.p50)} in the median and {_ms(first.p99)} at p99; its shortest"
         f" time is {_ms(first.idle)}"
     )
     values: Values = {"p50": first.p50, "p99": first.p99, "idle": first.idle}
     sentences = [Sentence("latency", text, values, (f"{first.figure}.p50", f"{first.figure}.p99"))]
-    if others:
-        listed = [f"{each.name} {_ms(each.p50)} and {_ms(each.p99)}" for each in others[:MOST_PARTS]]
-        more = f", and {len(others) - MOST_PARTS} more" if len(others) > MOST_PARTS else ""
-        figures: Values = {f"{each.name}.p50": each.p50 for each in others}
-        sources = tuple(f"{each.figure}.p50" for each in others)
+    if further:
+        listed = [f"{each.name} {_ms(each.p50)} and {_ms(each.p99)}" for each in further[:MOST_PARTS]]
+        more = f", and {len(further) - MOST_PARTS} more" if len(further) > MOST_PARTS else ""
+        figures: Values = {f"{each.name}.p50": each.p50 for each in further}
+        sources = tuple(f"{each.figure}.p50" for each in further)
         sentences.append(Sentence("victims", f"The others (p50 and p99): {', '.join(listed)}{more}", figures, sources))
     return sentences
 
@@ -196,11 +196,11 @@ def _parts(parts: list[LatencyPart], felt: list[Victim]) -> list[Sentence]:
     largest = [part for part in parts[:MOST_PARTS] if part.share >= SHARE]
     if not largest:
         return []
-    whose = "of the time of pings and requests" if felt else "of the time below the sockets"
-    first, *others = largest
-    text = f"{first.share:.0%} {whose} is spent in the {first.layer} of {first.place} ({_ms(first.ms)} on average)"
-    if others:
-        text += f"; then {_joined([f'{part.layer} of {part.place} {part.share:.0%}' for part in others])}"
+    reference = "of the time of pings and requests" if felt else "of the time below the sockets"
+    first, *further = largest
+    text = f"{first.share:.0%} {reference} is spent in the {first.layer} of {first.place} ({_ms(first.ms)} on average)"
+    if further:
+        text += f"; then {_joined([f'{part.layer} of {part.place} {part.share:.0%}' for part in further])}"
     values: Values = {f"{part.place}.{part.layer}": part.ms for part in largest}
     sources = tuple(f"ping_layers.{felt[0].name}.{part.node}.{part.layer}.share" for part in largest) if felt else ()
     return [Sentence("layers", text, values, sources or ("table layer",))]
@@ -302,7 +302,7 @@ def _missing(loads: Loads, felt: list[Victim]) -> list[str]:
     if not run.paths:
         missing.append("no paths: the hops and their rates are unknown")
     if run.flows and run.tcp["hold_cwnd_ns"].is_null().all():
-        missing.append("no account of held data: tcp_info tells only receive window and send buffer")
+        missing.append("no account of held data: tcp_info has only receive window and send buffer")
     if run.queues.is_empty() and run.qdisc.is_empty():
         missing.append("no samples of queues: their sizes are unknown")
     if not felt:

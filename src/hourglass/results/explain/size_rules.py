@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rule that decides the size of a queue.
 
-A queue has the size at which something stops its senders. From the queue outwards these are its own limit or AQM, the
-rule of the device (BQL, airtime queue limits), TCP Small Queues for senders on the same host, and the congestion
-window, the receive window, the send buffer or the pacing rate of the sockets. The first that acted is the rule.
+A queue has the size at which something stops its senders. From the queue outwards, these are its own limit or AQM, and
+the rule of the device (BQL, airtime queue limits). TCP Small Queues follow for senders on the same host, then
+congestion window, receive window, send buffer or pacing rate of the sockets. The first that acted is the rule.
 """
 
 from collections.abc import Callable
@@ -121,13 +121,13 @@ def _airtime(hop: HopLoad, part: LatencyPart) -> SizeRule:
 
 
 def _radio_ring(hop: HopLoad) -> SizeRule:
-    held = hop.radio.held.mean if hop.radio else None
+    held_mpdus = hop.radio.held.mean if hop.radio else None
     aggregate = hop.radio.subframes.mean if hop.radio else None
     return SizeRule(
         "hardware queue",
-        f"Driver and hardware of {hop.name} decide: they hold {short(held or 0)} MPDUs on average, and an aggregate has"
-        f" {short(aggregate or 0)}",
-        {"held": held, "aggregate": aggregate},
+        f"Driver and hardware of {hop.name} decide: they hold {short(held_mpdus or 0)} MPDUs on average, and an"
+        f" aggregate has {short(aggregate or 0)}",
+        {"held": held_mpdus, "aggregate": aggregate},
         (f"wifi.{hop.hop.node}.{hop.hop.device}.held", f"wifi.{hop.hop.node}.{hop.hop.device}.subframes"),
     )
 
@@ -183,10 +183,10 @@ def _senders(shares: SenderShares, local: bool) -> SizeRule:
 
 
 def _tsq(shares: SenderShares) -> SizeRule:
-    whose = "a flow" if shares.flows == 1 else f"each of the {shares.flows} flows"
+    owner = "a flow" if shares.flows == 1 else f"each of the {shares.flows} flows"
     size = f", and it has {size_text(shares.below_tcp)} below TCP in the median" if shares.below_tcp else ""
     text = (
-        f"TCP Small Queues decide: the limit of {whose} is {TERMS[shares.tsq_term or 'none']}{size}; data waits for it"
+        f"TCP Small Queues decide: the limit of {owner} is {TERMS[shares.tsq_term or 'none']}{size}; data waits for it"
         f" {shares.tsq or 0:.0%} of the time"
     )
     if shares.tsq_term == "floor" and (shares.skb_bytes or 0) >= BIG_SKB:

@@ -21,8 +21,8 @@ SECTIONS: tuple[Callable[[Summary], Section], ...] = (
 
 def sections(summary: Summary) -> list[Section]:
     """Return the sections with rows, or with a text for no rows."""
-    made = [make(summary) for make in SECTIONS]
-    return [section for section in made if section.rows or section.nothing]
+    all_sections = [make(summary) for make in SECTIONS]
+    return [section for section in all_sections if section.rows or section.nothing]
 
 
 __all__ = ["SECTIONS", "Column", "Section", "Value", "sections", "value_text"]

@@ -7,11 +7,11 @@ from hourglass.results.sections.section import Column, Section, Value
 from hourglass.results.stats import percent
 
 SMALL_SHARE, SMALL_MS = 0.001, 0.001
-"""Layers below both, in the mean and at p99, have no row."""
+"""A layer has no row if its share and its p99 are below these in all columns."""
 
 
-EVENTS_SHOWN, EVENT_LETTERS = 12, 200
-"""The most events with rows, and the most letters of an action."""
+EVENTS_SHOWN, EVENT_TEXT_MAX = 12, 200
+"""The most events with rows, and the most characters of a text."""
 
 
 def events(summary: Summary) -> Section:
@@ -32,24 +32,24 @@ def events(summary: Summary) -> Section:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= EVENT_LETTERS else f"{text[: EVENT_LETTERS - 3]}..."
+    return text if len(text) <= EVENT_TEXT_MAX else f"{text[: EVENT_TEXT_MAX - 3]}..."
 
 
 def layers(summary: Summary) -> Section:
     """Build the section of times by layer: of the flows' data from write to read, of programs' connections, of
-    transactions and of each ping's round trips. A narrow table has at least two of them. p50 and p99, or the mean if
-    no packets were stored individually."""
+    transactions and of each ping's round trips. A narrow table has at least the first two kinds. It shows p50 and
+    p99, or the mean if no packets were stored individually."""
     parts = [getattr(summary, part) for part in reversed(Summary.model_fields) if part.endswith("_layers_ms")]
     trips = {name: anatomy for part in parts for name, anatomy in part.items()}
     kinds = {name: anatomy for name, anatomy in {"data": summary.layers_ms, **trips}.items() if anatomy}
     columns = [Column("node", "text"), Column("layer", "text")]
     for index, (kind, anatomy) in enumerate(kinds.items()):
         group = max(index - 1, 0)
-        one_by_one = any(layer.p50 is not None for node in anatomy.values() for layer in node.values())
+        has_percentiles = any(layer.p50 is not None for node in anatomy.values() for layer in node.values())
         columns += [
-            Column(f"{kind} mean", "time", "ms", wide=one_by_one, group=group),
-            Column(f"{kind} p50", "time", "ms", wide=not one_by_one, group=group),
-            Column("p99", "time", "ms", wide=not one_by_one, group=group),
+            Column(f"{kind} mean", "time", "ms", wide=has_percentiles, group=group),
+            Column(f"{kind} p50", "time", "ms", wide=not has_percentiles, group=group),
+            Column("p99", "time", "ms", wide=not has_percentiles, group=group),
             Column("share", "share", group=group),
         ]
     note = "p50 and p99: packets stored individually. Mean and share of the whole path: all packets."
@@ -67,7 +67,7 @@ def _layer_rows(kinds: list[Anatomy]) -> list[tuple[Value, ...]]:
         (node, layer, [anatomy.get(node, {}).get(layer) for anatomy in kinds]) for node in nodes for layer in LAYERS
     ]
     return [
-        (node, layer, *(value for figures_of_layer in figures for value in _layer(figures_of_layer)))
+        (node, layer, *(value for figures_of_layer in figures for value in _layer_cells(figures_of_layer)))
         for node, layer, figures in layer_rows
         if any(
             figures_of_layer and (figures_of_layer.share >= SMALL_SHARE or (figures_of_layer.p99 or 0) >= SMALL_MS)
@@ -76,7 +76,7 @@ def _layer_rows(kinds: list[Anatomy]) -> list[tuple[Value, ...]]:
     ]
 
 
-def _layer(layer: LayerFigures | None) -> tuple[Value, ...]:
+def _layer_cells(layer: LayerFigures | None) -> tuple[Value, ...]:
     return (layer.mean, layer.p50, layer.p99, layer.share) if layer else (None,) * 4
 
 
@@ -99,17 +99,16 @@ def radios(summary: Summary) -> Section:
         for device, radio in devices.items()
     )  # fmt: skip
     note = (
-        "MPDUs of a PPDU: mean. TXQ: packets in mac80211's queues, mean. Busy: the time of the channel"
-        " with transmissions of all its radios (air %; colliding PPDUs overlap) and with the answers;"
-        " the rest is backoff and idle time. Retried: the MPDUs on the air that had been sent before, by"
-        " their retry bit."
+        "MPDUs of a PPDU: mean. TXQ: packets in mac80211's queues, mean. Busy: the channel's time with"
+        " transmissions of all its radios (air %; colliding PPDUs overlap) and with the answers."
+        " Retried: MPDUs on the air with the retry bit."
     )
     return Section("radios", "Wi-Fi", "Wi-Fi", columns, rows, note=note)
 
 
 def categories(summary: Summary) -> Section:
     """Build the section of each radio and access category: its transmissions, and the wait of an MPDU before its
-    first transmission, by layer. A detail if only one category sends."""
+    first transmission, by layer. Shown only on request if only one category sends."""
     columns = (
         Column("radio", "text"), Column("device", "text", wide=True), Column("category", "text"), Column("PPDUs"),
         Column("air %"), Column("not acknowledged %", wide=True), Column("waiting", "time", "ms"),
@@ -130,8 +129,8 @@ def categories(summary: Summary) -> Section:
         for node, device, name, figures in sent
     )  # fmt: skip
     note = (
-        "Means of all MPDUs up to their first transmission: in mac80211's queue, behind others in the"
-        " radio, for the medium."
+        "Mean waits of all MPDUs before their first transmission. txq: in mac80211's queue. ring: after"
+        " others in the radio. contention: for the medium."
     )
     several = len({name for *_, name, _ in sent}) > 1
     title = "Waits for the air"
@@ -154,18 +153,18 @@ def shares(summary: Summary) -> Section:
 
 
 def drops(summary: Summary) -> Section:
-    """Build the section of devices that dropped packets during the run. tc's count is of skbs; it is shown where it
-    fits, or where it is the only one."""
+    """Build the section of devices that dropped packets during the run. tc counts skbs: wide tables show this, and
+    narrow ones only if there is no other count."""
     devices_with_drops = [
         (node, device, counts_of_device)
         for node, devices in summary.drops.items()
         for device, counts_of_device in devices.items()
     ]
-    unknown = any(counts_of_device.qdisc is None for *_, counts_of_device in devices_with_drops)
-    above = any(counts_of_device.stack for *_, counts_of_device in devices_with_drops)
-    place_columns = (Column("qdisc", unit="packets"), Column("skbs in qdisc", unit="skbs", wide=not unknown),
+    without_probe = any(counts_of_device.qdisc is None for *_, counts_of_device in devices_with_drops)
+    in_stack = any(counts_of_device.stack for *_, counts_of_device in devices_with_drops)
+    place_columns = (Column("qdisc", unit="packets"), Column("skbs in qdisc", unit="skbs", wide=not without_probe),
               Column("nic", unit="packets"), Column("cable", unit="packets"),
-              Column("stack", unit="packets", wide=not above))  # fmt: skip
+              Column("stack", unit="packets", wide=not in_stack))  # fmt: skip
     columns = (Column("node", "text"), Column("device", "text"), *place_columns)
     rows = [
         (node, device, *counts)
@@ -199,8 +198,8 @@ def reasons(summary: Summary) -> Section:
     ]
     title = "Drops by reason"
     note = (
-        "closed: at a socket after its stream had stopped; these are not drops of the network and not"
-        " among the drops. NOT_SPECIFIED: the kernel gave no reason (Linux 5.10 has none, later releases"
+        "closed: at a socket after its stream had stopped; this is no drop of the network, and not counted"
+        " as one. NOT_SPECIFIED: the kernel gave no reason (Linux 5.10 has none, later releases"
         " not everywhere); place and device tell more."
     )
     return Section("reasons", title, "drops", columns, tuple(rows), unit="packets", note=note, detail=True)
@@ -231,7 +230,9 @@ def links(summary: Summary) -> Section:
         for node, devices in summary.links.items()
         for device, link in devices.items()
     ]
-    note = "Dropped by a policer, dropped by a full shaper (both count as drops on the cable), marked (ECN) there."
+    note = (
+        "Dropped by a policer, dropped by a full shaper (both count as drops on the cable), marked (ECN) by a shaper."
+    )
     return Section("links", "Policers and shapers of links", "links", columns, tuple(rows), unit="packets", note=note)
 
 

@@ -104,8 +104,8 @@ def responsiveness(summary: Summary) -> Section:
         ("on the flows", figures.loaded_rpm, figures.loaded_ms, None),
         ("without load", figures.idle_rpm, None, None),
     )
-    spans = [f"{what} stable after {end_s:g} s" if end_s else f"{what} not stable"
-             for what, end_s in (("goodput", figures.saturated_s), ("RPM", figures.stable_s))]  # fmt: skip
+    spans = [f"{name} stable after {end_s:g} s" if end_s else f"{name} not stable"
+             for name, end_s in (("goodput", figures.saturated_s), ("RPM", figures.stable_s))]  # fmt: skip
     more = f"{', '.join(spans)}, with {figures.flows} flows: confidence {figures.confidence}"
     return Section("responsiveness", "Responsiveness", "responsiveness", columns, rows, more=more)
 
