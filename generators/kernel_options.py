@@ -66,8 +66,9 @@ HEAD = """\
 # The kernels' options, compared with Debian's
 
 A guest's kernel has its own [configuration](../../kernel/config/). This page compares its network options with those of
-Debian's kernel for amd64. [Another page](../explanation/model.md#what-differs-from-your-distributions-kernel) has the
-differences that matter for results.
+Debian's kernel for amd64. [Kernel code and its
+changes](../explanation/model.md#what-differs-from-your-distributions-kernel) lists the differences that matter for
+results.
 
 | kernel | Debian's package | network options of Debian's that the guest has | only in `wide` | missing |
 |---|---|---|---|---|
@@ -76,9 +77,9 @@ differences that matter for results.
 MISSING = """
 ## Options of Debian's kernels
 
-These options are on in Debian's kernel, built in or as a module, and off in the guest's kernel. If this holds for some
-kernels only, their versions follow. Options that users cannot choose are left out. The variant `openvswitch` has
-`OPENVSWITCH` and its tunnels.
+These options are on in Debian's kernel, built in or as a module, and off in the guest's kernel. If only some
+kernels differ in an option, their versions follow it. Options that users cannot choose are left out. The variant
+`openvswitch` has `OPENVSWITCH` and its tunnels.
 
 | Kconfig of | only in [`wide`](../how-to/test-kernels.md#network-features-of-the-kernels) | missing |
 |---|---|---|

@@ -48,9 +48,9 @@ def candles(title: str, panels: Sequence[Candles], path: Path, columns: int = 0)
     """Draw a panel per quantity, side by side or, if too wide, one above the other, with groups on the x axis and a
     colour per series. `columns`: the number of panels in a row, which share a y axis."""
     widths = [max(3.4, 0.55 * len(panel.groups) * (len(panel.series) + 0.4)) for panel in panels]
-    column_count = columns or (len(panels) if sum(widths) <= style.WIDEST_IN else 1)
+    column_count = columns or (len(panels) if sum(widths) <= style.MAX_WIDTH_IN else 1)
     rows = -(-len(panels) // column_count)
-    width_in = min(sum(widths[:column_count]) if column_count > 1 else max(widths), style.WIDEST_IN)
+    width_in = min(sum(widths[:column_count]) if column_count > 1 else max(widths), style.MAX_WIDTH_IN)
     with style.figure(width_in + 0.6, 3.4 * rows + 0.6, path) as figure:
         grid = figure.subplots(rows, column_count, sharey="row" if columns else "none")
         ends = [

@@ -99,7 +99,7 @@ def plot(kind: str, *runs: Runs, out: str | Path | None = None) -> Picture | Pat
     if out is not None:
         draw(kind, loaded, Path(out))
         return Path(out)
-    with style.drawn() as figures:
+    with style.collect_figures() as figures:
         draw(kind, loaded, Path("picture.png"))
     return Picture(*figures)
 

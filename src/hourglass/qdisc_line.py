@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A line of tc as a qdisc: its rate, its delay and its length, with tc's defaults.
+"""Parse a qdisc's tc line: its rate, delay and limit, with tc's defaults.
 
-A shaper counts a packet with what the link layer adds. Three kinds of options say so: `stab` before a qdisc's kind, a
-table of sizes (tc-stab(8)); `overhead`, `mpu` and `linklayer` of tbf and of HTB's classes; those of cake.
+A shaper can add the bytes of the link layer to each packet's size. Three groups of options set them: `stab` before the
+qdisc's kind, a table of sizes (tc-stab(8)); `overhead`, `mpu` and `linklayer` of tbf and of HTB's classes; and cake's.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,129 +13,129 @@ from hourglass.tc_words import rate_bps, size_bytes, time_us, whole_number
 
 FRAME_BYTES = 1514
 """A full Ethernet frame as a qdisc counts it."""
-ETHERNET_HEADER = 14
+ETHERNET_HEADER_BYTES = 14
 STAB_OPTIONS = ("linklayer", "overhead", "mpu", "mtu", "tsize")
-RATES = {
+RATE_OPTIONS = {
     "cake": ("bandwidth",),
     "tbf": ("rate",),
     "netem": ("rate",),
     "fq": ("maxrate",),
     "htb class": ("ceil", "rate"),
 }
-"""The options with a qdisc's rate; the first that a line has counts."""
-ABBREVIATED = {
+"""The options that set a qdisc's rate. If a line has several, the first in this order counts."""
+ABBREVIATED_OPTIONS = {
     "netem": ("limit", "latency", "delay", "loss", "drop", "ecn", "reorder", "corrupt", "gap", "duplicate",
               "distribution", "rate", "slot"),
     "tbf": ("limit", "latency", "burst", "buffer", "maxburst", "mtu", "minburst", "mpu", "rate", "peakrate",
             "overhead", "linklayer"),
 }  # fmt: skip
-"""Options whose beginnings tc reads as the first that begins so."""
+"""Options that tc lets you abbreviate: an abbreviation is the first of these options that begins with it."""
 AQM_TARGET_US = {"codel": 5000, "fq_codel": 5000, "cake": 5000, "pie": 15000, "fq_pie": 15000}
 
 
 class Limit(NamedTuple):
-    """The longest queue: `size` bytes, or packets."""
+    """The maximum length of a queue: `size` in bytes if `in_bytes`, otherwise in packets."""
 
     size: int
     in_bytes: bool = False
 
 
-class _LimitWord(NamedTuple):
+class _LimitOption(NamedTuple):
     read: Callable[[str], int | None]
     default: int | None
     in_bytes: bool = False
 
 
 _LIMITS = {
-    "pfifo": _LimitWord(size_bytes, 1000), "pfifo_fast": _LimitWord(size_bytes, 1000),
-    "netem": _LimitWord(size_bytes, 1000), "bfifo": _LimitWord(size_bytes, None, True),
-    "tbf": _LimitWord(size_bytes, None, True), "red": _LimitWord(size_bytes, None, True),
-    "codel": _LimitWord(whole_number, 1000), "fq_codel": _LimitWord(whole_number, 10240),
-    "pie": _LimitWord(whole_number, 1000), "fq_pie": _LimitWord(whole_number, 10240),
-    "fq": _LimitWord(whole_number, 10000), "sfq": _LimitWord(whole_number, 127),
+    "pfifo": _LimitOption(size_bytes, 1000), "pfifo_fast": _LimitOption(size_bytes, 1000),
+    "netem": _LimitOption(size_bytes, 1000), "bfifo": _LimitOption(size_bytes, None, True),
+    "tbf": _LimitOption(size_bytes, None, True), "red": _LimitOption(size_bytes, None, True),
+    "codel": _LimitOption(whole_number, 1000), "fq_codel": _LimitOption(whole_number, 10240),
+    "pie": _LimitOption(whole_number, 1000), "fq_pie": _LimitOption(whole_number, 10240),
+    "fq": _LimitOption(whole_number, 10000), "sfq": _LimitOption(whole_number, 127),
 }  # fmt: skip
-"""How tc reads a kind's limit, and the default; those of pfifo and pfifo_fast are the device's txqueuelen."""
+"""The parser and the default of each kind's limit. pfifo's and pfifo_fast's default is the device's txqueuelen."""
 
-_CAKE_SIZES: Mapping[str, tuple[int, int, str]] = {
+_CAKE_LINK_LAYERS: Mapping[str, tuple[int, int, str]] = {
     "ipoa-vcmux": (8, 0, "atm"), "ipoa-llcsnap": (16, 0, "atm"), "bridged-vcmux": (24, 0, "atm"),
     "bridged-llcsnap": (32, 0, "atm"), "pppoa-vcmux": (10, 0, "atm"), "pppoa-llc": (14, 0, "atm"),
     "pppoe-vcmux": (32, 0, "atm"), "pppoe-llcsnap": (40, 0, "atm"), "pppoe-ptm": (30, 0, "ptm"),
     "bridged-ptm": (22, 0, "ptm"), "ethernet": (38, 84, ""), "ether-vlan": (4, 0, ""), "docsis": (18, 64, "noatm"),
 }  # fmt: skip
-"""Words of cake for link layers: what each adds to a packet, its shortest packet, and its cells (tc-cake(8))."""
+"""cake's keywords for link layers: (bytes added to a packet, minimum size, cells), from tc-cake(8)."""
 _CAKE_CELLS = ("atm", "noatm", "ptm")
 
 
 class QdiscLine:
-    """A qdisc of a line like "stab linklayer atm overhead -4 tbf rate 840kbit latency 300ms burst 1696", or a class
-    ("htb class ceil 1gbit"). `line_bps`: the rate of its device, of which tc takes percentages."""
+    """A qdisc, from a line like "stab linklayer atm overhead -4 tbf rate 840kbit latency 300ms burst 1696", or a class
+    ("htb class ceil 1gbit"). `device_bps`: the device's rate, for rates in percent."""
 
-    def __init__(self, line: str, line_bps: int | None = None) -> None:
+    def __init__(self, line: str, device_bps: int | None = None) -> None:
         words = line.split()
-        self.line_bps = line_bps
+        self.device_bps = device_bps
         self.stab: dict[str, str] | None = None
         if words and words[0] == "stab":
-            count = 1
-            while words[count : count + 1] and words[count] in STAB_OPTIONS:
-                count += 2
-            self.stab = dict(zip(words[1:count:2], words[2:count:2], strict=False))
-            words = words[count:]
-        length = 2 if words[1:2] == ["class"] else 1
-        self.kind, self.words = " ".join(words[:length]), words[length:]
+            end = 1
+            while words[end : end + 1] and words[end] in STAB_OPTIONS:
+                end += 2
+            self.stab = dict(zip(words[1:end:2], words[2:end:2], strict=False))
+            words = words[end:]
+        kind_length = 2 if words[1:2] == ["class"] else 1
+        self.kind, self.words = " ".join(words[:kind_length]), words[kind_length:]
 
     def option(self, *names: str) -> str:
-        """Return the word after an option, given by any of its names; the last one counts, as for tc. "": none."""
+        """Return the word after the last option with one of these names, as tc does; "" if the line has none."""
         for index in reversed(range(len(self.words) - 1)):
-            if self._name(self.words[index]) in names:
+            if self._full_name(self.words[index]) in names:
                 return self.words[index + 1]
         return ""
 
-    def _name(self, word: str) -> str:
-        names = ABBREVIATED.get(self.kind, ())
+    def _full_name(self, word: str) -> str:
+        names = ABBREVIATED_OPTIONS.get(self.kind, ())
         return word if word in names else next((name for name in names if name.startswith(word)), word)
 
     @property
     def rate_bps(self) -> int | None:
-        """Return the rate in bit/s, of packets with what their link layer adds; None without one."""
-        rates = (rate_bps(self.option(word), self.line_bps) for word in RATES.get(self.kind, ()))
+        """Return the configured rate in bit/s, which includes the bytes of the link layer; None without a rate."""
+        rates = (rate_bps(self.option(word), self.device_bps) for word in RATE_OPTIONS.get(self.kind, ()))
         return next((rate for rate in rates if rate), None)
 
     @property
     def frame_bps(self) -> int | None:
-        """Return the rate at which it sends full frames, as a qdisc without these options counts them."""
+        """Return the rate of full Ethernet frames, without the bytes of the link layer; None without a rate."""
         return None if self.rate_bps is None else self.rate_bps * FRAME_BYTES // self.counted_bytes(FRAME_BYTES)
 
     @property
     def delay_us(self) -> int:
-        """Return netem's delay."""
+        """Return netem's delay; 0 for other kinds."""
         return (time_us(self.option("delay", "latency")) or 0) if self.kind == "netem" else 0
 
     @property
-    def holds_back(self) -> bool:
-        """Tell if netem sends packets later than it gets them."""
+    def delays_packets(self) -> bool:
+        """Return whether the qdisc is a netem that delays packets."""
         slot = time_us(self.option("slot")) if self.kind == "netem" else None
         return self.kind == "netem" and bool(self.delay_us or slot or self.rate_bps)
 
     @property
     def target_us(self) -> int | None:
-        """Return the delay at which an AQM aims; None for other kinds."""
+        """Return the target delay of an AQM; None for other kinds."""
         default = AQM_TARGET_US.get(self.kind)
         return default and (time_us(self.option("target")) or default)
 
     @cached_property
     def limit(self) -> Limit | None:
-        """Return the longest queue; None without a limit."""
-        word = _LIMITS.get(self.kind)
-        if word is None:
+        """Return the limit of the queue; None without a limit."""
+        option = _LIMITS.get(self.kind)
+        if option is None:
             return None
         text = self.option("limit")
-        size = word.read(text) if text else word.default
+        size = option.read(text) if text else option.default
         if size is None and self.kind == "tbf":
             size = self._bytes_in_latency()
-        return None if size is None else Limit(size, word.in_bytes)
+        return None if size is None else Limit(size, option.in_bytes)
 
     def _bytes_in_latency(self) -> int | None:
-        """Return the limit that tc derives from tbf's latency: what comes in that time at its rate, and the burst."""
+        """Return the limit that tc derives from tbf's latency: the bytes that leave in this time, plus the burst."""
         latency_us, rate = time_us(self.option("latency")), self.rate_bps
         burst = size_bytes(self.option("burst", "buffer", "maxburst").partition("/")[0])
         if latency_us is None or rate is None or burst is None:
@@ -152,7 +152,7 @@ class QdiscLine:
         return _in_cells(size) if self.option("linklayer") in ("atm", "adsl") else size
 
     def _cake_bytes(self, size: int) -> int:
-        """A packet counts from its IP header on if an overhead is set (sch_cake.c, cake_overhead)."""
+        """Return the bytes that cake counts. An overhead replaces the Ethernet header (sch_cake.c, cake_overhead)."""
         overhead: int | None = None
         shortest, cells = 0, ""
         for word, value in zip(self.words, [*self.words[1:], ""], strict=True):
@@ -166,10 +166,10 @@ class QdiscLine:
                 shortest = _integer(value)
             elif word in _CAKE_CELLS:
                 cells = word
-            elif word in _CAKE_SIZES:
-                added, least, form = _CAKE_SIZES[word]
-                overhead, shortest, cells = (overhead or 0) + added, max(shortest, least), form or cells
-        size = max(size if overhead is None else size - ETHERNET_HEADER + overhead, shortest)
+            elif word in _CAKE_LINK_LAYERS:
+                added, minimum, layer_cells = _CAKE_LINK_LAYERS[word]
+                overhead, shortest, cells = (overhead or 0) + added, max(shortest, minimum), layer_cells or cells
+        size = max(size if overhead is None else size - ETHERNET_HEADER_BYTES + overhead, shortest)
         return _in_cells(size) if cells == "atm" else size + -(-size // 64) if cells == "ptm" else size
 
 
@@ -178,13 +178,13 @@ def _integer(word: str) -> int:
 
 
 def _in_cells(size: int) -> int:
-    """Return the bytes of ATM cells: 53 for each 48."""
+    """Return the bytes of the ATM cells that carry `size` bytes: 53 for every 48."""
     return -(-size // 48) * 53
 
 
 def _stab_bytes(stab: Mapping[str, str], size: int) -> int:
-    """Return the size from a table as tc makes it (tc_core.c, tc_calc_size_table) and the kernel reads it
-    (__qdisc_calculate_pkt_len)."""
+    """Return the size that the kernel reads (__qdisc_calculate_pkt_len) from the table that tc computes (tc_core.c,
+    tc_calc_size_table)."""
     size += _integer(stab.get("overhead", ""))
     atm, shortest = stab.get("linklayer") in ("atm", "adsl"), whole_number(stab.get("mpu", "")) or 0
     if not atm and not shortest:

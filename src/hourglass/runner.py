@@ -197,10 +197,10 @@ def make(
         try:
             outcome = ready.run(plan, stage.path, progress=progress.time, preload=load_results)
             from hourglass.results.run_directory import open_run
-            from hourglass.results.summarize import code
+            from hourglass.results.summarize import code_version
 
             about["kernel"] = ready.kernel
-            complete = RunInfo(**about, **asdict(outcome), results=code(), status="complete")
+            complete = RunInfo(**about, **asdict(outcome), results=code_version(), status="complete")
             _write(stage, RUN_FILE, complete.model_dump(by_alias=True))
             if recorded is not None:
                 recorded(stage.path)

@@ -10,11 +10,6 @@ from papers.__main__ import stamped
 from . import recorded
 
 STALE = {
-    "suites/bbr-7.3": "its study has changed",  # parts T7 and T11 were added; 30 runs and a kernel with bbr3.c
-    # line.toml says link_up = "0s", which all links had before: no run is another.
-    "suites/bbr": "its study has changed",
-    "suites/responsiveness": "its study has changed",
-    "suites/rfc9743": "its study has changed",
     "papers/paper-a": "its study has changed",  # one flow and four, contrasts; 173 runs of a seed
 }
 """Pages that wait for their runs, and why."""

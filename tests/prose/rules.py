@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from .code import texts
-from .markdown import Block, blocks, sentences
+from .markdown import FENCE, Block, blocks, sentences
 
 ROOT = Path(__file__).parents[2]
 RECORDED = ("docs/papers", "docs/suites", "docs/selftests")
@@ -65,6 +65,8 @@ NO_PROSE = ("tests/prose/", "tests/test_prose.py", "src/hourglass/studies/old_fo
 
 LONG, TOO_LONG = 25, 40
 """Words of a sentence: the aim and the bound."""
+
+LINE = 120
 
 OLD_PHRASES = re.compile(
     r"""
@@ -234,6 +236,18 @@ def old_phrases_in_code() -> Iterator[Violation]:
                 yield Violation(path, line, f"“{match[0].strip()}” in: {text[max(0, match.start() - 40) :][:80]}")
 
 
+def long_lines() -> Iterator[Violation]:
+    """Yield the lines of pages above `LINE` characters. Tables, code, links and generated pages may have them."""
+    for path in pages():
+        if "<!-- generated: " in (text := path.read_text()):
+            continue
+        fenced = False
+        for number, line in enumerate(text.splitlines(), 1):
+            fenced ^= bool(FENCE.match(line))
+            if not fenced and len(line) > LINE and not re.match(r"[|>]|\[\^| {4}", line) and "http" not in line:
+                yield Violation(path, number, f"{len(line)} characters")
+
+
 def comments_in_text() -> Iterator[Violation]:
     """Yield HTML comments inside pages, apart from the licence line and the marks of generated parts."""
     for path in pages():
@@ -255,5 +269,6 @@ RULES: dict[str, Callable[[], Iterator[Violation]]] = {
     f"sentences above {TOO_LONG} words": overlong_sentences,
     "old phrases": old_phrases,
     "old phrases in code": old_phrases_in_code,
+    f"lines above {LINE} characters": long_lines,
     "comments in text": comments_in_text,
 }

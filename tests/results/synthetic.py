@@ -28,7 +28,7 @@ from hourglass.contract.plan import FlowStream as PlanFlow
 from hourglass.contract.plan.apps import Container, PlanApp, ReadyAtStart, Root
 from hourglass.contract.record_tables import SCHEMAS
 from hourglass.results.run_directory import open_run
-from hourglass.results.summarize import code
+from hourglass.results.summarize import code_version
 
 S = 1_000_000_000
 MS = 1_000_000
@@ -127,7 +127,7 @@ def make(path: pathlib.Path, recipe: Recipe | None = None) -> pathlib.Path:
 def write_summary(folder: pathlib.Path) -> pathlib.Path:
     """Write the summary next to the records, as a run does. Return the run directory."""
     run = open_run(folder)
-    info = run.info.model_copy(update={"results": code()})
+    info = run.info.model_copy(update={"results": code_version()})
     (folder / "run.json").write_text(info.model_dump_json(by_alias=True))
     (folder / "summary.json").write_text(run.summary.to_json())
     return folder

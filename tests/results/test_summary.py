@@ -246,7 +246,7 @@ def test_a_summary_comes_from_its_file_if_the_same_code_wrote_it(tmp_path, monke
     assert summary == summarize(hourglass.load(folder))
     (folder / "summary.json").write_text(json.dumps(summary.data() | {"seed": 77}))
     assert hourglass.load(folder).summary.seed == 77
-    monkeypatch.setattr("hourglass.results.run_directory.code", lambda: "another")
+    monkeypatch.setattr("hourglass.results.run_directory.code_version", lambda: "another")
     run = hourglass.load(folder)
     assert run.summary == summary
     assert not any(run.tables.is_loaded(name) for name in run.tables)

@@ -45,8 +45,8 @@ def box(runs: Sequence[Recording], _: Sequence[str], path: Path) -> None:
         panels.append((f"{kinds}, round trip (ms)", latencies, True))
     if not panels:
         raise InputError("RUN", str(runs[0].path), "has no flows and no samples of latency")
-    width = max(2.4, 0.8 + style.widest_in(names) * len(run_groups))
-    if width > style.WIDEST_IN - 0.6:
+    width = max(2.4, 0.8 + style.min_slot_in(names) * len(run_groups))
+    if width > style.MAX_WIDTH_IN - 0.6:
         _as_rows(panels, names, convention, path)
         return
     rows, columns = style.panels_in_rows(len(panels), width)
@@ -63,7 +63,7 @@ def box(runs: Sequence[Recording], _: Sequence[str], path: Path) -> None:
 def _as_rows(panels: Sequence[Panel], names: Sequence[str], convention: str, path: Path) -> None:
     """Draw the panels next to each other, with a row per group: more names than fit below an axis."""
     height = 0.8 + ROW_IN * len(names)
-    with style.figure(style.WIDEST_IN, height, path) as figure:
+    with style.figure(style.MAX_WIDTH_IN, height, path) as figure:
         grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         for axes, (unit, samples, may_be_log) in zip(grid, panels, strict=True):
             _panel(axes, unit, samples, may_be_log, "horizontal")

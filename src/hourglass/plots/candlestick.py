@@ -29,7 +29,7 @@ from hourglass.series_style import styles as all_looks
 CONVENTION = "box: p10\u2013p90, line: median"
 SLOT_IN, NARROWEST_IN = 0.42, 0.3
 """The width of a candle with its margins, and the minimum width before runs use several rows, inches."""
-PANELS_IN = style.WIDEST_IN - 2.0
+PANELS_IN = style.MAX_WIDTH_IN - 2.0
 ROW_IN, NAMES_IN = 3.9, 1.5
 """The height of a row, and the part of it that is for names."""
 LABELLED_MIN_IN = 0.36
@@ -69,7 +69,7 @@ def candlestick(runs: Sequence[Recording], labels: Sequence[str], path: Path) ->
     time_bars = time_bars if len(time_bars) <= MOST_BARS else []
     below_in = height_in(time_bars) if time_bars else 0.0
     narrowest_in = min(widths) / len(rows[0])
-    row_in = ROW_IN + max(0.0, style.lines_in(labels, narrowest_in) - NAMES_IN)
+    row_in = ROW_IN + max(0.0, style.vertical_names_in(labels, narrowest_in) - NAMES_IN)
     heights = [row_in + 0.2 * (max(len(panel.kinds) for panel in panels) // 4), *[row_in] * (len(rows) - 1)]
     width_in = max(sum(widths) + 0.9 * len(panels), BARS_IN if time_bars else 0.0)
     with style.figure(width_in, 0.3 + sum(heights) + below_in, path) as figure:

@@ -40,7 +40,7 @@ def _draw(runs: Sequence[Recording], labels: Sequence[str], path: Path, log: boo
     rows, columns = style.panels_in_rows(len(kinds), PANEL_IN)
     looks = all_looks(len(runs))
     width_in = max(columns * PANEL_IN, NARROWEST_IN) + 0.6
-    with style.figure(width_in, 0.4 + 3.1 * rows + style.legend_in(labels, width_in), path) as figure:
+    with style.figure(width_in, 0.4 + 3.1 * rows + style.legend_height_in(labels, width_in), path) as figure:
         panels = figure.subplots(rows, columns, sharey=True, squeeze=False)
         for axes in panels.flat[len(kinds) :]:
             axes.set_visible(False)

@@ -34,7 +34,7 @@ Shares = dict[str, list[tuple[str, float]]]
 def fairness(runs: Sequence[Recording], labels: Sequence[str], path: Path) -> None:
     """Draw the runs into `path`: the goodput of each flow above the index of each direction."""
     shares = [_shares(run) for run in runs]
-    slot_in = min(max(SLOT_IN, style.widest_in(labels)), 2.0)
+    slot_in = min(max(SLOT_IN, style.min_slot_in(labels)), 2.0)
     rows, columns = style.panels_in_rows(len(runs), slot_in)
     most = max((value for run_shares in shares for values in run_shares.values() for _, value in values), default=0)
     ccs = list(dict.fromkeys(cc for ways in shares for values in ways.values() for cc, _ in values))

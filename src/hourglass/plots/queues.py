@@ -68,7 +68,7 @@ def queues(run: Recording, path: Path) -> None:
             _phases(axes, flow.flow.name, sender, f"BBR's phases{left_out}" if index == 0 else "")
         for axes, panel in zip(rows[len(shown_senders) :], panels, strict=True):
             panel(axes, run, senders)
-        style.test_time(rows[-1], run)
+        style.show_whole_run(rows[-1], run)
         rows[-1].set_xlabel("test time (s)")
         event_marks.mark(list(rows), run, numbered=False)
         style.headline(figure, f"{run.name}  ·  {run.test.name}  ·  Linux {run.info.kernel.release}")

@@ -39,9 +39,9 @@ def scatter(runs: Sequence[Recording], _: Sequence[str], path: Path) -> None:
     log = style.wants_log(all_latencies)
     beside = len(names) > MOST_ABOVE
     size = (
-        (WIDTH_IN + style.names_in(names), max(HEIGHT_IN, style.LEGEND_LINE_IN * len(names)))
+        (WIDTH_IN + style.legend_width_in(names), max(HEIGHT_IN, style.LEGEND_LINE_IN * len(names)))
         if beside
-        else (WIDTH_IN, HEIGHT_IN + style.legend_in(names, WIDTH_IN))
+        else (WIDTH_IN, HEIGHT_IN + style.legend_height_in(names, WIDTH_IN))
     )
     with style.figure(*size, path) as figure:
         axes = figure.add_subplot()

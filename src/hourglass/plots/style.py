@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The style of all pictures: one font, units on every axis, the colours of `series_style` for matplotlib.
+"""The style of all pictures: one font, units on every axis, and the series' styles as matplotlib's.
 
 Figures use matplotlib's Agg canvas directly, which needs no display and no global state.
 """
@@ -31,7 +31,7 @@ from hourglass.results.series import NS_PER_S
 from hourglass.series_style import BLUE, GREEN, HATCHES, ORANGE, PURPLE, SKY, VERMILION, SeriesStyle
 
 DIRECTION_COLOURS = {"upload": BLUE, "download": VERMILION}
-NODES = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION)
+NODE_HUES = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION)
 """Hues of the nodes in the order of the path; a node's layers are shades of its hue."""
 INK = "#222222"
 MUTED = "#6B6B6B"
@@ -39,17 +39,17 @@ GRID = "#E3E3E3"
 SHADE = "#F4F6F8"
 
 DPI = 150
-WIDEST_IN = 14.0
-"""The largest width of a picture: wider ones have too small letters on a page or screen, so they get more rows."""
+MAX_WIDTH_IN = 14.0
+"""The maximum width of a picture. Letters of wider ones would be too small on a page, so panels go to more rows."""
 MARKERS = {
     "circle": "o", "square": "s", "triangle-up": "^", "diamond": "D", "triangle-down": "v", "plus": "P",
     "triangle-right": ">", "cross": "X", "triangle-left": "<", "star": "*", "pentagon": "p",
 }  # fmt: skip
 """Matplotlib's markers by the names of `series_style.SHAPES`."""
-LINE_IN = 0.15
-"""The height of a line of a label."""
+LABEL_LINE_IN = 0.15
+"""The height of a line of a label, inches."""
 LEGEND_LINE_IN = 0.19
-"""The height of a line of a legend."""
+"""The height of a line of a legend, inches."""
 LOG_SPAN = 30
 """Values that span more than this factor are drawn on a logarithmic axis."""
 
@@ -59,6 +59,7 @@ METADATA: dict[str, dict[str, str | None]] = {
     ".svg": {"Date": None, "Creator": "hourglass"},
     ".pdf": {"CreationDate": None, "Creator": "hourglass", "Producer": None},
 }
+"""Without dates and versions, the same picture is the same bytes. None omits an entry."""
 
 RC: dict[str, Any] = {
     "font.family": "DejaVu Sans",
@@ -86,22 +87,22 @@ RC: dict[str, Any] = {
     "svg.fonttype": "path",
 }
 
-FASTER: dict[str, dict[str, Any]] = {".png": {"pil_kwargs": {"compress_level": 3}}}
-"""This level makes files a fifth larger and saves a tenth of a picture's time."""
+SAVE_OPTIONS: dict[str, dict[str, Any]] = {".png": {"pil_kwargs": {"compress_level": 3}}}
+"""This compression level makes files a fifth larger, and drawing a picture takes a tenth less time."""
 
 
-_drawn: ContextVar[list[Figure] | None] = ContextVar("drawn", default=None)
+_collected: ContextVar[list[Figure] | None] = ContextVar("collected", default=None)
 
 
 @contextmanager
-def drawn() -> Iterator[list[Figure]]:
-    """Yield a list that gets the figures drawn in the block. They are not saved."""
+def collect_figures() -> Iterator[list[Figure]]:
+    """Yield a list. Figures drawn in the block are appended to it and not saved."""
     figures: list[Figure] = []
-    token = _drawn.set(figures)
+    token = _collected.set(figures)
     try:
         yield figures
     finally:
-        _drawn.reset(token)
+        _collected.reset(token)
 
 
 def png(figure: Figure) -> bytes:
@@ -112,15 +113,15 @@ def png(figure: Figure) -> bytes:
 
 
 def _save(figure: Figure, file: Path | BytesIO, suffix: str) -> None:
-    figure.savefig(file, format=suffix[1:], metadata=METADATA[suffix], **FASTER.get(suffix, {}))
+    figure.savefig(file, format=suffix[1:], metadata=METADATA[suffix], **SAVE_OPTIONS.get(suffix, {}))
 
 
 @contextmanager
 def figure(width_in: float, height_in: float, path: str | Path, constrained: bool = True) -> Iterator[Figure]:
-    """Yield a figure in the project's style, and save it at `path` when the block ends, except in a block of `drawn`.
+    """Yield a figure in the project's style, and save it at `path` when the block ends.
 
-    Raises `InputError` for an unknown suffix, or if the file cannot be written. `constrained`: matplotlib arranges all
-    labels, which needs a second layout pass.
+    In a block of `collect_figures`, the figure is not saved. `constrained`: matplotlib arranges all labels, which needs
+    a second layout pass. Raises `InputError` for an unknown suffix, or if the file cannot be written.
     """
     path = Path(path)
     suffix = path.suffix.lower()
@@ -132,7 +133,7 @@ def figure(width_in: float, height_in: float, path: str | Path, constrained: boo
         )
         FigureCanvasAgg(figure)
         yield figure
-        if (figures := _drawn.get()) is not None:
+        if (figures := _collected.get()) is not None:
             figures.append(figure)
             return
         with files.output(path, "the picture") as temporary:
@@ -146,7 +147,7 @@ def line(look: SeriesStyle) -> dict[str, Any]:
 
 
 def dot(look: SeriesStyle) -> dict[str, Any]:
-    """Return the style of a series as dots, to combine with a line style."""
+    """Return the style of a series' markers, for dots alone or on a line."""
     face = look.colour if look.filled else "white"
     return {
         "color": look.colour,
@@ -161,18 +162,18 @@ def box(look: SeriesStyle) -> dict[str, Any]:
     return {"facecolor": f"{look.colour}59", "edgecolor": look.colour, "hatch": look.hatch, "linewidth": 1.2}
 
 
-def legend_right(axes: Axes, most: int = 11) -> None:
-    """Draw the legend to the right of a panel, in columns of at most `most` entries."""
+def legend_right(axes: Axes, max_entries: int = 11) -> None:
+    """Draw the legend to the right of a panel, in columns of at most `max_entries` entries."""
     handles, names = axes.get_legend_handles_labels()
     if handles:
         axes.legend(handles, names, loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0,
-                    ncols=-(-len(names) // most), columnspacing=1.2)  # fmt: skip
+                    ncols=-(-len(names) // max_entries), columnspacing=1.2)  # fmt: skip
 
 
 def panels_in_rows(count: int, width_in: float) -> tuple[int, int]:
-    """Return (rows, columns) of panels of this width, so that a picture is not wider than `WIDEST_IN`."""
-    most = max(1, int(WIDEST_IN / width_in))
-    rows = -(-count // most)
+    """Return (rows, columns) of panels of this width, so that a picture is not wider than `MAX_WIDTH_IN`."""
+    max_columns = max(1, int(MAX_WIDTH_IN / width_in))
+    rows = -(-count // max_columns)
     return rows, -(-count // rows)
 
 
@@ -193,17 +194,17 @@ def shades(node_layers: Sequence[NodeLayer]) -> dict[NodeLayer, LayerShade]:
     nodes = list(dict.fromkeys(node for node, _ in node_layers))
     layer_shades = {}
     for number, node in enumerate(nodes):
-        layers_of_node = [place for place in node_layers if place[0] == node]
-        hue = np.array(to_rgb(NODES[number % len(NODES)]))
+        layers_of_node = [node_layer for node_layer in node_layers if node_layer[0] == node]
+        hue = np.array(to_rgb(NODE_HUES[number % len(NODE_HUES)]))
         for step, node_layer in enumerate(layers_of_node):
-            light = 0.72 * step / max(1, len(layers_of_node) - 1) if len(layers_of_node) > 1 else 0.0
-            hatch = HATCHES[(number // len(NODES) - 1) % len(HATCHES)] * 2 if number >= len(NODES) else ""
-            layer_shades[node_layer] = LayerShade(to_hex(tuple(hue + (1 - hue) * light)), hatch)
+            lightness = 0.72 * step / max(1, len(layers_of_node) - 1) if len(layers_of_node) > 1 else 0.0
+            hatch = HATCHES[(number // len(NODE_HUES) - 1) % len(HATCHES)] * 2 if number >= len(NODE_HUES) else ""
+            layer_shades[node_layer] = LayerShade(to_hex(tuple(hue + (1 - hue) * lightness)), hatch)
     return layer_shades
 
 
-def test_time(axes: Axes, run: Recording) -> None:
-    """Let the axis of test time show the whole run; a second if programs ended at once."""
+def show_whole_run(axes: Axes, run: Recording) -> None:
+    """Let the time axis span the whole run, or one second if the run has no length."""
     axes.set_xlim(0, run.end_ns / NS_PER_S or 1)
 
 
@@ -251,46 +252,46 @@ def caption(figure: Figure | SubFigure, text: str) -> None:
 
 
 def name_slots(axes: Axes, names: Sequence[str], slot_in: float) -> None:
-    """Draw names below the positions 0, 1, … in slots of `slot_in`: one key a line, slanted if a line is too long."""
+    """Draw names below the positions 0, 1, … in slots `slot_in` wide. Each key has a line; long lines are slanted."""
     name_ticks(axes, range(len(names)), names, slot_in)
     axes.set_xlim(-0.6, len(names) - 0.4)
 
 
 def name_ticks(axes: Axes, positions: Sequence[float], names: Sequence[str], slot_in: float) -> None:
     """Draw names below the x axis: horizontal if they fit, otherwise slanted, otherwise vertical."""
-    wrapped = in_lines(names, slot_in)
+    wrapped = wrapped_names(names, slot_in)
     axes.set_xticks(list(positions), wrapped, fontsize=8)
     axes.tick_params(axis="x", length=0)
     axes.grid(visible=False, axis="x")
-    if widest_in(names) > slot_in:
+    if min_slot_in(names) > slot_in:
         lines = max(name.count("\n") + 1 for name in wrapped)
         crowded = any(", " in line for line in wrapped)
-        angle = 30 if slot_in / 2 >= LINE_IN * lines and not crowded else 90
+        angle = 30 if slot_in / 2 >= LABEL_LINE_IN * lines and not crowded else 90
         for label in axes.get_xticklabels():
             label.set(rotation=angle, ha="right", va="center" if angle == 90 else "top", rotation_mode="anchor")
 
 
-def in_lines(names: Sequence[str], slot_in: float) -> list[str]:
-    """Return names with a key a line, or with several keys a line if a slot has no room for the lines."""
-    most = max(1, int(slot_in / LINE_IN))
-    return ["\n".join(_fill(name.split(", "), most)) for name in names]
+def wrapped_names(names: Sequence[str], slot_in: float) -> list[str]:
+    """Return names with one key on each line, or several if the slot has no room for so many lines."""
+    max_lines = max(1, int(slot_in / LABEL_LINE_IN))
+    return ["\n".join(_fill(name.split(", "), max_lines)) for name in names]
 
 
-def lines_in(names: Sequence[str], slot_in: float) -> float:
-    """Return the height of names that are vertical, inches."""
-    return 0.075 * max(len(line) for name in in_lines(names, slot_in) for line in name.split("\n"))
+def vertical_names_in(names: Sequence[str], slot_in: float) -> float:
+    """Return the height of names that are written vertically, inches."""
+    return 0.075 * max(len(line) for name in wrapped_names(names, slot_in) for line in name.split("\n"))
 
 
-def _fill(terms: Sequence[str], most: int) -> list[str]:
-    """Return the terms in at most `most` lines, as short as possible."""
-    if len(terms) <= most:
+def _fill(terms: Sequence[str], max_lines: int) -> list[str]:
+    """Return the terms in at most `max_lines` lines, with the longest line as short as possible."""
+    if len(terms) <= max_lines:
         return list(terms)
     for letters in count(max(map(len, terms))):
         lines = [terms[0]]
         for term in terms[1:]:
             joined = f"{lines[-1]}, {term}"
             lines[-1:] = [joined] if len(joined) <= letters else [lines[-1], term]
-        if len(lines) <= most:
+        if len(lines) <= max_lines:
             return lines
     raise AssertionError("unreachable")
 
@@ -301,22 +302,22 @@ def legend_above(figure: Figure | SubFigure, names: Sequence[str], handles: Sequ
     figure.legend(handles, names, loc="outside upper left", ncols=columns)
 
 
-def legend_in(names: Sequence[str], width_in: float) -> float:
+def legend_height_in(names: Sequence[str], width_in: float) -> float:
     """Return the height of a legend above the panels, inches."""
     return 0.1 + LEGEND_LINE_IN * -(-len(names) // _columns(names, width_in))
 
 
-def names_in(names: Sequence[str]) -> float:
+def legend_width_in(names: Sequence[str]) -> float:
     """Return the width of a legend of one column, inches."""
     return 0.6 + 0.08 * max(map(len, names), default=1)
 
 
 def _columns(names: Sequence[str], width_in: float) -> int:
-    return max(1, min(len(names), int(width_in / names_in(names))))
+    return max(1, min(len(names), int(width_in / legend_width_in(names))))
 
 
-def widest_in(names: Sequence[str]) -> float:
-    """Return the width of a slot of `name_slots`, inches."""
+def min_slot_in(names: Sequence[str]) -> float:
+    """Return the width of a slot in which every name fits horizontally with one key a line, inches."""
     return max(
         0.7, 0.15 + 0.075 * max(len(line_text) for name in names for line_text in name.replace(", ", "\n").split("\n"))
     )

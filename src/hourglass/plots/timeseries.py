@@ -263,7 +263,7 @@ def _scale(axes: Axes, values: Floats) -> None:
 
 def _frame(axes: Axes, run: Recording, loaded: bool) -> None:
     """Draw the time axis, the shaded loaded window, and the legend right of the panel."""
-    style.test_time(axes, run)
+    style.show_whole_run(axes, run)
     if loaded:
         window = loaded_window(run)
         axes.axvspan(window.start_ns / NS_PER_S, window.end_ns / NS_PER_S, color=style.SHADE, zorder=0)

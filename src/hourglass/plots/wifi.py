@@ -49,7 +49,7 @@ def wifi(run: Recording, path: Path) -> None:
             panel(axes, run, drawn)
             _frame(axes)
         for axes in grid[1:6]:
-            style.test_time(axes, run)
+            style.show_whole_run(axes, run)
         event_marks.mark(list(grid[1:6]), run, numbered=False)
         for axes in grid[4:6]:
             axes.set_xlabel("test time (s)")

@@ -18,7 +18,7 @@ from hourglass.results.flat import flat
 from hourglass.results.recording import Experiment, Recording, TestInfo, TrafficPlan
 from hourglass.results.records import Tables
 from hourglass.results.run_files import PLAN_FILE, RECORDS_FILE, RUN_FILE, SCENARIO_FILE, SUMMARY_FILE, TABLE_FILE
-from hourglass.results.summarize import code, summarize
+from hourglass.results.summarize import code_version, summarize
 
 if TYPE_CHECKING:
     from hourglass.scenario import Scenario
@@ -104,7 +104,7 @@ class RunDirectory:
         compute it from the records."""
         if not (self.path / SUMMARY_FILE).is_file():
             return summarize(recording)
-        if self._info.results == code():
+        if self._info.results == code_version():
             return self._checked(Summary, SUMMARY_FILE, self._json(SUMMARY_FILE))
         return summarize(Recording(self))  # the tables of many older runs are too many to cache
 

@@ -26,9 +26,9 @@ from hourglass.results.wifi import wifi
 
 
 @cache
-def code() -> str:
-    """Return the version of the code that makes summaries: 16 hex digits of this package's sources and of the
-    contract's."""
+def code_version() -> str:
+    """Return the version of the code that makes summaries: 16 hex digits of the SHA-256 of this package's sources and
+    of the contract's files on summaries."""
     total = hashlib.sha256()
     contract = Path(hourglass.contract.summary.__file__).parent
     contract_files = [contract / f"{name}.py" for name in ("summary", "figures", "names", "bounds")]
@@ -66,21 +66,23 @@ def summarize(run: Recording) -> Summary:
         **traffic.parts(run, window),
     )
     if run.connections:
-        opened = [*connections.figures(run.connections, run.tcp, run.drops)]
-        summary = summary.model_copy(update={"connections": opened, "connection_layers_ms": connection_layers_ms(run)})
+        connection_figures = [*connections.figures(run.connections, run.tcp, run.drops)]
+        update = {"connections": connection_figures, "connection_layers_ms": connection_layers_ms(run)}
+        summary = summary.model_copy(update=update)
     if ecn_figures := ecn(run):
         summary = summary.model_copy(update={"ecn": ecn_figures, "marks": marks(run)})
-    if figures := responsiveness(run):
-        summary = summary.model_copy(update={"responsiveness": figures})
-    if changes := events(run):
-        summary = summary.model_copy(update={"events": changes})
+    if responsiveness_figures := responsiveness(run):
+        summary = summary.model_copy(update={"responsiveness": responsiveness_figures})
+    if event_figures := events(run):
+        summary = summary.model_copy(update={"events": event_figures})
     checks = run.experiment.checks
     judged = [app.check(checks) for app in run.apps.values()] + judge_stored(checks, summary)
     return summary.model_copy(update={"checks": judged}) if judged else summary
 
 
 def warnings(run: Recording) -> list[RunWarning]:
-    """Return the warnings of the console (id `console`) or of another tool's file (`file`), then those of the lints."""
+    """Return the warnings of the run, then those of the lints. Those of the run have the id `console`, or `file` if
+    another tool made the recording."""
     source = "file" if run.info.elsewhere else "console"
     return [RunWarning(id=source, text=text, remedy="") for text in run.info.warnings] + lint(run)
 
@@ -89,7 +91,7 @@ def events(run: Recording) -> list[EventFigures]:
     """Return the changes during the test, in order."""
     rows = run.events.select("t_ns", "node", "name", "said").iter_rows()
     return [
-        EventFigures(t_s=t_ns / NS_PER_S, node=node, name=name, said=warnings) for t_ns, node, name, warnings in rows
+        EventFigures(t_s=t_ns / NS_PER_S, node=node, name=name, said=messages) for t_ns, node, name, messages in rows
     ]
 
 
@@ -110,21 +112,23 @@ def _totals(run: Recording, goodputs: list[float]) -> Totals:
 
 
 def _flow(run: Recording, flow: plan.FlowStream, goodput: float, window: Window) -> FlowFigures:
-    ended_ns = hystart_exit_ns(run.tcp, flow)
+    hystart_end_ns = hystart_exit_ns(run.tcp, flow)
     return FlowFigures(
         id=flow.name,
         cc=flow.cc,
         goodput_mbps=rounded(goodput),
         retransmits=retransmits(run, flow, window),
         tcp_rtt_ms=statistics(tcp_rtt_ms(run, flow).within(window).values),
-        hystart_exit_s=None if ended_ns is None else rounded((ended_ns - flow.start_ns) / NS_PER_S),
+        hystart_exit_s=None if hystart_end_ns is None else rounded((hystart_end_ns - flow.start_ns) / NS_PER_S),
     )
 
 
 def _ping(run: Recording, ping: plan.PingStream, window: Window) -> PingFigures:
-    sent = ping_ms(run, ping).within(window).values
-    numbered = run.rows(ping)["seq"].null_count() == 0
-    return PingFigures(lost=int(np.isnan(sent).sum()) if numbered else None, **statistics(sent).model_dump())
+    round_trips_ms = ping_ms(run, ping).within(window).values
+    has_numbers = run.rows(ping)["seq"].null_count() == 0
+    return PingFigures(
+        lost=int(np.isnan(round_trips_ms).sum()) if has_numbers else None, **statistics(round_trips_ms).model_dump()
+    )
 
 
 def qdiscs(run: Recording) -> dict[str, dict[str, dict[str, dict[str, int]]]]:

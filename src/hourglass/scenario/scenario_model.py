@@ -16,7 +16,7 @@ from hourglass.scenario.test import FlowSettings, Test
 from hourglass.scenario.testbed import Testbed
 from hourglass.scenario.toml_table import Rows, TomlTable
 from hourglass.scenario.value_kinds import integer
-from hourglass.scenario.values import Description, Interval, KernelName, NodeDevices, Packets, ScenarioName
+from hourglass.scenario.values import Description, Interval, KernelName, NodeDevices, PacketRate, ScenarioName
 
 Snaplen = Annotated[int, *integer(0, 65535, "bytes", "B")]
 Seed = Annotated[int, *integer(0, 2**63 - 1, "")]
@@ -33,7 +33,7 @@ class Measure(TomlTable):
     devices: Interval = Field(
         default=2 * 10**8, description="Sampling interval of every NIC and qdisc. 0: only at start and end."
     )
-    packets: Packets = Field(
+    packets: PacketRate = Field(
         default=500,
         description="Approximate number of packets per second whose layer times are stored individually. 0: none."
         " Sums always include all packets.",

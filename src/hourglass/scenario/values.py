@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The types of single values, built from the kinds of value_kinds.py.
 
-Quantities are integers in base units (ns, bit/s, ppb, bytes) in the object, and text with a suffix in its dump. Times
-whose key is in seconds are numbers of seconds in both.
+In a scenario object, quantities are integers in base units (ns, bit/s, ppb, bytes). In TOML and JSON, they are text
+with a unit. Values of the types `Seconds` and `PositiveSeconds` are numbers of seconds in both.
 """
 
 import re
@@ -136,12 +136,12 @@ def _node_devices(value: object) -> tuple[NodeDevice, ...]:
 NodeDevices = Annotated[
     tuple[NodeDevice, ...],
     PlainValidator(_node_devices),
-    PlainSerializer(lambda places: [str(device) for device in places]),
+    PlainSerializer(lambda devices: [str(device) for device in devices]),
     ValueKind("[NODE:DEVICE, …]", schema=list_of(_NODE_DEVICE_SCHEMA, uniqueItems=True)),
 ]
 
 
-Packets = Annotated[
+PacketRate = Annotated[
     int | str,
     *integer_or("all", 0, 10**6, 'a whole number of packets per second from 0 (none) to 1000000, or "all"', "1/s"),
 ]
@@ -177,7 +177,7 @@ CC_SCHEMA = {"anyOf": [{"enum": list(CONGESTION_CONTROLS)}, *_FILE_FORMS]}
 
 
 def cc(value: object, info: ValidationInfo) -> str:
-    """Return a congestion control of the kernel or of the scenario's modules. Raises ValueError."""
+    """Return the name of a congestion control of the kernel or of the scenario's modules. Raises ValueError."""
     own_names = (info.context or {}).get("cc", ())
     return one_of((*CONGESTION_CONTROLS, *own_names), "A congestion control", NOT_IN_LINUX)(value)
 
@@ -197,18 +197,18 @@ Ccs = Annotated[
     ValueKind("one, or a list of them", schema={"anyOf": [list_of(CC_SCHEMA), CC_SCHEMA]}),
 ]
 
-_TC = re.compile(r"[A-Za-z0-9_.:,/%+=-]+(?: [A-Za-z0-9_.:,/%+=-]+)*", re.ASCII)
+_TC_LINE = re.compile(r"[A-Za-z0-9_.:,/%+=-]+(?: [A-Za-z0-9_.:,/%+=-]+)*", re.ASCII)
 
 
-_QDISC_TEXT = rf"^ *(stab .* )?({'|'.join(QDISCS)})( .*)?$"
+_QDISC_PATTERN = rf"^ *(stab .* )?({'|'.join(QDISCS)})( .*)?$"
 
 
 def _qdisc(value: object, info: ValidationInfo) -> str:
-    """Return a qdisc's kind or its tc line. Quotes, backslashes and # would change how tc reads its batch. Raises
-    ValueError."""
+    """Return a qdisc's kind or its tc line. Raises ValueError, also for quotes, backslashes and #, which tc would
+    interpret when it reads the line from its batch file."""
     text = " ".join(value.split(" ")).strip() if isinstance(value, str) else ""
     text = re.sub(" +", " ", text)
-    if len(text) > 1000 or not _TC.fullmatch(text):
+    if len(text) > 1000 or not _TC_LINE.fullmatch(text):
         raise ValueError(
             "must be a qdisc's kind with its parameters, as after `root` in a line of tc, like \"fq_codel"
             ' target 2ms": words of letters, digits and _ . : , / % + = -'
@@ -228,6 +228,6 @@ Qdisc = Annotated[
     PlainValidator(_qdisc),
     ValueKind(
         "kind, tc line, file or table",
-        schema={"anyOf": [{"enum": list(QDISCS)}, {"type": "string", "pattern": _QDISC_TEXT}, *_FILE_FORMS]},
+        schema={"anyOf": [{"enum": list(QDISCS)}, {"type": "string", "pattern": _QDISC_PATTERN}, *_FILE_FORMS]},
     ),
 ]

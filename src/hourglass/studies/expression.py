@@ -3,12 +3,12 @@
 
     figure      ping.icmp.p99            a number of `--json`; others are quoted: "flows.a::1.retransmits"
     measure     jain, queue, timeouts    a measure of a study that needs no parameter (measures.py)
-    capacity                             the payload that the lines carry on the paths of the client's flows, Mbit/s
+    capacity                             the payload that the paths of the client's flows can carry, Mbit/s
     window      goodput[5:8]             a measure from 5 to 8 s after the load's beginning
-    function    min max mean sum         of their arguments; a name that omits keys stands for every matching figure
+    function    min max mean sum         of their arguments; a name that omits keys means all matching figures
     + - * / ( )                          and numbers
 
-A run that lacks a figure, or a division by zero, has no value.
+If a run lacks a figure, or the expression divides by zero, it has no value.
 """
 
 import ast
@@ -26,14 +26,15 @@ from hourglass.results.recording import Recording
 from hourglass.studies.measures import MEASURES, MeasureContext
 
 CAPACITY = "capacity"
-WINDOWED = ("from", "to")
+WINDOW_KEYS = ("from", "to")
+"""The parameters of a measure that has a window."""
 FUNCTIONS: dict[str, Callable[[list[float]], float]] = {"min": min, "max": max, "mean": fmean, "sum": sum}
 OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv
 }  # fmt: skip
-MOST_CHARACTERS = 1000
+CHARACTERS_MAX = 1000
 
-_SIMPLE = [
+_PLAIN_MEASURES = [
     name for name, measure in MEASURES.items() if not measure.needs and not measure.compares
 ]  # fmt: skip
 
@@ -50,8 +51,8 @@ class Expression:
     tree: ast.expr
 
     def value(self, run: Recording) -> float | None:
-        """Return the value of a run; None if the run does not show it. Raises `InputError` for a name that matches
-        several figures where one is needed."""
+        """Return the value for a run; None if the run lacks a figure. Raises `InputError` if a name matches several
+        figures where one is needed."""
         try:
             return float(_value(self.tree, run))
         except (MissingFigure, ZeroDivisionError):
@@ -59,12 +60,12 @@ class Expression:
 
 
 def parse(text: str, option: str = "expression") -> Expression:
-    """Return the expression of a text. Raises `InputError`."""
+    """Parse and check an expression. Errors name `option`. Raises `InputError`."""
     try:
-        tree = ast.parse(text[: MOST_CHARACTERS + 1].strip(), mode="eval").body
+        tree = ast.parse(text[: CHARACTERS_MAX + 1].strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         tree = None
-    if tree is None or len(text) > MOST_CHARACTERS:
+    if tree is None or len(text) > CHARACTERS_MAX:
         raise InputError(option, text, "must be figures with + - * / and numbers, like goodput / capacity")
     try:
         _check(tree)
@@ -74,7 +75,7 @@ def parse(text: str, option: str = "expression") -> Expression:
 
 
 def _check(node: ast.expr) -> None:
-    """Refuse everything but the documented forms. Raises `InputError`."""
+    """Raise `InputError` for everything but the documented forms."""
     match node:
         case ast.Constant(value=bool()):
             raise InputError("the value", node.value, "must be a number")
@@ -85,12 +86,12 @@ def _check(node: ast.expr) -> None:
                 _check(argument)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             _check(operand)
-        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in OPERATORS:
+        case ast.BinOp(left=left, op=operation, right=right) if type(operation) in OPERATORS:
             _check(left)
             _check(right)
         case ast.Subscript(value=ast.Name(id=name), slice=ast.Slice(lower=lower, upper=upper, step=None)):
             _check_measure(name)
-            if name != CAPACITY and MEASURES[name].keys != WINDOWED:
+            if name != CAPACITY and MEASURES[name].keys != WINDOW_KEYS:
                 raise InputError("the measure", name, "has no window")
             for end in (lower, upper):
                 if not (end is None or (isinstance(end, ast.Constant) and type(end.value) in (int, float))):
@@ -102,9 +103,10 @@ def _check(node: ast.expr) -> None:
 
 
 def _check_measure(name: str) -> None:
-    if name != CAPACITY and name not in _SIMPLE:
-        every = [CAPACITY, *_SIMPLE]
-        raise InputError("the name", name, f"{closest(name, every)}Measures: {', '.join(every)}; or a figure of --json")
+    if name != CAPACITY and name not in _PLAIN_MEASURES:
+        known_names = [CAPACITY, *_PLAIN_MEASURES]
+        allowed = f"{closest(name, known_names)}Known here: {', '.join(known_names)}; or a figure of --json"
+        raise InputError("the name", name, allowed)
 
 
 def _figure_name(node: ast.expr) -> str:
@@ -128,11 +130,11 @@ def _value(node: ast.expr, run: Recording) -> float:
             return FUNCTIONS[name]([value for argument in args for value in _values(argument, run)])
         case ast.UnaryOp(operand=operand):
             return -_value(operand, run)
-        case ast.BinOp(left=left, op=sign, right=right):
-            return OPERATORS[type(sign)](_value(left, run), _value(right, run))
+        case ast.BinOp(left=left, op=operation, right=right):
+            return OPERATORS[type(operation)](_value(left, run), _value(right, run))
         case ast.Subscript(value=ast.Name(id=name), slice=ast.Slice(lower=lower, upper=upper)):
-            ends = {key: ast.literal_eval(end) for key, end in zip(WINDOWED, (lower, upper), strict=True) if end}
-            return _measured(name, run, ends)
+            window = {key: ast.literal_eval(end) for key, end in zip(WINDOW_KEYS, (lower, upper), strict=True) if end}
+            return _measured(name, run, window)
         case ast.Name(id=name):
             return _measured(name, run, {})
     values = list(_values(node, run))
@@ -143,7 +145,7 @@ def _value(node: ast.expr, run: Recording) -> float:
 
 
 def _values(node: ast.expr, run: Recording) -> Iterator[float]:
-    """Yield the values of an argument: those of all matching figures, or one."""
+    """Yield the values of an argument: one for each figure that a name matches, otherwise one."""
     if not isinstance(node, ast.Attribute) and not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
         yield _value(node, run)
         return
@@ -153,8 +155,8 @@ def _values(node: ast.expr, run: Recording) -> Iterator[float]:
     yield from (float(figure.value) for figure in matching if figure.value is not None)
 
 
-def _measured(name: str, run: Recording, ends: dict[str, Any]) -> float:
-    context = MeasureContext(run, ends)
+def _measured(name: str, run: Recording, window: dict[str, Any]) -> float:
+    context = MeasureContext(run, window)
     if not context.in_load:
         raise MissingFigure
     try:

@@ -23,12 +23,12 @@ from hourglass.contract.plan.plan_values import U32, U64, FileName, Ns, PlanPart
 from hourglass.contract.plan.plan_values import Writes as Writes
 from hourglass.contract.plan.steps import AddressStep as AddressStep
 from hourglass.contract.plan.steps import AppStep as AppStep
-from hourglass.contract.plan.steps import AtDevice as AtDevice
 from hourglass.contract.plan.steps import BatchStep as BatchStep
 from hourglass.contract.plan.steps import CostStep as CostStep
 from hourglass.contract.plan.steps import DaemonStep as DaemonStep
 from hourglass.contract.plan.steps import DecisionStep as DecisionStep
 from hourglass.contract.plan.steps import DeviceStep as DeviceStep
+from hourglass.contract.plan.steps import DeviceToolStep as DeviceToolStep
 from hourglass.contract.plan.steps import EpochStep as EpochStep
 from hourglass.contract.plan.steps import EthtoolStep as EthtoolStep
 from hourglass.contract.plan.steps import EventStep as EventStep

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The steps of a plan: single actions of the set-up and of events.
 
-`node: null` is the kernel's first namespace. `origin` is the scenario's key to blame when the step fails; the agent
-returns it unchanged. Steps of `ip`, `tc` and `bridge` declare their command lines: the agent passes the lines to the
-tool, or sends the equivalent netlink messages.
+`node: null` is the kernel's first namespace. `origin` is the scenario's key that an error names if the step fails. The
+agent returns it unchanged. Steps of `ip`, `tc` and `bridge` declare their command lines. The agent passes the lines to
+the tool, or sends the equivalent netlink messages.
 """
 
 import re
@@ -14,15 +14,16 @@ from pydantic import Field
 from hourglass.contract.plan.plan_values import U16, U32, Address, Handle, Interface, Mac, Ns, PlanPart
 
 Act = Literal["add", "replace"]
-"""`add` fails if the object exists."""
+"""`add` fails if the object exists; `replace` replaces it."""
 
-
-_PART = re.compile(r"(?P<open>\[)?(?P<before>(?(open)[^{[]*))\{(?P<field>\w+)\}(?(open)(?:\|(?P<otherwise>[^]]*))?\])")
-"""`{field}`, `[before {field}]` or `[before {field}|otherwise]`."""
+_PLACEHOLDER = re.compile(
+    r"(?P<open>\[)?(?P<before>(?(open)[^{[]*))\{(?P<field>\w+)\}(?(open)(?:\|(?P<otherwise>[^]]*))?\])"
+)
+"""A placeholder of a template: `{field}`, `[before {field}]` or `[before {field}|otherwise]`."""
 
 
 class BatchStep(PlanPart):
-    """The user's lines for the real `ip`, `tc` or `bridge`, executed as a batch in the node."""
+    """Executes the user's lines for the real `ip`, `tc` or `bridge` as a batch in the node."""
 
     do: Literal["ip", "tc", "bridge"]
     node: str | None
@@ -47,24 +48,24 @@ class ToolStep(PlanPart):
     @property
     def lines(self) -> list[str]:
         """Return the lines, without the tool's name."""
-        return [_PART.sub(self._part, template) for template in self.templates]
+        return [_PLACEHOLDER.sub(self._filled, template) for template in self.templates]
 
-    def _part(self, match: re.Match[str]) -> str:
-        """Return a part of a template with its values."""
+    def _filled(self, match: re.Match[str]) -> str:
+        """Return the text for a placeholder."""
         value = getattr(self, match["field"])
         if value is None or value is False or value == "":
             return match["otherwise"] or ""
         return f"{match['before'] or ''}{match['field'] if value is True else value}"
 
 
-class AtDevice(ToolStep):
-    """A step that concerns a device of the node."""
+class DeviceToolStep(ToolStep):
+    """A tool's step for a device of the node."""
 
     device: str
 
 
-class DeviceStep(AtDevice):
-    """Makes a device of the node."""
+class DeviceStep(DeviceToolStep):
+    """Makes a device of the node: a NIC (`wire`) or an ifb."""
 
     tool = "ip"
     templates = ("link add dev {device}[ address {mac}][ mtu {mtu}] type {kind}",)
@@ -74,7 +75,7 @@ class DeviceStep(AtDevice):
     mtu: U32 | None
 
 
-class VethStep(AtDevice):
+class VethStep(DeviceToolStep):
     """Makes a veth pair: `device` of the node, and `peer` of `peer_node`."""
 
     tool = "ip"
@@ -84,9 +85,9 @@ class VethStep(AtDevice):
     peer_node: str
 
 
-class LinkStep(AtDevice):
-    """Changes a device. Null leaves a setting as it is. `addrgenmode`: with `none` the device has no link-local
-    address. `name`: its new name."""
+class LinkStep(DeviceToolStep):
+    """Changes a device. Null leaves a setting as it is. With `addrgenmode` `none`, the device gets no
+    link-local address. `name`: its new name."""
 
     tool = "ip"
     templates = (
@@ -100,8 +101,8 @@ class LinkStep(AtDevice):
     state: Literal["up", "down"] | None
 
 
-class AddressStep(AtDevice):
-    """Gives a device an address. `nodad`: without duplicate address detection, which only IPv6 has."""
+class AddressStep(DeviceToolStep):
+    """Gives a device an address. `nodad`: skip duplicate address detection, which only IPv6 has."""
 
     tool = "ip"
     templates = ("addr {act} {address} dev {device}[ {nodad}]",)
@@ -111,9 +112,10 @@ class AddressStep(AtDevice):
     nodad: bool
 
 
-class SwitchStep(AtDevice):
-    """Makes the bridge of a switch. `stp_priority`: null without the spanning tree protocol, whose times are in
-    hundredths of a second. `pvid`: the VLAN of a new port, 0 for none; null: the bridge ignores VLANs."""
+class SwitchStep(DeviceToolStep):
+    """Makes the bridge of a switch. `stp_priority`: null turns the spanning tree protocol off. `forward_delay`, `hello`
+    and `max_age` are in hundredths of a second. `pvid`: the VLAN of new ports, or 0 for none; null: the bridge ignores
+    VLANs."""
 
     tool = "ip"
     templates = (
@@ -130,7 +132,7 @@ class SwitchStep(AtDevice):
     pvid: U16 | None
 
 
-class PortStep(AtDevice):
+class PortStep(DeviceToolStep):
     """Makes a device a port of a bridge."""
 
     tool = "ip"
@@ -139,7 +141,7 @@ class PortStep(AtDevice):
     bridge: str
 
 
-class CostStep(AtDevice):
+class CostStep(DeviceToolStep):
     """Sets the cost of a bridge's port in the spanning tree protocol."""
 
     tool = "ip"
@@ -148,7 +150,7 @@ class CostStep(AtDevice):
     cost: U16
 
 
-class VlanStep(AtDevice):
+class VlanStep(DeviceToolStep):
     """Makes a bridge's port a member of a VLAN. `pvid`: frames that arrive without a tag belong to it. `untagged`:
     frames leave without a tag."""
 
@@ -160,7 +162,7 @@ class VlanStep(AtDevice):
     untagged: bool
 
 
-class TagStep(AtDevice):
+class TagStep(DeviceToolStep):
     """Makes a device whose frames have the tag of a VLAN, on top of `parent`."""
 
     tool = "ip"
@@ -170,9 +172,9 @@ class TagStep(AtDevice):
     vlan: U16
 
 
-class QdiscStep(AtDevice):
-    """A qdisc at a device, in the class `parent` or as the root. `options` are in tc's words. With a size table, `kind`
-    is `stab`, and `options` begins with those of stab."""
+class QdiscStep(DeviceToolStep):
+    """Adds or replaces a qdisc at a device, in the class `parent` or as the root. `options` are in tc's syntax. With a
+    size table, `kind` is `stab`, and `options` begins with those of stab."""
 
     tool = "tc"
     templates = ("qdisc {act} dev {device} [parent {parent}|root][ handle {handle}] {kind}[ {options}]",)
@@ -184,8 +186,8 @@ class QdiscStep(AtDevice):
     options: str
 
 
-class ShaperStep(AtDevice):
-    """HTB as a device's root, with one class, 1:1, of this `rate` in tc's words."""
+class ShaperStep(DeviceToolStep):
+    """Makes HTB a device's root qdisc, with one class, 1:1. `rate` is in tc's syntax."""
 
     tool = "tc"
     templates = (
@@ -200,7 +202,7 @@ class ShaperStep(AtDevice):
     quantum: U32
 
 
-class IngressStep(AtDevice):
+class IngressStep(DeviceToolStep):
     """Redirects the packets that arrive at a device to an ifb, which queues them."""
 
     tool = "tc"
@@ -213,7 +215,7 @@ class IngressStep(AtDevice):
 
 
 class RouteStep(ToolStep):
-    """A route by the router `via` to a subnet; null: the default route."""
+    """Adds or replaces a route to `subnet` through the router `via`. `subnet`: null for the default route."""
 
     tool = "ip"
     templates = ("route {act} [{subnet}|default] via {via}[ metric {metric}]",)
@@ -235,7 +237,7 @@ class WriteStep(PlanPart):
 
 
 class EthtoolStep(PlanPart):
-    """A call of the real `ethtool` in the node."""
+    """Calls the real `ethtool` in the node."""
 
     do: Literal["ethtool"]
     node: str
@@ -244,7 +246,7 @@ class EthtoolStep(PlanPart):
 
 
 class EpochStep(PlanPart):
-    """Writes the clock's value (CLOCK_MONOTONIC, ns) to the file at test time 0, which starts a trace."""
+    """At test time 0, writes the value of CLOCK_MONOTONIC in ns to the file. This starts a trace."""
 
     do: Literal["epoch"]
     node: str
@@ -263,9 +265,9 @@ class ReachStep(PlanPart):
 
 
 class IwStep(PlanPart):
-    """A call of the real `iw`, which must succeed within `timeout_ns`.
+    """Calls the real `iw`, which must succeed within `timeout_ns`.
 
-    With `says` the call is repeated until `iw` prints that text: `iw connect` succeeds even if it does not connect.
+    With `says`, the call is repeated until `iw` prints that text: `iw connect` succeeds even if it does not connect.
     """
 
     do: Literal["iw"]
@@ -301,8 +303,8 @@ class TakeStep(PlanPart):
 
 
 class KeepStep(PlanPart):
-    """Lists what later steps change in a namespace that outlives the run. However the run ends, `devices` and `files`
-    of /proc and /sys are restored to their state at this step, and the devices in `made` are removed."""
+    """Lists what later steps change in a namespace that outlives the run. However the run ends, the agent restores
+    `devices` and `files` (of /proc and /sys) to their state at this step. It removes the devices in `made`."""
 
     do: Literal["keep"]
     node: str | None
@@ -348,8 +350,9 @@ class AppStep(PlanPart):
 
 
 class DecisionStep(PlanPart):
-    """Stops the clock and reports the state of the TCP senders. The steps that the engine then sends take its place.
-    `number` counts these steps; only an engine in virtual time has them, and an event has nothing else."""
+    """Stops the clock and reports the state of the TCP senders. The agent then executes the steps that the engine
+    sends. `number` counts the decisions. Only an engine in virtual time has them. An event with a decision has no other
+    step."""
 
     do: Literal["decision"]
     node: str | None

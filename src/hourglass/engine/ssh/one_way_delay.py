@@ -15,49 +15,49 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hourglass.contract.plan import Plan
-from hourglass.engine.ssh.clocks import SET_NS, Clock
+from hourglass.engine.ssh.clocks import SET_THRESHOLD_NS, Clock
 
 Times = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class HostRecords:
-    """The records of one host, with test time 0 on its monotonic clock and on the local one, the offset between these
-    clocks, and the interfaces of its devices.
+    """The records of one host, the offset of its monotonic clock, and the interfaces of its devices.
 
-    `ours_ahead_ns`: the local time of day minus the local monotonic clock."""
+    `host_start_ns` and `local_start_ns`: test time 0 by its monotonic clock, and by the local one. `local_ahead_ns`:
+    the local time of day minus the local monotonic clock."""
 
     node: str
     records: Path
-    theirs_ns: int
-    ours_ns: int
+    host_start_ns: int
+    local_start_ns: int
     clock: Clock
     devices: Mapping[str, str]
-    ours_ahead_ns: int
+    local_ahead_ns: int
 
     def ours(self, t_ns: Times) -> Times:
         """Convert test times by its clock to test times by the local clock."""
         clock = self.clock
-        since = (t_ns + (self.theirs_ns - clock.offset_ns - clock.at_ns)).astype(np.float64)
+        since = (t_ns + (self.host_start_ns - clock.offset_ns - clock.at_ns)).astype(np.float64)
         gained = np.rint(since * clock.drift_ppb / (10**9 + clock.drift_ppb)).astype(np.int64)
-        return np.asarray(t_ns + (self.theirs_ns - clock.offset_ns - self.ours_ns) - gained)
+        return np.asarray(t_ns + (self.host_start_ns - clock.offset_ns - self.local_start_ns) - gained)
 
     def ahead(self, t_ns: Times) -> Times:
         """Return the host's time of day minus the local monotonic clock, at local test times."""
         clock = self.clock
-        gained = np.rint((t_ns + (self.ours_ns - clock.at_ns)).astype(np.float64) * clock.drift_ppb / 10**9)
-        return np.asarray(gained.astype(np.int64) + (clock.offset_ns + clock.ahead_ns))
+        gained = np.rint((t_ns + (self.local_start_ns - clock.at_ns)).astype(np.float64) * clock.drift_ppb / 10**9)
+        return np.asarray(gained.astype(np.int64) + (clock.offset_ns + clock.time_of_day_ahead_ns))
 
     @property
     def was_set(self) -> bool:
         """Return whether the host's time of day was set during the test."""
-        return abs(self.clock.set_ns) > SET_NS
+        return abs(self.clock.set_ns) > SET_THRESHOLD_NS
 
 
 def row(records: HostRecords) -> dict[str, Any]:
     """Return the host's row of the table `clock`."""
     clock = records.clock
-    ahead = int(records.ahead(np.zeros(1, dtype=np.int64))[0]) - records.ours_ahead_ns
+    ahead = int(records.ahead(np.zeros(1, dtype=np.int64))[0]) - records.local_ahead_ns
     return {
         "t_ns": 0,
         "node": records.node,

@@ -7,8 +7,8 @@ all streams; the agent runs the ends on its node."""
 from collections.abc import Mapping
 
 from hourglass.contract.plan import (
-    AtDevice,
     BatchStep,
+    DeviceToolStep,
     EthtoolStep,
     EventStep,
     HostStep,
@@ -45,7 +45,7 @@ def named(step: Step | EventStep, names: Mapping[str, str]) -> Step | EventStep:
     match step:
         case BatchStep():
             return step.model_copy(update={"lines": [_renamed(line, names, " ") for line in step.lines]})
-        case AtDevice():
+        case DeviceToolStep():
             return step.model_copy(update={"device": names.get(step.device, step.device)})
         case EthtoolStep():
             return step.model_copy(update={"args": [names.get(word, word) for word in step.args]})

@@ -70,7 +70,7 @@ def netem_limit(context: LintContext) -> Iterator[RunWarning]:
 def netem_own_egress(context: LintContext) -> Iterator[RunWarning]:
     """netem orphans the skbs it delays (net/sched/sch_netem.c, skb_orphan_partial): TCP Small Queues loses them."""
     for flow_path in context.flow_paths:
-        hop = next((hop for hop in context.states(flow_path.hops[0]) if line_of(hop).holds_back), None)
+        hop = next((hop for hop in context.states(flow_path.hops[0]) if line_of(hop).delays_packets), None)
         if hop is not None:
             yield RunWarning(
                 id="netem-own-egress",
