@@ -146,8 +146,8 @@ def section(release: Release) -> str:
 def bare_root_tests(release: Release) -> str:
     """Test in all bare roots."""
     if not check.check(release.dist, BARE_ROOTS, say):
-        raise HourglassError("not in every place; see the table")
-    return f"{len(BARE_ROOTS)} places, {len(check.SHM_STATES)} times each"
+        raise HourglassError("not in every root; see the table")
+    return f"{len(BARE_ROOTS)} roots, {len(check.SHM_STATES)} times each"
 
 
 def main() -> int:

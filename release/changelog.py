@@ -20,28 +20,17 @@ def section(text: str, version: str) -> str | None:
 
 def released(text: str, version: str, day: date, artefacts: list[Path]) -> str:
     """Return the CHANGELOG with the artefacts in the version's section. Without this section, "Unreleased" becomes it.
-    Raises HourglassError if "Unreleased" is empty, or the section has artefacts already."""
-    if (written := section(text, version)) is not None:
-        if ARTEFACTS in written:
-            raise HourglassError(
-                f"CHANGELOG.md has artefacts of {version}; to fix: set the next version in src/hourglass/__init__.py"
-            )
-        return text.replace(written, "\n".join([written.rstrip(), "", ARTEFACTS, "", *listed(artefacts), "", ""]))
-    before, heading, after = text.partition(HEADING)
-    body, separator, older = after.partition("\n## ")
-    if not heading or not body.strip():
+    Raises HourglassError if the section is empty, or has artefacts already."""
+    if section(text, version) is None:
+        text = text.replace(HEADING, f"{HEADING}\n## {version} ({day.isoformat()})\n", 1)
+    body = section(text, version) or ""
+    if not body.strip():
         raise HourglassError('CHANGELOG.md has nothing under "## Unreleased"')
-    lines = [
-        HEADING,
-        f"## {version} ({day.isoformat()})",
-        "",
-        body.strip(),
-        "",
-        ARTEFACTS,
-        "",
-        *listed(artefacts),
-    ]
-    return before + "\n".join(lines) + "\n" + separator + older
+    if ARTEFACTS in body:
+        raise HourglassError(
+            f"CHANGELOG.md has artefacts of {version}; to fix: set the next version in src/hourglass/__init__.py"
+        )
+    return text.replace(body, "\n".join([body.rstrip(), "", ARTEFACTS, "", *listed(artefacts), "", ""]), 1)
 
 
 def listed(artefacts: list[Path]) -> list[str]:

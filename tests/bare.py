@@ -21,8 +21,8 @@ from hourglass import locks
 from hourglass.builders.kernel import apt
 from hourglass.errors import HourglassError, MissingError, program
 from hourglass.host import directories
+from tests.repository import PATHS, ROOT, relative
 
-ROOT = Path(__file__).parents[1]
 CHECKOUT = "work"
 SET_UP = f"cd /{CHECKOUT} && git init -q && make developer && .venv/bin/python -m tests.tools"
 """The commands of `make check` and `make test` before their first check."""
@@ -129,12 +129,8 @@ def run(folder: Path, command: str, *, persistent: bool = False) -> subprocess.C
     environment |= {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8"}
     with tempfile.TemporaryDirectory() as scratch:
         archive = Path(scratch) / "checkout.tar"
-        listed = subprocess.run(
-            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-            cwd=ROOT, capture_output=True, check=True,
-        ).stdout  # fmt: skip
-        present = b"\0".join(name for name in listed.split(b"\0") if name and os.path.lexists(ROOT / os.fsdecode(name)))
-        subprocess.run(["tar", "-cf", archive, "--null", "-T", "-"], cwd=ROOT, input=present, check=True)
+        listed = "\0".join(map(relative, PATHS))
+        subprocess.run(["tar", "-cf", archive, "--null", "-T", "-"], cwd=ROOT, input=listed, text=True, check=True)
         writes = Path(scratch) / "writes"
         writes.mkdir()
         unshare = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-euc", ENTER, "bare"]

@@ -5,7 +5,9 @@ import re
 
 import pytest
 from prose.markdown import blocks, sentences
-from prose.rules import OLD_PHRASES, ROOT, RULES, VAGUE, bound_names
+from prose.rules import OLD_PHRASES, RULES, VAGUE, bound_names
+
+from tests.repository import ROOT
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -46,7 +48,7 @@ def test_sentences_of_a_page() -> None:
 
 def test_vague_names_are_bound_names() -> None:
     names = {name for name, _ in bound_names(ROOT / "tests/prose/rules.py")}
-    assert {"path", "bound", "Violation", "long_sentences"} <= names
+    assert {"path", "below", "Violation", "long_sentences"} <= names
     assert not names & VAGUE
 
 

@@ -3,23 +3,14 @@
 
 import ast
 import re
-import subprocess
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 from hourglass.contract.kernels import KERNELS
+from tests.repository import FILES, ROOT, relative
 
-ROOT = Path(__file__).parents[1]
-LISTED = subprocess.run(
-    ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-    cwd=ROOT,
-    capture_output=True,
-    text=True,
-    check=True,
-).stdout.split("\n")
-FILES = [ROOT / name for name in LISTED if name and (ROOT / name).is_file()]
 NO_LICENCE_LINE = {".lock", ".png", ".svg", ".txt", ".json", ".ipynb", ".arrows"}
 """Suffixes of files that cannot have the line, or that a program writes. Without suffix, only LICENSE lacks it."""
 
@@ -83,10 +74,6 @@ IMPORTS = {
 
 GPL = ("kernel/", "papers/studies/linux-4.14/", "src/hourglass/environment/steered.c")
 """Folders and files of code for a kernel."""
-
-
-def relative(path: Path) -> str:
-    return str(path.relative_to(ROOT))
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,6 @@ LOOKS = {
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the site with its gallery in a network namespace without a link, once for all workers. A warning fails
     the build."""
-    pytest.importorskip("myst_nb")
     base = tmp_path_factory.getbasetemp()
     out = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "site"
     with locks.exclusive(out.with_name("site.lock")):

@@ -3,13 +3,15 @@
 
 import sys
 
-from .rules import ROOT, RULES
+from tests.repository import relative
+
+from .rules import RULES
 
 violations = [
     f"[{rule}] {violation}"
     for rule, check in RULES.items()
     for violation in sorted(check())
-    if str(violation.path.relative_to(ROOT)).startswith(tuple(sys.argv[1:]) or "")
+    if relative(violation.path).startswith(tuple(sys.argv[1:]) or "")
 ]
 print(*violations, sep="\n")
 sys.exit(bool(violations))

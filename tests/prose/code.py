@@ -7,7 +7,8 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
-_NATIVE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"', re.DOTALL)
+NATIVE_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"', re.DOTALL)
+"""Comments and strings of Rust, C, JavaScript and CSS."""
 _BREAK = re.compile(r"\s*\n\s*(?:\*|//[/!]?|#)?\s*")
 """The end of a line inside a comment, and the sign with which the next line begins."""
 
@@ -21,7 +22,7 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)
         parts = [(token.start[0], token.string) for token in tokens if token.type in kinds]
     elif path.suffix in {".rs", ".c", ".h", ".js", ".css"}:
-        parts = [(text.count("\n", 0, match.start()) + 1, match[0]) for match in _NATIVE.finditer(text)]
+        parts = [(text.count("\n", 0, match.start()) + 1, match[0]) for match in NATIVE_TEXT.finditer(text)]
     else:
         parts = list(enumerate(text.splitlines(), 1))
     for line, part in parts:

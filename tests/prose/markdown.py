@@ -22,19 +22,24 @@ class Block:
     text: str
 
 
+def numbered_lines(text: str) -> Iterator[tuple[int, str, bool]]:
+    """Yield the number and the text of each line, and whether it belongs to a code block."""
+    is_code = False
+    for number, line in enumerate(text.splitlines(), 1):
+        is_fence = bool(FENCE.match(line))
+        is_code ^= is_fence
+        yield number, line, is_code or is_fence
+
+
 def blocks(text: str) -> Iterator[Block]:
     """Yield the paragraphs and list items of a page."""
     lines: list[str] = []
-    first, fenced, comment = 0, False, False
-    for number, line in enumerate([*text.splitlines(), ""], 1):
-        if FENCE.match(line):
-            fenced = not fenced
+    first, comment = 0, False
+    for number, line, is_code in numbered_lines(f"{text}\n\n"):
         comment = comment or line.startswith("<!--")
         stops = line.startswith("#") or line.lstrip().startswith("|")
         begins = bool(ITEM.match(line))
-        skipped = (
-            fenced or comment or bool(FENCE.match(line)) or (not lines and not begins and bool(SKIPPED.match(line)))
-        )
+        skipped = is_code or comment or (not lines and not begins and bool(SKIPPED.match(line)))
         if lines and (skipped or begins or not line.strip() or stops):
             yield Block(first, plain(" ".join(lines)))
             lines = []

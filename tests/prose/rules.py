@@ -3,18 +3,18 @@
 
 import ast
 import re
-import subprocess
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from .code import texts
-from .markdown import FENCE, Block, blocks, sentences
+from tests.repository import FILES, ROOT, relative
 
-ROOT = Path(__file__).parents[2]
-RECORDED = ("docs/papers", "docs/suites", "docs/selftests")
+from .code import NATIVE_TEXT, texts
+from .markdown import Block, blocks, numbered_lines, sentences
+
+RECORDED = ("docs/papers/", "docs/suites/", "docs/selftests/")
 """Folders of pages that commands write from results."""
 
 VAGUE = frozenset({
@@ -29,19 +29,18 @@ PUBLIC = {
     "src/hourglass/contract/plan/steps.py": {"made"},
     "src/hourglass/contract/run_json.py": {"others"},
     "src/hourglass/contract/summary.py": {"held", "said"},
+    "src/hourglass/errors.py": {"what"},
     "src/hourglass/results/diff.py": {"asked", "what"},
     "src/hourglass/results/explain/sentences.py": {"others"},
     "src/hourglass/scenario/wifi.py": {"others"},
     "src/hourglass/studies/findings.py": {"held", "tried"},
+    "src/hourglass/studies/study.py": {"made", "there"},
     "agent/src/plan_parts.rs": {"there"},
     "agent/src/cause.rs": {"what"},
     "agent/src/ping.rs": {"what"},
     "agent/src/report.rs": {"what"},
 }
-"""Names that others' programs read: in scenarios, plans and events, with `--json` and from `hourglass.search`."""
-
-EARLIER = {"src/hourglass/errors.py": {"what"}, "src/hourglass/studies/study.py": {"made", "there"}}
-"""Names of the Python API of 0.2, which still work."""
+"""Names that others' programs read: in scenarios, plans and events, with `--json` and from Python."""
 
 PARALLEL = {
     "anatomy.py": "`results` computes the time per layer, `plots` draws it",
@@ -59,14 +58,16 @@ PARALLEL = {
 }
 """Names of modules that may recur: the same concept in parallel packages, with the role of each."""
 
-CODE = ("*.py", "*.rs", "*.c", "*.h", "*.toml", "*.js", "*.css", "*.sh", "*.yml", "Makefile", ".ci/run")
+CODE = {".py", ".rs", ".c", ".h", ".toml", ".js", ".css", ".sh", ".yml"}
+"""Suffixes of files with comments and texts that people write; also Makefile and .ci/run."""
 NO_PROSE = ("tests/prose/", "tests/test_prose.py", "src/hourglass/studies/old_formats.py")
 """The rules themselves, and the words of an earlier format."""
 
-LONG, TOO_LONG = 25, 40
-"""Words of a sentence: the aim and the bound."""
+LONG = 25
+"""The most words of a sentence."""
 
 LINE = 120
+"""The most characters of a line."""
 
 OLD_PHRASES = re.compile(
     r"""
@@ -91,26 +92,17 @@ class Violation:
     text: str
 
     def __str__(self) -> str:
-        return f"{self.path.relative_to(ROOT)}:{self.line}: {self.text}"
+        return f"{relative(self.path)}:{self.line}: {self.text}"
 
 
-def folder_of(path: Path) -> str:
-    """Return the folder of a file: its package in `src/hourglass`, otherwise its folder at the top."""
-    parts = path.relative_to(ROOT).parts
-    depth = {"src": 3, "docs": 2}.get(parts[0], 1)
-    return "/".join(parts[:-1][:depth]) or "."
-
-
-def python_files(*folders: str) -> list[Path]:
-    """Return the Python files below the folders, all of them by default."""
-    names = folders or ("src", "tests", "bench", "generators", "labs", "papers", "release", "scenarios", "website")
-    return sorted(path for name in names for path in (ROOT / name).rglob("*.py"))
+def files(*suffixes: str, below: tuple[str, ...] = ("",)) -> list[Path]:
+    """Return the files with one of the suffixes below one of the folders ("docs/")."""
+    return sorted(path for path in FILES if path.suffix in suffixes and relative(path).startswith(below))
 
 
 def pages() -> list[Path]:
     """Return the Markdown pages that people write."""
-    listed = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "kernel").rglob("*.md")]
-    return sorted(p for p in listed if p.relative_to(ROOT).parent.as_posix() not in RECORDED)
+    return [path for path in files(".md") if not relative(path).startswith(RECORDED)]
 
 
 @cache
@@ -134,7 +126,6 @@ def bound_names(path: Path) -> Iterator[tuple[str, int]]:
             yield node.name, node.lineno
 
 
-_NATIVE_IGNORED = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"', re.DOTALL)
 _RUST_NAME = re.compile(r"\b(?:let(?:\s+mut)?|fn|for|struct|enum|const|static)\s+(\w+)|\b(\w+)\s*:\s*(?=[&\w(\[])")
 _C_NAME = re.compile(
     r"^\w[\w\s*]*?\b(\w+)\(|\b(?!goto\b|return\b)(?:\w+\s+|\*)(\w+)(?=\s*(?:=[^=]|;|,|\)|\[))", re.MULTILINE
@@ -143,29 +134,27 @@ _C_NAME = re.compile(
 
 def native_names(path: Path) -> Iterator[tuple[str, int]]:
     """Yield the names that a Rust or C file binds, with their lines; a pattern finds most of them."""
-    code = _NATIVE_IGNORED.sub(lambda match: "\n" * match[0].count("\n"), path.read_text())
+    code = NATIVE_TEXT.sub(lambda match: "\n" * match[0].count("\n"), path.read_text())
     for match in (_RUST_NAME if path.suffix == ".rs" else _C_NAME).finditer(code):
         yield match[match.lastindex or 0], code.count("\n", 0, match.start()) + 1
 
 
 def native_files() -> list[Path]:
     """Return the Rust files of the agent and the C files of the kernel, without generated ones."""
-    listed = [*(ROOT / "agent").glob("[st]*/*.rs"), *(ROOT / "kernel").rglob("*.[ch]")]
-    return sorted(path for path in listed if path.name not in {"abi.rs", "tables.rs", "probe_abi.h"})
+    listed = files(".rs", ".c", ".h", below=("agent/", "kernel/"))
+    return [path for path in listed if path.name not in {"abi.rs", "tables.rs", "probe_abi.h"}]
 
 
 def code_files() -> list[Path]:
     """Return the files of code that people write."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *CODE]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    return sorted(ROOT / name for name in listed if not name.startswith(NO_PROSE) and (ROOT / name).is_file())
+    listed = [*files(*CODE), ROOT / "Makefile", ROOT / ".ci/run"]
+    return [path for path in listed if not relative(path).startswith(NO_PROSE)]
 
 
 def vague_names() -> Iterator[Violation]:
     """Yield the vague names."""
-    for path in [*python_files(), *native_files()]:
-        file = path.relative_to(ROOT).as_posix()
-        permitted = PUBLIC.get(file, set()) | EARLIER.get(file, set())
+    for path in [*files(".py"), *native_files()]:
+        permitted = PUBLIC.get(relative(path), set())
         for name, line in native_names(path) if path.suffix != ".py" else bound_names(path):
             if name.strip("_").lower() in VAGUE - permitted:
                 yield Violation(path, line, f"`{name}` names nothing")
@@ -174,7 +163,7 @@ def vague_names() -> Iterator[Violation]:
 def docstrings() -> Iterator[Violation]:
     """Yield docstrings that begin with a clause instead of a verb or a noun."""
     kinds = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    for path in python_files():
+    for path in files(".py"):
         for node in ast.walk(_tree(path)):
             text = ast.get_docstring(node) if isinstance(node, kinds) else None
             if text and re.match(r"(What|Whether|How|Whose|Where|Who)\b", text):
@@ -184,7 +173,7 @@ def docstrings() -> Iterator[Violation]:
 def repeated_classes() -> Iterator[Violation]:
     """Yield the classes of the package whose name another class has."""
     definitions = defaultdict[str, list[tuple[Path, int]]](list)
-    for path in python_files("src"):
+    for path in files(".py", below=("src/",)):
         for node in _tree(path).body:
             if isinstance(node, ast.ClassDef):
                 definitions[node.name].append((path, node.lineno))
@@ -198,7 +187,7 @@ def repeated_classes() -> Iterator[Violation]:
 def repeated_modules() -> Iterator[Violation]:
     """Yield the modules of the package whose name another module has."""
     definitions = defaultdict[str, list[Path]](list)
-    for path in python_files("src"):
+    for path in files(".py", below=("src/",)):
         if not path.name.startswith("__") and path.name not in PARALLEL:
             definitions[path.name].append(path)
     for name, paths in definitions.items():
@@ -206,34 +195,22 @@ def repeated_modules() -> Iterator[Violation]:
             yield from (Violation(path, 1, f"module {name} exists {len(paths)} times") for path in paths)
 
 
-def long_sentences(bound: int = LONG) -> Iterator[Violation]:
-    """Yield the sentences of more than `bound` words."""
+def long_sentences() -> Iterator[Violation]:
+    """Yield the sentences of more than `LONG` words."""
     for path in pages():
         for line, text in _sentences(path):
-            if (length := len(text.split())) > bound:
+            if (length := len(text.split())) > LONG:
                 yield Violation(path, line, f"{length} words: {text[:80]} …")
 
 
-def overlong_sentences() -> Iterator[Violation]:
-    """Yield the sentences above the hard bound."""
-    return long_sentences(TOO_LONG)
-
-
 def old_phrases() -> Iterator[Violation]:
-    """Yield the phrases of the old dialect."""
-    for path in pages():
-        for line, text in _sentences(path):
+    """Yield the phrases of the old dialect, in pages and in the comments and texts of code. A page may ask “What …?”"""
+    for path in [*pages(), *code_files()]:
+        is_page = path.suffix == ".md"
+        for line, text in _sentences(path) if is_page else texts(path):
             for match in OLD_PHRASES.finditer(text):
-                if not (match[0].startswith("What") and text.endswith("?")):
-                    yield Violation(path, line, f"“{match[0].strip()}” in: {text[:80]}")
-
-
-def old_phrases_in_code() -> Iterator[Violation]:
-    """Yield the phrases of the old dialect in comments and texts of code."""
-    for path in code_files():
-        for line, text in texts(path):
-            for match in OLD_PHRASES.finditer(text):
-                yield Violation(path, line, f"“{match[0].strip()}” in: {text[max(0, match.start() - 40) :][:80]}")
+                if not (is_page and match[0].startswith("What") and text.endswith("?")):
+                    yield Violation(path, line, f"“{match[0].strip()}” in: {text[max(0, match.start() - 40) :][:80]}")
 
 
 def long_lines() -> Iterator[Violation]:
@@ -241,10 +218,8 @@ def long_lines() -> Iterator[Violation]:
     for path in pages():
         if "<!-- generated: " in (text := path.read_text()):
             continue
-        fenced = False
-        for number, line in enumerate(text.splitlines(), 1):
-            fenced ^= bool(FENCE.match(line))
-            if not fenced and len(line) > LINE and not re.match(r"[|>]|\[\^| {4}", line) and "http" not in line:
+        for number, line, is_code in numbered_lines(text):
+            if not is_code and len(line) > LINE and not re.match(r"[|>]|\[\^| {4}", line) and "http" not in line:
                 yield Violation(path, number, f"{len(line)} characters")
 
 
@@ -266,9 +241,7 @@ RULES: dict[str, Callable[[], Iterator[Violation]]] = {
     "class names that recur": repeated_classes,
     "module names that recur": repeated_modules,
     f"sentences above {LONG} words": long_sentences,
-    f"sentences above {TOO_LONG} words": overlong_sentences,
     "old phrases": old_phrases,
-    "old phrases in code": old_phrases_in_code,
     f"lines above {LINE} characters": long_lines,
     "comments in text": comments_in_text,
 }

@@ -272,7 +272,7 @@ def name_ticks(axes: Axes, positions: Sequence[float], names: Sequence[str], slo
 
 
 def wrapped_names(names: Sequence[str], slot_in: float) -> list[str]:
-    """Return names with one key on each line, or several if the slot has no room for so many lines."""
+    """Return names with line breaks between their terms. If the slot is too narrow, a line has several terms."""
     max_lines = max(1, int(slot_in / LABEL_LINE_IN))
     return ["\n".join(_fill(name.split(", "), max_lines)) for name in names]
 

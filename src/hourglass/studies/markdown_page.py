@@ -21,18 +21,19 @@ def markdown(result: StudyResult) -> str:
         head = ["setting", "figure", *(result.columns[number] or "value" for number in numbers)]
         lines += ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
         for row in rows:
-            limit = _common_limit([row[number] for number in numbers])
+            verdicts = [row[number] for number in numbers]
+            limit = _common_limit(verdicts)
             title = f"{row[0].line.title}: {limit}" if limit else row[0].line.title
-            cells = [_cell(row[number], limit) for number in numbers]
+            cells = [_cell(verdict, limit) for verdict in verdicts]
             lines.append("| " + " | ".join([row[0].line.label, title, *cells]) + " |")
         listed = wording.notes(rows)
         lines += ["", *(f"* {note}" for note in listed), *([""] if listed else [])]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _common_limit(row: list[CellVerdict]) -> str:
+def _common_limit(verdicts: list[CellVerdict]) -> str:
     """Return the limit that all cells with a criterion have, or an empty string."""
-    limits = {verdict.limit for verdict in row if verdict.criterion is not None}
+    limits = {verdict.limit for verdict in verdicts if verdict.criterion is not None}
     return limits.pop() if len(limits) == 1 else ""
 
 

@@ -24,7 +24,7 @@ from hourglass.engine import supervise
 from hourglass.engine.base import Report
 from hourglass.engine.ssh import clocks, split
 from hourglass.engine.ssh.channel import Channel, padded
-from hourglass.engine.ssh.clocks import Clock
+from hourglass.engine.ssh.clocks import Clock, Exchange
 from hourglass.engine.ssh.one_way_delay import HostRecords
 from hourglass.errors import GuestError
 
@@ -70,16 +70,13 @@ class Coordinator:
             host_starts_ns = {
                 channel.host.node: clocks_before[channel.host.node].theirs(start_ns) for channel in self.channels
             }
-            exchanges_before = {channel.host.node: list(channel.exchanges) for channel in self.channels}
+            exchanges_before = self._take_exchanges()
             for channel in self.channels:
-                channel.exchanges.clear()
                 channel.send(f"start {host_starts_ns[channel.host.node]}")
             self._await_all("measured", self.plan.end_ns / 1e9 + GRACE_S)
-            exchanges_during = {channel.host.node: list(channel.exchanges) for channel in self.channels}
-            for channel in self.channels:
-                channel.exchanges.clear()
+            exchanges_during = self._take_exchanges()
             self._compare_clocks()
-            exchanges_after = {channel.host.node: list(channel.exchanges) for channel in self.channels}
+            exchanges_after = self._take_exchanges()
             self._send_all("records")
             self._await_all("records", GRACE_S + self.plan.end_ns / 1e9)  # the records grow with the test
             self._send_all("end")
@@ -144,14 +141,20 @@ class Coordinator:
             channel.send(order)
 
     def _compare_clocks(self) -> dict[str, Clock]:
-        """Request each host's clock many times, one request at a time. Return the estimated
-        clocks by node."""
+        """Request each host's clock many times, one request at a time. Return the estimated clocks by node."""
         for _ in range(CLOCK_REQUESTS):
             for channel in self.channels:
                 channel.query_clock()
                 self._wait(lambda channel=channel: [channel] if channel.pending else [], SILENCE_S)  # type: ignore[misc]
             time.sleep(CLOCK_PAUSE_S)
         return {channel.host.node: clocks.estimate_clock(channel.exchanges, [], []) for channel in self.channels}
+
+    def _take_exchanges(self) -> dict[str, list[Exchange]]:
+        """Return the exchanges by node since the last call."""
+        exchanges = {channel.host.node: list(channel.exchanges) for channel in self.channels}
+        for channel in self.channels:
+            channel.exchanges.clear()
+        return exchanges
 
     def _await_all(self, message: str, timeout_s: float) -> None:
         """Wait until all hosts have sent this message."""
