@@ -30,7 +30,7 @@ use crate::plan::Plan;
 use crate::records::Shared;
 use crate::report::{Failure, Result};
 use crate::steps::Act;
-use crate::{collect, sys};
+use crate::{collect, report, sys};
 
 enum Order {
     Act(u16, Act),
@@ -295,8 +295,12 @@ impl Supervisor {
     fn finish(&mut self) -> Result<()> {
         for program in &self.programs {
             let container = &self.containers[program.plan.container as usize];
-            collect::collect(container, &program.plan.collect, &self.folder.join(&program.plan.name))
+            let name = &program.plan.name;
+            let omitted = collect::collect(container, &program.plan.collect, &self.folder.join(name))
                 .map_err(|error| program.blame(Cause::system("collecting its files", error)))?;
+            if omitted.count > 0 {
+                report::omitted(name, &omitted);
+            }
             program.finish();
         }
         Ok(())

@@ -15,17 +15,20 @@ use nix::fcntl::OFlag;
 use nix::sys::stat::{fstat, SFlag};
 
 use crate::container::{open_in, Container};
+use crate::report::Omitted;
 use crate::sys;
 
-/// The total size of a program's files is limited.
+/// The maximum total size of a program's files.
 const LIMIT_BYTES: u64 = 256 << 20;
 /// The maximum number of parts of a path.
 const DEPTH_MAX: usize = 64;
 
-/// Copies files below `to`, each under its path.
-pub fn collect(container: &Container, globs: &[String], to: &Path) -> io::Result<()> {
+/// Copies files below `to`, each under its path. Returns what the limits left out.
+pub fn collect(container: &Container, globs: &[String], to: &Path) -> io::Result<Omitted> {
+    let mut omitted =
+        Omitted { count: 0, first: String::new(), limit_bytes: LIMIT_BYTES, depth_max: DEPTH_MAX };
     if globs.is_empty() {
-        return Ok(());
+        return Ok(omitted);
     }
     let root = container.root()?;
     let mut remaining = LIMIT_BYTES;
@@ -33,14 +36,36 @@ pub fn collect(container: &Container, globs: &[String], to: &Path) -> io::Result
         let mut paths = expand(root.as_fd(), glob);
         paths.reverse();
         while let Some(path) = paths.pop() {
-            let copied = copy(root.as_fd(), &path, &to.join(&path[1..]), remaining)?;
-            remaining -= copied.unwrap_or(0);
-            if copied.is_none() && path.matches('/').count() < DEPTH_MAX {
-                paths.extend(entries(root.as_fd(), &path).rev());
+            match copy(root.as_fd(), &path, &to.join(&path[1..]), remaining)? {
+                Copied::File { bytes, complete } => {
+                    remaining -= bytes;
+                    if !complete {
+                        add(&mut omitted, &path);
+                    }
+                }
+                Copied::Folder if path.matches('/').count() < DEPTH_MAX => {
+                    paths.extend(entries(root.as_fd(), &path).rev());
+                }
+                Copied::Folder => add(&mut omitted, &path),
+                Copied::Nothing => {}
             }
         }
     }
-    Ok(())
+    Ok(omitted)
+}
+
+fn add(omitted: &mut Omitted, path: &str) {
+    if omitted.count == 0 {
+        path.clone_into(&mut omitted.first);
+    }
+    omitted.count += 1;
+}
+
+/// The kind of a copied path. `Nothing`: a missing file, or one of another kind.
+enum Copied {
+    File { bytes: u64, complete: bool },
+    Folder,
+    Nothing,
 }
 
 /// Returns the paths that match a glob, in order.
@@ -118,23 +143,28 @@ fn match_class(text: &[u8], byte: u8) -> Option<(bool, &[u8])> {
     Some((matched != negated, &text[end + 1..]))
 }
 
-/// Copies a file and returns its size; None for a folder. Missing files and other kinds of files count as 0.
-fn copy(root: BorrowedFd, path: &str, to: &Path, limit: u64) -> io::Result<Option<u64>> {
+/// Copies at most `limit` bytes of a file, and creates none without bytes to copy. An empty file is complete.
+fn copy(root: BorrowedFd, path: &str, to: &Path, limit: u64) -> io::Result<Copied> {
     let from = match open_in(root, path, OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK) {
-        Err(Errno::ENOENT | Errno::ELOOP | Errno::ENOTDIR | Errno::ENXIO) => return Ok(Some(0)),
+        Err(Errno::ENOENT | Errno::ELOOP | Errno::ENOTDIR | Errno::ENXIO) => return Ok(Copied::Nothing),
         result => result?,
     };
-    let kind = SFlag::from_bits_truncate(fstat(&from)?.st_mode) & SFlag::S_IFMT;
+    let state = fstat(&from)?;
+    let kind = SFlag::from_bits_truncate(state.st_mode) & SFlag::S_IFMT;
     if kind != SFlag::S_IFREG {
-        return Ok(if kind == SFlag::S_IFDIR { None } else { Some(0) });
+        return Ok(if kind == SFlag::S_IFDIR { Copied::Folder } else { Copied::Nothing });
+    }
+    if limit == 0 && state.st_size > 0 {
+        return Ok(Copied::File { bytes: 0, complete: false });
     }
     if let Some(folder) = to.parent() {
         create_dir_all(folder)?;
     }
     let mut target = File::create(to)?;
-    let copied = io::copy(&mut File::from(from).take(limit), &mut target)?;
+    let mut from = File::from(from);
+    let bytes = io::copy(&mut (&from).take(limit), &mut target)?;
     sys::write_back(&target)?;
-    Ok(Some(copied))
+    Ok(Copied::File { bytes, complete: from.read(&mut [0])? == 0 })
 }
 
 #[cfg(test)]

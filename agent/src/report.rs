@@ -96,17 +96,44 @@ impl Cause {
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 enum Event<'a> {
-    Ready { boot_ns: i64 },
-    Time { ns: i64 },
+    Ready {
+        boot_ns: i64,
+    },
+    Time {
+        ns: i64,
+    },
     Error(&'a Failure),
-    Done { ns: i64 },
+    Done {
+        ns: i64,
+    },
     Set,
     Reached,
-    Measured { ns: i64 },
-    Records { bytes: u64 },
-    Used { app: &'a str, cpu_ns: u64 },
-    Decision { number: u32, ns: i64, senders: &'a [Sender] },
-    Clock { number: u64, received_ns: i64, sent_ns: i64, ahead_ns: i64 },
+    Measured {
+        ns: i64,
+    },
+    Records {
+        bytes: u64,
+    },
+    Used {
+        app: &'a str,
+        cpu_ns: u64,
+    },
+    Omitted {
+        app: &'a str,
+        #[serde(flatten)]
+        omitted: &'a Omitted,
+    },
+    Decision {
+        number: u32,
+        ns: i64,
+        senders: &'a [Sender],
+    },
+    Clock {
+        number: u64,
+        received_ns: i64,
+        sent_ns: i64,
+        ahead_ns: i64,
+    },
 }
 
 /// The state of a TCP sender: the columns of the table `tcp`.
@@ -115,6 +142,15 @@ pub struct Sender {
     pub stream: u16,
     #[serde(flatten)]
     pub state: BTreeMap<&'static str, Cell<'static>>,
+}
+
+/// Collected files that are incomplete or missing because of the limits, and folders that are too deep.
+#[derive(Serialize)]
+pub struct Omitted {
+    pub count: u64,
+    pub first: String,
+    pub limit_bytes: u64,
+    pub depth_max: usize,
 }
 
 /// Opens the serial line to which all later events go.
@@ -177,6 +213,11 @@ pub fn clock(number: u64, received_ns: i64) {
 /// Reports a program's CPU time on the host. It differs between runs, so it is no record.
 pub fn used(app: &str, cpu_ns: u64) {
     print_event(&Event::Used { app, cpu_ns });
+}
+
+/// Reports files of a program that are not in the run directory although it collects them.
+pub fn omitted(app: &str, omitted: &Omitted) {
+    print_event(&Event::Omitted { app, omitted });
 }
 
 /// Reports that the clock stops until the engine answers.

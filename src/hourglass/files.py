@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from hourglass.errors import HourglassError, InputError
 
@@ -108,6 +108,26 @@ def output_errors(path: Path, content: str) -> Iterator[None]:
         if error.errno is None or error.errno in FULL:
             raise HourglassError(f"{path}: {reason}") from error
         raise InputError("out", str(path), reason) from error
+
+
+LOG_MAX = 16 << 20
+"""Bytes of a log. A program of a guest can make its kernel print without end, a C file the compiler."""
+
+
+class BoundedLog:
+    """Writes lines to a log, and leaves out those beyond `LOG_MAX` bytes."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file, self._written = file, 0
+
+    def write(self, line: bytes) -> None:
+        """Write a line, which has no line break."""
+        if self._written > LOG_MAX:
+            return
+        self._written += len(line) + 1
+        if self._written > LOG_MAX:
+            line = b"the log is longer than %d MiB; the rest is left out" % (LOG_MAX >> 20)
+        self.file.write(line + b"\n")
 
 
 def sha256(path: Path) -> str:

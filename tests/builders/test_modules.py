@@ -11,6 +11,7 @@ from hourglass.builders.kernel import builder, custom_modules
 from hourglass.builders.kernel.hooks import DRIVERS_TARGET
 from hourglass.builders.kernel.recipe import Recipe
 from hourglass.contract.kernel_module import KernelModule
+from hourglass.files import LOG_MAX
 from hourglass.host import sandbox
 
 MINE = KernelModule("mine", (("a.c", "int a;\n"), ("b.c", "int b;\n"), ("b.h", "#define B\n")), (("share", "900"),))
@@ -50,6 +51,32 @@ def test_a_failed_build_is_blamed_on_the_users_file_alone(tmp_path: Path) -> Non
     log.write_text("ld: undefined reference to `nothing'\n")
     assert custom_modules.messages_about(log, [MINE]) == ["ld: undefined reference to `nothing'"]
     assert custom_modules.messages_about(log, []) == []
+
+
+def test_nothing_of_earlier_modules_stays_in_the_tree(tmp_path: Path) -> None:
+    """The `.incbin` of a module reads all files of its tree."""
+    program, text = b"\x7fELF\x02secret", b"text"
+    present = {
+        f"{FOLDER}/mine/mine_0.c": text, f"{FOLDER}/mine/Makefile": text, f"{FOLDER}/built-in.a": b"!<thin>\n",
+        "vmlinux.a": b"!<thin>\n", "mm/slab.o": program,
+    }  # fmt: skip
+    earlier = [f"{FOLDER}/mine/mine_0.o", f"{FOLDER}/yours/yours_0.o", f"{FOLDER}/yours/.yours_0.o.cmd"]
+    earlier += ["linux", "vmlinux.o", ".tmp_vmlinux1", "System.map", ".vmlinux.export.o"]
+    for name, content in (present | dict.fromkeys(earlier, program)).items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    custom_modules.delete_objects(tmp_path, [])
+    assert (tmp_path / "linux").is_file()
+    custom_modules.delete_objects(tmp_path, [MINE])
+    assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()} == present.keys()
+
+
+def test_an_endless_build_log_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builder, "MAKE", ["sh", "-c", f"head -c {LOG_MAX + 10**6} /dev/zero; echo; echo '  CC last'"])
+    steps: list[int] = []
+    builder.run_make(tmp_path, "compiling", [], lambda: steps.append(1), tmp_path / "log")
+    assert (tmp_path / "log").stat().st_size < LOG_MAX + 100
+    assert len(steps) == 1
 
 
 def compile_file(work: Path, source: str) -> None:

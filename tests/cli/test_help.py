@@ -48,6 +48,12 @@ def test_every_help_reads_well(help_of, command):
     assert all(line.startswith(f"  {' '.join(['hourglass', *command])}") for line in examples)
 
 
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command], ids=" ".join)
+def test_each_command_that_makes_runs_can_require_a_sandbox(help_of, command):
+    options = set(re.findall(r"--[\w-]+", help_of(*command)))
+    assert ("--require-sandbox" in options) == bool({"--seed", "--seeds", "--jobs"} & options)
+
+
 def test_help_does_not_depend_on_the_order_of_requests(help_of):
     """click keeps a command's help option."""
     _command("exec", *COMMANDS_OF_ROOT["exec"]).make_context("exec", ["L100M", "client"])

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from hourglass.engine.console import LOG_MAX, Console
+from hourglass.engine.console import Console
+from hourglass.files import LOG_MAX
 
 STREAM = b"""[    0.0] Booting\r
 hourglass: {"event":"ready","boot_ns":123}\r
@@ -100,9 +101,11 @@ def test_the_log_has_a_bound() -> None:
 
 
 FORGED = [
-    {"event": "decision", "number": "../../home/.bashrc", "senders": []}, {"event": "decision", "number": -1},
+    {"event": "decision", "number": "../../home/.bashrc", "ns": 0, "senders": []},
+    {"event": "decision", "number": -1, "ns": 0, "senders": []}, {"event": "decision", "number": 0, "senders": []},
+    {"event": "decision", "number": 0, "ns": 0}, {"event": "decision", "number": 0, "ns": 0, "senders": [1]},
     {"event": "time", "ns": 10**400}, {"event": "time", "ns": True}, {"event": "used", "app": "a", "cpu_ns": 10**400},
-    {"event": "used", "app": "a" * 1000, "cpu_ns": 1},
+    {"event": "used", "app": "a" * 1000, "cpu_ns": 1}, {"event": "omitted", "app": "a", "count": "x", "first": "/a"},
 ]  # fmt: skip
 
 
@@ -111,7 +114,7 @@ def test_a_forged_event_is_ignored(event: dict[str, object]) -> None:
     """A C file of a scenario, as part of the guest's kernel, can write the agent's events."""
     console = Console(io.BytesIO(), apart=True)
     console.hear(b"hourglass: " + json.dumps(event).encode() + b"\n")
-    assert (console.decision, console.test_ns, console.used_s) == (None, 0, {})
+    assert (console.decision, console.test_ns, console.used_s, console.warnings) == (None, 0, {}, [])
     console.hear(b'hourglass: {"event":"done","ns":"later"}\n')
     assert (console.done, console.end_ns) == (True, None)
 

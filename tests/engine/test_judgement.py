@@ -39,7 +39,7 @@ def verdict(
 
 def test_a_complete_run_succeeds_with_any_exit_status(tmp_path: Path) -> None:
     (tmp_path / "records.arrows").touch()
-    console = console_with('hourglass: {"event":"done"}\n')
+    console = console_with('tmpfs: Unknown parameter "Kernel panic - not syncing"\nhourglass: {"event":"done"}\n')
     virtual.judge(console, Stop("not-ended", "did not power off"), -9, tmp_path, HostUse.now())
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The environment of Gymnasium on a real guest: determinism, the effect of actions, the equal scenario."""
 
+import contextlib
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ import polars as pl
 import pytest
 
 from hourglass import runner
-from hourglass.errors import InputError
+from hourglass.errors import HourglassError, InputError
 from hourglass.results.recording import Recording
 
 gymnasium = pytest.importorskip("gymnasium")
@@ -55,6 +57,11 @@ def episode(out: Path, wait_s: float = 0.0) -> tuple[Recording, list[np.ndarray[
     return recording, observations, scenario
 
 
+def play(env: CongestionEnv) -> None:
+    for action in ACTIONS:
+        env.step(action)
+
+
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return episode(tmp_path_factory.mktemp("steered") / "run")
@@ -64,6 +71,47 @@ def test_equal_actions_give_equal_bytes_however_long_they_take(played: Any, tmp_
     repeated, observations, _ = episode(tmp_path / "run", wait_s=0.03)
     assert repeated.info.digest == played[0].info.digest
     assert np.array_equal(observations, played[1])
+
+
+FORGED_STATES: list[dict[str, Any]] = [
+    {}, {"unacked": "x"}, {"rtt": None}, {"pacing_rate": []}, {"bytes_acked": 10**400}, {"total_retrans": {}},
+    {"snd_cwnd": "abc"}, {"snd_cwnd": math.nan},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("state", FORGED_STATES, ids=str)
+def test_a_forged_state_is_one_clear_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: dict[str, Any]
+) -> None:
+    """A C file of the scenario, as part of the guest's kernel, can write the agent's events."""
+    problem = r"^decision \d: the guest reported no valid state of the flow$"
+    with contextlib.closing(CongestionEnv(LINK, step_s=0.1, out=tmp_path / "run")) as env:
+        env.reset(seed=3)
+        assert env._episode is not None
+        decide = env._episode.decide
+
+        def forged(steps: Any) -> Any:
+            event: Any = decide(steps)
+            return event | {"senders": [(sender | state if state else {"stream": 0}) for sender in event["senders"]]}
+
+        monkeypatch.setattr(env._episode, "decide", forged)
+        with pytest.raises(HourglassError, match=problem):
+            play(env)
+
+
+@pytest.mark.parametrize("report", [{"number": 7}, None])
+def test_an_unplanned_decision_is_one_clear_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, played: Any, report: dict[str, Any] | None
+) -> None:
+    with contextlib.closing(CongestionEnv(LINK, step_s=0.1, out=tmp_path / "run")) as env:
+        env.reset(seed=3)
+        assert env._episode is not None
+        decide = env._episode.decide
+        monkeypatch.setattr(
+            env._episode, "decide", lambda steps: played[0] if report is None else decide(steps) | report
+        )
+        with pytest.raises(HourglassError, match=r"^decision 1: the guest did not follow the plan$"):
+            play(env)
 
 
 def test_actions_have_their_effect(played: Any) -> None:

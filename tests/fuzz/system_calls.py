@@ -27,8 +27,9 @@ from tests.guest.host_state import unchanged
 
 ROUNDS = 400
 COMPLETE, STOPPED, FINDING = "complete", "stopped", "FINDING"
-SPINS = "guest-spins"
-"""The code of a run that the watchdog stopped, because a program computes without a system call."""
+ENDS = ("guest-spins", "container-ended")
+"""The codes of runs that root of a node may end: a program computes without a system call, or it set a limit of its
+node's first process."""
 STALL_S = "5"
 """The watchdog's limit, in seconds of CPU time."""
 SOURCE = Path(__file__).with_name("calls.c")
@@ -62,7 +63,7 @@ def end(program: str, seed: int, rounds: int, kernel: str, folder: Path) -> tupl
     except AssertionError as error:
         return FINDING, f"the host changed: {error}"
     except GuestError as error:
-        return STOPPED if error.code == SPINS else FINDING, str(error).splitlines()[0]
+        return STOPPED if error.code in ENDS else FINDING, str(error).splitlines()[0]
     return judged(recording, rounds)
 
 

@@ -79,7 +79,8 @@ def unchanged(folder: Path, except_for: set[str]) -> Iterator[None]:
         libc.prctl(_SUBREAPER, 0, 0, 0, 0)
     assert abs(time.time() - time.monotonic() - ahead) < _STEP_S
     after = _state(folder, except_for)
-    assert changes(before, after) == []
+    changed = changes(before, after)
+    assert not changed, ", ".join(changed)
 
 
 def changes(before: dict[str, object], after: dict[str, object]) -> list[str]:

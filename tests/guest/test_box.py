@@ -106,6 +106,9 @@ def test_the_current_folder_the_environment_and_the_exit_status(tmp_path: Path) 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["input.txt"]
 
 
+BIG = "truncate -s 200M big1 big2; echo late > big3; : > big4"
+
+
 def test_files_come_back(tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
     script = "mkdir -p results/deep; echo a > results/a; echo b > results/deep/.b; echo c > log.txt; echo d > lost"
@@ -113,6 +116,21 @@ def test_files_come_back(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     contents = {str(path.relative_to(tmp_path)): path.read_text() for path in tmp_path.rglob("*") if path.is_file()}
     assert contents == {"results/a": "a\n", "results/deep/.b": "b\n", "log.txt": "c\n"}
+
+
+def test_files_that_do_not_come_back_are_named(tmp_path: Path) -> None:
+    deep = "mkdir -p $(printf 'd/%.0s' $(seq 100)); echo a > $(printf 'd/%.0s' $(seq 100))a"
+    result = box(tmp_path, "--collect", "d", "--collect", "big*", "--", "sh", "-c", f"{deep}; {BIG}")
+    assert result.returncode == 0, result.stderr
+    (line,) = [line for line in result.stderr.decode().splitlines() if "collect" in line]
+    parts = len(tmp_path.parts) - 1
+    first = f"{tmp_path}/{'/'.join('d' * (64 - parts))}"
+    assert line == (
+        "hourglass: box: collect: 3 files or folders incomplete or missing, beyond 256 MiB or 64 levels of folders; "
+        f"the first: {first}"
+    )
+    sizes = {path.name: path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()}
+    assert sizes == {"big1": 200 << 20, "big2": 56 << 20, "big4": 0}
 
 
 def test_only_files_of_the_current_folder_come_back(tmp_path: Path) -> None:

@@ -16,8 +16,11 @@ import hourglass
 from hourglass.builders.kernel import registry as kernels
 from hourglass.cli.exit_status import guarded
 from hourglass.errors import InputError
+from hourglass.host import sandbox
 from hourglass.results.run_directory import open_run
-from hourglass.studies import StudyResult, study
+from hourglass.studies import StudyResult, runs, study
+from hourglass.studies.runs import SilentStudy
+from hourglass.studies.store import Store
 from tests.clocks import until
 from tests.guest.host_state import alive
 
@@ -121,11 +124,7 @@ def test_a_worker_that_dies_costs_a_second_attempt_only(file: Path, straight: St
     out = file.parent / "died"
     killed = []
 
-    class Killer:
-        def kernel(self, fraction: float, step: str) -> None: ...
-
-        def begin(self, existing: int, total: int, jobs: int | None) -> None: ...
-
+    class Killer(SilentStudy):
         def done(self, cell: str, failure: str | None) -> None:
             if not killed:
                 killed.append(next(pid for pid in descendants(os.getpid()) if b"studies.worker" in cmdline(pid)))
@@ -150,12 +149,8 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_table(file: Path, straight
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
         victim = cluster.workers[0]
 
-        class Killer:
+        class Killer(SilentStudy):
             count = 0
-
-            def kernel(self, fraction: float, step: str) -> None: ...
-
-            def begin(self, existing: int, total: int, jobs: int | None) -> None: ...
 
             def done(self, cell: str, failure: str | None) -> None:
                 self.count += 1
@@ -191,8 +186,6 @@ def test_a_bad_value_is_said_before_anything_runs(tmp_path: Path) -> None:
 
 
 def test_one_sweep_at_a_time_in_a_folder(file: Path, straight: StudyResult) -> None:
-    from hourglass.studies.store import Store
-
     with Store(straight.out, "records").locked(), pytest.raises(InputError, match="another study is running"):
         study(file, straight.out)
 
@@ -208,9 +201,25 @@ def test_another_kernel_under_the_same_name_is_refused_by_the_worker(tmp_path: P
         "like": "",
         "identity": "0" * 64,
         "keep": "records",
+        "sandbox": False,
     }
     assert kernels.ensure("6.1").key[:12] in str(make(task, tmp_path / "run"))
     assert not (tmp_path / "run").exists()
+
+
+def test_a_worker_requires_the_sandbox_that_its_study_requires(
+    straight: StudyResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker of a cluster does not have the environment of the study's process."""
+    from hourglass.studies.worker import make
+
+    monkeypatch.setattr(sandbox, "ENABLED", {sandbox.SECCOMP})
+    task = runs.task(straight.cells[0], Store(tmp_path, "records"))
+    with monkeypatch.context() as required:
+        required.setenv(sandbox.REQUIRED, "1")
+        confined = runs.task(straight.cells[0], Store(tmp_path, "records"))
+    assert "a sandbox is required, and this host has seccomp" in str(make(confined, tmp_path / "run"))
+    assert make(task, tmp_path / "run") is None
 
 
 def test_check_makes_the_runs_of_all_seeds_in_parallel(

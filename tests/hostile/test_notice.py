@@ -8,6 +8,8 @@ import pytest
 
 from hourglass.cli import notice
 from hourglass.cli.exit_status import guarded
+from hourglass.cli.progress import display
+from hourglass.resources import SCENARIOS
 from hourglass.scenario import load
 from tests.engine.test_ssh_split import LINKS, NODES
 
@@ -26,6 +28,9 @@ command = ["true"]
 root = "debian:12"
 user = "1000"
 """
+
+
+TEST = "test.name=tcp_upload"
 
 
 @pytest.fixture
@@ -83,6 +88,41 @@ def test_a_home_folder_is_no_project(
     assert notice_of(capsys, foreign_scenario) != ""
 
 
+def test_a_run_directory_is_a_source(foreign_scenario: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`explain` runs the scenario in it, with changes."""
+    loaded = load(foreign_scenario)
+    (foreign_scenario.parent / "run").mkdir()
+    (foreign_scenario.parent / "run/scenario.json").write_bytes(loaded.to_json())
+    with display(str(foreign_scenario.parent / "run")) as progress:
+        for _ in range(2):
+            progress.plan([("", loaded), ("", loaded)])
+    assert capsys.readouterr().err.count("run is not from this folder: it runs 2 programs") == 1
+    (foreign_scenario.parent / "run").rename("run")
+    with display("run") as progress:
+        progress.plan([("", loaded)])
+    assert not capsys.readouterr().err
+
+
+def test_each_foreign_file_has_its_own_code(foreign_scenario: Path) -> None:
+    plain = foreign_scenario.with_name("plain.toml")
+    plain.write_text('testbed.preset = "L100M"\n')
+    mine, theirs, empty = load("s.toml"), load(foreign_scenario), load(plain)
+    named = [("s.toml", mine), (str(plain), empty), (str(foreign_scenario), theirs), (str(foreign_scenario), theirs)]
+    (text,) = notice.announcements(named)
+    assert text.startswith(f"{foreign_scenario} is not from this folder: it runs 2 programs (sh, second) as root, 1000")
+    assert not notice.announcements(named[:2])
+
+
+def test_built_in_studies_are_no_stranger_s(foreign_scenario: Path) -> None:
+    """They name scenarios next to them, in the package."""
+    testbeds = sorted((SCENARIOS / "studies/testbeds").glob("*.toml"))
+    assert testbeds
+    code = load(foreign_scenario)
+    assert not notice.announcements([(str(path), code) for path in testbeds], "bbr")
+    Path("bbr").symlink_to(foreign_scenario.parent)
+    assert not notice.announcements([("L100M", code)], "bbr")
+
+
 def test_machines_and_c_files_are_listed(tmp_path: Path) -> None:
     loaded = load({"testbed": {"node": NODES, "link": LINKS}, "test": {"name": "ping"}})
     assert "client: ssh reaches root@c, and sets it up as root" in list(notice.lines(loaded))
@@ -92,7 +132,7 @@ def test_machines_and_c_files_are_listed(tmp_path: Path) -> None:
     assert [line for line in notice.lines(loaded) if line.startswith("kernel: compiles ")]
 
 
-def test_run_exec_and_check_print_the_notice_and_show_and_dry_run_list_the_code(
+def test_every_command_that_runs_prints_the_notice_and_show_and_dry_run_list_the_code(
     foreign_scenario: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stopped(*_: object, **__: object) -> None:
@@ -102,9 +142,19 @@ def test_run_exec_and_check_print_the_notice_and_show_and_dry_run_list_the_code(
     monkeypatch.setattr("hourglass.check", stopped)
     monkeypatch.setattr("hourglass.cli.execute.run", stopped)
     monkeypatch.setattr("hourglass.runner.prepare", stopped)
-    for words in (["run"], ["check"], ["exec", "-it"]):
-        guarded([*words, str(foreign_scenario)])
-        assert "it runs 2 programs" in capsys.readouterr().err, words
+    monkeypatch.setattr("hourglass.studies.runs.grid_cells.cells", stopped)
+    file, study = str(foreign_scenario), foreign_scenario.with_name("study.toml")
+    study.write_text('scenario = "s.toml"\naxes = {"stack.tsq" = ["off", "default"]}\n')
+    Path("study.toml").write_text('scenario = "../theirs/s.toml"\naxes = {seed = [1, 2]}\n')
+    for words in (
+        ["run", file], ["check", file], ["exec", "-it", file], ["study", str(study)], ["study", "study.toml"],
+        ["search", file, "--worst", "goodput", "--over", "stack.tsq=off,default", "--set", TEST],
+        ["tune", file, "--maximise", "goodput", "--over", "stack.tsq", "--set", TEST],
+        ["compare", file, "--vary", "stack.tsq=off,default"],
+        ["kernel", "bisect", ".", "a", "b", "--scenario", file],
+    ):  # fmt: skip
+        guarded(words)
+        assert capsys.readouterr().err.count("it runs 2 programs") == 1, words
     guarded(["exec", str(foreign_scenario), "client", "--", "true"])
     assert "it runs 2 programs" in capsys.readouterr().err
     guarded(["show", str(foreign_scenario)])

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from hourglass import files
 from hourglass.contract.plan import HostStep
 from hourglass.engine.console import parse_event
 from hourglass.engine.ssh import channel, inspection
@@ -18,6 +19,7 @@ from hourglass.engine.ssh.clocks import Clock, Exchange, estimate_clock
 from hourglass.engine.ssh.merge import merge
 from hourglass.engine.ssh.one_way_delay import HostRecords
 from hourglass.errors import GuestError, HourglassError, InputError, MissingError
+from hourglass.files import BoundedLog
 from hourglass.scenario import load
 from tests.engine.test_ssh_split import LINKS, NODES, plan
 
@@ -56,7 +58,7 @@ def test_an_interface_is_a_name(name: str) -> None:
 @pytest.fixture
 def machine(tmp_path: Path) -> Channel:
     host = HostStep(do="host", node="client", destination="a", devices={"eth0": "enp1s0"}, origin=None)
-    return Channel(host, io.BytesIO(), tmp_path / ".client.arrows", b"")
+    return Channel(host, BoundedLog(io.BytesIO()), tmp_path / ".client.arrows", b"")
 
 
 def event(**fields: Any) -> bytes:
@@ -76,11 +78,11 @@ def test_a_line_without_end_is_refused(machine: Channel) -> None:
 
 
 def test_a_log_has_an_end(machine: Channel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channel, "LOG_MAX", 1000)
+    monkeypatch.setattr(files, "LOG_MAX", 1000)
     for _ in range(1000):
         machine.receive(b"x" * 99 + b"\n")
-    assert isinstance(machine.log, io.BytesIO)
-    assert len(machine.log.getvalue()) < 2000
+    assert isinstance(machine.log.file, io.BytesIO)
+    assert len(machine.log.file.getvalue()) < 2000
 
 
 @pytest.mark.parametrize("count", [-1, 2**63, 10**30])

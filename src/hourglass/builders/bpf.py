@@ -8,6 +8,7 @@ import hashlib
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from hourglass import files
@@ -18,13 +19,15 @@ from hourglass.builders.kernel.recipe import BPF_VARIANT
 from hourglass.contract.kernel_module import KernelModule
 from hourglass.contract.kernels import VARIANT
 from hourglass.errors import HourglassError, InputError, MissingError
-from hourglass.host import directories, process
+from hourglass.host import directories, process, sandbox
 
 TOOLS = {"clang": "clang", "bpftool": "bpftool"}
 HEADER = Path("/usr/include/bpf/bpf_helpers.h")
 HEADER_PACKAGE = "libbpf-dev"
-FLAGS = ("-target", "bpf", "-mcpu=v3", "-D__TARGET_ARCH_x86", "-O2", "-g", "-Wall", "-Wno-missing-declarations")
+FLAGS = ("-target", "bpf", "-mcpu=v3", "-D__TARGET_ARCH_x86", "-O2", "-g", "-w")
 CACHED_MAX = 100
+OUTPUT_MAX, MESSAGES_MAX = 64 << 20, 1 << 16
+"""Bytes of output and of messages. A kernel's types have 2 MiB."""
 LINES_SHOWN = 20
 
 
@@ -54,24 +57,46 @@ def _compile(kernel: BuiltKernel, module: KernelModule) -> bytes:
         for name, text in module.files:
             (work / name).write_text(text)
         command = ["clang", *FLAGS, "-I.", "-c", source, "-o", "object.o"]
-        with limits(compiler_rules(work)) as confine:
-            environment = process.clean_environment() | {"TMPDIR": folder}
-            result = process.output_of(command, environment, work, confine)
-        if result.returncode:
-            lines = result.stderr.splitlines()[:LINES_SHOWN] or ["clang was ended by a limit of CPU time or memory"]
+        status, _, messages = _confined(command, work, compiler_rules(work))
+        if status:
+            lines = messages.splitlines()[:LINES_SHOWN] or ["clang was ended by a limit of CPU time or memory"]
             raise SourceError("\n".join([f"{source}: does not compile", *(f"  | {line}" for line in lines)]))
         return (work / "object.o").read_bytes()
+
+
+def _confined(command: Sequence[str], work: Path, rules: sandbox.Rules) -> tuple[int, bytes, str]:
+    """Return the exit status, output and messages of a program that reads a stranger's file in `work`. Both are cut at
+    their bounds."""
+    environment = process.clean_environment() | {"TMPDIR": str(work)}
+    with tempfile.TemporaryFile() as file:
+        with (
+            limits(rules) as confine,
+            process.group(command, work, environment, confine=confine, stderr=file.fileno()) as child,
+        ):
+            assert child.stdout is not None
+            output = child.stdout.read(OUTPUT_MAX)
+            child.stdout.close()
+            status = child.wait()
+        file.seek(0)
+        return status, output, file.read(MESSAGES_MAX).decode(errors="replace")
 
 
 def _types(kernel: BuiltKernel) -> bytes:
     """Return the C declarations of all types of a kernel."""
     path = kernel.linux.with_name("vmlinux.h")
     if not path.is_file():
-        command = [shutil.which("bpftool", path="/usr/sbin:/usr/bin") or "bpftool", "btf", "dump", "file",
-                   str(kernel.linux), "format", "c"]  # fmt: skip
-        result = subprocess.run(command, capture_output=True, check=False)
-        if result.returncode:
-            message = result.stderr.decode(errors="replace").strip()
-            raise HourglassError(f"bpftool cannot read the types of Linux {kernel.name}: {message}")
-        files.write(path, result.stdout)
+        files.write(path, _dumped_types(kernel))
     return path.read_bytes()
+
+
+def _dumped_types(kernel: BuiltKernel) -> bytes:
+    """Return the declarations that bpftool reads from a kernel, of which a C file may be a part."""
+    command = [shutil.which("bpftool", path="/usr/sbin:/usr/bin") or "bpftool", "btf", "dump", "file",
+               str(kernel.linux), "format", "c"]  # fmt: skip
+    with tempfile.TemporaryDirectory(dir=directories.temporary()) as folder:
+        rules = [(kernel.linux, sandbox.READ), *compiler_rules(Path(folder))]
+        status, types, messages = _confined(command, Path(folder), rules)
+    if status:
+        reason = messages.partition("\n")[0] or "a limit of CPU time, memory or output ended it"
+        raise HourglassError(f"bpftool cannot read the types of Linux {kernel.name}: {reason}")
+    return types

@@ -23,12 +23,13 @@ from hourglass.cli import output
 from hourglass.cli.guest_command import Echo, run, status, words
 from hourglass.cli.help import examples
 from hourglass.cli.options import KeptRun, Kernel, Packages, RequireSandbox, Seed, Settings
-from hourglass.errors import InputError
+from hourglass.errors import HourglassError, InputError
 from hourglass.results.recording import Recording
 from hourglass.results.run_files import APPS_FOLDER
 from hourglass.scenario import Scenario
 from hourglass.scenario.app_values import DEBIAN_ROOT, HOST_ROOT
 from hourglass.scenario.check_apps import NONE
+from hourglass.visible import visible
 
 NAME = "box"
 TIMED_OUT = 124
@@ -117,6 +118,8 @@ def box(command: Sequence[str], options: Options) -> int:
     except TimeoutError:
         print(f"hourglass: ended after {options.wall_timeout_s:g} s of wall time", file=sys.stderr)
         return TIMED_OUT
+    for text in recording.info.warnings:
+        print(visible(f"hourglass: {text}"), file=sys.stderr)
     program = recording.apps[NAME]
     late = program.last_start is not None and program.last_start["why"] == "end"
     if late:
@@ -188,8 +191,12 @@ def _bring_back(directory: Path, folder: Path) -> None:
     """Copy the collected files to their places in the folder."""
     collected = directory / APPS_FOLDER / NAME
     source = collected / folder.relative_to("/")
-    if source.is_dir():
+    if not source.is_dir():
+        return
+    try:
         shutil.copytree(source, folder, dirs_exist_ok=True)
+    except (OSError, shutil.Error, RecursionError) as error:  # a C file in the guest's kernel may nest folders
+        raise HourglassError(f"{folder}: the collected files cannot be written: {error}") from error
 
 
 @contextmanager

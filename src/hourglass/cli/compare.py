@@ -83,6 +83,7 @@ def compare_command(
             "--dask": options.dask,
             "--page": page,
             "--junit": options.junit,
+            "--require-sandbox": options.require_sandbox,
         }
         refuse_without_vary(needs)
         if out is not None:

@@ -14,7 +14,7 @@ from hourglass import scenario
 from hourglass.cli import output
 from hourglass.cli.apply import added_lines
 from hourglass.cli.help import examples
-from hourglass.cli.options import Force, Jobs, Json, Seeds, seed_list
+from hourglass.cli.options import Force, Jobs, Json, RequireSandbox, Seeds, seed_list
 from hourglass.cli.progress import display
 from hourglass.cli.tables import NOTHING
 from hourglass.results.stats import short
@@ -40,6 +40,7 @@ def explain(
     ] = None,
     force: Force = False,
     jobs: Jobs = None,
+    require_sandbox: RequireSandbox = False,
     json: Json = False,
 ) -> None:
     """Explain a run: what limits it, where its latency arises, and which changes help.
@@ -47,7 +48,7 @@ def explain(
     Each sentence is computed from the records. The what-if runs change one key each, in a guest, with the run's seed
     and two more; intervals are of 95 %.
     """
-    with display() as progress:
+    with display(str(run)) as progress:
         advice = hourglass.explain(
             run, what_if=not no_what_if, seeds=seed_list(seeds), out=out, jobs=jobs, force=force, progress=progress
         )

@@ -8,9 +8,9 @@ import typer
 from rich.text import Text
 
 from hourglass.builders.kernel.bisect import Bisection, Step, bisect
-from hourglass.cli import output
+from hourglass.cli import notice, output
 from hourglass.cli.help import examples
-from hourglass.cli.options import Bounds, Json, Seed, Settings
+from hourglass.cli.options import Bounds, Json, RequireSandbox, Seed, Settings
 from hourglass.cli.progress import display
 from hourglass.contract.bounds import read_all
 from hourglass.errors import InputError
@@ -38,6 +38,7 @@ def find_commit(
     bounds: Bounds = None,
     settings: Settings = None,
     seed: Seed = None,
+    require_sandbox: RequireSandbox = False,
     json: Json = False,
 ) -> None:
     """Find the first commit with a missed bound.
@@ -48,7 +49,7 @@ def find_commit(
         raise InputError("BAD", bad, "is also GOOD; give two different revisions")
 
     read_all(bounds or [])
-    load(scenario, settings or [], seed=seed)
+    notice.warn(scenario, load(scenario, settings or [], seed=seed))
 
     def check(kernel: str) -> RunVerdict:
         (verdict,) = check_runs(

@@ -11,7 +11,7 @@ from hourglass import files
 from hourglass.cli import output
 from hourglass.cli.exit_status import MISSED
 from hourglass.cli.help import examples
-from hourglass.cli.options import TREES, Jobs, Json, seed_list
+from hourglass.cli.options import TREES, Jobs, Json, RequireSandbox, seed_list
 from hourglass.cli.progress import display
 from hourglass.selftests import page
 from hourglass.selftests.selftest_runs import OUT, Selftests, selftests
@@ -31,6 +31,7 @@ def run_selftests(
         Path | None, typer.Option(metavar="DIR", help="Folder for runs and pages; default: selftests.")
     ] = None,
     jobs: Jobs = None,
+    require_sandbox: RequireSandbox = False,
     json: Json = False,
 ) -> int:
     """Run the network selftests of a kernel tree: net, net/mptcp, net/packetdrill, tc-testing.

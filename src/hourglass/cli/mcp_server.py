@@ -87,5 +87,6 @@ async def _called(command: list[str], *arguments: str) -> dict[str, Any]:
             process.terminate()
     if process.returncode not in (0, MISSED):
         raise ToolError(messages.decode(errors="replace").strip())
+    print(messages.decode(errors="replace"), end="", file=sys.stderr, flush=True)
     result: dict[str, Any] = json.loads(output)
     return result

@@ -2,19 +2,20 @@
 """List the code in a scenario: programs, C files for the guest's kernel, machines that ssh reaches. Report doubts about
 files of other tools.
 
-`run`, `exec` and `check` print it in one line before they run a scenario from outside the user's work. Such a file is
-not in the current repository or, without a repository, not below the current folder. A home folder is never the user's
-work. `show` lists it.
+Each command prints it in one line before it runs a scenario from outside the user's work: a scenario file, a study or
+a run directory. Such a file is not in the current repository or, without a repository, not below the current folder. A
+home folder is never the user's work. `show` lists the code.
 """
 
 import shlex
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hourglass import scenario as scenarios
+from hourglass.resources import SCENARIOS
+from hourglass.results.run_files import SCENARIO_FILE
 from hourglass.scenario import Scenario
 from hourglass.scenario.app_roots import root_name
 from hourglass.scenario.app_values import DEBIAN_ROOT, HOST_ROOT
@@ -30,15 +31,31 @@ COMMAND_MAX = 200
 
 def warn(source: str, scenario: Scenario) -> None:
     """Print the line if the scenario needs one."""
-    if _is_foreign(Path(source)) and (parts := list(_parts(scenario))):
-        _print(f"{source} is not from this folder: {'; '.join(parts)} (see hourglass show)")
+    for text in announcements([(source, scenario)]):
+        _print(text)
 
 
 def warn_all(sources: Iterable[str], settings: list[str]) -> None:
-    """Print the line for each scenario file that needs one."""
+    """Print the line for each scenario file that needs one. Other sources are runs."""
+    from hourglass.flent.read import is_flent
+
     for source in sources:
-        if source.endswith(".toml") and _is_foreign(Path(source)):
+        if Path(source).is_file() and not is_flent(Path(source)) and _is_foreign(source):
             warn(source, scenarios.load(source, settings))
+
+
+def announcements(named: Iterable[tuple[str, Scenario]], reason: str = "") -> list[str]:
+    """Return a line about the code of each foreign file's scenarios. Each scenario has its file. `reason`: a file or
+    run directory that leads to all of them."""
+    groups: dict[str, list[Scenario]] = {}
+    for source, scenario in named:
+        groups.setdefault(reason if _is_foreign(reason) else source, []).append(scenario)
+    texts = {source: "; ".join(_parts(group)) for source, group in groups.items() if _is_foreign(source)}
+    return [
+        _plain(f"{source} is not from this folder: {parts} (see hourglass show)")
+        for source, parts in texts.items()
+        if parts
+    ]
 
 
 def report_doubts(runs: Iterable["Recording"]) -> None:
@@ -49,7 +66,11 @@ def report_doubts(runs: Iterable["Recording"]) -> None:
 
 
 def _print(text: str) -> None:
-    print(visible(f"hourglass: {text}").replace("\n", " "), file=sys.stderr, flush=True)
+    print(f"hourglass: {_plain(text)}", file=sys.stderr, flush=True)
+
+
+def _plain(text: str) -> str:
+    return visible(text).replace("\n", " ")
 
 
 def lines(scenario: Scenario) -> Iterator[str]:
@@ -65,15 +86,19 @@ def lines(scenario: Scenario) -> Iterator[str]:
             yield f"{node.name}: ssh reaches {node.host}, and sets it up as root"
 
 
-def _parts(scenario: Scenario) -> Iterator[str]:
-    if scenario.app:
-        users = Counter(app.user for app in scenario.app)
-        roots = dict.fromkeys(_root(root_name(scenario, app)) for app in scenario.app)
-        count = f"{len(scenario.app)} program{'s' if len(scenario.app) > 1 else ''}"
-        yield f"it runs {count} ({_named(app.name for app in scenario.app)}) as {_named(users)}, in {_named(roots)}"
-    if scenario.module:
-        yield f"compiles {_named(module.name for module in scenario.module)} into the guest's kernel"
-    if hosts := [node.host for node in scenario.testbed.node if node.host]:
+def _parts(scenarios: Sequence[Scenario]) -> Iterator[str]:
+    """Yield a clause for each kind of code. Code that several scenarios have counts once."""
+    programs = dict.fromkeys(
+        (app.name, app.user, _root(root_name(scenario, app)), tuple(app.command))
+        for scenario in scenarios for app in scenario.app
+    )  # fmt: skip
+    if programs:
+        names, users, roots, _ = zip(*programs, strict=True)
+        count = f"{len(programs)} program{'s' if len(programs) > 1 else ''}"
+        yield f"it runs {count} ({_named(names)}) as {_named(users)}, in {_named(roots)}"
+    if modules := [module.name for scenario in scenarios for module in scenario.module]:
+        yield f"compiles {_named(modules)} into the guest's kernel"
+    if hosts := [node.host for scenario in scenarios for node in scenario.testbed.node if node.host]:
         yield f"reaches {_named(hosts)} by ssh, and sets them up as root"
 
 
@@ -83,18 +108,21 @@ def _root(name: str) -> str:
     return name if name.startswith(DEBIAN_ROOT) else f"the root {name}"
 
 
-def _named(names: Iterator[str] | Counter[str] | dict[str, None] | list[str]) -> str:
-    listed = list(names)
+def _named(names: Iterable[str]) -> str:
+    listed = list(dict.fromkeys(names))
     more = f" and {len(listed) - NAMED} more" if len(listed) > NAMED else ""
     return f"{', '.join(listed[:NAMED])}{more}"
 
 
-def _is_foreign(path: Path) -> bool:
-    """Return whether a scenario is a file from outside the user's work. Built-in scenarios are not."""
-    if not path.is_file():
+def _is_foreign(source: str) -> bool:
+    """Return whether a file or a run directory is from outside the user's work. Built-in scenarios are not."""
+    path = Path(source)
+    if not source or not (path.is_file() or (path / SCENARIO_FILE).is_file()):
         return False
-    current = Path.cwd().resolve()
+    resolved, current = path.resolve(), Path.cwd().resolve()
+    if resolved.is_relative_to(SCENARIOS.resolve()):
+        return False
     work = next((folder for folder in (current, *current.parents) if (folder / ".git").exists()), current)
     if work == Path.home().resolve() or work == Path(work.root):
         return True
-    return not path.resolve().is_relative_to(work)
+    return not resolved.is_relative_to(work)

@@ -146,6 +146,7 @@ class ManyRuns:
     force: Force = False
     json: Json = False
     junit: Junit = None
+    require_sandbox: RequireSandbox = False
 
     @property
     def making(self) -> dict[str, Any]:

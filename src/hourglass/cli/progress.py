@@ -4,7 +4,7 @@
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,22 +12,24 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
+    from hourglass.scenario import Scenario
+
 PLAIN_EVERY_S = 10.0
 """Wall seconds between two plain lines."""
 
 
 @contextmanager
-def display() -> Iterator["Display"]:
-    """Provide the display that suits stderr. Bars disappear at the end."""
+def display(source: str = "") -> Iterator["Display"]:
+    """Provide the display that suits stderr. Bars disappear at the end. `source`: the file that leads to runs."""
     if not sys.stderr.isatty():
-        yield Plain()
+        yield Plain(source)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[detail]}"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        yield Live(bars)
+        yield Live(bars, source)
 
 
 class Pace:
@@ -90,6 +92,18 @@ class Display:
     pace: Pace | None = None
     count = Count(0, 0)
 
+    def __init__(self, source: str = "") -> None:
+        self.source = source
+        self.notices: set[str] = set()
+
+    def plan(self, scenarios: Sequence[tuple[str, "Scenario"]]) -> None:
+        from hourglass.cli import notice
+
+        for text in notice.announcements(scenarios, self.source):
+            if text not in self.notices:
+                self.notices.add(text)
+                self.say(text)
+
     def kernel(self, fraction: float, step: str) -> None:
         self.show("kernel", fraction, 1.0, f"{fraction:.0%} {step}")
 
@@ -124,7 +138,8 @@ class Display:
 class Live(Display):
     """A bar for each kind of work, from its start."""
 
-    def __init__(self, bars: "Bars") -> None:
+    def __init__(self, bars: "Bars", source: str = "") -> None:
+        super().__init__(source)
         self.bars = bars
         self.tasks: dict[str, TaskID] = {}
 
@@ -134,13 +149,14 @@ class Live(Display):
         self.bars.update(self.tasks[kind], completed=reached, detail=text)
 
     def say(self, text: str) -> None:
-        self.bars.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self.bars.console.print(f"hourglass: {text}", markup=False, highlight=False, soft_wrap=True)
 
 
 class Plain(Display):
     """A line at the start of each kind of work, and occasional ones later."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: str = "") -> None:
+        super().__init__(source)
         self.kind = ""
         self.printed_s = 0.0
 

@@ -9,7 +9,7 @@ import typer
 import hourglass
 from hourglass.cli import output
 from hourglass.cli.help import examples
-from hourglass.cli.options import Jobs, Json, Kernel, Seeds, seed_list
+from hourglass.cli.options import Jobs, Json, Kernel, RequireSandbox, Seeds, seed_list
 from hourglass.cli.progress import display
 from hourglass.errors import InputError
 from hourglass.results.stats import short
@@ -41,6 +41,7 @@ def score(
     kernel: Kernel = None,
     seeds: Seeds = None,
     jobs: Jobs = None,
+    require_sandbox: RequireSandbox = False,
     limit: Annotated[float, typer.Option(metavar="S", parser=_seconds, help="Wall time in s for the runs.")] = LIMIT_S,
     keep: Annotated[Path | None, typer.Option(metavar="DIR", help="Store the candidate's runs in this folder.")] = None,
     json: Json = False,
@@ -49,7 +50,7 @@ def score(
 
     A candidate that does not compile, crashes, hangs or takes too long has the score 0, with the reason.
     """
-    with display() as progress:
+    with display(study) as progress:
         result = hourglass.score(
             candidate, study, held_out=held_out, kernel=kernel, seeds=seed_list(seeds), jobs=jobs, limit_s=limit,
             keep=keep, progress=progress,

@@ -9,7 +9,7 @@ import typer
 import hourglass
 from hourglass.cli import output
 from hourglass.cli.help import examples
-from hourglass.cli.options import Dask, Engine, Jobs, Json, Kernel, Seed, Settings, Source, integer
+from hourglass.cli.options import Dask, Engine, Jobs, Json, Kernel, RequireSandbox, Seed, Settings, Source, integer
 from hourglass.cli.progress import display
 from hourglass.contract.capabilities import VIRTUAL
 from hourglass.errors import InputError
@@ -59,6 +59,7 @@ def search(
     engine: Engine = VIRTUAL,
     jobs: Jobs = None,
     dask: Dask = None,
+    require_sandbox: RequireSandbox = False,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of the search; default: studies/search-NAME.")
     ] = None,
@@ -68,7 +69,7 @@ def search(
 
     An interrupted search continues with the same command.
     """
-    with display() as progress:
+    with display(scenario) as progress:
         result = hourglass.search(
             scenario, worst, over, rivals=rivals, factor=factor, tries=tries, shrink=shrink, overrides=settings or [],
             seed=seed, kernel=kernel, engine=engine, jobs=jobs, dask=dask, out=out, progress=progress,

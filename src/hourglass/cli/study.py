@@ -104,7 +104,7 @@ def study(
     names = [name.strip() for name in columns.split(",")] if columns is not None else []
     if not all(names):
         raise InputError("--cc", columns, "must be values with commas between them, like cubic,bbr")
-    with display() as progress:
+    with display(file) as progress:
         result = make_study(
             file, out, columns=names, quick=quick, keep=cast(KeptPart, keep), baseline=baseline,
             update_baseline=update, progress=progress, **runs.making,

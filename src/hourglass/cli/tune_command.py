@@ -13,7 +13,19 @@ import hourglass
 from hourglass.cli import output, pictures
 from hourglass.cli.apply import added_lines
 from hourglass.cli.help import examples
-from hourglass.cli.options import Dask, Force, Jobs, Json, Kernel, NoPicture, Seeds, Settings, Source, seed_list
+from hourglass.cli.options import (
+    Dask,
+    Force,
+    Jobs,
+    Json,
+    Kernel,
+    NoPicture,
+    RequireSandbox,
+    Seeds,
+    Settings,
+    Source,
+    seed_list,
+)
 from hourglass.cli.progress import display
 from hourglass.contract.figures import plain
 from hourglass.results.stats import short
@@ -62,6 +74,7 @@ def tune(
     ] = None,
     jobs: Jobs = None,
     dask: Dask = None,
+    require_sandbox: RequireSandbox = False,
     force: Force = False,
     no_picture: NoPicture = False,
     json: Json = False,
@@ -71,7 +84,7 @@ def tune(
     Prints the Pareto front, the chosen settings, their margin against the scenario's own with a 95 % interval, and the
     lines for tc and sysctl. Cached runs are reused.
     """
-    with display() as progress:
+    with display(scenario) as progress:
         result = hourglass.tune(
             scenario, over=over or [], minimise=minimise, maximise=maximise, keep=keep or [], near=near or [],
             overrides=settings or [], seeds=seed_list(seeds), kernel=kernel, exhaustive=exhaustive, out=out, jobs=jobs,

@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from hourglass.engine.kernel_texts import CHATTER, COMPLAINT, HOST_REFUSED, OUT_OF_MEMORY, PANIC
+from hourglass.files import BoundedLog
 
 PREFIX = b"hourglass: {"
 _TAIL_MAX = 400
-LOG_MAX = 16 << 20
-"""Bytes of the log. A guest's program may make its kernel print endlessly."""
 _LINE_MAX, _EVENT_MAX, _WARNINGS_MAX = 1 << 16, 1 << 24, 100
 _TEXT_MAX, _APPS_MAX, _NAME_MAX = 4096, 10_000, 256
 """Bytes of a line that are kept in memory; programs whose CPU time is kept, and bytes of their names. The events of a
@@ -49,7 +48,9 @@ class Console:
     """CPU time of the host, by program."""
     _partial_line: bytes = b""
     _partial_event: bytearray = field(default_factory=bytearray)
-    _logged: int = 0
+
+    def __post_init__(self) -> None:
+        self._bounded_log = BoundedLog(self.log)
 
     @property
     def spoke(self) -> bool:
@@ -101,29 +102,25 @@ class Console:
         if event["event"] in ("time", "decision"):
             line = before
         if line:
-            self._write(line)
+            self._bounded_log.write(line)
         self._act(event)
         return True
 
-    def _write(self, line: bytes) -> None:
-        if self._logged > LOG_MAX:
-            return
-        self._logged += len(line) + 1
-        if self._logged > LOG_MAX:
-            line = b"the log is longer than %d MiB; the rest is left out" % (LOG_MAX >> 20)
-        self.log.write(line + b"\n")
-
     def _log(self, line: bytes) -> None:
-        self._write(line)
+        self._bounded_log.write(line)
         text = line[:_TEXT_MAX].decode("utf-8", "replace")
         if PANIC in text:
             self.panicked = True
-        elif COMPLAINT.search(text) and len(self.warnings) < _WARNINGS_MAX:
-            self.warnings.append(text.strip())
+        elif COMPLAINT.search(text):
+            self._warn(text.strip())
         if OUT_OF_MEMORY.search(text):
             self.out_of_memory = True
         self.refused.update(kind for kind, pattern in HOST_REFUSED.items() if pattern.search(text))
         self.lines.append(text)
+
+    def _warn(self, text: str) -> None:
+        if len(self.warnings) < _WARNINGS_MAX:
+            self.warnings.append(text)
 
     def _act(self, event: Event) -> None:
         match event:
@@ -131,11 +128,24 @@ class Console:
                 self.ready = True
             case {"event": "time", "ns": ns} if _is_number(ns):
                 self.test_ns = ns
-            case {"event": "decision", "number": number} if _is_number(number):
+            case {"event": "decision", "number": number, "ns": ns, "senders": list(senders)} if (
+                _is_number(number) and _is_number(ns) and all(isinstance(sender, dict) for sender in senders)
+            ):
                 self.decision = event
             case {"event": "used", "app": str(app), "cpu_ns": ns} if _is_number(ns) and len(app) <= _NAME_MAX:
                 if app in self.used_s or len(self.used_s) < _APPS_MAX:
                     self.used_s[app] = ns / 1e9
+            case {
+                "event": "omitted",
+                "app": str(app),
+                "count": count,
+                "first": str(first),
+                "limit_bytes": most_bytes,
+                "depth_max": most_levels,
+            } if all(map(_is_number, (count, most_bytes, most_levels))):
+                limits = f"beyond {most_bytes >> 20} MiB or {most_levels} levels of folders"
+                text = f"{app}: collect: {count} files or folders incomplete or missing, {limits}; the first: {first}"
+                self._warn(text[:_TEXT_MAX])
             case {"event": "error"} if self.error is None:
                 self.error = event
             case {"event": "done"}:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """List the engines by name. A new engine is a row here and a class that implements `Engine`."""
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -46,7 +45,7 @@ def get(name: str, kernel: str | None = None) -> EngineKind:
         raise InputError("--engine", name, f"must be one of {', '.join(ENGINES)}")
     if kernel is not None and not kind.capabilities.own_kernel:
         raise InputError("--kernel", kernel, f"the {name} engine uses the running kernel; remove --kernel")
-    if os.environ.get(sandbox.REQUIRED) and not kind.capabilities.own_kernel:
+    if sandbox.is_required() and not kind.capabilities.own_kernel:
         raise InputError("--engine", name, "the sandbox is required, and only the virtual engine has it")
     return kind
 

@@ -200,15 +200,15 @@ def judge(console: Console, stuck: Stop | None, status: int, directory: Path, na
     messages."""
     log, tail = directory / "console.log", console.tail()
     complete = console.done and (directory / "records.arrows").is_file()
-    if console.out_of_memory and (console.panicked or not complete):
+    if console.out_of_memory and not complete:
         reason = f"{name} ran out of memory; its programs and the files they wrote need too much"
         raise GuestError(reason, log, tail, code="guest-memory")
     if console.error is not None:
         raise step_error(console.error, directory, tail)
+    if complete:  # a program can make the kernel print "Kernel panic"
+        return
     if console.panicked:
         raise GuestError("the guest kernel panicked", log, tail, code="guest-panic")
-    if complete:
-        return
     if stuck is not None:
         raise GuestError(f"{name} {stuck.text}; it was stopped", log, tail, code=stuck.code)
     how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"

@@ -23,7 +23,7 @@ from hourglass.contract.plan import EventStep, FlowStream, WriteStep
 from hourglass.engine.console import Event
 from hourglass.engine.virtual import Virtual
 from hourglass.environment.episode import Episode
-from hourglass.errors import InputError, MissingError, installing
+from hourglass.errors import HourglassError, InputError, MissingError, installing
 from hourglass.results.recording import Recording
 from hourglass.scenario import Scenario
 from hourglass.scenario.source_files import UserText
@@ -37,6 +37,8 @@ STEERED = Path(__file__).with_name("steered.c")
 """The congestion control that takes the actions."""
 PARAMETERS = "/sys/module/steered/parameters"
 STEP_S = 0.1
+UNPLANNED = "the guest did not follow the plan"
+"""A guest whose kernel contains a C file may send any event."""
 BYTES_PER_MBIT = 125_000
 
 ACTION = {"cwnd": ("segments", 1, 20_000), "pacing": ("Mbit/s, 0: no pacing", 0, 10_000)}
@@ -125,9 +127,7 @@ class CongestionEnv(gymnasium.Env[Any, Any]):
         directory = Path(self._folder.name) / "run" if self._folder else Path(str(self._out))
         self._episode = Episode(prepared, self._flow.sender, self._times_ns(), directory)
         self._state, self._actions, self.recording = {}, [], None
-        event = self._episode.start()
-        assert not isinstance(event, Recording), "there is a decision at the flow's start"
-        return self._observed(event)
+        return self._observed(self._episode.start())
 
     def step(self, action: Any) -> tuple[np.ndarray[Any, Any], float, bool, bool, dict[str, Any]]:
         """Send a slice with the action's window and pacing rate. The episode is truncated at the flow's end."""
@@ -140,13 +140,12 @@ class CongestionEnv(gymnasium.Env[Any, Any]):
             WriteStep(do="write", node=self._flow.sender, path=path, value=value, origin=None)
             for path, value in writes.items()
         ]
-        event = self._episode.decide(steps)
-        assert not isinstance(event, Recording), "there is a decision at the flow's end"
-        observation, info = self._observed(event)
+        observation, info = self._observed(self._episode.decide(steps))
         is_last = len(self._actions) == len(self._times_ns()) - 1
         if is_last:
             recording = self._episode.decide([])
-            assert isinstance(recording, Recording)
+            if not isinstance(recording, Recording):
+                raise HourglassError(f"decision {len(self._actions)}: {UNPLANNED}")
             self.recording = recording
         return observation, self._reward(Slice(*map(float, observation))), False, is_last, info
 
@@ -184,17 +183,24 @@ class CongestionEnv(gymnasium.Env[Any, Any]):
             raise InputError("action", action, f"must be {parts}")
         return round(values[0]), round(values[1] * BYTES_PER_MBIT)
 
-    def _observed(self, event: Event) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
+    def _observed(self, event: Event | Recording) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
         """Return the observation and the information of a decision."""
+        number = len(self._actions)
+        if isinstance(event, Recording) or event["number"] != number:
+            raise HourglassError(f"decision {number}: {UNPLANNED}")
         before, now = self._state, {}
         for sender in event["senders"]:
-            if sender["stream"] == self._flow.id:
+            if sender.get("stream") == self._flow.id:
                 now = sender
         self._state = now
         times_ns = self._times_ns()
-        number = event["number"]
         elapsed_ns = event["ns"] - times_ns[number - 1] if number else self._step_ns
-        part = slice_of(before, now, elapsed_ns) if now else Slice()
+        try:
+            part: Slice | None = slice_of(before, now, elapsed_ns) if now else Slice()
+        except (KeyError, TypeError, ValueError, ArithmeticError):
+            part = None
+        if part is None or not all(map(math.isfinite, astuple(part))):
+            raise HourglassError(f"decision {number}: the guest reported no valid state of the flow")
         info = {"time_s": event["ns"] / 1e9, "state": dict(now), "slice": asdict(part)}
         return np.array(astuple(part), dtype=np.float64), info
 

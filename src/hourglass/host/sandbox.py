@@ -85,9 +85,15 @@ def layers() -> Layers:
     return Layers(max(landlock, 0), SECCOMP in ENABLED and hardware.runs_guests() and _has_filters())
 
 
-def check(active: Layers) -> None:
-    """Raise MissingError if the user requires a sandbox that this host lacks."""
-    if os.environ.get(REQUIRED) and not active.complete:
+def is_required() -> bool:
+    """Return whether the user requires a sandbox."""
+    return bool(os.environ.get(REQUIRED))
+
+
+def check(active: Layers, required: bool = False) -> None:
+    """Raise MissingError if a sandbox is `required`, or the user of this process requires it, and this host lacks
+    it."""
+    if (required or is_required()) and not active.complete:
         present = " and ".join(active.names) or "no layer of it"
         raise MissingError(f"a sandbox is required, and this host has {present}", REMEDY)
 

@@ -6,7 +6,9 @@ the same table are pieces of one table and are joined in the order of the file. 
 there.
 """
 
+import os
 import stat
+import struct
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +19,10 @@ import pyarrow as pa
 from hourglass.contract.arrow_types import ARROW
 from hourglass.contract.record_tables import TABLES
 from hourglass.errors import HourglassError
+from hourglass.results.message_size import decompressed_size
+
+DAMAGES = (pa.ArrowException, OSError, MemoryError, StopIteration, ValueError, IndexError, struct.error)
+"""Errors of reading a damaged file. `UnicodeDecodeError` is a ValueError."""
 
 END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 """The last bytes of every complete stream (Arrow IPC: continuation marker, then a metadata length of 0)."""
@@ -27,8 +33,8 @@ class RecordsError(HourglassError):
 
     code = "records"
 
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{path}: {reason}; rerun the scenario to make new records")
+    def __init__(self, path: Path, reason: str, remedy: str = "rerun the scenario to make new records") -> None:
+        super().__init__(f"{path}: {reason}; {remedy}")
 
 
 class Tables(MutableMapping[str, pl.DataFrame]):
@@ -40,11 +46,17 @@ class Tables(MutableMapping[str, pl.DataFrame]):
         self._loaded: dict[str, pl.DataFrame | None] = {}
         self._positions: dict[str, list[tuple[int, list[str]]]] = {}
         self._schemas: dict[str, pa.Schema] = {}
+        needed, memory = 0, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         with self._opened() as source:
             _check_ends(path, source)
             while source.tell() < source.size():
                 start = source.tell()
-                name, schema = _skip_stream(path, source)
+                name, schema, size = _skip_stream(path, source)
+                needed += size
+                if needed > memory:
+                    need, have = (f"{number / (1 << 30):.3g} GiB" for number in (needed, memory))
+                    remedy = f"read them where there is more; here are {have}"
+                    raise RecordsError(path, f"the records need more than {need} of memory", remedy)
                 _check_types(path, name, schema)
                 earlier = self._schemas.setdefault(name, schema)
                 if earlier != schema:
@@ -117,7 +129,7 @@ class Tables(MutableMapping[str, pl.DataFrame]):
                 yield source
         except FileNotFoundError:
             raise RecordsError(self.path, "no such file") from None
-        except (pa.ArrowException, OSError, MemoryError, StopIteration, UnicodeDecodeError) as error:
+        except DAMAGES as error:
             raise RecordsError(self.path, f"the records are cut off or damaged ({error})") from error
 
 
@@ -126,11 +138,16 @@ TEXTS = (pa.large_string(), pa.string_view())
 
 
 def _check_types(path: Path, name: str, schema: pa.Schema) -> None:
-    """Refuse a column whose type differs from its declaration, and a column that occurs twice."""
+    """Refuse a column whose type is not one of `ARROW` or differs from its declaration, and one that occurs twice. A
+    column of the type null needs no bytes in the file, and any number of them in memory."""
     declared = {column.name: ARROW[column.type] for column in TABLES[name].columns} if name in TABLES else {}
     for column in schema:
         dtype = pa.string() if column.type in TEXTS else column.type
-        if dtype != declared.get(column.name, dtype) or schema.names.count(column.name) > 1:
+        if (
+            dtype != declared.get(column.name, dtype)
+            or dtype not in ARROW.values()
+            or schema.names.count(column.name) > 1
+        ):
             raise RecordsError(
                 path, f"the column {column.name!r} of table {name!r} has an undeclared type, or occurs twice"
             )
@@ -153,15 +170,14 @@ def _check_ends(path: Path, source: pa.NativeFile) -> None:
     source.seek(0)
 
 
-def _skip_stream(path: Path, source: pa.NativeFile) -> tuple[str, pa.Schema]:
-    """Return the next stream's table name and schema; leave `source` after the end of the stream, with no row
-    decoded."""
+def _skip_stream(path: Path, source: pa.NativeFile) -> tuple[str, pa.Schema, int]:
+    """Return the next stream's table name, its schema and its decompressed bytes; leave `source` after the end of the
+    stream, with no row decoded."""
     start = source.tell()
     messages = pa.ipc.MessageReader.open_stream(source)
     schema = pa.ipc.read_schema(next(messages))
     name = (schema.metadata or {}).get(b"table")
     if name is None:
         raise RecordsError(path, f"the stream at byte {start} has no table name")
-    for _ in messages:
-        pass
-    return name.decode(), schema
+    size = sum(decompressed_size(message) for message in messages)
+    return name.decode(), schema, size

@@ -87,6 +87,12 @@ def _source(base: Any, folder: Path) -> str | Path | Mapping[str, Any]:
     return source
 
 
+def sources(grid: Grid) -> list[str]:
+    """Return the file of each cell's scenario, its name if it is built in, "" for a table."""
+    bases = (_source(cell.get(BASE, grid.base), grid.folder) for cell in grid.cells)
+    return [str(source) if isinstance(source, str | Path) else "" for source in bases]
+
+
 def describe(grid: Grid, assignment: Assignment) -> str:
     """Return the cell as text: "stack.tsq=off seed=2"."""
     return " ".join(f"{key}={text(assignment[key])}" for key in grid.keys)

@@ -5,12 +5,13 @@ It can be stopped at any moment: runs are complete or absent, and the next call 
 again by the next call.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from hourglass.engine import engines
-from hourglass.host import hardware
+from hourglass.host import hardware, sandbox
+from hourglass.scenario import Scenario
 from hourglass.studies import cells as grid_cells
 from hourglass.studies import cluster, pool, table
 from hourglass.studies.cells import GridCell
@@ -31,6 +32,14 @@ class StudyProgress(Protocol):
         """One more run has ended, with its failure if it failed."""
 
 
+@runtime_checkable
+class PlanProgress(Protocol):
+    """A further callback, which progress may have."""
+
+    def plan(self, scenarios: Sequence[tuple[str, Scenario]]) -> None:
+        """These scenarios will be run, and nothing was built for them. Each has its file, or "" without one."""
+
+
 class SilentStudy:
     """Progress that is not shown."""
 
@@ -49,9 +58,12 @@ def planned(
 ) -> list[GridCell]:
     """Return the runs of a grid. `like`: the engine whose links guests have. Raises `InputError` if any run's scenario
     is wrong."""
+    scenarios = grid_cells.scenarios(grid, kernel, engine, like)
+    if isinstance(progress, PlanProgress):
+        progress.plan([*zip(grid_cells.sources(grid), scenarios, strict=True)])
     return grid_cells.cells(
         grid,
-        grid_cells.scenarios(grid, kernel, engine, like),
+        scenarios,
         engine,
         lambda name, kernel_name, radios, roots, modules: engines.identity(
             name, kernel_name, radios, roots, progress.kernel, modules=modules
@@ -106,6 +118,7 @@ def task(cell: GridCell, store: Store) -> dict[str, Any]:
         "identity": cell.identity,
         "keep": store.keep,
         "place": str(store.directory(cell.key).resolve()),
+        "sandbox": sandbox.is_required(),
     }
 
 

@@ -27,6 +27,7 @@ from typing import Any
 from hourglass import files, scenario
 from hourglass.builders.kernel.builder import SourceError
 from hourglass.contract.kernels import DEFAULT
+from hourglass.engine.kernel_texts import COMPLAINT
 from hourglass.errors import HourglassError, InputError
 from hourglass.host import directories, hardware
 from hourglass.results.run_files import RUN_FILE
@@ -267,7 +268,7 @@ def make(
     if not in_time:
         raise CandidateError("score-late", f"its runs take longer than {limit_s:g} s")
     for cell in candidate_cells:
-        if complaints := _about(store.directory(cell.key))["warnings"]:
+        if complaints := list(filter(COMPLAINT.search, _about(store.directory(cell.key))["warnings"])):
             raise CandidateError("kernel-complaint", f"the kernel reports: {complaints[0]}", cell.name, complaints)
     for cell in repeated.values():
         if _about(store.directory(cell.key))["digest"] != _about(store.directory(AGAIN + cell.key))["digest"]:

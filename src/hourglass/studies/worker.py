@@ -20,17 +20,19 @@ from hourglass.host import process
 def make(task: dict[str, Any], directory: Path) -> str | None:
     """Make the run of a task in `directory`. Return the reason of a failure in one line.
 
-    A task has `scenario` (JSON text), `engine`, `like`, `identity` (the engine's, which must be the same here) and
-    `keep`.
+    A task has `scenario` (JSON text), `engine`, `like`, `identity` (the engine's, which must be the same here), `keep`
+    and `sandbox` (whether it is required).
     """
     from hourglass import runner, scenario
     from hourglass.engine import engines
     from hourglass.errors import GuestError, HourglassError
+    from hourglass.host import sandbox
     from hourglass.studies.store import prune
 
     try:
         loaded = scenario.load(json.loads(task["scenario"]))
         able = engines.capabilities(task["engine"], task["like"])
+        sandbox.check(sandbox.layers(), required=task["sandbox"])
         prepared = runner.prepare(loaded, task["engine"], runner.SilentRunProgress(), able)
         if prepared.identity != task["identity"]:
             return (

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from hourglass import locks, resources
@@ -37,11 +38,14 @@ from hourglass.builders.kernel.tune import Trainer
 from hourglass.contract.kernel_module import KernelModule
 from hourglass.contract.kernels import CHOICES, SUITES, VARIANT
 from hourglass.errors import HourglassError, InputError
-from hourglass.files import replacing, write
+from hourglass.files import BoundedLog, replacing, write
 from hourglass.host import directories, hardware, process, sandbox
 
 TYPES_TOOL = "tools/Makefile"
 """The file of a source for the tool that reads the kernel's types."""
+
+LINE_MAX = 1 << 16
+"""Bytes of a line of make's output that are read at a time. A C file can print a longer one."""
 
 USUAL_STEPS = 1300
 """make's lines for a complete kernel, until the first build on this machine."""
@@ -154,6 +158,7 @@ def make_ready(work: Path, recipe: Recipe, origin: SourceTree, report: Report) -
         worktree.clone(plain_work, work)
     report(0.0, "preparing the source tree")
     worktree.prepare(work, origin, files)
+    custom_modules.delete_objects(work, recipe.modules)
     option_state = recipe.identity if origin.packaged else worktree.kconfig(work)
     configure(work, recipe, options, option_state, strict=origin.packaged)
     if not recipe.modules or not origin.packaged:
@@ -307,8 +312,9 @@ def run_make(
             confine = stack.enter_context(limits(rules))
         child = stack.enter_context(process.group(command, work, environment, grace_s=5.0, confine=confine))
         assert child.stdout is not None
-        for line in child.stdout:
-            file.write(line)
+        bounded = BoundedLog(file)
+        for line in iter(partial(child.stdout.readline, LINE_MAX), b""):
+            bounded.write(line.rstrip(b"\n"))
             if _STEP.match(line):
                 step()
         status = child.wait()
@@ -391,7 +397,7 @@ def store(work: Path, kernel: BuiltKernel) -> BuiltKernel:
             fresh.mkdir(parents=True)
             shutil.copy2(kernel.linux, fresh / "linux")
             if "\nCONFIG_DEBUG_INFO=y\n" in kernel.config.read_text():
-                subprocess.run(["strip", "--strip-debug", fresh / "linux"], check=True)
+                strip(fresh / "linux")
             shutil.copy2(kernel.config, fresh / "config")
             shutil.copy2(log_of(work), fresh / "build.log")
             (fresh / "kernel.json").write_text(json.dumps(description))
@@ -399,6 +405,16 @@ def store(work: Path, kernel: BuiltKernel) -> BuiltKernel:
     stored = load(kernel.key, kernel.name)
     assert stored is not None, "it was just stored"
     return stored
+
+
+def strip(program: Path) -> None:
+    """Delete a kernel's debugging information. A C file may be a part of it, so the tool is confined."""
+    rules = [(program.parent, sandbox.WRITE), *compiler_rules(program.parent)]
+    with limits(rules) as confine:
+        environment = process.clean_environment() | {"TMPDIR": str(program.parent)}
+        done = process.output_of(["strip", "--strip-debug", program], environment, confine=confine)
+    if done.returncode:
+        raise BuildError(f"strip failed: {done.stderr[:1000].strip()}")
 
 
 def log_of(work: Path) -> Path:

@@ -10,12 +10,19 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from hourglass import files
 from hourglass.builders.kernel.hooks import DRIVERS_TARGET, Overlay
 from hourglass.contract.kernel_module import KernelModule
 from hourglass.errors import InputError
 
 MODULES_FOLDER = f"{DRIVERS_TARGET}/modules"
-LINES_SHOWN = 20
+LINES_SHOWN, CHARACTERS_SHOWN = 20, 1000
+
+LINKED = (
+    "linux", "vmlinux", "vmlinux.o", "vmlinux.unstripped", "vmlinux.map", "vmlinux.symvers", ".vmlinux.export.*",
+    ".tmp_vmlinux*", "*System.map", "modules.builtin.modinfo",
+)  # fmt: skip
+"""The programs that contain all objects, in the top folder, and lists of their names. The last link makes them."""
 
 _HEAD = "# SPDX-License-Identifier: GPL-2.0-only\n"
 _INCLUDE_FOLDERS = (f"{DRIVERS_TARGET}/lib", f"{DRIVERS_TARGET}/probe", "net/ipv4", "net/sched")
@@ -57,6 +64,22 @@ def _files(module: KernelModule) -> Iterable[tuple[str, str]]:
     yield "Makefile", f"{_HEAD}ccflags-y := {' '.join([_INCLUDE_FLAGS, *module.flags])}\n{rules}"
 
 
+def delete_objects(work: Path, modules: Sequence[KernelModule]) -> None:
+    """Delete what earlier modules left in a working tree: their objects, and the programs that contain them. Otherwise
+    the `.incbin` of a later module could read them."""
+    if not modules:
+        return
+    folder, names = work / MODULES_FOLDER, {module.name for module in modules}
+    for earlier in folder.iterdir():
+        if earlier.is_dir() and earlier.name not in names:
+            files.delete(earlier)
+    for pattern in LINKED:
+        for path in work.glob(pattern):
+            path.unlink()
+    for path in folder.rglob("*.o"):
+        path.unlink()
+
+
 def refuse_builtin_names(tree: Path, modules: Sequence[KernelModule]) -> None:
     """Raise InputError for a name that the kernel has already: the kernel would use its own module."""
     for module in modules:
@@ -72,7 +95,7 @@ def refuse_builtin_names(tree: Path, modules: Sequence[KernelModule]) -> None:
 
 def messages_about(log: Path, modules: Sequence[KernelModule]) -> list[str]:
     """Return the compiler's messages on the modules' files from a failed build's log, or else the linker's messages. At
-    most `LINES_SHOWN` lines."""
+    most `LINES_SHOWN` lines of `CHARACTERS_SHOWN`."""
     text = log.read_text(errors="replace")
     for module in modules:
         text = text.replace(f"{MODULES_FOLDER}/{module.name}/", "")
@@ -81,4 +104,4 @@ def messages_about(log: Path, modules: Sequence[KernelModule]) -> list[str]:
     messages = [line for line in lines if _COMPILER_MESSAGE.match(line) and line.split(":")[0] in names]
     if not any("error: " in line for line in messages):
         messages = [line for line in lines if _LINKER_MESSAGE.search(line)] if modules else []
-    return messages[:LINES_SHOWN]
+    return [line[:CHARACTERS_SHOWN] for line in messages[:LINES_SHOWN]]

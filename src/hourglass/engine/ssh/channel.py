@@ -19,6 +19,7 @@ from hourglass.contract.plan import HostStep
 from hourglass.engine.console import PREFIX, Event, parse_event
 from hourglass.engine.ssh.clocks import Exchange
 from hourglass.errors import GuestError, InputError
+from hourglass.files import BoundedLog
 from hourglass.host import process
 
 OPTIONS_VARIABLE = "HOURGLASS_SSH"
@@ -48,8 +49,6 @@ TAIL = 12
 
 LINE_MAX = 1 << 20
 """Bytes of a line from a host; the agent's longest has a few hundred."""
-LOG_MAX = 64 << 20
-"""Bytes of a host's lines in the log; later lines are dropped."""
 RECORDS_MAX = 64 << 30
 """Bytes of a host's records."""
 
@@ -83,7 +82,7 @@ class Channel:
     """A connected host. `log` receives all lines that are not events."""
 
     host: HostStep
-    log: BinaryIO
+    log: BoundedLog
     records: Path
     agent: bytes
     child: "subprocess.Popen[bytes]" = field(init=False)
@@ -96,7 +95,6 @@ class Channel:
     tail: list[str] = field(default_factory=list)
     pending: dict[int, int] = field(default_factory=dict)
     closed: bool = False
-    logged: int = 0
     _number: int = 0
     _partial_line: bytes = b""
     _missing_bytes: int = 0
@@ -170,10 +168,8 @@ class Channel:
     def write(self, line: bytes) -> None:
         """Write a line to the log."""
         text = line.decode("utf-8", "replace").rstrip("\r")
-        self.logged += len(line) + 1
-        if self.logged <= LOG_MAX:
-            self.log.write(f"{self.host.node}: {text}\n".encode())
-            self.log.flush()
+        self.log.write(f"{self.host.node}: {text}".encode())
+        self.log.file.flush()
         self.tail = [*self.tail[-TAIL:], f"{self.host.node}: {text}"]
 
     def _act(self, event: dict[str, Any], now_ns: int) -> None:
