@@ -295,11 +295,10 @@ impl Supervisor {
     fn finish(&mut self) -> Result<()> {
         for program in &self.programs {
             let container = &self.containers[program.plan.container as usize];
-            let name = &program.plan.name;
-            let omitted = collect::collect(container, &program.plan.collect, &self.folder.join(name))
+            let omitted = collect::collect(container, &program.plan, &self.folder.join(&program.plan.name))
                 .map_err(|error| program.blame(Cause::system("collecting its files", error)))?;
             if omitted.count > 0 {
-                report::omitted(name, &omitted);
+                report::omitted(&omitted);
             }
             program.finish();
         }

@@ -14,6 +14,7 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::stat::{fstat, SFlag};
 
+use crate::app_plan::App;
 use crate::container::{open_in, Container};
 use crate::report::Omitted;
 use crate::sys;
@@ -23,16 +24,21 @@ const LIMIT_BYTES: u64 = 256 << 20;
 /// The maximum number of parts of a path.
 const DEPTH_MAX: usize = 64;
 
-/// Copies files below `to`, each under its path. Returns what the limits left out.
-pub fn collect(container: &Container, globs: &[String], to: &Path) -> io::Result<Omitted> {
-    let mut omitted =
-        Omitted { count: 0, first: String::new(), limit_bytes: LIMIT_BYTES, depth_max: DEPTH_MAX };
-    if globs.is_empty() {
+/// Copies a program's files below `to`, each under its path. Returns what the limits left out.
+pub fn collect(container: &Container, program: &App, to: &Path) -> io::Result<Omitted> {
+    let mut omitted = Omitted {
+        app: program.name.clone(),
+        count: 0,
+        first: String::new(),
+        limit_bytes: LIMIT_BYTES,
+        depth_max: DEPTH_MAX,
+    };
+    if program.collect.is_empty() {
         return Ok(omitted);
     }
     let root = container.root()?;
     let mut remaining = LIMIT_BYTES;
-    for glob in globs {
+    for glob in &program.collect {
         let mut paths = expand(root.as_fd(), glob);
         paths.reverse();
         while let Some(path) = paths.pop() {

@@ -96,44 +96,18 @@ impl Cause {
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 enum Event<'a> {
-    Ready {
-        boot_ns: i64,
-    },
-    Time {
-        ns: i64,
-    },
+    Ready { boot_ns: i64 },
+    Time { ns: i64 },
     Error(&'a Failure),
-    Done {
-        ns: i64,
-    },
+    Done { ns: i64 },
     Set,
     Reached,
-    Measured {
-        ns: i64,
-    },
-    Records {
-        bytes: u64,
-    },
-    Used {
-        app: &'a str,
-        cpu_ns: u64,
-    },
-    Omitted {
-        app: &'a str,
-        #[serde(flatten)]
-        omitted: &'a Omitted,
-    },
-    Decision {
-        number: u32,
-        ns: i64,
-        senders: &'a [Sender],
-    },
-    Clock {
-        number: u64,
-        received_ns: i64,
-        sent_ns: i64,
-        ahead_ns: i64,
-    },
+    Measured { ns: i64 },
+    Records { bytes: u64 },
+    Used { app: &'a str, cpu_ns: u64 },
+    Omitted(&'a Omitted),
+    Decision { number: u32, ns: i64, senders: &'a [Sender] },
+    Clock { number: u64, received_ns: i64, sent_ns: i64, ahead_ns: i64 },
 }
 
 /// The state of a TCP sender: the columns of the table `tcp`.
@@ -147,6 +121,7 @@ pub struct Sender {
 /// Collected files that are incomplete or missing because of the limits, and folders that are too deep.
 #[derive(Serialize)]
 pub struct Omitted {
+    pub app: String,
     pub count: u64,
     pub first: String,
     pub limit_bytes: u64,
@@ -216,8 +191,8 @@ pub fn used(app: &str, cpu_ns: u64) {
 }
 
 /// Reports files of a program that are not in the run directory although it collects them.
-pub fn omitted(app: &str, omitted: &Omitted) {
-    print_event(&Event::Omitted { app, omitted });
+pub fn omitted(omitted: &Omitted) {
+    print_event(&Event::Omitted(omitted));
 }
 
 /// Reports that the clock stops until the engine answers.

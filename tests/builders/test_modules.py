@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hourglass.builders.kernel import builder, custom_modules
+from hourglass.builders.kernel import builder, confined_tools, custom_modules
 from hourglass.builders.kernel.hooks import DRIVERS_TARGET
 from hourglass.builders.kernel.recipe import Recipe
 from hourglass.contract.kernel_module import KernelModule
@@ -84,7 +84,7 @@ def compile_file(work: Path, source: str) -> None:
     work.mkdir()
     (work / "a.c").write_text(f"{source}\n")
     (work / "Makefile").write_text("linux:\n\tgcc -c a.c\n")
-    builder.run_make(work, "compiling", ["linux"], log=work / "log", rules=builder.compiler_rules(work))
+    builder.run_make(work, "compiling", ["linux"], log=work / "log", rules=confined_tools.compiler_rules(work))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_c_file_reads_no_file_of_the_user(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_c_file_fills_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builder, "FILE_BYTES", 1 << 20)
+    monkeypatch.setattr(confined_tools, "FILE_BYTES", 1 << 20)
     with pytest.raises(builder.BuildError):
         compile_file(tmp_path / "work", '__asm__(".fill 1000000, 8, 0x41");')
     assert re.search("File size limit|too large|No space", (tmp_path / "work/log").read_text())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hourglass.builders.kernel import builder
+from hourglass.builders.kernel import builder, confined_tools
 from hourglass.builders.kernel.builder import SourceError
 from hourglass.studies import score as scores
 from hourglass.studies.reader import FOLDER
@@ -117,8 +117,10 @@ def test_sources_that_are_no_candidate_have_0_before_a_kernel_is_built(
 
 def test_a_compiler_without_end_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The compiler of a candidate has a limit of CPU time for any file."""
-    monkeypatch.setattr(builder, "COMPILER_S", 1)
+    monkeypatch.setattr(confined_tools, "COMPILER_S", 1)
     (tmp_path / "log").touch()
     (tmp_path / "Makefile").write_text("linux:\n\tperl -e 'while (1) {}'\n")
     with pytest.raises(builder.BuildError):
-        builder.run_make(tmp_path, "compiling", ["linux"], log=tmp_path / "log", rules=builder.compiler_rules(tmp_path))
+        builder.run_make(
+            tmp_path, "compiling", ["linux"], log=tmp_path / "log", rules=confined_tools.compiler_rules(tmp_path)
+        )

@@ -8,26 +8,23 @@ import hashlib
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 from hourglass import files
-from hourglass.builders.kernel import config
-from hourglass.builders.kernel.builder import SourceError, compiler_rules, limits
+from hourglass.builders.kernel import config, confined_tools
+from hourglass.builders.kernel.builder import SourceError
 from hourglass.builders.kernel.built import BuiltKernel
 from hourglass.builders.kernel.recipe import BPF_VARIANT
 from hourglass.contract.kernel_module import KernelModule
 from hourglass.contract.kernels import VARIANT
 from hourglass.errors import HourglassError, InputError, MissingError
-from hourglass.host import directories, process, sandbox
+from hourglass.host import directories, process
 
 TOOLS = {"clang": "clang", "bpftool": "bpftool"}
 HEADER = Path("/usr/include/bpf/bpf_helpers.h")
 HEADER_PACKAGE = "libbpf-dev"
 FLAGS = ("-target", "bpf", "-mcpu=v3", "-D__TARGET_ARCH_x86", "-O2", "-g", "-w")
 CACHED_MAX = 100
-OUTPUT_MAX, MESSAGES_MAX = 64 << 20, 1 << 16
-"""Bytes of output and of messages. A kernel's types have 2 MiB."""
 LINES_SHOWN = 20
 
 
@@ -57,28 +54,11 @@ def _compile(kernel: BuiltKernel, module: KernelModule) -> bytes:
         for name, text in module.files:
             (work / name).write_text(text)
         command = ["clang", *FLAGS, "-I.", "-c", source, "-o", "object.o"]
-        status, _, messages = _confined(command, work, compiler_rules(work))
+        status, _, messages = confined_tools.run(command, work)
         if status:
             lines = messages.splitlines()[:LINES_SHOWN] or ["clang was ended by a limit of CPU time or memory"]
             raise SourceError("\n".join([f"{source}: does not compile", *(f"  | {line}" for line in lines)]))
         return (work / "object.o").read_bytes()
-
-
-def _confined(command: Sequence[str], work: Path, rules: sandbox.Rules) -> tuple[int, bytes, str]:
-    """Return the exit status, output and messages of a program that reads a stranger's file in `work`. Both are cut at
-    their bounds."""
-    environment = process.clean_environment() | {"TMPDIR": str(work)}
-    with tempfile.TemporaryFile() as file:
-        with (
-            limits(rules) as confine,
-            process.group(command, work, environment, confine=confine, stderr=file.fileno()) as child,
-        ):
-            assert child.stdout is not None
-            output = child.stdout.read(OUTPUT_MAX)
-            child.stdout.close()
-            status = child.wait()
-        file.seek(0)
-        return status, output, file.read(MESSAGES_MAX).decode(errors="replace")
 
 
 def _types(kernel: BuiltKernel) -> bytes:
@@ -94,8 +74,7 @@ def _dumped_types(kernel: BuiltKernel) -> bytes:
     command = [shutil.which("bpftool", path="/usr/sbin:/usr/bin") or "bpftool", "btf", "dump", "file",
                str(kernel.linux), "format", "c"]  # fmt: skip
     with tempfile.TemporaryDirectory(dir=directories.temporary()) as folder:
-        rules = [(kernel.linux, sandbox.READ), *compiler_rules(Path(folder))]
-        status, types, messages = _confined(command, Path(folder), rules)
+        status, types, messages = confined_tools.run(command, Path(folder), [kernel.linux])
     if status:
         reason = messages.partition("\n")[0] or "a limit of CPU time, memory or output ended it"
         raise HourglassError(f"bpftool cannot read the types of Linux {kernel.name}: {reason}")

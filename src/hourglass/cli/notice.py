@@ -47,9 +47,10 @@ def warn_all(sources: Iterable[str], settings: list[str]) -> None:
 def announcements(named: Iterable[tuple[str, Scenario]], reason: str = "") -> list[str]:
     """Return a line about the code of each foreign file's scenarios. Each scenario has its file. `reason`: a file or
     run directory that leads to all of them."""
+    common = reason if _is_foreign(reason) else ""
     groups: dict[str, list[Scenario]] = {}
     for source, scenario in named:
-        groups.setdefault(reason if _is_foreign(reason) else source, []).append(scenario)
+        groups.setdefault(common or source, []).append(scenario)
     texts = {source: "; ".join(_parts(group)) for source, group in groups.items() if _is_foreign(source)}
     return [
         _plain(f"{source} is not from this folder: {parts} (see hourglass show)")

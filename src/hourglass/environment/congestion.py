@@ -58,7 +58,7 @@ OBSERVATION = {
 @dataclass(frozen=True)
 class Slice:
     """A slice as the socket's counters show it at its end, in the units of `OBSERVATION`. All are 0 before the
-    connection."""
+    connection. Raises ValueError for a value that is not finite."""
 
     goodput: float = 0.0
     rtt: float = 0.0
@@ -67,6 +67,10 @@ class Slice:
     inflight: float = 0.0
     resent: float = 0.0
     pacing: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not all(map(math.isfinite, astuple(self))):
+            raise ValueError("a value is not finite")
 
 
 Reward = Callable[[Slice], float]
@@ -196,11 +200,9 @@ class CongestionEnv(gymnasium.Env[Any, Any]):
         times_ns = self._times_ns()
         elapsed_ns = event["ns"] - times_ns[number - 1] if number else self._step_ns
         try:
-            part: Slice | None = slice_of(before, now, elapsed_ns) if now else Slice()
+            part = slice_of(before, now, elapsed_ns) if now else Slice()
         except (KeyError, TypeError, ValueError, ArithmeticError):
-            part = None
-        if part is None or not all(map(math.isfinite, astuple(part))):
-            raise HourglassError(f"decision {number}: the guest reported no valid state of the flow")
+            raise HourglassError(f"decision {number}: the guest reported no valid state of the flow") from None
         info = {"time_s": event["ns"] / 1e9, "state": dict(now), "slice": asdict(part)}
         return np.array(astuple(part), dtype=np.float64), info
 

@@ -139,10 +139,9 @@ def output_of(
     argv: Sequence[str | Path],
     env: Mapping[str, str],
     cwd: Path | None = None,
-    confine: Callable[[], None] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run a program as a `group` and return its output."""
-    with group(argv, cwd, env, confine=confine, stderr=subprocess.PIPE) as child:
+    with group(argv, cwd, env, stderr=subprocess.PIPE) as child:
         output, messages = child.communicate()
     return subprocess.CompletedProcess(argv, child.returncode, output.decode(), messages.decode())
 

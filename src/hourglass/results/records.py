@@ -46,17 +46,14 @@ class Tables(MutableMapping[str, pl.DataFrame]):
         self._loaded: dict[str, pl.DataFrame | None] = {}
         self._positions: dict[str, list[tuple[int, list[str]]]] = {}
         self._schemas: dict[str, pa.Schema] = {}
-        needed, memory = 0, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        needed = 0
         with self._opened() as source:
             _check_ends(path, source)
             while source.tell() < source.size():
                 start = source.tell()
                 name, schema, size = _skip_stream(path, source)
                 needed += size
-                if needed > memory:
-                    need, have = (f"{number / (1 << 30):.3g} GiB" for number in (needed, memory))
-                    remedy = f"read them where there is more; here are {have}"
-                    raise RecordsError(path, f"the records need more than {need} of memory", remedy)
+                _check_memory(path, needed)
                 _check_types(path, name, schema)
                 earlier = self._schemas.setdefault(name, schema)
                 if earlier != schema:
@@ -131,6 +128,15 @@ class Tables(MutableMapping[str, pl.DataFrame]):
             raise RecordsError(self.path, "no such file") from None
         except DAMAGES as error:
             raise RecordsError(self.path, f"the records are cut off or damaged ({error})") from error
+
+
+def _check_memory(path: Path, needed: int) -> None:
+    """Refuse records that need more bytes than this machine's memory has."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > memory:
+        need, have = (f"{number / (1 << 30):.3g} GiB" for number in (needed, memory))
+        remedy = f"read them where there is more; here are {have}"
+        raise RecordsError(path, f"the records need more than {need} of memory", remedy)
 
 
 TEXTS = (pa.large_string(), pa.string_view())

@@ -9,12 +9,11 @@ work/NAME/            the working tree, see worktree.py
 import contextlib
 import json
 import re
-import resource
 import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,6 +22,7 @@ from hourglass import locks, resources
 from hourglass.builders.kernel import (
     ccache,
     config,
+    confined_tools,
     custom_modules,
     hooks,
     relink,
@@ -57,9 +57,6 @@ MAKE = [
     "make", "ARCH=um", "KBUILD_BUILD_TIMESTAMP=2024-01-01", "KBUILD_BUILD_USER=hourglass",
     "KBUILD_BUILD_HOST=hourglass", "KBUILD_BUILD_VERSION=1", "SOURCE_DATE_EPOCH=1704067200", "LOCALVERSION=",
 ]  # fmt: skip
-COMPILER_S, COMPILER_BYTES, FILE_BYTES = 60, 4 << 30, 1 << 30
-"""The CPU time, the memory and the largest file of a process that compiles a custom module. A candidate of a search may
-be a macro that grows without end."""
 _STEP = re.compile(rb"^  [A-Z][A-Z0-9_.-]* ")
 _CAUSE = re.compile(r"error:|can't open|Error |undefined reference|No space left|multiple definition|No rule to make")
 
@@ -220,7 +217,7 @@ class Job:
 
         self.report(0.0, task)
         log, title = log_of(self.work), f"building Linux {self.recipe.label}"
-        rules = compiler_rules(work) if self.recipe.modules else None
+        rules = confined_tools.compiler_rules(work) if self.recipe.modules else None
         run_make(work, title, [f"-j{self.jobs}", *arguments], step, log, rules)
         return steps
 
@@ -261,35 +258,6 @@ def compile_all(job: Job, trainer: Trainer | None) -> BuiltKernel:
         return store(job.work, replace(tuned_kernel, tuned=True))
 
 
-def compiler_rules(work: Path) -> sandbox.Rules:
-    """Return the paths that the compiler of a custom C file may read: the tree, its cache, and the system's programs.
-    No file of the user is among them, so no `#include` and no `.incbin` can copy one into a kernel."""
-    system = (
-        "/usr",
-        "/bin",
-        "/sbin",
-        "/lib",
-        "/lib32",
-        "/lib64",
-        "/etc/ld.so.cache",
-        "/etc/alternatives",
-    )
-    programs = {Path(name).resolve().parent for name in map(shutil.which, ("make", "gcc", "ccache", "perl")) if name}
-    return [
-        (work, sandbox.WRITE | sandbox.EXECUTE),
-        *((folder, sandbox.WRITE) for folder in ccache.folders()),
-        *((Path(name), sandbox.RUN) for name in (*system, *map(str, programs))),
-        *((Path(name), sandbox.DEVICE) for name in ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/tty")),
-    ]
-
-
-def limits(rules: sandbox.Rules) -> AbstractContextManager[sandbox.Confine]:
-    """Prepare the limits of a process that compiles a custom module: paths, CPU time, memory and files; see
-    `sandbox.confinement`."""
-    bounds = [(resource.RLIMIT_CPU, COMPILER_S), (resource.RLIMIT_AS, COMPILER_BYTES)]
-    return sandbox.confinement(rules, filtered=False, limits=[*bounds, (resource.RLIMIT_FSIZE, FILE_BYTES)])
-
-
 def run_make(
     work: Path,
     task: str,
@@ -309,7 +277,7 @@ def run_make(
         environment = ccache.environment()
         if rules is not None:
             environment["TMPDIR"] = str(work)
-            confine = stack.enter_context(limits(rules))
+            confine = stack.enter_context(confined_tools.limits(rules))
         child = stack.enter_context(process.group(command, work, environment, grace_s=5.0, confine=confine))
         assert child.stdout is not None
         bounded = BoundedLog(file)
@@ -397,7 +365,7 @@ def store(work: Path, kernel: BuiltKernel) -> BuiltKernel:
             fresh.mkdir(parents=True)
             shutil.copy2(kernel.linux, fresh / "linux")
             if "\nCONFIG_DEBUG_INFO=y\n" in kernel.config.read_text():
-                strip(fresh / "linux")
+                strip_debug(fresh / "linux")
             shutil.copy2(kernel.config, fresh / "config")
             shutil.copy2(log_of(work), fresh / "build.log")
             (fresh / "kernel.json").write_text(json.dumps(description))
@@ -407,14 +375,11 @@ def store(work: Path, kernel: BuiltKernel) -> BuiltKernel:
     return stored
 
 
-def strip(program: Path) -> None:
+def strip_debug(program: Path) -> None:
     """Delete a kernel's debugging information. A C file may be a part of it, so the tool is confined."""
-    rules = [(program.parent, sandbox.WRITE), *compiler_rules(program.parent)]
-    with limits(rules) as confine:
-        environment = process.clean_environment() | {"TMPDIR": str(program.parent)}
-        done = process.output_of(["strip", "--strip-debug", program], environment, confine=confine)
-    if done.returncode:
-        raise BuildError(f"strip failed: {done.stderr[:1000].strip()}")
+    status, _, messages = confined_tools.run(["strip", "--strip-debug", program], program.parent)
+    if status:
+        raise BuildError(f"strip failed: {messages.strip()}")
 
 
 def log_of(work: Path) -> Path:

@@ -82,7 +82,7 @@ class Channel:
     """A connected host. `log` receives all lines that are not events."""
 
     host: HostStep
-    log: BoundedLog
+    log: BinaryIO
     records: Path
     agent: bytes
     child: "subprocess.Popen[bytes]" = field(init=False)
@@ -99,6 +99,9 @@ class Channel:
     _partial_line: bytes = b""
     _missing_bytes: int = 0
     _file: BinaryIO | None = None
+
+    def __post_init__(self) -> None:
+        self._bounded_log = BoundedLog(self.log)
 
     def start(self) -> None:
         """Start ssh. Call `feed` next."""
@@ -168,8 +171,8 @@ class Channel:
     def write(self, line: bytes) -> None:
         """Write a line to the log."""
         text = line.decode("utf-8", "replace").rstrip("\r")
-        self.log.write(f"{self.host.node}: {text}".encode())
-        self.log.file.flush()
+        self._bounded_log.write(f"{self.host.node}: {text}".encode())
+        self.log.flush()
         self.tail = [*self.tail[-TAIL:], f"{self.host.node}: {text}"]
 
     def _act(self, event: dict[str, Any], now_ns: int) -> None:

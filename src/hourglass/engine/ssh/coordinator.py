@@ -27,7 +27,6 @@ from hourglass.engine.ssh.channel import Channel, padded
 from hourglass.engine.ssh.clocks import Clock, Exchange
 from hourglass.engine.ssh.one_way_delay import HostRecords
 from hourglass.errors import GuestError
-from hourglass.files import BoundedLog
 
 SILENCE_S = 20.0
 """A host that sends nothing for this many wall seconds has failed. It should answer a clock request every second."""
@@ -110,7 +109,7 @@ class Coordinator:
         try:
             for host in split.hosts(self.plan):
                 agent = padded(self.agents[host.node])
-                channel = Channel(host, BoundedLog(self.log), self.directory / f".{host.node}.arrows", agent)
+                channel = Channel(host, self.log, self.directory / f".{host.node}.arrows", agent)
                 channel.start()
                 self.channels.append(channel)
                 for pipe in (channel.child.stdout, channel.child.stderr):
