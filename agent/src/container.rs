@@ -41,6 +41,8 @@ const MEMORY_TOTAL_MIB: usize = 1280;
 const MEMORY_MIN_MIB: usize = 8;
 /// The limit of processes and threads of a container.
 const PROCESSES: &str = "512";
+/// The limit of control groups below a container's. The agent reads all of them.
+const GROUPS_MAX: &str = "1024";
 
 /// Character devices that every program may expect: name, major and minor number.
 const DEVICES: [(&str, u64, u64); 7] = [
@@ -81,14 +83,23 @@ pub struct Processes {
 impl Processes {
     /// Returns the threads of all programs, as the agent sees them.
     pub fn threads(&self) -> Vec<String> {
-        let groups = fs::read_dir(&self.groups).into_iter().flatten().flatten();
-        let mut folders: Vec<PathBuf> =
-            groups.map(|group| group.path()).filter(|path| path.is_dir()).collect();
-        folders.sort();
-        let text = |folder: &PathBuf| fs::read_to_string(folder.join("cgroup.threads")).unwrap_or_default();
-        let texts = folders.iter().map(text);
-        texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect()
+        listed(&self.groups, "cgroup.threads")
     }
+}
+
+/// Returns the lines of a file in a group and in all groups below it, which programs may make.
+fn listed(group: &Path, file: &str) -> Vec<String> {
+    let (mut lines, mut waiting) = (Vec::new(), vec![group.to_owned()]);
+    while let Some(folder) = waiting.pop() {
+        let text = fs::read_to_string(folder.join(file)).unwrap_or_default();
+        lines.extend(text.lines().map(str::to_owned));
+        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+        let mut below: Vec<PathBuf> =
+            entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+        below.sort_unstable_by(|first, second| second.cmp(first));
+        waiting.append(&mut below);
+    }
+    lines
 }
 
 /// Makes the containers of a plan, in their order.
@@ -165,9 +176,8 @@ impl Container {
 
     /// Returns the processes of a program, as the agent sees them.
     pub fn members(&self, app: u16) -> Vec<Pid> {
-        let text =
-            fs::read_to_string(self.groups.join(format!("app-{app}/cgroup.procs"))).unwrap_or_default();
-        text.lines().filter_map(|line| line.parse().ok()).map(Pid::from_raw).collect()
+        let lines = listed(&self.groups.join(format!("app-{app}")), "cgroup.procs");
+        lines.iter().filter_map(|line| line.parse().ok()).map(Pid::from_raw).collect()
     }
 
     /// Reads a file of the node's /proc/net.
@@ -201,6 +211,7 @@ fn first_notice(channel: &OwnedFd) -> Result<Notice> {
 fn make_groups(groups: &Path, apps: &[&App]) -> io::Result<Vec<File>> {
     create_dir(groups)?;
     fs::write(groups.join("pids.max"), PROCESSES)?;
+    fs::write(groups.join("cgroup.max.descendants"), GROUPS_MAX)?;
     let open_group = |app: &&App| {
         let group = groups.join(format!("app-{}", app.id));
         create_dir(&group)?;

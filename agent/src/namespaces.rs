@@ -14,12 +14,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use nix::fcntl::OFlag;
+
 use crate::abi;
 use crate::column::Cell;
-use crate::container::{Container, Processes};
+use crate::container::{open_in, Container, Processes};
 use crate::device::Devices;
 use crate::netns;
 use crate::records::Records;
@@ -51,9 +55,10 @@ struct Namespace {
     place: Place,
 }
 
-/// A current path of a namespace.
+/// A current path of a namespace. `root`: of the programs that mounted it, and can change what is at the path.
 struct Place {
     inode: u32,
+    root: Option<PathBuf>,
     path: PathBuf,
     name: Option<String>,
 }
@@ -193,7 +198,7 @@ fn parse_mount(root: &Path, line: &str) -> Option<Place> {
     let mut fields = line.split(' ').skip(3);
     let (inode, point) = (inode(fields.next()?)?, fields.next()?);
     let name = point.rsplit('/').next().map(str::to_owned);
-    Some(Place { inode, path: root.join(point.trim_start_matches('/')), name })
+    Some(Place { inode, root: Some(root.to_owned()), path: PathBuf::from(point), name })
 }
 
 impl Place {
@@ -204,12 +209,25 @@ impl Place {
         let command = fs::read(format!("/proc/{thread}/cmdline")).unwrap_or_default();
         let last = command.split(|byte| *byte == 0).rfind(|word| !word.is_empty());
         let name = last.and_then(|word| std::str::from_utf8(word).ok()?.strip_prefix(MININET));
-        Some(Self { inode, path, name: name.map(str::to_owned) })
+        Some(Self { inode, root: None, path, name: name.map(str::to_owned) })
     }
 
-    /// Does `work` inside, unless the namespace has just ended.
+    /// Does `work` inside, unless the namespace has just ended or is not at its path.
     fn visit(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
-        File::open(&self.path).map_or(Ok(()), |file| netns::visit(&file, work))
+        self.open().map_or(Ok(()), |file| netns::visit(&file, work))
+    }
+
+    /// Opens the namespace. No link leads out of the programs' root, and no other file takes its place.
+    fn open(&self) -> io::Result<File> {
+        let file = match &self.root {
+            Some(root) => {
+                let path = self.path.to_str().ok_or(io::ErrorKind::InvalidInput)?;
+                open_in(File::open(root)?.as_fd(), path, OFlag::O_RDONLY | OFlag::O_NONBLOCK)?.into()
+            }
+            None => File::open(&self.path)?,
+        };
+        let is_same = file.metadata()?.ino() == u64::from(self.inode);
+        is_same.then_some(file).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 }
 
@@ -231,7 +249,8 @@ mod tests {
         let line = "84 65 0:4 net:[4026532244] /run/netns/left rw shared:2 - nsfs nsfs rw";
         let place = parse_mount(Path::new("/proc/7/root"), line).expect("a namespace");
         assert_eq!((place.inode, place.name.as_deref()), (4_026_532_244, Some("left")));
-        assert_eq!(place.path, Path::new("/proc/7/root/run/netns/left"));
+        assert_eq!(place.root.as_deref(), Some(Path::new("/proc/7/root")));
+        assert_eq!(place.path, Path::new("/run/netns/left"));
         assert!(parse_mount(Path::new("/"), "20 19 0:18 / /proc rw - proc proc rw").is_none());
         assert!(parse_mount(Path::new("/"), "").is_none());
     }

@@ -10,7 +10,8 @@
  *	N spun NS		virtual time that it was put to sleep for spinning
  *	N stopped NS		virtual time outside of calls: a signal had stopped it
  *
- * N is the number in its control group's name, which the agent sets to app-N. Virtual times of 0
+ * N is the number in its control group's name, which the agent sets to app-N. Groups below it
+ * belong to it. Virtual times of 0
  * are left out. Their sum is the lifetime of all its tasks.
  *
  * The host's CPU time has two parts: that of the process that runs the task's own code, and that
@@ -29,6 +30,8 @@
 #include <linux/timekeeping.h>
 #include <asm/hourglass_program_time.h>
 #include <asm/unistd.h>
+
+#define APP_LEVEL 2	/* of the groups ROOT/room-N/app-M */
 
 struct account {
 	u64 calls;
@@ -101,7 +104,7 @@ void program_account_switch(struct task_struct *from, struct task_struct *to)
 #ifdef CONFIG_CGROUPS
 static void find(struct program_time *p)
 {
-	const struct cgroup *group;
+	struct cgroup *group;
 	char name[16] = "";
 	u64 id;
 
@@ -110,6 +113,9 @@ static void find(struct program_time *p)
 	id = cgroup_id(group);
 	if (p->group != id) {
 		p->group = id;
+		/* a program may make groups of any name below its own */
+		while (group->level > APP_LEVEL)
+			group = cgroup_parent(group);
 		kernfs_name(group->kn, name, sizeof(name));
 		if (sscanf(name, "app-%u", &p->app) != 1 || p->app >= PROGRAMS)
 			p->app = PROGRAMS;

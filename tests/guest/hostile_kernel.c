@@ -2,11 +2,16 @@
 /*
  * A congestion control that attacks the host when the guest starts, for tests/guest/test_hostile_kernel.py. The guest's
  * kernel is code of a process of the host, so a `syscall` in it is a system call of that process. Attack 0 makes all
- * calls that fail with an error. Each of the others is a call that ends the process.
+ * calls that fail with an error. Attack 7 makes none: it does from the first namespaces what programs of nodes try.
+ * Each of the others is a call that ends the process.
  */
 #include <linux/fcntl.h>
+#include <linux/fs.h>
 #include <linux/module.h>
+#include <linux/mount.h>
 #include <linux/sched.h>
+#include <linux/umh.h>
+#include <linux/workqueue.h>
 #include <asm/unistd.h>
 #include <net/tcp.h>
 
@@ -96,6 +101,30 @@ static long one_that_kills(int number)
 	}
 }
 
+static void tell_mount(const char *what, const char *kind, char *options)
+{
+	tell(what, PTR_ERR_OR_ZERO(vfs_kern_mount(get_fs_type(kind), 0, "none", options)));
+}
+
+static int note_helper(struct subprocess_info *info, struct cred *new)
+{
+	tell("helper", 0);
+	return -EPERM;
+}
+
+/* After the agent has mounted hostfs. */
+static void second_layers(struct work_struct *work)
+{
+	static char *argv[] = { "/init", NULL }, *envp[] = { NULL };
+
+	tell_mount("hostfs-again", "hostfs", NULL);
+	tell_mount("cgroup", "cgroup", "none,name=x");
+	tell_mount("cgroup-controller", "cgroup", "pids");
+	call_usermodehelper_exec(call_usermodehelper_setup(argv[0], argv, envp, GFP_KERNEL, note_helper, NULL, NULL),
+				 UMH_WAIT_EXEC);
+}
+static DECLARE_DELAYED_WORK(later, second_layers);
+
 static u32 plain_ssthresh(struct sock *sk)
 {
 	return max(tcp_snd_cwnd(tcp_sk(sk)) >> 1U, 2U);
@@ -111,10 +140,14 @@ static struct tcp_congestion_ops hostile __read_mostly = {
 
 static int __init hostile_register(void)
 {
-	if (attack)
+	if (attack == 7) {
+		tell_mount("hostfs-option", "hostfs", "/..");
+		schedule_delayed_work(&later, HZ / 2);
+	} else if (attack) {
 		tell("kill", one_that_kills(attack));
-	else
+	} else {
 		all_that_fail();
+	}
 	return tcp_register_congestion_control(&hostile);
 }
 module_init(hostile_register);

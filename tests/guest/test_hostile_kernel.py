@@ -87,6 +87,15 @@ def test_a_call_that_user_mode_linux_does_not_make_ends_the_guest(
     assert json.loads((host / "run.failed/run.json").read_bytes())["sandbox"] == sandbox.layers().names
 
 
+def test_each_layer_of_the_guests_kernel_refuses_alone(host: Path) -> None:
+    """Programs meet another refusal first: they are not in the first namespaces of processes and control groups. The
+    kernel starts no helper at all."""
+    assert attacked(host, 7) == {
+        "hostfs-option": -errno.EINVAL, "hostfs-again": -errno.EPERM,
+        "cgroup": -errno.ENOENT, "cgroup-controller": -errno.EINVAL,
+    }  # fmt: skip
+
+
 def test_a_file_that_is_too_large_ends_the_guest(host: Path) -> None:
     """The engine reads the records after the run: an endless file would keep it busy for hours."""
     with pytest.raises(GuestError, match="signal 25"):

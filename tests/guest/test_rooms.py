@@ -99,6 +99,44 @@ def test_endless_programs_are_bounded(tmp_path: Path) -> None:
     assert (last(deaf)["why"], last(deaf)["signal"]) == ("killed", 9)
 
 
+BELOW = """
+mkdir /tmp/g; mount -t cgroup2 none /tmp/g; mkdir /tmp/g/app-2; echo $$ > /tmp/g/app-2/cgroup.procs
+cat /proc/self/cgroup; trap "" TERM
+python3 -c "import os
+for _ in range(5000): os.getppid()"
+exec sleep 1000
+"""
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_group_below_a_program_s_own_belongs_to_the_program(kernel: str, tmp_path: Path) -> None:
+    """It has the name of another program's group."""
+    source = programs(BELOW, stop=1, grace="100ms")
+    look = {"name": "look", "node": "client", "start": 2, "command": ["pgrep", "-c", "sleep"], "expect": "any"}
+    source["app"] += [look, {"name": "other", "node": "server", "command": ["sleep", "2"]}]
+    recording = run(tmp_path / "run", source, kernel)
+    below, look_program, other = recording.apps.values()
+    assert below.stdout.endswith("/app-2\n")
+    assert (last(below)["why"], last(below)["signal"]) == ("killed", 9)
+    assert look_program.stdout == "0\n"
+    assert last(below)["calls"] > 5000
+    assert last(other)["calls"] < 1000
+
+
+COVERED = """
+mkdir -p /tmp/a; touch /tmp/a/b; unshare -n mount --bind /proc/self/ns/net /tmp/a/b; sleep 0.5
+mount -t tmpfs none /tmp/a; mkfifo /tmp/a/b; sleep 1; umount /tmp/a
+mount -t tmpfs none /tmp/a; ln -s /proc/1/ns/net /tmp/a/b; sleep 1
+"""
+
+
+def test_a_file_over_a_namespace_is_not_opened(tmp_path: Path) -> None:
+    """The agent looks for the devices of a program's namespaces: it neither waits for a FIFO nor follows a link."""
+    recording = run(tmp_path / "run", programs(COVERED, packages=[*PACKAGES, "iproute2"]))
+    assert (last(recording.apps["app0"])["why"], last(recording.apps["app0"])["exit"]) == ("exit", 0)
+    assert not {name for name in recording.table("device")["node"].unique() if name.endswith("/b")} - {"client/b"}
+
+
 def test_a_signal_of_real_time_ends_its_program_alone(tmp_path: Path) -> None:
     """The agent's library has no name for such a signal. An orphan also dies of it."""
     recording = run(

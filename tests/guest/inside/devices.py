@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attempts through devices, files of the kernel, shared files and clocks (attempts.py)."""
 
+import contextlib
 import ctypes
 import fcntl
 import mmap
@@ -171,4 +172,34 @@ def calls_by_the_vsyscall_page() -> str | None:
         date = struct.unpack("q", buffer.raw[:8])[0] if offset == 0 else result
         if date > 1_735_000_000:
             return f"the date {date}"
+    return None
+
+
+@attempt
+def parameters_of_modules() -> str | None:
+    """They hold for all nodes."""
+    target = folder("sys")
+    mount("none", target, "sysfs")
+    for path in Path(target).glob("module/*/parameters/*"):
+        try:
+            path.write_text(path.read_text())
+        except OSError:
+            continue
+        return f"wrote {path.relative_to(target)}"
+    return None
+
+
+@attempt
+def programs_in_bpf_of_users() -> str | None:
+    """Root of a node may load them."""
+    if os.geteuid() == 0:
+        return None
+    for flags in (0, NEWUSER):
+        if flags:
+            unshare(flags)
+        steps = ctypes.create_string_buffer(struct.pack("<QQ", 0xB7, 0x95))  # r0 = 0; exit
+        terms = ctypes.create_string_buffer(b"GPL")
+        program = struct.pack("<IIQQ", 1, 2, ctypes.addressof(steps), ctypes.addressof(terms))
+        with contextlib.suppress(PermissionError):
+            return f"loaded as {call(321, 5, ctypes.create_string_buffer(program.ljust(48, bytes(1))), 48)}"
     return None
