@@ -13,8 +13,11 @@ from pathlib import Path
 from tests.clocks import until
 
 _SUBREAPER = 36
-_STEADY = ("/", "/etc", "/boot", "/usr", "/usr/bin", "/usr/sbin", "/usr/lib", "/dev", "/mnt", "/opt")
-"""Folders in which no other test changes an entry."""
+_STEADY = {
+    **dict.fromkeys(("/", "/boot", "/usr", "/usr/bin", "/usr/sbin", "/usr/lib", "/dev", "/mnt", "/opt"), 0),
+    "/etc": 2, "/var/spool": 2, str(Path("~/.ssh").expanduser()): 1,
+}  # fmt: skip
+"""Folders in which no other test changes an entry, and the compared levels below each."""
 _SETTINGS = (
     "kernel/core_pattern", "kernel/modprobe", "kernel/hostname", "kernel/domainname", "kernel/sysrq",
     "kernel/panic_on_oops", "kernel/randomize_va_space", "vm/panic_on_oom", "vm/overcommit_memory", "fs/suid_dumpable",
@@ -40,8 +43,8 @@ def _files(top: Path, depth: int, except_for: set[str]) -> dict[str, tuple[int, 
 
 def _state(folder: Path, except_for: set[str]) -> dict[str, object]:
     state: dict[str, object] = {str(folder): _files(folder, 8, except_for)}
-    for name in _STEADY:
-        state[name] = _files(Path(name), 0, set())
+    for name, depth in _STEADY.items():
+        state[name] = _files(Path(name), depth, set())
     for name in _SETTINGS:
         path = Path("/proc/sys", name)
         state[name] = path.read_text() if path.exists() else None

@@ -11,7 +11,7 @@ import pytest
 
 from hourglass import runner, scenario
 from hourglass.builders.kernel import registry
-from hourglass.contract.kernels import DEFAULT
+from hourglass.contract.kernels import DEFAULT, version_of
 from hourglass.errors import GuestError
 from hourglass.host import sandbox
 from hourglass.results.apps import Program
@@ -235,9 +235,10 @@ execute it."""
 
 
 @pytest.mark.kernels
+@pytest.mark.parametrize("kernel", [kernel for kernel in KERNELS if version_of(kernel) < (6, 12)])
 @pytest.mark.parametrize("without", [("containment", "program-filter"), ("containment",)])
 def test_the_registers_and_the_filter_keep_a_call_from_the_host(
-    without: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kernel: str, without: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Run on a kernel with /proc/sysemu and a host without layers. However the run ends, the host has no new folder."""
     (tmp_path / "turns.c").write_text(TURNS)
@@ -245,10 +246,10 @@ def test_the_registers_and_the_filter_keep_a_call_from_the_host(
     program = base64.b64encode((tmp_path / "turns").read_bytes()).decode()
     source = programs(f"ls /proc/sysemu; /turns {tmp_path}/folder; true", packages=[])
     source["app"][0]["files"] = {"/turns": {"base64": program, "executable": True}}
-    open_kernel = registry.ensure(DEFAULT, without=without)
+    open_kernel = registry.ensure(kernel, without=without)
     monkeypatch.setattr(registry, "ensure", lambda *_, **__: open_kernel)
     monkeypatch.setattr(sandbox, "ENABLED", set())
     with contextlib.suppress(GuestError):
-        recording = run(tmp_path / "run", source)
+        recording = run(tmp_path / "run", source, kernel)
         assert "/proc/sysemu" in recording.apps["app0"].stdout
     assert not (tmp_path / "folder").exists()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hourglass.engine import engines
+from hourglass.engine import doctor, engines
 from hourglass.errors import InputError, MissingError
 from hourglass.host import process, sandbox, syscall_filter
 
@@ -109,6 +109,24 @@ def test_a_required_sandbox_that_is_missing_is_an_error(monkeypatch: pytest.Monk
     monkeypatch.setenv(sandbox.REQUIRED, "1")
     with pytest.raises(MissingError, match="this host has seccomp"), sandbox.confinement([], filtered=True):
         pass
+
+
+@pytest.mark.parametrize(
+    ("landlock", "seccomp", "detail"),
+    [
+        (7, True, "guests are confined by landlock 7 and seccomp"),
+        (7, False, "guests are confined by landlock 7"),
+        (0, True, "guests are confined by seccomp"),
+        (0, False, "guests are not confined"),
+    ],
+)
+def test_doctor_names_the_layers(landlock: int, seccomp: bool, detail: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "layers", lambda: sandbox.Layers(landlock, seccomp))
+    check = doctor.confinement()
+    assert check.detail == detail
+    assert check.ok == (not check.remedy) == (landlock > 0 and seccomp)
+    assert not check.needed
+    assert check in doctor.check()
 
 
 @pytest.mark.parametrize("name", ["native", "ssh"])

@@ -20,7 +20,7 @@ import typer
 
 from hourglass import scenario
 from hourglass.cli import output
-from hourglass.cli.guest_command import Echo, run, status, words
+from hourglass.cli.guest_command import Echo, report_warnings, run, status, words
 from hourglass.cli.help import examples
 from hourglass.cli.options import KeptRun, Kernel, Packages, RequireSandbox, Seed, Settings
 from hourglass.errors import HourglassError, InputError
@@ -29,7 +29,6 @@ from hourglass.results.run_files import APPS_FOLDER
 from hourglass.scenario import Scenario
 from hourglass.scenario.app_values import DEBIAN_ROOT, HOST_ROOT
 from hourglass.scenario.check_apps import NONE
-from hourglass.visible import visible
 
 NAME = "box"
 TIMED_OUT = 124
@@ -118,8 +117,7 @@ def box(command: Sequence[str], options: Options) -> int:
     except TimeoutError:
         print(f"hourglass: ended after {options.wall_timeout_s:g} s of wall time", file=sys.stderr)
         return TIMED_OUT
-    for text in recording.info.warnings:
-        print(visible(f"hourglass: {text}"), file=sys.stderr)
+    report_warnings(recording)
     program = recording.apps[NAME]
     late = program.last_start is not None and program.last_start["why"] == "end"
     if late:

@@ -7,7 +7,7 @@ import typer
 
 from hourglass import scenario
 from hourglass.cli import notice
-from hourglass.cli.guest_command import NAME, Echo, run, status, with_command, words
+from hourglass.cli.guest_command import NAME, Echo, report_warnings, run, status, with_command, words
 from hourglass.cli.help import examples
 from hourglass.cli.options import KeptRun, Kernel, Packages, RequireSandbox, Seed, Settings, Source, User
 from hourglass.errors import InputError
@@ -61,4 +61,5 @@ def execute(
     resolved = with_command(base, node, words(command), root, packages or [], user)
     with Echo(NAME) as echo:
         recording = run(resolved, out, echo.begin)
+    report_warnings(recording)
     return status(recording.apps[NAME])

@@ -22,6 +22,7 @@ from hourglass.scenario import Scenario
 from hourglass.scenario.app_values import DEBIAN_ROOT
 from hourglass.scenario.check_apps import END_S, NONE
 from hourglass.scenario.check_streams import check_node
+from hourglass.visible import visible
 
 NAME = "exec"
 KILLED = 128
@@ -101,6 +102,12 @@ class Echo:
             if content := source.read():
                 target.write(content)
                 target.flush()
+
+
+def report_warnings(recording: Recording) -> None:
+    """Print a line for each warning of the run."""
+    for text in recording.info.warnings:
+        print(visible(f"hourglass: {text}"), file=sys.stderr)
 
 
 def status(ended: Program) -> int:

@@ -17,7 +17,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.syscall.restype = ctypes.c_long
 
 NEWNS, NEWCGROUP, NEWUSER, NEWPID, NEWNET = 0x20000, 0x2000000, 0x10000000, 0x20000000, 0x40000000
-BIND, MOVE, REMOUNT, DETACH = 4096, 8192, 32, 2
+BIND, MOVE, RECURSIVE, PRIVATE, REMOUNT, DETACH = 4096, 8192, 16384, 1 << 18, 32, 2
 MODULES = ("mounts", "namespaces", "processes", "devices", "machine_code")
 AGENTS = ("out", "init", "room")
 """Entries of the agent's file system. No node has them."""

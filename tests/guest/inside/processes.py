@@ -3,12 +3,14 @@
 
 import contextlib
 import ctypes
+import errno
 import os
 import re
 import signal
 import struct
 import time
 from pathlib import Path
+from typing import Any
 
 from attempts import LIBC, NEWNS, NEWUSER, attempt, call, folder, mount, unshare
 
@@ -119,17 +121,17 @@ def a_map_of_the_host_root() -> str | None:
 
 @attempt
 def memory_of_the_first_process_by_calls() -> str | None:
-    """process_vm_readv, process_vm_writev, process_madvise and move_pages."""
+    """process_vm_readv, process_vm_writev and process_madvise. The address need not exist: rights come first."""
     buffer = ctypes.create_string_buffer(4096)
-    vector = struct.pack("QQ", ctypes.addressof(buffer), 4096)
-    for number in (310, 311):
-        for address in (0x400000, 0x60000000, 0x7FC0000000):
-            try:
-                call(number, 1, vector, 1, struct.pack("QQ", address, 4096), 1, 0)
-            except OSError:
-                continue
-            return f"call {number} reaches {address:#x}"
-    return f"advised: {call(440, call(434, 1, 0), vector, 1, 20, 0)}"
+    vector, remote = struct.pack("QQ", ctypes.addressof(buffer), 4096), struct.pack("QQ", 0x400000, 4096)
+    for number, arguments in (
+        (310, (1, vector, 1, remote, 1, 0)),
+        (311, (1, vector, 1, remote, 1, 0)),
+        (440, (call(434, 1, 0), remote, 1, 20, 0)),
+    ):
+        if allowed(number, *arguments):
+            return f"call {number} reaches it"
+    return None
 
 
 @attempt
@@ -169,3 +171,43 @@ def paths_of_the_host() -> str | None:
     folders = [match for text in texts for match in re.findall(r"/(?:home|root|mnt|media|var|tmp|work)/[^ ,]+", text)]
     foreign = [path for path in folders if not Path(path).exists()]
     return f"the guest names {foreign}" if foreign else None
+
+
+@attempt
+def calls_of_the_machine_s_root() -> str | None:
+    """Each call has arguments that a kernel accepts, so only a lack of rights, or of the call, refuses it."""
+    zeros, seconds = (ctypes.create_string_buffer(512) for _ in range(2))
+    struct.pack_into("qq", seconds, 0, 1_900_000_000, 0)
+    step = ctypes.create_string_buffer(struct.pack("I", 0x100).ljust(208, b"\0"))  # ADJ_SETOFFSET by 0
+    calls: dict[str, tuple[Any, ...]] = {
+        "settimeofday": (164, seconds, None),
+        "clock_settime": (227, 0, seconds),
+        "clock_adjtime": (305, 0, step),
+        "adjtimex": (159, step),
+        "acct": (163, None),
+        "swapon": (167, b"/tmp/swap", 0),
+        "swapoff": (168, b"/tmp/swap"),
+        "ioperm": (173, 0x80, 1, 1),
+        "init_module": (175, zeros, 512, b""),
+        "delete_module": (176, b"none", 0),
+        "kexec_load": (246, 0, 0, zeros, 0x3E0000),
+        "lookup_dcookie": (212, 0, zeros, 512),
+        "kcmp": (312, os.getpid(), 1, 1, 0, 0),
+        "userfaultfd": (323, 0),
+        "io_uring_setup": (425, 1, zeros),
+        "perf_event_open": (298, struct.pack("IIQ", 1, 128, 0).ljust(128, b"\0"), -1, 0, -1, 0),
+        "keyctl": (250, 0, -4, 1),
+        "reboot": (169, 0xFEE1DEAD, 672274793, 0, 0, 0),  # no restart by the keyboard
+        "ustat of x32": (0x40000088, 0, zeros),
+        "of no name": (600,),
+    }
+    return ", ".join(name for name, (number, *arguments) in calls.items() if allowed(number, *arguments)) or None
+
+
+def allowed(number: int, *arguments: object) -> bool:
+    """Return whether the kernel has a system call and permits it, even if it then fails for another reason."""
+    try:
+        call(number, *arguments)
+    except OSError as error:
+        return error.errno not in {errno.EPERM, errno.EACCES, errno.ENOSYS}
+    return True
