@@ -126,6 +126,20 @@ def test_the_last_lines_name_skipped_tests_and_remedies(
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [("def test_skipped(): pytest.skip('no tshark here')", "failed"), ("pytest.importorskip('no_package')", "error")],
+)
+def test_what_is_skipped_fails_in_ci(text: str, outcome: str, tmp_path: Path) -> None:
+    (tmp_path / "test_tshark.py").write_text(f"import pytest\n{text}\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest", f"--rootdir={tmp_path}", str(tmp_path)]
+    for ci, counts in (("", "1 skipped in "), ("1", f"1 {outcome} in ")):
+        done = subprocess.run(
+            command, cwd=parts.ROOT, env=os.environ | {"CI": ci}, text=True, capture_output=True, check=False
+        )
+        assert done.stdout.splitlines()[-1].startswith(counts)
+
+
 def test_a_linter_that_is_missing_is_skipped_but_not_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(test_tools, "lacking", lambda: ["clippy"])
     part = Part("clippy", ["false"], linter="clippy")

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-mcp = pytest.importorskip("mcp", minversion="2")
+pytest.importorskip("mcp.server.mcpserver", reason="the package mcp 2 is missing")
+mcp = pytest.importorskip("mcp")
 
 SERVER = ["-c", "from hourglass.cli import main; main()", "mcp"]
 
@@ -39,7 +40,7 @@ def test_wrong_input_is_the_error_of_a_tool(tmp_path: Path) -> None:
     assert [tool.name for tool in tools] == ["run", "score", "compare", "explain"]
     assert all(tool.description for tool in tools)
     assert unknown.is_error
-    assert 'Did you mean "L100M"?' in text(unknown)
+    assert 'Did you mean "L10M"?' in text(unknown)
     assert option.is_error
     assert "--version" in text(option)
     assert not failed.is_error
@@ -61,5 +62,16 @@ def test_runs_are_made_compared_and_explained(tmp_path: Path) -> None:
     assert not any(result.is_error for result in (first, second, compared, explained))
     assert 5 < first.structured_content["totals"]["upload_mbps"] < 10
     assert (tmp_path / "b/records.arrows").is_file()
-    assert compared.structured_content["rows"]
+    assert compared.structured_content["figures"]
     assert explained.structured_content["sentences"]
+
+
+@pytest.mark.guest
+def test_a_result_has_the_messages_of_the_command(tmp_path: Path) -> None:
+    (folder := tmp_path / "here").mkdir()
+    (tmp_path / "their.toml").write_text(
+        '[testbed]\nnode = [{name = "a"}]\n[[app]]\nname = "p"\nnode = "a"\nroot = "/"\ncommand = ["true"]\n'
+    )
+    _, (result,) = asyncio.run(tools_and_results(folder, ("run", {"scenario": "../their.toml", "directory": "run"})))
+    assert not result.is_error, text(result)
+    assert result.structured_content["messages"][0].startswith("hourglass: ../their.toml is not from this folder: ")

@@ -119,8 +119,8 @@ def test_three_hundred_links_have_separate_subnets() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "message"),
     [
-        (["10.0.1.1/24", "10.0.1.2/24"], None, "overlaps the subnet 10.0.1.0/24 of testbed.link.1"),
-        (["10.0.0.1/8", "10.0.0.2/8"], None, "overlaps the subnet"),
+        (["10.0.1.1/24", "10.0.1.2/24"], None, "overlaps the subnet 10.0.1.0/24 of testbed.link.1; "),
+        (["10.0.0.1/8", "10.0.0.2/8"], None, 'links share a subnet at a node with role = "switch"'),
         (["192.168.1.1/24", "192.168.2.2/24"], None, "in one subnet"),
         (["192.168.1.1/24", "192.168.1.2/25"], None, "in one subnet"),
         (["192.168.1.1/24", "192.168.1.1/24"], None, "a and r have this address"),

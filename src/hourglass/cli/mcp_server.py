@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Implement `hourglass mcp`: a server of the Model Context Protocol, whose tools are commands with `--json`.
 
-A tool starts the command, so it has the same checks, messages and objects, and ends with a cancelled request. Its
-messages are the error of the tool.
+A tool starts the command, so it has the same checks, messages and objects, and ends with a cancelled request. The
+messages of a command that fails are the error of the tool; otherwise they are part of the result.
 """
 
 import asyncio
@@ -16,6 +16,9 @@ from hourglass.cli.help import examples
 from hourglass.errors import MissingError, installing
 
 HOURGLASS = [sys.executable, "-c", "from hourglass.cli import main; main()"]
+MESSAGES = "messages"
+"""The key of a result with the lines that the command printed as messages, such as the code of a stranger's scenario
+that it executed."""
 INSTRUCTIONS = (
     "Runs of the real Linux network stack in virtual time. Equal scenarios and seeds give equal bytes. "
     "Paths are relative to the folder in which this server was started."
@@ -73,7 +76,7 @@ def mcp() -> int:
 
 
 async def _called(command: list[str], *arguments: str) -> dict[str, Any]:
-    """Return the object that a command prints. Raises `ToolError` with its message."""
+    """Return the object that a command prints, with its messages. Raises `ToolError` with its messages."""
     from mcp.server.mcpserver.exceptions import ToolError
 
     pipe = asyncio.subprocess.PIPE
@@ -87,6 +90,6 @@ async def _called(command: list[str], *arguments: str) -> dict[str, Any]:
             process.terminate()
     if process.returncode not in (0, MISSED):
         raise ToolError(messages.decode(errors="replace").strip())
-    print(messages.decode(errors="replace"), end="", file=sys.stderr, flush=True)
     result: dict[str, Any] = json.loads(output)
-    return result
+    lines = messages.decode(errors="replace").splitlines()
+    return result | ({MESSAGES: lines} if lines else {})

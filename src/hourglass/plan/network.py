@@ -309,7 +309,8 @@ def _check_subnets(testbed: Testbed, segments: Sequence[tuple[Port, ...]]) -> No
             assert link is not None, "default subnets do not overlap"
             value = [*(testbed.link[link].addresses or ())]
             subnet, key = other[0].address.network, f"testbed.link.{link}.addresses"
-            raise refusal(key, value, f"overlaps the subnet {subnet} of {_key(testbed, other[0].link)}")
+            reason = f"overlaps the subnet {subnet} of {_key(testbed, other[0].link)}"
+            raise refusal(key, value, f'{reason}; links share a subnet at a node with role = "switch"')
 
 
 def _writer(testbed: Testbed, ports: Sequence[Port]) -> int | None:
