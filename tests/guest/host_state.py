@@ -15,7 +15,7 @@ from tests.clocks import until
 _SUBREAPER = 36
 _STEADY = {
     **dict.fromkeys(("/", "/boot", "/usr", "/usr/bin", "/usr/sbin", "/usr/lib", "/dev", "/mnt", "/opt"), 0),
-    "/etc": 2, "/var/spool": 2, str(Path("~/.ssh").expanduser()): 1,
+    "/etc": 2, "/var/spool": 2, str(Path.home() / ".ssh"): 1,
 }  # fmt: skip
 """Folders in which no other test changes an entry, and the compared levels below each."""
 _SETTINGS = (

@@ -25,7 +25,7 @@ ABSENT = {
     "cat /dev/mem", "cat /proc/kcore", "echo /tmp/h > /proc/sys/kernel/core_pattern", "echo c > /proc/sysrq-trigger",
     "echo /tmp/h > /proc/sys/kernel/hotplug", "echo /tmp/h > /proc/sys/kernel/modprobe",
     "echo 1 > /proc/sys/fs/binfmt_misc/register", "cpuset_of_version_1", "memory_of_the_machine", "modules_by_alias",
-    "the_controlling_terminal",
+    "the_controlling_terminal", "hidden_mounts_of_the_namespace",
 }  # fmt: skip
 """The attempts whose object no kernel or guest has."""
 
@@ -103,7 +103,7 @@ def boot(kernel: str, folder: Path) -> None:
         "con0=null,fd:1", "ssl=null", "quiet", "panic=-1", "random.trust_cpu=on", "hourglass.seed=1",
         "hourglass.roots=1", "init=/usr/bin/python3", "--", "/attempts/outside.py",
     ]  # fmt: skip
-    devices = [(Path(device), sandbox.DEVICE) for device in ("/dev/null", "/dev/zero", "/dev/ptmx")]
+    devices = [(device, sandbox.DEVICE) for device in virtual.DEVICES]
     rules = [(Path("/"), sandbox.RUN), (folder, sandbox.WRITE), *devices]
     environment = {"TMPDIR": virtual.PRIVATE, "GLIBC_TUNABLES": virtual.NO_RSEQ}
     with (

@@ -88,8 +88,10 @@ async def _called(command: list[str], *arguments: str) -> dict[str, Any]:
     finally:
         if process.returncode is None:
             process.terminate()
+    text = messages.decode(errors="replace").strip()
     if process.returncode not in (0, MISSED):
-        raise ToolError(messages.decode(errors="replace").strip())
+        raise ToolError(text)
     result: dict[str, Any] = json.loads(output)
-    lines = messages.decode(errors="replace").splitlines()
-    return result | ({MESSAGES: lines} if lines else {})
+    if text:
+        result[MESSAGES] = text.splitlines()
+    return result

@@ -62,7 +62,8 @@ UNCONFIGURED = "the scripts of these packages failed in the programs' root, so t
 
 CACHE_REMEDY = "set HOURGLASS_CACHE to a folder on another file system"
 
-_DEVICES = (Path("/dev/null"), Path("/dev/zero"), Path("/dev/ptmx"))
+DEVICES = (Path("/dev/null"), Path("/dev/zero"), Path("/dev/ptmx"))
+"""The devices of the host that a guest uses."""
 
 
 @dataclass(frozen=True)
@@ -210,7 +211,7 @@ def boot(
         (Path("/proc/cpuinfo"), sandbox.READ),
         *((path, sandbox.READ) for ready in roots for path in (ready.folder, ready.owners) if path is not None),
         *([(counts, sandbox.WRITE_PLAIN)] if counts is not None else []),
-        *((device, sandbox.DEVICE) for device in _DEVICES),
+        *((device, sandbox.DEVICE) for device in DEVICES),
     ]
     try:
         private.mkdir(exist_ok=True)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attempts through handles, namespaces and control groups (attempts.py)."""
 
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -148,19 +149,42 @@ def namespaces_through_a_pidfd() -> str | None:
     return "entered those of the first process"
 
 
+def mounts(namespace: int) -> set[int]:
+    """Return the numbers of the mounts that a namespace shows; 0: that of this process."""
+    numbers = (ctypes.c_uint64 * 256)()
+    request = struct.pack("IIQQQ", 32, 0, 2**64 - 1, 0, namespace)
+    return set(numbers[: call(458, request, numbers, 256, 0)])
+
+
+def texts_of_mount(number: int, namespace: int) -> bytes:
+    """Return the type, the root and the place of a mount."""
+    answer = ctypes.create_string_buffer(4096)
+    call(457, struct.pack("IIQQQ", 32, 0, number, 0x38, namespace), answer, 4096, 0)
+    return answer.raw
+
+
 @attempt
 def mounts_of_other_namespaces() -> str | None:
     """listmount and statmount, Linux 6.8 and 6.11."""
     number = bytearray(8)
     fcntl.ioctl(os.open("/proc/self/ns/mnt", os.O_RDONLY), 2 << 30 | 8 << 16 | 0xB7 << 8 | 5, number)
     for namespace in set(range(1, 64)) - {*struct.unpack("Q", number)}:
-        request = struct.pack("IIQQQ", 32, 0, 2**64 - 1, 0, namespace)
-        mount_ids = (ctypes.c_uint64 * 64)()
-        try:
-            count = call(458, request, mount_ids, 64, 0)
-        except OSError:
-            continue
-        return f"namespace {namespace} shows {count} mounts"
+        with contextlib.suppress(OSError):
+            return f"namespace {namespace} shows {len(mounts(namespace))} mounts"
+        for mounted in range(2**31, 2**31 + 64):
+            with contextlib.suppress(OSError):
+                return f"namespace {namespace} shows {texts_of_mount(mounted, namespace)[512:600]!r}"
+    return None
+
+
+@attempt
+def hidden_mounts_of_the_namespace() -> str | None:
+    """Those of the agent lie below the root, where /proc does not show them."""
+    visible = Path("/proc/self/mountinfo").read_text()
+    for mounted in mounts(0):
+        texts = texts_of_mount(mounted, 0)
+        if b"/out" in texts or (b"hostfs" in texts and "hostfs" not in visible):
+            return f"the namespace shows {texts[512:600]!r}"
     return None
 
 

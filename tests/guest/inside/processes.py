@@ -189,6 +189,8 @@ def calls_of_the_machine_s_root() -> str | None:
         "swapoff": (168, b"/tmp/swap"),
         "ioperm": (173, 0x80, 1, 1),
         "init_module": (175, zeros, 512, b""),
+        "finit_module": (313, 0, b"", 0),
+        "create_module": (174, b"none", 4096),
         "delete_module": (176, b"none", 0),
         "kexec_load": (246, 0, 0, zeros, 0x3E0000),
         "lookup_dcookie": (212, 0, zeros, 512),
