@@ -61,7 +61,10 @@ def _quantity(word: str, units: dict[str, float] | dict[str, int]) -> float | No
     match = _NUMBER.match(word)
     if not match:
         return None
-    number = float.fromhex(match["hex"]) if match["hex"] else float(match["decimal"])
+    try:
+        number = float.fromhex(match["hex"]) if match["hex"] else float(match["decimal"])
+    except OverflowError:
+        return None
     factor = units.get(word[match.end() :])
     quantity = number * factor if factor else math.inf
     return quantity if 0 <= quantity < math.inf else None

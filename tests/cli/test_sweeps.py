@@ -4,6 +4,7 @@
 import csv
 import json
 import resource
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -67,6 +68,15 @@ def test_a_sweeps_table_is_exported(call, tmp_path):
     assert call("export", "queues", "--format", "parquet", "--out", "new")[1] == "parquet  new/queues.parquet\n"
     assert (tmp_path / "queues" / "table.parquet").read_bytes() == before
     assert (tmp_path / "new" / "queues.parquet").read_bytes() == before
+
+
+def test_two_sweeps_of_one_name_are_not_exported_to_one_folder(call, tmp_path):
+    shutil.copytree(tmp_path / "queues", tmp_path / "other" / "queues")
+    status, out, err = call("export", "queues", "other/queues", "--format", "csv", "--out", "new")
+    assert (status, out) == (InputError.status, "")
+    assert err == "hourglass: error: RUN = 'other/queues': has the name of queues; export it to another --out\n"
+    assert not (tmp_path / "new").exists()
+    assert call("export", "queues", "queues", "--format", "csv", "--out", "new")[0] == 0
 
 
 @pytest.fixture

@@ -181,6 +181,16 @@ def test_a_series_without_data_is_left_out(tmp_path):
     assert texts(run) == ["no data of TCP upload BK: left out"]
 
 
+def test_a_direction_without_data_has_no_total(tmp_path):
+    raw_values = {"TCP upload BE": [], "TCP download BE": flow(1, 4), "TCP download BK": []}
+    run = changed(tmp_path, results={}, raw_values=raw_values)
+    totals = run.summary.totals
+    assert (totals.upload_mbps, totals.download_mbps, totals.mbps) == (None, 8.0, 8.0)
+    assert texts(run) == ["no data of TCP download BK, TCP upload BE: left out"]
+    empty = changed(tmp_path, results={}, raw_values={"TCP upload BE": [], "Ping (ms) ICMP": pings()}).summary
+    assert (empty.totals.upload_mbps, empty.totals.download_mbps) == (None, 0.0)
+
+
 @pytest.mark.parametrize("shift_s", [-7200, 7200, 1e8])
 def test_points_outside_the_test_are_a_warning_and_count(tmp_path, shift_s):
     pings = [{"t": 1000.0 + shift_s + i / 2, "val": 10.0, "seq": i} for i in range(8)]
@@ -216,3 +226,85 @@ def test_a_flow_of_another_clock_has_its_time(tmp_path):
     assert run.summary.flows[0].goodput_mbps == 8.0
     assert (run.end_ns, run.flows[0].start_ns, run.flows[0].stop_ns) == (64e9, 0, 2e9)
     assert [text.partition(" lie outside")[0] for text in texts(run)] == ["points of TCP upload BE"]
+
+
+def pings(count=12, ms=10.0, start_s=0.0, **keys):
+    return [{"t": 1000.0 + start_s + i / 5, "val": ms, "seq": i} | keys for i in range(count)]
+
+
+@pytest.mark.parametrize("name", ["Ping (ms) TCP BE1", "Ping (ms) SCTP CS0"])
+def test_transactions_per_second_are_no_round_trips(tmp_path, name):
+    (text,) = texts(changed(tmp_path, results={}, raw_values={name: pings(dur=0.2), "Ping (ms) ICMP": pings(ms=130.0)}))
+    assert text == f"values of {name} are netperf's transactions per second, which Flent's test labels as ms"
+
+
+def test_round_trips_take_time(tmp_path):
+    raw_values = {"Ping (ms) UDP BE": pings(3) + pings(1, 0.0, 1.0), "Ping (ms) ICMP": pings()}
+    assert texts(changed(tmp_path, results={}, raw_values=raw_values)) == [
+        "round trips of Ping (ms) UDP BE take no time"
+    ]
+
+
+DIFFER = "idle round trips of one path differ: Ping (ms) UDP BE has 10 ms, Ping (ms) ICMP has 130 ms"
+
+
+@pytest.mark.parametrize(
+    ("other", "other_pings", "keys", "is_named"),
+    [
+        ("Ping (ms) ICMP", pings(ms=130.0), {}, True),
+        ("Ping (ms) ICMP", pings(ms=30.0), {}, False),  # not more than three times as long
+        ("Ping (ms) ICMP", pings(ms=130.0, start_s=1.0), {}, False),  # only under load
+        ("Ping (ms) ICMP", pings(ms=130.0) + pings(ms=12.0, start_s=0.1), {}, False),
+        ("Ping (ms) ICMP near (extra)", pings(ms=130.0), {}, False),
+        ("Ping (ms) ICMP6", pings(ms=130.0), {}, False),
+        ("Ping (ms) UDP6 BK", pings(ms=130.0), {}, False),
+        ("Ping (ms) UDP 6BE", pings(ms=130.0), {}, False),
+        ("Ping (ms) ICMP", pings(ms=130.0), {"HOSTS": ["far", "near"]}, False),
+        ("Ping (ms) ICMP", pings(ms=130.0), {"HOSTS": []}, False),
+        ("Ping (ms) ICMP", pings(ms=130.0), {"SERIES_META": {"Ping (ms) ICMP": {"REMOTE_HOST": "near"}}}, False),
+    ],
+)
+def test_idle_round_trips_of_one_path_agree(tmp_path, other, other_pings, keys, is_named):
+    raw_values = {"TCP upload BE": flow(1, 6), "Ping (ms) UDP BE": pings(), other: other_pings}
+    run = changed(tmp_path, results={}, raw_values=raw_values, metadata=NETPERF["metadata"] | keys)
+    assert texts(run) == ([DIFFER] if is_named else [])
+
+
+NETPERF_UPLOADS = {f"TCP upload {number}": {"COMMAND": "netperf -t TCP_STREAM -H far"} for number in (1, 2)}
+
+
+def shaped(qdisc, **params):
+    return {"EGRESS_INFO": {"iface": "eth0", "qdiscs": [{"name": qdisc, "parent": "root", "params": params}]}}
+
+
+def sent(command):
+    return shaped("tbf", rate="20Mbit") | {"SERIES_META": NETPERF_UPLOADS | {"TCP upload 1": {"COMMAND": command}}}
+
+
+@pytest.mark.parametrize(
+    ("keys", "is_named"),
+    [
+        (shaped("tbf", rate="20Mbit"), True),
+        (shaped("cake", refcnt="2", bandwidth="20Mbit", besteffort="triple-isolate"), True),
+        (shaped("netem", limit="1000", rate="20Mbit"), True),
+        (shaped("tbf", rate="35Mbit"), False),  # 60 MB in 12 s, of which 8 MiB may still be in the sockets
+        (shaped("tbf", rate="20Mbit", burst="30Mb"), False),
+        (shaped("tbf", rate="0x1p99999bit"), False),
+        (shaped("cake", bandwidth="20Mbit", diffserv3="autorate-ingress"), False),
+        (shaped("cake", bandwidth="unlimited"), False),
+        (shaped("fq_codel", limit="10240p"), False),
+        ({"EGRESS_INFO": {"qdiscs": "none"}}, False),
+        (shaped("tbf", rate="20Mbit") | {"HOSTS": ["far", "near"]}, False),
+        (shaped("tbf", rate="20Mbit") | {"HOURGLASS": {"seed": 1}}, False),
+        (sent("netperf -t TCP_STREAM"), True),
+        (sent("netperf -t TCP_MAERTS"), False),
+        (sent("ssh near netperf -t TCP_STREAM"), False),
+        (sent(""), False),
+    ],
+)
+def test_uploads_are_not_faster_than_their_shaper(tmp_path, keys, is_named):
+    meta = NETPERF["metadata"] | {"LENGTH": 12, "TOTAL_LENGTH": 12, "SERIES_META": NETPERF_UPLOADS} | keys
+    raw_values = {f"TCP upload {number}": flow(0, 24, 20.0) for number in (1, 2)}
+    run = changed(tmp_path, results={}, raw_values=raw_values, metadata=meta)
+    begins, ends = "the uploads have 40 Mbit/s, but ", " at the client let 20 Mbit/s pass before the test (EGRESS_INFO)"
+    assert [text.startswith(begins) and text.endswith(ends) for text in texts(run)] == ([True] if is_named else [])

@@ -150,6 +150,7 @@ def run_at(folder: Path, moment: str, *length: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # nohup ignores it, for the tests too
     )
     until(lambda: MOMENTS[moment](folder) or child.poll() is not None)
     assert child.poll() is None

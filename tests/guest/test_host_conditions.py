@@ -7,7 +7,9 @@ import errno
 import json
 import os
 import resource
+import shlex
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -62,9 +64,10 @@ READ_ONLY = """\
 for folder in /tmp "$PWD" "$HOURGLASS_CACHE"; do mount --bind "$folder" "$folder"; done
 mount -o remount,bind,ro /
 cd "$PWD"  # the folder of the new mount"""
-NOEXEC = """\
+NOEXEC = f"""\
 mount -t tmpfs -o noexec none /dev/shm
 for folder in /tmp "$PWD"; do mount --bind "$folder" "$folder"; mount -o remount,bind,noexec "$folder"; done
+for folder in {shlex.quote(sys.prefix)}; do mount --bind "$folder" "$folder"; mount -o remount,bind,exec "$folder"; done
 cd "$PWD"  # the folder of the new mount"""
 
 HARMLESS: dict[str, tuple[list[str], Prepare | None]] = {

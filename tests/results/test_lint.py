@@ -116,6 +116,26 @@ def test_pings_count_with_the_headers_of_their_ip_version(make_run):
     assert "1.13 Mbit/s" in finding.text
 
 
+@pytest.mark.parametrize(
+    ("settings", "flows", "texts"),
+    [
+        # two flows with a payload of 8 Mbit/s each, for 35 s until the end, and 4 MiB that may pass at once
+        (["stack.client.qdisc=tbf rate 12mbit burst 10k latency 50ms"], 2, [
+            "flows from client to server have 13.7 Mbit/s of payload, and client:eth0 lets 12 Mbit/s pass"]),
+        (["stack.client.qdisc=tbf rate 13mbit burst 10k latency 50ms"], 2, []),
+        (["stack.client.qdisc=tbf rate 12mbit burst 4mb latency 50ms"], 2, []),
+        (["testbed.link.1.delay=26ms"], 1, ["icmp has a round trip of 50 ms on a path of 52 ms",
+                                                "udp has a round trip of 50 ms on a path of 52 ms"]),
+        (["testbed.link.1.delay=25ms"], 1, []),
+        (["testbed.link.1.delay=26ms", "testbed.link.1.jitter=1ms"], 1, []),
+    ],
+)  # fmt: skip
+def test_figures_that_no_path_permits_are_named(make_run, settings, flows, texts):
+    run = make_run(*settings, flows=flows)
+    findings = [finding for finding in lint(run) if finding.id == "faster-than-path"]
+    assert [finding.text for finding in findings] == (["; ".join(texts)] if texts else [])
+
+
 def test_a_tail_of_few_samples_is_named(make_run):
     assert ids(make_run(length=19)) == ["few-samples"]
     assert ids(make_run(length=20)) == []
@@ -173,10 +193,14 @@ def test_a_limit_in_bytes_is_raised_to_bytes(make_run):
 @pytest.mark.parametrize("name", [name for name, _ in scenario.builtin()])
 def test_no_built_in_scenario_is_a_trap(tmp_path, name):
     """Check static lints and the statistics. tests/guest/test_lint.py checks a real run of each."""
+
+    def slow(t):
+        return int(t * 10_000)
+
     loaded = scenario.load(name)
     planned = build(loaded, Virtual.capabilities)
-    make(tmp_path / name, Recipe(flows=[Flow(flow.name) for flow in planned.flows], delay=5, length=30, qdisc_drops=0,
-                                 probes=[Probe("icmp", lambda seq: 30 * MS)]))  # fmt: skip
+    make(tmp_path / name, Recipe(flows=[Flow(flow.name, bytes_at=slow) for flow in planned.flows], delay=5, length=30,
+                                 qdisc_drops=0, probes=[Probe("icmp", lambda seq: 30 * MS)]))  # fmt: skip
     (tmp_path / name / "scenario.json").write_bytes(loaded.to_json())
     streams = [*planned.flows, planned.pings[0].model_copy(update={"id": len(planned.flows)})]
     (tmp_path / name / "plan.json").write_bytes(planned.model_copy(update={"streams": streams}).to_json())

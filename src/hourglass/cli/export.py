@@ -87,10 +87,10 @@ def export(
     """
     if kind not in FORMATS:
         raise InputError("--format", kind, f"{closest(kind, FORMATS)}A format is one of {', '.join(FORMATS)}")
-    _refuse_equal_names(paths, out)
+    _refuse_equal_names(paths, out, kind)
     for path in paths:
         if kind in TABLES and sweeps.is_sweep(path):
-            name = f"{path.resolve().name}.{kind}" if out else f"{Path(TABLE_FILE).stem}.{kind}"
+            name = _sweep_file(path, kind) if out else f"{Path(TABLE_FILE).stem}.{kind}"
             _write_files(kind, out or path, partial(_sweep, path, name))
             continue
         runs = hourglass.load_all([path])
@@ -100,13 +100,24 @@ def export(
             _write_files(kind, out or (run.path if run.path.is_dir() else run.path.parent), write_run)
 
 
-def _refuse_equal_names(paths: list[Path], out: Path | None) -> None:
-    """Raise `InputError` if two Flent files would be written to the same names."""
+def _refuse_equal_names(paths: list[Path], out: Path | None, kind: str) -> None:
+    """Raise `InputError` if two Flent files or two sweeps would be written to the same names."""
     sources: dict[Path, Path] = {}
-    for path in filter(is_flent, paths):
-        source = sources.setdefault(((out or path.parent) / flent_stem(path)).resolve(), path)
+    for path in paths:
+        if is_flent(path):
+            name = flent_stem(path)
+        elif out and kind in TABLES and sweeps.is_sweep(path):
+            name = _sweep_file(path, kind)
+        else:
+            continue
+        source = sources.setdefault(((out or path.parent) / name).resolve(), path)
         if source.resolve() != path.resolve():
             raise InputError("RUN", str(path), f"has the name of {source}; export it to another --out")
+
+
+def _sweep_file(path: Path, kind: str) -> str:
+    """Return the name of a sweep's table in a folder of several."""
+    return f"{path.resolve().name}.{kind}"
 
 
 def _sweep(path: Path, name: str, folder: Path) -> list[Path]:

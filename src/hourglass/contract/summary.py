@@ -48,13 +48,19 @@ class PingFigures(Statistics, LossFigures):
 class Totals(SummaryPart):
     """All flows together: goodput by direction, and Jain's index (1: all equal). With flows in both directions, tables,
     pictures and reports show `upload_fairness` and `download_fairness`. `fairness` treats all flows as if they shared
-    one direction, so it is low on an asymmetric line even if each direction is fair."""
+    one direction, so it is low on an asymmetric line even if each direction is fair. `_mbps` is null if a Flent file
+    has series of this direction, but no data of them."""
 
-    upload_mbps: float
-    download_mbps: float
+    upload_mbps: float | None
+    download_mbps: float | None
     fairness: float | None
     upload_fairness: float | None
     download_fairness: float | None
+
+    @property
+    def mbps(self) -> float:
+        """The goodput of both directions, as far as it is known."""
+        return (self.upload_mbps or 0.0) + (self.download_mbps or 0.0)
 
 
 class FlowFigures(SummaryPart):

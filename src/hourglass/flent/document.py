@@ -3,7 +3,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, ValidationError
 
 NEWEST = 4
 """The version of the format that Hourglass writes. It reads this one and all older ones."""
@@ -73,6 +73,39 @@ class SeriesMeta(UppercaseKeys):
     raw_values: Points = Field(default_factory=list)
     """The points in files of version 1."""
 
+    @property
+    def command(self) -> str:
+        """The command of the series' tool; "" if the file has none."""
+        return str((self.model_extra or {}).get("COMMAND", ""))
+
+    @property
+    def is_remote(self) -> bool:
+        """Return whether the tool ran on another machine, by ssh."""
+        return "REMOTE_HOST" in (self.model_extra or {}) or self.command.startswith("ssh ")
+
+
+class FlentQdisc(FlentPart):
+    """A line of `tc qdisc show`. `params`: the words after the parent, in pairs."""
+
+    name: str = ""
+    id: str = ""
+    parent: str = ""
+    params: dict[str, str] = Field(default_factory=dict)
+
+
+class Egress(FlentPart):
+    """The client's device towards the server."""
+
+    qdiscs: list[FlentQdisc] = Field(default_factory=list)
+
+
+def _readable(value: Any) -> Any:
+    """Return the device, or None if it has another form: no figure depends on it."""
+    try:
+        return Egress.model_validate(value)
+    except ValidationError:
+        return None
+
 
 class Metadata(UppercaseKeys):
     """The metadata of the test. Lengths are in s."""
@@ -91,6 +124,9 @@ class Metadata(UppercaseKeys):
     test_parameters: dict[str, str] = Field(default_factory=dict)
     kernel_release: str = ""
     failed_runners: int = 0
+    egress_info: Annotated[Egress | None, BeforeValidator(_readable)] = None
+    hourglass: Any = None
+    """The origin of a file that Hourglass exported."""
     series_meta: dict[str, SeriesMeta] = Field(default_factory=dict)
 
 

@@ -19,6 +19,8 @@ Kind: TypeAlias = Literal["flow", "ping", "voice", "fetch"]
 Timed: TypeAlias = tuple[float, Point]
 """A point and its time since the run's start, s."""
 COMPUTED = re.compile(r"(avg|sum|fairness|totals?)$")
+FLOW = "TCP "
+"""The beginning of the names of flows."""
 STEP_S = 0.2
 """Flent's default, for files without a step size."""
 MS_PER_S = 1000.0
@@ -158,7 +160,7 @@ def _is_of_socket(name: str) -> bool:
 
 
 KINDS: dict[Kind, Callable[[str], bool]] = {
-    "flow": lambda name: name.startswith("TCP ") and not _is_of_socket(name),
+    "flow": lambda name: name.startswith(FLOW) and not _is_of_socket(name),
     "ping": lambda name: name.startswith("Ping (ms)") and not _is_of_socket(name),
     "voice": lambda name: name == "VoIP",
     "fetch": lambda name: name.startswith("HTTP latency"),

@@ -12,7 +12,7 @@ import polars as pl
 from pydantic import JsonValue
 
 from hourglass.contract.plan import DatagramStream, FlowStream, PingStream
-from hourglass.flent.document import FlentPart, Metadata, SeriesMeta
+from hourglass.flent.document import Egress, FlentPart, FlentQdisc, Metadata, SeriesMeta
 from hourglass.flent.raw_values import Points
 from hourglass.results.connections import Connection
 from hourglass.results.frames import belongs_to
@@ -22,16 +22,7 @@ from hourglass.results.series import NS_PER_S, Window, goodput_mbps
 EPOCH = "1970-01-01T00:00:00.000000Z"
 
 
-class FlentQdisc(FlentPart):
-    """A line of `tc qdisc show`."""
-
-    name: str
-    id: str
-    parent: str
-    params: dict[str, str]
-
-
-class EgressInfo(FlentPart):
+class EgressInfo(Egress):
     """A device: its addresses, driver, offloads, BQL limits and qdiscs."""
 
     iface: str
@@ -41,7 +32,6 @@ class EgressInfo(FlentPart):
     driver: str | None
     offloads: dict[str, bool]
     bql: dict[str, str] | None
-    qdiscs: list[FlentQdisc]
     classes: None
 
 

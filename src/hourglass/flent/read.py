@@ -30,7 +30,7 @@ from hourglass.flent import rows
 from hourglass.flent.contradictions import contradictions
 from hourglass.flent.data_file import STEPS_MAX, read_document
 from hourglass.flent.document import Document, SeriesMeta
-from hourglass.flent.measurement import MeasuredSeries, length_s, measurement, step_s
+from hourglass.flent.measurement import FLOW, MeasuredSeries, length_s, measurement, step_s
 from hourglass.flent.rows import Row
 from hourglass.results.flat import flat
 from hourglass.results.recording import Experiment, Recording, TestInfo, TrafficPlan
@@ -142,7 +142,16 @@ class FlentFile:
             for stream, series in self._series
             if series.kind == "flow" and (mean := self._series_meta(series.name).mean_value)
         }
-        return TrafficPlan(_ns(self._measured.end_s), nodes, streams, paths=(), radios=(), goodputs_mbps=means)
+        unmeasured = {"download" not in name for name in self._measured.empty if name.startswith(FLOW)}
+        return TrafficPlan(
+            _ns(self._measured.end_s),
+            nodes,
+            streams,
+            paths=(),
+            radios=(),
+            goodputs_mbps=means,
+            unmeasured=frozenset(unmeasured - {flow.upload for flow in streams if flow.kind == "flow"}),
+        )
 
     @cached_property
     def _series(self) -> list[tuple[Stream, MeasuredSeries]]:

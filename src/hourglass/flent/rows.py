@@ -26,6 +26,11 @@ def received(stream: int, points: Sequence[Timed], start_s: float) -> Iterator[R
         last_s, first = t_s, False
 
 
+def payload_bytes(points: Sequence[Timed], start_s: float) -> int:
+    """Return the received bytes of a flow."""
+    return max((row["bytes_received"] or 0 for row in received(0, points, start_s)), default=0)
+
+
 def _received(stream: int, t_s: float, total: float) -> Row:
     return {"t_ns": round(t_s * NS_PER_S), "stream": stream, "sender": False, "bytes_received": round(total)}
 

@@ -324,12 +324,11 @@ def _points(
     runs: list[Recording], names: list[str], groups: list[str], latencies: list[tuple[str, Series]]
 ) -> Iterator[dict[str, Any]]:
     for index, (run, name, group, (kind, series)) in enumerate(zip(runs, names, groups, latencies, strict=True)):
-        totals = run.summary.totals
         if run.flows and series.values.size:
             ping = run.summary.ping_ms.get(kind.removeprefix("ping "))
             median = (ping or run.summary.tcp_rtt_ms).p50
             yield {"run": index, "name": name, "group": group, "x": median,
-                   "y": round(totals.upload_mbps + totals.download_mbps, 4)}  # fmt: skip
+                   "y": round(run.summary.totals.mbps, 4)}  # fmt: skip
 
 
 def study_data(axes: Sequence[StudyAxis], rows: Sequence[ComparisonRow], runs: int) -> dict[str, Any] | None:

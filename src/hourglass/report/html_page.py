@@ -225,9 +225,9 @@ def _repeat_label(info: RunInfo) -> str:
 def _tiles(summary: Summary) -> Iterator[Tile]:
     """Yield the totals of directions with flows, the pings' medians, and fairness if a direction has several flows."""
     totals = summary.totals
-    if summary.flows and (totals.upload_mbps or not totals.download_mbps):
+    if summary.flows and (totals.upload_mbps != 0 or totals.download_mbps == 0):
         yield Tile("upload", _number(totals.upload_mbps), "Mbit/s")
-    if totals.download_mbps:
+    if summary.flows and totals.download_mbps != 0:
         yield Tile("download", _number(totals.download_mbps), "Mbit/s")
     for name, ping in summary.ping_ms.items():
         yield Tile(f"ping {name}", _number(ping.p50), "ms", f"p10 {_number(ping.p10)} \u00b7 p90 {_number(ping.p90)}")

@@ -64,7 +64,8 @@ class Experiment:
 @dataclass(frozen=True)
 class TrafficPlan:
     """The part of a plan with the streams and their paths. Times in ns of test time. `goodputs_mbps`: the mean goodput
-    of flows by name, as another tool reported it."""
+    of flows by name, as another tool reported it. `unmeasured`: the directions (true: upload) without data of any
+    flow."""
 
     end_ns: int
     nodes: tuple[str, ...]
@@ -74,6 +75,7 @@ class TrafficPlan:
     apps: tuple[PlanApp, ...] = ()
     rooms: tuple[Container, ...] = ()
     goodputs_mbps: Mapping[str, float] = field(default_factory=dict)
+    unmeasured: frozenset[bool] = frozenset()
 
 
 class RecordingSource(Protocol):
@@ -196,6 +198,11 @@ class Recording(StreamsByKind):
     def reported_goodputs_mbps(self) -> Mapping[str, float]:
         """The mean goodput of flows by name, as another tool reported it."""
         return self._traffic.goodputs_mbps
+
+    @property
+    def unmeasured_directions(self) -> frozenset[bool]:
+        """The directions (true: upload) with flows, but without data of any of them."""
+        return self._traffic.unmeasured
 
     @property
     def paths(self) -> tuple[plan.Path, ...]:

@@ -96,7 +96,9 @@ def events(run: Recording) -> list[EventFigures]:
 
 
 def _totals(run: Recording, goodputs: list[float]) -> Totals:
-    def total(upload: bool) -> float:
+    def total(upload: bool) -> float | None:
+        if upload in run.unmeasured_directions:
+            return None
         return rounded(sum(rate for flow, rate in zip(run.flows, goodputs, strict=True) if flow.upload == upload))
 
     def fairness_of(upload: bool) -> float | None:

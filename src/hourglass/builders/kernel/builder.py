@@ -47,8 +47,8 @@ TYPES_TOOL = "tools/Makefile"
 LINE_MAX = 1 << 16
 """Bytes of a line of make's output that are read at a time. A C file can print a longer one."""
 
-USUAL_STEPS = 1300
-"""make's lines for a complete kernel, until the first build on this machine."""
+USUAL_STEPS = 1720
+"""make's lines for a complete kernel, until its first build on this machine."""
 
 CACHED_MAX = 40
 """Kernels in the cache. Each takes some megabytes, and each change of a driver adds one."""
@@ -225,8 +225,9 @@ class Job:
 def compile_all(job: Job, trainer: Trainer | None) -> BuiltKernel:
     """Compile a configured tree and store the kernel in the cache: first the plain one, then, if requested, the tuned
     one."""
+    continued = worktree.interrupted(job.work)
     incremental = worktree.begin(job.work)
-    steps_file = directories.cache() / "kernels" / "steps"
+    steps_file = directories.cache() / "kernels" / "step_counts" / job.recipe.name
     usual_steps = int(steps_file.read_text()) if steps_file.is_file() else USUAL_STEPS
     try:
         if incremental and relink.is_possible(job.work, job.state):
@@ -246,7 +247,7 @@ def compile_all(job: Job, trainer: Trainer | None) -> BuiltKernel:
             raise SourceError("\n".join([heading, *messages, f"build log: {log_of(job.work)}"])) from error
         raise
     worktree.finish(job.work)
-    if not incremental:
+    if not incremental and not continued:
         write(steps_file, str(steps).encode())
     plain = facts(job.work, job.key, job.recipe.label)
     if trainer is None or not job.recipe.tunable:

@@ -118,11 +118,15 @@ def copied(work: Path) -> Iterator[Path]:
 def begin(work: Path) -> bool:
     """Mark that make runs, after a repair of a killed make's output. Return whether objects of an earlier build
     exist."""
-    marker = work / _BUILDING
-    if marker.exists():
+    if interrupted(work):
         repair(work)
-    marker.touch()
+    (work / _BUILDING).touch()
     return (work / _BUILT).exists()
+
+
+def interrupted(work: Path) -> bool:
+    """Return whether make was killed in the tree."""
+    return (work / _BUILDING).exists()
 
 
 def finish(work: Path) -> None:
@@ -133,7 +137,7 @@ def finish(work: Path) -> None:
 
 def built(work: Path) -> bool:
     """Return whether the tree has all objects of a finished build."""
-    return (work / _BUILT).exists() and not (work / _BUILDING).exists()
+    return (work / _BUILT).exists() and not interrupted(work)
 
 
 def repair(work: Path) -> None:

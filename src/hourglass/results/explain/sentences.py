@@ -270,11 +270,10 @@ def _shares(run: Recording) -> list[Sentence]:
     if not flows:
         return []
     low, high = (choose(flows, key=lambda flow: flow.goodput_mbps) for choose in (min, max))
-    total = totals.upload_mbps + totals.download_mbps
     text = (
-        f"{len(flows)} flows have {short(total)} Mbit/s together"
+        f"{len(flows)} flows have {short(totals.mbps)} Mbit/s together"
         if len(flows) > 1
-        else f"The flow has {short(total)} Mbit/s"
+        else f"The flow has {short(totals.mbps)} Mbit/s"
     )
     fairness = [each for each in (totals.upload_fairness, totals.download_fairness) if each is not None] or [
         each for each in (totals.fairness,) if each is not None
@@ -284,7 +283,7 @@ def _shares(run: Recording) -> list[Sentence]:
         text += (
             f"; shares are uneven (Jain's index {short(min(fairness))})" if fairness and min(fairness) < FAIR else ""
         )
-    values: Values = {"goodput_mbps": total, "least": low.goodput_mbps, "most": high.goodput_mbps}
+    values: Values = {"goodput_mbps": totals.mbps, "least": low.goodput_mbps, "most": high.goodput_mbps}
     return [Sentence("goodput", text, values, ("totals.upload_mbps", "totals.download_mbps"))]
 
 

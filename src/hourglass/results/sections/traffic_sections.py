@@ -28,9 +28,8 @@ def flows(summary: Summary) -> Section:
         for flow in summary.flows
     ]
     if len(rows) > 1:
-        goodput = summary.totals.upload_mbps + summary.totals.download_mbps
         retransmits = known_sum([flow.retransmits for flow in summary.flows])
-        rows.append(("all", "", goodput, retransmits, *_percentiles(summary.tcp_rtt_ms)))
+        rows.append(("all", "", summary.totals.mbps, retransmits, *_percentiles(summary.tcp_rtt_ms)))
     return Section("flows", "Flows", "flow", columns, tuple(rows))
 
 
