@@ -14,7 +14,7 @@ from hourglass import scenario
 from hourglass.scenario import Scenario
 
 KERNEL = "6.1"
-SOURCE = Path(__file__).with_suffix(".c")
+SOURCES = Path(__file__).with_suffix(".c"), Path(__file__).with_name("waits.c")
 
 COUNTS = {
     "call": (20_000, 80_000),
@@ -33,10 +33,11 @@ RATE = "100mbit"
 
 
 def root(folder: Path) -> Path:
-    """Return a root with only the program, linked statically. Raises MissingError."""
+    """Return a root with only the programs `programs` and `waits`, linked statically. Raises MissingError."""
     root_folder = folder / "root"
     root_folder.mkdir()
-    machine.compile_c(SOURCE, root_folder / "programs", "-static", "-pthread")
+    for source in SOURCES:
+        machine.compile_c(source, root_folder / source.stem, "-static", "-pthread")
     return root_folder
 
 

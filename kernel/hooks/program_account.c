@@ -17,8 +17,8 @@
  * The host's CPU time has two parts: that of the process that runs the task's own code, and that
  * of the guest kernel while the task is current (system calls, page faults, and interrupts). It
  * is read when the CPU switches to or from a task of a program, and before an address space
- * ends. Virtual time does not advance by it. Left out is the time of a task between its fork and
- * its first call.
+ * ends. Virtual time does not advance by it. Left out is the time of a program before its first
+ * call.
  */
 #include <linux/cgroup.h>
 #include <linux/kernel.h>

@@ -24,6 +24,7 @@ struct program_time {
 	unsigned int polls;	/* polling calls in a row */
 	unsigned int work;	/* calls since it woke or was charged */
 	u64 at;			/* the last call, or the end of our charge, ns */
+	u64 debt_ns;		/* the time of its calls that has not passed */
 	u64 awake;		/* the last sleep without a charge, ns */
 	u64 polling_since;		/* start of the polling, ns */
 	u64 read_ns[2];		/* last reads of the clocks, CLOCK_REALTIME first; since boot */
@@ -36,6 +37,9 @@ struct program_time {
 
 void program_time_enter(int call);
 void program_time_leave(int call, long result);
+
+/* Starts the state of a new task, before it runs. */
+void program_time_fork(const struct task_struct *child);
 
 /* The number of polls that the calling task may make without a call, and that it has made. */
 unsigned int program_time_polls_left(void);

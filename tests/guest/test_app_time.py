@@ -16,27 +16,83 @@ from hourglass.scenario import load
 pytestmark = [pytest.mark.guest, pytest.mark.real_time]
 
 CALL_NS = 3000
+SHORT_NS = 100
+"""A time of a call below the shortest sleep of a program that spins."""
 BYTE_PS = 130
 
-POLLS, WAIT = 100, 25
-"""The number of polling calls in a row after which a program sleeps. In a row with a sleep, a call for readiness counts
-as the second number of calls. Both are those of program_time.c."""
 US, MS = 1000, 1_000_000
-ASKS = {"signal mask": True, "timer": True, "epoll set": True, "seek": True, "user": False, "flags": True, "poll": True}
-"""The event loops of `programs.c`, and whether a round asks for readiness. Each round ends with a read of the clock."""
+POLLS, WAIT, WORK, FORK, PRICE_NS, BURST_NS = 100, 25, 10_000, 2000, 100, 10 * MS
+"""The parameters of program_time.c. `PRICE_NS`: CALL_NS."""
+BODIES = {
+    "signal mask": ["private", "ask", "private"], "timer": ["private", "ask"], "epoll set": ["private", "ask"],
+    "seek": ["private", "ask"], "user": ["private"], "flags": ["private", "ask"], "poll": ["ask"],
+    "own event": ["work", "work", "ask"], "file": ["work", "work", "ask"], "log": ["work", "ask"],
+    "page": ["work", "work"],
+}  # fmt: skip
+"""The calls in each of the loops of `waits.c`: for readiness, about the program's own state, or others. Each round ends
+with a read of the clock."""
+CHAIN, CALLS_EACH = 40, 6000
+"""The processes of a chain in `waits.c`, and the calls of each."""
 
 
-def rounds_of_1_ms(asks: bool) -> int:
-    """Return the rounds of an event loop by the law of program_time.c. After 100 polling calls in a row it sleeps for
-    an eighth of its time, at least 1 us. The clock's first read at an instant returns that instant. Each further read
-    takes 1 ns. The row begins with a read before the loop."""
-    row, now_ns, read_ns, rounds = 1, 0, 0, 0
-    while read_ns < MS:
-        for is_read in [False, True] if asks else [True]:
-            if row >= POLLS:
-                row, now_ns = 0, read_ns + max(read_ns // 8, US)
-            row += 1 if is_read or now_ns == 0 else WAIT
-        read_ns = max(now_ns, read_ns + 1)
+class LawfulProgram:
+    """A program by the law of program_time.c, which has just slept for long. Times in ns."""
+
+    def __init__(self) -> None:
+        self.now = self.awake = self.asking_since = self.debt = self.polls = self.work = 0
+        self.read = -1
+
+    def call(self, kind: str) -> None:
+        self._advance(max(self.now, self.read + (kind == "clock")))
+        if self.debt >= BURST_NS:
+            self._sleep(MS, (self.now - self.awake) // 4, 10 * MS)
+        elif self.polls >= POLLS:
+            self._sleep(US, (self.now - self.asking_since) // 8, MS)
+        elif self.work >= WORK:
+            self._sleep(US, (self.now - self.awake) // 4, 10 * MS)
+        self.work += 1
+        self.debt += PRICE_NS
+        if kind == "work":
+            self.polls, self.asking_since = 0, self.now
+        elif kind != "private":
+            self.polls += WAIT if kind == "ask" and self.now - self.asking_since >= US else 1
+
+    def read_clock(self) -> int:
+        """Read it without a call, as long as the kernel permits it. A second read at an instant takes 1 ns."""
+        if self.polls < POLLS and self.work < WORK:
+            self.read = max(self.now, self.read + 1)
+            self.polls += 1
+            self.work += 1
+        else:
+            self.call("clock")
+            self.read = self.now
+        return self.read
+
+    def fork(self) -> None:
+        """Continue as the child: the call itself counts for the parent alone."""
+        self.call("private")
+        self.work += FORK - 2
+        self.debt += (FORK - 2) * PRICE_NS
+
+    def _sleep(self, least: int, share: int, most: int) -> None:
+        self.polls = self.work = 0
+        self._advance(self.now + min(max(share, least), most))
+
+    def _advance(self, to: int) -> None:
+        self.debt = max(0, self.debt - (to - self.now))
+        self.now = to
+
+
+def rounds_of_1_ms(body: list[str]) -> int:
+    """Return the rounds of an event loop until 1 ms has passed."""
+    program, rounds = LawfulProgram(), 0
+    for kind in ("poll", "work", "work"):
+        program.call(kind)
+    end = program.read_clock() + MS
+    while rounds == 0 or program.read < end:
+        for kind in body:
+            program.call(kind)
+        program.read_clock()
         rounds += 1
     return rounds
 
@@ -61,15 +117,20 @@ def life_ns(program: Program) -> int:
     return int(last["end_ns"] - last["t_ns"])
 
 
+def waits(name: str, operation: str, node: str = "client") -> dict[str, Any]:
+    return {"name": name, "node": node, "command": ["/waits", operation], "expect": 0}
+
+
 def calls(name: str, count: int, node: str = "client", operation: str = "call") -> dict[str, Any]:
     return {"name": name, "node": node, "command": ["/programs", operation, str(count)], "expect": 0}
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_each_call_takes_its_time_and_calls_of_a_node_queue(kernel: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("call_ns", [CALL_NS, SHORT_NS])
+def test_each_call_takes_its_time_and_calls_of_a_node_queue(kernel: str, call_ns: int, tmp_path: Path) -> None:
     """A CPU serves calls in the order of their arrival, without a pause until the last call ends."""
     root = {"root": str(programs.root(tmp_path))}
-    cpu = {"syscall": f"{CALL_NS}ns"}
+    cpu = {"syscall": f"{call_ns}ns"}
     apps = [
         calls("one", 1000),
         calls("two", 3000) | {"start": 1},
@@ -78,12 +139,12 @@ def test_each_call_takes_its_time_and_calls_of_a_node_queue(kernel: str, tmp_pat
     ]
     results = run(kernel, tmp_path / "run", apps, cpu, apps=root).apps
     number = {name: app.starts["calls"][0] for name, app in results.items()}
-    assert life_ns(results["one"]) == number["one"] * CALL_NS
+    assert life_ns(results["one"]) == number["one"] * call_ns
     assert number["two"] == number["three"] == number["one"] + 2000
-    both_ns = (number["two"] + number["three"]) * CALL_NS
+    both_ns = (number["two"] + number["three"]) * call_ns
     ends = sorted(results[name].starts["end_ns"][0] - 10**9 for name in ("two", "three"))
     assert ends[1] == both_ns
-    assert both_ns > ends[0] > both_ns - number["one"] * CALL_NS  # in turn, apart from the start of the first
+    assert both_ns > ends[0] > both_ns - number["one"] * call_ns  # in turn, apart from the start of the first
     assert life_ns(results["far"]) == 0
     assert [waits_ns(app) for app in results.values()] == [
         {"cpu": life_ns(app)} if life_ns(app) else {} for app in results.values()
@@ -116,14 +177,32 @@ def test_clocks_are_read_without_a_call_with_the_same_results(
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_event_loops_that_do_no_work_have_the_rounds_of_the_law(kernel: str, tmp_path: Path) -> None:
-    """Calls about a program's own state (its signal mask, a timer, an epoll set) interrupt no row of polling calls."""
-    apps = [calls("loops", 1, operation="event-loops")]
-    recording = run(kernel, tmp_path / "run", apps, apps={"root": str(programs.root(tmp_path))})
+def test_event_loops_have_the_rounds_of_the_law(kernel: str, tmp_path: Path) -> None:
+    """Calls about a program's own state (its signal mask, a timer, an epoll set) interrupt no row of polling calls.
+    Loops that work without end make at most 100,000 calls more than their time pays for."""
+    recording = run(
+        kernel, tmp_path / "run", [waits("loops", "event-loops")], apps={"root": str(programs.root(tmp_path))}
+    )
     rounds = dict(line.split(": ") for line in recording.apps["loops"].stdout.splitlines())
     assert {name: int(count) for name, count in rounds.items()} == {
-        name: rounds_of_1_ms(asks) for name, asks in ASKS.items()
+        name: rounds_of_1_ms(body) for name, body in BODIES.items()
     }
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_child_owes_the_time_of_its_parents_calls(kernel: str, tmp_path: Path) -> None:
+    """40 processes, each the child of the one before, take the time of one that makes all their calls."""
+    program = LawfulProgram()
+    program.call("poll")
+    begin = program.read_clock()
+    for process in range(CHAIN):
+        for _ in range(CALLS_EACH):
+            program.call("work")
+        if process < CHAIN - 1:
+            program.fork()
+    assert program.now - begin > (CHAIN * (CALLS_EACH + FORK) - 110_000) * PRICE_NS
+    recording = run(kernel, tmp_path / "run", [waits("chain", "chain")], apps={"root": str(programs.root(tmp_path))})
+    assert int(recording.apps["chain"].stdout) == program.read_clock() - begin
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -179,8 +258,8 @@ def test_polls_of_memory_end_by_the_law_and_computing_takes_no_time(kernel: str,
     while now_ns < 500 * US:
         now_ns += max(now_ns // 8, US)
     apps = [
-        calls("polls", 1, operation="memory-poll"),
-        calls("computes", 1, "server", operation="add-floats") | {"start": 1},
+        waits("polls", "memory-poll"),
+        waits("computes", "add-floats", "server") | {"start": 1},
     ]
     recording = run(kernel, tmp_path / "run", apps, apps={"root": str(programs.root(tmp_path))})
     assert recording.apps["polls"].stdout.split() == [str(now_ns)] * 3
