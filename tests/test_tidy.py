@@ -54,7 +54,7 @@ IMPORTS = {
     "builders": "contract host",
     "engine": "builders contract host",
     "results": "contract qdisc_line scenario series_style tc_words",
-    "flent": "contract results scenario tc_words",
+    "flent": "contract qdisc_line results scenario",
     "estimation": "contract flent results",
     "exports": "contract results",
     "plots": "contract results series_style",

@@ -23,6 +23,8 @@ RATE_OPTIONS = {
     "htb class": ("ceil", "rate"),
 }
 """The options that set a qdisc's rate. If a line has several, the first in this order counts."""
+SHAPERS = ("cake", "tbf", "netem")
+"""The kinds whose rate is that of all packets together."""
 ABBREVIATED_OPTIONS = {
     "netem": ("limit", "latency", "delay", "loss", "drop", "ecn", "reorder", "corrupt", "gap", "duplicate",
               "distribution", "rate", "slot"),
@@ -101,6 +103,17 @@ class QdiscLine:
         return next((rate for rate in rates if rate), None)
 
     @property
+    def fixed_bps(self) -> int | None:
+        """Return the configured rate of all packets together; None if it is one of each flow, or follows the line."""
+        follows_line = "autorate-ingress" in self.words
+        return self.rate_bps if self.kind in SHAPERS and not follows_line else None
+
+    @property
+    def burst_bytes(self) -> int | None:
+        """Return the bytes that tbf lets pass at once; None for other kinds."""
+        return size_bytes(self.option("burst", "buffer", "maxburst").partition("/")[0])
+
+    @property
     def frame_bps(self) -> int | None:
         """Return the rate of full Ethernet frames, without the bytes of the link layer; None without a rate."""
         return None if self.rate_bps is None else self.rate_bps * FRAME_BYTES // self.counted_bytes(FRAME_BYTES)
@@ -136,8 +149,7 @@ class QdiscLine:
 
     def _bytes_in_latency(self) -> int | None:
         """Return the limit that tc derives from tbf's latency: the bytes that leave in this time, plus the burst."""
-        latency_us, rate = time_us(self.option("latency")), self.rate_bps
-        burst = size_bytes(self.option("burst", "buffer", "maxburst").partition("/")[0])
+        latency_us, rate, burst = time_us(self.option("latency")), self.rate_bps, self.burst_bytes
         if latency_us is None or rate is None or burst is None:
             return None
         return rate // 8 * latency_us // 10**6 + burst

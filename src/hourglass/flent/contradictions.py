@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from hourglass.flent.document import Document, FlentQdisc
+from hourglass.flent.document import Document
 from hourglass.flent.measurement import MeasuredSeries, Measurement, length_s, step_s
 from hourglass.flent.raw_values import resample
 from hourglass.flent.rows import payload_bytes
-from hourglass.tc_words import rate_bps, size_bytes
+from hourglass.qdisc_line import QdiscLine
 
 NAMES_MAX = 4
 """The most names in a warning."""
@@ -30,8 +30,6 @@ IPV6 = re.compile(r"\b(?:ICMP6|UDP6|UDP 6\w+)\b")
 """The pings by IPv6 in tests with both versions."""
 EXTRA = "(extra)"
 """The end of the names of pings to other hosts."""
-SHAPERS = {"tbf": "rate", "netem": "rate", "cake": "bandwidth"}
-"""The option of each qdisc that limits the rate."""
 SEND_BUFFER_BYTES = 4 << 20
 """The default maximum of `tcp_wmem`: netperf counts bytes of a flow that may not have left the socket."""
 
@@ -138,22 +136,15 @@ def _impossible_uploads(document: Document, measured: Measurement) -> Iterator[s
     uploads = [flow for flow in measured.of_kind("flow") if flow.name.startswith("TCP upload")]
     commands = [meta.series_meta[flow.name].command for flow in uploads if flow.name in meta.series_meta]
     roots = [qdisc for qdisc in meta.egress_info.qdiscs if qdisc.parent == "root"] if meta.egress_info else []
-    limit_bps = _rate_bps(roots[0]) if len(roots) == 1 else None
+    shaper = QdiscLine(roots[0].line if len(roots) == 1 else "")
     sent_here = sum("TCP_STREAM" in command for command in commands) == len(uploads) and not _remote(document)
-    if not uploads or not limit_bps or not sent_here or len(meta.hosts) != 1 or meta.hourglass:
+    if not uploads or not shaper.fixed_bps or not sent_here or len(meta.hosts) != 1 or meta.hourglass:
         return
     length = max(flow.stop_s for flow in uploads) - min(flow.start_s for flow in uploads)
     sent = sum(payload_bytes(flow.points, flow.start_s) for flow in uploads)
-    burst = size_bytes(roots[0].params.get("burst", "").partition("/")[0]) or 0
-    if length and sent > limit_bps * length / 8 + burst + SEND_BUFFER_BYTES * len(uploads):
+    allowed = shaper.fixed_bps * length / 8 + (shaper.burst_bytes or 0) + SEND_BUFFER_BYTES * len(uploads)
+    if length and sent > allowed:
         yield (
-            f"the uploads have {sent * 8 / 1e6 / length:.4g} Mbit/s, but {roots[0].name} at the client let"
-            f" {limit_bps / 1e6:.4g} Mbit/s pass before the test (EGRESS_INFO)"
+            f"the uploads have {sent * 8 / 1e6 / length:.4g} Mbit/s, but {shaper.kind} at the client let"
+            f" {shaper.fixed_bps / 1e6:.4g} Mbit/s pass before the test (EGRESS_INFO)"
         )
-
-
-def _rate_bps(qdisc: FlentQdisc) -> int | None:
-    """Return the rate of a shaper. One that measures the line's rate has none."""
-    if "autorate-ingress" in (*qdisc.params, *qdisc.params.values()):
-        return None
-    return rate_bps(qdisc.params.get(SHAPERS.get(qdisc.name, ""), "")) or None

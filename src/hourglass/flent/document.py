@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The keys of a Flent file that Hourglass reads or writes. It ignores other keys."""
 
+from itertools import chain
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, ValidationError
@@ -91,6 +92,11 @@ class FlentQdisc(FlentPart):
     id: str = ""
     parent: str = ""
     params: dict[str, str] = Field(default_factory=dict)
+
+    @property
+    def line(self) -> str:
+        """The kind and its parameters in tc's words."""
+        return " ".join((self.name, *chain.from_iterable(self.params.items())))
 
 
 class Egress(FlentPart):

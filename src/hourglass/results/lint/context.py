@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from hourglass.contract.plan import Hop
+from hourglass.contract.plan import FlowStream, Hop
 from hourglass.qdisc_line import QdiscLine
 from hourglass.results.anatomy import window_sums
 from hourglass.results.frames import belongs_to
@@ -24,12 +24,12 @@ NS_PER_S = 10**9
 
 @dataclass(frozen=True)
 class FlowPath:
-    """The hops from one sender to its receiver, and the number of flows on them."""
+    """The hops from one sender to its receiver, and the flows on them."""
 
     sender: str
     receiver: str
     hops: list[HopState]
-    flows: int
+    flows: tuple[FlowStream, ...]
 
     @property
     def bottleneck(self) -> HopState:
@@ -62,8 +62,8 @@ class LintContext:
             if path := self.paths.get((flow.client, flow.server)):
                 ends = (flow.client, flow.server) if flow.upload else (flow.server, flow.client)
                 hops = [self.states(hop)[0] for hop in (path.there if flow.upload else path.back)]
-                flow_path = paths_by_ends.get(ends, FlowPath(*ends, hops, 0))
-                paths_by_ends[ends] = replace(flow_path, flows=flow_path.flows + 1)
+                flow_path = paths_by_ends.get(ends, FlowPath(*ends, hops, ()))
+                paths_by_ends[ends] = replace(flow_path, flows=(*flow_path.flows, flow))
         return list(paths_by_ends.values())
 
     @property
@@ -97,11 +97,7 @@ class LintContext:
         """Return the mean wait of the flows' data packets in the bottleneck's NIC, in ms; None without counters."""
         if self.run.layer_totals.is_empty():
             return None
-        ends = {flow_path.sender, flow_path.receiver}
-        flows = [
-            flow for flow in self.run.flows if flow.sender == flow_path.sender and {flow.client, flow.server} == ends
-        ]
-        selection = pl.col("data") & (pl.col("node") == flow_path.bottleneck.node) & belongs_to(*flows)
+        selection = pl.col("data") & (pl.col("node") == flow_path.bottleneck.node) & belongs_to(*flow_path.flows)
         rows = window_sums(self.run, self.window).filter(selection)
         packets = int(rows["packets"].sum())
         return float(rows["ring_ns"].sum()) / packets / NS_PER_MS if packets else None

@@ -71,12 +71,12 @@ def buffer_below_bdp(context: LintContext) -> Iterator[RunWarning]:
             limits = context.scenario.stack.of(node).sysctl.get(name, "").split()
             if bdp is None or len(limits) != 3 or not limits[2].isdecimal():
                 continue
-            capacity = int(limits[2]) // 2 * flow_path.flows
+            capacity = int(limits[2]) // 2 * len(flow_path.flows)
             if capacity < bdp:
                 yield RunWarning(
                     id=f"{side}-buffer-below-bdp",
-                    text=f"{side} buffers at {node} ({name} at most {limits[2]} B, {flow_path.flows} flow"
-                    f"{'s' if flow_path.flows > 1 else ''}) hold about {size_text(capacity)} of payload, less than"
+                    text=f"{side} buffers at {node} ({name} at most {limits[2]} B, {len(flow_path.flows)} flow"
+                    f"{'s' if len(flow_path.flows) > 1 else ''}) hold about {size_text(capacity)} of payload, less than"
                     f" the path's bandwidth-delay product of {size_text(bdp)} ({rate_text(flow_path.rate_bps)} x"
                     f" {ms_text(context.base_rtt_ns or 0)})",
                     remedy=f"raise the maximum of {name}, or remove the setting",

@@ -10,12 +10,9 @@ from hourglass.contract.plan import Hop
 from hourglass.contract.summary import RunWarning
 from hourglass.results.lint.context import LintContext, device_name, line_of, ms_text, rate_text
 from hourglass.results.series import NS_PER_MS, NS_PER_S, ping_ms
-from hourglass.tc_words import size_bytes
 
 BURST_BYTES = 4 << 20
 """More than a shaper lets pass at once, unless its burst is set."""
-SHAPERS = ("cake", "tbf", "netem")
-"""The kinds whose rate is that of all packets together."""
 TICK_NS = 64
 """netem rounds a delay down to ticks of this length."""
 
@@ -54,11 +51,8 @@ def _fast_flows(context: LintContext) -> Iterator[str]:
     """Compare the payload of all flows from a sender to a receiver with what the slowest hop carries until the end."""
     run = context.run
     for path in context.flow_paths:
-        flows = [
-            flow for flow in run.flows if flow.sender == path.sender and path.receiver in (flow.client, flow.server)
-        ]
-        payload = sum(float(run.sockets.payload(flow)[1].max(initial=0)) for flow in flows)
-        length_s = (run.end_ns - min(flow.start_ns for flow in flows)) / NS_PER_S
+        payload = sum(float(run.sockets.payload(flow)[1].max(initial=0)) for flow in path.flows)
+        length_s = (run.end_ns - min(flow.start_ns for flow in path.flows)) / NS_PER_S
         hop = min(path.hops, key=_rate_bps)
         if length_s > 0 and payload > _rate_bps(hop) * length_s / 8 + _burst_bytes(context, hop):
             yield (
@@ -71,13 +65,11 @@ def _burst_bytes(context: LintContext, hop: Hop) -> int:
     """Return more than a hop lets pass at once."""
     shapers = context.scenario.testbed.shaper if context.scenario else ()
     bursts = [shaper.burst or 0 for shaper in shapers if str(shaper.at) == device_name(hop)]
-    words = line_of(hop).option("burst", "buffer", "maxburst").partition("/")[0]
-    return BURST_BYTES + sum(bursts) + (size_bytes(words) or 0)
+    return BURST_BYTES + sum(bursts) + (line_of(hop).burst_bytes or 0)
 
 
 def _rate_bps(hop: Hop) -> int:
     """Return the rate of medium, device shaper and qdisc: of all that it counts, or of frames if it counts less."""
     qdisc = line_of(hop)
-    fixed = qdisc.kind in SHAPERS and "autorate-ingress" not in qdisc.words
-    own_bps = max(qdisc.rate_bps or 0, qdisc.frame_bps or 0) if fixed else None
+    own_bps = max(qdisc.fixed_bps, qdisc.frame_bps or 0) if qdisc.fixed_bps else None
     return min(rate for rate in (hop.line_bps, hop.shaper_bps, own_bps) if rate)
