@@ -36,11 +36,11 @@ def cgroup(folder: Path, **values: str) -> None:
 
 
 def test_the_memory_of_this_machine() -> None:
-    (machine, *_), tightest = memory.limits(), memory.tightest()
-    assert machine.name == "this machine has"
-    assert 0 < machine.free < machine.size
+    limits, tightest = memory.limits(), memory.tightest()
+    assert limits[0].name == "this machine has"
+    assert 0 < limits[0].free < limits[0].size
     assert tightest is not None
-    assert tightest.free <= machine.free
+    assert tightest.name in [limit.name for limit in limits]
     assert memory.kills() >= 0
 
 
