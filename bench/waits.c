@@ -129,6 +129,17 @@ static void map_page(void)
 	munmap(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096);
 }
 
+static void read_counter(void)
+{
+	__builtin_ia32_rdtsc();
+	add_event();
+}
+
+static void exec_nothing(void)
+{
+	execl("/none", "none", NULL);
+}
+
 /* Rounds of event loops that do no work, and of such that work without end. */
 static const struct {
 	const char *name;
@@ -136,7 +147,8 @@ static const struct {
 } rounds[] = {
 	{ "signal mask", poll_masked }, { "timer", arm_timer }, { "epoll set", change_set }, { "seek", seek },
 	{ "user", read_user }, { "flags", set_flags }, { "poll", only_poll }, { "own event", wake_self },
-	{ "file", open_file }, { "log", write_line }, { "page", map_page },
+	{ "file", open_file }, { "log", write_line }, { "page", map_page }, { "counter", read_counter },
+	{ "no program", exec_nothing },
 };
 
 static long now_ns(void)

@@ -23,9 +23,10 @@
  * call that fails or returns nothing. Calls that only change state of the caller (its signal mask,
  * a timer, an epoll set) do not interrupt a row of polling calls: event loops make them in each
  * round. Once a task was charged in a row, a call for readiness that returns nothing counts as
- * WAIT, because the task waits for an event. A fork or exec counts as FORK calls, by its cost for
- * the host. If the clock advanced between two calls of a task, the task slept, and its counts
- * restart. A child starts with the counts of its parent.
+ * WAIT, because the task waits for an event. A fork or exec that succeeds counts as FORK calls, by
+ * its cost for the host. A trapped read of the time stamp counter counts as a polling call. If the
+ * clock advanced between two calls of a task, the task slept, and its counts restart. A child
+ * starts with the counts of its parent.
  *
  * A program that polls memory makes no calls. The host's watchdog sends SIGALRM to its process
  * (src/hourglass/engine/watchdog.py) after seconds of the host's CPU time. The process is then
@@ -307,7 +308,7 @@ int program_poll_looked(unsigned int period)
 
 static void count(struct program_time *p, int call, long result)
 {
-	count_calls(p, is_exec(call) ? FORK : 1);
+	count_calls(p, is_exec(call) && !IS_ERR_VALUE(result) ? FORK : 1);
 	if (is_poll(call, result)) {
 		bool charged = p->at - p->polling_since >= LEAST_NS;
 
@@ -366,7 +367,9 @@ bool program_time_read_tsc(struct uml_pt_regs *regs)
 	regs->gp[HOST_IP] += p ? 3 : 2;
 	if (task) {
 		read_clocks(task);
-		task->polls++;	/* but no call */
+		if (!program_cpu_costs(task))
+			count_calls(task, 1);	/* it costs the host as much */
+		task->polls++;
 	}
 	return true;
 }

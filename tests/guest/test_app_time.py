@@ -27,7 +27,7 @@ BODIES = {
     "signal mask": ["private", "ask", "private"], "timer": ["private", "ask"], "epoll set": ["private", "ask"],
     "seek": ["private", "ask"], "user": ["private"], "flags": ["private", "ask"], "poll": ["ask"],
     "own event": ["work", "work", "ask"], "file": ["work", "work", "ask"], "log": ["work", "ask"],
-    "page": ["work", "work"],
+    "page": ["work", "work"], "counter": ["clock", "work"], "no program": ["poll"],
 }  # fmt: skip
 """The calls in each of the loops of `waits.c`: for readiness, about the program's own state, or others. Each round ends
 with a read of the clock."""
@@ -55,6 +55,7 @@ class LawfulProgram:
         if kind == "work":
             self.polls, self.asking_since = 0, self.now
         elif kind != "private":
+            self.read = self.now if kind == "clock" else self.read
             self.polls += WAIT if kind == "ask" and self.now - self.asking_since >= US else 1
 
     def read_clock(self) -> int:
@@ -65,7 +66,6 @@ class LawfulProgram:
             self.work += 1
         else:
             self.call("clock")
-            self.read = self.now
         return self.read
 
     def fork(self) -> None:
@@ -137,8 +137,10 @@ def test_each_call_takes_its_time_and_calls_of_a_node_queue(kernel: str, call_ns
         calls("three", 3000) | {"start": 1},
         calls("far", 9, "server"),
     ]
-    results = run(kernel, tmp_path / "run", apps, cpu, apps=root).apps
+    recording = run(kernel, tmp_path / "run", apps, cpu, apps=root)
+    results = recording.apps
     number = {name: app.starts["calls"][0] for name, app in results.items()}
+    assert recording.cpu["calls_ns"].last() == (number["one"] + number["two"] + number["three"]) * call_ns
     assert life_ns(results["one"]) == number["one"] * call_ns
     assert number["two"] == number["three"] == number["one"] + 2000
     both_ns = (number["two"] + number["three"]) * call_ns
