@@ -76,6 +76,7 @@ mod mailbox;
 mod namespaces;
 mod netlink;
 mod netns;
+mod node_cpu;
 mod ping;
 mod plan;
 #[rustfmt::skip]

@@ -29,6 +29,7 @@ pub enum Table {
     Namespace,
     Radio,
     Station,
+    Cpu,
     Datagram,
     Fetch,
     Transaction,
@@ -39,7 +40,7 @@ pub enum Table {
 }
 
 /// Every table, in the order of `Table`.
-pub const TABLES: [(&str, &[Column]); 28] = [
+pub const TABLES: [(&str, &[Column]); 29] = [
     ("tcp", TCP),
     ("cc", CC),
     ("ping", PING),
@@ -61,6 +62,7 @@ pub const TABLES: [(&str, &[Column]); 28] = [
     ("namespace", NAMESPACE),
     ("radio", RADIO),
     ("station", STATION),
+    ("cpu", CPU),
     ("datagram", DATAGRAM),
     ("fetch", FETCH),
     ("transaction", TRANSACTION),
@@ -266,6 +268,11 @@ const RADIO: &[Column] = &[
 const STATION: &[Column] = &[
     Column::of("t_ns", Kind::I64), Column::of("node", Kind::Text), Column::of("device", Kind::Text),
     Column::of("station", Kind::Text), Column::of("name", Kind::Text), Column::of("value", Kind::I64),
+];
+
+const CPU: &[Column] = &[
+    Column::of("t_ns", Kind::I64), Column::of("node", Kind::Text), Column::of("received_ns", Kind::U64),
+    Column::of("sent_ns", Kind::U64), Column::of("calls_ns", Kind::U64), Column::of("pending_ns", Kind::U64),
 ];
 
 const DATAGRAM: &[Column] = &[

@@ -22,6 +22,7 @@ use crate::fetch::Fetches;
 use crate::flow::Flows;
 use crate::namespaces::Namespaces;
 use crate::netns::Nodes;
+use crate::node_cpu::NodeCpu;
 use crate::ping::Pings;
 use crate::plan::Plan;
 use crate::probe::{self, ProbeReader};
@@ -55,6 +56,9 @@ pub struct TestLoop<'a> {
     /// chooses no steps.
     sockets: Vec<(String, Diag)>,
     devices: Vec<Devices>,
+    cpus: Vec<NodeCpu>,
+    /// The time of the latest sample of devices.
+    sampled_ns: i64,
     namespaces: Namespaces,
     radios: Radios,
     daemons: Daemons,
@@ -89,11 +93,12 @@ impl<'a> TestLoop<'a> {
             Box::new(Fetches::prepare(plan, nodes, epoch)?),
             Box::new(Transactions::prepare(plan, nodes, epoch)?),
         ];
-        let (mut sockets, mut devices) = (Vec::new(), Vec::new());
+        let (mut sockets, mut devices, mut cpus) = (Vec::new(), Vec::new(), Vec::new());
         for name in nodes.names() {
             nodes.enter(Some(name))?;
             let node_devices = Devices::open(name).and_then(Devices::with_baseline);
             devices.push(node_devices.map_err(|error| Failure::system("route netlink", error))?);
+            cpus.extend(NodeCpu::open(name)?);
             if (samples_tcp || plan.has_decisions())
                 && plan.flows().any(|(base, _)| base.client == name || base.server == name)
             {
@@ -121,6 +126,8 @@ impl<'a> TestLoop<'a> {
             probe_reader,
             sockets,
             devices,
+            cpus,
+            sampled_ns: -1,
             namespaces,
             radios,
             daemons,
@@ -143,7 +150,7 @@ impl<'a> TestLoop<'a> {
             if t_ns > now {
                 if self.sleep_until(t_ns)? {
                     now = self.epoch.now();
-                    if self.namespaces.exist() {
+                    if self.sampled_ns < now && (self.namespaces.exist() || !self.cpus.is_empty()) {
                         self.sample_devices(now)?;
                     }
                     counters.write(now, self.nodes, &mut self.devices, &mut self.records.lock())?;
@@ -228,8 +235,10 @@ impl<'a> TestLoop<'a> {
     }
 
     fn sample_devices(&mut self, t_ns: i64) -> Result<()> {
+        self.sampled_ns = t_ns;
         let mut records = self.records.lock();
         self.devices.iter_mut().try_for_each(|devices| devices.sample(t_ns, &mut records))?;
+        self.cpus.iter().try_for_each(|cpu| cpu.sample(t_ns, &mut records))?;
         self.namespaces.sample(t_ns, &mut records)?;
         self.radios.sample(t_ns, &mut records)
     }

@@ -26,7 +26,8 @@
  * contain them.
  *
  * /proc/hourglass/cpu: "SYSCALL BYTE RECEIVED SENT TIMER", BYTE in ps, the others in ns, written
- * by a process of the namespace.
+ * by a process of the namespace. A file opened there reads "RECEIVED SENT CALLS PENDING": the ns of
+ * all work so far, and how much of it is not complete. Without a configured CPU it is empty.
  *
  * parameter	unit	default	why
  * SYSCALL	ns	0	0: no time, as in the rest of this kernel
@@ -44,6 +45,7 @@
 #include <linux/nsproxy.h>
 #include <linux/proc_fs.h>
 #include <linux/sched.h>
+#include <linux/seq_file.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 #include <net/hourglass_cpu.h>
@@ -53,14 +55,17 @@
 #include <asm/unistd.h>
 
 #define PS_PER_NS	1000
+#define CALLS		HOURGLASS_CPU_WORKS	/* further work: programs' calls */
 
 struct program_cpu {
+	bool configured;
 	u32 syscall_ns;
 	u32 byte_ps;
 	u32 packet_ns[HOURGLASS_CPU_WORKS];
 	u32 timer_ns;
 	u64 rest_ps;		/* time of bytes below a ns */
 	u64 free_ns;		/* when all earlier work is complete */
+	u64 booked_ns[HOURGLASS_CPU_WORKS + 1];
 };
 
 static unsigned int program_cpu_id __read_mostly;
@@ -77,9 +82,10 @@ static struct program_cpu *cpu_of(const struct program_time *p)
 	return p->app < PROGRAMS ? caller_cpu() : NULL;
 }
 
-/* Returns when the CPU has completed work of @ns. */
-static u64 book(struct program_cpu *cpu, u64 ns)
+/* Returns when the CPU has completed @work of @ns. */
+static u64 book(struct program_cpu *cpu, int work, u64 ns)
 {
+	cpu->booked_ns[work] += ns;
 	cpu->free_ns = max(cpu->free_ns, ktime_get_ns()) + ns;
 	return cpu->free_ns;
 }
@@ -89,7 +95,7 @@ u64 __hourglass_cpu_book(const struct net *net, enum hourglass_cpu_work work, u3
 	struct program_cpu *cpu = net_generic(net, program_cpu_id);
 	u32 ns = cpu->packet_ns[work];
 
-	return ns ? book(cpu, (u64)packets * ns) : 0;
+	return ns ? book(cpu, work, (u64)packets * ns) : 0;
 }
 
 u64 __hourglass_cpu_timer_ns(const struct net *net)
@@ -103,7 +109,7 @@ static void take(struct program_cpu *cpu, u64 ns)
 
 	if (!ns)
 		return;
-	done = ns_to_ktime(book(cpu, ns));
+	done = ns_to_ktime(book(cpu, CALLS, ns));
 	set_current_state(TASK_KILLABLE);
 	schedule_hrtimeout_range(&done, 0, HRTIMER_MODE_ABS);
 }
@@ -171,6 +177,7 @@ static ssize_t cpu_write(struct file *file, const char __user *from, size_t leng
 	if (sscanf(text, "%u %u %u %u %u", &syscall_ns, &byte_ps, &received_ns, &sent_ns,
 		   &timer_ns) != 5)
 		return -EINVAL;
+	cpu->configured = true;
 	cpu->syscall_ns = syscall_ns;
 	cpu->byte_ps = byte_ps;
 	cpu->packet_ns[HOURGLASS_CPU_RECEIVED] = received_ns;
@@ -180,8 +187,41 @@ static ssize_t cpu_write(struct file *file, const char __user *from, size_t leng
 	return length;
 }
 
+static int cpu_show(struct seq_file *file, void *unused)
+{
+	const struct program_cpu *cpu = net_generic(file->private, program_cpu_id);
+	u64 now_ns = ktime_get_ns();
+
+	if (cpu->configured)
+		seq_printf(file, "%llu %llu %llu %llu\n",
+			   cpu->booked_ns[HOURGLASS_CPU_RECEIVED],
+			   cpu->booked_ns[HOURGLASS_CPU_SENT], cpu->booked_ns[CALLS],
+			   max(cpu->free_ns, now_ns) - now_ns);
+	return 0;
+}
+
+static int cpu_open(struct inode *inode, struct file *file)
+{
+	struct net *net = get_net(current->nsproxy->net_ns);
+	int err = single_open(file, cpu_show, net);
+
+	if (err)
+		put_net(net);
+	return err;
+}
+
+static int cpu_release(struct inode *inode, struct file *file)
+{
+	put_net(((struct seq_file *)file->private_data)->private);
+	return single_release(inode, file);
+}
+
 static const struct proc_ops cpu_ops = {
+	.proc_open = cpu_open,
+	.proc_read = seq_read,
+	.proc_lseek = seq_lseek,
 	.proc_write = cpu_write,
+	.proc_release = cpu_release,
 };
 
 static struct pernet_operations cpu_nets = {
@@ -195,6 +235,6 @@ static int __init program_cpu_init(void)
 
 	if (err)
 		return err;
-	return proc_create("hourglass/cpu", 0200, NULL, &cpu_ops) ? 0 : -ENOMEM;
+	return proc_create("hourglass/cpu", 0600, NULL, &cpu_ops) ? 0 : -ENOMEM;
 }
 late_initcall(program_cpu_init);

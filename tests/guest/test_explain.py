@@ -53,6 +53,37 @@ def test_the_papers_reasons_are_named(
     assert explanation.rule.rule == rule
 
 
+def test_a_programs_load_is_judged_in_the_time_of_its_connections(simulate: Simulate) -> None:
+    """iperf3 fills the cable for a third of the run; its control connection has little data."""
+    app = {"name": "server", "node": "server", "command": ["iperf3", "-s"], "ready": {"listen": "tcp:5201"}}
+    load = {"name": "load", "node": "client", "after": ["server"], "command": ["iperf3", "-c", "server", "-t", "2"]}
+    scenario = {
+        "testbed": {"preset": "L100M"},
+        "test": {"name": "ping", "length": 6},
+        "apps": {"packages": ["iperf3"]},
+        "app": [app, load],
+    }
+    explanation = explanation_of(simulate(scenario))
+    assert (explanation.bottleneck.kind, explanation.bottleneck.where) == ("link", "client:eth0")
+    assert explanation.others == ()
+
+
+@pytest.mark.slow
+def test_shapers_move_the_queue_of_a_busy_cpu_to_qdiscs(tmp_path: Path) -> None:
+    """A router's CPU limits both directions, so both of its devices get a shaper."""
+    settings: dict[str, object] = {"test.name": "tcp_bidirectional", "test.length": 4, "test.delay": 0.5}
+    settings |= {f"testbed.node.1.cpu.{work}": time for work, time in (("received", "80us"), ("sent", "50us"))}
+    run = hourglass.run("LR1000M", tmp_path / "run", overrides=settings)
+    advice = hourglass.explain(run, seeds=[1], out=tmp_path / "changes", jobs=2)
+    assert explanation_of(run).bottleneck.where == "router"
+    (shaped,) = [
+        change for change in advice.changes if change.knob.place == "router" and "no-split" in change.knob.name
+    ]
+    assert {key.split(".")[3] for key in shaped.knob.settings} == {"eth0", "eth1"}
+    assert shaped.p50 is not None
+    assert shaped.p50.after < shaped.p50.before / 2
+
+
 @pytest.fixture(scope="module")
 def advice(tmp_path_factory: pytest.TempPathFactory) -> RunAdvice:
     folder = tmp_path_factory.mktemp("explain")

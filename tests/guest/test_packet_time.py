@@ -58,6 +58,29 @@ def test_a_router_forwards_as_many_packets_as_its_cpu_has_time_for(
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
+def test_the_work_of_a_cpu_is_recorded(simulate: Simulate, kernel: str) -> None:
+    """The work is the cost of each frame that the router's NICs received and sent. The test begins and ends in silence,
+    so none is pending. Small datagrams are sent one by one."""
+    stream = {"name": "stream", "size": 100, "rate": "8mbit", "start": 0, "stop": 0.6}
+    path = line() | {"test": {"name": "ping", "length": 1, "delay": 0, "datagrams": [stream]}}
+    cost = {"received": f"{RECEIVED_NS}ns", "sent": f"{SENT_NS}ns"}
+    run = simulate(with_cpus(path, router1=cost), kernel=kernel)
+    ends = [run.cpu.row(0, named=True), run.cpu.row(-1, named=True)]
+    devices = run.devices.filter(node="router1")
+    received, sent = (
+        sum(int(each[name].last() - each[name].first()) for each in devices.partition_by("device"))
+        for name in ("rx_packets", "tx_packets")
+    )
+    assert received == sent > 5000
+    growth = {name: ends[1][name] - ends[0][name] for name in ends[0] if name.endswith("_ns")}
+    work = {"received_ns": received * RECEIVED_NS, "sent_ns": sent * SENT_NS, "calls_ns": 0, "pending_ns": 0}
+    assert growth == {"t_ns": 10**9} | work
+    (figures,) = run.summary.cpu.values()
+    assert figures.busy_percent == pytest.approx(100 * sum(work.values()) / 10**9, rel=1e-5)
+    assert run.cpu["node"].unique().to_list() == ["router1"]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_a_late_timer_shifts_each_paced_segment_by_its_lateness(simulate: Simulate, kernel: str) -> None:
     """TCP gives a late segment credit, so the lateness does not add up. The first ten segments are not paced. The times
     are without those of interrupts, which other frames may share."""

@@ -14,7 +14,7 @@ from hourglass import scenario
 from hourglass.contract.plan import FlowStream
 from hourglass.contract.probe import LAYERS
 from hourglass.contract.record_tables import SCHEMAS
-from hourglass.contract.summary import AppFigures, Statistics
+from hourglass.contract.summary import DropFigures
 from hourglass.engine.virtual import Virtual
 from hourglass.flent.write import write
 from hourglass.plan import build
@@ -162,6 +162,15 @@ def test_the_full_hop_with_the_queue_is_named(run_with):
     assert named(run_with(hops=hops, waits={("client", "qdisc"): 9, ("router", "qdisc"): 1})) == ("link", "client:eth0")
 
 
+def test_a_queue_that_overflows_now_and_then_is_no_full_hop_beside_one(run_with):
+    hops = {"client:eth0": (0.5, 0.2), "router:eth1": (9.9, 1.0)}
+    few = DropFigures(qdisc=3, qdisc_skbs=3, nic=0, cable=0, stack=0)
+    for name, place in (("router:eth1", hops), ("client:eth0", {"client:eth0": hops["client:eth0"]})):
+        run = run_with(hops=place, waits={("client", "qdisc"): 9, ("router", "qdisc"): 1})
+        run.summary = run.summary.model_copy(update={"drops": {"client": {"eth0": few}}})
+        assert named(run) == ("link", name)
+
+
 def test_late_acknowledgements_wait_where_another_load_fills(run_with):
     def both_ways(*settings, **options):
         run = run_with("test.name=tcp_bidirectional", **options)
@@ -172,28 +181,76 @@ def test_late_acknowledgements_wait_where_another_load_fills(run_with):
     assert both_ways(hops=hops | IDLE) == ["congestion control"] * 2
 
 
-@pytest.mark.parametrize(("busy", "kind"), [(0.85, "radio"), (0.4, "congestion control")])
-def test_a_busy_channel_is_the_bottleneck(run_with, busy, kind):
-    run = run_with(preset="wifi-ath9k", hops={"client:wlan0": (0.1, 0.3), "ap:eth0": (0.1, 0.1)},
-                   waits={("client", "txq"): 5})  # fmt: skip
-    radio = hourglass.load(make(run.path.parent / f"cell{busy}", synthetic_wifi.recipe())).summary.wifi["client"][
-        "wlan0"
-    ]
-    figures = {"client": {"wlan0": radio.model_copy(update={"busy_percent": 100 * busy})}}
-    run.summary = run.summary.model_copy(update={"wifi": figures})
-    assert named(run)[0] == kind
+def with_channel(run, busy):
+    """Give a run's client a channel that is busy for a share of the time."""
+    cell = hourglass.load(make(run.path.parent / f"cell{busy}", synthetic_wifi.recipe()))
+    radio = cell.summary.wifi["client"]["wlan0"].model_copy(update={"busy_percent": 100 * busy})
+    run.summary = run.summary.model_copy(update={"wifi": {"client": {"wlan0": radio}}})
+    return run
 
 
-@pytest.mark.parametrize(("share", "kind"), [(0.9, "cpu"), (0.1, "congestion control")])
-def test_a_busy_cpu_is_the_bottleneck(run_with, share, kind):
-    run = run_with(hops=IDLE)
-    none = dict.fromkeys(("exit", "ready_s", "calls", "cpu_s", "goodput_mbps", "sent_mbps", "retransmits", "lost"))
-    statistics = Statistics(n=0, min=None, p10=None, p50=None, p90=None, p99=None, max=None, mean=None)
-    app = AppFigures(id="iperf3", node="client", command="", status="exit 0", expected="0", starts=1, start_s=0.0,
-                     end_s=10.0, output_bytes=0, error_bytes=0, waits={"cpu": 10 * share}, jitter_ms=None,
-                     latency_ms=statistics, tail="", **none)  # fmt: skip
-    run.summary = run.summary.model_copy(update={"apps": [app]})
-    assert named(run)[0] == kind
+@pytest.mark.parametrize(
+    ("busy", "waiting", "wait_ms", "kind"),
+    [(0.85, 0.3, 5, "radio"), (0.4, 0.3, 25, "congestion control"), (0.4, 0.6, 5, "congestion control"),
+     (0.4, 0.6, 25, "radio")],
+)  # fmt: skip
+def test_a_busy_channel_or_a_standing_queue_is_the_bottleneck(run_with, busy, waiting, wait_ms, kind):
+    run = run_with(preset="wifi-ath9k", hops={"client:wlan0": (0.1, waiting), "ap:eth0": (0.1, 0.1)},
+                   waits={("client", "txq"): wait_ms})  # fmt: skip
+    assert named(with_channel(run, busy))[0] == kind
+
+
+def with_cpu(run, node, share, work="received"):
+    """Give a node a CPU that work of one kind occupies for a share of the time."""
+    zero = dict.fromkeys(("received_ns", "sent_ns", "calls_ns", "pending_ns"), 0)
+    rows = [zero | {"t_ns": t * S, "node": node, f"{work}_ns": int(share * t * S)} for t in range(LENGTH + 5)]
+    run.cpu = pl.DataFrame(rows, {**SCHEMAS["cpu"]}, orient="row")
+    return run
+
+
+@pytest.mark.parametrize("node", ["client", "router", "server"])
+@pytest.mark.parametrize(
+    ("share", "work", "kind"),
+    [(0.9, "received", "cpu"), (0.9, "sent", "cpu"), (0.7, "received", "congestion control"),
+     (0.9, "calls", "congestion control")],
+)  # fmt: skip
+def test_a_busy_cpu_is_the_bottleneck(run_with, node, share, work, kind):
+    """Calls of other programs do not delay flows, which are no programs."""
+    run = with_cpu(run_with(hops=IDLE), node, share, work)
+    assert named(run) == (kind, node if kind == "cpu" else "client")
+
+
+@pytest.mark.parametrize(("before", "above", "kind"), [(9, 1, "cpu"), (1, 9, "link")])
+def test_of_a_busy_cpu_and_a_full_cable_the_longer_wait_is_named(run_with, before, above, kind):
+    waits = {("router", "rx"): before, ("client", "qdisc"): above}
+    assert named(with_cpu(run_with(hops=FULL, waits=waits), "router", 0.97))[0] == kind
+
+
+def test_the_queue_of_a_busy_cpu_is_no_full_cable(run_with):
+    """A qdisc waits for its CPU: its samples have a queue, but the cable is half empty."""
+    hops = {"client:eth0": (0.6, 1.0), "router:eth1": (0.1, 0.1)}
+    assert named(run_with(hops=hops))[0] == "link"
+    assert named(with_cpu(run_with(hops=hops), "client", 0.97, "sent")) == ("cpu", "client")
+
+
+@pytest.mark.parametrize(("busy", "kind"), [(0.9, "radio"), (0.4, "cpu")])
+def test_a_busy_channel_is_the_limit_beside_a_busy_cpu(run_with, busy, kind):
+    run = run_with(preset="wifi-ath9k", hops={"client:wlan0": (0.1, 1.0), "ap:eth0": (0.1, 0.1)},
+                   waits={("client", "ring"): 5})  # fmt: skip
+    assert named(with_cpu(with_channel(run, busy), "client", 0.9, "sent"))[0] == kind
+
+
+@pytest.mark.parametrize(
+    ("layer", "work", "words"),
+    [("rx", "received", "packets wait 9.00 ms for it, most of it before the stack"),
+     ("qdisc", "sent", "packets wait 9.00 ms for it"), ("rx", "sent", "skbs to send 97.0 %)")],
+)  # fmt: skip
+def test_the_wait_for_a_cpu_is_that_of_its_work(run_with, layer, work, words):
+    run = run_with(hops=IDLE, waits={("router", layer): 9})
+    first, *_ = explanation_of(with_cpu(run, "router", 0.97, work)).sentences
+    assert words in first.text
+    assert ("wait" in first.text) == ("wait" in words)
+    assert ("before the stack" in first.text) == ("stack" in words)
 
 
 def test_nothing_limits_a_run_without_load(run_with):

@@ -202,6 +202,16 @@ class RadioFigures(SummaryPart):
     txq_drops: int
 
 
+class CpuFigures(SummaryPart):
+    """The CPU of a node on which packets and calls take time, in percent of the window: busy, and with received frames,
+    with skbs on their way to a NIC, and with programs' system calls."""
+
+    busy_percent: float
+    received_percent: float
+    sent_percent: float
+    calls_percent: float
+
+
 class DropFigures(SummaryPart):
     """Packets dropped at a device during the run: in its qdiscs and mac80211's queues, in the NIC, on the cable or in
     the air, and above (`stack`: in the stack and at open sockets). A packet is an IP packet of at most one MTU, as in
@@ -355,6 +365,9 @@ class Summary(SummaryPart):
     transactions: list[TransactionFigures]
     responsiveness: ResponsivenessFigures | None = Field(default=None, description="Only of the tests `rpm`.")
     wifi: dict[str, dict[str, RadioFigures]] = Field(description="By node and device.")
+    cpu: dict[str, CpuFigures] = Field(
+        default_factory=dict, description="By node; only if nodes have a CPU on which something takes time."
+    )
     drops: dict[str, dict[str, DropFigures]] = Field(description="By node and device.")
     drops_by_reason: dict[str, dict[str, dict[str, dict[str, int]]]] = Field(
         description='Drops that the packet probe saw, in packets, by node, device ("-": none), place and the kernel\'s '

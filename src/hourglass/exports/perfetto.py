@@ -19,6 +19,7 @@ from hourglass import files
 from hourglass.contract.probe import LAYER_COLUMNS, LAYERS
 from hourglass.exports.trace_file import TraceFile, lanes
 from hourglass.results import frames
+from hourglass.results.cpus import BUSY_NS
 from hourglass.results.recording import Recording
 from hourglass.results.series import loaded_window
 
@@ -54,6 +55,7 @@ def write(run: Recording, path: Path) -> Path:
             _sockets(trace, run, node, process)
             _devices(trace, run, node, process)
             _radios(trace, run, node, process)
+            _cpu(trace, run, node, process)
             _drops(trace, run, node, process)
         _packets(trace, run, processes)
     return path
@@ -97,6 +99,11 @@ def _radios(trace: TraceFile, run: Recording, node: str, process: int) -> None:
         for samples in rows.partition_by("device", maintain_order=True):
             share = 100 * pl.col("value").diff() / pl.col("t_ns").diff()
             _counter(trace, f"{samples['device'][0]} {name}", "%", process, samples, share)
+
+
+def _cpu(trace: TraceFile, run: Recording, node: str, process: int) -> None:
+    samples = run.cpu.filter(pl.col("node") == node).sort("t_ns")
+    _counter(trace, "CPU busy", "%", process, samples, 100 * BUSY_NS.diff() / pl.col("t_ns").diff())
 
 
 def _counter(trace: TraceFile, name: str, unit: str, process: int, samples: pl.DataFrame, values: pl.Expr) -> None:

@@ -110,9 +110,9 @@ class Recording(StreamsByKind):
 
     The record tables (columns and units: docs/reference/records.md) are `tcp`, `ping_rows`, `datagram_rows`,
     `fetch_rows`, `transaction_rows`, `flow_events`, `devices`, `qdisc`, `qdisc_stats`, `qdisc_changes`, `ethtool`,
-    `events`, `facts`, `radio_counters`, `station_counters`, and from the packet probe `packets`, `layer_totals` (the
-    table `layer`), `queues`, `drops`, `balance`, `opened` (the table `socket`). `table(name)` returns any of them by
-    its recorded name.
+    `events`, `facts`, `radio_counters`, `station_counters`, `cpu`, and from the packet probe `packets`, `layer_totals`
+    (the table `layer`), `queues`, `drops`, `balance`, `opened` (the table `socket`). `table(name)` returns any of them
+    by its recorded name.
     The column `stream` has the stream's name. A table that was not written is empty, and a missing column is null.
     `layers` is `packets` in long form.
     """
@@ -316,6 +316,8 @@ class Recording(StreamsByKind):
     """The radios' counters at sampling instants, in long form: `t_ns, node, device, name, value`."""
     station_counters = _frame("station")
     """The same for each of its peers; `station` is the peer's node."""
+    cpu = _frame("cpu")
+    """The work of the nodes' CPUs so far: `t_ns`, `node`, and ns of received frames, sent skbs, calls, pending work."""
     facts = _frame("fact")
     """Facts about the machine: `node` (null: all nodes), `key`, `value`."""
 

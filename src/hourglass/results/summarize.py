@@ -14,6 +14,7 @@ from hourglass.contract.summary import SCHEMA, EventFigures, FlowFigures, PingFi
 from hourglass.results import connections, traffic
 from hourglass.results.anatomy import connection_layers_ms, layers_ms, trip_layers_ms
 from hourglass.results.check_verdicts import judge_stored
+from hourglass.results.cpus import cpus
 from hourglass.results.drops import drops, drops_by_reason, links
 from hourglass.results.ecn_marks import ecn, marks
 from hourglass.results.lint import lint
@@ -69,6 +70,8 @@ def summarize(run: Recording) -> Summary:
         connection_figures = [*connections.figures(run.connections, run.tcp, run.drops)]
         update = {"connections": connection_figures, "connection_layers_ms": connection_layers_ms(run)}
         summary = summary.model_copy(update=update)
+    if cpu_figures := cpus(run, window):
+        summary = summary.model_copy(update={"cpu": cpu_figures})
     if ecn_figures := ecn(run):
         summary = summary.model_copy(update={"ecn": ecn_figures, "marks": marks(run)})
     if responsiveness_figures := responsiveness(run):

@@ -22,6 +22,8 @@ BELOW_LINE_PERCENT = 95
 """A shaper's rate in percent of the line's: its queue is then in the shaper, not below it."""
 BELOW_AIR_PERCENT = 85
 """The same of the rate that the air carried, which varies more."""
+BELOW_CPU_PERCENT = 90
+"""The same of the rate that a router with a busy CPU carried."""
 BQL_MS = 1
 """The time of the data in a NIC's ring that a knob permits."""
 LEAST_FRAMES = 10
@@ -50,10 +52,10 @@ def knobs(explanation: Explanation, scenario: Scenario) -> list[Knob]:
     """Return the knobs that follow from an explanation, the most specific first."""
     listed: dict[str, Knob] = {}
     limits = [explanation.bottleneck, *explanation.others]
-    full = [each for each in limits if each.hop is not None][:MOST_QUEUES]
+    full = [each for each in limits if each.hop is not None or each.cpu is not None][:MOST_QUEUES]
     for each in (
         *_sender_knobs(explanation, scenario),
-        *(knob for limit in full for knob in _queue(limit, explanation, scenario)),
+        *(knob for limit in full for knob in _limit_knobs(limit, explanation, scenario)),
     ):
         listed.setdefault(each.name, each)
     return list(listed.values())
@@ -62,6 +64,24 @@ def knobs(explanation: Explanation, scenario: Scenario) -> list[Knob]:
 def _knob(key: str, value: Any, place: str, reason: str) -> Knob:
     node = key.split(".")[1] if ".device." in key else ""
     return Knob(f"{key}={value}", {key: value}, place, reason, node)
+
+
+def _limit_knobs(limit: Bottleneck, explanation: Explanation, scenario: Scenario) -> Iterator[Knob]:
+    return _cpu(limit, explanation) if limit.cpu is not None else _queue(limit, explanation, scenario)
+
+
+def _cpu(limit: Bottleneck, explanation: Explanation) -> Iterator[Knob]:
+    """Yield the knob of a busy CPU: rates that it can carry, so that the queues are in qdiscs."""
+    settings = {
+        f"stack.{limit.node}.device.{hop.hop.device}.qdisc": "cake bandwidth"
+        f" {_rate(int(hop.carried_bps) * BELOW_CPU_PERCENT // 100)} no-split-gso"
+        for hop in explanation.hops
+        if hop.hop.node == limit.node and hop.hop.medium == "cable" and hop.carried_bps
+    }
+    if settings:
+        name = " and ".join(f"{key}={value}" for key, value in settings.items())
+        reason = f"a rate that the CPU of {limit.node} carries"
+        yield Knob(name, settings, limit.node, reason, limit.node)
 
 
 def _queue(limit: Bottleneck, explanation: Explanation, scenario: Scenario) -> Iterator[Knob]:
@@ -136,6 +156,6 @@ def _sender_knobs(explanation: Explanation, scenario: Scenario) -> Iterator[Knob
             key = f"net.ipv4.{name}"
             low, middle, high = scenario.stack.sysctl.get(key, DEFAULT_BUFFERS[name]).split()
             yield _knob(f"stack.sysctl.{key}", f"{low} {middle} {BUFFER * int(high)}", SENDERS, "a larger buffer")
-    if kind in ("link", "radio", "loss", "congestion control"):
+    if kind in ("link", "radio", "cpu", "loss", "congestion control"):
         other = "bbr" if shares.loss_based else "cubic"
         yield _knob("stack.cc", other, SENDERS, "another congestion control")

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Name the limit of each load, a full hop or its sender, and the one on which the run's latency depends.
+"""Name the limit of each load, a full hop, a busy CPU or its sender, and the one on which the run's latency depends.
 
-A full hop limits all that pass it. Of several full hops, the one with the longest wait has the queue. Without one, the
-sender is limited: by its application, its pacing, the receive window, the send buffer, TCP Small Queues, or its
-congestion window. The congestion window is small because the path loses packets, because acknowledgements come late,
-or because the congestion control wants it so.
+A full hop limits all that pass it, and so does the CPU of a node if packets take time there. Of several, the one with
+the longest wait has the queue, unless it only overflows now and then. Without one, the sender is limited: by its
+application, its pacing, the receive window, the send buffer, TCP Small Queues, or its congestion window. The congestion
+window is small because the path loses packets, because acknowledgements come late, or because the congestion control
+wants it so.
 """
 
 from dataclasses import dataclass
 from typing import Literal
 
+from hourglass.contract.summary import CpuFigures
 from hourglass.results.explain.latency import LatencyPart
-from hourglass.results.explain.loads import HopLoad, Load, Loads
+from hourglass.results.explain.loads import AIR_BUSY, HopLoad, Load, Loads
 from hourglass.results.explain.senders import SenderShares, sender_shares
 
 Kind = Literal[
@@ -27,21 +29,24 @@ RATE_NEARLY = 0.9
 """The share of its limited rate from which a flow is limited by it."""
 USED_UP = 0.95
 """The share of its rate from which a full hop is the limit, independent of the senders' limits."""
-CPU_SHARE = 0.5
-"""The share of a program's life from which waiting for its node's CPU limits it."""
+CPU_BUSY = 0.85
+"""The share of time from which a node's CPU is used up: like a cable, it idles while a congestion control drains."""
 
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """The limit of a load. `hop`: of a full hop; `shares`: of its senders, if it has flows. `node`: of a CPU."""
+    """The limit of a load. `hop`: of a full hop; `shares`: of its senders, if it has flows. `node`, `cpu`: of a CPU."""
 
     kind: Kind
     load: Load | None
     hop: HopLoad | None = None
     shares: SenderShares | None = None
     node: str = ""
+    cpu: CpuFigures | None = None
     weight_ms: float = 0.0
-    """The wait of the victims for the hop."""
+    """The wait of the victims for the hop or the CPU."""
+    before_stack_ms: float = 0.0
+    """Of a CPU: the part of that wait before the stack."""
 
     @property
     def where(self) -> str:
@@ -54,9 +59,9 @@ class Bottleneck:
 def bottlenecks(loads: Loads, parts: list[LatencyPart]) -> list[Bottleneck]:
     """Return what limits the run, first that on which the latency depends most, then the others."""
     limits = [_of_load(loads, load, parts) for load in loads.listed]
-    busiest = _busy_cpu(loads)
-    if busiest is not None:
-        limits.append(busiest)
+    limited = {each.node for each in limits}
+    busy = _busy_cpus(loads, None)
+    limits += [_of_cpu(loads, None, node, cpu, parts) for node, cpu in busy.items() if node not in limited]
     waiting = {each.hop.name for each in limits if each.hop}
     limits = [_late_acks(each, loads, waiting) for each in limits]
     unique: dict[tuple[str, str], Bottleneck] = {}
@@ -69,16 +74,24 @@ def bottlenecks(loads: Loads, parts: list[LatencyPart]) -> list[Bottleneck]:
 
 
 def _rank(each: Bottleneck) -> tuple[int, float]:
-    """A full hop comes first, then a CPU, then senders; a load without flows last."""
-    order = 0 if each.hop is not None else 1 if each.kind == "cpu" else 2 if each.load and each.load.flows else 3
+    """A full hop or CPU of a load comes first, then senders, loads without flows, and other CPUs."""
+    if each.load is None:
+        return 3, -each.weight_ms
+    order = 0 if each.hop is not None or each.cpu is not None else 1 if each.load.flows else 2
     return order, -each.weight_ms
 
 
 def _of_load(loads: Loads, load: Load, parts: list[LatencyPart]) -> Bottleneck:
     shares = sender_shares(loads, load.flows) if load.flows else None
-    full = [hop for hop in load.hops if hop.full]
+    busy = _busy_cpus(loads, load)
+    full = [hop for hop in load.hops if hop.full and (hop.hop.node not in busy or _used_up(hop))]
+    if busy:
+        cpus = (_of_cpu(loads, load, node, cpu, parts, shares) for node, cpu in busy.items())
+        limit = max(cpus, key=lambda each: each.weight_ms)
+        if not full or limit.weight_ms > max(_weight(hop, load, parts) for hop in full):
+            return limit
     if full:
-        hop = max(full, key=lambda each: (each.wait_ms or 0, -each.hop.rate_bps))
+        hop = max(full, key=lambda each: (each.is_steady, each.wait_ms or 0, -each.hop.rate_bps))
         if shares is not None and (kind := _stronger(loads, load, hop, shares)):
             return Bottleneck(kind, load, shares=shares)
         kind = "radio" if hop.hop.medium == "air" else "link"
@@ -93,7 +106,7 @@ def _of_load(loads: Loads, load: Load, parts: list[LatencyPart]) -> Bottleneck:
 
 def _stronger(loads: Loads, load: Load, hop: HopLoad, shares: SenderShares) -> Kind | None:
     """Return a limit of the sender that holds it while the hop is not quite used up, or None."""
-    if hop.utilisation is None or hop.utilisation >= USED_UP or hop.congested:
+    if hop.utilisation is None or _used_up(hop) or hop.congested:
         return None
     if max(shares.rwnd or 0, shares.sndbuf or 0) >= 2 * SHARE:
         return _sender_kind(loads, load, shares)
@@ -151,14 +164,45 @@ def _late_acks(each: Bottleneck, loads: Loads, full: set[str]) -> Bottleneck:
     return each
 
 
-def _busy_cpu(loads: Loads) -> Bottleneck | None:
-    """Return the CPU of a node whose programs wait for it, or run on it, most of their lives."""
-    busiest, node = 0.0, ""
-    for app in loads.run.summary.apps:
-        if app.start_s is None:
-            continue
-        life = (loads.run.end_ns / 1e9 if app.end_s is None else app.end_s) - app.start_s
-        share = app.waits.get("cpu", 0.0) / life if life > 0 else 0.0
-        if share > busiest:
-            busiest, node = share, app.node
-    return Bottleneck("cpu", None, node=node, weight_ms=busiest) if busiest >= CPU_SHARE else None
+def _busy_cpus(loads: Loads, load: Load | None) -> dict[str, CpuFigures]:
+    """Return the CPUs that are used up, by node; of a load, those on which its packets or its programs' calls take
+    time."""
+    cpus = loads.cpus(load.window if load else loads.window)
+    busy = {node: cpu for node, cpu in cpus.items() if cpu.busy_percent >= 100 * CPU_BUSY}
+    return {node: cpu for node, cpu in busy.items() if load is None or _takes_time(load, node, cpu)}
+
+
+def _takes_time(load: Load, node: str, cpu: CpuFigures) -> bool:
+    packets = node in load.nodes and cpu.received_percent + cpu.sent_percent > 0
+    return packets or (load.has_programs and node in (load.sender, load.receiver) and cpu.calls_percent > 0)
+
+
+def _of_cpu(
+    loads: Loads,
+    load: Load | None,
+    node: str,
+    cpu: CpuFigures,
+    parts: list[LatencyPart],
+    shares: SenderShares | None = None,
+) -> Bottleneck:
+    """Return a CPU as a limit. Received frames wait for it before the stack, and skbs in the qdisc of a device. The
+    time between the air and mac80211 is the layer `rx` of the node that sent the frame."""
+    hops = [hop for each in loads.listed for hop in each.hops]
+    senders = {hop.hop.node for hop in hops if hop.hop.medium == "air" and hop.hop.to_node == node}
+    full = {hop.hop.device for hop in hops if hop.hop.node == node and _used_up(hop)}
+    before_ms = qdisc_ms = 0.0
+    for part in parts:
+        if cpu.received_percent and (part.layer == "rx" and part.node in {node, *senders}):
+            before_ms += part.ms
+        if cpu.received_percent and (part.layer == "resequence" and part.node == node):
+            before_ms += part.ms
+        if cpu.sent_percent and part.layer == "qdisc" and part.node == node and part.device not in full:
+            qdisc_ms += part.ms
+    return Bottleneck("cpu", load, None, shares, node, cpu, before_ms + qdisc_ms, before_ms)
+
+
+def _used_up(hop: HopLoad) -> bool:
+    """Tell if a cable carries its rate, or the channel of a radio is busy."""
+    if hop.radio is not None:
+        return (hop.radio.busy_percent or 0) >= 100 * AIR_BUSY
+    return (hop.utilisation or 0) >= USED_UP

@@ -16,6 +16,8 @@ from hourglass.results.series import NS_PER_MS
 
 TRANSMISSION = ("propagation", "wire", "air")
 """Layers that are no queue: distance, and the time on the medium."""
+AT_DEVICE = (*QUEUES, *TRANSMISSION)
+"""Layers of the device by which a packet leaves a node."""
 SOCKET = ("cwnd", "rwnd", "pacing", "tsq", "push", "read", "reorder", "recovery")
 """Layers of the two sockets."""
 
@@ -101,7 +103,7 @@ def latency_parts(loads: Loads, names: list[str]) -> list[LatencyPart]:
             mean = row[f"{layer}_ns"] / row["packets"] / NS_PER_MS
             if not mean or layer in socket:
                 continue
-            place = (row["node"], hop.device if hop else "")
+            place = (row["node"], hop.device if hop and layer in AT_DEVICE else "")
             if layer == "qdisc" and fixed_ms:  # netem's delay is distance, not a queue
                 distance = (*place, "propagation")
                 totals[distance] = totals.get(distance, 0) + min(mean, fixed_ms)

@@ -2,12 +2,12 @@
 """The loads of a run: who sends to whom over which hops, and how full each hop is.
 
 A hop is *full* if it carries nearly its rate and packets nearly always wait for it, or if its queue overflows or marks.
-A hop in the air is also full if the channel is busy or frames nearly always wait. The waits are those of the layer
-table.
+A hop in the air is full if the channel is busy, frames nearly always wait, or they wait longer than the target of
+mac80211's CoDel. The waits are those of the layer table.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any, Literal
 
 import polars as pl
@@ -16,12 +16,17 @@ from hourglass.contract.plan import Hop
 from hourglass.contract.summary import RadioFigures
 from hourglass.qdisc_line import FRAME_BYTES, QdiscLine
 from hourglass.results.anatomy import window_sums
+from hourglass.results.connections import Connection
+from hourglass.results.cpus import cpus
 from hourglass.results.hop_states import HopStates
 from hourglass.results.lint.context import device_name, line_of, rate_text
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_MS, NS_PER_S, Window, loaded_window
+from hourglass.results.wifi import wifi
 
 Way = Literal["up", "down"]
+Ends = tuple[str, str, Way]
+"""Sender, receiver and direction of a load."""
 
 FRAME_OVERHEAD = 24
 """Preamble, FCS and gap of a frame, which the line carries and a NIC does not count."""
@@ -36,8 +41,12 @@ LONG_FRAMES = 2
 """A wait in full frames that is a queue, not the frame in front."""
 OVERFLOW_CARRIES = 0.3
 """The share of its rate from which an overflowing queue limits its flows."""
+MAC80211_TARGET_MS = 20
+"""CoDel's target in mac80211's queues (net/mac80211/tx.c)."""
 AIR_BUSY = 0.8
 """The share of time in which a full channel is busy: backoff and interframe spaces are the rest."""
+LEAST_BYTES = 0.01
+"""The share of the bytes of the largest connection of programs from which another is a load."""
 QUEUES = ("qdisc", "txq", "ring", "contention", "retry", "shaper")
 """The layers in which a packet waits for a hop."""
 AQM_COUNTERS = ("ecn_mark", "ecn_marks", "marked", "ce_mark", "drop_mark")
@@ -86,7 +95,8 @@ class HopLoad:
         """Tell if the hop is used up."""
         if self.hop.medium == "air":
             busy = self.radio is not None and (self.radio.busy_percent or 0) >= 100 * AIR_BUSY
-            return busy or (self.waiting or 0) >= AIR_BUSY
+            stands = (self.waiting or 0) >= WAITS and (self.wait_ms or 0) >= MAC80211_TARGET_MS
+            return busy or stands or (self.waiting or 0) >= AIR_BUSY
         carried = self.utilisation or 0
         if self.delays or self.waiting is None:
             return carried >= CARRIES
@@ -95,6 +105,12 @@ class HopLoad:
         if self.congested > self.lost and carried >= OVERFLOW_CARRIES:
             return True
         return self.waiting >= ALWAYS and (self.varies or carried >= WAITS)
+
+    @property
+    def is_steady(self) -> bool:
+        """Tell if it is full most of the time, not only when its queue overflows."""
+        carries = self.hop.medium == "air" or (self.utilisation or 0) >= CARRIES
+        return carries or (self.waiting or 0) >= ALWAYS
 
     @property
     def waits_long(self) -> bool:
@@ -133,7 +149,7 @@ class HopLoad:
 @dataclass(frozen=True)
 class Load:
     """Streams from one sender to one receiver. `way`: their direction as in the layer table. Without a path, `hops` is
-    empty."""
+    empty. `window`: its time; for programs' connections, that of their packets."""
 
     sender: str
     receiver: str
@@ -141,6 +157,13 @@ class Load:
     streams: tuple[str, ...]
     flows: tuple[str, ...]
     hops: tuple[HopLoad, ...]
+    window: Window
+    has_programs: bool
+
+    @property
+    def nodes(self) -> set[str]:
+        """Return the nodes of the path."""
+        return {self.sender, self.receiver, *(hop.hop.node for hop in self.hops)}
 
     @property
     def name(self) -> str:
@@ -153,35 +176,49 @@ class Loads:
 
     def __init__(self, run: Recording) -> None:
         self.run = run
-        self.window: Window = loaded_window(run)
+        carriers = [] if run.flows or run.datagrams else _carriers(run)
+        self.window: Window = _union([_time(each) for each in carriers] or [loaded_window(run)])
         self._states = HopStates(run, self.window)
+        self.cpus = cache(partial(cpus, run))
+        """Return the figures of the nodes' CPUs in a window."""
+        self._sums = cache(lambda window: pl.DataFrame() if run.layer_totals.is_empty() else window_sums(run, window))
 
-    @cached_property
+    @property
     def sums(self) -> pl.DataFrame:
-        """Return the time of all packets by stream, direction, node and layer."""
-        return window_sums(self.run, self.window) if not self.run.layer_totals.is_empty() else pl.DataFrame()
+        """The time of all packets by stream, direction, node and layer."""
+        return self._sums(self.window)
+
+    def window_of(self, flows: tuple[str, ...]) -> Window:
+        """Return the time of the loads that have these flows."""
+        return _union([load.window for load in self.listed if set(flows) & set(load.flows)] or [self.window])
 
     @cached_property
     def listed(self) -> list[Load]:
         """Return the loads: flows, one-way streams and programs' connections, by their ends."""
-        by_ends: dict[tuple[str, str, Way], list[tuple[str, bool]]] = {}
+        loaded = loaded_window(self.run)
+        by_ends: dict[Ends, list[tuple[str, bool, Window]]] = {}
         for flow in self.run.flows:
             receiver = flow.server if flow.upload else flow.client
-            by_ends.setdefault((flow.sender, receiver, "up" if flow.upload else "down"), []).append((flow.name, True))
+            ends: Ends = (flow.sender, receiver, "up" if flow.upload else "down")
+            by_ends.setdefault(ends, []).append((flow.name, True, loaded))
         for stream in self.run.datagrams:
-            by_ends.setdefault((stream.client, stream.server, "up"), []).append((stream.name, False))
-        for connection in self.run.connections:
-            if connection.bytes and connection.to_node:
-                ends = (connection.node, connection.to_node)
-                way: Way = "up" if connection.upload else "down"
-                sender, receiver = ends if connection.upload else ends[::-1]
-                tcp = connection.protocol == "tcp"
-                by_ends.setdefault((sender, receiver, way), []).append((connection.name, tcp))
-        return [
-            Load(*ends, tuple(name for name, _ in names), tuple(name for name, tcp in names if tcp),
-                 tuple(self._hop(hop, ends[2], [name for name, _ in names]) for hop in self.path(*ends)))
-            for ends, names in by_ends.items()
-        ]  # fmt: skip
+            by_ends.setdefault((stream.client, stream.server, "up"), []).append((stream.name, False, loaded))
+        for connection in _carriers(self.run):
+            if connection.upload:
+                ends = (connection.node, connection.to_node, "up")
+            else:
+                ends = (connection.to_node, connection.node, "down")
+            row = (connection.name, connection.protocol == "tcp", _time(connection))
+            by_ends.setdefault(ends, []).append(row)
+        loads = []
+        programs = {connection.name for connection in self.run.connections}
+        for ends, rows in by_ends.items():
+            names = [name for name, *_ in rows]
+            window = _union([each for *_, each in rows])
+            hops = tuple(self._hop(hop, ends[2], names, window) for hop in self.path(*ends))
+            flows = tuple(name for name, is_tcp, _ in rows if is_tcp)
+            loads.append(Load(*ends, tuple(names), flows, hops, window, bool(programs & set(names))))
+        return loads
 
     def path(self, sender: str, receiver: str, way: Way) -> list[Hop]:
         """Return the hops in the direction of the data, each with the qdisc that sent most."""
@@ -204,19 +241,19 @@ class Loads:
         hops = self.path(*((client, server) if way == "up" else (server, client)), way)
         return next((hop for hop in hops if hop.node == node), None)
 
-    def _hop(self, hop: Hop, way: Way, streams: list[str]) -> HopLoad:
-        queue = self.of_device(self.run.queues, hop).filter(self.window.contains())
+    def _hop(self, hop: Hop, way: Way, streams: list[str], window: Window) -> HopLoad:
+        queue = self.of_device(self.run.queues, hop).filter(window.contains())
         waiting, size, skbs = _backlog(queue)
         if waiting is None:
-            waiting, size, skbs = self._tc_backlog(hop)
-        radio = self.run.summary.wifi.get(hop.node, {}).get(hop.device) if hop.medium == "air" else None
+            waiting, size, skbs = self._tc_backlog(hop, window)
+        radio = self._radios(window).get(hop.node, {}).get(hop.device)
         link = self.run.summary.links.get(hop.node, {}).get(hop.device)
         policed = link.policed + link.shaper_full if link else 0
         dropped = self.run.summary.drops.get(hop.node, {}).get(hop.device)
         queue_drops = (dropped.qdisc if dropped.qdisc is not None else dropped.qdisc_skbs) if dropped else 0
         if hop.ingress and (ingress := self.run.summary.drops.get(hop.to_node, {}).get(f"ifb4{hop.to_device}")):
             queue_drops += ingress.qdisc or ingress.qdisc_skbs
-        carried_bps, line_bps = self._carried(hop)
+        carried_bps, line_bps = self._carried(hop, window)
         return HopLoad(
             hop=hop,
             carried_bps=carried_bps,
@@ -224,7 +261,7 @@ class Loads:
             waiting=waiting,
             backlog_bytes=size,
             backlog_skbs=skbs,
-            wait_ms=self.wait_ms(hop, way, streams),
+            wait_ms=self._wait_ms(hop, way, streams, window),
             drops=queue_drops,
             marks=self._marks(hop) + (link.marked if link else 0),
             policed=policed,
@@ -233,25 +270,28 @@ class Loads:
             delays=self.netem_ms(hop) > 0,
         )
 
+    def _radios(self, window: Window) -> dict[str, dict[str, RadioFigures]]:
+        return self.run.summary.wifi if window == loaded_window(self.run) else wifi(self.run, window)
+
     def of_device(self, table: pl.DataFrame, hop: Hop) -> pl.DataFrame:
         """Return the rows of a hop's device."""
         return table.filter((pl.col("node") == hop.node) & (pl.col("device") == hop.device))
 
-    def _carried(self, hop: Hop) -> tuple[float | None, float | None]:
+    def _carried(self, hop: Hop, window: Window) -> tuple[float | None, float | None]:
         """Return the bits per second that left a device: without preambles and gaps, and with them."""
-        rows = self.of_device(self.run.devices, hop).sort("t_ns").filter(pl.col("t_ns") <= self.window.end_ns)
+        rows = self.of_device(self.run.devices, hop).sort("t_ns").filter(pl.col("t_ns") <= window.end_ns)
         if rows.height < 2:
             return None, None
-        before = rows.filter(pl.col("t_ns") <= self.window.start_ns)
+        before = rows.filter(pl.col("t_ns") <= window.start_ns)
         first, last = before.row(-1, named=True) if before.height else rows.row(0, named=True), rows.row(-1, named=True)
         seconds, count = (last["t_ns"] - first["t_ns"]) / NS_PER_S, last["tx_bytes"] - first["tx_bytes"]
         if seconds <= 0 or count < 0:  # its counters were reset
             return None, None
         return 8 * count / seconds, 8 * (count + FRAME_OVERHEAD * (last["tx_packets"] - first["tx_packets"])) / seconds
 
-    def _tc_backlog(self, hop: Hop) -> tuple[float | None, float | None, float | None]:
+    def _tc_backlog(self, hop: Hop, window: Window) -> tuple[float | None, float | None, float | None]:
         """Return the backlog that tc counts, where the packet probe is missing."""
-        rows = self.of_device(self.run.qdisc, hop).filter(self.window.contains() & (pl.col("parent") == "root"))
+        rows = self.of_device(self.run.qdisc, hop).filter(window.contains() & (pl.col("parent") == "root"))
         rows = rows.filter(~pl.col("kind").str.ends_with(" class"))
         if rows.is_empty():
             return None, None, None
@@ -271,20 +311,17 @@ class Loads:
             return delay_us / 1000
         return hop.delay_ns / NS_PER_MS if "netem" in kinds.to_list() else 0.0
 
-    def wait_ms(self, hop: Hop, way: Way, streams: list[str]) -> float | None:
+    def _wait_ms(self, hop: Hop, way: Way, streams: list[str], window: Window) -> float | None:
         """Return the mean wait of the data of streams for a hop, without netem's delay; None without the probe."""
-        rows = self.rows(streams, way).filter(pl.col("node") == hop.node) if self.sums.height else self.sums
+        rows = self._sums(window)
+        if rows.height:
+            is_stream = pl.col("stream").cast(pl.String).is_in(streams)
+            rows = rows.filter(is_stream & (pl.col("way") == way) & pl.col("data") & (pl.col("node") == hop.node))
         packets = int(rows["packets"].sum()) if rows.height else 0
         if not packets:
             return None
         waited = sum(int(rows[f"{layer}_ns"].sum()) for layer in QUEUES) / packets / NS_PER_MS
         return max(0.0, waited - self.netem_ms(hop))
-
-    def rows(self, streams: list[str], way: Way) -> pl.DataFrame:
-        """Return the sums of streams in one direction."""
-        return self.sums.filter(
-            pl.col("stream").cast(pl.String).is_in(streams) & (pl.col("way") == way) & pl.col("data")
-        )
 
     def median(self, hop: Hop, column: str) -> float | None:
         """Return the median of a column of the table `queue` at a device."""
@@ -294,6 +331,21 @@ class Loads:
     def bdp_bytes(self, hop: Hop, rtt_ms: float) -> float:
         """Return the bytes that a hop carries in a round trip, in full frames at least."""
         return max(FRAME_BYTES, hop.rate_bps * rtt_ms / 8000)
+
+
+def _carriers(run: Recording) -> list[Connection]:
+    """Return the programs' connections with much data, compared with the largest."""
+    candidates = [connection for connection in run.connections if connection.bytes and connection.to_node]
+    least = LEAST_BYTES * max((connection.bytes for connection in candidates), default=0)
+    return [connection for connection in candidates if connection.bytes >= least]
+
+
+def _time(connection: Connection) -> Window:
+    return Window(connection.start_ns, connection.end_ns)
+
+
+def _union(windows: list[Window]) -> Window:
+    return Window(min(each.start_ns for each in windows), max(each.end_ns for each in windows))
 
 
 def _utilisation(hop: Hop, carried_bps: float | None, line_bps: float | None) -> float | None:

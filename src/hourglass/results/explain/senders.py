@@ -69,7 +69,7 @@ class SenderShares:
 
 def sender_shares(loads: Loads, flows: tuple[str, ...]) -> SenderShares:
     """Return the shares of flows, or of programs' connections."""
-    window, run = loads.window, loads.run
+    window, run = loads.window_of(flows), loads.run
     table = run.tcp.filter(pl.col("stream").cast(pl.String).is_in(flows))
     acked = table.group_by("stream", "sender").agg(pl.col("bytes_acked").max()).sort("bytes_acked", nulls_last=False)
     ends = {str(stream): sender for stream, sender, _ in acked.iter_rows()}

@@ -4,6 +4,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from hourglass.contract.summary import CpuFigures
 from hourglass.results.explain.bottleneck import Bottleneck, bottlenecks
 from hourglass.results.explain.latency import LatencyPart, Victim, latency_parts, victims
 from hourglass.results.explain.loads import HopLoad, Loads
@@ -47,6 +48,8 @@ class Explanation:
     hop: HopLoad | None
     """Where the queue is."""
     rule: SizeRule | None
+    hops: tuple[HopLoad, ...]
+    """The hops of the loads, each once."""
     sentences: tuple[Sentence, ...]
     missing: tuple[str, ...]
 
@@ -85,7 +88,10 @@ def explanation_of(run: Recording) -> Explanation:
         *_shares(run),
         *_warnings(run),
     ]
-    return Explanation(first, tuple(further), tuple(felt), tuple(parts), queue, hop, rule, tuple(sentences), missing)
+    hops = tuple({each.name: each for load in loads.listed for each in load.hops}.values())
+    return Explanation(
+        first, tuple(further), tuple(felt), tuple(parts), queue, hop, rule, hops, tuple(sentences), missing
+    )
 
 
 def _longest_queue(loads: Loads, parts: list[LatencyPart]) -> LatencyPart | None:
@@ -106,13 +112,13 @@ def _bottleneck(each: Bottleneck, id: str) -> Sentence:
     start = "The bottleneck is" if id == "bottleneck" else "Another limit is"
     if each.hop is not None:
         return _full_hop(each, start, id)
+    if each.cpu is not None:
+        return _busy_cpu(each, each.cpu, start, id)
     shares, load = each.shares, each.load
     ends = f" (from {load.name})" if load else ""
     lost = sum(hop.lost for hop in load.hops) if load else 0
     values: Values = {"kind": each.kind}
     texts: dict[str, tuple[str, Values]] = {
-        "cpu": (f"the CPU of {each.node}: its programs use it or wait for it {each.weight_ms:.0%} of their lives",
-                {"share": each.weight_ms}),
         "nothing": ("nothing: no stream loads the path", {}),
         "unknown": (f"unknown{ends}: the run has no path and no account of its senders", {}),
     }  # fmt: skip
@@ -135,8 +141,21 @@ def _bottleneck(each: Bottleneck, id: str) -> Sentence:
                                    f" {(shares.cwnd or 0):.0%} of the time", {"share": shares.cwnd}),
         }  # fmt: skip
     text, figures = texts.get(each.kind, (f"the application at {each.where}{ends}: it sends at its own rate", {}))
-    sources = {"cpu": ("apps.*.waits.cpu",), "loss": ("drops.*.cable", "table drop"), "nothing": (), "unknown": ()}
+    sources = {"loss": ("drops.*.cable", "table drop"), "nothing": (), "unknown": ()}
     return Sentence(id, f"{start} {text}", values | figures, sources.get(each.kind, ("table tcp",)))
+
+
+def _busy_cpu(each: Bottleneck, cpu: CpuFigures, start: str, id: str) -> Sentence:
+    kinds = {"received frames": cpu.received_percent, "skbs to send": cpu.sent_percent,
+             "programs' calls": cpu.calls_percent}  # fmt: skip
+    work = _joined([f"{name} {short(percent)} %" for name, percent in kinds.items() if percent])
+    text = f"{start} the CPU of {each.node}: it is busy {short(cpu.busy_percent)} % of the time ({work})"
+    if each.weight_ms:
+        text += f", and packets wait {_ms(each.weight_ms)} for it"
+    if each.before_stack_ms > each.weight_ms / 2:
+        text += ", most of it before the stack, where no qdisc controls the queue"
+    values: Values = {"kind": each.kind, "where": each.node, "busy_percent": cpu.busy_percent, "ms": each.weight_ms}
+    return Sentence(id, text, values, ("table cpu", "table layer"))
 
 
 def _full_hop(each: Bottleneck, start: str, id: str) -> Sentence:

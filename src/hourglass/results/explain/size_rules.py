@@ -12,7 +12,7 @@ from typing import Literal
 
 from hourglass.qdisc_line import AQM_TARGET_US
 from hourglass.results.explain.latency import LatencyPart
-from hourglass.results.explain.loads import HopLoad, Load, Loads
+from hourglass.results.explain.loads import MAC80211_TARGET_MS, HopLoad, Load, Loads
 from hourglass.results.explain.senders import SenderShares, sender_shares
 from hourglass.results.lint.context import line_of, rate_text, size_text
 from hourglass.results.stats import short
@@ -29,8 +29,6 @@ BIG_SKB = 20_000
 NOTABLE = 0.1
 """The share of time from which a second reason has its words."""
 AQMS = (*AQM_TARGET_US, "dualpi2", "red", "fq_pie")
-MAC80211_TARGET_MS = 20
-"""CoDel's target in mac80211's queues (net/mac80211/tx.c)."""
 TERMS = {
     "floor": "two skbs (the floor of the rule)",
     "rate": "the data of about a millisecond at the pacing rate",

@@ -152,6 +152,17 @@ def shares(summary: Summary) -> Section:
     return Section("shares", "Shares of the air time", "air time", columns, rows)
 
 
+def cpus(summary: Summary) -> Section:
+    """Build the section of nodes with a CPU: the share of the time in which it is busy, and with what."""
+    columns = (Column("node", "text"), Column("busy %"), Column("received %"), Column("sent %"), Column("calls %"))
+    rows = tuple(
+        (node, cpu.busy_percent, cpu.received_percent, cpu.sent_percent, cpu.calls_percent)
+        for node, cpu in summary.cpu.items()
+    )
+    note = "Received: frames from a NIC. Sent: skbs on their way to a NIC. Calls: of programs."
+    return Section("cpus", "CPU", "CPU", columns, rows, note=note)
+
+
 def drops(summary: Summary) -> Section:
     """Build the section of devices that dropped packets during the run. tc counts skbs: wide tables show this, and
     narrow ones only if there is no other count."""
@@ -252,4 +263,4 @@ def qdiscs(summary: Summary) -> Section:
     return Section("qdiscs", "Counters of the qdiscs", "qdisc", columns, tuple(rows), detail=True)
 
 
-SECTIONS = (events, radios, shares, categories, layers, drops, reasons, marks, links, qdiscs)
+SECTIONS = (events, radios, shares, categories, cpus, layers, drops, reasons, marks, links, qdiscs)
