@@ -265,7 +265,7 @@ def figures(run: Recording) -> list[float]:
     summary = run.summary
     goodput = {flow.id: flow.goodput_mbps for flow in summary.flows}
     loads = [
-        sum(8e-6 * (connection.bytes or 0) for connection in run.connections if connection.upload == upload)
+        sum(8e-6 * connection.bytes for connection in run.connections if connection.upload == upload)
         for upload in (True, False)
     ]
     flows = [

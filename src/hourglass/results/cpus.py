@@ -9,7 +9,7 @@ import polars as pl
 
 from hourglass.contract.summary import CpuFigures
 from hourglass.results.recording import Recording
-from hourglass.results.series import Window
+from hourglass.results.series import Window, window_ends
 from hourglass.results.stats import rounded
 
 KINDS = ("received", "sent", "calls")
@@ -24,10 +24,9 @@ def cpus(run: Recording, window: Window) -> dict[str, CpuFigures]:
     figures = {}
     table = run.cpu.sort("t_ns").select("t_ns", "node", **_WORK, busy=BUSY_NS)
     for (node,), rows in table.group_by("node", maintain_order=True):
-        before, upto = (rows.filter(pl.col("t_ns") <= t_ns).tail(1) for t_ns in (window.start_ns, window.end_ns))
-        first, last = (each.row(0, named=True) if each.height else rows.row(0, named=True) for each in (before, upto))
-        span_ns = last["t_ns"] - first["t_ns"]
-        if span_ns > 0:
+        if ends := window_ends(rows, window):
+            first, last = ends
+            span_ns = last["t_ns"] - first["t_ns"]
             shares = {name: rounded(100 * (last[name] - first[name]) / span_ns) for name in (*KINDS, "busy")}
             figures[str(node)] = CpuFigures(**{f"{name}_percent": share for name, share in shares.items()})
     return figures

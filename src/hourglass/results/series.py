@@ -6,7 +6,7 @@ Times are int64 ns of test time in the tables and float seconds in the series gi
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -67,6 +67,17 @@ def loaded_window(run: Recording) -> Window:
 def whole_run(run: Recording) -> Window:
     """Return the whole run as a window."""
     return Window(0, run.end_ns)
+
+
+def window_ends(rows: pl.DataFrame, window: Window) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """Return the last samples at or before both ends of a window, from samples in order of time. Without a sample
+    before the window, its first one; None if no time is between the two."""
+    upto = rows.filter(pl.col("t_ns") <= window.end_ns)
+    if upto.is_empty():
+        return None
+    before = upto.filter(pl.col("t_ns") <= window.start_ns)
+    first, last = before.row(-1, named=True) if before.height else upto.row(0, named=True), upto.row(-1, named=True)
+    return (first, last) if first["t_ns"] < last["t_ns"] else None
 
 
 def payload_at(run: Recording, flow: FlowStream, edges_ns: Floats) -> Floats:

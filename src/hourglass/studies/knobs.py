@@ -55,7 +55,7 @@ def knobs(explanation: Explanation, scenario: Scenario) -> list[Knob]:
     full = [each for each in limits if each.hop is not None or each.cpu is not None][:MOST_QUEUES]
     for each in (
         *_sender_knobs(explanation, scenario),
-        *(knob for limit in full for knob in _limit_knobs(limit, explanation, scenario)),
+        *(knob for limit in full for knob in (_queue(limit, explanation, scenario) if limit.hop else _cpu(limit))),
     ):
         listed.setdefault(each.name, each)
     return list(listed.values())
@@ -66,17 +66,13 @@ def _knob(key: str, value: Any, place: str, reason: str) -> Knob:
     return Knob(f"{key}={value}", {key: value}, place, reason, node)
 
 
-def _limit_knobs(limit: Bottleneck, explanation: Explanation, scenario: Scenario) -> Iterator[Knob]:
-    return _cpu(limit, explanation) if limit.cpu is not None else _queue(limit, explanation, scenario)
-
-
-def _cpu(limit: Bottleneck, explanation: Explanation) -> Iterator[Knob]:
+def _cpu(limit: Bottleneck) -> Iterator[Knob]:
     """Yield the knob of a busy CPU: rates that it can carry, so that the queues are in qdiscs."""
     settings = {
         f"stack.{limit.node}.device.{hop.hop.device}.qdisc": "cake bandwidth"
         f" {_rate(int(hop.carried_bps) * BELOW_CPU_PERCENT // 100)} no-split-gso"
-        for hop in explanation.hops
-        if hop.hop.node == limit.node and hop.hop.medium == "cable" and hop.carried_bps
+        for hop in limit.exits
+        if hop.hop.medium == "cable" and hop.carried_bps
     }
     if settings:
         name = " and ".join(f"{key}={value}" for key, value in settings.items())

@@ -47,6 +47,8 @@ class Bottleneck:
     """The wait of the victims for the hop or the CPU."""
     before_stack_ms: float = 0.0
     """Of a CPU: the part of that wait before the stack."""
+    exits: tuple[HopLoad, ...] = ()
+    """Of a CPU: the hops by which loads leave its node, each once."""
 
     @property
     def where(self) -> str:
@@ -188,17 +190,17 @@ def _of_cpu(
     """Return a CPU as a limit. Received frames wait for it before the stack, and skbs in the qdisc of a device. The
     time between the air and mac80211 is the layer `rx` of the node that sent the frame."""
     hops = [hop for each in loads.listed for hop in each.hops]
+    exits = {hop.name: hop for hop in hops if hop.hop.node == node}
     senders = {hop.hop.node for hop in hops if hop.hop.medium == "air" and hop.hop.to_node == node}
-    full = {hop.hop.device for hop in hops if hop.hop.node == node and _used_up(hop)}
+    before = {(node, "rx"), (node, "resequence"), *((sender, "rx") for sender in senders)}
+    full = {hop.hop.device for hop in exits.values() if _used_up(hop)}
     before_ms = qdisc_ms = 0.0
     for part in parts:
-        if cpu.received_percent and (part.layer == "rx" and part.node in {node, *senders}):
+        if cpu.received_percent and (part.node, part.layer) in before:
             before_ms += part.ms
-        if cpu.received_percent and (part.layer == "resequence" and part.node == node):
-            before_ms += part.ms
-        if cpu.sent_percent and part.layer == "qdisc" and part.node == node and part.device not in full:
+        if cpu.sent_percent and (part.node, part.layer) == (node, "qdisc") and part.device not in full:
             qdisc_ms += part.ms
-    return Bottleneck("cpu", load, None, shares, node, cpu, before_ms + qdisc_ms, before_ms)
+    return Bottleneck("cpu", load, None, shares, node, cpu, before_ms + qdisc_ms, before_ms, tuple(exits.values()))
 
 
 def _used_up(hop: HopLoad) -> bool:

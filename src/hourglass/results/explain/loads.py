@@ -21,7 +21,7 @@ from hourglass.results.cpus import cpus
 from hourglass.results.hop_states import HopStates
 from hourglass.results.lint.context import device_name, line_of, rate_text
 from hourglass.results.recording import Recording
-from hourglass.results.series import NS_PER_MS, NS_PER_S, Window, loaded_window
+from hourglass.results.series import NS_PER_MS, NS_PER_S, Window, loaded_window, window_ends
 from hourglass.results.wifi import wifi
 
 Way = Literal["up", "down"]
@@ -176,12 +176,14 @@ class Loads:
 
     def __init__(self, run: Recording) -> None:
         self.run = run
-        carriers = [] if run.flows or run.datagrams else _carriers(run)
+        self._carriers = _carriers(run)
+        carriers = [] if run.flows or run.datagrams else self._carriers
         self.window: Window = _union([_time(each) for each in carriers] or [loaded_window(run)])
         self._states = HopStates(run, self.window)
         self.cpus = cache(partial(cpus, run))
         """Return the figures of the nodes' CPUs in a window."""
         self._sums = cache(lambda window: pl.DataFrame() if run.layer_totals.is_empty() else window_sums(run, window))
+        self._radios = cache(lambda window: run.summary.wifi if window == loaded_window(run) else wifi(run, window))
 
     @property
     def sums(self) -> pl.DataFrame:
@@ -203,7 +205,7 @@ class Loads:
             by_ends.setdefault(ends, []).append((flow.name, True, loaded))
         for stream in self.run.datagrams:
             by_ends.setdefault((stream.client, stream.server, "up"), []).append((stream.name, False, loaded))
-        for connection in _carriers(self.run):
+        for connection in self._carriers:
             if connection.upload:
                 ends = (connection.node, connection.to_node, "up")
             else:
@@ -211,7 +213,7 @@ class Loads:
             row = (connection.name, connection.protocol == "tcp", _time(connection))
             by_ends.setdefault(ends, []).append(row)
         loads = []
-        programs = {connection.name for connection in self.run.connections}
+        programs = {connection.name for connection in self._carriers}
         for ends, rows in by_ends.items():
             names = [name for name, *_ in rows]
             window = _union([each for *_, each in rows])
@@ -246,7 +248,7 @@ class Loads:
         waiting, size, skbs = _backlog(queue)
         if waiting is None:
             waiting, size, skbs = self._tc_backlog(hop, window)
-        radio = self._radios(window).get(hop.node, {}).get(hop.device)
+        radio = self._radios(window).get(hop.node, {}).get(hop.device) if hop.medium == "air" else None
         link = self.run.summary.links.get(hop.node, {}).get(hop.device)
         policed = link.policed + link.shaper_full if link else 0
         dropped = self.run.summary.drops.get(hop.node, {}).get(hop.device)
@@ -270,22 +272,18 @@ class Loads:
             delays=self.netem_ms(hop) > 0,
         )
 
-    def _radios(self, window: Window) -> dict[str, dict[str, RadioFigures]]:
-        return self.run.summary.wifi if window == loaded_window(self.run) else wifi(self.run, window)
-
     def of_device(self, table: pl.DataFrame, hop: Hop) -> pl.DataFrame:
         """Return the rows of a hop's device."""
         return table.filter((pl.col("node") == hop.node) & (pl.col("device") == hop.device))
 
     def _carried(self, hop: Hop, window: Window) -> tuple[float | None, float | None]:
         """Return the bits per second that left a device: without preambles and gaps, and with them."""
-        rows = self.of_device(self.run.devices, hop).sort("t_ns").filter(pl.col("t_ns") <= window.end_ns)
-        if rows.height < 2:
+        ends = window_ends(self.of_device(self.run.devices, hop).sort("t_ns"), window)
+        if ends is None:
             return None, None
-        before = rows.filter(pl.col("t_ns") <= window.start_ns)
-        first, last = before.row(-1, named=True) if before.height else rows.row(0, named=True), rows.row(-1, named=True)
+        first, last = ends
         seconds, count = (last["t_ns"] - first["t_ns"]) / NS_PER_S, last["tx_bytes"] - first["tx_bytes"]
-        if seconds <= 0 or count < 0:  # its counters were reset
+        if count < 0:  # its counters were reset
             return None, None
         return 8 * count / seconds, 8 * (count + FRAME_OVERHEAD * (last["tx_packets"] - first["tx_packets"])) / seconds
 

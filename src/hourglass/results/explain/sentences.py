@@ -48,8 +48,6 @@ class Explanation:
     hop: HopLoad | None
     """Where the queue is."""
     rule: SizeRule | None
-    hops: tuple[HopLoad, ...]
-    """The hops of the loads, each once."""
     sentences: tuple[Sentence, ...]
     missing: tuple[str, ...]
 
@@ -88,10 +86,7 @@ def explanation_of(run: Recording) -> Explanation:
         *_shares(run),
         *_warnings(run),
     ]
-    hops = tuple({each.name: each for load in loads.listed for each in load.hops}.values())
-    return Explanation(
-        first, tuple(further), tuple(felt), tuple(parts), queue, hop, rule, hops, tuple(sentences), missing
-    )
+    return Explanation(first, tuple(further), tuple(felt), tuple(parts), queue, hop, rule, tuple(sentences), missing)
 
 
 def _longest_queue(loads: Loads, parts: list[LatencyPart]) -> LatencyPart | None:
