@@ -11,6 +11,7 @@ part failed.
 
 import argparse
 import contextlib
+import functools
 import os
 import re
 import shlex
@@ -158,9 +159,19 @@ def execute(part: Part) -> Result:
 
 def run_to_its_end(command: list[str], folder: Path, environment: dict[str, str]) -> int:
     """Run a command with its output on the terminal, and return its exit status. If this process is interrupted, so is
-    the command with all processes of its group: tests tidy up after themselves."""
-    child = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
+    the command with all processes of its group: tests tidy up after themselves. A signal that arrives while the
+    command starts takes effect when it has started."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    unblock = functools.partial(signal.pthread_sigmask, signal.SIG_SETMASK, mask)
     try:
+        child = subprocess.Popen(
+            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=unblock
+        )
+    except BaseException:
+        unblock()
+        raise
+    try:
+        unblock()
         return child.wait()
     except KeyboardInterrupt:
         process.kill_group(child, signal.SIGINT)

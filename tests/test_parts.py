@@ -81,12 +81,20 @@ def test_failed_tests_of_the_agent_are_named() -> None:
     ]
 
 
-def test_a_terminated_command_lets_its_tests_tidy_up(tmp_path: Path) -> None:
+@pytest.mark.parametrize("start_s", [0, 0.5], ids=["while it runs", "while it starts"])
+def test_a_terminated_command_lets_its_tests_tidy_up(tmp_path: Path, start_s: float) -> None:
+    """`start_s`: the time for which a busy machine keeps this process from seeing that the command has started."""
     tests = f"exec >{MESSAGES}; trap 'echo tidies; exit' INT; echo begins; while :; do sleep 0.01; done"
     code = f"""
+import subprocess, time
 from pathlib import Path
 from hourglass.errors import program
 from tests.__main__ import Part, run
+class Slow(subprocess.Popen):
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        time.sleep({start_s})
+subprocess.Popen = Slow
 program(lambda: run([Part("tests", ["sh", "-c", {tests!r}], Path({str(tmp_path)!r}))]))
 """
     command = [sys.executable, "-c", code]
