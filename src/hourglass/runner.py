@@ -166,6 +166,13 @@ def prepare(scenario: Scenario, engine: str, progress: RunProgress, able: Capabi
     return Prepared(scenario, plan, ready, ready.identity(bool(plan.radios), plan.roots, progress.root))
 
 
+def _load_threads() -> None:
+    """Import the libraries whose import starts threads, before programs may use up the host's processes. Without a
+    thread, NumPy's OpenBLAS sends SIGINT to this process, and Polars panics."""
+    import numpy  # noqa: F401
+    import polars  # noqa: F401
+
+
 def make(
     prepared: Prepared,
     out: Path | None,
@@ -194,6 +201,8 @@ def make(
         about |= {"identity": prepared.identity, "seed": scenario.seed, "sandbox": engines.layers(ready)}
         if staged is not None:
             staged(stage.path)
+        if plan.apps:
+            _load_threads()
         try:
             outcome = ready.run(plan, stage.path, progress=progress.time, preload=load_results)
             from hourglass.results.run_directory import open_run

@@ -284,6 +284,24 @@ def test_a_host_that_permits_no_more_processes(cgroup: Path, kernel: str, tmp_pa
     assert json.loads(result.stdout)["code"] == "host-limit"
 
 
+LIBRARIES_OF_A_GUEST = """\
+import sys
+
+def audit(event, arguments):
+    if event == "subprocess.Popen" and str(arguments[0]).endswith("/linux"):
+        print("libraries:", *sorted({"numpy", "polars"} & set(sys.modules)), file=sys.stderr)
+
+sys.addaudithook(audit)
+"""
+
+
+def test_libraries_start_their_threads_before_programs(tmp_path: Path) -> None:
+    """Programs may use up the host's processes. The import of NumPy or Polars fails if it cannot start threads."""
+    (tmp_path / "sitecustomize.py").write_text(LIBRARIES_OF_A_GUEST)
+    result = program(tmp_path, DEFAULT, "", before=["env", f"PYTHONPATH={tmp_path}"])
+    assert "libraries: numpy polars" in result.stderr.splitlines()
+
+
 MAPPINGS_MAX = 200_000
 """A host that permits more would need a program with more memory."""
 
