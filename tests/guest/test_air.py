@@ -4,11 +4,14 @@
 import re
 import subprocess
 from collections import Counter
+from decimal import Decimal
 from typing import Any
 
 import polars as pl
 import pytest
 
+from hourglass.results import frames
+from hourglass.results.frames import LAYER_COLUMNS
 from hourglass.results.recording import Recording
 from hourglass.results.series import NS_PER_S, loaded_window
 from tests import tools
@@ -20,6 +23,7 @@ pytestmark = pytest.mark.guest
 
 SHORT = ("test.length=2", "test.delay=1")
 ALL = (*SHORT, "measure.packets=all")
+IDLE = ("test.name=ping", "test.length=2", "test.delay=0", "measure.packets=all")
 NOTHING = ("measure.packets=0", "measure.tcp=0", "measure.devices=0")
 PRESETS = ("wifi-ath9k", "wifi-ath9k-htc", "wifi-ax")
 ON_AIR = ["air_ns", "contention_ns", "retry_ns", "resequence_ns", "txq_ns"]
@@ -195,6 +199,26 @@ def test_captures_have_every_ppdu_with_its_times(simulate: Simulate, tshark: str
     assert isinstance(propagation_ns, int)
     for seq, t_s in single:
         assert round((arrivals[seq] - t_s) * 1e9) == AIRTIME_NS + propagation_ns
+    visits = frames.visits(run.packets).filter((pl.col("stream") == "icmp") & (pl.col("way") == "up"))
+    before_air = pl.sum_horizontal(LAYER_COLUMNS[: LAYER_COLUMNS.index("air_ns")])
+    layers = (visits.filter(node="client").select("packet", pl.col("start_ns") + before_air),
+              visits.filter(node="ap").select("packet", "start_ns"))  # fmt: skip
+    for captured, recorded in zip((sent, received), layers, strict=True):
+        times = dict(recorded.iter_rows())
+        assert len(captured) > 5
+        assert [times[int(seq)] for seq, *_ in captured] == [int(Decimal(t_s) * 10**9) for _, t_s, _ in captured]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_frame_waits_at_its_receiver_for_interrupt_and_cpu(simulate: Simulate, kernel: str) -> None:
+    """ath9k's interrupt comes 500 us after a frame."""
+    run = simulate("wifi-ath9k", *IDLE, "testbed.node.1.cpu.received=30us", kernel=kernel)
+    radio = pl.col("air_ns").shift() > 0
+    for way, node, wait_ns in (("up", "ap", 530_000), ("down", "client", 500_000)):
+        visits = run.packets.filter(way=way).filter(radio & (pl.col("node") == node))
+        assert visits.height > 10
+        assert set(visits["rx_ns"]) == {wait_ns}
+        assert set(visits["resequence_ns"]) == {0}
 
 
 def test_repeated_frames_have_the_retry_bit(simulate: Simulate, tshark: str) -> None:

@@ -4,6 +4,7 @@ Code that handles the end of such a packet must not read it. Found by tests/fuzz
 
 from typing import Any
 
+import polars as pl
 import pytest
 
 from hourglass import runner, scenario
@@ -41,3 +42,22 @@ def test_purged_packets_are_dropped(name: str, kernel: str, tmp_path: Any) -> No
     run = runner.run(scenario.load(SCENARIOS[name], kernel=kernel), tmp_path / "run")
     check_balances(run)
     assert run.info.warnings == []
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("preset", ["wifi-ath9k", "wifi-ax"])
+def test_frames_that_wait_at_a_radio_that_goes_down_are_dropped_there(preset: str, kernel: str, tmp_path: Any) -> None:
+    """The access point needs 1 ms for each of 1,000 datagrams, and goes down after 0.6 s."""
+    flood = {"name": "flood", "size": 100, "rate": "1.6mbit", "start": 0, "stop": 0.5}
+    source = {
+        "testbed": {"preset": preset},
+        "test": {"name": "ping", "length": 1, "delay": 0.2, "datagrams": [flood]},
+        "event": [{"at": 0.6, "node": "ap", "ip": "link set dev wlan0 down"}],
+    }
+    run = runner.run(scenario.load(source, ["testbed.node.1.cpu.received=1ms"], kernel=kernel), tmp_path / "run")
+    check_balances(run)
+    dropped = run.drops.filter(stream="flood", node="ap", device="wlan0", place="rx", reason="down")["packets"].sum()
+    assert dropped > 350
+    last = run.balance.filter(pl.col("t_ns") == pl.col("t_ns").max())
+    waiting = run.queues.filter(node="client", device="wlan0").sort("t_ns").tail(1).select("txq_packets", "ring_skbs")
+    assert last["in_flight"].sum() == sum(waiting.row(0)), "the client goes on sending"

@@ -68,8 +68,8 @@ enum probe_state {
 	PROBE_RECEIVED = 8, /* by a node; TCP data at its destination: not read yet */
 	PROBE_LOST = 16, /* dropped TCP data, kept for the retransmission */
 	PROBE_IN_TXQ = 32, /* in mac80211's queue */
-	PROBE_IN_RADIO = 64, /* the cookie of its radio_mpdu is the slot */
-	PROBE_IN_MAC80211 = 128, /* in mac80211 of the receiver */
+	PROBE_IN_RADIO = 64, /* the slot is the cookie of its MPDU, or of the copy */
+	PROBE_IN_MAC80211 = 128, /* in mac80211 of the receiver, its current node */
 };
 
 /* Sums over the completed packets of a stream, at one node. */
@@ -192,10 +192,7 @@ struct probe_slot {
 	bool has_sender_ns : 1; /* sender_ns is valid */
 	int device; /* ifindex of the last queue */
 	struct probe_watch *watch;
-	/*
-	 * in probe_end, while PROBE_RECEIVED at its destination, or PROBE_LOST; in probe_radio.c
-	 * until the interrupt
-	 */
+	/* in probe_end, while PROBE_RECEIVED at its destination, or PROBE_LOST */
 	struct list_head received;
 	u32 number, bytes, seq;
 	s64 begin_ns;
@@ -203,8 +200,6 @@ struct probe_slot {
 	s64 reorder_ns, read_ns;
 	/* for TCP data */
 	s64 sender_ns[PROBE_SENDER_LAYERS];
-	/* of a packet that a radio has received and not yet delivered by an interrupt */
-	const void *radio;
 	struct probe_visited visit[PROBE_VISITS];
 };
 

@@ -62,7 +62,11 @@ enum probe_record {
  * read. Without a socket, it begins when the packet is enqueued. The packet ...
  */
 enum probe_layer {
-	PROBE_RX, /* has arrived but has not reached the stack: interrupt moderation, NAPI, GRO */
+	/*
+	 * has arrived but has not reached the stack: interrupt moderation, the node's CPU, NAPI,
+	 * GRO
+	 */
+	PROBE_RX,
 	PROBE_RESEQUENCE, /* waits in the receiver's mac80211 for a missing earlier MPDU */
 	PROBE_REORDER, /* waits in the receiver for missing earlier data */
 	PROBE_READ, /* waits in the receiver's socket to be read */

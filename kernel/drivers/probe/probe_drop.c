@@ -242,12 +242,11 @@ void probe_wire_lost(struct probe_slot *packet, const struct sk_buff *frame,
 		probe_end_slot(packet);
 }
 
-/* A device drops the packet of @slot. */
+/* A device (NULL: unknown) of the current node drops the packet of @slot. */
 void probe_slot_drop(struct probe_slot *slot, const struct net_device *dev, enum probe_place place,
 		     const char *reason)
 {
-	probe_record_drop(dev, probe_node(dev_net(dev)), place, reason, probe_slot_stream(slot), 1,
-			  slot->bytes);
+	probe_record_drop(dev, slot->node, place, reason, probe_slot_stream(slot), 1, slot->bytes);
 	probe_end_slot(slot);
 }
 

@@ -38,13 +38,12 @@ static void probe_queue_forwarded(const struct probe_packets *packets, int node,
 				  s64 now)
 {
 	struct probe_slot *slot = probe_slot_find(probe_owner(packets), probe_ident(packets, 0),
-						  PROBE_IN_MAC80211, -1, now);
+						  PROBE_IN_MAC80211, node, now);
 
 	if (!slot) {
 		probe_unmatched(packets);
 		return;
 	}
-	probe_slot_visit(slot, node);
 	probe_slot_spend(slot, HOP_RESEQUENCE, now);
 	probe_slot_ecn(slot, packets->ecn, NULL, PROBE_AT_STACK);
 	slot->state = PROBE_IN_QDISC;
@@ -362,14 +361,18 @@ static bool probe_final(const struct probe_packets *packets, const struct sk_buf
 /* Returns the slot of a packet that arrives by a cable, a radio, or another device such as veth. */
 static struct probe_slot *probe_arriving(u64 owner, u64 ident, int node, s64 now)
 {
-	struct probe_slot *slot = probe_slot_find(owner, ident, PROBE_ON_WIRE, node, now) ?:
-				  probe_slot_find(owner, ident, PROBE_IN_RING | PROBE_IN_MAC80211,
-						  -1, now);
+	struct probe_slot *slot = probe_slot_find(owner, ident, PROBE_ON_WIRE | PROBE_IN_MAC80211,
+						  node, now) ?:
+				  probe_slot_find(owner, ident, PROBE_IN_RING, -1, now);
 
 	if (!slot)
 		return NULL;
+	if (slot->state == PROBE_IN_MAC80211) {
+		probe_slot_spend(slot, HOP_RESEQUENCE, now);
+		return slot;
+	}
 	probe_slot_visit(slot, node);
-	probe_slot_spend(slot, slot->state == PROBE_IN_MAC80211 ? HOP_RESEQUENCE : HOP_RX, now);
+	probe_slot_spend(slot, HOP_RX, now);
 	return slot;
 }
 

@@ -7,18 +7,16 @@
  * sent		its PPDU's first transmission begins	ring, contention
  *		a retransmission begins			retry
  * arrived	its PPDU has ended			air, propagation
- * interrupt	mac80211 of the receiver has it		rx
+ * given	mac80211 of the receiver has it		rx, of the receiver
  *
  * From `taken` to `arrived` the cookie of a frame's radio_mpdu is the slot of its packet. No
  * other event may end this slot, since of two equal packets (a retransmission) the later one may
- * arrive first. Then the slot waits in `arrived` for its radio's interrupt. In mac80211 it is
- * again found by the content of the packet (probe_path.c).
+ * arrive first. Then `dev_scratch` of the receiver's copy is the slot, until interrupt and CPU are
+ * over. In mac80211 it is again identified by the content of the packet (probe_path.c).
  */
 #include <linux/etherdevice.h>
 #include "probe_radio.h"
 #include "radio_trace.h"
-
-static LIST_HEAD(arrived); /* slots of frames at all radios */
 
 static struct net_device *probe_radio_device(const struct radio_mpdu *mpdu)
 {
@@ -90,11 +88,12 @@ static void probe_radio_sent(void *data, const struct radio_ppdu *ppdu)
 
 static void probe_radio_arrived(void *data, const struct radio_phy *phy,
 				const struct radio_ppdu *ppdu, struct radio_mpdu *mpdu,
-				u64 arrival_ns)
+				struct sk_buff *copy, u64 arrival_ns)
 {
 	const struct ieee80211_hdr *header = (const void *)mpdu->skb->data;
 	bool answers = radio_rx_answers(phy, mpdu->skb);
 	struct probe_slot *packet = mpdu->cookie;
+	const struct net_device *receiver = NULL;
 	const struct radio_vif *interface;
 
 	if (!probe_on)
@@ -106,33 +105,42 @@ static void probe_radio_arrived(void *data, const struct radio_phy *phy,
 	}
 	list_for_each_entry(interface, &phy->vifs, list) {
 		const struct net_device *dev = ieee80211_vif_to_wdev(interface->vif)->netdev;
+		bool addressed = ether_addr_equal(header->addr1, interface->address);
 
-		if (dev && probe_node(dev_net(dev)) >= 0 &&
-		    (is_multicast_ether_addr(header->addr1) ||
-		     ether_addr_equal(header->addr1, interface->address)))
+		if (!dev || probe_node(dev_net(dev)) < 0)
+			continue;
+		if (addressed)
+			receiver = dev;
+		if (addressed || is_multicast_ether_addr(header->addr1))
 			probe_radio_capture(ppdu, mpdu, dev, phy, arrival_ns);
 	}
 	if (!packet || !answers)
 		return;
-	packet->radio = phy;
-	list_add_tail(&packet->received, &arrived);
 	mpdu->cookie = NULL;
+	if (!receiver)
+		return;
+	probe_slot_visit(packet, probe_node(dev_net(receiver)));
+	packet->device = receiver->ifindex;
+	copy->dev_scratch = (unsigned long)packet;
 }
 
-static void probe_radio_interrupt(void *data, const struct radio_phy *phy)
+/* Returns the slot of an arrived frame, or NULL, and clears its reference. */
+static struct probe_slot *probe_radio_take(struct sk_buff *copy)
 {
-	struct probe_slot *slot, *next;
-	s64 now = ktime_get_ns();
+	struct probe_slot *slot = (void *)copy->dev_scratch;
 
-	if (!probe_on)
+	copy->dev_scratch = 0;
+	return probe_on ? slot : NULL;
+}
+
+static void probe_radio_given(void *data, struct sk_buff *copy)
+{
+	struct probe_slot *slot = probe_radio_take(copy);
+
+	if (!slot)
 		return;
-	list_for_each_entry_safe(slot, next, &arrived, received) {
-		if (slot->radio != phy)
-			continue;
-		list_del_init(&slot->received);
-		probe_slot_spend(slot, HOP_RX, now);
-		slot->state = PROBE_IN_MAC80211;
-	}
+	probe_slot_spend(slot, HOP_RX, ktime_get_ns());
+	slot->state = PROBE_IN_MAC80211;
 }
 
 static void probe_radio_end(struct radio_mpdu *mpdu, enum probe_place place, const char *reason)
@@ -152,17 +160,16 @@ static void probe_radio_dropped(void *data, struct radio_mpdu *mpdu, const char 
 	probe_radio_end(mpdu, PROBE_AT_RING, reason);
 }
 
-static void probe_radio_missed(void *data, const struct radio_phy *phy)
+static void probe_radio_missed(void *data, const struct radio_phy *phy, struct sk_buff *copy)
 {
-	const struct radio_vif *interface = list_first_entry(&phy->vifs, struct radio_vif, list);
-	struct probe_slot *slot, *next;
+	struct probe_slot *slot = probe_radio_take(copy);
 
-	if (!probe_on || list_empty(&phy->vifs))
+	if (!slot)
 		return;
-	list_for_each_entry_safe(slot, next, &arrived, received)
-		if (slot->radio == phy)
-			probe_slot_drop(slot, ieee80211_vif_to_wdev(interface->vif)->netdev,
-					PROBE_AT_RX, "down");
+	rcu_read_lock();
+	probe_slot_drop(slot, dev_get_by_index_rcu(wiphy_net(phy->hw->wiphy), slot->device),
+			PROBE_AT_RX, "down");
+	rcu_read_unlock();
 }
 
 static void probe_radio_sampled(void *data, const struct net_device *dev,
@@ -202,7 +209,7 @@ int probe_radio_start(void)
 	return register_trace_radio_taken(probe_radio_taken, NULL)	   ?:
 		       register_trace_radio_sent(probe_radio_sent, NULL)	   ?:
 		       register_trace_radio_arrived(probe_radio_arrived, NULL)	   ?:
-		       register_trace_radio_interrupt(probe_radio_interrupt, NULL) ?:
+		       register_trace_radio_given(probe_radio_given, NULL)	   ?:
 		       register_trace_radio_missed(probe_radio_missed, NULL)	   ?:
 		       register_trace_radio_lost(probe_radio_lost, NULL)	   ?:
 		       register_trace_radio_dropped(probe_radio_dropped, NULL)	   ?:

@@ -377,6 +377,7 @@ void radio_rx_begin(struct radio_phy *phy, struct radio_ppdu *ppdu);
 void radio_rx_end(struct radio_phy *phy);
 void radio_rx_drain(struct radio_phy *phy);
 void radio_rx_flush(struct radio_phy *phy);
+void radio_rx_purge(const struct radio_phy *phy, struct sk_buff_head *queue);
 void radio_rx_setup(struct radio_phy *phy);
 bool radio_rx_wants(const struct radio_phy *phy, const struct sk_buff *skb);
 s8 radio_rx_signal(const struct radio_phy *phy);

@@ -16,6 +16,7 @@
  */
 #include <linux/slab.h>
 #include "radio.h"
+#include "radio_trace.h"
 
 static u64 radio_cpu_book(const struct radio_phy *phy, enum hourglass_cpu_work work, u32 frames)
 {
@@ -25,8 +26,11 @@ static u64 radio_cpu_book(const struct radio_phy *phy, enum hourglass_cpu_work w
 /* Gives the first received frame to mac80211. */
 static void radio_cpu_give(struct radio_phy *phy)
 {
+	struct sk_buff *copy = __skb_dequeue(&phy->cpu.received);
+
+	trace_radio_given(copy);
 	rcu_read_lock();
-	ieee80211_rx_napi(phy->hw, NULL, __skb_dequeue(&phy->cpu.received), NULL);
+	ieee80211_rx_napi(phy->hw, NULL, copy, NULL);
 	rcu_read_unlock();
 }
 
@@ -139,7 +143,7 @@ void radio_cpu_stop(struct radio_phy *phy)
 	hrtimer_cancel(&cpu->receive);
 	hrtimer_cancel(&cpu->send);
 	local_bh_disable();
-	__skb_queue_purge(&cpu->received);
+	radio_rx_purge(phy, &cpu->received);
 	cpu->receiving = false;
 	radio_discard(phy, &cpu->handing);
 	local_bh_enable();

@@ -26,11 +26,11 @@ static void radio_halt(struct radio_phy *phy)
 	phy->running = false;
 	hrtimer_cancel(&phy->beacons);
 	radio_usb_stop(phy);
+	radio_rx_flush(phy);
 	radio_cpu_stop(phy);
 	local_bh_disable();
 	radio_medium_flush(phy, NULL);
 	local_bh_enable();
-	radio_rx_flush(phy);
 }
 
 static void radio_stop(RADIO_STOP_ARGS)

@@ -109,7 +109,7 @@ static struct sk_buff *radio_rx_copy(const struct radio_phy *phy, const struct s
 }
 
 static void radio_rx_mpdu(struct radio_phy *phy, const struct radio_ppdu *ppdu,
-			  const struct radio_mpdu *mpdu)
+			  struct radio_mpdu *mpdu, u64 arrival_ns)
 {
 	struct sk_buff *copy = radio_rx_copy(phy, mpdu->skb);
 
@@ -121,6 +121,7 @@ static void radio_rx_mpdu(struct radio_phy *phy, const struct radio_ppdu *ppdu,
 						  RX_FLAG_AMPDU_IS_LAST : 0;
 	__skb_queue_tail(&phy->arrived, copy);
 	phy->stats.rx_mpdus++;
+	trace_radio_arrived(phy, ppdu, mpdu, copy, arrival_ns);
 }
 
 static void radio_rx_account(struct radio_phy *phy, const struct radio_ppdu *ppdu,
@@ -205,8 +206,7 @@ static void radio_rx_take(struct radio_phy *phy, u64 until_ns)
 		if (skb_queue_empty(&phy->arrived))
 			phy->rx_first_ns = arrival;
 		phy->rx_last_ns = arrival;
-		radio_rx_mpdu(phy, ppdu, phy->heard_next);
-		trace_radio_arrived(phy, ppdu, phy->heard_next, arrival);
+		radio_rx_mpdu(phy, ppdu, phy->heard_next, arrival);
 	}
 }
 
@@ -240,7 +240,6 @@ void radio_rx_drain(struct radio_phy *phy)
 		skb_queue_splice_init(&phy->arrived, &phy->cpu.received);
 		radio_rx_arm(phy);
 		phy->stats.rx_interrupts++;
-		trace_radio_interrupt(phy);
 	}
 	radio_cpu_receive(phy);
 }
@@ -257,7 +256,17 @@ void radio_rx_setup(struct radio_phy *phy)
 	radio_timer_setup(&phy->rx_interrupt, radio_rx_interrupt);
 }
 
-/* Drops arrived frames, since the radio stops. */
+/* Drops arrived frames of a queue, since the radio stops. */
+void radio_rx_purge(const struct radio_phy *phy, struct sk_buff_head *queue)
+{
+	struct sk_buff *copy;
+
+	while ((copy = __skb_dequeue(queue))) {
+		trace_radio_missed(phy, copy);
+		kfree_skb(copy);
+	}
+}
+
 void radio_rx_flush(struct radio_phy *phy)
 {
 	local_bh_disable();
@@ -265,7 +274,6 @@ void radio_rx_flush(struct radio_phy *phy)
 	local_bh_enable();
 	hrtimer_cancel(&phy->rx_interrupt);
 	local_bh_disable();
-	trace_radio_missed(phy);
-	__skb_queue_purge(&phy->arrived);
+	radio_rx_purge(phy, &phy->arrived);
 	local_bh_enable();
 }

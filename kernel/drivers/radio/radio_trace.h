@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The tracepoints of a radio's frames, for subscribers: register_trace_radio_...(). A frame is
- * taken and then sent once or more. Either it arrives at its receiver, whose next interrupt gives
- * it to mac80211, or it is given up. Like those of wire_trace.h, these tracepoints write no event
+ * taken and then sent once or more. Either it arrives at its receiver, which gives a copy of it to
+ * mac80211 later, or it is given up. Like those of wire_trace.h, these tracepoints write no event
  * to the trace buffer. `cookie` of struct radio_mpdu belongs to the subscriber: it is NULL when
- * the frame is taken, and the driver does not read it. A subscriber changes nothing else.
+ * the frame is taken, and the driver does not read it. So does `dev_scratch` of the copy: it is 0
+ * when the frame arrives, and must be 0 after radio_given. A subscriber changes nothing else.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM radio
@@ -20,6 +21,7 @@ struct radio_backlog;
 struct radio_mpdu;
 struct radio_phy;
 struct radio_ppdu;
+struct sk_buff;
 
 /* The driver took a frame from mac80211. */
 DECLARE_TRACE_EVENT(radio_taken,
@@ -31,21 +33,21 @@ DECLARE_TRACE_EVENT(radio_sent,
 		    TP_PROTO(const struct radio_ppdu *ppdu),
 		    TP_ARGS(ppdu));
 
-/* @phy received the frame without an error, its last bit at @arrival_ns. */
+/* @phy received the frame without an error, its last bit at @arrival_ns, as @copy. */
 DECLARE_TRACE_EVENT(radio_arrived,
 		    TP_PROTO(const struct radio_phy *phy, const struct radio_ppdu *ppdu,
-			     struct radio_mpdu *mpdu, u64 arrival_ns),
-		    TP_ARGS(phy, ppdu, mpdu, arrival_ns));
+			     struct radio_mpdu *mpdu, struct sk_buff *copy, u64 arrival_ns),
+		    TP_ARGS(phy, ppdu, mpdu, copy, arrival_ns));
 
-/* mac80211 of @phy gets all arrived frames. */
-DECLARE_TRACE_EVENT(radio_interrupt,
-		    TP_PROTO(const struct radio_phy *phy),
-		    TP_ARGS(phy));
+/* mac80211 gets an arrived frame. */
+DECLARE_TRACE_EVENT(radio_given,
+		    TP_PROTO(struct sk_buff *copy),
+		    TP_ARGS(copy));
 
-/* Arrived frames are dropped: @phy stops. */
+/* An arrived frame is dropped: @phy stops. */
 DECLARE_TRACE_EVENT(radio_missed,
-		    TP_PROTO(const struct radio_phy *phy),
-		    TP_ARGS(phy));
+		    TP_PROTO(const struct radio_phy *phy, struct sk_buff *copy),
+		    TP_ARGS(phy, copy));
 
 /* The frame is given up after its last try. */
 DECLARE_TRACE_EVENT(radio_lost,

@@ -187,16 +187,13 @@ def _of_cpu(
     parts: list[LatencyPart],
     shares: SenderShares | None = None,
 ) -> Bottleneck:
-    """Return a CPU as a limit. Received frames wait for it before the stack, and skbs in the qdisc of a device. The
-    time between the air and mac80211 is the layer `rx` of the node that sent the frame."""
+    """Return a CPU as a limit. Received frames wait for it before the stack, and skbs in the qdisc of a device."""
     hops = [hop for each in loads.listed for hop in each.hops]
     exits = {hop.name: hop for hop in hops if hop.hop.node == node}
-    senders = {hop.hop.node for hop in hops if hop.hop.medium == "air" and hop.hop.to_node == node}
-    before = {(node, "rx"), (node, "resequence"), *((sender, "rx") for sender in senders)}
     full = {hop.hop.device for hop in exits.values() if _used_up(hop)}
     before_ms = qdisc_ms = 0.0
     for part in parts:
-        if cpu.received_percent and (part.node, part.layer) in before:
+        if cpu.received_percent and (part.node, part.layer) == (node, "rx"):
             before_ms += part.ms
         if cpu.sent_percent and (part.node, part.layer) == (node, "qdisc") and part.device not in full:
             qdisc_ms += part.ms
