@@ -85,7 +85,7 @@ def _default_alone(build: Callable[..., BuiltKernel]) -> Callable[..., BuiltKern
     """Return the function, which fails the test if the kernel is one that `make test` does not build."""
 
     def checked(name: str, *arguments: Any, **options: Any) -> BuiltKernel:
-        kernel, variant = config.split(name)
+        kernel, variant = config.kernel_and_variant(name)
         other = kernel in OTHER_KERNELS or (
             kernel == DEFAULT and (variant or options.get("variant") or options.get("without"))
         )

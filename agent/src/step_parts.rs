@@ -54,8 +54,8 @@ impl<'de> Deserialize<'de> for Step {
     }
 }
 
-/// A step whose lines for `tool` follow `templates`. A field's value replaces its name in braces; true is the
-/// name itself. `[A|B]` is A, or B if A's field is null, false or empty.
+/// A step with one line of `tool` for each template. A name in braces is replaced by the field's value, or by
+/// the name if the value is true. `[A|B]` is A; it is B if A's field is null, false or empty.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Context {
     #[serde(deserialize_with = "present")]

@@ -93,5 +93,5 @@ def test_later_fragments_take_precedence_and_losses_are_named(kernel: Path) -> N
     merged = config.merge(config.fragments(kernel / "config", (6, 1), None))
     assert merged == {"CONFIG_A": "y", "CONFIG_B": "y"}
     assert config.parse(config.render(merged | {"CONFIG_C": "n"})) == merged | {"CONFIG_C": "n"}
-    assert config.lost(merged | {"CONFIG_C": "n"}, {"CONFIG_A": "y"}) == ["CONFIG_B=y"]
-    assert config.lost({"CONFIG_C": "n"}, {"CONFIG_C": "y"}) == ["CONFIG_C=n"]
+    assert config.unmet(merged | {"CONFIG_C": "n"}, {"CONFIG_A": "y"}) == ["CONFIG_B=y"]
+    assert config.unmet({"CONFIG_C": "n"}, {"CONFIG_C": "y"}) == ["CONFIG_C=n"]

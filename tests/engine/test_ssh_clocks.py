@@ -62,7 +62,7 @@ def test_drift_is_the_gain_between_exchanges() -> None:
         series(0, 3, 0, 20_000, [(1_000, 1_000)]), [], series(100 * S, 3, 0, 20_000, [(1_000, 1_000)])
     )
     assert clock.drift_ppb == pytest.approx(20_000, abs=2)
-    assert clock.ours(clock.theirs(50 * S)) == pytest.approx(50 * S, abs=2)
+    assert clock.local_ns(clock.host_ns(50 * S)) == pytest.approx(50 * S, abs=2)
 
 
 def test_an_uneven_clock_has_a_larger_uncertainty() -> None:
@@ -82,14 +82,14 @@ def test_a_change_of_the_time_of_day_is_detected() -> None:
 def part(node: str, offset_ns: int, drift_ppb: int = 0, uncertainty_ns: int = 0, set_ns: int = 0) -> HostRecords:
     """Return records of a host whose clock is `offset_ns` ahead at our time 0. The test begins at our time 10 s."""
     clock = Clock(0, offset_ns, drift_ppb, uncertainty_ns, 0, 1, 0, set_ns)
-    return HostRecords(node, Path(), clock.theirs(10 * S), 10 * S, clock, {}, 0)
+    return HostRecords(node, Path(), clock.host_ns(10 * S), 10 * S, clock, {}, 0)
 
 
 def test_test_times_do_not_depend_on_the_clock() -> None:
     """The clock gains 1 ms in 10 s: its 10.001 s since the start are 10 s."""
     fast = part("a", -3 * S, drift_ppb=100_000)
-    assert fast.ours(np.array([0, 10 * S + 1_000_000])).tolist() == [0, pytest.approx(10 * S, abs=2)]
-    assert part("b", 5 * S).ours(np.array([7])).tolist() == [7]
+    assert fast.local_ns(np.array([0, 10 * S + 1_000_000])).tolist() == [0, pytest.approx(10 * S, abs=2)]
+    assert part("b", 5 * S).local_ns(np.array([7])).tolist() == [7]
 
 
 def test_delays_shorter_than_the_uncertainty_are_refused() -> None:

@@ -108,14 +108,14 @@ def test_invalid_events_are_ignored(machine: Channel, line: bytes) -> None:
     assert not machine.exchanges
     assert machine.test_ns == 0
     assert machine.end_ns is None
-    assert machine.reached <= {"measured", ""}
+    assert machine.milestones <= {"measured", ""}
     assert not machine.records.exists()
 
 
 def test_any_number_of_events_needs_little_memory(machine: Channel) -> None:
     for number in range(5000):
         machine.receive(event(event=f"word {number}"))
-    assert len(machine.reached) <= 1
+    assert len(machine.milestones) <= 1
 
 
 def test_events_of_the_console_may_be_nested() -> None:
@@ -148,7 +148,7 @@ def test_clocks_may_have_any_offset(ns: int) -> None:
     clock = estimate_clock(
         [Exchange(0, ns, ns, 100, ns), Exchange(200, -ns, -ns, 300, -ns)], [], [Exchange(400, ns, -ns, 500, 0)]
     )
-    assert isinstance(clock.theirs(10**9), int)
+    assert isinstance(clock.host_ns(10**9), int)
 
 
 def records(path: Path, *tables: tuple[str | None, dict[str, Any]]) -> None:

@@ -30,9 +30,9 @@ ALL = "all"
 
 HEAD = """\
 #!/bin/sh
-# Gives the hosts of the scenario {name} their stacks, and takes them back.
+# Configures the stacks of the hosts of the scenario {name}, and restores their earlier settings.
 #   sh {file} apply NODE    on the host that is NODE ({nodes}), as root
-#   sh {file} undo          gives back what was there; apply does so itself when a line fails
+#   sh {file} undo          restores the earlier settings; apply does so itself when a line fails
 set -eu
 STATE=${{HOURGLASS_STATE:-/run/hourglass-apply}}
 

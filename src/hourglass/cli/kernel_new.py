@@ -36,7 +36,9 @@ def kernel_new(
     template: Annotated[
         str | None,
         typer.Option(
-            "--from", metavar="NAME", help="Template: aimd, sojourn (a qdisc), or one of the kernel's: cubic, fq_codel."
+            "--from",
+            metavar="NAME",
+            help="Template: aimd, bbr3, prague, sojourn (a qdisc), or an algorithm of the kernel: cubic, fq_codel.",
         ),
     ] = None,
     kernel: Annotated[

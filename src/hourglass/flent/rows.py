@@ -38,9 +38,9 @@ def _received(stream: int, t_s: float, total: float) -> Row:
 def sent(stream: int, points: Sequence[Timed]) -> Iterator[Row]:
     """Yield rows of table `tcp`: ss's values of a flow's sender."""
     for t_s, point in points:
-        columns = ((ours, getattr(point, key), unit) for key, (ours, unit) in SOCKETS.items())
+        columns = ((column, getattr(point, key), unit) for key, (column, unit) in SOCKETS.items())
         yield {"t_ns": round(t_s * NS_PER_S), "stream": stream, "sender": True} | {
-            ours: round(value * unit) for ours, value, unit in columns if value is not None
+            column: round(value * unit) for column, value, unit in columns if value is not None
         }
 
 

@@ -203,7 +203,7 @@ _TC_LINE = re.compile(r"[A-Za-z0-9_.:,/%+=-]+(?: [A-Za-z0-9_.:,/%+=-]+)*", re.AS
 _QDISC_PATTERN = rf"^ *(stab .* )?({'|'.join(QDISCS)})( .*)?$"
 
 
-def _qdisc(value: object, info: ValidationInfo) -> str:
+def _qdisc_text(value: object, info: ValidationInfo) -> str:
     """Return a qdisc's kind or its tc line. Raises ValueError, also for quotes, backslashes and #, which tc would
     interpret when it reads the line from its batch file."""
     text = " ".join(value.split(" ")).strip() if isinstance(value, str) else ""
@@ -225,7 +225,7 @@ def _qdisc(value: object, info: ValidationInfo) -> str:
 
 Qdisc = Annotated[
     str,
-    PlainValidator(_qdisc),
+    PlainValidator(_qdisc_text),
     ValueKind(
         "kind, tc line, file or table",
         schema={"anyOf": [{"enum": list(QDISCS)}, {"type": "string", "pattern": _QDISC_PATTERN}, *_FILE_FORMS]},

@@ -59,10 +59,10 @@ def selftests(
 ) -> Selftests:
     """Run the tests of a kernel or tree whose names match one of the patterns, default all.
 
-    Raises InputError, MissingError, or HourglassError when kernel or tests cannot be build_selftests."""
+    Raises InputError, MissingError, or HourglassError if the kernel or the tests cannot be built."""
     progress = progress or SilentStudy()
     kernel = registry.ensure_tree(spec, progress.kernel)
-    name, _ = config.split(spec)
+    name, _ = config.kernel_and_variant(spec)
     tree = registry.origin(registry.read(name), name) if registry.is_kernel(name) else spec
     root = build_selftests(tree, tree_spec.default_name(tree), progress.kernel)
     chosen = _chosen(root, patterns)

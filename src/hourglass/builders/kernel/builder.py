@@ -127,7 +127,7 @@ def turn(
 ) -> Iterator[tuple[Path, Recipe, SourceTree]]:
     """Yield a kernel's working tree, which no other process uses meanwhile, with its recipe and source."""
     if variant is None:
-        version_or_path, variant = config.split(str(version_or_path))
+        version_or_path, variant = config.kernel_and_variant(str(version_or_path))
     check_prerequisites(variant)
     having = TYPES_TOOL if variant == BPF_VARIANT else "Makefile"
     with find_source(version_or_path, name, report, update, having) as origin:
@@ -241,7 +241,7 @@ def compile_all(job: Job, trainer: Trainer | None) -> BuiltKernel:
     except BuildError as error:
         if incremental:  # make left no partial file: the next build continues from the objects
             worktree.finish(job.work)
-        if messages := custom_modules.messages_about(log_of(job.work), job.recipe.modules):
+        if messages := custom_modules.build_messages(log_of(job.work), job.recipe.modules):
             names = " and ".join(module.name for module in job.recipe.modules)
             heading = f"{names}: does not compile with Linux {job.recipe.name}"
             raise SourceError("\n".join([heading, *messages, f"build log: {log_of(job.work)}"])) from error
@@ -317,7 +317,7 @@ def configure(work: Path, recipe: Recipe, required: config.Options, option_state
     fragment.write_text(config.render(required))
     for target in (["allnoconfig", f"KCONFIG_ALLCONFIG={fragment.name}"], ["olddefconfig"]):
         run_make(work, f"configuring Linux {recipe.label}", target)
-    missing = config.lost(required, config.parse((work / ".config").read_text()))
+    missing = config.unmet(required, config.parse((work / ".config").read_text()))
     missing = [option for option in missing if strict or declared(work, option)]
     if missing:
         raise BuildError(f"Linux {recipe.label} ignores these options of kernel/config: {', '.join(missing)}")

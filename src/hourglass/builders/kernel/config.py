@@ -32,7 +32,7 @@ def variants(folder: Path) -> list[str]:
     return sorted({path.stem.split("-")[0] for path in folder.glob("[a-z]*.config")} - {"common"})
 
 
-def split(name: str) -> tuple[str, str | None]:
+def kernel_and_variant(name: str) -> tuple[str, str | None]:
     """Return the kernel and the variant that a name such as "6.1+wide" has, or the name and None."""
     kernel, _, variant = name.partition(VARIANT)
     return (kernel, variant) if variant in variants(resources.KERNEL / "config") else (name, None)
@@ -70,6 +70,6 @@ def render(options: Options) -> str:
     return "\n".join(lines) + "\n"
 
 
-def lost(required: Options, actual: Options) -> list[str]:
+def unmet(required: Options, actual: Options) -> list[str]:
     """Return the required options that a .config lacks, or has with another value."""
     return [f"{name}={value}" for name, value in required.items() if actual.get(name, "n") != value]

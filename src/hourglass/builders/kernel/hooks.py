@@ -100,10 +100,10 @@ class Hook(BaseModel):
 
 @dataclass
 class EditedLine:
-    """A line of an edited file. `ours` marks the lines of hooks."""
+    """A line of an edited file. `inserted` marks the lines of hooks."""
 
     text: str
-    ours: bool = False
+    inserted: bool = False
 
 
 def load(folder: Path) -> list[Hook]:
@@ -180,7 +180,8 @@ def anchor_matches(lines: list[EditedLine], edit: Edit) -> list[int]:
         for span in spans
         for first in range(span.start, span.stop - len(anchor) + 1)
         if all(
-            not lines[first + i].ours and lines[first + i].text.strip() == expected for i, expected in enumerate(anchor)
+            not lines[first + i].inserted and lines[first + i].text.strip() == expected
+            for i, expected in enumerate(anchor)
         )
     ]
 
@@ -195,7 +196,7 @@ def apply_edit(lines: list[EditedLine], edit: Edit, hook: str, version: Version)
         problem = f"matches {len(matches)} times in Linux {version[0]}.{version[1]}, must match {edit.count}"
         raise HookError(f"kernel/hooks/{hook}.toml: anchor in {position}", edit.anchor.strip(), problem)
     height = len(edit.anchor.strip("\n").split("\n"))
-    new = [EditedLine(text, ours=True) for text in edit.text.removesuffix("\n").split("\n")] if edit.text else []
+    new = [EditedLine(text, inserted=True) for text in edit.text.removesuffix("\n").split("\n")] if edit.text else []
     for first in reversed(matches):
         if edit.place == "replace":
             lines[first : first + height] = new

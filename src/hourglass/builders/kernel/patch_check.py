@@ -53,9 +53,9 @@ def compile_patched(name: str, architecture: str, targets: Sequence[str], say: p
         (built / "options").write_text(config.render(options))
         make = ["make", "-s", f"-j{hardware.cpus()}", f"ARCH={architecture}", f"O={built}"]
         run([*make, "allnoconfig", f"KCONFIG_ALLCONFIG={built}/options"], tree)
-        lost = config.lost(options, config.parse((built / ".config").read_text()))
-        if lost := [option for option in lost if builder.declared(tree, option)]:
-            raise HourglassError(f"Linux {name} for {architecture} ignores these options: {', '.join(lost)}")
+        unmet = config.unmet(options, config.parse((built / ".config").read_text()))
+        if ignored := [option for option in unmet if builder.declared(tree, option)]:
+            raise HourglassError(f"Linux {name} for {architecture} ignores these options: {', '.join(ignored)}")
         say(f"compiling {' '.join(targets)} of Linux {name} for {architecture}")
         run([*make, "KCFLAGS=-Werror", *NO_OBJTOOL, *targets], tree)
 

@@ -38,7 +38,7 @@ def find(label: str) -> BuiltKernel | None:
 
 def is_kernel(name: str) -> bool:
     """Return whether a kernel has this name: one of the list, one built under it, or a variant of these."""
-    name, _ = config.split(name)
+    name, _ = config.kernel_and_variant(name)
     return name in SUITES or ("/" not in name and read(name) is not None)
 
 
@@ -69,7 +69,7 @@ def ensure(
 
     A tree of the user is taken as the last `kernel build` saw it. It is read again only for a new build.
     """
-    name, variant = config.split(name) if variant is None else (name, variant)
+    name, variant = config.kernel_and_variant(name) if variant is None else (name, variant)
     plain = variant is None and not without and not modules
     if name in KERNELS and plain and (released := prebuilt.kernel(name)) is not None:
         return released

@@ -37,8 +37,8 @@ class BatchStep(PlanPart):
 
 
 class ToolStep(PlanPart):
-    """A step whose lines for `tool` follow `templates`. A field's value replaces its name in braces; true is the name
-    itself. `[A|B]` is A, or B if A's field is null, false or empty."""
+    """A step with one line of `tool` for each template. A name in braces is replaced by the field's value, or by the
+    name if the value is true. `[A|B]` is A; it is B if A's field is null, false or empty."""
 
     tool: ClassVar[Literal["ip", "tc", "bridge"]]
     templates: ClassVar[tuple[str, ...]]

@@ -87,7 +87,7 @@ class Channel:
     agent: bytes
     child: "subprocess.Popen[bytes]" = field(init=False)
     last_message_s: float = field(init=False)
-    reached: set[str] = field(default_factory=set)
+    milestones: set[str] = field(default_factory=set)
     error: Event | None = None
     test_ns: int = 0
     end_ns: int | None = None
@@ -157,7 +157,7 @@ class Channel:
         self._missing_bytes -= len(piece)
         if not self._missing_bytes:
             self._file.close()
-            self.reached.add("records")
+            self.milestones.add("records")
         return remaining
 
     def _line(self, line: bytes, now_ns: int) -> None:
@@ -194,11 +194,11 @@ class Channel:
                 self._file, self._missing_bytes = self.records.open("wb"), count
                 if not count:
                     self._file.close()
-                    self.reached.add("records")
+                    self.milestones.add("records")
             case {"event": str(name)}:
                 if name == "measured" and isinstance(end_ns := event.get("ns"), int) and _fits(end_ns):
                     self.end_ns = end_ns
-                self.reached.add(name if name in MILESTONES else "")
+                self.milestones.add(name if name in MILESTONES else "")
 
     def hang_up(self) -> None:
         """Close its input: the agent restores all settings and ends."""

@@ -69,14 +69,14 @@ class Clock:
         """Return the offset at a local time."""
         return self.offset_ns + (ns - self.at_ns) * self.drift_ppb // 10**9
 
-    def theirs(self, ns: int) -> int:
+    def host_ns(self, local_ns: int) -> int:
         """Convert a local time to the host's clock."""
-        return ns + self.offset_at(ns)
+        return local_ns + self.offset_at(local_ns)
 
-    def ours(self, theirs_ns: int) -> int:
+    def local_ns(self, host_ns: int) -> int:
         """Convert a time of the host's clock to the local one."""
-        approximate_ns = theirs_ns - self.offset_at(theirs_ns - self.offset_ns)
-        return theirs_ns - self.offset_at(approximate_ns)
+        approximate_ns = host_ns - self.offset_at(host_ns - self.offset_ns)
+        return host_ns - self.offset_at(approximate_ns)
 
 
 def estimate_clock(before: Sequence[Exchange], during: Sequence[Exchange], after: Sequence[Exchange]) -> Clock:

@@ -68,7 +68,7 @@ class Coordinator:
             clocks_before = self._compare_clocks()
             start_ns = time.monotonic_ns() + LEAD_NS + len(self.plan.streams) * 10**6
             host_starts_ns = {
-                channel.host.node: clocks_before[channel.host.node].theirs(start_ns) for channel in self.channels
+                channel.host.node: clocks_before[channel.host.node].host_ns(start_ns) for channel in self.channels
             }
             exchanges_before = self._take_exchanges()
             for channel in self.channels:
@@ -158,7 +158,7 @@ class Coordinator:
 
     def _await_all(self, message: str, timeout_s: float) -> None:
         """Wait until all hosts have sent this message."""
-        self._wait(lambda: [channel for channel in self.channels if message not in channel.reached], timeout_s)
+        self._wait(lambda: [channel for channel in self.channels if message not in channel.milestones], timeout_s)
 
     def _wait(self, awaited_channels: Callable[[], list[Channel]], timeout_s: float) -> None:
         """Receive messages until no channel is awaited. Raises an error if a host fails or `timeout_s` has passed."""
@@ -169,7 +169,7 @@ class Coordinator:
             if now_s >= self._next_tick_s:
                 self._next_tick_s = now_s + 1
                 for channel in self.channels:
-                    if "set" in channel.reached and len(channel.pending) < MAX_PENDING:
+                    if "set" in channel.milestones and len(channel.pending) < MAX_PENDING:
                         channel.query_clock()
                 least_ns = min(channel.test_ns for channel in self.channels)
                 if least_ns:
@@ -199,8 +199,10 @@ class Coordinator:
                 )
         for channel in self.channels:
             label = f"{channel.host.node} ({channel.host.destination})"
-            when = f"at {channel.test_ns / 1e9:g} s of test time" if "ready" in channel.reached else "during the set-up"
-            if channel.closed and "done" not in channel.reached:
+            when = (
+                f"at {channel.test_ns / 1e9:g} s of test time" if "ready" in channel.milestones else "during the set-up"
+            )
+            if channel.closed and "done" not in channel.milestones:
                 with contextlib.suppress(Exception):
                     channel.child.wait(1)
                 self._receive(0.1)
@@ -210,8 +212,8 @@ class Coordinator:
                 raise GuestError(problem, self.directory / "console.log", channel.tail, code="host-lost")
             silent = (
                 now_s - channel.last_message_s > SILENCE_S
-                and "set" in channel.reached
-                and "done" not in channel.reached
+                and "set" in channel.milestones
+                and "done" not in channel.milestones
             )
             if silent or channel in overdue:
                 code, problem = (

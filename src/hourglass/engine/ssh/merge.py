@@ -122,7 +122,9 @@ def _convert(name: str, table: pa.Table, records: HostRecords) -> pa.Table:
         selected: Any = pa.array([interface is not None for interface in plan_devices], pa.bool_())
         return one_way_delay.with_column(table, "device", pa.array(plan_devices, pa.string())).filter(selected)
     if name in OCCURRENCES:
-        return one_way_delay.with_column(table, "t_ns", pa.array(records.ours(table["t_ns"].to_numpy()), pa.int64()))
+        return one_way_delay.with_column(
+            table, "t_ns", pa.array(records.local_ns(table["t_ns"].to_numpy()), pa.int64())
+        )
     return table
 
 

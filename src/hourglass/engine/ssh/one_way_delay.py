@@ -35,7 +35,7 @@ class HostRecords:
     devices: Mapping[str, str]
     local_ahead_ns: int
 
-    def ours(self, t_ns: Times) -> Times:
+    def local_ns(self, t_ns: Times) -> Times:
         """Convert test times by its clock to test times by the local clock."""
         clock = self.clock
         since = (t_ns + (self.host_start_ns - clock.offset_ns - clock.at_ns)).astype(np.float64)
