@@ -166,7 +166,7 @@ def prepare(scenario: Scenario, engine: str, progress: RunProgress, able: Capabi
     return Prepared(scenario, plan, ready, ready.identity(bool(plan.radios), plan.roots, progress.root))
 
 
-def _load_threads() -> None:
+def _import_threaded_libraries() -> None:
     """Import the libraries whose import starts threads, before programs may use up the host's processes. Without a
     thread, NumPy's OpenBLAS sends SIGINT to this process, and Polars panics."""
     import numpy  # noqa: F401
@@ -202,7 +202,7 @@ def make(
         if staged is not None:
             staged(stage.path)
         if plan.apps:
-            _load_threads()
+            _import_threaded_libraries()
         try:
             outcome = ready.run(plan, stage.path, progress=progress.time, preload=load_results)
             from hourglass.results.run_directory import open_run

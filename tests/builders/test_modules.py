@@ -45,12 +45,12 @@ def test_a_failed_build_is_blamed_on_the_users_file_alone(tmp_path: Path) -> Non
     log.write_text(
         f"a.c:3:5: error: 'x' undeclared\n{FOLDER}/mine/b.h:1:1: note: here\nmm/x.c:1:1: error: other\n  CC mm/x.o\n"
     )
-    assert custom_modules.build_messages(log, [MINE]) == ["a.c:3:5: error: 'x' undeclared", "b.h:1:1: note: here"]
+    assert custom_modules.compiler_messages(log, [MINE]) == ["a.c:3:5: error: 'x' undeclared", "b.h:1:1: note: here"]
     log.write_text("mm/x.c:1:1: error: other\n")
-    assert custom_modules.build_messages(log, [MINE]) == []
+    assert custom_modules.compiler_messages(log, [MINE]) == []
     log.write_text("ld: undefined reference to `nothing'\n")
-    assert custom_modules.build_messages(log, [MINE]) == ["ld: undefined reference to `nothing'"]
-    assert custom_modules.build_messages(log, []) == []
+    assert custom_modules.compiler_messages(log, [MINE]) == ["ld: undefined reference to `nothing'"]
+    assert custom_modules.compiler_messages(log, []) == []
 
 
 def test_nothing_of_earlier_modules_stays_in_the_tree(tmp_path: Path) -> None:

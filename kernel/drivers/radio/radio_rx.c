@@ -256,7 +256,7 @@ void radio_rx_setup(struct radio_phy *phy)
 	radio_timer_setup(&phy->rx_interrupt, radio_rx_interrupt);
 }
 
-/* Drops arrived frames of a queue, since the radio stops. */
+/* Drops the received frames of a queue, since the radio stops. */
 void radio_rx_purge(const struct radio_phy *phy, struct sk_buff_head *queue)
 {
 	struct sk_buff *copy;
@@ -267,6 +267,7 @@ void radio_rx_purge(const struct radio_phy *phy, struct sk_buff_head *queue)
 	}
 }
 
+/* Ends reception, and drops the frames that wait for the interrupt: the radio stops. */
 void radio_rx_flush(struct radio_phy *phy)
 {
 	local_bh_disable();

@@ -241,7 +241,7 @@ def compile_all(job: Job, trainer: Trainer | None) -> BuiltKernel:
     except BuildError as error:
         if incremental:  # make left no partial file: the next build continues from the objects
             worktree.finish(job.work)
-        if messages := custom_modules.build_messages(log_of(job.work), job.recipe.modules):
+        if messages := custom_modules.compiler_messages(log_of(job.work), job.recipe.modules):
             names = " and ".join(module.name for module in job.recipe.modules)
             heading = f"{names}: does not compile with Linux {job.recipe.name}"
             raise SourceError("\n".join([heading, *messages, f"build log: {log_of(job.work)}"])) from error

@@ -93,7 +93,7 @@ def refuse_builtin_names(tree: Path, modules: Sequence[KernelModule]) -> None:
                     )
 
 
-def build_messages(log: Path, modules: Sequence[KernelModule]) -> list[str]:
+def compiler_messages(log: Path, modules: Sequence[KernelModule]) -> list[str]:
     """Return the compiler's messages on the modules' files from a failed build's log, or else the linker's messages. At
     most `LINES_SHOWN` lines of `CHARACTERS_SHOWN`."""
     text = log.read_text(errors="replace")

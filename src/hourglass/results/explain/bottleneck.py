@@ -188,8 +188,7 @@ def _of_cpu(
     shares: SenderShares | None = None,
 ) -> Bottleneck:
     """Return a CPU as a limit. Received frames wait for it before the stack, and skbs in the qdisc of a device."""
-    hops = [hop for each in loads.listed for hop in each.hops]
-    exits = {hop.name: hop for hop in hops if hop.hop.node == node}
+    exits = {hop.name: hop for each in loads.listed for hop in each.hops if hop.hop.node == node}
     full = {hop.hop.device for hop in exits.values() if _used_up(hop)}
     before_ms = qdisc_ms = 0.0
     for part in parts:
