@@ -77,6 +77,8 @@ pub struct Program {
     terminal: bool,
     outputs: [Output; 2],
     last_lines: VecDeque<String>,
+    /// The exit status or the signal of the last start that ended.
+    last_end: (Option<u8>, Option<u8>),
     /// The counters of the starts that have ended.
     previous: Account,
 }
@@ -98,6 +100,7 @@ impl Program {
             terminal,
             outputs: [output("stdout")?, output("stderr")?],
             last_lines: VecDeque::new(),
+            last_end: (None, None),
             previous: Account::default(),
             plan: plan.clone(),
         })
@@ -117,6 +120,17 @@ impl Program {
     /// Returns the program's last lines, the earliest first.
     pub fn last_output(&self) -> String {
         self.last_lines.iter().rev().map(String::as_str).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Returns how its last start ended, for a message.
+    pub fn ending(&self) -> String {
+        match self.last_end {
+            (Some(status), _) => format!("exit status {status}"),
+            (_, Some(number)) => Signal::try_from(i32::from(number))
+                .map_or_else(|_| format!("signal {number}"), |signal| signal.as_str().to_owned()),
+            _ if self.starts == 0 => "stopped before its start".to_owned(),
+            _ => "no process".to_owned(),
+        }
     }
 
     pub fn is_running(&self) -> bool {
@@ -201,6 +215,7 @@ impl Program {
     pub fn note_start(&mut self, now: i64, pid: u32, container: &Container) {
         let group =
             container.members(self.plan.id).into_iter().find(|outer| sys::inner_pid(*outer) == Some(pid));
+        self.last_end = (None, None);
         self.state = State::Running(Run {
             number: self.starts,
             pid,
@@ -229,7 +244,7 @@ impl Program {
             stop(&self.plan, run, now, "stopped", container);
         }
         if run.kill_ns.is_some_and(|kill_ns| kill_ns <= now) {
-            (run.cause, run.kill_ns) = (Some("killed"), None);
+            (run.cause, run.kill_ns) = (Some("grace"), None);
             run.lost_ns = Some(now + SECOND);
             kill_all(container, self.plan.id);
         }
@@ -266,6 +281,7 @@ impl Program {
             self.was_ready = true;
         } else if late_ns <= now && run.cause.is_none() {
             return Err(self.blame(Cause::ProgramLate {
+                program: self.plan.name.clone(),
                 timeout_ns: self.plan.ready_ns,
                 condition: self.plan.ready.condition(),
                 output: self.last_output(),
@@ -349,6 +365,7 @@ impl Program {
             run.ready_ns = Some(now);
             self.was_ready = true;
         }
+        self.last_end = (exit, signal);
         let (restart_ordered, spontaneous) = (run.restart_ordered, run.cause.is_none());
         self.row(Some(now), (exit, signal), records)?;
         self.previous = Account::of(self.plan.id).unwrap_or_default();

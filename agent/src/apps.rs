@@ -216,8 +216,12 @@ impl Supervisor {
         let Some(start_ns) = program.start_ns() else { return Ok(false) };
         for other in program.plan.after.iter().map(|id| &self.programs[usize::from(*id)]) {
             if !other.was_ready && matches!(other.state, State::Over) {
-                let (name, output) = (other.plan.name.clone(), other.last_output());
-                return Err(program.blame(Cause::ProgramNotReady { program: name, output }));
+                return Err(other.blame(Cause::ProgramNotReady {
+                    program: other.plan.name.clone(),
+                    ending: other.ending(),
+                    waiting: program.plan.name.clone(),
+                    output: other.last_output(),
+                }));
             }
             if !other.was_ready {
                 return Ok(false);

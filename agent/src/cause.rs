@@ -60,9 +60,9 @@ pub enum Cause {
     /// The root lacks the user of a program.
     UserMissing { user: String },
     /// A program was not ready in time.
-    ProgramLate { timeout_ns: i64, condition: String, output: String },
+    ProgramLate { program: String, timeout_ns: i64, condition: String, output: String },
     /// A program that others wait for (`after`) ended before it was ready.
-    ProgramNotReady { program: String, output: String },
+    ProgramNotReady { program: String, ending: String, waiting: String, output: String },
     /// A machine was ready after the planned start of the test.
     HostLate { host: String, late_ns: i64 },
     /// The connection to the coordinator ended, or its commands are wrong.
@@ -149,14 +149,14 @@ impl Display for Cause {
             Self::UserMissing { user } => {
                 write!(to, "its user {user} is not in the /etc/passwd of its root")
             }
-            Self::ProgramLate { timeout_ns, condition, output } => {
+            Self::ProgramLate { program, timeout_ns, condition, output } => {
                 let output = quoted(output);
                 let timeout_ns = seconds(*timeout_ns);
-                write!(to, "not ready within {timeout_ns} s, waiting for {condition}; {output}")
+                write!(to, "{program} was not ready within {timeout_ns} s, waiting for {condition}; {output}")
             }
-            Self::ProgramNotReady { program, output } => {
+            Self::ProgramNotReady { program, ending, waiting, output } => {
                 let output = quoted(output);
-                write!(to, "it comes after {program}, which ended before it was ready; {output}")
+                write!(to, "{program} ended ({ending}) before it was ready, and {waiting} waits for it; {output}")
             }
             Self::HostLate { host, late_ns } => {
                 let late_ns = seconds(*late_ns);

@@ -141,7 +141,8 @@ impl ContainerInit<'_> {
         let (app, group) = (self.apps[index], &self.groups[index]);
         let fds: [OwnedFd; 3] = fds.try_into().map_err(|_| bug("its output files are missing"))?;
         let user = User::find(&app.user).ok_or_else(|| Cause::UserMissing { user: app.user.clone() })?;
-        let exec = Exec::of(app).map_err(|text| Cause::Data { what: "its command".into(), text })?;
+        let exec =
+            Exec::of(app, user.home()).map_err(|text| Cause::Data { what: "its command".into(), text })?;
         let failure = |error: io::Error| Cause::system("starting it", error);
         let (message_pipe, message_end) =
             pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|error| failure(error.into()))?;
@@ -176,7 +177,8 @@ struct Exec {
 }
 
 impl Exec {
-    fn of(app: &App) -> Result<Self, String> {
+    /// `home`: the value of HOME, unless the plan has it.
+    fn of(app: &App, home: &str) -> Result<Self, String> {
         let text = |text: String| CString::new(text).map_err(|_| "a word with a NUL character".to_owned());
         let first = &app.command[0];
         let path = app.env.get("PATH").map_or("/usr/bin:/bin", String::as_str);
@@ -193,7 +195,9 @@ impl Exec {
             env: app
                 .env
                 .iter()
-                .map(|(name, value)| text(format!("{name}={value}")))
+                .map(|(name, value)| format!("{name}={value}"))
+                .chain((!app.env.contains_key("HOME")).then(|| format!("HOME={home}")))
+                .map(text)
                 .collect::<Result<_, _>>()?,
         })
     }
@@ -223,6 +227,9 @@ fn exec_program(app: &App, user: &User, exec: &Exec, mut group: &File, fds: &[Ow
         dup2_stderr(&fds[2])?;
         if io::stdin().is_terminal() {
             sys::take_terminal()?;
+        }
+        for output in [io::stdout().as_fd(), io::stderr().as_fd()] {
+            user.take_over(output)?;
         }
         sys::reset_process(&WITHHELD_CAPABILITIES)
     };
@@ -258,7 +265,7 @@ mod tests {
     #[test]
     fn a_program_is_searched_in_its_own_path() {
         let paths = |command, path| {
-            let exec = Exec::of(&app(command, path)).expect("words");
+            let exec = Exec::of(&app(command, path), "/").expect("words");
             exec.paths.iter().map(|path| path.to_str().expect("text").to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(paths("ls", "/a:/b"), ["/a/ls", "/b/ls"]);
@@ -267,10 +274,19 @@ mod tests {
     }
 
     #[test]
+    fn the_home_of_the_user_yields_to_the_plans() {
+        let mut app = app("ls", "/a");
+        let env = |app: &App| Exec::of(app, "/home/x").expect("words").env.pop();
+        assert_eq!(env(&app), CString::new("HOME=/home/x").ok());
+        app.env.insert("HOME".into(), "/tmp".into());
+        assert_eq!(env(&app), CString::new("PATH=/a").ok());
+    }
+
+    #[test]
     fn a_missing_program_is_named() {
-        let exec = Exec::of(&app("no-such-program", "/nowhere")).expect("words");
+        let exec = Exec::of(&app("no-such-program", "/nowhere"), "/").expect("words");
         assert_eq!(exec.run(), Errno::ENOENT);
-        let exec = Exec::of(&app("/", "")).expect("words");
+        let exec = Exec::of(&app("/", ""), "/").expect("words");
         assert_eq!(exec.run(), Errno::EACCES);
     }
 }

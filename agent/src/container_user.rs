@@ -2,8 +2,9 @@
 //! The user of a program: a name of the container's /etc/passwd, or numbers.
 
 use std::fs;
+use std::os::fd::BorrowedFd;
 
-use nix::unistd::{setgid, setgroups, setuid, Gid, Uid};
+use nix::unistd::{fchown, setgid, setgroups, setuid, Gid, Uid};
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct User {
@@ -11,6 +12,8 @@ pub struct User {
     gid: u32,
     /// Supplementary groups.
     groups: Vec<u32>,
+    /// The home folder; empty if the user has no entry.
+    home: String,
 }
 
 impl User {
@@ -22,7 +25,7 @@ impl User {
 
     fn parse(text: &str, passwd: &str, group: &str) -> Option<Self> {
         if let Some((uid, gid)) = text.split_once(':') {
-            return Some(Self { uid: uid.parse().ok()?, gid: gid.parse().ok()?, groups: Vec::new() });
+            return Some(Self::without_entry(uid.parse().ok()?, gid.parse().ok()?));
         }
         let number = text.parse::<u32>().ok();
         let entry = entries(passwd).find(|entry| match number {
@@ -34,11 +37,30 @@ impl User {
                 let memberships =
                     entries(group).filter(|group| group[3].split(',').any(|member| member == entry[0]));
                 let groups = memberships.filter_map(|group| group[2].parse().ok()).collect();
-                Some(Self { uid: entry[2].parse().ok()?, gid: entry[3].parse().ok()?, groups })
+                let home = entry.get(5).map_or_else(String::new, |home| (*home).to_owned());
+                Some(Self { uid: entry[2].parse().ok()?, gid: entry[3].parse().ok()?, groups, home })
             }
-            (None, Some(uid)) => Some(Self { uid, gid: uid, groups: Vec::new() }),
-            (None, None) => (text == "root").then(|| Self { uid: 0, gid: 0, groups: Vec::new() }),
+            (None, Some(uid)) => Some(Self::without_entry(uid, uid)),
+            (None, None) => (text == "root").then(|| Self::without_entry(0, 0)),
         }
+    }
+
+    const fn without_entry(uid: u32, gid: u32) -> Self {
+        Self { uid, gid, groups: Vec::new(), home: String::new() }
+    }
+
+    /// Returns the value of HOME.
+    pub fn home(&self) -> &str {
+        if self.home.is_empty() {
+            "/"
+        } else {
+            &self.home
+        }
+    }
+
+    /// Gives the user a file, which only its owner may open again.
+    pub fn take_over(&self, file: BorrowedFd) -> nix::Result<()> {
+        fchown(file, Some(Uid::from_raw(self.uid)), Some(Gid::from_raw(self.gid)))
     }
 
     pub fn assume(&self) -> nix::Result<()> {
@@ -77,6 +99,13 @@ mod tests {
 
     #[test]
     fn root_needs_no_file() {
-        assert_eq!(User::parse("root", "", ""), Some(User { uid: 0, gid: 0, groups: vec![] }));
+        assert_eq!(User::parse("root", "", ""), Some(User::without_entry(0, 0)));
+    }
+
+    #[test]
+    fn the_home_is_that_of_the_entry() {
+        let home = |text| User::parse(text, PASSWD, GROUP).map(|user| user.home().to_owned());
+        assert_eq!(home("root").as_deref(), Some("/root"));
+        assert_eq!(home("www").as_deref(), Some("/"));
     }
 }

@@ -62,6 +62,23 @@ def written(value: object) -> str:
     return repr(value)
 
 
+class ProgramError(InputError):
+    """A program of the user that did not become ready, with its command and the problem. `output`: the path of its
+    output, without `.stdout` and `.stderr`. A script appears as its first line. Exit status 2."""
+
+    def __init__(
+        self, key: str, command: str, problem: str, output: Path | None, *, code: str, fields: Mapping[str, object]
+    ) -> None:
+        self.command, self.problem, self.output = command, problem, output
+        first, *more = command.strip("\n").split("\n")
+        place = "" if output is None else f"; all of it: {output}.stdout and .stderr"
+        super().__init__(key, f"{first.rstrip()} …" if more else first, f"{problem}{place}", code=code, fields=fields)
+
+    def with_output(self, output: Path | None) -> "ProgramError":
+        """Return the same error with another path of the output; None: the output was deleted."""
+        return ProgramError(self.key, self.command, self.problem, output, code=self.code, fields=self.fields)
+
+
 class MissingError(HourglassError):
     """Something that the machine lacks, with the command that installs or permits it. Exit status 3."""
 

@@ -19,7 +19,7 @@ from hourglass.contract.plan import Plan
 from hourglass.contract.run_json import SCHEMA, FailedRun, RunInfo
 from hourglass.engine import engines
 from hourglass.engine.base import Engine, Preload
-from hourglass.errors import GuestError, HourglassError
+from hourglass.errors import GuestError, HourglassError, ProgramError
 from hourglass.results.run_files import APPS_FOLDER, PLAN_FILE, RECORDS_FILE, RUN_FILE, SCENARIO_FILE, SUMMARY_FILE
 from hourglass.results.staging import Staging, readable_errors, refuse_another, staging
 from hourglass.scenario import Scenario
@@ -277,6 +277,8 @@ def _cause(error: HourglassError | KeyboardInterrupt) -> dict[str, Any]:
     """Return the keys of run.json about an error."""
     if isinstance(error, KeyboardInterrupt):
         return {"error": "interrupted", "code": "interrupted"}
+    if isinstance(error, ProgramError):
+        error = error.with_output(None)  # it is in the same folder
     return error.data() | ({"error": error.reason} if isinstance(error, GuestError) else {})
 
 

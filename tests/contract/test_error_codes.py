@@ -78,9 +78,9 @@ def test_a_message_needs_no_undeclared_field(name: str, code: ErrorCode) -> None
 
 def test_fields_are_worded_as_people_read_them() -> None:
     assert error_codes.message({"code": "system", "what": "eth0", "errno": 19}) == "eth0: No such device"
-    late = {"code": "program-late", "timeout_ns": 1_500_000_000, "condition": "its start"}
+    late = {"code": "program-late", "program": "server", "timeout_ns": 1_500_000_000, "condition": "its start"}
     assert error_codes.message(late | {"output": "a\nb"}) == (
-        "not ready within 1.5 s, waiting for its start; its last output: a | b"
+        "server was not ready within 1.5 s, waiting for its start; its last output: a | b"
     )
     assert error_codes.message(late | {"output": ""}).endswith("; it printed nothing")
     missing = {"code": "daemon-missing", "tool": "hostapd", "subject": "flow 1"}

@@ -90,12 +90,14 @@ def test_a_missing_congestion_control_is_named(tmp_path: Path) -> None:
 
 
 def test_a_program_that_others_wait_for_is_quoted(tmp_path: Path) -> None:
-    step = {"origin": "app.1", "step": "app", "node": "client", "line": "curl server"}
+    step = {"origin": "app.1", "step": "app", "node": "router", "line": "sh -c \nset -e\nserver"}
+    failure = {"program": "server", "ending": "exit status 1", "waiting": "client"}
     output = "reading /etc/server.conf\nline 3: unknown word"
-    event = {"event": "error", "code": "program-not-ready", "program": "server", "output": output, **step}
+    event = {"event": "error", "code": "program-not-ready", "output": output, **failure, **step}
     assert str(verdict(f"hourglass: {json.dumps(event)}\n", tmp_path)) == (
-        "app.1 = 'curl server': refused in step app on node client: it comes after server, which ended before it was "
-        "ready; its last output: reading /etc/server.conf | line 3: unknown word"
+        "app.1 = 'sh -c …': on node router, server ended (exit status 1) before it was ready, and client waits for it; "
+        "its last output: reading /etc/server.conf | line 3: unknown word; "
+        f"all of it: {tmp_path}/apps/server.stdout and .stderr"
     )
 
 

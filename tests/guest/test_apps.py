@@ -198,9 +198,12 @@ def test_the_last_lines_of_a_program_that_others_wait_for_are_quoted(tmp_path: P
     }
     with pytest.raises(InputError) as failed:
         runner.run(load(data), tmp_path / "run")
-    assert "which ended before it was ready; its last output: 9 | reading /etc/server.conf | line 3" in str(
-        failed.value
+    assert str(failed.value) == (
+        f"app.0 = {('sh -c ' + script)!r}: on node server, server ended (exit status 1) before it was ready, "
+        "and client waits for it; its last output: 9 | reading /etc/server.conf | line 3: unknown word; "
+        f"all of it: {tmp_path}/run.failed/apps/server.stdout and .stderr"
     )
+    assert (tmp_path / "run.failed/apps/server.stdout").read_text().startswith("1\n2\n")
     about = json.loads((tmp_path / "run.failed/run.json").read_text())
     assert (about["code"], about["fields"]["program"]) == ("program-not-ready", "server")
 
@@ -214,7 +217,7 @@ def test_the_last_lines_of_a_program_that_others_wait_for_are_quoted(tmp_path: P
         (
             {"ready": {"file": "/x", "within": 1}},
             "program-late",
-            "not ready within 1 s, waiting for the file /x; it pri",
+            "sleep was not ready within 1 s, waiting for the file /x; it printed nothing",
         ),
     ],
 )
@@ -229,17 +232,22 @@ def test_a_program_that_does_not_start_has_a_code(tmp_path: Path, change: dict[s
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_packages_are_configured_and_files_have_their_owners(kernel: str, tmp_path: Path) -> None:
     """FRR's scripts make a user with two groups, PAM's scripts the settings of vtysh, and tmpfiles.d a folder in /run.
-    An ordinary user may not read what belongs to others."""
+    An ordinary user has a name, opens its own output, and may not read what belongs to others. A named user has its
+    home."""
     script = """
         id -nG frr
         stat -c "%U:%G %a %n" /etc/shadow /etc/frr /etc/frr/frr.conf /run/frr /run/lock /usr/bin/chage
         grep -c pam_permit /etc/pam.d/common-auth
         dpkg-query -f '${db:Status-Abbrev}\\n' -W | sort -u
         awk 1 < /dev/null && readlink /usr/bin/awk
+        dpkg-query -f '${Conffiles}' -W frr | grep -c /etc/frr/frr.conf
+        cut -d " " -f 2,3 /etc/mtab | head -n 1
     """
+    looks = "whoami; id -gn; echo $HOME; echo line >/dev/stdout; echo line >/dev/stderr; exec cat /etc/frr/frr.conf"
     apps = [
         {"name": "root", "node": "client", "user": "root", "command": ["sh", "-ec", script]},
-        {"name": "user", "node": "client", "command": ["cat", "/etc/frr/frr.conf"], "expect": 1},
+        {"name": "user", "node": "client", "command": ["sh", "-c", looks], "expect": 1},
+        {"name": "home", "node": "client", "user": "frr", "command": ["sh", "-c", "echo $HOME; getent passwd frr"]},
     ]
     data = {"kernel": kernel, "testbed": {"preset": "L100M"}, "apps": {"packages": ["frr"]}, "app": apps}
     recording = runner.run(load(data), tmp_path / "run")
@@ -254,6 +262,11 @@ def test_packages_are_configured_and_files_have_their_owners(kernel: str, tmp_pa
         "1",
         "ii ",
         "/etc/alternatives/awk",
+        "1",
+        "/ overlay",
     ]
-    assert recording.apps["user"].stderr == "cat: /etc/frr/frr.conf: Permission denied\n"
+    assert recording.apps["user"].stdout.split() == ["user", "user", "/tmp", "line"]
+    assert recording.apps["user"].stderr == "line\ncat: /etc/frr/frr.conf: Permission denied\n"
+    home, entry = recording.apps["home"].stdout.split("\n", 1)
+    assert home == entry.split(":")[5] != "/tmp"
     assert recording.summary.warnings == []

@@ -96,7 +96,7 @@ def test_endless_programs_are_bounded(tmp_path: Path) -> None:
     assert (recording.path / "apps" / "app0.stdout").stat().st_size == endless.app.output_bytes
     assert "No space left on device" in full.stderr
     assert int(full.stdout) <= 512 << 20
-    assert (last(deaf)["why"], last(deaf)["signal"]) == ("killed", 9)
+    assert (last(deaf)["why"], last(deaf)["signal"]) == ("grace", 9)
 
 
 BELOW = """
@@ -117,7 +117,7 @@ def test_a_group_below_a_program_s_own_belongs_to_the_program(kernel: str, tmp_p
     recording = run(tmp_path / "run", source, kernel)
     below, look_program, other = recording.apps.values()
     assert below.stdout.endswith("/app-2\n")
-    assert (last(below)["why"], last(below)["signal"]) == ("killed", 9)
+    assert (last(below)["why"], last(below)["signal"]) == ("grace", 9)
     assert look_program.stdout == "0\n"
     assert last(below)["calls"] > 5000
     assert last(other)["calls"] < 1000

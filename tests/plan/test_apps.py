@@ -52,6 +52,17 @@ def test_hosts_files_have_the_addresses_that_each_node_reaches() -> None:
     assert (file(plan, 0, "/etc/hostname"), file(plan, 1, "/etc/hostname")) == ("a\n", "b\n")
 
 
+def test_packages_of_debian_decide_the_order_of_lookups() -> None:
+    for root, count in ("debian:12", 0), ("/", 1):
+        plan = plan_of({"node": "a", "command": ["sh"]}, apps={"root": root})
+        assert [entry.path for entry in plan.rooms[0].files].count("/etc/nsswitch.conf") == count
+
+
+def test_the_home_of_a_name_is_left_to_the_agent() -> None:
+    plan = plan_of(*({"node": "a", "command": ["x"]} | user for user in ({}, {"user": "root"}, {"user": "www-data"})))
+    assert [app.env.get("HOME") for app in plan.apps] == ["/tmp", "/root", None]
+
+
 def test_the_test_ends_with_the_programs_without_other_traffic_or_endless_programs() -> None:
     once, server = {"node": "a", "command": ["x"]}, {"node": "b", "command": ["y"], "ready": {"listen": "udp:53"}}
     assert plan_of(once, server).apps_end

@@ -40,6 +40,12 @@ def run_of(folder: Path, expected: int | str, *starts: dict[str, Any], output: t
         (7, start(exit=7), "exit 7", ""),
         (0, start("end", exit=None, signal=15), "running", "it ran until the end of the test; raise test.length"),
         ("running", start("end", exit=None, signal=15), "running", ""),
+        (
+            "running",
+            start("grace", exit=None, signal=9),
+            "SIGKILL",
+            "it got SIGTERM at the end of the test and did not end within its grace of 0 s, so it was killed",
+        ),
         ("running", start("stopped", exit=0), "running", ""),
         ("running", start(exit=0), "exit 0", "exit 0 at 3 s; last output: no"),
         ("SIGSEGV", start("signal", exit=None, signal=11), "SIGSEGV", ""),

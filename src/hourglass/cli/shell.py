@@ -18,7 +18,7 @@ from hourglass import runner, scenario
 from hourglass.cli import notice, progress
 from hourglass.cli.guest_command import status, with_command
 from hourglass.engine.virtual import Terminal, Virtual
-from hourglass.errors import GuestError
+from hourglass.errors import GuestError, ProgramError
 
 NAME = "shell"
 LENGTH_S = 86_400
@@ -82,6 +82,8 @@ def shell(
             recording = runner.make(replace(prepared, engine=engine), Path(temporary) / "run")
         except GuestError as error:
             raise error.with_log(None) from None  # its log was deleted with the folder
+        except ProgramError as error:
+            raise error.with_output(None) from None
         guest_end.close()
         printing.join()
     return status(recording.apps[NAME])

@@ -25,7 +25,7 @@ from hourglass.contract.plan import Plan
 from hourglass.engine.base import Outcome, Preload, Report
 from hourglass.engine.console import Console, Event
 from hourglass.engine.kernel_texts import QDISC_MISSING
-from hourglass.errors import GuestError, HourglassError, InputError
+from hourglass.errors import GuestError, HourglassError, InputError, ProgramError
 
 FAREWELL_S = 10.0
 """Wall seconds between the last event and the end."""
@@ -36,6 +36,8 @@ _QDISC = re.compile(r"(?:root|handle \S+|parent \S+) (?!handle|parent)(\w+)")
 """The kind in a line of `tc qdisc`."""
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+_UNREADY = ("program-late", "program-not-ready")
 
 _PATCHED = ("/tcp_tsq_", "/tcp_gso_")
 """The sysctls of Hourglass's patch."""
@@ -228,6 +230,10 @@ def step_error(event: Mapping[str, object], directory: Path, tail: list[str]) ->
     where = "".join(
         f" {word} {event[key]}" for key, word in (("step", "in step"), ("node", "on node")) if event.get(key)
     )
+    if origin is not None and code in _UNREADY:
+        output = directory / "apps" / Path(str(event.get("program"))).name if event.get("output") else None
+        problem = f"on node {event.get('node')}, {message}"
+        return ProgramError(str(origin), str(line), problem, output, code=code, fields=fields)
     if origin is not None:
         explained = f"refused{where}: {message}{_EXPLANATIONS.get(code, '')}"
         return InputError(str(origin), line, explained, code=code, fields=fields)

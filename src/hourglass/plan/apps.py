@@ -7,7 +7,7 @@ name server, so names that no file has do not resolve.
 
 import base64
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -69,7 +69,8 @@ def programs(scenario: Scenario, network: Network, end_ns: int, able: bool) -> P
     names = root_names(scenario)
     containers = list(dict.fromkeys((app.node, root_name(scenario, app)) for app in requested))
     numbers = {app.name: number for number, app in enumerate(requested)}
-    rooms = [_room(scenario, network, node, name, names.index(name)) for node, name in containers]
+    kinds = [root.kind for root in roots(scenario)]
+    rooms = [_room(scenario, network, node, name, names.index(name), kinds) for node, name in containers]
     waited = [not app.background for app in requested]
     if not any(waited):
         waited = [app.stop is not None for app in requested]  # all of them keep running, so the last stop ends the test
@@ -103,13 +104,14 @@ def cpus(scenario: Scenario, able: bool) -> Iterator[WriteStep]:
         yield WriteStep(do="write", node=node.name, path=CPU, value=value, origin=key)
 
 
-def _room(scenario: Scenario, network: Network, node: str, name: str, root: int) -> Container:
+def _room(scenario: Scenario, network: Network, node: str, name: str, root: int, kinds: Sequence[str]) -> Container:
     files = [
         _file("/etc/hosts", hosts(network, node)),
         _file("/etc/hostname", f"{node}\n"),
         _file("/etc/resolv.conf", RESOLVER),
-        _file("/etc/nsswitch.conf", NSSWITCH),
     ]
+    if kinds[root] != "debian":  # packages of Debian, such as libnss-mdns, change theirs
+        files.append(_file("/etc/nsswitch.conf", NSSWITCH))
     folders = mounted_folders(scenario)
     mounts: dict[str, int] = {}
     for app in scenario.app:
@@ -182,7 +184,11 @@ def _app(
         raise refusal(f"{key}.start", app.start, ends)
     if app.stop is not None and seconds_ns(app.stop) > end_ns:
         raise refusal(f"{key}.stop", app.stop, ends)
-    env = ENVIRONMENT | {"HOME": "/root" if app.user in ("root", "0", "0:0") else "/tmp"}
+    env = dict(ENVIRONMENT)
+    if app.user in ("root", "0", "0:0"):
+        env["HOME"] = "/root"
+    elif app.user[0].isdigit():
+        env["HOME"] = "/tmp"  # the agent looks up that of a name
     return PlanApp(
         id=index,
         name=app.name,

@@ -133,6 +133,10 @@ class Program:
             return "it called the kernel endlessly while time stood still"
         if start["why"] == "end":
             return "it ran until the end of the test; raise test.length"
+        if start["why"] == "grace":
+            order, grace_s = signal_name(self.app.stop_signal), self.app.grace_ns / NS_PER_S
+            when = "at the end of the test" if self.app.stop_ns is None else f"at {self.app.stop_ns / NS_PER_S:g} s"
+            return f"it got {order} {when} and did not end within its grace of {grace_s:g} s, so it was killed"
         end_time = "" if start["end_ns"] is None else f" at {round(start['end_ns'] / NS_PER_S, 3):g} s"
         error_lines = self.stderr.splitlines()
         quoted = error_lines[:1] or self.output["line"].to_list()[-1:]

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hourglass import files
-from hourglass.errors import GuestError, HourglassError, InputError
+from hourglass.errors import GuestError, HourglassError, InputError, ProgramError
 from hourglass.files import output_errors
 from hourglass.results.flat import flat
 from hourglass.results.run_files import APPS_FOLDER, CONSOLE_FILE, RUN_FILE, SCENARIO_FILE
@@ -67,6 +67,8 @@ class Staging:
         """Return the same error with the paths as they are after `keep_failed`."""
         if isinstance(error, GuestError) and error.log is not None and error.log.is_relative_to(self.path):
             return error.with_log(self.failed / error.log.relative_to(self.path))
+        if isinstance(error, ProgramError) and error.output is not None:
+            return error.with_output(self.failed / error.output.relative_to(self.path))
         if str(self.path) in str(error) and not isinstance(error, InputError):
             text = str(error).replace(str(self.path), str(self.failed))
             return HourglassError(text, code=error.code, fields=error.fields)

@@ -179,8 +179,9 @@ class App(TomlTable):
     )
     user: User = Field(
         default=ORDINARY,
-        description="User of the program: a name of the root's /etc/passwd, or numbers. The default is an ordinary"
-        ' user. `"root"` is root of its node, as `ip`, `tc`, `nft` and `tcpdump` need.',
+        description="User of the program: a name of the root's /etc/passwd, or numbers. HOME is that of the name's"
+        " entry, and /tmp with numbers. The default is an ordinary user."
+        ' `"root"` is root of its node, as `ip`, `tc`, `nft` and `tcpdump` need.',
     )
     folder: Path = Field(default="/", description="Working directory.")
     stdin: Text = Field(default="", description="Text on the program's stdin. Default: /dev/null.")

@@ -31,7 +31,8 @@ def resolve(test: Test, nodes: tuple[Node, ...]) -> Test:
     hosts = [node.name for node in nodes if node.role == "host"] or ends
     client = test.client or ("client" if "client" in hosts else hosts[0])
     candidates = hosts if len(hosts) > 1 else ends
-    server = test.server or ("server" if "server" in candidates else candidates[-1])
+    servers = [name for name in candidates if name != client] or candidates
+    server = test.server or ("server" if "server" in servers else servers[-1])
     for key, name in _ends(test, client, server):
         check_node(key, name, names)
         if name in switches:

@@ -166,7 +166,8 @@ class Test(TomlTable):
         default="", description="The node that connects. Default: the host named client, else the first host."
     )
     server: NodeName = Field(
-        default="", description="The node that listens. Default: the host named server, else the last host."
+        default="",
+        description="The node that listens. Default: the host named server, else the last host other than the client.",
     )
     upload_streams: Streams | None = Field(
         default=None, description="Flows from client to server. For tcp_nup and rrul_be_nflows. Default: 1."

@@ -31,9 +31,9 @@ MERGED = {"bookworm": ("usr-is-merged",), "trixie": ("usr-is-merged",)}
 LEFT_OUT = re.compile(r"\./usr/share/(doc|man|locale|info|lintian|bug|doc-base|zoneinfo)/.+")
 """Files that no program reads: half of all files."""
 
-FOLDERS = ("dev", "proc", "sys", "run", "tmp", "root", "var/tmp", "var/log", "var/lib", "var/cache")
+FOLDERS = ("dev", "etc", "proc", "sys", "run", "tmp", "root", "var/tmp", "var/log", "var/lib", "var/cache")
 STICKY = ("tmp", "var/tmp")
-LINKS = {"var/run": "/run", "var/lock": "/run/lock"}
+LINKS = {"etc/mtab": "../proc/self/mounts", "var/run": "/run", "var/lock": "/run/lock"}
 
 Report = Callable[[float, str], None]
 

@@ -16,7 +16,7 @@ from hourglass.contract.plan.apps import Root
 from hourglass.errors import InputError
 from hourglass.host import directories
 
-RECIPE = 5
+RECIPE = 6
 """Raised when the root changes while packages and images stay the same."""
 
 CACHED_MAX = 32
