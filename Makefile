@@ -23,7 +23,7 @@ SYSTEM_PYTHON = $$(for p in python3.13 python3.12 python3.11 python3; do \
 USABLE_PYTHON = { python=$(SYSTEM_PYTHON) && $$python -c 'import venv, ensurepip' 2>/dev/null; }
 BEGINNING := python3 python3-venv ca-certificates
 
-.PHONY: run tune test test-all quick check begin ready kernel source root bench fuzz fuzz-calls soak repeat loaded patches other-cpus wheel setup developer packages agent \
+.PHONY: run tune test test-all quick check begin ready kernel source root bench fuzz fuzz-calls soak repeat debian loaded patches other-cpus wheel setup developer packages agent \
 	release image places docs clean
 
 run: begin
@@ -137,6 +137,10 @@ soak: developer
 # Runs each example of programs five times: alone, on a busy machine, by another user. EXAMPLES="web nat": only these.
 repeat: developer
 	$(BIN)/python -m tests.repeat $(EXAMPLES)
+
+# Runs the programs of Debian in scenarios/debian three times, and writes their table. PROGRAMS="caddy znc": only these.
+debian: developer
+	$(BIN)/python -m tests.debian_programs $(PROGRAMS)
 
 # The tests that depend on real time, ROUNDS times next to four processes that spin. A round takes a quarter of an hour.
 ROUNDS ?= 20

@@ -23,9 +23,11 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from hourglass import runner, scenario
+from hourglass.cli.exit_status import MISSED
 from hourglass.contract.kernels import DEFAULT, KERNELS
 from hourglass.engine import engines
 from hourglass.errors import program
@@ -51,21 +53,35 @@ def busy_cpus(spinners: int) -> Iterator[None]:
                 child.kill()
 
 
-def play(file: Path, kernel: str, out: Path, cache: Path, user: Sequence[str] = ()) -> dict[str, str]:
-    """Run an example in a new process. Return the digests of its records and of each output of its programs."""
+@dataclass(frozen=True)
+class Outcome:
+    """A run of an example: the digests of its records and of each output of its programs, or an error. `test_s`:
+    virtual time; `cpu_s`: CPU time of the programs on this machine."""
+
+    digests: dict[str, str]
+    error: str = ""
+    test_s: float = 0.0
+    cpu_s: float = 0.0
+
+
+def play(file: Path, kernel: str, out: Path, cache: Path, user: Sequence[str] = ()) -> Outcome:
+    """Run an example in a new process. A missed expectation is an error."""
     code = "from hourglass.cli import main; main()"
     command = [*user, sys.executable, "-c", code, "run", str(file), "--kernel", kernel, "--out", str(out), "--json"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "HOURGLASS_CACHE": str(cache)}
     if user:
         environment |= {"HOME": str(out.parent), "TMPDIR": str(out.parent)}
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=out.parent)
-    if not out.is_dir():
-        return {
-            "error": result.stderr.strip().splitlines()[-1] if result.stderr.strip() else f"status {result.returncode}"
-        }
+    if result.returncode == MISSED and out.is_dir():
+        missed = [check["figure"] for check in json.loads(result.stdout)["checks"] if not check["ok"]]
+        return Outcome({}, f"missed: {', '.join(missed)}")
+    if result.returncode:
+        lines = [line for line in result.stderr.splitlines() if line.strip()]
+        return Outcome({}, lines[-1] if lines else f"status {result.returncode}")
     info = json.loads((out / "run.json").read_text())
     printed = sorted(path for path in (out / "apps").iterdir() if path.suffix in (".stdout", ".stderr"))
-    return {"records": info["digest"]} | {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in printed}
+    digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in printed}
+    return Outcome({"records": info["digest"]} | digests, "", info["virtual_s"], sum(info["apps_cpu_s"].values()))
 
 
 def copied(file: Path, kernel: str, cache: Path) -> None:
@@ -91,7 +107,7 @@ def stranger(folder: Path) -> list[str]:
     return ["setpriv", *ids, f"--inh-caps={may}", f"--ambient-caps={may}"]
 
 
-def runs(name: str, kernel: str, folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
+def runs(name: str, kernel: str, folder: Path) -> Iterator[tuple[str, Outcome]]:
     """Yield the five runs of an example, with their names."""
     file, cache = EXAMPLES / f"{name}.toml", directories.cache()
     folder.mkdir()
@@ -115,13 +131,12 @@ def main() -> int:
     for name in arguments.examples or sorted(path.stem for path in EXAMPLES.glob("*.toml")):
         outcomes = list(runs(name, arguments.kernel, folder / name))
         first = outcomes[0][1]
-        differing = [mode for mode, digests in outcomes if digests != first or "error" in digests]
+        differing = [f"{mode} {outcome.error}".rstrip() for mode, outcome in outcomes
+                     if outcome.error or outcome.digests != first.digests]  # fmt: skip
         verdict = "the same" if not differing else f"DIFFERS: {', '.join(differing)}"
         failed += bool(differing)
-        print(
-            f"{name:12} {first.get('records', first.get('error', ''))[:12]:12} {len(first) - 1:2} outputs  {verdict}",
-            flush=True,
-        )
+        outputs = len(first.digests.keys() - {"records"})
+        print(f"{name:12} {first.digests.get('records', '')[:12]:12} {outputs:2} outputs  {verdict}", flush=True)
         if not differing:
             shutil.rmtree(folder / name)
     if failed:

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recorded pages say when they were made, and none is stale."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from hourglass.contract.kernels import DEFAULT, TESTED_RELEASES
 from papers.__main__ import stamped
+from tests import debian_programs
 
 from . import recorded
 
@@ -19,6 +22,13 @@ STALE = {
 def test_no_other_recorded_page_is_stale(page: Path) -> None:
     reason = STALE.get(f"{page.parent.name}/{page.stem}", "")
     assert recorded.staleness(page) == reason, "see tests/docs/recorded.py"
+
+
+def test_the_table_of_debians_programs_is_current() -> None:
+    page = debian_programs.PAGE.read_text()
+    assert debian_programs.stamp(TESTED_RELEASES[DEFAULT]) in page, "make debian"
+    files = debian_programs.files() + debian_programs.files(folder=debian_programs.FOLDER / "failing")
+    assert re.findall(r"^\| \[(\S+)\]", page, re.MULTILINE) == [file.stem for file in files]
 
 
 STUDY = 'name = "small"\nseeds = {seeds}\n[[part]]\nscenario = "testbed.toml"\n[[part]]\nuse = "other.part"\n'

@@ -36,11 +36,24 @@ def test_without_a_test_the_programs_are_the_test() -> None:
     assert load(BASE).test.name == "tcp_nup"
 
 
+def test_the_server_is_the_last_host_other_than_the_client() -> None:
+    def server(*names: str) -> str:
+        app = {"node": names[0], "command": ["x"]}
+        link = [{"ends": [f"{names[0]}:eth0", f"{names[1]}:eth0"]}]
+        return load({"testbed": {"node": [{"name": name} for name in names], "link": link}, "app": [app]}).test.server
+
+    assert server("printer", "client") == "printer"
+    assert server("client", "printer") == "printer"
+
+
 def test_a_scenario_without_programs_has_no_keys_of_them() -> None:
     assert not {"app", "apps"} & json.loads(load(BASE).to_json()).keys()
 
 
-@pytest.mark.parametrize("file", sorted((SCENARIOS / "apps").glob("*.toml")), ids=lambda file: file.stem)
+EXAMPLES = sorted(file for folder in ("apps", "debian") for file in (SCENARIOS / folder).rglob("*.toml"))
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
 def test_resolved_examples_load_as_the_same_scenario(file: Path) -> None:
     loaded = load(file)
     assert load(json.loads(loaded.to_json())).to_json() == loaded.to_json()
