@@ -22,7 +22,7 @@ from hourglass import errors
 from hourglass.contract.kernels import DEFAULT, TESTED_RELEASES
 from hourglass.host import directories
 from hourglass.resources import SCENARIOS
-from tests.repeat import Outcome, busy_cpus, play
+from tests.repeat import Outcome, busy_cpus, faults, play
 from tests.repository import ROOT
 
 FOLDER = SCENARIOS / "debian"
@@ -40,20 +40,17 @@ class DebianProgram:
     """A scenario with its runs."""
 
     file: Path
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[tuple[str, Outcome]]
 
     @property
     def fault(self) -> str:
-        """Return the error of a run, or that the runs differ, or ""."""
-        first = self.outcomes[0]
-        errors = [outcome.error for outcome in self.outcomes if outcome.error]
-        differs = any(outcome.digests != first.digests for outcome in self.outcomes)
-        return errors[0] if errors else "the runs differ" if differs else ""
+        """Return the runs that failed or differ, or ""."""
+        return ", ".join(faults(self.outcomes))
 
     def cells(self) -> list[str]:
         """Return the row of the table."""
-        scenario, first = tomllib.loads(self.file.read_text()), self.outcomes[0]
-        cpu_s = min(outcome.cpu_s for outcome in self.outcomes)
+        scenario, first = tomllib.loads(self.file.read_text()), self.outcomes[0][1]
+        cpu_s = min(outcome.cpu_s for _, outcome in self.outcomes)
         name = f"[{self.file.stem}]({LINK}/{self.file.name})"
         packages = ", ".join(f"`{package}`" for package in scenario["apps"]["packages"])
         return [name, packages, scenario["description"], f"{first.test_s:.3g}", f"{cpu_s:.2f}"]
@@ -69,11 +66,11 @@ def files(names: Sequence[str] = (), folder: Path = FOLDER) -> list[Path]:
     return [file for file in sorted(folder.glob("*.toml")) if not names or file.stem in names]
 
 
-def runs(file: Path, folder: Path) -> Iterator[Outcome]:
+def runs(file: Path, folder: Path) -> Iterator[tuple[str, Outcome]]:
     for name in ("first", "second"):
-        yield play(file, DEFAULT, folder / name, directories.cache())
+        yield name, play(file, DEFAULT, folder / name, directories.cache())
     with busy_cpus(2):
-        yield play(file, DEFAULT, folder / "loaded", directories.cache())
+        yield "loaded", play(file, DEFAULT, folder / "loaded", directories.cache())
 
 
 def stamp(release: str) -> str:
@@ -102,12 +99,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.debian_programs", description="Debian's programs.")
     parser.add_argument("names", nargs="*", metavar="NAME", choices=[*every, []], help="default: all, and the table")
     names = parser.parse_args().names
-    work, programs, faults = Path(tempfile.mkdtemp(prefix="hourglass-debian-")), [], 0
+    work, programs, count = Path(tempfile.mkdtemp(prefix="hourglass-debian-")), [], 0
     for file in files(names):
         (work / file.stem).mkdir()
         program = DebianProgram(file, list(runs(file, work / file.stem)))
         programs.append(program)
-        faults += bool(program.fault)
+        count += bool(program.fault)
         print(f"{file.stem:16} {program.fault or 'the same bytes'}", flush=True)
         if not program.fault:
             shutil.rmtree(work / file.stem)
@@ -115,15 +112,15 @@ def main() -> int:
     for file in failing:
         error = play(file, DEFAULT, work / file.stem, directories.cache()).error
         is_expected = noted(file, ERROR) in error
-        faults += not is_expected
+        count += not is_expected
         print(f"{file.stem:16} {'fails as expected' if is_expected else error or 'runs'}", flush=True)
-    if faults:
-        print(f"{faults} not as expected; the runs are in {work}")
+    if count:
+        print(f"{count} not as expected; the runs are in {work}")
     else:
         shutil.rmtree(work)
         if not names:
             PAGE.write_text(RECORDED.sub("", PAGE.read_text()) + tables(programs, failing))
-    return int(bool(faults))
+    return int(bool(count))
 
 
 if __name__ == "__main__":

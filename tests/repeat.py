@@ -84,6 +84,13 @@ def play(file: Path, kernel: str, out: Path, cache: Path, user: Sequence[str] = 
     return Outcome({"records": info["digest"]} | digests, "", info["virtual_s"], sum(info["apps_cpu_s"].values()))
 
 
+def faults(outcomes: Sequence[tuple[str, Outcome]]) -> list[str]:
+    """Return the named runs with an error, or with other bytes than the first."""
+    first = outcomes[0][1]
+    return [f"{mode} {outcome.error}".rstrip() for mode, outcome in outcomes
+            if outcome.error or outcome.digests != first.digests]  # fmt: skip
+
+
 def copied(file: Path, kernel: str, cache: Path) -> None:
     """Fill a cache with copies of the files that the example needs."""
     for name in PARTS:
@@ -130,9 +137,7 @@ def main() -> int:
     folder.chmod(0o755)
     for name in arguments.examples or sorted(path.stem for path in EXAMPLES.glob("*.toml")):
         outcomes = list(runs(name, arguments.kernel, folder / name))
-        first = outcomes[0][1]
-        differing = [f"{mode} {outcome.error}".rstrip() for mode, outcome in outcomes
-                     if outcome.error or outcome.digests != first.digests]  # fmt: skip
+        first, differing = outcomes[0][1], faults(outcomes)
         verdict = "the same" if not differing else f"DIFFERS: {', '.join(differing)}"
         failed += bool(differing)
         outputs = len(first.digests.keys() - {"records"})

@@ -72,7 +72,7 @@ def judged(recording: Recording, rounds: int) -> tuple[str, str]:
     wrote."""
     for name, app in recording.apps.items():
         if not app.stdout.endswith(f"{rounds} rounds\n"):
-            if app.last_start is not None and app.last_start["why"] in ("end", "grace"):
+            if app.outlasted_test:
                 return STOPPED, f"the program of {name} did not end during the test"
             return FINDING, f"the program of {name} ended early, with {app.stdout[-60:]!r}"
     return COMPLETE, ""

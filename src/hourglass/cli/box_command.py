@@ -119,7 +119,7 @@ def box(command: Sequence[str], options: Options) -> int:
         return TIMED_OUT
     report_warnings(recording)
     program = recording.apps[NAME]
-    late = program.last_start is not None and program.last_start["why"] in ("end", "grace")
+    late = program.outlasted_test
     if late:
         print(f"hourglass: ended after {options.timeout_s:g} s of virtual time; see --timeout", file=sys.stderr)
     exit_status = TIMED_OUT if late else status(program)

@@ -7,7 +7,7 @@ name server, so names that no file has do not resolve.
 
 import base64
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -69,8 +69,8 @@ def programs(scenario: Scenario, network: Network, end_ns: int, able: bool) -> P
     names = root_names(scenario)
     containers = list(dict.fromkeys((app.node, root_name(scenario, app)) for app in requested))
     numbers = {app.name: number for number, app in enumerate(requested)}
-    kinds = [root.kind for root in roots(scenario)]
-    rooms = [_room(scenario, network, node, name, names.index(name), kinds) for node, name in containers]
+    sources = roots(scenario)
+    rooms = [_room(scenario, network, node, name, names.index(name), sources) for node, name in containers]
     waited = [not app.background for app in requested]
     if not any(waited):
         waited = [app.stop is not None for app in requested]  # all of them keep running, so the last stop ends the test
@@ -88,7 +88,7 @@ def programs(scenario: Scenario, network: Network, end_ns: int, able: bool) -> P
         for index, (app, is_waited_for) in enumerate(zip(requested, waited, strict=True))
     ]
     ends_with_programs = scenario.test.name == NONE and any(waited)
-    return Programs(roots(scenario), rooms, apps, ends_with_programs)
+    return Programs(sources, rooms, apps, ends_with_programs)
 
 
 def cpus(scenario: Scenario, able: bool) -> Iterator[WriteStep]:
@@ -104,13 +104,13 @@ def cpus(scenario: Scenario, able: bool) -> Iterator[WriteStep]:
         yield WriteStep(do="write", node=node.name, path=CPU, value=value, origin=key)
 
 
-def _room(scenario: Scenario, network: Network, node: str, name: str, root: int, kinds: Sequence[str]) -> Container:
+def _room(scenario: Scenario, network: Network, node: str, name: str, root: int, sources: list[Root]) -> Container:
     files = [
         _file("/etc/hosts", hosts(network, node)),
         _file("/etc/hostname", f"{node}\n"),
         _file("/etc/resolv.conf", RESOLVER),
     ]
-    if kinds[root] != "debian":  # packages of Debian, such as libnss-mdns, change theirs
+    if sources[root].kind != "debian":  # packages of Debian, such as libnss-mdns, change theirs
         files.append(_file("/etc/nsswitch.conf", NSSWITCH))
     folders = mounted_folders(scenario)
     mounts: dict[str, int] = {}

@@ -97,6 +97,12 @@ class Program:
         return signal_name(start["signal"])
 
     @property
+    def outlasted_test(self) -> bool:
+        """Tell if it ran until the end of the test, whether it then ended on order or was killed."""
+        why = None if self.last_start is None else self.last_start["why"]
+        return why == "end" or (why == "grace" and self.app.stop_ns is None)
+
+    @property
     def ok(self) -> bool:
         """Tell if the final state is the expected one."""
         start = self.last_start
