@@ -302,6 +302,25 @@ def test_libraries_start_their_threads_before_programs(tmp_path: Path) -> None:
     assert "libraries: numpy polars" in result.stderr.splitlines()
 
 
+PICTURE_WITHOUT_THREADS = """\
+import sys, threading
+
+def start(self):
+    raise RuntimeError("can't start new thread")
+
+if "hourglass.cli.pictures" in sys.orig_argv:
+    threading.Thread.start = start
+"""
+
+
+def test_a_picture_without_a_process_left_is_drawn_later(tmp_path: Path) -> None:
+    """Its process starts while programs may have used up the host's processes. It prints no traceback."""
+    (tmp_path / "sitecustomize.py").write_text(PICTURE_WITHOUT_THREADS)
+    result = program(tmp_path, DEFAULT, "", before=["env", f"PYTHONPATH={tmp_path}"])
+    assert result.returncode == 0
+    assert (tmp_path / "run/run.png").is_file()
+
+
 MAPPINGS_MAX = 200_000
 """A host that permits more would need a program with more memory."""
 

@@ -82,10 +82,11 @@ class PictureProcess:
 def _start() -> subprocess.Popen[bytes]:
     """Start the process in a separate session, so Ctrl-C reaches only this one. It ends at the end of its input. The
     kernel's signal at a parent's death (`host/process.py`) comes when a thread ends, and the thread of `load` ends
-    early. -P: no module is imported from the current directory."""
+    early. -P: no module is imported from the current directory. Its errors are discarded: the command draws again."""
     argv = [sys.executable, "-P", "-m", "hourglass.cli.pictures"]
     pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
-    return subprocess.Popen(argv, stdin=pipe, stdout=nothing, start_new_session=True, env=ONE_THREAD | os.environ)
+    return subprocess.Popen(argv, stdin=pipe, stdout=nothing, stderr=nothing, start_new_session=True,
+                            env=ONE_THREAD | os.environ)  # fmt: skip
 
 
 def main() -> None:
