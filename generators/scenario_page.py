@@ -25,7 +25,7 @@ from hourglass.scenario.testkinds import TESTS
 from hourglass.scenario.toml_table import TomlTable
 from hourglass.scenario.trace import Trace, Traces
 from hourglass.scenario.value_kinds import ValueKind
-from hourglass.scenario.vocabulary import CONGESTION_CONTROLS, OWNED_SYSCTLS, QDISCS, QDISCS_SINCE
+from hourglass.scenario.vocabulary import CONGESTION_CONTROLS, MULTIQUEUE_QDISCS, OWNED_SYSCTLS, QDISCS, QDISCS_SINCE
 from hourglass.scenario.wifi import Others, Station, Wifi
 
 HEAD = """<!-- SPDX-License-Identifier: Apache-2.0 -->
@@ -223,6 +223,8 @@ def reference() -> str:
     )
     parts.append(
         f"## Qdiscs\n\n`tc` checks what follows the kind in `qdisc`. {_since()}\n\n{_names(QDISCS)}\n"
+        "NICs with [several queues](../how-to/queues.md) also have these. `mq QDISC` is a qdisc on each queue; where a"
+        f" device has one queue or a shaper, it is this qdisc.\n\n{_names(MULTIQUEUE_QDISCS)}\n"
         "A custom qdisc works like a custom congestion control. Its options are its module's parameters.\n"
     )
     parts.append(_list("Sysctls that other keys decide", "sysctl", OWNED_SYSCTLS))

@@ -65,3 +65,20 @@ def test_a_full_frame_counts_with_its_link_layer(line, counted):
 def test_a_short_frame_counts_as_the_shortest():
     assert QdiscLine("stab overhead 38 mpu 84 pfifo").counted_bytes(42) == 84
     assert QdiscLine("cake ethernet").counted_bytes(42) == 84
+
+
+def test_the_qdisc_of_each_queue_is_not_that_of_the_device():
+    line = QdiscLine("mq cake bandwidth 10mbit")
+    assert (line.kind, line.of_each_queue, line.rate_bps, line.fixed_bps, line.target_us) == (
+        "cake",
+        True,
+        None,
+        None,
+        5000,
+    )
+    assert (QdiscLine("mq").kind, QdiscLine("mq").limit) == ("pfifo_fast", None)
+    assert QdiscLine("mq stab overhead 4 pfifo limit 7").stab == {"overhead": "4"}
+
+
+def test_the_qdiscs_of_cake_mq_share_a_rate():
+    assert QdiscLine("cake_mq bandwidth 10mbit").fixed_bps == 10**7

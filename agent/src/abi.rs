@@ -11,6 +11,9 @@ use zerocopy::{FromBytes, Immutable, KnownLayout};
 /// Instead of a stream's id: no stream.
 pub const NO_STREAM: u16 = 65535;
 
+/// Instead of the number of a transmit queue: all of the NIC.
+pub const WHOLE_NIC: u16 = 65535;
+
 /// Instead of a program's number: no program of the plan.
 pub const NO_APP: u16 = 65535;
 
@@ -172,13 +175,14 @@ pub struct Tcp {
 }
 const _: () = assert!(size_of::<Tcp>() == 488, "the fields' sizes, without a gap");
 
-/// A sample of a NIC.
+/// A sample of a NIC, or of one of its transmit queues if it has several.
 #[derive(FromBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Queue {
     pub t_ns: i64,
     pub node: u16,
-    pub reserved: [u16; 3],
+    pub number: u16,
+    pub reserved: [u16; 2],
     pub device: [u8; 16],
     pub qdisc_packets: u32,
     pub qdisc_bytes: u32,

@@ -9,7 +9,7 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
 /// The largest payload of an IPv4 packet with an eight-byte ICMP or UDP header.
 const PAYLOAD_MAX: usize = 65_507;
 const DSCP_MAX: u8 = 63;

@@ -145,18 +145,14 @@ impl Rows {
 
     fn queue(&self, queue: &Queue, records: &mut Records) -> Result<()> {
         let head = [self.time(queue.t_ns), self.node(queue.node)?, Cell::Text(name(&queue.device)?)];
-        let sizes = [
-            queue.qdisc_packets,
-            queue.qdisc_bytes,
-            queue.ring_skbs,
-            queue.ring_bytes,
-            queue.bql_limit,
-            queue.bql_inflight,
-            queue.txq_packets,
-            queue.txq_bytes,
-        ];
-        let sizes = sizes.map(|size| Cell::U64(size.into()));
-        records.push(Table::Queue, head.into_iter().chain(sizes))
+        let qdisc = [queue.qdisc_packets, queue.qdisc_bytes];
+        let ring = [queue.ring_skbs, queue.ring_bytes, queue.bql_limit, queue.bql_inflight];
+        let (table, number, txq) = match queue.number {
+            abi::WHOLE_NIC => (Table::Queue, None, vec![queue.txq_packets, queue.txq_bytes]),
+            number => (Table::TxQueue, Some(Cell::U64(number.into())), Vec::new()),
+        };
+        let sizes = qdisc.into_iter().chain(ring).chain(txq).map(|size| Cell::U64(size.into()));
+        records.push(table, head.into_iter().chain(number).chain(sizes))
     }
 
     fn drop(&self, drop: &Drop, records: &mut Records) -> Result<()> {
@@ -399,9 +395,11 @@ mod tests {
         layers.extend(stream(1, 0));
         layers.extend(fields![0u16, 0u16, 3u64]);
         layers.extend((0..20u64).flat_map(u64::to_ne_bytes));
-        let mut queue = fields![ZERO + 2, 1u16, 0u16, 0u16, 0u16];
-        queue.extend(text("eth0", 16));
-        queue.extend((1..9u32).flat_map(u32::to_ne_bytes));
+        let queue = |number: u16| {
+            let head = [fields![ZERO + 2, 1u16, number, 0u16, 0u16], text("eth0", 16)].concat();
+            let sizes = (1..9u32).flat_map(u32::to_ne_bytes);
+            record(abi::QUEUE, &head.into_iter().chain(sizes).collect::<Vec<_>>())
+        };
         let drop = |id: u16, device: &str| {
             let mut body = fields![ZERO + 3];
             body.extend(stream(id, 0));
@@ -414,16 +412,18 @@ mod tests {
         balance.extend([10u64, 1, 8, 2, 1, 0].into_iter().flat_map(u64::to_ne_bytes));
         let bytes = [
             record(abi::LAYERS, &layers),
-            record(abi::QUEUE, &queue),
+            queue(abi::WHOLE_NIC),
+            queue(3),
             drop(0, "eth0"),
             drop(abi::NO_STREAM, ""),
             record(abi::BALANCE, &balance),
         ];
         let tables = write("others", &bytes.concat()).expect("rows");
-        let layer = &tables["layer"];
-        assert_eq!(layer["stream"].as_primitive::<UInt16Type>().value(0), 1);
-        assert_eq!(layer["propagation_ns"].as_primitive::<UInt64Type>().value(0), 19);
-        assert_eq!(tables["queue"]["bql_inflight"].as_primitive::<UInt32Type>().value(0), 6);
+        assert_eq!(tables["layer"]["stream"].as_primitive::<UInt16Type>().value(0), 1);
+        assert_eq!(tables["layer"]["propagation_ns"].as_primitive::<UInt64Type>().value(0), 19);
+        assert_eq!(tables["queue"]["bql_inflight"].as_primitive::<UInt32Type>().values()[..], [6]);
+        assert_eq!(tables["tx_queue"]["bql_inflight"].as_primitive::<UInt32Type>().values()[..], [6]);
+        assert_eq!(tables["tx_queue"]["tx_queue"].as_primitive::<UInt16Type>().values()[..], [3]);
         let drop = &tables["drop"];
         assert_eq!(strings(drop, "device"), [Some("eth0".to_owned()), None]);
         assert_eq!(strings(drop, "way"), [Some("up".to_owned()), None]);

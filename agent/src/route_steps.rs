@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use libc::{
-    IFA_ADDRESS, IFA_LOCAL, IFLA_ADDRESS, IFLA_IFNAME, IFLA_INFO_KIND, IFLA_LINKINFO, IFLA_MTU, RTA_DST,
-    RTA_GATEWAY, RTA_PRIORITY, RTM_NEWADDR, RTM_NEWLINK, RTM_NEWQDISC, RTM_NEWROUTE, RTN_UNICAST,
-    RTPROT_BOOT, RT_TABLE_MAIN, TCA_KIND, TCA_OPTIONS,
+    IFA_ADDRESS, IFA_LOCAL, IFLA_ADDRESS, IFLA_IFNAME, IFLA_INFO_KIND, IFLA_LINKINFO, IFLA_MTU,
+    IFLA_NUM_RX_QUEUES, IFLA_NUM_TX_QUEUES, RTA_DST, RTA_GATEWAY, RTA_PRIORITY, RTM_NEWADDR, RTM_NEWLINK,
+    RTM_NEWQDISC, RTM_NEWROUTE, RTN_UNICAST, RTPROT_BOOT, RT_TABLE_MAIN, TCA_KIND, TCA_OPTIONS,
 };
 use nix::net::if_::if_nametoindex;
 use nix::sys::socket::SockProtocol;
@@ -100,9 +100,13 @@ impl<'a> Batch<'a> {
 /// Returns the message of a step; None if the step needs its tool.
 fn message(work: &Work) -> Option<Message<'_>> {
     match work {
-        Work::Device { device, kind, mac, mtu } => {
+        Work::Device { device, kind, mac, mtu, queues } => {
             let mut body = link_body(None, mac.as_deref(), *mtu)?;
             push(&mut body, IFLA_IFNAME, &[device.as_bytes(), &[0]].concat());
+            if let Some(queues) = queues {
+                push(&mut body, IFLA_NUM_TX_QUEUES, &queues.to_ne_bytes());
+                push(&mut body, IFLA_NUM_RX_QUEUES, &queues.to_ne_bytes());
+            }
             let mut info = Vec::new();
             push(&mut info, IFLA_INFO_KIND, kind.name().as_bytes());
             push(&mut body, IFLA_LINKINFO, &info);
@@ -199,9 +203,8 @@ mod tests {
     #[test]
     fn the_steps_of_plans_need_no_tool() {
         let eth0 = Some("eth0".to_owned());
-        let device =
-            r#""do": "device", "device": "eth0", "kind": "wire", "mac": "02:00:00:00:1f:01", "mtu": 9000"#;
-        let length = netlink::IFINFOMSG + 12 + 8 + 12 + 12;
+        let device = r#""do": "device", "device": "eth0", "kind": "wire", "mac": "02:00:00:00:1f:01", "mtu": 9000, "queues": 4"#;
+        let length = netlink::IFINFOMSG + 12 + 8 + 12 + 8 + 8 + 12;
         assert_eq!(message_of(device), Some((None, RTM_NEWLINK, CREATE | EXCL, length)));
         let up = r#""do": "link", "device": "eth0", "mac": null, "mtu": null, "addrgenmode": null, "name": null, "state": "up""#;
         assert_eq!(message_of(up), Some((eth0.clone(), RTM_NEWLINK, 0, netlink::IFINFOMSG)));

@@ -84,6 +84,8 @@ pub enum Work {
         mac: Option<String>,
         #[serde(deserialize_with = "present")]
         mtu: Option<u32>,
+        #[serde(deserialize_with = "present")]
+        queues: Option<u32>,
     },
     Veth {
         device: String,
@@ -260,7 +262,7 @@ impl Work {
 /// Each kind of step with its tool, and the templates of its lines.
 pub const TEMPLATES: [(&str, &str, &[&str]); 13] = [
     ("device", "ip", &[
-        "link add dev {device}[ address {mac}][ mtu {mtu}] type {kind}",
+        "link add dev {device}[ address {mac}][ mtu {mtu}][ numtxqueues {queues}][ numrxqueues {queues}] type {kind}",
     ]),
     ("veth", "ip", &[
         "link add dev {device} type veth peer name {peer} netns {peer_node}",

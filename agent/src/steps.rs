@@ -119,9 +119,13 @@ mod tests {
 
     #[test]
     fn steps_are_lines_of_their_tool() {
-        let device =
-            r#""do": "device", "device": "eth0", "kind": "wire", "mac": "02:00:00:00:1f:01", "mtu": 9000"#;
+        let device = r#""do": "device", "device": "eth0", "kind": "wire", "mac": "02:00:00:00:1f:01", "mtu": 9000, "queues": null"#;
         assert_eq!(lines(device), ["link add dev eth0 address 02:00:00:00:1f:01 mtu 9000 type wire"]);
+        let queues = device.replace("null", "4");
+        assert_eq!(
+            lines(&queues),
+            ["link add dev eth0 address 02:00:00:00:1f:01 mtu 9000 numtxqueues 4 numrxqueues 4 type wire"]
+        );
         let link = r#""do": "link", "device": "eth0", "mac": null, "mtu": null, "addrgenmode": null, "name": null, "state": "up""#;
         assert_eq!(lines(link), ["link set dev eth0 up"]);
         let address =

@@ -21,6 +21,7 @@ pub enum Table {
     Packet,
     Layer,
     Queue,
+    TxQueue,
     Drop,
     Socket,
     Balance,
@@ -40,7 +41,7 @@ pub enum Table {
 }
 
 /// Every table, in the order of `Table`.
-pub const TABLES: [(&str, &[Column]); 29] = [
+pub const TABLES: [(&str, &[Column]); 30] = [
     ("tcp", TCP),
     ("cc", CC),
     ("ping", PING),
@@ -54,6 +55,7 @@ pub const TABLES: [(&str, &[Column]); 29] = [
     ("packet", PACKET),
     ("layer", LAYER),
     ("queue", QUEUE),
+    ("tx_queue", TX_QUEUE),
     ("drop", DROP),
     ("socket", SOCKET),
     ("balance", BALANCE),
@@ -216,6 +218,14 @@ const QUEUE: &[Column] = &[
     Column::of("ring_skbs", Kind::U32), Column::of("ring_bytes", Kind::U32),
     Column::of("bql_limit", Kind::U32), Column::of("bql_inflight", Kind::U32),
     Column::of("txq_packets", Kind::U32), Column::of("txq_bytes", Kind::U32),
+];
+
+const TX_QUEUE: &[Column] = &[
+    Column::of("t_ns", Kind::I64), Column::of("node", Kind::Text), Column::of("device", Kind::Text),
+    Column::of("tx_queue", Kind::U16), Column::of("qdisc_packets", Kind::U32),
+    Column::of("qdisc_bytes", Kind::U32), Column::of("ring_skbs", Kind::U32),
+    Column::of("ring_bytes", Kind::U32), Column::of("bql_limit", Kind::U32),
+    Column::of("bql_inflight", Kind::U32),
 ];
 
 const DROP: &[Column] = &[

@@ -14,7 +14,7 @@ pub fn plan_of(streams: &[Value]) -> Plan {
 /// Returns the same plan with other values of some keys.
 pub fn plan_with(streams: &[Value], changes: &Value) -> Plan {
     let mut plan = json!({
-        "version": 7, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["c", "s"], "setup": [], "streams": streams,
+        "version": 8, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["c", "s"], "setup": [], "streams": streams,
         "paths": [{"client": "c", "server": "s", "there": [], "back": []}],
         "sampling": {"tcp_ns": 10, "device_ns": 200, "totals_ns": 200, "packets": 9}, "captures": [], "radios": [],
         "events": [], "roots": [], "rooms": [], "apps": [], "apps_end": false,

@@ -158,7 +158,7 @@ fn plan() -> Value {
     let take = |node: &str, real: &str| json!({"do": "take", "node": node, "real": real, "device": "eth0", "origin": format!("take {real}")});
     let write = |path: &str, value: &str| json!({"do": "write", "node": "client", "path": path, "value": value, "origin": null});
     json!({
-        "version": 7, "seed": 1, "end_ns": SECOND / 2, "nodes": ["client", "server"],
+        "version": 8, "seed": 1, "end_ns": SECOND / 2, "nodes": ["client", "server"],
         "setup": [
             {"do": "keep", "node": null, "devices": [], "files": ["/proc/sys/net/ipv4/ip_forward"], "made": ["made"], "origin": null},
             {"do": "ip", "node": null, "lines": ["link add made type ifb"], "origin": null},

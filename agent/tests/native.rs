@@ -57,7 +57,7 @@ fn plan() -> Value {
     let lines = |node: &str, lines: &[&str]| step("ip", node, "lines", &json!(lines));
     let write = |node: &str, path: &str, value: &str| json!({"do": "write", "node": node, "path": path, "value": value, "origin": null});
     json!({
-        "version": 7, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["client", "router", "server"],
+        "version": 8, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["client", "router", "server"],
         "setup": [
             lines("client", &["link add eth0 type veth peer name eth0 netns router"]),
             lines("server", &["link add eth0 type veth peer name eth1 netns router"]),

@@ -78,6 +78,24 @@ static void an_outage_without_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wire_fifo_fetch(&fifo, 10, 20, FRAME), 10ULL);
 }
 
+/* Frames fetched when there is room are complete at once, and leave as if queued earlier. */
+static void frames_that_wait_for_room(struct kunit *test)
+{
+	struct wire_fifo fifo = make(test, 7808);
+	u64 n, now = 0, fitting = 7808 / FRAME;
+
+	for (n = 1; n <= 1000; n++) {
+		now = wire_fifo_room_ns(&fifo, now, FRAME);
+		KUNIT_ASSERT_EQ(test, now, n <= fitting ? 0 : (n - fitting) * TICK);
+		KUNIT_ASSERT_EQ(test, wire_fifo_fetch(&fifo, now, n * TICK, FRAME), now);
+	}
+	/* a large frame waits until the memory is empty, and is fetched while it leaves */
+	now = wire_fifo_room_ns(&fifo, now, 9014);
+	KUNIT_EXPECT_EQ(test, now, 1000 * TICK);
+	KUNIT_EXPECT_EQ(test, wire_fifo_fetch(&fifo, now, 1006 * TICK, 9014), 1006 * TICK);
+	KUNIT_EXPECT_EQ(test, wire_fifo_room_ns(&fifo, now, FRAME), 1006 * TICK);
+}
+
 static struct kunit_case wire_fifo_cases[] = {
 	KUNIT_CASE(without_memory_complete_is_sent),
 	KUNIT_CASE(a_full_memory_runs_ahead_by_its_size),
@@ -85,6 +103,7 @@ static struct kunit_case wire_fifo_cases[] = {
 	KUNIT_CASE(what_has_left_takes_no_room),
 	KUNIT_CASE(larger_than_the_memory),
 	KUNIT_CASE(an_outage_without_end),
+	KUNIT_CASE(frames_that_wait_for_room),
 	{}
 };
 

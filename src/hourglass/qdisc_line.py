@@ -14,16 +14,19 @@ from hourglass.tc_words import rate_bps, size_bytes, time_us, whole_number
 FRAME_BYTES = 1514
 """A full Ethernet frame as a qdisc counts it."""
 ETHERNET_HEADER_BYTES = 14
+DEFAULT_QDISC = "pfifo_fast"
+"""The kernel's default qdisc of a new device with one queue, and of each queue below mq."""
 STAB_OPTIONS = ("linklayer", "overhead", "mpu", "mtu", "tsize")
 RATE_OPTIONS = {
     "cake": ("bandwidth",),
+    "cake_mq": ("bandwidth",),
     "tbf": ("rate",),
     "netem": ("rate",),
     "fq": ("maxrate",),
     "htb class": ("ceil", "rate"),
 }
 """The options that set a qdisc's rate. If a line has several, the first in this order counts."""
-SHAPERS = ("cake", "tbf", "netem")
+SHAPERS = ("cake", "cake_mq", "tbf", "netem")
 """The kinds whose rate is that of all packets together."""
 ABBREVIATED_OPTIONS = {
     "netem": ("limit", "latency", "delay", "loss", "drop", "ecn", "reorder", "corrupt", "gap", "duplicate",
@@ -32,7 +35,7 @@ ABBREVIATED_OPTIONS = {
             "overhead", "linklayer"),
 }  # fmt: skip
 """Options that tc lets you abbreviate: an abbreviation is the first of these options that begins with it."""
-AQM_TARGET_US = {"codel": 5000, "fq_codel": 5000, "cake": 5000, "pie": 15000, "fq_pie": 15000}
+AQM_TARGET_US = {"codel": 5000, "fq_codel": 5000, "cake": 5000, "cake_mq": 5000, "pie": 15000, "fq_pie": 15000}
 
 
 class Limit(NamedTuple):
@@ -70,10 +73,16 @@ _CAKE_CELLS = ("atm", "noatm", "ptm")
 
 class QdiscLine:
     """A qdisc, from a line like "stab linklayer atm overhead -4 tbf rate 840kbit latency 300ms burst 1696", or a class
-    ("htb class ceil 1gbit"). `device_bps`: the device's rate, for rates in percent."""
+    ("htb class ceil 1gbit"). `device_bps`: the device's rate, for rates in percent.
+
+    "mq fq limit 100" is the fq of each queue of a NIC, "mq" their default. The device then has no rate and no limit.
+    """
 
     def __init__(self, line: str, device_bps: int | None = None) -> None:
         words = line.split()
+        self.of_each_queue = words[:1] == ["mq"]
+        if self.of_each_queue:
+            words = words[1:] or [DEFAULT_QDISC]
         self.device_bps = device_bps
         self.stab: dict[str, str] | None = None
         if words and words[0] == "stab":
@@ -99,6 +108,8 @@ class QdiscLine:
     @property
     def rate_bps(self) -> int | None:
         """Return the configured rate in bit/s, which includes the bytes of the link layer; None without a rate."""
+        if self.of_each_queue:
+            return None
         rates = (rate_bps(self.option(word), self.device_bps) for word in RATE_OPTIONS.get(self.kind, ()))
         return next((rate for rate in rates if rate), None)
 
@@ -139,7 +150,7 @@ class QdiscLine:
     def limit(self) -> Limit | None:
         """Return the limit of the queue; None without a limit."""
         option = _LIMITS.get(self.kind)
-        if option is None:
+        if option is None or self.of_each_queue:
             return None
         text = self.option("limit")
         size = option.read(text) if text else option.default
@@ -158,7 +169,7 @@ class QdiscLine:
         """Return the bytes that the qdisc counts for a packet of `size` bytes with its Ethernet header."""
         if self.stab is not None:
             size = _stab_bytes(self.stab, size)
-        if self.kind == "cake":
+        if self.kind in ("cake", "cake_mq"):
             return self._cake_bytes(size)
         size = max(size + (whole_number(self.option("overhead")) or 0), size_bytes(self.option("mpu")) or 0)
         return _in_cells(size) if self.option("linklayer") in ("atm", "adsl") else size

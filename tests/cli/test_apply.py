@@ -53,6 +53,20 @@ def test_a_device_without_a_qdisc_setting_gets_the_default_qdisc() -> None:
     assert lines(scenario.load("R100M"), "client")[0] == "tc qdisc replace dev eth0 root pfifo_fast"
 
 
+def test_a_device_with_several_queues_gets_mq() -> None:
+    changes = ["testbed.link.0.nic=igb", "testbed.link.0.queues=2"]
+    default, qdisc = (
+        [line for line in lines(scenario.load("LR1000M", [*changes, *more]), "client") if line.startswith("tc")]
+        for more in ([], ["stack.qdisc=mq fq"])
+    )
+    assert default == ["tc qdisc replace dev eth0 root mq"]
+    assert qdisc == [
+        "tc qdisc replace dev eth0 root handle 10: mq",
+        "tc qdisc replace dev eth0 parent 10:1 handle 11: fq",
+        "tc qdisc replace dev eth0 parent 10:2 handle 12: fq",
+    ]
+
+
 def test_a_switch_has_only_the_qdiscs_of_its_ports() -> None:
     assert lines(scenario.load("lan", ["stack.cc=bbr", "stack.east.qdisc=fq_codel"]), "east") == [
         "tc qdisc replace dev core root handle 10: fq_codel",

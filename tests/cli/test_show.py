@@ -34,7 +34,13 @@ def call(capsys, monkeypatch, tmp_path):
 def test_list_has_every_declared_name(call):
     status, out, _ = call("list")
     declared = [name for name, _ in (*scenario.builtin(), *scenario.presets())]
-    declared += [*scenario.TESTS, *scenario.CONGESTION_CONTROLS, *scenario.QDISCS, *KERNELS]
+    declared += [
+        *scenario.TESTS,
+        *scenario.CONGESTION_CONTROLS,
+        *scenario.QDISCS,
+        *scenario.MULTIQUEUE_QDISCS,
+        *KERNELS,
+    ]
     assert status == 0
     assert [name for name in declared if name not in out.replace(",", "").split()] == []
     assert max(map(len, out.splitlines())) <= WIDTH

@@ -57,7 +57,8 @@ def steps(nodes: list[str], event: bool = False) -> st.SearchStrategy[Json]:
         *(() if event else of_setup),
         step("ip", anywhere, lines=lines),
         step("tc", anywhere, lines=lines),
-        step("device", anywhere, device=texts, kind=st.sampled_from(["wire", "ifb"]), mac=st.none() | macs, mtu=size),
+        step("device", anywhere, device=texts, kind=st.sampled_from(["wire", "ifb"]), mac=st.none() | macs, mtu=size,
+             queues=st.none() | st.integers(1, 64)),
         step("veth", anywhere, device=texts, peer=texts, peer_node=texts),
         step("link", anywhere, device=texts, mac=st.none() | macs, mtu=size, name=st.none() | texts,
              addrgenmode=st.sampled_from([None, "none"]), state=st.sampled_from([None, "up", "down"])),
@@ -210,7 +211,7 @@ def plans(draw: st.DrawFn) -> Plan:
     radios = st.fixed_dictionaries({"phy": texts, "node": node, "device": texts, "address": texts})
     return Plan.model_validate(
         {
-            "version": 7,
+            "version": 8,
             "seed": draw(u64),
             "end_ns": end_ns,
             "nodes": nodes,

@@ -33,7 +33,7 @@ APP = {
     "restart_ns": 5, "background": False, "output_bytes": 100, "collect": ["/var/*"], "origin": "app.0",
 }  # fmt: skip
 PLAN: dict[str, Any] = {
-    "version": 7, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["c", "s"],
+    "version": 8, "seed": 1, "end_ns": 2 * SECOND, "nodes": ["c", "s"],
     "setup": [
         {"do": "ip", "node": None, "lines": ["link add eth0 type wire"], "origin": None},
         {"do": "tc", "node": "c", "lines": ["qdisc add dev eth0 root fq"], "origin": "stack.qdisc"},
@@ -44,7 +44,7 @@ PLAN: dict[str, Any] = {
         {"do": "iw", "node": None, "args": ["dev"], "says": None, "timeout_ns": 5, "origin": None},
         {"do": "daemon", "node": "c", "tool": "hostapd", "config": "x", "ready": "y", "timeout_ns": 5, "origin": None},
         {"do": "device", "node": "c", "device": "eth0", "kind": "wire", "mac": "02:00:00:00:00:01", "mtu": 9000,
-         "origin": None},
+         "queues": 4, "origin": None},
         {"do": "veth", "node": "c", "device": "eth1", "peer": "eth0", "peer_node": "s", "origin": None},
         {"do": "link", "node": "c", "device": "eth0", "mac": None, "mtu": 1400, "addrgenmode": "none", "name": None,
          "state": "up", "origin": None},

@@ -59,7 +59,7 @@ QDISCS = (
     "cake bandwidth 20mbit", "cake bandwidth 5mbit rtt 10ms ack-filter", "pie", "fq_pie", "sfq perturb 1", "sfb", "hhf",
     "red limit 100000 avpkt 1000 bandwidth 10mbit", "choke limit 100 bandwidth 10mbit", "skbprio", "prio", "pfifo_fast",
     "tbf rate 10mbit burst 5k latency 20ms", "netem delay 3ms 1ms loss 2%", "netem delay 1ms reorder 10% duplicate 5%",
-    "ets bands 4 strict 2", "cake unlimited",
+    "ets bands 4 strict 2", "cake unlimited", "mq", "mq fq_codel", "mq pfifo limit 20",
 )  # fmt: skip
 SYSCTLS: dict[str, tuple[object, ...]] = {
     "net.ipv4.tcp_ecn": (0, 1, 2), "net.ipv4.tcp_sack": (0, 1), "net.ipv4.tcp_timestamps": (0, 1),

@@ -12,7 +12,7 @@
 
 import polars as pl
 
-from hourglass.results.drops import CABLE_DROPS, CLOSED, NIC_DROPS, probed_drops
+from hourglass.results.drops import CABLE_DROPS, CLOSED, NIC_DROPS, RING_DROPS, probed_drops
 from hourglass.results.recording import Recording
 from hourglass.scenario.lan import BRIDGE
 
@@ -40,10 +40,11 @@ def check_counts(run: Recording) -> None:
             # A qdisc that is removed, or whose device goes down, frees its skbs; so does a bridge without a carrier.
             if run.events.is_empty() and end[1] != BRIDGE:
                 assert count >= skbs, ("skbs in qdiscs", end)
-    for layer, names in (("wire", CABLE_DROPS), ("rx", NIC_DROPS)):
+    for layer, names in (("wire", CABLE_DROPS), ("rx", NIC_DROPS), ("ring", RING_DROPS)):
         counted = run.ethtool.filter(pl.col("name").is_in(names))
         cables = {(node, device) for node, device in counted.select("node", "device").rows()}
-        rows = drops.filter((pl.col("place") == layer) | ((layer == "wire") & (pl.col("reason") == ENDLESS)))
+        place = pl.when(pl.col("reason") == ENDLESS).then(pl.lit("wire")).otherwise(pl.col("place"))
+        rows = drops.filter(place == layer)
         of_cables = {end: count for end, count in _sum(rows, "packets").items() if end in cables}
         assert of_cables == _positive(_sum(counted, "value")), layer
     _summary(run, drops)

@@ -218,7 +218,7 @@ def plan(recipe: Recipe) -> Plan:
         ),
     ]
     return Plan(
-        version=7,
+        version=8,
         seed=1,
         end_ns=end,
         nodes=list(recipe.nodes),

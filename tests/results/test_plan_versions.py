@@ -52,6 +52,26 @@ def test_a_run_of_plan_version_6_has_its_earlier_figures(tmp_path):
     assert verdict.ok
 
 
+def test_a_run_of_plan_version_7_is_read(tmp_path):
+    """Its NICs have one queue."""
+    folder = tmp_path / "run"
+    make(folder)
+    file = folder / "plan.json"
+    device = {
+        "do": "device",
+        "node": "client",
+        "device": "eth0",
+        "kind": "wire",
+        "mac": None,
+        "mtu": None,
+        "origin": None,
+    }
+    event = {"at_ns": 5, "node": "client", "name": "x", "steps": [device]}
+    older = {"version": 7, "setup": [device], "events": [event]}
+    file.write_text(json.dumps(json.loads(file.read_text()) | older))
+    assert hourglass.load(folder).summary.totals.upload_mbps >= 0
+
+
 def test_a_run_of_plan_version_1_is_refused_with_the_reason_and_the_remedy():
     with pytest.raises(InputError) as caught:
         hourglass.load(OLDER / "plan-1")

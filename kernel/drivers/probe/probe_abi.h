@@ -31,6 +31,7 @@
 #include <linux/types.h>
 
 #define PROBE_NO_STREAM 65535 /* instead of a stream's id: no stream */
+#define PROBE_WHOLE_NIC 65535 /* instead of the number of a transmit queue: all of the NIC */
 #define PROBE_NO_APP 65535 /* instead of a program's number: no program of the plan */
 #define PROBE_NO_NODE 65535 /* instead of a node's number: unknown */
 /*
@@ -216,11 +217,12 @@ struct probe_tcp {
 	__u64 hold_ns[PROBE_HOLD_COUNT]; /* total time in which unsent data waited, by cause */
 };
 
-/* A sample of a NIC. */
+/* A sample of a NIC, or of one of its transmit queues if it has several. */
 struct probe_queue {
 	__s64 t_ns;
 	__u16 node;
-	__u16 reserved[3];
+	__u16 number; /* of the transmit queue, or PROBE_WHOLE_NIC */
+	__u16 reserved[2];
 	char device[16];
 	__u32 qdisc_packets; /* of the root qdisc, children included */
 	__u32 qdisc_bytes;

@@ -61,14 +61,13 @@ static void probe_sample_tcp(struct probe_connection *connection, unsigned int s
 	probe_cc_sample(sk, tcp->stream, sampled_ns);
 }
 
-/* Returns a record of the device with its qdisc's backlog; NULL if its node is not watched, or
- * if memory is short.
+/* Returns a record of the device, without sizes; NULL if its node is not watched, or if memory is
+ * short.
  */
-struct probe_queue *probe_queue_of(const struct net_device *dev)
+static struct probe_queue *probe_queue_new(const struct net_device *dev, u16 number)
 {
 	struct probe_queue *queue;
 	int node = probe_node(dev_net(dev));
-	struct Qdisc *root;
 
 	if (node < 0)
 		return NULL;
@@ -77,29 +76,76 @@ struct probe_queue *probe_queue_of(const struct net_device *dev)
 		return NULL;
 	queue->t_ns = sampled_ns;
 	queue->node = node;
+	queue->number = number;
 	strscpy(queue->device, dev->name, sizeof(queue->device));
-	root = rcu_dereference_bh(dev->qdisc);
-	if (root)
-		qdisc_qstats_qlen_backlog(root, &queue->qdisc_packets, &queue->qdisc_bytes);
 	return queue;
 }
 
-static void probe_wire_sampled(void *data, const struct net_device *dev, u32 skbs, u32 bytes)
+/* Adds the backlog of the qdisc and its children. */
+static void probe_backlog(struct probe_queue *queue, struct Qdisc *qdisc)
 {
-	struct probe_queue *queue = probe_queue_of(dev);
+	u32 packets, bytes;
+
+	if (!qdisc)
+		return;
+	qdisc_qstats_qlen_backlog(qdisc, &packets, &bytes);
+	queue->qdisc_packets += packets;
+	queue->qdisc_bytes += bytes;
+}
+
+/* Adds the backlog of a transmit queue's own qdisc, which mq and its kind give each queue. */
+static void probe_txq_backlog(struct probe_queue *queue, const struct net_device *dev,
+			      const struct netdev_queue *txq)
+{
+	struct Qdisc *root = rcu_dereference_bh(dev->qdisc);
+
+	if (root && root->flags & TCQ_F_MQROOT)
+		probe_backlog(queue, rcu_dereference_bh(txq->qdisc));
+}
+
+/* Returns a record of the device with its qdisc's backlog, or NULL. */
+struct probe_queue *probe_queue_of(const struct net_device *dev)
+{
+	struct probe_queue *queue = probe_queue_new(dev, PROBE_WHOLE_NIC);
+	struct Qdisc *root;
+	unsigned int i;
+
+	if (!queue)
+		return NULL;
+	root = rcu_dereference_bh(dev->qdisc);
+	if (root && !(root->flags & TCQ_F_MQROOT))
+		probe_backlog(queue, root);
+	for (i = 0; i < dev->real_num_tx_queues; i++)
+		probe_txq_backlog(queue, dev, netdev_get_tx_queue(dev, i));
+	return queue;
+}
+
+static void probe_bql(struct probe_queue *queue, const struct netdev_queue *txq)
+{
+#ifdef CONFIG_BQL
+	queue->bql_limit += txq->dql.limit;
+	queue->bql_inflight += txq->dql.num_queued - txq->dql.num_completed;
+#endif
+}
+
+static void probe_wire_sampled(void *data, const struct net_device *dev,
+			       const struct netdev_queue *txq, u32 skbs, u32 bytes)
+{
+	struct probe_queue *queue = txq ? probe_queue_new(dev, txq - dev->_tx) :
+					  probe_queue_of(dev);
+	unsigned int i;
 
 	if (!queue)
 		return;
 	queue->ring_skbs = skbs;
 	queue->ring_bytes = bytes;
-#ifdef CONFIG_BQL
-	{
-		const struct dql *dql = &netdev_get_tx_queue(dev, 0)->dql;
-
-		queue->bql_limit = dql->limit;
-		queue->bql_inflight = dql->num_queued - dql->num_completed;
+	if (txq) {
+		probe_txq_backlog(queue, dev, txq);
+		probe_bql(queue, txq);
+		return;
 	}
-#endif
+	for (i = 0; i < dev->real_num_tx_queues; i++)
+		probe_bql(queue, netdev_get_tx_queue(dev, i));
 }
 
 int probe_sample_start(void)

@@ -7,9 +7,14 @@
  *	            ^  completion interrupt |                   peer NIC
  *	            +-----------------------+
  *
- * wire_nic.c	creation of NICs, cables, interrupts
+ * A NIC has one or several queues. Each has a ring in both directions, with its interrupts.
+ *
+ * wire_nic.c	creation of NICs, cables
+ * wire_queue.c	queues and their interrupts
  * wire_tx.c	ring, segmentation, transmission, completion
+ * wire_fetch.c	the turns of several transmit queues
  * wire_rx.c	arrival, moderation, NAPI
+ * wire_rss.c	the receive queue of a frame
  * wire_buffer.c	receive buffers of drivers
  * wire_cpu.c	the time of frames on the node's CPU
  * wire_flight.c	the path of a frame after the ring, computed in advance
@@ -34,6 +39,7 @@
 #include "wire_fifo.h"
 #include "wire_itr.h"
 #include "wire_line.h"
+#include "wire_rss.h"
 #include "wire_shaper.h"
 
 /* Preamble and start of frame 8, FCS 4, gap 12. The header is in skb->len. */
@@ -67,7 +73,9 @@ struct wire_vector {
 /* A descriptor chain that the NIC has. Its skb is freed at completion. */
 struct wire_slot {
 	struct sk_buff *skb;
-	u64 done_ns;
+	struct sk_buff *waiting;	/* a NIC with several queues has not fetched these frames */
+	u64 queued_ns;
+	u64 done_ns;		/* WIRE_NEVER: unknown yet */
 	u32 bytes;		/* for BQL */
 	u32 descriptors;
 	struct wire_work frames;
@@ -80,6 +88,29 @@ struct wire_stats {
 	u64 rx_frames, rx_bytes, rx_corrupted, rx_missed;
 	u64 tx_interrupts, rx_interrupts;
 	u64 tx_digest;
+};
+
+/* A transmit queue and a receive queue of a NIC. */
+struct wire_queue {
+	struct wire_nic *nic;
+	u32 index;
+
+	/* transmission */
+	struct wire_slot *slots;	/* ring of tx_ring slots */
+	u32 slot_first, slot_count;
+	u32 slots_fetched;		/* of slot_count */
+	u32 descriptors_used;
+	u64 tx_frames;
+	struct wire_vector tx_vector;	/* unused where the directions share a vector */
+
+	/* the node's CPU, if packets take time on it */
+	u64 received_ns;		/* the CPU has received the first frame; 0: not begun */
+	int polled;			/* frames of the current poll */
+
+	/* reception: frames in flight or arrived, by time of arrival */
+	struct sk_buff_head frames;
+	u64 rx_frames;
+	struct wire_vector rx_vector;
 };
 
 struct wire_nic {
@@ -108,23 +139,17 @@ struct wire_nic {
 	struct wire_fifo fifo;
 	struct wire_bucket policer;
 	struct wire_shaper shaper;
-	struct wire_slot *slots;	/* ring of tx_ring slots */
-	u32 slot_first, slot_count;
-	u32 descriptors_used;
 	u64 arrival_last_ns;		/* jitter does not reorder frames */
 	bool last_lost;			/* the last frame was lost, for bursts */
 
-	struct wire_vector tx_vector;	/* unused where the directions share a vector */
+	struct wire_queue *queues;
+	u32 queue_count;
+	struct hrtimer fetching;	/* the memory has room for the next frame */
+	u32 turn;			/* the queue whose turn it is */
 
 	/* the node's CPU, if packets take time on it */
-	struct sk_buff *handed;		/* the skb on its way to the ring, or NULL */
+	struct sk_buff *handed;		/* the skb on its way to a ring, or NULL */
 	struct hrtimer handing;
-	u64 received_ns;		/* the CPU has received the first frame; 0: not begun */
-	int polled;			/* frames of the current poll */
-
-	/* reception: frames in flight or arrived, by time of arrival */
-	struct sk_buff_head frames;
-	struct wire_vector rx_vector;
 
 	/* text of the trace, as far as written */
 	char *trace_text;
@@ -148,6 +173,7 @@ struct wire_flight {
 struct wire_cb {
 	u64 arrival_ns;
 	u64 departure_ns;
+	struct wire_rss rss;	/* of a NIC with several queues */
 	bool corrupted;
 };
 
@@ -157,25 +183,54 @@ static inline struct wire_cb *wire_cb(struct sk_buff *skb)
 	return (struct wire_cb *)skb->cb;
 }
 
+#define wire_for_each_queue(queue, nic) \
+	for ((queue) = (nic)->queues; (queue) < (nic)->queues + (nic)->queue_count; (queue)++)
+
+/* Returns the queue that sends @skb. */
+static inline struct wire_queue *wire_queue_of(const struct wire_nic *nic,
+					       const struct sk_buff *skb)
+{
+	return &nic->queues[skb_get_queue_mapping(skb)];
+}
+
+/* Returns the kernel's transmit queue. */
+static inline struct netdev_queue *wire_txq(const struct wire_queue *queue)
+{
+	return netdev_get_tx_queue(queue->nic->dev, queue->index);
+}
+
 /* wire_nic.c */
-void wire_tx_arm(struct wire_nic *nic);
-void wire_rx_arm(struct wire_nic *nic);
-void wire_itr_begin(struct wire_nic *nic);
 int wire_plug(struct wire_nic *nic, int cable);
 void wire_start(struct wire_nic *nic);
 void wire_halt(struct wire_nic *nic);
 void wire_sample(void);
 
+/* wire_queue.c */
+int wire_queues_init(struct wire_nic *nic);
+void wire_queues_free(struct wire_nic *nic);
+void wire_queues_enable(struct wire_nic *nic);
+void wire_queues_disable(struct wire_nic *nic);
+void wire_tx_arm(struct wire_queue *queue);
+void wire_rx_arm(struct wire_queue *queue);
+void wire_itr_begin(struct wire_nic *nic);
+
 /* wire_tx.c */
 netdev_tx_t wire_xmit(struct sk_buff *skb, struct net_device *dev);
-void wire_tx_ring(struct wire_nic *nic, struct sk_buff *skb);
-bool wire_tx_room(const struct wire_nic *nic);
-void wire_tx_reap(struct wire_nic *nic, u64 now_ns);
-u64 wire_tx_due(const struct wire_nic *nic);
-u32 wire_tx_bytes(const struct wire_nic *nic);
+void wire_tx_ring(struct wire_queue *queue, struct sk_buff *skb);
+void wire_tx_refuse(struct wire_nic *nic, struct sk_buff *skb);
+struct wire_slot *wire_slot(const struct wire_queue *queue, u32 index);
+u64 wire_send_frame(struct wire_nic *nic, struct sk_buff *frame, u64 queued_ns, u64 now_ns);
+bool wire_tx_room(const struct wire_queue *queue);
+void wire_tx_reap(struct wire_queue *queue, u64 now_ns);
+u64 wire_tx_due(const struct wire_queue *queue);
+u32 wire_tx_bytes(const struct wire_queue *queue);
 int wire_tx_resize(struct wire_nic *nic, u32 descriptors);
 void wire_tx_flush(struct wire_nic *nic);
 void wire_tx_revive(struct wire_nic *nic, u64 now_ns);
+
+/* wire_fetch.c */
+void wire_fetch(struct wire_nic *nic, u64 now_ns);
+void wire_fetch_setup(struct wire_nic *nic);
 
 static inline bool wire_shared(const struct wire_nic *nic)
 {
@@ -183,14 +238,14 @@ static inline bool wire_shared(const struct wire_nic *nic)
 }
 
 /* Returns the vector that reports transmissions. */
-static inline struct wire_vector *wire_tx_vector(struct wire_nic *nic)
+static inline struct wire_vector *wire_tx_vector(struct wire_queue *queue)
 {
-	return wire_shared(nic) ? &nic->rx_vector : &nic->tx_vector;
+	return wire_shared(queue->nic) ? &queue->rx_vector : &queue->tx_vector;
 }
 
 /* wire_cpu.c */
 bool wire_cpu_sends(struct wire_nic *nic, struct sk_buff *skb);
-bool wire_cpu_received(struct wire_nic *nic, u64 now_ns);
+bool wire_cpu_received(struct wire_queue *queue, u64 now_ns);
 void wire_cpu_setup(struct wire_nic *nic);
 void wire_cpu_drop(struct wire_nic *nic);
 
@@ -203,8 +258,8 @@ int wire_medium_number(const struct wire_nic *nic);
 
 /* wire_rx.c */
 void wire_rx_enqueue(struct wire_nic *nic, struct sk_buff *frame);
-u64 wire_rx_due(const struct wire_nic *nic);
-void wire_rx_poll(struct wire_nic *nic, u64 now_ns, int budget);
+u64 wire_rx_due(const struct wire_queue *queue);
+void wire_rx_poll(struct wire_queue *queue, u64 now_ns, int budget);
 void wire_rx_flush(struct wire_nic *nic);
 void wire_rx_recall(struct wire_nic *nic, u64 now_ns);
 u64 wire_rx_settled_ns(const struct net_device *dev, u64 now_ns);

@@ -22,32 +22,39 @@ bool wire_cpu_sends(struct wire_nic *nic, struct sk_buff *skb)
 	if (!sent_ns)
 		return false;
 	nic->handed = skb;
-	netif_stop_queue(nic->dev);
+	netif_tx_stop_all_queues(nic->dev);
 	hrtimer_start(&nic->handing, ns_to_ktime(sent_ns), HRTIMER_MODE_ABS_SOFT);
 	return true;
 }
 
+/* The queue after that of the skb is woken first, so that the queues take turns. */
 static enum hrtimer_restart wire_cpu_sent(struct hrtimer *timer)
 {
 	struct wire_nic *nic = container_of(timer, struct wire_nic, handing);
+	struct wire_queue *queue = wire_queue_of(nic, nic->handed);
 	struct sk_buff *skb = nic->handed;
+	u32 i;
 
 	nic->handed = NULL;
-	wire_tx_ring(nic, skb);
-	if (wire_tx_room(nic))
-		netif_wake_queue(nic->dev);
+	wire_tx_ring(queue, skb);
+	for (i = 1; i <= nic->queue_count; i++) {
+		struct wire_queue *next = &nic->queues[(queue->index + i) % nic->queue_count];
+
+		if (wire_tx_room(next))
+			netif_tx_wake_queue(wire_txq(next));
+	}
 	return HRTIMER_NORESTART;
 }
 
 /* Returns whether the CPU has received the first frame. If not, it begins now. */
-bool wire_cpu_received(struct wire_nic *nic, u64 now_ns)
+bool wire_cpu_received(struct wire_queue *queue, u64 now_ns)
 {
-	if (!nic->received_ns)
-		nic->received_ns = hourglass_cpu_book(dev_net(nic->dev),
-						      HOURGLASS_CPU_RECEIVED, 1);
-	if (nic->received_ns > now_ns)
+	if (!queue->received_ns)
+		queue->received_ns = hourglass_cpu_book(dev_net(queue->nic->dev),
+							HOURGLASS_CPU_RECEIVED, 1);
+	if (queue->received_ns > now_ns)
 		return false;
-	nic->received_ns = 0;
+	queue->received_ns = 0;
 	return true;
 }
 
@@ -61,6 +68,6 @@ void wire_cpu_drop(struct wire_nic *nic)
 {
 	hrtimer_cancel(&nic->handing);
 	if (nic->handed)
-		dev_kfree_skb_any(nic->handed);
+		wire_tx_refuse(nic, nic->handed);
 	nic->handed = NULL;
 }

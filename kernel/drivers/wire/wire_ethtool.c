@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * wire: the interface for ethtool(8): -g/-G rings, -c/-C moderation, -S counters, -i, and the
- * link's speed. -k/-K need no code of a driver.
+ * wire: the interface for ethtool(8): -g/-G rings, -l queues, -c/-C moderation, -S counters, -i,
+ * and the link's speed. -k/-K need no code of a driver.
  *
  * For the two NICs of a cable, at any time:
  *	tx_frames + tx_duplicated = tx_lost + tx_policed + tx_shaper_full + rx_in_flight
@@ -46,9 +46,14 @@ static const struct {
 /* An additional value: frames in flight, or waiting for the interrupt. */
 static const char wire_in_flight[ETH_GSTRING_LEN] = "rx_in_flight";
 
+/* Returns the number of values: two more for each of several queues. */
 static int wire_get_sset_count(struct net_device *dev, int set)
 {
-	return set == ETH_SS_STATS ? ARRAY_SIZE(wire_counters) + 1 : -EOPNOTSUPP;
+	u32 queues = dev->num_tx_queues;
+
+	if (set != ETH_SS_STATS)
+		return -EOPNOTSUPP;
+	return ARRAY_SIZE(wire_counters) + 1 + (queues > 1 ? 2 * queues : 0);
 }
 
 static void wire_get_strings(struct net_device *dev, u32 set, u8 *names)
@@ -60,19 +65,35 @@ static void wire_get_strings(struct net_device *dev, u32 set, u8 *names)
 	for (i = 0; i < ARRAY_SIZE(wire_counters); i++)
 		memcpy(names + i * ETH_GSTRING_LEN, wire_counters[i].name,
 		       ETH_GSTRING_LEN);
-	memcpy(names + i * ETH_GSTRING_LEN, wire_in_flight, ETH_GSTRING_LEN);
+	names += i * ETH_GSTRING_LEN;
+	memcpy(names, wire_in_flight, ETH_GSTRING_LEN);
+	for (i = 0; dev->num_tx_queues > 1 && i < dev->num_tx_queues; i++) {
+		names += ETH_GSTRING_LEN;
+		snprintf(names, ETH_GSTRING_LEN, "tx_queue_%u_frames", i);
+		names += ETH_GSTRING_LEN;
+		snprintf(names, ETH_GSTRING_LEN, "rx_queue_%u_frames", i);
+	}
 }
 
 static void wire_get_ethtool_stats(struct net_device *dev,
 				   struct ethtool_stats *stats, u64 *values)
 {
 	const struct wire_nic *nic = netdev_priv(dev);
+	const struct wire_queue *queue;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(wire_counters); i++)
 		values[i] = *(const u64 *)((const char *)&nic->stats +
 					   wire_counters[i].offset);
-	values[i] = skb_queue_len(&nic->frames);
+	values[i] = 0;
+	wire_for_each_queue(queue, nic)
+		values[i] += skb_queue_len(&queue->frames);
+	if (nic->queue_count == 1)
+		return;
+	wire_for_each_queue(queue, nic) {
+		values[++i] = queue->tx_frames;
+		values[++i] = queue->rx_frames;
+	}
 }
 
 static void wire_ring_get(const struct wire_nic *nic,
@@ -101,7 +122,7 @@ static int wire_ring_set(struct net_device *dev,
 		err = wire_tx_resize(nic, ring->tx_pending);
 		if (running) {
 			wire_start(nic);
-			netif_schedule_queue(netdev_get_tx_queue(dev, 0));
+			netif_tx_schedule_all(dev);
 		}
 	}
 	if (!err)
@@ -121,6 +142,8 @@ static void wire_coalesce_get(const struct wire_nic *nic,
 static int wire_coalesce_set(struct wire_nic *nic,
 			     const struct ethtool_coalesce *coalesce)
 {
+	struct wire_queue *queue;
+
 	if (coalesce->rx_coalesce_usecs > WIRE_USECS_MAX ||
 	    coalesce->tx_coalesce_usecs > WIRE_USECS_MAX ||
 	    coalesce->rx_max_coalesced_frames > WIRE_FRAMES_MAX ||
@@ -137,8 +160,10 @@ static int wire_coalesce_set(struct wire_nic *nic,
 	nic->tx_moderation.usecs = coalesce->tx_coalesce_usecs;
 	nic->tx_moderation.frames = coalesce->tx_max_coalesced_frames;
 	wire_itr_begin(nic);
-	wire_rx_arm(nic);
-	wire_tx_arm(nic);
+	wire_for_each_queue(queue, nic) {
+		wire_rx_arm(queue);
+		wire_tx_arm(queue);
+	}
 	local_bh_enable();
 	return 0;
 }
@@ -162,6 +187,14 @@ static int wire_get_coalesce(COALESCE_ARGS)
 static int wire_set_coalesce(COALESCE_ARGS)
 {
 	return wire_coalesce_set(netdev_priv(dev), coalesce);
+}
+
+static void wire_get_channels(struct net_device *dev, struct ethtool_channels *channels)
+{
+	const struct wire_nic *nic = netdev_priv(dev);
+
+	channels->max_combined = nic->queue_count;
+	channels->combined_count = nic->queue_count;
 }
 
 static int wire_get_link_ksettings(struct net_device *dev,
@@ -190,6 +223,7 @@ const struct ethtool_ops wire_ethtool_ops = {
 	.get_link_ksettings = wire_get_link_ksettings,
 	.get_ringparam = wire_get_ringparam,
 	.set_ringparam = wire_set_ringparam,
+	.get_channels = wire_get_channels,
 	.get_coalesce = wire_get_coalesce,
 	.set_coalesce = wire_set_coalesce,
 	.get_sset_count = wire_get_sset_count,

@@ -39,6 +39,7 @@ enum wire_fault_kind {
 	WIRE_DUPLICATE,
 	WIRE_REORDER,
 	WIRE_JITTER,
+	WIRE_RSS_KEY,
 };
 
 static u64 wire_mix(u64 z)
@@ -106,4 +107,9 @@ struct wire_fate wire_fate(const struct wire_faults *faults, bool last_lost,
 						 wire_draw(faults, WIRE_JITTER, n),
 						 32);
 	return fate;
+}
+
+u64 wire_rss_key(const struct wire_faults *faults, u64 n)
+{
+	return wire_bits(faults, WIRE_RSS_KEY, n);
 }

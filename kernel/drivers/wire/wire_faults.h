@@ -35,4 +35,7 @@ struct wire_fate {
 struct wire_fate wire_fate(const struct wire_faults *faults, bool last_lost,
 			   u64 n);
 
+/* Returns word @n of the key of a NIC's hash (wire_rss.c). */
+u64 wire_rss_key(const struct wire_faults *faults, u64 n);
+
 #endif

@@ -58,6 +58,19 @@ u64 wire_fifo_fetch(struct wire_fifo *fifo, u64 now_ns, u64 end_ns, u32 bytes)
 	return fifo->fetched_ns;
 }
 
+u64 wire_fifo_room_ns(const struct wire_fifo *fifo, u64 now_ns, u32 bytes)
+{
+	u64 room_ns = max(now_ns, fifo->fetched_ns);
+	u32 index = fifo->first, left = fifo->count, used = fifo->used;
+
+	for (; left && used + bytes > fifo->size; left--) {
+		room_ns = max(room_ns, fifo->entries[index].until_ns);
+		used -= fifo->entries[index].bytes;
+		index = wire_fifo_index(fifo, index + 1);
+	}
+	return room_ns;
+}
+
 void wire_fifo_reset(struct wire_fifo *fifo)
 {
 	fifo->first = 0;

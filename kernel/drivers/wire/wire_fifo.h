@@ -29,6 +29,9 @@ u32 wire_fifo_room(u32 size);
 /* Fetches a frame that was queued at @now_ns and leaves at @end_ns. Returns when the NIC has it. */
 u64 wire_fifo_fetch(struct wire_fifo *fifo, u64 now_ns, u64 end_ns, u32 bytes);
 
+/* Returns when @bytes more have room, or the memory is empty. Not for a memory of size 0. */
+u64 wire_fifo_room_ns(const struct wire_fifo *fifo, u64 now_ns, u32 bytes);
+
 /* Removes all frames. */
 void wire_fifo_reset(struct wire_fifo *fifo);
 

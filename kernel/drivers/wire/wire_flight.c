@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * wire: the path of a frame, computed when it enters the ring.
+ * wire: the path of a frame, computed when it enters the ring of a NIC with one queue, or when a
+ * NIC with several queues fetches it.
  *
  *	ring ----> line ---------> policer ------------> shaper ------> delay, faults
  *	     (medium; wire_line.c) (wire_bucket.c) (wire_shaper.c)
@@ -9,10 +10,10 @@
  * at the end of the line, like a modem or the provider's edge.
  *
  * Lines may share a medium: the two directions of a cable (half duplex), or several cables (a
- * segment of a cable network, a bus). Then one frame leaves at a time, without collisions. Frames
- * leave in the order in which they entered their rings, as if one scheduler saw all queues. So
- * the frames of a TSO skb are not interleaved with others. Left out: CSMA/CD, and schedulers
- * that are fair between senders.
+ * segment of a cable network, a bus). Their NICs have one queue. One frame leaves at a time,
+ * without collisions. Frames leave in the order in which they entered their rings, as if one
+ * scheduler saw all queues. So the frames of a TSO skb are not interleaved with others. Left out:
+ * CSMA/CD, and schedulers that are fair between senders.
  */
 #include <linux/etherdevice.h>
 #include <linux/rtnetlink.h>
@@ -113,9 +114,7 @@ static void wire_fly_box(struct wire_nic *nic, u32 bytes, struct wire_flight *fl
 	}
 }
 
-/* Computes the path of a frame that enters the ring at @now_ns, up to the beginning of the
- * cable.
- */
+/* Computes the path of a frame that waits since @now_ns, up to the beginning of the cable. */
 void wire_fly(struct wire_nic *nic, const struct sk_buff *frame, u64 now_ns,
 	      struct wire_flight *flight)
 {

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * wire: creation of NICs, cables, and interrupts.
+ * wire: creation of NICs, and cables.
  *
  * `ip link add eth0 type wire` creates a NIC without a cable. Two NICs, in any namespaces, with
  * the same number in their `cable` attribute are connected. They have carrier while both are up.
- *
- * Interrupts belong to vectors. If both directions share a vector, each interrupt serves both,
- * so the events of one direction shorten the other's moderation. For example, the interrupt for
- * a received acknowledgment also reports transmissions. Two vectors are independent.
  *
  * The defaults are those of a Broadcom NetXtreme without RSS (BCM5761), as tg3 configures it.
  * The profiles of a scenario configure other chips (src/hourglass/scenario/nics.py).
@@ -34,8 +30,6 @@
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
 #include <linux/hashtable.h>
-#include <linux/jiffies.h>
-#include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <net/rtnetlink.h>
@@ -53,140 +47,28 @@
 static LIST_HEAD(wire_nics);	/* under RTNL */
 static DEFINE_HASHTABLE(wire_cables, 10);	/* NICs by their cable, under RTNL */
 
-/* Arms the interrupt for @due_ns, unless it is masked. */
-static void wire_vector_set(struct wire_vector *vector, u64 due_ns)
-{
-	s64 delay;
-
-	if (vector->masked || due_ns == vector->fires_ns)
-		return;
-	vector->fires_ns = due_ns;
-	if (due_ns == WIRE_NEVER) {
-		hourglass_event_set(&vector->event, -1);
-		return;
-	}
-	delay = due_ns - ktime_get_ns();
-	hourglass_event_set(&vector->event, max_t(s64, delay, 0));
-}
-
-/* Returns the earlier time of both directions if they share a vector, else @own_due_ns. */
-static u64 wire_due(const struct wire_nic *nic, u64 own_due_ns,
-		    u64 (*other)(const struct wire_nic *nic))
-{
-	return wire_shared(nic) ? min(own_due_ns, other(nic)) : own_due_ns;
-}
-
-/* Arms the interrupt that reports transmissions. */
-void wire_tx_arm(struct wire_nic *nic)
-{
-	wire_vector_set(wire_tx_vector(nic), wire_due(nic, wire_tx_due(nic), wire_rx_due));
-}
-
-/* Arms the interrupt that reports arrivals. */
-void wire_rx_arm(struct wire_nic *nic)
-{
-	wire_vector_set(&nic->rx_vector, wire_due(nic, wire_rx_due(nic), wire_tx_due));
-}
-
-static void wire_interrupt(struct time_travel_event *event)
-{
-	struct wire_vector *vector = container_of(event, struct wire_vector,
-						  event);
-
-	if (vector->polling) {
-		__napi_schedule_irqoff(&vector->napi);
-		return;
-	}
-	vector->masked = true;
-	vector->fires_ns = WIRE_NEVER;
-	if (vector->itr.law != WIRE_DELAY)
-		wire_itr_fired(&vector->itr, ktime_get_ns());
-	napi_schedule_irqoff(&vector->napi);
-}
-
-/* Ends the service of an interrupt by NAPI. */
-static void wire_served(struct wire_nic *nic, struct wire_vector *vector)
-{
-	if (nic->law > WIRE_INTERVAL)
-		wire_itr_served(&vector->itr, div_u64(nic->line.rate_bps, 1000000),
-				get_jiffies_64());
-	vector->masked = false;
-}
-
-static int wire_tx_napi(struct napi_struct *napi, int budget)
-{
-	struct wire_nic *nic = container_of(napi, struct wire_nic,
-					    tx_vector.napi);
-
-	wire_tx_reap(nic, ktime_get_ns());
-	if (napi_complete_done(napi, 0)) {
-		wire_served(nic, &nic->tx_vector);
-		wire_tx_arm(nic);
-	}
-	return 0;
-}
-
-static int wire_rx_napi(struct napi_struct *napi, int budget)
-{
-	struct wire_nic *nic = container_of(napi, struct wire_nic,
-					    rx_vector.napi);
-	struct wire_vector *vector = &nic->rx_vector;
-	u64 now_ns = ktime_get_ns();
-	int done;
-
-	if (wire_shared(nic) && !vector->polling)
-		wire_tx_reap(nic, now_ns);
-	wire_rx_poll(nic, now_ns, budget);
-	vector->polling = nic->received_ns > now_ns && !napi_disable_pending(napi);
-	if (vector->polling) {
-		/* NAPI stays scheduled, so GRO holds its packets */
-		hourglass_event_set(&vector->event, nic->received_ns - now_ns);
-		return 0;
-	}
-	done = nic->polled;
-	nic->polled = 0;
-	nic->received_ns = 0;
-	if (done < budget && napi_complete_done(napi, done)) {
-		nic->stats.rx_interrupts += !!done;
-		wire_served(nic, vector);
-		wire_rx_arm(nic);
-	}
-	return done;
-}
-
-/* Starts new intervals. */
-void wire_itr_begin(struct wire_nic *nic)
-{
-	struct wire_itr *tx = &nic->tx_vector.itr, *rx = &nic->rx_vector.itr;
-
-	*tx = (struct wire_itr){ .serves[WIRE_TX] = true };
-	*rx = (struct wire_itr){ .serves = { wire_shared(nic), true } };
-	wire_itr_start(tx, nic->law, nic->tx_moderation.usecs);
-	wire_itr_start(rx, nic->law, nic->rx_moderation.usecs);
-}
-
-static void wire_vector_enable(struct wire_vector *vector)
-{
-	vector->masked = false;
-	vector->fires_ns = WIRE_NEVER;
-	napi_enable(&vector->napi);
-}
-
-static void wire_vector_disable(struct wire_vector *vector)
-{
-	napi_disable(&vector->napi);
-	vector->masked = true;
-	hourglass_event_set(&vector->event, -1);
-}
-
-/* Reports every ring, oldest NIC first. No NIC is added or removed while the test runs. */
+/* Reports the rings of every NIC, oldest first. No NIC is added or removed while the test runs. */
 void wire_sample(void)
 {
+	const struct wire_queue *queue;
 	const struct wire_nic *nic;
 
-	list_for_each_entry(nic, &wire_nics, list)
-		if (netif_running(nic->dev))
-			trace_wire_sampled(nic->dev, nic->slot_count, wire_tx_bytes(nic));
+	list_for_each_entry(nic, &wire_nics, list) {
+		u32 skbs = 0, bytes = 0;
+
+		if (!netif_running(nic->dev))
+			continue;
+		wire_for_each_queue(queue, nic) {
+			skbs += queue->slot_count;
+			bytes += wire_tx_bytes(queue);
+		}
+		trace_wire_sampled(nic->dev, NULL, skbs, bytes);
+		if (nic->queue_count == 1)
+			continue;
+		wire_for_each_queue(queue, nic)
+			trace_wire_sampled(nic->dev, wire_txq(queue), queue->slot_count,
+					   wire_tx_bytes(queue));
+	}
 }
 
 static void wire_carrier(struct wire_nic *nic)
@@ -219,6 +101,8 @@ static void wire_unplug(struct wire_nic *nic)
 	wire_rx_flush(peer);
 	wire_line_stop(&nic->line, ktime_get_ns());
 	wire_line_stop(&peer->line, ktime_get_ns());
+	wire_fetch(nic, ktime_get_ns());
+	wire_fetch(peer, ktime_get_ns());
 	local_bh_enable();
 	wire_carrier(nic);
 	wire_carrier(peer);
@@ -254,9 +138,8 @@ int wire_plug(struct wire_nic *nic, int cable)
 void wire_start(struct wire_nic *nic)
 {
 	wire_itr_begin(nic);
-	wire_vector_enable(&nic->tx_vector);
-	wire_vector_enable(&nic->rx_vector);
-	netif_start_queue(nic->dev);
+	wire_queues_enable(nic);
+	netif_tx_start_all_queues(nic->dev);
 }
 
 /*
@@ -265,10 +148,10 @@ void wire_start(struct wire_nic *nic)
  */
 void wire_halt(struct wire_nic *nic)
 {
-	netif_stop_queue(nic->dev);
+	netif_tx_stop_all_queues(nic->dev);
 	wire_cpu_drop(nic);
-	wire_vector_disable(&nic->tx_vector);
-	wire_vector_disable(&nic->rx_vector);
+	wire_queues_disable(nic);
+	hrtimer_cancel(&nic->fetching);
 	local_bh_disable();
 	wire_tx_flush(nic);
 	wire_line_stop(&nic->line, ktime_get_ns());
@@ -329,6 +212,7 @@ static void wire_get_stats(struct net_device *dev,
 static int wire_init(struct net_device *dev)
 {
 	struct wire_nic *nic = netdev_priv(dev);
+	int err;
 
 	nic->dev = dev;
 	nic->cable = WIRE_NO_CABLE;
@@ -342,11 +226,13 @@ static int wire_init(struct net_device *dev)
 	nic->rx_copy = 256;
 	nic->rx_buffer = 1984;
 	nic->rx_large = 16384;
-	nic->tx_vector.masked = true;
-	nic->rx_vector.masked = true;
-	__skb_queue_head_init(&nic->frames);
-	if (wire_tx_resize(nic, 511))
-		return -ENOMEM;
+	wire_cpu_setup(nic);
+	wire_fetch_setup(nic);
+	err = wire_queues_init(nic) ?: wire_tx_resize(nic, 511);
+	if (err) {
+		wire_queues_free(nic);
+		return err;
+	}
 	list_add_tail(&nic->list, &wire_nics);
 	return 0;
 }
@@ -361,8 +247,7 @@ static void wire_uninit(struct net_device *dev)
 	wire_shaper_free(&nic->shaper);
 	wire_trace_free(nic);
 	kfree(nic->fifo.entries);
-	kfree(nic->slots);
-	nic->slots = NULL;
+	wire_queues_free(nic);
 }
 
 static const struct net_device_ops wire_netdev_ops = {
@@ -376,22 +261,8 @@ static const struct net_device_ops wire_netdev_ops = {
 	.ndo_set_mac_address = eth_mac_addr,
 };
 
-typedef int (*wire_poll)(struct napi_struct *napi, int budget);
-
-static void wire_vector_setup(struct wire_vector *vector,
-			      struct net_device *dev, wire_poll poll, bool tx)
-{
-	if (tx)
-		netif_napi_add_tx(dev, &vector->napi, poll);
-	else
-		netif_napi_add(dev, &vector->napi, poll);
-	time_travel_set_event_fn(&vector->event, wire_interrupt);
-}
-
 static void wire_setup(struct net_device *dev)
 {
-	struct wire_nic *nic = netdev_priv(dev);
-
 	ether_setup(dev);
 	dev->netdev_ops = &wire_netdev_ops;
 	dev->ethtool_ops = &wire_ethtool_ops;
@@ -403,9 +274,6 @@ static void wire_setup(struct net_device *dev)
 	dev->vlan_features = WIRE_FEATURES;
 	dev->max_mtu = 9000;
 	eth_hw_addr_random(dev);
-	wire_cpu_setup(nic);
-	wire_vector_setup(&nic->tx_vector, dev, wire_tx_napi, true);
-	wire_vector_setup(&nic->rx_vector, dev, wire_rx_napi, false);
 }
 
 static struct rtnl_link_ops wire_link_ops = {

@@ -329,10 +329,12 @@ static ssize_t epoch_ns_store(struct device *device,
 		return -ENODATA;
 	err = wire_trace_parse(nic, &trace);
 	wire_trace_free(nic);
-	if (err)
-		return err;
-	nic->line.trace = trace;
-	return length;
+	if (!err)
+		nic->line.trace = trace;
+	local_bh_disable();
+	wire_fetch(nic, ktime_get_ns());	/* an outage may have ended */
+	local_bh_enable();
+	return err ?: length;
 }
 static DEVICE_ATTR_RW(epoch_ns);
 

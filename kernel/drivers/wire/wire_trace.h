@@ -16,10 +16,11 @@
 #include "compat.h"
 
 struct net_device;
+struct netdev_queue;
 struct sk_buff;
 struct wire_flight;
 
-/* The frame enters the ring of @from. Its whole path is known. */
+/* The frame leaves the ring of @from, or enters it if @from has one queue. Its path is known. */
 DECLARE_TRACE_EVENT(wire_sent,
 		    TP_PROTO(const struct sk_buff *frame, const struct net_device *from,
 			     const struct net_device *to, const struct wire_flight *flight),
@@ -43,10 +44,11 @@ DECLARE_TRACE_EVENT(wire_rx_dropped,
 			     const char *reason),
 		    TP_ARGS(frame, dev, reason));
 
-/* The ring of a running NIC now: see wire_sample(). */
+/* The rings of a running NIC now, or only that of @txq: see wire_sample(). */
 DECLARE_TRACE_EVENT(wire_sampled,
-		    TP_PROTO(const struct net_device *dev, u32 skbs, u32 bytes),
-		    TP_ARGS(dev, skbs, bytes));
+		    TP_PROTO(const struct net_device *dev, const struct netdev_queue *txq,
+			     u32 skbs, u32 bytes),
+		    TP_ARGS(dev, txq, skbs, bytes));
 
 #endif
 

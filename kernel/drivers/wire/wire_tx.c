@@ -2,15 +2,16 @@
 /*
  * wire: from ndo_start_xmit to the cable, and completion.
  *
- * A frame's departure is known when it enters the ring, since the ring is a FIFO and the
- * serialisation is exact. So there is no event per frame, only the completion interrupt. An skb
+ * With one queue, a frame's departure is known when it enters the ring, since the ring is a FIFO
+ * and the serialisation is exact. So there is no event per frame, only the completion interrupt.
+ * Several queues take turns (wire_fetch.c). An skb
  * larger than a frame (TSO) takes one chain of descriptors and is segmented on the wire. After
  * its last bit comes an interrupt, which frees it and notifies BQL and TCP Small Queues, as in a
  * NIC that reports per chain. Frames have a copy of the header and share the payload's pages
  * with the sender, as a DMA engine reads them. A frame is complete when the NIC has fetched it
  * into its memory (wire_fifo.c); if it has no memory, when it has left the line.
  *
- * Left out: the time of DMA, multiple queues.
+ * Left out: the time of DMA.
  */
 #include <linux/etherdevice.h>
 #include <linux/slab.h>
@@ -24,11 +25,12 @@
 /* The initial value of a frame's hash: FNV's offset basis. */
 #define WIRE_DIGEST	0xcbf29ce484222325ULL
 
-static struct wire_slot *wire_slot(const struct wire_nic *nic, u32 index)
+struct wire_slot *wire_slot(const struct wire_queue *queue, u32 index)
 {
-	u32 slot = nic->slot_first + index;	/* less than twice the ring */
+	u32 slot = queue->slot_first + index;	/* less than twice the ring */
+	u32 ring = queue->nic->tx_ring;
 
-	return &nic->slots[slot < nic->tx_ring ? slot : slot - nic->tx_ring];
+	return &queue->slots[slot < ring ? slot : slot - ring];
 }
 
 /*
@@ -92,8 +94,9 @@ static void wire_deliver(struct wire_nic *nic, struct sk_buff *frame,
 		if (twin)
 			wire_mark(twin);
 	}
-	*wire_cb(frame) = (struct wire_cb){ flight->arrival_ns, flight->end_ns,
-					    fate->corrupted };
+	*wire_cb(frame) = (struct wire_cb){ .arrival_ns = flight->arrival_ns,
+					    .departure_ns = flight->end_ns,
+					    .corrupted = fate->corrupted };
 	if (twin) {
 		nic->stats.tx_duplicated++;
 		*wire_cb(twin) = *wire_cb(frame);
@@ -102,18 +105,29 @@ static void wire_deliver(struct wire_nic *nic, struct sk_buff *frame,
 	wire_rx_enqueue(nic->peer, frame);
 }
 
-/* Sends one frame and consumes it. Returns the ns at which the NIC has fetched it, or has sent
- * it.
+/* Drops a frame that waits in a ring. */
+static void wire_drop_frame(struct wire_nic *nic, struct sk_buff *frame, const char *reason)
+{
+	nic->stats.tx_no_carrier++;
+	trace_wire_tx_dropped(frame, nic->dev, reason);
+	consume_skb(frame);
+}
+
+/* Sends one frame, which waits since @queued_ns, and consumes it. Returns the ns at which the NIC
+ * has fetched it, or has sent it.
  */
-static u64 wire_send_frame(struct wire_nic *nic, struct sk_buff *frame,
-			   u64 now_ns)
+u64 wire_send_frame(struct wire_nic *nic, struct sk_buff *frame, u64 queued_ns, u64 now_ns)
 {
 	u32 padded = max_t(u32, frame->len, ETH_ZLEN);
 	struct wire_fate fate = wire_fate(&nic->faults, nic->last_lost,
 					  nic->stats.tx_frames);
 	struct wire_flight flight;
 
-	wire_fly(nic, frame, now_ns, &flight);
+	if (!nic->peer) {
+		wire_drop_frame(nic, frame, "no carrier");
+		return now_ns;
+	}
+	wire_fly(nic, frame, queued_ns, &flight);
 	nic->last_lost = fate.lost;
 	nic->stats.tx_frames++;
 	nic->stats.tx_bytes += frame->len;
@@ -167,26 +181,37 @@ static struct sk_buff *wire_frames(struct sk_buff *skb, struct net_device *dev)
 	return IS_ERR(frames) ? NULL : frames;
 }
 
-/* Sends the frames of a chain. */
-static void wire_launch(struct wire_nic *nic, struct sk_buff *frame, struct wire_slot *slot,
-			u64 now_ns)
+static void wire_count(struct wire_slot *slot)
 {
-	slot->frames = (struct wire_work){ };
-	while (frame) {
-		struct sk_buff *next = frame->next;
+	const struct sk_buff *frame;
 
-		skb_mark_not_on_list(frame);
+	slot->frames = (struct wire_work){ };
+	for (frame = slot->waiting; frame; frame = frame->next) {
 		slot->frames.packets++;
 		slot->frames.bytes += frame->len;
-		slot->done_ns = wire_send_frame(nic, frame, now_ns);
-		frame = next;
 	}
 }
 
-/* Returns whether the ring has room for any skb. */
-bool wire_tx_room(const struct wire_nic *nic)
+/* Sends the frames of a chain. */
+static void wire_launch(struct wire_queue *queue, struct wire_slot *slot)
 {
-	return nic->tx_ring - nic->descriptors_used >= WIRE_CHAIN + nic->tx_context;
+	while (slot->waiting) {
+		struct sk_buff *frame = slot->waiting;
+
+		slot->waiting = frame->next;
+		skb_mark_not_on_list(frame);
+		slot->done_ns = wire_send_frame(queue->nic, frame, slot->queued_ns,
+						slot->queued_ns);
+	}
+	queue->slots_fetched++;
+}
+
+/* Returns whether the ring has room for any skb. */
+bool wire_tx_room(const struct wire_queue *queue)
+{
+	const struct wire_nic *nic = queue->nic;
+
+	return nic->tx_ring - queue->descriptors_used >= WIRE_CHAIN + nic->tx_context;
 }
 
 netdev_tx_t wire_xmit(struct sk_buff *skb, struct net_device *dev)
@@ -194,20 +219,27 @@ netdev_tx_t wire_xmit(struct sk_buff *skb, struct net_device *dev)
 	struct wire_nic *nic = netdev_priv(dev);
 
 	if (!wire_cpu_sends(nic, skb))
-		wire_tx_ring(nic, skb);
+		wire_tx_ring(wire_queue_of(nic, skb), skb);
 	return NETDEV_TX_OK;
 }
 
-/* Puts @skb into the ring. */
-void wire_tx_ring(struct wire_nic *nic, struct sk_buff *skb)
+/* Drops @skb before the ring. */
+void wire_tx_refuse(struct wire_nic *nic, struct sk_buff *skb)
 {
+	nic->stats.tx_no_carrier += max_t(u32, skb_shinfo(skb)->gso_segs, 1);
+	dev_kfree_skb_any(skb);
+}
+
+/* Puts @skb into the ring. */
+void wire_tx_ring(struct wire_queue *queue, struct sk_buff *skb)
+{
+	struct wire_nic *nic = queue->nic;
 	struct net_device *dev = nic->dev;
 	struct sk_buff *frames;
 	struct wire_slot *slot;
 
 	if (!nic->peer) {
-		nic->stats.tx_no_carrier++;
-		dev_kfree_skb_any(skb);
+		wire_tx_refuse(nic, skb);
 		return;
 	}
 	skb_tx_timestamp(skb);
@@ -219,33 +251,42 @@ void wire_tx_ring(struct wire_nic *nic, struct sk_buff *skb)
 	}
 	nic->stats.tx_skbs++;
 	nic->stats.tx_tso_skbs += skb_is_gso(skb);
-	slot = wire_slot(nic, nic->slot_count++);
+	slot = wire_slot(queue, queue->slot_count++);
 	slot->skb = frames == skb ? NULL : skb;
 	slot->bytes = skb->len;
 	slot->descriptors = skb_shinfo(skb)->nr_frags + 1;
 	if (skb->ip_summed == CHECKSUM_PARTIAL)
 		slot->descriptors += nic->tx_context;
-	wire_launch(nic, frames, slot, ktime_get_ns());
+	slot->waiting = frames;
+	slot->queued_ns = ktime_get_ns();
+	slot->done_ns = WIRE_NEVER;
+	wire_count(slot);
 	if (nic->bql_headers)
 		slot->bytes = slot->frames.bytes;
-	nic->descriptors_used += slot->descriptors;
-	netdev_sent_queue(dev, slot->bytes);
-	if (!wire_tx_room(nic)) {
+	if (nic->queue_count == 1)
+		wire_launch(queue, slot);
+	queue->descriptors_used += slot->descriptors;
+	netdev_tx_sent_queue(wire_txq(queue), slot->bytes);
+	if (!wire_tx_room(queue)) {
 		nic->stats.tx_stops++;
-		netif_stop_queue(dev);
+		netif_tx_stop_queue(wire_txq(queue));
 	}
-	if (nic->slot_count == 1 || nic->slot_count == nic->tx_moderation.frames)
-		wire_tx_arm(nic);
+	if (nic->queue_count > 1)
+		wire_fetch(nic, slot->queued_ns);
+	if (queue->slot_count == 1 || queue->slot_count == nic->tx_moderation.frames)
+		wire_tx_arm(queue);
 }
 
 /* Frees complete skbs at @now_ns and reports them to BQL. */
-void wire_tx_reap(struct wire_nic *nic, u64 now_ns)
+void wire_tx_reap(struct wire_queue *queue, u64 now_ns)
 {
-	struct wire_work *work = &wire_tx_vector(nic)->itr.work[WIRE_TX];
+	struct wire_work *work = &wire_tx_vector(queue)->itr.work[WIRE_TX];
+	struct netdev_queue *txq = wire_txq(queue);
+	struct wire_nic *nic = queue->nic;
 	unsigned int packets = 0, bytes = 0;
 
-	while (nic->slot_count) {
-		struct wire_slot *slot = wire_slot(nic, 0);
+	while (queue->slots_fetched) {
+		struct wire_slot *slot = wire_slot(queue, 0);
 
 		if (slot->done_ns > now_ns)
 			break;
@@ -253,62 +294,81 @@ void wire_tx_reap(struct wire_nic *nic, u64 now_ns)
 		bytes += slot->bytes;
 		work->packets += slot->frames.packets;
 		work->bytes += slot->frames.bytes;
-		nic->descriptors_used -= slot->descriptors;
-		nic->slot_first = wire_slot(nic, 1) - nic->slots;
-		nic->slot_count--;
+		queue->descriptors_used -= slot->descriptors;
+		queue->slot_first = wire_slot(queue, 1) - queue->slots;
+		queue->slot_count--;
+		queue->slots_fetched--;
 		napi_consume_skb(slot->skb, 1); /* NULL: the skb itself was the frame */
 	}
 	if (!packets)
 		return;
 	nic->stats.tx_interrupts++;
-	netdev_completed_queue(nic->dev, packets, bytes);
-	if (netif_queue_stopped(nic->dev) && !nic->handed &&
-	    nic->tx_ring - nic->descriptors_used >=
+	netdev_tx_completed_queue(txq, packets, bytes);
+	if (netif_tx_queue_stopped(txq) && !nic->handed &&
+	    nic->tx_ring - queue->descriptors_used >=
 	    clamp_t(u64, nic->tx_wake, WIRE_CHAIN + nic->tx_context, nic->tx_ring))
-		netif_wake_queue(nic->dev);
+		netif_tx_wake_queue(txq);
 }
 
 /* Returns when the completion interrupt is due. */
-u64 wire_tx_due(const struct wire_nic *nic)
+u64 wire_tx_due(const struct wire_queue *queue)
 {
+	const struct wire_nic *nic = queue->nic;
 	const struct wire_moderation *moderation = &nic->tx_moderation;
 	u64 due, first;
 
-	if (!nic->slot_count)
+	if (!queue->slot_count)
 		return WIRE_NEVER;
-	first = wire_slot(nic, 0)->done_ns;
+	first = wire_slot(queue, 0)->done_ns;
 	if (first == WIRE_NEVER)
 		return WIRE_NEVER;
 	if (nic->law != WIRE_DELAY)
-		return max(first, (wire_shared(nic) ? &nic->rx_vector :
-						      &nic->tx_vector)->itr.next_ns);
+		return max(first, (wire_shared(nic) ? &queue->rx_vector :
+						      &queue->tx_vector)->itr.next_ns);
 	due = first + (u64)moderation->usecs * NSEC_PER_USEC;
-	if (moderation->frames && nic->slot_count >= moderation->frames)
-		due = min(due, wire_slot(nic, moderation->frames - 1)->done_ns);
+	if (moderation->frames && queue->slot_count >= moderation->frames)
+		due = min(due, wire_slot(queue, moderation->frames - 1)->done_ns);
 	return due;
 }
 
 /* Returns the bytes in the ring, unreported skbs included. */
-u32 wire_tx_bytes(const struct wire_nic *nic)
+u32 wire_tx_bytes(const struct wire_queue *queue)
 {
 	u32 i, bytes = 0;
 
-	for (i = 0; i < nic->slot_count; i++)
-		bytes += wire_slot(nic, i)->bytes;
+	for (i = 0; i < queue->slot_count; i++)
+		bytes += wire_slot(queue, i)->bytes;
 	return bytes;
 }
 
-/* Drops skbs that wait for completion: the device goes down. */
+static void wire_tx_drop(struct wire_queue *queue)
+{
+	while (queue->slot_count) {
+		struct wire_slot *slot = wire_slot(queue, 0);
+		struct sk_buff *frame, *next;
+
+		skb_list_walk_safe(slot->waiting, frame, next) {
+			skb_mark_not_on_list(frame);
+			wire_drop_frame(queue->nic, frame, "down");
+		}
+		slot->waiting = NULL;
+		dev_kfree_skb_any(slot->skb);
+		queue->slot_first = wire_slot(queue, 1) - queue->slots;
+		queue->slot_count--;
+	}
+	queue->slots_fetched = 0;
+	queue->descriptors_used = 0;
+	netdev_tx_reset_queue(wire_txq(queue));
+}
+
+/* Drops the frames in the rings and the skbs that wait for completion: the device goes down. */
 void wire_tx_flush(struct wire_nic *nic)
 {
-	while (nic->slot_count) {
-		dev_kfree_skb_any(wire_slot(nic, 0)->skb);
-		nic->slot_first = wire_slot(nic, 1) - nic->slots;
-		nic->slot_count--;
-	}
-	nic->descriptors_used = 0;
+	struct wire_queue *queue;
+
+	wire_for_each_queue(queue, nic)
+		wire_tx_drop(queue);
 	wire_fifo_reset(&nic->fifo);
-	netdev_reset_queue(nic->dev);
 }
 
 /*
@@ -317,6 +377,7 @@ void wire_tx_flush(struct wire_nic *nic)
  */
 void wire_tx_revive(struct wire_nic *nic, u64 now_ns)
 {
+	struct wire_queue *queue;
 	u32 i;
 
 	if (nic->line.free_ns != WIRE_NEVER)
@@ -324,23 +385,39 @@ void wire_tx_revive(struct wire_nic *nic, u64 now_ns)
 	local_bh_disable();
 	wire_line_revive(&nic->line, now_ns);
 	wire_fifo_reset(&nic->fifo);
-	for (i = 0; i < nic->slot_count; i++)
-		if (wire_slot(nic, i)->done_ns == WIRE_NEVER)
-			wire_slot(nic, i)->done_ns = now_ns;
-	wire_tx_arm(nic);
+	wire_for_each_queue(queue, nic) {
+		for (i = 0; i < queue->slots_fetched; i++)
+			if (wire_slot(queue, i)->done_ns == WIRE_NEVER)
+				wire_slot(queue, i)->done_ns = now_ns;
+		wire_tx_arm(queue);
+	}
 	local_bh_enable();
 }
 
-/* Replaces the ring by one of @descriptors, only while the NIC is down. */
+/* Replaces the rings by those of @descriptors, only while the NIC is down. */
 int wire_tx_resize(struct wire_nic *nic, u32 descriptors)
 {
-	struct wire_slot *slots = kcalloc(descriptors, sizeof(*slots), GFP_KERNEL);
+	struct wire_slot **rings = kcalloc(nic->queue_count, sizeof(*rings), GFP_KERNEL);
+	u32 i, rings_made = 0;
 
-	if (!slots)
+	while (rings && rings_made < nic->queue_count) {
+		rings[rings_made] = kcalloc(descriptors, sizeof(**rings), GFP_KERNEL);
+		if (!rings[rings_made])
+			break;
+		rings_made++;
+	}
+	if (!rings || rings_made < nic->queue_count) {
+		while (rings_made)
+			kfree(rings[--rings_made]);
+		kfree(rings);
 		return -ENOMEM;
-	kfree(nic->slots);
-	nic->slots = slots;
+	}
+	for (i = 0; i < nic->queue_count; i++) {
+		kfree(nic->queues[i].slots);
+		nic->queues[i].slots = rings[i];
+		nic->queues[i].slot_first = 0;
+	}
+	kfree(rings);
 	nic->tx_ring = descriptors;
-	nic->slot_first = 0;
 	return 0;
 }

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from hourglass import plan as plans
 from hourglass.contract.plan import DeviceStep, EthtoolStep, EventStep, QdiscStep, ShaperStep, Step, ToolStep, WriteStep
 from hourglass.engine.virtual import Virtual
-from hourglass.plan.qdiscs import DEFAULT, qdisc_step
+from hourglass.plan.qdiscs import default_step
 from hourglass.scenario import Scenario
-from hourglass.scenario.values import NodeDevice
 
 SYSCTLS = "/proc/sys/"
 SYSFS = "/sys/class/net/"
@@ -44,12 +43,12 @@ def steps(scenario: Scenario, node: str) -> Iterator[Step]:
     """Yield the plan's steps of the node's stack. They replace qdiscs that the machine has. The default qdisc of the
     guest's kernel comes first, because a machine's default may differ."""
     setup = [step for step in plans.build(scenario, Virtual.capabilities).setup if step.node == node]
-    nics = [step.device for step in setup if isinstance(step, DeviceStep) and step.kind == "wire"]
+    nics = [step for step in setup if isinstance(step, DeviceStep) and step.kind == "wire"]
     shaped = {step.device for step in setup if isinstance(step, ShaperStep)}
     configured = shaped | {step.device for step in setup if isinstance(step, QdiscStep) and step.parent is None}
-    for device in nics:
-        if device not in configured:
-            yield qdisc_step(NodeDevice(node, device), DEFAULT, "stack.qdisc", "replace", handle=None)
+    for nic in nics:
+        if nic.device not in configured:
+            yield default_step(node, nic)
     passes_on = any(item.name == node and item.role != "host" for item in scenario.testbed.node)
     for step in setup:
         origin = step.origin or ""

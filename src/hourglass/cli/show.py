@@ -284,8 +284,15 @@ def entries() -> list[Entry]:
         for name in scenario.CONGESTION_CONTROLS
     ]
     description = "the kernel's default; you can give a whole tc line, with the parameters of `man tc`"
-    return result + [
+    queues = "--set testbed.link.0.nic=igb --set testbed.link.0.queues=4"
+    result += [
         Entry("qdisc", name, description + _since(name), f"{RUN} --set stack.qdisc={name}") for name in scenario.QDISCS
+    ]
+    return result + [
+        Entry(
+            "qdisc", name, f"for NICs with several queues{_since(name)}", f"{RUN} {queues} --set 'stack.qdisc={name} …'"
+        )
+        for name in scenario.MULTIQUEUE_QDISCS
     ]
 
 

@@ -52,7 +52,7 @@ OPPORTUNITY_BYTES = 1538
 """A Mahimahi opportunity lets one 1500-byte packet pass: on the cable, with header, preamble, FCS and gap, 1538."""
 NS_PER_MS = 10**6
 
-BQL_MAX = "/sys/class/net/{}/queues/tx-0/byte_queue_limits/limit_max"
+BQL_MAX = "/sys/class/net/{}/queues/tx-{}/byte_queue_limits/limit_max"
 _RINGS = {"rx_ring": "rx", "tx_ring": "tx"}
 _MODERATION = {"rx_usecs": "rx-usecs", "rx_frames": "rx-frames", "tx_usecs": "tx-usecs", "tx_frames": "tx-frames"}
 _CHIP = (
@@ -94,6 +94,11 @@ def _link(testbed: Testbed, network: Network, port: Port) -> Link:
     return link.model_copy(update=_SWITCH_DEFAULTS if link.checksum else {**_SWITCH_DEFAULTS, "tso": False})
 
 
+def queues_at(testbed: Testbed, network: Network, port: Port) -> int:
+    """Return the number of transmit queues of a device; 1 for a radio."""
+    return 1 if port.radio else _link(testbed, network, port).queues or 1
+
+
 def pairs(testbed: Testbed, stack: Stack, network: Network) -> Iterator[Step]:
     """Yield the steps that make all links veth pairs, except links between interfaces of the machine. Refuses what
     neither supports."""
@@ -114,8 +119,9 @@ def _device(port: Port, link: Link, nic: Nic) -> Step | None:
     if nic == "veth":
         return change(port.node, port.device, origin, mac=port.mac, mtu=mtu)
     return DeviceStep(
-        do="device", node=port.node, device=port.device, kind="wire", mac=port.mac, mtu=mtu, origin=origin
-    )
+        do="device", node=port.node, device=port.device, kind="wire", mac=port.mac, mtu=mtu, origin=origin,
+        queues=link.queues if _differs_from_driver(link, "queues") else None,
+    )  # fmt: skip
 
 
 def change(node: str | None, device: str, origin: str, **settings: Any) -> LinkStep:
@@ -148,8 +154,13 @@ def up(testbed: Testbed, stack: Stack, network: Network, node: str, on_machine: 
         if mtu := stack.at(device).mtu:
             steps.append(change(node, port.device, stack.device_origin(device, "mtu"), mtu=mtu))
         if bql_max := stack.at(device).bql_max:
-            path, origin = BQL_MAX.format(port.device), stack.device_origin(device, "bql_max")
-            steps.append(WriteStep(do="write", node=node, path=path, value=str(bql_max), origin=origin))
+            origin = stack.device_origin(device, "bql_max")
+            steps += [
+                WriteStep(
+                    do="write", node=node, path=BQL_MAX.format(port.device, queue), value=str(bql_max), origin=origin
+                )
+                for queue in range(queues_at(testbed, network, port))
+            ]
         if segments := stack.at(device).gso_max_segs:
             line, origin = f"link set dev {port.device} gso_max_segs {segments}", "gso_max_segs"
             steps.append(BatchStep(do="ip", node=node, lines=[line], origin=stack.device_origin(device, origin)))
@@ -171,7 +182,9 @@ def _ifbs(stack: Stack, network: Network, node: str, version: int) -> Iterator[S
     for device in (NodeDevice(node, port.device) for port in network.of(node)):
         if stack.at(device).ingress:
             name, origin = f"{IFB}{device.device}", stack.device_origin(device, "ingress")
-            yield DeviceStep(do="device", node=node, device=name, kind="ifb", mac=None, mtu=None, origin=origin)
+            yield DeviceStep(
+                do="device", node=node, device=name, kind="ifb", mac=None, mtu=None, queues=None, origin=origin
+            )
             # It has no address, so that only redirected packets pass it.
             if version == 6:
                 yield change(node, name, origin, addrgenmode="none")

@@ -8,8 +8,7 @@ from typing import Any
 
 from hourglass.contract.plan import Hop, Path
 from hourglass.plan.paths import BLOCKED, neighbours
-from hourglass.plan.qdiscs import DEFAULT
-from hourglass.qdisc_line import QdiscLine
+from hourglass.qdisc_line import DEFAULT_QDISC, QdiscLine
 from hourglass.results.flat import Key
 from hourglass.results.lint.context import ms_text, rate_text
 from hourglass.results.recording import Recording
@@ -129,7 +128,7 @@ def queueing(node: str, paths: Sequence[Path], role: str = "") -> list[str]:
     """Return a line for each sending device of a node with its shaper and qdisc, and for each ingress qdisc. Device
     names are omitted if all devices have the same queueing, and the default qdisc of a switch's ports."""
     hops = [hop for path in paths for hop in (*path.there, *path.back)]
-    hidden = (NO_QUEUE, DEFAULT) if role == SWITCH else (NO_QUEUE,)
+    hidden = (NO_QUEUE, DEFAULT_QDISC) if role == SWITCH else (NO_QUEUE,)
     queue_of_device = {hop.device: _queue(hop, hidden) for hop in hops if hop.node == node}
     ingress_of_device = {
         hop.to_device: QdiscLine(hop.ingress).kind for hop in hops if hop.to_node == node and hop.ingress

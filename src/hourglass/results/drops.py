@@ -27,6 +27,7 @@ INGRESS_KINDS = ("ingress", "clsact")
 BY_QDISCS = ("TC_INGRESS", "TC_EGRESS")
 """Reasons of filters, whose drops belong to their qdisc (ingress, clsact)."""
 NIC_DROPS = ("rx_missed", "rx_corrupted")
+RING_DROPS = ("tx_no_carrier",)
 CABLE_DROPS = ("tx_lost", "tx_policed", "tx_shaper_full")
 """Counters of the wire driver (`ethtool -S`) that are not in the kernel's `rx_dropped` and `tx_dropped`."""
 
@@ -67,10 +68,11 @@ def drops(run: Recording) -> dict[str, dict[str, DropFigures]]:
 
     `qdisc_skbs` is the count of the qdisc at a device that counted most, plus that of ingress. The kernel adds a
     child's drops to the root, so their sum would count an skb twice. It does not add the packets into which tbf cuts an
-    skb. `nic`: `rx_dropped`, `tx_dropped`, frames beyond the ring and frames with a wrong FCS. `cable`: lost on the way
-    away from the device, or dropped there by the link's policer or shaper. For a radio, `qdisc` includes mac80211's
-    queues (whose `overlimit` is one for up to 32 packets at a time; the probe counts each). `nic` includes its content
-    when it, its interface or its peer was removed, and `cable` the MPDUs that were given up after all their tries.
+    skb. `nic`: `rx_dropped`, `tx_dropped`, frames beyond the ring, with a wrong FCS or without a carrier. `cable`: lost
+    on the way away from the device, or dropped there by the link's policer or shaper. For a radio, `qdisc` includes
+    mac80211's queues (whose `overlimit` is one for up to 32 packets at a time; the probe counts each). `nic` includes
+    its content when it, its interface or its peer was removed, and `cable` the MPDUs that were given up after all their
+    tries.
 
     If a device is down, or has no carrier, the probe sees its drops in the qdisc. tc does not count them. Kernels since
     6.10 count them in `tx_dropped`, from which they are subtracted, so that each packet counts once. A VLAN's device
@@ -120,8 +122,10 @@ def _counted(run: Recording) -> Iterator[tuple[str, str, str, int]]:
     yield from _counted_by_tc(run)
     dropped = probed_drops(run)
     for node, device, name, value in run.ethtool.select("node", "device", "name", "value").iter_rows():
-        if name in NIC_DROPS or name in CABLE_DROPS:
-            yield node, device, "nic" if name in NIC_DROPS else "cable", value
+        if name in CABLE_DROPS:
+            yield node, device, "cable", value
+        elif name in NIC_DROPS or name in RING_DROPS:
+            yield node, device, "nic", value
     if not run.radio_counters.is_empty():
         t_ns = run.radio_counters["t_ns"].to_numpy()
         sampled = Window(int(t_ns.min()), int(t_ns.max()))

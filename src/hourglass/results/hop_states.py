@@ -19,6 +19,7 @@ from hourglass.contract.plan import Hop
 from hourglass.qdisc_line import QdiscLine
 from hourglass.results.recording import Recording
 from hourglass.results.series import Window
+from hourglass.scenario.vocabulary import MULTIQUEUE_QDISCS
 from hourglass.tc_words import rate_bps
 
 _LINK_RATE = re.compile(r"(?:policer|shaper) .*?\brate ([^,]+)")
@@ -115,7 +116,7 @@ def _major(handle: str) -> str:
 def _holds_packets(tree: Iterable[_Queue], queue: _Queue) -> bool:
     """Tell if a qdisc queues packets that leave: it has no other below it, or it is netem, which delays all. The bfifo
     inside tbf and red is not a separate qdisc."""
-    if queue.is_class or queue.parent == "ingress" or queue.is_inside:
+    if queue.is_class or queue.parent == "ingress" or queue.is_inside or queue.kind in MULTIQUEUE_QDISCS:
         return False
     if queue.kind == "netem" or queue.handle == _DEFAULT:
         return True

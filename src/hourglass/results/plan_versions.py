@@ -6,7 +6,8 @@
 | 1 | before 0.2.0, up to 21 November 2026 | refused: its records name streams otherwise |
 | 2 to 5 | before 0.2.0, after that | refused: no release had them |
 | 6 | 0.2.0 and 0.2.1 | read: no folders were mounted, `ip` and `tc` steps were lines |
-| 7 | since 0.3.0 | today's |
+| 7 | 0.3.0 | read: a NIC had one queue |
+| 8 | since 0.4.0 | today's |
 
 Tables and columns that an older version did not record are empty; `frames.complete` adds them. A bound or a figure of a
 version's own is judged and named as today.
@@ -29,7 +30,17 @@ def _upgrade_6(document: PlanDocument) -> PlanDocument:
     return {**document, "version": 7, "rooms": [{**room, "mounts": []} for room in document["rooms"]]}
 
 
-STEPS: Final[dict[int, Callable[[PlanDocument], PlanDocument]]] = {6: _upgrade_6}
+def _upgrade_7(document: PlanDocument) -> PlanDocument:
+    """Return a plan of version 7 as one of version 8."""
+
+    def upgraded(steps: list[PlanDocument]) -> list[PlanDocument]:
+        return [{**step, "queues": None} if step["do"] == "device" else step for step in steps]
+
+    events = [{**event, "steps": upgraded(event["steps"])} for event in document["events"]]
+    return {**document, "version": 8, "setup": upgraded(document["setup"]), "events": events}
+
+
+STEPS: Final[dict[int, Callable[[PlanDocument], PlanDocument]]] = {6: _upgrade_6, 7: _upgrade_7}
 """From each readable version of the plan to the next."""
 OLDEST: Final = min(STEPS, default=plan.VERSION)
 

@@ -111,8 +111,8 @@ class Recording(StreamsByKind):
     The record tables (columns and units: docs/reference/records.md) are `tcp`, `ping_rows`, `datagram_rows`,
     `fetch_rows`, `transaction_rows`, `flow_events`, `devices`, `qdisc`, `qdisc_stats`, `qdisc_changes`, `ethtool`,
     `events`, `facts`, `radio_counters`, `station_counters`, `cpu`, and from the packet probe `packets`, `layer_totals`
-    (the table `layer`), `queues`, `drops`, `balance`, `opened` (the table `socket`). `table(name)` returns any of them
-    by its recorded name.
+    (the table `layer`), `queues`, `tx_queues`, `drops`, `balance`, `opened` (the table `socket`). `table(name)` returns
+    any of them by its recorded name.
     The column `stream` has the stream's name. A table that was not written is empty, and a missing column is null.
     `layers` is `packets` in long form.
     """
@@ -299,6 +299,8 @@ class Recording(StreamsByKind):
     namespaces = _frame("namespace")
     """Network namespaces that programs made: `t_ns`, `node` (its name in other tables), `parent`."""
     queues = _frame("queue")
+    tx_queues = _frame("tx_queue")
+    """The transmit queues of NICs that have several."""
     drops = _frame("drop")
     marks = _frame("mark")
     """Packets whose ECN field was changed, with place and time: `was` before, `ecn` after."""

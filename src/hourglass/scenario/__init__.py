@@ -26,11 +26,12 @@ from hourglass.scenario.stack import Stack
 from hourglass.scenario.test import FlowSettings, Test
 from hourglass.scenario.testbed import Link, Netem, Node, Shaper, Testbed
 from hourglass.scenario.testkinds import TESTS
-from hourglass.scenario.vocabulary import CONGESTION_CONTROLS, QDISCS
+from hourglass.scenario.vocabulary import CONGESTION_CONTROLS, MULTIQUEUE_QDISCS, QDISCS
 from hourglass.scenario.wifi import Station, Wifi
 
 __all__ = [
     "CONGESTION_CONTROLS",
+    "MULTIQUEUE_QDISCS",
     "QDISCS",
     "TESTS",
     "Event",

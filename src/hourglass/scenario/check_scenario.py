@@ -127,6 +127,11 @@ def _check_links(testbed: Testbed, names: list[str]) -> None:
             raise refusal(f"{key}.ends", [str(end) for end in link.ends], "must join two nodes, not a node to itself")
         if testbed.ip == 6 and link.mtu < IPV6_MTU_MIN:
             raise refusal(f"{key}.mtu", link.mtu, f"must be at least {IPV6_MTU_MIN} for IPv6")
+        nic = link.nic or nics.default(max(link.rate))
+        if link.queues and link.queues > nics.PROFILES[nic].queues_max:
+            raise refusal(f"{key}.queues", link.queues, _too_many_queues(nic))
+        if (link.queues or 1) > 1 and (link.medium or link.duplex == "half"):
+            raise refusal(f"{key}.queues", link.queues, "must be 1 on a shared line (medium, duplex)")
         for address in link.addresses or ():
             if ip_interface(address).version != testbed.ip:
                 raise refusal(
@@ -134,6 +139,17 @@ def _check_links(testbed: Testbed, names: list[str]) -> None:
                     address,
                     f"must be addresses of IPv{testbed.ip}, since testbed.ip = {testbed.ip}",
                 )
+
+
+def _too_many_queues(nic: str) -> str:
+    most = nics.PROFILES[nic].queues_max
+    several = [
+        f'nic = "{name}" (up to {profile.queues_max})'
+        for name, profile in nics.PROFILES.items()
+        if profile.queues_max > most
+    ]
+    remedy = f"; use {' or '.join(several)}" if several else ""
+    return f"the NIC {nic} has {'one queue' if most == 1 else f'at most {most} queues'}{remedy}"
 
 
 def _check_radios(testbed: Testbed, names: list[str]) -> None:

@@ -19,11 +19,19 @@ from hourglass.scenario.stack import SYSCTLS, sysctls
 from hourglass.scenario.testbed import Delays, Mtu, Rates, Shares
 from hourglass.scenario.toml_table import TomlTable
 from hourglass.scenario.value_kinds import ValueKind, choice, integer, list_of, sequence
-from hourglass.scenario.values import PLACEHOLDER, Description, DeviceName, NodeName, PositiveSeconds, Seconds
+from hourglass.scenario.values import (
+    PLACEHOLDER,
+    TOOL_CHARACTERS,
+    TOOL_LINE,
+    Description,
+    DeviceName,
+    NodeName,
+    PositiveSeconds,
+    Seconds,
+)
 
 COUNT_MAX = 10_000
 LINES_MAX = 100
-_LINE = re.compile(r"[A-Za-z0-9_.:,/%+=-]+(?: [A-Za-z0-9_.:,/%+=-]+)*", re.ASCII)
 _PATH = re.compile(r"/(?:sys|proc/sys)(?:/[A-Za-z0-9_.:@+-]+)+", re.ASCII)
 _VALUE = re.compile(r"[ -~]{1,200}", re.ASCII)
 
@@ -32,10 +40,10 @@ def _line(value: object) -> str:
     """Quotes, backslashes and # are refused: they would change how the tools read their batch."""
     text = " ".join(value.split(" ")).strip() if isinstance(value, str) else ""
     text = re.sub(" +", " ", text)
-    if len(text) > 1000 or not _LINE.fullmatch(PLACEHOLDER.sub("address", text)):
+    if len(text) > 1000 or not TOOL_LINE.fullmatch(PLACEHOLDER.sub("address", text)):
         raise ValueError(
-            "must be a line of words of letters, digits and _ . : , / % + = -, or addresses like {client.wlan0.mac},"
-            " without the tool's name"
+            f"must be a line of words of {TOOL_CHARACTERS}, or addresses like {{client.wlan0.mac}}, without the tool's"
+            " name"
         )
     return text
 

@@ -18,6 +18,7 @@ COPPER_NS = 2 * 10**9
 0.75 to 1 s (IEEE 802.3, 28.3.2 and table 28-9)."""
 _COPPER = (COPPER_NS, "IEEE 802.3, clause 28: negotiation on copper")
 _OFF = "net/core/dev.c: 0 unless the driver sets it"
+_ONE_QUEUE = {"queues": (1, "the chip's only one")}
 _NO_COALESCING = {"gro_usecs": (0, _OFF), "defer_irqs": (0, _OFF)}
 _SOFTWARE = "r8169_main.c:5551 of 6.12, netdev_sw_irq_coalesce_default_on(); Linux 6.1 has no coalescing"
 _SAFE = "r8169_main.c:5762 of 7.3, for RTL8168h and later"
@@ -41,6 +42,8 @@ class Profile:
     """The same for an MTU above 1500."""
     unknown: str = ""
     """Values without a source, and their replacement."""
+    queues_max: int = 1
+    """The chip's queues in each direction, as its driver uses them."""
 
 
 PROFILES: dict[str, Profile] = {
@@ -48,6 +51,7 @@ PROFILES: dict[str, Profile] = {
         "Broadcom NetXtreme at Gigabit without RSS, like the papers' BCM5761",
         GIGABIT,
         {
+            **_ONE_QUEUE,
             "tx_ring": (511, "broadcom/tg3.c:154, TG3_DEF_TX_RING_PENDING"),
             "rx_ring": (200, "broadcom/tg3.c:140, TG3_DEF_RX_RING_PENDING"),
             "vectors": (1, "tg3.c:16387: MSI-X begins with 57765_PLUS; tg3.c:7165, tg3_poll_work() serves both"),
@@ -71,9 +75,10 @@ PROFILES: dict[str, Profile] = {
         unknown="The FIFO has the size of the family's BCM5718, since the BCM5761's guide is not public.",
     ),
     "igb": Profile(
-        "Intel I210 at Gigabit, one queue in each direction, each with a separate vector",
+        "Intel I210 at Gigabit, up to four queues in each direction; one or two have separate vectors",
         GIGABIT,
         {
+            "queues": (1, "one per CPU, up to 4: igb_main.c, igb_get_max_rss_queues()"),
             "tx_ring": (256, "intel/igb/igb.h:35, IGB_DEFAULT_TXD"),
             "rx_ring": (256, "intel/igb/igb.h:40, IGB_DEFAULT_RXD"),
             "vectors": (2, "igb_main.c:3973: queues are paired only where there are many CPUs"),
@@ -95,11 +100,13 @@ PROFILES: dict[str, Profile] = {
             "link_up": _COPPER,
         },
         jumbo={"rx_buffer": (4096, "igb_main.c:4784, large buffers: half of two pages")},
+        queues_max=4,
     ),
     "ixgbe": Profile(
-        "Intel 82599 at 10 Gbit/s, one queue in each direction on one vector",
+        "Intel 82599 at 10 Gbit/s, up to 16 queues in each direction, each pair on one vector",
         10 * GIGABIT,
         {
+            "queues": (1, "one per CPU, up to 16: ixgbe.h, IXGBE_MAX_RSS_INDICES"),
             "tx_ring": (512, "intel/ixgbe/ixgbe.h:40, IXGBE_DEFAULT_TXD"),
             "rx_ring": (512, "intel/ixgbe/ixgbe.h:46, IXGBE_DEFAULT_RXD"),
             "vectors": (1, "ixgbe_lib.c: a vector serves a receive and a transmit queue"),
@@ -121,11 +128,13 @@ PROFILES: dict[str, Profile] = {
             "link_up": (0, "SFP+: no negotiation"),
         },
         jumbo={"rx_buffer": (4096, "ixgbe_main.c:4312, IXGBE_RX_3K_BUFFER: half of two pages")},
+        queues_max=16,
     ),
     "r8169": Profile(
         "Realtek RTL8168h at Gigabit: no moderation, every frame is copied",
         GIGABIT,
         {
+            **_ONE_QUEUE,
             "tx_ring": (256, "realtek/r8169_main.c:67, NUM_TX_DESC"),
             "rx_ring": (256, "realtek/r8169_main.c:68, NUM_RX_DESC"),
             "vectors": (1, "r8169_main.c:4679, rtl8169_poll() serves both"),
@@ -158,6 +167,7 @@ PROFILES: dict[str, Profile] = {
         "A port of a switch: each frame is forwarded when its last bit has arrived",
         1000 * GIGABIT,
         {
+            **_ONE_QUEUE,
             "tx_ring": (511, "a model: BQL's limit comes first"),
             "rx_ring": (200, "a model: each frame is taken at once"),
             "vectors": (1, "a model: a chip forwards without interrupts"),
@@ -187,6 +197,9 @@ DEFAULT = "tg3"
 MODERATIONS = ("delay", "interval", "igb", "ixgbe")
 ADAPTIVE = ("igb", "ixgbe")
 
+PAIRED_FROM = 2
+"""More queues than these share vectors: the driver has one for both directions of a queue."""
+
 KEYS = tuple(PROFILES[DEFAULT].values)
 """Keys of a link that a profile decides."""
 
@@ -201,7 +214,8 @@ def defaults(nic: str, mtu: int, written: dict[str, Value], kernel: str = "") ->
     without a number is newer than all.
 
     An interval in the scenario is not adapted unless `moderation` requests it, as with `ethtool -C`. TSO needs
-    scatter-gather: a written value of one decides the other.
+    scatter-gather: a written value of one decides the other. igb pairs more than two queues, because an I210 has five
+    vectors (igb_main.c, igb_set_flag_queue_pairs()).
     """
     profile = PROFILES[nic]
     values = {key: value for key, (value, _) in profile.values.items()}
@@ -213,6 +227,8 @@ def defaults(nic: str, mtu: int, written: dict[str, Value], kernel: str = "") ->
     }
     if mtu > STANDARD_MTU:
         values |= {key: value for key, (value, _) in profile.jumbo.items()}
+    if int(written.get("queues", 1)) > PAIRED_FROM:
+        values["vectors"] = 1
     if values["moderation"] in ADAPTIVE and written.keys() & {"rx_usecs", "tx_usecs"}:
         values["moderation"] = "interval"
     if written.get("tso"):

@@ -41,6 +41,7 @@ Shares = Annotated[tuple[int, int], *both_ways(SHARES)]
 Delay = Annotated[int, *quantity(DELAY)]
 ShaperRate = Annotated[int, *quantity(SHAPER_RATE)]
 ShaperBurst = Annotated[int, *quantity(SHAPER_BURST)]
+Queues = Annotated[int, *integer(1, max(profile.queues_max for profile in nics.PROFILES.values()), "queues")]
 Ring = Annotated[int, *integer(36, 4096, "descriptors")]
 RxRing = Annotated[int, *integer(1, 4096, "descriptors")]
 Usecs = Annotated[int, *integer(0, 1_000_000, "microseconds", "us")]
@@ -187,11 +188,17 @@ class Link(TomlTable):
         description="NIC profile: the defaults of the keys below (see NICs). Default: `tg3`, the BCM5761, up to"
         " 1gbit, else `ixgbe`.",
     )
-    tx_ring: Ring | None = Field(default=None, description="Transmit descriptors.")
-    rx_ring: RxRing | None = Field(default=None, description="Receive descriptors.")
+    queues: Queues | None = Field(
+        default=None,
+        description="Transmit queues and receive queues of each NIC. Of several, each has its own qdisc (mq), and the"
+        " chip serves them in turn.",
+    )
+    tx_ring: Ring | None = Field(default=None, description="Transmit descriptors of a queue.")
+    rx_ring: RxRing | None = Field(default=None, description="Receive descriptors of a queue.")
     vectors: Vectors | None = Field(
         default=None,
-        description="Interrupt vectors. 1: each interrupt serves both directions. 2: one vector per direction.",
+        description="Interrupt vectors of a queue. 1: each interrupt serves both directions. 2: one vector per"
+        " direction.",
     )
     moderation: Moderation | None = Field(
         default=None,

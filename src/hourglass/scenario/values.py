@@ -25,7 +25,7 @@ from hourglass.scenario.value_kinds import (
     seconds,
     sequence,
 )
-from hourglass.scenario.vocabulary import CONGESTION_CONTROLS, NOT_IN_LINUX, QDISCS
+from hourglass.scenario.vocabulary import CONGESTION_CONTROLS, MULTIQUEUE_QDISCS, NOT_IN_LINUX, QDISCS
 
 PLACEHOLDER = re.compile(r"\{(\{?)([A-Za-z][A-Za-z0-9_-]*)\.([A-Za-z][A-Za-z0-9_-]*)(?P<mac>\.mac)?\}(\}?)", re.ASCII)
 """Matches {node.address}, {node.device.mac} and {{node.address}}; other braces belong to the program."""
@@ -197,10 +197,12 @@ Ccs = Annotated[
     ValueKind("one, or a list of them", schema={"anyOf": [list_of(CC_SCHEMA), CC_SCHEMA]}),
 ]
 
-_TC_LINE = re.compile(r"[A-Za-z0-9_.:,/%+=-]+(?: [A-Za-z0-9_.:,/%+=-]+)*", re.ASCII)
+TOOL_LINE = re.compile(r"[A-Za-z0-9_.:,/%+=@-]+(?: [A-Za-z0-9_.:,/%+=@-]+)*", re.ASCII)
+"""The lines that `tc` and `ip` may read from a batch."""
+TOOL_CHARACTERS = "letters, digits and _ . : , / % + = @ -"
 
 
-_QDISC_PATTERN = rf"^ *(stab .* )?({'|'.join(QDISCS)})( .*)?$"
+_QDISC_PATTERN = rf"^ *(stab .* )?({'|'.join((*QDISCS, *MULTIQUEUE_QDISCS))})( .*)?$"
 
 
 def _qdisc_text(value: object, info: ValidationInfo) -> str:
@@ -208,16 +210,21 @@ def _qdisc_text(value: object, info: ValidationInfo) -> str:
     interpret when it reads the line from its batch file."""
     text = " ".join(value.split(" ")).strip() if isinstance(value, str) else ""
     text = re.sub(" +", " ", text)
-    if len(text) > 1000 or not _TC_LINE.fullmatch(text):
+    if len(text) > 1000 or not TOOL_LINE.fullmatch(text):
         raise ValueError(
             "must be a qdisc's kind with its parameters, as after `root` in a line of tc, like \"fq_codel"
-            ' target 2ms": words of letters, digits and _ . : , / % + = -'
+            f' target 2ms": words of {TOOL_CHARACTERS}'
         )
     if " root " in text:
         raise ValueError(f'must be only the text after `root` in the line of tc: "{text.rpartition(" root ")[2]}"')
     own_qdiscs, qdisc = (info.context or {}).get("qdisc", ()), QdiscLine(text)
     place = "The first word" if qdisc.stab is None else "The word after the options of stab"
-    one_of((*QDISCS, *own_qdiscs), f"{place}, a qdisc's kind,")(qdisc.kind)
+    if qdisc.stab is not None and qdisc.kind in MULTIQUEUE_QDISCS:
+        raise ValueError(f"{qdisc.kind} has no stab; the qdisc of each queue can have one: mq stab … fq_codel")
+    if qdisc.of_each_queue:
+        one_of((*QDISCS, *own_qdiscs), "The word after mq, the kind of each queue's qdisc,")(qdisc.kind)
+    else:
+        one_of((*QDISCS, *MULTIQUEUE_QDISCS, *own_qdiscs), f"{place}, a qdisc's kind,")(qdisc.kind)
     if qdisc.kind in own_qdiscs and qdisc.words:
         raise ValueError(f"tc has no options of {qdisc.kind}; set its module's parameters instead")
     return text
@@ -228,6 +235,12 @@ Qdisc = Annotated[
     PlainValidator(_qdisc_text),
     ValueKind(
         "kind, tc line, file or table",
-        schema={"anyOf": [{"enum": list(QDISCS)}, {"type": "string", "pattern": _QDISC_PATTERN}, *_FILE_FORMS]},
+        schema={
+            "anyOf": [
+                {"enum": [*QDISCS, *MULTIQUEUE_QDISCS]},
+                {"type": "string", "pattern": _QDISC_PATTERN},
+                *_FILE_FORMS,
+            ]
+        },
     ),
 ]

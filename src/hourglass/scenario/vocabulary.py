@@ -19,11 +19,14 @@ QDISCS = (
 )  # fmt: skip
 """The qdiscs that work on one tc line, as root and below HTB, on a NIC of one queue.
 
-Left out: htb, hfsc, drr, qfq (drop or bypass everything until classes are made), gred (needs a second line), mqprio,
-multiq, taprio (need several queues), etf (needs SO_TXTIME), cbs, plug, teql, ingress, clsact, noqueue.
+Left out: htb, hfsc, drr, qfq (drop or bypass everything until classes are made), gred (needs a second line),
+etf (need times of packets), cbs, plug, teql, ingress, clsact, noqueue.
 """
 
-QDISCS_SINCE = {"dualpi2": (6, 17)}
+MULTIQUEUE_QDISCS = ("mq", "mqprio", "multiq", "taprio", "cake_mq")
+"""The qdiscs that work on one tc line, as root on a NIC with several queues."""
+
+QDISCS_SINCE = {"dualpi2": (6, 17), "cake_mq": (7, 0)}
 """The first kernel release of newer qdiscs."""
 
 CLASSFUL_QDISCS = ("htb", "hfsc", "drr", "qfq", "ingress", "clsact", "noqueue")

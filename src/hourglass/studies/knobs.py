@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
+from hourglass.contract.plan import Hop
 from hourglass.qdisc_line import FRAME_BYTES
 from hourglass.results.explain import Explanation
 from hourglass.results.explain.bottleneck import Bottleneck
 from hourglass.results.explain.size_rules import AQMS, BIG_SKB
 from hourglass.results.lint.context import line_of
 from hourglass.scenario import Scenario
+from hourglass.scenario.values import NodeDevice
 from hourglass.scenario.wifi import CHIPS
 
 SENDERS = "senders"
@@ -24,6 +26,7 @@ BELOW_AIR_PERCENT = 85
 """The same of the rate that the air carried, which varies more."""
 BELOW_CPU_PERCENT = 90
 """The same of the rate that a router with a busy CPU carried."""
+CAKES = ("cake", "cake_mq")
 BQL_MS = 1
 """The time of the data in a NIC's ring that a knob permits."""
 LEAST_FRAMES = 10
@@ -80,12 +83,19 @@ def _cpu(limit: Bottleneck) -> Iterator[Knob]:
         yield Knob(name, settings, limit.node, reason, limit.node)
 
 
+def _queues(scenario: Scenario, hop: Hop) -> int:
+    """Return the number of queues of a NIC that together serve its line."""
+    device = NodeDevice(hop.node, hop.device)
+    return next((link.queues or 1 for link in scenario.testbed.link if device in link.ends), 1)
+
+
 def _queue(limit: Bottleneck, explanation: Explanation, scenario: Scenario) -> Iterator[Knob]:
     """Yield the knobs of a full hop."""
     hop = limit.hop
     assert hop is not None
     key = f"stack.{hop.hop.node}.device.{hop.hop.device}.qdisc"
-    kind = line_of(hop.hop).kind
+    line = line_of(hop.hop)
+    kind, of_each = line.kind, "mq " if line.of_each_queue else ""
     if hop.hop.medium == "air":
         yield from _aql(limit, scenario)
         if hop.carried_bps:
@@ -93,16 +103,17 @@ def _queue(limit: Bottleneck, explanation: Explanation, scenario: Scenario) -> I
             yield _knob(key, f"cake bandwidth {_rate(rate)}", hop.name, "a queue above the radio")
         return
     if explanation.rule and explanation.rule.rule == "bql" and explanation.hop == hop:
-        size = max(2 * FRAME_BYTES, hop.hop.rate_bps * BQL_MS // 8000)
+        queues = _queues(scenario, hop.hop)
+        size = max(2 * FRAME_BYTES, hop.hop.rate_bps * BQL_MS // 8000 // queues)
         key_bql = f"stack.{hop.hop.node}.device.{hop.hop.device}.bql_max"
         yield _knob(key_bql, f"{size}B", hop.name, f"BQL permits the data of {BQL_MS} ms")
     shaped = hop.hop.shaper_bps is not None and not hop.after_line
     if kind not in AQMS and not hop.after_line:
-        yield _knob(key, "fq_codel", hop.name, "a queue per flow that does not fill")
+        yield _knob(key, f"{of_each}fq_codel", hop.name, "a queue per flow that does not fill")
     if shaped:
-        if kind != "cake":
+        if kind not in CAKES:
             yield _knob(key, "cake", hop.name, "a queue per flow that does not fill")
-    elif kind != "cake" or hop.after_line:
+    elif kind not in CAKES or hop.after_line:
         rate = hop.hop.rate_bps * BELOW_LINE_PERCENT // 100
         yield _knob(key, f"cake bandwidth {_rate(rate)}", hop.name, "a queue just above the line")
     if kind in AQMS:
@@ -110,7 +121,7 @@ def _queue(limit: Bottleneck, explanation: Explanation, scenario: Scenario) -> I
     elif kind in ("pfifo", "pfifo_fast", "bfifo", "fifo") and not hop.after_line:
         idle = max((victim.idle for victim in explanation.victims), default=0)
         frames = max(LEAST_FRAMES, ceil(hop.hop.rate_bps * idle / 8000 / FRAME_BYTES))
-        yield _knob(key, f"pfifo limit {frames}", hop.name, "a queue of one bandwidth-delay product")
+        yield _knob(key, f"{of_each}pfifo limit {frames}", hop.name, "a queue of one bandwidth-delay product")
     if limit.load is not None and hop.hop.node != limit.load.sender and hop.hop.ingress is None:
         rate = hop.hop.rate_bps * BELOW_LINE_PERCENT // 100
         ingress = f"stack.{hop.hop.to_node}.device.{hop.hop.to_device}.ingress"

@@ -66,7 +66,7 @@ from hourglass.contract.plan.streams import StreamBase as StreamBase
 from hourglass.contract.plan.streams import StreamsByKind as StreamsByKind
 from hourglass.contract.plan.streams import TransactionStream as TransactionStream
 
-VERSION: Final = 7
+VERSION: Final = 8
 
 
 class PlanEvent(PlanPart):
@@ -111,7 +111,7 @@ class PlanRadio(PlanPart):
 class Plan(PlanPart, StreamsByKind):
     """The plan of a run."""
 
-    version: Literal[7]
+    version: Literal[8]
     seed: U64
     end_ns: Ns
     nodes: list[str]

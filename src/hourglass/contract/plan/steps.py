@@ -65,14 +65,17 @@ class DeviceToolStep(ToolStep):
 
 
 class DeviceStep(DeviceToolStep):
-    """Makes a device of the node: a NIC (`wire`) or an ifb."""
+    """Makes a device of the node: a NIC (`wire`) or an ifb. `queues`: in each direction; null is one."""
 
     tool = "ip"
-    templates = ("link add dev {device}[ address {mac}][ mtu {mtu}] type {kind}",)
+    templates = (
+        "link add dev {device}[ address {mac}][ mtu {mtu}][ numtxqueues {queues}][ numrxqueues {queues}] type {kind}",
+    )
     do: Literal["device"]
     kind: Literal["wire", "ifb"]
     mac: Mac | None
     mtu: U32 | None
+    queues: U32 | None
 
 
 class VethStep(DeviceToolStep):
