@@ -26,7 +26,8 @@ RATE_OPTIONS = {
     "htb class": ("ceil", "rate"),
 }
 """The options that set a qdisc's rate. If a line has several, the first in this order counts."""
-SHAPERS = ("cake", "cake_mq", "tbf", "netem")
+CAKES = ("cake", "cake_mq")
+SHAPERS = (*CAKES, "tbf", "netem")
 """The kinds whose rate is that of all packets together."""
 ABBREVIATED_OPTIONS = {
     "netem": ("limit", "latency", "delay", "loss", "drop", "ecn", "reorder", "corrupt", "gap", "duplicate",
@@ -169,7 +170,7 @@ class QdiscLine:
         """Return the bytes that the qdisc counts for a packet of `size` bytes with its Ethernet header."""
         if self.stab is not None:
             size = _stab_bytes(self.stab, size)
-        if self.kind in ("cake", "cake_mq"):
+        if self.kind in CAKES:
             return self._cake_bytes(size)
         size = max(size + (whole_number(self.option("overhead")) or 0), size_bytes(self.option("mpu")) or 0)
         return _in_cells(size) if self.option("linklayer") in ("atm", "adsl") else size

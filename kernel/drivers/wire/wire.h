@@ -96,7 +96,7 @@ struct wire_queue {
 	u32 index;
 
 	/* transmission */
-	struct wire_slot *slots;	/* ring of tx_ring slots */
+	struct wire_slot *slots;	/* ring of tx_ring slots, a part of the NIC's */
 	u32 slot_first, slot_count;
 	u32 slots_fetched;		/* of slot_count */
 	u32 descriptors_used;
@@ -144,6 +144,7 @@ struct wire_nic {
 
 	struct wire_queue *queues;
 	u32 queue_count;
+	struct wire_slot *slots;	/* of all queues */
 	struct hrtimer fetching;	/* the memory has room for the next frame */
 	u32 turn;			/* the queue whose turn it is */
 
@@ -219,6 +220,7 @@ netdev_tx_t wire_xmit(struct sk_buff *skb, struct net_device *dev);
 void wire_tx_ring(struct wire_queue *queue, struct sk_buff *skb);
 void wire_tx_refuse(struct wire_nic *nic, struct sk_buff *skb);
 struct wire_slot *wire_slot(const struct wire_queue *queue, u32 index);
+struct sk_buff *wire_take_frame(struct wire_slot *slot);
 u64 wire_send_frame(struct wire_nic *nic, struct sk_buff *frame, u64 queued_ns, u64 now_ns);
 bool wire_tx_room(const struct wire_queue *queue);
 void wire_tx_reap(struct wire_queue *queue, u64 now_ns);

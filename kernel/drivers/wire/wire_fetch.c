@@ -49,8 +49,7 @@ void wire_fetch(struct wire_nic *nic, u64 now_ns)
 
 	while ((queue = wire_fetch_turn(nic))) {
 		struct wire_slot *slot = wire_slot(queue, queue->slots_fetched);
-		struct sk_buff *frame = slot->waiting;
-		u64 due_ns = wire_fetch_due(nic, frame, now_ns), done_ns;
+		u64 due_ns = wire_fetch_due(nic, slot->waiting, now_ns), done_ns;
 
 		if (due_ns > now_ns) {
 			if (due_ns != WIRE_NEVER)
@@ -59,10 +58,8 @@ void wire_fetch(struct wire_nic *nic, u64 now_ns)
 			return;
 		}
 		nic->turn = (queue->index + 1) % nic->queue_count;
-		slot->waiting = frame->next;
-		skb_mark_not_on_list(frame);
 		queue->tx_frames += !!nic->peer;
-		done_ns = wire_send_frame(nic, frame, slot->queued_ns, now_ns);
+		done_ns = wire_send_frame(nic, wire_take_frame(slot), slot->queued_ns, now_ns);
 		if (slot->waiting)
 			continue;
 		slot->done_ns = done_ns;

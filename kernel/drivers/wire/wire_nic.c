@@ -59,15 +59,15 @@ void wire_sample(void)
 		if (!netif_running(nic->dev))
 			continue;
 		wire_for_each_queue(queue, nic) {
+			u32 queue_bytes = wire_tx_bytes(queue);
+
 			skbs += queue->slot_count;
-			bytes += wire_tx_bytes(queue);
+			bytes += queue_bytes;
+			if (nic->queue_count > 1)
+				trace_wire_sampled(nic->dev, wire_txq(queue), queue->slot_count,
+						   queue_bytes);
 		}
 		trace_wire_sampled(nic->dev, NULL, skbs, bytes);
-		if (nic->queue_count == 1)
-			continue;
-		wire_for_each_queue(queue, nic)
-			trace_wire_sampled(nic->dev, wire_txq(queue), queue->slot_count,
-					   wire_tx_bytes(queue));
 	}
 }
 

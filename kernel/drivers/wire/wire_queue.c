@@ -209,8 +209,8 @@ void wire_queues_free(struct wire_nic *nic)
 	wire_for_each_queue(queue, nic) {
 		netif_napi_del(&queue->tx_vector.napi);
 		netif_napi_del(&queue->rx_vector.napi);
-		kfree(queue->slots);
 	}
+	kvfree(nic->slots);
 	kfree(nic->queues);
 	nic->queues = NULL;
 	nic->queue_count = 0;

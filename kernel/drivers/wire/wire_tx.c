@@ -192,17 +192,26 @@ static void wire_count(struct wire_slot *slot)
 	}
 }
 
+/* Takes the next frame out of a chain. Returns NULL if it has none. */
+struct sk_buff *wire_take_frame(struct wire_slot *slot)
+{
+	struct sk_buff *frame = slot->waiting;
+
+	if (frame) {
+		slot->waiting = frame->next;
+		skb_mark_not_on_list(frame);
+	}
+	return frame;
+}
+
 /* Sends the frames of a chain. */
 static void wire_launch(struct wire_queue *queue, struct wire_slot *slot)
 {
-	while (slot->waiting) {
-		struct sk_buff *frame = slot->waiting;
+	struct sk_buff *frame;
 
-		slot->waiting = frame->next;
-		skb_mark_not_on_list(frame);
+	while ((frame = wire_take_frame(slot)))
 		slot->done_ns = wire_send_frame(queue->nic, frame, slot->queued_ns,
 						slot->queued_ns);
-	}
 	queue->slots_fetched++;
 }
 
@@ -345,13 +354,10 @@ static void wire_tx_drop(struct wire_queue *queue)
 {
 	while (queue->slot_count) {
 		struct wire_slot *slot = wire_slot(queue, 0);
-		struct sk_buff *frame, *next;
+		struct sk_buff *frame;
 
-		skb_list_walk_safe(slot->waiting, frame, next) {
-			skb_mark_not_on_list(frame);
+		while ((frame = wire_take_frame(slot)))
 			wire_drop_frame(queue->nic, frame, "down");
-		}
-		slot->waiting = NULL;
 		dev_kfree_skb_any(slot->skb);
 		queue->slot_first = wire_slot(queue, 1) - queue->slots;
 		queue->slot_count--;
@@ -397,27 +403,18 @@ void wire_tx_revive(struct wire_nic *nic, u64 now_ns)
 /* Replaces the rings by those of @descriptors, only while the NIC is down. */
 int wire_tx_resize(struct wire_nic *nic, u32 descriptors)
 {
-	struct wire_slot **rings = kcalloc(nic->queue_count, sizeof(*rings), GFP_KERNEL);
-	u32 i, rings_made = 0;
+	struct wire_slot *slots = kvcalloc(nic->queue_count * descriptors, sizeof(*slots),
+					   GFP_KERNEL);
+	struct wire_queue *queue;
 
-	while (rings && rings_made < nic->queue_count) {
-		rings[rings_made] = kcalloc(descriptors, sizeof(**rings), GFP_KERNEL);
-		if (!rings[rings_made])
-			break;
-		rings_made++;
-	}
-	if (!rings || rings_made < nic->queue_count) {
-		while (rings_made)
-			kfree(rings[--rings_made]);
-		kfree(rings);
+	if (!slots)
 		return -ENOMEM;
-	}
-	for (i = 0; i < nic->queue_count; i++) {
-		kfree(nic->queues[i].slots);
-		nic->queues[i].slots = rings[i];
-		nic->queues[i].slot_first = 0;
-	}
-	kfree(rings);
+	kvfree(nic->slots);
+	nic->slots = slots;
 	nic->tx_ring = descriptors;
+	wire_for_each_queue(queue, nic) {
+		queue->slots = slots + queue->index * descriptors;
+		queue->slot_first = 0;
+	}
 	return 0;
 }

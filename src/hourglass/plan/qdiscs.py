@@ -104,10 +104,11 @@ def make(testbed: Testbed, stack: Stack, network: Network, node: str, nic: Nic) 
             steps.append(qdisc_step(device, words, f"testbed.netem.{index}", act, handle="2:"))
         queues = queues_at(testbed, network, port)
         qdisc = _qdisc(qdisc, queues, is_root=not shaper and not delay)
-        if qdisc.split(" ")[0] == MQ:
+        line = QdiscLine(qdisc)
+        if line.of_each_queue:
             steps += _mq(device, qdisc, origin, act, queues, is_default=nic == "wire")
         elif shaper or nic != "wire" or qdisc != DEFAULT_QDISC:
-            if qdisc.split(" ")[0] in MULTIQUEUE_QDISCS:
+            if line.kind in MULTIQUEUE_QDISCS:
                 _check_multiqueue(port, qdisc, origin, queues, has_parent=bool(shaper or delay))
             steps.append(qdisc_step(device, qdisc, origin, act, parent="1:1" if shaper else "2:1" if delay else None))
         steps += _ingress(stack, device, act)
@@ -152,7 +153,7 @@ def _check_multiqueue(port: Port, qdisc: str, origin: str, queues: int, *, has_p
 def _ingress(stack: Stack, at: NodeDevice, act: Act) -> Iterator[Step]:
     if qdisc := stack.at(at).ingress:
         ifb, origin = NodeDevice(at.node, f"{IFB}{at.device}"), stack.device_origin(at, "ingress")
-        if qdisc.split(" ")[0] in MULTIQUEUE_QDISCS and _of_queue(qdisc) == qdisc:
+        if QdiscLine(qdisc).kind in MULTIQUEUE_QDISCS:
             raise refusal(origin, qdisc, f"needs several queues, but {ifb.device} has one")
         yield IngressStep(do="ingress", node=at.node, device=at.device, ifb=ifb.device, origin=origin)
         yield qdisc_step(ifb, _of_queue(qdisc), origin, act)

@@ -10,7 +10,7 @@ from math import ceil
 from typing import Any
 
 from hourglass.contract.plan import Hop
-from hourglass.qdisc_line import FRAME_BYTES
+from hourglass.qdisc_line import CAKES, FRAME_BYTES
 from hourglass.results.explain import Explanation
 from hourglass.results.explain.bottleneck import Bottleneck
 from hourglass.results.explain.size_rules import AQMS, BIG_SKB
@@ -26,7 +26,6 @@ BELOW_AIR_PERCENT = 85
 """The same of the rate that the air carried, which varies more."""
 BELOW_CPU_PERCENT = 90
 """The same of the rate that a router with a busy CPU carried."""
-CAKES = ("cake", "cake_mq")
 BQL_MS = 1
 """The time of the data in a NIC's ring that a knob permits."""
 LEAST_FRAMES = 10
