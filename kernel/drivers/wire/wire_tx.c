@@ -181,15 +181,10 @@ static struct sk_buff *wire_frames(struct sk_buff *skb, struct net_device *dev)
 	return IS_ERR(frames) ? NULL : frames;
 }
 
-static void wire_count(struct wire_slot *slot)
+static void wire_count(struct wire_work *work, const struct sk_buff *frame)
 {
-	const struct sk_buff *frame;
-
-	slot->frames = (struct wire_work){ };
-	for (frame = slot->waiting; frame; frame = frame->next) {
-		slot->frames.packets++;
-		slot->frames.bytes += frame->len;
-	}
+	work->packets++;
+	work->bytes += frame->len;
 }
 
 /* Takes the next frame out of a chain. Returns NULL if it has none. */
@@ -204,14 +199,22 @@ struct sk_buff *wire_take_frame(struct wire_slot *slot)
 	return frame;
 }
 
-/* Sends the frames of a chain. */
+/* Sends the frames of a chain, or leaves them to the turns of several queues. */
 static void wire_launch(struct wire_queue *queue, struct wire_slot *slot)
 {
 	struct sk_buff *frame;
 
-	while ((frame = wire_take_frame(slot)))
+	slot->frames = (struct wire_work){ };
+	if (queue->nic->queue_count > 1) {
+		for (frame = slot->waiting; frame; frame = frame->next)
+			wire_count(&slot->frames, frame);
+		return;
+	}
+	while ((frame = wire_take_frame(slot))) {
+		wire_count(&slot->frames, frame);
 		slot->done_ns = wire_send_frame(queue->nic, frame, slot->queued_ns,
 						slot->queued_ns);
+	}
 	queue->slots_fetched++;
 }
 
@@ -269,11 +272,9 @@ void wire_tx_ring(struct wire_queue *queue, struct sk_buff *skb)
 	slot->waiting = frames;
 	slot->queued_ns = ktime_get_ns();
 	slot->done_ns = WIRE_NEVER;
-	wire_count(slot);
+	wire_launch(queue, slot);
 	if (nic->bql_headers)
 		slot->bytes = slot->frames.bytes;
-	if (nic->queue_count == 1)
-		wire_launch(queue, slot);
 	queue->descriptors_used += slot->descriptors;
 	netdev_tx_sent_queue(wire_txq(queue), slot->bytes);
 	if (!wire_tx_room(queue)) {
