@@ -54,6 +54,7 @@ const DEVICES: [(&str, u64, u64); 7] = [
     ("tty", 5, 0),
     ("net/tun", 10, 200),
 ];
+const CLOCKS: &str = "/sys/class/ptp";
 const LINKS: [(&str, &str); 5] = [
     ("ptmx", "pts/ptmx"),
     ("fd", "/proc/self/fd"),
@@ -134,6 +135,10 @@ fn allow_users() -> io::Result<()> {
     fs::write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0")
 }
 
+fn runs_root(apps: &[&App]) -> bool {
+    apps.iter().any(|app| app.user == "root")
+}
+
 impl Container {
     fn make(plan: &ContainerPlan, number: usize, memory: usize, apps: &[&App]) -> Result<Self> {
         let failure = |error: io::Error| Failure::system("making the container of its programs", error);
@@ -157,7 +162,7 @@ impl Container {
                 };
                 match first_notice(&channel)? {
                     Notice::Ready {} => {
-                        let root = apps.iter().any(|app| app.user == "root");
+                        let root = runs_root(apps);
                         Ok(Self { node: plan.node.clone(), channel, init, groups, root })
                     }
                     Notice::Failed { cause } => Err(cause.into()),
@@ -230,7 +235,8 @@ fn run_first_process(
     channel: BorrowedFd,
 ) -> ! {
     let send_notice = |notice: &Notice| container_channel::send(channel, notice, &[]);
-    let built = fs::write(group, "0").and_then(|()| build(plan, memory)).and_then(|()| sys::fork());
+    let built =
+        fs::write(group, "0").and_then(|()| build(plan, memory, runs_root(apps))).and_then(|()| sys::fork());
     let _ = match built {
         Ok(ForkResult::Child) => {
             container_init::run(plan, apps, groups, channel, &Path::new(BUILD_FOLDER).join("root"))
@@ -246,7 +252,7 @@ fn run_first_process(
 }
 
 /// Makes a new mount namespace and mounts the container's file system at `BUILD_FOLDER`.
-fn build(plan: &ContainerPlan, memory: usize) -> io::Result<()> {
+fn build(plan: &ContainerPlan, memory: usize, has_clocks: bool) -> io::Result<()> {
     let namespaces = [
         CloneFlags::CLONE_NEWNS,
         CloneFlags::CLONE_NEWUTS,
@@ -267,7 +273,7 @@ fn build(plan: &ContainerPlan, memory: usize) -> io::Result<()> {
         make_folder(&root.join(name))?;
     }
     attach("sysfs", &root.join("sys"), MsFlags::MS_RDONLY, none)?;
-    devices(&root.join("dev"))?;
+    devices(&root.join("dev"), has_clocks)?;
     for name in ["tmp", "dev/shm"] {
         share(&folder.join(name.replace('/', "-")), &root.join(name))?;
     }
@@ -321,7 +327,7 @@ fn share(from: &Path, to: &Path) -> io::Result<()> {
     Ok(mount(none, to, none, open_to_all, none)?)
 }
 
-fn devices(dev: &Path) -> io::Result<()> {
+fn devices(dev: &Path, has_clocks: bool) -> io::Result<()> {
     attach("tmpfs", dev, MsFlags::MS_NOSUID, Some("size=64k,mode=755"))?;
     for name in ["net", "pts", "shm", "mqueue"] {
         create_dir(dev.join(name))?;
@@ -330,6 +336,9 @@ fn devices(dev: &Path) -> io::Result<()> {
         mknod(&dev.join(name), SFlag::S_IFCHR, Mode::empty(), makedev(major, minor))?;
         fs::set_permissions(dev.join(name), Permissions::from_mode(0o666))?;
     }
+    if has_clocks {
+        clocks(dev)?;
+    }
     for (name, target) in LINKS {
         symlink(target, dev.join(name))?;
     }
@@ -337,6 +346,22 @@ fn devices(dev: &Path) -> io::Result<()> {
     attach("devpts", &dev.join("pts"), MsFlags::MS_NOSUID, Some(terminals))?;
     let open_to_all = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     attach("mqueue", &dev.join("mqueue"), open_to_all, None)
+}
+
+/// Makes the devices of the NICs' PTP clocks, of all nodes, for programs of root.
+fn clocks(dev: &Path) -> io::Result<()> {
+    let Ok(clocks) = fs::read_dir(CLOCKS) else {
+        return Ok(()); // a kernel without them
+    };
+    for clock in clocks {
+        let clock = clock?;
+        let numbers = fs::read_to_string(clock.path().join("dev"))?;
+        let (major, minor) = numbers.trim().split_once(':').ok_or(Errno::EINVAL)?;
+        let number = |text: &str| text.parse::<u64>().map_err(|_| Errno::EINVAL);
+        let mode = Mode::S_IRUSR | Mode::S_IWUSR;
+        mknod(&dev.join(clock.file_name()), SFlag::S_IFCHR, mode, makedev(number(major)?, number(minor)?))?;
+    }
+    Ok(())
 }
 
 fn make_folder(path: &Path) -> io::Result<()> {

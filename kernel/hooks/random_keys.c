@@ -72,6 +72,7 @@ void random_scope_enter(struct random_scope *scope, void *function, u32 instance
 	scope->task = current;
 	scope->function = function;
 	scope->instance = instance;
+	scope->devices = false;
 	scope->key = NULL;
 	list_add(&scope->list, &scopes);
 }
@@ -89,7 +90,8 @@ static struct random_scope *current_scope(void)
 	if (!in_task())
 		return NULL;
 	list_for_each_entry(scope, &scopes, list)
-		if (scope->task == current)
+		if (scope->task == current ||
+		    (scope->devices && !strcmp(current->comm, "kdevtmpfs")))
 			return scope;
 	return NULL;
 }

@@ -15,6 +15,7 @@ struct random_scope {
 	struct task_struct *task;
 	void *function;
 	u32 instance;
+	bool devices;	/* also the nodes that kdevtmpfs makes meanwhile */
 	u8 *key;	/* NULL before the first draw */
 	u8 separate_key[CHACHA_KEY_SIZE];
 };

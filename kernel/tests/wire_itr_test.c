@@ -63,6 +63,7 @@ static void igb_writes_at_the_next_interrupt(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, itr.next_ns, 373000ULL);
 }
 
+/* 980 quarters below a Gigabit. At 2.5 Gbit/s, igc adapts the interval as igb does at a Gigabit. */
 static void igb_at_other_rates(struct kunit *test)
 {
 	struct wire_itr itr = make(WIRE_IGB, 162, false);
@@ -70,6 +71,9 @@ static void igb_at_other_rates(struct kunit *test)
 	gap_after(&itr, WIRE_RX, 10, 66, 100, 0);
 	wire_itr_fired(&itr, 0);
 	KUNIT_EXPECT_EQ(test, itr.gap_ns, 245 * US);
+	gap_after(&itr, WIRE_RX, 10, 1514, 2500, 0);
+	wire_itr_fired(&itr, 0);
+	KUNIT_EXPECT_EQ(test, itr.gap_ns, 192 * US);
 }
 
 /* 5 registers of 2.048 us are 10 us, the value after a pause */

@@ -133,6 +133,7 @@ def test_debug_shows_the_traceback(engine, call, monkeypatch):
         (["study", "bbr", "--seeds", "9-7"], "--seeds = '9-7': must be a seed or a range, like 11-15"),
         (["study", "bbr", "--junit", "/proc/x.xml"], "--junit = '/proc/x.xml': cannot be written"),
         (["show", "L100M", "--set", "stack.cc={file='a.c'"], "is not an inline table: "),
+        (["show", "L100M", "--set", "testbed.link.0.gates=1"], "gates = 1: needs several queues; set testbed.link.0.q"),
         (["study", "bbr", "--baseline", "no.json"], "--baseline = 'no.json': no such file; --update-baseline"),
     ],
 )

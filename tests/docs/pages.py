@@ -26,6 +26,8 @@ PLANNED = [
         "docs/how-to/change-settings.md",
         "docs/how-to/build-a-testbed.md",
         "docs/how-to/lan.md",
+        "docs/how-to/queues.md",
+        "docs/how-to/schedules.md",
         "docs/how-to/wifi.md",
         "docs/how-to/events.md",
         "docs/how-to/l4s.md",

@@ -8,6 +8,7 @@ import pytest
 
 from .figures import formatted
 from .output import agrees, updated
+from .pages import PAGES, ROOT
 from .play import Play, machine_differences
 
 
@@ -23,6 +24,13 @@ def test_every_example_and_figure_is_current(tmp_path: Path) -> None:
     assert not problems, "\n\n".join([*problems, "python -m tests.docs --update rewrites the pages"])
     if differences:
         warnings.warn(f"{differences}; python -m tests.docs --update rewrites them", stacklevel=1)
+
+
+def test_all_pages_with_outputs_are_played() -> None:
+    """`score.md` shows candidates of a reader."""
+    guides = {page for folder in ("tutorials", "how-to") for page in (ROOT / "docs" / folder).glob("*.md")}
+    with_outputs = {page for page in guides if "```console" in page.read_text()}
+    assert with_outputs - set(PAGES) == {ROOT / "docs/how-to/score.md"}
 
 
 @pytest.mark.parametrize(

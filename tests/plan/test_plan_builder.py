@@ -455,7 +455,7 @@ def test_a_profile_is_written_while_the_nic_is_down() -> None:
     written = {
         step.path.rsplit("/", 1)[1]: step.value for step in steps if step.do == "write" and "/wire/" in step.path
     }
-    expected = {"moderation": "ixgbe", "tx_fifo": "163840", "tx_wake": "42"}
+    expected = {"moderation": "ixgbe", "tx_fifo": "163840", "tx_wake": "42", "phc": "1"}
     expected |= {"tx_context": "1", "bql_headers": "1", "rx_copy": "0", "rx_buffer": "4096", "rx_large": "0"}
     assert written.items() >= expected.items()
     assert "vectors" not in written
@@ -477,6 +477,7 @@ def test_a_profile_is_written_while_the_nic_is_down() -> None:
         ({"tx_ring": 400}, "delay", 20, 101),
         ({"nic": "igb"}, "igb", 162, 42),
         ({"nic": "igb", "rx_usecs": 30}, "interval", 30, 42),
+        ({"nic": "igc", "queues": 4}, "igb", 162, 42),
         ({"nic": "igb", "rx_usecs": 30, "moderation": "igb"}, "igb", 30, 42),
         ({"nic": "r8169", "rx_usecs": 30, "tx_wake": 99}, "delay", 30, 99),
     ],

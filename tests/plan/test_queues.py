@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plan of NICs with several queues."""
 
+import re
 from typing import Any
 
 import pytest
@@ -77,18 +78,40 @@ def test_the_limit_of_bql_is_that_of_each_queue() -> None:
     assert [f"tx-{queue}/byte_queue_limits/limit_max" in line for queue, line in enumerate(writes)] == [True, True]
 
 
+@pytest.mark.parametrize("nic", ["igb", "igc"])
 @pytest.mark.parametrize(("queues", "vectors"), [(1, False), (2, False), (3, True), (4, True)])
-def test_more_than_two_queues_of_igb_share_vectors(queues: int, vectors: bool) -> None:
-    """The driver's default is one vector; igb writes 2."""
-    assert ("wire/vectors" not in text(queues=queues)) is vectors
+def test_more_than_two_queues_of_igb_share_vectors(nic: str, queues: int, vectors: bool) -> None:
+    """The driver's default is one vector; igb and igc write 2."""
+    assert ("wire/vectors" not in text(queues=queues, nic=nic)) is vectors
+
+
+@pytest.mark.parametrize(
+    ("link", "values"),
+    [
+        ({}, ["phc=1", "launch_time=32"]),
+        ({"queues": 1}, ["phc=1"]),
+        ({"nic": "igc"}, ["phc=1", "launch_time=1", "gates=1"]),
+        ({"nic": "igc", "phc": 0}, []),
+        ({"nic": "ixgbe"}, ["phc=1"]),
+        ({"nic": "ixgbe", "gates": 1}, ["phc=1", "gates=1"]),
+    ],
+)
+def test_gates_and_launch_times_are_of_nics_with_several_queues(link: dict[str, Any], values: list[str]) -> None:
+    pattern = re.compile(r"^client write \S+/wire/(phc|launch_time|gates) '(\d+)'", re.MULTILINE)
+    assert [f"{name}={value}" for name, value in pattern.findall(text(**link))] == values
 
 
 @pytest.mark.parametrize(
     ("overrides", "link", "message"),
     [
         ([], {"queues": 5}, "at most 4 queues; use nic = \"ixgbe\" (up to 16)"),
-        ([], {"nic": "tg3"}, "has one queue; use nic = \"igb\" (up to 4) or nic = \"ixgbe\" (up to 16)"),
+        ([], {"nic": "tg3"}, "use nic = \"igb\" (up to 4) or nic = \"igc\" (up to 4) or nic = \"ixgbe\" (up to 16)"),
         ([], {"queues": 0}, "testbed.link.0.queues = 0"),
+        ([], {"queues": 1, "launch_time": 8}, "launch_time = 8: needs several queues; set testbed.link.0.queues"),
+        ([], {"queues": 1, "gates": 1}, "testbed.link.0.gates = 1: needs several queues; set testbed.link.0.queues"),
+        ([], {"gates": 1, "phc": 0}, "testbed.link.0.gates = 1: needs phc, which is 0"),
+        ([], {"launch_time": 8, "phc": 0}, "testbed.link.0.launch_time = 8: needs phc, which is 0"),
+        ([], {"launch_time": 1001}, "must be a whole number of nanoseconds from 0 to 1000"),
         (["stack.qdisc=multiq"], {"queues": 1}, "several queues, but client:eth0 has one; set testbed.link.0.queues"),
         (["stack.qdisc=mq multiq"], {}, "The word after mq"),
         (["stack.qdisc=mq mq"], {}, "The word after mq"),

@@ -67,6 +67,11 @@ def test_a_sound_experiment_has_no_findings(make_run):
         ("offloads-off", ["testbed.link.1.nic=r8169", "testbed.link.1.gro=false"], ["testbed.link.1.nic=r8169"]),
         ("nic-below-rate", ["testbed.link.1.nic=tg3", "testbed.link.1.rate=10gbit"], ["testbed.link.1.rate=10gbit"]),
         (
+            "nic-below-rate",
+            ["testbed.link.1.nic=igc", "testbed.link.1.rate=10gbit"],
+            ["testbed.link.1.nic=igc", "testbed.link.1.rate=2.5gbit"],
+        ),
+        (
             "receive-buffer-below-bdp",
             ["stack.server.sysctl.net.ipv4.tcp_rmem=4096 131072 400000"],
             ["stack.server.sysctl.net.ipv4.tcp_rmem=4096 131072 6291456"],

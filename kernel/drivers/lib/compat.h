@@ -86,6 +86,33 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define COALESCE_ARGS	struct net_device *dev, struct ethtool_coalesce *coalesce
 #endif
 
+/* ethtool: time stamps */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+#define kernel_ethtool_ts_info ethtool_ts_info
+#endif
+
+/* Time stamps of a NIC: before 6.6, an ioctl sets them */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+#define HWTSTAMP_BY_IOCTL 0
+#else
+#define HWTSTAMP_BY_IOCTL 1
+#define kernel_hwtstamp_config hwtstamp_config
+#endif
+#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 15, 0)
+#define ndo_eth_ioctl ndo_do_ioctl
+#endif
+
+/* tc: requests of taprio to the driver, and its questions about the chip */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
+#define TAPRIO_BEGINS(offload) ((offload)->cmd == TAPRIO_CMD_REPLACE)
+#define TAPRIO_ENDS(offload) ((offload)->cmd == TAPRIO_CMD_DESTROY)
+#define TAPRIO_ASKS_FOR_CAPS 1
+#else
+#define TAPRIO_BEGINS(offload) ((offload)->enable)
+#define TAPRIO_ENDS(offload) (!(offload)->enable)
+#define TAPRIO_ASKS_FOR_CAPS 0
+#endif
+
 /* Build an skb around a buffer of kmalloc(); allocate one from NAPI's cache */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
 #define slab_build_skb(data) build_skb(data, 0)

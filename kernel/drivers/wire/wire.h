@@ -13,13 +13,16 @@
  * wire_queue.c	queues and their interrupts
  * wire_tx.c	ring, segmentation, transmission, completion
  * wire_fetch.c	the turns of several transmit queues
+ * wire_offload.c	what tc moves into the chip: gates, launch times, priorities
+ * wire_phc.c	the NIC's PTP clock
+ * wire_stamp.c	time stamps of frames by that clock
  * wire_rx.c	arrival, moderation, NAPI
  * wire_rss.c	the receive queue of a frame
  * wire_buffer.c	receive buffers of drivers
  * wire_cpu.c	the time of frames on the node's CPU
  * wire_flight.c	the path of a frame after the ring, computed in advance
  * wire_fifo.c, wire_itr.c, wire_line.c, wire_grant.c, wire_bucket.c, wire_shaper.c,
- * wire_faults.c	the arithmetic: pure functions
+ * wire_faults.c, wire_clock.c, wire_schedule.c	the arithmetic: pure functions
  * wire_ethtool.c, wire_sysfs.c	the user interface: ethtool(8), /sys/class/net/X/wire/
  * wire_trace.h	tracepoints for subscribers that follow frames
  *
@@ -30,16 +33,20 @@
 #define _WIRE_H
 
 #include <linux/hrtimer.h>
+#include <linux/net_tstamp.h>
 #include <linux/netdevice.h>
+#include <linux/ptp_clock_kernel.h>
 #include <linux/skbuff.h>
 #include <linux/time-internal.h>
 #include <net/hourglass_cpu.h>
 #include "compat.h"
+#include "wire_clock.h"
 #include "wire_faults.h"
 #include "wire_fifo.h"
 #include "wire_itr.h"
 #include "wire_line.h"
 #include "wire_rss.h"
+#include "wire_schedule.h"
 #include "wire_shaper.h"
 
 /* Preamble and start of frame 8, FCS 4, gap 12. The header is in skb->len. */
@@ -101,6 +108,8 @@ struct wire_queue {
 	u32 slots_fetched;		/* of slot_count */
 	u32 descriptors_used;
 	u64 tx_frames;
+	u32 rank;			/* lower ones are served first, if not in turn */
+	bool timed;			/* frames wait for their launch times */
 	struct wire_vector tx_vector;	/* unused where the directions share a vector */
 
 	/* the node's CPU, if packets take time on it */
@@ -131,6 +140,8 @@ struct wire_nic {
 	u64 tx_context;			/* additional descriptors of an skb with offloads */
 	u64 bql_headers;		/* BQL counts the headers of all segments of an skb */
 	u64 rx_copy, rx_buffer, rx_large;	/* bytes; see wire_buffer.c */
+	u64 launch_time;		/* unit of launch times, ns; 0: the chip has none */
+	u64 gates;			/* the chip's queues have gates and priorities */
 
 	/* transmission */
 	struct wire_nic *peer;
@@ -147,6 +158,18 @@ struct wire_nic {
 	struct wire_slot *slots;	/* of all queues */
 	struct hrtimer fetching;	/* the memory has room for the next frame */
 	u32 turn;			/* the queue whose turn it is */
+	u32 timed;			/* queues whose frames have launch times */
+	u32 classes;			/* traffic classes of mqprio in the chip */
+	struct wire_schedule *schedule;	/* of the gates, or NULL */
+	struct wire_clock clock;
+	struct ptp_clock_info phc_info;
+	struct ptp_clock *phc;		/* or NULL */
+
+	/* time stamps of frames */
+	bool stamps_sent, stamps_received;
+	struct sk_buff *stamped;	/* the sent skb that gets a stamp, or NULL */
+	u64 stamped_ns;			/* it leaves then */
+	struct hrtimer stamping;
 
 	/* the node's CPU, if packets take time on it */
 	struct sk_buff *handed;		/* the skb on its way to a ring, or NULL */
@@ -175,6 +198,7 @@ struct wire_cb {
 	u64 arrival_ns;
 	u64 departure_ns;
 	struct wire_rss rss;	/* of a NIC with several queues */
+	ktime_t stamp;		/* 0: by the clock of the receiver as it is */
 	bool corrupted;
 };
 
@@ -221,6 +245,7 @@ void wire_tx_ring(struct wire_queue *queue, struct sk_buff *skb);
 void wire_tx_refuse(struct wire_nic *nic, struct sk_buff *skb);
 struct wire_slot *wire_slot(const struct wire_queue *queue, u32 index);
 struct sk_buff *wire_take_frame(struct wire_slot *slot);
+void wire_sent(struct wire_queue *queue, const struct wire_slot *slot);
 u64 wire_send_frame(struct wire_nic *nic, struct sk_buff *frame, u64 queued_ns, u64 now_ns);
 bool wire_tx_room(const struct wire_queue *queue);
 void wire_tx_reap(struct wire_queue *queue, u64 now_ns);
@@ -232,7 +257,29 @@ void wire_tx_revive(struct wire_nic *nic, u64 now_ns);
 
 /* wire_fetch.c */
 void wire_fetch(struct wire_nic *nic, u64 now_ns);
+int wire_fetch_changed(struct wire_nic *nic);
 void wire_fetch_setup(struct wire_nic *nic);
+
+/* wire_offload.c */
+int wire_setup_tc(struct net_device *dev, enum tc_setup_type type, void *data);
+void wire_schedule_free(struct wire_nic *nic);
+
+/* wire_phc.c */
+int wire_phc_open(struct wire_nic *nic);
+void wire_phc_close(struct wire_nic *nic);
+
+/* wire_stamp.c */
+void wire_stamp_request(struct wire_nic *nic, struct sk_buff *skb);
+void wire_stamp_sent(struct wire_nic *nic, u64 left_ns);
+void wire_stamp_drop(struct wire_nic *nic);
+void wire_stamp_setup(struct wire_nic *nic);
+void wire_stamp_arrived(struct wire_nic *nic, u64 now_ns);
+void wire_stamp_received(const struct wire_nic *nic, struct sk_buff *skb,
+			 const struct wire_cb *cb);
+int wire_stamps_get(struct net_device *dev, struct kernel_hwtstamp_config *config);
+int wire_stamps_set(struct net_device *dev, struct kernel_hwtstamp_config *config,
+		    struct netlink_ext_ack *extack);
+int wire_ioctl(struct net_device *dev, struct ifreq *request, int command);
 
 static inline bool wire_shared(const struct wire_nic *nic)
 {

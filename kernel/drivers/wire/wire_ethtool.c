@@ -209,6 +209,21 @@ static int wire_get_link_ksettings(struct net_device *dev,
 	return 0;
 }
 
+static int wire_get_ts_info(struct net_device *dev, struct kernel_ethtool_ts_info *info)
+{
+	const struct wire_nic *nic = netdev_priv(dev);
+
+	ethtool_op_get_ts_info(dev, info);
+	if (!nic->phc)
+		return 0;
+	info->phc_index = ptp_clock_index(nic->phc);
+	info->so_timestamping |= SOF_TIMESTAMPING_TX_HARDWARE | SOF_TIMESTAMPING_RX_HARDWARE |
+				 SOF_TIMESTAMPING_RAW_HARDWARE;
+	info->tx_types = BIT(HWTSTAMP_TX_OFF) | BIT(HWTSTAMP_TX_ON);
+	info->rx_filters = BIT(HWTSTAMP_FILTER_NONE) | BIT(HWTSTAMP_FILTER_ALL);
+	return 0;
+}
+
 static void wire_get_drvinfo(struct net_device *dev,
 			     struct ethtool_drvinfo *info)
 {
@@ -229,5 +244,5 @@ const struct ethtool_ops wire_ethtool_ops = {
 	.get_sset_count = wire_get_sset_count,
 	.get_strings = wire_get_strings,
 	.get_ethtool_stats = wire_get_ethtool_stats,
-	.get_ts_info = ethtool_op_get_ts_info,
+	.get_ts_info = wire_get_ts_info,
 };

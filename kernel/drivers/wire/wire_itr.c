@@ -83,7 +83,7 @@ static void wire_igb_update(struct wire_itr *itr, u32 mbps)
 {
 	u32 size = max(wire_mean(&itr->work[WIRE_TX]), wire_mean(&itr->work[WIRE_RX]));
 
-	if (mbps != 1000) {
+	if (mbps < 1000) {	/* above, it is igc: an I210 has no such rate */
 		itr->word = IGB_4K;
 	} else if (size) {
 		size = min(size + 24, 3000U);

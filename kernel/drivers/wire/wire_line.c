@@ -80,6 +80,14 @@ static u64 wire_line_rate(const struct wire_line *line, u64 time, u64 *until)
 	return passed ? trace->steps[passed - 1].amount : line->rate_bps;
 }
 
+u64 wire_line_changes(const struct wire_line *line, u64 now_ns)
+{
+	u64 until;
+
+	wire_line_rate(line, now_ns, &until);
+	return until;
+}
+
 /* Returns whether a period of the line's rates begins at @time. */
 static bool wire_period_begins(const struct wire_line *line, u64 time)
 {

@@ -47,6 +47,9 @@ struct wire_line {
  */
 u64 wire_line_send(struct wire_line *line, u64 now_ns, u32 bytes);
 
+/* Returns the time after @now_ns at which the rate changes; WIRE_NEVER if it does not. */
+u64 wire_line_changes(const struct wire_line *line, u64 now_ns);
+
 /* Stops the line at @now_ns: frames that have not left are lost. */
 void wire_line_stop(struct wire_line *line, u64 now_ns);
 

@@ -23,6 +23,7 @@
  * tx_fifo	bytes	7808	61 TXMBUFs of 128 bytes (5718-PG108-R, registers 4420, 444C)
  * tx_context	descr.	0	tg3: the offloads are flags of the data's descriptors
  * bql_headers		0	tg3: tg3_start_xmit() gives BQL the skb's length
+ * launch_time	ns	0	tg3 has no launch times, gates or, before BCM5719, PTP clock
  * rx_copy	bytes	256	tg3: TG3_RX_COPY_THRESHOLD
  * rx_buffer	bytes	1984	tg3_alloc_rx_data(): 64 + 1,536 + 64, and skb_shared_info
  * rx_large	bytes	16384	for jumbo frames: 9,046 instead of 1,536, from kmalloc()
@@ -101,6 +102,8 @@ static void wire_unplug(struct wire_nic *nic)
 	wire_rx_flush(peer);
 	wire_line_stop(&nic->line, ktime_get_ns());
 	wire_line_stop(&peer->line, ktime_get_ns());
+	wire_stamp_drop(nic);
+	wire_stamp_drop(peer);
 	wire_fetch(nic, ktime_get_ns());
 	wire_fetch(peer, ktime_get_ns());
 	local_bh_enable();
@@ -152,6 +155,7 @@ void wire_halt(struct wire_nic *nic)
 	wire_cpu_drop(nic);
 	wire_queues_disable(nic);
 	hrtimer_cancel(&nic->fetching);
+	wire_stamp_drop(nic);
 	local_bh_disable();
 	wire_tx_flush(nic);
 	wire_line_stop(&nic->line, ktime_get_ns());
@@ -228,6 +232,7 @@ static int wire_init(struct net_device *dev)
 	nic->rx_large = 16384;
 	wire_cpu_setup(nic);
 	wire_fetch_setup(nic);
+	wire_stamp_setup(nic);
 	err = wire_queues_init(nic) ?: wire_tx_resize(nic, 511);
 	if (err) {
 		wire_queues_free(nic);
@@ -246,6 +251,8 @@ static void wire_uninit(struct net_device *dev)
 	wire_medium_join(nic, WIRE_NO_MEDIUM);
 	wire_shaper_free(&nic->shaper);
 	wire_trace_free(nic);
+	wire_schedule_free(nic);
+	wire_phc_close(nic);
 	kfree(nic->fifo.entries);
 	wire_queues_free(nic);
 }
@@ -259,6 +266,13 @@ static const struct net_device_ops wire_netdev_ops = {
 	.ndo_get_stats64 = wire_get_stats,
 	.ndo_validate_addr = eth_validate_addr,
 	.ndo_set_mac_address = eth_mac_addr,
+	.ndo_setup_tc = wire_setup_tc,
+#if HWTSTAMP_BY_IOCTL
+	.ndo_eth_ioctl = wire_ioctl,
+#else
+	.ndo_hwtstamp_get = wire_stamps_get,
+	.ndo_hwtstamp_set = wire_stamps_set,
+#endif
 };
 
 static void wire_setup(struct net_device *dev)

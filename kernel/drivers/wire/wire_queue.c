@@ -195,6 +195,7 @@ int wire_queues_init(struct wire_nic *nic)
 
 		queue->nic = nic;
 		queue->index = index;
+		queue->rank = index;
 		__skb_queue_head_init(&queue->frames);
 		wire_vector_setup(&queue->tx_vector, nic->dev, wire_tx_napi, true);
 		wire_vector_setup(&queue->rx_vector, nic->dev, wire_rx_napi, false);

@@ -128,7 +128,7 @@ static void wire_rx_checksum(const struct wire_nic *nic, struct sk_buff *skb)
 /* Gives an intact frame to the stack, in a buffer like the driver's. */
 static void wire_rx_give(struct wire_queue *queue, struct sk_buff *frame)
 {
-	struct wire_rss rss = wire_cb(frame)->rss;
+	struct wire_cb cb = *wire_cb(frame);
 	struct wire_nic *nic = queue->nic;
 	struct sk_buff *skb = wire_buffer_receive(nic, frame);
 
@@ -141,11 +141,13 @@ static void wire_rx_give(struct wire_queue *queue, struct sk_buff *frame)
 	queue->rx_frames++;
 	nic->stats.rx_bytes += skb->len;
 	memset(skb->cb, 0, sizeof(skb->cb));
+	wire_stamp_received(nic, skb, &cb);
 	skb->protocol = eth_type_trans(skb, nic->dev);
 	wire_rx_checksum(nic, skb);
 	if (nic->dev->real_num_rx_queues > 1) {
 		skb_record_rx_queue(skb, queue->index);
-		skb_set_hash(skb, rss.hash, rss.ports ? PKT_HASH_TYPE_L4 : PKT_HASH_TYPE_L3);
+		skb_set_hash(skb, cb.rss.hash,
+			     cb.rss.ports ? PKT_HASH_TYPE_L4 : PKT_HASH_TYPE_L3);
 	}
 	napi_gro_receive(&queue->rx_vector.napi, skb);
 }

@@ -16,8 +16,8 @@
  * Only the agent writes them. Programs of nodes cannot, not even as root.
  *
  * The type of the chip can be set only while it is down: moderation (delay, interval, igb,
- * ixgbe), vectors, tx_fifo, tx_context, bql_headers, rx_copy, rx_buffer, rx_large. tx_wake can be
- * set at any time.
+ * ixgbe), vectors, tx_fifo, tx_context, bql_headers, launch_time, gates, rx_copy, rx_buffer,
+ * rx_large. tx_wake and phc can be set at any time. `phc` 1 makes the NIC's clock.
  */
 #include <linux/capability.h>
 #include <linux/kernel.h>
@@ -32,6 +32,7 @@
 #define WIRE_TIME_MAX	(3600ULL * NSEC_PER_SEC)
 #define WIRE_BURST_MAX	(1000000ULL * WIRE_MILLI)
 #define WIRE_TRACE_MAX	(16U << 20)
+#define WIRE_LAUNCH_MAX	1000
 #define WIRE_FIFO_MAX	(16U << 20)
 #define WIRE_BUFFER_MIN	1024
 #define WIRE_LARGE_MIN	9600	/* holds the largest frame */
@@ -93,6 +94,32 @@ static ssize_t medium_store(struct device *device, struct device_attribute *attr
 }
 static DEVICE_ATTR_RW(medium);
 
+static ssize_t phc_show(struct device *device, struct device_attribute *attr, char *text)
+{
+	return sprintf(text, "%d\n", !!wire_of(device)->phc);
+}
+
+static ssize_t phc_store(struct device *device, struct device_attribute *attr,
+			 const char *text, size_t length)
+{
+	bool present;
+	int err = kstrtobool(text, &present);
+
+	if (!hourglass_is_agent())
+		return -EPERM;
+	if (err)
+		return err;
+	if (!rtnl_trylock())
+		return restart_syscall();
+	if (present)
+		err = wire_phc_open(wire_of(device));
+	else
+		wire_phc_close(wire_of(device));
+	rtnl_unlock();
+	return err ?: length;
+}
+static DEVICE_ATTR_RW(phc);
+
 /* A u64 of struct wire_nic with a range of values. */
 struct wire_attribute {
 	struct device_attribute attr;
@@ -132,6 +159,8 @@ static ssize_t wire_store(struct device *device, struct device_attribute *attr,
 	if (number->down_only && netif_running(to_net_dev(device)))
 		return -EBUSY;
 	*(u64 *)((char *)wire_of(device) + number->offset) = value;
+	local_bh_disable();
+	wire_fetch_changed(wire_of(device));	/* of a rate */
 	return length;
 }
 
@@ -158,6 +187,8 @@ static struct wire_attribute wire_numbers[] = {
 	WIRE_NUMBER(vectors, vectors, 1, 2, .down_only = true),
 	WIRE_NUMBER(tx_context, tx_context, 0, 1, .down_only = true),
 	WIRE_NUMBER(bql_headers, bql_headers, 0, 1, .down_only = true),
+	WIRE_NUMBER(launch_time, launch_time, 0, WIRE_LAUNCH_MAX, .down_only = true),
+	WIRE_NUMBER(gates, gates, 0, 1, .down_only = true),
 	WIRE_NUMBER(tx_fifo, tx_fifo, 0, WIRE_FIFO_MAX, .down_only = true),
 	WIRE_NUMBER(rx_copy, rx_copy, 0, WIRE_COPY_MAX, .down_only = true),
 	WIRE_NUMBER(rx_buffer, rx_buffer, WIRE_BUFFER_MIN, PAGE_SIZE, .zero = true,
@@ -332,8 +363,7 @@ static ssize_t epoch_ns_store(struct device *device,
 	if (!err)
 		nic->line.trace = trace;
 	local_bh_disable();
-	wire_fetch(nic, ktime_get_ns());	/* an outage may have ended */
-	local_bh_enable();
+	wire_fetch_changed(nic);	/* an outage may have ended */
 	return err ?: length;
 }
 static DEVICE_ATTR_RW(epoch_ns);
@@ -342,6 +372,7 @@ static struct attribute *wire_attribute_list[] = {
 	&dev_attr_cable.attr,
 	&dev_attr_epoch_ns.attr,
 	&dev_attr_medium.attr,
+	&dev_attr_phc.attr,
 	&dev_attr_moderation.attr,
 	&wire_numbers[0].attr.attr,
 	&wire_numbers[1].attr.attr,
@@ -373,10 +404,12 @@ static struct attribute *wire_attribute_list[] = {
 	&wire_numbers[27].attr.attr,
 	&wire_numbers[28].attr.attr,
 	&wire_numbers[29].attr.attr,
+	&wire_numbers[30].attr.attr,
+	&wire_numbers[31].attr.attr,
 	NULL
 };
 
-static_assert(ARRAY_SIZE(wire_attribute_list) == ARRAY_SIZE(wire_numbers) + 5);
+static_assert(ARRAY_SIZE(wire_attribute_list) == ARRAY_SIZE(wire_numbers) + 6);
 
 static BIN_ATTRIBUTE_LIST wire_bin_attribute_list[] = {
 	&bin_attr_trace,

@@ -59,6 +59,7 @@ static void wire_forget(struct sk_buff *frame)
 {
 	skb_scrub_packet(frame, true);
 	skb_clear_hash(frame);
+	skb_hwtstamps(frame)->hwtstamp = 0;
 	frame->priority = 0;
 	frame->queue_mapping = 0;
 	if (frame->ip_summed != CHECKSUM_PARTIAL)
@@ -199,6 +200,16 @@ struct sk_buff *wire_take_frame(struct wire_slot *slot)
 	return frame;
 }
 
+/* The chip has fetched all frames of the next chain in the ring. */
+void wire_sent(struct wire_queue *queue, const struct wire_slot *slot)
+{
+	struct wire_nic *nic = queue->nic;
+
+	queue->slots_fetched++;
+	if (unlikely(nic->stamped) && nic->stamped == slot->skb)
+		wire_stamp_sent(nic, nic->line.free_ns);
+}
+
 /* Sends the frames of a chain, or leaves them to the turns of several queues. */
 static void wire_launch(struct wire_queue *queue, struct wire_slot *slot)
 {
@@ -215,7 +226,7 @@ static void wire_launch(struct wire_queue *queue, struct wire_slot *slot)
 		slot->done_ns = wire_send_frame(queue->nic, frame, slot->queued_ns,
 						slot->queued_ns);
 	}
-	queue->slots_fetched++;
+	wire_sent(queue, slot);
 }
 
 /* Returns whether the ring has room for any skb. */
@@ -254,9 +265,12 @@ void wire_tx_ring(struct wire_queue *queue, struct sk_buff *skb)
 		wire_tx_refuse(nic, skb);
 		return;
 	}
+	wire_stamp_request(nic, skb);
 	skb_tx_timestamp(skb);
 	frames = wire_is_frame(skb) ? skb : wire_frames(skb, dev);
 	if (!frames) {
+		if (nic->stamped == skb)
+			wire_stamp_drop(nic);
 		nic->stats.tx_no_memory++;
 		dev_kfree_skb_any(skb);
 		return;
@@ -398,6 +412,7 @@ void wire_tx_revive(struct wire_nic *nic, u64 now_ns)
 				wire_slot(queue, i)->done_ns = now_ns;
 		wire_tx_arm(queue);
 	}
+	wire_fetch(nic, now_ns);
 	local_bh_enable();
 }
 

@@ -57,6 +57,7 @@ _RINGS = {"rx_ring": "rx", "tx_ring": "tx"}
 _MODERATION = {"rx_usecs": "rx-usecs", "rx_frames": "rx-frames", "tx_usecs": "tx-usecs", "tx_frames": "tx-frames"}
 _CHIP = (
     "vectors", "moderation", "tx_fifo", "tx_wake", "tx_context", "bql_headers", "rx_copy", "rx_buffer", "rx_large",
+    "phc", "launch_time", "gates",
 )  # fmt: skip
 _DRIVER_DEFAULTS, _SWITCH_DEFAULTS = (
     nics.defaults(nic, nics.STANDARD_MTU, {}) | {"nic": nic} for nic in (nics.DEFAULT, nics.SWITCH)

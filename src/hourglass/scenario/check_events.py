@@ -21,7 +21,7 @@ from hourglass.scenario.lan import BRIDGE
 from hourglass.scenario.stack import Stack
 from hourglass.scenario.testbed import IPV6_MTU_MIN, Testbed
 from hourglass.scenario.values import NodeDevice
-from hourglass.scenario.vocabulary import CLASSFUL_QDISCS, MULTIQUEUE_QDISCS, QDISCS
+from hourglass.scenario.vocabulary import MULTIQUEUE_QDISCS, OTHER_QDISCS, QDISCS
 from hourglass.scenario.wifi import CHANNELS
 
 VERBS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -121,7 +121,7 @@ class _Devices:
 
     def __init__(self, node: str, testbed: Testbed, stack: Stack, own_qdiscs: tuple[str, ...]) -> None:
         self.node = node
-        self.qdiscs = (*QDISCS, *MULTIQUEUE_QDISCS, *CLASSFUL_QDISCS, *own_qdiscs)
+        self.qdiscs = (*QDISCS, *MULTIQUEUE_QDISCS, *OTHER_QDISCS, *own_qdiscs)
         self.cables = [end.device for link in testbed.link for end in link.ends if end.node == node]
         radios = [(key, position.device) for key, position in check_wifi.devices(testbed) if position.node == node]
         self.access_points = [device for key, device in radios if key.endswith(".ap")]

@@ -132,6 +132,11 @@ def _check_links(testbed: Testbed, names: list[str]) -> None:
             raise refusal(f"{key}.queues", link.queues, _too_many_queues(nic))
         if (link.queues or 1) > 1 and (link.medium or link.duplex == "half"):
             raise refusal(f"{key}.queues", link.queues, "must be 1 on a shared line (medium, duplex)")
+        for name in nics.TIMED:
+            if (value := getattr(link, name)) and (link.queues or 1) == 1:
+                raise refusal(f"{key}.{name}", value, f"needs several queues; set {key}.queues")
+            if value and link.phc == 0:
+                raise refusal(f"{key}.{name}", value, "needs phc, which is 0")
         for address in link.addresses or ():
             if ip_interface(address).version != testbed.ip:
                 raise refusal(

@@ -20,12 +20,12 @@ from hourglass.scenario.source_files import Data, UserText, locate, read_file, w
 from hourglass.scenario.stack import STACK_KEYS
 from hourglass.scenario.toml_table import TomlTable
 from hourglass.scenario.value_kinds import LIST, ValueKind, list_of, pattern, sequence
-from hourglass.scenario.vocabulary import CLASSFUL_QDISCS, CONGESTION_CONTROLS, MULTIQUEUE_QDISCS, QDISCS
+from hourglass.scenario.vocabulary import CONGESTION_CONTROLS, MULTIQUEUE_QDISCS, OTHER_QDISCS, QDISCS
 
 SIZE_MAX = 2 * 2**20
 """The largest size of all files of one module, in bytes."""
 KEYS = ("file", "name", "parameters")
-NAMES = {CC: CONGESTION_CONTROLS, QDISC: (*QDISCS, *MULTIQUEUE_QDISCS, *CLASSFUL_QDISCS)}
+NAMES = {CC: CONGESTION_CONTROLS, QDISC: (*QDISCS, *MULTIQUEUE_QDISCS, *OTHER_QDISCS)}
 """Names that the kernel uses."""
 
 _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,62}\.[ch]", re.ASCII)

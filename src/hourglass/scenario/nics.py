@@ -20,6 +20,7 @@ _COPPER = (COPPER_NS, "IEEE 802.3, clause 28: negotiation on copper")
 _OFF = "net/core/dev.c: 0 unless the driver sets it"
 _ONE_QUEUE = {"queues": (1, "the chip's only one")}
 _NO_COALESCING = {"gro_usecs": (0, _OFF), "defer_irqs": (0, _OFF)}
+_NO_SCHEDULES = {"launch_time": (0, "the chip has one queue"), "gates": (0, "the chip has one queue")}
 _SOFTWARE = "r8169_main.c:5551 of 6.12, netdev_sw_irq_coalesce_default_on(); Linux 6.1 has no coalescing"
 _SAFE = "r8169_main.c:5762 of 7.3, for RTL8168h and later"
 SWITCH = "switch"
@@ -69,6 +70,8 @@ PROFILES: dict[str, Profile] = {
             "rx_large": (16384, "the same for TG3_RX_JMB_DMA_SZ, 9046 B, by kmalloc()"),
             "sg": (True, "tg3.c:17777, tg3_init_one()"),
             "tso": (True, "tg3.c:17791, since TSO_VER 2"),
+            "phc": (0, "tg3.c:17913: PTP_CAPABLE are the 5719, 5720 and 5762"),
+            **_NO_SCHEDULES,
             **_NO_COALESCING,
             "link_up": _COPPER,
         },
@@ -96,10 +99,45 @@ PROFILES: dict[str, Profile] = {
             "rx_large": (0, "frames take several buffers"),
             "sg": (True, "igb_main.c:3298, igb_probe()"),
             "tso": (True, "igb_main.c:3299"),
+            "phc": (1, "igb_ptp.c:1385, igb_ptp_init()"),
+            "launch_time": (32, "igb_main.c:5924, igb_tx_ctxtdesc(): tv_nsec / 32"),
+            "gates": (0, "igb_main.c:2862, igb_setup_tc(): no taprio"),
             **_NO_COALESCING,
             "link_up": _COPPER,
         },
         jumbo={"rx_buffer": (4096, "igb_main.c:4784, large buffers: half of two pages")},
+        queues_max=4,
+    ),
+    "igc": Profile(
+        "Intel I225 and I226 up to 2.5 Gbit/s, up to four queues in each direction; one or two have separate vectors",
+        5 * GIGABIT // 2,
+        {
+            "queues": (1, "one per CPU, up to 4: igc_main.c:4077, igc_get_max_rss_queues()"),
+            "tx_ring": (256, "intel/igc/igc.h:361, IGC_DEFAULT_TXD"),
+            "rx_ring": (256, "intel/igc/igc.h:366, IGC_DEFAULT_RXD"),
+            "vectors": (2, "igc_main.c:4069: queues are paired only where there are many CPUs"),
+            "moderation": ("igb", "igc_main.c:4390, igc_update_ring_itr(), IGC_DEFAULT_ITR 3: igb's code"),
+            "rx_usecs": (162, "igc.h:349, IGC_START_ITR: the first interval"),
+            "rx_frames": (0, "the chip does not count frames"),
+            "tx_usecs": (162, "igc.h:349, IGC_START_ITR: the first interval"),
+            "tx_frames": (0, "the chip does not count frames"),
+            "tx_wake": (42, "igc_main.c:3041, TX_WAKE_THRESHOLD"),
+            "tx_context": (1, "igc_main.c:1531, igc_tso(); :1219, igc_tx_csum()"),
+            "bql_headers": (1, "igc_main.c:1520, igc_tso()"),
+            "tx_fifo": (20480, "igc_defines.h:397, I225_TXPBSIZE_DEFAULT: 20 KB"),
+            "rx_copy": (256, "igc_main.c:1950, igc_construct_skb(), IGC_RX_HDR_LEN"),
+            "rx_buffer": (2048, "igc_main.c:1859: half a page"),
+            "rx_large": (0, "frames take several buffers, since large ones are only for XDP (igc_main.c:649)"),
+            "sg": (True, "igc_main.c:6593, igc_probe()"),
+            "tso": (True, "igc_main.c:6594"),
+            "phc": (1, "igc_ptp.c:1003, igc_ptp_init()"),
+            "launch_time": (1, "igc_main.c:1076, igc_tx_launchtime(): ns after the start of the cycle"),
+            "gates": (1, "igc_main.c:6300, igc_setup_tc(): taprio"),
+            **_NO_COALESCING,
+            "link_up": _COPPER,
+        },
+        unknown="The driver copies headers into an skb of 1 KB (igc_construct_skb()). So it charges 1,280 B for a frame"
+        " up to 256 B, and 1,024 B more for a longer one that is not merged.",
         queues_max=4,
     ),
     "ixgbe": Profile(
@@ -124,6 +162,9 @@ PROFILES: dict[str, Profile] = {
             "rx_large": (0, "frames take several buffers"),
             "sg": (True, "ixgbe_main.c:11008, ixgbe_probe()"),
             "tso": (True, "ixgbe_main.c:11009"),
+            "phc": (1, "ixgbe_ptp.c:1446, ixgbe_ptp_create_clock()"),
+            "launch_time": (0, "ixgbe_main.c:9804, __ixgbe_setup_tc(): no etf"),
+            "gates": (0, "the same: no taprio"),
             **_NO_COALESCING,
             "link_up": (0, "SFP+: no negotiation"),
         },
@@ -152,6 +193,8 @@ PROFILES: dict[str, Profile] = {
             "rx_large": (0, "as above"),
             "sg": (False, "r8169_main.c:5426, rtl_init_one(): off (5.10: line 5501; 6.12: 5531)"),
             "tso": (False, "r8169_main.c:5426, as above"),
+            "phc": (0, "r8169_main.c: the driver registers none"),
+            **_NO_SCHEDULES,
             **_NO_COALESCING,
             "link_up": _COPPER,
         },
@@ -185,6 +228,8 @@ PROFILES: dict[str, Profile] = {
             "rx_large": (16384, "as above"),
             "sg": (True, "a model: frames are whole"),
             "tso": (True, "a model: frames are whole"),
+            "phc": (0, "a model: a port has no clock"),
+            **_NO_SCHEDULES,
             **_NO_COALESCING,
             "link_up": _COPPER,
         },
@@ -200,6 +245,9 @@ ADAPTIVE = ("igb", "ixgbe")
 PAIRED_FROM = 2
 """More queues than these share vectors: the driver has one for both directions of a queue."""
 
+TIMED = ("launch_time", "gates")
+"""Keys that need a clock and several queues."""
+
 KEYS = tuple(PROFILES[DEFAULT].values)
 """Keys of a link that a profile decides."""
 
@@ -214,8 +262,9 @@ def defaults(nic: str, mtu: int, written: dict[str, Value], kernel: str = "") ->
     without a number is newer than all.
 
     An interval in the scenario is not adapted unless `moderation` requests it, as with `ethtool -C`. TSO needs
-    scatter-gather: a written value of one decides the other. igb pairs more than two queues, because an I210 has five
-    vectors (igb_main.c, igb_set_flag_queue_pairs()).
+    scatter-gather: a written value of one decides the other. Gates and launch times need a clock. igb and
+    igc pair more than two queues, because an I210 has five vectors (igb_main.c, igb_set_flag_queue_pairs(); igc_main.c,
+    igc_set_flag_queue_pairs()).
     """
     profile = PROFILES[nic]
     values = {key: value for key, (value, _) in profile.values.items()}
@@ -227,8 +276,11 @@ def defaults(nic: str, mtu: int, written: dict[str, Value], kernel: str = "") ->
     }
     if mtu > STANDARD_MTU:
         values |= {key: value for key, (value, _) in profile.jumbo.items()}
-    if int(written.get("queues", 1)) > PAIRED_FROM:
+    queues = int(written.get("queues", 1))
+    if queues > PAIRED_FROM:
         values["vectors"] = 1
+    if queues == 1 or written.get("phc") == 0:
+        values |= dict.fromkeys(TIMED, 0)
     if values["moderation"] in ADAPTIVE and written.keys() & {"rx_usecs", "tx_usecs"}:
         values["moderation"] = "interval"
     if written.get("tso"):

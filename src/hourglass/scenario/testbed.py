@@ -51,6 +51,7 @@ Moderation = Annotated[str, *choice(nics.MODERATIONS, "A moderation")]
 Vectors = Annotated[Literal[1, 2], *numbers(1, 2)]
 Wake = Annotated[int, *integer(18, 4096, "descriptors")]
 ZeroOrOne = Annotated[Literal[0, 1], *numbers(0, 1)]
+LaunchTime = Annotated[int, *integer(0, 1000, "nanoseconds", "ns")]
 Fifo = Annotated[int, *integer(0, 16 << 20, "bytes", "B")]
 RxCopy = Annotated[int, *integer(0, 256, "bytes", "B")]
 RxBuffer = Annotated[int, *zero_or(1024, 4096, "bytes", "B")]
@@ -254,6 +255,17 @@ class Link(TomlTable):
         " device.",
     )
     tso: Switch | None = Field(default=None, description="TCP segmentation offload to the NIC.")
+    phc: ZeroOrOne | None = Field(default=None, description="The NIC has a PTP hardware clock.")
+    launch_time: LaunchTime | None = Field(
+        default=None,
+        description="The unit of launch times (SO_TXTIME, offload of `etf`), in ns. 0: the NIC has none. Needs `phc`"
+        " and several `queues`.",
+    )
+    gates: ZeroOrOne | None = Field(
+        default=None,
+        description="The NIC opens and closes the gates of its queues by a schedule (802.1Qbv, full offload of"
+        " `taprio`), and knows priorities of queues (`mqprio` with `hw 1`). Needs `phc` and several `queues`.",
+    )
     gro_usecs: Usecs | None = Field(
         default=None,
         description="Time for which GRO holds packets after a poll (`gro_flush_timeout`), with `defer_irqs`.",

@@ -29,7 +29,7 @@ MULTIQUEUE_QDISCS = ("mq", "mqprio", "multiq", "taprio", "cake_mq")
 QDISCS_SINCE = {"dualpi2": (6, 17), "cake_mq": (7, 0)}
 """The first kernel release of newer qdiscs."""
 
-CLASSFUL_QDISCS = ("htb", "hfsc", "drr", "qfq", "ingress", "clsact", "noqueue")
+OTHER_QDISCS = ("htb", "hfsc", "drr", "qfq", "etf", "cbs", "gred", "plug", "ingress", "clsact", "noqueue")
 """Other kinds that a line of `tc` during the test may name."""
 
 OWNED_SYSCTLS = {
