@@ -197,6 +197,14 @@ def test_equal_packets_at_a_trunk_are_distinguished(simulate: Simulate) -> None:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
+def test_equal_acknowledgments_of_one_poll_are_distinguished(simulate: Simulate, kernel: str) -> None:
+    """The router's stack has several, and forwards one after the other through two devices."""
+    changes = ["test.name=tcp_upload", "test.delay=0.5", "testbed.link.0.loss=3%", "testbed.link.2.rx_usecs=5000"]
+    run = pinged(simulate, kernel, bed({"s": {}}, ON_A_STICK), *changes, "testbed.link.2.rx_frames=0")
+    assert run.balance["unmatched"].sum() == 0
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_a_drop_below_a_vlan_counts_once(simulate: Simulate, kernel: str) -> None:
     """The kernel also counts it at the device of the VLAN."""
     slow = 'testbed.link.2.rate=["1mbit", "1gbit"]'

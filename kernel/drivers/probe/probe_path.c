@@ -50,6 +50,23 @@ static void probe_queue_forwarded(const struct probe_packets *packets, int node,
 	slot->device = device;
 }
 
+/* Returns the packet if a device stacked on @dev, such as that of a VLAN, hands it to @dev now. */
+static struct probe_slot *probe_from_above(u64 owner, u64 ident, struct net_device *dev, int node,
+					   s64 now)
+{
+	struct net_device *upper;
+	struct list_head *iter;
+
+	netdev_for_each_upper_dev_rcu(dev, upper, iter) {
+		struct probe_slot *slot = probe_slot_at(owner, ident, PROBE_IN_RING, node,
+							upper->ifindex, now);
+
+		if (slot)
+			return slot;
+	}
+	return NULL;
+}
+
 /*
  * Returns the packet if it is in the queue of another device at @node: one device is stacked on
  * the other (a bridge, a VLAN).
@@ -87,7 +104,11 @@ static void probe_queue_packet(const struct probe_packets *packets, u32 index, s
 		probe_queue_forwarded(packets, node, skb->dev->ifindex, now);
 		return;
 	}
-	slot = skb->skb_iif ? probe_slot_find(owner, ident, PROBE_RECEIVED, node, now) : NULL;
+	slot = probe_from_above(owner, ident, skb->dev, node, now);
+	if (slot)
+		spent = HOP_QDISC;
+	else if (skb->skb_iif)
+		slot = probe_slot_find(owner, ident, PROBE_RECEIVED, node, now);
 	if (!slot) {
 		slot = probe_stacked(owner, ident, skb, node, now);
 		spent = HOP_QDISC;
